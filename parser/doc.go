@@ -1,0 +1,7 @@
+// Package parser turns bytes into syntax and knows no tool by name.
+//
+// [Text] reads a command of words: operation, path, payload. [ToolCalls] reads
+// a JSON envelope of function calls. [DecodeJSON] is the tolerant decoder below
+// it: it reads what a model meant to be JSON, and repairs only what has a single
+// reading. None of them looks at a file, runs anything, or keeps state.
+package parser

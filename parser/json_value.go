@@ -1,0 +1,236 @@
+package parser
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const jsonSpace = " \t\r\n"
+
+// A decoder reads values out of text[pos:end]. It copies nothing until the first
+// repair of a value; from then on out holds what stands for text up to copied.
+type decoder struct {
+	text     string
+	keys     []string // names that may stand as keys without quotes
+	pos, end int
+	depth    int
+	out      []byte
+	copied   int
+	repairs  []string
+}
+
+func newDecoder(text string, keys []string) *decoder {
+	return &decoder{text: text, keys: keys, end: len(text)}
+}
+
+func (d *decoder) rest() string { return d.text[d.pos:d.end] }
+
+// peek returns the next byte, or 0 at the end.
+func (d *decoder) peek() byte {
+	if d.pos < d.end {
+		return d.text[d.pos]
+	}
+	return 0
+}
+
+func (d *decoder) space() {
+	for d.pos < d.end && strings.IndexByte(jsonSpace, d.text[d.pos]) >= 0 {
+		d.pos++
+	}
+}
+
+func (d *decoder) repaired(what string) {
+	if !slices.Contains(d.repairs, what) {
+		d.repairs = append(d.repairs, what)
+	}
+}
+
+// replace lets with stand for text[from:to].
+func (d *decoder) replace(from, to int, with, repair string) {
+	d.out = append(d.out, d.text[d.copied:from]...)
+	d.out = append(d.out, with...)
+	d.copied = to
+	d.repaired(repair)
+}
+
+// syntax is the error for what stands at pos, or for a text that ends there.
+func (d *decoder) syntax(where string) error {
+	if d.pos >= d.end {
+		return &JSONError{Offset: d.pos, Err: ErrTruncated}
+	}
+	r, _ := utf8.DecodeRuneInString(d.rest())
+	return &JSONError{Offset: d.pos, Reason: fmt.Sprintf("unexpected %q %s", r, where), Err: ErrSyntax}
+}
+
+// one reads the value at pos and returns it as strict JSON.
+func (d *decoder) one() (json.RawMessage, error) {
+	start := d.pos
+	d.out, d.copied, d.depth = nil, start, 0
+	if err := d.value(); err != nil {
+		return nil, err
+	}
+	if d.copied == start && d.out == nil {
+		return json.RawMessage(d.text[start:d.pos]), nil
+	}
+	return append(d.out, d.text[d.copied:d.pos]...), nil
+}
+
+func (d *decoder) value() error {
+	if d.pos >= d.end {
+		return d.syntax("")
+	}
+	switch c := d.text[d.pos]; {
+	case c == '{':
+		return d.nested('}')
+	case c == '[':
+		return d.nested(']')
+	case c == '-' || '0' <= c && c <= '9':
+		return d.number()
+	case quoteAt(d.rest()) != 0:
+		return d.string()
+	}
+	return d.literal()
+}
+
+// nested reads an object or an array up to its closing bracket.
+func (d *decoder) nested(closing byte) error {
+	if d.depth++; d.depth > maxJSONDepth {
+		return &JSONError{Offset: d.pos, Err: ErrTooDeep}
+	}
+	element := d.value
+	if closing == '}' {
+		element = d.member
+	}
+	d.pos++
+	for d.space(); d.peek() != closing; d.space() {
+		if err := element(); err != nil {
+			return err
+		}
+		d.space()
+		if d.peek() == closing {
+			break
+		}
+		if d.peek() != ',' {
+			return d.syntax(fmt.Sprintf(`where ',' or %q must stand; a quote inside a string is written \"`, closing))
+		}
+		comma := d.pos
+		d.pos++
+		if d.space(); d.peek() == closing {
+			d.replace(comma, comma+1, "", repairComma)
+		}
+	}
+	d.pos++
+	d.depth--
+	return nil
+}
+
+func (d *decoder) member() error {
+	if d.pos >= d.end {
+		return d.syntax("")
+	}
+	key := d.bareKey
+	if quoteAt(d.rest()) != 0 {
+		key = d.string
+	}
+	if err := key(); err != nil {
+		return err
+	}
+	d.space()
+	if d.peek() != ':' {
+		return d.syntax(`where ':' must follow a key; a quote inside a string is written \"`)
+	}
+	d.pos++
+	d.space()
+	return d.value()
+}
+
+// bareKey reads a key without quotes, if it is one of the names that may be.
+func (d *decoder) bareKey() error {
+	start := d.pos
+	name := d.word()
+	if slices.Contains(d.keys, name) {
+		d.replace(start, d.pos, `"`+name+`"`, repairBareKey)
+		return nil
+	}
+	if d.pos < d.end {
+		d.pos = start
+	}
+	return d.syntax("where a key in double quotes must stand")
+}
+
+// literals says what stands for each word that is a value.
+var literals = map[string]string{
+	"true": "true", "false": "false", "null": "null",
+	"True": "true", "False": "false", "None": "null",
+}
+
+func (d *decoder) literal() error {
+	start := d.pos
+	word := d.word()
+	strict, ok := literals[word]
+	if !ok {
+		for l := range literals {
+			if d.pos == d.end && word != "" && strings.HasPrefix(l, word) {
+				return d.syntax("")
+			}
+		}
+		d.pos = start
+		return d.syntax("where a value must stand")
+	}
+	if strict != word {
+		d.replace(start, d.pos, strict, repairPython)
+	}
+	return nil
+}
+
+// word skips an identifier and returns it.
+func (d *decoder) word() string {
+	start := d.pos
+	for d.pos < d.end {
+		c := d.text[d.pos]
+		if !('a' <= c|0x20 && c|0x20 <= 'z' || c == '_' || c == '-' || '0' <= c && c <= '9') {
+			break
+		}
+		d.pos++
+	}
+	return d.text[start:d.pos]
+}
+
+func (d *decoder) number() error {
+	if d.peek() == '-' {
+		d.pos++
+	}
+	if d.peek() == '0' {
+		d.pos++
+	} else if err := d.digits(); err != nil {
+		return err
+	}
+	if d.peek() == '.' {
+		d.pos++
+		if err := d.digits(); err != nil {
+			return err
+		}
+	}
+	if d.peek()|0x20 == 'e' {
+		d.pos++
+		if d.peek() == '+' || d.peek() == '-' {
+			d.pos++
+		}
+		return d.digits()
+	}
+	return nil
+}
+
+func (d *decoder) digits() error {
+	start := d.pos
+	for '0' <= d.peek() && d.peek() <= '9' {
+		d.pos++
+	}
+	if d.pos == start {
+		return d.syntax("where a digit must stand")
+	}
+	return nil
+}
