@@ -1,0 +1,156 @@
+package parser
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// A Command is a text command, split but not yet understood: whether the
+// operation exists and what a payload without a prefix means is not known here.
+// All three are parts of the prompt, bytes as they were, invalid UTF-8 and NUL
+// included; only a quoted Path is unquoted. The zero Command is an empty prompt.
+type Command struct {
+	Operation string // first word of the first line; "" when that line is blank
+	Path      string // second word of the first line; "" when there is none, or an empty quoted one
+	Payload   string // what follows Path to the end of the prompt, later lines included, trimmed
+}
+
+// Text splits a prompt of the form
+//
+//	operation path payload…
+//
+// White space is JavaScript's: NBSP and the byte order mark are white space,
+// U+0085 is none. The first line ends at LF or CRLF, a lone CR ends none, and a
+// blank first line means no operation. The payload may begin on a later line.
+//
+// A path that begins with ' or " is one word by shell quoting rules, white space
+// and adjoining text included ("a b"c is a bc), if its quotes close on the first
+// line; else the quote is a character like any other. The payload is never unquoted.
+func Text(prompt string) Command {
+	line, _, more := strings.Cut(prompt, "\n")
+	if more {
+		line = strings.TrimSuffix(line, "\r")
+	}
+	op := leadingSpace(line, 0)
+	opEnd := wordEnd(line, op)
+	c := Command{Operation: line[op:opEnd]}
+	path := leadingSpace(line, opEnd)
+	pathEnd := wordEnd(line, path)
+	if path == pathEnd {
+		return c
+	}
+	c.Path = line[path:pathEnd]
+	if isQuote(line[path]) {
+		if word, size, ok := quotedWord(line[path:]); ok {
+			c.Path, pathEnd = word, path+size
+		}
+	}
+	c.Payload = trimSpace(prompt[pathEnd:])
+	return c
+}
+
+// Content returns the payload without its content: prefix, which is removed once
+// with the white space after it. ok is false when there is no such prefix; a
+// payload of the prefix alone is the empty text, explicitly.
+func (c Command) Content() (text string, ok bool) {
+	return cutPrefix(c.Payload, "content")
+}
+
+// Destination returns the payload without its destination: prefix, which is
+// removed once with the white space after it. What follows is the path whole,
+// white space included, unless it is one shell-quoted word: that is unquoted.
+// ok is false when there is no such prefix.
+func (c Command) Destination() (path string, ok bool) {
+	path, ok = cutPrefix(c.Payload, "destination")
+	if path != "" && isQuote(path[0]) {
+		if word, size, quoted := quotedWord(path); quoted && size == len(path) {
+			return word, true
+		}
+	}
+	return path, ok
+}
+
+// cutPrefix removes name, white space, a colon and white space from the front of
+// s. name is lower case ASCII, and only ASCII letters match it regardless of case.
+func cutPrefix(s, name string) (rest string, ok bool) {
+	if len(s) <= len(name) {
+		return "", false
+	}
+	for i := range len(name) {
+		if s[i]|0x20 != name[i] {
+			return "", false
+		}
+	}
+	colon := leadingSpace(s, len(name))
+	if colon == len(s) || s[colon] != ':' {
+		return "", false
+	}
+	return s[leadingSpace(s, colon+1):], true
+}
+
+// leadingSpace returns where the white space at s[i:] ends.
+func leadingSpace(s string, i int) int {
+	for i < len(s) {
+		size := spaceSize(s, i)
+		if size == 0 {
+			break
+		}
+		i += size
+	}
+	return i
+}
+
+// wordEnd returns where the word at s[i:] ends.
+func wordEnd(s string, i int) int {
+	for i < len(s) && spaceSize(s, i) == 0 {
+		i++
+	}
+	return i
+}
+
+// trimSpace removes JavaScript's white space from both ends of s.
+func trimSpace(s string) string {
+	s = s[leadingSpace(s, 0):]
+	for s != "" {
+		last := s[len(s)-1]
+		if last < utf8.RuneSelf {
+			if !asciiSpace(last) {
+				break
+			}
+			s = s[:len(s)-1]
+			continue
+		}
+		r, size := utf8.DecodeLastRuneInString(s)
+		if !wideSpace(r) {
+			break
+		}
+		s = s[:len(s)-size]
+	}
+	return s
+}
+
+// spaceSize returns the length in bytes of the white space character at s[i],
+// or 0 when another one is there.
+func spaceSize(s string, i int) int {
+	if c := s[i]; c < utf8.RuneSelf {
+		if asciiSpace(c) {
+			return 1
+		}
+		return 0
+	}
+	if r, size := utf8.DecodeRuneInString(s[i:]); wideSpace(r) {
+		return size
+	}
+	return 0
+}
+
+func asciiSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
+
+// wideSpace reports the white space of JavaScript's \s beyond ASCII.
+func wideSpace(r rune) bool {
+	switch r {
+	case 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF:
+		return true
+	}
+	return 0x2000 <= r && r <= 0x200A
+}
