@@ -1,0 +1,190 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"syscall"
+)
+
+// A Change describes what an operation does to the workspace. It is complete
+// before anything is touched.
+type Change struct {
+	Kind    Kind
+	Path    string // absolute: what is written, made, moved to or removed
+	From    string // absolute: the source of a copy or a move
+	Diff    string // unified; only of a change that was not applied
+	Applied bool   // false in a dry run
+}
+
+// Kind is what a Change does. It is printed after "would": "would write P".
+type Kind string
+
+// The kinds of change.
+const (
+	Write  Kind = "write"
+	Append Kind = "append to"
+	Edit   Kind = "edit"
+	Copy   Kind = "copy"
+	Move   Kind = "move"
+	Delete Kind = "delete"
+	Mkdir  Kind = "create directory"
+)
+
+// String says what an unapplied change would have done.
+func (c Change) String() string {
+	if c.From != "" {
+		return "would " + string(c.Kind) + " " + c.From + " to " + c.Path
+	}
+	return "would " + string(c.Kind) + " " + c.Path
+}
+
+// commit is the one way to change something: c says what, apply does it.
+// Whatever has to be recorded of a change is recorded here, before apply.
+func (w *Workspace) commit(c *Change, apply func() error) error {
+	if err := apply(); err != nil {
+		return err
+	}
+	c.Applied = true
+	return nil
+}
+
+// changeable fails where the workspace is opened for reading only.
+func (w *Workspace) changeable() error {
+	if w.opts.ReadOnly {
+		return syscall.EROFS
+	}
+	return nil
+}
+
+// inFolder runs do with the folder of p locked, and made if parents is set.
+// If do fails, folders that were made for it are removed again.
+func (w *Workspace) inFolder(ctx context.Context, p place, parents bool, do func(d folder) error) error {
+	h, err := w.lockRoots(ctx, false, p)
+	if err != nil {
+		return err
+	}
+	defer h.release()
+	var made []place
+	if parents {
+		if made, err = w.makeFolders(p.parent()); err != nil {
+			return err
+		}
+	}
+	d, err := h.lockFolder(ctx, p)
+	if err == nil {
+		sweep(d)
+		err = do(d)
+	}
+	if err != nil {
+		removeFolders(made)
+	}
+	return err
+}
+
+// lockFolder opens and locks the folder that holds p. Where that is a root, the
+// root's own lock is it. The folder closes with h.
+func (h *held) lockFolder(ctx context.Context, p place) (folder, error) {
+	dir := p.parent()
+	f, err := dir.root.tree.folder(dir.rel)
+	if err != nil {
+		return nil, err
+	}
+	h.folders = append(h.folders, f)
+	if dir.isRoot() {
+		return f, nil
+	}
+	for _, l := range h.locks {
+		if l.id == f.id() {
+			return f, nil
+		}
+	}
+	if err := h.lock(ctx, f, true); err != nil {
+		return nil, err
+	}
+	if now, err := dir.root.tree.stat(dir.rel); err != nil || now.ID != f.id() && now.ID != (FileID{}) {
+		return nil, syscall.ELOOP // it was replaced while the lock was waited for
+	}
+	return f, nil
+}
+
+// sweep removes what a killed process left in a folder that is now locked.
+func sweep(d folder) {
+	if err := d.remove(tempName, false); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		removeAll(d, tempName)
+	}
+}
+
+// makeFolders makes p and the folders above it, and returns those that it made,
+// the outermost first. On an error none are left.
+func (w *Workspace) makeFolders(p place) (made []place, err error) {
+	info, err := p.root.tree.stat(p.rel)
+	switch {
+	case err == nil && info.isLink():
+		return nil, syscall.ELOOP
+	case err == nil && info.IsDir():
+		return nil, nil
+	case err == nil:
+		return nil, mkdirError{syscall.EEXIST}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, mkdirError{err}
+	}
+	made, err = w.makeFolders(p.parent())
+	if err != nil {
+		return nil, err
+	}
+	d, err := p.root.tree.folder(p.parent().rel)
+	if err == nil {
+		err = d.mkdir(p.base(), 0o777)
+		d.close()
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return made, nil // somebody else did, at the same time
+	case err != nil:
+		removeFolders(made)
+		return nil, mkdirError{err}
+	}
+	return append(made, p), nil
+}
+
+// mkdirError marks an error that comes from making a folder on the way.
+type mkdirError struct{ error }
+
+func (e mkdirError) Unwrap() error { return e.error }
+
+func removeFolders(made []place) {
+	for i := len(made) - 1; i >= 0; i-- {
+		if d, err := made[i].root.tree.folder(path.Dir(made[i].rel)); err == nil {
+			d.remove(made[i].base(), true)
+			d.close()
+		}
+	}
+}
+
+// wrapMade is wrap for an operation that makes the folders above abs.
+func wrapMade(op, abs, dir string, err error) error {
+	if me, ok := err.(mkdirError); ok {
+		return &fs.PathError{Op: "mkdir", Path: dir, Err: me.error}
+	}
+	return wrap(op, abs, err)
+}
+
+// lookAt describes what a change of p meets: found is false where nothing is
+// there. A link is ELOOP, for [Workspace.at] to follow.
+func lookAt(info Info, err error) (found bool, _ error) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case info.isLink():
+		return false, syscall.ELOOP
+	}
+	return true, nil
+}
+
+// fill writes the content of a new file from its beginning.
+type fill func(dst *os.File) error

@@ -1,0 +1,29 @@
+//go:build unix
+
+package workspace
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// tryFlock takes the lock if nobody holds one against it. File systems without
+// locks count as free.
+func tryFlock(f *os.File, exclusive bool) (bool, error) {
+	how := unix.LOCK_SH
+	if exclusive {
+		how = unix.LOCK_EX
+	}
+	for {
+		switch err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB); err {
+		case nil, unix.ENOLCK, unix.ENOTSUP, unix.ENOSYS:
+			return true, nil
+		case unix.EWOULDBLOCK:
+			return false, nil
+		case unix.EINTR:
+		default:
+			return false, err
+		}
+	}
+}

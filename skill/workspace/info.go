@@ -1,0 +1,26 @@
+package workspace
+
+import (
+	"io/fs"
+	"time"
+)
+
+// FileID names a file on this machine as long as it exists.
+type FileID struct{ Dev, Ino uint64 }
+
+// Info is what the system knows of a file.
+type Info struct {
+	Mode     fs.FileMode
+	Size     int64 // bytes
+	ModTime  time.Time
+	Accessed time.Time
+	Changed  time.Time // of the inode
+	Links    uint64    // hard links; 1 where the system does not say
+	UID, GID uint32
+	ID       FileID // zero where the system does not say
+}
+
+// IsDir tells whether the file is a folder.
+func (i Info) IsDir() bool { return i.Mode.IsDir() }
+
+func (i Info) isLink() bool { return i.Mode.Type() == fs.ModeSymlink }

@@ -1,0 +1,124 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Options say what a Workspace is and what may be done in it.
+// The zero Options are the current folder, open for reading and writing.
+type Options struct {
+	Dir         string   // the workspace; "" means the current folder
+	Allow       []string // further folders that count as inside
+	ReadOnly    bool     // every change fails with EROFS
+	DryRun      bool     // every change is described and none is applied
+	AllowConfig bool     // .git, perstack and perstack.toml may be changed
+	NoSync      bool     // changes are not flushed to the disk before they are seen
+
+	portable bool // os.Root also where there is something faster; for tests
+}
+
+// A Workspace is a folder, and the further allowed ones, opened for confined
+// access. It is safe for concurrent use. Close releases it.
+type Workspace struct {
+	opts  Options
+	roots []*root // the workspace first, then the allowed folders
+	locks lockTable
+}
+
+// root is one folder below which names are inside.
+type root struct {
+	dir   string // absolute, without symbolic links
+	given string // absolute, as the caller spelled it
+	id    FileID
+	tree  tree
+}
+
+// tree is access below one folder, by names relative to it. A name with a
+// symbolic link in it, the last part included, fails with ELOOP.
+type tree interface {
+	open(rel string, flag int) (*os.File, error)
+	readFile(rel string) ([]byte, error)
+	stat(rel string) (Info, error) // of a link itself, where the last part is one
+	folder(rel string) (folder, error)
+	close() error
+}
+
+// folder is one open directory; names are single parts and never followed.
+type folder interface {
+	id() FileID
+	handle() *os.File // for flock; nil where the folder could not be read
+	folder(name string) (folder, error)
+	lstat(name string) (Info, error)
+	readlink(name string) (string, error)
+	openFile(name string, flag int, perm fs.FileMode) (*os.File, error)
+	unnamed(perm fs.FileMode) (*os.File, error) // a file without a name, where there is such a thing
+	link(f *os.File, name string) error         // gives an unnamed file its name; EEXIST if taken
+	mkdir(name string, perm fs.FileMode) error
+	symlink(target, name string) error
+	remove(name string, dir bool) error
+	rename(name string, to folder, newName string, replace bool) error
+	writable(name string) error // EACCES where name, or the folder itself for ".", may not be changed
+	chtimes(name string, info Info) error
+	close() error
+}
+
+// Open opens the workspace. The folders must exist.
+func Open(opts Options) (*Workspace, error) {
+	w := &Workspace{opts: opts}
+	for _, dir := range append([]string{opts.Dir}, opts.Allow...) {
+		r, err := openRoot(dir, opts.portable)
+		if err != nil {
+			w.Close()
+			return nil, err
+		}
+		w.roots = append(w.roots, r)
+	}
+	return w, nil
+}
+
+// Close releases the folders. Operations that are under way may fail.
+func (w *Workspace) Close() error {
+	var errs []error
+	for _, r := range w.roots {
+		errs = append(errs, r.tree.close())
+	}
+	return errors.Join(errs...)
+}
+
+// Dir returns the workspace's absolute path without symbolic links.
+func (w *Workspace) Dir() string { return w.roots[0].dir }
+
+// Options returns what the workspace was opened with.
+func (w *Workspace) Options() Options { return w.opts }
+
+func openRoot(dir string, portable bool) (*root, error) {
+	given, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	real, err := filepath.EvalSymlinks(given)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a folder; a workspace is one", given)
+	}
+	t, err := openTree(real, portable)
+	if err != nil {
+		return nil, err
+	}
+	at, err := t.stat(".")
+	if err != nil {
+		t.close()
+		return nil, err
+	}
+	return &root{dir: real, given: given, id: at.ID, tree: t}, nil
+}
