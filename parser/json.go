@@ -106,29 +106,22 @@ func DecodeNested(value json.RawMessage, keys ...string) (inner json.RawMessage,
 // regardless of case as encoding/json does for structs. Of a key given more than
 // once the last value is kept, and twice names the first such key ("" when none
 // is, so an empty key given twice is not reported). ok is false when object is
-// no valid JSON object. Objects further down are not looked into.
+// no valid JSON object, as [DecodeJSON] returns it. Objects further down are not
+// looked into. The values share memory with object.
 func Members(object json.RawMessage) (members map[string]json.RawMessage, twice string, ok bool) {
-	dec := json.NewDecoder(bytes.NewReader(object))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+	if len(object) == 0 || object[0] != '{' {
 		return nil, "", false
 	}
 	members = map[string]json.RawMessage{}
-	for dec.More() {
-		t, err := dec.Token()
-		key, isKey := t.(string)
-		if err != nil || !isKey {
-			return nil, "", false
+	d := newDecoder(string(object), nil)
+	d.each = func(key, value span) {
+		name, _ := stringValue(object[key.from:key.to])
+		if _, given := members[name]; given && twice == "" {
+			twice = name
 		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return nil, "", false
-		}
-		if _, given := members[key]; given && twice == "" {
-			twice = key
-		}
-		members[key] = value
+		members[name] = object[value.from:value.to:value.to]
 	}
-	if _, err := dec.Token(); err != nil {
+	if _, err := d.whole(); err != nil || d.repairs != nil {
 		return nil, "", false
 	}
 	return members, twice, true
@@ -170,12 +163,6 @@ func compact(value json.RawMessage) []byte {
 	return b.Bytes()
 }
 
-// A topValue is one value that stands at the top level of a text.
-type topValue struct {
-	raw    json.RawMessage
-	offset int
-}
-
 // document reads all of the text: one value of any kind, or objects and arrays
 // with prose around them. It never returns an empty list without an error.
 func (d *decoder) document() ([]topValue, error) {
@@ -198,7 +185,7 @@ func (d *decoder) document() ([]topValue, error) {
 		if err == nil {
 			return []topValue{{raw, start}}, nil
 		}
-		if d.text[start:d.end] != "" && d.text[start] == '"' && errors.Is(err, ErrTruncated) {
+		if start < d.end && d.text[start] == '"' && errors.Is(err, ErrTruncated) {
 			return nil, err
 		}
 		d.pos, d.repairs = start, before
@@ -218,117 +205,4 @@ func (d *decoder) whole() (json.RawMessage, error) {
 		return nil, d.syntax("after the value")
 	}
 	return raw, nil
-}
-
-// amongProse collects the objects and arrays of a text. What is left outside
-// must be prose, for certain: a stray bracket, or a comma after a value, means
-// that a part of the value stands outside it, and that is an error.
-func (d *decoder) amongProse() (values []topValue, err error) {
-	begin, outside, before := d.pos, d.pos, d.repairs
-	var broken error // of the value that text begins with
-	for {
-		i := strings.IndexAny(d.rest(), "{}[]<")
-		if i < 0 {
-			break
-		}
-		d.pos += i
-		start := d.pos
-		switch d.text[d.pos] {
-		case '<':
-			removed, err := d.reasoning()
-			if err != nil {
-				return nil, err
-			}
-			if removed {
-				values, outside, d.repairs = nil, d.pos, before
-				d.repaired(repairReasoning)
-			}
-			continue
-		case '}', ']':
-			return nil, d.syntax("outside any value")
-		}
-		made := d.repairs
-		raw, err := d.one()
-		if err != nil {
-			if end, ok := remark(d.text[start:d.end]); ok && errors.Is(err, ErrSyntax) {
-				d.pos, d.repairs = start+end, made
-				if start == begin {
-					broken = err
-				}
-				continue
-			}
-			return nil, err
-		}
-		d.outside(d.text[outside:start])
-		values, outside = append(values, topValue{raw, start}), d.pos
-		if d.space(); d.peek() == ',' || d.peek() == ':' {
-			return nil, d.syntax("after the value")
-		}
-	}
-	if len(values) == 0 && broken != nil {
-		return nil, broken
-	}
-	if len(values) == 0 {
-		return nil, &JSONError{Offset: d.pos, Err: ErrNoJSON}
-	}
-	d.outside(d.text[outside:d.end])
-	return values, nil
-}
-
-// reasoning skips a reasoning block, or an end tag alone: then all before it was
-// the block. A block that never ends is [ErrTruncated].
-func (d *decoder) reasoning() (removed bool, err error) {
-	for _, name := range []string{"think>", "thinking>"} {
-		if strings.HasPrefix(d.rest(), "</"+name) {
-			d.pos += len("</" + name)
-			return true, nil
-		}
-		if strings.HasPrefix(d.rest(), "<"+name) {
-			i := strings.Index(d.rest(), "</"+name)
-			if i < 0 {
-				return false, &JSONError{Offset: d.end, Reason: "<" + name + " has no end", Err: ErrTruncated}
-			}
-			d.pos += i + len("</"+name)
-			return true, nil
-		}
-	}
-	d.pos++
-	return false, nil
-}
-
-// outside reports text beside a value: a fence, prose, or neither.
-func (d *decoder) outside(text string) {
-	before, after, fence := strings.Cut(text, "```")
-	if fence {
-		d.repaired(repairFence)
-		_, after, _ = strings.Cut(after, "\n")
-	}
-	if strings.Trim(before, jsonSpace) != "" || strings.Trim(after, jsonSpace+"`") != "" {
-		d.repaired(repairProse)
-	}
-}
-
-// remark reports whether text begins with a bracketed remark of prose, such as
-// [see below] or {name}: it closes before any quote or further bracket, so that
-// no part of a value can be in it. end is where it ends.
-func remark(text string) (end int, ok bool) {
-	i := strings.IndexAny(text[1:], "{}[]\"'“”‘’")
-	if i < 0 || text[0] == '{' && text[1+i] != '}' || text[0] == '[' && text[1+i] != ']' {
-		return 0, false
-	}
-	return i + 2, true
-}
-
-// fenced reports the bounds of what text[from:to] holds if that is one code fence.
-func fenced(text string, from, to int) (start, end int, ok bool) {
-	s := strings.Trim(text[from:to], jsonSpace)
-	if len(s) < len("```\n```") || !strings.HasPrefix(s, "```") || !strings.HasSuffix(s, "```") {
-		return 0, 0, false
-	}
-	line := strings.IndexByte(s, '\n')
-	if line < 0 || strings.Contains(s[3:line], "`") {
-		return 0, 0, false
-	}
-	at := from + strings.Index(text[from:to], "```")
-	return at + line + 1, at + len(s) - 3, true
 }

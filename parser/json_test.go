@@ -35,6 +35,7 @@ func TestDecodeJSON(t *testing.T) {
 		{"\ufeff{\"a\":1}", `{"a":1}`, []string{"byte order mark removed"}},
 		{"As in [note] and {name}: {\"a\":1}", `{"a":1}`, []string{"prose removed"}},
 		{"[None of these] [12:30] {\"a\":1}", `{"a":1}`, []string{"prose removed"}},
+		{"{\"a\":1}\n<think>was it {?</think>", `{"a":1}`, []string{"reasoning block removed"}},
 		{"if a < b then {\"a\":1}", `{"a":1}`, []string{"prose removed"}},
 		{"{\"a\":1}\n{ \"a\": 1 }", `{ "a": 1 }`, []string{"repeated value removed"}},
 

@@ -20,7 +20,11 @@ type decoder struct {
 	out      []byte
 	copied   int
 	repairs  []string
+	each     func(key, value span) // called for each member of the outermost object, if not nil
 }
+
+// A span is a part of a decoder's text.
+type span struct{ from, to int }
 
 func newDecoder(text string, keys []string) *decoder {
 	return &decoder{text: text, keys: keys, end: len(text)}
@@ -131,20 +135,29 @@ func (d *decoder) member() error {
 	if d.pos >= d.end {
 		return d.syntax("")
 	}
-	key := d.bareKey
+	key, value := span{from: d.pos}, span{}
+	read := d.bareKey
 	if quoteAt(d.rest()) != 0 {
-		key = d.string
+		read = d.string
 	}
-	if err := key(); err != nil {
+	if err := read(); err != nil {
 		return err
 	}
+	key.to = d.pos
 	d.space()
 	if d.peek() != ':' {
 		return d.syntax(`where ':' must follow a key; a quote inside a string is written \"`)
 	}
 	d.pos++
 	d.space()
-	return d.value()
+	value.from = d.pos
+	if err := d.value(); err != nil {
+		return err
+	}
+	if value.to = d.pos; d.each != nil && d.depth == 1 {
+		d.each(key, value)
+	}
+	return nil
 }
 
 // bareKey reads a key without quotes, if it is one of the names that may be.

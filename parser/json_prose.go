@@ -1,0 +1,172 @@
+package parser
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+)
+
+// maxTopValues is how many values a text may hold before none can be meant.
+const maxTopValues = 64
+
+// A topValue is one value that stands at the top level of a text.
+type topValue struct {
+	raw    json.RawMessage
+	offset int
+}
+
+// amongProse collects the objects and arrays of a text. What is left outside
+// must be prose, for certain: a stray bracket, or a comma after a value, means
+// that a part of the value stands outside it, and that is an error.
+func (d *decoder) amongProse() ([]topValue, error) {
+	p := proseReader{decoder: d, begin: d.pos, outside: d.pos, before: d.repairs}
+	for {
+		i := strings.IndexAny(d.rest(), "{}[]<")
+		if i < 0 {
+			break
+		}
+		d.pos += i
+		read := p.bracket
+		if d.peek() == '<' {
+			read = p.angle
+		}
+		if err := read(); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case len(p.values) > 0:
+		d.beside(p.outside, d.end)
+		return p.values, nil
+	case p.broken != nil:
+		return nil, p.broken
+	}
+	return nil, &JSONError{Offset: d.pos, Err: ErrNoJSON}
+}
+
+// A proseReader is a decoder between the values of a text.
+type proseReader struct {
+	*decoder
+	values  []topValue
+	begin   int      // where the text begins
+	outside int      // where the last value ended, or begin
+	before  []string // repairs made before begin
+	broken  error    // why the remark that the text begins with is no value
+}
+
+// bracket reads the value or remark at pos.
+func (p *proseReader) bracket() error {
+	start := p.pos
+	if c := p.peek(); c == '}' || c == ']' {
+		return p.syntax("outside any value")
+	}
+	raw, remark, err := p.oneOrRemark()
+	if remark {
+		if start == p.begin {
+			p.broken = err
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p.beside(p.outside, start)
+	p.outside = p.pos
+	if p.values = append(p.values, topValue{raw, start}); len(p.values) > maxTopValues {
+		return &JSONError{Offset: start, Err: ErrSeveralValues}
+	}
+	if p.space(); p.peek() == ',' || p.peek() == ':' {
+		return p.syntax("after the value")
+	}
+	return nil
+}
+
+// angle skips the reasoning block at pos, or the one character.
+func (p *proseReader) angle() error {
+	start := p.pos
+	size, alone, err := p.reasoning()
+	if err != nil {
+		return err
+	}
+	if size == 0 {
+		p.pos++
+		return nil
+	}
+	if alone {
+		p.values, p.repairs = nil, p.before
+	} else {
+		p.beside(p.outside, start)
+	}
+	p.repaired(repairReasoning)
+	p.pos += size
+	p.outside = p.pos
+	return nil
+}
+
+// reasoning measures the reasoning block at pos; size is 0 when there is none.
+// An end tag alone means that all before it was the block. A block that never
+// ends is [ErrTruncated].
+func (d *decoder) reasoning() (size int, alone bool, err error) {
+	for _, name := range []string{"think>", "thinking>"} {
+		if strings.HasPrefix(d.rest(), "</"+name) {
+			return len("</" + name), true, nil
+		}
+		if strings.HasPrefix(d.rest(), "<"+name) {
+			i := strings.Index(d.rest(), "</"+name)
+			if i < 0 {
+				return 0, false, &JSONError{Offset: d.end, Reason: "<" + name + " has no end", Err: ErrTruncated}
+			}
+			return i + len("</"+name), false, nil
+		}
+	}
+	return 0, false, nil
+}
+
+// oneOrRemark reads the value at pos. If it is broken and yet a remark of prose,
+// such as [see below] or {name}, that is skipped and err says how it was broken.
+// A remark closes before any quote or further bracket, so that no part of a
+// value can be in it.
+func (d *decoder) oneOrRemark() (raw json.RawMessage, remark bool, err error) {
+	start, before := d.pos, d.repairs
+	raw, err = d.one()
+	if !errors.Is(err, ErrSyntax) {
+		return raw, false, err
+	}
+	closing := byte(']')
+	if d.text[start] == '{' {
+		closing = '}'
+	}
+	end := start + 1 + strings.IndexAny(d.text[start+1:d.end], "{}[]\"'“”‘’")
+	if d.text[end] != closing {
+		return nil, false, err
+	}
+	d.pos, d.repairs = end+1, before
+	return nil, true, err
+}
+
+// beside reports text[from:to], which stands beside a value: a fence, prose, or
+// only white space.
+func (d *decoder) beside(from, to int) {
+	before, after, fence := strings.Cut(d.text[from:to], "```")
+	if fence {
+		d.repaired(repairFence)
+		_, after, _ = strings.Cut(after, "\n")
+	}
+	if strings.Trim(before, jsonSpace) != "" || strings.Trim(after, jsonSpace+"`") != "" {
+		d.repaired(repairProse)
+	}
+}
+
+// fenced reports the bounds of what text[from:to] holds if that is one code fence.
+func fenced(text string, from, to int) (start, end int, ok bool) {
+	s := strings.Trim(text[from:to], jsonSpace)
+	if len(s) < len("```\n```") || !strings.HasPrefix(s, "```") || !strings.HasSuffix(s, "```") {
+		return 0, 0, false
+	}
+	line := strings.IndexByte(s, '\n')
+	if line < 0 || strings.Contains(s[3:line], "`") {
+		return 0, 0, false
+	}
+	at := from + strings.Index(text[from:to], "```")
+	return at + line + 1, at + len(s) - 3, true
+}

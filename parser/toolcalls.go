@@ -1,0 +1,278 @@
+package parser
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A ToolCall is one function call of a model.
+type ToolCall struct {
+	ID        string          // as sent; "" when there was none; not necessarily unique
+	Name      string          // as sent, neither trimmed nor checked; "" only beside an Err
+	Arguments json.RawMessage // a strict JSON object; nil beside an Err; of a key given twice the last counts
+	Err       error           // what is wrong with the shape of the call, without its name; nil if nothing is
+}
+
+// An Envelope is what a model's answer asks for: a final text, or calls.
+type Envelope struct {
+	Calls      []ToolCall // in the order sent, malformed ones included; nil when HasFinal
+	Final      string     // trimmed, not empty when HasFinal
+	HasFinal   bool
+	WorkingDir string   // as sent; "" when absent or blank
+	Repairs    []string // what was repaired to read it, in words; nil when nothing was
+}
+
+// An EnvelopeError reports a text that asks for nothing: neither a final text nor
+// a list of calls can be read from it without guessing.
+type EnvelopeError struct {
+	hint string
+	err  error
+}
+
+// Error is the same sentence whatever was wrong; see [EnvelopeError.Hint].
+func (e *EnvelopeError) Error() string { return "ERR: no tool_calls provided" }
+
+// Hint says what was wrong with the text and what would be right.
+func (e *EnvelopeError) Hint() string { return e.hint }
+
+// Unwrap returns the [*JSONError] of a text that holds no JSON, else nil.
+func (e *EnvelopeError) Unwrap() error { return e.err }
+
+const envelopeShape = `want {"tool_calls":[…]} or {"final":"…"}`
+
+func noEnvelope(format string, args ...any) error {
+	return &EnvelopeError{hint: fmt.Sprintf(format, args...) + "; " + envelopeShape}
+}
+
+// envelopeKeys are the keys that may stand without quotes in an envelope.
+var envelopeKeys = []string{"tool_calls", "final", "id", "type", "function", "name", "arguments", "working_dir"}
+
+// ToolCalls reads a model's answer of the form
+//
+//	{"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"k\":1}"}}],"working_dir":"d"}
+//	{"final":"text"}
+//
+// What stands around it and how it is written is repaired as by [DecodeJSON];
+// the same goes for the inside of arguments, but not for what is around those.
+// A final text that is not blank wins over calls. Of several objects the first
+// with tool_calls or final counts, if exactly one of them has tool_calls.
+//
+// A call of the wrong shape has its Err set and does not concern the others. Any
+// other error is an [*EnvelopeError]; an empty list of calls is one, and so is a
+// document that is cut off, whatever it held until there.
+func ToolCalls(text string) (Envelope, error) {
+	d := newDecoder(text, envelopeKeys)
+	values, err := d.document()
+	if err != nil {
+		return Envelope{}, unreadable(text, err)
+	}
+	members, err := pickEnvelope(values)
+	if err != nil {
+		return Envelope{}, err
+	}
+	e := Envelope{Repairs: d.repairs}
+	if final, ok := stringValue(members["final"]); ok && trimSpace(final) != "" {
+		e.Final, e.HasFinal = trimSpace(final), true
+		return e, nil
+	}
+	if e.WorkingDir, err = workingDir(members["working_dir"]); err != nil {
+		return Envelope{}, err
+	}
+	calls, err := callList(members)
+	if err != nil {
+		return Envelope{}, err
+	}
+	for i, raw := range calls {
+		call, repairs := readCall(raw)
+		e.Calls = append(e.Calls, call)
+		for _, r := range repairs {
+			e.Repairs = append(e.Repairs, fmt.Sprintf("arguments of call %d: %s", i+1, r))
+		}
+	}
+	return e, nil
+}
+
+// IsEnvelope reports whether text has the shape of an answer for [ToolCalls],
+// good or bad: its first character is an opening brace, or it is one code fence
+// that holds such a text or other JSON. Prose is none, whatever it contains.
+func IsEnvelope(text string) bool {
+	text = trimSpace(text)
+	if strings.HasPrefix(text, "{") {
+		return true
+	}
+	from, to, ok := fenced(text, 0, len(text))
+	if !ok {
+		return false
+	}
+	d := newDecoder(text[from:to], envelopeKeys)
+	if d.space(); d.peek() == '{' {
+		return true
+	}
+	_, err := d.whole()
+	return err == nil
+}
+
+func unreadable(text string, err error) error {
+	hint := err.Error()
+	switch {
+	case trimSpace(text) == "":
+		hint = "the text is empty"
+	case errors.Is(err, ErrTruncated):
+		hint += ", so nothing of it was run"
+	}
+	return &EnvelopeError{hint: hint + "; " + envelopeShape, err: err}
+}
+
+// pickEnvelope chooses the object to follow among the values of a text.
+func pickEnvelope(values []topValue) (map[string]json.RawMessage, error) {
+	var picked, first map[string]json.RawMessage
+	var envelopes, withCalls int
+	for _, v := range values {
+		members, twice, ok := Members(v.raw)
+		if !ok {
+			continue
+		}
+		if first == nil {
+			first = members
+		}
+		_, calls := members["tool_calls"]
+		_, final := members["final"]
+		if !calls && !final {
+			continue
+		}
+		if twice != "" {
+			return nil, noEnvelope("key `%s` is given twice", twice)
+		}
+		envelopes++
+		if calls {
+			withCalls++
+		}
+		if picked == nil {
+			picked = members
+		}
+	}
+	switch {
+	case envelopes > 1 && withCalls != 1:
+		return nil, noEnvelope("%d objects, %d of them with tool_calls, where one is wanted", envelopes, withCalls)
+	case picked != nil:
+		return picked, nil
+	case first == nil:
+		return nil, noEnvelope("the top level is %s", kind(values[0].raw))
+	case len(first) == 0:
+		return nil, noEnvelope("the object is empty")
+	}
+	return nil, noEnvelope("key %s is not `tool_calls`", keyList(first))
+}
+
+// keyList names up to five keys, in byte order.
+func keyList(members map[string]json.RawMessage) string {
+	keys := slices.Sorted(maps.Keys(members))
+	more := ""
+	if len(keys) > 5 {
+		keys, more = keys[:5], ", …"
+	}
+	for i, k := range keys {
+		keys[i] = "`" + clip(k) + "`"
+	}
+	return strings.Join(keys, ", ") + more
+}
+
+// clip shortens text that came from outside, for use in a sentence.
+func clip(text string) string {
+	const most = 40
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+func workingDir(raw json.RawMessage) (string, error) {
+	dir, ok := stringValue(raw)
+	if !ok && raw != nil && string(raw) != "null" {
+		return "", noEnvelope("working_dir must be a string, got %s", kind(raw))
+	}
+	if trimSpace(dir) == "" {
+		return "", nil
+	}
+	return dir, nil
+}
+
+// callList returns the elements of tool_calls, of which there is at least one.
+func callList(members map[string]json.RawMessage) ([]json.RawMessage, error) {
+	raw, given := members["tool_calls"]
+	if !given {
+		return nil, noEnvelope("final must be a string that is not blank, got %s", kind(members["final"]))
+	}
+	if raw[0] != '[' {
+		return nil, noEnvelope("tool_calls must be an array, got %s", kind(raw))
+	}
+	var calls []json.RawMessage
+	if err := json.Unmarshal(raw, &calls); err != nil {
+		return nil, noEnvelope("tool_calls: %v", err)
+	}
+	if len(calls) == 0 {
+		return nil, noEnvelope("tool_calls is empty")
+	}
+	return calls, nil
+}
+
+// readCall reads one element of tool_calls, with its id and name even when
+// something else is wrong with it, so that it can be answered in its place.
+func readCall(raw json.RawMessage) (call ToolCall, repairs []string) {
+	members, twice, ok := Members(raw)
+	if !ok {
+		call.Err = fmt.Errorf("a call must be an object, got %s", kind(raw))
+		return call, nil
+	}
+	typ, _ := stringValue(members["type"])
+	id, idOK := stringValue(members["id"])
+	function, twiceInside, functionOK := Members(members["function"])
+	name, _ := stringValue(function["name"])
+	call.ID, call.Name = id, name
+	switch {
+	case twice != "" || twiceInside != "":
+		call.Err = fmt.Errorf("key `%s` is given twice", clip(twice+twiceInside))
+	case typ != "function":
+		call.Err = fmt.Errorf(`type must be "function", got %s`, shown(members["type"]))
+	case !functionOK:
+		call.Err = fmt.Errorf("function must be an object with name and arguments, got %s", kind(members["function"]))
+	case trimSpace(name) == "":
+		call.Err = fmt.Errorf("function.name must be a string that is not blank, got %s", shown(function["name"]))
+	case !idOK && members["id"] != nil && string(members["id"]) != "null":
+		call.Err = fmt.Errorf("id must be a string, got %s", kind(members["id"]))
+	default:
+		call.Arguments, repairs, call.Err = readArguments(function["arguments"])
+	}
+	return call, repairs
+}
+
+// shown is a value for a sentence: itself if it is a short string, else its kind.
+func shown(raw json.RawMessage) string {
+	if text, ok := stringValue(raw); ok {
+		return fmt.Sprintf("%q", clip(text))
+	}
+	return kind(raw)
+}
+
+// readArguments decodes the string that holds a call's arguments.
+func readArguments(raw json.RawMessage) (object json.RawMessage, repairs []string, err error) {
+	text, ok := stringValue(raw)
+	if !ok {
+		return nil, nil, fmt.Errorf("function.arguments must be a JSON string that holds an object, got %s", kind(raw))
+	}
+	if strings.Trim(text, jsonSpace) == "" {
+		return nil, nil, errors.New("function.arguments is empty, want a JSON string that holds an object")
+	}
+	d := newDecoder(text, nil)
+	if object, err = d.whole(); err != nil {
+		return nil, nil, fmt.Errorf("function.arguments: %w", err)
+	}
+	if object[0] != '{' {
+		return nil, nil, fmt.Errorf("function.arguments must hold an object, got %s", kind(object))
+	}
+	return object, d.repairs, nil
+}
