@@ -1,0 +1,51 @@
+package skill
+
+import (
+	"errors"
+	"io/fs"
+	"syscall"
+
+	"textskill/skill/workspace"
+)
+
+// Stat describes a file or folder; links are followed.
+type Stat struct {
+	Path      string
+	MissingOK bool // what is not there, or cannot be seen, is an answer: Described.Exists is false
+}
+
+func (Stat) op() string { return "Stat" }
+
+// Described is what the system knows of a file.
+type Described struct {
+	Path   string // absolute
+	Exists bool
+	Info   workspace.Info // zero if it does not exist
+}
+
+// Message tells whether there is such a file.
+func (d Described) Message() string {
+	if d.Exists {
+		return d.Path + " exists"
+	}
+	return d.Path + " does not exist"
+}
+
+func (x *Executor) stat(s *Session, a Stat) (Result, error) {
+	abs, err := x.path(s, "path", a.Path)
+	if err != nil && a.MissingOK {
+		return Described{Path: x.ws.Abs(s.Dir, a.Path)}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := x.ws.Stat(abs, true)
+	var errno syscall.Errno
+	if err != nil && a.MissingOK && (errors.Is(err, fs.ErrNotExist) || errors.As(err, &errno)) {
+		return Described{Path: abs}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Described{abs, true, info}, nil
+}
