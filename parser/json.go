@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -26,16 +27,19 @@ var (
 
 // A JSONError says where a text stops being the JSON that was wanted, and why.
 type JSONError struct {
-	Offset int    // in bytes from the start of the text, counted from 0
+	Offset int    // in bytes from the start of the text, counted from 0; 0 for ErrNoJSON
 	Reason string // what stands there and what would be right; "" when Err says it all
 	Err    error  // one of the Err variables of this package
 }
 
 func (e *JSONError) Error() string {
-	if e.Reason == "" {
+	switch {
+	case e.Reason != "":
+		return fmt.Sprintf("%v (byte %d): %s", e.Err, e.Offset, e.Reason)
+	case e.Offset > 0:
 		return fmt.Sprintf("%v (byte %d)", e.Err, e.Offset)
 	}
-	return fmt.Sprintf("%v (byte %d): %s", e.Err, e.Offset, e.Reason)
+	return e.Err.Error()
 }
 
 // Unwrap returns e.Err.
@@ -48,6 +52,7 @@ const (
 	repairProse     = "prose removed"
 	repairBOM       = "byte order mark removed"
 	repairRepeated  = "repeated value removed"
+	repairIgnored   = "other JSON values ignored"
 	repairComma     = "trailing comma removed"
 	repairBareKey   = "bare key quoted"
 	repairPython    = "Python literal replaced"
@@ -129,10 +134,16 @@ func Members(object json.RawMessage) (members map[string]json.RawMessage, twice 
 
 // stringValue decodes a JSON string; ok is false for any other value.
 func stringValue(value json.RawMessage) (text string, ok bool) {
-	if len(value) == 0 || value[0] != '"' {
+	if len(value) < 2 || value[0] != '"' {
 		return "", false
 	}
-	return text, json.Unmarshal(value, &text) == nil
+	inside := value[1 : len(value)-1]
+	for _, c := range inside {
+		if c < 0x20 || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return text, json.Unmarshal(value, &text) == nil
+		}
+	}
+	return string(inside), value[len(value)-1] == '"'
 }
 
 // kind names a strict JSON value for a sentence: "an object".

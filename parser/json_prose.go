@@ -41,7 +41,7 @@ func (d *decoder) amongProse() ([]topValue, error) {
 	case p.broken != nil:
 		return nil, p.broken
 	}
-	return nil, &JSONError{Offset: d.pos, Err: ErrNoJSON}
+	return nil, &JSONError{Err: ErrNoJSON}
 }
 
 // A proseReader is a decoder between the values of a text.

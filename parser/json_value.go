@@ -41,7 +41,10 @@ func (d *decoder) peek() byte {
 }
 
 func (d *decoder) space() {
-	for d.pos < d.end && strings.IndexByte(jsonSpace, d.text[d.pos]) >= 0 {
+	for d.pos < d.end {
+		if c := d.text[d.pos]; c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+			return
+		}
 		d.pos++
 	}
 }
@@ -104,13 +107,15 @@ func (d *decoder) nested(closing byte) error {
 	if d.depth++; d.depth > maxJSONDepth {
 		return &JSONError{Offset: d.pos, Err: ErrTooDeep}
 	}
-	element := d.value
-	if closing == '}' {
-		element = d.member
-	}
 	d.pos++
 	for d.space(); d.peek() != closing; d.space() {
-		if err := element(); err != nil {
+		var err error
+		if closing == '}' {
+			err = d.member()
+		} else {
+			err = d.value()
+		}
+		if err != nil {
 			return err
 		}
 		d.space()
@@ -136,11 +141,13 @@ func (d *decoder) member() error {
 		return d.syntax("")
 	}
 	key, value := span{from: d.pos}, span{}
-	read := d.bareKey
+	var err error
 	if quoteAt(d.rest()) != 0 {
-		read = d.string
+		err = d.string()
+	} else {
+		err = d.bareKey()
 	}
-	if err := read(); err != nil {
+	if err != nil {
 		return err
 	}
 	key.to = d.pos

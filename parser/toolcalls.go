@@ -74,6 +74,9 @@ func ToolCalls(text string) (Envelope, error) {
 	if err != nil {
 		return Envelope{}, err
 	}
+	if len(values) > 1 {
+		d.repaired(repairIgnored)
+	}
 	e := Envelope{Repairs: d.repairs}
 	if final, ok := stringValue(members["final"]); ok && trimSpace(final) != "" {
 		e.Final, e.HasFinal = trimSpace(final), true
@@ -86,6 +89,7 @@ func ToolCalls(text string) (Envelope, error) {
 	if err != nil {
 		return Envelope{}, err
 	}
+	e.Calls = make([]ToolCall, 0, len(calls))
 	for i, raw := range calls {
 		call, repairs := readCall(raw)
 		e.Calls = append(e.Calls, call)

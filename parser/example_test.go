@@ -1,0 +1,85 @@
+package parser_test
+
+import (
+	"errors"
+	"fmt"
+
+	"textskill/parser"
+)
+
+func ExampleText() {
+	c := parser.Text("writeFile \"my notes.txt\" content: it's\n  fine\n")
+	text, _ := c.Content()
+	fmt.Printf("%s %q %q\n", c.Operation, c.Path, text)
+	// Output: writeFile "my notes.txt" "it's\n  fine"
+}
+
+func ExampleCommand_Destination() {
+	c := parser.Text("copyFile a.txt Destination: 'old copies/a.txt'")
+	destination, ok := c.Destination()
+	fmt.Println(destination, ok)
+	// Output: old copies/a.txt true
+}
+
+func ExampleCommand_Content() {
+	for _, prompt := range []string{"writeFile a", "writeFile a text", "writeFile a content:"} {
+		c := parser.Text(prompt)
+		text, explicit := c.Content()
+		fmt.Printf("%q: payload %q, content %q %t\n", prompt, c.Payload, text, explicit)
+	}
+	// Output:
+	// "writeFile a": payload "", content "" false
+	// "writeFile a text": payload "text", content "" false
+	// "writeFile a content:": payload "content:", content "" true
+}
+
+func ExampleToolCalls() {
+	e, err := parser.ToolCalls("I'll look.\n```json\n" + `{"tool_calls": [
+		{"id": "1", "type": "function", "function": {"name": "read_file", "arguments": "{'path': 'a.txt'}"}},
+		{"id": "2", "type": "function", "function": {"name": "read_file", "arguments": {"path": "a.txt"}}},
+	]}` + "\n```")
+	for _, c := range e.Calls {
+		fmt.Println(c.ID, c.Name, string(c.Arguments), c.Err)
+	}
+	for _, r := range e.Repairs {
+		fmt.Println("repaired:", r)
+	}
+	fmt.Println(err)
+	// Output:
+	// 1 read_file {"path": "a.txt"} <nil>
+	// 2 read_file  function.arguments must be a JSON string that holds an object, got an object
+	// repaired: trailing comma removed
+	// repaired: code fence removed
+	// repaired: prose removed
+	// repaired: arguments of call 1: single quotes replaced
+	// <nil>
+}
+
+func ExampleEnvelopeError() {
+	_, err := parser.ToolCalls(`{"ops":[{"type":"read_file","path":"a.txt"}]}`)
+	fmt.Println(err)
+	if wrong, ok := errors.AsType[*parser.EnvelopeError](err); ok {
+		fmt.Println(wrong.Hint())
+	}
+	// Output:
+	// ERR: no tool_calls provided
+	// key `ops` is not `tool_calls`; want {"tool_calls":[…]} or {"final":"…"}
+}
+
+func ExampleDecodeJSON() {
+	value, repairs, err := parser.DecodeJSON("Here you are: {path: 'it\\'s.txt', \"size\": None,}", "path")
+	fmt.Println(string(value), err)
+	fmt.Println(repairs)
+	_, _, err = parser.DecodeJSON(`{"path": "a.txt", "content": "hel`)
+	fmt.Println(err)
+	// Output:
+	// {"path": "it's.txt", "size": null} <nil>
+	// [bare key quoted single quotes replaced Python literal replaced trailing comma removed prose removed]
+	// the JSON is cut off before its end (byte 33)
+}
+
+func ExampleMembers() {
+	members, twice, ok := parser.Members([]byte(`{"path": "a", "path": "b"}`))
+	fmt.Printf("%s %s %t\n", members["path"], twice, ok)
+	// Output: "b" path true
+}

@@ -1,0 +1,183 @@
+package parser_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"textskill/parser"
+)
+
+// hostile is what repeated many times might cost more than its length.
+var hostile = []string{
+	"[", "{", "]", "[]", "{}", "[{", `{"a":`, `{"a":[`, `["`, `{"`, `"`, `'`, "“", "‘", `\`, `"\`, `\"`, `['\`,
+	"[x", "[x]", "{x}", "[1", "[1]", "[1,", "[1 ", "[,", "{,", ",", ":", "[None", "[tru", "-", "[-", "1", "1e", "é", "\xff", "[\"\xff",
+	"<", "<think>", "</think>", "<think></think>", "[</think>", "```", "```\n", "```\n{", " ", "\n", "\u00a0", "a ", "a:\n",
+	`{"tool_calls":[`, `{"tool_calls":[]}`, `{"final":"x"}`, `{"final":"x","final":`, "\"a b", "'a b' ", "\x00", "\t\"\n",
+}
+
+// TestHostile gives every parser long repetitions: the time for a text four times
+// as long must be about four times as much, and for 100 KB never half a second.
+func TestHostile(t *testing.T) {
+	const size = 100 << 10
+	tooLong := func(short, long time.Duration) bool {
+		return long > 500*time.Millisecond || long > 16*short && long > 20*time.Millisecond
+	}
+	wholes := func(unit string, n int) []string {
+		s := strings.Repeat(unit, n/len(unit))
+		quoted, _ := json.Marshal(strings.ToValidUTF8(s, "?"))
+		return []string{
+			s, `{"a":"` + s, "[" + s + "]", "copyFile '" + s, "copyFile a destination: '" + s,
+			`{"tool_calls":[` + s + `]}`, oneCall(string(quoted)), "```json\n" + s + "\n```",
+			`{"tool_calls":[0` + strings.Repeat(","+unit, n/(len(unit)+1)) + "]}",
+		}
+	}
+	for _, unit := range hostile {
+		small, large := wholes(unit, size/4), wholes(unit, size)
+		for i := range small {
+			short, long := duration(small[i]), duration(large[i])
+			for range 3 { // a busy machine is no quadratic parser
+				if tooLong(short, long) {
+					short, long = duration(small[i]), min(long, duration(large[i]))
+				}
+			}
+			if tooLong(short, long) {
+				t.Errorf("%.40q…: %v for %d bytes, %v for %d", small[i], short, len(small[i]), long, len(large[i]))
+			}
+		}
+	}
+}
+
+func readAll(text string) {
+	parser.DecodeJSON(text, "a", "x")
+	parser.ToolCalls(text)
+	parser.IsEnvelope(text)
+	parser.Text(text).Content()
+	parser.Text(text).Destination()
+}
+
+func duration(text string) time.Duration {
+	start := time.Now()
+	readAll(text)
+	return time.Since(start)
+}
+
+// oneWayIn is every string that a decoder may produce from text: text itself with
+// each escape replaced by what it stands for.
+func oneWayIn(text string) string {
+	return escapes.ReplaceAllStringFunc(text, func(run string) string {
+		if run == `\'` {
+			return "'"
+		}
+		var s string
+		if json.Unmarshal([]byte(`"`+run+`"`), &s) != nil {
+			return run
+		}
+		return s
+	})
+}
+
+var escapes = regexp.MustCompile(`(?:\\u[0-9a-fA-F]{4})+|\\["\\/bfnrt']`)
+
+// checkLossFree wants every string and number of value to stand in text.
+func checkLossFree(t *testing.T, text string, value json.RawMessage) {
+	t.Helper()
+	unescaped := oneWayIn(text)
+	dec := json.NewDecoder(strings.NewReader(string(value)))
+	dec.UseNumber()
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return
+		}
+		switch v := token.(type) {
+		case string:
+			if !strings.Contains(unescaped, v) {
+				t.Errorf("DecodeJSON(%q) = %s, where %q is not in the text", text, value, v)
+			}
+		case json.Number:
+			if !strings.Contains(text, v.String()) {
+				t.Errorf("DecodeJSON(%q) = %s, where %s is not in the text", text, value, v)
+			}
+		}
+	}
+}
+
+// strict reports text that is JSON as it stands, and not too deep in any case.
+func strict(text string) bool {
+	return json.Valid([]byte(text)) && utf8.ValidString(text) && strings.Count(text, "[")+strings.Count(text, "{") <= 512
+}
+
+func FuzzDecodeJSON(f *testing.F) {
+	for _, text := range append(hostile,
+		`{"a":[1,-2.5e+3,"\u00e9\ud83d\ude00\ud800",null,true]}`, `{'a': 'it\'s "x"', operation: None,}`, "{“a”: ‘b’}",
+		"Sure:\n```json\n{\"a\":\"x\ny\"}\n```\nBye [1 2].", "<think>{</think>{\"a\":\"</think>\"}", `"{\"a\":1}"`, "\ufeff[True]", "{\"a\":1}{\"a\":1}",
+	) {
+		f.Add(text, len(text)/2)
+	}
+	f.Fuzz(func(t *testing.T, text string, cut int) {
+		value, repairs, err := parser.DecodeJSON(text, "operation", "a")
+		trimmed := strings.Trim(text, " \t\r\n")
+		if strict(text) && (err != nil || repairs != nil || string(value) != trimmed) {
+			t.Fatalf("DecodeJSON(%q) = %s %q %v, want it as it was", text, value, repairs, err)
+		}
+		if strict(text) && strings.ContainsAny(trimmed[:1], "[{") && cut > 0 && cut < len(trimmed) {
+			if part, _, err := parser.DecodeJSON(trimmed[:cut]); err == nil {
+				t.Errorf("DecodeJSON(%q) = %s, though its end is missing", trimmed[:cut], part)
+			}
+		}
+		if err != nil {
+			return
+		}
+		if repairs == nil && string(value) != trimmed {
+			t.Errorf("DecodeJSON(%q) = %s without a repair", text, value)
+		}
+		again, repairs, err := parser.DecodeJSON(string(value))
+		if !json.Valid(value) || string(again) != string(value) || repairs != nil || err != nil {
+			t.Errorf("DecodeJSON(%q) = %s, and of that %s %q %v", text, value, again, repairs, err)
+		}
+		checkLossFree(t, text, value)
+	})
+}
+
+func FuzzToolCalls(f *testing.F) {
+	f.Add(`{"path":"a.txt"}`)
+	f.Add(oneCall(`"{'k':1,}"`))
+	f.Add(`{"final":"x"}` + oneCall(`"{}"`))
+	f.Add(`{tool_calls:[{"type":"function",function:{name:'f',arguments:'{"a":1}'}},5,],"working_dir":"d"}`)
+	for _, unit := range hostile {
+		f.Add(unit)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		e, err := parser.ToolCalls(text)
+		if err != nil && (e.Calls != nil || e.HasFinal) || err == nil && e.HasFinal == (len(e.Calls) > 0) {
+			t.Errorf("ToolCalls(%q) = %+v %v", text, e, err)
+		}
+		for _, call := range e.Calls {
+			if call.Err == nil && (!json.Valid(call.Arguments) || call.Arguments[0] != '{' || call.Name == "") {
+				t.Errorf("ToolCalls(%q): call %q has arguments %s", text, call.Name, call.Arguments)
+			}
+			if call.Err != nil && call.Arguments != nil {
+				t.Errorf("ToolCalls(%q): arguments %s beside %v", text, call.Arguments, call.Err)
+			}
+		}
+		trimmed := strings.Trim(text, " \t\r\n")
+		if strings.HasPrefix(trimmed, "{") && !parser.IsEnvelope(text) {
+			t.Errorf("IsEnvelope(%q) is false", text)
+		}
+		if !strict(text) || trimmed[0] != '{' {
+			return
+		}
+		quoted, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err = parser.ToolCalls(oneCall(string(quoted)))
+		if err != nil || e.Calls[0].Err != nil || string(e.Calls[0].Arguments) != trimmed || e.Repairs != nil {
+			t.Errorf("arguments %q arrived as %+v %v", text, e, err)
+		}
+	})
+}

@@ -1,0 +1,74 @@
+package parser_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"textskill/parser"
+)
+
+// BenchmarkDecodeJSON reads one envelope with 64 KB of text, as strict JSON and
+// with repairs, beside encoding/json on the strict one.
+func BenchmarkDecodeJSON(b *testing.B) {
+	body := strings.Repeat(`one more line with a \"quote\"\n`, 2048)
+	clean := `{"operation":"writeFile","path":"a.txt","content":"` + body + `","destination":null}`
+	dirty := "Sure:\n```json\n{operation:'writeFile',\"path\":'a.txt',\"content\":\"" +
+		strings.ReplaceAll(body, `\n`, "\n") + "\",\"destination\":None,}\n```"
+	run := func(name, text string, decode func()) {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				decode()
+			}
+		})
+	}
+	run("strict", clean, func() { parser.DecodeJSON(clean) })
+	run("repaired", dirty, func() { parser.DecodeJSON(dirty, "operation") })
+	var raw json.RawMessage
+	run("reference=encoding/json", clean, func() { json.Unmarshal([]byte(clean), &raw) })
+}
+
+// BenchmarkToolCalls reads an envelope of 8 calls beside encoding/json into structs.
+func BenchmarkToolCalls(b *testing.B) {
+	call := `{"id":"c","type":"function","function":{"name":"edit_file","arguments":"{\"path\":\"/app/main.py\",\"old_text\":\"foo\",\"new_text\":\"bar\"}"}}`
+	text := `{"tool_calls":[` + strings.Repeat(call+",", 7) + call + "]}"
+	b.Run("ToolCalls", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		b.ReportAllocs()
+		for b.Loop() {
+			parser.ToolCalls(text)
+		}
+	})
+	b.Run("reference=encoding/json", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		b.ReportAllocs()
+		for b.Loop() {
+			var e struct {
+				Calls []struct {
+					ID, Type string
+					Function struct{ Name, Arguments string }
+				} `json:"tool_calls"`
+			}
+			json.Unmarshal([]byte(text), &e)
+			for _, c := range e.Calls {
+				var arguments map[string]json.RawMessage
+				json.Unmarshal([]byte(c.Function.Arguments), &arguments)
+			}
+		}
+	})
+}
+
+// BenchmarkHostile reads 100 KB of what is worst for a decoder.
+func BenchmarkHostile(b *testing.B) {
+	for _, unit := range []string{"[", `{"a":`, `\`, `"`, `'`, "[x]", "{}"} {
+		text := strings.Repeat(unit, 100<<10/len(unit))
+		b.Run(unit, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				parser.ToolCalls(text)
+			}
+		})
+	}
+}
