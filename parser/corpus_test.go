@@ -25,6 +25,10 @@ type row struct {
 	Tags   []string
 	Setup  []struct{ Path, Content, Link string }
 	After  []struct{ Path, Content string }
+
+	Layer, Class string          // of llm-faults.jsonl
+	Reply        json.RawMessage // what the model answered, if it is a string
+	Expect       struct{ Tuple []string }
 }
 
 func rows(t *testing.T, name string) (all []row) {
@@ -237,4 +241,45 @@ func quoteJSON(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return string(b[1 : len(b)-1])
+}
+
+// What the recorded answers of models hold that is not the one value meant.
+var undecodable = map[string]error{
+	"m07": parser.ErrSyntax, "m11": parser.ErrSyntax, "m12": parser.ErrTruncated, "m13": parser.ErrTruncated,
+	"m26": parser.ErrSeveralValues, "m30": parser.ErrNoJSON, "m39": parser.ErrNoJSON, "m45": parser.ErrTruncated,
+}
+
+// TestDecodeJSONCorpus decodes what models answered. Where the row expects the
+// answer to be accepted, path, content and destination must be those it names.
+func TestDecodeJSONCorpus(t *testing.T) {
+	names := []string{"operation", "path", "content", "destination"}
+	for _, r := range rows(t, "llm-faults.jsonl") {
+		var text string
+		if r.Layer != "model" || json.Unmarshal(r.Reply, &text) != nil {
+			continue
+		}
+		value, repairs, err := parser.DecodeJSON(text, names...)
+		if !errors.Is(err, undecodable[r.ID]) || err != nil && undecodable[r.ID] == nil {
+			t.Errorf("%s: DecodeJSON(%q) = %s %v, want %v", r.ID, text, value, err, undecodable[r.ID])
+		}
+		if r.Class == "clean" && repairs != nil {
+			t.Errorf("%s: repaired: %q", r.ID, repairs)
+		}
+		if inner, _, err := parser.DecodeNested(value, names...); err == nil {
+			value = inner
+		}
+		members, twice, ok := parser.Members(value)
+		if (twice != "") != (r.Class == "duplicate_keys") {
+			t.Errorf("%s: key %q is reported as given twice", r.ID, twice)
+		}
+		for i := 1; ok && members["path"] != nil && len(r.Expect.Tuple) == 4 && i < 4; i++ {
+			var got string
+			if raw := members[names[i]]; raw != nil && json.Unmarshal(raw, &got) != nil {
+				t.Errorf("%s: %s is %s", r.ID, names[i], raw)
+			}
+			if got != r.Expect.Tuple[i] && r.Class != "literal_null_string" {
+				t.Errorf("%s: %s is %q, want %q", r.ID, names[i], got, r.Expect.Tuple[i])
+			}
+		}
+	}
 }

@@ -1,8 +1,10 @@
 package parser_test
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"textskill/parser"
@@ -105,5 +107,83 @@ func TestDecodeJSONRefuses(t *testing.T) {
 		if !errors.Is(err, tt.want) {
 			t.Errorf("DecodeJSON(%q)\n got %s %v\nwant %v", tt.text, got, err, tt.want)
 		}
+	}
+}
+
+// Every proper prefix of a document is cut off, whatever it holds until there.
+func TestDecodeJSONNeverCompletes(t *testing.T) {
+	for _, text := range []string{
+		`{"a":["x\\\u00e9",-1.5e+3,true,null,{}],"b":{"c":"d, }"}}`,
+		`{'a':['it\'s',None,True,],"b":“c”,d:1}`,
+	} {
+		for n := 1; n < len(text); n++ {
+			if value, _, err := parser.DecodeJSON(text[:n], "d"); err == nil {
+				t.Errorf("DecodeJSON(%q) = %s", text[:n], value)
+			}
+		}
+		if _, _, err := parser.DecodeJSON(text, "d"); err != nil {
+			t.Errorf("DecodeJSON(%q): %v", text, err)
+		}
+	}
+}
+
+func TestDecodeJSONBounds(t *testing.T) {
+	nested := func(n int) string { return strings.Repeat(`[{"a":`, n/2) + "1" + strings.Repeat("}]", n/2) }
+	tests := []struct {
+		text string
+		want error
+	}{
+		{nested(512), nil},
+		{nested(514), parser.ErrTooDeep},
+		{strings.Repeat("[", 1<<20), parser.ErrTooDeep},
+		{strings.Repeat("[]", 512), parser.ErrSeveralValues},
+		{strings.Repeat(" ", 64<<20) + "1", parser.ErrTooLarge},
+	}
+	for _, tt := range tests {
+		value, _, err := parser.DecodeJSON(tt.text)
+		if !errors.Is(err, tt.want) || err == nil && string(value) != tt.text {
+			t.Errorf("DecodeJSON(%.20q…) = %.20s… %v, want %v", tt.text, value, err, tt.want)
+		}
+	}
+}
+
+// An error says where and what, in words for the one who wrote the text.
+func TestJSONError(t *testing.T) {
+	tests := []struct {
+		text   string
+		offset int
+		want   string
+	}{
+		{"I cannot.", 0, "no JSON value in the text"},
+		{`{"a":"x`, 7, "the JSON is cut off before its end (byte 7)"},
+		{"ok <think> {", 12, "the JSON is cut off before its end (byte 12): <think> has no end"},
+		{`{"a":"b"c"}`, 8, `the JSON is not valid and has no single repair (byte 8): unexpected 'c' where ',' or '}' must stand; a quote inside a string is written \"`},
+		{`["b"c"]`, 4, `the JSON is not valid and has no single repair (byte 4): unexpected 'c' where ',' or ']' must stand; a quote inside a string is written \"`},
+		{`{"a"b":1}`, 4, `the JSON is not valid and has no single repair (byte 4): unexpected 'b' where ':' must follow a key; a quote inside a string is written \"`},
+		{`{b:"x"}`, 1, `the JSON is not valid and has no single repair (byte 1): unexpected 'b' where a key in double quotes must stand`},
+		{`["\d"]`, 3, `the JSON is not valid and has no single repair (byte 3): unexpected 'd' after a backslash in a string; a backslash itself is written \\`},
+		{`["\u00g0"]`, 6, `the JSON is not valid and has no single repair (byte 6): unexpected 'g' in \u, which four hexadecimal digits must follow`},
+		{"[\"\xe9\"]", 2, "the JSON is not valid and has no single repair (byte 2): byte 0xe9 in a string is not UTF-8"},
+		{`["a",-x,"b"]`, 6, `the JSON is not valid and has no single repair (byte 6): unexpected 'x' where a digit must stand`},
+		{`{"a":1}]`, 7, `the JSON is not valid and has no single repair (byte 7): unexpected ']' outside any value`},
+		{`{"a":1},`, 7, `the JSON is not valid and has no single repair (byte 7): unexpected ',' after the value`},
+		{`{"a":1} {"b":2}`, 8, "several different JSON values where one is wanted (byte 8)"},
+	}
+	for _, tt := range tests {
+		_, _, err := parser.DecodeJSON(tt.text)
+		wrong, ok := errors.AsType[*parser.JSONError](err)
+		if !ok || wrong.Offset != tt.offset || err.Error() != tt.want {
+			t.Errorf("DecodeJSON(%q)\n got %v\nwant %s", tt.text, err, tt.want)
+		}
+	}
+}
+
+// What Members returns shares memory with its argument, but appending to a value
+// must not overwrite the next.
+func TestMembersAreClipped(t *testing.T) {
+	object := json.RawMessage(`{"a":1,"b":2}`)
+	members, _, _ := parser.Members(object)
+	if _ = append(members["a"], "xxxx"...); string(object) != `{"a":1,"b":2}` {
+		t.Errorf("the object is now %s", object)
 	}
 }
