@@ -91,11 +91,11 @@ func likeness(a, b string, atLeast float64) float64 {
 	if long == 0 || float64(min(len(a), len(b)))/float64(long) <= atLeast {
 		return 0
 	}
-	return 1 - float64(distance(a, b))/float64(long)
+	return 1 - float64(Distance(a, b))/float64(long)
 }
 
-// distance is Levenshtein's, by bytes.
-func distance(a, b string) int {
+// Distance is how many bytes must be inserted, removed or replaced to make b of a.
+func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -1,0 +1,302 @@
+package dialect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"textskill/parser"
+	"textskill/skill"
+	"textskill/skill/workspace"
+)
+
+// Achilles is the dialect of plain text commands: nine operations, each answered
+// by one sentence.
+var Achilles = &Dialect{
+	Name: "achilles",
+	Doc:  "text commands: writeFile a.txt content: hi",
+	fail: achillesFail,
+	Tools: []Tool{
+		{
+			Name: "readFile", Doc: "Check that a file can be read.", Params: []Param{pathParam},
+			args:  func(in values) (skill.Args, error) { return skill.ReadFile{Path: in.str("path"), Part: true}, nil },
+			reply: sentence("Read file at %s successfully."),
+		},
+		{
+			Name: "writeFile", Doc: "Write a file, replacing what was there; the folders above it are created.",
+			Params: []Param{pathParam, contentParam}, Effect: Destroys, Repeats: true,
+			args: func(in values) (skill.Args, error) {
+				return skill.WriteFile{Path: in.str("path"), Content: in.str("content"), Parents: true}, nil
+			},
+			reply: sentence("Wrote file at %s successfully."),
+		},
+		{
+			Name: "appendFile", Doc: "Append to a file, which is created if need be.",
+			Params: []Param{pathParam, contentParam}, Effect: Adds,
+			args: func(in values) (skill.Args, error) {
+				return skill.AppendFile{Path: in.str("path"), Content: in.str("content")}, nil
+			},
+			reply: sentence("Appended content at %s successfully."),
+		},
+		{
+			Name: "deleteFile", Doc: "Delete a file, not a directory.", Params: []Param{pathParam}, Effect: Destroys,
+			args:  func(in values) (skill.Args, error) { return skill.DeleteFile{Path: in.str("path")}, nil },
+			reply: sentence("Deleted file at %s successfully."),
+		},
+		{
+			Name: "createDirectory", Doc: "Create a directory and those above it.", Params: []Param{pathParam}, Effect: Adds, Repeats: true,
+			args:  func(in values) (skill.Args, error) { return skill.MakeFolder{Path: in.str("path")}, nil },
+			reply: sentence("Created directory at %s successfully."),
+		},
+		{
+			Name: "listDirectory", Doc: "List the names in a directory.", Params: []Param{pathParam},
+			args: func(in values) (skill.Args, error) { return skill.ListFolder{Path: in.str("path")}, nil },
+			reply: func(_ values, r skill.Result) string {
+				l := r.(skill.Listed)
+				names := make([]string, len(l.Entries))
+				for i, e := range l.Entries {
+					names[i] = e.Name
+				}
+				return fmt.Sprintf("Listed entries at %s successfully: %s.", l.Path, JSON(names))
+			},
+		},
+		{
+			Name: "fileExists", Doc: "Tell whether a file or directory exists.", Params: []Param{pathParam},
+			args: func(in values) (skill.Args, error) {
+				return skill.Stat{Path: in.str("path"), MissingOK: true}, nil
+			},
+			reply: func(_ values, r skill.Result) string {
+				d := r.(skill.Described)
+				return fmt.Sprintf("Checked file existence at %s: %t.", d.Path, d.Exists)
+			},
+		},
+		{
+			Name: "copyFile", Doc: "Copy a file, replacing what was there.", Params: []Param{pathParam, destinationParam}, Effect: Destroys, Repeats: true,
+			args: func(in values) (skill.Args, error) {
+				return skill.CopyFile{Source: in.str("path"), Dest: in.str("destination"), SameOK: true}, nil
+			},
+			reply: sentence("Copied file from %s to %s successfully."),
+		},
+		{
+			Name: "moveFile", Doc: "Move or rename a file or directory, replacing a file that was there.",
+			Params: []Param{pathParam, destinationParam}, Effect: Destroys,
+			args: func(in values) (skill.Args, error) {
+				return skill.MoveFile{Source: in.str("path"), Dest: in.str("destination")}, nil
+			},
+			reply: sentence("Moved file from %s to %s successfully."),
+		},
+	},
+}
+
+var (
+	pathParam        = Param{Name: "path", Type: "string", Required: true, Doc: "relative to the workspace, or absolute inside it"}
+	contentParam     = Param{Name: "content", Type: "string", Required: true, Empty: true, Doc: "the text, as it is"}
+	destinationParam = Param{Name: "destination", Type: "string", Required: true, Doc: "the new path"}
+)
+
+// sentence words a result by a format with the path, or the source and the
+// destination. A dry run says what would have been done, and shows it.
+func sentence(format string) func(values, skill.Result) string {
+	return func(_ values, r skill.Result) string {
+		switch r := r.(type) {
+		case skill.FileRead:
+			return fmt.Sprintf(format, r.Path)
+		case skill.Changed:
+			switch {
+			case !r.Applied:
+				return dryRun("Dry run: "+r.Message(), r)
+			case r.From != "":
+				return fmt.Sprintf(format, r.From, r.Path)
+			}
+			return fmt.Sprintf(format, r.Path)
+		}
+		return r.Message()
+	}
+}
+
+// dryRun puts the difference under the line that says what would be done.
+func dryRun(line string, c skill.Changed) string {
+	return strings.TrimSuffix(line+"\n"+c.Diff, "\n")
+}
+
+// An Extraction is a text command as a fallback understood it.
+type Extraction struct {
+	Operation, Path, Content, Destination string
+	Via                                   string // "rules" or "llm"
+}
+
+// Fallback is asked for the command that a prompt means when its operation is not
+// known or its path is missing. operation is the prompt's first word. An error is
+// the answer; [ErrSilent] leaves it to the dialect to say what is wrong.
+type Fallback func(ctx context.Context, prompt, operation string) (Extraction, error)
+
+// ErrSilent is the error of a fallback that has nothing to say.
+var ErrSilent = errors.New("the fallback is silent")
+
+// Text carries out one text command for s. ask may be nil.
+func Text(ctx context.Context, x *skill.Executor, s *skill.Session, prompt string, ask Fallback) Reply {
+	if prompt == "" {
+		return failed(&Failure{Message: "No input provided for file-system operation", Hint: "type a command: writeFile a.txt content: hi"})
+	}
+	c := parser.Text(prompt)
+	t := Achilles.Lookup(c.Operation)
+	if t == nil || c.Path == "" {
+		return understood(ctx, x, s, prompt, c, t, ask)
+	}
+	in, err := fromCommand(t, c)
+	if err != nil {
+		return Achilles.fail(Achilles, t.Name, t, err)
+	}
+	return Achilles.run(ctx, x, s, t.Name, t, in)
+}
+
+// understood carries out what the fallback makes of a prompt.
+func understood(ctx context.Context, x *skill.Executor, s *skill.Session, prompt string, c parser.Command, t *Tool, ask Fallback) Reply {
+	operation := c.Operation
+	if operation == "" {
+		operation = "undefined"
+	}
+	err := ErrSilent
+	var e Extraction
+	if ask != nil {
+		e, err = ask(ctx, prompt, operation)
+	}
+	switch {
+	case errors.Is(err, ErrSilent) && t != nil:
+		return Achilles.fail(Achilles, t.Name, t, errIncomplete)
+	case errors.Is(err, ErrSilent):
+		return failed(&Failure{Message: "Unknown operation: " + operation, Hint: Achilles.nearest(operation)})
+	case err != nil:
+		return Achilles.fail(Achilles, operation, t, err)
+	case strings.TrimSpace(e.Operation) == "" || e.Path == "":
+		r := Achilles.fail(Achilles, operation, t, errIncomplete)
+		r.Via = e.Via
+		return r
+	}
+	op := strings.Fields(e.Operation)[0]
+	r := Reply{}
+	if t = Achilles.Lookup(op); t == nil {
+		r = failed(&Failure{Message: "Unknown operation: " + op, Hint: Achilles.nearest(op)})
+	} else {
+		in := values{"path": e.Path, "content": e.Content}
+		if e.Destination != "" {
+			in["destination"] = e.Destination
+		}
+		if err := t.complete(in); err != nil {
+			r = Achilles.fail(Achilles, op, t, err)
+		} else {
+			r = Achilles.run(ctx, x, s, op, t, in)
+		}
+	}
+	r.Via = e.Via
+	return r
+}
+
+var errIncomplete = errors.New("Invalid input: operation and path are required.")
+
+// fromCommand decides what the payload of a command means for its operation.
+func fromCommand(t *Tool, c parser.Command) (values, error) {
+	in := values{"path": c.Path}
+	switch {
+	case t.param("content") != nil:
+		if c.Payload != "" {
+			in["content"] = c.Payload
+		}
+		if text, ok := c.Content(); ok {
+			in["content"] = text
+		}
+	case t.param("destination") != nil:
+		if dest, ok := c.Destination(); ok && dest != "" {
+			in["destination"] = dest
+		}
+	}
+	return in, t.complete(in)
+}
+
+func (t *Tool) param(name string) *Param {
+	for i := range t.Params {
+		if t.Params[i].Name == name {
+			return &t.Params[i]
+		}
+	}
+	return nil
+}
+
+// complete fails where a required argument is missing.
+func (t *Tool) complete(in values) error {
+	for i := range t.Params {
+		if _, ok := in[t.Params[i].Name]; !ok && t.Params[i].Required {
+			return &paramError{param: &t.Params[i]}
+		}
+	}
+	return nil
+}
+
+func failed(f *Failure) Reply { return Reply{Body: f.Message, Err: f} }
+
+// achillesFail words an error as the original does.
+func achillesFail(d *Dialect, sent string, t *Tool, err error) Reply {
+	f := &Failure{Cause: err, Code: codeOf(err)}
+	var pe *paramError
+	var known *Failure
+	message, code, system := libuv(err)
+	switch {
+	case errors.As(err, &known):
+		f = known
+	case errors.Is(err, errUnknown):
+		f.Message, f.Hint, f.Cause = "Unknown operation: "+sent, d.nearest(sent), nil
+	case errors.Is(err, errIncomplete):
+		f.Message, f.Hint, f.Cause = err.Error(), usage(t), nil
+	case errors.As(err, &pe) && pe.want == "" && pe.param.Name != "path":
+		name := strings.ToUpper(pe.param.Name[:1]) + pe.param.Name[1:]
+		f.Message, f.Hint, f.Cause = name+" required for "+sent, usage(t), nil
+	case errors.As(err, &pe):
+		f.Message, f.Hint = sent+": "+err.Error(), usage(t)
+	case system:
+		f.Message, f.Code = message, code
+	default:
+		var arg *skill.ArgError
+		if errors.As(err, &arg) {
+			arg.Tool = sent
+		}
+		f.Message = err.Error()
+	}
+	var denied *workspace.DeniedError
+	var special *workspace.NotRegularError
+	if errors.As(err, &special) && !errors.As(err, &denied) {
+		f.Message = sent + ": " + err.Error()
+	}
+	return failed(f)
+}
+
+// usage shows how a command is written.
+func usage(t *Tool) string {
+	if t == nil {
+		return ""
+	}
+	line := "usage: " + t.Name + " PATH"
+	for _, p := range t.Params[1:] {
+		line += " " + p.Name + ": " + map[string]string{"content": "TEXT", "destination": "PATH"}[p.Name]
+	}
+	return line
+}
+
+// nearest suggests the operation whose name is most like the given one.
+func (d *Dialect) nearest(name string) string {
+	best, least := (*Tool)(nil), 4
+	for i := range d.Tools {
+		t := &d.Tools[i]
+		if n := skill.Distance(strings.ToLower(t.Name), strings.ToLower(name)); n < least {
+			best, least = t, n
+		}
+	}
+	if best == nil {
+		names := make([]string, len(d.Tools))
+		for i, t := range d.Tools {
+			names[i] = t.Name
+		}
+		return "the operations are " + strings.Join(names, ", ")
+	}
+	return "did you mean " + best.Name + "? " + usage(best)
+}

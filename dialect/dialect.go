@@ -1,0 +1,145 @@
+// Package dialect is what clients call things: the names of the tools, their
+// arguments and limits, and the shape of the replies. A dialect is a table; each
+// row turns arguments into an operation of package skill and its result into the
+// client's words.
+package dialect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"textskill/parser"
+	"textskill/skill"
+)
+
+// A Dialect is a set of tools that one kind of client knows.
+type Dialect struct {
+	Name  string // as in --tools
+	Doc   string // one sentence
+	Tools []Tool // in the order of the manual
+
+	fold func(name string) string                    // how names are compared; nil means as they are
+	fail func(d *Dialect, sent string, t *Tool, err error) Reply // t is nil for an unknown tool
+}
+
+// A Tool is a row: a name, its arguments, the operation, and the reply.
+type Tool struct {
+	Name    string
+	Aliases []string // further names; not shown to clients
+	Doc     string   // for a model: what it does and what it answers
+	Params  []Param
+	Effect  Effect
+	Repeats bool // a second call with the same arguments changes nothing more
+
+	args  func(in values) (skill.Args, error)
+	real  func(x *skill.Executor, s *skill.Session, in values) error // resolves paths beforehand; may be nil
+	reply func(in values, r skill.Result) string
+	fails func(in values, err error) error // the tool's own words for an error; may be nil
+}
+
+// Effect says what a call may do to the workspace.
+type Effect int
+
+// The effects of a tool.
+const (
+	Reads    Effect = iota // nothing
+	Adds                   // creates, but destroys nothing
+	Destroys               // may replace or remove what is there
+)
+
+// A Reply is the answer to one call.
+type Reply struct {
+	Body   string       // for the client; also of a failure
+	Result skill.Result // nil where the call failed
+	Err    error        // a [*Failure]; for the model it is data like any other
+	Via    string       // what read the prompt if no grammar did: "rules", "llm"; else ""
+}
+
+// A Failure is why a call was refused or did not succeed.
+type Failure struct {
+	Message string // in the dialect's words, complete
+	Code    string // "ENOENT"; "" where there is none
+	Hint    string // what to do next; "" where there is nothing to say
+	Cause   error  // nil where the message is all there is
+}
+
+func (f *Failure) Error() string { return f.Message }
+
+// Unwrap returns the cause.
+func (f *Failure) Unwrap() error { return f.Cause }
+
+// Lookup returns the row of a name or alias, nil if there is none.
+func (d *Dialect) Lookup(name string) *Tool {
+	if d.fold != nil {
+		name = d.fold(name)
+	}
+	for i := range d.Tools {
+		t := &d.Tools[i]
+		if t.Name == name {
+			return t
+		}
+		for _, a := range t.Aliases {
+			if a == name {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// Do carries out one call for s: it finds the row, reads the arguments, executes
+// the operation and words the reply. It is the whole way.
+func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, call parser.ToolCall) Reply {
+	t := d.Lookup(call.Name)
+	switch {
+	case call.Err != nil:
+		return d.fail(d, call.Name, t, call.Err)
+	case t == nil:
+		return d.fail(d, call.Name, nil, errUnknown)
+	}
+	in, err := t.decode(call.Arguments)
+	if err != nil {
+		return d.fail(d, call.Name, t, err)
+	}
+	return d.run(ctx, x, s, call.Name, t, in)
+}
+
+// run is Do once the arguments are read.
+func (d *Dialect) run(ctx context.Context, x *skill.Executor, s *skill.Session, sent string, t *Tool, in values) Reply {
+	if t.real != nil {
+		if err := t.real(x, s, in); err != nil {
+			return d.fail(d, sent, t, err)
+		}
+	}
+	args, err := t.args(in)
+	if err != nil {
+		return d.fail(d, sent, t, err)
+	}
+	r, err := x.Execute(ctx, s, args)
+	if err != nil && t.fails != nil {
+		err = t.fails(in, err)
+	}
+	var said ownWords
+	switch {
+	case errors.As(err, &said) && said.ok:
+		return Reply{Body: said.text, Result: r}
+	case err != nil:
+		return d.fail(d, sent, t, err)
+	}
+	return Reply{Body: t.reply(in, r), Result: r}
+}
+
+// errUnknown is the error of a name that no row bears.
+var errUnknown = errors.New("no such tool")
+
+// ownWords is an error in the words of the original, which needs no more wrapping;
+// with ok it is no failure at all.
+type ownWords struct {
+	text string
+	ok   bool
+}
+
+func (w ownWords) Error() string { return w.text }
+
+func own(format string, args ...any) error { return ownWords{text: fmt.Sprintf(format, args...)} }

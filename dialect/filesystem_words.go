@@ -1,0 +1,236 @@
+package dialect
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"syscall"
+	"unicode"
+
+	"textskill/skill"
+	"textskill/skill/workspace"
+)
+
+// missing tells whether an error means, to Python's exists, that nothing is there.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// notFound words that nothing is there, for a tool with no other words of its own.
+func notFound(tool string) func(values, error) error {
+	return func(in values, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return own("%s ERR: not found: %s", tool, in.str("path"))
+		}
+		return bare(in.str("path"), err)
+	}
+}
+
+// bare leaves of a file system error the path that was asked for.
+func bare(path string, err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) && !errors.Is(err, syscall.EBUSY) {
+		return &fs.PathError{Op: "open", Path: path, Err: errno}
+	}
+	return err
+}
+
+func notFile(in values, err error) error {
+	var special *workspace.NotRegularError
+	switch {
+	case errors.Is(err, syscall.EISDIR), errors.As(err, &special):
+		return own("read_file ERR: not a file: %s", in.str("path"))
+	case missing(err):
+		return own("read_file ERR: not found: %s", in.str("path"))
+	}
+	return err
+}
+
+func notEdited(in values, err error) error {
+	var miss *skill.NoMatchError
+	switch {
+	case errors.As(err, &miss) && miss.Hint() != "":
+		return own("edit_file ERR: old_text not found in %s\n%s", in.str("path"), miss.Hint())
+	case errors.As(err, &miss):
+		return own("edit_file ERR: old_text not found in %s", in.str("path"))
+	case missing(err):
+		return own("edit_file ERR: not found: %s", in.str("path"))
+	}
+	return err
+}
+
+func notDirectory(tool string) func(values, error) error {
+	return func(in values, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return own("%s ERR: not found: %s", tool, in.str("path"))
+		case errors.Is(err, syscall.ENOTDIR):
+			return own("%s ERR: not a directory: %s", tool, in.str("path"))
+		}
+		return err
+	}
+}
+
+func notMoved(in values, err error) error {
+	var taken *skill.ExistsError
+	switch {
+	case errors.As(err, &taken):
+		return fmt.Errorf("Destination path %s already exists", pyRepr(taken.Path))
+	case errors.Is(err, syscall.EINVAL):
+		return fmt.Errorf("Cannot move a directory %s into itself %s.", pyRepr(in.str("src")), pyRepr(in.str("dst")))
+	}
+	return absentSource("move_file", in, err)
+}
+
+func notCopied(in values, err error) error {
+	switch {
+	case errors.Is(err, workspace.ErrSameFile):
+		return fmt.Errorf("%s and %s are the same file", pyRepr(in.str("src")), pyRepr(in.str("dst")))
+	case errors.Is(err, syscall.EEXIST):
+		return bare(in.str("dst"), err)
+	}
+	return absentSource("copy_file", in, err)
+}
+
+// absentSource words that there is nothing to move or copy. Where the source is
+// there, the error is about something on the way.
+func absentSource(tool string, in values, err error) error {
+	var le interface{ Unwrap() error }
+	if missing(err) && errors.As(err, &le) {
+		var pe *fs.PathError
+		if !errors.As(err, &pe) {
+			return own("%s ERR: source not found: %s", tool, in.str("src"))
+		}
+	}
+	return err
+}
+
+func notSearched(in values, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return own("search_files ERR: not found: %s", in.str("path"))
+	case errors.Is(err, syscall.ENOTDIR):
+		return ownWords{"(no matches)", true}
+	}
+	return err
+}
+
+// listing words one level of a tree.
+func listing(_ values, r skill.Result) string {
+	t := r.(skill.TreeListed)
+	if len(t.Tree.Entries) == 0 {
+		return "(empty)"
+	}
+	var lines []string
+	for _, e := range t.Tree.Entries {
+		lines = append(lines, nodeName(e))
+	}
+	if t.Cut {
+		lines = append(lines, fmt.Sprintf("[more entries; the first %d are shown, search_files finds the others]", len(t.Tree.Entries)))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func nodeName(t *skill.Tree) string {
+	if t.Folder {
+		return t.Name + "/"
+	}
+	return t.Name
+}
+
+// drawTree words a tree with lines.
+func drawTree(_ values, r skill.Result) string {
+	t := r.(skill.TreeListed)
+	lines := drawBranch([]string{strings.TrimSuffix(t.Path, "/") + "/"}, "", t.Tree)
+	if t.Cut {
+		lines = append(lines, "[more entries; ask for a directory in it, or a smaller depth]")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func drawBranch(lines []string, indent string, t *skill.Tree) []string {
+	if t.Denied {
+		return append(lines, indent+"[permission denied]")
+	}
+	for i, e := range t.Entries {
+		mark, below := "├── ", "│   "
+		if i == len(t.Entries)-1 {
+			mark, below = "└── ", "    "
+		}
+		lines = drawBranch(append(lines, indent+mark+nodeName(e)), indent+below, e)
+	}
+	return lines
+}
+
+func describe(_ values, r skill.Result) string {
+	d := r.(skill.Described)
+	t := d.Info.ModTime
+	seconds := float64(t.Unix()) + 1e-9*float64(t.Nanosecond())
+	return fmt.Sprintf("path: %s\nis_file: %s\nis_dir: %s\nsize: %d\nmtime: %s", d.Path,
+		pyBool(d.Info.Mode.IsRegular()), pyBool(d.Info.IsDir()), d.Info.Size, pyFloat(seconds))
+}
+
+func matches(_ values, r skill.Result) string {
+	f := r.(skill.Found)
+	if len(f.Matches) == 0 {
+		return "(no matches)"
+	}
+	text := strings.Join(f.Matches, "\n")
+	if f.More > 0 {
+		text += fmt.Sprintf("\n[%d more; a narrower path or pattern shows them]", f.More)
+	}
+	return text
+}
+
+func pyBool(b bool) string {
+	if b {
+		return "True"
+	}
+	return "False"
+}
+
+// pyFloat prints a number as Python does: 1700000000.0.
+func pyFloat(f float64) string {
+	s := strconv.FormatFloat(f, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s
+}
+
+// pyRepr quotes a string as Python does.
+func pyRepr(s string) string {
+	quote := '\''
+	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
+		quote = '"'
+	}
+	var b strings.Builder
+	b.WriteRune(quote)
+	for _, r := range s {
+		switch {
+		case r == quote || r == '\\':
+			b.WriteRune('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	b.WriteRune(quote)
+	return b.String()
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,0 +1,93 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"time"
+	"unicode/utf8"
+
+	"textskill/skill"
+)
+
+// JSON encodes v as JavaScript would print it: nothing escaped but quotes,
+// backslashes and control characters; bytes that are no UTF-8 become U+FFFD. It
+// panics on a value that has no JSON form.
+func JSON(v any) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(err)
+	}
+	return unescapeSeparators(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+}
+
+// unescapeSeparators prints U+2028 and U+2029 as themselves.
+func unescapeSeparators(b []byte) []byte {
+	if !bytes.Contains(b, []byte(`\u202`)) {
+		return b
+	}
+	out := make([]byte, 0, len(b))
+	for i := 0; i < len(b); i++ {
+		if b[i] != '\\' {
+			out = append(out, b[i])
+			continue
+		}
+		switch rest := b[i:]; {
+		case bytes.HasPrefix(rest, []byte(`\u2028`)):
+			out = append(out, "\u2028"...)
+			i += 5
+		case bytes.HasPrefix(rest, []byte(`\u2029`)):
+			out = append(out, "\u2029"...)
+			i += 5
+		default:
+			out = append(out, b[i], b[i+1])
+			i++
+		}
+	}
+	return out
+}
+
+// Data returns what a result holds beside its sentence, for --json.
+func Data(r skill.Result) any {
+	switch r := r.(type) {
+	case skill.FileRead:
+		d := map[string]any{"path": r.Path, "size": r.Size}
+		if utf8.Valid(r.Content) {
+			d["content"] = string(r.Content)
+		} else {
+			d["content_base64"] = base64.StdEncoding.EncodeToString(r.Content)
+		}
+		if r.Partial {
+			d["partial"] = true
+		}
+		return d
+	case skill.Changed:
+		d := map[string]any{"path": r.Path, "applied": r.Applied}
+		if r.From != "" {
+			d["from"] = r.From
+		}
+		if r.Bytes > 0 {
+			d["bytes"] = r.Bytes
+		}
+		if r.Diff != "" {
+			d["diff"] = r.Diff
+		}
+		return d
+	case skill.Listed:
+		names := make([]string, len(r.Entries))
+		for i, e := range r.Entries {
+			names[i] = e.Name
+		}
+		return map[string]any{"path": r.Path, "entries": names}
+	case skill.Described:
+		d := map[string]any{"path": r.Path, "exists": r.Exists}
+		if r.Exists {
+			d["folder"], d["size"] = r.Info.IsDir(), r.Info.Size
+			d["modified"] = r.Info.ModTime.UTC().Format(time.RFC3339Nano)
+		}
+		return d
+	}
+	return r
+}

@@ -1,0 +1,130 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// A Param is one argument of a tool.
+type Param struct {
+	Name     string
+	Aliases  []string // further names; not shown to clients
+	Type     string   // of JSON Schema: "string", "integer", "boolean"
+	Required bool
+	Empty    bool // a required string may be empty
+	Lenient  bool // a value of another type is not refused but left to the row
+	Doc      string
+}
+
+// values are the arguments of one call, decoded and checked: string, json.Number
+// or bool, and whatever a lenient parameter was given.
+type values map[string]any
+
+func (in values) str(name string) string {
+	s, _ := in[name].(string)
+	return s
+}
+
+// A paramError reports a missing or wrong argument, for the dialect to word.
+type paramError struct {
+	param *Param
+	want  string // "" when it is missing, else what it must be
+}
+
+func (e *paramError) Error() string {
+	if e.want == "" {
+		return e.param.Name + " is required"
+	}
+	return e.param.Name + " must be " + e.want
+}
+
+// decode reads the arguments of a call and checks them against the row.
+// Arguments that the row does not name are passed over.
+func (t *Tool) decode(raw json.RawMessage) (values, error) {
+	var given map[string]any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&given); err != nil {
+		return nil, fmt.Errorf("arguments are not a JSON object")
+	}
+	in := make(values, len(t.Params))
+	for i := range t.Params {
+		p := &t.Params[i]
+		v, ok := p.lookup(given)
+		if !ok || v == nil {
+			if p.Required {
+				return nil, &paramError{param: p}
+			}
+			continue
+		}
+		if want := p.wants(v); want != "" && !p.Lenient {
+			return nil, &paramError{p, want}
+		}
+		in[p.Name] = v
+	}
+	return in, nil
+}
+
+func (p *Param) lookup(given map[string]any) (any, bool) {
+	if v, ok := given[p.Name]; ok {
+		return v, true
+	}
+	for _, a := range p.Aliases {
+		if v, ok := given[a]; ok {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+// wants returns what the parameter must be, if v is something else.
+func (p *Param) wants(v any) string {
+	ok := false
+	switch p.Type {
+	case "string":
+		var s string
+		if s, ok = v.(string); ok && p.Required && !p.Empty && strings.TrimSpace(s) == "" {
+			return "a text that is not empty"
+		}
+	case "integer":
+		var n json.Number
+		if n, ok = v.(json.Number); ok {
+			_, err := n.Int64()
+			ok = err == nil
+		}
+	case "boolean":
+		_, ok = v.(bool)
+	}
+	if ok {
+		return ""
+	}
+	return "of type " + p.Type
+}
+
+// Schema is the JSON Schema of a tool's arguments, as JSON.
+func (t *Tool) Schema() json.RawMessage {
+	var b, required bytes.Buffer
+	b.WriteString(`{"type":"object","properties":{`)
+	for i, p := range t.Params {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `%s:{"type":%s`, JSON(p.Name), JSON(p.Type))
+		if p.Doc != "" {
+			fmt.Fprintf(&b, `,"description":%s`, JSON(p.Doc))
+		}
+		b.WriteByte('}')
+		if p.Required {
+			if required.Len() > 0 {
+				required.WriteByte(',')
+			}
+			required.Write(JSON(p.Name))
+		}
+	}
+	b.WriteString(`},"required":[`)
+	b.Write(required.Bytes())
+	b.WriteString(`],"additionalProperties":false}`)
+	return b.Bytes()
+}
