@@ -17,12 +17,18 @@ const (
 // What can be wrong with a text that should hold JSON. [DecodeJSON] wraps each
 // in a [JSONError] that says where; test for them with errors.Is.
 var (
-	ErrNoJSON        = errors.New("no JSON value in the text")
-	ErrTruncated     = errors.New("the JSON is cut off before its end")
-	ErrSyntax        = errors.New("the JSON is not valid and has no single repair")
+	// ErrNoJSON: there is no object or array, nor is the whole text another value.
+	ErrNoJSON = errors.New("no JSON value in the text")
+	// ErrTruncated: the text ends within a value or a reasoning block.
+	ErrTruncated = errors.New("the JSON is cut off before its end")
+	// ErrSyntax: a value is broken in a way that allows no repair, or several.
+	ErrSyntax = errors.New("the JSON is not valid and has no single repair")
+	// ErrSeveralValues: there are values that differ, or more than 64.
 	ErrSeveralValues = errors.New("several different JSON values where one is wanted")
-	ErrTooDeep       = fmt.Errorf("the JSON is nested deeper than %d levels", maxJSONDepth)
-	ErrTooLarge      = fmt.Errorf("the text is larger than %d bytes", maxJSONBytes)
+	// ErrTooDeep: objects and arrays are nested more than 512 deep.
+	ErrTooDeep = fmt.Errorf("the JSON is nested deeper than %d levels", maxJSONDepth)
+	// ErrTooLarge: the text is larger than 64 MiB.
+	ErrTooLarge = fmt.Errorf("the text is larger than %d bytes", maxJSONBytes)
 )
 
 // A JSONError says where a text stops being the JSON that was wanted, and why.
@@ -32,6 +38,7 @@ type JSONError struct {
 	Err    error  // one of the Err variables of this package
 }
 
+// Error is one sentence of Err, Offset and Reason.
 func (e *JSONError) Error() string {
 	switch {
 	case e.Reason != "":
