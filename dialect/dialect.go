@@ -19,8 +19,9 @@ type Dialect struct {
 	Doc   string // one sentence
 	Tools []Tool // in the order of the manual
 
-	fold func(name string) string                    // how names are compared; nil means as they are
-	fail func(d *Dialect, sent string, t *Tool, err error) Reply // t is nil for an unknown tool
+	noHalves bool                                                    // half a surrogate pair in a text is an error; else it is read as U+FFFD
+	fold     func(name string) string                                // how names are compared; nil means as they are
+	fail     func(d *Dialect, sent string, t *Tool, err error) Reply // t is nil for an unknown tool
 }
 
 // A Tool is a row: a name, its arguments, the operation, and the reply.
@@ -99,6 +100,9 @@ func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, c
 		return d.fail(d, call.Name, nil, errUnknown)
 	}
 	in, err := t.decode(call.Arguments)
+	if err == nil && d.noHalves {
+		err = halfPair(t, call.Arguments)
+	}
 	if err != nil {
 		return d.fail(d, call.Name, t, err)
 	}

@@ -19,10 +19,11 @@ import (
 // Filesystem is the dialect of tool_calls envelopes: thirteen functions, each
 // answered by one text.
 var Filesystem = &Dialect{
-	Name: "filesystem",
-	Doc:  `OpenAI tool_calls: {"tool_calls":[…]}`,
-	fold: func(name string) string { return strings.ToLower(strings.TrimSpace(name)) },
-	fail: filesystemFail,
+	Name:     "filesystem",
+	Doc:      `OpenAI tool_calls: {"tool_calls":[…]}`,
+	noHalves: true,
+	fold:     func(name string) string { return strings.ToLower(strings.TrimSpace(name)) },
+	fail:     filesystemFail,
 	Tools: []Tool{
 		{
 			Name: "read_file", Aliases: []string{"read_text_file"}, Doc: "Read a file, or its first or last lines.",

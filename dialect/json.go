@@ -20,12 +20,15 @@ func JSON(v any) json.RawMessage {
 	if err := e.Encode(v); err != nil {
 		panic(err)
 	}
-	return unescapeSeparators(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	return unescape(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
-// unescapeSeparators prints U+2028 and U+2029 as themselves.
-func unescapeSeparators(b []byte) []byte {
-	if !bytes.Contains(b, []byte(`\u202`)) {
+// plainly are the characters that encoding/json escapes and JavaScript does not.
+var plainly = map[string]string{`\u2028`: "\u2028", `\u2029`: "\u2029", `\ufffd`: "\ufffd"}
+
+// unescape prints the characters of plainly as themselves.
+func unescape(b []byte) []byte {
+	if !bytes.Contains(b, []byte(`\u2`)) && !bytes.Contains(b, []byte(`\uf`)) {
 		return b
 	}
 	out := make([]byte, 0, len(b))
@@ -34,17 +37,13 @@ func unescapeSeparators(b []byte) []byte {
 			out = append(out, b[i])
 			continue
 		}
-		switch rest := b[i:]; {
-		case bytes.HasPrefix(rest, []byte(`\u2028`)):
-			out = append(out, "\u2028"...)
+		if len(b) >= i+6 && plainly[string(b[i:i+6])] != "" {
+			out = append(out, plainly[string(b[i:i+6])]...)
 			i += 5
-		case bytes.HasPrefix(rest, []byte(`\u2029`)):
-			out = append(out, "\u2029"...)
-			i += 5
-		default:
-			out = append(out, b[i], b[i+1])
-			i++
+			continue
 		}
+		out = append(out, b[i], b[i+1])
+		i++
 	}
 	return out
 }

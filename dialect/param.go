@@ -4,7 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"textskill/parser"
 )
 
 // A Param is one argument of a tool.
@@ -101,6 +106,53 @@ func (p *Param) wants(v any) string {
 		return ""
 	}
 	return "of type " + p.Type
+}
+
+// halfPair fails where a text that the row names holds half a surrogate pair,
+// which is no character and would not survive.
+func halfPair(t *Tool, raw json.RawMessage) error {
+	if !bytes.Contains(bytes.ToLower(raw), []byte(`\ud`)) {
+		return nil
+	}
+	members, _, _ := parser.Members(raw)
+	for i := range t.Params {
+		if at, code := findHalf(members[t.Params[i].Name]); code != "" {
+			return fmt.Errorf("'utf-8' codec can't encode character '\\u%s' in position %d: surrogates not allowed", code, at)
+		}
+	}
+	return nil
+}
+
+// findHalf returns the code of the first half of a surrogate pair that stands
+// alone in a JSON string, and how many characters are before it.
+func findHalf(text json.RawMessage) (at int, code string) {
+	for i := 1; i < len(text)-1; at++ {
+		if text[i] != '\\' {
+			_, size := utf8.DecodeRune(text[i:])
+			i += size
+			continue
+		}
+		if text[i+1] != 'u' {
+			i += 2
+			continue
+		}
+		r := hex4(text[i+2:])
+		i += 6
+		if !utf16.IsSurrogate(r) {
+			continue
+		}
+		if bytes.HasPrefix(text[i:], []byte(`\u`)) && utf16.DecodeRune(r, hex4(text[i+2:])) != utf8.RuneError {
+			i += 6
+			continue
+		}
+		return at, strings.ToLower(string(text[i-4 : i]))
+	}
+	return 0, ""
+}
+
+func hex4(text []byte) rune {
+	n, _ := strconv.ParseUint(string(text[:min(4, len(text))]), 16, 16)
+	return rune(n)
 }
 
 // Schema is the JSON Schema of a tool's arguments, as JSON.

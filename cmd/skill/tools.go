@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"textskill/dialect"
+)
+
+func (c *cli) toolsCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "tools",
+		Short: "List the tools of a dialect, with --json as OpenAI tool definitions",
+		Long: "tools lists what there is: name, arguments and what it does. With --json it prints\n" +
+			"the tools as a request to an OpenAI-compatible endpoint takes them.",
+		Example: "  skill tools\n  skill tools --tools filesystem --json > tools.json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			chosen, err := o.dialect()
+			if err != nil {
+				return err
+			}
+			list := dialects
+			if chosen != nil {
+				list = []*dialect.Dialect{chosen}
+			}
+			if !o.json {
+				return c.printTools(list)
+			}
+			if chosen == nil {
+				list = []*dialect.Dialect{dialect.Filesystem}
+			}
+			return c.printDefinitions(list[0])
+		},
+	}
+}
+
+func (c *cli) printTools(list []*dialect.Dialect) error {
+	w := tabwriter.NewWriter(c.stdout, 0, 4, 2, ' ', 0)
+	for i, d := range list {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s: %s\n", d.Name, d.Doc)
+		for _, t := range d.Tools {
+			fmt.Fprintf(w, "  %s\t%s\t%s\n", t.Name, argumentList(t), t.Doc)
+		}
+	}
+	return w.Flush()
+}
+
+// argumentList names the arguments of a tool, those that may be left out in brackets.
+func argumentList(t dialect.Tool) string {
+	names := make([]string, len(t.Params))
+	for i, p := range t.Params {
+		names[i] = p.Name
+		if !p.Required {
+			names[i] = "[" + p.Name + "]"
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// definition is a tool as the field "tools" of a chat completion request holds it.
+type definition struct {
+	Type     string `json:"type"`
+	Function struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters"`
+	} `json:"function"`
+}
+
+func (c *cli) printDefinitions(d *dialect.Dialect) error {
+	list := make([]definition, len(d.Tools))
+	for i, t := range d.Tools {
+		list[i].Type = "function"
+		list[i].Function.Name = t.Name
+		list[i].Function.Description = t.Doc
+		list[i].Function.Parameters = t.Schema()
+	}
+	_, err := fmt.Fprintf(c.stdout, "%s\n", dialect.JSON(list))
+	return err
+}
+
+func (c *cli) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(c.stdout, "skill", version())
+			return err
+		},
+	}
+}
+
+// version is the module's version, or the commit that the program was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return info.Main.Version
+}
