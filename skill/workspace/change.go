@@ -59,61 +59,51 @@ func (w *Workspace) changeable() error {
 	return nil
 }
 
-// inFolder runs do with the folder of p locked, and made if parents is set.
-// If do fails, folders that were made for it are removed again.
-func (w *Workspace) inFolder(ctx context.Context, p place, parents bool, do func(d folder) error) error {
-	h, err := w.lockRoots(ctx, false, p)
-	if err != nil {
-		return err
-	}
-	defer h.release()
-	var made []place
-	if parents {
-		if made, err = w.makeFolders(p.parent()); err != nil {
-			return err
-		}
-	}
-	d, err := h.lockFolder(ctx, p)
-	if err == nil {
-		sweep(d)
-		err = do(d)
-	}
-	if err != nil {
-		removeFolders(made)
-	}
-	return err
+// scope is what a change locks besides the folder that it is made in.
+type scope struct {
+	parents bool   // make the folders above
+	trees   bool   // whole trees are changed: nobody else changes anything meanwhile
+	source  *place // read from, where it has to stay as it is
 }
 
-// lockFolder opens and locks the folder that holds p. Where that is a root, the
-// root's own lock is it. The folder closes with h.
-func (h *held) lockFolder(ctx context.Context, p place) (folder, error) {
-	dir := p.parent()
-	f, err := dir.root.tree.folder(dir.rel)
-	if err != nil {
-		return nil, err
+// inFolder runs do with the folder of p locked. If do fails, folders that were
+// made for it are removed again.
+func (w *Workspace) inFolder(ctx context.Context, p place, s scope, do func(d folder) error) error {
+	places := []place{p}
+	if s.source != nil {
+		places = append(places, *s.source)
 	}
-	h.folders = append(h.folders, f)
-	if dir.isRoot() {
-		return f, nil
-	}
-	for _, l := range h.locks {
-		if l.id == f.id() {
-			return f, nil
+	return patiently(func() error {
+		h, err := w.lockRoots(ctx, s.trees, places...)
+		if err != nil {
+			return err
 		}
-	}
-	if err := h.lock(ctx, f, true); err != nil {
-		return nil, err
-	}
-	if now, err := dir.root.tree.stat(dir.rel); err != nil || now.ID != f.id() && now.ID != (FileID{}) {
-		return nil, syscall.ELOOP // it was replaced while the lock was waited for
-	}
-	return f, nil
+		defer h.release()
+		var made []place
+		if s.parents {
+			if made, err = w.makeFolders(p.parent()); err != nil {
+				return err
+			}
+		}
+		d, err := h.lockFolder(ctx, p)
+		if err == nil {
+			sweep(d)
+			err = do(d)
+		}
+		if err != nil {
+			removeFolders(made)
+		}
+		if s.parents && err == syscall.ENOENT {
+			return syscall.ELOOP // somebody took back a folder that was made for a change that failed
+		}
+		return err
+	})
 }
 
 // sweep removes what a killed process left in a folder that is now locked.
 func sweep(d folder) {
 	if err := d.remove(tempName, false); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		removeAll(d, tempName)
+		discard(d)
 	}
 }
 
@@ -129,7 +119,7 @@ func (w *Workspace) makeFolders(p place) (made []place, err error) {
 	case err == nil:
 		return nil, mkdirError{syscall.EEXIST}
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil, mkdirError{err}
+		return nil, madeError(err)
 	}
 	made, err = w.makeFolders(p.parent())
 	if err != nil {
@@ -143,9 +133,12 @@ func (w *Workspace) makeFolders(p place) (made []place, err error) {
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return made, nil // somebody else did, at the same time
+	case err == syscall.ENOENT: // a folder above it was taken back
+		err = syscall.ELOOP
+		fallthrough
 	case err != nil:
 		removeFolders(made)
-		return nil, mkdirError{err}
+		return nil, madeError(err)
 	}
 	return append(made, p), nil
 }
@@ -154,6 +147,14 @@ func (w *Workspace) makeFolders(p place) (made []place, err error) {
 type mkdirError struct{ error }
 
 func (e mkdirError) Unwrap() error { return e.error }
+
+// madeError marks err, except where it means that a link is to be followed.
+func madeError(err error) error {
+	if err == nil || err == syscall.ELOOP {
+		return err
+	}
+	return mkdirError{err}
+}
 
 func removeFolders(made []place) {
 	for i := len(made) - 1; i >= 0; i-- {
@@ -186,5 +187,13 @@ func lookAt(info Info, err error) (found bool, _ error) {
 	return true, nil
 }
 
-// fill writes the content of a new file from its beginning.
-type fill func(dst *os.File) error
+// cause takes package os's wrapping off: whoever asked knows the name.
+func cause(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	if le, ok := errors.AsType[*os.LinkError](err); ok {
+		return le.Err
+	}
+	return err
+}

@@ -3,7 +3,6 @@ package workspace
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -23,7 +22,8 @@ func (w *Workspace) copyTree(ctx context.Context, src place, to folder, dst plac
 	c := &treeCopy{w: w, g: g, ctx: ctx, o: o}
 	info, err := src.root.tree.stat(src.rel)
 	if err == nil {
-		err = c.folder(to, tempName, treeStep{src: src, dst: place{dst.root, path.Join(path.Dir(dst.rel), tempName)}, info: info})
+		temp := place{dst.root, path.Join(path.Dir(dst.rel), tempName)}
+		err = c.folder(to, tempName, treeStep{src: src, dst: temp, info: info})
 	}
 	if werr := g.Wait(); err == nil || errors.Is(err, context.Canceled) && werr != nil {
 		err = werr
@@ -31,11 +31,14 @@ func (w *Workspace) copyTree(ctx context.Context, src place, to folder, dst plac
 	if err == nil {
 		err = c.finish()
 	}
+	if err == nil && o.moving && !w.opts.NoSync {
+		err = syncAll(to.handle())
+	}
 	if err == nil {
-		err = to.rename(tempName, to, dst.base(), false)
+		err = to.rename(tempName, to, dst.base(), o.moving && o.Replace)
 	}
 	if err != nil {
-		removeAll(to, tempName)
+		discard(to)
 	}
 	return err
 }
@@ -89,18 +92,15 @@ func (c *treeCopy) content(s treeStep) error {
 		return err
 	}
 	defer to.close()
-	if from.handle() == nil {
-		return &fs.PathError{Op: "scandir", Path: s.src.path(), Err: syscall.EACCES}
-	}
-	entries, err := from.handle().ReadDir(-1)
+	entries, err := from.entries()
 	if err != nil {
-		return cause(err)
+		return &fs.PathError{Op: "scandir", Path: s.src.path(), Err: err}
 	}
 	for _, e := range entries {
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
-		if e.Name() == tempName {
+		if Hidden(e.Name) {
 			continue
 		}
 		if err := c.entry(from, to, s, e); err != nil {
@@ -110,28 +110,33 @@ func (c *treeCopy) content(s treeStep) error {
 	return nil
 }
 
-func (c *treeCopy) entry(from, to folder, s treeStep, e fs.DirEntry) error {
-	src, name := s.src.child(e.Name()), e.Name()
-	switch {
-	case e.Type() == fs.ModeSymlink && c.o.Follow:
-		return c.followed(to, s, src)
-	case e.Type() == fs.ModeSymlink:
-		target, err := from.readlink(name)
-		if err != nil {
+func (c *treeCopy) entry(from, to folder, s treeStep, e Entry) error {
+	src := s.src.child(e.Name)
+	if !c.o.moving {
+		if err := c.w.deniedName(e.Name, wanted{src.path(), false, toChange}); err != nil {
 			return err
 		}
-		return to.symlink(target, name)
-	case e.IsDir():
-		info, err := from.lstat(name)
-		if err != nil {
-			return err
-		}
-		return c.folder(to, name, treeStep{src, s.dst.child(name), info, &s})
 	}
-	if err := regular(e.Type()); err != nil {
+	switch {
+	case e.Type == fs.ModeSymlink && c.o.Follow:
+		return c.followed(to, s, src)
+	case e.Type == fs.ModeSymlink:
+		target, err := from.readlink(e.Name)
+		if err != nil {
+			return err
+		}
+		return to.symlink(target, e.Name)
+	case e.Type == fs.ModeDir:
+		info, err := from.lstat(e.Name)
+		if err != nil {
+			return err
+		}
+		return c.folder(to, e.Name, treeStep{src, s.dst.child(e.Name), info, &s})
+	}
+	if err := c.file(from, e.Name, to, e.Name); err != nil {
 		return &fs.PathError{Op: "copyfile", Path: src.path(), Err: err}
 	}
-	return copyPlain(from, to, name, c.o.Times)
+	return nil
 }
 
 // followed copies what the link src leads to. The link must lead to something
@@ -141,7 +146,7 @@ func (c *treeCopy) followed(to folder, s treeStep, src place) error {
 	if err != nil {
 		return err
 	}
-	if err := c.w.denied(at, src.path(), toRead); err != nil {
+	if err := c.w.denied(at, wanted{src.path(), true, toRead}); err != nil {
 		return err
 	}
 	info, err := at.root.tree.stat(at.rel)
@@ -151,60 +156,72 @@ func (c *treeCopy) followed(to folder, s treeStep, src place) error {
 	if info.IsDir() {
 		return c.folder(to, src.base(), treeStep{at, s.dst.child(src.base()), info, &s})
 	}
-	f, err := at.root.tree.open(at.rel, os.O_RDONLY)
+	from, err := at.root.tree.folder(at.parent().rel)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if info, err = regularInfo(f); err != nil {
-		return &fs.PathError{Op: "open", Path: src.path(), Err: err}
+	defer from.close()
+	if err := c.file(from, at.base(), to, src.base()); err != nil {
+		return &fs.PathError{Op: "copyfile", Path: src.path(), Err: err}
 	}
-	return copyInto(f, info, to, src.base(), c.o.Times)
+	return nil
+}
+
+// file copies one file into a new folder.
+func (c *treeCopy) file(from folder, name string, to folder, newName string) error {
+	if err := from.copyFile(name, to, newName, c.o.Times); err != nil || !c.o.moving {
+		return err
+	}
+	info, err := from.lstat(name)
+	if err != nil {
+		return err
+	}
+	f, err := to.openFile(newName, os.O_RDONLY, 0)
+	if err != nil {
+		return nil // its owner may not read it, and so not keep more of it
+	}
+	defer f.Close()
+	keepAll(f, from, name, info)
+	return nil
 }
 
 // finish gives the folders their modes and times, now that nothing more is put
 // into them.
 func (c *treeCopy) finish() error {
 	for _, s := range slices.Backward(c.steps) {
-		d, err := s.dst.root.tree.folder(s.dst.rel)
-		if err != nil {
-			return err
-		}
-		if c.o.Times {
-			err = d.chtimes(".", s.info)
-		}
-		if err == nil && d.handle() != nil {
-			err = d.handle().Chmod(s.info.Mode &^ fs.ModeType)
-		}
-		d.close()
-		if err != nil {
+		if err := c.finishFolder(s); err != nil {
 			return cause(err)
 		}
 	}
 	return nil
 }
 
-// copyInto makes the new file name from the open file src.
-func copyInto(src *os.File, info Info, to folder, name string, times bool) error {
-	dst, err := to.openFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode)
+func (c *treeCopy) finishFolder(s treeStep) error {
+	d, err := s.dst.root.tree.folder(s.dst.rel)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(dst, src)
-	if err == nil {
-		err = dst.Chmod(info.Mode &^ fs.ModeType)
+	defer d.close()
+	if c.o.Times {
+		if err := d.chtimes(".", s.info); err != nil {
+			return err
+		}
 	}
-	if cerr := dst.Close(); err == nil {
-		err = cerr
+	if c.o.moving {
+		from, err := s.src.root.tree.folder(s.src.parent().rel)
+		if err != nil {
+			return err
+		}
+		defer from.close()
+		if keepAll(d.handle(), from, s.src.base(), s.info) {
+			return nil
+		}
 	}
-	if err == nil && times {
-		err = to.chtimes(name, info)
-	}
-	return cause(err)
+	return d.handle().Chmod(s.info.Mode.Perm())
 }
 
-// copyPlain copies the file name from one folder to another.
-func copyPlain(from, to folder, name string, times bool) error {
+// copyWith copies a file through package os, where there is nothing faster.
+func copyWith(from folder, name string, to folder, newName string, times bool) error {
 	src, err := from.openFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return err
@@ -214,5 +231,19 @@ func copyPlain(from, to folder, name string, times bool) error {
 	if err != nil {
 		return err
 	}
-	return copyInto(src, info, to, name, times)
+	dst, err := to.openFile(newName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode)
+	if err != nil {
+		return err
+	}
+	_, err = dst.ReadFrom(src)
+	if err == nil {
+		err = dst.Chmod(info.Mode.Perm())
+	}
+	if cerr := dst.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil && times {
+		err = to.chtimes(newName, info)
+	}
+	return cause(err)
 }

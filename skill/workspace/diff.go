@@ -3,7 +3,9 @@ package workspace
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/sergi/go-diff/diffmatchpatch"
 )
@@ -21,24 +23,23 @@ func Unified(oldName, newName string, before, after []byte) string {
 	if after == nil {
 		newName = "/dev/null"
 	}
-	header := "--- " + oldName + "\n+++ " + newName + "\n"
 	switch {
 	case before != nil && after != nil && bytes.Equal(before, after):
 		return ""
-	case binary(before) || binary(after):
-		return header + fmt.Sprintf("Binary file: %d bytes before, %d after\n", len(before), len(after))
+	case isBinary(before) || isBinary(after):
+		return header(oldName, newName) + fmt.Sprintf("Binary file: %d bytes before, %d after\n", len(before), len(after))
 	case len(before) > maxDiff || len(after) > maxDiff:
-		return header + fmt.Sprintf("Large file: %d bytes before, %d after\n", len(before), len(after))
+		return header(oldName, newName) + large(int64(len(before)), int64(len(after)))
 	}
 	return unifiedAt(oldName, newName, before, after, 0)
 }
 
+func large(before, after int64) string {
+	return fmt.Sprintf("Large file: %d bytes before, %d after\n", before, after)
+}
+
 // unifiedAt is Unified for parts of two files that start after so many lines.
 func unifiedAt(oldName, newName string, before, after []byte, passed int) string {
-	header := "--- " + oldName + "\n+++ " + newName + "\n"
-	if binary(before) || binary(after) {
-		return header + "Binary file\n"
-	}
 	dmp := diffmatchpatch.New()
 	a, b, lines := dmp.DiffLinesToRunes(string(before), string(after))
 	diffs := dmp.DiffCharsToLines(dmp.DiffMainRunes(a, b, false), lines)
@@ -49,11 +50,23 @@ func unifiedAt(oldName, newName string, before, after []byte, passed int) string
 		}
 	}
 	h.flush()
-	return header + h.out.String()
+	return header(oldName, newName) + h.out.String()
 }
 
-// binary tells by the rule of git: a NUL byte near the start.
-func binary(data []byte) bool {
+func header(oldName, newName string) string {
+	return "--- " + headerName(oldName) + "\n+++ " + headerName(newName) + "\n"
+}
+
+// headerName quotes a name that would break the line it stands in.
+func headerName(name string) string {
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+// isBinary tells by the rule of git: a NUL byte near the start.
+func isBinary(data []byte) bool {
 	return bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0
 }
 
@@ -71,9 +84,13 @@ type hunks struct {
 }
 
 func (h *hunks) add(kind diffmatchpatch.Operation, line string) {
-	mark := map[diffmatchpatch.Operation]string{
-		diffmatchpatch.DiffEqual: " ", diffmatchpatch.DiffDelete: "-", diffmatchpatch.DiffInsert: "+",
-	}[kind]
+	mark := " "
+	switch kind {
+	case diffmatchpatch.DiffDelete:
+		mark = "-"
+	case diffmatchpatch.DiffInsert:
+		mark = "+"
+	}
 	h.lines = append(h.lines, mark+endLine(line))
 	if kind != diffmatchpatch.DiffInsert {
 		h.oldAt++

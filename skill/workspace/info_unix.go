@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux || darwin
 
 package workspace
 
@@ -11,8 +11,9 @@ import (
 
 func infoOf(fi fs.FileInfo) Info {
 	st := fi.Sys().(*syscall.Stat_t)
+	accessed, changed := times(st)
 	return Info{
-		Mode: fi.Mode(), Size: fi.Size(), ModTime: fi.ModTime(), Accessed: fi.ModTime(), Changed: fi.ModTime(),
+		Mode: fi.Mode(), Size: fi.Size(), ModTime: fi.ModTime(), Accessed: accessed, Changed: changed,
 		Links: uint64(st.Nlink), UID: st.Uid, GID: st.Gid,
 		ID: FileID{uint64(st.Dev), uint64(st.Ino)},
 	}

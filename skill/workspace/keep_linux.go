@@ -9,8 +9,33 @@ import (
 
 func datasync(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }
 
+// syncAll makes everything durable on the file system of f, which may be nil.
+func syncAll(f *os.File) error {
+	if f == nil {
+		return nil
+	}
+	return unix.Syncfs(int(f.Fd()))
+}
+
+// reserve makes sure that size bytes find room in f, whose size stays. A file
+// system that cannot do that promises nothing.
+func reserve(f *os.File, size int64) error {
+	if size == 0 {
+		return nil
+	}
+	for {
+		switch err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, size); err {
+		case unix.EINTR:
+		case unix.EOPNOTSUPP, unix.ENOSYS:
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
 // keepAll gives f the owner, mode and extended attributes of the file name, which
-// it is about to replace. It returns false where the owner cannot be kept.
+// it is about to replace. It returns false where they cannot be kept.
 func keepAll(f *os.File, d folder, name string, old Info) bool {
 	fd := int(f.Fd())
 	var st unix.Stat_t
@@ -22,35 +47,44 @@ func keepAll(f *os.File, d folder, name string, old Info) bool {
 			return false
 		}
 	}
-	keepAttributes(f, d, name)
-	return unix.Fchmod(fd, statBits(old.Mode)) == nil
+	return keepAttributes(f, d, name) && unix.Fchmod(fd, statBits(old.Mode)) == nil
 }
 
-// keepAttributes copies what another process may read and set. A file's
-// capabilities are lost by any write to it, so they are not kept.
-func keepAttributes(f *os.File, d folder, name string) {
+// keepAttributes copies the extended attributes. Those of the security modules
+// are theirs to give, and a file's capabilities are lost by any write to it.
+func keepAttributes(f *os.File, d folder, name string) bool {
 	src, err := d.openFile(name, os.O_RDONLY, 0)
 	if err != nil {
-		return
+		return false
 	}
 	defer src.Close()
 	from, to := int(src.Fd()), int(f.Fd())
-	var names [4096]byte
-	n, err := unix.Flistxattr(from, names[:])
-	if err != nil || n == 0 {
-		return
+	list, err := attribute(func(buf []byte) (int, error) { return unix.Flistxattr(from, buf) })
+	if err != nil {
+		return err == unix.EOPNOTSUPP
 	}
-	for attr := range strings.SplitSeq(strings.TrimRight(string(names[:n]), "\x00"), "\x00") {
-		if attr == "security.capability" {
+	for attr := range strings.SplitSeq(strings.TrimRight(string(list), "\x00"), "\x00") {
+		if attr == "" || strings.HasPrefix(attr, "security.") {
 			continue
 		}
-		size, err := unix.Fgetxattr(from, attr, nil)
+		value, err := attribute(func(buf []byte) (int, error) { return unix.Fgetxattr(from, attr, buf) })
+		if err == nil {
+			err = unix.Fsetxattr(to, attr, value, 0)
+		}
 		if err != nil {
-			continue
-		}
-		value := make([]byte, size)
-		if size, err = unix.Fgetxattr(from, attr, value); err == nil {
-			unix.Fsetxattr(to, attr, value[:size], 0)
+			return false
 		}
 	}
+	return true
+}
+
+// attribute reads with get, which says how much there is when it is given no room.
+func attribute(get func([]byte) (int, error)) ([]byte, error) {
+	n, err := get(nil)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	buf := make([]byte, n)
+	n, err = get(buf)
+	return buf[:max(n, 0)], err
 }

@@ -3,9 +3,12 @@ package workspace
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -89,6 +92,20 @@ func (h *held) release() {
 	h.folders, h.locks = nil, nil
 }
 
+// errBusy means that a lock did not come free while others were held. Somebody
+// for whom the roots lie differently may hold it and wait for one of those, so
+// they are all given back, and it is tried again.
+var errBusy = errors.New("the lock is held elsewhere")
+
+// patiently runs try until it does not meet errBusy.
+func patiently(try func() error) error {
+	for {
+		if err := try(); err != errBusy {
+			return err
+		}
+	}
+}
+
 func (h *held) lock(ctx context.Context, f folder, exclusive bool) error {
 	weight := int64(1)
 	if exclusive {
@@ -102,32 +119,39 @@ func (h *held) lock(ctx context.Context, f folder, exclusive bool) error {
 	if file == nil { // a folder that cannot be read cannot be locked either
 		return nil
 	}
+	if ok, err := tryFlock(file, exclusive); ok || err != nil {
+		return err
+	}
+	patience := time.Now().Add(50*time.Millisecond + rand.N(50*time.Millisecond))
 	for wait := 20 * time.Microsecond; ; wait = min(wait*3/2, 2*time.Millisecond) {
-		ok, err := tryFlock(file, exclusive)
-		if ok || err != nil {
-			return err
-		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(wait):
 		}
+		if ok, err := tryFlock(file, exclusive); ok || err != nil {
+			return err
+		}
+		if len(h.locks) > 1 && time.Now().After(patience) {
+			return errBusy
+		}
 	}
 }
 
-// lockRoots locks the roots of the places, shared; exclusive for a change of a
-// whole tree and for a change in a root itself, which is then the folder's lock too.
-func (w *Workspace) lockRoots(ctx context.Context, tree bool, places ...place) (*held, error) {
+// lockRoots locks the roots of the places: shared, but exclusive for a change in
+// a root itself, whose folder's lock it then is, and for a change of whole trees.
+func (w *Workspace) lockRoots(ctx context.Context, trees bool, places ...place) (*held, error) {
 	h := &held{table: &w.locks}
-	exclusive := map[*root]bool{}
+	roots, exclusive := map[FileID]*root{}, map[FileID]bool{}
 	for _, p := range places {
-		exclusive[p.root] = exclusive[p.root] || tree || p.parent().isRoot()
+		id := p.root.id
+		roots[id], exclusive[id] = p.root, exclusive[id] || trees || p.parent().isRoot()
 	}
-	for _, r := range slices.SortedFunc(maps.Keys(exclusive), func(a, b *root) int { return byID(a.id, b.id) }) {
-		f, err := r.tree.folder(".")
+	for _, id := range slices.SortedFunc(maps.Keys(roots), byID) {
+		f, err := roots[id].tree.folder(".")
 		if err == nil {
 			h.folders = append(h.folders, f)
-			err = h.lock(ctx, f, exclusive[r])
+			err = h.lock(ctx, f, exclusive[id])
 		}
 		if err != nil {
 			h.release()
@@ -135,6 +159,55 @@ func (w *Workspace) lockRoots(ctx context.Context, tree bool, places ...place) (
 		}
 	}
 	return h, nil
+}
+
+// lockFolder opens and locks the folder that holds p. Where that is a root, the
+// root's own lock is it. The folder closes with h.
+func (h *held) lockFolder(ctx context.Context, p place) (folder, error) {
+	dir := p.parent()
+	f, err := dir.root.tree.folder(dir.rel)
+	if err != nil {
+		return nil, err
+	}
+	h.folders = append(h.folders, f)
+	if slices.Contains(h.locks, heldLock{f.id(), whole}) {
+		return f, nil
+	}
+	if slices.Contains(h.locks, heldLock{f.id(), 1}) {
+		return nil, syscall.EDEADLK // a root that is mounted a second time below another
+	}
+	if err := h.lock(ctx, f, true); err != nil {
+		return nil, err
+	}
+	if now, err := dir.root.tree.stat(dir.rel); err != nil || now.ID != f.id() && now.ID != (FileID{}) {
+		return nil, syscall.ELOOP // it was replaced while the lock was waited for
+	}
+	return f, nil
+}
+
+// lockFolders locks the folders of two places, in the order of their numbers.
+func (h *held) lockFolders(ctx context.Context, a, b place) (fa, fb folder, err error) {
+	idA, err := a.root.tree.stat(a.parent().rel)
+	if err != nil {
+		return nil, nil, err
+	}
+	idB, err := b.root.tree.stat(b.parent().rel)
+	if err != nil {
+		return nil, nil, err
+	}
+	if byID(idA.ID, idB.ID) > 0 {
+		fb, fa, err = h.lockTwo(ctx, b, a)
+		return fa, fb, err
+	}
+	return h.lockTwo(ctx, a, b)
+}
+
+func (h *held) lockTwo(ctx context.Context, a, b place) (fa, fb folder, err error) {
+	if fa, err = h.lockFolder(ctx, a); err != nil {
+		return nil, nil, err
+	}
+	fb, err = h.lockFolder(ctx, b)
+	return fa, fb, err
 }
 
 func byID(a, b FileID) int {

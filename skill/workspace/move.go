@@ -3,9 +3,9 @@ package workspace
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
-	"path"
-	"path/filepath"
+	"os"
 	"strings"
 	"syscall"
 )
@@ -24,27 +24,23 @@ type MoveOptions struct {
 // workspace's own.
 func (w *Workspace) Move(ctx context.Context, from, to string, o MoveOptions) (Change, error) {
 	c := Change{Kind: Move, From: from, Path: to}
-	err := w.at(from, false, toChange, func(src place) error {
-		return w.at(to, false, toChange, func(dst place) error {
-			if err := w.changeable(); err != nil {
-				return err
-			}
-			if src.isRoot() || dst.isRoot() {
-				return syscall.EBUSY
-			}
-			info, err := movable(src, dst, o)
-			if err != nil {
-				return err
-			}
-			if o.DryRun || w.opts.DryRun {
-				return nil
-			}
-			return w.move(ctx, &c, src, dst, info, o)
-		})
+	err := w.at2(wanted{from, false, toChange}, wanted{to, false, toChange}, func(src, dst place) error {
+		if err := w.changeable(); err != nil {
+			return err
+		}
+		if w.holds(src) || w.holds(dst) {
+			return syscall.EBUSY
+		}
+		info, err := movable(src, dst, o)
+		if err != nil {
+			return err
+		}
+		if o.DryRun || w.opts.DryRun {
+			return previewMove(src, dst, o)
+		}
+		m := &move{w, src, dst, info, o}
+		return patiently(func() error { return m.run(ctx, &c) })
 	})
-	if me, ok := err.(mkdirError); ok {
-		return c, &fs.PathError{Op: "mkdir", Path: filepath.Dir(to), Err: me.error}
-	}
 	return c, wrap2("rename", from, to, err)
 }
 
@@ -56,51 +52,72 @@ func movable(src, dst place, o MoveOptions) (Info, error) {
 	}
 	there, err := dst.root.tree.stat(dst.rel)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && o.Parents:
 	case errors.Is(err, fs.ErrNotExist):
-		if !o.Parents {
-			_, err = dst.root.tree.stat(dst.parent().rel)
-		} else {
-			err = nil
+		_, err = dst.root.tree.stat(dst.parent().rel)
+		if err != nil {
+			return info, err
 		}
 	case err != nil:
-	case o.NoReplace:
-		err = syscall.EEXIST
-	case there.IsDir() && !info.IsDir():
-		err = syscall.EISDIR
-	case !there.IsDir() && info.IsDir():
-		err = syscall.ENOTDIR
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return info, err
+	case o.NoReplace:
+		return info, syscall.EEXIST
+	case there.IsDir() && !info.IsDir():
+		return info, syscall.EISDIR
+	case !there.IsDir() && info.IsDir():
+		return info, syscall.ENOTDIR
 	}
-	if info.IsDir() && src.root == dst.root && strings.HasPrefix(dst.rel, src.rel+"/") {
+	if _, inside := below(src.path(), dst.path()); inside && info.IsDir() && src != dst {
 		return info, syscall.EINVAL
 	}
-	return info, err
+	return info, nil
 }
 
-func (w *Workspace) move(ctx context.Context, c *Change, src, dst place, info Info, o MoveOptions) error {
-	h, err := w.lockRoots(ctx, info.IsDir(), src, dst)
+// previewMove finds what else would stand in the way.
+func previewMove(src, dst place, o MoveOptions) error {
+	from, err := src.root.tree.folder(src.parent().rel)
+	if err != nil {
+		return err
+	}
+	defer from.close()
+	if err := from.writable("."); err != nil {
+		return err
+	}
+	to, err := dst.root.tree.folder(dst.parent().rel)
+	if o.Parents && errors.Is(err, fs.ErrNotExist) {
+		return madeError(previewDir(dst.parent()))
+	}
+	if err != nil {
+		return err
+	}
+	defer to.close()
+	return to.writable(".")
+}
+
+// move is one move under way.
+type move struct {
+	w        *Workspace
+	src, dst place
+	info     Info // of what is moved
+	o        MoveOptions
+}
+
+func (m *move) run(ctx context.Context, c *Change) error {
+	h, err := m.w.lockRoots(ctx, m.info.IsDir(), m.src, m.dst)
 	if err != nil {
 		return err
 	}
 	defer h.release()
 	var made []place
-	if o.Parents {
-		if made, err = w.makeFolders(dst.parent()); err != nil {
+	if m.o.Parents {
+		if made, err = m.w.makeFolders(m.dst.parent()); err != nil {
 			return err
 		}
 	}
-	from, to, err := h.lockFolders(ctx, src, dst)
+	from, to, err := h.lockFolders(ctx, m.src, m.dst)
 	if err == nil {
 		sweep(to)
-		err = w.commit(c, func() error {
-			err := from.rename(src.base(), to, dst.base(), !o.NoReplace)
-			if errors.Is(err, syscall.EXDEV) {
-				return w.moveAcross(ctx, from, to, src, dst, info)
-			}
-			return err
-		})
+		err = m.locked(ctx, c, from, to)
 	}
 	if err != nil {
 		removeFolders(made)
@@ -108,34 +125,100 @@ func (w *Workspace) move(ctx context.Context, c *Change, src, dst place, info In
 	return err
 }
 
-// moveAcross copies to the other file system, then removes.
-func (w *Workspace) moveAcross(ctx context.Context, from, to folder, src, dst place, info Info) error {
-	if err := w.duplicate(ctx, from, src, to, dst, CopyOptions{Times: true, Replace: true}); err != nil {
+// locked moves between two locked folders.
+func (m *move) locked(ctx context.Context, c *Change, from, to folder) error {
+	now, err := from.lstat(m.src.base())
+	if err == nil && now.IsDir() != m.info.IsDir() {
+		err = syscall.ELOOP // something else came there: look again
+	}
+	if err != nil {
 		return err
 	}
-	if info.IsDir() {
-		return removeTree(from, src.base())
-	}
-	return from.remove(src.base(), false)
+	there, err := to.lstat(m.dst.base())
+	twin := err == nil && now.Links > 1 && there.ID == now.ID && !now.IsDir() && !strings.EqualFold(m.src.base(), m.dst.base())
+	return m.w.commit(c, func() error {
+		if twin && !m.o.NoReplace { // rename would leave both names of the one file
+			return from.remove(m.src.base(), false)
+		}
+		err := from.rename(m.src.base(), to, m.dst.base(), !m.o.NoReplace)
+		if errors.Is(err, syscall.EXDEV) {
+			return m.across(ctx, from, to)
+		}
+		return err
+	})
 }
 
-// lockFolders locks the folders of two places, in the order of their numbers.
-func (h *held) lockFolders(ctx context.Context, a, b place) (fa, fb folder, err error) {
-	idA, err := a.root.tree.stat(path.Dir(a.rel))
+// across copies to the other file system, then removes.
+func (m *move) across(ctx context.Context, from, to folder) error {
+	if err := from.writable("."); err != nil {
+		return err
+	}
+	name, newName := m.src.base(), m.dst.base()
+	switch {
+	case m.info.IsDir():
+		if _, err := m.w.survey(m.src, removing); err != nil {
+			return err
+		}
+		err := m.w.copyTree(ctx, m.src, to, m.dst, CopyOptions{Times: true, Replace: !m.o.NoReplace, moving: true})
+		if err != nil {
+			return err
+		}
+		return removeTree(from, name)
+	case m.info.isLink():
+		if err := relink(from, name, to, newName, m.o); err != nil {
+			return err
+		}
+	default:
+		if err := m.w.carry(from, name, to, newName, m.o); err != nil {
+			return err
+		}
+	}
+	return from.remove(name, false)
+}
+
+// relink makes the symbolic link name of from anew in to.
+func relink(from folder, name string, to folder, newName string, o MoveOptions) error {
+	target, err := from.readlink(name)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	idB, err := b.root.tree.stat(path.Dir(b.rel))
+	if err := to.symlink(target, tempName); err != nil {
+		return err
+	}
+	err = to.rename(tempName, to, newName, !o.NoReplace)
 	if err != nil {
-		return nil, nil, err
+		to.remove(tempName, false)
 	}
-	if byID(idA.ID, idB.ID) > 0 {
-		fb, fa, err = h.lockFolders(ctx, b, a)
-		return fa, fb, err
+	return err
+}
+
+// carry makes the file name of from anew in to, with all that belongs to it.
+func (w *Workspace) carry(from folder, name string, to folder, newName string, o MoveOptions) error {
+	src, err := from.openFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return err
 	}
-	if fa, err = h.lockFolder(ctx, a); err != nil {
-		return nil, nil, err
+	defer src.Close()
+	info, err := regularInfo(src)
+	if err != nil {
+		return err
 	}
-	fb, err = h.lockFolder(ctx, b)
-	return fa, fb, err
+	n, err := create(to, true, func(dst *os.File) error {
+		_, err := io.Copy(dst, src)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer n.close()
+	if !keepAll(n.file, from, name, info) {
+		if err := n.file.Chmod(info.Mode.Perm()); err != nil {
+			return cause(err)
+		}
+	}
+	if err := w.install(n, newName, !o.NoReplace); err != nil {
+		return err
+	}
+	to.chtimes(newName, info)
+	return nil
 }

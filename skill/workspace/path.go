@@ -1,11 +1,12 @@
 package workspace
 
 import (
-	"errors"
+	"cmp"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 )
@@ -26,7 +27,7 @@ func (p place) child(name string) place { return place{p.root, path.Join(p.rel, 
 
 // An OutsideError reports a name that leads out of the workspace.
 type OutsideError struct {
-	Path      string // as it was resolved
+	Path      string // absolute, as it was asked for
 	Workspace string
 }
 
@@ -75,45 +76,57 @@ func (w *Workspace) Real(dir, name string, follow bool) (string, error) {
 	}
 	p, err := w.resolve(name, follow)
 	if err != nil {
-		return "", err
+		return "", wrap("realpath", name, err)
 	}
 	return p.path(), nil
 }
 
-// find matches a name against the roots by spelling, then by the folders above it.
+// find matches an absolute name against the roots by spelling, then by the
+// folders above it. ".." in the result is left for resolve.
 func (w *Workspace) find(abs string) (place, error) {
-	for _, r := range w.roots {
-		if rel, ok := below(r.dir, abs); ok {
-			return place{r, rel}, nil
-		}
-		if rel, ok := below(r.given, abs); ok {
-			return place{r, rel}, nil
-		}
+	if p, ok := w.spelled(abs); ok {
+		return p, nil
 	}
-	if strings.IndexByte(abs, 0) >= 0 {
-		return place{}, &OutsideError{abs, w.Dir()}
+	outside := &OutsideError{abs, w.Dir()}
+	if strings.IndexByte(abs, 0) >= 0 || !filepath.IsAbs(abs) {
+		return place{}, outside
 	}
-	for above := filepath.Dir(abs); ; above = filepath.Dir(above) {
+	abs = filepath.Clean(abs)
+	for above := abs; ; above = filepath.Dir(above) {
 		if fi, err := os.Stat(above); err == nil {
 			for _, r := range w.roots {
-				if rel, ok := below(above, abs); ok && r.id != (FileID{}) && infoOf(fi).ID == r.id {
-					return place{r, rel}, nil
+				if rel, ok := below(above, abs); ok && os.SameFile(fi, r.info) {
+					p, _ := w.spelled(place{r, rel}.path())
+					return p, nil
 				}
 			}
 		}
 		if above == filepath.Dir(above) {
-			return place{}, &OutsideError{abs, w.Dir()}
+			return place{}, outside
 		}
 	}
+}
+
+// spelled matches a name against the roots by spelling alone. A name below
+// several roots belongs to the first.
+func (w *Workspace) spelled(abs string) (place, bool) {
+	for _, r := range w.roots {
+		if rel, ok := below(r.dir, abs); ok {
+			return place{r, rel}, true
+		}
+	}
+	for _, r := range w.roots {
+		if rel, ok := below(r.given, abs); ok {
+			return w.spelled(r.dir + string(filepath.Separator) + rel)
+		}
+	}
+	return place{}, false
 }
 
 // below returns abs relative to dir, both absolute, if it is dir or below it.
 // abs may hold "..", which is left for resolve.
 func below(dir, abs string) (string, bool) {
-	if dir == string(filepath.Separator) {
-		dir = ""
-	}
-	rest, ok := strings.CutPrefix(abs, dir)
+	rest, ok := strings.CutPrefix(abs, strings.TrimSuffix(dir, string(filepath.Separator)))
 	switch {
 	case !ok:
 		return "", false
@@ -131,73 +144,84 @@ func below(dir, abs string) (string, bool) {
 
 // resolve follows the links in abs one by one. The result has none, at that moment.
 func (w *Workspace) resolve(abs string, follow bool) (place, error) {
-	start, err := w.find(abs)
+	at, err := w.find(abs)
 	if err != nil {
 		return place{}, err
 	}
-	at := place{start.root, "."}
-	todo := strings.Split(start.rel, "/")
+	todo := strings.Split(at.rel, "/")
+	at.rel = "."
 	for links := 0; len(todo) > 0; {
 		name := todo[0]
 		todo = todo[1:]
-		switch name {
-		case "", ".":
+		switch {
+		case name == "" || name == ".":
 			continue
-		case "..":
-			if at.isRoot() {
-				return w.find(filepath.Join(append([]string{at.root.dir, ".."}, todo...)...))
-			}
+		case name == ".." && !at.isRoot():
 			at = at.parent()
 			continue
-		}
-		next := at.child(name)
-		if len(todo) == 0 && !follow {
-			return next, nil
-		}
-		target, err := w.linkAt(next)
-		if err != nil { // nothing there, or nothing to be read: the operation says which
-			rest := path.Join(append([]string{next.rel}, todo...)...)
-			if leaves(rest) {
+		case name == "..":
+			var ok bool
+			if at, todo, ok = w.climb(at.root, todo); !ok {
 				return place{}, &OutsideError{abs, w.Dir()}
 			}
-			return place{at.root, rest}, nil
+			continue
+		}
+		target := ""
+		if len(todo) > 0 || follow {
+			target = at.child(name).target()
 		}
 		if target == "" {
-			at = next
+			at = at.child(name)
 			continue
 		}
 		if links++; links > maxLinks {
 			return place{}, syscall.ELOOP
 		}
-		if !filepath.IsAbs(target) {
-			todo = append(strings.Split(filepath.ToSlash(target), "/"), todo...)
-			continue
+		if filepath.IsAbs(target) {
+			if at, err = w.find(target); err != nil {
+				return place{}, &OutsideError{abs, w.Dir()}
+			}
+			target, at.rel = at.rel, "."
 		}
-		jump, err := w.find(filepath.Clean(target))
-		if err != nil {
-			return place{}, &OutsideError{abs, w.Dir()}
-		}
-		at = place{jump.root, "."}
-		todo = append(strings.Split(jump.rel, "/"), todo...)
+		todo = append(strings.Split(filepath.ToSlash(target), "/"), todo...)
 	}
-	return at, nil
+	p, _ := w.spelled(at.path())
+	return p, nil
 }
 
-// leaves tells whether a clean relative name climbs above where it starts.
+// climb goes on above a root, by spelling, until the name is inside again.
+func (w *Workspace) climb(from *root, todo []string) (at place, rest []string, ok bool) {
+	dir := filepath.Dir(from.dir)
+	for {
+		if at, ok := w.spelled(dir); ok {
+			return at, todo, true
+		}
+		if len(todo) == 0 {
+			return place{}, nil, false
+		}
+		dir, todo = filepath.Join(dir, todo[0]), todo[1:]
+	}
+}
+
+// leaves tells whether a relative name starts by climbing.
 func leaves(rel string) bool { return rel == ".." || strings.HasPrefix(rel, "../") }
 
-// linkAt returns the target of the symbolic link at p, "" if it is something else.
-func (w *Workspace) linkAt(p place) (string, error) {
+// target returns where the symbolic link at p leads, "" if there is none.
+func (p place) target() string {
 	info, err := p.root.tree.stat(p.rel)
 	if err != nil || !info.isLink() {
-		return "", err
+		return ""
 	}
-	dir, err := p.root.tree.folder(path.Dir(p.rel))
+	dir, err := p.root.tree.folder(p.parent().rel)
 	if err != nil {
-		return "", err
+		return ""
 	}
 	defer dir.close()
-	return dir.readlink(p.base())
+	target, err := dir.readlink(p.base())
+	if err != nil {
+		return ""
+	}
+	return target
 }
 
 // access says what a name is looked up for.
@@ -208,29 +232,69 @@ const (
 	toChange
 )
 
-// at runs try where abs leads. It trusts the spelling first; while try fails with
+// wanted is a name that an operation was given.
+type wanted struct {
+	abs    string
+	follow bool // a link in the last part counts
+	access access
+}
+
+// at runs try where q leads. It trusts the spelling first; while try fails with
 // ELOOP, because a link was met or slipped in, the links are resolved and it runs
-// again. follow says whether a link in the last part counts.
-func (w *Workspace) at(abs string, follow bool, a access, try func(place) error) error {
-	p, err := w.find(abs)
+// again.
+func (w *Workspace) at(q wanted, try func(place) error) error {
+	p, err := w.place(q)
+	for n := 0; err == nil; n++ {
+		if err = w.denied(p, q); err != nil {
+			return err
+		}
+		if err = try(p); err != syscall.ELOOP || n > maxLinks {
+			return err
+		}
+		p, err = w.resolve(q.abs, q.follow)
+	}
+	return err
+}
+
+// at2 is at for an operation on two names.
+func (w *Workspace) at2(from, to wanted, try func(src, dst place) error) error {
+	src, err := w.place(from)
 	if err != nil {
 		return err
 	}
-	if leaves(p.rel) {
-		return &OutsideError{abs, w.Dir()}
+	dst, err := w.place(to)
+	for n := 0; err == nil; n++ {
+		if err = cmp.Or(w.denied(src, from), w.denied(dst, to)); err != nil {
+			return err
+		}
+		if err = try(src, dst); err != syscall.ELOOP || n > maxLinks {
+			return err
+		}
+		if src, err = w.resolve(from.abs, from.follow); err != nil {
+			return err
+		}
+		dst, err = w.resolve(to.abs, to.follow)
 	}
-	for n := 0; ; n++ {
-		if err := w.denied(p, abs, a); err != nil {
-			return err
-		}
-		err = try(p)
-		if !errors.Is(err, syscall.ELOOP) || n > maxLinks {
-			return err
-		}
-		if p, err = w.resolve(abs, follow); err != nil {
-			return err
+	return err
+}
+
+// place finds q by its spelling where that is clean.
+func (w *Workspace) place(q wanted) (place, error) {
+	p, err := w.find(q.abs)
+	if err == nil && (leaves(p.rel) || path.Clean(p.rel) != p.rel) {
+		return w.resolve(q.abs, q.follow)
+	}
+	return p, err
+}
+
+// holds tells whether a root is at p or below it.
+func (w *Workspace) holds(p place) bool {
+	for _, r := range w.roots {
+		if _, ok := below(p.path(), r.dir); ok {
+			return true
 		}
 	}
+	return false
 }
 
 // StateDir is the folder of this program's own records, at the root of a
@@ -250,19 +314,31 @@ func Hidden(name string) bool {
 // configNames can make other programs run code: they are read, not written.
 var configNames = []string{".git", "perstack", "perstack.toml"}
 
-func (w *Workspace) denied(p place, abs string, a access) error {
+func (w *Workspace) denied(p place, q wanted) error {
 	for name := range strings.SplitSeq(p.rel, "/") {
-		name = strings.TrimRight(name, ". ") // other systems drop them
-		if Hidden(name) {
-			return &DeniedError{abs, "it holds this program's own records"}
+		if err := w.deniedName(name, q); err != nil {
+			return err
 		}
-		if a == toRead || w.opts.AllowConfig {
-			continue
-		}
-		for _, c := range configNames {
-			if strings.EqualFold(name, c) {
-				return &DeniedError{abs, "changing " + c + " can make other programs run code; --allow-config allows it"}
-			}
+	}
+	return nil
+}
+
+// deniedName judges one part of a name as those systems do that ignore case, and
+// dots and blanks at the end.
+func (w *Workspace) deniedName(name string, q wanted) error {
+	if runtime.GOOS == "windows" {
+		name, _, _ = strings.Cut(name, ":") // what follows names a stream of the same file
+	}
+	name = strings.TrimRight(name, ". ")
+	if Hidden(name) {
+		return &DeniedError{q.abs, "it holds this program's own records"}
+	}
+	if q.access == toRead || w.opts.AllowConfig {
+		return nil
+	}
+	for _, c := range configNames {
+		if strings.EqualFold(name, c) {
+			return &DeniedError{q.abs, "changing " + c + " can make other programs run code; --allow-config allows it"}
 		}
 	}
 	return nil

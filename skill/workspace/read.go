@@ -4,6 +4,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"syscall"
 )
 
@@ -43,10 +45,13 @@ func wrap(op, abs string, err error) error {
 	return &fs.PathError{Op: op, Path: abs, Err: err}
 }
 
+// wrap2 is wrap for two paths. Folders are made above the second.
 func wrap2(op, from, to string, err error) error {
-	switch err.(type) {
+	switch e := err.(type) {
 	case nil:
 		return nil
+	case mkdirError:
+		return &fs.PathError{Op: "mkdir", Path: filepath.Dir(to), Err: e.error}
 	case *OutsideError, *DeniedError, *fs.PathError, *os.LinkError:
 		return err
 	}
@@ -54,39 +59,40 @@ func wrap2(op, from, to string, err error) error {
 }
 
 // ReadFile returns the bytes of the regular file at the absolute name abs.
-// Errors are *fs.PathError with Op "open" or "read" (a folder), or the
-// workspace's own.
+// Errors are *fs.PathError with Op "open" or "read" (a folder), EFBIG for more
+// than 2 GiB, or the workspace's own.
 func (w *Workspace) ReadFile(abs string) (data []byte, err error) {
-	err = w.at(abs, true, toRead, func(p place) error {
+	err = w.at(wanted{abs, true, toRead}, func(p place) (err error) {
 		data, err = p.root.tree.readFile(p.rel)
 		return err
 	})
-	if err == syscall.EISDIR {
-		return nil, &fs.PathError{Op: "read", Path: abs, Err: err}
-	}
-	return data, wrap("open", abs, err)
+	return data, wrap(readOp(err), abs, err)
 }
 
 // Open opens the regular file abs for reading. The caller closes it. Errors are
 // as those of [Workspace.ReadFile].
-func (w *Workspace) Open(abs string) (*os.File, Info, error) {
-	var f *os.File
-	var info Info
-	err := w.at(abs, true, toRead, func(p place) (err error) {
-		f, err = p.root.tree.open(p.rel, os.O_RDONLY)
-		if err != nil {
+func (w *Workspace) Open(abs string) (f *os.File, info Info, err error) {
+	err = w.at(wanted{abs, true, toRead}, func(p place) (err error) {
+		if f, err = p.root.tree.open(p.rel, os.O_RDONLY); err != nil {
 			return err
 		}
-		info, err = regularInfo(f)
-		if err != nil {
+		if info, err = regularInfo(f); err != nil {
 			f.Close()
 		}
 		return err
 	})
-	if err == syscall.EISDIR {
-		return nil, Info{}, &fs.PathError{Op: "read", Path: abs, Err: err}
+	if err != nil {
+		return nil, Info{}, wrap(readOp(err), abs, err)
 	}
-	return f, info, wrap("open", abs, err)
+	return f, info, nil
+}
+
+// readOp names the system call that a folder fails in: it opens, but is not read.
+func readOp(err error) string {
+	if err == syscall.EISDIR {
+		return "read"
+	}
+	return "open"
 }
 
 func regularInfo(f *os.File) (Info, error) {
@@ -97,31 +103,52 @@ func regularInfo(f *os.File) (Info, error) {
 	return infoOf(fi), regular(fi.Mode())
 }
 
-func readRegular(f *os.File) ([]byte, error) {
-	if _, err := regularInfo(f); err != nil {
-		return nil, err
+// maxRead is the size in bytes up to which a file is read whole.
+const maxRead = 1<<31 - 1
+
+// readSized reads a file of about that size to its end.
+func readSized(size int64, read func([]byte) (int, error)) ([]byte, error) {
+	if size > maxRead {
+		return nil, syscall.EFBIG
 	}
-	data, err := io.ReadAll(f)
-	return data, cause(err)
+	buf := make([]byte, size+1)
+	for n := 0; ; {
+		m, err := read(buf[n:])
+		n += max(m, 0)
+		switch {
+		case err != nil && err != io.EOF:
+			return nil, err
+		case m <= 0 || n == int(size) && size > 0:
+			return buf[:n:n], nil
+		case n > maxRead:
+			return nil, syscall.EFBIG
+		case n == len(buf): // it grew, or it is one of those that say 0
+			buf = append(buf, make([]byte, max(4096, n))...)
+		}
+	}
 }
 
 // Stat describes what is at the absolute name abs; follow says whether a link in
 // the last part leads on. Errors are *fs.PathError with Op "stat", or the
 // workspace's own.
 func (w *Workspace) Stat(abs string, follow bool) (info Info, err error) {
-	err = w.at(abs, follow, toRead, func(p place) error {
+	err = w.at(wanted{abs, follow, toRead}, func(p place) (err error) {
 		info, err = p.root.tree.stat(p.rel)
 		if err == nil && follow && info.isLink() {
 			return syscall.ELOOP
 		}
 		return err
 	})
-	return info, wrap("stat", abs, err)
+	if err != nil {
+		return Info{}, wrap("stat", abs, err)
+	}
+	return info, nil
 }
 
 // Readlink returns the target of the symbolic link at abs, as it is written there.
+// Errors are *fs.PathError with Op "readlink", or the workspace's own.
 func (w *Workspace) Readlink(abs string) (target string, err error) {
-	err = w.at(abs, false, toRead, func(p place) error {
+	err = w.at(wanted{abs, false, toRead}, func(p place) error {
 		dir, err := p.root.tree.folder(p.parent().rel)
 		if err != nil {
 			return err
@@ -142,33 +169,15 @@ type Entry struct {
 // ReadDir returns the entries of the folder abs in no order, without those that
 // are [Hidden]. Errors are *fs.PathError with Op "scandir", or the workspace's own.
 func (w *Workspace) ReadDir(abs string) (entries []Entry, err error) {
-	err = w.at(abs, true, toRead, func(p place) error {
-		f, err := p.root.tree.open(p.rel, os.O_RDONLY|directory)
+	err = w.at(wanted{abs, true, toRead}, func(p place) error {
+		d, err := p.root.tree.folder(p.rel)
 		if err != nil {
 			return err
 		}
-		defer f.Close()
-		entries, err = list(f)
+		defer d.close()
+		entries, err = d.entries()
 		return err
 	})
+	entries = slices.DeleteFunc(entries, func(e Entry) bool { return Hidden(e.Name) })
 	return entries, wrap("scandir", abs, err)
-}
-
-func list(f *os.File) ([]Entry, error) {
-	if fi, err := f.Stat(); err != nil {
-		return nil, cause(err)
-	} else if !fi.IsDir() {
-		return nil, syscall.ENOTDIR
-	}
-	dirents, err := f.ReadDir(-1)
-	if err != nil {
-		return nil, cause(err)
-	}
-	entries := make([]Entry, 0, len(dirents))
-	for _, d := range dirents {
-		if !Hidden(d.Name()) {
-			entries = append(entries, Entry{d.Name(), d.Type()})
-		}
-	}
-	return entries, nil
 }

@@ -17,12 +17,12 @@ func (w *Workspace) MakeDir(ctx context.Context, abs string, dryRun bool) (Chang
 			return c, wrap("mkdir", abs, cause(err))
 		}
 	}
-	err := w.at(abs, true, toChange, func(p place) error {
+	err := w.at(wanted{abs, true, toChange}, func(p place) error {
 		if err := w.changeable(); err != nil {
 			return err
 		}
 		if dryRun || w.opts.DryRun {
-			return w.previewDir(p)
+			return previewDir(p)
 		}
 		h, err := w.lockRoots(ctx, false, p)
 		if err != nil {
@@ -34,22 +34,28 @@ func (w *Workspace) MakeDir(ctx context.Context, abs string, dryRun bool) (Chang
 			return err
 		})
 	})
-	var me mkdirError
-	if errors.As(err, &me) {
+	if me, ok := err.(mkdirError); ok {
 		err = me.error
 	}
 	return c, wrap("mkdir", abs, err)
 }
 
 // previewDir finds what stands in the way of a folder.
-func (w *Workspace) previewDir(p place) error {
+func previewDir(p place) error {
 	for at := p; ; at = at.parent() {
 		info, err := p.root.tree.stat(at.rel)
 		switch {
 		case err == nil && info.isLink():
 			return syscall.ELOOP
-		case err == nil && info.IsDir():
+		case err == nil && info.IsDir() && at == p:
 			return nil
+		case err == nil && info.IsDir():
+			d, err := at.root.tree.folder(at.rel)
+			if err != nil {
+				return err
+			}
+			defer d.close()
+			return d.writable(".")
 		case err == nil && at == p:
 			return syscall.EEXIST
 		case err == nil:
@@ -76,15 +82,9 @@ func (w *Workspace) Remove(ctx context.Context, abs string, o RemoveOptions) (Ch
 	if o.Folder {
 		op = "rmdir"
 	}
-	err := w.at(abs, false, toChange, func(p place) error {
+	err := w.at(wanted{abs, false, toChange}, func(p place) error {
 		if err := w.changeable(); err != nil {
 			return err
-		}
-		if p.isRoot() {
-			if o.Folder || o.Tree {
-				return syscall.EBUSY
-			}
-			return syscall.EISDIR
 		}
 		info, err := p.root.tree.stat(p.rel)
 		if err != nil {
@@ -93,10 +93,14 @@ func (w *Workspace) Remove(ctx context.Context, abs string, o RemoveOptions) (Ch
 		if err := removable(info, o); err != nil {
 			return err
 		}
+		if w.holds(p) {
+			return syscall.EBUSY
+		}
 		if o.DryRun || w.opts.DryRun {
 			return w.previewRemove(&c, p, info)
 		}
-		return w.inFolder(ctx, p, false, func(d folder) error {
+		tree := info.IsDir() && o.Tree
+		return w.inFolder(ctx, p, scope{trees: tree}, func(d folder) error {
 			info, err := d.lstat(p.base())
 			if err != nil {
 				return err
@@ -104,8 +108,11 @@ func (w *Workspace) Remove(ctx context.Context, abs string, o RemoveOptions) (Ch
 			if err := removable(info, o); err != nil {
 				return err
 			}
-			if !info.IsDir() || o.Folder {
+			switch {
+			case !info.IsDir() || !o.Tree:
 				return w.commit(&c, func() error { return d.remove(p.base(), info.IsDir()) })
+			case !tree:
+				return syscall.ELOOP // a folder came there: look again
 			}
 			if _, err := w.survey(p, removing); err != nil {
 				return err
@@ -127,19 +134,29 @@ func removable(info Info, o RemoveOptions) error {
 }
 
 func (w *Workspace) previewRemove(c *Change, p place, info Info) error {
-	if !info.IsDir() {
-		if info.Mode.IsRegular() && info.Size <= maxDiff {
-			before, err := p.root.tree.readFile(p.rel)
-			if err != nil {
-				return err
-			}
-			c.Diff = Unified(c.Path, c.Path, append([]byte{}, before...), nil)
-		}
-		return nil
+	d, err := p.root.tree.folder(p.parent().rel)
+	if err != nil {
+		return err
 	}
-	n, err := w.survey(p, removing)
-	c.Diff = fmt.Sprintf("%d files and folders in %s\n", n, c.Path)
-	return err
+	defer d.close()
+	if err := d.writable("."); err != nil {
+		return err
+	}
+	switch {
+	case info.IsDir():
+		n, err := w.survey(p, removing)
+		c.Diff = fmt.Sprintf("%d files and folders in %s\n", n, c.Path)
+		return err
+	case info.Mode.IsRegular() && info.Size > maxDiff:
+		c.Diff = header(c.Path, "/dev/null") + large(info.Size, 0)
+	case info.Mode.IsRegular():
+		before, err := p.root.tree.readFile(p.rel)
+		if err != nil {
+			return err
+		}
+		c.Diff = Unified(c.Path, c.Path, before, nil)
+	}
+	return nil
 }
 
 // purpose is what a whole tree is looked through for.
@@ -158,31 +175,33 @@ func (w *Workspace) survey(p place, why purpose) (n int, err error) {
 		return 0, err
 	}
 	defer d.close()
-	if d.handle() == nil {
-		return 0, &fs.PathError{Op: "scandir", Path: p.path(), Err: syscall.EACCES}
+	entries, err := d.entries()
+	if err != nil {
+		return 0, &fs.PathError{Op: "scandir", Path: p.path(), Err: err}
 	}
-	if why == removing {
+	if why == removing && len(entries) > 0 {
 		if err := d.writable("."); err != nil {
 			return 0, &fs.PathError{Op: "unlink", Path: p.path(), Err: err}
 		}
 	}
-	entries, err := d.handle().ReadDir(-1)
-	if err != nil {
-		return 0, cause(err)
-	}
 	for _, e := range entries {
-		child := p.child(e.Name())
-		if Hidden(e.Name()) && e.Name() != tempName {
+		child := p.child(e.Name)
+		switch {
+		case e.Name == tempName, why == copying && Hidden(e.Name):
+			continue
+		case Hidden(e.Name):
 			return 0, &DeniedError{child.path(), "it holds this program's own records"}
-		}
-		if why == copying {
-			if err := w.denied(place{p.root, e.Name()}, child.path(), toChange); err != nil {
+		case why == copying:
+			if err := w.deniedName(e.Name, wanted{child.path(), false, toChange}); err != nil {
 				return 0, err
 			}
 		}
 		n++
-		if !e.IsDir() {
+		if e.Type != fs.ModeDir {
 			continue
+		}
+		if err := mountedOn(d, e.Name, why); err != nil {
+			return 0, &fs.PathError{Op: "rmdir", Path: child.path(), Err: err}
 		}
 		m, err := w.survey(child, why)
 		if err != nil {
@@ -193,13 +212,29 @@ func (w *Workspace) survey(p place, why purpose) (n int, err error) {
 	return n, nil
 }
 
+// mountedOn refuses to remove a folder of d that is another file system's.
+func mountedOn(d folder, name string, why purpose) error {
+	if why != removing {
+		return nil
+	}
+	info, err := d.lstat(name)
+	if err == nil && info.ID.Dev != d.id().Dev && info.ID != (FileID{}) {
+		return syscall.EBUSY
+	}
+	return err
+}
+
 // removeTree removes name and what is in it. It leaves its folder in one step, so
-// that no reader sees a part of it; where that fails it stays.
+// that no reader sees a part of it; what could not be removed comes back.
 func removeTree(d folder, name string) error {
 	if err := d.rename(name, d, tempName, false); err != nil {
 		return err
 	}
-	return removeAll(d, tempName)
+	err := removeAll(d, tempName)
+	if err != nil {
+		d.rename(tempName, d, name, false)
+	}
+	return err
 }
 
 // removeAll removes name from d with everything below it, never through a link.
@@ -212,20 +247,42 @@ func removeAll(d folder, name string) error {
 	if serr != nil {
 		return err
 	}
-	var names []string
-	if err = syscall.EACCES; sub.handle() != nil {
-		names, err = sub.handle().Readdirnames(-1)
-	}
-	if err == nil {
-		for _, n := range names {
-			if err = removeAll(sub, n); err != nil {
-				break
-			}
+	entries, err := sub.entries()
+	for _, e := range entries {
+		if err = removeAll(sub, e.Name); err != nil {
+			break
 		}
 	}
 	sub.close()
 	if err != nil {
-		return cause(err)
+		return err
 	}
 	return d.remove(name, true)
+}
+
+// discard removes the temporary name from d: a file, or a tree whose folders may
+// have been made read-only already.
+func discard(d folder) {
+	if removeAll(d, tempName) != nil {
+		loosen(d, tempName)
+		removeAll(d, tempName)
+	}
+}
+
+// loosen makes the folder name and those below it writable for their owner.
+func loosen(d folder, name string) {
+	sub, err := d.folder(name)
+	if err != nil {
+		return
+	}
+	defer sub.close()
+	if f := sub.handle(); f != nil {
+		f.Chmod(0o700)
+	}
+	entries, _ := sub.entries()
+	for _, e := range entries {
+		if e.Type == fs.ModeDir {
+			loosen(sub, e.Name)
+		}
+	}
 }

@@ -1,12 +1,11 @@
 package workspace
 
 import (
-	"errors"
+	"cmp"
 	"io/fs"
 	"os"
 	"path"
-	"strconv"
-	"time"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,35 +23,76 @@ func openTree(dir string, portable bool) (tree, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
 	}
-	t := kernelTree(fd)
-	probe, err := t.fd(".", unix.O_PATH, 0)
-	if err != nil {
+	t := &kernelTree{dir: fd}
+	probe, err := t.fd(".", unix.O_PATH)
+	switch err {
+	case nil:
+		unix.Close(probe)
+		return t, nil
+	case unix.ENOSYS, unix.EPERM, unix.EINVAL:
 		unix.Close(fd)
 		return openRootTree(dir)
 	}
-	unix.Close(probe)
-	return t, nil
+	unix.Close(fd)
+	return nil, &fs.PathError{Op: "openat2", Path: dir, Err: err}
 }
 
 // kernelTree is the descriptor of a folder below which openat2 confines names.
-type kernelTree int
+type kernelTree struct {
+	mu  sync.RWMutex // held for reading while dir is in use, so that no number is used after its time
+	dir int          // -1 once closed
+}
 
-func (t kernelTree) close() error { return unix.Close(int(t)) }
+func (t *kernelTree) close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.dir < 0 {
+		return fs.ErrClosed
+	}
+	fd := t.dir
+	t.dir = -1
+	return unix.Close(fd)
+}
 
-// fd opens rel. The kernel answers EAGAIN where a rename elsewhere could have
-// let ".." slip through; the next try is as good as the first.
-func (t kernelTree) fd(rel string, flag int, perm fs.FileMode) (int, error) {
-	how := unix.OpenHow{Flags: uint64(flag) | unix.O_CLOEXEC, Mode: uint64(perm.Perm()), Resolve: beneath}
+// fd opens rel.
+func (t *kernelTree) fd(rel string, flag int) (int, error) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.dir < 0 {
+		return -1, fs.ErrClosed
+	}
+	how := unix.OpenHow{Flags: uint64(flag) | unix.O_CLOEXEC, Resolve: beneath}
 	for {
-		fd, err := unix.Openat2(int(t), rel, &how)
-		if err != unix.EINTR && err != unix.EAGAIN {
-			return fd, err
+		fd, err := unix.Openat2(t.dir, rel, &how)
+		switch err {
+		case nil:
+			return fd, nil
+		case unix.EINTR, unix.EAGAIN: // the kernel saw a rename elsewhere and was not sure
+		case unix.ENXIO:
+			return -1, t.unopened(rel)
+		default:
+			return -1, err
 		}
 	}
 }
 
-func (t kernelTree) open(rel string, flag int) (*os.File, error) {
-	fd, err := t.fd(rel, flag|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+// unopened says what it is that the kernel would not open.
+func (t *kernelTree) unopened(rel string) error {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: beneath}
+	fd, err := unix.Openat2(t.dir, rel, &how)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	return cmp.Or(regular(modeFromStat(st.Mode)), error(unix.ENXIO))
+}
+
+func (t *kernelTree) open(rel string, flag int) (*os.File, error) {
+	fd, err := t.fd(rel, flag|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +100,8 @@ func (t kernelTree) open(rel string, flag int) (*os.File, error) {
 }
 
 // readFile reads a regular file with four system calls and one allocation.
-func (t kernelTree) readFile(rel string) ([]byte, error) {
-	fd, err := t.fd(rel, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+func (t *kernelTree) readFile(rel string) ([]byte, error) {
+	fd, err := t.fd(rel, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
 		return nil, err
 	}
@@ -73,28 +113,18 @@ func (t kernelTree) readFile(rel string) ([]byte, error) {
 	if err := regular(modeFromStat(st.Mode)); err != nil {
 		return nil, err
 	}
-	buf := make([]byte, st.Size+1)
-	n := 0
-	for {
-		m, err := unix.Read(fd, buf[n:])
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err != nil:
-			return nil, err
+	return readSized(st.Size, func(buf []byte) (int, error) {
+		for {
+			n, err := unix.Read(fd, buf)
+			if err != unix.EINTR {
+				return n, err
+			}
 		}
-		n += m
-		if m == 0 || n == int(st.Size) && st.Size > 0 {
-			return buf[:n:n], nil
-		}
-		if n == len(buf) { // it grew, or it is one of those that say 0
-			buf = append(buf, make([]byte, max(4096, n))...)
-		}
-	}
+	})
 }
 
-func (t kernelTree) stat(rel string) (Info, error) {
-	fd, err := t.fd(rel, unix.O_PATH|unix.O_NOFOLLOW, 0)
+func (t *kernelTree) stat(rel string) (Info, error) {
+	fd, err := t.fd(rel, unix.O_PATH|unix.O_NOFOLLOW)
 	if err != nil {
 		return Info{}, err
 	}
@@ -106,11 +136,11 @@ func (t kernelTree) stat(rel string) (Info, error) {
 	return infoFromStat(&st), nil
 }
 
-func (t kernelTree) folder(rel string) (folder, error) {
-	fd, err := t.fd(rel, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+func (t *kernelTree) folder(rel string) (folder, error) {
+	fd, err := t.fd(rel, unix.O_RDONLY|unix.O_DIRECTORY)
 	readable := err == nil
 	if err == unix.EACCES {
-		fd, err = t.fd(rel, unix.O_PATH|unix.O_DIRECTORY, 0)
+		fd, err = t.fd(rel, unix.O_PATH|unix.O_DIRECTORY)
 	}
 	if err != nil {
 		return nil, err
@@ -118,163 +148,3 @@ func (t kernelTree) folder(rel string) (folder, error) {
 	return newKernelFolder(fd, rel, readable)
 }
 
-func newKernelFolder(fd int, name string, readable bool) (folder, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		unix.Close(fd)
-		return nil, err
-	}
-	return &kernelFolder{file: os.NewFile(uintptr(fd), name), fd: fd, readable: readable,
-		at: FileID{uint64(st.Dev), st.Ino}}, nil
-}
-
-// kernelFolder is one open directory. The file owns the descriptor.
-type kernelFolder struct {
-	file     *os.File
-	fd       int
-	readable bool
-	at       FileID
-}
-
-func (d *kernelFolder) id() FileID   { return d.at }
-func (d *kernelFolder) close() error { return d.file.Close() }
-
-func (d *kernelFolder) handle() *os.File {
-	if !d.readable {
-		return nil
-	}
-	return d.file
-}
-
-func (d *kernelFolder) folder(name string) (folder, error) {
-	flag := unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	fd, err := unix.Openat(d.fd, name, flag|unix.O_RDONLY, 0)
-	readable := err == nil
-	if err == unix.EACCES {
-		fd, err = unix.Openat(d.fd, name, flag|unix.O_PATH, 0)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return newKernelFolder(fd, name, readable)
-}
-
-func (d *kernelFolder) lstat(name string) (Info, error) {
-	var st unix.Stat_t
-	if err := unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return Info{}, err
-	}
-	return infoFromStat(&st), nil
-}
-
-func (d *kernelFolder) readlink(name string) (string, error) {
-	buf := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(d.fd, name, buf)
-	if err != nil {
-		return "", err
-	}
-	return string(buf[:n]), nil
-}
-
-func (d *kernelFolder) openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
-	flag |= unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
-	fd, err := unix.Openat(d.fd, name, flag, uint32(perm.Perm()))
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), name), nil
-}
-
-func (d *kernelFolder) unnamed(perm fs.FileMode) (*os.File, error) {
-	fd, err := unix.Openat(d.fd, ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, uint32(perm.Perm()))
-	if err != nil {
-		return nil, errors.ErrUnsupported
-	}
-	return os.NewFile(uintptr(fd), "new file"), nil
-}
-
-func (d *kernelFolder) link(f *os.File, name string) error {
-	old := "/proc/self/fd/" + strconv.Itoa(int(f.Fd()))
-	return unix.Linkat(unix.AT_FDCWD, old, d.fd, name, unix.AT_SYMLINK_FOLLOW)
-}
-
-func (d *kernelFolder) mkdir(name string, perm fs.FileMode) error {
-	return unix.Mkdirat(d.fd, name, uint32(perm.Perm()))
-}
-
-func (d *kernelFolder) symlink(target, name string) error {
-	return unix.Symlinkat(target, d.fd, name)
-}
-
-func (d *kernelFolder) remove(name string, dir bool) error {
-	flag := 0
-	if dir {
-		flag = unix.AT_REMOVEDIR
-	}
-	return unix.Unlinkat(d.fd, name, flag)
-}
-
-func (d *kernelFolder) rename(name string, to folder, newName string, replace bool) error {
-	dest := to.(*kernelFolder)
-	if replace {
-		return unix.Renameat(d.fd, name, dest.fd, newName)
-	}
-	err := unix.Renameat2(d.fd, name, dest.fd, newName, unix.RENAME_NOREPLACE)
-	if err != unix.EINVAL && err != unix.ENOSYS {
-		return err
-	}
-	// A file system without NOREPLACE: the folder's lock is what is left.
-	if _, err := dest.lstat(newName); err == nil {
-		return unix.EEXIST
-	}
-	return unix.Renameat(d.fd, name, dest.fd, newName)
-}
-
-func (d *kernelFolder) writable(name string) error {
-	return unix.Faccessat(d.fd, name, unix.W_OK, unix.AT_EACCESS|unix.AT_SYMLINK_NOFOLLOW)
-}
-
-func (d *kernelFolder) chtimes(name string, info Info) error {
-	ts := []unix.Timespec{unix.NsecToTimespec(info.Accessed.UnixNano()), unix.NsecToTimespec(info.ModTime.UnixNano())}
-	return unix.UtimesNanoAt(d.fd, name, ts, unix.AT_SYMLINK_NOFOLLOW)
-}
-
-func infoFromStat(st *unix.Stat_t) Info {
-	return Info{
-		Mode: modeFromStat(uint32(st.Mode)), Size: st.Size,
-		ModTime:  time.Unix(st.Mtim.Unix()),
-		Accessed: time.Unix(st.Atim.Unix()),
-		Changed:  time.Unix(st.Ctim.Unix()),
-		Links:    uint64(st.Nlink), UID: st.Uid, GID: st.Gid,
-		ID: FileID{uint64(st.Dev), uint64(st.Ino)},
-	}
-}
-
-// modeFromStat is the inverse of what package os does to a FileMode.
-func modeFromStat(m uint32) fs.FileMode {
-	mode := fs.FileMode(m & 0o777)
-	switch m & unix.S_IFMT {
-	case unix.S_IFDIR:
-		mode |= fs.ModeDir
-	case unix.S_IFLNK:
-		mode |= fs.ModeSymlink
-	case unix.S_IFIFO:
-		mode |= fs.ModeNamedPipe
-	case unix.S_IFSOCK:
-		mode |= fs.ModeSocket
-	case unix.S_IFBLK:
-		mode |= fs.ModeDevice
-	case unix.S_IFCHR:
-		mode |= fs.ModeDevice | fs.ModeCharDevice
-	}
-	if m&unix.S_ISUID != 0 {
-		mode |= fs.ModeSetuid
-	}
-	if m&unix.S_ISGID != 0 {
-		mode |= fs.ModeSetgid
-	}
-	if m&unix.S_ISVTX != 0 {
-		mode |= fs.ModeSticky
-	}
-	return mode
-}

@@ -11,8 +11,9 @@ import (
 )
 
 // rootTree confines names through os.Root: the way on systems without openat2.
-// os.Root follows links that stay inside, so a link is looked for before each
-// call; one that is slipped in between is followed, inside the root.
+// os.Root follows links that stay inside, so a name is walked part by part, and
+// what was opened must be what was looked at. Only a move between two folders
+// goes by their names again; a link that is slipped in there stays inside the root.
 type rootTree struct{ root *os.Root }
 
 func openRootTree(dir string) (tree, error) {
@@ -25,32 +26,47 @@ func openRootTree(dir string) (tree, error) {
 
 func (t rootTree) close() error { return t.root.Close() }
 
-// linkFree fails with ELOOP where a part of rel is a symbolic link.
-func (t rootTree) linkFree(rel string) error {
-	for i := 0; i < len(rel); {
-		j := strings.IndexByte(rel[i+1:], '/')
-		end := i + 1 + j
-		if j < 0 {
-			end = len(rel)
-		}
-		info, err := t.root.Lstat(rel[:end])
-		if err != nil {
-			return cause(err)
-		}
-		if info.Mode().Type() == fs.ModeSymlink {
-			return syscall.ELOOP
-		}
-		i = end
+func (t rootTree) folder(rel string) (folder, error) {
+	d, err := t.walk(rel)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	if d.root == t.root { // its own, to close
+		if d.root, err = t.root.OpenRoot("."); err != nil {
+			return nil, rootCause(err)
+		}
+	}
+	return d, nil
+}
+
+// walk opens a folder. That of the tree itself is not opened anew.
+func (t rootTree) walk(rel string) (*rootFolder, error) {
+	fi, err := t.root.Lstat(".")
+	if err != nil {
+		return nil, rootCause(err)
+	}
+	d := &rootFolder{tree: t, rel: ".", root: t.root, at: rootID(fi, t.root.Name())}
+	if rel == "." {
+		return d, nil
+	}
+	for name := range strings.SplitSeq(rel, "/") {
+		next, err := d.enter(name)
+		d.leave()
+		if err != nil {
+			return nil, err
+		}
+		d = next
+	}
+	return d, nil
 }
 
 func (t rootTree) open(rel string, flag int) (*os.File, error) {
-	if err := t.linkFree(rel); err != nil {
+	d, err := t.walk(path.Dir(rel))
+	if err != nil {
 		return nil, err
 	}
-	f, err := t.root.OpenFile(rel, flag|nonblock, 0)
-	return f, cause(err)
+	defer d.leave()
+	return d.openFile(path.Base(rel), flag, 0)
 }
 
 func (t rootTree) readFile(rel string) ([]byte, error) {
@@ -59,59 +75,50 @@ func (t rootTree) readFile(rel string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return readRegular(f)
+	info, err := regularInfo(f)
+	if err != nil {
+		return nil, err
+	}
+	data, err := readSized(info.Size, f.Read)
+	return data, rootCause(err)
 }
 
 func (t rootTree) stat(rel string) (Info, error) {
-	if dir := path.Dir(rel); dir != "." {
-		if err := t.linkFree(dir); err != nil {
-			return Info{}, err
-		}
-	}
-	fi, err := t.root.Lstat(rel)
+	d, err := t.walk(path.Dir(rel))
 	if err != nil {
-		return Info{}, cause(err)
+		return Info{}, err
 	}
-	return infoOf(fi), nil
+	defer d.leave()
+	return d.lstat(path.Base(rel))
 }
-
-func (t rootTree) folder(rel string) (folder, error) {
-	if err := t.linkFree(rel); err != nil {
-		return nil, err
-	}
-	fi, err := t.root.Stat(rel)
-	if err != nil {
-		return nil, cause(err)
-	}
-	if !fi.IsDir() {
-		return nil, syscall.ENOTDIR
-	}
-	r, err := t.root.OpenRoot(rel)
-	if err != nil {
-		return nil, cause(err)
-	}
-	d := &rootFolder{tree: t, rel: rel, root: r, at: infoOf(fi).ID}
-	if d.at == (FileID{}) {
-		d.at.Ino = maphash.String(seed, t.root.Name()+"/"+rel)
-	}
-	d.file, _ = r.Open(".")
-	return d, nil
-}
-
-// seed serves to tell folders apart where the system gives them no number.
-var seed = maphash.MakeSeed()
 
 // rootFolder is one open directory below a rootTree.
 type rootFolder struct {
 	tree rootTree
 	rel  string
 	root *os.Root
-	file *os.File // nil where the folder may not be read
+	file *os.File // nil until it is asked for
 	at   FileID
 }
 
-func (d *rootFolder) id() FileID       { return d.at }
-func (d *rootFolder) handle() *os.File { return d.file }
+func (d *rootFolder) id() FileID { return d.at }
+
+// rootID tells folders apart also where the system gives them no number.
+func rootID(fi fs.FileInfo, path string) FileID {
+	if id := infoOf(fi).ID; id != (FileID{}) {
+		return id
+	}
+	return FileID{Ino: maphash.String(seed, path)}
+}
+
+var seed = maphash.MakeSeed()
+
+func (d *rootFolder) handle() *os.File {
+	if d.file == nil {
+		d.file, _ = d.root.Open(".")
+	}
+	return d.file
+}
 
 func (d *rootFolder) close() error {
 	if d.file != nil {
@@ -120,37 +127,110 @@ func (d *rootFolder) close() error {
 	return d.root.Close()
 }
 
+// leave closes the folder unless it is the tree itself.
+func (d *rootFolder) leave() {
+	if d.root != d.tree.root {
+		d.close()
+	}
+}
+
+func (d *rootFolder) entries() ([]Entry, error) {
+	f, err := d.root.Open(".")
+	if err != nil {
+		return nil, rootCause(err)
+	}
+	defer f.Close()
+	dirents, err := f.ReadDir(-1)
+	if err != nil {
+		return nil, rootCause(err)
+	}
+	list := make([]Entry, len(dirents))
+	for i, e := range dirents {
+		list[i] = Entry{e.Name(), e.Type()}
+	}
+	return list, nil
+}
+
 func (d *rootFolder) folder(name string) (folder, error) {
-	return d.tree.folder(path.Join(d.rel, name))
+	next, err := d.enter(name)
+	if err != nil {
+		return nil, err
+	}
+	return next, nil
+}
+
+// enter opens the folder name. The dot lets nothing but a folder be opened.
+func (d *rootFolder) enter(name string) (*rootFolder, error) {
+	fi, err := d.root.Lstat(name)
+	switch {
+	case err != nil:
+		return nil, rootCause(err)
+	case fi.Mode().Type() == fs.ModeSymlink:
+		return nil, syscall.ELOOP
+	case !fi.IsDir():
+		return nil, syscall.ENOTDIR
+	}
+	r, err := d.root.OpenRoot(name + "/.")
+	if err != nil {
+		return nil, rootCause(err)
+	}
+	if now, err := r.Lstat("."); err != nil || !os.SameFile(fi, now) {
+		r.Close()
+		return nil, syscall.ELOOP
+	}
+	rel := path.Join(d.rel, name)
+	return &rootFolder{tree: d.tree, rel: rel, root: r, at: rootID(fi, d.tree.root.Name()+"/"+rel)}, nil
 }
 
 func (d *rootFolder) lstat(name string) (Info, error) {
 	fi, err := d.root.Lstat(name)
 	if err != nil {
-		return Info{}, cause(err)
+		return Info{}, rootCause(err)
 	}
 	return infoOf(fi), nil
 }
 
 func (d *rootFolder) readlink(name string) (string, error) {
 	target, err := d.root.Readlink(name)
-	return target, cause(err)
+	return target, rootCause(err)
 }
 
 func (d *rootFolder) openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
-	f, err := d.root.OpenFile(name, flag|nofollow|nonblock, perm.Perm())
-	return f, cause(err)
+	if flag&os.O_CREATE != 0 { // always with O_EXCL, which follows nothing
+		f, err := d.root.OpenFile(name, flag, perm.Perm())
+		return f, rootCause(err)
+	}
+	fi, err := d.root.Lstat(name)
+	if err != nil {
+		return nil, rootCause(err)
+	}
+	if err := regular(fi.Mode()); err != nil && !fi.IsDir() {
+		return nil, err
+	}
+	f, err := d.root.OpenFile(name, flag|nonblock, 0)
+	if err != nil {
+		return nil, rootCause(err)
+	}
+	if now, err := f.Stat(); err != nil || !os.SameFile(fi, now) {
+		f.Close()
+		return nil, syscall.ELOOP
+	}
+	return f, nil
 }
 
 func (d *rootFolder) unnamed(fs.FileMode) (*os.File, error) { return nil, errors.ErrUnsupported }
 func (d *rootFolder) link(*os.File, string) error           { return errors.ErrUnsupported }
 
+func (d *rootFolder) copyFile(name string, to folder, newName string, times bool) error {
+	return copyWith(d, name, to, newName, times)
+}
+
 func (d *rootFolder) mkdir(name string, perm fs.FileMode) error {
-	return cause(d.root.Mkdir(name, perm.Perm()))
+	return rootCause(d.root.Mkdir(name, perm.Perm()))
 }
 
 func (d *rootFolder) symlink(target, name string) error {
-	return cause(d.root.Symlink(target, name))
+	return rootCause(d.root.Symlink(target, name))
 }
 
 func (d *rootFolder) remove(name string, dir bool) error {
@@ -163,20 +243,40 @@ func (d *rootFolder) remove(name string, dir bool) error {
 	case !info.IsDir() && dir:
 		return syscall.ENOTDIR
 	}
-	return cause(d.root.Remove(name))
+	return rootCause(d.root.Remove(name))
 }
 
 func (d *rootFolder) rename(name string, to folder, newName string, replace bool) error {
-	dest := to.(*rootFolder)
-	if dest.tree != d.tree {
+	dest, ok := to.(*rootFolder)
+	if !ok || dest.tree != d.tree {
 		return syscall.EXDEV
 	}
-	if !replace {
-		if _, err := dest.lstat(newName); err == nil {
-			return syscall.EEXIST
+	from, onto := path.Join(d.rel, name), path.Join(dest.rel, newName)
+	there, err := dest.lstat(newName)
+	if err == nil && !replace {
+		return syscall.EEXIST
+	}
+	if err == nil && there.IsDir() && from != onto { // os.Root keeps also an empty folder
+		if err := d.giveWay(name, dest, newName); err != nil {
+			return err
 		}
 	}
-	return cause(d.tree.root.Rename(path.Join(d.rel, name), path.Join(dest.rel, newName)))
+	if d.rel == dest.rel {
+		return rootCause(d.root.Rename(name, newName))
+	}
+	return rootCause(d.tree.root.Rename(from, onto))
+}
+
+// giveWay removes an empty folder of dest that a folder of d is to replace.
+func (d *rootFolder) giveWay(name string, dest *rootFolder, newName string) error {
+	info, err := d.lstat(name)
+	if err == nil && !info.IsDir() {
+		err = syscall.EISDIR
+	}
+	if err != nil {
+		return err
+	}
+	return dest.remove(newName, true)
 }
 
 func (d *rootFolder) writable(name string) error {
@@ -184,25 +284,20 @@ func (d *rootFolder) writable(name string) error {
 	if err != nil {
 		return err
 	}
-	return mayWrite(d.tree.root, path.Join(d.rel, name), info)
+	return mayWrite(info)
 }
 
 func (d *rootFolder) chtimes(name string, info Info) error {
-	return cause(d.root.Chtimes(name, info.Accessed, info.ModTime))
+	return rootCause(d.root.Chtimes(name, info.Accessed, info.ModTime))
 }
 
-// cause takes package os's wrapping off: whoever asked knows the name.
-func cause(err error) error {
-	if err == nil {
-		return nil
+// rootCause takes package os's wrapping off. What is no error of the system means
+// that a link was slipped in which leads out.
+func rootCause(err error) error {
+	err = cause(err)
+	var errno syscall.Errno
+	if err == nil || errors.As(err, &errno) || errors.Is(err, fs.ErrClosed) {
+		return err
 	}
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	var le *os.LinkError
-	if errors.As(err, &le) {
-		return le.Err
-	}
-	return err
+	return syscall.ELOOP
 }

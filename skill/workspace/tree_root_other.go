@@ -1,16 +1,13 @@
-//go:build !unix
+//go:build !linux && !darwin
 
 package workspace
 
-import (
-	"os"
-	"syscall"
-)
+import "syscall"
 
-const nonblock, nofollow, directory = 0, 0, 0
+const nonblock = 0
 
 // mayWrite fails where the file is marked read-only.
-func mayWrite(_ *os.Root, _ string, info Info) error {
+func mayWrite(info Info) error {
 	if !info.IsDir() && info.Mode.Perm()&0o200 == 0 {
 		return syscall.EACCES
 	}

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux || darwin
 
 package workspace
 
@@ -8,14 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	nonblock  = unix.O_NONBLOCK | unix.O_NOCTTY
-	nofollow  = unix.O_NOFOLLOW
-	directory = unix.O_DIRECTORY
-)
+const nonblock = unix.O_NONBLOCK | unix.O_NOCTTY
 
-// mayWrite fails where this process may not change the file or the folder rel.
-func mayWrite(r *os.Root, rel string, info Info) error {
+// mayWrite fails where this process may not change the file or folder.
+func mayWrite(info Info) error {
 	uid := os.Geteuid()
 	bits := uint32(info.Mode.Perm())
 	switch {

@@ -33,6 +33,7 @@ type Workspace struct {
 type root struct {
 	dir   string // absolute, without symbolic links
 	given string // absolute, as the caller spelled it
+	info  fs.FileInfo
 	id    FileID
 	tree  tree
 }
@@ -50,13 +51,15 @@ type tree interface {
 // folder is one open directory; names are single parts and never followed.
 type folder interface {
 	id() FileID
-	handle() *os.File // for flock; nil where the folder could not be read
+	handle() *os.File          // for flock; nil where the folder could not be read
+	entries() ([]Entry, error) // all of them, in no order
 	folder(name string) (folder, error)
 	lstat(name string) (Info, error)
 	readlink(name string) (string, error)
 	openFile(name string, flag int, perm fs.FileMode) (*os.File, error)
-	unnamed(perm fs.FileMode) (*os.File, error) // a file without a name, where there is such a thing
-	link(f *os.File, name string) error         // gives an unnamed file its name; EEXIST if taken
+	unnamed(perm fs.FileMode) (*os.File, error)                        // a file without a name, where there is such a thing
+	link(f *os.File, name string) error                                // gives an unnamed file its name; EEXIST if taken
+	copyFile(name string, to folder, newName string, times bool) error // makes a new file of the same permissions
 	mkdir(name string, perm fs.FileMode) error
 	symlink(target, name string) error
 	remove(name string, dir bool) error
@@ -115,10 +118,11 @@ func openRoot(dir string, portable bool) (*root, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := t.stat(".")
+	top, err := t.folder(".")
 	if err != nil {
 		t.close()
 		return nil, err
 	}
-	return &root{dir: real, given: given, id: at.ID, tree: t}, nil
+	defer top.close()
+	return &root{dir: real, given: given, info: info, id: top.id(), tree: t}, nil
 }

@@ -1,10 +1,11 @@
 package workspace
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -18,40 +19,61 @@ type WriteOptions struct {
 }
 
 // WriteFile makes data the content of the file abs. A link in the last part is
-// followed. A reader sees the old content or the new, never a part. Errors are
+// followed. A reader sees the old content or the new, never a part, unless the
+// file has several names or its folder cannot be written. Errors are
 // *fs.PathError with Op "open" or "mkdir", or the workspace's own.
 func (w *Workspace) WriteFile(ctx context.Context, abs string, data []byte, o WriteOptions) (Change, error) {
 	c := Change{Kind: Write, Path: abs}
-	whole := func(dst *os.File) error {
-		_, err := dst.Write(data)
-		return err
-	}
-	err := w.at(abs, true, toChange, func(p place) error {
-		if err := w.changeable(); err != nil {
-			return err
-		}
-		if p.isRoot() {
-			return syscall.EISDIR
-		}
-		if o.DryRun || w.opts.DryRun {
-			return w.previewWrite(&c, p, o, func(old []byte) []byte { return data })
-		}
-		return w.inFolder(ctx, p, o.Parents, func(d folder) error {
-			old, err := target(d, p.base(), o.NoReplace)
-			if err != nil {
-				return err
-			}
-			return w.commit(&c, func() error { return w.replace(d, p.base(), old, whole) })
-		})
+	err := w.write(ctx, &c, o, func(d folder, name string, old *Info) error {
+		return w.commit(&c, func() error { return w.replace(d, name, old, allOf(data)) })
+	}, func(d folder, name string, old *Info) (string, error) {
+		return writeDiff(abs, d, name, old, data)
 	})
-	return c, wrapMade("open", abs, filepath.Dir(abs), err)
+	return c, err
 }
 
 // AppendFile adds data to the end of the file abs, which is made if it is not
-// there. Errors are as those of [Workspace.WriteFile].
+// there. A reader may see a part of it. Errors are as those of [Workspace.WriteFile].
 func (w *Workspace) AppendFile(ctx context.Context, abs string, data []byte, o WriteOptions) (Change, error) {
 	c := Change{Kind: Append, Path: abs}
-	err := w.at(abs, true, toChange, func(p place) error {
+	err := w.write(ctx, &c, o, func(d folder, name string, old *Info) error {
+		return w.commit(&c, func() error {
+			if old == nil {
+				return w.replace(d, name, nil, allOf(data))
+			}
+			return w.extend(d, name, data)
+		})
+	}, func(d folder, name string, old *Info) (string, error) {
+		if old == nil {
+			return Unified(abs, abs, nil, data), nil
+		}
+		f, err := d.openFile(name, os.O_RDONLY, 0)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		return spliceDiff(abs, f, old.Size, Splice{Offset: old.Size, New: data})
+	})
+	return c, err
+}
+
+// fill writes the content of a new file from its beginning.
+type fill func(dst *os.File) error
+
+func allOf(data []byte) fill {
+	return func(dst *os.File) error {
+		_, err := dst.Write(data)
+		return err
+	}
+}
+
+// write finds the file of c and lets apply change it, or in a dry run preview
+// print the change. Both get the file's folder and its description, which is nil
+// for a file to be made; the folder of a preview is nil if it would be made too.
+func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
+	apply func(d folder, name string, old *Info) error,
+	preview func(d folder, name string, old *Info) (string, error)) error {
+	err := w.at(wanted{c.Path, true, toChange}, func(p place) error {
 		if err := w.changeable(); err != nil {
 			return err
 		}
@@ -59,22 +81,25 @@ func (w *Workspace) AppendFile(ctx context.Context, abs string, data []byte, o W
 			return syscall.EISDIR
 		}
 		if o.DryRun || w.opts.DryRun {
-			return w.previewWrite(&c, p, o, func(old []byte) []byte { return append(old[:len(old):len(old)], data...) })
+			d, old, err := previewTarget(p, o)
+			if err != nil {
+				return err
+			}
+			if d != nil {
+				defer d.close()
+			}
+			c.Diff, err = preview(d, p.base(), old)
+			return err
 		}
-		return w.inFolder(ctx, p, o.Parents, func(d folder) error {
+		return w.inFolder(ctx, p, scope{parents: o.Parents}, func(d folder) error {
 			old, err := target(d, p.base(), o.NoReplace)
 			if err != nil {
 				return err
 			}
-			return w.commit(&c, func() error {
-				if old == nil {
-					return w.replace(d, p.base(), nil, func(dst *os.File) error { _, err := dst.Write(data); return err })
-				}
-				return w.extend(d, p.base(), data)
-			})
+			return apply(d, p.base(), old)
 		})
 	})
-	return c, wrapMade("open", abs, filepath.Dir(abs), err)
+	return wrapMade("open", c.Path, filepath.Dir(c.Path), err)
 }
 
 // A Splice replaces the Old bytes at Offset of a file by New.
@@ -83,61 +108,60 @@ type Splice struct {
 	New         []byte
 }
 
+// within fails where the splice is not of a file of that size.
+func (s Splice) within(size int64) error {
+	if s.Offset < 0 || s.Old < 0 || s.Offset > size || s.Old > size-s.Offset {
+		return fmt.Errorf("%d bytes at %d are not all in a file of %d bytes", s.Old, s.Offset, size)
+	}
+	return nil
+}
+
 // EditFile lets find choose a splice of the regular file abs and applies it. find
 // reads src, of the given size, while nobody else of this kind changes the file;
 // its error is returned as it is. Others are as those of [Workspace.WriteFile].
 func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions, find func(src io.ReaderAt, size int64) (Splice, error)) (Change, error) {
 	c := Change{Kind: Edit, Path: abs}
 	var refused error
-	err := w.at(abs, true, toChange, func(p place) error {
-		if err := w.changeable(); err != nil {
+	// choose opens the file and asks for the splice.
+	choose := func(d folder, name string, old *Info, use func(src *os.File, s Splice) error) error {
+		if old == nil {
+			return syscall.ENOENT
+		}
+		src, err := d.openFile(name, os.O_RDONLY, 0)
+		if err != nil {
 			return err
 		}
-		if p.isRoot() {
-			return syscall.EISDIR
+		defer src.Close()
+		if *old, err = regularInfo(src); err != nil {
+			return err
 		}
-		edit := func(src *os.File, apply func(Info, Splice) error) error {
-			defer src.Close()
-			info, err := regularInfo(src)
-			if err != nil {
-				return err
-			}
-			s, err := find(src, info.Size)
-			if err != nil {
-				refused = err
-				return err
-			}
-			return apply(info, s)
+		s, err := find(src, old.Size)
+		if err == nil {
+			err = s.within(old.Size)
 		}
-		if o.DryRun || w.opts.DryRun {
-			src, err := p.root.tree.open(p.rel, os.O_RDONLY)
-			if err != nil {
-				return err
-			}
-			return edit(src, func(info Info, s Splice) (err error) {
-				c.Diff, err = spliceDiff(abs, src, info.Size, s)
-				return err
-			})
+		if err != nil {
+			refused = err
+			return err
 		}
-		return w.inFolder(ctx, p, false, func(d folder) error {
-			if _, err := target(d, p.base(), false); err != nil {
-				return err
-			}
-			src, err := d.openFile(p.base(), os.O_RDONLY, 0)
-			if err != nil {
-				return err
-			}
-			return edit(src, func(info Info, s Splice) error {
-				return w.commit(&c, func() error {
-					return w.replace(d, p.base(), &info, func(dst *os.File) error { return splice(dst, src, info.Size, s) })
-				})
+		return use(src, s)
+	}
+	err := w.write(ctx, &c, WriteOptions{DryRun: o.DryRun}, func(d folder, name string, old *Info) error {
+		return choose(d, name, old, func(src *os.File, s Splice) error {
+			return w.commit(&c, func() error {
+				return w.replace(d, name, old, func(dst *os.File) error { return splice(dst, src, old.Size, s) })
 			})
 		})
+	}, func(d folder, name string, old *Info) (diff string, err error) {
+		err = choose(d, name, old, func(src *os.File, s Splice) error {
+			diff, err = spliceDiff(abs, src, old.Size, s)
+			return err
+		})
+		return diff, err
 	})
 	if refused != nil {
 		return c, refused
 	}
-	return c, wrap("open", abs, err)
+	return c, err
 }
 
 // target describes the file that is about to be written, nil where there is none.
@@ -158,32 +182,42 @@ func target(d folder, name string, noReplace bool) (*Info, error) {
 	return &info, d.writable(name)
 }
 
-// previewWrite describes a write without locking or making anything.
-func (w *Workspace) previewWrite(c *Change, p place, o WriteOptions, after func([]byte) []byte) error {
-	info, err := p.root.tree.stat(p.rel)
-	found, err := lookAt(info, err)
-	switch {
-	case err != nil:
+// previewTarget is target without locks. The folder is nil where it would be made.
+// The caller closes it.
+func previewTarget(p place, o WriteOptions) (folder, *Info, error) {
+	d, err := p.root.tree.folder(p.parent().rel)
+	if o.Parents && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, madeError(previewDir(p.parent()))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	old, err := target(d, p.base(), o.NoReplace)
+	if err == nil && old == nil {
+		err = d.writable(".")
+	}
+	if err != nil {
+		d.close()
+		return nil, nil, err
+	}
+	return d, old, nil
+}
+
+// extend appends to a file in place. If not all of data fits, none of it stays.
+func (w *Workspace) extend(d folder, name string, data []byte) error {
+	f, err := d.openFile(name, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
 		return err
-	case found && o.NoReplace:
-		return syscall.EEXIST
-	case !found && !o.Parents:
-		if _, err := p.root.tree.stat(p.parent().rel); err != nil {
-			return err
-		}
 	}
-	var before []byte
-	if found {
-		if err := regular(info.Mode); err != nil {
-			return err
-		}
-		if before, err = p.root.tree.readFile(p.rel); err != nil {
-			return err
-		}
-		before = append([]byte{}, before...)
+	defer f.Close()
+	info, err := regularInfo(f)
+	if err != nil {
+		return err
 	}
-	c.Diff = Unified(c.Path, c.Path, before, append([]byte{}, after(before)...))
-	return nil
+	if _, err := f.Write(data); err != nil {
+		return cause(errors.Join(err, f.Truncate(info.Size)))
+	}
+	return cause(w.flush(f))
 }
 
 // splice writes src to dst with one range replaced. The ranges around it are
@@ -204,73 +238,4 @@ func splice(dst, src *os.File, size int64, s Splice) error {
 	}
 	_, err := io.CopyN(dst, src, size-end)
 	return err
-}
-
-// spliceDiff prints the one hunk of a splice, from the lines around it.
-func spliceDiff(name string, src io.ReaderAt, size int64, s Splice) (string, error) {
-	const window = 16 << 10
-	from, to := max(0, s.Offset-window), min(size, s.Offset+s.Old+window)
-	if to-from > maxDiff {
-		return Unified(name, name, make([]byte, maxDiff+1), s.New), nil
-	}
-	before := make([]byte, to-from)
-	if n, err := src.ReadAt(before, from); n < len(before) {
-		return "", err
-	}
-	skip, keep := int64(0), int64(len(before))
-	if from > 0 { // start and end at whole lines
-		skip = int64(bytes.IndexByte(before, '\n') + 1)
-	}
-	if i := bytes.LastIndexByte(before, '\n'); to < size && int64(i) >= s.Offset+s.Old-from {
-		keep = int64(i + 1)
-	}
-	if skip > s.Offset-from {
-		skip = 0
-	}
-	passed, err := countLines(io.NewSectionReader(src, 0, from+skip))
-	if err != nil {
-		return "", err
-	}
-	at := s.Offset - from
-	after := append(append(append([]byte{}, before[skip:at]...), s.New...), before[at+s.Old:keep]...)
-	return unifiedAt(name, name, before[skip:keep], after, passed), nil
-}
-
-func countLines(r io.Reader) (n int, err error) {
-	buf := make([]byte, 256<<10)
-	for {
-		m, err := r.Read(buf)
-		n += bytes.Count(buf[:m], []byte{'\n'})
-		if err == io.EOF {
-			return n, nil
-		}
-		if err != nil {
-			return n, err
-		}
-	}
-}
-
-// extend appends to a file in place. If not all of data fits, none of it stays.
-func (w *Workspace) extend(d folder, name string, data []byte) error {
-	f, err := d.openFile(name, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := regularInfo(f)
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write(data); err != nil {
-		return cause(errors.Join(err, f.Truncate(info.Size)))
-	}
-	return cause(w.flush(f))
-}
-
-// flush makes the content of f durable, unless the workspace is opened without.
-func (w *Workspace) flush(f *os.File) error {
-	if w.opts.NoSync {
-		return nil
-	}
-	return datasync(f)
 }

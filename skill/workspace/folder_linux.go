@@ -1,0 +1,264 @@
+package workspace
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+func newKernelFolder(fd int, name string, readable bool) (folder, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return &kernelFolder{file: os.NewFile(uintptr(fd), name), fd: fd, readable: readable,
+		at: FileID{uint64(st.Dev), st.Ino}}, nil
+}
+
+// kernelFolder is one open directory. The file owns the descriptor.
+type kernelFolder struct {
+	file     *os.File
+	fd       int
+	readable bool
+	at       FileID
+}
+
+func (d *kernelFolder) id() FileID   { return d.at }
+func (d *kernelFolder) close() error { return d.file.Close() }
+
+func (d *kernelFolder) handle() *os.File {
+	if !d.readable {
+		return nil
+	}
+	return d.file
+}
+
+// entries reads the folder itself: package os would look a name of unknown type
+// up by its path, and there is none here.
+func (d *kernelFolder) entries() (list []Entry, err error) {
+	if !d.readable {
+		return nil, unix.EACCES
+	}
+	if _, err := unix.Seek(d.fd, 0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := unix.Getdents(d.fd, buf)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return nil, err
+		case n == 0:
+			return list, nil
+		}
+		for rest := buf[:n]; len(rest) > 0; {
+			size := binary.NativeEndian.Uint16(rest[16:])
+			name, _, _ := bytes.Cut(rest[19:size], []byte{0})
+			kind := rest[18]
+			rest = rest[size:]
+			if string(name) == "." || string(name) == ".." {
+				continue
+			}
+			e := Entry{Name: string(name), Type: modeFromStat(uint32(kind) << 12).Type()}
+			if kind == unix.DT_UNKNOWN {
+				info, err := d.lstat(e.Name)
+				if err != nil {
+					continue // gone already
+				}
+				e.Type = info.Mode.Type()
+			}
+			list = append(list, e)
+		}
+	}
+}
+
+func (d *kernelFolder) folder(name string) (folder, error) {
+	flag := unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err := unix.Openat(d.fd, name, flag|unix.O_RDONLY, 0)
+	readable := err == nil
+	if err == unix.EACCES {
+		fd, err = unix.Openat(d.fd, name, flag|unix.O_PATH, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newKernelFolder(fd, name, readable)
+}
+
+func (d *kernelFolder) lstat(name string) (Info, error) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return Info{}, err
+	}
+	return infoFromStat(&st), nil
+}
+
+func (d *kernelFolder) readlink(name string) (string, error) {
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(d.fd, name, buf)
+	if err != nil {
+		return "", err
+	}
+	return string(buf[:n]), nil
+}
+
+func (d *kernelFolder) openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	flag |= unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
+	fd, err := unix.Openat(d.fd, name, flag, uint32(perm.Perm()))
+	if err == unix.ENXIO {
+		if info, serr := d.lstat(name); serr == nil {
+			err = cmp.Or(regular(info.Mode), err)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// procFD tells whether a file without a name can be given one.
+var procFD = sync.OnceValue(func() bool {
+	_, err := os.Stat("/proc/self/fd")
+	return err == nil
+})
+
+func (d *kernelFolder) unnamed(perm fs.FileMode) (*os.File, error) {
+	if !procFD() {
+		return nil, errors.ErrUnsupported
+	}
+	fd, err := unix.Openat(d.fd, ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, uint32(perm.Perm()))
+	if err != nil {
+		return nil, errors.ErrUnsupported
+	}
+	return os.NewFile(uintptr(fd), "new file"), nil
+}
+
+func (d *kernelFolder) link(f *os.File, name string) error {
+	old := "/proc/self/fd/" + strconv.Itoa(int(f.Fd()))
+	return unix.Linkat(unix.AT_FDCWD, old, d.fd, name, unix.AT_SYMLINK_FOLLOW)
+}
+
+func (d *kernelFolder) copyFile(name string, to folder, newName string, times bool) error {
+	dest, ok := to.(*kernelFolder)
+	if !ok {
+		return copyWith(d, name, to, newName, times)
+	}
+	src, err := unix.Openat(d.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(src)
+	var st unix.Stat_t
+	if err := unix.Fstat(src, &st); err != nil {
+		return err
+	}
+	if err := regular(modeFromStat(st.Mode)); err != nil {
+		return err
+	}
+	dst, err := unix.Openat(dest.fd, newName, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	err = copyAll(dst, src)
+	if err == nil {
+		err = unix.Fchmod(dst, st.Mode&0o777)
+	}
+	if err == nil && times {
+		err = dest.chtimes(newName, infoFromStat(&st))
+	}
+	if cerr := unix.Close(dst); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// copyAll copies in the kernel, by reference where the file system can.
+func copyAll(dst, src int) error {
+	for copied := false; ; copied = true {
+		n, err := unix.CopyFileRange(src, nil, dst, nil, 1<<30, 0)
+		switch {
+		case err == unix.EINTR:
+		case err == nil && n == 0 && copied:
+			return nil
+		case !copied && (err != nil || n == 0): // not between these two, or not of a file like this
+			return copyThrough(dst, src)
+		case err != nil:
+			return err
+		}
+	}
+}
+
+func copyThrough(dst, src int) error {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := unix.Read(src, buf)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil || n == 0:
+			return err
+		}
+		for data := buf[:n]; len(data) > 0; {
+			m, err := unix.Write(dst, data)
+			if err != nil && err != unix.EINTR {
+				return err
+			}
+			data = data[max(m, 0):]
+		}
+	}
+}
+
+func (d *kernelFolder) mkdir(name string, perm fs.FileMode) error {
+	return unix.Mkdirat(d.fd, name, uint32(perm.Perm()))
+}
+
+func (d *kernelFolder) symlink(target, name string) error {
+	return unix.Symlinkat(target, d.fd, name)
+}
+
+func (d *kernelFolder) remove(name string, dir bool) error {
+	flag := 0
+	if dir {
+		flag = unix.AT_REMOVEDIR
+	}
+	return unix.Unlinkat(d.fd, name, flag)
+}
+
+func (d *kernelFolder) rename(name string, to folder, newName string, replace bool) error {
+	dest, ok := to.(*kernelFolder)
+	if !ok {
+		return unix.EXDEV
+	}
+	if replace {
+		return unix.Renameat(d.fd, name, dest.fd, newName)
+	}
+	err := unix.Renameat2(d.fd, name, dest.fd, newName, unix.RENAME_NOREPLACE)
+	if err != unix.EINVAL && err != unix.ENOSYS {
+		return err
+	}
+	// A file system without NOREPLACE: the folder's lock is what is left.
+	if _, err := dest.lstat(newName); err == nil {
+		return unix.EEXIST
+	}
+	return unix.Renameat(d.fd, name, dest.fd, newName)
+}
+
+func (d *kernelFolder) writable(name string) error {
+	return unix.Faccessat(d.fd, name, unix.W_OK, unix.AT_EACCESS|unix.AT_SYMLINK_NOFOLLOW)
+}
+
+func (d *kernelFolder) chtimes(name string, info Info) error {
+	ts := []unix.Timespec{unix.NsecToTimespec(info.Accessed.UnixNano()), unix.NsecToTimespec(info.ModTime.UnixNano())}
+	return unix.UtimesNanoAt(d.fd, name, ts, unix.AT_SYMLINK_NOFOLLOW)
+}
