@@ -1,0 +1,152 @@
+package llmfallback
+
+import (
+	"strings"
+
+	"textskill/parser"
+)
+
+// operations are the nine names, in the manual's order.
+var operations = [...]string{
+	"readFile", "writeFile", "appendFile", "deleteFile", "createDirectory", "listDirectory", "fileExists", "copyFile", "moveFile",
+}
+
+// spelling folds a word to the form in which names are compared: lower case,
+// without the marks of snake and kebab case.
+func spelling(word string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '_' || r == '-':
+			return -1
+		case 'A' <= r && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return r
+	}, word)
+}
+
+// spelled returns the operation of which name is a variant in case, snake_case
+// or kebab-case.
+func spelled(name string) (string, bool) {
+	folded := spelling(name)
+	for _, op := range operations {
+		if folded == spelling(op) {
+			return op, true
+		}
+	}
+	return "", false
+}
+
+// synonym returns the operation that other programs call word.
+func synonym(word string) (string, bool) {
+	switch spelling(word) {
+	case "removefile":
+		return "deleteFile", true
+	case "renamefile":
+		return "moveFile", true
+	case "makedirectory", "makedir", "createdir", "createfolder", "makefolder":
+		return "createDirectory", true
+	case "listdir", "listfiles", "listfolder", "readdir", "readdirectory":
+		return "listDirectory", true
+	case "duplicatefile":
+		return "copyFile", true
+	case "exists", "pathexists", "checkfile":
+		return "fileExists", true
+	case "openfile", "viewfile", "showfile":
+		return "readFile", true
+	}
+	return "", false
+}
+
+// mistyped returns the operation that is one slip away from word and begins
+// like it, but never deleteFile.
+func mistyped(word string) (string, bool) {
+	folded := spelling(word)
+	for _, op := range operations {
+		if name := spelling(op); op != "deleteFile" && folded != "" && folded[0] == name[0] && distance(folded, name) == 1 {
+			return op, true
+		}
+	}
+	return "", false
+}
+
+// Nearest returns the operation whose name is most like word, "" when none is
+// like it. It is for a hint: nothing is run on its account.
+func Nearest(word string) string {
+	if op, ok := spelled(word); ok {
+		return op
+	}
+	if op, ok := synonym(word); ok {
+		return op
+	}
+	folded, best, least := spelling(word), "", 4
+	if len(folded) > 32 {
+		return ""
+	}
+	for _, op := range operations {
+		if d := distance(folded, spelling(op)); d < least && d < len(folded)/2 {
+			best, least = op, d
+		}
+	}
+	return best
+}
+
+// distance counts the insertions, deletions, substitutions and swaps of
+// neighbours that turn a into b, each pair of neighbours swapped once.
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
+
+// command reads a prompt of the form of a text command whose operation is
+// spelled as elsewhere, or slightly wrong: read_file a.txt, wrteFile a.txt x.
+func command(prompt string) (Extraction, bool) {
+	c := parser.Text(prompt)
+	if len(c.Operation) > 24 || c.Path == "" {
+		return Extraction{}, false
+	}
+	op, ok := spelled(c.Operation)
+	if !ok {
+		op, ok = synonym(c.Operation)
+	}
+	if !ok {
+		op, ok = mistyped(c.Operation)
+	}
+	e := Extraction{Operation: op, Path: c.Path}
+	switch {
+	case !ok:
+		return Extraction{}, false
+	case op == "writeFile" || op == "appendFile":
+		if e.Content, e.HasContent = c.Content(); !e.HasContent {
+			e.Content, e.HasContent = c.Payload, c.Payload != ""
+		}
+		return e, e.HasContent
+	case op == "copyFile" || op == "moveFile":
+		dest, ok := c.Destination()
+		if !ok && !strings.ContainsAny(c.Payload, " \t\r\n") {
+			dest, ok = c.Payload, true
+		}
+		e.Destination = dest
+		return e, ok && dest != "" && quotedPath(e.Path)
+	case op == "deleteFile":
+		return e, c.Payload == "" && fileShaped(e.Path) && quotedPath(e.Path)
+	}
+	return e, c.Payload == "" && quotedPath(e.Path)
+}
