@@ -139,8 +139,9 @@ var Filesystem = &Dialect{
 			reply: matches,
 		},
 		{
-			Name: "file_exists", Doc: "Tell whether a file or directory exists.", Params: []Param{fsPath}, real: followed("path"),
-			args: func(in values) (skill.Args, error) { return skill.Stat{Path: in.str("path"), MissingOK: true}, nil },
+			Name: "file_exists", Doc: "Tell whether a file or directory exists.", Params: []Param{fsPath},
+			real: followed("path"), fails: notThere,
+			args: func(in values) (skill.Args, error) { return skill.Stat{Path: in.str("path")}, nil },
 			reply: func(_ values, r skill.Result) string {
 				return "exists: " + pyBool(r.(skill.Described).Exists)
 			},

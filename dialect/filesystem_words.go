@@ -18,10 +18,17 @@ func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
+// unlisted is missing for what has to be a directory: one that is something else
+// is there, and listing it fails with ENOTDIR too.
+func unlisted(err error) bool {
+	var pe *fs.PathError
+	return errors.Is(err, fs.ErrNotExist) || missing(err) && errors.As(err, &pe) && pe.Op == "stat"
+}
+
 // notFound words that nothing is there, for a tool with no other words of its own.
 func notFound(tool string) func(values, error) error {
 	return func(in values, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
+		if unlisted(err) {
 			return own("%s ERR: not found: %s", tool, in.str("path"))
 		}
 		return bare(in.str("path"), err)
@@ -33,6 +40,14 @@ func bare(path string, err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) && !errors.Is(err, syscall.EBUSY) {
 		return &fs.PathError{Op: "open", Path: path, Err: errno}
+	}
+	return err
+}
+
+// notThere answers that nothing is there, which is no failure.
+func notThere(_ values, err error) error {
+	if missing(err) || errors.Is(err, syscall.ELOOP) {
+		return ownWords{"exists: " + pyBool(false), true}
 	}
 	return err
 }
@@ -64,7 +79,7 @@ func notEdited(in values, err error) error {
 func notDirectory(tool string) func(values, error) error {
 	return func(in values, err error) error {
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case unlisted(err):
 			return own("%s ERR: not found: %s", tool, in.str("path"))
 		case errors.Is(err, syscall.ENOTDIR):
 			return own("%s ERR: not a directory: %s", tool, in.str("path"))
@@ -109,7 +124,7 @@ func absentSource(tool string, in values, err error) error {
 
 func notSearched(in values, err error) error {
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case unlisted(err):
 		return own("search_files ERR: not found: %s", in.str("path"))
 	case errors.Is(err, syscall.ENOTDIR):
 		return ownWords{"(no matches)", true}

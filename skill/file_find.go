@@ -42,7 +42,7 @@ func (x *Executor) find(ctx context.Context, s *Session, a Find) (Result, error)
 	}
 	matches, err := search.Find(ctx, x.ws, abs, glob)
 	if err != nil {
-		return nil, err
+		return nil, x.absent(abs, err)
 	}
 	slices.Sort(matches)
 	limit := a.Limit

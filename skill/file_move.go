@@ -3,6 +3,8 @@ package skill
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"syscall"
 
@@ -30,8 +32,12 @@ func (x *Executor) moveFile(ctx context.Context, s *Session, a MoveFile) (Result
 		to, o.NoReplace = filepath.Join(to, filepath.Base(from)), true
 	}
 	c, err := x.ws.Move(ctx, from, to, o)
-	if a.Into && errors.Is(err, syscall.EEXIST) {
+	var renaming *os.LinkError
+	switch {
+	case a.Into && o.NoReplace && errors.Is(err, syscall.EEXIST):
 		return nil, &ExistsError{to}
+	case a.Into && errors.Is(err, syscall.ENOTDIR) && errors.As(err, &renaming) && x.isFolder(from):
+		return nil, &fs.PathError{Op: "mkdir", Path: to, Err: syscall.EEXIST} // a folder takes no file's place
 	}
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"textskill/skill/workspace"
 )
@@ -48,9 +49,20 @@ func (x *Executor) listTree(ctx context.Context, s *Session, a ListTree) (Result
 	w := &treeWalk{x: x, ctx: ctx, left: cmp.Or(a.Limit, 5000)}
 	root := &Tree{Name: filepath.Base(abs), Folder: true}
 	if err := w.fill(root, abs, max(1, a.Depth)); err != nil {
-		return nil, err
+		return nil, x.absent(abs, err)
 	}
 	return TreeListed{abs, root, w.left < 0}, nil
+}
+
+// absent makes of an ENOTDIR that came from listing abs the error of looking at it,
+// where the name leads through a file and nothing is there.
+func (x *Executor) absent(abs string, err error) error {
+	if errors.Is(err, syscall.ENOTDIR) {
+		if _, serr := x.ws.Stat(abs, true); serr != nil {
+			return serr
+		}
+	}
+	return err
 }
 
 type treeWalk struct {
