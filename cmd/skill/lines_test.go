@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestLinesAnswersAtOnce holds --lines to its promise: each answer comes before
+// the next line is read, while standard input stays open.
+func TestLinesAnswersAtOnce(t *testing.T) {
+	in, input := io.Pipe()
+	output, out := io.Pipe()
+	c := &cli{stdin: in, stdout: out, stderr: out, getenv: func(string) string { return "" }}
+	code := make(chan int, 1)
+	go func() {
+		code <- c.run(t.Context(), []string{"-C", t.TempDir(), "--no-sync", "--lines"})
+		out.Close()
+	}()
+	answers := bufio.NewScanner(output)
+	for _, step := range []struct{ line, want string }{
+		{"writeFile a.txt content: one\n", "Wrote file at "},
+		{"\n\nfileExists a.txt\r\n", "Checked file existence at "},
+		{"readFile b.txt\n", "skill: ENOENT: "},
+		{"deleteFile a.txt", ""}, // no answer before the line has its end
+		{"\n", "Deleted file at "},
+	} {
+		late := time.AfterFunc(10*time.Second, func() { output.CloseWithError(os.ErrDeadlineExceeded) })
+		if _, err := io.WriteString(input, step.line); err != nil {
+			t.Fatal(err)
+		}
+		if step.want != "" && (!answers.Scan() || !strings.HasPrefix(answers.Text(), step.want)) {
+			t.Fatalf("after %q\n got %q %v\nwant %s…", step.line, answers.Text(), answers.Err(), step.want)
+		}
+		late.Stop()
+	}
+	input.Close()
+	if got := <-code; got != exitFailed {
+		t.Errorf("exit code %d, want %d", got, exitFailed)
+	}
+}
+
+// TestLinesWithoutEnd answers a last line that has no newline.
+func TestLinesWithoutEnd(t *testing.T) {
+	stdout, stderr, code := play(t, &cli{}, "fileExists a", "-C", t.TempDir(), "--lines")
+	if !strings.HasSuffix(stdout, "a: false.\n") || stderr != "" || code != exitOK {
+		t.Errorf("got %q %q %d", stdout, stderr, code)
+	}
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// update rewrites what the tests compare with: the outputs that scripts compare,
+// golden files and the README's table.
+var update = flag.Bool("update", false, "rewrite goldens, scripts and the README's table")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"skill": main})
+}
+
+// TestScript runs the program from end to end, a script for each side of it. Two
+// commands are added: "exits CODE PROGRAM ARGS…" checks the exit code, and "holds
+// FILE TEXT" compares a file with a text in which \n and \r are escaped. The
+// condition [mounts] is true where a file system may be mounted in a namespace.
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Condition:           condition,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "holds": holds},
+	})
+}
+
+func condition(name string) (bool, error) {
+	if name != "mounts" {
+		return false, fmt.Errorf("no condition %s", name)
+	}
+	return exec.Command("unshare", "-rm", "mount", "-t", "tmpfs", "none", os.TempDir()).Run() == nil, nil
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM [ARGS...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		ee, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("%s: %v", args[1], err)
+		}
+		got = ee.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%s exited with %d, want %d", args[1], got, want)
+	}
+}
+
+func holds(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: holds FILE TEXT")
+	}
+	want, err := strconv.Unquote(`"` + args[1] + `"`)
+	ts.Check(err)
+	if got := ts.ReadFile(args[0]); got != want {
+		ts.Fatalf("%s holds %q, want %q", args[0], got, want)
+	}
+}
