@@ -52,7 +52,7 @@ var Achilles = &Dialect{
 		{
 			Name: "listDirectory", Doc: "List the names in a directory.", Params: []Param{pathParam},
 			args: func(in values) (skill.Args, error) { return skill.ListFolder{Path: in.str("path")}, nil },
-			reply: func(_ values, r skill.Result) string {
+			reply: func(_ *Tool, _ values, r skill.Result) string {
 				l := r.(skill.Listed)
 				names := make([]string, len(l.Entries))
 				for i, e := range l.Entries {
@@ -66,7 +66,7 @@ var Achilles = &Dialect{
 			args: func(in values) (skill.Args, error) {
 				return skill.Stat{Path: in.str("path"), MissingOK: true}, nil
 			},
-			reply: func(_ values, r skill.Result) string {
+			reply: func(_ *Tool, _ values, r skill.Result) string {
 				d := r.(skill.Described)
 				return fmt.Sprintf("Checked file existence at %s: %t.", d.Path, d.Exists)
 			},
@@ -97,8 +97,8 @@ var (
 
 // sentence words a result by a format with the path, or the source and the
 // destination. A dry run says what would have been done, and shows it.
-func sentence(format string) func(values, skill.Result) string {
-	return func(_ values, r skill.Result) string {
+func sentence(format string) func(*Tool, values, skill.Result) string {
+	return func(_ *Tool, _ values, r skill.Result) string {
 		switch r := r.(type) {
 		case skill.FileRead:
 			return fmt.Sprintf(format, r.Path)

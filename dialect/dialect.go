@@ -35,8 +35,8 @@ type Tool struct {
 
 	args  func(in values) (skill.Args, error)
 	real  func(x *skill.Executor, s *skill.Session, in values) error // resolves paths beforehand; may be nil
-	reply func(in values, r skill.Result) string
-	fails func(in values, err error) error // the tool's own words for an error; may be nil
+	reply func(t *Tool, in values, r skill.Result) string
+	fails func(t *Tool, in values, err error) error // the tool's own words for an error; may be nil
 }
 
 // Effect says what a call may do to the workspace.
@@ -122,7 +122,7 @@ func (d *Dialect) run(ctx context.Context, x *skill.Executor, s *skill.Session, 
 	}
 	r, err := x.Execute(ctx, s, args)
 	if err != nil && t.fails != nil {
-		err = t.fails(in, err)
+		err = t.fails(t, in, err)
 	}
 	var said ownWords
 	switch {
@@ -131,14 +131,14 @@ func (d *Dialect) run(ctx context.Context, x *skill.Executor, s *skill.Session, 
 	case err != nil:
 		return d.fail(d, sent, t, err)
 	}
-	return Reply{Body: t.reply(in, r), Result: r}
+	return Reply{Body: t.reply(t, in, r), Result: r}
 }
 
 // errUnknown is the error of a name that no row bears.
 var errUnknown = errors.New("no such tool")
 
-// ownWords is an error in the words of the original, which needs no more wrapping;
-// with ok it is no failure at all.
+// ownWords is an error in the words of the original, before which only the tool's
+// name is set; with ok it is no failure, and the text is the whole answer.
 type ownWords struct {
 	text string
 	ok   bool

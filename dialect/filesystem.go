@@ -31,7 +31,7 @@ var Filesystem = &Dialect{
 				{Name: "head", Type: "integer", Lenient: true, Doc: "only so many lines from the start"},
 				{Name: "tail", Type: "integer", Lenient: true, Doc: "only so many lines from the end"}},
 			real: followed("path"), args: readFileArgs, fails: notFile,
-			reply: func(_ values, r skill.Result) string { return string(r.(skill.FileRead).Content) },
+			reply: func(_ *Tool, _ values, r skill.Result) string { return string(r.(skill.FileRead).Content) },
 		},
 		{
 			Name: "write_file", Aliases: []string{"write_text_file"}, Doc: "Write a file, replacing what was there; the folders above it are created.",
@@ -39,7 +39,7 @@ var Filesystem = &Dialect{
 			args: func(in values) (skill.Args, error) {
 				return skill.WriteFile{Path: in.str("path"), Content: in.str("content"), Parents: true}, nil
 			},
-			reply: did("write_file"),
+			reply: did,
 		},
 		{
 			Name: "edit_file", Aliases: []string{"replace_text"}, Doc: "Replace the first occurrence of a text in a file.",
@@ -50,15 +50,15 @@ var Filesystem = &Dialect{
 			Effect: Destroys, real: followed("path"), fails: notEdited,
 			args: func(in values) (skill.Args, error) {
 				if in.str("old_text") == "" {
-					return nil, own("edit_file ERR: missing old_text")
+					return nil, ownWords{text: "missing old_text"}
 				}
 				return skill.EditFile{Path: in.str("path"), Old: in.str("old_text"), New: in.str("new_text"), DryRun: truthy(in["dry_run"])}, nil
 			},
-			reply: func(in values, r skill.Result) string {
+			reply: func(t *Tool, in values, r skill.Result) string {
 				if c := r.(skill.Changed); !c.Applied {
-					return dryRun("edit_file DRY_RUN: would replace in "+c.Path, c)
+					return dryRun(t.Name+" DRY_RUN: would replace in "+c.Path, c)
 				}
-				return "edit_file OK: " + in.str("path")
+				return t.Name + " OK: " + in.str("path")
 			},
 		},
 		{
@@ -67,11 +67,11 @@ var Filesystem = &Dialect{
 			args: func(in values) (skill.Args, error) {
 				return skill.AppendFile{Path: in.str("path"), Content: in.str("content"), Parents: true}, nil
 			},
-			reply: did("append_file"),
+			reply: did,
 		},
 		{
 			Name: "list_directory", Aliases: []string{"list_dir"}, Doc: "List a directory, directories first.",
-			Params: []Param{fsPath}, real: followed("path"), fails: notDirectory("list_directory"),
+			Params: []Param{fsPath}, real: followed("path"), fails: notDirectory,
 			args: func(in values) (skill.Args, error) {
 				return skill.ListTree{Path: in.str("path"), Depth: 1, Limit: listLimit}, nil
 			},
@@ -80,7 +80,7 @@ var Filesystem = &Dialect{
 		{
 			Name: "directory_tree", Aliases: []string{"dir_tree"}, Doc: "Show a directory and those in it as a tree.",
 			Params: []Param{fsPath, {Name: "depth", Type: "integer", Lenient: true, Doc: "levels, 3 unless given"}},
-			real:   followed("path"), fails: notFound("directory_tree"),
+			real:   followed("path"), fails: notFound,
 			args: func(in values) (skill.Args, error) {
 				return skill.ListTree{Path: in.str("path"), Depth: depth(in["depth"])}, nil
 			},
@@ -90,7 +90,7 @@ var Filesystem = &Dialect{
 			Name: "create_directory", Aliases: []string{"mkdir"}, Doc: "Create a directory and those above it.",
 			Params: []Param{fsPath}, Effect: Adds, Repeats: true, real: followed("path"),
 			args:  func(in values) (skill.Args, error) { return skill.MakeFolder{Path: in.str("path")}, nil },
-			reply: did("create_directory"),
+			reply: did,
 		},
 		{
 			Name: "move_file", Aliases: []string{"mv"}, Doc: "Move or rename a file or directory.",
@@ -98,7 +98,7 @@ var Filesystem = &Dialect{
 			args: func(in values) (skill.Args, error) {
 				return skill.MoveFile{Source: in.str("src"), Dest: in.str("dst"), Into: true, Parents: true}, nil
 			},
-			reply: did("move_file"),
+			reply: did,
 		},
 		{
 			Name: "copy_file", Aliases: []string{"cp"}, Doc: "Copy a file or directory.",
@@ -106,23 +106,23 @@ var Filesystem = &Dialect{
 			args: func(in values) (skill.Args, error) {
 				return skill.CopyFile{Source: in.str("src"), Dest: in.str("dst"), Tree: true, Into: true, Parents: true, Times: true}, nil
 			},
-			reply: did("copy_file"),
+			reply: did,
 		},
 		{
 			Name: "delete_file", Aliases: []string{"rm"}, Doc: "Delete a file, or a directory with all that is in it.",
 			Params: []Param{fsPath}, Effect: Destroys, Repeats: true, real: unfollowed("path"),
 			args: func(in values) (skill.Args, error) { return skill.DeleteFile{Path: in.str("path"), Tree: true}, nil },
-			fails: func(in values, err error) error {
+			fails: func(t *Tool, in values, err error) error {
 				if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-					return ownWords{"delete_file OK: already not exists: " + in.str("path"), true}
+					return ownWords{t.Name + " OK: already not exists: " + in.str("path"), true}
 				}
 				return err
 			},
-			reply: did("delete_file"),
+			reply: did,
 		},
 		{
 			Name: "file_info", Aliases: []string{"get_file_info"}, Doc: "Tell what kind of file it is, its size and time.",
-			Params: []Param{fsPath}, real: followed("path"), fails: notFound("file_info"),
+			Params: []Param{fsPath}, real: followed("path"), fails: notFound,
 			args:  func(in values) (skill.Args, error) { return skill.Stat{Path: in.str("path")}, nil },
 			reply: describe,
 		},
@@ -132,7 +132,7 @@ var Filesystem = &Dialect{
 			real:   followed("path"), fails: notSearched,
 			args: func(in values) (skill.Args, error) {
 				if strings.HasPrefix(in.str("pattern"), "/") {
-					return nil, own("search_files ERR: Non-relative patterns are unsupported")
+					return nil, ownWords{text: "Non-relative patterns are unsupported"}
 				}
 				return skill.Find{Path: in.str("path"), Pattern: in.str("pattern")}, nil
 			},
@@ -142,7 +142,7 @@ var Filesystem = &Dialect{
 			Name: "file_exists", Doc: "Tell whether a file or directory exists.", Params: []Param{fsPath},
 			real: followed("path"), fails: notThere,
 			args: func(in values) (skill.Args, error) { return skill.Stat{Path: in.str("path")}, nil },
-			reply: func(_ values, r skill.Result) string {
+			reply: func(_ *Tool, _ values, r skill.Result) string {
 				return "exists: " + pyBool(r.(skill.Described).Exists)
 			},
 		},
@@ -202,11 +202,11 @@ func filesystemFail(_ *Dialect, sent string, t *Tool, err error) Reply {
 	text, system := python(err)
 	switch {
 	case errors.As(err, &o):
-		f.Message, f.Cause = o.text, nil
+		f.Message, f.Cause = t.Name+" ERR: "+o.text, nil
 	case errors.Is(err, errUnknown):
 		f.Message, f.Cause = "unknown op_type: "+strings.ToLower(sent), nil
 	case errors.As(err, &pe) && pe.want == "" && pe.param.Name == "old_text":
-		f.Message = "edit_file ERR: missing old_text"
+		f.Message = t.Name + " ERR: missing old_text"
 	case errors.As(err, &pe) && pe.want == "":
 		f.Message = name + " ERR: missing required arg '" + pe.param.Name + "'"
 	case errors.As(err, &pe) && pe.want == "of type string":
@@ -327,15 +327,13 @@ func truthy(v any) bool {
 }
 
 // did words a change that succeeded.
-func did(name string) func(values, skill.Result) string {
-	return func(in values, r skill.Result) string {
-		c := r.(skill.Changed)
-		switch {
-		case !c.Applied:
-			return dryRun(name+" DRY_RUN: "+c.Message(), c)
-		case c.From != "":
-			return name + " OK: " + in.str("src") + " -> " + in.str("dst")
-		}
-		return name + " OK: " + in.str("path")
+func did(t *Tool, in values, r skill.Result) string {
+	c := r.(skill.Changed)
+	switch {
+	case !c.Applied:
+		return dryRun(t.Name+" DRY_RUN: "+c.Message(), c)
+	case c.From != "":
+		return t.Name + " OK: " + in.str("src") + " -> " + in.str("dst")
 	}
+	return t.Name + " OK: " + in.str("path")
 }

@@ -26,13 +26,11 @@ func unlisted(err error) bool {
 }
 
 // notFound words that nothing is there, for a tool with no other words of its own.
-func notFound(tool string) func(values, error) error {
-	return func(in values, err error) error {
-		if unlisted(err) {
-			return own("%s ERR: not found: %s", tool, in.str("path"))
-		}
-		return bare(in.str("path"), err)
+func notFound(_ *Tool, in values, err error) error {
+	if unlisted(err) {
+		return own("not found: %s", in.str("path"))
 	}
+	return bare(in.str("path"), err)
 }
 
 // bare leaves of a file system error the path that was asked for.
@@ -45,50 +43,48 @@ func bare(path string, err error) error {
 }
 
 // notThere answers that nothing is there, which is no failure.
-func notThere(_ values, err error) error {
+func notThere(_ *Tool, _ values, err error) error {
 	if missing(err) || errors.Is(err, syscall.ELOOP) {
 		return ownWords{"exists: " + pyBool(false), true}
 	}
 	return err
 }
 
-func notFile(in values, err error) error {
+func notFile(_ *Tool, in values, err error) error {
 	var special *workspace.NotRegularError
 	switch {
 	case errors.Is(err, syscall.EISDIR), errors.As(err, &special):
-		return own("read_file ERR: not a file: %s", in.str("path"))
+		return own("not a file: %s", in.str("path"))
 	case missing(err):
-		return own("read_file ERR: not found: %s", in.str("path"))
+		return own("not found: %s", in.str("path"))
 	}
 	return err
 }
 
-func notEdited(in values, err error) error {
+func notEdited(_ *Tool, in values, err error) error {
 	var miss *skill.NoMatchError
 	switch {
 	case errors.As(err, &miss) && miss.Hint() != "":
-		return own("edit_file ERR: old_text not found in %s\n%s", in.str("path"), miss.Hint())
+		return own("old_text not found in %s\n%s", in.str("path"), miss.Hint())
 	case errors.As(err, &miss):
-		return own("edit_file ERR: old_text not found in %s", in.str("path"))
+		return own("old_text not found in %s", in.str("path"))
 	case missing(err):
-		return own("edit_file ERR: not found: %s", in.str("path"))
+		return own("not found: %s", in.str("path"))
 	}
 	return err
 }
 
-func notDirectory(tool string) func(values, error) error {
-	return func(in values, err error) error {
-		switch {
-		case unlisted(err):
-			return own("%s ERR: not found: %s", tool, in.str("path"))
-		case errors.Is(err, syscall.ENOTDIR):
-			return own("%s ERR: not a directory: %s", tool, in.str("path"))
-		}
-		return err
+func notDirectory(_ *Tool, in values, err error) error {
+	switch {
+	case unlisted(err):
+		return own("not found: %s", in.str("path"))
+	case errors.Is(err, syscall.ENOTDIR):
+		return own("not a directory: %s", in.str("path"))
 	}
+	return err
 }
 
-func notMoved(in values, err error) error {
+func notMoved(_ *Tool, in values, err error) error {
 	var taken *skill.ExistsError
 	switch {
 	case errors.As(err, &taken):
@@ -96,36 +92,36 @@ func notMoved(in values, err error) error {
 	case errors.Is(err, syscall.EINVAL):
 		return fmt.Errorf("Cannot move a directory %s into itself %s.", pyRepr(in.str("src")), pyRepr(in.str("dst")))
 	}
-	return absentSource("move_file", in, err)
+	return absentSource(in, err)
 }
 
-func notCopied(in values, err error) error {
+func notCopied(_ *Tool, in values, err error) error {
 	switch {
 	case errors.Is(err, workspace.ErrSameFile):
 		return fmt.Errorf("%s and %s are the same file", pyRepr(in.str("src")), pyRepr(in.str("dst")))
 	case errors.Is(err, syscall.EEXIST):
 		return bare(in.str("dst"), err)
 	}
-	return absentSource("copy_file", in, err)
+	return absentSource(in, err)
 }
 
 // absentSource words that there is nothing to move or copy. Where the source is
 // there, the error is about something on the way.
-func absentSource(tool string, in values, err error) error {
+func absentSource(in values, err error) error {
 	var le interface{ Unwrap() error }
 	if missing(err) && errors.As(err, &le) {
 		var pe *fs.PathError
 		if !errors.As(err, &pe) {
-			return own("%s ERR: source not found: %s", tool, in.str("src"))
+			return own("source not found: %s", in.str("src"))
 		}
 	}
 	return err
 }
 
-func notSearched(in values, err error) error {
+func notSearched(_ *Tool, in values, err error) error {
 	switch {
 	case unlisted(err):
-		return own("search_files ERR: not found: %s", in.str("path"))
+		return own("not found: %s", in.str("path"))
 	case errors.Is(err, syscall.ENOTDIR):
 		return ownWords{"(no matches)", true}
 	}
@@ -133,7 +129,7 @@ func notSearched(in values, err error) error {
 }
 
 // listing words one level of a tree.
-func listing(_ values, r skill.Result) string {
+func listing(_ *Tool, _ values, r skill.Result) string {
 	t := r.(skill.TreeListed)
 	if len(t.Tree.Entries) == 0 {
 		return "(empty)"
@@ -143,7 +139,7 @@ func listing(_ values, r skill.Result) string {
 		lines = append(lines, nodeName(e))
 	}
 	if t.Cut {
-		lines = append(lines, fmt.Sprintf("[more entries; the first %d are shown, search_files finds the others]", len(t.Tree.Entries)))
+		lines = append(lines, fmt.Sprintf("[more entries; the first %d are shown, a search finds the others]", len(t.Tree.Entries)))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -156,7 +152,7 @@ func nodeName(t *skill.Tree) string {
 }
 
 // drawTree words a tree with lines.
-func drawTree(_ values, r skill.Result) string {
+func drawTree(_ *Tool, _ values, r skill.Result) string {
 	t := r.(skill.TreeListed)
 	lines := drawBranch([]string{strings.TrimSuffix(t.Path, "/") + "/"}, "", t.Tree)
 	if t.Cut {
@@ -179,7 +175,7 @@ func drawBranch(lines []string, indent string, t *skill.Tree) []string {
 	return lines
 }
 
-func describe(_ values, r skill.Result) string {
+func describe(_ *Tool, _ values, r skill.Result) string {
 	d := r.(skill.Described)
 	t := d.Info.ModTime
 	seconds := float64(t.Unix()) + 1e-9*float64(t.Nanosecond())
@@ -187,7 +183,7 @@ func describe(_ values, r skill.Result) string {
 		pyBool(d.Info.Mode.IsRegular()), pyBool(d.Info.IsDir()), d.Info.Size, pyFloat(seconds))
 }
 
-func matches(_ values, r skill.Result) string {
+func matches(_ *Tool, _ values, r skill.Result) string {
 	f := r.(skill.Found)
 	if len(f.Matches) == 0 {
 		return "(no matches)"
