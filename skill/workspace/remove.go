@@ -171,11 +171,14 @@ const (
 // that it is known before the first change.
 func (w *Workspace) survey(p place, why purpose) (n int, err error) {
 	d, err := p.root.tree.folder(p.rel)
-	if err != nil {
+	if err == syscall.ELOOP {
 		return 0, err
 	}
-	defer d.close()
-	entries, err := d.entries()
+	var entries []Entry
+	if err == nil {
+		defer d.close()
+		entries, err = d.entries()
+	}
 	if err != nil {
 		return 0, &fs.PathError{Op: "scandir", Path: p.path(), Err: err}
 	}

@@ -138,6 +138,7 @@ func (w *Workspace) overwrite(full *os.File, d folder, name string) error {
 	}
 	if err := reserve(dst, size); err != nil {
 		dst.Truncate(old.Size)
+		d.chtimes(name, old)
 		return err
 	}
 	if _, err := full.Seek(0, io.SeekStart); err != nil {

@@ -147,4 +147,3 @@ func (t *kernelTree) folder(rel string) (folder, error) {
 	}
 	return newKernelFolder(fd, rel, readable)
 }
-

@@ -256,8 +256,11 @@ func (d *rootFolder) rename(name string, to folder, newName string, replace bool
 	if err == nil && !replace {
 		return syscall.EEXIST
 	}
-	if err == nil && there.IsDir() && from != onto { // os.Root keeps also an empty folder
-		if err := d.giveWay(name, dest, newName); err != nil {
+	if err == nil && from == onto {
+		return nil
+	}
+	if err == nil && there.IsDir() { // os.Root keeps also an empty folder
+		if err := d.giveWay(name, dest, newName, there); err != nil {
 			return err
 		}
 	}
@@ -267,14 +270,17 @@ func (d *rootFolder) rename(name string, to folder, newName string, replace bool
 	return rootCause(d.tree.root.Rename(from, onto))
 }
 
-// giveWay removes an empty folder of dest that a folder of d is to replace.
-func (d *rootFolder) giveWay(name string, dest *rootFolder, newName string) error {
+// giveWay removes an empty folder of dest that a folder of d is to replace. It
+// stays if it is that folder, spelled in another case.
+func (d *rootFolder) giveWay(name string, dest *rootFolder, newName string, there Info) error {
 	info, err := d.lstat(name)
-	if err == nil && !info.IsDir() {
-		err = syscall.EISDIR
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case !info.IsDir():
+		return syscall.EISDIR
+	case info.ID == there.ID:
+		return nil
 	}
 	return dest.remove(newName, true)
 }

@@ -215,7 +215,9 @@ func (w *Workspace) extend(d folder, name string, data []byte) error {
 		return err
 	}
 	if _, err := f.Write(data); err != nil {
-		return cause(errors.Join(err, f.Truncate(info.Size)))
+		f.Truncate(info.Size)
+		d.chtimes(name, info)
+		return cause(err)
 	}
 	return cause(w.flush(f))
 }

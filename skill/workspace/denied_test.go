@@ -1,0 +1,203 @@
+//go:build linux || darwin
+
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// This program's records are hidden and denied, at any depth, in any case.
+func TestRecordsAreDenied(t *testing.T) {
+	for _, name := range []string{".skill", ".SKILL", ".Skill", ".s\u212aill", ".skill.", ".skill ", ".skill. .", ".skill.tmp", ".Skill.Tmp"} {
+		for _, o := range operations {
+			t.Run(name+"/"+o.name, func(t *testing.T) {
+				each(t, func(t *testing.T, s *site) {
+					s.layout(name+"/file=content", name+"/folder/f=content", name+"/link => file",
+						"a/b/"+name+"/file=content", "a/b/"+name+"/folder/f=content", "a/b/"+name+"/link => file",
+						"link => a/b", "direct => "+name)
+					w := s.open(Options{AllowConfig: true, NoSync: true})
+					before := s.unspared()
+					leaf := map[string]string{"file": "/file", "folder": "/folder", "nothing": "/new", "link": "/link"}[o.needs]
+					for _, abs := range []string{s.p(name) + leaf, s.p("a/b/"+name) + leaf, s.p("link/"+name) + leaf,
+						s.p("a/../a/b/"+name) + leaf, s.p("direct") + leaf, s.p(name)} {
+						_, denied := errors.AsType[*DeniedError](o.run(w, s, abs))
+						if !denied {
+							t.Errorf("%s is not denied", abs)
+						}
+					}
+					if after := s.unspared(); after != before {
+						t.Errorf("changed\n%s\nto\n%s", before, after)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestRecordsAreNotListed(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout(".skill/journal", ".skill.tmp=x", ".SKILL/x", ".skillet", "skill", "d/.skill/x", "d/f")
+		w := s.open(Options{})
+		for dir, want := range map[string][]string{"": {".skillet", "d", "skill"}, "d": {"f"}} {
+			list, err := w.ReadDir(s.p(dir))
+			var names []string
+			for _, e := range list {
+				names = append(names, e.Name)
+			}
+			if slices.Sort(names); err != nil || !slices.Equal(names, want) {
+				t.Errorf("%q lists %q, %v; want %q", dir, names, err, want)
+			}
+		}
+	})
+}
+
+// What holds records is not removed, and is copied without them.
+func TestRecordsInATree(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("d/e/.skill/journal=kept", "d/e/f=content")
+		w := s.open(Options{AllowConfig: true, NoSync: true})
+		before := s.snapshot()
+		_, err := w.Remove(t.Context(), s.p("d"), RemoveOptions{Tree: true})
+		if denied, ok := errors.AsType[*DeniedError](err); !ok || denied.Path != s.p("d/e/.skill") {
+			t.Error(err)
+		}
+		s.unchanged(before)
+		c, err := w.Copy(t.Context(), s.p("d"), s.p("copy"), CopyOptions{Tree: true})
+		must(t, c, err)
+		s.has("copy/e/f", "content")
+		s.lacks("copy/e/.skill")
+	})
+}
+
+var configPaths = []string{
+	".git/config", ".git/hooks/post-commit", "sub/.git/config", ".GIT/config", ".Git", ".git./config", ".git /config",
+	"perstack.toml", "PERSTACK.TOML", "a/b/perstack.toml", "perstack.toml.",
+	"perstack/x", "a/perstack/b/c", "Perstack/x", "per\u017ftack/x",
+}
+
+// What can make other programs run code is read and not changed.
+func TestConfigIsNotContent(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("f=content", "tree/f=content")
+		for _, p := range configPaths {
+			s.layout(p + "=content")
+		}
+		s.layout("git => .git")
+		w := s.open(Options{NoSync: true})
+		before := s.unspared()
+		for _, p := range append(configPaths, "git/config", "tree/../.git/config", ".git/x/../config") {
+			if data, err := w.ReadFile(s.p(p)); string(data) != "content" {
+				t.Errorf("read %s: %q, %v", p, data, err)
+			}
+			for _, o := range operations {
+				if !o.changes || o.name == "Copy from" || o.name == "Copy tree from" {
+					continue
+				}
+				err := o.run(w, s, s.p(p))
+				if _, denied := errors.AsType[*DeniedError](err); !denied || !errors.Is(err, fs.ErrPermission) {
+					t.Errorf("%s of %s: %v", o.name, p, err)
+				}
+			}
+		}
+		if after := s.unspared(); after != before {
+			t.Errorf("changed\n%s\nto\n%s", before, after)
+		}
+	})
+}
+
+func TestConfigAllowed(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		w := s.open(Options{AllowConfig: true, NoSync: true})
+		for _, p := range configPaths {
+			c, err := w.WriteFile(t.Context(), s.p("x/"+p), []byte("new"), WriteOptions{Parents: true})
+			must(t, c, err)
+			c, err = w.Remove(t.Context(), s.p("x"), RemoveOptions{Tree: true})
+			must(t, c, err)
+		}
+	})
+}
+
+// Names that only look alike are free.
+func TestConfigLookalikes(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		w := s.open(Options{NoSync: true})
+		for _, p := range []string{".gitignore", ".github/x", "git/x", "perstack.tom", "perstack.toml.bak", "perstacks/x", "x.git/config", ".skills", "..git"} {
+			c, err := w.WriteFile(t.Context(), s.p(p), []byte("new"), WriteOptions{Parents: true})
+			must(t, c, err)
+			s.has(p, "new")
+		}
+	})
+}
+
+// A copy must not make what could not be written; a whole repository is removed
+// and moved like any folder.
+func TestConfigInATree(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("repo/.git/config=x", "repo/a=b", "plain/a=b", "plain/l => ../repo")
+		w := s.open(Options{NoSync: true})
+		before := s.snapshot()
+		for from, o := range map[string]CopyOptions{"repo": {Tree: true}, "plain": {Tree: true, Follow: true}} {
+			_, err := w.Copy(t.Context(), s.p(from), s.p("copy"), o)
+			if _, denied := errors.AsType[*DeniedError](err); !denied || !strings.Contains(err.Error(), ".git") {
+				t.Errorf("copy of %s: %v", from, err)
+			}
+		}
+		s.unchanged(before)
+		c, err := w.Move(t.Context(), s.p("repo"), s.p("moved"), MoveOptions{})
+		must(t, c, err)
+		s.has("moved/.git/config", "x")
+		c, err = w.Remove(t.Context(), s.p("moved"), RemoveOptions{Tree: true})
+		must(t, c, err)
+		s.lacks("moved")
+	})
+}
+
+// The workspace and the allowed folders stay, by whatever name, and so does what
+// holds them.
+func TestRootsStay(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("a/f=x", "up => ..", "self => .", "nested/allowed/f=x", "../alias => ws")
+		outer := s.open(Options{NoSync: true, Dir: s.p("nested/allowed"), Allow: []string{s.dir}})
+		inner := s.open(Options{NoSync: true, Allow: []string{s.p("nested/allowed"), filepath.Join(s.base, "out")}})
+		before := s.unspared()
+		names := []string{s.dir, s.dir + "/", s.dir + "/.", s.p("a/.."), s.p("a/../a/.."), s.p("self/."), s.p("self/self/"), s.base + "/alias",
+			s.base + "/out/../ws", s.p("nested/allowed"), s.p("nested"), s.p("self/nested")}
+		for _, w := range []*Workspace{outer, inner} {
+			for _, name := range names {
+				for _, err := range []error{
+					failed(w.Remove(t.Context(), name, RemoveOptions{Tree: true})),
+					failed(w.Remove(t.Context(), name, RemoveOptions{Folder: true})),
+					failed(w.Move(t.Context(), name, s.p("moved"), MoveOptions{})),
+					failed(w.Move(t.Context(), s.p("a"), name, MoveOptions{})),
+				} {
+					if !errors.Is(err, syscall.EBUSY) {
+						t.Errorf("%s: %v", name, err)
+					}
+				}
+				for _, err := range []error{
+					failed(w.Remove(t.Context(), name, RemoveOptions{})),
+					failed(w.WriteFile(t.Context(), name, nil, WriteOptions{})),
+					failed(w.AppendFile(t.Context(), name, nil, WriteOptions{})),
+				} {
+					if !errors.Is(err, syscall.EISDIR) {
+						t.Errorf("%s: %v", name, err)
+					}
+				}
+			}
+		}
+		if _, err := inner.Remove(t.Context(), filepath.Join(s.base, "out"), RemoveOptions{Tree: true}); !errors.Is(err, syscall.EBUSY) {
+			t.Error(err)
+		}
+		if after := s.unspared(); after != before {
+			t.Errorf("changed\n%s\nto\n%s", before, after)
+		}
+		c, err := inner.Remove(t.Context(), s.p("self"), RemoveOptions{Tree: true}) // a link to the workspace
+		must(t, c, err)
+	})
+}

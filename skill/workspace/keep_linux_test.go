@@ -1,0 +1,445 @@
+package workspace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// acl is a POSIX access list: the owner, user 1234, the group, the mask, others.
+var acl = []byte{2, 0, 0, 0,
+	1, 0, 6, 0, 0xff, 0xff, 0xff, 0xff,
+	2, 0, 6, 0, 0xd2, 4, 0, 0,
+	4, 0, 4, 0, 0xff, 0xff, 0xff, 0xff,
+	16, 0, 6, 0, 0xff, 0xff, 0xff, 0xff,
+	32, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}
+
+func TestAttributesStay(t *testing.T) {
+	eachChange(t, func(t *testing.T, s *site, change func(*Workspace, string) (Change, error), want string) {
+		s.layout("f=content")
+		attrs := map[string][]byte{"user.one": []byte("1"), "user.empty": {}, "user.bytes": bytes.Repeat([]byte{0, 0xff}, 500)}
+		for n := range 20 {
+			attrs[fmt.Sprintf("user.%0100d", n)] = []byte{byte(n)}
+		}
+		if unix.Setxattr(s.p("f"), "system.posix_acl_access", acl, 0) == nil {
+			attrs["system.posix_acl_access"] = acl
+		}
+		for name, value := range attrs {
+			if err := unix.Setxattr(s.p("f"), name, value, 0); err != nil {
+				t.Fatalf("%s: %v (the temporary folder's file system has to have attributes)", name, err)
+			}
+		}
+		mode, err := os.Stat(s.p("f"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := s.open(Options{NoSync: true})
+		c, err := change(w, s.p("f"))
+		must(t, c, err)
+		s.has("f", want)
+		for name, value := range attrs {
+			buf := make([]byte, 2000)
+			n, err := unix.Getxattr(s.p("f"), name, buf)
+			if err != nil || !bytes.Equal(buf[:n], value) {
+				t.Errorf("%s: %q, %v", name, buf[:max(n, 0)], err)
+			}
+		}
+		if fi, err := os.Stat(s.p("f")); err != nil || fi.Mode() != mode.Mode() {
+			t.Errorf("%v, %v; want %v", fi.Mode(), err, mode.Mode())
+		}
+	})
+}
+
+func TestOwnerStays(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("without privileges every file is one's own: see TestForeignFile")
+		return
+	}
+	eachChange(t, func(t *testing.T, s *site, change func(*Workspace, string) (Change, error), want string) {
+		s.layout("f=content")
+		if err := os.Chown(s.p("f"), 1234, 5678); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(s.p("f"), 0o751|fs.ModeSetgid); err != nil {
+			t.Fatal(err)
+		}
+		w := s.open(Options{NoSync: true})
+		c, err := change(w, s.p("f"))
+		must(t, c, err)
+		s.has("f", want)
+		info, err := w.Stat(s.p("f"), true)
+		if err != nil || info.UID != 1234 || info.GID != 5678 || info.Mode.Perm() != 0o751 {
+			t.Errorf("%+v, %v", info, err)
+		}
+	})
+}
+
+// A file whose owner a new one could not have is written in place.
+func TestForeignFile(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("it takes privileges to make a file that is another's")
+		return
+	}
+	base, err := os.MkdirTemp("", "foreign")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(base)
+	if err := os.Chmod(base, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(base, "f")
+	if err := os.WriteFile(file, []byte("old"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(file, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, portable := range []bool{false, true} {
+		child := startChild(t, "foreign", nobody, base, fmt.Sprint(portable))
+		child.wait(t)
+		after, err := os.Stat(file)
+		if err != nil || !os.SameFile(before, after) || after.Sys().(*syscall.Stat_t).Uid != 0 {
+			t.Errorf("%v: %v", after, err)
+		}
+		if data, err := os.ReadFile(file); string(data) != "old"+strings.Repeat("+", n+1) {
+			t.Errorf("%q, %v", data, err)
+		}
+	}
+}
+
+// A limit on the size of files stops changes in the middle: nothing is changed.
+func TestLimit(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.put(filepath.Join(s.base, "big"), strings.Repeat("b", 600<<10))
+		startChild(t, "limited", os.Geteuid(), s.base, fmt.Sprint(s.portable)).wait(t)
+	})
+}
+
+// So does a disk that is full.
+func TestDiskFull(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		small := filepath.Join(s.base, "small")
+		if err := os.Mkdir(small, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=512k"); err != nil {
+			t.Logf("%v: TestLimit has to do", err)
+			return
+		}
+		defer unix.Unmount(small, unix.MNT_DETACH)
+		s.dir = small
+		s.put(filepath.Join(s.base, "big"), strings.Repeat("b", 600<<10))
+		fullDisk(t, s, syscall.ENOSPC)
+	})
+}
+
+// fullDisk makes changes that do not fit into the site. There is a file "big" beside it.
+func fullDisk(t testing.TB, s *site, want error) {
+	big := strings.Repeat("x", 1<<20)
+	s.layout("f=content", "d/f="+strings.Repeat("y", 100<<10), "linked="+strings.Repeat("z", 200<<10), "own="+strings.Repeat("z", 100<<10))
+	if err := os.Link(s.p("linked"), s.p("twin")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(s.p("own"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := s.open(Options{Allow: []string{s.base}})
+	before := s.snapshot()
+	for name, err := range map[string]error{
+		"write":          failed(w.WriteFile(bg, s.p("f"), []byte(big), WriteOptions{})),
+		"write new":      failed(w.WriteFile(bg, s.p("a/b/new"), []byte(big), WriteOptions{Parents: true})),
+		"append":         failed(w.AppendFile(bg, s.p("f"), []byte(big), WriteOptions{})),
+		"edit":           failed(w.EditFile(bg, s.p("f"), WriteOptions{}, swap("content", big))),
+		"write linked":   failed(w.WriteFile(bg, s.p("linked"), []byte(big), WriteOptions{})),
+		"copy":           failed(w.Copy(bg, s.base+"/big", s.p("new"), CopyOptions{})),
+		"copy over":      failed(w.Copy(bg, s.base+"/big", s.p("f"), CopyOptions{Replace: true})),
+		"append linked":  failed(w.AppendFile(bg, s.p("twin"), []byte(big), WriteOptions{})),
+		"copy to linked": failed(w.Copy(bg, s.base+"/big", s.p("twin"), CopyOptions{Replace: true})),
+	} {
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s.unchanged(before)
+	if want == syscall.ENOSPC { // and so another file system
+		if _, err := w.Move(bg, s.base+"/big", s.p("f"), MoveOptions{}); !errors.Is(err, want) {
+			t.Errorf("move: %v", err)
+		}
+		s.unchanged(before)
+		if _, err := w.Copy(bg, s.p("d"), s.p("e"), CopyOptions{Tree: true}); err != nil {
+			s.unchanged(before) // it may or may not fit
+		} else if _, err := w.Copy(bg, s.p("e"), s.p("g/h"), CopyOptions{Tree: true, Parents: true}); !errors.Is(err, want) {
+			t.Errorf("tree: %v", err)
+		}
+	}
+}
+
+// A new version of a file with several names fits on the disk beside the old one,
+// but not twice: what is there stays whole.
+func TestDiskFullInPlace(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		small := filepath.Join(s.base, "small")
+		if err := os.Mkdir(small, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=1m"); err != nil {
+			t.Logf("%v: TestLimit has to do", err)
+			return
+		}
+		defer unix.Unmount(small, unix.MNT_DETACH)
+		s.dir = small
+		s.layout("f=" + strings.Repeat("o", 100<<10))
+		if err := os.Link(s.p("f"), s.p("g")); err != nil {
+			t.Fatal(err)
+		}
+		w := s.open(Options{})
+		before := s.snapshot()
+		_, err := w.WriteFile(bg, s.p("f"), bytes.Repeat([]byte("n"), 600<<10), WriteOptions{})
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Error(err)
+		}
+		s.unchanged(before)
+		c, err := w.WriteFile(bg, s.p("f"), bytes.Repeat([]byte("n"), 300<<10), WriteOptions{})
+		must(t, c, err)
+	})
+}
+
+// A file that something is mounted on cannot be renamed over.
+func TestMountedFile(t *testing.T) {
+	eachChange(t, func(t *testing.T, s *site, change func(*Workspace, string) (Change, error), want string) {
+		s.layout("f=x", "d/sub/in")
+		s.put(filepath.Join(s.base, "other"), "content")
+		for on, what := range map[string]string{"f": "/other", "d/sub": "/out"} {
+			if err := unix.Mount(s.base+what, s.p(on), "", unix.MS_BIND, ""); err != nil {
+				t.Logf("%v: nothing can be mounted here", err)
+				return
+			}
+			defer unix.Unmount(s.p(on), unix.MNT_DETACH)
+		}
+		w := s.open(Options{NoSync: true})
+		c, err := change(w, s.p("f"))
+		must(t, c, err)
+		s.has("f", want)
+		s.lacks(tempName)
+		if got, err := os.ReadFile(s.base + "/other"); string(got) != want {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
+
+// A folder that another file system is mounted on is not emptied.
+func TestMountedFolder(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("d/a/f=x", "d/sub/", "d/z/f=x")
+		if err := unix.Mount("tmpfs", s.p("d/sub"), "tmpfs", 0, "size=64k"); err != nil {
+			t.Logf("%v: nothing can be mounted here", err)
+			return
+		}
+		defer unix.Unmount(s.p("d/sub"), unix.MNT_DETACH)
+		s.layout("d/sub/precious=x")
+		w := s.open(Options{NoSync: true})
+		before := s.snapshot()
+		for _, dry := range []bool{true, false} {
+			_, err := w.Remove(t.Context(), s.p("d"), RemoveOptions{Tree: true, DryRun: dry})
+			if !errors.Is(err, syscall.EBUSY) {
+				t.Error(err)
+			}
+		}
+		s.unchanged(before)
+		c, err := w.Copy(t.Context(), s.p("d"), s.p("e"), CopyOptions{Tree: true})
+		must(t, c, err)
+		s.has("e/sub/precious", "x")
+	})
+}
+
+// children are what this test binary does when it is started as a child.
+var children = map[string]func(t testing.TB, args []string){
+	"foreign": func(t testing.TB, args []string) {
+		w, err := Open(Options{Dir: args[0], portable: args[1] == "true"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		c, err := w.EditFile(bg, filepath.Join(args[0], "f"), WriteOptions{}, swap("old", "old+"))
+		must(t, c, err)
+	},
+	"limited": func(t testing.TB, args []string) {
+		signal.Ignore(syscall.SIGXFSZ)
+		s := &site{t: t, base: args[0], dir: filepath.Join(args[0], "ws"), portable: args[1] == "true"}
+		limit := unix.Rlimit{Cur: 300 << 10, Max: 300 << 10}
+		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+			t.Fatal(err)
+		}
+		fullDisk(t, s, syscall.EFBIG)
+	},
+}
+
+// TestChild is the test that a child process runs.
+func TestChild(t *testing.T) {
+	name, args, ok := strings.Cut(os.Getenv("WORKSPACE_TEST_CHILD"), "\n")
+	if !ok {
+		return
+	}
+	children[name](t, strings.Split(args, "\n"))
+}
+
+// A child is a process of this test binary.
+type child struct {
+	cmd *exec.Cmd
+	out bytes.Buffer
+}
+
+// startChild starts one of the children as a user.
+func startChild(t testing.TB, name string, uid int, args ...string) *child {
+	t.Helper()
+	c := &child{cmd: exec.Command("/proc/self/exe", "-test.v", "-test.run", "^TestChild$", "-test.timeout", "2m")}
+	c.cmd.Env = append(os.Environ(), "WORKSPACE_TEST_CHILD="+name+"\n"+strings.Join(args, "\n"))
+	c.cmd.Stdout, c.cmd.Stderr = &c.out, &c.out
+	if uid != os.Geteuid() {
+		c.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+	}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// wait fails the test unless the child ends well.
+func (c *child) wait(t testing.TB) {
+	t.Helper()
+	if err := c.cmd.Wait(); err != nil || !strings.Contains(c.out.String(), "--- PASS: TestChild") {
+		t.Errorf("child: %v\n%s", err, &c.out)
+	}
+}
+
+// A move between file systems keeps what a rename would have kept.
+func TestMoveAcross(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		other := "/dev/shm"
+		far, err := os.MkdirTemp(other, "workspace")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(far)
+		w := s.open(Options{Allow: []string{far}})
+		a, _ := w.Stat(s.dir, true)
+		if b, err := w.Stat(far, true); err != nil || a.ID.Dev == b.ID.Dev {
+			t.Fatalf("%s is on the same file system: %v", other, err)
+		}
+		s.layout("d/a/f=x", "d/.git/config=c", "d/l => a/f", "d/out => ../../out", "d/empty/", "f=content", "link => f")
+		then := time.Unix(1e9, 5e8)
+		for _, name := range []string{"d/a/f", "d/a", "d", "f"} {
+			if os.Geteuid() == 0 {
+				if err := os.Chown(s.p(name), 1234, 5678); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Chmod(s.p(name), 0o751); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(s.p(name), then, then); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := s.described()
+		for _, name := range []string{"d", "f", "link"} {
+			c, err := w.Move(t.Context(), s.p(name), far+"/x/"+name, MoveOptions{Parents: true})
+			must(t, c, err)
+			s.lacks(name)
+		}
+		if list, err := os.ReadDir(far + "/x"); err != nil || len(list) != 3 {
+			t.Errorf("%v, %v", list, err)
+		}
+		for _, name := range []string{"d", "f", "link"} {
+			c, err := w.Move(t.Context(), far+"/x/"+name, s.p(name), MoveOptions{NoReplace: true})
+			must(t, c, err)
+		}
+		if after := s.described(); after != before {
+			t.Errorf("moved\n%s\nthere and back:\n%s", before, after)
+		}
+	})
+}
+
+// described is snapshot without inode numbers, and with the times of folders.
+func (s *site) described() string {
+	var b strings.Builder
+	for line := range strings.Lines(s.snapshot()) {
+		name, _, _ := strings.Cut(line, " ")
+		before, rest, _ := strings.Cut(line, " inode ")
+		_, rest, _ = strings.Cut(rest, " ")
+		b.WriteString(strings.TrimSpace(before+" "+rest) + "\n")
+		if fi, err := os.Lstat(filepath.Join(s.base, name)); err == nil && fi.IsDir() && strings.HasPrefix(name, "ws/") {
+			fmt.Fprintf(&b, "%v\n", fi.ModTime())
+		}
+	}
+	return b.String()
+}
+
+func TestMoveAcrossRefused(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		far, err := os.MkdirTemp("/dev/shm", "workspace")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(far)
+		s.layout("d/.skill/x", "e/x", "f=x", "e2/y")
+		for _, name := range []string{"/full/f", "/file"} {
+			s.put(far+name, "there")
+		}
+		if err := os.Mkdir(far+"/empty", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(s.p("fifo"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w := s.open(Options{NoSync: true, Allow: []string{far}})
+		before := s.snapshot()
+		for _, c := range []struct {
+			from, to string
+			o        MoveOptions
+			want     error
+		}{
+			{"d", "/d", MoveOptions{}, fs.ErrPermission},
+			{"e", "/full", MoveOptions{}, syscall.ENOTEMPTY},
+			{"e", "/full", MoveOptions{NoReplace: true}, syscall.EEXIST},
+			{"e", "/file", MoveOptions{}, syscall.ENOTDIR},
+			{"f", "/full", MoveOptions{}, syscall.EISDIR},
+			{"f", "/file", MoveOptions{NoReplace: true}, syscall.EEXIST},
+			{"f", "/a/b/" + strings.Repeat("n", 300), MoveOptions{Parents: true}, syscall.ENAMETOOLONG},
+		} {
+			if _, err := w.Move(t.Context(), s.p(c.from), far+c.to, c.o); !errors.Is(err, c.want) {
+				t.Errorf("%s to %s: %v; want %v", c.from, c.to, err, c.want)
+			}
+		}
+		if _, err := w.Move(t.Context(), s.p("fifo"), far+"/fifo", MoveOptions{}); err == nil {
+			t.Error("a fifo was copied")
+		}
+		s.unchanged(before)
+		if list, err := os.ReadDir(far); err != nil || len(list) != 3 {
+			t.Errorf("%v, %v", list, err)
+		}
+		c, err := w.Move(t.Context(), s.p("e2"), far+"/empty", MoveOptions{})
+		must(t, c, err)
+		c, err = w.Move(t.Context(), s.p("f"), far+"/file", MoveOptions{})
+		must(t, c, err)
+		if data, err := os.ReadFile(far + "/file"); string(data) != "x" {
+			t.Errorf("%q, %v", data, err)
+		}
+	})
+}
