@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -16,15 +17,19 @@ import (
 type Param struct {
 	Name     string
 	Aliases  []string // further names; not shown to clients
-	Type     string   // of JSON Schema: "string", "integer", "boolean"
+	Type     string   // of JSON Schema: "string", "integer", "number", "boolean", "array", "object"
+	Of       string   // type of an array's elements or of an object's values; "" is any
+	Enum     []string // what a string may be; nil is anything
+	Min, Max int      // length of a string in UTF-16 units, where the dialect checks it; a Max of 0 is no limit
 	Required bool
 	Empty    bool // a required string may be empty
 	Lenient  bool // a value of another type is not refused but left to the row
 	Doc      string
 }
 
-// values are the arguments of one call, decoded and checked: string, json.Number
-// or bool, and whatever a lenient parameter was given.
+// values are the arguments of one call, decoded and checked: string, json.Number,
+// bool, []any or map[string]any, and whatever a lenient parameter was given. A
+// dialect that reads arguments itself has its own types.
 type values map[string]any
 
 func (in values) str(name string) string {
@@ -86,13 +91,41 @@ func (p *Param) lookup(given map[string]any) (any, bool) {
 
 // wants returns what the parameter must be, if v is something else.
 func (p *Param) wants(v any) string {
-	ok := false
-	switch p.Type {
-	case "string":
-		var s string
-		if s, ok = v.(string); ok && p.Required && !p.Empty && strings.TrimSpace(s) == "" {
+	switch v := v.(type) {
+	case string:
+		switch {
+		case p.Type != "string":
+		case p.Required && !p.Empty && strings.TrimSpace(v) == "":
 			return "a text that is not empty"
+		case p.Enum != nil && !slices.Contains(p.Enum, v):
+			return "one of " + strings.Join(p.Enum, ", ")
 		}
+	case []any:
+		for _, e := range v {
+			if p.Type == "array" && !hasType(e, p.Of) {
+				return "an array of type " + p.Of
+			}
+		}
+	case map[string]any:
+		for _, e := range v {
+			if p.Type == "object" && !hasType(e, p.Of) {
+				return "an object with values of type " + p.Of
+			}
+		}
+	}
+	if hasType(v, p.Type) {
+		return ""
+	}
+	return "of type " + p.Type
+}
+
+// hasType tells whether a decoded value is of a type of JSON Schema; "" is any.
+func hasType(v any, want string) (ok bool) {
+	switch want {
+	case "string":
+		_, ok = v.(string)
+	case "number":
+		_, ok = v.(json.Number)
 	case "integer":
 		var n json.Number
 		if n, ok = v.(json.Number); ok {
@@ -101,11 +134,14 @@ func (p *Param) wants(v any) string {
 		}
 	case "boolean":
 		_, ok = v.(bool)
+	case "array":
+		_, ok = v.([]any)
+	case "object":
+		_, ok = v.(map[string]any)
+	default:
+		ok = true
 	}
-	if ok {
-		return ""
-	}
-	return "of type " + p.Type
+	return ok
 }
 
 // halfPair fails where a text that the row names holds half a surrogate pair,
@@ -163,11 +199,7 @@ func (t *Tool) Schema() json.RawMessage {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `%s:{"type":%s`, JSON(p.Name), JSON(p.Type))
-		if p.Doc != "" {
-			fmt.Fprintf(&b, `,"description":%s`, JSON(p.Doc))
-		}
-		b.WriteByte('}')
+		fmt.Fprintf(&b, `%s:%s`, JSON(p.Name), p.schema())
 		if p.Required {
 			if required.Len() > 0 {
 				required.WriteByte(',')
@@ -179,4 +211,28 @@ func (t *Tool) Schema() json.RawMessage {
 	b.Write(required.Bytes())
 	b.WriteString(`],"additionalProperties":false}`)
 	return b.Bytes()
+}
+
+// schema is the JSON Schema of one argument.
+func (p *Param) schema() []byte {
+	b := fmt.Appendf(nil, `{"type":%s`, JSON(p.Type))
+	switch {
+	case p.Of != "" && p.Type == "array":
+		b = fmt.Appendf(b, `,"items":{"type":%s}`, JSON(p.Of))
+	case p.Of != "" && p.Type == "object":
+		b = fmt.Appendf(b, `,"additionalProperties":{"type":%s}`, JSON(p.Of))
+	}
+	if p.Enum != nil {
+		b = fmt.Appendf(b, `,"enum":%s`, JSON(p.Enum))
+	}
+	if p.Min > 0 {
+		b = fmt.Appendf(b, `,"minLength":%d`, p.Min)
+	}
+	if p.Max > 0 {
+		b = fmt.Appendf(b, `,"maxLength":%d`, p.Max)
+	}
+	if p.Doc != "" {
+		b = fmt.Appendf(b, `,"description":%s`, JSON(p.Doc))
+	}
+	return append(b, '}')
 }
