@@ -56,7 +56,7 @@ var Achilles = &Dialect{
 				l := r.(skill.Listed)
 				names := make([]string, len(l.Entries))
 				for i, e := range l.Entries {
-					names[i] = e.Name
+					names[i] = wellFormed(e.Name)
 				}
 				return fmt.Sprintf("Listed entries at %s successfully: %s.", l.Path, JSON(names))
 			},

@@ -185,7 +185,7 @@ func Calls(ctx context.Context, x *skill.Executor, s *skill.Session, e parser.En
 			r = Filesystem.Do(ctx, x, s, call)
 		}
 		ok = ok && r.Err == nil
-		messages = append(messages, Message{"tool", call.ID, r.Body})
+		messages = append(messages, Message{"tool", call.ID, wellFormed(r.Body)})
 	}
 	return messages, ok
 }

@@ -77,7 +77,7 @@ func Data(r skill.Result) any {
 	case skill.Listed:
 		names := make([]string, len(r.Entries))
 		for i, e := range r.Entries {
-			names[i] = e.Name
+			names[i] = wellFormed(e.Name)
 		}
 		return map[string]any{"path": r.Path, "entries": names}
 	case skill.Described:
