@@ -1,0 +1,112 @@
+package dialect_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"textskill/dialect"
+	"textskill/parser"
+	"textskill/skill"
+)
+
+// A text command is carried out on a workspace and answered by a sentence.
+func ExampleText() {
+	dir := example()
+	defer os.RemoveAll(dir)
+	x, err := skill.New(skill.Config{Dir: dir})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer x.Close()
+
+	ctx, s := context.Background(), &skill.Session{}
+	for _, prompt := range []string{
+		"writeFile notes/a.txt content: hi",
+		"listDirectory notes",
+		"readFile b.txt",
+	} {
+		r := dialect.Text(ctx, x, s, prompt, nil)
+		fmt.Println(strings.ReplaceAll(r.Body, x.Dir(), "…"), r.Err != nil)
+	}
+	// Output:
+	// Wrote file at …/notes/a.txt successfully. false
+	// Listed entries at …/notes successfully: ["a.txt"]. false
+	// ENOENT: no such file or directory, open '…/b.txt' true
+}
+
+// The calls of an envelope are carried out in their order, and each is answered.
+func ExampleCalls() {
+	dir := example()
+	defer os.RemoveAll(dir)
+	x, err := skill.New(skill.Config{Dir: dir})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer x.Close()
+
+	e, err := parser.ToolCalls(`{"tool_calls":[
+		{"id":"1","type":"function","function":{"name":"write_file","arguments":"{\"path\":\"a.txt\",\"content\":\"one\\ntwo\\n\"}"}},
+		{"id":"2","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a.txt\",\"tail\":1}"}},
+		{"id":"3","type":"function","function":{"name":"delete_file","arguments":"{}"}}
+	]}`)
+	if err != nil {
+		log.Fatal(err)
+	}
+	messages, ok := dialect.Calls(context.Background(), x, &skill.Session{}, e)
+	for _, m := range messages {
+		fmt.Println(m.ToolCallID, strings.ReplaceAll(m.Content, x.Dir(), "…"))
+	}
+	fmt.Println(ok)
+	// Output:
+	// 1 write_file OK: …/a.txt
+	// 2 two
+	// 3 delete_file ERR: missing required arg 'path'
+	// false
+}
+
+// A fallback is asked what a prompt in plain words means.
+func ExampleFallback() {
+	dir := example()
+	defer os.RemoveAll(dir)
+	x, err := skill.New(skill.Config{Dir: dir, DryRun: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer x.Close()
+
+	ask := func(_ context.Context, prompt, operation string) (dialect.Extraction, error) {
+		if rest, ok := strings.CutPrefix(prompt, "make a folder "); ok {
+			return dialect.Extraction{Operation: "createDirectory", Path: rest, Via: "rules"}, nil
+		}
+		return dialect.Extraction{}, dialect.ErrSilent
+	}
+	for _, prompt := range []string{"make a folder drafts", "dance"} {
+		r := dialect.Text(context.Background(), x, &skill.Session{}, prompt, ask)
+		fmt.Println(strings.ReplaceAll(r.Body, x.Dir(), "…"), r.Via)
+	}
+	// Output:
+	// Dry run: would create directory …/drafts rules
+	// Unknown operation: dance
+}
+
+func ExampleTool_Schema() {
+	fmt.Printf("%s\n", dialect.Filesystem.Lookup("mkdir").Schema())
+	// Output: {"type":"object","properties":{"path":{"type":"string","description":"relative to working_dir, or absolute inside the workspace"}},"required":["path"],"additionalProperties":false}
+}
+
+// example makes an empty folder.
+func example() string {
+	dir, err := os.MkdirTemp("", "example-*")
+	if err != nil {
+		log.Fatal(err)
+	}
+	dir, err = filepath.EvalSymlinks(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return dir
+}

@@ -1,0 +1,170 @@
+package dialect
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+var tables = []*Dialect{Achilles, Filesystem}
+
+// TestNamesAreDistinct looks for two rows that answer to one name.
+func TestNamesAreDistinct(t *testing.T) {
+	for _, d := range tables {
+		rows := map[string]string{}
+		for i := range d.Tools {
+			tool := &d.Tools[i]
+			for _, name := range append([]string{tool.Name}, tool.Aliases...) {
+				if other, ok := rows[name]; ok {
+					t.Errorf("%s: %s is a name of %s and of %s", d.Name, name, other, tool.Name)
+				}
+				rows[name] = tool.Name
+				if got := d.Lookup(name); got != tool {
+					t.Errorf("%s: Lookup(%s) finds %v", d.Name, name, got)
+				}
+			}
+			args := map[string]bool{}
+			for _, p := range tool.Params {
+				for _, name := range append([]string{p.Name}, p.Aliases...) {
+					if args[name] {
+						t.Errorf("%s %s: two arguments are called %s", d.Name, tool.Name, name)
+					}
+					args[name] = true
+				}
+			}
+		}
+		if got := d.Lookup("no such tool"); got != nil {
+			t.Errorf("%s: Lookup of what is no name finds %s", d.Name, got.Name)
+		}
+	}
+}
+
+// TestNamesAreWrittenOnce looks for the names of the tools in the sources: one
+// that stands outside its row would have to be changed twice.
+func TestNamesAreWrittenOnce(t *testing.T) {
+	written := map[string][]string{}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fset := token.NewFileSet()
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				text, _ := strconv.Unquote(lit.Value)
+				for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r != '_' && (r < 'A' || r > 'z') }) {
+					written[word] = append(written[word], fset.Position(lit.Pos()).String())
+				}
+			}
+			return true
+		})
+	}
+	example := map[string]int{"writeFile": 2} // how a command looks: in the dialect's Doc and in a hint
+	for _, d := range tables {
+		for _, tool := range d.Tools {
+			for _, name := range append([]string{tool.Name}, tool.Aliases...) {
+				if name != strings.ToLower(name) || strings.Contains(name, "_") {
+					if at := written[name]; len(at) != 1+example[name] {
+						t.Errorf("%s is written at %s", name, strings.Join(at, " and "))
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestSchemas compiles the schema of every row and tries it on arguments.
+func TestSchemas(t *testing.T) {
+	samples := map[string]any{"string": "x", "integer": 1.0, "boolean": true}
+	for _, d := range tables {
+		for _, tool := range d.Tools {
+			var schema jsonschema.Schema
+			if err := json.Unmarshal(tool.Schema(), &schema); err != nil {
+				t.Fatalf("%s: %v in %s", tool.Name, err, tool.Schema())
+			}
+			resolved, err := schema.Resolve(nil)
+			if err != nil {
+				t.Fatalf("%s: %v", tool.Name, err)
+			}
+			full, needed := map[string]any{}, map[string]any{}
+			for _, p := range tool.Params {
+				full[p.Name] = samples[p.Type]
+				if p.Required {
+					needed[p.Name] = samples[p.Type]
+				}
+				if p.Doc == "" || schema.Properties[p.Name].Description != p.Doc {
+					t.Errorf("%s: %s is described as %q", tool.Name, p.Name, schema.Properties[p.Name].Description)
+				}
+			}
+			for _, args := range []map[string]any{full, needed} {
+				if err := resolved.Validate(args); err != nil {
+					t.Errorf("%s: %v are refused: %v", tool.Name, args, err)
+				}
+			}
+			for name := range needed {
+				lacking := with(needed, name, nil)
+				if resolved.Validate(lacking) == nil {
+					t.Errorf("%s: %v pass without %s", tool.Name, lacking, name)
+				}
+				if resolved.Validate(with(needed, name, []any{})) == nil {
+					t.Errorf("%s: %s may be a list", tool.Name, name)
+				}
+			}
+			if resolved.Validate(with(needed, "unheard-of", "x")) == nil {
+				t.Errorf("%s: an unknown argument passes", tool.Name)
+			}
+			if tool.Doc == "" || !strings.HasSuffix(tool.Doc, ".") {
+				t.Errorf("%s is described as %q", tool.Name, tool.Doc)
+			}
+		}
+	}
+}
+
+// with returns the arguments with one set, or taken out where it is nil.
+func with(args map[string]any, name string, value any) map[string]any {
+	changed := map[string]any{}
+	for k, v := range args {
+		changed[k] = v
+	}
+	if changed[name] = value; value == nil {
+		delete(changed, name)
+	}
+	return changed
+}
+
+// TestEffects holds the marks of a row to what it does: what reads is not said to
+// change anything, and what replaces or removes is.
+func TestEffects(t *testing.T) {
+	for _, tt := range []struct {
+		effect Effect
+		names  string
+	}{
+		{Reads, "readFile listDirectory fileExists read_file list_directory directory_tree file_info search_files file_exists"},
+		{Adds, "appendFile createDirectory append_file create_directory"},
+		{Destroys, "writeFile deleteFile copyFile moveFile write_file edit_file move_file copy_file delete_file"},
+	} {
+		for name := range strings.FieldsSeq(tt.names) {
+			tool := Achilles.Lookup(name)
+			if tool == nil {
+				tool = Filesystem.Lookup(name)
+			}
+			if tool.Effect != tt.effect {
+				t.Errorf("%s has effect %d, want %d", name, tool.Effect, tt.effect)
+			}
+		}
+	}
+}
