@@ -8,7 +8,6 @@ import (
 
 	"textskill/parser"
 	"textskill/skill"
-	"textskill/skill/workspace"
 )
 
 // Achilles is the dialect of plain text commands: nine operations, each answered
@@ -262,8 +261,8 @@ func achillesFail(d *Dialect, sent string, t *Tool, err error) Reply {
 		}
 		f.Message = err.Error()
 	}
-	var denied *workspace.DeniedError
-	var special *workspace.NotRegularError
+	var denied *skill.DeniedError
+	var special *skill.NotRegularError
 	if errors.As(err, &special) && !errors.As(err, &denied) {
 		f.Message = sent + ": " + err.Error()
 	}

@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	"textskill/skill"
-	"textskill/skill/workspace"
 )
 
 // errnoNames are the symbols of the errors that file operations meet.
@@ -61,8 +60,8 @@ func libuv(err error) (message, code string, ok bool) {
 func codeOf(err error) string {
 	var errno syscall.Errno
 	var arg *skill.ArgError
-	var outside *workspace.OutsideError
-	var denied *workspace.DeniedError
+	var outside *skill.OutsideError
+	var denied *skill.DeniedError
 	switch {
 	case errors.As(err, &errno):
 		return errnoNames[errno]

@@ -10,7 +10,6 @@ import (
 	"unicode"
 
 	"textskill/skill"
-	"textskill/skill/workspace"
 )
 
 // missing tells whether an error means, to Python's exists, that nothing is there.
@@ -51,7 +50,7 @@ func notThere(_ *Tool, _ values, err error) error {
 }
 
 func notFile(_ *Tool, in values, err error) error {
-	var special *workspace.NotRegularError
+	var special *skill.NotRegularError
 	switch {
 	case errors.Is(err, syscall.EISDIR), errors.As(err, &special):
 		return own("not a file: %s", in.str("path"))
@@ -97,7 +96,7 @@ func notMoved(_ *Tool, in values, err error) error {
 
 func notCopied(_ *Tool, in values, err error) error {
 	switch {
-	case errors.Is(err, workspace.ErrSameFile):
+	case errors.Is(err, skill.ErrSameFile):
 		return fmt.Errorf("%s and %s are the same file", pyRepr(in.str("src")), pyRepr(in.str("dst")))
 	case errors.Is(err, syscall.EEXIST):
 		return bare(in.str("dst"), err)

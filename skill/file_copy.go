@@ -16,7 +16,7 @@ type CopyFile struct {
 	Into         bool // a folder at the destination receives a file under its name
 	Parents      bool // create the folders above the destination
 	Times        bool // keep the times
-	SameOK       bool // a copy onto itself changes nothing and succeeds; else it is [workspace.ErrSameFile]
+	SameOK       bool // a copy onto itself changes nothing and succeeds; else it is [ErrSameFile]
 }
 
 func (CopyFile) op() string { return "CopyFile" }
