@@ -1,0 +1,163 @@
+// Package textskill_test holds rules that concern the whole module.
+package textskill_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// module is what the paths of this module's packages begin with.
+const module = "textskill/"
+
+// The packages of operations.
+const (
+	skill     = "skill"
+	workspace = skill + "/workspace"
+	search    = skill + "/search"
+)
+
+// mayImport says for each package which others of this module it may import.
+var mayImport = map[string][]string{
+	"parser":      {},
+	workspace:     {},
+	search:        {workspace},
+	skill:         {workspace, search},
+	"llmfallback": {"parser"},
+	"dialect":     {"parser", skill},
+	"mcpserver":   {"dialect", "parser", skill},
+	"agent":       {"dialect", "parser", skill},
+	"cmd/skill":   {"parser", workspace, search, skill, "llmfallback", "dialect", "mcpserver", "agent"},
+}
+
+// doors says through which files a library comes in, as patterns of [path.Match].
+var doors = map[string][]string{
+	"github.com/google/shlex":                      {"parser/quote.go"},
+	"github.com/sergi/go-diff":                     {workspace + "/diff.go"},
+	"github.com/sashabaranov/go-openai":            {"*/openai.go"},
+	"github.com/modelcontextprotocol/go-sdk":       {"mcpserver/*.go", "agent/*.go"},
+	"github.com/spf13/cobra":                       {"cmd/skill/*.go"},
+	"github.com/spf13/pflag":                       {"cmd/skill/*.go"},
+	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/golden.go"},
+	"golang.org/x/sys":                             {workspace + "/*.go", skill + "/exec_*.go"},
+	"golang.org/x/sync":                            {workspace + "/*.go"},
+	"github.com/landlock-lsm/go-landlock":          {skill + "/exec_*.go"},
+	"github.com/gabriel-vasile/mimetype":           {skill + "/file_media.go"},
+	"github.com/JohannesKaufmann/html-to-markdown": {skill + "/web*.go"},
+	"github.com/chromedp/chromedp":                 {skill + "/web_shot.go"},
+}
+
+// testOnly are the libraries that tests of any package may use.
+var testOnly = []string{
+	"github.com/rogpeppe/go-internal",
+	"github.com/google/jsonschema-go",
+	"github.com/bmatcuk/doublestar",
+	"github.com/modelcontextprotocol/go-sdk",
+	"golang.org/x/sys",
+	"pgregory.net/rapid",
+}
+
+// TestImports holds every file to the tables.
+func TestImports(t *testing.T) {
+	for _, file := range sources(t) {
+		pkg := path.Dir(file)
+		allowed, known := mayImport[pkg]
+		if !known && pkg != "." {
+			t.Errorf("%s: mayImport has no row for %s", file, pkg)
+		}
+		for _, name := range imports(t, file) {
+			ours, isOurs := strings.CutPrefix(name, module)
+			host, _, _ := strings.Cut(name, "/")
+			switch {
+			case isOurs:
+				if ours != pkg && !slices.Contains(allowed, ours) {
+					t.Errorf("%s imports %s, which %s may not", file, name, pkg)
+				}
+			case !strings.Contains(host, ".") && name != "C": // the standard library
+			case strings.HasSuffix(file, "_test.go") && slices.ContainsFunc(testOnly, within(name)):
+			case !throughDoor(file, name):
+				t.Errorf("%s imports %s, which has no door there", file, name)
+			}
+		}
+	}
+}
+
+// TestImportsHaveNoCircle holds the table itself to one direction.
+func TestImportsHaveNoCircle(t *testing.T) {
+	for pkg, allowed := range mayImport {
+		for _, other := range allowed {
+			below, known := mayImport[other]
+			if !known {
+				t.Errorf("%s may import %s, for which there is no row", pkg, other)
+			}
+			for _, lower := range below {
+				if lower == pkg {
+					t.Errorf("%s and %s may import each other", pkg, other)
+				}
+			}
+		}
+	}
+}
+
+// throughDoor tells whether a file is a door of the library that name belongs to.
+func throughDoor(file, name string) bool {
+	for library, patterns := range doors {
+		if !within(name)(library) {
+			continue
+		}
+		for _, pattern := range patterns {
+			if ok, err := path.Match(pattern, file); ok && err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// within tells whether the package name belongs to a library.
+func within(name string) func(library string) bool {
+	return func(library string) bool { return name == library || strings.HasPrefix(name, library+"/") }
+}
+
+// sources returns the Go files of this module, with slashes.
+func sources(t *testing.T) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+			return filepath.SkipDir
+		case !d.IsDir() && filepath.Ext(name) == ".go":
+			files = append(files, filepath.ToSlash(name))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// imports returns what a file imports.
+func imports(t *testing.T, file string) (names []string) {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, spec := range f.Imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	return names
+}
