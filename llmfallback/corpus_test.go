@@ -88,7 +88,7 @@ func TestCorpus(t *testing.T) {
 		if half == 1 && ok {
 			answeredBy[row.ID[:4]]++
 		}
-		if half == 1  {
+		if half == 1 {
 			answeredBy["all"+row.ID[:4]]++
 		}
 		switch {

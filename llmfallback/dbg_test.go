@@ -24,7 +24,7 @@ func TestDbg(t *testing.T) {
 		st := m.opened(0)
 		for i := range l.rules {
 			n := len(m.found)
-			m.walk(l.rules[i].start, st)
+			m.walk(l.rules[i].start, st, nil)
 			if len(m.found) > n {
 				fmt.Println("   ", l.rules[i].op, l.rules[i].pattern)
 			}

@@ -8,7 +8,9 @@ import (
 )
 
 // english is the grammar of requests, compiled when it is first needed.
-var english = sync.OnceValue(func() *language {
+var english = sync.OnceValue(compileEnglish)
+
+func compileEnglish() *language {
 	all := map[string]string{}
 	for _, table := range []map[string]string{phrases, queryPhrases, changePhrases} {
 		for name, text := range table {
@@ -23,7 +25,7 @@ var english = sync.OnceValue(func() *language {
 		l.closingOf[op] = l.courtesy(text)
 	}
 	return l
-})
+}
 
 // A language is a grammar and what may stand around a request.
 type language struct {
@@ -33,7 +35,6 @@ type language struct {
 }
 
 func (l *language) courtesy(pattern string) *state {
-	l.compiled = map[phraseAt]*state{}
 	return l.sequence(pattern, &state{})
 }
 
@@ -68,7 +69,7 @@ func understand(prompt string) (Extraction, bool) {
 func (m *matcher) try(i int, deletes bool) {
 	for j := range m.lang.rules {
 		if r := &m.lang.rules[j]; deletes || r.op != "deleteFile" {
-			m.walk(r.start, i)
+			m.walk(r.start, i, nil)
 		}
 	}
 }

@@ -23,13 +23,13 @@ var queries = []rule{
 	{op: "readFile", pattern: `let me $seeing [$whole] $file:path`},
 	{op: "readFile", pattern: `let me see $whatis (in|inside [of]|written in) $file:path`},
 
-	{op: "listDirectory", pattern: `(ls [(-a|-1|--all)]|dir) [<path:dir>]`},
+	{op: "listDirectory", pattern: `(ls [(-a|-1|--all)]|dir) [<path:noted>]`},
 	{op: "listDirectory", pattern: `$list [$listing] $entries [$lying] $in ($folder:path|$det <path:place>)`},
 	{op: "listDirectory", pattern: `$show [$listing] $entries [$lying] $in ($folder:path|$det <path:place>)`},
 	{op: "listDirectory", pattern: `($list|$show|let me see|check [out]|look at|take a look at|have a look at) [$listing] ($entries|$contents) [$lying] $here`},
 	{op: "listDirectory", pattern: `($show|$list) [$det] [$fulladj] [(directory|folder|file)] (list|listing|overview) $here`},
 	{op: "listDirectory", pattern: `(check [out]|look at|take a look at|have a look at) [$listing] ($entries [$lying]|$contents) $in $tree:path`},
-	{op: "listDirectory", pattern: `(show [me]|display|view|see) [(the|my|our|this)] (<path:dir> $dnoun|$dnoun (<path:dir>|$called <path:folder>))`},
+	{op: "listDirectory", pattern: `(show [me]|display|view|see) [(the|my|our|this)] (<path:dir> $dnoun|$dnoun (<path:noted>|$called <path:folder>))`},
 	{op: "listDirectory", pattern: `[(i|we)] [(need|want)] [(a|the)] (directory|folder|file) (list|listing) (of|for) $tree:path`},
 	{op: "listDirectory", pattern: `(list|show [me]|display) $hereonly`},
 	{op: "listDirectory", pattern: `what do (i|we) have here`},
@@ -58,8 +58,9 @@ var queries = []rule{
 	{op: "listDirectory", pattern: `($tell|$list) (what|which $entry|what $entry) (i|we) (have|keep|got|store) (in|inside) $tree:path`},
 	{op: "listDirectory", pattern: `($tell|$list) what $tree:path (contains|has|holds|includes)`},
 	{op: "listDirectory", pattern: `(look|peek|have a look|take a look) (in|inside|into|in at) $tree:path`},
-	{op: "listDirectory", pattern: `(open [up]|browse|explore|inspect|look through|go through) [(the|my|our|this)] (<path:dir> $dnoun|$dnoun (<path:dir>|$called <path:folder>)) [$loc]`},
+	{op: "listDirectory", pattern: `(open [up]|browse|explore|inspect|look through|go through) [(the|my|our|this)] (<path:dir> $dnoun|$dnoun (<path:noted>|$called <path:folder>)) [$loc]`},
 	{op: "listDirectory", pattern: `(browse|explore) <path:tree>`},
+	{op: "listDirectory", pattern: `(go [(in|into|to)]|open|navigate (to|into)|enter|cd (to|into)|look (in|inside|into|at)|check) $folder:path and (list|show [me]|tell me|display) (its (contents|files)|[all] the (files|contents|entries) [(in it|inside|there|in there)]|everything [(in it|inside|there|in there)]|what's (in it|inside|there|in there))`},
 	{op: "listDirectory", pattern: `(can|may|could|might) i [please] $seeing ([$listing] ($entries|$contents) [$lying] $in|$whatis (in|inside [of])) $tree:path`},
 	{op: "listDirectory", pattern: `let me see ($entries [$lying] $in|$contents $in|$whatis (in|inside [of])) $tree:path`},
 	{op: "listDirectory", pattern: `$want $listing ($entries|$contents) [$lying] $in $tree:path`},
@@ -106,9 +107,9 @@ var queryPhrases = map[string]string{
 	"listing": `[$det] [$fulladj] [(directory|folder|file)] (list|listing|overview) of`,
 	"entry":   `(files|entries|items|documents|notes|stuff|filenames|file names|files/folders|files/directories|things)`,
 	"andmore": `(and|or|, and|&) [all] [(the|of the)] (folders|directories|subfolders|subdirectories|sub-folders|sub-directories|dirs|files)`,
-	"entries": `([(all|all of)] [(the|my|our|these|its)] ($entry|names of [all] [the] files) [$andmore]
+	"entries": `([(all|all of)] [(the|my|our|these|its)] [(available|existing|visible and hidden)] ($entry|names of [all] [the] files) [$andmore]
 		|everything|[(all|all of)] [the] (folders|directories|subdirectories|subfolders) and [all] [the] files) [[,] (including|with|and) [the] [any] hidden (files|ones) [,]]`,
-	"contents": `[(all|all of)] [(the|its|my)] [(full|complete|entire|whole|current|directory|folder)] (contents|content)`,
+	"contents": `[(all|all of)] [(the|its|my)] [(full|complete|entire|whole|current|directory|folder|visible and hidden)] (contents|content)`,
 	"lying":    `[(that|which)] [(are|is|exist|exists)] [(currently|stored|located|contained|present|available|found|saved|kept|i have|we have|there are|there is|existing)]`,
 	"exist":    `(are|exist|is|do (i|we) have|do i have stored|can be found|live|are there|are stored|are located|are currently|are left|are present|there are|i have|we have)`,
 

@@ -2,20 +2,20 @@ package llmfallback
 
 // changes ask for something to be made, written, copied, moved or deleted.
 var changes = []rule{
-	{op: "createDirectory", pattern: `[$lead] $make [$det] [$new] [$new] $newfolder ([:] <path:dir>|$called <path:folder>) [$loc]`},
+	{op: "createDirectory", pattern: `[$lead] $make [$det] [$new] [$new] $newfolder ([:] <path:noted>|$called <path:folder>) [$loc]`},
 	{op: "createDirectory", pattern: `[$lead] $make [$det] [$new] <path:dir> $dnoun [$loc]`},
 	{op: "createDirectory", pattern: `[$lead] $make [$det] [$new] <path:dir> $dnoun $in <base:place>`},
-	{op: "createDirectory", pattern: `[$lead] $make [$det] [$new] [$new] $newfolder (<path:dir>|$called <path:folder>) $in <base:place>`},
+	{op: "createDirectory", pattern: `[$lead] $make [$det] [$new] [$new] $newfolder (<path:noted>|$called <path:folder>) $in <base:place>`},
 	{op: "createDirectory", pattern: `$make [$det] [$new] [$new] $newfolder ($loc|$in <base:place>) [,] $named <path:folder>`},
 	{op: "createDirectory", pattern: `[$lead] $make [$det] [$new] $newfolder [,] $named <path:folder>`},
 	{op: "createDirectory", pattern: `$make [$det] [$new] $newfolder (at|with [the] path|under the path|in the path) [the] [(path|location|following path)] [:] <path:tree>`},
 	{op: "createDirectory", pattern: `(create|make) [the] [(full|entire|complete|whole)] [directory] path <path:tree>`},
 	{op: "createDirectory", pattern: `(create|make) [(all|all the|all of the|any|the|every)] [(missing|intermediate|necessary|required|parent)] (directories|folders) [as (required|needed|necessary)] (in|for|of|along) [the] [path] <path:tree>`},
-	{op: "createDirectory", pattern: `add [$det] [$new] $newfolder (<path:dir>|$called <path:folder>) to ($foldername:base|<base:place>)`},
+	{op: "createDirectory", pattern: `add [$det] [$new] $newfolder (<path:noted>|$called <path:folder>) to ($foldername:base|<base:place>)`},
 	{op: "createDirectory", pattern: `(ensure|make sure) [that] (there is|there's|there exists|i have|we have) $foldername:path [$loc]`},
 	{op: "createDirectory", pattern: `$make <path:tree> as [(a|the)] [new] $dnoun`},
-	{op: "createDirectory", pattern: `new $dnoun ([:] <path:dir>|$called <path:folder>) [$loc]`},
-	{op: "createDirectory", pattern: `(mkdir|md) [(-p|--parents)] <path:dir>`},
+	{op: "createDirectory", pattern: `new $dnoun ([:] <path:noted>|$called <path:folder>) [$loc]`},
+	{op: "createDirectory", pattern: `(mkdir|md) [(-p|--parents)] <path:noted>`},
 	{op: "createDirectory", pattern: `(ensure|make sure) [that] $foldername:path [$loc] exists [, creating it if (necessary|needed|missing|required)]`},
 
 	{op: "writeFile", pattern: `[$lead] $makefile $newfile $with`},
@@ -48,7 +48,7 @@ var changes = []rule{
 	{op: "deleteFile", pattern: `$wanted $doomed [to be] [permanently] (deleted|removed|erased)`},
 	{op: "deleteFile", pattern: `$doomed (should|must|needs to|has to|can) be (deleted|removed|erased)`},
 
-	{op: "copyFile", pattern: `$copy $thing:path $tofile`},
+	{op: "copyFile", pattern: `$copy $thing:path ($tofile|$tohere)`},
 	{op: "copyFile", pattern: `$copy $thing:path $origin [over] $tofolder`},
 	{op: "copyFile", pattern: `$copy [the file] from <path:file> (to|into) $dest`},
 	{op: "copyFile", pattern: `$copy $thing:path [over] (to|into) ($foldername:into|<into:place>) $renaming <newname:goal>`},

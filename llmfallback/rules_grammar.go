@@ -23,13 +23,15 @@ const (
 var fieldNames = [fieldCount]string{"path", "base", "dest", "into", "newname", "content", "kind"}
 
 // A state is a node of a compiled pattern: it consumes a word, fills a slot,
-// or forks. What follows is in next; an accepting state has none.
+// calls a phrase, or forks. What follows is in next; the last state of a
+// pattern or phrase has none.
 type state struct {
 	next  []*state
 	words []int // vocabulary ids, one of which must stand here
+	slot  slot  // nil unless the state is a slot, which fills field
 	field field
-	slot  slot // nil unless the state is a slot
-	rule  *rule
+	call  *state // first state of a phrase
+	rule  *rule  // the rule that ends here
 }
 
 // A rule is one way to ask for an operation. Its pattern is written in words:
@@ -52,26 +54,17 @@ type rule struct {
 type grammar struct {
 	vocabulary map[string]int // from 1
 	phrases    map[string]string
-	compiled   map[phraseAt]*state
+	compiled   map[string]*state // phrases, each once
 	rules      []rule
-}
-
-// phraseAt names a phrase by what follows it; the same phrase before the same
-// state is compiled once.
-type phraseAt struct {
-	name string
-	next *state
 }
 
 // compile panics on a mistake in the tables, which a test finds.
 func compile(phrases map[string]string, rules []rule) *grammar {
-	g := &grammar{vocabulary: map[string]int{}, phrases: phrases, rules: slices.Clone(rules)}
+	g := &grammar{vocabulary: map[string]int{}, phrases: phrases, compiled: map[string]*state{}, rules: slices.Clone(rules)}
 	for i := range g.rules {
 		r := &g.rules[i]
-		g.compiled = map[phraseAt]*state{}
 		r.start = g.sequence(r.pattern, &state{rule: r})
 	}
-	g.compiled = nil
 	return g
 }
 
@@ -100,13 +93,12 @@ func (g *grammar) item(item string, next *state) *state {
 	case '(':
 		return g.choice(branches(item), next)
 	case '$':
-		key := phraseAt{item, next}
-		s, ok := g.compiled[key]
+		s, ok := g.compiled[item]
 		if !ok {
-			s = g.sequence(g.phrase(item[1:]), next)
-			g.compiled[key] = s
+			s = g.sequence(g.phrase(item[1:]), &state{})
+			g.compiled[item] = s
 		}
-		return s
+		return &state{next: []*state{next}, call: s}
 	case '<':
 		name, kind, _ := strings.Cut(strings.Trim(item, "<>"), ":")
 		f := slices.Index(fieldNames[:], name)

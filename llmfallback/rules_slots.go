@@ -35,9 +35,14 @@ func slotNamed(name string) slot {
 		return func(m *matcher, i int, take func(string, int)) {
 			m.single(i, take, fileShaped, func(s string) bool { return fileShaped(s) && (slashed(s) || bareName(s)) })
 		}
-	case "dir": // a folder beside the noun that says so
+	case "dir": // a folder before the noun that says so
 		return func(m *matcher, i int, take func(string, int)) {
-			m.single(i, take, anything, func(s string) bool { return slashed(s) || bareName(s) })
+			m.single(i, take, anything, func(s string) bool { return slashed(s) || adjacentName(s) })
+			m.several(i, take, anything)
+		}
+	case "noted": // a folder behind that noun
+		return func(m *matcher, i int, take func(string, int)) {
+			m.single(i, take, anything, func(s string) bool { return slashed(s) || followingName(s) })
 			m.several(i, take, anything)
 		}
 	case "folder": // a folder's name after "called"

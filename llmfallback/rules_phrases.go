@@ -17,7 +17,7 @@ const (
 		|(i'd|i would) (appreciate it|be grateful|love it|be happy|be glad) if you (could|would|can)
 		|(i was wondering|i wonder|wondering) if you (could|can|would|might)
 		|would it be possible (to|for you to)
-		|(your|the|my) (task|job|goal|request) is to|your job: |you can)`
+		|(can|could) we|(can|could) i (ask|get) you to|(your|the|my) (task|job|goal|request) is to|you can)`
 
 	closings = `(
 		.|!|?|,|;|¶|please|thx|ty|cheers|now|immediately|today|quickly|ok|okay|asap|only|-|–|—
@@ -25,7 +25,7 @@ const (
 		|for (me|us)|right (now|away)|real quick|at once|straight away|as soon as possible
 		|if (you|you would) (can|could|may|would|please|don't mind)|if possible|if (that's|that is|it's|it is) (ok|okay|possible|alright|all right|fine) [with you]
 		|when you (can|have a moment|have time|get a chance|get the chance)|whenever you can
-		|(would|could|will|can) you [please]|that's all|that's it|nothing else|at your convenience)`
+		|(would|could|will|can) you [please]|in (the|my) file system|that's all|that's it|nothing else|at your convenience)`
 )
 
 // closingsOf are what may follow one operation only: what it does anyway, or
@@ -35,7 +35,7 @@ var closingsOf = map[string]string{
 		to me|aloud|out loud|in full|in its entirety|completely|fully|on [(the|my)] screen|to (the|my) (screen|terminal|console)
 		|as plain text|as text|in the (terminal|console|chat)|here)`,
 	"listDirectory": `(
-		(including|with|even) [the] [any] hidden (files|ones|items|entries)|and (tell|show) me (what's (in it|inside|there)|what you find)|in it|in there|there|inside|inside it|to me
+		(including|with|even) [the] [any] hidden (files|one|ones|items|entries)|and (tell|show) me (what's (in it|inside|there)|what you find)|in it|in there|there|inside|inside it|to me
 		|right now|at the moment|currently|so far|by name|here)`,
 	"fileExists": `(or not|yet|already|there|at all|in there|right now|at the moment|currently|anywhere here)`,
 	"createDirectory": `(
@@ -83,7 +83,7 @@ var phrases = map[string]string{
 		|(the|my|our|this) [current] $root [root]|(the|my|our|this) workspace (directory|folder)|this project|[the] root of (the|my|our|this) ($root|project)|the project root)`,
 	"root": `(workspace|vault|repo|repository)`,
 	"loc":  `($here|$in [the] $foldername:base|$in [the] [(path|location)] <base:tree>) [$here]`,
-	"foldername": `([$det] [(existing|new|old|specific|particular)] $dnoun (<@:dir>|$called <@:folder>)
+	"foldername": `([$det] [(existing|new|old|specific|particular)] $dnoun (<@:noted>|$called <@:folder>)
 		|[$det] [(existing|new|old|specific|particular)] <@:dir> $dnoun)`,
 	"folder": `($foldername:@ [$loc]|<@:place>|[$det] <@:tree>|[the] (path|location) <@:tree>|[$det] $dnoun (at|with [the] path|located at) [the] [path] <@:tree>)`,
 	"tree":   `($foldername:@ [$loc]|[$det] <@:tree>|[the] (path|location) <@:tree>|[$det] $dnoun (at|with [the] path|located at) [the] [path] <@:tree>)`,

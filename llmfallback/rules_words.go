@@ -41,7 +41,7 @@ func split(prompt string) (words []word, whole bool) {
 		default:
 			w, ok := quote(prompt, i, &unclosed)
 			if !ok {
-				w = bare(prompt, i)
+				w = unquoted(prompt, i)
 			}
 			words = append(words, w)
 			i = w.end
@@ -82,8 +82,8 @@ func quote(prompt string, i int, unclosed *string) (word, bool) {
 	return word{}, false
 }
 
-// bare reads an unquoted word or a punctuation mark at i.
-func bare(prompt string, i int) word {
+// unquoted reads an unquoted word or a punctuation mark at i.
+func unquoted(prompt string, i int) word {
 	end := i
 	for end < len(prompt) && strings.IndexByte(" \t\r\n", prompt[end]) < 0 {
 		end++

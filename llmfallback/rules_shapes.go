@@ -17,22 +17,27 @@ only just also too very again already still yet called named titled please thank
 e.g i.e a.m p.m u.s
 `)
 
-// pointing are words that are no name where only their place in the sentence
-// would make them one, however they are written.
+// pointing are words that are no name unless "called" stands before them.
 var pointing = wordSet(`
 one ones some many more most few several other another same different such own now
 new existing current present working empty blank previous following given specific particular certain
 specified said entire whole full complete first second third last next parent child home root brand
 file files folder folders directory directories dir dirs subfolder subfolders subdirectory subdirectories path paths
 filename filenames name names title workspace item items entry entries list listing line lines word words text contents content
-alphabetical numeric lowercase uppercase camelcase snakecase snake_case kebab-case titlecase reverse ascending descending
-today tomorrow yesterday later soon immediately quickly recursively recursive permanently etc vs
+tree structure hierarchy level levels alphabetical numeric lowercase uppercase camelcase snakecase snake_case kebab-case titlecase
+reverse ascending descending today tomorrow yesterday later soon immediately quickly recursively recursive permanently etc vs
+order depth detail details columns size sizes date dates permissions owner ownership usage statistics info information metadata
+attributes properties timestamps count number types time case sync place progress question advance turn brief
+void memory mind parallel total stdin stdout stderr clipboard exists exist
+`)
+
+// topics are languages, programs and the like: "a file in Python" lies in no folder.
+var topics = wordSet(`
 english german french spanish italian portuguese dutch russian chinese japanese korean arabic hindi latin
 python javascript typescript java golang rust ruby php perl kotlin swift scala haskell lua c c++ c# bash shell sql
 markdown json yaml xml csv html css pdf latex utf-8 utf8 ascii binary hex base64 unicode
 vim vi nano emacs vscode notepad sublime word excel chrome firefox browser editor terminal console finder explorer git github docker
-time case sync use place progress question advance turn brief depth order detail details columns size date human
-trash bin garbage void memory mind parallel total stdin stdout stderr clipboard
+human use trash bin garbage
 `)
 
 // describing words are no name in lower case; with a capital they may be one:
@@ -42,15 +47,10 @@ fresh old latest recent final single double multiple various main default local 
 duplicate copy temporary permanent private hidden secret secure shared nested separate dedicated special proper personal simple
 normal regular standard basic random unique similar related relevant necessary appropriate suitable corresponding matching
 remaining big small large long short nice good great better best bad safe clean correct right left wrong daily weekly monthly
-yearly document tree structure hierarchy level levels general entitled labeled labelled
+yearly document general entitled labeled labelled
 read write create make delete remove move rename add append open show display print view check see get put save store
 set up find locate search look tell give let want need like help using run execute keep raw
 `)
-
-// placeWord reports whether a bare word may be a name by its place alone.
-func placeWord(s string) bool {
-	return !pointing()[lower(s)] && !descriptive()[s]
-}
 
 // wordSet makes a set of the words in list, when it is first asked for.
 func wordSet(list string) func() map[string]bool {
@@ -149,9 +149,13 @@ func extension(s string) bool {
 func isLetter(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || r >= 0x80 }
 
 // bareName reports whether an unquoted word can be a name by its place alone.
-func bareName(s string) bool {
-	return givenName(s) && placeWord(s)
-}
+func bareName(s string) bool { return adjacentName(s) && !topics()[lower(s)] }
+
+// adjacentName reports whether an unquoted word can be the name before "folder".
+func adjacentName(s string) bool { return followingName(s) && !descriptive()[s] }
+
+// followingName reports whether an unquoted word can be the name after "folder".
+func followingName(s string) bool { return givenName(s) && !pointing()[lower(s)] }
 
 // givenName reports whether an unquoted word can be the name after "called".
 func givenName(s string) bool {

@@ -33,9 +33,9 @@ func (m *matcher) preamble() int {
 // "", why something will be. A reason holds no path, no quote and no word that
 // binds a condition, a filter or a further request.
 func reason(op string, words []word) bool {
-	for _, w := range words {
+	for i, w := range words {
 		if w.kind != plain || slashed(w.text) || fileShaped(w.text) || binding()[w.lower] ||
-			strings.ContainsAny(w.text, "*$<>|&;{}[]=") || strings.HasSuffix(w.lower, "n't") {
+			strings.ContainsAny(w.text, "*$<>|&;{}[]=") || strings.HasSuffix(w.lower, "n't") && (i == 0 || !subjects()[words[i-1].lower]) {
 			return false
 		}
 	}
@@ -50,11 +50,11 @@ func reason(op string, words []word) bool {
 	case "for":
 		return op == "" || strings.HasPrefix(op, "c") || op == "moveFile"
 	case "in":
-		return second == "order"
+		return second == "order" || second == "case"
 	case "to":
 		return aims()[second]
 	case "i", "we", "it", "it's", "i'm", "we're", "i've", "we've", "i'll", "we'll", "my", "our":
-		return !hasAny(words, verbs())
+		return !hasAny(words, deeds())
 	}
 	return false
 }
@@ -77,6 +77,12 @@ you not never no without instead after until whenever but deleted removed`)
 	aims = wordSet(`review check see verify understand inspect analyze examine study plan prepare organize organise keep store hold save track
 help start begin work use know free avoid separate group maintain make ensure learn debug remember refresh continue follow reflect match better
 archive document contain house collect manage improve tidy clean be get`)
+
+	// deeds are operations of their own: wanting them is asking for them.
+	deeds = wordSet(`delete remove erase copy duplicate move rename create make write save append add replace put overwrite list count sort
+search compress zip insert send`)
+
+	subjects = wordSet(`i we it they`)
 
 	// places move the request elsewhere: a reason before it must not.
 	places = wordSet(`in inside within under at from into folder directory dir path folders directories file files here there this that`)

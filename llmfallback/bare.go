@@ -1,0 +1,169 @@
+package llmfallback
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// Bare returns the agent of the manual's contract: complete is called once with
+// one prompt, and what it answers must be a JSON array as it stands. Nothing is
+// repaired, nothing asked again, nothing checked against the request.
+func Bare(complete func(ctx context.Context, prompt string) (string, error)) Agent {
+	return bare(complete)
+}
+
+type bare func(ctx context.Context, prompt string) (string, error)
+
+func (complete bare) Complete(ctx context.Context, r Request) (Reply, error) {
+	answer, err := complete(ctx, barePrompt(r))
+	if err != nil {
+		return Reply{}, err
+	}
+	return Reply{Values: jsonArray(answer), Via: "llm"}, nil
+}
+
+// barePrompt holds the task, the names and the prompt untouched, which ends it.
+func barePrompt(r Request) string {
+	names, err := json.Marshal(r.Names)
+	if err != nil {
+		panic(err) // strings marshal
+	}
+	return "You extract arguments from a request.\n" +
+		"Task: " + r.Instruction + "\n" +
+		"Answer with nothing but a JSON array of strings or numbers, in this order: " + string(names) + "\n" +
+		"Explain nothing.\n\n" +
+		"Prompt: " + r.Prompt
+}
+
+// jsonArray decodes text, which must be one JSON array and nothing else; nil
+// when it is not. Numbers keep their digits.
+func jsonArray(text string) []any {
+	if !json.Valid([]byte(text)) {
+		return nil
+	}
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return nil
+	}
+	list, ok := v.([]any)
+	if ok && list == nil {
+		list = []any{}
+	}
+	return list
+}
+
+// trusted turns a bare answer into an extraction as the original did: a value
+// is missing when JavaScript takes it for false, the operation is the first
+// word of whatever stands there, and a text may come as an array of texts.
+func trusted(values []any) (Extraction, error) {
+	if values == nil {
+		return Extraction{}, ErrNotArray
+	}
+	at := func(i int) any {
+		if i < len(values) && truthy(values[i]) {
+			return values[i]
+		}
+		return nil
+	}
+	e := Extraction{HasContent: true}
+	if words := strings.Fields(javascript(at(0))); len(words) > 0 {
+		e.Operation = words[0]
+	}
+	if e.Operation == "" || at(1) == nil {
+		return e, nil
+	}
+	path, isText := at(1).(string)
+	e.Path = path
+	if op, known := spelled(e.Operation); !known || op != e.Operation {
+		e.Path = javascript(at(1))
+		return e, nil
+	}
+	if !isText {
+		return e, &ValueError{Name: "path", Got: describe(at(1))}
+	}
+	switch e.Operation {
+	case "writeFile", "appendFile":
+		text, ok := joined(at(2))
+		if !ok {
+			return e, &ValueError{Name: "content", Got: describe(at(2))}
+		}
+		e.Content = text
+	case "copyFile", "moveFile":
+		dest, ok := at(3).(string)
+		if !ok && at(3) != nil {
+			return e, &ValueError{Name: "destination", Got: describe(at(3))}
+		}
+		e.Destination = dest
+	}
+	return e, nil
+}
+
+func truthy(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return false
+	case string:
+		return v != ""
+	case bool:
+		return v
+	case json.Number:
+		f, err := strconv.ParseFloat(string(v), 64)
+		return err != nil || f != 0
+	}
+	return true
+}
+
+// joined returns a text, or the texts of an array one behind the other.
+func joined(v any) (string, bool) {
+	switch v := v.(type) {
+	case nil:
+		return "", true
+	case string:
+		return v, true
+	case []any:
+		var b strings.Builder
+		for _, part := range v {
+			s, ok := part.(string)
+			if !ok {
+				return "", false
+			}
+			b.WriteString(s)
+		}
+		return b.String(), true
+	}
+	return "", false
+}
+
+// javascript returns what String(v) is there.
+func javascript(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case []any:
+		parts := make([]string, len(v))
+		for i := range v {
+			parts[i] = javascript(v[i])
+		}
+		return strings.Join(parts, ",")
+	case json.Number:
+		f, err := strconv.ParseFloat(string(v), 64)
+		switch {
+		case err != nil && f < 0:
+			return "-Infinity"
+		case err != nil:
+			return "Infinity"
+		case f > -1e21 && f < 1e21:
+			return strconv.FormatFloat(f, 'f', -1, 64)
+		}
+		return strconv.FormatFloat(f, 'g', -1, 64)
+	}
+	return "[object Object]"
+}

@@ -1,0 +1,170 @@
+package llmfallback
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"textskill/parser"
+)
+
+// The repairs of this package; those of the decoder below are its own words.
+const (
+	repairWrapped   = "wrapper removed"
+	repairEncoded   = "decoded twice"
+	repairSpelling  = "operation spelled differently"
+	repairNullText  = "null written as text"
+	repairReasoning = "answer in the reasoning"
+	repairContent   = "answer as text where a tool call was asked for"
+	repairObject    = "arguments as an object"
+)
+
+// unknownOperation is what a model answers when no operation fits.
+const unknownOperation = "unknown"
+
+// decodeAnswer reads the four values out of what a model wrote. It repairs only
+// what has one reading, and says what it repaired. The errors are [*answerError]s.
+func decodeAnswer(text string) (e Extraction, repairs []string, err error) {
+	if strings.TrimSpace(text) == "" {
+		return e, nil, &answerError{kind: ErrBadAnswer, why: "it is empty", again: true}
+	}
+	value, repairs, err := parser.DecodeJSON(text, Names()...)
+	if err != nil {
+		return e, repairs, undecodable(err)
+	}
+	if value[0] == '"' {
+		inner, more, err := parser.DecodeNested(value, Names()...)
+		if err != nil {
+			return e, repairs, undecodable(err)
+		}
+		value, repairs = inner, append(append(repairs, repairEncoded), more...)
+	}
+	members, wrapped, err := membersOf(value)
+	if err != nil {
+		return e, repairs, err
+	}
+	if wrapped {
+		repairs = append(repairs, repairWrapped)
+	}
+	e, more, err := extraction(members)
+	return e, append(repairs, more...), err
+}
+
+func undecodable(err error) error {
+	switch {
+	case errors.Is(err, parser.ErrTruncated):
+		return &answerError{kind: ErrTruncated, why: "the JSON has no end", again: true}
+	case errors.Is(err, parser.ErrSeveralValues):
+		return &answerError{kind: ErrNotOneOperation, why: "there are several; one command is one operation"}
+	case errors.Is(err, parser.ErrNoJSON):
+		return &answerError{kind: ErrRefused, why: "it holds no JSON"}
+	}
+	return &answerError{kind: ErrBadAnswer, why: "it is not valid JSON; escape quotes and line ends inside strings", again: true}
+}
+
+// membersOf returns the named values of an object, of the four elements of an
+// array, or of the one object that is wrapped in an object or an array.
+func membersOf(value json.RawMessage) (members map[string]json.RawMessage, wrapped bool, err error) {
+	shape := &answerError{kind: ErrBadAnswer, why: "it must be one JSON object with operation, path, content and destination", again: true}
+	if value[0] == '[' {
+		var list []json.RawMessage
+		if json.Unmarshal(value, &list) != nil {
+			return nil, false, shape
+		}
+		switch {
+		case len(list) == len(Names()) && !slices.ContainsFunc(list, structured):
+			members = map[string]json.RawMessage{}
+			for i, name := range Names() {
+				members[name] = list[i]
+			}
+			return members, false, nil
+		case len(list) == 1 && list[0][0] == '{':
+			members, _, err = membersOf(list[0])
+			return members, true, err
+		case len(list) > 1 && !slices.ContainsFunc(list, func(v json.RawMessage) bool { return v[0] != '{' }):
+			return nil, false, &answerError{kind: ErrNotOneOperation, why: "there are several; one command is one operation"}
+		}
+		return nil, false, shape
+	}
+	members, twice, ok := parser.Members(value)
+	switch {
+	case !ok:
+		return nil, false, shape
+	case twice != "":
+		return nil, false, &answerError{kind: ErrBadAnswer, why: fmt.Sprintf("the key %q stands there twice", name(twice)), again: true}
+	}
+	if _, named := members["operation"]; !named && len(members) == 1 {
+		for _, inner := range members {
+			if inner[0] == '{' {
+				members, _, err = membersOf(inner)
+				return members, true, err
+			}
+		}
+	}
+	return members, false, nil
+}
+
+func structured(v json.RawMessage) bool { return v[0] == '{' || v[0] == '[' }
+
+// extraction checks the values against each other and drops those that the
+// operation has no use for.
+func extraction(members map[string]json.RawMessage) (e Extraction, repairs []string, err error) {
+	texts := map[string]*string{}
+	for _, key := range Names() {
+		raw, ok := members[key]
+		if !ok {
+			continue
+		}
+		var text *string
+		if json.Unmarshal(raw, &text) != nil {
+			return e, nil, &answerError{kind: ErrBadAnswer, why: key + " must be a string or null", again: true}
+		}
+		texts[key] = text
+	}
+	said := ""
+	if texts["operation"] != nil {
+		said = strings.TrimSpace(*texts["operation"])
+	}
+	op, known := spelled(said)
+	switch {
+	case strings.EqualFold(said, unknownOperation):
+		return e, nil, &answerError{kind: ErrNotOneOperation, why: "the model finds none that fits"}
+	case !known:
+		return e, nil, &answerError{kind: ErrBadAnswer, again: true,
+			why: fmt.Sprintf("%q is no operation; it must be one of %s, or %s", name(said), strings.Join(operations[:], ", "), unknownOperation)}
+	case op != said:
+		repairs = append(repairs, repairSpelling)
+	}
+	e.Operation = op
+	value := func(key string) string {
+		text := texts[key]
+		if text == nil {
+			return ""
+		}
+		if low := strings.ToLower(strings.TrimSpace(*text)); low == "null" || low == "none" {
+			if !slices.Contains(repairs, repairNullText) {
+				repairs = append(repairs, repairNullText)
+			}
+			return ""
+		}
+		return *text
+	}
+	e.Path = value("path")
+	switch op {
+	case "copyFile", "moveFile":
+		e.Destination = value("destination")
+		value("content")
+	case "writeFile", "appendFile":
+		if texts["content"] == nil {
+			return e, repairs, &answerError{kind: ErrBadAnswer, again: true,
+				why: `content is missing; copy it from the command, or give "" if the file shall be empty`}
+		}
+		e.Content, e.HasContent = *texts["content"], true
+	default:
+		value("content")
+		value("destination")
+	}
+	return e, repairs, nil
+}

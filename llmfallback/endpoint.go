@@ -1,0 +1,295 @@
+package llmfallback
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	maxRequests  = 4 // HTTP requests for one prompt, all told
+	maxMoves     = 2
+	maxWait      = 5 * time.Second
+	firstWait    = 250 * time.Millisecond
+	tripAfter    = 3 // failures in a row after which an endpoint is left alone
+	restFor      = 30 * time.Second
+	maxCached    = 256
+	schemaNumber = "1" // changes with the prompt or the schema
+)
+
+// A message is one turn of a conversation with a model.
+type message struct{ role, text string }
+
+// An answer is what one completion says, wherever the model put it.
+type answer struct {
+	text    string
+	repairs []string
+	cut     bool // the endpoint stopped it, or it fills the limit
+}
+
+// A sender sends one request of shape s and reads what the model answered. Its
+// error is an [*EndpointError] or an [*answerError].
+type sender func(ctx context.Context, s shape, messages []message, limit int, t *Telemetry) (answer, error)
+
+// An endpoint is the agent that asks a model. It is safe for concurrent use.
+type endpoint struct {
+	send    sender
+	address string // for telemetry and the cache
+	model   string
+	reasons bool
+	timeout time.Duration
+	budget  budget
+	now     func() time.Time
+	sleep   func(context.Context, time.Duration) error
+
+	mu       sync.Mutex
+	shape    shape
+	failures int       // in a row
+	rest     time.Time // not asked before
+	cache    map[[sha256.Size]byte]Extraction
+}
+
+// A budget bounds what one process asks of a model. Zero bounds are none.
+type budget struct{ calls, tokens, usedCalls, usedTokens int }
+
+// Complete asks the model, at most [maxRequests] times, and returns values that
+// all come from the prompt.
+func (p *endpoint) Complete(ctx context.Context, r Request) (Reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	start := p.now()
+	t := &Telemetry{Endpoint: p.address}
+	e, err := p.extract(ctx, r, t)
+	t.Latency = p.now().Sub(start)
+	reply := Reply{Via: "llm", Telemetry: *t}
+	if err != nil {
+		return reply, err
+	}
+	reply.Values = make([]any, len(r.Names))
+	for i, name := range r.Names {
+		reply.Values[i] = e.value(name)
+	}
+	return reply, nil
+}
+
+func (p *endpoint) extract(ctx context.Context, r Request, t *Telemetry) (Extraction, error) {
+	hidden := mask(r.Prompt)
+	key, cached, ok := p.cached(r.Instruction, hidden.wire)
+	if ok {
+		if e, err := judge(cached, r.Prompt, hidden); err == nil {
+			t.CacheHit = true
+			return e, nil
+		}
+	}
+	messages := []message{{"system", systemPrompt + r.Instruction}, {"user", hidden.wire}}
+	limit := 96 + tokens(hidden.wire)
+	if p.reasons {
+		limit += 2000
+	}
+	for {
+		a, err := p.ask(ctx, messages, limit, t)
+		var said, e Extraction
+		if err == nil {
+			said, err = a.read(t)
+		}
+		if err == nil {
+			e, err = judge(said, r.Prompt, hidden)
+		}
+		if err == nil {
+			p.keep(key, said)
+			return e, nil
+		}
+		wrong, ok := errors.AsType[*answerError](err)
+		if !ok || !wrong.again || t.Reasks > 0 {
+			return Extraction{}, err
+		}
+		if errors.Is(err, ErrTruncated) {
+			limit = max(8*limit, 1024)
+		}
+		t.Reasks++
+		messages = again(messages, a.text, wrong.why)
+	}
+}
+
+// read decodes an answer that is whole.
+func (a answer) read(t *Telemetry) (Extraction, error) {
+	t.Repairs = slices.Clone(a.repairs)
+	if a.cut {
+		return Extraction{}, &answerError{kind: ErrTruncated, why: "it was cut off; be shorter", again: true}
+	}
+	e, repairs, err := decodeAnswer(a.text)
+	t.Repairs = append(t.Repairs, repairs...)
+	return e, err
+}
+
+// judge puts the hidden texts back and checks every value against the prompt.
+func judge(e Extraction, prompt string, hidden masked) (Extraction, error) {
+	times := make([]int, len(hidden.texts))
+	for _, value := range [...]*string{&e.Path, &e.Content, &e.Destination} {
+		text, n := hidden.restore(*value)
+		*value = text
+		for i := range n {
+			times[i] += n[i]
+		}
+	}
+	if e.HasContent {
+		for i, n := range times {
+			if n > 1 || n == 0 && !strings.Contains(e.Content, hidden.texts[i]) {
+				return e, &answerError{kind: ErrBadAnswer, again: true,
+					why: fmt.Sprintf("the content must hold the mark %s%d]] exactly once", hidden.prefix, i+1)}
+			}
+		}
+	}
+	return e, within(prompt, e)
+}
+
+// ask sends one request, changed to what the endpoint takes and repeated where
+// that may help, within the bounds on both.
+func (p *endpoint) ask(ctx context.Context, messages []message, limit int, t *Telemetry) (answer, error) {
+	for {
+		s, err := p.admit(messages, limit, t)
+		if err != nil {
+			return answer{}, err
+		}
+		before, start := spent(t), p.now()
+		t.Attempts++
+		t.Rung = s.rung
+		a, err := p.send(ctx, s, messages, limit, t)
+		t.Latencies = append(t.Latencies, p.now().Sub(start))
+		p.charge(spent(t)-before, messages, a)
+		fault, failed := errors.AsType[*EndpointError](err)
+		if !failed {
+			p.worked()
+			return a, err
+		}
+		if next, ok := s.without(fault.parameter); ok && t.RungMoves < maxMoves {
+			t.RungMoves++
+			p.remember(next)
+			continue
+		}
+		if !fault.retry || t.Retries > 0 || p.wait(ctx, fault) != nil {
+			p.failed()
+			return answer{}, err
+		}
+		t.Retries++
+	}
+}
+
+// wait sleeps as long as the endpoint asks, or a little; an endpoint that asks
+// for too long is not waited for.
+func (p *endpoint) wait(ctx context.Context, fault *EndpointError) error {
+	d := fault.retryAfter
+	switch {
+	case d > maxWait:
+		fault.Advice = fmt.Sprintf("it asks to wait %s; try again then", d.Round(time.Second))
+		return fault
+	case d == 0:
+		d = firstWait + rand.N(firstWait/4)
+	}
+	return p.sleep(ctx, d)
+}
+
+// admit returns the shape to ask in, or why nothing may be asked now.
+func (p *endpoint) admit(messages []message, limit int, t *Telemetry) (shape, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := &p.budget
+	switch {
+	case t.Attempts >= maxRequests:
+		return p.shape, &EndpointError{Class: fmt.Sprintf("%d requests without a usable answer", maxRequests)}
+	case p.now().Before(p.rest):
+		return p.shape, &EndpointError{Class: fmt.Sprintf("%d failures in a row; it is left alone for %s", tripAfter, restFor)}
+	case b.calls > 0 && b.usedCalls >= b.calls:
+		return p.shape, fmt.Errorf("%w: %d calls were allowed", ErrBudget, b.calls)
+	case b.tokens > 0 && b.usedTokens+estimate(messages)+limit > b.tokens:
+		return p.shape, fmt.Errorf("%w: %d of %d tokens are used", ErrBudget, b.usedTokens, b.tokens)
+	}
+	b.usedCalls++
+	return p.shape, nil
+}
+
+// charge books what a request took: what the endpoint counted, or an estimate.
+func (p *endpoint) charge(counted int, messages []message, a answer) {
+	if counted == 0 {
+		counted = estimate(messages) + tokens(a.text)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.budget.usedTokens += counted
+}
+
+func spent(t *Telemetry) (n int) {
+	for _, sum := range [...]*int{t.PromptTokens, t.CompletionTokens} {
+		if sum != nil {
+			n += *sum
+		}
+	}
+	return n
+}
+
+// tokens estimates how many tokens a text is, on the high side.
+func tokens(text string) int { return len(text)/3 + 1 }
+
+func estimate(messages []message) (n int) {
+	for _, m := range messages {
+		n += tokens(m.text)
+	}
+	return n
+}
+
+func (p *endpoint) remember(s shape) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shape = s
+}
+
+func (p *endpoint) worked() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failures = 0
+}
+
+func (p *endpoint) failed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failures++; p.failures >= tripAfter {
+		p.rest = p.now().Add(restFor)
+	}
+}
+
+// cached returns what the model answered to the same masked request before.
+func (p *endpoint) cached(instruction, wire string) (key [sha256.Size]byte, e Extraction, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key = sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %q", p.address, p.model, p.shape.rung, schemaNumber, instruction, wire))
+	e, ok = p.cache[key]
+	return key, e, ok
+}
+
+func (p *endpoint) keep(key [sha256.Size]byte, e Extraction) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cache == nil || len(p.cache) >= maxCached {
+		p.cache = map[[sha256.Size]byte]Extraction{}
+	}
+	p.cache[key] = e
+}
+
+// again adds the model's answer and what is wrong with it. No message is empty:
+// go-openai would leave its content out, which some servers refuse.
+func again(messages []message, said, why string) []message {
+	if strings.TrimSpace(said) == "" {
+		said = "{}"
+	}
+	if len(said) > 2000 {
+		said = strings.ToValidUTF8(said[:2000], "")
+	}
+	return append(slices.Clone(messages), message{"assistant", said},
+		message{"user", "That answer cannot be used: " + why + ". Answer again with the corrected JSON object only."})
+}

@@ -1,0 +1,317 @@
+package llmfallback
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Mode says who may read a prompt that is no command.
+type Mode string
+
+// The zero Mode is Auto.
+const (
+	Auto      Mode = "auto"  // the rules, then the model if one is configured
+	RulesOnly Mode = "rules" // the rules; nothing leaves the machine
+	LLM       Mode = "llm"   // the model alone
+	None      Mode = "none"  // nobody
+)
+
+// A Model is an endpoint that speaks OpenAI's chat completions, and the model
+// to ask there. The zero Model is none.
+type Model struct {
+	BaseURL string        // "" with a Key means OpenAI's own; /v1 is added to a bare host
+	Key     string        // sent as a bearer token, over https or to this machine only
+	Name    string        // as the endpoint calls it
+	Rung    string        // json_schema, json_object, tool or text to begin with; "" to find out
+	Timeout time.Duration // for one prompt, all requests together; 0 means 20 s
+
+	Transport http.RoundTripper // nil means one of its own
+}
+
+// Config is what an Extractor needs to know. The zero Config asks the rules only.
+type Config struct {
+	Mode  Mode
+	Trust bool // the bare contract: one request to the model, and what it answers is done
+	Model Model
+
+	// Complete, if not nil, answers in the place of Model: it is given what the
+	// model would be told, and returns what it would say.
+	Complete func(ctx context.Context, prompt string) (string, error)
+
+	Destructive Destructive
+
+	// Stat tells what stands at a path of the workspace. Without it every file
+	// is taken to exist, so that nothing is overwritten unasked.
+	Stat func(path string) (fs.FileInfo, error)
+
+	MaxCalls  int // HTTP requests to the model, over the Extractor's life; 0 means no bound
+	MaxTokens int // tokens, likewise
+
+	Now   func() time.Time                                 // nil means time.Now
+	Sleep func(ctx context.Context, d time.Duration) error // nil means to sleep until d or ctx is over
+}
+
+// An Extractor reads prompts that are no commands. It is safe for concurrent
+// use, holds no resources, and does nothing before it is asked.
+type Extractor struct {
+	config Config
+	agents []Agent
+	off    string // why there is no model
+}
+
+// New returns an Extractor, or an error for a model that must not be asked: a
+// key that would travel in the clear, or an address that is none.
+func New(c Config) (*Extractor, error) {
+	switch c.Mode {
+	case "", Auto, RulesOnly, LLM, None:
+	default:
+		return nil, fmt.Errorf("fallback %q is unknown; it is auto, rules, llm or none", c.Mode)
+	}
+	switch c.Destructive {
+	case "":
+		c.Destructive = TwoKeys
+	case TwoKeys, Refuse, Allow:
+	default:
+		return nil, fmt.Errorf("destructive %q is unknown; it is two-key, refuse or allow", c.Destructive)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Sleep == nil {
+		c.Sleep = sleep
+	}
+	x := &Extractor{config: c}
+	if c.Mode == None {
+		return x, nil
+	}
+	if c.Mode != LLM && !c.Trust {
+		x.agents = append(x.agents, Rules{})
+	}
+	if c.Mode != RulesOnly {
+		agent, err := x.model()
+		if err != nil {
+			return nil, err
+		}
+		if agent != nil {
+			x.agents = append(x.agents, agent)
+		}
+	}
+	return x, nil
+}
+
+// model returns the agent that asks the configured model, nil when there is none.
+func (x *Extractor) model() (Agent, error) {
+	c := &x.config
+	m := c.Model
+	if c.Complete == nil {
+		switch err := m.check(); {
+		case err != nil:
+			return nil, err
+		case m.BaseURL == "":
+			x.off = "no model is configured; set OPENAI_BASE_URL or OPENAI_API_KEY, and SKILL_MODEL"
+			return nil, nil
+		case m.Name == "":
+			x.off = "an endpoint is configured but no model; set SKILL_MODEL"
+			return nil, nil
+		}
+	}
+	p := &endpoint{
+		address: m.BaseURL, model: m.Name, reasons: reasons(m.Name), timeout: m.Timeout, shape: firstShape(m),
+		budget: budget{calls: c.MaxCalls, tokens: c.MaxTokens}, now: c.Now, sleep: c.Sleep,
+	}
+	if p.timeout == 0 {
+		p.timeout = 20 * time.Second
+	}
+	if c.Complete != nil {
+		p.send = overFunc(c.Complete)
+	} else {
+		p.send = overOpenAI(m, newWire(m.Transport, c.Now))
+	}
+	switch {
+	case c.Trust && c.Complete != nil:
+		return Bare(c.Complete), nil
+	case c.Trust:
+		return Bare(p.plainly), nil
+	}
+	return p, nil
+}
+
+// overFunc is the sender that needs no endpoint.
+func overFunc(complete func(context.Context, string) (string, error)) sender {
+	return func(ctx context.Context, _ shape, messages []message, _ int, _ *Telemetry) (answer, error) {
+		text, err := complete(ctx, messages[len(messages)-1].text)
+		if err != nil {
+			return answer{}, &EndpointError{Class: "no answer", cause: err}
+		}
+		return answer{text: text}, nil
+	}
+}
+
+// plainly sends prompt as it stands, once, and returns what comes back.
+func (p *endpoint) plainly(ctx context.Context, prompt string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	messages := []message{{"user", prompt}}
+	if _, err := p.admit(messages, 0, &Telemetry{}); err != nil {
+		return "", err
+	}
+	t := &Telemetry{}
+	a, err := p.send(ctx, shape{rung: rungText, noTemperature: true, noLimit: true}, messages, 0, t)
+	p.charge(spent(t), messages, a)
+	return a.text, err
+}
+
+// check completes the address and refuses one that must not be used.
+func (m *Model) check() error {
+	if m.BaseURL == "" {
+		if m.Key != "" {
+			m.BaseURL = "https://api.openai.com/v1"
+		}
+		return nil
+	}
+	u, err := url.Parse(m.BaseURL)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return errors.New("OPENAI_BASE_URL is no address; it looks like http://localhost:11434/v1")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("OPENAI_BASE_URL holds more than an address; a key belongs in OPENAI_API_KEY")
+	case u.Scheme == "http" && m.Key != "" && !loopback(u.Hostname()):
+		return fmt.Errorf("a key is not sent over plain http to %s; use https, or leave OPENAI_API_KEY empty", u.Host)
+	}
+	switch m.Rung {
+	case "", rungSchema, rungObject, rungTool, rungText:
+	default:
+		return fmt.Errorf("llm mode %q is unknown; it is json_schema, json_object, tool or text", m.Rung)
+	}
+	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions")
+	if u.Path == "" {
+		u.Path = "/v1"
+	}
+	m.BaseURL = u.String()
+	return nil
+}
+
+func (m Model) host() string {
+	u, err := url.Parse(m.BaseURL)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// A Result is what came of a prompt.
+type Result struct {
+	Extraction
+	Via       string // "rules" or "llm"; "" when nobody answered
+	Telemetry Telemetry
+}
+
+// Extract reads a prompt. With a nil error the Extraction may be carried out;
+// its Path or Destination may be "", which is the operation's own error. Errors
+// that are not [ErrSilent] say why an answer is not carried out; a
+// [*ConfirmError] has the command to type, a [*ContentError] misses a content.
+// The Result's Via and Telemetry hold for errors too.
+func (x *Extractor) Extract(ctx context.Context, prompt string) (Result, error) {
+	reply, err := x.complete(ctx, prompt)
+	r := Result{Via: reply.Via, Telemetry: reply.Telemetry}
+	if err == nil && x.config.Trust {
+		r.Extraction, err = trusted(reply.Values)
+	} else if err == nil {
+		r.Extraction, err = x.guarded(prompt, reply)
+	}
+	r.Telemetry.Outcome = r.outcome(err)
+	if err != nil {
+		r.Extraction = Extraction{}
+	}
+	return r, err
+}
+
+// complete asks one agent after the other until one answers.
+func (x *Extractor) complete(ctx context.Context, prompt string) (Reply, error) {
+	for _, agent := range x.agents {
+		reply, err := agent.Complete(ctx, Request{Prompt: prompt, Instruction: Instruction, Names: Names()})
+		if !errors.Is(err, ErrSilent) {
+			return reply, err
+		}
+	}
+	if x.off != "" {
+		return Reply{}, &answerError{kind: ErrSilent, why: x.off}
+	}
+	return Reply{}, ErrSilent
+}
+
+// guarded lets through what the prompt itself says.
+func (x *Extractor) guarded(prompt string, reply Reply) (Extraction, error) {
+	e := stated(reply.Values)
+	settle(&e, x.config.Stat)
+	if err := within(prompt, e); err != nil {
+		return e, err
+	}
+	if (e.Operation == "writeFile" || e.Operation == "appendFile") && !e.HasContent {
+		return e, &ContentError{Operation: e.Operation}
+	}
+	if e.incomplete() {
+		return e, nil
+	}
+	err := confirm(prompt, e, x.config.Destructive, x.config.Stat)
+	if c, ok := errors.AsType[*ConfirmError](err); ok {
+		c.Via = reply.Via
+	}
+	return e, err
+}
+
+// stated is the inverse of [Extraction.value].
+func stated(values []any) (e Extraction) {
+	for i, at := range [...]*string{&e.Operation, &e.Path, &e.Content, &e.Destination} {
+		if i < len(values) {
+			*at, _ = values[i].(string)
+		}
+	}
+	e.HasContent = len(values) > 2 && values[2] != nil
+	return e
+}
+
+func (e Extraction) incomplete() bool {
+	return e.Path == "" || (e.Operation == "copyFile" || e.Operation == "moveFile") && e.Destination == ""
+}
+
+func (r *Result) outcome(err error) string {
+	_, confirm := errors.AsType[*ConfirmError](err)
+	_, content := errors.AsType[*ContentError](err)
+	switch {
+	case confirm:
+		return "confirm"
+	case content:
+		return "clarify"
+	case err != nil:
+		return "fail"
+	case r.incomplete():
+		return "clarify"
+	case len(r.Telemetry.Repairs) > 0:
+		return "repair_accept"
+	}
+	return "accept"
+}
