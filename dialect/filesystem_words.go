@@ -17,6 +17,11 @@ func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
+// pythonWords is an error as a library of Python words it.
+type pythonWords string
+
+func (w pythonWords) Error() string { return string(w) }
+
 // unlisted is missing for what has to be a directory: one that is something else
 // is there, and listing it fails with ENOTDIR too.
 func unlisted(err error) bool {
@@ -87,9 +92,9 @@ func notMoved(_ *Tool, in values, err error) error {
 	var taken *skill.ExistsError
 	switch {
 	case errors.As(err, &taken):
-		return fmt.Errorf("Destination path %s already exists", pyRepr(taken.Path))
+		return pythonWords("Destination path " + pyRepr(taken.Path) + " already exists")
 	case errors.Is(err, syscall.EINVAL):
-		return fmt.Errorf("Cannot move a directory %s into itself %s.", pyRepr(in.str("src")), pyRepr(in.str("dst")))
+		return pythonWords("Cannot move a directory " + pyRepr(in.str("src")) + " into itself " + pyRepr(in.str("dst")) + ".")
 	}
 	return absentSource(in, err)
 }
@@ -97,7 +102,7 @@ func notMoved(_ *Tool, in values, err error) error {
 func notCopied(_ *Tool, in values, err error) error {
 	switch {
 	case errors.Is(err, skill.ErrSameFile):
-		return fmt.Errorf("%s and %s are the same file", pyRepr(in.str("src")), pyRepr(in.str("dst")))
+		return pythonWords(pyRepr(in.str("src")) + " and " + pyRepr(in.str("dst")) + " are the same file")
 	case errors.Is(err, syscall.EEXIST):
 		return bare(in.str("dst"), err)
 	}
