@@ -86,7 +86,7 @@ func (c *cli) command() *cobra.Command {
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "tell on standard error how a prompt was understood")
 	root.Flags().BoolVar(&o.lines, "lines", false, "read one command per line and answer each as it is done")
 	o.model.addFlags(f)
-	root.AddCommand(c.toolsCommand(&o), c.testCommand(), c.versionCommand())
+	root.AddCommand(c.toolsCommand(&o), c.testCommand(), c.versionCommand(), c.mcpCommand(&o))
 	return root
 }
 

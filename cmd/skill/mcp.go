@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"textskill/dialect"
+	"textskill/mcpserver"
+)
+
+const mcpLong = `mcp serves the tools of one or more dialects to a client that speaks the Model
+Context Protocol: over standard input and output, or with --http over streamable
+HTTP at /mcp.
+
+Clients reach what -C and --allow name; the roots that a client tells may narrow
+that, never widen it. HTTP listens on the loopback interface, unless an address is
+given that other machines can reach, which takes a token. A token in a file does
+not show in the list of processes.`
+
+const mcpExample = `  skill mcp -C ~/notes
+  skill mcp --tools filesystem --read-only
+  skill mcp --http 127.0.0.1:3900
+  skill mcp --http 0.0.0.0:3900 --http-token-file ~/.skill-token --http-host files.example.org`
+
+// mcpDefault names the dialects that are served when none is named: the first
+// that there is.
+var mcpDefault = []string{"perstack", "filesystem"}
+
+// mcpOptions are the flags of skill mcp.
+type mcpOptions struct {
+	*options
+	tools     []string
+	http      string
+	token     string
+	tokenFile string
+	hosts     []string
+}
+
+func (c *cli) mcpCommand(o *options) *cobra.Command {
+	m := mcpOptions{options: o}
+	cmd := &cobra.Command{
+		Use:     "mcp",
+		Short:   "Serve the tools to MCP clients, over stdio or HTTP",
+		Long:    mcpLong,
+		Example: mcpExample,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.mcp(cmd.Context(), &m) },
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&m.tools, "tools", nil, "the `DIALECT`s to serve, repeated or joined by commas: "+strings.Join(dialectNames(), ", ")+
+		" (default "+mcpDialects(nil)[0].Name+")")
+	f.StringVar(&m.http, "http", "", "serve streamable HTTP at `ADDR`, like 127.0.0.1:3900")
+	f.StringVar(&m.token, "http-token", "", "the bearer `TOKEN` that every request has to bear")
+	f.StringVar(&m.tokenFile, "http-token-file", "", "the `FILE` that holds it")
+	f.StringSliceVar(&m.hosts, "http-host", nil, "a further host `NAME` that clients reach the server by; may be repeated")
+	return cmd
+}
+
+// mcp is skill mcp.
+func (c *cli) mcp(ctx context.Context, m *mcpOptions) error {
+	list := mcpDialects(m.tools)
+	if i := slices.Index(list, nil); i >= 0 {
+		return fmt.Errorf("--tools %s is not a dialect; there are %s", m.tools[i], strings.Join(dialectNames(), ", "))
+	}
+	h, err := m.serving()
+	if err != nil {
+		return err
+	}
+	x, err := m.executor()
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	s, err := mcpserver.New(mcpserver.Config{Executor: x, Dialects: list, Version: version(), Log: c.stderr})
+	if err != nil {
+		return fmt.Errorf("--tools: %w", err)
+	}
+	if h == nil {
+		return c.mcpStdio(ctx, s)
+	}
+	h.Ready = func(url string) { fmt.Fprintln(c.stderr, "skill: serving MCP at", url) }
+	err = s.HTTP(ctx, *h)
+	var noToken *mcpserver.NoTokenError
+	switch {
+	case errors.As(err, &noToken):
+		return fmt.Errorf("--http: %w: give one with --http-token-file or --http-token", err)
+	case err != nil:
+		fmt.Fprintln(c.stderr, "skill:", err)
+		return exit(exitFailed)
+	}
+	return nil
+}
+
+// mcpStdio serves the client that started the program.
+func (c *cli) mcpStdio(ctx context.Context, s *mcpserver.Server) error {
+	if isTerminal(c.stdin) {
+		fmt.Fprintln(c.stderr, "skill: waiting for an MCP client on standard input; end with Ctrl-D")
+	}
+	gone := make(chan os.Signal, 1)
+	signal.Notify(gone, syscall.SIGPIPE) // for a write to a client that is gone to fail, not to kill
+	defer signal.Stop(gone)
+	return s.Stdio(ctx, c.stdin, c.stdout)
+}
+
+// mcpDialects returns the dialects of these names, nil for a name that is none's.
+func mcpDialects(names []string) []*dialect.Dialect {
+	byName := func(name string) *dialect.Dialect {
+		i := slices.Index(dialectNames(), name)
+		if i < 0 {
+			return nil
+		}
+		return dialects[i]
+	}
+	if len(names) == 0 {
+		for _, name := range mcpDefault {
+			if d := byName(name); d != nil {
+				return []*dialect.Dialect{d}
+			}
+		}
+	}
+	list := make([]*dialect.Dialect, len(names))
+	for i, name := range names {
+		list[i] = byName(name)
+	}
+	return list
+}
+
+// serving reads the flags of HTTP; nil stands for stdio.
+func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
+	h := &mcpserver.HTTP{Addr: m.http, Token: m.token, Hosts: m.hosts}
+	switch {
+	case m.http == "" && (m.token != "" || m.tokenFile != "" || len(m.hosts) > 0):
+		return nil, errors.New("--http-token, --http-token-file and --http-host go with --http")
+	case m.http == "":
+		return nil, nil
+	case m.token != "" && m.tokenFile != "":
+		return nil, errors.New("--http-token and --http-token-file both give a token; one is enough")
+	case m.tokenFile != "":
+		data, err := os.ReadFile(m.tokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("--http-token-file: %w", err)
+		}
+		if h.Token = strings.TrimSpace(string(data)); h.Token == "" {
+			return nil, fmt.Errorf("--http-token-file: %s holds no token", m.tokenFile)
+		}
+	}
+	return h, nil
+}

@@ -1,0 +1,98 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"textskill/parser"
+)
+
+// handler answers the calls of one tool that come through the SDK.
+func (s *Server) handler(t tool) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		c := s.session(req.Session)
+		ctx, end := c.begin(ctx)
+		defer end()
+		sc, ask, err := c.enter(ctx, req)
+		switch {
+		case err != nil:
+			return result(err.Error(), true), nil
+		case ask != nil:
+			return ask, nil
+		}
+		defer c.leave(sc)
+		ctx, quiet := s.progress(ctx, req)
+		defer quiet()
+		return result(s.do(ctx, c, sc, t, req.Params.Arguments)), nil
+	}
+}
+
+// result is a reply as the protocol has it: one text, and never twice.
+func result(text string, failed bool) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: failed}
+}
+
+var noArguments = json.RawMessage("{}")
+
+// do carries out one call. Arguments that were not sent are none.
+func (s *Server) do(ctx context.Context, c *session, sc *scope, t tool, arguments json.RawMessage) (text string, failed bool) {
+	if sc.refusal != "" {
+		return t.name + ": " + sc.refusal, true
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			s.logf("%s: %v\n%s", t.name, p, debug.Stack())
+			text, failed = t.name+" ended by a fault of this program; nothing is known of what it did", true
+		}
+	}()
+	if len(arguments) == 0 {
+		arguments = noArguments
+	}
+	r := t.dialect.Do(ctx, sc.x, c.state, parser.ToolCall{Name: t.name, Arguments: arguments})
+	if r.Err != nil && r.Body == "" {
+		return r.Err.Error(), true
+	}
+	return r.Body, r.Err != nil
+}
+
+// progressEvery is the time between two notifications of progress.
+const progressEvery = 100 * time.Millisecond
+
+// progress returns a context under which operations report how far they are, if
+// the client asked for it. quiet ends the notifications: none follows the reply.
+func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) (_ context.Context, quiet func()) {
+	token := req.Params.GetProgressToken()
+	if token == nil || s.cfg.Progress == nil {
+		return ctx, func() {}
+	}
+	p := &progress{next: time.Now().Add(progressEvery)}
+	inner := s.cfg.Progress(ctx, func(done, total int64, note string) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		now := time.Now()
+		if p.quiet || done <= p.done || now.Before(p.next) && done != total {
+			return
+		}
+		p.done, p.next = done, now.Add(progressEvery)
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ // a client that is gone is told nothing
+			ProgressToken: token, Progress: float64(done), Total: float64(total), Message: note,
+		})
+	})
+	return inner, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.quiet = true
+	}
+}
+
+type progress struct {
+	mu    sync.Mutex
+	done  int64 // last reported; a report that does not exceed it is dropped
+	next  time.Time
+	quiet bool
+}

@@ -1,0 +1,219 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"textskill/dialect"
+)
+
+// maxIdle is how many workers wait for their turn to read.
+const maxIdle = 8
+
+// shortCall is a call that a worker carries out without the SDK, which would take
+// longer for it than the call itself. Its answer is the SDK's to the byte. It is
+// one that has a name and arguments and nothing else, and that comes when the
+// version of the protocol is agreed on and the client's roots are known.
+type shortCall struct {
+	ctx       context.Context
+	end       func()
+	id        callID
+	rawID     []byte
+	tool      tool
+	arguments []byte
+	scope     *scope
+}
+
+// tool is a name and the dialect that knows it.
+type tool struct {
+	dialect *dialect.Dialect
+	name    string
+}
+
+// work reads lines when it is its turn, until it has read a call. While it carries
+// that out, another worker reads.
+func (c *conn) work() {
+	var line, reply []byte
+	for c.waiting.Add(1) <= maxIdle {
+		_, open := <-c.turn
+		c.waiting.Add(-1)
+		if !open {
+			return
+		}
+		var call *shortCall
+		if call, line = c.nextCall(line); call == nil {
+			close(c.turn)
+			close(c.ended)
+			return
+		}
+		if c.waiting.Load() == 0 {
+			go c.work()
+		}
+		c.turn <- struct{}{}
+		reply = c.carryOut(call, reply)
+	}
+	c.waiting.Add(-1)
+}
+
+// nextCall reads lines into buf until one is a short call, which refers to the
+// line. It returns nil at the end of the input.
+func (c *conn) nextCall(buf []byte) (*shortCall, []byte) {
+	for {
+		line, err := readLine(c.in, buf)
+		switch {
+		case err == errLongLine:
+			c.refuse(nil, nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a line is longer than %d bytes", maxLine))
+			continue
+		case err != nil:
+			return nil, nil
+		}
+		if call := c.route(line); call != nil {
+			return call, line
+		}
+		buf = line
+	}
+}
+
+// short returns the call that a message is, if it is one for a worker. It is
+// pending then.
+func (c *conn) short(e envelope, id callID, b *batch) *shortCall {
+	if e.other || b != nil || !plainID(e.id) {
+		return nil
+	}
+	var name, arguments []byte
+	for key, value := range members(e.params) {
+		switch {
+		case string(key) == `"name"` && name == nil:
+			name = value
+		case string(key) == `"arguments"` && arguments == nil:
+			arguments = value
+		default:
+			return nil
+		}
+	}
+	if len(name) < 2 || arguments == nil {
+		return nil
+	}
+	t, ok := c.server.tools[string(name[1:len(name)-1])]
+	if !ok {
+		return nil
+	}
+	c.mu.Lock()
+	agreed := c.version != ""
+	c.mu.Unlock()
+	if !agreed {
+		return nil
+	}
+	sc := c.session.known()
+	if sc == nil {
+		return nil
+	}
+	ctx, stop := context.WithCancelCause(context.Background())
+	if c.begin(id, &pending{stop: stop}) != nil {
+		stop(nil)
+		c.session.leave(sc)
+		return nil // for the message to be refused
+	}
+	return &shortCall{ctx: ctx, end: func() { stop(nil) }, id: id, rawID: e.id, tool: t, arguments: arguments, scope: sc}
+}
+
+// plainID tells whether the SDK would print an id as it was sent.
+func plainID(raw []byte) bool {
+	if raw[0] != '"' {
+		return len(raw) <= 15 && string(raw) != "-0" && isDigits(raw)
+	}
+	for _, b := range raw[1 : len(raw)-1] {
+		if b < ' ' || b >= utf8.RuneSelf || b == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+func isDigits(raw []byte) bool {
+	for i, b := range raw {
+		if (b < '0' || b > '9') && (b != '-' || i > 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// carryOut carries out a call and answers it. The answer is built in buf, which is
+// returned for the next.
+func (c *conn) carryOut(call *shortCall, buf []byte) []byte {
+	text, failed := c.server.do(call.ctx, c.session, call.scope, call.tool, call.arguments)
+	c.session.leave(call.scope)
+	call.end()
+	buf = appendReply(buf[:0], call.rawID, text, failed)
+	if p := c.done(call.id); p != nil {
+		c.answer(p, buf)
+	}
+	if cap(buf) > keepLine {
+		return nil
+	}
+	return buf
+}
+
+func appendReply(buf, id []byte, text string, failed bool) []byte {
+	buf = append(buf, `{"jsonrpc":"2.0","id":`...)
+	buf = append(buf, id...)
+	buf = append(buf, `,"result":{"content":[{"type":"text","text":"`...)
+	buf = appendText(buf, text)
+	buf = append(buf, `"}]`...)
+	if failed {
+		buf = append(buf, `,"isError":true`...)
+	}
+	return append(buf, "}}\n"...)
+}
+
+// appendText appends what is between the quotes of a JSON text, as encoding/json
+// writes it.
+func appendText(buf []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	from := 0
+	for i := 0; i < len(s); {
+		b := s[i]
+		if b < utf8.RuneSelf {
+			if escapes[b] == 0 {
+				i++
+				continue
+			}
+			buf = append(buf, s[from:i]...)
+			if e := escapes[b]; e != 'u' {
+				buf = append(buf, '\\', e)
+			} else {
+				buf = append(buf, '\\', 'u', '0', '0', hex[b>>4], hex[b&15])
+			}
+			i++
+			from = i
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			buf = append(append(buf, s[from:i]...), `\ufffd`...)
+			from = i + size
+		case r == '\u2028', r == '\u2029':
+			buf = append(append(buf, s[from:i]...), '\\', 'u', '2', '0', '2', hex[r&15])
+			from = i + size
+		}
+		i += size
+	}
+	return append(buf, s[from:]...)
+}
+
+// escapes holds what follows the backslash of an escaped byte: u for a number, 0
+// for a byte that is not escaped.
+var escapes = func() (t [utf8.RuneSelf]byte) {
+	for b := range ' ' {
+		t[b] = 'u'
+	}
+	t['<'], t['>'], t['&'] = 'u', 'u', 'u'
+	t['"'], t['\\'] = '"', '\\'
+	t['\b'], t['\f'], t['\n'], t['\r'], t['\t'] = 'b', 'f', 'n', 'r', 't'
+	return t
+}()

@@ -1,0 +1,104 @@
+package mcpserver
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"sync"
+)
+
+const (
+	maxLine   = 64 << 20 // bytes of one message
+	maxUnsent = 1 << 20  // bytes that wait for a client that does not read
+	keepLine  = 64 << 10 // bytes of a buffer that is kept for the next line
+)
+
+var errLongLine = errors.New("the line is too long")
+
+// readLine reads a line into buf, which grows if need be, and returns it without
+// its end. Of a line longer than maxLine nothing is kept, and the error is
+// errLongLine. The last line of the input may have no end.
+func readLine(r *bufio.Reader, buf []byte) ([]byte, error) {
+	buf = buf[:0]
+	if cap(buf) > keepLine {
+		buf = nil
+	}
+	for long := false; ; {
+		part, err := r.ReadSlice('\n')
+		if len(buf)+len(part) > maxLine {
+			long, buf = true, nil
+		}
+		if !long {
+			buf = append(buf, part...)
+		}
+		switch {
+		case err == bufio.ErrBufferFull:
+			continue
+		case long && (err == nil || err == io.EOF):
+			return nil, errLongLine
+		case err == io.EOF && len(bytes.TrimSpace(buf)) > 0:
+			return buf, nil
+		}
+		return bytes.TrimRight(buf, "\r\n"), err
+	}
+}
+
+// lineWriter writes lines whole, those that come while another is being written
+// together with the next write.
+type lineWriter struct {
+	w      io.Writer
+	broken chan struct{} // closed when a write has failed
+
+	mu     sync.Mutex
+	room   sync.Cond
+	unsent []byte
+	spare  []byte // what unsent becomes
+	busy   bool   // somebody writes
+	err    error
+}
+
+func newLineWriter(w io.Writer) *lineWriter {
+	l := &lineWriter{w: w, broken: make(chan struct{})}
+	l.room.L = &l.mu
+	return l
+}
+
+// send writes a line, now or together with others. It waits while too much is unsent.
+func (l *lineWriter) send(line []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.busy && len(l.unsent) > maxUnsent && l.err == nil {
+		l.room.Wait()
+	}
+	if l.busy {
+		l.unsent = append(l.unsent, line...)
+		return l.err
+	}
+	l.busy = true
+	l.write(line)
+	for len(l.unsent) > 0 && l.err == nil {
+		data := l.unsent
+		l.unsent, l.spare = l.spare[:0], nil
+		l.write(data)
+		l.room.Broadcast()
+		if cap(data) <= keepLine {
+			l.spare = data
+		}
+	}
+	l.busy = false
+	return l.err
+}
+
+// write writes with the lock released.
+func (l *lineWriter) write(data []byte) {
+	l.mu.Unlock()
+	_, err := l.w.Write(data)
+	l.mu.Lock()
+	if err != nil && l.err == nil {
+		l.err = err
+		l.unsent = nil
+		close(l.broken)
+		l.room.Broadcast()
+	}
+}

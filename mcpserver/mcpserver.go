@@ -1,0 +1,172 @@
+// Package mcpserver serves dialects to clients that speak the Model Context
+// Protocol, over standard input and output or over streamable HTTP.
+//
+// The protocol is go-sdk's; here is what stands around it:
+//
+//	mcpserver.go  the tools of the dialects as go-sdk tools
+//	call.go       one call of a tool: arguments, progress, reply
+//	session.go    what belongs to one client
+//	roots.go      the folders that a client keeps its calls to
+//	stdio.go      a connection that reads lines, survives what is no message, and ends in order
+//	fast.go       short calls answered without the SDK
+//	http.go       listening, limits, shutdown
+//	guard.go      which HTTP requests are let in
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"textskill/dialect"
+	"textskill/skill"
+)
+
+// Config says what a server serves.
+type Config struct {
+	Executor *skill.Executor    // the workspace; stays the caller's to close
+	Dialects []*dialect.Dialect // whose tools are served, in this order; no two may share a name
+	Version  string             // of the program, told to clients
+	Log      io.Writer          // gets a line for what whoever runs the server should know; nil means nobody
+
+	// Progress returns a context under which operations report how far they are.
+	// done and total count whatever the operation counts, and total is 0 while it
+	// is unknown. It is called for a call whose client asked for progress; nil
+	// means that no operation reports any.
+	Progress func(ctx context.Context, report func(done, total int64, note string)) context.Context
+
+	// Options is what the SDK's server is made with; nil is right for a server
+	// that has tools and nothing else.
+	Options *mcp.ServerOptions
+}
+
+// A Server serves the tools of its dialects to any number of clients. What
+// belongs to one client is a [skill.Session] that no other client sees.
+type Server struct {
+	cfg   Config
+	sdk   *mcp.Server
+	tools map[string]tool
+	order []string // names as they are listed
+
+	mu       sync.Mutex
+	sessions map[*mcp.ServerSession]*session
+	logging  sync.Mutex
+}
+
+// A SharedNameError reports two dialects that have a tool of one name.
+type SharedNameError struct {
+	Tool          string
+	First, Second string // names of the dialects
+}
+
+func (e *SharedNameError) Error() string {
+	return fmt.Sprintf("the dialects %s and %s both have a tool %s; choose one of the two", e.First, e.Second, e.Tool)
+}
+
+// New makes a server. Two dialects with a tool of one name are a
+// [*SharedNameError]; so is a dialect that is given twice.
+func New(cfg Config) (*Server, error) {
+	if len(cfg.Dialects) == 0 {
+		return nil, errors.New("no dialect to serve")
+	}
+	s := &Server{
+		cfg:      cfg,
+		tools:    make(map[string]tool),
+		sessions: make(map[*mcp.ServerSession]*session),
+	}
+	for _, d := range cfg.Dialects {
+		for _, t := range d.Tools {
+			if first, ok := s.tools[t.Name]; ok {
+				return nil, &SharedNameError{Tool: t.Name, First: first.dialect.Name, Second: d.Name}
+			}
+			s.tools[t.Name] = tool{d, t.Name}
+			s.order = append(s.order, t.Name)
+		}
+	}
+	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "skill", Title: "Skill", Version: cfg.Version}, s.options())
+	for _, d := range cfg.Dialects {
+		for i := range d.Tools {
+			t := &d.Tools[i]
+			s.sdk.AddTool(&mcp.Tool{
+				Name:        t.Name,
+				Description: t.Doc,
+				InputSchema: t.Schema(),
+				Annotations: annotations(t),
+			}, s.handler(tool{d, t.Name}))
+		}
+	}
+	s.sdk.AddReceivingMiddleware(s.inOrder)
+	return s, nil
+}
+
+// SDK returns the SDK's server, to which tools, prompts and resources may be
+// added before it serves.
+func (s *Server) SDK() *mcp.Server { return s.sdk }
+
+func (s *Server) options() *mcp.ServerOptions {
+	var o mcp.ServerOptions
+	if s.cfg.Options != nil {
+		o = *s.cfg.Options
+	}
+	if o.Capabilities == nil {
+		o.Capabilities = &mcp.ServerCapabilities{
+			Logging: &mcp.LoggingCapabilities{},
+			Tools:   &mcp.ToolCapabilities{}, // the list never changes
+		}
+	}
+	if o.Instructions == "" {
+		o.Instructions = "Files are those of the workspace " + s.cfg.Executor.Dir() +
+			"; names are absolute inside it, or relative to it. Nothing outside can be reached."
+	}
+	o.RootsListChangedHandler = func(_ context.Context, req *mcp.RootsListChangedRequest) {
+		s.session(req.Session).forgetScope()
+	}
+	return &o
+}
+
+// annotations tell clients what a call may do, for them to ask before it does.
+func annotations(t *dialect.Tool) *mcp.ToolAnnotations {
+	a := &mcp.ToolAnnotations{
+		ReadOnlyHint:   t.Effect == dialect.Reads,
+		IdempotentHint: t.Effect == dialect.Reads || t.Repeats,
+		OpenWorldHint:  new(bool),
+	}
+	destroys := t.Effect == dialect.Destroys
+	a.DestructiveHint = &destroys
+	return a
+}
+
+// inOrder lists the tools as their dialects do; the SDK would sort them.
+func (s *Server) inOrder(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		r, err := next(ctx, method, req)
+		if list, ok := r.(*mcp.ListToolsResult); ok && list != nil {
+			slices.SortStableFunc(list.Tools, func(a, b *mcp.Tool) int { return s.place(a.Name) - s.place(b.Name) })
+		}
+		return r, err
+	}
+}
+
+// place is where a name stands in the list; those that no dialect has come last.
+func (s *Server) place(name string) int {
+	if i := slices.Index(s.order, name); i >= 0 {
+		return i
+	}
+	return len(s.order)
+}
+
+// logf tells whoever runs the server.
+func (s *Server) logf(format string, args ...any) {
+	if s.cfg.Log == nil {
+		return
+	}
+	s.logging.Lock()
+	defer s.logging.Unlock()
+	fmt.Fprintf(s.cfg.Log, "skill: "+strings.TrimSuffix(format, "\n")+"\n", args...)
+}

@@ -1,0 +1,180 @@
+package mcpserver
+
+import (
+	"bytes"
+	"errors"
+	"iter"
+)
+
+// Methods as they stand in a message.
+var (
+	methodCall       = []byte(`"tools/call"`)
+	methodInitialize = []byte(`"initialize"`)
+)
+
+// envelope is a message with its members as they were sent; nil where one is missing.
+type envelope struct {
+	id, method, params []byte
+	other              bool // it has further members
+}
+
+var (
+	errNoObject  = errors.New("the message is no JSON object")
+	errVersion   = errors.New(`jsonrpc is not "2.0"`)
+	errTwice     = errors.New("a member of the message is given twice")
+	errMethod    = errors.New("method is no text")
+	errNoMessage = errors.New("the message has neither a method nor a result nor an error")
+)
+
+// readEnvelope reads a message, which is valid JSON. With an error the id is that
+// of the message if it can be told.
+func readEnvelope(data []byte) (e envelope, err error) {
+	if data[0] != '{' {
+		return e, errNoObject
+	}
+	var version []byte
+	answer := false
+	for key, value := range members(data) {
+		var field *[]byte
+		switch string(key) {
+		case `"jsonrpc"`:
+			field = &version
+		case `"id"`:
+			field = &e.id
+		case `"method"`:
+			field = &e.method
+		case `"params"`:
+			field = &e.params
+		case `"result"`, `"error"`:
+			answer = true
+			continue
+		default:
+			e.other = true
+			continue
+		}
+		if *field != nil {
+			return envelope{}, errTwice
+		}
+		*field = value
+	}
+	if _, ok := readID(e.id); !ok && e.id != nil && e.method == nil {
+		e.id = nil
+	}
+	switch {
+	case string(version) != `"2.0"`:
+		err = errVersion
+	case e.method == nil && !answer:
+		err = errNoMessage
+	case e.method != nil && e.method[0] != '"':
+		err = errMethod
+	}
+	if _, ok := readID(e.id); !ok && err != nil {
+		e.id = nil
+	}
+	return e, err
+}
+
+// checkCall says what is wrong with the params of tools/call, "" if nothing is.
+// The arguments are the tool's business.
+func checkCall(params []byte) string {
+	if params == nil || params[0] != '{' {
+		return "tools/call wants params, an object with the name of a tool"
+	}
+	for key, value := range members(params) {
+		switch string(key) {
+		case `"name"`:
+			if value[0] != '"' {
+				return "tools/call wants a name that is a text"
+			}
+		case `"_meta"`:
+			if value[0] != '{' && value[0] != 'n' {
+				return "tools/call wants a _meta that is an object"
+			}
+		}
+	}
+	return ""
+}
+
+// members iterates over the members of an object, keys and values as they were
+// sent. The object is valid JSON.
+func members(object []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(key, value []byte) bool) {
+		i := space(object, 1)
+		for object[i] != '}' {
+			end := value(object, i)
+			key := object[i:end]
+			i = space(object, space(object, end)+1) // the colon
+			end = value(object, i)
+			if !yield(key, object[i:end]) {
+				return
+			}
+			if i = space(object, end); object[i] == ',' {
+				i = space(object, i+1)
+			}
+		}
+	}
+}
+
+// elements iterates over the elements of an array, which is valid JSON.
+func elements(array []byte) iter.Seq[[]byte] {
+	return func(yield func(element []byte) bool) {
+		i := space(array, 1)
+		for array[i] != ']' {
+			end := value(array, i)
+			if !yield(array[i:end]) {
+				return
+			}
+			if i = space(array, end); array[i] == ',' {
+				i = space(array, i+1)
+			}
+		}
+	}
+}
+
+// space returns where the white space at i ends.
+func space(data []byte, i int) int {
+	for data[i] == ' ' || data[i] == '\t' || data[i] == '\n' || data[i] == '\r' {
+		i++
+	}
+	return i
+}
+
+// value returns where the value that begins at i ends.
+func value(data []byte, i int) int {
+	for depth := 0; ; {
+		switch data[i] {
+		case '"':
+			i = text(data, i)
+		case '{', '[':
+			depth++
+			i++
+		case '}', ']':
+			depth--
+			i++
+		case ',', ':', ' ', '\t', '\n', '\r':
+			i++
+		default:
+			for i < len(data) && bytes.IndexByte([]byte(`,:]} `+"\t\r\n"), data[i]) < 0 {
+				i++
+			}
+		}
+		if depth == 0 {
+			return i
+		}
+	}
+}
+
+// text returns where the text that begins at i ends.
+func text(data []byte, i int) int {
+	for i++; ; i++ {
+		n := bytes.IndexByte(data[i:], '"')
+		i += n
+		escapes := 0
+		for data[i-1-escapes] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return i + 1
+		}
+	}
+}
