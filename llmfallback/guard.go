@@ -164,10 +164,10 @@ func whyNotDelete(prompt, target string) string {
 	asked, paths := false, []string{}
 	for i, w := range words {
 		switch {
-		case w.kind == quoted || w.kind == plain && (fileShaped(w.text) || slashed(w.text) || strings.ContainsAny(w.text, "*$")):
-			paths = append(paths, tidyPath(w.text))
 		case deleting()[w.lower], w.lower == "rid" && i > 0 && words[i-1].lower == "get":
 			asked = true
+		case w.kind == quoted || w.kind == plain && (fileShaped(w.text) || slashed(w.text) || strings.ContainsAny(w.text, "*$")):
+			paths = append(paths, tidyPath(w.text))
 		case universal()[w.lower]:
 			return "the request says " + w.text
 		case conditional()[w.lower]:

@@ -122,7 +122,7 @@ func fileShaped(s string) bool {
 	if base == "" || base == "." || base == ".." || functionWords()[low] {
 		return false
 	}
-	if slices.Contains(knownFiles[:], low) || strings.HasSuffix(low, "file") && !strings.ContainsAny(low, " ") {
+	if slices.Contains(knownFiles[:], low) || strings.HasSuffix(low, "file") && !pointing()[low] && !strings.Contains(low, " ") {
 		return true
 	}
 	dot := strings.LastIndexByte(base, '.')
