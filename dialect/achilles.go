@@ -150,46 +150,47 @@ func Text(ctx context.Context, x *skill.Executor, s *skill.Session, prompt strin
 	return Achilles.run(ctx, x, s, t.Name, t, in)
 }
 
-// understood carries out what the fallback makes of a prompt.
+// understood carries out what the fallback makes of a prompt. t is the row of
+// its first word, nil where there is none.
 func understood(ctx context.Context, x *skill.Executor, s *skill.Session, prompt string, c parser.Command, t *Tool, ask Fallback) Reply {
 	operation := c.Operation
 	if operation == "" {
 		operation = "undefined"
 	}
-	err := ErrSilent
-	var e Extraction
+	e, err := Extraction{}, ErrSilent
 	if ask != nil {
 		e, err = ask(ctx, prompt, operation)
 	}
+	var r Reply
 	switch {
-	case errors.Is(err, ErrSilent) && t != nil:
-		return Achilles.fail(Achilles, t.Name, t, errIncomplete)
-	case errors.Is(err, ErrSilent):
-		return failed(&Failure{Message: "Unknown operation: " + operation, Hint: Achilles.nearest(operation)})
+	case errors.Is(err, ErrSilent) && t == nil:
+		r = failed(&Failure{Message: "Unknown operation: " + operation, Hint: Achilles.nearest(operation), Cause: err})
+	case errors.Is(err, ErrSilent), err == nil && (strings.TrimSpace(e.Operation) == "" || e.Path == ""):
+		r = Achilles.fail(Achilles, operation, t, errIncomplete)
 	case err != nil:
-		return Achilles.fail(Achilles, operation, t, err)
-	case strings.TrimSpace(e.Operation) == "" || e.Path == "":
-		r := Achilles.fail(Achilles, operation, t, errIncomplete)
-		r.Via = e.Via
-		return r
-	}
-	op := strings.Fields(e.Operation)[0]
-	r := Reply{}
-	if t = Achilles.Lookup(op); t == nil {
-		r = failed(&Failure{Message: "Unknown operation: " + op, Hint: Achilles.nearest(op)})
-	} else {
-		in := values{"path": e.Path, "content": e.Content}
-		if e.Destination != "" {
-			in["destination"] = e.Destination
-		}
-		if err := t.complete(in); err != nil {
-			r = Achilles.fail(Achilles, op, t, err)
-		} else {
-			r = Achilles.run(ctx, x, s, op, t, in)
-		}
+		r = Achilles.fail(Achilles, operation, t, err)
+	default:
+		r = extracted(ctx, x, s, e)
 	}
 	r.Via = e.Via
 	return r
+}
+
+// extracted carries out an extraction. Its values stand as they are.
+func extracted(ctx context.Context, x *skill.Executor, s *skill.Session, e Extraction) Reply {
+	op := strings.Fields(e.Operation)[0]
+	t := Achilles.Lookup(op)
+	if t == nil {
+		return Achilles.fail(Achilles, op, nil, errUnknown)
+	}
+	in := values{"path": e.Path, "content": e.Content}
+	if e.Destination != "" {
+		in["destination"] = e.Destination
+	}
+	if err := t.complete(in); err != nil {
+		return Achilles.fail(Achilles, op, t, err)
+	}
+	return Achilles.run(ctx, x, s, op, t, in)
 }
 
 var errIncomplete = errors.New("Invalid input: operation and path are required.")
@@ -284,9 +285,14 @@ func usage(t *Tool) string {
 // nearest suggests the operation whose name is most like the given one.
 func (d *Dialect) nearest(name string) string {
 	best, least := (*Tool)(nil), 4
+	name = strings.ToLower(name)
 	for i := range d.Tools {
 		t := &d.Tools[i]
-		if n := skill.Distance(strings.ToLower(t.Name), strings.ToLower(name)); n < least {
+		n := skill.Distance(strings.ToLower(t.Name), name)
+		if len(name) > 2 && strings.HasPrefix(strings.ToLower(t.Name), name) {
+			n = 0
+		}
+		if n < least {
 			best, least = t, n
 		}
 	}

@@ -6,6 +6,7 @@ package dialect
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -22,6 +23,7 @@ type Dialect struct {
 	noHalves bool                                                    // half a surrogate pair in a text is an error; else it is read as U+FFFD
 	fold     func(name string) string                                // how names are compared; nil means as they are
 	fail     func(d *Dialect, sent string, t *Tool, err error) Reply // t is nil for an unknown tool
+	read     func(t *Tool, raw json.RawMessage) (values, error)      // reads arguments, which may be missing; nil means Tool.decode
 }
 
 // A Tool is a row: a name, its arguments, the operation, and the reply.
@@ -35,6 +37,7 @@ type Tool struct {
 
 	args  func(in values) (skill.Args, error)
 	real  func(x *skill.Executor, s *skill.Session, in values) error // resolves paths beforehand; may be nil
+	judge func(in values, r skill.Result) error                      // finds a result that is a failure for the client; may be nil
 	reply func(t *Tool, in values, r skill.Result) string
 	fails func(t *Tool, in values, err error) error // the tool's own words for an error; may be nil
 }
@@ -51,6 +54,7 @@ const (
 
 // A Reply is the answer to one call.
 type Reply struct {
+	Tool   string       // the row's name; "" where none was found
 	Body   string       // for the client; also of a failure
 	Result skill.Result // nil where the call failed
 	Err    error        // a [*Failure]; for the model it is data like any other
@@ -99,7 +103,11 @@ func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, c
 	case t == nil:
 		return d.fail(d, call.Name, nil, errUnknown)
 	}
-	in, err := t.decode(call.Arguments)
+	read := d.read
+	if read == nil {
+		read = (*Tool).decode
+	}
+	in, err := read(t, call.Arguments)
 	if err == nil && d.noHalves {
 		err = halfPair(t, call.Arguments)
 	}
@@ -111,6 +119,12 @@ func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, c
 
 // run is Do once the arguments are read.
 func (d *Dialect) run(ctx context.Context, x *skill.Executor, s *skill.Session, sent string, t *Tool, in values) Reply {
+	reply := d.execute(ctx, x, s, sent, t, in)
+	reply.Tool = t.Name
+	return reply
+}
+
+func (d *Dialect) execute(ctx context.Context, x *skill.Executor, s *skill.Session, sent string, t *Tool, in values) Reply {
 	if t.real != nil {
 		if err := t.real(x, s, in); err != nil {
 			return d.fail(d, sent, t, err)
@@ -123,6 +137,9 @@ func (d *Dialect) run(ctx context.Context, x *skill.Executor, s *skill.Session, 
 	r, err := x.Execute(ctx, s, args)
 	if err != nil && t.fails != nil {
 		err = t.fails(t, in, err)
+	}
+	if err == nil && t.judge != nil {
+		err = t.judge(in, r)
 	}
 	var said ownWords
 	switch {

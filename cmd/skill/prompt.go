@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"textskill/dialect"
+	"textskill/llmfallback"
 	"textskill/parser"
 	"textskill/skill"
 )
@@ -107,7 +109,7 @@ type record struct {
 
 // print writes the answer to one text command.
 func (p *prompter) print(operation string, r dialect.Reply) error {
-	rec := record{OK: r.Err == nil, Operation: operation, Via: r.Via}
+	rec := record{OK: r.Err == nil, Operation: cmp.Or(r.Tool, operation), Via: r.Via}
 	if r.Err == nil {
 		if !p.o.json {
 			fmt.Fprintln(p.stdout, r.Body)
@@ -117,7 +119,7 @@ func (p *prompter) print(operation string, r dialect.Reply) error {
 		return p.printJSON(rec)
 	}
 	code := exitFailed
-	var confirm *confirmation
+	var confirm *llmfallback.ConfirmError
 	if errors.As(r.Err, &confirm) {
 		code = exitConfirm
 	}

@@ -32,7 +32,7 @@ type OutsideError struct {
 }
 
 func (e *OutsideError) Error() string {
-	return e.Path + " is outside the workspace " + e.Workspace
+	return filepath.Clean(e.Path) + " is outside the workspace " + e.Workspace
 }
 
 // Is makes the error match [fs.ErrPermission].
