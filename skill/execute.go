@@ -23,7 +23,7 @@ func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (Result, 
 	}
 	switch a := args.(type) {
 	case ReadFile:
-		return x.readFile(s, a)
+		return x.readFile(ctx, s, a)
 	case WriteFile:
 		return x.writeFile(ctx, s, a)
 	case AppendFile:
@@ -39,13 +39,23 @@ func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (Result, 
 	case MakeFolder:
 		return x.makeFolder(ctx, s, a)
 	case ListFolder:
-		return x.listFolder(s, a)
+		return x.listFolder(ctx, s, a)
 	case ListTree:
 		return x.listTree(ctx, s, a)
 	case Stat:
 		return x.stat(s, a)
 	case Find:
 		return x.find(ctx, s, a)
+	case Media:
+		return x.media(s, a)
+	case Todo:
+		return x.todo(s, a)
+	case ClearTodos:
+		return x.clearTodos(s)
+	case Complete:
+		return x.complete(s)
+	case Health:
+		return x.health()
 	}
 	panic(fmt.Sprintf("skill: no case for %T", args)) // unreachable: TestExecuteIsTotal
 }

@@ -3,6 +3,7 @@ package skill
 import (
 	"path/filepath"
 	"strings"
+	"time"
 
 	"textskill/skill/workspace"
 )
@@ -22,14 +23,9 @@ type Config struct {
 // An Executor carries out operations on one workspace. It is safe for concurrent
 // use: changes of one file run one after another, also between processes.
 type Executor struct {
-	cfg Config
-	ws  *workspace.Workspace
-}
-
-// A Session is what belongs to one client. The zero Session works in the
-// workspace's own folder.
-type Session struct {
-	Dir string // where relative names start, absolute; "" means the workspace
+	cfg    Config
+	ws     *workspace.Workspace
+	opened time.Time
 }
 
 // New opens the workspace. Close releases it.
@@ -44,7 +40,7 @@ func New(cfg Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Executor{cfg: cfg, ws: ws}, nil
+	return &Executor{cfg: cfg, ws: ws, opened: time.Now()}, nil
 }
 
 // Close releases the workspace.
@@ -66,13 +62,26 @@ func (x *Executor) Real(s *Session, name string, follow bool) (string, error) {
 	return x.ws.Real(s.Dir, name, follow)
 }
 
-// Enter returns a Session that starts at dir, which must lie inside.
+// Abs makes name absolute and clean: relative names start at the session's folder,
+// and "" is that folder. The disk is not looked at; it may be outside.
+func (x *Executor) Abs(s *Session, name string) string { return x.ws.Abs(s.Dir, name) }
+
+// Look describes what is at name, where the link at its end leads if follow is
+// set. Errors are *fs.PathError with Op "stat", or those of package workspace.
+func (x *Executor) Look(s *Session, name string, follow bool) (workspace.Info, error) {
+	abs, err := x.path(s, "path", name)
+	if err != nil {
+		return workspace.Info{}, err
+	}
+	return x.ws.Stat(abs, follow)
+}
+
+// Enter returns a Session that starts at dir, which must lie inside. It shares the
+// todos of s.
 func (x *Executor) Enter(s *Session, dir string) (*Session, error) {
 	abs, err := x.ws.Real(s.Dir, dir, true)
 	if err != nil {
 		return nil, err
 	}
-	inner := *s
-	inner.Dir = filepath.Clean(abs)
-	return &inner, nil
+	return s.within(filepath.Clean(abs)), nil
 }

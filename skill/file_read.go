@@ -2,6 +2,7 @@ package skill
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -14,6 +15,7 @@ type ReadFile struct {
 	Path     string
 	Lines    bool
 	From, To int
+	Split    bool // a line is what stands between two LF: CR stays, and behind a final LF is one more, empty
 	Part     bool // of a file too large for one answer, read the beginning; else it is a [*TooLargeError]
 }
 
@@ -27,6 +29,7 @@ type FileRead struct {
 	Path    string // absolute
 	Content []byte // as it is in the file; of lines, joined by LF without a final one
 	Size    int64  // of the file in bytes, when it was read whole
+	Lines   int    // of the whole file; 0 unless it was split and small enough to count
 	Partial bool   // Content is the beginning only
 }
 
@@ -42,12 +45,12 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-func (x *Executor) readFile(s *Session, a ReadFile) (Result, error) {
+func (x *Executor) readFile(ctx context.Context, s *Session, a ReadFile) (Result, error) {
 	abs, err := x.path(s, "path", a.Path)
 	if err != nil {
 		return nil, err
 	}
-	if a.Lines {
+	if a.Lines && !a.Split {
 		return x.readLines(abs, a)
 	}
 	info, err := x.ws.Stat(abs, true)
@@ -56,7 +59,13 @@ func (x *Executor) readFile(s *Session, a ReadFile) (Result, error) {
 		if err != nil {
 			return nil, err
 		}
+		if a.Split {
+			return split(abs, data, a), nil
+		}
 		return FileRead{Path: abs, Content: data, Size: int64(len(data))}, nil
+	}
+	if a.Split && a.From >= 0 && a.To >= 0 && a.To != End {
+		return x.readFar(ctx, abs, a)
 	}
 	if !a.Part {
 		return nil, &TooLargeError{abs, info.Size, x.cfg.MaxRead}
@@ -71,7 +80,7 @@ func (x *Executor) readFile(s *Session, a ReadFile) (Result, error) {
 	if err != nil && err != io.ErrUnexpectedEOF {
 		return nil, err
 	}
-	return FileRead{abs, data[:n], info.Size, true}, nil
+	return FileRead{Path: abs, Content: data[:n], Size: info.Size, Partial: true}, nil
 }
 
 func (x *Executor) readLines(abs string, a ReadFile) (Result, error) {

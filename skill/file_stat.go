@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"syscall"
+	"time"
 
 	"textskill/skill/workspace"
 )
@@ -11,16 +12,21 @@ import (
 // Stat describes a file or folder; links are followed.
 type Stat struct {
 	Path      string
+	Birth     bool // tell when it was made, too
 	MissingOK bool // what is not there, or cannot be seen, is an answer: Described.Exists is false
 }
 
 func (Stat) op() string { return "Stat" }
 
-// Described is what the system knows of a file.
+// Info is what the system knows of a file.
+type Info = workspace.Info
+
+// Described is a file as it is, if it is.
 type Described struct {
 	Path   string // absolute
 	Exists bool
-	Info   workspace.Info // zero if it does not exist
+	Info   Info      // zero if it does not exist
+	Birth  time.Time // when it was made; zero unless asked for, or where the system does not say
 }
 
 // Message tells whether there is such a file.
@@ -47,5 +53,11 @@ func (x *Executor) stat(s *Session, a Stat) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Described{abs, true, info}, nil
+	d := Described{Path: abs, Exists: true, Info: info}
+	if a.Birth {
+		if real, err := x.ws.Real("", abs, true); err == nil {
+			d.Birth = birth(real, info.ID)
+		}
+	}
+	return d, nil
 }
