@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"sync"
 	"syscall"
@@ -103,6 +104,7 @@ func patiently(try func() error) error {
 		if err := try(); err != errBusy {
 			return err
 		}
+		time.Sleep(rand.N(10 * time.Millisecond))
 	}
 }
 
@@ -119,20 +121,36 @@ func (h *held) lock(ctx context.Context, f folder, exclusive bool) error {
 	if file == nil { // a folder that cannot be read cannot be locked either
 		return nil
 	}
-	if ok, err := tryFlock(file, exclusive); ok || err != nil {
-		return err
+	if exclusive || !announced(file) {
+		if ok, err := tryFlock(file, exclusive); ok || err != nil {
+			return err
+		}
 	}
-	patience := time.Now().Add(50*time.Millisecond + rand.N(50*time.Millisecond))
+	if exclusive {
+		announce(file, true)
+		defer announce(file, false)
+	}
+	return h.await(ctx, file, exclusive)
+}
+
+// await polls for a lock. Who shares one lets those go first who want it alone,
+// but not for long.
+func (h *held) await(ctx context.Context, file *os.File, exclusive bool) error {
+	start := time.Now()
+	patience := 2*time.Millisecond + rand.N(8*time.Millisecond)
 	for wait := 20 * time.Microsecond; ; wait = min(wait*3/2, 2*time.Millisecond) {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(wait):
 		}
-		if ok, err := tryFlock(file, exclusive); ok || err != nil {
-			return err
+		waited := time.Since(start)
+		if exclusive || waited > time.Second || !announced(file) {
+			if ok, err := tryFlock(file, exclusive); ok || err != nil {
+				return err
+			}
 		}
-		if len(h.locks) > 1 && time.Now().After(patience) {
+		if len(h.locks) > 1 && waited > patience {
 			return errBusy
 		}
 	}
