@@ -131,8 +131,8 @@ var Filesystem = &Dialect{
 			Params: []Param{fsPath, {Name: "pattern", Type: "string", Required: true, Empty: true, Doc: "like *.py or src/**/*.go"}},
 			real:   followed("path"), fails: notSearched,
 			args: func(in values) (skill.Args, error) {
-				if strings.HasPrefix(in.str("pattern"), "/") {
-					return nil, ownWords{text: "Non-relative patterns are unsupported"}
+				if err := notPattern(in.str("pattern")); err != nil {
+					return nil, err
 				}
 				return skill.Find{Path: in.str("path"), Pattern: in.str("pattern")}, nil
 			},

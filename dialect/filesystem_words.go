@@ -122,6 +122,19 @@ func absentSource(in values, err error) error {
 	return err
 }
 
+// notPattern words what is wrong with a pattern.
+func notPattern(pattern string) error {
+	if strings.HasPrefix(pattern, "/") {
+		return own("Non-relative patterns are unsupported")
+	}
+	for part := range strings.SplitSeq(pattern, "/") {
+		if part != "**" && strings.Contains(part, "**") {
+			return own("Invalid pattern: '**' can only be an entire path component")
+		}
+	}
+	return nil
+}
+
 func notSearched(_ *Tool, in values, err error) error {
 	switch {
 	case unlisted(err):

@@ -17,14 +17,11 @@ func Find(ctx context.Context, w *workspace.Workspace, dir string, g Glob) ([]st
 		return nil, err
 	}
 	f := &finder{w: w, ctx: ctx, done: map[step]bool{}, listed: map[string][]workspace.Entry{dir: entries}}
-	if len(g.parts) == 0 {
-		return []string{dir}, nil
-	}
 	parts := g.parts
-	if parts[0].kind != deep {
+	if len(parts) == 0 || parts[0].kind != deep {
 		parts = append([]part{{"**", deep}}, parts...)
 	}
-	err = f.match(dir, true, parts, g.dirs)
+	err = f.match(dir, true, parts, g.dirs || len(g.parts) == 0)
 	return f.found, err
 }
 
@@ -73,7 +70,7 @@ func (f *finder) match(abs string, folder bool, parts []part, dirs bool) error {
 		case parts[0].kind == deep && e.Type.IsDir():
 			err = f.match(name, true, parts, dirs)
 		case parts[0].kind == plain && parts[0].text == e.Name, parts[0].kind == wild && Match(parts[0].text, e.Name):
-			err = f.entry(name, e, parts[1:], dirs)
+			err = f.entry(name, e, parts, dirs)
 		}
 		if err != nil {
 			return err
@@ -82,12 +79,16 @@ func (f *finder) match(abs string, folder bool, parts []part, dirs bool) error {
 	return nil
 }
 
-// entry follows one matching entry. A link counts as what it leads to, where that
-// matters.
-func (f *finder) entry(abs string, e workspace.Entry, rest []part, dirs bool) error {
-	folder := e.Type.IsDir()
-	if e.Type == fs.ModeSymlink && (dirs || len(rest) > 0) {
+// entry follows one entry that matches the first of the parts. A link counts as
+// what it leads to, where that matters; one that leads nowhere matches a pattern
+// of its name, but not the name itself.
+func (f *finder) entry(abs string, e workspace.Entry, parts []part, dirs bool) error {
+	rest, folder := parts[1:], e.Type.IsDir()
+	if e.Type == fs.ModeSymlink && (dirs || len(rest) > 0 || parts[0].kind == plain) {
 		info, err := f.w.Stat(abs, true)
+		if err != nil && parts[0].kind == plain {
+			return nil
+		}
 		folder = err == nil && info.IsDir()
 	}
 	return f.match(abs, folder, rest, dirs)

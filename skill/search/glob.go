@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Glob is a pattern of names below a folder. The zero Glob matches the folder.
+// A Glob is a pattern of names below a folder. The zero Glob matches the folder
+// and all folders below it.
 type Glob struct {
 	parts []part
 	dirs  bool // only folders match
@@ -40,6 +41,8 @@ func ParseGlob(pattern string) (Glob, error) {
 			return Glob{}, errors.New(`holds "..", and only names below the path are found`)
 		case text == "**":
 			g.parts = append(g.parts, part{text, deep})
+		case strings.Contains(text, "**"):
+			return Glob{}, errors.New("holds ** beside other characters; it stands alone between slashes")
 		case strings.ContainsAny(text, "*?["):
 			g.parts = append(g.parts, part{text, wild})
 		default:
