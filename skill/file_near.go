@@ -61,14 +61,14 @@ func difference(text, wanted string) string {
 		return "letters differ"
 	}
 	switch {
+	case text == wanted:
+		return "this line matches; a later one does not"
 	case strings.TrimSuffix(text, "\r") == wanted:
 		return "the line ends with CR"
 	case strings.ContainsAny(text, "\u00a0\u200b\ufeff") != strings.ContainsAny(wanted, "\u00a0\u200b\ufeff"):
 		return "a no-break or zero-width blank"
 	case strings.Contains(text, "\t") != strings.Contains(wanted, "\t"):
 		return "tabs and blanks"
-	case text == wanted:
-		return "this line matches; a later one does not"
 	}
 	return "blanks"
 }
