@@ -56,7 +56,7 @@ func fromPrompt(prompt, p string) error {
 		switch {
 		case part == "" && i == 0: // absolute
 			first, _, _ := strings.Cut(p[1:], "/")
-			if !inPrompt("/" + first) {
+			if !inPrompt("/"+first) && !namesRoot(prompt) {
 				return &answerError{kind: ErrNotInPrompt, why: fmt.Sprintf("path `/%s` does not occur in the command", first), again: true}
 			}
 		case part == ".." && !strings.Contains(prompt, ".."):
@@ -66,6 +66,12 @@ func fromPrompt(prompt, p string) error {
 		}
 	}
 	return nil
+}
+
+// namesRoot reports whether the root folder stands in prompt by itself.
+func namesRoot(prompt string) bool {
+	words, _ := split(prompt)
+	return slices.ContainsFunc(words, func(w word) bool { return w.text == "/" })
 }
 
 // occurs reports whether part stands in text and is not cut out of a longer
@@ -81,8 +87,8 @@ func occurs(text, part string, joins func(byte) bool) bool {
 		}
 		start, end := from+n, from+n+len(part)
 		begins := start == 0 || !joins(text[start-1]) || !joins(part[0])
-		ends := end == len(text) || !joins(text[end]) || !joins(part[len(part)-1]) ||
-			text[end] == '.' && (end+1 == len(text) || !joins(text[end+1]))
+		behind := strings.TrimLeft(text[end:], ".") // points may end a sentence
+		ends := behind == "" || !joins(behind[0]) || !joins(text[end]) || !joins(part[len(part)-1])
 		if begins && ends {
 			return true
 		}
@@ -174,7 +180,7 @@ func whyNotDelete(prompt, target string) string {
 			return "the request has a condition: " + w.text
 		case denies(words, i):
 			return "the request has a negation: " + w.text
-		case verbs()[w.lower] || verbs()[verbForm(w.lower)]:
+		case (verbs()[w.lower] || verbs()[verbForm(w.lower)]) && !(i > 0 && articles()[words[i-1].lower]):
 			return "the request asks for more than deleting: " + w.text
 		}
 	}
@@ -226,6 +232,7 @@ var (
 	deleting = wordSet(`delete deletes deleted deleting remove removes removed removing erase erases erased erasing
 rm del unlink trash discard deletefile delete_file delete-file removefile remove_file`)
 	replacing   = wordSet(`overwrite overwrites overwriting replace replaces replacing`)
+	articles    = wordSet(`a an the this that my our`) // what follows is a noun
 	universal   = wordSet(`all every each everything any both anything whole entire files folders directories recursively recursive`)
 	conditional = wordSet(`if unless when whenever except until once otherwise provided assuming but instead ignore`)
 )

@@ -41,17 +41,10 @@ func (l *language) courtesy(pattern string) *state {
 // understand reads a request by the rules. It reports false unless exactly one
 // reading explains every word of the prompt.
 func understand(prompt string) (Extraction, bool) {
-	l := english()
-	words, whole := split(prompt)
-	for i := range words {
-		if words[i].kind != quoted {
-			words[i].id = l.vocabulary[words[i].lower]
-		}
-	}
-	m := &matcher{prompt: prompt, words: words, whole: whole, lang: l}
+	m := newMatcher(prompt, english())
 	start := m.opened(0)
-	if start < len(words) {
-		if e, ok := command(prompt[words[start].start:]); ok {
+	if start < len(m.words) {
+		if e, ok := command(prompt[m.words[start].start:]); ok {
 			return e, true
 		}
 	}
@@ -63,6 +56,16 @@ func understand(prompt string) (Extraction, bool) {
 		return Extraction{}, false
 	}
 	return m.found[0], true
+}
+
+func newMatcher(prompt string, l *language) *matcher {
+	words, whole := split(prompt)
+	for i := range words {
+		if words[i].kind != quoted {
+			words[i].id = l.vocabulary[words[i].lower]
+		}
+	}
+	return &matcher{prompt: prompt, words: words, whole: whole, lang: l}
 }
 
 // try walks every rule from word i; those that delete only where that is allowed.

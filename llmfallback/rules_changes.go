@@ -46,7 +46,7 @@ var changes = []rule{
 	{op: "deleteFile", pattern: `[permanently] $delete [(just|only)] $doomed [(from|in) $hereonly] [permanently]`},
 	{op: "deleteFile", pattern: `(rm|del|unlink) <path:doomed>`},
 	{op: "deleteFile", pattern: `$wanted $doomed [to be] [permanently] (deleted|removed|erased)`},
-	{op: "deleteFile", pattern: `$doomed (should|must|needs to|has to|can) be (deleted|removed|erased)`},
+	{op: "deleteFile", pattern: `$doomed (should|must|needs to|has to) be (deleted|removed|erased)`},
 
 	{op: "copyFile", pattern: `$copy $thing:path ($tofile|$tohere)`},
 	{op: "copyFile", pattern: `$copy $thing:path $origin [over] $tofolder`},
@@ -59,7 +59,6 @@ var changes = []rule{
 	{op: "copyFile", pattern: `$acopy of $thing:path ([(saved|stored)] $tofile|$called <dest:goal>|at <dest:goal>|[,] [and] (save|name|call|put|place|store) it ([(as|to|at)] <dest:goal>|(in|into) $intofolder))`},
 	{op: "copyFile", pattern: `$acopy of $thing:path $origin $tofolder`},
 	{op: "copyFile", pattern: `$acopy of $thing:path [over] (to|into|in) $foldername:into $renaming <newname:goal>`},
-	{op: "copyFile", pattern: `(save|store) $file:path as <dest:file>`},
 	{op: "copyFile", pattern: `($wanted $thing:path [to be]|$thing:path (should|must|needs to|has to) be) (copied|duplicated|backed up) $tofile`},
 
 	{op: "moveFile", pattern: `$move $source ($tofile|$tohere)`},

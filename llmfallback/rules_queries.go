@@ -28,7 +28,7 @@ var queries = []rule{
 	{op: "listDirectory", pattern: `$show [$listing] $entries [$lying] $in ($folder:path|$det <path:place>)`},
 	{op: "listDirectory", pattern: `($list|$show|let me see|check [out]|look at|take a look at|have a look at) [$listing] ($entries|$contents) [$lying] $here`},
 	{op: "listDirectory", pattern: `($show|$list) [$det] [$fulladj] [(directory|folder|file)] (list|listing|overview) $here`},
-	{op: "listDirectory", pattern: `(check [out]|look at|take a look at|have a look at) [$listing] ($entries [$lying]|$contents) $in $tree:path`},
+	{op: "listDirectory", pattern: `(check [out]|look at|take a look at|have a look at) [$listing] ($entries [$lying] $in $folder:path|$contents $in $tree:path)`},
 	{op: "listDirectory", pattern: `(show [me]|display|view|see) [(the|my|our|this)] (<path:dir> $dnoun|$dnoun (<path:noted>|$called <path:folder>))`},
 	{op: "listDirectory", pattern: `[(i|we)] [(need|want)] [(a|the)] (directory|folder|file) (list|listing) (of|for) $tree:path`},
 	{op: "listDirectory", pattern: `(list|show [me]|display) $hereonly`},

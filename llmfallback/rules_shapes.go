@@ -37,7 +37,7 @@ english german french spanish italian portuguese dutch russian chinese japanese 
 python javascript typescript java golang rust ruby php perl kotlin swift scala haskell lua c c++ c# bash shell sql
 markdown json yaml xml csv html css pdf latex utf-8 utf8 ascii binary hex base64 unicode
 vim vi nano emacs vscode notepad sublime word excel chrome firefox browser editor terminal console finder explorer git github docker
-human use trash bin garbage
+human use trash bin garbage vault repo repository project
 `)
 
 // describing words are no name in lower case; with a capital they may be one:

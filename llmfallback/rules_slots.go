@@ -86,7 +86,7 @@ func slotNamed(name string) slot {
 		}
 	case "json": // a JSON object or array that ends the prompt
 		return func(m *matcher, i int, take func(string, int)) {
-			if i < len(m.words) && strings.IndexByte("{[", m.words[i].text[0]) >= 0 {
+			if i < len(m.words) && m.words[i].kind == plain && strings.IndexByte("{[", m.words[i].text[0]) >= 0 {
 				if rest := strings.TrimSpace(m.prompt[m.words[i].start:]); json.Valid([]byte(rest)) {
 					take(rest, m.end())
 				}

@@ -1,0 +1,116 @@
+package llmfallback
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Every rule is what at least one sentence of the table means, and every phrase
+// is called.
+func TestEveryRuleIsUsed(t *testing.T) {
+	l := english()
+	used := map[int]bool{}
+	for _, tt := range answered {
+		for i := range l.rules {
+			m := newMatcher(tt.prompt, l)
+			start := m.opened(0)
+			m.walk(l.rules[i].start, start, nil)
+			if at := m.preamble(); at > start {
+				m.walk(l.rules[i].start, m.opened(at), nil)
+			}
+			if len(m.found) > 0 {
+				used[i] = true
+			}
+		}
+	}
+	for i, r := range l.rules {
+		if !used[i] {
+			t.Errorf("no sentence for %s: %s", r.op, r.pattern)
+		}
+	}
+	all := openings + closings
+	for _, text := range closingsOf {
+		all += text
+	}
+	for _, text := range l.phrases {
+		all += text
+	}
+	for _, r := range l.rules {
+		all += r.pattern
+	}
+	for name := range l.phrases {
+		if !strings.Contains(all, "$"+name) {
+			t.Errorf("phrase $%s is not called", name)
+		}
+	}
+}
+
+// The rules read the first words of a prompt; its length costs no more than
+// looking at it once.
+func TestRulesAreLinear(t *testing.T) {
+	const n = 1 << 20
+	for name, prompt := range map[string]string{
+		"please":   strings.Repeat("please ", n/7),
+		"spaces":   "read" + strings.Repeat(" ", n) + "a.txt",
+		"quotes":   strings.Repeat(`"a'b`+"`", n/5),
+		"openers":  strings.Repeat("\"a ", n/3),
+		"closed":   strings.Repeat(`"a" `, n/4),
+		"one word": strings.Repeat("a", n),
+		"slashes":  "read " + strings.Repeat("a/", n/2),
+		"folders":  "list files in the " + strings.Repeat("A B ", n/4) + "folder",
+		"content":  "create a.txt with content: " + strings.Repeat("word and ", n/9),
+		"json":     "create a.json with " + strings.Repeat("[", n),
+		"points":   strings.Repeat(".", n),
+		"lines":    strings.Repeat("\n", n),
+	} {
+		start := time.Now()
+		understand(prompt)
+		if d := time.Since(start); d > 200*time.Millisecond {
+			t.Errorf("%s: %v", name, d)
+		}
+	}
+}
+
+// The laws: a value of the rules comes from the prompt; deleting is read only
+// of one file; and a condition behind any request silences them.
+func FuzzRules(f *testing.F) {
+	for _, tt := range answered {
+		f.Add(tt.prompt)
+	}
+	for _, prompt := range unanswered {
+		f.Add(prompt)
+	}
+	f.Add("Do .0A eXist At  /")
+	f.Add("Do .0A eXist At /0..!")
+	f.Add("CreAte '0' in '/' with Content 00")
+	f.Add("write 0.A with \"\"")
+	f.Fuzz(func(t *testing.T, prompt string) {
+		e, ok := understand(prompt)
+		if !ok {
+			if e != (Extraction{}) {
+				t.Fatalf("%q: silent, but %+v", prompt, e)
+			}
+			return
+		}
+		if err := within(prompt, e); err != nil && !errors.Is(err, ErrRefused) {
+			t.Fatalf("%q: %+v: %v", prompt, e, err)
+		}
+		if op, known := spelled(e.Operation); !known || op != e.Operation || e.Path == "" {
+			t.Fatalf("%q: %+v", prompt, e)
+		}
+		if e.Operation == "deleteFile" && !fileShaped(e.Path) {
+			t.Fatalf("%q deletes %q", prompt, e.Path)
+		}
+		if e.HasContent != (e.Operation == "writeFile" || e.Operation == "appendFile") ||
+			(e.Destination != "") != (e.Operation == "copyFile" || e.Operation == "moveFile") {
+			t.Fatalf("%q: %+v", prompt, e)
+		}
+		for _, tail := range []string{" unless it is Monday", " and then delete all files", " except b.txt"} {
+			if more, ok := understand(prompt + tail); ok && e.Content == "" && more == e {
+				t.Fatalf("%q is still read as %+v", prompt+tail, more)
+			}
+		}
+	})
+}
