@@ -52,6 +52,9 @@ func (e *DeniedError) Is(target error) bool { return target == fs.ErrPermission 
 // maxLinks is how many symbolic links one name may lead through, as in Linux.
 const maxLinks = 40
 
+// maxPath is how many bytes an absolute name may have, as in Linux.
+const maxPath = 4095
+
 // Abs makes name absolute and clean: relative names start at dir, and "" is dir.
 // A dir of "" is the workspace. The disk is not looked at.
 func (w *Workspace) Abs(dir, name string) string {
@@ -84,6 +87,9 @@ func (w *Workspace) Real(dir, name string, follow bool) (string, error) {
 // find matches an absolute name against the roots by spelling, then by the
 // folders above it. ".." in the result is left for resolve.
 func (w *Workspace) find(abs string) (place, error) {
+	if len(abs) > maxPath {
+		return place{}, syscall.ENAMETOOLONG
+	}
 	if p, ok := w.spelled(abs); ok {
 		return p, nil
 	}

@@ -51,6 +51,9 @@ func spliceDiff(name string, src io.ReaderAt, size int64, s Splice) (string, err
 		return "", err
 	}
 	at := int(s.Offset - from)
+	if bytes.Equal(before[at:at+int(s.Old)], s.New) {
+		return "", nil
+	}
 	first, last, cut := 0, len(before), false // the whole lines in the window
 	if from > 0 {
 		first = bytes.IndexByte(before[:at], '\n') + 1
@@ -71,9 +74,6 @@ func spliceDiff(name string, src io.ReaderAt, size int64, s Splice) (string, err
 		return "", err
 	}
 	after := append(append(append([]byte{}, before[first:at]...), s.New...), before[at+int(s.Old):last]...)
-	if bytes.Equal(before[first:last], after) {
-		return "", nil
-	}
 	return unifiedAt(name, name, before[first:last], after, passed), nil
 }
 

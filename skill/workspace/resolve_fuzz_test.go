@@ -1,0 +1,91 @@
+//go:build linux || darwin
+
+package workspace
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// maze is a layout of links in every direction. Whatever a name does in it, the
+// files called "secret" lie outside and the others inside.
+var maze = []string{
+	"a/b/c/f=inside", "a/f=inside", "f=inside", "d/",
+	"a/up => ..", "a/b/upup => ../..", "out => ../out", "abs => $WS/a", "absup => $WS/a/../..", "all => /", "self => .",
+	"chain => a/b/upup/abs/b", "loop => loop2", "loop2 => ./loop", "dangling => d/missing", "far => ../out/missing",
+	"evil => ../ws-evil", "proc => /proc/self/root", "slash => a//b/", "alias => ../alias/a", "../alias => ws",
+	"a/.git/config=inside", ".skill/records=hidden", "records => .skill",
+}
+
+// A name that resolves, resolves inside: the result is clean, below the workspace,
+// has no link on its way, and what is read by the name is what is there.
+func FuzzResolve(f *testing.F) {
+	for _, name := range []string{"", ".", "..", "a/b/c/f", "chain/c/f", "out/secret", "absup/ws/f", "self/self/../a/up/f", "all/etc/passwd",
+		"../ws-evil/secret", "../alias/f", "loop/x", "dangling", "far", "//a///./f/", "slash/../f", "records/records", "a\x00b", "\xff", ".SKILL/x",
+		"proc/etc", "a/../../ws/f", "missing/../f", "f/../f", "../../../../../etc/passwd", "alias/b/../f"} {
+		f.Add(name, true)
+		f.Add(name, false)
+	}
+	sites := []*site{newSite(f, false), newSite(f, true)}
+	var ws []*Workspace
+	for _, s := range sites {
+		s.layout(maze...)
+		ws = append(ws, s.open(Options{NoSync: true}))
+	}
+	f.Fuzz(func(t *testing.T, name string, follow bool) {
+		var found []string
+		for i, w := range ws {
+			got := checkResolve(t, w, sites[i], name, follow)
+			found = append(found, strings.TrimPrefix(got, sites[i].dir))
+		}
+		if found[0] != found[1] && !strings.HasPrefix(name, "/") && len(name) < 3000 {
+			t.Errorf("%q leads to %q by one way and to %q by the other", name, found[0], found[1])
+		}
+	})
+}
+
+// checkResolve returns where the name leads, "" if nowhere.
+func checkResolve(t *testing.T, w *Workspace, s *site, name string, follow bool) string {
+	t.Helper()
+	real, err := w.Real("", name, follow)
+	abs := name
+	if !filepath.IsAbs(name) {
+		abs = s.dir + "/" + name
+	}
+	data, rerr := w.ReadFile(abs)
+	if rerr == nil && (!bytes.Equal(data, []byte("inside")) || err != nil) {
+		t.Fatalf("%q reads %q; it leads to %q, %v", name, data, real, err)
+	}
+	info, serr := w.Stat(abs, follow)
+	if err != nil {
+		if serr == nil {
+			t.Fatalf("%q: %v, but it is %+v", name, err, info)
+		}
+		return ""
+	}
+	if _, ok := below(s.dir, real); !ok || filepath.Clean(real) != real {
+		t.Fatalf("%q leads to %q", name, real)
+	}
+	for at := real; at != s.dir; at = filepath.Dir(at) {
+		fi, lerr := os.Lstat(at)
+		if lerr == nil && fi.Mode().Type() == fs.ModeSymlink && (follow || at != real) {
+			t.Fatalf("%q leads to %q, where %q is a link", name, real, at)
+		}
+	}
+	fi, lerr := os.Lstat(real)
+	if _, denied := errors.AsType[*DeniedError](serr); denied {
+		if !strings.Contains(strings.ToLower(real), ".skill") && !strings.Contains(strings.ToLower(name), "skill") {
+			t.Fatalf("%q is denied, and leads to %q", name, real)
+		}
+		return real
+	}
+	if (lerr == nil) != (serr == nil) || serr == nil && info.ID != infoOf(fi).ID {
+		t.Fatalf("%q leads to %q, which is %v, %v; but Stat gives %+v, %v", name, real, fi, lerr, info, serr)
+	}
+	return real
+}
