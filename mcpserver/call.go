@@ -37,9 +37,7 @@ func result(text string, failed bool) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: failed}
 }
 
-var noArguments = json.RawMessage("{}")
-
-// do carries out one call. Arguments that were not sent are none.
+// do carries out one call. Whether arguments may be missing, the dialect decides.
 func (s *Server) do(ctx context.Context, c *session, sc *scope, t tool, arguments json.RawMessage) (text string, failed bool) {
 	if sc.refusal != "" {
 		return t.name + ": " + sc.refusal, true
@@ -50,9 +48,6 @@ func (s *Server) do(ctx context.Context, c *session, sc *scope, t tool, argument
 			text, failed = t.name+" ended by a fault of this program; nothing is known of what it did", true
 		}
 	}()
-	if len(arguments) == 0 {
-		arguments = noArguments
-	}
 	r := t.dialect.Do(ctx, sc.x, c.state, parser.ToolCall{Name: t.name, Arguments: arguments})
 	if r.Err != nil && r.Body == "" {
 		return r.Err.Error(), true

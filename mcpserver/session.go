@@ -39,6 +39,10 @@ type scope struct {
 
 var errOver = errors.New("the client is gone")
 
+func newSession(s *Server) *session {
+	return &session{server: s, state: &skill.Session{}, over: make(chan struct{}), running: make(map[*running]bool)}
+}
+
 // session returns the session of a client, which begins with its first call and
 // ends with its connection.
 func (s *Server) session(ss *mcp.ServerSession) *session {
@@ -47,7 +51,7 @@ func (s *Server) session(ss *mcp.ServerSession) *session {
 	if c := s.sessions[ss]; c != nil {
 		return c
 	}
-	c := &session{server: s, state: &skill.Session{}, over: make(chan struct{}), running: make(map[*running]bool)}
+	c := newSession(s)
 	s.sessions[ss] = c
 	go func() {
 		_ = ss.Wait() // how the connection ended does not matter

@@ -1,0 +1,258 @@
+package mcpserver
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// connectSDK is connect with a transport of the SDK in place of ours.
+func connectSDK(t *testing.T, s *Server) *lineClient {
+	t.Helper()
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	c := newLineClient(t, inW, outR)
+	go func() {
+		err := s.SDK().Run(context.Background(), &mcp.IOTransport{Reader: inR, Writer: outW})
+		outW.Close()
+		c.ended <- err
+	}()
+	t.Cleanup(func() { inW.Close(); outR.Close() })
+	return c
+}
+
+var awkward = map[string]string{
+	"html":       "<a href=\"x\">&amp;</a>",
+	"separators": "a\u2028b\u2029c",
+	"control":    "\x00\x01\b\t\n\v\f\r\x1b\x1f\x7f\u0080\u009f",
+	"invalid":    "a\xffb\xc3(\xe2\x82\xed\xa0\x80z\xf0\x9f\x98",
+	"emoji":      "😀 é \U0010ffff \ufeff \ufffd",
+	"slashes":    `\ / \\ \n`,
+	"empty":      "",
+	"crlf":       "one\r\ntwo\r\n",
+	"large":      strings.Repeat("0123456789<\n", 20000),
+}
+
+// TestFastPathEqualsSDK sends the same requests to a server with our transport and
+// to one with the SDK's, and compares the answers byte by byte.
+func TestFastPathEqualsSDK(t *testing.T) {
+	ours, oursDir := newServer(t, awkward)
+	sdks, sdksDir := newServer(t, awkward)
+	var lines []string
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	add(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"html"}}}`) // before initialize
+	add(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	for _, name := range slices.Sorted(maps.Keys(awkward)) {
+		add(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_file","arguments":{"path":%q}}}`, name)
+		arguments, err := json.Marshal(map[string]string{"path": "copy-" + name, "content": awkward[name]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"write_file","arguments":%s}}`, arguments)
+		add(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"arguments":{"path":%q},"name":"read_file"}}`, "copy-"+name)
+		add(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"edit_file","arguments":{"path":%q,"old_text":"a","new_text":"A","dry_run":true}}}`, name)
+	}
+	for _, id := range []string{`0`, `7`, `-7`, `-0`, `123456789012345`, `9007199254740991`, `1e2`, `1.0`, `""`, `"x"`, `"<&>"`, `"é"`, `"\u0041"`, `"a\\b"`, `"\u2028"`, `" "`} {
+		add(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"html"}}}`, id)
+		add(` { "params" : { "arguments" : { "path" : "missing" } , "name" : "read_file" } , "method" : "tools/call" , "id" : %s , "jsonrpc" : "2.0" }`, id)
+	}
+	for _, params := range []string{
+		`{"name":"read_file"}`, `{"name":"read_file","arguments":null}`, `{"name":"read_file","arguments":[1]}`, `{"name":"read_file","arguments":"x"}`,
+		`{"name":"read_file","arguments":{}}`, `{"name":"read_file","arguments":{"path":5}}`, `{"name":"read_file","arguments":{"path":"\ud800"}}`,
+		`{"name":"read_file","arguments":{"path":"html","path":"empty"}}`, `{"name":"read_file","arguments":{"path":"html"},"more":1}`,
+		`{"name":"read_file","arguments":{"path":"html"},"_meta":{}}`, `{"name":"read_file","arguments":{"path":"html"},"_meta":null}`,
+		`{"name":"read_file","arguments":{"path":"html"},"_meta":{"progressToken":1}}`, `{"name":"read_file","arguments":{"path":"html"},"_meta":{"a/b":[1]}}`,
+		`{"name":"no_such","arguments":{}}`, `{"name":"","arguments":{}}`, `{"name":"READ_FILE","arguments":{"path":"html"}}`, `{"name":"cp","arguments":{}}`,
+		`{"name":"rea\u0064_file","arguments":{"path":"html"}}`, `{"name":"<x>","arguments":{}}`,
+		`{"name":"write_file","arguments":{"path":"/etc/x","content":"x"}}`, `{"name":"list_directory","arguments":{"path":"."}}`,
+		`{"name":"file_exists","arguments":{"path":"html"}}`, `{"name":"move_file","arguments":{"src":"missing","dst":"b"}}`,
+	} {
+		add(`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":%s}`, params)
+	}
+	add(`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"html"}},"more":1}`)
+	add(`{"jsonrpc":"2.0","id":9,"method":"ping"}`)
+	add(`{"jsonrpc":"2.0","id":9,"method":"tools/list"}`)
+	add(`{"jsonrpc":"2.0","id":9,"method":"no/such","params":{}}`)
+	add(`{"jsonrpc":"2.0","id":9,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	a, b := connect(t, ours), connectSDK(t, sdks)
+	for _, line := range lines {
+		a.send(line)
+		b.send(line)
+		got, want := strings.ReplaceAll(a.next(), oursDir, "WORK"), strings.ReplaceAll(b.next(), sdksDir, "WORK")
+		if got != want {
+			t.Errorf("%.200s\n got %.300s\nwant %.300s", line, got, want)
+		}
+	}
+	if err := a.end(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWhichCallsAreShort tells what a worker carries out; all else is the SDK's.
+func TestWhichCallsAreShort(t *testing.T) {
+	s, _ := newServer(t, nil)
+	c := newConn(s, strings.NewReader(""), io.Discard)
+	c.session = newSession(s)
+	c.session.scope = &scope{x: s.cfg.Executor, users: 1}
+	sent := make(chan bool)
+	go func() {
+		for {
+			if _, err := c.Read(t.Context()); err != nil {
+				return
+			}
+			sent <- true
+		}
+	}()
+	defer c.Close()
+	const plain = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file","arguments":{}}}`
+	tests := []struct {
+		line  string
+		short bool
+	}{
+		{plain, true},
+		{strings.Replace(plain, `1`, `"a"`, 1), true},
+		{strings.Replace(plain, `1`, `"\u0061"`, 1), false},
+		{strings.Replace(plain, `read_file`, `no_such`, 1), false},
+		{strings.Replace(plain, `"arguments":{}`, `"arguments":{},"_meta":{"progressToken":1}`, 1), false},
+		{strings.Replace(plain, `,"arguments":{}`, ``, 1), false},
+		{strings.Replace(plain, `tools/call`, `ping`, 1), false},
+	}
+	for _, agreed := range []string{"", "2025-11-25"} {
+		c.version = agreed
+		for _, tt := range tests {
+			short := make(chan bool, 1)
+			go func() {
+				call := c.route([]byte(tt.line))
+				if call != nil {
+					call.end()
+					c.session.leave(call.scope)
+				}
+				short <- call != nil
+			}()
+			got := true
+			select {
+			case <-sent:
+				got = <-short
+			case got = <-short:
+			}
+			if want := tt.short && agreed != ""; got != want {
+				t.Errorf("with version %q, short(%s) = %t", agreed, tt.line, got)
+			}
+			clear(c.pending)
+		}
+	}
+}
+
+func FuzzAppendText(f *testing.F) {
+	for _, s := range awkward {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		want, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := appendText([]byte{'"'}, s); string(got)+`"` != string(want) {
+			t.Errorf("appendText(%q)\n got %s\nwant %s", s, got, want)
+		}
+	})
+}
+
+func FuzzMembers(f *testing.F) {
+	for _, s := range []string{
+		`{"a":1,"b":[{"c":"]}"},2],"d":"\"\\","e":{},"f":-1.5e+3,"g":null}`, `{}`, `{ "a" : [ ] , "b" : { } }`,
+		`[1,"2",[3],{"4":5}]`, `[]`, `[ ]`, `{"\"":"\\\""}`, "{\"a\":\t1\r\n}",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		data = bytes.TrimSpace(data)
+		if !json.Valid(data) || data[0] != '{' && data[0] != '[' {
+			return
+		}
+		if data[0] == '[' {
+			var want []json.RawMessage
+			if err := json.Unmarshal(data, &want); err != nil {
+				t.Fatal(err)
+			}
+			got := slices.Collect(elements(data))
+			if !slices.EqualFunc(got, want, func(g []byte, w json.RawMessage) bool { return bytes.Equal(g, w) }) {
+				t.Errorf("elements(%s)\n got %s\nwant %s", data, got, want)
+			}
+			return
+		}
+		want := make(map[string]json.RawMessage)
+		if err := json.Unmarshal(data, &want); err != nil {
+			t.Fatal(err)
+		}
+		got := make(map[string]json.RawMessage)
+		for rawKey, value := range members(data) {
+			var key string
+			if err := json.Unmarshal(rawKey, &key); err != nil {
+				t.Fatalf("key %s: %v", rawKey, err)
+			}
+			got[key] = value
+		}
+		if !maps.EqualFunc(got, want, func(g, w json.RawMessage) bool { return bytes.Equal(g, w) }) {
+			t.Errorf("members(%s)\n got %s\nwant %s", data, got, want)
+		}
+	})
+}
+
+// BenchmarkCall is a call over pipes, by our transport and by the SDK's.
+func BenchmarkCall(b *testing.B) {
+	for _, bb := range []struct {
+		name  string
+		serve func(*Server, io.ReadCloser, io.WriteCloser) error
+	}{
+		{"fast", func(s *Server, in io.ReadCloser, out io.WriteCloser) error {
+			return s.Stdio(b.Context(), in, out)
+		}},
+		{"sdk", func(s *Server, in io.ReadCloser, out io.WriteCloser) error {
+			return s.SDK().Run(b.Context(), &mcp.IOTransport{Reader: in, Writer: out})
+		}},
+	} {
+		b.Run(bb.name, func(b *testing.B) { benchmarkCall(b, bb.serve) })
+	}
+}
+
+func benchmarkCall(b *testing.B, serve func(*Server, io.ReadCloser, io.WriteCloser) error) {
+	s, _ := newServer(b, map[string]string{"a.txt": strings.Repeat("0123456789abcde\n", 128)})
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- serve(s, inR, outW) }()
+	defer func() {
+		inW.Close()
+		<-ended
+	}()
+	lines := bufio.NewReader(outR)
+	ask := func(line string) string {
+		if _, err := io.WriteString(inW, line+"\n"); err != nil {
+			b.Fatal(err)
+		}
+		answer, err := lines.ReadString('\n')
+		if err != nil {
+			b.Fatal(err)
+		}
+		return answer
+	}
+	ask(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"b","version":"1"}}}`)
+	read := call(1, "read_file", `{"path":"a.txt"}`)
+	ask(read)
+	b.ReportAllocs()
+	for b.Loop() {
+		if answer := ask(read); len(answer) < 2048 {
+			b.Fatal(answer)
+		}
+	}
+}

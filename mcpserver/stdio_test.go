@@ -1,0 +1,366 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestProcessEndsWithItsInput(t *testing.T) {
+	dir := newWorkspace(t, map[string]string{"a.txt": "alpha\n"})
+	c, _ := start(t, dir)
+	c.greet("2025-11-25", "{}")
+	for id := range 50 {
+		c.send(call(id, "read_file", `{"path":"a.txt"}`))
+	}
+	if err := c.end(); err != nil {
+		t.Fatalf("the server ended with %v", err)
+	}
+	for range 50 {
+		if a := c.parse(c.next()); a.text() != "alpha\n" {
+			t.Fatalf("got %+v", a)
+		}
+	}
+}
+
+func TestProcessEndsWithASignal(t *testing.T) {
+	dir := newWorkspace(t, nil)
+	unlock := lockFolder(t, dir)
+	defer unlock()
+	c, cmd := start(t, dir)
+	c.greet("2025-11-25", "{}")
+	c.send(call(1, "write_file", `{"path":"a.txt","content":"x"}`), `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	if a := c.parse(c.next()); string(a.ID) != "2" {
+		t.Fatalf("got %+v", a)
+	}
+	began := time.Now()
+	cmd.Process.Signal(syscall.SIGTERM)
+	if err := c.wait(); err != nil {
+		t.Errorf("the server ended with %v", err)
+	}
+	if d := time.Since(began); d > afterStop {
+		t.Errorf("the server took %v to end", d)
+	}
+}
+
+func TestProcessEndsWhenNobodyReads(t *testing.T) {
+	dir := newWorkspace(t, map[string]string{"a.txt": strings.Repeat("x", 1<<20)})
+	c, _ := start(t, dir)
+	c.greet("2025-11-25", "{}")
+	if a := c.ask(call(1, "read_file", `{"path":"a.txt"}`)); len(a.text()) != 1<<20 {
+		t.Fatal("not the file")
+	}
+	c.out.Close()
+	c.send(call(2, "read_file", `{"path":"a.txt"}`))
+	if err := c.wait(); err != nil {
+		t.Errorf("the server ended with %v", err)
+	}
+}
+
+// lockFolder takes the lock that a change in dir waits for.
+func lockFolder(t *testing.T, dir string) (unlock func()) {
+	t.Helper()
+	f, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	return func() { f.Close() }
+}
+
+func TestWhatIsNoMessageIsAnswered(t *testing.T) {
+	s, _ := newServer(t, map[string]string{"a.txt": "alpha"})
+	c := connect(t, s)
+	c.greet("2025-11-25", "{}")
+	tests := []struct {
+		line, id string
+		code     int
+	}{
+		{`garbage`, `null`, -32700},
+		{`{"jsonrpc":"2.0","id":1,"method":"ping"`, `null`, -32700},
+		{`{"jsonrpc":"2.0","id":1,"method":"ping"} {}`, `null`, -32700},
+		{"\x00\xff", `null`, -32700},
+		{strings.Repeat("[", 100000), `null`, -32700},
+		{`[]`, `null`, -32600},
+		{`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, `null`, -32600},
+		{`42`, `null`, -32600},
+		{`{}`, `null`, -32600},
+		{`{"jsonrpc":"1.0","id":7,"method":"ping"}`, `7`, -32600},
+		{`{"jsonrpc":"2.0","id":7}`, `7`, -32600},
+		{`{"jsonrpc":"2.0","id":7,"method":5}`, `7`, -32600},
+		{`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, `null`, -32600},
+		{`{"jsonrpc":"2.0","id":null,"method":"ping"}`, `null`, -32600},
+		{`{"jsonrpc":"2.0","id":{},"method":"ping"}`, `null`, -32600},
+		{`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, `null`, -32600},
+		{`{"jsonrpc":"2.0","id":7,"method":"ping","params":` + strings.Repeat(`{"a":`, 5000) + `1` + strings.Repeat(`}`, 5000) + `}`, `7`, -32600},
+		{`{"jsonrpc":"2.0","id":7,"method":"no/such"}`, `7`, -32601},
+		{`{"jsonrpc":"2.0","id":7,"method":"tools/call"}`, `7`, -32602},
+		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[]}`, `7`, -32602},
+		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{}}`, `7`, -32602},
+		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":5}}`, `7`, -32602},
+		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"read_file","_meta":5}}`, `7`, -32602},
+		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"no_such"}}`, `7`, -32602},
+		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"no_such","arguments":{}}}`, `7`, -32602},
+		{strings.Repeat("x", maxLine+10), `null`, -32600},
+	}
+	for _, tt := range tests {
+		a := c.ask(tt.line)
+		shown := tt.line[:min(len(tt.line), 100)]
+		if string(a.ID) != tt.id || a.Error.Code != tt.code {
+			t.Errorf("%s\n got id %s code %d (%s)\nwant id %s code %d", shown, a.ID, a.Error.Code, a.Error.Message, tt.id, tt.code)
+		}
+		if strings.Contains(a.Error.Message, "mcp.") || strings.Contains(a.Error.Message, "json:") || a.Error.Message == "" {
+			t.Errorf("%s\n got message %q", shown, a.Error.Message)
+		}
+	}
+	c.send("", " \t", `{"jsonrpc":"2.0","method":"no/such/notification"}`, `{"jsonrpc":"2.0","id":99,"result":{}}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":[]}`)
+	if a := c.ask(call(1, "read_file", `{"path":"a.txt"}`) + "\r"); a.text() != "alpha" {
+		t.Errorf("afterwards the server answers %+v", a)
+	}
+}
+
+func TestArgumentsOfEveryKindAreAnswered(t *testing.T) {
+	s, dir := newServer(t, map[string]string{"a.txt": "alpha", "x.png/": ""})
+	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sparse, err := os.Create(filepath.Join(dir, "sparse"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sparse.Truncate(10 << 30); err != nil {
+		t.Fatal(err)
+	}
+	sparse.Close()
+	c := connect(t, s)
+	c.greet("2025-11-25", "{}")
+	for id, params := range []string{
+		`{"name":"read_file"}`,
+		`{"name":"read_file","arguments":null}`,
+		`{"name":"read_file","arguments":[]}`,
+		`{"name":"read_file","arguments":"{}"}`,
+		`{"name":"read_file","arguments":{}}`,
+		`{"name":"read_file","arguments":{"path":5}}`,
+		`{"name":"read_file","arguments":{"path":null}}`,
+		`{"name":"read_file","arguments":{"path":"missing"}}`,
+		`{"name":"read_file","arguments":{"path":"/etc/passwd"}}`,
+		`{"name":"read_file","arguments":{"path":"fifo"}}`,
+		`{"name":"read_file","arguments":{"path":"sparse"}}`,
+		`{"name":"read_file","arguments":{"path":"x.png"}}`,
+		`{"name":"read_file","arguments":{"path":"a\u0000b"}}`,
+		`{"name":"write_file","arguments":{"path":"fifo","content":"x"}}`,
+		`{"name":"write_file","arguments":{"path":"x.png","content":"x"}}`,
+	} {
+		began := time.Now()
+		a := c.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":%s}`, id, params))
+		if !a.Result.IsError || a.text() == "" || len(a.text()) > 1000 {
+			t.Errorf("%s\n got %+v", params, a)
+		}
+		if d := time.Since(began); d > 5*time.Second {
+			t.Errorf("%s took %v", params, d)
+		}
+	}
+}
+
+func TestLargeMessages(t *testing.T) {
+	s, dir := newServer(t, nil)
+	c := connect(t, s)
+	c.greet("2025-11-25", "{}")
+	content := strings.Repeat("0123456789abcde\n", 5<<20/16)
+	arguments, err := json.Marshal(map[string]string{"path": "large", "content": content})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := c.ask(call(1, "write_file", string(arguments))); a.Result.IsError {
+		t.Fatalf("got %s", a.text())
+	}
+	if a := c.ask(call(2, "read_file", `{"path":"large"}`)); a.text() != content {
+		t.Errorf("%d bytes came back as %d", len(content), len(a.text()))
+	}
+	for i := range 10000 {
+		if err := os.Link(filepath.Join(dir, "large"), filepath.Join(dir, fmt.Sprintf("%05d", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a := c.ask(call(3, "list_directory", `{"path":"."}`)); !strings.Contains(a.text(), "09998") {
+		t.Errorf("got a list of %d bytes", len(a.text()))
+	}
+}
+
+func TestBatchWhereTheProtocolHasThem(t *testing.T) {
+	s, _ := newServer(t, map[string]string{"a.txt": "alpha"})
+	c := connect(t, s)
+	c.greet("2025-03-26", "{}")
+	c.send(`[` + call(1, "read_file", `{"path":"a.txt"}`) + `, {"jsonrpc":"2.0","method":"notifications/progress","params":{}},` +
+		`{"jsonrpc":"2.0","id":"two","method":"ping"} , 5, ` + call(3, "read_file", `{"path":"missing"}`) + `]`)
+	var all []answer
+	if err := json.Unmarshal([]byte(c.next()), &all); err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]answer)
+	for _, a := range all {
+		got[string(a.ID)] = a
+	}
+	if len(all) != 4 || got["1"].text() != "alpha" || got["null"].Error.Code != -32600 || !got["3"].Result.IsError || got[`"two"`].Error.Code != 0 {
+		t.Errorf("got %+v", all)
+	}
+	c.send(`[{"jsonrpc":"2.0","method":"notifications/progress","params":{}}]`) // is not answered
+	if a := c.ask(`[]`); a.Error.Code != -32600 {
+		t.Errorf("got %+v", a)
+	}
+	if a := c.ask(`{"jsonrpc":"2.0","id":5,"method":"ping"}`); string(a.ID) != "5" {
+		t.Errorf("got %+v", a)
+	}
+}
+
+func TestCancelStopsACall(t *testing.T) {
+	s, dir := newServer(t, map[string]string{"a.txt": "alpha"})
+	unlock := lockFolder(t, dir)
+	c := connect(t, s)
+	c.greet("2025-11-25", "{}")
+	withToken := `{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"write_file","arguments":{"path":"b","content":"x"},"_meta":{"progressToken":1}}}`
+	c.send(call("first", "read_file", `{"path":"a.txt"}`))
+	c.next()
+	c.send(call("a", "write_file", `{"path":"a","content":"x"}`), withToken) // one for a worker, one for the SDK
+	for i, line := range []string{call("c", "read_file", `{"path":"a.txt"}`), `{"jsonrpc":"2.0","id":"c","method":"ping"}`} {
+		if a := c.ask(line); string(a.ID) != `"c"` {
+			t.Fatalf("call %d is not answered beside the others: %+v", i, a)
+		}
+	}
+	if a := c.ask(call("a", "read_file", `{"path":"a.txt"}`)); string(a.ID) != "null" || a.Error.Code != -32600 {
+		t.Errorf("an id that is in use is answered %+v", a)
+	}
+	for _, id := range []string{"a", "b", "nobody's"} {
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%q}}`, id))
+	}
+	if a := c.ask(`{"jsonrpc":"2.0","id":"d","method":"ping"}`); string(a.ID) != `"d"` {
+		t.Errorf("a cancelled call is answered: %+v", a)
+	}
+	began := time.Now()
+	if err := c.end(); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(began); d > afterInput/2 {
+		t.Errorf("the calls went on for %v", d)
+	}
+	unlock()
+	for _, name := range []string{"a", "b"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			t.Errorf("the cancelled call has written %s", name)
+		}
+	}
+}
+
+func TestCancelStopsALongFind(t *testing.T) {
+	dir := largeTree(t)
+	s, _ := newServer(t, nil, func(cfg *Config) { cfg.Executor = newExecutor(t, dir) })
+	c := connect(t, s)
+	c.greet("2025-11-25", "{}")
+	find := `{"path":".","pattern":"**/*77*"}`
+	began := time.Now()
+	if a := c.ask(call(0, "search_files", find)); a.Result.IsError {
+		t.Fatal(a.text())
+	}
+	whole := time.Since(began)
+	const many = 20
+	began = time.Now()
+	for id := range many {
+		c.send(call(id, "search_files", find), fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
+	}
+	if err := c.end(); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(began); d > many*whole/2 {
+		t.Errorf("%d cancelled calls took %v, one that was not took %v", many, d, whole)
+	}
+	for line := range c.lines {
+		t.Errorf("a cancelled call is answered: %.100s", line)
+	}
+}
+
+// largeTree makes a folder of 40,000 files, in memory where that can be had.
+func largeTree(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "large")
+	if err != nil {
+		dir = t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 40 {
+		sub := filepath.Join(dir, fmt.Sprintf("%03d", i))
+		if err := os.Mkdir(sub, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for j := range 1000 {
+			if err := os.Link(file, filepath.Join(sub, fmt.Sprintf("%03d", j))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return dir
+}
+
+func TestCallsUnderWayWhenTheInputEnds(t *testing.T) {
+	s, dir := newServer(t, nil)
+	unlock := lockFolder(t, dir)
+	c := connect(t, s)
+	c.greet("2025-11-25", "{}")
+	c.send(call(1, "write_file", `{"path":"a","content":"x"}`))
+	c.in.Close()
+	time.Sleep(50 * time.Millisecond)
+	unlock()
+	if a := c.parse(c.next()); a.Result.IsError {
+		t.Errorf("got %+v", a)
+	}
+	if err := c.wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestManyCallsAtOnce(t *testing.T) {
+	s, dir := newServer(t, map[string]string{"edit.txt": strings.Repeat("x", 8)})
+	c := connect(t, s)
+	c.greet("2025-11-25", "{}")
+	for id := range 100 {
+		switch id % 4 {
+		case 0:
+			c.send(call(id, "write_file", fmt.Sprintf(`{"path":"f%d","content":"%d"}`, id, id)))
+		case 1:
+			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"_meta":{},"name":"append_file","arguments":{"path":"all","content":"%d\n"}}}`, id, id))
+		case 2:
+			c.send(call(id, "append_file", fmt.Sprintf(`{"path":"all","content":"%d\n"}`, id)))
+		default:
+			if id < 32 {
+				c.send(call(id, "edit_file", `{"path":"edit.txt","old_text":"x","new_text":"yz"}`))
+			} else {
+				c.send(call(id, "directory_tree", `{"path":"."}`))
+			}
+		}
+	}
+	seen := make(map[string]bool)
+	for range 100 {
+		a := c.parse(c.next())
+		if a.Result.IsError || seen[string(a.ID)] {
+			t.Errorf("got %+v", a)
+		}
+		seen[string(a.ID)] = true
+	}
+	edited, _ := os.ReadFile(filepath.Join(dir, "edit.txt"))
+	all, _ := os.ReadFile(filepath.Join(dir, "all"))
+	if string(edited) != strings.Repeat("yz", 8) || strings.Count(string(all), "\n") != 50 {
+		t.Errorf("edits were lost: %q, %d of 50 lines", edited, strings.Count(string(all), "\n"))
+	}
+}
