@@ -115,15 +115,14 @@ func (s *Server) options() *mcp.ServerOptions {
 		o = *s.cfg.Options
 	}
 	if o.Capabilities == nil {
-		o.Capabilities = &mcp.ServerCapabilities{
-			Logging: &mcp.LoggingCapabilities{},
-			Tools:   &mcp.ToolCapabilities{}, // the list never changes
-		}
+		//lint:ignore SA1019 deprecated for new clients; those of today show log messages
+		o.Capabilities = &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}, Tools: &mcp.ToolCapabilities{}} // the list of tools never changes
 	}
 	if o.Instructions == "" {
 		o.Instructions = "Files are those of the workspace " + s.cfg.Executor.Dir() +
 			"; names are absolute inside it, or relative to it. Nothing outside can be reached."
 	}
+	//lint:ignore SA1019 deprecated for new clients; those of today have roots
 	o.RootsListChangedHandler = func(_ context.Context, req *mcp.RootsListChangedRequest) {
 		s.session(req.Session).forgetScope()
 	}

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 roots and log messages are deprecated for new clients; those of today have them
+
 package mcpserver
 
 import (
@@ -65,8 +67,6 @@ func (c *session) adopt(sc *scope, changes int) bool {
 }
 
 // roots returns the roots that the client names; none if it has none to name.
-//
-//lint:ignore SA1019 roots are deprecated for new clients, and those of today have them
 func (c *session) roots(ctx context.Context, req *mcp.CallToolRequest) (_ []*mcp.Root, ask *mcp.CallToolResult, err error) {
 	caps := req.ClientCapabilities()
 	if caps == nil || caps.RootsV2 == nil {
@@ -237,8 +237,6 @@ func rootPath(uri string) (string, error) {
 
 // tell says something to a client that takes log messages, and to whoever runs
 // the server.
-//
-//lint:ignore SA1019 log messages are deprecated for new clients, and those of today show them
 func (s *Server) tell(ctx context.Context, ss *mcp.ServerSession, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	s.logf("%s", text)

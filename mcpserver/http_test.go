@@ -1,0 +1,382 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// serveHTTP serves until the test ends, and returns where. stop ends it sooner and
+// returns how it ended.
+func serveHTTP(t *testing.T, s *Server, h HTTP) (at string, stop func() error) {
+	t.Helper()
+	ready := make(chan string, 1)
+	ended := make(chan error, 1)
+	h.Ready = func(url string) { ready <- url }
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { ended <- s.HTTP(ctx, h) }()
+	stop = sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+	t.Cleanup(func() { stop() })
+	select {
+	case at = <-ready:
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	return at, stop
+}
+
+// httpClient is a client that has begun a session.
+type httpClient struct {
+	t       *testing.T
+	at      string
+	session string
+	header  http.Header // of every request
+}
+
+func newHTTPClient(t *testing.T, at string) *httpClient {
+	t.Helper()
+	c := &httpClient{t: t, at: at}
+	r, body := c.post(greeting("{}"))
+	if c.session = r.Header.Get("Mcp-Session-Id"); c.session == "" {
+		t.Fatalf("no session: %s %s", r.Status, body)
+	}
+	if r, _ := c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`); r.StatusCode != http.StatusAccepted {
+		t.Fatal(r.Status)
+	}
+	return c
+}
+
+func greeting(capabilities string) string {
+	return `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":` +
+		capabilities + `,"clientInfo":{"name":"test","version":"1"}}}`
+}
+
+func (c *httpClient) request(method, body string) *http.Request {
+	c.t.Helper()
+	r, err := http.NewRequestWithContext(c.t.Context(), method, c.at, strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set("Content-Type", "application/json")
+	if c.session != "" {
+		r.Header.Set("Mcp-Session-Id", c.session)
+		r.Header.Set("Mcp-Protocol-Version", "2025-11-25")
+	}
+	for name, values := range c.header {
+		r.Header[name] = values
+	}
+	return r
+}
+
+func (c *httpClient) do(r *http.Request) (*http.Response, string) {
+	c.t.Helper()
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return answer, string(body)
+}
+
+func (c *httpClient) post(body string) (*http.Response, string) {
+	c.t.Helper()
+	return c.do(c.request(http.MethodPost, body))
+}
+
+// ask posts a message and returns the answer to it, by itself or the last event.
+func (c *httpClient) ask(line string) (a answer) {
+	c.t.Helper()
+	r, body := c.post(line)
+	if i := strings.LastIndex(body, "data: "); i >= 0 {
+		body = body[i+len("data: "):]
+	}
+	if err := json.Unmarshal([]byte(body), &a); err != nil {
+		c.t.Fatalf("%s: %s", r.Status, body)
+	}
+	return a
+}
+
+func TestHTTPServesCallsAndEndsInOrder(t *testing.T) {
+	s, dir := newServer(t, map[string]string{"a.txt": "<alpha>"})
+	at, stop := serveHTTP(t, s, HTTP{})
+	if !strings.HasPrefix(at, "http://127.0.0.1:") {
+		t.Errorf("served at %s", at)
+	}
+	c := newHTTPClient(t, at)
+	if a := c.ask(call(1, "read_file", `{"path":"a.txt"}`)); a.text() != "<alpha>" {
+		t.Errorf("got %+v", a)
+	}
+	if a := c.ask(call(2, "read_file", `{"path":"missing"}`)); !a.Result.IsError {
+		t.Errorf("got %+v", a)
+	}
+	if a := c.ask(call(3, "no_such", `{}`)); a.Error.Code != -32602 {
+		t.Errorf("got %+v", a)
+	}
+	unlock := lockFolder(t, dir)
+	defer unlock()
+	events, err := http.DefaultClient.Do(c.request(http.MethodGet, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Body.Close()
+	waiting := make(chan string, 1)
+	go func() {
+		_, body := c.post(call(4, "write_file", `{"path":"b","content":"x"}`))
+		waiting <- body
+	}()
+	time.Sleep(20 * time.Millisecond)
+	began := time.Now()
+	if err := stop(); err != nil {
+		t.Errorf("the server ended with %v", err)
+	}
+	if d := time.Since(began); d >= afterStop {
+		t.Errorf("the server took %v to end", d)
+	}
+	<-waiting
+	if _, err := os.Stat(dir + "/b"); err == nil {
+		t.Error("a call that was stopped has written")
+	}
+	for ss := range s.SDK().Sessions() {
+		t.Errorf("session %s remains", ss.ID())
+	}
+}
+
+func TestHTTPRefuses(t *testing.T) {
+	s, _ := newServer(t, map[string]string{"a.txt": "alpha"})
+	at, _ := serveHTTP(t, s, HTTP{Token: "secret", MaxBody: 100000, Hosts: []string{"files.example.org"}})
+	u, err := url.Parse(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &httpClient{t: t, at: at, header: http.Header{"Authorization": {"Bearer secret"}}}
+	tests := []struct {
+		what   string
+		change func(*http.Request)
+		status int
+	}{
+		{"as it should be", func(*http.Request) {}, 200},
+		{"another path", func(r *http.Request) { r.URL.Path = "/" }, 200},
+		{"no such path", func(r *http.Request) { r.URL.Path = "/other" }, 404},
+		{"a name for this machine", func(r *http.Request) { r.Host = "localhost:" + u.Port() }, 200},
+		{"IPv6", func(r *http.Request) { r.Host = "[::1]" }, 200},
+		{"a name that was given", func(r *http.Request) { r.Host = "Files.example.org" }, 200},
+		{"a rebound name", func(r *http.Request) { r.Host = "evil.example.com" }, 403},
+		{"a rebound name with our port", func(r *http.Request) { r.Host = "evil.example.com:" + u.Port() }, 403},
+		{"a name that begins like ours", func(r *http.Request) { r.Host = "localhost.evil.example.com" }, 403},
+		{"another machine's address", func(r *http.Request) { r.Host = "192.0.2.1" }, 403},
+		{"a page of this machine", func(r *http.Request) { r.Header.Set("Origin", "http://localhost:8080") }, 200},
+		{"a page of another site", func(r *http.Request) { r.Header.Set("Origin", "https://evil.example.com") }, 403},
+		{"a page of nowhere", func(r *http.Request) { r.Header.Set("Origin", "null") }, 403},
+		{"two origins", func(r *http.Request) { r.Header["Origin"] = []string{"http://localhost", "https://evil.example.com"} }, 403},
+		{"no token", func(r *http.Request) { r.Header.Del("Authorization") }, 401},
+		{"a wrong token", func(r *http.Request) { r.Header.Set("Authorization", "Bearer secre") }, 401},
+		{"another scheme", func(r *http.Request) { r.Header.Set("Authorization", "Basic secret") }, 401},
+		{"a token in lower case", func(r *http.Request) { r.Header.Set("Authorization", "bearer secret") }, 200},
+		{"another type", func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, 415},
+		{"an unknown session", func(r *http.Request) { r.Header.Set("Mcp-Session-Id", "x") }, 404},
+		{"another method", func(r *http.Request) { r.Method = http.MethodPut }, 405},
+	}
+	for _, tt := range tests {
+		r := c.request(http.MethodPost, greeting("{}"))
+		tt.change(r)
+		if answer, body := c.do(r); answer.StatusCode != tt.status {
+			t.Errorf("%s: %s %s; want %d", tt.what, answer.Status, body, tt.status)
+		}
+	}
+	bodies := []struct {
+		body   string
+		status int
+		code   int
+	}{
+		{"", 400, -32600},
+		{"garbage", 400, -32700},
+		{"{}", 400, -32600},
+		{"42", 400, -32600},
+		{`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, 400, -32600},
+		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":5}}`, 200, -32602},
+		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[]}`, 200, -32602},
+		{`"` + strings.Repeat("x", 100000) + `"`, 413, 0},
+	}
+	for _, tt := range bodies {
+		r, body := c.post(tt.body)
+		var a answer
+		json.Unmarshal([]byte(body), &a)
+		if r.StatusCode != tt.status || a.Error.Code != tt.code {
+			t.Errorf("%.80s\n got %s %s\nwant %d and code %d", tt.body, r.Status, body, tt.status, tt.code)
+		}
+	}
+}
+
+func TestHTTPNeedsATokenWhereOthersCanReachIt(t *testing.T) {
+	s, _ := newServer(t, nil)
+	for _, addr := range []string{"0.0.0.0:0", "[::]:0"} {
+		var noToken *NoTokenError
+		if err := s.HTTP(t.Context(), HTTP{Addr: addr}); !errors.As(err, &noToken) {
+			t.Errorf("at %s: %v", addr, err)
+		}
+	}
+	at, _ := serveHTTP(t, s, HTTP{Addr: "0.0.0.0:0", Token: "secret"})
+	c := &httpClient{t: t, at: strings.Replace(at, "[::]", "127.0.0.1", 1), header: http.Header{"Authorization": {"Bearer secret"}}}
+	c.at = strings.Replace(c.at, "0.0.0.0", "127.0.0.1", 1)
+	for host, status := range map[string]int{"192.0.2.1": 200, "evil.example.com": 403} {
+		r := c.request(http.MethodPost, greeting("{}"))
+		r.Host = host
+		if answer, _ := c.do(r); answer.StatusCode != status {
+			t.Errorf("host %s: %s, want %d", host, answer.Status, status)
+		}
+	}
+	for _, addr := range []string{":0", "0", "127.0.0.1:0", "localhost:0", "[::1]:0"} {
+		if a, err := (HTTP{Addr: addr}).address(); err != nil || !a.IP.IsLoopback() {
+			t.Errorf("address %s is %v, %v", addr, a, err)
+		}
+	}
+}
+
+func TestHTTPSessionsAreBounded(t *testing.T) {
+	s, _ := newServer(t, map[string]string{"a.txt": "alpha"})
+	at, _ := serveHTTP(t, s, HTTP{MaxSessions: 2, Idle: 300 * time.Millisecond})
+	a, b := newHTTPClient(t, at), newHTTPClient(t, at)
+	refused := &httpClient{t: t, at: at}
+	if r, body := refused.post(greeting("{}")); r.StatusCode != 503 || r.Header.Get("Retry-After") == "" {
+		t.Errorf("a third session: %s %s", r.Status, body)
+	}
+	if r, _ := a.do(a.request(http.MethodDelete, "")); r.StatusCode != 204 {
+		t.Errorf("to end a session: %s", r.Status)
+	}
+	newHTTPClient(t, at)
+	read := call(1, "read_file", `{"path":"a.txt"}`)
+	if r, _ := b.post(read); r.StatusCode != 200 {
+		t.Errorf("within its time: %s", r.Status)
+	}
+	gone := func(c *httpClient) bool {
+		r, _ := c.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+		return r.StatusCode == 404
+	}
+	time.Sleep(time.Second)
+	if !gone(b) {
+		t.Error("an idle session goes on")
+	}
+}
+
+func TestHTTPSessionsEnd(t *testing.T) {
+	s, _ := newServer(t, nil)
+	at, _ := serveHTTP(t, s, HTTP{Life: 200 * time.Millisecond})
+	c := newHTTPClient(t, at)
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if r, _ := c.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`); r.StatusCode == 404 {
+			break
+		}
+		if time.Since(began) > patience {
+			t.Fatal("a session goes on for ever")
+		}
+	}
+}
+
+func TestHTTPDeleteStopsCalls(t *testing.T) {
+	s, dir := newServer(t, nil)
+	at, _ := serveHTTP(t, s, HTTP{})
+	c := newHTTPClient(t, at)
+	unlock := lockFolder(t, dir)
+	defer unlock()
+	stopped := make(chan string, 1)
+	go func() {
+		_, body := c.post(call(1, "write_file", `{"path":"a","content":"x"}`))
+		stopped <- body
+	}()
+	time.Sleep(20 * time.Millisecond)
+	if r, _ := c.do(c.request(http.MethodDelete, "")); r.StatusCode != 204 {
+		t.Errorf("to end a session: %s", r.Status)
+	}
+	select {
+	case <-stopped:
+	case <-time.After(patience):
+		t.Error("the call goes on")
+	}
+}
+
+func TestHTTPCancel(t *testing.T) {
+	s, dir := newServer(t, nil)
+	at, _ := serveHTTP(t, s, HTTP{})
+	c := newHTTPClient(t, at)
+	unlock := lockFolder(t, dir)
+	defer unlock()
+	stopped := make(chan answer, 1)
+	go func() { stopped <- c.ask(call("x", "write_file", `{"path":"a","content":"x"}`)) }()
+	time.Sleep(20 * time.Millisecond)
+	c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}}`)
+	select {
+	case a := <-stopped:
+		if !a.Result.IsError {
+			t.Errorf("a cancelled call is answered %+v", a)
+		}
+	case <-time.After(patience):
+		t.Error("the call goes on")
+	}
+}
+
+func TestHTTPManyClientsAtOnce(t *testing.T) {
+	s, _ := newServer(t, nil)
+	at, _ := serveHTTP(t, s, HTTP{})
+	var all sync.WaitGroup
+	for n := range 8 {
+		all.Go(func() {
+			c := newHTTPClient(t, at)
+			for i := range 12 {
+				path := fmt.Sprintf("%d-%d", n, i)
+				if a := c.ask(call(i, "write_file", fmt.Sprintf(`{"path":%q,"content":%q}`, path, path))); a.Result.IsError {
+					t.Error(a.text())
+				}
+				if a := c.ask(call(i, "read_file", fmt.Sprintf(`{"path":%q}`, path))); a.text() != path {
+					t.Error(a.text())
+				}
+			}
+		})
+	}
+	all.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for ss, c := range s.sessions {
+		for other, d := range s.sessions {
+			if ss != other && c.state == d.state {
+				t.Error("two clients share what they know")
+			}
+		}
+	}
+}
+
+func TestSlowBodyIsRead(t *testing.T) {
+	s, _ := newServer(t, nil)
+	at, _ := serveHTTP(t, s, HTTP{})
+	c := &httpClient{t: t, at: at}
+	r := c.request(http.MethodPost, "")
+	body, w := io.Pipe()
+	r.Body, r.ContentLength = body, -1
+	go func() {
+		for part := range bytes.SplitSeq([]byte(greeting("{}")), []byte(",")) {
+			time.Sleep(5 * time.Millisecond)
+			w.Write(append(part, ','))
+		}
+		w.Close()
+	}()
+	if answer, text := c.do(r); answer.StatusCode != 400 || !strings.Contains(text, "-32700") { // for the last comma
+		t.Errorf("got %s %s", answer.Status, text)
+	}
+}
