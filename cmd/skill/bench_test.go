@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// buildProgram builds a program as users do and returns its path.
+func buildProgram(b *testing.B, name string, source ...string) string {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), name)
+	cmd := exec.Command("go", append([]string{"build", "-o", path}, source...)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
+	return path
+}
+
+// versus runs ours and a reference in turn and reports how long ours takes as a
+// part of the reference's time, and both in milliseconds.
+func versus(b *testing.B, ours, reference func()) {
+	var took, allowed time.Duration
+	for b.Loop() {
+		start := time.Now()
+		reference()
+		half := time.Now()
+		ours()
+		took, allowed = took+time.Since(half), allowed+half.Sub(start)
+	}
+	n := float64(b.N) * float64(time.Millisecond)
+	b.ReportMetric(float64(took)/float64(allowed), "ratio")
+	b.ReportMetric(float64(took)/n, "ours-ms")
+	b.ReportMetric(float64(allowed)/n, "reference-ms")
+}
+
+// runProgram runs a program that has to succeed.
+func runProgram(b *testing.B, stdin string, args ...string) (stdout []byte) {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdin = strings.NewReader(stdin)
+	stdout, err := cmd.Output()
+	if err != nil {
+		b.Fatalf("%q: %v", args, err)
+	}
+	return stdout
+}
+
+// BenchmarkStart starts the program, which opens the workspace and looks at a file,
+// beside a Go program that does nothing.
+func BenchmarkStart(b *testing.B) {
+	source := filepath.Join(b.TempDir(), "empty.go")
+	if err := os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	skill, empty := buildProgram(b, "skill", "."), buildProgram(b, "empty", source)
+	dir := b.TempDir()
+	versus(b,
+		func() { runProgram(b, "", skill, "-C", dir, "fileExists", "a.txt") },
+		func() { runProgram(b, "", empty) })
+}
