@@ -67,50 +67,35 @@ func (row *corpusRow) right(e Extraction) bool {
 		same(e.Content, row.Expect.Content, row.Accept.Content, plain)
 }
 
+// The rules were grown on the rows whose prompt has an even hash; the others
+// show what they do with requests that nobody has looked at.
 func TestCorpus(t *testing.T) {
-	type count struct{ requests, answered, right, refused, wrongly int }
+	type count struct{ requests, answered, right, others int }
 	var halves [2]count
-	answeredBy := map[string]int{}
 	for _, row := range corpus(t) {
-		half := int(sha256.Sum256([]byte(row.Prompt))[0] % 2)
-		n := &halves[half]
+		n := &halves[sha256.Sum256([]byte(row.Prompt))[0]%2]
 		e, ok := understand(row.Prompt)
-		show := half == 0 && os.Getenv("SHOW") != ""
-		if row.Expect.Operation == nil {
-			n.refused++
+		switch {
+		case row.Expect.Operation == nil:
+			n.others++
 			if ok {
-				n.wrongly++
 				t.Errorf("%s: %q must not be answered, got %+v", row.ID, row.Prompt, e)
 			}
 			continue
+		case ok && row.right(e):
+			n.right++
+		case ok:
+			t.Logf("%s: %q\n got %+v\nwant %+v", row.ID, row.Prompt, e, row.Expect)
 		}
 		n.requests++
-		if half == 1 && ok {
-			answeredBy[row.ID[:4]]++
-		}
-		if half == 1 {
-			answeredBy["all"+row.ID[:4]]++
-		}
-		switch {
-		case !ok:
-			if show {
-				t.Logf("unanswered: %s %q", *row.Expect.Operation, row.Prompt)
-			}
-		case row.right(e):
+		if ok {
 			n.answered++
-			n.right++
-		default:
-			n.answered++
-			if half == 0 {
-				t.Logf("wrong: %q\n got %+v", row.Prompt, e)
-			}
 		}
 	}
-	t.Log(answeredBy)
 	var sum count
 	for i, n := range halves {
-		t.Logf("half %d: %d of %d requests answered (%.1f %%), %d right; %d of %d others answered", i, n.answered, n.requests,
-			100*float64(n.answered)/float64(n.requests), n.right, n.wrongly, n.refused)
+		t.Logf("half %d: %d of %d requests answered (%.1f %%), %d of them right; none of %d others",
+			i, n.answered, n.requests, 100*float64(n.answered)/float64(n.requests), n.right, n.others)
 		sum.requests += n.requests
 		sum.answered += n.answered
 		sum.right += n.right

@@ -22,13 +22,15 @@ const (
 // within reports an error unless every value of e comes from the prompt and can
 // be meant. What may be a slip of the model is worth asking again.
 func within(prompt string, e Extraction) error {
-	for _, p := range [...]string{e.Path, e.Destination} {
-		if p == "" {
-			continue
-		}
-		if err := fromPrompt(prompt, p); err != nil {
-			return err
-		}
+	if err := fromPrompt(prompt, e.Path); err != nil {
+		return err
+	}
+	dest := e.Destination
+	if path.Dir(dest) == path.Dir(e.Path) {
+		dest = path.Base(dest) // a new name in the same folder
+	}
+	if err := fromPrompt(prompt, dest); err != nil {
+		return err
 	}
 	if e.Destination != "" && tidyPath(e.Destination) == tidyPath(e.Path) {
 		return &answerError{kind: ErrRefused, why: "path and destination are the same"}
@@ -49,7 +51,7 @@ func fromPrompt(prompt, p string) error {
 		return &answerError{kind: ErrRefused, why: "~ is the home folder, not one of the workspace"}
 	}
 	inPrompt := func(part string) bool { return occurs(prompt, part, nameByte) }
-	if p == "." || inPrompt(p) {
+	if p == "" || p == "." || inPrompt(p) {
 		return nil
 	}
 	for i, part := range strings.Split(path.Clean(p), "/") {

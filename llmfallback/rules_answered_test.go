@@ -3,6 +3,10 @@ package llmfallback
 // answered are sentences that people type, by operation, with what they mean.
 var answered = []struct{ prompt, op, path, content, dest string }{
 	// readFile
+	{"Read my notes in Projects/kickoff.md", "readFile", "Projects/kickoff.md", "", ""},
+	{"Pull Notes/plan.md up", "readFile", "Notes/plan.md", "", ""},
+	{"Let's take a peek at 'notes.txt'", "readFile", "notes.txt", "", ""},
+	{"In the docs folder, show me a.txt", "readFile", "docs/a.txt", "", ""},
 	{"Read notes.txt in docs", "readFile", "docs/notes.txt", "", ""},
 	{"Show me notes.txt from docs", "readFile", "docs/notes.txt", "", ""},
 	{"Check the contents of Contracts/NDA.md", "readFile", "Contracts/NDA.md", "", ""},
@@ -56,6 +60,10 @@ var answered = []struct{ prompt, op, path, content, dest string }{
 	{"I need the contents of report.md", "readFile", "report.md", "", ""},
 
 	// listDirectory
+	{"Show me the list of files in tmp directory, hidden ones included", "listDirectory", "tmp", "", ""},
+	{"In docs/, list all files", "listDirectory", "docs/", "", ""},
+	{"What are the contents of the current directory?", "listDirectory", ".", "", ""},
+	{"Display the current directory's contents", "listDirectory", ".", "", ""},
 	{"Could you give me a listing of the workspace?", "listDirectory", ".", "", ""},
 	{"Take a look at the files in src", "listDirectory", "src", "", ""},
 	{"Show me my Projects folder", "listDirectory", "Projects", "", ""},
@@ -161,6 +169,10 @@ var answered = []struct{ prompt, op, path, content, dest string }{
 	{"Check that the directory src/main exists", "fileExists", "src/main", "", ""},
 
 	// createDirectory
+	{"Please make a new directory called 'reports' for me right here.", "createDirectory", "reports", "", ""},
+	{"Create Research/Signals/W49.", "createDirectory", "Research/Signals/W49", "", ""},
+	{"Add the folder 'Projects' to my workspace", "createDirectory", "Projects", "", ""},
+	{"Could you create a directory for me named 'Projects'?", "createDirectory", "Projects", "", ""},
 	{"Create the path /a/b/c if it doesn't exist", "createDirectory", "/a/b/c", "", ""},
 	{"Create all directories in the path \"/a/b/c\"", "createDirectory", "/a/b/c", "", ""},
 	{"Add a new folder \"foo\" to \"bar\"", "createDirectory", "bar/foo", "", ""},
@@ -252,6 +264,7 @@ var answered = []struct{ prompt, op, path, content, dest string }{
 	{"Store the string \"v2\" in version.txt", "writeFile", "version.txt", "v2", ""},
 
 	// appendFile
+	{"Add 'hello' as the last line of 'a.txt'", "appendFile", "a.txt", "hello", ""},
 	{"Append the following to a.txt: x", "appendFile", "a.txt", "x", ""},
 	{"add to a.txt the line \"x\"", "appendFile", "a.txt", "x", ""},
 	{"Add \"x\" as a new line to a.txt", "appendFile", "a.txt", "x", ""},
@@ -314,6 +327,10 @@ var answered = []struct{ prompt, op, path, content, dest string }{
 	{"could you copy .env.example to .env?", "copyFile", ".env.example", "", ".env"},
 
 	// moveFile
+	{"Archive Projects/Old by moving it to Archive/Old", "moveFile", "Projects/Old", "", "Archive/Old"},
+	{"Take Drafts/x.md and move it to Published/x.md", "moveFile", "Drafts/x.md", "", "Published/x.md"},
+	{"In the docs folder, rename 'a.txt' to 'b.txt'", "moveFile", "docs/a.txt", "", "docs/b.txt"},
+	{"In the current directory, move a.txt to docs/a.txt", "moveFile", "a.txt", "", "docs/a.txt"},
 	{"Move the file from /tmp/a.txt to /tmp/b.txt", "moveFile", "/tmp/a.txt", "", "/tmp/b.txt"},
 	{"Move a.txt to docs and rename it b.txt", "moveFile", "a.txt", "", "docs/b.txt"},
 	{"Move and rename a.txt to docs/b.txt", "moveFile", "a.txt", "", "docs/b.txt"},

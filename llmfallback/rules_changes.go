@@ -11,8 +11,9 @@ var changes = []rule{
 	{op: "createDirectory", pattern: `$make [$det] [$new] $newfolder (at|with [the] path|under the path|in the path) [the] [(path|location|following path)] [:] <path:tree>`},
 	{op: "createDirectory", pattern: `(create|make) [the] [(full|entire|complete|whole)] [directory] path <path:tree>`},
 	{op: "createDirectory", pattern: `(create|make) [(all|all the|all of the|any|the|every)] [(missing|intermediate|necessary|required|parent)] (directories|folders) [as (required|needed|necessary)] (in|for|of|along) [the] [path] <path:tree>`},
-	{op: "createDirectory", pattern: `add [$det] [$new] $newfolder (<path:noted>|$called <path:folder>) to ($foldername:base|<base:place>)`},
+	{op: "createDirectory", pattern: `add [$det] [$new] $newfolder (<path:noted>|$called <path:folder>) to ($foldername:base|<base:place>|$hereonly)`},
 	{op: "createDirectory", pattern: `(ensure|make sure) [that] (there is|there's|there exists|i have|we have) $foldername:path [$loc]`},
+	{op: "createDirectory", pattern: `(create|set up) [the] [new] <path:tree>`},
 	{op: "createDirectory", pattern: `$make <path:tree> as [(a|the)] [new] $dnoun`},
 	{op: "createDirectory", pattern: `new $dnoun ([:] <path:noted>|$called <path:folder>) [$loc]`},
 	{op: "createDirectory", pattern: `(mkdir|md) [(-p|--parents)] <path:noted>`},
@@ -40,6 +41,7 @@ var changes = []rule{
 	{op: "appendFile", pattern: `(append|attach|add) [$addition] <content:text> [as (a|one|another) [new] (line|entry)] (to|onto) [the [very] (end|bottom) of] $file:path [(on|as) a new line]`},
 	{op: "appendFile", pattern: `(append|attach|add|insert|write|put|place) [$addition] <content:text> (at|on|to) the [very] (end|bottom) of $file:path`},
 	{op: "appendFile", pattern: `(append|attach|add) [$addition] to [the [very] (end|bottom) of] $file:path ($colon|[,] $withtext|[,] $withcolon|[,] $withquote)`},
+	{op: "appendFile", pattern: `(append|add|put) <content:text> as the [(new|very)] last line (of|in|to) $file:path`},
 	{op: "appendFile", pattern: `(append|add) (to|at) [the [very] (end|bottom) of] $file:path [,] [$addition] <content:text>`},
 	{op: "appendFile", pattern: `(to|at) [the [very] (end|bottom) of] $file:path [,] (append|add) [$addition] <content:text>`},
 
@@ -65,14 +67,16 @@ var changes = []rule{
 	{op: "moveFile", pattern: `$move $source $origin [over] ($tofolder|$tohere)`},
 	{op: "moveFile", pattern: `$move [the file] from <path:file> (to|into) $dest`},
 	{op: "moveFile", pattern: `$move $source [over] (to|into) ($foldername:into|<into:place>) $renaming <newname:goal>`},
+	{op: "moveFile", pattern: `(archive|take) $source (and (move|put) it|by moving it) ($tofile|$tohere)`},
 	{op: "moveFile", pattern: `move and rename $source to <dest:goal>`},
 	{op: "moveFile", pattern: `mv <path:goal> <dest:goal>`},
 	{op: "moveFile", pattern: `mv <path:file> to <dest:goal>`},
 	{op: "moveFile", pattern: `rename $source $toname [$loc]`},
+	{op: "moveFile", pattern: `(in|inside|within) $foldername:base [,] rename [the] [file] <path:thing> (to|as) <newname:goal>`},
 	{op: "moveFile", pattern: `rename [the] [file] [$called] <path:thing> $placed $toname`},
 	{op: "moveFile", pattern: `rename [the file] [from] <path:file> [to] <newname:file>`},
 	{op: "moveFile", pattern: `(change|update) the (name|filename|file name) (of $source|from <path:file>) $toname`},
-	{op: "moveFile", pattern: `give $source the [new] name <newname:goal>`},
+	{op: "moveFile", pattern: `give $source (the|a) [new] name [(:|of)] <newname:goal>`},
 	{op: "moveFile", pattern: `($wanted $source [to be]|$source (should|must|needs to|has to) be) (moved|transferred|relocated) ($tofile|$tohere)`},
 	{op: "moveFile", pattern: `($wanted $source [to be]|$source (should|must|needs to|has to) be) renamed $toname`},
 }
@@ -80,13 +84,13 @@ var changes = []rule{
 // changePhrases are the phrases that only changes use.
 var changePhrases = map[string]string{
 	"lead":      `($loc [,]|$in <base:place> ,) [(please|can you [please]|could you [please]|i need to|i want to|i'd like to|i would like to|i need you to|i'd like you to|let's|we need to)]`,
-	"make":      `(create|make|build|set up|setup|generate|establish|initialize|initialise|add|start|prepare|$wanting) [(me|us)]`,
+	"make":      `(create|make|build|set up|setup|generate|establish|initialize|initialise|add|start|prepare|put together|$wanting) [[for] (me|us)]`,
 	"filewant":  `(i (need|want|would like)|i'd like|we (need|want)|we'd like|we'll need|i'll need|there should be)`,
 	"wanting":   `(i (need|want|would like)|i'd like|we (need|want)|we'd like|we'll need|i'll need|give me|there should be)`,
-	"newfolder": `[following] ($dnoun|$dnoun and [(its|all|any|all its)] [(parent|missing|necessary|intermediate)] (parents|directories|folders)|(directory|folder) (structure|hierarchy|path|tree)|[nested] (directories|folders))`,
+	"newfolder": `[following] ($dnoun|$dnoun and [(its|all|any|all its)] [(parent|missing|necessary|intermediate)] (parents|directories|folders|subdirectories|subfolders|subdirectory|subfolder)|(directory|folder) (structure|hierarchy|path|tree)|[nested] (directories|folders)) [for (me|us)]`,
 
-	"makefile":  `((create|make|set up|setup|generate|add|start|prepare|$filewant) [(me|us)]|write|save|produce|compose|draft|new|put together|create and write)`,
-	"makeempty": `(create|make|add|set up|start|initialize|initialise|generate|new|produce|$filewant) [(me|us)]`,
+	"makefile":  `((create|make|set up|setup|generate|add|start|prepare|$filewant) [[for] (me|us)]|write|save|produce|compose|draft|new|put together|create and write)`,
+	"makeempty": `(create|make|add|set up|start|initialize|initialise|generate|new|produce|$filewant) [[for] (me|us)]`,
 	"addition": `[(the|this|a|an|another)] [(following|new|extra|additional|final|last)] (text|line|lines|words|word|sentence|string|entry|note|item|paragraph|phrase|content|message|section)
 		[(:|saying|that says|with the text|which says|reading|that reads|with|containing)]`,
 
@@ -96,7 +100,7 @@ var changePhrases = map[string]string{
 	"wanted": `(i (need|want|would like)|i'd like|we (need|want|would like)|we'd like|have|get)`,
 
 	"copy": `(copy|duplicate|clone|replicate|back up|backup)`,
-	"acopy": `((make|create|save|keep|take|get|produce|copy|transfer|put|place|store) [(me|us)]|i (need|want|would like)|i'd like|we (need|want))
+	"acopy": `((make|create|save|keep|take|get|produce|copy|transfer|put|place|store|have) [(me|us)]|i (need|want|would like)|i'd like|we (need|want))
 		(a|another|one) [(exact|identical|backup|second|full)] (copy|duplicate|backup|clone)`,
 	"origin": `(from|out of) ($foldername:base|<base:place>|$hereonly)`,
 	"source": `($thing:path|$foldername:path [$loc]|<path:path>)`,
@@ -110,5 +114,5 @@ var changePhrases = map[string]string{
 	"tofolder":   `(to|into|in|inside|under) $intofolder`,
 	"tohere":     `((to|into) $hereonly|here)`,
 	"renaming":   `([,] and [then] (rename|name|call) (it|the copy) [(to|as)]|as|$called)`,
-	"toname":     `(to|as|into|to be|to have the name|->|=>|so [that] (it is|it's)) [the] [new] [(name|filename)] [$called] [[(the|a)] (file|folder|directory) [$called]] <newname:goal>`,
+	"toname":     `(to|as|into|[and] (call|name) it|to be|to have the name|->|=>|so [that] (it is|it's)) [the] [new] [(name|filename)] [$called] [[(the|a)] (file|folder|directory) [$called]] <newname:goal>`,
 }

@@ -85,6 +85,7 @@ func FuzzRules(f *testing.F) {
 	f.Add("Do .0A eXist At  /")
 	f.Add("Do .0A eXist At /0..!")
 	f.Add("CreAte '0' in '/' with Content 00")
+	f.Add("renAme /0 to 1")
 	f.Add("write 0.A with \"\"")
 	f.Fuzz(func(t *testing.T, prompt string) {
 		e, ok := understand(prompt)

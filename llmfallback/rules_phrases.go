@@ -17,12 +17,13 @@ const (
 		|(i'd|i would) (appreciate it|be grateful|love it|be happy|be glad) if you (could|would|can)
 		|(i was wondering|i wonder|wondering) if you (could|can|would|might)
 		|would it be possible (to|for you to)
-		|(can|could) we|(can|could) i (ask|get) you to|(your|the|my) (task|job|goal|request) is to|you can)`
+		|(can|could) we|(can|could) i (ask|get) you to|(in|inside|within|from) [(the|my|our|this)] (current|present|working|current working|present working) (directory|folder|dir) ,
+		|(your|the|my) (task|job|goal|request) is to|you can)`
 
 	closings = `(
 		.|!|?|,|;|¶|please|thx|ty|cheers|now|immediately|today|quickly|ok|okay|asap|only|-|–|—
 		|(thanks|thank you) [(so much|very much|a lot|in advance)]|many thanks
-		|for (me|us)|right (now|away)|real quick|at once|straight away|as soon as possible
+		|for (me|us)|[right] here|right (now|away)|real quick|at once|straight away|as soon as possible
 		|if (you|you would) (can|could|may|would|please|don't mind)|if possible|if (that's|that is|it's|it is) (ok|okay|possible|alright|all right|fine) [with you]
 		|when you (can|have a moment|have time|get a chance|get the chance)|whenever you can
 		|(would|could|will|can) you [please]|in (the|my) file system|that's all|that's it|nothing else|at your convenience)`
@@ -35,7 +36,7 @@ var closingsOf = map[string]string{
 		to me|aloud|out loud|in full|in its entirety|completely|fully|on [(the|my)] screen|to (the|my) (screen|terminal|console)
 		|as plain text|as text|in the (terminal|console|chat)|here)`,
 	"listDirectory": `(
-		(including|with|even) [the] [any] hidden (files|one|ones|items|entries)|and (tell|show) me (what's (in it|inside|there)|what you find)|in it|in there|there|inside|inside it|to me
+		(including|with|even) [the] [any] hidden (files|one|ones|items|entries)|[,] hidden (ones|files) (included|too)|and (tell|show) me (what's (in it|inside|there)|what you find)|in it|in there|there|inside|inside it|to me
 		|right now|at the moment|currently|so far|by name|here)`,
 	"fileExists": `(or not|yet|already|there|at all|in there|right now|at the moment|currently|anywhere here)`,
 	"createDirectory": `(
@@ -71,13 +72,13 @@ var phrases = map[string]string{
 		|journal|shopping|blog|research|budget|backup|cache|test|log|temp|to-do|study|lecture|class|travel|design|build|test|output|input)`,
 	"fnoun": `[$kind] $noun`,
 	"noun": `(file|document|doc|note|script|report|spreadsheet|draft|page|module|notebook|image|photo|picture|log|list|plan|guide|template|entry|journal|readme
-		|summary|recipe|invoice|contract|resume|letter|paper|article|post|checklist|proposal|agenda|chapter|diary|memo|presentation|csv|json|yaml|pdf)`,
+		|summary|recipe|invoice|contract|resume|letter|paper|article|post|checklist|proposal|agenda|chapter|diary|memo|presentation|outline|transcript|minutes|notes|settings|instructions|requirements|documentation|code|config|configuration|csv|json|yaml|pdf)`,
 	"at": `(at|located (at|in|under|inside)|found (at|in)|stored (at|in)|saved (at|in)|placed in|situated (at|in)|(that's|that is|which is) [located] (in|at|inside)
 		|with [the] path|whose path is|in|inside|within|under|from|of) [the] [following] [(path|location|filepath|file path)] [:]`,
 	"in": `(in|inside [of]|within|under|at|from|into|of|on|located (in|at|inside|under|within)|found in|stored in|saved in|that (is|are) (in|inside)|that's in|which (is|are) (in|inside))`,
 
 	// where something lies: the workspace itself, or a folder that is named
-	"here": `(here|locally
+	"here": `([right] here|locally
 		|$in ($hereonly|here))`,
 	"hereonly": `([(the|my|our|this)] (current|present|working|current working|present working) $dnoun|this $dnoun
 		|(the|my|our|this) [current] $root [root]|(the|my|our|this) workspace (directory|folder)|this project|[the] root of (the|my|our|this) ($root|project)|the project root)`,
@@ -94,7 +95,7 @@ var phrases = map[string]string{
 		|[$det] [$adj] $fnoun $at <@:thing>|[$det] [$adj] $fnoun $loc $called <@:filename>)`,
 	"placed":  `(in|inside|within|under|from) <base:place>`,
 	"thing":   `([$det] [$adj] <@:thing> [$noun] [$loc]|$saidfile:@)`,
-	"newfile": `([$det] [$new] <path:thing> [$noun] [$loc]|[$det] [$new] $fnoun ([$called] [:] <path:thing>|$called <path:filename>|$at <path:thing>) [($loc|$placed)]|[$det] [$new] $fnoun ($loc|$placed) [,] $named <path:filename>)`,
+	"newfile": `([$det] [$new] <path:thing> [$noun] [($loc|$placed)]|[$det] [$new] $fnoun ([$called] [:] <path:thing>|$called <path:filename>|$at <path:thing>) [($loc|$placed)]|[$det] [$new] $fnoun ($loc|$placed) [,] $named <path:filename>)`,
 	"new":     `(new|brand new|fresh|simple|short|small|single|separate|empty|blank|nested)`,
 	"named":   `($called|[and] (call|name|title) it|[and] let's (call|name) it)`,
 
@@ -107,6 +108,6 @@ var phrases = map[string]string{
 	"withtext": `(with [(the|this)] [(initial|exact|following)] (content|contents|text|message|words|word|line|phrase|heading|header|string|sentence|greeting|body) [of]
 		|containing [(only|just)] (the|this) (text|word|words|line|string|phrase|message|sentence|content)
 		|(that|which) (says|reads|contains the (text|words|word|line|string|phrase))|saying|reading) (<content:text>|<content:saying>)`,
-	"withquote": `(with|containing|having|(that|which) (contains|has|holds|includes)|and (put|write|add|insert|enter|type|save|place|include|store) [in it]|. (put|write|add|insert) [in it])
+	"withquote": `(with|containing|having|(that|which) (contains|has|holds|includes)|[and] [then] (put|write|add|insert|enter|type|save|place|include|store) [in it]|. (put|write|add|insert) [in it])
 		[(the|this|only|just|a|an)] [(single|exact|following)] [$ctext] (<content:text>|<content:json>) [((in|into|inside|to) (it|there|the file|this file|that file)|inside|as [(the|its)] (content|contents|text|body))]`,
 }

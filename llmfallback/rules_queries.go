@@ -4,10 +4,12 @@ package llmfallback
 var queries = []rule{
 	{op: "readFile", pattern: `(read [(out|through|back|in|me|us|over|from)]|load|recite) [$whole] $thing:path [(contents|content)] [$shown]`},
 	{op: "readFile", pattern: `cat [the] [file] <path:thing>`},
+	{op: "readFile", pattern: `(in|inside|within|from) $foldername:base [,] (read|show [me]|display|open|print) [$whole] [the] [file] <path:file>`},
+	{op: "readFile", pattern: `(pull|bring) $file:path up`},
 	{op: "readFile", pattern: `$see [$whole] $file:path [(contents|content)] [$shown]`},
 	{op: "readFile", pattern: `read [the] [file] <path:file> $placed`},
 	{op: "readFile", pattern: `(show [me]|display|print) [the] [file] <path:file> $placed`},
-	{op: "readFile", pattern: `(check|know|learn|scan) $whole $file:path`},
+	{op: "readFile", pattern: `(check|know|learn|scan|let me know) $whole $file:path`},
 	{op: "readFile", pattern: `(read|show [me]|display|print) all of $file:path`},
 	{op: "readFile", pattern: `(look|peek|have a look|take a look) (in|inside|into|through) $file:path`},
 	{op: "readFile", pattern: `[(the|full)] (contents|content|text) of $file:path`},
@@ -49,6 +51,9 @@ var queries = []rule{
 	{op: "listDirectory", pattern: `(what|which) $entry [$andmore] $exist [there] $here`},
 	{op: "listDirectory", pattern: `(what|which $entry) (do|does|have|did) (i|we) [(have|got|keep|store)] [(stored|saved|left)] (in|inside) $tree:path`},
 	{op: "listDirectory", pattern: `(what|which $entry|what $entry) (does|do) $tree:path (contain|have|hold|include)`},
+	{op: "listDirectory", pattern: `what are [all] the ($entry|contents) [$andmore] $here`},
+	{op: "listDirectory", pattern: `(list|show [me]|display|view|see) [(the|my|our)] (current|present|working|<path:dir>) (directory's|folder's) (contents|files|content)`},
+	{op: "listDirectory", pattern: `$in $tree:path [,] (list|show [me]) ($entries|what's there|what's inside)`},
 	{op: "listDirectory", pattern: `what are [all] the ($entry|contents) [$andmore] (of|in|inside) $tree:path`},
 	{op: "listDirectory", pattern: `($tell|$list) $whatis [(currently|left|stored|there|kept|saved)] (in|inside [of]|within) $tree:path`},
 	{op: "listDirectory", pattern: `($tell|$list) $whatis [(currently|left|stored|there|kept|saved)] $here`},
@@ -93,15 +98,15 @@ var queries = []rule{
 // queryPhrases are the phrases that only queries use.
 var queryPhrases = map[string]string{
 	"see": `(open [up]|show [me] [the]|show us|display|print [out]|view|see|output|get [me]|fetch [me]|retrieve|give me|look at|take a look at|have a look at
-		|take a look inside|check out|review|examine|inspect|pull up|bring up|access|dump|go (over|through)|tell me|return|provide [me] [with]|preview|study|consult|grab|extract)`,
-	"seeing": `(see|read|view|look at|have a look at|take a look at|check out|review|get|open|take a peek at)`,
+		|take a look inside|check out|take a peek at|peek at|review|examine|inspect|reveal|pop open|pull up|bring up|access|dump|go (over|through)|tell me|return|provide [me] [with]|preview|study|consult|grab|extract)`,
+	"seeing": `(see|read|view|look at|peek at|have a look at|take a look at|check out|review|get|open|take a peek at)`,
 	"whole":  `[$det] [(full|complete|entire|whole|current|raw|exact|actual|present|existing)] [file] (contents|content|text|data|body|code|source code|source) (of|from|in|inside|within|for)`,
 	"shown":  `and (show|display|print|tell|give|read) [me] (it|its contents|its content|the contents|the content|[me] what's inside|what it says|what's in it|it to me|it out|it back)`,
 	"whatis": `(what's|what is|whats|what has been|what all is|everything|everything that is|everything that's)`,
-	"tell":   `(tell me|show me|show us|see|know|check|find out|let me know|look at|have a look at|take a look at|view|review|display|print|read|let me see|figure out|learn)`,
+	"tell":   `(tell me|show me|show us|see|know|check|find out|let me know|look at|have a look at|take a look at|view|review|display|print|read|let me see|figure out|learn|peek at|take a peek at|check out)`,
 	"want":   `(i (need|want|would like)|(i'd|we'd) like|we (need|want)|can i (have|get)|could i (have|get)|may i have)`,
 
-	"list":    `(list [(out|down)]|enumerate)`,
+	"list":    `(list [(out|down)]|enumerate|name)`,
 	"show":    `(show [me]|show us|display|print [out]|give me|get [me]|see|view|output|return|fetch|retrieve|provide [me] [with]|tell me|find out|know)`,
 	"fulladj": `(complete|full|quick|simple|short)`,
 	"listing": `[$det] [$fulladj] [(directory|folder|file)] (list|listing|overview) of`,
