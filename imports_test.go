@@ -45,7 +45,7 @@ var doors = map[string][]string{
 	"github.com/spf13/cobra":                       {"cmd/skill/*.go"},
 	"github.com/spf13/pflag":                       {"cmd/skill/*.go"},
 	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/golden.go"},
-	"golang.org/x/sys":                             {workspace + "/*.go", skill + "/exec_*.go"},
+	"golang.org/x/sys":                             {workspace + "/*.go", skill + "/*_linux.go", skill + "/exec_*.go"},
 	"golang.org/x/sync":                            {workspace + "/*.go"},
 	"github.com/landlock-lsm/go-landlock":          {skill + "/exec_*.go"},
 	"github.com/gabriel-vasile/mimetype":           {skill + "/file_media.go"},
