@@ -46,6 +46,8 @@ func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (Result, 
 		return x.stat(s, a)
 	case Find:
 		return x.find(ctx, s, a)
+	case Exec:
+		return x.exec(ctx, s, a)
 	case Media:
 		return x.media(s, a)
 	case Todo:

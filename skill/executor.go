@@ -18,6 +18,8 @@ type Config struct {
 	AllowConfig bool     // let .git, perstack and perstack.toml be changed
 	NoSync      bool     // do not wait for the disk
 	MaxRead     int64    // bytes that one answer carries of a file; 0 means 64 MiB
+	Helper      string   // absolute path of a program that calls HelperMain first, to watch each command; "" means none
+	Secrets     []string // variables kept from commands, besides those this program takes credentials from
 }
 
 // An Executor carries out operations on one workspace. It is safe for concurrent
