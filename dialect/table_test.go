@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-var tables = []*Dialect{Achilles, Filesystem}
+var tables = []*Dialect{Achilles, Filesystem, Perstack}
 
 // TestNamesAreDistinct looks for two rows that answer to one name.
 func TestNamesAreDistinct(t *testing.T) {
@@ -73,12 +74,20 @@ func TestNamesAreWrittenOnce(t *testing.T) {
 			return true
 		})
 	}
-	example := map[string]int{"writeFile": 2} // how a command looks: in the dialect's Doc and in a hint
+	example := map[string]int{
+		"achilles writeFile":      2, // how a command looks: in the dialect's Doc and in a hint
+		"perstack deleteFile":     1, // in the original's words
+		"perstack appendTextFile": 1, // what to do with a text that is too long
+	}
 	for _, d := range tables {
+		others := func(at string) bool { // the same name may be another dialect's, too
+			return slices.ContainsFunc(tables, func(o *Dialect) bool { return o != d && strings.HasPrefix(at, o.Name) })
+		}
 		for _, tool := range d.Tools {
 			for _, name := range append([]string{tool.Name}, tool.Aliases...) {
 				if name != strings.ToLower(name) || strings.Contains(name, "_") {
-					if at := written[name]; len(at) != 1+example[name] {
+					at := slices.DeleteFunc(slices.Clone(written[name]), others)
+					if len(at) != 1+example[d.Name+" "+name] {
 						t.Errorf("%s is written at %s", name, strings.Join(at, " and "))
 					}
 				}
@@ -89,7 +98,11 @@ func TestNamesAreWrittenOnce(t *testing.T) {
 
 // TestSchemas compiles the schema of every row and tries it on arguments.
 func TestSchemas(t *testing.T) {
-	samples := map[string]any{"string": "x", "integer": 1.0, "boolean": true}
+	samples := map[string]any{
+		"string": "x", "integer": 1.0, "number": 1.5, "boolean": true,
+		"array": []any{}, "object": map[string]any{}, "array of string": []any{"x"}, "array of number": []any{1.5},
+		"object of string": map[string]any{"a": "x"},
+	}
 	for _, d := range tables {
 		for _, tool := range d.Tools {
 			var schema jsonschema.Schema
@@ -103,6 +116,9 @@ func TestSchemas(t *testing.T) {
 			full, needed := map[string]any{}, map[string]any{}
 			for _, p := range tool.Params {
 				full[p.Name] = samples[p.Type]
+				if p.Of != "" {
+					full[p.Name] = samples[p.Type+" of "+p.Of]
+				}
 				if p.Required {
 					needed[p.Name] = samples[p.Type]
 				}
@@ -120,8 +136,10 @@ func TestSchemas(t *testing.T) {
 				if resolved.Validate(lacking) == nil {
 					t.Errorf("%s: %v pass without %s", tool.Name, lacking, name)
 				}
-				if resolved.Validate(with(needed, name, []any{})) == nil {
-					t.Errorf("%s: %s may be a list", tool.Name, name)
+				for kind, other := range map[string]any{"list": []any{1.5, true}, "object": map[string]any{"a": 1.5}} {
+					if resolved.Validate(with(needed, name, other)) == nil {
+						t.Errorf("%s: %s may be any %s", tool.Name, name, kind)
+					}
 				}
 			}
 			if resolved.Validate(with(needed, "unheard-of", "x")) == nil {

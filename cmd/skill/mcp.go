@@ -70,6 +70,9 @@ func (c *cli) mcp(ctx context.Context, m *mcpOptions) error {
 	if i := slices.Index(list, nil); i >= 0 {
 		return fmt.Errorf("--tools %s is not a dialect; there are %s", m.tools[i], strings.Join(dialectNames(), ", "))
 	}
+	for i, d := range list {
+		list[i] = m.limit(d)
+	}
 	h, err := m.serving()
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 )
 
 // dialects are what --tools may name.
-var dialects = []*dialect.Dialect{dialect.Achilles, dialect.Filesystem}
+var dialects = []*dialect.Dialect{dialect.Achilles, dialect.Filesystem, dialect.Perstack}
 
 func dialectNames() []string {
 	names := make([]string, len(dialects))
@@ -33,10 +33,18 @@ func (o *options) dialect() (*dialect.Dialect, error) {
 	}
 	for _, d := range dialects {
 		if d.Name == o.tools {
-			return d, nil
+			return o.limit(d), nil
 		}
 	}
 	return nil, fmt.Errorf("--tools %s is not a dialect; there are %s", o.tools, strings.Join(dialectNames(), ", "))
+}
+
+// limit returns the dialect with the limit that --max-text sets, if it does.
+func (o *options) limit(d *dialect.Dialect) *dialect.Dialect {
+	if o.maxText < 0 {
+		return d
+	}
+	return d.Limit(o.maxText)
 }
 
 // prompter answers prompts.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"textskill/dialect"
 	"textskill/skill"
 )
 
@@ -24,6 +25,7 @@ type options struct {
 	readOnly    bool
 	allowConfig bool
 	noSync      bool
+	maxText     int // UTF-16 units; 0 is no limit, and below it the dialect's own holds
 	verbose     bool
 	model       modelOptions
 }
@@ -83,6 +85,7 @@ func (c *cli) command() *cobra.Command {
 	f.BoolVar(&o.readOnly, "read-only", false, "refuse every change")
 	f.BoolVar(&o.allowConfig, "allow-config", false, "let .git, perstack and perstack.toml be changed")
 	f.BoolVar(&o.noSync, "no-sync", false, "do not wait until changes are on the disk")
+	f.IntVar(&o.maxText, "max-text", -1, "the longest text that a perstack tool takes, in UTF-16 `UNITS`, instead of the manual's; 0 for any")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "tell on standard error how a prompt was understood")
 	root.Flags().BoolVar(&o.lines, "lines", false, "read one command per line and answer each as it is done")
 	o.model.addFlags(f)
@@ -100,8 +103,11 @@ func (o *options) executor() (*skill.Executor, error) {
 
 // prompt is the root command: a prompt from the words or from standard input.
 func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
-	if _, err := o.dialect(); err != nil {
+	switch d, err := o.dialect(); {
+	case err != nil:
 		return err
+	case d != nil && d.Name == dialect.Perstack.Name:
+		return errors.New("--tools perstack takes no prompts; \"skill mcp --tools perstack\" serves it")
 	}
 	if len(words) == 0 && isTerminal(c.stdin) {
 		cmd.SetOut(c.stderr)

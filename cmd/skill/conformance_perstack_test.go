@@ -1,0 +1,448 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A perstackRow is what the original server did in one workspace.
+type perstackRow struct {
+	ID        string
+	Setup     []perstackStep
+	Calls     []perstackCall
+	Results   []perstackResult
+	ServerEnv map[string]string
+	After     []perstackFile
+}
+
+// A perstackStep makes one file before the calls.
+type perstackStep struct {
+	Op, Path, Content, Base64, Target, Mode, Text string
+	Size, Epoch                                   int64
+	Times, Count                                  int
+}
+
+type perstackCall struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+}
+
+type perstackResult struct {
+	Content []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	} `json:"content"`
+	IsError bool `json:"isError,omitempty"`
+}
+
+// A perstackFile is one file after the calls. Folders end with a slash.
+type perstackFile struct {
+	Path    string  `json:"path"`
+	Mode    string  `json:"mode,omitempty"`
+	Symlink string  `json:"symlink,omitempty"`
+	Content *string `json:"content,omitempty"`
+	Base64  string  `json:"base64,omitempty"`
+	Size    int64   `json:"size,omitempty"`
+	SHA256  string  `json:"sha256,omitempty"`
+	Missing bool    `json:"missing,omitempty"`
+}
+
+// A perstackDivergence is a row that is answered differently on purpose: by which
+// rule, and all our texts in the order of the calls. A text that begins with
+// {"error" or with MCP is one of a failure; nil After means the row's own tree.
+type perstackDivergence struct {
+	File    string         `json:"file"`
+	ID      string         `json:"id"`
+	Rule    string         `json:"rule"`
+	Results []string       `json:"results"`
+	After   []perstackFile `json:"after,omitempty"`
+}
+
+// TestConformancePerstack replays what the original did over MCP. Two rules touch
+// all rows, and are applied to what was recorded: a failure is marked as an error
+// (rule P5), and getFileInfo tells the path as it was given (rule P4).
+func TestConformancePerstack(t *testing.T) {
+	for _, file := range []string{"perstack-base", "perstack-base-limits"} {
+		listed := map[string]perstackDivergence{}
+		for _, d := range readRows[perstackDivergence](t, "divergences.jsonl") {
+			if d.File == file {
+				listed[d.ID] = d
+			}
+		}
+		for _, row := range readRows[perstackRow](t, file+".jsonl") {
+			d, diverges := listed[row.ID]
+			delete(listed, row.ID)
+			t.Run(file+"/"+row.ID, func(t *testing.T) {
+				t.Parallel()
+				w := newPerstackWorkspace(t, row)
+				got := w.call(t, row)
+				want := row.wanted(t)
+				after := row.After
+				if diverges {
+					want = d.Results
+					if d.After != nil {
+						after = d.After
+					}
+				}
+				for i, text := range want {
+					checkPerstack(t, row.Calls[i], w.mask(got[i]), text)
+				}
+				w.checkTree(t, after)
+			})
+		}
+		for id := range listed {
+			t.Errorf("divergence %s of %s names no row", id, file)
+		}
+	}
+}
+
+// wanted returns the recorded texts, with the rules applied that touch all rows.
+func (row perstackRow) wanted(t *testing.T) []string {
+	var texts []string
+	for i, r := range row.Results {
+		text := r.Content[0].Text
+		if row.Calls[i].Name == "getFileInfo" {
+			var given struct{ Path json.RawMessage }
+			json.Unmarshal(row.Calls[i].Arguments, &given)
+			text = givenPath.ReplaceAllLiteralString(text, `{"exists":true,"path":`+string(given.Path))
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+var givenPath = regexp.MustCompile(`^\{"exists":true,"path":"[^"]*"`)
+
+// checkPerstack compares one result. Whether it is a failure must show in its text.
+func checkPerstack(t *testing.T, call perstackCall, got perstackResult, want string) {
+	t.Helper()
+	if len(got.Content) != 1 || got.Content[0].Type != "text" {
+		t.Fatalf("%s: the content is %+v, want one text", call.Name, got.Content)
+	}
+	text := got.Content[0].Text
+	if strings.Contains(want, "${VOLATILE}") {
+		pattern := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(want), `\$\{VOLATILE\}`, `\d+`) + "$")
+		if pattern.MatchString(text) {
+			want = text
+		}
+	}
+	if text != want {
+		t.Errorf("%s %.300s\n got %.2000s\nwant %.2000s", call.Name, call.Arguments, text, want)
+	}
+	failed := strings.HasPrefix(want, `{"error":`) || strings.HasPrefix(want, "MCP error ")
+	if got.IsError != failed {
+		t.Errorf("%s: isError is %t, want %t", call.Name, got.IsError, failed)
+	}
+}
+
+// perstackWorkspace is where a row is replayed: the folder ws in a folder of its own.
+type perstackWorkspace struct{ root, parent string }
+
+func newPerstackWorkspace(t *testing.T, row perstackRow) perstackWorkspace {
+	t.Helper()
+	parent, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := perstackWorkspace{filepath.Join(parent, "ws"), parent}
+	for _, dir := range []string{w.root, filepath.Join(parent, "home")} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range row.Setup {
+		if err := w.make(step); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+// fill puts this workspace's names in place of the recorded ones.
+func (w perstackWorkspace) fill(s string) string {
+	return strings.NewReplacer("${ROOT}", w.root, "${PARENT}", w.parent).Replace(s)
+}
+
+func (w perstackWorkspace) path(name string) string {
+	if name = w.fill(name); !filepath.IsAbs(name) {
+		name = filepath.Join(w.root, name)
+	}
+	return name
+}
+
+// make carries out one step of a row's setup.
+func (w perstackWorkspace) make(s perstackStep) error {
+	path := w.path(s.Path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	switch s.Op {
+	case "write":
+		return os.WriteFile(path, []byte(w.fill(s.Content)), 0o644)
+	case "write_b64":
+		data, err := base64.StdEncoding.DecodeString(s.Base64)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(path, data, 0o644)
+	case "repeat":
+		return os.WriteFile(path, []byte(strings.Repeat(s.Text, s.Times)), 0o644)
+	case "sparse":
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			return err
+		}
+		return os.Truncate(path, s.Size)
+	case "many":
+		for i := range s.Count {
+			if err := os.WriteFile(strings.ReplaceAll(path, "{i}", strconv.Itoa(i)), []byte(s.Content), 0o644); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "mkdir":
+		return os.MkdirAll(path, 0o755)
+	case "symlink":
+		return os.Symlink(w.fill(s.Target), path)
+	case "chmod":
+		mode, err := strconv.ParseUint(strings.TrimPrefix(s.Mode, "0o"), 8, 32)
+		if err != nil {
+			return err
+		}
+		return os.Chmod(path, fs.FileMode(mode))
+	case "utime":
+		return os.Chtimes(path, time.Unix(s.Epoch, 0), time.Unix(s.Epoch, 0))
+	}
+	return fmt.Errorf("no such step: %s", s.Op)
+}
+
+// call makes the row's calls, one after another, to a server of its own.
+func (w perstackWorkspace) call(t *testing.T, row perstackRow) (results []perstackResult) {
+	t.Helper()
+	env := map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": w.parent + "/home"}
+	for name, value := range row.ServerEnv {
+		env[name] = w.fill(value)
+	}
+	s := startPerstack(t, w.root, env)
+	for _, c := range row.Calls {
+		c.Arguments = json.RawMessage(w.fill(string(c.Arguments)))
+		results = append(results, s.call(t, c))
+	}
+	return results
+}
+
+// perstackServer is skill mcp in a process of its own, spoken to line by line.
+type perstackServer struct {
+	in    io.Writer
+	out   *bufio.Reader
+	calls int
+}
+
+func startPerstack(t *testing.T, dir string, env map[string]string, flags ...string) *perstackServer {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The order is the one that the original server was given.
+	vars := []string{"PATH=" + env["PATH"], "HOME=" + env["HOME"]}
+	cmd := &exec.Cmd{Path: self, Args: append([]string{"skill", "mcp", "--tools", "perstack", "-C", dir}, flags...), Env: vars, Stderr: os.Stderr}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the server ended with %v", err)
+		}
+	})
+	s := &perstackServer{in: in, out: bufio.NewReader(out)}
+	s.send(t, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"replay","version":"1"}}}`)
+	s.receive(t)
+	s.send(t, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return s
+}
+
+func (s *perstackServer) send(t *testing.T, line string) {
+	t.Helper()
+	if _, err := io.WriteString(s.in, line+"\n"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// perstackReply is what the server answers to a request.
+type perstackReply struct {
+	ID     int             `json:"id"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
+func (s *perstackServer) receive(t *testing.T) (r perstackReply) {
+	t.Helper()
+	line, err := s.out.ReadBytes('\n')
+	if err != nil {
+		t.Fatalf("the server answered %q: %v", line, err)
+	}
+	if err := json.Unmarshal(line, &r); err != nil {
+		t.Fatalf("%v in %s", err, line)
+	}
+	return r
+}
+
+// call sends one call and waits for its result.
+func (s *perstackServer) call(t *testing.T, c perstackCall) (r perstackResult) {
+	t.Helper()
+	s.calls++
+	params, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":%s}`, s.calls, params))
+	reply := s.receive(t)
+	if reply.ID != s.calls || reply.Error != nil {
+		t.Fatalf("%s was answered %s", c.Name, reply.Error)
+	}
+	if err := json.Unmarshal(reply.Result, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+var (
+	anyTime    = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"`)
+	folderSize = regexp.MustCompile(`("type":"directory",(?:"mimeType":null,)?"size":)\d+`)
+	folderText = regexp.MustCompile(`("size":"\$\{DIRSIZE\}","sizeFormatted":)"[^"]*"`)
+)
+
+// mask puts the recorded names in place of what differs from run to run.
+func (w perstackWorkspace) mask(r perstackResult) perstackResult {
+	for i := range r.Content {
+		text := r.Content[i].Text
+		text = strings.ReplaceAll(strings.ReplaceAll(text, w.root, "${ROOT}"), w.parent, "${PARENT}")
+		text = anyTime.ReplaceAllStringFunc(text, func(at string) string {
+			if strings.HasPrefix(at, `"2001-`) {
+				return at
+			}
+			return `"${TIME}"`
+		})
+		text = folderSize.ReplaceAllString(text, `$1"$${DIRSIZE}"`)
+		r.Content[i].Text = folderText.ReplaceAllString(text, `$1"$${DIRSIZE}"`)
+	}
+	return r
+}
+
+// checkTree compares what is there now. Folders outside of the workspace do not count.
+func (w perstackWorkspace) checkTree(t *testing.T, want []perstackFile) {
+	t.Helper()
+	var lines []string
+	for _, f := range want {
+		if f.Missing {
+			t.Fatalf("%s must be missing, which no rule allows", f.Path)
+		}
+		f.Symlink = w.fill(f.Symlink)
+		if f.Content == nil && f.Base64 != "" {
+			text := string(decode64(t, f.Base64))
+			f.Content, f.Base64 = &text, ""
+		}
+		lines = append(lines, f.line())
+	}
+	slices.Sort(lines)
+	if got := w.tree(t, want); !slices.Equal(got, lines) {
+		t.Errorf("tree\n got %.3000s\nwant %.3000s", strings.Join(got, "\n     "), strings.Join(lines, "\n     "))
+	}
+}
+
+func (f perstackFile) line() string {
+	what := fmt.Sprintf("%d bytes %s", f.Size, f.SHA256)
+	switch {
+	case f.Symlink != "":
+		what, f.Mode = "-> "+f.Symlink, ""
+	case f.Content != nil:
+		what = fmt.Sprintf("%q", *f.Content)
+	case strings.HasSuffix(f.Path, "/"):
+		what = "folder"
+	}
+	return fmt.Sprintf("%q %s %s", f.Path, f.Mode, what)
+}
+
+// tree describes all files, those whose content want does not hold by their size.
+func (w perstackWorkspace) tree(t *testing.T, want []perstackFile) []string {
+	t.Helper()
+	var lines []string
+	err := filepath.WalkDir(w.parent, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == w.parent || path == w.root {
+			return err
+		}
+		rel, err := filepath.Rel(w.root, path)
+		if err != nil {
+			return err
+		}
+		if rel == ".skill" {
+			return fs.SkipDir
+		}
+		if d.IsDir() && strings.HasPrefix(rel, "../") {
+			return nil
+		}
+		f, err := describeFile(path, rel, d, want)
+		lines = append(lines, f.line())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func describeFile(path, rel string, d fs.DirEntry, want []perstackFile) (f perstackFile, err error) {
+	info, err := d.Info()
+	if err != nil {
+		return f, err
+	}
+	f = perstackFile{Path: rel, Mode: fmt.Sprintf("0o%o", info.Mode().Perm())}
+	switch {
+	case d.IsDir():
+		f.Path += "/"
+		return f, nil
+	case d.Type() == fs.ModeSymlink:
+		f.Symlink, err = os.Readlink(path)
+		return f, err
+	}
+	i := slices.IndexFunc(want, func(w perstackFile) bool { return w.Path == rel })
+	if i >= 0 && want[i].Content == nil && want[i].Base64 == "" && want[i].SHA256 == "" {
+		f.Size = info.Size()
+		return f, nil
+	}
+	data, err := os.ReadFile(path)
+	if i >= 0 && want[i].SHA256 != "" {
+		sum := sha256.Sum256(data)
+		f.Size, f.SHA256 = info.Size(), hex.EncodeToString(sum[:])
+		return f, err
+	}
+	text := string(bytes.Clone(data))
+	f.Content = &text
+	return f, err
+}

@@ -1,0 +1,132 @@
+package dialect
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// TestHalves takes halves of surrogate pairs from JSON to a reply, as node does,
+// and to a file, where they are replaced.
+func TestHalves(t *testing.T) {
+	for _, tt := range []struct {
+		in, printed, disk string
+		units             int
+	}{
+		{`"plain"`, `"plain"`, "plain", 5},
+		{`"\u00e9\n\/\"\\"`, `"é\n/\"\\"`, "é\n/\"\\", 5},
+		{`"\b\f\r\t\u000b\u0000"`, `"\b\f\r\t\u000b\u0000"`, "\b\f\r\t\v\x00", 6},
+		{`"\ud83d\ude00"`, `"😀"`, "😀", 2},
+		{`"😀"`, `"😀"`, "😀", 2},
+		{`"\ud800"`, `"\ud800"`, "\ufffd", 1},
+		{`"\uD800x"`, `"\ud800x"`, "\ufffdx", 2},
+		{`"a\udc00\ud800b"`, `"a\udc00\ud800b"`, "a\ufffd\ufffdb", 4},
+		{`"\ud83d\ude00\ud83d"`, `"😀\ud83d"`, "😀\ufffd", 3},
+		{`"\ud800\n"`, `"\ud800\n"`, "\ufffd\n", 2},
+		{`"\ud800\u0041"`, `"\ud800A"`, "\ufffdA", 2},
+		{`"\udfff\udfff"`, `"\udfff\udfff"`, "\ufffd\ufffd", 2},
+		{"\"\xed\xa0\x80\"", "\"\ufffd\ufffd\ufffd\"", "\ufffd\ufffd\ufffd", 3},
+		{"\"\xff\\u0041\xe2\x82\"", "\"\ufffdA\ufffd\"", "\ufffdA\ufffd", 3},
+		{`"íí힟"`, `"íí힟"`, "íí힟", 3},
+		{`"<>&\u2028\u007f"`, "\"<>&\u2028\x7f\"", "<>&\u2028\x7f", 5},
+	} {
+		s := unquote([]byte(tt.in))
+		if got := string(appendString(nil, s)); got != tt.printed {
+			t.Errorf("%s is printed %s, want %s", tt.in, got, tt.printed)
+		}
+		if got := whole(s); got != tt.disk {
+			t.Errorf("%s is %q on the disk, want %q", tt.in, got, tt.disk)
+		}
+		if got := units(s); got != tt.units {
+			t.Errorf("%s has %d units, want %d", tt.in, got, tt.units)
+		}
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for _, tt := range []struct {
+		in   float64
+		want string
+	}{{0, "0"}, {5, "5"}, {-2, "-2"}, {0.5, "0.5"}, {1e20, "100000000000000000000"}, {1e21, "1e+21"}, {1e-6, "0.000001"}, {1e-7, "1e-7"}, {1e308, "1e+308"}} {
+		if got := number(tt.in); got != tt.want {
+			t.Errorf("number(%g) is %s, want %s", tt.in, got, tt.want)
+		}
+	}
+	negative := 0.0
+	if got := number(-negative); got != "0" {
+		t.Errorf("number(-0) is %s", got)
+	}
+}
+
+// TestInspect has what node printed.
+func TestInspect(t *testing.T) {
+	long := "\n\a\u0080é\x7f"
+	for range 200 {
+		long += "z"
+	}
+	for _, tt := range []struct{ in, want string }{
+		{"a\x00b", `'a\x00b'`},
+		{"a\x00b'c", `"a\x00b'c"`},
+		{"a\x00b'c\"d", "`a\\x00b'c\"d`"},
+		{"a\x00`'\"x", "'a\\x00`\\'\"x'"},
+		{"\v\x1f\\", `'\x0B\x1F\\'`},
+		{"\b\t\n\f\r", `'\b\t\n\f\r'`},
+		{"é😀", "'é😀'"},
+	} {
+		if got := inspect(tt.in); got != tt.want {
+			t.Errorf("inspect(%q) is %s, want %s", tt.in, got, tt.want)
+		}
+	}
+	if got := inspect(long); len([]rune(got)) != 128+3 {
+		t.Errorf("inspect does not cut: %d characters", len([]rune(got)))
+	}
+}
+
+func TestSizeWords(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 B", 1: "1.00 B", 1023: "1023.00 B", 1152: "1.13 KB", 1239: "1.21 KB", 1<<20 - 1: "1024.00 KB", 1 << 20: "1.00 MB",
+		1<<30 + 1<<29: "1.50 GB", 1<<40 - 1: "1024.00 GB", 1 << 40: "1.00 TB", 1 << 50: "1024.00 TB", 1<<63 - 1: "8388608.00 TB",
+	} {
+		if got := sizeWords(n); got != want {
+			t.Errorf("sizeWords(%d) is %s, want %s", n, got, want)
+		}
+	}
+	for n, want := range map[int64]string{17039360: "16.3", 31457281: "30.0", 15<<20 + 1: "15.0"} {
+		if got := fixed(n, 1<<20, 1); got != want {
+			t.Errorf("fixed(%d) is %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestExtensions(t *testing.T) {
+	for path, want := range map[string][2]string{
+		"/x/.bashrc": {"", "application/octet-stream"}, "/x/..foo": {".foo", "application/octet-stream"}, "/x/..": {"", "application/octet-stream"},
+		"/x/...": {".", "application/octet-stream"}, "/x/f.": {".", "application/octet-stream"}, "/x/a.tar.gz": {".gz", "application/gzip"},
+		"/x/.a.": {".", "application/octet-stream"}, "/x/a..": {".", "application/octet-stream"}, "/x.d/f": {"", "application/octet-stream"},
+		"/x/a.TS": {".TS", "video/mp2t"}, "/x/a.rs": {".rs", "application/rls-services+xml"}, "/x/a.yaml": {".yaml", "text/yaml"},
+		"/x/a.go": {".go", "application/octet-stream"}, "/x/a.js": {".js", "text/javascript"}, "/x/a.jpe": {".jpe", "image/jpeg"},
+	} {
+		if got := [2]string{extensionOf(path), mimeType(path)}; got != want {
+			t.Errorf("%s has %q, want %q", path, got, want)
+		}
+	}
+	if n := len(mimeTypes()); n != 1239 {
+		t.Errorf("the table has %d extensions, want 1239", n)
+	}
+}
+
+// TestTrims has the blanks of JavaScript, and some that are none there.
+func TestTrims(t *testing.T) {
+	for s, want := range map[string]bool{"": true, " \t\n\v\f\r": true, "\u00a0\u3000\ufeff\u2028\u2029\u1680\u2003": true, "\u180e": false, "\u0085": false, "\u200b": false, " x ": false} {
+		if got := trims(s); got != want {
+			t.Errorf("trims(%q) is %t", s, got)
+		}
+	}
+}
+
+func TestObject(t *testing.T) {
+	got := object("b", "x", "a", nil, "n", 1, "big", int64(1)<<53+1, "f", 0.5, "ok", true, "in", object(), "list", array([][]byte{[]byte("1"), []byte("{}")}))
+	want := `{"b":"x","a":null,"n":1,"big":9007199254740993,"f":0.5,"ok":true,"in":{},"list":[1,{}]}`
+	if string(got) != want || !json.Valid(got) {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
