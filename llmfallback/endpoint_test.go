@@ -293,8 +293,7 @@ func TestAddresses(t *testing.T) {
 		{"::", "", "error"},
 	}
 	for _, tt := range tests {
-		m := Model{BaseURL: tt.base, Key: tt.key, Name: "m"}
-		got := m.BaseURL
+		m, got := Model{BaseURL: tt.base, Key: tt.key, Name: "m"}, ""
 		if err := m.check(); err != nil {
 			got = "error"
 			if strings.Contains(err.Error(), "pass") {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // rungs are the ways to ask for an answer of a given shape, the most exact
@@ -17,10 +18,12 @@ const (
 
 // answerSchema has every key required and null for what is not stated, as
 // strict schemas want it; the enum lets the model say that nothing fits.
-var answerSchema = json.RawMessage(`{"type":"object","additionalProperties":false,` +
-	`"required":["operation","path","content","destination"],"properties":{` +
-	`"operation":{"type":"string","enum":["` + strings.Join(operations[:], `","`) + `","unknown"]},` +
-	`"path":{"type":["string","null"]},"content":{"type":["string","null"]},"destination":{"type":["string","null"]}}}`)
+var answerSchema = sync.OnceValue(func() json.RawMessage {
+	return json.RawMessage(`{"type":"object","additionalProperties":false,` +
+		`"required":["operation","path","content","destination"],"properties":{` +
+		`"operation":{"type":"string","enum":["` + strings.Join(operations[:], `","`) + `","unknown"]},` +
+		`"path":{"type":["string","null"]},"content":{"type":["string","null"]},"destination":{"type":["string","null"]}}}`)
+})
 
 const systemPrompt = `You turn one request into one file operation. Answer with a single JSON object and nothing else:
 {"operation": …, "path": …, "content": …, "destination": …}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/sashabaranov/go-openai"
@@ -19,27 +20,30 @@ func (s shape) request(model string, messages []message, limit int) (openai.Chat
 	case rungSchema:
 		r.ResponseFormat = &openai.ChatCompletionResponseFormat{
 			Type:       openai.ChatCompletionResponseFormatTypeJSONSchema,
-			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: "file_operation", Schema: answerSchema, Strict: true},
+			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: "file_operation", Schema: answerSchema(), Strict: true},
 		}
 	case rungObject:
 		r.ResponseFormat = &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatTypeJSONObject}
 	case rungTool:
 		r.Tools = []openai.Tool{{Type: openai.ToolTypeFunction, Function: &openai.FunctionDefinition{
-			Name: "file_operation", Description: "Report the one file operation that the request asks for.", Parameters: answerSchema, Strict: true,
+			Name: "file_operation", Description: "Report the one file operation that the request asks for.", Parameters: answerSchema(), Strict: true,
 		}}}
 		r.ToolChoice = openai.ToolChoice{Type: openai.ToolTypeFunction, Function: openai.ToolFunction{Name: "file_operation"}}
 	}
+	// go-openai leaves a zero temperature out, and holds max_tokens deprecated,
+	// which is the one name of the limit that local servers know.
+	set := map[string]json.RawMessage{}
 	switch {
 	case s.noLimit:
 	case s.completionLimit:
 		r.MaxCompletionTokens = limit
 	default:
-		r.MaxTokens = limit
+		set["max_tokens"] = strconv.AppendInt(nil, int64(limit), 10)
 	}
-	if s.noTemperature {
-		return r, nil
+	if !s.noTemperature {
+		set["temperature"] = json.RawMessage("0")
 	}
-	return r, map[string]json.RawMessage{"temperature": json.RawMessage("0")} // go-openai leaves a zero out
+	return r, set
 }
 
 // overOpenAI returns the sender that speaks the chat completions API to m over w.

@@ -12,17 +12,17 @@ var english = sync.OnceValue(compileEnglish)
 
 func compileEnglish() *language {
 	all := map[string]string{}
-	for _, table := range []map[string]string{phrases, queryPhrases, changePhrases} {
-		for name, text := range table {
-			all[name] = text
+	for _, table := range [][][2]string{phrases[:], queryPhrases[:], changePhrases[:]} {
+		for _, p := range table {
+			all[p[0]] = p[1]
 		}
 	}
 	l := &language{grammar: compile(all, append(queries[:len(queries):len(queries)], changes...))}
 	l.opening = l.courtesy(openings)
 	l.closing = l.courtesy(closings)
 	l.closingOf = map[string]*state{}
-	for op, text := range closingsOf {
-		l.closingOf[op] = l.courtesy(text)
+	for _, c := range closingsOf {
+		l.closingOf[c[0]] = l.courtesy(c[1])
 	}
 	return l
 }

@@ -82,37 +82,37 @@ var changes = []rule{
 }
 
 // changePhrases are the phrases that only changes use.
-var changePhrases = map[string]string{
-	"lead":      `($loc [,]|$in <base:place> ,) [(please|can you [please]|could you [please]|i need to|i want to|i'd like to|i would like to|i need you to|i'd like you to|let's|we need to)]`,
-	"make":      `(create|make|build|set up|setup|generate|establish|initialize|initialise|add|start|prepare|put together|$wanting) [[for] (me|us)]`,
-	"filewant":  `(i (need|want|would like)|i'd like|we (need|want)|we'd like|we'll need|i'll need|there should be)`,
-	"wanting":   `(i (need|want|would like)|i'd like|we (need|want)|we'd like|we'll need|i'll need|give me|there should be)`,
-	"newfolder": `[following] ($dnoun|$dnoun and [(its|all|any|all its)] [(parent|missing|necessary|intermediate)] (parents|directories|folders|subdirectories|subfolders|subdirectory|subfolder)|(directory|folder) (structure|hierarchy|path|tree)|[nested] (directories|folders)) [for (me|us)]`,
+var changePhrases = [...][2]string{
+	{"lead", `($loc [,]|$in <base:place> ,) [(please|can you [please]|could you [please]|i need to|i want to|i'd like to|i would like to|i need you to|i'd like you to|let's|we need to)]`},
+	{"make", `(create|make|build|set up|setup|generate|establish|initialize|initialise|add|start|prepare|put together|$wanting) [[for] (me|us)]`},
+	{"filewant", `(i (need|want|would like)|i'd like|we (need|want)|we'd like|we'll need|i'll need|there should be)`},
+	{"wanting", `(i (need|want|would like)|i'd like|we (need|want)|we'd like|we'll need|i'll need|give me|there should be)`},
+	{"newfolder", `[following] ($dnoun|$dnoun and [(its|all|any|all its)] [(parent|missing|necessary|intermediate)] (parents|directories|folders|subdirectories|subfolders|subdirectory|subfolder)|(directory|folder) (structure|hierarchy|path|tree)|[nested] (directories|folders)) [for (me|us)]`},
 
-	"makefile":  `((create|make|set up|setup|generate|add|start|prepare|$filewant) [[for] (me|us)]|write|save|produce|compose|draft|new|put together|create and write)`,
-	"makeempty": `(create|make|add|set up|start|initialize|initialise|generate|new|produce|$filewant) [[for] (me|us)]`,
-	"addition": `[(the|this|a|an|another)] [(following|new|extra|additional|final|last)] (text|line|lines|words|word|sentence|string|entry|note|item|paragraph|phrase|content|message|section)
-		[(:|saying|that says|with the text|which says|reading|that reads|with|containing)]`,
+	{"makefile", `((create|make|set up|setup|generate|add|start|prepare|$filewant) [[for] (me|us)]|write|save|produce|compose|draft|new|put together|create and write)`},
+	{"makeempty", `(create|make|add|set up|start|initialize|initialise|generate|new|produce|$filewant) [[for] (me|us)]`},
+	{"addition", `[(the|this|a|an|another)] [(following|new|extra|additional|final|last)] (text|line|lines|words|word|sentence|string|entry|note|item|paragraph|phrase|content|message|section)
+		[(:|saying|that says|with the text|which says|reading|that reads|with|containing)]`},
 
-	"delete": `(delete|remove|erase|get rid of|discard|trash)`,
-	"doomed": `((this|the following) file : <path:doomed>|[$det] [(specific|old|unused|unneeded|obsolete|outdated|temporary|extra|unnecessary|existing|single)]
-		($fnoun [($called|at|located at)] <path:doomed>|<path:doomed> [$noun]))`,
-	"wanted": `(i (need|want|would like)|i'd like|we (need|want|would like)|we'd like|have|get)`,
+	{"delete", `(delete|remove|erase|get rid of|discard|trash)`},
+	{"doomed", `((this|the following) file : <path:doomed>|[$det] [(specific|old|unused|unneeded|obsolete|outdated|temporary|extra|unnecessary|existing|single)]
+		($fnoun [($called|at|located at)] <path:doomed>|<path:doomed> [$noun]))`},
+	{"wanted", `(i (need|want|would like)|i'd like|we (need|want|would like)|we'd like|have|get)`},
 
-	"copy": `(copy|duplicate|clone|replicate|back up|backup)`,
-	"acopy": `((make|create|save|keep|take|get|produce|copy|transfer|put|place|store|have) [(me|us)]|i (need|want|would like)|i'd like|we (need|want))
-		(a|another|one) [(exact|identical|backup|second|full)] (copy|duplicate|backup|clone)`,
-	"origin": `(from|out of) ($foldername:base|<base:place>|$hereonly)`,
-	"source": `($thing:path|$foldername:path [$loc]|<path:path>)`,
-	"move":   `(move [over]|transfer|relocate|shift)`,
+	{"copy", `(copy|duplicate|clone|replicate|back up|backup)`},
+	{"acopy", `((make|create|save|keep|take|get|produce|copy|transfer|put|place|store|have) [(me|us)]|i (need|want|would like)|i'd like|we (need|want))
+		(a|another|one) [(exact|identical|backup|second|full)] (copy|duplicate|backup|clone)`},
+	{"origin", `(from|out of) ($foldername:base|<base:place>|$hereonly)`},
+	{"source", `($thing:path|$foldername:path [$loc]|<path:path>)`},
+	{"move", `(move [over]|transfer|relocate|shift)`},
 
 	// where it goes: a path under which it is found, or a folder that takes it
-	"tofile": `([over] (to|onto) $dest|(into|in|inside|under|within) $intofolder|as [(a|the)] [new] [file] [$called] <dest:goal>)`,
-	"dest": `([the] $foldername:into|[the] [new] [(path|location|destination)] <dest:goal>|[(a|the)] [new] $fnoun ([($called|at)] <dest:thing>|$called <dest:filename>)
-		|[be] $called <dest:goal>)`,
-	"intofolder": `([the] $foldername:into|[(the|my|our)] <into:place>|<dest:file>|[a] [new] file [$called] <dest:file>)`,
-	"tofolder":   `(to|into|in|inside|under) $intofolder`,
-	"tohere":     `((to|into) $hereonly|here)`,
-	"renaming":   `([,] and [then] (rename|name|call) (it|the copy) [(to|as)]|as|$called)`,
-	"toname":     `(to|as|into|[and] (call|name) it|to be|to have the name|->|=>|so [that] (it is|it's)) [the] [new] [(name|filename)] [$called] [[(the|a)] (file|folder|directory) [$called]] <newname:goal>`,
+	{"tofile", `([over] (to|onto) $dest|(into|in|inside|under|within) $intofolder|as [(a|the)] [new] [file] [$called] <dest:goal>)`},
+	{"dest", `([the] $foldername:into|[the] [new] [(path|location|destination)] <dest:goal>|[(a|the)] [new] $fnoun ([($called|at)] <dest:thing>|$called <dest:filename>)
+		|[be] $called <dest:goal>)`},
+	{"intofolder", `([the] $foldername:into|[(the|my|our)] <into:place>|<dest:file>|[a] [new] file [$called] <dest:file>)`},
+	{"tofolder", `(to|into|in|inside|under) $intofolder`},
+	{"tohere", `((to|into) $hereonly|here)`},
+	{"renaming", `([,] and [then] (rename|name|call) (it|the copy) [(to|as)]|as|$called)`},
+	{"toname", `(to|as|into|[and] (call|name) it|to be|to have the name|->|=>|so [that] (it is|it's)) [the] [new] [(name|filename)] [$called] [[(the|a)] (file|folder|directory) [$called]] <newname:goal>`},
 }

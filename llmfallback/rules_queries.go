@@ -96,29 +96,29 @@ var queries = []rule{
 }
 
 // queryPhrases are the phrases that only queries use.
-var queryPhrases = map[string]string{
-	"see": `(open [up]|show [me] [the]|show us|display|print [out]|view|see|output|get [me]|fetch [me]|retrieve|give me|look at|take a look at|have a look at
-		|take a look inside|check out|take a peek at|peek at|review|examine|inspect|reveal|pop open|pull up|bring up|access|dump|go (over|through)|tell me|return|provide [me] [with]|preview|study|consult|grab|extract)`,
-	"seeing": `(see|read|view|look at|peek at|have a look at|take a look at|check out|review|get|open|take a peek at)`,
-	"whole":  `[$det] [(full|complete|entire|whole|current|raw|exact|actual|present|existing)] [file] (contents|content|text|data|body|code|source code|source) (of|from|in|inside|within|for)`,
-	"shown":  `and (show|display|print|tell|give|read) [me] (it|its contents|its content|the contents|the content|[me] what's inside|what it says|what's in it|it to me|it out|it back)`,
-	"whatis": `(what's|what is|whats|what has been|what all is|everything|everything that is|everything that's)`,
-	"tell":   `(tell me|show me|show us|see|know|check|find out|let me know|look at|have a look at|take a look at|view|review|display|print|read|let me see|figure out|learn|peek at|take a peek at|check out)`,
-	"want":   `(i (need|want|would like)|(i'd|we'd) like|we (need|want)|can i (have|get)|could i (have|get)|may i have)`,
+var queryPhrases = [...][2]string{
+	{"see", `(open [up]|show [me] [the]|show us|display|print [out]|view|see|output|get [me]|fetch [me]|retrieve|give me|look at|take a look at|have a look at
+		|take a look inside|check out|take a peek at|peek at|review|examine|inspect|reveal|pop open|pull up|bring up|access|dump|go (over|through)|tell me|return|provide [me] [with]|preview|study|consult|grab|extract)`},
+	{"seeing", `(see|read|view|look at|peek at|have a look at|take a look at|check out|review|get|open|take a peek at)`},
+	{"whole", `[$det] [(full|complete|entire|whole|current|raw|exact|actual|present|existing)] [file] (contents|content|text|data|body|code|source code|source) (of|from|in|inside|within|for)`},
+	{"shown", `and (show|display|print|tell|give|read) [me] (it|its contents|its content|the contents|the content|[me] what's inside|what it says|what's in it|it to me|it out|it back)`},
+	{"whatis", `(what's|what is|whats|what has been|what all is|everything|everything that is|everything that's)`},
+	{"tell", `(tell me|show me|show us|see|know|check|find out|let me know|look at|have a look at|take a look at|view|review|display|print|read|let me see|figure out|learn|peek at|take a peek at|check out)`},
+	{"want", `(i (need|want|would like)|(i'd|we'd) like|we (need|want)|can i (have|get)|could i (have|get)|may i have)`},
 
-	"list":    `(list [(out|down)]|enumerate|name)`,
-	"show":    `(show [me]|show us|display|print [out]|give me|get [me]|see|view|output|return|fetch|retrieve|provide [me] [with]|tell me|find out|know)`,
-	"fulladj": `(complete|full|quick|simple|short)`,
-	"listing": `[$det] [$fulladj] [(directory|folder|file)] (list|listing|overview) of`,
-	"entry":   `(files|entries|items|documents|notes|stuff|filenames|file names|files/folders|files/directories|things)`,
-	"andmore": `(and|or|, and|&) [all] [(the|of the)] (folders|directories|subfolders|subdirectories|sub-folders|sub-directories|dirs|files)`,
-	"entries": `([(all|all of)] [(the|my|our|these|its)] [(available|existing|visible and hidden)] ($entry|names of [all] [the] files) [$andmore]
-		|everything|[(all|all of)] [the] (folders|directories|subdirectories|subfolders) and [all] [the] files) [[,] (including|with|and) [the] [any] hidden (files|ones) [,]]`,
-	"contents": `[(all|all of)] [(the|its|my)] [(full|complete|entire|whole|current|directory|folder|visible and hidden)] (contents|content)`,
-	"lying":    `[(that|which)] [(are|is|exist|exists)] [(currently|stored|located|contained|present|available|found|saved|kept|i have|we have|there are|there is|existing)]`,
-	"exist":    `(are|exist|is|do (i|we) have|do i have stored|can be found|live|are there|are stored|are located|are currently|are left|are present|there are|i have|we have)`,
+	{"list", `(list [(out|down)]|enumerate|name)`},
+	{"show", `(show [me]|show us|display|print [out]|give me|get [me]|see|view|output|return|fetch|retrieve|provide [me] [with]|tell me|find out|know)`},
+	{"fulladj", `(complete|full|quick|simple|short)`},
+	{"listing", `[$det] [$fulladj] [(directory|folder|file)] (list|listing|overview) of`},
+	{"entry", `(files|entries|items|documents|notes|stuff|filenames|file names|files/folders|files/directories|things)`},
+	{"andmore", `(and|or|, and|&) [all] [(the|of the)] (folders|directories|subfolders|subdirectories|sub-folders|sub-directories|dirs|files)`},
+	{"entries", `([(all|all of)] [(the|my|our|these|its)] [(available|existing|visible and hidden)] ($entry|names of [all] [the] files) [$andmore]
+		|everything|[(all|all of)] [the] (folders|directories|subdirectories|subfolders) and [all] [the] files) [[,] (including|with|and) [the] [any] hidden (files|ones) [,]]`},
+	{"contents", `[(all|all of)] [(the|its|my)] [(full|complete|entire|whole|current|directory|folder|visible and hidden)] (contents|content)`},
+	{"lying", `[(that|which)] [(are|is|exist|exists)] [(currently|stored|located|contained|present|available|found|saved|kept|i have|we have|there are|there is|existing)]`},
+	{"exist", `(are|exist|is|do (i|we) have|do i have stored|can be found|live|are there|are stored|are located|are currently|are left|are present|there are|i have|we have)`},
 
-	"check":    `(check [to see]|i wonder|i am wondering|i'm wondering|i'm not sure|not sure|see|verify|test|confirm|determine|find out|tell me|let me know|know|look|figure out|validate|double-check|double check)`,
-	"exists":   `(exists|exist|existed|is there|is present|is available|is still there|is already there) [$loc]`,
-	"anything": `($thing:path|$foldername:path [$loc]|[$det] $dnoun $loc $called <path:folder>|[$det] $dnoun at [[the] path] <path:tree>|[the] path <path:path>|[$det] <path:path> [$loc])`,
+	{"check", `(check [to see]|i wonder|i am wondering|i'm wondering|i'm not sure|not sure|see|verify|test|confirm|determine|find out|tell me|let me know|know|look|figure out|validate|double-check|double check)`},
+	{"exists", `(exists|exist|existed|is there|is present|is available|is still there|is already there) [$loc]`},
+	{"anything", `($thing:path|$foldername:path [$loc]|[$det] $dnoun $loc $called <path:folder>|[$det] $dnoun at [[the] path] <path:tree>|[the] path <path:path>|[$det] <path:path> [$loc])`},
 }
