@@ -285,7 +285,7 @@ func usage(t *Tool) string {
 // nearest suggests the operation whose name is most like the given one.
 func (d *Dialect) nearest(name string) string {
 	best, least := (*Tool)(nil), 4
-	name = strings.ToLower(name)
+	name = strings.ToLower(name[:min(len(name), 32)]) // no operation is as long
 	for i := range d.Tools {
 		t := &d.Tools[i]
 		n := skill.Distance(strings.ToLower(t.Name), name)
