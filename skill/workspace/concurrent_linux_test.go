@@ -17,14 +17,6 @@ import (
 	"time"
 )
 
-// inMemory puts the test's folders on a file system in memory, if there is one: for
-// tests of many small changes, which a disk would only slow down.
-func inMemory(t *testing.T) {
-	if fi, err := os.Stat("/dev/shm"); err == nil && fi.IsDir() {
-		t.Setenv("TMPDIR", "/dev/shm")
-	}
-}
-
 const editsEach = 40
 
 // count edits the line of a writer, so often, each time by one.
@@ -199,6 +191,7 @@ func TestReaderSeesWholeFiles(t *testing.T) {
 
 // A tree is there whole, or not at all.
 func TestReaderSeesWholeTrees(t *testing.T) {
+	inMemory(t)
 	each(t, func(t *testing.T, s *site) {
 		for n := range 20 {
 			s.layout(fmt.Sprintf("d/%d/%d=x", n%3, n))

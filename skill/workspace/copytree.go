@@ -32,7 +32,7 @@ func (w *Workspace) copyTree(ctx context.Context, src place, to folder, dst plac
 		err = c.finish()
 	}
 	if err == nil && o.moving && !w.opts.NoSync {
-		err = syncAll(to.handle())
+		err = syncAll(to)
 	}
 	if err == nil {
 		err = to.rename(tempName, to, dst.base(), o.moving && o.Replace)
@@ -207,17 +207,22 @@ func (c *treeCopy) finishFolder(s treeStep) error {
 			return err
 		}
 	}
+	f, err := d.openFile(".", os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
 	if c.o.moving {
 		from, err := s.src.root.tree.folder(s.src.parent().rel)
 		if err != nil {
 			return err
 		}
 		defer from.close()
-		if keepAll(d.handle(), from, s.src.base(), s.info) {
+		if keepAll(f, from, s.src.base(), s.info) {
 			return nil
 		}
 	}
-	return d.handle().Chmod(s.info.Mode.Perm())
+	return f.Chmod(s.info.Mode.Perm())
 }
 
 // copyWith copies a file through package os, where there is nothing faster.

@@ -14,6 +14,7 @@ import (
 
 // This program's records are hidden and denied, at any depth, in any case.
 func TestRecordsAreDenied(t *testing.T) {
+	inMemory(t)
 	for _, name := range []string{".skill", ".SKILL", ".Skill", ".s\u212aill", ".skill.", ".skill ", ".skill. .", ".skill.tmp", ".Skill.Tmp"} {
 		for _, o := range operations {
 			t.Run(name+"/"+o.name, func(t *testing.T) {

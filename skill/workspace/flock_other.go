@@ -2,7 +2,5 @@
 
 package workspace
 
-import "os"
-
-// tryFlock does nothing: on this system folders are locked within one process only.
-func tryFlock(*os.File, bool) (bool, error) { return true, nil }
+// tryFlock does nothing: on this system folders are locked within one Workspace only.
+func tryFlock(int, bool) (bool, error) { return true, nil }

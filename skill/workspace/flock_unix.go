@@ -2,21 +2,17 @@
 
 package workspace
 
-import (
-	"os"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // tryFlock takes the lock if nobody holds one against it. File systems without
 // locks count as free.
-func tryFlock(f *os.File, exclusive bool) (bool, error) {
+func tryFlock(fd int, exclusive bool) (bool, error) {
 	how := unix.LOCK_SH
 	if exclusive {
 		how = unix.LOCK_EX
 	}
 	for {
-		switch err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB); err {
+		switch err := unix.Flock(fd, how|unix.LOCK_NB); err {
 		case nil, unix.ENOLCK, unix.ENOTSUP, unix.ENOSYS:
 			return true, nil
 		case unix.EWOULDBLOCK:

@@ -14,32 +14,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func newKernelFolder(fd int, name string, readable bool) (folder, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		unix.Close(fd)
-		return nil, err
-	}
-	return &kernelFolder{file: os.NewFile(uintptr(fd), name), fd: fd, readable: readable,
-		at: FileID{uint64(st.Dev), st.Ino}}, nil
-}
-
-// kernelFolder is one open directory. The file owns the descriptor.
+// kernelFolder is one open directory.
 type kernelFolder struct {
-	file     *os.File
 	fd       int
 	readable bool
 	at       FileID
 }
 
-func (d *kernelFolder) id() FileID   { return d.at }
-func (d *kernelFolder) close() error { return d.file.Close() }
-
-func (d *kernelFolder) handle() *os.File {
-	if !d.readable {
-		return nil
+func newKernelFolder(fd int, readable bool) (folder, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return nil, err
 	}
-	return d.file
+	return &kernelFolder{fd, readable, FileID{uint64(st.Dev), st.Ino}}, nil
+}
+
+func (d *kernelFolder) id() FileID                    { return d.at }
+func (d *kernelFolder) descriptor() (fd int, ok bool) { return d.fd, d.readable }
+
+func (d *kernelFolder) close() error {
+	fd := d.fd
+	d.fd = -1
+	return unix.Close(fd)
 }
 
 // entries reads the folder itself: package os would look a name of unknown type
@@ -93,7 +90,7 @@ func (d *kernelFolder) folder(name string) (folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newKernelFolder(fd, name, readable)
+	return newKernelFolder(fd, readable)
 }
 
 func (d *kernelFolder) lstat(name string) (Info, error) {
@@ -114,6 +111,14 @@ func (d *kernelFolder) readlink(name string) (string, error) {
 }
 
 func (d *kernelFolder) openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	fd, err := d.open(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+func (d *kernelFolder) open(name string, flag int, perm fs.FileMode) (int, error) {
 	flag |= unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 	fd, err := unix.Openat(d.fd, name, flag, uint32(perm.Perm()))
 	if err == unix.ENXIO {
@@ -121,10 +126,7 @@ func (d *kernelFolder) openFile(name string, flag int, perm fs.FileMode) (*os.Fi
 			err = cmp.Or(regular(info.Mode), err)
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), name), nil
+	return fd, err
 }
 
 // procFD tells whether a file without a name can be given one.
@@ -154,7 +156,7 @@ func (d *kernelFolder) copyFile(name string, to folder, newName string, times bo
 	if !ok {
 		return copyWith(d, name, to, newName, times)
 	}
-	src, err := unix.Openat(d.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	src, err := d.open(name, unix.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
@@ -166,7 +168,7 @@ func (d *kernelFolder) copyFile(name string, to folder, newName string, times bo
 	if err := regular(modeFromStat(st.Mode)); err != nil {
 		return err
 	}
-	dst, err := unix.Openat(dest.fd, newName, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
+	dst, err := dest.open(newName, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

@@ -52,3 +52,18 @@ func modeFromStat(m uint32) fs.FileMode {
 	}
 	return mode
 }
+
+// statBits turns a FileMode's permission bits back into the system's.
+func statBits(mode fs.FileMode) uint32 {
+	m := uint32(mode.Perm())
+	if mode&fs.ModeSetuid != 0 {
+		m |= unix.S_ISUID
+	}
+	if mode&fs.ModeSetgid != 0 {
+		m |= unix.S_ISGID
+	}
+	if mode&fs.ModeSticky != 0 {
+		m |= unix.S_ISVTX
+	}
+	return m
+}

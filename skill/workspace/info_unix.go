@@ -5,8 +5,6 @@ package workspace
 import (
 	"io/fs"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 func infoOf(fi fs.FileInfo) Info {
@@ -17,19 +15,4 @@ func infoOf(fi fs.FileInfo) Info {
 		Links: uint64(st.Nlink), UID: st.Uid, GID: st.Gid,
 		ID: FileID{uint64(st.Dev), uint64(st.Ino)},
 	}
-}
-
-// statBits turns a FileMode's permission bits back into the system's.
-func statBits(mode fs.FileMode) uint32 {
-	m := uint32(mode.Perm())
-	if mode&fs.ModeSetuid != 0 {
-		m |= unix.S_ISUID
-	}
-	if mode&fs.ModeSetgid != 0 {
-		m |= unix.S_ISGID
-	}
-	if mode&fs.ModeSticky != 0 {
-		m |= unix.S_ISVTX
-	}
-	return m
 }

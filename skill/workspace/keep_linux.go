@@ -9,12 +9,13 @@ import (
 
 func datasync(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }
 
-// syncAll makes everything durable on the file system of f, which may be nil.
-func syncAll(f *os.File) error {
-	if f == nil {
+// syncAll makes everything durable on the file system of d.
+func syncAll(d folder) error {
+	fd, ok := d.descriptor()
+	if !ok {
 		return nil
 	}
-	return unix.Syncfs(int(f.Fd()))
+	return unix.Syncfs(fd)
 }
 
 // reserve makes sure that size bytes find room in f, whose size stays. A file
@@ -47,18 +48,29 @@ func keepAll(f *os.File, d folder, name string, old Info) bool {
 			return false
 		}
 	}
-	return keepAttributes(f, d, name) && unix.Fchmod(fd, statBits(old.Mode)) == nil
+	return keepAttributes(fd, d, name) && unix.Fchmod(fd, statBits(old.Mode)) == nil
 }
 
 // keepAttributes copies the extended attributes. Those of the security modules
 // are theirs to give, and a file's capabilities are lost by any write to it.
-func keepAttributes(f *os.File, d folder, name string) bool {
+func keepAttributes(to int, d folder, name string) bool {
+	if k, ok := d.(*kernelFolder); ok {
+		from, err := k.open(name, unix.O_RDONLY, 0)
+		if err != nil {
+			return false
+		}
+		defer unix.Close(from)
+		return copyAttributes(from, to)
+	}
 	src, err := d.openFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return false
 	}
 	defer src.Close()
-	from, to := int(src.Fd()), int(f.Fd())
+	return copyAttributes(int(src.Fd()), to)
+}
+
+func copyAttributes(from, to int) bool {
 	list, err := attribute(func(buf []byte) (int, error) { return unix.Flistxattr(from, buf) })
 	if err != nil {
 		return err == unix.EOPNOTSUPP

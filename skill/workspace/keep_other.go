@@ -7,7 +7,7 @@ import "os"
 func datasync(f *os.File) error { return f.Sync() }
 
 // syncAll has no counterpart on this system.
-func syncAll(*os.File) error { return nil }
+func syncAll(folder) error { return nil }
 
 // reserve promises nothing on this system.
 func reserve(*os.File, int64) error { return nil }

@@ -67,6 +67,7 @@ var leads = []lead{
 }
 
 func TestLeads(t *testing.T) {
+	inMemory(t)
 	for _, l := range leads {
 		for _, o := range operations {
 			at, fails := l.expect(o)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
 	"syscall"
@@ -117,25 +116,25 @@ func (h *held) lock(ctx context.Context, f folder, exclusive bool) error {
 		return err
 	}
 	h.locks = append(h.locks, heldLock{f.id(), weight})
-	file := f.handle()
-	if file == nil { // a folder that cannot be read cannot be locked either
+	fd, ok := f.descriptor()
+	if !ok { // a folder that cannot be read cannot be locked either
 		return nil
 	}
-	if exclusive || !announced(file) {
-		if ok, err := tryFlock(file, exclusive); ok || err != nil {
+	if exclusive || !announced(fd) {
+		if ok, err := tryFlock(fd, exclusive); ok || err != nil {
 			return err
 		}
 	}
 	if exclusive {
-		announce(file, true)
-		defer announce(file, false)
+		announce(fd, true)
+		defer announce(fd, false)
 	}
-	return h.await(ctx, file, exclusive)
+	return h.await(ctx, fd, exclusive)
 }
 
 // await polls for a lock. Who shares one lets those go first who want it alone,
 // but not for long.
-func (h *held) await(ctx context.Context, file *os.File, exclusive bool) error {
+func (h *held) await(ctx context.Context, fd int, exclusive bool) error {
 	start := time.Now()
 	patience := 2*time.Millisecond + rand.N(8*time.Millisecond)
 	for wait := 20 * time.Microsecond; ; wait = min(wait*3/2, 2*time.Millisecond) {
@@ -145,8 +144,8 @@ func (h *held) await(ctx context.Context, file *os.File, exclusive bool) error {
 		case <-time.After(wait):
 		}
 		waited := time.Since(start)
-		if exclusive || waited > time.Second || !announced(file) {
-			if ok, err := tryFlock(file, exclusive); ok || err != nil {
+		if exclusive || waited > time.Second || !announced(fd) {
+			if ok, err := tryFlock(fd, exclusive); ok || err != nil {
 				return err
 			}
 		}
@@ -197,8 +196,8 @@ func (h *held) lockFolder(ctx context.Context, p place) (folder, error) {
 	if err := h.lock(ctx, f, true); err != nil {
 		return nil, err
 	}
-	if now, err := dir.root.tree.stat(dir.rel); err != nil || now.ID != f.id() && now.ID != (FileID{}) {
-		return nil, syscall.ELOOP // it was replaced while the lock was waited for
+	if now, err := f.lstat("."); err != nil || now.Links == 0 {
+		return nil, syscall.ELOOP // it was removed while the lock was waited for: look again
 	}
 	return f, nil
 }

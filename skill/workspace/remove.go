@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"syscall"
 )
 
@@ -279,8 +280,9 @@ func loosen(d folder, name string) {
 		return
 	}
 	defer sub.close()
-	if f := sub.handle(); f != nil {
+	if f, err := sub.openFile(".", os.O_RDONLY, 0); err == nil {
 		f.Chmod(0o700)
+		f.Close()
 	}
 	entries, _ := sub.entries()
 	for _, e := range entries {

@@ -145,5 +145,5 @@ func (t *kernelTree) folder(rel string) (folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newKernelFolder(fd, rel, readable)
+	return newKernelFolder(fd, readable)
 }

@@ -113,11 +113,14 @@ func rootID(fi fs.FileInfo, path string) FileID {
 
 var seed = maphash.MakeSeed()
 
-func (d *rootFolder) handle() *os.File {
+func (d *rootFolder) descriptor() (fd int, ok bool) {
 	if d.file == nil {
 		d.file, _ = d.root.Open(".")
 	}
-	return d.file
+	if d.file == nil {
+		return -1, false
+	}
+	return int(d.file.Fd()), true
 }
 
 func (d *rootFolder) close() error {

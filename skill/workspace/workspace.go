@@ -51,8 +51,8 @@ type tree interface {
 // folder is one open directory; names are single parts and never followed.
 type folder interface {
 	id() FileID
-	handle() *os.File          // for flock; nil where the folder could not be read
-	entries() ([]Entry, error) // all of them, in no order
+	descriptor() (fd int, ok bool) // for locks, until it closes; not ok where the folder could not be read
+	entries() ([]Entry, error)     // all of them, in no order
 	folder(name string) (folder, error)
 	lstat(name string) (Info, error)
 	readlink(name string) (string, error)

@@ -1,0 +1,132 @@
+package workspace
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// versus runs the reference and ours in turns of n, so that both have the same
+// machine, and reports the medians and their ratio.
+func versus(b *testing.B, n int, reference, ours func() error) {
+	var times [2][]float64
+	for b.Loop() {
+		for i, run := range []func() error{reference, ours} {
+			start := time.Now()
+			for range n {
+				if err := run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			times[i] = append(times[i], float64(time.Since(start).Nanoseconds())/float64(n))
+		}
+	}
+	for i := range times {
+		slices.Sort(times[i])
+	}
+	ref, our := times[0][len(times[0])/2], times[1][len(times[1])/2]
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(ref/1000, "reference-µs")
+	b.ReportMetric(our/1000, "ours-µs")
+	b.ReportMetric(our/ref, "ratio")
+}
+
+func BenchmarkReadFile(b *testing.B) {
+	for _, portable := range []bool{false, true} {
+		b.Run(backend(portable), func(b *testing.B) {
+			s := newSite(b, portable)
+			s.layout("a/b/f=" + strings.Repeat("x", 4096))
+			w, name := s.open(Options{}), s.p("a/b/f")
+			versus(b, 100, func() error { _, err := os.ReadFile(name); return err },
+				func() error { _, err := w.ReadFile(name); return err })
+		})
+	}
+}
+
+func BenchmarkStat(b *testing.B) {
+	s := newSite(b, false)
+	s.layout("a/b/f")
+	w, name := s.open(Options{}), s.p("a/b/f")
+	versus(b, 100, func() error { _, err := os.Stat(name); return err },
+		func() error { _, err := w.Stat(name, true); return err })
+}
+
+func BenchmarkWriteFile(b *testing.B) {
+	data := []byte(strings.Repeat("x", 4096))
+	for _, noSync := range []bool{true, false} {
+		b.Run(map[bool]string{true: "nosync", false: "durable"}[noSync], func(b *testing.B) {
+			s := newSite(b, false)
+			s.layout("a/b/f", "a/b/g")
+			w, ref, name := s.open(Options{NoSync: noSync}), s.p("a/b/g"), s.p("a/b/f")
+			versus(b, 20, func() error { return os.WriteFile(ref, data, 0o644) },
+				func() error { return failed(w.WriteFile(bg, name, data, WriteOptions{})) })
+		})
+	}
+}
+
+// BenchmarkCopyTree copies to a fresh name each time: ext4 is slow to give out
+// numbers that were just freed.
+func BenchmarkCopyTree(b *testing.B) {
+	s := newSite(b, false)
+	for n := range 2000 {
+		s.put(s.p(fmt.Sprintf("tree/%d/%d/f%d", n%20, n%7, n)), strings.Repeat("x", 1000+n*7%9000))
+	}
+	w := s.open(Options{NoSync: true})
+	n := 0
+	fresh := func() string { n++; return s.p(fmt.Sprintf("copy%d", n)) }
+	versus(b, 1, func() error { return exec.Command("cp", "-r", s.p("tree"), fresh()).Run() },
+		func() error { return failed(w.Copy(bg, s.p("tree"), fresh(), CopyOptions{Tree: true})) })
+}
+
+// BenchmarkEditLarge replaces a word near the end of 1 GB, and reports by how much
+// the process grew for it.
+func BenchmarkEditLarge(b *testing.B) {
+	s := newSite(b, false)
+	const size = 1 << 30
+	line := []byte("some line of text that stands here again and again\n")
+	block := bytes.Repeat(line, 1<<20/len(line))
+	f, err := os.Create(s.p("f"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for n := 0; n < size; n += len(block) {
+		f.Write(block)
+	}
+	f.WriteString("needle\n")
+	if err := f.Close(); err != nil {
+		b.Fatal(err)
+	}
+	w := s.open(Options{})
+	before := maxRSS()
+	versus(b, 1, func() error { return exec.Command("sed", "-i", "0,/needle/s//needle/", s.p("f")).Run() },
+		func() error { return failed(w.EditFile(bg, s.p("f"), WriteOptions{}, findNeedle)) })
+	b.ReportMetric(float64(maxRSS()-before)/1024, "MB")
+}
+
+// findNeedle reads the file through a small window, as whoever edits has to.
+func findNeedle(src io.ReaderAt, size int64) (Splice, error) {
+	buf := make([]byte, 1<<20)
+	for at := int64(0); at < size; at += int64(len(buf)) - 6 {
+		n, err := src.ReadAt(buf, at)
+		if i := bytes.Index(buf[:n], []byte("needle")); i >= 0 {
+			return Splice{at + int64(i), 6, []byte("needle")}, nil
+		}
+		if err != nil && err != io.EOF {
+			return Splice{}, err
+		}
+	}
+	return Splice{}, os.ErrNotExist
+}
+
+func maxRSS() int64 {
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return u.Maxrss
+}
