@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"textskill/dialect"
+)
+
+const readme = "../../README.md"
+
+func readReadme(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// blocks returns the fenced blocks of a language.
+func blocks(t *testing.T, language string) (bodies []string) {
+	t.Helper()
+	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(readReadme(t), -1) {
+		bodies = append(bodies, m[1])
+	}
+	if len(bodies) == 0 {
+		t.Fatalf("README.md has no block of %s", language)
+	}
+	return bodies
+}
+
+// TestReadmeTools holds the README's table of tools to the rows. With -update it
+// writes the table.
+func TestReadmeTools(t *testing.T) {
+	const open, shut = "<!-- tools -->\n", "<!-- /tools -->"
+	text := readReadme(t)
+	before, rest, ok := strings.Cut(text, open)
+	table, after, ok2 := strings.Cut(rest, shut)
+	if !ok || !ok2 {
+		t.Fatalf("README.md lacks %s or %s", open, shut)
+	}
+	want := toolTables()
+	if table == want {
+		return
+	}
+	if !*update {
+		t.Fatalf("README.md is stale; go test ./cmd/skill -run Readme -update writes it\n got %s\nwant %s", table, want)
+	}
+	if err := os.WriteFile(readme, []byte(before+open+want+shut+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func toolTables() string {
+	var b strings.Builder
+	for _, d := range dialects {
+		b.WriteString("\n### " + d.Name + "\n\n" + sentenceCase(d.Doc) + ".\n\n| tool | arguments | |\n|---|---|---|\n")
+		for _, tool := range d.Tools {
+			b.WriteString("| " + tool.Name + " | " + argumentList(tool) + " | " + strings.ReplaceAll(tool.Doc, "|", "\\|") + aliases(tool) + " |\n")
+		}
+	}
+	return b.String() + "\n"
+}
+
+func sentenceCase(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+func aliases(tool dialect.Tool) string {
+	if len(tool.Aliases) == 0 {
+		return ""
+	}
+	return " Also " + strings.Join(tool.Aliases, ", ") + "."
+}
+
+// TestReadmeConsole runs the commands of the console blocks one after the other in
+// one folder, and compares what they print.
+func TestReadmeConsole(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := filepath.Join(dir, "home", "you")
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range blocks(t, "console") {
+		for _, step := range strings.Split("\n"+block, "\n$ ")[1:] {
+			line, want, _ := strings.Cut(strings.TrimSuffix(step, "\n"), "\n")
+			cmd := exec.Command("sh", "-c", line)
+			cmd.Dir = home
+			out, err := cmd.CombinedOutput()
+			if _, failed := err.(*exec.ExitError); err != nil && !failed {
+				t.Fatal(err)
+			}
+			if got := strings.ReplaceAll(strings.TrimSuffix(string(out), "\n"), dir, ""); got != want {
+				t.Errorf("%s\n got %s\nwant %s", line, got, want)
+			}
+		}
+	}
+}
+
+// TestReadmeShell runs the commands of the sh blocks: what is built goes to a folder
+// of its own, where the other commands run. The test command is that of .ci/run.
+func TestReadmeShell(t *testing.T) {
+	ci, err := os.ReadFile("../../.ci/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, block := range blocks(t, "sh") {
+		for line := range strings.Lines(block) {
+			line = strings.TrimSpace(line)
+			cmd := exec.Command("sh", "-c", line)
+			cmd.Dir = dir
+			switch rest, build := strings.CutPrefix(line, "go build -o "); {
+			case build:
+				name, packages, _ := strings.Cut(rest, " ")
+				cmd = exec.Command("go", "build", "-o", filepath.Join(dir, name), packages)
+				cmd.Dir = "../.."
+			case strings.HasPrefix(line, "go test "):
+				if !bytes.Contains(ci, []byte("go test -race "+strings.TrimPrefix(line, "go test "))) {
+					t.Errorf("%s is not what .ci/run does", line)
+				}
+				continue
+			}
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", line, err, out)
+			}
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, "notes/a.txt")); string(data) != "hi" {
+		t.Errorf("notes/a.txt holds %q, %v", data, err)
+	}
+}
+
+// TestReadmeGolden plays the README's golden file.
+func TestReadmeGolden(t *testing.T) {
+	for _, block := range blocks(t, "txtar") {
+		got, err := runGolden(t.Context(), txtar.Parse([]byte(block)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := string(txtar.Format(got)); text != block {
+			t.Errorf("\n got %s\nwant %s", text, block)
+		}
+	}
+}
+
+// TestReadmeLinks follows the links to files.
+func TestReadmeLinks(t *testing.T) {
+	links := regexp.MustCompile(`\]\(([^)#]+)\)`).FindAllStringSubmatch(readReadme(t), -1)
+	for _, m := range links {
+		if strings.Contains(m[1], "://") {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join("../..", m[1])); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestReadmeNames looks for the functions and types that the tour names.
+func TestReadmeNames(t *testing.T) {
+	_, tour, _ := strings.Cut(readReadme(t), "## One command through the code\n")
+	tour, _, _ = strings.Cut(tour, "\n## ")
+	steps := regexp.MustCompile("(?m)^\\d+\\. `(?:\\w+\\.)?(\\w+)` in \\[([^\\]]+)\\]").FindAllStringSubmatch(tour, -1)
+	if len(steps) < 8 {
+		t.Fatalf("the tour has %d steps that name a function", len(steps))
+	}
+	for _, m := range steps {
+		data, err := os.ReadFile(filepath.Join("../..", m[2]))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if !regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + m[1] + `\(`).Match(data) {
+			t.Errorf("%s has no function %s", m[2], m[1])
+		}
+	}
+}
