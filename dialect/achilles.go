@@ -193,7 +193,8 @@ func extracted(ctx context.Context, x *skill.Executor, s *skill.Session, e Extra
 	return Achilles.run(ctx, x, s, op, t, in)
 }
 
-var errIncomplete = errors.New("Invalid input: operation and path are required.")
+// errIncomplete is the error of a command without its two first words.
+var errIncomplete = errors.New("operation and path are required")
 
 // fromCommand decides what the payload of a command means for its operation.
 func fromCommand(t *Tool, c parser.Command) (values, error) {
@@ -247,7 +248,7 @@ func achillesFail(d *Dialect, sent string, t *Tool, err error) Reply {
 	case errors.Is(err, errUnknown):
 		f.Message, f.Hint, f.Cause = "Unknown operation: "+sent, d.nearest(sent), nil
 	case errors.Is(err, errIncomplete):
-		f.Message, f.Hint, f.Cause = err.Error(), usage(t), nil
+		f.Message, f.Hint, f.Cause = "Invalid input: operation and path are required.", usage(t), nil
 	case errors.As(err, &pe) && pe.want == "" && pe.param.Name != "path":
 		name := strings.ToUpper(pe.param.Name[:1]) + pe.param.Name[1:]
 		f.Message, f.Hint, f.Cause = name+" required for "+sent, usage(t), nil
