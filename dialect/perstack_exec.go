@@ -23,7 +23,9 @@ func execReady(x *skill.Executor, s *skill.Session, in values) error {
 	if err := spawnable(in); err != nil {
 		return execError(err.Error(), nil)
 	}
-	switch {
+	switch ms := timeout(in); {
+	case ms < 0 || ms > 0 && ms < 1: // over before anything could be started
+		return execError(timedOut(ms), nil)
 	case !f.exists:
 		return execError("spawn "+in.str("command")+" ENOENT", nil)
 	case !f.info.IsDir():
@@ -73,6 +75,8 @@ func timeout(in values) float64 {
 	return defaultTimeout
 }
 
+func timedOut(ms float64) string { return "Command timed out after " + number(ms) + "ms." }
+
 func execArgs(in values) (skill.Args, error) {
 	a := skill.Exec{Command: whole(in.str("command")), Dir: seenAt(in, "cwd").path, MaxOutput: execOutputLimit}
 	args, _ := in["args"].([]string)
@@ -83,10 +87,7 @@ func execArgs(in values) (skill.Args, error) {
 	for _, m := range env {
 		a.Env = append(a.Env, m.name+"="+whole(m.value))
 	}
-	switch ms := timeout(in); {
-	case ms < 0 || ms > 0 && ms < 1: // over before anything could be started
-		a.Timeout = -1
-	case ms < math.MaxInt32:
+	if ms := timeout(in); ms < math.MaxInt32 { // longer is for ever
 		a.Timeout = time.Duration(ms * float64(time.Millisecond))
 	}
 	return a, nil
@@ -136,7 +137,7 @@ func execFailed(in values, r skill.Result) error {
 	message := "Command failed: " + command + "\n" + wellFormed(string(e.Stderr))
 	switch {
 	case e.TimedOut:
-		message = "Command timed out after " + number(timeout(in)) + "ms."
+		message = timedOut(timeout(in))
 	case e.Cancelled:
 		message = "Command was cancelled: " + command
 	}

@@ -53,6 +53,11 @@ func look(x *skill.Executor, s *skill.Session, in values, name string, parents b
 		f.outside = errors.As(err, new(*skill.OutsideError))
 		return f, nil
 	}
+	if real, err := x.Real(s, f.abs, false); err == nil {
+		if err := f.refuseReserved(real); err != nil {
+			return nil, err
+		}
+	}
 	return f, f.above(x, s, parents)
 }
 

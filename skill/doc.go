@@ -8,6 +8,8 @@
 //	WriteFile   file_write.go     MoveFile    file_move.go     ListTree    file_tree.go
 //	AppendFile  file_write.go     DeleteFile  file_delete.go   Stat        file_stat.go
 //	EditFile    file_edit.go      MakeFolder  file_mkdir.go    Find        file_find.go
+//	Exec        exec.go           Media       media.go         Health      health.go
+//	Todo        todo.go           ClearTodos  todo.go          Complete    complete.go
 //
 // Nothing here knows who is calling. What one client calls readTextFile and
 // another read arrives as the same ReadFile; where two clients want different
