@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -67,7 +68,16 @@ type SpawnError struct {
 	Err     error  // a syscall.Errno: ENOENT, EACCES (also for a folder), ENOEXEC, E2BIG, …
 }
 
-func (e *SpawnError) Error() string { return fmt.Sprintf("cannot run %q: %v", e.Command, e.Err) }
+func (e *SpawnError) Error() string {
+	reason := e.Err.Error()
+	switch {
+	case e.Err == syscall.EACCES:
+		reason = "it is not an executable file"
+	case e.Err == syscall.ENOENT && !strings.Contains(e.Command, "/"):
+		reason = "PATH has no program of that name"
+	}
+	return fmt.Sprintf("cannot run %q: %s", e.Command, reason)
+}
 
 // Unwrap returns the system's error.
 func (e *SpawnError) Unwrap() error { return e.Err }
@@ -171,7 +181,7 @@ func (x *Executor) run(ctx context.Context, a Exec, o order) (Result, error) {
 	done := Executed{Command: a.Command}
 	var end ending
 	if err == nil {
-		end = follow(ctx, p, a.Timeout, &done)
+		end = follow(ctx, p, begin, a.Timeout, &done)
 	}
 	deadline := time.Now().Add(drainTime)
 	done.Stdout, done.StdoutCut = stdout.finish(deadline)
@@ -209,17 +219,18 @@ const (
 	patience  = stopGrace + sweepTime + 2*time.Second
 )
 
-// follow waits for the end of p and brings it about when the time is up or ctx
-// ends, which it notes in done.
-func follow(ctx context.Context, p running, limit time.Duration, done *Executed) ending {
+// follow waits for the end of p and brings it about when the time since begin is
+// up or ctx ends, which it notes in done.
+func follow(ctx context.Context, p running, begin time.Time, limit time.Duration, done *Executed) ending {
 	var timeout <-chan time.Time
 	if limit != 0 {
-		t := time.NewTimer(limit)
+		t := time.NewTimer(time.Until(begin.Add(limit)))
 		defer t.Stop()
 		timeout = t.C
 	}
 	select {
 	case e := <-p.done():
+		done.TimedOut = limit != 0 && time.Since(begin) >= limit
 		return e
 	case <-timeout:
 		done.TimedOut = true

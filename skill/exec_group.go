@@ -56,10 +56,16 @@ func (o order) script() order {
 }
 
 func (g *group) wait() {
+	seen := awaitEnd(g.cmd.Process.Pid)
+	if seen {
+		g.kill() // while the number is still the command's own
+	}
 	g.cmd.Wait()
 	g.mu.Lock()
 	g.over = true
-	killGroup(g.cmd.Process) // a group keeps its number while it has members
+	if !seen {
+		killGroup(g.cmd.Process) // a group keeps its number while it has members
+	}
 	g.mu.Unlock()
 	e := ending{code: g.cmd.ProcessState.ExitCode()}
 	if ws, ok := g.cmd.ProcessState.Sys().(syscall.WaitStatus); ok {

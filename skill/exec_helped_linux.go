@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"sync/atomic"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // helped is a command that runs under a helper.
@@ -98,4 +100,14 @@ func killed(state *os.ProcessState) bool {
 func receive(report *os.File) (e event) {
 	binary.Read(report, binary.LittleEndian, &e)
 	return e
+}
+
+// awaitEnd returns when the child pid has ended, which is left to be waited for. It
+// tells whether it could.
+func awaitEnd(pid int) bool {
+	err := unix.EINTR
+	for err == unix.EINTR {
+		err, _ = unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil).(syscall.Errno)
+	}
+	return err == 0
 }

@@ -207,9 +207,11 @@ type descriptor int
 
 func (d descriptor) Write(p []byte) (int, error) { return unix.Write(int(d), p) }
 
-func (d descriptor) Read(p []byte) (int, error) {
-	n, err := unix.Read(int(d), p)
-	if n <= 0 && err == nil {
+func (d descriptor) Read(p []byte) (n int, err error) {
+	for err = unix.EINTR; err == unix.EINTR; {
+		n, err = unix.Read(int(d), p)
+	}
+	if n == 0 && err == nil {
 		err = io.EOF
 	}
 	return max(n, 0), err

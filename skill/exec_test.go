@@ -149,6 +149,19 @@ func TestExecCannotStart(t *testing.T) {
 	})
 }
 
+func TestSpawnErrorTellsWhatIsWrong(t *testing.T) {
+	for want, err := range map[string]SpawnError{
+		`cannot run "nope": PATH has no program of that name`: {"nope", syscall.ENOENT},
+		`cannot run "./nope": no such file or directory`:      {"./nope", syscall.ENOENT},
+		`cannot run "a b": it is not an executable file`:      {"a b", syscall.EACCES},
+		`cannot run "x": argument list too long`:              {"x", syscall.E2BIG},
+	} {
+		if err.Error() != want || !errors.Is(&err, err.Err) {
+			t.Errorf("%v, want %s", &err, want)
+		}
+	}
+}
+
 func TestExecFindsProgramsInItsOwnPATH(t *testing.T) {
 	eachWay(t, func(t *testing.T, helper string) {
 		x := newExecutor(t, Config{Helper: helper})

@@ -1,7 +1,6 @@
 package skill
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,17 +36,12 @@ func endWriters(pipes []string) {
 
 // opensToWrite tells whether /proc/PID/fd/N is open for writing.
 func opensToWrite(file string) bool {
-	dir, n := filepath.Split(file)
-	info, err := os.Open(filepath.Join(filepath.Dir(filepath.Clean(dir)), "fdinfo", n))
+	info, err := os.ReadFile(strings.Replace(file, "/fd/", "/fdinfo/", 1))
 	if err != nil {
 		return false
 	}
-	defer info.Close()
-	for lines := bufio.NewScanner(info); lines.Scan(); {
-		if flags, ok := strings.CutPrefix(lines.Text(), "flags:"); ok {
-			bits, err := strconv.ParseUint(strings.TrimSpace(flags), 8, 64)
-			return err == nil && bits&unix.O_ACCMODE != unix.O_RDONLY
-		}
-	}
-	return false
+	_, flags, _ := strings.Cut(string(info), "flags:")
+	flags, _, _ = strings.Cut(strings.TrimSpace(flags), "\n")
+	bits, err := strconv.ParseUint(flags, 8, 64)
+	return err == nil && bits&unix.O_ACCMODE != unix.O_RDONLY
 }
