@@ -100,7 +100,10 @@ func notMoved(_ *Tool, in values, err error) error {
 }
 
 func notCopied(_ *Tool, in values, err error) error {
+	var pe *fs.PathError
 	switch {
+	case errors.As(err, &pe) && pe.Op == "mkdir":
+		return err
 	case errors.Is(err, skill.ErrSameFile):
 		return pythonWords(pyRepr(in.str("src")) + " and " + pyRepr(in.str("dst")) + " are the same file")
 	case errors.Is(err, syscall.EEXIST):

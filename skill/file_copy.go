@@ -36,6 +36,9 @@ func (x *Executor) copyFile(ctx context.Context, s *Session, a CopyFile) (Result
 		c.Applied = !x.cfg.DryRun
 		return Changed{Change: c}, nil
 	}
+	if a.Into {
+		err = x.blocked(from, to, err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -32,17 +32,34 @@ func (x *Executor) moveFile(ctx context.Context, s *Session, a MoveFile) (Result
 		to, o.NoReplace = filepath.Join(to, filepath.Base(from)), true
 	}
 	c, err := x.ws.Move(ctx, from, to, o)
-	var renaming *os.LinkError
-	switch {
-	case a.Into && o.NoReplace && errors.Is(err, syscall.EEXIST):
+	if a.Into && o.NoReplace && errors.Is(err, syscall.EEXIST) {
 		return nil, &ExistsError{to}
-	case a.Into && errors.Is(err, syscall.ENOTDIR) && errors.As(err, &renaming) && x.isFolder(from):
-		return nil, &fs.PathError{Op: "mkdir", Path: to, Err: syscall.EEXIST} // a folder takes no file's place
+	}
+	if a.Into {
+		err = x.blocked(from, to, err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return Changed{Change: c}, nil
+}
+
+// blocked makes of an ENOTDIR that is not the source's what making the destination
+// would meet: a file is in its place, or in the place of a folder above it.
+func (x *Executor) blocked(from, to string, err error) error {
+	var both *os.LinkError
+	if !errors.Is(err, syscall.ENOTDIR) || !errors.As(err, &both) {
+		return err
+	}
+	if _, serr := x.ws.Stat(from, false); serr != nil {
+		return err
+	}
+	for _, name := range []string{to, filepath.Dir(to)} {
+		if _, serr := x.ws.Stat(name, false); serr == nil {
+			return &fs.PathError{Op: "mkdir", Path: name, Err: syscall.EEXIST}
+		}
+	}
+	return &fs.PathError{Op: "mkdir", Path: filepath.Dir(to), Err: syscall.ENOTDIR}
 }
 
 // An ExistsError reports that a folder already holds something of that name.
