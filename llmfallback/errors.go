@@ -9,7 +9,7 @@ import (
 // Why no operation came of a prompt. Test for them with errors.Is; the text of
 // the error that wraps one says what was wrong with this prompt or answer.
 var (
-	ErrSilent          = errors.New("no rule explains the request, and no model is configured")
+	ErrSilent          = errors.New("nobody understands the request")
 	ErrUnavailable     = errors.New("the model's endpoint cannot be used")
 	ErrBudget          = errors.New("the budget for the model is spent")
 	ErrRefused         = errors.New("the answer is refused")

@@ -32,10 +32,10 @@ var changes = []rule{
 	{op: "writeFile", pattern: `write $newfile $with`},
 	{op: "writeFile", pattern: `(fill|populate|overwrite) $file:path with [(the|this)] [following] ($ctext <content:text>|[$ctext] $colon)`},
 	{op: "writeFile", pattern: `(replace|overwrite|set|change) [(the|all|all the|all of the)] [(entire|whole|existing|current|full)] (content|contents|text) of $file:path (with|to|to be|to say|by) ([(the|this)] [following] [$ctext] <content:text>|[$ctext] $colon)`},
-	{op: "writeFile", empty: true, pattern: `[$lead] $makeempty [$det] [$new] [$new] [$kind] file ([$called] <path:thing>|$called <path:filename>|$at <path:file>) [($loc|$placed)]`},
+	{op: "writeFile", empty: true, pattern: `[$lead] $makeempty [$det] [$new] [$new] [$kind] file ([$called] <path:thing>|$called <path:filename>|$atpath <path:file>) [($loc|$placed)]`},
 	{op: "writeFile", empty: true, pattern: `[$lead] $makeempty [$det] [$new] [$kind] file ($loc|$placed) [,] $named <path:filename>`},
 	{op: "writeFile", empty: true, pattern: `[$lead] $makeempty [$det] [new] (empty|blank) [$kind] $noun ([$called] <path:thing>|$called <path:filename>) [$loc]`},
-	{op: "writeFile", empty: true, pattern: `[$lead] $makeempty [$det] [$new] <path:file> [file] [($loc|$placed)]`},
+	{op: "writeFile", empty: true, pattern: `[$lead] (create [[for] (me|us)] [$det] [$new] <path:file> [file]|$makeempty [$det] [$new] <path:file> file) [($loc|$placed)]`},
 
 	{op: "appendFile", pattern: `(append|add) (the following|this) [$ctext] to [the [very] (end|bottom) of] $file:path $colon`},
 	{op: "appendFile", pattern: `(append|attach|add) [$addition] <content:text> [as (a|one|another) [new] (line|entry)] (to|onto) [the [very] (end|bottom) of] $file:path [(on|as) a new line]`},

@@ -70,27 +70,6 @@ func mistyped(word string) (string, bool) {
 	return "", false
 }
 
-// Nearest returns the operation whose name is most like word, "" when none is
-// like it. It is for a hint: nothing is run on its account.
-func Nearest(word string) string {
-	if op, ok := spelled(word); ok {
-		return op
-	}
-	if op, ok := synonym(word); ok {
-		return op
-	}
-	folded, best, least := spelling(word), "", 4
-	if len(folded) > 32 {
-		return ""
-	}
-	for _, op := range operations {
-		if d := distance(folded, spelling(op)); d < least && d < len(folded)/2 {
-			best, least = op, d
-		}
-	}
-	return best
-}
-
 // distance counts the insertions, deletions, substitutions and swaps of
 // neighbours that turn a into b, each pair of neighbours swapped once.
 func distance(a, b string) int {

@@ -3,22 +3,21 @@ package llmfallback
 // openings come before a request and closings after it, any number of times.
 const (
 	openings = `(
-		please|kindly|ok|okay|alright|well|great|now|just|quickly|simply|go ahead and|feel free to|try to|next up
+		please|kindly|ok|okay|alright|well|great|now|just|quickly|simply|go ahead and|try to
 		|(hey|hi|hello) [(there|assistant|claude|copilot|bot|computer|team|everyone|buddy)]
 		|(can|could|would|will) you [(please|kindly|possibly|quickly|just)] [(help me [(to|out and)]|help us [to]|go ahead and|try to|be able to|be so kind as to)]
 		|(would|do) you mind|would you be so kind as to|be so kind as to|do me a favor and|are you able to|would you be able to
 		|(help me|help us) [to]
-		|(i|we) (need|want|would like|would love|wish|have|plan) [for] [you] to
+		|(i|we) (need|want|would like|would love|wish) [for] [you] to
 		|(i'd|we'd) (like|love|prefer) [for] [you] to|i wanna|i'd ask you to
-		|(i'm|i am|we're|we are) (trying|going|looking|hoping|planning) to
-		|(i've|we've) got to|(it's|it is) time to|time to
+		|(it's|it is) time to|time to
 		|(let's|let us) [go ahead and]
 		|(it would be|it'd be) (great|nice|helpful|good|awesome|lovely|wonderful|fantastic|useful) if you (could|would|can)
 		|(i'd|i would) (appreciate it|be grateful|love it|be happy|be glad) if you (could|would|can)
 		|(i was wondering|i wonder|wondering) if you (could|can|would|might)
 		|would it be possible (to|for you to)
-		|(can|could) we|(can|could) i (ask|get) you to|(in|inside|within|from) [(the|my|our|this)] (current|present|working|current working|present working) (directory|folder|dir) ,
-		|(your|the|my) (task|job|goal|request) is to|you can)`
+		|(can|could) i (ask|get) you to|(in|inside|within|from) [(the|my|our|this)] (current|present|working|current working|present working) (directory|folder|dir) ,
+		|(your|the|my) (task|job|goal|request) is to)`
 
 	closings = `(
 		.|!|?|,|;|¶|please|thx|ty|cheers|now|immediately|today|quickly|ok|okay|asap|only|-|–|—
@@ -74,7 +73,8 @@ var phrases = [...][2]string{
 	{"noun", `(file|document|doc|note|script|report|spreadsheet|draft|page|module|notebook|image|photo|picture|log|list|plan|guide|template|entry|journal|readme
 		|summary|recipe|invoice|contract|resume|letter|paper|article|post|checklist|proposal|agenda|chapter|diary|memo|presentation|outline|transcript|minutes|notes|settings|instructions|requirements|documentation|code|config|configuration|csv|json|yaml|pdf)`},
 	{"at", `(at|located (at|in|under|inside)|found (at|in)|stored (at|in)|saved (at|in)|placed in|situated (at|in)|(that's|that is|which is) [located] (in|at|inside)
-		|with [the] path|whose path is|in|inside|within|under|from|of) [the] [following] [(path|location|filepath|file path)] [:]`},
+		|with [the] path|whose path is|in|inside|within) [the] [following] [(path|location|filepath|file path)] [:]`},
+	{"atpath", `(at|located at|with [the] path|whose path is|(in|under) [the] (path|location)) [the] [following] [(path|location|filepath|file path)] [:]`},
 	{"in", `(in|inside [of]|within|under|at|from|into|of|on|located (in|at|inside|under|within)|found in|stored in|saved in|that (is|are) (in|inside)|that's in|which (is|are) (in|inside))`},
 
 	// where something lies: the workspace itself, or a folder that is named
@@ -90,12 +90,15 @@ var phrases = [...][2]string{
 	{"tree", `($foldername:@ [$loc]|[$det] <@:tree>|[the] (path|location) <@:tree>|[$det] $dnoun (at|with [the] path|located at) [the] [path] <@:tree>)`},
 
 	// a file: by its looks; by what is said of it; about to be made
-	{"file", `([$det] [$adj] <@:file> [$noun] [$loc]|$saidfile:@)`},
+	{"file", `([$det] [$adj] <@:file> [$noun] [$loc]|$saidfile:@|[$det] [$adj] $fnoun $atpath <@:thing>)`},
+	{"seen", `($file:path|[$det] [$adj] $fnoun $at <path:thing>)`},
 	{"saidfile", `([$det] [$adj] $fnoun [$called] <@:thing> [$loc]|[$det] [$adj] $fnoun $called <@:filename> [$loc]
-		|[$det] [$adj] $fnoun $at <@:thing>|[$det] [$adj] $fnoun $loc $called <@:filename>)`},
-	{"placed", `(in|inside|within|under|from) <base:place>`},
-	{"thing", `([$det] [$adj] <@:thing> [$noun] [$loc]|$saidfile:@)`},
-	{"newfile", `([$det] [$new] <path:thing> [$noun] [($loc|$placed)]|[$det] [$new] $fnoun ([$called] [:] <path:thing>|$called <path:filename>|$at <path:thing>) [($loc|$placed)]|[$det] [$new] $fnoun ($loc|$placed) [,] $named <path:filename>)`},
+		|[$det] [$adj] [$kind] $container ($at|from|under) <@:thing>|[$det] [$adj] $fnoun $loc $called <@:filename>)`},
+	{"container", `(file|document|doc|image|photo|picture|spreadsheet)`},
+	{"placed", `(in|inside|within) <base:place>`},
+	{"thing", `([$det] [$adj] <@:thing> [$noun] [$loc]|$saidfile:@|[$det] [$adj] $fnoun $atpath <@:thing>)`},
+	{"read", `($thing:path|[$det] [$adj] $fnoun $at <path:thing>)`}, // the list in a file is read with the file
+	{"newfile", `([$det] [$new] <path:thing> [$noun] [($loc|$placed)]|[$det] [$new] $fnoun ([$called] [:] <path:thing>|$called <path:filename>|$atpath <path:thing>) [($loc|$placed)]|[$det] [$new] $fnoun ($loc|$placed) [,] $named <path:filename>)`},
 	{"new", `(new|brand new|fresh|simple|short|small|single|separate|empty|blank|nested)`},
 	{"named", `($called|[and] (call|name|title) it|[and] let's (call|name) it)`},
 

@@ -53,8 +53,13 @@ func reason(op string, words []word) bool {
 		return second == "order" || second == "case"
 	case "to":
 		return aims()[second]
-	case "i", "we", "it", "it's", "i'm", "we're", "i've", "we've", "i'll", "we'll", "my", "our":
+	case "i'm", "we're", "i've", "we've", "i'll", "we'll", "it's":
 		return !hasAny(words, deeds())
+	case "i", "we", "it":
+		return stating()[second] && !hasAny(words, deeds()) ||
+			wanting()[second] && len(words) > 3 && (words[2].lower == "to" || words[2].lower == "it") && !hasAny(words, deeds())
+	case "my", "our":
+		return op == "" && !hasAny(words, deeds())
 	}
 	return false
 }
@@ -79,10 +84,14 @@ help start begin work use know free avoid separate group maintain make ensure le
 archive document contain house collect manage improve tidy clean be get`)
 
 	// deeds are operations of their own: wanting them is asking for them.
-	deeds = wordSet(`delete remove erase copy duplicate move rename create make write save append add replace put overwrite list count sort
+	deeds = wordSet(`should must needs delete remove erase copy duplicate move rename create make write save append add replace put overwrite list count sort
 search compress zip insert send`)
 
 	subjects = wordSet(`i we it they`)
+
+	// stating and wanting verbs follow I in a reason; what is wanted is not a thing but to do something.
+	stating = wordSet(`am are was is has had have finished started forgot lost found got think thought just keep kept renamed wrote`)
+	wanting = wordSet(`need want have plan hope would`)
 
 	// places move the request elsewhere: a reason before it must not.
 	places = wordSet(`in inside within under at from into folder directory dir path folders directories file files here there this that`)

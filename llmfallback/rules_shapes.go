@@ -40,7 +40,7 @@ vim vi nano emacs vscode notepad sublime word excel chrome firefox browser edito
 human use trash bin garbage vault repo repository project
 `)
 
-// describing words are no name in lower case; with a capital they may be one:
+// descriptive words are no name in lower case; with a capital they may be one:
 // the Shared folder.
 var descriptive = wordSet(`
 fresh old latest recent final single double multiple various main default local remote target source destination original
@@ -65,9 +65,13 @@ func wordSet(list string) func() map[string]bool {
 
 // knownFiles are file names that have no extension.
 var knownFiles = [...]string{
-	"makefile", "readme", "license", "licence", "changelog", "contributing", "authors", "notice", "copying", "todo",
-	"hosts", "passwd", "group", "fstab", "crontab", "sudoers", "known_hosts", "authorized_keys", "id_rsa", "codeowners", "version",
+	"makefile", "dockerfile", "containerfile", "jenkinsfile", "pipfile", "procfile", "gemfile", "rakefile", "brewfile", "podfile",
+	"vagrantfile", "justfile", "readme", "license", "licence", "changelog", "contributing", "codeowners",
+	"fstab", "crontab", "sudoers", "passwd", "known_hosts", "authorized_keys", "id_rsa",
 }
+
+// filesInFolders are such names that are ordinary words when they stand alone.
+var filesInFolders = [...]string{"hosts", "group", "authors", "notice", "copying", "todo", "version", "profile"}
 
 // hostEndings make a bare word with a point a site rather than a file.
 var hostEndings = [...]string{".com", ".org", ".net", ".edu", ".gov"}
@@ -83,7 +87,7 @@ func pathBytes(s string) bool {
 			return false
 		}
 	}
-	return s != "" && s[0] != '-' && s[0] != '@' && s[0] != '+'
+	return s != "" && s[0] != '-' && s[0] != '@' && s[0] != '+' && (!strings.Contains(s, "@") || strings.Contains(s, "/"))
 }
 
 // quotedPath reports whether the text between two quotes can be a path:
@@ -122,7 +126,7 @@ func fileShaped(s string) bool {
 	if base == "" || base == "." || base == ".." || functionWords()[low] {
 		return false
 	}
-	if slices.Contains(knownFiles[:], low) || strings.HasSuffix(low, "file") && !pointing()[low] && !strings.Contains(low, " ") {
+	if slices.Contains(knownFiles[:], low) || base != s && slices.Contains(filesInFolders[:], low) {
 		return true
 	}
 	dot := strings.LastIndexByte(base, '.')
@@ -133,6 +137,11 @@ func fileShaped(s string) bool {
 		return false
 	}
 	return base != s || !slices.Contains(hostEndings[:], low[dot:])
+}
+
+// quotedFile is fileShaped for a name in quotes, which may be called "myfile".
+func quotedFile(s string) bool {
+	return fileShaped(s) || strings.HasSuffix(s, "file") && !strings.Contains(s, " ")
 }
 
 func extension(s string) bool {

@@ -16,7 +16,7 @@ func slotNamed(name string) slot {
 	switch name {
 	case "file": // a file by its looks
 		return func(m *matcher, i int, take func(string, int)) {
-			m.single(i, take, fileShaped, func(s string) bool { return fileShaped(s) && (slashed(s) || bareName(s)) })
+			m.single(i, take, quotedFile, func(s string) bool { return fileShaped(s) && (slashed(s) || bareName(s)) })
 			m.several(i, take, fileShaped)
 		}
 	case "thing": // a file that the pattern vouches for: quoted, or with a slash, or by its looks
@@ -57,7 +57,9 @@ func slotNamed(name string) slot {
 	case "tree": // a folder by its slashes
 		return func(m *matcher, i int, take func(string, int)) {
 			m.single(i, take, func(s string) bool { return !fileShaped(s) && strings.Contains(s, "/") },
-				func(s string) bool { return !fileShaped(s) && slashed(s) })
+				func(s string) bool {
+					return !fileShaped(s) && slashed(s) && (s[0] == '.' || strings.ContainsFunc(s, isLetter))
+				})
 		}
 	case "path": // quoted or by its slashes, whatever it ends in
 		return func(m *matcher, i int, take func(string, int)) { m.single(i, take, anything, slashed) }
