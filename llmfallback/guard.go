@@ -76,13 +76,17 @@ func namesRoot(prompt string) bool {
 	return slices.ContainsFunc(words, func(w word) bool { return w.text == "/" })
 }
 
+// maxCompared bounds, in bytes, the search for a value that a text repeats.
+const maxCompared = 64 << 20
+
 // occurs reports whether part stands in text and is not cut out of a longer
 // word: of the bytes on both sides of each of its ends, not both are joined.
 func occurs(text, part string, joins func(byte) bool) bool {
 	if part == "" {
 		return true
 	}
-	for from := 0; ; {
+	from := 0
+	for budget := maxCompared; budget > 0; budget -= len(part) {
 		n := strings.Index(text[from:], part)
 		if n < 0 {
 			return false
@@ -96,6 +100,7 @@ func occurs(text, part string, joins func(byte) bool) bool {
 		}
 		from = start + 1
 	}
+	return false
 }
 
 func letter(c byte) bool {

@@ -34,7 +34,7 @@ func (m *matcher) preamble() int {
 // binds a condition, a filter or a further request.
 func reason(op string, words []word) bool {
 	for i, w := range words {
-		if w.kind != plain || slashed(w.text) || fileShaped(w.text) || binding()[w.lower] ||
+		if w.kind != plain || len(w.text) > maxPathBytes || slashed(w.text) || fileShaped(w.text) || binding()[w.lower] ||
 			strings.ContainsAny(w.text, "*$<>|&;{}[]=") || strings.HasSuffix(w.lower, "n't") && (i == 0 || !subjects()[words[i-1].lower]) {
 			return false
 		}

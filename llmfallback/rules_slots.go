@@ -8,8 +8,10 @@ import (
 // A slot offers take every text that it accepts at word i, with the word that follows.
 type slot func(m *matcher, i int, take func(text string, next int))
 
-// maxNameWords bounds an unquoted name of several words.
-const maxNameWords = 7
+const (
+	maxNameWords = 7    // of an unquoted name of several words
+	maxPathBytes = 4096 // of a path; what is longer is none
+)
 
 // slotNamed returns the slot of that name in a pattern, nil when there is none.
 func slotNamed(name string) slot {
@@ -113,7 +115,7 @@ func oneName(s string) bool {
 // single takes word i when it is quoted and inQuotes accepts its text, or when
 // it stands bare and so accepts it.
 func (m *matcher) single(i int, take func(string, int), inQuotes, unquoted func(string) bool) {
-	if i >= len(m.words) {
+	if i >= len(m.words) || len(m.words[i].text) > maxPathBytes {
 		return
 	}
 	w := &m.words[i]
@@ -129,7 +131,7 @@ func (m *matcher) single(i int, take func(string, int), inQuotes, unquoted func(
 func (m *matcher) several(i int, take func(string, int), accept func(string) bool) {
 	for j := i; j < len(m.words) && j < i+maxNameWords; j++ {
 		w := &m.words[j]
-		if w.kind != plain || !titled(w.text) || functionWords()[w.lower] ||
+		if w.kind != plain || len(w.text) > maxPathBytes || !titled(w.text) || functionWords()[w.lower] ||
 			j > i && (w.start != m.words[j-1].end+1 || m.prompt[w.start-1] != ' ' || strings.IndexByte("/.~", w.text[0]) >= 0) {
 			return
 		}
@@ -170,7 +172,7 @@ func saying(m *matcher, i int, take func(string, int)) {
 		return
 	}
 	for _, w := range m.words[i:] {
-		if w.kind == quoted || w.text == "\n" || w.lower == "and" || w.kind == plain && fileShaped(w.text) {
+		if w.kind == quoted || len(w.text) > maxPathBytes || w.text == "\n" || w.lower == "and" || w.kind == plain && fileShaped(w.text) {
 			return
 		}
 	}
