@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -72,40 +73,48 @@ func number(f float64) string {
 	return string(b)
 }
 
-const hexDigits = "0123456789abcdef"
-
-// shortEscapes are the control characters with an escape of their own.
-var shortEscapes = [0x20]byte{'\b': 'b', '\t': 't', '\n': 'n', '\f': 'f', '\r': 'r'}
+// shortEscapes are the control characters with an escape of two letters.
+var shortEscapes = [0x20]string{'\b': `\b`, '\t': `\t`, '\n': `\n`, '\f': `\f`, '\r': `\r`}
 
 // appendString prints s as JSON.stringify does: escaped are quotes, backslashes,
-// control characters and halves of surrogate pairs, and nothing else.
+// control characters and halves of surrogate pairs, and nothing else. Other bytes
+// that are no UTF-8 are replaced.
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	from := 0
-	for i := 0; i < len(s); i++ {
-		c := s[i]
+	for i := 0; i < len(s); {
+		c, size, escape := s[i], 1, ""
 		switch {
-		case c == '"' || c == '\\':
-			b = append(append(b, s[from:i]...), '\\', c)
-		case c < 0x20 && shortEscapes[c] != 0:
-			b = append(append(b, s[from:i]...), '\\', shortEscapes[c])
+		case c == '"':
+			escape = `\"`
+		case c == '\\':
+			escape = `\\`
 		case c < 0x20:
-			b = append(append(b, s[from:i]...), '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+			if escape = shortEscapes[c]; escape == "" {
+				escape = fmt.Sprintf(`\u%04x`, c)
+			}
 		case isHalf(s[i:]):
-			r := rune(0xd000) | rune(s[i+1]&0x3f)<<6 | rune(s[i+2]&0x3f)
-			b = append(append(b, s[from:i]...), `\u`...)
-			b = strconv.AppendInt(b, int64(r), 16)
-			i += 2
-		default:
-			continue
+			size = 3
+			escape = `\u` + strconv.FormatInt(0xd000|int64(s[i+1]&0x3f)<<6|int64(s[i+2]&0x3f), 16)
+		case c >= utf8.RuneSelf:
+			var r rune
+			if r, size = utf8.DecodeRuneInString(s[i:]); r == utf8.RuneError && size == 1 {
+				size, escape = brokenSize(s[i:]), "\ufffd"
+			}
 		}
-		from = i + 1
+		if escape != "" {
+			b = append(append(b, s[from:i]...), escape...)
+			from = i + size
+		}
+		i += size
 	}
 	return append(append(b, s[from:]...), '"')
 }
 
 // isHalf tells whether s begins with half of a surrogate pair.
-func isHalf(s string) bool { return len(s) >= 3 && s[0] == 0xed && s[1] >= 0xa0 }
+func isHalf(s string) bool {
+	return len(s) >= 3 && s[0] == 0xed && s[1]&0xe0 == 0xa0 && s[2]&0xc0 == 0x80
+}
 
 // whole replaces the halves of surrogate pairs in s by U+FFFD, as they are written
 // to a file or used in its name.
@@ -209,11 +218,10 @@ func inspect(s string) string {
 		switch {
 		case r == '\\' || r == '\'' && quote == '\'':
 			b = append(b, '\\', byte(r))
-		case r < 0x20 && shortEscapes[r] != 0:
-			b = append(b, '\\', shortEscapes[r])
+		case r < 0x20 && shortEscapes[r] != "":
+			b = append(b, shortEscapes[r]...)
 		case r < 0x20 || 0x7f <= r && r < 0xa0:
-			b = append(b, `\x`...)
-			b = append(b, strings.ToUpper(string([]byte{hexDigits[r>>4], hexDigits[r&15]}))...)
+			b = fmt.Appendf(b, `\x%02X`, r)
 		default:
 			b = utf8.AppendRune(b, r)
 		}

@@ -42,6 +42,17 @@ func TestHalves(t *testing.T) {
 	}
 }
 
+// TestStringOfBytes prints what is no UTF-8 and came from no JSON.
+func TestStringOfBytes(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\xffb": "\"a\ufffdb\"", "\xe2\x82": "\"\ufffd\"", "\xf0\x9f\x98\n": "\"\ufffd\\n\"", "\xc3\xa9\xc3": "\"é\ufffd\"", "\xed\x9f\xbf": "\"\ud7ff\"",
+	} {
+		if got := string(appendString(nil, in)); got != want {
+			t.Errorf("%q is printed %s, want %s", in, got, want)
+		}
+	}
+}
+
 func TestNumber(t *testing.T) {
 	for _, tt := range []struct {
 		in   float64

@@ -131,9 +131,9 @@ func (f *found) above(x *skill.Executor, s *skill.Session, parents bool) error {
 	}
 }
 
-func (f *found) leadsOut() error {
-	return own("Access denied - path outside allowed directories: %s not in %s", f.abs, f.root)
-}
+func (f *found) leadsOut() error { return own(notAllowed, f.abs, f.root) }
+
+const notAllowed = "Access denied - path outside allowed directories: %s not in %s"
 
 // mayMake fails where the first folder above f that is there may not be written to.
 func (f *found) mayMake(x *skill.Executor, s *skill.Session) error {

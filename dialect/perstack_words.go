@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -54,6 +55,9 @@ func perstackMessage(err error) string {
 	if denied, ok := errors.AsType[*skill.DeniedError](err); ok {
 		return "Access denied - " + denied.Path + ": " + denied.Reason
 	}
+	if out, ok := errors.AsType[*skill.OutsideError](err); ok {
+		return fmt.Sprintf(notAllowed, out.Path, out.Workspace)
+	}
 	var pe *fs.PathError
 	if special, ok := errors.AsType[*skill.NotRegularError](err); ok && errors.As(err, &pe) {
 		return fmt.Sprintf("File %s is a %s. Only regular files are read and written.", pe.Path, special.Kind)
@@ -63,6 +67,12 @@ func perstackMessage(err error) string {
 	}
 	if message, _, ok := libuv(err); ok {
 		return message
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "The call was cancelled."
+	case errors.Is(err, context.DeadlineExceeded):
+		return "The call took too long."
 	}
 	return err.Error()
 }

@@ -1,17 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -247,91 +244,6 @@ func (w perstackWorkspace) call(t *testing.T, row perstackRow) (results []persta
 		results = append(results, s.call(t, c))
 	}
 	return results
-}
-
-// perstackServer is skill mcp in a process of its own, spoken to line by line.
-type perstackServer struct {
-	in    io.Writer
-	out   *bufio.Reader
-	calls int
-}
-
-func startPerstack(t *testing.T, dir string, env map[string]string, flags ...string) *perstackServer {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The order is the one that the original server was given.
-	vars := []string{"PATH=" + env["PATH"], "HOME=" + env["HOME"]}
-	cmd := &exec.Cmd{Path: self, Args: append([]string{"skill", "mcp", "--tools", "perstack", "-C", dir}, flags...), Env: vars, Stderr: os.Stderr}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the server ended with %v", err)
-		}
-	})
-	s := &perstackServer{in: in, out: bufio.NewReader(out)}
-	s.send(t, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"replay","version":"1"}}}`)
-	s.receive(t)
-	s.send(t, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	return s
-}
-
-func (s *perstackServer) send(t *testing.T, line string) {
-	t.Helper()
-	if _, err := io.WriteString(s.in, line+"\n"); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// perstackReply is what the server answers to a request.
-type perstackReply struct {
-	ID     int             `json:"id"`
-	Result json.RawMessage `json:"result"`
-	Error  json.RawMessage `json:"error"`
-}
-
-func (s *perstackServer) receive(t *testing.T) (r perstackReply) {
-	t.Helper()
-	line, err := s.out.ReadBytes('\n')
-	if err != nil {
-		t.Fatalf("the server answered %q: %v", line, err)
-	}
-	if err := json.Unmarshal(line, &r); err != nil {
-		t.Fatalf("%v in %s", err, line)
-	}
-	return r
-}
-
-// call sends one call and waits for its result.
-func (s *perstackServer) call(t *testing.T, c perstackCall) (r perstackResult) {
-	t.Helper()
-	s.calls++
-	params, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":%s}`, s.calls, params))
-	reply := s.receive(t)
-	if reply.ID != s.calls || reply.Error != nil {
-		t.Fatalf("%s was answered %s", c.Name, reply.Error)
-	}
-	if err := json.Unmarshal(reply.Result, &r); err != nil {
-		t.Fatal(err)
-	}
-	return r
 }
 
 var (
