@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -101,11 +102,12 @@ func notMoved(_ *Tool, in values, err error) error {
 
 func notCopied(_ *Tool, in values, err error) error {
 	var pe *fs.PathError
+	var both *os.LinkError
 	switch {
 	case errors.As(err, &pe) && pe.Op == "mkdir":
 		return err
-	case errors.Is(err, skill.ErrSameFile):
-		return pythonWords(pyRepr(in.str("src")) + " and " + pyRepr(in.str("dst")) + " are the same file")
+	case errors.Is(err, skill.ErrSameFile) && errors.As(err, &both):
+		return pythonWords(pyRepr(both.Old) + " and " + pyRepr(both.New) + " are the same file")
 	case errors.Is(err, syscall.EEXIST):
 		return bare(in.str("dst"), err)
 	}

@@ -3,7 +3,9 @@ package skill
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path/filepath"
+	"syscall"
 
 	"textskill/skill/workspace"
 )
@@ -38,6 +40,9 @@ func (x *Executor) copyFile(ctx context.Context, s *Session, a CopyFile) (Result
 	}
 	if a.Into {
 		err = x.blocked(from, to, err)
+	}
+	if errors.Is(err, ErrSameFile) && x.isFolder(from) {
+		return nil, &fs.PathError{Op: "mkdir", Path: to, Err: syscall.EEXIST}
 	}
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"textskill/skill/workspace"
@@ -35,7 +36,10 @@ func (x *Executor) moveFile(ctx context.Context, s *Session, a MoveFile) (Result
 	if a.Into && o.NoReplace && errors.Is(err, syscall.EEXIST) {
 		return nil, &ExistsError{to}
 	}
-	if a.Into {
+	switch {
+	case a.Into && errors.Is(err, syscall.ENOTDIR) && strings.HasPrefix(to, from+string(filepath.Separator)) && x.isFolder(from):
+		return nil, &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EINVAL} // whatever else is wrong with it
+	case a.Into:
 		err = x.blocked(from, to, err)
 	}
 	if err != nil {
