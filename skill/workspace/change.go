@@ -146,8 +146,6 @@ func (w *Workspace) makeFolders(p place) (made []place, err error) {
 // mkdirError marks an error that comes from making a folder on the way.
 type mkdirError struct{ error }
 
-func (e mkdirError) Unwrap() error { return e.error }
-
 // madeError marks err, except where it means that a link is to be followed.
 func madeError(err error) error {
 	if err == nil || err == syscall.ELOOP {

@@ -24,9 +24,9 @@ type CopyOptions struct {
 // ErrSameFile reports a copy of a file onto itself.
 var ErrSameFile = errors.New("source and destination are the same file")
 
-// Copy copies the file from to the name to, with its permissions; links to either
-// are followed. A tree appears whole or not at all, without this program's own
-// records; it is not flushed to the disk. Errors are *os.LinkError with Op
+// Copy copies the file from to the name to, with its permissions unless it has to
+// be written in place; links to either are followed. A tree appears whole or not at
+// all, without this program's own records; it is not flushed to the disk. Errors are *os.LinkError with Op
 // "copyfile" (one of them [ErrSameFile]), *fs.PathError with Op "mkdir", or the
 // workspace's own.
 func (w *Workspace) Copy(ctx context.Context, from, to string, o CopyOptions) (Change, error) {

@@ -2,9 +2,10 @@
 // program that changes files.
 //
 // A name is made absolute and clean without looking at the disk, matched against
-// the roots, and opened in one system call that refuses every symbolic link
-// (openat2 on Linux, os.Root elsewhere). Only when a link was in the way is the
-// name resolved step by step, inside the roots, and opened again the same way.
+// the roots, and opened in a way that refuses every symbolic link: in one system
+// call (openat2) on Linux, part by part through os.Root elsewhere. Only when a link
+// was in the way is the name resolved step by step, inside the roots, and opened
+// again the same way.
 //
 // Every change takes one path: lock, resolve, describe, apply. See change.go.
 package workspace

@@ -76,7 +76,7 @@ var attempts = []attempt{
 func TestDryRun(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout(attemptLayout...)
-		wet, dry := s.open(Options{}), s.open(Options{DryRun: true})
+		wet, dry := s.open(Options{NoSync: true}), s.open(Options{DryRun: true})
 		before := s.snapshot()
 		for _, a := range attempts {
 			for _, run := range []func() (Change, error){
@@ -112,7 +112,7 @@ func TestDryRunIsTrue(t *testing.T) {
 	for _, a := range attempts {
 		each(t, func(t *testing.T, s *site) {
 			s.layout(attemptLayout...)
-			w := s.open(Options{})
+			w := s.open(Options{NoSync: true})
 			c, err := a.change(w, s, false)
 			must(t, c, err)
 			if c.Diff != "" {

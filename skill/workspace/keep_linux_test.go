@@ -206,7 +206,7 @@ func TestDiskFullInPlace(t *testing.T) {
 		if err := os.Link(s.p("f"), s.p("g")); err != nil {
 			t.Fatal(err)
 		}
-		w := s.open(Options{})
+		w := s.open(Options{NoSync: true})
 		before := s.snapshot()
 		_, err := w.WriteFile(bg, s.p("f"), bytes.Repeat([]byte("n"), 600<<10), WriteOptions{})
 		if !errors.Is(err, syscall.ENOSPC) {
@@ -327,6 +327,34 @@ func (s *site) described() string {
 		}
 	}
 	return b.String()
+}
+
+// What cannot be removed from a tree comes back under its name.
+func TestRemoveTreeStops(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("d/a/f=x", "d/b/c/f=x", "d/z=x")
+		f, err := os.Open(s.p("d/b/c/f"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		const immutable = 0x10
+		if err := unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, immutable); err != nil {
+			t.Logf("%v: a file cannot be made immutable here", err)
+			return
+		}
+		defer unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, 0)
+		w := s.open(Options{NoSync: true})
+		_, err = w.Remove(t.Context(), s.p("d"), RemoveOptions{Tree: true})
+		if !errors.Is(err, syscall.EPERM) {
+			t.Error(err)
+		}
+		s.has("d/b/c/f", "x")
+		s.lacks(tempName)
+		c, err := w.WriteFile(t.Context(), s.p("next"), nil, WriteOptions{})
+		must(t, c, err)
+		s.has("d/b/c/f", "x")
+	})
 }
 
 func TestMoveAcrossRefused(t *testing.T) {

@@ -87,7 +87,7 @@ func TestCopyOverHardLink(t *testing.T) {
 		if err := os.Link(s.p("f"), s.p("g")); err != nil {
 			t.Fatal(err)
 		}
-		w := s.open(Options{})
+		w := s.open(Options{NoSync: true})
 		c, err := w.Copy(t.Context(), s.p("from"), s.p("f"), CopyOptions{Replace: true})
 		must(t, c, err)
 		s.has("g", "new")
@@ -109,7 +109,7 @@ func TestReadOnlyFile(t *testing.T) {
 		if err := os.Chmod(s.p("d/f"), 0o444); err != nil {
 			t.Fatal(err)
 		}
-		w := s.open(Options{})
+		w := s.open(Options{NoSync: true})
 		before := s.snapshot()
 		for _, name := range []string{"d/f", "d/l"} {
 			c, err := change(w, s.p(name))
@@ -146,7 +146,7 @@ func TestReadOnlyFolder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, dry := s.open(Options{}), s.open(Options{DryRun: true})
+		w, dry := s.open(Options{NoSync: true}), s.open(Options{DryRun: true})
 		if _, err = change(dry, s.p("d/f")); err != nil {
 			t.Error(err)
 		}
@@ -187,7 +187,7 @@ func TestRemoveTreeThatCannot(t *testing.T) {
 	}
 	each(t, func(t *testing.T, s *site) {
 		s.layout("d/a/f=x", "d/b/c/f=x", "d/z/f=x")
-		w := s.open(Options{})
+		w := s.open(Options{NoSync: true})
 		for name, mode := range map[string]fs.FileMode{"d/b/c": 0o555, "d/z": 0o300, "d/b": 0} {
 			if err := os.Chmod(s.p(name), mode); err != nil {
 				t.Fatal(err)
@@ -220,7 +220,7 @@ func TestCopyReadOnlyTree(t *testing.T) {
 			}
 			defer os.Chmod(s.p(name), 0o700)
 		}
-		w := s.open(Options{})
+		w := s.open(Options{NoSync: true})
 		c, err := w.Copy(t.Context(), s.p("d"), s.p("e"), CopyOptions{Tree: true})
 		must(t, c, err)
 		defer os.Chmod(s.p("e"), 0o700)
@@ -280,7 +280,7 @@ func TestLeftOverReadOnly(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w := s.open(Options{})
+		w := s.open(Options{NoSync: true})
 		c, err := w.WriteFile(t.Context(), s.p("f"), nil, WriteOptions{})
 		must(t, c, err)
 		s.lacks(tempName)

@@ -54,7 +54,7 @@ func TestMove(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, func(t *testing.T, s *site) {
 				s.layout(c.layout...)
-				w := s.open(Options{})
+				w := s.open(Options{NoSync: true})
 				before := s.snapshot()
 				if c.err != syscall.ENOTEMPTY { // known only by trying
 					o := c.o
@@ -88,7 +88,7 @@ func TestMoveOntoTwin(t *testing.T) {
 			if err := os.Link(s.p("a"), s.p(to)); err != nil {
 				t.Fatal(err)
 			}
-			w := s.open(Options{})
+			w := s.open(Options{NoSync: true})
 			c, err := w.Move(t.Context(), s.p("a"), s.p(to), MoveOptions{})
 			must(t, c, err)
 			s.lacks("a")
@@ -110,7 +110,7 @@ func TestMoveKeepsTheFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := s.open(Options{})
+		w := s.open(Options{NoSync: true})
 		c, err := w.Move(t.Context(), s.p("a"), s.p("d/b"), MoveOptions{})
 		must(t, c, err)
 		if after, err := os.Stat(s.p("d/b")); err != nil || !os.SameFile(before, after) {

@@ -42,7 +42,7 @@ func TestRemove(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, func(t *testing.T, s *site) {
 				s.layout(c.layout...)
-				w := s.open(Options{})
+				w := s.open(Options{NoSync: true})
 				before := s.snapshot()
 				if c.err != syscall.ENOTEMPTY { // known only by trying
 					dry := c.o
@@ -93,7 +93,7 @@ func TestMakeDir(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, func(t *testing.T, s *site) {
 				s.layout(c.layout...)
-				w := s.open(Options{})
+				w := s.open(Options{NoSync: true})
 				before := s.snapshot()
 				_, err := w.MakeDir(t.Context(), s.p(c.path), true)
 				checkPathError(t, "dry run", err, "mkdir", s.p(c.path), c.err)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -27,8 +28,19 @@ type site struct {
 func each(t *testing.T, test func(t *testing.T, s *site)) {
 	t.Helper()
 	for _, portable := range []bool{false, true} {
+		if !portable && runtime.GOOS != "linux" {
+			continue // there is one way
+		}
 		t.Run(backend(portable), func(t *testing.T) { test(t, newSite(t, portable)) })
 	}
+}
+
+// odd is a file name that is as strange as the system takes.
+func odd() string {
+	if runtime.GOOS == "linux" {
+		return "\xff\n"
+	}
+	return "\u00e9\n"
 }
 
 func backend(portable bool) string {
