@@ -100,7 +100,7 @@ var reserved = []string{"perstack", ".perstack"}
 
 // refuseReserved fails for the runtime's folders and what is in them.
 func (f *found) refuseReserved(abs string) error {
-	rest, ok := strings.CutPrefix(abs, strings.TrimSuffix(f.root, "/")+"/")
+	rest, ok := strings.CutPrefix(filepath.ToSlash(abs), strings.TrimSuffix(filepath.ToSlash(f.root), "/")+"/")
 	first, _, _ := strings.Cut(rest, "/")
 	for _, name := range reserved {
 		if ok && strings.EqualFold(first, name) {
