@@ -20,6 +20,17 @@ var ownSecrets = []string{
 	"BRAVE_API_KEY",
 }
 
+// GuardSecrets keeps other processes from reading this one's environment and
+// memory, if the environment holds a credential of this program.
+func GuardSecrets() error {
+	for _, name := range ownSecrets {
+		if os.Getenv(name) != "" {
+			return Undumpable()
+		}
+	}
+	return nil
+}
+
 // environment is what a command in dir is given: this process's own variables
 // without its secrets, then what set says. A variable that is set again keeps its
 // place. PWD is told where the command runs, if there is a PWD.

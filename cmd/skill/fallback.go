@@ -62,6 +62,11 @@ func (m *modelOptions) fallback(c *cli, x *skill.Executor, o *options) (dialect.
 	if c.agent != nil {
 		cfg.Complete = c.agent.complete
 	}
+	if cfg.Model.Key != "" {
+		if err := skill.Undumpable(); err != nil {
+			return nil, err
+		}
+	}
 	extractor, err := llmfallback.New(cfg)
 	if err != nil {
 		return nil, err

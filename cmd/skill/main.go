@@ -4,19 +4,37 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
+
+	"textskill/skill"
 )
 
 func main() {
+	skill.HelperMain()
+	if err := skill.GuardSecrets(); err != nil {
+		fmt.Fprintln(os.Stderr, "skill:", err)
+		os.Exit(exitFailed)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c := &cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
+	c := &cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, helper: ownProgram()}
 	code := c.run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
+}
+
+// ownProgram is what commands run under: this program once more. By this name it
+// is found also when its file has been replaced.
+func ownProgram() string {
+	if runtime.GOOS == "linux" {
+		return "/proc/self/exe"
+	}
+	return ""
 }
 
 // cli is the program without the process: it may be run from a test.
@@ -24,6 +42,7 @@ type cli struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
+	helper         string         // program that commands run under; may be ""
 	agent          *scriptedAgent // answers in place of a configured model; may be nil
 }
 

@@ -16,6 +16,7 @@ import (
 
 // options are the flags that all commands share.
 type options struct {
+	helper      string // not a flag: see cli
 	workspace   string
 	allow       []string
 	tools       string
@@ -64,7 +65,7 @@ func (c *cli) run(ctx context.Context, args []string) int {
 }
 
 func (c *cli) command() *cobra.Command {
-	var o options
+	o := options{helper: c.helper}
 	root := &cobra.Command{
 		Use:           "skill [flags] COMMAND WORDS…",
 		Short:         "Carry out what an agent asks of a workspace",
@@ -97,7 +98,7 @@ func (c *cli) command() *cobra.Command {
 func (o *options) executor() (*skill.Executor, error) {
 	return skill.New(skill.Config{
 		Dir: o.workspace, Allow: o.allow, ReadOnly: o.readOnly, DryRun: o.dryRun,
-		AllowConfig: o.allowConfig, NoSync: o.noSync,
+		AllowConfig: o.allowConfig, NoSync: o.noSync, Helper: o.helper,
 	})
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"textskill/skill"
 )
 
 // update rewrites what the tests compare with: the outputs that scripts compare,
@@ -17,6 +19,7 @@ import (
 var update = flag.Bool("update", false, "rewrite goldens, scripts and the README's table")
 
 func TestMain(m *testing.M) {
+	skill.HelperMain()
 	testscript.Main(m, map[string]func(){"skill": main})
 }
 
