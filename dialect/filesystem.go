@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -252,7 +253,10 @@ func (in values) resolve(x *skill.Executor, s *skill.Session, name string, follo
 	}
 	abs, err := x.Real(s, given, follow)
 	if errors.Is(err, syscall.ELOOP) {
-		return errors.New("Symlink loop from " + pyRepr(given))
+		if !filepath.IsAbs(given) {
+			given = filepath.Join(cmp.Or(s.Dir, x.Dir()), given)
+		}
+		return pythonWords("Symlink loop from " + pyRepr(given))
 	}
 	if err != nil {
 		return err
