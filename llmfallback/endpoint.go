@@ -68,14 +68,10 @@ func (p *endpoint) Complete(ctx context.Context, r Request) (Reply, error) {
 	e, err := p.extract(ctx, r, t)
 	t.Latency = p.now().Sub(start)
 	reply := Reply{Via: "llm", Telemetry: *t}
-	if err != nil {
-		return reply, err
+	if err == nil {
+		reply.Values = e.values(r.Names)
 	}
-	reply.Values = make([]any, len(r.Names))
-	for i, name := range r.Names {
-		reply.Values[i] = e.value(name)
-	}
-	return reply, nil
+	return reply, err
 }
 
 func (p *endpoint) extract(ctx context.Context, r Request, t *Telemetry) (Extraction, error) {

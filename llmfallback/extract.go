@@ -89,11 +89,15 @@ func (Rules) Complete(_ context.Context, r Request) (Reply, error) {
 	if !ok {
 		return Reply{}, ErrSilent
 	}
-	values := make([]any, len(r.Names))
-	for i, name := range r.Names {
+	return Reply{Values: e.values(r.Names), Via: "rules"}, nil
+}
+
+func (e Extraction) values(names []string) []any {
+	values := make([]any, len(names))
+	for i, name := range names {
 		values[i] = e.value(name)
 	}
-	return Reply{Values: values, Via: "rules"}, nil
+	return values
 }
 
 // value returns the argument of that name, nil when it was not stated.

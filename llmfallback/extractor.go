@@ -235,7 +235,7 @@ type Result struct {
 // [*ConfirmError] has the command to type, a [*ContentError] misses a content.
 // The Result's Via and Telemetry hold for errors too.
 func (x *Extractor) Extract(ctx context.Context, prompt string) (Result, error) {
-	reply, err := x.complete(ctx, prompt)
+	reply, err := x.ask(ctx, prompt)
 	r := Result{Via: reply.Via, Telemetry: reply.Telemetry}
 	if err == nil && x.config.Trust {
 		r.Extraction, err = trusted(reply.Values)
@@ -249,8 +249,25 @@ func (x *Extractor) Extract(ctx context.Context, prompt string) (Result, error) 
 	return r, err
 }
 
-// complete asks one agent after the other until one answers.
-func (x *Extractor) complete(ctx context.Context, prompt string) (Reply, error) {
+// Complete makes an Extractor an agent for [ExtractArgumentsWithLLM]. It has an
+// instruction of its own, and with Config.Trust returns the answer as it came.
+func (x *Extractor) Complete(ctx context.Context, r Request) (Reply, error) {
+	if x.config.Trust {
+		return x.ask(ctx, r.Prompt)
+	}
+	got, err := x.Extract(ctx, r.Prompt)
+	reply := Reply{Via: got.Via, Telemetry: got.Telemetry}
+	if err == nil {
+		reply.Values = got.values(r.Names)
+	}
+	return reply, err
+}
+
+// ask asks one agent after the other until one answers.
+func (x *Extractor) ask(ctx context.Context, prompt string) (Reply, error) {
+	if strings.TrimSpace(prompt) == "" && !x.config.Trust {
+		return Reply{}, ErrSilent
+	}
 	for _, agent := range x.agents {
 		reply, err := agent.Complete(ctx, Request{Prompt: prompt, Instruction: Instruction, Names: Names()})
 		if !errors.Is(err, ErrSilent) {

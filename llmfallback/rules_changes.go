@@ -2,7 +2,10 @@ package llmfallback
 
 // changes ask for something to be made, written, copied, moved or deleted.
 var changes = []rule{
-	{op: "createDirectory", pattern: `[$lead] $make [$det] [$new] [$new] $newfolder ([:] <path:noted>|$called <path:folder>) [$loc]`},
+	{op: "createDirectory", pattern: `[$lead] [recursively] $make [$det] [$new] [$new] $newfolder ([:] <path:made>|$called <path:folder>) [$loc]`},
+	{op: "createDirectory", pattern: `$make [$det] [$new] $newfolder <reason:reason> [,] $named <path:folder> [$loc]`},
+	{op: "writeFile", empty: true, pattern: `$makeempty [$det] [$new] [$kind] file <reason:reason> [,] $named <path:filename> [$loc]`},
+	{op: "writeFile", pattern: `$makefile [$det] [$new] $fnoun <reason:reason> [,] $named <path:filename> [$loc] $with`},
 	{op: "createDirectory", pattern: `[$lead] $make [$det] [$new] <path:dir> $dnoun [$loc]`},
 	{op: "createDirectory", pattern: `[$lead] $make [$det] [$new] <path:dir> $dnoun $in <base:place>`},
 	{op: "createDirectory", pattern: `[$lead] $make [$det] [$new] [$new] $newfolder (<path:noted>|$called <path:folder>) $in <base:place>`},
@@ -15,8 +18,8 @@ var changes = []rule{
 	{op: "createDirectory", pattern: `(ensure|make sure) [that] (there is|there's|there exists|i have|we have) $foldername:path [$loc]`},
 	{op: "createDirectory", pattern: `(create|set up) [the] [new] <path:tree>`},
 	{op: "createDirectory", pattern: `$make <path:tree> as [(a|the)] [new] $dnoun`},
-	{op: "createDirectory", pattern: `new $dnoun ([:] <path:noted>|$called <path:folder>) [$loc]`},
-	{op: "createDirectory", pattern: `(mkdir|md) [(-p|--parents)] <path:noted>`},
+	{op: "createDirectory", pattern: `new $dnoun ([:] <path:made>|$called <path:folder>) [$loc]`},
+	{op: "createDirectory", pattern: `(mkdir|md) [(-p|--parents)] <path:made>`},
 	{op: "createDirectory", pattern: `(ensure|make sure) [that] $foldername:path [$loc] exists [, creating it if (necessary|needed|missing|required)]`},
 
 	{op: "writeFile", pattern: `[$lead] $makefile $newfile $with`},
@@ -57,6 +60,7 @@ var changes = []rule{
 	{op: "copyFile", pattern: `$copy $thing:path [,] and (save|name|call|store) (it|the copy) [(as|to|at)] <dest:goal>`},
 	{op: "copyFile", pattern: `copy [all] [the] contents of $file:path (to <dest:file>|(to|into) a new file [$called] <dest:file>)`},
 	{op: "copyFile", pattern: `(copy|cp) <path:file> [to] <dest:file>`},
+	{op: "copyFile", pattern: `copy [the] file <path:noted> to <dest:noted>`},
 	{op: "copyFile", pattern: `cp <path:goal> <dest:goal>`},
 	{op: "copyFile", pattern: `$acopy of $thing:path ([(saved|stored)] $tofile|$called <dest:goal>|at <dest:goal>|[,] [and] (save|name|call|put|place|store) it ([(as|to|at)] <dest:goal>|(in|into) $intofolder))`},
 	{op: "copyFile", pattern: `$acopy of $thing:path $origin $tofolder`},
@@ -76,6 +80,7 @@ var changes = []rule{
 	{op: "moveFile", pattern: `rename [the] [file] [$called] <path:thing> $placed $toname`},
 	{op: "moveFile", pattern: `rename [the file] [from] <path:file> [to] <newname:file>`},
 	{op: "moveFile", pattern: `(change|update) the (name|filename|file name) (of $source|from <path:file>) $toname`},
+	{op: "moveFile", pattern: `(rename|move) [the] file <path:noted> to <newname:noted>`},
 	{op: "moveFile", pattern: `give $source (the|a) [new] name [(:|of)] <newname:goal>`},
 	{op: "moveFile", pattern: `($wanted $source [to be]|$source (should|must|needs to|has to) be) (moved|transferred|relocated) ($tofile|$tohere)`},
 	{op: "moveFile", pattern: `($wanted $source [to be]|$source (should|must|needs to|has to) be) renamed $toname`},
@@ -114,5 +119,5 @@ var changePhrases = [...][2]string{
 	{"tofolder", `(to|into|in|inside|under) $intofolder`},
 	{"tohere", `((to|into) $hereonly|here)`},
 	{"renaming", `([,] and [then] (rename|name|call) (it|the copy) [(to|as)]|as|$called)`},
-	{"toname", `(to|as|into|[and] (call|name) it|to be|to have the name|->|=>|so [that] (it is|it's)) [the] [new] [(name|filename)] [$called] [[(the|a)] (file|folder|directory) [$called]] <newname:goal>`},
+	{"toname", `(to|as|into|[and] (call|name) it|to be|to have the name|->|=>|so [that] (it is|it's)) [the] [new] [(name|filename)] [$called] [[(the|a)] (file|folder|directory) [$called]] <newname:title>`},
 }

@@ -16,11 +16,12 @@ const (
 	intoField          // the folder that takes path under its own name
 	newNameField       // a new last name for path
 	contentField
-	kindField // what kind of files are asked for
+	kindField   // what kind of files are asked for
+	reasonField // not looked at
 	fieldCount
 )
 
-var fieldNames = [fieldCount]string{"path", "base", "dest", "into", "newname", "content", "kind"}
+var fieldNames = [fieldCount]string{"path", "base", "dest", "into", "newname", "content", "kind", "reason"}
 
 // A state is a node of a compiled pattern: it consumes a word, fills a slot,
 // calls a phrase, or forks. What follows is in next; the last state of a

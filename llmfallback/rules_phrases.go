@@ -43,8 +43,10 @@ var closingsOf = [...][2]string{
 		|no error if it [already] exists|if (not|not already|it's not already) (exists|existing|present|there|existent)|if (necessary|needed|required|missing|nonexistent|non-existent)
 		|unless it [already] exists|as (needed|necessary|required)
 		|[(and|but)] (do not|don't|without|never) (cause|causing|throw|throwing|give|giving|raise|raising|report|reporting|return|returning|print|fail|failing|complain|complaining|error) [(an|any)] [(error|errors)] [if (it|the directory|the folder|one) [already] exists]
-		|(including|with|and|along with|together with|plus|creating|and create) [(all|any|its|the|all the|all its|all of its)] [(necessary|required|needed|missing|intermediate)] (parents|(parent|intermediate|missing) (directories|folders|dirs|directory|folder)) [(as needed|as necessary|as required|if needed|if necessary|if required|if missing)]
-		|created|too|there)`},
+		|(including|with|and|along with|together with|plus|creating|and create) [(all|any|its|the|all the|all its|all of its)] [(necessary|required|needed|missing|intermediate|nonexistent|non-existent|non-existing)]
+			(parents|(parent|intermediate|missing|leading|enclosing) (directories|folders|dirs|directory|folder|paths)|path components|directories in between)
+			[(as needed|as necessary|as required|if needed|if necessary|if required|if missing|if they (don't|do not) exist|that (don't|do not) exist)]
+		|recursively|silently|quietly|ignoring [any] errors|created|too|there)`},
 	{"deleteFile", `(
 		[(as|since|because)] (i|we) (don't|do not|no longer) (need|want|use) (it|that|this) [(anymore|any more|any longer)]
 		|[(as|since|because)] (i|we) (don't|do not) (need|want|use) (it|that file|this file) [(anymore|any more|any longer)]

@@ -3,6 +3,7 @@ package llmfallback
 // queries ask without changing anything: readFile, listDirectory, fileExists.
 var queries = []rule{
 	{op: "readFile", pattern: `(read [(out|through|back|in|me|us|over|from)]|load|recite) [$whole] $read [(contents|content)] [$shown]`},
+	{op: "readFile", pattern: `(show [me]|display|print [out]|read|view|get|output) [the] (contents|content) of [the] file [$called] <path:noted> [$loc]`},
 	{op: "readFile", pattern: `cat [the] [file] <path:thing>`},
 	{op: "readFile", pattern: `(in|inside|within|from) $foldername:base [,] (read|show [me]|display|open|print) [$whole] [the] [file] <path:file>`},
 	{op: "readFile", pattern: `(pull|bring) $seen up`},
@@ -83,6 +84,7 @@ var queries = []rule{
 	{op: "fileExists", pattern: `(does|do) (the|my|our|this) $root [already] (have|contain|include) [$det] ([$fnoun] [$called] <path:thing>|<path:file> $noun)`},
 	{op: "fileExists", pattern: `$check $anything [(already|still|currently|actually|really)] (exists|exist|is there|is present)`},
 	{op: "fileExists", pattern: `$check [for] [the] (existence|presence) of $anything`},
+	{op: "fileExists", pattern: `($check (if|whether|that) [the] file <path:noted> exists|does [the] file <path:noted> exist) [$loc]`},
 	{op: "fileExists", pattern: `check for $thing:path`},
 	{op: "fileExists", pattern: `(does|do) $anything [(already|still|currently|actually|even|really)] exist [already] [$loc]`},
 	{op: "fileExists", pattern: `is there [(already|still|currently)] [any] $anything [(already|there)]`},

@@ -27,7 +27,7 @@ filename filenames name names title workspace item items entry entries list list
 tree structure hierarchy level levels alphabetical numeric lowercase uppercase camelcase snakecase snake_case kebab-case titlecase
 reverse ascending descending today tomorrow yesterday later soon immediately quickly recursively recursive permanently etc vs
 order depth detail details columns size sizes date dates permissions owner ownership usage statistics info information metadata
-attributes properties timestamps count number types time case sync place progress question advance turn brief
+attributes properties timestamps extension extensions explorer manager system systems count number types time case sync place progress question advance turn brief
 void memory mind parallel total stdin stdout stderr clipboard exists exist
 `)
 
@@ -106,11 +106,10 @@ func slashed(s string) bool {
 	if !strings.Contains(s, "/") || !pathBytes(s) || strings.Contains(s, "//") {
 		return false
 	}
-	inside := strings.Trim(s, "./~")
-	if !strings.Contains(inside, "/") {
+	if strings.IndexByte("./~", s[0]) >= 0 || strings.HasSuffix(s, "/") {
 		return true
 	}
-	for segment := range strings.SplitSeq(inside, "/") {
+	for segment := range strings.SplitSeq(s, "/") {
 		if !functionWords()[segment] && !pointing()[segment] && !descriptive()[segment] {
 			return true
 		}
@@ -165,6 +164,17 @@ func adjacentName(s string) bool { return followingName(s) && !descriptive()[s] 
 
 // followingName reports whether an unquoted word can be the name after "folder".
 func followingName(s string) bool { return givenName(s) && !pointing()[lower(s)] }
+
+// madeName reports whether an unquoted word can be the name of a folder to be
+// made, behind "folder". There even dir may be one.
+func madeName(s string) bool {
+	switch lower(s) {
+	case "dir", "dirs", "file", "files", "name", "root", "home", "parent", "child", "text", "order", "date", "count", "info", "information",
+		"statistics", "metadata", "properties", "usage", "sync", "time", "place", "case", "types", "memory", "void", "total", "clipboard":
+		return givenName(s)
+	}
+	return followingName(s)
+}
 
 // givenName reports whether an unquoted word can be the name after "called".
 func givenName(s string) bool {

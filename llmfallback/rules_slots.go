@@ -9,8 +9,9 @@ import (
 type slot func(m *matcher, i int, take func(text string, next int))
 
 const (
-	maxNameWords = 7    // of an unquoted name of several words
-	maxPathBytes = 4096 // of a path; what is longer is none
+	maxNameWords   = 7    // of an unquoted name of several words
+	maxReasonWords = 8    // of a reason in the middle of a request
+	maxPathBytes   = 4096 // of a path; what is longer is none
 )
 
 // slotNamed returns the slot of that name in a pattern, nil when there is none.
@@ -47,6 +48,11 @@ func slotNamed(name string) slot {
 			m.single(i, take, anything, func(s string) bool { return slashed(s) || followingName(s) })
 			m.several(i, take, anything)
 		}
+	case "made": // a folder to be made, behind that noun
+		return func(m *matcher, i int, take func(string, int)) {
+			m.single(i, take, anything, func(s string) bool { return slashed(s) || madeName(s) })
+			m.several(i, take, anything)
+		}
 	case "folder": // a folder's name after "called"
 		return func(m *matcher, i int, take func(string, int)) {
 			m.single(i, take, anything, func(s string) bool { return slashed(s) || givenName(s) })
@@ -69,6 +75,19 @@ func slotNamed(name string) slot {
 		return func(m *matcher, i int, take func(string, int)) {
 			m.single(i, take, anything, func(s string) bool { return slashed(s) || bareName(s) })
 			m.several(i, take, fileShaped)
+		}
+	case "title": // a new name, which may be several words that look like one
+		return func(m *matcher, i int, take func(string, int)) {
+			m.single(i, take, anything, func(s string) bool { return slashed(s) || bareName(s) })
+			m.several(i, take, anything)
+		}
+	case "reason": // what something is for, in passing
+		return func(m *matcher, i int, take func(string, int)) {
+			for j := i + 2; j <= i+maxReasonWords && j < len(m.words); j++ {
+				if reason("createDirectory", m.words[i:j]) {
+					take("", j)
+				}
+			}
 		}
 	case "text": // a quoted text
 		return func(m *matcher, i int, take func(string, int)) {
