@@ -33,6 +33,7 @@ type Tool struct {
 	Doc     string   // for a model: what it does and what it answers
 	Params  []Param
 	Effect  Effect
+	Open    bool // it may reach what is outside the workspace
 	Repeats bool // a second call with the same arguments changes nothing more
 
 	args  func(in values) (skill.Args, error)

@@ -34,7 +34,7 @@ var Perstack = &Dialect{
 			args: fixedArgs(skill.Health{}), reply: health,
 		},
 		{
-			Name: "exec", Doc: "Run a program, without a shell, and answer what it printed. Nothing it starts outlives the call.",
+			Name: "exec", Open: true, Doc: "Run a program, without a shell, and answer what it printed. Nothing it starts outlives the call.",
 			Params: []Param{
 				{Name: "command", Type: "string", Required: true, Doc: "a program, not a command line"},
 				{Name: "args", Type: "array", Of: "string", Required: true, Doc: "as they are: no shell reads them"},

@@ -30,7 +30,7 @@ func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result
 	}
 	var bytesNew int
 	c, err := x.ws.EditFile(ctx, abs, workspace.WriteOptions{DryRun: a.DryRun}, func(src io.ReaderAt, size int64) (workspace.Splice, error) {
-		sp, ok, err := locate(src, size, a.Old, a.New)
+		sp, ok, err := locate(ctx, src, size, a.Old, a.New)
 		if err == nil && !ok {
 			err = &NoMatchError{Path: abs, Near: nearest(src, size, a.Old)}
 		}
@@ -48,7 +48,7 @@ const window = 1 << 20
 
 // locate finds the first occurrence of old in src and what takes its place. It
 // holds a window of the file and the length of old in memory.
-func locate(src io.ReaderAt, size int64, old, new string) (workspace.Splice, bool, error) {
+func locate(ctx context.Context, src io.ReaderAt, size int64, old, new string) (workspace.Splice, bool, error) {
 	loose := strings.Contains(old, "\n")
 	want := []byte(old)
 	if loose {
@@ -57,6 +57,9 @@ func locate(src io.ReaderAt, size int64, old, new string) (workspace.Splice, boo
 	overlap := 2*len(want) + 2 // an occurrence may be twice as long, with CR before each LF
 	buf := make([]byte, int(min(size, int64(window+overlap))))
 	for at := int64(0); ; {
+		if err := ctx.Err(); err != nil {
+			return workspace.Splice{}, false, err
+		}
 		n, err := src.ReadAt(buf[:min(int64(len(buf)), size-at)], at)
 		if err != nil && err != io.EOF {
 			return workspace.Splice{}, false, err

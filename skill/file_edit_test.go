@@ -123,7 +123,7 @@ func TestEditRefuses(t *testing.T) {
 // spliced is edit in memory; ok tells whether old was found.
 func spliced(t *testing.T, before, old, new string) (after string, ok bool) {
 	t.Helper()
-	s, ok, err := locate(strings.NewReader(before), int64(len(before)), old, new)
+	s, ok, err := locate(t.Context(), strings.NewReader(before), int64(len(before)), old, new)
 	if err != nil {
 		t.Fatal(err)
 	}

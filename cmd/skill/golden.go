@@ -50,9 +50,24 @@ func (c *cli) testCommand() *cobra.Command {
 			return c.testFiles(cmd.Context(), files, re, update)
 		},
 	}
-	cmd.Flags().BoolVarP(&update, "update", "u", false, "write what is printed into the files")
-	cmd.Flags().StringVarP(&run, "run", "r", "", "only files whose path matches the regular `EXPRESSION`")
+	cmd.Flags().BoolVar(&update, "update", false, "write what is printed into the files")
+	cmd.Flags().StringVar(&run, "run", "", "only files whose path matches the regular `EXPRESSION`")
 	return cmd
+}
+
+// goFlags lets -update and -run of skill test be written with one dash too, as
+// those of go test are.
+func goFlags(root *cobra.Command, args []string) []string {
+	if cmd, _, err := root.Find(args); err != nil || cmd.Name() != "test" {
+		return args
+	}
+	args = slices.Clone(args)
+	for i, a := range args {
+		if a == "-update" || a == "-run" || strings.HasPrefix(a, "-run=") {
+			args[i] = "-" + a
+		}
+	}
+	return args
 }
 
 // goldenFiles replaces the folders among paths by the .txtar files below them.

@@ -48,7 +48,7 @@ const rootExample = `  skill writeFile notes/a.txt content: hi
 // run carries out one command line and returns the exit code.
 func (c *cli) run(ctx context.Context, args []string) int {
 	root := c.command()
-	root.SetArgs(args)
+	root.SetArgs(goFlags(root, args))
 	root.SetIn(c.stdin)
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)
@@ -90,6 +90,8 @@ func (c *cli) command() *cobra.Command {
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "tell on standard error how a prompt was understood")
 	root.Flags().BoolVar(&o.lines, "lines", false, "read one command per line and answer each as it is done")
 	o.model.addFlags(f)
+	root.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(dialectNames(), cobra.ShellCompDirectiveNoFileComp))
+	root.RegisterFlagCompletionFunc("fallback", cobra.FixedCompletions([]string{"auto", "rules", "llm", "none"}, cobra.ShellCompDirectiveNoFileComp))
 	root.AddCommand(c.toolsCommand(&o), c.testCommand(), c.versionCommand(), c.mcpCommand(&o))
 	return root
 }

@@ -84,14 +84,32 @@ func previewMove(src, dst place, o MoveOptions) error {
 		return err
 	}
 	to, err := dst.root.tree.folder(dst.parent().rel)
-	if o.Parents && errors.Is(err, fs.ErrNotExist) {
+	if o.Parents && (errors.Is(err, fs.ErrNotExist) || err == syscall.ENOTDIR) {
 		return madeError(previewDir(dst.parent()))
 	}
 	if err != nil {
 		return err
 	}
 	defer to.close()
+	if src != dst {
+		if err := emptyFolder(to, dst.base()); err != nil {
+			return err
+		}
+	}
 	return to.writable(".")
+}
+
+// emptyFolder fails where name is a folder that holds something.
+func emptyFolder(in folder, name string) error {
+	d, err := in.folder(name)
+	if err != nil {
+		return nil // no folder, or one whose content is not to be seen
+	}
+	defer d.close()
+	if entries, err := d.entries(); err == nil && len(entries) > 0 {
+		return syscall.ENOTEMPTY
+	}
+	return nil
 }
 
 // move is one move under way.
