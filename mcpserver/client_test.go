@@ -91,10 +91,10 @@ func connect(t *testing.T, s *Server) *lineClient {
 }
 
 // start serves a client from a process of its own.
-func start(t *testing.T, dir string) (*lineClient, *exec.Cmd) {
+func start(t *testing.T, dir, dialect string) (*lineClient, *exec.Cmd) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), processVar+"="+dir)
+	cmd.Env = append(os.Environ(), processVar+"="+dialect+" "+dir)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {

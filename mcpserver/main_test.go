@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -12,12 +13,13 @@ import (
 	"textskill/skill"
 )
 
-// processVar holds a workspace when the test binary is to be a server on it.
-const processVar = "MCPSERVER_TEST_WORKSPACE"
+// processVar holds a dialect and a workspace when the test binary is to be a server.
+const processVar = "MCPSERVER_TEST"
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(processVar); dir != "" {
-		if err := serve(dir); err != nil {
+	skill.HelperMain()
+	if name, dir, ok := strings.Cut(os.Getenv(processVar), " "); ok {
+		if err := serve(name, dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -27,17 +29,25 @@ func TestMain(m *testing.M) {
 }
 
 // serve is a program that serves dir over stdio.
-func serve(dir string) error {
+func serve(name, dir string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	gone := make(chan os.Signal, 1)
 	signal.Notify(gone, syscall.SIGPIPE)
-	x, err := skill.New(skill.Config{Dir: dir, NoSync: true})
+	helper, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	x, err := skill.New(skill.Config{Dir: dir, NoSync: true, Helper: helper})
 	if err != nil {
 		return err
 	}
 	defer x.Close()
-	s, err := New(Config{Executor: x, Dialects: []*dialect.Dialect{dialect.Filesystem}, Version: "1", Log: os.Stderr})
+	d := dialect.Filesystem
+	if name == dialect.Perstack.Name {
+		d = dialect.Perstack
+	}
+	s, err := New(Config{Executor: x, Dialects: []*dialect.Dialect{d}, Version: "1", Log: os.Stderr})
 	if err != nil {
 		return err
 	}

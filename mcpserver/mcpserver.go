@@ -53,6 +53,7 @@ type Server struct {
 	sdk   *mcp.Server
 	tools map[string]tool
 	order []string // names as they are listed
+	add   func()   // gives the SDK's server the tools, once
 
 	mu       sync.Mutex
 	sessions map[*mcp.ServerSession]*session
@@ -90,7 +91,14 @@ func New(cfg Config) (*Server, error) {
 		}
 	}
 	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "skill", Title: "Skill", Version: cfg.Version}, s.options())
-	for _, d := range cfg.Dialects {
+	s.sdk.AddReceivingMiddleware(s.inOrder)
+	s.add = sync.OnceFunc(s.addTools) // takes longer than greeting a client, who need not wait for it
+	return s, nil
+}
+
+// addTools adds the tools of the dialects to the SDK's server.
+func (s *Server) addTools() {
+	for _, d := range s.cfg.Dialects {
 		for i := range d.Tools {
 			t := &d.Tools[i]
 			s.sdk.AddTool(&mcp.Tool{
@@ -101,8 +109,6 @@ func New(cfg Config) (*Server, error) {
 			}, s.handler(tool{d, t.Name}))
 		}
 	}
-	s.sdk.AddReceivingMiddleware(s.inOrder)
-	return s, nil
 }
 
 // SDK returns the SDK's server, to which tools, prompts and resources may be
@@ -116,7 +122,12 @@ func (s *Server) options() *mcp.ServerOptions {
 	}
 	if o.Capabilities == nil {
 		//lint:ignore SA1019 deprecated for new clients; those of today show log messages
-		o.Capabilities = &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}, Tools: &mcp.ToolCapabilities{}} // the list of tools never changes
+		o.Capabilities = &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}}
+	}
+	if o.Capabilities.Tools == nil {
+		caps := *o.Capabilities
+		caps.Tools = &mcp.ToolCapabilities{} // the list never changes
+		o.Capabilities = &caps
 	}
 	if o.Instructions == "" {
 		o.Instructions = "Files are those of the workspace " + s.cfg.Executor.Dir() +
@@ -141,9 +152,13 @@ func annotations(t *dialect.Tool) *mcp.ToolAnnotations {
 	return a
 }
 
-// inOrder lists the tools as their dialects do; the SDK would sort them.
+// inOrder lists the tools as their dialects do; the SDK would sort them. They
+// are added when the first client asks for them.
 func (s *Server) inOrder(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if strings.HasPrefix(method, "tools/") {
+			s.add()
+		}
 		r, err := next(ctx, method, req)
 		if list, ok := r.(*mcp.ListToolsResult); ok && list != nil {
 			slices.SortStableFunc(list.Tools, func(a, b *mcp.Tool) int { return s.place(a.Name) - s.place(b.Name) })

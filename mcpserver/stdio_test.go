@@ -15,7 +15,7 @@ import (
 
 func TestProcessEndsWithItsInput(t *testing.T) {
 	dir := newWorkspace(t, map[string]string{"a.txt": "alpha\n"})
-	c, _ := start(t, dir)
+	c, _ := start(t, dir, "filesystem")
 	c.greet("2025-11-25", "{}")
 	for id := range 50 {
 		c.send(call(id, "read_file", `{"path":"a.txt"}`))
@@ -34,7 +34,7 @@ func TestProcessEndsWithASignal(t *testing.T) {
 	dir := newWorkspace(t, nil)
 	unlock := lockFolder(t, dir)
 	defer unlock()
-	c, cmd := start(t, dir)
+	c, cmd := start(t, dir, "filesystem")
 	c.greet("2025-11-25", "{}")
 	c.send(call(1, "write_file", `{"path":"a.txt","content":"x"}`), `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
 	if a := c.parse(c.next()); string(a.ID) != "2" {
@@ -52,7 +52,7 @@ func TestProcessEndsWithASignal(t *testing.T) {
 
 func TestProcessEndsWhenNobodyReads(t *testing.T) {
 	dir := newWorkspace(t, map[string]string{"a.txt": strings.Repeat("x", 1<<20)})
-	c, _ := start(t, dir)
+	c, _ := start(t, dir, "filesystem")
 	c.greet("2025-11-25", "{}")
 	if a := c.ask(call(1, "read_file", `{"path":"a.txt"}`)); len(a.text()) != 1<<20 {
 		t.Fatal("not the file")

@@ -1,19 +1,25 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"github.com/spf13/cobra"
 
 	"textskill/dialect"
 	"textskill/mcpserver"
+	"textskill/skill"
 )
 
 const mcpLong = `mcp serves the tools of one or more dialects to a client that speaks the Model
@@ -33,6 +39,10 @@ const mcpExample = `  skill mcp -C ~/notes
 // mcpDefault names the dialects that are served when none is named: the first
 // that there is.
 var mcpDefault = []string{"perstack", "filesystem"}
+
+// mcpGarbage is how much garbage a server keeps, in percent of what it uses. It
+// waits most of its time, and takes less memory then.
+const mcpGarbage = 50
 
 // mcpOptions are the flags of skill mcp.
 type mcpOptions struct {
@@ -86,18 +96,24 @@ func (c *cli) mcp(ctx context.Context, m *mcpOptions) error {
 	if err != nil {
 		return fmt.Errorf("--tools: %w", err)
 	}
+	if c.getenv("GOGC") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(mcpGarbage))
+	}
 	if h == nil {
 		return c.mcpStdio(ctx, s)
 	}
 	h.Ready = func(url string) { fmt.Fprintln(c.stderr, "skill: serving MCP at", url) }
 	err = s.HTTP(ctx, *h)
 	var noToken *mcpserver.NoTokenError
+	var network *net.OpError
 	switch {
 	case errors.As(err, &noToken):
 		return fmt.Errorf("--http: %w: give one with --http-token-file or --http-token", err)
-	case err != nil:
+	case errors.As(err, &network):
 		fmt.Fprintln(c.stderr, "skill:", err)
 		return exit(exitFailed)
+	case err != nil:
+		return fmt.Errorf("--http: %w", err)
 	}
 	return nil
 }
@@ -138,7 +154,7 @@ func mcpDialects(names []string) []*dialect.Dialect {
 
 // serving reads the flags of HTTP; nil stands for stdio.
 func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
-	h := &mcpserver.HTTP{Addr: m.http, Token: m.token, Hosts: m.hosts}
+	h := &mcpserver.HTTP{Addr: m.http, Token: strings.Clone(m.token), Hosts: m.hosts}
 	switch {
 	case m.http == "" && (m.token != "" || m.tokenFile != "" || len(m.hosts) > 0):
 		return nil, errors.New("--http-token, --http-token-file and --http-host go with --http")
@@ -155,5 +171,23 @@ func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
 			return nil, fmt.Errorf("--http-token-file: %s holds no token", m.tokenFile)
 		}
 	}
-	return h, nil
+	if h.Token == "" {
+		return h, nil
+	}
+	hideArgument(m.token)
+	return h, skill.Undumpable()
+}
+
+// hideArgument overwrites a secret in the command line that other processes see,
+// where that is the memory that os.Args refers to.
+func hideArgument(secret string) {
+	if runtime.GOOS != "linux" || secret == "" {
+		return
+	}
+	for _, arg := range os.Args[1:] {
+		if i := strings.Index(arg, secret); i >= 0 {
+			seen := unsafe.Slice(unsafe.StringData(arg), len(arg))
+			copy(seen[i:], bytes.Repeat([]byte{'*'}, len(secret)))
+		}
+	}
 }

@@ -47,7 +47,7 @@ func serve(ctx context.Context, dir string, h mcpserver.HTTP) error {
 		Dialects: []*dialect.Dialect{dialect.Filesystem},
 		Version:  "1",
 		Options: &mcp.ServerOptions{
-			Capabilities:       &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}},
+			Capabilities:       &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}, Tools: &mcp.ToolCapabilities{ListChanged: true}},
 			CompletionHandler:  complete,
 			SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 			UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },

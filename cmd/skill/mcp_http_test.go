@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestMCPOverHTTP starts the program, calls a tool with the token and without, and
+// ends it with a signal.
+func TestMCPOverHTTP(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("alpha"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := &exec.Cmd{Path: self, Dir: dir, Args: []string{"skill", "mcp", "--tools", "filesystem", "--http", "0", "--http-token", "s3cret"}}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	line, err := bufio.NewReader(stderr).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := strings.TrimSpace(strings.TrimPrefix(line, "skill: serving MCP at "))
+	if !strings.HasPrefix(url, "http://127.0.0.1:") {
+		t.Fatalf("the program says %q", line)
+	}
+	if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid)); err == nil && strings.Contains(string(line), "s3cret") {
+		t.Errorf("others see the token in %q", line)
+	}
+	session := ""
+	post := func(token, body string) (status int, answer string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Mcp-Session-Id", session)
+		r.Header.Set("Authorization", "Bearer "+token)
+		a, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Body.Close()
+		data, err := io.ReadAll(a.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		session = a.Header.Get("Mcp-Session-Id")
+		return a.StatusCode, string(data)
+	}
+	const greeting = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+	if status, answer := post("other", greeting); status != http.StatusUnauthorized {
+		t.Errorf("without the token: %d %s", status, answer)
+	}
+	if status, answer := post("s3cret", greeting); status != http.StatusOK || session == "" {
+		t.Fatalf("with the token: %d %s", status, answer)
+	}
+	_, answer := post("s3cret", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a.txt"}}}`)
+	_, answer, _ = strings.Cut(answer, "data: ")
+	var reply struct {
+		Result struct{ Content []struct{ Text string } }
+	}
+	if err := json.Unmarshal([]byte(answer), &reply); err != nil || len(reply.Result.Content) != 1 || reply.Result.Content[0].Text != "alpha" {
+		t.Errorf("the call is answered %s", answer)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the program ended with %v", err)
+	}
+}
