@@ -99,24 +99,24 @@ func BenchmarkEditLarge(b *testing.B) {
 	for n := 0; n < size; n += len(block) {
 		f.Write(block)
 	}
-	f.WriteString("needle\n")
+	f.WriteString("ZEBRA\n")
 	if err := f.Close(); err != nil {
 		b.Fatal(err)
 	}
 	w := s.open(Options{})
 	before := maxRSS()
-	versus(b, 1, func() error { return exec.Command("sed", "-i", "0,/needle/s//needle/", s.p("f")).Run() },
-		func() error { return failed(w.EditFile(bg, s.p("f"), WriteOptions{}, findNeedle)) })
+	versus(b, 1, func() error { return exec.Command("sed", "-i", "0,/ZEBRA/s//ZEBRA/", s.p("f")).Run() },
+		func() error { return failed(w.EditFile(bg, s.p("f"), WriteOptions{}, findWord)) })
 	b.ReportMetric(float64(maxRSS()-before)/1024, "MB")
 }
 
-// findNeedle reads the file through a small window, as whoever edits has to.
-func findNeedle(src io.ReaderAt, size int64) (Splice, error) {
+// findWord finds the one word through a small window, as whoever edits has to.
+func findWord(src io.ReaderAt, size int64) (Splice, error) {
 	buf := make([]byte, 1<<20)
-	for at := int64(0); at < size; at += int64(len(buf)) - 6 {
+	for at := int64(0); at < size; at += int64(len(buf)) - 5 {
 		n, err := src.ReadAt(buf, at)
-		if i := bytes.Index(buf[:n], []byte("needle")); i >= 0 {
-			return Splice{at + int64(i), 6, []byte("needle")}, nil
+		if i := bytes.Index(buf[:n], []byte("ZEBRA")); i >= 0 {
+			return Splice{at + int64(i), 5, []byte("ZEBRA")}, nil
 		}
 		if err != nil && err != io.EOF {
 			return Splice{}, err

@@ -172,7 +172,7 @@ func (d *kernelFolder) copyFile(name string, to folder, newName string, times bo
 	if err != nil {
 		return err
 	}
-	err = copyAll(dst, src)
+	err = copyAll(dst, src, st.Size)
 	if err == nil {
 		err = unix.Fchmod(dst, st.Mode&0o777)
 	}
@@ -185,20 +185,26 @@ func (d *kernelFolder) copyFile(name string, to folder, newName string, times bo
 	return err
 }
 
-// copyAll copies in the kernel, by reference where the file system can.
-func copyAll(dst, src int) error {
-	for copied := false; ; copied = true {
-		n, err := unix.CopyFileRange(src, nil, dst, nil, 1<<30, 0)
+// copyAll copies size bytes in the kernel, by reference where the file system can.
+func copyAll(dst, src int, size int64) error {
+	for left := size; left > 0; {
+		n, err := unix.CopyFileRange(src, nil, dst, nil, int(min(left, 1<<30)), 0)
 		switch {
 		case err == unix.EINTR:
-		case err == nil && n == 0 && copied:
-			return nil
-		case !copied && (err != nil || n == 0): // not between these two, or not of a file like this
+		case left == size && (err != nil || n == 0): // not between these two
 			return copyThrough(dst, src)
 		case err != nil:
 			return err
+		case n == 0: // it was cut meanwhile
+			return nil
+		default:
+			left -= int64(n)
 		}
 	}
+	if size == 0 { // or it is one of those that say so
+		return copyThrough(dst, src)
+	}
+	return nil
 }
 
 func copyThrough(dst, src int) error {

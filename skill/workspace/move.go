@@ -134,6 +134,7 @@ func (m *move) run(ctx context.Context, c *Change) error {
 	}
 	from, to, err := h.lockFolders(ctx, m.src, m.dst)
 	if err == nil {
+		sweep(from)
 		sweep(to)
 		err = m.locked(ctx, c, from, to)
 	}

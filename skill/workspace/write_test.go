@@ -13,44 +13,46 @@ import (
 	"testing"
 )
 
+var writeCases = []struct {
+	name   string
+	layout []string
+	path   string
+	o      WriteOptions
+	want   string // the file that then holds the new content
+	op     string // of the error
+	at     string // its path, where it is not path
+	err    error
+}{
+	{"new", nil, "f", WriteOptions{}, "f", "", "", nil},
+	{"existing", []string{"f=old"}, "f", WriteOptions{}, "f", "", "", nil},
+	{"in a folder", []string{"d/e/"}, "d/e/f", WriteOptions{}, "d/e/f", "", "", nil},
+	{"no folder", nil, "d/f", WriteOptions{}, "", "open", "", syscall.ENOENT},
+	{"no folder above the folder", nil, "d/e/f", WriteOptions{}, "", "open", "", syscall.ENOENT},
+	{"folders made", nil, "d/e/f", WriteOptions{Parents: true}, "d/e/f", "", "", nil},
+	{"folders there", []string{"d/e/"}, "d/e/f", WriteOptions{Parents: true}, "d/e/f", "", "", nil},
+	{"some folders there", []string{"d/"}, "d/e/g/f", WriteOptions{Parents: true}, "d/e/g/f", "", "", nil},
+	{"folders made through a link", []string{"d/", "l => d"}, "l/e/f", WriteOptions{Parents: true}, "d/e/f", "", "", nil},
+	{"a file for a folder", []string{"d=x"}, "d/f", WriteOptions{}, "", "open", "", syscall.ENOTDIR},
+	{"a file for a folder to make", []string{"d=x"}, "d/f", WriteOptions{Parents: true}, "", "mkdir", "d", syscall.EEXIST},
+	{"a file above a folder to make", []string{"d=x"}, "d/e/f", WriteOptions{Parents: true}, "", "mkdir", "d/e", syscall.ENOTDIR},
+	{"a folder for a file", []string{"f/"}, "f", WriteOptions{}, "", "open", "", syscall.EISDIR},
+	{"a full folder for a file", []string{"f/x"}, "f", WriteOptions{Parents: true}, "", "open", "", syscall.EISDIR},
+	{"must be new and is", nil, "f", WriteOptions{NoReplace: true}, "f", "", "", nil},
+	{"must be new", []string{"f=old"}, "f", WriteOptions{NoReplace: true}, "", "open", "", syscall.EEXIST},
+	{"must be new, a folder", []string{"f/"}, "f", WriteOptions{NoReplace: true}, "", "open", "", syscall.EEXIST},
+	{"must be new, behind a link", []string{"l => f", "f=old"}, "l", WriteOptions{NoReplace: true}, "", "open", "", syscall.EEXIST},
+	{"through a link", []string{"l => d/f", "d/f=old"}, "l", WriteOptions{}, "d/f", "", "", nil},
+	{"through a dangling link", []string{"l => d/f", "d/"}, "l", WriteOptions{}, "d/f", "", "", nil},
+	{"through links to a file that is new", []string{"l => m", "m => $WS/f"}, "l", WriteOptions{NoReplace: true}, "f", "", "", nil},
+	{"dangling into nowhere", []string{"l => d/f"}, "l", WriteOptions{}, "", "open", "", syscall.ENOENT},
+	{"dangling, made", []string{"l => d/f"}, "l", WriteOptions{Parents: true}, "d/f", "", "", nil},
+	{"a link in a circle", []string{"l => l"}, "l", WriteOptions{}, "", "open", "", syscall.ELOOP},
+	{"a name that is no text", nil, odd(), WriteOptions{}, odd(), "", "", nil},
+	{"a name as long as can be", nil, strings.Repeat("n", 255), WriteOptions{}, strings.Repeat("n", 255), "", "", nil},
+}
+
 func TestWriteFile(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		layout []string
-		path   string
-		o      WriteOptions
-		want   string // the file that then holds the new content
-		op     string // of the error
-		at     string // its path, where it is not path
-		err    error
-	}{
-		{"new", nil, "f", WriteOptions{}, "f", "", "", nil},
-		{"existing", []string{"f=old"}, "f", WriteOptions{}, "f", "", "", nil},
-		{"in a folder", []string{"d/e/"}, "d/e/f", WriteOptions{}, "d/e/f", "", "", nil},
-		{"no folder", nil, "d/f", WriteOptions{}, "", "open", "", syscall.ENOENT},
-		{"no folder above the folder", nil, "d/e/f", WriteOptions{}, "", "open", "", syscall.ENOENT},
-		{"folders made", nil, "d/e/f", WriteOptions{Parents: true}, "d/e/f", "", "", nil},
-		{"folders there", []string{"d/e/"}, "d/e/f", WriteOptions{Parents: true}, "d/e/f", "", "", nil},
-		{"some folders there", []string{"d/"}, "d/e/g/f", WriteOptions{Parents: true}, "d/e/g/f", "", "", nil},
-		{"folders made through a link", []string{"d/", "l => d"}, "l/e/f", WriteOptions{Parents: true}, "d/e/f", "", "", nil},
-		{"a file for a folder", []string{"d=x"}, "d/f", WriteOptions{}, "", "open", "", syscall.ENOTDIR},
-		{"a file for a folder to make", []string{"d=x"}, "d/f", WriteOptions{Parents: true}, "", "mkdir", "d", syscall.EEXIST},
-		{"a file above a folder to make", []string{"d=x"}, "d/e/f", WriteOptions{Parents: true}, "", "mkdir", "d/e", syscall.ENOTDIR},
-		{"a folder for a file", []string{"f/"}, "f", WriteOptions{}, "", "open", "", syscall.EISDIR},
-		{"a full folder for a file", []string{"f/x"}, "f", WriteOptions{Parents: true}, "", "open", "", syscall.EISDIR},
-		{"must be new and is", nil, "f", WriteOptions{NoReplace: true}, "f", "", "", nil},
-		{"must be new", []string{"f=old"}, "f", WriteOptions{NoReplace: true}, "", "open", "", syscall.EEXIST},
-		{"must be new, a folder", []string{"f/"}, "f", WriteOptions{NoReplace: true}, "", "open", "", syscall.EEXIST},
-		{"must be new, behind a link", []string{"l => f", "f=old"}, "l", WriteOptions{NoReplace: true}, "", "open", "", syscall.EEXIST},
-		{"through a link", []string{"l => d/f", "d/f=old"}, "l", WriteOptions{}, "d/f", "", "", nil},
-		{"through a dangling link", []string{"l => d/f", "d/"}, "l", WriteOptions{}, "d/f", "", "", nil},
-		{"through links to a file that is new", []string{"l => m", "m => $WS/f"}, "l", WriteOptions{NoReplace: true}, "f", "", "", nil},
-		{"dangling into nowhere", []string{"l => d/f"}, "l", WriteOptions{}, "", "open", "", syscall.ENOENT},
-		{"dangling, made", []string{"l => d/f"}, "l", WriteOptions{Parents: true}, "d/f", "", "", nil},
-		{"a link in a circle", []string{"l => l"}, "l", WriteOptions{}, "", "open", "", syscall.ELOOP},
-		{"a name that is no text", nil, odd(), WriteOptions{}, odd(), "", "", nil},
-		{"a name as long as can be", nil, strings.Repeat("n", 255), WriteOptions{}, strings.Repeat("n", 255), "", "", nil},
-	} {
+	for _, c := range writeCases {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, func(t *testing.T, s *site) {
 				s.layout(c.layout...)

@@ -1,0 +1,130 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A move between file systems keeps what a rename would have kept.
+func TestMoveAcross(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		other := "/dev/shm"
+		far, err := os.MkdirTemp(other, "workspace")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(far)
+		w := s.open(Options{Allow: []string{far}})
+		a, _ := w.Stat(s.dir, true)
+		if b, err := w.Stat(far, true); err != nil || a.ID.Dev == b.ID.Dev {
+			t.Fatalf("%s is on the same file system: %v", other, err)
+		}
+		s.layout("d/a/f=x", "d/.git/config=c", "d/l => a/f", "d/out => ../../out", "d/empty/", "f=content", "link => f")
+		then := time.Unix(1e9, 5e8)
+		for _, name := range []string{"d/a/f", "d/a", "d", "f"} {
+			if os.Geteuid() == 0 {
+				if err := os.Chown(s.p(name), 1234, 5678); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Chmod(s.p(name), 0o751); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(s.p(name), then, then); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := s.described()
+		s.layout(tempName + "/left=over")
+		for _, name := range []string{"d", "f", "link"} {
+			c, err := w.Move(t.Context(), s.p(name), far+"/x/"+name, MoveOptions{Parents: true})
+			must(t, c, err)
+			s.lacks(name)
+		}
+		if list, err := os.ReadDir(far + "/x"); err != nil || len(list) != 3 {
+			t.Errorf("%v, %v", list, err)
+		}
+		for _, name := range []string{"d", "f", "link"} {
+			c, err := w.Move(t.Context(), far+"/x/"+name, s.p(name), MoveOptions{NoReplace: true})
+			must(t, c, err)
+		}
+		if after := s.described(); after != before {
+			t.Errorf("moved\n%s\nthere and back:\n%s", before, after)
+		}
+	})
+}
+
+// described is snapshot without inode numbers, and with the times of folders.
+func (s *site) described() string {
+	var b strings.Builder
+	for line := range strings.Lines(s.snapshot()) {
+		name, _, _ := strings.Cut(line, " ")
+		before, rest, _ := strings.Cut(line, " inode ")
+		_, rest, _ = strings.Cut(rest, " ")
+		b.WriteString(strings.TrimSpace(before+" "+rest) + "\n")
+		if fi, err := os.Lstat(filepath.Join(s.base, name)); err == nil && fi.IsDir() && strings.HasPrefix(name, "ws/") {
+			fmt.Fprintf(&b, "%v\n", fi.ModTime())
+		}
+	}
+	return b.String()
+}
+
+func TestMoveAcrossRefused(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		far, err := os.MkdirTemp("/dev/shm", "workspace")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(far)
+		s.layout("d/.skill/x", "e/x", "f=x", "e2/y")
+		for _, name := range []string{"/full/f", "/file"} {
+			s.put(far+name, "there")
+		}
+		if err := os.Mkdir(far+"/empty", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(s.p("fifo"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w := s.open(Options{NoSync: true, Allow: []string{far}})
+		before := s.snapshot()
+		for _, c := range []struct {
+			from, to string
+			o        MoveOptions
+			want     error
+		}{
+			{"d", "/d", MoveOptions{}, fs.ErrPermission},
+			{"e", "/full", MoveOptions{}, syscall.ENOTEMPTY},
+			{"e", "/full", MoveOptions{NoReplace: true}, syscall.EEXIST},
+			{"e", "/file", MoveOptions{}, syscall.ENOTDIR},
+			{"f", "/full", MoveOptions{}, syscall.EISDIR},
+			{"f", "/file", MoveOptions{NoReplace: true}, syscall.EEXIST},
+			{"f", "/a/b/" + strings.Repeat("n", 300), MoveOptions{Parents: true}, syscall.ENAMETOOLONG},
+		} {
+			if _, err := w.Move(t.Context(), s.p(c.from), far+c.to, c.o); !errors.Is(err, c.want) {
+				t.Errorf("%s to %s: %v; want %v", c.from, c.to, err, c.want)
+			}
+		}
+		if _, err := w.Move(t.Context(), s.p("fifo"), far+"/fifo", MoveOptions{}); err == nil {
+			t.Error("a fifo was copied")
+		}
+		s.unchanged(before)
+		if list, err := os.ReadDir(far); err != nil || len(list) != 3 {
+			t.Errorf("%v, %v", list, err)
+		}
+		c, err := w.Move(t.Context(), s.p("e2"), far+"/empty", MoveOptions{})
+		must(t, c, err)
+		c, err = w.Move(t.Context(), s.p("f"), far+"/file", MoveOptions{})
+		must(t, c, err)
+		if data, err := os.ReadFile(far + "/file"); string(data) != "x" {
+			t.Errorf("%q, %v", data, err)
+		}
+	})
+}
