@@ -256,3 +256,36 @@ func benchmarkCall(b *testing.B, serve func(*Server, io.ReadCloser, io.WriteClos
 		}
 	}
 }
+
+// FuzzRoute sends any line: the server neither falls over nor stays silent to a
+// request, and answers the next.
+func FuzzRoute(f *testing.F) {
+	f.Add(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"file_exists","arguments":{"path":"a"}}}`)
+	f.Add(`{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"file_exists"}}`)
+	f.Add(`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"x"}]`)
+	f.Add(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	f.Add(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
+	f.Add(`{"jsonrpc":"2.0","id":1,"result":{}}`)
+	f.Add(`{"":`)
+	s, _ := newServer(f, nil)
+	f.Fuzz(func(t *testing.T, line string) {
+		if strings.ContainsAny(line, "\n\r") || strings.Contains(line, "last") {
+			return
+		}
+		c := connect(t, s)
+		c.greet("2025-03-26", "{}")
+		c.send(call(0, "file_exists", `{"path":"a"}`))
+		c.next()
+		c.send(line, `{"jsonrpc":"2.0","id":"last","method":"ping"}`)
+		for !strings.Contains(c.next(), `"id":"last","result":{}`) {
+		}
+		if err := c.end(); err != nil {
+			t.Error(err)
+		}
+		for extra := range c.lines { // an answer that came after
+			if !json.Valid([]byte(extra)) {
+				t.Errorf("the server says %q", extra)
+			}
+		}
+	})
+}

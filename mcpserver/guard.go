@@ -186,7 +186,7 @@ func checkBody(body []byte, version string) (status int, answer []byte) {
 		if _, ok := readID(e.id); !ok {
 			return http.StatusBadRequest, errorLine(nil, jsonrpc.CodeInvalidRequest, errID.Error())
 		}
-		if problem := checkCall(e.params); problem != "" && bytes.Equal(e.method, methodCall) {
+		if problem := checkParams(e.method, e.params); problem != "" {
 			status = http.StatusOK
 			if version >= statelessVersion {
 				status = http.StatusBadRequest

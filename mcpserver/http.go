@@ -64,7 +64,6 @@ func (s *Server) HTTP(ctx context.Context, h HTTP) error {
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       keepAliveTime,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          nil,
 	}
 	if h.Ready != nil {
 		h.Ready("http://" + listener.Addr().String() + "/mcp")

@@ -97,11 +97,11 @@ func (c *conn) message(data []byte, b *batch) *shortCall {
 		c.refuse(b, nil, jsonrpc.CodeInvalidRequest, errID.Error())
 		return nil
 	}
+	if problem := checkParams(e.method, e.params); problem != "" {
+		c.refuse(b, e.id, jsonrpc.CodeInvalidParams, problem)
+		return nil
+	}
 	if bytes.Equal(e.method, methodCall) {
-		if problem := checkCall(e.params); problem != "" {
-			c.refuse(b, e.id, jsonrpc.CodeInvalidParams, problem)
-			return nil
-		}
 		if call := c.short(e, id, b); call != nil {
 			return call
 		}

@@ -55,14 +55,14 @@ suite() {
   echo "$name: $(required "$work/$name.out")"
 }
 
-# required sums up the checks of a run, without those that its revision does not score.
+# required sums up the checks of a run: of what its revision requires, and in all.
 required() {
-  awk '/^Passed:/ { print $2 " passed"; single = 1 }
+  awk '/^Passed:/ { sub(",", "", $2); print $2 " passed"; single = 1 }
     /^Not scored/ { late = 1 }
     late && /^  (✓|✗) / { unscored[$2 ":"] = 1 }
     /^(✓|✗) / { passed[$2] = $3; failed[$2] = $5 }
-    END { for (s in passed) if (!(s in unscored)) { p += passed[s]; f += failed[s] }
-      if (!single) print p " passed, " f + 0 " failed" }' "$1"
+    END { for (s in passed) { P += passed[s]; F += failed[s]; if (!(s in unscored)) { p += passed[s]; f += failed[s] } }
+      if (!single) printf "required: %d passed, %d failed; in all: %d passed, %d failed\n", p, f, P, F }' "$1"
 }
 
 serve sessions "$work/fixture" -C "$work/ws" -http 127.0.0.1:0

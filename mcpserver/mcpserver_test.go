@@ -1,0 +1,129 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"textskill/dialect"
+)
+
+func TestToolsAreListedAsTheirDialectsHaveThem(t *testing.T) {
+	both := []*dialect.Dialect{dialect.Perstack, dialect.Filesystem}
+	s, _ := newServer(t, nil, func(cfg *Config) { cfg.Dialects = both })
+	c := connect(t, s)
+	c.greet("2025-11-25", "{}")
+	listed := c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`).Result.Tools
+	for _, d := range both {
+		for i := range d.Tools {
+			tool := &d.Tools[i]
+			if len(listed) == 0 || listed[0].Name != tool.Name {
+				t.Fatalf("%s is not where it belongs: %+v", tool.Name, listed)
+			}
+			a := listed[0].Annotations
+			if *a.ReadOnlyHint != (tool.Effect == dialect.Reads) || *a.DestructiveHint != (tool.Effect == dialect.Destroys) {
+				t.Errorf("%s is annotated %+v", tool.Name, a)
+			}
+			listed = listed[1:]
+		}
+	}
+	if len(listed) > 0 {
+		t.Errorf("nobody has %+v", listed)
+	}
+}
+
+func TestListIsSmall(t *testing.T) {
+	s, _ := newServer(t, nil, perstack)
+	c := connect(t, s)
+	c.greet("2025-11-25", "{}")
+	c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	if n := len(c.next()); n > 8000 {
+		t.Errorf("the list of tools has %d bytes", n)
+	}
+}
+
+func TestDialectsThatShareANameAreRefused(t *testing.T) {
+	s, _ := newServer(t, nil)
+	for _, list := range [][]*dialect.Dialect{{dialect.Achilles, dialect.Perstack}, {dialect.Filesystem, dialect.Filesystem}} {
+		_, err := New(Config{Executor: s.cfg.Executor, Dialects: list})
+		var shared *SharedNameError
+		if !errors.As(err, &shared) || !strings.Contains(err.Error(), list[0].Name) || !strings.Contains(err.Error(), list[1].Name) {
+			t.Errorf("%s and %s: %v", list[0].Name, list[1].Name, err)
+		}
+	}
+	if _, err := New(Config{Executor: s.cfg.Executor}); err == nil {
+		t.Error("a server without a dialect is made")
+	}
+}
+
+// TestProgress lets an operation report at once, after a while, out of order, at
+// its end, and after its answer.
+func TestProgress(t *testing.T) {
+	late := make(chan func(), 10)
+	s, _ := newServer(t, map[string]string{"a.txt": "alpha"}, func(cfg *Config) {
+		cfg.Progress = func(ctx context.Context, report func(done, total int64, note string)) context.Context {
+			report(1, 0, "too soon")
+			time.Sleep(progressEvery)
+			report(5, 0, "five")
+			report(6, 0, "too soon after it")
+			time.Sleep(progressEvery)
+			report(4, 0, "less than before")
+			report(10, 10, "all")
+			late <- func() { report(11, 11, "too late") }
+			return ctx
+		}
+	})
+	at, _ := serveHTTP(t, s, HTTP{})
+	h := newHTTPClient(t, at)
+	c := connect(t, s)
+	c.greet("2025-11-25", "{}")
+	read := func(meta string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a.txt"}%s}}`, meta)
+	}
+	want := []string{`7 5 0 "five"`, `7 10 10 "all"`, "alpha"}
+	var lines []string
+	_, body := h.post(read(`,"_meta":{"progressToken":7}`))
+	for event := range strings.SplitSeq(body, "\n") {
+		if data, ok := strings.CutPrefix(event, "data: "); ok {
+			lines = append(lines, c.told(data))
+		}
+	}
+	(<-late)()
+	if !slices.Equal(lines, want) {
+		t.Errorf("over HTTP the client is told %q, want %q", lines, want)
+	}
+	c.send(read(`,"_meta":{"progressToken":7}`))
+	lines = []string{c.told(c.next()), c.told(c.next()), c.told(c.next())}
+	(<-late)()
+	if !slices.Equal(lines, want) {
+		t.Errorf("over stdio the client is told %q, want %q", lines, want)
+	}
+	for _, meta := range []string{`,"_meta":{}`, ``} {
+		c.send(read(meta))
+		if got := c.told(c.next()); got != "alpha" {
+			t.Errorf("without a token the client is told %q", got)
+		}
+	}
+}
+
+// told is what a message says, progress or an answer.
+func (c *lineClient) told(line string) string {
+	a := c.parse(line)
+	if a.Method != "notifications/progress" {
+		return a.text()
+	}
+	var p struct {
+		ProgressToken   json.RawMessage
+		Progress, Total float64
+		Message         string
+	}
+	if err := json.Unmarshal(a.Params, &p); err != nil {
+		c.t.Fatal(err)
+	}
+	return fmt.Sprintf("%s %v %v %q", p.ProgressToken, p.Progress, p.Total, p.Message)
+}
