@@ -16,8 +16,8 @@ import (
 func (s *Server) handler(t tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		c := s.session(req.Session)
-		ctx, end := c.begin(ctx)
-		defer end()
+		ctx, r := c.begin(ctx)
+		defer c.done(r)
 		sc, ask, err := c.enter(ctx, req)
 		switch {
 		case err != nil:

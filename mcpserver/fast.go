@@ -18,9 +18,8 @@ const maxIdle = 8
 // one that has a name and arguments and nothing else, and that comes when the
 // version of the protocol is agreed on and the client's roots are known.
 type shortCall struct {
-	ctx       context.Context
-	end       func()
 	id        callID
+	pending   *pending
 	rawID     []byte
 	tool      tool
 	arguments []byte
@@ -111,13 +110,12 @@ func (c *conn) short(e envelope, id callID, b *batch) *shortCall {
 	if sc == nil {
 		return nil
 	}
-	ctx, stop := context.WithCancelCause(context.Background())
-	if c.begin(id, &pending{stop: stop}) != nil {
-		stop(nil)
+	p := &pending{}
+	if c.begin(id, p) != nil {
 		c.session.leave(sc)
 		return nil // for the message to be refused
 	}
-	return &shortCall{ctx: ctx, end: func() { stop(nil) }, id: id, rawID: e.id, tool: t, arguments: arguments, scope: sc}
+	return &shortCall{id: id, pending: p, rawID: e.id, tool: t, arguments: arguments, scope: sc}
 }
 
 // plainID tells whether the SDK would print an id as it was sent.
@@ -145,13 +143,14 @@ func isDigits(raw []byte) bool {
 // carryOut carries out a call and answers it. The answer is built in buf, which is
 // returned for the next.
 func (c *conn) carryOut(call *shortCall, buf []byte) []byte {
-	text, failed := c.server.do(call.ctx, c.session, call.scope, call.tool, call.arguments)
+	ctx, r := c.session.begin(context.Background())
+	c.mayStop(call.pending, r)
+	text, failed := c.server.do(ctx, c.session, call.scope, call.tool, call.arguments)
 	c.session.leave(call.scope)
-	call.end()
+	c.session.done(r)
 	buf = appendReply(buf[:0], call.rawID, text, failed)
-	if p := c.done(call.id); p != nil {
-		c.answer(p, buf)
-	}
+	c.done(call.id)
+	c.answer(call.pending, buf)
 	if cap(buf) > keepLine {
 		return nil
 	}

@@ -7,8 +7,11 @@
 //	call.go       one call of a tool: arguments, progress, reply
 //	session.go    what belongs to one client
 //	roots.go      the folders that a client keeps its calls to
-//	stdio.go      a connection that reads lines, survives what is no message, and ends in order
-//	fast.go       short calls answered without the SDK
+//	stdio.go      a connection that reads and writes lines, and ends in order
+//	lines.go      lines of bounded length, written together
+//	route.go      what becomes of a line: a call, a message for the SDK, or a refusal
+//	message.go    the members of a message, and what is wrong with them
+//	fast.go       calls carried out without the SDK
 //	http.go       listening, limits, shutdown
 //	guard.go      which HTTP requests are let in
 package mcpserver

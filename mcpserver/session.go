@@ -63,23 +63,26 @@ func (s *Server) session(ss *mcp.ServerSession) *session {
 	return c
 }
 
-// begin returns the context of one call, which the session's end cancels.
-func (c *session) begin(ctx context.Context) (_ context.Context, end func()) {
+// begin returns the context of one call, which the session's end cancels, and what
+// stops it sooner.
+func (c *session) begin(ctx context.Context) (context.Context, *running) {
 	ctx, stop := context.WithCancelCause(ctx)
 	r := &running{stop}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
 		stop(errOver)
-		return ctx, func() {}
 	}
 	c.running[r] = true
-	return ctx, func() {
-		stop(nil)
-		c.mu.Lock()
-		delete(c.running, r)
-		c.mu.Unlock()
-	}
+	return ctx, r
+}
+
+// done ends what begin began.
+func (c *session) done(r *running) {
+	r.stop(nil)
+	c.mu.Lock()
+	delete(c.running, r)
+	c.mu.Unlock()
 }
 
 // noMore tells that the client sends nothing more, not even answers.

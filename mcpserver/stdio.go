@@ -38,7 +38,7 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 		c.session.noMore()
 		c.settled(afterInput)
 	}
-	c.stop()
+	c.session.stopCalls()
 	c.settled(afterStop)
 	c.Close()
 	return nil
@@ -67,10 +67,10 @@ type conn struct {
 
 // pending is a request that has not been answered.
 type pending struct {
-	stop      context.CancelCauseFunc // of a call that a worker carries out; nil of one that the SDK does
-	cancelled bool                    // no answer is sent
-	first     bool                    // is the request that agrees on a version of the protocol
-	batch     *batch                  // what it came in; nil if it came alone
+	running   *running // the call that a worker carries out; nil of one that the SDK does
+	cancelled bool     // no answer is sent
+	first     bool     // is the request that agrees on a version of the protocol
+	batch     *batch   // what it came in; nil if it came alone
 }
 
 var errCancelled = errors.New("the client cancelled the call")
@@ -186,21 +186,19 @@ func (c *conn) cancel(id callID) {
 	defer c.mu.Unlock()
 	if p := c.pending[id]; p != nil && !p.first {
 		p.cancelled = true
-		if p.stop != nil {
-			p.stop(errCancelled)
+		if p.running != nil {
+			p.running.stop(errCancelled)
 		}
 	}
 }
 
-// stop cancels all that is under way.
-func (c *conn) stop() {
-	c.session.stopCalls()
+// mayStop lets cancel stop a call, which it may have asked for already.
+func (c *conn) mayStop(p *pending, r *running) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, p := range c.pending {
-		if p.stop != nil {
-			p.stop(errOver)
-		}
+	p.running = r
+	if p.cancelled {
+		r.stop(errCancelled)
 	}
 }
 

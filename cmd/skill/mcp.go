@@ -36,9 +36,8 @@ const mcpExample = `  skill mcp -C ~/notes
   skill mcp --http 127.0.0.1:3900
   skill mcp --http 0.0.0.0:3900 --http-token-file ~/.skill-token --http-host files.example.org`
 
-// mcpDefault names the dialects that are served when none is named: the first
-// that there is.
-var mcpDefault = []string{"perstack", "filesystem"}
+// mcpDefault is what is served when no dialect is named.
+var mcpDefault = []*dialect.Dialect{dialect.Perstack}
 
 // mcpGarbage is how much garbage a server keeps, in percent of what it uses. It
 // waits most of its time, and takes less memory then.
@@ -66,7 +65,7 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&m.tools, "tools", nil, "the `DIALECT`s to serve, repeated or joined by commas: "+strings.Join(dialectNames(), ", ")+
-		" (default "+mcpDialects(nil)[0].Name+")")
+		" (default "+mcpDefault[0].Name+")")
 	f.StringVar(&m.http, "http", "", "serve streamable HTTP at `ADDR`, like 127.0.0.1:3900")
 	f.StringVar(&m.token, "http-token", "", "the bearer `TOKEN` that every request has to bear")
 	f.StringVar(&m.tokenFile, "http-token-file", "", "the `FILE` that holds it")
@@ -131,23 +130,14 @@ func (c *cli) mcpStdio(ctx context.Context, s *mcpserver.Server) error {
 
 // mcpDialects returns the dialects of these names, nil for a name that is none's.
 func mcpDialects(names []string) []*dialect.Dialect {
-	byName := func(name string) *dialect.Dialect {
-		i := slices.Index(dialectNames(), name)
-		if i < 0 {
-			return nil
-		}
-		return dialects[i]
-	}
 	if len(names) == 0 {
-		for _, name := range mcpDefault {
-			if d := byName(name); d != nil {
-				return []*dialect.Dialect{d}
-			}
-		}
+		return slices.Clone(mcpDefault)
 	}
 	list := make([]*dialect.Dialect, len(names))
 	for i, name := range names {
-		list[i] = byName(name)
+		if at := slices.Index(dialectNames(), name); at >= 0 {
+			list[i] = dialects[at]
+		}
 	}
 	return list
 }
