@@ -33,7 +33,9 @@ var mayImport = map[string][]string{
 	"dialect":     {"parser", skill},
 	"mcpserver":   {"dialect", "parser", skill},
 	"agent":       {"dialect", "parser", skill},
-	"cmd/skill":   {"parser", workspace, search, skill, "llmfallback", "dialect", "mcpserver", "agent"},
+
+	"mcpserver/conformance": {"mcpserver", "dialect", "parser", skill},
+	"cmd/skill":             {"parser", workspace, search, skill, "llmfallback", "dialect", "mcpserver", "agent"},
 }
 
 // doors says through which files a library comes in, as patterns of [path.Match].
@@ -41,7 +43,7 @@ var doors = map[string][]string{
 	"github.com/google/shlex":                      {"parser/quote.go"},
 	"github.com/sergi/go-diff":                     {workspace + "/diff.go"},
 	"github.com/sashabaranov/go-openai":            {"*/openai.go"},
-	"github.com/modelcontextprotocol/go-sdk":       {"mcpserver/*.go", "agent/*.go"},
+	"github.com/modelcontextprotocol/go-sdk":       {"mcpserver/*.go", "mcpserver/conformance/*.go", "agent/*.go"},
 	"github.com/spf13/cobra":                       {"cmd/skill/*.go"},
 	"github.com/spf13/pflag":                       {"cmd/skill/*.go"},
 	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/golden.go"},

@@ -75,7 +75,7 @@ func TestNoPermission(t *testing.T) {
 func asNobody(t *testing.T, program, dir string, args ...string) (output string, code int) {
 	t.Helper()
 	cmd := exec.Command(program, append([]string{"-C", dir}, args...)...)
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), noSleep)
 	if os.Getuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}

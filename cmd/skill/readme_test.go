@@ -94,7 +94,7 @@ func TestReadmeConsole(t *testing.T) {
 		for _, step := range strings.Split("\n"+block, "\n$ ")[1:] {
 			line, want, _ := strings.Cut(strings.TrimSuffix(step, "\n"), "\n")
 			cmd := exec.Command("sh", "-c", line)
-			cmd.Dir = home
+			cmd.Dir, cmd.Env = home, append(os.Environ(), noSleep)
 			out, err := cmd.CombinedOutput()
 			if _, failed := err.(*exec.ExitError); err != nil && !failed {
 				t.Fatal(err)

@@ -18,6 +18,9 @@ import (
 // golden files and the README's table.
 var update = flag.Bool("update", false, "rewrite goldens, scripts and the README's table")
 
+// noSleep keeps a program with the race detector from sleeping a second at its end.
+const noSleep = "GORACE=atexit_sleep_ms=0"
+
 func TestMain(m *testing.M) {
 	skill.HelperMain()
 	testscript.Main(m, map[string]func(){"skill": main})
@@ -34,7 +37,11 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Condition:           condition,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "holds": holds},
+		Setup: func(env *testscript.Env) error {
+			env.Vars = append(env.Vars, noSleep)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "holds": holds},
 	})
 }
 
