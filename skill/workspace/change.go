@@ -93,11 +93,17 @@ func (w *Workspace) inFolder(ctx context.Context, p place, s scope, do func(d fo
 		if err != nil {
 			removeFolders(made)
 		}
-		if s.parents && err == syscall.ENOENT {
-			return syscall.ELOOP // somebody took back a folder that was made for a change that failed
-		}
-		return err
+		return takenBack(err, s.parents)
 	})
+}
+
+// takenBack turns ENOENT into a reason to look again where folders are made: one of
+// them may have been removed since.
+func takenBack(err error, parents bool) error {
+	if parents && err == syscall.ENOENT {
+		return syscall.ELOOP
+	}
+	return err
 }
 
 // sweep removes what a killed process left in a folder that is now locked.

@@ -1,20 +1,16 @@
 package workspace
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 const editsEach = 40
@@ -153,6 +149,43 @@ func TestFoldersTakenBack(t *testing.T) {
 	})
 }
 
+// A folder that somebody else removes all the time is made as often as needed.
+func TestFolderComesAndGoes(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("from=x")
+		w, other := s.open(Options{NoSync: true}), s.open(Options{NoSync: true})
+		done := make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					other.Remove(bg, s.p("a/d"), RemoveOptions{Folder: true})
+				}
+			}
+		})
+		for range 200 {
+			for _, err := range []error{
+				failed(w.WriteFile(bg, s.p("a/d/f"), nil, WriteOptions{Parents: true})),
+				failed(w.Remove(bg, s.p("a/d/f"), RemoveOptions{})),
+				failed(w.Move(bg, s.p("from"), s.p("a/d/to"), MoveOptions{Parents: true})),
+				failed(w.Copy(bg, s.p("a/d/to"), s.p("from"), CopyOptions{})),
+				failed(w.Remove(bg, s.p("a/d/to"), RemoveOptions{})),
+				failed(w.Copy(bg, s.p("from"), s.p("a/d/g"), CopyOptions{Parents: true})),
+				failed(w.Remove(bg, s.p("a/d/g"), RemoveOptions{})),
+			} {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		close(done)
+		wg.Wait()
+	})
+}
+
 // A reader sees the old file or the new one.
 func TestReaderSeesWholeFiles(t *testing.T) {
 	inMemory(t)
@@ -233,144 +266,5 @@ func TestReaderSeesWholeTrees(t *testing.T) {
 		}
 		close(done)
 		wg.Wait()
-	})
-}
-
-// Whoever locks what, in whatever order: everybody gets done.
-func TestNoDeadlock(t *testing.T) {
-	each(t, func(t *testing.T, s *site) {
-		s.layout("a/b/c/", "d/e/", "tree/x/y=1", "tree/z=2")
-		for n := range 4 {
-			s.layout(fmt.Sprintf("a/m%d=m", n), fmt.Sprintf("d/e/k%d=k", n))
-		}
-		ws := []*Workspace{s.open(Options{NoSync: true}), s.open(Options{NoSync: true, Allow: []string{s.p("a"), s.base + "/out"}}),
-			s.open(Options{NoSync: true, Dir: s.p("a"), Allow: []string{s.dir}})}
-		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-		defer cancel()
-		var wg sync.WaitGroup
-		for n := range 12 {
-			w, n := ws[n%3], n/3
-			wg.Go(func() {
-				for i := range 12 {
-					if err := bustle(ctx, w, s, n, i); err != nil {
-						t.Errorf("worker %d, round %d: %v", n, i, err)
-						return
-					}
-				}
-			})
-		}
-		wg.Wait()
-		for n := range 4 {
-			if !exists(s.p(fmt.Sprintf("a/m%d", n))) && !exists(s.p(fmt.Sprintf("d/e/m%d", n))) {
-				t.Errorf("m%d is lost", n)
-			}
-		}
-		s.holds("tree/x/y=1", "tree/z=2")
-	})
-}
-
-// bustle is one round of a worker. Several do the same at once, so that what one
-// looks for may be somewhere else.
-func bustle(ctx context.Context, w *Workspace, s *site, n, i int) error {
-	var errs []error
-	do := func(_ Change, err error) {
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) || ctx.Err() != nil {
-			errs = append(errs, err)
-		}
-	}
-	there, back := s.p(fmt.Sprintf("a/m%d", n)), s.p(fmt.Sprintf("d/e/m%d", n))
-	do(w.Move(ctx, there, back, MoveOptions{NoReplace: true}))
-	do(w.Move(ctx, s.p(fmt.Sprintf("d/e/k%d", n)), s.p(fmt.Sprintf("a/b/c/k%d", n)), MoveOptions{}))
-	do(w.WriteFile(ctx, s.p(fmt.Sprintf("top%d", n)), []byte("x"), WriteOptions{}))
-	do(w.WriteFile(ctx, s.p(fmt.Sprintf("a/b/c/new%d/f", i%3)), []byte("x"), WriteOptions{Parents: true}))
-	do(w.Move(ctx, back, there, MoveOptions{NoReplace: true}))
-	do(w.Move(ctx, s.p(fmt.Sprintf("a/b/c/k%d", n)), s.p(fmt.Sprintf("d/e/k%d", n)), MoveOptions{}))
-	if i%5 == 0 {
-		copied := s.p(fmt.Sprintf("a/copy%d-%d", n, rand.N(3)))
-		do(w.Copy(ctx, s.p("tree"), copied, CopyOptions{Tree: true}))
-		do(w.Move(ctx, copied, s.p(fmt.Sprintf("d/copy%d", n)), MoveOptions{NoReplace: true}))
-		do(w.Remove(ctx, s.p(fmt.Sprintf("d/copy%d", n)), RemoveOptions{Tree: true}))
-		do(w.Remove(ctx, s.p(fmt.Sprintf("a/b/c/new%d", i%3)), RemoveOptions{Tree: true}))
-	}
-	return errors.Join(errs...)
-}
-
-// A workspace inside another locks its root first, where the other goes by the
-// folders' numbers.
-func TestNestedWorkspaces(t *testing.T) {
-	each(t, func(t *testing.T, s *site) {
-		s.layout("sub/", "d/") // sub's number is the lower
-		if err := os.Rename(s.p("sub"), s.p("d/sub")); err != nil {
-			t.Fatal(err)
-		}
-		s.layout("d/sub/x=x", "d/sub/f=f")
-		outer, inner := s.open(Options{NoSync: true}), s.open(Options{NoSync: true, Dir: s.p("d")})
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-		defer cancel()
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			for range 150 {
-				if err := cmpErr(outer.Move(ctx, s.p("d/sub/x"), s.p("d/y"), MoveOptions{})); err != nil {
-					t.Error(err)
-					return
-				}
-				if err := cmpErr(outer.Move(ctx, s.p("d/y"), s.p("d/sub/x"), MoveOptions{})); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-		for range 2 {
-			wg.Go(func() {
-				for range 150 {
-					if err := cmpErr(inner.WriteFile(ctx, s.p("d/sub/f"), []byte("new"), WriteOptions{})); err != nil {
-						t.Error(err)
-						return
-					}
-				}
-			})
-		}
-		wg.Wait()
-	})
-}
-
-func cmpErr(_ Change, err error) error { return err }
-
-// Who wants the whole workspace gets it from a crowd that wants parts.
-func TestTreesAreNotStarved(t *testing.T) {
-	each(t, func(t *testing.T, s *site) {
-		s.layout("a/", "b/", "tree/f=x")
-		crowd, other := s.open(Options{NoSync: true}), s.open(Options{NoSync: true})
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-		defer cancel()
-		done := make(chan struct{})
-		var wg sync.WaitGroup
-		var writes atomic.Int64
-		for n := range 4 {
-			wg.Go(func() {
-				for {
-					select {
-					case <-done:
-						return
-					default:
-						crowd.WriteFile(ctx, s.p([]string{"a/f", "b/f"}[n%2]), []byte("x"), WriteOptions{})
-						writes.Add(1)
-					}
-				}
-			})
-		}
-		for writes.Load() < 10 {
-			time.Sleep(time.Millisecond)
-		}
-		var waits []time.Duration
-		for n := range 20 {
-			start := time.Now()
-			c, err := other.Copy(ctx, s.p("tree"), s.p(fmt.Sprintf("copy%d", n)), CopyOptions{Tree: true})
-			must(t, c, err)
-			waits = append(waits, time.Since(start))
-		}
-		close(done)
-		wg.Wait()
-		t.Logf("longest wait %v, %d writes", slices.Max(waits), writes.Load())
 	})
 }

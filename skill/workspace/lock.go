@@ -179,7 +179,8 @@ func (w *Workspace) lockRoots(ctx context.Context, trees bool, places ...place) 
 }
 
 // lockFolder opens and locks the folder that holds p. Where that is a root, the
-// root's own lock is it. The folder closes with h.
+// root's own lock is it. The folder closes with h. One that was removed before the
+// lock was there takes nothing in any more: ENOENT.
 func (h *held) lockFolder(ctx context.Context, p place) (folder, error) {
 	dir := p.parent()
 	f, err := dir.root.tree.folder(dir.rel)
@@ -193,13 +194,7 @@ func (h *held) lockFolder(ctx context.Context, p place) (folder, error) {
 	if slices.Contains(h.locks, heldLock{f.id(), 1}) {
 		return nil, syscall.EDEADLK // a root that is mounted a second time below another
 	}
-	if err := h.lock(ctx, f, true); err != nil {
-		return nil, err
-	}
-	if now, err := f.lstat("."); err != nil || now.Links == 0 {
-		return nil, syscall.ELOOP // it was removed while the lock was waited for: look again
-	}
-	return f, nil
+	return f, h.lock(ctx, f, true)
 }
 
 // lockFolders locks the folders of two places, in the order of their numbers.

@@ -141,7 +141,7 @@ func (m *move) run(ctx context.Context, c *Change) error {
 	if err != nil {
 		removeFolders(made)
 	}
-	return err
+	return takenBack(err, m.o.Parents)
 }
 
 // locked moves between two locked folders.
