@@ -46,28 +46,7 @@ func TestMCPOverHTTP(t *testing.T) {
 		t.Errorf("others see the token in %q", line)
 	}
 	session := ""
-	post := func(token, body string) (status int, answer string) {
-		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Accept", "application/json, text/event-stream")
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Mcp-Session-Id", session)
-		r.Header.Set("Authorization", "Bearer "+token)
-		a, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer a.Body.Close()
-		data, err := io.ReadAll(a.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		session = a.Header.Get("Mcp-Session-Id")
-		return a.StatusCode, string(data)
-	}
+	post := func(token, body string) (int, string) { return postMCP(t, url, &session, token, body) }
 	const greeting = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 	if status, answer := post("other", greeting); status != http.StatusUnauthorized {
 		t.Errorf("without the token: %d %s", status, answer)
@@ -89,4 +68,28 @@ func TestMCPOverHTTP(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("the program ended with %v", err)
 	}
+}
+
+// postMCP posts a message in a session, which the answer may begin.
+func postMCP(t *testing.T, url string, session *string, token, body string) (status int, answer string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Mcp-Session-Id", *session)
+	r.Header.Set("Authorization", "Bearer "+token)
+	a, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	data, err := io.ReadAll(a.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	*session = a.Header.Get("Mcp-Session-Id")
+	return a.StatusCode, string(data)
 }
