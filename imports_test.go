@@ -18,7 +18,7 @@ const module = "textskill/"
 
 // The packages of operations.
 const (
-	skill     = "skill"
+	skill     = "operation"
 	workspace = skill + "/workspace"
 	search    = skill + "/search"
 )

@@ -1,6 +1,6 @@
 // Package dialect is what clients call things: the names of the tools, their
 // arguments and limits, and the shape of the replies. A dialect is a table; each
-// row turns arguments into an operation of package skill and its result into the
+// row turns arguments into an operation of package operation and its result into the
 // client's words.
 package dialect
 
@@ -10,8 +10,8 @@ import (
 	"errors"
 	"fmt"
 
+	"textskill/operation"
 	"textskill/parser"
-	"textskill/skill"
 )
 
 // A Dialect is a set of tools that one kind of client knows.
@@ -36,10 +36,10 @@ type Tool struct {
 	Open    bool // it may reach what is outside the workspace
 	Repeats bool // a second call with the same arguments changes nothing more
 
-	args  func(in values) (skill.Args, error)
-	real  func(x *skill.Executor, s *skill.Session, in values) error // resolves paths beforehand; may be nil
-	judge func(in values, r skill.Result) error                      // finds a result that is a failure for the client; may be nil
-	reply func(t *Tool, in values, r skill.Result) string
+	args  func(in values) (operation.Args, error)
+	real  func(x *operation.Executor, s *operation.Session, in values) error // resolves paths beforehand; may be nil
+	judge func(in values, r operation.Result) error                          // finds a result that is a failure for the client; may be nil
+	reply func(t *Tool, in values, r operation.Result) string
 	fails func(t *Tool, in values, err error) error // the tool's own words for an error; may be nil
 }
 
@@ -55,11 +55,11 @@ const (
 
 // A Reply is the answer to one call.
 type Reply struct {
-	Tool   string       // the row's name; "" where none was found
-	Body   string       // for the client; also of a failure
-	Result skill.Result // nil where the call failed
-	Err    error        // a [*Failure]; for the model it is data like any other
-	Via    string       // what read the prompt if no grammar did: "rules", "llm"; else ""
+	Tool   string           // the row's name; "" where none was found
+	Body   string           // for the client; also of a failure
+	Result operation.Result // nil where the call failed
+	Err    error            // a [*Failure]; for the model it is data like any other
+	Via    string           // what read the prompt if no grammar did: "rules", "llm"; else ""
 }
 
 // A Failure is why a call was refused or did not succeed.
@@ -96,7 +96,7 @@ func (d *Dialect) Lookup(name string) *Tool {
 
 // Do carries out one call for s: it finds the row, reads the arguments, executes
 // the operation and words the reply. It is the whole way.
-func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, call parser.ToolCall) Reply {
+func (d *Dialect) Do(ctx context.Context, x *operation.Executor, s *operation.Session, call parser.ToolCall) Reply {
 	t := d.Lookup(call.Name)
 	switch {
 	case call.Err != nil:
@@ -119,13 +119,13 @@ func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, c
 }
 
 // run is Do once the arguments are read.
-func (d *Dialect) run(ctx context.Context, x *skill.Executor, s *skill.Session, sent string, t *Tool, in values) Reply {
+func (d *Dialect) run(ctx context.Context, x *operation.Executor, s *operation.Session, sent string, t *Tool, in values) Reply {
 	reply := d.execute(ctx, x, s, sent, t, in)
 	reply.Tool = t.Name
 	return reply
 }
 
-func (d *Dialect) execute(ctx context.Context, x *skill.Executor, s *skill.Session, sent string, t *Tool, in values) Reply {
+func (d *Dialect) execute(ctx context.Context, x *operation.Executor, s *operation.Session, sent string, t *Tool, in values) Reply {
 	if t.real != nil {
 		if err := t.real(x, s, in); err != nil {
 			return d.fail(d, sent, t, err)

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"textskill/skill"
+	"textskill/operation"
 )
 
 // JSON encodes v as JavaScript would print it: nothing escaped but quotes,
@@ -49,9 +49,9 @@ func unescape(b []byte) []byte {
 }
 
 // Data returns what a result holds beside its sentence, for --json.
-func Data(r skill.Result) any {
+func Data(r operation.Result) any {
 	switch r := r.(type) {
-	case skill.FileRead:
+	case operation.FileRead:
 		d := map[string]any{"path": r.Path, "size": r.Size}
 		if utf8.Valid(r.Content) {
 			d["content"] = string(r.Content)
@@ -62,7 +62,7 @@ func Data(r skill.Result) any {
 			d["partial"] = true
 		}
 		return d
-	case skill.Changed:
+	case operation.Changed:
 		d := map[string]any{"path": r.Path, "applied": r.Applied}
 		if r.From != "" {
 			d["from"] = r.From
@@ -74,13 +74,13 @@ func Data(r skill.Result) any {
 			d["diff"] = r.Diff
 		}
 		return d
-	case skill.Listed:
+	case operation.Listed:
 		names := make([]string, len(r.Entries))
 		for i, e := range r.Entries {
 			names[i] = wellFormed(e.Name)
 		}
 		return map[string]any{"path": r.Path, "entries": names}
-	case skill.Described:
+	case operation.Described:
 		d := map[string]any{"path": r.Path, "exists": r.Exists}
 		if r.Exists {
 			d["folder"], d["size"] = r.Info.IsDir(), r.Info.Size

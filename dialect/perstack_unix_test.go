@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"textskill/skill"
+	"textskill/operation"
 )
 
 // TestPerstackSpecialFiles asks for what is no regular file, or too large a one:
 // each call is answered at once.
 func TestPerstackSpecialFiles(t *testing.T) {
-	b := newBase(t, skill.Config{})
+	b := newBase(t, operation.Config{})
 	if err := syscall.Mkfifo(filepath.Join(b.dir, "fifo.png"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"textskill/skill"
+	"textskill/operation"
 )
 
 // TestPerstackWords has what each tool says of each thing that can be wrong, in
 // the order in which it looks.
 func TestPerstackWords(t *testing.T) {
-	b := newBase(t, skill.Config{})
+	b := newBase(t, operation.Config{})
 	for name, content := range map[string]string{
 		"f.txt": "text", "ro.txt": "x", "d/": "", "full/f": "x", "ro/": "", "in": "->f.txt", "ind": "->d", "dang": "->nowhere", "loop": "->loop",
 		"out": "->/etc/hostname", "outd": "->/etc", "perstack/run": "x", ".perstack/run": "x", "toRuns": "->perstack", ".skill/journal": "x",
@@ -133,7 +133,7 @@ func TestPerstackWords(t *testing.T) {
 
 // TestPerstackMoves has what moveFile says, of the source before the destination.
 func TestPerstackMoves(t *testing.T) {
-	b := newBase(t, skill.Config{})
+	b := newBase(t, operation.Config{})
 	for name, content := range map[string]string{"f": "x", "g": "y", "d/": "", "ro": "x", "dang": "->nowhere", "out": "->/etc/hostname"} {
 		b.file(name, content)
 	}

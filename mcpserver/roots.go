@@ -15,7 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"textskill/skill"
+	"textskill/operation"
 )
 
 // rootsWait is how long a client may take to tell its roots.
@@ -144,11 +144,11 @@ func (s *Server) narrowed(ctx context.Context, ss *mcp.ServerSession, roots []*m
 }
 
 // opened returns a scope that reaches dirs, or refuses if none of them is there.
-func (s *Server) opened(ctx context.Context, ss *mcp.ServerSession, cfg skill.Config, dirs []string) *scope {
+func (s *Server) opened(ctx context.Context, ss *mcp.ServerSession, cfg operation.Config, dirs []string) *scope {
 	var problems []string
 	for len(dirs) > 0 {
 		cfg.Dir, cfg.Allow = dirs[0], dirs[1:]
-		x, err := skill.New(cfg)
+		x, err := operation.New(cfg)
 		if err == nil {
 			return &scope{x: x, narrow: true}
 		}

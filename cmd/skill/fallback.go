@@ -12,7 +12,7 @@ import (
 
 	"textskill/dialect"
 	"textskill/llmfallback"
-	"textskill/skill"
+	"textskill/operation"
 )
 
 // modelOptions are the flags that say who reads a prompt that is no command.
@@ -43,7 +43,7 @@ func (m *modelOptions) addFlags(f *pflag.FlagSet) {
 }
 
 // fallback returns who is asked when a prompt is no command, nil for nobody.
-func (m *modelOptions) fallback(c *cli, x *skill.Executor, o *options) (dialect.Fallback, error) {
+func (m *modelOptions) fallback(c *cli, x *operation.Executor, o *options) (dialect.Fallback, error) {
 	env := func(flag, name string) string {
 		if flag != "" {
 			return flag
@@ -63,7 +63,7 @@ func (m *modelOptions) fallback(c *cli, x *skill.Executor, o *options) (dialect.
 		cfg.Complete = c.agent.complete
 	}
 	if cfg.Model.Key != "" {
-		if err := skill.Undumpable(); err != nil {
+		if err := operation.Undumpable(); err != nil {
 			return nil, err
 		}
 	}
@@ -109,18 +109,18 @@ func (m *modelOptions) worded(err error, operation string) error {
 }
 
 // statter tells the fallback what stands at a path.
-type statter struct{ x *skill.Executor }
+type statter struct{ x *operation.Executor }
 
 func (s statter) stat(path string) (fs.FileInfo, error) {
-	r, err := s.x.Execute(context.Background(), &skill.Session{}, skill.Stat{Path: path})
+	r, err := s.x.Execute(context.Background(), &operation.Session{}, operation.Stat{Path: path})
 	if err != nil {
 		return nil, err
 	}
-	return found{r.(skill.Described)}, nil
+	return found{r.(operation.Described)}, nil
 }
 
 // found is a described file as package fs knows files.
-type found struct{ d skill.Described }
+type found struct{ d operation.Described }
 
 func (f found) Name() string       { return f.d.Path }
 func (f found) Size() int64        { return f.d.Info.Size }

@@ -11,12 +11,12 @@ import (
 	"runtime"
 	"syscall"
 
-	"textskill/skill"
+	"textskill/operation"
 )
 
 func main() {
-	skill.HelperMain()
-	if err := skill.GuardSecrets(); err != nil {
+	operation.HelperMain()
+	if err := operation.GuardSecrets(); err != nil {
 		fmt.Fprintln(os.Stderr, "skill:", err)
 		os.Exit(exitFailed)
 	}

@@ -19,7 +19,7 @@ import (
 
 	"textskill/dialect"
 	"textskill/mcpserver"
-	"textskill/skill"
+	"textskill/operation"
 )
 
 const mcpLong = `mcp serves the tools of one or more dialects to a client that speaks the Model
@@ -165,7 +165,7 @@ func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
 		return h, nil
 	}
 	hideArgument(m.token)
-	return h, skill.Undumpable()
+	return h, operation.Undumpable()
 }
 
 // hideArgument overwrites a secret in the command line that other processes see,

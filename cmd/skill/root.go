@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"textskill/dialect"
-	"textskill/skill"
+	"textskill/operation"
 )
 
 // options are the flags that all commands share.
@@ -97,8 +97,8 @@ func (c *cli) command() *cobra.Command {
 }
 
 // executor opens the workspace that the flags name.
-func (o *options) executor() (*skill.Executor, error) {
-	return skill.New(skill.Config{
+func (o *options) executor() (*operation.Executor, error) {
+	return operation.New(operation.Config{
 		Dir: o.workspace, Allow: o.allow, ReadOnly: o.readOnly, DryRun: o.dryRun,
 		AllowConfig: o.allowConfig, NoSync: o.noSync, Helper: o.helper,
 	})
@@ -126,7 +126,7 @@ func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
 	if err != nil {
 		return err
 	}
-	p := &prompter{cli: c, o: o, x: x, s: &skill.Session{}, ask: ask}
+	p := &prompter{cli: c, o: o, x: x, s: &operation.Session{}, ask: ask}
 	switch {
 	case o.lines && len(words) > 0:
 		return errors.New("--lines reads standard input; give the command there or leave --lines out")

@@ -1,0 +1,47 @@
+package operation
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestReadFileSplit compares with the lines that splitting the whole text gives,
+// also of a file that is too large to be read whole.
+func TestReadFileSplit(t *testing.T) {
+	dir := t.TempDir()
+	texts := []string{"", "\n", "a", "a\n", "a\nb", "a\r\n\r\nb\n\n", "l0\nl1\nl2\nl3\nl4", strings.Repeat("line\n", 30000)}
+	for _, limit := range []int64{0, 100 << 10} {
+		x, err := New(Config{Dir: dir, NoSync: true, MaxRead: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer x.Close()
+		for _, text := range texts {
+			if err := os.WriteFile(filepath.Join(dir, "f"), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(text, "\n")
+			for _, from := range []int{0, 1, 2, 4, 9, 20000, 29999, 30000, 30001, -1, -2, -9} {
+				for _, to := range []int{0, 1, 2, 3, 20100, 30000, 40000, End, -1, -3} {
+					r, err := x.Execute(t.Context(), &Session{}, ReadFile{Path: "f", Lines: true, Split: true, From: from, To: to})
+					large := limit > 0 && int64(len(text)) > limit
+					var tooLarge *TooLargeError
+					if large && errors.As(err, &tooLarge) && (from < 0 || to < 0 || to == End || to-from > 20000) {
+						continue
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					a, b := within(from, len(lines)), within(to, len(lines))
+					want := strings.Join(lines[a:max(a, b)], "\n")
+					if got := r.(FileRead); string(got.Content) != want || !large && got.Lines != len(lines) {
+						t.Errorf("%.20q [%d:%d]: %.40q of %d lines, want %.40q of %d", text, from, to, got.Content, got.Lines, want, len(lines))
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package operation
+
+import (
+	"os"
+	"runtime/metrics"
+	"time"
+)
+
+// Health tells that the program answers, and how it is.
+type Health struct{}
+
+func (Health) op() string { return "Health" }
+
+// HealthReport is how the program is. It holds nothing of the environment.
+type HealthReport struct {
+	Workspace           string        // absolute
+	Uptime              time.Duration // since the executor was opened
+	HeapUsed, HeapTotal uint64        // bytes that live objects take; bytes had from the system for them
+	PID                 int
+}
+
+// Message names the workspace.
+func (h HealthReport) Message() string { return "ready at " + h.Workspace }
+
+func (x *Executor) health() (Result, error) {
+	heap := []metrics.Sample{
+		{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/unused:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"},
+	}
+	metrics.Read(heap)
+	used := heap[0].Value.Uint64()
+	return HealthReport{
+		Workspace: x.Dir(),
+		Uptime:    time.Since(x.opened),
+		HeapUsed:  used,
+		HeapTotal: used + heap[1].Value.Uint64() + heap[2].Value.Uint64(),
+		PID:       os.Getpid(),
+	}, nil
+}
