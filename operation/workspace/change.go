@@ -62,46 +62,48 @@ func (w *Workspace) changeable() error {
 // scope is what a change locks besides the folder that it is made in.
 type scope struct {
 	parents bool   // make the folders above
-	trees   bool   // whole trees are changed: nobody else changes anything meanwhile
+	alone   bool   // nobody else changes anything meanwhile
 	source  *place // read from, where it has to stay as it is
 }
 
-// inFolder runs do with the folder of p locked. If do fails, folders that were
-// made for it are removed again.
+// inFolder runs do with the folder of p locked. Folders are made alone, so that
+// nobody takes them away again; if do fails, they go.
 func (w *Workspace) inFolder(ctx context.Context, p place, s scope, do func(d folder) error) error {
+	err := patiently(func() error { return w.tryInFolder(ctx, p, s, do) })
+	if s.parents && !s.alone && lacksFolder(err) {
+		s.alone = true
+		err = patiently(func() error { return w.tryInFolder(ctx, p, s, do) })
+	}
+	return err
+}
+
+// lacksFolder tells whether making the folders above may help, or says what is
+// in their way.
+func lacksFolder(err error) bool { return errors.Is(err, fs.ErrNotExist) || err == syscall.ENOTDIR }
+
+func (w *Workspace) tryInFolder(ctx context.Context, p place, s scope, do func(d folder) error) error {
 	places := []place{p}
 	if s.source != nil {
 		places = append(places, *s.source)
 	}
-	return patiently(func() error {
-		h, err := w.lockRoots(ctx, s.trees, places...)
-		if err != nil {
+	h, err := w.lockRoots(ctx, s.alone, places...)
+	if err != nil {
+		return err
+	}
+	defer h.release()
+	var made []place
+	if s.parents && s.alone {
+		if made, err = w.makeFolders(p.parent()); err != nil {
 			return err
 		}
-		defer h.release()
-		var made []place
-		if s.parents {
-			if made, err = w.makeFolders(p.parent()); err != nil {
-				return err
-			}
-		}
-		d, err := h.lockFolder(ctx, p)
-		if err == nil {
-			sweep(d)
-			err = do(d)
-		}
-		if err != nil {
-			removeFolders(made)
-		}
-		return takenBack(err, s.parents)
-	})
-}
-
-// takenBack turns ENOENT into a reason to look again where folders are made: one of
-// them may have been removed since.
-func takenBack(err error, parents bool) error {
-	if parents && err == syscall.ENOENT {
-		return syscall.ELOOP
+	}
+	d, err := h.lockFolder(ctx, p)
+	if err == nil {
+		sweep(d)
+		err = do(d)
+	}
+	if err != nil {
+		removeFolders(made)
 	}
 	return err
 }
@@ -139,9 +141,6 @@ func (w *Workspace) makeFolders(p place) (made []place, err error) {
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return made, nil // somebody else did, at the same time
-	case err == syscall.ENOENT: // a folder above it was taken back
-		err = syscall.ELOOP
-		fallthrough
 	case err != nil:
 		removeFolders(made)
 		return nil, madeError(err)

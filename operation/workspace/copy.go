@@ -44,7 +44,7 @@ func (w *Workspace) Copy(ctx context.Context, from, to string, o CopyOptions) (C
 		}
 		s := scope{parents: o.Parents}
 		if info.IsDir() {
-			s.trees, s.source = true, &src
+			s.alone, s.source = true, &src
 		}
 		return w.inFolder(ctx, dst, s, func(d folder) error {
 			if info.IsDir() {

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sync/errgroup"
@@ -50,7 +51,9 @@ type treeCopy struct {
 	ctx context.Context
 	o   CopyOptions
 
-	mu    sync.Mutex
+	mu     sync.Mutex
+	copied atomic.Int64 // entries so far
+
 	steps []treeStep // every folder made so far
 }
 
@@ -106,6 +109,7 @@ func (c *treeCopy) content(s treeStep) error {
 		if err := c.entry(from, to, s, e); err != nil {
 			return err
 		}
+		Report(c.ctx, c.copied.Add(1), 0, s.src.path())
 	}
 	return nil
 }

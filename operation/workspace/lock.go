@@ -156,13 +156,13 @@ func (h *held) await(ctx context.Context, fd int, exclusive bool) error {
 }
 
 // lockRoots locks the roots of the places: shared, but exclusive for a change in
-// a root itself, whose folder's lock it then is, and for a change of whole trees.
-func (w *Workspace) lockRoots(ctx context.Context, trees bool, places ...place) (*held, error) {
+// a root itself, whose folder's lock it then is, and for one that is to be alone.
+func (w *Workspace) lockRoots(ctx context.Context, alone bool, places ...place) (*held, error) {
 	h := &held{table: &w.locks}
 	roots, exclusive := map[FileID]*root{}, map[FileID]bool{}
 	for _, p := range places {
 		id := p.root.id
-		roots[id], exclusive[id] = p.root, exclusive[id] || trees || p.parent().isRoot()
+		roots[id], exclusive[id] = p.root, exclusive[id] || alone || p.parent().isRoot()
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(roots), byID) {
 		f, err := roots[id].tree.folder(".")

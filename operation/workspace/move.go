@@ -39,7 +39,12 @@ func (w *Workspace) Move(ctx context.Context, from, to string, o MoveOptions) (C
 			return previewMove(src, dst, o)
 		}
 		m := &move{w, src, dst, info, o}
-		return patiently(func() error { return m.run(ctx, &c) })
+		alone := info.IsDir()
+		err = patiently(func() error { return m.run(ctx, &c, alone) })
+		if o.Parents && !alone && lacksFolder(err) {
+			err = patiently(func() error { return m.run(ctx, &c, true) })
+		}
+		return err
 	})
 	return c, wrap2("rename", from, to, err)
 }
@@ -84,7 +89,7 @@ func previewMove(src, dst place, o MoveOptions) error {
 		return err
 	}
 	to, err := dst.root.tree.folder(dst.parent().rel)
-	if o.Parents && (errors.Is(err, fs.ErrNotExist) || err == syscall.ENOTDIR) {
+	if o.Parents && lacksFolder(err) {
 		return madeError(previewDir(dst.parent()))
 	}
 	if err != nil {
@@ -120,14 +125,15 @@ type move struct {
 	o        MoveOptions
 }
 
-func (m *move) run(ctx context.Context, c *Change) error {
-	h, err := m.w.lockRoots(ctx, m.info.IsDir(), m.src, m.dst)
+// run locks and moves. Folders are made only alone, as in inFolder.
+func (m *move) run(ctx context.Context, c *Change, alone bool) error {
+	h, err := m.w.lockRoots(ctx, alone, m.src, m.dst)
 	if err != nil {
 		return err
 	}
 	defer h.release()
 	var made []place
-	if m.o.Parents {
+	if m.o.Parents && alone {
 		if made, err = m.w.makeFolders(m.dst.parent()); err != nil {
 			return err
 		}
@@ -141,7 +147,7 @@ func (m *move) run(ctx context.Context, c *Change) error {
 	if err != nil {
 		removeFolders(made)
 	}
-	return takenBack(err, m.o.Parents)
+	return err
 }
 
 // locked moves between two locked folders.

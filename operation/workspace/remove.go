@@ -25,7 +25,10 @@ func (w *Workspace) MakeDir(ctx context.Context, abs string, dryRun bool) (Chang
 		if dryRun || w.opts.DryRun {
 			return previewDir(p)
 		}
-		h, err := w.lockRoots(ctx, false, p)
+		if info, err := p.root.tree.stat(p.rel); err == nil && info.IsDir() {
+			return w.commit(&c, func() error { return nil })
+		}
+		h, err := w.lockRoots(ctx, true, p)
 		if err != nil {
 			return err
 		}
@@ -98,10 +101,10 @@ func (w *Workspace) Remove(ctx context.Context, abs string, o RemoveOptions) (Ch
 			return syscall.EBUSY
 		}
 		if o.DryRun || w.opts.DryRun {
-			return w.previewRemove(&c, p, info)
+			return w.previewRemove(&c, p, info, o)
 		}
 		tree := info.IsDir() && o.Tree
-		return w.inFolder(ctx, p, scope{trees: tree}, func(d folder) error {
+		return w.inFolder(ctx, p, scope{alone: tree}, func(d folder) error {
 			info, err := d.lstat(p.base())
 			if err != nil {
 				return err
@@ -134,7 +137,7 @@ func removable(info Info, o RemoveOptions) error {
 	return nil
 }
 
-func (w *Workspace) previewRemove(c *Change, p place, info Info) error {
+func (w *Workspace) previewRemove(c *Change, p place, info Info, o RemoveOptions) error {
 	d, err := p.root.tree.folder(p.parent().rel)
 	if err != nil {
 		return err
@@ -144,6 +147,8 @@ func (w *Workspace) previewRemove(c *Change, p place, info Info) error {
 		return err
 	}
 	switch {
+	case info.IsDir() && !o.Tree:
+		return emptyFolder(d, p.base())
 	case info.IsDir():
 		n, err := w.survey(p, removing)
 		c.Diff = fmt.Sprintf("%d files and folders in %s\n", n, c.Path)

@@ -2,10 +2,8 @@ package workspace
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -186,7 +184,7 @@ func target(d folder, name string, noReplace bool) (*Info, error) {
 // The caller closes it.
 func previewTarget(p place, o WriteOptions) (folder, *Info, error) {
 	d, err := p.root.tree.folder(p.parent().rel)
-	if o.Parents && (errors.Is(err, fs.ErrNotExist) || err == syscall.ENOTDIR) {
+	if o.Parents && lacksFolder(err) {
 		return nil, nil, madeError(previewDir(p.parent()))
 	}
 	if err != nil {
