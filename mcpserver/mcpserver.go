@@ -148,7 +148,7 @@ func annotations(t *dialect.Tool) *mcp.ToolAnnotations {
 	a := &mcp.ToolAnnotations{
 		ReadOnlyHint:   t.Effect == dialect.Reads,
 		IdempotentHint: t.Effect == dialect.Reads || t.Repeats,
-		OpenWorldHint:  new(bool),
+		OpenWorldHint:  &t.Open,
 	}
 	destroys := t.Effect == dialect.Destroys
 	a.DestructiveHint = &destroys

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"textskill/operation/workspace"
 )
 
 // Exec runs a program without a shell and waits for it. Its standard input is
@@ -228,14 +230,20 @@ func follow(ctx context.Context, p running, begin time.Time, limit time.Duration
 		defer t.Stop()
 		timeout = t.C
 	}
-	select {
-	case e := <-p.done():
-		done.TimedOut = limit != 0 && time.Since(begin) >= limit
-		return e
-	case <-timeout:
-		done.TimedOut = true
-	case <-ctx.Done():
-		done.Cancelled = true
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
+	for !done.TimedOut && !done.Cancelled {
+		select {
+		case e := <-p.done():
+			done.TimedOut = limit != 0 && time.Since(begin) >= limit
+			return e
+		case <-second.C:
+			workspace.Report(ctx, int64(time.Since(begin).Seconds()), int64(limit.Seconds()), "running "+done.Command)
+		case <-timeout:
+			done.TimedOut = true
+		case <-ctx.Done():
+			done.Cancelled = true
+		}
 	}
 	p.stop()
 	for _, step := range []func(){p.kill, func() {}} {

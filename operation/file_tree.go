@@ -66,9 +66,10 @@ func (x *Executor) absent(abs string, err error) error {
 }
 
 type treeWalk struct {
-	x    *Executor
-	ctx  context.Context
-	left int // entries that may still be listed; negative once more were there
+	x       *Executor
+	ctx     context.Context
+	folders int64 // listed so far
+	left    int   // entries that may still be listed; negative once more were there
 }
 
 // fill lists the folder abs into t. Entries of one folder are taken before those
@@ -77,6 +78,8 @@ func (w *treeWalk) fill(t *Tree, abs string, depth int) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
+	w.folders++
+	workspace.Report(w.ctx, w.folders, 0, abs)
 	entries, err := w.x.ws.ReadDir(abs)
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"textskill/dialect"
 	"textskill/mcpserver"
 	"textskill/operation"
+	"textskill/operation/workspace"
 )
 
 const mcpLong = `mcp serves the tools of one or more dialects to a client that speaks the Model
@@ -91,7 +92,7 @@ func (c *cli) mcp(ctx context.Context, m *mcpOptions) error {
 		return err
 	}
 	defer x.Close()
-	s, err := mcpserver.New(mcpserver.Config{Executor: x, Dialects: list, Version: version(), Log: c.stderr})
+	s, err := mcpserver.New(mcpserver.Config{Executor: x, Dialects: list, Version: version(), Log: c.stderr, Progress: workspace.WithProgress})
 	if err != nil {
 		return fmt.Errorf("--tools: %w", err)
 	}

@@ -102,6 +102,7 @@ func (f *finder) list(abs string) ([]workspace.Entry, error) {
 	if entries, ok := f.listed[abs]; ok {
 		return entries, nil
 	}
+	workspace.Report(f.ctx, int64(len(f.listed)), 0, abs)
 	entries, err := f.w.ReadDir(abs)
 	if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
