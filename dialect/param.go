@@ -53,6 +53,9 @@ func (e *paramError) Error() string {
 // decode reads the arguments of a call and checks them against the row.
 // Arguments that the row does not name are passed over.
 func (t *Tool) decode(raw json.RawMessage) (values, error) {
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
 	var given map[string]any
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

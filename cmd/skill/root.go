@@ -131,15 +131,24 @@ func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
 	case o.lines && len(words) > 0:
 		return errors.New("--lines reads standard input; give the command there or leave --lines out")
 	case o.lines:
-		return p.eachLine(cmd.Context(), c.stdin)
+		return c.failed(p.eachLine(cmd.Context(), c.stdin))
 	case len(words) > 0:
 		return p.answer(cmd.Context(), strings.Join(words, " "))
 	}
 	text, err := readPrompt(c.stdin)
 	if err != nil {
-		return err
+		return c.failed(err)
 	}
 	return p.answer(cmd.Context(), text)
+}
+
+// failed prints an error that is not the command line's.
+func (c *cli) failed(err error) error {
+	if err == nil || errors.As(err, new(exit)) {
+		return err
+	}
+	fmt.Fprintln(c.stderr, "skill:", err)
+	return exit(exitFailed)
 }
 
 // maxPrompt is how many bytes a prompt may have.
