@@ -93,7 +93,7 @@ func FuzzSpliceDiff(f *testing.F) {
 	f.Add([]byte("x"), 20000, 1, []byte("y"), 40000)
 	f.Add([]byte("long long line without an end"), 30000, 5, []byte("\n"), 2000)
 	f.Fuzz(func(t *testing.T, unit []byte, offset, old int, text []byte, times int) {
-		before := bytes.Repeat(unit, min(max(times, 0), 1<<17/(len(unit)+1)))
+		before := bytes.Repeat(unit, min(max(times, 0), 1<<16/(len(unit)+1)))
 		if isBinary(before) || isBinary(text) {
 			return
 		}
