@@ -69,7 +69,14 @@ func (m *modelOptions) fallback(c *cli, x *operation.Executor, o *options) (dial
 	}
 	extractor, err := llmfallback.New(cfg)
 	if err != nil {
-		return nil, err
+		wrong := err
+		cfg.Model = llmfallback.Model{} // a model that must not be asked is no reason to refuse a command
+		if _, err := llmfallback.New(cfg); err != nil {
+			return nil, err
+		}
+		return func(_ context.Context, _, operation string) (dialect.Extraction, error) {
+			return dialect.Extraction{}, &dialect.Failure{Message: "Unknown operation: " + operation, Hint: wrong.Error(), Cause: wrong}
+		}, nil
 	}
 	return func(ctx context.Context, prompt, operation string) (dialect.Extraction, error) {
 		r, err := extractor.Extract(ctx, prompt)
