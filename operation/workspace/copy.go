@@ -62,33 +62,31 @@ func (w *Workspace) Copy(ctx context.Context, from, to string, o CopyOptions) (C
 // copyable finds what stands in the way of a copy, and describes the source.
 func (w *Workspace) copyable(src, dst place, o CopyOptions) (Info, error) {
 	info, err := src.root.tree.stat(src.rel)
-	switch {
-	case err != nil:
+	if err == nil && info.isLink() {
+		err = syscall.ELOOP
+	}
+	if err != nil {
 		return info, err
-	case info.isLink():
-		return info, syscall.ELOOP
-	case info.IsDir() && !o.Tree:
-		return info, syscall.EISDIR
-	case !info.IsDir():
-		if err := regular(info.Mode); err != nil {
-			return info, err
-		}
 	}
 	there, err := dst.root.tree.stat(dst.rel)
 	found, err := lookAt(there, err)
+	if err == nil && !found && !o.Parents {
+		_, err = dst.root.tree.stat(dst.parent().rel)
+	}
+	if err == nil && !info.IsDir() {
+		err = regular(info.Mode)
+	}
 	switch {
 	case err != nil:
 		return info, err
+	case info.IsDir() && !o.Tree:
+		return info, syscall.EISDIR
 	case found && there.ID == info.ID && info.ID != (FileID{}):
 		return info, ErrSameFile
 	case found && !o.Replace, found && info.IsDir():
 		return info, syscall.EEXIST
 	case found:
 		return info, regular(there.Mode)
-	case !o.Parents:
-		if _, err := dst.root.tree.stat(dst.parent().rel); err != nil {
-			return info, err
-		}
 	}
 	if _, inside := below(src.path(), dst.path()); inside && info.IsDir() {
 		return info, syscall.EINVAL

@@ -56,24 +56,27 @@ func movable(src, dst place, o MoveOptions) (Info, error) {
 		return info, err
 	}
 	there, err := dst.root.tree.stat(dst.rel)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && o.Parents:
-	case errors.Is(err, fs.ErrNotExist):
-		_, err = dst.root.tree.stat(dst.parent().rel)
-		if err != nil {
-			return info, err
+	found := err == nil
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = nil; !o.Parents {
+			_, err = dst.root.tree.stat(dst.parent().rel)
 		}
+	}
+	_, inside := below(src.path(), dst.path())
+	_, above := below(dst.path(), src.path())
+	switch {
 	case err != nil:
 		return info, err
-	case o.NoReplace:
+	case found && o.NoReplace:
 		return info, syscall.EEXIST
-	case there.IsDir() && !info.IsDir():
-		return info, syscall.EISDIR
-	case !there.IsDir() && info.IsDir():
-		return info, syscall.ENOTDIR
-	}
-	if _, inside := below(src.path(), dst.path()); inside && info.IsDir() && src != dst {
+	case inside && info.IsDir() && src != dst:
 		return info, syscall.EINVAL
+	case above && src != dst:
+		return info, syscall.ENOTEMPTY
+	case found && there.IsDir() && !info.IsDir():
+		return info, syscall.EISDIR
+	case found && !there.IsDir() && info.IsDir():
+		return info, syscall.ENOTDIR
 	}
 	return info, nil
 }
