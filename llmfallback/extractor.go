@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -47,9 +46,10 @@ type Config struct {
 
 	Destructive Destructive
 
-	// Stat tells what stands at a path of the workspace. Without it every file
+	// Stat tells whether a folder stands at a path of the workspace, or fails
+	// where nothing stands that can be told of. Without it every file
 	// is taken to exist, so that nothing is overwritten unasked.
-	Stat func(path string) (fs.FileInfo, error)
+	Stat func(path string) (folder bool, err error)
 
 	MaxCalls  int // HTTP requests to the model, over the Extractor's life; 0 means no bound
 	MaxTokens int // tokens, likewise

@@ -182,22 +182,13 @@ func (f *fake) asking(t *testing.T, c *clock, change func(*Config), files ...str
 }
 
 // having is a workspace of these files; a name that ends in / is a folder.
-func having(files ...string) func(string) (fs.FileInfo, error) {
-	return func(path string) (fs.FileInfo, error) {
+func having(files ...string) func(string) (folder bool, err error) {
+	return func(path string) (bool, error) {
 		for _, f := range files {
 			if strings.TrimSuffix(f, "/") == strings.TrimSuffix(path, "/") {
-				return info{strings.HasSuffix(f, "/")}, nil
+				return strings.HasSuffix(f, "/"), nil
 			}
 		}
-		return nil, fs.ErrNotExist
+		return false, fs.ErrNotExist
 	}
 }
-
-type info struct{ dir bool }
-
-func (i info) Name() string       { return "" }
-func (i info) Size() int64        { return 0 }
-func (i info) Mode() fs.FileMode  { return 0 }
-func (i info) ModTime() time.Time { return time.Time{} }
-func (i info) IsDir() bool        { return i.dir }
-func (i info) Sys() any           { return nil }

@@ -2,7 +2,6 @@ package llmfallback
 
 import (
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -113,12 +112,12 @@ func tidyPath(p string) string { return path.Clean(p) }
 
 // settle makes a destination that is a folder into the place below it that path
 // takes, as mv and cp do.
-func settle(e *Extraction, stat func(string) (fs.FileInfo, error)) {
+func settle(e *Extraction, stat func(string) (folder bool, err error)) {
 	if e.Destination == "" || e.Path == "" || stat == nil {
 		return
 	}
-	if info, err := stat(e.Destination); err == nil && info.IsDir() {
-		if source, err := stat(e.Path); err != nil || !source.IsDir() {
+	if folder, err := stat(e.Destination); err == nil && folder {
+		if source, err := stat(e.Path); err != nil || !source {
 			e.Destination = join(e.Destination, path.Base(tidyPath(e.Path)))
 		}
 	}
@@ -127,7 +126,7 @@ func settle(e *Extraction, stat func(string) (fs.FileInfo, error)) {
 // confirm reports a [*ConfirmError] when e deletes or overwrites and the prompt
 // does not turn both keys: the operation that was read, and a request that says
 // it plainly for that one path.
-func confirm(prompt string, e Extraction, mode Destructive, stat func(string) (fs.FileInfo, error)) error {
+func confirm(prompt string, e Extraction, mode Destructive, stat func(string) (folder bool, err error)) error {
 	reason := ""
 	switch target := e.target(); {
 	case mode == Allow || target == "":
@@ -162,12 +161,12 @@ func (e Extraction) target() string {
 
 // taken reports whether something that is no folder stands at p. With no way to
 // tell, it does.
-func taken(p string, stat func(string) (fs.FileInfo, error)) bool {
+func taken(p string, stat func(string) (folder bool, err error)) bool {
 	if stat == nil {
 		return true
 	}
-	info, err := stat(p)
-	return err == nil && !info.IsDir()
+	folder, err := stat(p)
+	return err == nil && !folder
 }
 
 // whyNotDelete returns what is missing of the second key, "" when nothing is.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -56,7 +55,7 @@ func (m *modelOptions) fallback(c *cli, x *operation.Executor, o *options) (dial
 			BaseURL: env(m.baseURL, "OPENAI_BASE_URL"), Key: env(m.key, "OPENAI_API_KEY"),
 			Name: env(m.name, "SKILL_MODEL"), Rung: m.rung, Timeout: m.timeout,
 		},
-		Stat:     statter{x}.stat,
+		Stat:     folderAt(x),
 		MaxCalls: m.maxCalls, MaxTokens: m.maxTokens,
 	}
 	if c.agent != nil {
@@ -115,26 +114,16 @@ func (m *modelOptions) worded(err error, operation string) error {
 	return &dialect.Failure{Message: "Unknown operation: " + operation, Cause: err}
 }
 
-// statter tells the fallback what stands at a path.
-type statter struct{ x *operation.Executor }
-
-func (s statter) stat(path string) (fs.FileInfo, error) {
-	r, err := s.x.Execute(context.Background(), &operation.Session{}, operation.Stat{Path: path})
-	if err != nil {
-		return nil, err
+// folderAt tells the fallback what stands at a path.
+func folderAt(x *operation.Executor) func(path string) (folder bool, err error) {
+	return func(path string) (bool, error) {
+		r, err := x.Execute(context.Background(), &operation.Session{}, operation.Stat{Path: path})
+		if err != nil {
+			return false, err
+		}
+		return r.(operation.Described).Info.IsDir(), nil
 	}
-	return found{r.(operation.Described)}, nil
 }
-
-// found is a described file as package fs knows files.
-type found struct{ d operation.Described }
-
-func (f found) Name() string       { return f.d.Path }
-func (f found) Size() int64        { return f.d.Info.Size }
-func (f found) Mode() fs.FileMode  { return f.d.Info.Mode }
-func (f found) ModTime() time.Time { return f.d.Info.ModTime }
-func (f found) IsDir() bool        { return f.d.Info.IsDir() }
-func (f found) Sys() any           { return nil }
 
 // A scriptedAgent answers with its replies in turn, for golden files and tests.
 type scriptedAgent struct {
