@@ -66,6 +66,19 @@ func ExampleEnvelopeError() {
 	// key `ops` is not `tool_calls`; want {"tool_calls":[…]} or {"final":"…"}
 }
 
+func ExampleCalls() {
+	known := func(name string) bool { return name == "grep" || name == "write" }
+	calls, err := parser.Calls("I search with grep(…) first:\n```\ngrep(path: '.', pattern: 'def\\\\s+', context: 2)\n```\nwrite(path: 'a.txt', content: 'it's')", known)
+	for _, c := range calls {
+		fmt.Println(c.Name, string(c.Arguments), c.Err)
+	}
+	fmt.Println(err)
+	// Output:
+	// grep {"path":".","pattern":"def\\s+","context":2} <nil>
+	// write  line 5, column 35: found 's', want ',' or ')' after the value; a quote inside a string is written \' or \"; nothing from there on was read
+	// <nil>
+}
+
 func ExampleDecodeJSON() {
 	value, repairs, err := parser.DecodeJSON("Here you are: {path: 'it\\'s.txt', \"size\": None,}", "path")
 	fmt.Println(string(value), err)

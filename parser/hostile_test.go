@@ -19,34 +19,62 @@ var hostile = []string{
 	`{"tool_calls":[`, `{"tool_calls":[]}`, `{"final":"x"}`, `{"final":"x","final":`, "\"a b", "'a b' ", "\x00", "\t\"\n",
 }
 
-// TestHostile gives every parser long repetitions: the time for a text four times
-// as long must be about four times as much, and for 100 KB never half a second.
+// hostileCalls is what repeated many times might cost a reader of calls more than
+// its length.
+var hostileCalls = []string{
+	"read(", "read(path: 'a')", "read()", "read(path:", "read(a:[", "read(a:((", "read(a:{b:", "read('", `read('\`, "read(\"\"\"", "\nread(…)", "\nread(x,", "- read(",
+	"<tool_call>", "<tool_call>{", "<tool_call><name>", `{"tool":`, `{"tool":"a"}`, "\n{\"a", "\n[1\n", "\n[\"", "x(y: ", "` ", "> ", "a ` read(",
+}
+
+// TestHostile gives every parser of JSON and of words long repetitions.
 func TestHostile(t *testing.T) {
-	const size = 100 << 10
-	tooLong := func(short, long time.Duration) bool {
-		return long > 500*time.Millisecond || long > 16*short && long > 20*time.Millisecond
-	}
-	wholes := func(unit string, n int) []string {
-		s := strings.Repeat(unit, n/len(unit))
-		quoted, _ := json.Marshal(strings.ToValidUTF8(s, "?"))
-		return []string{
-			s, `{"a":"` + s, "[" + s + "]", "copyFile '" + s, "copyFile a destination: '" + s,
-			`{"tool_calls":[` + s + `]}`, oneCall(string(quoted)), "```json\n" + s + "\n```",
-			`{"tool_calls":[0` + strings.Repeat(","+unit, n/(len(unit)+1)) + "]}",
-		}
-	}
 	for _, unit := range hostile {
-		small, large := wholes(unit, size/4), wholes(unit, size)
-		for i := range small {
-			short, long := duration(small[i]), duration(large[i])
-			for range 3 { // a busy machine is no quadratic parser
-				if tooLong(short, long) {
-					short, long = duration(small[i]), min(long, duration(large[i]))
-				}
+		checkTime(t, readAll, func(n int) []string {
+			s := strings.Repeat(unit, n/len(unit))
+			quoted, _ := json.Marshal(strings.ToValidUTF8(s, "?"))
+			return []string{
+				s, `{"a":"` + s, "[" + s + "]", "copyFile '" + s, "copyFile a destination: '" + s,
+				`{"tool_calls":[` + s + `]}`, oneCall(string(quoted)), "```json\n" + s + "\n```",
+				`{"tool_calls":[0` + strings.Repeat(","+unit, n/(len(unit)+1)) + "]}",
 			}
+		})
+	}
+}
+
+// TestHostileCalls gives them to the reader of calls.
+func TestHostileCalls(t *testing.T) {
+	readCalls := func(text string) { parser.Calls(text, offered) }
+	for _, unit := range append(hostileCalls, hostile...) {
+		checkTime(t, readCalls, func(n int) []string {
+			s := strings.Repeat(unit, n/len(unit))
+			return []string{s, "read(a: " + s, `[` + s}
+		})
+	}
+}
+
+// checkTime wants the time for a text four times as long to be about four times as
+// much, and for 100 KB never half a second.
+func checkTime(t *testing.T, read func(text string), wholes func(n int) []string) {
+	t.Helper()
+	const size = 100 << 10
+	duration := func(text string) time.Duration {
+		start := time.Now()
+		read(text)
+		return time.Since(start)
+	}
+	tooLong := func(short, long time.Duration) bool {
+		return long > 500*time.Millisecond || long > 16*short && long > 50*time.Millisecond
+	}
+	small, large := wholes(size/4), wholes(size)
+	for i := range small {
+		short, long := duration(small[i]), duration(large[i])
+		for range 3 { // a busy machine is no quadratic parser
 			if tooLong(short, long) {
-				t.Errorf("%.40q…: %v for %d bytes, %v for %d", small[i], short, len(small[i]), long, len(large[i]))
+				short, long = duration(small[i]), min(long, duration(large[i]))
 			}
+		}
+		if tooLong(short, long) {
+			t.Errorf("%.40q…: %v for %d bytes, %v for %d", small[i], short, len(small[i]), long, len(large[i]))
 		}
 	}
 }
@@ -57,12 +85,6 @@ func readAll(text string) {
 	parser.IsEnvelope(text)
 	parser.Text(text).Content()
 	parser.Text(text).Destination()
-}
-
-func duration(text string) time.Duration {
-	start := time.Now()
-	readAll(text)
-	return time.Since(start)
 }
 
 // oneWayIn is every string that a decoder may produce from text: text itself with

@@ -72,3 +72,15 @@ func BenchmarkHostile(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkCalls(b *testing.B) {
+	text := "I write it down.\n\n```\nwrite(path: 'a.txt', content: '" + strings.Repeat("one more line, said \"he\"\n", 1<<10) + "')\n```\n" +
+		strings.Repeat("Some words of prose (in brackets) follow.\n", 1<<8)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if calls, err := parser.Calls(text, offered); err != nil || len(calls) != 1 {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package parser
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxCalls is how many calls a text may hold before none of them is meant.
+const maxCalls = 10_000
+
+// maxMarks is how many bytes of marks and blanks a call may have before it.
+const maxMarks = 256
+
+// A CallError says where a call stops being one, and what was wanted there. What
+// follows in the text was not read.
+type CallError struct {
+	Line, Column int    // of the text, counted from 1; columns count characters
+	Reason       string // what stands there and what would be right
+}
+
+// Error is one sentence of all three, and says that nothing follows.
+func (e *CallError) Error() string {
+	return fmt.Sprintf("line %d, column %d: %s; nothing from there on was read", e.Line, e.Column, e.Reason)
+}
+
+// A NoCallsError reports a text without any call.
+type NoCallsError struct {
+	Name   string // a word that stands and looks like a call's name, but is not known; "" if there is none
+	reason string
+}
+
+// Error says what was found instead, and shows how a call is written.
+func (e *NoCallsError) Error() string {
+	return e.reason + "; a call is written name(key: 'text', key: 1) at the beginning of a line"
+}
+
+// Calls reads the calls of a model's text, in their order. They are written
+//
+//	name(key: 'text', key = 1, key: [true, None, {k: "v"}])
+//
+// with a name that is known, or as JSON or in tags, with any name:
+//
+//	{"tool":"name","params":{…},"id":"1"}    {"name":"name","arguments":{…}}    {"tool_calls":[…]}
+//	<tool_call>{"name":"name","arguments":{…}}</tool_call>
+//	<tool_call><name>name</name><args>{…}</args></tool_call>
+//
+// Prose and code fences may stand around calls, but a call within a sentence is
+// only spoken of: a call begins its line, a list marker or quote sign apart, or it
+// follows a full stop, a colon or another call. A name that no argument follows,
+// as in read(…), is prose, and so are a call without arguments that a sentence
+// goes on after, a JSON value that is no call, and a <think> block.
+//
+// Strings are in single or double quotes, one or three, and may hold anything but
+// the closing quote: \\ \' \" \n \r \t and \uXXXX are escapes, a backslash before
+// anything else stands for itself, as every one does in r'…'. Keys keep their
+// order and numbers their digits. A tuple is an array.
+//
+// A call that begins and cannot be read is the last one: its Err is a
+// [*CallError], and what follows it is not read, for it may be a part of it. The
+// same goes for a reasoning block without an end, as a call without a name. Any
+// other error is a [*NoCallsError], or a [*JSONError] with [ErrTooLarge] for more
+// than 64 MiB or 10,000 calls.
+func Calls(text string, known func(name string) bool) ([]ToolCall, error) {
+	if len(text) > maxJSONBytes {
+		return nil, &JSONError{Offset: maxJSONBytes, Err: ErrTooLarge}
+	}
+	r := &callReader{text: strings.TrimPrefix(text, "\ufeff"), known: known}
+	for r.pos < len(r.text) {
+		name, err := r.next()
+		switch {
+		case err != nil:
+			return append(r.calls, ToolCall{Name: name, Err: err}), nil
+		case len(r.calls) > maxCalls:
+			return nil, &JSONError{Offset: r.pos, Reason: fmt.Sprintf("more than %d calls", maxCalls), Err: ErrTooLarge}
+		}
+	}
+	if len(r.calls) == 0 {
+		return nil, r.none()
+	}
+	return r.calls, nil
+}
+
+// A callReader reads a text from left to right.
+type callReader struct {
+	text  string
+	pos   int
+	known func(name string) bool
+	calls []ToolCall
+	free  int    // where the last call ended; a call may follow there
+	flat  bool   // a bracket was found that nothing closes: no more brackets are looked into
+	out   []byte // the JSON of the arguments being read
+	depth int
+
+	spoken, unknown string // the first name in a sentence, and the first that is not known
+	where           int    // of spoken
+}
+
+// next reads a call, or skips what is none. An error is a [*CallError], of the call
+// that name is of.
+func (r *callReader) next() (name string, err error) {
+	c, size := utf8.DecodeRuneInString(r.text[r.pos:])
+	switch {
+	case c == '<':
+		return r.tag()
+	case c == '{' || c == '[':
+		return r.bracket()
+	case inWord(c):
+		return r.word()
+	}
+	r.pos += size
+	return "", nil
+}
+
+func inWord(c rune) bool { return c == '_' || unicode.IsLetter(c) || unicode.IsDigit(c) }
+
+// word reads the call that begins with the word at pos, or skips the word.
+func (r *callReader) word() (name string, err error) {
+	start := r.pos
+	end := strings.IndexFunc(r.text[start:], func(c rune) bool { return !inWord(c) })
+	if end < 0 {
+		r.pos = len(r.text)
+		return "", nil
+	}
+	r.pos += end
+	name = r.text[start:r.pos]
+	if r.text[r.pos] != '(' {
+		return "", nil
+	}
+	r.pos++
+	inside := r.pos
+	known, stands, begins := r.known(name), r.stands(start), r.begins()
+	r.pos = inside
+	if !known || !stands || !begins {
+		switch {
+		case !begins:
+		case !known && stands && r.unknown == "":
+			r.unknown = name
+		case known && r.spoken == "":
+			r.spoken, r.where = name, start
+		}
+		return "", nil
+	}
+	arguments, err := r.arguments()
+	if err != nil {
+		return name, err
+	}
+	if string(arguments) == "{}" && !r.alone() {
+		return "", nil
+	}
+	r.add(ToolCall{Name: name, Arguments: arguments})
+	return "", nil
+}
+
+// add takes in a call that ends at pos.
+func (r *callReader) add(calls ...ToolCall) {
+	r.calls = append(r.calls, calls...)
+	r.free = r.pos
+}
+
+// stands tells whether a call may begin at a place: only marks of a list, a quote,
+// code or emphasis are between it and the beginning of its line, the end of a
+// sentence, or the end of the last call.
+func (r *callReader) stands(at int) bool {
+	first := max(r.free, at-maxMarks)
+	for apart := false; at > first; {
+		before := r.text[r.free:at]
+		c, size := utf8.DecodeLastRuneInString(before)
+		switch {
+		case c == '\n', strings.ContainsRune("。！？：；", c):
+			return true
+		case apart && strings.ContainsRune(".!?:;", c):
+			return !strings.HasSuffix(before, "e.g.") && !strings.HasSuffix(before, "i.e.")
+		case apart && c == ')':
+			return len(before) > 1 && unicode.IsDigit(rune(before[len(before)-2]))
+		case c == ' ' || c == '\t' || c == '\r' || c == '`':
+			apart = true
+		case !strings.ContainsRune("*->+•[,;", c):
+			return false
+		}
+		at -= size
+	}
+	return at == r.free
+}
+
+// begins tells whether what follows an opening bracket is arguments: a key and
+// its sign, a string, an object, the closing bracket, or the end of the text.
+func (r *callReader) begins() bool {
+	r.space()
+	c := r.peek()
+	if r.pos == len(r.text) || c == ')' || c == '{' || isQuote(c) {
+		return true
+	}
+	if r.identifier() == "" {
+		return false
+	}
+	r.space()
+	after := r.text[r.pos:]
+	return after == "" || (after[0] == ':' || after[0] == '=') && !strings.HasPrefix(after, "==") && !strings.HasPrefix(after, "::")
+}
+
+// alone tells whether no sentence goes on at pos, behind a call without arguments.
+func (r *callReader) alone() bool {
+	after := strings.TrimLeft(r.text[r.pos:], " \t\r`.]*")
+	if after == "" || strings.IndexByte("\n,;#/<", after[0]) >= 0 {
+		return true
+	}
+	name, _, call := strings.Cut(after[:min(len(after), 64)], "(")
+	return call && r.known(name)
+}
+
+// none is the error for a text without a call.
+func (r *callReader) none() error {
+	e := &NoCallsError{Name: r.unknown, reason: "there is no call in the text"}
+	switch {
+	case trimSpace(r.text) == "":
+		e.reason = "the text is empty"
+	case r.spoken != "":
+		at := r.fail(r.where, "")
+		e.Name = ""
+		e.reason = fmt.Sprintf("%s on line %d, column %d stands within a sentence, so it was not run", r.spoken, at.Line, at.Column)
+	}
+	return e
+}
+
+// fail is the error for what stands at a place.
+func (r *callReader) fail(at int, format string, args ...any) *CallError {
+	before := r.text[:at]
+	line := before[strings.LastIndexByte(before, '\n')+1:]
+	return &CallError{strings.Count(before, "\n") + 1, utf8.RuneCountInString(line) + 1, fmt.Sprintf(format, args...)}
+}
+
+// want is the error for what stands at pos, where something else is wanted.
+func (r *callReader) want(what string) error {
+	if r.pos >= len(r.text) {
+		return r.fail(r.pos, "the text ends, want %s", what)
+	}
+	c, _ := utf8.DecodeRuneInString(r.text[r.pos:])
+	return r.fail(r.pos, "found %q, want %s", c, what)
+}

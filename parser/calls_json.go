@@ -1,0 +1,267 @@
+package parser
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// callKeys are the keys that may stand without quotes in a call that is JSON.
+var callKeys = slices.Concat(envelopeKeys, argumentKeys, []string{"tool"})
+
+// argumentKeys are what the arguments of a call that is JSON may be called.
+var argumentKeys = []string{"arguments", "params", "parameters", "args", "input"}
+
+// callPrefix matches what only a call begins with, and its name.
+var callPrefix = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:\[\s*)?\{\s*["']?(?:tool_calls|function|(?:tool|name)["']?\s*:\s*["']([\w.-]{1,64})?)`)
+})
+
+// bracket reads the JSON value at pos. A value that is no call is skipped, and so
+// is what of it can be read where it is not JSON.
+func (r *callReader) bracket() (name string, err error) {
+	start := r.pos
+	r.pos++
+	if r.flat || !r.mayHoldCall(start) {
+		return "", nil
+	}
+	d := &decoder{text: r.text, keys: callKeys, pos: start, end: len(r.text)}
+	value, err := d.one()
+	if err == nil {
+		r.pos = d.pos
+		if calls, ok := r.callsOf(value); ok && r.stands(start) {
+			r.add(calls...)
+		}
+		return "", nil
+	}
+	if m := callPrefix().FindStringSubmatch(r.text[start:]); m != nil && r.stands(start) {
+		return m[1], r.notJSON(err)
+	}
+	if r.flat = !errors.Is(err, ErrSyntax); !r.flat {
+		r.pos = max(r.pos, offset(err))
+	}
+	return "", nil
+}
+
+// mayHoldCall tells whether a bracket may begin JSON that is a call, or holds one:
+// whether a string follows it closely, or a key without quotes that may stand so.
+func (r *callReader) mayHoldCall(at int) bool {
+	const closely = 64
+	first := strings.TrimLeft(r.text[at:min(len(r.text), at+closely)], "["+jsonSpace)
+	first, object := strings.CutPrefix(first, "{")
+	if first = strings.TrimLeft(first, jsonSpace); first == "" {
+		return false
+	}
+	d := newDecoder(first, nil)
+	return isQuote(first[0]) || object && slices.Contains(callKeys, d.word())
+}
+
+// notJSON is the error of a decoder of the same text, as one of this reader.
+func (r *callReader) notJSON(err error) error {
+	reason := err.Error()
+	if at, ok := errors.AsType[*JSONError](err); ok {
+		reason = cmp.Or(at.Reason, at.Err.Error())
+	}
+	return r.fail(offset(err), "%s", reason)
+}
+
+// offset is where a decoder met an error.
+func offset(err error) int {
+	if at, ok := errors.AsType[*JSONError](err); ok {
+		return at.Offset
+	}
+	return 0
+}
+
+// tag reads the call in tags at pos, or skips a reasoning block or the one
+// character.
+func (r *callReader) tag() (name string, err error) {
+	d := &decoder{text: r.text, pos: r.pos, end: len(r.text)}
+	size, alone, err := d.reasoning()
+	if err != nil {
+		return "", r.fail(r.pos, "the reasoning block that begins here has no end")
+	}
+	if alone {
+		r.calls = nil
+	}
+	if size > 0 {
+		r.pos += size
+		r.free = r.pos
+		return "", nil
+	}
+	if !r.skip("<tool_call>") {
+		r.pos++
+		return "", nil
+	}
+	r.free = r.pos
+	r.space()
+	switch {
+	case r.peek() == '{':
+		return r.tagged()
+	case r.skip("<name>"):
+		return r.named()
+	}
+	return "", nil
+}
+
+// skip skips a text if it stands at pos.
+func (r *callReader) skip(text string) bool {
+	if !strings.HasPrefix(r.text[r.pos:], text) {
+		return false
+	}
+	r.pos += len(text)
+	return true
+}
+
+// tagged reads {"name":…,"arguments":…}</tool_call>.
+func (r *callReader) tagged() (name string, err error) {
+	start := r.pos
+	value, err := r.json()
+	if err != nil {
+		return "", err
+	}
+	call, ok := r.callOf(value)
+	if !ok {
+		return "", r.fail(start, `want {"name":…,"arguments":{…}} in <tool_call>`)
+	}
+	return call.Name, r.untag(call)
+}
+
+// named reads NAME</name><args>…</args></tool_call>.
+func (r *callReader) named() (name string, err error) {
+	name, _, ok := strings.Cut(r.text[r.pos:], "</name>")
+	if !ok {
+		return "", r.fail(r.pos, "<name> has no end")
+	}
+	r.pos += len(name + "</name>")
+	name = trimSpace(name)
+	if r.space(); !r.skip("<args>") {
+		return name, r.want("<args>")
+	}
+	call := ToolCall{Name: name, Arguments: json.RawMessage("{}")}
+	if r.space(); r.peek() != '<' {
+		value, err := r.json()
+		if err != nil {
+			return name, err
+		}
+		call.Arguments, call.Err = argumentsOf(value)
+	}
+	if r.space(); !r.skip("</args>") {
+		return name, r.want("</args>")
+	}
+	return name, r.untag(call)
+}
+
+// untag takes in a call and skips the end tag, which may be missing at the end of
+// the text.
+func (r *callReader) untag(call ToolCall) error {
+	if r.space(); r.pos < len(r.text) && !r.skip("</tool_call>") {
+		return r.want("</tool_call>")
+	}
+	r.add(call)
+	return nil
+}
+
+// json reads the JSON value at pos.
+func (r *callReader) json() (json.RawMessage, error) {
+	d := &decoder{text: r.text, keys: callKeys, pos: r.pos, end: len(r.text)}
+	value, err := d.one()
+	if err != nil {
+		return nil, r.notJSON(err)
+	}
+	r.pos = d.pos
+	return value, nil
+}
+
+// callsOf returns the calls that a JSON value is: one, or a list of them. ok is
+// false if it is anything else.
+func (r *callReader) callsOf(value json.RawMessage) (calls []ToolCall, ok bool) {
+	list := value
+	if value[0] == '{' {
+		members, _, _ := Members(value)
+		if list = members["tool_calls"]; list == nil || list[0] != '[' {
+			call, ok := r.callOf(value)
+			return []ToolCall{call}, ok
+		}
+	}
+	var elements []json.RawMessage
+	if json.Unmarshal(list, &elements) != nil {
+		return nil, false
+	}
+	for _, e := range elements {
+		call, ok := r.callOf(e)
+		if !ok && value[0] == '[' {
+			return nil, false
+		}
+		if !ok {
+			call.Err = errors.New("a call must be an object with name and arguments")
+		}
+		calls = append(calls, call)
+	}
+	return calls, len(calls) > 0
+}
+
+// callOf returns the call that an object is. One without arguments is a call only
+// if its name is known, and the definition of a tool is none.
+func (r *callReader) callOf(value json.RawMessage) (call ToolCall, ok bool) {
+	outer, twice, ok := Members(value)
+	if !ok {
+		return ToolCall{}, false
+	}
+	call.ID, _ = stringValue(outer["id"])
+	members := outer
+	if inner, again, ok := Members(outer["function"]); ok {
+		members, twice = inner, cmp.Or(twice, again)
+	}
+	if call.Name, ok = stringValue(members["tool"]); !ok {
+		call.Name, ok = stringValue(members["name"])
+	}
+	if !ok || members["description"] != nil {
+		return ToolCall{}, false
+	}
+	var given []string
+	for _, key := range argumentKeys {
+		if members[key] != nil {
+			given = append(given, key)
+		}
+	}
+	switch {
+	case twice != "":
+		call.Err = fmt.Errorf("key `%s` is given twice", clip(twice))
+	case len(given) > 1:
+		call.Err = fmt.Errorf("%s are both given", strings.Join(given, " and "))
+	case len(given) == 1:
+		call.Arguments, call.Err = argumentsOf(members[given[0]])
+	default:
+		call.Arguments = json.RawMessage("{}")
+		ok = r.known(call.Name)
+	}
+	return call, ok
+}
+
+// argumentsOf returns the object that arguments are, or that they hold as a string.
+func argumentsOf(value json.RawMessage) (json.RawMessage, error) {
+	if value[0] == '{' {
+		return value, nil
+	}
+	if string(value) == "null" {
+		return json.RawMessage("{}"), nil
+	}
+	text, ok := stringValue(value)
+	if !ok {
+		return nil, fmt.Errorf("the arguments must be an object, got %s", kind(value))
+	}
+	object, err := newDecoder(text, nil).whole()
+	if err != nil {
+		return nil, fmt.Errorf("the arguments: %w", err)
+	}
+	if object[0] != '{' {
+		return nil, fmt.Errorf("the arguments must be an object, got %s", kind(object))
+	}
+	return object, nil
+}

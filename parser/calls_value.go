@@ -1,0 +1,289 @@
+package parser
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// arguments reads what is between the brackets of a call, and the closing one.
+func (r *callReader) arguments() (json.RawMessage, error) {
+	r.out, r.depth = nil, 0
+	r.space()
+	if r.peek() != '{' {
+		if err := r.pairs(')'); err != nil {
+			return nil, err
+		}
+		return r.out, nil
+	}
+	if err := r.nested(); err != nil {
+		return nil, err
+	}
+	if r.space(); r.peek() != ')' {
+		return nil, r.want("')' after the object")
+	}
+	r.pos++
+	return r.out, nil
+}
+
+func (r *callReader) peek() byte {
+	if r.pos < len(r.text) {
+		return r.text[r.pos]
+	}
+	return 0
+}
+
+func (r *callReader) space() {
+	for r.pos < len(r.text) && strings.IndexByte(jsonSpace, r.text[r.pos]) >= 0 {
+		r.pos++
+	}
+}
+
+// identifier skips a key without quotes and returns it, "" if there is none.
+func (r *callReader) identifier() string {
+	start := r.pos
+	for r.pos < len(r.text) {
+		c := r.text[r.pos]
+		digit := '0' <= c && c <= '9' && r.pos > start
+		if !('a' <= c|0x20 && c|0x20 <= 'z' || c == '_' || digit) {
+			break
+		}
+		r.pos++
+	}
+	return r.text[start:r.pos]
+}
+
+// pairs reads key: value, … and the closing bracket.
+func (r *callReader) pairs(closing byte) error {
+	r.out = append(r.out, '{')
+	for r.space(); r.peek() != closing; r.space() {
+		if err := r.key(closing); err != nil {
+			return err
+		}
+		if r.space(); r.peek() != ':' && r.peek() != '=' {
+			return r.want("':' after the key; an argument is written key: value")
+		}
+		r.pos++
+		r.out = append(r.out, ':')
+		if err := r.value(); err != nil {
+			return err
+		}
+		if err := r.comma(closing); err != nil {
+			return err
+		}
+	}
+	r.pos++
+	r.out = append(r.out, '}')
+	return nil
+}
+
+func (r *callReader) key(closing byte) error {
+	if isQuote(r.peek()) {
+		return r.string(false)
+	}
+	key := r.identifier()
+	if key == "" {
+		return r.want(fmt.Sprintf("a key or %q", closing))
+	}
+	r.out = fmt.Appendf(r.out, `"%s"`, key)
+	return nil
+}
+
+// comma reads what follows a value: the closing bracket stays, and a comma goes
+// into the output unless that bracket follows it.
+func (r *callReader) comma(closing byte) error {
+	r.space()
+	switch r.peek() {
+	case closing:
+		return nil
+	case ',':
+		r.pos++
+		if r.space(); r.peek() != closing {
+			r.out = append(r.out, ',')
+		}
+		return nil
+	}
+	return r.want(fmt.Sprintf(`',' or %q after the value; a quote inside a string is written \' or \"`, closing))
+}
+
+func (r *callReader) value() error {
+	r.space()
+	c := r.peek()
+	switch {
+	case c == '{' || c == '[' || c == '(':
+		return r.nested()
+	case isQuote(c):
+		return r.string(false)
+	case c == 'r' && r.pos+1 < len(r.text) && isQuote(r.text[r.pos+1]):
+		r.pos++
+		return r.string(true)
+	case c == '-' || '0' <= c && c <= '9':
+		return r.number()
+	}
+	start := r.pos
+	literal, ok := literals[r.identifier()]
+	if !ok {
+		r.pos = start
+		return r.want("a value; a text stands in quotes")
+	}
+	r.out = append(r.out, literal...)
+	return nil
+}
+
+// nested reads an object, an array or a tuple. Brackets around one value that no
+// comma follows are no tuple.
+func (r *callReader) nested() (err error) {
+	if r.depth++; r.depth > maxJSONDepth {
+		return r.fail(r.pos, "nested deeper than %d levels", maxJSONDepth)
+	}
+	open := r.peek()
+	r.pos++
+	switch open {
+	case '{':
+		err = r.pairs('}')
+	case '[':
+		_, err = r.list(']')
+	case '(':
+		err = r.tuple()
+	}
+	r.depth--
+	return err
+}
+
+func (r *callReader) tuple() error {
+	start := len(r.out)
+	single, err := r.list(')')
+	if err != nil || !single {
+		return err
+	}
+	n := len(r.out)
+	copy(r.out[start:], r.out[start+1:n-1])
+	r.out = r.out[:n-2]
+	return nil
+}
+
+// list reads values and the closing bracket; single tells of one value that no
+// comma follows.
+func (r *callReader) list(closing byte) (single bool, err error) {
+	r.out = append(r.out, '[')
+	commas, values := 0, 0
+	for r.space(); r.peek() != closing; r.space() {
+		if err := r.value(); err != nil {
+			return false, err
+		}
+		values++
+		if r.space(); r.peek() == ',' {
+			commas++
+		}
+		if err := r.comma(closing); err != nil {
+			return false, err
+		}
+	}
+	r.pos++
+	r.out = append(r.out, ']')
+	return values == 1 && commas == 0, nil
+}
+
+func (r *callReader) number() error {
+	d := &decoder{text: r.text, pos: r.pos, end: len(r.text)}
+	start := r.pos
+	err := d.number()
+	r.pos = d.pos
+	if err != nil {
+		return r.want("a digit")
+	}
+	if c := r.peek(); c == '_' || c == '.' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' {
+		return r.want("the end of the number, which is written like -1.5e3")
+	}
+	r.out = append(r.out, r.text[start:r.pos]...)
+	return nil
+}
+
+var errNotUTF8 = errors.New("not UTF-8")
+
+// string reads a string in quotes, one or three. In a raw one a backslash stands
+// for itself, and so does a quote behind it.
+func (r *callReader) string(raw bool) error {
+	start := r.pos
+	quote := r.text[start : start+1]
+	if strings.HasPrefix(r.text[start:], strings.Repeat(quote, 3)) {
+		quote = strings.Repeat(quote, 3)
+	}
+	r.pos += len(quote)
+	r.out = append(r.out, '"')
+	for r.pos < len(r.text) {
+		plain := r.pos
+		for r.pos < len(r.text) && isPlain(r.text[r.pos]) {
+			r.pos++
+		}
+		r.out = append(r.out, r.text[plain:r.pos]...)
+		switch rest := r.text[r.pos:]; {
+		case rest == "":
+		case strings.HasPrefix(rest, quote):
+			r.pos += len(quote)
+			r.out = append(r.out, '"')
+			return nil
+		case rest[0] == '\\':
+			r.backslash(raw)
+		default:
+			if err := r.character(); err != nil {
+				return r.fail(r.pos, "byte %#x in a string is not UTF-8", rest[0])
+			}
+		}
+	}
+	return r.fail(start, "the string that begins here has no end, want %s", quote)
+}
+
+// isPlain tells whether a byte of a string stands for itself, whatever its quotes.
+func isPlain(c byte) bool {
+	return c >= 0x20 && c < utf8.RuneSelf && c != '"' && c != '\'' && c != '\\'
+}
+
+// character copies a character of a string.
+func (r *callReader) character() error {
+	c, size := utf8.DecodeRuneInString(r.text[r.pos:])
+	switch {
+	case c == utf8.RuneError && size == 1:
+		return errNotUTF8
+	case c == '"' || c == '\\':
+		r.out = append(r.out, '\\', byte(c))
+	case c < 0x20:
+		r.out = append(r.out, controlEscape(byte(c))...)
+	default:
+		r.out = append(r.out, r.text[r.pos:r.pos+size]...)
+	}
+	r.pos += size
+	return nil
+}
+
+// backslash reads a backslash, and what it escapes. At the end of the text it
+// leaves the string without an end.
+func (r *callReader) backslash(raw bool) {
+	after := r.text[r.pos+1:]
+	r.pos++
+	switch {
+	case after == "":
+	case raw && (isQuote(after[0]) || after[0] == '\\'):
+		r.out = append(r.out, '\\', '\\')
+		r.character()
+	case raw:
+		r.out = append(r.out, '\\', '\\')
+	case strings.IndexByte(`\'"`, after[0]) >= 0:
+		r.character()
+	case strings.IndexByte("nrt", after[0]) >= 0:
+		r.out = append(r.out, '\\', after[0])
+		r.pos++
+	case after[0] == 'u' && fourDigits(after[1:]):
+		r.out = append(append(r.out, '\\'), after[:5]...)
+		r.pos += 5
+	default:
+		r.out = append(r.out, '\\', '\\')
+	}
+}
+
+func fourDigits(s string) bool {
+	d := &decoder{text: s, end: len(s)}
+	return d.hex4() == nil
+}
