@@ -130,3 +130,18 @@ func maxRSS() int64 {
 	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return u.Maxrss
 }
+
+// BenchmarkJournal compares small writes with and without a journal, both flushed.
+func BenchmarkJournal(b *testing.B) {
+	data := []byte(strings.Repeat("x", 512))
+	for _, noSync := range []bool{false, true} {
+		b.Run(map[bool]string{true: "nosync", false: "durable"}[noSync], func(b *testing.B) {
+			plain, kept := newSite(b, false), newSite(b, false)
+			plain.layout("f")
+			kept.layout("f")
+			w, j := plain.open(Options{NoSync: noSync, Journal: Journal{Off: true}}), kept.open(Options{NoSync: noSync})
+			versus(b, 50, func() error { return failed(w.WriteFile(bg, plain.p("f"), data, WriteOptions{})) },
+				func() error { return failed(j.WriteFile(bg, kept.p("f"), data, WriteOptions{})) })
+		})
+	}
+}

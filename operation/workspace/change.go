@@ -17,6 +17,11 @@ type Change struct {
 	From    string // absolute: the source of a copy or a move
 	Diff    string // unified; only of a change that was not applied
 	Applied bool   // false in a dry run
+
+	ID      string // what [Workspace.Undo] takes the change back by; "" where it is not in a journal
+	NotKept string // why it cannot be undone although there is a journal; "" if it can
+
+	parents int64 // the record of the folders that were made for it
 }
 
 // Kind is what a Change does. It is printed after "would": "would write P".
@@ -31,6 +36,8 @@ const (
 	Move   Kind = "move"
 	Delete Kind = "delete"
 	Mkdir  Kind = "create directory"
+	Undo   Kind = "undo"
+	Run    Kind = "run" // what a command changed, see [Snapshot.Record]
 )
 
 // String says what an unapplied change would have done.
@@ -41,13 +48,57 @@ func (c Change) String() string {
 	return "would " + string(c.Kind) + " " + c.Path
 }
 
-// commit is the one way to change something: c says what, apply does it.
-// Whatever has to be recorded of a change is recorded here, before apply.
-func (w *Workspace) commit(c *Change, apply func() error) error {
-	if err := apply(); err != nil {
+// A draft is a change that is about to be made, as it is recorded.
+type draft struct {
+	root  *root // whose journal; nil for what is in none
+	steps []step
+	bytes int64  // of what it takes away
+	note  string // why it cannot be undone; "" if it can
+	slow  bool   // it takes more than a moment: whether it was completed is recorded, too
+	part  bool   // the folders of the change that comes next
+
+	command string // the program that was run
+}
+
+// commit is the one way to change something: what d says is recorded, and then apply
+// does it. What it takes away goes to kept, which is nil where nothing is to be kept.
+func (w *Workspace) commit(ctx context.Context, c *Change, d draft, apply func(kept *kept) error) error {
+	j := w.journal(d.root)
+	if j == nil {
+		if err := apply(nil); err != nil {
+			return err
+		}
+		c.Applied = true
+		return nil
+	}
+	r := record{Kind: c.Kind, Steps: d.steps, Part: d.part, Parents: c.parents, Bytes: d.bytes, Note: d.note, Command: d.command}
+	r.Dialect, r.Tool = labelOf(ctx)
+	images, err := j.begin(ctx, &r)
+	if ctx.Err() != nil && err != nil {
 		return err
 	}
-	c.Applied = true
+	var k *kept
+	if err != nil {
+		r.Note = "the journal cannot be written: " + err.Error()
+	} else {
+		defer j.letGo(images)
+	}
+	if r.Note == "" {
+		k = &kept{images.folder, r.Steps}
+	}
+	if aerr := apply(k); aerr != nil {
+		if err == nil {
+			j.mark(r.ID, markVoid)
+		}
+		return aerr
+	}
+	if err == nil {
+		c.ID = w.changeID(j, r.ID)
+		if d.slow {
+			j.mark(r.ID, markDone)
+		}
+	}
+	c.Applied, c.NotKept = true, r.Note
 	return nil
 }
 
@@ -68,11 +119,11 @@ type scope struct {
 
 // inFolder runs do with the folder of p locked. Folders are made alone, so that
 // nobody takes them away again; if do fails, they go.
-func (w *Workspace) inFolder(ctx context.Context, p place, s scope, do func(d folder) error) error {
-	err := patiently(func() error { return w.tryInFolder(ctx, p, s, do) })
+func (w *Workspace) inFolder(ctx context.Context, c *Change, p place, s scope, do func(d folder) error) error {
+	err := patiently(func() error { return w.tryInFolder(ctx, c, p, s, do) })
 	if s.parents && !s.alone && lacksFolder(err) {
 		s.alone = true
-		err = patiently(func() error { return w.tryInFolder(ctx, p, s, do) })
+		err = patiently(func() error { return w.tryInFolder(ctx, c, p, s, do) })
 	}
 	return err
 }
@@ -81,7 +132,7 @@ func (w *Workspace) inFolder(ctx context.Context, p place, s scope, do func(d fo
 // in their way.
 func lacksFolder(err error) bool { return errors.Is(err, fs.ErrNotExist) || err == syscall.ENOTDIR }
 
-func (w *Workspace) tryInFolder(ctx context.Context, p place, s scope, do func(d folder) error) error {
+func (w *Workspace) tryInFolder(ctx context.Context, c *Change, p place, s scope, do func(d folder) error) error {
 	places := []place{p}
 	if s.source != nil {
 		places = append(places, *s.source)
@@ -91,9 +142,9 @@ func (w *Workspace) tryInFolder(ctx context.Context, p place, s scope, do func(d
 		return err
 	}
 	defer h.release()
-	var made []place
+	unmake := func() {}
 	if s.parents && s.alone {
-		if made, err = w.makeFolders(p.parent()); err != nil {
+		if unmake, err = w.makeParents(ctx, c, p.parent()); err != nil {
 			return err
 		}
 	}
@@ -103,15 +154,34 @@ func (w *Workspace) tryInFolder(ctx context.Context, p place, s scope, do func(d
 		err = do(d)
 	}
 	if err != nil {
-		removeFolders(made)
+		unmake()
 	}
 	return err
+}
+
+// makeParents makes p and the folders above it for c, which is recorded next. unmake
+// takes them away again.
+func (w *Workspace) makeParents(ctx context.Context, c *Change, p place) (unmake func(), err error) {
+	var made []place
+	part := Change{Kind: Mkdir, Path: p.path()}
+	err = w.commit(ctx, &part, w.draftFolders(p, true), func(*kept) error {
+		made, err = w.makeFolders(p)
+		return err
+	})
+	j, id, _ := w.byID(part.ID)
+	c.parents = id
+	return func() {
+		removeFolders(made)
+		if c.parents = 0; j != nil {
+			j.mark(id, markVoid)
+		}
+	}, err
 }
 
 // sweep removes what a killed process left in a folder that is now locked.
 func sweep(d folder) {
 	if err := d.remove(tempName, false); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		discard(d)
+		discard(d, tempName)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // children are what this test binary does when it is started as a child.
 var children = map[string]func(t testing.TB, args []string){
 	"foreign": func(t testing.TB, args []string) {
-		w, err := Open(Options{Dir: args[0], portable: args[1] == "true"})
+		w, err := Open(Options{Dir: args[0], Portable: args[1] == "true"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -24,8 +24,10 @@ var children = map[string]func(t testing.TB, args []string){
 		c, err := w.EditFile(bg, filepath.Join(args[0], "f"), WriteOptions{}, swap("old", "old+"))
 		must(t, c, err)
 	},
-	"count":  countChild,
-	"stream": stream,
+	"count":   countChild,
+	"stream":  stream,
+	"mixed":   mixed,
+	"sharing": sharing,
 	"limited": func(t testing.TB, args []string) {
 		signal.Ignore(syscall.SIGXFSZ)
 		s := &site{t: t, base: args[0], dir: filepath.Join(args[0], "ws"), portable: args[1] == "true"}

@@ -57,7 +57,7 @@ func TestConcurrentEdits(t *testing.T) {
 }
 
 func countChild(t testing.TB, args []string) {
-	w, err := Open(Options{Dir: args[0], portable: args[1] == "true", NoSync: true})
+	w, err := Open(Options{Dir: args[0], Portable: args[1] == "true", NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

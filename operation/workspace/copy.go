@@ -46,14 +46,16 @@ func (w *Workspace) Copy(ctx context.Context, from, to string, o CopyOptions) (C
 		if info.IsDir() {
 			s.alone, s.source = true, &src
 		}
-		return w.inFolder(ctx, dst, s, func(d folder) error {
+		return w.inFolder(ctx, &c, dst, s, func(d folder) error {
 			if info.IsDir() {
 				if _, err := w.survey(src, copying); err != nil {
 					return err
 				}
-				return w.commit(&c, func() error { return w.copyTree(ctx, src, d, dst, o) })
+				return w.copyTree(ctx, src, d, dst, o, func(appear func() error) error {
+					return w.commit(ctx, &c, w.draftTree(dst, d), func(*kept) error { return appear() })
+				})
 			}
-			return w.commit(&c, func() error { return w.copyFile(src, d, dst.base(), o) })
+			return w.copyFile(ctx, &c, src, dst, d, o)
 		})
 	})
 	return c, wrap2("copyfile", from, to, err)
@@ -111,42 +113,38 @@ func (w *Workspace) previewCopy(c *Change, src, dst place, info Info, o CopyOpti
 		c.Diff = header(c.Path, c.Path) + fmt.Sprintf("Large file: %d bytes\n", info.Size)
 		return nil
 	}
-	data, err := src.root.tree.readFile(src.rel)
+	data, err := src.root.tree.readFile(src.rel, maxRead)
 	if err == nil {
 		c.Diff, err = writeDiff(c.Path, d, dst.base(), old, data)
 	}
 	return err
 }
 
-// copyFile copies the file src to name in the locked folder d.
-func (w *Workspace) copyFile(src place, d folder, name string, o CopyOptions) error {
-	f, err := src.root.tree.open(src.rel, os.O_RDONLY)
+// copyFile copies the file src to dst, whose folder d is locked.
+func (w *Workspace) copyFile(ctx context.Context, c *Change, src, dst place, d folder, o CopyOptions) error {
+	f, info, err := regularFile(src.root.tree.open(src.rel, os.O_RDONLY))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	info, err := regularInfo(f)
-	if err != nil {
-		return err
-	}
-	old, err := target(d, name, !o.Replace)
+	old, err := target(d, dst.base(), !o.Replace)
 	if err != nil {
 		return err
 	}
 	if old != nil {
 		old.Mode = info.Mode.Perm()
 	}
-	err = w.replace(d, name, old, func(dst *os.File) error {
+	err = w.replace(ctx, c, dst, d, old, func(new *os.File) error {
 		if old == nil {
-			if err := dst.Chmod(info.Mode.Perm()); err != nil {
+			if err := new.Chmod(info.Mode.Perm()); err != nil {
 				return err
 			}
 		}
-		_, err := io.Copy(dst, f)
+		_, err := io.Copy(new, f)
 		return err
 	})
 	if err == nil && o.Times {
-		d.chtimes(name, info) // another's file, written in place, keeps its own
+		d.chtimes(dst.base(), info) // another's file, written in place, keeps its own
 	}
 	return err
 }

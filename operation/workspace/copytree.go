@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path"
 	"runtime"
 	"slices"
 	"sync"
@@ -16,14 +15,14 @@ import (
 )
 
 // copyTree copies the folder src to dst, whose folder is locked. It is built
-// under the temporary name and appears under its own in one step.
-func (w *Workspace) copyTree(ctx context.Context, src place, to folder, dst place, o CopyOptions) error {
+// under the temporary name and appears under its own in one step, which place takes.
+func (w *Workspace) copyTree(ctx context.Context, src place, to folder, dst place, o CopyOptions, place func(appear func() error) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	c := &treeCopy{w: w, g: g, ctx: ctx, o: o}
 	info, err := src.root.tree.stat(src.rel)
 	if err == nil {
-		temp := place{dst.root, path.Join(path.Dir(dst.rel), tempName)}
+		temp := dst.parent().child(tempName)
 		err = c.folder(to, tempName, treeStep{src: src, dst: temp, info: info})
 	}
 	if werr := g.Wait(); err == nil || errors.Is(err, context.Canceled) && werr != nil {
@@ -36,10 +35,10 @@ func (w *Workspace) copyTree(ctx context.Context, src place, to folder, dst plac
 		err = syncAll(to)
 	}
 	if err == nil {
-		err = to.rename(tempName, to, dst.base(), o.moving && o.Replace)
+		err = place(func() error { return to.rename(tempName, to, dst.base(), o.moving && o.Replace) })
 	}
 	if err != nil {
-		discard(to)
+		discard(to, tempName)
 	}
 	return err
 }
@@ -231,15 +230,11 @@ func (c *treeCopy) finishFolder(s treeStep) error {
 
 // copyWith copies a file through package os, where there is nothing faster.
 func copyWith(from folder, name string, to folder, newName string, times bool) error {
-	src, err := from.openFile(name, os.O_RDONLY, 0)
+	src, info, err := regularFile(from.openFile(name, os.O_RDONLY, 0))
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	info, err := regularInfo(src)
-	if err != nil {
-		return err
-	}
 	dst, err := to.openFile(newName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode)
 	if err != nil {
 		return err

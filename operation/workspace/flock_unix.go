@@ -23,3 +23,6 @@ func tryFlock(fd int, exclusive bool) (bool, error) {
 		}
 	}
 }
+
+// unlock gives a lock back before its descriptor is closed.
+func unlock(fd int) { unix.Flock(fd, unix.LOCK_UN) }

@@ -151,6 +151,14 @@ func (d *kernelFolder) link(f *os.File, name string) error {
 	return unix.Linkat(unix.AT_FDCWD, old, d.fd, name, unix.AT_SYMLINK_FOLLOW)
 }
 
+func (d *kernelFolder) again(name string, to folder, newName string) error {
+	dest, ok := to.(*kernelFolder)
+	if !ok {
+		return unix.EXDEV
+	}
+	return unix.Linkat(d.fd, name, dest.fd, newName, 0)
+}
+
 func (d *kernelFolder) copyFile(name string, to folder, newName string, times bool) error {
 	dest, ok := to.(*kernelFolder)
 	if !ok {
@@ -262,6 +270,18 @@ func (d *kernelFolder) rename(name string, to folder, newName string, replace bo
 	return unix.Renameat(d.fd, name, dest.fd, newName)
 }
 
+func (d *kernelFolder) exchange(name string, to folder, newName string) error {
+	dest, ok := to.(*kernelFolder)
+	if !ok {
+		return unix.EXDEV
+	}
+	err := unix.Renameat2(d.fd, name, dest.fd, newName, unix.RENAME_EXCHANGE)
+	if err == unix.EINVAL || err == unix.ENOSYS {
+		return errors.ErrUnsupported
+	}
+	return err
+}
+
 func (d *kernelFolder) writable(name string) error {
 	return unix.Faccessat(d.fd, name, unix.W_OK, unix.AT_EACCESS|unix.AT_SYMLINK_NOFOLLOW)
 }
@@ -269,4 +289,20 @@ func (d *kernelFolder) writable(name string) error {
 func (d *kernelFolder) chtimes(name string, info Info) error {
 	ts := []unix.Timespec{unix.NsecToTimespec(info.Accessed.UnixNano()), unix.NsecToTimespec(info.ModTime.UnixNano())}
 	return unix.UtimesNanoAt(d.fd, name, ts, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+func (d *kernelFolder) chmod(name string, perm fs.FileMode) error {
+	fd, err := unix.Openat(d.fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return unix.ELOOP
+	}
+	return unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), uint32(perm.Perm()))
 }

@@ -280,7 +280,7 @@ func TestRemoveTreeStops(t *testing.T) {
 			return
 		}
 		defer unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, 0)
-		w := s.open(Options{NoSync: true})
+		w := s.open(Options{NoSync: true, Journal: Journal{Off: true}})
 		_, err = w.Remove(t.Context(), s.p("d"), RemoveOptions{Tree: true})
 		if !errors.Is(err, syscall.EPERM) {
 			t.Error(err)
@@ -291,4 +291,37 @@ func TestRemoveTreeStops(t *testing.T) {
 		must(t, c, err)
 		s.has("d/b/c/f", "x")
 	})
+}
+
+// What comes to the place of a file while it is replaced is treated as by a rename:
+// a folder stays, a link and a new file go.
+func TestSwapped(t *testing.T) {
+	for _, there := range []string{"f=other", "f => elsewhere", "f/inner=kept", ""} {
+		s := newSite(t, false)
+		s.layout("beside")
+		if there != "" {
+			s.layout(there)
+		}
+		w := s.open(Options{})
+		d, err := w.roots[0].tree.folder(".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.close()
+		n, err := create(d, false, allOf([]byte("new")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = n.install("f", true, nil)
+		n.close()
+		if there == "f/inner=kept" {
+			s.has("f/inner", "kept")
+			if !errors.Is(err, syscall.EISDIR) {
+				t.Errorf("%s: %v; want EISDIR", there, err)
+			}
+		} else if s.has("f", "new"); err != nil {
+			t.Errorf("%s: %v", there, err)
+		}
+		s.lacks(tempName)
+	}
 }

@@ -23,7 +23,7 @@ func isVersion(data []byte) bool {
 
 // stream changes things until it is killed. It says when it begins.
 func stream(t testing.TB, args []string) {
-	w, err := Open(Options{Dir: args[0], portable: args[1] == "true", NoSync: args[2] == "true"})
+	w, err := Open(Options{Dir: args[0], Portable: args[1] == "true", NoSync: args[2] == "true"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -183,6 +183,9 @@ func (w *Workspace) lockRoots(ctx context.Context, alone bool, places ...place) 
 // lock was there takes nothing in any more: ENOENT.
 func (h *held) lockFolder(ctx context.Context, p place) (folder, error) {
 	dir := p.parent()
+	if i := slices.Index(h.locks, heldLock{dir.root.id, whole}); i >= 0 && dir.isRoot() {
+		return h.folders[i], nil
+	}
 	f, err := dir.root.tree.folder(dir.rel)
 	if err != nil {
 		return nil, err

@@ -135,9 +135,9 @@ func (m *move) run(ctx context.Context, c *Change, alone bool) error {
 		return err
 	}
 	defer h.release()
-	var made []place
+	unmake := func() {}
 	if m.o.Parents && alone {
-		if made, err = m.w.makeFolders(m.dst.parent()); err != nil {
+		if unmake, err = m.w.makeParents(ctx, c, m.dst.parent()); err != nil {
 			return err
 		}
 	}
@@ -148,7 +148,7 @@ func (m *move) run(ctx context.Context, c *Change, alone bool) error {
 		err = m.locked(ctx, c, from, to)
 	}
 	if err != nil {
-		removeFolders(made)
+		unmake()
 	}
 	return err
 }
@@ -164,13 +164,25 @@ func (m *move) locked(ctx context.Context, c *Change, from, to folder) error {
 	}
 	there, err := to.lstat(m.dst.base())
 	twin := err == nil && now.Links > 1 && there.ID == now.ID && !now.IsDir() && !strings.EqualFold(m.src.base(), m.dst.base())
-	return m.w.commit(c, func() error {
-		if twin && !m.o.NoReplace { // rename would leave both names of the one file
-			return from.remove(m.src.base(), false)
+	if twin && !m.o.NoReplace { // rename would leave both names of the one file
+		return m.w.remove(ctx, c, m.src, from, false)
+	}
+	dr, err := m.w.draftMove(m.src, m.dst, from, to)
+	if err != nil {
+		return err
+	}
+	return m.w.commit(ctx, c, dr, func(k *kept) error {
+		if k != nil && !m.o.NoReplace && dr.steps[0].Before.Is != "" {
+			if err := k.take(to, m.dst.base()); err != nil {
+				return err
+			}
 		}
 		err := from.rename(m.src.base(), to, m.dst.base(), !m.o.NoReplace)
 		if errors.Is(err, syscall.EXDEV) {
-			return m.across(ctx, from, to)
+			err = m.across(ctx, from, to)
+		}
+		if err != nil && k != nil {
+			k.drop()
 		}
 		return err
 	})
@@ -187,7 +199,8 @@ func (m *move) across(ctx context.Context, from, to folder) error {
 		if _, err := m.w.survey(m.src, removing); err != nil {
 			return err
 		}
-		err := m.w.copyTree(ctx, m.src, to, m.dst, CopyOptions{Times: true, Replace: !m.o.NoReplace, moving: true})
+		err := m.w.copyTree(ctx, m.src, to, m.dst, CopyOptions{Times: true, Replace: !m.o.NoReplace, moving: true},
+			func(appear func() error) error { return appear() })
 		if err != nil {
 			return err
 		}
@@ -222,15 +235,11 @@ func relink(from folder, name string, to folder, newName string, o MoveOptions) 
 
 // carry makes the file name of from anew in to, with all that belongs to it.
 func (w *Workspace) carry(from folder, name string, to folder, newName string, o MoveOptions) error {
-	src, err := from.openFile(name, os.O_RDONLY, 0)
+	src, info, err := regularFile(from.openFile(name, os.O_RDONLY, 0))
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	info, err := regularInfo(src)
-	if err != nil {
-		return err
-	}
 	n, err := create(to, true, func(dst *os.File) error {
 		_, err := io.Copy(dst, src)
 		return err
@@ -244,7 +253,10 @@ func (w *Workspace) carry(from folder, name string, to folder, newName string, o
 			return cause(err)
 		}
 	}
-	if err := w.install(n, newName, !o.NoReplace); err != nil {
+	if err := w.flush(n.file); err != nil {
+		return cause(err)
+	}
+	if err := n.install(newName, !o.NoReplace, nil); err != nil {
 		return err
 	}
 	to.chtimes(newName, info)

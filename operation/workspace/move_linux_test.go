@@ -58,6 +58,14 @@ func TestMoveAcross(t *testing.T) {
 		if after := s.described(); after != before {
 			t.Errorf("moved\n%s\nthere and back:\n%s", before, after)
 		}
+		for n := range 6 {
+			if done, err := w.Undo(t.Context(), UndoOptions{}); err != nil || strings.Contains(done[0].Of, "@") != (n >= 3) {
+				t.Fatalf("%+v, %v", done, err)
+			}
+		}
+		if after := s.described(); after != before {
+			t.Errorf("moved\n%s\nundone:\n%s", before, after)
+		}
 	})
 }
 
@@ -116,7 +124,7 @@ func TestMoveAcrossRefused(t *testing.T) {
 			t.Error("a fifo was copied")
 		}
 		s.unchanged(before)
-		if list, err := os.ReadDir(far); err != nil || len(list) != 3 {
+		if list, err := os.ReadDir(far); err != nil || len(list) != 4 { // with the journal's folder
 			t.Errorf("%v, %v", list, err)
 		}
 		c, err := w.Move(t.Context(), s.p("e2"), far+"/empty", MoveOptions{})

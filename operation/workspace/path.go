@@ -304,7 +304,8 @@ func (w *Workspace) holds(p place) bool {
 }
 
 // StateDir is the folder of this program's own records, at the root of a
-// workspace. No operation reads, lists or changes it, at any depth.
+// workspace. No operation reads, lists or changes it, at any depth, but for
+// [OutputDir].
 const StateDir = ".skill"
 
 // tempName is the name that a new file bears for the moment before it takes the
@@ -321,6 +322,9 @@ func Hidden(name string) bool {
 var configNames = []string{".git", "perstack", "perstack.toml"}
 
 func (w *Workspace) denied(p place, q wanted) error {
+	if _, output := below(OutputDir, p.rel); output && q.access == toRead {
+		return nil
+	}
 	for name := range strings.SplitSeq(p.rel, "/") {
 		if err := w.deniedName(name, q); err != nil {
 			return err

@@ -1,11 +1,13 @@
 package workspace
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 )
 
@@ -61,9 +63,12 @@ func wrap2(op, from, to string, err error) error {
 // ReadFile returns the bytes of the regular file at the absolute name abs.
 // Errors are *fs.PathError with Op "open" or "read" (a folder), EFBIG for more
 // than 2 GiB, or the workspace's own.
-func (w *Workspace) ReadFile(abs string) (data []byte, err error) {
+func (w *Workspace) ReadFile(abs string) ([]byte, error) { return w.ReadUpTo(abs, maxRead) }
+
+// ReadUpTo is ReadFile with EFBIG for more than limit bytes.
+func (w *Workspace) ReadUpTo(abs string, limit int64) (data []byte, err error) {
 	err = w.at(wanted{abs, true, toRead}, func(p place) (err error) {
-		data, err = p.root.tree.readFile(p.rel)
+		data, err = p.root.tree.readFile(p.rel, min(limit, maxRead))
 		return err
 	})
 	return data, wrap(readOp(err), abs, err)
@@ -73,12 +78,7 @@ func (w *Workspace) ReadFile(abs string) (data []byte, err error) {
 // as those of [Workspace.ReadFile].
 func (w *Workspace) Open(abs string) (f *os.File, info Info, err error) {
 	err = w.at(wanted{abs, true, toRead}, func(p place) (err error) {
-		if f, err = p.root.tree.open(p.rel, os.O_RDONLY); err != nil {
-			return err
-		}
-		if info, err = regularInfo(f); err != nil {
-			f.Close()
-		}
+		f, info, err = regularFile(p.root.tree.open(p.rel, os.O_RDONLY))
 		return err
 	})
 	if err != nil {
@@ -95,6 +95,20 @@ func readOp(err error) string {
 	return "open"
 }
 
+// regularFile is a file that was opened, with its description. One that is not
+// regular is closed, and an error.
+func regularFile(f *os.File, err error) (*os.File, Info, error) {
+	if err != nil {
+		return nil, Info{}, err
+	}
+	info, err := regularInfo(f)
+	if err != nil {
+		f.Close()
+		return nil, Info{}, err
+	}
+	return f, info, nil
+}
+
 func regularInfo(f *os.File) (Info, error) {
 	fi, err := f.Stat()
 	if err != nil {
@@ -106,9 +120,10 @@ func regularInfo(f *os.File) (Info, error) {
 // maxRead is the size in bytes up to which a file is read whole.
 const maxRead = 1<<31 - 1
 
-// readSized reads a file of about that size to its end.
-func readSized(size int64, read func([]byte) (int, error)) ([]byte, error) {
-	if size > maxRead {
+// readSized reads a file of about that size, and of no more bytes than the limit, to
+// its end.
+func readSized(size, limit int64, read func([]byte) (int, error)) ([]byte, error) {
+	if size > limit {
 		return nil, syscall.EFBIG
 	}
 	buf := make([]byte, size+1)
@@ -118,10 +133,10 @@ func readSized(size int64, read func([]byte) (int, error)) ([]byte, error) {
 		switch {
 		case err != nil && err != io.EOF:
 			return nil, err
+		case int64(n) > limit:
+			return nil, syscall.EFBIG
 		case m <= 0 || n == int(size) && size > 0:
 			return buf[:n:n], nil
-		case n > maxRead:
-			return nil, syscall.EFBIG
 		case n == len(buf): // it grew, or it is one of those that say 0
 			buf = append(buf, make([]byte, max(4096, n))...)
 		}
@@ -180,4 +195,23 @@ func (w *Workspace) ReadDir(abs string) (entries []Entry, err error) {
 	})
 	entries = slices.DeleteFunc(entries, func(e Entry) bool { return Hidden(e.Name) })
 	return entries, wrap("scandir", abs, err)
+}
+
+// Flush makes the content of regular files durable, all at once. Errors are as
+// those of [Workspace.ReadFile].
+func (w *Workspace) Flush(abs ...string) error {
+	errs := make([]error, len(abs))
+	var all sync.WaitGroup
+	for i, name := range abs {
+		all.Go(func() {
+			f, _, err := w.Open(name)
+			if err == nil {
+				err = datasync(f)
+				f.Close()
+			}
+			errs[i] = err
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }

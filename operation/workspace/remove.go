@@ -26,14 +26,14 @@ func (w *Workspace) MakeDir(ctx context.Context, abs string, dryRun bool) (Chang
 			return previewDir(p)
 		}
 		if info, err := p.root.tree.stat(p.rel); err == nil && info.IsDir() {
-			return w.commit(&c, func() error { return nil })
+			return w.commit(ctx, &c, draft{}, func(*kept) error { return nil })
 		}
 		h, err := w.lockRoots(ctx, true, p)
 		if err != nil {
 			return err
 		}
 		defer h.release()
-		return w.commit(&c, func() error {
+		return w.commit(ctx, &c, w.draftFolders(p, false), func(*kept) error {
 			_, err := w.makeFolders(p)
 			return err
 		})
@@ -104,7 +104,7 @@ func (w *Workspace) Remove(ctx context.Context, abs string, o RemoveOptions) (Ch
 			return w.previewRemove(&c, p, info, o)
 		}
 		tree := info.IsDir() && o.Tree
-		return w.inFolder(ctx, p, scope{alone: tree}, func(d folder) error {
+		return w.inFolder(ctx, &c, p, scope{alone: tree}, func(d folder) error {
 			info, err := d.lstat(p.base())
 			if err != nil {
 				return err
@@ -112,19 +112,41 @@ func (w *Workspace) Remove(ctx context.Context, abs string, o RemoveOptions) (Ch
 			if err := removable(info, o); err != nil {
 				return err
 			}
-			switch {
-			case !info.IsDir() || !o.Tree:
-				return w.commit(&c, func() error { return d.remove(p.base(), info.IsDir()) })
-			case !tree:
+			if info.IsDir() && o.Tree && !tree {
 				return syscall.ELOOP // a folder came there: look again
 			}
-			if _, err := w.survey(p, removing); err != nil {
-				return err
+			if tree {
+				if _, err := w.survey(p, removing); err != nil {
+					return err
+				}
 			}
-			return w.commit(&c, func() error { return removeTree(d, p.base()) })
+			return w.remove(ctx, &c, p, d, tree)
 		})
 	})
 	return c, wrap(op, abs, err)
+}
+
+// remove removes what is at p, whose folder d is locked, or puts it by.
+func (w *Workspace) remove(ctx context.Context, c *Change, p place, d folder, tree bool) error {
+	info, err := d.lstat(p.base())
+	if err != nil {
+		return err
+	}
+	dr, err := w.draftRemove(p, d, info)
+	if err != nil {
+		return err
+	}
+	return w.commit(ctx, c, dr, func(k *kept) error {
+		if k != nil && (tree || !info.IsDir()) {
+			if done, err := k.putBy(d, p.base(), info); done || err != nil {
+				return err
+			}
+		}
+		if tree && info.IsDir() {
+			return removeTree(d, p.base())
+		}
+		return d.remove(p.base(), info.IsDir())
+	})
 }
 
 func removable(info Info, o RemoveOptions) error {
@@ -156,7 +178,7 @@ func (w *Workspace) previewRemove(c *Change, p place, info Info, o RemoveOptions
 	case info.Mode.IsRegular() && info.Size > maxDiff:
 		c.Diff = header(c.Path, "/dev/null") + large(info.Size, 0)
 	case info.Mode.IsRegular():
-		before, err := p.root.tree.readFile(p.rel)
+		before, err := p.root.tree.readFile(p.rel, maxRead)
 		if err != nil {
 			return err
 		}
@@ -269,12 +291,11 @@ func removeAll(d folder, name string) error {
 	return d.remove(name, true)
 }
 
-// discard removes the temporary name from d: a file, or a tree whose folders may
-// have been made read-only already.
-func discard(d folder) {
-	if removeAll(d, tempName) != nil {
-		loosen(d, tempName)
-		removeAll(d, tempName)
+// discard removes name from d: a file, or a tree whose folders may be read-only.
+func discard(d folder, name string) {
+	if removeAll(d, name) != nil {
+		loosen(d, name)
+		removeAll(d, name)
 	}
 }
 

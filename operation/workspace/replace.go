@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -8,29 +9,36 @@ import (
 	"syscall"
 )
 
-// replace gives the file name in d, which is locked, the content that write
+// replace gives the file p, whose folder d is locked, the content that write
 // produces. old describes the file that is there, with the mode that it is to
 // have; it is nil if there must be none.
 //
 // The content is finished in a new file, which then takes the old one's place in
-// one rename. A file with several links, of an owner or with attributes that
+// one step. A file with several links, of an owner or with attributes that
 // cannot be kept, in a folder that cannot be written, or that something is mounted
 // on, is overwritten in place instead.
-func (w *Workspace) replace(d folder, name string, old *Info, write fill) error {
+func (w *Workspace) replace(ctx context.Context, c *Change, p place, d folder, old *Info, write fill) error {
 	n, err := create(d, old != nil, write)
 	if old != nil && n == nil && refusesNew(err) {
-		return w.overwriteFrom(d, name, write)
+		return w.overwriteFrom(ctx, c, p, d, write)
 	}
 	if err != nil {
 		return err
 	}
 	defer n.close()
-	if old != nil && (old.Links > 1 || !keepAll(n.file, d, name, *old)) {
-		return w.overwrite(n.file, d, name)
+	if old != nil && (old.Links > 1 || !keepAll(n.file, d, p.base(), *old)) {
+		return w.overwrite(ctx, c, p, d, n.file)
 	}
-	err = w.install(n, name, old != nil)
+	if err := w.flush(n.file); err != nil {
+		return cause(err)
+	}
+	dr, err := w.draftReplace(p, d, bySwap, n.file)
+	if err != nil {
+		return err
+	}
+	err = w.commit(ctx, c, dr, func(k *kept) error { return n.install(p.base(), old != nil, k) })
 	if old != nil && errors.Is(err, syscall.EBUSY) {
-		return w.overwrite(n.file, d, name)
+		return w.overwrite(ctx, c, p, d, n.file)
 	}
 	return err
 }
@@ -78,13 +86,15 @@ func refusesNew(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
-// install gives a finished file its name.
-func (w *Workspace) install(n *newFile, name string, replace bool) error {
-	if err := w.flush(n.file); err != nil {
-		return cause(err)
-	}
+// install gives a finished file its name. What it replaces goes to k.
+func (n *newFile) install(name string, replace bool, k *kept) error {
 	if !n.named && !replace {
 		return n.dir.link(n.file, name)
+	}
+	if replace && k != nil {
+		if done, err := k.trade(n, name); done || err != nil {
+			return err
+		}
 	}
 	if !n.named {
 		if err := n.dir.link(n.file, tempName); err != nil {
@@ -92,8 +102,27 @@ func (w *Workspace) install(n *newFile, name string, replace bool) error {
 		}
 		n.named = true
 	}
+	if replace && k == nil {
+		if err := n.swap(name); err == nil || !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	err := n.dir.rename(tempName, n.dir, name, replace)
 	n.named = err != nil
+	return err
+}
+
+// swap gives a file the name of another, which is removed. Some file systems write
+// a file out that takes another's place by a rename, and are much slower at it.
+func (n *newFile) swap(name string) error {
+	if err := n.dir.exchange(tempName, n.dir, name); err != nil {
+		return err
+	}
+	err := n.dir.remove(tempName, false)
+	if err != nil && n.dir.exchange(tempName, n.dir, name) != nil {
+		n.named = false // nothing is where it was: what is left under the name goes with the next change
+	}
+	n.named = n.named && err != nil
 	return err
 }
 
@@ -107,7 +136,7 @@ func (w *Workspace) flush(f *os.File) error {
 
 // overwriteFrom is overwrite with what write produces, by way of a private file
 // outside, so that a write that fails changes nothing.
-func (w *Workspace) overwriteFrom(d folder, name string, write fill) error {
+func (w *Workspace) overwriteFrom(ctx context.Context, c *Change, p place, d folder, write fill) error {
 	f, err := os.CreateTemp("", "skill-*")
 	if err != nil {
 		return err
@@ -117,21 +146,33 @@ func (w *Workspace) overwriteFrom(d folder, name string, write fill) error {
 	if err := write(f); err != nil {
 		return cause(err)
 	}
-	return w.overwrite(f, d, name)
+	return w.overwrite(ctx, c, p, d, f)
 }
 
-// overwrite changes the bytes of a file in place to those of full. The room is
-// reserved first, where the system can, so that a full disk changes nothing.
-func (w *Workspace) overwrite(full *os.File, d folder, name string) error {
-	dst, err := d.openFile(name, os.O_WRONLY, 0)
+// overwrite changes the bytes of the file p in place to those of full.
+func (w *Workspace) overwrite(ctx context.Context, c *Change, p place, d folder, full *os.File) error {
+	dr, err := w.draftReplace(p, d, inPlace, full)
+	if err != nil {
+		return err
+	}
+	return w.commit(ctx, c, dr, func(k *kept) error {
+		if k != nil {
+			if err := k.copy(d, p.base()); err != nil {
+				return err
+			}
+		}
+		return w.pour(full, d, p.base())
+	})
+}
+
+// pour makes the bytes of full those of the file name. The room is reserved first,
+// where the system can, so that a full disk changes nothing.
+func (w *Workspace) pour(full *os.File, d folder, name string) error {
+	dst, old, err := regularFile(d.openFile(name, os.O_WRONLY, 0))
 	if err != nil {
 		return err
 	}
 	defer dst.Close()
-	old, err := regularInfo(dst)
-	if err != nil {
-		return err
-	}
 	size, err := full.Seek(0, io.SeekEnd)
 	if err != nil {
 		return cause(err)

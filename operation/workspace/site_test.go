@@ -80,7 +80,7 @@ func (s *site) open(o Options) *Workspace {
 	if o.Dir == "" {
 		o.Dir = s.dir
 	}
-	o.portable = s.portable
+	o.Portable = s.portable
 	w, err := Open(o)
 	if err != nil {
 		s.t.Fatal(err)
@@ -161,6 +161,9 @@ func (s *site) snapshot() string {
 		}
 		st := fi.Sys().(*syscall.Stat_t)
 		rel, _ := filepath.Rel(s.base, p)
+		if d.Name() == StateDir && d.IsDir() {
+			return filepath.SkipDir
+		}
 		fmt.Fprintf(&b, "%s %v %d:%d inode %d", rel, fi.Mode(), st.Uid, st.Gid, st.Ino)
 		switch {
 		case fi.Mode().IsRegular():

@@ -100,7 +100,7 @@ func (t *kernelTree) open(rel string, flag int) (*os.File, error) {
 }
 
 // readFile reads a regular file with four system calls and one allocation.
-func (t *kernelTree) readFile(rel string) ([]byte, error) {
+func (t *kernelTree) readFile(rel string, limit int64) ([]byte, error) {
 	fd, err := t.fd(rel, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (t *kernelTree) readFile(rel string) ([]byte, error) {
 	if err := regular(modeFromStat(st.Mode)); err != nil {
 		return nil, err
 	}
-	return readSized(st.Size, func(buf []byte) (int, error) {
+	return readSized(st.Size, limit, func(buf []byte) (int, error) {
 		for {
 			n, err := unix.Read(fd, buf)
 			if err != unix.EINTR {

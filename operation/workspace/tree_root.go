@@ -69,17 +69,13 @@ func (t rootTree) open(rel string, flag int) (*os.File, error) {
 	return d.openFile(path.Base(rel), flag, 0)
 }
 
-func (t rootTree) readFile(rel string) ([]byte, error) {
-	f, err := t.open(rel, os.O_RDONLY)
+func (t rootTree) readFile(rel string, limit int64) ([]byte, error) {
+	f, info, err := regularFile(t.open(rel, os.O_RDONLY))
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := regularInfo(f)
-	if err != nil {
-		return nil, err
-	}
-	data, err := readSized(info.Size, f.Read)
+	data, err := readSized(info.Size, limit, f.Read)
 	return data, rootCause(err)
 }
 
@@ -273,6 +269,16 @@ func (d *rootFolder) rename(name string, to folder, newName string, replace bool
 	return rootCause(d.tree.root.Rename(from, onto))
 }
 
+func (d *rootFolder) again(name string, to folder, newName string) error {
+	dest, ok := to.(*rootFolder)
+	if !ok || dest.tree != d.tree {
+		return syscall.EXDEV
+	}
+	return rootCause(d.tree.root.Link(path.Join(d.rel, name), path.Join(dest.rel, newName)))
+}
+
+func (d *rootFolder) exchange(string, folder, string) error { return errors.ErrUnsupported }
+
 // giveWay removes an empty folder of dest that a folder of d is to replace. It
 // stays if it is that folder, spelled in another case.
 func (d *rootFolder) giveWay(name string, dest *rootFolder, newName string, there Info) error {
@@ -298,6 +304,17 @@ func (d *rootFolder) writable(name string) error {
 
 func (d *rootFolder) chtimes(name string, info Info) error {
 	return rootCause(d.root.Chtimes(name, info.Accessed, info.ModTime))
+}
+
+func (d *rootFolder) chmod(name string, perm fs.FileMode) error {
+	info, err := d.lstat(name)
+	if err == nil && info.isLink() {
+		err = syscall.ELOOP
+	}
+	if err != nil {
+		return err
+	}
+	return rootCause(d.root.Chmod(name, perm.Perm()))
 }
 
 // rootCause takes package os's wrapping off. What is no error of the system means

@@ -17,8 +17,8 @@ type Options struct {
 	DryRun      bool     // every change is described and none is applied
 	AllowConfig bool     // .git, perstack and perstack.toml may be changed
 	NoSync      bool     // changes are not flushed to the disk before they are seen
-
-	portable bool // os.Root also where there is something faster; for tests
+	Journal     Journal  // how much is kept of changes
+	Portable    bool     // names go through os.Root also on Linux, as they do elsewhere
 }
 
 // A Workspace is a folder, and the further allowed ones, opened for confined
@@ -27,6 +27,9 @@ type Workspace struct {
 	opts  Options
 	roots []*root // the workspace first, then the allowed folders
 	locks lockTable
+
+	journals []*journal // of the roots; none where nothing is recorded
+	borrowed bool       // they are another Workspace's
 }
 
 // root is one folder below which names are inside.
@@ -42,9 +45,10 @@ type root struct {
 // symbolic link in it, the last part included, fails with ELOOP.
 type tree interface {
 	open(rel string, flag int) (*os.File, error)
-	readFile(rel string) ([]byte, error)
-	stat(rel string) (Info, error) // of a link itself, where the last part is one
+	readFile(rel string, limit int64) ([]byte, error) // EFBIG for more bytes than the limit
+	stat(rel string) (Info, error)                    // of a link itself, where the last part is one
 	folder(rel string) (folder, error)
+	reader(rel string) (dir, error)
 	close() error
 }
 
@@ -59,13 +63,16 @@ type folder interface {
 	openFile(name string, flag int, perm fs.FileMode) (*os.File, error)
 	unnamed(perm fs.FileMode) (*os.File, error)                        // a file without a name, where there is such a thing
 	link(f *os.File, name string) error                                // gives an unnamed file its name; EEXIST if taken
+	again(name string, to folder, newName string) error                // gives a file another name; never through a link
 	copyFile(name string, to folder, newName string, times bool) error // makes a new file of the same permissions
 	mkdir(name string, perm fs.FileMode) error
 	symlink(target, name string) error
 	remove(name string, dir bool) error
 	rename(name string, to folder, newName string, replace bool) error
-	writable(name string) error // EACCES where name, or the folder itself for ".", may not be changed
+	exchange(name string, to folder, newName string) error // swaps two names; errors.ErrUnsupported where the system cannot
+	writable(name string) error                            // EACCES where name, or the folder itself for ".", may not be changed
 	chtimes(name string, info Info) error
+	chmod(name string, perm fs.FileMode) error // of a file or folder, also one that may not be read; ELOOP for a link
 	close() error
 }
 
@@ -73,19 +80,40 @@ type folder interface {
 func Open(opts Options) (*Workspace, error) {
 	w := &Workspace{opts: opts}
 	for _, dir := range append([]string{opts.Dir}, opts.Allow...) {
-		r, err := openRoot(dir, opts.portable)
+		r, err := openRoot(dir, opts.Portable)
 		if err != nil {
 			w.Close()
 			return nil, err
 		}
 		w.roots = append(w.roots, r)
+		if !opts.Journal.Off {
+			w.journals = append(w.journals, newJournal(r, opts))
+		}
 	}
 	return w, nil
+}
+
+// Narrow opens a Workspace of folders inside w, the first of them its own. It shares
+// the journals of w, which must be closed after it.
+func (w *Workspace) Narrow(dir string, allow ...string) (*Workspace, error) {
+	opts := w.opts
+	opts.Dir, opts.Allow, opts.Journal.Off = dir, allow, true
+	n, err := Open(opts)
+	if err != nil {
+		return nil, err
+	}
+	n.journals, n.borrowed = w.journals, true
+	return n, nil
 }
 
 // Close releases the folders. Operations that are under way may fail.
 func (w *Workspace) Close() error {
 	var errs []error
+	if !w.borrowed {
+		for _, j := range w.journals {
+			j.close()
+		}
+	}
 	for _, r := range w.roots {
 		errs = append(errs, r.tree.close())
 	}
@@ -94,6 +122,21 @@ func (w *Workspace) Close() error {
 
 // Dir returns the workspace's absolute path without symbolic links.
 func (w *Workspace) Dir() string { return w.roots[0].dir }
+
+// A Root is a folder that counts as inside.
+type Root struct {
+	Dir string // absolute, without symbolic links
+	ID  FileID
+}
+
+// Roots returns the workspace's folders, its own first.
+func (w *Workspace) Roots() []Root {
+	list := make([]Root, len(w.roots))
+	for i, r := range w.roots {
+		list[i] = Root{r.dir, r.id}
+	}
+	return list
+}
 
 // Options returns what the workspace was opened with.
 func (w *Workspace) Options() Options { return w.opts }

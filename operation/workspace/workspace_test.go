@@ -25,17 +25,17 @@ func TestOpen(t *testing.T) {
 			}
 		}
 		for _, dir := range []string{s.p("file"), s.p("missing"), s.p("a\x00b")} {
-			if w, err := Open(Options{Dir: dir, portable: s.portable}); err == nil {
+			if w, err := Open(Options{Dir: dir, Portable: s.portable}); err == nil {
 				w.Close()
 				t.Errorf("Open(%q) succeeded", dir)
 			}
 		}
-		if w, err := Open(Options{Dir: s.dir, Allow: []string{s.p("missing")}, portable: s.portable}); !errors.Is(err, fs.ErrNotExist) {
+		if w, err := Open(Options{Dir: s.dir, Allow: []string{s.p("missing")}, Portable: s.portable}); !errors.Is(err, fs.ErrNotExist) {
 			w.Close()
 			t.Errorf("a missing allowed folder: %v", err)
 		}
 		t.Chdir(s.dir)
-		w, err := Open(Options{portable: s.portable})
+		w, err := Open(Options{Portable: s.portable})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestCloseWhileReading(t *testing.T) {
 		s.layout("f=inside")
 		s.put(filepath.Join(s.base, "out/f"), "outside")
 		for range 200 {
-			w, err := Open(Options{Dir: s.dir, portable: s.portable})
+			w, err := Open(Options{Dir: s.dir, Portable: s.portable})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,8 +22,8 @@ type WriteOptions struct {
 // *fs.PathError with Op "open" or "mkdir", or the workspace's own.
 func (w *Workspace) WriteFile(ctx context.Context, abs string, data []byte, o WriteOptions) (Change, error) {
 	c := Change{Kind: Write, Path: abs}
-	err := w.write(ctx, &c, o, func(d folder, name string, old *Info) error {
-		return w.commit(&c, func() error { return w.replace(d, name, old, allOf(data)) })
+	err := w.write(ctx, &c, o, func(p place, d folder, old *Info) error {
+		return w.replace(ctx, &c, p, d, old, allOf(data))
 	}, func(d folder, name string, old *Info) (string, error) {
 		return writeDiff(abs, d, name, old, data)
 	})
@@ -34,13 +34,11 @@ func (w *Workspace) WriteFile(ctx context.Context, abs string, data []byte, o Wr
 // there. A reader may see a part of it. Errors are as those of [Workspace.WriteFile].
 func (w *Workspace) AppendFile(ctx context.Context, abs string, data []byte, o WriteOptions) (Change, error) {
 	c := Change{Kind: Append, Path: abs}
-	err := w.write(ctx, &c, o, func(d folder, name string, old *Info) error {
-		return w.commit(&c, func() error {
-			if old == nil {
-				return w.replace(d, name, nil, allOf(data))
-			}
-			return w.extend(d, name, data)
-		})
+	err := w.write(ctx, &c, o, func(p place, d folder, old *Info) error {
+		if old == nil {
+			return w.replace(ctx, &c, p, d, nil, allOf(data))
+		}
+		return w.extend(ctx, &c, p, d, data)
 	}, func(d folder, name string, old *Info) (string, error) {
 		if old == nil {
 			return Unified(abs, abs, nil, data), nil
@@ -69,7 +67,7 @@ func allOf(data []byte) fill {
 // print the change. Both get the file's folder and its description, which is nil
 // for a file to be made; the folder of a preview is nil if it would be made too.
 func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
-	apply func(d folder, name string, old *Info) error,
+	apply func(p place, d folder, old *Info) error,
 	preview func(d folder, name string, old *Info) (string, error)) error {
 	err := w.at(wanted{c.Path, true, toChange}, func(p place) error {
 		if err := w.changeable(); err != nil {
@@ -89,12 +87,12 @@ func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 			c.Diff, err = preview(d, p.base(), old)
 			return err
 		}
-		return w.inFolder(ctx, p, scope{parents: o.Parents}, func(d folder) error {
+		return w.inFolder(ctx, c, p, scope{parents: o.Parents}, func(d folder) error {
 			old, err := target(d, p.base(), o.NoReplace)
 			if err != nil {
 				return err
 			}
-			return apply(d, p.base(), old)
+			return apply(p, d, old)
 		})
 	})
 	return wrapMade("open", c.Path, filepath.Dir(c.Path), err)
@@ -125,14 +123,12 @@ func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions, fi
 		if old == nil {
 			return syscall.ENOENT
 		}
-		src, err := d.openFile(name, os.O_RDONLY, 0)
+		src, info, err := regularFile(d.openFile(name, os.O_RDONLY, 0))
 		if err != nil {
 			return err
 		}
 		defer src.Close()
-		if *old, err = regularInfo(src); err != nil {
-			return err
-		}
+		*old = info
 		s, err := find(src, old.Size)
 		if err == nil {
 			err = s.within(old.Size)
@@ -143,11 +139,9 @@ func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions, fi
 		}
 		return use(src, s)
 	}
-	err := w.write(ctx, &c, WriteOptions{DryRun: o.DryRun}, func(d folder, name string, old *Info) error {
-		return choose(d, name, old, func(src *os.File, s Splice) error {
-			return w.commit(&c, func() error {
-				return w.replace(d, name, old, func(dst *os.File) error { return splice(dst, src, old.Size, s) })
-			})
+	err := w.write(ctx, &c, WriteOptions{DryRun: o.DryRun}, func(p place, d folder, old *Info) error {
+		return choose(d, p.base(), old, func(src *os.File, s Splice) error {
+			return w.replace(ctx, &c, p, d, old, func(dst *os.File) error { return splice(dst, src, old.Size, s) })
 		})
 	}, func(d folder, name string, old *Info) (diff string, err error) {
 		err = choose(d, name, old, func(src *os.File, s Splice) error {
@@ -202,22 +196,20 @@ func previewTarget(p place, o WriteOptions) (folder, *Info, error) {
 }
 
 // extend appends to a file in place. If not all of data fits, none of it stays.
-func (w *Workspace) extend(d folder, name string, data []byte) error {
-	f, err := d.openFile(name, os.O_WRONLY|os.O_APPEND, 0)
+func (w *Workspace) extend(ctx context.Context, c *Change, p place, d folder, data []byte) error {
+	f, info, err := regularFile(d.openFile(p.base(), os.O_WRONLY|os.O_APPEND, 0))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	info, err := regularInfo(f)
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write(data); err != nil {
-		f.Truncate(info.Size)
-		d.chtimes(name, info)
-		return cause(err)
-	}
-	return cause(w.flush(f))
+	return w.commit(ctx, c, w.draftAppend(p, info, data), func(*kept) error {
+		if _, err := f.Write(data); err != nil {
+			f.Truncate(info.Size)
+			d.chtimes(p.base(), info)
+			return cause(err)
+		}
+		return cause(w.flush(f))
+	})
 }
 
 // splice writes src to dst with one range replaced. The ranges around it are

@@ -1,0 +1,105 @@
+package workspace
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// maxShown is how many names are shown of a folder that came or went as a whole.
+const maxShown = 1000
+
+// folderDiff prints the files of a folder that came or went as a whole.
+type folderDiff struct {
+	gone  bool
+	shown int
+	out   strings.Builder
+}
+
+// folder prints a folder that was made or removed with what is in it. ok is false
+// where that is not to be found any more.
+func (d differ) folder(name string, s state, gone bool) (text string, ok bool) {
+	f := &folderDiff{gone: gone}
+	b := &stepBack{undo: &undo{w: d.w, j: d.j}}
+	if p, in, err := b.open(name); err == nil {
+		defer in.close()
+		if there, err := stateAt(in, p.base()); err == nil && there.is(s) {
+			f.all(in, p.base(), d.j.path(name))
+			return f.out.String(), true
+		}
+	}
+	for _, c := range d.all {
+		for _, t := range c.Steps {
+			if t.Path != name || t.Image == "" {
+				continue
+			}
+			if has, err := stateAt(d.images, t.Image); err == nil && has.is(s) {
+				f.all(d.images, t.Image, d.j.path(name))
+				return f.out.String(), true
+			}
+		}
+	}
+	return "", false
+}
+
+// all prints the folder called name in d, which bears the absolute name abs.
+func (f *folderDiff) all(d folder, name, abs string) {
+	what := "created"
+	if f.gone {
+		what = "removed"
+	}
+	fmt.Fprintf(&f.out, "%s directory %s\n", what, abs)
+	in, err := d.folder(name)
+	if err != nil {
+		return
+	}
+	defer in.close()
+	entries, err := in.entries()
+	if err != nil {
+		return
+	}
+	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
+	for i, e := range entries {
+		if f.shown == maxShown {
+			fmt.Fprintf(&f.out, "and %d more in %s\n", len(entries)-i, abs)
+			return
+		}
+		f.shown++
+		if e.Type == fs.ModeDir {
+			f.all(in, e.Name, path.Join(abs, e.Name))
+		} else {
+			f.one(in, e, path.Join(abs, e.Name))
+		}
+	}
+}
+
+func (f *folderDiff) one(in folder, e Entry, abs string) {
+	head, when := header("/dev/null", abs), "is"
+	if f.gone {
+		head, when = header(abs, "/dev/null"), "was"
+	}
+	info, err := in.lstat(e.Name)
+	if err != nil {
+		return
+	}
+	if !info.Mode.IsRegular() || f.out.Len()+int(info.Size) > maxDiff {
+		s, err := stateAt(in, e.Name)
+		if err == nil {
+			f.out.WriteString(head + describe(when, s))
+		}
+		return
+	}
+	data, err := readImage(in, e.Name)
+	switch {
+	case err != nil:
+	case len(data) == 0:
+		f.out.WriteString(head)
+	case f.gone:
+		f.out.WriteString(Unified(abs, abs, data, nil))
+	default:
+		f.out.WriteString(Unified(abs, abs, nil, data))
+	}
+}

@@ -1,0 +1,388 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+)
+
+// A Journal says how much is kept of changes, so that they can be undone. Of its
+// limits 0 means the default and less than 0 none. The last change is always kept.
+type Journal struct {
+	Off   bool          // nothing is recorded
+	Count int           // changes; the default is 1000
+	Age   time.Duration // the default is 30 days
+	Bytes int64         // of what changes took away; the default is 1 GiB
+}
+
+// Names in [StateDir].
+const (
+	journalName = "journal"
+	imagesName  = "images"
+	freshName   = "journal.new"
+	ignoreName  = ".gitignore"
+)
+
+// maxCopied is the size in bytes up to which a file is copied to be kept, where it
+// cannot be taken out instead.
+const maxCopied = 256 << 20
+
+// maxJournal is how many bytes of a journal are read.
+const maxJournal = 256 << 20
+
+// flushAfter is how long a record may wait for others before it is flushed.
+const flushAfter = 100 * time.Millisecond
+
+// journal is the record of changes below one root. Processes share it under a lock
+// upon its folder.
+type journal struct {
+	root  *root
+	limit Journal
+	sync  bool
+	fixed bool // it is only read
+
+	mu     sync.Mutex // held while anything below is used
+	state  folder     // nil until the first change
+	images *store
+	log    *os.File
+	id     FileID // of log
+	end    int64  // of the last whole record
+	last   record // ID and Sum are known
+	first  record // ID, Time and Sum are known
+	timer  *time.Timer
+	dirty  bool
+	closed bool
+
+	snapshots snapshots
+}
+
+func newJournal(r *root, o Options) *journal {
+	j := &journal{root: r, limit: o.Journal, sync: !o.NoSync, fixed: o.ReadOnly || o.DryRun}
+	if j.limit.Count == 0 {
+		j.limit.Count = 1000
+	}
+	if j.limit.Age == 0 {
+		j.limit.Age = 30 * 24 * time.Hour
+	}
+	if j.limit.Bytes == 0 {
+		j.limit.Bytes = 1 << 30
+	}
+	return j
+}
+
+// close flushes what is written and lets go of the files.
+func (j *journal) close() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.closed = true
+	if j.timer != nil {
+		j.timer.Stop()
+	}
+	if j.dirty {
+		datasync(j.log)
+	}
+	j.forget()
+}
+
+func (j *journal) forget() {
+	if j.state == nil {
+		return
+	}
+	j.log.Close()
+	j.images.retire()
+	j.state.close()
+	j.state, j.images, j.log, j.dirty = nil, nil, nil, false
+}
+
+// enter opens the journal where it is not open, locks it against other processes,
+// and finds its end. The journal is made if make is set; else it may be ENOENT.
+// leave ends the lock.
+func (j *journal) enter(ctx context.Context, make bool) error {
+	j.mu.Lock()
+	err := j.entered(ctx, make)
+	if err != nil {
+		j.leave()
+	}
+	return err
+}
+
+func (j *journal) leave() {
+	if j.state != nil {
+		if fd, ok := j.state.descriptor(); ok {
+			unlock(fd)
+		}
+	}
+	j.mu.Unlock()
+}
+
+func (j *journal) entered(ctx context.Context, make bool) error {
+	for range 100 {
+		if j.closed {
+			return fs.ErrClosed
+		}
+		if j.state == nil {
+			if err := j.open(make); err != nil {
+				return err
+			}
+		}
+		if err := j.lock(ctx); err != nil {
+			return err
+		}
+		info, err := j.state.lstat(journalName)
+		if err != nil || info.ID != j.id { // removed, or another process has pruned it
+			j.forget()
+			continue
+		}
+		if info.Size != j.end {
+			return j.findEnd(info.Size)
+		}
+		return nil
+	}
+	return errors.New("the journal does not stay where it is")
+}
+
+func (j *journal) lock(ctx context.Context) error {
+	fd, ok := j.state.descriptor()
+	if !ok {
+		return fs.ErrPermission
+	}
+	for wait := 20 * time.Microsecond; ; wait = min(wait*3/2, 2*time.Millisecond) {
+		if ok, err := tryFlock(fd, true); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+// open opens the folder of records and what is in it. A link or anything else that
+// somebody has put there is refused.
+func (j *journal) open(make bool) (err error) {
+	top, err := j.root.tree.folder(".")
+	if err != nil {
+		return err
+	}
+	defer top.close()
+	state, err := subfolder(top, StateDir, make)
+	if err != nil {
+		return err
+	}
+	images, err := subfolder(state, imagesName, make)
+	if err != nil {
+		state.close()
+		return err
+	}
+	flag := os.O_RDWR
+	if j.fixed {
+		flag = os.O_RDONLY
+	}
+	log, err := openOwn(state, journalName, flag, make)
+	if err != nil {
+		images.close()
+		state.close()
+		return err
+	}
+	info, err := regularInfo(log)
+	if err == nil && info.Links > 1 {
+		err = errors.New("the journal has several links")
+	}
+	j.state, j.images, j.log, j.id, j.end = state, &store{folder: images}, log, info.ID, -1
+	j.first, j.last = record{}, record{}
+	if err != nil {
+		j.forget()
+		return err
+	}
+	if make {
+		ignoreAll(state)
+	}
+	return nil
+}
+
+// ignoreAll lets git ignore the journal's folder.
+func ignoreAll(state folder) {
+	if f, err := state.openFile(ignoreName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err == nil {
+		f.WriteString("*\n")
+		f.Close()
+	}
+}
+
+func subfolder(d folder, name string, make bool) (folder, error) {
+	sub, err := d.folder(name)
+	if !make || !errors.Is(err, fs.ErrNotExist) {
+		return sub, err
+	}
+	if err := d.mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return d.folder(name)
+}
+
+func openOwn(d folder, name string, flag int, make bool) (*os.File, error) {
+	f, err := d.openFile(name, flag, 0)
+	if !make || !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	f, err = d.openFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return d.openFile(name, flag, 0)
+	}
+	return f, err
+}
+
+// findEnd finds the last whole record of a journal of that size, and cuts what
+// comes behind it.
+func (j *journal) findEnd(size int64) error {
+	j.end = 0
+	for window := int64(64 << 10); ; window *= 8 {
+		from := max(0, size-window)
+		data := make([]byte, size-from)
+		if n, err := j.log.ReadAt(data, from); err != nil && err != io.EOF {
+			return cause(err)
+		} else if int64(n) < size-from {
+			data = data[:n]
+		}
+		r, end := lastRecord(data)
+		if r != nil && j.first.ID == 0 && !j.fixed {
+			j.unlink(data[:end])
+		}
+		if r != nil {
+			j.end = from + int64(end)
+			j.last.ID = max(j.last.ID, r.ID, r.Last)
+			j.last.Sum = max(j.last.Sum, r.Sum)
+			break
+		}
+		if from == 0 || window > maxJournal {
+			break
+		}
+	}
+	if j.end < size && !j.fixed {
+		if err := j.log.Truncate(j.end); err != nil {
+			return cause(err)
+		}
+	}
+	return j.findFirst()
+}
+
+// write adds a line. The journal is entered.
+func (j *journal) write(r *record) error {
+	line, err := r.encode()
+	if err != nil {
+		return err
+	}
+	if _, err := j.log.WriteAt(line, j.end); err != nil {
+		j.log.Truncate(j.end)
+		return cause(err)
+	}
+	j.end += int64(len(line))
+	if j.sync && !j.dirty {
+		j.dirty = true
+		j.timer = time.AfterFunc(flushAfter, j.flush)
+	}
+	return nil
+}
+
+// flush makes the records that are written durable.
+func (j *journal) flush() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.dirty {
+		j.dirty = false
+		datasync(j.log)
+	}
+}
+
+// store is the folder of the images. Changes that are under way use it also when
+// the journal has been opened anew.
+type store struct {
+	folder  folder
+	users   int
+	retired bool
+}
+
+func (s *store) retire() {
+	if s.retired = true; s.users == 0 {
+		s.folder.close()
+	}
+}
+
+// letGo ends a use of the images.
+func (j *journal) letGo(s *store) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if s.users--; s.users == 0 && s.retired {
+		s.folder.close()
+	}
+}
+
+// begin records a change that is about to be made, and gives it its number and its
+// images their names. The caller lets the images go.
+func (j *journal) begin(ctx context.Context, r *record) (*store, error) {
+	if err := j.enter(ctx, true); err != nil {
+		return nil, err
+	}
+	defer j.leave()
+	r.ID, r.Time = j.last.ID+1, time.Now().UTC()
+	r.Sum = j.last.Sum + r.Bytes
+	for i := range r.Steps {
+		if s := &r.Steps[i]; s.How != asFolder && s.How != asMode && s.Image == "" && r.Note == "" {
+			s.Image = fmt.Sprint(r.ID)
+			if len(r.Steps) > 1 {
+				s.Image = fmt.Sprintf("%d.%d", r.ID, i)
+			}
+		}
+	}
+	if err := j.write(r); err != nil {
+		return nil, err
+	}
+	if j.first.ID == 0 {
+		j.first = record{ID: r.ID, Time: r.Time, Sum: j.last.Sum}
+	}
+	j.last = record{ID: r.ID, Sum: r.Sum}
+	if r.Undoes == 0 && j.full(r.Time) { // what is to be undone next is needed
+		if err := j.prune(r); err != nil {
+			return nil, err
+		}
+	}
+	j.images.users++
+	return j.images, nil
+}
+
+// mark says of a change that it is done or was not made.
+func (j *journal) mark(id int64, mark string) error {
+	if err := j.enter(context.Background(), true); err != nil {
+		return err
+	}
+	defer j.leave()
+	return j.write(&record{ID: id, Mark: mark, Last: j.last.ID, Sum: j.last.Sum})
+}
+
+// read returns the changes that are recorded, the oldest first.
+func (j *journal) read(ctx context.Context) ([]*change, error) {
+	err := j.enter(ctx, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer j.leave()
+	data, err := j.whole()
+	return readRecords(data), err
+}
+
+func (j *journal) whole() ([]byte, error) {
+	data := make([]byte, min(j.end, maxJournal))
+	n, err := j.log.ReadAt(data, max(0, j.end-maxJournal))
+	if err != nil && err != io.EOF {
+		return nil, cause(err)
+	}
+	return data[:n], nil
+}

@@ -1,0 +1,165 @@
+package workspace
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+)
+
+// maxPrint is how many bytes of a file are looked at to tell it from others.
+const maxPrint = 16 << 20
+
+// printBlock is the size of one of the parts that are looked at of a larger file.
+const printBlock = 64 << 10
+
+// filePrint tells a content apart: all of it, or of a large file the beginning, the
+// end and parts between.
+func filePrint(f io.ReaderAt, size int64) (string, error) {
+	h := sha256.New()
+	buf := make([]byte, min(max(size, 1), printBlock))
+	if size <= maxPrint {
+		if err := hashRange(h, f, 0, size, buf); err != nil {
+			return "", err
+		}
+		return hex.EncodeToString(h.Sum(nil)[:16]), nil
+	}
+	const parts = maxPrint / printBlock
+	for i := range int64(parts) {
+		if err := hashRange(h, f, (size-printBlock)/(parts-1)*i, printBlock, buf); err != nil {
+			return "", err
+		}
+	}
+	if err := hashRange(h, f, size-printBlock, printBlock, buf); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s/%d", hex.EncodeToString(h.Sum(nil)[:16]), size), nil
+}
+
+func hashRange(h hash.Hash, f io.ReaderAt, from, n int64, buf []byte) error {
+	for end := from + n; from < end; {
+		m, err := f.ReadAt(buf[:min(int64(len(buf)), end-from)], from)
+		h.Write(buf[:m])
+		from += int64(m)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bytesPrint is filePrint of a small content that is at hand.
+func bytesPrint(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:16])
+}
+
+// fileState describes an open file.
+func fileState(f *os.File) (state, error) {
+	info, err := regularInfo(f)
+	if err != nil {
+		return state{}, err
+	}
+	print, err := filePrint(f, info.Size)
+	return state{Is: "file", Print: print, Mode: uint32(info.Mode.Perm()), Size: info.Size, Time: info.ModTime.UnixNano()}, cause(err)
+}
+
+// stateAt describes what is at a name.
+func stateAt(d folder, name string) (state, error) {
+	info, err := d.lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return state{}, nil
+	}
+	if err != nil {
+		return state{}, err
+	}
+	mode := uint32(info.Mode.Perm())
+	switch {
+	case info.Mode.IsRegular():
+		f, err := d.openFile(name, os.O_RDONLY, 0)
+		if errors.Is(err, fs.ErrPermission) { // its owner keeps it from us; it can be put away all the same
+			return state{Is: "file", Print: unseen(info), Mode: mode, Size: info.Size, Time: info.ModTime.UnixNano()}, nil
+		}
+		if err != nil {
+			return state{}, err
+		}
+		defer f.Close()
+		return fileState(f)
+	case info.isLink():
+		target, err := d.readlink(name)
+		return state{Is: "link", Print: target}, err
+	case info.IsDir():
+		print, size, err := treePrint(d, name)
+		return state{Is: "folder", Print: print, Mode: mode, Size: size}, err
+	}
+	return state{Is: "other", Print: unseen(info), Mode: mode}, nil
+}
+
+// unseen tells a file apart whose content is not to be seen.
+func unseen(info Info) string {
+	return fmt.Sprintf("%o %d %d", info.Mode, info.Size, info.ModTime.UnixNano())
+}
+
+// emptyTree is treePrint of a folder with nothing in it.
+var emptyTree = bytesPrint(nil)
+
+// treePrint tells a folder with all that is in it apart by names, kinds, sizes,
+// permissions and times, and counts its bytes.
+func treePrint(d folder, name string) (print string, size int64, err error) {
+	h := sha256.New()
+	err = hashTree(h, d, name, &size)
+	return hex.EncodeToString(h.Sum(nil)[:16]), size, err
+}
+
+func hashTree(h hash.Hash, d folder, name string, size *int64) error {
+	sub, err := d.folder(name)
+	if errors.Is(err, fs.ErrPermission) {
+		fmt.Fprintf(h, "shut\x00")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer sub.close()
+	entries, err := sub.entries()
+	if errors.Is(err, fs.ErrPermission) {
+		fmt.Fprintf(h, "shut\x00")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
+	for _, e := range entries {
+		info, err := sub.lstat(e.Name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%s\x00%o\x00", e.Name, info.Mode)
+		switch {
+		case info.IsDir():
+			err = hashTree(h, sub, e.Name, size)
+			fmt.Fprintf(h, "/\x00")
+		case info.isLink():
+			var target string
+			target, err = sub.readlink(e.Name)
+			fmt.Fprintf(h, "%s\x00", target)
+		default:
+			*size += info.Size
+			fmt.Fprintf(h, "%d\x00%d\x00", info.Size, info.ModTime.UnixNano())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,400 @@
+//go:build linux || darwin
+
+package workspace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tree is what is at the site's workspace, names, kinds, permissions and contents,
+// without the journal.
+func (s *site) tree() string {
+	s.t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(s.dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if p == s.p(StateDir) {
+			return filepath.SkipDir
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(s.dir, p)
+		fmt.Fprintf(&b, "%s %v", rel, info.Mode())
+		switch {
+		case info.Mode().IsRegular():
+			data, err := os.ReadFile(p)
+			fmt.Fprintf(&b, " %q %v", data, err)
+		case info.Mode().Type() == fs.ModeSymlink:
+			target, _ := os.Readlink(p)
+			b.WriteString(" -> " + target)
+		}
+		b.WriteByte('\n')
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return b.String()
+}
+
+// changes are one of every kind, each with what has to be there.
+var changes = []struct {
+	name   string
+	layout []string
+	run    func(w *Workspace, s *site) (Change, error)
+}{
+	{"write", []string{"f=old"}, func(w *Workspace, s *site) (Change, error) {
+		return w.WriteFile(bg, s.p("f"), []byte("new"), WriteOptions{})
+	}},
+	{"write new", nil, func(w *Workspace, s *site) (Change, error) {
+		return w.WriteFile(bg, s.p("f"), []byte("new"), WriteOptions{})
+	}},
+	{"write below", []string{"a/f=x"}, func(w *Workspace, s *site) (Change, error) {
+		return w.WriteFile(bg, s.p("a/b/c/f"), []byte("new"), WriteOptions{Parents: true})
+	}},
+	{"write nothing", []string{"f=old"}, func(w *Workspace, s *site) (Change, error) {
+		return w.WriteFile(bg, s.p("f"), nil, WriteOptions{})
+	}},
+	{"write through a link", []string{"d/f=old", "l => d/f"}, func(w *Workspace, s *site) (Change, error) {
+		return w.WriteFile(bg, s.p("l"), []byte("new"), WriteOptions{})
+	}},
+	{"append", []string{"f=old"}, func(w *Workspace, s *site) (Change, error) {
+		return w.AppendFile(bg, s.p("f"), []byte("+more"), WriteOptions{})
+	}},
+	{"append new", nil, func(w *Workspace, s *site) (Change, error) {
+		return w.AppendFile(bg, s.p("d/f"), []byte("+more"), WriteOptions{Parents: true})
+	}},
+	{"edit", []string{"f=old\nlines\n"}, func(w *Workspace, s *site) (Change, error) {
+		return w.EditFile(bg, s.p("f"), WriteOptions{}, swap("old", "newer"))
+	}},
+	{"delete", []string{"f=old"}, func(w *Workspace, s *site) (Change, error) {
+		return w.Remove(bg, s.p("f"), RemoveOptions{})
+	}},
+	{"delete link", []string{"f=old", "l => f"}, func(w *Workspace, s *site) (Change, error) {
+		return w.Remove(bg, s.p("l"), RemoveOptions{})
+	}},
+	{"delete folder", []string{"d/"}, func(w *Workspace, s *site) (Change, error) {
+		return w.Remove(bg, s.p("d"), RemoveOptions{Folder: true})
+	}},
+	{"delete tree", []string{"d/f=old", "d/e/g=x", "d/l => f", "d/empty/"}, func(w *Workspace, s *site) (Change, error) {
+		return w.Remove(bg, s.p("d"), RemoveOptions{Tree: true})
+	}},
+	{"move", []string{"f=old", "d/"}, func(w *Workspace, s *site) (Change, error) {
+		return w.Move(bg, s.p("f"), s.p("d/g"), MoveOptions{})
+	}},
+	{"move below", []string{"f=old"}, func(w *Workspace, s *site) (Change, error) {
+		return w.Move(bg, s.p("f"), s.p("d/e/g"), MoveOptions{Parents: true})
+	}},
+	{"move onto a file", []string{"f=old", "g=other"}, func(w *Workspace, s *site) (Change, error) {
+		return w.Move(bg, s.p("f"), s.p("g"), MoveOptions{})
+	}},
+	{"move onto a link", []string{"f=old", "g => f"}, func(w *Workspace, s *site) (Change, error) {
+		return w.Move(bg, s.p("f"), s.p("g"), MoveOptions{})
+	}},
+	{"move tree", []string{"d/f=old", "e/"}, func(w *Workspace, s *site) (Change, error) {
+		return w.Move(bg, s.p("d"), s.p("e/d"), MoveOptions{})
+	}},
+	{"move tree onto a folder", []string{"d/f=old", "e/"}, func(w *Workspace, s *site) (Change, error) {
+		return w.Move(bg, s.p("d"), s.p("e"), MoveOptions{})
+	}},
+	{"copy", []string{"f=old"}, func(w *Workspace, s *site) (Change, error) {
+		return w.Copy(bg, s.p("f"), s.p("g"), CopyOptions{Times: true})
+	}},
+	{"copy onto", []string{"f=old", "g=other"}, func(w *Workspace, s *site) (Change, error) {
+		os.Chmod(s.p("f"), 0o600)
+		return w.Copy(bg, s.p("f"), s.p("g"), CopyOptions{Replace: true})
+	}},
+	{"copy tree", []string{"d/f=old", "d/e/g=x"}, func(w *Workspace, s *site) (Change, error) {
+		return w.Copy(bg, s.p("d"), s.p("x/y"), CopyOptions{Tree: true, Parents: true, Times: true})
+	}},
+	{"folder", []string{"d/"}, func(w *Workspace, s *site) (Change, error) {
+		return w.MakeDir(bg, s.p("d/a/b"), false)
+	}},
+	{"several links", []string{"f=old"}, func(w *Workspace, s *site) (Change, error) {
+		os.Link(s.p("f"), s.p("g"))
+		return w.WriteFile(bg, s.p("f"), []byte("newer"), WriteOptions{})
+	}},
+	{"delete one of several links", []string{"f=old"}, func(w *Workspace, s *site) (Change, error) {
+		os.Link(s.p("f"), s.p("g"))
+		return w.Remove(bg, s.p("f"), RemoveOptions{})
+	}},
+}
+
+// Every kind of change is taken back, made again, and taken back again.
+func TestUndo(t *testing.T) {
+	for _, c := range changes {
+		t.Run(c.name, func(t *testing.T) {
+			each(t, func(t *testing.T, s *site) {
+				s.layout(c.layout...)
+				w := s.open(Options{NoSync: true})
+				if strings.Contains(c.name, "several links") {
+					if err := os.Link(s.p("f"), s.p("g")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if c.name == "copy onto" {
+					os.Chmod(s.p("f"), 0o600)
+				}
+				before := s.tree()
+				did, err := c.run(w, s)
+				if err != nil || did.ID == "" || did.NotKept != "" {
+					t.Fatalf("%+v, %v", did, err)
+				}
+				after := s.tree()
+				if after == before {
+					t.Fatal("nothing was changed")
+				}
+				id := did.ID
+				for round, want := range []string{before, after, before, after, before} {
+					done, err := w.Undo(bg, UndoOptions{ID: id})
+					if err != nil || len(done) != 1 || done[0].Of != id {
+						t.Fatalf("round %d: %+v, %v", round, done, err)
+					}
+					id = done[0].ID
+					if got := s.tree(); got != want {
+						t.Fatalf("round %d:\n%s\nwant:\n%s", round, got, want)
+					}
+				}
+				s.lacks(tempName)
+				if list, err := w.History(bg); err != nil || len(list) != 6 {
+					t.Errorf("%v, %v", list, err)
+				}
+				if _, err := w.Undo(bg, UndoOptions{}); err == nil {
+					t.Error("what is not in effect was undone")
+				}
+			})
+		})
+	}
+}
+
+// What something else has changed since is not undone, unless it is to be; then it
+// is kept.
+func TestUndoRefuses(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("f=old")
+		w := s.open(Options{NoSync: true})
+		did, err := w.WriteFile(bg, s.p("f"), []byte("new"), WriteOptions{})
+		must(t, did, err)
+		s.put(s.p("f"), "theirs")
+		_, err = w.Undo(bg, UndoOptions{})
+		if c, ok := errors.AsType[*ConflictError](err); !ok || !c.Force || !strings.Contains(err.Error(), "changed since by something else") {
+			t.Errorf("%v", err)
+		}
+		s.has("f", "theirs")
+		done, err := w.Undo(bg, UndoOptions{Force: true})
+		if err != nil || len(done) != 1 {
+			t.Fatalf("%v, %v", done, err)
+		}
+		s.has("f", "old")
+		if _, err := w.Undo(bg, UndoOptions{ID: done[0].ID}); err != nil {
+			t.Fatal(err)
+		}
+		s.has("f", "theirs")
+	})
+}
+
+// A change that a later one builds upon waits for that.
+func TestUndoInOrder(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		w := s.open(Options{NoSync: true})
+		var ids []string
+		for _, text := range []string{"one", "two", "three"} {
+			c, err := w.WriteFile(bg, s.p("f"), []byte(text), WriteOptions{})
+			must(t, c, err)
+			ids = append(ids, c.ID)
+		}
+		if _, err := w.Undo(bg, UndoOptions{ID: ids[0]}); err == nil || !strings.Contains(err.Error(), "since by change "+ids[2]) {
+			t.Errorf("%v", err)
+		}
+		if done, err := w.Undo(bg, UndoOptions{}); err != nil || done[0].Of != ids[2] {
+			t.Errorf("%v, %v", done, err)
+		}
+		s.has("f", "two")
+		if done, err := w.Undo(bg, UndoOptions{Since: ids[0]}); err != nil || len(done) != 2 {
+			t.Errorf("%v, %v", done, err)
+		}
+		s.lacks("f")
+	})
+}
+
+// A journal that something else has damaged loses what was damaged, and leads
+// nowhere.
+func TestDamagedJournal(t *testing.T) {
+	for name, damage := range map[string]func(s *site){
+		"torn":    func(s *site) { appendTo(s, ".skill/journal", "0badc0de {\"id\":99,\"ki") },
+		"garbage": func(s *site) { appendTo(s, ".skill/journal", "\x00\xff\n{}\n\n") },
+		"gone":    func(s *site) { os.RemoveAll(s.p(".skill")) },
+		"a link": func(s *site) {
+			os.Rename(s.p(".skill"), s.base+"/elsewhere")
+			os.Symlink(s.base+"/elsewhere", s.p(".skill"))
+		},
+		"images are a link": func(s *site) {
+			os.Rename(s.p(".skill/images"), s.base+"/elsewhere")
+			os.Symlink(s.base+"/elsewhere", s.p(".skill/images"))
+		},
+		"an image":    func(s *site) { s.put(s.p(".skill/images/1"), "evil") },
+		"empty":       func(s *site) { s.put(s.p(".skill/journal"), "") },
+		"a folder":    func(s *site) { os.Remove(s.p(".skill/journal")); os.Mkdir(s.p(".skill/journal"), 0o777) },
+		"a path out":  func(s *site) { rewritePath(s, "../../outside") },
+		"an absolute": func(s *site) { rewritePath(s, s.base+"/outfile") },
+		"its own":     func(s *site) { rewritePath(s, ".skill/journal") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, s *site) {
+				s.layout("f=old")
+				s.put(s.base+"/outfile", "outside")
+				w := s.open(Options{NoSync: true})
+				c, err := w.WriteFile(bg, s.p("f"), []byte("new"), WriteOptions{})
+				must(t, c, err)
+				w.Close()
+				damage(s)
+				w = s.open(Options{NoSync: true})
+				done, err := w.Undo(bg, UndoOptions{})
+				if undone := name == "torn" || name == "garbage"; undone != (err == nil) {
+					t.Errorf("%v, %v", done, err)
+				} else if undone {
+					s.has("f", "old")
+				} else {
+					s.has("f", "new")
+				}
+				if data, err := os.ReadFile(s.base + "/outfile"); string(data) != "outside" {
+					t.Errorf("%q, %v", data, err)
+				}
+				c, err = w.WriteFile(bg, s.p("f"), []byte("newer"), WriteOptions{})
+				must(t, c, err)
+				s.has("f", "newer")
+				if c.ID == "" && c.NotKept == "" {
+					t.Errorf("nothing is said of a change that is not kept: %+v", c)
+				}
+			})
+		})
+	}
+}
+
+func appendTo(s *site, name, text string) {
+	data, err := os.ReadFile(s.p(name))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.put(s.p(name), string(data)+text)
+}
+
+// rewritePath makes the record one of another path, with a sum that is right.
+func rewritePath(s *site, name string) {
+	s.t.Helper()
+	data, err := os.ReadFile(s.p(".skill/journal"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	list := readRecords(data)
+	if len(list) != 1 {
+		s.t.Fatalf("%q", data)
+	}
+	list[0].Steps[0].Path = name
+	line, err := list[0].encode()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.put(s.p(".skill/journal"), string(line))
+}
+
+// What is old, or too much, is given up, but for the last change.
+func TestPruned(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("f")
+		for name, limit := range map[string]Journal{"count": {Count: 8}, "bytes": {Bytes: 3000}} {
+			w := s.open(Options{NoSync: true, Journal: limit})
+			for n := range 40 {
+				c, err := w.WriteFile(bg, s.p("f"), bytes.Repeat([]byte{byte('a' + n%26)}, 500), WriteOptions{})
+				must(t, c, err)
+			}
+			list, err := w.History(bg)
+			images, ierr := os.ReadDir(s.p(".skill/images"))
+			if err != nil || ierr != nil || len(list) < 2 || len(list) > 11 || len(images) > len(list) {
+				t.Errorf("%s: %d changes and %d images are kept; %v", name, len(list), len(images), err)
+			}
+			if _, err := w.Undo(bg, UndoOptions{Since: list[0].ID}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			w.Close()
+		}
+	})
+}
+
+// Nothing is made where nothing is to be changed, or nothing recorded.
+func TestNoJournal(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("f=old")
+		for _, o := range []Options{{ReadOnly: true}, {DryRun: true}, {Journal: Journal{Off: true}}} {
+			w := s.open(o)
+			c, err := w.WriteFile(bg, s.p("f"), []byte("new"), WriteOptions{})
+			if (err == nil) == o.ReadOnly || c.ID != "" {
+				t.Errorf("%+v, %v", c, err)
+			}
+			if list, err := w.History(bg); err != nil || len(list) > 0 {
+				t.Errorf("%v, %v", list, err)
+			}
+			if _, err := w.Undo(bg, UndoOptions{}); err == nil {
+				t.Error("something was undone")
+			}
+			s.lacks(StateDir)
+		}
+	})
+}
+
+// FuzzJournal reads any bytes as a journal: what is read is sound, and what is
+// written is read again.
+func FuzzJournal(f *testing.F) {
+	for _, r := range []record{
+		{ID: 1, Kind: Write, Steps: []step{{How: bySwap, Path: "a/b", After: state{Is: "file", Print: "00"}, Image: "1"}}},
+		{ID: 2, Kind: Undo, Undoes: 1, Back: true, Steps: []step{{How: byMove, Path: "a", From: "b"}}},
+		{ID: 2, Mark: markDone, Last: 2},
+	} {
+		line, err := r.encode()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(append(line, line...))
+		f.Add(line[:len(line)/2])
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		last := int64(0)
+		var lines []byte
+		list := readRecords(data)
+		for _, c := range list {
+			if !c.sound() || c.ID <= last {
+				t.Errorf("%+v", c.record)
+			}
+			last = c.ID
+			line, err := c.encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, line...)
+		}
+		if again := readRecords(lines); len(again) != len(list) {
+			t.Errorf("%d of %d records are read again", len(again), len(list))
+		}
+		if r, end := lastRecord(data); r == nil != (end == 0) || end > len(data) || end > 0 && data[end-1] != '\n' {
+			t.Errorf("%+v ends at %d", r, end)
+		}
+		// A body with a sum that is right is read as far as it is sound.
+		if i := bytes.IndexByte(data, '\n'); i < 0 {
+			sum := fmt.Appendf(nil, "%08x %s", checksum(data), data)
+			if r, err := decode(sum); err == nil && !r.sound() {
+				t.Errorf("%+v", r)
+			}
+		}
+	})
+}

@@ -1,0 +1,216 @@
+package workspace
+
+import (
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// A table in a file is a sum, its version, its base and its entries: numbers as
+// varints, texts behind their lengths. What is not as it should be is no table: then
+// all is looked at anew.
+
+const tableVersion = 1
+
+// maxTable is how many bytes the file of a table may have.
+const maxTable = 64 << 20
+
+// indexName is the name of the file that holds the table of a folder.
+func indexName(base string) string {
+	if base == "." {
+		return "index"
+	}
+	return "index-" + bytesPrint([]byte(base))
+}
+
+// tableBase tells whether a file holds a table.
+func tableBase(name string) (string, bool) {
+	return name, name == "index" || strings.HasPrefix(name, "index-")
+}
+
+// readTable reads the table of a folder. It is empty where there is none.
+func readTable(store folder, base string) *table {
+	return readNamed(store, indexName(base), base)
+}
+
+// readNamed reads the table in a file, which is to be of base unless that is "".
+func readNamed(store folder, name, base string) *table {
+	if data, err := readOwn(store, name, maxTable); err == nil {
+		if t := decodeTable(data); t != nil && (base == "" || t.base == base) {
+			return t
+		}
+	}
+	return newTable(base, nil)
+}
+
+// readOwn reads one of this program's own files whole.
+func readOwn(d folder, name string, limit int64) ([]byte, error) {
+	f, info, err := regularFile(d.openFile(name, os.O_RDONLY, 0))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readSized(info.Size, limit, f.Read)
+}
+
+// write makes the table the one of its folder. Without it all is read anew.
+func (t *table) write(store folder) error {
+	const fresh = "fresh-table"
+	f, err := store.openFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) { // of a process that was killed, or of one that writes it now
+		discard(store, fresh)
+		f, err = store.openFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(t.encode())
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = store.rename(fresh, store, indexName(t.base), true)
+	}
+	if err != nil {
+		discard(store, fresh)
+	}
+	return err
+}
+
+func (t *table) encode() []byte {
+	b := make([]byte, 4, 64+len(t.list)*100)
+	b = binary.AppendUvarint(b, tableVersion)
+	b = appendText(b, t.base)
+	b = binary.AppendVarint(b, t.stale)
+	b = binary.AppendVarint(b, t.limit)
+	b = binary.AppendUvarint(b, uint64(len(t.list)))
+	for i := range t.list {
+		b = t.list[i].append(b)
+	}
+	binary.LittleEndian.PutUint32(b, checksum(b[4:]))
+	return b
+}
+
+const (
+	flagLoose = 1 << iota
+	flagIgnored
+)
+
+func (e *entry) append(b []byte) []byte {
+	flags := byte(0)
+	if e.loose {
+		flags |= flagLoose
+	}
+	if e.ignored {
+		flags |= flagIgnored
+	}
+	b = append(appendText(b, e.path), byte(e.kind), flags)
+	b = binary.AppendUvarint(b, e.id.Dev)
+	b = binary.AppendUvarint(b, e.id.Ino)
+	for _, n := range [...]int64{e.size, e.mod, e.changed} {
+		b = binary.LittleEndian.AppendUint64(b, uint64(n))
+	}
+	for _, n := range [...]uint32{e.mode, e.links, e.uid, e.gid} {
+		b = binary.AppendUvarint(b, uint64(n))
+	}
+	return appendText(b, e.print)
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// decodeTable is the inverse of encode; nil for what is no table.
+func decodeTable(data []byte) *table {
+	if len(data) < 4 || binary.LittleEndian.Uint32(data) != checksum(data[4:]) {
+		return nil
+	}
+	d := &tableReader{data: string(data[4:])}
+	if d.number() != tableVersion {
+		return nil
+	}
+	base := d.text()
+	stale := unzigzag(d.number())
+	limit := unzigzag(d.number())
+	n := d.number()
+	if d.bad || n > 2*MaxVisited || stale < 0 || limit < 0 {
+		return nil
+	}
+	list := make([]entry, n)
+	for i := range list {
+		d.entry(&list[i])
+	}
+	if d.bad || d.data != "" {
+		return nil
+	}
+	t := newTable(base, list)
+	t.stale, t.limit = stale, limit
+	return t
+}
+
+func unzigzag(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
+
+// tableReader takes a table apart. Its texts are parts of the one that it is given.
+type tableReader struct {
+	data string
+	bad  bool
+}
+
+func (d *tableReader) take(n uint64) string {
+	if n > uint64(len(d.data)) {
+		d.bad, d.data = true, ""
+		return ""
+	}
+	s := d.data[:n]
+	d.data = d.data[n:]
+	return s
+}
+
+func (d *tableReader) number() (n uint64) {
+	for shift := 0; shift < 64; shift += 7 {
+		b := d.byte()
+		n |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return n
+		}
+	}
+	d.bad = true
+	return 0
+}
+
+func (d *tableReader) byte() byte {
+	if s := d.take(1); s != "" {
+		return s[0]
+	}
+	return 0
+}
+
+func (d *tableReader) fixed() (n int64) {
+	s := d.take(8)
+	for i := range len(s) {
+		n |= int64(s[i]) << (8 * i)
+	}
+	return n
+}
+
+func (d *tableReader) text() string { return d.take(d.number()) }
+
+func (d *tableReader) entry(e *entry) {
+	e.path, e.kind = d.text(), kind(d.byte())
+	flags := d.byte()
+	e.loose, e.ignored = flags&flagLoose != 0, flags&flagIgnored != 0
+	e.id = FileID{d.number(), d.number()}
+	e.size, e.mod, e.changed = d.fixed(), d.fixed(), d.fixed()
+	e.mode, e.links, e.uid, e.gid = uint32(d.number()), uint32(d.number()), uint32(d.number()), uint32(d.number())
+	e.print = d.text()
+	d.bad = d.bad || !soundPath(e.path) || e.size < 0 || strings.IndexByte(kinds, byte(e.kind)) < 0 || e.kind == aFile && e.print != "" && !soundPrint(e.print)
+}
+
+const kinds = string(aFile) + string(aLink) + string(aFolder) + string(aSpecial)
+
+// soundPrint tells whether a text may be the name of a content.
+func soundPrint(s string) bool {
+	return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == ""
+}

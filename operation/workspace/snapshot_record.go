@@ -1,0 +1,350 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// maxSteps is how many names a change may be about that can be undone.
+const maxSteps = 10_000
+
+// lockTime is how long what a program changed waits to be recorded until others have
+// made the changes that they are about.
+const lockTime = 10 * time.Second
+
+// A Left is something that a program changed and that undo leaves as it is.
+type Left struct {
+	Path   string // absolute; "" where it is not about one
+	Reason string
+}
+
+// String is the sentence.
+func (l Left) String() string {
+	if l.Path == "" {
+		return l.Reason
+	}
+	return l.Path + ": " + l.Reason
+}
+
+// Record makes what is different from the snapshot one change in the journal, that
+// of the program called command. What other changes in the journal did meanwhile
+// stays theirs. A Change without an ID means that there was nothing to be recorded.
+func (s *Snapshot) Record(ctx context.Context, command string) (Change, []Left, error) {
+	c := Change{Kind: Run, Path: s.w.Dir()}
+	found, err := s.scan(ctx, s.table, s.table.base)
+	if err != nil {
+		return c, nil, err
+	}
+	r := &recorder{Snapshot: s, ctx: ctx}
+	if r.diffs = s.diffs(found); len(r.diffs) == 0 {
+		return c, nil, nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, lockTime)
+	defer cancel()
+	h, err := s.w.lockAll(waiting)
+	if err != nil {
+		return c, nil, err
+	}
+	defer h.release()
+	if err := r.findTheirs(); err != nil {
+		return c, nil, err
+	}
+	defer r.unstage()
+	if err := r.describe(); err != nil {
+		return c, r.left, err
+	}
+	if len(r.steps) == 0 {
+		return c, r.left, nil
+	}
+	if alone, err := s.share(nil); err == nil && !(alone && s.alone) {
+		r.left = append(r.left, Left{"", "another command ran at the same time, and what it changed may be among these changes"})
+	}
+	c.Path = s.j.path(r.steps[len(r.steps)-1].Path)
+	d := draft{root: s.w.roots[0], steps: r.steps, bytes: r.bytes, slow: true, command: command}
+	if len(r.steps) > maxSteps {
+		d.note = fmt.Sprintf("it is about %d names, and more than %d are too many", len(r.steps), maxSteps)
+	}
+	err = s.w.commit(ctx, &c, d, r.bring)
+	return c, r.left, err
+}
+
+// A diff is one name that is not as it was.
+type diff struct {
+	path        string
+	before, now *entry // nil for nothing
+}
+
+// diffs returns what is different, folders before what is in them.
+func (s *Snapshot) diffs(found *scan) (list []diff) {
+	fresh := found.fresh()
+	for i := range fresh {
+		now := &fresh[i]
+		list = append(list, diff{now.path, s.table.find(now.path), now})
+	}
+	for _, e := range found.gone() {
+		list = append(list, diff{e.path, e, nil})
+	}
+	slices.SortFunc(list, func(a, b diff) int { return byPath(a.path, b.path) })
+	return list
+}
+
+// is tells of what kind an entry is, 0 for nothing.
+func (e *entry) is() kind {
+	if e == nil {
+		return 0
+	}
+	return e.kind
+}
+
+// recorder describes what a program changed.
+type recorder struct {
+	*Snapshot
+	ctx    context.Context
+	diffs  []diff
+	theirs theirs
+	linked map[FileID]bool // files of several names that were described
+
+	steps  []step
+	staged []string // for each step the name in stage of what becomes its image; "" for none
+	stage  folder   // nil until it is needed
+	stages folder   // that holds it
+	name   string   // of stage
+	bytes  int64    // of the images
+	left   []Left
+}
+
+// leave notes what is not undone.
+func (r *recorder) leave(name, reason string) {
+	r.left = append(r.left, Left{r.j.path(name), reason})
+}
+
+func (r *recorder) add(s step, staged string) {
+	r.steps, r.staged = append(r.steps, s), append(r.staged, staged)
+	r.bytes += s.Before.Size
+}
+
+// describe turns what is different into steps.
+func (r *recorder) describe() error {
+	r.linked = map[FileID]bool{}
+	whole := "" // the folder that was described with all that is in it
+	for _, d := range r.diffs {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		if whole != "" && strings.HasPrefix(d.path, whole+"/") {
+			continue
+		}
+		p := place{r.j.root, d.path}
+		if err := r.w.denied(p, wanted{p.path(), false, toChange}); err != nil {
+			r.leave(d.path, "it is kept from being changed, also by undo")
+			continue
+		}
+		switch mine, err := r.mine(d); {
+		case err != nil:
+			return err
+		case !mine:
+			if d.before.is() == aFolder && d.now == nil {
+				whole = d.path // it went with them
+			}
+			continue
+		}
+		if r.ignored(d) {
+			continue
+		}
+		if d.now == nil && r.stillFolder(d) { // git ignores it from now on
+			continue
+		}
+		var err error
+		switch was, is := d.before.is(), d.now.is(); {
+		case was == aFolder && is == aFolder:
+			r.mode(d, "folder", d.now.mode)
+		case is == aFolder && was == 0 && r.theirs.below(d.path):
+			r.add(step{How: asFolder, Path: d.path, After: state{Is: "folder", Mode: d.now.mode}}, "")
+		case was == aFolder || is == aFolder:
+			whole = d.path
+			err = r.swap(d)
+		default:
+			err = r.file(d)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ignored tells whether nothing is known of what was there, because git ignores it.
+// That is noted, unless only that has become different.
+func (r *recorder) ignored(d diff) bool {
+	switch b, n := d.before, d.now; {
+	case b == nil && n.ignored, b != nil && b.ignored && (n == nil || n.kind != b.kind || n.stamp != b.stamp):
+		r.leave(d.path, ignoredReason)
+		return true
+	case b != nil && b.ignored:
+		return true
+	}
+	return false
+}
+
+const ignoredReason = "git ignores it, and undo leaves it as it is"
+
+// stillFolder tells whether a folder is there that was not visited any more.
+func (r *recorder) stillFolder(d diff) bool {
+	if d.before.kind != aFolder {
+		return false
+	}
+	info, err := r.j.root.tree.stat(d.path)
+	return err == nil && info.IsDir()
+}
+
+// file describes what became of a file or a link, or what came to be one.
+func (r *recorder) file(d diff) error {
+	b, n := d.before, d.now
+	switch {
+	case b.is() == aFile && n.is() == aFile && b.print == "":
+		if b.size != n.size || b.mod != n.mod || b.id != n.id {
+			r.leave(d.path, notKept(b))
+		} else {
+			r.mode(d, "file", n.mode)
+		}
+		return nil
+	case b.is() == aSpecial && n.is() == aSpecial && b.id == n.id:
+		r.mode(d, "other", n.mode)
+		return nil
+	}
+	now, err := r.now(d.path)
+	switch {
+	case err != nil || now.Is == "folder":
+		r.leave(d.path, unseenReason)
+		return nil
+	case b.is() == aFile && now.Is == "file" && now.Print == b.print:
+		r.mode(d, "file", now.Mode)
+		return nil
+	case b.is() == aLink && now.Is == "link" && now.Print == b.print, b == nil && now.Is == "":
+		return nil
+	}
+	return r.swap(d)
+}
+
+const unseenReason = "it cannot be seen what it is now"
+
+// mode describes a change of the permissions, if there is one.
+func (r *recorder) mode(d diff, is string, now uint32) {
+	if was := d.before.mode; was != now {
+		r.add(step{How: asMode, Path: d.path, Before: state{Is: is, Mode: was}, After: state{Is: is, Mode: now}}, "")
+	}
+}
+
+// swap describes something that has another thing's place now, or nothing's.
+func (r *recorder) swap(d diff) error {
+	how := bySwap
+	if b, n := d.before, d.now; b.is() == aFile && n.is() == aFile && b.id == n.id && n.links > 1 {
+		if r.linked[n.id] {
+			return nil // under its other name
+		}
+		r.linked[n.id], how = true, inPlace
+	}
+	after, err := r.now(d.path)
+	if err != nil {
+		r.leave(d.path, unseenReason)
+		return nil
+	}
+	before, staged := state{}, ""
+	if d.before != nil {
+		if staged, err = r.restore(d.before); err != nil {
+			return err
+		}
+		if staged == "" {
+			return nil
+		}
+		if before, err = stateAt(r.stage, staged); err != nil {
+			return err
+		}
+	}
+	r.add(step{How: how, Path: d.path, Before: before, After: after}, staged)
+	if how == inPlace {
+		r.mode(d, "file", after.Mode)
+	}
+	return nil
+}
+
+// now describes what is there.
+func (r *recorder) now(name string) (state, error) {
+	d, err := r.j.folderOf(name)
+	if errors.Is(err, fs.ErrNotExist) || err == syscall.ENOTDIR || err == syscall.ELOOP {
+		return state{}, nil
+	}
+	if err != nil {
+		return state{}, err
+	}
+	defer d.close()
+	return stateAt(d, path.Base(name))
+}
+
+// notKept says why the content of a file is not there.
+func notKept(e *entry) string {
+	if e.size > MaxKept {
+		return fmt.Sprintf("it held %d bytes, and of more than %d none are kept", e.size, MaxKept)
+	}
+	return "what it held was not kept: it was not to be read, or there was no room for it"
+}
+
+// bring makes what is staged the images.
+func (r *recorder) bring(k *kept) error {
+	if k == nil {
+		return nil
+	}
+	for i, s := range k.steps {
+		if r.staged[i] == "" {
+			continue
+		}
+		err := r.stage.rename(r.staged[i], k.folder, s.Image, false)
+		if errors.Is(err, fs.ErrExist) { // of a lost journal
+			discard(k.folder, s.Image)
+			err = r.stage.rename(r.staged[i], k.folder, s.Image, false)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openStage makes the folder in which things are put together as they were.
+func (r *recorder) openStage() error {
+	if r.stage != nil {
+		return nil
+	}
+	state, err := r.j.root.tree.folder(StateDir)
+	if err != nil {
+		return err
+	}
+	defer state.close()
+	if r.stages, err = subfolder(state, stageName, true); err != nil {
+		return err
+	}
+	r.name = strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
+	r.stage, err = subfolder(r.stages, r.name, true)
+	return err
+}
+
+// unstage removes it.
+func (r *recorder) unstage() {
+	if r.stages == nil {
+		return
+	}
+	if r.stage != nil {
+		r.stage.close()
+	}
+	discard(r.stages, r.name)
+	r.stages.close()
+}

@@ -1,0 +1,138 @@
+package workspace
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// restore puts together in stage what an entry is of, a folder with all that was in
+// it. It returns its name there, "" where that is not to be had. Parts of a folder
+// that are not are left out and noted.
+func (r *recorder) restore(e *entry) (staged string, err error) {
+	if err := r.openStage(); err != nil {
+		return "", err
+	}
+	staged = strconv.Itoa(len(r.steps))
+	if e.kind != aFolder {
+		if ok, err := r.restoreOne(e, r.stage, staged); !ok || err != nil {
+			return "", err
+		}
+		return staged, nil
+	}
+	if err := r.stage.mkdir(staged, 0o700); err != nil {
+		return "", err
+	}
+	folders := map[string]*entry{staged: e}
+	for _, in := range r.table.below(e.path) {
+		if err := r.ctx.Err(); err != nil {
+			return "", err
+		}
+		name := staged + strings.TrimPrefix(in.path, e.path)
+		if err := r.restoreIn(in, name); err != nil {
+			return "", err
+		}
+		if in.kind == aFolder {
+			folders[name] = in
+		}
+	}
+	return staged, r.settle(folders)
+}
+
+// restoreIn puts a part of a folder in its place.
+func (r *recorder) restoreIn(e *entry, name string) error {
+	if r.theirs.at(e.path) != nil {
+		r.leave(e.path, "another call changed it meanwhile")
+		return nil
+	}
+	in, err := r.stageFolder(path.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	if e.kind == aFolder {
+		return in.mkdir(path.Base(name), 0o700)
+	}
+	_, err = r.restoreOne(e, in, path.Base(name))
+	return err
+}
+
+func (r *recorder) stageFolder(name string) (folder, error) {
+	return r.j.root.tree.folder(path.Join(StateDir, stageName, r.name, name))
+}
+
+// restoreOne makes a file or link as it was. ok is false where its content is not to
+// be had, which is noted.
+func (r *recorder) restoreOne(e *entry, in folder, name string) (ok bool, err error) {
+	switch {
+	case e.ignored:
+		r.leave(e.path, ignoredReason)
+		return false, nil
+	case e.kind == aSpecial:
+		r.leave(e.path, "it was no regular file")
+		return false, nil
+	case e.print == "":
+		r.leave(e.path, notKept(e))
+		return false, nil
+	case e.kind == aLink:
+		return true, in.symlink(e.print, name)
+	}
+	err = r.lock.copyFile(e.print, in, name, false)
+	has := state{}
+	if err == nil {
+		has, err = stateAt(in, name)
+	}
+	if err != nil || has.Print != e.print {
+		in.remove(name, false)
+		r.leave(e.path, "what was kept of it is damaged or gone")
+		return false, nil
+	}
+	return true, e.dress(in, name)
+}
+
+// dress gives what is at name the owner, permissions and time of the entry.
+func (e *entry) dress(in folder, name string) error {
+	info, err := in.lstat(name)
+	if err != nil {
+		return err
+	}
+	if info.UID != e.uid || info.GID != e.gid {
+		if f, err := in.openFile(name, os.O_RDONLY, 0); err == nil {
+			f.Chown(int(e.uid), int(e.gid)) // who may not is the owner of what he makes
+			f.Close()
+		}
+	}
+	if err := in.chmod(name, fs.FileMode(e.mode)); err != nil {
+		return err
+	}
+	info.ModTime = time.Unix(0, e.mod)
+	return in.chtimes(name, info)
+}
+
+// settle gives folders that are complete their permissions, the innermost first.
+func (r *recorder) settle(folders map[string]*entry) error {
+	names := make([]string, 0, len(folders))
+	for name := range folders {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Backward(names) {
+		in, err := r.stageFolder(path.Dir(name))
+		if err != nil {
+			if r.theirs.at(folders[name].path) != nil {
+				continue
+			}
+			return err
+		}
+		err = folders[name].dress(in, path.Base(name))
+		in.close()
+		if err != nil && r.theirs.at(folders[name].path) == nil {
+			return err
+		}
+	}
+	return nil
+}

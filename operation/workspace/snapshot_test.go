@@ -1,0 +1,107 @@
+package workspace
+
+import (
+	"encoding/binary"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func someTable() *table {
+	t := newTable("sub", []entry{
+		{path: "sub/a", kind: aFile, stamp: stamp{FileID{1, 2}, 3, -4, 5, 0o644, 1, 7, 8}, print: strings.Repeat("0a", 16)},
+		{path: "sub/\xff\n", kind: aLink, loose: true, print: "../x"},
+		{path: "sub/d", kind: aFolder, ignored: true},
+		{path: "sub/p", kind: aSpecial},
+	})
+	t.stale, t.limit = 4096, 1<<20
+	return t
+}
+
+// FuzzTable reads damaged tables. What is one is written as it was read.
+func FuzzTable(f *testing.F) {
+	data := someTable().encode()
+	f.Add(data[4:])
+	f.Add(newTable(".", nil).encode()[4:])
+	f.Add(data[4 : len(data)-1])
+	f.Add([]byte("\x01\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		data := append(binary.LittleEndian.AppendUint32(nil, checksum(body)), body...)
+		table := decodeTable(data)
+		if table == nil {
+			return
+		}
+		again := decodeTable(table.encode())
+		if again == nil || !reflect.DeepEqual(table, again) {
+			t.Errorf("%+v became %+v", table, again)
+		}
+		for _, e := range table.list {
+			if !soundPath(e.path) || e.kind == aFile && strings.ContainsAny(e.print, "./") {
+				t.Errorf("%+v was read", e)
+			}
+		}
+	})
+}
+
+func TestTable(t *testing.T) {
+	want := someTable()
+	data := want.encode()
+	if got := decodeTable(data); got == nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v became %+v", want, got)
+	}
+	for i := range data {
+		damaged := slices.Clone(data)
+		damaged[i] ^= 1
+		if decodeTable(damaged) != nil {
+			t.Errorf("byte %d may be any", i)
+		}
+	}
+	hostile := newTable(".", []entry{{path: "../x", kind: aFile}})
+	if decodeTable(hostile.encode()) != nil {
+		t.Error("a name that leads out was read")
+	}
+	hostile.list[0] = entry{path: "x", kind: aFile, print: "../../../../../../../etc/passwd/"}
+	if decodeTable(hostile.encode()) != nil {
+		t.Error("a content that is elsewhere was read")
+	}
+}
+
+// TestFitting keeps the smaller files first.
+func TestFitting(t *testing.T) {
+	files := newTable(".", []entry{
+		{path: "a", kind: aFile, stamp: stamp{size: 10}}, {path: "b", kind: aFile, stamp: stamp{size: 5000}},
+		{path: "c", kind: aFile, stamp: stamp{size: 9000}}, {path: "d", kind: aFile, stamp: stamp{size: MaxKept + 1}},
+		{path: "e", kind: aFile, ignored: true, stamp: stamp{size: 10}}, {path: "f", kind: aFile},
+	})
+	for limit, want := range map[int64]int64{1 << 20: MaxKept + 1, 24 << 10: MaxKept + 1, 24<<10 - 1: 9000, 12 << 10: 9000, 4 << 10: 5000, 1: 10} {
+		if got := files.fitting(limit); got != want {
+			t.Errorf("of %d bytes: up to %d, want %d", limit, got, want)
+		}
+	}
+}
+
+func TestByPath(t *testing.T) {
+	want := []string{"a", "a/b", "a/b/c", "a/b-", "a/c", "a-", "a-/x", "a.b", "b"}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortFunc(got, byPath)
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestOddNames records names that are no text.
+func TestOddNames(t *testing.T) {
+	for _, name := range []string{"plain", "\xff", "a\xc3(b", "ü\xff", "�"} {
+		r := record{ID: 1, Kind: Move, Steps: []step{{How: byMove, Path: name, From: name + "/x", Before: state{Is: "link", Print: name}}}}
+		line, err := r.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := decode(line[:len(line)-1])
+		if err != nil || !reflect.DeepEqual(got.Steps, r.Steps) {
+			t.Errorf("%q became %+v, %v", name, got, err)
+		}
+	}
+}

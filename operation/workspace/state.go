@@ -1,0 +1,58 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// OutputDir is the folder, at the root of a workspace, of what commands printed. It
+// is among this program's own records, and the only part of them that operations
+// read; none of them changes it.
+const OutputDir = StateDir + "/output"
+
+// State opens a folder in [StateDir] for this program's own records, and makes it
+// first, for this user alone. The caller closes it. EROFS where the workspace is
+// opened for reading only or for a dry run.
+func (w *Workspace) State(name string) (*os.Root, error) {
+	if w.opts.ReadOnly || w.opts.DryRun {
+		return nil, wrap("mkdir", w.Abs("", StateDir), syscall.EROFS)
+	}
+	top, err := os.OpenRoot(w.Dir())
+	if err != nil {
+		return nil, err
+	}
+	defer top.Close()
+	own, made, err := enterState(top, StateDir)
+	if err != nil {
+		return nil, err
+	}
+	defer own.Close()
+	if made {
+		if err := own.WriteFile(ignoreName, []byte("*\n"), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	dir, _, err := enterState(own, name)
+	return dir, err
+}
+
+// enterState opens a folder of in that is no link, and makes it where nothing is.
+func enterState(in *os.Root, name string) (dir *os.Root, made bool, err error) {
+	err = in.Mkdir(name, 0o700)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, false, err
+	}
+	made = err == nil
+	info, err := in.Lstat(name)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case !info.IsDir():
+		return nil, false, fmt.Errorf("%s/%s is no folder; this program's own records go there", in.Name(), name)
+	}
+	dir, err = in.OpenRoot(name)
+	return dir, made, err
+}
