@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -83,6 +84,62 @@ func TestFind(t *testing.T) {
 	} {
 		if got := find(t, x, tt.pattern); got != tt.want {
 			t.Errorf("%s\n got %s\nwant %s", tt.pattern, got, tt.want)
+		}
+	}
+}
+
+// TestFindLeavesOut says what is passed over, and that it was.
+func TestFindLeavesOut(t *testing.T) {
+	x, dir := open(t)
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", "")
+	plant(t, dir, "a.py", "b.txt", "src/c.py", "src/gen/d.py", "build/e.py", "src/build/f.py", "link -> src", ".git/config", ".git/hooks/g.py", "sub/.git/config", ".gitignore")
+	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("gen\n/b.txt\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		find    Find
+		want    string
+		message string
+	}{
+		{Find{Pattern: "*.py"}, "a.py build/e.py src/build/f.py src/c.py src/gen/d.py", "5 matches below $; not searched: 2 .git"},
+		{Find{Pattern: "*.py", Exclude: []string{"build"}}, "a.py src/c.py src/gen/d.py", "3 matches below $; not searched: 2 excluded, 2 .git"},
+		{Find{Pattern: "*.py", Exclude: []string{"build/*", "[ac].*"}}, "src/build/f.py src/gen/d.py", "2 matches below $; not searched: 3 excluded, 2 .git"},
+		{Find{Pattern: "*.py", Exclude: []string{"src/{gen,build}"}}, "a.py build/e.py src/c.py", "3 matches below $; not searched: 2 excluded, 2 .git"},
+		{Find{Pattern: "*.py", Exclude: []string{"**/build/**", "s"}}, "a.py src/c.py src/gen/d.py", "3 matches below $; not searched: 2 excluded, 2 .git"},
+		{Find{Pattern: "link/**/*.py", Exclude: []string{"build", "c.py"}}, "link/gen/d.py", ""},
+		{Find{Pattern: "*.py", Exclude: []string{"*"}}, "", "0 matches below $; not searched: 7 excluded, 1 .git"},
+		{Find{Pattern: "*.py", Exclude: []string{""}}, "a.py build/e.py src/build/f.py src/c.py src/gen/d.py", "5 matches below $; not searched: 2 .git"},
+		{Find{Pattern: "*.{txt,py}", SkipIgnored: true, Braces: true}, "a.py build/e.py src/build/f.py src/c.py", "4 matches below $; not searched: 2 ignored by git, 2 .git"},
+		{Find{Pattern: "*", Limit: 3}, ".gitignore a.py b.txt", "13 matches below $; not searched: 2 .git"},
+		{Find{Pattern: "config"}, "", "0 matches below $; not searched: 2 .git"},
+		{Find{Pattern: ".git/config"}, ".git/config sub/.git/config", "2 matches below $"},
+		{Find{Pattern: "*.py", Path: ".git"}, ".git/hooks/g.py", "1 match below $/.git"},
+		{Find{Pattern: ".g*"}, ".gitignore", "1 match below $; not searched: 2 .git"},
+	} {
+		if tt.find.Path == "" {
+			tt.find.Path = "."
+		}
+		r, err := x.Execute(t.Context(), &Session{}, tt.find)
+		if err != nil {
+			t.Errorf("%+v: %v", tt.find, err)
+			continue
+		}
+		got := strings.ReplaceAll(strings.Join(r.(Found).Matches, " "), dir+"/", "")
+		if got != tt.want {
+			t.Errorf("%+v\n got %s\nwant %s", tt.find, got, tt.want)
+		}
+		if message := strings.ReplaceAll(r.Message(), dir, "$"); message != tt.message && tt.message != "" {
+			t.Errorf("%+v: %s, want %s", tt.find, message, tt.message)
+		}
+	}
+	for arg, find := range map[string]Find{
+		"pattern": {Path: ".", Pattern: "{a,/b}", Braces: true},
+		"exclude": {Path: ".", Pattern: "a", Exclude: []string{"../x"}},
+	} {
+		var wrong *ArgError
+		if _, err := x.Execute(t.Context(), &Session{}, find); !errors.As(err, &wrong) || wrong.Arg != arg {
+			t.Errorf("%+v: %v", find, err)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // ListTree lists a folder and the folders in it. Links to folders inside the
-// workspace are followed.
+// workspace are followed. What is in a folder .git is listed only where Path is in it.
 type ListTree struct {
 	Path  string
 	Depth int // levels below Path; at least 1
@@ -106,7 +106,7 @@ func (w *treeWalk) fill(t *Tree, abs string, depth int) error {
 		return nil
 	}
 	for _, e := range t.Entries {
-		if !e.Folder || w.left < 0 {
+		if !e.Folder || w.left < 0 || e.Name == ".git" {
 			continue
 		}
 		err := w.fill(e, filepath.Join(abs, e.Name), depth-1)

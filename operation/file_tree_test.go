@@ -55,6 +55,17 @@ func TestListTree(t *testing.T) {
 	}
 }
 
+// TestListTreeGit lists what is in .git only where that is asked for.
+func TestListTreeGit(t *testing.T) {
+	x, dir := open(t)
+	plant(t, dir, "a", ".git/refs/heads/main", "sub/.git")
+	for path, want := range map[string]string{".": ".git/ sub/(.git) a", ".git": "refs/(heads/(main))", ".git/refs": "heads/(main)"} {
+		if got := listTree(t, x, ListTree{Path: path, Depth: 9}); outline(got.Tree) != want {
+			t.Errorf("%s: %s, want %s", path, outline(got.Tree), want)
+		}
+	}
+}
+
 // TestListTreeLimit bounds trees that are large, or made endless by a link.
 func TestListTreeLimit(t *testing.T) {
 	x, dir := open(t)

@@ -2,111 +2,161 @@ package search
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
 
 	"textskill/operation/workspace"
 )
 
-// Find returns the absolute names below dir that match g in dir or in any folder
-// below it, each once, in no order. Folders that cannot be read are passed over.
-func Find(ctx context.Context, w *workspace.Workspace, dir string, g Glob) ([]string, error) {
-	entries, err := w.ReadDir(dir)
+// FindOptions say what is left out of a search for names.
+type FindOptions struct {
+	Exclude []Glob // matched against the path, or the last name where a Glob is one name; folders take all below them along
+	Ignore  bool   // what git ignores is left out
+	Git     bool   // .git is searched too; a pattern that names it always does
+	Limit   int    // paths to return at the most, the first in order; 0 means all
+}
+
+// Names are what Find found.
+type Names struct {
+	Paths    []string // in the order of their bytes
+	More     int      // that the limit left out
+	Excluded int      // names that Exclude left out, and with them all below
+	Walked
+}
+
+// Find returns the names that g matches in the folder dir or in any folder below
+// it, each behind dir as it is spelled. Folders that cannot be read are passed
+// over. A link to a folder is entered only where a name in the pattern matches it.
+func Find(ctx context.Context, w *workspace.Workspace, dir string, g Glob, o FindOptions) (Names, error) {
+	f := &finder{w: w, ctx: ctx, dir: strings.TrimSuffix(dir, string(filepath.Separator)), options: o, parts: make([]findings, Workers())}
+	for _, p := range g.patterns {
+		if len(p.parts) == 0 || p.parts[0].kind != deep {
+			p.parts = append([]part{{text: "**", kind: deep}}, p.parts...)
+		}
+		f.patterns = append(f.patterns, p)
+		f.options.Git = f.options.Git || slices.ContainsFunc(p.parts, func(p part) bool { return p.kind == plain && p.text == ".git" })
+	}
+	sum, err := Walk(ctx, w, dir, WalkOptions{Git: f.options.Git, Ignore: o.Ignore}, f.visit)
 	if err != nil {
-		return nil, err
+		return Names{}, err
 	}
-	f := &finder{w: w, ctx: ctx, done: map[step]bool{}, listed: map[string][]workspace.Entry{dir: entries}}
-	parts := g.parts
-	if len(parts) == 0 || parts[0].kind != deep {
-		parts = append([]part{{"**", deep}}, parts...)
+	if (Glob{f.patterns}).Match("", true) {
+		f.parts[0].add(dir, o.Limit)
 	}
-	err = f.match(dir, true, parts, g.dirs || len(g.parts) == 0)
-	return f.found, err
+	return f.result(sum), nil
 }
 
 type finder struct {
-	w      *workspace.Workspace
-	ctx    context.Context
-	found  []string
-	done   map[step]bool
-	listed map[string][]workspace.Entry
+	w        *workspace.Workspace
+	ctx      context.Context
+	dir      string // without a slash at the end
+	options  FindOptions
+	patterns []pattern
+	excluded atomic.Int64
+	parts    []findings // of each worker
 }
 
-// step is a name and how much of the pattern is left when it is reached.
-type step struct {
-	abs  string
-	left int
+// findings are what one worker found.
+type findings struct {
+	paths []string
+	more  int
+	buf   []byte
 }
 
-// match follows the parts of a pattern from abs, which is a folder or not.
-func (f *finder) match(abs string, folder bool, parts []part, dirs bool) error {
-	if here := (step{abs, len(parts)}); f.done[here] {
-		return nil
-	} else {
-		f.done[here] = true
+// add keeps a path. With a limit, no more than some times as many are kept.
+func (f *findings) add(path string, limit int) {
+	f.paths = append(f.paths, path)
+	if limit > 0 && len(f.paths) > 2*limit+1000 {
+		f.cut(limit)
 	}
-	if len(parts) == 0 {
-		if folder || !dirs {
-			f.found = append(f.found, abs)
+}
+
+func (f *findings) cut(limit int) {
+	slices.Sort(f.paths)
+	f.cutSorted(limit)
+}
+
+func (f *findings) cutSorted(limit int) {
+	if limit > 0 && len(f.paths) > limit {
+		f.more += len(f.paths) - limit
+		f.paths = f.paths[:limit]
+	}
+}
+
+// result puts together what the workers found, each part sorted by its own.
+func (f *finder) result(sum Walked) Names {
+	var sorting sync.WaitGroup
+	for i := range f.parts {
+		sorting.Go(func() { f.parts[i].cut(f.options.Limit) })
+	}
+	sorting.Wait()
+	all := f.parts[0]
+	for _, part := range f.parts[1:] {
+		all.paths = merge(all.paths, part.paths)
+		all.more += part.more
+	}
+	all.cutSorted(f.options.Limit)
+	return Names{all.paths, all.more, int(f.excluded.Load()), sum}
+}
+
+func merge(a, b []string) []string {
+	if len(a) == 0 {
+		return b
+	}
+	both := make([]string, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if a[0] <= b[0] {
+			both, a = append(both, a[0]), a[1:]
+		} else {
+			both, b = append(both, b[0]), b[1:]
 		}
-		return nil
 	}
-	if !folder {
-		return nil
+	return append(append(both, a...), b...)
+}
+
+// visit looks at the last name of the patterns first, so that most paths are never
+// put together.
+func (f *finder) visit(worker int, e *Entry) error {
+	name := unsafe.String(unsafe.SliceData(e.Name), len(e.Name)) // good as long as e is
+	if len(f.options.Exclude) > 0 && f.excludes(e.Path(), name, e.Type.IsDir()) {
+		f.excluded.Add(1)
+		return fs.SkipDir
 	}
-	if parts[0].kind == deep {
-		if err := f.match(abs, true, parts[1:], dirs); err != nil {
-			return err
+	if e.Type == fs.ModeSymlink {
+		return f.link(&f.parts[worker], e)
+	}
+	for i := range f.patterns {
+		p := &f.patterns[i]
+		last := &p.parts[len(p.parts)-1]
+		if p.dirs && !e.Type.IsDir() || last.kind != deep && !last.match(name) {
+			continue
 		}
-	}
-	entries, err := f.list(abs)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		name := filepath.Join(abs, e.Name)
-		switch {
-		case parts[0].kind == deep && e.Type.IsDir():
-			err = f.match(name, true, parts, dirs)
-		case parts[0].kind == plain && parts[0].text == e.Name, parts[0].kind == wild && Match(parts[0].text, e.Name):
-			err = f.entry(name, e, parts, dirs)
-		}
-		if err != nil {
-			return err
+		if len(p.parts) <= 2 || matchParts(p.parts, e.Path()) {
+			part := &f.parts[worker]
+			part.buf = e.AppendPath(append(append(part.buf[:0], f.dir...), filepath.Separator))
+			part.add(filepath.FromSlash(string(part.buf)), f.options.Limit)
+			break
 		}
 	}
 	return nil
 }
 
-// entry follows one entry that matches the first of the parts. A link counts as
-// what it leads to, where that matters; one that leads nowhere matches a pattern
-// of its name, but not the name itself.
-func (f *finder) entry(abs string, e workspace.Entry, parts []part, dirs bool) error {
-	rest, folder := parts[1:], e.Type.IsDir()
-	if e.Type == fs.ModeSymlink && (dirs || len(rest) > 0 || parts[0].kind == plain) {
-		info, err := f.w.Stat(abs, true)
-		if err != nil && parts[0].kind == plain {
-			return nil
+// excludes tells whether a name is left out. Those below one that is are not met.
+func (f *finder) excludes(path, name string, folder bool) bool {
+	for _, g := range f.options.Exclude {
+		for _, p := range g.patterns {
+			if len(p.parts) == 0 || p.dirs && !folder {
+				continue
+			}
+			if len(p.parts) == 1 && p.parts[0].kind != deep && p.parts[0].match(name) || matchParts(p.parts, path) {
+				return true
+			}
 		}
-		folder = err == nil && info.IsDir()
 	}
-	return f.match(abs, folder, rest, dirs)
-}
-
-// list returns a folder's entries, each folder read once.
-func (f *finder) list(abs string) ([]workspace.Entry, error) {
-	if err := f.ctx.Err(); err != nil {
-		return nil, err
-	}
-	if entries, ok := f.listed[abs]; ok {
-		return entries, nil
-	}
-	workspace.Report(f.ctx, int64(len(f.listed)), 0, abs)
-	entries, err := f.w.ReadDir(abs)
-	if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	f.listed[abs] = entries
-	return entries, nil
+	return false
 }

@@ -3,13 +3,15 @@ package search
 
 import (
 	"errors"
+	"fmt"
 	"strings"
-	"unicode/utf8"
 )
 
-// A Glob is a pattern of names below a folder. The zero Glob matches the folder
-// and all folders below it.
-type Glob struct {
+// A Glob is a pattern of names below a folder. The zero Glob matches nothing.
+type Glob struct{ patterns []pattern }
+
+// pattern is one of those that a Glob is any of.
+type pattern struct {
 	parts []part
 	dirs  bool // only folders match
 }
@@ -18,6 +20,7 @@ type Glob struct {
 type part struct {
 	text string
 	kind kind
+	tail string // what a name ends in that a wild text matches
 }
 
 type kind int
@@ -28,109 +31,170 @@ const (
 	deep              // **: this folder and all below it
 )
 
+const (
+	maxGlob    = 4096 // bytes of a pattern
+	maxChoices = 1000 // patterns that one with braces stands for
+)
+
 // ParseGlob reads a pattern. It must be relative and must not climb with "..".
-func ParseGlob(pattern string) (Glob, error) {
-	if strings.HasPrefix(pattern, "/") {
-		return Glob{}, errors.New("is absolute; it starts at the path")
+func ParseGlob(text string) (Glob, error) { return parseGlobs(text, []string{text}) }
+
+// ParseBraces is ParseGlob for a pattern in which {a,b} stands for a or b. Braces
+// nest. One without its other half stands for itself.
+func ParseBraces(text string) (Glob, error) {
+	choices, err := expandBraces(text)
+	if err != nil {
+		return Glob{}, err
 	}
-	var g Glob
-	for text := range strings.SplitSeq(pattern, "/") {
-		switch {
-		case text == "" || text == ".":
-		case text == "..":
-			return Glob{}, errors.New(`holds "..", and only names below the path are found`)
-		case text == "**":
-			g.parts = append(g.parts, part{text, deep})
-		case strings.Contains(text, "**"):
-			return Glob{}, errors.New("holds ** beside other characters; it stands alone between slashes")
-		case strings.ContainsAny(text, "*?["):
-			g.parts = append(g.parts, part{text, wild})
-		default:
-			g.parts = append(g.parts, part{text, plain})
+	return parseGlobs(text, choices)
+}
+
+func parseGlobs(text string, choices []string) (g Glob, err error) {
+	if len(text) > maxGlob {
+		return Glob{}, fmt.Errorf("is longer than %d bytes", maxGlob)
+	}
+	for _, text := range choices {
+		p, err := parsePattern(text)
+		if err != nil {
+			return Glob{}, err
 		}
+		g.patterns = append(g.patterns, p)
 	}
-	n := len(g.parts)
-	g.dirs = n > 0 && (strings.HasSuffix(pattern, "/") || g.parts[n-1].kind == deep)
 	return g, nil
 }
 
-// Match tells whether a name matches a pattern of one name: * any characters, ?
-// one, [a-z] one of a set and [!a-z] one outside it. A [ that is never closed
-// stands for itself.
-func Match(pattern, name string) bool {
-	star, mark := -1, 0 // where to go back to: after the last *, and what it has eaten
-	p, n := 0, 0
-	for n < len(name) {
-		if p < len(pattern) && pattern[p] == '*' {
-			p++
-			star, mark = p, n
+func parsePattern(text string) (pattern, error) {
+	if strings.HasPrefix(text, "/") {
+		return pattern{}, errors.New("is absolute; it starts at the path")
+	}
+	var p pattern
+	for name := range strings.SplitSeq(text, "/") {
+		switch {
+		case name == "" || name == ".":
+		case name == "..":
+			return pattern{}, errors.New(`holds "..", and only names below the path are found`)
+		case name == "**":
+			p.parts = append(p.parts, part{text: name, kind: deep})
+		case strings.Contains(name, "**"):
+			return pattern{}, errors.New("holds ** beside other characters; it stands alone between slashes")
+		case strings.ContainsAny(name, "*?["):
+			p.parts = append(p.parts, part{name, wild, name[strings.LastIndexAny(name, "*?[]")+1:]})
+		default:
+			p.parts = append(p.parts, part{text: name})
+		}
+	}
+	n := len(p.parts)
+	p.dirs = n == 0 || strings.HasSuffix(text, "/") || p.parts[n-1].kind == deep
+	return p, nil
+}
+
+// expandBraces returns what a pattern with braces stands for.
+func expandBraces(text string) ([]string, error) {
+	if len(text) > maxGlob {
+		return nil, fmt.Errorf("is longer than %d bytes", maxGlob)
+	}
+	done, todo := []string{}, []string{text}
+	for len(todo) > 0 {
+		text, todo = todo[len(todo)-1], todo[:len(todo)-1]
+		start, end, commas := braces(text)
+		if end == 0 {
+			done = append(done, text)
+		} else {
+			for i := len(commas) - 1; i > 0; i-- { // the first choice is to be the next
+				todo = append(todo, text[:start]+text[commas[i-1]+1:commas[i]]+text[end+1:])
+			}
+		}
+		if len(done)+len(todo) > maxChoices {
+			return nil, fmt.Errorf("stands for more than %d patterns", maxChoices)
+		}
+	}
+	return done, nil
+}
+
+// braces finds the first pair of braces, no matter what is in them, and where its
+// choices end: the opening brace, the commas and the closing one.
+func braces(text string) (start, end int, commas []int) {
+	for start = 0; start < len(text); start++ {
+		if text[start] == '[' {
+			start += classEnd(text[start:])
 			continue
 		}
-		if width, size, ok := one(pattern[p:], name[n:]); ok {
-			p += width
-			n += size
+		if text[start] != '{' {
 			continue
 		}
-		if star < 0 {
+		if commas = choices(text, start); commas != nil {
+			return start, commas[len(commas)-1], commas
+		}
+	}
+	return 0, 0, nil
+}
+
+func choices(text string, start int) []int {
+	commas, depth := []int{start}, 0
+	for i := start; i < len(text); i++ {
+		switch text[i] {
+		case '[':
+			i += classEnd(text[i:])
+		case '{':
+			depth++
+		case ',':
+			if depth == 1 {
+				commas = append(commas, i)
+			}
+		case '}':
+			if depth--; depth == 0 {
+				return append(commas, i)
+			}
+		}
+	}
+	return nil
+}
+
+// Match tells whether the pattern matches a whole path, which is relative and has
+// slashes: "" for the folder itself. folder says what it is the path of.
+func (g Glob) Match(path string, folder bool) bool {
+	for _, p := range g.patterns {
+		if (folder || !p.dirs) && matchParts(p.parts, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// matchParts compares a path with parts name by name. What fails after a ** is
+// tried again from the next name on; one before the last ** need not be.
+func matchParts(parts []part, path string) bool {
+	at, retryAt, retryPath := 0, -1, ""
+	for {
+		name, rest, _ := strings.Cut(path, "/")
+		switch {
+		case at < len(parts) && parts[at].kind == deep:
+			at++
+			retryAt, retryPath = at, path
+			continue
+		case at == len(parts) && path == "":
+			return true
+		case at < len(parts) && path != "" && parts[at].match(name):
+			at, path = at+1, rest
+			continue
+		case retryAt < 0 || retryPath == "":
 			return false
 		}
-		_, size := utf8.DecodeRuneInString(name[mark:])
-		mark += size
-		p, n = star, mark
+		var more bool
+		if _, path, more = strings.Cut(retryPath, "/"); !more && retryAt < len(parts) {
+			return false
+		}
+		at, retryPath = retryAt, path
 	}
-	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// one matches the first element of a pattern, no *, against the first character
-// of name and returns how long both are.
-func one(pattern, name string) (width, size int, ok bool) {
-	if pattern == "" {
-		return 0, 0, false
+// match compares a name with a part that is not deep.
+func (p *part) match(name string) bool {
+	switch {
+	case p.kind == plain:
+		return name == p.text
+	case !strings.HasSuffix(name, p.tail):
+		return false
 	}
-	r, size := utf8.DecodeRuneInString(name)
-	switch pattern[0] {
-	case '?':
-		return 1, size, true
-	case '[':
-		if end := classEnd(pattern); end > 0 {
-			return end + 1, size, inClass(pattern[1:end], r)
-		}
-	}
-	want, width := utf8.DecodeRuneInString(pattern)
-	if want == utf8.RuneError { // not UTF-8: compare bytes
-		return 1, 1, pattern[0] == name[0]
-	}
-	return width, size, want == r
-}
-
-// classEnd returns where the class that pattern starts with is closed, or 0. A ]
-// that comes first is in the class.
-func classEnd(pattern string) int {
-	i := 1
-	if i < len(pattern) && pattern[i] == '!' {
-		i++
-	}
-	if i < len(pattern) && pattern[i] == ']' {
-		i++
-	}
-	if j := strings.IndexByte(pattern[min(i, len(pattern)):], ']'); j >= 0 {
-		return i + j
-	}
-	return 0
-}
-
-func inClass(class string, r rune) bool {
-	class, negated := strings.CutPrefix(class, "!")
-	set := []rune(class)
-	for i := 0; i < len(set); i++ {
-		lo, hi := set[i], set[i]
-		if i+2 < len(set) && set[i+1] == '-' {
-			hi = set[i+2]
-			i += 2
-		}
-		if lo <= r && r <= hi {
-			return !negated
-		}
-	}
-	return negated
+	return len(p.text) == len(p.tail)+1 && p.text[0] == '*' || Match(p.text, name)
 }

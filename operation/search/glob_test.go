@@ -86,6 +86,93 @@ func TestMatchIsLinear(t *testing.T) {
 	}
 }
 
+// TestGlob matches whole paths. Those of folders end in /.
+func TestGlob(t *testing.T) {
+	for _, tt := range []struct {
+		pattern string
+		yes, no string // paths, separated by blanks
+	}{
+		{"a", "a a/", "b a/a x/a"},
+		{"a/", "a/", "a"},
+		{"./a//b", "a/b", "a b"},
+		{"**", "a/ a/b/", "a a/b"},
+		{"a/**", "a/ a/b/ a/b/c/", "a a/b b/"},
+		{"a/**/b", "a/b a/x/b a/x/y/b a/b/b", "a b a/bb ab x/a/b"},
+		{"**/a/**/b", "a/b x/a/b x/a/y/b a/a/b/b", "b x/b a/x"},
+		{"**/*.go", "a.go x/a.go x/y/.go", "a.goo x/"},
+		{"*/b", "a/b", "b a/a/b"},
+		{"*.{go,py}", "a.go a.py", "a.js a.{go,py} x/a.go"},
+		{"{a,b}/{c,d{e,f}}", "a/c b/c a/de b/df", "a/d a/dee c"},
+		{"x{,y}", "x xy", "x{,y}"},
+		{"{a,b/c}/d", "a/d b/c/d", "b/d"},
+		{"{**/,}a", "a x/a x/y/a", "b"},
+		{"{a}", "a", "{a}"},
+		{"{", "{", "a"},
+		{"a}{b,c}", "a}b a}c", "ab"},
+		{"{a,b", "{a,b", "a b"},
+		{"{a,{b,c}", "{a,b {a,c", "a b"},
+		{"[{]a,b}", "{a,b}", "a b"},
+		{"{[,],a}", ", a", "["},
+		{"[!a-c]{1,2}", "d1 é2", "a1 d3"},
+	} {
+		g, err := ParseBraces(tt.pattern)
+		if err != nil {
+			t.Errorf("%s: %v", tt.pattern, err)
+			continue
+		}
+		for i, paths := range []string{tt.yes, tt.no} {
+			for path := range strings.FieldsSeq(paths) {
+				path, folder := strings.CutSuffix(path, "/")
+				if g.Match(path, folder) != (i == 0) {
+					t.Errorf("%s and %s: %t", tt.pattern, path, i > 0)
+				}
+			}
+		}
+	}
+	for pattern, want := range map[string]string{
+		strings.Repeat("{a,b}", 10): "stands for more than 1000 patterns",
+		strings.Repeat("{", 5000):   "is longer than 4096 bytes",
+		"{a,/b}":                    "is absolute; it starts at the path",
+		"{a,../b}":                  `holds "..", and only names below the path are found`,
+	} {
+		if _, err := ParseBraces(pattern); err == nil || err.Error() != want {
+			t.Errorf("%.20s: %v, want %s", pattern, err, want)
+		}
+	}
+	if g := (Glob{}); g.Match("", true) || g.Match("a", false) {
+		t.Error("the zero Glob matches")
+	}
+}
+
+// TestGlobAsDoublestar compares where both mean the same: there ** at the end is any
+// file too, and not always the folder itself.
+func TestGlobAsDoublestar(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	names := []string{"a", "b", "ab", "abc", "c", "a.b", "ä", ".a"}
+	parts := []string{"a", "b", "*", "?", "a*", "*b", "a*c", "[ab]", "[!a]", "[a-c]*", "a.b", "ä", "{a,b}", "{a,b*}c", "{ab,{a,c}}", "*.{a,b}", "{a/b,c}", "{a,}b", "**"}
+	for range 60_000 {
+		text := parts[rng.IntN(len(parts)-1)]
+		for range rng.IntN(4) {
+			text = parts[rng.IntN(len(parts))] + "/" + text
+		}
+		path := names[rng.IntN(len(names))]
+		for range rng.IntN(5) {
+			path = names[rng.IntN(len(names))] + "/" + path
+		}
+		g, err := ParseBraces(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		want, err := doublestar.Match(text, path)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if got := g.Match(path, true); got != want {
+			t.Fatalf("%s and %s: %t, want %t", text, path, got, want)
+		}
+	}
+}
+
 func TestParseGlobRefuses(t *testing.T) {
 	for _, pattern := range []string{"/a", "/", "../a", "a/../b", "..", "a**", "**a/b", "***"} {
 		if g, err := ParseGlob(pattern); err == nil {
@@ -105,6 +192,27 @@ func FuzzMatch(f *testing.F) {
 		}
 		if Match(pattern, name) && !Match("*"+pattern+"*", "x"+name+"y") {
 			t.Errorf("%q matches %q, but not inside stars", pattern, name)
+		}
+	})
+}
+
+// FuzzGlob holds a choice to what it stands for.
+func FuzzGlob(f *testing.F) {
+	f.Add("a*/**", "**/b", "a/x/b")
+	f.Add("[!a]/?", "é", "b/c")
+	f.Add(strings.Repeat("a", maxGlob), "b", "b")
+	f.Fuzz(func(t *testing.T, a, b, path string) {
+		if strings.ContainsAny(a+b, "{},[]") || len("{"+a+","+b+"}") > maxGlob {
+			return
+		}
+		one, errA := ParseGlob(a)
+		other, errB := ParseGlob(b)
+		either, err := ParseBraces("{" + a + "," + b + "}")
+		if (errA == nil && errB == nil) != (err == nil) {
+			t.Fatalf("%q: %v; %q: %v; both: %v", a, errA, b, errB, err)
+		}
+		if err == nil && either.Match(path, true) != (one.Match(path, true) || other.Match(path, true)) {
+			t.Errorf("{%s,%s} is not what they are for %q", a, b, path)
 		}
 	})
 }

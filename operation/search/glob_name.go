@@ -1,0 +1,87 @@
+package search
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Match tells whether a name matches a pattern of one name: * any characters, ?
+// one, [a-z] one of a set and [!a-z] one outside it. A [ that is never closed
+// stands for itself.
+func Match(pattern, name string) bool {
+	star, mark := -1, 0 // where to go back to: after the last *, and what it has eaten
+	p, n := 0, 0
+	for n < len(name) {
+		if p < len(pattern) && pattern[p] == '*' {
+			p++
+			star, mark = p, n
+			continue
+		}
+		if width, size, ok := one(pattern[p:], name[n:]); ok {
+			p += width
+			n += size
+			continue
+		}
+		if star < 0 {
+			return false
+		}
+		_, size := utf8.DecodeRuneInString(name[mark:])
+		mark += size
+		p, n = star, mark
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}
+
+// one matches the first element of a pattern, no *, against the first character
+// of name and returns how long both are.
+func one(pattern, name string) (width, size int, ok bool) {
+	if pattern == "" {
+		return 0, 0, false
+	}
+	r, size := utf8.DecodeRuneInString(name)
+	switch pattern[0] {
+	case '?':
+		return 1, size, true
+	case '[':
+		if end := classEnd(pattern); end > 0 {
+			return end + 1, size, inClass(pattern[1:end], r)
+		}
+	}
+	want, width := utf8.DecodeRuneInString(pattern)
+	if want == utf8.RuneError { // not UTF-8: compare bytes
+		return 1, 1, pattern[0] == name[0]
+	}
+	return width, size, want == r
+}
+
+// classEnd returns where the class that pattern starts with is closed, or 0. A ]
+// that comes first is in the class.
+func classEnd(pattern string) int {
+	i := 1
+	if i < len(pattern) && pattern[i] == '!' {
+		i++
+	}
+	if i < len(pattern) && pattern[i] == ']' {
+		i++
+	}
+	if j := strings.IndexByte(pattern[min(i, len(pattern)):], ']'); j >= 0 {
+		return i + j
+	}
+	return 0
+}
+
+func inClass(class string, r rune) bool {
+	class, negated := strings.CutPrefix(class, "!")
+	set := []rune(class)
+	for i := 0; i < len(set); i++ {
+		lo, hi := set[i], set[i]
+		if i+2 < len(set) && set[i+1] == '-' {
+			hi = set[i+2]
+			i += 2
+		}
+		if lo <= r && r <= hi {
+			return !negated
+		}
+	}
+	return negated
+}

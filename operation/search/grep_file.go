@@ -1,0 +1,112 @@
+package search
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"runtime"
+)
+
+const (
+	sniffed = 8 << 10 // a file with a NUL byte there is binary
+	shared  = 8 << 20 // a file of this size is searched by several goroutines
+)
+
+// source is an open file.
+type source interface {
+	io.Reader
+	io.ReaderAt
+}
+
+// searcher searches one file after the other, for one goroutine.
+type searcher struct {
+	m    *matcher
+	b    *block
+	emit func([]Line) // is given lines that match, in their order, good until it returns
+}
+
+// inFile says what became of a file.
+type inFile struct {
+	count  int // lines that match
+	binary bool
+	cut    int // lines longer than maxLine, of which the rest was not searched
+}
+
+func (p *Pattern) searcher(emit func([]Line)) *searcher {
+	return &searcher{m: p.matcher(), b: newBlock(), emit: emit}
+}
+
+// file searches a file of about that size.
+func (s *searcher) file(ctx context.Context, f source, size int64) (inFile, error) {
+	n, err := fill(f, s.b.buf, size)
+	if err != nil {
+		return inFile{}, err
+	}
+	data := s.b.buf[:n]
+	switch {
+	case bytes.IndexByte(data[:min(n, sniffed)], 0) >= 0:
+		return inFile{binary: true}, nil
+	case n < len(s.b.buf):
+		return s.whole(data), nil
+	case size < shared || runtime.GOMAXPROCS(0) == 1:
+		return s.blocks(ctx, f, size)
+	}
+	return s.m.p.parallel(ctx, f, size, s.emit)
+}
+
+// fill reads a file to its end or to that of buf. One of the size that it said to
+// have is not asked whether there is more.
+func fill(f io.Reader, buf []byte, size int64) (n int, err error) {
+	for n < len(buf) && (n == 0 || int64(n) != size) {
+		m, err := f.Read(buf[n:])
+		n += m
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// whole searches a file that was read whole.
+func (s *searcher) whole(data []byte) (in inFile) {
+	b := s.b
+	b.data, b.offset, b.cut = data, 0, false
+	b.last = len(data) == 0 || data[len(data)-1] == '\n'
+	s.m.search(b)
+	in.add(b, 0, s.emit)
+	return in
+}
+
+// blocks searches a file by one block after the other.
+func (s *searcher) blocks(ctx context.Context, f io.ReaderAt, size int64) (in inFile, err error) {
+	before := 0
+	for k := range size/blockSize + 1 {
+		if err := ctx.Err(); err != nil {
+			return in, err
+		}
+		if err := s.b.load(f, k); err != nil {
+			return in, err
+		}
+		s.m.search(s.b)
+		s.b.count()
+		in.add(s.b, before, s.emit)
+		before += s.b.starts
+	}
+	return in, nil
+}
+
+// add adds the next block, before which so many lines begin.
+func (in *inFile) add(b *block, before int, emit func([]Line)) {
+	if b.cut {
+		in.cut++
+	}
+	for i := range b.lines {
+		b.lines[i].Number += before
+	}
+	if in.count += len(b.lines); len(b.lines) > 0 {
+		emit(b.lines)
+	}
+}

@@ -1,0 +1,117 @@
+package search
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// maxIncludes is how many files the settings of git may include, all in all.
+const maxIncludes = 50
+
+// excludesFile returns the last core.excludesFile that a file of git's settings
+// sets, itself or through those that it includes, and whether it does. What it
+// includes on a condition is not read.
+func excludesFile(read func(abs string) []byte, file string) (name string, set bool) {
+	includes := maxIncludes
+	return excludesIn(read, file, &includes)
+}
+
+func excludesIn(read func(abs string) []byte, file string, includes *int) (name string, set bool) {
+	c := config{text: strings.TrimPrefix(string(read(file)), "\ufeff")}
+	for c.text != "" {
+		key, value := c.next()
+		switch strings.ToLower(key) {
+		case "core.excludesfile":
+			name, set = value, true
+		case "include.path":
+			if *includes--; *includes < 0 {
+				break
+			}
+			if value = expand(value); !filepath.IsAbs(value) {
+				value = filepath.Join(filepath.Dir(file), value)
+			}
+			if n, ok := excludesIn(read, value, includes); ok {
+				name, set = n, true
+			}
+		}
+	}
+	return name, set
+}
+
+// config reads git's settings. What it cannot read it passes over.
+type config struct {
+	text    string
+	section string
+}
+
+// next reads up to the end of a line and returns the setting on it.
+func (c *config) next() (key, value string) {
+	c.text = strings.TrimLeft(c.text, " \t\r\n")
+	if rest, ok := strings.CutPrefix(c.text, "["); ok {
+		end := strings.IndexAny(rest, "]\n")
+		if end < 0 {
+			end = len(rest) - 1
+		}
+		c.section, c.text = strings.TrimSpace(rest[:max(end, 0)]), rest[end+1:]
+		return "", ""
+	}
+	end := strings.IndexAny(c.text, "=\n#;")
+	if end < 0 || c.text[end] != '=' {
+		c.line()
+		return "", ""
+	}
+	key = c.section + "." + strings.TrimSpace(c.text[:end])
+	c.text = c.text[end+1:]
+	return key, c.value()
+}
+
+// line passes over the rest of a line.
+func (c *config) line() { _, c.text, _ = strings.Cut(c.text, "\n") }
+
+// value reads a value: quotes keep blanks and comment signs, a backslash escapes
+// or goes on in the next line.
+func (c *config) value() string {
+	var b strings.Builder
+	quoted, kept := false, 0 // up to kept, blanks at the end stay
+	c.text = strings.TrimLeft(c.text, " \t")
+	for i := 0; i < len(c.text); i++ {
+		switch ch := c.text[i]; {
+		case ch == '\n', !quoted && (ch == '#' || ch == ';'):
+			c.text = c.text[i:]
+			c.line()
+			return b.String()[:kept]
+		case ch == '"':
+			quoted = !quoted
+			kept = b.Len()
+			continue
+		case ch == '\\' && i+1 < len(c.text):
+			i++
+			b.WriteString(unescape(c.text[i]))
+		case ch == '\r' && i+1 < len(c.text) && c.text[i+1] == '\n':
+			continue
+		default:
+			b.WriteByte(ch)
+			if !quoted && (ch == ' ' || ch == '\t') {
+				continue
+			}
+		}
+		kept = b.Len()
+	}
+	c.text = ""
+	return b.String()[:kept]
+}
+
+// unescape returns what a backslash and b stand for.
+func unescape(b byte) string {
+	switch b {
+	case '\n':
+		return ""
+	case 'n':
+		return "\n"
+	case 't':
+		return "\t"
+	case 'b':
+		return "\b"
+	}
+	return string(b)
+}

@@ -1,0 +1,45 @@
+package search
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// A Line is a line of a file that matches.
+type Line struct {
+	Number int    // counted from 1
+	Offset int64  // of its first byte in the file
+	Text   []byte // without the LF; a CR at the end stays
+}
+
+var lf = []byte("\n")
+
+// lines appends the lines of buf that match to list, numbered from the beginning of
+// buf, which stands at an offset of its file. They share their bytes with buf. The
+// last of them begins at counted.
+func (m *matcher) lines(list []Line, buf []byte, offset int64) (all []Line, counted int) {
+	m.begin()
+	number := 1
+	for from := 0; ; {
+		start, end, ok := m.next(buf, from)
+		if !ok {
+			return list, counted
+		}
+		number += bytes.Count(buf[counted:start], lf)
+		counted = start
+		list = append(list, Line{number, offset + int64(start), buf[start:end]})
+		from = min(end+1, len(buf))
+	}
+}
+
+// Shorten returns at most n bytes of a line, and no part of a letter.
+func Shorten(line []byte, n int) []byte {
+	if len(line) <= n {
+		return line
+	}
+	end := n
+	for end > 0 && n-end < utf8.UTFMax && !utf8.RuneStart(line[end]) {
+		end--
+	}
+	return line[:end]
+}

@@ -1,0 +1,185 @@
+package search
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+)
+
+// A Pattern says which lines are looked for. It is safe for concurrent use.
+//
+// It is a regular expression in RE2 syntax, as package regexp reads it: \w, \d,
+// \s, \b and [[:alpha:]] are of ASCII, (?i) is of Unicode, and there is neither
+// lookaround nor backreference. A line is judged by itself, without its LF: ^ and $
+// are its ends, and nothing matches across two. It is judged with and without the
+// CR that may end it, so that $ stands before the line ends of Windows too.
+type Pattern struct {
+	re       *regexp.Regexp
+	prog     *syntax.Prog
+	literals literals
+	grams    *grams // to look for the literals; nil where each is looked for by its rarest byte
+	empty    bool   // the empty line matches
+}
+
+// PatternOptions say how a pattern is read.
+type PatternOptions struct {
+	Literal  bool // the pattern is the text itself
+	FoldCase bool // letters match in either case
+}
+
+// Compile reads a pattern. The error says what RE2 does not have.
+func Compile(expr string, opts PatternOptions) (*Pattern, error) {
+	if opts.Literal {
+		expr = regexp.QuoteMeta(expr)
+	}
+	if _, err := syntax.Parse(expr, syntax.Perl); err != nil {
+		return nil, unreadable(err)
+	}
+	if opts.FoldCase {
+		expr = "(?i)" + expr
+	}
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	tree, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	tree = tree.Simplify()
+	prog, err := syntax.Compile(tree)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	p := &Pattern{re: re, prog: prog, literals: needed(tree), empty: re.MatchString("")}
+	if len(p.literals.set) > 0 {
+		p.grams = newGrams(p.literals.set, p.literals.fold)
+	}
+	return p, nil
+}
+
+// unreadable words an error of package regexp.
+func unreadable(err error) error {
+	var e *syntax.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	text := "is not a regular expression in RE2 syntax: " + string(e.Code) + ": " + e.Expr
+	switch {
+	case strings.HasPrefix(e.Expr, "(?=") || strings.HasPrefix(e.Expr, "(?!"),
+		strings.HasPrefix(e.Expr, "(?<=") || strings.HasPrefix(e.Expr, "(?<!"):
+		text += " (there is no lookaround)"
+	case len(e.Expr) == 2 && e.Expr[0] == '\\' && '1' <= e.Expr[1] && e.Expr[1] <= '9':
+		text += " (there are no backreferences)"
+	}
+	return errors.New(text)
+}
+
+// matcher judges lines by a pattern, for one goroutine.
+type matcher struct {
+	p       *Pattern
+	cursors []cursor // one for each literal, unless those are found by their grams
+	dfa     *dfa     // nil until a line is to be judged
+}
+
+func (p *Pattern) matcher() *matcher {
+	m := &matcher{p: p}
+	if p.grams != nil {
+		return m
+	}
+	for _, text := range p.literals.set {
+		m.cursors = append(m.cursors, cursor{needle: newNeedle(text, p.literals.fold)})
+	}
+	return m
+}
+
+// begin makes m ready for another buffer.
+func (m *matcher) begin() {
+	for i := range m.cursors {
+		m.cursors[i].reset()
+	}
+}
+
+// next returns the first line of buf that matches, of those that begin at or behind
+// from, which is where a line begins. The last line of buf needs no LF, and behind
+// a final LF is no line.
+func (m *matcher) next(buf []byte, from int) (start, end int, ok bool) {
+	if m.p.literals.set == nil {
+		return m.scan(buf, from)
+	}
+	for from < len(buf) {
+		at := m.candidate(buf, from)
+		if at == none {
+			break
+		}
+		start, end = lineAround(buf, at)
+		if m.p.literals.sure || m.matches(buf[start:end]) {
+			return start, end, true
+		}
+		from = end + 1
+	}
+	return 0, 0, false
+}
+
+// candidate returns where a literal stands first at or behind from.
+func (m *matcher) candidate(buf []byte, from int) int {
+	if m.p.grams != nil {
+		return m.p.grams.seek(buf, from)
+	}
+	at := none
+	for i := range m.cursors {
+		at = min(at, m.cursors[i].seek(buf, from))
+	}
+	return at
+}
+
+// scan is next for a pattern without literals.
+func (m *matcher) scan(buf []byte, from int) (start, end int, ok bool) {
+	if from >= len(buf) {
+		return 0, 0, false
+	}
+	at, sure := m.automaton().find(buf[from:])
+	if sure {
+		if at < 0 {
+			return 0, 0, false
+		}
+		start, end = lineAround(buf, from+at)
+		return start, end, true
+	}
+	for start, end = lineAround(buf, from+at); start < len(buf); start, end = lineAround(buf, end+1) {
+		if m.p.matchLine(buf[start:end]) {
+			return start, end, true
+		}
+		if end == len(buf) {
+			break
+		}
+	}
+	return 0, 0, false
+}
+
+// matches judges one line.
+func (m *matcher) matches(line []byte) bool {
+	at, sure := m.automaton().find(line)
+	if !sure {
+		return m.p.matchLine(line)
+	}
+	return at >= 0
+}
+
+func (m *matcher) automaton() *dfa {
+	if m.dfa == nil {
+		m.dfa = newDFA(m.p.prog)
+	}
+	return m.dfa
+}
+
+// matchLine judges one line without the automaton.
+func (p *Pattern) matchLine(line []byte) bool {
+	if p.re.Match(line) {
+		return true
+	}
+	bare, cr := bytes.CutSuffix(line, []byte("\r"))
+	return cr && p.re.Match(bare)
+}

@@ -1,0 +1,286 @@
+package search
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// found returns the numbers of the lines that m finds in text.
+func found(m *matcher, text []byte) (numbers []int) {
+	m.begin()
+	for at, from := 0, 0; ; {
+		start, end, ok := m.next(text, from)
+		if !ok {
+			return numbers
+		}
+		at += bytes.Count(text[from:start], []byte("\n"))
+		numbers = append(numbers, at)
+		from = min(end+1, len(text))
+		at++
+	}
+}
+
+// expected judges line by line with package regexp.
+func expected(re *regexp.Regexp, text []byte) (numbers []int) {
+	lines := bytes.Split(text, []byte("\n"))
+	if len(lines[len(lines)-1]) == 0 {
+		lines = lines[:len(lines)-1]
+	}
+	for i, line := range lines {
+		bare, cr := bytes.CutSuffix(line, []byte("\r"))
+		if re.Match(line) || cr && re.Match(bare) {
+			numbers = append(numbers, i)
+		}
+	}
+	return numbers
+}
+
+// agree compares both, and the automaton alone.
+func agree(t *testing.T, expr string, text []byte) {
+	t.Helper()
+	p, err := Compile(expr, PatternOptions{})
+	if err != nil {
+		t.Fatalf("%q: %v", expr, err)
+	}
+	want := expected(regexp.MustCompile(expr), text)
+	same(t, expr+" with literals", text, found(p.matcher(), text), want)
+	bare := *p
+	bare.literals = literals{}
+	same(t, expr, text, found(bare.matcher(), text), want)
+	m := bare.matcher()
+	m.automaton().thrash = true
+	same(t, expr+" without automaton", text, found(m, text), want)
+}
+
+func same(t *testing.T, what string, text []byte, got, want []int) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%q in %q: lines %v, want %v", what, text, got, want)
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			t.Fatalf("%q in %q: lines %v, want %v", what, text, got, want)
+		}
+	}
+}
+
+func TestPatternAsRegexp(t *testing.T) {
+	text := "one\n\ntwo words here\n\r\nCR at end\r\n\tdef  main():\n" +
+		"été, straße, K (Kelvin) ſ\n\xff\xfe broken \xc3\nx = y[12]\nValueError VALUEERROR\nlast"
+	for _, expr := range []string{
+		"", "^", "$", "^$", "^\r$", "a*", ".", "..", "^.$", "one", "^one$", "end$", "end\r$", "end.$", "last$", `\bw`, `\Bw`, `\b$`,
+		`def\s+\w+`, `\w+\s+=\s+\w+\[\d+\]`, "(?i)valueerror", "(?i)k", "(?i)s", "(?i)STRASSE", "(?i)straSSe|kelvin", "é", "[é]t", "[^a-z]$",
+		`\x{fffd}`, "[^x]broken", `\pL+\(`, `\p{Greek}`, "one|two|last|words", "re|ret|x", "a\nb", "a|x\ny|last", `two\nw`, "(?s)e.e", "(?m)^last$",
+		"(Value|Type)Error", "colou?r|wo?rds", "l{1}a{1,2}s", `(?i)\bvalue`, "(?U)a+", "^(?:one|two)", "x{0}", "[a-c]|[^\\x00-\\x{10FFFF}]", `\A\t`, `here\z`,
+	} {
+		agree(t, expr, []byte(text))
+		agree(t, expr, []byte(text+"\n"))
+	}
+	agree(t, "$", nil)
+}
+
+// TestRandomPatternsAsRegexp draws patterns and texts from few letters, so that
+// they meet.
+func TestRandomPatternsAsRegexp(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 3000 {
+		expr := randomPattern(rng, 3)
+		if _, err := regexp.Compile(expr); err != nil {
+			continue // repeated too often
+		}
+		for range 5 {
+			agree(t, expr, randomText(rng, rng.IntN(60)))
+		}
+	}
+}
+
+// TestRandomLiterals looks for one to five pieces of a text, in either case or not.
+func TestRandomLiterals(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 3000 {
+		var text []byte
+		for range 200 {
+			text = append(text, pick(rng, "alpha", "Beta", "GAMMA", "delta_", "x", "q", "\n", "\n", " ", "\r\n", "{z}", "é", "K", "\u212a")...)
+		}
+		var pieces []string
+		for range 1 + rng.IntN(5) {
+			at := rng.IntN(len(text) - 12)
+			piece := text[at : at+1+rng.IntN(12)]
+			if rng.IntN(3) == 0 {
+				piece = bytes.ToUpper(piece)
+			}
+			pieces = append(pieces, regexp.QuoteMeta(strings.ToValidUTF8(string(piece), "?")))
+		}
+		expr := pick(rng, "", "(?i)") + strings.Join(pieces, "|")
+		agree(t, expr, text)
+	}
+}
+
+func randomText(rng *rand.Rand, size int) []byte {
+	var b []byte
+	for range size {
+		b = append(b, pick(rng, "a", "b", "c", "K", "k", "S", "\n", "\n", "\r\n", "\r", " ", "é", "ſ", "\u212a", "\xff", "_", "\ufffd", "\x00", "ab", "return")...)
+	}
+	return b
+}
+
+func randomPattern(rng *rand.Rand, depth int) string {
+	if depth == 0 {
+		return pick(rng, "a", "b", "c", "ab", "k", "s", "é", ".", "[ab]", "[^a]", `\w`, `\s`, `\d`, "^", "$", `\b`, `\B`, "", "return", "retur", `\n`, `\r`, `\x{fffd}`, `[^\n]`, `[kſ]`)
+	}
+	one := func() string { return randomPattern(rng, depth-1) }
+	switch rng.IntN(9) {
+	case 0:
+		return one() + "|" + one()
+	case 1:
+		return "(?:" + one() + "|" + one() + "|" + one() + ")"
+	case 2:
+		return "(?:" + one() + ")" + pick(rng, "*", "+", "?", "{2}", "{1,2}", "*?")
+	case 3:
+		return "(?i:" + one() + ")"
+	case 4:
+		return "(" + one() + ")" + one()
+	case 5:
+		return one()
+	}
+	return one() + one()
+}
+
+func pick(rng *rand.Rand, from ...string) string { return from[rng.IntN(len(from))] }
+
+func FuzzPatternAsRegexp(f *testing.F) {
+	f.Add("a|b$", []byte("a\r\nb\n"))
+	f.Add(`(?i)\bk[^é]{2}`, []byte("\u212a\xffx"))
+	f.Add(`def\s+\w+`, []byte("def  x\n\ndef"))
+	f.Fuzz(func(t *testing.T, expr string, text []byte) {
+		if len(expr) > 100 || len(text) > 4000 {
+			return
+		}
+		if _, err := regexp.Compile(expr); err != nil {
+			return
+		}
+		agree(t, expr, text)
+	})
+}
+
+func TestNeeded(t *testing.T) {
+	for _, tt := range []struct{ expr, set string }{
+		{"return", "return sure"},
+		{"re|return", "re return sure"},
+		{"import|return|raise|class", "class import raise return sure"},
+		{"(Value|Type)Error", "TypeError ValueError sure"},
+		{"colou?r", "color colour sure"},
+		{`def\s+\w+`, "def\t def\f def\r def "},
+		{`\w+\s+=\s+\w+\[\d+\]`, "["},
+		{"x(foo)+bar", "foobar"},
+		{"^foo$", "foo"},
+		{`\bfoo\b`, "foo"},
+		{"(foo)+", "foo"},
+		{"(foo){2,}x", "foofoo"},
+		{"(?i)valueerror", "valueerror sure either"},
+		{"(?i)class", "cla either"},
+		{"(?i)ss", "- either"},
+		{"a(?i)bc", "abc either"},
+		{"(?i)é", "- either"},
+		{"[ab]c", "ac bc sure"},
+		{`\w+`, "-"},
+		{"a|", "-"},
+		{"x*", "-"},
+		{`a\nb`, "nothing"},
+		{`a\nb|c`, "c sure"},
+		{`\x{fffd}x`, "-"},
+		{"(?s).*needle.*", "needle"},
+	} {
+		p, err := Compile(tt.expr, PatternOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lit := p.literals
+		got := strings.Join(lit.set, " ")
+		switch {
+		case lit.set == nil:
+			got = "-"
+		case len(lit.set) == 0:
+			got = "nothing"
+		}
+		if lit.sure && len(lit.set) > 0 {
+			got += " sure"
+		}
+		if lit.fold {
+			got += " either"
+		}
+		if got != tt.set {
+			t.Errorf("%s: %s, want %s", tt.expr, got, tt.set)
+		}
+	}
+}
+
+func TestCompileErrors(t *testing.T) {
+	for _, tt := range []struct{ expr, want string }{
+		{"(", "is not a regular expression in RE2 syntax: missing closing ): ("},
+		{"foo(?=baz)", "is not a regular expression in RE2 syntax: invalid or unsupported Perl syntax: (?= (there is no lookaround)"},
+		{"(?<!x)y", "is not a regular expression in RE2 syntax: invalid named capture: (?<!x)y (there is no lookaround)"},
+		{`(\w)\1`, `is not a regular expression in RE2 syntax: invalid escape sequence: \1 (there are no backreferences)`},
+		{"a{1001}", "is not a regular expression in RE2 syntax: invalid repeat count: {1001}"},
+		{"\xff", "is not a regular expression in RE2 syntax: invalid UTF-8: \xff"},
+	} {
+		for _, opts := range []PatternOptions{{}, {FoldCase: true}} {
+			if _, err := Compile(tt.expr, opts); err == nil || err.Error() != tt.want {
+				t.Errorf("%q: %v, want %s", tt.expr, err, tt.want)
+			}
+		}
+	}
+}
+
+func TestCompileOptions(t *testing.T) {
+	for _, tt := range []struct {
+		expr  string
+		opts  PatternOptions
+		line  string
+		match bool
+	}{
+		{"a.c", PatternOptions{}, "abc", true},
+		{"a.c", PatternOptions{Literal: true}, "abc", false},
+		{"(a.c", PatternOptions{Literal: true}, "x(a.c", true},
+		{"(a.c", PatternOptions{Literal: true}, "(A.C", false},
+		{"(a.c", PatternOptions{Literal: true, FoldCase: true}, "(A.C", true},
+		{"a|B", PatternOptions{FoldCase: true}, "b", true},
+		{"ß", PatternOptions{FoldCase: true}, "ẞ", true},
+	} {
+		p, err := Compile(tt.expr, tt.opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(found(p.matcher(), []byte(tt.line))) > 0; got != tt.match {
+			t.Errorf("%s %+v in %s: %v", tt.expr, tt.opts, tt.line, got)
+		}
+	}
+}
+
+// TestStatesAreForgotten holds the automaton to its size, and to the truth, with a
+// pattern of very many states.
+func TestStatesAreForgotten(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	text := make([]byte, 200_000)
+	for i := range text {
+		text[i] = "ab"[rng.IntN(2)]
+		if rng.IntN(400) == 0 {
+			text[i] = '\n'
+		}
+	}
+	for _, expr := range []string{"a[ab]{12}c", "a[ab]{200}b[ab]{150}a$"} {
+		p, err := Compile(expr, PatternOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.literals = literals{}
+		m := p.matcher()
+		same(t, expr, nil, found(m, text), expected(p.re, text))
+		if got := len(m.dfa.moves) * 4; got > 2*maxStates {
+			t.Errorf("%s: the automaton takes %d bytes", expr, got)
+		}
+	}
+}
