@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"textskill/operation/workspace"
 )
@@ -21,6 +23,11 @@ type Exec struct {
 	Dir       string        // the folder to run in, inside the workspace
 	Timeout   time.Duration // 0 means none; a negative one has run out at the start
 	MaxOutput int64         // bytes kept of each stream; 0 means 1 MiB
+	Alone     bool          // tell it by the environment that nobody watches: no prompts, pagers and colours
+	Port      int           // where it may listen without Config.Network too; 0 is none
+	Log       bool          // write what is not kept, or is no text, to a file that can be read
+
+	stdout, stderr filter // may be nil
 }
 
 func (Exec) op() string { return "Exec" }
@@ -28,6 +35,7 @@ func (Exec) op() string { return "Exec" }
 // Executed is how a program ended and what it printed until then. A program that
 // fails is a result like any other.
 type Executed struct {
+	Covered
 	Command string
 
 	// What it printed, in any encoding. Of more than MaxOutput bytes the beginning
@@ -35,14 +43,18 @@ type Executed struct {
 	Stdout, Stderr       []byte
 	StdoutCut, StderrCut int64 // bytes left out
 
+	Log    string // absolute name of a file with both streams as they came; "" where the answer holds all
+	LogCut int64  // bytes for which that file had no room
+
 	ExitCode  int    // -N where signal N ended it
 	Signal    string // "SIGKILL"; "" where it ended by itself
 	TimedOut  bool   // the time had run out before it was done
 	Cancelled bool   // the context had ended before it was done
 
-	Supervised bool // it ran under a helper: what it started is gone, whatever it did to stay
-	Survivors  int  // processes that could not be ended: another user's, or stuck in the kernel
-	Lost       bool // the helper was killed: what left the command's process group may still run
+	Fence      Fence // what the system itself kept it to
+	Supervised bool  // it ran under a helper: what it started is gone, whatever it did to stay
+	Survivors  int   // processes that could not be ended: another user's, or stuck in the kernel
+	Lost       bool  // the helper was killed: what left the command's process group may still run
 	Elapsed    time.Duration
 }
 
@@ -68,11 +80,14 @@ func (e Executed) Message() string {
 type SpawnError struct {
 	Command string // as it was asked for
 	Err     error  // a syscall.Errno: ENOENT, EACCES (also for a folder), ENOEXEC, E2BIG, …
+	Fenced  bool   // it could be run, but lies where the fence lets no command read
 }
 
 func (e *SpawnError) Error() string {
 	reason := e.Err.Error()
 	switch {
+	case e.Fenced:
+		reason = "it lies outside of what the fence lets commands read; --fence-read allows a further folder"
 	case e.Err == syscall.EACCES:
 		reason = "it is not an executable file"
 	case e.Err == syscall.ENOENT && !strings.Contains(e.Command, "/"):
@@ -109,10 +124,12 @@ func (x *Executor) mayAct(what string) error {
 
 // order is a command that is ready to be started.
 type order struct {
-	path string   // the program's file; relative to dir if it is not absolute
-	args []string // the command's name first
-	env  []string
-	dir  string // where it runs; good as long as the folder is held open
+	path  string   // the program's file; relative to dir if it is not absolute
+	args  []string // the command's name first
+	env   []string
+	dir   string // where it runs; good as long as the folder is held open
+	fence fence
+	stay  bool // it is to outlive this process: see [helper.stay]
 }
 
 func (x *Executor) exec(ctx context.Context, s *Session, a Exec) (Result, error) {
@@ -124,12 +141,29 @@ func (x *Executor) exec(ctx context.Context, s *Session, a Exec) (Result, error)
 		return nil, err
 	}
 	defer dir.Close()
-	env := environment(x.cfg.Secrets, a.Env, dir.path)
+	fence, set, err := x.fenceFor(a.Port, x.tempDir)
+	if err != nil {
+		return nil, err
+	}
+	if a.Alone {
+		set = slices.Concat(set, alone)
+	}
+	set = slices.Concat(set, a.Env)
+	env := environment(x.cfg.Secrets, set, dir.path)
 	path, err := lookProgram(a.Command, dir.path, env)
 	if err != nil {
 		return nil, err
 	}
-	return x.run(ctx, a, order{path, append([]string{a.Command}, a.Args...), env, dir.handle})
+	var done Executed
+	covered, err := x.cover(ctx, a.Command, func(ctx context.Context) (err error) {
+		done, err = x.run(ctx, a, order{path: path, args: append([]string{a.Command}, a.Args...), env: env, dir: dir.handle, fence: fence})
+		return err
+	})
+	if err != nil {
+		return nil, fence.fenced(err, path, dir.path)
+	}
+	done.Covered = covered
+	return done, nil
 }
 
 // check refuses what no program can be given.
@@ -165,16 +199,20 @@ func checkNUL(arg, value string) error {
 }
 
 // run starts o and follows it to its end.
-func (x *Executor) run(ctx context.Context, a Exec, o order) (Result, error) {
-	stdout, err := newCapture(a.MaxOutput)
-	if err != nil {
-		return nil, err
+func (x *Executor) run(ctx context.Context, a Exec, o order) (Executed, error) {
+	var log *outputLog
+	if a.Log {
+		log = &outputLog{x: x, limit: int(2 * cmp.Or(a.MaxOutput, defaultOutput))}
 	}
-	stderr, err := newCapture(a.MaxOutput)
+	stdout, err := newCapture(a.MaxOutput, a.stdout, log)
+	if err != nil {
+		return Executed{}, err
+	}
+	stderr, err := newCapture(a.MaxOutput, a.stderr, log)
 	if err != nil {
 		stdout.w.Close()
 		stdout.finish(time.Now())
-		return nil, err
+		return Executed{}, err
 	}
 	begin := time.Now()
 	p, err := startCommand(x.cfg.Helper, o, stdout.w, stderr.w)
@@ -188,11 +226,16 @@ func (x *Executor) run(ctx context.Context, a Exec, o order) (Result, error) {
 	deadline := time.Now().Add(drainTime)
 	done.Stdout, done.StdoutCut = stdout.finish(deadline)
 	done.Stderr, done.StderrCut = stderr.finish(deadline)
+	if log != nil {
+		whole := done.StdoutCut+done.StderrCut == 0 && utf8.Valid(done.Stdout) && utf8.Valid(done.Stderr)
+		done.Log, done.LogCut = log.finish(!whole)
+	}
 	if err = cmp.Or(err, end.err); err != nil {
-		return nil, err
+		return Executed{}, err
 	}
 	done.ExitCode, done.Signal = end.code, end.signal
 	done.Supervised, done.Survivors, done.Lost = end.supervised, end.survivors, end.lost
+	done.Fence = x.fenceOf(o, end.held)
 	done.Elapsed = time.Since(begin)
 	return done, nil
 }
@@ -211,7 +254,8 @@ type ending struct {
 	survivors  int
 	supervised bool
 	lost       bool
-	err        error // it never ran; nothing else is set
+	held       uint32 // of the fence: see [heldSockets]
+	err        error  // it never ran; nothing else is set
 }
 
 // How long a command is waited for.

@@ -6,8 +6,8 @@ import (
 )
 
 func BenchmarkExec(b *testing.B) {
-	for name, helper := range map[string]string{"helper": self(b), "group": ""} {
-		x := newExecutor(b, Config{Helper: helper})
+	for name, cfg := range map[string]Config{"fence": {Helper: self(b)}, "helper": {Helper: self(b), Fence: FenceOff}, "group": {}} {
+		x := newExecutor(b, cfg)
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -20,6 +20,9 @@ var ownSecrets = []string{
 	"BRAVE_API_KEY",
 }
 
+// alone are the variables by which programs know that they are not watched.
+var alone = []string{"CI=1", "NO_COLOR=1", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "DEBIAN_FRONTEND=noninteractive"}
+
 // GuardSecrets keeps other processes from reading this one's environment and
 // memory, if the environment holds a credential of this program.
 func GuardSecrets() error {
@@ -43,6 +46,11 @@ func environment(secrets, set []string, dir string) []string {
 	if i := variableAt(env, "PWD"); i >= 0 {
 		env[i] = "PWD=" + dir
 	}
+	return withVariables(env, set)
+}
+
+// withVariables sets the variables of set, in place of those of the same names.
+func withVariables(env, set []string) []string {
 	for _, v := range set {
 		name, _, _ := strings.Cut(v, "=")
 		if i := variableAt(env, name); i >= 0 {
@@ -69,7 +77,7 @@ func lookProgram(command, dir string, env []string) (string, error) {
 	if runtime.GOOS == "windows" {
 		path, err := exec.LookPath(command)
 		if err != nil {
-			return "", &SpawnError{command, syscall.ENOENT}
+			return "", &SpawnError{Command: command, Err: syscall.ENOENT}
 		}
 		return path, nil
 	}
@@ -95,5 +103,5 @@ func lookProgram(command, dir string, env []string) (string, error) {
 		}
 		missing = syscall.EACCES
 	}
-	return "", &SpawnError{command, missing}
+	return "", &SpawnError{Command: command, Err: missing}
 }

@@ -12,10 +12,20 @@ import (
 // startCommand starts o with its output going to stdout and stderr: under the helper if
 // there is one and the system has what it needs, else in a process group.
 func startCommand(helper string, o order, stdout, stderr *os.File) (running, error) {
-	if helper != "" && canHelp {
-		return startHelped(helper, o, stdout, stderr)
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
 	}
-	return startGroup(o, stdout, stderr)
+	defer null.Close()
+	return startTalking(helper, o, null, stdout, stderr)
+}
+
+// startTalking is startCommand for a command that reads stdin.
+func startTalking(helper string, o order, stdin, stdout, stderr *os.File) (running, error) {
+	if helper != "" && canHelp {
+		return startHelped(helper, o, stdin, stdout, stderr)
+	}
+	return startGroup(o, stdin, stdout, stderr)
 }
 
 // group is a command in its own process group. What leaves the group outlives it.
@@ -27,14 +37,14 @@ type group struct {
 	over bool // the command was waited for: its number may be another's
 }
 
-func startGroup(o order, stdout, stderr *os.File) (running, error) {
-	cmd, err := startAlone(o, stdout, stderr)
+func startGroup(o order, stdin, stdout, stderr *os.File) (running, error) {
+	cmd, err := startAlone(o, stdin, stdout, stderr)
 	if errors.Is(err, syscall.ENOEXEC) {
-		cmd, err = startAlone(o.script(), stdout, stderr)
+		cmd, err = startAlone(o.script(), stdin, stdout, stderr)
 	}
 	if err != nil {
 		if errno, ok := errors.AsType[syscall.Errno](err); ok {
-			err = &SpawnError{o.args[0], errno}
+			err = &SpawnError{Command: o.args[0], Err: errno}
 		}
 		return nil, err
 	}
@@ -43,8 +53,8 @@ func startGroup(o order, stdout, stderr *os.File) (running, error) {
 	return g, nil
 }
 
-func startAlone(o order, stdout, stderr *os.File) (*exec.Cmd, error) {
-	cmd := &exec.Cmd{Path: o.path, Args: o.args, Env: o.env, Dir: o.dir, Stdout: stdout, Stderr: stderr, SysProcAttr: ownGroup()}
+func startAlone(o order, stdin, stdout, stderr *os.File) (*exec.Cmd, error) {
+	cmd := &exec.Cmd{Path: o.path, Args: o.args, Env: o.env, Dir: o.dir, Stdin: stdin, Stdout: stdout, Stderr: stderr, SysProcAttr: ownGroup()}
 	return cmd, cmd.Start()
 }
 

@@ -21,10 +21,24 @@ type helped struct {
 	ends    chan ending
 }
 
-func startHelped(path string, o order, stdout, stderr *os.File) (running, error) {
+// startHelper starts a helper in dir, which reads its order from orders and tells
+// report what becomes of it. The others are for the command; stdin may be nil.
+func startHelper(path, dir string, orders, report, stdin, stdout, stderr *os.File) (*exec.Cmd, error) {
 	if isHelper() {
 		return nil, errors.New("this process was started as a helper and does not call HelperMain")
 	}
+	cmd := &exec.Cmd{
+		Path: path, Args: []string{helperName}, Env: []string{}, Dir: dir,
+		Stdin: orders, ExtraFiles: []*os.File{reportFD - 3: report, stdoutFD - 3: stdout, stderrFD - 3: stderr, stdinFD - 3: stdin},
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // out of reach of the terminal's signals
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("helper: %w", err)
+	}
+	return cmd, nil
+}
+
+func startHelped(path string, o order, stdin, stdout, stderr *os.File) (running, error) {
 	orderR, orders, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -36,15 +50,11 @@ func startHelped(path string, o order, stdout, stderr *os.File) (running, error)
 		return nil, err
 	}
 	defer reportW.Close()
-	cmd := &exec.Cmd{
-		Path: path, Args: []string{helperName}, Env: []string{}, Dir: o.dir,
-		Stdin: orderR, ExtraFiles: []*os.File{reportFD - 3: reportW, stdoutFD - 3: stdout, stderrFD - 3: stderr},
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // out of reach of the terminal's signals
-	}
-	if err := cmd.Start(); err != nil {
+	cmd, err := startHelper(path, o.dir, orderR, reportW, stdin, stdout, stderr)
+	if err != nil {
 		orders.Close()
 		report.Close()
-		return nil, fmt.Errorf("helper: %w", err)
+		return nil, err
 	}
 	h := &helped{cmd: cmd, orders: orders, output: []string{pipeName(stdout), pipeName(stderr)}, ends: make(chan ending, 1)}
 	go func() {
@@ -75,15 +85,17 @@ func (h *helped) converse(o order, report *os.File) ending {
 	switch {
 	case last.Kind == tellEnded:
 		code, signal := outcome(syscall.WaitStatus(last.Value))
-		return ending{code: code, signal: signal, supervised: true, survivors: int(last.More)}
+		return ending{code: code, signal: signal, supervised: true, survivors: int(last.More), held: first.More}
 	case last.Kind == tellFailed:
-		return ending{err: &SpawnError{o.args[0], syscall.Errno(last.Value)}}
+		return ending{err: &SpawnError{Command: o.args[0], Err: syscall.Errno(last.Value)}}
+	case last.Kind == tellUnfenced:
+		return ending{err: &FenceError{"Landlock could not be used"}}
 	case first.Kind == tellStarted || killed(h.cmd.ProcessState): // and the command with it
 		if first.Kind == tellStarted {
 			syscall.Kill(-int(first.Value), syscall.SIGKILL)
 		}
 		endWriters(h.output)
-		return ending{code: -int(syscall.SIGKILL), signal: "SIGKILL", lost: true}
+		return ending{code: -int(syscall.SIGKILL), signal: "SIGKILL", lost: true, held: first.More}
 	case h.stopped.Load(): // before it had begun
 		return ending{code: -int(syscall.SIGTERM), signal: "SIGTERM", supervised: true}
 	}

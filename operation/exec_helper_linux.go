@@ -30,15 +30,17 @@ const (
 	reportFD = 3 + iota // events for the executor
 	stdoutFD            // of the command
 	stderrFD
+	stdinFD
 )
 
 // event is what a helper tells of its command.
 type event struct{ Kind, Value, More uint32 }
 
 const (
-	tellFailed  = 1 + iota // Value: errno. It was not started; this is the last event.
-	tellStarted            // Value: process id
-	tellEnded              // Value: wait status; More: processes that could not be ended
+	tellFailed   = 1 + iota // Value: errno. It was not started; this is the last event.
+	tellStarted             // Value: process id; More: what holds of the fence
+	tellEnded               // Value: wait status; More: processes that could not be ended
+	tellUnfenced            // It was not started, for there is no fence; this is the last event.
 )
 
 // HelperMain makes this process the helper that [Config].Helper names, if it was
@@ -64,7 +66,7 @@ func Undumpable() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 func supervise() int {
 	runtime.LockOSThread()
 	if unix.CloseRange(reportFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) != nil {
-		for _, fd := range []int{reportFD, stdoutFD, stderrFD} {
+		for _, fd := range []int{reportFD, stdoutFD, stderrFD, stdinFD} {
 			unix.CloseOnExec(fd)
 		}
 	}
@@ -75,16 +77,17 @@ func supervise() int {
 	if err != nil {
 		return 1 // the executor is gone, or changed its mind
 	}
+	if o.stay {
+		return stay(o)
+	}
 	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP) // which would spare what the command starts
 	var h helper
-	if err := h.launch(o); err != nil {
-		errno, _ := errors.AsType[syscall.Errno](err)
-		event{tellFailed, uint32(errno), 0}.send()
+	if !h.begin(o, stdinFD, stdoutFD, stderrFD) {
 		return 0
 	}
-	event{tellStarted, uint32(h.pid), 0}.send()
 	unix.Close(stdoutFD)
 	unix.Close(stderrFD)
+	unix.Close(stdinFD)
 	h.watch()
 	left := h.sweep()
 	event{tellEnded, uint32(h.status), uint32(left)}.send()
@@ -100,23 +103,39 @@ type helper struct {
 	alone  bool // no child is left
 }
 
+// begin starts the command, and tells whether it could.
+func (h *helper) begin(o order, stdin, stdout, stderr uintptr) bool {
+	held, err := o.fence.putUp()
+	if err != nil && o.fence.require {
+		event{tellUnfenced, 0, 0}.send()
+		return false
+	}
+	err = o.fence.limits.while(func() (int, error) {
+		err := h.launch(o, stdin, stdout, stderr)
+		return h.pid, err
+	})
+	if err != nil {
+		errno, _ := errors.AsType[syscall.Errno](err)
+		event{tellFailed, uint32(errno), 0}.send()
+		return false
+	}
+	event{tellStarted, uint32(h.pid), held}.send()
+	return true
+}
+
 // launch starts the command in a session of its own, so that its groups and the
 // helper's are never the same.
-func (h *helper) launch(o order) error {
-	null, err := syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer syscall.Close(null)
+func (h *helper) launch(o order, stdin, stdout, stderr uintptr) error {
 	attr := &syscall.ProcAttr{
-		Env: o.env, Files: []uintptr{uintptr(null), stdoutFD, stderrFD},
+		Env: o.env, Files: []uintptr{stdin, stdout, stderr},
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &h.pidfd},
 	}
-	h.pid, err = syscall.ForkExec(o.path, o.args, attr)
+	pid, err := syscall.ForkExec(o.path, o.args, attr)
 	if err == syscall.ENOEXEC {
 		o = o.script()
-		h.pid, err = syscall.ForkExec(o.path, o.args, attr)
+		pid, err = syscall.ForkExec(o.path, o.args, attr)
 	}
+	h.pid = pid
 	h.status = syscall.WaitStatus(syscall.SIGKILL) // should it not be seen to end
 	return err
 }
@@ -215,42 +234,4 @@ func (d descriptor) Read(p []byte) (n int, err error) {
 		err = io.EOF
 	}
 	return max(n, 0), err
-}
-
-// maxOrder is more than the kernel lets a program be given.
-const maxOrder = 64 << 20 // bytes
-
-// encode writes o down for the helper: a length, the number of arguments, and the
-// strings, each with a NUL at its end. The folder is not in it: the helper is
-// started there.
-func (o order) encode() []byte {
-	buf := binary.LittleEndian.AppendUint32(make([]byte, 4, 4096), uint32(len(o.args)))
-	for _, list := range [][]string{{o.path}, o.args, o.env} {
-		for _, s := range list {
-			buf = append(append(buf, s...), 0)
-		}
-	}
-	binary.LittleEndian.PutUint32(buf, uint32(len(buf)-4))
-	return buf
-}
-
-func readOrder(r io.Reader) (o order, err error) {
-	var size [4]byte
-	if _, err := io.ReadFull(r, size[:]); err != nil {
-		return o, err
-	}
-	n := binary.LittleEndian.Uint32(size[:])
-	if n < 4 || n > maxOrder {
-		return o, errors.New("not an order")
-	}
-	buf := make([]byte, n)
-	if _, err := io.ReadFull(r, buf); err != nil {
-		return o, err
-	}
-	args := int(binary.LittleEndian.Uint32(buf))
-	words := strings.Split(strings.TrimSuffix(string(buf[4:]), "\x00"), "\x00")
-	if len(words) < args+1 {
-		return o, errors.New("not an order")
-	}
-	return order{path: words[0], args: words[1 : args+1], env: words[args+1:]}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +23,29 @@ import (
 // playRole is what the test binary does when a test starts it under another role.
 func playRole(role string) int {
 	switch role {
+	case "serve": // start a server, and end
+		x, err := New(Config{Dir: os.Args[1], Helper: "/proc/self/exe"})
+		if err != nil {
+			return 1
+		}
+		os.Setenv("EXEC_TEST_ROLE", "")
+		port, _ := strconv.Atoi(os.Args[3])
+		if _, err := x.Execute(context.Background(), &Session{}, StartServer{Command: os.Args[2], Port: port, Wait: 100 * time.Millisecond}); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+	case "cover": // change files, over and over
+		return coverOn(os.Args[1])
+	case "listen": // on a port, until the end
+		l, err := net.Listen("tcp", "127.0.0.1:"+os.Args[1])
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		fmt.Println("listening on", l.Addr())
+		select {}
+	case "nested":
+		return nested(os.Args[1])
 	case "hop": // leave the session by a child, over and over
 		cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -341,15 +365,20 @@ func TestOrdersArriveAsTheyWere(t *testing.T) {
 	for _, o := range []order{
 		{path: "/bin/true", args: []string{"true"}},
 		{path: "x", args: []string{"", "a b", "\xff\n"}, env: []string{"A=", "B=\xfe"}},
+		{path: "x", args: []string{"x"}, stay: true},
+		{path: "x", args: []string{"x"}, env: []string{"A=1"}, fence: fence{
+			on: true, require: true, network: true, port: 65535, temp: "/t", limits: Limits{FileSize: 1, Memory: -1, Processes: 3},
+			rules: []fenceRule{{path: "/a b\xff", write: true, id: workspace.FileID{Dev: 1 << 63, Ino: 2}}, {path: "/c"}},
+		}},
 	} {
 		got, err := readOrder(strings.NewReader(string(o.encode())))
-		if err != nil || fmt.Sprintf("%q", got) != fmt.Sprintf("%q", o) {
-			t.Errorf("%q became %q, %v", o, got, err)
+		if err != nil || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", o) {
+			t.Errorf("%+v became %+v, %v", o, got, err)
 		}
 	}
 	for _, bad := range []string{"", "\x01", "\x04\x00\x00\x00", "\x01\x00\x00\x00\x00", "\x05\x00\x00\x00\x09\x00\x00\x00x", "\xff\xff\xff\xff\x00"} {
 		if o, err := readOrder(strings.NewReader(bad)); err == nil {
-			t.Errorf("%q was read as %q", bad, o)
+			t.Errorf("%+v was read as %+v", bad, o)
 		}
 	}
 }

@@ -14,8 +14,8 @@ func HelperMain() {}
 // Undumpable does nothing here.
 func Undumpable() error { return nil }
 
-func startHelped(_ string, o order, stdout, stderr *os.File) (running, error) {
-	return startGroup(o, stdout, stderr)
+func startHelped(_ string, o order, stdin, stdout, stderr *os.File) (running, error) {
+	return startGroup(o, stdin, stdout, stderr)
 }
 
 // awaitEnd cannot see the end of a process without taking its number from it.

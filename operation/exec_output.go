@@ -22,8 +22,13 @@ type capture struct {
 	read chan struct{} // closed at the end of the stream
 }
 
-// newCapture makes a pipe and reads it until [capture.finish].
-func newCapture(limit int64) (*capture, error) {
+// A filter stands between a stream and what keeps it. If what it returns is an
+// [io.Closer], that is closed at the end of the stream.
+type filter func(kept io.Writer) io.Writer
+
+// newCapture makes a pipe and reads it until [capture.finish], through the filter,
+// which may be nil. The log, which may be nil too, is given all that is kept or cut.
+func newCapture(limit int64, through filter, log *outputLog) (*capture, error) {
 	if limit <= 0 {
 		limit = defaultOutput
 	}
@@ -32,9 +37,19 @@ func newCapture(limit int64) (*capture, error) {
 		return nil, err
 	}
 	c := &capture{r: r, w: w, kept: headTail{limit: int(limit)}, read: make(chan struct{})}
+	var to io.Writer = onlyWriter{&c.kept}
+	if log != nil {
+		to = io.MultiWriter(to, log)
+	}
+	if through != nil {
+		to = through(to)
+	}
 	go func() {
 		defer close(c.read)
-		io.CopyBuffer(onlyWriter{&c.kept}, onlyReader{r}, make([]byte, 64<<10))
+		io.CopyBuffer(to, onlyReader{r}, make([]byte, 64<<10))
+		if end, ok := to.(io.Closer); ok {
+			end.Close()
+		}
 	}()
 	return c, nil
 }

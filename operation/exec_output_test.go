@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -114,4 +117,65 @@ func TestExecAnswersThoughAPipeIsHeldOpen(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The oldest logs go when there is no room for a new one, and other files stay.
+func TestOldLogsGo(t *testing.T) {
+	dir, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	add := func(name string, size int64, age time.Duration) {
+		f, err := dir.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Truncate(size)
+		f.Close()
+		at := time.Now().Add(-age)
+		dir.Chtimes(name, at, at)
+	}
+	names := func() (list []string) {
+		entries, _ := fs.ReadDir(dir.FS(), ".")
+		for _, e := range entries {
+			list = append(list, strings.TrimSuffix(e.Name(), logEnd))
+		}
+		return list
+	}
+	for i, name := range []string{"d", "c", "b", "a"} {
+		add(name+logEnd, 60<<20, time.Duration(i)*time.Hour)
+	}
+	add("server-x.log", 200<<20, 100*time.Hour)
+	pruneLogs(dir)
+	if got := names(); !slices.Equal(got, []string{"b", "c", "d", "server-x.log"}) {
+		t.Errorf("too much: %q are left", got)
+	}
+	for i := range maxLogCount {
+		add(fmt.Sprint("n", i, logEnd), 1, time.Minute)
+	}
+	pruneLogs(dir)
+	if got := names(); len(got) != maxLogCount || slices.Contains(got, "c") || !slices.Contains(got, "d") {
+		t.Errorf("too many: %d are left", len(got))
+	}
+}
+
+// Where no file can be made the command runs all the same.
+func TestExecLogsWhereItCan(t *testing.T) {
+	x := newExecutor(t, Config{})
+	long := Exec{Command: "sh", Args: []string{"-c", "seq 1000"}, MaxOutput: 100, Log: true}
+	got := mustExec(t, x, long)
+	if data, err := os.ReadFile(got.Log); err != nil || len(data) != 3893 || got.LogCut != 0 || got.StdoutCut == 0 {
+		t.Errorf("%s: %d bytes, %v", got.Log, len(data), err)
+	}
+	if err := os.RemoveAll(x.Dir() + "/.skill"); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, x.Dir()+"/.skill", "", 0o644)
+	if got := mustExec(t, x, long); got.Log != "" || got.StdoutCut == 0 || got.ExitCode != 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := mustExec(t, x, Exec{Command: "sh", Args: []string{"-c", "echo a; echo b >&2"}, Log: true}); got.Log != "" {
+		t.Errorf("a log of nothing: %+v", got)
+	}
 }

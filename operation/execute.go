@@ -46,18 +46,82 @@ func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (Result, 
 		return x.stat(s, a)
 	case Find:
 		return x.find(ctx, s, a)
+	case Grep:
+		return x.grep(ctx, s, a)
 	case Exec:
 		return x.exec(ctx, s, a)
+	case StartServer:
+		return x.startServer(ctx, s, a)
+	case ListServers:
+		return x.listServers(ctx, a)
+	case ReadServerLog:
+		return x.readServerLog(ctx, a)
+	case StopServer:
+		return x.stopServer(a)
+	case Toolchain:
+		return x.toolchain(ctx, s, a)
+	case GitStatus:
+		return x.gitStatus(ctx, s, a)
+	case GitCommit:
+		return x.gitCommit(ctx, s, a)
+	case GitPush:
+		return x.gitPush(ctx, s, a)
+	case GitPull:
+		return x.gitPull(ctx, s, a)
+	case GitBranch:
+		return x.gitBranch(ctx, s, a)
+	case GitLog:
+		return x.gitLog(ctx, s, a)
+	case GitDiff:
+		return x.gitDiff(ctx, s, a)
 	case Media:
 		return x.media(s, a)
 	case Todo:
 		return x.todo(s, a)
 	case ClearTodos:
 		return x.clearTodos(s)
+	case SaveMemory:
+		return x.saveMemory(ctx, a)
+	case ListMemory:
+		return x.listMemory(a)
+	case RecallMemory:
+		return x.recallMemory(ctx, a)
+	case LoadContext:
+		return x.loadContext()
+	case ScanProject:
+		return x.scanProject(ctx, s, a)
+	case CreateTask:
+		return x.createTask(ctx, a)
+	case ListTasks:
+		return x.listTasks(a)
+	case UpdateTask:
+		return x.updateTask(ctx, a)
+	case DeleteTask:
+		return x.deleteTask(ctx, a)
+	case CreatePlan:
+		return x.createPlan(ctx, a)
+	case ExecutePlan:
+		return x.executePlan(ctx, a)
 	case Complete:
 		return x.complete(s)
+	case Undo:
+		return x.undo(ctx, a)
+	case History:
+		return x.history(ctx, s, a)
+	case Difference:
+		return x.difference(ctx, a)
 	case Health:
 		return x.health()
+	case Fetch:
+		return x.fetch(ctx, a)
+	case Download:
+		return x.download(ctx, s, a)
+	case CheckURL:
+		return x.checkURL(ctx, a)
+	case WebSearch:
+		return x.webSearch(ctx, s, a)
+	case Screenshot:
+		return x.screenshot(ctx, s, a)
 	}
 	panic(fmt.Sprintf("operation: no case for %T", args)) // unreachable: TestExecuteIsTotal
 }

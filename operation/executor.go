@@ -1,8 +1,10 @@
 package operation
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"textskill/operation/workspace"
@@ -17,17 +19,39 @@ type Config struct {
 	DryRun      bool     // describe every change and apply none
 	AllowConfig bool     // let .git, perstack and perstack.toml be changed
 	NoSync      bool     // do not wait for the disk
-	MaxRead     int64    // bytes that one answer carries of a file; 0 means 64 MiB
-	Helper      string   // absolute path of a program that calls HelperMain first, to watch each command; "" means none
-	Secrets     []string // variables kept from commands, besides those this program takes credentials from
+
+	SnapshotBytes int64             // kept of the workspace, so that what programs change can be undone; 0 means 256 MiB, less than 0 none
+	Journal       workspace.Journal // how much is kept of changes; the zero value is right for most
+	MaxRead       int64             // bytes that one answer carries of a file; 0 means 64 MiB
+	Helper        string            // absolute path of a program that calls HelperMain first, to watch each command; "" means none
+	Secrets       []string          // variables kept from commands, besides those this program takes credentials from
+	Network       bool              // let operations reach other machines
+	Private       bool              // let them reach private addresses too, this machine included
+	Hosts         []string          // names or addresses that may be reached though they are private
+	Fence         FenceMode         // what the system itself is to forbid to commands
+	FenceRead     []string          // files and folders that they may read beside the usual; they must exist
+	FenceWrite    []string          // folders that they may write beside the workspace and the caches; they must exist
+	Limits        Limits            // of what commands take; the zero value is right for most
+	AllowHooks    bool              // let git run what a repository's configuration names: hooks, filters, editors
+
+	// NoSandbox lets the browser that takes screenshots run without its sandbox, as
+	// root has to.
+	NoSandbox bool
+	// Search are asked in this order; none means those that take no configuration.
+	Search []SearchEngine
 }
 
 // An Executor carries out operations on one workspace. It is safe for concurrent
 // use: changes of one file run one after another, also between processes.
 type Executor struct {
-	cfg    Config
-	ws     *workspace.Workspace
-	opened time.Time
+	cfg        Config
+	ws         *workspace.Workspace
+	opened     time.Time
+	fenceRules func() []fenceRule
+	temp       struct {
+		sync.Mutex
+		dir string // "" until it is needed
+	}
 }
 
 // New opens the workspace. Close releases it.
@@ -35,18 +59,48 @@ func New(cfg Config) (*Executor, error) {
 	if cfg.MaxRead == 0 {
 		cfg.MaxRead = 64 << 20
 	}
+	if err := cfg.checkFence(); err != nil {
+		return nil, err
+	}
 	ws, err := workspace.Open(workspace.Options{
 		Dir: cfg.Dir, Allow: cfg.Allow, ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun,
-		AllowConfig: cfg.AllowConfig, NoSync: cfg.NoSync,
+		AllowConfig: cfg.AllowConfig, NoSync: cfg.NoSync, Journal: cfg.Journal,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Executor{cfg: cfg, ws: ws, opened: time.Now()}, nil
+	return newExecutorOn(cfg, ws), nil
 }
 
-// Close releases the workspace.
-func (x *Executor) Close() error { return x.ws.Close() }
+func newExecutorOn(cfg Config, ws *workspace.Workspace) *Executor {
+	x := &Executor{cfg: cfg, ws: ws, opened: time.Now()}
+	x.fenceRules = sync.OnceValue(x.findFenceRules)
+	return x
+}
+
+// Narrow opens an Executor on folders inside the workspace, the first of them its own
+// and the others allowed. Its changes are recorded with those of x, which must be
+// closed after it.
+func (x *Executor) Narrow(dirs []string) (*Executor, error) {
+	ws, err := x.ws.Narrow(dirs[0], dirs[1:]...)
+	if err != nil {
+		return nil, err
+	}
+	cfg := x.cfg
+	cfg.Dir, cfg.Allow = dirs[0], dirs[1:]
+	return newExecutorOn(cfg, ws), nil
+}
+
+// Close releases the workspace, and removes the temporary files of commands.
+func (x *Executor) Close() error {
+	x.temp.Lock()
+	defer x.temp.Unlock()
+	if x.temp.dir != "" {
+		os.RemoveAll(x.temp.dir)
+		x.temp.dir = ""
+	}
+	return x.ws.Close()
+}
 
 // Dir returns the workspace's absolute path without symbolic links.
 func (x *Executor) Dir() string { return x.ws.Dir() }
@@ -67,6 +121,10 @@ func (x *Executor) Real(s *Session, name string, follow bool) (string, error) {
 // Abs makes name absolute and clean: relative names start at the session's folder,
 // and "" is that folder. The disk is not looked at; it may be outside.
 func (x *Executor) Abs(s *Session, name string) string { return x.ws.Abs(s.Dir, name) }
+
+// Flush makes the content of files durable. The names are absolute; what is no
+// regular file of the workspace is an error.
+func (x *Executor) Flush(abs ...string) error { return x.ws.Flush(abs...) }
 
 // Look describes what is at name, where the link at its end leads if follow is
 // set. Errors are *fs.PathError with Op "stat", or those of package workspace.

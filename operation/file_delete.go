@@ -14,6 +14,7 @@ type DeleteFile struct {
 	Folder    bool // an empty folder, and nothing else: ENOTEMPTY, ENOTDIR
 	Tree      bool // a folder too, with all that is in it; else it is EISDIR
 	MissingOK bool // what is not there counts as removed: Changed.Applied is false
+	DryRun    bool // describe the change only
 }
 
 func (DeleteFile) op() string { return "DeleteFile" }
@@ -23,7 +24,7 @@ func (x *Executor) deleteFile(ctx context.Context, s *Session, a DeleteFile) (Re
 	if err != nil {
 		return nil, err
 	}
-	c, err := x.ws.Remove(ctx, abs, workspace.RemoveOptions{Folder: a.Folder, Tree: a.Tree})
+	c, err := x.ws.Remove(ctx, abs, workspace.RemoveOptions{Folder: a.Folder, Tree: a.Tree, DryRun: a.DryRun})
 	if err != nil && !(a.MissingOK && errors.Is(err, fs.ErrNotExist)) {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ type EditFile struct {
 	Path     string
 	Old, New string // Old must not be empty
 	DryRun   bool   // describe the change only
+	Again    bool   // look whether Old stands in the file once more: Changed.Again
 }
 
 func (EditFile) op() string { return "EditFile" }
@@ -28,19 +29,23 @@ func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result
 	if a.Old == "" {
 		return nil, &ArgError{Arg: "old text", Reason: "is empty; name the text to replace"}
 	}
-	var bytesNew int
+	r := Changed{}
 	c, err := x.ws.EditFile(ctx, abs, workspace.WriteOptions{DryRun: a.DryRun}, func(src io.ReaderAt, size int64) (workspace.Splice, error) {
 		sp, ok, err := locate(ctx, src, size, a.Old, a.New)
 		if err == nil && !ok {
 			err = &NoMatchError{Path: abs, Near: nearest(src, size, a.Old)}
 		}
-		bytesNew = len(sp.New)
+		r.Bytes = int64(len(sp.New))
+		if rest := sp.Offset + sp.Old; ok && err == nil && a.Again {
+			_, r.Again, err = locate(ctx, io.NewSectionReader(src, rest, size-rest), size-rest, a.Old, "")
+		}
 		return sp, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return Changed{c, int64(bytesNew)}, nil
+	r.Change = c
+	return r, nil
 }
 
 // window is how many bytes of a file are searched at a time.

@@ -3,10 +3,12 @@ package operation
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"syscall"
 )
 
 // ReadFile reads a file whole, or with Lines set the lines [From, To) of it,
@@ -16,7 +18,8 @@ type ReadFile struct {
 	Lines    bool
 	From, To int
 	Split    bool // a line is what stands between two LF: CR stays, and behind a final LF is one more, empty
-	Part     bool // of a file too large for one answer, read the beginning; else it is a [*TooLargeError]
+	Part     bool // of what is too large for one answer, read the beginning; else it is a [*TooLargeError]
+	Count    bool // count the lines of a file that is split, however large it is
 }
 
 // End as ReadFile.To is behind the last line.
@@ -29,7 +32,8 @@ type FileRead struct {
 	Path    string // absolute
 	Content []byte // as it is in the file; of lines, joined by LF without a final one
 	Size    int64  // of the file in bytes, when it was read whole
-	Lines   int    // of the whole file; 0 unless it was split and small enough to count
+	Lines   int    // of the whole file; 0 unless it was split and small enough, or they were to be counted
+	To      int    // the line behind the last one of Content, where the file was split
 	Partial bool   // Content is the beginning only
 }
 
@@ -53,18 +57,24 @@ func (x *Executor) readFile(ctx context.Context, s *Session, a ReadFile) (Result
 	if a.Lines && !a.Split {
 		return x.readLines(abs, a)
 	}
-	info, err := x.ws.Stat(abs, true)
-	if err != nil || info.Size <= x.cfg.MaxRead { // else the read itself says what is wrong
-		data, err := x.ws.ReadFile(abs)
-		if err != nil {
-			return nil, err
-		}
-		if a.Split {
-			return split(abs, data, a), nil
-		}
+	data, err := x.ws.ReadUpTo(abs, x.cfg.MaxRead)
+	switch {
+	case errors.Is(err, syscall.EFBIG):
+	case err != nil:
+		return nil, err
+	case a.Split:
+		return split(abs, data, a), nil
+	default:
 		return FileRead{Path: abs, Content: data, Size: int64(len(data))}, nil
 	}
-	if a.Split && a.From >= 0 && a.To >= 0 && a.To != End {
+	info, serr := x.ws.Stat(abs, true)
+	switch {
+	case serr != nil:
+		return nil, serr
+	case info.Size <= x.cfg.MaxRead: // more than any one read takes, or it was cut meanwhile
+		return nil, err
+	}
+	if a.Split && a.From >= 0 && a.To >= 0 && (a.To != End || a.Part) {
 		return x.readFar(ctx, abs, a)
 	}
 	if !a.Part {
@@ -75,7 +85,7 @@ func (x *Executor) readFile(ctx context.Context, s *Session, a ReadFile) (Result
 		return nil, err
 	}
 	defer f.Close()
-	data := make([]byte, x.cfg.MaxRead)
+	data = make([]byte, x.cfg.MaxRead)
 	n, err := io.ReadFull(f, data)
 	if err != nil && err != io.ErrUnexpectedEOF {
 		return nil, err

@@ -13,6 +13,7 @@ func split(abs string, data []byte, a ReadFile) FileRead {
 	if !a.Lines {
 		from, to = 0, n
 	}
+	r.To = max(from, to)
 	if from >= to {
 		return r
 	}
@@ -56,7 +57,8 @@ func (x *Executor) readFar(ctx context.Context, abs string, a ReadFile) (Result,
 	defer f.Close()
 	r := FileRead{Path: abs}
 	skip, want := a.From, max(0, a.To-a.From)
-	for at, buf := int64(0), make([]byte, block); at < info.Size && want > 0; {
+	buf := make([]byte, block)
+	for at := int64(0); at < info.Size && (want > 0 || a.Count); {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -65,21 +67,43 @@ func (x *Executor) readFar(ctx context.Context, abs string, a ReadFile) (Result,
 			return nil, err
 		}
 		part := buf[:n]
-		at += int64(len(part))
-		var end int
-		end, skip = passLines(part, skip)
-		if skip > 0 {
+		at += int64(n)
+		r.Lines += bytes.Count(part, []byte("\n"))
+		end, left := passLines(part, skip)
+		if skip = left; skip > 0 || want == 0 {
 			continue
 		}
 		part = part[end:]
 		end, want = passLines(part, want)
 		r.Content = append(r.Content, part[:end]...)
 		if int64(len(r.Content)) > x.cfg.MaxRead {
-			return nil, &TooLargeError{abs, info.Size, x.cfg.MaxRead}
+			if err := x.cut(&r, a.Part, info.Size); err != nil {
+				return nil, err
+			}
+			want = 0
 		}
 	}
-	if want == 0 {
+	r.To = a.From + bytes.Count(r.Content, []byte("\n"))
+	switch {
+	case r.Partial || want == 0:
 		r.Content = bytes.TrimSuffix(r.Content, []byte("\n"))
+	case skip == 0:
+		r.To++ // what stands behind the last LF
+	default:
+		r.To = a.From - skip + 1
+	}
+	if r.Lines++; !a.Count {
+		r.Lines = 0
 	}
 	return r, nil
+}
+
+// cut keeps of the lines in r those that one answer carries, if some may do.
+func (x *Executor) cut(r *FileRead, some bool, size int64) error {
+	end := bytes.LastIndexByte(r.Content[:x.cfg.MaxRead], '\n')
+	if !some || end < 0 {
+		return &TooLargeError{r.Path, size, x.cfg.MaxRead}
+	}
+	r.Content, r.Partial = r.Content[:end+1], true
+	return nil
 }

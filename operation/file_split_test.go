@@ -45,3 +45,40 @@ func TestReadFileSplit(t *testing.T) {
 		}
 	}
 }
+
+// TestReadFileSplitPart reads what fits of lines that do not fit into one answer,
+// and goes on behind them until the end.
+func TestReadFileSplitPart(t *testing.T) {
+	dir := t.TempDir()
+	x, err := New(Config{Dir: dir, NoSync: true, MaxRead: 100 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	text := strings.Repeat("line\n", 50000) + "end"
+	for _, text := range []string{text, text + "\n", text + "\n\n"} {
+		if err := os.WriteFile(filepath.Join(dir, "f"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(text, "\n")
+		var got []string
+		for from, last := 0, false; !last; {
+			r := read(t, x, ReadFile{Path: "f", Lines: true, Split: true, Part: true, Count: true, From: from, To: End})
+			got = append(got, string(r.Content))
+			if r.Lines != len(lines) || r.To <= from || r.To > r.Lines || r.Partial != (r.To < r.Lines) {
+				t.Fatalf("from %d: %d lines, To is %d of %d, Partial %t", from, strings.Count(string(r.Content), "\n")+1, r.To, r.Lines, r.Partial)
+			}
+			from, last = r.To, r.To == r.Lines
+		}
+		if len(got) < 3 || strings.Join(got, "\n") != text {
+			t.Errorf("%d parts are not the whole text", len(got))
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "f"), make([]byte, 101<<10), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var tooLarge *TooLargeError
+	if r, err := x.Execute(t.Context(), &Session{}, ReadFile{Path: "f", Lines: true, Split: true, Part: true, To: End}); !errors.As(err, &tooLarge) {
+		t.Errorf("a line that is too large: %v, %v", r, err)
+	}
+}

@@ -3,6 +3,7 @@ package operation
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"syscall"
 	"time"
 
@@ -46,8 +47,7 @@ func (x *Executor) stat(s *Session, a Stat) (Result, error) {
 		return nil, err
 	}
 	info, err := x.ws.Stat(abs, true)
-	var errno syscall.Errno
-	if err != nil && a.MissingOK && (errors.Is(err, fs.ErrNotExist) || errors.As(err, &errno)) {
+	if err != nil && a.MissingOK && unseen(err) {
 		return Described{Path: abs}, nil
 	}
 	if err != nil {
@@ -60,4 +60,14 @@ func (x *Executor) stat(s *Session, a Stat) (Result, error) {
 		}
 	}
 	return d, nil
+}
+
+// unseen tells whether an error says of a file that it is not there or may not be
+// seen. One of this process, which has no room for another open file, says nothing.
+func unseen(err error) bool {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return !slices.Contains([]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO}, errno)
 }

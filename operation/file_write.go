@@ -29,6 +29,7 @@ func (AppendFile) op() string { return "AppendFile" }
 type Changed struct {
 	workspace.Change
 	Bytes int64 // written; 0 where nothing was
+	Again bool  // what was edited stands in the file once more, if that was asked
 }
 
 // past is how a change is told once it is made.
@@ -57,7 +58,7 @@ func (x *Executor) writeFile(ctx context.Context, s *Session, a WriteFile) (Resu
 	if err != nil {
 		return nil, err
 	}
-	return Changed{c, int64(len(a.Content))}, nil
+	return Changed{Change: c, Bytes: int64(len(a.Content))}, nil
 }
 
 func (x *Executor) appendFile(ctx context.Context, s *Session, a AppendFile) (Result, error) {
@@ -74,5 +75,5 @@ func (x *Executor) appendFile(ctx context.Context, s *Session, a AppendFile) (Re
 	if err != nil {
 		return nil, err
 	}
-	return Changed{c, int64(len(a.Content))}, nil
+	return Changed{Change: c, Bytes: int64(len(a.Content))}, nil
 }

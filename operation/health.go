@@ -17,6 +17,7 @@ type HealthReport struct {
 	Uptime              time.Duration // since the executor was opened
 	HeapUsed, HeapTotal uint64        // bytes that live objects take; bytes had from the system for them
 	PID                 int
+	Fence               Fence // what would keep a command that is started now
 }
 
 // Message names the workspace.
@@ -36,5 +37,6 @@ func (x *Executor) health() (Result, error) {
 		HeapUsed:  used,
 		HeapTotal: used + heap[1].Value.Uint64() + heap[2].Value.Uint64(),
 		PID:       os.Getpid(),
+		Fence:     x.fenceHeld(),
 	}, nil
 }

@@ -31,7 +31,7 @@ func TestProgress(t *testing.T) {
 		args Args
 		most int64 // folders, entries or seconds
 	}{
-		{Find{Path: ".", Pattern: "f1*"}, 5},
+		{Find{Path: ".", Pattern: "f1*"}, 6},
 		{ListTree{Path: ".", Depth: 3}, 6},
 		{CopyFile{Source: "tree", Dest: "copy", Tree: true}, 44},
 		{Exec{Command: "sleep", Args: []string{"1.2"}}, 1},
