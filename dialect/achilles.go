@@ -91,9 +91,9 @@ var Achilles = &Dialect{
 }
 
 var (
-	pathParam        = Param{Name: "path", Type: "string", Required: true, Doc: "relative to the workspace, or absolute inside it"}
+	pathParam        = Param{Name: "path", Type: "string", Path: true, Required: true, Doc: "relative to the workspace, or absolute inside it"}
 	contentParam     = Param{Name: "content", Type: "string", Required: true, Empty: true, Doc: "the text, as it is"}
-	destinationParam = Param{Name: "destination", Type: "string", Required: true, Doc: "the new path"}
+	destinationParam = Param{Name: "destination", Type: "string", Path: true, Required: true, Doc: "the new path"}
 )
 
 // sentence words a result by a format with the path, or the source and the

@@ -34,6 +34,7 @@ type Tool struct {
 	Params  []Param
 	Effect  Effect
 	Open    bool // it may reach what is outside the workspace
+	More    bool // it takes arguments that Params does not name
 	Repeats bool // a second call with the same arguments changes nothing more
 
 	args  func(in values) (operation.Args, error)
@@ -59,7 +60,36 @@ type Reply struct {
 	Body   string           // for the client; also of a failure
 	Result operation.Result // nil where the call failed
 	Err    error            // a [*Failure]; for the model it is data like any other
+	ran    operation.Result // where the call failed although something was done
 	Via    string           // what read the prompt if no grammar did: "rules", "llm"; else ""
+}
+
+// UndoID returns what the change that the call made is taken back by; "" where it made
+// none, or none that is recorded. A program that fails may have changed something, too.
+func (r Reply) UndoID() string {
+	if c, ok := r.outcome().(interface{ UndoID() string }); ok {
+		return c.UndoID()
+	}
+	return ""
+}
+
+// NotKept says why the change that the call made, or a part of it, cannot be undone
+// although changes are recorded; "" if it can.
+func (r Reply) NotKept() string {
+	switch c := r.outcome().(type) {
+	case operation.Changed:
+		return c.NotKept
+	case interface{ Left() string }:
+		return c.Left()
+	}
+	return ""
+}
+
+func (r Reply) outcome() operation.Result {
+	if r.Result == nil {
+		return r.ran
+	}
+	return r.Result
 }
 
 // A Failure is why a call was refused or did not succeed.
@@ -120,7 +150,7 @@ func (d *Dialect) Do(ctx context.Context, x *operation.Executor, s *operation.Se
 
 // run is Do once the arguments are read.
 func (d *Dialect) run(ctx context.Context, x *operation.Executor, s *operation.Session, sent string, t *Tool, in values) Reply {
-	reply := d.execute(ctx, x, s, sent, t, in)
+	reply := d.execute(operation.WithLabel(ctx, d.Name, t.Name), x, s, sent, t, in)
 	reply.Tool = t.Name
 	return reply
 }
@@ -147,7 +177,9 @@ func (d *Dialect) execute(ctx context.Context, x *operation.Executor, s *operati
 	case errors.As(err, &said) && said.ok:
 		return Reply{Body: said.text, Result: r}
 	case err != nil:
-		return d.fail(d, sent, t, err)
+		reply := d.fail(d, sent, t, err)
+		reply.ran = r
+		return reply
 	}
 	return Reply{Body: t.reply(t, in, r), Result: r}
 }

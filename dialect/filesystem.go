@@ -156,9 +156,9 @@ var Filesystem = &Dialect{
 const listLimit = 10000
 
 var (
-	fsPath   = Param{Name: "path", Type: "string", Required: true, Doc: "relative to working_dir, or absolute inside the workspace"}
-	fsSource = Param{Name: "src", Aliases: []string{"source"}, Type: "string", Required: true, Doc: "the present path"}
-	fsDest   = Param{Name: "dst", Aliases: []string{"destination"}, Type: "string", Required: true, Doc: "the new path; a directory receives the source under its name"}
+	fsPath   = Param{Name: "path", Type: "string", Path: true, Required: true, Doc: "relative to working_dir, or absolute inside the workspace"}
+	fsSource = Param{Name: "src", Aliases: []string{"source"}, Type: "string", Path: true, Required: true, Doc: "the present path"}
+	fsDest   = Param{Name: "dst", Aliases: []string{"destination"}, Type: "string", Path: true, Required: true, Doc: "the new path; a directory receives the source under its name"}
 )
 
 // A Message is the answer to one call of an envelope.

@@ -73,7 +73,23 @@ func Data(r operation.Result) any {
 		if r.Diff != "" {
 			d["diff"] = r.Diff
 		}
+		if r.NotKept != "" {
+			d["not_kept"] = r.NotKept
+		}
 		return d
+	case operation.Reverted:
+		list := make([]map[string]any, len(r.Changes))
+		for i, u := range r.Changes {
+			list[i] = map[string]any{"change": u.Of, "path": u.Path, "applied": u.Applied}
+			if u.ID != "" {
+				list[i]["undo"] = u.ID
+			}
+		}
+		return map[string]any{"undone": list}
+	case operation.Changes:
+		return map[string]any{"changes": recorded(r), "more": r.More}
+	case operation.Compared:
+		return map[string]any{"change": r.ID, "diff": r.Diff}
 	case operation.Listed:
 		names := make([]string, len(r.Entries))
 		for i, e := range r.Entries {
@@ -89,4 +105,21 @@ func Data(r operation.Result) any {
 		return d
 	}
 	return r
+}
+
+func recorded(r operation.Changes) []map[string]any {
+	list := make([]map[string]any, len(r.List))
+	for i, c := range r.List {
+		m := map[string]any{"id": c.ID, "time": c.Time.Format(time.RFC3339Nano), "kind": c.Kind, "path": c.Path, "undone": c.Undone}
+		for key, text := range map[string]string{"dialect": c.Dialect, "tool": c.Tool, "from": c.From, "undoes": c.Of, "not_kept": c.NotKept, "command": c.Command} {
+			if text != "" {
+				m[key] = text
+			}
+		}
+		if len(c.Paths) > 1 {
+			m["paths"] = c.Paths
+		}
+		list[i] = m
+	}
+	return list
 }

@@ -23,6 +23,8 @@ type Param struct {
 	Min, Max int      // length of a string in UTF-16 units, where the dialect checks it; a Max of 0 is no limit
 	Required bool
 	Empty    bool // a required string may be empty
+	Path     bool // it names a file or folder, which must be inside the workspace; of an array, each element does
+	Default  any  // taken where the argument is missing; nil is none
 	Lenient  bool // a value of another type is not refused but left to the row
 	Doc      string
 }
@@ -53,22 +55,38 @@ func (e *paramError) Error() string {
 // decode reads the arguments of a call and checks them against the row.
 // Arguments that the row does not name are passed over.
 func (t *Tool) decode(raw json.RawMessage) (values, error) {
+	given, err := decodeObject(raw)
+	if err != nil {
+		return nil, err
+	}
+	return t.check(given)
+}
+
+// decodeObject reads a JSON object; none at all is empty.
+func decodeObject(raw json.RawMessage) (given map[string]any, err error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
-	var given map[string]any
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if err := d.Decode(&given); err != nil {
 		return nil, fmt.Errorf("arguments are not a JSON object")
 	}
+	return given, nil
+}
+
+// check holds decoded arguments to the row, and fills in defaults.
+func (t *Tool) check(given map[string]any) (values, error) {
 	in := make(values, len(t.Params))
 	for i := range t.Params {
 		p := &t.Params[i]
 		v, ok := p.lookup(given)
 		if !ok || v == nil {
-			if p.Required {
+			switch {
+			case p.Required:
 				return nil, &paramError{param: p}
+			case p.Default != nil:
+				in[p.Name] = p.Default
 			}
 			continue
 		}
@@ -212,7 +230,7 @@ func (t *Tool) Schema() json.RawMessage {
 	}
 	b.WriteString(`},"required":[`)
 	b.Write(required.Bytes())
-	b.WriteString(`],"additionalProperties":false}`)
+	fmt.Fprintf(&b, `],"additionalProperties":%t}`, t.More)
 	return b.Bytes()
 }
 
@@ -233,6 +251,9 @@ func (p *Param) schema() []byte {
 	}
 	if p.Max > 0 {
 		b = fmt.Appendf(b, `,"maxLength":%d`, p.Max)
+	}
+	if p.Default != nil {
+		b = fmt.Appendf(b, `,"default":%s`, JSON(p.Default))
 	}
 	if p.Doc != "" {
 		b = fmt.Appendf(b, `,"description":%s`, JSON(p.Doc))

@@ -39,7 +39,7 @@ var Perstack = &Dialect{
 				{Name: "command", Type: "string", Required: true, Doc: "a program, not a command line"},
 				{Name: "args", Type: "array", Of: "string", Required: true, Doc: "as they are: no shell reads them"},
 				{Name: "env", Type: "object", Of: "string", Required: true, Doc: "added to this server's own"},
-				{Name: "cwd", Type: "string", Required: true, Doc: "the directory to run in"},
+				{Name: "cwd", Type: "string", Path: true, Required: true, Doc: "the directory to run in"},
 				{Name: "stdout", Type: "boolean", Required: true, Doc: "answer what goes there"},
 				{Name: "stderr", Type: "boolean", Required: true, Doc: "answer what goes there"},
 				{Name: "timeout", Type: "number", Doc: "milliseconds, 60000 unless given; 0 for none"}},
@@ -94,8 +94,8 @@ var Perstack = &Dialect{
 		{
 			Name: "moveFile", Doc: "Move or rename a file, a directory, or a link itself; directories above the destination are created. Nothing may be there yet.",
 			Params: []Param{
-				{Name: "source", Type: "string", Required: true, Doc: "what to move"},
-				{Name: "destination", Type: "string", Required: true, Doc: "its new path"}},
+				{Name: "source", Type: "string", Path: true, Required: true, Doc: "what to move"},
+				{Name: "destination", Type: "string", Path: true, Required: true, Doc: "its new path"}},
 			Effect: Destroys, real: sourceAndDestination,
 			args: func(in values) (operation.Args, error) {
 				return operation.MoveFile{Source: seenAt(in, "source").path, Dest: seenAt(in, "destination").path, NoReplace: true, Parents: true}, nil
@@ -134,7 +134,7 @@ var Perstack = &Dialect{
 }
 
 // basePath may be empty: then it is the workspace.
-var basePath = Param{Name: "path", Type: "string", Required: true, Doc: "inside the workspace"}
+var basePath = Param{Name: "path", Type: "string", Path: true, Required: true, Doc: "inside the workspace"}
 
 // Limit returns the dialect with n in place of each of its own limits on the
 // length of texts, in UTF-16 units; 0 is no limit. A dialect that has none is

@@ -148,7 +148,7 @@ func health(_ *Tool, _ values, r operation.Result) string {
 	h := r.(operation.HealthReport)
 	mb := func(n uint64) string { return itoa(int((n+1<<19)>>20)) + "MB" }
 	return string(object("status", "ok", "workspace", h.Workspace, "uptime", itoa(int(h.Uptime.Seconds()))+"s",
-		"memory", object("heapUsed", mb(h.HeapUsed), "heapTotal", mb(h.HeapTotal)), "pid", h.PID))
+		"memory", object("heapUsed", mb(h.HeapUsed), "heapTotal", mb(h.HeapTotal)), "pid", h.PID, "fence", h.Fence.String()))
 }
 
 func readText(_ *Tool, in values, r operation.Result) string {

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-var tables = []*Dialect{Achilles, Filesystem, Perstack}
+var tables = []*Dialect{Achilles, Filesystem, Perstack, Stack}
 
 // TestNamesAreDistinct looks for two rows that answer to one name.
 func TestNamesAreDistinct(t *testing.T) {
@@ -119,6 +120,9 @@ func TestSchemas(t *testing.T) {
 				if p.Of != "" {
 					full[p.Name] = samples[p.Type+" of "+p.Of]
 				}
+				if p.Enum != nil {
+					full[p.Name] = p.Enum[0]
+				}
 				if p.Required {
 					needed[p.Name] = samples[p.Type]
 				}
@@ -142,8 +146,8 @@ func TestSchemas(t *testing.T) {
 					}
 				}
 			}
-			if resolved.Validate(with(needed, "unheard-of", "x")) == nil {
-				t.Errorf("%s: an unknown argument passes", tool.Name)
+			if passes := resolved.Validate(with(needed, "unheard-of", "x")) == nil; passes != tool.More {
+				t.Errorf("%s: that an unknown argument passes is %t", tool.Name, passes)
 			}
 			if tool.Doc == "" || !strings.HasSuffix(tool.Doc, ".") {
 				t.Errorf("%s is described as %q", tool.Name, tool.Doc)
@@ -182,6 +186,23 @@ func TestEffects(t *testing.T) {
 			}
 			if tool.Effect != tt.effect {
 				t.Errorf("%s has effect %d, want %d", name, tool.Effect, tt.effect)
+			}
+		}
+	}
+}
+
+// TestPathsAreMarked looks for arguments that name a file or folder by what is said
+// of them: the tests of confinement go by the mark.
+func TestPathsAreMarked(t *testing.T) {
+	spoken := regexp.MustCompile(`(?i)path|folder|file|director|destination|source|\bsrc\b|\bdst\b|cwd|repo\b`)
+	other := map[string]bool{"edit_file old_text": true, "search_files pattern": true, "search pattern": true, "test pattern": true}
+	for _, d := range append(slices.Clone(tables), Undo) {
+		for _, tool := range d.Tools {
+			for _, p := range tool.Params {
+				texts := p.Type == "string" || p.Type == "array"
+				if says := texts && spoken.MatchString(p.Name+" "+p.Doc); says != p.Path && !(says && other[tool.Name+" "+p.Name]) {
+					t.Errorf("%s %s %s: its mark as a path is %t: %s", d.Name, tool.Name, p.Name, p.Path, p.Doc)
+				}
 			}
 		}
 	}

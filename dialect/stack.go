@@ -1,0 +1,162 @@
+package dialect
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"textskill/operation"
+	"textskill/parser"
+)
+
+// Stack is the dialect of Stack 2.9: calls like read(path: 'a.txt', limit: 100),
+// each answered by one JSON object whose first key is success.
+var Stack = &Dialect{
+	Name:     "stack",
+	Doc:      "Stack 2.9 calls: read(path: 'a.txt', limit: 100)",
+	noHalves: true,
+	read:     stackRead,
+	fail:     stackFail,
+	Tools:    slices.Concat(stackFiles, stackGit, stackRun, stackWeb, stackMemory, stackTasks),
+}
+
+// stackRead reads the arguments of a call. One that the row does not name is
+// refused, unless the row takes any.
+func stackRead(t *Tool, raw json.RawMessage) (values, error) {
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	_, twice, ok := parser.Members(raw)
+	switch {
+	case !ok:
+		return nil, errors.New("the arguments are no JSON object")
+	case twice != "":
+		return nil, fmt.Errorf("%s is given twice", twice)
+	}
+	given, err := decodeObject(raw)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		switch p := t.param(key); {
+		case p == nil && !t.More:
+			return nil, fmt.Errorf("there is no argument %s; %s", key, t.takes())
+		case p != nil && p.Type == "integer":
+			given[key] = integral(given[key])
+		}
+	}
+	in, err := t.check(given)
+	if err != nil {
+		return nil, err
+	}
+	for key, v := range given {
+		if t.param(key) == nil {
+			in[key] = v
+		}
+	}
+	return in, nil
+}
+
+// int is an integer argument, 0 where it is missing; the largest are cut to 32 bits.
+func (in values) int(name string) int {
+	n, _ := pyInt(in[name])
+	return n
+}
+
+// integral writes a whole number without a fraction or exponent: 2.0 is 2.
+func integral(v any) any {
+	n, ok := v.(json.Number)
+	if !ok {
+		return v
+	}
+	if f, err := n.Float64(); err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		return json.Number(strconv.FormatInt(int64(f), 10))
+	}
+	return v
+}
+
+// takes tells what arguments a tool has.
+func (t *Tool) takes() string {
+	if len(t.Params) == 0 {
+		return t.Name + " takes none"
+	}
+	names := make([]string, len(t.Params))
+	for i, p := range t.Params {
+		names[i] = p.Name
+	}
+	return t.Name + " takes " + strings.Join(names, ", ")
+}
+
+// success words what a call found: success and the keys of v, a struct or map with
+// JSON names, which must have one.
+func success(v any) string { return `{"success":true,` + string(JSON(v)[1:]) }
+
+// A keyed is a failure with what its tool answers beside success and error.
+type keyed struct {
+	error
+	keys any // a struct or map with JSON names, at least one
+}
+
+func (k keyed) Unwrap() error { return k.error }
+
+// stackFail words an error as an object: success, error, and the keys of a
+// [keyed]. A message of the manual's stands alone; others begin with the tool's name.
+func stackFail(d *Dialect, sent string, t *Tool, err error) Reply {
+	f := &Failure{Cause: err, Code: codeOf(err), Message: plainWords(err)}
+	var said ownWords
+	switch {
+	case t == nil && errors.Is(err, errUnknown):
+		f.Message = fmt.Sprintf("there is no tool %s; %s", sent, d.meant(sent))
+	case errors.As(err, &said):
+		f.Message = said.text
+	case sent != "":
+		f.Message = sent + ": " + f.Message
+	}
+	r := Reply{Body: fmt.Sprintf(`{"success":false,"error":%s}`, JSON(f.Message)), Err: f}
+	var k keyed
+	if errors.As(err, &k) {
+		r.Body = r.Body[:len(r.Body)-1] + "," + string(JSON(k.keys)[1:])
+	}
+	if t != nil {
+		r.Tool = t.Name
+	}
+	return r
+}
+
+// plainWords words an error of the file system without the name of its system call.
+func plainWords(err error) string {
+	var pe *fs.PathError
+	var le *os.LinkError
+	text := err.Error()
+	switch {
+	case errors.Is(err, syscall.EBUSY):
+		return "the workspace itself stays; name something in it"
+	case errors.As(err, &pe) && pe.Error() == text:
+		return pe.Path + ": " + pe.Err.Error()
+	case errors.As(err, &le) && le.Error() == text:
+		return le.Old + " to " + le.New + ": " + le.Err.Error()
+	}
+	return text
+}
+
+// meant tells which tool may be meant by a name that no row bears.
+func (d *Dialect) meant(name string) string {
+	best, least := "", 3
+	for i := range d.Tools {
+		if n := operation.Distance(strings.ToLower(name), d.Tools[i].Name); n < least {
+			best, least = d.Tools[i].Name, n
+		}
+	}
+	if best != "" {
+		return "is it " + best + "?"
+	}
+	return "\"skill tools --tools " + d.Name + "\" lists them"
+}

@@ -1,0 +1,213 @@
+package dialect
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"textskill/operation"
+)
+
+// stackGit are the tools for git.
+var stackGit = []Tool{
+	{
+		Name: "git_status", Doc: "Tell which files of a git repository have changed, with the state of each and how far the branch is from the one it follows.",
+		Params: []Param{repoParam},
+		Effect: Reads, Repeats: true, fails: gitFails,
+		args: func(in values) (operation.Args, error) { return operation.GitStatus{Dir: in.str("repo_path")}, nil },
+		reply: func(_ *Tool, in values, r operation.Result) string {
+			return success(statusReply(in, r.(operation.RepoStatus)))
+		},
+	},
+	{
+		Name: "git_commit", Doc: "Stage the files, or all that has changed, and commit what is staged. Hooks and filters of the repository do not run.",
+		Params: []Param{repoParam,
+			{Name: "message", Type: "string", Required: true, Doc: "the commit's message"},
+			{Name: "files", Type: "array", Of: "string", Path: true, Doc: "what to stage, from repo_path; default: all that has changed"}},
+		Effect: Adds, fails: gitFails,
+		args: func(in values) (operation.Args, error) {
+			a := operation.GitCommit{Dir: in.str("repo_path"), Message: in.str("message")}
+			files, _ := in["files"].([]any)
+			for _, f := range files {
+				a.Files = append(a.Files, f.(string))
+			}
+			return a, nil
+		},
+		reply: func(_ *Tool, in values, r operation.Result) string {
+			c := r.(operation.Committed)
+			if c.Nothing {
+				return success(map[string]string{"message": c.Message()})
+			}
+			return success(struct {
+				Message string   `json:"message"`
+				Output  string   `json:"output"`
+				NotRun  []string `json:"not_run,omitempty"`
+			}{in.str("message"), c.Output, c.NotRun})
+		},
+	},
+	{
+		Name: "git_push", Doc: "Push a branch, by default the one checked out, to a remote of the repository.",
+		Params: []Param{repoParam, remoteParam,
+			{Name: "branch", Type: "string", Doc: "default: the branch checked out"}},
+		Effect: Adds, Open: true, Repeats: true, fails: gitFails,
+		args: func(in values) (operation.Args, error) {
+			return operation.GitPush{Dir: in.str("repo_path"), Remote: in.str("remote"), Branch: in.str("branch")}, nil
+		},
+		reply: func(_ *Tool, in values, r operation.Result) string {
+			p := r.(operation.Pushed)
+			return success(remoteReply{Remote: p.Remote, Branch: in["branch"], Output: p.Output, NotRun: p.NotRun})
+		},
+	},
+	{
+		Name: "git_pull", Doc: "Fetch commits from a remote of the repository and merge them into the branch checked out.",
+		Params: []Param{repoParam, remoteParam,
+			{Name: "branch", Type: "string", Doc: "default: the one that the branch checked out follows"}},
+		Effect: Destroys, Open: true, fails: gitFails,
+		args: func(in values) (operation.Args, error) {
+			return operation.GitPull{Dir: in.str("repo_path"), Remote: in.str("remote"), Branch: in.str("branch")}, nil
+		},
+		reply: func(_ *Tool, in values, r operation.Result) string {
+			p := r.(operation.Pulled)
+			return success(remoteReply{p.Remote, in["branch"], p.Output, p.NotRun, undoable(p.Covered)})
+		},
+	},
+	{
+		Name: "git_branch", Doc: "List the branches of a git repository, make one and check it out, or delete one.",
+		Params: []Param{repoParam,
+			{Name: "create", Type: "string", Doc: "make a branch of this name and check it out"},
+			{Name: "delete", Type: "string", Doc: "delete the branch of this name"},
+			{Name: "force", Type: "boolean", Default: false, Doc: "delete it even if its commits are on no other branch"}},
+		Effect: Destroys, fails: gitFails,
+		args: func(in values) (operation.Args, error) {
+			return operation.GitBranch{Dir: in.str("repo_path"), Create: in.str("create"), Delete: in.str("delete"), Force: in["force"] == true}, nil
+		},
+		reply: func(_ *Tool, _ values, r operation.Result) string { return branchReply(r.(operation.Branches)) },
+	},
+	{
+		Name: "git_log", Doc: "List commits, latest first: short hash and subject.",
+		Params: []Param{repoParam,
+			{Name: "limit", Type: "integer", Default: json.Number("10"), Doc: "most commits; a negative number means all"}},
+		Effect: Reads, Repeats: true, fails: gitFails,
+		args: func(in values) (operation.Args, error) {
+			return operation.GitLog{Dir: in.str("repo_path"), Limit: in.int("limit")}, nil
+		},
+		reply: func(_ *Tool, _ values, r operation.Result) string {
+			l := r.(operation.RepoLog)
+			return success(struct {
+				Commits   []string `json:"commits"`
+				Count     int      `json:"count"`
+				Truncated bool     `json:"truncated,omitempty"`
+			}{listed(l.Commits), len(l.Commits), l.Truncated})
+		},
+	},
+	{
+		Name: "git_diff", Doc: "Show changes that are not committed: those that are not staged, or with staged those that are.",
+		Params: []Param{repoParam,
+			{Name: "file", Type: "string", Path: true, Doc: "only this file, from repo_path"},
+			{Name: "staged", Type: "boolean", Default: false, Doc: "show what is staged instead"}},
+		Effect: Reads, Repeats: true, fails: gitFails,
+		args: func(in values) (operation.Args, error) {
+			return operation.GitDiff{Dir: in.str("repo_path"), File: in.str("file"), Staged: in["staged"] == true}, nil
+		},
+		reply: func(_ *Tool, _ values, r operation.Result) string { return diffReply(r.(operation.RepoDiff)) },
+	},
+}
+
+var (
+	repoParam   = Param{Name: "repo_path", Type: "string", Path: true, Default: ".", Doc: "a folder in the repository, which must be inside the workspace"}
+	remoteParam = Param{Name: "remote", Type: "string", Default: "origin", Doc: "the name of a remote in the repository's configuration"}
+)
+
+// remoteReply is what a push or a pull answers.
+type remoteReply struct {
+	Remote string   `json:"remote"`
+	Branch any      `json:"branch"`
+	Output string   `json:"output"`
+	NotRun []string `json:"not_run,omitempty"`
+	undoKeys
+}
+
+// fileState is what has become of a file, in the letters of git.
+type fileState struct {
+	Path     string `json:"path"`
+	From     string `json:"from,omitempty"`
+	Index    string `json:"index,omitempty"`
+	Worktree string `json:"worktree,omitempty"`
+}
+
+func statusReply(in values, st operation.RepoStatus) any {
+	a := struct {
+		Files     []string    `json:"files"`
+		Count     int         `json:"count"`
+		Repo      string      `json:"repo"`
+		States    []fileState `json:"states,omitempty"`
+		Branch    string      `json:"branch,omitempty"`
+		Upstream  string      `json:"upstream,omitempty"`
+		Ahead     int         `json:"ahead,omitempty"`
+		Behind    int         `json:"behind,omitempty"`
+		Truncated bool        `json:"truncated,omitempty"`
+		NotRun    []string    `json:"not_run,omitempty"`
+	}{Files: []string{}, Count: len(st.Files), Repo: in.str("repo_path"), Branch: st.Branch, Upstream: st.Upstream,
+		Ahead: st.Ahead, Behind: st.Behind, Truncated: st.Truncated, NotRun: st.NotRun}
+	for _, f := range st.Files {
+		a.Files = append(a.Files, f.Path)
+		a.States = append(a.States, fileState(f))
+	}
+	return a
+}
+
+func branchReply(b operation.Branches) string {
+	if b.Created == "" && b.Deleted == "" {
+		return success(struct {
+			Branches  []string `json:"branches"`
+			Count     int      `json:"count"`
+			Current   string   `json:"current,omitempty"`
+			Truncated bool     `json:"truncated,omitempty"`
+		}{listed(b.Names), len(b.Names), b.Current, b.Truncated})
+	}
+	return success(struct {
+		Created string `json:"created,omitempty"`
+		Deleted string `json:"deleted,omitempty"`
+		Output  string `json:"output,omitempty"`
+	}{b.Created, b.Deleted, b.Output})
+}
+
+func diffReply(d operation.RepoDiff) string {
+	a := struct {
+		Diff    string   `json:"diff"`
+		Changes bool     `json:"has_changes"`
+		Omitted int64    `json:"omitted_bytes,omitempty"`
+		Note    string   `json:"note,omitempty"`
+		NotRun  []string `json:"not_run,omitempty"`
+	}{Diff: string(d.Text), Changes: len(d.Text) > 0, Omitted: d.Cut, NotRun: d.NotRun}
+	if d.Cut > 0 {
+		a.Note = fmt.Sprintf("%d bytes are left out in the middle; name a file to see its changes whole", d.Cut)
+	}
+	return success(a)
+}
+
+// listed is a list that JSON prints as one even if it is empty.
+func listed(names []string) []string {
+	if names == nil {
+		return []string{}
+	}
+	return names
+}
+
+// gitFails words what went wrong with git, and adds how it ended.
+func gitFails(_ *Tool, in values, err error) error {
+	if failed, ok := errors.AsType[*operation.GitError](err); ok {
+		return keyed{err, struct {
+			Output string `json:"output"`
+			Code   int    `json:"returncode"`
+		}{failed.Output, failed.ExitCode}}
+	}
+	if start, ok := errors.AsType[*operation.SpawnError](err); ok && errors.Is(start.Err, fs.ErrNotExist) {
+		return ownWords{text: "git not found"}
+	}
+	if dir, ok := errors.AsType[*fs.PathError](err); ok && dir.Op == "chdir" && errors.Is(err, fs.ErrNotExist) {
+		return own("Path not found: %s", in.str("repo_path"))
+	}
+	return err
+}

@@ -1,0 +1,198 @@
+package dialect
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"textskill/operation"
+)
+
+// stackMemory are the tools that remember, and that look over the workspace.
+var stackMemory = []Tool{
+	{
+		Name: "memory_recall", Doc: "Find the files of the memory, MEMORY.md and memory/*.md, that hold a text in letters of any case.",
+		Params: []Param{
+			{Name: "query", Type: "string", Required: true, Empty: true, Doc: "the text"},
+			{Name: "max_results", Type: "integer", Default: json.Number("5"), Doc: "files at the most"}},
+		Effect: Reads,
+		args: func(in values) (operation.Args, error) {
+			limit := in.int("max_results")
+			if limit < 0 {
+				return nil, fmt.Errorf("max_results is %d; give 0 or more", limit)
+			}
+			return operation.RecallMemory{Query: in.str("query"), Limit: limit}, nil
+		},
+		reply: recalled,
+	},
+	{
+		Name: "memory_save", Doc: "Add an entry to MEMORY.md.",
+		Params: []Param{
+			{Name: "key", Type: "string", Required: true, Doc: "its title, one line"},
+			{Name: "value", Type: "string", Required: true, Empty: true, Doc: "what to remember"}},
+		Effect: Adds,
+		args: func(in values) (operation.Args, error) {
+			return operation.SaveMemory{Key: in.str("key"), Value: in.str("value")}, nil
+		},
+		reply: func(_ *Tool, in values, r operation.Result) string {
+			return success(struct {
+				Key   string `json:"key"`
+				Saved bool   `json:"saved"`
+				unmade
+			}{in.str("key"), r.(operation.Changed).Applied, preview(r.(operation.Changed))})
+		},
+	},
+	{
+		Name: "memory_list", Doc: "List the entries of MEMORY.md: titles, and how each begins.",
+		Params: []Param{stackOffset},
+		Effect: Reads,
+		args: func(in values) (operation.Args, error) {
+			offset, err := offsetOf(in)
+			return operation.ListMemory{Offset: offset}, err
+		},
+		reply: memoryList,
+	},
+	{
+		Name: "context_load", Doc: "Load the files that tell about the workspace: AGENTS.md, SOUL.md and TOOLS.md, those that are there.",
+		Params: []Param{
+			{Name: "projects", Type: "array", Of: "string", Doc: "not used; callers of the original may give it"}},
+		Effect: Reads,
+		args:   func(values) (operation.Args, error) { return operation.LoadContext{}, nil },
+		reply:  contextLoaded,
+	},
+	{
+		Name: "project_scan", Doc: "Look over a project: what it holds, the highest folders first, and which tools it is made for. What is in .git and node_modules is left out.",
+		Params: []Param{
+			{Name: "path", Type: "string", Path: true, Default: ".", Doc: "the project's folder"}},
+		Effect: Reads,
+		real:   beyondDots(true, "path"),
+		args: func(in values) (operation.Args, error) {
+			return operation.ScanProject{Path: in.place("path")}, nil
+		},
+		fails: absent("Path not found: %s", "path"),
+		reply: projectScanned,
+	},
+}
+
+// stackOffset is where a long list goes on.
+var stackOffset = Param{Name: "offset", Type: "integer", Default: json.Number("0"), Doc: "entries to leave out at the beginning"}
+
+func offsetOf(in values) (int, error) {
+	offset := in.int("offset")
+	if offset < 0 {
+		return 0, fmt.Errorf("offset is %d; it counts from the beginning, 0 for none", offset)
+	}
+	return offset, nil
+}
+
+// paged is what a reply holds of a list that does not end with it.
+type paged struct {
+	Truncated bool `json:"truncated,omitempty"`
+	Total     int  `json:"total,omitempty"`
+	Next      int  `json:"next_offset,omitempty"`
+}
+
+// pageOf tells whether a list of total goes on behind n elements from the offset.
+func pageOf(in values, n, total int) paged {
+	offset := in.int("offset")
+	if offset+n >= total {
+		return paged{}
+	}
+	return paged{true, total, offset + n}
+}
+
+func recalled(_ *Tool, in values, r operation.Result) string {
+	found := r.(operation.Recalled)
+	return success(struct {
+		Query   string   `json:"query"`
+		Matches []string `json:"matches"`
+		Count   int      `json:"count"`
+		Total   int      `json:"total,omitempty"`
+		Skipped []string `json:"skipped,omitempty"`
+	}{in.str("query"), wellFormedAll(found.Matches), len(found.Matches), more(found.Total, len(found.Matches)), wellFormedAll(found.Skipped)})
+}
+
+// more is total where it is more than n, else 0.
+func more(total, n int) int {
+	if total > n {
+		return total
+	}
+	return 0
+}
+
+func wellFormedAll(list []string) []string {
+	if list == nil {
+		return nil
+	}
+	formed := make([]string, len(list))
+	for i, s := range list {
+		formed[i] = wellFormed(s)
+	}
+	return formed
+}
+
+// maxPreview is how many characters of an entry are shown.
+const maxPreview = 200
+
+func memoryList(_ *Tool, in values, r operation.Result) string {
+	type entry struct {
+		Title     string `json:"title"`
+		Preview   string `json:"content_preview"`
+		Content   string `json:"content"` // the same: the name that the original gives it
+		Truncated bool   `json:"truncated,omitempty"`
+	}
+	list := r.(operation.Memories)
+	entries := []entry{}
+	for _, m := range list.Entries {
+		e := entry{Title: m.Title, Preview: m.Content}
+		if chars := []rune(m.Content); len(chars) > maxPreview {
+			e.Preview, e.Truncated = string(chars[:maxPreview]), true
+		}
+		e.Content = e.Preview
+		entries = append(entries, e)
+	}
+	return success(struct {
+		Entries []entry `json:"entries"`
+		Count   int     `json:"count"`
+		paged
+	}{entries, len(entries), pageOf(in, len(entries), list.Total)})
+}
+
+func contextLoaded(_ *Tool, _ values, r operation.Result) string {
+	texts := map[string]string{}
+	loaded, files := []string{}, []string{}
+	for _, f := range r.(operation.Context).Files {
+		key := strings.ToLower(strings.TrimSuffix(f.Name, ".md"))
+		texts[key] = f.Content
+		loaded, files = append(loaded, key), append(files, f.Name)
+	}
+	return success(struct {
+		Context map[string]string `json:"context"`
+		Loaded  []string          `json:"loaded"`
+		Files   []string          `json:"files"`
+	}{texts, loaded, files})
+}
+
+func projectScanned(_ *Tool, _ values, r operation.Result) string {
+	p := r.(operation.Project)
+	keys := struct {
+		Project struct {
+			Name   string   `json:"name"`
+			Files  []string `json:"files"`
+			Dirs   []string `json:"dirs"`
+			Git    bool     `json:"has_git"`
+			Python bool     `json:"has_pyproject"`
+			Node   bool     `json:"has_package_json"`
+			Image  bool     `json:"has_dockerfile"`
+		} `json:"project"`
+		Truncated bool `json:"truncated,omitempty"`
+		Total     int  `json:"total,omitempty"` // files and folders
+		AtLeast   bool `json:"at_least,omitempty"`
+		Unread    int  `json:"unreadable,omitempty"` // folders
+	}{Total: more(p.Total, len(p.Files)+len(p.Dirs)), AtLeast: p.Least, Unread: p.Unreadable}
+	keys.Truncated = keys.Total > 0
+	k := &keys.Project
+	k.Name, k.Files, k.Dirs = wellFormed(p.Name), wellFormedAll(p.Files), wellFormedAll(p.Dirs)
+	k.Git, k.Python, k.Node, k.Image = p.Git, p.Python, p.Node, p.Image
+	return success(keys)
+}

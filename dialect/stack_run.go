@@ -1,0 +1,153 @@
+package dialect
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"textskill/operation"
+)
+
+// stackRun are the tools that run programs.
+var stackRun = []Tool{runTool, testTool, lintTool, formatTool, typecheckTool, serverTool, installTool}
+
+var runTool = Tool{
+	Name: "run",
+	Doc: "Run a command of the shell and wait for it; what it leaves running is ended. Of much output the beginning " +
+		"and the end are answered; log then names a file with all of it, for read. Temporary files belong in $TMPDIR.",
+	Params: []Param{
+		{Name: "command", Type: "string", Required: true, Empty: true, Doc: "for /bin/sh"},
+		timeoutParam(60),
+		{Name: "cwd", Type: "string", Path: true, Doc: "the folder to run in; the workspace by default"},
+		{Name: "env", Type: "object", Doc: "variables to set over those there are"},
+	},
+	Effect: Destroys, Open: true,
+	args:  runArgs,
+	judge: runFailed,
+	reply: func(_ *Tool, in values, r operation.Result) string { return success(ran(in, r.(operation.Executed))) },
+}
+
+// maxTimeout is the longest that a tool waits, in seconds.
+const maxTimeout = 600
+
+func timeoutParam(seconds int) Param {
+	return Param{Name: "timeout", Type: "number", Default: json.Number(strconv.Itoa(seconds)),
+		Doc: fmt.Sprintf("in seconds, %d at most; 0 means %d", maxTimeout, seconds)}
+}
+
+// stackOutput is how many bytes are answered of each stream.
+const stackOutput = 32 << 10
+
+// seconds is the timeout of a call; 0 is the usual one.
+func seconds(in values, usual float64) (time.Duration, error) {
+	n := usual
+	if given, ok := in["timeout"].(json.Number); ok {
+		var err error
+		if n, err = given.Float64(); err != nil || n < 0 {
+			return 0, fmt.Errorf("timeout must be a number of seconds, not %s", given)
+		}
+	}
+	if n == 0 {
+		n = usual
+	}
+	return time.Duration(min(n, maxTimeout) * float64(time.Second)), nil
+}
+
+func runArgs(in values) (operation.Args, error) {
+	timeout, err := seconds(in, 60)
+	if err != nil {
+		return nil, err
+	}
+	env, err := variables(in)
+	if err != nil {
+		return nil, err
+	}
+	return operation.Exec{
+		Command: "/bin/sh", Args: []string{"-c", in.str("command")}, Dir: in.str("cwd"), Env: env,
+		Timeout: timeout, MaxOutput: stackOutput, Alone: true, Log: true,
+	}, nil
+}
+
+// variables are those of the argument env, in their order. Numbers and truth
+// values are taken as they are written.
+func variables(in values) (env []string, err error) {
+	given, _ := in["env"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		switch v := given[name].(type) {
+		case string, json.Number, bool:
+			env = append(env, fmt.Sprintf("%s=%v", name, v))
+		default:
+			return nil, fmt.Errorf("env.%s must be a text", name)
+		}
+	}
+	return env, nil
+}
+
+// ranKeys are the keys of run beside success and error.
+type ranKeys struct {
+	Code    int    `json:"returncode"`
+	Stdout  string `json:"stdout"`
+	Stderr  string `json:"stderr"`
+	Command string `json:"command"`
+	endKeys
+}
+
+// endKeys tell how a program ended, and where the rest of its output is.
+type endKeys struct {
+	TimedOut  bool   `json:"timed_out"`
+	Elapsed   int64  `json:"duration_ms"`
+	Truncated bool   `json:"truncated"`
+	Signal    string `json:"signal,omitempty"`
+	Log       string `json:"log,omitempty"`
+	LogCut    int64  `json:"log_cut,omitempty"`
+	Fence     string `json:"fence"`
+	undoKeys
+}
+
+// undoKeys tell what a program changed, as far as undo is concerned.
+type undoKeys struct {
+	Undo        string   `json:"undo,omitempty"`
+	NotUndoable []string `json:"not_undoable,omitempty"`
+}
+
+func undoable(c operation.Covered) undoKeys {
+	k := undoKeys{Undo: c.Undo}
+	for _, left := range c.NotUndoable {
+		k.NotUndoable = append(k.NotUndoable, wellFormed(left))
+	}
+	return k
+}
+
+func ended(e operation.Executed) endKeys {
+	return endKeys{e.TimedOut, e.Elapsed.Milliseconds(), e.StdoutCut+e.StderrCut > 0, e.Signal, e.Log, e.LogCut, e.Fence.String(), undoable(e.Covered)}
+}
+
+func ran(in values, e operation.Executed) ranKeys {
+	return ranKeys{e.ExitCode, wellFormed(string(e.Stdout)), wellFormed(string(e.Stderr)), in.str("command"), ended(e)}
+}
+
+func runFailed(in values, r operation.Result) error {
+	e := r.(operation.Executed)
+	if !e.Failed() {
+		return nil
+	}
+	return keyed{endError(e), ran(in, e)}
+}
+
+// endError says why a program that ran has failed.
+func endError(e operation.Executed) error {
+	switch {
+	case e.TimedOut:
+		return own("Command timed out")
+	case e.Cancelled:
+		return own("Command was cancelled")
+	case e.Lost:
+		return own("Command was ended with the process that watched it")
+	case e.Signal != "":
+		return own("Command was ended by %s", e.Signal)
+	}
+	return own("Command exited with %d", e.ExitCode)
+}

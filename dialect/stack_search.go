@@ -1,0 +1,154 @@
+package dialect
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"unicode"
+
+	"textskill/operation"
+)
+
+var stackSearch = Tool{
+	Name: "search",
+	Doc: "Find files and folders below a folder, at any depth, by a pattern: * ? and [...] match in a name, ** any number of folders, {a,b} a or b. " +
+		"What is in .git is left out, unless the path or the pattern names it.",
+	Params: []Param{
+		{Name: "path", Type: "string", Path: true, Required: true, Empty: true, Doc: "the folder to search"},
+		{Name: "pattern", Type: "string", Required: true, Empty: true, Doc: "like *.py or docs/**/*.md; one that ends with / is for folders"},
+		{Name: "exclude", Type: "array", Of: "string", Doc: "patterns of what to leave out, with all that is below it"}},
+	Effect: Reads,
+	real:   fromHome("path"),
+	args: func(in values) (operation.Args, error) {
+		a := operation.Find{Path: in.place("path"), Pattern: in.str("pattern"), Braces: true, Limit: maxMatches}
+		list, _ := in["exclude"].([]any)
+		for _, e := range list {
+			if e != "" {
+				a.Exclude = append(a.Exclude, e.(string))
+			}
+		}
+		return a, nil
+	},
+	fails: func(t *Tool, in values, err error) error {
+		if errors.Is(err, syscall.ENOTDIR) {
+			return ownWords{text: searched(t, in, operation.Found{}), ok: true} // nothing is below a file
+		}
+		return absent("Path not found: %s", "path")(t, in, err)
+	},
+	reply: searched,
+}
+
+var stackGrep = Tool{
+	Name: "grep",
+	Doc: "Find the lines that match a regular expression (RE2: no lookaround, no backreference), in a file or all files below a folder. " +
+		"Binary files and .git are left out.",
+	Params: []Param{
+		{Name: "path", Type: "string", Path: true, Required: true, Empty: true, Doc: "the file or folder to search"},
+		{Name: "pattern", Type: "string", Required: true, Empty: true, Doc: "the expression, for each line by itself; (?i) before it is for letters of any case"},
+		{Name: "context", Type: "integer", Default: json.Number("0"), Doc: "lines to show before and after each"}},
+	Effect: Reads,
+	real:   fromHome("path"),
+	args: func(in values) (operation.Args, error) {
+		return operation.Grep{Path: in.place("path"), Pattern: in.str("pattern"), Context: max(in.int("context"), 0), Limit: maxMatches}, nil
+	},
+	fails: absent("Invalid path: %s", "path"),
+	reply: grepped,
+}
+
+// maxMatches is how many matches one answer holds.
+const maxMatches = 1000
+
+// fromHome resolves a path that begins with ~, the home folder, or holds "..".
+// Replies then show where it leads.
+func fromHome(name string) func(*operation.Executor, *operation.Session, values) error {
+	return func(x *operation.Executor, s *operation.Session, in values) error {
+		if p := in.str(name); p == "~" || strings.HasPrefix(p, "~/") {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return err
+			}
+			in[name] = filepath.Join(home, p[1:])
+		}
+		return beyondDots(true, name)(x, s, in)
+	}
+}
+
+// below names abs, which is below base or base itself, as the path of the call
+// goes on.
+func below(in values, base, abs string) string {
+	given := plainPath(in.str("path"))
+	rel, err := filepath.Rel(base, abs)
+	switch {
+	case err != nil || rel == ".":
+		return wellFormed(given)
+	case given == ".":
+		given = ""
+	case given != "/":
+		given += "/"
+	}
+	return wellFormed(given + filepath.ToSlash(rel))
+}
+
+// searchKeys tell of a search that it did not give or look at everything.
+type searchKeys struct {
+	Truncated  bool `json:"truncated,omitempty"`
+	Total      int  `json:"total,omitempty"`
+	Excluded   int  `json:"excluded,omitempty"`
+	Git        int  `json:"skipped_git,omitempty"`
+	Binary     int  `json:"skipped_binary,omitempty"`
+	Unreadable int  `json:"unreadable,omitempty"`
+}
+
+func searched(_ *Tool, in values, r operation.Result) string {
+	f := r.(operation.Found)
+	matches := []string{}
+	for _, abs := range f.Matches {
+		matches = append(matches, below(in, f.Path, abs))
+	}
+	return success(struct {
+		Matches []string `json:"matches"`
+		Count   int      `json:"count"`
+		searchKeys
+	}{matches, len(matches), searchKeys{f.More > 0, more(len(matches)+f.More, len(matches)), f.Excluded, f.Git, 0, f.Unreadable}})
+}
+
+func grepped(_ *Tool, in values, r operation.Result) string {
+	type match struct {
+		File    string   `json:"file"`
+		Line    int      `json:"line"`
+		Content string   `json:"content"`
+		Context []string `json:"context,omitempty"`
+		Cut     bool     `json:"truncated,omitempty"` // the line is longer
+	}
+	g := r.(operation.Grepped)
+	matches := []match{}
+	for _, m := range g.Matches {
+		one := match{File: below(in, g.Path, m.File), Line: m.Line, Content: strip(m.Text), Cut: len(m.Text) < m.Size}
+		for _, line := range m.Context {
+			one.Context = append(one.Context, strings.TrimSuffix(line, "\r"))
+		}
+		matches = append(matches, one)
+	}
+	keys := struct {
+		Matches []match `json:"matches"`
+		Count   int     `json:"count"`
+		searchKeys
+		Note string `json:"note,omitempty"`
+	}{matches, len(matches), searchKeys{g.More > 0, more(len(matches)+g.More, len(matches)), 0, 0, g.Binary, g.Unreadable}, ""}
+	switch pattern := in.str("pattern"); {
+	case len(matches) > 0:
+	case strings.Contains(pattern, "{,"):
+		keys.Note = "{,n} stands for itself; {0,n} repeats"
+	case strings.Contains(pattern, `\w`), strings.Contains(pattern, `\b`):
+		keys.Note = `\w and \b know the letters of ASCII only; [\pL\pN_] is for those of all scripts`
+	}
+	return success(keys)
+}
+
+// strip takes blanks off both ends, as Python's str.strip does.
+func strip(s string) string {
+	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f })
+}

@@ -1,0 +1,194 @@
+package dialect
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"textskill/operation"
+)
+
+var serverTool = Tool{
+	Name: "server",
+	Doc: "Start a server: in the foreground, until it ends or its time is up, or in the background, where it goes on after the call. " +
+		"With another action, list the servers of the background, read what one printed, or stop one and all that it started.",
+	Params: []Param{
+		{Name: "command", Type: "string", Doc: "for /bin/sh; required to start"},
+		{Name: "port", Type: "integer", Doc: "where it listens, from 1 to 65535; required to start"},
+		{Name: "cwd", Type: "string", Path: true, Doc: "the folder to run in; the workspace by default"},
+		{Name: "background", Type: "boolean", Default: false, Doc: "go on after the call"},
+		{Name: "action", Type: "string", Enum: []string{"start", "list", "status", "logs", "stop"}, Default: "start", Doc: "status, logs and stop take an id or a port"},
+		{Name: "id", Type: "string", Doc: "of a server in the background, as start and list answer it"},
+		{Name: "ready_timeout", Type: "number", Doc: "in seconds: end it, and fail, if it does not listen by then. Without it a second is waited, and ready tells"},
+		{Name: "lines", Type: "integer", Default: json.Number("50"), Doc: "of logs, at the most"},
+		timeoutParam(60),
+	},
+	Effect: Destroys, Open: true,
+	args:  serverArgs,
+	judge: serverFailed,
+	fails: serverRefused,
+	reply: func(_ *Tool, in values, r operation.Result) string { return success(serverKeys(in, r)) },
+}
+
+func serverArgs(in values) (operation.Args, error) {
+	port, err := in.whole("port", 65535)
+	if err != nil {
+		return nil, err
+	}
+	name := operation.ServerName{ID: in.str("id"), Port: port}
+	switch in.str("action") {
+	case "list":
+		return operation.ListServers{ServerName: name}, nil
+	case "status":
+		if name == (operation.ServerName{}) {
+			return nil, errors.New("status takes an id or a port")
+		}
+		return operation.ListServers{ServerName: name}, nil
+	case "stop":
+		return operation.StopServer{ServerName: name}, nil
+	case "logs":
+		lines, err := in.whole("lines", 10000)
+		return operation.ReadServerLog{ServerName: name, Lines: lines}, err
+	}
+	switch {
+	case in["command"] == nil:
+		return nil, errors.New("command is required to start a server")
+	case in["port"] == nil:
+		return nil, errors.New("port is required to start a server")
+	case port == 0:
+		return nil, errors.New("port must be from 1 to 65535, not 0")
+	}
+	if in["background"] == true {
+		wait, err := seconds(values{"timeout": in["ready_timeout"]}, 0)
+		return operation.StartServer{Command: in.str("command"), Port: port, Dir: in.str("cwd"), Wait: wait, MustBe: wait > 0}, err
+	}
+	run, err := runArgs(values{"command": in["command"], "cwd": in["cwd"], "timeout": in["timeout"]})
+	if a, ok := run.(operation.Exec); ok {
+		a.Port = port
+		return a, nil
+	}
+	return nil, err
+}
+
+// whole is a number from 0 to most; 0 where there is none.
+func (in values) whole(name string, most int64) (int, error) {
+	given, ok := in[name].(json.Number)
+	if !ok {
+		return 0, nil
+	}
+	n, err := given.Int64()
+	if err != nil || n < 0 || n > most {
+		return 0, fmt.Errorf("%s must be from 1 to %d, not %s", name, most, given)
+	}
+	return int(n), nil
+}
+
+// stateKeys are the keys of a server beside success and error.
+type stateKeys struct {
+	Pid     int     `json:"pid"`
+	Port    int     `json:"port"`
+	Message string  `json:"message"`
+	ID      string  `json:"id"`
+	Running bool    `json:"running"`
+	Ready   bool    `json:"ready"`
+	Code    *int    `json:"returncode,omitempty"`
+	Signal  string  `json:"signal,omitempty"`
+	Command string  `json:"command"`
+	Dir     string  `json:"cwd"`
+	Log     string  `json:"log"`
+	Started string  `json:"started"`
+	Fence   string  `json:"fence"`
+	Output  *string `json:"output,omitempty"`
+	More    bool    `json:"truncated,omitempty"`
+}
+
+func serverState(s operation.ServerState, message string) stateKeys {
+	k := stateKeys{
+		Pid: s.Pid, Port: s.Port, Message: message, ID: s.ID, Running: s.Running, Ready: s.Ready, Signal: s.Signal,
+		Command: s.Command, Dir: s.Dir, Log: s.Log, Started: s.Started.UTC().Format(time.RFC3339), Fence: s.Fence.String(),
+	}
+	if !s.Running && !s.Lost {
+		k.Code = &s.ExitCode
+	}
+	return k
+}
+
+// foregroundKeys are those of a server that has ended.
+type foregroundKeys struct {
+	Port    int    `json:"port"`
+	Message string `json:"message"`
+	Output  string `json:"output"`
+	Errors  string `json:"errors"`
+	Code    int    `json:"returncode"`
+	Command string `json:"command"`
+	endKeys
+}
+
+func foreground(in values, e operation.Executed) foregroundKeys {
+	port, _ := in.whole("port", 65535)
+	message := fmt.Sprintf("Server on port %d exited with %d", port, e.ExitCode)
+	if e.Failed() {
+		message = fmt.Sprintf("Server on port %d: %s", port, endError(e))
+	}
+	return foregroundKeys{port, message, wellFormed(string(e.Stdout)), wellFormed(string(e.Stderr)), e.ExitCode, in.str("command"), ended(e)}
+}
+
+// serverKeys are the keys for what an action found or did.
+func serverKeys(in values, r operation.Result) any {
+	switch r := r.(type) {
+	case operation.Executed:
+		return foreground(in, r)
+	case operation.Servers:
+		list := make([]stateKeys, len(r))
+		for i, s := range r {
+			list[i] = serverState(s, s.Message())
+		}
+		if in.str("action") == "status" {
+			return list[0]
+		}
+		return struct {
+			Servers []stateKeys `json:"servers"`
+			Count   int         `json:"count"`
+		}{list, len(list)}
+	case operation.ServerLog:
+		k := serverState(r.ServerState, r.Message())
+		text := wellFormed(string(r.Text))
+		k.Output, k.More = &text, r.More
+		return k
+	case operation.ServerState:
+		if in.str("action") == "stop" {
+			return serverState(r, fmt.Sprintf("Server on port %d is stopped", r.Port))
+		}
+		return serverState(r, fmt.Sprintf("Server started on port %d", r.Port))
+	}
+	panic(fmt.Sprintf("server was answered %T", r)) // unreachable: see serverArgs
+}
+
+func serverFailed(in values, r operation.Result) error {
+	switch r := r.(type) {
+	case operation.Executed:
+		if r.Failed() {
+			return keyed{endError(r), foreground(in, r)}
+		}
+	case operation.Servers:
+		if len(r) == 0 && in.str("action") == "status" {
+			return errors.New("there is no such server; server(action: 'list') lists them")
+		}
+	}
+	return nil
+}
+
+// serverRefused adds to an error what is known of the server.
+func serverRefused(_ *Tool, _ values, err error) error {
+	if not, ok := errors.AsType[*operation.NotServingError](err); ok {
+		k := serverState(not.ServerState, not.Message())
+		text := wellFormed(string(not.Text))
+		k.Output = &text
+		return keyed{err, k}
+	}
+	if _, ok := errors.AsType[*operation.NoServerError](err); ok {
+		return fmt.Errorf("%w; server(action: 'list') lists them", err)
+	}
+	return err
+}

@@ -1,0 +1,209 @@
+package dialect
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"textskill/operation"
+)
+
+// stackTasks are the tools for tasks and plans.
+var stackTasks = []Tool{
+	{
+		Name: "create_task", Doc: "Create a task, which is pending.",
+		Params: []Param{
+			{Name: "title", Type: "string", Required: true, Empty: true, Doc: "what is to be done"},
+			{Name: "description", Type: "string", Default: "", Doc: "more about it"},
+			{Name: "priority", Type: "string", Enum: priorities, Default: "medium", Doc: "how much it matters"}},
+		Effect: Adds,
+		args: func(in values) (operation.Args, error) {
+			return operation.CreateTask{Title: in.str("title"), Description: in.str("description"), Priority: in.str("priority")}, nil
+		},
+		reply: func(_ *Tool, _ values, r operation.Result) string {
+			made := r.(operation.Recorded)
+			return success(struct {
+				Task operation.Record `json:"task"`
+				unmade
+			}{made.Record, preview(made.Changed)})
+		},
+	},
+	{
+		Name: "list_tasks", Doc: "List the tasks, those of a status or priority only where one is given.",
+		Params: []Param{
+			{Name: "status", Type: "string", Default: "", Doc: "one of pending, in_progress, done, blocked; all for any"},
+			{Name: "priority", Type: "string", Default: "", Doc: "one of low, medium, high, critical; all for any"},
+			stackOffset},
+		Effect: Reads,
+		args: func(in values) (operation.Args, error) {
+			offset, err := offsetOf(in)
+			return operation.ListTasks{Status: in.str("status"), Priority: in.str("priority"), Offset: offset}, err
+		},
+		reply: func(_ *Tool, in values, r operation.Result) string {
+			list := r.(operation.TaskList)
+			return success(struct {
+				Tasks []operation.Record `json:"tasks"`
+				Count int                `json:"count"`
+				paged
+			}{append([]operation.Record{}, list.Tasks...), len(list.Tasks), pageOf(in, len(list.Tasks), list.Total)})
+		},
+	},
+	{
+		Name: "update_task", Doc: "Set the status of a task, and any other fields: title, description, priority, or what you like.",
+		Params: []Param{stackTaskID,
+			{Name: "status", Type: "string", Enum: statuses, Doc: "its new status"}},
+		More: true, Effect: Destroys,
+		args:  taskFields,
+		fails: noRecord("No tasks found"),
+		reply: func(_ *Tool, in values, r operation.Result) string {
+			c := r.(operation.Recorded).Changed
+			return success(struct {
+				ID      string `json:"task_id"`
+				Updated bool   `json:"updated"`
+				unmade
+			}{in.str("task_id"), c.Applied, preview(c)})
+		},
+	},
+	{
+		Name: "delete_task", Doc: "Delete a task.",
+		Params: []Param{stackTaskID},
+		Effect: Destroys,
+		args: func(in values) (operation.Args, error) {
+			return operation.DeleteTask{ID: in.str("task_id")}, nil
+		},
+		fails: noRecord("No tasks found"),
+		reply: func(_ *Tool, in values, r operation.Result) string {
+			c := r.(operation.Recorded).Changed
+			return success(struct {
+				ID      string `json:"task_id"`
+				Deleted bool   `json:"deleted"`
+				unmade
+			}{in.str("task_id"), c.Applied, preview(c)})
+		},
+	},
+	{
+		Name: "create_plan", Doc: "Create a plan with its steps in their order.",
+		Params: []Param{
+			{Name: "goal", Type: "string", Required: true, Empty: true, Doc: "what the plan is for"},
+			{Name: "steps", Type: "array", Of: "string", Required: true, Doc: "the steps"}},
+		Effect: Adds,
+		args: func(in values) (operation.Args, error) {
+			var steps []string
+			for _, s := range in["steps"].([]any) {
+				steps = append(steps, s.(string))
+			}
+			return operation.CreatePlan{Goal: in.str("goal"), Steps: steps}, nil
+		},
+		reply: func(_ *Tool, _ values, r operation.Result) string {
+			made := r.(operation.Recorded)
+			return success(struct {
+				Plan operation.Record `json:"plan"`
+				unmade
+			}{made.Record, preview(made.Changed)})
+		},
+	},
+	{
+		Name: "execute_plan", Doc: "Mark a plan as begun, and answer its steps. Nothing is run: take the steps one by one.",
+		Params: []Param{
+			{Name: "plan_id", Type: "string", Required: true, Doc: "the plan's id"}},
+		Effect: Destroys,
+		args: func(in values) (operation.Args, error) {
+			return operation.ExecutePlan{ID: in.str("plan_id")}, nil
+		},
+		fails: noRecord("No plans found"),
+		reply: func(_ *Tool, in values, r operation.Result) string {
+			begun := r.(operation.Recorded)
+			return success(struct {
+				ID     string            `json:"plan_id"`
+				Status string            `json:"status"`
+				Steps  []json.RawMessage `json:"steps"`
+				unmade
+			}{in.str("plan_id"), "executing", stepsOf(begun.Record), preview(begun.Changed)})
+		},
+	},
+}
+
+var (
+	priorities  = []string{"low", "medium", "high", "critical"}
+	statuses    = []string{"pending", "in_progress", "done", "blocked"}
+	stackTaskID = Param{Name: "task_id", Type: "string", Required: true, Doc: "the task's id"}
+)
+
+// stepsOf are the steps of a plan. In files of the original they may be missing, or
+// one text.
+func stepsOf(plan operation.Record) []json.RawMessage {
+	var list []json.RawMessage
+	switch v := plan.Value("steps"); {
+	case v == nil:
+	case json.Unmarshal(v, &list) != nil:
+		list = []json.RawMessage{v}
+	}
+	return append([]json.RawMessage{}, list...)
+}
+
+// noRecord words that there is no file of records yet.
+func noRecord(text string) func(*Tool, values, error) error {
+	return func(_ *Tool, _ values, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return own("%s", text)
+		}
+		return err
+	}
+}
+
+// taskFields reads what a task is to be given. Fields in an object kwargs are taken
+// as if they stood beside it, for models that read the manual to the letter.
+func taskFields(in values) (operation.Args, error) {
+	given := map[string]any{}
+	for key, v := range in {
+		switch key {
+		case "task_id":
+		case "kwargs", "**kwargs":
+			object, ok := v.(map[string]any)
+			if !ok {
+				return nil, fmt.Errorf("%s must be an object of fields; or give the fields themselves", key)
+			}
+			maps.Copy(given, object)
+		default:
+			given[key] = v
+		}
+	}
+	a := operation.UpdateTask{ID: in.str("task_id")}
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		if err := taskField(key, given[key]); err != nil {
+			return nil, err
+		}
+		a.Fields = append(a.Fields, operation.Field{Name: key, Value: JSON(given[key])})
+	}
+	return a, nil
+}
+
+// taskField checks a field that a task is to be given.
+func taskField(key string, v any) error {
+	text, isText := v.(string)
+	switch key {
+	case "id", "created", "updated":
+		return fmt.Errorf("%s is the task's own and cannot be set", key)
+	case "title", "description":
+		if !isText {
+			return fmt.Errorf("%s must be of type string", key)
+		}
+	case "priority":
+		if !slices.Contains(priorities, text) {
+			return oneOf(key, priorities)
+		}
+	case "status":
+		if !slices.Contains(statuses, text) {
+			return oneOf(key, statuses)
+		}
+	}
+	return nil
+}
+
+func oneOf(key string, names []string) error {
+	return fmt.Errorf("%s must be one of %s", key, strings.Join(names, ", "))
+}

@@ -1,0 +1,221 @@
+package dialect
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"textskill/operation"
+	"textskill/parser"
+)
+
+// stack answers one call of Stack; the workspace is shown as root.
+func (b *base) stack(tool, args string) string {
+	b.t.Helper()
+	r := Stack.Do(b.t.Context(), b.x, b.s, parser.ToolCall{Name: tool, Arguments: json.RawMessage(args)})
+	var said struct{ Success bool }
+	if err := json.Unmarshal([]byte(r.Body), &said); err != nil || said.Success == (r.Err != nil) {
+		b.t.Errorf("%s %s: %s is marked %v", tool, args, r.Body, r.Err)
+	}
+	return strings.ReplaceAll(r.Body, b.dir, "root")
+}
+
+// A stackCase is a call and its whole answer.
+type stackCase struct{ tool, args, want string }
+
+func (b *base) stackCases(cases []stackCase) {
+	b.t.Helper()
+	for _, tt := range cases {
+		if got := b.stack(tt.tool, tt.args); got != tt.want {
+			b.t.Errorf("%s %s\n got %s\nwant %s", tt.tool, tt.args, got, tt.want)
+		}
+	}
+}
+
+// TestStackTools lists the tools in the manual's order.
+func TestStackTools(t *testing.T) {
+	var names []string
+	for _, tool := range Stack.Tools {
+		names = append(names, tool.Name)
+	}
+	want := "read write edit search grep copy move delete " +
+		"git_status git_commit git_push git_pull git_branch git_log git_diff " +
+		"run test lint format typecheck server install " +
+		"web_search fetch download check_url screenshot " +
+		"memory_recall memory_save memory_list context_load project_scan " +
+		"create_task list_tasks update_task delete_task create_plan execute_plan"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("the tools are\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestStackArguments refuses what a row does not take.
+func TestStackArguments(t *testing.T) {
+	b := newBase(t, operation.Config{})
+	b.file("f", "a\nb\nc\n")
+	b.stackCases([]stackCase{
+		{"raed", `{}`, `{"success":false,"error":"there is no tool raed; is it read?"}`},
+		{"read", `[]`, `{"success":false,"error":"read: the arguments are no JSON object"}`},
+		{"read", `null`, `{"success":false,"error":"read: the arguments are no JSON object"}`},
+		{"read", `{"path":"f","path":"g"}`, `{"success":false,"error":"read: path is given twice"}`},
+		{"read", `{"path":"f","lines":1}`, `{"success":false,"error":"read: there is no argument lines; read takes path, offset, limit"}`},
+		{"read", `{"path":"f","limit":1.5}`, `{"success":false,"error":"read: limit must be of type integer"}`},
+		{"read", `{"path":"f","limit":1e0,"offset":1.0}`, `{"success":true,"content":"b","total_lines":4,"path":"f","truncated":true,"next_offset":2}`},
+		{"read", `{"path":"f","limit":null}`, `{"success":true,"content":"a\nb\nc\n","total_lines":4,"path":"f"}`},
+		{"read", `{"path":"f","limit":-2}`, `{"success":true,"content":"a\nb\nc\n","total_lines":4,"path":"f"}`},
+		{"read", `{"path":"f","offset":-2}`, `{"success":false,"error":"read: offset is -2; it counts lines from the beginning, 0 for none"}`},
+		{"context_load", `{"projects":["x"]}`, `{"success":true,"context":{},"loaded":[],"files":[]}`},
+		{"delete", `{"path":"f","force":"false"}`, `{"success":false,"error":"delete: force must be of type boolean"}`},
+		{"delete", `{"path":"f","force":1}`, `{"success":false,"error":"delete: force must be of type boolean"}`},
+		{"memory_recall", `{"query":"x","max_results":-1}`, `{"success":false,"error":"memory_recall: max_results is -1; give 0 or more"}`},
+		{"web_search", `{"query":"x","count":-1}`, `{"success":false,"error":"web_search: count is -1; it counts results, 20 at most"}`},
+		{"memory_list", `{"offset":-1}`, `{"success":false,"error":"memory_list: offset is -1; it counts from the beginning, 0 for none"}`},
+		{"update_task", `{"task_id":"a","status":"ready"}`, `{"success":false,"error":"update_task: status must be one of pending, in_progress, done, blocked"}`},
+		{"update_task", `{"task_id":"a","kwargs":{"priority":"most"}}`, `{"success":false,"error":"update_task: priority must be one of low, medium, high, critical"}`},
+		{"update_task", `{"task_id":"a","kwargs":5}`, `{"success":false,"error":"update_task: kwargs must be an object of fields; or give the fields themselves"}`},
+		{"update_task", `{"task_id":"a","title":5}`, `{"success":false,"error":"update_task: title must be of type string"}`},
+		{"update_task", `{"task_id":"a","created":"x"}`, `{"success":false,"error":"update_task: created is the task's own and cannot be set"}`},
+	})
+}
+
+// TestStackFiles reads and changes files in the ways that no recorded row does.
+func TestStackFiles(t *testing.T) {
+	b := newBase(t, operation.Config{MaxRead: 64})
+	for name, content := range map[string]string{
+		"crlf": "a\r\nb\r\nc\r\n", "bad": "x\xff\n", "long": strings.Repeat("0123456789\n", 10), "twice": "one two one",
+		"real/deep/f": "deep", "real/g": "g", "real/l": "->nowhere", "dir/real/": "", "l": "->real/deep",
+	} {
+		b.file(name, content)
+	}
+	b.stackCases([]stackCase{
+		{"read", `{"path":"crlf","offset":1,"limit":1}`, `{"success":true,"content":"b\r","total_lines":4,"path":"crlf","truncated":true,"next_offset":2}`},
+		{"read", `{"path":"crlf","offset":9}`, `{"success":true,"content":"","total_lines":4,"path":"crlf"}`},
+		{"read", `{"path":"bad"}`, `{"success":true,"content":"x` + "\ufffd" + `\n","total_lines":2,"path":"bad","invalid_utf8":true}`},
+		{"read", `{"path":"long","offset":1}`, `{"success":true,"content":"` + strings.Repeat(`0123456789\n`, 4) + `0123456789","total_lines":11,"path":"long","truncated":true,"next_offset":6}`},
+		{"read", `{"path":"long","offset":6}`, `{"success":true,"content":"` + strings.Repeat(`0123456789\n`, 4) + `","total_lines":11,"path":"long"}`},
+		{"read", `{"path":"l/../g"}`, `{"success":true,"content":"g","total_lines":1,"path":"l/../g"}`},
+		{"read", `{"path":"/etc/passwd"}`, `{"success":false,"error":"read: /etc/passwd is outside the workspace root"}`},
+		{"edit", `{"path":"twice","old_text":"one","new_text":"1"}`, `{"success":true,"path":"twice","edits_made":1,"more_occurrences":true}`},
+		{"edit", `{"path":"twice","old_text":"one","new_text":"1"}`, `{"success":true,"path":"twice","edits_made":1}`},
+		{"edit", `{"path":"twice","old_text":" ","new_text":"_"}`, `{"success":true,"path":"twice","edits_made":1,"more_occurrences":true}`},
+		{"copy", `{"source":"real","destination":"copied"}`, `{"success":false,"error":"copy: root/real/l: no such file or directory"}`},
+		{"copy", `{"source":"real/g","destination":"~/g"}`, `{"success":false,"error":"copy: destination ~/g is relative to a home folder, which is outside the workspace; a folder named ~ is ./~"}`},
+		{"move", `{"source":"real","destination":"dir/"}`, `{"success":false,"error":"Destination path 'dir/real' already exists"}`},
+		{"move", `{"source":"real/","destination":"./real/deep"}`, `{"success":false,"error":"Cannot move a directory 'real' into itself 'real/deep'."}`},
+		{"delete", `{"path":"./real//deep/"}`, `{"success":true,"would_delete":"real/deep","warning":"Set force=True to actually delete"}`},
+		{"delete", `{"path":"nowhere"}`, `{"success":false,"error":"Path not found: nowhere"}`},
+		{"delete", `{"path":"."}`, `{"success":false,"error":"delete: . is the workspace itself or holds it, which stays"}`},
+		{"delete", `{"path":"l","force":true}`, `{"success":true,"deleted":"l"}`},
+		{"delete", `{"path":"real","force":true}`, `{"success":true,"deleted":"real"}`},
+	})
+	names, err := filepath.Glob(filepath.Join(b.dir, "[^.]*"))
+	if err != nil || len(names) != 5 {
+		t.Errorf("there are %q, %v", names, err)
+	}
+}
+
+// TestStackHint says what resembles a text that is not there.
+func TestStackHint(t *testing.T) {
+	b := newBase(t, operation.Config{})
+	b.file("f", "func main() {\n\tx := 1\n}\n")
+	got := b.stack("edit", `{"path":"f","old_text":"    x := 1","new_text":"y"}`)
+	if !strings.HasPrefix(got, `{"success":false,"error":"Text to replace not found","hint":"line 2 is nearest`) {
+		t.Errorf("the answer is %s", got)
+	}
+}
+
+// TestStackSearch finds names and lines in the ways that no recorded row does.
+func TestStackSearch(t *testing.T) {
+	b := newBase(t, operation.Config{})
+	for name, content := range map[string]string{
+		"p/a.go": "one\r\ntwo \x1f\r\n", "p/b.py": "été\n", "p/.git/config": "two", "p/bin": "two\x00", "p/long": strings.Repeat("x", 3000),
+	} {
+		b.file(name, content)
+	}
+	b.stackCases([]stackCase{
+		{"search", `{"path":".","pattern":"*.{go,py}"}`, `{"success":true,"matches":["p/a.go","p/b.py"],"count":2,"skipped_git":1}`},
+		{"search", `{"path":"./p/","pattern":"*.go","exclude":["*.py",""]}`, `{"success":true,"matches":["p/a.go"],"count":1,"excluded":1,"skipped_git":1}`},
+		{"search", `{"path":"p/../p","pattern":"a*"}`, `{"success":true,"matches":["p/../p/a.go"],"count":1,"skipped_git":1}`},
+		{"search", `{"path":"","pattern":"a*"}`, `{"success":true,"matches":["p/a.go"],"count":1,"skipped_git":1}`},
+		{"search", `{"path":"p/a.go","pattern":"*"}`, `{"success":true,"matches":[],"count":0}`},
+		{"search", `{"path":"root","pattern":"*"}`, `{"success":false,"error":"Path not found: root"}`},
+		{"grep", `{"path":"p","pattern":"two","context":1}`, `{"success":true,"matches":[{"file":"p/a.go","line":2,"content":"two","context":["one","two \u001f",""]}],"count":1,"skipped_binary":1}`},
+		{"grep", `{"path":"p/b.py","pattern":"\\w{3}"}`, `{"success":true,"matches":[],"count":0,"note":"\\w and \\b know the letters of ASCII only; [\\pL\\pN_] is for those of all scripts"}`},
+		{"grep", `{"path":"p/b.py","pattern":"x{,2}"}`, `{"success":true,"matches":[],"count":0,"note":"{,n} stands for itself; {0,n} repeats"}`},
+		{"grep", `{"path":"p/b.py","pattern":"[\\pL\\pN_]{3}"}`, `{"success":true,"matches":[{"file":"p/b.py","line":1,"content":"été"}],"count":1}`},
+		{"grep", `{"path":"p/long","pattern":"x"}`, `{"success":true,"matches":[{"file":"p/long","line":1,"content":"` + strings.Repeat("x", 2000) + `","truncated":true}],"count":1}`},
+		{"grep", `{"path":"","pattern":"one"}`, `{"success":true,"matches":[{"file":"p/a.go","line":1,"content":"one"}],"count":1,"skipped_binary":1}`},
+		{"grep", `{"path":"nowhere","pattern":"x"}`, `{"success":false,"error":"Invalid path: nowhere"}`},
+	})
+}
+
+var (
+	stackID   = regexp.MustCompile(`"id":"[0-9a-f]{8}"`)
+	stackTime = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[0-9:.]+"`)
+)
+
+// TestStackRecords reads what others wrote: a plan without steps has none.
+func TestStackRecords(t *testing.T) {
+	b := newBase(t, operation.Config{})
+	b.file(".plans.json", `[{"id":"a"},{"id":"b","steps":"x"}]`)
+	b.file(".tasks.json", `{}`)
+	b.file("MEMORY.md", "\ufeff### first\n_t_\nx\n")
+	b.stackCases([]stackCase{
+		{"execute_plan", `{"plan_id":"a"}`, `{"success":true,"plan_id":"a","status":"executing","steps":[]}`},
+		{"execute_plan", `{"plan_id":"b"}`, `{"success":true,"plan_id":"b","status":"executing","steps":["x"]}`},
+		{"list_tasks", `{}`, `{"success":false,"error":"list_tasks: root/.tasks.json cannot be read and is left as it is: it is no JSON array of objects"}`},
+		{"memory_list", `{}`, `{"success":true,"entries":[{"title":"first","content_preview":"x","content":"x"}],"count":1}`},
+	})
+}
+
+// TestStackDryRun describes changes, and makes and pretends none.
+func TestStackDryRun(t *testing.T) {
+	b := newBase(t, operation.Config{DryRun: true})
+	b.file("f", "a\n")
+	b.file(".tasks.json", `[{"id":"a"}]`)
+	for _, tt := range []stackCase{
+		{"write", `{"path":"g","content":"x"}`, `{"success":true,"path":"g","lines_written":1,"dry_run":true,"change":"would write root/g","diff":"--- /dev/null\n`},
+		{"edit", `{"path":"f","old_text":"a","new_text":"b"}`, `{"success":true,"path":"f","edits_made":1,"dry_run":true,"change":"would edit root/f","diff":"--- `},
+		{"move", `{"source":"f","destination":"g"}`, `{"success":true,"source":"f","destination":"g","dry_run":true,"change":"would move root/f to root/g"`},
+		{"delete", `{"path":"f","force":true}`, `{"success":true,"would_delete":"f","dry_run":true,"change":"would delete root/f"`},
+		{"memory_save", `{"key":"k","value":"v"}`, `{"success":true,"key":"k","saved":false,"dry_run":true,"change":"would append to root/MEMORY.md"`},
+		{"create_task", `{"title":"t"}`, `{"success":true,"task":{"id":"","title":"t","description":"","priority":"medium","status":"pending","created":""},"dry_run":true,"change":"would edit root/.tasks.json"`},
+		{"delete_task", `{"task_id":"a"}`, `{"success":true,"task_id":"a","deleted":false,"dry_run":true,"change":"would edit root/.tasks.json"`},
+		{"create_plan", `{"goal":"g","steps":[]}`, `{"success":true,"plan":{"id":"","goal":"g","steps":[],"status":"pending","created":""},"dry_run":true,"change":"would write root/.plans.json"`},
+	} {
+		got := stackTime.ReplaceAllString(stackID.ReplaceAllString(b.stack(tt.tool, tt.args), `"id":""`), `""`)
+		if !strings.HasPrefix(got, tt.want) {
+			t.Errorf("%s %s\n got %s\nwant %s", tt.tool, tt.args, got, tt.want)
+		}
+	}
+	entries, err := os.ReadDir(b.dir)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("there are %v, %v", entries, err)
+	}
+}
+
+// TestStackLists answers long lists in parts.
+func TestStackLists(t *testing.T) {
+	b := newBase(t, operation.Config{})
+	b.file(".tasks.json", "["+strings.Repeat(`{"id":"a"},`, 1500)+`{"id":"z"}]`)
+	b.file("MEMORY.md", strings.Repeat("### a\n", 1500)+"### z\n_t_\n"+strings.Repeat("é", 201))
+	for _, tool := range []string{"list_tasks", "memory_list"} {
+		for args, want := range map[string]string{
+			`{}`:              `"count":1000,"truncated":true,"total":1501,"next_offset":1000}`,
+			`{"offset":1000}`: `"count":501}`,
+			`{"offset":1501}`: `"count":0}`,
+		} {
+			if got := b.stack(tool, args); !strings.HasSuffix(got, want) {
+				t.Errorf("%s %s ends with %s, want %s", tool, args, got[max(0, len(got)-100):], want)
+			}
+		}
+	}
+	short := strings.Repeat("é", 200)
+	b.stackCases([]stackCase{
+		{"list_tasks", `{"offset":1500}`, `{"success":true,"tasks":[{"id":"z"}],"count":1}`},
+		{"memory_list", `{"offset":1500}`, `{"success":true,"entries":[{"title":"z","content_preview":"` + short + `","content":"` + short + `","truncated":true}],"count":1}`},
+	})
+}

@@ -1,0 +1,178 @@
+package dialect
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"textskill/operation"
+)
+
+// The tools that run the programs of a project.
+var (
+	testTool = projectTool(operation.Test, 300, Tool{
+		Name: "test",
+		Doc: "Run the tests of a project: go test, cargo test, pytest, the script test of package.json or make test, by the nearest " +
+			"files that tell. Answers how many passed and which failed where.",
+		Params: []Param{
+			projectPath,
+			{Name: "pattern", Type: "string", Default: "test*.py", Doc: "names of the files with tests, for pytest"},
+			{Name: "verbose", Type: "boolean", Default: true, Doc: "tell of every test"},
+			{Name: "name", Type: "string", Doc: "run only tests whose name matches"},
+		},
+	})
+	lintTool = projectTool(operation.Lint, 120, Tool{
+		Name: "lint",
+		Doc:  "Lint code by the linter that is named, or by what the project has: go vet, cargo clippy, the script lint of package.json, else ruff.",
+		Params: []Param{
+			projectPath,
+			{Name: "linter", Type: "string", Enum: []string{"ruff", "pylint", "mypy"}, Lenient: true, Doc: "instead of the project's own"},
+		},
+	})
+	formatTool = projectTool(operation.Format, 120, Tool{
+		Name: "format",
+		Doc:  "Format code by the formatter that is named, or by what the project has: gofmt, cargo fmt, prettier, else ruff. Answers which files changed.",
+		Params: []Param{
+			projectPath,
+			{Name: "formatter", Type: "string", Enum: []string{"ruff", "black"}, Lenient: true, Doc: "instead of the project's own"},
+			{Name: "check", Type: "boolean", Default: false, Doc: "only tell what would change"},
+		},
+	})
+	typecheckTool = projectTool(operation.Typecheck, 180, Tool{
+		Name:   "typecheck",
+		Doc:    "Check types by what the project has: go build, cargo check, tsc, else mypy.",
+		Params: []Param{projectPath},
+	})
+	installTool = projectTool(operation.Install, 300, Tool{
+		Name: "install",
+		Doc: "Install the dependencies of a project by the manager that is named or whose lockfile there is, else pip, always into a " +
+			"virtual environment. Takes --network.",
+		Params: []Param{
+			{Name: "path", Type: "string", Path: true, Default: ".", Doc: "the folder of the project"},
+			{Name: "package_manager", Type: "string", Enum: []string{"pip", "poetry", "npm"}, Lenient: true, Doc: "instead of the project's own"},
+			{Name: "scripts", Type: "boolean", Default: false, Doc: "let packages run programs of their own while they are installed"},
+		},
+	})
+)
+
+var projectPath = Param{Name: "path", Type: "string", Path: true, Default: ".", Doc: "a folder or file of the project"}
+
+// projectTool is the row of a task, which takes that many seconds at the most
+// unless it is told how many.
+func projectTool(do operation.Purpose, usual int, t Tool) Tool {
+	t.Params = append(t.Params, timeoutParam(usual))
+	t.Effect, t.Open = Destroys, true
+	t.args = func(in values) (operation.Args, error) {
+		a := operation.Toolchain{
+			Do: do, Path: in.str("path"), Pattern: in.str("pattern"), Name: in.str("name"),
+			Brief: in["verbose"] == false, Check: in["check"] == true, Scripts: in["scripts"] == true, MaxOutput: stackOutput,
+		}
+		for _, key := range []string{"linter", "formatter", "package_manager"} {
+			v, given := in[key]
+			if a.Runner == "" {
+				a.Runner = in.str(key)
+			}
+			if _, ok := v.(string); given && !ok {
+				return nil, fmt.Errorf("%s must be a text", key)
+			}
+		}
+		var err error
+		a.Timeout, err = seconds(in, float64(usual))
+		return a, err
+	}
+	t.judge = projectFailed
+	t.fails = projectRefused
+	t.reply = func(_ *Tool, _ values, r operation.Result) string { return success(projectDone(r.(operation.ToolRun))) }
+	return t
+}
+
+// doneKeys are the keys of these tools beside success and error.
+type doneKeys struct {
+	Output  string `json:"output"`
+	Errors  string `json:"errors"`
+	Code    int    `json:"returncode"`
+	Runner  string `json:"runner"`
+	Command string `json:"command"`
+	Dir     string `json:"cwd"`
+	*testKeys
+	Changed []string `json:"changed,omitempty"`
+	endKeys
+}
+
+// testKeys are those of a run whose output tells them.
+type testKeys struct {
+	Passed   int           `json:"passed"`
+	Failed   int           `json:"failed"`
+	Skipped  int           `json:"skipped"`
+	Failures []failureKeys `json:"failures"`
+}
+
+type failureKeys struct {
+	Name    string `json:"name"`
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+func projectDone(d operation.ToolRun) doneKeys {
+	k := doneKeys{
+		Output: wellFormed(string(d.Stdout)), Errors: wellFormed(string(d.Stderr)), Code: d.ExitCode,
+		Runner: d.Runner, Command: shellLine(d.Line), Dir: d.Dir, Changed: d.Changed, endKeys: ended(d.Executed),
+	}
+	if d.Tests != nil {
+		k.testKeys = &testKeys{d.Tests.Passed, d.Tests.Failed, d.Tests.Skipped, []failureKeys{}}
+		for _, f := range d.Tests.Failures {
+			k.Failures = append(k.Failures, failureKeys{wellFormed(f.Name), wellFormed(f.File), f.Line, wellFormed(f.Message)})
+		}
+	}
+	return k
+}
+
+// shellLine is a command as it could be typed.
+func shellLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = w
+		if w == "" || strings.ContainsAny(w, " \t\n\"'`$&|;<>()*?[]{}~#!\\") {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+func projectFailed(_ values, r operation.Result) error {
+	d := r.(operation.ToolRun)
+	if !d.Failed() {
+		return nil
+	}
+	err := endError(d.Executed)
+	switch {
+	case d.TimedOut || d.Cancelled || d.Lost || d.Signal != "":
+	case d.NoTests:
+		err = own("%s found no tests", d.Runner)
+	case d.Wrong && d.ExitCode == 0:
+		err = own("%s found files to format", d.Runner)
+	case d.Tests != nil && d.Tests.Failed > 0:
+		err = own("%d failed, %d passed: %s exited with %d", d.Tests.Failed, d.Tests.Passed, d.Runner, d.ExitCode)
+	default:
+		err = own("%s exited with %d", d.Runner, d.ExitCode)
+	}
+	return keyed{err, projectDone(d)}
+}
+
+// projectRefused words why nothing was run, as the manual does where it does.
+func projectRefused(t *Tool, in values, err error) error {
+	if unknown, ok := errors.AsType[*operation.UnknownRunnerError](err); ok {
+		what := map[operation.Purpose]string{operation.Lint: "linter", operation.Format: "formatter", operation.Install: "package manager"}
+		return own("Unknown %s: %s", what[unknown.Do], unknown.Runner)
+	}
+	if spawn, ok := errors.AsType[*operation.SpawnError](err); ok && spawn.Err == syscall.ENOENT {
+		return own("%s not found", spawn.Command)
+	}
+	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Op == "stat" && errors.Is(err, fs.ErrNotExist) {
+		return own("Path not found: %s", in.str("path"))
+	}
+	return err
+}

@@ -1,0 +1,81 @@
+package dialect
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"textskill/operation"
+)
+
+// Undo is the dialect of the journal. It is served beside another, to clients that
+// are to take back what they did.
+var Undo = &Dialect{
+	Name:     "undo",
+	Doc:      "The journal: take changes back",
+	noHalves: true,
+	fail:     undoFail,
+	Tools: []Tool{
+		{
+			Name: "undo", Doc: "Take back the last change, one change, or everything since one. An undo can be undone.",
+			Params: []Param{
+				{Name: "id", Type: "string", Doc: "the change to take back; the last one unless given"},
+				{Name: "since", Type: "string", Doc: "take back this change and all that came after it"},
+				{Name: "force", Type: "boolean", Doc: "also where something else has changed the file since; what is there now is kept as a change"}},
+			Effect: Destroys,
+			args: func(in values) (operation.Args, error) {
+				return operation.Undo{ID: in.str("id"), Since: in.str("since"), Force: truthy(in["force"])}, nil
+			},
+			reply: message,
+		},
+		{
+			Name: "history", Doc: "List the changes that can be taken back, the newest first.",
+			Params: []Param{
+				{Name: "path", Type: "string", Path: true, Doc: "only of this file or folder"},
+				{Name: "limit", Type: "integer", Doc: "of changes, 50 unless given"}},
+			args: func(in values) (operation.Args, error) {
+				limit := historyLimit
+				if n, ok := in["limit"].(json.Number); ok {
+					i, err := n.Int64()
+					if err != nil || i < 1 {
+						return nil, errors.New("limit must be at least 1")
+					}
+					limit = int(min(i, maxHistory))
+				}
+				return operation.History{Path: in.str("path"), Limit: limit}, nil
+			},
+			reply: message,
+		},
+		{
+			Name: "diff", Doc: "Show what a change did, as a unified diff.",
+			Params: []Param{{Name: "id", Type: "string", Required: true, Doc: "the change"}},
+			args:   func(in values) (operation.Args, error) { return operation.Difference{ID: in.str("id")}, nil },
+			reply:  message,
+		},
+	},
+}
+
+// Changes that a list of them holds, unless it says otherwise and at the most.
+const (
+	historyLimit = 50
+	maxHistory   = 1000
+)
+
+// message answers with the result's own sentence.
+func message(_ *Tool, _ values, r operation.Result) string { return r.Message() }
+
+func undoFail(d *Dialect, sent string, t *Tool, err error) Reply {
+	f := &Failure{Message: fmt.Sprintf("%s: %v", sent, err), Code: codeOf(err), Cause: err}
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) {
+		f.Hint = hinted.Hint()
+	}
+	r := Reply{Body: f.Message, Err: f}
+	if f.Hint != "" {
+		r.Body += "\n" + f.Hint
+	}
+	if t != nil {
+		r.Tool = t.Name
+	}
+	return r
+}
