@@ -21,7 +21,7 @@ func (s *Server) handler(t tool) mcp.ToolHandler {
 		sc, ask, err := c.enter(ctx, req)
 		switch {
 		case err != nil:
-			return result(err.Error(), true), nil
+			return result(answerText{text: err.Error(), failed: true}), nil
 		case ask != nil:
 			return ask, nil
 		}
@@ -32,27 +32,45 @@ func (s *Server) handler(t tool) mcp.ToolHandler {
 	}
 }
 
+// answerText is what a call is answered with.
+type answerText struct {
+	text    string
+	failed  bool
+	undo    string // what its change is taken back by; "" where it made none that is recorded
+	notKept string // why its change cannot be undone; "" if it can
+}
+
 // result is a reply as the protocol has it: one text, and never twice.
-func result(text string, failed bool) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: failed}
+func result(a answerText) *mcp.CallToolResult {
+	r := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: a.text}}, IsError: a.failed}
+	if a.undo != "" || a.notKept != "" {
+		r.Meta = mcp.Meta{}
+	}
+	if a.undo != "" {
+		r.Meta["undo"] = a.undo
+	}
+	if a.notKept != "" {
+		r.Meta["notKept"] = a.notKept
+	}
+	return r
 }
 
 // do carries out one call. Whether arguments may be missing, the dialect decides.
-func (s *Server) do(ctx context.Context, c *session, sc *scope, t tool, arguments json.RawMessage) (text string, failed bool) {
+func (s *Server) do(ctx context.Context, c *session, sc *scope, t tool, arguments json.RawMessage) (a answerText) {
 	if sc.refusal != "" {
-		return t.name + ": " + sc.refusal, true
+		return answerText{text: t.name + ": " + sc.refusal, failed: true}
 	}
 	defer func() {
 		if p := recover(); p != nil {
 			s.logf("%s: %v\n%s", t.name, p, debug.Stack())
-			text, failed = t.name+" ended by a fault of this program; nothing is known of what it did", true
+			a = answerText{text: t.name + " ended by a fault of this program; nothing is known of what it did", failed: true}
 		}
 	}()
 	r := t.dialect.Do(ctx, sc.x, c.state, parser.ToolCall{Name: t.name, Arguments: arguments})
 	if r.Err != nil && r.Body == "" {
-		return r.Err.Error(), true
+		return answerText{text: r.Err.Error(), failed: true}
 	}
-	return r.Body, r.Err != nil
+	return answerText{r.Body, r.Err != nil, r.UndoID(), r.NotKept()}
 }
 
 // progressEvery is the time between two notifications of progress.

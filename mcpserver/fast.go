@@ -145,10 +145,10 @@ func isDigits(raw []byte) bool {
 func (c *conn) carryOut(call *shortCall, buf []byte) []byte {
 	ctx, r := c.session.begin(context.Background())
 	c.mayStop(call.pending, r)
-	text, failed := c.server.do(ctx, c.session, call.scope, call.tool, call.arguments)
+	a := c.server.do(ctx, c.session, call.scope, call.tool, call.arguments)
 	c.session.leave(call.scope)
 	c.session.done(r)
-	buf = appendReply(buf[:0], call.rawID, text, failed)
+	buf = appendReply(buf[:0], call.rawID, a)
 	c.done(call.id)
 	c.answer(call.pending, buf)
 	if cap(buf) > keepLine {
@@ -157,16 +157,36 @@ func (c *conn) carryOut(call *shortCall, buf []byte) []byte {
 	return buf
 }
 
-func appendReply(buf, id []byte, text string, failed bool) []byte {
+func appendReply(buf, id []byte, a answerText) []byte {
 	buf = append(buf, `{"jsonrpc":"2.0","id":`...)
 	buf = append(buf, id...)
-	buf = append(buf, `,"result":{"content":[{"type":"text","text":"`...)
-	buf = appendText(buf, text)
+	buf = append(buf, `,"result":{`...)
+	buf = appendMeta(buf, a)
+	buf = append(buf, `"content":[{"type":"text","text":"`...)
+	buf = appendText(buf, a.text)
 	buf = append(buf, `"}]`...)
-	if failed {
+	if a.failed {
 		buf = append(buf, `,"isError":true`...)
 	}
 	return append(buf, "}}\n"...)
+}
+
+// appendMeta appends what is said beside the text, its members in order.
+func appendMeta(buf []byte, a answerText) []byte {
+	if a.undo == "" && a.notKept == "" {
+		return buf
+	}
+	buf = append(buf, `"_meta":{`...)
+	if a.notKept != "" {
+		buf = append(appendText(append(buf, `"notKept":"`...), a.notKept), '"')
+	}
+	if a.undo != "" {
+		if a.notKept != "" {
+			buf = append(buf, ',')
+		}
+		buf = append(appendText(append(buf, `"undo":"`...), a.undo), '"')
+	}
+	return append(buf, "},"...)
 }
 
 // appendText appends what is between the quotes of a JSON text, as encoding/json

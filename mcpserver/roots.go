@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"textskill/operation"
 )
 
 // rootsWait is how long a client may take to tell its roots.
@@ -113,9 +111,8 @@ func (c *session) roots(ctx context.Context, req *mcp.CallToolRequest) (_ []*mcp
 //   - If roots lie inside and none of them can be opened, nothing is left, and calls are refused.
 func (s *Server) narrowed(ctx context.Context, ss *mcp.ServerSession, roots []*mcp.Root) *scope {
 	whole := &scope{x: s.cfg.Executor}
-	cfg := s.cfg.Executor.Config()
 	ceiling := []string{s.cfg.Executor.Dir()}
-	for _, dir := range cfg.Allow {
+	for _, dir := range s.cfg.Executor.Config().Allow {
 		ceiling = append(ceiling, realPath(dir))
 	}
 	var kept []string
@@ -140,15 +137,14 @@ func (s *Server) narrowed(ctx context.Context, ss *mcp.ServerSession, roots []*m
 	if i := slices.Index(kept, ceiling[0]); i > 0 { // relative names go on starting there
 		kept[0], kept[i] = kept[i], kept[0]
 	}
-	return s.opened(ctx, ss, cfg, kept)
+	return s.opened(ctx, ss, kept)
 }
 
 // opened returns a scope that reaches dirs, or refuses if none of them is there.
-func (s *Server) opened(ctx context.Context, ss *mcp.ServerSession, cfg operation.Config, dirs []string) *scope {
+func (s *Server) opened(ctx context.Context, ss *mcp.ServerSession, dirs []string) *scope {
 	var problems []string
 	for len(dirs) > 0 {
-		cfg.Dir, cfg.Allow = dirs[0], dirs[1:]
-		x, err := operation.New(cfg)
+		x, err := s.cfg.Executor.Narrow(dirs)
 		if err == nil {
 			return &scope{x: x, narrow: true}
 		}

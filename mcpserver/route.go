@@ -128,6 +128,7 @@ func (c *conn) pass(data []byte, e *envelope, b *batch) {
 			id = e.id
 			known, _ := readID(id)
 			c.done(known)
+			c.sent()
 		}
 		c.refuse(b, id, jsonrpc.CodeInvalidRequest, "the message is neither a request nor an answer to one")
 		return

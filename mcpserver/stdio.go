@@ -61,8 +61,9 @@ type conn struct {
 
 	mu      sync.Mutex
 	pending map[callID]*pending
+	sending int           // messages that are not all written yet
 	version string        // of the protocol, once it is agreed on; "" before
-	none    chan struct{} // closed when nothing is pending; nil when nobody waits for that
+	none    chan struct{} // closed when nothing is pending or sent; nil when nobody waits for that
 }
 
 // pending is a request that has not been answered.
@@ -122,6 +123,10 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 	}
 	r, ok := m.(*jsonrpc.Response)
 	if !ok {
+		c.mu.Lock()
+		c.sending++
+		c.mu.Unlock()
+		defer c.sent()
 		return c.out.send(append(data, '\n'))
 	}
 	var agreed struct {
@@ -153,31 +158,43 @@ func (c *conn) begin(id callID, p *pending) error {
 	return nil
 }
 
-// done ends what begin began, and returns it.
+// done ends what begin began, and returns it, for answer; nil if there is none.
 func (c *conn) done(id callID) *pending {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.pending[id]
-	delete(c.pending, id)
+	if p != nil {
+		delete(c.pending, id)
+		c.sending++
+	}
 	return p
 }
 
 // answer sends the answer to a request that is done, a line.
 func (c *conn) answer(p *pending, line []byte) error {
-	var err error
-	if p.batch != nil {
-		err = p.batch.answer(c.out, line, p.cancelled)
-	} else if !p.cancelled {
-		err = c.out.send(line)
+	defer c.sent()
+	switch {
+	case p.batch != nil:
+		return p.batch.answer(c.out, line, p.cancelled)
+	case !p.cancelled:
+		return c.out.send(line)
 	}
+	return nil
+}
+
+// sent ends the sending of a message. What it left to another to write is written
+// before that one's ends.
+func (c *conn) sent() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.pending) == 0 && c.none != nil {
+	c.sending--
+	if c.idle() && c.none != nil {
 		close(c.none)
 		c.none = nil
 	}
-	return err
 }
+
+func (c *conn) idle() bool { return len(c.pending) == 0 && c.sending == 0 }
 
 // cancel stops a request that is under way. Its answer is not sent; that it was
 // too late is no error.
@@ -205,7 +222,7 @@ func (c *conn) mayStop(p *pending, r *running) {
 // settled waits until all requests are answered, the client is gone, or for d.
 func (c *conn) settled(d time.Duration) {
 	c.mu.Lock()
-	if len(c.pending) == 0 {
+	if c.idle() {
 		c.mu.Unlock()
 		return
 	}

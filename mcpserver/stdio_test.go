@@ -374,3 +374,27 @@ func TestManyCallsAtOnce(t *testing.T) {
 		t.Errorf("edits were lost: %q, %d of 50 lines", edited, strings.Count(string(all), "\n"))
 	}
 }
+
+// slow is a client that takes its time with every line.
+type slow struct{ strings.Builder }
+
+func (w *slow) Write(p []byte) (int, error) {
+	time.Sleep(10 * time.Millisecond)
+	return w.Builder.Write(p)
+}
+
+// TestEverythingIsWritten ends the input while answers wait for the client.
+func TestEverythingIsWritten(t *testing.T) {
+	s, _ := newServer(t, map[string]string{"a.txt": "alpha\n"})
+	in := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n"
+	for id := range 20 {
+		in += call(id+1, "read_file", `{"path":"a.txt"}`) + "\n"
+	}
+	var out slow
+	if err := s.Stdio(t.Context(), strings.NewReader(in), &out); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(out.String(), "\n"); got != 21 {
+		t.Errorf("%d answers, want 21:\n%s", got, out.String())
+	}
+}
