@@ -1,0 +1,41 @@
+package agent
+
+// An Expert is a model with an instruction and tools, as perstack.toml defines it.
+type Expert struct {
+	Key               string                 `toml:"-" json:"-"`
+	Version           string                 `toml:"version" json:"version"`
+	MinRuntimeVersion string                 `toml:"minRuntimeVersion" json:"minRuntimeVersion,omitempty"`
+	Description       string                 `toml:"description" json:"description,omitempty"` // for those who delegate to it
+	Instruction       string                 `toml:"instruction" json:"instruction"`
+	Skills            map[string]SkillConfig `toml:"skills" json:"skills,omitempty"`       // by name; the Base Skill need not be there
+	Delegates         []string               `toml:"delegates" json:"delegates,omitempty"` // keys of experts
+	Tags              []string               `toml:"tags" json:"tags,omitempty"`
+}
+
+// ref names the expert.
+func (e Expert) ref() ExpertRef { return ExpertRef{e.Key, e.Key, e.Version} }
+
+// A SkillConfig says where a skill's tools are. Which fields it has depends on its
+// type.
+type SkillConfig struct {
+	Type           string   `toml:"type" json:"type"` // "mcpStdioSkill", "mcpSseSkill" or "interactiveSkill"
+	Description    string   `toml:"description" json:"description,omitempty"`
+	Rule           string   `toml:"rule" json:"rule,omitempty"` // for the model
+	Pick           []string `toml:"pick" json:"pick,omitempty"` // the tools to have; empty means all
+	Omit           []string `toml:"omit" json:"omit,omitempty"` // the tools to leave out
+	Command        string   `toml:"command" json:"command,omitempty"`
+	PackageName    string   `toml:"packageName" json:"packageName,omitempty"` // the command's argument, instead of Args
+	Args           []string `toml:"args" json:"args,omitempty"`
+	RequiredEnv    []string `toml:"requiredEnv" json:"requiredEnv,omitempty"` // names of variables, all that the command is given
+	LazyInit       bool     `toml:"lazyInit" json:"lazyInit,omitempty"`
+	AllowedDomains []string `toml:"allowedDomains" json:"allowedDomains,omitempty"`
+	Endpoint       string   `toml:"endpoint" json:"endpoint,omitempty"` // a URL
+
+	Tools map[string]InteractiveTool `toml:"tools" json:"tools,omitempty"` // of an interactive skill, by name
+}
+
+// An InteractiveTool is one that whoever started the run answers.
+type InteractiveTool struct {
+	Description     string `toml:"description" json:"description,omitempty"`
+	InputJSONSchema string `toml:"inputJsonSchema" json:"inputJsonSchema"`
+}

@@ -1,0 +1,38 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// loopRules tell a model how it works here, whatever the expert is.
+const loopRules = `You work in a loop: you call tools, you are given their results, and you decide again, until the task is done.
+- Every answer calls at least one tool. Several calls may stand in one answer; they are carried out in their order.
+- A call that fails is answered with what was wrong. Read it and go another way; the same call again fails again.
+- Plan what takes several steps with the todo tool, and mark what is done.
+- When nothing remains, call attemptCompletion. You are then asked for the final report, which is the result of the run.`
+
+// instruction is what the model is told of itself: the rules of the loop, where
+// it works, the expert's own instruction, and what is to be known of its skills.
+func (g *segment) instruction() string {
+	sections := []string{
+		loopRules,
+		fmt.Sprintf("It is %s. The working directory, which file tools do not leave, is %s.",
+			time.Now().UTC().Format("2006-01-02 15:04 MST"), g.cfg.Executor.Dir()),
+		strings.TrimSpace(g.expert.Instruction),
+	}
+	for _, s := range g.skills {
+		if s.rule != "" {
+			sections = append(sections, fmt.Sprintf("%q skill rules:\n%s", s.name, strings.TrimSpace(s.rule)))
+		}
+	}
+	for _, key := range g.expert.Delegates {
+		if d := g.cfg.Experts[key]; d.Description != "" {
+			sections = append(sections, fmt.Sprintf("About %q:\n%s", key, strings.TrimSpace(d.Description)))
+		}
+	}
+	sections = slices.DeleteFunc(sections, func(s string) bool { return s == "" })
+	return strings.Join(sections, "\n\n---\n\n")
+}

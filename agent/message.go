@@ -1,0 +1,125 @@
+package agent
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// A Message is one turn of the conversation between an expert and its model.
+type Message struct {
+	Type     MessageType `json:"type"`
+	Contents []Part      `json:"contents"`
+	ID       string      `json:"id"`
+	Cache    bool        `json:"cache,omitempty"` // it begins every request of the run
+}
+
+// MessageType says who speaks.
+type MessageType string
+
+// The types of messages.
+const (
+	InstructionMessage MessageType = "instructionMessage" // what the expert is
+	UserMessage        MessageType = "userMessage"
+	ExpertMessage      MessageType = "expertMessage" // the model: calls of tools, then text
+	ToolMessage        MessageType = "toolMessage"   // results, one for each call of the message before
+)
+
+// A Part is a piece of a message. Which fields it has depends on its type.
+type Part struct {
+	Type        PartType        `json:"type"`
+	Text        string          `json:"text,omitempty"`
+	ToolCallID  string          `json:"toolCallId,omitempty"`
+	ToolName    string          `json:"toolName,omitempty"`
+	Args        json.RawMessage `json:"args,omitempty"`        // of a call: an object
+	Contents    []Part          `json:"contents,omitzero"`     // of a result
+	EncodedData string          `json:"encodedData,omitempty"` // base64
+	MimeType    string          `json:"mimeType,omitempty"`
+	ID          string          `json:"id"`
+}
+
+// PartType says what a Part holds.
+type PartType string
+
+// The types of parts.
+const (
+	TextPart        PartType = "textPart"
+	ToolCallPart    PartType = "toolCallPart"
+	ToolResultPart  PartType = "toolResultPart"
+	ImageInlinePart PartType = "imageInlinePart"
+	FileInlinePart  PartType = "fileInlinePart"
+)
+
+// A ToolCall is what a model asks for.
+type ToolCall struct {
+	ID        string          `json:"id"`
+	SkillName string          `json:"skillName"` // "" where no skill has such a tool
+	ToolName  string          `json:"toolName"`
+	Args      json.RawMessage `json:"args"` // an object
+}
+
+// A ToolResult is what a call came to.
+type ToolResult struct {
+	ID        string `json:"id"` // of the call
+	SkillName string `json:"skillName"`
+	ToolName  string `json:"toolName"`
+	Result    []Part `json:"result"`
+}
+
+// newID returns an identifier that no other has, of small letters and digits.
+func newID() string { return "c" + strings.ToLower(rand.Text()[:23]) }
+
+func newMessage(t MessageType, parts ...Part) Message {
+	return Message{Type: t, Contents: parts, ID: newID()}
+}
+
+func textPart(text string) Part { return Part{Type: TextPart, Text: text, ID: newID()} }
+
+func callPart(c ToolCall) Part {
+	return Part{Type: ToolCallPart, ToolCallID: c.ID, ToolName: c.ToolName, Args: c.Args, ID: newID()}
+}
+
+// resultMessage answers calls with their results, which may be in another order.
+func resultMessage(order []string, results []ToolResult) Message {
+	m := newMessage(ToolMessage)
+	for _, id := range order {
+		i := slices.IndexFunc(results, func(r ToolResult) bool { return r.ID == id })
+		if i < 0 {
+			continue
+		}
+		r := results[i]
+		m.Contents = append(m.Contents, Part{Type: ToolResultPart, ToolCallID: r.ID, ToolName: r.ToolName, Contents: r.Result, ID: newID()})
+	}
+	return m
+}
+
+// thin returns messages without the data of their images and files, which
+// checkpoints and the events that bring it hold.
+func thin(messages []Message) []Message {
+	if !slices.ContainsFunc(messages, func(m Message) bool { return inlined(m.Contents) }) {
+		return messages
+	}
+	messages = slices.Clone(messages)
+	for i := range messages {
+		messages[i].Contents = thinParts(messages[i].Contents)
+	}
+	return messages
+}
+
+func thinParts(parts []Part) []Part {
+	if !inlined(parts) {
+		return parts
+	}
+	parts = slices.Clone(parts)
+	for i := range parts {
+		parts[i].EncodedData = ""
+		parts[i].Contents = thinParts(parts[i].Contents)
+	}
+	return parts
+}
+
+// inlined tells whether there are images or files among parts.
+func inlined(parts []Part) bool {
+	return slices.ContainsFunc(parts, func(p Part) bool { return p.EncodedData != "" || inlined(p.Contents) })
+}

@@ -1,0 +1,172 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// ProjectFile is the name of the file that defines experts.
+const ProjectFile = "perstack.toml"
+
+// A Project is what a perstack.toml says. What it does not say is nil, or the
+// zero value where that cannot be said.
+type Project struct {
+	Provider    Provider          `toml:"provider"`
+	Model       string            `toml:"model"`
+	Temperature *float64          `toml:"temperature"`
+	MaxSteps    *int              `toml:"maxSteps"`
+	MaxRetries  *int              `toml:"maxRetries"`
+	Timeout     *int              `toml:"timeout"` // milliseconds
+	EnvPath     []string          `toml:"envPath"` // files that define variables
+	Experts     map[string]Expert `toml:"experts"`
+
+	// Known, and without a meaning here.
+	Runtime                  string   `toml:"runtime"`
+	ReasoningBudget          any      `toml:"reasoningBudget"`
+	PerstackAPIBaseURL       string   `toml:"perstackApiBaseUrl"`
+	PerstackBaseSkillCommand []string `toml:"perstackBaseSkillCommand"`
+}
+
+// A Provider says where the model is.
+type Provider struct {
+	ProviderName string `toml:"providerName"`
+	Setting      struct {
+		BaseURL string `toml:"baseUrl"`
+	} `toml:"setting"`
+}
+
+// FindProject returns the path of the perstack.toml of a folder: its own, or that
+// of the nearest folder above which has one.
+func FindProject(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for {
+		file := filepath.Join(dir, ProjectFile)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			return file, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", &NotFoundError{"perstack.toml not found. Create one or specify --config path."}
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// ReadProject reads a perstack.toml. An error says in which line what is wrong.
+func ReadProject(data []byte) (Project, error) {
+	var p Project
+	d := toml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\uFEFF")))).DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil {
+		return p, wrongTOML(err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.Experts)) {
+		e := p.Experts[key]
+		if err := e.check(key, p.Experts); err != nil {
+			return p, fmt.Errorf("%s: experts.%s: %w", ProjectFile, key, err)
+		}
+		if e.Key = key; e.Version == "" {
+			e.Version = "1.0.0"
+		}
+		p.Experts[key] = e
+	}
+	return p, nil
+}
+
+// wrongTOML words the library's errors: each unknown key with its line.
+func wrongTOML(err error) error {
+	if missing, ok := errors.AsType[*toml.StrictMissingError](err); ok {
+		var unknown []string
+		for _, e := range missing.Errors {
+			line, _ := e.Position()
+			unknown = append(unknown, fmt.Sprintf("line %d: unknown key %s", line, strings.Join(e.Key(), ".")))
+		}
+		return fmt.Errorf("%s: %s", ProjectFile, strings.Join(unknown, "; "))
+	}
+	if wrong, ok := errors.AsType[*toml.DecodeError](err); ok {
+		line, column := wrong.Position()
+		why := strings.TrimPrefix(wrong.Error(), "toml: ")
+		if kind, _, ok := strings.Cut(why, " into "); ok { // a type of Go follows
+			why = "a value of type " + strings.TrimPrefix(kind, "cannot decode TOML ") + " does not fit here"
+		}
+		return fmt.Errorf("%s: line %d, column %d: %s", ProjectFile, line, column, why)
+	}
+	return fmt.Errorf("%s: %w", ProjectFile, err)
+}
+
+// maxInstruction is the length of an instruction in UTF-16 units.
+const maxInstruction = 20480
+
+// check finds what is wrong with an expert beside its types.
+func (e Expert) check(key string, all map[string]Expert) error {
+	switch n := len(utf16.Encode([]rune(e.Instruction))); {
+	case n == 0:
+		return errors.New("instruction is required")
+	case n > maxInstruction:
+		return fmt.Errorf("instruction is too long: %d characters; at most %d", n, maxInstruction)
+	}
+	for _, d := range e.Delegates {
+		if _, ok := all[d]; !ok {
+			return fmt.Errorf("delegates: expert %q is not defined", d)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Skills)) {
+		if err := e.Skills[name].check(name); err != nil {
+			return fmt.Errorf("skills.%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// The types of skills.
+const (
+	stdioSkill       = "mcpStdioSkill"
+	sseSkill         = "mcpSseSkill"
+	interactiveSkill = "interactiveSkill"
+)
+
+// check finds what is wrong with the skill of a name. What would start the Base
+// Skill is passed over: it is here already.
+func (c SkillConfig) check(name string) error {
+	switch c.Type {
+	case stdioSkill:
+		if c.Command == "" {
+			return errors.New("command is required")
+		}
+		if c.PackageName != "" && len(c.Args) > 0 && name != baseSkill {
+			return errors.New("packageName and args are both given; there must be exactly one of them")
+		}
+	case sseSkill:
+		if c.Endpoint == "" {
+			return errors.New("endpoint is required")
+		}
+		if u, err := url.Parse(c.Endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return errors.New("endpoint is no address; it looks like https://example.org/mcp")
+		}
+	case interactiveSkill:
+		if len(c.Tools) == 0 {
+			return errors.New("tools are required")
+		}
+		for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
+			var schema map[string]any
+			if json.Unmarshal([]byte(c.Tools[name].InputJSONSchema), &schema) != nil || schema == nil {
+				return fmt.Errorf("tools.%s: inputJsonSchema is no JSON object", name)
+			}
+		}
+	default:
+		return fmt.Errorf("type %q is none; there are %s, %s and %s", c.Type, stdioSkill, sseSkill, interactiveSkill)
+	}
+	return nil
+}

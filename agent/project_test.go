@@ -1,0 +1,97 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestReadProject(t *testing.T) {
+	p, err := ReadProject([]byte("\uFEFF" + `
+model = "m"
+temperature = 0.5
+maxSteps = 7
+envPath = [".env"]
+[provider]
+providerName = "openai"
+[provider.setting]
+baseUrl = "http://localhost:1"
+[experts."file-organizer"]
+description = "Organizes files in the workspace by type"
+instruction = """
+You organize files in the current directory.
+1. List all files using listDirectory
+"""
+tags = ["files"]
+delegates = ["@me/worker"]
+[experts."file-organizer".skills.gh]
+type = "mcpStdioSkill"
+command = "npx"
+packageName = "gh"
+requiredEnv = ["GH_TOKEN"]
+pick = ["a"]
+omit = ["b"]
+lazyInit = true
+[experts."file-organizer".skills.web]
+type = "mcpSseSkill"
+endpoint = "https://example.org/mcp"
+[experts."file-organizer".skills.human]
+type = "interactiveSkill"
+[experts."file-organizer".skills.human.tools.ask]
+description = "Ask"
+inputJsonSchema = '{"type":"object"}'
+[experts."@me/worker"]
+version = "2.1.0"
+instruction = "Work."
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := p.Experts["file-organizer"]
+	if e.Version != "1.0.0" || e.Key != "file-organizer" || !strings.HasPrefix(e.Instruction, "You organize") || len(e.Skills) != 3 ||
+		e.Skills["gh"].RequiredEnv[0] != "GH_TOKEN" || e.Skills["human"].Tools["ask"].Description != "Ask" {
+		t.Errorf("the expert is %+v", e)
+	}
+	if p.Experts["@me/worker"].Version != "2.1.0" || *p.MaxSteps != 7 || *p.Temperature != 0.5 || p.Provider.Setting.BaseURL != "http://localhost:1" {
+		t.Errorf("the project is %+v", p)
+	}
+}
+
+func TestReadProjectRefuses(t *testing.T) {
+	for _, tt := range []struct{ in, want string }{
+		{"[experts.", "perstack.toml: line 1, column "},
+		{"[experts.x]\ndescription = \"d\"\n", "perstack.toml: experts.x: instruction is required"},
+		{"modle = 1\n[experts.x]\ninstruction = \"i\"\ncolour = 1\n", "perstack.toml: line 1: unknown key modle; line 4: unknown key experts.x.colour"},
+		{"[experts.x]\ninstruction = 1\n", "perstack.toml: line 2, column 15: a value of type integer does not fit here"},
+		{"[experts]\nx = [1]\n", "perstack.toml: line 2, column 5: a value of type array does not fit here"},
+		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"mcpSseSkill\"\nendpoint = \"example.org\"\n", "perstack.toml: experts.x: skills.s: endpoint is no address; it looks like https://example.org/mcp"},
+		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"interactiveSkill\"\n[experts.x.skills.s.tools.t]\ninputJsonSchema = \"null\"\n", "perstack.toml: experts.x: skills.s: tools.t: inputJsonSchema is no JSON object"},
+		{"[experts.x]\ninstruction = \"i\"\ndelegates = [\"ghost\"]\n", `perstack.toml: experts.x: delegates: expert "ghost" is not defined`},
+		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"t\"\n", `perstack.toml: experts.x: skills.s: type "t" is none; there are mcpStdioSkill, mcpSseSkill and interactiveSkill`},
+		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"mcpStdioSkill\"\n", "perstack.toml: experts.x: skills.s: command is required"},
+		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"mcpStdioSkill\"\ncommand = \"npx\"\npackageName = \"p\"\nargs = [\"a\"]\n", "perstack.toml: experts.x: skills.s: packageName and args are both given; there must be exactly one of them"},
+		{"[experts.x]\ninstruction = \"" + strings.Repeat("x", 20481) + "\"\n", "perstack.toml: experts.x: instruction is too long: 20481 characters; at most 20480"},
+	} {
+		if _, err := ReadProject([]byte(tt.in)); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%.40q\n got %v\nwant %s", tt.in, err, tt.want)
+		}
+	}
+}
+
+func TestFindProject(t *testing.T) {
+	dir := t.TempDir()
+	deep := filepath.Join(dir, "a", "b")
+	if err := os.MkdirAll(deep, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if path, err := FindProject(deep); err == nil {
+		t.Errorf("found %s where there is none", path)
+	}
+	for _, want := range []string{filepath.Join(dir, ProjectFile), filepath.Join(dir, "a", ProjectFile)} {
+		os.WriteFile(want, nil, 0o666)
+		if path, err := FindProject(deep); path != want || err != nil {
+			t.Errorf("found %s, %v; want %s", path, err, want)
+		}
+	}
+}

@@ -1,0 +1,302 @@
+// Package agent runs experts: a model is asked what to do, its tool calls are
+// carried out, what happened is recorded, and so on until the model says that the
+// work is done, or a limit is reached.
+//
+//	run.go         Run and its configuration
+//	segment.go     one expert at work: the steps and how they end
+//	act.go         the tool calls of one answer
+//	delegate.go    experts that work for experts
+//	generate.go    asking the model, and again where that may help
+//	skill.go       where tools come from
+//	skill_base.go  the Base Skill, which every expert has
+//	skill_mcp.go   MCP servers
+//	event.go       what Run reports
+//	checkpoint.go  what a run is at the end of a step
+//	records.go     reading what was recorded
+//	store.go       recording
+//	project.go     perstack.toml
+//	openai.go      a model behind an OpenAI-compatible endpoint
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"textskill/dialect"
+	"textskill/operation"
+)
+
+// Config says who works, where, and with which model. Executor, Model, Experts
+// and Expert are required.
+type Config struct {
+	Executor *operation.Executor // the workspace; it stays the caller's to close
+	Model    Model
+	Experts  map[string]Expert // by key
+	Expert   string            // the key of the one that is given the query
+	Base     *dialect.Dialect  // the Base Skill's tools; nil means [dialect.Perstack]
+
+	MaxSteps   int           // how many steps this Run may take, those of delegates among them; 0 is no limit
+	MaxRetries int           // how often one question to the model is repeated; 0 means 5, below 0 never
+	Timeout    time.Duration // for one answer of the model; 0 means 5 minutes
+
+	RunID  string      // of a new run; "" means one that no other has
+	From   *Checkpoint // goes on from there; from [Records], so with the messages of all steps; nil begins a run
+	Answer bool        // the query is the result of the call that From waits for
+
+	// Getenv returns the variables that skills require, "" for one that is not set;
+	// nil means [os.Getenv]. Their values count as secrets, but for short words.
+	Getenv  func(string) string
+	Secrets []string // values that neither records, events nor the model may hold
+	About   About    // of the model, for the records
+
+	Warn func(string) // is told, in a sentence, what of the configuration comes to nothing; may be nil
+
+	ready time.Duration                              // for a skill's server; 0 means connectTime
+	wait  func(context.Context, time.Duration) error // between retries; nil sleeps
+}
+
+// About describes a model. Nothing is decided by it.
+type About struct {
+	Provider      string // "openai"
+	BaseURL       string
+	Model         string
+	Temperature   float64
+	ContextWindow int // in tokens; 0 is unknown
+}
+
+// The defaults of a Config.
+const (
+	DefaultMaxRetries = 5
+	DefaultTimeout    = 5 * time.Minute
+)
+
+// Run gives the query to an expert and reports what happens, in order. The run
+// ends after an event that begins with StopRun, the CompleteRun of its expert, or
+// with an error, which comes last and alone: that of the model after StopRunByError,
+// context.Cause once ctx is done, else one that kept the run from starting or
+// being recorded. When ctx is done or the caller stops listening, the step under
+// way is given up and the checkpoint before it stands.
+//
+// The query may be empty only where From can be gone on from without one.
+func Run(ctx context.Context, cfg Config, query string) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		r, err := newRun(ctx, cfg)
+		if err == nil {
+			r.yield = yield
+			err = r.work(ctx, query)
+			r.store.close()
+		}
+		if err != nil && err != errEnough {
+			yield(Event{}, err)
+		}
+	}
+}
+
+// errEnough says that nobody listens any more.
+var errEnough = errors.New("the caller stopped listening")
+
+var errNoQuery = errors.New("Input message is undefined")
+
+// run is what all experts of one Run share.
+type run struct {
+	cfg   Config
+	id    string
+	store *store
+	clean Redactor
+	limit int // the last step that may be taken; 0 is none
+	yield func(Event, error) bool
+}
+
+func newRun(ctx context.Context, cfg Config) (*run, error) {
+	cfg.MaxRetries = cmp.Or(cfg.MaxRetries, DefaultMaxRetries)
+	cfg.Timeout = cmp.Or(cfg.Timeout, DefaultTimeout)
+	if cfg.Getenv == nil {
+		cfg.Getenv = os.Getenv
+	}
+	cfg.ready = cmp.Or(cfg.ready, connectTime)
+	cfg.Base = cmp.Or(cfg.Base, dialect.Perstack)
+	if cfg.wait == nil {
+		cfg.wait = sleep
+	}
+	r := &run{cfg: cfg, id: cmp.Or(cfg.RunID, newID()), clean: cfg.Redactor()}
+	first := 1
+	if from := cfg.From; from != nil {
+		if cfg.RunID != "" && cfg.RunID != from.RunID {
+			return nil, fmt.Errorf("run id %s is not that of the checkpoint, %s", cfg.RunID, from.RunID)
+		}
+		r.id, first = from.RunID, from.StepNumber+1
+	}
+	switch {
+	case cfg.Executor == nil || cfg.Model == nil:
+		return nil, errors.New("a run needs an executor and a model")
+	case cfg.MaxSteps < 0:
+		return nil, fmt.Errorf("max steps is %d; it must be at least 1, or 0 for no limit", cfg.MaxSteps)
+	case cfg.MaxSteps > 0:
+		r.limit = first + cfg.MaxSteps - 1
+	}
+	if err := checkRunID(r.id); err != nil {
+		return nil, err
+	}
+	if r.clean.Text(r.id) != r.id {
+		return nil, errors.New("the run id holds a credential, which would be recorded; choose another")
+	}
+	var err error
+	r.store, err = openStore(ctx, cfg.Executor, r.id)
+	if err == nil && cfg.From == nil && r.store.existed(ctx) {
+		r.store.close()
+		err = r.store.begun()
+	}
+	return r, err
+}
+
+// Redactor returns what takes the run's secrets out: those of Secrets, the values
+// of the variables that skills require, but for short words, and what looks like a credential in a
+// skill's address or arguments.
+func (c Config) Redactor() Redactor {
+	secrets := slices.Clone(c.Secrets)
+	if c.Getenv == nil {
+		c.Getenv = os.Getenv
+	}
+	for _, e := range c.Experts {
+		for _, s := range e.Skills {
+			secrets = append(secrets, s.spelled()...)
+			for _, name := range s.RequiredEnv {
+				value := c.Getenv(name)
+				if CredentialName(name) || len(value) >= ShortCredential && !slices.Contains(harmless, name) {
+					secrets = append(secrets, value)
+				}
+			}
+		}
+	}
+	return NewRedactor(secrets)
+}
+
+// work is Run once everything is ready.
+func (r *run) work(ctx context.Context, query string) error {
+	g, err := r.begin(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer func() { g.closeAll() }()
+	if g, err = g.enter(ctx); err != nil {
+		return err
+	}
+	write := r.store.first
+	if r.cfg.From != nil {
+		write = r.store.again
+	}
+	if err := write(ctx, r.setting(query), r.clean); err != nil {
+		return err
+	}
+	for {
+		if err := g.work(ctx); err != nil {
+			return err
+		}
+		next, err := r.next(g)
+		if err != nil || next == nil {
+			return err
+		}
+		if g, err = next.enter(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// begin returns the expert at the point where it starts or goes on.
+func (r *run) begin(ctx context.Context, query string) (*segment, error) {
+	if r.cfg.From != nil {
+		return r.resume(ctx, *r.cfg.From, query)
+	}
+	expert, err := r.expert(r.cfg.Expert)
+	if err == nil && query == "" {
+		err = errNoQuery
+	}
+	return r.start(expert, query, 1), err
+}
+
+// expert returns an expert by its key.
+func (r *run) expert(key string) (Expert, error) {
+	e, ok := r.cfg.Experts[key]
+	switch {
+	case len(r.cfg.Experts) == 0:
+		return e, fmt.Errorf("expert %q is not defined, nor is any other", key)
+	case !ok:
+		return e, fmt.Errorf("expert %q is not defined; there are %s", key, strings.Join(slices.Sorted(maps.Keys(r.cfg.Experts)), ", "))
+	}
+	e.Key = key
+	return e, nil
+}
+
+// start returns an expert that begins its work at a step.
+func (r *run) start(e Expert, query string, step int) *segment {
+	g := r.segment(e)
+	g.cp = Checkpoint{ID: newID(), StepNumber: step, Status: Init}
+	g.query = &query
+	return g
+}
+
+// resume returns the expert that goes on from a checkpoint, behind those that wait
+// for its report.
+func (r *run) resume(ctx context.Context, from Checkpoint, query string) (*segment, error) {
+	parent, err := r.waiting(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	e, err := r.expert(from.Expert.Key)
+	if err != nil {
+		return nil, err
+	}
+	g := r.segment(e)
+	g.parent, g.last = parent, &from
+	from.restore(g.session)
+	waits := from.Status == StoppedByInteractiveTool || from.Status == StoppedByDelegate && r.cfg.Answer
+	reports := from.Status == StoppedByDelegate || from.Status == Completed && parent != nil
+	switch {
+	case r.cfg.Answer && !waits:
+		return nil, errors.New("the run waits for no answer; leave -i out to go on")
+	case waits && !r.cfg.Answer:
+		return nil, fmt.Errorf("the run waits for the result of %s; give it as the query with -i", from.waitsFor())
+	case waits && query == "":
+		return nil, errNoQuery
+	case waits:
+		return g, g.answered(query)
+	case reports && query != "":
+		return nil, errors.New("the run is in the middle of a delegation; go on without a query")
+	case reports:
+		next, err := r.next(g)
+		if err == nil && next == nil {
+			err = errors.New("there is no step left to go on with")
+		}
+		return next, err
+	case query == "" && from.Status == Completed:
+		return nil, errors.New("the run is completed; going on takes a query")
+	case query != "":
+		g.query = &query
+	}
+	g.goOn(from.StepNumber + 1)
+	return g, nil
+}
+
+func (r *run) segment(e Expert) *segment {
+	return &segment{run: r, expert: e, session: &operation.Session{}}
+}
+
+// setting is what is recorded of how the run was started.
+func (r *run) setting(query string) RunSetting {
+	c := r.cfg
+	return RunSetting{
+		Model: c.About.Model, ProviderConfig: ProviderConfig{c.About.Provider, plainURL(c.About.BaseURL)}, RunID: r.id,
+		ExpertKey: c.Expert, Input: Input{query}, Experts: c.Experts, Temperature: c.About.Temperature,
+		MaxSteps: c.MaxSteps, MaxRetries: max(c.MaxRetries, 0), Timeout: c.Timeout.Milliseconds(),
+	}
+}

@@ -1,0 +1,206 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const ending = " startGeneration/2 callTool/2 attemptCompletion/2 completeRun/2"
+
+func TestRun(t *testing.T) {
+	tests := []struct {
+		name    string
+		answers []any
+		max     int
+		want    string
+		err     string
+	}{
+		{"one step", []any{calls("attemptCompletion"), "done"}, 0, "startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 completeRun/1", ""},
+		{"a tool", []any{calls(`writeTextFile {"path":"a","text":"x"}`), calls("attemptCompletion {}"), "done"}, 0,
+			"startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1" + ending, ""},
+		{"two tools", []any{calls(`writeTextFile {"path":"a","text":"x"}`, `readTextFile {"path":"a"}`), calls("attemptCompletion"), "done"}, 0,
+			"startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1" + ending, ""},
+		{"reads together", []any{calls(`readTextFile {"path":"a"}`, `listDirectory {"path":"."}`), calls("attemptCompletion"), "done"}, 0,
+			"startRun/1 startGeneration/1 callTool/1 callTool/1 resolveToolResult/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1" + ending, ""},
+		{"completion beside a change", []any{calls("attemptCompletion", `writeTextFile {"path":"a","text":"x"}`), "done"}, 0,
+			"startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 callTool/1 attemptCompletion/1 completeRun/1", ""},
+		{"completion beside a failure", []any{calls("attemptCompletion", `readTextFile {"path":"a"}`), calls("attemptCompletion"), "done"}, 0,
+			"startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1" + ending, ""},
+		{"todos remain", []any{calls(`todo {"newTodos":["x"]}`, "attemptCompletion"), calls(`todo {"completedTodos":[0]}`, "attemptCompletion"), "done"}, 0,
+			"startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1 " +
+				"startGeneration/2 callTool/2 resolveToolResult/2 callTool/2 attemptCompletion/2 completeRun/2", ""},
+		{"unknown tool, wrong arguments", []any{calls("fly {}", "todo [1]", `readTextFile {"path"`), calls("attemptCompletion"), "done"}, 0,
+			"startRun/1 startGeneration/1 callTool/1 callTool/1 callTool/1 resolveToolResult/1 resolveToolResult/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1" + ending, ""},
+		{"no call", []any{"well", calls("attemptCompletion"), "done"}, 0, "startRun/1 startGeneration/1 retry/1 continueToNextStep/1" + ending, ""},
+		{"cut", []any{Answer{Cut: true, Calls: calls("todo {}").Calls}, calls("attemptCompletion"), "done"}, 0,
+			"startRun/1 startGeneration/1 retry/1 continueToNextStep/1" + ending, ""},
+		{"max steps", []any{calls("todo"), calls("todo"), calls("todo")}, 2,
+			"startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1 " +
+				"startGeneration/2 callTool/2 resolveToolResult/2 finishToolCall/2 stopRunByExceededMaxSteps/2", ""},
+		{"it may pass", []any{&ProviderError{Status: 503, Reason: "busy", Retry: true}, calls("attemptCompletion"), &ProviderError{Reason: "cut", Retry: true}, "done"}, 0,
+			"startRun/1 startGeneration/1 retry/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 completeRun/1", ""},
+		{"it does not pass", []any{&ProviderError{Status: 401, Reason: "key refused"}}, 0,
+			"startRun/1 startGeneration/1 stopRunByError/1", "the model could not be asked: key refused (status 401)"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(t, tt.answers...)
+			l.cfg.MaxSteps = tt.max
+			events, err := l.run("go")
+			if got := types(events); got != tt.want {
+				t.Errorf("events\n got %s\nwant %s", got, tt.want)
+			}
+			if fmt.Sprint(err) != tt.err && (err != nil || tt.err != "") {
+				t.Errorf("error %v, want %q", err, tt.err)
+			}
+			for i, r := range l.asked {
+				checkConversation(t, i, r.Messages)
+			}
+			checkRecords(t, l, events)
+		})
+	}
+}
+
+func TestToolFailuresReachTheModel(t *testing.T) {
+	l := newLab(t, calls("fly {}", "todo [1]", `readTextFile {"path":"no"}`, "readImageFile {}"), calls("attemptCompletion"), "done")
+	l.ran("go")
+	results := l.asked[1].Messages[3].Contents
+	for i, want := range []string{"Tool fly not found", "no JSON object: they are [1]", "File no does not exist.", "expected string, received undefined"} {
+		if got := results[i].Contents[0].Text; !strings.Contains(got, want) {
+			t.Errorf("result %d is %s, want %q in it", i, got, want)
+		}
+	}
+}
+
+func TestResume(t *testing.T) {
+	l := newLab(t, calls(`todo {"newTodos":["first"]}`), calls(`todo {"newTodos":["second"]}`))
+	l.cfg.MaxSteps = 1
+	l.ran("go")
+	c := l.from()
+	if c.Status != StoppedByExceededMaxSteps || len(c.Messages) != 4 || len(c.Session.Todos) != 1 {
+		t.Fatalf("the checkpoint is %+v", c)
+	}
+	if got, want := types(l.ran("")), "startRun/2 startGeneration/2 callTool/2 resolveToolResult/2 finishToolCall/2 stopRunByExceededMaxSteps/2"; got != want {
+		t.Errorf("events\n got %s\nwant %s", got, want)
+	}
+	c = l.from()
+	if len(c.Messages) != 6 || len(c.Session.Todos) != 2 || c.Usage.TotalTokens != 220 {
+		t.Errorf("the checkpoint is %+v", c)
+	}
+	l.answers = append(l.answers, calls(`todo {"completedTodos":[0,1]}`, "attemptCompletion"), "both done")
+	l.cfg.MaxSteps = 0
+	l.ran("and now?")
+	c = l.from()
+	if text := c.Messages[6].Contents[0].Text; text != "and now?" || c.Status != Completed || c.Messages[9].Contents[0].Text != "both done" {
+		t.Errorf("the checkpoint is %+v", c)
+	}
+	if _, err := l.run(""); err == nil || !strings.Contains(err.Error(), "takes a query") {
+		t.Errorf("going on without a query: %v", err)
+	}
+}
+
+func TestStop(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("interrupt")
+	l := newLab(t, calls(`todo {"newTodos":["x"]}`), func(ctx context.Context) (Answer, error) {
+		cancel(stopped)
+		<-ctx.Done()
+		return Answer{}, ctx.Err()
+	})
+	var events []Event
+	var last error
+	for e, err := range Run(ctx, l.cfg, "go") {
+		if last = err; err == nil {
+			events = append(events, e)
+		}
+	}
+	if last != stopped {
+		t.Errorf("the error is %v, want that of the context", last)
+	}
+	if got, want := types(events), "startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1 startGeneration/2"; got != want {
+		t.Errorf("events\n got %s\nwant %s", got, want)
+	}
+	if c := l.from(); c.StepNumber != 1 || c.Status != Proceeding {
+		t.Errorf("the last checkpoint is %+v", c)
+	}
+}
+
+func TestStopListening(t *testing.T) {
+	l := newLab(t, calls("todo"))
+	n := 0
+	for range Run(t.Context(), l.cfg, "go") {
+		if n++; n == 3 {
+			break
+		}
+	}
+	if n != 3 || len(l.asked) != 1 {
+		t.Errorf("%d events, %d requests", n, len(l.asked))
+	}
+}
+
+func TestImages(t *testing.T) {
+	l := newLab(t, calls(`readImageFile {"path":"i.png"}`, `readPdfFile {"path":"d.pdf"}`), calls("attemptCompletion"), "done")
+	os.WriteFile(filepath.Join(l.dir, "i.png"), []byte("\x89PNG\r\n\x1a\n rest"), 0o666)
+	os.WriteFile(filepath.Join(l.dir, "d.pdf"), []byte("%PDF-1.7\n"), 0o666)
+	events := l.ran("go")
+	if got, want := types(events[2:7]), "callTool/1 callTool/1 resolveImageFile/1 resolvePdfFile/1 finishToolCall/1"; got != want {
+		t.Errorf("events\n got %s\nwant %s", got, want)
+	}
+	results := l.asked[1].Messages[3].Contents
+	for i, want := range []Part{
+		{Type: ImageInlinePart, EncodedData: "iVBORw0KGgogcmVzdA==", MimeType: "image/png"},
+		{Type: FileInlinePart, EncodedData: "JVBERi0xLjcK", MimeType: "application/pdf"},
+	} {
+		got := results[i].Contents[1]
+		if got.Type != want.Type || got.EncodedData != want.EncodedData || got.MimeType != want.MimeType {
+			t.Errorf("part %+v, want %+v", got, want)
+		}
+	}
+	held := 0
+	for _, e := range events {
+		data, _ := json.Marshal(e)
+		held += strings.Count(string(data), "iVBORw0KGgog")
+	}
+	if held != 1 {
+		t.Errorf("the image is in the events %d times, want once", held)
+	}
+	if c := l.from(); c.Messages[3].Contents[0].Contents[1].EncodedData == "" {
+		t.Error("the checkpoint lacks the image")
+	}
+}
+
+func TestManyCalls(t *testing.T) {
+	var list []string
+	for i := range 200 {
+		list = append(list, fmt.Sprintf(`writeTextFile {"path":"f%d","text":"%d"}`, i%20, i))
+	}
+	l := newLab(t, calls(list...), calls("attemptCompletion"), strings.Repeat("long ", 1<<18))
+	events := l.ran("go")
+	if want := 2 + 400 + 2 + 4; len(events) != want {
+		t.Errorf("%d events, want %d", len(events), want)
+	}
+	if got := l.file("f19"); got != "199" {
+		t.Errorf("the last write is %q", got)
+	}
+	if text := *events[len(events)-1].Text; len(text) != 5<<18 {
+		t.Errorf("the result has %d bytes", len(text))
+	}
+}
+
+func TestTooManyFruitlessAnswers(t *testing.T) {
+	var answers []any
+	for range maxFruitless {
+		answers = append(answers, "well")
+	}
+	l := newLab(t, answers...)
+	events, err := l.run("go")
+	if err == nil || events[len(events)-1].Type != StopRunByError {
+		t.Errorf("%s, %v", types(events), err)
+	}
+}

@@ -1,0 +1,44 @@
+package agent
+
+import "net/url"
+
+// settingFile is the name of a RunSetting's file.
+const settingFile = "run-setting.json"
+
+// A RunSetting says how a run was started. It holds no credential and nothing of
+// the environment.
+type RunSetting struct {
+	Model          string            `json:"model"`
+	ProviderConfig ProviderConfig    `json:"providerConfig"`
+	RunID          string            `json:"runId"`
+	ExpertKey      string            `json:"expertKey"`
+	Input          Input             `json:"input"`
+	Experts        map[string]Expert `json:"experts"`
+	Temperature    float64           `json:"temperature"`
+	MaxSteps       int               `json:"maxSteps,omitempty"` // 0 is no limit
+	MaxRetries     int               `json:"maxRetries"`
+	Timeout        int64             `json:"timeout"`   // milliseconds, of one answer of the model
+	StartedAt      int64             `json:"startedAt"` // milliseconds since 1970
+	UpdatedAt      int64             `json:"updatedAt"` // likewise: when it was started or continued last
+}
+
+// A ProviderConfig says where the model is.
+type ProviderConfig struct {
+	ProviderName string `json:"providerName"`
+	BaseURL      string `json:"baseUrl,omitempty"` // without user and query
+}
+
+// Input is what a run was started with.
+type Input struct {
+	Text string `json:"text,omitempty"`
+}
+
+// plainURL is a URL without what may be secret in it.
+func plainURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}

@@ -1,0 +1,67 @@
+package agent
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+
+	"textskill/dialect"
+	"textskill/operation"
+	"textskill/parser"
+)
+
+// The Base Skill, and the tool of it that ends a run.
+const (
+	baseSkill  = "@perstack/base"
+	completion = "attemptCompletion"
+)
+
+// base returns the Base Skill, which is part of this program. The expert's
+// configuration may name it for a rule, pick and omit.
+func (g *segment) base() skill {
+	c := g.expert.Skills[baseSkill]
+	s := skill{name: baseSkill, rule: c.Rule}
+	for i := range g.cfg.Base.Tools {
+		t := &g.cfg.Base.Tools[i]
+		s.tools = append(s.tools, tool{
+			Tool:  Tool{Name: t.Name, Doc: t.Doc, Schema: t.Schema()},
+			skill: baseSkill, reads: t.Effect == dialect.Reads, call: g.callBase,
+		})
+	}
+	s.unknown, s.tools = c.unknown(s.tools), c.filter(s.tools)
+	return s
+}
+
+// callBase carries out a call of the Base Skill.
+func (g *segment) callBase(ctx context.Context, c ToolCall) outcome {
+	x := g.cfg.Executor
+	reply := g.cfg.Base.Do(ctx, x, g.session, parser.ToolCall{ID: c.ID, Name: c.ToolName, Arguments: c.Args})
+	o := said(reply.Body, reply.Err != nil)
+	switch r := reply.Result.(type) {
+	case operation.Completed:
+		if len(r.Remaining) == 0 {
+			o.done, o.event = true, AttemptCompletion
+		}
+	case operation.MediaFound:
+		if reply.Err == nil {
+			return inline(ctx, x, o, r)
+		}
+	}
+	return o
+}
+
+// inline adds an image or PDF itself to the outcome that names it.
+func inline(ctx context.Context, x *operation.Executor, o outcome, m operation.MediaFound) outcome {
+	r, err := x.Execute(ctx, &operation.Session{}, operation.ReadFile{Path: m.Path})
+	if err != nil {
+		return said(fmt.Sprintf("Failed to read file %q: %v", m.Path, err), true)
+	}
+	data := base64.StdEncoding.EncodeToString(r.(operation.FileRead).Content)
+	p := Part{Type: ImageInlinePart, EncodedData: data, MimeType: m.Type, ID: newID()}
+	o.event = ResolveImageFile
+	if m.Type == "application/pdf" {
+		p.Type, o.event = FileInlinePart, ResolvePdfFile
+	}
+	o.contents = append(o.contents, p)
+	return o
+}

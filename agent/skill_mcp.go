@@ -1,0 +1,239 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"textskill/operation"
+)
+
+const (
+	connectTime = 2 * time.Minute // for a server to start, which may have to be downloaded, and to list its tools
+	maxTools    = 1000            // of one skill
+)
+
+// A server is an MCP server that is connected.
+type server struct {
+	name    string // of the skill
+	session *mcp.ClientSession
+	process *operation.Companion // nil if it was not started here
+	cancel  context.CancelFunc
+	timeout time.Duration // of one call
+}
+
+// connect starts or finds the server of a skill, and asks for its tools.
+func (g *segment) connect(ctx context.Context, name string, c SkillConfig) (skill, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	late := time.AfterFunc(g.cfg.ready, cancel)
+	v := &server{name: name, cancel: cancel, timeout: g.cfg.Timeout}
+	s := skill{name: name, rule: c.Rule, close: v.close}
+	err := v.dial(ctx, g, c)
+	if err == nil {
+		s.tools, err = v.tools(ctx)
+	}
+	switch {
+	case !late.Stop():
+		err = fmt.Errorf("it was not ready within %s", g.cfg.ready)
+	case err != nil:
+		err = v.why(err)
+	}
+	if err != nil {
+		if _, named := errors.AsType[*NotFoundError](err); !named {
+			err = errors.New(g.clean.Text(fmt.Sprintf("skill %s: %v%s", name, err, v.said())))
+		}
+		v.close()
+		return skill{}, err
+	}
+	s.unknown, s.tools = c.unknown(s.tools), c.filter(s.tools)
+	for i := range s.tools {
+		s.tools[i].Name = toolName(g.clean.Text(s.tools[i].Name))
+		s.tools[i].Doc, s.tools[i].Schema = g.clean.Text(s.tools[i].Doc), g.clean.JSON(s.tools[i].Schema)
+	}
+	return s, nil
+}
+
+// dial opens the session. What is at an endpoint speaks streamable HTTP, or what
+// came before it.
+func (v *server) dial(ctx context.Context, g *segment, c SkillConfig) (err error) {
+	client := mcp.NewClient(&mcp.Implementation{Name: "skill", Version: "1"}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
+	if c.Type == sseSkill {
+		if err := mayReach(g.cfg.Executor.Config()); err != nil {
+			return err
+		}
+		web := &http.Client{Transport: boundedHTTP{}}
+		v.session, err = client.Connect(ctx, &mcp.StreamableClientTransport{
+			Endpoint: c.Endpoint, HTTPClient: web, DisableStandaloneSSE: true, MaxEventSize: maxMessage,
+		}, nil)
+		if err != nil && ctx.Err() == nil {
+			var older error
+			if v.session, older = client.Connect(ctx, &mcp.SSEClientTransport{Endpoint: c.Endpoint, HTTPClient: web, MaxEventSize: maxMessage}, nil); older == nil {
+				err = nil
+			}
+		}
+		return err
+	}
+	p, err := g.program(v.name, c)
+	if err != nil {
+		return err
+	}
+	if v.process, err = g.cfg.Executor.Accompany(p); err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, v.process.Stop)
+	v.session, err = client.Connect(ctx, &mcp.IOTransport{
+		Reader: newServerOutput(v.process.Stdout), Writer: serverInput{v.process.Stdin}, MaxLineLength: -1,
+	}, nil)
+	return err
+}
+
+// mayReach refuses other machines where nothing may be changed, as nobody knows
+// what they do.
+func mayReach(c operation.Config) error {
+	const what = "reaching a server"
+	switch {
+	case c.ReadOnly:
+		return &operation.RefusedError{What: what, Why: "--read-only"}
+	case c.DryRun:
+		return &operation.RefusedError{What: what, Why: "--dry-run"}
+	}
+	return nil
+}
+
+// program is how the server of a skill is started. It is given the variables that
+// it requires and nothing else of the environment; where programs are, is the usual
+// place, and beside its own.
+func (g *segment) program(name string, c SkillConfig) (operation.Program, error) {
+	p := operation.Program{Command: c.Command}
+	if filepath.Base(c.Command) == "npx" {
+		p.Args = append(p.Args, "-y") // nobody is there to be asked
+	}
+	if c.PackageName != "" {
+		p.Args = append(p.Args, c.PackageName)
+	}
+	p.Args = append(p.Args, c.Args...)
+	if !slices.Contains(c.RequiredEnv, "PATH") {
+		p.Env = []string{"PATH=" + programPath(c.Command, g.cfg.Getenv("PATH"))}
+	}
+	for _, variable := range c.RequiredEnv {
+		value := g.cfg.Getenv(variable)
+		if value == "" {
+			return p, &NotFoundError{fmt.Sprintf("Skill %s requires environment variable %s", name, variable)}
+		}
+		p.Env = append(p.Env, variable+"="+value)
+	}
+	return p, nil
+}
+
+// programPath is the PATH of a skill's server: the usual folders, behind that of
+// the command as the own PATH has it.
+func programPath(command, path string) string {
+	usual := "/usr/local/bin:/usr/bin:/bin"
+	if found, err := lookPath(command, path); err == nil {
+		return filepath.Dir(found) + ":" + usual
+	}
+	return usual
+}
+
+// tools asks for the tools of the server.
+func (v *server) tools(ctx context.Context) (list []tool, err error) {
+	for t, err := range v.session.Tools(ctx, nil) {
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == maxTools {
+			return nil, fmt.Errorf("it lists more than %d tools", maxTools)
+		}
+		schema, err := json.Marshal(t.InputSchema)
+		if err != nil || len(schema) == 0 || schema[0] != '{' {
+			schema = json.RawMessage(`{"type":"object"}`)
+		}
+		own := newTool(v.name, plain, t.Name, t.Description, schema)
+		own.reads = t.Annotations != nil && t.Annotations.ReadOnlyHint
+		own.call = func(ctx context.Context, c ToolCall) outcome { return v.call(ctx, t.Name, c) }
+		list = append(list, own)
+	}
+	return list, nil
+}
+
+// toolName is a name as endpoints take it: letters, digits, _ and -, at most 64.
+func toolName(name string) string {
+	name = strings.Map(func(c rune) rune {
+		if strings.ContainsRune(runIDChars, c) && c != '.' {
+			return c
+		}
+		return '_'
+	}, name)
+	return name[:min(len(name), 64)]
+}
+
+// call carries out a call. What goes wrong is told to the model.
+func (v *server) call(ctx context.Context, name string, c ToolCall) outcome {
+	inner, cancel := context.WithTimeout(ctx, v.timeout)
+	defer cancel()
+	r, err := v.session.CallTool(inner, &mcp.CallToolParams{Name: name, Arguments: c.Args})
+	switch {
+	case err != nil && inner.Err() != nil && ctx.Err() == nil:
+		return said(fmt.Sprintf("Error calling tool %s: no answer within %s", c.ToolName, v.timeout), true)
+	case errors.Is(err, io.EOF), errors.Is(err, mcp.ErrConnectionClosed):
+		return said(fmt.Sprintf("Error calling tool %s: %v%s", c.ToolName, v.why(err), v.said()), true)
+	case err != nil:
+		return said(fmt.Sprintf("Error calling tool %s: %v", c.ToolName, err), true)
+	}
+	return serverOutcome(c, r)
+}
+
+// why is what the end of the server's program says about an error, else the error.
+func (v *server) why(err error) error {
+	if v.process == nil {
+		return err
+	}
+	end, ended, failed := v.process.Ended()
+	switch {
+	case failed != nil:
+		return failed
+	case ended:
+		return errors.New("the server is gone: " + end.Message())
+	}
+	return err
+}
+
+// said is what the server's program told last, to be put behind an error.
+func (v *server) said() string {
+	if v.process == nil {
+		return ""
+	}
+	text := strings.TrimSpace(v.process.Said())
+	if text == "" {
+		return ""
+	}
+	return "; it said: " + text
+}
+
+// close ends the session and the program.
+func (v *server) close() error {
+	defer v.cancel()
+	var errs []error
+	if v.session != nil {
+		closed := make(chan error, 1)
+		go func() { closed <- v.session.Close() }()
+		select {
+		case err := <-closed:
+			errs = append(errs, err)
+		case <-time.After(time.Second): // what does not answer is left
+		}
+	}
+	if v.process != nil {
+		errs = append(errs, v.process.Close())
+	}
+	return errors.Join(errs...)
+}

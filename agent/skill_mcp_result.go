@@ -1,0 +1,102 @@
+package agent
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"textskill/dialect"
+)
+
+const (
+	maxInline = 30 << 20 // bytes of the images and files of one result
+	maxParts  = 1000     // of one result
+)
+
+// shownImages are the types of images that models are shown.
+var shownImages = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+// serverOutcome turns a server's answer into what the model gets. What cannot be
+// shown is named.
+func serverOutcome(c ToolCall, r *mcp.CallToolResult) outcome {
+	var s shown
+	for _, content := range r.Content {
+		s.add(content)
+	}
+	if len(r.Content) == 0 && r.StructuredContent != nil {
+		s.text(string(dialect.JSON(r.StructuredContent)))
+	}
+	if s.texts > maxResult || s.left > 0 {
+		s.parts = append(s.parts, textPart(fmt.Sprintf("… %d bytes of text and %d parts are not shown; ask for less at once", max(0, s.texts-maxResult), s.left)))
+	}
+	if len(s.parts) == 0 {
+		return said(fmt.Sprintf("Tool %s returned nothing with arguments: %s", c.ToolName, shorten(string(c.Args), 1000)), r.IsError)
+	}
+	return outcome{contents: s.parts, failed: r.IsError}
+}
+
+// shown collects the parts of a result.
+type shown struct {
+	parts  []Part
+	texts  int // bytes, those that had no room too
+	inline int // bytes
+	left   int // parts that had no room
+}
+
+// add adds a part.
+func (s *shown) add(content mcp.Content) {
+	switch c := content.(type) {
+	case *mcp.TextContent:
+		s.text(c.Text)
+	case *mcp.ImageContent:
+		s.data("An image", c.MIMEType, c.Data)
+	case *mcp.AudioContent:
+		s.note("A sound", c.MIMEType, len(c.Data))
+	case *mcp.ResourceLink:
+		s.text("There is a resource " + c.Name + " at " + c.URI)
+	case *mcp.EmbeddedResource:
+		switch r := c.Resource; {
+		case r == nil:
+		case r.Blob != nil:
+			s.data("The resource "+r.URI, r.MIMEType, r.Blob)
+		default:
+			s.text(r.Text)
+		}
+	}
+}
+
+// text adds as much of a text as there is room for.
+func (s *shown) text(text string) {
+	room := max(0, maxResult-s.texts)
+	s.texts += len(text)
+	switch {
+	case len(s.parts) >= maxParts:
+		s.left++
+	case room > 0:
+		s.parts = append(s.parts, said(shorten(text, room), false).contents[0])
+	}
+}
+
+// data adds an image or PDF, or a note in its place.
+func (s *shown) data(what, mime string, data []byte) {
+	t := ImageInlinePart
+	if mime == "application/pdf" {
+		t = FileInlinePart
+	} else if !slices.Contains(shownImages, mime) {
+		s.note(what, mime, len(data))
+		return
+	}
+	if len(s.parts) >= maxParts || s.inline+len(data) > maxInline {
+		s.note(what, mime, len(data))
+		return
+	}
+	s.inline += len(data)
+	s.parts = append(s.parts, Part{Type: t, EncodedData: base64.StdEncoding.EncodeToString(data), MimeType: mime, ID: newID()})
+}
+
+// note adds what is said of data that is not shown.
+func (s *shown) note(what, mime string, n int) {
+	s.text(fmt.Sprintf("(%s of type %s and %d bytes cannot be shown)", what, mime, n))
+}

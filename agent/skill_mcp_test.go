@@ -1,0 +1,315 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"textskill/operation"
+)
+
+func TestMain(m *testing.M) {
+	operation.HelperMain()
+	if len(os.Args) > 2 && os.Args[1] == "mcp-server" {
+		serveSkill(os.Args[2])
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// skillServer is an MCP server with tools of all kinds.
+func skillServer() *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	add := func(name string, reads bool, do func(args map[string]any) (*mcp.CallToolResult, error)) {
+		s.AddTool(&mcp.Tool{Name: name, Description: name, InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: reads}},
+			func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				var args map[string]any
+				json.Unmarshal(r.Params.Arguments, &args)
+				return do(args)
+			})
+	}
+	text := func(s string) *mcp.CallToolResult {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
+	}
+	add("echo.text", true, func(args map[string]any) (*mcp.CallToolResult, error) { return text(fmt.Sprint(args["text"])), nil })
+	add("env", true, func(map[string]any) (*mcp.CallToolResult, error) {
+		return text(strings.Join(os.Environ(), "\n") + "\n" + strconv.Itoa(os.Getpid())), nil
+	})
+	add("fails", false, func(map[string]any) (*mcp.CallToolResult, error) { return nil, fmt.Errorf("broken on purpose") })
+	add("empty", false, func(map[string]any) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
+	})
+	add("picture", true, func(map[string]any) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{MIMEType: "image/png", Data: []byte("png")}, &mcp.AudioContent{MIMEType: "audio/wav", Data: []byte("wav")}}}, nil
+	})
+	add("structured", true, func(map[string]any) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{StructuredContent: map[string]any{"a": 1}}, nil
+	})
+	add("large", true, func(map[string]any) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{
+			&mcp.TextContent{Text: strings.Repeat("large ", maxResult/8)}, &mcp.TextContent{Text: strings.Repeat("large ", maxResult/8)},
+			&mcp.ImageContent{MIMEType: "image/png", Data: make([]byte, maxInline/2)}, &mcp.ImageContent{MIMEType: "image/png", Data: make([]byte, 2)},
+		}}, nil
+	})
+	add("documents", true, func(map[string]any) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{
+			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///d", MIMEType: "application/pdf", Blob: []byte("%PDF")}},
+			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///a", Text: "the text"}},
+			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///z", MIMEType: "application/zip", Blob: []byte("PK")}},
+			&mcp.ResourceLink{URI: "file:///b", Name: "b"}, &mcp.TextContent{},
+		}}, nil
+	})
+	add("huge", false, func(map[string]any) (*mcp.CallToolResult, error) {
+		return text(strings.Repeat("huge ", maxMessage/5+1)), nil
+	})
+	add("hangs", false, func(map[string]any) (*mcp.CallToolResult, error) { select {} })
+	add("crashes", false, func(map[string]any) (*mcp.CallToolResult, error) {
+		fmt.Fprintln(os.Stderr, "I cannot go on")
+		os.Exit(3)
+		return nil, nil
+	})
+	return s
+}
+
+// serveSkill is an MCP server over stdio that goes wrong in one way.
+func serveSkill(mode string) {
+	s := skillServer()
+	switch mode {
+	case "mute":
+		select {}
+	case "gone":
+		fmt.Fprintln(os.Stderr, "no license")
+		os.Exit(1)
+	case "flood":
+		go func() {
+			for {
+				fmt.Fprintln(os.Stderr, strings.Repeat("noise ", 1000))
+			}
+		}()
+	case "many", "too-many":
+		n := 500
+		if mode == "too-many" {
+			n = 1200
+		}
+		for i := range n {
+			s.AddTool(&mcp.Tool{Name: fmt.Sprintf("tool%d", i), InputSchema: json.RawMessage(`{"type":"object"}`)},
+				func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil })
+		}
+	case "prints":
+		fmt.Print("Welcome!\n{\"no\":\n", strings.Repeat("-", 1<<20), "\n")
+	case "tells":
+		s.AddTool(&mcp.Tool{Name: os.Getenv("TEST_KEY"), Description: os.Getenv("TEST_KEY"),
+			InputSchema: json.RawMessage(`{"type":"object","title":"` + os.Getenv("TEST_KEY") + `"}`)},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return &mcp.CallToolResult{Content: []mcp.Content{
+					&mcp.ImageContent{MIMEType: os.Getenv("TEST_KEY"), Data: []byte("x")},
+					&mcp.ResourceLink{URI: "file:///" + os.Getenv("TEST_KEY"), Name: os.Getenv("TEST_KEY")},
+				}}, errors.New(os.Getenv("TEST_KEY"))
+			})
+	case "family":
+		child := exec.Command("sleep", "1000")
+		child.Start()
+		os.Setenv("CHILD", strconv.Itoa(child.Process.Pid))
+	}
+	s.Run(context.Background(), &mcp.StdioTransport{})
+	if mode == "stays" {
+		select {}
+	}
+}
+
+// withSkill gives the lab's expert an MCP server as a skill, and a helper that
+// watches it.
+func (l *lab) withSkill(mode string, change func(*SkillConfig)) {
+	l.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		l.Fatal(err)
+	}
+	x, err := operation.New(operation.Config{Dir: l.dir, NoSync: true, Helper: program})
+	if err != nil {
+		l.Fatal(err)
+	}
+	l.Cleanup(func() { x.Close() })
+	c := SkillConfig{Type: stdioSkill, Command: program, Args: []string{"mcp-server", mode}}
+	if change != nil {
+		change(&c)
+	}
+	l.cfg.Executor = x
+	l.cfg.Experts["e"] = Expert{Instruction: "Do it.", Skills: map[string]SkillConfig{"s": c}}
+}
+
+// results are the texts of the results that the model is sent with a request.
+func (l *lab) results(request int) (list []string) {
+	messages := l.asked[request].Messages
+	for _, r := range messages[len(messages)-1].Contents {
+		var texts []string
+		for _, p := range r.Contents {
+			texts = append(texts, string(p.Type)+": "+p.Text+p.EncodedData)
+		}
+		list = append(list, strings.Join(texts, "; "))
+	}
+	return list
+}
+
+func TestSkillOverStdio(t *testing.T) {
+	t.Setenv("GH_TOKEN", "gh-planted-token")
+	t.Setenv("OTHER", "not-to-be-seen")
+	l := newLab(t, calls(`echo_text {"text":"hello"}`, "fails {}", "empty {}", "picture {}", "env {}"), calls("attemptCompletion"), calls("attemptCompletion"), "done")
+	l.withSkill("fine", func(c *SkillConfig) { c.RequiredEnv, c.Rule = []string{"GH_TOKEN"}, "Be careful." })
+	events := l.ran("go")
+	got := l.results(1)
+	want := []string{"textPart: hello", "textPart: Error calling tool fails: calling \"tools/call\": broken on purpose", "textPart: Tool empty returned nothing with arguments: {}",
+		"imageInlinePart: cG5n; textPart: (A sound of type audio/wav and 3 bytes cannot be shown)"}
+	if !slices.Equal(got[:4], want) {
+		t.Errorf("results\n got %q\nwant %q", got[:4], want)
+	}
+	if !strings.Contains(got[4], "GH_TOKEN=[redacted]") || !strings.Contains(got[4], "PATH=") || strings.Contains(got[4], "OTHER") || strings.Contains(got[4], "HOME=") {
+		t.Errorf("the environment is %s", got[4])
+	}
+	if text := l.asked[0].Messages[0].Contents[0].Text; !strings.Contains(text, "\"s\" skill rules:\nBe careful.") {
+		t.Errorf("the instruction is %s", text)
+	}
+	if c := events[2].ToolCall; c.SkillName != "s" || c.ToolName != "echo_text" {
+		t.Errorf("the first call is %+v", c)
+	}
+	lines := strings.Split(got[4], "\n")
+	gone(t, lines[len(lines)-1])
+}
+
+// gone checks that a process has ended.
+func gone(t *testing.T, pid string) {
+	t.Helper()
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := os.FindProcess(n)
+	if err == nil {
+		err = p.Signal(syscall.Signal(0))
+	}
+	if !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("process %d is still there: %v", n, err)
+	}
+}
+
+func TestSkillGoesWrong(t *testing.T) {
+	env := "env {}"
+	for _, tt := range []struct {
+		mode    string
+		answers []any
+		want    string // in the first results, or in the error
+		err     bool
+	}{
+		{"mute", nil, "skill s: it was not ready within 1s", true},
+		{"gone", nil, "; it said: no license", true},
+		{"too-many", nil, "skill s: it lists more than 1000 tools", true},
+		{"many", []any{calls(env), calls("attemptCompletion"), "done"}, "PATH=", false},
+		{"prints", []any{calls(env), calls("attemptCompletion"), "done"}, "PATH=", false},
+		{"fine", []any{calls("huge"), calls("attemptCompletion"), "done"}, "the server sent a message of more than 33554432 bytes", false},
+		{"flood", []any{calls(env), calls("attemptCompletion"), "done"}, "PATH=", false},
+		{"stays", []any{calls(env), calls("attemptCompletion"), "done"}, "PATH=", false},
+		{"family", []any{calls(env), calls("attemptCompletion"), "done"}, "PATH=", false},
+		{"fine", []any{calls("hangs {}"), calls("attemptCompletion"), "done"}, "Error calling tool hangs: no answer within 1s", false},
+		{"fine", []any{calls("crashes {}"), calls("echo_text {}"), calls("attemptCompletion"), "done"}, "exited with 3; it said: I cannot go on", false},
+	} {
+		t.Run(tt.mode, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, tt.answers...)
+			l.withSkill(tt.mode, nil)
+			l.cfg.ready, l.cfg.Timeout = 30*time.Second, 30*time.Second
+			if tt.mode == "mute" {
+				l.cfg.ready = time.Second
+			}
+			if strings.Contains(tt.want, "no answer within 1s") {
+				l.cfg.Timeout = time.Second
+			}
+			_, err := l.run("go")
+			if tt.err {
+				if err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("the error is %v, want %q", err, tt.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := l.results(1)[0]; !strings.Contains(got, tt.want) {
+				t.Errorf("the result is %s, want %q in it", got, tt.want)
+			} else if lines := strings.Split(got, "\n"); tt.want == "PATH=" {
+				gone(t, lines[len(lines)-1])
+				if i := slices.IndexFunc(lines, func(s string) bool { return strings.HasPrefix(s, "CHILD=") }); i >= 0 {
+					gone(t, strings.TrimPrefix(lines[i], "CHILD="))
+				} else if tt.mode == "family" {
+					t.Errorf("there is no child: %s", got)
+				}
+			}
+		})
+	}
+}
+
+func TestSkillPickAndOmit(t *testing.T) {
+	l := newLab(t, calls("attemptCompletion"), "done")
+	l.withSkill("fine", func(c *SkillConfig) {
+		c.Pick, c.Omit = []string{"env", "fails", "empty", "envv"}, []string{"fails", "nothing"}
+	})
+	var told []string
+	l.cfg.Warn = func(what string) { told = append(told, what) }
+	e := l.cfg.Experts["e"]
+	e.Skills[baseSkill] = SkillConfig{Type: stdioSkill, Command: "npx", Pick: []string{"readTextFile"}}
+	l.ran("go")
+	var names []string
+	for _, tool := range l.asked[0].Tools {
+		names = append(names, tool.Name)
+	}
+	if want := []string{"attemptCompletion", "readTextFile", "empty", "env"}; !slices.Equal(names, want) {
+		t.Errorf("the tools are %q, want %q", names, want)
+	}
+	if want := []string{"skill s: pick and omit name what is none of its tools: envv, nothing"}; !slices.Equal(told, want) {
+		t.Errorf("told is %q, want %q", told, want)
+	}
+}
+
+func TestSkillNeeds(t *testing.T) {
+	l := newLab(t)
+	l.withSkill("fine", func(c *SkillConfig) { c.RequiredEnv = []string{"GH_TOKEN_NOPE"} })
+	if _, err := l.run("go"); err == nil || !strings.Contains(err.Error(), "Skill s requires environment variable GH_TOKEN_NOPE") {
+		t.Errorf("without the variable: %v", err)
+	}
+	l.withSkill("fine", func(c *SkillConfig) { c.Command = "no-such-cmd" })
+	if _, err := l.run("go"); err == nil || !strings.Contains(err.Error(), `skill s: cannot run "no-such-cmd"`) {
+		t.Errorf("without the program: %v", err)
+	}
+}
+
+func TestSkillOverHTTP(t *testing.T) {
+	s := skillServer()
+	for name, handler := range map[string]http.Handler{
+		"streamable": mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil),
+		"sse":        mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s }, nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			web := httptest.NewServer(handler)
+			defer web.Close()
+			l := newLab(t, calls(`echo_text {"text":"hello"}`), calls("attemptCompletion"), "done")
+			l.withSkill("", func(c *SkillConfig) { *c = SkillConfig{Type: sseSkill, Endpoint: web.URL} })
+			l.ran("go")
+			if got := l.results(1); got[0] != "textPart: hello" {
+				t.Errorf("results %q", got)
+			}
+			web.CloseClientConnections()
+		})
+	}
+}

@@ -1,0 +1,261 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"textskill/operation"
+)
+
+func TestServerResults(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, calls("structured {}", "documents {}", "large {}"), calls("attemptCompletion"), "done")
+	l.withSkill("fine", nil)
+	l.cfg.ready = time.Minute
+	events := l.ran("go")
+	got := l.results(1)
+	for i, want := range []string{
+		`textPart: {"a":1}`,
+		"fileInlinePart: JVBERg==; textPart: the text; textPart: (The resource file:///z of type application/zip and 2 bytes cannot be shown); " +
+			"textPart: There is a resource b at file:///b; textPart: Error: No content",
+	} {
+		if got[i] != want {
+			t.Errorf("result %d is %s, want %s", i, shorten(got[i], 500), want)
+		}
+	}
+	large := l.asked[1].Messages[3].Contents[2].Contents
+	if n := len(large[0].Text) + len(large[1].Text); n != maxResult || large[4].Text != "… 524288 bytes of text and 0 parts are not shown; ask for less at once" {
+		t.Errorf("of a large result %d bytes are left, and %q", n, large[len(large)-1].Text)
+	}
+	for _, e := range events {
+		if e.ToolResult != nil && slices.ContainsFunc(e.ToolResult.Result, func(p Part) bool { return p.EncodedData != "" }) {
+			t.Errorf("%s holds data", e.Type)
+		}
+	}
+}
+
+func TestToolsOfServers(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, calls("attemptCompletion"), "done")
+	l.withSkill("fine", func(c *SkillConfig) { c.Pick = []string{"env", "echo.text", "large"} })
+	skills := l.cfg.Experts["e"].Skills
+	second := skills["s"]
+	second.Pick = []string{"env", "empty"}
+	skills["t"] = second
+	skills["a"] = SkillConfig{Type: interactiveSkill, Tools: map[string]InteractiveTool{"env": {}, "ask": {InputJSONSchema: "{}"}}}
+	l.cfg.ready = time.Minute
+	l.ran("go")
+	var names []string
+	for _, tool := range l.asked[0].Tools {
+		names = append(names, tool.Name)
+	}
+	if got := names[len(names)-5:]; !slices.Equal(got, []string{"echo_text", "env", "large", "empty", "ask"}) {
+		t.Errorf("behind the Base Skill are the tools %q", names)
+	}
+}
+
+// TestServersAreStopped ends runs in other ways than by their completion.
+func TestServersAreStopped(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"fine", "stays", "family"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		l := newLab(t, calls("env {}"), calls("hangs {}"))
+		l.withSkill(mode, nil)
+		l.cfg.ready = time.Minute
+		var stopped time.Time
+		for e := range Run(ctx, l.cfg, "go") {
+			if e.Type == CallTool && e.StepNumber == 2 {
+				stopped = time.Now()
+				cancel()
+			}
+		}
+		if took := time.Since(stopped); took > 4*time.Second {
+			t.Errorf("%s: it took %v to stop", mode, took)
+		}
+		serverGone(t, l)
+		l = newLab(t, calls("env {}"), &ProviderError{Reason: "refused"})
+		l.withSkill(mode, nil)
+		l.cfg.ready = time.Minute
+		if _, err := l.run("go"); err == nil {
+			t.Error("the run did not fail")
+		}
+		serverGone(t, l)
+	}
+}
+
+// serverGone checks that the server which told its environment has ended, and its
+// child.
+func serverGone(t *testing.T, l *lab) {
+	t.Helper()
+	lines := strings.Split(l.results(1)[0], "\n")
+	gone(t, lines[len(lines)-1])
+	for _, line := range lines {
+		if pid, ok := strings.CutPrefix(line, "CHILD="); ok {
+			gone(t, pid)
+		}
+	}
+}
+
+// TestServersTellNoSecrets has a server tell a credential in every place there is.
+func TestServersTellNoSecrets(t *testing.T) {
+	const secret = "planted-value-1"
+	t.Setenv("TEST_KEY", secret)
+	t.Setenv("HOME", "/nowhere/at/all")
+	l := newLab(t, calls("env {}", "_redacted_ {}"), calls("attemptCompletion"), "done")
+	l.withSkill("tells", func(c *SkillConfig) { c.RequiredEnv = []string{"TEST_KEY", "HOME"} })
+	l.cfg.ready = time.Minute
+	l.ran("go")
+	got := l.results(1)
+	if !strings.Contains(got[0], "TEST_KEY=[redacted]\n") || !strings.Contains(got[0], "HOME=/nowhere/at/all\n") {
+		t.Errorf("the environment is %s", got[0])
+	}
+	if want := `textPart: Error calling tool _redacted_: calling "tools/call": [redacted]`; got[1] != want {
+		t.Errorf("the result is %s, want %s", got[1], want)
+	}
+	i := slices.IndexFunc(l.asked[0].Tools, func(t Tool) bool { return t.Name == "_redacted_" })
+	if i < 0 || l.asked[0].Tools[i].Doc != "[redacted]" || strings.Contains(string(l.asked[0].Tools[i].Schema), secret) {
+		t.Errorf("the tools are %v", l.asked[0].Tools)
+	}
+	files, _ := filepath.Glob(filepath.Join(l.dir, runsDir, "*", "*"))
+	for _, name := range files {
+		if data, err := os.ReadFile(name); err != nil || strings.Contains(string(data), secret) {
+			t.Errorf("%s holds the secret, or %v", name, err)
+		}
+	}
+	if len(files) < 5 {
+		t.Errorf("there are %d records", len(files))
+	}
+}
+
+// TestNothingIsReachedReadOnly has servers that a workspace's mode rules out.
+func TestNothingIsReachedReadOnly(t *testing.T) {
+	t.Parallel()
+	for _, c := range []SkillConfig{{Type: sseSkill, Endpoint: "http://127.0.0.1:1"}, {Type: stdioSkill, Command: "true"}} {
+		l := newLab(t)
+		x, err := operation.New(operation.Config{Dir: l.dir, ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.cfg.Executor = x
+		l.cfg.Experts["e"] = Expert{Instruction: "Do it.", Skills: map[string]SkillConfig{"s": c}}
+		if _, err := l.run("go"); err == nil || !strings.HasSuffix(err.Error(), "is refused under --read-only") {
+			t.Errorf("%s: %v", c.Type, err)
+		}
+		x.Close()
+	}
+}
+
+// TestServerThatDoesNotRead is written more than a pipe holds.
+func TestServerThatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	time.AfterFunc(100*time.Millisecond, func() { w.SetWriteDeadline(time.Now()) })
+	if _, err := (serverInput{w}).Write(make([]byte, 1<<20)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestSpelledCredentials has a project that holds credentials itself.
+func TestSpelledCredentials(t *testing.T) {
+	t.Parallel()
+	for _, c := range []SkillConfig{
+		{Type: sseSkill, Endpoint: "http://user:planted-1@127.0.0.1:1/mcp?api=planted-2"},
+		{Type: stdioSkill, Command: "false", Args: []string{"--api-key=planted-1", "--token", "planted-2", "--verbose"}},
+	} {
+		l := newLab(t)
+		l.cfg.Experts["e"] = Expert{Instruction: "Do it.", Skills: map[string]SkillConfig{"s": c}}
+		if _, err := l.run("go"); err == nil || strings.Contains(err.Error(), "planted") {
+			t.Errorf("the error is %v", err)
+		}
+		l = newLab(t, calls("attemptCompletion"), "done")
+		l.cfg.Experts["f"] = Expert{Instruction: "Do it.", Skills: map[string]SkillConfig{"s": c}}
+		l.ran("go")
+		setting := l.file("perstack/runs/run/run-setting.json")
+		if strings.Contains(setting, "planted") || strings.Count(setting, redacted) != 2 {
+			t.Errorf("the setting is %s", setting)
+		}
+	}
+}
+
+// TestServersFarAway has servers over HTTP that hang, vanish, or are none.
+func TestServersFarAway(t *testing.T) {
+	t.Parallel()
+	hang := make(chan struct{})
+	quiet := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
+	none := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(func() { close(hang); quiet.Close(); none.Close() })
+	large := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for range maxMessage>>20 + 1 {
+			w.Write(make([]byte, 1<<20))
+		}
+	}))
+	t.Cleanup(large.Close)
+	for endpoint, want := range map[string]string{
+		large.URL:            "the server sent an answer of more than 33554432 bytes",
+		quiet.URL:            "skill s: it was not ready within 1s",
+		none.URL:             "Not Found",
+		"http://127.0.0.1:1": "connection refused",
+		"ftp://127.0.0.1/x":  "skill s: ",
+	} {
+		l := newLab(t)
+		l.cfg.ready = time.Minute
+		if endpoint == quiet.URL {
+			l.cfg.ready = time.Second
+		}
+		l.cfg.Experts["e"] = Expert{Instruction: "Do it.", Skills: map[string]SkillConfig{"s": {Type: sseSkill, Endpoint: endpoint}}}
+		if _, err := l.run("go"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v, want %s", endpoint, err, want)
+		}
+	}
+	for name, handler := range map[string]http.Handler{
+		"streamable": mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return skillServer() }, nil),
+		"JSON":       mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return skillServer() }, &mcp.StreamableHTTPOptions{JSONResponse: true}),
+		"SSE":        mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return skillServer() }, nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var gone atomic.Bool
+			web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if gone.Load() {
+					panic(http.ErrAbortHandler)
+				}
+				handler.ServeHTTP(w, r)
+			}))
+			t.Cleanup(web.CloseClientConnections)
+			l := newLab(t, calls(`echo_text {"text":"here"}`), func(context.Context) (Answer, error) {
+				gone.Store(true)
+				web.CloseClientConnections()
+				return calls(`echo_text {"text":"there"}`), nil
+			}, calls("attemptCompletion"), "done")
+			l.cfg.Timeout = 20 * time.Second
+			l.cfg.Experts["e"] = Expert{Instruction: "Do it.", Skills: map[string]SkillConfig{"s": {Type: sseSkill, Endpoint: web.URL}}}
+			start := time.Now()
+			l.ran("go")
+			if got := l.results(1)[0]; got != "textPart: here" {
+				t.Errorf("the first result is %s", got)
+			}
+			if got := l.results(2)[0]; !strings.HasPrefix(got, "textPart: Error calling tool echo_text: ") {
+				t.Errorf("the second result is %s", got)
+			}
+			t.Logf("%v: %s", time.Since(start), l.results(2)[0])
+		})
+	}
+}
