@@ -172,7 +172,7 @@ func snapshot(t *testing.T, dir string, want []fixture) []string {
 			return err
 		}
 		rel, _ := filepath.Rel(dir, name)
-		if rel == ".skill" || rel == "perstack" {
+		if d.Name() == ".skill" || rel == "perstack" {
 			return filepath.SkipDir
 		}
 		f := fixture{Path: rel}

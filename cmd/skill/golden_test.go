@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 const goldens = "../../testdata/"
 
 // prompted are the dialects that a prompt can be of.
-var prompted = []*dialect.Dialect{dialect.Achilles, dialect.Filesystem}
+var prompted = []*dialect.Dialect{dialect.Achilles, dialect.Filesystem, dialect.Stack}
 
 // TestGolden plays the golden prompt files as "skill test" does.
 func TestGolden(t *testing.T) {
@@ -53,11 +54,12 @@ func TestGoldenRule(t *testing.T) {
 	}
 }
 
-// TestGoldenOfEveryTool looks for the golden file of every row.
+// TestGoldenOfEveryTool looks for the golden file of every row. Those of the
+// network, of git and of what depends on programs and clocks share some.
 func TestGoldenOfEveryTool(t *testing.T) {
 	for _, d := range prompted {
 		for _, tool := range d.Tools {
-			data, err := os.ReadFile(goldens + d.Name + "/" + tool.Name + ".txtar")
+			data, err := os.ReadFile(goldens + d.Name + "/" + goldenName(d, tool.Name) + ".txtar")
 			if err != nil {
 				t.Error(err)
 				continue
@@ -71,11 +73,32 @@ func TestGoldenOfEveryTool(t *testing.T) {
 	}
 }
 
+// shared are the golden files of stack that several tools share, and those tools.
+var shared = map[string]string{
+	"git":    "git_status git_commit git_push git_pull git_branch git_log git_diff",
+	"exec":   "run test lint format typecheck server install",
+	"web":    "web_search fetch download check_url screenshot",
+	"memory": "memory_recall memory_save memory_list context_load project_scan",
+	"tasks":  "create_task list_tasks update_task delete_task create_plan execute_plan",
+}
+
+func goldenName(d *dialect.Dialect, tool string) string {
+	for file, tools := range shared {
+		if d == dialect.Stack && slices.Contains(strings.Fields(tools), tool) {
+			return file
+		}
+	}
+	return tool
+}
+
 // hasPrompt tells whether a golden file has a prompt that calls name.
 func hasPrompt(golden string, d *dialect.Dialect, name string) bool {
 	call := "-- prompt --\n" + name + " "
-	if d == dialect.Filesystem {
+	switch d {
+	case dialect.Filesystem:
 		call = `"name":"` + name + `"`
+	case dialect.Stack:
+		call = "\n" + name + "("
 	}
 	return strings.Contains(golden, call)
 }

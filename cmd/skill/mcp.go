@@ -34,6 +34,7 @@ not show in the list of processes.`
 
 const mcpExample = `  skill mcp -C ~/notes
   skill mcp --tools filesystem --read-only
+  skill mcp --tools stack --network
   skill mcp --http 127.0.0.1:3900
   skill mcp --http 0.0.0.0:3900 --http-token-file ~/.skill-token --http-host files.example.org`
 
@@ -87,7 +88,7 @@ func (c *cli) mcp(ctx context.Context, m *mcpOptions) error {
 	if err != nil {
 		return err
 	}
-	x, err := m.executor()
+	x, err := c.executor(m.options)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func TestNoPermission(t *testing.T) {
 			t.Errorf("%s\n got %s, exit code %d\nwant %s", tt.prompt, got, code, tt.want)
 		}
 	}
-	names, err := filepath.Glob(in("*"))
+	names, err := filepath.Glob(in("[^.]*"))
 	must(err)
 	if len(names) != 4 {
 		t.Errorf("the folder holds %q", names)

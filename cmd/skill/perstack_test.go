@@ -27,7 +27,13 @@ func startPerstack(t *testing.T, dir string, env map[string]string, flags ...str
 	}
 	// The order is the one that the original server was given.
 	vars := []string{"PATH=" + env["PATH"], "HOME=" + env["HOME"]}
-	cmd := &exec.Cmd{Path: self, Args: append([]string{"skill", "mcp", "--tools", "perstack", "-C", dir}, flags...), Env: vars, Stderr: os.Stderr}
+	return startServer(t, &exec.Cmd{Path: self, Args: append([]string{"skill", "mcp", "--tools", "perstack", "-C", dir}, flags...), Env: vars})
+}
+
+// startServer starts a server and greets it. It ends with the test.
+func startServer(t *testing.T, cmd *exec.Cmd) *perstackServer {
+	t.Helper()
+	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -81,6 +87,19 @@ func (s *perstackServer) receive(t *testing.T) (r perstackReply) {
 // call sends one call and waits for its result.
 func (s *perstackServer) call(t *testing.T, c perstackCall) (r perstackResult) {
 	t.Helper()
+	reply := s.ask(t, c)
+	if reply.Error != nil {
+		t.Fatalf("%s was answered %s", c.Name, reply.Error)
+	}
+	if err := json.Unmarshal(reply.Result, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// ask sends one call and waits for what is answered.
+func (s *perstackServer) ask(t *testing.T, c perstackCall) perstackReply {
+	t.Helper()
 	s.calls++
 	params, err := json.Marshal(c)
 	if err != nil {
@@ -88,13 +107,10 @@ func (s *perstackServer) call(t *testing.T, c perstackCall) (r perstackResult) {
 	}
 	s.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":%s}`, s.calls, params))
 	reply := s.receive(t)
-	if reply.ID != s.calls || reply.Error != nil {
-		t.Fatalf("%s was answered %s", c.Name, reply.Error)
+	if reply.ID != s.calls {
+		t.Fatalf("call %d was answered as call %d", s.calls, reply.ID)
 	}
-	if err := json.Unmarshal(reply.Result, &r); err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return reply
 }
 
 // perstackDefault starts a server with the environment of this test.

@@ -16,7 +16,7 @@ import (
 )
 
 // dialects are what --tools may name.
-var dialects = []*dialect.Dialect{dialect.Achilles, dialect.Filesystem, dialect.Perstack}
+var dialects = []*dialect.Dialect{dialect.Achilles, dialect.Filesystem, dialect.Perstack, dialect.Stack, dialect.Undo}
 
 func dialectNames() []string {
 	names := make([]string, len(dialects))
@@ -61,6 +61,9 @@ func (p *prompter) answer(ctx context.Context, text string) error {
 	d, err := p.o.dialect()
 	if err != nil {
 		return err
+	}
+	if d != nil && d.Name == dialect.Stack.Name {
+		return p.stackCalls(ctx, text)
 	}
 	if d == dialect.Filesystem || d == nil && !isCommand(text) && parser.IsEnvelope(text) {
 		return p.calls(ctx, text)
@@ -113,14 +116,18 @@ type record struct {
 	Hint      string `json:"hint,omitempty"`
 	Cause     string `json:"cause,omitempty"`
 	Via       string `json:"via,omitempty"`
+	Undo      string `json:"undo,omitempty"`
 }
 
 // print writes the answer to one text command.
 func (p *prompter) print(operation string, r dialect.Reply) error {
-	rec := record{OK: r.Err == nil, Operation: cmp.Or(r.Tool, operation), Via: r.Via}
+	rec := record{OK: r.Err == nil, Operation: cmp.Or(r.Tool, operation), Via: r.Via, Undo: r.UndoID()}
 	if r.Err == nil {
 		if !p.o.json {
 			fmt.Fprintln(p.stdout, r.Body)
+			if why := r.NotKept(); why != "" {
+				fmt.Fprintln(p.stderr, "skill: this cannot be undone:", why)
+			}
 			return nil
 		}
 		rec.Result, rec.Data = r.Body, dialect.Data(r.Result)

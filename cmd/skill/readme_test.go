@@ -119,11 +119,11 @@ func TestReadmeShell(t *testing.T) {
 			line = strings.TrimSpace(line)
 			cmd := exec.Command("sh", "-c", line)
 			cmd.Dir = dir
-			switch rest, build := strings.CutPrefix(line, "go build -o "); {
+			switch rest, build := strings.CutPrefix(line, "CGO_ENABLED=0 go build -o "); {
 			case build:
 				name, packages, _ := strings.Cut(rest, " ")
 				cmd = exec.Command("go", "build", "-o", filepath.Join(dir, name), packages)
-				cmd.Dir = "../.."
+				cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
 			case strings.HasPrefix(line, "go test "):
 				if !bytes.Contains(ci, []byte("\n"+line+" ")) {
 					t.Errorf("%s is not what .ci/run does", line)

@@ -1,17 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"textskill/dialect"
 	"textskill/operation"
+	"textskill/operation/workspace"
 )
 
 // options are the flags that all commands share.
@@ -26,6 +29,18 @@ type options struct {
 	readOnly    bool
 	allowConfig bool
 	noSync      bool
+	journal     workspace.Journal
+	snapshot    int64
+	network     bool
+	private     bool
+	hosts       []string
+	fence       string
+	fenceRead   []string
+	fenceWrite  []string
+	limits      operation.Limits
+	allowHooks  bool
+	engines     []string
+	noSandbox   bool
 	maxText     int // UTF-16 units; 0 is no limit, and below it the dialect's own holds
 	verbose     bool
 	model       modelOptions
@@ -35,7 +50,8 @@ const rootLong = `skill carries out what an agent asks of a workspace: a folder 
 
 A command is words on the command line, or a prompt on standard input. A prompt
 whose first word is one of the nine operations is a text command; one that is a
-JSON object is an envelope of tool_calls; anything else is put to the fallback.`
+JSON object is an envelope of tool_calls; anything else is put to the fallback.
+With --tools stack it is a model's text with calls like read(path: 'a.txt').`
 
 const rootExample = `  skill writeFile notes/a.txt content: hi
   echo 'listDirectory .' | skill --json
@@ -43,7 +59,8 @@ const rootExample = `  skill writeFile notes/a.txt content: hi
   skill please create a folder called drafts
   echo '{"tool_calls":[{"id":"1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a.txt\"}"}}]}' | skill
   skill --dry-run deleteFile a.txt
-  skill --lines < commands.txt`
+  skill --lines < commands.txt
+  skill --tools stack "grep(path: '.', pattern: 'TODO', context: 2)"`
 
 // run carries out one command line and returns the exit code.
 func (c *cli) run(ctx context.Context, args []string) int {
@@ -86,21 +103,48 @@ func (c *cli) command() *cobra.Command {
 	f.BoolVar(&o.readOnly, "read-only", false, "refuse every change")
 	f.BoolVar(&o.allowConfig, "allow-config", false, "let .git, perstack and perstack.toml be changed")
 	f.BoolVar(&o.noSync, "no-sync", false, "do not wait until changes are on the disk")
+	f.BoolVar(&o.journal.Off, "no-journal", false, "record no changes, so that none can be undone")
+	f.IntVar(&o.journal.Count, "journal-changes", 1000, "how many changes are kept to be undone; the last one always is")
+	f.DurationVar(&o.journal.Age, "journal-age", 30*24*time.Hour, "how long they are kept, like 48h")
+	f.Int64Var(&o.journal.Bytes, "journal-bytes", 1<<30, "how many `BYTES` are kept of what they took away")
+	f.Int64Var(&o.snapshot, "snapshot-bytes", 256<<20, "how many `BYTES` are kept of the workspace, so that what commands change can be undone; 0 for none")
+	f.BoolVar(&o.network, "network", false, "let tools reach other machines, but no private address")
+	f.BoolVar(&o.private, "allow-private", false, "let them reach private addresses too, this machine included")
+	f.StringSliceVar(&o.hosts, "allow-host", nil, "a `HOST` that may be reached though its address is private; may be repeated")
+	f.StringSliceVar(&o.engines, "search", nil, "the search `ENGINE`s that web_search asks, in this order, like searxng=http://127.0.0.1:8888: "+strings.Join(operation.SearchEngines, ", "))
+	f.BoolVar(&o.noSandbox, "browser-no-sandbox", false, "let the browser that takes screenshots run without its sandbox, as root has to")
+	f.StringVar(&o.fence, "fence", string(operation.FenceAuto), "what the system itself forbids to commands: `MODE` auto for as much as it can, require for no command where it cannot, off")
+	f.StringArrayVar(&o.fenceRead, "fence-read", nil, "a further `PATH` that commands may read; may be repeated")
+	f.StringArrayVar(&o.fenceWrite, "fence-write", nil, "a further `PATH` that commands may write; may be repeated")
+	f.Int64Var(&o.limits.FileSize, "limit-file", 0, "the most `BYTES` of a file that a command writes; 0 is 16 GiB, -1 any")
+	f.Int64Var(&o.limits.Memory, "limit-memory", 0, "the most `BYTES` of address space of each process of a command; 0 is any")
+	f.Int64Var(&o.limits.Processes, "limit-processes", 0, "the most processes and threads of the user while a command runs; 0 is any, and root has none")
+	f.BoolVar(&o.allowHooks, "allow-hooks", false, "let git run what a repository's configuration names: hooks, filters, editors")
 	f.IntVar(&o.maxText, "max-text", -1, "the longest text that a perstack tool takes, in UTF-16 `UNITS`, instead of the manual's; 0 for any")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "tell on standard error how a prompt was understood")
 	root.Flags().BoolVar(&o.lines, "lines", false, "read one command per line and answer each as it is done")
 	o.model.addFlags(f)
 	root.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(dialectNames(), cobra.ShellCompDirectiveNoFileComp))
+	root.RegisterFlagCompletionFunc("fence", cobra.FixedCompletions([]string{"auto", "require", "off"}, cobra.ShellCompDirectiveNoFileComp))
 	root.RegisterFlagCompletionFunc("fallback", cobra.FixedCompletions([]string{"auto", "rules", "llm", "none"}, cobra.ShellCompDirectiveNoFileComp))
-	root.AddCommand(c.toolsCommand(&o), c.testCommand(), c.versionCommand(), c.mcpCommand(&o))
+	root.AddCommand(c.toolsCommand(&o), c.testCommand(), c.versionCommand(), c.mcpCommand(&o), c.runCommand(&o), c.startCommand(&o), c.logCommand(&o),
+		c.undoCommand(&o), c.historyCommand(&o), c.diffCommand(&o))
 	return root
 }
 
 // executor opens the workspace that the flags name.
-func (o *options) executor() (*operation.Executor, error) {
+func (c *cli) executor(o *options) (*operation.Executor, error) {
+	engines, err := o.searchEngines(c.getenv)
+	if err != nil {
+		return nil, err
+	}
 	return operation.New(operation.Config{
 		Dir: o.workspace, Allow: o.allow, ReadOnly: o.readOnly, DryRun: o.dryRun,
-		AllowConfig: o.allowConfig, NoSync: o.noSync, Helper: o.helper,
+		AllowConfig: o.allowConfig, NoSync: o.noSync, Journal: o.journal, Helper: o.helper,
+		SnapshotBytes: cmp.Or(o.snapshot, -1),
+		Network:       o.network, Private: o.private, Hosts: o.hosts, AllowHooks: o.allowHooks,
+		Fence: operation.FenceMode(o.fence), FenceRead: o.fenceRead, FenceWrite: o.fenceWrite, Limits: o.limits,
+		Search: engines, NoSandbox: o.noSandbox,
 	})
 }
 
@@ -109,15 +153,15 @@ func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
 	switch d, err := o.dialect(); {
 	case err != nil:
 		return err
-	case d != nil && d.Name == dialect.Perstack.Name:
-		return errors.New("--tools perstack takes no prompts; \"skill mcp --tools perstack\" serves it")
+	case d != nil && (d.Name == dialect.Perstack.Name || d.Name == dialect.Undo.Name):
+		return fmt.Errorf("--tools %[1]s takes no prompts; \"skill mcp --tools %[1]s\" serves it", d.Name)
 	}
 	if len(words) == 0 && isTerminal(c.stdin) {
 		cmd.SetOut(c.stderr)
 		cmd.Help()
 		return exit(exitUsage)
 	}
-	x, err := o.executor()
+	x, err := c.executor(o)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,22 @@
+package main
+
+import "github.com/spf13/cobra"
+
+func (c *cli) historyCommand(o *options) *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use:     "history [flags] [PATH]",
+		Short:   "List the changes that can be undone, the newest first",
+		Example: "  skill history\n  skill history -n 5 notes\n  skill --json history",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in := map[string]any{"limit": limit}
+			if len(args) > 0 {
+				in["path"] = args[0]
+			}
+			return c.journal(cmd.Context(), o, cmd.Name(), in)
+		},
+	}
+	cmd.Flags().IntVarP(&limit, "limit", "n", 50, "how many `CHANGES`")
+	return cmd
+}

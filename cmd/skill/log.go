@@ -1,0 +1,250 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"textskill/agent"
+	"textskill/dialect"
+)
+
+const logLong = `log lists the runs that a workspace holds, the latest first, or tells the events of
+one of them, a line each. --step, --type, --errors and --tools choose among them.
+A checkpoint is printed as JSON as it was recorded, and with --full with the messages
+of all steps before it: everything that the run was.`
+
+const logExample = `  skill log
+  skill log --run c3b5wj… --tools --step 2-5
+  skill log --last --errors
+  skill log --last --json | jq .type
+  skill log --checkpoint cq7x… --full`
+
+// logOptions are the flags of skill log.
+type logOptions struct {
+	*options
+	run        string
+	last       bool
+	checkpoint string
+	full       bool
+	step       string
+	types      []string
+	errors     bool
+	tools      bool
+	take       int
+}
+
+func (c *cli) logCommand(o *options) *cobra.Command {
+	l := logOptions{options: o}
+	cmd := &cobra.Command{
+		Use: "log", Short: "List the runs of experts, or tell one", Long: logLong, Example: logExample,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.failed(c.log(cmd.Context(), &l)) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&l.run, "run", "", "tell the run `ID`")
+	f.BoolVar(&l.last, "last", false, "tell the latest run")
+	f.StringVar(&l.checkpoint, "checkpoint", "", "print a checkpoint of the run, or of the latest: its `ID`, or TIMESTAMP-STEP-ID")
+	f.BoolVar(&l.full, "full", false, "with the messages of all steps before it")
+	f.StringVar(&l.step, "step", "", "only these `STEPS`: 5, 2-5, >5, >=5, <5 or <=5")
+	f.StringSliceVar(&l.types, "type", nil, "only events of this `TYPE`; may be repeated")
+	f.BoolVar(&l.errors, "errors", false, "only what went wrong")
+	f.BoolVar(&l.tools, "tools", false, "only tool calls and their results")
+	f.IntVar(&l.take, "take", 0, "the last `N` of them; 0 for all")
+	return cmd
+}
+
+// log is skill log.
+func (c *cli) log(ctx context.Context, l *logOptions) error {
+	inStep, err := steps(l.step)
+	if err != nil {
+		return err
+	}
+	x, err := c.executor(l.options)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	records := agent.Records{Executor: x}
+	tells := l.run != "" || l.last || l.checkpoint != "" || l.step != "" || l.types != nil || l.errors || l.tools
+	if l.run == "" {
+		runs, err := records.Runs(ctx)
+		if err != nil {
+			return err
+		}
+		if len(runs) == 0 {
+			fmt.Fprintln(c.stdout, "No data found")
+			return nil
+		}
+		if !tells {
+			return c.listRuns(ctx, l, records, runs)
+		}
+		l.run = runs[0].RunID
+	}
+	if l.checkpoint != "" {
+		read := records.Recorded
+		if l.full {
+			read = records.Checkpoint
+		}
+		checkpoint, err := read(ctx, l.run, l.checkpoint)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.stdout, "%s\n", dialect.JSON(checkpoint))
+		return nil
+	}
+	return c.tellRun(ctx, l, records, inStep)
+}
+
+// listRuns prints a line for each run.
+func (c *cli) listRuns(ctx context.Context, l *logOptions, records agent.Records, runs []agent.RunSetting) error {
+	if l.take > 0 {
+		runs = runs[:min(l.take, len(runs))]
+	}
+	for _, r := range runs {
+		if l.json {
+			fmt.Fprintf(c.stdout, "%s\n", dialect.JSON(r))
+			continue
+		}
+		state := "nothing recorded"
+		if last, err := records.Latest(ctx, r.RunID); err == nil {
+			state = fmt.Sprintf("%s at step %d", last.Status, last.StepNumber)
+		}
+		fmt.Fprintf(c.stdout, "%s  %s  %s  %s  %s\n", r.RunID, time.UnixMilli(r.UpdatedAt).Format(time.DateTime),
+			oneLine(r.ExpertKey, lineWidth), oneLine(state, lineWidth), oneLine(r.Input.Text, 80))
+	}
+	return nil
+}
+
+// tellRun prints the events of a run that the flags choose. Where some cannot be
+// read the others are told, and it fails.
+func (c *cli) tellRun(ctx context.Context, l *logOptions, records agent.Records, inStep func(int) bool) error {
+	files, err := records.Files(ctx, l.run)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return &agent.NotFoundError{Message: "the run " + l.run + " has no records"}
+	}
+	files = slices.DeleteFunc(files, func(n agent.RecordName) bool {
+		return n.Kind != "event" || !inStep(n.StepNumber) || l.types != nil && !slices.Contains(l.types, n.Of)
+	})
+	var chosen []agent.Event
+	var damaged error
+	for _, n := range files {
+		e, err := records.Event(ctx, l.run, n)
+		if err != nil {
+			damaged = cmp.Or(damaged, err)
+			continue
+		}
+		if (!l.tools || e.ToolCall != nil || e.ToolResult != nil) && (!l.errors || wentWrong(e)) {
+			chosen = append(chosen, e)
+		}
+	}
+	if l.take > 0 {
+		chosen = chosen[max(0, len(chosen)-l.take):]
+	}
+	for _, e := range chosen {
+		if l.json {
+			fmt.Fprintf(c.stdout, "%s\n", dialect.JSON(e))
+		} else {
+			fmt.Fprintf(c.stdout, "%3d  %-25s  %s\n", e.StepNumber, oneLine(string(e.Type), lineWidth), line(e))
+		}
+	}
+	return damaged
+}
+
+// wentWrong tells whether an event is of a failure: of the model, or of a tool.
+func wentWrong(e agent.Event) bool {
+	return e.Type == agent.Retry || e.Error != nil || e.ToolResult != nil && slices.ContainsFunc(e.ToolResult.Result, func(p agent.Part) bool {
+		return strings.HasPrefix(p.Text, `{"error":`) || strings.HasPrefix(p.Text, "Error") || strings.HasPrefix(p.Text, "MCP error")
+	})
+}
+
+// lineWidth is how many characters of an event stand in a line.
+const lineWidth = 160
+
+// line is what an event says, in a line for a person.
+func line(e agent.Event) string {
+	switch {
+	case e.Error != nil:
+		return oneLine(e.Error.Message, lineWidth)
+	case e.Text != nil:
+		return oneLine(*e.Text, lineWidth)
+	case e.Reason != "":
+		return oneLine(e.Reason, lineWidth)
+	case e.ToolCall != nil:
+		return oneLine(e.ToolCall.ToolName+" "+string(e.ToolCall.Args), lineWidth)
+	case e.ToolResult != nil:
+		var texts []string
+		for _, p := range e.ToolResult.Result {
+			texts = append(texts, p.Text)
+		}
+		return oneLine(e.ToolResult.ToolName+": "+strings.Join(texts, " "), lineWidth)
+	case e.Type == agent.StartRun:
+		text := e.ExpertKey
+		for _, m := range e.InputMessages {
+			if m.Type == agent.UserMessage && len(m.Contents) > 0 {
+				text += ": " + m.Contents[0].Text
+			}
+		}
+		return oneLine(text, lineWidth)
+	case e.Step != nil && e.Checkpoint != nil:
+		return oneLine(fmt.Sprintf("checkpoint %s, %d tokens", e.Checkpoint.ID, e.Step.Usage.TotalTokens), lineWidth)
+	case e.Type == agent.StartGeneration:
+		return fmt.Sprintf("%d new messages", len(e.Messages))
+	}
+	return ""
+}
+
+// oneLine is a text without line ends and control characters, of at most n
+// characters.
+func oneLine(text string, n int) string {
+	runes := []rune(strings.Join(strings.FieldsFunc(text, func(c rune) bool { return unicode.IsSpace(c) || unicode.IsControl(c) }), " "))
+	if len(runes) > n {
+		return string(runes[:n-1]) + "…"
+	}
+	return string(runes)
+}
+
+// steps reads a choice of steps; the empty one is all.
+func steps(text string) (func(int) bool, error) {
+	wrong := errors.New("--step " + text + ": it looks like 5, 2-5, >5, >=5, <5 or <=5")
+	if text == "" {
+		return func(int) bool { return true }, nil
+	}
+	if from, to, ok := strings.Cut(text, "-"); ok {
+		low, err1 := strconv.Atoi(from)
+		high, err2 := strconv.Atoi(to)
+		if err1 != nil || err2 != nil {
+			return nil, wrong
+		}
+		return func(n int) bool { return low <= n && n <= high }, nil
+	}
+	number := strings.TrimLeft(text, "<>=")
+	want, err := strconv.Atoi(number)
+	if err != nil {
+		return nil, wrong
+	}
+	switch strings.TrimSuffix(text, number) {
+	case "", "=":
+		return func(n int) bool { return n == want }, nil
+	case ">":
+		return func(n int) bool { return n > want }, nil
+	case ">=":
+		return func(n int) bool { return n >= want }, nil
+	case "<":
+		return func(n int) bool { return n < want }, nil
+	case "<=":
+		return func(n int) bool { return n <= want }, nil
+	}
+	return nil, wrong
+}

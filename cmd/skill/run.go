@@ -1,0 +1,316 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"textskill/agent"
+	"textskill/dialect"
+	"textskill/operation"
+)
+
+const runLong = `run gives a query to an expert of perstack.toml and prints what happens, each event
+as a line of JSON. The expert works until it says that it is done, --max-steps are
+taken, or the program is interrupted. Every step is recorded in perstack/runs, from
+where the run can be continued: without a query where it stopped, or with a further
+one.
+
+The model is any that speaks OpenAI's chat completions: --openai-base-url and
+--openai-api-key say where, or the variables of those names, also from .env and
+.env.local in the workspace.`
+
+const runExample = `  skill run file-organizer "Organize files in this directory by type" --max-steps 50
+  skill run file-organizer --continue --max-steps 50
+  skill run file-organizer "and now the archives" --continue-run c3b5wj…
+  skill run file-organizer "Blue" --continue -i`
+
+// runOptions are the flags of skill run.
+type runOptions struct {
+	*options
+	config      string
+	provider    string
+	model       string
+	temperature string
+	maxSteps    string
+	maxRetries  string
+	timeout     string
+	runID       string
+	envPath     []string
+	last        bool
+	lastOf      string
+	from        string
+	answer      bool
+}
+
+func (c *cli) runCommand(o *options) *cobra.Command {
+	r := runOptions{options: o}
+	cmd := &cobra.Command{
+		Use:     "run EXPERT [QUERY]",
+		Short:   "Let an expert work on a query with a model",
+		Long:    runLong,
+		Example: runExample,
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.failed(c.runExpert(cmd, &r, args))
+		},
+	}
+	r.addFlags(cmd)
+	return cmd
+}
+
+func (r *runOptions) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&r.config, "config", "", "the `FILE` that defines the experts (default perstack.toml, here or in a folder above)")
+	f.StringVar(&r.provider, "provider", "", "who serves the `NAME`d model: openai, which is any compatible endpoint (default openai)")
+	f.StringVar(&r.model, "model", "", "the `NAME` of the model (default perstack.toml's, else $SKILL_MODEL)")
+	f.StringVar(&r.temperature, "temperature", "", "how freely it chooses its words (default 0)")
+	f.StringVar(&r.maxSteps, "max-steps", "", "stop after `N` steps (default no limit)")
+	f.StringVar(&r.maxRetries, "max-retries", "", "ask again up to `N` times where that may help (default 5)")
+	f.StringVar(&r.timeout, "timeout", "", "for one answer of the model, in `MS` (default 300000)")
+	f.StringVar(&r.runID, "run-id", "", "the `ID` of a new run")
+	f.StringSliceVar(&r.envPath, "env-path", nil, "a `FILE` that defines variables; may be repeated (default .env and .env.local)")
+	f.BoolVar(&r.last, "continue", false, "go on with the latest run")
+	f.StringVar(&r.lastOf, "continue-run", "", "go on with the run `ID`")
+	f.StringVar(&r.from, "resume-from", "", "go on from the `CHECKPOINT`, an id or TIMESTAMP-STEP-ID")
+	f.BoolVarP(&r.answer, "interactive-tool-call-result", "i", false, "the query answers the tool call that the run waits for")
+}
+
+// runExpert is skill run.
+func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error {
+	ctx := cmd.Context()
+	cfg, err := r.prepare(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer cfg.Executor.Close()
+	cfg.Expert = args[0]
+	query := ""
+	if len(args) > 1 {
+		query = args[1]
+	}
+	for e, err := range agent.Run(ctx, cfg, query) {
+		if err != nil {
+			return c.ended(ctx, cfg.Redactor(), err)
+		}
+		if _, err := fmt.Fprintf(c.stdout, "%s\n", dialect.JSON(e)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare puts together what a run needs but for the expert. The caller closes the
+// executor.
+func (r *runOptions) prepare(ctx context.Context, c *cli) (cfg agent.Config, err error) {
+	project, err := r.project()
+	if err != nil {
+		return cfg, err
+	}
+	vars, err := r.variables(c, project)
+	if err != nil {
+		return cfg, err
+	}
+	if cfg, err = r.runConfig(c, project, vars); err != nil {
+		return cfg, err
+	}
+	if cfg.Executor, err = c.executor(r.options); err != nil {
+		return cfg, err
+	}
+	if cfg.From, err = r.resumed(ctx, c, cfg.Executor); err != nil {
+		cfg.Executor.Close()
+	}
+	return cfg, err
+}
+
+// Exit codes of a run that a signal stopped, as of a program that it ended.
+const (
+	exitInterrupt = 128 + int(syscall.SIGINT)
+	exitTerminate = 128 + int(syscall.SIGTERM)
+)
+
+// ended turns the error of a run into the program's end.
+func (c *cli) ended(ctx context.Context, clean agent.Redactor, err error) error {
+	if ctx.Err() == nil {
+		return errors.New(clean.Text(err.Error()))
+	}
+	fmt.Fprintln(c.stderr, "skill: stopped; the last checkpoint stands, --continue goes on from there")
+	if cause := context.Cause(ctx); strings.HasPrefix(cause.Error(), syscall.SIGTERM.String()) {
+		return exit(exitTerminate)
+	}
+	return exit(exitInterrupt)
+}
+
+// project reads the file that defines the experts.
+func (r *runOptions) project() (agent.Project, error) {
+	file := r.config
+	if file == "" {
+		var err error
+		if file, err = agent.FindProject(r.workspace); err != nil {
+			return agent.Project{}, err
+		}
+	}
+	data, err := readRegular(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return agent.Project{}, &agent.NotFoundError{Message: fmt.Sprintf("Given config path %q is not found", file)}
+	}
+	if err != nil {
+		return agent.Project{}, err
+	}
+	return agent.ReadProject(data)
+}
+
+// variables are those of the environment and of the files that the flags name, which
+// must be there, else of those in the workspace that the project does.
+func (r *runOptions) variables(c *cli, p agent.Project) (*variables, error) {
+	v := &variables{getenv: c.getenv}
+	switch {
+	case r.envPath != nil:
+		return v, v.load(r.envPath...)
+	case p.EnvPath == nil:
+		p.EnvPath = []string{".env", ".env.local"}
+	}
+	for _, name := range p.EnvPath {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(r.workspace, name)
+		}
+		if err := v.load(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// runConfig puts together what flags, project and variables say.
+func (r *runOptions) runConfig(c *cli, p agent.Project, v *variables) (agent.Config, error) {
+	cfg := agent.Config{Experts: p.Experts, RunID: r.runID, Answer: r.answer, Base: r.limit(dialect.Perstack), Getenv: v.get, Secrets: v.secrets()}
+	cfg.Warn = func(what string) { fmt.Fprintln(c.stderr, "skill:", what) }
+	if name := cmp.Or(r.provider, p.Provider.ProviderName, "openai"); name != "openai" {
+		return cfg, fmt.Errorf("provider %q is not supported; there is openai, which with --openai-base-url is any endpoint that speaks OpenAI's chat completions", name)
+	}
+	e := agent.Endpoint{
+		BaseURL: cmp.Or(r.options.model.baseURL, v.get("OPENAI_BASE_URL"), p.Provider.Setting.BaseURL),
+		Key:     strings.Clone(cmp.Or(r.options.model.key, v.get("OPENAI_API_KEY"))),
+		Model:   cmp.Or(r.model, p.Model, r.options.model.name, v.get("SKILL_MODEL")),
+	}
+	switch {
+	case e.Model == "":
+		return cfg, errors.New("no model is named; name one with --model, in perstack.toml or in SKILL_MODEL")
+	case e.BaseURL == "" && e.Key == "":
+		return cfg, errors.New("OPENAI_API_KEY is not set")
+	}
+	if err := errors.Join(r.numbers(c, p, &cfg, &e), operation.Undumpable()); err != nil {
+		return cfg, err
+	}
+	hideArgument(r.options.model.key)
+	model, err := agent.NewOpenAI(e)
+	cfg.Model = model
+	cfg.Secrets = append(cfg.Secrets, e.Key)
+	cfg.About = agent.About{Provider: "openai", BaseURL: e.BaseURL, Model: e.Model, Temperature: e.Temperature, ContextWindow: agent.ContextWindow(e.Model)}
+	return cfg, err
+}
+
+const maxTimeout = 365 * 24 * 60 * 60 * 1000 // milliseconds; nobody waits longer
+
+// numbers reads the flags that are numbers, else what perstack.toml says.
+func (r *runOptions) numbers(c *cli, p agent.Project, cfg *agent.Config, e *agent.Endpoint) error {
+	steps, err1 := c.number("max-steps", r.maxSteps, p.MaxSteps, 0, 1)
+	retries, err2 := c.number("max-retries", r.maxRetries, p.MaxRetries, agent.DefaultMaxRetries, 0)
+	ms, err3 := c.number("timeout", r.timeout, p.Timeout, int(agent.DefaultTimeout.Milliseconds()), 1)
+	cfg.MaxSteps, cfg.MaxRetries, cfg.Timeout = steps, retries, time.Duration(min(ms, maxTimeout))*time.Millisecond
+	if retries == 0 {
+		cfg.MaxRetries = -1
+	}
+	if p.Temperature != nil {
+		e.Temperature = *p.Temperature
+	}
+	var err4 error
+	if r.temperature != "" {
+		e.Temperature, err4 = strconv.ParseFloat(r.temperature, 64)
+	}
+	if err4 != nil || !(e.Temperature >= 0 && e.Temperature <= 2) {
+		err4 = fmt.Errorf("--temperature %s: it is a number from 0 to 2", cmp.Or(r.temperature, fmt.Sprint(e.Temperature)))
+	}
+	return cmp.Or(err1, err2, err3, err4)
+}
+
+// number reads the number of a flag, else takes said, else fallback. A flag that is
+// no number is told and passed over.
+func (c *cli) number(flag, text string, said *int, fallback, low int) (int, error) {
+	n := fallback
+	if said != nil {
+		n = *said
+	}
+	if text != "" {
+		given, err := strconv.Atoi(text)
+		if err != nil {
+			fmt.Fprintf(c.stderr, "skill: --%s %s is no number and is passed over\n", flag, text)
+			return n, nil
+		}
+		n = given
+	}
+	if n < low && (text != "" || said != nil) {
+		return n, fmt.Errorf("--%s %d: it must be at least %d", flag, n, low)
+	}
+	return n, nil
+}
+
+// resumed returns the checkpoint that the flags name, nil for a new run.
+func (r *runOptions) resumed(ctx context.Context, c *cli, x *operation.Executor) (*agent.Checkpoint, error) {
+	switch {
+	case r.last || r.lastOf != "" || r.from != "":
+	case r.answer:
+		return nil, errors.New("-i answers a run that waits; name it with --continue, --continue-run or --resume-from")
+	default:
+		return nil, nil
+	}
+	records, run := agent.Records{Executor: x}, r.lastOf
+	if run == "" {
+		runs, err := records.Runs(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(runs) == 0 {
+			return nil, &agent.NotFoundError{Message: "No runs found"}
+		}
+		run = runs[0].RunID
+	}
+	var checkpoint agent.Checkpoint
+	var err error
+	if r.from != "" {
+		checkpoint, err = records.Checkpoint(ctx, run, r.from)
+	} else {
+		checkpoint, err = c.latest(ctx, records, run)
+	}
+	return &checkpoint, err
+}
+
+// latest returns the last checkpoint of a run that is whole, and tells of those
+// behind it that are not.
+func (c *cli) latest(ctx context.Context, records agent.Records, run string) (agent.Checkpoint, error) {
+	checkpoint, err := records.Latest(ctx, run)
+	if err != nil {
+		return checkpoint, err
+	}
+	files, err := records.Files(ctx, run)
+	for _, n := range slices.Backward(files) {
+		if n.Kind != "checkpoint" {
+			continue
+		}
+		if n.Of == checkpoint.ID {
+			break
+		}
+		fmt.Fprintf(c.stderr, "skill: %s is damaged, or one before it is; the run goes on from step %d\n", n, checkpoint.StepNumber)
+	}
+	return checkpoint, err
+}

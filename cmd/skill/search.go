@@ -1,0 +1,31 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"textskill/operation"
+)
+
+// searchEngines are those that --search names, with the key of the environment for
+// the one that takes a key. With a key and no flag, that one is asked first.
+func (o *options) searchEngines(getenv func(string) string) ([]operation.SearchEngine, error) {
+	names, key := o.engines, getenv("BRAVE_API_KEY")
+	if len(names) == 0 && key != "" {
+		names = []string{"brave", "duckduckgo"}
+	}
+	var list []operation.SearchEngine
+	for _, name := range names {
+		kind, url, _ := strings.Cut(name, "=")
+		if !slices.Contains(operation.SearchEngines, kind) {
+			return nil, fmt.Errorf("--search %s is not a search engine; there are %s", kind, strings.Join(operation.SearchEngines, ", "))
+		}
+		e := operation.SearchEngine{Kind: kind, URL: url}
+		if kind == "brave" {
+			e.Key = key
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"textskill/agent"
+)
+
+const startLong = `start is run for a person: it asks for the expert and the query where they are not
+given, shows each step in a line as it comes, asks for the answers that tools need,
+and then for what is to be done next. An empty line ends it. It takes the flags of
+skill run.`
+
+func (c *cli) startCommand(o *options) *cobra.Command {
+	r := runOptions{options: o}
+	cmd := &cobra.Command{
+		Use: "start [EXPERT] [QUERY]", Short: "Work with an expert, question by question", Long: startLong,
+		Example: "  skill start\n  skill start file-organizer\n  skill start file-organizer --continue",
+		Args:    cobra.MaximumNArgs(2),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.failed(c.start(cmd.Context(), &r, args)) },
+	}
+	r.addFlags(cmd)
+	return cmd
+}
+
+// errLeft says that the person wants no more.
+var errLeft = errors.New("nothing more is wanted")
+
+// start is skill start.
+func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
+	cfg, err := r.prepare(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer cfg.Executor.Close()
+	ask := c.asker(ctx)
+	if len(args) > 0 {
+		cfg.Expert = args[0]
+	} else if cfg.Expert, err = c.whichExpert(ctx, cfg, ask); err != nil {
+		return left(err)
+	}
+	query, question := "", c.nextQuestion(&cfg)
+	if len(args) > 1 {
+		query = args[1]
+	} else if cfg.From == nil || cfg.Answer || cfg.From.Status == agent.Completed {
+		if query, err = ask(question); err != nil {
+			return left(err)
+		}
+	}
+	for {
+		runID, err := c.show(ctx, cfg, query)
+		if err != nil {
+			return c.ended(ctx, cfg.Redactor(), err)
+		}
+		last, err := agent.Records{Executor: cfg.Executor}.Latest(ctx, runID)
+		if _, none := errors.AsType[*agent.NotFoundError](err); none { // as under --read-only
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		cfg.RunID, cfg.From = "", &last
+		if query, err = ask(c.nextQuestion(&cfg)); err != nil {
+			return left(err)
+		}
+	}
+}
+
+// nextQuestion returns what a person is asked where a run stands, and sets whether
+// that answers a tool. The tool's call is shown.
+func (c *cli) nextQuestion(cfg *agent.Config) string {
+	from := cfg.From
+	if from == nil {
+		return "What is to be done? "
+	}
+	if cfg.Answer = from.Status == agent.StoppedByInteractiveTool && len(from.PendingToolCalls) > 0; !cfg.Answer {
+		return "What next? "
+	}
+	call := from.PendingToolCalls[0]
+	fmt.Fprintf(c.stdout, "%3d  %s\n", from.StepNumber, oneLine(call.ToolName+" "+string(call.Args), lineWidth))
+	return "Answer: "
+}
+
+// left is the end of a conversation that a person does not go on with.
+func left(err error) error {
+	if err == errLeft {
+		return nil
+	}
+	return err
+}
+
+// whichExpert returns the expert of the run that is gone on with, or asks for one;
+// the only one need not be asked for.
+func (c *cli) whichExpert(ctx context.Context, cfg agent.Config, ask func(string) (string, error)) (string, error) {
+	if cfg.From != nil {
+		runs, err := agent.Records{Executor: cfg.Executor}.Runs(ctx)
+		if i := slices.IndexFunc(runs, func(s agent.RunSetting) bool { return s.RunID == cfg.From.RunID }); i >= 0 {
+			return runs[i].ExpertKey, err
+		}
+		return cfg.From.Expert.Key, err
+	}
+	keys := slices.Sorted(maps.Keys(cfg.Experts))
+	if len(keys) == 1 {
+		return keys[0], nil
+	}
+	for _, key := range keys {
+		fmt.Fprintf(c.stdout, "  %s  %s\n", key, oneLine(cfg.Experts[key].Description, 80))
+	}
+	return ask("Which expert? ")
+}
+
+// show runs an expert and tells what happens, a line for each event that a person
+// wants to see.
+func (c *cli) show(ctx context.Context, cfg agent.Config, query string) (runID string, err error) {
+	for e, err := range agent.Run(ctx, cfg, query) {
+		if err != nil {
+			return runID, err
+		}
+		runID = e.RunID
+		switch e.Type {
+		case agent.StartRun:
+			if e.InitialCheckpoint.DelegatedBy != nil && e.InitialCheckpoint.Status == agent.Init {
+				fmt.Fprintf(c.stdout, "%3d  %s\n", e.StepNumber, line(e))
+			}
+		case agent.CallInteractiveTool, agent.CallDelegate, agent.StartGeneration, agent.FinishToolCall, agent.ContinueToNextStep, agent.StopRunByInteractiveTool, agent.StopRunByDelegate:
+		case agent.CompleteRun:
+			fmt.Fprintf(c.stdout, "\n%s\n\n", visible(*e.Text))
+		default:
+			fmt.Fprintf(c.stdout, "%3d  %s\n", e.StepNumber, line(e))
+		}
+	}
+	return runID, nil
+}
+
+// visible is a text for a terminal, of more than one line, without what would
+// control it.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// asker returns what asks a person for a line. An empty one, or the end of the
+// input, is errLeft.
+func (c *cli) asker(ctx context.Context) func(question string) (string, error) {
+	if editable(c.stdin, c.stdout) {
+		return askTerminal(ctx)
+	}
+	lines := make(chan string)
+	go func() { // it ends with the input, at the latest with the program
+		defer close(lines)
+		in := bufio.NewReader(io.LimitReader(c.stdin, maxPrompt))
+		for {
+			text, err := in.ReadString('\n')
+			if text != "" {
+				select {
+				case lines <- strings.TrimSpace(text):
+				case <-ctx.Done():
+					return
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return func(question string) (string, error) {
+		fmt.Fprint(c.stdout, question)
+		select {
+		case text := <-lines:
+			if text == "" {
+				fmt.Fprintln(c.stdout)
+				return "", errLeft
+			}
+			return text, nil
+		case <-ctx.Done():
+			fmt.Fprintln(c.stdout)
+			return "", errLeft
+		}
+	}
+}

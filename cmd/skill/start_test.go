@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestStart has a person who chooses an expert, answers a question of it, and goes
+// on until an empty line.
+func TestStart(t *testing.T) {
+	const project = `
+[experts.ask]
+description = "Asks"
+instruction = "Ask."
+[experts.ask.skills.human]
+type = "interactiveSkill"
+[experts.ask.skills.human.tools.askUser]
+inputJsonSchema = '{"type":"object"}'
+[experts.other]
+instruction = "Do it."
+`
+	var script []scriptedAnswer
+	err := json.Unmarshal([]byte(`[
+		{"tools":[{"id":"a","name":"askUser","input":{"question":"Colour?"}}]},
+		{"tools":[{"id":"b","name":"writeTextFile","input":{"path":"c.txt","text":"blue"}},{"id":"c","name":"attemptCompletion","input":{}}]},
+		{"text":"It is \u001b[34mblue.\nReally."},
+		{"tools":[{"id":"d","name":"attemptCompletion","input":{}}]},
+		{"text":"Bye."}]`), &script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(project), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	endpoint := scriptedEndpoint(t, script).URL
+	var stdout, stderr strings.Builder
+	c := &cli{stdin: strings.NewReader("ask\npaint it\nblue\nthanks\n\nnot read\n"), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
+		return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m"}[name]
+	}}
+	if code := c.run(t.Context(), []string{"start", "-C", dir}); code != 0 || stderr.Len() > 0 {
+		t.Errorf("exit %d: %s", code, stderr.String())
+	}
+	const want = `  ask  Asks
+  other  
+Which expert? What is to be done?   1  askUser {"question":"Colour?"}
+Answer:   2  writeTextFile {"path":"c.txt","text":"blue"}
+  2  writeTextFile: {"path":"DIR/c.txt","text":"blue"}
+  2  attemptCompletion {}
+  2  attemptCompletion: {}
+
+It is [34mblue.
+Really.
+
+What next?   3  attemptCompletion {}
+  3  attemptCompletion: {}
+
+Bye.
+
+What next? 
+`
+	if got := strings.ReplaceAll(stdout.String(), dir, "DIR"); got != want {
+		t.Errorf("the conversation is\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestStartGoesOn has a person leave at a question of the expert, and come back.
+func TestStartGoesOn(t *testing.T) {
+	const project = `
+[experts.ask]
+instruction = "Ask."
+delegates = ["worker"]
+[experts.ask.skills.human]
+type = "interactiveSkill"
+[experts.ask.skills.human.tools.askUser]
+inputJsonSchema = '{"type":"object"}'
+[experts.worker]
+instruction = "Work."
+`
+	var script []scriptedAnswer
+	err := json.Unmarshal([]byte(`[
+		{"tools":[{"id":"a","name":"askUser","input":{"question":"Colour?"}}]},
+		{"tools":[{"id":"b","name":"worker","input":{"query":"paint"}}]},
+		{"tools":[{"id":"c","name":"attemptCompletion","input":{}}]}, {"text":"Painted."},
+		{"tools":[{"id":"d","name":"attemptCompletion","input":{}}]}, {"text":"Done."},
+		{"tools":[{"id":"e","name":"attemptCompletion","input":{}}]}, {"text":"More."}]`), &script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(project), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	endpoint := scriptedEndpoint(t, script).URL
+	for _, tt := range []struct{ stdin, args, want string }{
+		{"", "ask go", "  1  askUser {\"question\":\"Colour?\"}\nAnswer: \n"},
+		{"blue\n", "--continue", "  1  askUser {\"question\":\"Colour?\"}\nAnswer:   3  worker: paint\n" +
+			"  3  attemptCompletion {}\n  3  attemptCompletion: {}\n\nPainted.\n\n  4  attemptCompletion {}\n  4  attemptCompletion: {}\n\nDone.\n\nWhat next? \n"},
+		{"more\n", "ask --continue", "What next?   5  attemptCompletion {}\n  5  attemptCompletion: {}\n\nMore.\n\nWhat next? \n"},
+	} {
+		var stdout, stderr strings.Builder
+		c := &cli{stdin: strings.NewReader(tt.stdin), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
+			return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m"}[name]
+		}}
+		if code := c.run(t.Context(), append([]string{"start", "-C", dir}, strings.Fields(tt.args)...)); code != 0 || stderr.Len() > 0 {
+			t.Errorf("%s: exit %d: %s", tt.args, code, stderr.String())
+		}
+		if got := stdout.String(); got != tt.want {
+			t.Errorf("%s: the conversation is\n%s\nwant\n%s", tt.args, got, tt.want)
+		}
+	}
+}
