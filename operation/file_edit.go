@@ -11,7 +11,8 @@ import (
 
 // EditFile replaces the first occurrence of Old in a file by New, literally. Line
 // ends do not have to match: an Old with LF matches a file with CRLF, and New then
-// takes the file's. What is not replaced keeps its bytes.
+// takes the file's. An Old that ends with CR may end amid a CRLF: it matches to the
+// byte only. What is not replaced keeps its bytes.
 type EditFile struct {
 	Path     string
 	Old, New string // Old must not be empty
@@ -54,7 +55,7 @@ const window = 1 << 20
 // locate finds the first occurrence of old in src and what takes its place. It
 // holds a window of the file and the length of old in memory.
 func locate(ctx context.Context, src io.ReaderAt, size int64, old, new string) (workspace.Splice, bool, error) {
-	loose := strings.Contains(old, "\n")
+	loose := strings.Contains(old, "\n") && !strings.HasSuffix(old, "\r")
 	want := []byte(old)
 	if loose {
 		want = []byte(lf(old))
