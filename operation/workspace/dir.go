@@ -20,6 +20,7 @@ type Dir struct {
 
 // dir is the folder of a Dir, in one kind of tree.
 type dir interface {
+	enter(name string) (dir, error) // follows no link
 	read(b *Block) (more bool, err error)
 	open(name []byte) (file, int64, error)
 	stat(name []byte) (Info, error)
@@ -71,7 +72,13 @@ func (d *Dir) OpenDir(rel string) (*Dir, error) {
 	if err := d.w.denied(place{p.root, rel}, wanted{abs: rel}); err != nil {
 		return nil, err
 	}
-	h, err := p.root.tree.reader(p.rel)
+	var h dir
+	var err error
+	if strings.Contains(rel, "/") {
+		h, err = p.root.tree.reader(p.rel)
+	} else {
+		h, err = d.d.enter(rel)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +184,10 @@ func (t rootTree) reader(rel string) (dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder := f.(*rootFolder)
+	return newRootDir(f.(*rootFolder))
+}
+
+func newRootDir(folder *rootFolder) (dir, error) {
 	list, err := folder.root.Open(".")
 	if err != nil {
 		folder.close()
@@ -202,6 +212,14 @@ func (d *rootDir) read(b *Block) (more bool, err error) {
 		return false, nil
 	}
 	return false, rootCause(err)
+}
+
+func (d *rootDir) enter(name string) (dir, error) {
+	f, err := d.folder.folder(name)
+	if err != nil {
+		return nil, err
+	}
+	return newRootDir(f.(*rootFolder))
 }
 
 func (d *rootDir) open(name []byte) (file, int64, error) {

@@ -3,20 +3,93 @@ package workspace
 import (
 	"encoding/binary"
 	"io"
+	"math"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// kernelDir is the descriptor of a folder of a kernelTree.
-type kernelDir int
+// kernelDir is an open folder of a kernelTree.
+type kernelDir struct {
+	fd    int
+	local bool // on a file system that asks neither another machine nor another program
+	quick bool // and at hand when it was opened: what is asked of it takes no time
+}
 
 func (t *kernelTree) reader(rel string) (dir, error) {
 	fd, err := t.fd(rel, unix.O_RDONLY|unix.O_DIRECTORY)
-	return kernelDir(fd), err
+	if err != nil {
+		return nil, err
+	}
+	return kernelDir{fd: fd, local: isLocal(fd)}, nil
 }
 
-func (d kernelDir) close() error { return unix.Close(int(d)) }
+func isLocal(fd int) bool {
+	var st unix.Statfs_t
+	if unix.Fstatfs(fd, &st) != nil {
+		return false
+	}
+	switch st.Type {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC:
+		return true
+	}
+	return false
+}
+
+// cached makes openat2 fail where it would have to wait for a disk.
+const cached = 0x20
+
+// enter asks the kernel for a folder that is at hand first. The runtime has to know
+// of system calls that may wait, and telling it takes a tenth of the time of a walk.
+func (d kernelDir) enter(name string) (dir, error) {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	var text [unix.NAME_MAX + 1]byte
+	switch {
+	case name == "..":
+		return nil, unix.EXDEV
+	case strings.IndexByte(name, 0) >= 0:
+		return nil, unix.EINVAL
+	case d.local && len(name) < len(text):
+		copy(text[:], name)
+		how := unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_NO_XDEV | cached}
+		fd, _, errno := unix.RawSyscall6(unix.SYS_OPENAT2, uintptr(d.fd), uintptr(unsafe.Pointer(&text[0])), uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how), 0, 0)
+		if errno == 0 {
+			return kernelDir{int(fd), true, true}, nil
+		}
+	}
+	for {
+		fd, err := unix.Openat(d.fd, name, flags, 0)
+		switch err {
+		case nil:
+			return kernelDir{fd: fd, local: isLocal(fd)}, nil
+		case unix.EINTR:
+		default:
+			return nil, err
+		}
+	}
+}
+
+func (d kernelDir) close() error {
+	if !d.quick {
+		return unix.Close(d.fd)
+	}
+	if _, _, errno := unix.RawSyscall(unix.SYS_CLOSE, uintptr(d.fd), 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func (d kernelDir) getdents(buf []byte) (int, error) {
+	if !d.quick {
+		return unix.Getdents(d.fd, buf)
+	}
+	n, _, errno := unix.RawSyscall(unix.SYS_GETDENTS64, uintptr(d.fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
 
 const (
 	blockSize = 32 << 10
@@ -31,24 +104,26 @@ func (d kernelDir) read(b *Block) (more bool, err error) {
 	}
 	used := 0
 	for more = true; more && len(b.raw)-used >= roomForMore; {
-		n, err := unix.Getdents(int(d), b.raw[used:])
+		n, err := d.getdents(b.raw[used:])
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
 			return false, err
 		}
-		more = n > 0
-		d.parse(b, b.raw[used:used+n])
+		more = n > 0 && d.parse(b, b.raw[used:used+n]) < math.MaxInt64
 		used += n
 	}
 	return more, nil
 }
 
-// parse takes the names out of what the system wrote: 19 bytes, of which 16 to 18
-// are the size and the type, and the name up to a NUL.
-func (d kernelDir) parse(b *Block, raw []byte) {
+// parse takes the names out of what the system wrote: 19 bytes, of which 8 to 16 are
+// where the next name is, 16 to 18 are the size and the type, and the name up to
+// a NUL. It returns where the next name would be: with ext4 that is the largest
+// offset there is once it knows that none follows.
+func (d kernelDir) parse(b *Block, raw []byte) (next uint64) {
 	for len(raw) > 0 {
+		next = binary.NativeEndian.Uint64(raw[8:])
 		size := binary.NativeEndian.Uint16(raw[16:])
 		kind, name := raw[18], raw[19:size]
 		raw = raw[size:]
@@ -63,13 +138,14 @@ func (d kernelDir) parse(b *Block, raw []byte) {
 		mode := modeFromStat(uint32(kind) << 12).Type()
 		if kind == unix.DT_UNKNOWN {
 			var st unix.Stat_t
-			if unix.Fstatat(int(d), string(name), &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+			if unix.Fstatat(d.fd, string(name), &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 				continue // gone already
 			}
 			mode = modeFromStat(st.Mode).Type()
 		}
 		b.add(name, mode)
 	}
+	return next
 }
 
 // open passes the name as it lies in the block, where a NUL follows it.
@@ -78,9 +154,9 @@ func (d kernelDir) open(name []byte) (file, int64, error) {
 		name = append(name[:len(name):len(name)], 0)
 	}
 	const flag = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
-	fd, _, errno := unix.Syscall6(unix.SYS_OPENAT, uintptr(d), uintptr(unsafe.Pointer(&name[0])), flag, 0, 0, 0)
+	fd, _, errno := unix.Syscall6(unix.SYS_OPENAT, uintptr(d.fd), uintptr(unsafe.Pointer(&name[0])), flag, 0, 0, 0)
 	for errno == unix.EINTR {
-		fd, _, errno = unix.Syscall6(unix.SYS_OPENAT, uintptr(d), uintptr(unsafe.Pointer(&name[0])), flag, 0, 0, 0)
+		fd, _, errno = unix.Syscall6(unix.SYS_OPENAT, uintptr(d.fd), uintptr(unsafe.Pointer(&name[0])), flag, 0, 0, 0)
 	}
 	if errno == unix.ENXIO {
 		return nil, 0, &NotRegularError{"socket or device"}
@@ -103,7 +179,7 @@ func (d kernelDir) open(name []byte) (file, int64, error) {
 
 func (d kernelDir) stat(name []byte) (Info, error) {
 	var st unix.Stat_t
-	if err := unix.Fstatat(int(d), string(name), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := unix.Fstatat(d.fd, string(name), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return Info{}, err
 	}
 	return infoFromStat(&st), nil
