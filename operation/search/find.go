@@ -65,7 +65,22 @@ type finder struct {
 type findings struct {
 	paths []string
 	more  int
-	buf   []byte
+	text  []byte // what the newest paths consist of; see path
+}
+
+// pathsTogether is how many bytes of paths are allocated at once. One that is kept
+// keeps all of them.
+const pathsTogether = 4 << 10
+
+// path returns the path of e behind dir.
+func (f *findings) path(dir string, e *Entry) string {
+	need := len(dir) + 1 + len(e.Folder()) + 1 + len(e.Name)
+	if cap(f.text)-len(f.text) < need {
+		f.text = make([]byte, 0, max(need, pathsTogether))
+	}
+	start := len(f.text)
+	f.text = e.AppendPath(append(append(f.text, dir...), '/'))
+	return unsafe.String(&f.text[start], len(f.text)-start)
 }
 
 // add keeps a path. With a limit, no more than some times as many are kept.
@@ -90,16 +105,24 @@ func (f *findings) cutSorted(limit int) {
 
 // result puts together what the workers found, each part sorted by its own.
 func (f *finder) result(sum Walked) Names {
-	var sorting sync.WaitGroup
+	var work sync.WaitGroup
 	for i := range f.parts {
-		sorting.Go(func() { f.parts[i].cut(f.options.Limit) })
+		work.Go(func() { f.parts[i].cut(f.options.Limit) })
 	}
-	sorting.Wait()
-	all := f.parts[0]
-	for _, part := range f.parts[1:] {
-		all.paths = merge(all.paths, part.paths)
-		all.more += part.more
+	work.Wait()
+	parts := f.parts
+	for len(parts) > 1 {
+		half := (len(parts) + 1) / 2
+		for i, other := range parts[half:] {
+			work.Go(func() {
+				parts[i].paths = merge(parts[i].paths, other.paths)
+				parts[i].more += other.more
+			})
+		}
+		work.Wait()
+		parts = parts[:half]
 	}
+	all := parts[0]
 	all.cutSorted(f.options.Limit)
 	return Names{all.paths, all.more, int(f.excluded.Load()), sum}
 }
@@ -138,8 +161,7 @@ func (f *finder) visit(worker int, e *Entry) error {
 		}
 		if len(p.parts) <= 2 || matchParts(p.parts, e.Path()) {
 			part := &f.parts[worker]
-			part.buf = e.AppendPath(append(append(part.buf[:0], f.dir...), filepath.Separator))
-			part.add(filepath.FromSlash(string(part.buf)), f.options.Limit)
+			part.add(filepath.FromSlash(part.path(f.dir, e)), f.options.Limit)
 			break
 		}
 	}

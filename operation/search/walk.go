@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -118,10 +119,11 @@ func (e *Entry) Stat() (workspace.Info, error) { return e.in.dir.Stat(e.Name) }
 type folder struct {
 	rel   string         // relative to the base; "" for that
 	depth int            // 0 for the base
+	above *folder        // to open it in; nil once that is done, or where it is opened by its name from the base
 	dir   *workspace.Dir // nil until it is opened
 	begun bool           // a block of it was read
 	rules *rules         // for what is in it; until it is begun those of the folder above
-	users atomic.Int32   // who still needs dir: who visits a block of it, and who is to read on
+	users atomic.Int32   // who still needs dir: who visits a block of it, who is to read on, the folders to open in it
 }
 
 func (f *folder) child(name []byte) string {
@@ -133,8 +135,40 @@ func (f *folder) child(name []byte) string {
 	return string(buf)
 }
 
+// keptOpen is down to which depth folders stay open for those in them. Below, a
+// walk would hold too many open at a time.
+const keptOpen = 64
+
+// in returns the folder of that name, to be opened.
+func (f *folder) in(name []byte) *folder {
+	sub := &folder{rel: f.child(name), depth: f.depth + 1, rules: f.rules}
+	if f.depth < keptOpen {
+		f.users.Add(1)
+		sub.above = f
+	}
+	return sub
+}
+
+// open opens the folder. Then one holds it open, unless that failed.
+func (f *folder) open(base *workspace.Dir) (err error) {
+	if above := f.above; above == nil {
+		f.dir, err = base.OpenDir(f.rel)
+	} else {
+		f.dir, err = above.dir.OpenDir(f.rel[strings.LastIndexByte(f.rel, '/')+1:])
+		f.above = nil
+		above.leave()
+	}
+	f.users.Store(1)
+	return err
+}
+
 // leave closes the folder when nobody needs it any more.
 func (f *folder) leave() {
+	if f.above != nil {
+		f.above.leave()
+		f.above = nil
+		return
+	}
 	if f.dir != nil && f.users.Add(-1) == 0 {
 		f.dir.Close()
 	}
@@ -239,12 +273,9 @@ func (w *worker) read(f *folder) error {
 		return err
 	}
 	if f.dir == nil {
-		dir, err := w.base.OpenDir(f.rel)
-		if err != nil {
+		if err := f.open(w.base); err != nil {
 			return w.passOver(err)
 		}
-		f.dir = dir
-		f.users.Store(1)
 	}
 	defer f.leave()
 	more, err := f.dir.Read(&w.block)
@@ -293,7 +324,7 @@ func (w *worker) visitAll(f *folder) error {
 		e.Name, e.Type = name.Bytes, name.Type
 		switch err := w.visit(w.id, e); {
 		case err == nil && e.Type.IsDir() && !e.Ignored:
-			w.stack = append(w.stack, &folder{rel: f.child(name.Bytes), depth: e.Depth, rules: f.rules})
+			w.stack = append(w.stack, f.in(name.Bytes))
 		case err != nil && err != fs.SkipDir:
 			return err
 		}

@@ -198,6 +198,58 @@ func TestWalkRandom(t *testing.T) {
 	})
 }
 
+// TestWalkDeep walks deeper than folders stay open for those in them, on a disk,
+// also to an early end. No folder stays open then.
+func TestWalkDeep(t *testing.T) {
+	w := open(t, false)
+	var want []string
+	deep := ""
+	for i := range 2 * keptOpen {
+		deep += fmt.Sprintf("d%d/", i)
+		want = append(want, deep)
+		for _, name := range []string{"e", "f"} {
+			plant(t, w.Dir(), deep+name)
+			want = append(want, deep+name)
+		}
+	}
+	for i := range 1500 {
+		name := fmt.Sprintf("d0/many/%060d", i)
+		plant(t, w.Dir(), name)
+		want = append(want, name)
+	}
+	want = append(want, "d0/many/")
+	slices.Sort(want)
+	before := openFiles(t)
+	if got, _ := walked(t, w, w.Dir(), WalkOptions{}); !slices.Equal(got, want) {
+		t.Errorf("%d names are visited of %d", len(got), len(want))
+	}
+	for n := range int64(50) {
+		var visits atomic.Int64
+		_, err := Walk(t.Context(), w, w.Dir(), WalkOptions{}, func(int, *Entry) error {
+			if visits.Add(1) > 40*n {
+				return fs.SkipAll
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := openFiles(t); after != before {
+		t.Errorf("%d descriptors are open, and before the walks %d", after, before)
+	}
+}
+
+// openFiles counts the descriptors of this process, where the system lists them.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
 // TestWalkEnds ends a walk from the visit and from outside.
 func TestWalkEnds(t *testing.T) {
 	each(t, func(t *testing.T, w *workspace.Workspace) {
