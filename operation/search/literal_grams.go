@@ -77,7 +77,7 @@ func bestGrams(set []string, fold bool) (size, step int, cost float64) {
 				}
 			}
 		}
-		if perByte := (0.4 + 10*sum) / float64(most); perByte < cost {
+		if perByte := (1.0 + 10*sum) / float64(most); perByte < cost {
 			size, step, cost = n, most, perByte
 		}
 	}
@@ -104,7 +104,7 @@ func rarestGrams(s string, size, n int) (at int, share float64) {
 func costOfBytes(set []string, fold bool) (sum float64) {
 	for _, s := range set {
 		_, how := rarest(s)
-		sum += 0.04 + 15*float64(how)/65536
+		sum += 0.04 + 30*float64(how)/65536
 		if fold {
 			sum += 0.04
 		}

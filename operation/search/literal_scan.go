@@ -3,38 +3,63 @@ package search
 import (
 	"bytes"
 	"math"
+	"slices"
 )
 
-// needle is one literal and how it is looked for: by its rarest byte.
-type needle struct {
-	text  string // in lower case where fold is set
-	at    int    // of the rarest byte
-	bytes [2]byte
-	fold  bool // also in upper case; the rarest byte in both where they differ
-}
-
-func newNeedle(text string, fold bool) needle {
-	at, _ := rarest(text)
-	b := text[at]
-	n := needle{text: text, at: at, bytes: [2]byte{b, b}, fold: fold}
-	if fold && 'a' <= b && b <= 'z' {
-		n.bytes[1] = b - 'a' + 'A'
-	}
-	return n
-}
-
-// cursor is how far a buffer has been searched for one needle.
+// cursor is how far a buffer has been searched for one literal. It looks for the
+// rarest byte of it: the one that is known to be so, until more was seen.
 type cursor struct {
-	needle
-	found int    // the next occurrence
-	stops [2]int // the next of each byte
+	text   string // in lower case where fold is set
+	fold   bool   // also in upper case
+	shares []int  // how common each byte of text is, in 65536ths
+	at     int    // of the rarest byte
+	bytes  [2]byte
+	seen   int    // bytes that were searched for this one
+	met    int    // and how often it was there, without the rest of the literal
+	found  int    // the next occurrence
+	stops  [2]int // the next of each byte
+}
+
+func newCursor(text string, fold bool) cursor {
+	c := cursor{text: text, fold: fold, shares: make([]int, len(text))}
+	for i := range text {
+		c.shares[i] = int(commonness[text[i]])
+	}
+	c.choose()
+	return c
+}
+
+// choose makes the rarest byte the one to look for.
+func (c *cursor) choose() {
+	c.at = slices.Index(c.shares, slices.Min(c.shares))
+	b := c.text[c.at]
+	c.bytes = [2]byte{b, b}
+	if c.fold && 'a' <= b && b <= 'z' {
+		c.bytes[1] = b - 'a' + 'A'
+	}
+	c.seen, c.met = 0, 0
 }
 
 // none is behind every buffer.
 const none = math.MaxInt
 
+// enough is how many bytes tell how common one of them is in these files.
+const enough = 64 << 10
+
 // reset makes the cursor ready for another buffer.
-func (c *cursor) reset() { c.found, c.stops = -1, [2]int{-1, -1} }
+func (c *cursor) reset() {
+	c.found, c.stops = -1, [2]int{-1, -1}
+	if c.seen < enough {
+		return
+	}
+	share := c.met * 65536 / c.seen
+	for i, b := range []byte(c.text) {
+		if b == c.text[c.at] {
+			c.shares[i] = share
+		}
+	}
+	c.choose()
+}
 
 // seek returns where the needle stands first at or behind from, which never is
 // less than before.
@@ -51,23 +76,26 @@ func (c *cursor) seek(buf []byte, from int) int {
 }
 
 func (c *cursor) exact(buf []byte, from int) int {
-	last := len(buf) - len(c.text) + c.at // where the byte may stand at the latest
-	for i := from + c.at; i <= last; i++ {
+	first, last := from+c.at, len(buf)-len(c.text)+c.at // where the byte may stand
+	for i := first; i <= last; i++ {
 		j := bytes.IndexByte(buf[i:last+1], c.bytes[0])
 		if j < 0 {
 			break
 		}
 		i += j
 		if start := i - c.at; string(buf[start:start+len(c.text)]) == c.text {
+			c.seen += i - first
 			return start
 		}
+		c.met++
 	}
+	c.seen += max(0, last-first)
 	return none
 }
 
 func (c *cursor) either(buf []byte, from int) int {
-	last := len(buf) - len(c.text) + c.at
-	for i := from + c.at; i <= last; i++ {
+	first, last := from+c.at, len(buf)-len(c.text)+c.at
+	for i := first; i <= last; i++ {
 		for k, b := range c.bytes {
 			if c.stops[k] < i {
 				c.stops[k] = none
@@ -84,9 +112,12 @@ func (c *cursor) either(buf []byte, from int) int {
 			break
 		}
 		if start := i - c.at; equalFold(buf[start:start+len(c.text)], c.text) {
+			c.seen += i - first
 			return start
 		}
+		c.met++
 	}
+	c.seen += max(0, last-first)
 	return none
 }
 

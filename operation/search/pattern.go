@@ -90,7 +90,7 @@ func (p *Pattern) matcher() *matcher {
 		return m
 	}
 	for _, text := range p.literals.set {
-		m.cursors = append(m.cursors, cursor{needle: newNeedle(text, p.literals.fold)})
+		m.cursors = append(m.cursors, newCursor(text, p.literals.fold))
 	}
 	return m
 }
