@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 )
@@ -57,6 +58,11 @@ func TestFileAsLines(t *testing.T) {
 	for _, size := range []int{0, 1, 2, blockSize - 1, blockSize, blockSize + 1, blockSize + slack, blockSize + slack + 1, 2 * blockSize, 3*blockSize + 77} {
 		texts = append(texts, longText(rng, size), append(bytes.Repeat([]byte("b"), size), "\nneedle\n"...))
 	}
+	for shift := -7; shift <= 7; shift++ { // blocks without it, and one that it stands at the border of
+		text := bytes.Repeat([]byte(strings.Repeat("b", 58)+"\r\n"), 4*blockSize/60)
+		copy(text[2*blockSize+shift:], "needle")
+		texts = append(texts, text)
+	}
 	for i, text := range texts {
 		for _, expr := range []string{"needle", "^$", `\w+\s+=\s+\w+\[\d+\]`, "^b+$"} {
 			p, err := Compile(expr, PatternOptions{})
@@ -91,6 +97,44 @@ func searches(t *testing.T, p *Pattern, text []byte) map[string]func(emit func([
 		"shared": func(emit func([]Line)) (inFile, error) {
 			return p.parallel(t.Context(), bytes.NewReader(text), size, emit)
 		},
+		"shared, from a disk": func(emit func([]Line)) (inFile, error) {
+			return p.parallel(t.Context(), onDisk(t, text), size, emit)
+		},
+	}
+}
+
+// onDisk returns an open file that holds text.
+func onDisk(t *testing.T, text []byte) *os.File {
+	t.Helper()
+	f, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	if _, err := f.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestFileCutShort searches a file that is shorter by now than it said to be.
+func TestFileCutShort(t *testing.T) {
+	text := bytes.Repeat([]byte("some line\n"), 4*blockSize/10)
+	copy(text[blockSize:], "needle")
+	p, err := Compile("needle", PatternOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{0, 1, blockSize / 2, 3*blockSize/2 + 7, 3 * blockSize} {
+		f := onDisk(t, text)
+		if err := f.Truncate(int64(size)); err != nil {
+			t.Fatal(err)
+		}
+		var got heard
+		_, err := p.parallel(t.Context(), f, int64(len(text)), got.emit)
+		if d := difference(got, lineByLine(p, text[:size])); err != nil || d != "" {
+			t.Errorf("cut to %d bytes: %v, %s", size, err, d)
+		}
 	}
 }
 

@@ -149,6 +149,7 @@ type File struct {
 type file interface {
 	Read(p []byte) (int, error)
 	ReadAt(p []byte, off int64) (int, error)
+	Fd() uintptr
 	Close() error
 }
 
@@ -161,6 +162,9 @@ func (f File) Read(p []byte) (int, error) { return f.f.Read(p) }
 
 // ReadAt reads as [io.ReaderAt] does, from several goroutines if need be.
 func (f File) ReadAt(p []byte, off int64) (int, error) { return f.f.ReadAt(p, off) }
+
+// Fd returns the file's descriptor, which is good until Close.
+func (f File) Fd() uintptr { return f.f.Fd() }
 
 // Close closes the file.
 func (f File) Close() error { return f.f.Close() }

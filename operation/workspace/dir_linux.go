@@ -188,6 +188,8 @@ func (d kernelDir) stat(name []byte) (Info, error) {
 // kernelFile is the descriptor of a regular file.
 type kernelFile int
 
+func (f kernelFile) Fd() uintptr { return uintptr(f) }
+
 func (f kernelFile) Close() error { return unix.Close(int(f)) }
 
 func (f kernelFile) Read(p []byte) (int, error) {

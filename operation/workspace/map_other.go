@@ -1,0 +1,10 @@
+//go:build !linux
+
+package workspace
+
+import "errors"
+
+// Map fails with [errors.ErrUnsupported].
+func Map(interface{ Fd() uintptr }, int64) (data []byte, unmap func(), err error) {
+	return nil, nil, errors.ErrUnsupported
+}
