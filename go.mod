@@ -2,6 +2,8 @@ module textskill
 
 go 1.26.0
 
+toolchain go1.26.11
+
 require (
 	github.com/JohannesKaufmann/html-to-markdown/v2 v2.5.2
 	github.com/bmatcuk/doublestar/v4 v4.10.4
