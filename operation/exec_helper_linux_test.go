@@ -110,10 +110,10 @@ func parentOf(pid int) (ppid int) {
 	return ppid
 }
 
-// eventually waits for ok for at most five seconds.
+// eventually waits for ok for at most a minute.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("waited in vain: " + what)
 		}
