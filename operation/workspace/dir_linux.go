@@ -111,7 +111,7 @@ func (d kernelDir) read(b *Block) (more bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		more = n > 0 && d.parse(b, b.raw[used:used+n]) < math.MaxInt64
+		more = n > 0 && !d.parse(b, b.raw[used:used+n])
 		used += n
 	}
 	return more, nil
@@ -119,9 +119,11 @@ func (d kernelDir) read(b *Block) (more bool, err error) {
 
 // parse takes the names out of what the system wrote: 19 bytes, of which 8 to 16 are
 // where the next name is, 16 to 18 are the size and the type, and the name up to
-// a NUL. It returns where the next name would be: with ext4 that is the largest
-// offset there is once it knows that none follows.
-func (d kernelDir) parse(b *Block, raw []byte) (next uint64) {
+// a NUL. It tells whether these are the last: where the next name would be, ext4 and
+// btrfs say the largest offset there is once they know that none follows. Elsewhere
+// an offset may be anything.
+func (d kernelDir) parse(b *Block, raw []byte) (last bool) {
+	next := uint64(0)
 	for len(raw) > 0 {
 		next = binary.NativeEndian.Uint64(raw[8:])
 		size := binary.NativeEndian.Uint16(raw[16:])
@@ -145,7 +147,7 @@ func (d kernelDir) parse(b *Block, raw []byte) (next uint64) {
 		}
 		b.add(name, mode)
 	}
-	return next
+	return d.local && next == math.MaxInt64
 }
 
 // open passes the name as it lies in the block, where a NUL follows it.
