@@ -221,14 +221,25 @@ func TestFileErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := bytes.Repeat([]byte("x\n"), 5*blockSize)
+	data := bytes.Repeat([]byte("x\n"), 20*blockSize) // more than are searched at once
 	f := failing{bytes.NewReader(data)}
 	silent := func([]Line) {}
-	if _, err := p.searcher(silent).blocks(t.Context(), f, f.Size()); err != errDisk {
-		t.Error(err)
-	}
-	if _, err := p.parallel(t.Context(), f, f.Size(), silent); err != errDisk {
-		t.Error(err)
+	for name, search := range map[string]func(emit func([]Line)) (inFile, error){
+		"in blocks": func(emit func([]Line)) (inFile, error) { return p.searcher(emit).blocks(t.Context(), f, f.Size()) },
+		"shared":    func(emit func([]Line)) (inFile, error) { return p.parallel(t.Context(), f, f.Size(), emit) },
+	} {
+		next := 1
+		in, err := search(func(lines []Line) {
+			for _, line := range lines {
+				if line.Number != next || line.Offset != int64(next-1)*2 || string(line.Text) != "x" {
+					t.Fatalf("%s: line %d at %d, %q; want line %d", name, line.Number, line.Offset, line.Text, next)
+				}
+				next++
+			}
+		})
+		if err != errDisk || in.count != next-1 {
+			t.Errorf("%s: %d lines of %d, %v", name, next-1, in.count, err)
+		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -115,7 +115,7 @@ func (w *parallel) quiet(m *matcher, b *block, k int64) (quiet bool) {
 	return true
 }
 
-// collect puts the blocks in their order.
+// collect puts the blocks in their order, up to one that could not be read.
 func (w *parallel) collect(ctx context.Context, cancel context.CancelCauseFunc, emit func([]Line)) (in inFile) {
 	waiting := map[int64]*block{}
 	before, k := 0, int64(0)
@@ -124,7 +124,7 @@ func (w *parallel) collect(ctx context.Context, cancel context.CancelCauseFunc, 
 			cancel(b.err)
 		}
 		waiting[b.k] = b
-		for b, ok := waiting[k]; ok; b, ok = waiting[k] {
+		for b, ok := waiting[k]; ok && b.err == nil; b, ok = waiting[k] {
 			delete(waiting, k)
 			in.add(b, before, emit)
 			before += b.starts
