@@ -71,7 +71,7 @@ func Walk(ctx context.Context, w *workspace.Workspace, dir string, o WalkOptions
 	}
 	all.Wait()
 	for _, f := range k.shared {
-		f.leave()
+		k.leave(f)
 	}
 	workspace.Report(ctx, k.folders.Load(), 0, base.Path())
 	base.Close()
@@ -135,45 +135,6 @@ func (f *folder) child(name []byte) string {
 	return string(buf)
 }
 
-// keptOpen is down to which depth folders stay open for those in them. Below, a
-// walk would hold too many open at a time.
-const keptOpen = 64
-
-// in returns the folder of that name, to be opened.
-func (f *folder) in(name []byte) *folder {
-	sub := &folder{rel: f.child(name), depth: f.depth + 1, rules: f.rules}
-	if f.depth < keptOpen {
-		f.users.Add(1)
-		sub.above = f
-	}
-	return sub
-}
-
-// open opens the folder. Then one holds it open, unless that failed.
-func (f *folder) open(base *workspace.Dir) (err error) {
-	if above := f.above; above == nil {
-		f.dir, err = base.OpenDir(f.rel)
-	} else {
-		f.dir, err = above.dir.OpenDir(f.rel[strings.LastIndexByte(f.rel, '/')+1:])
-		f.above = nil
-		above.leave()
-	}
-	f.users.Store(1)
-	return err
-}
-
-// leave closes the folder when nobody needs it any more.
-func (f *folder) leave() {
-	if f.above != nil {
-		f.above.leave()
-		f.above = nil
-		return
-	}
-	if f.dir != nil && f.users.Add(-1) == 0 {
-		f.dir.Close()
-	}
-}
-
 // walk is what the workers of one walk share.
 type walk struct {
 	ctx     context.Context
@@ -186,6 +147,7 @@ type walk struct {
 
 	folders, unreadable, ignored, git atomic.Int64
 
+	opened atomic.Int32 // folders that are open, but for the base
 	hungry atomic.Int32 // workers that wait for folders
 	ended  atomic.Bool
 
@@ -193,6 +155,49 @@ type walk struct {
 	changed sync.Cond
 	shared  []*folder
 	err     error
+}
+
+// keptOpen is how many folders may be open for another one to stay open for those in
+// it. Beyond, folders are opened by their names from the base.
+const keptOpen = 64
+
+// in returns the folder of that name in f, to be opened.
+func (k *walk) in(f *folder, name []byte) *folder {
+	sub := &folder{rel: f.child(name), depth: f.depth + 1, rules: f.rules}
+	if k.opened.Load() < keptOpen {
+		f.users.Add(1)
+		sub.above = f
+	}
+	return sub
+}
+
+// open opens the folder. Then one holds it open, unless that failed.
+func (k *walk) open(f *folder) (err error) {
+	if above := f.above; above == nil {
+		f.dir, err = k.base.OpenDir(f.rel)
+	} else {
+		f.dir, err = above.dir.OpenDir(f.rel[strings.LastIndexByte(f.rel, '/')+1:])
+		f.above = nil
+		k.leave(above)
+	}
+	if err == nil {
+		k.opened.Add(1)
+		f.users.Store(1)
+	}
+	return err
+}
+
+// leave closes the folder when nobody needs it any more.
+func (k *walk) leave(f *folder) {
+	if f.above != nil {
+		k.leave(f.above)
+		f.above = nil
+		return
+	}
+	if f.dir != nil && f.users.Add(-1) == 0 {
+		f.dir.Close()
+		k.opened.Add(-1)
+	}
 }
 
 // end ends the walk early.
@@ -261,7 +266,7 @@ func (w *worker) run() {
 		}
 	}
 	for _, f := range w.stack {
-		f.leave()
+		w.leave(f)
 	}
 }
 
@@ -269,15 +274,15 @@ func (w *worker) run() {
 // another worker to take.
 func (w *worker) read(f *folder) error {
 	if err := w.ctx.Err(); err != nil {
-		f.leave()
+		w.leave(f)
 		return err
 	}
 	if f.dir == nil {
-		if err := f.open(w.base); err != nil {
+		if err := w.open(f); err != nil {
 			return w.passOver(err)
 		}
 	}
-	defer f.leave()
+	defer w.leave(f)
 	more, err := f.dir.Read(&w.block)
 	if err != nil {
 		return w.passOver(err)
@@ -324,7 +329,7 @@ func (w *worker) visitAll(f *folder) error {
 		e.Name, e.Type = name.Bytes, name.Type
 		switch err := w.visit(w.id, e); {
 		case err == nil && e.Type.IsDir() && !e.Ignored:
-			w.stack = append(w.stack, f.in(name.Bytes))
+			w.stack = append(w.stack, w.in(f, name.Bytes))
 		case err != nil && err != fs.SkipDir:
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"textskill/operation/workspace"
 )
@@ -198,8 +199,8 @@ func TestWalkRandom(t *testing.T) {
 	})
 }
 
-// TestWalkDeep walks deeper than folders stay open for those in them, on a disk,
-// also to an early end. No folder stays open then.
+// TestWalkDeep walks deeper than so many folders stay open for those in them, on a
+// disk, also to an early end. No folder stays open then.
 func TestWalkDeep(t *testing.T) {
 	w := open(t, false)
 	var want []string
@@ -238,6 +239,38 @@ func TestWalkDeep(t *testing.T) {
 	if after := openFiles(t); after != before {
 		t.Errorf("%d descriptors are open, and before the walks %d", after, before)
 	}
+}
+
+// TestWalkKeepsFewOpen walks down several deep folders at a time.
+func TestWalkKeepsFewOpen(t *testing.T) {
+	if _, err := os.Stat("/proc/self/fd"); err != nil {
+		t.Skip(err)
+	}
+	const workers = 4
+	each(t, func(t *testing.T, w *workspace.Workspace) {
+		for top := range 6 {
+			deep := fmt.Sprintf("%d/", top)
+			for range keptOpen - 2 { // what is made first is found last, and visited first
+				plant(t, w.Dir(), deep+"down/", deep+"one/in/", deep+"two/in/", deep+"three/in/")
+				deep += "down/"
+			}
+		}
+		before, most := openFiles(t), atomic.Int64{}
+		var visits atomic.Int64
+		_, err := Walk(t.Context(), w, w.Dir(), WalkOptions{Workers: workers}, func(int, *Entry) error {
+			if visits.Add(1)%4 == 0 {
+				time.Sleep(50 * time.Microsecond) // for the other workers to go down too
+				now := int64(openFiles(t))
+				for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
+				}
+			}
+			return nil
+		})
+		// Each folder takes two descriptors in the portable way, and so does each look at them.
+		if limit := int64(before + 2*(keptOpen+2*workers)); err != nil || most.Load() > limit {
+			t.Errorf("%d descriptors are open, and may be %d; %v", most.Load(), limit, err)
+		}
+	})
 }
 
 // openFiles counts the descriptors of this process, where the system lists them.
