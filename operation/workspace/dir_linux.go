@@ -25,13 +25,14 @@ func (t *kernelTree) reader(rel string) (dir, error) {
 	return kernelDir{fd: fd, local: isLocal(fd)}, nil
 }
 
+// isLocal does not count overlays: what they lie above may be anything.
 func isLocal(fd int) bool {
 	var st unix.Statfs_t
 	if unix.Fstatfs(fd, &st) != nil {
 		return false
 	}
 	switch st.Type {
-	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC:
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC:
 		return true
 	}
 	return false

@@ -2,8 +2,12 @@ package workspace
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
+	"os"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestDirEnd asks for more names behind every offset but that which is known to be
@@ -27,4 +31,39 @@ func TestDirEnd(t *testing.T) {
 			t.Errorf("local %t, %#x: the last %t, names %v", tt.local, tt.next, last, b.Names)
 		}
 	}
+}
+
+// TestDirOverlay reads what lies in an overlay as if the network had to be asked: what
+// is below may be a file system of another machine, or in a program.
+func TestDirOverlay(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("lower/d/f=x", "more/", "o/")
+		w := s.open(Options{})
+		if err := unix.Mount("overlay", s.p("o"), "overlay", unix.MS_RDONLY, "lowerdir="+s.p("lower")+":"+s.p("more")); err != nil {
+			t.Logf("%v: nothing can be mounted here", err)
+			return
+		}
+		defer unix.Unmount(s.p("o"), unix.MNT_DETACH)
+		d := openDir(t, w, s.p("o"))
+		in, err := d.OpenDir("d")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		if got := names(t, in); len(got) != 1 || got[0] != "f" {
+			t.Errorf("names %q", got)
+		}
+		if k, ok := in.d.(kernelDir); ok && (k.local || k.quick) {
+			t.Errorf("%+v", k)
+		}
+		f, err := os.Open(s.p("o/d/f"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, unmap, err := Map(f, 1); !errors.Is(err, errors.ErrUnsupported) {
+			unmap()
+			t.Errorf("mapped: %v", err)
+		}
+	})
 }
