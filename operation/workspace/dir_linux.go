@@ -14,7 +14,7 @@ import (
 type kernelDir struct {
 	fd    int
 	local bool // on a file system that asks neither another machine nor another program
-	quick bool // and at hand when it was opened: what is asked of it takes no time
+	quick bool // and at hand when it was opened: what is asked of it waits for a disk at the most
 }
 
 func (t *kernelTree) reader(rel string) (dir, error) {
