@@ -356,6 +356,31 @@ func TestWalkGone(t *testing.T) {
 	})
 }
 
+// TestWalkMovedOut goes on in a folder that is moved out of the workspace after it was
+// opened.
+func TestWalkMovedOut(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open folder cannot be moved")
+	}
+	each(t, func(t *testing.T, w *workspace.Workspace) {
+		plant(t, w.Dir(), "d/sub/f")
+		away := filepath.Join(t.TempDir(), "away")
+		var seen atomic.Bool
+		_, err := Walk(t.Context(), w, w.Dir(), WalkOptions{}, func(_ int, e *Entry) error {
+			switch string(e.Name) {
+			case "sub":
+				return os.Rename(filepath.Join(w.Dir(), "d"), away)
+			case "f":
+				seen.Store(true)
+			}
+			return nil
+		})
+		if err != nil || !seen.Load() {
+			t.Errorf("f is visited: %t, %v", seen.Load(), err)
+		}
+	})
+}
+
 // TestWalkOpens reads each file in its visit, and one after it.
 func TestWalkOpens(t *testing.T) {
 	each(t, func(t *testing.T, w *workspace.Workspace) {
