@@ -76,10 +76,7 @@ func (r Reply) UndoID() string {
 // NotKept says why the change that the call made, or a part of it, cannot be undone
 // although changes are recorded; "" if it can.
 func (r Reply) NotKept() string {
-	switch c := r.outcome().(type) {
-	case operation.Changed:
-		return c.NotKept
-	case interface{ Left() string }:
+	if c, ok := r.outcome().(interface{ Left() string }); ok {
 		return c.Left()
 	}
 	return ""

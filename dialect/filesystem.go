@@ -166,6 +166,8 @@ type Message struct {
 	Role       string `json:"role"` // "tool"
 	ToolCallID string `json:"tool_call_id"`
 	Content    string `json:"content"`
+	Undo       string `json:"-"` // what the change is taken back by; see [Reply.UndoID]
+	NotKept    string `json:"-"` // why it cannot be; see [Reply.NotKept]
 }
 
 // Calls carries out the calls of an envelope in their order and answers each. ok
@@ -188,7 +190,7 @@ func Calls(ctx context.Context, x *operation.Executor, s *operation.Session, e p
 			r = Filesystem.Do(ctx, x, s, call)
 		}
 		ok = ok && r.Err == nil
-		messages = append(messages, Message{"tool", call.ID, wellFormed(r.Body)})
+		messages = append(messages, Message{"tool", call.ID, wellFormed(r.Body), r.UndoID(), r.NotKept()})
 	}
 	return messages, ok
 }

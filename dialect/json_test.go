@@ -72,7 +72,7 @@ func TestJSONValues(t *testing.T) {
 		{[]string{}, `[]`},
 		{[]string{"a", "b c"}, `["a","b c"]`},
 		{map[string]any{"b": 1, "a": nil, "c": true}, `{"a":null,"b":1,"c":true}`},
-		{Message{"tool", "1", "a\n"}, `{"role":"tool","tool_call_id":"1","content":"a\n"}`},
+		{Message{Role: "tool", ToolCallID: "1", Content: "a\n", Undo: "2"}, `{"role":"tool","tool_call_id":"1","content":"a\n"}`},
 	} {
 		if got := string(JSON(tt.in)); got != tt.want {
 			t.Errorf("JSON(%v)\n got %s\nwant %s", tt.in, got, tt.want)

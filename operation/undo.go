@@ -54,6 +54,9 @@ func (r Reverted) UndoID() string {
 // UndoID returns what the change is taken back by, "" where it is not recorded.
 func (c Changed) UndoID() string { return c.ID }
 
+// Left says why the change cannot be undone although changes are recorded.
+func (c Changed) Left() string { return c.NotKept }
+
 func (x *Executor) undo(ctx context.Context, a Undo) (Result, error) {
 	if a.ID != "" && a.Since != "" {
 		return nil, &ArgError{Arg: "since", Reason: "is given together with an id; one of them says what is undone"}

@@ -98,11 +98,38 @@ func (p *prompter) calls(ctx context.Context, text string) error {
 		return nil
 	}
 	messages, ok := dialect.Calls(ctx, p.x, p.s, e)
-	fmt.Fprintf(p.stdout, "%s\n", dialect.JSON(map[string]any{"messages": messages}))
+	fmt.Fprintf(p.stdout, "%s\n", dialect.JSON(map[string]any{"messages": p.messages(messages)}))
 	if !ok {
 		return exit(exitFailed)
 	}
 	return nil
+}
+
+// messages returns the answers to an envelope as they are printed.
+func (p *prompter) messages(list []dialect.Message) any {
+	if !p.o.json {
+		for _, m := range list {
+			p.warn(m.NotKept)
+		}
+		return list
+	}
+	type message struct {
+		dialect.Message
+		Undo    string `json:"undo,omitempty"`
+		NotKept string `json:"not_kept,omitempty"`
+	}
+	told := make([]message, len(list))
+	for i, m := range list {
+		told[i] = message{m, m.Undo, m.NotKept}
+	}
+	return told
+}
+
+// warn tells why a change cannot be undone.
+func (p *prompter) warn(why string) {
+	if why != "" {
+		fmt.Fprintln(p.stderr, "skill: this cannot be undone:", why)
+	}
 }
 
 // record is the answer to a text command as --json prints it.
@@ -125,9 +152,7 @@ func (p *prompter) print(operation string, r dialect.Reply) error {
 	if r.Err == nil {
 		if !p.o.json {
 			fmt.Fprintln(p.stdout, r.Body)
-			if why := r.NotKept(); why != "" {
-				fmt.Fprintln(p.stderr, "skill: this cannot be undone:", why)
-			}
+			p.warn(r.NotKept())
 			return nil
 		}
 		rec.Result, rec.Data = r.Body, dialect.Data(r.Result)

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"textskill/dialect"
 	"textskill/parser"
@@ -24,7 +26,13 @@ func (p *prompter) stackCalls(ctx context.Context, text string) error {
 	failed := false
 	for _, call := range calls {
 		r := dialect.Stack.Do(ctx, p.x, p.s, call)
-		if _, err := fmt.Fprintln(p.stdout, r.Body); err != nil {
+		body := r.Body
+		if p.o.json {
+			body = addUndo(r)
+		} else if !strings.Contains(body, `"not_undoable":`) { // which says it
+			p.warn(r.NotKept())
+		}
+		if _, err := fmt.Fprintln(p.stdout, body); err != nil {
 			return err
 		}
 		failed = failed || r.Err != nil
@@ -33,4 +41,22 @@ func (p *prompter) stackCalls(ctx context.Context, text string) error {
 		return exit(exitFailed)
 	}
 	return nil
+}
+
+// addUndo returns the object that answers a call, with what its change is taken back
+// by, or why it cannot be.
+func addUndo(r dialect.Reply) string {
+	var has map[string]json.RawMessage
+	if json.Unmarshal([]byte(r.Body), &has) != nil {
+		return r.Body
+	}
+	body := strings.TrimSuffix(r.Body, "}")
+	add := func(key, value, told string) {
+		if value != "" && has[key] == nil && has[told] == nil {
+			body += "," + fmt.Sprintf("%q:", key) + string(dialect.JSON(value))
+		}
+	}
+	add("undo", r.UndoID(), "undo")
+	add("not_kept", r.NotKept(), "not_undoable")
+	return body + "}"
 }
