@@ -104,9 +104,9 @@ func (c *cli) command() *cobra.Command {
 	f.BoolVar(&o.allowConfig, "allow-config", false, "let .git, perstack and perstack.toml be changed")
 	f.BoolVar(&o.noSync, "no-sync", false, "do not wait until changes are on the disk")
 	f.BoolVar(&o.journal.Off, "no-journal", false, "record no changes, so that none can be undone")
-	f.IntVar(&o.journal.Count, "journal-changes", 1000, "how many changes are kept to be undone; the last one always is")
-	f.DurationVar(&o.journal.Age, "journal-age", 30*24*time.Hour, "how long they are kept, like 48h")
-	f.Int64Var(&o.journal.Bytes, "journal-bytes", 1<<30, "how many `BYTES` are kept of what they took away")
+	f.IntVar(&o.journal.Count, "journal-changes", 1000, "how many changes are kept to be undone; 0 is the last alone, -1 any")
+	f.DurationVar(&o.journal.Age, "journal-age", 30*24*time.Hour, "how long they are kept, like 48h; 0 is the last alone, -1s for ever")
+	f.Int64Var(&o.journal.Bytes, "journal-bytes", 1<<30, "how many `BYTES` are kept of what they took away; 0 is the last change alone, -1 any")
 	f.Int64Var(&o.snapshot, "snapshot-bytes", 256<<20, "how many `BYTES` are kept of the workspace, so that what commands change can be undone; 0 for none")
 	f.BoolVar(&o.network, "network", false, "let tools reach other machines, but no private address")
 	f.BoolVar(&o.private, "allow-private", false, "let them reach private addresses too, this machine included")
@@ -138,9 +138,11 @@ func (c *cli) executor(o *options) (*operation.Executor, error) {
 	if err != nil {
 		return nil, err
 	}
+	journal := o.journal // of which 0 means the default
+	journal.Count, journal.Age, journal.Bytes = cmp.Or(journal.Count, 1), cmp.Or(journal.Age, 1), cmp.Or(journal.Bytes, 1)
 	return operation.New(operation.Config{
 		Dir: o.workspace, Allow: o.allow, ReadOnly: o.readOnly, DryRun: o.dryRun,
-		AllowConfig: o.allowConfig, NoSync: o.noSync, Journal: o.journal, Helper: o.helper,
+		AllowConfig: o.allowConfig, NoSync: o.noSync, Journal: journal, Helper: o.helper,
 		SnapshotBytes: cmp.Or(o.snapshot, -1),
 		Network:       o.network, Private: o.private, Hosts: o.hosts, AllowHooks: o.allowHooks,
 		Fence: operation.FenceMode(o.fence), FenceRead: o.fenceRead, FenceWrite: o.fenceWrite, Limits: o.limits,
