@@ -2,6 +2,7 @@ package operation
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -141,4 +142,23 @@ func listener(port int) int {
 		}
 	}
 	return 0
+}
+
+// lockTime is how long one start of a server waits for another to be written down.
+// Who keeps the lock for longer is none of ours.
+const lockTime = 5 * time.Second
+
+// lockServers keeps other starts of servers away until release, so that two never
+// find the same port free.
+func lockServers(ctx context.Context, dir *os.Root) (release func()) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return func() {}
+	}
+	for end := time.Now().Add(lockTime); ctx.Err() == nil && time.Now().Before(end); time.Sleep(lookAgain) {
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			break
+		}
+	}
+	return func() { f.Close() }
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -139,6 +141,36 @@ func TestServerThatEndsOrDoesNotListen(t *testing.T) {
 	slow := must[ServerState](t, x, StartServer{Command: "sleep 100", Port: freePort(t), Wait: 100 * time.Millisecond})
 	if !slow.Running || slow.Ready {
 		t.Errorf("%+v", slow)
+	}
+}
+
+// Of servers that are started at once for one port, by several programs, there is one.
+func TestServersAreStartedOneByOne(t *testing.T) {
+	dir := t.TempDir()
+	port := freePort(t)
+	first := newExecutor(t, Config{Dir: dir, Helper: self(t)})
+	endServers(t, first)
+	var wg sync.WaitGroup
+	var started, taken atomic.Int32
+	for i := range 6 {
+		x := first
+		if i%2 == 1 {
+			x = newExecutor(t, Config{Dir: dir, Helper: self(t)})
+		}
+		wg.Go(func() {
+			r, err := x.Execute(context.Background(), &Session{}, StartServer{Command: listening(t, port), Port: port, Wait: 10 * time.Second, MustBe: true})
+			if s, ok := r.(ServerState); ok && s.Ready {
+				started.Add(1)
+			} else if e, ok := errors.AsType[*PortTakenError](err); ok && e.ID != "" {
+				taken.Add(1)
+			} else {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	}
+	wg.Wait()
+	if started.Load() != 1 || taken.Load() != 5 {
+		t.Errorf("%d were started, %d found the port taken", started.Load(), taken.Load())
 	}
 }
 

@@ -3,6 +3,7 @@
 package operation
 
 import (
+	"context"
 	"errors"
 	"os"
 )
@@ -27,8 +28,9 @@ func startStaying(string, order, *os.File, *os.File) (*stayingHelper, error) {
 func (*stayingHelper) process() (process, error) { return process{}, errors.ErrUnsupported }
 func (*stayingHelper) order(bool)                {}
 
-func (process) helps() bool        { return false }
-func (process) end(int)            {}
-func howEnded(event) (int, string) { return 0, "" }
-func errnoOf(event) error          { return errors.ErrUnsupported }
-func listener(port int) int        { return 0 }
+func (process) helps() bool                        { return false }
+func (process) end(int)                            {}
+func howEnded(event) (int, string)                 { return 0, "" }
+func errnoOf(event) error                          { return errors.ErrUnsupported }
+func listener(port int) int                        { return 0 }
+func lockServers(context.Context, *os.Root) func() { return func() {} }

@@ -35,6 +35,8 @@ func (x *Executor) startServer(ctx context.Context, s *Session, a StartServer) (
 		return nil, err
 	}
 	defer dir.Close()
+	release := lockServers(ctx, dir)
+	defer release()
 	if err := x.portFree(ctx, dir, a.Port); err != nil {
 		return nil, err
 	}
@@ -49,6 +51,7 @@ func (x *Executor) startServer(ctx context.Context, s *Session, a StartServer) (
 	if err := x.launchServer(dir, &r, o); err != nil {
 		return nil, err
 	}
+	release() // others see by the record that the port is taken
 	return x.awaitServer(ctx, dir, r, a)
 }
 
