@@ -128,6 +128,8 @@ type PortTakenError struct {
 
 func (e *PortTakenError) Error() string {
 	switch {
+	case e.ID != "" && e.Pid == 0:
+		return fmt.Sprintf("port %d is that of server %s, which is being started; stop it first", e.Port, e.ID)
 	case e.ID != "":
 		return fmt.Sprintf("port %d is that of server %s, which runs as process %d; stop it first", e.Port, e.ID, e.Pid)
 	case e.Pid != 0:
