@@ -166,7 +166,7 @@ func (r *repository) checkInclude(s setting) error {
 	if strings.HasPrefix(path, "~") {
 		return fmt.Errorf("the repository's configuration includes %s, which is in a home folder; only files inside the workspace may be included", path)
 	}
-	return r.inside("configuration includes", path)
+	return r.inside("included configuration", path)
 }
 
 // A ProgramError reports a repository whose own configuration names a program, or

@@ -33,11 +33,11 @@ func TestGitOutside(t *testing.T) {
 		{"commondir", func(b *gitBed, outside string) { b.write("repo/.git/commondir", outside+"/.git\n") }, "is outside the workspace"},
 		{"alternates", func(b *gitBed, outside string) {
 			b.write("repo/.git/objects/info/alternates", outside+"/.git/objects\n")
-		}, "objects are borrowed from"},
+		}, "source of borrowed objects"},
 		{"alternates of alternates", func(b *gitBed, outside string) {
 			b.write("repo/.git/objects/info/alternates", "../../../store\n")
 			b.write("store/info/alternates", outside+"/.git/objects\n")
-		}, "objects are borrowed from"},
+		}, "source of borrowed objects"},
 		{"core.worktree", func(b *gitBed, outside string) { b.git("repo", "config", "core.worktree", outside) }, "working tree"},
 		{"objects", func(b *gitBed, outside string) {
 			os.RemoveAll(filepath.Join(b.repo, ".git/objects"))
@@ -46,7 +46,7 @@ func TestGitOutside(t *testing.T) {
 		{"a ref", func(b *gitBed, outside string) {
 			os.Symlink(outside, filepath.Join(b.repo, ".git/refs/heads/out"))
 		}, "is outside the workspace"},
-		{"an include", func(b *gitBed, outside string) { b.git("repo", "config", "include.path", outside+"/c") }, "configuration includes"},
+		{"an include", func(b *gitBed, outside string) { b.git("repo", "config", "include.path", outside+"/c") }, "included configuration"},
 		{"an include from home", func(b *gitBed, _ string) { b.git("repo", "config", "includeIf.gitdir:/.path", "~/c") }, "home folder"},
 	}
 	for _, test := range tests {

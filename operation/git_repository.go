@@ -151,7 +151,7 @@ func (r *repository) checkAlternates(objects string, depth int) error {
 		case !filepath.IsAbs(line):
 			line = filepath.Join(objects, line)
 		}
-		if err := r.inside("objects are borrowed from", line); err != nil {
+		if err := r.inside("source of borrowed objects", line); err != nil {
 			return err
 		}
 		if err := r.checkAlternates(line, depth+1); err != nil {
