@@ -89,10 +89,12 @@ func (c *cli) command() *cobra.Command {
 		Long:          rootLong,
 		Example:       rootExample,
 		Args:          cobra.ArbitraryArgs,
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, args []string) error { return c.prompt(cmd, &o, args) },
 	}
+	root.SetVersionTemplate("skill {{.Version}}\n")
 	root.Flags().SetInterspersed(false)
 	f := root.PersistentFlags()
 	f.StringVarP(&o.workspace, "workspace", "C", "", "the workspace `DIR` (default the current folder)")
