@@ -68,6 +68,9 @@ func (x *Executor) cover(ctx context.Context, name string, run func(ctx context.
 		c.NotUndoable = append(c.NotUndoable, notCovered(rerr))
 	}
 	c.add(left)
+	for _, dir := range x.cfg.Allow {
+		c.NotUndoable = append(c.NotUndoable, workspace.Left{Path: dir, Reason: "it is a folder of --allow"}.String())
+	}
 	return c, err
 }
 

@@ -138,6 +138,38 @@ func TestCoverOverlap(t *testing.T) {
 	}
 }
 
+// TestCoverOverlapTaken tells a command of which all changes were recorded as another
+// one's.
+func TestCoverOverlapTaken(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, map[string]string{".gitignore": "started\n"})
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	var second Executed
+	first := meanwhile(t, x, ": > started; while [ ! -e two ]; do sleep 0.01; done; echo 1 > one; "+waiting, func() {
+		second = shell(t, x, "echo 2 > two; while [ ! -e one ]; do sleep 0.01; done")
+	})
+	if first.Undo != "" || !strings.Contains(first.Left(), "may be among that one's changes") {
+		t.Errorf("undo %q leaves %q", first.Undo, first.NotUndoable)
+	}
+	undoes(t, x, second.Undo)
+	if got := listed(t, dir); strings.Contains(got, "one=") || strings.Contains(got, "two=") {
+		t.Errorf("there is %s", got)
+	}
+}
+
+// TestCoverAllowed says of folders of --allow that nothing there is covered.
+func TestCoverAllowed(t *testing.T) {
+	allowed, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := newExecutor(t, Config{Allow: []string{allowed}, NoSync: true})
+	e := shell(t, x, "echo 1 > "+allowed+"/f; echo 2 > f")
+	if want := []string{allowed + ": it is a folder of --allow"}; !slices.Equal(e.NotUndoable, want) || e.Undo == "" {
+		t.Errorf("undo %q leaves %q, want %q", e.Undo, e.NotUndoable, want)
+	}
+}
+
 // TestCoverPull takes back what a pull did to the files, one that fails included.
 func TestCoverPull(t *testing.T) {
 	b := newGitBed(t)

@@ -63,9 +63,12 @@ func (s *Snapshot) Record(ctx context.Context, command string) (Change, []Left, 
 		return c, r.left, err
 	}
 	if len(r.steps) == 0 {
+		if r.ran {
+			r.left = append(r.left, Left{"", "another command ran at the same time, and what this one changed may be among that one's changes"})
+		}
 		return c, r.left, nil
 	}
-	if alone, err := s.share(nil); err == nil && !(alone && s.alone) {
+	if alone, err := s.share(nil); err == nil && !(alone && s.alone) || r.ran {
 		r.left = append(r.left, Left{"", "another command ran at the same time, and what it changed may be among these changes"})
 	}
 	c.Path = s.j.path(r.steps[len(r.steps)-1].Path)
@@ -111,6 +114,7 @@ type recorder struct {
 	ctx    context.Context
 	diffs  []diff
 	theirs theirs
+	ran    bool            // another command's changes are among them
 	linked map[FileID]bool // files of several names that were described
 
 	steps  []step

@@ -30,7 +30,7 @@ func (r *recorder) findTheirs() error {
 		if c.ID <= r.since || c.void {
 			continue
 		}
-		r.alone = r.alone && c.Kind != Run
+		r.ran = r.ran || c.Kind == Run
 		for _, s := range c.Steps {
 			r.theirs.note(s, c.Back)
 		}
