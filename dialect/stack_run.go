@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"textskill/operation"
@@ -65,8 +66,12 @@ func runArgs(in values) (operation.Args, error) {
 	if err != nil {
 		return nil, err
 	}
+	command := in.str("command")
+	if strings.IndexByte(command, 0) >= 0 {
+		return nil, fmt.Errorf("command holds a NUL byte, which no program can be given: %q", command)
+	}
 	return operation.Exec{
-		Command: "/bin/sh", Args: []string{"-c", in.str("command")}, Dir: in.str("cwd"), Env: env,
+		Command: "/bin/sh", Args: []string{"-c", command}, Dir: in.str("cwd"), Env: env,
 		Timeout: timeout, MaxOutput: stackOutput, Alone: true, Log: true,
 	}, nil
 }

@@ -187,7 +187,7 @@ func TestRunArguments(t *testing.T) {
 		{map[string]any{"command": "true", "cwd": "d/f"}, ran{Error: "run: " + s.dir + "/d/f: not a directory"}},
 		{map[string]any{"command": "true", "timeout": -1}, ran{Error: "run: timeout must be a number of seconds, not -1"}},
 		{map[string]any{"command": "true", "env": map[string]any{"A": []int{1}}}, ran{Error: "run: env.A must be a text"}},
-		{map[string]any{"command": "echo a\x00b"}, ran{Error: `run: args[1] holds a NUL byte, which no program can be given: "echo a\x00b"`}},
+		{map[string]any{"command": "echo a\x00b"}, ran{Error: `run: command holds a NUL byte, which no program can be given: "echo a\x00b"`}},
 		{map[string]any{"command": "true", "shell": "bash"}, ran{Error: "run: there is no argument shell; run takes command, timeout, cwd, env"}},
 		{map[string]any{}, ran{Error: "run: command is required"}},
 	} {
