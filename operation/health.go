@@ -2,7 +2,7 @@ package operation
 
 import (
 	"os"
-	"runtime/metrics"
+	"runtime"
 	"time"
 )
 
@@ -24,18 +24,13 @@ type HealthReport struct {
 func (h HealthReport) Message() string { return "ready at " + h.Workspace }
 
 func (x *Executor) health() (Result, error) {
-	heap := []metrics.Sample{
-		{Name: "/memory/classes/heap/objects:bytes"},
-		{Name: "/memory/classes/heap/unused:bytes"},
-		{Name: "/memory/classes/heap/free:bytes"},
-	}
-	metrics.Read(heap)
-	used := heap[0].Value.Uint64()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
 	return HealthReport{
 		Workspace: x.Dir(),
 		Uptime:    time.Since(x.opened),
-		HeapUsed:  used,
-		HeapTotal: used + heap[1].Value.Uint64() + heap[2].Value.Uint64(),
+		HeapUsed:  m.HeapAlloc,
+		HeapTotal: m.HeapSys - m.HeapReleased,
 		PID:       os.Getpid(),
 		Fence:     x.fenceHeld(),
 	}, nil
