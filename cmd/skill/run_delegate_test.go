@@ -114,14 +114,18 @@ func TestRunKilledInDelegation(t *testing.T) {
 		if got := tree(t, dir); !reflect.DeepEqual(got, want) {
 			t.Fatalf("after kills the workspace holds\n %v\nwant\n %v", got, want)
 		}
-		var last struct{ Text string }
-		found, _ := filepath.Glob(filepath.Join(dir, "perstack/runs/*/event-*-completeRun.json"))
+		// The event may lack: a kill can come between the last checkpoint and that.
+		var last struct {
+			Status   string
+			Messages []struct{ Contents []struct{ Text string } }
+		}
+		found, _ := filepath.Glob(filepath.Join(dir, "perstack/runs/*/checkpoint-*.json"))
 		data, err := os.ReadFile(found[len(found)-1])
 		if err == nil {
 			err = json.Unmarshal(data, &last)
 		}
-		if err != nil || last.Text != "done with go" {
-			t.Errorf("the run came to %q, %v", last.Text, err)
+		if err != nil || last.Status != "completed" || last.Messages[len(last.Messages)-1].Contents[0].Text != "done with go" {
+			t.Errorf("the run came to %s, %v", data, err)
 		}
 	}
 }
