@@ -29,8 +29,8 @@ func (p *prompter) stackCalls(ctx context.Context, text string) error {
 		body := r.Body
 		if p.o.json {
 			body = addUndo(r)
-		} else if !strings.Contains(body, `"not_undoable":`) { // which says it
-			p.warn(r.NotKept())
+		} else if why := r.NotKept(); why != "" && !strings.Contains(body, `"not_undoable":`) { // which says it
+			p.warn(why)
 		}
 		if _, err := fmt.Fprintln(p.stdout, body); err != nil {
 			return err
