@@ -172,16 +172,17 @@ func TestTheWebIsBounded(t *testing.T) {
 	file := filepath.Join(x.Dir(), "f")
 	writeFile(t, file, "before", 0o600)
 	for _, c := range []struct {
-		path string
-		max  int64
-		want string
+		path    string
+		max     int64
+		timeout time.Duration
+		want    string
 	}{
-		{"/bomb", 1 << 20, "larger than the 1048576 bytes"},
-		{"/slow", 0, "no answer within 1s"},
-		{"/half", 0, "closed the connection before"},
-		{"/error", 0, "404 Not Found"},
+		{"/bomb", 1 << 20, time.Minute, "larger than the 1048576 bytes"},
+		{"/slow", 0, time.Second, "no answer within 1s"},
+		{"/half", 0, time.Minute, "closed the connection before"},
+		{"/error", 0, time.Minute, "404 Not Found"},
 	} {
-		_, err := run(Download{URL: server.URL + c.path, Dest: "f", Max: c.max, Timeout: time.Second})
+		_, err := run(Download{URL: server.URL + c.path, Dest: "f", Max: c.max, Timeout: c.timeout})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.path, err, c.want)
 		}

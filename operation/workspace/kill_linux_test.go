@@ -40,15 +40,19 @@ func stream(t testing.TB, args []string) {
 	}
 }
 
-// begun tells a test when a child has said so.
+// begun tells a test when a child has said so, and has then said as many dots.
 type begun struct {
+	dots int
 	out  bytes.Buffer
 	said chan struct{}
+	over bool
 }
 
 func (b *begun) Write(p []byte) (int, error) {
 	b.out.Write(p)
-	if bytes.Contains(p, []byte("begun\n")) {
+	_, after, found := bytes.Cut(b.out.Bytes(), []byte("begun\n"))
+	if found && len(after) >= b.dots && !b.over {
+		b.over = true
 		close(b.said)
 	}
 	return len(p), nil
@@ -85,7 +89,7 @@ func killOne(t *testing.T, s *site, round int) {
 	}
 	select {
 	case <-b.said:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("it does not begin")
 	}
 	time.Sleep(rand.N(4 * time.Millisecond))
