@@ -169,7 +169,7 @@ func (r *hostileRun) fresh() {
 func (r *hostileRun) call(c hostileCall) Reply {
 	r.t.Helper()
 	r.calls++
-	const bound = 20 * time.Second
+	const bound = 2 * time.Minute
 	hung := time.AfterFunc(bound, func() { panic(fmt.Sprintf("%v: no answer after %v", c, bound)) })
 	reply := c.d.Do(r.t.Context(), r.x, &operation.Session{}, parser.ToolCall{Name: c.t.Name, Arguments: c.args})
 	hung.Stop()

@@ -48,7 +48,7 @@ func TestPerstackSpecialFiles(t *testing.T) {
 	if got := b.call("getFileInfo", `{"path":"sparse"}`); !strings.Contains(got, `"size":10737418240,"sizeFormatted":"10.00 GB"`) {
 		t.Errorf("of a large file is told %s", got)
 	}
-	if took := time.Since(begin); took > 5*time.Second {
+	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("the answers took %v", took)
 	}
 }

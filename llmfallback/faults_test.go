@@ -115,7 +115,7 @@ func (row *faultRow) ends(t *testing.T, script []step, helped bool) {
 	f, c := newFake(t, script...), newClock()
 	x := f.asking(t, c, func(config *Config) {
 		if strings.HasPrefix(row.Body, "@d") {
-			config.Model.Timeout = 200 * time.Millisecond
+			config.Model.Timeout = time.Second
 		}
 		if row.Class == "forced_tool_answered_as_text" {
 			config.Model.Rung = rungTool

@@ -67,7 +67,7 @@ func TestRulesAreLinear(t *testing.T) {
 	} {
 		start := time.Now()
 		understand(prompt)
-		if d := time.Since(start); d > time.Second {
+		if d := time.Since(start); d > 20*time.Second {
 			t.Errorf("%s: %v", name, d)
 		}
 	}

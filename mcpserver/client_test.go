@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long a test waits for what has to come.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // newServer serves a new workspace with the given files. A name that ends in a
 // slash is a folder.

@@ -29,7 +29,7 @@ func TestNoCommandOutlivesItsCall(t *testing.T) {
 			length := fmt.Sprintf("1000.%d", cmd.Process.Pid)
 			timeout := 60000
 			if tt.end == "timed out" {
-				timeout = 300
+				timeout = 2000
 			}
 			c.send(call(1, "exec", fmt.Sprintf(`{"command":"sh","args":["-c","setsid sleep %s & sleep %s"],"env":{},"cwd":".","stdout":true,"stderr":true,"timeout":%d}`, length, length, timeout)))
 			await(t, "the commands to start", func() bool { return commands(t, length) >= 2 })

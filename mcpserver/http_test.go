@@ -254,7 +254,7 @@ func TestHTTPNeedsATokenWhereOthersCanReachIt(t *testing.T) {
 
 func TestHTTPSessionsAreBounded(t *testing.T) {
 	s, _ := newServer(t, map[string]string{"a.txt": "alpha"})
-	at, _ := serveHTTP(t, s, HTTP{MaxSessions: 2, Idle: 300 * time.Millisecond})
+	at, _ := serveHTTP(t, s, HTTP{MaxSessions: 2, Idle: 2 * time.Second})
 	a, b := newHTTPClient(t, at), newHTTPClient(t, at)
 	refused := &httpClient{t: t, at: at}
 	if r, body := refused.post(greeting("{}")); r.StatusCode != 503 || r.Header.Get("Retry-After") == "" {
@@ -272,7 +272,7 @@ func TestHTTPSessionsAreBounded(t *testing.T) {
 		r, _ := c.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 		return r.StatusCode == 404
 	}
-	time.Sleep(time.Second)
+	time.Sleep(3 * time.Second)
 	if !gone(b) {
 		t.Error("an idle session goes on")
 	}
@@ -280,7 +280,7 @@ func TestHTTPSessionsAreBounded(t *testing.T) {
 
 func TestHTTPSessionsEnd(t *testing.T) {
 	s, _ := newServer(t, nil)
-	at, _ := serveHTTP(t, s, HTTP{Life: 200 * time.Millisecond})
+	at, _ := serveHTTP(t, s, HTTP{Life: time.Second})
 	c := newHTTPClient(t, at)
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		if r, _ := c.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`); r.StatusCode == 404 {

@@ -175,7 +175,7 @@ func TestArgumentsOfEveryKindAreAnswered(t *testing.T) {
 		if !a.Result.IsError || a.text() == "" || len(a.text()) > 1000 {
 			t.Errorf("%s\n got %+v", params, a)
 		}
-		if d := time.Since(began); d > 5*time.Second {
+		if d := time.Since(began); d > time.Minute {
 			t.Errorf("%s took %v", params, d)
 		}
 	}

@@ -42,19 +42,27 @@ func TestCoverKilled(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, map[string]string{"f": "first", "d1/x": "x"})
 	for round := range 15 {
+		var size int64
+		if info, err := os.Stat(filepath.Join(dir, ".skill/journal")); err == nil {
+			size = info.Size()
+		}
 		child := exec.Command(self(t), dir)
 		child.Env = append(os.Environ(), "EXEC_TEST_ROLE=cover")
 		child.Stdout = os.Stderr
 		if err := child.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(40*time.Millisecond + rand.N(60*time.Millisecond))
+		eventually(t, "something to be recorded", func() bool {
+			info, err := os.Stat(filepath.Join(dir, ".skill/journal"))
+			return err == nil && info.Size() > size
+		})
+		time.Sleep(rand.N(60 * time.Millisecond))
 		child.Process.Kill()
 		child.Wait()
 
 		x := newExecutor(t, Config{Dir: dir, NoSync: true})
 		list := carried(t, x, History{}).(Changes).List
-		if round > 5 && len(list) == 0 {
+		if len(list) == 0 {
 			t.Fatal("nothing is recorded")
 		}
 		before := pictured(t, dir)

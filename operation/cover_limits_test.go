@@ -205,7 +205,7 @@ func TestCoverFails(t *testing.T) {
 	dir := t.TempDir()
 	x := newExecutor(t, Config{Dir: dir, NoSync: true})
 	failed := mustExec(t, x, sh("echo 1 > one; exit 3"))
-	stopped := mustExec(t, x, Exec{Command: "sh", Args: []string{"-c", "echo 2 > two; sleep 60"}, Timeout: 200 * time.Millisecond})
+	stopped := mustExec(t, x, Exec{Command: "sh", Args: []string{"-c", "echo 2 > two; sleep 60"}, Timeout: 2 * time.Second})
 	if !failed.Failed() || !stopped.TimedOut || failed.Undo == "" || stopped.Undo == "" {
 		t.Fatalf("%+v, %+v", failed, stopped)
 	}

@@ -58,6 +58,24 @@ func eachWay(t *testing.T, test func(t *testing.T, helper string)) {
 	t.Run("group", func(t *testing.T) { test(t, "") })
 }
 
+// eventually waits for ok for at most a minute.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("waited in vain: " + what)
+		}
+	}
+}
+
+// hasFile tells whether a file is there.
+func hasFile(x *Executor, name string) func() bool {
+	return func() bool {
+		_, err := os.Stat(filepath.Join(x.Dir(), name))
+		return err == nil
+	}
+}
+
 func mustExec(t testing.TB, x *Executor, a Exec) Executed {
 	t.Helper()
 	r, err := x.Execute(t.Context(), &Session{}, a)
@@ -320,11 +338,11 @@ func TestExecInParallel(t *testing.T) {
 func TestExecTimesOut(t *testing.T) {
 	eachWay(t, func(t *testing.T, helper string) {
 		x := newExecutor(t, Config{Helper: helper})
-		got := mustExec(t, x, Exec{Command: "sh", Args: []string{"-c", "printf part; printf er >&2; sleep 1000"}, Timeout: 200 * time.Millisecond})
+		got := mustExec(t, x, Exec{Command: "sh", Args: []string{"-c", "printf part; printf er >&2; sleep 1000"}, Timeout: 2 * time.Second})
 		if !got.TimedOut || got.Cancelled || !got.Failed() || got.Signal != "SIGTERM" || string(got.Stdout) != "part" || string(got.Stderr) != "er" {
 			t.Errorf("%+v", got)
 		}
-		if got.Elapsed > 2*time.Second || !strings.HasPrefix(got.Message(), "sh was stopped: its time ran out after ") {
+		if got.Elapsed > 30*time.Second || !strings.HasPrefix(got.Message(), "sh was stopped: its time ran out after ") {
 			t.Errorf("%v: %s", got.Elapsed, got.Message())
 		}
 		for _, limit := range []time.Duration{-time.Millisecond, time.Microsecond} {
@@ -342,8 +360,11 @@ func TestExecIsCancelled(t *testing.T) {
 	eachWay(t, func(t *testing.T, helper string) {
 		x := newExecutor(t, Config{Helper: helper})
 		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(150*time.Millisecond, cancel)
-		r, err := x.Execute(ctx, &Session{}, sh("printf part; sleep 1000"))
+		go func() {
+			defer cancel()
+			eventually(t, "it to begin", hasFile(x, "begun"))
+		}()
+		r, err := x.Execute(ctx, &Session{}, sh("printf part; : > begun; sleep 1000"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -361,9 +382,9 @@ func TestExecOvercomesWhatIgnoresSIGTERM(t *testing.T) {
 	eachWay(t, func(t *testing.T, helper string) {
 		x := newExecutor(t, Config{Helper: helper})
 		a := sh(`trap "" TERM; echo ready; while :; do sleep 1000; done`)
-		a.Timeout = 200 * time.Millisecond
+		a.Timeout = 2 * time.Second
 		got := mustExec(t, x, a)
-		if !got.TimedOut || got.Signal != "SIGKILL" || got.ExitCode != -9 || string(got.Stdout) != "ready\n" || got.Elapsed > 3*time.Second {
+		if !got.TimedOut || got.Signal != "SIGKILL" || got.ExitCode != -9 || string(got.Stdout) != "ready\n" || got.Elapsed > 30*time.Second {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -373,7 +394,7 @@ func TestExecLetsSIGTERMBeAnswered(t *testing.T) {
 	eachWay(t, func(t *testing.T, helper string) {
 		x := newExecutor(t, Config{Helper: helper})
 		a := sh(`trap "echo tidy; exit 7" TERM; echo ready; while :; do sleep 0.05; done`)
-		a.Timeout = 200 * time.Millisecond
+		a.Timeout = 2 * time.Second
 		got := mustExec(t, x, a)
 		if !got.TimedOut || got.ExitCode != 7 || string(got.Stdout) != "ready\ntidy\n" {
 			t.Errorf("%+v", got)

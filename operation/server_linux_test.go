@@ -63,7 +63,7 @@ func TestServerIsStartedFoundAndStopped(t *testing.T) {
 	endServers(t, x)
 	port, mark := freePort(t), marker(t)
 	command := fmt.Sprintf("setsid sleep %s & (sleep %s &); echo one; echo two; %s", mark, mark, listening(t, port))
-	started := must[ServerState](t, x, StartServer{Command: command, Port: port, Wait: 10 * time.Second, MustBe: true})
+	started := must[ServerState](t, x, StartServer{Command: command, Port: port, Wait: time.Minute, MustBe: true})
 	if !started.Ready || !started.Running || started.Pid == 0 || started.Port != port || started.Command != command || started.Dir != x.Dir() {
 		t.Fatalf("%+v", started)
 	}
@@ -87,7 +87,7 @@ func TestServerIsStartedFoundAndStopped(t *testing.T) {
 	}
 	begin := time.Now()
 	stopped := must[ServerState](t, x, StopServer{ServerName{ID: started.ID}})
-	if left := marked(t, mark); len(left) > 0 || stopped.Running || stopped.Signal != "SIGTERM" || time.Since(begin) > 3*time.Second {
+	if left := marked(t, mark); len(left) > 0 || stopped.Running || stopped.Signal != "SIGTERM" || time.Since(begin) > 30*time.Second {
 		t.Errorf("left %v after %v; %+v", left, time.Since(begin), stopped)
 	}
 	if again := must[ServerState](t, x, StopServer{ServerName{ID: started.ID}}); again.Running || again.Signal != "SIGTERM" {
@@ -129,7 +129,7 @@ func TestServerThatEndsOrDoesNotListen(t *testing.T) {
 	}{
 		{StartServer{Command: "seq 30; exit 7"}, "exited with 7 before it was ready", "11\n12\n13\n14\n15\n16\n17\n18\n19\n20\n21\n22\n23\n24\n25\n26\n27\n28\n29\n30\n", 7},
 		{StartServer{Command: "kill -KILL $$"}, "was ended by SIGKILL before it was ready", "", -9},
-		{StartServer{Command: "echo up; sleep 100", Wait: 300 * time.Millisecond, MustBe: true}, "after 300ms, and the server was ended", "up\n", -15},
+		{StartServer{Command: "echo up; sleep 100", Wait: 2 * time.Second, MustBe: true}, "after 2s, and the server was ended", "up\n", -15},
 	} {
 		tt.a.Port = freePort(t)
 		_, err := x.Execute(t.Context(), &Session{}, tt.a)
@@ -158,7 +158,7 @@ func TestServersAreStartedOneByOne(t *testing.T) {
 			x = newExecutor(t, Config{Dir: dir, Helper: self(t)})
 		}
 		wg.Go(func() {
-			r, err := x.Execute(context.Background(), &Session{}, StartServer{Command: listening(t, port), Port: port, Wait: 10 * time.Second, MustBe: true})
+			r, err := x.Execute(context.Background(), &Session{}, StartServer{Command: listening(t, port), Port: port, Wait: time.Minute, MustBe: true})
 			if s, ok := r.(ServerState); ok && s.Ready {
 				started.Add(1)
 			} else if e, ok := errors.AsType[*PortTakenError](err); ok && e.ID != "" && !strings.Contains(err.Error(), "process 0") {
@@ -207,16 +207,8 @@ func TestServerIsAskedBeforeItIsForced(t *testing.T) {
 	eventually(t, "the server is deaf", hasFile(x, "deaf"))
 	begin := time.Now()
 	stopped := must[ServerState](t, x, StopServer{ServerName{ID: deaf.ID}})
-	if took := time.Since(begin); stopped.Running || took < 4*time.Second || took > 30*time.Second || len(marked(t, mark)) > 0 {
+	if took := time.Since(begin); stopped.Running || took < 4*time.Second || took > time.Minute || len(marked(t, mark)) > 0 {
 		t.Errorf("after %v: %+v, left %v", took, stopped, marked(t, mark))
-	}
-}
-
-// hasFile tells whether a file is there.
-func hasFile(x *Executor, name string) func() bool {
-	return func() bool {
-		_, err := os.Stat(filepath.Join(x.Dir(), name))
-		return err == nil
 	}
 }
 

@@ -28,7 +28,7 @@ func TestLinesAnswersAtOnce(t *testing.T) {
 		{"deleteFile a.txt", ""}, // no answer before the line has its end
 		{"\n", "Deleted file at "},
 	} {
-		late := time.AfterFunc(10*time.Second, func() { output.CloseWithError(os.ErrDeadlineExceeded) })
+		late := time.AfterFunc(time.Minute, func() { output.CloseWithError(os.ErrDeadlineExceeded) })
 		if _, err := io.WriteString(input, step.line); err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,7 @@ func TestHostilePrompt(t *testing.T) {
 			before := snapshot(t, dir, nil)
 			start := time.Now()
 			stdout, stderr, code := play(t, &cli{}, tt.prompt, "-C", dir, "--fallback", "none")
-			if took := time.Since(start); took > 2*time.Second {
+			if took := time.Since(start); took > 30*time.Second {
 				t.Errorf("took %v", took)
 			}
 			if code != exitFailed || stdout != "" || !strings.HasPrefix(stderr, "skill: ") || !strings.Contains(stderr, tt.want) {

@@ -101,7 +101,7 @@ func TestRunLeavesNothing(t *testing.T) {
 		mark := marker()
 		begin := time.Now()
 		got := s.do(t, "run", map[string]any{"command": fmt.Sprintf(script, mark)})
-		if left := marked(mark); len(left) > 0 || !got.Success || got.Stdout != "said\n" || time.Since(begin) > 4*time.Second {
+		if left := marked(mark); len(left) > 0 || !got.Success || got.Stdout != "said\n" || time.Since(begin) > 30*time.Second {
 			t.Errorf("%s: left %v after %v; %+v", name, left, time.Since(begin), got)
 		}
 	}
@@ -112,9 +112,9 @@ func TestRunTimesOutWithWhatWasPrinted(t *testing.T) {
 	s := startStack(t)
 	mark := marker()
 	begin := time.Now()
-	got := s.do(t, "run", map[string]any{"timeout": 0.3,
+	got := s.do(t, "run", map[string]any{"timeout": 2,
 		"command": fmt.Sprintf("echo out; echo err >&2; setsid sleep %[1]s & sleep %[1]s", mark)})
-	if left := marked(mark); len(left) > 0 || time.Since(begin) > 4*time.Second {
+	if left := marked(mark); len(left) > 0 || time.Since(begin) > 30*time.Second {
 		t.Errorf("left %v after %v", left, time.Since(begin))
 	}
 	if got.Success || !got.TimedOut || got.Error != "Command timed out" || got.Stdout != "out\n" || got.Stderr != "err\n" {
@@ -127,10 +127,9 @@ func TestRunTimesOutWithWhatWasPrinted(t *testing.T) {
 func TestRunPrintsAGigabyte(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
-	begin := time.Now()
-	got := s.do(t, "run", map[string]any{"command": "echo first; yes 'a line of thirty-two characters' | head -c 1073741824; echo last >&2; echo last"})
-	if !got.Success || !got.Truncated || time.Since(begin) > 50*time.Second {
-		t.Errorf("after %v: %.300v", time.Since(begin), got)
+	got := s.do(t, "run", map[string]any{"timeout": 300, "command": "echo first; yes 'a line of thirty-two characters' | head -c 1073741824; echo last >&2; echo last"})
+	if !got.Success || !got.Truncated {
+		t.Errorf("%.300v", got)
 	}
 	kept := len(got.Stdout)
 	if kept > 33<<10 || !strings.HasPrefix(got.Stdout, "first\na line") || !strings.HasSuffix(got.Stdout, "last\n") || got.Stderr != "last\n" {
@@ -284,7 +283,7 @@ func TestServerInTheForeground(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	mark := marker()
-	got = s.do(t, "server", map[string]any{"command": "echo out; setsid sleep " + mark + " & sleep " + mark, "port": 8000, "timeout": 0.3})
+	got = s.do(t, "server", map[string]any{"command": "echo out; setsid sleep " + mark + " & sleep " + mark, "port": 8000, "timeout": 2})
 	if got.Success || !got.TimedOut || got.Error != "Command timed out" || got.Output != "out\n" || len(marked(mark)) > 0 {
 		t.Errorf("%+v, left %v", got, marked(mark))
 	}

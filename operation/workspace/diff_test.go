@@ -119,7 +119,7 @@ func TestUnifiedOfManyLines(t *testing.T) {
 	}
 	start := time.Now()
 	checkDiff(t, before.Bytes(), after.Bytes(), Unified("f", "f", before.Bytes(), after.Bytes()))
-	if d := time.Since(start); d > 20*time.Second {
+	if d := time.Since(start); d > time.Minute {
 		t.Errorf("it took %v", d)
 	}
 }

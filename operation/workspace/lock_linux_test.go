@@ -23,7 +23,7 @@ func TestNoDeadlock(t *testing.T) {
 		}
 		ws := []*Workspace{s.open(Options{NoSync: true}), s.open(Options{NoSync: true, Allow: []string{s.p("a"), s.base + "/out"}}),
 			s.open(Options{NoSync: true, Dir: s.p("a"), Allow: []string{s.dir}})}
-		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		var wg sync.WaitGroup
 		for n := range 12 {
@@ -83,7 +83,7 @@ func TestNestedWorkspaces(t *testing.T) {
 		}
 		s.layout("d/sub/x=x", "d/sub/f=f")
 		outer, inner := s.open(Options{NoSync: true}), s.open(Options{NoSync: true, Dir: s.p("d")})
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -119,7 +119,7 @@ func TestTreesAreNotStarved(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("a/", "b/", "tree/f=x")
 		crowd, other := s.open(Options{NoSync: true}), s.open(Options{NoSync: true})
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		done := make(chan struct{})
 		var wg sync.WaitGroup

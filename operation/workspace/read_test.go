@@ -270,7 +270,7 @@ func TestSpecialFiles(t *testing.T) {
 					if o.needs != "file" || o.name == "Stat" || o.name == "Remove" || strings.HasPrefix(o.name, "Move") {
 						continue
 					}
-					err := within(t, 5*time.Second, func() error { return o.run(w, s, s.p(name)) })
+					err := within(t, time.Minute, func() error { return o.run(w, s, s.p(name)) })
 					special, ok := errors.AsType[*NotRegularError](err)
 					if !ok || special.Kind != kind {
 						t.Errorf("%s of %s: %v", o.name, name, err)
@@ -293,7 +293,7 @@ func TestSpecialFileInATree(t *testing.T) {
 		}
 		w := s.open(Options{NoSync: true})
 		before := s.snapshot()
-		err := within(t, 5*time.Second, func() error {
+		err := within(t, time.Minute, func() error {
 			return failed(w.Copy(t.Context(), s.p("d"), s.p("e"), CopyOptions{Tree: true}))
 		})
 		if _, ok := errors.AsType[*NotRegularError](err); !ok || !strings.Contains(err.Error(), s.p("d/a/fifo")) {
