@@ -20,12 +20,14 @@ func main() {
 		fmt.Fprintln(os.Stderr, "skill:", err)
 		os.Exit(exitFailed)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx, stop := context.WithCancelCause(context.Background())
+	go func() { // to wait until signals are watched takes a tenth of a start
+		told := make(chan os.Signal, 1)
+		signal.Notify(told, os.Interrupt, syscall.SIGTERM)
+		stop(fmt.Errorf("%v signal received", <-told))
+	}()
 	c := &cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, helper: ownProgram()}
-	code := c.run(ctx, os.Args[1:])
-	stop()
-	os.Exit(code)
+	os.Exit(c.run(ctx, os.Args[1:]))
 }
 
 // ownProgram is what commands run under: this program once more. By this name it
