@@ -29,7 +29,7 @@ start with, then sections in turn:
 $WORK stands for the folder. A folder among the paths stands for the .txtar files
 below it. No model and no network is used.`
 
-func (c *cli) testCommand() *cobra.Command {
+func (c *cli) testCommand(*options) *cobra.Command {
 	var update bool
 	var run string
 	cmd := &cobra.Command{
@@ -58,6 +58,9 @@ func (c *cli) testCommand() *cobra.Command {
 // goFlags lets -update and -run of skill test be written with one dash too, as
 // those of go test are.
 func goFlags(root *cobra.Command, args []string) []string {
+	if !slices.Contains(args, "test") {
+		return args
+	}
 	if cmd, _, err := root.Find(args); err != nil || cmd.Name() != "test" {
 		return args
 	}

@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -63,7 +64,7 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
 		Long:    mcpLong,
 		Example: mcpExample,
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return c.mcp(cmd.Context(), &m) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.mcp(cmd, &m) },
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&m.tools, "tools", nil, "the `DIALECT`s to serve, repeated or joined by commas: "+strings.Join(dialectNames(), ", ")+
@@ -76,7 +77,8 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
 }
 
 // mcp is skill mcp.
-func (c *cli) mcp(ctx context.Context, m *mcpOptions) error {
+func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
+	ctx := cmd.Context()
 	list := mcpDialects(m.tools)
 	if i := slices.Index(list, nil); i >= 0 {
 		return fmt.Errorf("--tools %s is not a dialect; there are %s", m.tools[i], strings.Join(dialectNames(), ", "))
@@ -93,7 +95,7 @@ func (c *cli) mcp(ctx context.Context, m *mcpOptions) error {
 		return err
 	}
 	defer x.Close()
-	s, err := mcpserver.New(mcpserver.Config{Executor: x, Dialects: list, Version: version(), Log: c.stderr, Progress: workspace.WithProgress})
+	s, err := mcpserver.New(mcpserver.Config{Executor: x, Dialects: list, Version: cmd.Root().Version, Log: c.stderr, Progress: workspace.WithProgress})
 	if err != nil {
 		return fmt.Errorf("--tools: %w", err)
 	}
@@ -125,8 +127,12 @@ func (c *cli) mcpStdio(ctx context.Context, s *mcpserver.Server) error {
 		fmt.Fprintln(c.stderr, "skill: waiting for an MCP client on standard input; end with Ctrl-D")
 	}
 	gone := make(chan os.Signal, 1)
-	signal.Notify(gone, syscall.SIGPIPE) // for a write to a client that is gone to fail, not to kill
-	defer signal.Stop(gone)
+	var watched sync.WaitGroup
+	watched.Go(func() { signal.Notify(gone, syscall.SIGPIPE) }) // for a write to a client that is gone to fail, not to kill
+	defer func() {
+		watched.Wait()
+		signal.Stop(gone)
+	}()
 	return s.Stdio(ctx, c.stdin, c.stdout)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ const rootExample = `  skill writeFile notes/a.txt content: hi
 
 // run carries out one command line and returns the exit code.
 func (c *cli) run(ctx context.Context, args []string) int {
-	root := c.command()
+	root := c.command(args)
 	root.SetArgs(goFlags(root, args))
 	root.SetIn(c.stdin)
 	root.SetOut(c.stdout)
@@ -81,7 +82,32 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	return exitUsage
 }
 
-func (c *cli) command() *cobra.Command {
+// addCommands gives root the commands whose names are in args, or all if there are
+// none: a server does not start later for what nobody asks for.
+func (c *cli) addCommands(root *cobra.Command, o *options, args []string) {
+	commands := []struct {
+		name  string
+		build func(*options) *cobra.Command
+	}{
+		{"tools", c.toolsCommand}, {"test", c.testCommand}, {"version", c.versionCommand}, {"mcp", c.mcpCommand},
+		{"run", c.runCommand}, {"start", c.startCommand}, {"log", c.logCommand},
+		{"undo", c.undoCommand}, {"history", c.historyCommand}, {"diff", c.diffCommand},
+	}
+	for _, all := range []bool{false, true} {
+		for _, sub := range commands {
+			if all || slices.Contains(args, sub.name) {
+				root.AddCommand(sub.build(o))
+			}
+		}
+		if root.HasSubCommands() {
+			root.CompletionOptions.DisableDefaultCmd = !all && !slices.Contains(args, "completion")
+			return
+		}
+	}
+}
+
+// command returns the command for a command line.
+func (c *cli) command(args []string) *cobra.Command {
 	o := options{helper: c.helper}
 	root := &cobra.Command{
 		Use:           "skill [flags] COMMAND WORDS…",
@@ -129,8 +155,7 @@ func (c *cli) command() *cobra.Command {
 	root.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(dialectNames(), cobra.ShellCompDirectiveNoFileComp))
 	root.RegisterFlagCompletionFunc("fence", cobra.FixedCompletions([]string{"auto", "require", "off"}, cobra.ShellCompDirectiveNoFileComp))
 	root.RegisterFlagCompletionFunc("fallback", cobra.FixedCompletions([]string{"auto", "rules", "llm", "none"}, cobra.ShellCompDirectiveNoFileComp))
-	root.AddCommand(c.toolsCommand(&o), c.testCommand(), c.versionCommand(), c.mcpCommand(&o), c.runCommand(&o), c.startCommand(&o), c.logCommand(&o),
-		c.undoCommand(&o), c.historyCommand(&o), c.diffCommand(&o))
+	c.addCommands(root, &o, args)
 	return root
 }
 

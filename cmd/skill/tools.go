@@ -88,7 +88,7 @@ func (c *cli) printDefinitions(d *dialect.Dialect) error {
 	return err
 }
 
-func (c *cli) versionCommand() *cobra.Command {
+func (c *cli) versionCommand(*options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
