@@ -56,7 +56,7 @@ func TestCoverKilled(t *testing.T) {
 			info, err := os.Stat(filepath.Join(dir, ".skill/journal"))
 			return err == nil && info.Size() > size
 		})
-		time.Sleep(rand.N(60 * time.Millisecond))
+		time.Sleep(rand.N(20 * time.Millisecond))
 		child.Process.Kill()
 		child.Wait()
 

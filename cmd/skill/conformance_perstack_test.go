@@ -256,9 +256,9 @@ var (
 	folderText = regexp.MustCompile(`("size":"\$\{DIRSIZE\}","sizeFormatted":)"[^"]*"`)
 )
 
-// ownTemp is the variable by which a fenced command knows its folder for temporary
-// files. The original had no fence.
-var ownTemp = regexp.MustCompile(`TMPDIR=[^"\\]*/skill-\d+\\n`)
+// ownVars are the variable by which a fenced command knows its folder for temporary
+// files, and noSleep. The original had no fence.
+var ownVars = regexp.MustCompile(`(?:TMPDIR=[^"\\]*/skill-\d+|` + noSleep + `)\\n`)
 
 // isFenced tells whether this system has a fence for commands.
 func isFenced(t *testing.T) bool {
@@ -287,7 +287,7 @@ func (w perstackWorkspace) mask(r perstackResult) perstackResult {
 			return `"${TIME}"`
 		})
 		text = folderSize.ReplaceAllString(text, `$1"$${DIRSIZE}"`)
-		text = ownTemp.ReplaceAllLiteralString(text, "")
+		text = ownVars.ReplaceAllLiteralString(text, "")
 		r.Content[i].Text = folderText.ReplaceAllString(text, `$1"$${DIRSIZE}"`)
 	}
 	return r

@@ -26,7 +26,7 @@ func startPerstack(t *testing.T, dir string, env map[string]string, flags ...str
 		t.Fatal(err)
 	}
 	// The order is the one that the original server was given.
-	vars := []string{"PATH=" + env["PATH"], "HOME=" + env["HOME"]}
+	vars := []string{"PATH=" + env["PATH"], "HOME=" + env["HOME"], noSleep}
 	return startServer(t, &exec.Cmd{Path: self, Args: append([]string{"skill", "mcp", "--tools", "perstack", "-C", dir}, flags...), Env: vars})
 }
 
