@@ -53,17 +53,16 @@ func TestHostileCalls(t *testing.T) {
 }
 
 // checkTime wants the time for a text four times as long to be about four times as
-// much. The best of up to ten tries counts, since a busy machine is no quadratic
-// parser.
+// much. The best of up to ten tries counts.
 func checkTime(t *testing.T, read func(text string), wholes func(n int) []string) {
 	t.Helper()
 	const size = 100 << 10
 	duration := func(times int, text string) time.Duration {
-		start := time.Now()
+		start := cpuTime()
 		for range times {
 			read(text)
 		}
-		return time.Since(start)
+		return cpuTime() - start
 	}
 	tooLong := func(short, long time.Duration) bool { return long > 5*short/2 && long > 50*time.Millisecond }
 	small, large := wholes(size/4), wholes(size)
