@@ -49,8 +49,8 @@ func (e *NoCallsError) Error() string {
 // Prose and code fences may stand around calls, but a call within a sentence is
 // only spoken of: a call begins its line, a list marker or quote sign apart, or it
 // follows a full stop, a colon or another call. A name that no argument follows,
-// as in read(…), is prose, and so are a call without arguments that a sentence
-// goes on after, a JSON value that is no call, and a <think> block.
+// as in read(…), is prose, and so are a call that a sentence goes on after, a JSON
+// value that is no call, and a <think> block.
 //
 // Strings are in single or double quotes, one or three, and may hold anything but
 // the closing quote: \\ \' \" \n \r \t and \uXXXX are escapes, a backslash before
@@ -146,7 +146,13 @@ func (r *callReader) word() (name string, err error) {
 	if err != nil {
 		return name, err
 	}
-	if string(arguments) == "{}" && !r.alone() {
+	switch empty := string(arguments) == "{}"; {
+	case empty && !r.alone():
+		return "", nil
+	case !empty && r.goesOn():
+		if r.spoken == "" {
+			r.spoken, r.where = name, start
+		}
 		return "", nil
 	}
 	r.add(ToolCall{Name: name, Arguments: arguments})
@@ -185,7 +191,8 @@ func (r *callReader) stands(at int) bool {
 }
 
 // begins tells whether what follows an opening bracket is arguments: a key and
-// its sign, a string, an object, the closing bracket, or the end of the text.
+// its sign or a string, a string, an object, the closing bracket, or the end of the
+// text.
 func (r *callReader) begins() bool {
 	r.space()
 	c := r.peek()
@@ -197,7 +204,10 @@ func (r *callReader) begins() bool {
 	}
 	r.space()
 	after := r.text[r.pos:]
-	return after == "" || (after[0] == ':' || after[0] == '=') && !strings.HasPrefix(after, "==") && !strings.HasPrefix(after, "::")
+	if after == "" || isQuote(after[0]) {
+		return true
+	}
+	return (after[0] == ':' || after[0] == '=') && !strings.HasPrefix(after, "==") && !strings.HasPrefix(after, "::")
 }
 
 // alone tells whether no sentence goes on at pos, behind a call without arguments.
@@ -208,6 +218,17 @@ func (r *callReader) alone() bool {
 	}
 	name, _, call := strings.Cut(after[:min(len(after), 64)], "(")
 	return call && r.known(name)
+}
+
+// goesOn tells whether a sentence goes on at pos, behind a call with arguments.
+func (r *callReader) goesOn() bool {
+	after := strings.TrimLeft(r.text[r.pos:], " \t\r`]*")
+	c, _ := utf8.DecodeRuneInString(after)
+	if !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("-–—(=→", c) {
+		return false
+	}
+	name, _, call := strings.Cut(after[:min(len(after), 64)], "(")
+	return !call || !r.known(name)
 }
 
 // none is the error for a text without a call.

@@ -137,6 +137,7 @@ func TestCallsPlaces(t *testing.T) {
 		{"\ufeffread(path: 'a')", `read{"path":"a"}`},
 		{"<think>read(path: 'a')\nread('</think>read(path: 'b')", `read{"path":"b"}`},
 		{"read(path: 'a')\nthat was it</think>\nread(path: 'b')", `read{"path":"b"}`},
+		{"Sure! `read(path: 'a')`. Then the rest.\nread(path: 'b'), as said", `read{"path":"a"} read{"path":"b"}`},
 		{"test() # all\nmemory_list();test() // too", `test{} memory_list{} test{}`},
 
 		// What is spoken of is no call.
@@ -144,6 +145,11 @@ func TestCallsPlaces(t *testing.T) {
 		{"read(…) and read(2) and read(path) and read(path, limit) and test(s) read a file", `error: there is no call in the text`},
 		{"test() runs the tests", `error: there is no call in the text`},
 		{"Do not use delete(path: 'a', force: true) here", `error: delete on line 1, column 12 stands within a sentence, so it was not run`},
+		{"`delete(path: 'a')` would remove it", `error: delete on line 1, column 2 stands within a sentence, so it was not run`},
+		{"delete(path: 'a') would remove it", `error: delete on line 1, column 1 stands within a sentence, so it was not run`},
+		{"- `delete(path: 'a')` - removes it\nread(path: 'b')", `read{"path":"b"}`},
+		{"<!-- delete(path: 'a') -->", `error: delete on line 1, column 6 stands within a sentence, so it was not run`},
+		{"read(path: 'a') and read(path: 'b')", `error: read on line 1, column 1 stands within a sentence, so it was not run`},
 		{"e.g. delete(path: 'a')", `error: delete on line 1, column 6 stands within a sentence, so it was not run`},
 		{"x\n  def read(path: str, limit=1):", `error: read on line 2, column 7 stands within a sentence, so it was not run`},
 		{"func read(path: 'a')", `error: read on line 1, column 6 stands within a sentence, so it was not run`},
@@ -208,6 +214,7 @@ func TestCallsBroken(t *testing.T) {
 		{`read(path`, `read!line 1, column 10: the text ends, want ':' after the key; an argument is written key: value`},
 		{`read(`, `read!line 1, column 6: the text ends, want a key or ')'`},
 		{`read(path: 'a',`, `read!line 1, column 16: the text ends, want a key or ')'`},
+		{"read(path 'a')\nmemory_list()", `read!line 1, column 11: found '\'', want ':' after the key; an argument is written key: value`},
 		{`read('a.txt')`, `read!line 1, column 13: found ')', want ':' after the key; an argument is written key: value`},
 		{`read(path: a.txt)`, `read!line 1, column 12: found 'a', want a value; a text stands in quotes`},
 		{`read(path: /a)`, `read!line 1, column 12: found '/', want a value; a text stands in quotes`},
