@@ -57,10 +57,13 @@ func movable(src, dst place, o MoveOptions) (Info, error) {
 	}
 	there, err := dst.root.tree.stat(dst.rel)
 	found := err == nil
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = nil; !o.Parents {
-			_, err = dst.root.tree.stat(dst.parent().rel)
-		}
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && o.Parents:
+		err = nil
+	case errors.Is(err, fs.ErrNotExist):
+		_, err = dst.root.tree.stat(dst.parent().rel)
+	case err == syscall.ENOTDIR && o.Parents:
+		err = madeError(previewDir(dst.parent()))
 	}
 	_, inside := below(src.path(), dst.path())
 	_, above := below(dst.path(), src.path())

@@ -29,7 +29,7 @@ var moveCases = []struct {
 	{"empty folder onto itself", []string{"d/"}, "d", "d", MoveOptions{}, []string{"d/"}, nil, "", nil},
 	{"no folder", []string{"a=x"}, "a", "d/b", MoveOptions{}, nil, nil, "rename", syscall.ENOENT},
 	{"folders made", []string{"a=x"}, "a", "d/e/b", MoveOptions{Parents: true}, []string{"d/e/b=x"}, []string{"a"}, "", nil},
-	{"a file for a folder", []string{"a=x", "d=y"}, "a", "d/b", MoveOptions{Parents: true}, nil, nil, "rename", syscall.ENOTDIR},
+	{"a file for a folder", []string{"a=x", "d=y"}, "a", "d/b", MoveOptions{Parents: true}, nil, nil, "mkdir", syscall.EEXIST},
 	{"file onto a folder", []string{"a=x", "d/"}, "a", "d", MoveOptions{}, nil, nil, "rename", syscall.EISDIR},
 	{"folder", []string{"d/a=x", "d/e/b=y"}, "d", "f", MoveOptions{}, []string{"f/a=x", "f/e/b=y"}, []string{"d"}, "", nil},
 	{"folder onto an empty folder", []string{"d/a=x", "e/"}, "d", "e", MoveOptions{}, []string{"e/a=x"}, []string{"d"}, "", nil},
