@@ -87,7 +87,7 @@ var Perstack = &Dialect{
 				{Name: "oldText", Type: "string", Required: true, Min: 1, Max: 2000, Doc: "the text to replace"}},
 			Effect: Destroys, real: seen(noLinkOut, there("File %s does not exist."), mayWrite("File %s is not writable")),
 			args: func(in values) (operation.Args, error) {
-				return operation.EditFile{Path: at(in).path, Old: in.str("oldText"), New: whole(in.str("newText"))}, nil
+				return operation.EditFile{Path: at(in).path, Old: unixLines(in.str("oldText")), New: whole(unixLines(in.str("newText")))}, nil
 			},
 			fails: notReplaced, reply: answer("path", "newText", "oldText"),
 		},

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"strings"
@@ -20,14 +21,14 @@ func execReady(x *operation.Executor, s *operation.Session, in values) error {
 		return execError(err.Error(), nil)
 	}
 	in[seenKey("cwd")] = f
-	if err := spawnable(in); err != nil {
+	if err := spawnable(in, f); err != nil {
 		return execError(err.Error(), nil)
 	}
 	switch ms := timeout(in); {
 	case ms < 0 || ms > 0 && ms < 1: // over before anything could be started
 		return execError(timedOut(ms), nil)
 	case !f.exists:
-		return execError("spawn "+in.str("command")+" ENOENT", nil)
+		return execError(spawned(in, cmp.Or(f.why, error(syscall.ENOENT))), nil)
 	case !f.info.IsDir():
 		return execError("spawn ENOTDIR", nil)
 	}
@@ -35,7 +36,7 @@ func execReady(x *operation.Executor, s *operation.Session, in values) error {
 }
 
 // spawnable refuses what no program can be given.
-func spawnable(in values) error {
+func spawnable(in values, cwd *found) error {
 	command := in.str("command")
 	if command == "" {
 		return own("The argument 'file' cannot be empty. Received ''")
@@ -48,6 +49,9 @@ func spawnable(in values) error {
 		if err := noNULIn("argument 'args["+itoa(i)+"]'", arg); err != nil {
 			return err
 		}
+	}
+	if err := cwd.noNULAs("property 'options.cwd'"); err != nil {
+		return err
 	}
 	env, _ := in["env"].([]member)
 	for _, m := range env {
@@ -107,16 +111,21 @@ func noNULIn(what, s string) error {
 
 // notStarted words why a program did not run.
 func notStarted(_ *Tool, in values, err error) error {
-	if spawn, ok := errors.AsType[*operation.SpawnError](err); ok {
-		command := in.str("command") + " "
-		switch code := codeOf(err); spawn.Err {
-		case syscall.ENOENT, syscall.EACCES, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE:
-			return execError("spawn "+command+code, nil)
-		default:
-			return execError("spawn "+code, nil)
-		}
+	if errors.As(err, new(*operation.SpawnError)) {
+		return execError(spawned(in, err), nil)
 	}
 	return execError(perstackMessage(err), nil)
+}
+
+// spawned names the program where the original learns of the error from the process
+// that it has begun.
+func spawned(in values, err error) string {
+	switch code := codeOf(err); code {
+	case "ENOENT", "EACCES", "EAGAIN", "EMFILE", "ENFILE":
+		return "spawn " + in.str("command") + " " + code
+	default:
+		return "spawn " + code
+	}
 }
 
 // execFailed tells of a program that ran and failed.

@@ -21,6 +21,7 @@ type found struct {
 	info    operation.Info // of it; zero if nothing is there
 	link    bool           // abs is itself a symbolic link
 	outside bool           // it is one that leads out of the workspace
+	why     error          // nothing is there
 	root    string         // the workspace
 }
 
@@ -45,7 +46,7 @@ func look(x *operation.Executor, s *operation.Session, in values, name string, p
 		f.exists = true
 		return f, f.refuseReserved(f.path)
 	}
-	f.path, f.info = f.abs, operation.Info{}
+	f.path, f.info, f.why = f.abs, operation.Info{}, err
 	switch {
 	case errors.As(err, new(*operation.DeniedError)):
 		return nil, err
@@ -91,6 +92,14 @@ func atHome(name string) string {
 }
 
 func (f *found) hasNUL() bool { return strings.IndexByte(f.abs, 0) >= 0 }
+
+// noNULAs refuses a path that holds NUL, which is what of the original's.
+func (f *found) noNULAs(what string) error {
+	if f.hasNUL() {
+		return typeError{own("The %s must be a string, Uint8Array, or URL without null bytes. Received %s", what, inspect(f.abs))}
+	}
+	return nil
+}
 
 // mayWrite tells whether its owner may write to f, by its mode alone.
 func (f *found) mayWrite() bool { return f.info.Mode&0o200 != 0 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"textskill/operation"
 )
@@ -128,10 +129,7 @@ func noFolder(_ *operation.Executor, _ *operation.Session, f *found) error {
 }
 
 func noNUL(_ *operation.Executor, _ *operation.Session, f *found) error {
-	if f.hasNUL() {
-		return typeError{own("The argument 'path' must be a string, Uint8Array, or URL without null bytes. Received %s", inspect(f.abs))}
-	}
-	return nil
+	return f.noNULAs("argument 'path'")
 }
 
 func mayMake(x *operation.Executor, s *operation.Session, f *found) error { return f.mayMake(x, s) }
@@ -155,7 +153,7 @@ func sourceAndDestination(x *operation.Executor, s *operation.Session, in values
 	if to.exists || to.link {
 		return own("Destination %s already exists.", to.given)
 	}
-	return nil
+	return to.noNULAs("argument 'newPath'")
 }
 
 // folderToDelete lets a link count as the folder that it leads to, or may lead to
@@ -221,6 +219,9 @@ func readTextArgs(in values) (operation.Args, error) {
 	}
 	return a, nil
 }
+
+// unixLines has LF for CRLF. An edit gives a text the line ends of its place.
+func unixLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
 // lineNumber cuts off fractions; no file has more lines than it can return.
 func lineNumber(f float64) int {

@@ -131,6 +131,43 @@ func TestPerstackWords(t *testing.T) {
 	}
 }
 
+// TestPerstackFolders has what exec says of folders where nothing can be run.
+func TestPerstackFolders(t *testing.T) {
+	b := newBase(t, operation.Config{})
+	b.file("f", "x")
+	b.file("loop", "->loop")
+	for cwd, want := range map[string]string{
+		"f":                      "spawn ENOTDIR",
+		"f/x":                    "spawn ENOTDIR",
+		"loop":                   "spawn ELOOP",
+		strings.Repeat("n", 256): "spawn ENAMETOOLONG",
+		"no":                     "spawn pwd ENOENT",
+		"a\x00b":                 `The property 'options.cwd' must be a string, Uint8Array, or URL without null bytes. Received 'root/a\\x00b'`,
+	} {
+		got := b.call("exec", fmt.Sprintf(`{"command":"pwd","args":[],"env":{},"cwd":%s,"stdout":true,"stderr":true}`, JSON(cwd)))
+		if got != `{"error":"`+want+`"}` {
+			t.Errorf("%.20q\n got %s\nwant %s", cwd, got, want)
+		}
+	}
+}
+
+// TestPerstackLineEnds edits with texts whose line ends are not the file's.
+func TestPerstackLineEnds(t *testing.T) {
+	for _, tt := range []struct{ content, old, new, want string }{
+		{"a\nb\n", "a", "x\r\ny", "x\ny\nb\n"},
+		{"a b", "b", "x\r\ny", "a x\ny"},
+		{"a\r\nb\r\n", "a\r\nb", "x\r\ny", "x\r\ny\r\n"},
+		{"a\r\nb\r\n", "b", "x\ny", "a\r\nx\r\ny\r\n"},
+	} {
+		b := newBase(t, operation.Config{})
+		b.file("f", tt.content)
+		b.call("editTextFile", string(object("path", "f", "oldText", tt.old, "newText", tt.new)))
+		if got, err := os.ReadFile(filepath.Join(b.dir, "f")); string(got) != tt.want {
+			t.Errorf("%q: %q for %q gives %q, %v; want %q", tt.content, tt.new, tt.old, got, err, tt.want)
+		}
+	}
+}
+
 // TestPerstackMoves has what moveFile says, of the source before the destination.
 func TestPerstackMoves(t *testing.T) {
 	b := newBase(t, operation.Config{})
@@ -152,6 +189,8 @@ func TestPerstackMoves(t *testing.T) {
 		{"d", "d/e/f", "EINVAL: invalid argument, rename 'root/d' -> 'root/d/e/f'"},
 		{".", "x/y", "EINVAL: invalid argument, rename 'root' -> 'root/x/y'"},
 		{"f", "out/x", "Parent directory does not exist: root/out"},
+		{"f", "g/x", "EEXIST: file already exists, mkdir 'root/g'"},
+		{"f", "x\x00y", `The argument 'newPath' must be a string, Uint8Array, or URL without null bytes. Received 'root/x\x00y'`},
 	} {
 		if got := said(b.call("moveFile", string(object("source", tt.from, "destination", tt.to)))); got != tt.want {
 			t.Errorf("%q to %q\n got %s\nwant %s", tt.from, tt.to, got, tt.want)
