@@ -109,8 +109,9 @@ func TestSwappedPaths(t *testing.T) {
 }
 
 // handed are tools that hand a name to a program, which looks for itself where the
-// name leads: what it may read is for the fence around it to say.
-var handed = map[string]bool{"test": true, "lint": true, "format": true, "typecheck": true}
+// name leads: what it may read is for the fence around it to say. Git has none.
+var handed = map[string]bool{"test": true, "lint": true, "format": true, "typecheck": true,
+	"git_status": true, "git_commit": true, "git_diff": true}
 
 // raced is how long a tool is tried.
 const raced = 80 * time.Millisecond
