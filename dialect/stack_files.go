@@ -149,10 +149,12 @@ func noHome(in values, name string) error {
 	return nil
 }
 
-// absent words the error of a path that is not there.
+// absent words the error of a path that is not there, below a file or in a circle of
+// links neither.
 func absent(format, name string) func(*Tool, values, error) error {
 	return func(_ *Tool, in values, err error) error {
-		if errors.Is(err, fs.ErrNotExist) || strings.ContainsRune(in.str(name), 0) {
+		pe, isPath := errors.AsType[*fs.PathError](err)
+		if errors.Is(err, fs.ErrNotExist) || strings.ContainsRune(in.str(name), 0) || isPath && (pe.Err == syscall.ENOTDIR || pe.Err == syscall.ELOOP) {
 			return own(format, in.str(name))
 		}
 		return err

@@ -81,6 +81,9 @@ func runArgs(in values) (operation.Args, error) {
 func variables(in values) (env []string, err error) {
 	given, _ := in["env"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if strings.Contains(name, "=") {
+			return nil, fmt.Errorf("env.%s is an illegal environment variable name: it holds =", name)
+		}
 		switch v := given[name].(type) {
 		case string, json.Number, bool:
 			env = append(env, fmt.Sprintf("%s=%v", name, v))

@@ -14,7 +14,7 @@ import (
 
 var stackSearch = Tool{
 	Name: "search",
-	Doc: "Find files and folders below a folder, at any depth, by a pattern: * ? and [...] match in a name, ** any number of folders, {a,b} a or b. " +
+	Doc: "Find files and folders below a folder, at any depth, by a pattern: * ? and [...] match in a name, ** any number of folders. " +
 		"What is in .git is left out, unless the path or the pattern names it.",
 	Params: []Param{
 		{Name: "path", Type: "string", Path: true, Required: true, Empty: true, Doc: "the folder to search"},
@@ -23,7 +23,7 @@ var stackSearch = Tool{
 	Effect: Reads,
 	real:   fromHome("path"),
 	args: func(in values) (operation.Args, error) {
-		a := operation.Find{Path: in.place("path"), Pattern: in.str("pattern"), Braces: true, Limit: maxMatches}
+		a := operation.Find{Path: in.place("path"), Pattern: in.str("pattern"), Limit: maxMatches}
 		list, _ := in["exclude"].([]any)
 		for _, e := range list {
 			if e != "" {
@@ -108,11 +108,16 @@ func searched(_ *Tool, in values, r operation.Result) string {
 	for _, abs := range f.Matches {
 		matches = append(matches, below(in, f.Path, abs))
 	}
+	var note string
+	if pattern := in.str("pattern"); len(matches) == 0 && strings.Contains(pattern, "{") {
+		note = "braces in a pattern stand for themselves; search for each choice"
+	}
 	return success(struct {
 		Matches []string `json:"matches"`
 		Count   int      `json:"count"`
 		searchKeys
-	}{matches, len(matches), searchKeys{f.More > 0, more(len(matches)+f.More, len(matches)), f.Excluded, f.Git, 0, f.Unreadable}})
+		Note string `json:"note,omitempty"`
+	}{matches, len(matches), searchKeys{f.More > 0, more(len(matches)+f.More, len(matches)), f.Excluded, f.Git, 0, f.Unreadable}, note})
 }
 
 func grepped(_ *Tool, in values, r operation.Result) string {

@@ -55,7 +55,7 @@ var stackTasks = []Tool{
 	{
 		Name: "update_task", Doc: "Set the status of a task, and any other fields: title, description, priority, or what you like.",
 		Params: []Param{stackTaskID,
-			{Name: "status", Type: "string", Enum: statuses, Doc: "its new status"}},
+			{Name: "status", Type: "string", Enum: statuses, Lenient: true, Doc: "its new status"}},
 		More: true, Effect: Destroys,
 		args:  taskFields,
 		fails: noRecord("No tasks found"),
@@ -174,6 +174,9 @@ func taskFields(in values) (operation.Args, error) {
 	}
 	a := operation.UpdateTask{ID: in.str("task_id")}
 	for _, key := range slices.Sorted(maps.Keys(given)) {
+		if key == "status" && given[key] == "" { // which the original takes for none
+			continue
+		}
 		if err := taskField(key, given[key]); err != nil {
 			return nil, err
 		}

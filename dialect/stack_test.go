@@ -107,6 +107,13 @@ func TestStackFiles(t *testing.T) {
 		{"move", `{"source":"real/","destination":"./real/deep"}`, `{"success":false,"error":"Cannot move a directory 'real' into itself 'real/deep'."}`},
 		{"delete", `{"path":"./real//deep/"}`, `{"success":true,"would_delete":"real/deep","warning":"Set force=True to actually delete"}`},
 		{"delete", `{"path":"nowhere"}`, `{"success":false,"error":"Path not found: nowhere"}`},
+		{"delete", `{"path":"long/x"}`, `{"success":false,"error":"Path not found: long/x"}`},
+		{"read", `{"path":"long/x"}`, `{"success":false,"error":"File not found: long/x"}`},
+		{"edit", `{"path":"long/x","old_text":"a","new_text":"b"}`, `{"success":false,"error":"File not found: long/x"}`},
+		{"grep", `{"path":"long/x","pattern":"a"}`, `{"success":false,"error":"Invalid path: long/x"}`},
+		{"run", `{"command":"true","env":{"A=B":"x"}}`, `{"success":false,"error":"run: env.A=B is an illegal environment variable name: it holds ="}`},
+		{"lint", `{"linter":""}`, `{"success":false,"error":"Unknown linter: "}`},
+		{"git_commit", `{"message":"m","files":[""]}`, `{"success":false,"error":"git_commit: files[0] is empty; no files at all, or \".\", mean all that has changed"}`},
 		{"delete", `{"path":"."}`, `{"success":false,"error":"delete: . is the workspace itself or holds it, which stays"}`},
 		{"delete", `{"path":"l","force":true}`, `{"success":true,"deleted":"l"}`},
 		{"delete", `{"path":"real","force":true}`, `{"success":true,"deleted":"real"}`},
@@ -136,7 +143,8 @@ func TestStackSearch(t *testing.T) {
 		b.file(name, content)
 	}
 	b.stackCases([]stackCase{
-		{"search", `{"path":".","pattern":"*.{go,py}"}`, `{"success":true,"matches":["p/a.go","p/b.py"],"count":2,"skipped_git":1}`},
+		{"search", `{"path":".","pattern":"*.[gp][oy]"}`, `{"success":true,"matches":["p/a.go","p/b.py"],"count":2,"skipped_git":1}`},
+		{"search", `{"path":".","pattern":"*.{go,py}"}`, `{"success":true,"matches":[],"count":0,"skipped_git":1,"note":"braces in a pattern stand for themselves; search for each choice"}`},
 		{"search", `{"path":"./p/","pattern":"*.go","exclude":["*.py",""]}`, `{"success":true,"matches":["p/a.go"],"count":1,"excluded":1,"skipped_git":1}`},
 		{"search", `{"path":"p/../p","pattern":"a*"}`, `{"success":true,"matches":["p/../p/a.go"],"count":1,"skipped_git":1}`},
 		{"search", `{"path":"","pattern":"a*"}`, `{"success":true,"matches":["p/a.go"],"count":1,"skipped_git":1}`},
@@ -160,15 +168,35 @@ var (
 // TestStackRecords reads what others wrote: a plan without steps has none.
 func TestStackRecords(t *testing.T) {
 	b := newBase(t, operation.Config{})
-	b.file(".plans.json", `[{"id":"a"},{"id":"b","steps":"x"}]`)
+	b.file(".plans.json", `[{"id":"a"},{"id":"b","steps":"x"},{"id":"a","steps":["y"]}]`)
 	b.file(".tasks.json", `{}`)
 	b.file("MEMORY.md", "\ufeff### first\n_t_\nx\n")
 	b.stackCases([]stackCase{
 		{"execute_plan", `{"plan_id":"a"}`, `{"success":true,"plan_id":"a","status":"executing","steps":[]}`},
 		{"execute_plan", `{"plan_id":"b"}`, `{"success":true,"plan_id":"b","status":"executing","steps":["x"]}`},
+		{"update_task", `{"task_id":"a","status":"waits"}`, `{"success":false,"error":"update_task: status must be one of pending, in_progress, done, blocked"}`},
 		{"list_tasks", `{}`, `{"success":false,"error":"list_tasks: root/.tasks.json cannot be read and is left as it is: it is no JSON array of objects"}`},
 		{"memory_list", `{}`, `{"success":true,"entries":[{"title":"first","content_preview":"x","content":"x"}],"count":1}`},
 	})
+}
+
+// TestStackTaskTwice changes the first of two tasks of one id, and its status only
+// where one is given.
+func TestStackTaskTwice(t *testing.T) {
+	b := newBase(t, operation.Config{})
+	b.file(".tasks.json", `[{"id":"a","status":"pending"},{"id":"a","status":"pending"}]`)
+	b.stackCases([]stackCase{
+		{"update_task", `{"task_id":"a","status":"done"}`, `{"success":true,"task_id":"a","updated":true}`},
+		{"update_task", `{"task_id":"a","status":""}`, `{"success":true,"task_id":"a","updated":true}`},
+	})
+	var tasks []struct{ Status, Updated string }
+	data, err := os.ReadFile(filepath.Join(b.dir, ".tasks.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &tasks)
+	}
+	if err != nil || len(tasks) != 2 || tasks[0].Status != "done" || tasks[1].Status != "pending" || tasks[1].Updated != "" {
+		t.Errorf("%s, %v", data, err)
+	}
 }
 
 // TestStackDryRun describes changes, and makes and pretends none.

@@ -71,11 +71,14 @@ func projectTool(do operation.Purpose, usual int, t Tool) Tool {
 		}
 		for _, key := range []string{"linter", "formatter", "package_manager"} {
 			v, given := in[key]
-			if a.Runner == "" {
-				a.Runner = in.str(key)
-			}
-			if _, ok := v.(string); given && !ok {
+			text, ok := v.(string)
+			switch {
+			case given && !ok:
 				return nil, fmt.Errorf("%s must be a text", key)
+			case given && text == "":
+				return nil, own("Unknown %s: ", strings.ReplaceAll(key, "_", " "))
+			case given:
+				a.Runner = text
 			}
 		}
 		var err error

@@ -60,6 +60,9 @@ var stackWeb = []Tool{
 		Effect: Destroys,
 		args: func(in values) (operation.Args, error) {
 			timeout, err := seconds(in, 300)
+			if err == nil {
+				err = noHome(in, "destination")
+			}
 			return operation.Download{URL: in.str("url"), Dest: in.str("destination"), Timeout: timeout}, err
 		},
 		fails: func(_ *Tool, in values, err error) error {
@@ -102,6 +105,9 @@ var stackWeb = []Tool{
 		Effect: Destroys,
 		args: func(in values) (operation.Args, error) {
 			timeout, err := seconds(in, 60)
+			if err == nil {
+				err = noHome(in, "destination")
+			}
 			return operation.Screenshot{URL: in.str("url"), Dest: in.str("destination"), Width: in.int("width"), Height: in.int("height"),
 				Full: in["full_page"] == true, Timeout: timeout}, err
 		},

@@ -18,7 +18,6 @@ type Find struct {
 	Path        string
 	Pattern     string
 	Exclude     []string // patterns with braces; of one name they match at any depth, and folders with all below them
-	Braces      bool     // {a,b} in Pattern stands for a or b
 	SkipIgnored bool     // what git ignores is left out
 	Limit       int      // matches at the most; 0 means 100
 }
@@ -67,11 +66,7 @@ func (x *Executor) find(ctx context.Context, s *Session, a Find) (Result, error)
 	if err != nil {
 		return nil, err
 	}
-	parse := search.ParseGlob
-	if a.Braces {
-		parse = search.ParseBraces
-	}
-	glob, err := parse(a.Pattern)
+	glob, err := search.ParseGlob(a.Pattern)
 	if err != nil {
 		return nil, &ArgError{Arg: "pattern", Reason: err.Error()}
 	}

@@ -44,6 +44,9 @@ func (x *Executor) gitCommit(ctx context.Context, s *Session, a GitCommit) (Resu
 		return nil, err
 	}
 	for i, file := range a.Files {
+		if file == "" {
+			return nil, &ArgError{Arg: fmt.Sprintf("files[%d]", i), Reason: "is empty; no files at all, or \".\", mean all that has changed"}
+		}
 		if err := checkGitPath(fmt.Sprintf("files[%d]", i), file); err != nil {
 			return nil, err
 		}

@@ -93,7 +93,7 @@ func (x *Executor) updateTask(ctx context.Context, a UpdateTask) (Result, error)
 	return x.changeRecord(ctx, tasksFile, "task", a.ID, append(slices.Clone(a.Fields), newField("updated", localTime(time.Now()))))
 }
 
-// changeRecord sets fields of the records with that id.
+// changeRecord sets fields of the first record with that id.
 func (x *Executor) changeRecord(ctx context.Context, file, kind, id string, fields []Field) (Result, error) {
 	var found Record
 	c, err := x.changeRecords(ctx, file, false, func(list []Record) ([]Record, error) {
@@ -105,6 +105,7 @@ func (x *Executor) changeRecord(ctx context.Context, file, kind, id string, fiel
 				r = r.with(f)
 			}
 			list[i], found = r, r
+			break
 		}
 		if found == nil {
 			return nil, &UnknownIDError{kind, id}
