@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"textskill/operation"
@@ -20,6 +22,7 @@ import (
 const (
 	connectTime = 2 * time.Minute // for a server to start, which may have to be downloaded, and to list its tools
 	maxTools    = 1000            // of one skill
+	unsentCode  = -32005          // by which the SDK says that it could not send a message
 )
 
 // A server is an MCP server that is connected.
@@ -45,7 +48,7 @@ func (g *segment) connect(ctx context.Context, name string, c SkillConfig) (skil
 	case !late.Stop():
 		err = fmt.Errorf("it was not ready within %s", g.cfg.ready)
 	case err != nil:
-		err = v.why(err)
+		err = bare(v.why(err))
 	}
 	if err != nil {
 		if _, named := errors.AsType[*NotFoundError](err); !named {
@@ -187,9 +190,21 @@ func (v *server) call(ctx context.Context, name string, c ToolCall) outcome {
 	case errors.Is(err, io.EOF), errors.Is(err, mcp.ErrConnectionClosed):
 		return said(fmt.Sprintf("Error calling tool %s: %v%s", c.ToolName, v.why(err), v.said()), true)
 	case err != nil:
-		return said(fmt.Sprintf("Error calling tool %s: %v", c.ToolName, err), true)
+		return said(fmt.Sprintf("Error calling tool %s: %v", c.ToolName, bare(err)), true)
 	}
 	return serverOutcome(c, r)
+}
+
+// bare is what a server answered, or why it was not reached, without what the SDK
+// says of itself.
+func bare(err error) error {
+	if unsent, ok := errors.AsType[*url.Error](err); ok {
+		return unsent
+	}
+	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && wire.Code != unsentCode {
+		return fmt.Errorf("MCP error %d: %s", wire.Code, wire.Message)
+	}
+	return err
 }
 
 // why is what the end of the server's program says about an error, else the error.

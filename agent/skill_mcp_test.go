@@ -171,7 +171,7 @@ func TestSkillOverStdio(t *testing.T) {
 	l.withSkill("fine", func(c *SkillConfig) { c.RequiredEnv, c.Rule = []string{"GH_TOKEN"}, "Be careful." })
 	events := l.ran("go")
 	got := l.results(1)
-	want := []string{"textPart: hello", "textPart: Error calling tool fails: calling \"tools/call\": broken on purpose", "textPart: Tool empty returned nothing with arguments: {}",
+	want := []string{"textPart: hello", "textPart: Error calling tool fails: MCP error 0: broken on purpose", "textPart: Tool empty returned nothing with arguments: {}",
 		"imageInlinePart: cG5n; textPart: (A sound of type audio/wav and 3 bytes cannot be shown)"}
 	if !slices.Equal(got[:4], want) {
 		t.Errorf("results\n got %q\nwant %q", got[:4], want)

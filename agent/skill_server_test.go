@@ -121,7 +121,7 @@ func TestServersTellNoSecrets(t *testing.T) {
 	if !strings.Contains(got[0], "TEST_KEY=[redacted]\n") || !strings.Contains(got[0], "HOME=/nowhere/at/all\n") {
 		t.Errorf("the environment is %s", got[0])
 	}
-	if want := `textPart: Error calling tool _redacted_: calling "tools/call": [redacted]`; got[1] != want {
+	if want := `textPart: Error calling tool _redacted_: MCP error 0: [redacted]`; got[1] != want {
 		t.Errorf("the result is %s, want %s", got[1], want)
 	}
 	i := slices.IndexFunc(l.asked[0].Tools, func(t Tool) bool { return t.Name == "_redacted_" })
