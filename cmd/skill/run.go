@@ -99,13 +99,18 @@ func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error 
 	if len(args) > 1 {
 		query = args[1]
 	}
+	var last agent.Event
 	for e, err := range agent.Run(ctx, cfg, query) {
 		if err != nil {
-			return c.ended(ctx, cfg.Redactor(), err)
+			return c.ended(ctx, cfg, last.RunID, err)
 		}
+		last = e
 		if _, err := fmt.Fprintf(c.stdout, "%s\n", dialect.JSON(e)); err != nil {
 			return err
 		}
+	}
+	if last.Type == agent.StopRunByDelegate || last.Type == agent.CompleteRun && last.ExpertKey != cfg.Expert {
+		fmt.Fprintln(c.stderr, "skill: the steps are used up before the delegate's result was used; --continue goes on from there")
 	}
 	return nil
 }
@@ -139,12 +144,18 @@ const (
 	exitTerminate = 128 + int(syscall.SIGTERM)
 )
 
-// ended turns the error of a run into the program's end.
-func (c *cli) ended(ctx context.Context, clean agent.Redactor, err error) error {
+// ended turns the error of a run into the program's end. The id is "" where none has
+// begun.
+func (c *cli) ended(ctx context.Context, cfg agent.Config, runID string, err error) error {
 	if ctx.Err() == nil {
-		return errors.New(clean.Text(err.Error()))
+		return errors.New(cfg.Redactor().Text(err.Error()))
 	}
-	fmt.Fprintln(c.stderr, "skill: stopped; the last checkpoint stands, --continue goes on from there")
+	records := agent.Records{Executor: cfg.Executor}
+	if _, none := records.Latest(context.WithoutCancel(ctx), runID); none == nil && runID != "" {
+		fmt.Fprintln(c.stderr, "skill: stopped; the last checkpoint stands, --continue goes on from there")
+	} else {
+		fmt.Fprintln(c.stderr, "skill: stopped in the first step, of which nothing is kept")
+	}
 	if cause := context.Cause(ctx); strings.HasPrefix(cause.Error(), syscall.SIGTERM.String()) {
 		return exit(exitTerminate)
 	}

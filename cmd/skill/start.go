@@ -59,7 +59,7 @@ func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 	for {
 		runID, err := c.show(ctx, cfg, query)
 		if err != nil {
-			return c.ended(ctx, cfg.Redactor(), err)
+			return c.ended(ctx, cfg, runID, err)
 		}
 		last, err := agent.Records{Executor: cfg.Executor}.Latest(ctx, runID)
 		if _, none := errors.AsType[*agent.NotFoundError](err); none { // as under --read-only
