@@ -97,7 +97,10 @@ func (c *conn) message(data []byte, b *batch) *shortCall {
 		c.refuse(b, nil, jsonrpc.CodeInvalidRequest, errID.Error())
 		return nil
 	}
-	if problem := checkParams(e.method, e.params); problem != "" {
+	p := &pending{batch: b}
+	if p.first = bytes.Equal(e.method, methodInitialize); p.first {
+		p.params = bytes.Clone(e.params)
+	} else if problem := checkParams(e.method, e.params); problem != "" {
 		c.refuse(b, e.id, jsonrpc.CodeInvalidParams, problem)
 		return nil
 	}
@@ -106,7 +109,6 @@ func (c *conn) message(data []byte, b *batch) *shortCall {
 			return call
 		}
 	}
-	p := &pending{first: bytes.Equal(e.method, methodInitialize), batch: b}
 	switch err := c.begin(id, p); err {
 	case nil:
 		c.pass(data, &e, b)

@@ -71,6 +71,7 @@ type pending struct {
 	running   *running // the call that a worker carries out; nil of one that the SDK does
 	cancelled bool     // no answer is sent
 	first     bool     // is the request that agrees on a version of the protocol
+	params    []byte   // of the first
 	batch     *batch   // what it came in; nil if it came alone
 }
 
@@ -117,11 +118,14 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 
 // Write sends a message of the SDK.
 func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
+	r, ok := m.(*jsonrpc.Response)
+	if ok && r.Error != nil {
+		c.reword(r)
+	}
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err
 	}
-	r, ok := m.(*jsonrpc.Response)
 	if !ok {
 		c.mu.Lock()
 		c.sending++
@@ -142,6 +146,18 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 		c.mu.Unlock()
 	}
 	return c.answer(p, append(data, '\n'))
+}
+
+// reword says what is wrong with the params of the first request, where that is why
+// it failed. To look at them before would make every start longer.
+func (c *conn) reword(r *jsonrpc.Response) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.pending[callIDOf(r.ID)]; p != nil && p.first {
+		if problem := checkParams(methodInitialize, p.params); problem != "" {
+			r.Error = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: problem}
+		}
+	}
 }
 
 // begin makes a request pending. It fails if another of its id is, or too many are.
