@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"unicode"
 
 	"textskill/operation"
 )
@@ -131,7 +130,7 @@ func grepped(_ *Tool, in values, r operation.Result) string {
 	g := r.(operation.Grepped)
 	matches := []match{}
 	for _, m := range g.Matches {
-		one := match{File: below(in, g.Path, m.File), Line: m.Line, Content: strip(m.Text), Cut: len(m.Text) < m.Size}
+		one := match{File: below(in, g.Path, m.File), Line: m.Line, Content: operation.Strip(m.Text), Cut: len(m.Text) < m.Size}
 		for _, line := range m.Context {
 			one.Context = append(one.Context, strings.TrimSuffix(line, "\r"))
 		}
@@ -151,9 +150,4 @@ func grepped(_ *Tool, in values, r operation.Result) string {
 		keys.Note = `\w and \b know the letters of ASCII only; [\pL\pN_] is for those of all scripts`
 	}
 	return success(keys)
-}
-
-// strip takes blanks off both ends, as Python's str.strip does.
-func strip(s string) string {
-	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f })
 }

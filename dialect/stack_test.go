@@ -170,7 +170,7 @@ func TestStackRecords(t *testing.T) {
 	b := newBase(t, operation.Config{})
 	b.file(".plans.json", `[{"id":"a"},{"id":"b","steps":"x"},{"id":"a","steps":["y"]}]`)
 	b.file(".tasks.json", `{}`)
-	b.file("MEMORY.md", "\ufeff### first\n_t_\nx\n")
+	b.file("MEMORY.md", "\ufeff### first\n_t_\n\x1cx\x1f\n")
 	b.stackCases([]stackCase{
 		{"execute_plan", `{"plan_id":"a"}`, `{"success":true,"plan_id":"a","status":"executing","steps":[]}`},
 		{"execute_plan", `{"plan_id":"b"}`, `{"success":true,"plan_id":"b","status":"executing","steps":["x"]}`},

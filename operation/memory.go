@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"textskill/operation/search"
@@ -107,6 +108,11 @@ func (x *Executor) listMemory(a ListMemory) (Result, error) {
 	return Memories{portion(entries, a.Offset, a.Limit), len(entries)}, nil
 }
 
+// Strip takes blanks off both ends, as Python's str.strip does: U+001C to U+001F too.
+func Strip(s string) string {
+	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f })
+}
+
 // memories splits a file into its entries. A line that begins with "### " opens
 // one; the next may be its time.
 func memories(text string) (list []Memory) {
@@ -114,18 +120,18 @@ func memories(text string) (list []Memory) {
 	var body []string
 	open := false
 	shut := func() {
-		if len(body) > 0 && dated().MatchString(strings.TrimSpace(body[0])) {
+		if len(body) > 0 && dated().MatchString(Strip(body[0])) {
 			body = body[1:]
 		}
 		if open {
-			list = append(list, Memory{title, strings.TrimSpace(unescapeHeadings(strings.Join(body, "\n")))})
+			list = append(list, Memory{title, Strip(unescapeHeadings(strings.Join(body, "\n")))})
 		}
 		body = nil
 	}
 	for line := range strings.SplitSeq(strings.TrimPrefix(text, "\ufeff"), "\n") {
 		if heading, ok := strings.CutPrefix(line, "### "); ok {
 			shut()
-			title, open = strings.TrimSpace(heading), true
+			title, open = Strip(heading), true
 			continue
 		}
 		body = append(body, line)

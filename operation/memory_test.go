@@ -96,7 +96,7 @@ func FuzzMemories(f *testing.F) {
 			t.Errorf("%q becomes %q and comes back as %q", s, e, got)
 		}
 		text := "# Memory\n" + memoryEntry("one", s, time.Time{}) + memoryEntry("two", s, time.Time{})
-		want := []Memory{{"one", strings.TrimSpace(s)}, {"two", strings.TrimSpace(s)}}
+		want := []Memory{{"one", Strip(s)}, {"two", Strip(s)}}
 		if got := memories(text); !slices.Equal(got, want) {
 			t.Errorf("%q is read as %q", text, got)
 		}
