@@ -18,6 +18,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -72,6 +73,10 @@ type SharedNameError struct {
 func (e *SharedNameError) Error() string {
 	return fmt.Sprintf("the dialects %s and %s both have a tool %s; choose one of the two", e.First, e.Second, e.Tool)
 }
+
+// Warm builds what encodes the answer to initialize. A program may do that beside
+// other work before it serves; else it is done when that is asked.
+func Warm() { json.Marshal(&mcp.InitializeResult{}) }
 
 // New makes a server. Two dialects with a tool of one name are a
 // [*SharedNameError]; so is a dialect that is given twice.

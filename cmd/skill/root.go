@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"textskill/dialect"
+	"textskill/mcpserver"
 	"textskill/operation"
 	"textskill/operation/workspace"
 )
@@ -65,6 +66,9 @@ const rootExample = `  skill writeFile notes/a.txt content: hi
 
 // run carries out one command line and returns the exit code.
 func (c *cli) run(ctx context.Context, args []string) int {
+	if slices.Contains(args, "mcp") {
+		go mcpserver.Warm()
+	}
 	root := c.command(args)
 	root.SetArgs(goFlags(root, args))
 	root.SetIn(c.stdin)
