@@ -97,17 +97,21 @@ func (c *conn) message(data []byte, b *batch) *shortCall {
 		c.refuse(b, nil, jsonrpc.CodeInvalidRequest, errID.Error())
 		return nil
 	}
-	p := &pending{batch: b}
-	if p.first = bytes.Equal(e.method, methodInitialize); p.first {
-		p.params = bytes.Clone(e.params)
-	} else if problem := checkParams(e.method, e.params); problem != "" {
-		c.refuse(b, e.id, jsonrpc.CodeInvalidParams, problem)
-		return nil
+	first := bytes.Equal(e.method, methodInitialize)
+	if !first {
+		if problem := checkParams(e.method, e.params); problem != "" {
+			c.refuse(b, e.id, jsonrpc.CodeInvalidParams, problem)
+			return nil
+		}
 	}
 	if bytes.Equal(e.method, methodCall) {
 		if call := c.short(e, id, b); call != nil {
 			return call
 		}
+	}
+	p := &pending{first: first, batch: b}
+	if first {
+		p.params = bytes.Clone(e.params)
 	}
 	switch err := c.begin(id, p); err {
 	case nil:
