@@ -137,8 +137,8 @@ func (r *callReader) word() (name string, err error) {
 		case !begins:
 		case !known && stands && r.unknown == "":
 			r.unknown = name
-		case known && r.spoken == "":
-			r.spoken, r.where = name, start
+		case known:
+			r.speak(name, start)
 		}
 		return "", nil
 	}
@@ -150,13 +150,18 @@ func (r *callReader) word() (name string, err error) {
 	case empty && !r.alone():
 		return "", nil
 	case !empty && r.goesOn():
-		if r.spoken == "" {
-			r.spoken, r.where = name, start
-		}
+		r.speak(name, start)
 		return "", nil
 	}
 	r.add(ToolCall{Name: name, Arguments: arguments})
 	return "", nil
+}
+
+// speak notes the first name that is only spoken of.
+func (r *callReader) speak(name string, at int) {
+	if r.spoken == "" {
+		r.spoken, r.where = name, at
+	}
 }
 
 // add takes in a call that ends at pos.
@@ -216,7 +221,12 @@ func (r *callReader) alone() bool {
 	if after == "" || strings.IndexByte("\n,;#/<", after[0]) >= 0 {
 		return true
 	}
-	name, _, call := strings.Cut(after[:min(len(after), 64)], "(")
+	return r.callsKnown(after)
+}
+
+// callsKnown tells whether text begins with a known name and its bracket.
+func (r *callReader) callsKnown(text string) bool {
+	name, _, call := strings.Cut(text[:min(len(text), 64)], "(")
 	return call && r.known(name)
 }
 
@@ -224,11 +234,7 @@ func (r *callReader) alone() bool {
 func (r *callReader) goesOn() bool {
 	after := strings.TrimLeft(r.text[r.pos:], " \t\r`]*")
 	c, _ := utf8.DecodeRuneInString(after)
-	if !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("-–—(=→", c) {
-		return false
-	}
-	name, _, call := strings.Cut(after[:min(len(after), 64)], "(")
-	return !call || !r.known(name)
+	return (unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-–—(=→", c)) && !r.callsKnown(after)
 }
 
 // none is the error for a text without a call.
