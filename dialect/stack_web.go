@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,10 +61,7 @@ var stackWeb = []Tool{
 		Effect: Destroys,
 		args: func(in values) (operation.Args, error) {
 			timeout, err := seconds(in, 300)
-			if err == nil {
-				err = noHome(in, "destination")
-			}
-			return operation.Download{URL: in.str("url"), Dest: in.str("destination"), Timeout: timeout}, err
+			return operation.Download{URL: in.str("url"), Dest: in.str("destination"), Timeout: timeout}, cmp.Or(err, noHome(in, "destination"))
 		},
 		fails: func(_ *Tool, in values, err error) error {
 			return keyed{err, struct {
@@ -105,11 +103,8 @@ var stackWeb = []Tool{
 		Effect: Destroys,
 		args: func(in values) (operation.Args, error) {
 			timeout, err := seconds(in, 60)
-			if err == nil {
-				err = noHome(in, "destination")
-			}
 			return operation.Screenshot{URL: in.str("url"), Dest: in.str("destination"), Width: in.int("width"), Height: in.int("height"),
-				Full: in["full_page"] == true, Timeout: timeout}, err
+				Full: in["full_page"] == true, Timeout: timeout}, cmp.Or(err, noHome(in, "destination"))
 		},
 		fails: func(_ *Tool, _ values, err error) error {
 			if b, ok := errors.AsType[*operation.BrowserError](err); ok {

@@ -44,10 +44,11 @@ func (x *Executor) gitCommit(ctx context.Context, s *Session, a GitCommit) (Resu
 		return nil, err
 	}
 	for i, file := range a.Files {
+		arg := fmt.Sprintf("files[%d]", i)
 		if file == "" {
-			return nil, &ArgError{Arg: fmt.Sprintf("files[%d]", i), Reason: "is empty; no files at all, or \".\", mean all that has changed"}
+			return nil, &ArgError{Arg: arg, Reason: "is empty; no files at all, or \".\", mean all that has changed"}
 		}
-		if err := checkGitPath(fmt.Sprintf("files[%d]", i), file); err != nil {
+		if err := checkGitPath(arg, file); err != nil {
 			return nil, err
 		}
 	}
