@@ -13,13 +13,13 @@ import (
 const maxDepth = 16
 
 // delegate returns the skill that gives tasks to another expert.
-func (g *segment) delegate(key string) skill {
+func (g *segment) delegate(key string) openedSkill {
 	doc := g.cfg.Experts[key].Description
 	if doc == "" {
 		doc = "Give a task to the expert " + key + ". The answer is its report."
 	}
 	schema := json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"the task; all that the expert is told of it"}},"required":["query"],"additionalProperties":false}`)
-	return skill{name: key, tools: []tool{newTool(key, delegating, delegateName(key), doc, schema)}}
+	return openedSkill{name: key, tools: []tool{newTool(key, delegating, delegateName(key), doc, schema)}}
 }
 
 // delegateName is what a model calls an expert: the last part of its key, without a

@@ -18,7 +18,7 @@ type segment struct {
 	*run
 	expert  Expert
 	session *operation.Session
-	skills  []skill
+	skills  []openedSkill
 	parent  *segment    // the expert that waits for the report; nil if there is none
 	last    *Checkpoint // the one recorded last, or gone on from, with all messages
 

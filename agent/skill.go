@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// A skill is a source of tools that is open.
-type skill struct {
+// An openedSkill is a source of tools that is open.
+type openedSkill struct {
 	name  string // as in perstack.toml
 	rule  string // for the model; may be ""
 	tools []tool
@@ -75,8 +75,8 @@ func (c SkillConfig) unknown(tools []tool) []string {
 }
 
 // interactive returns the skill whose tools whoever started the run answers.
-func (c SkillConfig) interactive(name string) skill {
-	s := skill{name: name, rule: c.Rule}
+func (c SkillConfig) interactive(name string) openedSkill {
+	s := openedSkill{name: name, rule: c.Rule}
 	for _, tool := range slices.Sorted(maps.Keys(c.Tools)) {
 		t := c.Tools[tool]
 		s.tools = append(s.tools, newTool(name, interactive, toolName(tool), t.Description, json.RawMessage(t.InputJSONSchema)))
@@ -95,7 +95,7 @@ func (g *segment) open(ctx context.Context) error {
 		return nil
 	}
 	var servers []string
-	var asking []skill
+	var asking []openedSkill
 	for _, name := range slices.Sorted(maps.Keys(g.expert.Skills)) {
 		switch c := g.expert.Skills[name]; {
 		case name == baseSkill:
@@ -105,13 +105,13 @@ func (g *segment) open(ctx context.Context) error {
 			servers = append(servers, name)
 		}
 	}
-	opened, errs := make([]skill, len(servers)), make([]error, len(servers))
+	opened, errs := make([]openedSkill, len(servers)), make([]error, len(servers))
 	var all sync.WaitGroup
 	for i, name := range servers {
 		all.Go(func() { opened[i], errs[i] = g.connect(ctx, name, g.expert.Skills[name]) })
 	}
 	all.Wait()
-	g.skills = slices.Concat([]skill{g.base()}, opened, asking)
+	g.skills = slices.Concat([]openedSkill{g.base()}, opened, asking)
 	for _, key := range g.expert.Delegates {
 		g.skills = append(g.skills, g.delegate(key))
 	}

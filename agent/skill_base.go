@@ -18,9 +18,9 @@ const (
 
 // base returns the Base Skill, which is part of this program. The expert's
 // configuration may name it for a rule, pick and omit.
-func (g *segment) base() skill {
+func (g *segment) base() openedSkill {
 	c := g.expert.Skills[baseSkill]
-	s := skill{name: baseSkill, rule: c.Rule}
+	s := openedSkill{name: baseSkill, rule: c.Rule}
 	for i := range g.cfg.Base.Tools {
 		t := &g.cfg.Base.Tools[i]
 		s.tools = append(s.tools, tool{

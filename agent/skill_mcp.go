@@ -35,11 +35,11 @@ type server struct {
 }
 
 // connect starts or finds the server of a skill, and asks for its tools.
-func (g *segment) connect(ctx context.Context, name string, c SkillConfig) (skill, error) {
+func (g *segment) connect(ctx context.Context, name string, c SkillConfig) (openedSkill, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	late := time.AfterFunc(g.cfg.ready, cancel)
 	v := &server{name: name, cancel: cancel, timeout: g.cfg.Timeout}
-	s := skill{name: name, rule: c.Rule, close: v.close}
+	s := openedSkill{name: name, rule: c.Rule, close: v.close}
 	err := v.dial(ctx, g, c)
 	if err == nil {
 		s.tools, err = v.tools(ctx)
@@ -55,7 +55,7 @@ func (g *segment) connect(ctx context.Context, name string, c SkillConfig) (skil
 			err = errors.New(g.clean.Text(fmt.Sprintf("skill %s: %v%s", name, err, v.said())))
 		}
 		v.close()
-		return skill{}, err
+		return openedSkill{}, err
 	}
 	s.unknown, s.tools = c.unknown(s.tools), c.filter(s.tools)
 	for i := range s.tools {
