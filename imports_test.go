@@ -18,7 +18,7 @@ const module = "textskill/"
 
 // The packages of operations.
 const (
-	skill     = "operation"
+	skill     = "skill"
 	workspace = skill + "/workspace"
 	search    = skill + "/search"
 )

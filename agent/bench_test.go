@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // BenchmarkStep times what a step costs without its model: a hundred steps, each
@@ -21,7 +21,7 @@ func BenchmarkStep(b *testing.B) {
 			b.ReportAllocs()
 			var all, late time.Duration
 			for b.Loop() {
-				x, err := operation.New(operation.Config{Dir: b.TempDir(), NoSync: !sync})
+				x, err := skill.New(skill.Config{Dir: b.TempDir(), NoSync: !sync})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -3,7 +3,7 @@ package agent
 import (
 	"fmt"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // A Checkpoint is what a run is at the end of a step. One that is recorded holds
@@ -23,10 +23,10 @@ type Checkpoint struct {
 	DelegateTo         *DelegateTo  `json:"delegateTo,omitempty"`
 	DelegatedBy        *DelegatedBy `json:"delegatedBy,omitempty"`
 
-	ParentID           string              `json:"parentId,omitempty"`           // the checkpoint before; "" for an expert's first
-	Session            *operation.Snapshot `json:"session,omitempty"`            // the todos; nil in events
-	PendingToolCalls   []ToolCall          `json:"pendingToolCalls,omitempty"`   // not answered yet; the run waits for the first
-	PartialToolResults []ToolResult        `json:"partialToolResults,omitempty"` // of the calls beside those
+	ParentID           string          `json:"parentId,omitempty"`           // the checkpoint before; "" for an expert's first
+	Session            *skill.Snapshot `json:"session,omitempty"`            // the todos; nil in events
+	PendingToolCalls   []ToolCall      `json:"pendingToolCalls,omitempty"`   // not answered yet; the run waits for the first
+	PartialToolResults []ToolResult    `json:"partialToolResults,omitempty"` // of the calls beside those
 }
 
 // An ExpertRef names an expert.
@@ -80,7 +80,7 @@ func (c *Checkpoint) calls() (ids []string) {
 }
 
 // restore makes a session hold what the checkpoint does.
-func (c *Checkpoint) restore(s *operation.Session) {
+func (c *Checkpoint) restore(s *skill.Session) {
 	if c.Session != nil {
 		s.Restore(*c.Session)
 	}

@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"textskill/agent"
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // greeter is a model that knows what it wants: one file, then the end.
@@ -28,7 +28,7 @@ func ExampleRun() {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	x, err := operation.New(operation.Config{Dir: dir})
+	x, err := skill.New(skill.Config{Dir: dir})
 	if err != nil {
 		panic(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // A script is a model that gives its answers in turn and keeps what it was asked.
@@ -62,7 +62,7 @@ type lab struct {
 func newLab(t *testing.T, answers ...any) *lab {
 	t.Helper()
 	dir := t.TempDir()
-	x, err := operation.New(operation.Config{Dir: dir, NoSync: true})
+	x, err := skill.New(skill.Config{Dir: dir, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"sync"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // runsDir is where runs are recorded, in the workspace.
@@ -23,7 +23,7 @@ const runsDir = "perstack/runs"
 // Records are the runs that a workspace holds. What they hold was written by this
 // program, but others may have changed it.
 type Records struct {
-	Executor *operation.Executor // of the workspace
+	Executor *skill.Executor // of the workspace
 }
 
 // A NotFoundError reports something that a run needs and that is not there. The
@@ -204,25 +204,25 @@ func (r Records) checkpoint(ctx context.Context, runID string, n RecordName) (c 
 
 // list returns the names in a folder, none where it is not there.
 func (r Records) list(ctx context.Context, dir string) (names []string, err error) {
-	l, err := r.Executor.Execute(ctx, &operation.Session{}, operation.ListFolder{Path: dir})
+	l, err := r.Executor.Execute(ctx, &skill.Session{}, skill.ListFolder{Path: dir})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range l.(operation.Listed).Entries {
+	for _, e := range l.(skill.Listed).Entries {
 		names = append(names, e.Name)
 	}
 	return names, nil
 }
 
 func (r Records) read(ctx context.Context, file string, v any) error {
-	data, err := r.Executor.Execute(ctx, &operation.Session{}, operation.ReadFile{Path: file})
+	data, err := r.Executor.Execute(ctx, &skill.Session{}, skill.ReadFile{Path: file})
 	if err != nil {
 		return err
 	}
-	err = json.Unmarshal(data.(operation.FileRead).Content, v)
+	err = json.Unmarshal(data.(skill.FileRead).Content, v)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return &damagedError{file, cmp.Or(wrong.Field, "the file") + " holds a " + wrong.Value}
 	}

@@ -31,13 +31,13 @@ import (
 	"time"
 
 	"textskill/dialect"
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // Config says who works, where, and with which model. Executor, Model, Experts
 // and Expert are required.
 type Config struct {
-	Executor *operation.Executor // the workspace; it stays the caller's to close
+	Executor *skill.Executor // the workspace; it stays the caller's to close
 	Model    Model
 	Experts  map[string]Expert // by key
 	Expert   string            // the key of the one that is given the query
@@ -288,7 +288,7 @@ func (r *run) resume(ctx context.Context, from Checkpoint, query string) (*segme
 }
 
 func (r *run) segment(e Expert) *segment {
-	return &segment{run: r, expert: e, session: &operation.Session{}}
+	return &segment{run: r, expert: e, session: &skill.Session{}}
 }
 
 // setting is what is recorded of how the run was started.

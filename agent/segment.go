@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"textskill/dialect"
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // maxFruitless is how many answers in a row may be without a tool call that can
@@ -17,7 +17,7 @@ const maxFruitless = 20
 type segment struct {
 	*run
 	expert  Expert
-	session *operation.Session
+	session *skill.Session
 	skills  []openedSkill
 	parent  *segment    // the expert that waits for the report; nil if there is none
 	last    *Checkpoint // the one recorded last, or gone on from, with all messages

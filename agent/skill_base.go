@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"textskill/dialect"
-	"textskill/operation"
 	"textskill/parser"
+	"textskill/skill"
 )
 
 // The Base Skill, and the tool of it that ends a run.
@@ -38,11 +38,11 @@ func (g *segment) callBase(ctx context.Context, c ToolCall) outcome {
 	reply := g.cfg.Base.Do(ctx, x, g.session, parser.ToolCall{ID: c.ID, Name: c.ToolName, Arguments: c.Args})
 	o := said(reply.Body, reply.Err != nil)
 	switch r := reply.Result.(type) {
-	case operation.Completed:
+	case skill.Completed:
 		if len(r.Remaining) == 0 {
 			o.done, o.event = true, AttemptCompletion
 		}
-	case operation.MediaFound:
+	case skill.MediaFound:
 		if reply.Err == nil {
 			return inline(ctx, x, o, r)
 		}
@@ -51,12 +51,12 @@ func (g *segment) callBase(ctx context.Context, c ToolCall) outcome {
 }
 
 // inline adds an image or PDF itself to the outcome that names it.
-func inline(ctx context.Context, x *operation.Executor, o outcome, m operation.MediaFound) outcome {
-	r, err := x.Execute(ctx, &operation.Session{}, operation.ReadFile{Path: m.Path})
+func inline(ctx context.Context, x *skill.Executor, o outcome, m skill.MediaFound) outcome {
+	r, err := x.Execute(ctx, &skill.Session{}, skill.ReadFile{Path: m.Path})
 	if err != nil {
 		return said(fmt.Sprintf("Failed to read file %q: %v", m.Path, err), true)
 	}
-	data := base64.StdEncoding.EncodeToString(r.(operation.FileRead).Content)
+	data := base64.StdEncoding.EncodeToString(r.(skill.FileRead).Content)
 	p := Part{Type: ImageInlinePart, EncodedData: data, MimeType: m.Type, ID: newID()}
 	o.event = ResolveImageFile
 	if m.Type == "application/pdf" {

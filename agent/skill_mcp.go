@@ -16,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 const (
@@ -29,7 +29,7 @@ const (
 type server struct {
 	name    string // of the skill
 	session *mcp.ClientSession
-	process *operation.Companion // nil if it was not started here
+	process *skill.Companion // nil if it was not started here
 	cancel  context.CancelFunc
 	timeout time.Duration // of one call
 }
@@ -101,13 +101,13 @@ func (v *server) dial(ctx context.Context, g *segment, c SkillConfig) (err error
 
 // mayReach refuses other machines where nothing may be changed, as nobody knows
 // what they do.
-func mayReach(c operation.Config) error {
+func mayReach(c skill.Config) error {
 	const what = "reaching a server"
 	switch {
 	case c.ReadOnly:
-		return &operation.RefusedError{What: what, Why: "--read-only"}
+		return &skill.RefusedError{What: what, Why: "--read-only"}
 	case c.DryRun:
-		return &operation.RefusedError{What: what, Why: "--dry-run"}
+		return &skill.RefusedError{What: what, Why: "--dry-run"}
 	}
 	return nil
 }
@@ -115,8 +115,8 @@ func mayReach(c operation.Config) error {
 // program is how the server of a skill is started. It is given the variables that
 // it requires and nothing else of the environment; where programs are, is the usual
 // place, and beside its own.
-func (g *segment) program(name string, c SkillConfig) (operation.Program, error) {
-	p := operation.Program{Command: c.Command}
+func (g *segment) program(name string, c SkillConfig) (skill.Program, error) {
+	p := skill.Program{Command: c.Command}
 	if filepath.Base(c.Command) == "npx" {
 		p.Args = append(p.Args, "-y") // nobody is there to be asked
 	}

@@ -18,11 +18,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 func TestMain(m *testing.M) {
-	operation.HelperMain()
+	skill.HelperMain()
 	if len(os.Args) > 2 && os.Args[1] == "mcp-server" {
 		serveSkill(os.Args[2])
 		return
@@ -138,7 +138,7 @@ func (l *lab) withSkill(mode string, change func(*SkillConfig)) {
 	if err != nil {
 		l.Fatal(err)
 	}
-	x, err := operation.New(operation.Config{Dir: l.dir, NoSync: true, Helper: program})
+	x, err := skill.New(skill.Config{Dir: l.dir, NoSync: true, Helper: program})
 	if err != nil {
 		l.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 func TestServerResults(t *testing.T) {
@@ -144,7 +144,7 @@ func TestNothingIsReachedReadOnly(t *testing.T) {
 	t.Parallel()
 	for _, c := range []SkillConfig{{Type: sseSkill, Endpoint: "http://127.0.0.1:1"}, {Type: stdioSkill, Command: "true"}} {
 		l := newLab(t)
-		x, err := operation.New(operation.Config{Dir: l.dir, ReadOnly: true})
+		x, err := skill.New(skill.Config{Dir: l.dir, ReadOnly: true})
 		if err != nil {
 			t.Fatal(err)
 		}

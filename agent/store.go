@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"textskill/dialect"
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // A store writes the records of one run. It is safe for concurrent use.
@@ -19,8 +19,8 @@ type store struct {
 
 	// Executors of its own, which may write where tools may not; nil where nothing
 	// is recorded.
-	durable *operation.Executor // waits for the disk
-	hasty   *operation.Executor // does not
+	durable *skill.Executor // waits for the disk
+	hasty   *skill.Executor // does not
 
 	mu      sync.Mutex
 	last    int64    // the timestamp given out last
@@ -29,20 +29,20 @@ type store struct {
 
 // openStore readies the records of a run. Where the workspace may not be changed
 // nothing is recorded.
-func openStore(ctx context.Context, x *operation.Executor, run string) (*store, error) {
+func openStore(ctx context.Context, x *skill.Executor, run string) (*store, error) {
 	s := &store{run: run}
 	c := x.Config()
 	if c.ReadOnly || c.DryRun {
 		return s, nil
 	}
-	own := operation.Config{Dir: x.Dir(), AllowConfig: true, NoSync: c.NoSync}
+	own := skill.Config{Dir: x.Dir(), AllowConfig: true, NoSync: c.NoSync}
 	own.Journal.Off = true
 	var err error
-	if s.durable, err = operation.New(own); err != nil {
+	if s.durable, err = skill.New(own); err != nil {
 		return nil, err
 	}
 	own.NoSync = true
-	if s.hasty, err = operation.New(own); err != nil {
+	if s.hasty, err = skill.New(own); err != nil {
 		s.durable.Close()
 		return nil, err
 	}
@@ -106,14 +106,14 @@ func (s *store) flush() error {
 
 // write writes a new file under the time of now. If somebody else who continues
 // the same run has just used that name, the next is tried.
-func (s *store) write(ctx context.Context, x *operation.Executor, n RecordName, value func(at int64) any) error {
+func (s *store) write(ctx context.Context, x *skill.Executor, n RecordName, value func(at int64) any) error {
 	for {
 		n.Timestamp = s.now()
 		v := value(n.Timestamp)
 		if x == nil {
 			return nil
 		}
-		r, err := x.Execute(ctx, &operation.Session{}, operation.WriteFile{
+		r, err := x.Execute(ctx, &skill.Session{}, skill.WriteFile{
 			Path: path.Join(runsDir, s.run, n.String()), Content: string(dialect.JSON(v)),
 			Parents: true, NoReplace: true,
 		})
@@ -122,7 +122,7 @@ func (s *store) write(ctx context.Context, x *operation.Executor, n RecordName, 
 		}
 		if err == nil && x == s.hasty {
 			s.mu.Lock()
-			s.pending = append(s.pending, r.(operation.Changed).Path)
+			s.pending = append(s.pending, r.(skill.Changed).Path)
 			s.mu.Unlock()
 		}
 		return err
@@ -142,7 +142,7 @@ func (s *store) first(ctx context.Context, setting RunSetting, clean Redactor) e
 	if s.durable == nil {
 		return nil
 	}
-	_, err := s.durable.Execute(ctx, &operation.Session{}, operation.WriteFile{
+	_, err := s.durable.Execute(ctx, &skill.Session{}, skill.WriteFile{
 		Path: path.Join(runsDir, s.run, settingFile), Content: string(clean.JSON(dialect.JSON(setting))), Parents: true, NoReplace: true,
 	})
 	if errors.Is(err, fs.ErrExist) {
@@ -168,7 +168,7 @@ func (s *store) again(ctx context.Context, setting RunSetting, clean Redactor) e
 	case !errors.Is(err, fs.ErrNotExist) && !errors.As(err, new(*damagedError)):
 		return err
 	}
-	_, err := s.durable.Execute(ctx, &operation.Session{}, operation.WriteFile{
+	_, err := s.durable.Execute(ctx, &skill.Session{}, skill.WriteFile{
 		Path: file, Content: string(clean.JSON(dialect.JSON(setting))), Parents: true,
 	})
 	return err

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"textskill/operation"
 	"textskill/parser"
+	"textskill/skill"
 )
 
 // Achilles is the dialect of plain text commands: nine operations, each answered
@@ -19,42 +19,42 @@ var Achilles = &Dialect{
 	Tools: []Tool{
 		{
 			Name: "readFile", Doc: "Check that a file can be read.", Params: []Param{pathParam},
-			args: func(in values) (operation.Args, error) {
-				return operation.ReadFile{Path: in.str("path"), Part: true}, nil
+			args: func(in values) (skill.Args, error) {
+				return skill.ReadFile{Path: in.str("path"), Part: true}, nil
 			},
 			reply: sentence("Read file at %s successfully."),
 		},
 		{
 			Name: "writeFile", Doc: "Write a file, replacing what was there; the folders above it are created.",
 			Params: []Param{pathParam, contentParam}, Effect: Destroys, Repeats: true,
-			args: func(in values) (operation.Args, error) {
-				return operation.WriteFile{Path: in.str("path"), Content: in.str("content"), Parents: true}, nil
+			args: func(in values) (skill.Args, error) {
+				return skill.WriteFile{Path: in.str("path"), Content: in.str("content"), Parents: true}, nil
 			},
 			reply: sentence("Wrote file at %s successfully."),
 		},
 		{
 			Name: "appendFile", Doc: "Append to a file, which is created if need be.",
 			Params: []Param{pathParam, contentParam}, Effect: Adds,
-			args: func(in values) (operation.Args, error) {
-				return operation.AppendFile{Path: in.str("path"), Content: in.str("content")}, nil
+			args: func(in values) (skill.Args, error) {
+				return skill.AppendFile{Path: in.str("path"), Content: in.str("content")}, nil
 			},
 			reply: sentence("Appended content at %s successfully."),
 		},
 		{
 			Name: "deleteFile", Doc: "Delete a file, not a directory.", Params: []Param{pathParam}, Effect: Destroys,
-			args:  func(in values) (operation.Args, error) { return operation.DeleteFile{Path: in.str("path")}, nil },
+			args:  func(in values) (skill.Args, error) { return skill.DeleteFile{Path: in.str("path")}, nil },
 			reply: sentence("Deleted file at %s successfully."),
 		},
 		{
 			Name: "createDirectory", Doc: "Create a directory and those above it.", Params: []Param{pathParam}, Effect: Adds, Repeats: true,
-			args:  func(in values) (operation.Args, error) { return operation.MakeFolder{Path: in.str("path")}, nil },
+			args:  func(in values) (skill.Args, error) { return skill.MakeFolder{Path: in.str("path")}, nil },
 			reply: sentence("Created directory at %s successfully."),
 		},
 		{
 			Name: "listDirectory", Doc: "List the names in a directory.", Params: []Param{pathParam},
-			args: func(in values) (operation.Args, error) { return operation.ListFolder{Path: in.str("path")}, nil },
-			reply: func(_ *Tool, _ values, r operation.Result) string {
-				l := r.(operation.Listed)
+			args: func(in values) (skill.Args, error) { return skill.ListFolder{Path: in.str("path")}, nil },
+			reply: func(_ *Tool, _ values, r skill.Result) string {
+				l := r.(skill.Listed)
 				names := make([]string, len(l.Entries))
 				for i, e := range l.Entries {
 					names[i] = wellFormed(e.Name)
@@ -64,26 +64,26 @@ var Achilles = &Dialect{
 		},
 		{
 			Name: "fileExists", Doc: "Tell whether a file or directory exists.", Params: []Param{pathParam},
-			args: func(in values) (operation.Args, error) {
-				return operation.Stat{Path: in.str("path"), MissingOK: true}, nil
+			args: func(in values) (skill.Args, error) {
+				return skill.Stat{Path: in.str("path"), MissingOK: true}, nil
 			},
-			reply: func(_ *Tool, _ values, r operation.Result) string {
-				d := r.(operation.Described)
+			reply: func(_ *Tool, _ values, r skill.Result) string {
+				d := r.(skill.Described)
 				return fmt.Sprintf("Checked file existence at %s: %t.", d.Path, d.Exists)
 			},
 		},
 		{
 			Name: "copyFile", Doc: "Copy a file, replacing what was there.", Params: []Param{pathParam, destinationParam}, Effect: Destroys, Repeats: true,
-			args: func(in values) (operation.Args, error) {
-				return operation.CopyFile{Source: in.str("path"), Dest: in.str("destination"), SameOK: true}, nil
+			args: func(in values) (skill.Args, error) {
+				return skill.CopyFile{Source: in.str("path"), Dest: in.str("destination"), SameOK: true}, nil
 			},
 			reply: sentence("Copied file from %s to %s successfully."),
 		},
 		{
 			Name: "moveFile", Doc: "Move or rename a file or directory, replacing a file that was there.",
 			Params: []Param{pathParam, destinationParam}, Effect: Destroys,
-			args: func(in values) (operation.Args, error) {
-				return operation.MoveFile{Source: in.str("path"), Dest: in.str("destination")}, nil
+			args: func(in values) (skill.Args, error) {
+				return skill.MoveFile{Source: in.str("path"), Dest: in.str("destination")}, nil
 			},
 			reply: sentence("Moved file from %s to %s successfully."),
 		},
@@ -98,12 +98,12 @@ var (
 
 // sentence words a result by a format with the path, or the source and the
 // destination. A dry run says what would have been done, and shows it.
-func sentence(format string) func(*Tool, values, operation.Result) string {
-	return func(_ *Tool, _ values, r operation.Result) string {
+func sentence(format string) func(*Tool, values, skill.Result) string {
+	return func(_ *Tool, _ values, r skill.Result) string {
 		switch r := r.(type) {
-		case operation.FileRead:
+		case skill.FileRead:
 			return fmt.Sprintf(format, r.Path)
-		case operation.Changed:
+		case skill.Changed:
 			switch {
 			case !r.Applied:
 				return dryRun("Dry run: "+r.Message(), r)
@@ -117,7 +117,7 @@ func sentence(format string) func(*Tool, values, operation.Result) string {
 }
 
 // dryRun puts the difference under the line that says what would be done.
-func dryRun(line string, c operation.Changed) string {
+func dryRun(line string, c skill.Changed) string {
 	return strings.TrimSuffix(line+"\n"+c.Diff, "\n")
 }
 
@@ -136,7 +136,7 @@ type Fallback func(ctx context.Context, prompt, operation string) (Extraction, e
 var ErrSilent = errors.New("the fallback is silent")
 
 // Text carries out one text command for s. ask may be nil.
-func Text(ctx context.Context, x *operation.Executor, s *operation.Session, prompt string, ask Fallback) Reply {
+func Text(ctx context.Context, x *skill.Executor, s *skill.Session, prompt string, ask Fallback) Reply {
 	if prompt == "" {
 		return failed(&Failure{Message: "No input provided for file-system operation", Hint: "type a command: writeFile a.txt content: hi"})
 	}
@@ -154,7 +154,7 @@ func Text(ctx context.Context, x *operation.Executor, s *operation.Session, prom
 
 // understood carries out what the fallback makes of a prompt. t is the row of
 // its first word, nil where there is none.
-func understood(ctx context.Context, x *operation.Executor, s *operation.Session, prompt string, c parser.Command, t *Tool, ask Fallback) Reply {
+func understood(ctx context.Context, x *skill.Executor, s *skill.Session, prompt string, c parser.Command, t *Tool, ask Fallback) Reply {
 	operation := c.Operation
 	if operation == "" {
 		operation = "undefined"
@@ -179,7 +179,7 @@ func understood(ctx context.Context, x *operation.Executor, s *operation.Session
 }
 
 // extracted carries out an extraction. Its values stand as they are.
-func extracted(ctx context.Context, x *operation.Executor, s *operation.Session, e Extraction) Reply {
+func extracted(ctx context.Context, x *skill.Executor, s *skill.Session, e Extraction) Reply {
 	op := strings.Fields(e.Operation)[0]
 	t := Achilles.Lookup(op)
 	if t == nil {
@@ -259,14 +259,14 @@ func achillesFail(d *Dialect, sent string, t *Tool, err error) Reply {
 	case system:
 		f.Message, f.Code = message, code
 	default:
-		var arg *operation.ArgError
+		var arg *skill.ArgError
 		if errors.As(err, &arg) {
 			arg.Tool = sent
 		}
 		f.Message = err.Error()
 	}
-	var denied *operation.DeniedError
-	var special *operation.NotRegularError
+	var denied *skill.DeniedError
+	var special *skill.NotRegularError
 	if errors.As(err, &special) && !errors.As(err, &denied) {
 		f.Message = sent + ": " + err.Error()
 	}
@@ -291,7 +291,7 @@ func (d *Dialect) nearest(name string) string {
 	name = strings.ToLower(name[:min(len(name), 32)]) // no operation is as long
 	for i := range d.Tools {
 		t := &d.Tools[i]
-		n := operation.Distance(strings.ToLower(t.Name), name)
+		n := skill.Distance(strings.ToLower(t.Name), name)
 		if len(name) > 2 && strings.HasPrefix(strings.ToLower(t.Name), name) {
 			n = 0
 		}

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"textskill/dialect"
-	"textskill/operation"
 	"textskill/parser"
+	"textskill/skill"
 )
 
-func executor(b *testing.B) *operation.Executor {
+func executor(b *testing.B) *skill.Executor {
 	b.Helper()
-	x, err := operation.New(operation.Config{Dir: b.TempDir(), NoSync: true})
+	x, err := skill.New(skill.Config{Dir: b.TempDir(), NoSync: true})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func executor(b *testing.B) *operation.Executor {
 func BenchmarkText(b *testing.B) {
 	for _, prompt := range []string{"fileExists a.txt", "readFile a.txt", "writeFile b.txt content: hi"} {
 		b.Run(parser.Text(prompt).Operation, func(b *testing.B) {
-			x, s := executor(b), &operation.Session{}
+			x, s := executor(b), &skill.Session{}
 			b.ReportAllocs()
 			for b.Loop() {
 				if r := dialect.Text(b.Context(), x, s, prompt, nil); r.Err != nil {
@@ -50,7 +50,7 @@ func BenchmarkDo(b *testing.B) {
 		{"edit_file", parser.ToolCall{Name: "edit_file", Arguments: json.RawMessage(`{"path":"a.txt","old_text":"one","new_text":"one"}`)}},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
-			x, s := executor(b), &operation.Session{}
+			x, s := executor(b), &skill.Session{}
 			b.ReportAllocs()
 			for b.Loop() {
 				if r := dialect.Filesystem.Do(b.Context(), x, s, bb.call); (r.Err != nil) != (bb.name == "refused") {

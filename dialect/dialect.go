@@ -1,6 +1,6 @@
 // Package dialect is what clients call things: the names of the tools, their
 // arguments and limits, and the shape of the replies. A dialect is a table; each
-// row turns arguments into an operation of package operation and its result into the
+// row turns arguments into an operation of package skill and its result into the
 // client's words.
 package dialect
 
@@ -10,8 +10,8 @@ import (
 	"errors"
 	"fmt"
 
-	"textskill/operation"
 	"textskill/parser"
+	"textskill/skill"
 )
 
 // A Dialect is a set of tools that one kind of client knows.
@@ -37,10 +37,10 @@ type Tool struct {
 	More    bool // it takes arguments that Params does not name
 	Repeats bool // a second call with the same arguments changes nothing more
 
-	args  func(in values) (operation.Args, error)
-	real  func(x *operation.Executor, s *operation.Session, in values) error // resolves paths beforehand; may be nil
-	judge func(in values, r operation.Result) error                          // finds a result that is a failure for the client; may be nil
-	reply func(t *Tool, in values, r operation.Result) string
+	args  func(in values) (skill.Args, error)
+	real  func(x *skill.Executor, s *skill.Session, in values) error // resolves paths beforehand; may be nil
+	judge func(in values, r skill.Result) error                      // finds a result that is a failure for the client; may be nil
+	reply func(t *Tool, in values, r skill.Result) string
 	fails func(t *Tool, in values, err error) error // the tool's own words for an error; may be nil
 }
 
@@ -56,12 +56,12 @@ const (
 
 // A Reply is the answer to one call.
 type Reply struct {
-	Tool   string           // the row's name; "" where none was found
-	Body   string           // for the client; also of a failure
-	Result operation.Result // nil where the call failed
-	Err    error            // a [*Failure]; for the model it is data like any other
-	ran    operation.Result // where the call failed although something was done
-	Via    string           // what read the prompt if no grammar did: "rules", "llm"; else ""
+	Tool   string       // the row's name; "" where none was found
+	Body   string       // for the client; also of a failure
+	Result skill.Result // nil where the call failed
+	Err    error        // a [*Failure]; for the model it is data like any other
+	ran    skill.Result // where the call failed although something was done
+	Via    string       // what read the prompt if no grammar did: "rules", "llm"; else ""
 }
 
 // UndoID returns what the change that the call made is taken back by; "" where it made
@@ -82,7 +82,7 @@ func (r Reply) NotKept() string {
 	return ""
 }
 
-func (r Reply) outcome() operation.Result {
+func (r Reply) outcome() skill.Result {
 	if r.Result == nil {
 		return r.ran
 	}
@@ -123,7 +123,7 @@ func (d *Dialect) Lookup(name string) *Tool {
 
 // Do carries out one call for s: it finds the row, reads the arguments, executes
 // the operation and words the reply. It is the whole way.
-func (d *Dialect) Do(ctx context.Context, x *operation.Executor, s *operation.Session, call parser.ToolCall) Reply {
+func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, call parser.ToolCall) Reply {
 	t := d.Lookup(call.Name)
 	switch {
 	case call.Err != nil:
@@ -146,13 +146,13 @@ func (d *Dialect) Do(ctx context.Context, x *operation.Executor, s *operation.Se
 }
 
 // run is Do once the arguments are read.
-func (d *Dialect) run(ctx context.Context, x *operation.Executor, s *operation.Session, sent string, t *Tool, in values) Reply {
-	reply := d.execute(operation.WithLabel(ctx, d.Name, t.Name), x, s, sent, t, in)
+func (d *Dialect) run(ctx context.Context, x *skill.Executor, s *skill.Session, sent string, t *Tool, in values) Reply {
+	reply := d.execute(skill.WithLabel(ctx, d.Name, t.Name), x, s, sent, t, in)
 	reply.Tool = t.Name
 	return reply
 }
 
-func (d *Dialect) execute(ctx context.Context, x *operation.Executor, s *operation.Session, sent string, t *Tool, in values) Reply {
+func (d *Dialect) execute(ctx context.Context, x *skill.Executor, s *skill.Session, sent string, t *Tool, in values) Reply {
 	if t.real != nil {
 		if err := t.real(x, s, in); err != nil {
 			return d.fail(d, sent, t, err)

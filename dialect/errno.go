@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // errnoNames are the symbols of the errors that file operations meet.
@@ -59,9 +59,9 @@ func libuv(err error) (message, code string, ok bool) {
 // codeOf returns the symbol of an error, "" where it has none.
 func codeOf(err error) string {
 	var errno syscall.Errno
-	var arg *operation.ArgError
-	var outside *operation.OutsideError
-	var denied *operation.DeniedError
+	var arg *skill.ArgError
+	var outside *skill.OutsideError
+	var denied *skill.DeniedError
 	switch {
 	case errors.As(err, &errno):
 		return errnoNames[errno]

@@ -9,21 +9,21 @@ import (
 	"strings"
 
 	"textskill/dialect"
-	"textskill/operation"
 	"textskill/parser"
+	"textskill/skill"
 )
 
 // A text command is carried out on a workspace and answered by a sentence.
 func ExampleText() {
 	dir := example()
 	defer os.RemoveAll(dir)
-	x, err := operation.New(operation.Config{Dir: dir})
+	x, err := skill.New(skill.Config{Dir: dir})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer x.Close()
 
-	ctx, s := context.Background(), &operation.Session{}
+	ctx, s := context.Background(), &skill.Session{}
 	for _, prompt := range []string{
 		"writeFile notes/a.txt content: hi",
 		"listDirectory notes",
@@ -42,7 +42,7 @@ func ExampleText() {
 func ExampleCalls() {
 	dir := example()
 	defer os.RemoveAll(dir)
-	x, err := operation.New(operation.Config{Dir: dir})
+	x, err := skill.New(skill.Config{Dir: dir})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func ExampleCalls() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	messages, ok := dialect.Calls(context.Background(), x, &operation.Session{}, e)
+	messages, ok := dialect.Calls(context.Background(), x, &skill.Session{}, e)
 	for _, m := range messages {
 		fmt.Println(m.ToolCallID, strings.ReplaceAll(m.Content, x.Dir(), "…"))
 	}
@@ -72,7 +72,7 @@ func ExampleCalls() {
 func ExampleFallback() {
 	dir := example()
 	defer os.RemoveAll(dir)
-	x, err := operation.New(operation.Config{Dir: dir, DryRun: true})
+	x, err := skill.New(skill.Config{Dir: dir, DryRun: true})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func ExampleFallback() {
 		return dialect.Extraction{}, dialect.ErrSilent
 	}
 	for _, prompt := range []string{"make a folder drafts", "dance"} {
-		r := dialect.Text(context.Background(), x, &operation.Session{}, prompt, ask)
+		r := dialect.Text(context.Background(), x, &skill.Session{}, prompt, ask)
 		fmt.Println(strings.ReplaceAll(r.Body, x.Dir(), "…"), r.Via)
 	}
 	// Output:

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"syscall"
 
-	"textskill/operation"
 	"textskill/parser"
+	"textskill/skill"
 )
 
 // Filesystem is the dialect of tool_calls envelopes: thirteen functions, each
@@ -32,13 +32,13 @@ var Filesystem = &Dialect{
 				{Name: "head", Type: "integer", Lenient: true, Doc: "only so many lines from the start"},
 				{Name: "tail", Type: "integer", Lenient: true, Doc: "only so many lines from the end"}},
 			real: followed("path"), args: readFileArgs, fails: notFile,
-			reply: func(_ *Tool, _ values, r operation.Result) string { return string(r.(operation.FileRead).Content) },
+			reply: func(_ *Tool, _ values, r skill.Result) string { return string(r.(skill.FileRead).Content) },
 		},
 		{
 			Name: "write_file", Aliases: []string{"write_text_file"}, Doc: "Write a file, replacing what was there; the folders above it are created.",
 			Params: []Param{fsPath, contentParam}, Effect: Destroys, Repeats: true, real: followed("path"),
-			args: func(in values) (operation.Args, error) {
-				return operation.WriteFile{Path: in.str("path"), Content: in.str("content"), Parents: true}, nil
+			args: func(in values) (skill.Args, error) {
+				return skill.WriteFile{Path: in.str("path"), Content: in.str("content"), Parents: true}, nil
 			},
 			reply: did,
 		},
@@ -49,14 +49,14 @@ var Filesystem = &Dialect{
 				{Name: "new_text", Aliases: []string{"new"}, Type: "string", Required: true, Empty: true, Doc: "what takes its place"},
 				{Name: "dry_run", Type: "boolean", Lenient: true, Doc: "show the change and do not make it"}},
 			Effect: Destroys, real: followed("path"), fails: notEdited,
-			args: func(in values) (operation.Args, error) {
+			args: func(in values) (skill.Args, error) {
 				if in.str("old_text") == "" {
 					return nil, ownWords{text: "missing old_text"}
 				}
-				return operation.EditFile{Path: in.str("path"), Old: in.str("old_text"), New: in.str("new_text"), DryRun: truthy(in["dry_run"])}, nil
+				return skill.EditFile{Path: in.str("path"), Old: in.str("old_text"), New: in.str("new_text"), DryRun: truthy(in["dry_run"])}, nil
 			},
-			reply: func(t *Tool, in values, r operation.Result) string {
-				if c := r.(operation.Changed); !c.Applied {
+			reply: func(t *Tool, in values, r skill.Result) string {
+				if c := r.(skill.Changed); !c.Applied {
 					return dryRun(t.Name+" DRY_RUN: would replace in "+c.Path, c)
 				}
 				return t.Name + " OK: " + in.str("path")
@@ -65,16 +65,16 @@ var Filesystem = &Dialect{
 		{
 			Name: "append_file", Doc: "Append to a file, which is created if need be, with the folders above it.",
 			Params: []Param{fsPath, contentParam}, Effect: Adds, real: followed("path"),
-			args: func(in values) (operation.Args, error) {
-				return operation.AppendFile{Path: in.str("path"), Content: in.str("content"), Parents: true}, nil
+			args: func(in values) (skill.Args, error) {
+				return skill.AppendFile{Path: in.str("path"), Content: in.str("content"), Parents: true}, nil
 			},
 			reply: did,
 		},
 		{
 			Name: "list_directory", Aliases: []string{"list_dir"}, Doc: "List a directory, directories first.",
 			Params: []Param{fsPath}, real: followed("path"), fails: notDirectory,
-			args: func(in values) (operation.Args, error) {
-				return operation.ListTree{Path: in.str("path"), Depth: 1, Limit: listLimit}, nil
+			args: func(in values) (skill.Args, error) {
+				return skill.ListTree{Path: in.str("path"), Depth: 1, Limit: listLimit}, nil
 			},
 			reply: listing,
 		},
@@ -82,38 +82,38 @@ var Filesystem = &Dialect{
 			Name: "directory_tree", Aliases: []string{"dir_tree"}, Doc: "Show a directory and those in it as a tree.",
 			Params: []Param{fsPath, {Name: "depth", Type: "integer", Lenient: true, Doc: "levels, 3 unless given"}},
 			real:   followed("path"), fails: notFound,
-			args: func(in values) (operation.Args, error) {
-				return operation.ListTree{Path: in.str("path"), Depth: depth(in["depth"])}, nil
+			args: func(in values) (skill.Args, error) {
+				return skill.ListTree{Path: in.str("path"), Depth: depth(in["depth"])}, nil
 			},
 			reply: drawTree,
 		},
 		{
 			Name: "create_directory", Aliases: []string{"mkdir"}, Doc: "Create a directory and those above it.",
 			Params: []Param{fsPath}, Effect: Adds, Repeats: true, real: followed("path"),
-			args:  func(in values) (operation.Args, error) { return operation.MakeFolder{Path: in.str("path")}, nil },
+			args:  func(in values) (skill.Args, error) { return skill.MakeFolder{Path: in.str("path")}, nil },
 			reply: did,
 		},
 		{
 			Name: "move_file", Aliases: []string{"mv"}, Doc: "Move or rename a file or directory.",
 			Params: []Param{fsSource, fsDest}, Effect: Destroys, real: sourceAndDest(false), fails: notMoved,
-			args: func(in values) (operation.Args, error) {
-				return operation.MoveFile{Source: in.str("src"), Dest: in.str("dst"), Into: true, Parents: true}, nil
+			args: func(in values) (skill.Args, error) {
+				return skill.MoveFile{Source: in.str("src"), Dest: in.str("dst"), Into: true, Parents: true}, nil
 			},
 			reply: did,
 		},
 		{
 			Name: "copy_file", Aliases: []string{"cp"}, Doc: "Copy a file or directory.",
 			Params: []Param{fsSource, fsDest}, Effect: Destroys, real: sourceAndDest(true), fails: notCopied,
-			args: func(in values) (operation.Args, error) {
-				return operation.CopyFile{Source: in.str("src"), Dest: in.str("dst"), Tree: true, Into: true, Parents: true, Times: true}, nil
+			args: func(in values) (skill.Args, error) {
+				return skill.CopyFile{Source: in.str("src"), Dest: in.str("dst"), Tree: true, Into: true, Parents: true, Times: true}, nil
 			},
 			reply: did,
 		},
 		{
 			Name: "delete_file", Aliases: []string{"rm"}, Doc: "Delete a file, or a directory with all that is in it.",
 			Params: []Param{fsPath}, Effect: Destroys, Repeats: true, real: unfollowed("path"),
-			args: func(in values) (operation.Args, error) {
-				return operation.DeleteFile{Path: in.str("path"), Tree: true}, nil
+			args: func(in values) (skill.Args, error) {
+				return skill.DeleteFile{Path: in.str("path"), Tree: true}, nil
 			},
 			fails: func(t *Tool, in values, err error) error {
 				if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -126,27 +126,27 @@ var Filesystem = &Dialect{
 		{
 			Name: "file_info", Aliases: []string{"get_file_info"}, Doc: "Tell what kind of file it is, its size and time.",
 			Params: []Param{fsPath}, real: followed("path"), fails: notFound,
-			args:  func(in values) (operation.Args, error) { return operation.Stat{Path: in.str("path")}, nil },
+			args:  func(in values) (skill.Args, error) { return skill.Stat{Path: in.str("path")}, nil },
 			reply: describe,
 		},
 		{
 			Name: "search_files", Doc: "Find files and directories by a glob pattern, at any depth.",
 			Params: []Param{fsPath, {Name: "pattern", Type: "string", Required: true, Empty: true, Doc: "like *.py or src/**/*.go"}},
 			real:   followed("path"), fails: notSearched,
-			args: func(in values) (operation.Args, error) {
+			args: func(in values) (skill.Args, error) {
 				if err := notPattern(in.str("pattern")); err != nil {
 					return nil, err
 				}
-				return operation.Find{Path: in.str("path"), Pattern: in.str("pattern")}, nil
+				return skill.Find{Path: in.str("path"), Pattern: in.str("pattern")}, nil
 			},
 			reply: matches,
 		},
 		{
 			Name: "file_exists", Doc: "Tell whether a file or directory exists.", Params: []Param{fsPath},
 			real: followed("path"), fails: notThere,
-			args: func(in values) (operation.Args, error) { return operation.Stat{Path: in.str("path")}, nil },
-			reply: func(_ *Tool, _ values, r operation.Result) string {
-				return "exists: " + pyBool(r.(operation.Described).Exists)
+			args: func(in values) (skill.Args, error) { return skill.Stat{Path: in.str("path")}, nil },
+			reply: func(_ *Tool, _ values, r skill.Result) string {
+				return "exists: " + pyBool(r.(skill.Described).Exists)
 			},
 		},
 	},
@@ -172,11 +172,11 @@ type Message struct {
 
 // Calls carries out the calls of an envelope in their order and answers each. ok
 // is false if any failed. A working_dir is taken from the workspace's folder.
-func Calls(ctx context.Context, x *operation.Executor, s *operation.Session, e parser.Envelope) (messages []Message, ok bool) {
+func Calls(ctx context.Context, x *skill.Executor, s *skill.Session, e parser.Envelope) (messages []Message, ok bool) {
 	var wrong error
 	if e.WorkingDir != "" {
-		var inner *operation.Session
-		if inner, wrong = x.Enter(&operation.Session{}, e.WorkingDir); wrong == nil {
+		var inner *skill.Session
+		if inner, wrong = x.Enter(&skill.Session{}, e.WorkingDir); wrong == nil {
 			s = inner
 		}
 	}
@@ -230,21 +230,21 @@ func filesystemFail(_ *Dialect, sent string, t *Tool, err error) Reply {
 
 // followed resolves a path with its links before the operation sees it, as the
 // original does: replies show where the path leads.
-func followed(name string) func(*operation.Executor, *operation.Session, values) error {
-	return func(x *operation.Executor, s *operation.Session, in values) error {
+func followed(name string) func(*skill.Executor, *skill.Session, values) error {
+	return func(x *skill.Executor, s *skill.Session, in values) error {
 		return in.resolve(x, s, name, true)
 	}
 }
 
 // unfollowed is followed but for a link at the end of the path, which is meant itself.
-func unfollowed(name string) func(*operation.Executor, *operation.Session, values) error {
-	return func(x *operation.Executor, s *operation.Session, in values) error {
+func unfollowed(name string) func(*skill.Executor, *skill.Session, values) error {
+	return func(x *skill.Executor, s *skill.Session, in values) error {
 		return in.resolve(x, s, name, false)
 	}
 }
 
-func sourceAndDest(follow bool) func(*operation.Executor, *operation.Session, values) error {
-	return func(x *operation.Executor, s *operation.Session, in values) error {
+func sourceAndDest(follow bool) func(*skill.Executor, *skill.Session, values) error {
+	return func(x *skill.Executor, s *skill.Session, in values) error {
 		if err := in.resolve(x, s, "src", follow); err != nil {
 			return err
 		}
@@ -252,7 +252,7 @@ func sourceAndDest(follow bool) func(*operation.Executor, *operation.Session, va
 	}
 }
 
-func (in values) resolve(x *operation.Executor, s *operation.Session, name string, follow bool) error {
+func (in values) resolve(x *skill.Executor, s *skill.Session, name string, follow bool) error {
 	given := strings.TrimSpace(in.str(name))
 	if given == "~" || strings.HasPrefix(given, "~/") {
 		if home, err := os.UserHomeDir(); err == nil {
@@ -273,8 +273,8 @@ func (in values) resolve(x *operation.Executor, s *operation.Session, name strin
 	return nil
 }
 
-func readFileArgs(in values) (operation.Args, error) {
-	a := operation.ReadFile{Path: in.str("path"), To: operation.End}
+func readFileArgs(in values) (skill.Args, error) {
+	a := skill.ReadFile{Path: in.str("path"), To: skill.End}
 	if n, ok := pyInt(in["head"]); ok {
 		a.Lines, a.To = true, n
 		if n < 0 {
@@ -339,8 +339,8 @@ func truthy(v any) bool {
 }
 
 // did words a change that succeeded.
-func did(t *Tool, in values, r operation.Result) string {
-	c := r.(operation.Changed)
+func did(t *Tool, in values, r skill.Result) string {
+	c := r.(skill.Changed)
 	switch {
 	case !c.Applied:
 		return dryRun(t.Name+" DRY_RUN: "+c.Message(), c)

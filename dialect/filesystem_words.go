@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"unicode"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // missing tells whether an error means, to Python's exists, that nothing is there.
@@ -56,7 +56,7 @@ func notThere(_ *Tool, _ values, err error) error {
 }
 
 func notFile(_ *Tool, in values, err error) error {
-	var special *operation.NotRegularError
+	var special *skill.NotRegularError
 	switch {
 	case errors.Is(err, syscall.EISDIR), errors.As(err, &special):
 		return own("not a file: %s", in.str("path"))
@@ -67,7 +67,7 @@ func notFile(_ *Tool, in values, err error) error {
 }
 
 func notEdited(_ *Tool, in values, err error) error {
-	var miss *operation.NoMatchError
+	var miss *skill.NoMatchError
 	switch {
 	case errors.As(err, &miss) && miss.Hint() != "":
 		return own("old_text not found in %s\n%s", in.str("path"), miss.Hint())
@@ -90,7 +90,7 @@ func notDirectory(_ *Tool, in values, err error) error {
 }
 
 func notMoved(_ *Tool, in values, err error) error {
-	var taken *operation.ExistsError
+	var taken *skill.ExistsError
 	switch {
 	case errors.As(err, &taken):
 		return pythonWords("Destination path " + pyRepr(taken.Path) + " already exists")
@@ -106,7 +106,7 @@ func notCopied(_ *Tool, in values, err error) error {
 	switch {
 	case errors.As(err, &pe) && pe.Op == "mkdir":
 		return err
-	case errors.Is(err, operation.ErrSameFile) && errors.As(err, &both):
+	case errors.Is(err, skill.ErrSameFile) && errors.As(err, &both):
 		return pythonWords(pyRepr(both.Old) + " and " + pyRepr(both.New) + " are the same file")
 	case errors.Is(err, syscall.EEXIST):
 		return bare(in.str("dst"), err)
@@ -151,8 +151,8 @@ func notSearched(_ *Tool, in values, err error) error {
 }
 
 // listing words one level of a tree.
-func listing(_ *Tool, _ values, r operation.Result) string {
-	t := r.(operation.TreeListed)
+func listing(_ *Tool, _ values, r skill.Result) string {
+	t := r.(skill.TreeListed)
 	if len(t.Tree.Entries) == 0 {
 		return "(empty)"
 	}
@@ -166,7 +166,7 @@ func listing(_ *Tool, _ values, r operation.Result) string {
 	return strings.Join(lines, "\n")
 }
 
-func nodeName(t *operation.Tree) string {
+func nodeName(t *skill.Tree) string {
 	if t.Folder {
 		return t.Name + "/"
 	}
@@ -174,8 +174,8 @@ func nodeName(t *operation.Tree) string {
 }
 
 // drawTree words a tree with lines.
-func drawTree(_ *Tool, _ values, r operation.Result) string {
-	t := r.(operation.TreeListed)
+func drawTree(_ *Tool, _ values, r skill.Result) string {
+	t := r.(skill.TreeListed)
 	lines := drawBranch([]string{strings.TrimSuffix(t.Path, "/") + "/"}, "", t.Tree)
 	if t.Cut {
 		lines = append(lines, "[more entries; ask for a directory in it, or a smaller depth]")
@@ -183,7 +183,7 @@ func drawTree(_ *Tool, _ values, r operation.Result) string {
 	return strings.Join(lines, "\n")
 }
 
-func drawBranch(lines []string, indent string, t *operation.Tree) []string {
+func drawBranch(lines []string, indent string, t *skill.Tree) []string {
 	if t.Denied {
 		return append(lines, indent+"[permission denied]")
 	}
@@ -197,16 +197,16 @@ func drawBranch(lines []string, indent string, t *operation.Tree) []string {
 	return lines
 }
 
-func describe(_ *Tool, _ values, r operation.Result) string {
-	d := r.(operation.Described)
+func describe(_ *Tool, _ values, r skill.Result) string {
+	d := r.(skill.Described)
 	t := d.Info.ModTime
 	seconds := float64(t.Unix()) + 1e-9*float64(t.Nanosecond())
 	return fmt.Sprintf("path: %s\nis_file: %s\nis_dir: %s\nsize: %d\nmtime: %s", d.Path,
 		pyBool(d.Info.Mode.IsRegular()), pyBool(d.Info.IsDir()), d.Info.Size, pyFloat(seconds))
 }
 
-func matches(_ *Tool, _ values, r operation.Result) string {
-	f := r.(operation.Found)
+func matches(_ *Tool, _ values, r skill.Result) string {
+	f := r.(skill.Found)
 	if len(f.Matches) == 0 {
 		return "(no matches)"
 	}

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"textskill/operation"
 	"textskill/parser"
+	"textskill/skill"
 )
 
 // every is all tables there are.
@@ -134,7 +134,7 @@ var folders = map[string]string{"listDirectory": "dir", "list_directory": "dir",
 type hostileRun struct {
 	*hostileSite
 	url     string
-	x       *operation.Executor
+	x       *skill.Executor
 	outside map[string]string // before all calls
 	before  map[string]string // the workspace before the call
 	stat    os.FileInfo       // of the workspace
@@ -158,8 +158,8 @@ func (r *hostileRun) fresh() {
 		r.x.Close()
 	}
 	r.build()
-	r.x = r.open(operation.Config{Network: true, Hosts: []string{"127.0.0.1"}, NoSandbox: true,
-		Search: []operation.SearchEngine{{Kind: "searxng", URL: r.url}}})
+	r.x = r.open(skill.Config{Network: true, Hosts: []string{"127.0.0.1"}, NoSandbox: true,
+		Search: []skill.SearchEngine{{Kind: "searxng", URL: r.url}}})
 	r.before = r.snapshot(r.ws)
 	r.stat, _ = os.Stat(r.ws)
 	r.spoiled = false
@@ -171,7 +171,7 @@ func (r *hostileRun) call(c hostileCall) Reply {
 	r.calls++
 	const bound = 2 * time.Minute
 	hung := time.AfterFunc(bound, func() { panic(fmt.Sprintf("%v: no answer after %v", c, bound)) })
-	reply := c.d.Do(r.t.Context(), r.x, &operation.Session{}, parser.ToolCall{Name: c.t.Name, Arguments: c.args})
+	reply := c.d.Do(r.t.Context(), r.x, &skill.Session{}, parser.ToolCall{Name: c.t.Name, Arguments: c.args})
 	hung.Stop()
 	r.judge(c, reply)
 	return reply
@@ -180,7 +180,7 @@ func (r *hostileRun) call(c hostileCall) Reply {
 func (r *hostileRun) judge(c hostileCall, reply Reply) {
 	r.t.Helper()
 	said := reply.Body
-	if f, ok := reply.Result.(operation.FileRead); ok {
+	if f, ok := reply.Result.(skill.FileRead); ok {
 		said += string(f.Content)
 	}
 	said = strings.ReplaceAll(said, c.value, "")

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"textskill/operation"
 	"textskill/parser"
+	"textskill/skill"
 )
 
 // A swapper swaps a folder and a file of the workspace with links that lead outside,
@@ -125,7 +125,7 @@ func (s *swapper) race(d *Dialect, tool *Tool, p *Param) (answers, refused int) 
 	for begun := time.Now(); time.Since(begun) < raced; {
 		for _, value := range []string{"d/secret.txt", "d", "g", "d/new.txt", "d/sub/deep.txt", "d/../g"} {
 			args := arguments(tool, p, quoted(value), s.url)
-			reply := d.Do(s.t.Context(), s.x, &operation.Session{}, parser.ToolCall{Name: tool.Name, Arguments: args})
+			reply := d.Do(s.t.Context(), s.x, &skill.Session{}, parser.ToolCall{Name: tool.Name, Arguments: args})
 			s.told(d, tool, value, reply)
 			if answers++; reply.Err != nil {
 				refused++
@@ -146,7 +146,7 @@ func (s *swapper) race(d *Dialect, tool *Tool, p *Param) (answers, refused int) 
 // told fails the test if the answer tells what is outside.
 func (s *swapper) told(d *Dialect, tool *Tool, value string, reply Reply) {
 	said := reply.Body
-	if f, ok := reply.Result.(operation.FileRead); ok {
+	if f, ok := reply.Result.(skill.FileRead); ok {
 		said += string(f.Content)
 	}
 	if strings.Contains(said, secret) {

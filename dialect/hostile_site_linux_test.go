@@ -13,7 +13,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // secret is in every file outside, and in some of those inside that are kept from
@@ -147,13 +147,13 @@ func (s *hostileSite) build() {
 }
 
 // open opens the workspace as one with everything allowed that can be asked for.
-func (s *hostileSite) open(cfg operation.Config) *operation.Executor {
+func (s *hostileSite) open(cfg skill.Config) *skill.Executor {
 	s.t.Helper()
 	cfg.Dir, cfg.NoSync = s.ws, true
 	helper, err := os.Executable()
 	s.do(err)
 	cfg.Helper = helper
-	x, err := operation.New(cfg)
+	x, err := skill.New(cfg)
 	s.do(err)
 	return x
 }

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"textskill/operation"
 	"textskill/parser"
+	"textskill/skill"
 )
 
 // An adversity is a state of the world in which changes fail.
@@ -166,8 +166,8 @@ func (s *hostileSite) suffer(a adversity, n int, warm bool, c hostileCall) {
 	}
 	s.put(s.ws+"/w/.tasks.json", `[{"id":"x","title":"x","status":"pending"}]`)
 	s.put(s.ws+"/w/.plans.json", `[{"id":"x","goal":"x","steps":["x"],"status":"created"}]`)
-	open := func() *operation.Executor {
-		x, err := operation.New(operation.Config{Dir: s.ws + "/w", NoSync: true})
+	open := func() *skill.Executor {
+		x, err := skill.New(skill.Config{Dir: s.ws + "/w", NoSync: true})
 		s.do(err)
 		return x
 	}
@@ -186,7 +186,7 @@ func (s *hostileSite) suffer(a adversity, n int, warm bool, c hostileCall) {
 	}
 	back := s.as(a.uid)
 	do := func() Reply {
-		return c.d.Do(s.t.Context(), x, &operation.Session{}, parser.ToolCall{Name: c.t.Name, Arguments: c.args})
+		return c.d.Do(s.t.Context(), x, &skill.Session{}, parser.ToolCall{Name: c.t.Name, Arguments: c.args})
 	}
 	r := do()
 	back()
@@ -248,9 +248,9 @@ func (s *hostileSite) own(seen map[string]string) map[string]string {
 }
 
 // make makes a call that succeeds.
-func (s *hostileSite) make(x *operation.Executor, d *Dialect, tool, args string) {
+func (s *hostileSite) make(x *skill.Executor, d *Dialect, tool, args string) {
 	s.t.Helper()
-	if r := d.Do(s.t.Context(), x, &operation.Session{}, parser.ToolCall{Name: tool, Arguments: []byte(args)}); r.Err != nil {
+	if r := d.Do(s.t.Context(), x, &skill.Session{}, parser.ToolCall{Name: tool, Arguments: []byte(args)}); r.Err != nil {
 		s.t.Errorf("%s: %s", tool, r.Body)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // JSON encodes v as JavaScript would print it: nothing escaped but quotes,
@@ -49,9 +49,9 @@ func unescape(b []byte) []byte {
 }
 
 // Data returns what a result holds beside its sentence, for --json.
-func Data(r operation.Result) any {
+func Data(r skill.Result) any {
 	switch r := r.(type) {
-	case operation.FileRead:
+	case skill.FileRead:
 		d := map[string]any{"path": r.Path, "size": r.Size}
 		if utf8.Valid(r.Content) {
 			d["content"] = string(r.Content)
@@ -62,7 +62,7 @@ func Data(r operation.Result) any {
 			d["partial"] = true
 		}
 		return d
-	case operation.Changed:
+	case skill.Changed:
 		d := map[string]any{"path": r.Path, "applied": r.Applied}
 		if r.From != "" {
 			d["from"] = r.From
@@ -77,7 +77,7 @@ func Data(r operation.Result) any {
 			d["not_kept"] = r.NotKept
 		}
 		return d
-	case operation.Reverted:
+	case skill.Reverted:
 		list := make([]map[string]any, len(r.Changes))
 		for i, u := range r.Changes {
 			list[i] = map[string]any{"change": u.Of, "path": u.Path, "applied": u.Applied}
@@ -86,17 +86,17 @@ func Data(r operation.Result) any {
 			}
 		}
 		return map[string]any{"undone": list}
-	case operation.Changes:
+	case skill.Changes:
 		return map[string]any{"changes": recorded(r), "more": r.More}
-	case operation.Compared:
+	case skill.Compared:
 		return map[string]any{"change": r.ID, "diff": r.Diff}
-	case operation.Listed:
+	case skill.Listed:
 		names := make([]string, len(r.Entries))
 		for i, e := range r.Entries {
 			names[i] = wellFormed(e.Name)
 		}
 		return map[string]any{"path": r.Path, "entries": names}
-	case operation.Described:
+	case skill.Described:
 		d := map[string]any{"path": r.Path, "exists": r.Exists}
 		if r.Exists {
 			d["folder"], d["size"] = r.Info.IsDir(), r.Info.Size
@@ -107,7 +107,7 @@ func Data(r operation.Result) any {
 	return r
 }
 
-func recorded(r operation.Changes) []map[string]any {
+func recorded(r skill.Changes) []map[string]any {
 	list := make([]map[string]any, len(r.List))
 	for i, c := range r.List {
 		m := map[string]any{"id": c.ID, "time": c.Time.Format(time.RFC3339Nano), "kind": c.Kind, "path": c.Path, "undone": c.Undone}

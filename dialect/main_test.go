@@ -4,10 +4,10 @@ import (
 	"os"
 	"testing"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 func TestMain(m *testing.M) {
-	operation.HelperMain()
+	skill.HelperMain()
 	os.Exit(m.Run())
 }

@@ -3,7 +3,7 @@ package dialect
 import (
 	"slices"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // Perstack is the dialect of the Base Skill: seventeen tools, each answered by one
@@ -16,7 +16,7 @@ var Perstack = &Dialect{
 	Tools: []Tool{
 		{
 			Name: "attemptCompletion", Doc: "Say that the work is done. Answers {} if so, else the todos that remain: do them, then call again.",
-			args: fixedArgs(operation.Complete{}), reply: remaining,
+			args: fixedArgs(skill.Complete{}), reply: remaining,
 		},
 		{
 			Name: "todo", Doc: "Add to the todo list and mark entries as completed; answers the whole list. Without arguments it only answers.",
@@ -27,11 +27,11 @@ var Perstack = &Dialect{
 		},
 		{
 			Name: "clearTodo", Doc: "Empty the todo list.",
-			Effect: Destroys, Repeats: true, args: fixedArgs(operation.ClearTodos{}), reply: todoList,
+			Effect: Destroys, Repeats: true, args: fixedArgs(skill.ClearTodos{}), reply: todoList,
 		},
 		{
 			Name: "healthCheck", Doc: "Tell that this server answers: its workspace, uptime, memory and process id.",
-			args: fixedArgs(operation.Health{}), reply: health,
+			args: fixedArgs(skill.Health{}), reply: health,
 		},
 		{
 			Name: "exec", Open: true, Doc: "Run a program, without a shell, and answer what it printed. Nothing it starts outlives the call.",
@@ -66,8 +66,8 @@ var Perstack = &Dialect{
 			Name: "writeTextFile", Doc: "Write a text file, replacing what was there; directories above it are created. For longer texts, appendTextFile the rest.",
 			Params: []Param{basePath, {Name: "text", Type: "string", Required: true, Max: 10000, Doc: "the whole content"}},
 			Effect: Destroys, Repeats: true, real: seenNew(noNUL, noLink, mayWrite("File %s is not writable")),
-			args: func(in values) (operation.Args, error) {
-				return operation.WriteFile{Path: at(in).path, Content: whole(in.str("text")), Parents: true}, nil
+			args: func(in values) (skill.Args, error) {
+				return skill.WriteFile{Path: at(in).path, Content: whole(in.str("text")), Parents: true}, nil
 			},
 			reply: answer("path", "text"),
 		},
@@ -75,8 +75,8 @@ var Perstack = &Dialect{
 			Name: "appendTextFile", Doc: "Append to a text file that exists. No newline is added.",
 			Params: []Param{basePath, {Name: "text", Type: "string", Required: true, Max: 2000, Doc: "what to append"}},
 			Effect: Adds, real: seen(noLinkOut, there("File %s does not exist."), mayWrite("File %s is not writable")),
-			args: func(in values) (operation.Args, error) {
-				return operation.AppendFile{Path: at(in).path, Content: whole(in.str("text")), Exists: true}, nil
+			args: func(in values) (skill.Args, error) {
+				return skill.AppendFile{Path: at(in).path, Content: whole(in.str("text")), Exists: true}, nil
 			},
 			reply: answer("path", "text"),
 		},
@@ -86,8 +86,8 @@ var Perstack = &Dialect{
 				{Name: "newText", Type: "string", Required: true, Max: 2000, Doc: "what takes its place"},
 				{Name: "oldText", Type: "string", Required: true, Min: 1, Max: 2000, Doc: "the text to replace"}},
 			Effect: Destroys, real: seen(noLinkOut, there("File %s does not exist."), mayWrite("File %s is not writable")),
-			args: func(in values) (operation.Args, error) {
-				return operation.EditFile{Path: at(in).path, Old: unixLines(in.str("oldText")), New: whole(unixLines(in.str("newText")))}, nil
+			args: func(in values) (skill.Args, error) {
+				return skill.EditFile{Path: at(in).path, Old: unixLines(in.str("oldText")), New: whole(unixLines(in.str("newText")))}, nil
 			},
 			fails: notReplaced, reply: answer("path", "newText", "oldText"),
 		},
@@ -97,21 +97,21 @@ var Perstack = &Dialect{
 				{Name: "source", Type: "string", Path: true, Required: true, Doc: "what to move"},
 				{Name: "destination", Type: "string", Path: true, Required: true, Doc: "its new path"}},
 			Effect: Destroys, real: sourceAndDestination,
-			args: func(in values) (operation.Args, error) {
-				return operation.MoveFile{Source: seenAt(in, "source").path, Dest: seenAt(in, "destination").path, NoReplace: true, Parents: true}, nil
+			args: func(in values) (skill.Args, error) {
+				return skill.MoveFile{Source: seenAt(in, "source").path, Dest: seenAt(in, "destination").path, NoReplace: true, Parents: true}, nil
 			},
 			fails: notRenamed, reply: answer("source", "destination"),
 		},
 		{
 			Name: "deleteFile", Doc: "Delete a file, or a link itself; not a directory.", Params: []Param{basePath},
 			Effect: Destroys, real: seenItself(there("File %s does not exist."), noFolder, mayWrite("File %s is not writable")),
-			args:  func(in values) (operation.Args, error) { return operation.DeleteFile{Path: at(in).path}, nil },
+			args:  func(in values) (skill.Args, error) { return skill.DeleteFile{Path: at(in).path}, nil },
 			reply: answer("path"),
 		},
 		{
 			Name: "getFileInfo", Doc: "Describe a file or directory: type, MIME type, size, times, permissions.",
 			Params: []Param{basePath}, real: seen(inside, there("File or directory %s does not exist")),
-			args:  func(in values) (operation.Args, error) { return operation.Stat{Path: at(in).path, Birth: true}, nil },
+			args:  func(in values) (skill.Args, error) { return skill.Stat{Path: at(in).path, Birth: true}, nil },
 			reply: fileInfo,
 		},
 		{
@@ -122,7 +122,7 @@ var Perstack = &Dialect{
 		{
 			Name: "createDirectory", Doc: "Create a directory and those above it. It must not exist yet.", Params: []Param{basePath},
 			Effect: Adds, real: seenNew(noNUL, vacant("Directory %s already exists"), mayMake),
-			args:  func(in values) (operation.Args, error) { return operation.MakeFolder{Path: at(in).path}, nil },
+			args:  func(in values) (skill.Args, error) { return skill.MakeFolder{Path: at(in).path}, nil },
 			reply: answer("path"),
 		},
 		{

@@ -8,11 +8,11 @@ import (
 	"syscall"
 	"time"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // execReady checks what the original does before it starts a program, in order.
-func execReady(x *operation.Executor, s *operation.Session, in values) error {
+func execReady(x *skill.Executor, s *skill.Session, in values) error {
 	f, err := look(x, s, in, "cwd", false)
 	if err == nil {
 		err = f.pass(x, s, inside)
@@ -81,8 +81,8 @@ func timeout(in values) float64 {
 
 func timedOut(ms float64) string { return "Command timed out after " + number(ms) + "ms." }
 
-func execArgs(in values) (operation.Args, error) {
-	a := operation.Exec{Command: whole(in.str("command")), Dir: seenAt(in, "cwd").path, MaxOutput: execOutputLimit}
+func execArgs(in values) (skill.Args, error) {
+	a := skill.Exec{Command: whole(in.str("command")), Dir: seenAt(in, "cwd").path, MaxOutput: execOutputLimit}
 	args, _ := in["args"].([]string)
 	for _, arg := range args {
 		a.Args = append(a.Args, whole(arg))
@@ -111,7 +111,7 @@ func noNULIn(what, s string) error {
 
 // notStarted words why a program did not run.
 func notStarted(_ *Tool, in values, err error) error {
-	if errors.As(err, new(*operation.SpawnError)) {
+	if errors.As(err, new(*skill.SpawnError)) {
 		return execError(spawned(in, err), nil)
 	}
 	return execError(perstackMessage(err), nil)
@@ -129,8 +129,8 @@ func spawned(in values, err error) string {
 }
 
 // execFailed tells of a program that ran and failed.
-func execFailed(in values, r operation.Result) error {
-	e := r.(operation.Executed)
+func execFailed(in values, r skill.Result) error {
+	e := r.(skill.Executed)
 	if !e.Failed() {
 		return nil
 	}
@@ -154,7 +154,7 @@ func execFailed(in values, r operation.Result) error {
 }
 
 // printed is what a program printed, as far as it was asked for.
-func printed(in values, e operation.Executed) (stdout, stderr string) {
+func printed(in values, e skill.Executed) (stdout, stderr string) {
 	if on, _ := in["stdout"].(bool); on {
 		stdout = wellFormed(string(e.Stdout))
 	}
@@ -164,8 +164,8 @@ func printed(in values, e operation.Executed) (stdout, stderr string) {
 	return stdout, stderr
 }
 
-func execOutput(_ *Tool, in values, r operation.Result) string {
-	stdout, stderr := printed(in, r.(operation.Executed))
+func execOutput(_ *Tool, in values, r skill.Result) string {
+	stdout, stderr := printed(in, r.(skill.Executed))
 	output := stdout + stderr
 	if trims(output) {
 		output = "Command executed successfully, but produced no output."

@@ -7,27 +7,27 @@ import (
 	"path/filepath"
 	"strings"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // found is what a path leads to, seen before the operation runs so that what is
 // wrong can be said in the original's words and order. The operation itself is
 // confined whatever is seen here.
 type found struct {
-	given   string         // as the caller wrote it
-	abs     string         // absolute, by its spelling alone
-	path    string         // absolute, with links followed where something is there, else abs
-	exists  bool           // something is at path
-	info    operation.Info // of it; zero if nothing is there
-	link    bool           // abs is itself a symbolic link
-	outside bool           // it is one that leads out of the workspace
-	why     error          // nothing is there
-	root    string         // the workspace
+	given   string     // as the caller wrote it
+	abs     string     // absolute, by its spelling alone
+	path    string     // absolute, with links followed where something is there, else abs
+	exists  bool       // something is at path
+	info    skill.Info // of it; zero if nothing is there
+	link    bool       // abs is itself a symbolic link
+	outside bool       // it is one that leads out of the workspace
+	why     error      // nothing is there
+	root    string     // the workspace
 }
 
 // look sees where the argument name leads. With parents the folders above it need
 // not be there. The errors are the original's refusals.
-func look(x *operation.Executor, s *operation.Session, in values, name string, parents bool) (*found, error) {
+func look(x *skill.Executor, s *skill.Session, in values, name string, parents bool) (*found, error) {
 	f := &found{given: in.str(name), root: x.Dir()}
 	f.abs = x.Abs(s, whole(atHome(f.given)))
 	f.path = f.abs
@@ -46,12 +46,12 @@ func look(x *operation.Executor, s *operation.Session, in values, name string, p
 		f.exists = true
 		return f, f.refuseReserved(f.path)
 	}
-	f.path, f.info, f.why = f.abs, operation.Info{}, err
+	f.path, f.info, f.why = f.abs, skill.Info{}, err
 	switch {
-	case errors.As(err, new(*operation.DeniedError)):
+	case errors.As(err, new(*skill.DeniedError)):
 		return nil, err
 	case f.link:
-		f.outside = errors.As(err, new(*operation.OutsideError))
+		f.outside = errors.As(err, new(*skill.OutsideError))
 		return f, nil
 	}
 	if real, err := x.Real(s, f.abs, false); err == nil {
@@ -63,7 +63,7 @@ func look(x *operation.Executor, s *operation.Session, in values, name string, p
 }
 
 // follow returns where f leads, and describes it. own is what is at f itself.
-func (f *found) follow(x *operation.Executor, s *operation.Session, own operation.Info) (string, operation.Info, error) {
+func (f *found) follow(x *skill.Executor, s *skill.Session, own skill.Info) (string, skill.Info, error) {
 	if !f.link && filepath.Dir(f.abs) == f.root {
 		return f.abs, own, nil
 	}
@@ -76,7 +76,7 @@ func (f *found) follow(x *operation.Executor, s *operation.Session, own operatio
 
 // itself makes f the link that its path names, if it names one, and not what the
 // link leads to.
-func (f *found) itself(x *operation.Executor, s *operation.Session) {
+func (f *found) itself(x *skill.Executor, s *skill.Session) {
 	if path, err := x.Real(s, f.abs, false); f.link && err == nil {
 		f.path = path
 	}
@@ -121,7 +121,7 @@ func (f *found) refuseReserved(abs string) error {
 
 // above fails where nothing can be at f: because it is outside, or for want of the
 // folder above it, unless with parents that can be made.
-func (f *found) above(x *operation.Executor, s *operation.Session, parents bool) error {
+func (f *found) above(x *skill.Executor, s *skill.Session, parents bool) error {
 	parent := filepath.Dir(f.abs)
 	for dir := parent; ; dir = filepath.Dir(dir) {
 		info, err := x.Look(s, dir, true)
@@ -145,7 +145,7 @@ func (f *found) leadsOut() error { return own(notAllowed, f.abs, f.root) }
 const notAllowed = "Access denied - path outside allowed directories: %s not in %s"
 
 // mayMake fails where the first folder above f that is there may not be written to.
-func (f *found) mayMake(x *operation.Executor, s *operation.Session) error {
+func (f *found) mayMake(x *skill.Executor, s *skill.Session) error {
 	for dir := filepath.Dir(f.path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		info, err := x.Look(s, dir, true)
 		if err != nil {

@@ -6,30 +6,30 @@ import (
 	"slices"
 	"strings"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // A check says in the original's words what is wrong with what a path leads to.
-type check func(x *operation.Executor, s *operation.Session, f *found) error
+type check func(x *skill.Executor, s *skill.Session, f *found) error
 
 // seen looks where the argument path leads and makes the checks, in order.
-func seen(checks ...check) func(*operation.Executor, *operation.Session, values) error {
+func seen(checks ...check) func(*skill.Executor, *skill.Session, values) error {
 	return seeing(false, false, checks)
 }
 
 // seenNew is seen for what may be made with the folders above it.
-func seenNew(checks ...check) func(*operation.Executor, *operation.Session, values) error {
+func seenNew(checks ...check) func(*skill.Executor, *skill.Session, values) error {
 	return seeing(true, false, checks)
 }
 
 // seenItself is seen for a link itself, where one is at the end of the path. The
 // checks are of other things than links.
-func seenItself(checks ...check) func(*operation.Executor, *operation.Session, values) error {
+func seenItself(checks ...check) func(*skill.Executor, *skill.Session, values) error {
 	return seeing(false, true, checks)
 }
 
-func seeing(parents, itself bool, checks []check) func(*operation.Executor, *operation.Session, values) error {
-	return func(x *operation.Executor, s *operation.Session, in values) error {
+func seeing(parents, itself bool, checks []check) func(*skill.Executor, *skill.Session, values) error {
+	return func(x *skill.Executor, s *skill.Session, in values) error {
 		f, err := look(x, s, in, "path", parents)
 		if err != nil {
 			return err
@@ -43,7 +43,7 @@ func seeing(parents, itself bool, checks []check) func(*operation.Executor, *ope
 	}
 }
 
-func (f *found) pass(x *operation.Executor, s *operation.Session, checks ...check) error {
+func (f *found) pass(x *skill.Executor, s *skill.Session, checks ...check) error {
 	for _, c := range checks {
 		if err := c(x, s, f); err != nil {
 			return err
@@ -62,7 +62,7 @@ func seenAt(in values, name string) *found {
 
 func at(in values) *found { return seenAt(in, "path") }
 
-func inside(_ *operation.Executor, _ *operation.Session, f *found) error {
+func inside(_ *skill.Executor, _ *skill.Session, f *found) error {
 	if f.outside {
 		return f.leadsOut()
 	}
@@ -70,7 +70,7 @@ func inside(_ *operation.Executor, _ *operation.Session, f *found) error {
 }
 
 // noLinkOut refuses a link that leads outside.
-func noLinkOut(_ *operation.Executor, _ *operation.Session, f *found) error {
+func noLinkOut(_ *skill.Executor, _ *skill.Session, f *found) error {
 	if f.outside {
 		return own("Operation denied: target is a symbolic link")
 	}
@@ -78,7 +78,7 @@ func noLinkOut(_ *operation.Executor, _ *operation.Session, f *found) error {
 }
 
 // noLink refuses a link that leads outside, nowhere, or in a circle.
-func noLink(_ *operation.Executor, _ *operation.Session, f *found) error {
+func noLink(_ *skill.Executor, _ *skill.Session, f *found) error {
 	if f.link && !f.exists {
 		return own("Operation denied: target is a symbolic link")
 	}
@@ -86,7 +86,7 @@ func noLink(_ *operation.Executor, _ *operation.Session, f *found) error {
 }
 
 func there(words string) check {
-	return func(_ *operation.Executor, _ *operation.Session, f *found) error {
+	return func(_ *skill.Executor, _ *skill.Session, f *found) error {
 		if !f.exists {
 			return own(words, f.given)
 		}
@@ -95,7 +95,7 @@ func there(words string) check {
 }
 
 func mayWrite(words string) check {
-	return func(_ *operation.Executor, _ *operation.Session, f *found) error {
+	return func(_ *skill.Executor, _ *skill.Session, f *found) error {
 		if f.exists && !f.mayWrite() {
 			return own(words, f.given)
 		}
@@ -104,7 +104,7 @@ func mayWrite(words string) check {
 }
 
 func vacant(words string) check {
-	return func(_ *operation.Executor, _ *operation.Session, f *found) error {
+	return func(_ *skill.Executor, _ *skill.Session, f *found) error {
 		if f.exists || f.outside {
 			return own(words, f.given)
 		}
@@ -113,7 +113,7 @@ func vacant(words string) check {
 }
 
 func folder(words string) check {
-	return func(_ *operation.Executor, _ *operation.Session, f *found) error {
+	return func(_ *skill.Executor, _ *skill.Session, f *found) error {
 		if !f.info.IsDir() {
 			return own(words, f.given)
 		}
@@ -121,21 +121,21 @@ func folder(words string) check {
 	}
 }
 
-func noFolder(_ *operation.Executor, _ *operation.Session, f *found) error {
+func noFolder(_ *skill.Executor, _ *skill.Session, f *found) error {
 	if f.info.IsDir() {
 		return own("Path %s is a directory. Use delete directory tool instead.", f.given)
 	}
 	return nil
 }
 
-func noNUL(_ *operation.Executor, _ *operation.Session, f *found) error {
+func noNUL(_ *skill.Executor, _ *skill.Session, f *found) error {
 	return f.noNULAs("argument 'path'")
 }
 
-func mayMake(x *operation.Executor, s *operation.Session, f *found) error { return f.mayMake(x, s) }
+func mayMake(x *skill.Executor, s *skill.Session, f *found) error { return f.mayMake(x, s) }
 
 // sourceAndDestination looks at both paths before it judges either.
-func sourceAndDestination(x *operation.Executor, s *operation.Session, in values) error {
+func sourceAndDestination(x *skill.Executor, s *skill.Session, in values) error {
 	from, err := look(x, s, in, "source", false)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func sourceAndDestination(x *operation.Executor, s *operation.Session, in values
 
 // folderToDelete lets a link count as the folder that it leads to, or may lead to
 // outside; it is the link that is deleted.
-func folderToDelete(x *operation.Executor, s *operation.Session, in values) error {
+func folderToDelete(x *skill.Executor, s *skill.Session, in values) error {
 	f, err := look(x, s, in, "path", false)
 	if err != nil {
 		return err
@@ -174,30 +174,30 @@ func folderToDelete(x *operation.Executor, s *operation.Session, in values) erro
 	}
 	err = f.pass(x, s, folder("Path %s is not a directory. Use deleteFile tool instead."), mayWrite("Directory %s is not writable"))
 	if err == nil && f.path == f.root && !recursive {
-		r, lerr := x.Execute(context.Background(), s, operation.ListFolder{Path: f.path, Limit: 1})
-		if l, ok := r.(operation.Listed); lerr == nil && ok && len(l.Entries) > 0 {
+		r, lerr := x.Execute(context.Background(), s, skill.ListFolder{Path: f.path, Limit: 1})
+		if l, ok := r.(skill.Listed); lerr == nil && ok && len(l.Entries) > 0 {
 			return own("ENOTEMPTY: directory not empty, rmdir '%s'", f.path)
 		}
 	}
 	return err
 }
 
-func deleteFolderArgs(in values) (operation.Args, error) {
+func deleteFolderArgs(in values) (skill.Args, error) {
 	f := at(in)
 	if f.link {
-		return operation.DeleteFile{Path: f.path}, nil
+		return skill.DeleteFile{Path: f.path}, nil
 	}
 	recursive, _ := in["recursive"].(bool)
-	return operation.DeleteFile{Path: f.path, Folder: !recursive, Tree: recursive}, nil
+	return skill.DeleteFile{Path: f.path, Folder: !recursive, Tree: recursive}, nil
 }
 
-func fixedArgs(a operation.Args) func(values) (operation.Args, error) {
-	return func(values) (operation.Args, error) { return a, nil }
+func fixedArgs(a skill.Args) func(values) (skill.Args, error) {
+	return func(values) (skill.Args, error) { return a, nil }
 }
 
 // todoArgs passes over ids that are no whole numbers: no entry has one.
-func todoArgs(in values) (operation.Args, error) {
-	var a operation.Todo
+func todoArgs(in values) (skill.Args, error) {
+	var a skill.Todo
 	titles, _ := in["newTodos"].([]string)
 	a.Add = slices.Clone(titles)
 	ids, _ := in["completedTodos"].([]float64)
@@ -209,8 +209,8 @@ func todoArgs(in values) (operation.Args, error) {
 	return a, nil
 }
 
-func readTextArgs(in values) (operation.Args, error) {
-	a := operation.ReadFile{Path: at(in).path, Lines: true, Split: true, To: operation.End}
+func readTextArgs(in values) (skill.Args, error) {
+	a := skill.ReadFile{Path: at(in).path, Lines: true, Split: true, To: skill.End}
 	if from, ok := in["from"].(float64); ok {
 		a.From = lineNumber(from)
 	}
@@ -240,18 +240,18 @@ const (
 	maxPDF   = 30 << 20
 )
 
-func media(types []string, limit int64) func(values) (operation.Args, error) {
-	return func(in values) (operation.Args, error) {
-		return operation.Media{Path: at(in).path, Types: types, MaxSize: limit}, nil
+func media(types []string, limit int64) func(values) (skill.Args, error) {
+	return func(in values) (skill.Args, error) {
+		return skill.Media{Path: at(in).path, Types: types, MaxSize: limit}, nil
 	}
 }
 
 // maxItems is how many entries of a directory are listed.
 const maxItems = 10_000
 
-func listArgs(in values) (operation.Args, error) {
+func listArgs(in values) (skill.Args, error) {
 	f := at(in)
-	a := operation.ListFolder{Path: f.path, UTF16: true, Details: true, Limit: maxItems}
+	a := skill.ListFolder{Path: f.path, UTF16: true, Details: true, Limit: maxItems}
 	if f.path == f.root {
 		a.Hide = reserved
 	}

@@ -9,31 +9,31 @@ import (
 	"sync"
 	"testing"
 
-	"textskill/operation"
 	"textskill/parser"
+	"textskill/skill"
 )
 
 // base is a workspace, called root in what it answers, and a session in it.
 type base struct {
 	t   *testing.T
-	x   *operation.Executor
-	s   *operation.Session
+	x   *skill.Executor
+	s   *skill.Session
 	dir string
 }
 
-func newBase(t *testing.T, cfg operation.Config) *base {
+func newBase(t *testing.T, cfg skill.Config) *base {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg.Dir, cfg.NoSync = dir, true
-	x, err := operation.New(cfg)
+	x, err := skill.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { x.Close() })
-	return &base{t, x, &operation.Session{}, dir}
+	return &base{t, x, &skill.Session{}, dir}
 }
 
 // file makes a file; a name that ends with a slash is a folder's, and a content
@@ -82,7 +82,7 @@ func said(body string) string {
 
 // TestPerstackLinks deletes and moves links, and never what they lead to.
 func TestPerstackLinks(t *testing.T) {
-	b := newBase(t, operation.Config{})
+	b := newBase(t, skill.Config{})
 	for name, content := range map[string]string{"real/f": "x", "file": "y"} {
 		b.file(name, content)
 	}
@@ -111,7 +111,7 @@ func TestPerstackLinks(t *testing.T) {
 
 // TestPerstackDryRun describes changes, and makes and pretends none.
 func TestPerstackDryRun(t *testing.T) {
-	b := newBase(t, operation.Config{DryRun: true})
+	b := newBase(t, skill.Config{DryRun: true})
 	b.file("f", "old\n")
 	for _, tt := range []struct{ tool, args, want string }{
 		{"writeTextFile", `{"path":"f","text":"new\n"}`, `{"dryRun":"would write root/f","diff":"--- root/f\n+++ root/f\n@@ -1 +1 @@\n-old\n+new\n"}`},
@@ -124,7 +124,7 @@ func TestPerstackDryRun(t *testing.T) {
 			t.Errorf("%s\n got %s\nwant %s", tt.tool, got, tt.want)
 		}
 	}
-	b = newBase(t, operation.Config{ReadOnly: true})
+	b = newBase(t, skill.Config{ReadOnly: true})
 	if got := b.call("writeTextFile", `{"path":"f","text":""}`); got != `{"error":"Error","message":"EROFS: read-only file system, open 'root/f'"}` {
 		t.Errorf("a write under --read-only: %s", got)
 	}
@@ -132,7 +132,7 @@ func TestPerstackDryRun(t *testing.T) {
 
 // TestPerstackHalves takes half of a surrogate pair through a file.
 func TestPerstackHalves(t *testing.T) {
-	b := newBase(t, operation.Config{})
+	b := newBase(t, skill.Config{})
 	for _, tt := range []struct{ tool, args, want string }{
 		{"writeTextFile", `{"path":"f","text":"a\ud800b"}`, `{"path":"root/f","text":"a\ud800b"}`},
 		{"readTextFile", `{"path":"f"}`, "{\"path\":\"f\",\"content\":\"a\ufffdb\",\"from\":0,\"to\":1}"},
@@ -153,7 +153,7 @@ func TestPerstackHalves(t *testing.T) {
 
 // TestPerstackParallelEdits lets eight calls edit one file, of which none is lost.
 func TestPerstackParallelEdits(t *testing.T) {
-	b := newBase(t, operation.Config{})
+	b := newBase(t, skill.Config{})
 	b.file("f", "0 1 2 3 4 5 6 7")
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -167,7 +167,7 @@ func TestPerstackParallelEdits(t *testing.T) {
 
 // TestPerstackManyEntries lists as many entries as an answer holds, and one more.
 func TestPerstackManyEntries(t *testing.T) {
-	b := newBase(t, operation.Config{})
+	b := newBase(t, skill.Config{})
 	b.file("d/", "")
 	for i := range maxItems {
 		if err := os.Mkdir(filepath.Join(b.dir, "d", fmt.Sprint("e", i)), 0o755); err != nil {
@@ -194,7 +194,7 @@ func TestPerstackManyEntries(t *testing.T) {
 
 // TestPerstackHides leaves the runtime's folders out of the workspace's listing.
 func TestPerstackHides(t *testing.T) {
-	b := newBase(t, operation.Config{})
+	b := newBase(t, skill.Config{})
 	for _, name := range []string{"perstack/x", ".Perstack/x", ".skill/x", "sub/perstack/x", "perstack2"} {
 		b.file(name, "")
 	}
@@ -209,7 +209,7 @@ func TestPerstackHides(t *testing.T) {
 // TestPerstackHealth tells how the server is, and nothing of its environment.
 func TestPerstackHealth(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-secret")
-	b := newBase(t, operation.Config{})
+	b := newBase(t, skill.Config{})
 	var h struct {
 		Status, Workspace, Uptime string
 		Memory                    struct{ HeapUsed, HeapTotal string }
@@ -229,7 +229,7 @@ func TestPerstackHealth(t *testing.T) {
 
 // TestPerstackMedia judges files by what they hold.
 func TestPerstackMedia(t *testing.T) {
-	b := newBase(t, operation.Config{})
+	b := newBase(t, skill.Config{})
 	b.file("x.png/", "")
 	for name, content := range map[string]string{
 		"png": "\x89PNG\r\n\x1a\n\x00\x00", "jpg": "\xff\xd8\xff\xe0", "gif": "GIF89a", "webp": "RIFF\x04\x00\x00\x00WEBPVP8 ", "pdf": "%PDF-1.7\n",

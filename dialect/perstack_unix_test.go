@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // TestPerstackSpecialFiles asks for what is no regular file, or too large a one:
 // each call is answered at once.
 func TestPerstackSpecialFiles(t *testing.T) {
-	b := newBase(t, operation.Config{})
+	b := newBase(t, skill.Config{})
 	if err := syscall.Mkfifo(filepath.Join(b.dir, "fifo.png"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // typeError marks an error that the original calls TypeError.
@@ -52,17 +52,17 @@ func perstackFail(_ *Dialect, sent string, _ *Tool, err error) Reply {
 
 // perstackMessage words what the operation met after all looked well.
 func perstackMessage(err error) string {
-	if denied, ok := errors.AsType[*operation.DeniedError](err); ok {
+	if denied, ok := errors.AsType[*skill.DeniedError](err); ok {
 		return "Access denied - " + denied.Path + ": " + denied.Reason
 	}
-	if out, ok := errors.AsType[*operation.OutsideError](err); ok {
+	if out, ok := errors.AsType[*skill.OutsideError](err); ok {
 		return fmt.Sprintf(notAllowed, out.Path, out.Workspace)
 	}
 	var pe *fs.PathError
-	if special, ok := errors.AsType[*operation.NotRegularError](err); ok && errors.As(err, &pe) {
+	if special, ok := errors.AsType[*skill.NotRegularError](err); ok && errors.As(err, &pe) {
 		return fmt.Sprintf("File %s is a %s. Only regular files are read and written.", pe.Path, special.Kind)
 	}
-	if large, ok := errors.AsType[*operation.TooLargeError](err); ok {
+	if large, ok := errors.AsType[*skill.TooLargeError](err); ok {
 		return fmt.Sprintf("File %s is too large to be read at once: %d bytes, and at most %d fit. Read some of its lines with from and to.", large.Path, large.Size, large.Limit)
 	}
 	if message, _, ok := libuv(err); ok {
@@ -79,9 +79,9 @@ func perstackMessage(err error) string {
 
 // answer words a change that was made, by the names of its arguments; a path is
 // told as where it leads. In a dry run it says what would have been done.
-func answer(names ...string) func(*Tool, values, operation.Result) string {
-	return func(_ *Tool, in values, r operation.Result) string {
-		if c, ok := r.(operation.Changed); ok && !c.Applied {
+func answer(names ...string) func(*Tool, values, skill.Result) string {
+	return func(_ *Tool, in values, r skill.Result) string {
+		if c, ok := r.(skill.Changed); ok && !c.Applied {
 			return string(object("dryRun", c.Message(), "diff", wellFormed(c.Diff)))
 		}
 		var pairs []any
@@ -99,7 +99,7 @@ func answer(names ...string) func(*Tool, values, operation.Result) string {
 func notReplaced(_ *Tool, in values, err error) error {
 	var pe *fs.PathError
 	switch {
-	case errors.As(err, new(*operation.NoMatchError)):
+	case errors.As(err, new(*skill.NoMatchError)):
 		return own("Could not find exact match for oldText in file %s", at(in).path)
 	case errors.Is(err, syscall.EISDIR) && errors.As(err, &pe):
 		return &fs.PathError{Op: "read", Path: pe.Path, Err: syscall.EISDIR}
@@ -125,18 +125,18 @@ func rootStays(_ *Tool, in values, err error) error {
 	return err
 }
 
-func todoList(_ *Tool, _ values, r operation.Result) string {
-	return string(object("todos", todoItems(r.(operation.TodoListed).Items)))
+func todoList(_ *Tool, _ values, r skill.Result) string {
+	return string(object("todos", todoItems(r.(skill.TodoListed).Items)))
 }
 
-func remaining(_ *Tool, _ values, r operation.Result) string {
-	if open := r.(operation.Completed).Remaining; len(open) > 0 {
+func remaining(_ *Tool, _ values, r skill.Result) string {
+	if open := r.(skill.Completed).Remaining; len(open) > 0 {
 		return string(object("remainingTodos", todoItems(open)))
 	}
 	return "{}"
 }
 
-func todoItems(list []operation.TodoItem) []byte {
+func todoItems(list []skill.TodoItem) []byte {
 	items := make([][]byte, len(list))
 	for i, t := range list {
 		items[i] = object("id", t.ID, "title", t.Title, "completed", t.Completed)
@@ -144,15 +144,15 @@ func todoItems(list []operation.TodoItem) []byte {
 	return array(items)
 }
 
-func health(_ *Tool, _ values, r operation.Result) string {
-	h := r.(operation.HealthReport)
+func health(_ *Tool, _ values, r skill.Result) string {
+	h := r.(skill.HealthReport)
 	mb := func(n uint64) string { return itoa(int((n+1<<19)>>20)) + "MB" }
 	return string(object("status", "ok", "workspace", h.Workspace, "uptime", itoa(int(h.Uptime.Seconds()))+"s",
 		"memory", object("heapUsed", mb(h.HeapUsed), "heapTotal", mb(h.HeapTotal)), "pid", h.PID, "fence", h.Fence.String()))
 }
 
-func readText(_ *Tool, in values, r operation.Result) string {
-	read := r.(operation.FileRead)
+func readText(_ *Tool, in values, r skill.Result) string {
+	read := r.(skill.FileRead)
 	from, _ := in["from"].(float64)
 	to, ok := in["to"].(float64)
 	if !ok {
@@ -161,8 +161,8 @@ func readText(_ *Tool, in values, r operation.Result) string {
 	return string(object("path", in.str("path"), "content", wellFormed(string(read.Content)), "from", from, "to", to))
 }
 
-func mediaFound(_ *Tool, _ values, r operation.Result) string {
-	m := r.(operation.MediaFound)
+func mediaFound(_ *Tool, _ values, r skill.Result) string {
+	m := r.(skill.MediaFound)
 	return string(object("path", m.Path, "mimeType", m.Type, "size", m.Size))
 }
 
@@ -176,10 +176,10 @@ var (
 func notMedia(what, file string, types []string, limit int64, unsupported string) func(*Tool, values, error) error {
 	return func(_ *Tool, in values, err error) error {
 		size := int64(0)
-		if large, ok := errors.AsType[*operation.TooLargeError](err); ok {
+		if large, ok := errors.AsType[*skill.TooLargeError](err); ok {
 			size = large.Size
 		}
-		other, ok := errors.AsType[*operation.UnsupportedError](err)
+		other, ok := errors.AsType[*skill.UnsupportedError](err)
 		if ok && slices.Contains(types, mimeType(at(in).path)) {
 			size = other.Size
 		}
@@ -195,8 +195,8 @@ func notMedia(what, file string, types []string, limit int64, unsupported string
 }
 
 // fileInfo words what is known of a file.
-func fileInfo(_ *Tool, in values, r operation.Result) string {
-	d := r.(operation.Described)
+func fileInfo(_ *Tool, in values, r skill.Result) string {
+	d := r.(skill.Described)
 	i := d.Info
 	kind, extension, mime := "file", any(extensionOf(d.Path)), any(mimeType(d.Path))
 	if i.IsDir() {
@@ -213,8 +213,8 @@ func fileInfo(_ *Tool, in values, r operation.Result) string {
 		"permissions", object("readable", true, "writable", i.Mode&0o200 != 0, "executable", i.Mode&0o100 != 0)))
 }
 
-func listItems(_ *Tool, _ values, r operation.Result) string {
-	l := r.(operation.Listed)
+func listItems(_ *Tool, _ values, r skill.Result) string {
+	l := r.(skill.Listed)
 	items := make([][]byte, len(l.Entries))
 	for i, e := range l.Entries {
 		kind, name := "file", wellFormed(e.Name)

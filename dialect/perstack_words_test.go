@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // TestPerstackWords has what each tool says of each thing that can be wrong, in
 // the order in which it looks.
 func TestPerstackWords(t *testing.T) {
-	b := newBase(t, operation.Config{})
+	b := newBase(t, skill.Config{})
 	for name, content := range map[string]string{
 		"f.txt": "text", "ro.txt": "x", "d/": "", "full/f": "x", "ro/": "", "in": "->f.txt", "ind": "->d", "dang": "->nowhere", "loop": "->loop",
 		"out": "->/etc/hostname", "outd": "->/etc", "perstack/run": "x", ".perstack/run": "x", "toRuns": "->perstack", ".skill/journal": "x",
@@ -133,7 +133,7 @@ func TestPerstackWords(t *testing.T) {
 
 // TestPerstackFolders has what exec says of folders where nothing can be run.
 func TestPerstackFolders(t *testing.T) {
-	b := newBase(t, operation.Config{})
+	b := newBase(t, skill.Config{})
 	b.file("f", "x")
 	b.file("loop", "->loop")
 	for cwd, want := range map[string]string{
@@ -159,7 +159,7 @@ func TestPerstackLineEnds(t *testing.T) {
 		{"a\r\nb\r\n", "a\r\nb", "x\r\ny", "x\r\ny\r\n"},
 		{"a\r\nb\r\n", "b", "x\ny", "a\r\nx\r\ny\r\n"},
 	} {
-		b := newBase(t, operation.Config{})
+		b := newBase(t, skill.Config{})
 		b.file("f", tt.content)
 		b.call("editTextFile", string(object("path", "f", "oldText", tt.old, "newText", tt.new)))
 		if got, err := os.ReadFile(filepath.Join(b.dir, "f")); string(got) != tt.want {
@@ -170,7 +170,7 @@ func TestPerstackLineEnds(t *testing.T) {
 
 // TestPerstackMoves has what moveFile says, of the source before the destination.
 func TestPerstackMoves(t *testing.T) {
-	b := newBase(t, operation.Config{})
+	b := newBase(t, skill.Config{})
 	for name, content := range map[string]string{"f": "x", "g": "y", "d/": "", "ro": "x", "dang": "->nowhere", "out": "->/etc/hostname"} {
 		b.file(name, content)
 	}

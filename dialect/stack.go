@@ -13,8 +13,8 @@ import (
 	"strings"
 	"syscall"
 
-	"textskill/operation"
 	"textskill/parser"
+	"textskill/skill"
 )
 
 // Stack is the dialect of Stack 2.9: calls like read(path: 'a.txt', limit: 100),
@@ -151,7 +151,7 @@ func plainWords(err error) string {
 func (d *Dialect) meant(name string) string {
 	best, least := "", 3
 	for i := range d.Tools {
-		if n := operation.Distance(strings.ToLower(name), d.Tools[i].Name); n < least {
+		if n := skill.Distance(strings.ToLower(name), d.Tools[i].Name); n < least {
 			best, least = d.Tools[i].Name, n
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"unicode/utf8"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // stackFiles are the tools for files and folders.
@@ -33,18 +33,18 @@ var stackFiles = []Tool{
 			{Name: "append", Type: "boolean", Default: false, Doc: "add to what is there instead of replacing it"}},
 		Effect: Destroys,
 		real:   beyondDots(true, "path"),
-		args: func(in values) (operation.Args, error) {
+		args: func(in values) (skill.Args, error) {
 			if in["append"] == true {
-				return operation.AppendFile{Path: in.place("path"), Content: in.str("content"), Parents: true}, noHome(in, "path")
+				return skill.AppendFile{Path: in.place("path"), Content: in.str("content"), Parents: true}, noHome(in, "path")
 			}
-			return operation.WriteFile{Path: in.place("path"), Content: in.str("content"), Parents: true}, noHome(in, "path")
+			return skill.WriteFile{Path: in.place("path"), Content: in.str("content"), Parents: true}, noHome(in, "path")
 		},
-		reply: func(_ *Tool, in values, r operation.Result) string {
+		reply: func(_ *Tool, in values, r skill.Result) string {
 			return success(struct {
 				Path  string `json:"path"`
 				Lines int    `json:"lines_written"`
 				unmade
-			}{in.str("path"), strings.Count(in.str("content"), "\n") + 1, preview(r.(operation.Changed))})
+			}{in.str("path"), strings.Count(in.str("content"), "\n") + 1, preview(r.(skill.Changed))})
 		},
 	},
 	{
@@ -54,20 +54,20 @@ var stackFiles = []Tool{
 			{Name: "new_text", Type: "string", Required: true, Empty: true, Doc: "what takes its place, literally"}},
 		Effect: Destroys,
 		real:   beyondDots(true, "path"),
-		args: func(in values) (operation.Args, error) {
+		args: func(in values) (skill.Args, error) {
 			if in.str("old_text") == "" {
 				return nil, errors.New("old_text is empty; give the text to replace")
 			}
-			return operation.EditFile{Path: in.place("path"), Old: in.str("old_text"), New: in.str("new_text"), Again: true}, nil
+			return skill.EditFile{Path: in.place("path"), Old: in.str("old_text"), New: in.str("new_text"), Again: true}, nil
 		},
 		fails: uneditable,
-		reply: func(_ *Tool, in values, r operation.Result) string {
+		reply: func(_ *Tool, in values, r skill.Result) string {
 			return success(struct {
 				Path  string `json:"path"`
 				Edits int    `json:"edits_made"`
 				Again bool   `json:"more_occurrences,omitempty"`
 				unmade
-			}{in.str("path"), 1, r.(operation.Changed).Again, preview(r.(operation.Changed))})
+			}{in.str("path"), 1, r.(skill.Changed).Again, preview(r.(skill.Changed))})
 		},
 	},
 	stackSearch,
@@ -77,8 +77,8 @@ var stackFiles = []Tool{
 		Params: []Param{stackSource, stackDest},
 		Effect: Destroys,
 		real:   beyondDots(true, "source", "destination"),
-		args: func(in values) (operation.Args, error) {
-			return operation.CopyFile{Source: in.place("source"), Dest: in.place("destination"),
+		args: func(in values) (skill.Args, error) {
+			return skill.CopyFile{Source: in.place("source"), Dest: in.place("destination"),
 				Tree: true, Into: true, Parents: true, Times: true}, noHome(in, "destination")
 		},
 		fails: uncopied,
@@ -89,8 +89,8 @@ var stackFiles = []Tool{
 		Params: []Param{stackSource, stackDest},
 		Effect: Destroys,
 		real:   beyondDots(false, "source", "destination"),
-		args: func(in values) (operation.Args, error) {
-			return operation.MoveFile{Source: in.place("source"), Dest: in.place("destination"), Into: true, Parents: true}, noHome(in, "destination")
+		args: func(in values) (skill.Args, error) {
+			return skill.MoveFile{Source: in.place("source"), Dest: in.place("destination"), Into: true, Parents: true}, noHome(in, "destination")
 		},
 		fails: unmovable,
 		reply: bothNames,
@@ -101,8 +101,8 @@ var stackFiles = []Tool{
 			{Name: "force", Type: "boolean", Default: false, Doc: "true to delete"}},
 		Effect: Destroys,
 		real:   beyondDots(false, "path"),
-		args: func(in values) (operation.Args, error) {
-			return operation.DeleteFile{Path: in.place("path"), Tree: true, DryRun: in["force"] != true}, nil
+		args: func(in values) (skill.Args, error) {
+			return skill.DeleteFile{Path: in.place("path"), Tree: true, DryRun: in["force"] != true}, nil
 		},
 		fails: undeleted,
 		reply: deleted,
@@ -117,8 +117,8 @@ var (
 
 // beyondDots resolves paths that hold .. as the system does: after the links
 // before it. Replies keep such a path as it was given.
-func beyondDots(follow bool, names ...string) func(*operation.Executor, *operation.Session, values) error {
-	return func(x *operation.Executor, s *operation.Session, in values) error {
+func beyondDots(follow bool, names ...string) func(*skill.Executor, *skill.Session, values) error {
+	return func(x *skill.Executor, s *skill.Session, in values) error {
 		for _, name := range names {
 			if !slices.Contains(strings.Split(in.str(name), "/"), "..") {
 				continue
@@ -168,16 +168,16 @@ type unmade struct {
 	Diff   string `json:"diff,omitempty"`
 }
 
-func preview(c operation.Changed) unmade {
+func preview(c skill.Changed) unmade {
 	if !c.Applied {
 		return unmade{true, c.Change.String(), wellFormed(c.Diff)}
 	}
 	return unmade{}
 }
 
-func linesArgs(in values) (operation.Args, error) {
+func linesArgs(in values) (skill.Args, error) {
 	offset, limit := in.int("offset"), in.int("limit")
-	a := operation.ReadFile{Path: in.place("path"), Lines: true, From: offset, To: operation.End, Split: true, Part: true, Count: true}
+	a := skill.ReadFile{Path: in.place("path"), Lines: true, From: offset, To: skill.End, Split: true, Part: true, Count: true}
 	if offset < 0 {
 		return nil, fmt.Errorf("offset is %d; it counts lines from the beginning, 0 for none", offset)
 	}
@@ -187,8 +187,8 @@ func linesArgs(in values) (operation.Args, error) {
 	return a, nil
 }
 
-func linesRead(_ *Tool, in values, r operation.Result) string {
-	f := r.(operation.FileRead)
+func linesRead(_ *Tool, in values, r skill.Result) string {
+	f := r.(skill.FileRead)
 	keys := struct {
 		Content   string `json:"content"`
 		Total     int    `json:"total_lines"`
@@ -204,7 +204,7 @@ func linesRead(_ *Tool, in values, r operation.Result) string {
 }
 
 func uneditable(t *Tool, in values, err error) error {
-	if e, ok := errors.AsType[*operation.NoMatchError](err); ok {
+	if e, ok := errors.AsType[*skill.NoMatchError](err); ok {
 		said := own("Text to replace not found")
 		if e.Hint() == "" {
 			return said
@@ -225,7 +225,7 @@ func uncopied(t *Tool, in values, err error) error {
 
 func unmovable(t *Tool, in values, err error) error {
 	switch {
-	case errors.As(err, new(*operation.ExistsError)):
+	case errors.As(err, new(*skill.ExistsError)):
 		return own("Destination path '%s' already exists", plainPath(in.str("destination"))+"/"+path.Base(in.str("source")))
 	case errors.Is(err, syscall.EINVAL):
 		return own("Cannot move a directory '%s' into itself '%s'.", plainPath(in.str("source")), plainPath(in.str("destination")))
@@ -249,17 +249,17 @@ func undeleted(t *Tool, in values, err error) error {
 	return absent("Path not found: %s", "path")(t, in, err)
 }
 
-func bothNames(_ *Tool, in values, r operation.Result) string {
+func bothNames(_ *Tool, in values, r skill.Result) string {
 	return success(struct {
 		Source string `json:"source"`
 		Dest   string `json:"destination"`
 		unmade
-	}{in.str("source"), in.str("destination"), preview(r.(operation.Changed))})
+	}{in.str("source"), in.str("destination"), preview(r.(skill.Changed))})
 }
 
-func deleted(_ *Tool, in values, r operation.Result) string {
+func deleted(_ *Tool, in values, r skill.Result) string {
 	name := plainPath(in.str("path"))
-	switch c := r.(operation.Changed); {
+	switch c := r.(skill.Changed); {
 	case c.Applied:
 		return success(struct {
 			Deleted string `json:"deleted"`
@@ -268,7 +268,7 @@ func deleted(_ *Tool, in values, r operation.Result) string {
 		return success(struct {
 			Would string `json:"would_delete"`
 			unmade
-		}{name, preview(r.(operation.Changed))})
+		}{name, preview(r.(skill.Changed))})
 	}
 	return success(struct {
 		Would   string `json:"would_delete"`

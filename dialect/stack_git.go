@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // stackGit are the tools for git.
@@ -15,9 +15,9 @@ var stackGit = []Tool{
 		Name: "git_status", Doc: "Tell which files of a git repository have changed, with the state of each and how far the branch is from the one it follows.",
 		Params: []Param{repoParam},
 		Effect: Reads, Repeats: true, fails: gitFails,
-		args: func(in values) (operation.Args, error) { return operation.GitStatus{Dir: in.str("repo_path")}, nil },
-		reply: func(_ *Tool, in values, r operation.Result) string {
-			return success(statusReply(in, r.(operation.RepoStatus)))
+		args: func(in values) (skill.Args, error) { return skill.GitStatus{Dir: in.str("repo_path")}, nil },
+		reply: func(_ *Tool, in values, r skill.Result) string {
+			return success(statusReply(in, r.(skill.RepoStatus)))
 		},
 	},
 	{
@@ -26,16 +26,16 @@ var stackGit = []Tool{
 			{Name: "message", Type: "string", Required: true, Doc: "the commit's message"},
 			{Name: "files", Type: "array", Of: "string", Path: true, Doc: "what to stage, from repo_path; default: all that has changed"}},
 		Effect: Adds, fails: gitFails,
-		args: func(in values) (operation.Args, error) {
-			a := operation.GitCommit{Dir: in.str("repo_path"), Message: in.str("message")}
+		args: func(in values) (skill.Args, error) {
+			a := skill.GitCommit{Dir: in.str("repo_path"), Message: in.str("message")}
 			files, _ := in["files"].([]any)
 			for _, f := range files {
 				a.Files = append(a.Files, f.(string))
 			}
 			return a, nil
 		},
-		reply: func(_ *Tool, in values, r operation.Result) string {
-			c := r.(operation.Committed)
+		reply: func(_ *Tool, in values, r skill.Result) string {
+			c := r.(skill.Committed)
 			if c.Nothing {
 				return success(map[string]string{"message": c.Message()})
 			}
@@ -51,11 +51,11 @@ var stackGit = []Tool{
 		Params: []Param{repoParam, remoteParam,
 			{Name: "branch", Type: "string", Doc: "default: the branch checked out"}},
 		Effect: Adds, Open: true, Repeats: true, fails: gitFails,
-		args: func(in values) (operation.Args, error) {
-			return operation.GitPush{Dir: in.str("repo_path"), Remote: in.str("remote"), Branch: in.str("branch")}, nil
+		args: func(in values) (skill.Args, error) {
+			return skill.GitPush{Dir: in.str("repo_path"), Remote: in.str("remote"), Branch: in.str("branch")}, nil
 		},
-		reply: func(_ *Tool, in values, r operation.Result) string {
-			p := r.(operation.Pushed)
+		reply: func(_ *Tool, in values, r skill.Result) string {
+			p := r.(skill.Pushed)
 			return success(remoteReply{Remote: p.Remote, Branch: in["branch"], Output: p.Output, NotRun: p.NotRun})
 		},
 	},
@@ -64,11 +64,11 @@ var stackGit = []Tool{
 		Params: []Param{repoParam, remoteParam,
 			{Name: "branch", Type: "string", Doc: "default: the one that the branch checked out follows"}},
 		Effect: Destroys, Open: true, fails: gitFails,
-		args: func(in values) (operation.Args, error) {
-			return operation.GitPull{Dir: in.str("repo_path"), Remote: in.str("remote"), Branch: in.str("branch")}, nil
+		args: func(in values) (skill.Args, error) {
+			return skill.GitPull{Dir: in.str("repo_path"), Remote: in.str("remote"), Branch: in.str("branch")}, nil
 		},
-		reply: func(_ *Tool, in values, r operation.Result) string {
-			p := r.(operation.Pulled)
+		reply: func(_ *Tool, in values, r skill.Result) string {
+			p := r.(skill.Pulled)
 			return success(remoteReply{p.Remote, in["branch"], p.Output, p.NotRun, undoable(p.Covered)})
 		},
 	},
@@ -79,21 +79,21 @@ var stackGit = []Tool{
 			{Name: "delete", Type: "string", Doc: "delete the branch of this name"},
 			{Name: "force", Type: "boolean", Default: false, Doc: "delete it even if its commits are on no other branch"}},
 		Effect: Destroys, fails: gitFails,
-		args: func(in values) (operation.Args, error) {
-			return operation.GitBranch{Dir: in.str("repo_path"), Create: in.str("create"), Delete: in.str("delete"), Force: in["force"] == true}, nil
+		args: func(in values) (skill.Args, error) {
+			return skill.GitBranch{Dir: in.str("repo_path"), Create: in.str("create"), Delete: in.str("delete"), Force: in["force"] == true}, nil
 		},
-		reply: func(_ *Tool, _ values, r operation.Result) string { return branchReply(r.(operation.Branches)) },
+		reply: func(_ *Tool, _ values, r skill.Result) string { return branchReply(r.(skill.Branches)) },
 	},
 	{
 		Name: "git_log", Doc: "List commits, latest first: short hash and subject.",
 		Params: []Param{repoParam,
 			{Name: "limit", Type: "integer", Default: json.Number("10"), Doc: "most commits; a negative number means all"}},
 		Effect: Reads, Repeats: true, fails: gitFails,
-		args: func(in values) (operation.Args, error) {
-			return operation.GitLog{Dir: in.str("repo_path"), Limit: in.int("limit")}, nil
+		args: func(in values) (skill.Args, error) {
+			return skill.GitLog{Dir: in.str("repo_path"), Limit: in.int("limit")}, nil
 		},
-		reply: func(_ *Tool, _ values, r operation.Result) string {
-			l := r.(operation.RepoLog)
+		reply: func(_ *Tool, _ values, r skill.Result) string {
+			l := r.(skill.RepoLog)
 			return success(struct {
 				Commits   []string `json:"commits"`
 				Count     int      `json:"count"`
@@ -107,10 +107,10 @@ var stackGit = []Tool{
 			{Name: "file", Type: "string", Path: true, Doc: "only this file, from repo_path"},
 			{Name: "staged", Type: "boolean", Default: false, Doc: "show what is staged instead"}},
 		Effect: Reads, Repeats: true, fails: gitFails,
-		args: func(in values) (operation.Args, error) {
-			return operation.GitDiff{Dir: in.str("repo_path"), File: in.str("file"), Staged: in["staged"] == true}, nil
+		args: func(in values) (skill.Args, error) {
+			return skill.GitDiff{Dir: in.str("repo_path"), File: in.str("file"), Staged: in["staged"] == true}, nil
 		},
-		reply: func(_ *Tool, _ values, r operation.Result) string { return diffReply(r.(operation.RepoDiff)) },
+		reply: func(_ *Tool, _ values, r skill.Result) string { return diffReply(r.(skill.RepoDiff)) },
 	},
 }
 
@@ -136,7 +136,7 @@ type fileState struct {
 	Worktree string `json:"worktree,omitempty"`
 }
 
-func statusReply(in values, st operation.RepoStatus) any {
+func statusReply(in values, st skill.RepoStatus) any {
 	a := struct {
 		Files     []string    `json:"files"`
 		Count     int         `json:"count"`
@@ -157,7 +157,7 @@ func statusReply(in values, st operation.RepoStatus) any {
 	return a
 }
 
-func branchReply(b operation.Branches) string {
+func branchReply(b skill.Branches) string {
 	if b.Created == "" && b.Deleted == "" {
 		return success(struct {
 			Branches  []string `json:"branches"`
@@ -173,7 +173,7 @@ func branchReply(b operation.Branches) string {
 	}{b.Created, b.Deleted, b.Output})
 }
 
-func diffReply(d operation.RepoDiff) string {
+func diffReply(d skill.RepoDiff) string {
 	a := struct {
 		Diff    string   `json:"diff"`
 		Changes bool     `json:"has_changes"`
@@ -197,13 +197,13 @@ func listed(names []string) []string {
 
 // gitFails words what went wrong with git, and adds how it ended.
 func gitFails(_ *Tool, in values, err error) error {
-	if failed, ok := errors.AsType[*operation.GitError](err); ok {
+	if failed, ok := errors.AsType[*skill.GitError](err); ok {
 		return keyed{err, struct {
 			Output string `json:"output"`
 			Code   int    `json:"returncode"`
 		}{failed.Output, failed.ExitCode}}
 	}
-	if start, ok := errors.AsType[*operation.SpawnError](err); ok && errors.Is(start.Err, fs.ErrNotExist) {
+	if start, ok := errors.AsType[*skill.SpawnError](err); ok && errors.Is(start.Err, fs.ErrNotExist) {
 		return ownWords{text: "git not found"}
 	}
 	if dir, ok := errors.AsType[*fs.PathError](err); ok && dir.Op == "chdir" && errors.Is(err, fs.ErrNotExist) {

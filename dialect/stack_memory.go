@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // stackMemory are the tools that remember, and that look over the workspace.
@@ -16,12 +16,12 @@ var stackMemory = []Tool{
 			{Name: "query", Type: "string", Required: true, Empty: true, Doc: "the text"},
 			{Name: "max_results", Type: "integer", Default: json.Number("5"), Doc: "files at the most"}},
 		Effect: Reads,
-		args: func(in values) (operation.Args, error) {
+		args: func(in values) (skill.Args, error) {
 			limit := in.int("max_results")
 			if limit < 0 {
 				return nil, fmt.Errorf("max_results is %d; give 0 or more", limit)
 			}
-			return operation.RecallMemory{Query: in.str("query"), Limit: limit}, nil
+			return skill.RecallMemory{Query: in.str("query"), Limit: limit}, nil
 		},
 		reply: recalled,
 	},
@@ -31,24 +31,24 @@ var stackMemory = []Tool{
 			{Name: "key", Type: "string", Required: true, Doc: "its title, one line"},
 			{Name: "value", Type: "string", Required: true, Empty: true, Doc: "what to remember"}},
 		Effect: Adds,
-		args: func(in values) (operation.Args, error) {
-			return operation.SaveMemory{Key: in.str("key"), Value: in.str("value")}, nil
+		args: func(in values) (skill.Args, error) {
+			return skill.SaveMemory{Key: in.str("key"), Value: in.str("value")}, nil
 		},
-		reply: func(_ *Tool, in values, r operation.Result) string {
+		reply: func(_ *Tool, in values, r skill.Result) string {
 			return success(struct {
 				Key   string `json:"key"`
 				Saved bool   `json:"saved"`
 				unmade
-			}{in.str("key"), r.(operation.Changed).Applied, preview(r.(operation.Changed))})
+			}{in.str("key"), r.(skill.Changed).Applied, preview(r.(skill.Changed))})
 		},
 	},
 	{
 		Name: "memory_list", Doc: "List the entries of MEMORY.md: titles, and how each begins.",
 		Params: []Param{stackOffset},
 		Effect: Reads,
-		args: func(in values) (operation.Args, error) {
+		args: func(in values) (skill.Args, error) {
 			offset, err := offsetOf(in)
-			return operation.ListMemory{Offset: offset}, err
+			return skill.ListMemory{Offset: offset}, err
 		},
 		reply: memoryList,
 	},
@@ -57,7 +57,7 @@ var stackMemory = []Tool{
 		Params: []Param{
 			{Name: "projects", Type: "array", Of: "string", Doc: "not used; callers of the original may give it"}},
 		Effect: Reads,
-		args:   func(values) (operation.Args, error) { return operation.LoadContext{}, nil },
+		args:   func(values) (skill.Args, error) { return skill.LoadContext{}, nil },
 		reply:  contextLoaded,
 	},
 	{
@@ -66,8 +66,8 @@ var stackMemory = []Tool{
 			{Name: "path", Type: "string", Path: true, Default: ".", Doc: "the project's folder"}},
 		Effect: Reads,
 		real:   beyondDots(true, "path"),
-		args: func(in values) (operation.Args, error) {
-			return operation.ScanProject{Path: in.place("path")}, nil
+		args: func(in values) (skill.Args, error) {
+			return skill.ScanProject{Path: in.place("path")}, nil
 		},
 		fails: absent("Path not found: %s", "path"),
 		reply: projectScanned,
@@ -101,8 +101,8 @@ func pageOf(in values, n, total int) paged {
 	return paged{true, total, offset + n}
 }
 
-func recalled(_ *Tool, in values, r operation.Result) string {
-	found := r.(operation.Recalled)
+func recalled(_ *Tool, in values, r skill.Result) string {
+	found := r.(skill.Recalled)
 	return success(struct {
 		Query   string   `json:"query"`
 		Matches []string `json:"matches"`
@@ -134,14 +134,14 @@ func wellFormedAll(list []string) []string {
 // maxPreview is how many characters of an entry are shown.
 const maxPreview = 200
 
-func memoryList(_ *Tool, in values, r operation.Result) string {
+func memoryList(_ *Tool, in values, r skill.Result) string {
 	type entry struct {
 		Title     string `json:"title"`
 		Preview   string `json:"content_preview"`
 		Content   string `json:"content"` // the same: the name that the original gives it
 		Truncated bool   `json:"truncated,omitempty"`
 	}
-	list := r.(operation.Memories)
+	list := r.(skill.Memories)
 	entries := []entry{}
 	for _, m := range list.Entries {
 		e := entry{Title: m.Title, Preview: m.Content}
@@ -158,10 +158,10 @@ func memoryList(_ *Tool, in values, r operation.Result) string {
 	}{entries, len(entries), pageOf(in, len(entries), list.Total)})
 }
 
-func contextLoaded(_ *Tool, _ values, r operation.Result) string {
+func contextLoaded(_ *Tool, _ values, r skill.Result) string {
 	texts := map[string]string{}
 	loaded, files := []string{}, []string{}
-	for _, f := range r.(operation.Context).Files {
+	for _, f := range r.(skill.Context).Files {
 		key := strings.ToLower(strings.TrimSuffix(f.Name, ".md"))
 		texts[key] = f.Content
 		loaded, files = append(loaded, key), append(files, f.Name)
@@ -173,8 +173,8 @@ func contextLoaded(_ *Tool, _ values, r operation.Result) string {
 	}{texts, loaded, files})
 }
 
-func projectScanned(_ *Tool, _ values, r operation.Result) string {
-	p := r.(operation.Project)
+func projectScanned(_ *Tool, _ values, r skill.Result) string {
+	p := r.(skill.Project)
 	keys := struct {
 		Project struct {
 			Name   string   `json:"name"`

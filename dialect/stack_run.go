@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // stackRun are the tools that run programs.
@@ -28,7 +28,7 @@ var runTool = Tool{
 	Effect: Destroys, Open: true,
 	args:  runArgs,
 	judge: runFailed,
-	reply: func(_ *Tool, in values, r operation.Result) string { return success(ran(in, r.(operation.Executed))) },
+	reply: func(_ *Tool, in values, r skill.Result) string { return success(ran(in, r.(skill.Executed))) },
 }
 
 // maxTimeout is the longest that a tool waits, in seconds.
@@ -57,7 +57,7 @@ func seconds(in values, usual float64) (time.Duration, error) {
 	return time.Duration(min(n, maxTimeout) * float64(time.Second)), nil
 }
 
-func runArgs(in values) (operation.Args, error) {
+func runArgs(in values) (skill.Args, error) {
 	timeout, err := seconds(in, 60)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func runArgs(in values) (operation.Args, error) {
 	if strings.IndexByte(command, 0) >= 0 {
 		return nil, fmt.Errorf("command holds a NUL byte, which no program can be given: %q", command)
 	}
-	return operation.Exec{
+	return skill.Exec{
 		Command: "/bin/sh", Args: []string{"-c", command}, Dir: in.str("cwd"), Env: env,
 		Timeout: timeout, MaxOutput: stackOutput, Alone: true, Log: true,
 	}, nil
@@ -121,7 +121,7 @@ type undoKeys struct {
 	NotUndoable []string `json:"not_undoable,omitempty"`
 }
 
-func undoable(c operation.Covered) undoKeys {
+func undoable(c skill.Covered) undoKeys {
 	k := undoKeys{Undo: c.Undo}
 	for _, left := range c.NotUndoable {
 		k.NotUndoable = append(k.NotUndoable, wellFormed(left))
@@ -129,16 +129,16 @@ func undoable(c operation.Covered) undoKeys {
 	return k
 }
 
-func ended(e operation.Executed) endKeys {
+func ended(e skill.Executed) endKeys {
 	return endKeys{e.TimedOut, e.Elapsed.Milliseconds(), e.StdoutCut+e.StderrCut > 0, e.Signal, e.Log, e.LogCut, e.Fence.String(), undoable(e.Covered)}
 }
 
-func ran(in values, e operation.Executed) ranKeys {
+func ran(in values, e skill.Executed) ranKeys {
 	return ranKeys{e.ExitCode, wellFormed(string(e.Stdout)), wellFormed(string(e.Stderr)), in.str("command"), ended(e)}
 }
 
-func runFailed(in values, r operation.Result) error {
-	e := r.(operation.Executed)
+func runFailed(in values, r skill.Result) error {
+	e := r.(skill.Executed)
 	if !e.Failed() {
 		return nil
 	}
@@ -146,7 +146,7 @@ func runFailed(in values, r operation.Result) error {
 }
 
 // endError says why a program that ran has failed.
-func endError(e operation.Executed) error {
+func endError(e skill.Executed) error {
 	switch {
 	case e.TimedOut:
 		return own("Command timed out")

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 var stackSearch = Tool{
@@ -21,8 +21,8 @@ var stackSearch = Tool{
 		{Name: "exclude", Type: "array", Of: "string", Doc: "patterns of what to leave out, with all that is below it"}},
 	Effect: Reads,
 	real:   fromHome("path"),
-	args: func(in values) (operation.Args, error) {
-		a := operation.Find{Path: in.place("path"), Pattern: in.str("pattern"), Limit: maxMatches}
+	args: func(in values) (skill.Args, error) {
+		a := skill.Find{Path: in.place("path"), Pattern: in.str("pattern"), Limit: maxMatches}
 		list, _ := in["exclude"].([]any)
 		for _, e := range list {
 			if e != "" {
@@ -33,7 +33,7 @@ var stackSearch = Tool{
 	},
 	fails: func(t *Tool, in values, err error) error {
 		if errors.Is(err, syscall.ENOTDIR) {
-			return ownWords{text: searched(t, in, operation.Found{}), ok: true} // nothing is below a file
+			return ownWords{text: searched(t, in, skill.Found{}), ok: true} // nothing is below a file
 		}
 		return absent("Path not found: %s", "path")(t, in, err)
 	},
@@ -50,8 +50,8 @@ var stackGrep = Tool{
 		{Name: "context", Type: "integer", Default: json.Number("0"), Doc: "lines to show before and after each"}},
 	Effect: Reads,
 	real:   fromHome("path"),
-	args: func(in values) (operation.Args, error) {
-		return operation.Grep{Path: in.place("path"), Pattern: in.str("pattern"), Context: max(in.int("context"), 0), Limit: maxMatches}, nil
+	args: func(in values) (skill.Args, error) {
+		return skill.Grep{Path: in.place("path"), Pattern: in.str("pattern"), Context: max(in.int("context"), 0), Limit: maxMatches}, nil
 	},
 	fails: absent("Invalid path: %s", "path"),
 	reply: grepped,
@@ -62,8 +62,8 @@ const maxMatches = 1000
 
 // fromHome resolves a path that begins with ~, the home folder, or holds "..".
 // Replies then show where it leads.
-func fromHome(name string) func(*operation.Executor, *operation.Session, values) error {
-	return func(x *operation.Executor, s *operation.Session, in values) error {
+func fromHome(name string) func(*skill.Executor, *skill.Session, values) error {
+	return func(x *skill.Executor, s *skill.Session, in values) error {
 		if p := in.str(name); p == "~" || strings.HasPrefix(p, "~/") {
 			home, err := os.UserHomeDir()
 			if err != nil {
@@ -101,8 +101,8 @@ type searchKeys struct {
 	Unreadable int  `json:"unreadable,omitempty"`
 }
 
-func searched(_ *Tool, in values, r operation.Result) string {
-	f := r.(operation.Found)
+func searched(_ *Tool, in values, r skill.Result) string {
+	f := r.(skill.Found)
 	matches := []string{}
 	for _, abs := range f.Matches {
 		matches = append(matches, below(in, f.Path, abs))
@@ -119,7 +119,7 @@ func searched(_ *Tool, in values, r operation.Result) string {
 	}{matches, len(matches), searchKeys{f.More > 0, more(len(matches)+f.More, len(matches)), f.Excluded, f.Git, 0, f.Unreadable}, note})
 }
 
-func grepped(_ *Tool, in values, r operation.Result) string {
+func grepped(_ *Tool, in values, r skill.Result) string {
 	type match struct {
 		File    string   `json:"file"`
 		Line    int      `json:"line"`
@@ -127,10 +127,10 @@ func grepped(_ *Tool, in values, r operation.Result) string {
 		Context []string `json:"context,omitempty"`
 		Cut     bool     `json:"truncated,omitempty"` // the line is longer
 	}
-	g := r.(operation.Grepped)
+	g := r.(skill.Grepped)
 	matches := []match{}
 	for _, m := range g.Matches {
-		one := match{File: below(in, g.Path, m.File), Line: m.Line, Content: operation.Strip(m.Text), Cut: len(m.Text) < m.Size}
+		one := match{File: below(in, g.Path, m.File), Line: m.Line, Content: skill.Strip(m.Text), Cut: len(m.Text) < m.Size}
 		for _, line := range m.Context {
 			one.Context = append(one.Context, strings.TrimSuffix(line, "\r"))
 		}

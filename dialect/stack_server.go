@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 var serverTool = Tool{
@@ -28,28 +28,28 @@ var serverTool = Tool{
 	args:  serverArgs,
 	judge: serverFailed,
 	fails: serverRefused,
-	reply: func(_ *Tool, in values, r operation.Result) string { return success(serverKeys(in, r)) },
+	reply: func(_ *Tool, in values, r skill.Result) string { return success(serverKeys(in, r)) },
 }
 
-func serverArgs(in values) (operation.Args, error) {
+func serverArgs(in values) (skill.Args, error) {
 	port, err := in.whole("port", 65535)
 	if err != nil {
 		return nil, err
 	}
-	name := operation.ServerName{ID: in.str("id"), Port: port}
+	name := skill.ServerName{ID: in.str("id"), Port: port}
 	switch in.str("action") {
 	case "list":
-		return operation.ListServers{ServerName: name}, nil
+		return skill.ListServers{ServerName: name}, nil
 	case "status":
-		if name == (operation.ServerName{}) {
+		if name == (skill.ServerName{}) {
 			return nil, errors.New("status takes an id or a port")
 		}
-		return operation.ListServers{ServerName: name}, nil
+		return skill.ListServers{ServerName: name}, nil
 	case "stop":
-		return operation.StopServer{ServerName: name}, nil
+		return skill.StopServer{ServerName: name}, nil
 	case "logs":
 		lines, err := in.whole("lines", 10000)
-		return operation.ReadServerLog{ServerName: name, Lines: lines}, err
+		return skill.ReadServerLog{ServerName: name, Lines: lines}, err
 	}
 	switch {
 	case in["command"] == nil:
@@ -61,10 +61,10 @@ func serverArgs(in values) (operation.Args, error) {
 	}
 	if in["background"] == true {
 		wait, err := seconds(values{"timeout": in["ready_timeout"]}, 0)
-		return operation.StartServer{Command: in.str("command"), Port: port, Dir: in.str("cwd"), Wait: wait, MustBe: wait > 0}, err
+		return skill.StartServer{Command: in.str("command"), Port: port, Dir: in.str("cwd"), Wait: wait, MustBe: wait > 0}, err
 	}
 	run, err := runArgs(values{"command": in["command"], "cwd": in["cwd"], "timeout": in["timeout"]})
-	if a, ok := run.(operation.Exec); ok {
+	if a, ok := run.(skill.Exec); ok {
 		a.Port = port
 		return a, nil
 	}
@@ -103,7 +103,7 @@ type stateKeys struct {
 	More    bool    `json:"truncated,omitempty"`
 }
 
-func serverState(s operation.ServerState, message string) stateKeys {
+func serverState(s skill.ServerState, message string) stateKeys {
 	k := stateKeys{
 		Pid: s.Pid, Port: s.Port, Message: message, ID: s.ID, Running: s.Running, Ready: s.Ready, Signal: s.Signal,
 		Command: s.Command, Dir: s.Dir, Log: s.Log, Started: s.Started.UTC().Format(time.RFC3339), Fence: s.Fence.String(),
@@ -125,7 +125,7 @@ type foregroundKeys struct {
 	endKeys
 }
 
-func foreground(in values, e operation.Executed) foregroundKeys {
+func foreground(in values, e skill.Executed) foregroundKeys {
 	port, _ := in.whole("port", 65535)
 	message := fmt.Sprintf("Server on port %d exited with %d", port, e.ExitCode)
 	if e.Failed() {
@@ -135,11 +135,11 @@ func foreground(in values, e operation.Executed) foregroundKeys {
 }
 
 // serverKeys are the keys for what an action found or did.
-func serverKeys(in values, r operation.Result) any {
+func serverKeys(in values, r skill.Result) any {
 	switch r := r.(type) {
-	case operation.Executed:
+	case skill.Executed:
 		return foreground(in, r)
-	case operation.Servers:
+	case skill.Servers:
 		list := make([]stateKeys, len(r))
 		for i, s := range r {
 			list[i] = serverState(s, s.Message())
@@ -151,12 +151,12 @@ func serverKeys(in values, r operation.Result) any {
 			Servers []stateKeys `json:"servers"`
 			Count   int         `json:"count"`
 		}{list, len(list)}
-	case operation.ServerLog:
+	case skill.ServerLog:
 		k := serverState(r.ServerState, r.Message())
 		text := wellFormed(string(r.Text))
 		k.Output, k.More = &text, r.More
 		return k
-	case operation.ServerState:
+	case skill.ServerState:
 		if in.str("action") == "stop" {
 			return serverState(r, fmt.Sprintf("Server on port %d is stopped", r.Port))
 		}
@@ -165,13 +165,13 @@ func serverKeys(in values, r operation.Result) any {
 	panic(fmt.Sprintf("server was answered %T", r)) // unreachable: see serverArgs
 }
 
-func serverFailed(in values, r operation.Result) error {
+func serverFailed(in values, r skill.Result) error {
 	switch r := r.(type) {
-	case operation.Executed:
+	case skill.Executed:
 		if r.Failed() {
 			return keyed{endError(r), foreground(in, r)}
 		}
-	case operation.Servers:
+	case skill.Servers:
 		if len(r) == 0 && in.str("action") == "status" {
 			return errors.New("there is no such server; server(action: 'list') lists them")
 		}
@@ -181,13 +181,13 @@ func serverFailed(in values, r operation.Result) error {
 
 // serverRefused adds to an error what is known of the server.
 func serverRefused(_ *Tool, _ values, err error) error {
-	if not, ok := errors.AsType[*operation.NotServingError](err); ok {
+	if not, ok := errors.AsType[*skill.NotServingError](err); ok {
 		k := serverState(not.ServerState, not.Message())
 		text := wellFormed(string(not.Text))
 		k.Output = &text
 		return keyed{err, k}
 	}
-	if _, ok := errors.AsType[*operation.NoServerError](err); ok {
+	if _, ok := errors.AsType[*skill.NoServerError](err); ok {
 		return fmt.Errorf("%w; server(action: 'list') lists them", err)
 	}
 	return err

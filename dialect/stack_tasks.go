@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // stackTasks are the tools for tasks and plans.
@@ -21,13 +21,13 @@ var stackTasks = []Tool{
 			{Name: "description", Type: "string", Default: "", Doc: "more about it"},
 			{Name: "priority", Type: "string", Enum: priorities, Default: "medium", Doc: "how much it matters"}},
 		Effect: Adds,
-		args: func(in values) (operation.Args, error) {
-			return operation.CreateTask{Title: in.str("title"), Description: in.str("description"), Priority: in.str("priority")}, nil
+		args: func(in values) (skill.Args, error) {
+			return skill.CreateTask{Title: in.str("title"), Description: in.str("description"), Priority: in.str("priority")}, nil
 		},
-		reply: func(_ *Tool, _ values, r operation.Result) string {
-			made := r.(operation.Recorded)
+		reply: func(_ *Tool, _ values, r skill.Result) string {
+			made := r.(skill.Recorded)
 			return success(struct {
-				Task operation.Record `json:"task"`
+				Task skill.Record `json:"task"`
 				unmade
 			}{made.Record, preview(made.Changed)})
 		},
@@ -39,17 +39,17 @@ var stackTasks = []Tool{
 			{Name: "priority", Type: "string", Default: "", Doc: "one of low, medium, high, critical; all for any"},
 			stackOffset},
 		Effect: Reads,
-		args: func(in values) (operation.Args, error) {
+		args: func(in values) (skill.Args, error) {
 			offset, err := offsetOf(in)
-			return operation.ListTasks{Status: in.str("status"), Priority: in.str("priority"), Offset: offset}, err
+			return skill.ListTasks{Status: in.str("status"), Priority: in.str("priority"), Offset: offset}, err
 		},
-		reply: func(_ *Tool, in values, r operation.Result) string {
-			list := r.(operation.TaskList)
+		reply: func(_ *Tool, in values, r skill.Result) string {
+			list := r.(skill.TaskList)
 			return success(struct {
-				Tasks []operation.Record `json:"tasks"`
-				Count int                `json:"count"`
+				Tasks []skill.Record `json:"tasks"`
+				Count int            `json:"count"`
 				paged
-			}{append([]operation.Record{}, list.Tasks...), len(list.Tasks), pageOf(in, len(list.Tasks), list.Total)})
+			}{append([]skill.Record{}, list.Tasks...), len(list.Tasks), pageOf(in, len(list.Tasks), list.Total)})
 		},
 	},
 	{
@@ -59,8 +59,8 @@ var stackTasks = []Tool{
 		More: true, Effect: Destroys,
 		args:  taskFields,
 		fails: noRecord("No tasks found"),
-		reply: func(_ *Tool, in values, r operation.Result) string {
-			c := r.(operation.Recorded).Changed
+		reply: func(_ *Tool, in values, r skill.Result) string {
+			c := r.(skill.Recorded).Changed
 			return success(struct {
 				ID      string `json:"task_id"`
 				Updated bool   `json:"updated"`
@@ -72,12 +72,12 @@ var stackTasks = []Tool{
 		Name: "delete_task", Doc: "Delete a task.",
 		Params: []Param{stackTaskID},
 		Effect: Destroys,
-		args: func(in values) (operation.Args, error) {
-			return operation.DeleteTask{ID: in.str("task_id")}, nil
+		args: func(in values) (skill.Args, error) {
+			return skill.DeleteTask{ID: in.str("task_id")}, nil
 		},
 		fails: noRecord("No tasks found"),
-		reply: func(_ *Tool, in values, r operation.Result) string {
-			c := r.(operation.Recorded).Changed
+		reply: func(_ *Tool, in values, r skill.Result) string {
+			c := r.(skill.Recorded).Changed
 			return success(struct {
 				ID      string `json:"task_id"`
 				Deleted bool   `json:"deleted"`
@@ -91,17 +91,17 @@ var stackTasks = []Tool{
 			{Name: "goal", Type: "string", Required: true, Empty: true, Doc: "what the plan is for"},
 			{Name: "steps", Type: "array", Of: "string", Required: true, Doc: "the steps"}},
 		Effect: Adds,
-		args: func(in values) (operation.Args, error) {
+		args: func(in values) (skill.Args, error) {
 			var steps []string
 			for _, s := range in["steps"].([]any) {
 				steps = append(steps, s.(string))
 			}
-			return operation.CreatePlan{Goal: in.str("goal"), Steps: steps}, nil
+			return skill.CreatePlan{Goal: in.str("goal"), Steps: steps}, nil
 		},
-		reply: func(_ *Tool, _ values, r operation.Result) string {
-			made := r.(operation.Recorded)
+		reply: func(_ *Tool, _ values, r skill.Result) string {
+			made := r.(skill.Recorded)
 			return success(struct {
-				Plan operation.Record `json:"plan"`
+				Plan skill.Record `json:"plan"`
 				unmade
 			}{made.Record, preview(made.Changed)})
 		},
@@ -111,12 +111,12 @@ var stackTasks = []Tool{
 		Params: []Param{
 			{Name: "plan_id", Type: "string", Required: true, Doc: "the plan's id"}},
 		Effect: Destroys,
-		args: func(in values) (operation.Args, error) {
-			return operation.ExecutePlan{ID: in.str("plan_id")}, nil
+		args: func(in values) (skill.Args, error) {
+			return skill.ExecutePlan{ID: in.str("plan_id")}, nil
 		},
 		fails: noRecord("No plans found"),
-		reply: func(_ *Tool, in values, r operation.Result) string {
-			begun := r.(operation.Recorded)
+		reply: func(_ *Tool, in values, r skill.Result) string {
+			begun := r.(skill.Recorded)
 			return success(struct {
 				ID     string            `json:"plan_id"`
 				Status string            `json:"status"`
@@ -135,7 +135,7 @@ var (
 
 // stepsOf are the steps of a plan. In files of the original they may be missing, or
 // one text.
-func stepsOf(plan operation.Record) []json.RawMessage {
+func stepsOf(plan skill.Record) []json.RawMessage {
 	var list []json.RawMessage
 	switch v := plan.Value("steps"); {
 	case v == nil:
@@ -157,7 +157,7 @@ func noRecord(text string) func(*Tool, values, error) error {
 
 // taskFields reads what a task is to be given. Fields in an object kwargs are taken
 // as if they stood beside it, for models that read the manual to the letter.
-func taskFields(in values) (operation.Args, error) {
+func taskFields(in values) (skill.Args, error) {
 	given := map[string]any{}
 	for key, v := range in {
 		switch key {
@@ -172,7 +172,7 @@ func taskFields(in values) (operation.Args, error) {
 			given[key] = v
 		}
 	}
-	a := operation.UpdateTask{ID: in.str("task_id")}
+	a := skill.UpdateTask{ID: in.str("task_id")}
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		if key == "status" && given[key] == "" { // which the original takes for none
 			continue
@@ -180,7 +180,7 @@ func taskFields(in values) (operation.Args, error) {
 		if err := taskField(key, given[key]); err != nil {
 			return nil, err
 		}
-		a.Fields = append(a.Fields, operation.Field{Name: key, Value: JSON(given[key])})
+		a.Fields = append(a.Fields, skill.Field{Name: key, Value: JSON(given[key])})
 	}
 	return a, nil
 }

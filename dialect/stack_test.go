@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"textskill/operation"
 	"textskill/parser"
+	"textskill/skill"
 )
 
 // stack answers one call of Stack; the workspace is shown as root.
@@ -54,7 +54,7 @@ func TestStackTools(t *testing.T) {
 
 // TestStackArguments refuses what a row does not take.
 func TestStackArguments(t *testing.T) {
-	b := newBase(t, operation.Config{})
+	b := newBase(t, skill.Config{})
 	b.file("f", "a\nb\nc\n")
 	b.stackCases([]stackCase{
 		{"raed", `{}`, `{"success":false,"error":"there is no tool raed; is it read?"}`},
@@ -83,7 +83,7 @@ func TestStackArguments(t *testing.T) {
 
 // TestStackFiles reads and changes files in the ways that no recorded row does.
 func TestStackFiles(t *testing.T) {
-	b := newBase(t, operation.Config{MaxRead: 64})
+	b := newBase(t, skill.Config{MaxRead: 64})
 	for name, content := range map[string]string{
 		"crlf": "a\r\nb\r\nc\r\n", "bad": "x\xff\n", "long": strings.Repeat("0123456789\n", 10), "twice": "one two one",
 		"real/deep/f": "deep", "real/g": "g", "real/l": "->nowhere", "dir/real/": "", "l": "->real/deep",
@@ -126,7 +126,7 @@ func TestStackFiles(t *testing.T) {
 
 // TestStackHint says what resembles a text that is not there.
 func TestStackHint(t *testing.T) {
-	b := newBase(t, operation.Config{})
+	b := newBase(t, skill.Config{})
 	b.file("f", "func main() {\n\tx := 1\n}\n")
 	got := b.stack("edit", `{"path":"f","old_text":"    x := 1","new_text":"y"}`)
 	if !strings.HasPrefix(got, `{"success":false,"error":"Text to replace not found","hint":"line 2 is nearest`) {
@@ -136,7 +136,7 @@ func TestStackHint(t *testing.T) {
 
 // TestStackSearch finds names and lines in the ways that no recorded row does.
 func TestStackSearch(t *testing.T) {
-	b := newBase(t, operation.Config{})
+	b := newBase(t, skill.Config{})
 	for name, content := range map[string]string{
 		"p/a.go": "one\r\ntwo \x1f\r\n", "p/b.py": "été\n", "p/.git/config": "two", "p/bin": "two\x00", "p/long": strings.Repeat("x", 3000),
 	} {
@@ -167,7 +167,7 @@ var (
 
 // TestStackRecords reads what others wrote: a plan without steps has none.
 func TestStackRecords(t *testing.T) {
-	b := newBase(t, operation.Config{})
+	b := newBase(t, skill.Config{})
 	b.file(".plans.json", `[{"id":"a"},{"id":"b","steps":"x"},{"id":"a","steps":["y"]}]`)
 	b.file(".tasks.json", `{}`)
 	b.file("MEMORY.md", "\ufeff### first\n_t_\n\x1cx\x1f\n")
@@ -183,7 +183,7 @@ func TestStackRecords(t *testing.T) {
 // TestStackTaskTwice changes the first of two tasks of one id, and its status only
 // where one is given.
 func TestStackTaskTwice(t *testing.T) {
-	b := newBase(t, operation.Config{})
+	b := newBase(t, skill.Config{})
 	b.file(".tasks.json", `[{"id":"a","status":"pending"},{"id":"a","status":"pending"}]`)
 	b.stackCases([]stackCase{
 		{"update_task", `{"task_id":"a","status":"done"}`, `{"success":true,"task_id":"a","updated":true}`},
@@ -201,7 +201,7 @@ func TestStackTaskTwice(t *testing.T) {
 
 // TestStackDryRun describes changes, and makes and pretends none.
 func TestStackDryRun(t *testing.T) {
-	b := newBase(t, operation.Config{DryRun: true})
+	b := newBase(t, skill.Config{DryRun: true})
 	b.file("f", "a\n")
 	b.file(".tasks.json", `[{"id":"a"}]`)
 	for _, tt := range []stackCase{
@@ -227,7 +227,7 @@ func TestStackDryRun(t *testing.T) {
 
 // TestStackLists answers long lists in parts.
 func TestStackLists(t *testing.T) {
-	b := newBase(t, operation.Config{})
+	b := newBase(t, skill.Config{})
 	b.file(".tasks.json", "["+strings.Repeat(`{"id":"a"},`, 1500)+`{"id":"z"}]`)
 	b.file("MEMORY.md", strings.Repeat("### a\n", 1500)+"### z\n_t_\n"+strings.Repeat("é", 201))
 	for _, tool := range []string{"list_tasks", "memory_list"} {

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"syscall"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // The tools that run the programs of a project.
 var (
-	testTool = projectTool(operation.Test, 300, Tool{
+	testTool = projectTool(skill.Test, 300, Tool{
 		Name: "test",
 		Doc: "Run the tests of a project: go test, cargo test, pytest, the script test of package.json or make test, by the nearest " +
 			"files that tell. Answers how many passed and which failed where.",
@@ -23,7 +23,7 @@ var (
 			{Name: "name", Type: "string", Doc: "run only tests whose name matches"},
 		},
 	})
-	lintTool = projectTool(operation.Lint, 120, Tool{
+	lintTool = projectTool(skill.Lint, 120, Tool{
 		Name: "lint",
 		Doc:  "Lint code by the linter that is named, or by what the project has: go vet, cargo clippy, the script lint of package.json, else ruff.",
 		Params: []Param{
@@ -31,7 +31,7 @@ var (
 			{Name: "linter", Type: "string", Enum: []string{"ruff", "pylint", "mypy"}, Lenient: true, Doc: "instead of the project's own"},
 		},
 	})
-	formatTool = projectTool(operation.Format, 120, Tool{
+	formatTool = projectTool(skill.Format, 120, Tool{
 		Name: "format",
 		Doc:  "Format code by the formatter that is named, or by what the project has: gofmt, cargo fmt, prettier, else ruff. Answers which files changed.",
 		Params: []Param{
@@ -40,12 +40,12 @@ var (
 			{Name: "check", Type: "boolean", Default: false, Doc: "only tell what would change"},
 		},
 	})
-	typecheckTool = projectTool(operation.Typecheck, 180, Tool{
+	typecheckTool = projectTool(skill.Typecheck, 180, Tool{
 		Name:   "typecheck",
 		Doc:    "Check types by what the project has: go build, cargo check, tsc, else mypy.",
 		Params: []Param{projectPath},
 	})
-	installTool = projectTool(operation.Install, 300, Tool{
+	installTool = projectTool(skill.Install, 300, Tool{
 		Name: "install",
 		Doc: "Install the dependencies of a project by the manager that is named or whose lockfile there is, else pip, always into a " +
 			"virtual environment. Takes --network.",
@@ -61,11 +61,11 @@ var projectPath = Param{Name: "path", Type: "string", Path: true, Default: ".", 
 
 // projectTool is the row of a task, which takes that many seconds at the most
 // unless it is told how many.
-func projectTool(do operation.Purpose, usual int, t Tool) Tool {
+func projectTool(do skill.Purpose, usual int, t Tool) Tool {
 	t.Params = append(t.Params, timeoutParam(usual))
 	t.Effect, t.Open = Destroys, true
-	t.args = func(in values) (operation.Args, error) {
-		a := operation.Toolchain{
+	t.args = func(in values) (skill.Args, error) {
+		a := skill.Toolchain{
 			Do: do, Path: in.str("path"), Pattern: in.str("pattern"), Name: in.str("name"),
 			Brief: in["verbose"] == false, Check: in["check"] == true, Scripts: in["scripts"] == true, MaxOutput: stackOutput,
 		}
@@ -87,7 +87,7 @@ func projectTool(do operation.Purpose, usual int, t Tool) Tool {
 	}
 	t.judge = projectFailed
 	t.fails = projectRefused
-	t.reply = func(_ *Tool, _ values, r operation.Result) string { return success(projectDone(r.(operation.ToolRun))) }
+	t.reply = func(_ *Tool, _ values, r skill.Result) string { return success(projectDone(r.(skill.ToolRun))) }
 	return t
 }
 
@@ -119,7 +119,7 @@ type failureKeys struct {
 	Message string `json:"message,omitempty"`
 }
 
-func projectDone(d operation.ToolRun) doneKeys {
+func projectDone(d skill.ToolRun) doneKeys {
 	k := doneKeys{
 		Output: wellFormed(string(d.Stdout)), Errors: wellFormed(string(d.Stderr)), Code: d.ExitCode,
 		Runner: d.Runner, Command: shellLine(d.Line), Dir: d.Dir, Changed: d.Changed, endKeys: ended(d.Executed),
@@ -145,8 +145,8 @@ func shellLine(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-func projectFailed(_ values, r operation.Result) error {
-	d := r.(operation.ToolRun)
+func projectFailed(_ values, r skill.Result) error {
+	d := r.(skill.ToolRun)
 	if !d.Failed() {
 		return nil
 	}
@@ -167,11 +167,11 @@ func projectFailed(_ values, r operation.Result) error {
 
 // projectRefused words why nothing was run, as the manual does where it does.
 func projectRefused(t *Tool, in values, err error) error {
-	if unknown, ok := errors.AsType[*operation.UnknownRunnerError](err); ok {
-		what := map[operation.Purpose]string{operation.Lint: "linter", operation.Format: "formatter", operation.Install: "package manager"}
+	if unknown, ok := errors.AsType[*skill.UnknownRunnerError](err); ok {
+		what := map[skill.Purpose]string{skill.Lint: "linter", skill.Format: "formatter", skill.Install: "package manager"}
 		return own("Unknown %s: %s", what[unknown.Do], unknown.Runner)
 	}
-	if spawn, ok := errors.AsType[*operation.SpawnError](err); ok && spawn.Err == syscall.ENOENT {
+	if spawn, ok := errors.AsType[*skill.SpawnError](err); ok && spawn.Err == syscall.ENOENT {
 		return own("%s not found", spawn.Command)
 	}
 	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Op == "stat" && errors.Is(err, fs.ErrNotExist) {

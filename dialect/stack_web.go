@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"unicode/utf8"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // stackWeb are the tools that reach other machines. Without the network each says
@@ -23,16 +23,16 @@ var stackWeb = []Tool{
 			{Name: "freshness", Type: "string", Enum: []string{"day", "week", "month", "year"}, Doc: "only what is no older"},
 			{Name: "language", Type: "string", Doc: "a code like en"},
 			webTimeout(30)},
-		args: func(in values) (operation.Args, error) {
+		args: func(in values) (skill.Args, error) {
 			timeout, err := seconds(in, 30)
 			if n := in.int("count"); n < 0 {
 				err = fmt.Errorf("count is %d; it counts results, 20 at most", n)
 			}
-			return operation.WebSearch{Query: in.str("query"), Count: in.int("count"), Freshness: in.str("freshness"),
+			return skill.WebSearch{Query: in.str("query"), Count: in.int("count"), Freshness: in.str("freshness"),
 				Language: in.str("language"), Timeout: timeout}, err
 		},
 		fails: func(_ *Tool, _ values, err error) error {
-			if e, ok := errors.AsType[*operation.SpawnError](err); ok && errors.Is(err, syscall.ENOENT) {
+			if e, ok := errors.AsType[*skill.SpawnError](err); ok && errors.Is(err, syscall.ENOENT) {
 				return own("%s CLI not found", e.Command)
 			}
 			return err
@@ -46,9 +46,9 @@ var stackWeb = []Tool{
 			{Name: "start_index", Type: "integer", Default: json.Number("0"), Doc: "characters to leave out at the beginning: next_index of the answer before"},
 			{Name: "raw", Type: "boolean", Default: false, Doc: "HTML and JSON as they came"},
 			webTimeout(30)},
-		args: func(in values) (operation.Args, error) {
+		args: func(in values) (skill.Args, error) {
 			timeout, err := seconds(in, 30)
-			return operation.Fetch{URL: in.str("url"), Max: in.int("max_chars"), Start: in.int("start_index"), Raw: in["raw"] == true,
+			return skill.Fetch{URL: in.str("url"), Max: in.int("max_chars"), Start: in.int("start_index"), Raw: in["raw"] == true,
 				Timeout: timeout}, err
 		},
 		reply: fetchedPage,
@@ -59,9 +59,9 @@ var stackWeb = []Tool{
 			{Name: "destination", Type: "string", Path: true, Required: true, Doc: "the file; the folders above it are created"},
 			webTimeout(300)},
 		Effect: Destroys,
-		args: func(in values) (operation.Args, error) {
+		args: func(in values) (skill.Args, error) {
 			timeout, err := seconds(in, 300)
-			return operation.Download{URL: in.str("url"), Dest: in.str("destination"), Timeout: timeout}, cmp.Or(err, noHome(in, "destination"))
+			return skill.Download{URL: in.str("url"), Dest: in.str("destination"), Timeout: timeout}, cmp.Or(err, noHome(in, "destination"))
 		},
 		fails: func(_ *Tool, in values, err error) error {
 			return keyed{err, struct {
@@ -75,21 +75,21 @@ var stackWeb = []Tool{
 	{
 		Name: "check_url", Open: true, Doc: "Ask whether an address of the web answers, without following a redirect. True for 200 to 399.",
 		Params: []Param{webURL, webTimeout(30)},
-		args: func(in values) (operation.Args, error) {
+		args: func(in values) (skill.Args, error) {
 			timeout, err := seconds(in, 30)
-			return operation.CheckURL{URL: in.str("url"), Timeout: timeout}, err
+			return skill.CheckURL{URL: in.str("url"), Timeout: timeout}, err
 		},
-		judge: func(in values, r operation.Result) error {
-			if c := r.(operation.Checked); !c.OK() {
+		judge: func(in values, r skill.Result) error {
+			if c := r.(skill.Checked); !c.OK() {
 				return keyed{errors.New(c.Message()), checkedURL(in, c)}
 			}
 			return nil
 		},
 		fails: func(_ *Tool, in values, err error) error {
-			return keyed{err, checkedURL(in, operation.Checked{})}
+			return keyed{err, checkedURL(in, skill.Checked{})}
 		},
-		reply: func(_ *Tool, in values, r operation.Result) string {
-			return success(checkedURL(in, r.(operation.Checked)))
+		reply: func(_ *Tool, in values, r skill.Result) string {
+			return success(checkedURL(in, r.(skill.Checked)))
 		},
 	},
 	{
@@ -101,21 +101,21 @@ var stackWeb = []Tool{
 			{Name: "full_page", Type: "boolean", Default: false, Doc: "all of the page, not only what the window shows"},
 			webTimeout(60)},
 		Effect: Destroys,
-		args: func(in values) (operation.Args, error) {
+		args: func(in values) (skill.Args, error) {
 			timeout, err := seconds(in, 60)
-			return operation.Screenshot{URL: in.str("url"), Dest: in.str("destination"), Width: in.int("width"), Height: in.int("height"),
+			return skill.Screenshot{URL: in.str("url"), Dest: in.str("destination"), Width: in.int("width"), Height: in.int("height"),
 				Full: in["full_page"] == true, Timeout: timeout}, cmp.Or(err, noHome(in, "destination"))
 		},
 		fails: func(_ *Tool, _ values, err error) error {
-			if b, ok := errors.AsType[*operation.BrowserError](err); ok {
+			if b, ok := errors.AsType[*skill.BrowserError](err); ok {
 				return keyed{own("Failed to take screenshot"), struct {
 					Reason string `json:"reason"`
 				}{b.Error()}}
 			}
 			return err
 		},
-		reply: func(_ *Tool, in values, r operation.Result) string {
-			s := r.(operation.Shot)
+		reply: func(_ *Tool, in values, r skill.Result) string {
+			s := r.(skill.Shot)
 			return success(struct {
 				URL      string `json:"url"`
 				Dest     string `json:"destination"`
@@ -134,14 +134,14 @@ func webTimeout(usual int) Param {
 	return Param{Name: "timeout", Type: "number", Default: json.Number(strconv.Itoa(usual)), Doc: "in seconds, 300 at most; 0 means " + strconv.Itoa(usual)}
 }
 
-func searchResults(_ *Tool, in values, r operation.Result) string {
+func searchResults(_ *Tool, in values, r skill.Result) string {
 	type hit struct {
 		Title     string `json:"title"`
 		URL       string `json:"url"`
 		Snippet   string `json:"snippet"`
 		Published string `json:"published,omitempty"`
 	}
-	s := r.(operation.Searched)
+	s := r.(skill.Searched)
 	hits := make([]hit, 0, len(s.Hits))
 	for _, h := range s.Hits {
 		hits = append(hits, hit(h))
@@ -155,8 +155,8 @@ func searchResults(_ *Tool, in values, r operation.Result) string {
 	}{s.Query, hits, len(hits), s.Engine, s.Failed})
 }
 
-func fetchedPage(_ *Tool, in values, r operation.Result) string {
-	f := r.(operation.Fetched)
+func fetchedPage(_ *Tool, in values, r skill.Result) string {
+	f := r.(skill.Fetched)
 	return success(struct {
 		URL       string `json:"url"`
 		Content   string `json:"content"`
@@ -173,8 +173,8 @@ func fetchedPage(_ *Tool, in values, r operation.Result) string {
 	}{in.str("url"), f.Content, utf8.RuneCountInString(f.Content), f.URL, f.Status, f.Type, f.Title, f.Total, f.Next > 0 || f.Cut, f.Next, f.Cut, f.Note})
 }
 
-func downloaded(_ *Tool, in values, r operation.Result) string {
-	d := r.(operation.Downloaded)
+func downloaded(_ *Tool, in values, r skill.Result) string {
+	d := r.(skill.Downloaded)
 	return success(struct {
 		URL         string `json:"url"`
 		Dest        string `json:"destination"`
@@ -194,7 +194,7 @@ type urlStatus struct {
 	Elapsed  int64  `json:"latency_ms"`
 }
 
-func checkedURL(in values, c operation.Checked) urlStatus {
+func checkedURL(in values, c skill.Checked) urlStatus {
 	code := strconv.Itoa(c.Status)
 	if c.Status == 0 {
 		code = "000"

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // Undo is the dialect of the journal. It is served beside another, to clients that
@@ -23,8 +23,8 @@ var Undo = &Dialect{
 				{Name: "since", Type: "string", Doc: "take back this change and all that came after it"},
 				{Name: "force", Type: "boolean", Doc: "also where something else has changed the file since; what is there now is kept as a change"}},
 			Effect: Destroys,
-			args: func(in values) (operation.Args, error) {
-				return operation.Undo{ID: in.str("id"), Since: in.str("since"), Force: truthy(in["force"])}, nil
+			args: func(in values) (skill.Args, error) {
+				return skill.Undo{ID: in.str("id"), Since: in.str("since"), Force: truthy(in["force"])}, nil
 			},
 			reply: message,
 		},
@@ -33,7 +33,7 @@ var Undo = &Dialect{
 			Params: []Param{
 				{Name: "path", Type: "string", Path: true, Doc: "only of this file or folder"},
 				{Name: "limit", Type: "integer", Doc: "of changes, 50 unless given"}},
-			args: func(in values) (operation.Args, error) {
+			args: func(in values) (skill.Args, error) {
 				limit := historyLimit
 				if n, ok := in["limit"].(json.Number); ok {
 					i, err := n.Int64()
@@ -42,14 +42,14 @@ var Undo = &Dialect{
 					}
 					limit = int(min(i, maxHistory))
 				}
-				return operation.History{Path: in.str("path"), Limit: limit}, nil
+				return skill.History{Path: in.str("path"), Limit: limit}, nil
 			},
 			reply: message,
 		},
 		{
 			Name: "diff", Doc: "Show what a change did, as a unified diff.",
 			Params: []Param{{Name: "id", Type: "string", Required: true, Doc: "the change"}},
-			args:   func(in values) (operation.Args, error) { return operation.Difference{ID: in.str("id")}, nil },
+			args:   func(in values) (skill.Args, error) { return skill.Difference{ID: in.str("id")}, nil },
 			reply:  message,
 		},
 	},
@@ -62,7 +62,7 @@ const (
 )
 
 // message answers with the result's own sentence.
-func message(_ *Tool, _ values, r operation.Result) string { return r.Message() }
+func message(_ *Tool, _ values, r skill.Result) string { return r.Message() }
 
 func undoFail(d *Dialect, sent string, t *Tool, err error) Reply {
 	f := &Failure{Message: fmt.Sprintf("%s: %v", sent, err), Code: codeOf(err), Cause: err}

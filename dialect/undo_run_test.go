@@ -10,14 +10,14 @@ import (
 	"strings"
 	"testing"
 
-	"textskill/operation"
 	"textskill/parser"
+	"textskill/skill"
 )
 
 // TestUndoOfCommands looks at what answers tell of what commands changed, also of
 // those that fail.
 func TestUndoOfCommands(t *testing.T) {
-	b := newBase(t, operation.Config{})
+	b := newBase(t, skill.Config{})
 	b.file(".gitignore", "*.log\n")
 	do := func(d *Dialect, tool string, args map[string]any) Reply {
 		return d.Do(t.Context(), b.x, b.s, parser.ToolCall{Name: tool, Arguments: JSON(args)})

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"textskill/dialect"
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // patience is how long a test waits for what has to come.
@@ -35,9 +35,9 @@ func newServer(t testing.TB, files map[string]string, change ...func(*Config)) (
 	return s, dir
 }
 
-func newExecutor(t testing.TB, dir string) *operation.Executor {
+func newExecutor(t testing.TB, dir string) *skill.Executor {
 	t.Helper()
-	x, err := operation.New(operation.Config{Dir: dir, NoSync: true})
+	x, err := skill.New(skill.Config{Dir: dir, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,14 +10,14 @@ import (
 	"testing"
 
 	"textskill/dialect"
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // processVar holds a dialect and a workspace when the test binary is to be a server.
 const processVar = "MCPSERVER_TEST"
 
 func TestMain(m *testing.M) {
-	operation.HelperMain()
+	skill.HelperMain()
 	if name, dir, ok := strings.Cut(os.Getenv(processVar), " "); ok {
 		if err := serve(name, dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -38,7 +38,7 @@ func serve(name, dir string) error {
 	if err != nil {
 		return err
 	}
-	x, err := operation.New(operation.Config{Dir: dir, NoSync: true, Helper: helper})
+	x, err := skill.New(skill.Config{Dir: dir, NoSync: true, Helper: helper})
 	if err != nil {
 		return err
 	}

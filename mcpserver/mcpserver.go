@@ -29,15 +29,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"textskill/dialect"
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // Config says what a server serves.
 type Config struct {
-	Executor *operation.Executor // the workspace; stays the caller's to close
-	Dialects []*dialect.Dialect  // whose tools are served, in this order; no two may share a name
-	Version  string              // of the program, told to clients
-	Log      io.Writer           // gets a line for what whoever runs the server should know; nil means nobody
+	Executor *skill.Executor    // the workspace; stays the caller's to close
+	Dialects []*dialect.Dialect // whose tools are served, in this order; no two may share a name
+	Version  string             // of the program, told to clients
+	Log      io.Writer          // gets a line for what whoever runs the server should know; nil means nobody
 
 	// Progress returns a context under which operations report how far they are.
 	// done and total count whatever the operation counts, and total is 0 while it
@@ -51,7 +51,7 @@ type Config struct {
 }
 
 // A Server serves the tools of its dialects to any number of clients. What
-// belongs to one client is a [operation.Session] that no other client sees.
+// belongs to one client is a [skill.Session] that no other client sees.
 type Server struct {
 	cfg   Config
 	sdk   *mcp.Server

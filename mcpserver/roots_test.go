@@ -13,7 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // rooted is a workspace with a further folder that is allowed, and one beside them.
@@ -27,7 +27,7 @@ func rooted(t *testing.T) (s *Server, ws, allowed, outside string) {
 		t.Fatal(err)
 	}
 	ws, allowed = filepath.Join(top, "ws"), filepath.Join(top, "allowed")
-	x, err := operation.New(operation.Config{Dir: ws, Allow: []string{allowed}, NoSync: true})
+	x, err := skill.New(skill.Config{Dir: ws, Allow: []string{allowed}, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

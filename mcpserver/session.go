@@ -7,13 +7,13 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // session is what belongs to one client.
 type session struct {
 	server   *Server
-	state    *operation.Session
+	state    *skill.Session
 	over     chan struct{} // closed when the client sends nothing more
 	overOnce sync.Once
 
@@ -31,7 +31,7 @@ type running struct{ stop context.CancelCauseFunc }
 
 // scope is what the calls of a session work on.
 type scope struct {
-	x       *operation.Executor
+	x       *skill.Executor
 	refusal string // why no call is carried out; "" if they are
 	narrow  bool   // x was opened for this scope
 	users   int    // calls that use it, and one while the session does
@@ -40,7 +40,7 @@ type scope struct {
 var errOver = errors.New("the client is gone")
 
 func newSession(s *Server) *session {
-	return &session{server: s, state: &operation.Session{}, over: make(chan struct{}), running: make(map[*running]bool)}
+	return &session{server: s, state: &skill.Session{}, over: make(chan struct{}), running: make(map[*running]bool)}
 }
 
 // session returns the session of a client, which begins with its first call and

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // A perstackRow is what the original server did in one workspace.
@@ -263,16 +263,16 @@ var ownVars = regexp.MustCompile(`(?:TMPDIR=[^"\\]*/skill-\d+|` + noSleep + `)\\
 // isFenced tells whether this system has a fence for commands.
 func isFenced(t *testing.T) bool {
 	t.Helper()
-	x, err := operation.New(operation.Config{Dir: t.TempDir(), Helper: "/proc/self/exe"})
+	x, err := skill.New(skill.Config{Dir: t.TempDir(), Helper: "/proc/self/exe"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer x.Close()
-	r, err := x.Execute(t.Context(), &operation.Session{}, operation.Health{})
+	r, err := x.Execute(t.Context(), &skill.Session{}, skill.Health{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.(operation.HealthReport).Fence.ABI > 0
+	return r.(skill.HealthReport).Fence.ABI > 0
 }
 
 // mask puts the recorded names in place of what differs from run to run.

@@ -11,7 +11,7 @@ import (
 
 	"textskill/dialect"
 	"textskill/llmfallback"
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // modelOptions are the flags that say who reads a prompt that is no command.
@@ -42,7 +42,7 @@ func (m *modelOptions) addFlags(f *pflag.FlagSet) {
 }
 
 // fallback returns who is asked when a prompt is no command, nil for nobody.
-func (m *modelOptions) fallback(c *cli, x *operation.Executor, o *options) (dialect.Fallback, error) {
+func (m *modelOptions) fallback(c *cli, x *skill.Executor, o *options) (dialect.Fallback, error) {
 	env := func(flag, name string) string {
 		if flag != "" {
 			return flag
@@ -62,7 +62,7 @@ func (m *modelOptions) fallback(c *cli, x *operation.Executor, o *options) (dial
 		cfg.Complete = c.agent.complete
 	}
 	if cfg.Model.Key != "" {
-		if err := operation.Undumpable(); err != nil {
+		if err := skill.Undumpable(); err != nil {
 			return nil, err
 		}
 	}
@@ -115,13 +115,13 @@ func (m *modelOptions) worded(err error, operation string) error {
 }
 
 // folderAt tells the fallback what stands at a path.
-func folderAt(x *operation.Executor) func(path string) (folder bool, err error) {
+func folderAt(x *skill.Executor) func(path string) (folder bool, err error) {
 	return func(path string) (bool, error) {
-		r, err := x.Execute(context.Background(), &operation.Session{}, operation.Stat{Path: path})
+		r, err := x.Execute(context.Background(), &skill.Session{}, skill.Stat{Path: path})
 		if err != nil {
 			return false, err
 		}
-		return r.(operation.Described).Info.IsDir(), nil
+		return r.(skill.Described).Info.IsDir(), nil
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/spf13/cobra"
 
-	"textskill/operation/workspace"
+	"textskill/skill/workspace"
 )
 
 const testLong = `test runs golden prompt files. A file is a txtar archive: a comment, the files to

@@ -11,12 +11,12 @@ import (
 	"runtime"
 	"syscall"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 func main() {
-	operation.HelperMain()
-	if err := operation.GuardSecrets(); err != nil {
+	skill.HelperMain()
+	if err := skill.GuardSecrets(); err != nil {
 		fmt.Fprintln(os.Stderr, "skill:", err)
 		os.Exit(exitFailed)
 	}

@@ -20,8 +20,8 @@ import (
 
 	"textskill/dialect"
 	"textskill/mcpserver"
-	"textskill/operation"
-	"textskill/operation/workspace"
+	"textskill/skill"
+	"textskill/skill/workspace"
 )
 
 const mcpLong = `mcp serves the tools of one or more dialects to a client that speaks the Model
@@ -173,7 +173,7 @@ func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
 		return h, nil
 	}
 	hideArgument(m.token)
-	return h, operation.Undumpable()
+	return h, skill.Undumpable()
 }
 
 // hideArgument overwrites a secret in the command line that other processes see,

@@ -11,8 +11,8 @@ import (
 
 	"textskill/dialect"
 	"textskill/llmfallback"
-	"textskill/operation"
 	"textskill/parser"
+	"textskill/skill"
 )
 
 // dialects are what --tools may name.
@@ -51,8 +51,8 @@ func (o *options) limit(d *dialect.Dialect) *dialect.Dialect {
 type prompter struct {
 	*cli
 	o   *options
-	x   *operation.Executor
-	s   *operation.Session
+	x   *skill.Executor
+	s   *skill.Session
 	ask dialect.Fallback
 }
 

@@ -15,8 +15,8 @@ import (
 
 	"textskill/dialect"
 	"textskill/mcpserver"
-	"textskill/operation"
-	"textskill/operation/workspace"
+	"textskill/skill"
+	"textskill/skill/workspace"
 )
 
 // options are the flags that all commands share.
@@ -39,7 +39,7 @@ type options struct {
 	fence       string
 	fenceRead   []string
 	fenceWrite  []string
-	limits      operation.Limits
+	limits      skill.Limits
 	allowHooks  bool
 	engines     []string
 	noSandbox   bool
@@ -143,9 +143,9 @@ func (c *cli) command(args []string) *cobra.Command {
 	f.BoolVar(&o.network, "network", false, "let tools reach other machines, but no private address")
 	f.BoolVar(&o.private, "allow-private", false, "let them reach private addresses too, this machine included")
 	f.StringSliceVar(&o.hosts, "allow-host", nil, "a `HOST` that may be reached though its address is private; may be repeated")
-	f.StringSliceVar(&o.engines, "search", nil, "the search `ENGINE`s that web_search asks, in this order, like searxng=http://127.0.0.1:8888: "+strings.Join(operation.SearchEngines, ", "))
+	f.StringSliceVar(&o.engines, "search", nil, "the search `ENGINE`s that web_search asks, in this order, like searxng=http://127.0.0.1:8888: "+strings.Join(skill.SearchEngines, ", "))
 	f.BoolVar(&o.noSandbox, "browser-no-sandbox", false, "let the browser that takes screenshots run without its sandbox, as root has to")
-	f.StringVar(&o.fence, "fence", string(operation.FenceAuto), "what the system itself forbids to commands: `MODE` auto for as much as it can, require for no command where it cannot, off")
+	f.StringVar(&o.fence, "fence", string(skill.FenceAuto), "what the system itself forbids to commands: `MODE` auto for as much as it can, require for no command where it cannot, off")
 	f.StringArrayVar(&o.fenceRead, "fence-read", nil, "a further `PATH` that commands may read; may be repeated")
 	f.StringArrayVar(&o.fenceWrite, "fence-write", nil, "a further `PATH` that commands may write; may be repeated")
 	f.Int64Var(&o.limits.FileSize, "limit-file", 0, "the most `BYTES` of a file that a command writes; 0 is 16 GiB, -1 any")
@@ -164,19 +164,19 @@ func (c *cli) command(args []string) *cobra.Command {
 }
 
 // executor opens the workspace that the flags name.
-func (c *cli) executor(o *options) (*operation.Executor, error) {
+func (c *cli) executor(o *options) (*skill.Executor, error) {
 	engines, err := o.searchEngines(c.getenv)
 	if err != nil {
 		return nil, err
 	}
 	journal := o.journal // of which 0 means the default
 	journal.Count, journal.Age, journal.Bytes = cmp.Or(journal.Count, 1), cmp.Or(journal.Age, 1), cmp.Or(journal.Bytes, 1)
-	return operation.New(operation.Config{
+	return skill.New(skill.Config{
 		Dir: o.workspace, Allow: o.allow, ReadOnly: o.readOnly, DryRun: o.dryRun,
 		AllowConfig: o.allowConfig, NoSync: o.noSync, Journal: journal, Helper: o.helper,
 		SnapshotBytes: cmp.Or(o.snapshot, -1),
 		Network:       o.network, Private: o.private, Hosts: o.hosts, AllowHooks: o.allowHooks,
-		Fence: operation.FenceMode(o.fence), FenceRead: o.fenceRead, FenceWrite: o.fenceWrite, Limits: o.limits,
+		Fence: skill.FenceMode(o.fence), FenceRead: o.fenceRead, FenceWrite: o.fenceWrite, Limits: o.limits,
 		Search: engines, NoSandbox: o.noSandbox,
 	})
 }
@@ -203,7 +203,7 @@ func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
 	if err != nil {
 		return err
 	}
-	p := &prompter{cli: c, o: o, x: x, s: &operation.Session{}, ask: ask}
+	p := &prompter{cli: c, o: o, x: x, s: &skill.Session{}, ask: ask}
 	switch {
 	case o.lines && len(words) > 0:
 		return errors.New("--lines reads standard input; give the command there or leave --lines out")

@@ -17,7 +17,7 @@ import (
 
 	"textskill/agent"
 	"textskill/dialect"
-	"textskill/operation"
+	"textskill/skill"
 )
 
 const runLong = `run gives a query to an expert of perstack.toml and prints what happens, each event
@@ -220,7 +220,7 @@ func (r *runOptions) runConfig(c *cli, p agent.Project, v *variables) (agent.Con
 	case e.BaseURL == "" && e.Key == "":
 		return cfg, errors.New("OPENAI_API_KEY is not set")
 	}
-	if err := errors.Join(r.numbers(c, p, &cfg, &e), operation.Undumpable()); err != nil {
+	if err := errors.Join(r.numbers(c, p, &cfg, &e), skill.Undumpable()); err != nil {
 		return cfg, err
 	}
 	hideArgument(r.options.model.key)
@@ -277,7 +277,7 @@ func (c *cli) number(flag, text string, said *int, fallback, low int) (int, erro
 }
 
 // resumed returns the checkpoint that the flags name, nil for a new run.
-func (r *runOptions) resumed(ctx context.Context, c *cli, x *operation.Executor) (*agent.Checkpoint, error) {
+func (r *runOptions) resumed(ctx context.Context, c *cli, x *skill.Executor) (*agent.Checkpoint, error) {
 	switch {
 	case r.last || r.lastOf != "" || r.from != "":
 	case r.answer:

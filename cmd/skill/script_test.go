@@ -11,7 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"textskill/operation"
+	"textskill/skill"
 )
 
 // update rewrites what the tests compare with: the outputs that scripts compare,
@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite goldens, scripts and the README
 const noSleep = "GORACE=atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
-	operation.HelperMain()
+	skill.HelperMain()
 	testscript.Main(m, map[string]func(){"skill": main})
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"textskill/dialect"
-	"textskill/operation"
 	"textskill/parser"
+	"textskill/skill"
 )
 
 func (c *cli) undoCommand(o *options) *cobra.Command {
@@ -51,7 +51,7 @@ func (c *cli) journal(ctx context.Context, o *options, tool string, in map[strin
 	if err != nil {
 		return err
 	}
-	s := &operation.Session{}
+	s := &skill.Session{}
 	p := &prompter{cli: c, o: o, x: x, s: s}
 	return p.print(tool, dialect.Undo.Do(ctx, x, s, parser.ToolCall{Name: tool, Arguments: arguments}))
 }

@@ -20,7 +20,7 @@ import (
 
 	"textskill/dialect"
 	"textskill/mcpserver"
-	"textskill/operation"
+	"textskill/skill"
 )
 
 func main() {
@@ -37,7 +37,7 @@ func main() {
 }
 
 func serve(ctx context.Context, dir string, h mcpserver.HTTP) error {
-	x, err := operation.New(operation.Config{Dir: dir})
+	x, err := skill.New(skill.Config{Dir: dir})
 	if err != nil {
 		return err
 	}

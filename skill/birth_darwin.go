@@ -1,0 +1,19 @@
+package skill
+
+import (
+	"syscall"
+	"time"
+
+	"textskill/skill/workspace"
+)
+
+// birth returns when the file at abs was made, zero if something else than id is
+// there by now.
+func birth(abs string, id workspace.FileID) time.Time {
+	var st syscall.Stat_t
+	err := syscall.Lstat(abs, &st)
+	if err != nil || id != (workspace.FileID{Dev: uint64(st.Dev), Ino: st.Ino}) {
+		return time.Time{}
+	}
+	return time.Unix(st.Birthtimespec.Unix())
+}

@@ -1,0 +1,23 @@
+package skill
+
+import "slices"
+
+// Complete asks whether the work is done: whether no todo of the session is open.
+type Complete struct{}
+
+func (Complete) op() string { return "Complete" }
+
+// Completed is the answer to Complete. The work is done where nothing remains.
+type Completed struct{ Remaining []TodoItem }
+
+// Message tells how many todos are open.
+func (c Completed) Message() string {
+	if len(c.Remaining) == 0 {
+		return "nothing remains to be done"
+	}
+	return count(len(c.Remaining), "todo remains", "todos remain")
+}
+
+func (x *Executor) complete(s *Session) (Result, error) {
+	return Completed{slices.DeleteFunc(s.list().all(), func(t TodoItem) bool { return t.Completed })}, nil
+}

@@ -1,0 +1,82 @@
+package skill
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// coverOn changes files of a folder as commands would, until it is killed.
+func coverOn(dir string) int {
+	x, err := New(Config{Dir: dir, NoSync: true})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	for i := 0; ; i++ {
+		_, err := x.cover(context.Background(), "change", func(context.Context) error {
+			sub := filepath.Join(dir, fmt.Sprint("d", i%3))
+			os.RemoveAll(sub)
+			for n := range i % 7 {
+				os.MkdirAll(filepath.Join(sub, "in"), 0o777)
+				os.WriteFile(filepath.Join(sub, "in", fmt.Sprint("f", n)), fmt.Append(nil, i), 0o666)
+			}
+			return os.WriteFile(filepath.Join(dir, "f"), fmt.Append(nil, i), 0o666)
+		})
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+	}
+}
+
+// TestCoverKilled kills programs while they run commands and record what those have
+// changed. What is recorded then can all be read, what was done last be undone, and
+// the next command covered.
+func TestCoverKilled(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, map[string]string{"f": "first", "d1/x": "x"})
+	for round := range 15 {
+		var size int64
+		if info, err := os.Stat(filepath.Join(dir, ".skill/journal")); err == nil {
+			size = info.Size()
+		}
+		child := exec.Command(self(t), dir)
+		child.Env = append(os.Environ(), "EXEC_TEST_ROLE=cover")
+		child.Stdout = os.Stderr
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "something to be recorded", func() bool {
+			info, err := os.Stat(filepath.Join(dir, ".skill/journal"))
+			return err == nil && info.Size() > size
+		})
+		time.Sleep(rand.N(20 * time.Millisecond))
+		child.Process.Kill()
+		child.Wait()
+
+		x := newExecutor(t, Config{Dir: dir, NoSync: true})
+		list := carried(t, x, History{}).(Changes).List
+		if len(list) == 0 {
+			t.Fatal("nothing is recorded")
+		}
+		before := pictured(t, dir)
+		e := shell(t, x, "rm -rf d1; echo x > f; mkdir -p d2/n")
+		undoes(t, x, e.Undo)
+		if now := pictured(t, dir); now != before || e.NotUndoable != nil {
+			t.Fatalf("%d: undo left\n%s\nwant\n%s\nand %q", round, now, before, e.NotUndoable)
+		}
+		for _, r := range list {
+			carried(t, x, Difference{ID: r.ID})
+		}
+		if left, _ := os.ReadDir(filepath.Join(dir, ".skill/stage")); len(left) > 0 {
+			t.Fatalf("%d: a stage is left: %v", round, left)
+		}
+		x.Close()
+	}
+}

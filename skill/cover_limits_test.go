@@ -1,0 +1,220 @@
+//go:build linux || darwin
+
+package skill
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"textskill/skill/workspace"
+)
+
+// TestCoverLimits changes what is not kept, beside what is. The answer names it, and
+// undo takes back the rest.
+func TestCoverLimits(t *testing.T) {
+	tests := map[string]struct {
+		files map[string]string
+		limit int64
+		line  string
+		want  string
+		left  []string
+	}{
+		"the budget": {map[string]string{"small": "s", "large": strings.Repeat("l", 20_000)}, 8 << 10,
+			"echo x >> small; echo x > large; rm -f nothing", "large=x small=s", []string{"large: what it held was not kept"}},
+		"a folder with too much": {map[string]string{"d/small": "s", "d/large": strings.Repeat("l", 20_000)}, 8 << 10,
+			"rm -r d", "d/small=s", []string{"d/large: what it held was not kept"}},
+		"ignored": {map[string]string{".gitignore": "*.log\nout/\n", "a.log": "log", "out/x": "x", "a": "alpha"}, 0,
+			"echo more >> a.log; rm -r out; echo x > b.log; echo more >> a", ".gitignore=*.logout/ a.log=logmore a=alpha b.log=x",
+			[]string{"a.log: git ignores it", "b.log: git ignores it", "out: git ignores it"}},
+		"ignored from now on": {map[string]string{"d/a": "alpha", "b": "beta"}, 0,
+			"echo d/ > .gitignore; echo b >> .gitignore; echo x >> d/a", "b=beta d/a=alpha", nil},
+		"configuration": {map[string]string{"perstack.toml": "p", "a": "alpha"}, 0,
+			"echo x >> a; echo x >> perstack.toml", "a=alpha perstack.toml=px", []string{"perstack.toml: it is kept from being changed"}},
+		"git's own": {map[string]string{".git/HEAD": "ref", "a": "alpha"}, 0, "echo x >> a; echo x > .git/x", ".git/HEAD=ref .git/x=x a=alpha", nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			fill(t, dir, tt.files)
+			x := newExecutor(t, Config{Dir: dir, NoSync: true, SnapshotBytes: tt.limit})
+			e := shell(t, x, tt.line)
+			undoes(t, x, e.Undo)
+			if got := listed(t, dir); got != tt.want {
+				t.Errorf("there is %s, want %s", got, tt.want)
+			}
+			if len(e.NotUndoable) != len(tt.left) {
+				t.Fatalf("left are %q, want %q", e.NotUndoable, tt.left)
+			}
+			for i, left := range tt.left {
+				if !strings.HasPrefix(e.NotUndoable[i], filepath.Join(dir, left)) {
+					t.Errorf("left is %q, want %q", e.NotUndoable[i], left)
+				}
+			}
+		})
+	}
+}
+
+// TestCoverHuge changes a file that is too large to be kept, and makes another one.
+func TestCoverHuge(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, map[string]string{"huge": "", "a": "alpha"})
+	if err := os.Truncate(filepath.Join(dir, "huge"), workspace.MaxKept+1); err != nil {
+		t.Fatal(err)
+	}
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	e := shell(t, x, "echo more >> huge; chmod 600 a")
+	if len(e.NotUndoable) != 1 || !strings.HasPrefix(e.NotUndoable[0], filepath.Join(dir, "huge")+": it held 16777217 bytes") {
+		t.Errorf("left are %q", e.NotUndoable)
+	}
+	if e = shell(t, x, "chmod 600 huge; cp huge other"); e.NotUndoable != nil {
+		t.Errorf("left are %q", e.NotUndoable)
+	}
+	undoes(t, x, e.Undo)
+	if _, err := os.Stat(filepath.Join(dir, "other")); err == nil {
+		t.Error("the copy is there")
+	}
+	if info, err := os.Stat(filepath.Join(dir, "huge")); err != nil || info.Mode().Perm() == 0o600 {
+		t.Errorf("huge is %v, %v", info.Mode(), err)
+	}
+}
+
+// TestCoverPrunes keeps what is kept within its limit while files change.
+func TestCoverPrunes(t *testing.T) {
+	dir := t.TempDir()
+	x := newExecutor(t, Config{Dir: dir, NoSync: true, SnapshotBytes: 64 << 10})
+	for i := range 30 {
+		fill(t, dir, map[string]string{"a": strings.Repeat(fmt.Sprint(i%10), 9000+i), "b": fmt.Sprint(i)})
+		e := shell(t, x, "echo x >> a")
+		before := listed(t, dir)
+		undoes(t, x, undoes(t, x, e.Undo))
+		if got := listed(t, dir); got != before || e.NotUndoable != nil {
+			t.Fatalf("%d: there is %.80s, want %.80s; left are %q", i, got, before, e.NotUndoable)
+		}
+	}
+	var size int64
+	entries, err := os.ReadDir(filepath.Join(dir, ".skill/snapshot"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			size += (info.Size() + 4095) / 4096 * 4096
+		}
+	}
+	if size > 80<<10 {
+		t.Errorf("%d bytes are kept in %d files", size, len(entries))
+	}
+}
+
+// TestCoverQuick changes files so fast that the system's times do not tell it.
+func TestCoverQuick(t *testing.T) {
+	dir := t.TempDir()
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	file := filepath.Join(dir, "a")
+	for i := range 60 {
+		fill(t, dir, map[string]string{"a": fmt.Sprintf("before %02d", i)})
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := x.cover(t.Context(), "quick", func(context.Context) error {
+			f, err := os.OpenFile(file, os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			if _, err := fmt.Fprintf(f, "after! %02d", i); err != nil {
+				return err
+			}
+			return os.Chtimes(file, info.ModTime(), info.ModTime())
+		})
+		if err != nil || c.Undo == "" {
+			t.Fatalf("%d: %+v, %v", i, c, err)
+		}
+		undoes(t, x, c.Undo)
+		if got := listed(t, dir); got != fmt.Sprintf("a=before %02d", i) {
+			t.Fatalf("%d: there is %s", i, got)
+		}
+	}
+}
+
+// TestCoverDamaged lets a command damage what is kept. Undo brings nothing back that
+// was not there, and nothing is written elsewhere.
+func TestCoverDamaged(t *testing.T) {
+	dir, out := t.TempDir(), t.TempDir()
+	fill(t, dir, map[string]string{"a": "alpha", "b": "beta"})
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	e := shell(t, x, "for f in .skill/snapshot/????????????????????????????????; do echo evil > $f; done; rm a; echo c > c")
+	if !strings.Contains(e.Left(), "a: what was kept of it is damaged") {
+		t.Errorf("left are %q", e.NotUndoable)
+	}
+	undoes(t, x, e.Undo)
+	if got := listed(t, dir); got != "b=beta" {
+		t.Errorf("there is %s", got)
+	}
+	for _, line := range []string{
+		"echo rubbish > .skill/snapshot/index", "rm -r .skill", "rm -r .skill/snapshot; ln -s " + out + " .skill/snapshot",
+		"rm .skill/snapshot; mkdir .skill/snapshot; ln -s " + out + "/x .skill/snapshot/index",
+	} {
+		shell(t, x, line)
+		y := newExecutor(t, Config{Dir: dir, NoSync: true})
+		e := shell(t, y, "echo x >> b")
+		if e.Undo == "" && e.NotUndoable == nil {
+			t.Errorf("after %q nothing is said", line)
+		}
+		if e.Undo != "" {
+			undoes(t, y, e.Undo)
+		}
+		fill(t, dir, map[string]string{"b": "beta"})
+	}
+	if left, _ := os.ReadDir(out); len(left) > 0 {
+		t.Errorf("outside there is %v", left)
+	}
+}
+
+// TestCoverNarrow runs commands in a part of the workspace.
+func TestCoverNarrow(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, map[string]string{"a": "alpha", "sub/b": "beta"})
+	whole := newExecutor(t, Config{Dir: dir, NoSync: true})
+	part, err := whole.Narrow([]string{filepath.Join(dir, "sub")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer part.Close()
+	e := shell(t, part, "echo more >> b; echo n > n")
+	f := shell(t, whole, "echo more >> a")
+	undoes(t, part, e.Undo)
+	undoes(t, whole, f.Undo)
+	if got := listed(t, dir); got != "a=alpha sub/b=beta" {
+		t.Errorf("there is %s", got)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "sub/.skill")); err == nil {
+		t.Error("the part has records of its own")
+	}
+}
+
+// TestCoverFails covers a program that fails, one that is stopped, and one that is not
+// there.
+func TestCoverFails(t *testing.T) {
+	dir := t.TempDir()
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	failed := mustExec(t, x, sh("echo 1 > one; exit 3"))
+	stopped := mustExec(t, x, Exec{Command: "sh", Args: []string{"-c", "echo 2 > two; sleep 60"}, Timeout: 2 * time.Second})
+	if !failed.Failed() || !stopped.TimedOut || failed.Undo == "" || stopped.Undo == "" {
+		t.Fatalf("%+v, %+v", failed, stopped)
+	}
+	if _, err := x.Execute(t.Context(), &Session{}, Exec{Command: "no-such-program"}); !isSpawn(err) {
+		t.Error(err)
+	}
+	undoes(t, x, stopped.Undo)
+	undoes(t, x, failed.Undo)
+	if got := listed(t, dir); got != "" {
+		t.Errorf("there is %s", got)
+	}
+}

@@ -1,0 +1,192 @@
+//go:build linux || darwin
+
+package skill
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"textskill/skill/workspace"
+)
+
+// waiting is a line of the shell that waits for the file go.
+const waiting = "while [ ! -e go ]; do sleep 0.01; done; "
+
+// meanwhile runs a line of the shell until the file started is there, then other, and
+// makes the file go.
+func meanwhile(t *testing.T, x *Executor, line string, other func()) (e Executed) {
+	t.Helper()
+	var run sync.WaitGroup
+	run.Go(func() { e = shell(t, x, line) })
+	defer run.Wait()
+	for {
+		if _, err := os.Stat(filepath.Join(x.Dir(), "started")); err == nil {
+			break
+		}
+	}
+	other()
+	carried(t, x, WriteFile{Path: "go", Content: "go"})
+	run.Wait()
+	return e
+}
+
+func carried(t *testing.T, x *Executor, a Args) Result {
+	t.Helper()
+	r, err := x.Execute(t.Context(), &Session{}, a)
+	if err != nil {
+		t.Fatalf("%+v: %v", a, err)
+	}
+	return r
+}
+
+// TestCoverOthers lets other calls change things while a command runs. Undo of the
+// command leaves what is theirs.
+func TestCoverOthers(t *testing.T) {
+	tests := map[string]struct {
+		line string
+		args []Args
+		want string // the names after undo, with their contents
+		left string // what of the names is said to be left as it is
+	}{
+		"elsewhere": {"echo x > mine; : > started; " + waiting + "echo y >> mine",
+			[]Args{WriteFile{Path: "theirs", Content: "T"}}, "a=alpha go=go sub/b=beta theirs=T", ""},
+		"in a folder of the command": {"mkdir -p d/e; echo x > d/e/mine; : > started; " + waiting + "echo y > d/mine",
+			[]Args{WriteFile{Path: "d/theirs", Content: "T"}}, "a=alpha d/theirs=T go=go sub/b=beta", ""},
+		"the same file, before": {"echo x > mine; : > started; " + waiting + "echo more >> a",
+			[]Args{WriteFile{Path: "a", Content: "T"}}, "a=Tmore go=go sub/b=beta", "a"},
+		"the same file, after": {"echo more >> a; : > started; " + waiting,
+			[]Args{WriteFile{Path: "a", Content: "T"}}, "a=T go=go sub/b=beta", ""},
+		"append": {"echo x > mine; : > started; " + waiting,
+			[]Args{AppendFile{Path: "a", Content: "T"}}, "a=alphaT go=go sub/b=beta", ""},
+		"delete and move": {"echo x > mine; : > started; " + waiting,
+			[]Args{DeleteFile{Path: "a"}, MoveFile{Source: "sub", Dest: "moved"}}, "go=go moved/b=beta", ""},
+		"in a folder that is removed": {": > started; " + waiting + "rm -r sub",
+			[]Args{WriteFile{Path: "sub/b", Content: "T"}}, "a=alpha go=go", "sub/b"},
+		"another command": {"echo x > mine; : > started; " + waiting,
+			[]Args{sh("echo T > theirs")}, "a=alpha go=go sub/b=beta theirs=T", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			fill(t, dir, map[string]string{"a": "alpha", "sub/b": "beta"})
+			x := newExecutor(t, Config{Dir: dir, NoSync: true})
+			e := meanwhile(t, x, tt.line, func() {
+				for _, a := range tt.args {
+					carried(t, x, a)
+				}
+			})
+			if e.Undo != "" {
+				undoes(t, x, e.Undo)
+			}
+			if got := listed(t, dir); got != tt.want {
+				t.Errorf("there is %s, want %s", got, tt.want)
+			}
+			overlap := slices.ContainsFunc(e.NotUndoable, func(s string) bool { return strings.Contains(s, "at the same time") })
+			named := slices.ContainsFunc(e.NotUndoable, func(s string) bool { return strings.HasPrefix(s, filepath.Join(dir, tt.left)+":") })
+			if named != (tt.left != "") || len(e.NotUndoable) > 0 && !named && !overlap {
+				t.Errorf("left are %q, want %q", e.NotUndoable, tt.left)
+			}
+		})
+	}
+}
+
+// listed is the files of a folder with their contents, without ends of lines.
+func listed(t *testing.T, dir string) string {
+	t.Helper()
+	var list []string
+	err := filepath.WalkDir(dir, func(name string, e os.DirEntry, err error) error {
+		if err != nil || e.Name() == workspace.StateDir {
+			return filepath.SkipDir
+		}
+		if e.Type().IsRegular() {
+			data, _ := os.ReadFile(name)
+			rel, _ := filepath.Rel(dir, name)
+			list = append(list, rel+"="+strings.ReplaceAll(string(data), "\n", ""))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(list)
+	return strings.Join(list, " ")
+}
+
+// TestCoverOverlap runs two commands at the same time. Each is a change of its own,
+// and says that the other one ran.
+func TestCoverOverlap(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, map[string]string{"a": "alpha"})
+	x, y := newExecutor(t, Config{Dir: dir, NoSync: true}), newExecutor(t, Config{Dir: dir, NoSync: true})
+	var second Executed
+	first := meanwhile(t, x, "echo 1 > one; : > started; "+waiting, func() { second = shell(t, y, "echo 2 > two") })
+	for _, e := range []Executed{first, second} {
+		if !strings.Contains(e.Left(), "another command ran at the same time") {
+			t.Errorf("undo %q leaves %q", e.Undo, e.NotUndoable)
+		}
+	}
+	if second.Undo == "" || first.Undo == second.Undo {
+		t.Errorf("they are undone by %q and %q", first.Undo, second.Undo)
+	}
+	carried(t, x, Undo{Since: second.Undo})
+	if got := listed(t, dir); !strings.HasPrefix(got, "a=alpha") || strings.Contains(got, "one=") || strings.Contains(got, "two=") {
+		t.Errorf("there is %s", got)
+	}
+}
+
+// TestCoverOverlapTaken tells a command of which all changes were recorded as another
+// one's.
+func TestCoverOverlapTaken(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, map[string]string{".gitignore": "started\n"})
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	var second Executed
+	first := meanwhile(t, x, ": > started; while [ ! -e two ]; do sleep 0.01; done; echo 1 > one; "+waiting, func() {
+		second = shell(t, x, "echo 2 > two; while [ ! -e one ]; do sleep 0.01; done")
+	})
+	if first.Undo != "" || !strings.Contains(first.Left(), "may be among that one's changes") {
+		t.Errorf("undo %q leaves %q", first.Undo, first.NotUndoable)
+	}
+	undoes(t, x, second.Undo)
+	if got := listed(t, dir); strings.Contains(got, "one=") || strings.Contains(got, "two=") {
+		t.Errorf("there is %s", got)
+	}
+}
+
+// TestCoverAllowed says of folders of --allow that nothing there is covered.
+func TestCoverAllowed(t *testing.T) {
+	allowed, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := newExecutor(t, Config{Allow: []string{allowed}, NoSync: true})
+	e := shell(t, x, "echo 1 > "+allowed+"/f; echo 2 > f")
+	if want := []string{allowed + ": it is a folder of --allow"}; !slices.Equal(e.NotUndoable, want) || e.Undo == "" {
+		t.Errorf("undo %q leaves %q, want %q", e.Undo, e.NotUndoable, want)
+	}
+}
+
+// TestCoverPull takes back what a pull did to the files, one that fails included.
+func TestCoverPull(t *testing.T) {
+	b := newGitBed(t)
+	b.remote()
+	b.fork()
+	x := b.executor(Config{NoSync: true, Network: true})
+	r, err := x.Execute(t.Context(), &Session{}, GitPull{Dir: "repo", Remote: "origin"})
+	p, ok := r.(Pulled)
+	if err == nil || !ok || p.Undo == "" || p.NotUndoable != nil {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	file := filepath.Join(b.dir, "repo/a.txt")
+	if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), "<<<<<<<") {
+		t.Fatalf("%q, %v", data, err)
+	}
+	undoes(t, x, p.Undo)
+	if data, err := os.ReadFile(file); err != nil || string(data) != "ours\n" {
+		t.Errorf("%q, %v", data, err)
+	}
+}

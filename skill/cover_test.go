@@ -1,0 +1,259 @@
+//go:build linux || darwin
+
+package skill
+
+import (
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"textskill/skill/workspace"
+)
+
+// shell runs a line of the shell and returns how it ended.
+func shell(t *testing.T, x *Executor, line string) Executed {
+	t.Helper()
+	r, err := x.Execute(t.Context(), &Session{}, Exec{Command: "/bin/sh", Args: []string{"-c", line}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := r.(Executed)
+	if e.ExitCode != 0 {
+		t.Fatalf("%q exited with %d: %s", line, e.ExitCode, e.Stderr)
+	}
+	return e
+}
+
+// undoes takes a change back and returns what undoes that.
+func undoes(t *testing.T, x *Executor, id string) string {
+	t.Helper()
+	r, err := x.Execute(t.Context(), &Session{}, Undo{ID: id})
+	if err != nil {
+		t.Fatalf("undo %s: %v", id, err)
+	}
+	return r.(Reverted).UndoID()
+}
+
+// pictured is all that is in a folder: kinds, permissions, contents and the times of
+// files, without the journal.
+func pictured(t *testing.T, dir string) string {
+	t.Helper()
+	var lines []string
+	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.Name() == workspace.StateDir {
+			return fs.SkipDir
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(dir, name)
+		line := fmt.Sprintf("%s %v", rel, info.Mode())
+		switch {
+		case info.Mode().IsRegular():
+			data, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			line += fmt.Sprintf(" %q", data)
+		case info.Mode().Type() == fs.ModeSymlink:
+			target, _ := os.Readlink(name)
+			line += " -> " + target
+		}
+		lines = append(lines, line)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// fill makes files with these contents.
+func fill(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		plant(t, dir, name)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestCoverOneByOne runs one command at a time: undo gives what was there, and undo
+// of that what the command left.
+func TestCoverOneByOne(t *testing.T) {
+	tests := map[string]string{
+		"create":                  "echo new > new",
+		"create in a new folder":  "mkdir -p n/e/w; echo new > n/e/w/f; ln -s f n/e/w/l",
+		"an empty folder":         "mkdir -m 700 n",
+		"write":                   "echo more > a",
+		"append":                  "echo more >> sub/b",
+		"truncate":                ": > a",
+		"delete":                  "rm a",
+		"delete a tree":           "rm -r sub",
+		"permissions of a file":   "chmod 600 a",
+		"permissions of a folder": "chmod 700 sub",
+		"both":                    "echo more >> a; chmod 755 a",
+		"rename":                  "mv a z",
+		"rename a tree":           "mv sub other",
+		"rename over":             "mv a sub/b",
+		"exchange":                "mv a t; mv sub/b a; mv t sub/b",
+		"file to link":            "ln -sf sub/b a",
+		"link to file":            "rm link; echo x > link",
+		"link elsewhere":          "ln -sfn sub link",
+		"file to folder":          "rm a; mkdir a; echo in > a/in",
+		"folder to file":          "rm -r sub; echo file > sub",
+		"folder to link":          "mv sub gone; ln -s gone sub",
+		"touched":                 "touch a; echo x > x",
+		"same content":            "cat sub/b > t; cat t > sub/b; rm t; echo x > x",
+		"same size and time":      "touch -r a t; printf 'OTHER CONTENT' | head -c 6 > a; touch -r t a; rm t",
+		"hard linked":             "echo changed > hard1",
+		"a pipe":                  "mkfifo p",
+		"an odd name":             "echo x > \"$(printf 'a\\nb \\\\ \\377c')\"",
+		"empty to full":           "echo x > empty",
+		"deep":                    "echo x > sub/deep/er/f; rm sub/deep/er/g; mkdir sub/deep/h",
+	}
+	for name, line := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			fill(t, dir, map[string]string{"a": "alpha\n", "sub/b": "beta\n", "sub/deep/er/f": "f", "sub/deep/er/g": "g", "empty": "", "hard1": "hard"})
+			os.Symlink("a", filepath.Join(dir, "link"))
+			os.Link(filepath.Join(dir, "hard1"), filepath.Join(dir, "hard2"))
+			x := newExecutor(t, Config{Dir: dir, NoSync: true})
+			before := pictured(t, dir)
+			e := shell(t, x, line)
+			after := pictured(t, dir)
+			if e.Undo == "" || e.NotUndoable != nil {
+				t.Fatalf("undo is %q, left are %q", e.Undo, e.NotUndoable)
+			}
+			redo := undoes(t, x, e.Undo)
+			if now := pictured(t, dir); now != before {
+				t.Errorf("undo left\n%s\nwant\n%s", now, before)
+			}
+			again := undoes(t, x, redo)
+			if now := pictured(t, dir); now != after {
+				t.Errorf("redo left\n%s\nwant\n%s", now, after)
+			}
+			undoes(t, x, again)
+			if now := pictured(t, dir); now != before {
+				t.Errorf("the second undo left\n%s\nwant\n%s", now, before)
+			}
+		})
+	}
+}
+
+// TestCoverNothing runs commands that change nothing that counts.
+func TestCoverNothing(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, map[string]string{"a": "alpha", ".git/HEAD": "ref"})
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	for _, line := range []string{"true", "cat a", "touch a", "echo x > t; rm t", "echo x > .git/x", "chmod 700 .git"} {
+		if e := shell(t, x, line); e.Undo != "" || e.NotUndoable != nil {
+			t.Errorf("%q is undone by %q, left are %q", line, e.Undo, e.NotUndoable)
+		}
+	}
+	none := newExecutor(t, Config{Dir: dir, NoSync: true, Journal: workspace.Journal{Off: true}})
+	off := newExecutor(t, Config{Dir: dir, NoSync: true, SnapshotBytes: -1})
+	for _, x := range []*Executor{none, off} {
+		if e := shell(t, x, "echo x >> a"); e.Undo != "" || e.NotUndoable != nil {
+			t.Errorf("it is undone by %q, left are %q", e.Undo, e.NotUndoable)
+		}
+	}
+}
+
+// randomScript is n lines of the shell, most of which change something.
+func randomScript(rng *rand.Rand, n int) string {
+	name := func() string {
+		parts := make([]string, 1+rng.IntN(3))
+		for i := range parts {
+			parts[i] = string(rune('a' + rng.IntN(4)))
+		}
+		return strings.Join(parts, "/")
+	}
+	lines := []string{"exec 2>/dev/null"}
+	for range n {
+		p, q := name(), name()
+		lines = append(lines, []string{
+			"mkdir -p " + p, "mkdir -p $(dirname " + p + ") && echo " + q + " > " + p, "echo more >> " + p, "rm -rf " + p,
+			"mv " + p + " " + q, "mv -T " + p + " " + q, "cp -r " + p + " " + q, "chmod 7" + fmt.Sprint(rng.IntN(8)) + "0 " + p, "ln -s " + q + " " + p,
+			"ln -sfn " + q + " " + p, "true > " + p, "rm -f " + p + " && mkdir " + p, "rmdir " + p,
+		}[rng.IntN(13)])
+	}
+	return strings.Join(append(lines, "true"), "\n")
+}
+
+// TestCoverRandom runs scripts of many changes on random trees, in one process and
+// with a new one for each command.
+func TestCoverRandom(t *testing.T) {
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 7))
+			dir := t.TempDir()
+			var x *Executor
+			open := func() {
+				if x == nil || seed%2 == 0 {
+					x = newExecutor(t, Config{Dir: dir, NoSync: true})
+				}
+			}
+			type taken struct{ before, id string }
+			var changes []taken
+			for range 8 {
+				open()
+				before := pictured(t, dir)
+				e := shell(t, x, randomScript(rng, 25))
+				after := pictured(t, dir)
+				if e.NotUndoable != nil {
+					t.Fatalf("left are %q", e.NotUndoable)
+				}
+				if e.Undo == "" {
+					if before != after {
+						t.Fatalf("nothing is recorded of\n%s\nthat became\n%s", before, after)
+					}
+					continue
+				}
+				redo := undoes(t, x, e.Undo)
+				if now := pictured(t, dir); now != before {
+					t.Fatalf("undo left\n%s\nwant\n%s", now, before)
+				}
+				changes = append(changes, taken{before, undoes(t, x, redo)})
+				if now := pictured(t, dir); now != after {
+					t.Fatalf("redo left\n%s\nwant\n%s", now, after)
+				}
+			}
+			for _, c := range slices.Backward(changes) {
+				open()
+				undoes(t, x, c.id)
+				if now := pictured(t, dir); now != c.before {
+					t.Fatalf("undo left\n%s\nwant\n%s", now, c.before)
+				}
+			}
+		})
+	}
+}
+
+// TestCoverTimes looks at the times of files that undo brings back.
+func TestCoverTimes(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, map[string]string{"a": "alpha", "sub/b": "beta"})
+	old := time.Date(2020, 1, 2, 3, 4, 5, 678, time.UTC)
+	for _, name := range []string{"a", "sub/b"} {
+		if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	undoes(t, x, shell(t, x, "rm a; rm -r sub").Undo)
+	for _, name := range []string{"a", "sub/b"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.ModTime().Equal(old) {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+}

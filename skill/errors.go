@@ -1,0 +1,67 @@
+package skill
+
+import (
+	"fmt"
+
+	"textskill/skill/workspace"
+)
+
+// What the workspace refuses, for packages that do not import it.
+type (
+	OutsideError    = workspace.OutsideError
+	DeniedError     = workspace.DeniedError
+	NotRegularError = workspace.NotRegularError
+)
+
+// ErrSameFile reports a copy of a file onto itself.
+var ErrSameFile = workspace.ErrSameFile
+
+// An ArgError reports an argument that its operation cannot accept.
+type ArgError struct {
+	Tool   string // name that the caller used; empty until package dialect fills it in
+	Arg    string // argument at fault: "destination"
+	Reason string // "is required", "already exists"; no period
+	Code   string // for programs; "" or a code like those of system errors
+}
+
+func (e *ArgError) Error() string {
+	if e.Tool == "" {
+		return e.Arg + " " + e.Reason
+	}
+	return e.Tool + ": " + e.Arg + " " + e.Reason
+}
+
+// A NoMatchError reports that the text to replace is not in the file.
+type NoMatchError struct {
+	Path string
+	Near *NearLine // the line that resembles it most; nil if none does
+}
+
+func (e *NoMatchError) Error() string { return "old text not found in " + e.Path }
+
+// Hint says where the text nearly stands and what differs, "" if nowhere.
+func (e *NoMatchError) Hint() string {
+	if e.Near == nil {
+		return ""
+	}
+	return fmt.Sprintf("line %d is nearest: %s; wanted: %s (%s)", e.Near.Number, e.Near.Text, e.Near.Wanted, e.Near.Differs)
+}
+
+// NearLine is a line of a file beside the line that was looked for. Both have
+// their invisible characters shown: → tab, · blank at an end, ␍ CR, ⍽ NBSP.
+type NearLine struct {
+	Number  int // counted from 1
+	Text    string
+	Wanted  string
+	Differs string // what kind of difference it is: "tabs and blanks", "letters"
+}
+
+// A TooLargeError reports more bytes than one answer carries.
+type TooLargeError struct {
+	Path        string
+	Size, Limit int64 // bytes
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%s holds %d bytes, more than the %d that one answer carries; ask for some of its lines", e.Path, e.Size, e.Limit)
+}

@@ -1,0 +1,362 @@
+package skill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	"golang.org/x/sys/unix"
+)
+
+// fenced opens an executor whose commands run inside the whole fence.
+func fenced(t testing.TB, cfg Config) *Executor {
+	t.Helper()
+	cfg.Helper = self(t)
+	x := newExecutor(t, cfg)
+	if held := x.fenceHeld(); held.ABI < abiSignals {
+		t.Fatalf("these tests need a kernel with Landlock: %s", held)
+	}
+	return x
+}
+
+// outside is a folder beside the workspace with a file that holds "secret".
+func outside(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	writeFile(t, dir+"/secret", "secret", 0o644)
+	return dir
+}
+
+func TestFenceFiles(t *testing.T) {
+	out, allowed, more, home := outside(t), t.TempDir(), t.TempDir(), t.TempDir()
+	writeFile(t, more+"/known", "known", 0o644)
+	t.Setenv("HOME", home)
+	for name, content := range map[string]string{".ssh/id": "secret", ".bashrc": "secret", ".gitconfig": "[user]\n\tname = N\n", ".cargo/credentials.toml": "secret", ".cargo/bin/x": ""} {
+		if err := os.MkdirAll(filepath.Dir(home+"/"+name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, home+"/"+name, content, 0o644)
+	}
+	t.Setenv("PATH", home+"/.cargo/bin:"+os.Getenv("PATH"))
+	x := fenced(t, Config{Allow: []string{allowed}, FenceRead: []string{more}})
+	dir := x.Dir()
+	for name, target := range map[string]string{"out": out, "shadow": "/etc/shadow", "file": out + "/new", "up": "../../.."} {
+		if err := os.Symlink(target, dir+"/"+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeFile(t, dir+"/in", "in", 0o644)
+	for _, tt := range []struct {
+		script string
+		denied bool
+	}{
+		{"echo x > new && mkdir sub && mv new sub/moved && ln in hard && rm hard && cat sub/moved", false},
+		{"echo x > " + allowed + "/new", false},
+		{"mv sub/moved " + allowed + "/moved", false},
+		{"echo x > $TMPDIR/new && cp /bin/true $TMPDIR/run && $TMPDIR/run", false},
+		{"cat " + more + "/known", false},
+		{"cat /etc/passwd /proc/self/status /usr/bin/env > /dev/null; echo x > /dev/shm/fence-$$ && rm /dev/shm/fence-$$", false},
+		{"git config user.name && head -c 1 /dev/urandom | wc -c", false},
+
+		{"echo x > " + out + "/new", true},
+		{"echo x >> " + out + "/secret", true},
+		{"truncate -s 0 " + out + "/secret", true},
+		{"mkdir " + out + "/sub", true},
+		{"rm " + out + "/secret", true},
+		{"mv in " + out + "/moved", true},
+		{"ln " + out + "/secret stolen", true},
+		{"ln -s in " + out + "/link", true},
+		{"echo x > " + more + "/new", true},
+		{"echo x > out/new", true},
+		{"echo x > file", true},
+		{"echo x > ../new", true},
+		{"cat out/secret", true},
+		{"cat " + out + "/secret", true},
+		{"cat /proc/self/root" + out + "/secret", true},
+		{"cat /proc/self/cwd/up/../../../../../.." + out + "/secret", true},
+		{"ls " + out, true},
+		{"ls /", true},
+		{"ls ..", true},
+		{"echo x > " + filepath.Dir(out) + "/new", true},
+		{"echo x > ${TMPDIR%/*}/fence-new", true},
+		{"cat ~/.ssh/id", true},
+		{"cat ~/.bashrc", true},
+		{"cat ~/.cargo/credentials.toml", true},
+		{"ls ~", true},
+		{"echo x >> ~/.gitconfig", true},
+		{"cat /etc/shadow", true},
+		{"cat shadow", true},
+		{"ls /etc", true},
+		{"ls /dev", true},
+		{"echo 0 > /proc/self/oom_score_adj", true},
+		{"mknod disk b 8 0", true},
+	} {
+		got := mustExec(t, x, sh(tt.script))
+		if said := string(got.Stderr); got.Failed() != tt.denied || strings.Contains(string(got.Stdout), "secret") ||
+			tt.denied && !strings.Contains(said, "ermission denied") && !strings.Contains(said, "not permitted") && !strings.Contains(said, "cross-device") {
+			t.Errorf("%s: %d, %s%s", tt.script, got.ExitCode, got.Stdout, got.Stderr)
+		}
+		if got.Fence != (Fence{ABI: landlockABI(), TCP: true, UDP: true}) {
+			t.Fatalf("%s", got.Fence)
+		}
+	}
+	if data, _ := os.ReadFile(out + "/secret"); string(data) != "secret" {
+		t.Errorf("the file outside holds %q", data)
+	}
+	if list, _ := os.ReadDir(out); len(list) != 1 {
+		t.Errorf("outside there is %v", list)
+	}
+}
+
+// A command of the last call cannot make the next one's fence wider by what it
+// leaves behind.
+func TestFenceStays(t *testing.T) {
+	out := outside(t)
+	parent := t.TempDir()
+	home := parent + "/ws"
+	if err := os.MkdirAll(home+"/bin", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("PATH", home+"/bin:"+os.Getenv("PATH"))
+	x := fenced(t, Config{Dir: home, Allow: []string{home + "/bin"}})
+	mustExec(t, x, sh("ln -s /etc/shadow .gitconfig; ln -s $1 go; mkdir .cache; ln -s $1 .cache/go-build; rmdir bin; ln -s $1 bin", out))
+	for range 2 {
+		got := mustExec(t, x, sh("cat .gitconfig; cat go/secret; cat bin/secret; echo x > .cache/go-build/new; echo x > bin/new"))
+		if n := strings.Count(string(got.Stderr), "ermission denied"); n != 5 || len(got.Stdout) > 0 {
+			t.Errorf("%s%s", got.Stdout, got.Stderr)
+		}
+		x = fenced(t, Config{Dir: home})
+	}
+	y := fenced(t, Config{Dir: home})
+	y.fenceRules() // looks at the folder, which then becomes another
+	if err := os.Rename(home, parent+"/moved"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(out, home); err != nil {
+		t.Fatal(err)
+	}
+	f, _, err := y.fenceFor(0, y.tempDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := y.run(t.Context(), Exec{Command: "cat"}, order{path: "/bin/cat", args: []string{"cat", out + "/secret"}, dir: "/", fence: f})
+	if err != nil || !got.Failed() || len(got.Stdout) > 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestFenceSignals(t *testing.T) {
+	other := exec.Command("sleep", "1000")
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer other.Process.Kill()
+	x := fenced(t, Config{})
+	got := mustExec(t, x, sh(`for pid in "$@"; do kill -0 $pid || echo denied; done; sleep 1000 & kill $! && echo own`, fmt.Sprint(os.Getpid()), fmt.Sprint(other.Process.Pid)))
+	if string(got.Stdout) != "denied\ndenied\nown\n" {
+		t.Errorf("%s%s", got.Stdout, got.Stderr)
+	}
+	l, err := net.Listen("unix", "@"+marker(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	name := l.Addr().String()[1:]
+	got = mustExec(t, x, Exec{Command: "python3", Args: []string{"-c", `import socket,sys; socket.socket(socket.AF_UNIX).connect("\0" + sys.argv[1])`, name}})
+	if !strings.Contains(string(got.Stderr), "PermissionError") {
+		t.Errorf("an abstract socket: %s", got.Stderr)
+	}
+	got = mustExec(t, x, sh("cat /proc/$1/environ; cat /proc/$1/maps; readlink -v /proc/$1/fd/0", fmt.Sprint(os.Getpid())))
+	if len(got.Stdout) > 0 || strings.Count(string(got.Stderr), "ermission denied") != 3 {
+		t.Errorf("of another process: %.100s%s", got.Stdout, got.Stderr)
+	}
+}
+
+// What programs usually do they do inside the fence as well.
+func TestFenceLetsProgramsWork(t *testing.T) {
+	x := fenced(t, Config{})
+	layout(t, x.Dir(), "m/go.mod=module example.org/m\n\ngo 1.26\n", "m/m.go=package main\n\nfunc main() { println(f()) }\n\nfunc f() int { return 1 }\n",
+		"m/m_test.go=package main\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestF(t *testing.T) {\n\tif err := os.WriteFile(t.TempDir()+\"/x\", nil, 0o600); err != nil || f() != 1 {\n\t\tt.Error(err)\n\t}\n}\n",
+		"a.py=import tempfile, multiprocessing, subprocess\nlock = multiprocessing.Lock()\nwith tempfile.NamedTemporaryFile() as f: f.write(b'x')\nprint(subprocess.run(['echo', 'py'], capture_output=True, text=True).stdout, end='')\n",
+		"a.js=const fs = require('fs'), os = require('os'); fs.writeFileSync(os.tmpdir() + '/x', ''); console.log('js', fs.readdirSync('.').length > 0)\n",
+		"a.sh=#!/bin/sh\nx=$(mktemp) && echo \"$0 <<$1>>\" > $x && cat $x\n")
+	if err := os.Chmod(x.Dir()+"/a.sh", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for script, want := range map[string]string{
+		"cd m && go build -o prog . && ./prog 2>&1":         "1\n",
+		"cd m && go vet ./... && go test ./... | cut -c1-2": "ok\n",
+		"python3 a.py":  "py\n",
+		"node a.js":     "js true\n",
+		"./a.sh 'a  b'": "./a.sh <<a  b>>\n",
+		"git init -q g && cd g && git config user.name N && git config user.email e && echo x > f && git add f && git commit -qm one && git status --short && git log --format=%s": "one\n",
+		"printf 'b\\na\\n' | sort | tee list | wc -l | tr -d ' '": "2\n",
+		"echo out > /dev/stdout; echo x | cat /dev/stdin":         "out\nx\n",
+	} {
+		if got := mustExec(t, x, sh(script)); string(got.Stdout) != want || got.Failed() {
+			t.Errorf("%s: %s\n%s", script, got.Stdout, got.Stderr)
+		}
+	}
+}
+
+func TestFenceLimits(t *testing.T) {
+	x := fenced(t, Config{Limits: Limits{FileSize: 1 << 20, Memory: 256 << 20, Processes: 5000}})
+	got := mustExec(t, x, sh("ulimit -c; ulimit -v; ulimit -p 2>/dev/null || ulimit -u; head -c 2000000 /dev/zero > big; wc -c < big; ulimit -c unlimited || echo stays"))
+	if fields := strings.Fields(string(got.Stdout)); strings.Join(fields, " ") != "0 262144 5000 1048576 stays" {
+		t.Errorf("%q\n%s", fields, got.Stderr)
+	}
+	if got := mustExec(t, x, Exec{Command: "python3", Args: []string{"-c", "x = bytearray(1 << 30)"}}); !strings.Contains(string(got.Stderr), "MemoryError") {
+		t.Errorf("%s", got.Stderr)
+	}
+	if got := mustExec(t, fenced(t, Config{Limits: Limits{FileSize: -1}}), sh("ulimit -f")); string(got.Stdout) != "unlimited\n" {
+		t.Errorf("without a limit: %s", got.Stdout)
+	}
+	if got := mustExec(t, x, sh("grep -E 'NoNewPrivs' /proc/self/status")); string(got.Stdout) != "NoNewPrivs:\t1\n" {
+		t.Errorf("%s", got.Stdout)
+	}
+}
+
+// PATH lets a command read toolchains, and not what lies around them.
+func TestFencePATH(t *testing.T) {
+	top := t.TempDir()
+	home, tool, dir := top+"/home", top+"/tool", top+"/project/ws"
+	for _, d := range []string{home + "/bin", home + "/.local/bin", home + "/.pyenv/shims", tool + "/bin", tool + "/lib", dir, top + "/project/bin"} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("GOPATH", "")
+	t.Setenv("PATH", strings.Join([]string{home + "/bin", home + "/.local/bin", home + "/.pyenv/shims", tool + "/bin", top + "/project/bin", "/tmp/bin", "relative/bin", "/usr/bin", "/bin"}, ":"))
+	x := fenced(t, Config{Dir: dir})
+	var got []string
+	for _, path := range x.pathReads(home) {
+		got = append(got, strings.Replace(path, top, "", 1))
+	}
+	want := "/home/bin /home/.local/bin /home/.pyenv/shims /home/.pyenv /tool/bin /tool /project/bin /tmp/bin /usr/bin /bin"
+	if said := strings.Join(got, " "); said != want {
+		t.Errorf("\n got %s\nwant %s", said, want)
+	}
+	for path, denied := range map[string]bool{home: true, home + "/.local": true, tool + "/lib": false, top + "/project": true, home + "/.pyenv": false} {
+		if got := mustExec(t, x, Exec{Command: "ls", Args: []string{path}}); got.Failed() != denied {
+			t.Errorf("%s: %d, %s", path, got.ExitCode, got.Stderr)
+		}
+	}
+}
+
+func TestFenceModes(t *testing.T) {
+	out := outside(t)
+	for _, tt := range []struct {
+		cfg    Config
+		want   string // how the fence is; "" where the command is refused
+		denied bool
+	}{
+		{Config{Helper: self(t), Fence: FenceRequire}, fmt.Sprintf("Landlock ABI %d: files, TCP, UDP, signals", landlockABI()), true},
+		{Config{Helper: self(t), Fence: FenceRequire, Network: true}, fmt.Sprintf("Landlock ABI %d: files, signals", landlockABI()), true},
+		{Config{Helper: self(t), Fence: FenceOff}, "none: --fence=off", false},
+		{Config{}, "none: no helper watches the command", false},
+		{Config{Fence: FenceRequire}, "", false},
+	} {
+		x := newExecutor(t, tt.cfg)
+		health := must[HealthReport](t, x, Health{}).Fence.String()
+		r, err := x.Execute(t.Context(), &Session{}, sh("cat $1/secret; echo ${TMPDIR##*/}", out))
+		if tt.want == "" {
+			if _, ok := errors.AsType[*FenceError](err); !ok || err.Error() != "running a program is refused under --fence=require: no helper watches the command" {
+				t.Errorf("%+v: %v", tt.cfg, err)
+			}
+			continue
+		}
+		if err != nil || r.(Executed).Fence.String() != tt.want || health != tt.want || strings.Contains(string(r.(Executed).Stdout), "secret") == tt.denied {
+			t.Errorf("%+v: %+v, %v; health says %s", tt.cfg, r, err, health)
+		}
+	}
+	if _, err := New(Config{Dir: t.TempDir(), Fence: "no"}); err == nil || err.Error() != `fence must be auto, require or off, not "no"` {
+		t.Errorf("%v", err)
+	}
+	if _, err := New(Config{Dir: t.TempDir(), FenceRead: []string{"/nowhere/at/all"}}); !errors.Is(err, syscall.ENOENT) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A program that the fence hides says so; it is not called no program.
+func TestFenceTellsOfAHiddenProgram(t *testing.T) {
+	out := t.TempDir()
+	writeFile(t, out+"/tool", "#!/bin/sh\n", 0o755)
+	for _, command := range []string{out + "/tool", "link"} {
+		x := fenced(t, Config{})
+		if err := os.Symlink(out+"/tool", x.Dir()+"/link"); err != nil {
+			t.Fatal(err)
+		}
+		run := Exec{Command: command, Env: []string{"PATH=" + x.Dir()}}
+		_, err := x.Execute(t.Context(), &Session{}, run)
+		if spawn, ok := errors.AsType[*SpawnError](err); !ok || !spawn.Fenced || spawn.Err != syscall.EACCES {
+			t.Errorf("%s: %v", command, err)
+		}
+	}
+	if got := mustExec(t, fenced(t, Config{FenceRead: []string{out}}), Exec{Command: out + "/tool"}); got.Failed() {
+		t.Errorf("%+v", got)
+	}
+}
+
+// The kernel takes sixteen fences, one around the other. Under the last of them
+// there is none to be had.
+func TestFenceWhereThereIsNone(t *testing.T) {
+	cmd := exec.Command(self(t), t.TempDir())
+	cmd.Env = append(os.Environ(), "EXEC_TEST_ROLE=nested")
+	out, err := cmd.CombinedOutput()
+	want := "auto: ran, none: Landlock could not be used\nrequire: running a program is refused under --fence=require: Landlock could not be used\n"
+	if err != nil || string(out) != want {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// nested runs a command where no further fence can be put up.
+func nested(dir string) int {
+	for range 16 {
+		if err := landlock.V1.RestrictPaths(landlock.RWDirs("/")); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+	}
+	os.Setenv("EXEC_TEST_ROLE", "")
+	for _, mode := range []FenceMode{FenceAuto, FenceRequire} {
+		x, err := New(Config{Dir: dir, Helper: "/proc/self/exe", Fence: mode})
+		if err != nil {
+			return 1
+		}
+		r, err := x.Execute(context.Background(), &Session{}, Exec{Command: "true"})
+		if err != nil {
+			fmt.Printf("%s: %v\n", mode, err)
+		} else {
+			fmt.Printf("%s: ran, %s\n", mode, r.(Executed).Fence)
+		}
+		x.Close()
+	}
+	return 0
+}
+
+func TestFenceRemovesTemporaryFiles(t *testing.T) {
+	x := fenced(t, Config{})
+	first := string(mustExec(t, x, sh("echo kept > $TMPDIR/x; echo $TMPDIR")).Stdout)
+	second := mustExec(t, x, sh("echo $TMPDIR; cat $TMPDIR/x"))
+	if string(second.Stdout) != first+"kept\n" {
+		t.Errorf("%q, then %q", first, second.Stdout)
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(strings.TrimSpace(first), &st); err != nil || st.Mode&0o777 != 0o700 {
+		t.Errorf("%v, %o", err, st.Mode)
+	}
+	x.Close()
+	if err := unix.Stat(strings.TrimSpace(first), &st); err != unix.ENOENT {
+		t.Errorf("it stays: %v", err)
+	}
+}

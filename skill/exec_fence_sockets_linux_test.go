@@ -1,0 +1,86 @@
+package skill
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestFenceTCP(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	connect := Exec{Command: "python3", Args: []string{"-c", "import socket,sys; socket.create_connection(('127.0.0.1', int(sys.argv[1]))); print('connected')", fmt.Sprint(l.Addr().(*net.TCPAddr).Port)}}
+	bind := func(port int) Exec {
+		return Exec{Command: "python3", Args: []string{"-c", "import socket,sys; s=socket.socket(); s.bind(('127.0.0.1', int(sys.argv[1]))); s.listen(); print('bound')", fmt.Sprint(port)}}
+	}
+	port := freePort(t)
+	own := bind(port)
+	own.Port = port
+	for _, tt := range []struct {
+		network bool
+		run     Exec
+		want    string
+	}{
+		{false, connect, ""},
+		{false, bind(port), ""},
+		{false, own, "bound\n"},
+		{true, connect, "connected\n"},
+		{true, bind(port), "bound\n"},
+	} {
+		got := mustExec(t, fenced(t, Config{Network: tt.network}), tt.run)
+		if string(got.Stdout) != tt.want || tt.want == "" && !strings.Contains(string(got.Stderr), "PermissionError") || got.Fence.TCP == tt.network {
+			t.Errorf("network %v, %q: %s%s %s", tt.network, tt.run.Args[2], got.Stdout, got.Stderr, got.Fence)
+		}
+	}
+}
+
+// There is no way round the denial of TCP.
+func TestFenceSockets(t *testing.T) {
+	script := `
+import socket, ctypes, errno
+def can(*kind):
+    try: socket.socket(*kind).close(); return 'yes'
+    except PermissionError: return 'denied'
+    except OSError as e: return errno.errorcode[e.errno]
+print(can(socket.AF_INET, socket.SOCK_DGRAM), can(socket.AF_INET6, socket.SOCK_DGRAM), can(socket.AF_INET, socket.SOCK_STREAM, 262),
+    can(socket.AF_INET6, socket.SOCK_STREAM | socket.SOCK_NONBLOCK, 262), can(socket.AF_INET, socket.SOCK_RAW, 1), can(socket.AF_PACKET, socket.SOCK_RAW), can(socket.AF_VSOCK, socket.SOCK_STREAM))
+print(can(socket.AF_INET), can(socket.AF_INET6, socket.SOCK_STREAM | socket.SOCK_CLOEXEC), can(socket.AF_UNIX), can(socket.AF_UNIX, socket.SOCK_DGRAM), can(socket.AF_NETLINK, socket.SOCK_RAW))
+libc = ctypes.CDLL(None, use_errno=True)
+print(libc.syscall(425, 4, None), errno.errorcode[ctypes.get_errno()])
+`
+	python := Exec{Command: "python3", Args: []string{"-c", script}}
+	want := "denied denied denied denied denied denied denied\nyes yes yes yes yes\n-1 ENOSYS\n"
+	if got := mustExec(t, fenced(t, Config{}), python); string(got.Stdout) != want || !got.Fence.UDP {
+		t.Errorf("%s%s %s", got.Stdout, got.Stderr, got.Fence)
+	}
+	got := mustExec(t, fenced(t, Config{Network: true}), python)
+	if !strings.HasPrefix(string(got.Stdout), "yes yes ") || got.Fence.UDP {
+		t.Errorf("with the network: %s%s %s", got.Stdout, got.Stderr, got.Fence)
+	}
+}
+
+// A server listens on its port without the network, and on no other.
+func TestFenceServer(t *testing.T) {
+	x := fenced(t, Config{})
+	endServers(t, x)
+	out := outside(t)
+	port := freePort(t)
+	script := fmt.Sprintf("echo x > %s/new; echo y > $TMPDIR/y; python3 -c \"import socket; socket.socket().bind(('127.0.0.1', %d))\" 2>&1 | tail -1; exec python3 -m http.server --bind 127.0.0.1 %d", out, freePort(t), port)
+	s := must[ServerState](t, x, StartServer{Command: script, Port: port, Wait: 20e9, MustBe: true})
+	log := must[ServerLog](t, x, ReadServerLog{ServerName: ServerName{ID: s.ID}})
+	if !s.Ready || s.Fence != (Fence{ABI: landlockABI(), TCP: true, UDP: true}) || strings.Count(string(log.Text), "ermission denied") != 2 {
+		t.Errorf("%+v\n%s", s, log.Text)
+	}
+	if _, err := os.Lstat(serverTemp(s.ID) + "/y"); err != nil {
+		t.Error(err)
+	}
+	must[ServerState](t, x, StopServer{ServerName{ID: s.ID}})
+	if _, err := os.Lstat(serverTemp(s.ID)); err == nil {
+		t.Error("its temporary files stay")
+	}
+}

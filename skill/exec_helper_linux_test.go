@@ -1,0 +1,374 @@
+package skill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"textskill/skill/workspace"
+)
+
+// playRole is what the test binary does when a test starts it under another role.
+func playRole(role string) int {
+	switch role {
+	case "serve": // start a server, and end
+		x, err := New(Config{Dir: os.Args[1], Helper: "/proc/self/exe"})
+		if err != nil {
+			return 1
+		}
+		os.Setenv("EXEC_TEST_ROLE", "")
+		port, _ := strconv.Atoi(os.Args[3])
+		if _, err := x.Execute(context.Background(), &Session{}, StartServer{Command: os.Args[2], Port: port, Wait: 100 * time.Millisecond}); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+	case "cover": // change files, over and over
+		return coverOn(os.Args[1])
+	case "listen": // on a port, until the end
+		l, err := net.Listen("tcp", "127.0.0.1:"+os.Args[1])
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		fmt.Println("listening on", l.Addr())
+		select {}
+	case "nested":
+		return nested(os.Args[1])
+	case "hop": // leave the session by a child, over and over
+		cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			return 1
+		}
+		if os.Getppid() == 1 {
+			time.Sleep(10 * time.Millisecond) // not a flood, should the test fail
+		}
+	case "parent": // run what the arguments say until somebody kills us
+		x, err := New(Config{Dir: os.Args[1], Helper: "/proc/self/exe"})
+		if err != nil {
+			return 1
+		}
+		x.Execute(context.Background(), &Session{}, Exec{Command: os.Args[2], Args: os.Args[3:], Env: []string{"EXEC_TEST_ROLE="}})
+	case "keeper": // hold a credential, and let a command look for it
+		if err := Undumpable(); err != nil {
+			return 1
+		}
+		x, err := New(Config{Dir: os.Args[1], Helper: "/proc/self/exe"})
+		if err != nil {
+			return 1
+		}
+		r, err := x.Execute(context.Background(), &Session{}, Exec{Command: os.Args[2], Args: os.Args[3:], Env: []string{fmt.Sprint("KEEPER=", os.Getpid())}})
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		os.Stdout.Write(r.(Executed).Stdout)
+	}
+	return 0
+}
+
+// marker is an argument for sleep that no other process has.
+func marker(t *testing.T) string {
+	return fmt.Sprintf("1000.%d%d", os.Getpid(), time.Now().UnixNano())
+}
+
+// marked returns the processes, zombies apart, with mark in their command line.
+func marked(t *testing.T, mark string) (pids []int) {
+	t.Helper()
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	if len(lines) == 0 {
+		t.Fatal("/proc shows no process")
+	}
+	for _, line := range lines {
+		data, _ := os.ReadFile(line)
+		if strings.Contains(string(data), mark) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(line)))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// parentOf returns the parent of pid, 0 if there is no such process.
+func parentOf(pid int) (ppid int) {
+	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if _, rest, ok := strings.Cut(string(data), ") "); ok {
+		fmt.Sscan(strings.Fields(rest)[1], &ppid)
+	}
+	return ppid
+}
+
+// escapes are scripts that leave sleepers named $1 behind, or try to.
+var escapes = map[string]string{
+	"child":       `sleep "$1"`,
+	"background":  `sleep "$1" & sleep "$1" & wait`,
+	"setsid":      `setsid sleep "$1" & setsid sleep "$1" & wait`,
+	"double fork": `( (setsid sh -c 'sleep "$0" & sleep "$0"' "$1" &) & ); sleep "$1"`,
+	"ignores":     `trap "" TERM HUP INT; setsid sleep "$1" & sleep "$1"`,
+	"stopped":     `setsid sh -c 'kill -STOP $$; sleep 1' "$1" & sleep "$1"`,
+	"deep":        `sh -c 'setsid sh -c "setsid sh -c \"setsid sleep $0 & wait\" & wait" & wait' "$1"`,
+}
+
+func TestNoProcessIsLeftAfterATimeout(t *testing.T) {
+	x := newExecutor(t, Config{Helper: self(t)})
+	for name, script := range escapes {
+		mark := marker(t)
+		a := sh(script, mark)
+		a.Timeout = 500 * time.Millisecond
+		got := mustExec(t, x, a)
+		if left := marked(t, mark); len(left) > 0 || !got.TimedOut || got.Survivors != 0 || !got.Supervised {
+			t.Errorf("%s: left %v; %+v", name, left, got)
+		}
+	}
+}
+
+func TestNoProcessIsLeftAfterACancellation(t *testing.T) {
+	x := newExecutor(t, Config{Helper: self(t)})
+	for name, script := range escapes {
+		mark := marker(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			defer cancel()
+			eventually(t, name+" to begin", func() bool { return len(marked(t, mark)) > 1 || name == "child" && len(marked(t, mark)) == 1 })
+		}()
+		r, err := x.Execute(ctx, &Session{}, sh(script, mark))
+		if left := marked(t, mark); len(left) > 0 || err != nil || !r.(Executed).Cancelled {
+			t.Errorf("%s: left %v; %+v, %v", name, left, r, err)
+		}
+	}
+}
+
+func TestNoProcessIsLeftAfterTheEnd(t *testing.T) {
+	x := newExecutor(t, Config{Helper: self(t)})
+	mark := marker(t)
+	got := mustExec(t, x, sh(`( (setsid sleep "$1" &) & ); sleep "$1" & setsid sleep "$1" & sleep 0.1; echo done; exit 4`, mark))
+	if left := marked(t, mark); len(left) > 0 || string(got.Stdout) != "done\n" || got.ExitCode != 4 || got.Signal != "" {
+		t.Errorf("left %v; %+v", left, got)
+	}
+}
+
+func TestWithoutAHelperTheGroupIsEnded(t *testing.T) {
+	x := newExecutor(t, Config{})
+	mark := marker(t)
+	a := sh(`sleep "$1" & sleep "$1" & wait`, mark)
+	a.Timeout = 500 * time.Millisecond
+	got := mustExec(t, x, a)
+	eventually(t, "the group to be gone", func() bool { return len(marked(t, mark)) == 0 })
+	mustExec(t, x, sh(`sleep "$1" & exit 0`, mark))
+	eventually(t, "the group to be gone", func() bool { return len(marked(t, mark)) == 0 })
+	if got.Supervised || !got.TimedOut {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A process that forks and leaves its session faster than it can be looked at is
+// caught in the end.
+func TestAHopperIsCaught(t *testing.T) {
+	x := newExecutor(t, Config{Helper: self(t)})
+	mark := marker(t)
+	got := mustExec(t, x, Exec{Command: self(t), Args: []string{mark}, Env: []string{"EXEC_TEST_ROLE=hop"}})
+	if left := marked(t, mark); len(left) > 0 || got.Survivors != 0 || got.ExitCode != 0 {
+		t.Errorf("left %v; %+v", left, got)
+	}
+}
+
+func TestTheCommandDiesWithItsHelper(t *testing.T) {
+	x := newExecutor(t, Config{Helper: self(t)})
+	mark := marker(t)
+	go func() {
+		eventually(t, "the command to begin", func() bool { return len(marked(t, mark)) == 3 })
+		for _, pid := range marked(t, mark) {
+			if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", parentOf(pid))); strings.HasPrefix(string(line), helperName) {
+				syscall.Kill(parentOf(pid), syscall.SIGKILL)
+			}
+		}
+	}()
+	got := mustExec(t, x, sh(`printf part; sleep "$1" & setsid sleep "$1" & wait`, mark))
+	if !got.Lost || got.Supervised || got.Signal != "SIGKILL" || got.ExitCode != -9 || !got.Failed() || string(got.Stdout) != "part" {
+		t.Errorf("%+v", got)
+	}
+	if got.Message() != "sh was stopped: the process that watched it was killed" {
+		t.Errorf("%s", got.Message())
+	}
+	eventually(t, "all to be gone", func() bool { return len(marked(t, mark)) == 0 })
+}
+
+func TestACommandThatKillsItsHelperDies(t *testing.T) {
+	x := newExecutor(t, Config{Helper: self(t)})
+	for range 5 {
+		mark := marker(t)
+		got := mustExec(t, x, sh(`sleep "$1" & setsid sleep "$1" & kill -KILL $PPID; sleep "$1"`, mark))
+		if !got.Lost || got.Elapsed > 30*time.Second {
+			t.Errorf("%+v", got)
+		}
+		eventually(t, "all to be gone", func() bool { return len(marked(t, mark)) == 0 })
+	}
+}
+
+func TestOtherSignalsDoNotKeepTheHelperFromItsWork(t *testing.T) {
+	x := newExecutor(t, Config{Helper: self(t)})
+	mark := marker(t)
+	got := mustExec(t, x, sh(`setsid sleep "$1" & kill -TERM $PPID; kill -INT $PPID; kill -HUP $PPID; sleep 0.05; echo here; exit 5`, mark))
+	if left := marked(t, mark); len(left) > 0 || got.Lost || got.ExitCode != 5 || string(got.Stdout) != "here\n" {
+		t.Errorf("left %v; %+v", left, got)
+	}
+	got = mustExec(t, x, sh(`trap`))
+	if len(got.Stdout) > 0 {
+		t.Errorf("the command ignores signals: %s", got.Stdout)
+	}
+	got = mustExec(t, x, Exec{Command: "grep", Args: []string{"^Sig\\(Ign\\|Blk\\)", "/proc/self/status"}})
+	if strings.ContainsAny(strings.NewReplacer("SigBlk:", "", "SigIgn:", "").Replace(string(got.Stdout)), "123456789abcdef") {
+		t.Errorf("the command ignores or blocks signals: %s", got.Stdout)
+	}
+}
+
+func TestEverythingDiesWithTheProgram(t *testing.T) {
+	mark := marker(t)
+	parent := exec.Command(self(t), t.TempDir(), "sh", "-c", `setsid sleep "$0" & ( (sleep "$0" &) & ); sleep "$0"`, mark)
+	parent.Env = append(os.Environ(), "EXEC_TEST_ROLE=parent")
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the command to begin", func() bool { return len(marked(t, mark)) == 5 }) // the parent, sh and three sleepers
+	helper := 0
+	for _, pid := range marked(t, mark) {
+		if parentOf(parentOf(pid)) == parent.Process.Pid {
+			helper = parentOf(pid)
+		}
+	}
+	if helper == 0 {
+		t.Fatal("no helper between the program and the command")
+	}
+	parent.Process.Kill()
+	parent.Wait()
+	eventually(t, "all to be gone", func() bool {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", helper)) // empty once it is a zombie
+		return len(marked(t, mark)) == 0 && len(line) == 0
+	})
+}
+
+func TestNothingOfThisProcessIsInherited(t *testing.T) {
+	held, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	fd, err := unix.Dup(int(held.Fd())) // without close-on-exec
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	x := newExecutor(t, Config{Helper: self(t)})
+	got := mustExec(t, x, Exec{Command: "ls", Args: []string{"/proc/self/fd"}})
+	if string(got.Stdout) != "0\n1\n2\n3\n" { // the last is the listed folder
+		t.Errorf("the command has the descriptors %q", got.Stdout)
+	}
+}
+
+func TestNoCredentialCanBeSeenInProc(t *testing.T) {
+	dir := t.TempDir()
+	binary := filepath.Join(dir, "keeper")
+	data, err := os.ReadFile(self(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, binary, string(data), 0o755)
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		if err := os.Chmod(d, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(binary, dir, "sh", "-c", `
+		for p in $$ $PPID $KEEPER; do echo "$p:"; tr '\0' '\n' < /proc/$p/environ; done 2>&1
+		readlink /proc/$PPID/exe >/dev/null && echo helper is seen
+		echo end`)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "EXEC_TEST_ROLE=keeper", "OPENAI_API_KEY=sk-hidden", "SEEN=yes"}
+	if os.Getuid() == 0 { // root sees everything
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if s := string(out); strings.Contains(s, "sk-hidden") || !strings.Contains(s, "SEEN=yes") || !strings.HasSuffix(s, "helper is seen\nend\n") || strings.Count(s, "ermission denied") != 1 {
+		t.Errorf("the command saw: %s", s)
+	}
+}
+
+func TestHelpersThatAreNone(t *testing.T) {
+	for helper, want := range map[string]string{
+		"/nowhere/skill": "helper: fork/exec /nowhere/skill: no such file or directory",
+		"/bin/true":      "helper /bin/true: it ended before the command began: exit status 0",
+	} {
+		x := newExecutor(t, Config{Helper: helper})
+		_, err := x.Execute(t.Context(), &Session{}, Exec{Command: "true"})
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", helper, err, want)
+		}
+		if _, ok := errors.AsType[*SpawnError](err); ok {
+			t.Errorf("%s: the command is blamed: %v", helper, err)
+		}
+	}
+}
+
+func TestAFolderThatWasReplacedIsNotEntered(t *testing.T) {
+	x := newExecutor(t, Config{})
+	os.Mkdir(x.Dir()+"/a", 0o755)
+	os.Mkdir(x.Dir()+"/b", 0o755)
+	info, err := x.ws.Stat(x.Dir()+"/a", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handle, release, err := holdDir(x.Dir()+"/a", info.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	os.Rename(x.Dir()+"/a", x.Dir()+"/elsewhere")
+	os.Symlink("/", x.Dir()+"/a")
+	if got, err := os.Readlink(handle); err != nil || got != x.Dir()+"/elsewhere" {
+		t.Errorf("the handle leads to %q, %v", got, err)
+	}
+	for path, want := range map[string]error{"/a": unix.ENOTDIR, "/b": unix.ESTALE, "/c": fs.ErrNotExist} {
+		if _, _, err := holdDir(x.Dir()+path, info.ID); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", path, err, want)
+		}
+	}
+	if _, _, err := holdDir(x.Dir()+"/b", workspace.FileID{}); err != unix.ESTALE {
+		t.Errorf("no id: %v", err)
+	}
+}
+
+func TestOrdersArriveAsTheyWere(t *testing.T) {
+	for _, o := range []order{
+		{path: "/bin/true", args: []string{"true"}},
+		{path: "x", args: []string{"", "a b", "\xff\n"}, env: []string{"A=", "B=\xfe"}},
+		{path: "x", args: []string{"x"}, stay: true},
+		{path: "x", args: []string{"x"}, env: []string{"A=1"}, fence: fence{
+			on: true, require: true, network: true, port: 65535, temp: "/t", limits: Limits{FileSize: 1, Memory: -1, Processes: 3},
+			rules: []fenceRule{{path: "/a b\xff", write: true, id: workspace.FileID{Dev: 1 << 63, Ino: 2}}, {path: "/c"}},
+		}},
+	} {
+		got, err := readOrder(strings.NewReader(string(o.encode())))
+		if err != nil || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", o) {
+			t.Errorf("%+v became %+v, %v", o, got, err)
+		}
+	}
+	for _, bad := range []string{"", "\x01", "\x04\x00\x00\x00", "\x01\x00\x00\x00\x00", "\x05\x00\x00\x00\x09\x00\x00\x00x", "\xff\xff\xff\xff\x00"} {
+		if o, err := readOrder(strings.NewReader(bad)); err == nil {
+			t.Errorf("%+v was read as %+v", bad, o)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+//go:build unix
+
+package skill
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestAccompany talks to programs, with a helper and without, and ends them.
+func TestAccompany(t *testing.T) {
+	for _, helper := range []string{"", self(t)} {
+		x := newExecutor(t, Config{Helper: helper})
+		c, err := x.Accompany(Program{Command: "sh", Args: []string{"-c", "sleep 1000 & echo $! $MY; echo last words >&2; cat; [ $MY = ends ] || exec sleep 1000"}, Env: []string{"PATH=/usr/bin:/bin", "MY=stays"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := bufio.NewReader(c.Stdout)
+		first, _ := out.ReadString('\n')
+		c.Stdin.WriteString("said\n")
+		if line, err := out.ReadString('\n'); line != "said\n" || !strings.HasSuffix(first, " stays\n") {
+			t.Errorf("it answers %q and %q, %v", first, line, err)
+		}
+		if got := c.Said(); got != "last words\n" {
+			t.Errorf("it said %q", got)
+		}
+		start := time.Now()
+		c.Close()
+		if d := time.Since(start); d > leaveTime+stopGrace+sweepTime {
+			t.Errorf("its end took %s", d)
+		}
+		if helper != "" && canHelp {
+			expectGone(t, strings.Fields(first)[0])
+		}
+		if _, err := c.Stdin.WriteString("x"); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("its input is still open: %v", err)
+		}
+	}
+}
+
+func expectGone(t *testing.T, pid string) {
+	t.Helper()
+	data, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err == nil && !slices.Contains(strings.Fields(string(data)), "Z") {
+		t.Errorf("process %s is still there: %s", pid, data)
+	}
+}
+
+func TestAccompanyIsRefused(t *testing.T) {
+	x := newExecutor(t, Config{ReadOnly: true})
+	if _, err := x.Accompany(Program{Command: "sh"}); err == nil {
+		t.Error("a program runs where nothing may be changed")
+	}
+	x = newExecutor(t, Config{})
+	var spawn *SpawnError
+	if _, err := x.Accompany(Program{Command: "no-such-program", Env: []string{"PATH=/bin"}}); !errors.As(err, &spawn) || spawn.Err != syscall.ENOENT {
+		t.Errorf("a program that is not there: %v", err)
+	}
+}

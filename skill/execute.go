@@ -1,0 +1,146 @@
+package skill
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// Args is one operation with its arguments. The set is closed: see the package
+// documentation for the list.
+type Args interface{ op() string }
+
+// Result is what an operation found or did. Message is one sentence; the fields
+// hold the rest.
+type Result interface{ Message() string }
+
+// Execute runs one operation for s. File system errors are *fs.PathError and
+// *os.LinkError, named by the system call; what the workspace refuses is an error
+// of package workspace; a bad argument is an [*ArgError].
+func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (Result, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	switch a := args.(type) {
+	case ReadFile:
+		return x.readFile(ctx, s, a)
+	case WriteFile:
+		return x.writeFile(ctx, s, a)
+	case AppendFile:
+		return x.appendFile(ctx, s, a)
+	case EditFile:
+		return x.editFile(ctx, s, a)
+	case CopyFile:
+		return x.copyFile(ctx, s, a)
+	case MoveFile:
+		return x.moveFile(ctx, s, a)
+	case DeleteFile:
+		return x.deleteFile(ctx, s, a)
+	case MakeFolder:
+		return x.makeFolder(ctx, s, a)
+	case ListFolder:
+		return x.listFolder(ctx, s, a)
+	case ListTree:
+		return x.listTree(ctx, s, a)
+	case Stat:
+		return x.stat(s, a)
+	case Find:
+		return x.find(ctx, s, a)
+	case Grep:
+		return x.grep(ctx, s, a)
+	case Exec:
+		return x.exec(ctx, s, a)
+	case StartServer:
+		return x.startServer(ctx, s, a)
+	case ListServers:
+		return x.listServers(ctx, a)
+	case ReadServerLog:
+		return x.readServerLog(ctx, a)
+	case StopServer:
+		return x.stopServer(a)
+	case Toolchain:
+		return x.toolchain(ctx, s, a)
+	case GitStatus:
+		return x.gitStatus(ctx, s, a)
+	case GitCommit:
+		return x.gitCommit(ctx, s, a)
+	case GitPush:
+		return x.gitPush(ctx, s, a)
+	case GitPull:
+		return x.gitPull(ctx, s, a)
+	case GitBranch:
+		return x.gitBranch(ctx, s, a)
+	case GitLog:
+		return x.gitLog(ctx, s, a)
+	case GitDiff:
+		return x.gitDiff(ctx, s, a)
+	case Media:
+		return x.media(s, a)
+	case Todo:
+		return x.todo(s, a)
+	case ClearTodos:
+		return x.clearTodos(s)
+	case SaveMemory:
+		return x.saveMemory(ctx, a)
+	case ListMemory:
+		return x.listMemory(a)
+	case RecallMemory:
+		return x.recallMemory(ctx, a)
+	case LoadContext:
+		return x.loadContext()
+	case ScanProject:
+		return x.scanProject(ctx, s, a)
+	case CreateTask:
+		return x.createTask(ctx, a)
+	case ListTasks:
+		return x.listTasks(a)
+	case UpdateTask:
+		return x.updateTask(ctx, a)
+	case DeleteTask:
+		return x.deleteTask(ctx, a)
+	case CreatePlan:
+		return x.createPlan(ctx, a)
+	case ExecutePlan:
+		return x.executePlan(ctx, a)
+	case Complete:
+		return x.complete(s)
+	case Undo:
+		return x.undo(ctx, a)
+	case History:
+		return x.history(ctx, s, a)
+	case Difference:
+		return x.difference(ctx, a)
+	case Health:
+		return x.health()
+	case Fetch:
+		return x.fetch(ctx, a)
+	case Download:
+		return x.download(ctx, s, a)
+	case CheckURL:
+		return x.checkURL(ctx, a)
+	case WebSearch:
+		return x.webSearch(ctx, s, a)
+	case Screenshot:
+		return x.screenshot(ctx, s, a)
+	}
+	panic(fmt.Sprintf("skill: no case for %T", args)) // unreachable: TestExecuteIsTotal
+}
+
+// path makes the argument name absolute. No file name holds a NUL byte.
+func (x *Executor) path(s *Session, arg, name string) (string, error) {
+	abs := x.ws.Abs(s.Dir, name)
+	if strings.IndexByte(name, 0) >= 0 {
+		return "", &ArgError{Arg: arg, Reason: fmt.Sprintf("holds a NUL byte, which no file name can: %q", abs), Code: "ERR_INVALID_ARG_VALUE"}
+	}
+	return abs, nil
+}
+
+// paths is path for an operation with a source and a destination. The
+// destination is looked at first.
+func (x *Executor) paths(s *Session, source, dest string) (from, to string, err error) {
+	if to, err = x.path(s, "destination", dest); err != nil {
+		return "", "", err
+	}
+	from, err = x.path(s, "path", source)
+	return from, to, err
+}

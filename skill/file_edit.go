@@ -1,0 +1,162 @@
+package skill
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+
+	"textskill/skill/workspace"
+)
+
+// EditFile replaces the first occurrence of Old in a file by New, literally. Line
+// ends do not have to match: an Old with LF matches a file with CRLF, and New then
+// takes the file's. An Old that ends with CR may end amid a CRLF: it matches to the
+// byte only. What is not replaced keeps its bytes.
+type EditFile struct {
+	Path     string
+	Old, New string // Old must not be empty
+	DryRun   bool   // describe the change only
+	Again    bool   // look whether Old stands in the file once more: Changed.Again
+}
+
+func (EditFile) op() string { return "EditFile" }
+
+func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result, error) {
+	abs, err := x.path(s, "path", a.Path)
+	if err != nil {
+		return nil, err
+	}
+	if a.Old == "" {
+		return nil, &ArgError{Arg: "old text", Reason: "is empty; name the text to replace"}
+	}
+	r := Changed{}
+	c, err := x.ws.EditFile(ctx, abs, workspace.WriteOptions{DryRun: a.DryRun}, func(src io.ReaderAt, size int64) (workspace.Splice, error) {
+		sp, ok, err := locate(ctx, src, size, a.Old, a.New)
+		if err == nil && !ok {
+			err = &NoMatchError{Path: abs, Near: nearest(src, size, a.Old)}
+		}
+		r.Bytes = int64(len(sp.New))
+		if rest := sp.Offset + sp.Old; ok && err == nil && a.Again {
+			_, r.Again, err = locate(ctx, io.NewSectionReader(src, rest, size-rest), size-rest, a.Old, "")
+		}
+		return sp, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.Change = c
+	return r, nil
+}
+
+// window is how many bytes of a file are searched at a time.
+const window = 1 << 20
+
+// locate finds the first occurrence of old in src and what takes its place. It
+// holds a window of the file and the length of old in memory.
+func locate(ctx context.Context, src io.ReaderAt, size int64, old, new string) (workspace.Splice, bool, error) {
+	loose := strings.Contains(old, "\n") && !strings.HasSuffix(old, "\r")
+	want := []byte(old)
+	if loose {
+		want = []byte(lf(old))
+	}
+	overlap := 2*len(want) + 2 // an occurrence may be twice as long, with CR before each LF
+	buf := make([]byte, int(min(size, int64(window+overlap))))
+	for at := int64(0); ; {
+		if err := ctx.Err(); err != nil {
+			return workspace.Splice{}, false, err
+		}
+		n, err := src.ReadAt(buf[:min(int64(len(buf)), size-at)], at)
+		if err != nil && err != io.EOF {
+			return workspace.Splice{}, false, err
+		}
+		part := buf[:n]
+		from, to := match(part, want, loose)
+		if from >= 0 && (to <= len(part)-1 || at+int64(n) >= size) {
+			found := part[from:to]
+			text, err := fit(src, size, at+int64(from), found, old, new)
+			return workspace.Splice{Offset: at + int64(from), Old: int64(to - from), New: text}, err == nil, err
+		}
+		if at+int64(n) >= size {
+			return workspace.Splice{}, false, nil
+		}
+		at += int64(max(1, n-overlap))
+	}
+}
+
+// match returns the range of the first occurrence of want in part, or -1. If it
+// is loose, each LF of want stands for CRLF too.
+func match(part, want []byte, loose bool) (from, to int) {
+	if !loose || bytes.IndexByte(part, '\r') < 0 {
+		i := bytes.Index(part, want)
+		return i, i + len(want)
+	}
+	plain := make([]byte, 0, len(part))
+	var cut []int // offsets in plain before which a CR was left out
+	for i, c := range part {
+		if c == '\r' && i+1 < len(part) && part[i+1] == '\n' {
+			cut = append(cut, len(plain))
+			continue
+		}
+		plain = append(plain, c)
+	}
+	i := bytes.Index(plain, want)
+	if i < 0 {
+		return -1, -1
+	}
+	from, to = i, i+len(want)
+	for _, c := range cut {
+		if c < i {
+			from++
+		}
+		if c < i+len(want) {
+			to++
+		}
+	}
+	return from, to
+}
+
+func lf(s string) string   { return strings.ReplaceAll(s, "\r\n", "\n") }
+func crlf(s string) string { return strings.ReplaceAll(lf(s), "\n", "\r\n") }
+
+// fit gives new the line ends of the place that it goes to. An old text that
+// stood in the file to the byte, line ends included, gets new as it is.
+func fit(src io.ReaderAt, size, at int64, found []byte, old, new string) ([]byte, error) {
+	if !strings.Contains(new, "\n") {
+		return []byte(new), nil
+	}
+	end := bytes.IndexByte(found, '\n')
+	switch {
+	case end >= 0 && string(found) == old:
+		return []byte(new), nil
+	case end > 0 && found[end-1] == '\r':
+		return []byte(crlf(new)), nil
+	case end >= 0:
+		return []byte(lf(new)), nil
+	}
+	isCRLF, err := usesCRLF(src, size, at+int64(len(found)))
+	if err != nil || !isCRLF {
+		return []byte(new), err
+	}
+	return []byte(crlf(new)), nil
+}
+
+// usesCRLF tells how the line at the offset at ends, or if it is the last one, the
+// line before it.
+func usesCRLF(src io.ReaderAt, size, at int64) (bool, error) {
+	buf := make([]byte, block)
+	n, err := src.ReadAt(buf[:min(block, size-at)], at)
+	if err != nil && err != io.EOF {
+		return false, err
+	}
+	if i := bytes.IndexByte(buf[:n], '\n'); i >= 0 {
+		return i > 0 && buf[i-1] == '\r', nil
+	}
+	from := max(0, at-block)
+	n, err = src.ReadAt(buf[:at-from], from)
+	if err != nil && err != io.EOF {
+		return false, err
+	}
+	i := bytes.LastIndexByte(buf[:n], '\n')
+	return i > 0 && buf[i-1] == '\r', nil
+}

@@ -1,0 +1,250 @@
+package skill
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// open opens an executor on a new folder.
+func open(t testing.TB) (x *Executor, dir string) {
+	t.Helper()
+	x, err := New(Config{Dir: t.TempDir(), NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	return x, x.Dir()
+}
+
+// edit edits a file that holds before and returns what it holds then.
+func edit(t *testing.T, x *Executor, before, old, new string) (after string, err error) {
+	t.Helper()
+	name := filepath.Join(x.Dir(), "f")
+	if err := os.WriteFile(name, []byte(before), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err = x.Execute(t.Context(), &Session{}, EditFile{Path: "f", Old: old, New: new})
+	data, rerr := os.ReadFile(name)
+	if rerr != nil {
+		t.Fatal(rerr)
+	}
+	return string(data), err
+}
+
+func TestEdit(t *testing.T) {
+	x, _ := open(t)
+	for _, tt := range []struct{ before, old, new, after string }{
+		{"a b a", "a", "c", "c b a"}, // the first occurrence
+		{"a.b", ".", "$1$&\\1", "a$1$&\\1b"},
+		{"a\nb\n", "a\nb\n", "", ""},
+		{"\xff\xfea\x00b", "a\x00", "\xfd", "\xff\xfe\xfdb"},
+		{"\ufeffa\n", "a", "b", "\ufeffb\n"},
+		{"no newline", "newline", "end", "no end"},
+		{"aaa", "aa", "b", "ba"},
+
+		// An old text with LF matches CRLF, and the new text takes its line ends.
+		{"a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\nz\n", "x\r\ny\r\nz\r\nc\r\n"},
+		{"a\r\nb\r\n", "a\nb", "x\ny", "x\r\ny\r\n"},
+		{"a\r\nb\r\n", "\nb", "\nx", "a\r\nx\r\n"},
+		{"a\r\nb\r\n", "b", "x\ny", "a\r\nx\r\ny\r\n"},
+		{"a\r\nb", "b", "x\ny", "a\r\nx\r\ny"},
+		{"a\nb\n", "a\r\nb", "x\r\ny", "x\ny\n"},
+		{"a\nb\n", "b", "x\ny", "a\nx\ny\n"},
+		{"a\r\nb\nc\r\n", "b\nc", "x\ny", "a\r\nx\ny\r\n"}, // as at the place itself
+		{"a\r\nb\r\n", "a\r\nb", "x\ny", "x\ny\r\n"},       // to the byte: the new text stands as it is
+		{"a\rb\r\n", "a\rb", "x", "x\r\n"},
+		{"one", "one", "two\nthree", "two\nthree"},
+	} {
+		if after, err := edit(t, x, tt.before, tt.old, tt.new); after != tt.after || err != nil {
+			t.Errorf("edit %q: %q -> %q\n got %q, %v\nwant %q", tt.before, tt.old, tt.new, after, err, tt.after)
+		}
+	}
+}
+
+// TestEditMiss names the nearest line and what differs, and changes nothing.
+func TestEditMiss(t *testing.T) {
+	x, _ := open(t)
+	for _, tt := range []struct{ before, old, hint string }{
+		{"a\n\treturn 1\n", "  return 1", "line 2 is nearest: `→return 1`; wanted: `  return 1` (tabs and blanks)"},
+		{"x  =  1\n", "x = 1", "line 1 is nearest: `x  =  1`; wanted: `x = 1` (blanks)"},
+		{"x\u00a0= 1\n", "x = 1", "line 1 is nearest: `x⍽= 1`; wanted: `x = 1` (a no-break or zero-width blank)"},
+		{"\ufefffirst\n", "first ", "line 1 is nearest: `[BOM]first`; wanted: `first·` (a no-break or zero-width blank)"},
+		{"func f() {\n}\n", "func g() {", "line 1 is nearest: `func f() {`; wanted: `func g() {` (letters differ)"},
+		{"one\ntwo\n", "one\nthree\n", "line 1 is nearest: `one`; wanted: `one` (this line matches; a later one does not)"},
+		{"entirely different\n", "0123456789", ""},
+		{"", "x", ""},
+		{"a\n", " \n\t\n", ""},
+	} {
+		after, err := edit(t, x, tt.before, tt.old, "new")
+		miss, ok := errors.AsType[*NoMatchError](err)
+		switch {
+		case !ok:
+			t.Errorf("edit %q: %q answers %v, want a miss", tt.before, tt.old, err)
+		case miss.Hint() != tt.hint:
+			t.Errorf("edit %q: %q\n got %s\nwant %s", tt.before, tt.old, miss.Hint(), tt.hint)
+		case after != tt.before:
+			t.Errorf("edit %q: %q changed it to %q", tt.before, tt.old, after)
+		}
+	}
+}
+
+// TestEditAcrossWindows puts an occurrence at every place around the border of
+// the part of a file that is searched at a time.
+func TestEditAcrossWindows(t *testing.T) {
+	x, _ := open(t)
+	old := "needle\nin\na stack"
+	for _, end := range []string{"\n", "\r\n"} {
+		stands := strings.ReplaceAll(old, "\n", end)
+		for shift := -30; shift <= 45; shift += 5 {
+			head := strings.Repeat("hay", (window+shift)/3) + strings.Repeat("!", (window+shift)%3)
+			tail := strings.Repeat("hay", 100)
+			after, err := edit(t, x, head+stands+tail, old, "pin")
+			if err != nil || after != head+"pin"+tail {
+				t.Fatalf("with %q %d bytes from the border: %v, %d bytes", end, shift, err, len(after))
+			}
+		}
+	}
+}
+
+// TestEditRefuses an old text that is empty.
+func TestEditRefuses(t *testing.T) {
+	x, _ := open(t)
+	after, err := edit(t, x, "a", "", "b")
+	if _, ok := errors.AsType[*ArgError](err); !ok || after != "a" {
+		t.Errorf("an empty old text answers %v and leaves %q", err, after)
+	}
+}
+
+// spliced is edit in memory; ok tells whether old was found.
+func spliced(t *testing.T, before, old, new string) (after string, ok bool) {
+	t.Helper()
+	s, ok, err := locate(t.Context(), strings.NewReader(before), int64(len(before)), old, new)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !ok {
+		return before, false
+	}
+	return before[:s.Offset] + string(s.New) + before[s.Offset+s.Old:], true
+}
+
+// FuzzEdit holds edits to their laws.
+func FuzzEdit(f *testing.F) {
+	for _, s := range [][3]string{
+		{"one\ntwo\nthree\n", "two", "2"}, {"a\r\nb\r\n", "a\nb", "c\nd"}, {"aaa", "aa", "a"},
+		{"\n\r\n", "\n\r", "x"}, {"a\nb", "\n", "\r\n"}, {"\xff\x00", "\x00", ""}, {"a\r\r\nb\r", "\r", "\n"}, {"x\r\ny\nz", "y\nz", "1\n2"},
+	} {
+		f.Add(s[0], s[1], s[2])
+	}
+	f.Fuzz(func(t *testing.T, before, old, new string) {
+		if old == "" {
+			return // refused; see TestEditRefuses
+		}
+		after, ok := spliced(t, before, old, new)
+		want := strings.Contains(before, old)
+		if strings.Contains(old, "\n") && !strings.HasSuffix(old, "\r") {
+			want = want || strings.Contains(lf(before), lf(old))
+		}
+		if ok != want {
+			t.Fatalf("edit %q: %q is found: %t, want %t", before, old, ok, want)
+		}
+		if !ok {
+			return
+		}
+		if !strings.Contains(before+old+new, "\r") {
+			if want := strings.Replace(before, old, new, 1); after != want {
+				t.Fatalf("edit %q: %q -> %q\n got %q\nwant %q", before, old, new, after, want)
+			}
+		}
+		if !explained(before, old, new, after) {
+			t.Errorf("edit %q: %q -> %q made %q: more than the old text changed", before, old, new, after)
+		}
+		undone(t, before, old, new, after)
+	})
+}
+
+// explained tells whether after is before with one piece, which is old but for its
+// line ends, replaced by new with some line ends.
+func explained(before, old, new, after string) bool {
+	for _, piece := range []string{new, lf(new), crlf(new)} {
+		for i := 0; i+len(piece) <= len(after); i++ {
+			gone := len(before) - (len(after) - len(piece))
+			if gone < 0 || i+gone > len(before) || after[i:i+len(piece)] != piece {
+				continue
+			}
+			if before[:i] == after[:i] && before[i+gone:] == after[i+len(piece):] && lf(before[i:i+gone]) == lf(old) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// undone edits back. That restores the file if the new text stands nowhere before
+// the place of the edit, and the line ends are of one kind.
+func undone(t *testing.T, before, old, new, after string) {
+	plain := !strings.Contains(before+old+new, "\r")
+	dos := !strings.Contains(old+new, "\r") && strings.Contains(before, "\n") && crlf(lf(before)) == before && !strings.Contains(lf(before), "\r")
+	if new == "" || !plain && !dos {
+		return
+	}
+	if at := strings.Index(lf(before), old); strings.Index(lf(after), new) != at {
+		return
+	}
+	if dos && (!strings.Contains(after, "\n") || crlf(lf(after)) != after) {
+		return
+	}
+	if back, ok := spliced(t, after, new, old); back != before || !ok {
+		t.Errorf("edit %q: %q -> %q and back makes %q, %t", before, old, new, back, ok)
+	}
+}
+
+// TestEditLarge edits the end of a large file without taking it into memory.
+func TestEditLarge(t *testing.T) {
+	x, dir := open(t)
+	name := filepath.Join(dir, "large")
+	const size = 256 << 20
+	sparse(t, name, size, "the end\n")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := x.Execute(t.Context(), &Session{}, EditFile{Path: "large", Old: "the end", New: "no end"}); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 16<<20 {
+		t.Errorf("took %d MB of memory, want 16 at the most", took>>20)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	end := make([]byte, 8)
+	if _, err := f.ReadAt(end, size-8); err != nil && len(bytes.TrimLeft(end, "\x00")) == 0 {
+		t.Fatal(err)
+	}
+	if info, err := f.Stat(); err != nil || info.Size() != size-1 || !bytes.HasSuffix(end[:7], []byte("no end\n")) {
+		t.Errorf("it ends with %q and has %d bytes, %v", end, info.Size(), err)
+	}
+}
+
+// sparse makes a file of a size that ends with text and holds zeros before it.
+func sparse(t testing.TB, name string, size int64, text string) {
+	t.Helper()
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(size - int64(len(text))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte(text), size-int64(len(text))); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,80 @@
+package skill
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"textskill/skill/search"
+)
+
+// firstMatches keeps the first of the matches that are added, by their files' names
+// and then by line: up to limit of them, and room bytes. In between it keeps up to
+// as many again.
+type firstMatches struct {
+	limit   int
+	room    int64
+	maxLine int
+
+	mu    sync.Mutex
+	files map[string][]Match
+	count int
+	bytes int64
+	bound string // of this file and those behind it no more is kept; "" if of all
+}
+
+// add takes lines of a file; those that follow there may come in another call.
+func (f *firstMatches) add(file string, lines []search.Line) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.bound != "" && file >= f.bound {
+		return
+	}
+	kept := f.files[file]
+	for _, line := range lines[:min(len(lines), f.limit-len(kept))] {
+		m := Match{File: file, Line: line.Number, Offset: line.Offset, Size: len(line.Text), Text: string(search.Shorten(line.Text, f.maxLine))}
+		kept = append(kept, m)
+		f.count++
+		f.bytes += m.bytes()
+	}
+	if f.files == nil {
+		f.files = map[string][]Match{}
+	}
+	f.files[file] = kept
+	if f.count >= 2*f.limit || f.bytes >= 2*f.room {
+		f.trim()
+	}
+}
+
+// trim forgets what is behind the first matches. It returns the names of the files
+// that are left, sorted.
+func (f *firstMatches) trim() []string {
+	names := slices.Sorted(maps.Keys(f.files))
+	f.count, f.bytes = 0, 0
+	for i, name := range names {
+		kept := f.files[name]
+		for j := range kept {
+			size := kept[j].bytes()
+			if f.count == f.limit || f.bytes+size > f.room {
+				f.files[name], f.bound = kept[:j], name
+				for _, behind := range names[i+1:] {
+					delete(f.files, behind)
+				}
+				return names[:i+1]
+			}
+			f.count++
+			f.bytes += size
+		}
+	}
+	return names
+}
+
+// sorted returns the matches in their order.
+func (f *firstMatches) sorted() []Match {
+	names := f.trim()
+	matches := make([]Match, 0, f.count)
+	for _, name := range names {
+		matches = append(matches, f.files[name]...)
+	}
+	return matches
+}

@@ -1,0 +1,107 @@
+package skill
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"textskill/skill/workspace"
+)
+
+// ListFolder lists the names in a folder.
+type ListFolder struct {
+	Path    string
+	Hide    []string // names that are left out, in any case
+	UTF16   bool     // order the names by their UTF-16 units, not by their bytes
+	Details bool     // describe each entry, too; one that cannot be is the whole call's error
+	Limit   int      // entries listed at most; 0 means all
+}
+
+func (ListFolder) op() string { return "ListFolder" }
+
+// Listed is the content of a folder, in order.
+type Listed struct {
+	Path    string // absolute
+	Entries []workspace.Entry
+	Infos   []workspace.Info // of the entries, if asked for: of what a link leads to, but of a link itself that leads outside
+	More    int              // entries that the limit left out
+}
+
+// Message counts the entries.
+func (l Listed) Message() string { return count(len(l.Entries), "entry", "entries") + " in " + l.Path }
+
+func (x *Executor) listFolder(ctx context.Context, s *Session, a ListFolder) (Result, error) {
+	abs, err := x.path(s, "path", a.Path)
+	if err != nil {
+		return nil, err
+	}
+	l := Listed{Path: abs}
+	if l.Entries, err = x.ws.ReadDir(abs); err != nil {
+		return nil, err
+	}
+	l.Entries = slices.DeleteFunc(l.Entries, func(e workspace.Entry) bool {
+		return slices.ContainsFunc(a.Hide, func(name string) bool { return strings.EqualFold(name, e.Name) })
+	})
+	order := strings.Compare
+	if a.UTF16 {
+		order = compareUTF16
+	}
+	slices.SortFunc(l.Entries, func(a, b workspace.Entry) int { return order(a.Name, b.Name) })
+	if a.Limit > 0 && len(l.Entries) > a.Limit {
+		l.More = len(l.Entries) - a.Limit
+		l.Entries = l.Entries[:a.Limit]
+	}
+	if a.Details {
+		l.Infos, err = x.describe(ctx, l)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// describe looks at each entry of a folder.
+func (x *Executor) describe(ctx context.Context, l Listed) ([]workspace.Info, error) {
+	infos := make([]workspace.Info, len(l.Entries))
+	for i, e := range l.Entries {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		name := filepath.Join(l.Path, e.Name)
+		info, err := x.ws.Stat(name, true)
+		var outside *workspace.OutsideError
+		if errors.As(err, &outside) {
+			info, err = x.ws.Stat(name, false)
+		}
+		if err != nil {
+			return nil, err
+		}
+		infos[i] = info
+	}
+	return infos, nil
+}
+
+// compareUTF16 orders two texts as if they were UTF-16.
+func compareUTF16(a, b string) int {
+	for a != "" && b != "" {
+		ra, na := utf8.DecodeRuneInString(a)
+		rb, nb := utf8.DecodeRuneInString(b)
+		if ra != rb {
+			return cmp.Or(cmp.Compare(firstUnit(ra), firstUnit(rb)), cmp.Compare(ra, rb))
+		}
+		a, b = a[na:], b[nb:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+func firstUnit(r rune) rune {
+	if r >= 0x10000 {
+		r, _ = utf16.EncodeRune(r)
+	}
+	return r
+}

@@ -1,0 +1,20 @@
+package skill
+
+import "context"
+
+// MakeFolder creates a folder and those above it. One that exists is success.
+type MakeFolder struct{ Path string }
+
+func (MakeFolder) op() string { return "MakeFolder" }
+
+func (x *Executor) makeFolder(ctx context.Context, s *Session, a MakeFolder) (Result, error) {
+	abs, err := x.path(s, "path", a.Path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := x.ws.MakeDir(ctx, abs, false)
+	if err != nil {
+		return nil, err
+	}
+	return Changed{Change: c}, nil
+}

@@ -1,0 +1,84 @@
+package skill
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestReadFileSplit compares with the lines that splitting the whole text gives,
+// also of a file that is too large to be read whole.
+func TestReadFileSplit(t *testing.T) {
+	dir := t.TempDir()
+	texts := []string{"", "\n", "a", "a\n", "a\nb", "a\r\n\r\nb\n\n", "l0\nl1\nl2\nl3\nl4", strings.Repeat("line\n", 30000)}
+	for _, limit := range []int64{0, 100 << 10} {
+		x, err := New(Config{Dir: dir, NoSync: true, MaxRead: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer x.Close()
+		for _, text := range texts {
+			if err := os.WriteFile(filepath.Join(dir, "f"), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(text, "\n")
+			for _, from := range []int{0, 1, 2, 4, 9, 20000, 29999, 30000, 30001, -1, -2, -9} {
+				for _, to := range []int{0, 1, 2, 3, 20100, 30000, 40000, End, -1, -3} {
+					r, err := x.Execute(t.Context(), &Session{}, ReadFile{Path: "f", Lines: true, Split: true, From: from, To: to})
+					large := limit > 0 && int64(len(text)) > limit
+					var tooLarge *TooLargeError
+					if large && errors.As(err, &tooLarge) && (from < 0 || to < 0 || to == End || to-from > 20000) {
+						continue
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					a, b := within(from, len(lines)), within(to, len(lines))
+					want := strings.Join(lines[a:max(a, b)], "\n")
+					if got := r.(FileRead); string(got.Content) != want || !large && got.Lines != len(lines) {
+						t.Errorf("%.20q [%d:%d]: %.40q of %d lines, want %.40q of %d", text, from, to, got.Content, got.Lines, want, len(lines))
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestReadFileSplitPart reads what fits of lines that do not fit into one answer,
+// and goes on behind them until the end.
+func TestReadFileSplitPart(t *testing.T) {
+	dir := t.TempDir()
+	x, err := New(Config{Dir: dir, NoSync: true, MaxRead: 100 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	text := strings.Repeat("line\n", 50000) + "end"
+	for _, text := range []string{text, text + "\n", text + "\n\n"} {
+		if err := os.WriteFile(filepath.Join(dir, "f"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(text, "\n")
+		var got []string
+		for from, last := 0, false; !last; {
+			r := read(t, x, ReadFile{Path: "f", Lines: true, Split: true, Part: true, Count: true, From: from, To: End})
+			got = append(got, string(r.Content))
+			if r.Lines != len(lines) || r.To <= from || r.To > r.Lines || r.Partial != (r.To < r.Lines) {
+				t.Fatalf("from %d: %d lines, To is %d of %d, Partial %t", from, strings.Count(string(r.Content), "\n")+1, r.To, r.Lines, r.Partial)
+			}
+			from, last = r.To, r.To == r.Lines
+		}
+		if len(got) < 3 || strings.Join(got, "\n") != text {
+			t.Errorf("%d parts are not the whole text", len(got))
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "f"), make([]byte, 101<<10), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var tooLarge *TooLargeError
+	if r, err := x.Execute(t.Context(), &Session{}, ReadFile{Path: "f", Lines: true, Split: true, Part: true, To: End}); !errors.As(err, &tooLarge) {
+		t.Errorf("a line that is too large: %v, %v", r, err)
+	}
+}

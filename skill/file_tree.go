@@ -1,0 +1,128 @@
+package skill
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"textskill/skill/workspace"
+)
+
+// ListTree lists a folder and the folders in it. Links to folders inside the
+// workspace are followed. What is in a folder .git is listed only where Path is in it.
+type ListTree struct {
+	Path  string
+	Depth int // levels below Path; at least 1
+	Limit int // entries at the most; 0 means 5000
+}
+
+func (ListTree) op() string { return "ListTree" }
+
+// Tree is one entry of a tree of folders.
+type Tree struct {
+	Name    string
+	Folder  bool // or a link to one
+	Denied  bool // it could not be read
+	Entries []*Tree
+}
+
+// TreeListed is a tree from Path down.
+type TreeListed struct {
+	Path string // absolute
+	Tree *Tree
+	Cut  bool // there is more than the limit allowed
+}
+
+// Message tells which tree it is.
+func (t TreeListed) Message() string { return "listed the tree of " + t.Path }
+
+func (x *Executor) listTree(ctx context.Context, s *Session, a ListTree) (Result, error) {
+	abs, err := x.path(s, "path", a.Path)
+	if err != nil {
+		return nil, err
+	}
+	w := &treeWalk{x: x, ctx: ctx, left: cmp.Or(a.Limit, 5000)}
+	root := &Tree{Name: filepath.Base(abs), Folder: true}
+	if err := w.fill(root, abs, max(1, a.Depth)); err != nil {
+		return nil, x.absent(abs, err)
+	}
+	return TreeListed{abs, root, w.left < 0}, nil
+}
+
+// absent makes of an ENOTDIR that came from listing abs the error of looking at it,
+// where the name leads through a file and nothing is there.
+func (x *Executor) absent(abs string, err error) error {
+	if errors.Is(err, syscall.ENOTDIR) {
+		if _, serr := x.ws.Stat(abs, true); serr != nil {
+			return serr
+		}
+	}
+	return err
+}
+
+type treeWalk struct {
+	x       *Executor
+	ctx     context.Context
+	folders int64 // listed so far
+	left    int   // entries that may still be listed; negative once more were there
+}
+
+// fill lists the folder abs into t. Entries of one folder are taken before those
+// of the folders in it count against the limit.
+func (w *treeWalk) fill(t *Tree, abs string, depth int) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	w.folders++
+	workspace.Report(w.ctx, w.folders, 0, abs)
+	entries, err := w.x.ws.ReadDir(abs)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		t.Entries = append(t.Entries, &Tree{Name: e.Name, Folder: w.isFolder(abs, e)})
+	}
+	slices.SortFunc(t.Entries, func(a, b *Tree) int {
+		if a.Folder != b.Folder {
+			if a.Folder {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+	if len(t.Entries) > w.left {
+		t.Entries = t.Entries[:max(0, w.left)]
+		w.left = -1
+	} else {
+		w.left -= len(t.Entries)
+	}
+	if depth == 1 {
+		return nil
+	}
+	for _, e := range t.Entries {
+		if !e.Folder || w.left < 0 || e.Name == ".git" {
+			continue
+		}
+		err := w.fill(e, filepath.Join(abs, e.Name), depth-1)
+		if errors.Is(err, fs.ErrPermission) {
+			e.Denied = true
+		} else if err != nil && w.ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isFolder tells whether an entry is a folder or a link to one inside.
+func (w *treeWalk) isFolder(dir string, e workspace.Entry) bool {
+	if e.Type != fs.ModeSymlink {
+		return e.Type.IsDir()
+	}
+	return w.x.isFolder(filepath.Join(dir, e.Name))
+}

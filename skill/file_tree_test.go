@@ -1,0 +1,97 @@
+package skill
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func listTree(t *testing.T, x *Executor, a ListTree) TreeListed {
+	t.Helper()
+	r, err := x.Execute(t.Context(), &Session{}, a)
+	if err != nil {
+		t.Fatalf("%+v: %v", a, err)
+	}
+	return r.(TreeListed)
+}
+
+// outline writes a tree on one line: folders with / and what is in them in brackets.
+func outline(t *Tree) string {
+	var parts []string
+	for _, e := range t.Entries {
+		part := e.Name
+		if e.Folder {
+			part += "/"
+		}
+		if e.Denied {
+			part += "!"
+		}
+		if len(e.Entries) > 0 {
+			part += "(" + outline(e) + ")"
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, " ")
+}
+
+func TestListTree(t *testing.T) {
+	x, dir := open(t)
+	plant(t, dir, "b.txt", "A.txt", "dir/x", "dir/in/y", "Zoo/", "link -> dir", "file -> b.txt", "broken -> nowhere", "out -> /etc", "loop -> .", ".skill/journal")
+	for _, tt := range []struct {
+		depth int
+		want  string
+	}{
+		{0, "dir/ link/ loop/ Zoo/ A.txt b.txt broken file out"},
+		{1, "dir/ link/ loop/ Zoo/ A.txt b.txt broken file out"},
+		{2, "dir/(in/ x) link/(in/ x) loop/(dir/ link/ loop/ Zoo/ A.txt b.txt broken file out) Zoo/ A.txt b.txt broken file out"},
+	} {
+		got := listTree(t, x, ListTree{Path: ".", Depth: tt.depth})
+		if outline(got.Tree) != tt.want || got.Path != dir || got.Cut {
+			t.Errorf("depth %d of %s\n got %s %t\nwant %s", tt.depth, got.Path, outline(got.Tree), got.Cut, tt.want)
+		}
+	}
+	if got := listTree(t, x, ListTree{Path: "dir", Depth: 9}); outline(got.Tree) != "in/(y) x" {
+		t.Errorf("got %s", outline(got.Tree))
+	}
+}
+
+// TestListTreeGit lists what is in .git only where that is asked for.
+func TestListTreeGit(t *testing.T) {
+	x, dir := open(t)
+	plant(t, dir, "a", ".git/refs/heads/main", "sub/.git")
+	for path, want := range map[string]string{".": ".git/ sub/(.git) a", ".git": "refs/(heads/(main))", ".git/refs": "heads/(main)"} {
+		if got := listTree(t, x, ListTree{Path: path, Depth: 9}); outline(got.Tree) != want {
+			t.Errorf("%s: %s, want %s", path, outline(got.Tree), want)
+		}
+	}
+}
+
+// TestListTreeLimit bounds trees that are large, or made endless by a link.
+func TestListTreeLimit(t *testing.T) {
+	x, dir := open(t)
+	plant(t, dir, "a/1", "a/2", "b/3", "loop -> .")
+	for _, tt := range []struct {
+		limit int
+		want  string
+		cut   bool
+	}{
+		{2, "a/ b/", true},
+		{3, "a/ b/ loop/", true},
+		{5, "a/(1 2) b/ loop/", true},
+		{6, "a/(1 2) b/(3) loop/", true},
+	} {
+		got := listTree(t, x, ListTree{Path: ".", Depth: 2, Limit: tt.limit})
+		if outline(got.Tree) != tt.want || got.Cut != tt.cut {
+			t.Errorf("limit %d\n got %s %t\nwant %s %t", tt.limit, outline(got.Tree), got.Cut, tt.want, tt.cut)
+		}
+	}
+	if got := listTree(t, x, ListTree{Path: "loop", Depth: 1000, Limit: 100}); !got.Cut {
+		t.Error("an endless tree is not cut")
+	}
+	for i := range 20 {
+		plant(t, dir, fmt.Sprintf("wide/%d", i))
+	}
+	if got := listTree(t, x, ListTree{Path: "wide", Limit: 20}); got.Cut || len(got.Tree.Entries) != 20 {
+		t.Errorf("a folder of the limit's size: %d entries, cut %t", len(got.Tree.Entries), got.Cut)
+	}
+}

@@ -1,0 +1,99 @@
+package skill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// GitCommit stages files and commits what is staged.
+type GitCommit struct {
+	Dir     string // in the repository
+	Message string
+	Files   []string // names from Dir, not patterns; none means all that has changed
+}
+
+func (GitCommit) op() string { return "GitCommit" }
+
+// Committed is a commit that was made.
+type Committed struct {
+	Nothing bool     // there was nothing to commit, and nothing was done
+	Output  string   // what git printed
+	NotRun  []string // what the repository names and was not run: "pre-commit", "signing"
+}
+
+// Message says what was committed.
+func (c Committed) Message() string {
+	if c.Nothing {
+		return "No changes to commit"
+	}
+	first, _, _ := strings.Cut(c.Output, "\n")
+	return first
+}
+
+// Paths for git: this program's own records are left out of all others.
+const (
+	everything = ":/"
+	notOurs    = ":(exclude,top,glob)**/.skill/**"
+	noPattern  = ":(literal)"
+)
+
+func (x *Executor) gitCommit(ctx context.Context, s *Session, a GitCommit) (Result, error) {
+	if err := x.mayAct("a git commit"); err != nil {
+		return nil, err
+	}
+	for i, file := range a.Files {
+		arg := fmt.Sprintf("files[%d]", i)
+		if file == "" {
+			return nil, &ArgError{Arg: arg, Reason: "is empty; no files at all, or \".\", mean all that has changed"}
+		}
+		if err := checkGitPath(arg, file); err != nil {
+			return nil, err
+		}
+	}
+	r, err := x.openRepository(ctx, s, a.Dir, true)
+	if err != nil {
+		return nil, err
+	}
+	defer r.dir.Close()
+	if err := r.addSubmodules(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.add(ctx, a.Files); err != nil {
+		return nil, err
+	}
+	e, err := r.git(ctx, gitCommand{args: []string{"status", "--porcelain", "-z", "--ignore-submodules=dirty", "--", everything, notOurs}, patterns: true})
+	if err != nil {
+		return nil, err
+	}
+	if len(e.Stdout) == 0 {
+		return Committed{Nothing: true}, nil
+	}
+	sign := []string{"--no-gpg-sign"}
+	if x.cfg.AllowHooks {
+		sign = nil
+	}
+	e, err = r.git(ctx, gitCommand{args: append(append([]string{"commit", "--no-edit", "--no-verbose"}, sign...), "--message="+a.Message)})
+	if err != nil {
+		return nil, err
+	}
+	return Committed{Output: printed(e), NotRun: r.notRun("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")}, nil
+}
+
+// add stages the files of those names, or all.
+func (r *repository) add(ctx context.Context, files []string) error {
+	args := []string{"add", "-A", "--", notOurs}
+	for _, file := range files {
+		args = append(args, noPattern+r.name(file))
+	}
+	if len(files) == 0 {
+		args = append(args, everything)
+	}
+	_, err := r.git(ctx, gitCommand{args: args, patterns: true})
+	if failed, ok := errors.AsType[*GitError](err); ok {
+		failed.Words = strings.ReplaceAll(failed.Words, noPattern, "")
+		failed.Output = strings.ReplaceAll(failed.Output, noPattern, "")
+	}
+	return err
+}

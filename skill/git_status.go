@@ -1,0 +1,107 @@
+package skill
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"textskill/skill/workspace"
+)
+
+// GitStatus tells which files of a repository differ from its last commit. It
+// changes nothing, the index neither.
+type GitStatus struct {
+	Dir string // in the repository; "" means the session's folder
+}
+
+func (GitStatus) op() string { return "GitStatus" }
+
+// RepoStatus is what has changed in a repository.
+type RepoStatus struct {
+	Dir           string // the top of the working tree
+	Branch        string // "" where none is checked out
+	Upstream      string // what the branch follows: "origin/main"; "" where it follows nothing
+	Ahead, Behind int    // commits, against Upstream
+	Files         []FileState
+	Truncated     bool     // there are more files
+	NotRun        []string // what the repository names and is not run: "filter lfs"
+}
+
+// Message says how many files have changed.
+func (r RepoStatus) Message() string {
+	return count(len(r.Files), "changed file", "changed files") + " in " + r.Dir
+}
+
+// FileState is a file that has changed, in git's letters: M modified, A added, D
+// deleted, R renamed, C copied, T of another type, U in conflict, ? unknown to git.
+type FileState struct {
+	Path     string // from the top of the repository; a folder of which nothing is known ends in a slash
+	From     string // its name before; "" where it had none
+	Index    string // what was staged, against the last commit; "" for nothing
+	Worktree string // what was not, against the index; "" for nothing
+}
+
+func (x *Executor) gitStatus(ctx context.Context, s *Session, a GitStatus) (Result, error) {
+	r, err := x.openRepository(ctx, s, a.Dir, false)
+	if err != nil {
+		return nil, err
+	}
+	defer r.dir.Close()
+	e, err := r.git(ctx, gitCommand{maxOutput: listing, args: []string{"status", "--porcelain=v2", "--branch", "-z",
+		"--untracked-files=normal", "--ignore-submodules=dirty", "--renames"}})
+	if err != nil {
+		return nil, err
+	}
+	st := RepoStatus{Dir: r.top, NotRun: r.notRun()}
+	parts, cut := fields(e)
+	st.Truncated = cut
+	for i := 0; i < len(parts); i++ {
+		head, ok := strings.CutPrefix(parts[i], "# ")
+		if ok {
+			st.branch(head)
+			continue
+		}
+		f, renamed := fileState(parts[i])
+		if renamed && i+1 < len(parts) {
+			i++
+			f.From = parts[i]
+		}
+		if !slices.ContainsFunc(strings.Split(f.Path, "/"), workspace.Hidden) {
+			st.Files = append(st.Files, f)
+		}
+	}
+	return st, nil
+}
+
+// branch reads a line about the branch.
+func (r *RepoStatus) branch(line string) {
+	what, value, _ := strings.Cut(line, " ")
+	switch what {
+	case "branch.head":
+		if value != "(detached)" {
+			r.Branch = value
+		}
+	case "branch.upstream":
+		r.Upstream = value
+	case "branch.ab":
+		ahead, behind, _ := strings.Cut(value, " ")
+		r.Ahead, _ = strconv.Atoi(strings.TrimPrefix(ahead, "+"))
+		r.Behind, _ = strconv.Atoi(strings.TrimPrefix(behind, "-"))
+	}
+}
+
+// fileState reads an entry of porcelain v2. The old name of a renamed file comes
+// after it.
+func fileState(entry string) (f FileState, renamed bool) {
+	before := map[byte]int{'1': 8, '2': 9, 'u': 10, '?': 1, '!': 1}[entry[0]] // fields before the path
+	parts := strings.SplitN(entry, " ", before+1)
+	f.Path = parts[len(parts)-1]
+	if before == 1 {
+		f.Index, f.Worktree = entry[:1], entry[:1]
+		return f, false
+	}
+	state := strings.ReplaceAll(parts[1], ".", " ")
+	f.Index, f.Worktree = strings.TrimSpace(state[:1]), strings.TrimSpace(state[1:])
+	return f, entry[0] == '2'
+}

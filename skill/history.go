@@ -1,0 +1,93 @@
+package skill
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"textskill/skill/workspace"
+)
+
+// History lists the changes that are kept and can be undone, the newest first.
+type History struct {
+	Path  string // only of this file, or of what is in this folder; "" means all
+	Limit int    // of changes; 0 means all
+}
+
+// Difference shows what a change did, as a unified diff.
+type Difference struct{ ID string }
+
+func (History) op() string    { return "History" }
+func (Difference) op() string { return "Difference" }
+
+// Changes is what History lists.
+type Changes struct {
+	List []workspace.Recorded
+	More int // changes beyond the limit
+}
+
+// Message is one line for each change.
+func (c Changes) Message() string {
+	if len(c.List) == 0 {
+		return "no changes are recorded"
+	}
+	lines := make([]string, len(c.List))
+	for i, r := range c.List {
+		lines[i] = r.String()
+	}
+	if c.More > 0 {
+		lines = append(lines, "and "+count(c.More, "older change", "older changes"))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Compared is what Difference shows.
+type Compared struct{ ID, Diff string }
+
+// Message is the diff, or says that there is none.
+func (c Compared) Message() string {
+	if c.Diff == "" {
+		return "change " + c.ID + " left the content as it was"
+	}
+	return strings.TrimSuffix(c.Diff, "\n")
+}
+
+func (x *Executor) history(ctx context.Context, s *Session, a History) (Result, error) {
+	list, err := x.ws.History(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if a.Path != "" {
+		abs, err := x.path(s, "path", a.Path)
+		if err != nil {
+			return nil, err
+		}
+		list = slices.DeleteFunc(list, func(r workspace.Recorded) bool {
+			return !inFolder(abs, r.Path) && !inFolder(abs, r.From) && !slices.ContainsFunc(r.Paths, func(p string) bool { return inFolder(abs, p) })
+		})
+	}
+	slices.Reverse(list)
+	c := Changes{List: list}
+	if a.Limit > 0 && len(list) > a.Limit {
+		c.List, c.More = list[:a.Limit], len(list)-a.Limit
+	}
+	return c, nil
+}
+
+// inFolder tells whether name is dir or lies in it; both are absolute and clean.
+func inFolder(dir, name string) bool {
+	const separator = string(filepath.Separator)
+	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, separator)+separator)
+}
+
+func (x *Executor) difference(ctx context.Context, a Difference) (Result, error) {
+	if a.ID == "" {
+		return nil, &ArgError{Arg: "id", Reason: "is required: the change to show"}
+	}
+	diff, err := x.ws.Difference(ctx, a.ID)
+	if err != nil {
+		return nil, err
+	}
+	return Compared{a.ID, diff}, nil
+}

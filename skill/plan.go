@@ -1,0 +1,42 @@
+package skill
+
+import (
+	"context"
+	"time"
+)
+
+// Plans are the records of a file at the workspace's root, .plans.json.
+const plansFile = ".plans.json"
+
+// CreatePlan adds a plan with a new id to the end of the list. It is pending.
+type CreatePlan struct {
+	Goal  string
+	Steps []string
+}
+
+// ExecutePlan marks a plan as begun. Nothing is run: whoever asks takes the steps.
+type ExecutePlan struct{ ID string }
+
+func (CreatePlan) op() string  { return "CreatePlan" }
+func (ExecutePlan) op() string { return "ExecutePlan" }
+
+func (x *Executor) createPlan(ctx context.Context, a CreatePlan) (Result, error) {
+	var made Record
+	c, err := x.changeRecords(ctx, plansFile, true, func(list []Record) ([]Record, error) {
+		made = Record{
+			newField("id", newID(list)), newField("goal", a.Goal), newField("steps", append([]string{}, a.Steps...)),
+			newField("status", "pending"), newField("created", localTime(time.Now())),
+		}
+		return append(list, made), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return Recorded{Changed{Change: c}, made}, nil
+}
+
+func (x *Executor) executePlan(ctx context.Context, a ExecutePlan) (Result, error) {
+	return x.changeRecord(ctx, plansFile, "plan", a.ID, []Field{
+		newField("status", "in_progress"), newField("started", localTime(time.Now())),
+	})
+}

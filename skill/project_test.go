@@ -1,0 +1,60 @@
+package skill
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestScanProject looks over folders.
+func TestScanProject(t *testing.T) {
+	dir, xs := inside(t, map[string]string{
+		"p/Dockerfile": "", "p/.git/HEAD": "", "p/node_modules/m/index.js": "", "p/src/deep/a.go": "", "p/src/b.go": "", "p/z": "", "q/package.json/x": "",
+	}, 1)
+	for link, target := range map[string]string{"p/dlink": "src", "p/broken": "nowhere"} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := did[Project](t, xs[0], ScanProject{Path: "p"})
+	if got, want := strings.Join(p.Files, " "), "Dockerfile broken z src/b.go src/deep/a.go"; got != want {
+		t.Errorf("files are %s, want %s", got, want)
+	}
+	if got, want := strings.Join(p.Dirs, " "), ".git dlink node_modules src src/deep"; got != want {
+		t.Errorf("folders are %s, want %s", got, want)
+	}
+	if p.Name != "p" || p.Total != 10 || p.Least || !p.Git || !p.Image || p.Python || p.Node {
+		t.Errorf("p is %+v", p)
+	}
+	p = did[Project](t, xs[0], ScanProject{Path: "p", Limit: 3})
+	if got := strings.Join(append(p.Dirs, p.Files...), " "); got != ".git Dockerfile broken" || p.Total != 10 {
+		t.Errorf("the first three of %d are %s", p.Total, got)
+	}
+	if p = did[Project](t, xs[0], ScanProject{}); p.Name != filepath.Base(dir) {
+		t.Errorf("the workspace is called %s, want %s", p.Name, filepath.Base(dir))
+	}
+	if p = did[Project](t, xs[0], ScanProject{Path: "q"}); !p.Node {
+		t.Error("a folder called package.json does not count, as it does for the original")
+	}
+	if p = did[Project](t, xs[0], ScanProject{Path: "p/z"}); p.Name != "z" || p.Total != 0 || p.Git {
+		t.Errorf("a file is %+v", p)
+	}
+}
+
+// TestLoadContext reads those of the files that are there.
+func TestLoadContext(t *testing.T) {
+	dir, xs := inside(t, map[string]string{"AGENTS.md": "", "TOOLS.md": "t", "tools.md": "x"}, 1)
+	c := did[Context](t, xs[0], LoadContext{})
+	if len(c.Files) != 2 || c.Files[0] != (ContextFile{"AGENTS.md", ""}) || c.Files[1] != (ContextFile{"TOOLS.md", "t"}) {
+		t.Errorf("loaded %q", c.Files)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "SOUL.md"), make([]byte, 1<<20+1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var large *TooLargeError
+	if _, err := xs[0].Execute(t.Context(), &Session{}, LoadContext{}); !errors.As(err, &large) {
+		t.Errorf("a large file: %v", err)
+	}
+}

@@ -1,0 +1,160 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+
+	"textskill/skill/workspace"
+)
+
+// Grepped counts what Grep came across.
+type Grepped struct {
+	Count      int // lines that match
+	Searched   int // files
+	Binary     int // files that were not, for a NUL byte in their first 8 KiB
+	Unreadable int // files and folders
+	Ignored    int // names that were left out, because git ignores them
+	Git        int // names .git that were left out
+	Cut        int // lines longer than 16 MiB, of which the rest was not searched
+}
+
+func (g *Grepped) add(other *Grepped) {
+	g.Count += other.Count
+	g.Searched += other.Searched
+	g.Binary += other.Binary
+	g.Unreadable += other.Unreadable
+	g.Cut += other.Cut
+}
+
+// Grep looks for the lines that match p in the file abs, or in all files below the
+// folder abs that a walk visits. Links to files are followed as far as they stay
+// inside; links to folders are not. Files that cannot be read are passed over, but not abs itself:
+// errors are as those of [workspace.Workspace.Open].
+//
+// emit is given the lines of a file by its absolute name, in their order, several
+// at a time and a large file's in several calls. It is called by several goroutines
+// at a time, each with files of its own. The lines are good until it returns.
+func Grep(ctx context.Context, w *workspace.Workspace, abs string, p *Pattern, o WalkOptions, emit func(file string, lines []Line)) (Grepped, error) {
+	info, err := w.Stat(abs, true)
+	if err != nil {
+		return Grepped{}, err
+	}
+	if !info.IsDir() {
+		return grepFile(ctx, w, abs, p, emit)
+	}
+	// The walk says how far it is; what its files say would not fit in.
+	quiet := workspace.WithProgress(ctx, func(int64, int64, string) {})
+	g := &grep{ctx: quiet, w: w, dir: abs, p: p, emit: emit, searches: make([]treeSearch, cmp.Or(o.Workers, Workers()))}
+	o.Workers = len(g.searches)
+	walked, err := Walk(ctx, w, abs, o, g.visit)
+	sum := Grepped{Unreadable: walked.Unreadable, Ignored: walked.Ignored, Git: walked.Git}
+	for i := range g.searches {
+		sum.add(&g.searches[i].sum)
+	}
+	return sum, err
+}
+
+// grepFile searches one file, whatever its name.
+func grepFile(ctx context.Context, w *workspace.Workspace, abs string, p *Pattern, emit func(string, []Line)) (sum Grepped, err error) {
+	f, info, err := w.Open(abs)
+	if err != nil {
+		return sum, err
+	}
+	defer f.Close()
+	in, err := p.searcher(func(lines []Line) { emit(abs, lines) }).file(ctx, f, info.Size)
+	sum.addFile(in)
+	return sum, err
+}
+
+func (g *Grepped) addFile(in inFile) {
+	if in.binary {
+		g.Binary++
+	} else {
+		g.Searched++
+	}
+	g.Count += in.count
+	g.Cut += in.cut
+}
+
+// grep is one search of a tree.
+type grep struct {
+	ctx      context.Context
+	w        *workspace.Workspace
+	dir      string
+	p        *Pattern
+	emit     func(string, []Line)
+	searches []treeSearch // by the number of the walk's worker
+}
+
+// treeSearch is what one worker of the walk needs.
+type treeSearch struct {
+	s     *searcher
+	entry *Entry // that is searched
+	path  string // its absolute name; "" until it is needed
+	sum   Grepped
+	_     [64]byte // no two share a cache line
+}
+
+// visit searches one file of the tree.
+func (g *grep) visit(worker int, e *Entry) error {
+	own := &g.searches[worker]
+	if own.s == nil {
+		own.s = g.p.searcher(func(lines []Line) {
+			g.emit(own.name(g.dir), lines)
+		})
+	}
+	own.entry, own.path = e, ""
+	in, err := g.search(own)
+	switch {
+	case err == errNoFile:
+	case err != nil && g.ctx.Err() != nil:
+		return g.ctx.Err()
+	case err != nil:
+		own.sum.Unreadable++
+	default:
+		own.sum.addFile(in)
+	}
+	return nil
+}
+
+func (t *treeSearch) name(dir string) string {
+	if t.path == "" {
+		t.path = filepath.Join(dir, filepath.FromSlash(t.entry.Path()))
+	}
+	return t.path
+}
+
+// errNoFile is of what is not searched, and not missed either.
+var errNoFile = errors.New("not a file inside the workspace")
+
+func (g *grep) search(t *treeSearch) (inFile, error) {
+	switch t.entry.Type {
+	case 0:
+		f, err := t.entry.Open()
+		if err != nil {
+			return inFile{}, gone(err)
+		}
+		defer f.Close()
+		return t.s.file(g.ctx, f, f.Size())
+	case fs.ModeSymlink:
+		f, info, err := g.w.Open(t.name(g.dir))
+		if err != nil {
+			return inFile{}, errNoFile
+		}
+		defer f.Close()
+		return t.s.file(g.ctx, f, info.Size)
+	}
+	return inFile{}, errNoFile
+}
+
+// gone turns the error of a name that is no file any more into errNoFile.
+func gone(err error) error {
+	if _, ok := errors.AsType[*workspace.NotRegularError](err); ok || errors.Is(err, fs.ErrNotExist) || err == syscall.EISDIR || err == syscall.ELOOP {
+		return errNoFile
+	}
+	return err
+}

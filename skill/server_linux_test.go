@@ -1,0 +1,350 @@
+package skill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// freePort is one on which nothing listens now.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// listening is a command that listens on a port.
+func listening(t *testing.T, port int) string {
+	return fmt.Sprintf("EXEC_TEST_ROLE=listen exec '%s' %d", self(t), port)
+}
+
+func must[T Result](t *testing.T, x *Executor, a Args) T {
+	t.Helper()
+	r, err := x.Execute(t.Context(), &Session{}, a)
+	if err != nil {
+		t.Fatalf("%+v: %v", a, err)
+	}
+	return r.(T)
+}
+
+// endServers ends whatever a test leaves running.
+func endServers(t *testing.T, x *Executor) {
+	t.Cleanup(func() {
+		r, err := x.Execute(context.Background(), &Session{}, ListServers{})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for _, s := range r.(Servers) {
+			if s.Running {
+				x.Execute(context.Background(), &Session{}, StopServer{ServerName{ID: s.ID}})
+			}
+		}
+	})
+}
+
+func TestServerIsStartedFoundAndStopped(t *testing.T) {
+	x := newExecutor(t, Config{Helper: self(t)})
+	endServers(t, x)
+	port, mark := freePort(t), marker(t)
+	command := fmt.Sprintf("setsid sleep %s & (sleep %s &); echo one; echo two; %s", mark, mark, listening(t, port))
+	started := must[ServerState](t, x, StartServer{Command: command, Port: port, Wait: time.Minute, MustBe: true})
+	if !started.Ready || !started.Running || started.Pid == 0 || started.Port != port || started.Command != command || started.Dir != x.Dir() {
+		t.Fatalf("%+v", started)
+	}
+	if other, err := New(Config{Dir: x.Dir(), Helper: self(t)}); err == nil {
+		defer other.Close()
+		if list := must[Servers](t, other, ListServers{}); len(list) != 1 || !list[0].Ready || list[0].ID != started.ID || list[0].Pid != started.Pid {
+			t.Errorf("another executor finds %+v", list)
+		}
+	}
+	_, err := x.Execute(t.Context(), &Session{}, StartServer{Command: "true", Port: port})
+	if taken, ok := errors.AsType[*PortTakenError](err); !ok || taken.ID != started.ID || taken.Pid != started.Pid {
+		t.Errorf("the port is given twice: %v", err)
+	}
+	want := fmt.Sprintf("two\nlistening on 127.0.0.1:%d\n", port)
+	eventually(t, "the log to end with "+want, func() bool { // it listens before it says so
+		log := must[ServerLog](t, x, ReadServerLog{ServerName: ServerName{Port: port}, Lines: 2})
+		return string(log.Text) == want && log.More && log.Ready
+	})
+	if data := must[FileRead](t, x, ReadFile{Path: started.Log}); !strings.HasPrefix(string(data.Content), "one\ntwo\n") {
+		t.Errorf("the log is read as %q", data.Content)
+	}
+	begin := time.Now()
+	stopped := must[ServerState](t, x, StopServer{ServerName{ID: started.ID}})
+	if left := marked(t, mark); len(left) > 0 || stopped.Running || stopped.Signal != "SIGTERM" || time.Since(begin) > 30*time.Second {
+		t.Errorf("left %v after %v; %+v", left, time.Since(begin), stopped)
+	}
+	if again := must[ServerState](t, x, StopServer{ServerName{ID: started.ID}}); again.Running || again.Signal != "SIGTERM" {
+		t.Errorf("stopped again: %+v", again)
+	}
+	if list := must[Servers](t, x, ListServers{}); len(list) != 1 || list[0].Running || list[0].Ready {
+		t.Errorf("%+v", list)
+	}
+}
+
+// A server lives on when the program that started it has ended, and with it all
+// but its helper.
+func TestServerOutlivesTheProgram(t *testing.T) {
+	dir, mark := t.TempDir(), marker(t)
+	parent := exec.Command(self(t), dir, "sleep "+mark, strconv.Itoa(freePort(t)))
+	parent.Env = append(os.Environ(), "EXEC_TEST_ROLE=serve")
+	if out, err := parent.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	x := newExecutor(t, Config{Dir: dir, Helper: self(t)})
+	endServers(t, x)
+	list := must[Servers](t, x, ListServers{})
+	if len(list) != 1 || !list[0].Running || list[0].Ready || len(marked(t, mark)) == 0 {
+		t.Fatalf("%+v, %v", list, marked(t, mark))
+	}
+	if s := must[ServerState](t, x, StopServer{ServerName{Port: list[0].Port}}); s.Running || len(marked(t, mark)) > 0 {
+		t.Errorf("%+v, left %v", s, marked(t, mark))
+	}
+}
+
+func TestServerThatEndsOrDoesNotListen(t *testing.T) {
+	x := newExecutor(t, Config{Helper: self(t)})
+	endServers(t, x)
+	for _, tt := range []struct {
+		a     StartServer
+		error string
+		text  string
+		code  int
+	}{
+		{StartServer{Command: "seq 30; exit 7"}, "exited with 7 before it was ready", "11\n12\n13\n14\n15\n16\n17\n18\n19\n20\n21\n22\n23\n24\n25\n26\n27\n28\n29\n30\n", 7},
+		{StartServer{Command: "kill -KILL $$"}, "was ended by SIGKILL before it was ready", "", -9},
+		{StartServer{Command: "echo up; sleep 100", Wait: 2 * time.Second, MustBe: true}, "after 2s, and the server was ended", "up\n", -15},
+	} {
+		tt.a.Port = freePort(t)
+		_, err := x.Execute(t.Context(), &Session{}, tt.a)
+		not, ok := errors.AsType[*NotServingError](err)
+		if !ok || !strings.HasSuffix(err.Error(), tt.error) || string(not.Text) != tt.text || not.ExitCode != tt.code || not.Running {
+			t.Errorf("%s: %v, %+v", tt.a.Command, err, not)
+		}
+	}
+	slow := must[ServerState](t, x, StartServer{Command: "sleep 100", Port: freePort(t), Wait: 100 * time.Millisecond})
+	if !slow.Running || slow.Ready {
+		t.Errorf("%+v", slow)
+	}
+}
+
+// Of servers that are started at once for one port, by several programs, there is one.
+func TestServersAreStartedOneByOne(t *testing.T) {
+	dir := t.TempDir()
+	port := freePort(t)
+	first := newExecutor(t, Config{Dir: dir, Helper: self(t)})
+	endServers(t, first)
+	var wg sync.WaitGroup
+	var started, taken atomic.Int32
+	for i := range 6 {
+		x := first
+		if i%2 == 1 {
+			x = newExecutor(t, Config{Dir: dir, Helper: self(t)})
+		}
+		wg.Go(func() {
+			r, err := x.Execute(context.Background(), &Session{}, StartServer{Command: listening(t, port), Port: port, Wait: time.Minute, MustBe: true})
+			if s, ok := r.(ServerState); ok && s.Ready {
+				started.Add(1)
+			} else if e, ok := errors.AsType[*PortTakenError](err); ok && e.ID != "" && !strings.Contains(err.Error(), "process 0") {
+				taken.Add(1)
+			} else {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	}
+	wg.Wait()
+	if started.Load() != 1 || taken.Load() != 5 {
+		t.Errorf("%d were started, %d found the port taken", started.Load(), taken.Load())
+	}
+}
+
+func TestServerPortIsTakenByAnother(t *testing.T) {
+	x := newExecutor(t, Config{Helper: self(t)})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, err = x.Execute(t.Context(), &Session{}, StartServer{Command: "touch made", Port: l.Addr().(*net.TCPAddr).Port})
+	if taken, ok := errors.AsType[*PortTakenError](err); !ok || taken.Pid != os.Getpid() || taken.ID != "" {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(x.Dir() + "/made"); err == nil {
+		t.Error("the command was run")
+	}
+}
+
+// A server may take its time to end, and no more than its time.
+func TestServerIsAskedBeforeItIsForced(t *testing.T) {
+	t.Parallel()
+	x := newExecutor(t, Config{Helper: self(t)})
+	endServers(t, x)
+	polite := must[ServerState](t, x, StartServer{Port: freePort(t), Wait: 300 * time.Millisecond,
+		Command: `sh -c 'trap "sleep 0.5; echo bye > bye; exit 3" TERM; : > asked; while :; do sleep 0.05; done'; exit 4`})
+	eventually(t, "the server can be asked", hasFile(x, "asked"))
+	must[ServerState](t, x, StopServer{ServerName{ID: polite.ID}})
+	if data, err := os.ReadFile(x.Dir() + "/bye"); err != nil || string(data) != "bye\n" {
+		t.Errorf("it was not let end: %q, %v", data, err)
+	}
+	mark := marker(t)
+	deaf := must[ServerState](t, x, StartServer{Command: fmt.Sprintf(`trap "" TERM; : > deaf; sleep %s; sleep %s`, mark, mark), Port: freePort(t), Wait: 300 * time.Millisecond})
+	eventually(t, "the server is deaf", hasFile(x, "deaf"))
+	begin := time.Now()
+	stopped := must[ServerState](t, x, StopServer{ServerName{ID: deaf.ID}})
+	if took := time.Since(begin); stopped.Running || took < 4*time.Second || took > time.Minute || len(marked(t, mark)) > 0 {
+		t.Errorf("after %v: %+v, left %v", took, stopped, marked(t, mark))
+	}
+}
+
+// A record that names a process which is no helper, or another one than it was,
+// ends nothing.
+func TestServerRecordsAreNotBelieved(t *testing.T) {
+	x := newExecutor(t, Config{Helper: self(t)})
+	endServers(t, x)
+	victim := exec.Command("sleep", marker(t))
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer victim.Wait()
+	defer victim.Process.Kill()
+	begin, ok := beginning(victim.Process.Pid)
+	if !ok {
+		t.Fatal("/proc does not show the process")
+	}
+	real := must[ServerState](t, x, StartServer{Command: "sleep 100", Port: freePort(t), Wait: 50 * time.Millisecond})
+	dir, err := x.ws.State("servers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	helper := servers(dir)[0].Helper
+	for id, p := range map[string]process{"aaaaaa": {victim.Process.Pid, begin}, "bbbbbb": {helper.Pid, helper.Begin + 1}} {
+		if err := (serverRecord{ID: id, Port: 1, Helper: p}).save(dir); err != nil {
+			t.Fatal(err)
+		}
+		if s := must[ServerState](t, x, StopServer{ServerName{ID: id}}); s.Running || !s.Lost {
+			t.Errorf("%s: %+v", id, s)
+		}
+	}
+	for _, name := range []string{"cccccc", "../x.json", "dddddddd.json"} {
+		dir.WriteFile(strings.ReplaceAll(name, "/", "_"), []byte("{"), 0o600)
+	}
+	if err := victim.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("the process is gone: %v", err)
+	}
+	if list := must[Servers](t, x, ListServers{ServerName{ID: real.ID}}); len(list) != 1 || !list[0].Running {
+		t.Errorf("the server is gone: %+v", list)
+	}
+	if all := must[Servers](t, x, ListServers{}); len(all) != 3 {
+		t.Errorf("%+v", all)
+	}
+}
+
+func TestServerDiesWithItsHelper(t *testing.T) {
+	x := newExecutor(t, Config{Helper: self(t)})
+	endServers(t, x)
+	mark := marker(t)
+	s := must[ServerState](t, x, StartServer{Command: "exec sleep " + mark, Port: freePort(t), Wait: 50 * time.Millisecond})
+	helper := parentOf(s.Pid)
+	if helper <= 1 {
+		t.Fatalf("%+v has no helper", s)
+	}
+	syscall.Kill(helper, syscall.SIGKILL)
+	eventually(t, "it to be gone", func() bool { return len(marked(t, mark)) == 0 })
+	if list := must[Servers](t, x, ListServers{}); len(list) != 1 || list[0].Running || !list[0].Lost {
+		t.Errorf("%+v", list)
+	}
+}
+
+// The log keeps the newest, whole lines, and those that have long ended are
+// forgotten with theirs.
+func TestServerLogsAreBounded(t *testing.T) {
+	x := newExecutor(t, Config{Helper: self(t)})
+	endServers(t, x)
+	must[ServerState](t, x, StartServer{Command: "yes 'a line of thirty-two characters' | head -c 33554432; echo end; sleep 100", Port: freePort(t), Wait: 50 * time.Millisecond})
+	var log ServerLog
+	eventually(t, "the log to be complete", func() bool {
+		log = must[ServerLog](t, x, ReadServerLog{ServerName: ServerName{ID: must[Servers](t, x, ListServers{})[0].ID}, Lines: 1})
+		return string(log.Text) == "end\n"
+	})
+	info, err := os.Stat(log.Log)
+	if err != nil || info.Size() > maxServerLog || info.Size() < keptServerLog {
+		t.Errorf("%v, %v", info, err)
+	}
+	data, _ := os.ReadFile(log.Log)
+	var cut int
+	fmt.Sscanf(string(data), "[… %d bytes left out …]\na line", &cut)
+	_, rest, _ := strings.Cut(string(data), "\n")
+	if cut+len(rest) != 33554432+4 {
+		t.Errorf("%d bytes are left out and %d kept", cut, len(rest))
+	}
+	for range keptServers + 2 {
+		x.Execute(t.Context(), &Session{}, StartServer{Command: "exit 1", Port: freePort(t)})
+	}
+	list := must[Servers](t, x, ListServers{})
+	files, _ := filepath.Glob(x.Dir() + "/.skill/*/*")
+	if len(list) > keptServers+2 || len(files) > 3*len(list) || !list[len(list)-1].Running {
+		t.Errorf("%d servers, %q", len(list), files)
+	}
+}
+
+func TestServerHasNoCredentials(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "secret-1")
+	t.Setenv("MY_TOKEN", "secret-2")
+	x := newExecutor(t, Config{Helper: self(t), Secrets: []string{"MY_TOKEN"}})
+	_, err := x.Execute(t.Context(), &Session{}, StartServer{Command: "env; tr '\\0' '\\n' </proc/$PPID/environ; exit 1", Port: freePort(t)})
+	not, ok := errors.AsType[*NotServingError](err)
+	if !ok {
+		t.Fatal(err)
+	}
+	all := must[FileRead](t, x, ReadFile{Path: not.Log})
+	if strings.Contains(string(all.Content), "secret-") || !strings.Contains(string(all.Content), "PATH=") {
+		t.Errorf("%s", all.Content)
+	}
+}
+
+func TestServerIsRefused(t *testing.T) {
+	x := newExecutor(t, Config{Helper: self(t)})
+	for _, tt := range []struct {
+		a    Args
+		want string
+	}{
+		{StartServer{Command: "", Port: 1}, "command is empty; it is what starts the server"},
+		{StartServer{Command: "x", Port: 70000}, "port must be from 1 to 65535, not 70000"},
+		{StartServer{Command: "x\x00", Port: 1}, `command holds a NUL byte, which no program can be given: "x\x00"`},
+		{StartServer{Command: "x", Port: 1, Dir: ".."}, filepath.Dir(x.Dir()) + " is outside the workspace " + x.Dir()},
+		{StopServer{}, "id or port has to say which server is meant"},
+		{StopServer{ServerName{ID: "../../x"}}, "there is no server for the id ../../x"},
+		{ReadServerLog{ServerName: ServerName{Port: 9}}, "there is no server for port 9"},
+	} {
+		if _, err := x.Execute(t.Context(), &Session{}, tt.a); fmt.Sprint(err) != tt.want {
+			t.Errorf("%+v: %v", tt.a, err)
+		}
+	}
+	alone := newExecutor(t, Config{})
+	if _, err := alone.Execute(t.Context(), &Session{}, StartServer{Command: "x", Port: 1}); err == nil || !strings.Contains(err.Error(), "watches") {
+		t.Errorf("without a helper: %v", err)
+	}
+	read := newExecutor(t, Config{Helper: self(t), ReadOnly: true})
+	for _, a := range []Args{StartServer{Command: "x", Port: 1}, ListServers{}, StopServer{ServerName{Port: 1}}, ReadServerLog{ServerName: ServerName{Port: 1}}} {
+		if _, err := read.Execute(t.Context(), &Session{}, a); err == nil || !strings.HasSuffix(err.Error(), "is refused under --read-only") {
+			t.Errorf("%T: %v", a, err)
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package skill
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"textskill/skill/workspace"
+)
+
+// A Record is an object of a file like .tasks.json, its members in their order.
+type Record []Field
+
+// A Field is one member of a Record.
+type Field struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// Text returns a field that is a text, "" for any other.
+func (r Record) Text(name string) (text string) {
+	json.Unmarshal(r.Value(name), &text)
+	return text
+}
+
+// Value returns a field, nil if there is none.
+func (r Record) Value(name string) json.RawMessage {
+	if i := slices.IndexFunc(r, func(f Field) bool { return f.Name == name }); i >= 0 {
+		return r[i].Value
+	}
+	return nil
+}
+
+// with returns the record with a field set: in its place, or as the last one.
+func (r Record) with(f Field) Record {
+	r = slices.Clone(r)
+	if i := slices.IndexFunc(r, func(old Field) bool { return old.Name == f.Name }); i >= 0 {
+		r[i].Value = f.Value
+		return r
+	}
+	return append(r, f)
+}
+
+// MarshalJSON writes the fields in their order.
+func (r Record) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, f := range r {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(b, encode(f.Name)...), ':')
+		b = append(b, f.Value...)
+	}
+	return append(b, '}'), nil
+}
+
+// newField makes a field of a text or a list of texts.
+func newField[T string | []string](name string, value T) Field {
+	return Field{name, encode(value)}
+}
+
+// encode is a text or a list of texts as JSON has it.
+func encode[T string | []string](v T) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.Encode(v) // every text has a JSON form, and the buffer takes all
+	return bytes.TrimSpace(b.Bytes())
+}
+
+// A DamagedError reports a file of records that cannot be read, and so is not
+// written either.
+type DamagedError struct{ Path, Reason string }
+
+func (e *DamagedError) Error() string {
+	return e.Path + " cannot be read and is left as it is: " + e.Reason
+}
+
+// An UnknownIDError reports that a file of records holds none with that id.
+type UnknownIDError struct{ Kind, ID string }
+
+func (e *UnknownIDError) Error() string { return "there is no " + e.Kind + " " + e.ID }
+
+// parseRecords reads a JSON array of objects.
+func parseRecords(data []byte) (list []Record, err error) {
+	var objects []json.RawMessage
+	switch {
+	case !utf8.Valid(data):
+		return nil, errors.New("it is no UTF-8")
+	case len(bytes.TrimSpace(data)) == 0:
+		return nil, errors.New("it is empty, which is no JSON")
+	}
+	err = json.Unmarshal(data, &objects)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return nil, fmt.Errorf("it is no JSON: %w", syntax)
+	}
+	if err != nil || objects == nil {
+		return nil, errors.New("it is no JSON array of objects")
+	}
+	for _, o := range objects {
+		r, err := parseRecord(o)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// parseRecord reads an object. Of two members with one name the last counts.
+func parseRecord(object json.RawMessage) (r Record, err error) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, fmt.Errorf("%.40s is no object", object)
+	}
+	r = Record{}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, err
+		}
+		r = r.with(Field{name.(string), value})
+	}
+	return r, nil
+}
+
+// encodeRecords writes records as Python's json.dumps does with an indent of 2.
+func encodeRecords(list []Record) ([]byte, error) {
+	if list == nil {
+		list = []Record{}
+	}
+	var plain bytes.Buffer
+	e := json.NewEncoder(&plain)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(list); err != nil {
+		return nil, err
+	}
+	var b []byte
+	for _, r := range strings.TrimSuffix(plain.String(), "\n") {
+		switch {
+		case r < 0x7f:
+			b = append(b, byte(r))
+		case r > 0xffff:
+			r -= 0x10000
+			b = fmt.Appendf(b, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+		default:
+			b = fmt.Appendf(b, `\u%04x`, r)
+		}
+	}
+	return b, nil
+}
+
+// records reads a file of records at the workspace's root.
+func (x *Executor) records(name string) ([]Record, error) {
+	abs := filepath.Join(x.ws.Dir(), name)
+	f, info, err := x.ws.Open(abs)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return x.readRecords(abs, f, info.Size)
+}
+
+func (x *Executor) readRecords(abs string, src io.ReaderAt, size int64) ([]Record, error) {
+	if size > x.cfg.MaxRead {
+		return nil, &DamagedError{abs, fmt.Sprintf("it holds %d bytes, more than %d", size, x.cfg.MaxRead)}
+	}
+	data := make([]byte, size)
+	if _, err := src.ReadAt(data, 0); err != nil && err != io.EOF {
+		return nil, err
+	}
+	list, err := parseRecords(data)
+	if err != nil {
+		return nil, &DamagedError{abs, err.Error()}
+	}
+	return list, nil
+}
+
+// changeRecords replaces the records of a file by what change makes of them, while
+// nobody else changes them. Without a file there are none: it is made if create is
+// set, else that is an error.
+func (x *Executor) changeRecords(ctx context.Context, name string, create bool, change func([]Record) ([]Record, error)) (c workspace.Change, err error) {
+	abs := filepath.Join(x.ws.Dir(), name)
+	for range 100 { // somebody may make the file or take it away meanwhile
+		c, err = x.ws.EditFile(ctx, abs, workspace.WriteOptions{}, func(src io.ReaderAt, size int64) (workspace.Splice, error) {
+			list, err := x.readRecords(abs, src, size)
+			if err != nil {
+				return workspace.Splice{}, err
+			}
+			if list, err = change(list); err != nil {
+				return workspace.Splice{}, err
+			}
+			data, err := encodeRecords(list)
+			return workspace.Splice{Old: size, New: data}, err
+		})
+		if !errors.Is(err, fs.ErrNotExist) || !create {
+			return c, err
+		}
+		list, err := change(nil)
+		if err != nil {
+			return c, err
+		}
+		data, err := encodeRecords(list)
+		if err != nil {
+			return c, err
+		}
+		c, err = x.ws.WriteFile(ctx, abs, data, workspace.WriteOptions{NoReplace: true})
+		if !errors.Is(err, fs.ErrExist) {
+			return c, err
+		}
+	}
+	return c, err
+}
+
+// newID makes an id of eight hexadecimal digits that none of the records bears.
+func newID(list []Record) string {
+	for {
+		var b [4]byte
+		rand.Read(b[:])
+		id := hex.EncodeToString(b[:])
+		if !slices.ContainsFunc(list, func(r Record) bool { return r.Text("id") == id }) {
+			return id
+		}
+	}
+}
+
+// localTime is a time as Python writes one that has no zone.
+func localTime(t time.Time) string {
+	return strings.TrimSuffix(t.Local().Format("2006-01-02T15:04:05.000000"), ".000000")
+}

@@ -1,0 +1,77 @@
+package skill
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Todo adds entries to the session's list and then marks some as done. Without
+// either it only answers the list.
+type Todo struct {
+	Add  []string // titles
+	Done []int    // ids; those that the list does not hold are passed over
+}
+
+// ClearTodos empties the session's list; ids start at 0 again.
+type ClearTodos struct{}
+
+func (Todo) op() string       { return "Todo" }
+func (ClearTodos) op() string { return "ClearTodos" }
+
+// A TodoItem is one entry of a session's list.
+type TodoItem struct {
+	ID        int    `json:"id"` // counted from 0 in the order of adding
+	Title     string `json:"title"`
+	Completed bool   `json:"completed"` // for good: it is never unset
+}
+
+// TodoListed is the whole list, in the order of adding.
+type TodoListed struct{ Items []TodoItem }
+
+// Message counts the entries.
+func (t TodoListed) Message() string { return count(len(t.Items), "todo", "todos") }
+
+// maxTodos is how many entries a list holds, as every answer repeats them all.
+const maxTodos = 10_000
+
+// todoList is a list that several sessions may share. The zero list is empty.
+type todoList struct {
+	mu    sync.Mutex
+	items []TodoItem // the id of each is its index
+}
+
+func (x *Executor) todo(s *Session, a Todo) (Result, error) {
+	l := s.list()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.items)+len(a.Add) > maxTodos {
+		return nil, &ArgError{Arg: "todos", Reason: fmt.Sprintf("would be more than %d; clear the list first", maxTodos)}
+	}
+	for _, title := range a.Add {
+		l.items = append(l.items, TodoItem{ID: len(l.items), Title: title})
+	}
+	for _, id := range a.Done {
+		if 0 <= id && id < len(l.items) {
+			l.items[id].Completed = true
+		}
+	}
+	return TodoListed{slices.Clone(l.items)}, nil
+}
+
+func (x *Executor) clearTodos(s *Session) (Result, error) {
+	s.list().set(nil)
+	return TodoListed{}, nil
+}
+
+func (l *todoList) set(items []TodoItem) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.items = items
+}
+
+func (l *todoList) all() []TodoItem {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.items)
+}

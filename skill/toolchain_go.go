@@ -1,0 +1,94 @@
+package skill
+
+import (
+	"bytes"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// planGo has the go command's own programs.
+func planGo(p *project, a Toolchain) (*runner, error) {
+	switch a.Do {
+	case Test:
+		line := []string{"go", "test", "-json"}
+		if a.Name != "" {
+			line = append(line, "-run", a.Name)
+		}
+		tests := &goTests{module: p.module(), brief: a.Brief}
+		return &runner{name: "go test", line: append(line, p.packages()), read: tests}, nil
+	case Lint:
+		vet := &runner{name: "go vet", line: []string{"go", "vet", p.packages()}}
+		if p.has(".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json") {
+			return &runner{line: []string{"golangci-lint", "run", p.packages()}, instead: vet}, nil
+		}
+		return vet, nil
+	case Format:
+		line := []string{"gofmt", "-l"}
+		if !a.Check {
+			line = append(line, "-w")
+		}
+		return &runner{line: append(line, p.arg), dirt: a.Check}, nil
+	case Typecheck:
+		return &runner{name: "go build", line: []string{"go", "build", "-o", os.DevNull, p.packages()}}, nil
+	}
+	return &runner{name: "go mod download", line: []string{"go", "mod", "download"}}, nil
+}
+
+// packages is what the task is for as a pattern of packages: of a folder all below
+// it, of a file its folder's.
+func (p *project) packages() string {
+	rel, err := filepath.Rel(p.dir, p.target)
+	switch rel = filepath.ToSlash(rel); {
+	case err != nil || rel == ".":
+		return "./..."
+	case p.file && !strings.Contains(rel, "/"):
+		return "."
+	case p.file:
+		return "./" + path.Dir(rel)
+	}
+	return "./" + rel + "/..."
+}
+
+// module is the path of a Go project's module, "" if its file does not tell.
+func (p *project) module() string {
+	for line := range bytes.Lines(p.read("go.mod")) {
+		if f := strings.Fields(string(line)); len(f) >= 2 && f[0] == "module" {
+			return strings.Trim(f[1], `"`)
+		}
+	}
+	return ""
+}
+
+// planRust has cargo, for the whole package.
+func planRust(p *project, a Toolchain) (*runner, error) {
+	line := map[Purpose][]string{
+		Test: {"cargo", "test"}, Lint: {"cargo", "clippy"}, Format: {"cargo", "fmt"},
+		Typecheck: {"cargo", "check"}, Install: {"cargo", "fetch"},
+	}[a.Do]
+	switch {
+	case a.Do == Test && a.Name != "":
+		line = append(line, a.Name)
+	case a.Do == Format && a.Check:
+		line = append(line, "--check")
+	case a.Do == Install && p.has("Cargo.lock"):
+		line = append(line, "--locked")
+	}
+	return &runner{name: strings.Join(line[:2], " "), line: line}, nil
+}
+
+// planMake has the target of a makefile that is called like the task.
+func planMake(p *project, a Toolchain) (*runner, error) {
+	if a.Do != Test && a.Do != Lint {
+		return nil, nil
+	}
+	target := regexp.MustCompile(`(?m)^` + string(a.Do) + `\s*:([^=]|$)`)
+	for _, name := range []string{"GNUmakefile", "makefile", "Makefile"} {
+		if target.Match(p.read(name)) {
+			return &runner{name: "make " + string(a.Do), line: []string{"make", string(a.Do)}}, nil
+		}
+	}
+	return nil, nil
+}

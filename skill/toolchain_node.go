@@ -1,0 +1,121 @@
+package skill
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+)
+
+// packageJSON is what counts of a package.json.
+type packageJSON struct {
+	PackageManager string
+	Scripts        map[string]string
+}
+
+// planNode has the scripts of a package.json, and the usual programs where one is
+// missing.
+func planNode(p *project, a Toolchain) (*runner, error) {
+	var pkg packageJSON
+	if err := json.Unmarshal(p.read("package.json"), &pkg); err != nil && p.has("package.json") {
+		return nil, errors.New("package.json in " + p.dir + " is no JSON object of the usual form")
+	}
+	manager := p.manager(pkg)
+	if a.Do == Install {
+		return p.nodeInstall(a, manager), nil
+	}
+	for _, name := range map[Purpose][]string{
+		Test: {"test"}, Lint: {"lint"}, Typecheck: {"typecheck", "type-check"}, Format: formatScripts(a.Check),
+	}[a.Do] {
+		if script, ok := pkg.Scripts[name]; ok && !strings.Contains(script, "no test specified") {
+			return p.script(a, manager, name), nil
+		}
+	}
+	switch {
+	case a.Do == Lint:
+		return &runner{line: []string{"eslint", p.arg}}, nil
+	case a.Do == Format && a.Check:
+		return &runner{line: []string{"prettier", "--check", p.arg}}, nil
+	case a.Do == Format:
+		return &runner{line: []string{"prettier", "--write", p.arg}}, nil
+	case a.Do == Typecheck && p.has("tsconfig.json"):
+		return &runner{line: []string{"tsc", "--noEmit"}}, nil
+	}
+	return nil, nil
+}
+
+func formatScripts(check bool) []string {
+	if check {
+		return []string{"format:check", "format-check"}
+	}
+	return []string{"format"}
+}
+
+// script runs a script of package.json. Tests are told what they are for, and
+// others only where that is not the whole.
+func (p *project) script(a Toolchain, manager, name string) *runner {
+	line := []string{manager, "run", name}
+	var args []string
+	if !p.whole {
+		args = append(args, p.arg)
+	}
+	r := &runner{name: strings.Join(line, " ")}
+	if a.Do == Test {
+		r.read = new(jestTests)
+		if a.Name != "" {
+			args = append(args, "-t", a.Name)
+		}
+	}
+	if manager == "npm" && len(args) > 0 {
+		line = append(line, "--")
+	}
+	r.line = append(line, args...)
+	return r
+}
+
+// manager is the package manager that a project names, or whose lockfile it has.
+func (p *project) manager(pkg packageJSON) string {
+	name, _, _ := strings.Cut(pkg.PackageManager, "@")
+	switch {
+	case name == "npm" || name == "pnpm" || name == "yarn" || name == "bun":
+		return name
+	case p.has("pnpm-lock.yaml"):
+		return "pnpm"
+	case p.has("yarn.lock"):
+		return "yarn"
+	case p.has("bun.lock", "bun.lockb"):
+		return "bun"
+	}
+	return "npm"
+}
+
+// nodeInstall installs what the lockfile says, without running the packages'
+// scripts unless that is allowed.
+func (p *project) nodeInstall(a Toolchain, manager string) *runner {
+	if a.Runner != "" {
+		manager = a.Runner
+	}
+	line := []string{manager, "install"}
+	var env []string
+	if !a.Scripts {
+		env = []string{"npm_config_ignore_scripts=true", "YARN_ENABLE_SCRIPTS=false"}
+	}
+	switch {
+	case manager == "npm" && p.has("package-lock.json", "npm-shrinkwrap.json"):
+		line = []string{"npm", "ci"}
+	case manager == "pnpm" && p.has("pnpm-lock.yaml"):
+		line = append(line, "--frozen-lockfile")
+	case manager == "yarn" && p.has("yarn.lock") && p.classicYarn():
+		line = append(line, "--frozen-lockfile")
+	case manager == "yarn" && p.has("yarn.lock"):
+		line = append(line, "--immutable")
+	case manager == "bun" && p.has("bun.lock", "bun.lockb"):
+		line = append(line, "--frozen-lockfile")
+	}
+	if !a.Scripts && (manager == "bun" || manager == "yarn" && p.classicYarn()) {
+		line = append(line, "--ignore-scripts")
+	}
+	return &runner{line: line, env: env}
+}
+
+// classicYarn tells whether a lockfile is of yarn 1.
+func (p *project) classicYarn() bool { return p.says("# yarn lockfile v1", "yarn.lock") }

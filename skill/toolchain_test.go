@@ -1,0 +1,331 @@
+//go:build unix
+
+package skill
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// stubs are programs that print how they were called, in front of PATH, which has
+// only the system's own folders besides.
+func stubs(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		writeFile(t, dir+"/"+name, "#!/bin/sh\nprintf %s \"${0##*/}\"; printf ' %s' \"$@\"\necho\nenv | sort >&2\n", 0o755)
+	}
+	t.Setenv("PATH", dir+":/usr/bin:/bin")
+	return dir
+}
+
+// layout makes files, of which "name=content" says what is in them.
+func layout(t *testing.T, dir string, files ...string) {
+	t.Helper()
+	for _, f := range files {
+		name, content, _ := strings.Cut(f, "=")
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, "/") {
+			os.MkdirAll(path, 0o755)
+			continue
+		}
+		writeFile(t, path, content, 0o644)
+	}
+}
+
+func task(t *testing.T, x *Executor, a Toolchain) (ToolRun, error) {
+	t.Helper()
+	r, err := x.Execute(t.Context(), &Session{}, a)
+	if err != nil {
+		return ToolRun{}, err
+	}
+	return r.(ToolRun), nil
+}
+
+var everyRunner = []string{"go", "gofmt", "golangci-lint", "cargo", "npm", "pnpm", "yarn", "bun", "eslint", "prettier", "tsc",
+	"pytest", "ruff", "pylint", "black", "mypy", "pyright", "pip", "poetry", "uv", "make"}
+
+// TestToolchainsAreFound goes through what marks a project and which command follows:
+// the command, and behind @ the folder it is run in, if that is not the workspace.
+func TestToolchainsAreFound(t *testing.T) {
+	goFiles := []string{"go.mod=module m", "sub/a.go", "sub/a_test.go", "deep/go.mod=module d", "deep/er/x.go"}
+	scripts := `package.json={"scripts":{"test":"jest","lint":"eslint .","format":"prettier -w .","typecheck":"tsc -b"}}`
+	tests := []struct {
+		files []string
+		task  Toolchain
+		want  string
+	}{
+		{nil, Toolchain{Do: Test}, "pytest . -v"},
+		{nil, Toolchain{Do: Test, Path: ".", Pattern: "test*.py", Brief: true}, "pytest . -o python_files=test*.py"},
+		{[]string{"tests/test_a.py"}, Toolchain{Do: Test, Path: "tests/test_a.py::TestA::test_b", Name: "b"}, "pytest tests/test_a.py::TestA::test_b -k b -v"},
+		{[]string{"p/pyproject.toml=[tool.pytest.ini_options]\npython_files = 'x'", "p/t/a.py"}, Toolchain{Do: Test, Path: "p/t", Pattern: "test*.py"}, "pytest t -v @p"},
+		{[]string{"p/pyproject.toml=python_files", "p/t/a.py"}, Toolchain{Do: Test, Path: "p/t", Pattern: "a*.py"}, "pytest t -o python_files=a*.py -v @p"},
+		{nil, Toolchain{Do: Lint}, "ruff check ."},
+		{nil, Toolchain{Do: Lint, Path: "--fix"}, "ruff check ./--fix"},
+		{nil, Toolchain{Do: Lint, Path: "src/", Runner: "pylint"}, "pylint src/"},
+		{nil, Toolchain{Do: Lint, Runner: "mypy"}, "mypy ."},
+		{nil, Toolchain{Do: Format, Check: true}, "ruff format --check ."},
+		{nil, Toolchain{Do: Format, Runner: "black", Check: true}, "black --check ."},
+		{nil, Toolchain{Do: Typecheck, Path: "a.py"}, "mypy a.py --ignore-missing-imports"},
+		{[]string{"pyrightconfig.json", "setup.py"}, Toolchain{Do: Typecheck}, "pyright ."},
+		{nil, Toolchain{Do: Install}, "pip install -r requirements.txt"},
+		{[]string{"p/requirements.txt", "p/q/"}, Toolchain{Do: Install, Path: "p/q"}, "pip install -r requirements.txt @p"},
+		{[]string{"uv.lock", "pyproject.toml"}, Toolchain{Do: Install}, "uv sync --frozen --no-install-project"},
+		{[]string{"uv.lock", "pyproject.toml"}, Toolchain{Do: Install, Scripts: true}, "uv sync --frozen"},
+		{[]string{"pyproject.toml=[tool.poetry]"}, Toolchain{Do: Install}, "poetry install"},
+		{[]string{"pyproject.toml"}, Toolchain{Do: Install, Scripts: true}, "pip install -e ."},
+
+		{goFiles, Toolchain{Do: Test}, "go test -json ./..."},
+		{goFiles, Toolchain{Do: Test, Path: "sub", Name: "TestX"}, "go test -json -run TestX ./sub/..."},
+		{goFiles, Toolchain{Do: Test, Path: "sub/a_test.go"}, "go test -json ./sub"},
+		{append(goFiles, "top.go"), Toolchain{Do: Lint, Path: "top.go"}, "go vet ."},
+		{goFiles, Toolchain{Do: Test, Path: "deep/er"}, "go test -json ./er/... @deep"},
+		{goFiles, Toolchain{Do: Lint}, "go vet ./..."},
+		{append(goFiles, ".golangci.yml"), Toolchain{Do: Lint, Path: "sub"}, "golangci-lint run ./sub/..."},
+		{goFiles, Toolchain{Do: Lint, Runner: "ruff"}, "ruff check ."},
+		{goFiles, Toolchain{Do: Format, Path: "sub/a.go"}, "gofmt -l -w sub/a.go"},
+		{goFiles, Toolchain{Do: Typecheck, Path: "deep"}, "go build -o /dev/null ./... @deep"},
+		{goFiles, Toolchain{Do: Install}, "go mod download"},
+
+		{[]string{scripts}, Toolchain{Do: Test}, "npm run test"},
+		{[]string{scripts, "src/a.test.js"}, Toolchain{Do: Test, Path: "src/a.test.js", Name: "adds"}, "npm run test -- src/a.test.js -t adds"},
+		{[]string{scripts, "pnpm-lock.yaml", "src/"}, Toolchain{Do: Test, Path: "src"}, "pnpm run test src"},
+		{[]string{scripts}, Toolchain{Do: Lint}, "npm run lint"},
+		{[]string{scripts}, Toolchain{Do: Format}, "npm run format"},
+		{[]string{scripts}, Toolchain{Do: Format, Check: true}, "prettier --check ."},
+		{[]string{scripts}, Toolchain{Do: Typecheck}, "npm run typecheck"},
+		{[]string{"package.json={}", "tsconfig.json"}, Toolchain{Do: Typecheck}, "tsc --noEmit"},
+		{[]string{"package.json={}", "-x.js"}, Toolchain{Do: Lint, Path: "-x.js"}, "eslint ./-x.js"},
+		{[]string{`package.json={"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}`}, Toolchain{Do: Test}, "pytest . -v"},
+		{[]string{"package.json={}", "a.py"}, Toolchain{Do: Format, Path: "a.py"}, "ruff format a.py"},
+		{[]string{"package.json={}"}, Toolchain{Do: Install}, "npm install"},
+		{[]string{"package.json={}", "package-lock.json"}, Toolchain{Do: Install}, "npm ci"},
+		{[]string{"package.json={}", "pnpm-lock.yaml"}, Toolchain{Do: Install}, "pnpm install --frozen-lockfile"},
+		{[]string{"package.json={}", "yarn.lock=# yarn lockfile v1"}, Toolchain{Do: Install}, "yarn install --frozen-lockfile --ignore-scripts"},
+		{[]string{"package.json={}", "yarn.lock=__metadata:"}, Toolchain{Do: Install}, "yarn install --immutable"},
+		{[]string{"package.json={}", "bun.lock"}, Toolchain{Do: Install}, "bun install --frozen-lockfile --ignore-scripts"},
+		{[]string{`package.json={"packageManager":"pnpm@9.0.0"}`, "yarn.lock"}, Toolchain{Do: Install, Scripts: true}, "pnpm install"},
+		{[]string{"package.json={}", "pnpm-lock.yaml"}, Toolchain{Do: Install, Runner: "npm"}, "npm install"},
+		{[]string{"package.json={}", "requirements.txt"}, Toolchain{Do: Install, Runner: "npm"}, "npm install"},
+		{[]string{"package.json={}", "requirements.txt"}, Toolchain{Do: Install}, "pip install -r requirements.txt"},
+
+		{[]string{"Cargo.toml", "Cargo.lock"}, Toolchain{Do: Install}, "cargo fetch --locked"},
+		{[]string{"Cargo.toml", "src/main.rs"}, Toolchain{Do: Lint, Path: "src/main.rs"}, "cargo clippy"},
+		{[]string{"Makefile=all:\n\ntest: all\n\tx\n"}, Toolchain{Do: Test}, "make test"},
+		{[]string{"Makefile=test:=x\nall:\n"}, Toolchain{Do: Test}, "pytest . -v"},
+		{[]string{"Makefile=test:\n", "go.mod"}, Toolchain{Do: Test}, "go test -json ./..."},
+	}
+	stubs(t, everyRunner...)
+	for _, tt := range tests {
+		x := newExecutor(t, Config{Helper: self(t), Network: true})
+		layout(t, x.Dir(), tt.files...)
+		got, err := task(t, x, tt.task)
+		said := strings.TrimSuffix(string(got.Stdout), "\n")
+		if slices.Contains(got.Line, "-json") { // not JSON, so it is shown
+			said = strings.TrimSpace(said)
+		}
+		if dir, _ := filepath.Rel(x.Dir(), got.Dir); dir != "." {
+			said += " @" + dir
+		}
+		if err != nil || said != tt.want || !strings.HasPrefix(strings.Join(got.Line, " ")+" ", got.Runner+" ") {
+			t.Errorf("%q %+v\n got %s, %v; %q runs %q\nwant %s", tt.files, tt.task, said, err, got.Runner, got.Line, tt.want)
+		}
+	}
+}
+
+// What packages would run is not run, what is not in a virtual environment is not
+// installed into, and other machines are not asked unless they may be.
+func TestToolchainEnvironment(t *testing.T) {
+	stubs(t, everyRunner...)
+	for _, tt := range []struct {
+		files   []string
+		task    Toolchain
+		network bool
+		want    []string
+		not     string
+	}{
+		{nil, Toolchain{Do: Install}, true, []string{"PIP_REQUIRE_VIRTUALENV=1", "PIP_ONLY_BINARY=:all:"}, "PIP_NO_INDEX"},
+		{nil, Toolchain{Do: Install, Scripts: true}, true, []string{"PIP_REQUIRE_VIRTUALENV=1"}, "PIP_ONLY_BINARY"},
+		{[]string{"package.json={}"}, Toolchain{Do: Install}, true, []string{"npm_config_ignore_scripts=true"}, "npm_config_offline"},
+		{[]string{"package.json={}"}, Toolchain{Do: Install, Scripts: true}, true, nil, "npm_config_ignore_scripts"},
+		{[]string{"go.mod"}, Toolchain{Do: Lint}, false, []string{"GOPROXY=off", "CI=1", "NO_COLOR=1"}, "VIRTUAL_ENV"},
+		{[]string{"go.mod"}, Toolchain{Do: Lint}, true, []string{"CI=1"}, "GOPROXY"},
+	} {
+		x := newExecutor(t, Config{Helper: self(t), Network: tt.network})
+		layout(t, x.Dir(), tt.files...)
+		got, err := task(t, x, tt.task)
+		env := strings.Split(string(got.Stderr), "\n")
+		for _, want := range tt.want {
+			if !slices.Contains(env, want) {
+				t.Errorf("%+v: %s is not set, %v", tt.task, want, err)
+			}
+		}
+		if slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, tt.not+"=") }) {
+			t.Errorf("%+v: %s is set", tt.task, tt.not)
+		}
+	}
+}
+
+func TestToolchainsOwnProgramsComeFirst(t *testing.T) {
+	stubs(t, "ruff", "eslint")
+	x := newExecutor(t, Config{})
+	layout(t, x.Dir(), "p/pyproject.toml", "p/package.json={}", "p/web/package.json={}")
+	for _, name := range []string{".venv/bin/ruff", "p/node_modules/.bin/eslint"} {
+		layout(t, x.Dir(), name)
+		writeFile(t, x.Dir()+"/"+name, "#!/bin/sh\necho own $VIRTUAL_ENV\n", 0o755)
+	}
+	for path, want := range map[string]string{"p": "own " + x.Dir() + "/.venv\n", "p/web": "own " + x.Dir() + "/.venv\n"} {
+		if got, err := task(t, x, Toolchain{Do: Lint, Path: path}); err != nil || string(got.Stdout) != want {
+			t.Errorf("%s: %s, %v", path, got.Stdout, err)
+		}
+	}
+}
+
+func TestToolchainIsRefused(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	outside := t.TempDir()
+	for _, tt := range []struct {
+		task Toolchain
+		want string // "WS" is the workspace
+		is   func(error) bool
+	}{
+		{Toolchain{Do: Lint}, `cannot run "ruff": PATH has no program of that name`, isSpawn},
+		{Toolchain{Do: Lint, Runner: "pylint"}, `cannot run "pylint": PATH has no program of that name`, isSpawn},
+		{Toolchain{Do: Test}, `cannot run "pytest": PATH has no program of that name`, isSpawn},
+		{Toolchain{Do: Lint, Runner: "eslint"}, "eslint is not known to lint; there are ruff, pylint, mypy", isUnknown},
+		{Toolchain{Do: Format, Runner: "gofmt"}, "gofmt is not known to format; there are ruff, black", isUnknown},
+		{Toolchain{Do: Install, Runner: "cargo"}, "cargo is not known to install; there are pip, poetry, npm", isUnknown},
+		{Toolchain{Do: Test, Path: "nope"}, "stat WS/nope: no such file or directory", func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},
+		{Toolchain{Do: Install, Path: "f.js"}, "chdir WS/f.js: it is no folder", nil},
+		{Toolchain{Do: Lint, Path: "f.js"}, "nothing tells how to lint f.js: no project of its kind is there or above", nil},
+		{Toolchain{Do: Lint, Path: outside}, outside + " is outside the workspace WS", isOutside},
+		{Toolchain{Do: Lint, Path: "out/x"}, "WS/out/x is outside the workspace WS", isOutside},
+		{Toolchain{Do: Lint, Path: "a\x00"}, `path holds a NUL byte, which no file name can: "WS/a\x00"`, nil},
+		{Toolchain{Do: Install, Path: "built"}, "without a lockfile or requirements.txt the project itself is built, which runs its programs; scripts: true lets it", nil},
+		{Toolchain{Do: Test, Path: "bad"}, "package.json in WS/bad is no JSON object of the usual form", nil},
+	} {
+		x := newExecutor(t, Config{Network: true})
+		layout(t, x.Dir(), "f.js", "built/pyproject.toml", "bad/package.json=[")
+		if err := os.Symlink(outside, x.Dir()+"/out"); err != nil {
+			t.Fatal(err)
+		}
+		_, err := task(t, x, tt.task)
+		if said := strings.ReplaceAll(fmt.Sprint(err), x.Dir(), "WS"); said != tt.want || tt.is != nil && !tt.is(err) {
+			t.Errorf("%+v\n got %s\nwant %s", tt.task, said, tt.want)
+		}
+	}
+	x := newExecutor(t, Config{})
+	if _, err := task(t, x, Toolchain{Do: Install}); err == nil || !strings.HasSuffix(err.Error(), "start skill with --network to allow it") {
+		t.Errorf("installs without the network: %v", err)
+	}
+}
+
+func isUnknown(err error) bool {
+	_, ok := errors.AsType[*UnknownRunnerError](err)
+	return ok
+}
+
+// TestGoProject has the real go command test, lint, format and build a module.
+func TestGoProject(t *testing.T) {
+	x := newExecutor(t, Config{Helper: self(t)})
+	layout(t, x.Dir(), "m/go.mod=module example.org/m\n\ngo 1.26\n",
+		"m/a.go=package m\n\nfunc  Sum(a, b int) int { return a + b }\n",
+		"m/a_test.go=package m\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif Sum(1, 1) != 3 {\n\t\tt.Errorf(\"1+1 is %d\", Sum(1, 1))\n\t}\n}\n\nfunc TestFine(t *testing.T) {}\n",
+		"m/sub/s.go=package sub\n\nimport \"fmt\"\n\nfunc F() { fmt.Printf(\"%d\\n\", \"x\") }\n")
+	got, err := task(t, x, Toolchain{Do: Test, Path: "m"})
+	if err != nil || got.Tests == nil || got.Tests.brief() != "1 passed, 1 failed, 0 skipped\n"+
+		"example.org/m/sub at sub/s.go:5: fmt.Printf format %d has arg \"x\" of wrong type string\nTestSum at a_test.go:7: a_test.go:7: 1+1 is 2" || !got.Failed() {
+		t.Errorf("test: %+v, %v\n%s%s", got.Tests, err, got.Stdout, got.Stderr)
+	}
+	if !strings.Contains(string(got.Stdout), "--- FAIL: TestSum") || strings.Contains(string(got.Stdout), `"Action"`) {
+		t.Errorf("test prints %s", got.Stdout)
+	}
+	got, err = task(t, x, Toolchain{Do: Test, Path: "m/a_test.go", Name: "Fine"})
+	if err != nil || got.Failed() || got.Tests.brief() != "1 passed, 0 failed, 0 skipped" {
+		t.Errorf("test of a file: %+v, %v\n%s%s", got.Tests, err, got.Stdout, got.Stderr)
+	}
+	if got, err = task(t, x, Toolchain{Do: Lint, Path: "m"}); err != nil || !got.Failed() || !strings.Contains(string(got.Stderr), "sub/s.go:5:") {
+		t.Errorf("lint: %s, %v", got.Stderr, err)
+	}
+	if got, err = task(t, x, Toolchain{Do: Typecheck, Path: "m"}); err != nil || got.Failed() {
+		t.Errorf("typecheck: %s, %v", got.Stderr, err)
+	}
+	if got, err = task(t, x, Toolchain{Do: Format, Path: "m", Check: true}); err != nil || !got.Wrong || string(got.Stdout) != "a.go\n" || got.Changed != nil {
+		t.Errorf("format, to check: %+v, %v", got, err)
+	}
+	if got, err = task(t, x, Toolchain{Do: Format, Path: "m"}); err != nil || got.Failed() || !slices.Equal(got.Changed, []string{x.Dir() + "/m/a.go"}) {
+		t.Errorf("format: %+v, %v", got, err)
+	}
+	if data, _ := os.ReadFile(x.Dir() + "/m/a.go"); !strings.Contains(string(data), "func Sum(") {
+		t.Errorf("format leaves %s", data)
+	}
+	if got, err = task(t, x, Toolchain{Do: Format, Path: "m", Check: true}); err != nil || got.Failed() {
+		t.Errorf("formatted: %+v, %v", got, err)
+	}
+}
+
+// A pip that would install into the system installs into a virtual environment,
+// which is made.
+func TestInstallMakesAVirtualEnvironment(t *testing.T) {
+	for name, pip := range map[string]string{"outside": "#!/bin/sh\nexit 3\n", "missing": ""} {
+		bin := t.TempDir()
+		t.Setenv("PATH", bin+":/usr/bin:/bin")
+		if pip == "" {
+			t.Setenv("PATH", bin)
+		} else {
+			writeFile(t, bin+"/pip", pip, 0o755)
+		}
+		writeFile(t, bin+"/python3", "#!/bin/sh\n[ \"$*\" = '-m venv .venv' ] || exit 9\n/bin/mkdir -p .venv/bin\n"+
+			"printf '#!/bin/sh\\necho inside $*\\n' >.venv/bin/pip; /bin/chmod +x .venv/bin/pip\n", 0o755)
+		x := newExecutor(t, Config{Network: true})
+		layout(t, x.Dir(), "p/requirements.txt")
+		got, err := task(t, x, Toolchain{Do: Install, Path: "p"})
+		if err != nil || string(got.Stdout) != "inside install -r requirements.txt\n" || got.Dir != x.Dir()+"/p" {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		writeFile(t, bin+"/python3", "#!/bin/sh\nexit 9\n", 0o755) // is not asked again
+		if got, err = task(t, x, Toolchain{Do: Install, Path: "p"}); err != nil || got.Failed() {
+			t.Errorf("%s: the second time %+v, %v", name, got, err)
+		}
+	}
+}
+
+// Without pytest, tests that are made for unittest are run by Python itself.
+func TestUnittestWithoutPytest(t *testing.T) {
+	bin := t.TempDir()
+	t.Setenv("PATH", bin)
+	writeFile(t, bin+"/python3", "#!/bin/sh\necho \"$*\"\n", 0o755)
+	x := newExecutor(t, Config{})
+	layout(t, x.Dir(), "u/tests/test_u.py=import unittest", "-u/test_v.py=from unittest import TestCase", "p/test_p.py=def test_p(): pass")
+	for path, want := range map[string]string{
+		"u":                 "-m unittest discover -s u/tests -p test*.py -v\n",
+		"u/tests/test_u.py": "-m unittest u/tests/test_u.py -v\n",
+		"-u":                "-m unittest discover -s ./-u -p test*.py -v\n",
+	} {
+		if got, err := task(t, x, Toolchain{Do: Test, Path: path}); err != nil || string(got.Stdout) != want || got.Runner != "unittest" {
+			t.Errorf("%s: %s, %v", path, got.Stdout, err)
+		}
+	}
+	writeFile(t, bin+"/python3", "#!/bin/sh\necho 'Ran 0 tests in 0.000s'\necho\necho OK\n", 0o755)
+	if got, err := task(t, x, Toolchain{Do: Test, Path: "u"}); err != nil || !got.NoTests || !got.Failed() {
+		t.Errorf("no tests are a success: %+v, %v", got, err)
+	}
+	if _, err := task(t, x, Toolchain{Do: Test, Path: "p"}); !isSpawn(err) || !strings.Contains(err.Error(), `"pytest"`) {
+		t.Errorf("%v", err)
+	}
+	if err := os.Remove(bin + "/python3"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := task(t, x, Toolchain{Do: Test, Path: "u"}); !isSpawn(err) || !strings.Contains(err.Error(), `"pytest"`) {
+		t.Errorf("%v", err)
+	}
+}

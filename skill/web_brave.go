@@ -1,0 +1,83 @@
+package skill
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// braveAge are Brave's names of ages.
+var braveAge = map[string]string{"day": "pd", "week": "pw", "month": "pm", "year": "py"}
+
+// What Brave takes of a query.
+const (
+	braveChars = 400
+	braveWords = 50
+)
+
+func (x *Executor) askBrave(ctx context.Context, e SearchEngine, a WebSearch) ([]Hit, error) {
+	switch {
+	case e.Key == "":
+		return nil, errors.New("it takes a key, in BRAVE_API_KEY")
+	case len([]rune(a.Query)) > braveChars || len(strings.Fields(a.Query)) > braveWords:
+		return nil, fmt.Errorf("it takes queries of %d characters and %d words at most", braveChars, braveWords)
+	}
+	q := url.Values{"q": {a.Query}, "count": {strconv.Itoa(a.Count)}, "text_decorations": {"false"}}
+	if a.Freshness != "" {
+		q.Set("freshness", braveAge[a.Freshness])
+	}
+	if a.Language != "" {
+		q.Set("search_lang", a.Language)
+	}
+	at, err := e.at("https://api.search.brave.com/res/v1/web/search", "/res/v1/web/search", q)
+	if err != nil {
+		return nil, err
+	}
+	data, err := x.askServer(ctx, webRequest{method: http.MethodGet, url: at, stay: true,
+		header: http.Header{"X-Subscription-Token": {e.Key}, "Accept": {"application/json"}}}, "")
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Web struct {
+			Results []struct{ Title, URL, Description, Age string }
+		}
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return nil, fmt.Errorf("its answer cannot be read: %w", err)
+	}
+	hits := make([]Hit, 0, len(answer.Web.Results))
+	for _, r := range answer.Web.Results {
+		hits = append(hits, Hit{r.Title, r.URL, r.Description, r.Age})
+	}
+	return hits, nil
+}
+
+// askProgram runs the program brave-search, which prints a list in JSON.
+func (x *Executor) askProgram(ctx context.Context, s *Session, a WebSearch) ([]Hit, error) {
+	if strings.HasPrefix(a.Query, "-") {
+		return nil, errors.New("a query for this program cannot begin with -")
+	}
+	r, err := x.exec(ctx, s, Exec{Command: "brave-search", Args: []string{a.Query, "--count", strconv.Itoa(a.Count)}, Dir: "."})
+	if err != nil {
+		return nil, err
+	}
+	done := r.(Executed)
+	if done.Failed() {
+		return nil, fmt.Errorf("%s: %s", done.Message(), strings.TrimSpace(string(done.Stderr)))
+	}
+	var list []struct{ Title, URL, Description, Snippet string }
+	if err := json.Unmarshal(done.Stdout, &list); err != nil {
+		return nil, fmt.Errorf("what it printed cannot be read: %w", err)
+	}
+	hits := make([]Hit, 0, len(list))
+	for _, r := range list {
+		hits = append(hits, Hit{Title: r.Title, URL: r.URL, Snippet: r.Description + r.Snippet})
+	}
+	return hits, nil
+}

@@ -1,0 +1,155 @@
+package skill
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/charset"
+)
+
+// Fetch reads a page of the web as text: HTML as Markdown, JSON indented, other
+// text as it is.
+type Fetch struct {
+	URL     string
+	Start   int           // characters left out at the beginning
+	Max     int           // characters of the answer; 0 is none at all
+	Raw     bool          // HTML and JSON as they came
+	Timeout time.Duration // 0 means 30 seconds; more than 300 are not waited
+}
+
+func (Fetch) op() string { return "Fetch" }
+
+// Fetched is a part of a page. It was written by strangers: data, not advice.
+type Fetched struct {
+	URL     string // after redirects
+	Status  int
+	Type    string // media type, as the server named it
+	Title   string
+	Content string
+	Total   int    // characters of the whole text
+	Next    int    // where the text goes on, 0 where it ends
+	Cut     bool   // the page was larger than 5 MiB; the rest was not read
+	Note    string // why there may be less than a browser shows, "" where nothing suggests it
+}
+
+// Message counts the characters.
+func (f Fetched) Message() string {
+	return fmt.Sprintf("fetched %s of %s", count(utf8.RuneCountInString(f.Content), "character", "characters"), f.URL)
+}
+
+// Bounds of what is read of an answer.
+const (
+	maxPage    = 5 << 20
+	maxExcerpt = 300
+)
+
+func (x *Executor) fetch(ctx context.Context, a Fetch) (Result, error) {
+	if err := x.mayReach(); err != nil {
+		return nil, err
+	}
+	if a.Start < 0 || a.Max < 0 {
+		return nil, &ArgError{Arg: "max_chars", Reason: "and start_index count characters: 0 or more"}
+	}
+	ctx, cancel := deadline(ctx, a.Timeout)
+	defer cancel()
+	res, err := x.send(ctx, webRequest{method: http.MethodGet, url: a.URL, header: http.Header{
+		"Accept": {"text/html,application/xhtml+xml;q=0.9,text/*;q=0.8,application/json;q=0.8,*/*;q=0.1"}}})
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(res.Body, maxPage+1))
+	if err != nil {
+		return nil, &URLError{a.URL, webError(ctx, err)}
+	}
+	if res.StatusCode >= 400 {
+		return nil, &URLError{a.URL, statusError(res, data)}
+	}
+	f := Fetched{URL: res.Request.URL.String(), Status: res.StatusCode, Cut: len(data) > maxPage}
+	if err := f.read(data[:min(len(data), maxPage)], res.Header.Get("Content-Type"), a.Raw); err != nil {
+		return nil, &URLError{a.URL, err}
+	}
+	f.page(a.Start, a.Max)
+	return f, nil
+}
+
+// statusError takes from an answer what a person can read of it.
+func statusError(res *http.Response, data []byte) error {
+	f := Fetched{URL: res.Request.URL.String()}
+	if f.read(data[:min(len(data), maxPage)], res.Header.Get("Content-Type"), false) != nil {
+		return &StatusError{Status: res.StatusCode}
+	}
+	text := strings.Join(strings.Fields(f.Content), " ")
+	if r := []rune(text); len(r) > maxExcerpt {
+		text = string(r[:maxExcerpt]) + "…"
+	}
+	return &StatusError{res.StatusCode, text}
+}
+
+// read turns what a server sent into text.
+func (f *Fetched) read(data []byte, contentType string, raw bool) error {
+	if contentType == "" {
+		contentType = http.DetectContentType(data)
+	}
+	kind, _, err := mime.ParseMediaType(contentType)
+	if err != nil && kind == "" {
+		kind = http.DetectContentType(data)
+	}
+	f.Type = kind
+	isHTML := kind == "text/html" || kind == "application/xhtml+xml"
+	isJSON := kind == "application/json" || strings.HasSuffix(kind, "+json")
+	if !isHTML && !isJSON && !isText(kind, data) {
+		return fmt.Errorf("%s is not text; download saves it to a file", kind)
+	}
+	if text, err := charset.NewReader(bytes.NewReader(data), contentType); err == nil {
+		if data, err = io.ReadAll(text); err != nil {
+			return err
+		}
+	}
+	f.Content = strings.ToValidUTF8(string(data), "\uFFFD")
+	switch {
+	case isHTML && !raw:
+		return f.readHTML()
+	case isJSON && !raw:
+		var b bytes.Buffer
+		if json.Indent(&b, []byte(f.Content), "", "  ") == nil {
+			f.Content = b.String()
+		}
+	}
+	return nil
+}
+
+// isText tells whether a media type is of text that no rule above knows.
+func isText(kind string, data []byte) bool {
+	if bytes.IndexByte(data[:min(len(data), 8<<10)], 0) >= 0 && !strings.HasPrefix(kind, "text/") {
+		return false
+	}
+	switch kind {
+	case "application/xml", "application/javascript", "application/x-javascript", "application/yaml", "application/x-yaml",
+		"application/toml", "application/x-sh", "application/x-ndjson", "application/sql", "application/rtf", "image/svg+xml":
+		return true
+	case "application/octet-stream":
+		return utf8.Valid(data) && len(data) > 0
+	}
+	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+xml")
+}
+
+// page keeps size characters of the text from start on.
+func (f *Fetched) page(start, size int) {
+	runes := []rune(f.Content)
+	f.Total = len(runes)
+	start = min(start, f.Total)
+	end := min(start+min(size, f.Total), f.Total)
+	f.Content = string(runes[start:end])
+	if end < f.Total {
+		f.Next = end
+	}
+}

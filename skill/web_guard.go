@@ -1,0 +1,172 @@
+package skill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// guard keeps requests away from addresses that are not of the public internet:
+// this machine, its network, and what a cloud keeps for its machines. It judges
+// the address that is connected to, so that neither a redirect nor a name that
+// changes its answer leads around it.
+type guard struct {
+	private  bool
+	hosts    []string      // names or addresses, with or without a port, that are reached wherever they are
+	resolver *net.Resolver // nil is the system's
+}
+
+func (x *Executor) guard(hosts []string) *guard {
+	return &guard{private: x.cfg.Private, hosts: slices.Concat(x.cfg.Hosts, hosts)}
+}
+
+// An AddressError reports an address that is not of the public internet.
+type AddressError struct {
+	Host string // as it was asked for
+	Addr netip.Addr
+}
+
+func (e *AddressError) Error() string {
+	what := e.Host
+	if what != e.Addr.String() {
+		what += " (" + e.Addr.String() + ")"
+	}
+	return what + " is a private address; --allow-host " + e.Host + " lets it be reached"
+}
+
+var errNoScheme = errors.New("a web address begins with http:// or https://")
+
+// parse reads an address that g lets be asked for. Its errors are [*URLError].
+func (g *guard) parse(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err == nil:
+		err = g.check(u)
+	case !strings.Contains(address, "://"):
+		err = errNoScheme
+	}
+	if err != nil {
+		return nil, &URLError{address, plainURLError(err)}
+	}
+	return u, nil
+}
+
+// check refuses what is no web address, and early what dial would refuse.
+func (g *guard) check(u *url.URL) error {
+	host := u.Hostname()
+	switch {
+	case u.Scheme == "":
+		return errNoScheme
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("a web address begins with http:// or https://, not %q", u.Scheme+":")
+	case u.User != nil:
+		return errors.New("a user name or password in a web address is refused")
+	case host == "":
+		return errors.New("the address names no host")
+	}
+	addr, err := netip.ParseAddr(host)
+	if err != nil && looksNumeric(host) {
+		return fmt.Errorf("%s is neither a name nor an address like 192.0.2.1", host)
+	}
+	if err == nil && !g.named(host, port(u)) && !g.public(addr) {
+		return &AddressError{host, addr}
+	}
+	return nil
+}
+
+func port(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "https":
+		return "443"
+	}
+	return "80"
+}
+
+// looksNumeric tells whether a host ends in a number, as no name does: some
+// programs read such a host as an address.
+func looksNumeric(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if hex, ok := strings.CutPrefix(last, "0x"); ok {
+		return strings.Trim(hex, "0123456789abcdef") == ""
+	}
+	return last != "" && strings.Trim(last, "0123456789") == ""
+}
+
+// named tells whether a host is one that may be reached wherever it is.
+func (g *guard) named(host, port string) bool {
+	return slices.ContainsFunc(g.hosts, func(h string) bool {
+		h = strings.ToLower(h)
+		host := strings.ToLower(host)
+		return h == host || h == net.JoinHostPort(host, port) || h == "["+host+"]"
+	})
+}
+
+// dial connects to addr if the guard lets it.
+func (g *guard) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	d := net.Dialer{Timeout: dialTimeout, Resolver: g.resolver}
+	if !g.named(host, port) {
+		d.ControlContext = func(_ context.Context, _, peer string, _ syscall.RawConn) error {
+			ap, err := netip.ParseAddrPort(peer)
+			if err != nil {
+				return err
+			}
+			if !g.public(ap.Addr()) {
+				return &AddressError{host, ap.Addr()}
+			}
+			return nil
+		}
+	}
+	return d.DialContext(ctx, network, addr)
+}
+
+// public tells whether an address may be reached.
+func (g *guard) public(a netip.Addr) bool {
+	if g.private {
+		return true
+	}
+	if a.Zone() != "" {
+		return false
+	}
+	if a = a.Unmap(); nat64.Contains(a) {
+		b := a.As16()
+		a = netip.AddrFrom4([4]byte(b[12:]))
+	}
+	if a.Is6() && !globalUnicast.Contains(a) {
+		return false
+	}
+	return !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+var (
+	nat64         = netip.MustParsePrefix("64:ff9b::/96") // an IPv4 address is in its end
+	globalUnicast = netip.MustParsePrefix("2000::/3")
+)
+
+// special are the addresses that the registries of IANA keep from general use.
+var special = prefixes(
+	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+	"192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16",
+	"192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+	"2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20",
+)
+
+func prefixes(list ...string) []netip.Prefix {
+	out := make([]netip.Prefix, len(list))
+	for i, p := range list {
+		out[i] = netip.MustParsePrefix(p)
+	}
+	return out
+}

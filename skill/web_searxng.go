@@ -1,0 +1,45 @@
+package skill
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+func (x *Executor) askSearXNG(ctx context.Context, e SearchEngine, a WebSearch) ([]Hit, error) {
+	q := url.Values{"q": {a.Query}, "format": {"json"}}
+	if a.Freshness != "" {
+		q.Set("time_range", a.Freshness)
+	}
+	if a.Language != "" {
+		q.Set("language", a.Language)
+	}
+	at, err := e.at("", "/search", q)
+	if err != nil {
+		return nil, err
+	}
+	data, err := x.askServer(ctx, webRequest{method: http.MethodGet, url: at, header: http.Header{"Accept": {"application/json"}}}, "")
+	if s, ok := errors.AsType[*StatusError](err); ok && s.Status == http.StatusForbidden {
+		return nil, errors.New("it refuses JSON; in its settings.yml, search.formats has to list json")
+	}
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Results []struct {
+			Title, URL, Content string
+			Published           string `json:"publishedDate"`
+		}
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return nil, fmt.Errorf("its answer cannot be read: %w", err)
+	}
+	hits := make([]Hit, 0, len(answer.Results))
+	for _, r := range answer.Results {
+		hits = append(hits, Hit{r.Title, r.URL, r.Content, r.Published})
+	}
+	return hits, nil
+}
