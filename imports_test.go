@@ -16,46 +16,36 @@ import (
 // module is what the paths of this module's packages begin with.
 const module = "textskill/"
 
-// The packages of operations.
-const (
-	skill     = "skill"
-	workspace = skill + "/workspace"
-	search    = skill + "/search"
-)
-
 // mayImport says for each package which others of this module it may import.
 var mayImport = map[string][]string{
-	"parser":      {},
-	workspace:     {},
-	search:        {workspace},
-	skill:         {workspace, search},
-	"llmfallback": {"parser"},
-	"dialect":     {"parser", skill},
-	"mcpserver":   {"dialect", "parser", skill},
-	"agent":       {"dialect", "parser", skill},
-
-	"mcpserver/conformance": {"mcpserver", "dialect", "parser", skill},
-	"cmd/skill":             {"parser", workspace, search, skill, "llmfallback", "dialect", "mcpserver", "agent"},
+	"parser":          {},
+	"skill/workspace": {},
+	"skill/search":    {"skill/workspace"},
+	"skill":           {"skill/workspace", "skill/search"},
+	"llmfallback":     {"parser"},
+	"skill/dialect":   {"parser", "skill"},
+	"skill/mcpserver": {"skill/dialect", "parser", "skill"},
+	"skill/agent":     {"skill/dialect", "parser", "skill"},
+	"cmd/skill":       {"parser", "skill/workspace", "skill", "llmfallback", "skill/dialect", "skill/mcpserver", "skill/agent"},
 }
 
 // doors says through which files a library comes in, as patterns of [path.Match].
 var doors = map[string][]string{
 	"github.com/google/shlex":                      {"parser/quote.go"},
-	"github.com/sergi/go-diff":                     {workspace + "/diff.go"},
-	"github.com/sashabaranov/go-openai":            {"*/openai.go"},
-	"github.com/modelcontextprotocol/go-sdk":       {"mcpserver/*.go", "mcpserver/conformance/*.go", "agent/*.go"},
+	"github.com/sergi/go-diff":                     {"skill/workspace/diff.go"},
+	"github.com/sashabaranov/go-openai":            {"llmfallback/openai.go", "skill/agent/openai.go"},
+	"github.com/modelcontextprotocol/go-sdk":       {"skill/mcpserver/*.go", "skill/agent/*.go"},
 	"github.com/spf13/cobra":                       {"cmd/skill/*.go"},
 	"github.com/spf13/pflag":                       {"cmd/skill/*.go"},
 	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/golden.go"},
-	"golang.org/x/sys":                             {workspace + "/*.go", skill + "/*_linux.go", skill + "/exec_*.go"},
-	"golang.org/x/net":                             {skill + "/web*.go"},
-	"golang.org/x/sync":                            {workspace + "/*.go"},
+	"golang.org/x/sys":                             {"skill/workspace/*.go", "skill/*_linux.go", "skill/exec_*.go"},
+	"golang.org/x/net":                             {"skill/web*.go"},
+	"golang.org/x/sync":                            {"skill/workspace/*.go"},
 	"github.com/peterh/liner":                      {"cmd/skill/terminal.go"},
-	"github.com/landlock-lsm/go-landlock":          {skill + "/exec_*.go"},
-	"github.com/pelletier/go-toml/v2":              {"agent/project.go"},
-	"github.com/gabriel-vasile/mimetype":           {skill + "/file_media.go"},
-	"github.com/JohannesKaufmann/html-to-markdown": {skill + "/web*.go"},
-	"github.com/chromedp/chromedp":                 {skill + "/web_shot.go"},
+	"github.com/landlock-lsm/go-landlock":          {"skill/exec_*.go"},
+	"github.com/pelletier/go-toml/v2":              {"skill/agent/project.go"},
+	"github.com/JohannesKaufmann/html-to-markdown": {"skill/web*.go"},
+	"github.com/chromedp/chromedp":                 {"skill/web_shot.go"},
 }
 
 // testOnly are the libraries that tests of any package may use.

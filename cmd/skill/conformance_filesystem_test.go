@@ -11,7 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"textskill/dialect"
+	"textskill/skill/dialect"
 )
 
 // TestConformanceFilesystem replays what the original did with tool_calls. The

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"textskill/dialect"
 	"textskill/llmfallback"
 	"textskill/skill"
+	"textskill/skill/dialect"
 )
 
 // modelOptions are the flags that say who reads a prompt that is no command.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"textskill/dialect"
+	"textskill/skill/dialect"
 )
 
 // goldens are the golden prompt files, a folder for each dialect.

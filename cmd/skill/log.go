@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"textskill/agent"
-	"textskill/dialect"
+	"textskill/skill/agent"
+	"textskill/skill/dialect"
 )
 
 const logLong = `log lists the runs that a workspace holds, the latest first, or tells the events of

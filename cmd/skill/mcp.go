@@ -18,9 +18,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"textskill/dialect"
-	"textskill/mcpserver"
 	"textskill/skill"
+	"textskill/skill/dialect"
+	"textskill/skill/mcpserver"
 	"textskill/skill/workspace"
 )
 

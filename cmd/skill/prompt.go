@@ -9,10 +9,10 @@ import (
 	"io"
 	"strings"
 
-	"textskill/dialect"
 	"textskill/llmfallback"
 	"textskill/parser"
 	"textskill/skill"
+	"textskill/skill/dialect"
 )
 
 // dialects are what --tools may name.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"textskill/agent"
+	"textskill/skill/agent"
 )
 
 // TestReadmeExperts reads the README's perstack.toml blocks, and lets the expert of

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"textskill/dialect"
+	"textskill/skill/dialect"
 )
 
 const readme = "../../README.md"

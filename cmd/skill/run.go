@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"textskill/agent"
-	"textskill/dialect"
 	"textskill/skill"
+	"textskill/skill/agent"
+	"textskill/skill/dialect"
 )
 
 const runLong = `run gives a query to an expert of perstack.toml and prints what happens, each event

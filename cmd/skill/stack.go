@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"textskill/dialect"
 	"textskill/parser"
+	"textskill/skill/dialect"
 )
 
 // stackCalls carries out the calls of a text, one after the other, and prints a

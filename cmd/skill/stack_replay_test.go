@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"textskill/dialect"
+	"textskill/skill/dialect"
 )
 
 // A stackRow is what the original tools did in one workspace.

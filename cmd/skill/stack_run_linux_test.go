@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"textskill/dialect"
+	"textskill/skill/dialect"
 )
 
 // A ran is what the tools that run programs answer.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"textskill/agent"
+	"textskill/skill/agent"
 )
 
 const startLong = `start is run for a person: it asks for the expert and the query where they are not

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"textskill/dialect"
+	"textskill/skill/dialect"
 )
 
 func (c *cli) toolsCommand(o *options) *cobra.Command {

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"textskill/dialect"
 	"textskill/parser"
 	"textskill/skill"
+	"textskill/skill/dialect"
 )
 
 func (c *cli) undoCommand(o *options) *cobra.Command {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"textskill/agent"
+	"textskill/skill/agent"
 )
 
 // variables are those of the environment, and behind them those of files.

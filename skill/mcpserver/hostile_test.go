@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"textskill/dialect"
+	"textskill/skill/dialect"
 )
 
 // hostileNames lead outside, nowhere or in a circle. $BASE stands for the folder above

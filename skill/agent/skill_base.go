@@ -5,9 +5,9 @@ import (
 	"encoding/base64"
 	"fmt"
 
-	"textskill/dialect"
 	"textskill/parser"
 	"textskill/skill"
+	"textskill/skill/dialect"
 )
 
 // The Base Skill, and the tool of it that ends a run.

@@ -1,11 +1,9 @@
-//go:build conformance
-
 //lint:file-ignore SA1019 the suite also checks what is deprecated for new clients
 
 // Command conformance is a server that has, beside the tools of a dialect, the
 // tools, prompts and resources that the protocol's conformance suite calls for. It
 // answers through the same server as the product. The suite says what each of
-// them has to do; see testdata/conformance.sh.
+// them has to do; see conformance.sh.
 package main
 
 import (
@@ -18,9 +16,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"textskill/dialect"
-	"textskill/mcpserver"
 	"textskill/skill"
+	"textskill/skill/dialect"
+	"textskill/skill/mcpserver"
 )
 
 func main() {

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"textskill/dialect"
 	"textskill/skill"
+	"textskill/skill/dialect"
 )
 
 // processVar holds a dialect and a workspace when the test binary is to be a server.

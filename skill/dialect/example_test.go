@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"textskill/dialect"
 	"textskill/parser"
 	"textskill/skill"
+	"textskill/skill/dialect"
 )
 
 // A text command is carried out on a workspace and answered by a sentence.

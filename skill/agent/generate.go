@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"textskill/dialect"
+	"textskill/skill/dialect"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"textskill/dialect"
+	"textskill/skill/dialect"
 )
 
 const (

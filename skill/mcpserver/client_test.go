@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"textskill/dialect"
 	"textskill/skill"
+	"textskill/skill/dialect"
 )
 
 // patience is how long a test waits for what has to come.

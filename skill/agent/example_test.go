@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 
-	"textskill/agent"
 	"textskill/skill"
+	"textskill/skill/agent"
 )
 
 // greeter is a model that knows what it wants: one file, then the end.

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"textskill/dialect"
 	"textskill/parser"
 	"textskill/skill"
+	"textskill/skill/dialect"
 )
 
 func executor(b *testing.B) *skill.Executor {

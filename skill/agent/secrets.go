@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"textskill/dialect"
+	"textskill/skill/dialect"
 )
 
 // redacted takes the place of a secret.

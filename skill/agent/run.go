@@ -30,8 +30,8 @@ import (
 	"strings"
 	"time"
 
-	"textskill/dialect"
 	"textskill/skill"
+	"textskill/skill/dialect"
 )
 
 // Config says who works, where, and with which model. Executor, Model, Experts

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"textskill/dialect"
 	"textskill/skill"
+	"textskill/skill/dialect"
 )
 
 // A store writes the records of one run. It is safe for concurrent use.

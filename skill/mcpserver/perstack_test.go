@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"textskill/dialect"
+	"textskill/skill/dialect"
 )
 
 func perstack(cfg *Config) { cfg.Dialects = []*dialect.Dialect{dialect.Perstack} }

@@ -1,5 +1,3 @@
-//go:build conformance
-
 //lint:file-ignore SA1019 the suite also checks what is deprecated for new clients
 
 package main

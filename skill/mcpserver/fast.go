@@ -7,7 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"textskill/dialect"
+	"textskill/skill/dialect"
 )
 
 // maxIdle is how many workers wait for their turn to read.

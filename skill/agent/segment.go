@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"textskill/dialect"
 	"textskill/skill"
+	"textskill/skill/dialect"
 )
 
 // maxFruitless is how many answers in a row may be without a tool call that can

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"textskill/dialect"
+	"textskill/skill/dialect"
 )
 
 func TestToolsAreListedAsTheirDialectsHaveThem(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"textskill/dialect"
 	"textskill/parser"
+	"textskill/skill/dialect"
 )
 
 const (
