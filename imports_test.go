@@ -18,29 +18,29 @@ const module = "textskill/"
 
 // mayImport says for each package which others of this module it may import.
 var mayImport = map[string][]string{
-	"parser":          {},
-	"skill/workspace": {},
-	"skill/search":    {"skill/workspace"},
-	"skill":           {"skill/workspace", "skill/search"},
-	"llmfallback":     {"parser"},
-	"skill/dialect":   {"parser", "skill"},
-	"skill/mcpserver": {"skill/dialect", "parser", "skill"},
-	"skill/agent":     {"skill/dialect", "parser", "skill"},
-	"cmd/skill":       {"parser", "skill/workspace", "skill", "llmfallback", "skill/dialect", "skill/mcpserver", "skill/agent"},
+	"parser":                   {},
+	"skill/internal/workspace": {},
+	"skill/internal/search":    {"skill/internal/workspace"},
+	"skill":                    {"skill/internal/workspace", "skill/internal/search"},
+	"llmfallback":              {"parser"},
+	"skill/dialect":            {"parser", "skill"},
+	"skill/mcpserver":          {"skill/dialect", "parser", "skill"},
+	"skill/agent":              {"skill/dialect", "parser", "skill"},
+	"cmd/skill":                {"parser", "skill", "llmfallback", "skill/dialect", "skill/mcpserver", "skill/agent"},
 }
 
 // doors says through which files a library comes in, as patterns of [path.Match].
 var doors = map[string][]string{
 	"github.com/google/shlex":                      {"parser/quote.go"},
-	"github.com/sergi/go-diff":                     {"skill/workspace/diff.go"},
+	"github.com/sergi/go-diff":                     {"skill/internal/workspace/diff.go"},
 	"github.com/sashabaranov/go-openai":            {"llmfallback/openai.go", "skill/agent/openai.go"},
 	"github.com/modelcontextprotocol/go-sdk":       {"skill/mcpserver/*.go", "skill/agent/*.go"},
 	"github.com/spf13/cobra":                       {"cmd/skill/*.go"},
 	"github.com/spf13/pflag":                       {"cmd/skill/*.go"},
 	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/golden.go"},
-	"golang.org/x/sys":                             {"skill/workspace/*.go", "skill/*_linux.go", "skill/exec_*.go"},
+	"golang.org/x/sys":                             {"skill/internal/workspace/*.go", "skill/*_linux.go", "skill/exec_*.go"},
 	"golang.org/x/net":                             {"skill/web*.go"},
-	"golang.org/x/sync":                            {"skill/workspace/*.go"},
+	"golang.org/x/sync":                            {"skill/internal/workspace/*.go"},
 	"github.com/peterh/liner":                      {"cmd/skill/terminal.go"},
 	"github.com/landlock-lsm/go-landlock":          {"skill/exec_*.go"},
 	"github.com/pelletier/go-toml/v2":              {"skill/agent/project.go"},

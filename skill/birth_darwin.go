@@ -4,7 +4,7 @@ import (
 	"syscall"
 	"time"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // birth returns when the file at abs was made, zero if something else than id is

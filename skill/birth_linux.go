@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // birth returns when the file at abs was made, zero if that is not known or

@@ -5,7 +5,7 @@ package skill
 import (
 	"time"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // birth returns when a file was made: zero, for that is not known here.

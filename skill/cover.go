@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"textskill/skill/search"
-	"textskill/skill/workspace"
+	"textskill/skill/internal/search"
+	"textskill/skill/internal/workspace"
 )
 
 // Covered says how far what a program changed can be undone.

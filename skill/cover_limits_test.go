@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // TestCoverLimits changes what is not kept, beside what is. The answer names it, and

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // waiting is a line of the shell that waits for the file go.

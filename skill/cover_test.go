@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // shell runs a line of the shell and returns how it ended.

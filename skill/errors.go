@@ -1,20 +1,6 @@
 package skill
 
-import (
-	"fmt"
-
-	"textskill/skill/workspace"
-)
-
-// What the workspace refuses, for packages that do not import it.
-type (
-	OutsideError    = workspace.OutsideError
-	DeniedError     = workspace.DeniedError
-	NotRegularError = workspace.NotRegularError
-)
-
-// ErrSameFile reports a copy of a file onto itself.
-var ErrSameFile = workspace.ErrSameFile
+import "fmt"
 
 // An ArgError reports an argument that its operation cannot accept.
 type ArgError struct {

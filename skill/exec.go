@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // Exec runs a program without a shell and waits for it. Its standard input is

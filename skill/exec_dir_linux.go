@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // holdDir opens the folder at path, which must be the one with that id, and returns

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"syscall"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // FenceMode says what is done about the fence: what the system itself forbids to

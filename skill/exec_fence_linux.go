@@ -8,7 +8,7 @@ import (
 	kernel "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // The versions of Landlock.

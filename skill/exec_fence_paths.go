@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // systemReads is what programs of any kind read. It is not all of /etc, where

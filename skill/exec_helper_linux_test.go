@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // playRole is what the test binary does when a test starts it under another role.

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // What the logs of commands may take, in bytes.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // maxOrder is more than the kernel lets a program be given.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 func TestMain(m *testing.M) {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // Config is what an Executor needs to know of the world. The zero Config works
@@ -20,19 +20,19 @@ type Config struct {
 	AllowConfig bool     // let .git, perstack and perstack.toml be changed
 	NoSync      bool     // do not wait for the disk
 
-	SnapshotBytes int64             // kept of the workspace, so that what programs change can be undone; 0 means 256 MiB, less than 0 none
-	Journal       workspace.Journal // how much is kept of changes; the zero value is right for most
-	MaxRead       int64             // bytes that one answer carries of a file; 0 means 64 MiB
-	Helper        string            // absolute path of a program that calls HelperMain first, to watch each command; "" means none
-	Secrets       []string          // variables kept from commands, besides those this program takes credentials from
-	Network       bool              // let operations reach other machines
-	Private       bool              // let them reach private addresses too, this machine included
-	Hosts         []string          // names or addresses that may be reached though they are private
-	Fence         FenceMode         // what the system itself is to forbid to commands
-	FenceRead     []string          // files and folders that they may read beside the usual; they must exist
-	FenceWrite    []string          // folders that they may write beside the workspace and the caches; they must exist
-	Limits        Limits            // of what commands take; the zero value is right for most
-	AllowHooks    bool              // let git run what a repository's configuration names: hooks, filters, editors
+	SnapshotBytes int64     // kept of the workspace, so that what programs change can be undone; 0 means 256 MiB, less than 0 none
+	Journal       Journal   // how much is kept of changes; the zero value is right for most
+	MaxRead       int64     // bytes that one answer carries of a file; 0 means 64 MiB
+	Helper        string    // absolute path of a program that calls HelperMain first, to watch each command; "" means none
+	Secrets       []string  // variables kept from commands, besides those this program takes credentials from
+	Network       bool      // let operations reach other machines
+	Private       bool      // let them reach private addresses too, this machine included
+	Hosts         []string  // names or addresses that may be reached though they are private
+	Fence         FenceMode // what the system itself is to forbid to commands
+	FenceRead     []string  // files and folders that they may read beside the usual; they must exist
+	FenceWrite    []string  // folders that they may write beside the workspace and the caches; they must exist
+	Limits        Limits    // of what commands take; the zero value is right for most
+	AllowHooks    bool      // let git run what a repository's configuration names: hooks, filters, editors
 
 	// NoSandbox lets the browser that takes screenshots run without its sandbox, as
 	// root has to.
@@ -110,7 +110,7 @@ func (x *Executor) Config() Config { return x.cfg }
 
 // Real returns the absolute name that name leads to, with the links above it
 // followed, and the one at its end if follow is set. A name that leads outside is
-// an [*workspace.OutsideError].
+// an [*OutsideError].
 func (x *Executor) Real(s *Session, name string, follow bool) (string, error) {
 	if strings.IndexByte(name, 0) >= 0 {
 		return x.path(s, "path", name)
@@ -127,11 +127,11 @@ func (x *Executor) Abs(s *Session, name string) string { return x.ws.Abs(s.Dir, 
 func (x *Executor) Flush(abs ...string) error { return x.ws.Flush(abs...) }
 
 // Look describes what is at name, where the link at its end leads if follow is
-// set. Errors are *fs.PathError with Op "stat", or those of package workspace.
-func (x *Executor) Look(s *Session, name string, follow bool) (workspace.Info, error) {
+// set. Errors are *fs.PathError with Op "stat", or those with which the workspace refuses a path.
+func (x *Executor) Look(s *Session, name string, follow bool) (FileInfo, error) {
 	abs, err := x.path(s, "path", name)
 	if err != nil {
-		return workspace.Info{}, err
+		return FileInfo{}, err
 	}
 	return x.ws.Stat(abs, follow)
 }

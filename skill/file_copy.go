@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // CopyFile copies a file with its mode, following links. A file at the

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io/fs"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // DeleteFile removes a file, or a link itself. The workspace is never removed.

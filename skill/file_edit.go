@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // EditFile replaces the first occurrence of Old in a file by New, literally. Line

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"textskill/skill/search"
+	"textskill/skill/internal/search"
 )
 
 // Find lists the files and folders below Path whose names match Pattern, at any

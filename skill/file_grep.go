@@ -4,7 +4,7 @@ import (
 	"context"
 	"os"
 
-	"textskill/skill/search"
+	"textskill/skill/internal/search"
 )
 
 // Grep looks for the lines that match Pattern, in the file Path or in all files

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"textskill/skill/search"
+	"textskill/skill/internal/search"
 )
 
 // firstMatches keeps the first of the matches that are added, by their files' names

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"textskill/skill/search"
+	"textskill/skill/internal/search"
 )
 
 func grepIn(t *testing.T, x *Executor, a Grep) Grepped {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // ListFolder lists the names in a folder.
@@ -28,8 +28,8 @@ func (ListFolder) op() string { return "ListFolder" }
 type Listed struct {
 	Path    string // absolute
 	Entries []workspace.Entry
-	Infos   []workspace.Info // of the entries, if asked for: of what a link leads to, but of a link itself that leads outside
-	More    int              // entries that the limit left out
+	Infos   []FileInfo // of the entries, if asked for: of what a link leads to, but of a link itself that leads outside
+	More    int        // entries that the limit left out
 }
 
 // Message counts the entries.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"syscall"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // MoveFile renames a file, a folder, or a link itself. A file at the destination

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // Stat describes a file or folder; links are followed.

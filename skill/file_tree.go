@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // ListTree lists a folder and the folders in it. Links to folders inside the

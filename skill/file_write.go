@@ -3,7 +3,7 @@ package skill
 import (
 	"context"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // WriteFile makes Content the whole of a file, which is created if need be.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // GitStatus tells which files of a repository differ from its last commit. It

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // History lists the changes that are kept and can be undone, the newest first.

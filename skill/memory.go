@@ -12,8 +12,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"textskill/skill/search"
-	"textskill/skill/workspace"
+	"textskill/skill/internal/search"
+	"textskill/skill/internal/workspace"
 )
 
 // The memory of a workspace are entries in a file at its root, and files of any

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // TestProgress asks long operations how far they are.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"textskill/skill/search"
+	"textskill/skill/internal/search"
 )
 
 // ScanProject looks over a folder: what is in it, and which tools it is made for. What

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // serverRecord is what is kept of a server, in a file of its own. Beside it is a

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // lookAgain is the time between two looks at a server that starts.

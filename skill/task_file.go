@@ -16,7 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // A Record is an object of a file like .tasks.json, its members in their order.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"textskill/skill/search"
-	"textskill/skill/workspace"
+	"textskill/skill/internal/search"
+	"textskill/skill/internal/workspace"
 )
 
 // stamp is what of a file changes when it is written.

@@ -3,7 +3,7 @@ package skill
 import (
 	"context"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // Undo takes back what a change did: the last one that is in effect and is no undo

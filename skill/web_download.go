@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // Download saves what an address of the web answers to a file, in place of what

@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/remote"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // Screenshot saves a picture of a page, as a browser shows it, in PNG. The browser

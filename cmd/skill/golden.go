@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/spf13/cobra"
 
-	"textskill/skill/workspace"
+	"textskill/skill"
 )
 
 const testLong = `test runs golden prompt files. A file is a txtar archive: a comment, the files to
@@ -139,7 +139,7 @@ func testFile(ctx context.Context, name string, update bool) (diff string, err e
 	if update {
 		return "", os.WriteFile(name, after, 0o666)
 	}
-	return workspace.Unified(name, name+" (got)", data, after), nil
+	return skill.Unified(name, name+" (got)", data, after), nil
 }
 
 // runGolden plays an archive and returns it with what was printed.
@@ -245,7 +245,7 @@ func drawFolder(dir string) (string, error) {
 		if err != nil || name == dir {
 			return err
 		}
-		if workspace.Hidden(d.Name()) {
+		if skill.Hidden(d.Name()) {
 			return filepath.SkipDir
 		}
 		line, err := filepath.Rel(dir, name)

@@ -21,7 +21,6 @@ import (
 	"textskill/skill"
 	"textskill/skill/dialect"
 	"textskill/skill/mcpserver"
-	"textskill/skill/workspace"
 )
 
 const mcpLong = `mcp serves the tools of one or more dialects to a client that speaks the Model
@@ -95,7 +94,7 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 		return err
 	}
 	defer x.Close()
-	s, err := mcpserver.New(mcpserver.Config{Executor: x, Dialects: list, Version: cmd.Root().Version, Log: c.stderr, Progress: workspace.WithProgress})
+	s, err := mcpserver.New(mcpserver.Config{Executor: x, Dialects: list, Version: cmd.Root().Version, Log: c.stderr, Progress: skill.WithProgress})
 	if err != nil {
 		return fmt.Errorf("--tools: %w", err)
 	}

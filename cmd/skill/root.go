@@ -16,7 +16,6 @@ import (
 	"textskill/skill"
 	"textskill/skill/dialect"
 	"textskill/skill/mcpserver"
-	"textskill/skill/workspace"
 )
 
 // options are the flags that all commands share.
@@ -31,7 +30,7 @@ type options struct {
 	readOnly    bool
 	allowConfig bool
 	noSync      bool
-	journal     workspace.Journal
+	journal     skill.Journal
 	snapshot    int64
 	network     bool
 	private     bool

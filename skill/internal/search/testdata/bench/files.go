@@ -8,8 +8,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"textskill/skill/search"
-	"textskill/skill/workspace"
+	"textskill/skill/internal/search"
+	"textskill/skill/internal/workspace"
 )
 
 // listing says which names of a folder are printed.

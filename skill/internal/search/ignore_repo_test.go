@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // TestIgnoreSources says which files of rules count.

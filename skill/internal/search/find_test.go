@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // findNames returns what a pattern finds, without the folder in front.

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // WalkOptions say what a walk leaves out. The zero WalkOptions leave out .git.

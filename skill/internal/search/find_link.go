@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // link looks at a link, which a walk does not enter: where a name of a pattern

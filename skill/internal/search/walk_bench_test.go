@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // forest makes a tree of so many empty files as source trees have them: packages

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // maxRules is how large a file of rules or of git's settings may be, in bytes.

@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"sync"
 
-	"textskill/skill/search"
-	"textskill/skill/workspace"
+	"textskill/skill/internal/search"
+	"textskill/skill/internal/workspace"
 )
 
 func main() {

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // parallel is a search of one large file by several goroutines.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // repository makes an empty repository of git in a folder.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // grepped returns FILE:NUMBER:TEXT of what Grep finds, sorted.

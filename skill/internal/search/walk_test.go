@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // each runs a test over a workspace in an empty folder, through both ways in which

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // FindOptions say what is left out of a search for names.

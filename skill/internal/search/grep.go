@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"textskill/skill/workspace"
+	"textskill/skill/internal/workspace"
 )
 
 // Grepped counts what Grep came across.
