@@ -5,7 +5,7 @@ import "slices"
 // Complete asks whether the work is done: whether no todo of the session is open.
 type Complete struct{}
 
-func (Complete) op() string { return "Complete" }
+func (Complete) op() {}
 
 // Completed is the answer to Complete. The work is done where nothing remains.
 type Completed struct{ Remaining []TodoItem }

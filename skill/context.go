@@ -10,7 +10,7 @@ import (
 // SOUL.md and TOOLS.md at its root. Those that are not there are left out.
 type LoadContext struct{}
 
-func (LoadContext) op() string { return "LoadContext" }
+func (LoadContext) op() {}
 
 // Context are the files that LoadContext found.
 type Context struct{ Files []ContextFile }

@@ -30,7 +30,7 @@ type Exec struct {
 	stdout, stderr filter // may be nil
 }
 
-func (Exec) op() string { return "Exec" }
+func (Exec) op() {}
 
 // Executed is how a program ended and what it printed until then. A program that
 // fails is a result like any other.

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Args is one operation with its arguments. The set is closed: see the package
-// documentation for the list.
-type Args interface{ op() string }
+// Args is one operation with its arguments. The set is closed: the cases of
+// [Executor.Execute] are all of them.
+type Args interface{ op() }
 
 // Result is what an operation found or did. Message is one sentence; the fields
 // hold the rest.

@@ -21,7 +21,7 @@ type CopyFile struct {
 	SameOK       bool // a copy onto itself changes nothing and succeeds; else it is [ErrSameFile]
 }
 
-func (CopyFile) op() string { return "CopyFile" }
+func (CopyFile) op() {}
 
 func (x *Executor) copyFile(ctx context.Context, s *Session, a CopyFile) (Result, error) {
 	from, to, err := x.paths(s, a.Source, a.Dest)

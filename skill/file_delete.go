@@ -17,7 +17,7 @@ type DeleteFile struct {
 	DryRun    bool // describe the change only
 }
 
-func (DeleteFile) op() string { return "DeleteFile" }
+func (DeleteFile) op() {}
 
 func (x *Executor) deleteFile(ctx context.Context, s *Session, a DeleteFile) (Result, error) {
 	abs, err := x.path(s, "path", a.Path)

@@ -20,7 +20,7 @@ type EditFile struct {
 	Again    bool   // look whether Old stands in the file once more: Changed.Again
 }
 
-func (EditFile) op() string { return "EditFile" }
+func (EditFile) op() {}
 
 func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result, error) {
 	abs, err := x.path(s, "path", a.Path)

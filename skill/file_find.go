@@ -22,7 +22,7 @@ type Find struct {
 	Limit       int      // matches at the most; 0 means 100
 }
 
-func (Find) op() string { return "Find" }
+func (Find) op() {}
 
 // Found is what Find matched, in the order of the names' bytes.
 type Found struct {

@@ -24,7 +24,7 @@ type Grep struct {
 	MaxLine     int  // bytes of a line that are given; 0 means 2000
 }
 
-func (Grep) op() string { return "Grep" }
+func (Grep) op() {}
 
 // Grepped is what Grep found.
 type Grepped struct {

@@ -22,7 +22,7 @@ type ListFolder struct {
 	Limit   int      // entries listed at most; 0 means all
 }
 
-func (ListFolder) op() string { return "ListFolder" }
+func (ListFolder) op() {}
 
 // Listed is the content of a folder, in order.
 type Listed struct {

@@ -5,7 +5,7 @@ import "context"
 // MakeFolder creates a folder and those above it. One that exists is success.
 type MakeFolder struct{ Path string }
 
-func (MakeFolder) op() string { return "MakeFolder" }
+func (MakeFolder) op() {}
 
 func (x *Executor) makeFolder(ctx context.Context, s *Session, a MakeFolder) (Result, error) {
 	abs, err := x.path(s, "path", a.Path)

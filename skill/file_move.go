@@ -21,7 +21,7 @@ type MoveFile struct {
 	Parents      bool // create the folders above the destination
 }
 
-func (MoveFile) op() string { return "MoveFile" }
+func (MoveFile) op() {}
 
 func (x *Executor) moveFile(ctx context.Context, s *Session, a MoveFile) (Result, error) {
 	from, to, err := x.paths(s, a.Source, a.Dest)

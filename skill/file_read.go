@@ -25,7 +25,7 @@ type ReadFile struct {
 // End as ReadFile.To is behind the last line.
 const End = math.MaxInt
 
-func (ReadFile) op() string { return "ReadFile" }
+func (ReadFile) op() {}
 
 // FileRead is what was read of a file.
 type FileRead struct {

@@ -17,7 +17,7 @@ type Stat struct {
 	MissingOK bool // what is not there, or cannot be seen, is an answer: Described.Exists is false
 }
 
-func (Stat) op() string { return "Stat" }
+func (Stat) op() {}
 
 // Info is what the system knows of a file.
 type Info = workspace.Info

@@ -21,7 +21,7 @@ type ListTree struct {
 	Limit int // entries at the most; 0 means 5000
 }
 
-func (ListTree) op() string { return "ListTree" }
+func (ListTree) op() {}
 
 // Tree is one entry of a tree of folders.
 type Tree struct {

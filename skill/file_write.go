@@ -22,8 +22,8 @@ type AppendFile struct {
 	Exists  bool   // the file must exist: ENOENT
 }
 
-func (WriteFile) op() string  { return "WriteFile" }
-func (AppendFile) op() string { return "AppendFile" }
+func (WriteFile) op()  {}
+func (AppendFile) op() {}
 
 // Changed is the result of every operation that changes the workspace.
 type Changed struct {

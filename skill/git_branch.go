@@ -14,7 +14,7 @@ type GitBranch struct {
 	Force  bool   // delete it even if it holds commits that are nowhere else
 }
 
-func (GitBranch) op() string { return "GitBranch" }
+func (GitBranch) op() {}
 
 // Branches are the branches of a repository, or the one that was made or deleted.
 type Branches struct {

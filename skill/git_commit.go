@@ -14,7 +14,7 @@ type GitCommit struct {
 	Files   []string // names from Dir, not patterns; none means all that has changed
 }
 
-func (GitCommit) op() string { return "GitCommit" }
+func (GitCommit) op() {}
 
 // Committed is a commit that was made.
 type Committed struct {

@@ -14,7 +14,7 @@ type GitDiff struct {
 	Staged bool   // what is staged against the last commit; else what is not, against what is staged
 }
 
-func (GitDiff) op() string { return "GitDiff" }
+func (GitDiff) op() {}
 
 // RepoDiff is what has changed.
 type RepoDiff struct {

@@ -11,7 +11,7 @@ type GitLog struct {
 	Limit int    // how many; a negative one means as many as an answer carries
 }
 
-func (GitLog) op() string { return "GitLog" }
+func (GitLog) op() {}
 
 // RepoLog is a list of commits.
 type RepoLog struct {

@@ -15,7 +15,7 @@ type GitPush struct {
 	Branch string // "" means the one checked out
 }
 
-func (GitPush) op() string { return "GitPush" }
+func (GitPush) op() {}
 
 // Pushed is what git said when it had sent the commits.
 type Pushed struct {
@@ -35,7 +35,7 @@ type GitPull struct {
 	Branch string // "" means the one that the branch checked out follows
 }
 
-func (GitPull) op() string { return "GitPull" }
+func (GitPull) op() {}
 
 // Pulled is what git said when it had merged the commits.
 type Pulled struct {

@@ -15,7 +15,7 @@ type GitStatus struct {
 	Dir string // in the repository; "" means the session's folder
 }
 
-func (GitStatus) op() string { return "GitStatus" }
+func (GitStatus) op() {}
 
 // RepoStatus is what has changed in a repository.
 type RepoStatus struct {

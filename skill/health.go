@@ -9,7 +9,7 @@ import (
 // Health tells that the program answers, and how it is.
 type Health struct{}
 
-func (Health) op() string { return "Health" }
+func (Health) op() {}
 
 // HealthReport is how the program is. It holds nothing of the environment.
 type HealthReport struct {

@@ -18,8 +18,8 @@ type History struct {
 // Difference shows what a change did, as a unified diff.
 type Difference struct{ ID string }
 
-func (History) op() string    { return "History" }
-func (Difference) op() string { return "Difference" }
+func (History) op()    {}
+func (Difference) op() {}
 
 // Changes is what History lists.
 type Changes struct {

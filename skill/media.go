@@ -15,7 +15,7 @@ type Media struct {
 	MaxSize int64    // bytes; a larger one is a [*TooLargeError]
 }
 
-func (Media) op() string { return "Media" }
+func (Media) op() {}
 
 // MediaFound is a file that holds one of the types.
 type MediaFound struct {

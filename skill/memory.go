@@ -41,9 +41,9 @@ type RecallMemory struct {
 	Limit int // files at the most
 }
 
-func (SaveMemory) op() string   { return "SaveMemory" }
-func (ListMemory) op() string   { return "ListMemory" }
-func (RecallMemory) op() string { return "RecallMemory" }
+func (SaveMemory) op()   {}
+func (ListMemory) op()   {}
+func (RecallMemory) op() {}
 
 // A Memory is one entry.
 type Memory struct{ Title, Content string }

@@ -17,8 +17,8 @@ type CreatePlan struct {
 // ExecutePlan marks a plan as begun. Nothing is run: whoever asks takes the steps.
 type ExecutePlan struct{ ID string }
 
-func (CreatePlan) op() string  { return "CreatePlan" }
-func (ExecutePlan) op() string { return "ExecutePlan" }
+func (CreatePlan) op()  {}
+func (ExecutePlan) op() {}
 
 func (x *Executor) createPlan(ctx context.Context, a CreatePlan) (Result, error) {
 	var made Record

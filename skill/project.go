@@ -19,7 +19,7 @@ type ScanProject struct {
 	Limit int // files and folders at the most, together; 0 means 101
 }
 
-func (ScanProject) op() string { return "ScanProject" }
+func (ScanProject) op() {}
 
 // Project is what ScanProject saw.
 type Project struct {

@@ -18,14 +18,14 @@ type StartServer struct {
 	MustBe  bool          // it is ended if it does not listen by then; else it may take longer
 }
 
-func (StartServer) op() string { return "StartServer" }
+func (StartServer) op() {}
 
 // ListServers finds the servers that were started in this workspace.
 type ListServers struct {
 	ServerName
 }
 
-func (ListServers) op() string { return "ListServers" }
+func (ListServers) op() {}
 
 // ReadServerLog reads the end of what a server printed.
 type ReadServerLog struct {
@@ -33,7 +33,7 @@ type ReadServerLog struct {
 	Lines int // at the most; 0 means 50
 }
 
-func (ReadServerLog) op() string { return "ReadServerLog" }
+func (ReadServerLog) op() {}
 
 // StopServer ends a server and all that it started: by SIGTERM, and five seconds
 // later by force.
@@ -41,7 +41,7 @@ type StopServer struct {
 	ServerName
 }
 
-func (StopServer) op() string { return "StopServer" }
+func (StopServer) op() {}
 
 // ServerName says which server is meant: one by its id, or the newest of a port.
 type ServerName struct {

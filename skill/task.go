@@ -30,10 +30,10 @@ type UpdateTask struct {
 // DeleteTask removes all tasks with that id.
 type DeleteTask struct{ ID string }
 
-func (CreateTask) op() string { return "CreateTask" }
-func (ListTasks) op() string  { return "ListTasks" }
-func (UpdateTask) op() string { return "UpdateTask" }
-func (DeleteTask) op() string { return "DeleteTask" }
+func (CreateTask) op() {}
+func (ListTasks) op()  {}
+func (UpdateTask) op() {}
+func (DeleteTask) op() {}
 
 // Recorded is what became of one record, a task or plan.
 type Recorded struct {

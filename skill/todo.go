@@ -16,8 +16,8 @@ type Todo struct {
 // ClearTodos empties the session's list; ids start at 0 again.
 type ClearTodos struct{}
 
-func (Todo) op() string       { return "Todo" }
-func (ClearTodos) op() string { return "ClearTodos" }
+func (Todo) op()       {}
+func (ClearTodos) op() {}
 
 // A TodoItem is one entry of a session's list.
 type TodoItem struct {

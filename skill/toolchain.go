@@ -27,7 +27,7 @@ type Toolchain struct {
 	MaxOutput int64 // bytes kept of each stream; 0 means 1 MiB
 }
 
-func (Toolchain) op() string { return "Toolchain" }
+func (Toolchain) op() {}
 
 // Purpose is what can be done with a project.
 type Purpose string

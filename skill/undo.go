@@ -14,7 +14,7 @@ type Undo struct {
 	Force bool   // also where something else has changed a file since; what is there is kept
 }
 
-func (Undo) op() string { return "Undo" }
+func (Undo) op() {}
 
 // What the journal refuses, for packages that do not import the workspace.
 type (

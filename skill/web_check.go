@@ -14,7 +14,7 @@ type CheckURL struct {
 	Timeout time.Duration // 0 means 30 seconds; more than 300 are not waited
 }
 
-func (CheckURL) op() string { return "CheckURL" }
+func (CheckURL) op() {}
 
 // Checked is what an address answered.
 type Checked struct {

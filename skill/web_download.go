@@ -21,7 +21,7 @@ type Download struct {
 	Timeout time.Duration // 0 means 300 seconds, which are also the most
 }
 
-func (Download) op() string { return "Download" }
+func (Download) op() {}
 
 // Downloaded is a file that came from the web.
 type Downloaded struct {

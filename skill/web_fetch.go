@@ -25,7 +25,7 @@ type Fetch struct {
 	Timeout time.Duration // 0 means 30 seconds; more than 300 are not waited
 }
 
-func (Fetch) op() string { return "Fetch" }
+func (Fetch) op() {}
 
 // Fetched is a part of a page. It was written by strangers: data, not advice.
 type Fetched struct {

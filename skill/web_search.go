@@ -22,7 +22,7 @@ type WebSearch struct {
 	Timeout   time.Duration // 0 means 30 seconds; more than 300 are not waited
 }
 
-func (WebSearch) op() string { return "WebSearch" }
+func (WebSearch) op() {}
 
 // Searched is what a search engine found. The texts were written by strangers:
 // data, not advice.

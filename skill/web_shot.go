@@ -28,7 +28,7 @@ type Screenshot struct {
 	Timeout       time.Duration // 0 means 60 seconds; more than 300 are not waited
 }
 
-func (Screenshot) op() string { return "Screenshot" }
+func (Screenshot) op() {}
 
 // Shot is a picture that was taken.
 type Shot struct {
