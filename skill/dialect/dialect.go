@@ -89,19 +89,6 @@ func (r Reply) outcome() skill.Result {
 	return r.Result
 }
 
-// A Failure is why a call was refused or did not succeed.
-type Failure struct {
-	Message string // in the dialect's words, complete
-	Code    string // "ENOENT"; "" where there is none
-	Hint    string // what to do next; "" where there is nothing to say
-	Cause   error  // nil where the message is all there is
-}
-
-func (f *Failure) Error() string { return f.Message }
-
-// Unwrap returns the cause.
-func (f *Failure) Unwrap() error { return f.Cause }
-
 // Lookup returns the row of a name or alias, nil if there is none.
 func (d *Dialect) Lookup(name string) *Tool {
 	if d.fold != nil {

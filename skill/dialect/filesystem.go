@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -286,21 +285,6 @@ func readFileArgs(in values) (skill.Args, error) {
 		a.Lines, a.From = true, -n
 	}
 	return a, nil
-}
-
-// pyInt reads a number as Python's isinstance(v, int) lets it through.
-func pyInt(v any) (int, bool) {
-	switch v := v.(type) {
-	case bool:
-		if v {
-			return 1, true
-		}
-		return 0, true
-	case json.Number:
-		n, err := v.Int64()
-		return int(max(math.MinInt32, min(math.MaxInt32, n))), err == nil
-	}
-	return 0, false
 }
 
 // depth reads the number of levels: 3 unless it is a number, and at least 1.

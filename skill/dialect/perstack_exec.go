@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"math"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -46,7 +47,7 @@ func spawnable(in values, cwd *found) error {
 	}
 	args, _ := in["args"].([]string)
 	for i, arg := range args {
-		if err := noNULIn("argument 'args["+itoa(i)+"]'", arg); err != nil {
+		if err := noNULIn("argument 'args["+strconv.Itoa(i)+"]'", arg); err != nil {
 			return err
 		}
 	}

@@ -3,10 +3,16 @@ package dialect
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -241,4 +247,54 @@ func fixed(n, unit int64, decimals int) string {
 	whole := n/unit + part/scale
 	tail := strconv.FormatInt(part%scale, 10)
 	return strconv.FormatInt(whole, 10) + "." + strings.Repeat("0", decimals-len(tail)) + tail
+}
+
+// isoTime prints a time as Date.prototype.toISOString does, to the nearest
+// millisecond.
+func isoTime(t time.Time) string {
+	return t.Add(time.Millisecond / 2).UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// extensionOf is what follows the last dot of a name, with it; a name that begins
+// with its only dot has none.
+func extensionOf(path string) string {
+	name := filepath.Base(path)
+	if i := strings.LastIndexByte(name, '.'); i > 0 && name != ".." {
+		return name[i:]
+	}
+	return ""
+}
+
+// libuvTexts are where libuv's words differ from the C library's.
+var libuvTexts = map[syscall.Errno]string{
+	syscall.EISDIR: "illegal operation on a directory", syscall.EEXIST: "file already exists",
+	syscall.ELOOP: "too many symbolic links encountered", syscall.ENAMETOOLONG: "name too long",
+	syscall.EXDEV: "cross-device link not permitted", syscall.EBUSY: "resource busy or locked",
+	syscall.EIO: "i/o error", syscall.ETXTBSY: "text file is busy",
+}
+
+// libuv words a file system error as node does: "ENOENT: no such file or
+// directory, open 'P'". ok is false for every other error.
+func libuv(err error) (message, code string, ok bool) {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return "", "", false
+	}
+	code = codeOf(err)
+	text, found := libuvTexts[errno]
+	if !found {
+		text = errno.Error()
+	}
+	message = code + ": " + text
+	var pe *fs.PathError
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe) && pe.Op == "read":
+		message += ", read"
+	case errors.As(err, &pe):
+		message += ", " + pe.Op + " '" + pe.Path + "'"
+	case errors.As(err, &le):
+		message += ", " + le.Op + " '" + le.Old + "' -> '" + le.New + "'"
+	}
+	return message, code, true
 }

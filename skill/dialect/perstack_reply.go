@@ -8,9 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+	"strconv"
 	"syscall"
-	"time"
 
 	"textskill/skill"
 )
@@ -146,8 +145,8 @@ func todoItems(list []skill.TodoItem) []byte {
 
 func health(_ *Tool, _ values, r skill.Result) string {
 	h := r.(skill.HealthReport)
-	mb := func(n uint64) string { return itoa(int((n+1<<19)>>20)) + "MB" }
-	return string(object("status", "ok", "workspace", h.Workspace, "uptime", itoa(int(h.Uptime.Seconds()))+"s",
+	mb := func(n uint64) string { return strconv.Itoa(int((n+1<<19)>>20)) + "MB" }
+	return string(object("status", "ok", "workspace", h.Workspace, "uptime", strconv.Itoa(int(h.Uptime.Seconds()))+"s",
 		"memory", object("heapUsed", mb(h.HeapUsed), "heapTotal", mb(h.HeapTotal)), "pid", h.PID, "fence", h.Fence.String()))
 }
 
@@ -240,20 +239,4 @@ func sizeWords(n int64) string {
 		unit, names = unit<<10, names[1:]
 	}
 	return fixed(n, unit, 2) + " " + names[0]
-}
-
-// isoTime prints a time as Date.prototype.toISOString does, to the nearest
-// millisecond.
-func isoTime(t time.Time) string {
-	return t.Add(time.Millisecond / 2).UTC().Format("2006-01-02T15:04:05.000Z")
-}
-
-// extensionOf is what follows the last dot of a name, with it; a name that begins
-// with its only dot has none.
-func extensionOf(path string) string {
-	name := filepath.Base(path)
-	if i := strings.LastIndexByte(name, '.'); i > 0 && name != ".." {
-		return name[i:]
-	}
-	return ""
 }

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
-	"unicode"
 
 	"textskill/skill"
 )
@@ -17,11 +15,6 @@ import (
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
-
-// pythonWords is an error as a library of Python words it.
-type pythonWords string
-
-func (w pythonWords) Error() string { return string(w) }
 
 // unlisted is missing for what has to be a directory: one that is something else
 // is there, and listing it fails with ENOTDIR too.
@@ -216,54 +209,3 @@ func matches(_ *Tool, _ values, r skill.Result) string {
 	}
 	return text
 }
-
-func pyBool(b bool) string {
-	if b {
-		return "True"
-	}
-	return "False"
-}
-
-// pyFloat prints a number as Python does: 1700000000.0.
-func pyFloat(f float64) string {
-	s := strconv.FormatFloat(f, 'f', -1, 64)
-	if !strings.Contains(s, ".") {
-		s += ".0"
-	}
-	return s
-}
-
-// pyRepr quotes a string as Python does.
-func pyRepr(s string) string {
-	quote := '\''
-	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
-		quote = '"'
-	}
-	var b strings.Builder
-	b.WriteRune(quote)
-	for _, r := range s {
-		switch {
-		case r == quote || r == '\\':
-			b.WriteRune('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case r < 0x10000:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		}
-	}
-	b.WriteRune(quote)
-	return b.String()
-}
-
-func itoa(n int) string { return strconv.Itoa(n) }

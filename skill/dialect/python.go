@@ -1,0 +1,107 @@
+package dialect
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"unicode"
+)
+
+// python words a file system error as Python does: "[Errno 2] No such file or
+// directory: 'P'". ok is false for every other error.
+func python(err error) (message string, ok bool) {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return "", false
+	}
+	text := errno.Error()
+	if runtime.GOOS != "windows" {
+		text = strings.ToUpper(text[:1]) + text[1:]
+	}
+	message = "[Errno " + strconv.Itoa(int(errno)) + "] " + text
+	var pe *fs.PathError
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
+		message += ": " + pyRepr(pe.Path)
+	case errors.As(err, &le):
+		message += ": " + pyRepr(le.Old) + " -> " + pyRepr(le.New)
+	}
+	return message, true
+}
+
+// pythonWords is an error as a library of Python words it.
+type pythonWords string
+
+func (w pythonWords) Error() string { return string(w) }
+
+// pyInt reads a number as Python's isinstance(v, int) lets it through.
+func pyInt(v any) (int, bool) {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return 1, true
+		}
+		return 0, true
+	case json.Number:
+		n, err := v.Int64()
+		return int(max(math.MinInt32, min(math.MaxInt32, n))), err == nil
+	}
+	return 0, false
+}
+
+func pyBool(b bool) string {
+	if b {
+		return "True"
+	}
+	return "False"
+}
+
+// pyFloat prints a number as Python does: 1700000000.0.
+func pyFloat(f float64) string {
+	s := strconv.FormatFloat(f, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s
+}
+
+// pyRepr quotes a string as Python does.
+func pyRepr(s string) string {
+	quote := '\''
+	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
+		quote = '"'
+	}
+	var b strings.Builder
+	b.WriteRune(quote)
+	for _, r := range s {
+		switch {
+		case r == quote || r == '\\':
+			b.WriteRune('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	b.WriteRune(quote)
+	return b.String()
+}
