@@ -128,7 +128,7 @@ func findWord(src io.ReaderAt, size int64) (Splice, error) {
 func maxRSS() int64 {
 	var u syscall.Rusage
 	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return u.Maxrss
+	return int64(u.Maxrss)
 }
 
 // BenchmarkJournal compares small writes with and without a journal, both flushed.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"syscall"
 )
@@ -258,15 +257,4 @@ func lookAt(info Info, err error) (found bool, _ error) {
 		return false, syscall.ELOOP
 	}
 	return true, nil
-}
-
-// cause takes package os's wrapping off: whoever asked knows the name.
-func cause(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	if le, ok := errors.AsType[*os.LinkError](err); ok {
-		return le.Err
-	}
-	return err
 }

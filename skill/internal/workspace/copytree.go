@@ -227,27 +227,3 @@ func (c *treeCopy) finishFolder(s treeStep) error {
 	}
 	return f.Chmod(s.info.Mode.Perm())
 }
-
-// copyWith copies a file through package os, where there is nothing faster.
-func copyWith(from folder, name string, to folder, newName string, times bool) error {
-	src, info, err := regularFile(from.openFile(name, os.O_RDONLY, 0))
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	dst, err := to.openFile(newName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode)
-	if err != nil {
-		return err
-	}
-	_, err = dst.ReadFrom(src)
-	if err == nil {
-		err = dst.Chmod(info.Mode.Perm())
-	}
-	if cerr := dst.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil && times {
-		err = to.chtimes(newName, info)
-	}
-	return cause(err)
-}

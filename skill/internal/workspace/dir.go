@@ -2,9 +2,8 @@ package workspace
 
 import (
 	"bytes"
-	"io"
-	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -16,29 +15,6 @@ type Dir struct {
 	w  *Workspace
 	at place
 	d  dir
-}
-
-// dir is the folder of a Dir, in one kind of tree.
-type dir interface {
-	enter(name string) (dir, error) // follows no link
-	read(b *Block) (more bool, err error)
-	open(name []byte) (file, int64, error)
-	stat(name []byte) (Info, error)
-	close() error
-}
-
-// A Block is some of the names in a folder. The zero Block is ready for Read, and
-// may be used again with any folder.
-type Block struct {
-	Names []Name
-	raw   []byte
-}
-
-// Name is one name in a folder. Its bytes are good until the block is read into
-// again.
-type Name struct {
-	Bytes []byte
-	Type  fs.FileMode // the type bits only; of a link itself
 }
 
 // OpenDir opens the folder abs. Errors are *fs.PathError with Op "scandir", or the
@@ -89,7 +65,11 @@ func (d *Dir) OpenDir(rel string) (*Dir, error) {
 // that are denied. more tells whether there may be others.
 func (d *Dir) Read(b *Block) (more bool, err error) {
 	b.Names = b.Names[:0]
-	return d.d.read(b)
+	more, err = d.d.read(b)
+	b.Names = slices.DeleteFunc(b.Names, func(n Name) bool {
+		return n.Bytes[0] == '.' && Hidden(strings.TrimRight(string(n.Bytes), ". "))
+	})
+	return more, err
 }
 
 // Open opens the regular file of that name in the folder. It follows no link and
@@ -99,11 +79,7 @@ func (d *Dir) Open(name []byte) (File, error) {
 	if err := d.mayOpen(name); err != nil {
 		return File{}, err
 	}
-	f, size, err := d.d.open(name)
-	if err != nil {
-		return File{}, err
-	}
-	return File{f, size}, nil
+	return d.d.open(name)
 }
 
 // Stat describes what has that name in the folder, a link itself. The errors bear no
@@ -130,113 +106,3 @@ func (d *Dir) mayOpen(name []byte) error {
 
 // Close closes the folder. Folders and files that were opened through it stay.
 func (d *Dir) Close() error { return d.d.close() }
-
-// add puts a name into the block unless it is denied.
-func (b *Block) add(name []byte, kind fs.FileMode) {
-	if name[0] == '.' && Hidden(strings.TrimRight(string(name), ". ")) {
-		return
-	}
-	b.Names = append(b.Names, Name{name, kind})
-}
-
-// A File is an open regular file.
-type File struct {
-	f    file
-	size int64
-}
-
-// file is what a File reads from.
-type file interface {
-	Read(p []byte) (int, error)
-	ReadAt(p []byte, off int64) (int, error)
-	Fd() uintptr
-	Close() error
-}
-
-// Size returns how many bytes the file had when it was opened. Files of the
-// system that are made when they are read say 0.
-func (f File) Size() int64 { return f.size }
-
-// Read reads what one system call returns; the end is [io.EOF].
-func (f File) Read(p []byte) (int, error) { return f.f.Read(p) }
-
-// ReadAt reads as [io.ReaderAt] does, from several goroutines if need be.
-func (f File) ReadAt(p []byte, off int64) (int, error) { return f.f.ReadAt(p, off) }
-
-// Fd returns the file's descriptor, which is good until Close.
-func (f File) Fd() uintptr { return f.f.Fd() }
-
-// Close closes the file.
-func (f File) Close() error { return f.f.Close() }
-
-// ReadAll reads the file whole. One of more than limit bytes fails with EFBIG.
-func (f File) ReadAll(limit int64) ([]byte, error) {
-	if f.size > limit {
-		return nil, syscall.EFBIG
-	}
-	return readSized(f.size, limit, f.Read)
-}
-
-// rootDir is a dir of a rootTree.
-type rootDir struct {
-	folder *rootFolder
-	list   *os.File
-}
-
-func (t rootTree) reader(rel string) (dir, error) {
-	f, err := t.folder(rel)
-	if err != nil {
-		return nil, err
-	}
-	return newRootDir(f.(*rootFolder))
-}
-
-func newRootDir(folder *rootFolder) (dir, error) {
-	list, err := folder.root.Open(".")
-	if err != nil {
-		folder.close()
-		return nil, rootCause(err)
-	}
-	return &rootDir{folder, list}, nil
-}
-
-// blockNames is how many names a block has at the most where the system gives no
-// blocks of its own.
-const blockNames = 1024
-
-func (d *rootDir) read(b *Block) (more bool, err error) {
-	entries, err := d.list.ReadDir(blockNames)
-	for _, e := range entries {
-		b.add([]byte(e.Name()), e.Type())
-	}
-	if len(entries) > 0 {
-		return len(entries) == blockNames, nil
-	}
-	if err == io.EOF {
-		return false, nil
-	}
-	return false, rootCause(err)
-}
-
-func (d *rootDir) enter(name string) (dir, error) {
-	f, err := d.folder.folder(name)
-	if err != nil {
-		return nil, err
-	}
-	return newRootDir(f.(*rootFolder))
-}
-
-func (d *rootDir) open(name []byte) (file, int64, error) {
-	f, info, err := regularFile(d.folder.openFile(string(name), os.O_RDONLY, 0))
-	if err != nil {
-		return nil, 0, err
-	}
-	return f, info.Size, nil
-}
-
-func (d *rootDir) stat(name []byte) (Info, error) { return d.folder.lstat(string(name)) }
-
-func (d *rootDir) close() error {
-	d.list.Close()
-	return d.folder.close()
-}

@@ -31,7 +31,7 @@ func isLocal(fd int) bool {
 	if unix.Fstatfs(fd, &st) != nil {
 		return false
 	}
-	switch st.Type {
+	switch uint32(st.Type) { // it is signed on some machines, and btrfs' number is not in an int32
 	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC:
 		return true
 	}
@@ -152,7 +152,7 @@ func (d kernelDir) parse(b *Block, raw []byte) (last bool) {
 }
 
 // open passes the name as it lies in the block, where a NUL follows it.
-func (d kernelDir) open(name []byte) (file, int64, error) {
+func (d kernelDir) open(name []byte) (File, error) {
 	if whole := name[:min(cap(name), len(name)+1)]; len(whole) == len(name) || whole[len(name)] != 0 {
 		name = append(name[:len(name):len(name)], 0)
 	}
@@ -162,10 +162,10 @@ func (d kernelDir) open(name []byte) (file, int64, error) {
 		fd, _, errno = unix.Syscall6(unix.SYS_OPENAT, uintptr(d.fd), uintptr(unsafe.Pointer(&name[0])), flag, 0, 0, 0)
 	}
 	if errno == unix.ENXIO {
-		return nil, 0, &NotRegularError{"socket or device"}
+		return File{}, &NotRegularError{"socket or device"}
 	}
 	if errno != 0 {
-		return nil, 0, errno
+		return File{}, errno
 	}
 	f := kernelFile(fd)
 	var st unix.Stat_t
@@ -175,9 +175,9 @@ func (d kernelDir) open(name []byte) (file, int64, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, 0, err
+		return File{}, err
 	}
-	return f, st.Size, nil
+	return File{f, st.Size}, nil
 }
 
 func (d kernelDir) stat(name []byte) (Info, error) {

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,30 +9,6 @@ import (
 	"sync"
 	"syscall"
 )
-
-// A NotRegularError reports a FIFO, socket or device where a file was expected.
-type NotRegularError struct{ Kind string }
-
-func (e *NotRegularError) Error() string {
-	return "it is a " + e.Kind + ", and only regular files are read and written"
-}
-
-// regular fails for what is not a regular file.
-func regular(mode fs.FileMode) error {
-	switch mode.Type() {
-	case 0:
-		return nil
-	case fs.ModeDir:
-		return syscall.EISDIR
-	case fs.ModeSymlink:
-		return syscall.ELOOP
-	case fs.ModeNamedPipe:
-		return &NotRegularError{"named pipe"}
-	case fs.ModeSocket:
-		return &NotRegularError{"socket"}
-	}
-	return &NotRegularError{"device"}
-}
 
 // wrap gives err the name of the system call and the path that the caller knows.
 // The workspace's own errors name their path themselves.
@@ -95,53 +70,8 @@ func readOp(err error) string {
 	return "open"
 }
 
-// regularFile is a file that was opened, with its description. One that is not
-// regular is closed, and an error.
-func regularFile(f *os.File, err error) (*os.File, Info, error) {
-	if err != nil {
-		return nil, Info{}, err
-	}
-	info, err := regularInfo(f)
-	if err != nil {
-		f.Close()
-		return nil, Info{}, err
-	}
-	return f, info, nil
-}
-
-func regularInfo(f *os.File) (Info, error) {
-	fi, err := f.Stat()
-	if err != nil {
-		return Info{}, cause(err)
-	}
-	return infoOf(fi), regular(fi.Mode())
-}
-
 // maxRead is the size in bytes up to which a file is read whole.
 const maxRead = 1<<31 - 1
-
-// readSized reads a file of about that size, and of no more bytes than the limit, to
-// its end.
-func readSized(size, limit int64, read func([]byte) (int, error)) ([]byte, error) {
-	if size > limit {
-		return nil, syscall.EFBIG
-	}
-	buf := make([]byte, size+1)
-	for n := 0; ; {
-		m, err := read(buf[n:])
-		n += max(m, 0)
-		switch {
-		case err != nil && err != io.EOF:
-			return nil, err
-		case int64(n) > limit:
-			return nil, syscall.EFBIG
-		case m <= 0 || n == int(size) && size > 0:
-			return buf[:n:n], nil
-		case n == len(buf): // it grew, or it is one of those that say 0
-			buf = append(buf, make([]byte, max(4096, n))...)
-		}
-	}
-}
 
 // Stat describes what is at the absolute name abs; follow says whether a link in
 // the last part leads on. Errors are *fs.PathError with Op "stat", or the
@@ -173,12 +103,6 @@ func (w *Workspace) Readlink(abs string) (target string, err error) {
 		return err
 	})
 	return target, wrap("readlink", abs, err)
-}
-
-// Entry is one name in a folder.
-type Entry struct {
-	Name string
-	Type fs.FileMode // the type bits only; of a link itself
 }
 
 // ReadDir returns the entries of the folder abs in no order, without those that

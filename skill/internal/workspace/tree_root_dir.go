@@ -1,0 +1,70 @@
+package workspace
+
+import (
+	"io"
+	"os"
+)
+
+// rootDir is a dir of a rootTree.
+type rootDir struct {
+	folder *rootFolder
+	list   *os.File
+}
+
+func (t rootTree) reader(rel string) (dir, error) {
+	f, err := t.folder(rel)
+	if err != nil {
+		return nil, err
+	}
+	return newRootDir(f.(*rootFolder))
+}
+
+func newRootDir(folder *rootFolder) (dir, error) {
+	list, err := folder.root.Open(".")
+	if err != nil {
+		folder.close()
+		return nil, rootCause(err)
+	}
+	return &rootDir{folder, list}, nil
+}
+
+// blockNames is how many names a block has at the most where the system gives no
+// blocks of its own.
+const blockNames = 1024
+
+func (d *rootDir) read(b *Block) (more bool, err error) {
+	entries, err := d.list.ReadDir(blockNames)
+	for _, e := range entries {
+		b.add([]byte(e.Name()), e.Type())
+	}
+	if len(entries) > 0 {
+		return len(entries) == blockNames, nil
+	}
+	if err == io.EOF {
+		return false, nil
+	}
+	return false, rootCause(err)
+}
+
+func (d *rootDir) enter(name string) (dir, error) {
+	f, err := d.folder.folder(name)
+	if err != nil {
+		return nil, err
+	}
+	return newRootDir(f.(*rootFolder))
+}
+
+func (d *rootDir) open(name []byte) (File, error) {
+	f, info, err := regularFile(d.folder.openFile(string(name), os.O_RDONLY, 0))
+	if err != nil {
+		return File{}, err
+	}
+	return File{f, info.Size}, nil
+}
+
+func (d *rootDir) stat(name []byte) (Info, error) { return d.folder.lstat(string(name)) }
+
+func (d *rootDir) close() error {
+	d.list.Close()
+	return d.folder.close()
+}
