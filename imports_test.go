@@ -18,15 +18,16 @@ const module = "textskill/"
 
 // mayImport says for each package which others of this module it may import.
 var mayImport = map[string][]string{
-	"parser":                   {},
-	"skill/internal/workspace": {},
-	"skill/internal/search":    {"skill/internal/workspace"},
-	"skill":                    {"skill/internal/workspace", "skill/internal/search"},
-	"llmfallback":              {"parser"},
-	"skill/dialect":            {"parser", "skill"},
-	"skill/mcpserver":          {"skill/dialect", "parser", "skill"},
-	"skill/agent":              {"skill/dialect", "parser", "skill"},
-	"cmd/skill":                {"parser", "skill", "llmfallback", "skill/dialect", "skill/mcpserver", "skill/agent"},
+	"parser":                        {},
+	"skill/internal/workspace/tree": {},
+	"skill/internal/workspace":      {"skill/internal/workspace/tree"},
+	"skill/internal/search":         {"skill/internal/workspace", "skill/internal/workspace/tree"},
+	"skill":                         {"skill/internal/workspace", "skill/internal/search"},
+	"llmfallback":                   {"parser"},
+	"skill/dialect":                 {"parser", "skill"},
+	"skill/mcpserver":               {"skill/dialect", "parser", "skill"},
+	"skill/agent":                   {"skill/dialect", "parser", "skill"},
+	"cmd/skill":                     {"parser", "skill", "llmfallback", "skill/dialect", "skill/mcpserver", "skill/agent"},
 }
 
 // doors says through which files a library comes in, as patterns of [path.Match].
@@ -38,7 +39,7 @@ var doors = map[string][]string{
 	"github.com/spf13/cobra":                       {"cmd/skill/*.go"},
 	"github.com/spf13/pflag":                       {"cmd/skill/*.go"},
 	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/golden.go"},
-	"golang.org/x/sys":                             {"skill/internal/workspace/*.go", "skill/*_linux.go", "skill/exec_*.go"},
+	"golang.org/x/sys":                             {"skill/internal/workspace/tree/*.go", "skill/*_linux.go", "skill/exec_*.go"},
 	"golang.org/x/net":                             {"skill/web*.go"},
 	"golang.org/x/sync":                            {"skill/internal/workspace/*.go"},
 	"github.com/peterh/liner":                      {"cmd/skill/terminal.go"},

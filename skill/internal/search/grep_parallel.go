@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"textskill/skill/internal/workspace"
+	"textskill/skill/internal/workspace/tree"
 )
 
 // parallel is a search of one large file by several goroutines.
@@ -31,7 +32,7 @@ func (p *Pattern) parallel(ctx context.Context, f io.ReaderAt, size int64, emit 
 	room := 2*workers + 2
 	w := &parallel{p: p, f: f, blocks: size/blockSize + 1, free: make(chan *block, room), done: make(chan *block, room)}
 	if f, ok := f.(interface{ Fd() uintptr }); ok && len(p.literals.set) > 0 {
-		if pages, unmap, err := workspace.Map(f, size); err == nil {
+		if pages, unmap, err := tree.Map(f, size); err == nil {
 			defer unmap()
 			w.pages = pages
 		}

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"path"
 	"syscall"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // A Change describes what an operation does to the workspace. It is complete
@@ -118,7 +120,7 @@ type scope struct {
 
 // inFolder runs do with the folder of p locked. Folders are made alone, so that
 // nobody takes them away again; if do fails, they go.
-func (w *Workspace) inFolder(ctx context.Context, c *Change, p place, s scope, do func(d folder) error) error {
+func (w *Workspace) inFolder(ctx context.Context, c *Change, p place, s scope, do func(d tree.Folder) error) error {
 	err := patiently(func() error { return w.tryInFolder(ctx, c, p, s, do) })
 	if s.parents && !s.alone && lacksFolder(err) {
 		s.alone = true
@@ -131,7 +133,7 @@ func (w *Workspace) inFolder(ctx context.Context, c *Change, p place, s scope, d
 // in their way.
 func lacksFolder(err error) bool { return errors.Is(err, fs.ErrNotExist) || err == syscall.ENOTDIR }
 
-func (w *Workspace) tryInFolder(ctx context.Context, c *Change, p place, s scope, do func(d folder) error) error {
+func (w *Workspace) tryInFolder(ctx context.Context, c *Change, p place, s scope, do func(d tree.Folder) error) error {
 	places := []place{p}
 	if s.source != nil {
 		places = append(places, *s.source)
@@ -178,8 +180,8 @@ func (w *Workspace) makeParents(ctx context.Context, c *Change, p place) (unmake
 }
 
 // sweep removes what a killed process left in a folder that is now locked.
-func sweep(d folder) {
-	if err := d.remove(tempName, false); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func sweep(d tree.Folder) {
+	if err := d.Remove(tempName, false); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		discard(d, tempName)
 	}
 }
@@ -187,9 +189,9 @@ func sweep(d folder) {
 // makeFolders makes p and the folders above it, and returns those that it made,
 // the outermost first. On an error none are left.
 func (w *Workspace) makeFolders(p place) (made []place, err error) {
-	info, err := p.root.tree.stat(p.rel)
+	info, err := p.root.tree.Stat(p.rel)
 	switch {
-	case err == nil && info.isLink():
+	case err == nil && info.IsLink():
 		return nil, syscall.ELOOP
 	case err == nil && info.IsDir():
 		return nil, nil
@@ -202,10 +204,10 @@ func (w *Workspace) makeFolders(p place) (made []place, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := p.root.tree.folder(p.parent().rel)
+	d, err := p.root.tree.OpenFolder(p.parent().rel)
 	if err == nil {
-		err = d.mkdir(p.base(), 0o777)
-		d.close()
+		err = d.Mkdir(p.base(), 0o777)
+		d.Close()
 	}
 	switch {
 	case errors.Is(err, fs.ErrExist):
@@ -230,9 +232,9 @@ func madeError(err error) error {
 
 func removeFolders(made []place) {
 	for i := len(made) - 1; i >= 0; i-- {
-		if d, err := made[i].root.tree.folder(path.Dir(made[i].rel)); err == nil {
-			d.remove(made[i].base(), true)
-			d.close()
+		if d, err := made[i].root.tree.OpenFolder(path.Dir(made[i].rel)); err == nil {
+			d.Remove(made[i].base(), true)
+			d.Close()
 		}
 	}
 }
@@ -253,7 +255,7 @@ func lookAt(info Info, err error) (found bool, _ error) {
 		return false, nil
 	case err != nil:
 		return false, err
-	case info.isLink():
+	case info.IsLink():
 		return false, syscall.ELOOP
 	}
 	return true, nil

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"syscall"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // CopyOptions say how a file or folder is copied.
@@ -46,7 +48,7 @@ func (w *Workspace) Copy(ctx context.Context, from, to string, o CopyOptions) (C
 		if info.IsDir() {
 			s.alone, s.source = true, &src
 		}
-		return w.inFolder(ctx, &c, dst, s, func(d folder) error {
+		return w.inFolder(ctx, &c, dst, s, func(d tree.Folder) error {
 			if info.IsDir() {
 				if _, err := w.survey(src, copying); err != nil {
 					return err
@@ -63,20 +65,20 @@ func (w *Workspace) Copy(ctx context.Context, from, to string, o CopyOptions) (C
 
 // copyable finds what stands in the way of a copy, and describes the source.
 func (w *Workspace) copyable(src, dst place, o CopyOptions) (Info, error) {
-	info, err := src.root.tree.stat(src.rel)
-	if err == nil && info.isLink() {
+	info, err := src.root.tree.Stat(src.rel)
+	if err == nil && info.IsLink() {
 		err = syscall.ELOOP
 	}
 	if err != nil {
 		return info, err
 	}
-	there, err := dst.root.tree.stat(dst.rel)
+	there, err := dst.root.tree.Stat(dst.rel)
 	found, err := lookAt(there, err)
 	if err == nil && !found && !o.Parents {
-		_, err = dst.root.tree.stat(dst.parent().rel)
+		_, err = dst.root.tree.Stat(dst.parent().rel)
 	}
 	if err == nil && !info.IsDir() {
-		err = regular(info.Mode)
+		err = tree.CheckRegular(info.Mode)
 	}
 	switch {
 	case err != nil:
@@ -88,7 +90,7 @@ func (w *Workspace) copyable(src, dst place, o CopyOptions) (Info, error) {
 	case found && !o.Replace, found && info.IsDir():
 		return info, syscall.EEXIST
 	case found:
-		return info, regular(there.Mode)
+		return info, tree.CheckRegular(there.Mode)
 	}
 	if _, inside := below(src.path(), dst.path()); inside && info.IsDir() {
 		return info, syscall.EINVAL
@@ -102,7 +104,7 @@ func (w *Workspace) previewCopy(c *Change, src, dst place, info Info, o CopyOpti
 		return err
 	}
 	if d != nil {
-		defer d.close()
+		defer d.Close()
 	}
 	if info.IsDir() {
 		n, err := w.survey(src, copying)
@@ -113,7 +115,7 @@ func (w *Workspace) previewCopy(c *Change, src, dst place, info Info, o CopyOpti
 		c.Diff = header(c.Path, c.Path) + fmt.Sprintf("Large file: %d bytes\n", info.Size)
 		return nil
 	}
-	data, err := src.root.tree.readFile(src.rel, maxRead)
+	data, err := src.root.tree.ReadFile(src.rel, maxRead)
 	if err == nil {
 		c.Diff, err = writeDiff(c.Path, d, dst.base(), old, data)
 	}
@@ -121,8 +123,8 @@ func (w *Workspace) previewCopy(c *Change, src, dst place, info Info, o CopyOpti
 }
 
 // copyFile copies the file src to dst, whose folder d is locked.
-func (w *Workspace) copyFile(ctx context.Context, c *Change, src, dst place, d folder, o CopyOptions) error {
-	f, info, err := regularFile(src.root.tree.open(src.rel, os.O_RDONLY))
+func (w *Workspace) copyFile(ctx context.Context, c *Change, src, dst place, d tree.Folder, o CopyOptions) error {
+	f, info, err := tree.RegularFile(src.root.tree.Open(src.rel, os.O_RDONLY))
 	if err != nil {
 		return err
 	}
@@ -144,7 +146,7 @@ func (w *Workspace) copyFile(ctx context.Context, c *Change, src, dst place, d f
 		return err
 	})
 	if err == nil && o.Times {
-		d.chtimes(dst.base(), info) // another's file, written in place, keeps its own
+		d.Chtimes(dst.base(), info) // another's file, written in place, keeps its own
 	}
 	return err
 }

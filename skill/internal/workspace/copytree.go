@@ -11,16 +11,18 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"textskill/skill/internal/workspace/tree"
+
 	"golang.org/x/sync/errgroup"
 )
 
 // copyTree copies the folder src to dst, whose folder is locked. It is built
 // under the temporary name and appears under its own in one step, which place takes.
-func (w *Workspace) copyTree(ctx context.Context, src place, to folder, dst place, o CopyOptions, place func(appear func() error) error) error {
+func (w *Workspace) copyTree(ctx context.Context, src place, to tree.Folder, dst place, o CopyOptions, place func(appear func() error) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	c := &treeCopy{w: w, g: g, ctx: ctx, o: o}
-	info, err := src.root.tree.stat(src.rel)
+	info, err := src.root.tree.Stat(src.rel)
 	if err == nil {
 		temp := dst.parent().child(tempName)
 		err = c.folder(to, tempName, treeStep{src: src, dst: temp, info: info})
@@ -32,10 +34,10 @@ func (w *Workspace) copyTree(ctx context.Context, src place, to folder, dst plac
 		err = c.finish()
 	}
 	if err == nil && o.moving && !w.opts.NoSync {
-		err = syncAll(to)
+		err = tree.Syncfs(to)
 	}
 	if err == nil {
-		err = place(func() error { return to.rename(tempName, to, dst.base(), o.moving && o.Replace) })
+		err = place(func() error { return to.Rename(tempName, to, dst.base(), o.moving && o.Replace) })
 	}
 	if err != nil {
 		discard(to, tempName)
@@ -65,13 +67,13 @@ type treeStep struct {
 
 // folder makes the folder name in to and copies into it, on a goroutine of its
 // own where one is free.
-func (c *treeCopy) folder(to folder, name string, s treeStep) error {
+func (c *treeCopy) folder(to tree.Folder, name string, s treeStep) error {
 	for up := s.above; up != nil; up = up.above {
 		if up.info.ID == s.info.ID && s.info.ID != (FileID{}) {
 			return &fs.PathError{Op: "copyfile", Path: s.src.path(), Err: syscall.ELOOP}
 		}
 	}
-	if err := to.mkdir(name, 0o700); err != nil {
+	if err := to.Mkdir(name, 0o700); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -84,17 +86,17 @@ func (c *treeCopy) folder(to folder, name string, s treeStep) error {
 }
 
 func (c *treeCopy) content(s treeStep) error {
-	from, err := s.src.root.tree.folder(s.src.rel)
+	from, err := s.src.root.tree.OpenFolder(s.src.rel)
 	if err != nil {
 		return err
 	}
-	defer from.close()
-	to, err := s.dst.root.tree.folder(s.dst.rel)
+	defer from.Close()
+	to, err := s.dst.root.tree.OpenFolder(s.dst.rel)
 	if err != nil {
 		return err
 	}
-	defer to.close()
-	entries, err := from.entries()
+	defer to.Close()
+	entries, err := from.Entries()
 	if err != nil {
 		return &fs.PathError{Op: "scandir", Path: s.src.path(), Err: err}
 	}
@@ -113,7 +115,7 @@ func (c *treeCopy) content(s treeStep) error {
 	return nil
 }
 
-func (c *treeCopy) entry(from, to folder, s treeStep, e Entry) error {
+func (c *treeCopy) entry(from, to tree.Folder, s treeStep, e Entry) error {
 	src := s.src.child(e.Name)
 	if !c.o.moving {
 		if err := c.w.deniedName(e.Name, wanted{src.path(), false, toChange}); err != nil {
@@ -124,13 +126,13 @@ func (c *treeCopy) entry(from, to folder, s treeStep, e Entry) error {
 	case e.Type == fs.ModeSymlink && c.o.Follow:
 		return c.followed(to, s, src)
 	case e.Type == fs.ModeSymlink:
-		target, err := from.readlink(e.Name)
+		target, err := from.Readlink(e.Name)
 		if err != nil {
 			return err
 		}
-		return to.symlink(target, e.Name)
+		return to.Symlink(target, e.Name)
 	case e.Type == fs.ModeDir:
-		info, err := from.lstat(e.Name)
+		info, err := from.Lstat(e.Name)
 		if err != nil {
 			return err
 		}
@@ -144,7 +146,7 @@ func (c *treeCopy) entry(from, to folder, s treeStep, e Entry) error {
 
 // followed copies what the link src leads to. The link must lead to something
 // inside the workspace.
-func (c *treeCopy) followed(to folder, s treeStep, src place) error {
+func (c *treeCopy) followed(to tree.Folder, s treeStep, src place) error {
 	at, err := c.w.resolve(src.path(), true)
 	if err != nil {
 		return err
@@ -152,18 +154,18 @@ func (c *treeCopy) followed(to folder, s treeStep, src place) error {
 	if err := c.w.denied(at, wanted{src.path(), true, toRead}); err != nil {
 		return err
 	}
-	info, err := at.root.tree.stat(at.rel)
+	info, err := at.root.tree.Stat(at.rel)
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: src.path(), Err: err}
 	}
 	if info.IsDir() {
 		return c.folder(to, src.base(), treeStep{at, s.dst.child(src.base()), info, &s})
 	}
-	from, err := at.root.tree.folder(at.parent().rel)
+	from, err := at.root.tree.OpenFolder(at.parent().rel)
 	if err != nil {
 		return err
 	}
-	defer from.close()
+	defer from.Close()
 	if err := c.file(from, at.base(), to, src.base()); err != nil {
 		return &fs.PathError{Op: "copyfile", Path: src.path(), Err: err}
 	}
@@ -171,20 +173,20 @@ func (c *treeCopy) followed(to folder, s treeStep, src place) error {
 }
 
 // file copies one file into a new folder.
-func (c *treeCopy) file(from folder, name string, to folder, newName string) error {
-	if err := from.copyFile(name, to, newName, c.o.Times); err != nil || !c.o.moving {
+func (c *treeCopy) file(from tree.Folder, name string, to tree.Folder, newName string) error {
+	if err := from.CopyFile(name, to, newName, c.o.Times); err != nil || !c.o.moving {
 		return err
 	}
-	info, err := from.lstat(name)
+	info, err := from.Lstat(name)
 	if err != nil {
 		return err
 	}
-	f, err := to.openFile(newName, os.O_RDONLY, 0)
+	f, err := to.OpenFile(newName, os.O_RDONLY, 0)
 	if err != nil {
 		return nil // its owner may not read it, and so not keep more of it
 	}
 	defer f.Close()
-	keepAll(f, from, name, info)
+	tree.CopyMetadata(f, from, name, info)
 	return nil
 }
 
@@ -193,35 +195,35 @@ func (c *treeCopy) file(from folder, name string, to folder, newName string) err
 func (c *treeCopy) finish() error {
 	for _, s := range slices.Backward(c.steps) {
 		if err := c.finishFolder(s); err != nil {
-			return cause(err)
+			return tree.Cause(err)
 		}
 	}
 	return nil
 }
 
 func (c *treeCopy) finishFolder(s treeStep) error {
-	d, err := s.dst.root.tree.folder(s.dst.rel)
+	d, err := s.dst.root.tree.OpenFolder(s.dst.rel)
 	if err != nil {
 		return err
 	}
-	defer d.close()
+	defer d.Close()
 	if c.o.Times {
-		if err := d.chtimes(".", s.info); err != nil {
+		if err := d.Chtimes(".", s.info); err != nil {
 			return err
 		}
 	}
-	f, err := d.openFile(".", os.O_RDONLY, 0)
+	f, err := d.OpenFile(".", os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	if c.o.moving {
-		from, err := s.src.root.tree.folder(s.src.parent().rel)
+		from, err := s.src.root.tree.OpenFolder(s.src.parent().rel)
 		if err != nil {
 			return err
 		}
-		defer from.close()
-		if keepAll(f, from, s.src.base(), s.info) {
+		defer from.Close()
+		if tree.CopyMetadata(f, from, s.src.base(), s.info) {
 			return nil
 		}
 	}

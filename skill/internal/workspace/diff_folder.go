@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // maxShown is how many names are shown of a folder that came or went as a whole.
@@ -25,7 +27,7 @@ func (d differ) folder(name string, s state, gone bool) (text string, ok bool) {
 	f := &folderDiff{gone: gone}
 	b := &stepBack{undo: &undo{w: d.w, j: d.j}}
 	if p, in, err := b.open(name); err == nil {
-		defer in.close()
+		defer in.Close()
 		if there, err := stateAt(in, p.base()); err == nil && there.is(s) {
 			f.all(in, p.base(), d.j.path(name))
 			return f.out.String(), true
@@ -46,18 +48,18 @@ func (d differ) folder(name string, s state, gone bool) (text string, ok bool) {
 }
 
 // all prints the folder called name in d, which bears the absolute name abs.
-func (f *folderDiff) all(d folder, name, abs string) {
+func (f *folderDiff) all(d tree.Folder, name, abs string) {
 	what := "created"
 	if f.gone {
 		what = "removed"
 	}
 	fmt.Fprintf(&f.out, "%s directory %s\n", what, abs)
-	in, err := d.folder(name)
+	in, err := d.OpenFolder(name)
 	if err != nil {
 		return
 	}
-	defer in.close()
-	entries, err := in.entries()
+	defer in.Close()
+	entries, err := in.Entries()
 	if err != nil {
 		return
 	}
@@ -76,12 +78,12 @@ func (f *folderDiff) all(d folder, name, abs string) {
 	}
 }
 
-func (f *folderDiff) one(in folder, e Entry, abs string) {
+func (f *folderDiff) one(in tree.Folder, e Entry, abs string) {
 	head, when := header("/dev/null", abs), "is"
 	if f.gone {
 		head, when = header(abs, "/dev/null"), "was"
 	}
-	info, err := in.lstat(e.Name)
+	info, err := in.Lstat(e.Name)
 	if err != nil {
 		return
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // A Dir is an open folder that is read in blocks: what walks over many folders
@@ -14,14 +16,14 @@ import (
 type Dir struct {
 	w  *Workspace
 	at place
-	d  dir
+	d  tree.Dir
 }
 
 // OpenDir opens the folder abs. Errors are *fs.PathError with Op "scandir", or the
 // workspace's own.
 func (w *Workspace) OpenDir(abs string) (d *Dir, err error) {
 	err = w.at(wanted{abs, true, toRead}, func(p place) error {
-		h, err := p.root.tree.reader(p.rel)
+		h, err := p.root.tree.OpenDir(p.rel)
 		d = &Dir{w, p, h}
 		return err
 	})
@@ -48,12 +50,12 @@ func (d *Dir) OpenDir(rel string) (*Dir, error) {
 	if err := d.w.denied(place{p.root, rel}, wanted{abs: rel}); err != nil {
 		return nil, err
 	}
-	var h dir
+	var h tree.Dir
 	var err error
 	if strings.Contains(rel, "/") {
-		h, err = p.root.tree.reader(p.rel)
+		h, err = p.root.tree.OpenDir(p.rel)
 	} else {
-		h, err = d.d.enter(rel)
+		h, err = d.d.OpenDir(rel)
 	}
 	if err != nil {
 		return nil, err
@@ -65,7 +67,7 @@ func (d *Dir) OpenDir(rel string) (*Dir, error) {
 // that are denied. more tells whether there may be others.
 func (d *Dir) Read(b *Block) (more bool, err error) {
 	b.Names = b.Names[:0]
-	more, err = d.d.read(b)
+	more, err = d.d.Read(b)
 	b.Names = slices.DeleteFunc(b.Names, func(n Name) bool {
 		return n.Bytes[0] == '.' && Hidden(strings.TrimRight(string(n.Bytes), ". "))
 	})
@@ -79,7 +81,7 @@ func (d *Dir) Open(name []byte) (File, error) {
 	if err := d.mayOpen(name); err != nil {
 		return File{}, err
 	}
-	return d.d.open(name)
+	return d.d.Open(name)
 }
 
 // Stat describes what has that name in the folder, a link itself. The errors bear no
@@ -88,7 +90,7 @@ func (d *Dir) Stat(name []byte) (Info, error) {
 	if err := d.mayOpen(name); err != nil {
 		return Info{}, err
 	}
-	return d.d.stat(name)
+	return d.d.Stat(name)
 }
 
 // mayOpen fails for what is not one name, or a denied one. Those begin with a dot.
@@ -105,4 +107,4 @@ func (d *Dir) mayOpen(name []byte) error {
 }
 
 // Close closes the folder. Folders and files that were opened through it stay.
-func (d *Dir) Close() error { return d.d.close() }
+func (d *Dir) Close() error { return d.d.Close() }

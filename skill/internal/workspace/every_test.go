@@ -81,7 +81,7 @@ var operations = []operation{
 	}, nil},
 	{"Stat link", "link", false, false, func(w *Workspace, s *site, abs string) error {
 		info, err := w.Stat(abs, false)
-		if err == nil && !info.isLink() {
+		if err == nil && !info.IsLink() {
 			s.t.Errorf("Stat(%s, false) = %+v", abs, info)
 		}
 		return err

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 type labelKey struct{}
@@ -92,7 +94,7 @@ func (w *Workspace) draftFolders(p place, part bool) draft {
 	}
 	d := draft{root: p.root, part: part, slow: true}
 	for at := p; ; at = at.parent() {
-		if _, err := at.root.tree.stat(at.rel); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := at.root.tree.Stat(at.rel); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 		d.steps = append(d.steps, step{How: asFolder, Path: j.name(at), After: state{Is: "folder", Mode: 0o777}})
@@ -105,7 +107,7 @@ func (w *Workspace) draftFolders(p place, part bool) draft {
 }
 
 // draftReplace is of the file p, which gets the content of full.
-func (w *Workspace) draftReplace(p place, d folder, how way, full *os.File) (draft, error) {
+func (w *Workspace) draftReplace(p place, d tree.Folder, how way, full *os.File) (draft, error) {
 	j := w.journal(p.root)
 	if j == nil {
 		return draft{}, nil
@@ -120,7 +122,7 @@ func (w *Workspace) draftReplace(p place, d folder, how way, full *os.File) (dra
 	}
 	dr := draft{root: p.root, bytes: before.Size, slow: how == inPlace,
 		steps: []step{{How: how, Path: j.name(p), Before: before, After: after}}}
-	if (how == inPlace || j.root.id.Dev != d.id().Dev) && before.Size > maxCopied {
+	if (how == inPlace || j.root.id.Dev != d.ID().Dev) && before.Size > maxCopied {
 		dr.note = tooBig(before.Size)
 	}
 	return dr, nil
@@ -144,7 +146,7 @@ func (w *Workspace) draftAppend(p place, info Info, data []byte) draft {
 }
 
 // draftTree is of a folder that stands in d, complete, and is to appear as p.
-func (w *Workspace) draftTree(p place, d folder) draft {
+func (w *Workspace) draftTree(p place, d tree.Folder) draft {
 	j := w.journal(p.root)
 	if j == nil {
 		return draft{}
@@ -158,7 +160,7 @@ func (w *Workspace) draftTree(p place, d folder) draft {
 }
 
 // draftRemove is of what is at p.
-func (w *Workspace) draftRemove(p place, d folder, info Info) (draft, error) {
+func (w *Workspace) draftRemove(p place, d tree.Folder, info Info) (draft, error) {
 	j := w.journal(p.root)
 	if j == nil {
 		return draft{}, nil
@@ -168,7 +170,7 @@ func (w *Workspace) draftRemove(p place, d folder, info Info) (draft, error) {
 		return draft{}, err
 	}
 	dr := draft{root: p.root, bytes: before.Size, steps: []step{{How: bySwap, Path: j.name(p), Before: before}}}
-	switch apart := j.root.id.Dev != d.id().Dev; {
+	switch apart := j.root.id.Dev != d.ID().Dev; {
 	case apart && before.Is == "folder" && before.Print != emptyTree:
 		dr.note = "it was on another file system than the journal"
 	case apart && before.Size > maxCopied:
@@ -178,7 +180,7 @@ func (w *Workspace) draftRemove(p place, d folder, info Info) (draft, error) {
 }
 
 // draftMove is of src, which becomes dst.
-func (w *Workspace) draftMove(src, dst place, from, to folder) (draft, error) {
+func (w *Workspace) draftMove(src, dst place, from, to tree.Folder) (draft, error) {
 	j := w.journal(dst.root)
 	if j == nil || src == dst {
 		return draft{}, nil
@@ -187,7 +189,7 @@ func (w *Workspace) draftMove(src, dst place, from, to folder) (draft, error) {
 	if err != nil {
 		return draft{}, err
 	}
-	info, err := from.lstat(src.base())
+	info, err := from.Lstat(src.base())
 	if err != nil {
 		return draft{}, err
 	}
@@ -199,7 +201,7 @@ func (w *Workspace) draftMove(src, dst place, from, to folder) (draft, error) {
 	}
 	dr := draft{root: dst.root, bytes: before.Size,
 		steps: []step{{How: byMove, Path: j.name(dst), From: j.name(src), Before: before, After: after}}}
-	if j.root.id.Dev != to.id().Dev && before.Size > maxCopied {
+	if j.root.id.Dev != to.ID().Dev && before.Size > maxCopied {
 		dr.note = tooBig(before.Size)
 	}
 	return dr, nil
@@ -207,7 +209,7 @@ func (w *Workspace) draftMove(src, dst place, from, to folder) (draft, error) {
 
 // kept is where one change puts what it takes away.
 type kept struct {
-	folder folder
+	folder tree.Folder
 	steps  []step
 }
 
@@ -231,20 +233,20 @@ func (k *kept) free(put func() error) error {
 func (k *kept) trade(n *newFile, name string) (done bool, err error) {
 	err = errors.ErrUnsupported
 	if !n.named {
-		err = k.free(func() error { return k.folder.link(n.file, k.image()) })
+		err = k.free(func() error { return k.folder.LinkUnnamed(n.file, k.image()) })
 	}
 	if err != nil {
 		return false, k.take(n.dir, name)
 	}
-	if err = k.folder.exchange(k.image(), n.dir, name); err != nil {
-		if err := k.folder.rename(k.image(), n.dir, tempName, false); err != nil {
+	if err = k.folder.Exchange(k.image(), n.dir, name); err != nil {
+		if err := k.folder.Rename(k.image(), n.dir, tempName, false); err != nil {
 			return true, err
 		}
 		n.named = true // a file that has lost its only name gets no other
 		return false, k.take(n.dir, name)
 	}
-	if info, err := k.folder.lstat(k.image()); err == nil && info.IsDir() { // it came there just now
-		if err := k.folder.exchange(k.image(), n.dir, name); err != nil {
+	if info, err := k.folder.Lstat(k.image()); err == nil && info.IsDir() { // it came there just now
+		if err := k.folder.Exchange(k.image(), n.dir, name); err != nil {
 			return true, err
 		}
 		k.drop()
@@ -255,49 +257,49 @@ func (k *kept) trade(n *newFile, name string) (done bool, err error) {
 
 // take makes an image of what is at name and is about to be replaced: the file itself
 // under another name, or a copy. An empty folder is made anew.
-func (k *kept) take(d folder, name string) error {
-	info, err := d.lstat(name)
+func (k *kept) take(d tree.Folder, name string) error {
+	info, err := d.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if k.free(func() error { return d.again(name, k.folder, k.image()) }) == nil {
+	if k.free(func() error { return d.Link(name, k.folder, k.image()) }) == nil {
 		return nil
 	}
 	return k.copy(d, name)
 }
 
 // copy makes an image that is a copy.
-func (k *kept) copy(d folder, name string) error {
+func (k *kept) copy(d tree.Folder, name string) error {
 	return k.free(func() error { return copyOut(d, name, k.folder, k.image()) })
 }
 
 // copyOut copies a file or a link to a new name.
-func copyOut(d folder, name string, to folder, newName string) error {
-	target, err := d.readlink(name)
+func copyOut(d tree.Folder, name string, to tree.Folder, newName string) error {
+	target, err := d.Readlink(name)
 	if err == nil {
-		return to.symlink(target, newName)
+		return to.Symlink(target, newName)
 	}
-	if err := d.copyFile(name, to, newName, true); err != nil {
+	if err := d.CopyFile(name, to, newName, true); err != nil {
 		return err
 	}
-	info, err := d.lstat(name)
+	info, err := d.Lstat(name)
 	if err != nil {
 		return err
 	}
-	if f, err := to.openFile(newName, os.O_RDONLY, 0); err == nil { // else its owner may not read it, and so not keep more of it
+	if f, err := to.OpenFile(newName, os.O_RDONLY, 0); err == nil { // else its owner may not read it, and so not keep more of it
 		defer f.Close()
-		keepAll(f, d, name, info)
+		tree.CopyMetadata(f, d, name, info)
 	}
 	return nil
 }
 
 // putBy makes what is at name the image. done is false where it is still there, and
 // a copy of it is the image.
-func (k *kept) putBy(d folder, name string, info Info) (done bool, err error) {
-	err = k.free(func() error { return d.rename(name, k.folder, k.image(), false) })
+func (k *kept) putBy(d tree.Folder, name string, info Info) (done bool, err error) {
+	err = k.free(func() error { return d.Rename(name, k.folder, k.image(), false) })
 	switch {
 	case err == nil:
 		return true, nil

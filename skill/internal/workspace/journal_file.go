@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // A Journal says how much is kept of changes, so that they can be undone. Of its
@@ -46,8 +48,8 @@ type journal struct {
 	sync  bool
 	fixed bool // it is only read
 
-	mu     sync.Mutex // held while anything below is used
-	state  folder     // nil until the first change
+	mu     sync.Mutex  // held while anything below is used
+	state  tree.Folder // nil until the first change
 	images *store
 	log    *os.File
 	id     FileID // of log
@@ -84,7 +86,7 @@ func (j *journal) close() {
 		j.timer.Stop()
 	}
 	if j.dirty {
-		datasync(j.log)
+		tree.Datasync(j.log)
 	}
 	j.forget()
 }
@@ -95,7 +97,7 @@ func (j *journal) forget() {
 	}
 	j.log.Close()
 	j.images.retire()
-	j.state.close()
+	j.state.Close()
 	j.state, j.images, j.log, j.dirty = nil, nil, nil, false
 }
 
@@ -113,8 +115,8 @@ func (j *journal) enter(ctx context.Context, make bool) error {
 
 func (j *journal) leave() {
 	if j.state != nil {
-		if fd, ok := j.state.descriptor(); ok {
-			unlock(fd)
+		if fd, ok := j.state.FD(); ok {
+			tree.Unlock(fd)
 		}
 	}
 	j.mu.Unlock()
@@ -133,7 +135,7 @@ func (j *journal) entered(ctx context.Context, make bool) error {
 		if err := j.lock(ctx); err != nil {
 			return err
 		}
-		info, err := j.state.lstat(journalName)
+		info, err := j.state.Lstat(journalName)
 		if err != nil || info.ID != j.id { // removed, or another process has pruned it
 			j.forget()
 			continue
@@ -147,12 +149,12 @@ func (j *journal) entered(ctx context.Context, make bool) error {
 }
 
 func (j *journal) lock(ctx context.Context) error {
-	fd, ok := j.state.descriptor()
+	fd, ok := j.state.FD()
 	if !ok {
 		return fs.ErrPermission
 	}
 	for wait := 20 * time.Microsecond; ; wait = min(wait*3/2, 2*time.Millisecond) {
-		if ok, err := tryFlock(fd, true); ok || err != nil {
+		if ok, err := tree.TryLock(fd, true); ok || err != nil {
 			return err
 		}
 		select {
@@ -166,18 +168,18 @@ func (j *journal) lock(ctx context.Context) error {
 // open opens the folder of records and what is in it. A link or anything else that
 // somebody has put there is refused.
 func (j *journal) open(make bool) (err error) {
-	top, err := j.root.tree.folder(".")
+	top, err := j.root.tree.OpenFolder(".")
 	if err != nil {
 		return err
 	}
-	defer top.close()
+	defer top.Close()
 	state, err := subfolder(top, StateDir, make)
 	if err != nil {
 		return err
 	}
 	images, err := subfolder(state, imagesName, make)
 	if err != nil {
-		state.close()
+		state.Close()
 		return err
 	}
 	flag := os.O_RDWR
@@ -186,11 +188,11 @@ func (j *journal) open(make bool) (err error) {
 	}
 	log, err := openOwn(state, journalName, flag, make)
 	if err != nil {
-		images.close()
-		state.close()
+		images.Close()
+		state.Close()
 		return err
 	}
-	info, err := regularInfo(log)
+	info, err := tree.StatRegular(log)
 	if err == nil && info.Links > 1 {
 		err = errors.New("the journal has several links")
 	}
@@ -207,32 +209,32 @@ func (j *journal) open(make bool) (err error) {
 }
 
 // ignoreAll lets git ignore the journal's folder.
-func ignoreAll(state folder) {
-	if f, err := state.openFile(ignoreName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err == nil {
+func ignoreAll(state tree.Folder) {
+	if f, err := state.OpenFile(ignoreName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err == nil {
 		f.WriteString("*\n")
 		f.Close()
 	}
 }
 
-func subfolder(d folder, name string, make bool) (folder, error) {
-	sub, err := d.folder(name)
+func subfolder(d tree.Folder, name string, make bool) (tree.Folder, error) {
+	sub, err := d.OpenFolder(name)
 	if !make || !errors.Is(err, fs.ErrNotExist) {
 		return sub, err
 	}
-	if err := d.mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := d.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	return d.folder(name)
+	return d.OpenFolder(name)
 }
 
-func openOwn(d folder, name string, flag int, make bool) (*os.File, error) {
-	f, err := d.openFile(name, flag, 0)
+func openOwn(d tree.Folder, name string, flag int, make bool) (*os.File, error) {
+	f, err := d.OpenFile(name, flag, 0)
 	if !make || !errors.Is(err, fs.ErrNotExist) {
 		return f, err
 	}
-	f, err = d.openFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err = d.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return d.openFile(name, flag, 0)
+		return d.OpenFile(name, flag, 0)
 	}
 	return f, err
 }
@@ -245,7 +247,7 @@ func (j *journal) findEnd(size int64) error {
 		from := max(0, size-window)
 		data := make([]byte, size-from)
 		if n, err := j.log.ReadAt(data, from); err != nil && err != io.EOF {
-			return cause(err)
+			return tree.Cause(err)
 		} else if int64(n) < size-from {
 			data = data[:n]
 		}
@@ -265,7 +267,7 @@ func (j *journal) findEnd(size int64) error {
 	}
 	if j.end < size && !j.fixed {
 		if err := j.log.Truncate(j.end); err != nil {
-			return cause(err)
+			return tree.Cause(err)
 		}
 	}
 	return j.findFirst()
@@ -279,7 +281,7 @@ func (j *journal) write(r *record) error {
 	}
 	if _, err := j.log.WriteAt(line, j.end); err != nil {
 		j.log.Truncate(j.end)
-		return cause(err)
+		return tree.Cause(err)
 	}
 	j.end += int64(len(line))
 	if j.sync && !j.dirty {
@@ -295,21 +297,21 @@ func (j *journal) flush() {
 	defer j.mu.Unlock()
 	if j.dirty {
 		j.dirty = false
-		datasync(j.log)
+		tree.Datasync(j.log)
 	}
 }
 
 // store is the folder of the images. Changes that are under way use it also when
 // the journal has been opened anew.
 type store struct {
-	folder  folder
+	folder  tree.Folder
 	users   int
 	retired bool
 }
 
 func (s *store) retire() {
 	if s.retired = true; s.users == 0 {
-		s.folder.close()
+		s.folder.Close()
 	}
 }
 
@@ -318,7 +320,7 @@ func (j *journal) letGo(s *store) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if s.users--; s.users == 0 && s.retired {
-		s.folder.close()
+		s.folder.Close()
 	}
 }
 
@@ -382,7 +384,7 @@ func (j *journal) whole() ([]byte, error) {
 	data := make([]byte, min(j.end, maxJournal))
 	n, err := j.log.ReadAt(data, max(0, j.end-maxJournal))
 	if err != nil && err != io.EOF {
-		return nil, cause(err)
+		return nil, tree.Cause(err)
 	}
 	return data[:n], nil
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // A Recorded is one change in the journal.
@@ -115,11 +117,11 @@ func (w *Workspace) Difference(ctx context.Context, id string) (string, error) {
 	if i < 0 {
 		return "", &NoChangeError{id, "is not in the journal"}
 	}
-	images, err := j.root.tree.folder(StateDir + "/" + imagesName)
+	images, err := j.root.tree.OpenFolder(StateDir + "/" + imagesName)
 	if err != nil {
 		return "", err
 	}
-	defer images.close()
+	defer images.Close()
 	var out strings.Builder
 	d := differ{w, j, all, images}
 	for _, s := range w.newUndo(j, all[i], all, false).steps {
@@ -137,7 +139,7 @@ type differ struct {
 	w      *Workspace
 	j      *journal
 	all    []*change
-	images folder
+	images tree.Folder
 }
 
 func (d differ) step(s step, back bool) (string, error) {
@@ -258,21 +260,21 @@ func (d differ) inPlace(name string, s state) ([]byte, error) {
 	if err != nil {
 		return nil, nil
 	}
-	defer in.close()
+	defer in.Close()
 	if there, err := stateAt(in, p.base()); err != nil || !there.is(s) {
 		return nil, nil
 	}
 	return readImage(in, p.base())
 }
 
-func readImage(in folder, name string) ([]byte, error) {
-	f, err := in.openFile(name, os.O_RDONLY, 0)
+func readImage(in tree.Folder, name string) ([]byte, error) {
+	f, err := in.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxDiff+1))
-	return append([]byte{}, data...), cause(err)
+	return append([]byte{}, data...), tree.Cause(err)
 }
 
 // tail prints what was appended or taken off, with the lines before it.
@@ -289,8 +291,8 @@ func (d differ) tail(s step, back bool) (string, error) {
 	if err != nil {
 		return gone, nil
 	}
-	defer in.close()
-	f, err := in.openFile(p.base(), os.O_RDONLY, 0)
+	defer in.Close()
+	f, err := in.OpenFile(p.base(), os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
 		return gone, nil
 	}

@@ -8,30 +8,32 @@ import (
 	"path"
 	"slices"
 	"syscall"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // A stepBack is a step that is about to be taken back, or once more.
 type stepBack struct {
 	*undo
 	step   step
-	images folder
+	images tree.Folder
 
 	place   place
-	folder  folder // of place; nil if it is not there
-	there   state  // at place
+	folder  tree.Folder // of place; nil if it is not there
+	there   state       // at place
 	goal    state
 	nothing bool // nothing is to be done
 }
 
 func (b *stepBack) close() {
 	if b.folder != nil {
-		b.folder.close()
+		b.folder.Close()
 	}
 }
 
 // open finds a name of the journal anew. What leads out, through a link or to what
 // is denied is refused.
-func (b *stepBack) open(name string) (p place, d folder, err error) {
+func (b *stepBack) open(name string) (p place, d tree.Folder, err error) {
 	q := wanted{b.j.path(name), false, toChange}
 	if p, err = b.w.place(q); err != nil {
 		return p, nil, err
@@ -42,7 +44,7 @@ func (b *stepBack) open(name string) (p place, d folder, err error) {
 	if p.isRoot() || b.w.holds(p) {
 		return p, nil, syscall.EBUSY
 	}
-	d, err = p.root.tree.folder(p.parent().rel)
+	d, err = p.root.tree.OpenFolder(p.parent().rel)
 	return p, d, err
 }
 
@@ -234,12 +236,12 @@ func (b *stepBack) lookFolder() error {
 
 // onlyOurs tells whether nothing is in the folder but those that go with it.
 func (b *stepBack) onlyOurs() bool {
-	d, err := b.folder.folder(b.place.base())
+	d, err := b.folder.OpenFolder(b.place.base())
 	if err != nil {
 		return false
 	}
-	defer d.close()
-	entries, err := d.entries()
+	defer d.Close()
+	entries, err := d.Entries()
 	return err == nil && !slices.ContainsFunc(entries, func(e Entry) bool {
 		return e.Name != tempName && !slices.ContainsFunc(b.steps, func(s step) bool { return s.Path == path.Join(b.step.Path, e.Name) })
 	})
@@ -250,7 +252,7 @@ func (b *stepBack) lookMove(want state) error {
 	if err != nil {
 		return b.conflict(step{Path: b.step.From}, false, "cannot be put back: %v", err)
 	}
-	defer d.close()
+	defer d.Close()
 	was, err := stateAt(d, from.base())
 	if err != nil {
 		return err
@@ -306,14 +308,14 @@ func (b *stepBack) lookTail() error {
 	case size != after:
 		return b.conflict(b.step, false, "has another end now, and what was added cannot be told from it")
 	}
-	f, err := b.folder.openFile(b.place.base(), os.O_RDONLY, 0)
+	f, err := b.folder.OpenFile(b.place.base(), os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	tail := make([]byte, after-before)
 	if _, err := f.ReadAt(tail, before); err != nil && err != io.EOF {
-		return cause(err)
+		return tree.Cause(err)
 	}
 	if bytesPrint(tail) != b.step.After.Print {
 		return b.conflict(b.step, false, "has another end now, and what was added cannot be told from it")

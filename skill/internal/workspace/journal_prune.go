@@ -10,6 +10,8 @@ import (
 	"path"
 	"path/filepath"
 	"time"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // full tells whether more is kept than the limits say, by so much that it is worth
@@ -64,10 +66,10 @@ func (j *journal) prune(now *record) error {
 
 // rewrite makes the journal one of these changes alone.
 func (j *journal) rewrite(list []*change) error {
-	f, err := j.state.openFile(freshName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := j.state.OpenFile(freshName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) { // of a process that was killed
-		j.state.remove(freshName, false)
-		f, err = j.state.openFile(freshName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		j.state.Remove(freshName, false)
+		f, err = j.state.OpenFile(freshName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	}
 	if err != nil {
 		return err
@@ -92,19 +94,19 @@ func (j *journal) rewrite(list []*change) error {
 	}
 	_, err = f.Write(lines)
 	if err == nil && j.sync {
-		err = datasync(f)
+		err = tree.Datasync(f)
 	}
 	if err == nil {
-		err = j.state.rename(freshName, j.state, journalName, true)
+		err = j.state.Rename(freshName, j.state, journalName, true)
 	}
 	var info Info
 	if err == nil {
-		info, err = regularInfo(f)
+		info, err = tree.StatRegular(f)
 	}
 	if err != nil {
 		f.Close()
-		j.state.remove(freshName, false)
-		return cause(err)
+		j.state.Remove(freshName, false)
+		return tree.Cause(err)
 	}
 	j.log.Close()
 	j.log, j.id, j.end, j.dirty = f, info.ID, int64(len(lines)), false
@@ -137,16 +139,16 @@ func (r *record) pathField() []byte {
 }
 
 func (j *journal) unlinkImage(s step) {
-	has, err := j.images.folder.lstat(s.Image)
+	has, err := j.images.folder.Lstat(s.Image)
 	if err != nil || has.Links < 2 || filepath.IsAbs(s.Path) {
 		return
 	}
-	d, err := j.root.tree.folder(path.Dir(s.Path))
+	d, err := j.root.tree.OpenFolder(path.Dir(s.Path))
 	if err != nil {
 		return
 	}
-	defer d.close()
-	if there, err := d.lstat(path.Base(s.Path)); err == nil && there.ID == has.ID && there.ID != (FileID{}) {
+	defer d.Close()
+	if there, err := d.Lstat(path.Base(s.Path)); err == nil && there.ID == has.ID && there.ID != (FileID{}) {
 		discard(j.images.folder, s.Image)
 	}
 }
@@ -160,7 +162,7 @@ func (j *journal) findFirst() error {
 	for size := int64(64 << 10); ; size *= 8 {
 		head = make([]byte, min(j.end, size))
 		if _, err := j.log.ReadAt(head, 0); err != nil && err != io.EOF {
-			return cause(err)
+			return tree.Cause(err)
 		}
 		if size >= j.end || size > maxJournal || bytes.IndexByte(head, '\n') >= 0 {
 			break

@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // maxPrint is how many bytes of a file are looked at to tell it from others.
@@ -65,17 +67,17 @@ func bytesPrint(data []byte) string {
 
 // fileState describes an open file.
 func fileState(f *os.File) (state, error) {
-	info, err := regularInfo(f)
+	info, err := tree.StatRegular(f)
 	if err != nil {
 		return state{}, err
 	}
 	print, err := filePrint(f, info.Size)
-	return state{Is: "file", Print: print, Mode: uint32(info.Mode.Perm()), Size: info.Size, Time: info.ModTime.UnixNano()}, cause(err)
+	return state{Is: "file", Print: print, Mode: uint32(info.Mode.Perm()), Size: info.Size, Time: info.ModTime.UnixNano()}, tree.Cause(err)
 }
 
 // stateAt describes what is at a name.
-func stateAt(d folder, name string) (state, error) {
-	info, err := d.lstat(name)
+func stateAt(d tree.Folder, name string) (state, error) {
+	info, err := d.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return state{}, nil
 	}
@@ -85,7 +87,7 @@ func stateAt(d folder, name string) (state, error) {
 	mode := uint32(info.Mode.Perm())
 	switch {
 	case info.Mode.IsRegular():
-		f, err := d.openFile(name, os.O_RDONLY, 0)
+		f, err := d.OpenFile(name, os.O_RDONLY, 0)
 		if errors.Is(err, fs.ErrPermission) { // its owner keeps it from us; it can be put away all the same
 			return state{Is: "file", Print: unseen(info), Mode: mode, Size: info.Size, Time: info.ModTime.UnixNano()}, nil
 		}
@@ -94,8 +96,8 @@ func stateAt(d folder, name string) (state, error) {
 		}
 		defer f.Close()
 		return fileState(f)
-	case info.isLink():
-		target, err := d.readlink(name)
+	case info.IsLink():
+		target, err := d.Readlink(name)
 		return state{Is: "link", Print: target}, err
 	case info.IsDir():
 		print, size, err := treePrint(d, name)
@@ -114,14 +116,14 @@ var emptyTree = bytesPrint(nil)
 
 // treePrint tells a folder with all that is in it apart by names, kinds, sizes,
 // permissions and times, and counts its bytes.
-func treePrint(d folder, name string) (print string, size int64, err error) {
+func treePrint(d tree.Folder, name string) (print string, size int64, err error) {
 	h := sha256.New()
 	err = hashTree(h, d, name, &size)
 	return hex.EncodeToString(h.Sum(nil)[:16]), size, err
 }
 
-func hashTree(h hash.Hash, d folder, name string, size *int64) error {
-	sub, err := d.folder(name)
+func hashTree(h hash.Hash, d tree.Folder, name string, size *int64) error {
+	sub, err := d.OpenFolder(name)
 	if errors.Is(err, fs.ErrPermission) {
 		fmt.Fprintf(h, "shut\x00")
 		return nil
@@ -129,8 +131,8 @@ func hashTree(h hash.Hash, d folder, name string, size *int64) error {
 	if err != nil {
 		return err
 	}
-	defer sub.close()
-	entries, err := sub.entries()
+	defer sub.Close()
+	entries, err := sub.Entries()
 	if errors.Is(err, fs.ErrPermission) {
 		fmt.Fprintf(h, "shut\x00")
 		return nil
@@ -140,7 +142,7 @@ func hashTree(h hash.Hash, d folder, name string, size *int64) error {
 	}
 	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
 	for _, e := range entries {
-		info, err := sub.lstat(e.Name)
+		info, err := sub.Lstat(e.Name)
 		if err != nil {
 			return err
 		}
@@ -149,9 +151,9 @@ func hashTree(h hash.Hash, d folder, name string, size *int64) error {
 		case info.IsDir():
 			err = hashTree(h, sub, e.Name, size)
 			fmt.Fprintf(h, "/\x00")
-		case info.isLink():
+		case info.IsLink():
 			var target string
-			target, err = sub.readlink(e.Name)
+			target, err = sub.Readlink(e.Name)
 			fmt.Fprintf(h, "%s\x00", target)
 		default:
 			*size += info.Size

@@ -8,6 +8,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // take takes the step.
@@ -31,7 +33,7 @@ func (b *stepBack) take(ctx context.Context) error {
 	case byMove:
 		return b.move(ctx)
 	case asMode:
-		return b.folder.chmod(b.place.base(), fs.FileMode(b.goal.Mode))
+		return b.folder.Chmod(b.place.base(), fs.FileMode(b.goal.Mode))
 	}
 	return b.takeFolder()
 }
@@ -44,30 +46,30 @@ func (b *stepBack) swap() error {
 	case emptyFolder && b.there.Is == "":
 		return b.makeFolder()
 	case b.there.Is == "folder" && b.there.Print == emptyTree && b.goal.Is == "":
-		return b.folder.remove(name, true)
+		return b.folder.Remove(name, true)
 	case b.there.Is == "":
 		return b.bringBack(name)
 	case b.goal.Is == "":
 		return b.putAway(name)
 	}
-	err := b.images.exchange(image, b.folder, name)
+	err := b.images.Exchange(image, b.folder, name)
 	if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EXDEV) {
 		return err
 	}
 	spare := image + spareEnd
 	discard(b.images, spare)
-	if b.there.Is != "folder" && b.goal.Is != "folder" && b.folder.again(name, b.images, spare) == nil {
-		if err := b.images.rename(image, b.folder, name, true); err != nil {
+	if b.there.Is != "folder" && b.goal.Is != "folder" && b.folder.Link(name, b.images, spare) == nil {
+		if err := b.images.Rename(image, b.folder, name, true); err != nil {
 			discard(b.images, spare)
 			return err
 		}
-		return b.images.rename(spare, b.images, image, false)
+		return b.images.Rename(spare, b.images, image, false)
 	}
-	if err := b.images.rename(image, b.images, spare, false); err != nil {
+	if err := b.images.Rename(image, b.images, spare, false); err != nil {
 		return err
 	}
 	if err := b.putAway(name); err != nil {
-		b.images.rename(spare, b.images, image, false)
+		b.images.Rename(spare, b.images, image, false)
 		return err
 	}
 	b.step.Image = spare
@@ -79,7 +81,7 @@ const spareEnd = ".0"
 
 // bringBack makes the image what is at name, where nothing is.
 func (b *stepBack) bringBack(name string) error {
-	err := b.images.rename(b.step.Image, b.folder, name, false)
+	err := b.images.Rename(b.step.Image, b.folder, name, false)
 	if !errors.Is(err, syscall.EXDEV) {
 		return err
 	}
@@ -92,10 +94,10 @@ func (b *stepBack) bringBack(name string) error {
 
 // putAway makes what is at name the image.
 func (b *stepBack) putAway(name string) error {
-	err := b.folder.rename(name, b.images, b.step.Image, false)
+	err := b.folder.Rename(name, b.images, b.step.Image, false)
 	if errors.Is(err, fs.ErrExist) { // what is there was not what is to be kept
 		discard(b.images, b.step.Image)
-		err = b.folder.rename(name, b.images, b.step.Image, false)
+		err = b.folder.Rename(name, b.images, b.step.Image, false)
 	}
 	if !errors.Is(err, syscall.EXDEV) {
 		return err
@@ -103,7 +105,7 @@ func (b *stepBack) putAway(name string) error {
 	if err := copyOut(b.folder, name, b.images, b.step.Image); err != nil {
 		return err
 	}
-	return b.folder.remove(name, false)
+	return b.folder.Remove(name, false)
 }
 
 // putBytes makes the bytes of the image those of the file, and the other way round.
@@ -116,7 +118,7 @@ func (b *stepBack) putBytes() error {
 	if err := copyOut(b.folder, name, b.images, spare); err != nil {
 		return err
 	}
-	full, err := b.images.openFile(image, os.O_RDONLY, 0)
+	full, err := b.images.OpenFile(image, os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
@@ -127,57 +129,57 @@ func (b *stepBack) putBytes() error {
 	if err := b.setTime(b.goal); err != nil {
 		return err
 	}
-	return b.images.rename(spare, b.images, image, true)
+	return b.images.Rename(spare, b.images, image, true)
 }
 
 // setTime gives the file the time that it had in that state.
 func (b *stepBack) setTime(s state) error {
-	info, err := b.folder.lstat(b.place.base())
+	info, err := b.folder.Lstat(b.place.base())
 	if err != nil || s.Time == 0 {
 		return err
 	}
 	info.ModTime = time.Unix(0, s.Time)
-	return b.folder.chtimes(b.place.base(), info)
+	return b.folder.Chtimes(b.place.base(), info)
 }
 
 // takeTail takes off what was appended and keeps it, or appends it again.
 func (b *stepBack) takeTail() error {
 	name := b.place.base()
-	f, err := b.folder.openFile(name, os.O_RDWR, 0)
+	f, err := b.folder.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	before := b.step.Before.Size
 	if !b.back {
-		tail, err := b.images.openFile(b.step.Image, os.O_RDONLY, 0)
+		tail, err := b.images.OpenFile(b.step.Image, os.O_RDONLY, 0)
 		if err != nil {
 			return err
 		}
 		defer tail.Close()
 		if _, err := f.Seek(0, io.SeekEnd); err != nil {
-			return cause(err)
+			return tree.Cause(err)
 		}
 		if _, err := io.Copy(f, tail); err != nil {
 			f.Truncate(before)
-			return cause(err)
+			return tree.Cause(err)
 		}
-		return cause(b.w.flush(f))
+		return tree.Cause(b.w.flush(f))
 	}
 	discard(b.images, b.step.Image)
-	tail, err := b.images.openFile(b.step.Image, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	tail, err := b.images.OpenFile(b.step.Image, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	defer tail.Close()
 	if _, err := f.Seek(before, io.SeekStart); err != nil {
-		return cause(err)
+		return tree.Cause(err)
 	}
 	if _, err := io.Copy(tail, f); err != nil {
-		return cause(err)
+		return tree.Cause(err)
 	}
 	if err := f.Truncate(before); err != nil {
-		return cause(err)
+		return tree.Cause(err)
 	}
 	return b.setTime(b.step.Before)
 }
@@ -189,12 +191,12 @@ func (b *stepBack) move(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer d.close()
+	defer d.Close()
 	name := b.place.base()
 	if !b.back {
 		switch {
 		case b.there.Is == "folder":
-			err = b.folder.remove(name, true)
+			err = b.folder.Remove(name, true)
 		case b.there.Is != "":
 			err = b.putAway(name)
 		}
@@ -218,12 +220,12 @@ func (b *stepBack) move(ctx context.Context) error {
 }
 
 // carry moves src to dst, where nothing is.
-func (b *stepBack) carry(ctx context.Context, src place, from folder, dst place, to folder) error {
-	err := from.rename(src.base(), to, dst.base(), false)
+func (b *stepBack) carry(ctx context.Context, src place, from tree.Folder, dst place, to tree.Folder) error {
+	err := from.Rename(src.base(), to, dst.base(), false)
 	if !errors.Is(err, syscall.EXDEV) {
 		return err
 	}
-	info, err := from.lstat(src.base())
+	info, err := from.Lstat(src.base())
 	if err != nil {
 		return err
 	}
@@ -236,11 +238,11 @@ func (b *stepBack) takeFolder() error {
 	if b.goal.Is == "folder" {
 		return b.makeFolder()
 	}
-	if in, err := b.folder.folder(b.place.base()); err == nil { // nobody else is at work now
+	if in, err := b.folder.OpenFolder(b.place.base()); err == nil { // nobody else is at work now
 		sweep(in)
-		in.close()
+		in.Close()
 	}
-	err := b.folder.remove(b.place.base(), true)
+	err := b.folder.Remove(b.place.base(), true)
 	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, fs.ErrExist) {
 		return nil
 	}
@@ -253,13 +255,13 @@ func (b *stepBack) makeFolder() error {
 		mode = fs.FileMode(b.step.Before.Mode).Perm()
 	}
 	name := b.place.base()
-	if err := b.folder.mkdir(name, mode); err != nil || b.step.How == asFolder {
+	if err := b.folder.Mkdir(name, mode); err != nil || b.step.How == asFolder {
 		return err
 	}
-	f, err := b.folder.openFile(name, os.O_RDONLY, 0)
+	f, err := b.folder.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return cause(f.Chmod(mode))
+	return tree.Cause(f.Chmod(mode))
 }

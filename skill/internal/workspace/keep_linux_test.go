@@ -303,11 +303,11 @@ func TestSwapped(t *testing.T) {
 			s.layout(there)
 		}
 		w := s.open(Options{})
-		d, err := w.roots[0].tree.folder(".")
+		d, err := w.roots[0].tree.OpenFolder(".")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer d.close()
+		defer d.Close()
 		n, err := create(d, false, allOf([]byte("new")))
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"textskill/skill/internal/workspace/tree"
+
 	"golang.org/x/sync/semaphore"
 )
 
@@ -73,7 +75,7 @@ func (t *lockTable) leave(id FileID, e *lockEntry) {
 type held struct {
 	table   *lockTable
 	locks   []heldLock
-	folders []folder
+	folders []tree.Folder
 }
 
 type heldLock struct {
@@ -84,7 +86,7 @@ type heldLock struct {
 // release gives everything back; the descriptors' locks go with them.
 func (h *held) release() {
 	for _, f := range slices.Backward(h.folders) {
-		f.close()
+		f.Close()
 	}
 	for _, l := range slices.Backward(h.locks) {
 		h.table.release(l.id, l.weight)
@@ -107,27 +109,27 @@ func patiently(try func() error) error {
 	}
 }
 
-func (h *held) lock(ctx context.Context, f folder, exclusive bool) error {
+func (h *held) lock(ctx context.Context, f tree.Folder, exclusive bool) error {
 	weight := int64(1)
 	if exclusive {
 		weight = whole
 	}
-	if err := h.table.acquire(ctx, f.id(), weight); err != nil {
+	if err := h.table.acquire(ctx, f.ID(), weight); err != nil {
 		return err
 	}
-	h.locks = append(h.locks, heldLock{f.id(), weight})
-	fd, ok := f.descriptor()
+	h.locks = append(h.locks, heldLock{f.ID(), weight})
+	fd, ok := f.FD()
 	if !ok { // a folder that cannot be read cannot be locked either
 		return nil
 	}
-	if exclusive || !announced(fd) {
-		if ok, err := tryFlock(fd, exclusive); ok || err != nil {
+	if exclusive || !tree.Waiting(fd) {
+		if ok, err := tree.TryLock(fd, exclusive); ok || err != nil {
 			return err
 		}
 	}
 	if exclusive {
-		announce(fd, true)
-		defer announce(fd, false)
+		tree.SetWaiting(fd, true)
+		defer tree.SetWaiting(fd, false)
 	}
 	return h.await(ctx, fd, exclusive)
 }
@@ -144,8 +146,8 @@ func (h *held) await(ctx context.Context, fd int, exclusive bool) error {
 		case <-time.After(wait):
 		}
 		waited := time.Since(start)
-		if exclusive || waited > time.Second || !announced(fd) {
-			if ok, err := tryFlock(fd, exclusive); ok || err != nil {
+		if exclusive || waited > time.Second || !tree.Waiting(fd) {
+			if ok, err := tree.TryLock(fd, exclusive); ok || err != nil {
 				return err
 			}
 		}
@@ -165,7 +167,7 @@ func (w *Workspace) lockRoots(ctx context.Context, alone bool, places ...place) 
 		roots[id], exclusive[id] = p.root, exclusive[id] || alone || p.parent().isRoot()
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(roots), byID) {
-		f, err := roots[id].tree.folder(".")
+		f, err := roots[id].tree.OpenFolder(".")
 		if err == nil {
 			h.folders = append(h.folders, f)
 			err = h.lock(ctx, f, exclusive[id])
@@ -181,32 +183,32 @@ func (w *Workspace) lockRoots(ctx context.Context, alone bool, places ...place) 
 // lockFolder opens and locks the folder that holds p. Where that is a root, the
 // root's own lock is it. The folder closes with h. One that was removed before the
 // lock was there takes nothing in any more: ENOENT.
-func (h *held) lockFolder(ctx context.Context, p place) (folder, error) {
+func (h *held) lockFolder(ctx context.Context, p place) (tree.Folder, error) {
 	dir := p.parent()
 	if i := slices.Index(h.locks, heldLock{dir.root.id, whole}); i >= 0 && dir.isRoot() {
 		return h.folders[i], nil
 	}
-	f, err := dir.root.tree.folder(dir.rel)
+	f, err := dir.root.tree.OpenFolder(dir.rel)
 	if err != nil {
 		return nil, err
 	}
 	h.folders = append(h.folders, f)
-	if slices.Contains(h.locks, heldLock{f.id(), whole}) {
+	if slices.Contains(h.locks, heldLock{f.ID(), whole}) {
 		return f, nil
 	}
-	if slices.Contains(h.locks, heldLock{f.id(), 1}) {
+	if slices.Contains(h.locks, heldLock{f.ID(), 1}) {
 		return nil, syscall.EDEADLK // a root that is mounted a second time below another
 	}
 	return f, h.lock(ctx, f, true)
 }
 
 // lockFolders locks the folders of two places, in the order of their numbers.
-func (h *held) lockFolders(ctx context.Context, a, b place) (fa, fb folder, err error) {
-	idA, err := a.root.tree.stat(a.parent().rel)
+func (h *held) lockFolders(ctx context.Context, a, b place) (fa, fb tree.Folder, err error) {
+	idA, err := a.root.tree.Stat(a.parent().rel)
 	if err != nil {
 		return nil, nil, err
 	}
-	idB, err := b.root.tree.stat(b.parent().rel)
+	idB, err := b.root.tree.Stat(b.parent().rel)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -217,7 +219,7 @@ func (h *held) lockFolders(ctx context.Context, a, b place) (fa, fb folder, err 
 	return h.lockTwo(ctx, a, b)
 }
 
-func (h *held) lockTwo(ctx context.Context, a, b place) (fa, fb folder, err error) {
+func (h *held) lockTwo(ctx context.Context, a, b place) (fa, fb tree.Folder, err error) {
 	if fa, err = h.lockFolder(ctx, a); err != nil {
 		return nil, nil, err
 	}

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"textskill/skill/internal/workspace/tree"
+
 	"pgregory.net/rapid"
 )
 
@@ -195,7 +197,7 @@ func (s *site) onDisk(t *rapid.T) model {
 			return err
 		}
 		data, err := os.ReadFile(p)
-		id := infoOf(info).ID
+		id := tree.InfoOf(info).ID
 		if files[id] == nil {
 			files[id] = &node{content: string(data)}
 		}

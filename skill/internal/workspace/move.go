@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // MoveOptions say how a file or folder is moved. The zero value replaces a file
@@ -51,17 +53,17 @@ func (w *Workspace) Move(ctx context.Context, from, to string, o MoveOptions) (C
 
 // movable finds what stands in the way of a move before anything is made for it.
 func movable(src, dst place, o MoveOptions) (Info, error) {
-	info, err := src.root.tree.stat(src.rel)
+	info, err := src.root.tree.Stat(src.rel)
 	if err != nil {
 		return info, err
 	}
-	there, err := dst.root.tree.stat(dst.rel)
+	there, err := dst.root.tree.Stat(dst.rel)
 	found := err == nil
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && o.Parents:
 		err = nil
 	case errors.Is(err, fs.ErrNotExist):
-		_, err = dst.root.tree.stat(dst.parent().rel)
+		_, err = dst.root.tree.Stat(dst.parent().rel)
 	case err == syscall.ENOTDIR && o.Parents:
 		err = madeError(previewDir(dst.parent()))
 	}
@@ -86,38 +88,38 @@ func movable(src, dst place, o MoveOptions) (Info, error) {
 
 // previewMove finds what else would stand in the way.
 func previewMove(src, dst place, o MoveOptions) error {
-	from, err := src.root.tree.folder(src.parent().rel)
+	from, err := src.root.tree.OpenFolder(src.parent().rel)
 	if err != nil {
 		return err
 	}
-	defer from.close()
-	if err := from.writable("."); err != nil {
+	defer from.Close()
+	if err := from.CheckWritable("."); err != nil {
 		return err
 	}
-	to, err := dst.root.tree.folder(dst.parent().rel)
+	to, err := dst.root.tree.OpenFolder(dst.parent().rel)
 	if o.Parents && lacksFolder(err) {
 		return madeError(previewDir(dst.parent()))
 	}
 	if err != nil {
 		return err
 	}
-	defer to.close()
+	defer to.Close()
 	if src != dst {
 		if err := emptyFolder(to, dst.base()); err != nil {
 			return err
 		}
 	}
-	return to.writable(".")
+	return to.CheckWritable(".")
 }
 
 // emptyFolder fails where name is a folder that holds something.
-func emptyFolder(in folder, name string) error {
-	d, err := in.folder(name)
+func emptyFolder(in tree.Folder, name string) error {
+	d, err := in.OpenFolder(name)
 	if err != nil {
 		return nil // no folder, or one whose content is not to be seen
 	}
-	defer d.close()
-	if entries, err := d.entries(); err == nil && len(entries) > 0 {
+	defer d.Close()
+	if entries, err := d.Entries(); err == nil && len(entries) > 0 {
 		return syscall.ENOTEMPTY
 	}
 	return nil
@@ -157,15 +159,15 @@ func (m *move) run(ctx context.Context, c *Change, alone bool) error {
 }
 
 // locked moves between two locked folders.
-func (m *move) locked(ctx context.Context, c *Change, from, to folder) error {
-	now, err := from.lstat(m.src.base())
+func (m *move) locked(ctx context.Context, c *Change, from, to tree.Folder) error {
+	now, err := from.Lstat(m.src.base())
 	if err == nil && now.IsDir() != m.info.IsDir() {
 		err = syscall.ELOOP // something else came there: look again
 	}
 	if err != nil {
 		return err
 	}
-	there, err := to.lstat(m.dst.base())
+	there, err := to.Lstat(m.dst.base())
 	twin := err == nil && now.Links > 1 && there.ID == now.ID && !now.IsDir() && !strings.EqualFold(m.src.base(), m.dst.base())
 	if twin && !m.o.NoReplace { // rename would leave both names of the one file
 		return m.w.remove(ctx, c, m.src, from, false)
@@ -180,7 +182,7 @@ func (m *move) locked(ctx context.Context, c *Change, from, to folder) error {
 				return err
 			}
 		}
-		err := from.rename(m.src.base(), to, m.dst.base(), !m.o.NoReplace)
+		err := from.Rename(m.src.base(), to, m.dst.base(), !m.o.NoReplace)
 		if errors.Is(err, syscall.EXDEV) {
 			err = m.across(ctx, from, to)
 		}
@@ -192,8 +194,8 @@ func (m *move) locked(ctx context.Context, c *Change, from, to folder) error {
 }
 
 // across copies to the other file system, then removes.
-func (m *move) across(ctx context.Context, from, to folder) error {
-	if err := from.writable("."); err != nil {
+func (m *move) across(ctx context.Context, from, to tree.Folder) error {
+	if err := from.CheckWritable("."); err != nil {
 		return err
 	}
 	name, newName := m.src.base(), m.dst.base()
@@ -208,7 +210,7 @@ func (m *move) across(ctx context.Context, from, to folder) error {
 			return err
 		}
 		return removeTree(from, name)
-	case m.info.isLink():
+	case m.info.IsLink():
 		if err := relink(from, name, to, newName, m.o); err != nil {
 			return err
 		}
@@ -217,28 +219,28 @@ func (m *move) across(ctx context.Context, from, to folder) error {
 			return err
 		}
 	}
-	return from.remove(name, false)
+	return from.Remove(name, false)
 }
 
 // relink makes the symbolic link name of from anew in to.
-func relink(from folder, name string, to folder, newName string, o MoveOptions) error {
-	target, err := from.readlink(name)
+func relink(from tree.Folder, name string, to tree.Folder, newName string, o MoveOptions) error {
+	target, err := from.Readlink(name)
 	if err != nil {
 		return err
 	}
-	if err := to.symlink(target, tempName); err != nil {
+	if err := to.Symlink(target, tempName); err != nil {
 		return err
 	}
-	err = to.rename(tempName, to, newName, !o.NoReplace)
+	err = to.Rename(tempName, to, newName, !o.NoReplace)
 	if err != nil {
-		to.remove(tempName, false)
+		to.Remove(tempName, false)
 	}
 	return err
 }
 
 // carry makes the file name of from anew in to, with all that belongs to it.
-func (w *Workspace) carry(from folder, name string, to folder, newName string, o MoveOptions) error {
-	src, info, err := regularFile(from.openFile(name, os.O_RDONLY, 0))
+func (w *Workspace) carry(from tree.Folder, name string, to tree.Folder, newName string, o MoveOptions) error {
+	src, info, err := tree.RegularFile(from.OpenFile(name, os.O_RDONLY, 0))
 	if err != nil {
 		return err
 	}
@@ -251,17 +253,17 @@ func (w *Workspace) carry(from folder, name string, to folder, newName string, o
 		return err
 	}
 	defer n.close()
-	if !keepAll(n.file, from, name, info) {
+	if !tree.CopyMetadata(n.file, from, name, info) {
 		if err := n.file.Chmod(info.Mode.Perm()); err != nil {
-			return cause(err)
+			return tree.Cause(err)
 		}
 	}
 	if err := w.flush(n.file); err != nil {
-		return cause(err)
+		return tree.Cause(err)
 	}
 	if err := n.install(newName, !o.NoReplace, nil); err != nil {
 		return err
 	}
-	to.chtimes(newName, info)
+	to.Chtimes(newName, info)
 	return nil
 }

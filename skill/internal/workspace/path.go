@@ -214,16 +214,16 @@ func leaves(rel string) bool { return rel == ".." || strings.HasPrefix(rel, "../
 
 // target returns where the symbolic link at p leads, "" if there is none.
 func (p place) target() string {
-	info, err := p.root.tree.stat(p.rel)
-	if err != nil || !info.isLink() {
+	info, err := p.root.tree.Stat(p.rel)
+	if err != nil || !info.IsLink() {
 		return ""
 	}
-	dir, err := p.root.tree.folder(p.parent().rel)
+	dir, err := p.root.tree.OpenFolder(p.parent().rel)
 	if err != nil {
 		return ""
 	}
-	defer dir.close()
-	target, err := dir.readlink(p.base())
+	defer dir.Close()
+	target, err := dir.Readlink(p.base())
 	if err != nil {
 		return ""
 	}

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // writeDiff prints what writing data would change in the file name of d. old is
 // nil where there is no such file.
-func writeDiff(abs string, d folder, name string, old *Info, data []byte) (string, error) {
+func writeDiff(abs string, d tree.Folder, name string, old *Info, data []byte) (string, error) {
 	after := append([]byte{}, data...) // not nil, which would mean no file
 	if old == nil {
 		return Unified(abs, abs, nil, after), nil
@@ -26,17 +28,17 @@ func writeDiff(abs string, d folder, name string, old *Info, data []byte) (strin
 
 // readBounded returns the content of a file of d, nil if it is larger than what
 // is compared.
-func readBounded(d folder, name string, size int64) ([]byte, error) {
+func readBounded(d tree.Folder, name string, size int64) ([]byte, error) {
 	if size > maxDiff {
 		return nil, nil
 	}
-	f, err := d.openFile(name, os.O_RDONLY, 0)
+	f, err := d.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxDiff+1))
-	return data, cause(err)
+	return data, tree.Cause(err)
 }
 
 // spliceDiff prints the one hunk of a splice, from the lines around it.

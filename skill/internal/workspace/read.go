@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // wrap gives err the name of the system call and the path that the caller knows.
@@ -43,7 +45,7 @@ func (w *Workspace) ReadFile(abs string) ([]byte, error) { return w.ReadUpTo(abs
 // ReadUpTo is ReadFile with EFBIG for more than limit bytes.
 func (w *Workspace) ReadUpTo(abs string, limit int64) (data []byte, err error) {
 	err = w.at(wanted{abs, true, toRead}, func(p place) (err error) {
-		data, err = p.root.tree.readFile(p.rel, min(limit, maxRead))
+		data, err = p.root.tree.ReadFile(p.rel, min(limit, maxRead))
 		return err
 	})
 	return data, wrap(readOp(err), abs, err)
@@ -53,7 +55,7 @@ func (w *Workspace) ReadUpTo(abs string, limit int64) (data []byte, err error) {
 // as those of [Workspace.ReadFile].
 func (w *Workspace) Open(abs string) (f *os.File, info Info, err error) {
 	err = w.at(wanted{abs, true, toRead}, func(p place) (err error) {
-		f, info, err = regularFile(p.root.tree.open(p.rel, os.O_RDONLY))
+		f, info, err = tree.RegularFile(p.root.tree.Open(p.rel, os.O_RDONLY))
 		return err
 	})
 	if err != nil {
@@ -78,8 +80,8 @@ const maxRead = 1<<31 - 1
 // workspace's own.
 func (w *Workspace) Stat(abs string, follow bool) (info Info, err error) {
 	err = w.at(wanted{abs, follow, toRead}, func(p place) (err error) {
-		info, err = p.root.tree.stat(p.rel)
-		if err == nil && follow && info.isLink() {
+		info, err = p.root.tree.Stat(p.rel)
+		if err == nil && follow && info.IsLink() {
 			return syscall.ELOOP
 		}
 		return err
@@ -94,12 +96,12 @@ func (w *Workspace) Stat(abs string, follow bool) (info Info, err error) {
 // Errors are *fs.PathError with Op "readlink", or the workspace's own.
 func (w *Workspace) Readlink(abs string) (target string, err error) {
 	err = w.at(wanted{abs, false, toRead}, func(p place) error {
-		dir, err := p.root.tree.folder(p.parent().rel)
+		dir, err := p.root.tree.OpenFolder(p.parent().rel)
 		if err != nil {
 			return err
 		}
-		defer dir.close()
-		target, err = dir.readlink(p.base())
+		defer dir.Close()
+		target, err = dir.Readlink(p.base())
 		return err
 	})
 	return target, wrap("readlink", abs, err)
@@ -109,12 +111,12 @@ func (w *Workspace) Readlink(abs string) (target string, err error) {
 // are [Hidden]. Errors are *fs.PathError with Op "scandir", or the workspace's own.
 func (w *Workspace) ReadDir(abs string) (entries []Entry, err error) {
 	err = w.at(wanted{abs, true, toRead}, func(p place) error {
-		d, err := p.root.tree.folder(p.rel)
+		d, err := p.root.tree.OpenFolder(p.rel)
 		if err != nil {
 			return err
 		}
-		defer d.close()
-		entries, err = d.entries()
+		defer d.Close()
+		entries, err = d.Entries()
 		return err
 	})
 	entries = slices.DeleteFunc(entries, func(e Entry) bool { return Hidden(e.Name) })
@@ -130,7 +132,7 @@ func (w *Workspace) Flush(abs ...string) error {
 		all.Go(func() {
 			f, _, err := w.Open(name)
 			if err == nil {
-				err = datasync(f)
+				err = tree.Datasync(f)
 				f.Close()
 			}
 			errs[i] = err

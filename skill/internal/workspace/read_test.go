@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"textskill/skill/internal/workspace/tree"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -140,7 +142,7 @@ func TestStat(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := infoOf(fi)
+		want := tree.InfoOf(fi)
 		for _, name := range []string{"f", "l", "f2"} {
 			got, err := w.Stat(s.p(name), true)
 			if err != nil || !got.ModTime.Equal(then) || !got.Accessed.Equal(then.Add(time.Hour)) || time.Since(got.Changed) > time.Minute ||
@@ -151,7 +153,7 @@ func TestStat(t *testing.T) {
 		if got, err := w.Stat(s.p("d"), true); err != nil || !got.IsDir() || got.Mode&fs.ModeSticky == 0 {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if got, err := w.Stat(s.p("out"), false); err != nil || !got.isLink() {
+		if got, err := w.Stat(s.p("out"), false); err != nil || !got.IsLink() {
 			t.Errorf("%+v, %v", got, err)
 		}
 		if got, err := w.Stat(s.p("out"), true); err == nil {
@@ -189,7 +191,8 @@ func TestReadDir(t *testing.T) {
 		w := s.open(Options{})
 		list, err := w.ReadDir(s.p("d"))
 		slices.SortFunc(list, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-		want := []Entry{{"dangling", fs.ModeSymlink}, {"f", 0}, {"fifo", fs.ModeNamedPipe}, {"l", fs.ModeSymlink}, {"sub", fs.ModeDir}, {odd(), 0}}
+		want := []Entry{{Name: "dangling", Type: fs.ModeSymlink}, {Name: "f"}, {Name: "fifo", Type: fs.ModeNamedPipe},
+			{Name: "l", Type: fs.ModeSymlink}, {Name: "sub", Type: fs.ModeDir}, {Name: odd()}}
 		if err != nil || !slices.Equal(list, want) {
 			t.Errorf("%v, %v; want %v", list, err, want)
 		}

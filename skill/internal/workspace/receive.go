@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"os"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // Receive makes what produce writes the content of the file abs, once all of it is
@@ -13,17 +15,17 @@ import (
 // is called.
 func (w *Workspace) Receive(ctx context.Context, abs string, o WriteOptions, produce func(dst io.Writer) error) (Change, error) {
 	c := Change{Kind: Write, Path: abs}
-	noDiff := func(folder, string, *Info) (string, error) { return "", nil }
+	noDiff := func(tree.Folder, string, *Info) (string, error) { return "", nil }
 	ahead := o
 	ahead.DryRun = true
 	if err := w.write(ctx, &c, ahead, nil, noDiff); err != nil || o.DryRun || w.opts.DryRun {
 		return c, err
 	}
-	top, err := w.roots[0].tree.folder(".")
+	top, err := w.roots[0].tree.OpenFolder(".")
 	if err != nil {
 		return c, err
 	}
-	defer top.close()
+	defer top.Close()
 	spool, err := openSpool(top)
 	if err != nil {
 		return c, wrapMade("open", abs, w.Dir(), err)
@@ -32,7 +34,7 @@ func (w *Workspace) Receive(ctx context.Context, abs string, o WriteOptions, pro
 	if err := produce(onlyWriter{spool.file}); err != nil {
 		return c, err
 	}
-	err = w.write(ctx, &c, o, func(p place, d folder, old *Info) error {
+	err = w.write(ctx, &c, o, func(p place, d tree.Folder, old *Info) error {
 		return w.replace(ctx, &c, p, d, old, func(dst *os.File) error {
 			if _, err := spool.file.Seek(0, io.SeekStart); err != nil {
 				return err
@@ -49,8 +51,8 @@ type onlyWriter struct{ io.Writer }
 
 // openSpool makes a file for what is received: in the workspace where it can be
 // one without a name, else in the folder for temporary files.
-func openSpool(top folder) (*spool, error) {
-	if f, err := top.unnamed(0o600); err == nil {
+func openSpool(top tree.Folder) (*spool, error) {
+	if f, err := top.CreateUnnamed(0o600); err == nil {
 		return &spool{f, func() { f.Close() }}, nil
 	}
 	f, err := os.CreateTemp("", "skill-*")

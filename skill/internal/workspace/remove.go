@@ -7,15 +7,17 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // MakeDir makes the folder abs and those above it; one that exists is success.
 // Errors are *fs.PathError with Op "mkdir", or the workspace's own.
 func (w *Workspace) MakeDir(ctx context.Context, abs string, dryRun bool) (Change, error) {
 	c := Change{Kind: Mkdir, Path: abs}
-	if info, err := w.Stat(abs, false); err == nil && info.isLink() {
+	if info, err := w.Stat(abs, false); err == nil && info.IsLink() {
 		if _, err := w.Stat(abs, true); err != nil { // a dangling link is not made true
-			return c, wrap("mkdir", abs, cause(err))
+			return c, wrap("mkdir", abs, tree.Cause(err))
 		}
 	}
 	err := w.at(wanted{abs, true, toChange}, func(p place) error {
@@ -25,7 +27,7 @@ func (w *Workspace) MakeDir(ctx context.Context, abs string, dryRun bool) (Chang
 		if dryRun || w.opts.DryRun {
 			return previewDir(p)
 		}
-		if info, err := p.root.tree.stat(p.rel); err == nil && info.IsDir() {
+		if info, err := p.root.tree.Stat(p.rel); err == nil && info.IsDir() {
 			return w.commit(ctx, &c, draft{}, func(*kept) error { return nil })
 		}
 		h, err := w.lockRoots(ctx, true, p)
@@ -47,19 +49,19 @@ func (w *Workspace) MakeDir(ctx context.Context, abs string, dryRun bool) (Chang
 // previewDir finds what stands in the way of a folder.
 func previewDir(p place) error {
 	for at := p; ; at = at.parent() {
-		info, err := p.root.tree.stat(at.rel)
+		info, err := p.root.tree.Stat(at.rel)
 		switch {
-		case err == nil && info.isLink():
+		case err == nil && info.IsLink():
 			return syscall.ELOOP
 		case err == nil && info.IsDir() && at == p:
 			return nil
 		case err == nil && info.IsDir():
-			d, err := at.root.tree.folder(at.rel)
+			d, err := at.root.tree.OpenFolder(at.rel)
 			if err != nil {
 				return err
 			}
-			defer d.close()
-			return d.writable(".")
+			defer d.Close()
+			return d.CheckWritable(".")
 		case err == nil && at == p:
 			return syscall.EEXIST
 		case err == nil:
@@ -90,7 +92,7 @@ func (w *Workspace) Remove(ctx context.Context, abs string, o RemoveOptions) (Ch
 		if err := w.changeable(); err != nil {
 			return err
 		}
-		info, err := p.root.tree.stat(p.rel)
+		info, err := p.root.tree.Stat(p.rel)
 		if err != nil {
 			return err
 		}
@@ -103,32 +105,32 @@ func (w *Workspace) Remove(ctx context.Context, abs string, o RemoveOptions) (Ch
 		if o.DryRun || w.opts.DryRun {
 			return w.previewRemove(&c, p, info, o)
 		}
-		tree := info.IsDir() && o.Tree
-		return w.inFolder(ctx, &c, p, scope{alone: tree}, func(d folder) error {
-			info, err := d.lstat(p.base())
+		whole := info.IsDir() && o.Tree
+		return w.inFolder(ctx, &c, p, scope{alone: whole}, func(d tree.Folder) error {
+			info, err := d.Lstat(p.base())
 			if err != nil {
 				return err
 			}
 			if err := removable(info, o); err != nil {
 				return err
 			}
-			if info.IsDir() && o.Tree && !tree {
+			if info.IsDir() && o.Tree && !whole {
 				return syscall.ELOOP // a folder came there: look again
 			}
-			if tree {
+			if whole {
 				if _, err := w.survey(p, removing); err != nil {
 					return err
 				}
 			}
-			return w.remove(ctx, &c, p, d, tree)
+			return w.remove(ctx, &c, p, d, whole)
 		})
 	})
 	return c, wrap(op, abs, err)
 }
 
 // remove removes what is at p, whose folder d is locked, or puts it by.
-func (w *Workspace) remove(ctx context.Context, c *Change, p place, d folder, tree bool) error {
-	info, err := d.lstat(p.base())
+func (w *Workspace) remove(ctx context.Context, c *Change, p place, d tree.Folder, whole bool) error {
+	info, err := d.Lstat(p.base())
 	if err != nil {
 		return err
 	}
@@ -137,15 +139,15 @@ func (w *Workspace) remove(ctx context.Context, c *Change, p place, d folder, tr
 		return err
 	}
 	return w.commit(ctx, c, dr, func(k *kept) error {
-		if k != nil && (tree || !info.IsDir()) {
+		if k != nil && (whole || !info.IsDir()) {
 			if done, err := k.putBy(d, p.base(), info); done || err != nil {
 				return err
 			}
 		}
-		if tree && info.IsDir() {
+		if whole && info.IsDir() {
 			return removeTree(d, p.base())
 		}
-		return d.remove(p.base(), info.IsDir())
+		return d.Remove(p.base(), info.IsDir())
 	})
 }
 
@@ -160,12 +162,12 @@ func removable(info Info, o RemoveOptions) error {
 }
 
 func (w *Workspace) previewRemove(c *Change, p place, info Info, o RemoveOptions) error {
-	d, err := p.root.tree.folder(p.parent().rel)
+	d, err := p.root.tree.OpenFolder(p.parent().rel)
 	if err != nil {
 		return err
 	}
-	defer d.close()
-	if err := d.writable("."); err != nil {
+	defer d.Close()
+	if err := d.CheckWritable("."); err != nil {
 		return err
 	}
 	switch {
@@ -178,7 +180,7 @@ func (w *Workspace) previewRemove(c *Change, p place, info Info, o RemoveOptions
 	case info.Mode.IsRegular() && info.Size > maxDiff:
 		c.Diff = header(c.Path, "/dev/null") + large(info.Size, 0)
 	case info.Mode.IsRegular():
-		before, err := p.root.tree.readFile(p.rel, maxRead)
+		before, err := p.root.tree.ReadFile(p.rel, maxRead)
 		if err != nil {
 			return err
 		}
@@ -198,20 +200,20 @@ const (
 // survey counts what is below p and refuses what the purpose may not touch, so
 // that it is known before the first change.
 func (w *Workspace) survey(p place, why purpose) (n int, err error) {
-	d, err := p.root.tree.folder(p.rel)
+	d, err := p.root.tree.OpenFolder(p.rel)
 	if err == syscall.ELOOP {
 		return 0, err
 	}
 	var entries []Entry
 	if err == nil {
-		defer d.close()
-		entries, err = d.entries()
+		defer d.Close()
+		entries, err = d.Entries()
 	}
 	if err != nil {
 		return 0, &fs.PathError{Op: "scandir", Path: p.path(), Err: err}
 	}
 	if why == removing && len(entries) > 0 {
-		if err := d.writable("."); err != nil {
+		if err := d.CheckWritable("."); err != nil {
 			return 0, &fs.PathError{Op: "unlink", Path: p.path(), Err: err}
 		}
 	}
@@ -244,12 +246,12 @@ func (w *Workspace) survey(p place, why purpose) (n int, err error) {
 }
 
 // mountedOn refuses to remove a folder of d that is another file system's.
-func mountedOn(d folder, name string, why purpose) error {
+func mountedOn(d tree.Folder, name string, why purpose) error {
 	if why != removing {
 		return nil
 	}
-	info, err := d.lstat(name)
-	if err == nil && info.ID.Dev != d.id().Dev && info.ID != (FileID{}) {
+	info, err := d.Lstat(name)
+	if err == nil && info.ID.Dev != d.ID().Dev && info.ID != (FileID{}) {
 		return syscall.EBUSY
 	}
 	return err
@@ -257,42 +259,42 @@ func mountedOn(d folder, name string, why purpose) error {
 
 // removeTree removes name and what is in it. It leaves its folder in one step, so
 // that no reader sees a part of it; what could not be removed comes back.
-func removeTree(d folder, name string) error {
-	if err := d.rename(name, d, tempName, false); err != nil {
+func removeTree(d tree.Folder, name string) error {
+	if err := d.Rename(name, d, tempName, false); err != nil {
 		return err
 	}
 	err := removeAll(d, tempName)
 	if err != nil {
-		d.rename(tempName, d, name, false)
+		d.Rename(tempName, d, name, false)
 	}
 	return err
 }
 
 // removeAll removes name from d with everything below it, never through a link.
-func removeAll(d folder, name string) error {
-	err := d.remove(name, false)
+func removeAll(d tree.Folder, name string) error {
+	err := d.Remove(name, false)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	sub, serr := d.folder(name)
+	sub, serr := d.OpenFolder(name)
 	if serr != nil {
 		return err
 	}
-	entries, err := sub.entries()
+	entries, err := sub.Entries()
 	for _, e := range entries {
 		if err = removeAll(sub, e.Name); err != nil {
 			break
 		}
 	}
-	sub.close()
+	sub.Close()
 	if err != nil {
 		return err
 	}
-	return d.remove(name, true)
+	return d.Remove(name, true)
 }
 
 // discard removes name from d: a file, or a tree whose folders may be read-only.
-func discard(d folder, name string) {
+func discard(d tree.Folder, name string) {
 	if removeAll(d, name) != nil {
 		loosen(d, name)
 		removeAll(d, name)
@@ -300,17 +302,17 @@ func discard(d folder, name string) {
 }
 
 // loosen makes the folder name and those below it writable for their owner.
-func loosen(d folder, name string) {
-	sub, err := d.folder(name)
+func loosen(d tree.Folder, name string) {
+	sub, err := d.OpenFolder(name)
 	if err != nil {
 		return
 	}
-	defer sub.close()
-	if f, err := sub.openFile(".", os.O_RDONLY, 0); err == nil {
+	defer sub.Close()
+	if f, err := sub.OpenFile(".", os.O_RDONLY, 0); err == nil {
 		f.Chmod(0o700)
 		f.Close()
 	}
-	entries, _ := sub.entries()
+	entries, _ := sub.Entries()
 	for _, e := range entries {
 		if e.Type == fs.ModeDir {
 			loosen(sub, e.Name)

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // replace gives the file p, whose folder d is locked, the content that write
@@ -17,7 +19,7 @@ import (
 // one step. A file with several links, of an owner or with attributes that
 // cannot be kept, in a folder that cannot be written, or that something is mounted
 // on, is overwritten in place instead.
-func (w *Workspace) replace(ctx context.Context, c *Change, p place, d folder, old *Info, write fill) error {
+func (w *Workspace) replace(ctx context.Context, c *Change, p place, d tree.Folder, old *Info, write fill) error {
 	n, err := create(d, old != nil, write)
 	if old != nil && n == nil && refusesNew(err) {
 		return w.overwriteFrom(ctx, c, p, d, write)
@@ -26,11 +28,11 @@ func (w *Workspace) replace(ctx context.Context, c *Change, p place, d folder, o
 		return err
 	}
 	defer n.close()
-	if old != nil && (old.Links > 1 || !keepAll(n.file, d, p.base(), *old)) {
+	if old != nil && (old.Links > 1 || !tree.CopyMetadata(n.file, d, p.base(), *old)) {
 		return w.overwrite(ctx, c, p, d, n.file)
 	}
 	if err := w.flush(n.file); err != nil {
-		return cause(err)
+		return tree.Cause(err)
 	}
 	dr, err := w.draftReplace(p, d, bySwap, n.file)
 	if err != nil {
@@ -46,22 +48,22 @@ func (w *Workspace) replace(ctx context.Context, c *Change, p place, d folder, o
 // newFile is a file that has not taken its place yet.
 type newFile struct {
 	file  *os.File
-	dir   folder
+	dir   tree.Folder
 	named bool // it bears the temporary name
 }
 
 // create makes a file in d, without a name where the system can, and fills it.
 // What is private stays private: the mode is set once the content is there. The
 // file is nil if it could not be made at all.
-func create(d folder, private bool, write fill) (*newFile, error) {
+func create(d tree.Folder, private bool, write fill) (*newFile, error) {
 	perm := fs.FileMode(0o666)
 	if private {
 		perm = 0o600
 	}
 	n := &newFile{dir: d}
 	var err error
-	if n.file, err = d.unnamed(perm); err != nil {
-		n.file, err = d.openFile(tempName, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+	if n.file, err = d.CreateUnnamed(perm); err != nil {
+		n.file, err = d.OpenFile(tempName, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 		n.named = true
 	}
 	if err != nil {
@@ -69,7 +71,7 @@ func create(d folder, private bool, write fill) (*newFile, error) {
 	}
 	if err = write(n.file); err != nil {
 		n.close()
-		return n, cause(err)
+		return n, tree.Cause(err)
 	}
 	return n, nil
 }
@@ -78,7 +80,7 @@ func create(d folder, private bool, write fill) (*newFile, error) {
 func (n *newFile) close() {
 	n.file.Close()
 	if n.named {
-		n.dir.remove(tempName, false)
+		n.dir.Remove(tempName, false)
 	}
 }
 
@@ -89,7 +91,7 @@ func refusesNew(err error) bool {
 // install gives a finished file its name. What it replaces goes to k.
 func (n *newFile) install(name string, replace bool, k *kept) error {
 	if !n.named && !replace {
-		return n.dir.link(n.file, name)
+		return n.dir.LinkUnnamed(n.file, name)
 	}
 	if replace && k != nil {
 		if done, err := k.trade(n, name); done || err != nil {
@@ -97,7 +99,7 @@ func (n *newFile) install(name string, replace bool, k *kept) error {
 		}
 	}
 	if !n.named {
-		if err := n.dir.link(n.file, tempName); err != nil {
+		if err := n.dir.LinkUnnamed(n.file, tempName); err != nil {
 			return err
 		}
 		n.named = true
@@ -107,7 +109,7 @@ func (n *newFile) install(name string, replace bool, k *kept) error {
 			return err
 		}
 	}
-	err := n.dir.rename(tempName, n.dir, name, replace)
+	err := n.dir.Rename(tempName, n.dir, name, replace)
 	n.named = err != nil
 	return err
 }
@@ -115,11 +117,11 @@ func (n *newFile) install(name string, replace bool, k *kept) error {
 // swap gives a file the name of another, which is removed. Some file systems write
 // a file out that takes another's place by a rename, and are much slower at it.
 func (n *newFile) swap(name string) error {
-	if err := n.dir.exchange(tempName, n.dir, name); err != nil {
+	if err := n.dir.Exchange(tempName, n.dir, name); err != nil {
 		return err
 	}
-	err := n.dir.remove(tempName, false)
-	if err != nil && n.dir.exchange(tempName, n.dir, name) != nil {
+	err := n.dir.Remove(tempName, false)
+	if err != nil && n.dir.Exchange(tempName, n.dir, name) != nil {
 		n.named = false // nothing is where it was: what is left under the name goes with the next change
 	}
 	n.named = n.named && err != nil
@@ -131,12 +133,12 @@ func (w *Workspace) flush(f *os.File) error {
 	if w.opts.NoSync {
 		return nil
 	}
-	return datasync(f)
+	return tree.Datasync(f)
 }
 
 // overwriteFrom is overwrite with what write produces, by way of a private file
 // outside, so that a write that fails changes nothing.
-func (w *Workspace) overwriteFrom(ctx context.Context, c *Change, p place, d folder, write fill) error {
+func (w *Workspace) overwriteFrom(ctx context.Context, c *Change, p place, d tree.Folder, write fill) error {
 	f, err := os.CreateTemp("", "skill-*")
 	if err != nil {
 		return err
@@ -144,13 +146,13 @@ func (w *Workspace) overwriteFrom(ctx context.Context, c *Change, p place, d fol
 	defer f.Close()
 	defer os.Remove(f.Name())
 	if err := write(f); err != nil {
-		return cause(err)
+		return tree.Cause(err)
 	}
 	return w.overwrite(ctx, c, p, d, f)
 }
 
 // overwrite changes the bytes of the file p in place to those of full.
-func (w *Workspace) overwrite(ctx context.Context, c *Change, p place, d folder, full *os.File) error {
+func (w *Workspace) overwrite(ctx context.Context, c *Change, p place, d tree.Folder, full *os.File) error {
 	dr, err := w.draftReplace(p, d, inPlace, full)
 	if err != nil {
 		return err
@@ -167,29 +169,29 @@ func (w *Workspace) overwrite(ctx context.Context, c *Change, p place, d folder,
 
 // pour makes the bytes of full those of the file name. The room is reserved first,
 // where the system can, so that a full disk changes nothing.
-func (w *Workspace) pour(full *os.File, d folder, name string) error {
-	dst, old, err := regularFile(d.openFile(name, os.O_WRONLY, 0))
+func (w *Workspace) pour(full *os.File, d tree.Folder, name string) error {
+	dst, old, err := tree.RegularFile(d.OpenFile(name, os.O_WRONLY, 0))
 	if err != nil {
 		return err
 	}
 	defer dst.Close()
 	size, err := full.Seek(0, io.SeekEnd)
 	if err != nil {
-		return cause(err)
+		return tree.Cause(err)
 	}
-	if err := reserve(dst, size); err != nil {
+	if err := tree.Reserve(dst, size); err != nil {
 		dst.Truncate(old.Size)
-		d.chtimes(name, old)
+		d.Chtimes(name, old)
 		return err
 	}
 	if _, err := full.Seek(0, io.SeekStart); err != nil {
-		return cause(err)
+		return tree.Cause(err)
 	}
 	if _, err := io.Copy(dst, full); err != nil {
-		return cause(err)
+		return tree.Cause(err)
 	}
 	if err := dst.Truncate(size); err != nil {
-		return cause(err)
+		return tree.Cause(err)
 	}
-	return cause(w.flush(dst))
+	return tree.Cause(w.flush(dst))
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // maze is a layout of links in every direction. Whatever a name does in it, the
@@ -84,7 +86,7 @@ func checkResolve(t *testing.T, w *Workspace, s *site, name string, follow bool)
 		}
 		return real
 	}
-	if (lerr == nil) != (serr == nil) || serr == nil && info.ID != infoOf(fi).ID {
+	if (lerr == nil) != (serr == nil) || serr == nil && info.ID != tree.InfoOf(fi).ID {
 		t.Fatalf("%q leads to %q, which is %v, %v; but Stat gives %+v, %v", name, real, fi, lerr, info, serr)
 	}
 	return real

@@ -7,6 +7,8 @@ import (
 	"path"
 	"sync"
 	"time"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // A Snapshot is what a workspace held before a program was run in it that changes
@@ -21,9 +23,9 @@ type Snapshot struct {
 	j     *journal
 	walk  Walker
 	table *table
-	lock  folder // of the contents; nobody removes any while it is held
-	alone bool   // no other program was being run
-	since int64  // the last change that was recorded before
+	lock  tree.Folder // of the contents; nobody removes any while it is held
+	alone bool        // no other program was being run
+	since int64       // the last change that was recorded before
 }
 
 // A Walker calls visit for every name below the workspace's folder, folders before
@@ -93,23 +95,23 @@ func (w *Workspace) Snapshot(ctx context.Context, limit int64, walk Walker) (*Sn
 }
 
 // Close lets the contents go.
-func (s *Snapshot) Close() error { return s.lock.close() }
+func (s *Snapshot) Close() error { return s.lock.Close() }
 
 // share locks the contents together with others who need them. alone tells whether
 // there are none; then it calls first, if that is not nil, before there may be.
 func (s *Snapshot) share(first func()) (alone bool, err error) {
-	fd, ok := s.lock.descriptor()
+	fd, ok := s.lock.FD()
 	if !ok {
 		return false, fs.ErrPermission
 	}
-	if alone, err = tryFlock(fd, true); err != nil {
+	if alone, err = tree.TryLock(fd, true); err != nil {
 		return false, err
 	}
 	if alone && first != nil {
 		first()
 	}
 	for range 100 { // somebody who removes contents is soon done
-		if ok, err = tryFlock(fd, false); ok || err != nil {
+		if ok, err = tree.TryLock(fd, false); ok || err != nil {
 			return alone, err
 		}
 		time.Sleep(time.Millisecond)
@@ -160,14 +162,14 @@ func (s *Snapshot) scan(ctx context.Context, old *table, base string) (*scan, er
 
 // sweep removes contents that no table needs.
 func (s *Snapshot) sweep(t *table) {
-	if fd, ok := s.lock.descriptor(); !ok {
+	if fd, ok := s.lock.FD(); !ok {
 		return
-	} else if ok, err := tryFlock(fd, true); !ok || err != nil {
+	} else if ok, err := tree.TryLock(fd, true); !ok || err != nil {
 		s.share(nil)
 		return
 	}
 	needed := map[string]bool{}
-	entries, _ := s.lock.entries()
+	entries, _ := s.lock.Entries()
 	for _, e := range entries {
 		if base, ok := tableBase(e.Name); ok && base != indexName(t.base) {
 			readNamed(s.lock, e.Name, "").mark(needed)
@@ -185,29 +187,29 @@ func (s *Snapshot) sweep(t *table) {
 }
 
 // snapshotFolder opens the folder of the contents, and makes it.
-func (j *journal) snapshotFolder() (folder, error) {
-	top, err := j.root.tree.folder(".")
+func (j *journal) snapshotFolder() (tree.Folder, error) {
+	top, err := j.root.tree.OpenFolder(".")
 	if err != nil {
 		return nil, err
 	}
-	defer top.close()
+	defer top.Close()
 	state, err := subfolder(top, StateDir, true)
 	if err != nil {
 		return nil, err
 	}
-	defer state.close()
+	defer state.Close()
 	ignoreAll(state)
 	return subfolder(state, snapshotName, true)
 }
 
 // clearStages removes what killed processes left in the folder of stages.
 func (j *journal) clearStages() {
-	d, err := j.root.tree.folder(StateDir + "/" + stageName)
+	d, err := j.root.tree.OpenFolder(StateDir + "/" + stageName)
 	if err != nil {
 		return
 	}
-	defer d.close()
-	entries, _ := d.entries()
+	defer d.Close()
+	entries, _ := d.Entries()
 	for _, e := range entries {
 		discard(d, e.Name)
 	}
@@ -227,4 +229,6 @@ func (j *journal) lastID(ctx context.Context) (int64, error) {
 }
 
 // folderOf opens the folder that holds a name of the journal's own root.
-func (j *journal) folderOf(name string) (folder, error) { return j.root.tree.folder(path.Dir(name)) }
+func (j *journal) folderOf(name string) (tree.Folder, error) {
+	return j.root.tree.OpenFolder(path.Dir(name))
+}

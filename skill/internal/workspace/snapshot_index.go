@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // A table in a file is a sum, its version, its base and its entries: numbers as
@@ -31,12 +33,12 @@ func tableBase(name string) (string, bool) {
 }
 
 // readTable reads the table of a folder. It is empty where there is none.
-func readTable(store folder, base string) *table {
+func readTable(store tree.Folder, base string) *table {
 	return readNamed(store, indexName(base), base)
 }
 
 // readNamed reads the table in a file, which is to be of base unless that is "".
-func readNamed(store folder, name, base string) *table {
+func readNamed(store tree.Folder, name, base string) *table {
 	if data, err := readOwn(store, name, maxTable); err == nil {
 		if t := decodeTable(data); t != nil && (base == "" || t.base == base) {
 			return t
@@ -46,22 +48,22 @@ func readNamed(store folder, name, base string) *table {
 }
 
 // readOwn reads one of this program's own files whole.
-func readOwn(d folder, name string, limit int64) ([]byte, error) {
-	f, info, err := regularFile(d.openFile(name, os.O_RDONLY, 0))
+func readOwn(d tree.Folder, name string, limit int64) ([]byte, error) {
+	f, info, err := tree.RegularFile(d.OpenFile(name, os.O_RDONLY, 0))
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return readSized(info.Size, limit, f.Read)
+	return tree.ReadSized(info.Size, limit, f.Read)
 }
 
 // write makes the table the one of its folder. Without it all is read anew.
-func (t *table) write(store folder) error {
+func (t *table) write(store tree.Folder) error {
 	const fresh = "fresh-table"
-	f, err := store.openFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := store.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) { // of a process that was killed, or of one that writes it now
 		discard(store, fresh)
-		f, err = store.openFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		f, err = store.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	}
 	if err != nil {
 		return err
@@ -71,7 +73,7 @@ func (t *table) write(store folder) error {
 		err = cerr
 	}
 	if err == nil {
-		err = store.rename(fresh, store, indexName(t.base), true)
+		err = store.Rename(fresh, store, indexName(t.base), true)
 	}
 	if err != nil {
 		discard(store, fresh)
@@ -201,7 +203,7 @@ func (d *tableReader) entry(e *entry) {
 	e.path, e.kind = d.text(), kind(d.byte())
 	flags := d.byte()
 	e.loose, e.ignored = flags&flagLoose != 0, flags&flagIgnored != 0
-	e.id = FileID{d.number(), d.number()}
+	e.id = FileID{Dev: d.number(), Ino: d.number()}
 	e.size, e.mod, e.changed = d.fixed(), d.fixed(), d.fixed()
 	e.mode, e.links, e.uid, e.gid = uint32(d.number()), uint32(d.number()), uint32(d.number()), uint32(d.number())
 	e.print = d.text()

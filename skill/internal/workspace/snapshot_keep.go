@@ -10,12 +10,14 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // keeper keeps the contents that a table wants.
 type keeper struct {
 	j     *journal
-	store folder
+	store tree.Folder
 	old   *table // which others see
 	table *table
 	begin int64 // when it was found what there is, in nanoseconds
@@ -109,17 +111,17 @@ func (k *keeper) keepOne(e *entry) error {
 	e.loose = e.changed > k.begin-int64(grain)
 	if e.kind == aLink {
 		if d, err := k.j.folderOf(e.path); err == nil {
-			e.print, _ = d.readlink(path.Base(e.path))
-			d.close()
+			e.print, _ = d.Readlink(path.Base(e.path))
+			d.Close()
 		}
 		return nil
 	}
-	f, err := k.j.root.tree.open(e.path, os.O_RDONLY)
+	f, err := k.j.root.tree.Open(e.path, os.O_RDONLY)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	info, err := regularInfo(f)
+	info, err := tree.StatRegular(f)
 	if err != nil || info.Size > MaxKept {
 		return nil
 	}
@@ -130,7 +132,7 @@ func (k *keeper) keepOne(e *entry) error {
 	if err := put(k.store, print, f, info.Size); err != nil {
 		return err
 	}
-	after, err := regularInfo(f)
+	after, err := tree.StatRegular(f)
 	if err != nil {
 		return nil
 	}
@@ -140,15 +142,15 @@ func (k *keeper) keepOne(e *entry) error {
 }
 
 // put makes a content of that name, unless there is one.
-func put(store folder, name string, src *os.File, size int64) error {
-	info, err := store.lstat(name)
+func put(store tree.Folder, name string, src *os.File, size int64) error {
+	info, err := store.Lstat(name)
 	if err == nil && info.Mode.IsRegular() && info.Size == size {
 		return nil
 	}
 	if err == nil {
 		discard(store, name)
 	}
-	dst, err := store.openFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	dst, err := store.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) { // another one of us is about it
 		return nil
 	}
@@ -162,5 +164,5 @@ func put(store folder, name string, src *os.File, size int64) error {
 	if err != nil {
 		discard(store, name)
 	}
-	return cause(err)
+	return tree.Cause(err)
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // maxSteps is how many names a change may be about that can be undone.
@@ -118,11 +120,11 @@ type recorder struct {
 	linked map[FileID]bool // files of several names that were described
 
 	steps  []step
-	staged []string // for each step the name in stage of what becomes its image; "" for none
-	stage  folder   // nil until it is needed
-	stages folder   // that holds it
-	name   string   // of stage
-	bytes  int64    // of the images
+	staged []string    // for each step the name in stage of what becomes its image; "" for none
+	stage  tree.Folder // nil until it is needed
+	stages tree.Folder // that holds it
+	name   string      // of stage
+	bytes  int64       // of the images
 	left   []Left
 }
 
@@ -206,7 +208,7 @@ func (r *recorder) stillFolder(d diff) bool {
 	if d.before.kind != aFolder {
 		return false
 	}
-	info, err := r.j.root.tree.stat(d.path)
+	info, err := r.j.root.tree.Stat(d.path)
 	return err == nil && info.IsDir()
 }
 
@@ -290,7 +292,7 @@ func (r *recorder) now(name string) (state, error) {
 	if err != nil {
 		return state{}, err
 	}
-	defer d.close()
+	defer d.Close()
 	return stateAt(d, path.Base(name))
 }
 
@@ -311,10 +313,10 @@ func (r *recorder) bring(k *kept) error {
 		if r.staged[i] == "" {
 			continue
 		}
-		err := r.stage.rename(r.staged[i], k.folder, s.Image, false)
+		err := r.stage.Rename(r.staged[i], k.folder, s.Image, false)
 		if errors.Is(err, fs.ErrExist) { // of a lost journal
 			discard(k.folder, s.Image)
-			err = r.stage.rename(r.staged[i], k.folder, s.Image, false)
+			err = r.stage.Rename(r.staged[i], k.folder, s.Image, false)
 		}
 		if err != nil {
 			return err
@@ -328,11 +330,11 @@ func (r *recorder) openStage() error {
 	if r.stage != nil {
 		return nil
 	}
-	state, err := r.j.root.tree.folder(StateDir)
+	state, err := r.j.root.tree.OpenFolder(StateDir)
 	if err != nil {
 		return err
 	}
-	defer state.close()
+	defer state.Close()
 	if r.stages, err = subfolder(state, stageName, true); err != nil {
 		return err
 	}
@@ -347,8 +349,8 @@ func (r *recorder) unstage() {
 		return
 	}
 	if r.stage != nil {
-		r.stage.close()
+		r.stage.Close()
 	}
 	discard(r.stages, r.name)
-	r.stages.close()
+	r.stages.Close()
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // restore puts together in stage what an entry is of, a folder with all that was in
@@ -24,7 +26,7 @@ func (r *recorder) restore(e *entry) (staged string, err error) {
 		}
 		return staged, nil
 	}
-	if err := r.stage.mkdir(staged, 0o700); err != nil {
+	if err := r.stage.Mkdir(staged, 0o700); err != nil {
 		return "", err
 	}
 	folders := map[string]*entry{staged: e}
@@ -53,21 +55,21 @@ func (r *recorder) restoreIn(e *entry, name string) error {
 	if err != nil {
 		return err
 	}
-	defer in.close()
+	defer in.Close()
 	if e.kind == aFolder {
-		return in.mkdir(path.Base(name), 0o700)
+		return in.Mkdir(path.Base(name), 0o700)
 	}
 	_, err = r.restoreOne(e, in, path.Base(name))
 	return err
 }
 
-func (r *recorder) stageFolder(name string) (folder, error) {
-	return r.j.root.tree.folder(path.Join(StateDir, stageName, r.name, name))
+func (r *recorder) stageFolder(name string) (tree.Folder, error) {
+	return r.j.root.tree.OpenFolder(path.Join(StateDir, stageName, r.name, name))
 }
 
 // restoreOne makes a file or link as it was. ok is false where its content is not to
 // be had, which is noted.
-func (r *recorder) restoreOne(e *entry, in folder, name string) (ok bool, err error) {
+func (r *recorder) restoreOne(e *entry, in tree.Folder, name string) (ok bool, err error) {
 	switch {
 	case e.ignored:
 		r.leave(e.path, ignoredReason)
@@ -79,15 +81,15 @@ func (r *recorder) restoreOne(e *entry, in folder, name string) (ok bool, err er
 		r.leave(e.path, notKept(e))
 		return false, nil
 	case e.kind == aLink:
-		return true, in.symlink(e.print, name)
+		return true, in.Symlink(e.print, name)
 	}
-	err = r.lock.copyFile(e.print, in, name, false)
+	err = r.lock.CopyFile(e.print, in, name, false)
 	has := state{}
 	if err == nil {
 		has, err = stateAt(in, name)
 	}
 	if err != nil || has.Print != e.print {
-		in.remove(name, false)
+		in.Remove(name, false)
 		r.leave(e.path, "what was kept of it is damaged or gone")
 		return false, nil
 	}
@@ -95,22 +97,22 @@ func (r *recorder) restoreOne(e *entry, in folder, name string) (ok bool, err er
 }
 
 // dress gives what is at name the owner, permissions and time of the entry.
-func (e *entry) dress(in folder, name string) error {
-	info, err := in.lstat(name)
+func (e *entry) dress(in tree.Folder, name string) error {
+	info, err := in.Lstat(name)
 	if err != nil {
 		return err
 	}
 	if info.UID != e.uid || info.GID != e.gid {
-		if f, err := in.openFile(name, os.O_RDONLY, 0); err == nil {
+		if f, err := in.OpenFile(name, os.O_RDONLY, 0); err == nil {
 			f.Chown(int(e.uid), int(e.gid)) // who may not is the owner of what he makes
 			f.Close()
 		}
 	}
-	if err := in.chmod(name, fs.FileMode(e.mode)); err != nil {
+	if err := in.Chmod(name, fs.FileMode(e.mode)); err != nil {
 		return err
 	}
 	info.ModTime = time.Unix(0, e.mod)
-	return in.chtimes(name, info)
+	return in.Chtimes(name, info)
 }
 
 // settle gives folders that are complete their permissions, the innermost first.
@@ -129,7 +131,7 @@ func (r *recorder) settle(folders map[string]*entry) error {
 			return err
 		}
 		err = folders[name].dress(in, path.Base(name))
-		in.close()
+		in.Close()
 		if err != nil && r.theirs.at(folders[name].path) == nil {
 			return err
 		}

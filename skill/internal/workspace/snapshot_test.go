@@ -10,7 +10,7 @@ import (
 
 func someTable() *table {
 	t := newTable("sub", []entry{
-		{path: "sub/a", kind: aFile, stamp: stamp{FileID{1, 2}, 3, -4, 5, 0o644, 1, 7, 8}, print: strings.Repeat("0a", 16)},
+		{path: "sub/a", kind: aFile, stamp: stamp{FileID{Dev: 1, Ino: 2}, 3, -4, 5, 0o644, 1, 7, 8}, print: strings.Repeat("0a", 16)},
 		{path: "sub/\xff\n", kind: aLink, loose: true, print: "../x"},
 		{path: "sub/d", kind: aFolder, ignored: true},
 		{path: "sub/p", kind: aSpecial},

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // Options say what a Workspace is and what may be done in it.
@@ -38,8 +40,19 @@ type root struct {
 	given string // absolute, as the caller spelled it
 	info  fs.FileInfo
 	id    FileID
-	tree  tree
+	tree  tree.Tree
 }
+
+// The types in which package tree describes files.
+type (
+	Info            = tree.Info
+	FileID          = tree.FileID
+	Entry           = tree.Entry
+	File            = tree.File
+	Block           = tree.Block
+	Name            = tree.Name
+	NotRegularError = tree.NotRegularError
+)
 
 // Open opens the workspace. The folders must exist.
 func Open(opts Options) (*Workspace, error) {
@@ -80,7 +93,7 @@ func (w *Workspace) Close() error {
 		}
 	}
 	for _, r := range w.roots {
-		errs = append(errs, r.tree.close())
+		errs = append(errs, r.tree.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -122,15 +135,15 @@ func openRoot(dir string, portable bool) (*root, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a folder; a workspace is one", given)
 	}
-	t, err := openTree(real, portable)
+	t, err := tree.Open(real, portable)
 	if err != nil {
 		return nil, err
 	}
-	top, err := t.folder(".")
+	top, err := t.OpenFolder(".")
 	if err != nil {
-		t.close()
+		t.Close()
 		return nil, err
 	}
-	defer top.close()
-	return &root{dir: real, given: given, info: info, id: top.id(), tree: t}, nil
+	defer top.Close()
+	return &root{dir: real, given: given, info: info, id: top.ID(), tree: t}, nil
 }

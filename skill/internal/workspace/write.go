@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // WriteOptions say how a file is written. The zero value replaces or creates it.
@@ -22,9 +24,9 @@ type WriteOptions struct {
 // *fs.PathError with Op "open" or "mkdir", or the workspace's own.
 func (w *Workspace) WriteFile(ctx context.Context, abs string, data []byte, o WriteOptions) (Change, error) {
 	c := Change{Kind: Write, Path: abs}
-	err := w.write(ctx, &c, o, func(p place, d folder, old *Info) error {
+	err := w.write(ctx, &c, o, func(p place, d tree.Folder, old *Info) error {
 		return w.replace(ctx, &c, p, d, old, allOf(data))
-	}, func(d folder, name string, old *Info) (string, error) {
+	}, func(d tree.Folder, name string, old *Info) (string, error) {
 		return writeDiff(abs, d, name, old, data)
 	})
 	return c, err
@@ -34,16 +36,16 @@ func (w *Workspace) WriteFile(ctx context.Context, abs string, data []byte, o Wr
 // there. A reader may see a part of it. Errors are as those of [Workspace.WriteFile].
 func (w *Workspace) AppendFile(ctx context.Context, abs string, data []byte, o WriteOptions) (Change, error) {
 	c := Change{Kind: Append, Path: abs}
-	err := w.write(ctx, &c, o, func(p place, d folder, old *Info) error {
+	err := w.write(ctx, &c, o, func(p place, d tree.Folder, old *Info) error {
 		if old == nil {
 			return w.replace(ctx, &c, p, d, nil, allOf(data))
 		}
 		return w.extend(ctx, &c, p, d, data)
-	}, func(d folder, name string, old *Info) (string, error) {
+	}, func(d tree.Folder, name string, old *Info) (string, error) {
 		if old == nil {
 			return Unified(abs, abs, nil, data), nil
 		}
-		f, err := d.openFile(name, os.O_RDONLY, 0)
+		f, err := d.OpenFile(name, os.O_RDONLY, 0)
 		if err != nil {
 			return "", err
 		}
@@ -67,8 +69,8 @@ func allOf(data []byte) fill {
 // print the change. Both get the file's folder and its description, which is nil
 // for a file to be made; the folder of a preview is nil if it would be made too.
 func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
-	apply func(p place, d folder, old *Info) error,
-	preview func(d folder, name string, old *Info) (string, error)) error {
+	apply func(p place, d tree.Folder, old *Info) error,
+	preview func(d tree.Folder, name string, old *Info) (string, error)) error {
 	err := w.at(wanted{c.Path, true, toChange}, func(p place) error {
 		if err := w.changeable(); err != nil {
 			return err
@@ -82,12 +84,12 @@ func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 				return err
 			}
 			if d != nil {
-				defer d.close()
+				defer d.Close()
 			}
 			c.Diff, err = preview(d, p.base(), old)
 			return err
 		}
-		return w.inFolder(ctx, c, p, scope{parents: o.Parents}, func(d folder) error {
+		return w.inFolder(ctx, c, p, scope{parents: o.Parents}, func(d tree.Folder) error {
 			old, err := target(d, p.base(), o.NoReplace)
 			if err != nil {
 				return err
@@ -119,11 +121,11 @@ func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions, fi
 	c := Change{Kind: Edit, Path: abs}
 	var refused error
 	// choose opens the file and asks for the splice.
-	choose := func(d folder, name string, old *Info, use func(src *os.File, s Splice) error) error {
+	choose := func(d tree.Folder, name string, old *Info, use func(src *os.File, s Splice) error) error {
 		if old == nil {
 			return syscall.ENOENT
 		}
-		src, info, err := regularFile(d.openFile(name, os.O_RDONLY, 0))
+		src, info, err := tree.RegularFile(d.OpenFile(name, os.O_RDONLY, 0))
 		if err != nil {
 			return err
 		}
@@ -139,11 +141,11 @@ func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions, fi
 		}
 		return use(src, s)
 	}
-	err := w.write(ctx, &c, WriteOptions{DryRun: o.DryRun}, func(p place, d folder, old *Info) error {
+	err := w.write(ctx, &c, WriteOptions{DryRun: o.DryRun}, func(p place, d tree.Folder, old *Info) error {
 		return choose(d, p.base(), old, func(src *os.File, s Splice) error {
 			return w.replace(ctx, &c, p, d, old, func(dst *os.File) error { return splice(dst, src, old.Size, s) })
 		})
-	}, func(d folder, name string, old *Info) (diff string, err error) {
+	}, func(d tree.Folder, name string, old *Info) (diff string, err error) {
 		err = choose(d, name, old, func(src *os.File, s Splice) error {
 			diff, err = spliceDiff(abs, src, old.Size, s)
 			return err
@@ -157,8 +159,8 @@ func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions, fi
 }
 
 // target describes the file that is about to be written, nil where there is none.
-func target(d folder, name string, noReplace bool) (*Info, error) {
-	info, err := d.lstat(name)
+func target(d tree.Folder, name string, noReplace bool) (*Info, error) {
+	info, err := d.Lstat(name)
 	found, err := lookAt(info, err)
 	switch {
 	case err != nil:
@@ -168,16 +170,16 @@ func target(d folder, name string, noReplace bool) (*Info, error) {
 	case noReplace:
 		return nil, syscall.EEXIST
 	}
-	if err := regular(info.Mode); err != nil {
+	if err := tree.CheckRegular(info.Mode); err != nil {
 		return nil, err
 	}
-	return &info, d.writable(name)
+	return &info, d.CheckWritable(name)
 }
 
 // previewTarget is target without locks. The folder is nil where it would be made.
 // The caller closes it.
-func previewTarget(p place, o WriteOptions) (folder, *Info, error) {
-	d, err := p.root.tree.folder(p.parent().rel)
+func previewTarget(p place, o WriteOptions) (tree.Folder, *Info, error) {
+	d, err := p.root.tree.OpenFolder(p.parent().rel)
 	if o.Parents && lacksFolder(err) {
 		return nil, nil, madeError(previewDir(p.parent()))
 	}
@@ -186,18 +188,18 @@ func previewTarget(p place, o WriteOptions) (folder, *Info, error) {
 	}
 	old, err := target(d, p.base(), o.NoReplace)
 	if err == nil && old == nil {
-		err = d.writable(".")
+		err = d.CheckWritable(".")
 	}
 	if err != nil {
-		d.close()
+		d.Close()
 		return nil, nil, err
 	}
 	return d, old, nil
 }
 
 // extend appends to a file in place. If not all of data fits, none of it stays.
-func (w *Workspace) extend(ctx context.Context, c *Change, p place, d folder, data []byte) error {
-	f, info, err := regularFile(d.openFile(p.base(), os.O_WRONLY|os.O_APPEND, 0))
+func (w *Workspace) extend(ctx context.Context, c *Change, p place, d tree.Folder, data []byte) error {
+	f, info, err := tree.RegularFile(d.OpenFile(p.base(), os.O_WRONLY|os.O_APPEND, 0))
 	if err != nil {
 		return err
 	}
@@ -205,10 +207,10 @@ func (w *Workspace) extend(ctx context.Context, c *Change, p place, d folder, da
 	return w.commit(ctx, c, w.draftAppend(p, info, data), func(*kept) error {
 		if _, err := f.Write(data); err != nil {
 			f.Truncate(info.Size)
-			d.chtimes(p.base(), info)
-			return cause(err)
+			d.Chtimes(p.base(), info)
+			return tree.Cause(err)
 		}
-		return cause(w.flush(f))
+		return tree.Cause(w.flush(f))
 	})
 }
 

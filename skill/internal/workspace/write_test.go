@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 var writeCases = []struct {
@@ -125,7 +127,7 @@ func TestAppendFile(t *testing.T) {
 			must(t, c, err)
 		}
 		s.has("f", "one\r\n\xef\xbb\xbftwo\x00")
-		if info, err := w.Stat(s.p("f"), true); err != nil || info.ID != infoOf(fi).ID {
+		if info, err := w.Stat(s.p("f"), true); err != nil || info.ID != tree.InfoOf(fi).ID {
 			t.Errorf("another file: %+v, %v", info, err)
 		}
 		_, err = w.AppendFile(t.Context(), s.p("f"), []byte("x"), WriteOptions{NoReplace: true})

@@ -1,4 +1,4 @@
-package workspace
+package tree
 
 import (
 	"os"
@@ -7,20 +7,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func datasync(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }
+// Datasync makes the content of a file durable.
+func Datasync(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }
 
-// syncAll makes everything durable on the file system of d.
-func syncAll(d folder) error {
-	fd, ok := d.descriptor()
+// Syncfs makes everything on the file system of d durable.
+func Syncfs(d Folder) error {
+	fd, ok := d.FD()
 	if !ok {
 		return nil
 	}
 	return unix.Syncfs(fd)
 }
 
-// reserve makes sure that size bytes find room in f, whose size stays. A file
-// system that cannot do that promises nothing.
-func reserve(f *os.File, size int64) error {
+// Reserve allocates room for size bytes in f, whose size stays. It does nothing where
+// the file system cannot.
+func Reserve(f *os.File, size int64) error {
 	if size == 0 {
 		return nil
 	}
@@ -35,9 +36,9 @@ func reserve(f *os.File, size int64) error {
 	}
 }
 
-// keepAll gives f the owner, mode and extended attributes of the file name, which
-// it is about to replace. It returns false where they cannot be kept.
-func keepAll(f *os.File, d folder, name string, old Info) bool {
+// CopyMetadata gives f the owner, mode and extended attributes of the file name in d,
+// which old describes and f is about to replace. It reports whether it could.
+func CopyMetadata(f *os.File, d Folder, name string, old Info) bool {
 	fd := int(f.Fd())
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -48,12 +49,11 @@ func keepAll(f *os.File, d folder, name string, old Info) bool {
 			return false
 		}
 	}
-	return keepAttributes(fd, d, name) && unix.Fchmod(fd, statBits(old.Mode)) == nil
+	return copyAttributesOf(fd, d, name) && unix.Fchmod(fd, statBits(old.Mode)) == nil
 }
 
-// keepAttributes copies the extended attributes. Those of the security modules
-// are theirs to give, and a file's capabilities are lost by any write to it.
-func keepAttributes(to int, d folder, name string) bool {
+// copyAttributesOf copies the extended attributes of the file name in d.
+func copyAttributesOf(to int, d Folder, name string) bool {
 	if k, ok := d.(*kernelFolder); ok {
 		from, err := k.open(name, unix.O_RDONLY, 0)
 		if err != nil {
@@ -62,7 +62,7 @@ func keepAttributes(to int, d folder, name string) bool {
 		defer unix.Close(from)
 		return copyAttributes(from, to)
 	}
-	src, err := d.openFile(name, os.O_RDONLY, 0)
+	src, err := d.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return false
 	}
@@ -70,6 +70,8 @@ func keepAttributes(to int, d folder, name string) bool {
 	return copyAttributes(int(src.Fd()), to)
 }
 
+// copyAttributes leaves out security.*: the system's security modules set those, or
+// they are capabilities, which any write to a file takes away.
 func copyAttributes(from, to int) bool {
 	list, err := attribute(func(buf []byte) (int, error) { return unix.Flistxattr(from, buf) })
 	if err != nil {
@@ -90,7 +92,7 @@ func copyAttributes(from, to int) bool {
 	return true
 }
 
-// attribute reads with get, which says how much there is when it is given no room.
+// attribute calls get for the size, then for the value.
 func attribute(get func([]byte) (int, error)) ([]byte, error) {
 	n, err := get(nil)
 	if err != nil || n == 0 {

@@ -1,12 +1,12 @@
 //go:build unix
 
-package workspace
+package tree
 
 import "golang.org/x/sys/unix"
 
-// tryFlock takes the lock if nobody holds one against it. File systems without
-// locks count as free.
-func tryFlock(fd int, exclusive bool) (bool, error) {
+// TryLock locks an open folder with flock, shared or exclusive, and reports whether
+// it did: it does not wait for others. A file system without locks counts as free.
+func TryLock(fd int, exclusive bool) (bool, error) {
 	how := unix.LOCK_SH
 	if exclusive {
 		how = unix.LOCK_EX
@@ -24,5 +24,5 @@ func tryFlock(fd int, exclusive bool) (bool, error) {
 	}
 }
 
-// unlock gives a lock back before its descriptor is closed.
-func unlock(fd int) { unix.Flock(fd, unix.LOCK_UN) }
+// Unlock releases a lock before its descriptor is closed.
+func Unlock(fd int) { unix.Flock(fd, unix.LOCK_UN) }

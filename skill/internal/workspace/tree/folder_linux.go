@@ -1,4 +1,4 @@
-package workspace
+package tree
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ type kernelFolder struct {
 	at       FileID
 }
 
-func newKernelFolder(fd int, readable bool) (folder, error) {
+func newKernelFolder(fd int, readable bool) (Folder, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		unix.Close(fd)
@@ -30,10 +30,10 @@ func newKernelFolder(fd int, readable bool) (folder, error) {
 	return &kernelFolder{fd, readable, FileID{uint64(st.Dev), st.Ino}}, nil
 }
 
-func (d *kernelFolder) id() FileID                    { return d.at }
-func (d *kernelFolder) descriptor() (fd int, ok bool) { return d.fd, d.readable }
+func (d *kernelFolder) ID() FileID            { return d.at }
+func (d *kernelFolder) FD() (fd int, ok bool) { return d.fd, d.readable }
 
-func (d *kernelFolder) close() error {
+func (d *kernelFolder) Close() error {
 	fd := d.fd
 	d.fd = -1
 	return unix.Close(fd)
@@ -41,7 +41,7 @@ func (d *kernelFolder) close() error {
 
 // entries reads the folder itself: package os would look a name of unknown type
 // up by its path, and there is none here.
-func (d *kernelFolder) entries() (list []Entry, err error) {
+func (d *kernelFolder) Entries() (list []Entry, err error) {
 	if !d.readable {
 		return nil, unix.EACCES
 	}
@@ -69,7 +69,7 @@ func (d *kernelFolder) entries() (list []Entry, err error) {
 			}
 			e := Entry{Name: string(name), Type: modeFromStat(uint32(kind) << 12).Type()}
 			if kind == unix.DT_UNKNOWN {
-				info, err := d.lstat(e.Name)
+				info, err := d.Lstat(e.Name)
 				if err != nil {
 					continue // gone already
 				}
@@ -80,7 +80,7 @@ func (d *kernelFolder) entries() (list []Entry, err error) {
 	}
 }
 
-func (d *kernelFolder) folder(name string) (folder, error) {
+func (d *kernelFolder) OpenFolder(name string) (Folder, error) {
 	flag := unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	fd, err := unix.Openat(d.fd, name, flag|unix.O_RDONLY, 0)
 	readable := err == nil
@@ -93,7 +93,7 @@ func (d *kernelFolder) folder(name string) (folder, error) {
 	return newKernelFolder(fd, readable)
 }
 
-func (d *kernelFolder) lstat(name string) (Info, error) {
+func (d *kernelFolder) Lstat(name string) (Info, error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return Info{}, err
@@ -101,7 +101,7 @@ func (d *kernelFolder) lstat(name string) (Info, error) {
 	return infoFromStat(&st), nil
 }
 
-func (d *kernelFolder) readlink(name string) (string, error) {
+func (d *kernelFolder) Readlink(name string) (string, error) {
 	buf := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(d.fd, name, buf)
 	if err != nil {
@@ -110,7 +110,7 @@ func (d *kernelFolder) readlink(name string) (string, error) {
 	return string(buf[:n]), nil
 }
 
-func (d *kernelFolder) openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
+func (d *kernelFolder) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	fd, err := d.open(name, flag, perm)
 	if err != nil {
 		return nil, err
@@ -122,20 +122,20 @@ func (d *kernelFolder) open(name string, flag int, perm fs.FileMode) (int, error
 	flag |= unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 	fd, err := unix.Openat(d.fd, name, flag, uint32(perm.Perm()))
 	if err == unix.ENXIO {
-		if info, serr := d.lstat(name); serr == nil {
-			err = cmp.Or(regular(info.Mode), err)
+		if info, serr := d.Lstat(name); serr == nil {
+			err = cmp.Or(CheckRegular(info.Mode), err)
 		}
 	}
 	return fd, err
 }
 
-// procFD tells whether a file without a name can be given one.
+// procFD reports whether /proc is mounted: through it an unnamed file gets its name.
 var procFD = sync.OnceValue(func() bool {
 	_, err := os.Stat("/proc/self/fd")
 	return err == nil
 })
 
-func (d *kernelFolder) unnamed(perm fs.FileMode) (*os.File, error) {
+func (d *kernelFolder) CreateUnnamed(perm fs.FileMode) (*os.File, error) {
 	if !procFD() {
 		return nil, errors.ErrUnsupported
 	}
@@ -146,12 +146,12 @@ func (d *kernelFolder) unnamed(perm fs.FileMode) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "new file"), nil
 }
 
-func (d *kernelFolder) link(f *os.File, name string) error {
+func (d *kernelFolder) LinkUnnamed(f *os.File, name string) error {
 	old := "/proc/self/fd/" + strconv.Itoa(int(f.Fd()))
 	return unix.Linkat(unix.AT_FDCWD, old, d.fd, name, unix.AT_SYMLINK_FOLLOW)
 }
 
-func (d *kernelFolder) again(name string, to folder, newName string) error {
+func (d *kernelFolder) Link(name string, to Folder, newName string) error {
 	dest, ok := to.(*kernelFolder)
 	if !ok {
 		return unix.EXDEV
@@ -159,7 +159,7 @@ func (d *kernelFolder) again(name string, to folder, newName string) error {
 	return unix.Linkat(d.fd, name, dest.fd, newName, 0)
 }
 
-func (d *kernelFolder) copyFile(name string, to folder, newName string, times bool) error {
+func (d *kernelFolder) CopyFile(name string, to Folder, newName string, times bool) error {
 	dest, ok := to.(*kernelFolder)
 	if !ok {
 		return copyWith(d, name, to, newName, times)
@@ -173,7 +173,7 @@ func (d *kernelFolder) copyFile(name string, to folder, newName string, times bo
 	if err := unix.Fstat(src, &st); err != nil {
 		return err
 	}
-	if err := regular(modeFromStat(st.Mode)); err != nil {
+	if err := CheckRegular(modeFromStat(st.Mode)); err != nil {
 		return err
 	}
 	dst, err := dest.open(newName, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
@@ -185,7 +185,7 @@ func (d *kernelFolder) copyFile(name string, to folder, newName string, times bo
 		err = unix.Fchmod(dst, st.Mode&0o777)
 	}
 	if err == nil && times {
-		err = dest.chtimes(newName, infoFromStat(&st))
+		err = dest.Chtimes(newName, infoFromStat(&st))
 	}
 	if cerr := unix.Close(dst); err == nil {
 		err = cerr
@@ -235,15 +235,15 @@ func copyThrough(dst, src int) error {
 	}
 }
 
-func (d *kernelFolder) mkdir(name string, perm fs.FileMode) error {
+func (d *kernelFolder) Mkdir(name string, perm fs.FileMode) error {
 	return unix.Mkdirat(d.fd, name, uint32(perm.Perm()))
 }
 
-func (d *kernelFolder) symlink(target, name string) error {
+func (d *kernelFolder) Symlink(target, name string) error {
 	return unix.Symlinkat(target, d.fd, name)
 }
 
-func (d *kernelFolder) remove(name string, dir bool) error {
+func (d *kernelFolder) Remove(name string, dir bool) error {
 	flag := 0
 	if dir {
 		flag = unix.AT_REMOVEDIR
@@ -251,7 +251,7 @@ func (d *kernelFolder) remove(name string, dir bool) error {
 	return unix.Unlinkat(d.fd, name, flag)
 }
 
-func (d *kernelFolder) rename(name string, to folder, newName string, replace bool) error {
+func (d *kernelFolder) Rename(name string, to Folder, newName string, replace bool) error {
 	dest, ok := to.(*kernelFolder)
 	if !ok {
 		return unix.EXDEV
@@ -264,13 +264,13 @@ func (d *kernelFolder) rename(name string, to folder, newName string, replace bo
 		return err
 	}
 	// A file system without NOREPLACE: the folder's lock is what is left.
-	if _, err := dest.lstat(newName); err == nil {
+	if _, err := dest.Lstat(newName); err == nil {
 		return unix.EEXIST
 	}
 	return unix.Renameat(d.fd, name, dest.fd, newName)
 }
 
-func (d *kernelFolder) exchange(name string, to folder, newName string) error {
+func (d *kernelFolder) Exchange(name string, to Folder, newName string) error {
 	dest, ok := to.(*kernelFolder)
 	if !ok {
 		return unix.EXDEV
@@ -282,16 +282,16 @@ func (d *kernelFolder) exchange(name string, to folder, newName string) error {
 	return err
 }
 
-func (d *kernelFolder) writable(name string) error {
+func (d *kernelFolder) CheckWritable(name string) error {
 	return unix.Faccessat(d.fd, name, unix.W_OK, unix.AT_EACCESS|unix.AT_SYMLINK_NOFOLLOW)
 }
 
-func (d *kernelFolder) chtimes(name string, info Info) error {
+func (d *kernelFolder) Chtimes(name string, info Info) error {
 	ts := []unix.Timespec{unix.NsecToTimespec(info.Accessed.UnixNano()), unix.NsecToTimespec(info.ModTime.UnixNano())}
 	return unix.UtimesNanoAt(d.fd, name, ts, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-func (d *kernelFolder) chmod(name string, perm fs.FileMode) error {
+func (d *kernelFolder) Chmod(name string, perm fs.FileMode) error {
 	fd, err := unix.Openat(d.fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package workspace
+package tree
 
 import (
 	"io/fs"

@@ -1,13 +1,14 @@
 //go:build linux || darwin
 
-package workspace
+package tree
 
 import (
 	"io/fs"
 	"syscall"
 )
 
-func infoOf(fi fs.FileInfo) Info {
+// InfoOf describes a file by what package os says of it.
+func InfoOf(fi fs.FileInfo) Info {
 	st := fi.Sys().(*syscall.Stat_t)
 	accessed, changed := times(st)
 	return Info{

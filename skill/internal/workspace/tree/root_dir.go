@@ -1,4 +1,4 @@
-package workspace
+package tree
 
 import (
 	"io"
@@ -11,18 +11,18 @@ type rootDir struct {
 	list   *os.File
 }
 
-func (t rootTree) reader(rel string) (dir, error) {
-	f, err := t.folder(rel)
+func (t rootTree) OpenDir(rel string) (Dir, error) {
+	f, err := t.OpenFolder(rel)
 	if err != nil {
 		return nil, err
 	}
 	return newRootDir(f.(*rootFolder))
 }
 
-func newRootDir(folder *rootFolder) (dir, error) {
+func newRootDir(folder *rootFolder) (Dir, error) {
 	list, err := folder.root.Open(".")
 	if err != nil {
-		folder.close()
+		folder.Close()
 		return nil, rootCause(err)
 	}
 	return &rootDir{folder, list}, nil
@@ -32,7 +32,7 @@ func newRootDir(folder *rootFolder) (dir, error) {
 // blocks of its own.
 const blockNames = 1024
 
-func (d *rootDir) read(b *Block) (more bool, err error) {
+func (d *rootDir) Read(b *Block) (more bool, err error) {
 	entries, err := d.list.ReadDir(blockNames)
 	for _, e := range entries {
 		b.add([]byte(e.Name()), e.Type())
@@ -46,25 +46,25 @@ func (d *rootDir) read(b *Block) (more bool, err error) {
 	return false, rootCause(err)
 }
 
-func (d *rootDir) enter(name string) (dir, error) {
-	f, err := d.folder.folder(name)
+func (d *rootDir) OpenDir(name string) (Dir, error) {
+	f, err := d.folder.OpenFolder(name)
 	if err != nil {
 		return nil, err
 	}
 	return newRootDir(f.(*rootFolder))
 }
 
-func (d *rootDir) open(name []byte) (File, error) {
-	f, info, err := regularFile(d.folder.openFile(string(name), os.O_RDONLY, 0))
+func (d *rootDir) Open(name []byte) (File, error) {
+	f, info, err := RegularFile(d.folder.OpenFile(string(name), os.O_RDONLY, 0))
 	if err != nil {
 		return File{}, err
 	}
 	return File{f, info.Size}, nil
 }
 
-func (d *rootDir) stat(name []byte) (Info, error) { return d.folder.lstat(string(name)) }
+func (d *rootDir) Stat(name []byte) (Info, error) { return d.folder.Lstat(string(name)) }
 
-func (d *rootDir) close() error {
+func (d *rootDir) Close() error {
 	d.list.Close()
-	return d.folder.close()
+	return d.folder.Close()
 }

@@ -1,9 +1,10 @@
-package workspace
+package tree
 
 import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"syscall"
 )
@@ -22,14 +23,14 @@ type file interface {
 	Close() error
 }
 
-// Size returns how many bytes the file had when it was opened. Files of the
-// system that are made when they are read say 0.
+// Size returns how many bytes the file had when it was opened: 0 for files such as
+// those of /proc, whose content is made when they are read.
 func (f File) Size() int64 { return f.size }
 
 // Read reads what one system call returns; the end is [io.EOF].
 func (f File) Read(p []byte) (int, error) { return f.f.Read(p) }
 
-// ReadAt reads as [io.ReaderAt] does, from several goroutines if need be.
+// ReadAt reads as [io.ReaderAt] does, also from several goroutines.
 func (f File) ReadAt(p []byte, off int64) (int, error) { return f.f.ReadAt(p, off) }
 
 // Fd returns the file's descriptor, which is good until Close.
@@ -38,12 +39,12 @@ func (f File) Fd() uintptr { return f.f.Fd() }
 // Close closes the file.
 func (f File) Close() error { return f.f.Close() }
 
-// ReadAll reads the file whole. One of more than limit bytes fails with EFBIG.
+// ReadAll reads the whole file. More than limit bytes are EFBIG.
 func (f File) ReadAll(limit int64) ([]byte, error) {
 	if f.size > limit {
 		return nil, syscall.EFBIG
 	}
-	return readSized(f.size, limit, f.Read)
+	return ReadSized(f.size, limit, f.Read)
 }
 
 // A NotRegularError reports a FIFO, socket or device where a file was expected.
@@ -53,8 +54,9 @@ func (e *NotRegularError) Error() string {
 	return "it is a " + e.Kind + ", and only regular files are read and written"
 }
 
-// regular fails for what is not a regular file.
-func regular(mode fs.FileMode) error {
+// CheckRegular fails for the mode of what is not a regular file: with a
+// [*NotRegularError], EISDIR or ELOOP.
+func CheckRegular(mode fs.FileMode) error {
 	switch mode.Type() {
 	case 0:
 		return nil
@@ -70,13 +72,14 @@ func regular(mode fs.FileMode) error {
 	return &NotRegularError{"device"}
 }
 
-// regularFile is a file that was opened, with its description. One that is not
-// regular is closed, and an error.
-func regularFile(f *os.File, err error) (*os.File, Info, error) {
+// RegularFile passes on what a call that opens a file returned, with the file's
+// description. A file that is not regular is closed, and the error is that of
+// [CheckRegular].
+func RegularFile(f *os.File, err error) (*os.File, Info, error) {
 	if err != nil {
 		return nil, Info{}, err
 	}
-	info, err := regularInfo(f)
+	info, err := StatRegular(f)
 	if err != nil {
 		f.Close()
 		return nil, Info{}, err
@@ -84,18 +87,20 @@ func regularFile(f *os.File, err error) (*os.File, Info, error) {
 	return f, info, nil
 }
 
-func regularInfo(f *os.File) (Info, error) {
+// StatRegular describes an open file. The error is that of [CheckRegular] if the file
+// is not regular.
+func StatRegular(f *os.File) (Info, error) {
 	fi, err := f.Stat()
 	if err != nil {
-		return Info{}, cause(err)
+		return Info{}, Cause(err)
 	}
-	return infoOf(fi), regular(fi.Mode())
+	return InfoOf(fi), CheckRegular(fi.Mode())
 }
 
-// readSized reads a file of about that size, and of no more bytes than the limit, to
-// its end.
-func readSized(size, limit int64, read func([]byte) (int, error)) ([]byte, error) {
-	if size > limit {
+// ReadSized reads a file to its end. size is a guess, from which the buffer is made;
+// more than limit bytes are EFBIG.
+func ReadSized(size, limit int64, read func([]byte) (int, error)) ([]byte, error) {
+	if size > limit || size >= math.MaxInt { // as it may be where an int has 32 bits
 		return nil, syscall.EFBIG
 	}
 	buf := make([]byte, size+1)
@@ -109,14 +114,15 @@ func readSized(size, limit int64, read func([]byte) (int, error)) ([]byte, error
 			return nil, syscall.EFBIG
 		case m <= 0 || n == int(size) && size > 0:
 			return buf[:n:n], nil
-		case n == len(buf): // it grew, or it is one of those that say 0
+		case n == len(buf): // it grew, or its size is given as 0, as in /proc
 			buf = append(buf, make([]byte, max(4096, n))...)
 		}
 	}
 }
 
-// cause takes package os's wrapping off: whoever asked knows the name.
-func cause(err error) error {
+// Cause removes the wrapping of package os from err, the operation and the path:
+// the path is relative to a folder that the reader of the error does not know.
+func Cause(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}

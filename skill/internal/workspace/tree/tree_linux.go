@@ -1,4 +1,4 @@
-package workspace
+package tree
 
 import (
 	"cmp"
@@ -13,9 +13,9 @@ import (
 // beneath refuses "..", absolute names, magic links and every symbolic link.
 const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS
 
-// openTree opens dir for confined access: through openat2, or through os.Root
-// where the kernel has no openat2 or a sandbox forbids it.
-func openTree(dir string, portable bool) (tree, error) {
+// Open opens the folder dir for confined access: through openat2, or through os.Root
+// where portable is set, the kernel has no openat2, or a sandbox forbids it.
+func Open(dir string, portable bool) (Tree, error) {
 	if portable {
 		return openRootTree(dir)
 	}
@@ -39,11 +39,11 @@ func openTree(dir string, portable bool) (tree, error) {
 
 // kernelTree is the descriptor of a folder below which openat2 confines names.
 type kernelTree struct {
-	mu  sync.RWMutex // held for reading while dir is in use, so that no number is used after its time
+	mu  sync.RWMutex // held for reading while dir is in use: after close its number may be another file's
 	dir int          // -1 once closed
 }
 
-func (t *kernelTree) close() error {
+func (t *kernelTree) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.dir < 0 {
@@ -76,7 +76,8 @@ func (t *kernelTree) fd(rel string, flag int) (int, error) {
 	}
 }
 
-// unopened says what it is that the kernel would not open.
+// unopened returns the error for a file that the kernel refused to open with ENXIO: a
+// socket, or a device without a driver.
 func (t *kernelTree) unopened(rel string) error {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: beneath}
 	fd, err := unix.Openat2(t.dir, rel, &how)
@@ -88,10 +89,10 @@ func (t *kernelTree) unopened(rel string) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
-	return cmp.Or(regular(modeFromStat(st.Mode)), error(unix.ENXIO))
+	return cmp.Or(CheckRegular(modeFromStat(st.Mode)), error(unix.ENXIO))
 }
 
-func (t *kernelTree) open(rel string, flag int) (*os.File, error) {
+func (t *kernelTree) Open(rel string, flag int) (*os.File, error) {
 	fd, err := t.fd(rel, flag|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func (t *kernelTree) open(rel string, flag int) (*os.File, error) {
 }
 
 // readFile reads a regular file with four system calls and one allocation.
-func (t *kernelTree) readFile(rel string, limit int64) ([]byte, error) {
+func (t *kernelTree) ReadFile(rel string, limit int64) ([]byte, error) {
 	fd, err := t.fd(rel, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
 		return nil, err
@@ -110,10 +111,10 @@ func (t *kernelTree) readFile(rel string, limit int64) ([]byte, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, err
 	}
-	if err := regular(modeFromStat(st.Mode)); err != nil {
+	if err := CheckRegular(modeFromStat(st.Mode)); err != nil {
 		return nil, err
 	}
-	return readSized(st.Size, limit, func(buf []byte) (int, error) {
+	return ReadSized(st.Size, limit, func(buf []byte) (int, error) {
 		for {
 			n, err := unix.Read(fd, buf)
 			if err != unix.EINTR {
@@ -123,7 +124,7 @@ func (t *kernelTree) readFile(rel string, limit int64) ([]byte, error) {
 	})
 }
 
-func (t *kernelTree) stat(rel string) (Info, error) {
+func (t *kernelTree) Stat(rel string) (Info, error) {
 	fd, err := t.fd(rel, unix.O_PATH|unix.O_NOFOLLOW)
 	if err != nil {
 		return Info{}, err
@@ -136,7 +137,7 @@ func (t *kernelTree) stat(rel string) (Info, error) {
 	return infoFromStat(&st), nil
 }
 
-func (t *kernelTree) folder(rel string) (folder, error) {
+func (t *kernelTree) OpenFolder(rel string) (Folder, error) {
 	fd, err := t.fd(rel, unix.O_RDONLY|unix.O_DIRECTORY)
 	readable := err == nil
 	if err == unix.EACCES {

@@ -1,4 +1,4 @@
-package workspace
+package tree
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 // goes by their names again; a link that is slipped in there stays inside the root.
 type rootTree struct{ root *os.Root }
 
-func openRootTree(dir string) (tree, error) {
+func openRootTree(dir string) (Tree, error) {
 	r, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
@@ -24,9 +24,9 @@ func openRootTree(dir string) (tree, error) {
 	return rootTree{r}, nil
 }
 
-func (t rootTree) close() error { return t.root.Close() }
+func (t rootTree) Close() error { return t.root.Close() }
 
-func (t rootTree) folder(rel string) (folder, error) {
+func (t rootTree) OpenFolder(rel string) (Folder, error) {
 	d, err := t.walk(rel)
 	if err != nil {
 		return nil, err
@@ -60,32 +60,32 @@ func (t rootTree) walk(rel string) (*rootFolder, error) {
 	return d, nil
 }
 
-func (t rootTree) open(rel string, flag int) (*os.File, error) {
+func (t rootTree) Open(rel string, flag int) (*os.File, error) {
 	d, err := t.walk(path.Dir(rel))
 	if err != nil {
 		return nil, err
 	}
 	defer d.leave()
-	return d.openFile(path.Base(rel), flag, 0)
+	return d.OpenFile(path.Base(rel), flag, 0)
 }
 
-func (t rootTree) readFile(rel string, limit int64) ([]byte, error) {
-	f, info, err := regularFile(t.open(rel, os.O_RDONLY))
+func (t rootTree) ReadFile(rel string, limit int64) ([]byte, error) {
+	f, info, err := RegularFile(t.Open(rel, os.O_RDONLY))
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := readSized(info.Size, limit, f.Read)
+	data, err := ReadSized(info.Size, limit, f.Read)
 	return data, rootCause(err)
 }
 
-func (t rootTree) stat(rel string) (Info, error) {
+func (t rootTree) Stat(rel string) (Info, error) {
 	d, err := t.walk(path.Dir(rel))
 	if err != nil {
 		return Info{}, err
 	}
 	defer d.leave()
-	return d.lstat(path.Base(rel))
+	return d.Lstat(path.Base(rel))
 }
 
 // rootFolder is one open directory below a rootTree.
@@ -97,11 +97,11 @@ type rootFolder struct {
 	at   FileID
 }
 
-func (d *rootFolder) id() FileID { return d.at }
+func (d *rootFolder) ID() FileID { return d.at }
 
-// rootID tells folders apart also where the system gives them no number.
+// rootID identifies a folder also where the system gives it no number.
 func rootID(fi fs.FileInfo, path string) FileID {
-	if id := infoOf(fi).ID; id != (FileID{}) {
+	if id := InfoOf(fi).ID; id != (FileID{}) {
 		return id
 	}
 	return FileID{Ino: maphash.String(seed, path)}
@@ -109,7 +109,7 @@ func rootID(fi fs.FileInfo, path string) FileID {
 
 var seed = maphash.MakeSeed()
 
-func (d *rootFolder) descriptor() (fd int, ok bool) {
+func (d *rootFolder) FD() (fd int, ok bool) {
 	if d.file == nil {
 		d.file, _ = d.root.Open(".")
 	}
@@ -119,7 +119,7 @@ func (d *rootFolder) descriptor() (fd int, ok bool) {
 	return int(d.file.Fd()), true
 }
 
-func (d *rootFolder) close() error {
+func (d *rootFolder) Close() error {
 	if d.file != nil {
 		d.file.Close()
 	}
@@ -129,11 +129,11 @@ func (d *rootFolder) close() error {
 // leave closes the folder unless it is the tree itself.
 func (d *rootFolder) leave() {
 	if d.root != d.tree.root {
-		d.close()
+		d.Close()
 	}
 }
 
-func (d *rootFolder) entries() ([]Entry, error) {
+func (d *rootFolder) Entries() ([]Entry, error) {
 	f, err := d.root.Open(".")
 	if err != nil {
 		return nil, rootCause(err)
@@ -150,7 +150,7 @@ func (d *rootFolder) entries() ([]Entry, error) {
 	return list, nil
 }
 
-func (d *rootFolder) folder(name string) (folder, error) {
+func (d *rootFolder) OpenFolder(name string) (Folder, error) {
 	next, err := d.enter(name)
 	if err != nil {
 		return nil, err
@@ -181,20 +181,20 @@ func (d *rootFolder) enter(name string) (*rootFolder, error) {
 	return &rootFolder{tree: d.tree, rel: rel, root: r, at: rootID(fi, d.tree.root.Name()+"/"+rel)}, nil
 }
 
-func (d *rootFolder) lstat(name string) (Info, error) {
+func (d *rootFolder) Lstat(name string) (Info, error) {
 	fi, err := d.root.Lstat(name)
 	if err != nil {
 		return Info{}, rootCause(err)
 	}
-	return infoOf(fi), nil
+	return InfoOf(fi), nil
 }
 
-func (d *rootFolder) readlink(name string) (string, error) {
+func (d *rootFolder) Readlink(name string) (string, error) {
 	target, err := d.root.Readlink(name)
 	return target, rootCause(err)
 }
 
-func (d *rootFolder) openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
+func (d *rootFolder) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	if flag&os.O_CREATE != 0 { // always with O_EXCL, which follows nothing
 		f, err := d.root.OpenFile(name, flag, perm.Perm())
 		return f, rootCause(err)
@@ -203,7 +203,7 @@ func (d *rootFolder) openFile(name string, flag int, perm fs.FileMode) (*os.File
 	if err != nil {
 		return nil, rootCause(err)
 	}
-	if err := regular(fi.Mode()); err != nil && !fi.IsDir() {
+	if err := CheckRegular(fi.Mode()); err != nil && !fi.IsDir() {
 		return nil, err
 	}
 	f, err := d.root.OpenFile(name, flag|nonblock, 0)
@@ -217,23 +217,23 @@ func (d *rootFolder) openFile(name string, flag int, perm fs.FileMode) (*os.File
 	return f, nil
 }
 
-func (d *rootFolder) unnamed(fs.FileMode) (*os.File, error) { return nil, errors.ErrUnsupported }
-func (d *rootFolder) link(*os.File, string) error           { return errors.ErrUnsupported }
+func (d *rootFolder) CreateUnnamed(fs.FileMode) (*os.File, error) { return nil, errors.ErrUnsupported }
+func (d *rootFolder) LinkUnnamed(*os.File, string) error          { return errors.ErrUnsupported }
 
-func (d *rootFolder) copyFile(name string, to folder, newName string, times bool) error {
+func (d *rootFolder) CopyFile(name string, to Folder, newName string, times bool) error {
 	return copyWith(d, name, to, newName, times)
 }
 
-func (d *rootFolder) mkdir(name string, perm fs.FileMode) error {
+func (d *rootFolder) Mkdir(name string, perm fs.FileMode) error {
 	return rootCause(d.root.Mkdir(name, perm.Perm()))
 }
 
-func (d *rootFolder) symlink(target, name string) error {
+func (d *rootFolder) Symlink(target, name string) error {
 	return rootCause(d.root.Symlink(target, name))
 }
 
-func (d *rootFolder) remove(name string, dir bool) error {
-	info, err := d.lstat(name)
+func (d *rootFolder) Remove(name string, dir bool) error {
+	info, err := d.Lstat(name)
 	switch {
 	case err != nil:
 		return err
@@ -245,13 +245,13 @@ func (d *rootFolder) remove(name string, dir bool) error {
 	return rootCause(d.root.Remove(name))
 }
 
-func (d *rootFolder) rename(name string, to folder, newName string, replace bool) error {
+func (d *rootFolder) Rename(name string, to Folder, newName string, replace bool) error {
 	dest, ok := to.(*rootFolder)
 	if !ok || dest.tree != d.tree {
 		return syscall.EXDEV
 	}
 	from, onto := path.Join(d.rel, name), path.Join(dest.rel, newName)
-	there, err := dest.lstat(newName)
+	there, err := dest.Lstat(newName)
 	if err == nil && !replace {
 		return syscall.EEXIST
 	}
@@ -269,7 +269,7 @@ func (d *rootFolder) rename(name string, to folder, newName string, replace bool
 	return rootCause(d.tree.root.Rename(from, onto))
 }
 
-func (d *rootFolder) again(name string, to folder, newName string) error {
+func (d *rootFolder) Link(name string, to Folder, newName string) error {
 	dest, ok := to.(*rootFolder)
 	if !ok || dest.tree != d.tree {
 		return syscall.EXDEV
@@ -277,12 +277,12 @@ func (d *rootFolder) again(name string, to folder, newName string) error {
 	return rootCause(d.tree.root.Link(path.Join(d.rel, name), path.Join(dest.rel, newName)))
 }
 
-func (d *rootFolder) exchange(string, folder, string) error { return errors.ErrUnsupported }
+func (d *rootFolder) Exchange(string, Folder, string) error { return errors.ErrUnsupported }
 
 // giveWay removes an empty folder of dest that a folder of d is to replace. It
 // stays if it is that folder, spelled in another case.
 func (d *rootFolder) giveWay(name string, dest *rootFolder, newName string, there Info) error {
-	info, err := d.lstat(name)
+	info, err := d.Lstat(name)
 	switch {
 	case err != nil:
 		return err
@@ -291,24 +291,24 @@ func (d *rootFolder) giveWay(name string, dest *rootFolder, newName string, ther
 	case info.ID == there.ID:
 		return nil
 	}
-	return dest.remove(newName, true)
+	return dest.Remove(newName, true)
 }
 
-func (d *rootFolder) writable(name string) error {
-	info, err := d.lstat(name)
+func (d *rootFolder) CheckWritable(name string) error {
+	info, err := d.Lstat(name)
 	if err != nil {
 		return err
 	}
 	return mayWrite(info)
 }
 
-func (d *rootFolder) chtimes(name string, info Info) error {
+func (d *rootFolder) Chtimes(name string, info Info) error {
 	return rootCause(d.root.Chtimes(name, info.Accessed, info.ModTime))
 }
 
-func (d *rootFolder) chmod(name string, perm fs.FileMode) error {
-	info, err := d.lstat(name)
-	if err == nil && info.isLink() {
+func (d *rootFolder) Chmod(name string, perm fs.FileMode) error {
+	info, err := d.Lstat(name)
+	if err == nil && info.IsLink() {
 		err = syscall.ELOOP
 	}
 	if err != nil {
@@ -320,7 +320,7 @@ func (d *rootFolder) chmod(name string, perm fs.FileMode) error {
 // rootCause takes package os's wrapping off. What is no error of the system means
 // that a link was slipped in which leads out.
 func rootCause(err error) error {
-	err = cause(err)
+	err = Cause(err)
 	var errno syscall.Errno
 	if err == nil || errors.As(err, &errno) || errors.Is(err, fs.ErrClosed) {
 		return err
@@ -329,13 +329,13 @@ func rootCause(err error) error {
 }
 
 // copyWith copies a file through package os, where there is nothing faster.
-func copyWith(from folder, name string, to folder, newName string, times bool) error {
-	src, info, err := regularFile(from.openFile(name, os.O_RDONLY, 0))
+func copyWith(from Folder, name string, to Folder, newName string, times bool) error {
+	src, info, err := RegularFile(from.OpenFile(name, os.O_RDONLY, 0))
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	dst, err := to.openFile(newName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode)
+	dst, err := to.OpenFile(newName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode)
 	if err != nil {
 		return err
 	}
@@ -347,7 +347,7 @@ func copyWith(from folder, name string, to folder, newName string, times bool) e
 		err = cerr
 	}
 	if err == nil && times {
-		err = to.chtimes(newName, info)
+		err = to.Chtimes(newName, info)
 	}
-	return cause(err)
+	return Cause(err)
 }

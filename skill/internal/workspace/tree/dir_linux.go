@@ -1,4 +1,4 @@
-package workspace
+package tree
 
 import (
 	"encoding/binary"
@@ -17,7 +17,7 @@ type kernelDir struct {
 	quick bool // and at hand when it was opened: what is asked of it waits for a disk at the most
 }
 
-func (t *kernelTree) reader(rel string) (dir, error) {
+func (t *kernelTree) OpenDir(rel string) (Dir, error) {
 	fd, err := t.fd(rel, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ const cached = 0x20
 
 // enter asks the kernel for a folder that is at hand first. The runtime has to know
 // of system calls that may wait, and telling it takes a tenth of the time of a walk.
-func (d kernelDir) enter(name string) (dir, error) {
+func (d kernelDir) OpenDir(name string) (Dir, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	var text [unix.NAME_MAX + 1]byte
 	switch {
@@ -71,7 +71,7 @@ func (d kernelDir) enter(name string) (dir, error) {
 	}
 }
 
-func (d kernelDir) close() error {
+func (d kernelDir) Close() error {
 	if !d.quick {
 		return unix.Close(d.fd)
 	}
@@ -99,7 +99,7 @@ const (
 	roomForMore = 4 << 10
 )
 
-func (d kernelDir) read(b *Block) (more bool, err error) {
+func (d kernelDir) Read(b *Block) (more bool, err error) {
 	if b.raw == nil {
 		b.raw = make([]byte, blockSize)
 	}
@@ -152,7 +152,7 @@ func (d kernelDir) parse(b *Block, raw []byte) (last bool) {
 }
 
 // open passes the name as it lies in the block, where a NUL follows it.
-func (d kernelDir) open(name []byte) (File, error) {
+func (d kernelDir) Open(name []byte) (File, error) {
 	if whole := name[:min(cap(name), len(name)+1)]; len(whole) == len(name) || whole[len(name)] != 0 {
 		name = append(name[:len(name):len(name)], 0)
 	}
@@ -171,7 +171,7 @@ func (d kernelDir) open(name []byte) (File, error) {
 	var st unix.Stat_t
 	err := unix.Fstat(int(f), &st)
 	if err == nil {
-		err = regular(modeFromStat(st.Mode))
+		err = CheckRegular(modeFromStat(st.Mode))
 	}
 	if err != nil {
 		f.Close()
@@ -180,7 +180,7 @@ func (d kernelDir) open(name []byte) (File, error) {
 	return File{f, st.Size}, nil
 }
 
-func (d kernelDir) stat(name []byte) (Info, error) {
+func (d kernelDir) Stat(name []byte) (Info, error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(d.fd, string(name), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return Info{}, err

@@ -1,10 +1,11 @@
 //go:build !linux && !darwin
 
-package workspace
+package tree
 
 import "io/fs"
 
-func infoOf(fi fs.FileInfo) Info {
+// InfoOf describes a file by what package os says of it.
+func InfoOf(fi fs.FileInfo) Info {
 	t := fi.ModTime()
 	return Info{Mode: fi.Mode(), Size: fi.Size(), ModTime: t, Accessed: t, Changed: t, Links: 1}
 }

@@ -1,14 +1,14 @@
-package workspace
+package tree
 
 import (
 	"io/fs"
 	"time"
 )
 
-// FileID names a file on this machine as long as it exists.
+// FileID identifies a file on this machine as long as the file exists.
 type FileID struct{ Dev, Ino uint64 }
 
-// Info is what the system knows of a file.
+// Info describes a file.
 type Info struct {
 	Mode     fs.FileMode
 	Size     int64 // bytes
@@ -20,7 +20,8 @@ type Info struct {
 	ID       FileID // zero where the system does not say
 }
 
-// IsDir tells whether the file is a folder.
+// IsDir reports whether the file is a folder.
 func (i Info) IsDir() bool { return i.Mode.IsDir() }
 
-func (i Info) isLink() bool { return i.Mode.Type() == fs.ModeSymlink }
+// IsLink reports whether the file is a symbolic link.
+func (i Info) IsLink() bool { return i.Mode.Type() == fs.ModeSymlink }

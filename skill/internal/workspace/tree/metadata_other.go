@@ -1,0 +1,29 @@
+//go:build !linux
+
+package tree
+
+import "os"
+
+// Datasync makes the content of a file durable.
+func Datasync(f *os.File) error { return f.Sync() }
+
+// Syncfs does nothing on this system.
+func Syncfs(Folder) error { return nil }
+
+// Reserve does nothing on this system.
+func Reserve(*os.File, int64) error { return nil }
+
+// CopyMetadata gives f the owner and mode of old, the description of the file that f
+// is about to replace. It reports whether it could.
+func CopyMetadata(f *os.File, _ Folder, _ string, old Info) bool {
+	fi, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	if now := InfoOf(fi); now.UID != old.UID || now.GID != old.GID {
+		if f.Chown(int(old.UID), int(old.GID)) != nil {
+			return false
+		}
+	}
+	return f.Chmod(old.Mode&^os.ModeType) == nil
+}

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package workspace
-
-func openTree(dir string, _ bool) (tree, error) { return openRootTree(dir) }
