@@ -16,18 +16,49 @@ import (
 // module is what the paths of this module's packages begin with.
 const module = "textskill/"
 
-// mayImport says for each package which others of this module it may import.
+// mayImport says for each package which others of this module it may import: those
+// above it here, and not all of them.
 var mayImport = map[string][]string{
-	"parser":                        {},
+	"parser/json": {},
+
+	"parser": {"parser/json"},
+
+	"skill/internal/words": {},
+
+	"skill/internal/refusal": {},
+
 	"skill/internal/workspace/tree": {},
-	"skill/internal/workspace":      {"skill/internal/workspace/tree"},
-	"skill/internal/search":         {"skill/internal/workspace", "skill/internal/workspace/tree"},
-	"skill":                         {"skill/internal/workspace", "skill/internal/search"},
-	"llmfallback":                   {"parser"},
-	"skill/dialect":                 {"parser", "skill"},
-	"skill/mcpserver":               {"skill/dialect", "parser", "skill"},
-	"skill/agent":                   {"skill/dialect", "parser", "skill"},
-	"cmd/skill":                     {"parser", "skill", "llmfallback", "skill/dialect", "skill/mcpserver", "skill/agent"},
+
+	"skill/internal/state": {"skill/internal/workspace/tree"},
+
+	"skill/internal/workspace": {"skill/internal/state", "skill/internal/workspace/tree"},
+
+	"skill/internal/search": {"skill/internal/workspace", "skill/internal/workspace/tree"},
+
+	"skill/internal/process": {"skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/search", "skill/internal/refusal", "skill/internal/words"},
+
+	"skill/internal/web": {"skill/internal/process", "skill/internal/workspace", "skill/internal/refusal", "skill/internal/words"},
+
+	"skill/internal/git": {"skill/internal/web", "skill/internal/process", "skill/internal/workspace", "skill/internal/refusal", "skill/internal/words"},
+
+	"skill/internal/project": {"skill/internal/process", "skill/internal/search", "skill/internal/workspace", "skill/internal/refusal", "skill/internal/words"},
+
+	"skill": {"skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/search", "skill/internal/process", "skill/internal/web",
+		"skill/internal/git", "skill/internal/project", "skill/internal/refusal", "skill/internal/words"},
+
+	"skill/browser": {"skill"},
+
+	"skill/dialect": {"skill", "parser", "parser/json"},
+
+	"llmfallback/openai": {},
+
+	"llmfallback": {"llmfallback/openai", "parser", "parser/json"},
+
+	"skill/mcpserver": {"skill/dialect", "skill", "parser", "parser/json"},
+
+	"skill/agent": {"skill/dialect", "skill", "llmfallback/openai", "parser", "parser/json"},
+
+	"cmd/skill": {"skill/mcpserver", "skill/agent", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser", "parser/json"},
 }
 
 // doors says through which files a library comes in, as patterns of [path.Match].
@@ -39,11 +70,11 @@ var doors = map[string][]string{
 	"github.com/spf13/cobra":                       {"cmd/skill/*.go"},
 	"github.com/spf13/pflag":                       {"cmd/skill/*.go"},
 	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/golden.go"},
-	"golang.org/x/sys":                             {"skill/internal/workspace/tree/*.go", "skill/*_linux.go", "skill/exec_*.go"},
+	"golang.org/x/sys":                             {"skill/internal/workspace/tree/*.go", "skill/internal/state/*.go", "skill/internal/process/*.go", "skill/*_linux.go"},
 	"golang.org/x/net":                             {"skill/web*.go"},
 	"golang.org/x/sync":                            {"skill/internal/workspace/*.go"},
 	"github.com/peterh/liner":                      {"cmd/skill/terminal.go"},
-	"github.com/landlock-lsm/go-landlock":          {"skill/exec_*.go"},
+	"github.com/landlock-lsm/go-landlock":          {"skill/internal/process/*.go"},
 	"github.com/pelletier/go-toml/v2":              {"skill/agent/project.go"},
 	"github.com/JohannesKaufmann/html-to-markdown": {"skill/web*.go"},
 	"github.com/chromedp/chromedp":                 {"skill/web_shot.go"},
@@ -55,6 +86,7 @@ var testOnly = []string{
 	"github.com/google/jsonschema-go",
 	"github.com/bmatcuk/doublestar",
 	"github.com/modelcontextprotocol/go-sdk",
+	"github.com/landlock-lsm/go-landlock",
 	"golang.org/x/sys",
 	"pgregory.net/rapid",
 }

@@ -1,6 +1,9 @@
 package skill
 
-import "slices"
+import (
+	"slices"
+	"textskill/skill/internal/words"
+)
 
 // Complete asks whether the work is done: whether no todo of the session is open.
 type Complete struct{}
@@ -15,7 +18,7 @@ func (c Completed) Message() string {
 	if len(c.Remaining) == 0 {
 		return "nothing remains to be done"
 	}
-	return count(len(c.Remaining), "todo remains", "todos remain")
+	return words.Count(len(c.Remaining), "todo remains", "todos remain")
 }
 
 func (x *Executor) complete(s *Session) (Result, error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"textskill/skill/internal/words"
 )
 
 // LoadContext reads the files that tell an agent about the workspace: AGENTS.md,
@@ -19,7 +20,7 @@ type Context struct{ Files []ContextFile }
 type ContextFile struct{ Name, Content string }
 
 // Message counts the files.
-func (c Context) Message() string { return "loaded " + count(len(c.Files), "file", "files") }
+func (c Context) Message() string { return "loaded " + words.Count(len(c.Files), "file", "files") }
 
 func (x *Executor) loadContext() (Result, error) {
 	var c Context

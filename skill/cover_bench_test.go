@@ -28,7 +28,7 @@ func BenchmarkCover(b *testing.B) {
 	}
 	x := newExecutor(b, Config{Dir: dir, NoSync: true})
 	nothing := func(x *Executor) {
-		c, err := x.cover(b.Context(), "true", func(context.Context) error { return nil })
+		c, err := x.process.Track(b.Context(), "true", func(context.Context) error { return nil })
 		if err != nil || c.Undo != "" || c.NotUndoable != nil {
 			b.Fatal(c, err)
 		}

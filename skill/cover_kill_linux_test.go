@@ -19,7 +19,7 @@ func coverOn(dir string) int {
 		return 1
 	}
 	for i := 0; ; i++ {
-		_, err := x.cover(context.Background(), "change", func(context.Context) error {
+		_, err := x.process.Track(context.Background(), "change", func(context.Context) error {
 			sub := filepath.Join(dir, fmt.Sprint("d", i%3))
 			os.RemoveAll(sub)
 			for n := range i % 7 {

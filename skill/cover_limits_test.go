@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"textskill/skill/internal/process"
 	"textskill/skill/internal/workspace"
 )
 
@@ -122,7 +123,7 @@ func TestCoverQuick(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := x.cover(t.Context(), "quick", func(context.Context) error {
+		c, err := x.process.Track(t.Context(), "quick", func(context.Context) error {
 			f, err := os.OpenFile(file, os.O_WRONLY, 0)
 			if err != nil {
 				return err
@@ -209,7 +210,7 @@ func TestCoverFails(t *testing.T) {
 	if !failed.Failed() || !stopped.TimedOut || failed.Undo == "" || stopped.Undo == "" {
 		t.Fatalf("%+v, %+v", failed, stopped)
 	}
-	if _, err := x.Execute(t.Context(), &Session{}, Exec{Command: "no-such-program"}); !isSpawn(err) {
+	if _, err := x.Execute(t.Context(), &Session{}, Exec{Command: "no-such-program"}); !process.IsSpawn(err) {
 		t.Error(err)
 	}
 	undoes(t, x, stopped.Undo)

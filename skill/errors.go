@@ -1,21 +1,20 @@
 package skill
 
-import "fmt"
+import (
+	"fmt"
+
+	"textskill/skill/internal/refusal"
+)
 
 // An ArgError reports an argument that its operation cannot accept.
-type ArgError struct {
-	Tool   string // name that the caller used; empty until package dialect fills it in
-	Arg    string // argument at fault: "destination"
-	Reason string // "is required", "already exists"; no period
-	Code   string // for programs; "" or a code like those of system errors
-}
+type ArgError = refusal.ArgError
 
-func (e *ArgError) Error() string {
-	if e.Tool == "" {
-		return e.Arg + " " + e.Reason
-	}
-	return e.Tool + ": " + e.Arg + " " + e.Reason
-}
+// A RefusedError reports an operation that the configuration rules out. It matches
+// fs.ErrPermission.
+type RefusedError = refusal.RefusedError
+
+// An OffError reports an operation that has to be allowed first.
+type OffError = refusal.OffError
 
 // A NoMatchError reports that the text to replace is not in the file.
 type NoMatchError struct {

@@ -1,302 +1,81 @@
 package skill
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"io/fs"
-	"slices"
-	"strings"
-	"syscall"
 	"time"
-	"unicode/utf8"
 
-	"textskill/skill/internal/workspace"
+	"textskill/skill/internal/process"
 )
 
 // Exec runs a program without a shell and waits for it. Its standard input is
 // empty. When it is done, or stopped, nothing that it started stays behind.
 type Exec struct {
-	Command   string        // a name to be found in PATH, or a path, from Dir where it is relative
-	Args      []string      // without the command
-	Env       []string      // NAME=value, set in this order over the process environment without its credentials
-	Dir       string        // the folder to run in, inside the workspace
-	Timeout   time.Duration // 0 means none; a negative one has run out at the start
-	MaxOutput int64         // bytes kept of each stream; 0 means 1 MiB
-	Alone     bool          // tell it by the environment that nobody watches: no prompts, pagers and colours
-	Port      int           // where it may listen without Config.Network too; 0 is none
-	Log       bool          // write what is not kept, or is no text, to a file that can be read
-
-	stdout, stderr filter // may be nil
+	Command    string        // a name to be found in PATH, or a path, from Dir where it is relative
+	Args       []string      // without the command
+	Env        []string      // NAME=value, set in this order over the process environment without its credentials
+	Dir        string        // the folder to run in, inside the workspace
+	Timeout    time.Duration // 0 means none; a negative one has run out at the start
+	MaxOutput  int64         // bytes kept of each stream; 0 means 1 MiB
+	Unattended bool          // the environment says that nobody watches: no prompts, pagers and colours
+	Port       int           // where it may listen without Config.Network too; 0 is none
+	Log        bool          // write what is not kept, or is no text, to a file that can be read
 }
 
 func (Exec) op() {}
 
 // Executed is how a program ended and what it printed until then. A program that
 // fails is a result like any other.
-type Executed struct {
-	Covered
-	Command string
+type Executed = process.Executed
 
-	// What it printed, in any encoding. Of more than MaxOutput bytes the beginning
-	// and the end, with a line between them that says how many are left out.
-	Stdout, Stderr       []byte
-	StdoutCut, StderrCut int64 // bytes left out
-
-	Log    string // absolute name of a file with both streams as they came; "" where the answer holds all
-	LogCut int64  // bytes for which that file had no room
-
-	ExitCode  int    // -N where signal N ended it
-	Signal    string // "SIGKILL"; "" where it ended by itself
-	TimedOut  bool   // the time had run out before it was done
-	Cancelled bool   // the context had ended before it was done
-
-	Fence      Fence // what the system itself kept it to
-	Supervised bool  // it ran under a helper: what it started is gone, whatever it did to stay
-	Survivors  int   // processes that could not be ended: another user's, or stuck in the kernel
-	Lost       bool  // the helper was killed: what left the command's process group may still run
-	Elapsed    time.Duration
-}
-
-// Failed tells whether it did anything but exit with 0 in its time.
-func (e Executed) Failed() bool { return e.ExitCode != 0 || e.TimedOut || e.Cancelled || e.Lost }
-
-// Message tells how the program ended.
-func (e Executed) Message() string {
-	switch {
-	case e.TimedOut:
-		return fmt.Sprintf("%s was stopped: its time ran out after %v", e.Command, e.Elapsed.Round(time.Millisecond))
-	case e.Cancelled:
-		return e.Command + " was stopped: the call was cancelled"
-	case e.Lost:
-		return e.Command + " was stopped: the process that watched it was killed"
-	case e.Signal != "":
-		return e.Command + " was ended by " + e.Signal
-	}
-	return fmt.Sprintf("%s exited with %d", e.Command, e.ExitCode)
-}
+// Tracked says how far what a program changed can be undone.
+type Tracked = process.Tracked
 
 // A SpawnError reports a program that could not be started.
-type SpawnError struct {
-	Command string // as it was asked for
-	Err     error  // a syscall.Errno: ENOENT, EACCES (also for a folder), ENOEXEC, E2BIG, …
-	Fenced  bool   // it could be run, but lies where the fence lets no command read
-}
-
-func (e *SpawnError) Error() string {
-	reason := e.Err.Error()
-	switch {
-	case e.Fenced:
-		reason = "it lies outside of what the fence lets commands read; --fence-read allows a further folder"
-	case e.Err == syscall.EACCES:
-		reason = "it is not an executable file"
-	case e.Err == syscall.ENOENT && !strings.Contains(e.Command, "/"):
-		reason = "PATH has no program of that name"
-	}
-	return fmt.Sprintf("cannot run %q: %s", e.Command, reason)
-}
-
-// Unwrap returns the system's error.
-func (e *SpawnError) Unwrap() error { return e.Err }
-
-// A RefusedError reports an operation that the executor's Config rules out. It
-// matches [fs.ErrPermission].
-type RefusedError struct {
-	What string // "running a program"
-	Why  string // the flag in force: "--read-only"
-}
-
-func (e *RefusedError) Error() string { return e.What + " is refused under " + e.Why }
-
-// Is makes the error match [fs.ErrPermission].
-func (e *RefusedError) Is(target error) bool { return target == fs.ErrPermission }
-
-// mayAct refuses what cannot be taken back or described beforehand.
-func (x *Executor) mayAct(what string) error {
-	switch {
-	case x.cfg.ReadOnly:
-		return &RefusedError{what, "--read-only"}
-	case x.cfg.DryRun:
-		return &RefusedError{what, "--dry-run"}
-	}
-	return nil
-}
-
-// order is a command that is ready to be started.
-type order struct {
-	path  string   // the program's file; relative to dir if it is not absolute
-	args  []string // the command's name first
-	env   []string
-	dir   string // where it runs; good as long as the folder is held open
-	fence fence
-	stay  bool // it is to outlive this process: see [helper.stay]
-}
+type SpawnError = process.SpawnError
 
 func (x *Executor) exec(ctx context.Context, s *Session, a Exec) (Result, error) {
-	if err := cmp.Or(x.mayAct("running a program"), a.check()); err != nil {
-		return nil, err
-	}
-	dir, err := x.openDir(s, a.Dir)
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	fence, set, err := x.fenceFor(a.Port, x.tempDir)
-	if err != nil {
-		return nil, err
-	}
-	if a.Alone {
-		set = slices.Concat(set, alone)
-	}
-	set = slices.Concat(set, a.Env)
-	env := environment(x.cfg.Secrets, set, dir.path)
-	path, err := lookProgram(a.Command, dir.path, env)
-	if err != nil {
-		return nil, err
-	}
-	var done Executed
-	covered, err := x.cover(ctx, a.Command, func(ctx context.Context) (err error) {
-		done, err = x.run(ctx, a, order{path: path, args: append([]string{a.Command}, a.Args...), env: env, dir: dir.handle, fence: fence})
-		return err
-	})
-	if err != nil {
-		return nil, fence.fenced(err, path, dir.path)
-	}
-	done.Covered = covered
-	return done, nil
+	return result(x.process.Exec(ctx, s.Dir, process.Command{
+		Name: a.Command, Args: a.Args, Env: a.Env, Dir: a.Dir, Timeout: a.Timeout,
+		MaxOutput: a.MaxOutput, Unattended: a.Unattended, Port: a.Port, Log: a.Log,
+	}))
 }
 
-// check refuses what no program can be given.
-func (a Exec) check() error {
-	if a.Command == "" {
-		return &ArgError{Arg: "command", Reason: "is empty; it names the program to run", Code: "ERR_INVALID_ARG_VALUE"}
-	}
-	if err := checkNUL("command", a.Command); err != nil {
-		return err
-	}
-	for i, arg := range a.Args {
-		if err := checkNUL(fmt.Sprintf("args[%d]", i), arg); err != nil {
-			return err
-		}
-	}
-	for _, set := range a.Env {
-		name, _, ok := strings.Cut(set, "=")
-		if !ok || name == "" {
-			return &ArgError{Arg: "env", Reason: fmt.Sprintf("holds %q; a variable is NAME=value", set), Code: "ERR_INVALID_ARG_VALUE"}
-		}
-		if err := checkNUL("env."+name, set); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// FenceMode says what is done about the fence: what the kernel denies commands,
+// whatever they try. The zero value is FenceAuto.
+type FenceMode = process.FenceMode
 
-func checkNUL(arg, value string) error {
-	if strings.IndexByte(value, 0) < 0 {
-		return nil
-	}
-	return &ArgError{Arg: arg, Reason: fmt.Sprintf("holds a NUL byte, which no program can be given: %q", value), Code: "ERR_INVALID_ARG_VALUE"}
-}
-
-// run starts o and follows it to its end.
-func (x *Executor) run(ctx context.Context, a Exec, o order) (Executed, error) {
-	var log *outputLog
-	if a.Log {
-		log = &outputLog{x: x, limit: int(2 * cmp.Or(a.MaxOutput, defaultOutput))}
-	}
-	stdout, err := newCapture(a.MaxOutput, a.stdout, log)
-	if err != nil {
-		return Executed{}, err
-	}
-	stderr, err := newCapture(a.MaxOutput, a.stderr, log)
-	if err != nil {
-		stdout.w.Close()
-		stdout.finish(time.Now())
-		return Executed{}, err
-	}
-	begin := time.Now()
-	p, err := startCommand(x.cfg.Helper, o, stdout.w, stderr.w)
-	stdout.w.Close()
-	stderr.w.Close()
-	done := Executed{Command: a.Command}
-	var end ending
-	if err == nil {
-		end = follow(ctx, p, begin, a.Timeout, &done)
-	}
-	deadline := time.Now().Add(drainTime)
-	done.Stdout, done.StdoutCut = stdout.finish(deadline)
-	done.Stderr, done.StderrCut = stderr.finish(deadline)
-	if log != nil {
-		whole := done.StdoutCut+done.StderrCut == 0 && utf8.Valid(done.Stdout) && utf8.Valid(done.Stderr)
-		done.Log, done.LogCut = log.finish(!whole)
-	}
-	if err = cmp.Or(err, end.err); err != nil {
-		return Executed{}, err
-	}
-	done.ExitCode, done.Signal = end.code, end.signal
-	done.Supervised, done.Survivors, done.Lost = end.supervised, end.survivors, end.lost
-	done.Fence = x.fenceOf(o, end.held)
-	done.Elapsed = time.Since(begin)
-	return done, nil
-}
-
-// running is a command that was started.
-type running interface {
-	done() <-chan ending // one, when the command and what it started are gone
-	stop()               // asks for that: first politely, then by force
-	kill()               // gives up on a program that stop did not end
-}
-
-// ending is how a command ended.
-type ending struct {
-	code       int
-	signal     string
-	survivors  int
-	supervised bool
-	lost       bool
-	held       uint32 // of the fence: see [heldSockets]
-	err        error  // it never ran; nothing else is set
-}
-
-// How long a command is waited for.
+// The modes of the fence.
 const (
-	stopGrace = 500 * time.Millisecond // between SIGTERM and SIGKILL
-	sweepTime = 3 * time.Second        // for the last process to die of SIGKILL
-	patience  = stopGrace + sweepTime + 2*time.Second
+	FenceAuto    = process.FenceAuto    // as much as the system can do; the result says how much
+	FenceRequire = process.FenceRequire // no command runs where the system cannot do it
+	FenceOff     = process.FenceOff
 )
 
-// follow waits for the end of p and brings it about when the time since begin is
-// up or ctx ends, which it notes in done.
-func follow(ctx context.Context, p running, begin time.Time, limit time.Duration, done *Executed) ending {
-	var timeout <-chan time.Time
-	if limit != 0 {
-		t := time.NewTimer(time.Until(begin.Add(limit)))
-		defer t.Stop()
-		timeout = t.C
-	}
-	second := time.NewTicker(time.Second)
-	defer second.Stop()
-	for !done.TimedOut && !done.Cancelled {
-		select {
-		case e := <-p.done():
-			done.TimedOut = limit != 0 && time.Since(begin) >= limit
-			return e
-		case <-second.C:
-			workspace.Report(ctx, int64(time.Since(begin).Seconds()), int64(limit.Seconds()), "running "+done.Command)
-		case <-timeout:
-			done.TimedOut = true
-		case <-ctx.Done():
-			done.Cancelled = true
-		}
-	}
-	p.stop()
-	for _, step := range []func(){p.kill, func() {}} {
-		select {
-		case e := <-p.done():
-			return e
-		case <-time.After(patience):
-			step()
-		}
-	}
-	return ending{code: -9, signal: "SIGKILL", survivors: 1, lost: true}
-}
+// Fence is what a command was kept to. The zero Fence is none at all.
+type Fence = process.Fence
+
+// Limits bound what each process of a command may take.
+type Limits = process.Limits
+
+// A Program is one to be started and talked to over its standard input and output.
+type Program = process.Program
+
+// A Process is a program that runs until it is closed, with everything it starts.
+type Process = process.Process
+
+// StartProcess starts a program in the workspace's folder. Errors are those of an
+// [Exec]. The caller closes the Process.
+func (x *Executor) StartProcess(p Program) (*Process, error) { return x.process.StartProcess(p) }
+
+// HelperMain makes this process the helper that [Config].Helper names, if it was
+// started as one, and then does not return. A program that is its own helper
+// calls it before anything else; where it is no helper that costs nothing.
+func HelperMain() { process.HelperMain() }
+
+// GuardSecrets keeps other processes from reading this one's environment and
+// memory, if the environment holds a credential of this program.
+func GuardSecrets() error { return process.GuardSecrets() }
+
+// Undumpable keeps processes of the same user from reading this one's memory and
+// environment. A process that holds a credential calls it early.
+func Undumpable() error { return process.Undumpable() }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -73,14 +74,15 @@ func TestFenceServer(t *testing.T) {
 	script := fmt.Sprintf("echo x > %s/new; echo y > $TMPDIR/y; python3 -c \"import socket; socket.socket().bind(('127.0.0.1', %d))\" 2>&1 | tail -1; exec python3 -m http.server --bind 127.0.0.1 %d", out, freePort(t), port)
 	s := must[ServerState](t, x, StartServer{Command: script, Port: port, Wait: 20e9, MustBe: true})
 	log := must[ServerLog](t, x, ReadServerLog{ServerName: ServerName{ID: s.ID}})
-	if !s.Ready || s.Fence != (Fence{ABI: landlockABI(), TCP: true, UDP: true}) || strings.Count(string(log.Text), "ermission denied") != 2 {
+	if !s.Ready || s.Fence != (Fence{ABI: x.process.Fence().ABI, TCP: true, UDP: true}) || strings.Count(string(log.Text), "ermission denied") != 2 {
 		t.Errorf("%+v\n%s", s, log.Text)
 	}
-	if _, err := os.Lstat(serverTemp(s.ID) + "/y"); err != nil {
+	temp := filepath.Join(os.TempDir(), "skill-server-"+s.ID)
+	if _, err := os.Lstat(temp + "/y"); err != nil {
 		t.Error(err)
 	}
 	must[ServerState](t, x, StopServer{ServerName{ID: s.ID}})
-	if _, err := os.Lstat(serverTemp(s.ID)); err == nil {
+	if _, err := os.Lstat(temp); err == nil {
 		t.Error("its temporary files stay")
 	}
 }

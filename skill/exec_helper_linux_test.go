@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -16,8 +15,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"textskill/skill/internal/workspace"
 )
 
 // playRole is what the test binary does when a test starts it under another role.
@@ -190,7 +187,7 @@ func TestTheCommandDiesWithItsHelper(t *testing.T) {
 	go func() {
 		eventually(t, "the command to begin", func() bool { return len(marked(t, mark)) == 3 })
 		for _, pid := range marked(t, mark) {
-			if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", parentOf(pid))); strings.HasPrefix(string(line), helperName) {
+			if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", parentOf(pid))); strings.HasPrefix(string(line), "skill-exec-helper") {
 				syscall.Kill(parentOf(pid), syscall.SIGKILL)
 			}
 		}
@@ -319,56 +316,6 @@ func TestHelpersThatAreNone(t *testing.T) {
 		}
 		if _, ok := errors.AsType[*SpawnError](err); ok {
 			t.Errorf("%s: the command is blamed: %v", helper, err)
-		}
-	}
-}
-
-func TestAFolderThatWasReplacedIsNotEntered(t *testing.T) {
-	x := newExecutor(t, Config{})
-	os.Mkdir(x.Dir()+"/a", 0o755)
-	os.Mkdir(x.Dir()+"/b", 0o755)
-	info, err := x.ws.Stat(x.Dir()+"/a", true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	handle, release, err := holdDir(x.Dir()+"/a", info.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer release()
-	os.Rename(x.Dir()+"/a", x.Dir()+"/elsewhere")
-	os.Symlink("/", x.Dir()+"/a")
-	if got, err := os.Readlink(handle); err != nil || got != x.Dir()+"/elsewhere" {
-		t.Errorf("the handle leads to %q, %v", got, err)
-	}
-	for path, want := range map[string]error{"/a": unix.ENOTDIR, "/b": unix.ESTALE, "/c": fs.ErrNotExist} {
-		if _, _, err := holdDir(x.Dir()+path, info.ID); !errors.Is(err, want) {
-			t.Errorf("%s: %v, want %v", path, err, want)
-		}
-	}
-	if _, _, err := holdDir(x.Dir()+"/b", workspace.FileID{}); err != unix.ESTALE {
-		t.Errorf("no id: %v", err)
-	}
-}
-
-func TestOrdersArriveAsTheyWere(t *testing.T) {
-	for _, o := range []order{
-		{path: "/bin/true", args: []string{"true"}},
-		{path: "x", args: []string{"", "a b", "\xff\n"}, env: []string{"A=", "B=\xfe"}},
-		{path: "x", args: []string{"x"}, stay: true},
-		{path: "x", args: []string{"x"}, env: []string{"A=1"}, fence: fence{
-			on: true, require: true, network: true, port: 65535, temp: "/t", limits: Limits{FileSize: 1, Memory: -1, Processes: 3},
-			rules: []fenceRule{{path: "/a b\xff", write: true, id: workspace.FileID{Dev: 1 << 63, Ino: 2}}, {path: "/c"}},
-		}},
-	} {
-		got, err := readOrder(strings.NewReader(string(o.encode())))
-		if err != nil || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", o) {
-			t.Errorf("%+v became %+v, %v", o, got, err)
-		}
-	}
-	for _, bad := range []string{"", "\x01", "\x04\x00\x00\x00", "\x01\x00\x00\x00\x00", "\x05\x00\x00\x00\x09\x00\x00\x00x", "\xff\xff\xff\xff\x00"} {
-		if o, err := readOrder(strings.NewReader(bad)); err == nil {
-			t.Errorf("%+v was read as %+v", bad, o)
 		}
 	}
 }

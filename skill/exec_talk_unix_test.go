@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -13,11 +14,11 @@ import (
 	"time"
 )
 
-// TestAccompany talks to programs, with a helper and without, and ends them.
-func TestAccompany(t *testing.T) {
+// TestStartProcess talks to programs, with a helper and without, and ends them.
+func TestStartProcess(t *testing.T) {
 	for _, helper := range []string{"", self(t)} {
 		x := newExecutor(t, Config{Helper: helper})
-		c, err := x.Accompany(Program{Command: "sh", Args: []string{"-c", "sleep 1000 & echo $! $MY; echo last words >&2; cat; [ $MY = ends ] || exec sleep 1000"}, Env: []string{"PATH=/usr/bin:/bin", "MY=stays"}})
+		c, err := x.StartProcess(Program{Command: "sh", Args: []string{"-c", "sleep 1000 & echo $! $MY; echo last words >&2; cat; [ $MY = ends ] || exec sleep 1000"}, Env: []string{"PATH=/usr/bin:/bin", "MY=stays"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,15 +28,15 @@ func TestAccompany(t *testing.T) {
 		if line, err := out.ReadString('\n'); line != "said\n" || !strings.HasSuffix(first, " stays\n") {
 			t.Errorf("it answers %q and %q, %v", first, line, err)
 		}
-		if got := c.Said(); got != "last words\n" {
+		if got := c.Stderr(); got != "last words\n" {
 			t.Errorf("it said %q", got)
 		}
 		start := time.Now()
 		c.Close()
-		if d := time.Since(start); d > leaveTime+stopGrace+sweepTime {
+		if d := time.Since(start); d > 4500*time.Millisecond {
 			t.Errorf("its end took %s", d)
 		}
-		if helper != "" && canHelp {
+		if helper != "" && runtime.GOOS == "linux" {
 			expectGone(t, strings.Fields(first)[0])
 		}
 		if _, err := c.Stdin.WriteString("x"); !errors.Is(err, os.ErrClosed) {
@@ -52,14 +53,14 @@ func expectGone(t *testing.T, pid string) {
 	}
 }
 
-func TestAccompanyIsRefused(t *testing.T) {
+func TestStartProcessIsRefused(t *testing.T) {
 	x := newExecutor(t, Config{ReadOnly: true})
-	if _, err := x.Accompany(Program{Command: "sh"}); err == nil {
+	if _, err := x.StartProcess(Program{Command: "sh"}); err == nil {
 		t.Error("a program runs where nothing may be changed")
 	}
 	x = newExecutor(t, Config{})
 	var spawn *SpawnError
-	if _, err := x.Accompany(Program{Command: "no-such-program", Env: []string{"PATH=/bin"}}); !errors.As(err, &spawn) || spawn.Err != syscall.ENOENT {
+	if _, err := x.StartProcess(Program{Command: "no-such-program", Env: []string{"PATH=/bin"}}); !errors.As(err, &spawn) || spawn.Err != syscall.ENOENT {
 		t.Errorf("a program that is not there: %v", err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -117,7 +116,7 @@ func TestExecEnds(t *testing.T) {
 				got.Signal != tt.signal || got.Message() != tt.message || got.Failed() != (tt.code != 0) {
 				t.Errorf("%+v\n got %+v\nwant %+v", tt.run, got, tt)
 			}
-			if got.TimedOut || got.Cancelled || got.Lost || got.Survivors != 0 || got.Supervised != (helper != "" && canHelp) || got.Elapsed <= 0 {
+			if got.TimedOut || got.Cancelled || got.Lost || got.Survivors != 0 || got.Supervised != (helper != "" && runtime.GOOS == "linux") || got.Elapsed <= 0 {
 				t.Errorf("%+v: %+v", tt.run, got)
 			}
 		}
@@ -400,11 +399,4 @@ func TestExecLetsSIGTERMBeAnswered(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
-}
-
-func TestLookProgramDefaultsToTheSystemsFolders(t *testing.T) {
-	path, err := lookProgram("sh", "/", nil)
-	if err != nil || !slices.Contains([]string{"/bin/sh", "/usr/bin/sh"}, path) {
-		t.Errorf("%q, %v", path, err)
-	}
 }

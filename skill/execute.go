@@ -3,7 +3,8 @@ package skill
 import (
 	"context"
 	"fmt"
-	"strings"
+
+	"textskill/skill/internal/refusal"
 )
 
 // Args is one operation with its arguments. The set is closed: the cases of
@@ -126,11 +127,19 @@ func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (Result, 
 	panic(fmt.Sprintf("skill: no case for %T", args)) // unreachable: TestExecuteIsTotal
 }
 
+// result returns r as what an operation did, nil if it failed.
+func result[R Result](r R, err error) (Result, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
 // path makes the argument name absolute. No file name holds a NUL byte.
 func (x *Executor) path(s *Session, arg, name string) (string, error) {
 	abs := x.ws.Abs(s.Dir, name)
-	if strings.IndexByte(name, 0) >= 0 {
-		return "", &ArgError{Arg: arg, Reason: fmt.Sprintf("holds a NUL byte, which no file name can: %q", abs), Code: "ERR_INVALID_ARG_VALUE"}
+	if err := refusal.CheckPath(arg, name, abs); err != nil {
+		return "", err
 	}
 	return abs, nil
 }

@@ -1,12 +1,11 @@
 package skill
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
+	"textskill/skill/internal/process"
 	"textskill/skill/internal/workspace"
 )
 
@@ -44,23 +43,16 @@ type Config struct {
 // An Executor carries out operations on one workspace. It is safe for concurrent
 // use: changes of one file run one after another, also between processes.
 type Executor struct {
-	cfg        Config
-	ws         *workspace.Workspace
-	opened     time.Time
-	fenceRules func() []fenceRule
-	temp       struct {
-		sync.Mutex
-		dir string // "" until it is needed
-	}
+	cfg     Config
+	ws      *workspace.Workspace
+	process *process.Runner
+	opened  time.Time
 }
 
 // New opens the workspace. Close releases it.
 func New(cfg Config) (*Executor, error) {
 	if cfg.MaxRead == 0 {
 		cfg.MaxRead = 64 << 20
-	}
-	if err := cfg.checkFence(); err != nil {
-		return nil, err
 	}
 	ws, err := workspace.Open(workspace.Options{
 		Dir: cfg.Dir, Allow: cfg.Allow, ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun,
@@ -69,13 +61,21 @@ func New(cfg Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newExecutorOn(cfg, ws), nil
+	return newExecutorOn(cfg, ws)
 }
 
-func newExecutorOn(cfg Config, ws *workspace.Workspace) *Executor {
-	x := &Executor{cfg: cfg, ws: ws, opened: time.Now()}
-	x.fenceRules = sync.OnceValue(x.findFenceRules)
-	return x
+// newExecutorOn takes over ws.
+func newExecutorOn(cfg Config, ws *workspace.Workspace) (*Executor, error) {
+	run, err := process.New(process.Config{
+		ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun, Network: cfg.Network, Helper: cfg.Helper, Secrets: cfg.Secrets,
+		Allow: cfg.Allow, SnapshotBytes: cfg.SnapshotBytes,
+		Fence: cfg.Fence, FenceRead: cfg.FenceRead, FenceWrite: cfg.FenceWrite, Limits: cfg.Limits,
+	}, ws)
+	if err != nil {
+		ws.Close()
+		return nil, err
+	}
+	return &Executor{cfg: cfg, ws: ws, process: run, opened: time.Now()}, nil
 }
 
 // Narrow opens an Executor on folders inside the workspace, the first of them its own
@@ -88,17 +88,12 @@ func (x *Executor) Narrow(dirs []string) (*Executor, error) {
 	}
 	cfg := x.cfg
 	cfg.Dir, cfg.Allow = dirs[0], dirs[1:]
-	return newExecutorOn(cfg, ws), nil
+	return newExecutorOn(cfg, ws)
 }
 
 // Close releases the workspace, and removes the temporary files of commands.
 func (x *Executor) Close() error {
-	x.temp.Lock()
-	defer x.temp.Unlock()
-	if x.temp.dir != "" {
-		os.RemoveAll(x.temp.dir)
-		x.temp.dir = ""
-	}
+	x.process.Close()
 	return x.ws.Close()
 }
 
@@ -128,10 +123,10 @@ func (x *Executor) Flush(abs ...string) error { return x.ws.Flush(abs...) }
 
 // Look describes what is at name, where the link at its end leads if follow is
 // set. Errors are *fs.PathError with Op "stat", or those with which the workspace refuses a path.
-func (x *Executor) Look(s *Session, name string, follow bool) (FileInfo, error) {
+func (x *Executor) Look(s *Session, name string, follow bool) (Info, error) {
 	abs, err := x.path(s, "path", name)
 	if err != nil {
-		return FileInfo{}, err
+		return Info{}, err
 	}
 	return x.ws.Stat(abs, follow)
 }

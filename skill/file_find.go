@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"textskill/skill/internal/search"
+	"textskill/skill/internal/words"
 )
 
 // Find lists the files and folders below Path whose names match Pattern, at any
@@ -37,7 +38,7 @@ type Found struct {
 
 // Message counts the matches, and what was not looked at.
 func (f Found) Message() string {
-	text := count(len(f.Matches)+f.More, "match", "matches") + " below " + f.Path
+	text := words.Count(len(f.Matches)+f.More, "match", "matches") + " below " + f.Path
 	return text + notSearched([]leftOut{{f.Excluded, " excluded"}, {f.Ignored, " ignored by git"}, {f.Unreadable, " unreadable"}, {f.Git, " .git"}})
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"textskill/skill/internal/search"
+	"textskill/skill/internal/words"
 )
 
 // Grep looks for the lines that match Pattern, in the file Path or in all files
@@ -52,10 +53,10 @@ type Match struct {
 
 // Message counts the matches and the files, and what was not looked at.
 func (g Grepped) Message() string {
-	text := count(len(g.Matches)+g.More, "matching line", "matching lines") + " in " +
-		count(g.Searched, "file", "files") + " of " + g.Path
+	text := words.Count(len(g.Matches)+g.More, "matching line", "matching lines") + " in " +
+		words.Count(g.Searched, "file", "files") + " of " + g.Path
 	if g.More > 0 {
-		text += "; " + count(len(g.Matches), "is", "are") + " given: ask for a larger limit or in a smaller folder"
+		text += "; " + words.Count(len(g.Matches), "is", "are") + " given: ask for a larger limit or in a smaller folder"
 	}
 	return text + notSearched([]leftOut{{g.Binary, " binary"}, {g.Ignored, " ignored by git"},
 		{g.Unreadable, " unreadable"}, {g.Git, " .git"}, {g.Cut, " ends of lines over 16 MiB"}})

@@ -10,6 +10,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"textskill/skill/internal/words"
 	"textskill/skill/internal/workspace"
 )
 
@@ -28,12 +29,14 @@ func (ListFolder) op() {}
 type Listed struct {
 	Path    string // absolute
 	Entries []workspace.Entry
-	Infos   []FileInfo // of the entries, if asked for: of what a link leads to, but of a link itself that leads outside
-	More    int        // entries that the limit left out
+	Infos   []Info // of the entries, if asked for: of what a link leads to, but of a link itself that leads outside
+	More    int    // entries that the limit left out
 }
 
 // Message counts the entries.
-func (l Listed) Message() string { return count(len(l.Entries), "entry", "entries") + " in " + l.Path }
+func (l Listed) Message() string {
+	return words.Count(len(l.Entries), "entry", "entries") + " in " + l.Path
+}
 
 func (x *Executor) listFolder(ctx context.Context, s *Session, a ListFolder) (Result, error) {
 	abs, err := x.path(s, "path", a.Path)

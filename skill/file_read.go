@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"syscall"
+	"textskill/skill/internal/words"
 )
 
 // ReadFile reads a file whole, or with Lines set the lines [From, To) of it,
@@ -39,14 +40,7 @@ type FileRead struct {
 
 // Message counts the bytes.
 func (r FileRead) Message() string {
-	return fmt.Sprintf("read %s of %s", count(len(r.Content), "byte", "bytes"), r.Path)
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
+	return fmt.Sprintf("read %s of %s", words.Count(len(r.Content), "byte", "bytes"), r.Path)
 }
 
 func (x *Executor) readFile(ctx context.Context, s *Session, a ReadFile) (Result, error) {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"textskill/skill/internal/process"
+	"textskill/skill/internal/words"
 	"time"
 )
 
@@ -53,18 +55,18 @@ type gitCommand struct {
 // git runs c in the repository. One that does not succeed is a [*GitError]; what
 // it printed is there in any case.
 func (r *repository) git(ctx context.Context, c gitCommand) (Executed, error) {
-	env := withVariables(slices.Concat(r.env, r.ssh(), r.settings()), c.env)
+	env := process.SetVariables(slices.Concat(r.env, r.ssh(), r.settings()), c.env)
 	if !c.patterns {
 		env = append(env, "GIT_LITERAL_PATHSPECS=1")
 	}
-	run := Exec{
-		Command: "git", Args: append([]string{"--no-pager"}, c.args...),
+	run := process.Command{
+		Name: "git", Args: append([]string{"--no-pager"}, c.args...),
 		Timeout: cmp.Or(c.limit, gitTime), MaxOutput: cmp.Or(c.maxOutput, gitOutput),
 	}
-	if err := run.check(); err != nil {
+	if err := run.Check(); err != nil {
 		return Executed{}, err
 	}
-	e, err := r.x.run(ctx, run, order{path: r.program, args: append([]string{"git"}, run.Args...), env: env, dir: r.dir.handle})
+	e, err := r.x.process.Run(ctx, run, process.Spec{Path: r.program, Args: append([]string{"git"}, run.Args...), Env: env, Dir: r.dir.Handle})
 	if err != nil {
 		return Executed{}, err
 	}
@@ -97,16 +99,16 @@ func gitError(command string, e Executed) *GitError {
 }
 
 // offFilter matches what git says of a filter that is needed and did nothing.
-var offFilter = pattern(`(clean|smudge) filter .* failed`)
+var offFilter = words.Pattern(`(clean|smudge) filter .* failed`)
 
 // complains matches what git begins a line with that says what is wrong.
-var complains = pattern(`(?m)^(fatal|error): `)
+var complains = words.Pattern(`(?m)^(fatal|error): `)
 
 // printed is what a command printed, standard output first.
 func printed(e Executed) string { return withoutLogin(e.Stdout) + withoutLogin(e.Stderr) }
 
 // login matches the name and password of an address.
-var login = pattern(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s'"]*@`)
+var login = words.Pattern(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s'"]*@`)
 
 // withoutLogin is a text without the passwords of the addresses in it.
 func withoutLogin(text []byte) string { return string(login().ReplaceAll(text, []byte("${1}"))) }
@@ -129,7 +131,7 @@ func fields(e Executed) (parts []string, cut bool) {
 // gitKept are the variables that git is left: whose commits they are, where the
 // user's own configuration is, and whom to trust. All others that begin with GIT_
 // are taken away, for they move the repository, name programs or print passwords.
-var gitKept = pattern(`^GIT_(CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)|(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)|SSL_.*|PROXY_SSL_.*|HTTP_PROXY_AUTHMETHOD|EXEC_PATH)=`)
+var gitKept = words.Pattern(`^GIT_(CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)|(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)|SSL_.*|PROXY_SSL_.*|HTTP_PROXY_AUTHMETHOD|EXEC_PATH)=`)
 
 // gitQuiet makes git ask nobody, open nothing, and speak one language.
 var gitQuiet = []string{
@@ -141,34 +143,28 @@ var gitQuiet = []string{
 
 // gitEnvironment is what a git command in dir is given.
 func (x *Executor) gitEnvironment(dir string) []string {
-	env := slices.DeleteFunc(environment(x.cfg.Secrets, nil, dir), func(v string) bool {
+	env := slices.DeleteFunc(x.process.Environment(nil, dir), func(v string) bool {
 		if x.cfg.AllowHooks && (strings.HasPrefix(v, "GIT_SSH=") || strings.HasPrefix(v, "GIT_SSH_")) {
 			return false
 		}
 		return strings.HasPrefix(strings.ToUpper(v), "GIT_") && !gitKept().MatchString(v)
 	})
-	if i := variableAt(env, "PATH"); i >= 0 { // the workspace has no programs to offer
+	if i := process.VariableIndex(env, "PATH"); i >= 0 { // the workspace has no programs to offer
 		parts := slices.DeleteFunc(filepath.SplitList(env[i][len("PATH="):]), func(part string) bool { return !filepath.IsAbs(part) })
 		env[i] = "PATH=" + cmp.Or(strings.Join(parts, string(os.PathListSeparator)), os.DevNull) // an empty one is the folder
 	}
-	return append(withVariables(env, gitQuiet), "GIT_CEILING_DIRECTORIES="+filepath.Dir(x.rootOf(dir)))
+	return append(process.SetVariables(env, gitQuiet), "GIT_CEILING_DIRECTORIES="+filepath.Dir(x.rootOf(dir)))
 }
 
 // rootOf returns the outermost folder that counts as inside and holds dir.
 func (x *Executor) rootOf(dir string) string {
 	root := x.ws.Dir()
 	for _, allowed := range x.cfg.Allow {
-		if real, err := filepath.EvalSymlinks(x.ws.Abs("", allowed)); err == nil && holds(real, dir) && (!holds(root, dir) || holds(real, root)) {
+		if real, err := filepath.EvalSymlinks(x.ws.Abs("", allowed)); err == nil && process.Holds(real, dir) && (!process.Holds(root, dir) || process.Holds(real, root)) {
 			root = real
 		}
 	}
 	return root
-}
-
-// holds tells whether the folder is path or above it.
-func holds(folder, path string) bool {
-	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(folder, string(os.PathSeparator)))
-	return ok && (rest == "" || rest[0] == os.PathSeparator)
 }
 
 // asVariables makes settings of git for the environment of a command.

@@ -9,14 +9,15 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"textskill/skill/internal/words"
 )
 
 // What an address of a remote looks like.
 var (
-	helperAddress = pattern(`^[A-Za-z0-9+.-]*::`)
-	netAddress    = pattern(`^(https|ssh|git\+ssh|ssh\+git)://[^-]`)
-	anyAddress    = pattern(`^[A-Za-z0-9+.-]+://`)
-	scpAddress    = pattern(`^[^/:-][^/:]*:`)
+	helperAddress = words.Pattern(`^[A-Za-z0-9+.-]*::`)
+	netAddress    = words.Pattern(`^(https|ssh|git\+ssh|ssh\+git)://[^-]`)
+	anyAddress    = words.Pattern(`^[A-Za-z0-9+.-]+://`)
+	scpAddress    = words.Pattern(`^[^/:-][^/:]*:`)
 )
 
 // hostOf returns the host and the port of an address of another machine, "" if it

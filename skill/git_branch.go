@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"textskill/skill/internal/words"
 )
 
 // GitBranch lists the branches of a repository, makes one or deletes one.
@@ -33,13 +34,13 @@ func (b Branches) Message() string {
 	case b.Deleted != "":
 		return "Deleted branch " + b.Deleted
 	}
-	return count(len(b.Names), "branch", "branches")
+	return words.Count(len(b.Names), "branch", "branches")
 }
 
 func (x *Executor) gitBranch(ctx context.Context, s *Session, a GitBranch) (Result, error) {
 	changes := a.Create != "" || a.Delete != ""
 	if changes {
-		if err := x.mayAct("changing a git branch"); err != nil {
+		if err := x.process.MayAct("changing a git branch"); err != nil {
 			return nil, err
 		}
 	}

@@ -40,7 +40,7 @@ const (
 )
 
 func (x *Executor) gitCommit(ctx context.Context, s *Session, a GitCommit) (Result, error) {
-	if err := x.mayAct("a git commit"); err != nil {
+	if err := x.process.MayAct("a git commit"); err != nil {
 		return nil, err
 	}
 	for i, file := range a.Files {

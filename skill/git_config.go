@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"textskill/skill/internal/process"
 )
 
 // setting is one line of git's configuration.
@@ -92,7 +93,7 @@ func (r *repository) settings() []string {
 // user has a way of their own that may be taken.
 func (r *repository) ssh() []string {
 	if r.x.cfg.AllowHooks && (slices.ContainsFunc(r.config, func(s setting) bool { return s.key == "core.sshcommand" }) ||
-		variableAt(r.env, "GIT_SSH_COMMAND") >= 0 || variableAt(r.env, "GIT_SSH") >= 0) {
+		process.VariableIndex(r.env, "GIT_SSH_COMMAND") >= 0 || process.VariableIndex(r.env, "GIT_SSH") >= 0) {
 		return nil
 	}
 	return []string{"GIT_SSH_COMMAND=ssh -o BatchMode=yes", "GIT_SSH_VARIANT=ssh"}

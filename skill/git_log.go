@@ -3,6 +3,7 @@ package skill
 import (
 	"context"
 	"strconv"
+	"textskill/skill/internal/words"
 )
 
 // GitLog lists the commits that lead to the one checked out, latest first.
@@ -20,7 +21,7 @@ type RepoLog struct {
 }
 
 // Message says how many commits there are.
-func (r RepoLog) Message() string { return count(len(r.Commits), "commit", "commits") }
+func (r RepoLog) Message() string { return words.Count(len(r.Commits), "commit", "commits") }
 
 // mostCommits is how many commits an answer carries.
 const mostCommits = 10000

@@ -39,7 +39,7 @@ func (GitPull) op() {}
 
 // Pulled is what git said when it had merged the commits.
 type Pulled struct {
-	Covered
+	Tracked
 	Remote, Branch string
 	Output         string
 	NotRun         []string // what the repository names and was not run: "post-merge"
@@ -90,11 +90,11 @@ func (x *Executor) gitPull(ctx context.Context, s *Session, a GitPull) (Result, 
 		args = append(args, a.Branch)
 	}
 	var e Executed
-	covered, err := x.cover(ctx, "git", func(ctx context.Context) (err error) {
+	tracked, err := x.process.Track(ctx, "git", func(ctx context.Context) (err error) {
 		e, err = r.exchange(ctx, way, args)
 		return err
 	})
-	return Pulled{covered, a.Remote, a.Branch, printed(e), r.notRun("post-merge", "post-checkout", "pre-merge-commit", "commit-msg", "pre-rebase", "post-rewrite")}, err
+	return Pulled{tracked, a.Remote, a.Branch, printed(e), r.notRun("post-merge", "post-checkout", "pre-merge-commit", "commit-msg", "pre-rebase", "post-rewrite")}, err
 }
 
 // remoteUse is what is wanted of a remote.
@@ -140,11 +140,11 @@ func (r *repository) exchange(ctx context.Context, way remoteWay, args []string)
 // openRemote opens the repository and finds out how its remote may be reached.
 func (x *Executor) openRemote(ctx context.Context, s *Session, use remoteUse) (*repository, remoteWay, error) {
 	var way remoteWay
-	if err := x.mayAct("a git " + use.what); err != nil {
+	if err := x.process.MayAct("a git " + use.what); err != nil {
 		return nil, way, err
 	}
 	if !x.cfg.Network {
-		return nil, way, &OffError{"a git " + use.what, "--network"}
+		return nil, way, &OffError{What: "a git " + use.what, Flag: "--network"}
 	}
 	if err := checkBranch("branch", use.branch); err != nil {
 		return nil, way, err

@@ -10,15 +10,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"textskill/skill/internal/process"
 )
 
 // repository is a git repository all of which is inside the workspace.
 type repository struct {
 	x       *Executor
-	dir     runDir   // where git runs
-	program string   // git's file
-	env     []string // of every command
-	writes  bool     // the command changes files or commits
+	dir     process.Dir // where git runs
+	program string      // git's file
+	env     []string    // of every command
+	writes  bool        // the command changes files or commits
 
 	top       string // of the working tree; "" where there is none
 	gitDir    string
@@ -30,15 +31,15 @@ type repository struct {
 // openRepository finds the repository that holds the folder name, judges it, and
 // reads its configuration. The caller closes its dir.
 func (x *Executor) openRepository(ctx context.Context, s *Session, name string, writes bool) (*repository, error) {
-	dir, err := x.openDir(s, name)
+	dir, err := x.process.OpenDir(s.Dir, name)
 	if err != nil {
 		return nil, err
 	}
-	r := &repository{x: x, dir: dir, writes: writes, env: x.gitEnvironment(dir.path)}
+	r := &repository{x: x, dir: dir, writes: writes, env: x.gitEnvironment(dir.Path)}
 	if !writes {
 		r.env = append(r.env, "GIT_OPTIONAL_LOCKS=0")
 	}
-	if r.program, err = lookProgram("git", dir.path, r.env); err == nil {
+	if r.program, err = process.LookProgram("git", dir.Path, r.env); err == nil {
 		err = r.judge(ctx)
 	}
 	if err != nil {
@@ -75,7 +76,7 @@ func (r *repository) judge(ctx context.Context) error {
 	if err := r.checkLinks(r.commonDir, 0); err != nil {
 		return err
 	}
-	if !holds(r.commonDir, r.gitDir) {
+	if !process.Holds(r.commonDir, r.gitDir) {
 		if err := r.checkLinks(r.gitDir, 0); err != nil {
 			return err
 		}
@@ -178,7 +179,7 @@ func (r *repository) addSubmodules(ctx context.Context) error {
 		if !ok {
 			continue
 		}
-		dir := filepath.Join(r.dir.path, name)
+		dir := filepath.Join(r.dir.Path, name)
 		if _, err := r.x.ws.Stat(filepath.Join(dir, ".git"), false); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

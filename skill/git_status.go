@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"textskill/skill/internal/words"
 	"textskill/skill/internal/workspace"
 )
 
@@ -30,7 +31,7 @@ type RepoStatus struct {
 
 // Message says how many files have changed.
 func (r RepoStatus) Message() string {
-	return count(len(r.Files), "changed file", "changed files") + " in " + r.Dir
+	return words.Count(len(r.Files), "changed file", "changed files") + " in " + r.Dir
 }
 
 // FileState is a file that has changed, in git's letters: M modified, A added, D

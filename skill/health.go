@@ -32,6 +32,6 @@ func (x *Executor) health() (Result, error) {
 		HeapUsed:  m.HeapAlloc,
 		HeapTotal: m.HeapSys - m.HeapReleased,
 		PID:       os.Getpid(),
-		Fence:     x.fenceHeld(),
+		Fence:     x.process.Fence(),
 	}, nil
 }

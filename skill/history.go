@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"textskill/skill/internal/words"
 	"textskill/skill/internal/workspace"
 )
 
@@ -37,7 +38,7 @@ func (c Changes) Message() string {
 		lines[i] = r.String()
 	}
 	if c.More > 0 {
-		lines = append(lines, "and "+count(c.More, "older change", "older changes"))
+		lines = append(lines, "and "+words.Count(c.More, "older change", "older changes"))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"textskill/skill/internal/search"
+	"textskill/skill/internal/words"
 	"textskill/skill/internal/workspace"
 )
 
@@ -55,7 +56,7 @@ type Memories struct {
 }
 
 // Message counts the entries.
-func (m Memories) Message() string { return count(m.Total, "memory", "memories") }
+func (m Memories) Message() string { return words.Count(m.Total, "memory", "memories") }
 
 // Recalled are the files that RecallMemory found: MEMORY.md first, the others by name.
 type Recalled struct {
@@ -65,12 +66,12 @@ type Recalled struct {
 }
 
 // Message counts the files.
-func (r Recalled) Message() string { return count(r.Total, "file", "files") + " of the memory" }
+func (r Recalled) Message() string { return words.Count(r.Total, "file", "files") + " of the memory" }
 
 var (
-	opener  = pattern(`##(\\*)# `)
-	escaped = pattern(`##\\(\\*)# `)
-	dated   = pattern(`^_.*_$`)
+	opener  = words.Pattern(`##(\\*)# `)
+	escaped = words.Pattern(`##\\(\\*)# `)
+	dated   = words.Pattern(`^_.*_$`)
 )
 
 // escapeHeadings keeps "### " in a value from opening an entry: a backslash goes

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"textskill/skill/internal/search"
+	"textskill/skill/internal/words"
 )
 
 // ScanProject looks over a folder: what is in it, and which tools it is made for. What
@@ -33,7 +34,7 @@ type Project struct {
 
 // Message counts what is there.
 func (p Project) Message() string {
-	return p.Name + " holds " + count(p.Total, "file or folder", "files and folders")
+	return p.Name + " holds " + words.Count(p.Total, "file or folder", "files and folders")
 }
 
 // scanned is how many names a scan looks at.

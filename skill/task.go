@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"textskill/skill/internal/words"
 	"time"
 )
 
@@ -51,7 +52,7 @@ type TaskList struct {
 }
 
 // Message counts the tasks.
-func (l TaskList) Message() string { return count(l.Total, "task", "tasks") }
+func (l TaskList) Message() string { return words.Count(l.Total, "task", "tasks") }
 
 func (x *Executor) createTask(ctx context.Context, a CreateTask) (Result, error) {
 	var made Record

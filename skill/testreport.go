@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"textskill/skill/internal/process"
 )
 
 // A TestReport is what the output of a run of tests says of them.
@@ -41,7 +42,7 @@ type testReader interface {
 }
 
 // through returns a filter for each stream that lets r read both.
-func through(r testReader) filter {
+func through(r testReader) process.Filter {
 	mu := new(sync.Mutex)
 	return func(kept io.Writer) io.Writer { return &lineFilter{to: kept, mu: mu, read: r.read} }
 }

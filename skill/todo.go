@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"textskill/skill/internal/words"
 )
 
 // Todo adds entries to the session's list and then marks some as done. Without
@@ -30,7 +31,7 @@ type TodoItem struct {
 type TodoListed struct{ Items []TodoItem }
 
 // Message counts the entries.
-func (t TodoListed) Message() string { return count(len(t.Items), "todo", "todos") }
+func (t TodoListed) Message() string { return words.Count(len(t.Items), "todo", "todos") }
 
 // maxTodos is how many entries a list holds, as every answer repeats them all.
 const maxTodos = 10_000

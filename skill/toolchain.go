@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"textskill/skill/internal/process"
 	"time"
 )
 
@@ -83,7 +84,7 @@ type runner struct {
 }
 
 func (x *Executor) toolchain(ctx context.Context, s *Session, a Toolchain) (Result, error) {
-	if err := x.mayAct("running a program"); err != nil {
+	if err := x.process.MayAct("running a program"); err != nil {
 		return nil, err
 	}
 	p, r, err := x.plan(s, a)
@@ -100,9 +101,9 @@ func (x *Executor) toolchain(ctx context.Context, s *Session, a Toolchain) (Resu
 		before = x.stamps(ctx, p.target)
 	}
 	var done ToolRun
-	covered, err := x.cover(ctx, r.program(), func(ctx context.Context) (err error) {
+	tracked, err := x.process.Track(ctx, r.program(), func(ctx context.Context) (err error) {
 		done, err = x.runIn(ctx, s, a, p, r)
-		if r.venv && (errors.Is(err, syscall.ENOENT) && isSpawn(err) || err == nil && done.ExitCode == pipOutside) {
+		if r.venv && (errors.Is(err, syscall.ENOENT) && process.IsSpawn(err) || err == nil && done.ExitCode == pipOutside) {
 			done, err = x.installApart(ctx, s, a, p, r, done, err)
 		}
 		return err
@@ -110,7 +111,7 @@ func (x *Executor) toolchain(ctx context.Context, s *Session, a Toolchain) (Resu
 	if err != nil {
 		return nil, err
 	}
-	done.Covered = covered
+	done.Tracked = tracked
 	if before != nil {
 		done.Changed = changed(before, x.stamps(ctx, p.target))
 	}
@@ -121,30 +122,25 @@ func (x *Executor) toolchain(ctx context.Context, s *Session, a Toolchain) (Resu
 func (x *Executor) runIn(ctx context.Context, s *Session, a Toolchain, p *project, r *runner) (d ToolRun, err error) {
 	var missing error
 	for ; r != nil; r = r.instead {
-		run := Exec{
-			Command: r.line[0], Args: r.line[1:], Dir: p.dir, Env: append(p.env(), r.env...),
-			Timeout: a.Timeout, MaxOutput: a.MaxOutput, Alone: true, Log: true,
+		run := process.Command{
+			Name: r.line[0], Args: r.line[1:], Dir: p.dir, Env: append(p.env(), r.env...),
+			Timeout: a.Timeout, MaxOutput: a.MaxOutput, Unattended: true, Log: true,
 		}
 		if r.read != nil {
 			f := through(r.read)
-			run.stdout, run.stderr = f, f
+			run.Stdout, run.Stderr = f, f
 		}
-		result, err := x.exec(ctx, s, run)
+		done, err := x.process.Exec(ctx, s.Dir, run)
 		switch {
 		case err == nil:
-			return r.done(result.(Executed), p.dir), nil
-		case !isSpawn(err) || !errors.Is(err, syscall.ENOENT):
+			return r.done(done, p.dir), nil
+		case !process.IsSpawn(err) || !errors.Is(err, syscall.ENOENT):
 			return ToolRun{}, err
 		case missing == nil:
 			missing = err
 		}
 	}
 	return ToolRun{}, missing
-}
-
-func isSpawn(err error) bool {
-	_, ok := errors.AsType[*SpawnError](err)
-	return ok
 }
 
 // program is what the runner is called.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"textskill/skill/internal/process"
 )
 
 // anyTestFile is the pattern by which pytest is to find files unless the project
@@ -162,7 +163,7 @@ func (x *Executor) installApart(ctx context.Context, s *Session, a Toolchain, p 
 	venv := &runner{name: "venv", line: []string{"python3", "-m", "venv", venvDir}}
 	made, err := x.runIn(ctx, s, a, p, venv)
 	switch {
-	case isSpawn(err):
+	case process.IsSpawn(err):
 		return before, failed
 	case err != nil || made.Failed():
 		return made, err

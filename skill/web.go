@@ -23,23 +23,13 @@ const (
 // webAgent is what servers are told of this program.
 const webAgent = "skill/1"
 
-// An OffError reports an operation that has to be allowed first.
-type OffError struct {
-	What string // "reaching other machines"
-	Flag string // what allows it: "--network"
-}
-
-func (e *OffError) Error() string {
-	return e.What + " is off; start skill with " + e.Flag + " to allow it"
-}
-
 // mayReach refuses what needs the network where it is not allowed.
 func (x *Executor) mayReach() error {
-	if err := x.mayAct("reaching other machines"); err != nil {
+	if err := x.process.MayAct("reaching other machines"); err != nil {
 		return err
 	}
 	if !x.cfg.Network {
-		return &OffError{"reaching other machines", "--network"}
+		return &OffError{What: "reaching other machines", Flag: "--network"}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"textskill/skill/internal/process"
 )
 
 // braveAge are Brave's names of ages.
@@ -63,11 +64,10 @@ func (x *Executor) askProgram(ctx context.Context, s *Session, a WebSearch) ([]H
 	if strings.HasPrefix(a.Query, "-") {
 		return nil, errors.New("a query for this program cannot begin with -")
 	}
-	r, err := x.exec(ctx, s, Exec{Command: "brave-search", Args: []string{a.Query, "--count", strconv.Itoa(a.Count)}, Dir: "."})
+	done, err := x.process.Exec(ctx, s.Dir, process.Command{Name: "brave-search", Args: []string{a.Query, "--count", strconv.Itoa(a.Count)}, Dir: "."})
 	if err != nil {
 		return nil, err
 	}
-	done := r.(Executed)
 	if done.Failed() {
 		return nil, fmt.Errorf("%s: %s", done.Message(), strings.TrimSpace(string(done.Stderr)))
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"textskill/skill/internal/words"
 	"textskill/skill/internal/workspace"
 )
 
@@ -34,7 +35,7 @@ type Downloaded struct {
 
 // Message counts the bytes.
 func (d Downloaded) Message() string {
-	return fmt.Sprintf("saved %s of %s as %s", count(int(d.Bytes), "byte", "bytes"), d.URL, d.Path)
+	return fmt.Sprintf("saved %s of %s as %s", words.Count(int(d.Bytes), "byte", "bytes"), d.URL, d.Path)
 }
 
 // maxDownload is how many bytes a download may have by default.

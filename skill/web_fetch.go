@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"textskill/skill/internal/words"
 	"time"
 	"unicode/utf8"
 
@@ -42,7 +43,7 @@ type Fetched struct {
 
 // Message counts the characters.
 func (f Fetched) Message() string {
-	return fmt.Sprintf("fetched %s of %s", count(utf8.RuneCountInString(f.Content), "character", "characters"), f.URL)
+	return fmt.Sprintf("fetched %s of %s", words.Count(utf8.RuneCountInString(f.Content), "character", "characters"), f.URL)
 }
 
 // Bounds of what is read of an answer.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"textskill/skill/internal/process"
+	"textskill/skill/internal/words"
 	"time"
 )
 
@@ -41,7 +43,7 @@ type Hit struct {
 
 // Message counts the results.
 func (r Searched) Message() string {
-	return fmt.Sprintf("%s for %q", count(len(r.Hits), "result", "results"), r.Query)
+	return fmt.Sprintf("%s for %q", words.Count(len(r.Hits), "result", "results"), r.Query)
 }
 
 // A SearchEngine is where WebSearch asks.
@@ -92,7 +94,7 @@ func (x *Executor) searchEngines() []SearchEngine {
 		return x.cfg.Search
 	}
 	list := []SearchEngine{{Kind: "duckduckgo"}}
-	if _, err := lookProgram("brave-search", x.Dir(), environment(x.cfg.Secrets, nil, x.Dir())); err == nil {
+	if _, err := process.LookProgram("brave-search", x.Dir(), x.process.Environment(nil, x.Dir())); err == nil {
 		list = slices.Insert(list, 0, SearchEngine{Kind: "brave-search"})
 	}
 	return list

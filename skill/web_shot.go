@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/remote"
 
+	"textskill/skill/internal/process"
 	"textskill/skill/internal/workspace"
 )
 
@@ -154,14 +155,14 @@ func browserError(ctx context.Context, err error) error {
 // browser is a Chromium that runs, with a folder of its own.
 type browser struct {
 	endpoint string // of its DevTools
-	run      running
+	run      process.Running
 	dir      string
 }
 
 // startBrowser starts a Chromium that knows no way out but the proxy.
 func (x *Executor) startBrowser(ctx context.Context, proxy string) (_ *browser, err error) {
 	if os.Geteuid() == 0 && !x.cfg.NoSandbox {
-		return nil, &OffError{"a browser without its sandbox, which root cannot have,", "--browser-no-sandbox"}
+		return nil, &OffError{What: "a browser without its sandbox, which root cannot have,", Flag: "--browser-no-sandbox"}
 	}
 	dir, err := os.MkdirTemp("", "skill-browser-*")
 	if err != nil {
@@ -173,7 +174,7 @@ func (x *Executor) startBrowser(ctx context.Context, proxy string) (_ *browser, 
 			b.close()
 		}
 	}()
-	env := environment(x.cfg.Secrets, []string{"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_CACHE_HOME=" + dir}, dir)
+	env := x.process.Environment([]string{"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_CACHE_HOME=" + dir}, dir)
 	path, err := lookBrowser(dir, env)
 	if err != nil {
 		return nil, err
@@ -183,7 +184,7 @@ func (x *Executor) startBrowser(ctx context.Context, proxy string) (_ *browser, 
 		return nil, err
 	}
 	defer null.Close()
-	if b.run, err = startCommand(x.cfg.Helper, order{path: path, args: browserArgs(path, dir, proxy, x.cfg.NoSandbox), env: env, dir: dir}, null, null); err != nil {
+	if b.run, err = x.process.Start(process.Spec{Path: path, Args: browserArgs(path, dir, proxy, x.cfg.NoSandbox), Env: env, Dir: dir}, null, null); err != nil {
 		return nil, &BrowserError{err}
 	}
 	b.endpoint, err = b.await(ctx)
@@ -192,7 +193,7 @@ func (x *Executor) startBrowser(ctx context.Context, proxy string) (_ *browser, 
 
 func lookBrowser(dir string, env []string) (string, error) {
 	for _, name := range browsers {
-		if path, err := lookProgram(name, dir, env); err == nil {
+		if path, err := process.LookProgram(name, dir, env); err == nil {
 			return path, nil
 		}
 	}
@@ -220,12 +221,12 @@ func (b *browser) await(ctx context.Context) (string, error) {
 	defer tick.Stop()
 	for {
 		select {
-		case e := <-b.run.done():
+		case e := <-b.run.Done():
 			b.run = nil
-			if e.err != nil {
-				return "", &BrowserError{e.err}
+			if e.Err != nil {
+				return "", &BrowserError{e.Err}
 			}
-			return "", &BrowserError{fmt.Errorf("it ended at once, with %d", e.code)}
+			return "", &BrowserError{fmt.Errorf("it ended at once, with %d", e.Code)}
 		case <-ctx.Done():
 			return "", &BrowserError{context.Cause(ctx)}
 		case <-tick.C:
@@ -244,12 +245,7 @@ func (b *browser) await(ctx context.Context) (string, error) {
 // close ends the browser and removes its folder.
 func (b *browser) close() {
 	if b.run != nil {
-		b.run.stop()
-		select {
-		case <-b.run.done():
-		case <-time.After(patience):
-			b.run.kill()
-		}
+		process.End(b.run)
 	}
 	os.RemoveAll(b.dir)
 }

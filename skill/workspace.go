@@ -11,9 +11,6 @@ import (
 // kept.
 type Journal = workspace.Journal
 
-// FileInfo describes a file or directory, for [Executor.Look].
-type FileInfo = workspace.Info
-
 // Errors with which the workspace refuses a path.
 type (
 	OutsideError    = workspace.OutsideError

@@ -29,7 +29,7 @@ const (
 type server struct {
 	name    string // of the skill
 	session *mcp.ClientSession
-	process *skill.Companion // nil if it was not started here
+	process *skill.Process // nil if it was not started here
 	cancel  context.CancelFunc
 	timeout time.Duration // of one call
 }
@@ -89,7 +89,7 @@ func (v *server) dial(ctx context.Context, g *segment, c SkillConfig) (err error
 	if err != nil {
 		return err
 	}
-	if v.process, err = g.cfg.Executor.Accompany(p); err != nil {
+	if v.process, err = g.cfg.Executor.StartProcess(p); err != nil {
 		return err
 	}
 	context.AfterFunc(ctx, v.process.Stop)
@@ -105,9 +105,9 @@ func mayReach(c skill.Config) error {
 	const what = "reaching a server"
 	switch {
 	case c.ReadOnly:
-		return &skill.RefusedError{What: what, Why: "--read-only"}
+		return &skill.RefusedError{What: what, Flag: "--read-only"}
 	case c.DryRun:
-		return &skill.RefusedError{What: what, Why: "--dry-run"}
+		return &skill.RefusedError{What: what, Flag: "--dry-run"}
 	}
 	return nil
 }
@@ -227,7 +227,7 @@ func (v *server) said() string {
 	if v.process == nil {
 		return ""
 	}
-	text := strings.TrimSpace(v.process.Said())
+	text := strings.TrimSpace(v.process.Stderr())
 	if text == "" {
 		return ""
 	}

@@ -69,7 +69,7 @@ var stackGit = []Tool{
 		},
 		reply: func(_ *Tool, in values, r skill.Result) string {
 			p := r.(skill.Pulled)
-			return success(remoteReply{p.Remote, in["branch"], p.Output, p.NotRun, undoable(p.Covered)})
+			return success(remoteReply{p.Remote, in["branch"], p.Output, p.NotRun, undoable(p.Tracked)})
 		},
 	},
 	{

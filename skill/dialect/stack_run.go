@@ -72,7 +72,7 @@ func runArgs(in values) (skill.Args, error) {
 	}
 	return skill.Exec{
 		Command: "/bin/sh", Args: []string{"-c", command}, Dir: in.str("cwd"), Env: env,
-		Timeout: timeout, MaxOutput: stackOutput, Alone: true, Log: true,
+		Timeout: timeout, MaxOutput: stackOutput, Unattended: true, Log: true,
 	}, nil
 }
 
@@ -121,7 +121,7 @@ type undoKeys struct {
 	NotUndoable []string `json:"not_undoable,omitempty"`
 }
 
-func undoable(c skill.Covered) undoKeys {
+func undoable(c skill.Tracked) undoKeys {
 	k := undoKeys{Undo: c.Undo}
 	for _, left := range c.NotUndoable {
 		k.NotUndoable = append(k.NotUndoable, wellFormed(left))
@@ -130,7 +130,7 @@ func undoable(c skill.Covered) undoKeys {
 }
 
 func ended(e skill.Executed) endKeys {
-	return endKeys{e.TimedOut, e.Elapsed.Milliseconds(), e.StdoutCut+e.StderrCut > 0, e.Signal, e.Log, e.LogCut, e.Fence.String(), undoable(e.Covered)}
+	return endKeys{e.TimedOut, e.Elapsed.Milliseconds(), e.StdoutCut+e.StderrCut > 0, e.Signal, e.Log, e.LogCut, e.Fence.String(), undoable(e.Tracked)}
 }
 
 func ran(in values, e skill.Executed) ranKeys {

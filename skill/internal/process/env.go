@@ -1,0 +1,107 @@
+package process
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// ownSecrets are the variables from which this program takes credentials. No
+// command is given them.
+var ownSecrets = []string{
+	"OPENAI_API_KEY",
+	"OPENAI_ORG_ID",
+	"OPENAI_PROJECT_ID",
+	"SKILL_HTTP_TOKEN",
+	"BRAVE_API_KEY",
+}
+
+// unattended are the variables by which programs know that nobody watches.
+var unattended = []string{"CI=1", "NO_COLOR=1", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "DEBIAN_FRONTEND=noninteractive"}
+
+// GuardSecrets keeps other processes from reading this one's environment and
+// memory, if the environment holds a credential of this program.
+func GuardSecrets() error {
+	for _, name := range ownSecrets {
+		if os.Getenv(name) != "" {
+			return Undumpable()
+		}
+	}
+	return nil
+}
+
+// Environment returns the environment of a command in dir: this process's own
+// variables without its credentials, then those of set. A variable that is set again
+// keeps its place. PWD, if there is one, becomes dir.
+func (x *Runner) Environment(set []string, dir string) []string {
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		same := func(secret string) bool { return strings.EqualFold(secret, name) }
+		return slices.ContainsFunc(ownSecrets, same) || slices.ContainsFunc(x.cfg.Secrets, same)
+	})
+	if i := VariableIndex(env, "PWD"); i >= 0 {
+		env[i] = "PWD=" + dir
+	}
+	return SetVariables(env, set)
+}
+
+// SetVariables returns env with the variables of set, in place of those of the same names.
+func SetVariables(env, set []string) []string {
+	for _, v := range set {
+		name, _, _ := strings.Cut(v, "=")
+		if i := VariableIndex(env, name); i >= 0 {
+			env[i] = v
+		} else {
+			env = append(env, v)
+		}
+	}
+	return env
+}
+
+// VariableIndex returns the index of the variable name, -1 if it is not set.
+func VariableIndex(env []string, name string) int {
+	return slices.IndexFunc(env, func(v string) bool {
+		have, _, _ := strings.Cut(v, "=")
+		return have == name || runtime.GOOS == "windows" && strings.EqualFold(have, name)
+	})
+}
+
+// LookProgram finds the file of a command as execvp does: a name with a slash is
+// a path, any other is looked for in the PATH of env, of which relative parts
+// start at dir.
+func LookProgram(command, dir string, env []string) (string, error) {
+	if runtime.GOOS == "windows" {
+		path, err := exec.LookPath(command)
+		if err != nil {
+			return "", &SpawnError{Command: command, Err: syscall.ENOENT}
+		}
+		return path, nil
+	}
+	if strings.Contains(command, "/") {
+		return command, nil
+	}
+	search := "/bin:/usr/bin"
+	if i := VariableIndex(env, "PATH"); i >= 0 {
+		search = strings.TrimPrefix(env[i], "PATH=")
+	}
+	missing := syscall.ENOENT
+	for part := range strings.SplitSeq(search, ":") {
+		path := filepath.Join(part, command)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			continue
+		}
+		if info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path, nil
+		}
+		missing = syscall.EACCES
+	}
+	return "", &SpawnError{Command: command, Err: missing}
+}

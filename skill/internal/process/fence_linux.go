@@ -1,0 +1,253 @@
+package process
+
+import (
+	"errors"
+	"os"
+	"slices"
+
+	kernel "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+
+	"textskill/skill/internal/workspace"
+)
+
+// The versions of Landlock.
+const (
+	abiTogether = 8  // the kernel keeps all threads of a process to the same
+	newestABI   = 11 // known here
+)
+
+// signalsMended is the bit of a kernel in which a thread inside the fence can signal
+// the others of its process.
+const signalsMended = 1 << 1
+
+// landlockABI returns the version of Landlock that there is and that is understood
+// here, 0 if there is none.
+func landlockABI() int {
+	v, err := kernel.LandlockGetABIVersion()
+	if err != nil {
+		return 0
+	}
+	if errata, err := kernel.LandlockGetErrata(); v >= abiSignals && (err != nil || errata&signalsMended == 0) {
+		return abiSignals - 1
+	}
+	return min(v, newestABI)
+}
+
+// putUp puts the fence around this process and all that it starts, for good. It
+// returns the version of Landlock that holds, 0 for none, with [heldSockets].
+//
+// It has to be the whole process: a command may look into the memory of a thread
+// that is kept to the same as itself.
+func (f fence) putUp() (held uint32, err error) {
+	if !f.on {
+		return 0, nil
+	}
+	if err := f.limits.set(); err != nil {
+		return 0, err
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return 0, err
+	}
+	f.dropCapabilities()
+	abi := landlockABI()
+	if abi == 0 || len(f.rules) == 0 {
+		return 0, errors.ErrUnsupported
+	}
+	if err := f.restrict(abi); err != nil {
+		return 0, err
+	}
+	held = uint32(abi)
+	if f.network {
+		return held, nil
+	}
+	if err = denySockets(); err == nil {
+		held |= heldSockets
+	}
+	return held, err
+}
+
+// restrict has Landlock keep all threads of this process to the rules.
+func (f fence) restrict(abi int) error {
+	rules, err := f.ruleset(abi)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(rules)
+	if abi >= abiTogether {
+		return kernel.LandlockRestrictSelf(rules, kernel.FlagRestrictSelfTSync)
+	}
+	if err := kernel.AllThreadsPrctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	return kernel.AllThreadsLandlockRestrictSelf(rules, 0)
+}
+
+// rootKeeps is what a command of root may still do: work on files, and become
+// another user. It may make no devices, read no other process, mount nothing.
+var rootKeeps = []uintptr{
+	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_KILL,
+	unix.CAP_SETGID, unix.CAP_SETUID, unix.CAP_SETPCAP, unix.CAP_SETFCAP, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_CHROOT,
+}
+
+// dropCapabilities takes from the commands that this thread starts what only root
+// can. The helper keeps it, so that no command may look into the helper. Other users
+// have nothing that could be taken.
+func (f fence) dropCapabilities() {
+	for c := range uintptr(unix.CAP_LAST_CAP + 1) {
+		if !slices.Contains(rootKeeps, c) && !(f.network && c == unix.CAP_NET_RAW) {
+			unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		}
+	}
+}
+
+// What Landlock tells apart. Reading is running too.
+const (
+	mayReadFile  = kernel.AccessFSExecute | kernel.AccessFSReadFile
+	mayReadDir   = mayReadFile | kernel.AccessFSReadDir
+	mayWriteFile = mayReadFile | kernel.AccessFSWriteFile | kernel.AccessFSTruncate
+	mayWriteDir  = mayReadDir | mayWriteFile | kernel.AccessFSRemoveDir | kernel.AccessFSRemoveFile | kernel.AccessFSMakeDir | kernel.AccessFSMakeReg |
+		kernel.AccessFSMakeSock | kernel.AccessFSMakeFifo | kernel.AccessFSMakeSym | kernel.AccessFSRefer
+	mayMakeDevice = kernel.AccessFSMakeChar | kernel.AccessFSMakeBlock
+)
+
+// handled is what versions of Landlock added to what they can deny.
+var handled = []struct {
+	abi                int
+	files, net, scoped uint64
+}{
+	{1, mayWriteDir&^(kernel.AccessFSRefer|kernel.AccessFSTruncate) | mayMakeDevice, 0, 0},
+	{2, kernel.AccessFSRefer, 0, 0},
+	{3, kernel.AccessFSTruncate, 0, 0},
+	{abiTCP, 0, kernel.AccessNetBindTCP | kernel.AccessNetConnectTCP, 0},
+	{5, kernel.AccessFSIoctlDev, 0, 0},
+	{abiSignals, 0, 0, kernel.ScopeAbstractUnixSocket | kernel.ScopeSignal},
+	{9, kernel.AccessFSResolveUnix, 0, 0},
+	{10, 0, kernel.AccessNetBindUDP | kernel.AccessNetConnectSendUDP, 0},
+}
+
+// ruleset opens a set of rules for the kernel. What f names and is not there, or has
+// become another file than was meant, is left out.
+func (f fence) ruleset(abi int) (fd int, err error) {
+	var attr kernel.RulesetAttr
+	for _, h := range handled {
+		if h.abi <= abi {
+			attr.HandledAccessFS |= h.files
+			attr.HandledAccessNet |= h.net
+			attr.Scoped |= h.scoped
+		}
+	}
+	if f.network {
+		attr.HandledAccessNet = 0
+	}
+	if fd, err = kernel.LandlockCreateRuleset(&attr, 0); err != nil {
+		return -1, err
+	}
+	for _, r := range f.rules {
+		if err = r.addTo(fd, attr.HandledAccessFS); err != nil {
+			break
+		}
+	}
+	if err == nil && f.port != 0 && attr.HandledAccessNet != 0 {
+		err = kernel.LandlockAddNetPortRule(fd, &kernel.NetPortAttr{AllowedAccess: kernel.AccessNetBindTCP, Port: uint64(f.port)}, 0)
+	}
+	if err != nil {
+		unix.Close(fd)
+	}
+	return fd, err
+}
+
+// addTo adds r to a set of rules.
+func (r fenceRule) addTo(rules int, handled uint64) error {
+	fd, err := unix.Open(r.path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if r.id != (workspace.FileID{}) && r.id != (workspace.FileID{Dev: uint64(st.Dev), Ino: st.Ino}) {
+		return nil
+	}
+	var access uint64
+	switch dir := st.Mode&unix.S_IFMT == unix.S_IFDIR; {
+	case dir && r.write:
+		access = mayWriteDir
+	case dir:
+		access = mayReadDir
+	case r.write:
+		access = mayWriteFile | kernel.AccessFSIoctlDev
+	default:
+		access = mayReadFile
+	}
+	return kernel.LandlockAddPathBeneathRule(rules, &kernel.PathBeneathAttr{ParentFd: fd, AllowedAccess: access & handled}, 0)
+}
+
+// set sets the limits that the helper can live with itself.
+func (l Limits) set() error {
+	if err := limit(0, unix.RLIMIT_CORE, 0); err != nil {
+		return err
+	}
+	if l.FileSize == 0 {
+		l.FileSize = defaultFileSize
+	}
+	return limit(0, unix.RLIMIT_FSIZE, l.FileSize)
+}
+
+// while starts a command by start, under the limits that the helper cannot live
+// with for long, and makes them final for the command.
+func (l Limits) while(start func() (pid int, err error)) error {
+	most := map[int]int64{unix.RLIMIT_AS: l.Memory, unix.RLIMIT_NPROC: l.Processes}
+	before := map[int]unix.Rlimit{}
+	for resource, n := range most {
+		var now unix.Rlimit
+		if n > 0 && unix.Prlimit(0, resource, nil, &now) == nil {
+			before[resource] = now
+			unix.Prlimit(0, resource, &unix.Rlimit{Cur: min(uint64(n), now.Cur), Max: now.Max}, nil)
+		}
+	}
+	pid, err := start()
+	for resource, old := range before {
+		unix.Prlimit(0, resource, &old, nil)
+		if err == nil {
+			limit(pid, resource, most[resource])
+		}
+	}
+	return err
+}
+
+// limit lowers a limit of a process, 0 for this one, and never raises it.
+func limit(pid, resource int, most int64) error {
+	if most < 0 {
+		return nil
+	}
+	var now unix.Rlimit
+	if err := unix.Prlimit(pid, resource, nil, &now); err != nil {
+		return err
+	}
+	least := min(uint64(most), now.Max)
+	return unix.Prlimit(pid, resource, &unix.Rlimit{Cur: min(least, now.Cur), Max: least}, nil)
+}
+
+// empty removes what is in the folder for temporary files.
+func (f fence) empty() {
+	if f.temp == "" {
+		return
+	}
+	root, err := os.OpenRoot(f.temp)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	d, err := root.Open(".")
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1)
+	for _, name := range names {
+		root.RemoveAll(name)
+	}
+}

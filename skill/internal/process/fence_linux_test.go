@@ -1,0 +1,76 @@
+package process
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// A command of the last call cannot make the next one's fence wider by what it
+// leaves behind.
+func TestFenceStays(t *testing.T) {
+	out := t.TempDir()
+	if err := os.WriteFile(out+"/secret", []byte("secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	parent := t.TempDir()
+	home := parent + "/ws"
+	if err := os.MkdirAll(home+"/bin", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("PATH", home+"/bin:"+os.Getenv("PATH"))
+	x := fenced(t, home, home+"/bin")
+	mustExec(t, x, sh("ln -s /etc/shadow .gitconfig; ln -s $1 go; mkdir .cache; ln -s $1 .cache/go-build; rmdir bin; ln -s $1 bin", out))
+	for range 2 {
+		got := mustExec(t, x, sh("cat .gitconfig; cat go/secret; cat bin/secret; echo x > .cache/go-build/new; echo x > bin/new"))
+		if n := strings.Count(string(got.Stderr), "ermission denied"); n != 5 || len(got.Stdout) > 0 {
+			t.Errorf("%s%s", got.Stdout, got.Stderr)
+		}
+		x = fenced(t, home)
+	}
+	y := fenced(t, home)
+	y.fenceRules() // looks at the folder, which then becomes another
+	if err := os.Rename(home, parent+"/moved"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(out, home); err != nil {
+		t.Fatal(err)
+	}
+	f, _, err := y.fenceFor(0, y.tempDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := y.Run(t.Context(), Command{Name: "cat"}, Spec{Path: "/bin/cat", Args: []string{"cat", out + "/secret"}, Dir: "/", fence: f})
+	if err != nil || !got.Failed() || len(got.Stdout) > 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// PATH lets a command read toolchains, and not what lies around them.
+func TestFencePATH(t *testing.T) {
+	top := t.TempDir()
+	home, tool, dir := top+"/home", top+"/tool", top+"/project/ws"
+	for _, d := range []string{home + "/bin", home + "/.local/bin", home + "/.pyenv/shims", tool + "/bin", tool + "/lib", dir, top + "/project/bin"} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("GOPATH", "")
+	t.Setenv("PATH", strings.Join([]string{home + "/bin", home + "/.local/bin", home + "/.pyenv/shims", tool + "/bin", top + "/project/bin", "/tmp/bin", "relative/bin", "/usr/bin", "/bin"}, ":"))
+	x := fenced(t, dir)
+	var got []string
+	for _, path := range x.pathReads(home) {
+		got = append(got, strings.Replace(path, top, "", 1))
+	}
+	want := "/home/bin /home/.local/bin /home/.pyenv/shims /home/.pyenv /tool/bin /tool /project/bin /tmp/bin /usr/bin /bin"
+	if said := strings.Join(got, " "); said != want {
+		t.Errorf("\n got %s\nwant %s", said, want)
+	}
+	for path, denied := range map[string]bool{home: true, home + "/.local": true, tool + "/lib": false, top + "/project": true, home + "/.pyenv": false} {
+		if got := mustExec(t, x, Command{Name: "ls", Args: []string{path}}); got.Failed() != denied {
+			t.Errorf("%s: %d, %s", path, got.ExitCode, got.Stderr)
+		}
+	}
+}

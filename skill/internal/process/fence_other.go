@@ -1,0 +1,7 @@
+//go:build !linux
+
+package process
+
+func landlockABI() int { return 0 }
+
+func canDenySockets() bool { return false }

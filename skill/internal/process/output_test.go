@@ -1,0 +1,69 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+)
+
+func TestHeadTailKeepsTheFirstAndTheLast(t *testing.T) {
+	tests := []struct {
+		limit  int
+		writes []string
+		want   string
+		cut    int64
+	}{
+		{10, nil, "", 0},
+		{10, []string{"0123456789"}, "0123456789", 0},
+		{10, []string{"01", "23456", "789"}, "0123456789", 0},
+		{10, []string{"0123456789a"}, "01234\n[… 1 bytes left out …]\n6789a", 1},
+		{10, []string{"0", "12345678", "9abcd", "ef"}, "01234\n[… 6 bytes left out …]\nbcdef", 6},
+		{1, []string{"abc"}, "a\n[… 2 bytes left out …]\n", 2},
+		{12, []string{"a\nbcdefghijklmnop\nq\n"}, "a\n[… 16 bytes left out …]\nq\n", 16},
+		{4, []string{"\xff\xfe\xfd\xfc\xfb"}, "\xff\xfe\n[… 1 bytes left out …]\n\xfc\xfb", 1},
+	}
+	for _, tt := range tests {
+		e := headTail{limit: tt.limit}
+		for _, w := range tt.writes {
+			if n, err := io.WriteString(&e, w); n != len(w) || err != nil {
+				t.Errorf("%q: %d, %v", w, n, err)
+			}
+		}
+		if got, cut := e.bytes(); string(got) != tt.want || cut != tt.cut {
+			t.Errorf("%d %q\n got %q, %d\nwant %q, %d", tt.limit, tt.writes, got, cut, tt.want, tt.cut)
+		}
+	}
+}
+
+// However a stream comes in pieces, what is kept is its beginning and its end and
+// the count of what lies between.
+func FuzzHeadTail(f *testing.F) {
+	f.Add([]byte("0123456789"), uint8(4), uint8(3))
+	f.Add([]byte("a\nb\nc\nd\ne\nf\n"), uint8(7), uint8(1))
+	f.Add([]byte("0\n0"), uint8(2), uint8(18))
+	f.Add(bytes.Repeat([]byte("long line "), 40), uint8(64), uint8(200))
+	f.Fuzz(func(t *testing.T, all []byte, limit, piece uint8) {
+		e := headTail{limit: max(1, int(limit))}
+		for p := range slices.Chunk(all, max(1, int(piece))) {
+			e.Write(p)
+		}
+		kept, cut := e.bytes()
+		if len(all) <= e.limit {
+			if !bytes.Equal(kept, all) || cut != 0 {
+				t.Fatalf("%q became %q", all, kept)
+			}
+			return
+		}
+		line := fmt.Appendf(nil, "[… %d bytes left out …]\n", cut)
+		head, tail, ok := bytes.Cut(kept, line)
+		fits := func(head []byte) bool {
+			return bytes.HasPrefix(all, head) && bytes.HasSuffix(all, tail) && cut == int64(len(all)-len(head)-len(tail))
+		}
+		// The last line of the head is given an end if it has none.
+		if !ok || !fits(head) && !fits(bytes.TrimSuffix(head, []byte("\n"))) || cut < int64(len(all)-e.limit) {
+			t.Fatalf("%q became %q, %d left out", all, kept, cut)
+		}
+	})
+}

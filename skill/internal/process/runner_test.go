@@ -1,0 +1,62 @@
+package process
+
+import (
+	"os"
+	"testing"
+
+	"textskill/skill/internal/workspace"
+)
+
+func TestMain(m *testing.M) {
+	HelperMain()
+	os.Exit(m.Run())
+}
+
+// self is the path of the test binary, which is its own helper.
+func self(t testing.TB) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// newRunner opens a Runner on the folder dir.
+func newRunner(t testing.TB, dir string, cfg Config) *Runner {
+	t.Helper()
+	ws, err := workspace.Open(workspace.Options{Dir: dir, Allow: cfg.Allow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := New(cfg, ws)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ws.Close() })
+	t.Cleanup(x.Close)
+	return x
+}
+
+// fenced opens a Runner whose commands run inside the whole fence.
+func fenced(t testing.TB, dir string, allow ...string) *Runner {
+	t.Helper()
+	x := newRunner(t, dir, Config{Helper: self(t), Allow: allow})
+	if held := x.Fence(); held.ABI < abiSignals {
+		t.Fatalf("these tests need a kernel with Landlock: %s", held)
+	}
+	return x
+}
+
+func mustExec(t testing.TB, x *Runner, c Command) Executed {
+	t.Helper()
+	done, err := x.Exec(t.Context(), "", c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
+}
+
+func sh(script string, args ...string) Command {
+	return Command{Name: "sh", Args: append([]string{"-c", script, "sh"}, args...)}
+}

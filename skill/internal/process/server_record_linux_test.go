@@ -1,0 +1,67 @@
+package process
+
+import (
+	"net"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A record that names a process which is no helper, or another one than it was,
+// ends nothing.
+func TestServerRecordsAreNotBelieved(t *testing.T) {
+	x := newRunner(t, t.TempDir(), Config{Helper: self(t)})
+	victim := exec.Command("sleep", "1000")
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer victim.Wait()
+	defer victim.Process.Kill()
+	begin, ok := beginning(victim.Process.Pid)
+	if !ok {
+		t.Fatal("/proc does not show the process")
+	}
+	real, err := x.StartServer(t.Context(), "", ServerCommand{Command: "sleep 100", Port: freePort(t), Wait: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.StopServer(ServerName{ID: real.ID}) })
+	dir, err := x.ws.State("servers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	helper := servers(dir)[0].Helper
+	for id, p := range map[string]process{"aaaaaa": {victim.Process.Pid, begin}, "bbbbbb": {helper.Pid, helper.Begin + 1}} {
+		if err := (serverRecord{ID: id, Port: 1, Helper: p}).save(dir); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := x.StopServer(ServerName{ID: id}); err != nil || s.Running || !s.Lost {
+			t.Errorf("%s: %+v, %v", id, s, err)
+		}
+	}
+	for _, name := range []string{"cccccc", "../x.json", "dddddddd.json"} {
+		dir.WriteFile(strings.ReplaceAll(name, "/", "_"), []byte("{"), 0o600)
+	}
+	if err := victim.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("the process is gone: %v", err)
+	}
+	if list, err := x.Servers(t.Context(), ServerName{ID: real.ID}); err != nil || len(list) != 1 || !list[0].Running {
+		t.Errorf("the server is gone: %+v", list)
+	}
+	if all, err := x.Servers(t.Context(), ServerName{}); err != nil || len(all) != 3 {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}

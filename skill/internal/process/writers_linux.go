@@ -1,0 +1,47 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// pipeName returns what /proc calls a pipe, "" if it cannot be told.
+func pipeName(f *os.File) string {
+	name, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	return name
+}
+
+// endWriters kills the processes that can write to one of the pipes. It serves
+// where the helper was killed, and nobody knows any more whom the command started.
+func endWriters(pipes []string) {
+	for range 3 { // those too that were being started
+		files, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+		for _, file := range files {
+			name, err := os.Readlink(file)
+			if err != nil || !slices.Contains(pipes, name) || !opensToWrite(file) {
+				continue
+			}
+			if pid, err := strconv.Atoi(strings.Split(file, "/")[2]); err == nil && pid != os.Getpid() {
+				unix.Kill(pid, unix.SIGKILL)
+			}
+		}
+	}
+}
+
+// opensToWrite reports whether /proc/PID/fd/N is open for writing.
+func opensToWrite(file string) bool {
+	info, err := os.ReadFile(strings.Replace(file, "/fd/", "/fdinfo/", 1))
+	if err != nil {
+		return false
+	}
+	_, flags, _ := strings.Cut(string(info), "flags:")
+	flags, _, _ = strings.Cut(strings.TrimSpace(flags), "\n")
+	bits, err := strconv.ParseUint(flags, 8, 64)
+	return err == nil && bits&unix.O_ACCMODE != unix.O_RDONLY
+}
