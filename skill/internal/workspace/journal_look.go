@@ -19,7 +19,7 @@ type stepBack struct {
 	images tree.Folder
 
 	place   place
-	folder  tree.Folder // of place; nil if it is not there
+	folder  tree.Folder // of place, open in look and take; nil if it is not there
 	there   state       // at place
 	goal    state
 	nothing bool // nothing is to be done
@@ -28,6 +28,7 @@ type stepBack struct {
 func (b *stepBack) close() {
 	if b.folder != nil {
 		b.folder.Close()
+		b.folder = nil
 	}
 }
 

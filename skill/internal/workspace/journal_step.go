@@ -13,16 +13,15 @@ import (
 )
 
 // take takes the step.
-func (b *stepBack) take(ctx context.Context) error {
-	if b.folder == nil { // made by a step before this
-		var err error
-		if b.place, b.folder, err = b.open(b.step.Path); err != nil {
-			if errors.Is(err, fs.ErrNotExist) && b.goal.Is == "" {
-				return nil
-			}
-			return err
-		}
+func (b *stepBack) take(ctx context.Context) (err error) {
+	b.place, b.folder, err = b.open(b.step.Path)
+	if errors.Is(err, fs.ErrNotExist) && b.goal.Is == "" {
+		return nil // it went with its folder, in an earlier step
 	}
+	if err != nil {
+		return err
+	}
+	defer b.close()
 	switch b.step.How {
 	case bySwap:
 		return b.swap()

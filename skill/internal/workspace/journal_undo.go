@@ -217,7 +217,7 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 	for i := range u.steps {
 		b := &stepBack{undo: u, step: u.steps[i], images: images.folder}
 		err := b.look()
-		defer b.close()
+		b.close() // take opens it again: there may be more folders than a process has descriptors
 		if err != nil {
 			return Undone{}, err
 		}
