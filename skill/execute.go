@@ -120,7 +120,7 @@ func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (Result, 
 	case CheckURL:
 		return x.checkURL(ctx, a)
 	case WebSearch:
-		return x.webSearch(ctx, s, a)
+		return x.webSearch(ctx, a)
 	case Screenshot:
 		return x.screenshot(ctx, s, a)
 	}

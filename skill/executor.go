@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"textskill/skill/internal/process"
+	"textskill/skill/internal/web"
 	"textskill/skill/internal/workspace"
 )
 
@@ -36,6 +37,8 @@ type Config struct {
 	// NoSandbox lets the browser that takes screenshots run without its sandbox, as
 	// root has to.
 	NoSandbox bool
+	// Browser takes screenshots: package browser has one. nil refuses them.
+	Browser Browser
 	// Search are asked in this order; none means those that take no configuration.
 	Search []SearchEngine
 }
@@ -46,6 +49,7 @@ type Executor struct {
 	cfg     Config
 	ws      *workspace.Workspace
 	process *process.Runner
+	web     *web.Client
 	opened  time.Time
 }
 
@@ -75,7 +79,10 @@ func newExecutorOn(cfg Config, ws *workspace.Workspace) (*Executor, error) {
 		ws.Close()
 		return nil, err
 	}
-	return &Executor{cfg: cfg, ws: ws, process: run, opened: time.Now()}, nil
+	reach := web.New(web.Config{
+		Private: cfg.Private, Hosts: cfg.Hosts, Search: cfg.Search, Browser: cfg.Browser, NoSandbox: cfg.NoSandbox,
+	}, run, ws.Dir())
+	return &Executor{cfg: cfg, ws: ws, process: run, web: reach, opened: time.Now()}, nil
 }
 
 // Narrow opens an Executor on folders inside the workspace, the first of them its own

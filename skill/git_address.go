@@ -1,14 +1,13 @@
 package skill
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net"
-	"net/netip"
 	"net/url"
 	"path/filepath"
 	"strings"
+	"textskill/skill/internal/web"
 	"textskill/skill/internal/words"
 )
 
@@ -38,7 +37,7 @@ func hostOf(address string) (host, number string) {
 	if u.Scheme != "https" && u.Port() == "" {
 		return u.Hostname(), "22"
 	}
-	return u.Hostname(), port(u)
+	return u.Hostname(), web.Port(u)
 }
 
 // reach tells whether an address is a folder of this machine, and refuses one that
@@ -50,7 +49,7 @@ func (r *repository) reach(ctx context.Context, use remoteUse, address string) (
 	case helperAddress().MatchString(address):
 		return false, fmt.Errorf("remote %s leads to %s, which runs a program; remotes are reached by https, ssh, or a path inside the workspace", use.remote, shown)
 	case netAddress().MatchString(address), !anyAddress().MatchString(address) && scpAddress().MatchString(address):
-		return false, r.x.guard(nil).checkRemote(ctx, address)
+		return false, r.checkRemote(ctx, address)
 	case anyAddress().MatchString(address) && !isFile:
 		return false, fmt.Errorf("remote %s leads to %s; remotes are reached by https, ssh, or a path inside the workspace", use.remote, shown)
 	case address == "":
@@ -76,29 +75,10 @@ func (r *repository) reach(ctx context.Context, use remoteUse, address string) (
 
 // checkRemote refuses an address that is not of the public internet. A name that
 // only the user's ssh knows passes; https is judged again when it connects.
-func (g *guard) checkRemote(ctx context.Context, address string) error {
+func (r *repository) checkRemote(ctx context.Context, address string) error {
 	host, number := hostOf(address)
-	if host == "" || looksNumeric(host) && net.ParseIP(host) == nil {
+	if host == "" || web.LooksNumeric(host) && net.ParseIP(host) == nil {
 		return fmt.Errorf("%s names no host that can be judged", withoutLogin([]byte(address)))
 	}
-	if g.named(host, number) {
-		return nil
-	}
-	if addr, err := netip.ParseAddr(host); err == nil {
-		if !g.public(addr) {
-			return &AddressError{host, addr}
-		}
-		return nil
-	}
-	if strings.HasPrefix(address, "https:") {
-		return nil
-	}
-	resolver := cmp.Or(g.resolver, net.DefaultResolver)
-	addrs, _ := resolver.LookupNetIP(ctx, "ip", host)
-	for _, addr := range addrs {
-		if !g.public(addr) {
-			return &AddressError{host, addr.Unmap()}
-		}
-	}
-	return nil
+	return r.x.web.CheckHost(ctx, host, number, !strings.HasPrefix(address, "https:"))
 }

@@ -122,15 +122,15 @@ func (r *repository) exchange(ctx context.Context, way remoteWay, args []string)
 	if way.address == "" || slices.ContainsFunc(r.config, func(s setting) bool { return !s.own && s.key == "http.proxy" }) {
 		return r.git(ctx, c)
 	}
-	proxy, err := startProxy(r.x.guard(nil))
+	proxy, err := r.x.web.StartProxy()
 	if err != nil {
 		return Executed{}, err
 	}
-	defer proxy.close()
-	r.further = append(r.further, setting{key: "http.proxy", value: "http://" + proxy.addr})
+	defer proxy.Close()
+	r.further = append(r.further, setting{key: "http.proxy", value: "http://" + proxy.Addr})
 	e, err := r.git(ctx, c)
 	if failed, ok := errors.AsType[*GitError](err); ok && strings.Contains(way.address, "://") {
-		if refused := proxy.failure(way.address); refused != nil {
+		if refused := proxy.Failure(way.address); refused != nil {
 			failed.Hint = refused.Error()
 		}
 	}
@@ -140,11 +140,8 @@ func (r *repository) exchange(ctx context.Context, way remoteWay, args []string)
 // openRemote opens the repository and finds out how its remote may be reached.
 func (x *Executor) openRemote(ctx context.Context, s *Session, use remoteUse) (*repository, remoteWay, error) {
 	var way remoteWay
-	if err := x.process.MayAct("a git " + use.what); err != nil {
+	if err := x.process.MayReach("a git " + use.what); err != nil {
 		return nil, way, err
-	}
-	if !x.cfg.Network {
-		return nil, way, &OffError{What: "a git " + use.what, Flag: "--network"}
 	}
 	if err := checkBranch("branch", use.branch); err != nil {
 		return nil, way, err

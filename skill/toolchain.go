@@ -92,7 +92,7 @@ func (x *Executor) toolchain(ctx context.Context, s *Session, a Toolchain) (Resu
 		return nil, err
 	}
 	if a.Do == Install {
-		if err := x.mayReach(); err != nil {
+		if err := x.process.MayReach("reaching other machines"); err != nil {
 			return nil, err
 		}
 	}

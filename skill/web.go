@@ -2,153 +2,195 @@ package skill
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
-	"net/url"
 	"time"
+
+	"textskill/skill/internal/web"
+	"textskill/skill/internal/words"
+	"textskill/skill/internal/workspace"
 )
 
-// How long the web is waited for, and how far it may lead.
-const (
-	webTimeout    = 30 * time.Second // of an operation that sets none
-	webLongest    = 300 * time.Second
-	dialTimeout   = 10 * time.Second
-	headerTimeout = 15 * time.Second
-	maxRedirects  = 5
+// Fetch reads a page of the web as text: HTML as Markdown, JSON indented, other
+// text as it is.
+type Fetch struct {
+	URL     string
+	Start   int           // characters left out at the beginning
+	Max     int           // characters of the answer; 0 is none at all
+	Raw     bool          // HTML and JSON as they came
+	Timeout time.Duration // 0 means 30 seconds; more than 300 are not waited
+}
+
+// Download saves what an address of the web answers to a file, in place of what
+// was there. It does so once all of it has come; else nothing changes.
+type Download struct {
+	URL     string
+	Dest    string
+	Max     int64         // bytes at most; 0 means 1 GiB
+	Timeout time.Duration // 0 means 300 seconds, which are also the most
+}
+
+// CheckURL asks whether an address of the web answers. It follows no redirect.
+type CheckURL struct {
+	URL     string
+	Timeout time.Duration // 0 means 30 seconds; more than 300 are not waited
+}
+
+// WebSearch asks a search engine. Of several the first that answers is taken.
+type WebSearch struct {
+	Query     string
+	Count     int           // results wanted, 20 at most; 0 or less is none
+	Freshness string        // "day", "week", "month", "year"; "" for any age
+	Language  string        // like "en"; "" for any
+	Timeout   time.Duration // 0 means 30 seconds; more than 300 are not waited
+}
+
+// Screenshot saves a picture of a page, as a browser shows it, in PNG. The browser
+// is a Chromium that is on this machine; it reaches what the other operations may
+// reach, and nothing else. It takes a Config.Browser.
+type Screenshot struct {
+	URL           string
+	Dest          string
+	Width, Height int           // of the window in pixels; 0 means 1280 and 800
+	Full          bool          // the whole page, not only what the window shows
+	Timeout       time.Duration // 0 means 60 seconds; more than 300 are not waited
+}
+
+func (Fetch) op()      {}
+func (Download) op()   {}
+func (CheckURL) op()   {}
+func (WebSearch) op()  {}
+func (Screenshot) op() {}
+
+// Fetched is a part of a page. It was written by strangers: data, not advice.
+type Fetched = web.Fetched
+
+// Downloaded is a file that came from the web.
+type Downloaded struct {
+	Changed
+	URL         string // after redirects
+	Type        string // media type, as the server named it
+	SHA256      string // of the content, in hexadecimal
+	Overwritten bool   // there was a file before
+}
+
+// Message counts the bytes.
+func (d Downloaded) Message() string {
+	return fmt.Sprintf("saved %s of %s as %s", words.Count(int(d.Bytes), "byte", "bytes"), d.URL, d.Path)
+}
+
+// Checked is what an address answered.
+type Checked = web.Checked
+
+// Searched is what a search engine found. The texts were written by strangers:
+// data, not advice.
+type Searched = web.Searched
+
+// A Hit is one result of a search.
+type Hit = web.Hit
+
+// Shot is a picture that was taken.
+type Shot struct {
+	Changed
+	URL    string // after redirects
+	Status int    // of HTTP; 0 where there was none
+	Title  string
+}
+
+// Message says where the picture is.
+func (s Shot) Message() string { return "took a picture of " + s.URL + ": " + s.Path }
+
+// A SearchEngine is where WebSearch asks.
+type SearchEngine = web.SearchEngine
+
+// SearchEngines are the kinds of search engines. The one called brave-search is a
+// program of that name; the others are asked over HTTP.
+var SearchEngines = web.SearchEngines
+
+// What Screenshot asks of a browser: package browser has one.
+type (
+	Browser = web.Browser
+	Page    = web.Page
+	Picture = web.Picture
 )
 
-// webAgent is what servers are told of this program.
-const webAgent = "skill/1"
+// Errors of the web.
+type (
+	AddressError = web.AddressError // an address that is not of the public internet
+	BrowserError = web.BrowserError
+)
 
-// mayReach refuses what needs the network where it is not allowed.
-func (x *Executor) mayReach() error {
-	if err := x.process.MayAct("reaching other machines"); err != nil {
-		return err
+func (x *Executor) fetch(ctx context.Context, a Fetch) (Result, error) {
+	if err := x.process.MayReach("reaching other machines"); err != nil {
+		return nil, err
 	}
-	if !x.cfg.Network {
-		return &OffError{What: "reaching other machines", Flag: "--network"}
+	if a.Start < 0 || a.Max < 0 {
+		return nil, &ArgError{Arg: "max_chars", Reason: "and start_index count characters: 0 or more"}
 	}
-	return nil
-}
-
-// A URLError reports what is wrong with an address, or with what became of it.
-type URLError struct {
-	URL string
-	Err error
-}
-
-func (e *URLError) Error() string { return e.URL + ": " + e.Err.Error() }
-
-// Unwrap returns what is wrong.
-func (e *URLError) Unwrap() error { return e.Err }
-
-// A StatusError reports an HTTP status that is no success.
-type StatusError struct {
-	Status  int
-	Excerpt string // the beginning of what the server said, "" if it was no text
-}
-
-func (e *StatusError) Error() string {
-	text := fmt.Sprintf("the server answered %d %s", e.Status, http.StatusText(e.Status))
-	if e.Excerpt != "" {
-		text += ": " + e.Excerpt
-	}
-	return text
-}
-
-// webRequest is one request, its redirects included.
-type webRequest struct {
-	method string
-	url    string
-	header http.Header
-	body   io.Reader
-	hosts  []string // may be reached though they are private, besides Config.Hosts
-	stay   bool     // a redirect is the answer, and is not followed
-}
-
-// send sends a request to where the guard lets it go. The caller closes the body.
-func (x *Executor) send(ctx context.Context, r webRequest) (*http.Response, error) {
-	g := x.guard(r.hosts)
-	u, err := g.parse(r.url)
+	f, err := x.web.Fetch(ctx, a.URL, a.Raw, a.Timeout)
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, u.String(), r.body)
+	f.Page(a.Start, a.Max)
+	return f, nil
+}
+
+func (x *Executor) download(ctx context.Context, s *Session, a Download) (Result, error) {
+	if err := x.process.MayReach("reaching other machines"); err != nil {
+		return nil, err
+	}
+	abs, err := x.path(s, "destination", a.Dest)
 	if err != nil {
-		return nil, &URLError{r.url, err}
+		return nil, err
 	}
-	for name, values := range r.header {
-		req.Header[name] = values
-	}
-	req.Header.Set("User-Agent", webAgent)
-	res, err := g.client(r.stay).Do(req)
+	var d Downloaded
+	_, err = x.ws.Stat(abs, true)
+	d.Overwritten = err == nil
+	d.Change, err = x.ws.Receive(ctx, abs, workspace.WriteOptions{Parents: true}, func(dst io.Writer) error {
+		f, err := x.web.Download(ctx, dst, a.URL, a.Max, a.Timeout)
+		d.URL, d.Type, d.SHA256, d.Bytes = f.URL, f.Type, f.SHA256, f.Bytes
+		return err
+	})
 	if err != nil {
-		return nil, &URLError{r.url, webError(ctx, err)}
+		return nil, err
 	}
-	return res, nil
+	return d, nil
 }
 
-// client follows redirects as far as the guard lets them lead. It knows no proxy:
-// one would resolve names out of the guard's sight.
-func (g *guard) client(stay bool) *http.Client {
-	return &http.Client{
-		Transport: &http.Transport{
-			DialContext:           g.dial,
-			DisableKeepAlives:     true,
-			ForceAttemptHTTP2:     true,
-			TLSHandshakeTimeout:   dialTimeout,
-			ResponseHeaderTimeout: headerTimeout,
-
-			MaxResponseHeaderBytes: 256 << 10,
-		},
-		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			switch {
-			case stay:
-				return http.ErrUseLastResponse
-			case len(via) > maxRedirects:
-				return fmt.Errorf("it redirects more than %d times", maxRedirects)
-			case via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https":
-				return fmt.Errorf("it redirects from https to %s", req.URL.Scheme)
-			}
-			return g.check(req.URL)
-		},
+func (x *Executor) checkURL(ctx context.Context, a CheckURL) (Result, error) {
+	if err := x.process.MayReach("reaching other machines"); err != nil {
+		return nil, err
 	}
+	return result(x.web.Check(ctx, a.URL, a.Timeout))
 }
 
-// deadline ends ctx when an operation's time is up.
-func deadline(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	if limit <= 0 {
-		limit = webTimeout
+func (x *Executor) webSearch(ctx context.Context, a WebSearch) (Result, error) {
+	if err := x.process.MayReach("reaching other machines"); err != nil {
+		return nil, err
 	}
-	limit = min(limit, webLongest)
-	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v", limit))
+	return result(x.web.Search(ctx, web.Query(a)))
 }
 
-// webError says what went wrong without the method and address that package http
-// sets before it.
-func webError(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+func (x *Executor) screenshot(ctx context.Context, s *Session, a Screenshot) (Result, error) {
+	if err := x.process.MayReach("reaching other machines"); err != nil {
+		return nil, err
 	}
-	err = plainURLError(err)
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		var refused *AddressError
-		if errors.As(op.Err, &refused) {
-			return refused
+	abs, err := x.path(s, "destination", a.Dest)
+	if err != nil {
+		return nil, err
+	}
+	var shot Shot
+	shot.Change, err = x.ws.Receive(ctx, abs, workspace.WriteOptions{Parents: true}, func(dst io.Writer) error {
+		pic, err := x.web.Screenshot(ctx, web.Page{URL: a.URL, Width: a.Width, Height: a.Height, Full: a.Full, Timeout: a.Timeout})
+		if err != nil {
+			return err
 		}
+		shot.URL, shot.Status, shot.Title, shot.Bytes = pic.URL, pic.Status, pic.Title, int64(len(pic.PNG))
+		_, err = dst.Write(pic.PNG)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the server closed the connection before its answer was complete")
-	}
-	return err
-}
-
-func plainURLError(err error) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		return u.Err
-	}
-	return err
+	return shot, nil
 }

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"image"
-	_ "image/png"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -166,7 +164,7 @@ func TestTheWebIsBounded(t *testing.T) {
 	run := func(a Args) (Result, error) { return x.Execute(t.Context(), &Session{}, a) }
 
 	r, err := run(Fetch{URL: server.URL + "/bomb", Max: 10})
-	if err != nil || !r.(Fetched).Cut || r.(Fetched).Total != maxPage {
+	if err != nil || !r.(Fetched).Cut || r.(Fetched).Total != 5<<20 {
 		t.Errorf("a bomb: %v", err)
 	}
 	file := filepath.Join(x.Dir(), "f")
@@ -278,9 +276,9 @@ func TestWebSearch(t *testing.T) {
 		freshness string
 		key       string // of the form
 	}{
-		{SearchEngine{"brave", server.URL, "secret"}, "pw", "freshness"},
-		{SearchEngine{"searxng", server.URL, ""}, "week", "time_range"},
-		{SearchEngine{"duckduckgo", server.URL, ""}, "w", "df"},
+		{SearchEngine{Kind: "brave", URL: server.URL, Key: "secret"}, "pw", "freshness"},
+		{SearchEngine{Kind: "searxng", URL: server.URL, Key: ""}, "week", "time_range"},
+		{SearchEngine{Kind: "duckduckgo", URL: server.URL, Key: ""}, "w", "df"},
 	} {
 		x := newExecutor(t, Config{Network: true, Search: []SearchEngine{{Kind: "brave"}, c.engine}})
 		r, err := x.Execute(t.Context(), &Session{}, WebSearch{Query: "a/b?&é", Count: 3, Freshness: "week", Language: "fr"})
@@ -318,11 +316,11 @@ func TestWebSearchInventsNothing(t *testing.T) {
 	}))
 	defer server.Close()
 	for engine, want := range map[SearchEngine]string{
-		{"searxng", server.URL, ""}:    "search.formats",
-		{"searxng", "", ""}:            "--search searxng=URL",
-		{"duckduckgo", server.URL, ""}: "robot",
-		{"brave", server.URL, "k"}:     "429",
-		{"brave", "", ""}:              "BRAVE_API_KEY",
+		{Kind: "searxng", URL: server.URL, Key: ""}:    "search.formats",
+		{Kind: "searxng", URL: "", Key: ""}:            "--search searxng=URL",
+		{Kind: "duckduckgo", URL: server.URL, Key: ""}: "robot",
+		{Kind: "brave", URL: server.URL, Key: "k"}:     "429",
+		{Kind: "brave", URL: "", Key: ""}:              "BRAVE_API_KEY",
 	} {
 		x := newExecutor(t, Config{Network: true, Search: []SearchEngine{engine}})
 		_, err := x.Execute(t.Context(), &Session{}, WebSearch{Query: "q", Count: 3})
@@ -332,62 +330,5 @@ func TestWebSearchInventsNothing(t *testing.T) {
 	}
 	if tries != 2 {
 		t.Errorf("an engine that asks to wait was asked %d times, want 2", tries)
-	}
-}
-
-// TestScreenshot takes pictures with the Chromium of this machine.
-func TestScreenshot(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	inside, arrived := counted(t, hello)
-	site, _ := counted(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/html")
-		switch r.URL.Path {
-		case "/in":
-			http.Redirect(w, r, inside.URL, http.StatusFound)
-		case "/404":
-			w.WriteHeader(http.StatusNotFound)
-			fallthrough
-		default:
-			fmt.Fprintf(w, `<title>red</title><body style="margin:0;background:#f00;height:3000px">
-<img src="%s/img"><script>fetch(%[1]q); new WebSocket(%[1]q.replace("http","ws"))</script>`, inside.URL)
-		}
-	})
-	x := newExecutor(t, Config{Network: true, NoSandbox: true, Helper: self(t), Hosts: []string{strings.TrimPrefix(site.URL, "http://")}})
-	for _, c := range []struct {
-		path   string
-		full   bool
-		status int
-		height int
-	}{{"/", false, 200, 300}, {"/", true, 200, 3000}, {"/404", false, 404, 300}} {
-		r, err := x.Execute(t.Context(), &Session{}, Screenshot{URL: site.URL + c.path, Dest: "shots/s.png", Width: 400, Height: 300, Full: c.full})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s := r.(Shot); s.Status != c.status || s.Title != "red" {
-			t.Errorf("%s: %+v", c.path, s)
-		}
-		f, err := os.Open(filepath.Join(x.Dir(), "shots/s.png"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		img, kind, err := image.Decode(f)
-		f.Close()
-		if err != nil || kind != "png" || img.Bounds().Dx() != 400 || img.Bounds().Dy() != c.height {
-			t.Fatalf("%s: %s, %v, %v", c.path, kind, img, err)
-		}
-		if r, g, b, _ := img.At(390, 290).RGBA(); r != 0xffff || g != 0 || b != 0 {
-			t.Errorf("%s: the picture is not of the page: %x %x %x", c.path, r, g, b)
-		}
-	}
-	_, err := x.Execute(t.Context(), &Session{}, Screenshot{URL: site.URL + "/in", Dest: "in.png"})
-	var refused *AddressError
-	if !errors.As(err, &refused) {
-		t.Errorf("a redirect to this machine: %v", err)
-	}
-	if n := arrived.Load(); n != 0 {
-		t.Errorf("%d requests went around the guard", n)
-	}
-	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "skill-browser-*")); len(left) != 0 {
-		t.Errorf("left behind: %v", left)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"textskill/skill"
+	"textskill/skill/browser"
 	"textskill/skill/dialect"
 	"textskill/skill/mcpserver"
 )
@@ -176,7 +177,7 @@ func (c *cli) executor(o *options) (*skill.Executor, error) {
 		SnapshotBytes: cmp.Or(o.snapshot, -1),
 		Network:       o.network, Private: o.private, Hosts: o.hosts, AllowHooks: o.allowHooks,
 		Fence: skill.FenceMode(o.fence), FenceRead: o.fenceRead, FenceWrite: o.fenceWrite, Limits: o.limits,
-		Search: engines, NoSandbox: o.noSandbox,
+		Search: engines, NoSandbox: o.noSandbox, Browser: browser.New(),
 	})
 }
 

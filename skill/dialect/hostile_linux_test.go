@@ -14,6 +14,7 @@ import (
 
 	"textskill/parser"
 	"textskill/skill"
+	"textskill/skill/browser"
 )
 
 // every is all tables there are.
@@ -158,7 +159,7 @@ func (r *hostileRun) fresh() {
 		r.x.Close()
 	}
 	r.build()
-	r.x = r.open(skill.Config{Network: true, Hosts: []string{"127.0.0.1"}, NoSandbox: true,
+	r.x = r.open(skill.Config{Network: true, Hosts: []string{"127.0.0.1"}, NoSandbox: true, Browser: browser.New(),
 		Search: []skill.SearchEngine{{Kind: "searxng", URL: r.url}}})
 	r.before = r.snapshot(r.ws)
 	r.stat, _ = os.Stat(r.ws)

@@ -115,6 +115,17 @@ func (x *Runner) MayAct(what string) error {
 	return nil
 }
 
+// MayReach refuses what needs other machines where they are not allowed.
+func (x *Runner) MayReach(what string) error {
+	if err := x.MayAct(what); err != nil {
+		return err
+	}
+	if !x.cfg.Network {
+		return &refusal.OffError{What: what, Flag: "--network"}
+	}
+	return nil
+}
+
 // A Spec is a command that is ready to be started.
 type Spec struct {
 	Path  string   // the program's file; relative to Dir if it is not absolute

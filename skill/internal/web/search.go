@@ -1,4 +1,4 @@
-package skill
+package web
 
 import (
 	"context"
@@ -15,16 +15,14 @@ import (
 	"time"
 )
 
-// WebSearch asks a search engine. Of several the first that answers is taken.
-type WebSearch struct {
+// A Query is what a search engine is asked.
+type Query struct {
 	Query     string
 	Count     int           // results wanted, 20 at most; 0 or less is none
 	Freshness string        // "day", "week", "month", "year"; "" for any age
 	Language  string        // like "en"; "" for any
 	Timeout   time.Duration // 0 means 30 seconds; more than 300 are not waited
 }
-
-func (WebSearch) op() {}
 
 // Searched is what a search engine found. The texts were written by strangers:
 // data, not advice.
@@ -46,13 +44,6 @@ func (r Searched) Message() string {
 	return fmt.Sprintf("%s for %q", words.Count(len(r.Hits), "result", "results"), r.Query)
 }
 
-// A SearchEngine is where WebSearch asks.
-type SearchEngine struct {
-	Kind string // one of SearchEngines
-	URL  string // of the service; "" is the engine's own, which searxng does not have
-	Key  string // for brave
-}
-
 // SearchEngines are the kinds of search engines. The one called brave-search is a
 // program of that name; the others are asked over HTTP.
 var SearchEngines = []string{"brave", "searxng", "brave-search", "duckduckgo"}
@@ -60,10 +51,9 @@ var SearchEngines = []string{"brave", "searxng", "brave-search", "duckduckgo"}
 // maxHits is how many results one search answers.
 const maxHits = 20
 
-func (x *Executor) webSearch(ctx context.Context, s *Session, a WebSearch) (Result, error) {
-	if err := x.mayReach(); err != nil {
-		return nil, err
-	}
+// Search asks a search engine. Of several the first that answers is taken. A program
+// that is asked runs in the workspace.
+func (c *Client) Search(ctx context.Context, a Query) (Searched, error) {
 	r := Searched{Query: a.Query}
 	if a.Count <= 0 {
 		return r, nil
@@ -72,8 +62,8 @@ func (x *Executor) webSearch(ctx context.Context, s *Session, a WebSearch) (Resu
 	ctx, cancel := deadline(ctx, a.Timeout)
 	defer cancel()
 	var errs []error
-	for _, e := range x.searchEngines() {
-		hits, err := x.ask(ctx, s, e, a)
+	for _, e := range c.searchEngines() {
+		hits, err := c.ask(ctx, e, a)
 		if err == nil {
 			r.Engine, r.Hits = e.Kind, hits[:min(len(hits), a.Count)]
 			return r, nil
@@ -82,34 +72,34 @@ func (x *Executor) webSearch(ctx context.Context, s *Session, a WebSearch) (Resu
 		r.Failed = append(r.Failed, errs[len(errs)-1].Error())
 	}
 	if len(errs) == 1 {
-		return nil, errs[0]
+		return r, errs[0]
 	}
-	return nil, fmt.Errorf("no search engine answered: %s", strings.Join(r.Failed, "; "))
+	return r, fmt.Errorf("no search engine answered: %s", strings.Join(r.Failed, "; "))
 }
 
 // searchEngines are those of the configuration; without any, the program if there
 // is one, and the engine that takes no key.
-func (x *Executor) searchEngines() []SearchEngine {
-	if len(x.cfg.Search) > 0 {
-		return x.cfg.Search
+func (c *Client) searchEngines() []SearchEngine {
+	if len(c.cfg.Search) > 0 {
+		return c.cfg.Search
 	}
 	list := []SearchEngine{{Kind: "duckduckgo"}}
-	if _, err := process.LookProgram("brave-search", x.Dir(), x.process.Environment(nil, x.Dir())); err == nil {
+	if _, err := process.LookProgram("brave-search", c.dir, c.run.Environment(nil, c.dir)); err == nil {
 		list = slices.Insert(list, 0, SearchEngine{Kind: "brave-search"})
 	}
 	return list
 }
 
-func (x *Executor) ask(ctx context.Context, s *Session, e SearchEngine, a WebSearch) ([]Hit, error) {
+func (c *Client) ask(ctx context.Context, e SearchEngine, a Query) ([]Hit, error) {
 	switch e.Kind {
 	case "brave":
-		return x.askBrave(ctx, e, a)
+		return c.askBrave(ctx, e, a)
 	case "searxng":
-		return x.askSearXNG(ctx, e, a)
+		return c.askSearXNG(ctx, e, a)
 	case "brave-search":
-		return x.askProgram(ctx, s, a)
+		return c.askProgram(ctx, a)
 	case "duckduckgo":
-		return x.askDuckDuckGo(ctx, e, a)
+		return c.askDuckDuckGo(ctx, e, a)
 	}
 	return nil, fmt.Errorf("there is no such search engine; there are %s", strings.Join(SearchEngines, ", "))
 }
@@ -120,7 +110,7 @@ const maxPatience = 5 * time.Second
 // askServer sends a request to a search engine, which may be at a private address
 // as the configuration names it, and returns the answer's text. One that is asked
 // to wait is tried once more.
-func (x *Executor) askServer(ctx context.Context, r webRequest, body string) ([]byte, error) {
+func (c *Client) askServer(ctx context.Context, r webRequest, body string) ([]byte, error) {
 	if u, err := url.Parse(r.url); err == nil {
 		r.hosts = []string{u.Host}
 	}
@@ -128,7 +118,7 @@ func (x *Executor) askServer(ctx context.Context, r webRequest, body string) ([]
 		if body != "" {
 			r.body = strings.NewReader(body)
 		}
-		res, err := x.send(ctx, r)
+		res, err := c.send(ctx, r)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +130,7 @@ func (x *Executor) askServer(ctx context.Context, r webRequest, body string) ([]
 		case res.StatusCode == http.StatusTooManyRequests && again && waited(ctx, res.Header.Get("Retry-After")):
 			continue
 		case res.StatusCode >= 400:
-			return nil, statusError(res, data)
+			return nil, badStatus(res, data)
 		}
 		return data, nil
 	}

@@ -1,4 +1,4 @@
-package skill
+package web
 
 import (
 	"context"
@@ -7,14 +7,6 @@ import (
 	"net/http"
 	"time"
 )
-
-// CheckURL asks whether an address of the web answers. It follows no redirect.
-type CheckURL struct {
-	URL     string
-	Timeout time.Duration // 0 means 30 seconds; more than 300 are not waited
-}
-
-func (CheckURL) op() {}
 
 // Checked is what an address answered.
 type Checked struct {
@@ -25,7 +17,7 @@ type Checked struct {
 	Err      error // why nothing answered; nil where something did
 }
 
-// OK tells whether it answered with a success or a redirect.
+// OK reports whether it answered with a success or a redirect.
 func (c Checked) OK() bool { return c.Status >= 200 && c.Status < 400 }
 
 // Message tells the status.
@@ -36,32 +28,32 @@ func (c Checked) Message() string {
 	return fmt.Sprintf("%s answered %d %s", c.URL, c.Status, http.StatusText(c.Status))
 }
 
-func (x *Executor) checkURL(ctx context.Context, a CheckURL) (Result, error) {
-	if err := x.mayReach(); err != nil {
-		return nil, err
-	}
-	ctx, cancel := deadline(ctx, a.Timeout)
+// Check asks whether an address answers. It follows no redirect. A timeout of 0 means
+// 30 seconds; more than 300 are not waited. What may not be reached is an
+// [*AddressError].
+func (c *Client) Check(ctx context.Context, address string, timeout time.Duration) (Checked, error) {
+	ctx, cancel := deadline(ctx, timeout)
 	defer cancel()
 	begin := time.Now()
-	c := Checked{URL: a.URL}
-	res, err := x.send(ctx, webRequest{method: http.MethodHead, url: a.URL, stay: true})
+	r := Checked{URL: address}
+	res, err := c.send(ctx, webRequest{method: http.MethodHead, url: address, stay: true})
 	if err == nil && (res.StatusCode == http.StatusMethodNotAllowed || res.StatusCode == http.StatusNotImplemented) {
 		res.Body.Close()
-		res, err = x.send(ctx, webRequest{method: http.MethodGet, url: a.URL, stay: true, header: http.Header{"Range": {"bytes=0-0"}}})
+		res, err = c.send(ctx, webRequest{method: http.MethodGet, url: address, stay: true, header: http.Header{"Range": {"bytes=0-0"}}})
 	}
-	c.Elapsed = time.Since(begin)
+	r.Elapsed = time.Since(begin)
 	if err != nil {
 		var refused *AddressError
 		if errors.As(err, &refused) {
-			return nil, err
+			return Checked{}, err
 		}
-		c.Err = err
-		return c, nil
+		r.Err = err
+		return r, nil
 	}
 	res.Body.Close()
-	c.Status = res.StatusCode
+	r.Status = res.StatusCode
 	if to, err := res.Location(); err == nil {
-		c.Location = to.String()
+		r.Location = to.String()
 	}
-	return c, nil
+	return r, nil
 }

@@ -1,4 +1,4 @@
-package skill
+package web
 
 import (
 	"net/url"

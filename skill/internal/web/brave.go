@@ -1,4 +1,4 @@
-package skill
+package web
 
 import (
 	"context"
@@ -21,7 +21,7 @@ const (
 	braveWords = 50
 )
 
-func (x *Executor) askBrave(ctx context.Context, e SearchEngine, a WebSearch) ([]Hit, error) {
+func (c *Client) askBrave(ctx context.Context, e SearchEngine, a Query) ([]Hit, error) {
 	switch {
 	case e.Key == "":
 		return nil, errors.New("it takes a key, in BRAVE_API_KEY")
@@ -39,7 +39,7 @@ func (x *Executor) askBrave(ctx context.Context, e SearchEngine, a WebSearch) ([
 	if err != nil {
 		return nil, err
 	}
-	data, err := x.askServer(ctx, webRequest{method: http.MethodGet, url: at, stay: true,
+	data, err := c.askServer(ctx, webRequest{method: http.MethodGet, url: at, stay: true,
 		header: http.Header{"X-Subscription-Token": {e.Key}, "Accept": {"application/json"}}}, "")
 	if err != nil {
 		return nil, err
@@ -60,11 +60,11 @@ func (x *Executor) askBrave(ctx context.Context, e SearchEngine, a WebSearch) ([
 }
 
 // askProgram runs the program brave-search, which prints a list in JSON.
-func (x *Executor) askProgram(ctx context.Context, s *Session, a WebSearch) ([]Hit, error) {
+func (c *Client) askProgram(ctx context.Context, a Query) ([]Hit, error) {
 	if strings.HasPrefix(a.Query, "-") {
 		return nil, errors.New("a query for this program cannot begin with -")
 	}
-	done, err := x.process.Exec(ctx, s.Dir, process.Command{Name: "brave-search", Args: []string{a.Query, "--count", strconv.Itoa(a.Count)}, Dir: "."})
+	done, err := c.run.Exec(ctx, "", process.Command{Name: "brave-search", Args: []string{a.Query, "--count", strconv.Itoa(a.Count)}, Dir: "."})
 	if err != nil {
 		return nil, err
 	}

@@ -1,46 +1,40 @@
-package skill
+package web
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/remote"
-
 	"textskill/skill/internal/process"
-	"textskill/skill/internal/workspace"
+	"textskill/skill/internal/refusal"
 )
 
-// Screenshot saves a picture of a page, as a browser shows it, in PNG. The browser
-// is a Chromium that is on this machine; it reaches what the other operations may
-// reach, and nothing else.
-type Screenshot struct {
+// A Page is what a picture is taken of.
+type Page struct {
 	URL           string
-	Dest          string
 	Width, Height int           // of the window in pixels; 0 means 1280 and 800
 	Full          bool          // the whole page, not only what the window shows
 	Timeout       time.Duration // 0 means 60 seconds; more than 300 are not waited
 }
 
-func (Screenshot) op() {}
-
-// Shot is a picture that was taken.
-type Shot struct {
-	Changed
+// A Picture is a picture of a page.
+type Picture struct {
+	PNG    []byte
 	URL    string // after redirects
 	Status int    // of HTTP; 0 where there was none
 	Title  string
 }
 
-// Message tells where the picture is.
-func (s Shot) Message() string { return "took a picture of " + s.URL + ": " + s.Path }
+// A Browser drives a Chromium that runs and listens for DevTools at endpoint, a
+// WebSocket's address: it opens the page and takes the picture. Where that fails,
+// Picture.URL is how far it came; what is the browser's fault is a [*BrowserError].
+type Browser interface {
+	Picture(ctx context.Context, endpoint string, p Page) (Picture, error)
+}
 
 // A BrowserError reports that a browser did not do what it was started for.
 type BrowserError struct{ Err error }
@@ -50,106 +44,48 @@ func (e *BrowserError) Error() string { return "the browser: " + e.Err.Error() }
 // Unwrap returns the reason.
 func (e *BrowserError) Unwrap() error { return e.Err }
 
-// browsers are the programs that can take a picture, the first found is taken.
+// browsers are the programs that can take a picture; the first one found is used.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "chrome-headless-shell", "headless_shell"}
 
 const (
 	shotTimeout = 60 * time.Second
-	shotSettle  = 500 * time.Millisecond // from the page's load to the picture
-	maxWindow   = 8192                   // pixels of a window's side
+	maxWindow   = 8192 // pixels of a window's side
 )
 
-func (x *Executor) screenshot(ctx context.Context, s *Session, a Screenshot) (Result, error) {
-	if err := x.mayReach(); err != nil {
-		return nil, err
+// Screenshot takes a picture of a page, as a browser shows it. The browser is a
+// Chromium of this machine; it reaches what other requests may reach, and nothing
+// else.
+func (c *Client) Screenshot(ctx context.Context, page Page) (pic Picture, err error) {
+	if c.cfg.Browser == nil {
+		return pic, errors.New("this program has no browser to take pictures with; Config.Browser names one")
 	}
-	if a.Width < 0 || a.Height < 0 || a.Width > maxWindow || a.Height > maxWindow {
-		return nil, &ArgError{Arg: "width", Reason: fmt.Sprintf("and height are 1 to %d pixels", maxWindow)}
+	if page.Width < 0 || page.Height < 0 || page.Width > maxWindow || page.Height > maxWindow {
+		return pic, &refusal.ArgError{Arg: "width", Reason: fmt.Sprintf("and height are 1 to %d pixels", maxWindow)}
 	}
-	abs, err := x.path(s, "destination", a.Dest)
-	if err != nil {
-		return nil, err
+	if page.Timeout <= 0 {
+		page.Timeout = shotTimeout
 	}
-	if a.Timeout <= 0 {
-		a.Timeout = shotTimeout
+	ctx, cancel := deadline(ctx, page.Timeout)
+	defer cancel()
+	g := c.guard(nil)
+	if _, err := g.parse(page.URL); err != nil {
+		return pic, err
 	}
-	var shot Shot
-	change, err := x.ws.Receive(ctx, abs, workspace.WriteOptions{Parents: true}, func(dst io.Writer) error {
-		limited, cancel := deadline(ctx, a.Timeout)
-		defer cancel()
-		g := x.guard(nil)
-		if _, err := g.parse(a.URL); err != nil {
-			return err
-		}
-		taken, png, err := x.picture(limited, g, a)
-		if err != nil {
-			return err
-		}
-		shot = taken
-		shot.Bytes = int64(len(png))
-		_, err = dst.Write(png)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	shot.Change = change
-	return shot, nil
-}
-
-// picture starts a browser, lets it open the page, and takes the picture.
-func (x *Executor) picture(ctx context.Context, g *guard, a Screenshot) (shot Shot, png []byte, err error) {
 	proxy, err := startProxy(g)
 	if err != nil {
-		return shot, nil, err
+		return pic, err
 	}
-	defer proxy.close()
-	b, err := x.startBrowser(ctx, proxy.addr)
+	defer proxy.Close()
+	b, err := c.startBrowser(ctx, proxy.Addr)
 	if err != nil {
-		return shot, nil, err
+		return pic, err
 	}
 	defer b.close()
-	at, cancel := remote.NewAllocator(ctx, b.endpoint, remote.NoModifyURL)
-	defer cancel()
-	tab, cancelTab := chromedp.NewContext(at)
-	defer cancelTab()
-	width, height := cmp.Or(a.Width, 1280), cmp.Or(a.Height, 800)
-	if err = chromedp.Do(tab, chromedp.EmulateViewport(int64(width), int64(height))); err != nil {
-		return shot, nil, &BrowserError{browserError(ctx, err)}
+	pic, err = c.cfg.Browser.Picture(ctx, b.endpoint, page)
+	if failed := proxy.Failure(pic.URL); failed != nil {
+		return pic, urlError(page.URL, failed)
 	}
-	res, err := chromedp.Run(tab, chromedp.NavigateResponse(a.URL))
-	shot.URL = a.URL
-	if res != nil {
-		shot.URL, shot.Status = res.URL, int(res.Status)
-	}
-	if failed := proxy.failure(shot.URL); failed != nil {
-		return shot, nil, &URLError{a.URL, failed}
-	}
-	if err != nil {
-		return shot, nil, &URLError{a.URL, browserError(ctx, err)}
-	}
-	take := chromedp.CaptureScreenshot()
-	if a.Full {
-		take = chromedp.FullScreenshot(100)
-	}
-	select {
-	case <-time.After(shotSettle):
-	case <-ctx.Done():
-	}
-	if shot.Title, err = chromedp.Run(tab, chromedp.Title()); err == nil {
-		png, err = chromedp.Run(tab, take)
-	}
-	if err != nil {
-		return shot, nil, &BrowserError{browserError(ctx, err)}
-	}
-	return shot, png, nil
-}
-
-func browserError(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
+	return pic, err
 }
 
 // browser is a Chromium that runs, with a folder of its own.
@@ -160,9 +96,9 @@ type browser struct {
 }
 
 // startBrowser starts a Chromium that knows no way out but the proxy.
-func (x *Executor) startBrowser(ctx context.Context, proxy string) (_ *browser, err error) {
-	if os.Geteuid() == 0 && !x.cfg.NoSandbox {
-		return nil, &OffError{What: "a browser without its sandbox, which root cannot have,", Flag: "--browser-no-sandbox"}
+func (c *Client) startBrowser(ctx context.Context, proxy string) (_ *browser, err error) {
+	if os.Geteuid() == 0 && !c.cfg.NoSandbox {
+		return nil, &refusal.OffError{What: "a browser without its sandbox, which root cannot have,", Flag: "--browser-no-sandbox"}
 	}
 	dir, err := os.MkdirTemp("", "skill-browser-*")
 	if err != nil {
@@ -174,7 +110,7 @@ func (x *Executor) startBrowser(ctx context.Context, proxy string) (_ *browser, 
 			b.close()
 		}
 	}()
-	env := x.process.Environment([]string{"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_CACHE_HOME=" + dir}, dir)
+	env := c.run.Environment([]string{"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_CACHE_HOME=" + dir}, dir)
 	path, err := lookBrowser(dir, env)
 	if err != nil {
 		return nil, err
@@ -184,7 +120,7 @@ func (x *Executor) startBrowser(ctx context.Context, proxy string) (_ *browser, 
 		return nil, err
 	}
 	defer null.Close()
-	if b.run, err = x.process.Start(process.Spec{Path: path, Args: browserArgs(path, dir, proxy, x.cfg.NoSandbox), Env: env, Dir: dir}, null, null); err != nil {
+	if b.run, err = c.run.Start(process.Spec{Path: path, Args: browserArgs(path, dir, proxy, c.cfg.NoSandbox), Env: env, Dir: dir}, null, null); err != nil {
 		return nil, &BrowserError{err}
 	}
 	b.endpoint, err = b.await(ctx)

@@ -1,4 +1,4 @@
-package skill
+package web
 
 import (
 	"context"
@@ -12,23 +12,26 @@ import (
 	"time"
 )
 
-// proxy is an HTTP proxy on the loopback interface that reaches what its guard
+// A Proxy is an HTTP proxy on the loopback interface that reaches what its guard
 // lets it.
-type proxy struct {
-	*guard
-	addr   string
+type Proxy struct {
+	*Guard
+	Addr   string // of this machine, with the port
 	server *http.Server
 
 	mu     sync.Mutex
 	failed map[string]error // what was not reached, by host and port, and why
 }
 
-func startProxy(g *guard) (*proxy, error) {
+// StartProxy starts a proxy that reaches what requests of c may. The caller closes it.
+func (c *Client) StartProxy() (*Proxy, error) { return startProxy(c.guard(nil)) }
+
+func startProxy(g *Guard) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{guard: g, addr: l.Addr().String(), failed: map[string]error{}}
+	p := &Proxy{Guard: g, Addr: l.Addr().String(), failed: map[string]error{}}
 	forward := &httputil.ReverseProxy{
 		Rewrite:      func(*httputil.ProxyRequest) {},
 		Transport:    g.client(true).Transport,
@@ -52,10 +55,11 @@ func startProxy(g *guard) (*proxy, error) {
 	return p, nil
 }
 
-func (p *proxy) close() { p.server.Close() }
+// Close ends the proxy and its connections.
+func (p *Proxy) Close() { p.server.Close() }
 
 // refuse answers a request that the proxy does not carry out.
-func (p *proxy) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (p *Proxy) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var address *AddressError
 	if errors.As(err, &address) {
 		err = address
@@ -66,8 +70,8 @@ func (p *proxy) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, err.Error(), http.StatusBadGateway)
 }
 
-// failure tells why the host of an address was not reached, nil if it was.
-func (p *proxy) failure(address string) error {
+// Failure returns why the host of an address was not reached, nil if it was.
+func (p *Proxy) Failure(address string) error {
 	u, err := url.Parse(address)
 	if err != nil {
 		return err
@@ -78,10 +82,10 @@ func (p *proxy) failure(address string) error {
 }
 
 // hostPort is the host of an address with its port. Of a CONNECT the host is all.
-func hostPort(u *url.URL) string { return net.JoinHostPort(u.Hostname(), port(u)) }
+func hostPort(u *url.URL) string { return net.JoinHostPort(u.Hostname(), Port(u)) }
 
 // connect joins a client with what it asks for.
-func (p *proxy) connect(w http.ResponseWriter, r *http.Request) {
+func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), dialTimeout)
 	defer cancel()
 	far, err := p.dial(ctx, "tcp", r.Host)

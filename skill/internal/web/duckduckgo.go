@@ -1,4 +1,4 @@
-package skill
+package web
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-func (x *Executor) askDuckDuckGo(ctx context.Context, e SearchEngine, a WebSearch) ([]Hit, error) {
+func (c *Client) askDuckDuckGo(ctx context.Context, e SearchEngine, a Query) ([]Hit, error) {
 	form := url.Values{"q": {a.Query}}
 	if a.Freshness != "" {
 		form.Set("df", a.Freshness[:1])
@@ -26,7 +26,7 @@ func (x *Executor) askDuckDuckGo(ctx context.Context, e SearchEngine, a WebSearc
 	if err != nil {
 		return nil, err
 	}
-	data, err := x.askServer(ctx, webRequest{method: http.MethodPost, url: at, header: header}, form.Encode())
+	data, err := c.askServer(ctx, webRequest{method: http.MethodPost, url: at, header: header}, form.Encode())
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (x *Executor) askDuckDuckGo(ctx context.Context, e SearchEngine, a WebSearc
 	return hits, nil
 }
 
-// isChallenge tells whether a page asks whether its reader is a person.
+// isChallenge reports whether a page asks whether its reader is a person.
 func isChallenge(page []byte) bool {
 	return bytes.Contains(page, []byte("anomaly-modal")) || bytes.Contains(page, []byte("challenge-form"))
 }

@@ -1,4 +1,4 @@
-package skill
+package web
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"net/url"
 )
 
-func (x *Executor) askSearXNG(ctx context.Context, e SearchEngine, a WebSearch) ([]Hit, error) {
+func (c *Client) askSearXNG(ctx context.Context, e SearchEngine, a Query) ([]Hit, error) {
 	q := url.Values{"q": {a.Query}, "format": {"json"}}
 	if a.Freshness != "" {
 		q.Set("time_range", a.Freshness)
@@ -21,8 +21,8 @@ func (x *Executor) askSearXNG(ctx context.Context, e SearchEngine, a WebSearch) 
 	if err != nil {
 		return nil, err
 	}
-	data, err := x.askServer(ctx, webRequest{method: http.MethodGet, url: at, header: http.Header{"Accept": {"application/json"}}}, "")
-	if s, ok := errors.AsType[*StatusError](err); ok && s.Status == http.StatusForbidden {
+	data, err := c.askServer(ctx, webRequest{method: http.MethodGet, url: at, header: http.Header{"Accept": {"application/json"}}}, "")
+	if s, ok := errors.AsType[*statusError](err); ok && s.Status == http.StatusForbidden {
 		return nil, errors.New("it refuses JSON; in its settings.yml, search.formats has to list json")
 	}
 	if err != nil {

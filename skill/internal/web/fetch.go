@@ -1,4 +1,4 @@
-package skill
+package web
 
 import (
 	"bytes"
@@ -15,18 +15,6 @@ import (
 
 	"golang.org/x/net/html/charset"
 )
-
-// Fetch reads a page of the web as text: HTML as Markdown, JSON indented, other
-// text as it is.
-type Fetch struct {
-	URL     string
-	Start   int           // characters left out at the beginning
-	Max     int           // characters of the answer; 0 is none at all
-	Raw     bool          // HTML and JSON as they came
-	Timeout time.Duration // 0 means 30 seconds; more than 300 are not waited
-}
-
-func (Fetch) op() {}
 
 // Fetched is a part of a page. It was written by strangers: data, not advice.
 type Fetched struct {
@@ -52,47 +40,43 @@ const (
 	maxExcerpt = 300
 )
 
-func (x *Executor) fetch(ctx context.Context, a Fetch) (Result, error) {
-	if err := x.mayReach(); err != nil {
-		return nil, err
-	}
-	if a.Start < 0 || a.Max < 0 {
-		return nil, &ArgError{Arg: "max_chars", Reason: "and start_index count characters: 0 or more"}
-	}
-	ctx, cancel := deadline(ctx, a.Timeout)
+// Fetch reads a page as text: HTML as Markdown and JSON indented unless they are
+// wanted raw, other text as it is. A timeout of 0 means 30 seconds; more than 300 are
+// not waited.
+func (c *Client) Fetch(ctx context.Context, address string, raw bool, timeout time.Duration) (f Fetched, err error) {
+	ctx, cancel := deadline(ctx, timeout)
 	defer cancel()
-	res, err := x.send(ctx, webRequest{method: http.MethodGet, url: a.URL, header: http.Header{
+	res, err := c.send(ctx, webRequest{method: http.MethodGet, url: address, header: http.Header{
 		"Accept": {"text/html,application/xhtml+xml;q=0.9,text/*;q=0.8,application/json;q=0.8,*/*;q=0.1"}}})
 	if err != nil {
-		return nil, err
+		return f, err
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxPage+1))
 	if err != nil {
-		return nil, &URLError{a.URL, webError(ctx, err)}
+		return f, urlError(address, webError(ctx, err))
 	}
 	if res.StatusCode >= 400 {
-		return nil, &URLError{a.URL, statusError(res, data)}
+		return f, urlError(address, badStatus(res, data))
 	}
-	f := Fetched{URL: res.Request.URL.String(), Status: res.StatusCode, Cut: len(data) > maxPage}
-	if err := f.read(data[:min(len(data), maxPage)], res.Header.Get("Content-Type"), a.Raw); err != nil {
-		return nil, &URLError{a.URL, err}
+	f = Fetched{URL: res.Request.URL.String(), Status: res.StatusCode, Cut: len(data) > maxPage}
+	if err := f.read(data[:min(len(data), maxPage)], res.Header.Get("Content-Type"), raw); err != nil {
+		return f, urlError(address, err)
 	}
-	f.page(a.Start, a.Max)
 	return f, nil
 }
 
-// statusError takes from an answer what a person can read of it.
-func statusError(res *http.Response, data []byte) error {
+// badStatus takes from an answer what a person can read of it.
+func badStatus(res *http.Response, data []byte) error {
 	f := Fetched{URL: res.Request.URL.String()}
 	if f.read(data[:min(len(data), maxPage)], res.Header.Get("Content-Type"), false) != nil {
-		return &StatusError{Status: res.StatusCode}
+		return &statusError{Status: res.StatusCode}
 	}
 	text := strings.Join(strings.Fields(f.Content), " ")
 	if r := []rune(text); len(r) > maxExcerpt {
 		text = string(r[:maxExcerpt]) + "…"
 	}
-	return &StatusError{res.StatusCode, text}
+	return &statusError{res.StatusCode, text}
 }
 
 // read turns what a server sent into text.
@@ -128,7 +112,7 @@ func (f *Fetched) read(data []byte, contentType string, raw bool) error {
 	return nil
 }
 
-// isText tells whether a media type is of text that no rule above knows.
+// isText reports whether a media type is of text that no rule above knows.
 func isText(kind string, data []byte) bool {
 	if bytes.IndexByte(data[:min(len(data), 8<<10)], 0) >= 0 && !strings.HasPrefix(kind, "text/") {
 		return false
@@ -143,8 +127,8 @@ func isText(kind string, data []byte) bool {
 	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+xml")
 }
 
-// page keeps size characters of the text from start on.
-func (f *Fetched) page(start, size int) {
+// Page keeps size characters of the text, from start on.
+func (f *Fetched) Page(start, size int) {
 	runes := []rune(f.Content)
 	f.Total = len(runes)
 	start = min(start, f.Total)

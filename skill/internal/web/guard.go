@@ -1,6 +1,7 @@
-package skill
+package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,18 +13,18 @@ import (
 	"syscall"
 )
 
-// guard keeps requests away from addresses that are not of the public internet:
+// A Guard keeps requests away from addresses that are not of the public internet:
 // this machine, its network, and what a cloud keeps for its machines. It judges
 // the address that is connected to, so that neither a redirect nor a name that
 // changes its answer leads around it.
-type guard struct {
+type Guard struct {
 	private  bool
 	hosts    []string      // names or addresses, with or without a port, that are reached wherever they are
 	resolver *net.Resolver // nil is the system's
 }
 
-func (x *Executor) guard(hosts []string) *guard {
-	return &guard{private: x.cfg.Private, hosts: slices.Concat(x.cfg.Hosts, hosts)}
+func (c *Client) guard(hosts []string) *Guard {
+	return &Guard{private: c.cfg.Private, hosts: slices.Concat(c.cfg.Hosts, hosts)}
 }
 
 // An AddressError reports an address that is not of the public internet.
@@ -42,8 +43,8 @@ func (e *AddressError) Error() string {
 
 var errNoScheme = errors.New("a web address begins with http:// or https://")
 
-// parse reads an address that g lets be asked for. Its errors are [*URLError].
-func (g *guard) parse(address string) (*url.URL, error) {
+// parse reads an address that g lets be asked for.
+func (g *Guard) parse(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err == nil:
@@ -52,13 +53,13 @@ func (g *guard) parse(address string) (*url.URL, error) {
 		err = errNoScheme
 	}
 	if err != nil {
-		return nil, &URLError{address, plainURLError(err)}
+		return nil, urlError(address, plainURLError(err))
 	}
 	return u, nil
 }
 
 // check refuses what is no web address, and early what dial would refuse.
-func (g *guard) check(u *url.URL) error {
+func (g *Guard) check(u *url.URL) error {
 	host := u.Hostname()
 	switch {
 	case u.Scheme == "":
@@ -71,16 +72,17 @@ func (g *guard) check(u *url.URL) error {
 		return errors.New("the address names no host")
 	}
 	addr, err := netip.ParseAddr(host)
-	if err != nil && looksNumeric(host) {
+	if err != nil && LooksNumeric(host) {
 		return fmt.Errorf("%s is neither a name nor an address like 192.0.2.1", host)
 	}
-	if err == nil && !g.named(host, port(u)) && !g.public(addr) {
+	if err == nil && !g.named(host, Port(u)) && !g.public(addr) {
 		return &AddressError{host, addr}
 	}
 	return nil
 }
 
-func port(u *url.URL) string {
+// Port returns the port of an address, that of its scheme where it names none.
+func Port(u *url.URL) string {
 	switch {
 	case u.Port() != "":
 		return u.Port()
@@ -90,9 +92,9 @@ func port(u *url.URL) string {
 	return "80"
 }
 
-// looksNumeric tells whether a host ends in a number, as no name does: some
+// LooksNumeric reports whether a host ends in a number, as no name does: some
 // programs read such a host as an address.
-func looksNumeric(host string) bool {
+func LooksNumeric(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if hex, ok := strings.CutPrefix(last, "0x"); ok {
@@ -101,8 +103,8 @@ func looksNumeric(host string) bool {
 	return last != "" && strings.Trim(last, "0123456789") == ""
 }
 
-// named tells whether a host is one that may be reached wherever it is.
-func (g *guard) named(host, port string) bool {
+// named reports whether a host is one that may be reached wherever it is.
+func (g *Guard) named(host, port string) bool {
 	return slices.ContainsFunc(g.hosts, func(h string) bool {
 		h = strings.ToLower(h)
 		host := strings.ToLower(host)
@@ -111,7 +113,7 @@ func (g *guard) named(host, port string) bool {
 }
 
 // dial connects to addr if the guard lets it.
-func (g *guard) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func (g *Guard) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
@@ -132,8 +134,8 @@ func (g *guard) dial(ctx context.Context, network, addr string) (net.Conn, error
 	return d.DialContext(ctx, network, addr)
 }
 
-// public tells whether an address may be reached.
-func (g *guard) public(a netip.Addr) bool {
+// public reports whether an address may be reached.
+func (g *Guard) public(a netip.Addr) bool {
 	if g.private {
 		return true
 	}
@@ -169,4 +171,34 @@ func prefixes(list ...string) []netip.Prefix {
 		out[i] = netip.MustParsePrefix(p)
 	}
 	return out
+}
+
+// CheckHost refuses a host that is not of the public internet, as far as that can be
+// known before it is connected to: with resolve, by what its name stands for now. A
+// name that is not known passes.
+func (c *Client) CheckHost(ctx context.Context, host, port string, resolve bool) error {
+	return c.guard(nil).checkHost(ctx, host, port, resolve)
+}
+
+func (g *Guard) checkHost(ctx context.Context, host, port string, resolve bool) error {
+	if g.named(host, port) {
+		return nil
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		if !g.public(addr) {
+			return &AddressError{host, addr}
+		}
+		return nil
+	}
+	if !resolve {
+		return nil
+	}
+	resolver := cmp.Or(g.resolver, net.DefaultResolver)
+	addrs, _ := resolver.LookupNetIP(ctx, "ip", host)
+	for _, addr := range addrs {
+		if !g.public(addr) {
+			return &AddressError{host, addr.Unmap()}
+		}
+	}
+	return nil
 }

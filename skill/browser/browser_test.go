@@ -1,0 +1,100 @@
+package browser_test
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	_ "image/png"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"textskill/skill"
+	"textskill/skill/browser"
+)
+
+func TestMain(m *testing.M) {
+	skill.HelperMain()
+	os.Exit(m.Run())
+}
+
+// counted is a server on the loopback interface that counts its requests.
+func counted(t *testing.T, h http.HandlerFunc) (s *httptest.Server, requests *atomic.Int32) {
+	requests = new(atomic.Int32)
+	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		h(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s, requests
+}
+
+func hello(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("hello")) }
+
+// TestScreenshot takes pictures with the Chromium of this machine.
+func TestScreenshot(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	inside, arrived := counted(t, hello)
+	site, _ := counted(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		switch r.URL.Path {
+		case "/in":
+			http.Redirect(w, r, inside.URL, http.StatusFound)
+		case "/404":
+			w.WriteHeader(http.StatusNotFound)
+			fallthrough
+		default:
+			fmt.Fprintf(w, `<title>red</title><body style="margin:0;background:#f00;height:3000px">
+<img src="%s/img"><script>fetch(%[1]q); new WebSocket(%[1]q.replace("http","ws"))</script>`, inside.URL)
+		}
+	})
+	helper, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := skill.New(skill.Config{Dir: t.TempDir(), Network: true, NoSandbox: true, Helper: helper, Browser: browser.New(), Hosts: []string{strings.TrimPrefix(site.URL, "http://")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	for _, c := range []struct {
+		path   string
+		full   bool
+		status int
+		height int
+	}{{"/", false, 200, 300}, {"/", true, 200, 3000}, {"/404", false, 404, 300}} {
+		r, err := x.Execute(t.Context(), &skill.Session{}, skill.Screenshot{URL: site.URL + c.path, Dest: "shots/s.png", Width: 400, Height: 300, Full: c.full})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := r.(skill.Shot); s.Status != c.status || s.Title != "red" {
+			t.Errorf("%s: %+v", c.path, s)
+		}
+		f, err := os.Open(filepath.Join(x.Dir(), "shots/s.png"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		img, kind, err := image.Decode(f)
+		f.Close()
+		if err != nil || kind != "png" || img.Bounds().Dx() != 400 || img.Bounds().Dy() != c.height {
+			t.Fatalf("%s: %s, %v, %v", c.path, kind, img, err)
+		}
+		if r, g, b, _ := img.At(390, 290).RGBA(); r != 0xffff || g != 0 || b != 0 {
+			t.Errorf("%s: the picture is not of the page: %x %x %x", c.path, r, g, b)
+		}
+	}
+	_, err = x.Execute(t.Context(), &skill.Session{}, skill.Screenshot{URL: site.URL + "/in", Dest: "in.png"})
+	var refused *skill.AddressError
+	if !errors.As(err, &refused) {
+		t.Errorf("a redirect to this machine: %v", err)
+	}
+	if n := arrived.Load(); n != 0 {
+		t.Errorf("%d requests went around the guard", n)
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "skill-browser-*")); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
