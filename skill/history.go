@@ -24,7 +24,7 @@ func (Difference) op() {}
 
 // Changes is what History lists.
 type Changes struct {
-	List []workspace.Recorded
+	List []workspace.HistoryEntry
 	More int // changes beyond the limit
 }
 
@@ -64,7 +64,7 @@ func (x *Executor) history(ctx context.Context, s *Session, a History) (Result, 
 		if err != nil {
 			return nil, err
 		}
-		list = slices.DeleteFunc(list, func(r workspace.Recorded) bool {
+		list = slices.DeleteFunc(list, func(r workspace.HistoryEntry) bool {
 			return !inFolder(abs, r.Path) && !inFolder(abs, r.From) && !slices.ContainsFunc(r.Paths, func(p string) bool { return inFolder(abs, p) })
 		})
 	}

@@ -69,7 +69,7 @@ func (x *Runner) Track(ctx context.Context, name string, run func(ctx context.Co
 	}
 	c.add(left)
 	for _, dir := range x.cfg.Allow {
-		c.NotUndoable = append(c.NotUndoable, workspace.Left{Path: dir, Reason: "it is a folder of --allow"}.String())
+		c.NotUndoable = append(c.NotUndoable, workspace.Untracked{Path: dir, Reason: "it is a folder of --allow"}.String())
 	}
 	return c, err
 }
@@ -77,7 +77,7 @@ func (x *Runner) Track(ctx context.Context, name string, run func(ctx context.Co
 // maxLeft is how many things are named that undo leaves as they are.
 const maxLeft = 8
 
-func (c *Tracked) add(left []workspace.Left) {
+func (c *Tracked) add(left []workspace.Untracked) {
 	for i, l := range left {
 		if i == maxLeft && len(left) > maxLeft+1 {
 			c.NotUndoable = append(c.NotUndoable, fmt.Sprintf("and %d more", len(left)-maxLeft))
@@ -89,7 +89,7 @@ func (c *Tracked) add(left []workspace.Left) {
 
 func notTracked(err error) string {
 	switch {
-	case errors.Is(err, workspace.ErrTooMany):
+	case errors.Is(err, workspace.ErrTooManyFiles):
 		return fmt.Sprintf("nothing that it changed: the workspace holds more than %d files", workspace.MaxVisited)
 	case errors.Is(err, context.DeadlineExceeded):
 		return "nothing that it changed: it took too long to find out what there was"

@@ -49,21 +49,9 @@ func (c Change) String() string {
 	return "would " + string(c.Kind) + " " + c.Path
 }
 
-// A draft is a change that is about to be made, as it is recorded.
-type draft struct {
-	root  *root // whose journal; nil for what is in none
-	steps []step
-	bytes int64  // of what it takes away
-	note  string // why it cannot be undone; "" if it can
-	slow  bool   // it takes more than a moment: whether it was completed is recorded, too
-	part  bool   // the folders of the change that comes next
-
-	command string // the program that was run
-}
-
 // commit is the one way to change something: what d says is recorded, and then apply
 // does it. What it takes away goes to kept, which is nil where nothing is to be kept.
-func (w *Workspace) commit(ctx context.Context, c *Change, d draft, apply func(kept *kept) error) error {
+func (w *Workspace) commit(ctx context.Context, c *Change, d plan, apply func(kept *backup) error) error {
 	j := w.journal(d.root)
 	if j == nil {
 		if err := apply(nil); err != nil {
@@ -72,20 +60,20 @@ func (w *Workspace) commit(ctx context.Context, c *Change, d draft, apply func(k
 		c.Applied = true
 		return nil
 	}
-	r := record{Kind: c.Kind, Steps: d.steps, Part: d.part, Parents: c.parents, Bytes: d.bytes, Note: d.note, Command: d.command}
+	r := record{Kind: c.Kind, Steps: d.steps, Part: d.part, Parents: c.parents, Bytes: d.bytes, Note: d.notUndoable, Command: d.command}
 	r.Dialect, r.Tool = labelOf(ctx)
 	images, err := j.begin(ctx, &r)
 	if ctx.Err() != nil && err != nil {
 		return err
 	}
-	var k *kept
+	var k *backup
 	if err != nil {
 		r.Note = "the journal cannot be written: " + err.Error()
 	} else {
-		defer j.letGo(images)
+		defer j.releaseImages(images)
 	}
 	if r.Note == "" {
-		k = &kept{images.folder, r.Steps}
+		k = &backup{images.folder, r.Steps}
 	}
 	if aerr := apply(k); aerr != nil {
 		if err == nil {
@@ -95,7 +83,7 @@ func (w *Workspace) commit(ctx context.Context, c *Change, d draft, apply func(k
 	}
 	if err == nil {
 		c.ID = w.changeID(j, r.ID)
-		if d.slow {
+		if d.markDone {
 			j.mark(r.ID, markDone)
 		}
 	}
@@ -103,8 +91,23 @@ func (w *Workspace) commit(ctx context.Context, c *Change, d draft, apply func(k
 	return nil
 }
 
-// changeable fails where the workspace is opened for reading only.
-func (w *Workspace) changeable() error {
+type labelKey struct{}
+
+type label struct{ dialect, tool string }
+
+// WithLabel returns a context under which changes are recorded as those of a tool of
+// a dialect.
+func WithLabel(ctx context.Context, dialect, tool string) context.Context {
+	return context.WithValue(ctx, labelKey{}, label{dialect, tool})
+}
+
+func labelOf(ctx context.Context) (dialect, tool string) {
+	l, _ := ctx.Value(labelKey{}).(label)
+	return l.dialect, l.tool
+}
+
+// checkWritable fails where the workspace is opened for reading only.
+func (w *Workspace) checkWritable() error {
 	if w.opts.ReadOnly {
 		return syscall.EROFS
 	}
@@ -113,45 +116,45 @@ func (w *Workspace) changeable() error {
 
 // scope is what a change locks besides the folder that it is made in.
 type scope struct {
-	parents bool   // make the folders above
-	alone   bool   // nobody else changes anything meanwhile
-	source  *place // read from, where it has to stay as it is
+	parents   bool      // make the folders above
+	exclusive bool      // nobody else changes anything meanwhile
+	source    *location // read from, where it has to stay as it is
 }
 
 // inFolder runs do with the folder of p locked. Folders are made alone, so that
 // nobody takes them away again; if do fails, they go.
-func (w *Workspace) inFolder(ctx context.Context, c *Change, p place, s scope, do func(d tree.Folder) error) error {
-	err := patiently(func() error { return w.tryInFolder(ctx, c, p, s, do) })
-	if s.parents && !s.alone && lacksFolder(err) {
-		s.alone = true
-		err = patiently(func() error { return w.tryInFolder(ctx, c, p, s, do) })
+func (w *Workspace) inFolder(ctx context.Context, c *Change, p location, s scope, do func(d tree.Folder) error) error {
+	err := retryBusy(func() error { return w.tryInFolder(ctx, c, p, s, do) })
+	if s.parents && !s.exclusive && missingFolder(err) {
+		s.exclusive = true
+		err = retryBusy(func() error { return w.tryInFolder(ctx, c, p, s, do) })
 	}
 	return err
 }
 
-// lacksFolder tells whether making the folders above may help, or says what is
+// missingFolder tells whether making the folders above may help, or says what is
 // in their way.
-func lacksFolder(err error) bool { return errors.Is(err, fs.ErrNotExist) || err == syscall.ENOTDIR }
+func missingFolder(err error) bool { return errors.Is(err, fs.ErrNotExist) || err == syscall.ENOTDIR }
 
-func (w *Workspace) tryInFolder(ctx context.Context, c *Change, p place, s scope, do func(d tree.Folder) error) error {
-	places := []place{p}
+func (w *Workspace) tryInFolder(ctx context.Context, c *Change, p location, s scope, do func(d tree.Folder) error) error {
+	places := []location{p}
 	if s.source != nil {
 		places = append(places, *s.source)
 	}
-	h, err := w.lockRoots(ctx, s.alone, places...)
+	h, err := w.lockRoots(ctx, s.exclusive, places...)
 	if err != nil {
 		return err
 	}
 	defer h.release()
 	unmake := func() {}
-	if s.parents && s.alone {
+	if s.parents && s.exclusive {
 		if unmake, err = w.makeParents(ctx, c, p.parent()); err != nil {
 			return err
 		}
 	}
 	d, err := h.lockFolder(ctx, p)
 	if err == nil {
-		sweep(d)
+		removeLeftover(d)
 		err = do(d)
 	}
 	if err != nil {
@@ -162,10 +165,10 @@ func (w *Workspace) tryInFolder(ctx context.Context, c *Change, p place, s scope
 
 // makeParents makes p and the folders above it for c, which is recorded next. unmake
 // takes them away again.
-func (w *Workspace) makeParents(ctx context.Context, c *Change, p place) (unmake func(), err error) {
-	var made []place
+func (w *Workspace) makeParents(ctx context.Context, c *Change, p location) (unmake func(), err error) {
+	var made []location
 	part := Change{Kind: Mkdir, Path: p.path()}
-	err = w.commit(ctx, &part, w.draftFolders(p, true), func(*kept) error {
+	err = w.commit(ctx, &part, w.planFolders(p, true), func(*backup) error {
 		made, err = w.makeFolders(p)
 		return err
 	})
@@ -179,8 +182,8 @@ func (w *Workspace) makeParents(ctx context.Context, c *Change, p place) (unmake
 	}, err
 }
 
-// sweep removes what a killed process left in a folder that is now locked.
-func sweep(d tree.Folder) {
+// removeLeftover removes what a killed process left in a folder that is now locked.
+func removeLeftover(d tree.Folder) {
 	if err := d.Remove(tempName, false); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		discard(d, tempName)
 	}
@@ -188,7 +191,7 @@ func sweep(d tree.Folder) {
 
 // makeFolders makes p and the folders above it, and returns those that it made,
 // the outermost first. On an error none are left.
-func (w *Workspace) makeFolders(p place) (made []place, err error) {
+func (w *Workspace) makeFolders(p location) (made []location, err error) {
 	info, err := p.root.tree.Stat(p.rel)
 	switch {
 	case err == nil && info.IsLink():
@@ -198,7 +201,7 @@ func (w *Workspace) makeFolders(p place) (made []place, err error) {
 	case err == nil:
 		return nil, mkdirError{syscall.EEXIST}
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil, madeError(err)
+		return nil, mkdirFailed(err)
 	}
 	made, err = w.makeFolders(p.parent())
 	if err != nil {
@@ -214,7 +217,7 @@ func (w *Workspace) makeFolders(p place) (made []place, err error) {
 		return made, nil // somebody else did, at the same time
 	case err != nil:
 		removeFolders(made)
-		return nil, madeError(err)
+		return nil, mkdirFailed(err)
 	}
 	return append(made, p), nil
 }
@@ -222,15 +225,15 @@ func (w *Workspace) makeFolders(p place) (made []place, err error) {
 // mkdirError marks an error that comes from making a folder on the way.
 type mkdirError struct{ error }
 
-// madeError marks err, except where it means that a link is to be followed.
-func madeError(err error) error {
+// mkdirFailed marks err, except where it means that a link is to be followed.
+func mkdirFailed(err error) error {
 	if err == nil || err == syscall.ELOOP {
 		return err
 	}
 	return mkdirError{err}
 }
 
-func removeFolders(made []place) {
+func removeFolders(made []location) {
 	for i := len(made) - 1; i >= 0; i-- {
 		if d, err := made[i].root.tree.OpenFolder(path.Dir(made[i].rel)); err == nil {
 			d.Remove(made[i].base(), true)
@@ -239,17 +242,17 @@ func removeFolders(made []place) {
 	}
 }
 
-// wrapMade is wrap for an operation that makes the folders above abs.
-func wrapMade(op, abs, dir string, err error) error {
+// wrapMkdir is wrap for an operation that makes the folders above abs.
+func wrapMkdir(op, abs, dir string, err error) error {
 	if me, ok := err.(mkdirError); ok {
 		return &fs.PathError{Op: "mkdir", Path: dir, Err: me.error}
 	}
 	return wrap(op, abs, err)
 }
 
-// lookAt describes what a change of p meets: found is false where nothing is
+// existing describes what a change of p meets: found is false where nothing is
 // there. A link is ELOOP, for [Workspace.at] to follow.
-func lookAt(info Info, err error) (found bool, _ error) {
+func existing(info Info, err error) (found bool, _ error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil

@@ -33,11 +33,11 @@ var ErrSameFile = errors.New("source and destination are the same file")
 // workspace's own.
 func (w *Workspace) Copy(ctx context.Context, from, to string, o CopyOptions) (Change, error) {
 	c := Change{Kind: Copy, From: from, Path: to}
-	err := w.at2(wanted{from, true, toRead}, wanted{to, true, toChange}, func(src, dst place) error {
-		if err := w.changeable(); err != nil {
+	err := w.withLocations(request{from, true, toRead}, request{to, true, toChange}, func(src, dst location) error {
+		if err := w.checkWritable(); err != nil {
 			return err
 		}
-		info, err := w.copyable(src, dst, o)
+		info, err := w.checkCopy(src, dst, o)
 		if err != nil {
 			return err
 		}
@@ -46,15 +46,15 @@ func (w *Workspace) Copy(ctx context.Context, from, to string, o CopyOptions) (C
 		}
 		s := scope{parents: o.Parents}
 		if info.IsDir() {
-			s.alone, s.source = true, &src
+			s.exclusive, s.source = true, &src
 		}
 		return w.inFolder(ctx, &c, dst, s, func(d tree.Folder) error {
 			if info.IsDir() {
-				if _, err := w.survey(src, copying); err != nil {
+				if _, err := w.checkTree(src, copying); err != nil {
 					return err
 				}
 				return w.copyTree(ctx, src, d, dst, o, func(appear func() error) error {
-					return w.commit(ctx, &c, w.draftTree(dst, d), func(*kept) error { return appear() })
+					return w.commit(ctx, &c, w.planTree(dst, d), func(*backup) error { return appear() })
 				})
 			}
 			return w.copyFile(ctx, &c, src, dst, d, o)
@@ -63,8 +63,8 @@ func (w *Workspace) Copy(ctx context.Context, from, to string, o CopyOptions) (C
 	return c, wrap2("copyfile", from, to, err)
 }
 
-// copyable finds what stands in the way of a copy, and describes the source.
-func (w *Workspace) copyable(src, dst place, o CopyOptions) (Info, error) {
+// checkCopy finds what stands in the way of a copy, and describes the source.
+func (w *Workspace) checkCopy(src, dst location, o CopyOptions) (Info, error) {
 	info, err := src.root.tree.Stat(src.rel)
 	if err == nil && info.IsLink() {
 		err = syscall.ELOOP
@@ -73,7 +73,7 @@ func (w *Workspace) copyable(src, dst place, o CopyOptions) (Info, error) {
 		return info, err
 	}
 	there, err := dst.root.tree.Stat(dst.rel)
-	found, err := lookAt(there, err)
+	found, err := existing(there, err)
 	if err == nil && !found && !o.Parents {
 		_, err = dst.root.tree.Stat(dst.parent().rel)
 	}
@@ -98,7 +98,7 @@ func (w *Workspace) copyable(src, dst place, o CopyOptions) (Info, error) {
 	return info, nil
 }
 
-func (w *Workspace) previewCopy(c *Change, src, dst place, info Info, o CopyOptions) error {
+func (w *Workspace) previewCopy(c *Change, src, dst location, info Info, o CopyOptions) error {
 	d, old, err := previewTarget(dst, WriteOptions{Parents: o.Parents, NoReplace: !o.Replace})
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (w *Workspace) previewCopy(c *Change, src, dst place, info Info, o CopyOpti
 		defer d.Close()
 	}
 	if info.IsDir() {
-		n, err := w.survey(src, copying)
+		n, err := w.checkTree(src, copying)
 		c.Diff = fmt.Sprintf("%d files and folders in %s\n", n, c.From)
 		return err
 	}
@@ -123,13 +123,13 @@ func (w *Workspace) previewCopy(c *Change, src, dst place, info Info, o CopyOpti
 }
 
 // copyFile copies the file src to dst, whose folder d is locked.
-func (w *Workspace) copyFile(ctx context.Context, c *Change, src, dst place, d tree.Folder, o CopyOptions) error {
+func (w *Workspace) copyFile(ctx context.Context, c *Change, src, dst location, d tree.Folder, o CopyOptions) error {
 	f, info, err := tree.RegularFile(src.root.tree.Open(src.rel, os.O_RDONLY))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	old, err := target(d, dst.base(), !o.Replace)
+	old, err := existingFile(d, dst.base(), !o.Replace)
 	if err != nil {
 		return err
 	}

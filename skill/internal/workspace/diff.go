@@ -29,12 +29,12 @@ func Unified(oldName, newName string, before, after []byte) string {
 	case isBinary(before) || isBinary(after):
 		return header(oldName, newName) + fmt.Sprintf("Binary file: %d bytes before, %d after\n", len(before), len(after))
 	case len(before) > maxDiff || len(after) > maxDiff:
-		return header(oldName, newName) + large(int64(len(before)), int64(len(after)))
+		return header(oldName, newName) + largeSummary(int64(len(before)), int64(len(after)))
 	}
 	return unifiedAt(oldName, newName, before, after, 0)
 }
 
-func large(before, after int64) string {
+func largeSummary(before, after int64) string {
 	return fmt.Sprintf("Large file: %d bytes before, %d after\n", before, after)
 }
 
@@ -70,8 +70,8 @@ func isBinary(data []byte) bool {
 	return bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0
 }
 
-// around is how many equal lines stand around a difference.
-const around = 3
+// contextLines is how many equal lines stand around a difference.
+const contextLines = 3
 
 // hunks collects lines into hunks. The zero value is empty.
 type hunks struct {
@@ -80,7 +80,7 @@ type hunks struct {
 	oldAt, newAt   int      // lines passed so far
 	oldLen, newLen int      // of the open hunk
 	changed        bool     // the open hunk has a difference
-	quiet          int      // equal lines at the end of the open hunk
+	equal          int      // equal lines at the end of the open hunk
 }
 
 func (h *hunks) add(kind diffmatchpatch.Operation, line string) {
@@ -101,46 +101,46 @@ func (h *hunks) add(kind diffmatchpatch.Operation, line string) {
 		h.newLen++
 	}
 	if kind != diffmatchpatch.DiffEqual {
-		h.changed, h.quiet = true, 0
+		h.changed, h.equal = true, 0
 		return
 	}
-	h.quiet++
+	h.equal++
 	switch {
-	case !h.changed && h.quiet > around:
+	case !h.changed && h.equal > contextLines:
 		h.drop(1)
-	case h.changed && h.quiet > 2*around:
-		h.emit(around + 1)
+	case h.changed && h.equal > 2*contextLines:
+		h.emit(contextLines + 1)
 	}
 }
 
 // drop forgets the first n lines of the open hunk, all equal.
 func (h *hunks) drop(n int) {
 	h.lines = h.lines[n:]
-	h.oldLen, h.newLen, h.quiet = h.oldLen-n, h.newLen-n, h.quiet-n
+	h.oldLen, h.newLen, h.equal = h.oldLen-n, h.newLen-n, h.equal-n
 }
 
 // emit prints the open hunk without its last keep lines, which start the next one.
 func (h *hunks) emit(keep int) {
 	n := len(h.lines) - keep
 	fmt.Fprintf(&h.out, "@@ -%s +%s @@\n",
-		span(h.oldAt-h.oldLen, h.oldLen-keep), span(h.newAt-h.newLen, h.newLen-keep))
+		lineRange(h.oldAt-h.oldLen, h.oldLen-keep), lineRange(h.newAt-h.newLen, h.newLen-keep))
 	for _, l := range h.lines[:n] {
 		h.out.WriteString(l)
 	}
 	h.lines = append([]string(nil), h.lines[n:]...)
-	h.oldLen, h.newLen, h.quiet, h.changed = keep, keep, keep, false
-	h.drop(max(0, keep-around))
+	h.oldLen, h.newLen, h.equal, h.changed = keep, keep, keep, false
+	h.drop(max(0, keep-contextLines))
 }
 
 func (h *hunks) flush() {
 	if h.changed {
-		h.emit(max(0, h.quiet-around))
+		h.emit(max(0, h.equal-contextLines))
 	}
 }
 
-// span prints a range of lines as unified format counts them: from 1, and an
+// lineRange prints a range of lines as unified format counts them: from 1, and an
 // empty one by the line before it.
-func span(before, n int) string {
+func lineRange(before, n int) string {
 	switch n {
 	case 0:
 		return fmt.Sprintf("%d,0", before)

@@ -14,15 +14,15 @@ import (
 // use instead of [Workspace.ReadDir]. One goroutine at a time may call Read; the
 // other methods are safe beside it. Close releases it.
 type Dir struct {
-	w  *Workspace
-	at place
-	d  tree.Dir
+	w        *Workspace
+	location location
+	d        tree.Dir
 }
 
 // OpenDir opens the folder abs. Errors are *fs.PathError with Op "scandir", or the
 // workspace's own.
 func (w *Workspace) OpenDir(abs string) (d *Dir, err error) {
-	err = w.at(wanted{abs, true, toRead}, func(p place) error {
+	err = w.withLocation(request{abs, true, toRead}, func(p location) error {
 		h, err := p.root.tree.OpenDir(p.rel)
 		d = &Dir{w, p, h}
 		return err
@@ -34,20 +34,20 @@ func (w *Workspace) OpenDir(abs string) (d *Dir, err error) {
 }
 
 // Path returns the folder's absolute name without links.
-func (d *Dir) Path() string { return d.at.path() }
+func (d *Dir) Path() string { return d.location.path() }
 
 // Rel returns the folder's name below the workspace's folder or the allowed one
 // that it is in, with slashes: "." for that folder itself.
-func (d *Dir) Rel() string { return d.at.rel }
+func (d *Dir) Rel() string { return d.location.rel }
 
 // OpenDir opens a folder below d by its name relative to it, with slashes. It
 // leads through no link. The errors bear no path.
 func (d *Dir) OpenDir(rel string) (*Dir, error) {
-	p := place{d.at.root, rel}
-	if !d.at.isRoot() {
-		p.rel = d.at.rel + "/" + rel
+	p := location{d.location.root, rel}
+	if !d.location.isRoot() {
+		p.rel = d.location.rel + "/" + rel
 	}
-	if err := d.w.denied(place{p.root, rel}, wanted{abs: rel}); err != nil {
+	if err := d.w.denied(location{p.root, rel}, request{abs: rel}); err != nil {
 		return nil, err
 	}
 	var h tree.Dir
@@ -103,7 +103,7 @@ func (d *Dir) mayOpen(name []byte) error {
 	case string(name) == "." || string(name) == "..":
 		return syscall.EISDIR
 	}
-	return d.w.deniedName(string(name), wanted{abs: string(name)})
+	return d.w.deniedName(string(name), request{abs: string(name)})
 }
 
 // Close closes the folder. Folders and files that were opened through it stay.

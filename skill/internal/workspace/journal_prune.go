@@ -14,9 +14,9 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// full tells whether more is kept than the limits say, by so much that it is worth
+// overLimit tells whether more is kept than the limits say, by so much that it is worth
 // the work.
-func (j *journal) full(now time.Time) bool {
+func (j *journal) overLimit(now time.Time) bool {
 	l := j.limit
 	return l.Count > 0 && j.last.ID-j.first.ID > int64(l.Count)*5/4 ||
 		l.Bytes > 0 && j.last.Sum-j.first.Sum > l.Bytes ||
@@ -26,7 +26,7 @@ func (j *journal) full(now time.Time) bool {
 // prune leaves the newest changes that the limits allow, never without the one that
 // is being made and the one before it. The journal is entered.
 func (j *journal) prune(now *record) error {
-	data, err := j.whole()
+	data, err := j.readAll()
 	if err != nil {
 		return err
 	}
@@ -66,10 +66,10 @@ func (j *journal) prune(now *record) error {
 
 // rewrite makes the journal one of these changes alone.
 func (j *journal) rewrite(list []*change) error {
-	f, err := j.state.OpenFile(freshName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := j.dir.OpenFile(newJournalName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) { // of a process that was killed
-		j.state.Remove(freshName, false)
-		f, err = j.state.OpenFile(freshName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		j.dir.Remove(newJournalName, false)
+		f, err = j.dir.OpenFile(newJournalName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	}
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (j *journal) rewrite(list []*change) error {
 		err = tree.Datasync(f)
 	}
 	if err == nil {
-		err = j.state.Rename(freshName, j.state, journalName, true)
+		err = j.dir.Rename(newJournalName, j.dir, journalName, true)
 	}
 	var info Info
 	if err == nil {
@@ -105,7 +105,7 @@ func (j *journal) rewrite(list []*change) error {
 	}
 	if err != nil {
 		f.Close()
-		j.state.Remove(freshName, false)
+		j.dir.Remove(newJournalName, false)
 		return tree.Cause(err)
 	}
 	j.log.Close()
@@ -134,11 +134,11 @@ func (j *journal) unlink(data []byte) {
 
 // pathField is the path of the first step as its line holds it.
 func (r *record) pathField() []byte {
-	text, _ := json.Marshal(asWritten(r.Steps[:1])[0].Path) // a text can be encoded
+	text, _ := json.Marshal(escapeNames(r.Steps[:1])[0].Path) // a text can be encoded
 	return append([]byte(`"path":`), text...)
 }
 
-func (j *journal) unlinkImage(s step) {
+func (j *journal) unlinkImage(s pathChange) {
 	has, err := j.images.folder.Lstat(s.Image)
 	if err != nil || has.Links < 2 || filepath.IsAbs(s.Path) {
 		return

@@ -357,8 +357,8 @@ func TestNoJournal(t *testing.T) {
 // written is read again.
 func FuzzJournal(f *testing.F) {
 	for _, r := range []record{
-		{ID: 1, Kind: Write, Steps: []step{{How: bySwap, Path: "a/b", After: state{Is: "file", Print: "00"}, Image: "1"}}},
-		{ID: 2, Kind: Undo, Undoes: 1, Back: true, Steps: []step{{How: byMove, Path: "a", From: "b"}}},
+		{ID: 1, Kind: Write, Steps: []pathChange{{How: bySwap, Path: "a/b", After: fileState{Type: "file", Digest: "00"}, Image: "1"}}},
+		{ID: 2, Kind: Undo, Undoes: 1, Back: true, Steps: []pathChange{{How: byMove, Path: "a", From: "b"}}},
 		{ID: 2, Mark: markDone, Last: 2},
 	} {
 		line, err := r.encode()
@@ -373,7 +373,7 @@ func FuzzJournal(f *testing.F) {
 		var lines []byte
 		list := readRecords(data)
 		for _, c := range list {
-			if !c.sound() || c.ID <= last {
+			if !c.valid() || c.ID <= last {
 				t.Errorf("%+v", c.record)
 			}
 			last = c.ID
@@ -392,7 +392,7 @@ func FuzzJournal(f *testing.F) {
 		// A body with a sum that is right is read as far as it is sound.
 		if i := bytes.IndexByte(data, '\n'); i < 0 {
 			sum := fmt.Appendf(nil, "%08x %s", checksum(data), data)
-			if r, err := decode(sum); err == nil && !r.sound() {
+			if r, err := decode(sum); err == nil && !r.valid() {
 				t.Errorf("%+v", r)
 			}
 		}

@@ -33,8 +33,8 @@ type lockEntry struct {
 	users int
 }
 
-// whole is the weight of an exclusive lock; a shared one weighs 1.
-const whole = 1 << 30
+// exclusiveWeight is the weight of an exclusive lock; a shared one weighs 1.
+const exclusiveWeight = 1 << 30
 
 func (t *lockTable) acquire(ctx context.Context, id FileID, weight int64) error {
 	t.mu.Lock()
@@ -43,7 +43,7 @@ func (t *lockTable) acquire(ctx context.Context, id FileID, weight int64) error 
 	}
 	e := t.byID[id]
 	if e == nil {
-		e = &lockEntry{sem: semaphore.NewWeighted(whole)}
+		e = &lockEntry{sem: semaphore.NewWeighted(exclusiveWeight)}
 		t.byID[id] = e
 	}
 	e.users++
@@ -71,8 +71,8 @@ func (t *lockTable) leave(id FileID, e *lockEntry) {
 	}
 }
 
-// held is a set of locks, and the folders that were opened for them.
-type held struct {
+// heldLocks is a set of locks, and the folders that were opened for them.
+type heldLocks struct {
 	table   *lockTable
 	locks   []heldLock
 	folders []tree.Folder
@@ -84,7 +84,7 @@ type heldLock struct {
 }
 
 // release gives everything back; the descriptors' locks go with them.
-func (h *held) release() {
+func (h *heldLocks) release() {
 	for _, f := range slices.Backward(h.folders) {
 		f.Close()
 	}
@@ -99,8 +99,8 @@ func (h *held) release() {
 // they are all given back, and it is tried again.
 var errBusy = errors.New("the lock is held elsewhere")
 
-// patiently runs try until it does not meet errBusy.
-func patiently(try func() error) error {
+// retryBusy runs try until it does not meet errBusy.
+func retryBusy(try func() error) error {
 	for {
 		if err := try(); err != errBusy {
 			return err
@@ -109,10 +109,10 @@ func patiently(try func() error) error {
 	}
 }
 
-func (h *held) lock(ctx context.Context, f tree.Folder, exclusive bool) error {
+func (h *heldLocks) lock(ctx context.Context, f tree.Folder, exclusive bool) error {
 	weight := int64(1)
 	if exclusive {
-		weight = whole
+		weight = exclusiveWeight
 	}
 	if err := h.table.acquire(ctx, f.ID(), weight); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (h *held) lock(ctx context.Context, f tree.Folder, exclusive bool) error {
 
 // await polls for a lock. Who shares one lets those go first who want it alone,
 // but not for long.
-func (h *held) await(ctx context.Context, fd int, exclusive bool) error {
+func (h *heldLocks) await(ctx context.Context, fd int, exclusive bool) error {
 	start := time.Now()
 	patience := 2*time.Millisecond + rand.N(8*time.Millisecond)
 	for wait := 20 * time.Microsecond; ; wait = min(wait*3/2, 2*time.Millisecond) {
@@ -159,8 +159,8 @@ func (h *held) await(ctx context.Context, fd int, exclusive bool) error {
 
 // lockRoots locks the roots of the places: shared, but exclusive for a change in
 // a root itself, whose folder's lock it then is, and for one that is to be alone.
-func (w *Workspace) lockRoots(ctx context.Context, alone bool, places ...place) (*held, error) {
-	h := &held{table: &w.locks}
+func (w *Workspace) lockRoots(ctx context.Context, alone bool, places ...location) (*heldLocks, error) {
+	h := &heldLocks{table: &w.locks}
 	roots, exclusive := map[FileID]*root{}, map[FileID]bool{}
 	for _, p := range places {
 		id := p.root.id
@@ -183,9 +183,9 @@ func (w *Workspace) lockRoots(ctx context.Context, alone bool, places ...place) 
 // lockFolder opens and locks the folder that holds p. Where that is a root, the
 // root's own lock is it. The folder closes with h. One that was removed before the
 // lock was there takes nothing in any more: ENOENT.
-func (h *held) lockFolder(ctx context.Context, p place) (tree.Folder, error) {
+func (h *heldLocks) lockFolder(ctx context.Context, p location) (tree.Folder, error) {
 	dir := p.parent()
-	if i := slices.Index(h.locks, heldLock{dir.root.id, whole}); i >= 0 && dir.isRoot() {
+	if i := slices.Index(h.locks, heldLock{dir.root.id, exclusiveWeight}); i >= 0 && dir.isRoot() {
 		return h.folders[i], nil
 	}
 	f, err := dir.root.tree.OpenFolder(dir.rel)
@@ -193,7 +193,7 @@ func (h *held) lockFolder(ctx context.Context, p place) (tree.Folder, error) {
 		return nil, err
 	}
 	h.folders = append(h.folders, f)
-	if slices.Contains(h.locks, heldLock{f.ID(), whole}) {
+	if slices.Contains(h.locks, heldLock{f.ID(), exclusiveWeight}) {
 		return f, nil
 	}
 	if slices.Contains(h.locks, heldLock{f.ID(), 1}) {
@@ -203,7 +203,7 @@ func (h *held) lockFolder(ctx context.Context, p place) (tree.Folder, error) {
 }
 
 // lockFolders locks the folders of two places, in the order of their numbers.
-func (h *held) lockFolders(ctx context.Context, a, b place) (fa, fb tree.Folder, err error) {
+func (h *heldLocks) lockFolders(ctx context.Context, a, b location) (fa, fb tree.Folder, err error) {
 	idA, err := a.root.tree.Stat(a.parent().rel)
 	if err != nil {
 		return nil, nil, err
@@ -219,7 +219,7 @@ func (h *held) lockFolders(ctx context.Context, a, b place) (fa, fb tree.Folder,
 	return h.lockTwo(ctx, a, b)
 }
 
-func (h *held) lockTwo(ctx context.Context, a, b place) (fa, fb tree.Folder, err error) {
+func (h *heldLocks) lockTwo(ctx context.Context, a, b location) (fa, fb tree.Folder, err error) {
 	if fa, err = h.lockFolder(ctx, a); err != nil {
 		return nil, nil, err
 	}

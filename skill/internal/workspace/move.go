@@ -26,14 +26,14 @@ type MoveOptions struct {
 // workspace's own.
 func (w *Workspace) Move(ctx context.Context, from, to string, o MoveOptions) (Change, error) {
 	c := Change{Kind: Move, From: from, Path: to}
-	err := w.at2(wanted{from, false, toChange}, wanted{to, false, toChange}, func(src, dst place) error {
-		if err := w.changeable(); err != nil {
+	err := w.withLocations(request{from, false, toChange}, request{to, false, toChange}, func(src, dst location) error {
+		if err := w.checkWritable(); err != nil {
 			return err
 		}
-		if w.holds(src) || w.holds(dst) {
+		if w.holdsRoot(src) || w.holdsRoot(dst) {
 			return syscall.EBUSY
 		}
-		info, err := movable(src, dst, o)
+		info, err := checkMove(src, dst, o)
 		if err != nil {
 			return err
 		}
@@ -42,17 +42,17 @@ func (w *Workspace) Move(ctx context.Context, from, to string, o MoveOptions) (C
 		}
 		m := &move{w, src, dst, info, o}
 		alone := info.IsDir()
-		err = patiently(func() error { return m.run(ctx, &c, alone) })
-		if o.Parents && !alone && lacksFolder(err) {
-			err = patiently(func() error { return m.run(ctx, &c, true) })
+		err = retryBusy(func() error { return m.try(ctx, &c, alone) })
+		if o.Parents && !alone && missingFolder(err) {
+			err = retryBusy(func() error { return m.try(ctx, &c, true) })
 		}
 		return err
 	})
 	return c, wrap2("rename", from, to, err)
 }
 
-// movable finds what stands in the way of a move before anything is made for it.
-func movable(src, dst place, o MoveOptions) (Info, error) {
+// checkMove finds what stands in the way of a move before anything is made for it.
+func checkMove(src, dst location, o MoveOptions) (Info, error) {
 	info, err := src.root.tree.Stat(src.rel)
 	if err != nil {
 		return info, err
@@ -65,7 +65,7 @@ func movable(src, dst place, o MoveOptions) (Info, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		_, err = dst.root.tree.Stat(dst.parent().rel)
 	case err == syscall.ENOTDIR && o.Parents:
-		err = madeError(previewDir(dst.parent()))
+		err = mkdirFailed(previewDir(dst.parent()))
 	}
 	_, inside := below(src.path(), dst.path())
 	_, above := below(dst.path(), src.path())
@@ -87,7 +87,7 @@ func movable(src, dst place, o MoveOptions) (Info, error) {
 }
 
 // previewMove finds what else would stand in the way.
-func previewMove(src, dst place, o MoveOptions) error {
+func previewMove(src, dst location, o MoveOptions) error {
 	from, err := src.root.tree.OpenFolder(src.parent().rel)
 	if err != nil {
 		return err
@@ -97,23 +97,23 @@ func previewMove(src, dst place, o MoveOptions) error {
 		return err
 	}
 	to, err := dst.root.tree.OpenFolder(dst.parent().rel)
-	if o.Parents && lacksFolder(err) {
-		return madeError(previewDir(dst.parent()))
+	if o.Parents && missingFolder(err) {
+		return mkdirFailed(previewDir(dst.parent()))
 	}
 	if err != nil {
 		return err
 	}
 	defer to.Close()
 	if src != dst {
-		if err := emptyFolder(to, dst.base()); err != nil {
+		if err := checkEmpty(to, dst.base()); err != nil {
 			return err
 		}
 	}
 	return to.CheckWritable(".")
 }
 
-// emptyFolder fails where name is a folder that holds something.
-func emptyFolder(in tree.Folder, name string) error {
+// checkEmpty fails where name is a folder that holds something.
+func checkEmpty(in tree.Folder, name string) error {
 	d, err := in.OpenFolder(name)
 	if err != nil {
 		return nil // no folder, or one whose content is not to be seen
@@ -128,13 +128,13 @@ func emptyFolder(in tree.Folder, name string) error {
 // move is one move under way.
 type move struct {
 	w        *Workspace
-	src, dst place
+	src, dst location
 	info     Info // of what is moved
 	o        MoveOptions
 }
 
-// run locks and moves. Folders are made only alone, as in inFolder.
-func (m *move) run(ctx context.Context, c *Change, alone bool) error {
+// try locks and moves. Folders are made only alone, as in inFolder.
+func (m *move) try(ctx context.Context, c *Change, alone bool) error {
 	h, err := m.w.lockRoots(ctx, alone, m.src, m.dst)
 	if err != nil {
 		return err
@@ -148,9 +148,9 @@ func (m *move) run(ctx context.Context, c *Change, alone bool) error {
 	}
 	from, to, err := h.lockFolders(ctx, m.src, m.dst)
 	if err == nil {
-		sweep(from)
-		sweep(to)
-		err = m.locked(ctx, c, from, to)
+		removeLeftover(from)
+		removeLeftover(to)
+		err = m.moveLocked(ctx, c, from, to)
 	}
 	if err != nil {
 		unmake()
@@ -158,8 +158,8 @@ func (m *move) run(ctx context.Context, c *Change, alone bool) error {
 	return err
 }
 
-// locked moves between two locked folders.
-func (m *move) locked(ctx context.Context, c *Change, from, to tree.Folder) error {
+// moveLocked moves between two locked folders.
+func (m *move) moveLocked(ctx context.Context, c *Change, from, to tree.Folder) error {
 	now, err := from.Lstat(m.src.base())
 	if err == nil && now.IsDir() != m.info.IsDir() {
 		err = syscall.ELOOP // something else came there: look again
@@ -172,13 +172,13 @@ func (m *move) locked(ctx context.Context, c *Change, from, to tree.Folder) erro
 	if twin && !m.o.NoReplace { // rename would leave both names of the one file
 		return m.w.remove(ctx, c, m.src, from, false)
 	}
-	dr, err := m.w.draftMove(m.src, m.dst, from, to)
+	planned, err := m.w.planMove(m.src, m.dst, from, to)
 	if err != nil {
 		return err
 	}
-	return m.w.commit(ctx, c, dr, func(k *kept) error {
-		if k != nil && !m.o.NoReplace && dr.steps[0].Before.Is != "" {
-			if err := k.take(to, m.dst.base()); err != nil {
+	return m.w.commit(ctx, c, planned, func(k *backup) error {
+		if k != nil && !m.o.NoReplace && planned.steps[0].Before.Type != "" {
+			if err := k.save(to, m.dst.base()); err != nil {
 				return err
 			}
 		}
@@ -187,7 +187,7 @@ func (m *move) locked(ctx context.Context, c *Change, from, to tree.Folder) erro
 			err = m.across(ctx, from, to)
 		}
 		if err != nil && k != nil {
-			k.drop()
+			k.discard()
 		}
 		return err
 	})
@@ -201,7 +201,7 @@ func (m *move) across(ctx context.Context, from, to tree.Folder) error {
 	name, newName := m.src.base(), m.dst.base()
 	switch {
 	case m.info.IsDir():
-		if _, err := m.w.survey(m.src, removing); err != nil {
+		if _, err := m.w.checkTree(m.src, removing); err != nil {
 			return err
 		}
 		err := m.w.copyTree(ctx, m.src, to, m.dst, CopyOptions{Times: true, Replace: !m.o.NoReplace, moving: true},
@@ -215,7 +215,7 @@ func (m *move) across(ctx context.Context, from, to tree.Folder) error {
 			return err
 		}
 	default:
-		if err := m.w.carry(from, name, to, newName, m.o); err != nil {
+		if err := m.w.copyAcross(from, name, to, newName, m.o); err != nil {
 			return err
 		}
 	}
@@ -238,14 +238,14 @@ func relink(from tree.Folder, name string, to tree.Folder, newName string, o Mov
 	return err
 }
 
-// carry makes the file name of from anew in to, with all that belongs to it.
-func (w *Workspace) carry(from tree.Folder, name string, to tree.Folder, newName string, o MoveOptions) error {
+// copyAcross makes the file name of from anew in to, with all that belongs to it.
+func (w *Workspace) copyAcross(from tree.Folder, name string, to tree.Folder, newName string, o MoveOptions) error {
 	src, info, err := tree.RegularFile(from.OpenFile(name, os.O_RDONLY, 0))
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	n, err := create(to, true, func(dst *os.File) error {
+	n, err := createFile(to, true, func(dst *os.File) error {
 		_, err := io.Copy(dst, src)
 		return err
 	})

@@ -11,23 +11,23 @@ import (
 	"syscall"
 )
 
-// place is where a name leads: a root and a clean slash-separated name in it.
-type place struct {
+// A location is where a path leads: a root, and a clean slash-separated path in it.
+type location struct {
 	root *root
 	rel  string // "." for the root itself
 }
 
-// path returns the absolute name.
-func (p place) path() string { return filepath.Join(p.root.dir, filepath.FromSlash(p.rel)) }
+// path returns the absolute path.
+func (p location) path() string { return filepath.Join(p.root.dir, filepath.FromSlash(p.rel)) }
 
-func (p place) isRoot() bool            { return p.rel == "." }
-func (p place) parent() place           { return place{p.root, path.Dir(p.rel)} }
-func (p place) base() string            { return path.Base(p.rel) }
-func (p place) child(name string) place { return place{p.root, path.Join(p.rel, name)} }
+func (p location) isRoot() bool               { return p.rel == "." }
+func (p location) parent() location           { return location{p.root, path.Dir(p.rel)} }
+func (p location) base() string               { return path.Base(p.rel) }
+func (p location) child(name string) location { return location{p.root, path.Join(p.rel, name)} }
 
-// An OutsideError reports a name that leads out of the workspace.
+// An OutsideError reports a path that leads out of the workspace.
 type OutsideError struct {
-	Path      string // absolute, as it was asked for
+	Path      string // absolute, as the caller spelled it
 	Workspace string
 }
 
@@ -38,10 +38,10 @@ func (e *OutsideError) Error() string {
 // Is makes the error match [fs.ErrPermission].
 func (e *OutsideError) Is(target error) bool { return target == fs.ErrPermission }
 
-// A DeniedError reports a name inside the workspace that is kept from the caller.
+// A DeniedError reports a path inside the workspace that operations may not use.
 type DeniedError struct {
 	Path   string
-	Reason string // what would be right
+	Reason string // why, and what allows it
 }
 
 func (e *DeniedError) Error() string { return e.Path + " is denied: " + e.Reason }
@@ -49,14 +49,14 @@ func (e *DeniedError) Error() string { return e.Path + " is denied: " + e.Reason
 // Is makes the error match [fs.ErrPermission].
 func (e *DeniedError) Is(target error) bool { return target == fs.ErrPermission }
 
-// maxLinks is how many symbolic links one name may lead through, as in Linux.
+// maxLinks is how many symbolic links one path may lead through, as in Linux.
 const maxLinks = 40
 
-// maxPath is how many bytes an absolute name may have, as in Linux.
+// maxPath is how many bytes an absolute path may have, as in Linux.
 const maxPath = 4095
 
-// Abs makes name absolute and clean: relative names start at dir, and "" is dir.
-// A dir of "" is the workspace. The disk is not looked at.
+// Abs makes name absolute and clean without looking at the disk. A relative name is
+// relative to dir; a dir of "" is the workspace.
 func (w *Workspace) Abs(dir, name string) string {
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name)
@@ -67,9 +67,10 @@ func (w *Workspace) Abs(dir, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// Real returns the absolute name that name leads to when links are followed, the
-// last one only if follow is set. ".." is taken after the links before it. What
-// does not exist keeps its spelling. Names that lead outside are an [*OutsideError].
+// Real returns the absolute path that name leads to when symbolic links are
+// followed; a link in the last part is followed only if follow is set. ".." applies
+// after the links before it are followed. Parts that do not exist keep their
+// spelling. A name that leads outside is an [*OutsideError].
 func (w *Workspace) Real(dir, name string, follow bool) (string, error) {
 	if !filepath.IsAbs(name) {
 		if dir == "" {
@@ -84,53 +85,65 @@ func (w *Workspace) Real(dir, name string, follow bool) (string, error) {
 	return p.path(), nil
 }
 
-// find matches an absolute name against the roots by spelling, then by the
-// folders above it. ".." in the result is left for resolve.
-func (w *Workspace) find(abs string) (place, error) {
+// findRoot finds the root that an absolute path is in: by its spelling, or else by
+// comparing the folders above it with the roots, for a path that reaches a root
+// through a link or in another case. ".." in the result is left for resolve.
+func (w *Workspace) findRoot(abs string) (location, error) {
 	if len(abs) > maxPath {
-		return place{}, syscall.ENAMETOOLONG
+		return location{}, syscall.ENAMETOOLONG
 	}
-	if p, ok := w.spelled(abs); ok {
+	if p, ok := w.matchRoot(abs); ok {
 		return p, nil
 	}
 	outside := &OutsideError{abs, w.Dir()}
 	if strings.IndexByte(abs, 0) >= 0 || !filepath.IsAbs(abs) {
-		return place{}, outside
+		return location{}, outside
 	}
 	abs = filepath.Clean(abs)
 	for above := abs; ; above = filepath.Dir(above) {
-		if fi, err := os.Stat(above); err == nil {
-			for _, r := range w.roots {
-				if rel, ok := below(above, abs); ok && os.SameFile(fi, r.info) {
-					p, _ := w.spelled(place{r, rel}.path())
-					return p, nil
-				}
-			}
+		if r := w.rootAt(above); r != nil {
+			rel, _ := below(above, abs)
+			p, _ := w.matchRoot(location{r, rel}.path())
+			return p, nil
 		}
 		if above == filepath.Dir(above) {
-			return place{}, outside
+			return location{}, outside
 		}
 	}
 }
 
-// spelled matches a name against the roots by spelling alone. A name below
-// several roots belongs to the first.
-func (w *Workspace) spelled(abs string) (place, bool) {
+// rootAt returns the root that is the folder dir, nil if none is.
+func (w *Workspace) rootAt(dir string) *root {
+	fi, err := os.Stat(dir)
+	if err != nil {
+		return nil
+	}
+	for _, r := range w.roots {
+		if os.SameFile(fi, r.info) {
+			return r
+		}
+	}
+	return nil
+}
+
+// matchRoot finds the root that an absolute path is in by its spelling alone. A path
+// below several roots is in the first of them.
+func (w *Workspace) matchRoot(abs string) (location, bool) {
 	for _, r := range w.roots {
 		if rel, ok := below(r.dir, abs); ok {
-			return place{r, rel}, true
+			return location{r, rel}, true
 		}
 	}
 	for _, r := range w.roots {
 		if rel, ok := below(r.given, abs); ok {
-			return w.spelled(r.dir + string(filepath.Separator) + rel)
+			return w.matchRoot(r.dir + string(filepath.Separator) + rel)
 		}
 	}
-	return place{}, false
+	return location{}, false
 }
 
-// below returns abs relative to dir, both absolute, if it is dir or below it.
-// abs may hold "..", which is left for resolve.
+// below returns abs relative to dir, both absolute, if abs is dir or below it.
+// ".." in abs is left for resolve.
 func below(dir, abs string) (string, bool) {
 	rest, ok := strings.CutPrefix(abs, strings.TrimSuffix(dir, string(filepath.Separator)))
 	switch {
@@ -148,72 +161,80 @@ func below(dir, abs string) (string, bool) {
 	return rel, true
 }
 
-// resolve follows the links in abs one by one. The result has none, at that moment.
-func (w *Workspace) resolve(abs string, follow bool) (place, error) {
-	at, err := w.find(abs)
+// resolve follows the symbolic links in abs one by one, inside the roots. The result
+// has no link in it, unless one is put there meanwhile: what opens it must check.
+func (w *Workspace) resolve(abs string, follow bool) (location, error) {
+	at, err := w.findRoot(abs)
 	if err != nil {
-		return place{}, err
+		return location{}, err
 	}
-	todo := strings.Split(at.rel, "/")
+	rest := strings.Split(at.rel, "/")
 	at.rel = "."
-	for links := 0; len(todo) > 0; {
-		name := todo[0]
-		todo = todo[1:]
-		switch {
-		case name == "" || name == ".":
+	for links := 0; len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
 			continue
-		case name == ".." && !at.isRoot():
-			at = at.parent()
-			continue
-		case name == "..":
-			var ok bool
-			if at, todo, ok = w.climb(at.root, todo); !ok {
-				return place{}, &OutsideError{abs, w.Dir()}
+		case "..":
+			if at, rest, err = w.climb(at, rest); err != nil {
+				return location{}, &OutsideError{abs, w.Dir()}
 			}
 			continue
 		}
-		target := ""
-		if len(todo) > 0 || follow {
-			target = at.child(name).target()
+		at = at.child(name)
+		if len(rest) == 0 && !follow {
+			break
 		}
+		target := at.linkTarget()
 		if target == "" {
-			at = at.child(name)
 			continue
 		}
 		if links++; links > maxLinks {
-			return place{}, syscall.ELOOP
+			return location{}, syscall.ELOOP
 		}
-		if filepath.IsAbs(target) {
-			if at, err = w.find(target); err != nil {
-				return place{}, &OutsideError{abs, w.Dir()}
-			}
-			target, at.rel = at.rel, "."
+		var parts []string
+		if at, parts, err = w.follow(at, target); err != nil {
+			return location{}, &OutsideError{abs, w.Dir()}
 		}
-		todo = append(strings.Split(filepath.ToSlash(target), "/"), todo...)
+		rest = append(parts, rest...)
 	}
-	p, _ := w.spelled(at.path())
+	p, _ := w.matchRoot(at.path())
 	return p, nil
 }
 
-// climb goes on above a root, by spelling, until the name is inside again.
-func (w *Workspace) climb(from *root, todo []string) (at place, rest []string, ok bool) {
-	dir := filepath.Dir(from.dir)
+// follow returns where the target of a link at p starts, and its parts from there.
+func (w *Workspace) follow(p location, target string) (at location, parts []string, err error) {
+	if !filepath.IsAbs(target) {
+		return p.parent(), strings.Split(filepath.ToSlash(target), "/"), nil
+	}
+	at, err = w.findRoot(target)
+	return location{at.root, "."}, strings.Split(at.rel, "/"), err
+}
+
+// climb applies a ".." at a location. Above a root it goes on with the parts of rest,
+// by spelling, until the path is inside a root again; it is an error if it never is.
+func (w *Workspace) climb(at location, rest []string) (location, []string, error) {
+	if !at.isRoot() {
+		return at.parent(), rest, nil
+	}
+	dir := filepath.Dir(at.root.dir)
 	for {
-		if at, ok := w.spelled(dir); ok {
-			return at, todo, true
+		if at, ok := w.matchRoot(dir); ok {
+			return at, rest, nil
 		}
-		if len(todo) == 0 {
-			return place{}, nil, false
+		if len(rest) == 0 {
+			return location{}, nil, fs.ErrPermission
 		}
-		dir, todo = filepath.Join(dir, todo[0]), todo[1:]
+		dir, rest = filepath.Join(dir, rest[0]), rest[1:]
 	}
 }
 
-// leaves tells whether a relative name starts by climbing.
-func leaves(rel string) bool { return rel == ".." || strings.HasPrefix(rel, "../") }
+// escapes reports whether a relative path starts with "..".
+func escapes(rel string) bool { return rel == ".." || strings.HasPrefix(rel, "../") }
 
-// target returns where the symbolic link at p leads, "" if there is none.
-func (p place) target() string {
+// linkTarget returns the target of the symbolic link at p, "" if there is none.
+func (p location) linkTarget() string {
 	info, err := p.root.tree.Stat(p.rel)
 	if err != nil || !info.IsLink() {
 		return ""
@@ -230,7 +251,7 @@ func (p place) target() string {
 	return target
 }
 
-// access says what a name is looked up for.
+// access is what a path is resolved for: more is denied to a change.
 type access int
 
 const (
@@ -238,18 +259,19 @@ const (
 	toChange
 )
 
-// wanted is a name that an operation was given.
-type wanted struct {
+// A request is a path that an operation was given.
+type request struct {
 	abs    string
-	follow bool // a link in the last part counts
+	follow bool // follow a link in the last part
 	access access
 }
 
-// at runs try where q leads. It trusts the spelling first; while try fails with
-// ELOOP, because a link was met or slipped in, the links are resolved and it runs
-// again.
-func (w *Workspace) at(q wanted, try func(place) error) error {
-	p, err := w.place(q)
+// withLocation calls try with the location that q leads to. It trusts the spelling of
+// the path first, which saves a look at each of its parts; if try then fails with
+// ELOOP, because there is a link in the path or one was put there meanwhile, it
+// resolves the links and calls try again.
+func (w *Workspace) withLocation(q request, try func(location) error) error {
+	p, err := w.locate(q)
 	for n := 0; err == nil; n++ {
 		if err = w.denied(p, q); err != nil {
 			return err
@@ -262,13 +284,13 @@ func (w *Workspace) at(q wanted, try func(place) error) error {
 	return err
 }
 
-// at2 is at for an operation on two names.
-func (w *Workspace) at2(from, to wanted, try func(src, dst place) error) error {
-	src, err := w.place(from)
+// withLocations is withLocation for an operation on two paths.
+func (w *Workspace) withLocations(from, to request, try func(src, dst location) error) error {
+	src, err := w.locate(from)
 	if err != nil {
 		return err
 	}
-	dst, err := w.place(to)
+	dst, err := w.locate(to)
 	for n := 0; err == nil; n++ {
 		if err = cmp.Or(w.denied(src, from), w.denied(dst, to)); err != nil {
 			return err
@@ -284,17 +306,17 @@ func (w *Workspace) at2(from, to wanted, try func(src, dst place) error) error {
 	return err
 }
 
-// place finds q by its spelling where that is clean.
-func (w *Workspace) place(q wanted) (place, error) {
-	p, err := w.find(q.abs)
-	if err == nil && (leaves(p.rel) || path.Clean(p.rel) != p.rel) {
+// locate finds q by its spelling; a path with ".." in it is resolved.
+func (w *Workspace) locate(q request) (location, error) {
+	p, err := w.findRoot(q.abs)
+	if err == nil && (escapes(p.rel) || path.Clean(p.rel) != p.rel) {
 		return w.resolve(q.abs, q.follow)
 	}
 	return p, err
 }
 
-// holds tells whether a root is at p or below it.
-func (w *Workspace) holds(p place) bool {
+// holdsRoot reports whether a root is at p or below it.
+func (w *Workspace) holdsRoot(p location) bool {
 	for _, r := range w.roots {
 		if _, ok := below(p.path(), r.dir); ok {
 			return true
@@ -304,24 +326,26 @@ func (w *Workspace) holds(p place) bool {
 }
 
 // StateDir is the folder of this program's own records, at the root of a
-// workspace. No operation reads, lists or changes it, at any depth, but for
-// [OutputDir].
+// workspace. No operation reads, lists or changes a folder of that name, at any
+// depth, except that [OutputDir] may be read.
 const StateDir = ".skill"
 
-// tempName is the name that a new file bears for the moment before it takes the
-// place of an old one. One left by a killed process is removed by the next
-// change in its folder.
+// tempName is the name of a new file, where it needs one, before it replaces an old
+// one. A file of that name left by a killed process is removed by the next change
+// in its folder.
 const tempName = ".skill.tmp"
 
-// Hidden tells whether a name is kept out of listings and walks.
+// Hidden reports whether a name is left out of listings and walks.
 func Hidden(name string) bool {
 	return strings.EqualFold(name, StateDir) || strings.EqualFold(name, tempName)
 }
 
-// configNames can make other programs run code: they are read, not written.
+// configNames are files and folders from which other programs take commands to run:
+// operations read them, and change them only with [Options].AllowConfig.
 var configNames = []string{".git", "perstack", "perstack.toml"}
 
-func (w *Workspace) denied(p place, q wanted) error {
+// denied fails with a [*DeniedError] if q may not lead to p.
+func (w *Workspace) denied(p location, q request) error {
 	if _, output := below(OutputDir, p.rel); output && q.access == toRead {
 		return nil
 	}
@@ -333,11 +357,11 @@ func (w *Workspace) denied(p place, q wanted) error {
 	return nil
 }
 
-// deniedName judges one part of a name as those systems do that ignore case, and
-// dots and blanks at the end.
-func (w *Workspace) deniedName(name string, q wanted) error {
+// deniedName is denied for one part of a path. It ignores case, and dots and blanks
+// at the end, as macOS and Windows do, so that another spelling is denied as well.
+func (w *Workspace) deniedName(name string, q request) error {
 	if runtime.GOOS == "windows" {
-		name, _, _ = strings.Cut(name, ":") // what follows names a stream of the same file
+		name, _, _ = strings.Cut(name, ":") // after the colon comes a stream of the same file
 	}
 	name = strings.TrimRight(name, ". ")
 	if Hidden(name) {

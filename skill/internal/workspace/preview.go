@@ -21,7 +21,7 @@ func writeDiff(abs string, d tree.Folder, name string, old *Info, data []byte) (
 		return "", err
 	}
 	if before == nil {
-		return header(abs, abs) + large(old.Size, int64(len(data))), nil
+		return header(abs, abs) + largeSummary(old.Size, int64(len(data))), nil
 	}
 	return Unified(abs, abs, before, after), nil
 }
@@ -46,7 +46,7 @@ func spliceDiff(name string, src io.ReaderAt, size int64, s Splice) (string, err
 	const window = 16 << 10
 	from, to := max(0, s.Offset-window), min(size, s.Offset+s.Old+window)
 	if to-from > maxDiff || len(s.New) > maxDiff {
-		return header(name, name) + large(size, size-s.Old+int64(len(s.New))), nil
+		return header(name, name) + largeSummary(size, size-s.Old+int64(len(s.New))), nil
 	}
 	before := make([]byte, to-from)
 	if n, err := src.ReadAt(before, from); n < len(before) {

@@ -44,7 +44,7 @@ func (w *Workspace) ReadFile(abs string) ([]byte, error) { return w.ReadUpTo(abs
 
 // ReadUpTo is ReadFile with EFBIG for more than limit bytes.
 func (w *Workspace) ReadUpTo(abs string, limit int64) (data []byte, err error) {
-	err = w.at(wanted{abs, true, toRead}, func(p place) (err error) {
+	err = w.withLocation(request{abs, true, toRead}, func(p location) (err error) {
 		data, err = p.root.tree.ReadFile(p.rel, min(limit, maxRead))
 		return err
 	})
@@ -54,7 +54,7 @@ func (w *Workspace) ReadUpTo(abs string, limit int64) (data []byte, err error) {
 // Open opens the regular file abs for reading. The caller closes it. Errors are
 // as those of [Workspace.ReadFile].
 func (w *Workspace) Open(abs string) (f *os.File, info Info, err error) {
-	err = w.at(wanted{abs, true, toRead}, func(p place) (err error) {
+	err = w.withLocation(request{abs, true, toRead}, func(p location) (err error) {
 		f, info, err = tree.RegularFile(p.root.tree.Open(p.rel, os.O_RDONLY))
 		return err
 	})
@@ -79,7 +79,7 @@ const maxRead = 1<<31 - 1
 // the last part leads on. Errors are *fs.PathError with Op "stat", or the
 // workspace's own.
 func (w *Workspace) Stat(abs string, follow bool) (info Info, err error) {
-	err = w.at(wanted{abs, follow, toRead}, func(p place) (err error) {
+	err = w.withLocation(request{abs, follow, toRead}, func(p location) (err error) {
 		info, err = p.root.tree.Stat(p.rel)
 		if err == nil && follow && info.IsLink() {
 			return syscall.ELOOP
@@ -95,7 +95,7 @@ func (w *Workspace) Stat(abs string, follow bool) (info Info, err error) {
 // Readlink returns the target of the symbolic link at abs, as it is written there.
 // Errors are *fs.PathError with Op "readlink", or the workspace's own.
 func (w *Workspace) Readlink(abs string) (target string, err error) {
-	err = w.at(wanted{abs, false, toRead}, func(p place) error {
+	err = w.withLocation(request{abs, false, toRead}, func(p location) error {
 		dir, err := p.root.tree.OpenFolder(p.parent().rel)
 		if err != nil {
 			return err
@@ -110,7 +110,7 @@ func (w *Workspace) Readlink(abs string) (target string, err error) {
 // ReadDir returns the entries of the folder abs in no order, without those that
 // are [Hidden]. Errors are *fs.PathError with Op "scandir", or the workspace's own.
 func (w *Workspace) ReadDir(abs string) (entries []Entry, err error) {
-	err = w.at(wanted{abs, true, toRead}, func(p place) error {
+	err = w.withLocation(request{abs, true, toRead}, func(p location) error {
 		d, err := p.root.tree.OpenFolder(p.rel)
 		if err != nil {
 			return err

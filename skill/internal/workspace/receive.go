@@ -28,13 +28,13 @@ func (w *Workspace) Receive(ctx context.Context, abs string, o WriteOptions, pro
 	defer top.Close()
 	spool, err := openSpool(top)
 	if err != nil {
-		return c, wrapMade("open", abs, w.Dir(), err)
+		return c, wrapMkdir("open", abs, w.Dir(), err)
 	}
 	defer spool.close()
 	if err := produce(onlyWriter{spool.file}); err != nil {
 		return c, err
 	}
-	err = w.write(ctx, &c, o, func(p place, d tree.Folder, old *Info) error {
+	err = w.write(ctx, &c, o, func(p location, d tree.Folder, old *Info) error {
 		return w.replace(ctx, &c, p, d, old, func(dst *os.File) error {
 			if _, err := spool.file.Seek(0, io.SeekStart); err != nil {
 				return err

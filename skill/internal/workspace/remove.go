@@ -20,22 +20,22 @@ func (w *Workspace) MakeDir(ctx context.Context, abs string, dryRun bool) (Chang
 			return c, wrap("mkdir", abs, tree.Cause(err))
 		}
 	}
-	err := w.at(wanted{abs, true, toChange}, func(p place) error {
-		if err := w.changeable(); err != nil {
+	err := w.withLocation(request{abs, true, toChange}, func(p location) error {
+		if err := w.checkWritable(); err != nil {
 			return err
 		}
 		if dryRun || w.opts.DryRun {
 			return previewDir(p)
 		}
 		if info, err := p.root.tree.Stat(p.rel); err == nil && info.IsDir() {
-			return w.commit(ctx, &c, draft{}, func(*kept) error { return nil })
+			return w.commit(ctx, &c, plan{}, func(*backup) error { return nil })
 		}
 		h, err := w.lockRoots(ctx, true, p)
 		if err != nil {
 			return err
 		}
 		defer h.release()
-		return w.commit(ctx, &c, w.draftFolders(p, false), func(*kept) error {
+		return w.commit(ctx, &c, w.planFolders(p, false), func(*backup) error {
 			_, err := w.makeFolders(p)
 			return err
 		})
@@ -47,7 +47,7 @@ func (w *Workspace) MakeDir(ctx context.Context, abs string, dryRun bool) (Chang
 }
 
 // previewDir finds what stands in the way of a folder.
-func previewDir(p place) error {
+func previewDir(p location) error {
 	for at := p; ; at = at.parent() {
 		info, err := p.root.tree.Stat(at.rel)
 		switch {
@@ -88,37 +88,37 @@ func (w *Workspace) Remove(ctx context.Context, abs string, o RemoveOptions) (Ch
 	if o.Folder {
 		op = "rmdir"
 	}
-	err := w.at(wanted{abs, false, toChange}, func(p place) error {
-		if err := w.changeable(); err != nil {
+	err := w.withLocation(request{abs, false, toChange}, func(p location) error {
+		if err := w.checkWritable(); err != nil {
 			return err
 		}
 		info, err := p.root.tree.Stat(p.rel)
 		if err != nil {
 			return err
 		}
-		if err := removable(info, o); err != nil {
+		if err := checkRemove(info, o); err != nil {
 			return err
 		}
-		if w.holds(p) {
+		if w.holdsRoot(p) {
 			return syscall.EBUSY
 		}
 		if o.DryRun || w.opts.DryRun {
 			return w.previewRemove(&c, p, info, o)
 		}
 		whole := info.IsDir() && o.Tree
-		return w.inFolder(ctx, &c, p, scope{alone: whole}, func(d tree.Folder) error {
+		return w.inFolder(ctx, &c, p, scope{exclusive: whole}, func(d tree.Folder) error {
 			info, err := d.Lstat(p.base())
 			if err != nil {
 				return err
 			}
-			if err := removable(info, o); err != nil {
+			if err := checkRemove(info, o); err != nil {
 				return err
 			}
 			if info.IsDir() && o.Tree && !whole {
 				return syscall.ELOOP // a folder came there: look again
 			}
 			if whole {
-				if _, err := w.survey(p, removing); err != nil {
+				if _, err := w.checkTree(p, removing); err != nil {
 					return err
 				}
 			}
@@ -129,18 +129,18 @@ func (w *Workspace) Remove(ctx context.Context, abs string, o RemoveOptions) (Ch
 }
 
 // remove removes what is at p, whose folder d is locked, or puts it by.
-func (w *Workspace) remove(ctx context.Context, c *Change, p place, d tree.Folder, whole bool) error {
+func (w *Workspace) remove(ctx context.Context, c *Change, p location, d tree.Folder, whole bool) error {
 	info, err := d.Lstat(p.base())
 	if err != nil {
 		return err
 	}
-	dr, err := w.draftRemove(p, d, info)
+	planned, err := w.planRemove(p, d, info)
 	if err != nil {
 		return err
 	}
-	return w.commit(ctx, c, dr, func(k *kept) error {
+	return w.commit(ctx, c, planned, func(k *backup) error {
 		if k != nil && (whole || !info.IsDir()) {
-			if done, err := k.putBy(d, p.base(), info); done || err != nil {
+			if done, err := k.move(d, p.base(), info); done || err != nil {
 				return err
 			}
 		}
@@ -151,7 +151,7 @@ func (w *Workspace) remove(ctx context.Context, c *Change, p place, d tree.Folde
 	})
 }
 
-func removable(info Info, o RemoveOptions) error {
+func checkRemove(info Info, o RemoveOptions) error {
 	switch {
 	case info.IsDir() && !o.Folder && !o.Tree:
 		return syscall.EISDIR
@@ -161,7 +161,7 @@ func removable(info Info, o RemoveOptions) error {
 	return nil
 }
 
-func (w *Workspace) previewRemove(c *Change, p place, info Info, o RemoveOptions) error {
+func (w *Workspace) previewRemove(c *Change, p location, info Info, o RemoveOptions) error {
 	d, err := p.root.tree.OpenFolder(p.parent().rel)
 	if err != nil {
 		return err
@@ -172,13 +172,13 @@ func (w *Workspace) previewRemove(c *Change, p place, info Info, o RemoveOptions
 	}
 	switch {
 	case info.IsDir() && !o.Tree:
-		return emptyFolder(d, p.base())
+		return checkEmpty(d, p.base())
 	case info.IsDir():
-		n, err := w.survey(p, removing)
+		n, err := w.checkTree(p, removing)
 		c.Diff = fmt.Sprintf("%d files and folders in %s\n", n, c.Path)
 		return err
 	case info.Mode.IsRegular() && info.Size > maxDiff:
-		c.Diff = header(c.Path, "/dev/null") + large(info.Size, 0)
+		c.Diff = header(c.Path, "/dev/null") + largeSummary(info.Size, 0)
 	case info.Mode.IsRegular():
 		before, err := p.root.tree.ReadFile(p.rel, maxRead)
 		if err != nil {
@@ -197,9 +197,9 @@ const (
 	copying
 )
 
-// survey counts what is below p and refuses what the purpose may not touch, so
+// checkTree counts what is below p and refuses what the purpose may not touch, so
 // that it is known before the first change.
-func (w *Workspace) survey(p place, why purpose) (n int, err error) {
+func (w *Workspace) checkTree(p location, why purpose) (n int, err error) {
 	d, err := p.root.tree.OpenFolder(p.rel)
 	if err == syscall.ELOOP {
 		return 0, err
@@ -225,7 +225,7 @@ func (w *Workspace) survey(p place, why purpose) (n int, err error) {
 		case Hidden(e.Name):
 			return 0, &DeniedError{child.path(), "it holds this program's own records"}
 		case why == copying:
-			if err := w.deniedName(e.Name, wanted{child.path(), false, toChange}); err != nil {
+			if err := w.deniedName(e.Name, request{child.path(), false, toChange}); err != nil {
 				return 0, err
 			}
 		}
@@ -233,10 +233,10 @@ func (w *Workspace) survey(p place, why purpose) (n int, err error) {
 		if e.Type != fs.ModeDir {
 			continue
 		}
-		if err := mountedOn(d, e.Name, why); err != nil {
+		if err := checkMount(d, e.Name, why); err != nil {
 			return 0, &fs.PathError{Op: "rmdir", Path: child.path(), Err: err}
 		}
-		m, err := w.survey(child, why)
+		m, err := w.checkTree(child, why)
 		if err != nil {
 			return 0, err
 		}
@@ -245,8 +245,8 @@ func (w *Workspace) survey(p place, why purpose) (n int, err error) {
 	return n, nil
 }
 
-// mountedOn refuses to remove a folder of d that is another file system's.
-func mountedOn(d tree.Folder, name string, why purpose) error {
+// checkMount refuses to remove a folder of d that is another file system's.
+func checkMount(d tree.Folder, name string, why purpose) error {
 	if why != removing {
 		return nil
 	}
@@ -296,13 +296,13 @@ func removeAll(d tree.Folder, name string) error {
 // discard removes name from d: a file, or a tree whose folders may be read-only.
 func discard(d tree.Folder, name string) {
 	if removeAll(d, name) != nil {
-		loosen(d, name)
+		makeWritable(d, name)
 		removeAll(d, name)
 	}
 }
 
-// loosen makes the folder name and those below it writable for their owner.
-func loosen(d tree.Folder, name string) {
+// makeWritable makes the folder name and those below it writable for their owner.
+func makeWritable(d tree.Folder, name string) {
 	sub, err := d.OpenFolder(name)
 	if err != nil {
 		return
@@ -315,7 +315,7 @@ func loosen(d tree.Folder, name string) {
 	entries, _ := sub.Entries()
 	for _, e := range entries {
 		if e.Type == fs.ModeDir {
-			loosen(sub, e.Name)
+			makeWritable(sub, e.Name)
 		}
 	}
 }

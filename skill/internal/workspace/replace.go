@@ -19,9 +19,9 @@ import (
 // one step. A file with several links, of an owner or with attributes that
 // cannot be kept, in a folder that cannot be written, or that something is mounted
 // on, is overwritten in place instead.
-func (w *Workspace) replace(ctx context.Context, c *Change, p place, d tree.Folder, old *Info, write fill) error {
-	n, err := create(d, old != nil, write)
-	if old != nil && n == nil && refusesNew(err) {
+func (w *Workspace) replace(ctx context.Context, c *Change, p location, d tree.Folder, old *Info, write fill) error {
+	n, err := createFile(d, old != nil, write)
+	if old != nil && n == nil && cannotCreate(err) {
 		return w.overwriteFrom(ctx, c, p, d, write)
 	}
 	if err != nil {
@@ -34,11 +34,11 @@ func (w *Workspace) replace(ctx context.Context, c *Change, p place, d tree.Fold
 	if err := w.flush(n.file); err != nil {
 		return tree.Cause(err)
 	}
-	dr, err := w.draftReplace(p, d, bySwap, n.file)
+	planned, err := w.planReplace(p, d, bySwap, n.file)
 	if err != nil {
 		return err
 	}
-	err = w.commit(ctx, c, dr, func(k *kept) error { return n.install(p.base(), old != nil, k) })
+	err = w.commit(ctx, c, planned, func(k *backup) error { return n.install(p.base(), old != nil, k) })
 	if old != nil && errors.Is(err, syscall.EBUSY) {
 		return w.overwrite(ctx, c, p, d, n.file)
 	}
@@ -52,10 +52,10 @@ type newFile struct {
 	named bool // it bears the temporary name
 }
 
-// create makes a file in d, without a name where the system can, and fills it.
+// createFile makes a file in d, without a name where the system can, and fills it.
 // What is private stays private: the mode is set once the content is there. The
 // file is nil if it could not be made at all.
-func create(d tree.Folder, private bool, write fill) (*newFile, error) {
+func createFile(d tree.Folder, private bool, write fill) (*newFile, error) {
 	perm := fs.FileMode(0o666)
 	if private {
 		perm = 0o600
@@ -84,17 +84,17 @@ func (n *newFile) close() {
 	}
 }
 
-func refusesNew(err error) bool {
+func cannotCreate(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
 // install gives a finished file its name. What it replaces goes to k.
-func (n *newFile) install(name string, replace bool, k *kept) error {
+func (n *newFile) install(name string, replace bool, k *backup) error {
 	if !n.named && !replace {
 		return n.dir.LinkUnnamed(n.file, name)
 	}
 	if replace && k != nil {
-		if done, err := k.trade(n, name); done || err != nil {
+		if done, err := k.exchange(n, name); done || err != nil {
 			return err
 		}
 	}
@@ -105,7 +105,7 @@ func (n *newFile) install(name string, replace bool, k *kept) error {
 		n.named = true
 	}
 	if replace && k == nil {
-		if err := n.swap(name); err == nil || !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) {
+		if err := n.exchange(name); err == nil || !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -114,9 +114,9 @@ func (n *newFile) install(name string, replace bool, k *kept) error {
 	return err
 }
 
-// swap gives a file the name of another, which is removed. Some file systems write
+// exchange gives a file the name of another, which is removed. Some file systems write
 // a file out that takes another's place by a rename, and are much slower at it.
-func (n *newFile) swap(name string) error {
+func (n *newFile) exchange(name string) error {
 	if err := n.dir.Exchange(tempName, n.dir, name); err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (w *Workspace) flush(f *os.File) error {
 
 // overwriteFrom is overwrite with what write produces, by way of a private file
 // outside, so that a write that fails changes nothing.
-func (w *Workspace) overwriteFrom(ctx context.Context, c *Change, p place, d tree.Folder, write fill) error {
+func (w *Workspace) overwriteFrom(ctx context.Context, c *Change, p location, d tree.Folder, write fill) error {
 	f, err := os.CreateTemp("", "skill-*")
 	if err != nil {
 		return err
@@ -152,24 +152,24 @@ func (w *Workspace) overwriteFrom(ctx context.Context, c *Change, p place, d tre
 }
 
 // overwrite changes the bytes of the file p in place to those of full.
-func (w *Workspace) overwrite(ctx context.Context, c *Change, p place, d tree.Folder, full *os.File) error {
-	dr, err := w.draftReplace(p, d, inPlace, full)
+func (w *Workspace) overwrite(ctx context.Context, c *Change, p location, d tree.Folder, full *os.File) error {
+	planned, err := w.planReplace(p, d, inPlace, full)
 	if err != nil {
 		return err
 	}
-	return w.commit(ctx, c, dr, func(k *kept) error {
+	return w.commit(ctx, c, planned, func(k *backup) error {
 		if k != nil {
 			if err := k.copy(d, p.base()); err != nil {
 				return err
 			}
 		}
-		return w.pour(full, d, p.base())
+		return w.overwriteBytes(full, d, p.base())
 	})
 }
 
-// pour makes the bytes of full those of the file name. The room is reserved first,
+// overwriteBytes makes the bytes of full those of the file name. The room is reserved first,
 // where the system can, so that a full disk changes nothing.
-func (w *Workspace) pour(full *os.File, d tree.Folder, name string) error {
+func (w *Workspace) overwriteBytes(full *os.File, d tree.Folder, name string) error {
 	dst, old, err := tree.RegularFile(d.OpenFile(name, os.O_WRONLY, 0))
 	if err != nil {
 		return err

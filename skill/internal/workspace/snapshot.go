@@ -47,13 +47,13 @@ const SnapshotWorkers = 64
 
 // MaxKept is the size in bytes up to which the content of a file is kept for a
 // snapshot.
-const MaxKept = maxPrint
+const MaxKept = maxDigested
 
 // MaxVisited is how many names a workspace may hold to be covered by a snapshot.
 const MaxVisited = 200_000
 
-// ErrTooMany reports a workspace of more names than [MaxVisited].
-var ErrTooMany = errors.New("the workspace holds too many files")
+// ErrTooManyFiles reports a workspace of more names than [MaxVisited].
+var ErrTooManyFiles = errors.New("the workspace holds too many files")
 
 // Folders in [StateDir].
 const (
@@ -71,9 +71,9 @@ type snapshots struct {
 // fit into limit bytes, the smaller files first. It is nil where nothing is recorded.
 // Errors are [ErrTooMany], those of ctx and of the system. Close releases it.
 func (w *Workspace) Snapshot(ctx context.Context, limit int64, walk Walker) (*Snapshot, error) {
-	top := place{w.roots[0], "."}
+	top := location{w.roots[0], "."}
 	j := w.journal(top.root)
-	if j == nil || limit <= 0 || w.changeable() != nil || w.opts.DryRun {
+	if j == nil || limit <= 0 || w.checkWritable() != nil || w.opts.DryRun {
 		return nil, nil
 	}
 	dir, err := j.snapshotFolder()
@@ -132,12 +132,12 @@ func (s *Snapshot) take(ctx context.Context, limit int64, base string) error {
 	if err != nil {
 		return err
 	}
-	k := keeper{j: s.j, store: s.lock, old: old, table: old.with(found), begin: found.begin}
-	err = k.keep(ctx, limit)
+	k := saver{j: s.j, store: s.lock, old: old, table: old.updated(found), begin: found.begin}
+	err = k.save(ctx, limit)
 	t := k.table
 	if t != old {
-		if s.alone && t.room()+t.stale > limit {
-			s.sweep(t)
+		if s.alone && t.diskSize()+t.stale > limit {
+			s.removeUnused(t)
 		}
 		t.write(s.lock)
 	}
@@ -155,13 +155,13 @@ func (s *Snapshot) scan(ctx context.Context, old *table, base string) (*scan, er
 		return nil, err
 	}
 	if c.count.Load() > MaxVisited {
-		return nil, ErrTooMany
+		return nil, ErrTooManyFiles
 	}
 	return c, nil
 }
 
-// sweep removes contents that no table needs.
-func (s *Snapshot) sweep(t *table) {
+// removeUnused removes contents that no table needs.
+func (s *Snapshot) removeUnused(t *table) {
 	if fd, ok := s.lock.FD(); !ok {
 		return
 	} else if ok, err := tree.TryLock(fd, true); !ok || err != nil {
@@ -172,11 +172,11 @@ func (s *Snapshot) sweep(t *table) {
 	entries, _ := s.lock.Entries()
 	for _, e := range entries {
 		if base, ok := tableBase(e.Name); ok && base != indexName(t.base) {
-			readNamed(s.lock, e.Name, "").mark(needed)
+			readNamed(s.lock, e.Name, "").addNeeded(needed)
 			needed[e.Name] = true
 		}
 	}
-	t.mark(needed)
+	t.addNeeded(needed)
 	for _, e := range entries {
 		if !needed[e.Name] {
 			discard(s.lock, e.Name)
@@ -217,14 +217,14 @@ func (j *journal) clearStages() {
 
 // lastID returns the number of the last change that is recorded, 0 if there is none.
 func (j *journal) lastID(ctx context.Context) (int64, error) {
-	err := j.enter(ctx, false)
+	err := j.acquire(ctx, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	defer j.leave()
+	defer j.release()
 	return j.last.ID, nil
 }
 

@@ -24,7 +24,7 @@ func indexName(base string) string {
 	if base == "." {
 		return "index"
 	}
-	return "index-" + bytesPrint([]byte(base))
+	return "index-" + digest([]byte(base))
 }
 
 // tableBase tells whether a file holds a table.
@@ -96,14 +96,14 @@ func (t *table) encode() []byte {
 }
 
 const (
-	flagLoose = 1 << iota
+	flagRacy = 1 << iota
 	flagIgnored
 )
 
 func (e *entry) append(b []byte) []byte {
 	flags := byte(0)
-	if e.loose {
-		flags |= flagLoose
+	if e.racy {
+		flags |= flagRacy
 	}
 	if e.ignored {
 		flags |= flagIgnored
@@ -117,7 +117,7 @@ func (e *entry) append(b []byte) []byte {
 	for _, n := range [...]uint32{e.mode, e.links, e.uid, e.gid} {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
-	return appendText(b, e.print)
+	return appendText(b, e.digest)
 }
 
 func appendText(b []byte, s string) []byte {
@@ -202,17 +202,17 @@ func (d *tableReader) text() string { return d.take(d.number()) }
 func (d *tableReader) entry(e *entry) {
 	e.path, e.kind = d.text(), kind(d.byte())
 	flags := d.byte()
-	e.loose, e.ignored = flags&flagLoose != 0, flags&flagIgnored != 0
+	e.racy, e.ignored = flags&flagRacy != 0, flags&flagIgnored != 0
 	e.id = FileID{Dev: d.number(), Ino: d.number()}
 	e.size, e.mod, e.changed = d.fixed(), d.fixed(), d.fixed()
 	e.mode, e.links, e.uid, e.gid = uint32(d.number()), uint32(d.number()), uint32(d.number()), uint32(d.number())
-	e.print = d.text()
-	d.bad = d.bad || !soundPath(e.path) || e.size < 0 || strings.IndexByte(kinds, byte(e.kind)) < 0 || e.kind == aFile && e.print != "" && !soundPrint(e.print)
+	e.digest = d.text()
+	d.bad = d.bad || !validPath(e.path) || e.size < 0 || strings.IndexByte(kinds, byte(e.kind)) < 0 || e.kind == aFile && e.digest != "" && !validDigest(e.digest)
 }
 
 const kinds = string(aFile) + string(aLink) + string(aFolder) + string(aSpecial)
 
-// soundPrint tells whether a text may be the name of a content.
-func soundPrint(s string) bool {
+// validDigest tells whether a text may be the name of a content.
+func validDigest(s string) bool {
 	return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == ""
 }

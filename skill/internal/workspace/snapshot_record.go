@@ -23,14 +23,14 @@ const maxSteps = 10_000
 // made the changes that they are about.
 const lockTime = 10 * time.Second
 
-// A Left is something that a program changed and that undo leaves as it is.
-type Left struct {
+// A Untracked is something that a program changed and that undo leaves as it is.
+type Untracked struct {
 	Path   string // absolute; "" where it is not about one
 	Reason string
 }
 
 // String is the sentence.
-func (l Left) String() string {
+func (l Untracked) String() string {
 	if l.Path == "" {
 		return l.Reason
 	}
@@ -40,7 +40,7 @@ func (l Left) String() string {
 // Record makes what is different from the snapshot one change in the journal, that
 // of the program called command. What other changes in the journal did meanwhile
 // stays theirs. A Change without an ID means that there was nothing to be recorded.
-func (s *Snapshot) Record(ctx context.Context, command string) (Change, []Left, error) {
+func (s *Snapshot) Record(ctx context.Context, command string) (Change, []Untracked, error) {
 	c := Change{Kind: Run, Path: s.w.Dir()}
 	found, err := s.scan(ctx, s.table, s.table.base)
 	if err != nil {
@@ -57,29 +57,29 @@ func (s *Snapshot) Record(ctx context.Context, command string) (Change, []Left, 
 		return c, nil, err
 	}
 	defer h.release()
-	if err := r.findTheirs(); err != nil {
+	if err := r.findConcurrent(); err != nil {
 		return c, nil, err
 	}
-	defer r.unstage()
+	defer r.removeStage()
 	if err := r.describe(); err != nil {
-		return c, r.left, err
+		return c, r.untracked, err
 	}
 	if len(r.steps) == 0 {
-		if r.ran {
-			r.left = append(r.left, Left{"", "another command ran at the same time, and what this one changed may be among that one's changes"})
+		if r.otherCommand {
+			r.untracked = append(r.untracked, Untracked{"", "another command ran at the same time, and what this one changed may be among that one's changes"})
 		}
-		return c, r.left, nil
+		return c, r.untracked, nil
 	}
-	if alone, err := s.share(nil); err == nil && !(alone && s.alone) || r.ran {
-		r.left = append(r.left, Left{"", "another command ran at the same time, and what it changed may be among these changes"})
+	if alone, err := s.share(nil); err == nil && !(alone && s.alone) || r.otherCommand {
+		r.untracked = append(r.untracked, Untracked{"", "another command ran at the same time, and what it changed may be among these changes"})
 	}
 	c.Path = s.j.path(r.steps[len(r.steps)-1].Path)
-	d := draft{root: s.w.roots[0], steps: r.steps, bytes: r.bytes, slow: true, command: command}
+	d := plan{root: s.w.roots[0], steps: r.steps, bytes: r.bytes, markDone: true, command: command}
 	if len(r.steps) > maxSteps {
-		d.note = fmt.Sprintf("it is about %d names, and more than %d are too many", len(r.steps), maxSteps)
+		d.notUndoable = fmt.Sprintf("it is about %d names, and more than %d are too many", len(r.steps), maxSteps)
 	}
-	err = s.w.commit(ctx, &c, d, r.bring)
-	return c, r.left, err
+	err = s.w.commit(ctx, &c, d, r.installImages)
+	return c, r.untracked, err
 }
 
 // A diff is one name that is not as it was.
@@ -113,27 +113,27 @@ func (e *entry) is() kind {
 // recorder describes what a program changed.
 type recorder struct {
 	*Snapshot
-	ctx    context.Context
-	diffs  []diff
-	theirs theirs
-	ran    bool            // another command's changes are among them
-	linked map[FileID]bool // files of several names that were described
+	ctx          context.Context
+	diffs        []diff
+	concurrent   concurrentChanges
+	otherCommand bool            // another command's changes are among them
+	linked       map[FileID]bool // files of several names that were described
 
-	steps  []step
-	staged []string    // for each step the name in stage of what becomes its image; "" for none
-	stage  tree.Folder // nil until it is needed
-	stages tree.Folder // that holds it
-	name   string      // of stage
-	bytes  int64       // of the images
-	left   []Left
+	steps     []pathChange
+	staged    []string    // for each step the name in stage of what becomes its image; "" for none
+	stage     tree.Folder // nil until it is needed
+	stages    tree.Folder // that holds it
+	name      string      // of stage
+	bytes     int64       // of the images
+	untracked []Untracked
 }
 
-// leave notes what is not undone.
-func (r *recorder) leave(name, reason string) {
-	r.left = append(r.left, Left{r.j.path(name), reason})
+// skip notes what is not undone.
+func (r *recorder) skip(name, reason string) {
+	r.untracked = append(r.untracked, Untracked{r.j.path(name), reason})
 }
 
-func (r *recorder) add(s step, staged string) {
+func (r *recorder) add(s pathChange, staged string) {
 	r.steps, r.staged = append(r.steps, s), append(r.staged, staged)
 	r.bytes += s.Before.Size
 }
@@ -149,12 +149,12 @@ func (r *recorder) describe() error {
 		if whole != "" && strings.HasPrefix(d.path, whole+"/") {
 			continue
 		}
-		p := place{r.j.root, d.path}
-		if err := r.w.denied(p, wanted{p.path(), false, toChange}); err != nil {
-			r.leave(d.path, "it is kept from being changed, also by undo")
+		p := location{r.j.root, d.path}
+		if err := r.w.denied(p, request{p.path(), false, toChange}); err != nil {
+			r.skip(d.path, "it is kept from being changed, also by undo")
 			continue
 		}
-		switch mine, err := r.mine(d); {
+		switch mine, err := r.byCommand(d); {
 		case err != nil:
 			return err
 		case !mine:
@@ -172,14 +172,14 @@ func (r *recorder) describe() error {
 		var err error
 		switch was, is := d.before.is(), d.now.is(); {
 		case was == aFolder && is == aFolder:
-			r.mode(d, "folder", d.now.mode)
-		case is == aFolder && was == 0 && r.theirs.below(d.path):
-			r.add(step{How: asFolder, Path: d.path, After: state{Is: "folder", Mode: d.now.mode}}, "")
+			r.addMode(d, "folder", d.now.mode)
+		case is == aFolder && was == 0 && r.concurrent.below(d.path):
+			r.add(pathChange{How: asFolder, Path: d.path, After: fileState{Type: "folder", Mode: d.now.mode}}, "")
 		case was == aFolder || is == aFolder:
 			whole = d.path
-			err = r.swap(d)
+			err = r.addExchange(d)
 		default:
-			err = r.file(d)
+			err = r.addFile(d)
 		}
 		if err != nil {
 			return err
@@ -193,7 +193,7 @@ func (r *recorder) describe() error {
 func (r *recorder) ignored(d diff) bool {
 	switch b, n := d.before, d.now; {
 	case b == nil && n.ignored, b != nil && b.ignored && (n == nil || n.kind != b.kind || n.stamp != b.stamp):
-		r.leave(d.path, ignoredReason)
+		r.skip(d.path, ignoredReason)
 		return true
 	case b != nil && b.ignored:
 		return true
@@ -212,46 +212,46 @@ func (r *recorder) stillFolder(d diff) bool {
 	return err == nil && info.IsDir()
 }
 
-// file describes what became of a file or a link, or what came to be one.
-func (r *recorder) file(d diff) error {
+// addFile describes what became of a file or a link, or what came to be one.
+func (r *recorder) addFile(d diff) error {
 	b, n := d.before, d.now
 	switch {
-	case b.is() == aFile && n.is() == aFile && b.print == "":
+	case b.is() == aFile && n.is() == aFile && b.digest == "":
 		if b.size != n.size || b.mod != n.mod || b.id != n.id {
-			r.leave(d.path, notKept(b))
+			r.skip(d.path, notKept(b))
 		} else {
-			r.mode(d, "file", n.mode)
+			r.addMode(d, "file", n.mode)
 		}
 		return nil
 	case b.is() == aSpecial && n.is() == aSpecial && b.id == n.id:
-		r.mode(d, "other", n.mode)
+		r.addMode(d, "other", n.mode)
 		return nil
 	}
 	now, err := r.now(d.path)
 	switch {
-	case err != nil || now.Is == "folder":
-		r.leave(d.path, unseenReason)
+	case err != nil || now.Type == "folder":
+		r.skip(d.path, unseenReason)
 		return nil
-	case b.is() == aFile && now.Is == "file" && now.Print == b.print:
-		r.mode(d, "file", now.Mode)
+	case b.is() == aFile && now.Type == "file" && now.Digest == b.digest:
+		r.addMode(d, "file", now.Mode)
 		return nil
-	case b.is() == aLink && now.Is == "link" && now.Print == b.print, b == nil && now.Is == "":
+	case b.is() == aLink && now.Type == "link" && now.Digest == b.digest, b == nil && now.Type == "":
 		return nil
 	}
-	return r.swap(d)
+	return r.addExchange(d)
 }
 
 const unseenReason = "it cannot be seen what it is now"
 
-// mode describes a change of the permissions, if there is one.
-func (r *recorder) mode(d diff, is string, now uint32) {
+// addMode describes a change of the permissions, if there is one.
+func (r *recorder) addMode(d diff, is string, now uint32) {
 	if was := d.before.mode; was != now {
-		r.add(step{How: asMode, Path: d.path, Before: state{Is: is, Mode: was}, After: state{Is: is, Mode: now}}, "")
+		r.add(pathChange{How: asMode, Path: d.path, Before: fileState{Type: is, Mode: was}, After: fileState{Type: is, Mode: now}}, "")
 	}
 }
 
-// swap describes something that has another thing's place now, or nothing's.
-func (r *recorder) swap(d diff) error {
+// addExchange describes something that has another thing's place now, or nothing's.
+func (r *recorder) addExchange(d diff) error {
 	how := bySwap
 	if b, n := d.before, d.now; b.is() == aFile && n.is() == aFile && b.id == n.id && n.links > 1 {
 		if r.linked[n.id] {
@@ -261,10 +261,10 @@ func (r *recorder) swap(d diff) error {
 	}
 	after, err := r.now(d.path)
 	if err != nil {
-		r.leave(d.path, unseenReason)
+		r.skip(d.path, unseenReason)
 		return nil
 	}
-	before, staged := state{}, ""
+	before, staged := fileState{}, ""
 	if d.before != nil {
 		if staged, err = r.restore(d.before); err != nil {
 			return err
@@ -276,21 +276,21 @@ func (r *recorder) swap(d diff) error {
 			return err
 		}
 	}
-	r.add(step{How: how, Path: d.path, Before: before, After: after}, staged)
+	r.add(pathChange{How: how, Path: d.path, Before: before, After: after}, staged)
 	if how == inPlace {
-		r.mode(d, "file", after.Mode)
+		r.addMode(d, "file", after.Mode)
 	}
 	return nil
 }
 
 // now describes what is there.
-func (r *recorder) now(name string) (state, error) {
+func (r *recorder) now(name string) (fileState, error) {
 	d, err := r.j.folderOf(name)
 	if errors.Is(err, fs.ErrNotExist) || err == syscall.ENOTDIR || err == syscall.ELOOP {
-		return state{}, nil
+		return fileState{}, nil
 	}
 	if err != nil {
-		return state{}, err
+		return fileState{}, err
 	}
 	defer d.Close()
 	return stateAt(d, path.Base(name))
@@ -304,8 +304,8 @@ func notKept(e *entry) string {
 	return "what it held was not kept: it was not to be read, or there was no room for it"
 }
 
-// bring makes what is staged the images.
-func (r *recorder) bring(k *kept) error {
+// installImages makes what is staged the images.
+func (r *recorder) installImages(k *backup) error {
 	if k == nil {
 		return nil
 	}
@@ -343,8 +343,8 @@ func (r *recorder) openStage() error {
 	return err
 }
 
-// unstage removes it.
-func (r *recorder) unstage() {
+// removeStage removes it.
+func (r *recorder) removeStage() {
 	if r.stages == nil {
 		return
 	}

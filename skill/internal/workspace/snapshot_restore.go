@@ -42,13 +42,13 @@ func (r *recorder) restore(e *entry) (staged string, err error) {
 			folders[name] = in
 		}
 	}
-	return staged, r.settle(folders)
+	return staged, r.finishFolders(folders)
 }
 
 // restoreIn puts a part of a folder in its place.
 func (r *recorder) restoreIn(e *entry, name string) error {
-	if r.theirs.at(e.path) != nil {
-		r.leave(e.path, "another call changed it meanwhile")
+	if r.concurrent.at(e.path) != nil {
+		r.skip(e.path, "another call changed it meanwhile")
 		return nil
 	}
 	in, err := r.stageFolder(path.Dir(name))
@@ -72,32 +72,32 @@ func (r *recorder) stageFolder(name string) (tree.Folder, error) {
 func (r *recorder) restoreOne(e *entry, in tree.Folder, name string) (ok bool, err error) {
 	switch {
 	case e.ignored:
-		r.leave(e.path, ignoredReason)
+		r.skip(e.path, ignoredReason)
 		return false, nil
 	case e.kind == aSpecial:
-		r.leave(e.path, "it was no regular file")
+		r.skip(e.path, "it was no regular file")
 		return false, nil
-	case e.print == "":
-		r.leave(e.path, notKept(e))
+	case e.digest == "":
+		r.skip(e.path, notKept(e))
 		return false, nil
 	case e.kind == aLink:
-		return true, in.Symlink(e.print, name)
+		return true, in.Symlink(e.digest, name)
 	}
-	err = r.lock.CopyFile(e.print, in, name, false)
-	has := state{}
+	err = r.lock.CopyFile(e.digest, in, name, false)
+	has := fileState{}
 	if err == nil {
 		has, err = stateAt(in, name)
 	}
-	if err != nil || has.Print != e.print {
+	if err != nil || has.Digest != e.digest {
 		in.Remove(name, false)
-		r.leave(e.path, "what was kept of it is damaged or gone")
+		r.skip(e.path, "what was kept of it is damaged or gone")
 		return false, nil
 	}
-	return true, e.dress(in, name)
+	return true, e.setMetadata(in, name)
 }
 
-// dress gives what is at name the owner, permissions and time of the entry.
-func (e *entry) dress(in tree.Folder, name string) error {
+// setMetadata gives what is at name the owner, permissions and time of the entry.
+func (e *entry) setMetadata(in tree.Folder, name string) error {
 	info, err := in.Lstat(name)
 	if err != nil {
 		return err
@@ -115,8 +115,8 @@ func (e *entry) dress(in tree.Folder, name string) error {
 	return in.Chtimes(name, info)
 }
 
-// settle gives folders that are complete their permissions, the innermost first.
-func (r *recorder) settle(folders map[string]*entry) error {
+// finishFolders gives folders that are complete their permissions, the innermost first.
+func (r *recorder) finishFolders(folders map[string]*entry) error {
 	names := make([]string, 0, len(folders))
 	for name := range folders {
 		names = append(names, name)
@@ -125,14 +125,14 @@ func (r *recorder) settle(folders map[string]*entry) error {
 	for _, name := range slices.Backward(names) {
 		in, err := r.stageFolder(path.Dir(name))
 		if err != nil {
-			if r.theirs.at(folders[name].path) != nil {
+			if r.concurrent.at(folders[name].path) != nil {
 				continue
 			}
 			return err
 		}
-		err = folders[name].dress(in, path.Base(name))
+		err = folders[name].setMetadata(in, path.Base(name))
 		in.Close()
-		if err != nil && r.theirs.at(folders[name].path) == nil {
+		if err != nil && r.concurrent.at(folders[name].path) == nil {
 			return err
 		}
 	}

@@ -13,9 +13,9 @@ type entry struct {
 	path    string // slash-separated and relative to the journal's folder
 	kind    kind
 	ignored bool // by git: nothing of it is kept
-	loose   bool // it changed so shortly before that a later change need not show
+	racy    bool // it changed so shortly before that a later change need not show
 	stamp
-	print string // what is kept: of a file its content, of a link where it leads; "" for nothing
+	digest string // what is kept: of a file its content, of a link where it leads; "" for nothing
 }
 
 // kind is what an entry is of.
@@ -66,16 +66,16 @@ func (e *entry) same(k kind, ignored bool, s stamp) bool {
 	if k == aFolder && !ignored {
 		return e.mode == s.mode
 	}
-	return e.stamp == s && !e.loose
+	return e.stamp == s && !e.racy
 }
 
-// wanted tells whether an entry is of something that is to be kept.
-func (e *entry) wanted() bool {
+// storable tells whether an entry is of something that is to be kept.
+func (e *entry) storable() bool {
 	return !e.ignored && (e.kind == aLink || e.kind == aFile && e.size <= MaxKept)
 }
 
-// room is how many bytes the content takes on a disk.
-func (e *entry) room() int64 {
+// diskSize is how many bytes the content takes on a disk.
+func (e *entry) diskSize() int64 {
 	const block = 4 << 10
 	if e.kind != aFile {
 		return 0
@@ -109,28 +109,28 @@ func (t *table) find(path string) *entry {
 	return nil
 }
 
-// room is how many bytes the contents take that are kept, each counted as often as
+// diskSize is how many bytes the contents take that are kept, each counted as often as
 // it is there.
-func (t *table) room() (sum int64) {
+func (t *table) diskSize() (sum int64) {
 	for i := range t.list {
-		if t.list[i].print != "" {
-			sum += t.list[i].room()
+		if t.list[i].digest != "" {
+			sum += t.list[i].diskSize()
 		}
 	}
 	return sum
 }
 
-// mark notes the contents that the table needs.
-func (t *table) mark(needed map[string]bool) {
+// addNeeded notes the contents that the table needs.
+func (t *table) addNeeded(needed map[string]bool) {
 	for i := range t.list {
-		if e := &t.list[i]; e.kind == aFile && e.print != "" {
-			needed[e.print] = true
+		if e := &t.list[i]; e.kind == aFile && e.digest != "" {
+			needed[e.digest] = true
 		}
 	}
 }
 
-// with returns the table as it is after what was found: t itself, if that is nothing.
-func (t *table) with(found *scan) *table {
+// updated returns the table as it is after what was found: t itself, if that is nothing.
+func (t *table) updated(found *scan) *table {
 	fresh := found.fresh()
 	if len(fresh) == 0 && !slices.Contains(found.seen, false) {
 		return t
@@ -140,8 +140,8 @@ func (t *table) with(found *scan) *table {
 	for i := range t.list {
 		if found.seen[i] {
 			list = append(list, t.list[i])
-		} else if t.list[i].print != "" {
-			stale += t.list[i].room()
+		} else if t.list[i].digest != "" {
+			stale += t.list[i].diskSize()
 		}
 	}
 	n := newTable(t.base, append(list, fresh...))
@@ -149,9 +149,9 @@ func (t *table) with(found *scan) *table {
 	return n
 }
 
-// grain is how far apart two changes of a file may be that the system gives the same
+// timeGrain is how far apart two changes of a file may be that the system gives the same
 // time, and some more.
-const grain = 20 * time.Millisecond
+const timeGrain = 20 * time.Millisecond
 
 // A scan compares what a walk finds with a table.
 type scan struct {

@@ -10,8 +10,8 @@ import (
 
 func someTable() *table {
 	t := newTable("sub", []entry{
-		{path: "sub/a", kind: aFile, stamp: stamp{FileID{Dev: 1, Ino: 2}, 3, -4, 5, 0o644, 1, 7, 8}, print: strings.Repeat("0a", 16)},
-		{path: "sub/\xff\n", kind: aLink, loose: true, print: "../x"},
+		{path: "sub/a", kind: aFile, stamp: stamp{FileID{Dev: 1, Ino: 2}, 3, -4, 5, 0o644, 1, 7, 8}, digest: strings.Repeat("0a", 16)},
+		{path: "sub/\xff\n", kind: aLink, racy: true, digest: "../x"},
 		{path: "sub/d", kind: aFolder, ignored: true},
 		{path: "sub/p", kind: aSpecial},
 	})
@@ -37,7 +37,7 @@ func FuzzTable(f *testing.F) {
 			t.Errorf("%+v became %+v", table, again)
 		}
 		for _, e := range table.list {
-			if !soundPath(e.path) || e.kind == aFile && strings.ContainsAny(e.print, "./") {
+			if !validPath(e.path) || e.kind == aFile && strings.ContainsAny(e.digest, "./") {
 				t.Errorf("%+v was read", e)
 			}
 		}
@@ -61,7 +61,7 @@ func TestTable(t *testing.T) {
 	if decodeTable(hostile.encode()) != nil {
 		t.Error("a name that leads out was read")
 	}
-	hostile.list[0] = entry{path: "x", kind: aFile, print: "../../../../../../../etc/passwd/"}
+	hostile.list[0] = entry{path: "x", kind: aFile, digest: "../../../../../../../etc/passwd/"}
 	if decodeTable(hostile.encode()) != nil {
 		t.Error("a content that is elsewhere was read")
 	}
@@ -94,7 +94,7 @@ func TestByPath(t *testing.T) {
 // TestOddNames records names that are no text.
 func TestOddNames(t *testing.T) {
 	for _, name := range []string{"plain", "\xff", "a\xc3(b", "ü\xff", "�"} {
-		r := record{ID: 1, Kind: Move, Steps: []step{{How: byMove, Path: name, From: name + "/x", Before: state{Is: "link", Print: name}}}}
+		r := record{ID: 1, Kind: Move, Steps: []pathChange{{How: byMove, Path: name, From: name + "/x", Before: fileState{Type: "link", Digest: name}}}}
 		line, err := r.encode()
 		if err != nil {
 			t.Fatal(err)

@@ -24,7 +24,7 @@ type WriteOptions struct {
 // *fs.PathError with Op "open" or "mkdir", or the workspace's own.
 func (w *Workspace) WriteFile(ctx context.Context, abs string, data []byte, o WriteOptions) (Change, error) {
 	c := Change{Kind: Write, Path: abs}
-	err := w.write(ctx, &c, o, func(p place, d tree.Folder, old *Info) error {
+	err := w.write(ctx, &c, o, func(p location, d tree.Folder, old *Info) error {
 		return w.replace(ctx, &c, p, d, old, allOf(data))
 	}, func(d tree.Folder, name string, old *Info) (string, error) {
 		return writeDiff(abs, d, name, old, data)
@@ -36,11 +36,11 @@ func (w *Workspace) WriteFile(ctx context.Context, abs string, data []byte, o Wr
 // there. A reader may see a part of it. Errors are as those of [Workspace.WriteFile].
 func (w *Workspace) AppendFile(ctx context.Context, abs string, data []byte, o WriteOptions) (Change, error) {
 	c := Change{Kind: Append, Path: abs}
-	err := w.write(ctx, &c, o, func(p place, d tree.Folder, old *Info) error {
+	err := w.write(ctx, &c, o, func(p location, d tree.Folder, old *Info) error {
 		if old == nil {
 			return w.replace(ctx, &c, p, d, nil, allOf(data))
 		}
-		return w.extend(ctx, &c, p, d, data)
+		return w.appendInPlace(ctx, &c, p, d, data)
 	}, func(d tree.Folder, name string, old *Info) (string, error) {
 		if old == nil {
 			return Unified(abs, abs, nil, data), nil
@@ -69,10 +69,10 @@ func allOf(data []byte) fill {
 // print the change. Both get the file's folder and its description, which is nil
 // for a file to be made; the folder of a preview is nil if it would be made too.
 func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
-	apply func(p place, d tree.Folder, old *Info) error,
+	apply func(p location, d tree.Folder, old *Info) error,
 	preview func(d tree.Folder, name string, old *Info) (string, error)) error {
-	err := w.at(wanted{c.Path, true, toChange}, func(p place) error {
-		if err := w.changeable(); err != nil {
+	err := w.withLocation(request{c.Path, true, toChange}, func(p location) error {
+		if err := w.checkWritable(); err != nil {
 			return err
 		}
 		if p.isRoot() {
@@ -90,14 +90,14 @@ func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 			return err
 		}
 		return w.inFolder(ctx, c, p, scope{parents: o.Parents}, func(d tree.Folder) error {
-			old, err := target(d, p.base(), o.NoReplace)
+			old, err := existingFile(d, p.base(), o.NoReplace)
 			if err != nil {
 				return err
 			}
 			return apply(p, d, old)
 		})
 	})
-	return wrapMade("open", c.Path, filepath.Dir(c.Path), err)
+	return wrapMkdir("open", c.Path, filepath.Dir(c.Path), err)
 }
 
 // A Splice replaces the Old bytes at Offset of a file by New.
@@ -106,8 +106,8 @@ type Splice struct {
 	New         []byte
 }
 
-// within fails where the splice is not of a file of that size.
-func (s Splice) within(size int64) error {
+// check fails where the splice is not of a file of that size.
+func (s Splice) check(size int64) error {
 	if s.Offset < 0 || s.Old < 0 || s.Offset > size || s.Old > size-s.Offset {
 		return fmt.Errorf("%d bytes at %d are not all in a file of %d bytes", s.Old, s.Offset, size)
 	}
@@ -133,7 +133,7 @@ func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions, fi
 		*old = info
 		s, err := find(src, old.Size)
 		if err == nil {
-			err = s.within(old.Size)
+			err = s.check(old.Size)
 		}
 		if err != nil {
 			refused = err
@@ -141,9 +141,9 @@ func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions, fi
 		}
 		return use(src, s)
 	}
-	err := w.write(ctx, &c, WriteOptions{DryRun: o.DryRun}, func(p place, d tree.Folder, old *Info) error {
+	err := w.write(ctx, &c, WriteOptions{DryRun: o.DryRun}, func(p location, d tree.Folder, old *Info) error {
 		return choose(d, p.base(), old, func(src *os.File, s Splice) error {
-			return w.replace(ctx, &c, p, d, old, func(dst *os.File) error { return splice(dst, src, old.Size, s) })
+			return w.replace(ctx, &c, p, d, old, func(dst *os.File) error { return writeSpliced(dst, src, old.Size, s) })
 		})
 	}, func(d tree.Folder, name string, old *Info) (diff string, err error) {
 		err = choose(d, name, old, func(src *os.File, s Splice) error {
@@ -158,10 +158,10 @@ func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions, fi
 	return c, err
 }
 
-// target describes the file that is about to be written, nil where there is none.
-func target(d tree.Folder, name string, noReplace bool) (*Info, error) {
+// existingFile describes the file that is about to be written, nil where there is none.
+func existingFile(d tree.Folder, name string, noReplace bool) (*Info, error) {
 	info, err := d.Lstat(name)
-	found, err := lookAt(info, err)
+	found, err := existing(info, err)
 	switch {
 	case err != nil:
 		return nil, err
@@ -178,15 +178,15 @@ func target(d tree.Folder, name string, noReplace bool) (*Info, error) {
 
 // previewTarget is target without locks. The folder is nil where it would be made.
 // The caller closes it.
-func previewTarget(p place, o WriteOptions) (tree.Folder, *Info, error) {
+func previewTarget(p location, o WriteOptions) (tree.Folder, *Info, error) {
 	d, err := p.root.tree.OpenFolder(p.parent().rel)
-	if o.Parents && lacksFolder(err) {
-		return nil, nil, madeError(previewDir(p.parent()))
+	if o.Parents && missingFolder(err) {
+		return nil, nil, mkdirFailed(previewDir(p.parent()))
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	old, err := target(d, p.base(), o.NoReplace)
+	old, err := existingFile(d, p.base(), o.NoReplace)
 	if err == nil && old == nil {
 		err = d.CheckWritable(".")
 	}
@@ -197,14 +197,14 @@ func previewTarget(p place, o WriteOptions) (tree.Folder, *Info, error) {
 	return d, old, nil
 }
 
-// extend appends to a file in place. If not all of data fits, none of it stays.
-func (w *Workspace) extend(ctx context.Context, c *Change, p place, d tree.Folder, data []byte) error {
+// appendInPlace appends to a file in place. If not all of data fits, none of it stays.
+func (w *Workspace) appendInPlace(ctx context.Context, c *Change, p location, d tree.Folder, data []byte) error {
 	f, info, err := tree.RegularFile(d.OpenFile(p.base(), os.O_WRONLY|os.O_APPEND, 0))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return w.commit(ctx, c, w.draftAppend(p, info, data), func(*kept) error {
+	return w.commit(ctx, c, w.planAppend(p, info, data), func(*backup) error {
 		if _, err := f.Write(data); err != nil {
 			f.Truncate(info.Size)
 			d.Chtimes(p.base(), info)
@@ -214,9 +214,9 @@ func (w *Workspace) extend(ctx context.Context, c *Change, p place, d tree.Folde
 	})
 }
 
-// splice writes src to dst with one range replaced. The ranges around it are
+// writeSpliced writes src to dst with one range replaced. The ranges around it are
 // copied by the kernel where it can.
-func splice(dst, src *os.File, size int64, s Splice) error {
+func writeSpliced(dst, src *os.File, size int64, s Splice) error {
 	if _, err := src.Seek(0, io.SeekStart); err != nil {
 		return err
 	}

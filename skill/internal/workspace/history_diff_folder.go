@@ -23,13 +23,13 @@ type folderDiff struct {
 
 // folder prints a folder that was made or removed with what is in it. ok is false
 // where that is not to be found any more.
-func (d differ) folder(name string, s state, gone bool) (text string, ok bool) {
+func (d differ) folder(name string, s fileState, gone bool) (text string, ok bool) {
 	f := &folderDiff{gone: gone}
-	b := &stepBack{undo: &undo{w: d.w, j: d.j}}
+	b := &undoStep{undo: &undo{w: d.w, j: d.j}}
 	if p, in, err := b.open(name); err == nil {
 		defer in.Close()
-		if there, err := stateAt(in, p.base()); err == nil && there.is(s) {
-			f.all(in, p.base(), d.j.path(name))
+		if there, err := stateAt(in, p.base()); err == nil && there.sameContent(s) {
+			f.folder(in, p.base(), d.j.path(name))
 			return f.out.String(), true
 		}
 	}
@@ -38,8 +38,8 @@ func (d differ) folder(name string, s state, gone bool) (text string, ok bool) {
 			if t.Path != name || t.Image == "" {
 				continue
 			}
-			if has, err := stateAt(d.images, t.Image); err == nil && has.is(s) {
-				f.all(d.images, t.Image, d.j.path(name))
+			if has, err := stateAt(d.images, t.Image); err == nil && has.sameContent(s) {
+				f.folder(d.images, t.Image, d.j.path(name))
 				return f.out.String(), true
 			}
 		}
@@ -47,8 +47,8 @@ func (d differ) folder(name string, s state, gone bool) (text string, ok bool) {
 	return "", false
 }
 
-// all prints the folder called name in d, which bears the absolute name abs.
-func (f *folderDiff) all(d tree.Folder, name, abs string) {
+// folder prints the folder called name in d, which bears the absolute name abs.
+func (f *folderDiff) folder(d tree.Folder, name, abs string) {
 	what := "created"
 	if f.gone {
 		what = "removed"
@@ -71,14 +71,14 @@ func (f *folderDiff) all(d tree.Folder, name, abs string) {
 		}
 		f.shown++
 		if e.Type == fs.ModeDir {
-			f.all(in, e.Name, path.Join(abs, e.Name))
+			f.folder(in, e.Name, path.Join(abs, e.Name))
 		} else {
-			f.one(in, e, path.Join(abs, e.Name))
+			f.file(in, e, path.Join(abs, e.Name))
 		}
 	}
 }
 
-func (f *folderDiff) one(in tree.Folder, e Entry, abs string) {
+func (f *folderDiff) file(in tree.Folder, e Entry, abs string) {
 	head, when := header("/dev/null", abs), "is"
 	if f.gone {
 		head, when = header(abs, "/dev/null"), "was"

@@ -15,30 +15,30 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// maxPrint is how many bytes of a file are looked at to tell it from others.
-const maxPrint = 16 << 20
+// maxDigested is how many bytes of a file are looked at to tell it from others.
+const maxDigested = 16 << 20
 
-// printBlock is the size of one of the parts that are looked at of a larger file.
-const printBlock = 64 << 10
+// sampleSize is the size of one of the parts that are looked at of a larger file.
+const sampleSize = 64 << 10
 
-// filePrint tells a content apart: all of it, or of a large file the beginning, the
+// fileDigest tells a content apart: all of it, or of a large file the beginning, the
 // end and parts between.
-func filePrint(f io.ReaderAt, size int64) (string, error) {
+func fileDigest(f io.ReaderAt, size int64) (string, error) {
 	h := sha256.New()
-	buf := make([]byte, min(max(size, 1), printBlock))
-	if size <= maxPrint {
+	buf := make([]byte, min(max(size, 1), sampleSize))
+	if size <= maxDigested {
 		if err := hashRange(h, f, 0, size, buf); err != nil {
 			return "", err
 		}
 		return hex.EncodeToString(h.Sum(nil)[:16]), nil
 	}
-	const parts = maxPrint / printBlock
+	const parts = maxDigested / sampleSize
 	for i := range int64(parts) {
-		if err := hashRange(h, f, (size-printBlock)/(parts-1)*i, printBlock, buf); err != nil {
+		if err := hashRange(h, f, (size-sampleSize)/(parts-1)*i, sampleSize, buf); err != nil {
 			return "", err
 		}
 	}
-	if err := hashRange(h, f, size-printBlock, printBlock, buf); err != nil {
+	if err := hashRange(h, f, size-sampleSize, sampleSize, buf); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%s/%d", hex.EncodeToString(h.Sum(nil)[:16]), size), nil
@@ -59,64 +59,64 @@ func hashRange(h hash.Hash, f io.ReaderAt, from, n int64, buf []byte) error {
 	return nil
 }
 
-// bytesPrint is filePrint of a small content that is at hand.
-func bytesPrint(data []byte) string {
+// digest is filePrint of a small content that is at hand.
+func digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:16])
 }
 
-// fileState describes an open file.
-func fileState(f *os.File) (state, error) {
+// stateOf describes an open file.
+func stateOf(f *os.File) (fileState, error) {
 	info, err := tree.StatRegular(f)
 	if err != nil {
-		return state{}, err
+		return fileState{}, err
 	}
-	print, err := filePrint(f, info.Size)
-	return state{Is: "file", Print: print, Mode: uint32(info.Mode.Perm()), Size: info.Size, Time: info.ModTime.UnixNano()}, tree.Cause(err)
+	print, err := fileDigest(f, info.Size)
+	return fileState{Type: "file", Digest: print, Mode: uint32(info.Mode.Perm()), Size: info.Size, Time: info.ModTime.UnixNano()}, tree.Cause(err)
 }
 
 // stateAt describes what is at a name.
-func stateAt(d tree.Folder, name string) (state, error) {
+func stateAt(d tree.Folder, name string) (fileState, error) {
 	info, err := d.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return state{}, nil
+		return fileState{}, nil
 	}
 	if err != nil {
-		return state{}, err
+		return fileState{}, err
 	}
 	mode := uint32(info.Mode.Perm())
 	switch {
 	case info.Mode.IsRegular():
 		f, err := d.OpenFile(name, os.O_RDONLY, 0)
 		if errors.Is(err, fs.ErrPermission) { // its owner keeps it from us; it can be put away all the same
-			return state{Is: "file", Print: unseen(info), Mode: mode, Size: info.Size, Time: info.ModTime.UnixNano()}, nil
+			return fileState{Type: "file", Digest: statDigest(info), Mode: mode, Size: info.Size, Time: info.ModTime.UnixNano()}, nil
 		}
 		if err != nil {
-			return state{}, err
+			return fileState{}, err
 		}
 		defer f.Close()
-		return fileState(f)
+		return stateOf(f)
 	case info.IsLink():
 		target, err := d.Readlink(name)
-		return state{Is: "link", Print: target}, err
+		return fileState{Type: "link", Digest: target}, err
 	case info.IsDir():
-		print, size, err := treePrint(d, name)
-		return state{Is: "folder", Print: print, Mode: mode, Size: size}, err
+		print, size, err := treeDigest(d, name)
+		return fileState{Type: "folder", Digest: print, Mode: mode, Size: size}, err
 	}
-	return state{Is: "other", Print: unseen(info), Mode: mode}, nil
+	return fileState{Type: "other", Digest: statDigest(info), Mode: mode}, nil
 }
 
-// unseen tells a file apart whose content is not to be seen.
-func unseen(info Info) string {
+// statDigest tells a file apart whose content is not to be seen.
+func statDigest(info Info) string {
 	return fmt.Sprintf("%o %d %d", info.Mode, info.Size, info.ModTime.UnixNano())
 }
 
-// emptyTree is treePrint of a folder with nothing in it.
-var emptyTree = bytesPrint(nil)
+// emptyTreeDigest is treePrint of a folder with nothing in it.
+var emptyTreeDigest = digest(nil)
 
-// treePrint tells a folder with all that is in it apart by names, kinds, sizes,
+// treeDigest tells a folder with all that is in it apart by names, kinds, sizes,
 // permissions and times, and counts its bytes.
-func treePrint(d tree.Folder, name string) (print string, size int64, err error) {
+func treeDigest(d tree.Folder, name string) (print string, size int64, err error) {
 	h := sha256.New()
 	err = hashTree(h, d, name, &size)
 	return hex.EncodeToString(h.Sum(nil)[:16]), size, err

@@ -12,10 +12,10 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// take takes the step.
-func (b *stepBack) take(ctx context.Context) (err error) {
-	b.place, b.folder, err = b.open(b.step.Path)
-	if errors.Is(err, fs.ErrNotExist) && b.goal.Is == "" {
+// apply takes the step.
+func (b *undoStep) apply(ctx context.Context) (err error) {
+	b.location, b.folder, err = b.open(b.step.Path)
+	if errors.Is(err, fs.ErrNotExist) && b.target.Type == "" {
 		return nil // it went with its folder, in an earlier step
 	}
 	if err != nil {
@@ -24,32 +24,32 @@ func (b *stepBack) take(ctx context.Context) (err error) {
 	defer b.close()
 	switch b.step.How {
 	case bySwap:
-		return b.swap()
+		return b.exchange()
 	case inPlace:
-		return b.putBytes()
-	case byTail:
-		return b.takeTail()
+		return b.exchangeBytes()
+	case byAppend:
+		return b.applyAppend()
 	case byMove:
 		return b.move(ctx)
 	case asMode:
-		return b.folder.Chmod(b.place.base(), fs.FileMode(b.goal.Mode))
+		return b.folder.Chmod(b.location.base(), fs.FileMode(b.target.Mode))
 	}
-	return b.takeFolder()
+	return b.applyFolder()
 }
 
-// swap lets the name and the image change places.
-func (b *stepBack) swap() error {
-	name, image := b.place.base(), b.step.Image
-	emptyFolder := b.goal.Is == "folder" && b.goal.Print == emptyTree
+// exchange lets the name and the image change places.
+func (b *undoStep) exchange() error {
+	name, image := b.location.base(), b.step.Image
+	emptyFolder := b.target.Type == "folder" && b.target.Digest == emptyTreeDigest
 	switch {
-	case emptyFolder && b.there.Is == "":
+	case emptyFolder && b.current.Type == "":
 		return b.makeFolder()
-	case b.there.Is == "folder" && b.there.Print == emptyTree && b.goal.Is == "":
+	case b.current.Type == "folder" && b.current.Digest == emptyTreeDigest && b.target.Type == "":
 		return b.folder.Remove(name, true)
-	case b.there.Is == "":
-		return b.bringBack(name)
-	case b.goal.Is == "":
-		return b.putAway(name)
+	case b.current.Type == "":
+		return b.restore(name)
+	case b.target.Type == "":
+		return b.backUp(name)
 	}
 	err := b.images.Exchange(image, b.folder, name)
 	if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EXDEV) {
@@ -57,7 +57,7 @@ func (b *stepBack) swap() error {
 	}
 	spare := image + spareEnd
 	discard(b.images, spare)
-	if b.there.Is != "folder" && b.goal.Is != "folder" && b.folder.Link(name, b.images, spare) == nil {
+	if b.current.Type != "folder" && b.target.Type != "folder" && b.folder.Link(name, b.images, spare) == nil {
 		if err := b.images.Rename(image, b.folder, name, true); err != nil {
 			discard(b.images, spare)
 			return err
@@ -67,32 +67,32 @@ func (b *stepBack) swap() error {
 	if err := b.images.Rename(image, b.images, spare, false); err != nil {
 		return err
 	}
-	if err := b.putAway(name); err != nil {
+	if err := b.backUp(name); err != nil {
 		b.images.Rename(spare, b.images, image, false)
 		return err
 	}
 	b.step.Image = spare
-	return b.bringBack(name)
+	return b.restore(name)
 }
 
 // spareEnd makes the name of an image one for the moment in which two change places.
 const spareEnd = ".0"
 
-// bringBack makes the image what is at name, where nothing is.
-func (b *stepBack) bringBack(name string) error {
+// restore makes the image what is at name, where nothing is.
+func (b *undoStep) restore(name string) error {
 	err := b.images.Rename(b.step.Image, b.folder, name, false)
 	if !errors.Is(err, syscall.EXDEV) {
 		return err
 	}
-	if err := copyOut(b.images, b.step.Image, b.folder, name); err != nil {
+	if err := copyWithMetadata(b.images, b.step.Image, b.folder, name); err != nil {
 		return err
 	}
 	discard(b.images, b.step.Image)
 	return nil
 }
 
-// putAway makes what is at name the image.
-func (b *stepBack) putAway(name string) error {
+// backUp makes what is at name the image.
+func (b *undoStep) backUp(name string) error {
 	err := b.folder.Rename(name, b.images, b.step.Image, false)
 	if errors.Is(err, fs.ErrExist) { // what is there was not what is to be kept
 		discard(b.images, b.step.Image)
@@ -101,20 +101,20 @@ func (b *stepBack) putAway(name string) error {
 	if !errors.Is(err, syscall.EXDEV) {
 		return err
 	}
-	if err := copyOut(b.folder, name, b.images, b.step.Image); err != nil {
+	if err := copyWithMetadata(b.folder, name, b.images, b.step.Image); err != nil {
 		return err
 	}
 	return b.folder.Remove(name, false)
 }
 
-// putBytes makes the bytes of the image those of the file, and the other way round.
-func (b *stepBack) putBytes() error {
-	name, image, spare := b.place.base(), b.step.Image, b.step.Image+spareEnd
-	if b.there.Is != "file" {
-		return b.swap()
+// exchangeBytes makes the bytes of the image those of the file, and the other way round.
+func (b *undoStep) exchangeBytes() error {
+	name, image, spare := b.location.base(), b.step.Image, b.step.Image+spareEnd
+	if b.current.Type != "file" {
+		return b.exchange()
 	}
 	discard(b.images, spare)
-	if err := copyOut(b.folder, name, b.images, spare); err != nil {
+	if err := copyWithMetadata(b.folder, name, b.images, spare); err != nil {
 		return err
 	}
 	full, err := b.images.OpenFile(image, os.O_RDONLY, 0)
@@ -122,28 +122,28 @@ func (b *stepBack) putBytes() error {
 		return err
 	}
 	defer full.Close()
-	if err := b.w.pour(full, b.folder, name); err != nil {
+	if err := b.w.overwriteBytes(full, b.folder, name); err != nil {
 		return err
 	}
-	if err := b.setTime(b.goal); err != nil {
+	if err := b.setModTime(b.target); err != nil {
 		return err
 	}
 	return b.images.Rename(spare, b.images, image, true)
 }
 
-// setTime gives the file the time that it had in that state.
-func (b *stepBack) setTime(s state) error {
-	info, err := b.folder.Lstat(b.place.base())
+// setModTime gives the file the time that it had in that state.
+func (b *undoStep) setModTime(s fileState) error {
+	info, err := b.folder.Lstat(b.location.base())
 	if err != nil || s.Time == 0 {
 		return err
 	}
 	info.ModTime = time.Unix(0, s.Time)
-	return b.folder.Chtimes(b.place.base(), info)
+	return b.folder.Chtimes(b.location.base(), info)
 }
 
-// takeTail takes off what was appended and keeps it, or appends it again.
-func (b *stepBack) takeTail() error {
-	name := b.place.base()
+// applyAppend takes off what was appended and keeps it, or appends it again.
+func (b *undoStep) applyAppend() error {
+	name := b.location.base()
 	f, err := b.folder.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -180,46 +180,46 @@ func (b *stepBack) takeTail() error {
 	if err := f.Truncate(before); err != nil {
 		return tree.Cause(err)
 	}
-	return b.setTime(b.step.Before)
+	return b.setModTime(b.step.Before)
 }
 
 // move puts a thing back where it came from and what it replaced in its place, or
 // the other way round.
-func (b *stepBack) move(ctx context.Context) error {
+func (b *undoStep) move(ctx context.Context) error {
 	from, d, err := b.open(b.step.From)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	name := b.place.base()
+	name := b.location.base()
 	if !b.back {
 		switch {
-		case b.there.Is == "folder":
+		case b.current.Type == "folder":
 			err = b.folder.Remove(name, true)
-		case b.there.Is != "":
-			err = b.putAway(name)
+		case b.current.Type != "":
+			err = b.backUp(name)
 		}
 		if err != nil {
 			return err
 		}
-		return b.carry(ctx, from, d, b.place, b.folder)
+		return b.moveTo(ctx, from, d, b.location, b.folder)
 	}
-	if b.there.Is != "" {
-		if err := b.carry(ctx, b.place, b.folder, from, d); err != nil {
+	if b.current.Type != "" {
+		if err := b.moveTo(ctx, b.location, b.folder, from, d); err != nil {
 			return err
 		}
 	}
-	switch b.step.Before.Is {
+	switch b.step.Before.Type {
 	case "":
 		return nil
 	case "folder":
 		return b.makeFolder()
 	}
-	return b.bringBack(name)
+	return b.restore(name)
 }
 
-// carry moves src to dst, where nothing is.
-func (b *stepBack) carry(ctx context.Context, src place, from tree.Folder, dst place, to tree.Folder) error {
+// moveTo moves src to dst, where nothing is.
+func (b *undoStep) moveTo(ctx context.Context, src location, from tree.Folder, dst location, to tree.Folder) error {
 	err := from.Rename(src.base(), to, dst.base(), false)
 	if !errors.Is(err, syscall.EXDEV) {
 		return err
@@ -232,28 +232,28 @@ func (b *stepBack) carry(ctx context.Context, src place, from tree.Folder, dst p
 	return m.across(ctx, from, to)
 }
 
-// takeFolder makes the folder or removes it. One that holds something stays.
-func (b *stepBack) takeFolder() error {
-	if b.goal.Is == "folder" {
+// applyFolder makes the folder or removes it. One that holds something stays.
+func (b *undoStep) applyFolder() error {
+	if b.target.Type == "folder" {
 		return b.makeFolder()
 	}
-	if in, err := b.folder.OpenFolder(b.place.base()); err == nil { // nobody else is at work now
-		sweep(in)
+	if in, err := b.folder.OpenFolder(b.location.base()); err == nil { // nobody else is at work now
+		removeLeftover(in)
 		in.Close()
 	}
-	err := b.folder.Remove(b.place.base(), true)
+	err := b.folder.Remove(b.location.base(), true)
 	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, fs.ErrExist) {
 		return nil
 	}
 	return err
 }
 
-func (b *stepBack) makeFolder() error {
-	mode := fs.FileMode(b.goal.Mode).Perm()
+func (b *undoStep) makeFolder() error {
+	mode := fs.FileMode(b.target.Mode).Perm()
 	if b.step.How == byMove {
 		mode = fs.FileMode(b.step.Before.Mode).Perm()
 	}
-	name := b.place.base()
+	name := b.location.base()
 	if err := b.folder.Mkdir(name, mode); err != nil || b.step.How == asFolder {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// keeper keeps the contents that a table wants.
-type keeper struct {
+// saver keeps the contents that a table wants.
+type saver struct {
 	j     *journal
 	store tree.Folder
 	old   *table // which others see
@@ -23,9 +23,9 @@ type keeper struct {
 	begin int64 // when it was found what there is, in nanoseconds
 }
 
-// keep keeps what fits into limit bytes, the smaller files first. What a system
+// save keeps what fits into limit bytes, the smaller files first. What a system
 // error or ctx leaves out is kept the next time.
-func (k *keeper) keep(ctx context.Context, limit int64) error {
+func (k *saver) save(ctx context.Context, limit int64) error {
 	if k.table.limit == limit {
 		return nil
 	}
@@ -38,18 +38,18 @@ func (k *keeper) keep(ctx context.Context, limit int64) error {
 	var todo []*entry
 	for i := range t.list {
 		switch e := &t.list[i]; {
-		case !e.wanted():
+		case !e.storable():
 		case e.kind == aFile && e.size >= end:
-			if e.print != "" {
-				t.stale += e.room()
-				e.print = ""
+			if e.digest != "" {
+				t.stale += e.diskSize()
+				e.digest = ""
 			}
-		case e.print == "":
+		case e.digest == "":
 			todo = append(todo, e)
 		}
 	}
 	slices.SortFunc(todo, func(a, b *entry) int { return byPath(a.path, b.path) })
-	if err := k.keepAll(ctx, todo); err != nil {
+	if err := k.saveAll(ctx, todo); err != nil {
 		return err
 	}
 	t.limit = limit
@@ -62,9 +62,9 @@ func (t *table) fitting(limit int64) int64 {
 	var files []*entry
 	var sum int64
 	for i := range t.list {
-		if e := &t.list[i]; e.kind == aFile && e.wanted() {
+		if e := &t.list[i]; e.kind == aFile && e.storable() {
 			files = append(files, e)
-			sum += e.room()
+			sum += e.diskSize()
 		}
 	}
 	if sum <= limit {
@@ -74,13 +74,13 @@ func (t *table) fitting(limit int64) int64 {
 	end := int64(MaxKept + 1)
 	for i := 0; i < len(files) && sum > limit; i++ {
 		end = files[i].size
-		sum -= files[i].room()
+		sum -= files[i].diskSize()
 	}
 	return end
 }
 
-// keepAll keeps the contents of entries, several at a time.
-func (k *keeper) keepAll(ctx context.Context, todo []*entry) error {
+// saveAll keeps the contents of entries, several at a time.
+func (k *saver) saveAll(ctx context.Context, todo []*entry) error {
 	const workers, block = 4, 16
 	var next atomic.Int64
 	var all sync.WaitGroup
@@ -93,7 +93,7 @@ func (k *keeper) keepAll(ctx context.Context, todo []*entry) error {
 					return
 				}
 				for _, e := range todo[from:min(from+block, len(todo))] {
-					if errs[id] = k.keepOne(e); errs[id] != nil {
+					if errs[id] = k.saveOne(e); errs[id] != nil {
 						return
 					}
 				}
@@ -105,13 +105,13 @@ func (k *keeper) keepAll(ctx context.Context, todo []*entry) error {
 	return errors.Join(errs[:]...)
 }
 
-// keepOne keeps the content of an entry. One that is gone or not to be read is not
+// saveOne keeps the content of an entry. One that is gone or not to be read is not
 // kept, which is no error.
-func (k *keeper) keepOne(e *entry) error {
-	e.loose = e.changed > k.begin-int64(grain)
+func (k *saver) saveOne(e *entry) error {
+	e.racy = e.changed > k.begin-int64(timeGrain)
 	if e.kind == aLink {
 		if d, err := k.j.folderOf(e.path); err == nil {
-			e.print, _ = d.Readlink(path.Base(e.path))
+			e.digest, _ = d.Readlink(path.Base(e.path))
 			d.Close()
 		}
 		return nil
@@ -125,24 +125,24 @@ func (k *keeper) keepOne(e *entry) error {
 	if err != nil || info.Size > MaxKept {
 		return nil
 	}
-	print, err := filePrint(f, info.Size)
+	print, err := fileDigest(f, info.Size)
 	if err != nil {
 		return nil
 	}
-	if err := put(k.store, print, f, info.Size); err != nil {
+	if err := storeContent(k.store, print, f, info.Size); err != nil {
 		return err
 	}
 	after, err := tree.StatRegular(f)
 	if err != nil {
 		return nil
 	}
-	e.stamp, e.print = stampOf(info), print
-	e.loose = e.changed > k.begin-int64(grain) || stampOf(after) != e.stamp
+	e.stamp, e.digest = stampOf(info), print
+	e.racy = e.changed > k.begin-int64(timeGrain) || stampOf(after) != e.stamp
 	return nil
 }
 
-// put makes a content of that name, unless there is one.
-func put(store tree.Folder, name string, src *os.File, size int64) error {
+// storeContent makes a content of that name, unless there is one.
+func storeContent(store tree.Folder, name string, src *os.File, size int64) error {
 	info, err := store.Lstat(name)
 	if err == nil && info.Mode.IsRegular() && info.Size == size {
 		return nil

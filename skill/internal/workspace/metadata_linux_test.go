@@ -308,7 +308,7 @@ func TestSwapped(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer d.Close()
-		n, err := create(d, false, allOf([]byte("new")))
+		n, err := createFile(d, false, allOf([]byte("new")))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,7 +58,7 @@ func (e *ConflictError) Hint() string {
 // stays so and is returned with it. Errors are [*NoChangeError], [*ConflictError], or
 // the workspace's own.
 func (w *Workspace) Undo(ctx context.Context, o UndoOptions) ([]Undone, error) {
-	if err := w.changeable(); err != nil {
+	if err := w.checkWritable(); err != nil {
 		return nil, wrap("change", w.Dir(), err)
 	}
 	if len(w.journals) == 0 {
@@ -69,16 +69,16 @@ func (w *Workspace) Undo(ctx context.Context, o UndoOptions) ([]Undone, error) {
 		return nil, err
 	}
 	defer h.release()
-	todo, err := w.wantedBack(ctx, o)
+	todo, err := w.selectChanges(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	var done []Undone
 	for _, u := range todo {
 		switch back, err := u.run(ctx); {
-		case errors.Is(err, errNothing) && o.ID != "":
+		case errors.Is(err, errNoEffect) && o.ID != "":
 			return done, &NoChangeError{o.ID, "is not in effect: there is nothing to undo of it"}
-		case errors.Is(err, errNothing):
+		case errors.Is(err, errNoEffect):
 		case err != nil:
 			return done, err
 		default:
@@ -95,12 +95,12 @@ func (w *Workspace) Undo(ctx context.Context, o UndoOptions) ([]Undone, error) {
 }
 
 // lockAll locks every root against everybody else.
-func (w *Workspace) lockAll(ctx context.Context) (h *held, err error) {
-	var all []place
+func (w *Workspace) lockAll(ctx context.Context) (h *heldLocks, err error) {
+	var all []location
 	for _, r := range w.roots {
-		all = append(all, place{r, "."})
+		all = append(all, location{r, "."})
 	}
-	err = patiently(func() error {
+	err = retryBusy(func() error {
 		h, err = w.lockRoots(ctx, true, all...)
 		return err
 	})
@@ -115,13 +115,13 @@ type undo struct {
 	all   []*change // of the same journal
 	force bool
 	back  bool // from after to before
-	steps []step
+	steps []pathChange
 }
 
-// wantedBack returns what the options name, in the order in which it goes.
-func (w *Workspace) wantedBack(ctx context.Context, o UndoOptions) ([]*undo, error) {
+// selectChanges returns what the options name, in the order in which it goes.
+func (w *Workspace) selectChanges(ctx context.Context, o UndoOptions) ([]*undo, error) {
 	if o.ID == "" && o.Since == "" {
-		return w.latest(ctx, o)
+		return w.undoableChanges(ctx, o)
 	}
 	id := o.ID + o.Since
 	j, n, ok := w.byID(id)
@@ -136,9 +136,9 @@ func (w *Workspace) wantedBack(ctx context.Context, o UndoOptions) ([]*undo, err
 	for _, c := range slices.Backward(all) {
 		switch {
 		case c.ID < n || c.ID > n && o.ID != "":
-		case o.ID != "" && (c.undone || !c.made()):
+		case o.ID != "" && (c.undone || !c.applied()):
 			return nil, &NoChangeError{id, "is not in effect: it was undone, or never made"}
-		case o.ID == "" && (!c.standing() || !w.reaches(j, c)):
+		case o.ID == "" && (!c.undoable() || !w.holdsAll(j, c)):
 		default:
 			todo = append(todo, w.newUndo(j, c, all, o.Force))
 		}
@@ -149,8 +149,8 @@ func (w *Workspace) wantedBack(ctx context.Context, o UndoOptions) ([]*undo, err
 	return todo, nil
 }
 
-// latest returns what is in effect and no undo, of all journals, the last one first.
-func (w *Workspace) latest(ctx context.Context, o UndoOptions) ([]*undo, error) {
+// undoableChanges returns what is in effect and no undo, of all journals, the last one first.
+func (w *Workspace) undoableChanges(ctx context.Context, o UndoOptions) ([]*undo, error) {
 	var todo []*undo
 	for _, j := range w.journals {
 		all, err := j.read(ctx)
@@ -158,7 +158,7 @@ func (w *Workspace) latest(ctx context.Context, o UndoOptions) ([]*undo, error) 
 			return nil, err
 		}
 		for _, c := range all {
-			if c.standing() && w.reaches(j, c) {
+			if c.undoable() && w.holdsAll(j, c) {
 				todo = append(todo, w.newUndo(j, c, all, o.Force))
 			}
 		}
@@ -172,11 +172,11 @@ func (w *Workspace) latest(ctx context.Context, o UndoOptions) ([]*undo, error) 
 	return todo, nil
 }
 
-// reaches tells whether all of a change is inside, as it need not be where the journal
+// holdsAll tells whether all of a change is inside, as it need not be where the journal
 // is another Workspace's.
-func (w *Workspace) reaches(j *journal, c *change) bool {
-	return !w.borrowed || !slices.ContainsFunc(c.Steps, func(s step) bool {
-		_, ok := w.spelled(j.path(s.Path))
+func (w *Workspace) holdsAll(j *journal, c *change) bool {
+	return !w.borrowed || !slices.ContainsFunc(c.Steps, func(s pathChange) bool {
+		_, ok := w.matchRoot(j.path(s.Path))
 		return !ok
 	})
 }
@@ -190,12 +190,12 @@ func (w *Workspace) newUndo(j *journal, c *change, all []*change, force bool) *u
 	return u
 }
 
-// errNothing means that what is there is what would be put back.
-var errNothing = errors.New("there is nothing to undo")
+// errNoEffect means that what is there is what would be put back.
+var errNoEffect = errors.New("there is nothing to undo")
 
 func (u *undo) id() string { return u.w.changeID(u.j, u.c.ID) }
 
-func (u *undo) conflict(s step, force bool, format string, args ...any) error {
+func (u *undo) conflict(s pathChange, force bool, format string, args ...any) error {
 	return &ConflictError{u.id(), u.j.path(s.Path), fmt.Sprintf(format, args...), force}
 }
 
@@ -204,57 +204,57 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 	if u.c.Note != "" {
 		return Undone{}, &ConflictError{ID: u.id(), Path: u.j.path(u.mainStep().Path), Reason: "was not kept: " + u.c.Note}
 	}
-	err := u.j.enter(ctx, false) // for the images
+	err := u.j.acquire(ctx, false) // for the images
 	if err != nil {
 		return Undone{}, err
 	}
 	images := u.j.images
 	images.users++
-	u.j.leave()
-	defer u.j.letGo(images)
-	var todo []*stepBack
+	u.j.release()
+	defer u.j.releaseImages(images)
+	var todo []*undoStep
 	var bytes int64
 	for i := range u.steps {
-		b := &stepBack{undo: u, step: u.steps[i], images: images.folder}
-		err := b.look()
+		b := &undoStep{undo: u, step: u.steps[i], images: images.folder}
+		err := b.check()
 		b.close() // take opens it again: there may be more folders than a process has descriptors
 		if err != nil {
 			return Undone{}, err
 		}
 		u.steps[i] = b.step
-		if !b.nothing {
+		if !b.unneeded {
 			todo = append(todo, b)
-			bytes += b.there.Size
+			bytes += b.current.Size
 		}
 	}
-	if len(todo) == 0 || u.mainGone(todo) {
-		return Undone{}, errNothing
+	if len(todo) == 0 || u.onlyParentsLeft(todo) {
+		return Undone{}, errNoEffect
 	}
 	if u.w.opts.DryRun {
 		return Undone{Of: u.id(), Change: Change{Kind: Undo, Path: u.j.path(u.mainStep().Path)}}, nil
 	}
-	return u.take(ctx, todo, bytes)
+	return u.apply(ctx, todo, bytes)
 }
 
-// mainGone tells whether nothing is left of the change but the folders that were made
+// onlyParentsLeft tells whether nothing is left of the change but the folders that were made
 // for it, because of a later change.
-func (u *undo) mainGone(todo []*stepBack) bool {
-	if u.c.Parents == 0 || slices.ContainsFunc(todo, func(b *stepBack) bool { return b.step.How != asFolder }) {
+func (u *undo) onlyParentsLeft(todo []*undoStep) bool {
+	if u.c.Parents == 0 || slices.ContainsFunc(todo, func(b *undoStep) bool { return b.step.How != asFolder }) {
 		return false
 	}
-	return slices.ContainsFunc(u.c.Steps, func(s step) bool { return u.later(s) != nil })
+	return slices.ContainsFunc(u.c.Steps, func(s pathChange) bool { return u.laterChange(s) != nil })
 }
 
 // mainStep is what the change is told by.
-func (u *undo) mainStep() step {
+func (u *undo) mainStep() pathChange {
 	if len(u.steps) == 0 {
-		return step{}
+		return pathChange{}
 	}
 	return u.steps[len(u.steps)-1]
 }
 
-// take records the undo and takes its steps.
-func (u *undo) take(ctx context.Context, todo []*stepBack, bytes int64) (Undone, error) {
+// apply records the undo and takes its steps.
+func (u *undo) apply(ctx context.Context, todo []*undoStep, bytes int64) (Undone, error) {
 	r := record{Kind: Undo, Undoes: u.c.ID, Back: u.back, Bytes: bytes}
 	for _, b := range todo {
 		r.Steps = append(r.Steps, b.step)
@@ -264,12 +264,12 @@ func (u *undo) take(ctx context.Context, todo []*stepBack, bytes int64) (Undone,
 	if err != nil {
 		return Undone{}, err
 	}
-	defer u.j.letGo(images)
+	defer u.j.releaseImages(images)
 	if u.back {
 		slices.Reverse(todo)
 	}
 	for _, b := range todo {
-		if err := b.take(ctx); err != nil {
+		if err := b.apply(ctx); err != nil {
 			return Undone{}, wrap("undo", u.j.path(b.step.Path), err)
 		}
 	}

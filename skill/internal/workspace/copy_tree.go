@@ -18,14 +18,14 @@ import (
 
 // copyTree copies the folder src to dst, whose folder is locked. It is built
 // under the temporary name and appears under its own in one step, which place takes.
-func (w *Workspace) copyTree(ctx context.Context, src place, to tree.Folder, dst place, o CopyOptions, place func(appear func() error) error) error {
+func (w *Workspace) copyTree(ctx context.Context, src location, to tree.Folder, dst location, o CopyOptions, place func(appear func() error) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	c := &treeCopy{w: w, g: g, ctx: ctx, o: o}
 	info, err := src.root.tree.Stat(src.rel)
 	if err == nil {
 		temp := dst.parent().child(tempName)
-		err = c.folder(to, tempName, treeStep{src: src, dst: temp, info: info})
+		err = c.copyFolder(to, tempName, treeStep{src: src, dst: temp, info: info})
 	}
 	if werr := g.Wait(); err == nil || errors.Is(err, context.Canceled) && werr != nil {
 		err = werr
@@ -60,14 +60,14 @@ type treeCopy struct {
 
 // treeStep is one folder of it.
 type treeStep struct {
-	src, dst place
+	src, dst location
 	info     Info
 	above    *treeStep // the folder that it is in, to see a link that leads back up
 }
 
-// folder makes the folder name in to and copies into it, on a goroutine of its
+// copyFolder makes the folder name in to and copies into it, on a goroutine of its
 // own where one is free.
-func (c *treeCopy) folder(to tree.Folder, name string, s treeStep) error {
+func (c *treeCopy) copyFolder(to tree.Folder, name string, s treeStep) error {
 	for up := s.above; up != nil; up = up.above {
 		if up.info.ID == s.info.ID && s.info.ID != (FileID{}) {
 			return &fs.PathError{Op: "copyfile", Path: s.src.path(), Err: syscall.ELOOP}
@@ -79,13 +79,13 @@ func (c *treeCopy) folder(to tree.Folder, name string, s treeStep) error {
 	c.mu.Lock()
 	c.steps = append(c.steps, s)
 	c.mu.Unlock()
-	if !c.g.TryGo(func() error { return c.content(s) }) {
-		return c.content(s)
+	if !c.g.TryGo(func() error { return c.copyContent(s) }) {
+		return c.copyContent(s)
 	}
 	return nil
 }
 
-func (c *treeCopy) content(s treeStep) error {
+func (c *treeCopy) copyContent(s treeStep) error {
 	from, err := s.src.root.tree.OpenFolder(s.src.rel)
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (c *treeCopy) content(s treeStep) error {
 		if Hidden(e.Name) {
 			continue
 		}
-		if err := c.entry(from, to, s, e); err != nil {
+		if err := c.copyEntry(from, to, s, e); err != nil {
 			return err
 		}
 		Report(c.ctx, c.copied.Add(1), 0, s.src.path())
@@ -115,16 +115,16 @@ func (c *treeCopy) content(s treeStep) error {
 	return nil
 }
 
-func (c *treeCopy) entry(from, to tree.Folder, s treeStep, e Entry) error {
+func (c *treeCopy) copyEntry(from, to tree.Folder, s treeStep, e Entry) error {
 	src := s.src.child(e.Name)
 	if !c.o.moving {
-		if err := c.w.deniedName(e.Name, wanted{src.path(), false, toChange}); err != nil {
+		if err := c.w.deniedName(e.Name, request{src.path(), false, toChange}); err != nil {
 			return err
 		}
 	}
 	switch {
 	case e.Type == fs.ModeSymlink && c.o.Follow:
-		return c.followed(to, s, src)
+		return c.copyLinkTarget(to, s, src)
 	case e.Type == fs.ModeSymlink:
 		target, err := from.Readlink(e.Name)
 		if err != nil {
@@ -136,22 +136,22 @@ func (c *treeCopy) entry(from, to tree.Folder, s treeStep, e Entry) error {
 		if err != nil {
 			return err
 		}
-		return c.folder(to, e.Name, treeStep{src, s.dst.child(e.Name), info, &s})
+		return c.copyFolder(to, e.Name, treeStep{src, s.dst.child(e.Name), info, &s})
 	}
-	if err := c.file(from, e.Name, to, e.Name); err != nil {
+	if err := c.copyFile(from, e.Name, to, e.Name); err != nil {
 		return &fs.PathError{Op: "copyfile", Path: src.path(), Err: err}
 	}
 	return nil
 }
 
-// followed copies what the link src leads to. The link must lead to something
+// copyLinkTarget copies what the link src leads to. The link must lead to something
 // inside the workspace.
-func (c *treeCopy) followed(to tree.Folder, s treeStep, src place) error {
+func (c *treeCopy) copyLinkTarget(to tree.Folder, s treeStep, src location) error {
 	at, err := c.w.resolve(src.path(), true)
 	if err != nil {
 		return err
 	}
-	if err := c.w.denied(at, wanted{src.path(), true, toRead}); err != nil {
+	if err := c.w.denied(at, request{src.path(), true, toRead}); err != nil {
 		return err
 	}
 	info, err := at.root.tree.Stat(at.rel)
@@ -159,21 +159,21 @@ func (c *treeCopy) followed(to tree.Folder, s treeStep, src place) error {
 		return &fs.PathError{Op: "open", Path: src.path(), Err: err}
 	}
 	if info.IsDir() {
-		return c.folder(to, src.base(), treeStep{at, s.dst.child(src.base()), info, &s})
+		return c.copyFolder(to, src.base(), treeStep{at, s.dst.child(src.base()), info, &s})
 	}
 	from, err := at.root.tree.OpenFolder(at.parent().rel)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	if err := c.file(from, at.base(), to, src.base()); err != nil {
+	if err := c.copyFile(from, at.base(), to, src.base()); err != nil {
 		return &fs.PathError{Op: "copyfile", Path: src.path(), Err: err}
 	}
 	return nil
 }
 
-// file copies one file into a new folder.
-func (c *treeCopy) file(from tree.Folder, name string, to tree.Folder, newName string) error {
+// copyFile copies one file into a new folder.
+func (c *treeCopy) copyFile(from tree.Folder, name string, to tree.Folder, newName string) error {
 	if err := from.CopyFile(name, to, newName, c.o.Times); err != nil || !c.o.moving {
 		return err
 	}

@@ -1,0 +1,97 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A HistoryEntry is one change in the journal.
+type HistoryEntry struct {
+	ID            string
+	Time          time.Time
+	Dialect, Tool string // that made it; "" where it is not known
+	Kind          Kind
+	Path          string   // absolute
+	From          string   // absolute; the source of a move
+	Command       string   // of a run, the program
+	Paths         []string // of a run, all that it changed, absolute
+	Of            string   // of an undo, the change that it took back
+	Undone        bool     // it was taken back
+	NotKept       string   // why it cannot be undone; "" if it can
+}
+
+// String is the entry as one line.
+func (e HistoryEntry) String() string {
+	what := string(e.Kind) + " " + e.Path
+	switch {
+	case e.From != "":
+		what = string(e.Kind) + " " + e.From + " to " + e.Path
+	case e.Command != "" && len(e.Paths) > 1:
+		what = fmt.Sprintf("%s %s: %s and %d more", e.Kind, e.Command, e.Path, len(e.Paths)-1)
+	case e.Command != "":
+		what = string(e.Kind) + " " + e.Command + ": " + e.Path
+	case e.Of != "":
+		what = string(e.Kind) + " " + e.Of + ": " + e.Path
+	}
+	var notes []string
+	if e.Tool != "" {
+		notes = append(notes, e.Tool)
+	}
+	if e.Undone {
+		notes = append(notes, "undone")
+	}
+	if e.NotKept != "" {
+		notes = append(notes, "not kept: "+e.NotKept)
+	}
+	if len(notes) > 0 {
+		what += " (" + strings.Join(notes, ", ") + ")"
+	}
+	return e.ID + "  " + e.Time.Local().Format(time.DateTime) + "  " + what
+}
+
+// History returns the changes that are kept, the oldest first. Folders that were made
+// for a change belong to it.
+func (w *Workspace) History(ctx context.Context) ([]HistoryEntry, error) {
+	var list []HistoryEntry
+	for _, j := range w.journals {
+		all, err := j.read(ctx)
+		if err != nil {
+			return nil, wrap("open", j.path(StateDir+"/"+journalName), err)
+		}
+		for _, c := range all {
+			if c.applied() && !c.part && w.holdsAll(j, c) {
+				list = append(list, w.entry(j, c))
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b HistoryEntry) int {
+		if strings.Contains(a.ID, "@") == strings.Contains(b.ID, "@") {
+			return 0
+		}
+		return a.Time.Compare(b.Time)
+	})
+	return list, nil
+}
+
+func (w *Workspace) entry(j *journal, c *change) HistoryEntry {
+	e := HistoryEntry{ID: w.changeID(j, c.ID), Time: c.Time, Dialect: c.Dialect, Tool: c.Tool, Kind: c.Kind, Command: c.Command, Undone: c.undone, NotKept: c.Note}
+	if len(c.Steps) > 0 {
+		main := c.Steps[len(c.Steps)-1]
+		e.Path = j.path(main.Path)
+		if main.From != "" && c.Undoes == 0 {
+			e.From = j.path(main.From)
+		}
+	}
+	for _, s := range c.Steps {
+		if c.Kind == Run {
+			e.Paths = append(e.Paths, j.path(s.Path))
+		}
+	}
+	if c.Undoes > 0 {
+		e.Of = w.changeID(j, c.Undoes)
+	}
+	return e
+}
