@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"textskill/parser"
+	rawjson "textskill/parser/json"
 )
 
 // The repairs of this package; those of the decoder below are its own words.
@@ -30,12 +30,12 @@ func decodeAnswer(text string) (e Extraction, repairs []string, err error) {
 	if strings.TrimSpace(text) == "" {
 		return e, nil, &answerError{kind: ErrBadAnswer, why: "it is empty", again: true}
 	}
-	value, repairs, err := parser.DecodeJSON(text, Names()...)
+	value, repairs, err := rawjson.Decode(text, Names()...)
 	if err != nil {
 		return e, repairs, undecodable(err)
 	}
 	if value[0] == '"' {
-		inner, more, err := parser.DecodeNested(value, Names()...)
+		inner, more, err := rawjson.DecodeNested(value, Names()...)
 		if err != nil {
 			return e, repairs, undecodable(err)
 		}
@@ -54,11 +54,11 @@ func decodeAnswer(text string) (e Extraction, repairs []string, err error) {
 
 func undecodable(err error) error {
 	switch {
-	case errors.Is(err, parser.ErrTruncated):
+	case errors.Is(err, rawjson.ErrTruncated):
 		return &answerError{kind: ErrTruncated, why: "the JSON has no end", again: true}
-	case errors.Is(err, parser.ErrSeveralValues):
+	case errors.Is(err, rawjson.ErrSeveralValues):
 		return &answerError{kind: ErrNotOneOperation, why: "there are several; one command is one operation"}
-	case errors.Is(err, parser.ErrNoJSON):
+	case errors.Is(err, rawjson.ErrNoJSON):
 		return &answerError{kind: ErrRefused, why: "it holds no JSON"}
 	}
 	return &answerError{kind: ErrBadAnswer, why: "it is not valid JSON; escape quotes and line ends inside strings", again: true}
@@ -88,7 +88,7 @@ func membersOf(value json.RawMessage) (members map[string]json.RawMessage, wrapp
 		}
 		return nil, false, shape
 	}
-	members, twice, ok := parser.Members(value)
+	members, twice, ok := rawjson.Members(value)
 	switch {
 	case !ok:
 		return nil, false, shape

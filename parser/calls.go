@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	rawjson "textskill/parser/json"
 )
 
 // maxCalls is how many calls a text may hold before none of them is meant.
@@ -60,11 +62,11 @@ func (e *NoCallsError) Error() string {
 // A call that begins and cannot be read is the last one: its Err is a
 // [*CallError], and what follows it is not read, for it may be a part of it. The
 // same goes for a reasoning block without an end, as a call without a name. Any
-// other error is a [*NoCallsError], or a [*JSONError] with [ErrTooLarge] for more
+// other error is a [*NoCallsError], or a [*rawjson.Error] with [rawjson.ErrTooLarge] for more
 // than 64 MiB or 10,000 calls.
 func Calls(text string, known func(name string) bool) ([]ToolCall, error) {
-	if len(text) > maxJSONBytes {
-		return nil, &JSONError{Offset: maxJSONBytes, Err: ErrTooLarge}
+	if len(text) > rawjson.MaxBytes {
+		return nil, &rawjson.Error{Offset: rawjson.MaxBytes, Err: rawjson.ErrTooLarge}
 	}
 	r := &callReader{text: strings.TrimPrefix(text, "\ufeff"), known: known}
 	for r.pos < len(r.text) {
@@ -73,7 +75,7 @@ func Calls(text string, known func(name string) bool) ([]ToolCall, error) {
 		case err != nil:
 			return append(r.calls, ToolCall{Name: name, Err: err}), nil
 		case len(r.calls) > maxCalls:
-			return nil, &JSONError{Offset: r.pos, Reason: fmt.Sprintf("more than %d calls", maxCalls), Err: ErrTooLarge}
+			return nil, &rawjson.Error{Offset: r.pos, Reason: fmt.Sprintf("more than %d calls", maxCalls), Err: rawjson.ErrTooLarge}
 		}
 	}
 	if len(r.calls) == 0 {

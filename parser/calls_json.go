@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	rawjson "textskill/parser/json"
 )
 
 // callKeys are the keys that may stand without quotes in a call that is JSON.
@@ -30,10 +32,9 @@ func (r *callReader) bracket() (name string, err error) {
 	if r.flat || !r.mayHoldCall(start) {
 		return "", nil
 	}
-	d := &decoder{text: r.text, keys: callKeys, pos: start, end: len(r.text)}
-	value, err := d.one()
+	value, end, err := rawjson.DecodeAt(r.text, start, callKeys...)
 	if err == nil {
-		r.pos = d.pos
+		r.pos = end
 		if calls, ok := r.callsOf(value); ok && r.stands(start) {
 			r.add(calls...)
 		}
@@ -42,7 +43,7 @@ func (r *callReader) bracket() (name string, err error) {
 	if m := callPrefix().FindStringSubmatch(r.text[start:]); m != nil && r.stands(start) {
 		return m[1], r.notJSON(err)
 	}
-	if r.flat = !errors.Is(err, ErrSyntax); !r.flat {
+	if r.flat = !errors.Is(err, rawjson.ErrSyntax); !r.flat {
 		r.pos = max(r.pos, offset(err))
 	}
 	return "", nil
@@ -52,19 +53,19 @@ func (r *callReader) bracket() (name string, err error) {
 // whether a string follows it closely, or a key without quotes that may stand so.
 func (r *callReader) mayHoldCall(at int) bool {
 	const closely = 64
-	first := strings.TrimLeft(r.text[at:min(len(r.text), at+closely)], "["+jsonSpace)
+	first := strings.TrimLeft(r.text[at:min(len(r.text), at+closely)], "["+rawjson.Space)
 	first, object := strings.CutPrefix(first, "{")
-	if first = strings.TrimLeft(first, jsonSpace); first == "" {
+	if first = strings.TrimLeft(first, rawjson.Space); first == "" {
 		return false
 	}
-	d := newDecoder(first, nil)
-	return isQuote(first[0]) || object && slices.Contains(callKeys, d.word())
+	after := strings.TrimLeftFunc(first, func(c rune) bool { return inWord(c) || c == '-' })
+	return isQuote(first[0]) || object && slices.Contains(callKeys, strings.TrimSuffix(first, after))
 }
 
 // notJSON is the error of a decoder of the same text, as one of this reader.
 func (r *callReader) notJSON(err error) error {
 	reason := err.Error()
-	if at, ok := errors.AsType[*JSONError](err); ok {
+	if at, ok := errors.AsType[*rawjson.Error](err); ok {
 		reason = cmp.Or(at.Reason, at.Err.Error())
 	}
 	return r.fail(offset(err), "%s", reason)
@@ -72,7 +73,7 @@ func (r *callReader) notJSON(err error) error {
 
 // offset is where a decoder met an error.
 func offset(err error) int {
-	if at, ok := errors.AsType[*JSONError](err); ok {
+	if at, ok := errors.AsType[*rawjson.Error](err); ok {
 		return at.Offset
 	}
 	return 0
@@ -81,8 +82,7 @@ func offset(err error) int {
 // tag reads the call in tags at pos, or skips a reasoning block or the one
 // character.
 func (r *callReader) tag() (name string, err error) {
-	d := &decoder{text: r.text, pos: r.pos, end: len(r.text)}
-	size, alone, err := d.reasoning()
+	size, alone, err := rawjson.Reasoning(r.text[r.pos:])
 	if err != nil {
 		return "", r.fail(r.pos, "the reasoning block that begins here has no end")
 	}
@@ -169,12 +169,11 @@ func (r *callReader) untag(call ToolCall) error {
 
 // json reads the JSON value at pos.
 func (r *callReader) json() (json.RawMessage, error) {
-	d := &decoder{text: r.text, keys: callKeys, pos: r.pos, end: len(r.text)}
-	value, err := d.one()
+	value, end, err := rawjson.DecodeAt(r.text, r.pos, callKeys...)
 	if err != nil {
 		return nil, r.notJSON(err)
 	}
-	r.pos = d.pos
+	r.pos = end
 	return value, nil
 }
 
@@ -183,17 +182,13 @@ func (r *callReader) json() (json.RawMessage, error) {
 func (r *callReader) callsOf(value json.RawMessage) (calls []ToolCall, ok bool) {
 	list := value
 	if value[0] == '{' {
-		members, _, _ := Members(value)
+		members, _, _ := rawjson.Members(value)
 		if list = members["tool_calls"]; list == nil || list[0] != '[' {
 			call, ok := r.callOf(value)
 			return []ToolCall{call}, ok
 		}
 	}
-	var elements []json.RawMessage
-	if json.Unmarshal(list, &elements) != nil {
-		return nil, false
-	}
-	for _, e := range elements {
+	for e := range rawjson.EachElement(list) {
 		call, ok := r.callOf(e)
 		if !ok && value[0] == '[' {
 			return nil, false
@@ -209,17 +204,17 @@ func (r *callReader) callsOf(value json.RawMessage) (calls []ToolCall, ok bool) 
 // callOf returns the call that an object is. One without arguments is a call only
 // if its name is known, and the definition of a tool is none.
 func (r *callReader) callOf(value json.RawMessage) (call ToolCall, ok bool) {
-	outer, twice, ok := Members(value)
+	outer, twice, ok := rawjson.Members(value)
 	if !ok {
 		return ToolCall{}, false
 	}
-	call.ID, _ = stringValue(outer["id"])
+	call.ID, _ = rawjson.String(outer["id"])
 	members := outer
-	if inner, again, ok := Members(outer["function"]); ok {
+	if inner, again, ok := rawjson.Members(outer["function"]); ok {
 		members, twice = inner, cmp.Or(twice, again)
 	}
-	if call.Name, ok = stringValue(members["tool"]); !ok {
-		call.Name, ok = stringValue(members["name"])
+	if call.Name, ok = rawjson.String(members["tool"]); !ok {
+		call.Name, ok = rawjson.String(members["name"])
 	}
 	if !ok || members["description"] != nil {
 		return ToolCall{}, false
@@ -252,16 +247,16 @@ func argumentsOf(value json.RawMessage) (json.RawMessage, error) {
 	if string(value) == "null" {
 		return json.RawMessage("{}"), nil
 	}
-	text, ok := stringValue(value)
+	text, ok := rawjson.String(value)
 	if !ok {
-		return nil, fmt.Errorf("the arguments must be an object, got %s", kind(value))
+		return nil, fmt.Errorf("the arguments must be an object, got %s", rawjson.Kind(value))
 	}
-	object, err := newDecoder(text, nil).whole()
+	object, _, err := rawjson.DecodeOne(text)
 	if err != nil {
 		return nil, fmt.Errorf("the arguments: %w", err)
 	}
 	if object[0] != '{' {
-		return nil, fmt.Errorf("the arguments must be an object, got %s", kind(object))
+		return nil, fmt.Errorf("the arguments must be an object, got %s", rawjson.Kind(object))
 	}
 	return object, nil
 }

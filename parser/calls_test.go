@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"textskill/parser"
+	rawjson "textskill/parser/json"
 )
 
 // offered are the names that the tests' calls may have.
@@ -248,7 +249,7 @@ func TestNoCalls(t *testing.T) {
 func TestCallsLimits(t *testing.T) {
 	for _, text := range []string{strings.Repeat("test()\n", 10_001), strings.Repeat(" ", 64<<20+1)} {
 		calls, err := parser.Calls(text, offered)
-		if !errors.Is(err, parser.ErrTooLarge) || calls != nil {
+		if !errors.Is(err, rawjson.ErrTooLarge) || calls != nil {
 			t.Errorf("%d calls, %v; want none and ErrTooLarge", len(calls), err)
 		}
 	}

@@ -2,10 +2,12 @@ package parser
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	rawjson "textskill/parser/json"
 )
 
 // arguments reads what is between the brackets of a call, and the closing one.
@@ -36,7 +38,7 @@ func (r *callReader) peek() byte {
 }
 
 func (r *callReader) space() {
-	for r.pos < len(r.text) && strings.IndexByte(jsonSpace, r.text[r.pos]) >= 0 {
+	for r.pos < len(r.text) && strings.IndexByte(rawjson.Space, r.text[r.pos]) >= 0 {
 		r.pos++
 	}
 }
@@ -123,7 +125,7 @@ func (r *callReader) value() error {
 		return r.number()
 	}
 	start := r.pos
-	literal, ok := literals[r.identifier()]
+	literal, ok := rawjson.Literal(r.identifier())
 	if !ok {
 		r.pos = start
 		return r.want("a value; a text stands in quotes")
@@ -135,8 +137,8 @@ func (r *callReader) value() error {
 // nested reads an object, an array or a tuple. Brackets around one value that no
 // comma follows are no tuple.
 func (r *callReader) nested() (err error) {
-	if r.depth++; r.depth > maxJSONDepth {
-		return r.fail(r.pos, "nested deeper than %d levels", maxJSONDepth)
+	if r.depth++; r.depth > rawjson.MaxDepth {
+		return r.fail(r.pos, "nested deeper than %d levels", rawjson.MaxDepth)
 	}
 	open := r.peek()
 	r.pos++
@@ -187,11 +189,10 @@ func (r *callReader) list(closing byte) (single bool, err error) {
 }
 
 func (r *callReader) number() error {
-	d := &decoder{text: r.text, pos: r.pos, end: len(r.text)}
 	start := r.pos
-	err := d.number()
-	r.pos = d.pos
-	if err != nil {
+	size, ok := rawjson.NumberSize(r.text[start:])
+	r.pos += size
+	if !ok {
 		return r.want("a digit")
 	}
 	if c := r.peek(); c == '_' || c == '.' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' {
@@ -201,10 +202,8 @@ func (r *callReader) number() error {
 	return nil
 }
 
-var errNotUTF8 = errors.New("not UTF-8")
-
 // string reads a string in quotes, one or three. In a raw one a backslash stands
-// for itself, and so does a quote behind it.
+// for itself, and so does a quote after it.
 func (r *callReader) string(raw bool) error {
 	start := r.pos
 	quote := r.text[start : start+1]
@@ -213,48 +212,39 @@ func (r *callReader) string(raw bool) error {
 	}
 	r.pos += len(quote)
 	r.out = append(r.out, '"')
-	for r.pos < len(r.text) {
-		plain := r.pos
-		for r.pos < len(r.text) && isPlain(r.text[r.pos]) {
-			r.pos++
+	for {
+		n := strings.IndexAny(r.text[r.pos:], quote[:1]+`\`)
+		if n < 0 {
+			return r.fail(start, "the string that begins here has no end, want %s", quote)
 		}
-		r.out = append(r.out, r.text[plain:r.pos]...)
-		switch rest := r.text[r.pos:]; {
-		case rest == "":
-		case strings.HasPrefix(rest, quote):
-			r.pos += len(quote)
+		if err := r.copy(n); err != nil {
+			return err
+		}
+		switch {
+		case r.skip(quote):
 			r.out = append(r.out, '"')
 			return nil
-		case rest[0] == '\\':
+		case r.peek() == '\\':
 			r.backslash(raw)
 		default:
-			if err := r.character(); err != nil {
-				return r.fail(r.pos, "byte %#x in a string is not UTF-8", rest[0])
-			}
+			r.copy(1) // one of the three quotes alone
 		}
 	}
-	return r.fail(start, "the string that begins here has no end, want %s", quote)
 }
 
-// isPlain tells whether a byte of a string stands for itself, whatever its quotes.
-func isPlain(c byte) bool {
-	return c >= 0x20 && c < utf8.RuneSelf && c != '"' && c != '\'' && c != '\\'
-}
-
-// character copies a character of a string.
-func (r *callReader) character() error {
-	c, size := utf8.DecodeRuneInString(r.text[r.pos:])
-	switch {
-	case c == utf8.RuneError && size == 1:
-		return errNotUTF8
-	case c == '"' || c == '\\':
-		r.out = append(r.out, '\\', byte(c))
-	case c < 0x20:
-		r.out = append(r.out, controlEscape(byte(c))...)
-	default:
-		r.out = append(r.out, r.text[r.pos:r.pos+size]...)
+// copy appends the next n bytes of a string, escaped as JSON needs it.
+func (r *callReader) copy(n int) error {
+	text := r.text[r.pos : r.pos+n]
+	if !utf8.ValidString(text) {
+		i := 0
+		for c, size := rune(0), 0; c != utf8.RuneError || size != 1; {
+			i += size
+			c, size = utf8.DecodeRuneInString(text[i:])
+		}
+		return r.fail(r.pos+i, "byte %#x in a string is not UTF-8", text[i])
 	}
-	r.pos += size
+	r.out = rawjson.AppendText(r.out, text)
+	r.pos += n
 	return nil
 }
 
@@ -267,11 +257,11 @@ func (r *callReader) backslash(raw bool) {
 	case after == "":
 	case raw && (isQuote(after[0]) || after[0] == '\\'):
 		r.out = append(r.out, '\\', '\\')
-		r.character()
+		r.copy(1)
 	case raw:
 		r.out = append(r.out, '\\', '\\')
 	case strings.IndexByte(`\'"`, after[0]) >= 0:
-		r.character()
+		r.copy(1)
 	case strings.IndexByte("nrt", after[0]) >= 0:
 		r.out = append(r.out, '\\', after[0])
 		r.pos++
@@ -283,7 +273,11 @@ func (r *callReader) backslash(raw bool) {
 	}
 }
 
+// fourDigits reports whether s begins with four hexadecimal digits.
 func fourDigits(s string) bool {
-	d := &decoder{text: s, end: len(s)}
-	return d.hex4() == nil
+	if len(s) < 4 {
+		return false
+	}
+	_, err := strconv.ParseUint(s[:4], 16, 16)
+	return err == nil
 }

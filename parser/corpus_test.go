@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"textskill/parser"
+	rawjson "textskill/parser/json"
 )
 
 // A row is one line of a recorded corpus, as far as its parse shows in it.
@@ -245,30 +246,30 @@ func quoteJSON(t *testing.T, text string) string {
 
 // What the recorded answers of models hold that is not the one value meant.
 var undecodable = map[string]error{
-	"m07": parser.ErrSyntax, "m11": parser.ErrSyntax, "m12": parser.ErrTruncated, "m13": parser.ErrTruncated,
-	"m26": parser.ErrSeveralValues, "m30": parser.ErrNoJSON, "m39": parser.ErrNoJSON, "m45": parser.ErrTruncated,
+	"m07": rawjson.ErrSyntax, "m11": rawjson.ErrSyntax, "m12": rawjson.ErrTruncated, "m13": rawjson.ErrTruncated,
+	"m26": rawjson.ErrSeveralValues, "m30": rawjson.ErrNoJSON, "m39": rawjson.ErrNoJSON, "m45": rawjson.ErrTruncated,
 }
 
-// TestDecodeJSONCorpus decodes what models answered. Where the row expects the
+// TestDecodeCorpus decodes what models answered. Where the row expects the
 // answer to be accepted, path, content and destination must be those it names.
-func TestDecodeJSONCorpus(t *testing.T) {
+func TestDecodeCorpus(t *testing.T) {
 	names := []string{"operation", "path", "content", "destination"}
 	for _, r := range rows(t, "llm-faults.jsonl") {
 		var text string
 		if r.Layer != "model" || json.Unmarshal(r.Reply, &text) != nil {
 			continue
 		}
-		value, repairs, err := parser.DecodeJSON(text, names...)
+		value, repairs, err := rawjson.Decode(text, names...)
 		if !errors.Is(err, undecodable[r.ID]) || err != nil && undecodable[r.ID] == nil {
-			t.Errorf("%s: DecodeJSON(%q) = %s %v, want %v", r.ID, text, value, err, undecodable[r.ID])
+			t.Errorf("%s: Decode(%q) = %s %v, want %v", r.ID, text, value, err, undecodable[r.ID])
 		}
 		if r.Class == "clean" && repairs != nil {
 			t.Errorf("%s: repaired: %q", r.ID, repairs)
 		}
-		if inner, _, err := parser.DecodeNested(value, names...); err == nil {
+		if inner, _, err := rawjson.DecodeNested(value, names...); err == nil {
 			value = inner
 		}
-		members, twice, ok := parser.Members(value)
+		members, twice, ok := rawjson.Members(value)
 		if (twice != "") != (r.Class == "duplicate_keys") {
 			t.Errorf("%s: key %q is reported as given twice", r.ID, twice)
 		}

@@ -2,7 +2,7 @@
 //
 // [Text] reads a command of words: operation, path, payload. [ToolCalls] reads
 // a JSON envelope of function calls. [Calls] reads calls like read(path: 'a.txt')
-// out of a model's text. [DecodeJSON] is the tolerant decoder below both: it reads
-// what a model meant to be JSON, and repairs only what has a single reading. None
-// of them looks at a file, runs anything, or keeps state.
+// from a model's text. JSON is decoded by package textskill/parser/json, which
+// repairs only what has a single reading. None of them looks at a file, runs
+// anything, or keeps state.
 package parser

@@ -78,21 +78,3 @@ func ExampleCalls() {
 	// write  line 5, column 35: found 's', want ',' or ')' after the value; a quote inside a string is written \' or \"; nothing from there on was read
 	// <nil>
 }
-
-func ExampleDecodeJSON() {
-	value, repairs, err := parser.DecodeJSON("Here you are: {path: 'it\\'s.txt', \"size\": None,}", "path")
-	fmt.Println(string(value), err)
-	fmt.Println(repairs)
-	_, _, err = parser.DecodeJSON(`{"path": "a.txt", "content": "hel`)
-	fmt.Println(err)
-	// Output:
-	// {"path": "it's.txt", "size": null} <nil>
-	// [bare key quoted single quotes replaced Python literal replaced trailing comma removed prose removed]
-	// the JSON is cut off before its end (byte 33)
-}
-
-func ExampleMembers() {
-	members, twice, ok := parser.Members([]byte(`{"path": "a", "path": "b"}`))
-	fmt.Printf("%s %s %t\n", members["path"], twice, ok)
-	// Output: "b" path true
-}

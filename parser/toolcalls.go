@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	rawjson "textskill/parser/json"
 )
 
 // A ToolCall is one function call of a model.
@@ -39,7 +41,7 @@ func (e *EnvelopeError) Error() string { return "ERR: no tool_calls provided" }
 // Hint says what was wrong with the text and what would be right.
 func (e *EnvelopeError) Hint() string { return e.hint }
 
-// Unwrap returns the [*JSONError] of a text that holds no JSON, else nil.
+// Unwrap returns the [*rawjson.Error] of a text that holds no JSON, else nil.
 func (e *EnvelopeError) Unwrap() error { return e.err }
 
 const envelopeShape = `want {"tool_calls":[…]} or {"final":"…"}`
@@ -56,7 +58,7 @@ var envelopeKeys = []string{"tool_calls", "final", "id", "type", "function", "na
 //	{"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"k\":1}"}}],"working_dir":"d"}
 //	{"final":"text"}
 //
-// What stands around it and how it is written is repaired as by [DecodeJSON];
+// What stands around it and how it is written is repaired as by [rawjson.Decode];
 // the same goes for the inside of arguments, but not for what is around those.
 // A final text that is not blank wins over calls. Of several objects the first
 // with tool_calls or final counts, if exactly one of them has tool_calls.
@@ -65,8 +67,7 @@ var envelopeKeys = []string{"tool_calls", "final", "id", "type", "function", "na
 // other error is an [*EnvelopeError]; an empty list of calls is one, and so is a
 // document that is cut off, whatever it held until there.
 func ToolCalls(text string) (Envelope, error) {
-	d := newDecoder(text, envelopeKeys)
-	values, err := d.document()
+	values, repairs, err := rawjson.DecodeAll(text, envelopeKeys...)
 	if err != nil {
 		return Envelope{}, unreadable(text, err)
 	}
@@ -75,10 +76,10 @@ func ToolCalls(text string) (Envelope, error) {
 		return Envelope{}, err
 	}
 	if len(values) > 1 {
-		d.repaired(repairIgnored)
+		repairs = append(repairs, "other JSON values ignored")
 	}
-	e := Envelope{Repairs: d.repairs}
-	if final, ok := stringValue(members["final"]); ok && trimSpace(final) != "" {
+	e := Envelope{Repairs: repairs}
+	if final, ok := rawjson.String(members["final"]); ok && trimSpace(final) != "" {
 		e.Final, e.HasFinal = trimSpace(final), true
 		return e, nil
 	}
@@ -108,15 +109,15 @@ func IsEnvelope(text string) bool {
 	if strings.HasPrefix(text, "{") {
 		return true
 	}
-	from, to, ok := fenced(text, 0, len(text))
+	from, to, ok := rawjson.Fenced(text)
 	if !ok {
 		return false
 	}
-	d := newDecoder(text[from:to], envelopeKeys)
-	if d.space(); d.peek() == '{' {
+	inside := strings.TrimLeft(text[from:to], rawjson.Space)
+	if strings.HasPrefix(inside, "{") {
 		return true
 	}
-	_, err := d.whole()
+	_, _, err := rawjson.DecodeOne(inside, envelopeKeys...)
 	return err == nil
 }
 
@@ -125,18 +126,18 @@ func unreadable(text string, err error) error {
 	switch {
 	case trimSpace(text) == "":
 		hint = "the text is empty"
-	case errors.Is(err, ErrTruncated):
+	case errors.Is(err, rawjson.ErrTruncated):
 		hint += ", so nothing of it was run"
 	}
 	return &EnvelopeError{hint: hint + "; " + envelopeShape, err: err}
 }
 
 // pickEnvelope chooses the object to follow among the values of a text.
-func pickEnvelope(values []topValue) (map[string]json.RawMessage, error) {
+func pickEnvelope(values []json.RawMessage) (map[string]json.RawMessage, error) {
 	var picked, first map[string]json.RawMessage
 	var envelopes, withCalls int
 	for _, v := range values {
-		members, twice, ok := Members(v.raw)
+		members, twice, ok := rawjson.Members(v)
 		if !ok {
 			continue
 		}
@@ -165,7 +166,7 @@ func pickEnvelope(values []topValue) (map[string]json.RawMessage, error) {
 	case picked != nil:
 		return picked, nil
 	case first == nil:
-		return nil, noEnvelope("the top level is %s", kind(values[0].raw))
+		return nil, noEnvelope("the top level is %s", rawjson.Kind(values[0]))
 	case len(first) == 0:
 		return nil, noEnvelope("the object is empty")
 	}
@@ -195,9 +196,9 @@ func clip(text string) string {
 }
 
 func workingDir(raw json.RawMessage) (string, error) {
-	dir, ok := stringValue(raw)
+	dir, ok := rawjson.String(raw)
 	if !ok && raw != nil && string(raw) != "null" {
-		return "", noEnvelope("working_dir must be a string, got %s", kind(raw))
+		return "", noEnvelope("working_dir must be a string, got %s", rawjson.Kind(raw))
 	}
 	if trimSpace(dir) == "" {
 		return "", nil
@@ -209,14 +210,14 @@ func workingDir(raw json.RawMessage) (string, error) {
 func callList(members map[string]json.RawMessage) ([]json.RawMessage, error) {
 	raw, given := members["tool_calls"]
 	if !given {
-		return nil, noEnvelope("final must be a string that is not blank, got %s", kind(members["final"]))
+		return nil, noEnvelope("final must be a string that is not blank, got %s", rawjson.Kind(members["final"]))
 	}
 	if raw[0] != '[' {
-		return nil, noEnvelope("tool_calls must be an array, got %s", kind(raw))
+		return nil, noEnvelope("tool_calls must be an array, got %s", rawjson.Kind(raw))
 	}
 	var calls []json.RawMessage
-	if err := json.Unmarshal(raw, &calls); err != nil {
-		return nil, noEnvelope("tool_calls: %v", err)
+	for call := range rawjson.EachElement(raw) {
+		calls = append(calls, call)
 	}
 	if len(calls) == 0 {
 		return nil, noEnvelope("tool_calls is empty")
@@ -227,15 +228,15 @@ func callList(members map[string]json.RawMessage) ([]json.RawMessage, error) {
 // readCall reads one element of tool_calls, with its id and name even when
 // something else is wrong with it, so that it can be answered in its place.
 func readCall(raw json.RawMessage) (call ToolCall, repairs []string) {
-	members, twice, ok := Members(raw)
+	members, twice, ok := rawjson.Members(raw)
 	if !ok {
-		call.Err = fmt.Errorf("a call must be an object, got %s", kind(raw))
+		call.Err = fmt.Errorf("a call must be an object, got %s", rawjson.Kind(raw))
 		return call, nil
 	}
-	typ, _ := stringValue(members["type"])
-	id, idOK := stringValue(members["id"])
-	function, twiceInside, functionOK := Members(members["function"])
-	name, _ := stringValue(function["name"])
+	typ, _ := rawjson.String(members["type"])
+	id, idOK := rawjson.String(members["id"])
+	function, twiceInside, functionOK := rawjson.Members(members["function"])
+	name, _ := rawjson.String(function["name"])
 	call.ID, call.Name = id, name
 	switch {
 	case twice != "" || twiceInside != "":
@@ -243,11 +244,11 @@ func readCall(raw json.RawMessage) (call ToolCall, repairs []string) {
 	case typ != "function":
 		call.Err = fmt.Errorf(`type must be "function", got %s`, shown(members["type"]))
 	case !functionOK:
-		call.Err = fmt.Errorf("function must be an object with name and arguments, got %s", kind(members["function"]))
+		call.Err = fmt.Errorf("function must be an object with name and arguments, got %s", rawjson.Kind(members["function"]))
 	case trimSpace(name) == "":
 		call.Err = fmt.Errorf("function.name must be a string that is not blank, got %s", shown(function["name"]))
 	case !idOK && members["id"] != nil && string(members["id"]) != "null":
-		call.Err = fmt.Errorf("id must be a string, got %s", kind(members["id"]))
+		call.Err = fmt.Errorf("id must be a string, got %s", rawjson.Kind(members["id"]))
 	default:
 		call.Arguments, repairs, call.Err = readArguments(function["arguments"])
 	}
@@ -256,27 +257,26 @@ func readCall(raw json.RawMessage) (call ToolCall, repairs []string) {
 
 // shown is a value for a sentence: itself if it is a short string, else its kind.
 func shown(raw json.RawMessage) string {
-	if text, ok := stringValue(raw); ok {
+	if text, ok := rawjson.String(raw); ok {
 		return fmt.Sprintf("%q", clip(text))
 	}
-	return kind(raw)
+	return rawjson.Kind(raw)
 }
 
 // readArguments decodes the string that holds a call's arguments.
 func readArguments(raw json.RawMessage) (object json.RawMessage, repairs []string, err error) {
-	text, ok := stringValue(raw)
+	text, ok := rawjson.String(raw)
 	if !ok {
-		return nil, nil, fmt.Errorf("function.arguments must be a JSON string that holds an object, got %s", kind(raw))
+		return nil, nil, fmt.Errorf("function.arguments must be a JSON string that holds an object, got %s", rawjson.Kind(raw))
 	}
-	if strings.Trim(text, jsonSpace) == "" {
+	if strings.Trim(text, rawjson.Space) == "" {
 		return nil, nil, errors.New("function.arguments is empty, want a JSON string that holds an object")
 	}
-	d := newDecoder(text, nil)
-	if object, err = d.whole(); err != nil {
+	if object, repairs, err = rawjson.DecodeOne(text); err != nil {
 		return nil, nil, fmt.Errorf("function.arguments: %w", err)
 	}
 	if object[0] != '{' {
-		return nil, nil, fmt.Errorf("function.arguments must hold an object, got %s", kind(object))
+		return nil, nil, fmt.Errorf("function.arguments must hold an object, got %s", rawjson.Kind(object))
 	}
-	return object, d.repairs, nil
+	return object, repairs, nil
 }

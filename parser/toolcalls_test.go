@@ -3,13 +3,12 @@ package parser_test
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
 	"textskill/parser"
+	rawjson "textskill/parser/json"
 )
 
 // oneCall is an envelope of one call of f with these arguments, as a JSON value.
@@ -108,11 +107,11 @@ func TestToolCallsWrongEnvelope(t *testing.T) {
 		text, hint string
 		cause      error
 	}{
-		{"", "the text is empty", parser.ErrNoJSON},
-		{" \ufeff\n", "the text is empty", parser.ErrNoJSON},
-		{"please read a.txt", "no JSON value in the text", parser.ErrNoJSON},
-		{good[:len(good)-3], "the JSON is cut off before its end (byte 83), so nothing of it was run", parser.ErrTruncated},
-		{good + good[:20], "the JSON is cut off before its end (byte 106), so nothing of it was run", parser.ErrTruncated},
+		{"", "the text is empty", rawjson.ErrNoJSON},
+		{" \ufeff\n", "the text is empty", rawjson.ErrNoJSON},
+		{"please read a.txt", "no JSON value in the text", rawjson.ErrNoJSON},
+		{good[:len(good)-3], "the JSON is cut off before its end (byte 83), so nothing of it was run", rawjson.ErrTruncated},
+		{good + good[:20], "the JSON is cut off before its end (byte 106), so nothing of it was run", rawjson.ErrTruncated},
 		{"[" + good + "]", "the top level is an array", nil},
 		{"5", "the top level is a number", nil},
 		{"{}", "the object is empty", nil},
@@ -166,39 +165,5 @@ func TestIsEnvelope(t *testing.T) {
 		if got := parser.IsEnvelope(tt.text); got != tt.want {
 			t.Errorf("IsEnvelope(%q) = %t", tt.text, got)
 		}
-	}
-}
-
-func TestMembers(t *testing.T) {
-	tests := []struct {
-		object string
-		want   string
-		twice  string
-		ok     bool
-	}{
-		{`{}`, `map[]`, "", true},
-		{`{"a": 1 , "A":{"a":2,"a":3}}`, `map[A:{"a":2,"a":3} a:1]`, "", true},
-		{`{"a":1,"\u0061":[2]}`, `map[a:[2]]`, "a", true},
-		{`[1]`, `map[]`, "", false},
-		{`{'a':1}`, `map[]`, "", false},
-		{`{"a":1}{}`, `map[]`, "", false},
-		{``, `map[]`, "", false},
-	}
-	for _, tt := range tests {
-		members, twice, ok := parser.Members(json.RawMessage(tt.object))
-		if got := fmt.Sprintf("%s", members); got != tt.want || twice != tt.twice || ok != tt.ok {
-			t.Errorf("Members(%s)\n got %s %q %t\nwant %s %q %t", tt.object, got, twice, ok, tt.want, tt.twice, tt.ok)
-		}
-	}
-}
-
-func TestDecodeNested(t *testing.T) {
-	inner, repairs, err := parser.DecodeNested(json.RawMessage(`"{path: 'a',}"`), "path")
-	want := []string{"bare key quoted", "single quotes replaced", "trailing comma removed"}
-	if string(inner) != `{"path": "a"}` || !slices.Equal(repairs, want) || err != nil {
-		t.Errorf("got %s %q %v", inner, repairs, err)
-	}
-	if _, _, err := parser.DecodeNested(json.RawMessage(`{"a":1}`)); !errors.Is(err, parser.ErrSyntax) {
-		t.Errorf("of an object: %v, want ErrSyntax", err)
 	}
 }

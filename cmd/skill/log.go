@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	rawjson "textskill/parser/json"
 	"textskill/skill/agent"
-	"textskill/skill/dialect"
 )
 
 const logLong = `log lists the runs that a workspace holds, the latest first, or tells the events of
@@ -98,7 +98,7 @@ func (c *cli) log(ctx context.Context, l *logOptions) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(c.stdout, "%s\n", dialect.JSON(checkpoint))
+		fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(checkpoint))
 		return nil
 	}
 	return c.tellRun(ctx, l, records, inStep)
@@ -111,7 +111,7 @@ func (c *cli) listRuns(ctx context.Context, l *logOptions, records agent.Records
 	}
 	for _, r := range runs {
 		if l.json {
-			fmt.Fprintf(c.stdout, "%s\n", dialect.JSON(r))
+			fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(r))
 			continue
 		}
 		state := "nothing recorded"
@@ -154,7 +154,7 @@ func (c *cli) tellRun(ctx context.Context, l *logOptions, records agent.Records,
 	}
 	for _, e := range chosen {
 		if l.json {
-			fmt.Fprintf(c.stdout, "%s\n", dialect.JSON(e))
+			fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(e))
 		} else {
 			fmt.Fprintf(c.stdout, "%3d  %-25s  %s\n", e.StepNumber, oneLine(string(e.Type), lineWidth), line(e))
 		}

@@ -11,6 +11,7 @@ import (
 
 	"textskill/llmfallback"
 	"textskill/parser"
+	rawjson "textskill/parser/json"
 	"textskill/skill"
 	"textskill/skill/dialect"
 )
@@ -98,7 +99,7 @@ func (p *prompter) calls(ctx context.Context, text string) error {
 		return nil
 	}
 	messages, ok := dialect.Calls(ctx, p.x, p.s, e)
-	fmt.Fprintf(p.stdout, "%s\n", dialect.JSON(map[string]any{"messages": p.messages(messages)}))
+	fmt.Fprintf(p.stdout, "%s\n", rawjson.Encode(map[string]any{"messages": p.messages(messages)}))
 	if !ok {
 		return exit(exitFailed)
 	}
@@ -186,7 +187,7 @@ func (p *prompter) print(operation string, r dialect.Reply) error {
 }
 
 func (p *prompter) printJSON(rec record) error {
-	_, err := fmt.Fprintf(p.stdout, "%s\n", dialect.JSON(rec))
+	_, err := fmt.Fprintf(p.stdout, "%s\n", rawjson.Encode(rec))
 	return err
 }
 

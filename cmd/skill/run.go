@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	rawjson "textskill/parser/json"
 	"textskill/skill"
 	"textskill/skill/agent"
 	"textskill/skill/dialect"
@@ -105,7 +106,7 @@ func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error 
 			return c.ended(ctx, cfg, last.RunID, err)
 		}
 		last = e
-		if _, err := fmt.Fprintf(c.stdout, "%s\n", dialect.JSON(e)); err != nil {
+		if _, err := fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(e)); err != nil {
 			return err
 		}
 	}

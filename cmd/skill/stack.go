@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"textskill/parser"
+	rawjson "textskill/parser/json"
 	"textskill/skill/dialect"
 )
 
@@ -53,7 +54,7 @@ func addUndo(r dialect.Reply) string {
 	body := strings.TrimSuffix(r.Body, "}")
 	add := func(key, value, told string) {
 		if value != "" && has[key] == nil && has[told] == nil {
-			body += "," + fmt.Sprintf("%q:", key) + string(dialect.JSON(value))
+			body += "," + fmt.Sprintf("%q:", key) + string(rawjson.Encode(value))
 		}
 	}
 	add("undo", r.UndoID(), "undo")

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"textskill/skill/dialect"
+	rawjson "textskill/parser/json"
 )
 
 // A stackRow is what the original tools did in one workspace.
@@ -89,7 +89,7 @@ func TestStackReplay(t *testing.T) {
 				bad = append(bad, "the row is to be fixed, and was answered as recorded")
 			}
 			if len(bad) > 0 {
-				t.Errorf("%s\nours: %s %s", strings.Join(bad, "\n"), row.ID, dialect.JSON(got))
+				t.Errorf("%s\nours: %s %s", strings.Join(bad, "\n"), row.ID, rawjson.Encode(got))
 			}
 		})
 	}
@@ -135,7 +135,7 @@ func byPath(files []stackFile) map[string]stackFile {
 
 // plain is v as JSON has it.
 func plain(v any) (p any) {
-	if err := json.Unmarshal(dialect.JSON(v), &p); err != nil {
+	if err := json.Unmarshal(rawjson.Encode(v), &p); err != nil {
 		panic(err)
 	}
 	return p
@@ -152,7 +152,7 @@ const volatile = "${VOLATILE}"
 // compare tells in bad where got is not what was wanted.
 func (m stackMatch) compare(at string, want, got any, bad *[]string) {
 	fails := func() {
-		*bad = append(*bad, at+"\n got "+string(dialect.JSON(got))+"\nwant "+string(dialect.JSON(want)))
+		*bad = append(*bad, at+"\n got "+string(rawjson.Encode(got))+"\nwant "+string(rawjson.Encode(want)))
 	}
 	switch want := want.(type) {
 	case string:
@@ -172,7 +172,7 @@ func (m stackMatch) compare(at string, want, got any, bad *[]string) {
 		}
 		for key, v := range given {
 			if _, wanted := want[key]; !wanted && (m.exact || strings.HasPrefix(at, "/after")) {
-				*bad = append(*bad, at+"/"+key+"\n got "+string(dialect.JSON(v))+"\nwant nothing")
+				*bad = append(*bad, at+"/"+key+"\n got "+string(rawjson.Encode(v))+"\nwant nothing")
 			}
 		}
 		for _, key := range slices.Sorted(maps.Keys(want)) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"textskill/skill/dialect"
+	rawjson "textskill/parser/json"
 )
 
 // A ran is what the tools that run programs answer.
@@ -54,7 +54,7 @@ func startStack(t *testing.T, flags ...string) *stackSession {
 // do makes one call.
 func (s *stackSession) do(t *testing.T, name string, args map[string]any) (r ran) {
 	t.Helper()
-	text := s.object(t, perstackCall{Name: name, Arguments: dialect.JSON(args)})
+	text := s.object(t, perstackCall{Name: name, Arguments: rawjson.Encode(args)})
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}

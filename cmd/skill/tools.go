@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	rawjson "textskill/parser/json"
 	"textskill/skill/dialect"
 )
 
@@ -84,7 +85,7 @@ func (c *cli) printDefinitions(d *dialect.Dialect) error {
 		list[i].Function.Description = t.Doc
 		list[i].Function.Parameters = t.Schema()
 	}
-	_, err := fmt.Fprintf(c.stdout, "%s\n", dialect.JSON(list))
+	_, err := fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(list))
 	return err
 }
 

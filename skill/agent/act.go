@@ -9,8 +9,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"textskill/parser"
-	"textskill/skill/dialect"
+	rawjson "textskill/parser/json"
 )
 
 const (
@@ -57,7 +56,7 @@ func (g *segment) read(calls []Call) []*call {
 		if strings.TrimSpace(text) == "" {
 			text = "{}"
 		}
-		args, _, err := parser.DecodeJSON(text)
+		args, _, err := rawjson.Decode(text)
 		switch {
 		case err != nil:
 			c.wrong = unreadable + err.Error()
@@ -220,7 +219,7 @@ func (g *segment) together(ctx context.Context, calls []*call) {
 		all.Go(func() {
 			defer func() { <-slots }()
 			if c.wrong != "" {
-				c.outcome = said(string(dialect.JSON(reason{"Error", c.wrong})), true)
+				c.outcome = said(string(rawjson.Encode(reason{"Error", c.wrong})), true)
 			} else {
 				sent := c.ToolCall
 				sent.Args = c.args

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"textskill/skill/dialect"
+	rawjson "textskill/parser/json"
 )
 
 const (
@@ -33,7 +33,7 @@ func (g *segment) generate(ctx context.Context, tools []Tool) (Answer, error) {
 		if ctx.Err() != nil || !ok || !fault.Retry || tries >= g.cfg.MaxRetries || fault.After > maxWait {
 			return Answer{}, err
 		}
-		told := string(dialect.JSON(reason{"ProviderError", g.clean.Text(err.Error())}))
+		told := string(rawjson.Encode(reason{"ProviderError", g.clean.Text(err.Error())}))
 		if err := g.emit(ctx, Event{Type: Retry, Reason: told, NewMessages: []Message{}, Usage: &Usage{}}); err != nil {
 			return Answer{}, err
 		}

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"net/url"
@@ -10,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"textskill/skill/dialect"
+	rawjson "textskill/parser/json"
 )
 
 // redacted takes the place of a secret.
@@ -51,7 +50,7 @@ func NewRedactor(values []string) Redactor {
 
 // escaped is a text as it stands in JSON between the quotes.
 func escaped(s string) string {
-	b := dialect.JSON(s)
+	b := rawjson.Encode(s)
 	return string(b[1 : len(b)-1])
 }
 
@@ -63,37 +62,21 @@ func (r Redactor) Text(s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// JSON returns a JSON value of which no text holds a secret.
+// JSON returns a JSON value, which must be valid, without secrets in its strings.
 func (r Redactor) JSON(raw json.RawMessage) json.RawMessage {
 	if r.replace == nil {
 		return raw
 	}
-	var out bytes.Buffer
-	for len(raw) > 0 {
-		start := bytes.IndexByte(raw, '"')
-		if start < 0 {
-			break
+	var out []byte
+	copied := 0
+	for from, to := range rawjson.EachString(raw) {
+		text := rawjson.Unquote(raw[from:to])
+		if clean := r.replace.Replace(text); clean != text {
+			out = rawjson.AppendString(append(out, raw[copied:from]...), clean)
+			copied = to
 		}
-		end := start + 1
-		for end < len(raw) && raw[end] != '"' {
-			if raw[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		end = min(end+1, len(raw))
-		out.Write(raw[:start])
-		var text string
-		err := json.Unmarshal(raw[start:end], &text)
-		if clean := r.replace.Replace(text); clean != text || err != nil {
-			out.Write(dialect.JSON(clean))
-		} else {
-			out.Write(raw[start:end])
-		}
-		raw = raw[end:]
 	}
-	out.Write(raw)
-	return out.Bytes()
+	return append(out, raw[copied:]...)
 }
 
 // ShortCredential is how many bytes a value has at least that counts as a credential

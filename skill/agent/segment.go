@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	rawjson "textskill/parser/json"
 	"textskill/skill"
-	"textskill/skill/dialect"
 )
 
 // maxFruitless is how many answers in a row may be without a tool call that can
@@ -129,7 +129,7 @@ func (g *segment) take(ctx context.Context) (done bool, err error) {
 
 // again tells the model why its answer cannot be used.
 func (g *segment) again(ctx context.Context, a Answer, what, advice string) error {
-	reason := string(dialect.JSON(reason{"Error: " + what, advice}))
+	reason := string(rawjson.Encode(reason{"Error: " + what, advice}))
 	e := Event{Type: Retry, Reason: reason, Usage: &a.Usage}
 	first := len(g.step.NewMessages)
 	if len(a.Calls) > 0 && len(a.Calls) <= maxCalls {

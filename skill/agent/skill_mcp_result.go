@@ -7,7 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"textskill/skill/dialect"
+	rawjson "textskill/parser/json"
 )
 
 const (
@@ -26,7 +26,7 @@ func serverOutcome(c ToolCall, r *mcp.CallToolResult) outcome {
 		s.add(content)
 	}
 	if len(r.Content) == 0 && r.StructuredContent != nil {
-		s.text(string(dialect.JSON(r.StructuredContent)))
+		s.text(string(rawjson.Encode(r.StructuredContent)))
 	}
 	if s.texts > maxResult || s.left > 0 {
 		s.parts = append(s.parts, textPart(fmt.Sprintf("… %d bytes of text and %d parts are not shown; ask for less at once", max(0, s.texts-maxResult), s.left)))

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	rawjson "textskill/parser/json"
 	"textskill/skill"
-	"textskill/skill/dialect"
 )
 
 // A store writes the records of one run. It is safe for concurrent use.
@@ -114,7 +114,7 @@ func (s *store) write(ctx context.Context, x *skill.Executor, n RecordName, valu
 			return nil
 		}
 		r, err := x.Execute(ctx, &skill.Session{}, skill.WriteFile{
-			Path: path.Join(runsDir, s.run, n.String()), Content: string(dialect.JSON(v)),
+			Path: path.Join(runsDir, s.run, n.String()), Content: string(rawjson.Encode(v)),
 			Parents: true, NoReplace: true,
 		})
 		if errors.Is(err, fs.ErrExist) {
@@ -143,7 +143,7 @@ func (s *store) first(ctx context.Context, setting RunSetting, clean Redactor) e
 		return nil
 	}
 	_, err := s.durable.Execute(ctx, &skill.Session{}, skill.WriteFile{
-		Path: path.Join(runsDir, s.run, settingFile), Content: string(clean.JSON(dialect.JSON(setting))), Parents: true, NoReplace: true,
+		Path: path.Join(runsDir, s.run, settingFile), Content: string(clean.JSON(rawjson.Encode(setting))), Parents: true, NoReplace: true,
 	})
 	if errors.Is(err, fs.ErrExist) {
 		return s.begun()
@@ -169,7 +169,7 @@ func (s *store) again(ctx context.Context, setting RunSetting, clean Redactor) e
 		return err
 	}
 	_, err := s.durable.Execute(ctx, &skill.Session{}, skill.WriteFile{
-		Path: file, Content: string(clean.JSON(dialect.JSON(setting))), Parents: true,
+		Path: file, Content: string(clean.JSON(rawjson.Encode(setting))), Parents: true,
 	})
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"textskill/parser"
+	rawjson "textskill/parser/json"
 	"textskill/skill"
 )
 
@@ -59,7 +60,7 @@ var Achilles = &Dialect{
 				for i, e := range l.Entries {
 					names[i] = wellFormed(e.Name)
 				}
-				return fmt.Sprintf("Listed entries at %s successfully: %s.", l.Path, JSON(names))
+				return fmt.Sprintf("Listed entries at %s successfully: %s.", l.Path, rawjson.Encode(names))
 			},
 		},
 		{

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"textskill/parser"
+	rawjson "textskill/parser/json"
 	"textskill/skill"
 	"textskill/skill/browser"
 )
@@ -99,7 +100,7 @@ func arguments(t *Tool, p *Param, value []byte, url string) []byte {
 		if len(b) > 1 {
 			b = append(b, ',')
 		}
-		b = append(append(append(b, JSON(q.Name)...), ':'), text...)
+		b = append(append(append(b, rawjson.Encode(q.Name)...), ':'), text...)
 	}
 	return append(b, '}')
 }
@@ -124,7 +125,7 @@ func filler(t *Tool, p *Param, url string) []byte {
 	default:
 		v = map[string]any{"string": "x", "integer": 1, "number": 1, "array": []string{"x"}, "object": map[string]string{}}[p.Type]
 	}
-	return JSON(v)
+	return rawjson.Encode(v)
 }
 
 // folders are paths for tools that take a folder's.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	rawjson "textskill/parser/json"
 	"textskill/skill"
 )
 
@@ -256,7 +257,7 @@ func quoted(value string) []byte {
 		if r == utf8.RuneError && n == 1 {
 			out = append(out, value[0])
 		} else {
-			text := JSON(value[:n])
+			text := rawjson.Encode(value[:n])
 			out = append(out, text[1:len(text)-1]...)
 		}
 		value = value[n:]

@@ -1,52 +1,12 @@
 package dialect
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"time"
 	"unicode/utf8"
 
 	"textskill/skill"
 )
-
-// JSON encodes v as JavaScript would print it: nothing escaped but quotes,
-// backslashes and control characters; bytes that are no UTF-8 become U+FFFD. It
-// panics on a value that has no JSON form.
-func JSON(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic(err)
-	}
-	return unescape(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
-}
-
-// plainly are the characters that encoding/json escapes and JavaScript does not.
-var plainly = map[string]string{`\u2028`: "\u2028", `\u2029`: "\u2029", `\ufffd`: "\ufffd"}
-
-// unescape prints the characters of plainly as themselves.
-func unescape(b []byte) []byte {
-	if !bytes.Contains(b, []byte(`\u2`)) && !bytes.Contains(b, []byte(`\uf`)) {
-		return b
-	}
-	out := make([]byte, 0, len(b))
-	for i := 0; i < len(b); i++ {
-		if b[i] != '\\' {
-			out = append(out, b[i])
-			continue
-		}
-		if len(b) >= i+6 && plainly[string(b[i:i+6])] != "" {
-			out = append(out, plainly[string(b[i:i+6])]...)
-			i += 5
-			continue
-		}
-		out = append(out, b[i], b[i+1])
-		i++
-	}
-	return out
-}
 
 // Data returns what a result holds beside its sentence, for --json.
 func Data(r skill.Result) any {

@@ -1,8 +1,6 @@
 package dialect
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,12 +13,9 @@ import (
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
-)
 
-// Texts that came as JSON may hold half of a surrogate pair, which is no character
-// but goes through JavaScript unharmed. In a Go string such a half is the three
-// bytes that UTF-8 would have for it; [whole] makes it U+FFFD for the disk, and
-// appendString prints it as it came.
+	rawjson "textskill/parser/json"
+)
 
 // object is a JSON object as JSON.stringify prints it: names and values in turn,
 // the names in the order given. A value is nil, a string, bool, int, int64 or
@@ -31,7 +26,7 @@ func object(pairs ...any) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendString(b, pairs[i].(string)), ':')
+		b = append(rawjson.AppendString(b, pairs[i].(string)), ':')
 		b = appendValue(b, pairs[i+1])
 	}
 	return append(b, '}')
@@ -52,7 +47,7 @@ func array(items [][]byte) []byte {
 func appendValue(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case string:
-		return appendString(b, v)
+		return rawjson.AppendString(b, v)
 	case bool:
 		return strconv.AppendBool(b, v)
 	case int:
@@ -60,129 +55,19 @@ func appendValue(b []byte, v any) []byte {
 	case int64:
 		return strconv.AppendInt(b, v, 10)
 	case float64:
-		return append(b, number(v)...)
+		return append(b, rawjson.Number(v)...)
 	case []byte:
 		return append(b, v...)
 	}
 	return append(b, "null"...)
 }
 
-// number prints a number as JavaScript does: 1, 0.5, 1e+308.
-func number(f float64) string {
-	if f == 0 { // also -0
-		return "0"
-	}
-	b, err := json.Marshal(f)
-	if err != nil { // an infinity
-		return "null"
-	}
-	return string(b)
-}
+// whole returns s as it is written to a file or used in its name, where half of a
+// surrogate pair cannot stand.
+func whole(s string) string { return rawjson.ReplaceHalves(s) }
 
-// shortEscapes are the control characters with an escape of two letters.
-var shortEscapes = [0x20]string{'\b': `\b`, '\t': `\t`, '\n': `\n`, '\f': `\f`, '\r': `\r`}
-
-// appendString prints s as JSON.stringify does: escaped are quotes, backslashes,
-// control characters and halves of surrogate pairs, and nothing else. Other bytes
-// that are no UTF-8 are replaced.
-func appendString(b []byte, s string) []byte {
-	b = append(b, '"')
-	from := 0
-	for i := 0; i < len(s); {
-		c, size, escape := s[i], 1, ""
-		switch {
-		case c == '"':
-			escape = `\"`
-		case c == '\\':
-			escape = `\\`
-		case c < 0x20:
-			if escape = shortEscapes[c]; escape == "" {
-				escape = fmt.Sprintf(`\u%04x`, c)
-			}
-		case isHalf(s[i:]):
-			size = 3
-			escape = `\u` + strconv.FormatInt(0xd000|int64(s[i+1]&0x3f)<<6|int64(s[i+2]&0x3f), 16)
-		case c >= utf8.RuneSelf:
-			var r rune
-			if r, size = utf8.DecodeRuneInString(s[i:]); r == utf8.RuneError && size == 1 {
-				size, escape = brokenSize(s[i:]), "\ufffd"
-			}
-		}
-		if escape != "" {
-			b = append(append(b, s[from:i]...), escape...)
-			from = i + size
-		}
-		i += size
-	}
-	return append(append(b, s[from:]...), '"')
-}
-
-// isHalf tells whether s begins with half of a surrogate pair.
-func isHalf(s string) bool {
-	return len(s) >= 3 && s[0] == 0xed && s[1]&0xe0 == 0xa0 && s[2]&0xc0 == 0x80
-}
-
-// whole replaces the halves of surrogate pairs in s by U+FFFD, as they are written
-// to a file or used in its name.
-func whole(s string) string {
-	i := strings.IndexByte(s, 0xed)
-	if i < 0 || utf8.ValidString(s) {
-		return s
-	}
-	var b strings.Builder
-	for i = 0; i < len(s); i++ {
-		if isHalf(s[i:]) {
-			b.WriteRune(utf8.RuneError)
-			i += 2
-			continue
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
-
-// unquote decodes a valid JSON string.
-func unquote(raw []byte) string {
-	raw = raw[1 : len(raw)-1]
-	if !utf8.Valid(raw) {
-		raw = []byte(wellFormed(string(raw)))
-	}
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw)
-	}
-	b := make([]byte, 0, len(raw))
-	for i := 0; i < len(raw); i++ {
-		if raw[i] != '\\' {
-			b = append(b, raw[i])
-			continue
-		}
-		i++
-		switch c := raw[i]; c {
-		case 'u':
-			r := hex4(raw[i+1:])
-			i += 4
-			if next := raw[i+1:]; utf16.IsSurrogate(r) && len(next) >= 6 && next[0] == '\\' && next[1] == 'u' {
-				if pair := utf16.DecodeRune(r, hex4(next[2:])); pair != utf8.RuneError {
-					r, i = pair, i+6
-				}
-			}
-			b = appendRune(b, r)
-		case 'b', 't', 'n', 'f', 'r':
-			b = append(b, "\b\t\n\f\r"[strings.IndexByte("btnfr", c)])
-		default:
-			b = append(b, c)
-		}
-	}
-	return string(b)
-}
-
-// appendRune is utf8.AppendRune that keeps halves of surrogate pairs.
-func appendRune(b []byte, r rune) []byte {
-	if utf16.IsSurrogate(r) {
-		return append(b, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f)
-	}
-	return utf8.AppendRune(b, r)
-}
+// wellFormed replaces what is not UTF-8 in s, as node and Python do.
+func wellFormed(s string) string { return rawjson.WellFormed(s) }
 
 // units is the length of s as JavaScript counts it, in UTF-16 units.
 func units(s string) (n int) {
@@ -224,8 +109,8 @@ func inspect(s string) string {
 		switch {
 		case r == '\\' || r == '\'' && quote == '\'':
 			b = append(b, '\\', byte(r))
-		case r < 0x20 && shortEscapes[r] != "":
-			b = append(b, shortEscapes[r]...)
+		case strings.ContainsRune("\b\t\n\f\r", r):
+			b = append(b, '\\', "btn?fr"[r-'\b'])
 		case r < 0x20 || 0x7f <= r && r < 0xa0:
 			b = fmt.Appendf(b, `\x%02X`, r)
 		default:

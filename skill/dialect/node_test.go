@@ -3,68 +3,36 @@ package dialect
 import (
 	"encoding/json"
 	"testing"
+
+	rawjson "textskill/parser/json"
 )
 
-// TestHalves takes halves of surrogate pairs from JSON to a reply, as node does,
-// and to a file, where they are replaced.
-func TestHalves(t *testing.T) {
+// TestUnits counts as JavaScript does: a half of a surrogate pair is one unit.
+func TestUnits(t *testing.T) {
 	for _, tt := range []struct {
-		in, printed, disk string
-		units             int
+		in   string
+		want int
 	}{
-		{`"plain"`, `"plain"`, "plain", 5},
-		{`"\u00e9\n\/\"\\"`, `"é\n/\"\\"`, "é\n/\"\\", 5},
-		{`"\b\f\r\t\u000b\u0000"`, `"\b\f\r\t\u000b\u0000"`, "\b\f\r\t\v\x00", 6},
-		{`"\ud83d\ude00"`, `"😀"`, "😀", 2},
-		{`"😀"`, `"😀"`, "😀", 2},
-		{`"\ud800"`, `"\ud800"`, "\ufffd", 1},
-		{`"\uD800x"`, `"\ud800x"`, "\ufffdx", 2},
-		{`"a\udc00\ud800b"`, `"a\udc00\ud800b"`, "a\ufffd\ufffdb", 4},
-		{`"\ud83d\ude00\ud83d"`, `"😀\ud83d"`, "😀\ufffd", 3},
-		{`"\ud800\n"`, `"\ud800\n"`, "\ufffd\n", 2},
-		{`"\ud800\u0041"`, `"\ud800A"`, "\ufffdA", 2},
-		{`"\udfff\udfff"`, `"\udfff\udfff"`, "\ufffd\ufffd", 2},
-		{"\"\xed\xa0\x80\"", "\"\ufffd\ufffd\ufffd\"", "\ufffd\ufffd\ufffd", 3},
-		{"\"\xff\\u0041\xe2\x82\"", "\"\ufffdA\ufffd\"", "\ufffdA\ufffd", 3},
-		{`"íí힟"`, `"íí힟"`, "íí힟", 3},
-		{`"<>&\u2028\u007f"`, "\"<>&\u2028\x7f\"", "<>&\u2028\x7f", 5},
+		{`"plain"`, 5},
+		{`"\u00e9\n\/\"\\"`, 5},
+		{`"\b\f\r\t\u000b\u0000"`, 6},
+		{`"\ud83d\ude00"`, 2},
+		{`"😀"`, 2},
+		{`"\ud800"`, 1},
+		{`"\uD800x"`, 2},
+		{`"a\udc00\ud800b"`, 4},
+		{`"\ud83d\ude00\ud83d"`, 3},
+		{`"\ud800\n"`, 2},
+		{`"\ud800\u0041"`, 2},
+		{`"\udfff\udfff"`, 2},
+		{"\"\xed\xa0\x80\"", 3},
+		{"\"\xff\\u0041\xe2\x82\"", 3},
+		{`"íí힟"`, 3},
+		{`"<>&\u2028\u007f"`, 5},
 	} {
-		s := unquote([]byte(tt.in))
-		if got := string(appendString(nil, s)); got != tt.printed {
-			t.Errorf("%s is printed %s, want %s", tt.in, got, tt.printed)
+		if got := units(rawjson.Unquote([]byte(tt.in))); got != tt.want {
+			t.Errorf("%s has %d units, want %d", tt.in, got, tt.want)
 		}
-		if got := whole(s); got != tt.disk {
-			t.Errorf("%s is %q on the disk, want %q", tt.in, got, tt.disk)
-		}
-		if got := units(s); got != tt.units {
-			t.Errorf("%s has %d units, want %d", tt.in, got, tt.units)
-		}
-	}
-}
-
-// TestStringOfBytes prints what is no UTF-8 and came from no JSON.
-func TestStringOfBytes(t *testing.T) {
-	for in, want := range map[string]string{
-		"a\xffb": "\"a\ufffdb\"", "\xe2\x82": "\"\ufffd\"", "\xf0\x9f\x98\n": "\"\ufffd\\n\"", "\xc3\xa9\xc3": "\"é\ufffd\"", "\xed\x9f\xbf": "\"\ud7ff\"",
-	} {
-		if got := string(appendString(nil, in)); got != want {
-			t.Errorf("%q is printed %s, want %s", in, got, want)
-		}
-	}
-}
-
-func TestNumber(t *testing.T) {
-	for _, tt := range []struct {
-		in   float64
-		want string
-	}{{0, "0"}, {5, "5"}, {-2, "-2"}, {0.5, "0.5"}, {1e20, "100000000000000000000"}, {1e21, "1e+21"}, {1e-6, "0.000001"}, {1e-7, "1e-7"}, {1e308, "1e+308"}} {
-		if got := number(tt.in); got != tt.want {
-			t.Errorf("number(%g) is %s, want %s", tt.in, got, tt.want)
-		}
-	}
-	negative := 0.0
-	if got := number(-negative); got != "0" {
-		t.Errorf("number(-0) is %s", got)
 	}
 }
 

@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
-	"textskill/parser"
+	rawjson "textskill/parser/json"
 )
 
 // A Param is one argument of a tool.
@@ -171,45 +169,18 @@ func halfPair(t *Tool, raw json.RawMessage) error {
 	if !bytes.Contains(bytes.ToLower(raw), []byte(`\ud`)) {
 		return nil
 	}
-	members, _, _ := parser.Members(raw)
+	members, _, _ := rawjson.Members(raw)
 	for i := range t.Params {
-		if at, code := findHalf(members[t.Params[i].Name]); code != "" {
-			return fmt.Errorf("'utf-8' codec can't encode character '\\u%s' in position %d: surrogates not allowed", code, at)
+		value := members[t.Params[i].Name]
+		if len(value) == 0 || value[0] != '"' {
+			continue
+		}
+		text := rawjson.Unquote(value)
+		if at, code := rawjson.IndexHalf(text); at >= 0 {
+			return fmt.Errorf("'utf-8' codec can't encode character '\\u%x' in position %d: surrogates not allowed", code, utf8.RuneCountInString(text[:at]))
 		}
 	}
 	return nil
-}
-
-// findHalf returns the code of the first half of a surrogate pair that stands
-// alone in a JSON string, and how many characters are before it.
-func findHalf(text json.RawMessage) (at int, code string) {
-	for i := 1; i < len(text)-1; at++ {
-		if text[i] != '\\' {
-			_, size := utf8.DecodeRune(text[i:])
-			i += size
-			continue
-		}
-		if text[i+1] != 'u' {
-			i += 2
-			continue
-		}
-		r := hex4(text[i+2:])
-		i += 6
-		if !utf16.IsSurrogate(r) {
-			continue
-		}
-		if bytes.HasPrefix(text[i:], []byte(`\u`)) && utf16.DecodeRune(r, hex4(text[i+2:])) != utf8.RuneError {
-			i += 6
-			continue
-		}
-		return at, strings.ToLower(string(text[i-4 : i]))
-	}
-	return 0, ""
-}
-
-func hex4(text []byte) rune {
-	n, _ := strconv.ParseUint(string(text[:min(4, len(text))]), 16, 16)
-	return rune(n)
 }
 
 // Schema is the JSON Schema of a tool's arguments, as JSON.
@@ -220,12 +191,12 @@ func (t *Tool) Schema() json.RawMessage {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `%s:%s`, JSON(p.Name), p.schema())
+		fmt.Fprintf(&b, `%s:%s`, rawjson.Encode(p.Name), p.schema())
 		if p.Required {
 			if required.Len() > 0 {
 				required.WriteByte(',')
 			}
-			required.Write(JSON(p.Name))
+			required.Write(rawjson.Encode(p.Name))
 		}
 	}
 	b.WriteString(`},"required":[`)
@@ -236,15 +207,15 @@ func (t *Tool) Schema() json.RawMessage {
 
 // schema is the JSON Schema of one argument.
 func (p *Param) schema() []byte {
-	b := fmt.Appendf(nil, `{"type":%s`, JSON(p.Type))
+	b := fmt.Appendf(nil, `{"type":%s`, rawjson.Encode(p.Type))
 	switch {
 	case p.Of != "" && p.Type == "array":
-		b = fmt.Appendf(b, `,"items":{"type":%s}`, JSON(p.Of))
+		b = fmt.Appendf(b, `,"items":{"type":%s}`, rawjson.Encode(p.Of))
 	case p.Of != "" && p.Type == "object":
-		b = fmt.Appendf(b, `,"additionalProperties":{"type":%s}`, JSON(p.Of))
+		b = fmt.Appendf(b, `,"additionalProperties":{"type":%s}`, rawjson.Encode(p.Of))
 	}
 	if p.Enum != nil {
-		b = fmt.Appendf(b, `,"enum":%s`, JSON(p.Enum))
+		b = fmt.Appendf(b, `,"enum":%s`, rawjson.Encode(p.Enum))
 	}
 	if p.Min > 0 {
 		b = fmt.Appendf(b, `,"minLength":%d`, p.Min)
@@ -253,10 +224,10 @@ func (p *Param) schema() []byte {
 		b = fmt.Appendf(b, `,"maxLength":%d`, p.Max)
 	}
 	if p.Default != nil {
-		b = fmt.Appendf(b, `,"default":%s`, JSON(p.Default))
+		b = fmt.Appendf(b, `,"default":%s`, rawjson.Encode(p.Default))
 	}
 	if p.Doc != "" {
-		b = fmt.Appendf(b, `,"description":%s`, JSON(p.Doc))
+		b = fmt.Appendf(b, `,"description":%s`, rawjson.Encode(p.Doc))
 	}
 	return append(b, '}')
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	rawjson "textskill/parser/json"
 	"textskill/skill"
 )
 
@@ -80,7 +81,7 @@ func timeout(in values) float64 {
 	return defaultTimeout
 }
 
-func timedOut(ms float64) string { return "Command timed out after " + number(ms) + "ms." }
+func timedOut(ms float64) string { return "Command timed out after " + rawjson.Number(ms) + "ms." }
 
 func execArgs(in values) (skill.Args, error) {
 	a := skill.Exec{Command: whole(in.str("command")), Dir: seenAt(in, "cwd").path, MaxOutput: execOutputLimit}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	rawjson "textskill/parser/json"
 	"textskill/skill"
 )
 
@@ -144,7 +145,7 @@ func TestPerstackFolders(t *testing.T) {
 		"no":                     "spawn pwd ENOENT",
 		"a\x00b":                 `The property 'options.cwd' must be a string, Uint8Array, or URL without null bytes. Received 'root/a\\x00b'`,
 	} {
-		got := b.call("exec", fmt.Sprintf(`{"command":"pwd","args":[],"env":{},"cwd":%s,"stdout":true,"stderr":true}`, JSON(cwd)))
+		got := b.call("exec", fmt.Sprintf(`{"command":"pwd","args":[],"env":{},"cwd":%s,"stdout":true,"stderr":true}`, rawjson.Encode(cwd)))
 		if got != `{"error":"`+want+`"}` {
 			t.Errorf("%.20q\n got %s\nwant %s", cwd, got, want)
 		}

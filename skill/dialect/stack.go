@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"textskill/parser"
+	rawjson "textskill/parser/json"
 	"textskill/skill"
 )
 
@@ -34,7 +34,7 @@ func stackRead(t *Tool, raw json.RawMessage) (values, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
-	_, twice, ok := parser.Members(raw)
+	_, twice, ok := rawjson.Members(raw)
 	switch {
 	case !ok:
 		return nil, errors.New("the arguments are no JSON object")
@@ -97,7 +97,7 @@ func (t *Tool) takes() string {
 
 // success words what a call found: success and the keys of v, a struct or map with
 // JSON names, which must have one.
-func success(v any) string { return `{"success":true,` + string(JSON(v)[1:]) }
+func success(v any) string { return `{"success":true,` + string(rawjson.Encode(v)[1:]) }
 
 // A keyed is a failure with what its tool answers beside success and error.
 type keyed struct {
@@ -120,10 +120,10 @@ func stackFail(d *Dialect, sent string, t *Tool, err error) Reply {
 	case sent != "":
 		f.Message = sent + ": " + f.Message
 	}
-	r := Reply{Body: fmt.Sprintf(`{"success":false,"error":%s}`, JSON(f.Message)), Err: f}
+	r := Reply{Body: fmt.Sprintf(`{"success":false,"error":%s}`, rawjson.Encode(f.Message)), Err: f}
 	var k keyed
 	if errors.As(err, &k) {
-		r.Body = r.Body[:len(r.Body)-1] + "," + string(JSON(k.keys)[1:])
+		r.Body = r.Body[:len(r.Body)-1] + "," + string(rawjson.Encode(k.keys)[1:])
 	}
 	if t != nil {
 		r.Tool = t.Name

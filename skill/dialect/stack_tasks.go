@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	rawjson "textskill/parser/json"
 	"textskill/skill"
 )
 
@@ -180,7 +181,7 @@ func taskFields(in values) (skill.Args, error) {
 		if err := taskField(key, given[key]); err != nil {
 			return nil, err
 		}
-		a.Fields = append(a.Fields, skill.Field{Name: key, Value: JSON(given[key])})
+		a.Fields = append(a.Fields, skill.Field{Name: key, Value: rawjson.Encode(given[key])})
 	}
 	return a, nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"textskill/parser"
+	rawjson "textskill/parser/json"
 	"textskill/skill"
 )
 
@@ -20,7 +21,7 @@ func TestUndoOfCommands(t *testing.T) {
 	b := newBase(t, skill.Config{})
 	b.file(".gitignore", "*.log\n")
 	do := func(d *Dialect, tool string, args map[string]any) Reply {
-		return d.Do(t.Context(), b.x, b.s, parser.ToolCall{Name: tool, Arguments: JSON(args)})
+		return d.Do(t.Context(), b.x, b.s, parser.ToolCall{Name: tool, Arguments: rawjson.Encode(args)})
 	}
 	run := func(line string) Reply { return do(Stack, "run", map[string]any{"command": line}) }
 	exec := func(line string) Reply {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	rawjson "textskill/parser/json"
 )
 
 // The arguments of the Base Skill are checked and its complaints are worded as
@@ -142,7 +144,7 @@ func (r *zodReader) value(raw []byte, want, of string, path ...any) (any, bool) 
 	}
 	switch want {
 	case "string":
-		return unquote(raw), true
+		return rawjson.Unquote(raw), true
 	case "boolean":
 		return raw[0] == 't', true
 	case "number":

@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	rawjson "textskill/parser/json"
 	"textskill/skill/dialect"
 )
 
@@ -83,7 +84,7 @@ func (c *conn) short(e envelope, id callID, b *batch) *shortCall {
 		return nil
 	}
 	var name, arguments []byte
-	for key, value := range members(e.params) {
+	for key, value := range rawjson.EachMember(e.params) {
 		switch {
 		case string(key) == `"name"` && name == nil:
 			name = value
@@ -162,9 +163,9 @@ func appendReply(buf, id []byte, a answerText) []byte {
 	buf = append(buf, id...)
 	buf = append(buf, `,"result":{`...)
 	buf = appendMeta(buf, a)
-	buf = append(buf, `"content":[{"type":"text","text":"`...)
-	buf = appendText(buf, a.text)
-	buf = append(buf, `"}]`...)
+	buf = append(buf, `"content":[{"type":"text","text":`...)
+	buf = rawjson.AppendHTMLString(buf, a.text)
+	buf = append(buf, "}]"...)
 	if a.failed {
 		buf = append(buf, `,"isError":true`...)
 	}
@@ -178,61 +179,13 @@ func appendMeta(buf []byte, a answerText) []byte {
 	}
 	buf = append(buf, `"_meta":{`...)
 	if a.notKept != "" {
-		buf = append(appendText(append(buf, `"notKept":"`...), a.notKept), '"')
+		buf = rawjson.AppendHTMLString(append(buf, `"notKept":`...), a.notKept)
 	}
 	if a.undo != "" {
 		if a.notKept != "" {
 			buf = append(buf, ',')
 		}
-		buf = append(appendText(append(buf, `"undo":"`...), a.undo), '"')
+		buf = rawjson.AppendHTMLString(append(buf, `"undo":`...), a.undo)
 	}
 	return append(buf, "},"...)
 }
-
-// appendText appends what is between the quotes of a JSON text, as encoding/json
-// writes it.
-func appendText(buf []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	from := 0
-	for i := 0; i < len(s); {
-		b := s[i]
-		if b < utf8.RuneSelf {
-			if escapes[b] == 0 {
-				i++
-				continue
-			}
-			buf = append(buf, s[from:i]...)
-			if e := escapes[b]; e != 'u' {
-				buf = append(buf, '\\', e)
-			} else {
-				buf = append(buf, '\\', 'u', '0', '0', hex[b>>4], hex[b&15])
-			}
-			i++
-			from = i
-			continue
-		}
-		r, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && size == 1:
-			buf = append(append(buf, s[from:i]...), `\ufffd`...)
-			from = i + size
-		case r == '\u2028', r == '\u2029':
-			buf = append(append(buf, s[from:i]...), '\\', 'u', '2', '0', '2', hex[r&15])
-			from = i + size
-		}
-		i += size
-	}
-	return append(buf, s[from:]...)
-}
-
-// escapes holds what follows the backslash of an escaped byte: u for a number, 0
-// for a byte that is not escaped.
-var escapes = func() (t [utf8.RuneSelf]byte) {
-	for b := range ' ' {
-		t[b] = 'u'
-	}
-	t['<'], t['>'], t['&'] = 'u', 'u', 'u'
-	t['"'], t['\\'] = '"', '\\'
-	t['\b'], t['\f'], t['\n'], t['\r'], t['\t'] = 'b', 'f', 'n', 'r', 't'
-	return t
-}()

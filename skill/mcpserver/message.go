@@ -7,10 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	rawjson "textskill/parser/json"
 )
 
 // Methods as they stand in a message.
@@ -41,7 +42,7 @@ func readEnvelope(data []byte) (e envelope, err error) {
 	}
 	var version []byte
 	answer := false
-	for key, value := range members(data) {
+	for key, value := range rawjson.EachMember(data) {
 		var field *[]byte
 		switch string(key) {
 		case `"jsonrpc"`:
@@ -130,7 +131,7 @@ func checkCall(params []byte) string {
 	if params == nil || params[0] != '{' {
 		return "tools/call wants params, an object with the name of a tool"
 	}
-	for key, value := range members(params) {
+	for key, value := range rawjson.EachMember(params) {
 		switch string(key) {
 		case `"name"`:
 			if value[0] != '"' {
@@ -143,88 +144,4 @@ func checkCall(params []byte) string {
 		}
 	}
 	return ""
-}
-
-// members iterates over the members of an object, keys and values as they were
-// sent. The object is valid JSON.
-func members(object []byte) iter.Seq2[[]byte, []byte] {
-	return func(yield func(key, value []byte) bool) {
-		i := space(object, 1)
-		for object[i] != '}' {
-			end := value(object, i)
-			key := object[i:end]
-			i = space(object, space(object, end)+1) // the colon
-			end = value(object, i)
-			if !yield(key, object[i:end]) {
-				return
-			}
-			if i = space(object, end); object[i] == ',' {
-				i = space(object, i+1)
-			}
-		}
-	}
-}
-
-// elements iterates over the elements of an array, which is valid JSON.
-func elements(array []byte) iter.Seq[[]byte] {
-	return func(yield func(element []byte) bool) {
-		i := space(array, 1)
-		for array[i] != ']' {
-			end := value(array, i)
-			if !yield(array[i:end]) {
-				return
-			}
-			if i = space(array, end); array[i] == ',' {
-				i = space(array, i+1)
-			}
-		}
-	}
-}
-
-// space returns where the white space at i ends.
-func space(data []byte, i int) int {
-	for data[i] == ' ' || data[i] == '\t' || data[i] == '\n' || data[i] == '\r' {
-		i++
-	}
-	return i
-}
-
-// value returns where the value that begins at i ends.
-func value(data []byte, i int) int {
-	for depth := 0; ; {
-		switch data[i] {
-		case '"':
-			i = text(data, i)
-		case '{', '[':
-			depth++
-			i++
-		case '}', ']':
-			depth--
-			i++
-		case ',', ':', ' ', '\t', '\n', '\r':
-			i++
-		default:
-			for i < len(data) && bytes.IndexByte([]byte(`,:]} `+"\t\r\n"), data[i]) < 0 {
-				i++
-			}
-		}
-		if depth == 0 {
-			return i
-		}
-	}
-}
-
-// text returns where the text that begins at i ends.
-func text(data []byte, i int) int {
-	for i++; ; i++ {
-		n := bytes.IndexByte(data[i:], '"')
-		i += n
-		escapes := 0
-		for data[i-1-escapes] == '\\' {
-			escapes++
-		}
-		if escapes%2 == 0 {
-			return i + 1
-		}
-	}
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	rawjson "textskill/parser/json"
 )
 
 // batchVersion is the one version of the protocol that has batches.
@@ -43,10 +45,8 @@ func callIDOf(id jsonrpc.ID) callID {
 // readID reads an id as it was sent. ok is false for what is neither a text nor a
 // whole number.
 func readID(raw []byte) (id callID, ok bool) {
-	if len(raw) > 0 && raw[0] == '"' {
-		var text string
-		err := json.Unmarshal(raw, &text)
-		return callID{text: `"` + text}, err == nil
+	if text, ok := rawjson.String(raw); ok {
+		return callID{text: `"` + text}, true
 	}
 	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
 		return callID{number: n}, n == int64(float64(n)) // the SDK reads numbers as float64
@@ -197,7 +197,7 @@ func (c *conn) routeBatch(line []byte) {
 	}
 	b := &batch{open: 1} // not complete before all have been routed
 	empty := true
-	for item := range elements(line) {
+	for item := range rawjson.EachElement(line) {
 		empty = false
 		c.message(item, b)
 	}

@@ -8,28 +8,6 @@ import (
 	"textskill/parser"
 )
 
-// BenchmarkDecodeJSON reads one envelope with 64 KB of text, as strict JSON and
-// with repairs, beside encoding/json on the strict one.
-func BenchmarkDecodeJSON(b *testing.B) {
-	body := strings.Repeat(`one more line with a \"quote\"\n`, 2048)
-	clean := `{"operation":"writeFile","path":"a.txt","content":"` + body + `","destination":null}`
-	dirty := "Sure:\n```json\n{operation:'writeFile',\"path\":'a.txt',\"content\":\"" +
-		strings.ReplaceAll(body, `\n`, "\n") + "\",\"destination\":None,}\n```"
-	run := func(name, text string, decode func()) {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			b.ReportAllocs()
-			for b.Loop() {
-				decode()
-			}
-		})
-	}
-	run("strict", clean, func() { parser.DecodeJSON(clean) })
-	run("repaired", dirty, func() { parser.DecodeJSON(dirty, "operation") })
-	var raw json.RawMessage
-	run("reference=encoding/json", clean, func() { json.Unmarshal([]byte(clean), &raw) })
-}
-
 // BenchmarkToolCalls reads an envelope of 8 calls beside encoding/json into structs.
 func BenchmarkToolCalls(b *testing.B) {
 	call := `{"id":"c","type":"function","function":{"name":"edit_file","arguments":"{\"path\":\"/app/main.py\",\"old_text\":\"foo\",\"new_text\":\"bar\"}"}}`

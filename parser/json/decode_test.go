@@ -1,16 +1,17 @@
-package parser_test
+package rawjson_test
 
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"textskill/parser"
+	rawjson "textskill/parser/json"
 )
 
-func TestDecodeJSON(t *testing.T) {
+func TestDecode(t *testing.T) {
 	keys := []string{"operation", "path", "content", "destination"}
 	tests := []struct {
 		text    string
@@ -52,103 +53,103 @@ func TestDecodeJSON(t *testing.T) {
 		{"\"{\n}\"", `"{\n}"`, []string{"control character escaped"}},
 	}
 	for _, tt := range tests {
-		got, repairs, err := parser.DecodeJSON(tt.text, keys...)
+		got, repairs, err := rawjson.Decode(tt.text, keys...)
 		if err != nil || string(got) != tt.want || !slices.Equal(repairs, tt.repairs) {
-			t.Errorf("DecodeJSON(%q)\n got %s %q %v\nwant %s %q", tt.text, got, repairs, err, tt.want, tt.repairs)
+			t.Errorf("Decode(%q)\n got %s %q %v\nwant %s %q", tt.text, got, repairs, err, tt.want, tt.repairs)
 		}
 	}
 }
 
-func TestDecodeJSONRefuses(t *testing.T) {
+func TestDecodeRefuses(t *testing.T) {
 	tests := []struct {
 		text string
 		want error
 	}{
-		{"", parser.ErrNoJSON},
-		{"I am sorry, I cannot.", parser.ErrNoJSON},
-		{"see [below] and {name}", parser.ErrNoJSON},
-		{`{"a":"hel`, parser.ErrTruncated},
-		{`{"a":"x"`, parser.ErrTruncated},
-		{`{"a":"x",  `, parser.ErrTruncated},
-		{`{"a":`, parser.ErrTruncated},
-		{`{"a":tru`, parser.ErrTruncated},
-		{`{"a":-`, parser.ErrTruncated},
-		{`{"a":"\`, parser.ErrTruncated},
-		{`{"a":"\u00`, parser.ErrTruncated},
-		{`{oper`, parser.ErrTruncated},
-		{"```json\n{\"a\":\"x\n```", parser.ErrTruncated},
-		{`"[1]`, parser.ErrTruncated},
-		{`<think>{"a":1}`, parser.ErrTruncated},
-		{`{"a":1} {"b":`, parser.ErrTruncated},
-		{`{"a":1}{"b":2}`, parser.ErrSeveralValues},
-		{`[1] {"b":2}`, parser.ErrSeveralValues},
-		{`{'content': 'it's here'}`, parser.ErrSyntax},
-		{`{"content":"print("hi")","destination":null}`, parser.ErrSyntax},
-		{`{“a": "b”: 1}`, parser.ErrSyntax},
-		{`{‘a’: ‘it's’}`, parser.ErrSyntax},
-		{`{"a":"it\'s"}`, parser.ErrSyntax},
-		{`{other: 1}`, parser.ErrSyntax},
-		{`{other: {"path":"a"}}`, parser.ErrSyntax},
-		{`{"path":"a"},"content":"b"}`, parser.ErrSyntax},
-		{`{"path":"a"},"content":"b"`, parser.ErrSyntax},
-		{`{"a":1}}`, parser.ErrSyntax},
-		{`[{"a":bad},{"path":"x"}]`, parser.ErrSyntax},
-		{`{"a":NaN}`, parser.ErrSyntax},
-		{`{"a":01}`, parser.ErrSyntax},
-		{`{"a":+1}`, parser.ErrSyntax},
-		{`{"a":1,,}`, parser.ErrSyntax},
-		{`{,}`, parser.ErrSyntax},
-		{`{"a" 1}`, parser.ErrSyntax},
-		{"{\"a\":\"\xff\"}", parser.ErrSyntax},
-		{`{"a":"\x41"}`, parser.ErrSyntax},
+		{"", rawjson.ErrNoJSON},
+		{"I am sorry, I cannot.", rawjson.ErrNoJSON},
+		{"see [below] and {name}", rawjson.ErrNoJSON},
+		{`{"a":"hel`, rawjson.ErrTruncated},
+		{`{"a":"x"`, rawjson.ErrTruncated},
+		{`{"a":"x",  `, rawjson.ErrTruncated},
+		{`{"a":`, rawjson.ErrTruncated},
+		{`{"a":tru`, rawjson.ErrTruncated},
+		{`{"a":-`, rawjson.ErrTruncated},
+		{`{"a":"\`, rawjson.ErrTruncated},
+		{`{"a":"\u00`, rawjson.ErrTruncated},
+		{`{oper`, rawjson.ErrTruncated},
+		{"```json\n{\"a\":\"x\n```", rawjson.ErrTruncated},
+		{`"[1]`, rawjson.ErrTruncated},
+		{`<think>{"a":1}`, rawjson.ErrTruncated},
+		{`{"a":1} {"b":`, rawjson.ErrTruncated},
+		{`{"a":1}{"b":2}`, rawjson.ErrSeveralValues},
+		{`[1] {"b":2}`, rawjson.ErrSeveralValues},
+		{`{'content': 'it's here'}`, rawjson.ErrSyntax},
+		{`{"content":"print("hi")","destination":null}`, rawjson.ErrSyntax},
+		{`{“a": "b”: 1}`, rawjson.ErrSyntax},
+		{`{‘a’: ‘it's’}`, rawjson.ErrSyntax},
+		{`{"a":"it\'s"}`, rawjson.ErrSyntax},
+		{`{other: 1}`, rawjson.ErrSyntax},
+		{`{other: {"path":"a"}}`, rawjson.ErrSyntax},
+		{`{"path":"a"},"content":"b"}`, rawjson.ErrSyntax},
+		{`{"path":"a"},"content":"b"`, rawjson.ErrSyntax},
+		{`{"a":1}}`, rawjson.ErrSyntax},
+		{`[{"a":bad},{"path":"x"}]`, rawjson.ErrSyntax},
+		{`{"a":NaN}`, rawjson.ErrSyntax},
+		{`{"a":01}`, rawjson.ErrSyntax},
+		{`{"a":+1}`, rawjson.ErrSyntax},
+		{`{"a":1,,}`, rawjson.ErrSyntax},
+		{`{,}`, rawjson.ErrSyntax},
+		{`{"a" 1}`, rawjson.ErrSyntax},
+		{"{\"a\":\"\xff\"}", rawjson.ErrSyntax},
+		{`{"a":"\x41"}`, rawjson.ErrSyntax},
 	}
 	for _, tt := range tests {
-		got, _, err := parser.DecodeJSON(tt.text)
+		got, _, err := rawjson.Decode(tt.text)
 		if !errors.Is(err, tt.want) {
-			t.Errorf("DecodeJSON(%q)\n got %s %v\nwant %v", tt.text, got, err, tt.want)
+			t.Errorf("Decode(%q)\n got %s %v\nwant %v", tt.text, got, err, tt.want)
 		}
 	}
 }
 
 // Every proper prefix of a document is cut off, whatever it holds until there.
-func TestDecodeJSONNeverCompletes(t *testing.T) {
+func TestDecodeNeverCompletes(t *testing.T) {
 	for _, text := range []string{
 		`{"a":["x\\\u00e9",-1.5e+3,true,null,{}],"b":{"c":"d, }"}}`,
 		`{'a':['it\'s',None,True,],"b":“c”,d:1}`,
 	} {
 		for n := 1; n < len(text); n++ {
-			if value, _, err := parser.DecodeJSON(text[:n], "d"); err == nil {
-				t.Errorf("DecodeJSON(%q) = %s", text[:n], value)
+			if value, _, err := rawjson.Decode(text[:n], "d"); err == nil {
+				t.Errorf("Decode(%q) = %s", text[:n], value)
 			}
 		}
-		if _, _, err := parser.DecodeJSON(text, "d"); err != nil {
-			t.Errorf("DecodeJSON(%q): %v", text, err)
+		if _, _, err := rawjson.Decode(text, "d"); err != nil {
+			t.Errorf("Decode(%q): %v", text, err)
 		}
 	}
 }
 
-func TestDecodeJSONBounds(t *testing.T) {
+func TestDecodeBounds(t *testing.T) {
 	nested := func(n int) string { return strings.Repeat(`[{"a":`, n/2) + "1" + strings.Repeat("}]", n/2) }
 	tests := []struct {
 		text string
 		want error
 	}{
 		{nested(512), nil},
-		{nested(514), parser.ErrTooDeep},
-		{strings.Repeat("[", 1<<20), parser.ErrTooDeep},
-		{strings.Repeat("[]", 512), parser.ErrSeveralValues},
-		{strings.Repeat(" ", 64<<20) + "1", parser.ErrTooLarge},
+		{nested(514), rawjson.ErrTooDeep},
+		{strings.Repeat("[", 1<<20), rawjson.ErrTooDeep},
+		{strings.Repeat("[]", 512), rawjson.ErrSeveralValues},
+		{strings.Repeat(" ", 64<<20) + "1", rawjson.ErrTooLarge},
 	}
 	for _, tt := range tests {
-		value, _, err := parser.DecodeJSON(tt.text)
+		value, _, err := rawjson.Decode(tt.text)
 		if !errors.Is(err, tt.want) || err == nil && string(value) != tt.text {
-			t.Errorf("DecodeJSON(%.20q…) = %.20s… %v, want %v", tt.text, value, err, tt.want)
+			t.Errorf("Decode(%.20q…) = %.20s… %v, want %v", tt.text, value, err, tt.want)
 		}
 	}
 }
 
 // An error says where and what, in words for the one who wrote the text.
-func TestJSONError(t *testing.T) {
+func TestError(t *testing.T) {
 	tests := []struct {
 		text   string
 		offset int
@@ -170,10 +171,10 @@ func TestJSONError(t *testing.T) {
 		{`{"a":1} {"b":2}`, 8, "several different JSON values where one is wanted (byte 8)"},
 	}
 	for _, tt := range tests {
-		_, _, err := parser.DecodeJSON(tt.text)
-		wrong, ok := errors.AsType[*parser.JSONError](err)
+		_, _, err := rawjson.Decode(tt.text)
+		wrong, ok := errors.AsType[*rawjson.Error](err)
 		if !ok || wrong.Offset != tt.offset || err.Error() != tt.want {
-			t.Errorf("DecodeJSON(%q)\n got %v\nwant %s", tt.text, err, tt.want)
+			t.Errorf("Decode(%q)\n got %v\nwant %s", tt.text, err, tt.want)
 		}
 	}
 }
@@ -182,8 +183,42 @@ func TestJSONError(t *testing.T) {
 // must not overwrite the next.
 func TestMembersAreClipped(t *testing.T) {
 	object := json.RawMessage(`{"a":1,"b":2}`)
-	members, _, _ := parser.Members(object)
+	members, _, _ := rawjson.Members(object)
 	if _ = append(members["a"], "xxxx"...); string(object) != `{"a":1,"b":2}` {
 		t.Errorf("the object is now %s", object)
+	}
+}
+
+func TestMembers(t *testing.T) {
+	tests := []struct {
+		object string
+		want   string
+		twice  string
+		ok     bool
+	}{
+		{`{}`, `map[]`, "", true},
+		{`{"a": 1 , "A":{"a":2,"a":3}}`, `map[A:{"a":2,"a":3} a:1]`, "", true},
+		{`{"a":1,"\u0061":[2]}`, `map[a:[2]]`, "a", true},
+		{`[1]`, `map[]`, "", false},
+		{`{'a':1}`, `map[]`, "", false},
+		{`{"a":1}{}`, `map[]`, "", false},
+		{``, `map[]`, "", false},
+	}
+	for _, tt := range tests {
+		members, twice, ok := rawjson.Members(json.RawMessage(tt.object))
+		if got := fmt.Sprintf("%s", members); got != tt.want || twice != tt.twice || ok != tt.ok {
+			t.Errorf("Members(%s)\n got %s %q %t\nwant %s %q %t", tt.object, got, twice, ok, tt.want, tt.twice, tt.ok)
+		}
+	}
+}
+
+func TestDecodeNested(t *testing.T) {
+	inner, repairs, err := rawjson.DecodeNested(json.RawMessage(`"{path: 'a',}"`), "path")
+	want := []string{"bare key quoted", "single quotes replaced", "trailing comma removed"}
+	if string(inner) != `{"path": "a"}` || !slices.Equal(repairs, want) || err != nil {
+		t.Errorf("got %s %q %v", inner, repairs, err)
+	}
+	if _, _, err := rawjson.DecodeNested(json.RawMessage(`{"a":1}`)); !errors.Is(err, rawjson.ErrSyntax) {
+		t.Errorf("of an object: %v, want ErrSyntax", err)
 	}
 }

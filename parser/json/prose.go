@@ -1,4 +1,4 @@
-package parser
+package rawjson
 
 import (
 	"encoding/json"
@@ -41,7 +41,7 @@ func (d *decoder) amongProse() ([]topValue, error) {
 	case p.broken != nil:
 		return nil, p.broken
 	}
-	return nil, &JSONError{Err: ErrNoJSON}
+	return nil, &Error{Err: ErrNoJSON}
 }
 
 // A proseReader is a decoder between the values of a text.
@@ -73,7 +73,7 @@ func (p *proseReader) bracket() error {
 	p.beside(p.outside, start)
 	p.outside = p.pos
 	if p.values = append(p.values, topValue{raw, start}); len(p.values) > maxTopValues {
-		return &JSONError{Offset: start, Err: ErrSeveralValues}
+		return &Error{Offset: start, Err: ErrSeveralValues}
 	}
 	if p.space(); p.peek() == ',' || p.peek() == ':' {
 		return p.syntax("after the value")
@@ -84,9 +84,9 @@ func (p *proseReader) bracket() error {
 // angle skips the reasoning block at pos, or the one character.
 func (p *proseReader) angle() error {
 	start := p.pos
-	size, alone, err := p.reasoning()
+	size, alone, err := Reasoning(p.rest())
 	if err != nil {
-		return err
+		return &Error{Offset: p.end, Reason: err.Error(), Err: ErrTruncated}
 	}
 	if size == 0 {
 		p.pos++
@@ -103,18 +103,18 @@ func (p *proseReader) angle() error {
 	return nil
 }
 
-// reasoning measures the reasoning block at pos; size is 0 when there is none.
-// An end tag alone means that all before it was the block. A block that never
-// ends is [ErrTruncated].
-func (d *decoder) reasoning() (size int, alone bool, err error) {
+// Reasoning returns the length in bytes of the reasoning block that text begins
+// with, as in <think>…</think>; 0 if there is none. With alone it is an end tag,
+// which means that all before it was the block. A block without an end is an error.
+func Reasoning(text string) (size int, alone bool, err error) {
 	for _, name := range []string{"think>", "thinking>"} {
-		if strings.HasPrefix(d.rest(), "</"+name) {
+		if strings.HasPrefix(text, "</"+name) {
 			return len("</" + name), true, nil
 		}
-		if strings.HasPrefix(d.rest(), "<"+name) {
-			i := strings.Index(d.rest(), "</"+name)
+		if strings.HasPrefix(text, "<"+name) {
+			i := strings.Index(text, "</"+name)
 			if i < 0 {
-				return 0, false, &JSONError{Offset: d.end, Reason: "<" + name + " has no end", Err: ErrTruncated}
+				return 0, false, errors.New("<" + name + " has no end")
 			}
 			return i + len("</"+name), false, nil
 		}
@@ -152,14 +152,15 @@ func (d *decoder) beside(from, to int) {
 		d.repaired(repairFence)
 		_, after, _ = strings.Cut(after, "\n")
 	}
-	if strings.Trim(before, jsonSpace) != "" || strings.Trim(after, jsonSpace+"`") != "" {
+	if strings.Trim(before, Space) != "" || strings.Trim(after, Space+"`") != "" {
 		d.repaired(repairProse)
 	}
 }
 
-// fenced reports the bounds of what text[from:to] holds if that is one code fence.
-func fenced(text string, from, to int) (start, end int, ok bool) {
-	s := strings.Trim(text[from:to], jsonSpace)
+// Fenced reports whether text is one code fence, with white space around it, and
+// returns the bounds of what the fence holds.
+func Fenced(text string) (from, to int, ok bool) {
+	s := strings.Trim(text, Space)
 	if len(s) < len("```\n```") || !strings.HasPrefix(s, "```") || !strings.HasSuffix(s, "```") {
 		return 0, 0, false
 	}
@@ -167,6 +168,6 @@ func fenced(text string, from, to int) (start, end int, ok bool) {
 	if line < 0 || strings.Contains(s[3:line], "`") {
 		return 0, 0, false
 	}
-	at := from + strings.Index(text[from:to], "```")
+	at := strings.Index(text, "```")
 	return at + line + 1, at + len(s) - 3, true
 }

@@ -1,4 +1,15 @@
-package parser
+// Package rawjson is the one place where JSON is scanned, decoded and escaped by
+// hand. It works on JSON as bytes, beside encoding/json, and does what that
+// package cannot:
+//
+//	decode.go   finds and repairs the JSON value that a model meant
+//	prose.go    finds values among prose, code fences and reasoning blocks
+//	value.go    scans one value and repairs it on the way
+//	string.go   scans strings, in any kind of quotes
+//	members.go  walks JSON that is known to be valid
+//	unquote.go  decodes strings as JavaScript does
+//	escape.go   encodes values and strings as JavaScript and encoding/json do
+package rawjson
 
 import (
 	"bytes"
@@ -6,16 +17,17 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 )
 
 const (
-	maxJSONBytes = 64 << 20
-	maxJSONDepth = 512
+	MaxBytes = 64 << 20 // size of the largest text that is decoded
+	MaxDepth = 512      // how deep objects and arrays may be nested
+
+	Space = " \t\r\n" // the white space of JSON
 )
 
-// What can be wrong with a text that should hold JSON. [DecodeJSON] wraps each
-// in a [JSONError] that says where; test for them with errors.Is.
+// What can be wrong with a text that should hold JSON. The decoders wrap each in
+// an [Error] that says where; test for them with errors.Is.
 var (
 	// ErrNoJSON: there is no object or array, nor is the whole text another value.
 	ErrNoJSON = errors.New("no JSON value in the text")
@@ -26,20 +38,20 @@ var (
 	// ErrSeveralValues: there are values that differ, or more than 64.
 	ErrSeveralValues = errors.New("several different JSON values where one is wanted")
 	// ErrTooDeep: objects and arrays are nested more than 512 deep.
-	ErrTooDeep = fmt.Errorf("the JSON is nested deeper than %d levels", maxJSONDepth)
+	ErrTooDeep = fmt.Errorf("the JSON is nested deeper than %d levels", MaxDepth)
 	// ErrTooLarge: the text is larger than 64 MiB.
-	ErrTooLarge = fmt.Errorf("the text is larger than %d bytes", maxJSONBytes)
+	ErrTooLarge = fmt.Errorf("the text is larger than %d bytes", MaxBytes)
 )
 
-// A JSONError says where a text stops being the JSON that was wanted, and why.
-type JSONError struct {
+// An Error says where a text stops being the JSON that was wanted, and why.
+type Error struct {
 	Offset int    // in bytes from the start of the text, counted from 0; 0 for ErrNoJSON
 	Reason string // what stands there and what would be right; "" when Err says it all
 	Err    error  // one of the Err variables of this package
 }
 
 // Error is one sentence of Err, Offset and Reason.
-func (e *JSONError) Error() string {
+func (e *Error) Error() string {
 	switch {
 	case e.Reason != "":
 		return fmt.Sprintf("%v (byte %d): %s", e.Err, e.Offset, e.Reason)
@@ -50,7 +62,7 @@ func (e *JSONError) Error() string {
 }
 
 // Unwrap returns e.Err.
-func (e *JSONError) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }
 
 // The repairs that a decoder may make, as they are reported.
 const (
@@ -59,7 +71,6 @@ const (
 	repairProse     = "prose removed"
 	repairBOM       = "byte order mark removed"
 	repairRepeated  = "repeated value removed"
-	repairIgnored   = "other JSON values ignored"
 	repairComma     = "trailing comma removed"
 	repairBareKey   = "bare key quoted"
 	repairPython    = "Python literal replaced"
@@ -68,7 +79,7 @@ const (
 	repairControl   = "control character escaped"
 )
 
-// DecodeJSON finds the one JSON value that a model meant in text and returns it
+// Decode finds the one JSON value that a model meant in text and returns it
 // as strict JSON, without the white space around it.
 //
 // Valid JSON in valid UTF-8 comes back byte for byte, with no repairs. Else only
@@ -79,12 +90,12 @@ const (
 // smart quotes put in double ones; raw control characters in strings escaped.
 // Nothing is ever closed, inserted or guessed, and no string changes its meaning.
 //
-// The error is a [*JSONError]. A value that has no end is [ErrTruncated] even
+// The error is a [*Error]. A value that has no end is [ErrTruncated] even
 // where its rest is obvious. Values that repeat each other count as one.
 // Time is linear in the length of text, which may be 64 MiB; depth is at most 512.
 //
 // A key given twice is passed on as it stands; see [Members].
-func DecodeJSON(text string, keys ...string) (value json.RawMessage, repairs []string, err error) {
+func Decode(text string, keys ...string) (value json.RawMessage, repairs []string, err error) {
 	d := newDecoder(text, keys)
 	values, err := d.document()
 	if err != nil {
@@ -95,7 +106,7 @@ func DecodeJSON(text string, keys ...string) (value json.RawMessage, repairs []s
 		want := compact(last.raw)
 		for _, v := range values[:len(values)-1] {
 			if !bytes.Equal(compact(v.raw), want) {
-				return nil, nil, &JSONError{Offset: last.offset, Err: ErrSeveralValues}
+				return nil, nil, &Error{Offset: last.offset, Err: ErrSeveralValues}
 			}
 		}
 		d.repaired(repairRepeated)
@@ -103,74 +114,46 @@ func DecodeJSON(text string, keys ...string) (value json.RawMessage, repairs []s
 	return last.raw, d.repairs, nil
 }
 
+// DecodeAll is [Decode] for a text that may hold several values, which may differ.
+// It returns all of them, at least one, in the order in which they stand there.
+func DecodeAll(text string, keys ...string) (values []json.RawMessage, repairs []string, err error) {
+	d := newDecoder(text, keys)
+	found, err := d.document()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, v := range found {
+		values = append(values, v.raw)
+	}
+	return values, d.repairs, nil
+}
+
+// DecodeOne is [Decode] for a text that must hold one value and white space only:
+// the value itself is repaired, but nothing around it is removed.
+func DecodeOne(text string, keys ...string) (value json.RawMessage, repairs []string, err error) {
+	d := newDecoder(text, keys)
+	value, err = d.whole()
+	return value, d.repairs, err
+}
+
+// DecodeAt decodes the value that begins at text[start] and repairs it as [Decode]
+// does. The value ends before text[end]; what follows is not looked at.
+func DecodeAt(text string, start int, keys ...string) (value json.RawMessage, end int, err error) {
+	d := newDecoder(text, keys)
+	d.pos = start
+	value, err = d.one()
+	return value, d.pos, err
+}
+
 // DecodeNested decodes the JSON that stands inside a JSON string: the second
 // half of a value that was encoded twice. It reports [ErrSyntax] when value is
-// no string; else it is [DecodeJSON] on the string's text, and offsets count there.
+// not a string; else it is [Decode] on the string's text, and offsets count there.
 func DecodeNested(value json.RawMessage, keys ...string) (inner json.RawMessage, repairs []string, err error) {
-	text, ok := stringValue(value)
+	text, ok := String(value)
 	if !ok {
-		return nil, nil, &JSONError{Reason: "want a string that holds JSON, not " + kind(value), Err: ErrSyntax}
+		return nil, nil, &Error{Reason: "want a string that holds JSON, not " + Kind(value), Err: ErrSyntax}
 	}
-	return DecodeJSON(text, keys...)
-}
-
-// Members splits a JSON object into its members; keys are compared exactly, not
-// regardless of case as encoding/json does for structs. Of a key given more than
-// once the last value is kept, and twice names the first such key ("" when none
-// is, so an empty key given twice is not reported). ok is false when object is
-// no valid JSON object, as [DecodeJSON] returns it. Objects further down are not
-// looked into. The values share memory with object.
-func Members(object json.RawMessage) (members map[string]json.RawMessage, twice string, ok bool) {
-	if len(object) == 0 || object[0] != '{' {
-		return nil, "", false
-	}
-	members = map[string]json.RawMessage{}
-	d := newDecoder(string(object), nil)
-	d.each = func(key, value span) {
-		name, _ := stringValue(object[key.from:key.to])
-		if _, given := members[name]; given && twice == "" {
-			twice = name
-		}
-		members[name] = object[value.from:value.to:value.to]
-	}
-	if _, err := d.whole(); err != nil || d.repairs != nil {
-		return nil, "", false
-	}
-	return members, twice, true
-}
-
-// stringValue decodes a JSON string; ok is false for any other value.
-func stringValue(value json.RawMessage) (text string, ok bool) {
-	if len(value) < 2 || value[0] != '"' {
-		return "", false
-	}
-	inside := value[1 : len(value)-1]
-	for _, c := range inside {
-		if c < 0x20 || c >= utf8.RuneSelf || c == '"' || c == '\\' {
-			return text, json.Unmarshal(value, &text) == nil
-		}
-	}
-	return string(inside), value[len(value)-1] == '"'
-}
-
-// kind names a strict JSON value for a sentence: "an object".
-func kind(value json.RawMessage) string {
-	if len(value) == 0 {
-		return "nothing"
-	}
-	switch value[0] {
-	case '{':
-		return "an object"
-	case '[':
-		return "an array"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	}
-	return "a number"
+	return Decode(text, keys...)
 }
 
 func compact(value json.RawMessage) []byte {
@@ -184,16 +167,16 @@ func compact(value json.RawMessage) []byte {
 // document reads all of the text: one value of any kind, or objects and arrays
 // with prose around them. It never returns an empty list without an error.
 func (d *decoder) document() ([]topValue, error) {
-	if len(d.text) > maxJSONBytes {
-		return nil, &JSONError{Offset: maxJSONBytes, Err: ErrTooLarge}
+	if len(d.text) > MaxBytes {
+		return nil, &Error{Offset: MaxBytes, Err: ErrTooLarge}
 	}
 	d.space()
 	if strings.HasPrefix(d.rest(), "\ufeff") {
 		d.pos += len("\ufeff")
 		d.repaired(repairBOM)
 	}
-	if from, to, ok := fenced(d.text, d.pos, d.end); ok {
-		d.pos, d.end = from, to
+	if from, to, ok := Fenced(d.rest()); ok {
+		d.pos, d.end = d.pos+from, d.pos+to
 		d.repaired(repairFence)
 	}
 	d.space()

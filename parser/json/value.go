@@ -1,4 +1,4 @@
-package parser
+package rawjson
 
 import (
 	"encoding/json"
@@ -7,8 +7,6 @@ import (
 	"strings"
 	"unicode/utf8"
 )
-
-const jsonSpace = " \t\r\n"
 
 // A decoder reads values out of text[pos:end]. It copies nothing until the first
 // repair of a value; from then on out holds what stands for text up to copied.
@@ -20,11 +18,7 @@ type decoder struct {
 	out      []byte
 	copied   int
 	repairs  []string
-	each     func(key, value span) // called for each member of the outermost object, if not nil
 }
-
-// A span is a part of a decoder's text.
-type span struct{ from, to int }
 
 func newDecoder(text string, keys []string) *decoder {
 	return &decoder{text: text, keys: keys, end: len(text)}
@@ -66,10 +60,10 @@ func (d *decoder) replace(from, to int, with, repair string) {
 // syntax is the error for what stands at pos, or for a text that ends there.
 func (d *decoder) syntax(where string) error {
 	if d.pos >= d.end {
-		return &JSONError{Offset: d.pos, Err: ErrTruncated}
+		return &Error{Offset: d.pos, Err: ErrTruncated}
 	}
 	r, _ := utf8.DecodeRuneInString(d.rest())
-	return &JSONError{Offset: d.pos, Reason: fmt.Sprintf("unexpected %q %s", r, where), Err: ErrSyntax}
+	return &Error{Offset: d.pos, Reason: fmt.Sprintf("unexpected %q %s", r, where), Err: ErrSyntax}
 }
 
 // one reads the value at pos and returns it as strict JSON.
@@ -104,8 +98,8 @@ func (d *decoder) value() error {
 
 // nested reads an object or an array up to its closing bracket.
 func (d *decoder) nested(closing byte) error {
-	if d.depth++; d.depth > maxJSONDepth {
-		return &JSONError{Offset: d.pos, Err: ErrTooDeep}
+	if d.depth++; d.depth > MaxDepth {
+		return &Error{Offset: d.pos, Err: ErrTooDeep}
 	}
 	d.pos++
 	for d.space(); d.peek() != closing; d.space() {
@@ -140,7 +134,6 @@ func (d *decoder) member() error {
 	if d.pos >= d.end {
 		return d.syntax("")
 	}
-	key, value := span{from: d.pos}, span{}
 	var err error
 	if quoteAt(d.rest()) != 0 {
 		err = d.string()
@@ -150,21 +143,13 @@ func (d *decoder) member() error {
 	if err != nil {
 		return err
 	}
-	key.to = d.pos
 	d.space()
 	if d.peek() != ':' {
 		return d.syntax(`where ':' must follow a key; a quote inside a string is written \"`)
 	}
 	d.pos++
 	d.space()
-	value.from = d.pos
-	if err := d.value(); err != nil {
-		return err
-	}
-	if value.to = d.pos; d.each != nil && d.depth == 1 {
-		d.each(key, value)
-	}
-	return nil
+	return d.value()
 }
 
 // bareKey reads a key without quotes, if it is one of the names that may be.
@@ -185,6 +170,13 @@ func (d *decoder) bareKey() error {
 var literals = map[string]string{
 	"true": "true", "false": "false", "null": "null",
 	"True": "true", "False": "false", "None": "null",
+}
+
+// Literal returns the JSON value that a word is: true, false and null as JSON or
+// Python spells them. ok is false for any other word.
+func Literal(word string) (value string, ok bool) {
+	value, ok = literals[word]
+	return value, ok
 }
 
 func (d *decoder) literal() error {
@@ -220,37 +212,41 @@ func (d *decoder) word() string {
 }
 
 func (d *decoder) number() error {
-	if d.peek() == '-' {
-		d.pos++
-	}
-	if d.peek() == '0' {
-		d.pos++
-	} else if err := d.digits(); err != nil {
-		return err
-	}
-	if d.peek() == '.' {
-		d.pos++
-		if err := d.digits(); err != nil {
-			return err
-		}
-	}
-	if d.peek()|0x20 == 'e' {
-		d.pos++
-		if d.peek() == '+' || d.peek() == '-' {
-			d.pos++
-		}
-		return d.digits()
+	size, ok := NumberSize(d.rest())
+	d.pos += size
+	if !ok {
+		return d.syntax("where a digit must stand")
 	}
 	return nil
 }
 
-func (d *decoder) digits() error {
-	start := d.pos
-	for '0' <= d.peek() && d.peek() <= '9' {
-		d.pos++
+// NumberSize returns the length in bytes of the JSON number that s begins with.
+// ok is false if s[size:] does not begin with a digit where it must.
+func NumberSize(s string) (size int, ok bool) {
+	digits := func() bool {
+		start := size
+		for size < len(s) && '0' <= s[size] && s[size] <= '9' {
+			size++
+		}
+		return size > start
 	}
-	if d.pos == start {
-		return d.syntax("where a digit must stand")
+	has := func(chars string) bool {
+		if size == len(s) || strings.IndexByte(chars, s[size]) < 0 {
+			return false
+		}
+		size++
+		return true
 	}
-	return nil
+	has("-")
+	if !has("0") && !digits() {
+		return size, false
+	}
+	if has(".") && !digits() {
+		return size, false
+	}
+	if has("eE") {
+		has("+-")
+		return size, digits()
+	}
+	return size, true
 }

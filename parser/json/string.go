@@ -1,4 +1,4 @@
-package parser
+package rawjson
 
 import (
 	"fmt"
@@ -78,7 +78,8 @@ func (d *decoder) special(kind rune) (closed bool, err error) {
 		return false, d.escape(kind)
 	case c < 0x20:
 		d.pos++
-		d.replace(start, d.pos, controlEscape(c), repairControl)
+		d.replace(start, d.pos, "", repairControl)
+		d.out = AppendText(d.out, d.text[start:d.pos])
 	case q == kind && kind == doubleQuote:
 		d.pos++
 		return true, nil
@@ -98,23 +99,11 @@ func (d *decoder) special(kind rune) (closed bool, err error) {
 	default:
 		r, size := utf8.DecodeRuneInString(d.rest())
 		if r == utf8.RuneError && size == 1 {
-			return false, &JSONError{Offset: d.pos, Reason: fmt.Sprintf("byte %#x in a string is not UTF-8", c), Err: ErrSyntax}
+			return false, &Error{Offset: d.pos, Reason: fmt.Sprintf("byte %#x in a string is not UTF-8", c), Err: ErrSyntax}
 		}
 		d.pos += size
 	}
 	return false, nil
-}
-
-func controlEscape(c byte) string {
-	switch c {
-	case '\n':
-		return `\n`
-	case '\r':
-		return `\r`
-	case '\t':
-		return `\t`
-	}
-	return fmt.Sprintf(`\u%04x`, c)
 }
 
 // escape reads a backslash and what it escapes. Besides JSON's own, \' is one

@@ -1,7 +1,8 @@
-package dialect
+package rawjson
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"os/exec"
 	"strings"
 	"testing"
@@ -26,16 +27,16 @@ var jsonStrings = []struct{ in, want string }{
 	{"\xf4\x90\x80\xe0\x80\xf5", "\"\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\""},
 }
 
-func TestJSONStrings(t *testing.T) {
+func TestEncodeStrings(t *testing.T) {
 	for _, tt := range jsonStrings {
-		if got := string(JSON(wellFormed(tt.in))); got != tt.want {
-			t.Errorf("JSON(%q)\n got %s\nwant %s", tt.in, got, tt.want)
+		if got := string(Encode(WellFormed(tt.in))); got != tt.want {
+			t.Errorf("Encode(%q)\n got %s\nwant %s", tt.in, got, tt.want)
 		}
 	}
 }
 
-// TestJSONStringsOfNode asks node, where there is one, what it prints.
-func TestJSONStringsOfNode(t *testing.T) {
+// TestEncodeStringsOfNode asks node, where there is one, what it prints.
+func TestEncodeStringsOfNode(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Log("there is no node here; the table stands alone")
@@ -64,7 +65,7 @@ func TestJSONStringsOfNode(t *testing.T) {
 	}
 }
 
-func TestJSONValues(t *testing.T) {
+func TestEncodeValues(t *testing.T) {
 	for _, tt := range []struct {
 		in   any
 		want string
@@ -72,10 +73,54 @@ func TestJSONValues(t *testing.T) {
 		{[]string{}, `[]`},
 		{[]string{"a", "b c"}, `["a","b c"]`},
 		{map[string]any{"b": 1, "a": nil, "c": true}, `{"a":null,"b":1,"c":true}`},
-		{Message{Role: "tool", ToolCallID: "1", Content: "a\n", Undo: "2"}, `{"role":"tool","tool_call_id":"1","content":"a\n"}`},
+		{struct {
+			Content string `json:"content"`
+			Undo    string `json:"-"`
+		}{"a\n", "2"}, `{"content":"a\n"}`},
 	} {
-		if got := string(JSON(tt.in)); got != tt.want {
-			t.Errorf("JSON(%v)\n got %s\nwant %s", tt.in, got, tt.want)
+		if got := string(Encode(tt.in)); got != tt.want {
+			t.Errorf("Encode(%v)\n got %s\nwant %s", tt.in, got, tt.want)
 		}
 	}
+}
+
+// TestStringOfBytes prints what is no UTF-8 and came from no JSON.
+func TestStringOfBytes(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\xffb": "\"a\ufffdb\"", "\xe2\x82": "\"\ufffd\"", "\xf0\x9f\x98\n": "\"\ufffd\\n\"", "\xc3\xa9\xc3": "\"é\ufffd\"", "\xed\x9f\xbf": "\"\ud7ff\"",
+	} {
+		if got := string(AppendString(nil, in)); got != want {
+			t.Errorf("%q is printed %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for _, tt := range []struct {
+		in   float64
+		want string
+	}{{0, "0"}, {5, "5"}, {-2, "-2"}, {0.5, "0.5"}, {1e20, "100000000000000000000"}, {1e21, "1e+21"}, {1e-6, "0.000001"}, {1e-7, "1e-7"}, {1e308, "1e+308"}} {
+		if got := Number(tt.in); got != tt.want {
+			t.Errorf("Number(%g) is %s, want %s", tt.in, got, tt.want)
+		}
+	}
+	negative := 0.0
+	if got := Number(-negative); got != "0" {
+		t.Errorf("Number(-0) is %s", got)
+	}
+}
+
+func FuzzAppendHTMLString(f *testing.F) {
+	for _, tt := range jsonStrings {
+		f.Add(tt.in)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		want, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := AppendHTMLString(nil, s); string(got) != string(want) {
+			t.Errorf("AppendHTMLString(%q)\n got %s\nwant %s", s, got, want)
+		}
+	})
 }
