@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	rawjson "textskill/parser/json"
 )
 
 // Bare returns the agent of the manual's contract: complete is called once with
@@ -160,10 +162,8 @@ func javascript(v any) string {
 			return "-Infinity"
 		case err != nil:
 			return "Infinity"
-		case f > -1e21 && f < 1e21:
-			return strconv.FormatFloat(f, 'f', -1, 64)
 		}
-		return strconv.FormatFloat(f, 'g', -1, 64)
+		return rawjson.Number(f)
 	}
 	return "[object Object]"
 }

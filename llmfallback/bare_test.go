@@ -45,6 +45,7 @@ func TestTrusted(t *testing.T) {
 		{`[" readFile now ","a.txt"]`, Extraction{Operation: "readFile", Path: "a.txt"}, ""},
 		{`[5,"a.txt"]`, Extraction{Operation: "5", Path: "a.txt"}, ""},
 		{`[1e21,"a.txt"]`, Extraction{Operation: "1e+21", Path: "a.txt"}, ""},
+		{`[1e-7,"a.txt"]`, Extraction{Operation: "1e-7", Path: "a.txt"}, ""},
 		{`[true,"a.txt"]`, Extraction{Operation: "true", Path: "a.txt"}, ""},
 		{`[{},"a.txt"]`, Extraction{Operation: "[object", Path: "a.txt"}, ""},
 		{`["chmod","a.txt"]`, Extraction{Operation: "chmod", Path: "a.txt"}, ""},
