@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"textskill/skill"
+	"textskill/testdata/needs"
 )
 
 // A perstackRow is what the original server did in one workspace.
@@ -91,6 +92,9 @@ func TestConformancePerstack(t *testing.T) {
 			delete(listed, row.ID)
 			t.Run(file+"/"+row.ID, func(t *testing.T) {
 				t.Parallel()
+				if slices.ContainsFunc(row.Calls, func(c perstackCall) bool { return c.Name == "exec" }) {
+					needs.Shell(t)
+				}
 				w := newPerstackWorkspace(t, row)
 				got := w.call(t, row)
 				want := row.wanted()

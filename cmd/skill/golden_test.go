@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"textskill/skill/dialect"
+	"textskill/testdata/needs"
 )
 
 // goldens are the golden prompt files, a folder for each dialect.
@@ -25,6 +26,9 @@ func TestGolden(t *testing.T) {
 		}
 		for _, name := range files {
 			t.Run(d.Name+"/"+strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+				if d == dialect.Stack && filepath.Base(name) == "git.txtar" {
+					needs.Program(t, "git")
+				}
 				diff, err := testFile(t.Context(), name, *update)
 				if err != nil {
 					t.Fatal(err)

@@ -106,6 +106,21 @@ func publicDir(t *testing.T) string {
 	return dir
 }
 
+// publicLinks returns a folder that other users may enter, with links to those of the
+// named programs that PATH has.
+func publicLinks(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := publicDir(t)
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return dir
+}
+
 // publicCopy copies a program of PATH to where other users may run it.
 func publicCopy(t *testing.T, name string) string {
 	t.Helper()

@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"textskill/skill/dialect"
+	"textskill/testdata/needs"
 )
 
 const readme = "../../README.md"
@@ -82,6 +83,7 @@ func aliases(tool dialect.Tool) string {
 // TestReadmeConsole runs the commands of the console blocks one after the other in
 // one folder, and compares what they print.
 func TestReadmeConsole(t *testing.T) {
+	needs.Shell(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -109,6 +111,7 @@ func TestReadmeConsole(t *testing.T) {
 // TestReadmeShell runs the commands of the sh blocks. What go builds goes to a folder
 // outside the checkout, where the other commands run. The test command is that of .ci/run.
 func TestReadmeShell(t *testing.T) {
+	needs.Program(t, "sh", "go")
 	ci, err := os.ReadFile("../../.ci/run")
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	rawjson "textskill/parser/json"
+	"textskill/testdata/needs"
 )
 
 // A stackRow is what the original tools did in one workspace.
@@ -68,13 +69,14 @@ func TestStackReplay(t *testing.T) {
 		}
 		listed[d.ID] = d
 	}
-	program := publicCopy(t, "skill")
+	program, tools := publicCopy(t, "skill"), publicLinks(t, "cat", "git", "head", "sh", "sleep", "sort", "stat")
 	for _, row := range readRows[stackRow](t, "stack.jsonl") {
 		d, diverges := listed[row.ID]
 		delete(listed, row.ID)
 		t.Run(row.ID, func(t *testing.T) {
 			t.Parallel()
-			w := newStackWorkspace(t, row)
+			row.needs(t)
+			w := newStackWorkspace(t, row, tools)
 			got := w.replay(t, program, row)
 			var bad []string
 			switch {
@@ -95,6 +97,27 @@ func TestStackReplay(t *testing.T) {
 	}
 	for id := range listed {
 		t.Errorf("divergence %s names no row", id)
+	}
+}
+
+// needs skips the test where a program is missing that the row starts.
+func (row stackRow) needs(t *testing.T) {
+	t.Helper()
+	for _, s := range row.Setup {
+		switch s.Op {
+		case "git":
+			needs.Program(t, "git")
+		case "bin":
+			needs.Shell(t)
+		}
+	}
+	for _, c := range row.Calls {
+		switch {
+		case c.Name == "run", c.Name == "server":
+			needs.Shell(t)
+		case strings.HasPrefix(c.Name, "git_"):
+			needs.Program(t, "git")
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	rawjson "textskill/parser/json"
+	"textskill/testdata/needs"
 )
 
 // A ran is what the tools that run programs answer.
@@ -91,6 +92,7 @@ func marked(mark string) (pids []int) {
 // nothing is left.
 func TestRunLeavesNothing(t *testing.T) {
 	t.Parallel()
+	needs.Shell(t)
 	s := startStack(t)
 	for name, script := range map[string]string{
 		"a grandchild calls setsid":  `(setsid sh -c 'sleep %[1]s & sleep %[1]s' &) ; echo said; setsid sleep %[1]s >/dev/null 2>&1 & sleep 0.1`,
@@ -109,6 +111,7 @@ func TestRunLeavesNothing(t *testing.T) {
 
 func TestRunTimesOutWithWhatWasPrinted(t *testing.T) {
 	t.Parallel()
+	needs.Shell(t)
 	s := startStack(t)
 	mark := marker()
 	begin := time.Now()
@@ -126,6 +129,7 @@ func TestRunTimesOutWithWhatWasPrinted(t *testing.T) {
 // log has what there is room for.
 func TestRunPrintsAGigabyte(t *testing.T) {
 	t.Parallel()
+	needs.Shell(t)
 	s := startStack(t)
 	got := s.do(t, "run", map[string]any{"timeout": 300, "command": "echo first; yes 'a line of thirty-two characters' | head -c 1073741824; echo last >&2; echo last"})
 	if !got.Success || !got.Truncated {
@@ -156,6 +160,7 @@ func TestRunPrintsAGigabyte(t *testing.T) {
 
 func TestRunPrintsWhatIsNoText(t *testing.T) {
 	t.Parallel()
+	needs.Shell(t)
 	s := startStack(t)
 	got := s.do(t, "run", map[string]any{"command": `printf 'a\377b\r\n\303'; printf 'e\376' >&2`})
 	if !got.Success || got.Stdout != "a\ufffdb\r\n\ufffd" || got.Stderr != "e\ufffd" || got.Truncated {
@@ -172,6 +177,7 @@ func TestRunPrintsWhatIsNoText(t *testing.T) {
 
 func TestRunArguments(t *testing.T) {
 	t.Parallel()
+	needs.Shell(t)
 	s := startStack(t)
 	s.write(t, "d/f", "", 0o644)
 	for _, tt := range []struct {
@@ -234,6 +240,7 @@ var runTools = []struct {
 // workspace, and ends with all it started.
 func TestServerOutlivesItsSession(t *testing.T) {
 	t.Parallel()
+	needs.Shell(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -277,6 +284,7 @@ func TestServerOutlivesItsSession(t *testing.T) {
 
 func TestServerInTheForeground(t *testing.T) {
 	t.Parallel()
+	needs.Shell(t)
 	s := startStack(t)
 	got := s.do(t, "server", map[string]any{"command": "echo out; echo err >&2", "port": 8000})
 	if !got.Success || got.Output != "out\n" || got.Errors != "err\n" || got.Port != 8000 || got.Message != "Server on port 8000 exited with 0" || *got.Code != 0 {

@@ -57,11 +57,11 @@ type stackWorkspace struct {
 	far, near string // a host of the row's, and what stands for it; see connect
 }
 
-func newStackWorkspace(t *testing.T, row stackRow) *stackWorkspace {
+func newStackWorkspace(t *testing.T, row stackRow, tools string) *stackWorkspace {
 	t.Helper()
 	parent := publicDir(t)
 	w := &stackWorkspace{root: filepath.Join(parent, "root"), bin: filepath.Join(parent, "bin")}
-	w.dir, w.path = w.root, w.bin+":/usr/local/bin:/usr/bin:/bin"
+	w.dir, w.path = w.root, w.bin+":"+tools
 	for _, dir := range []string{w.root, w.bin} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
