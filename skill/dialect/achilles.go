@@ -20,15 +20,15 @@ var Achilles = &Dialect{
 	Tools: []Tool{
 		{
 			Name: "readFile", Doc: "Check that a file can be read.", Params: []Param{pathParam},
-			args: func(in values) (skill.Args, error) {
+			operation: func(in *call) (skill.Args, error) {
 				return skill.ReadFile{Path: in.str("path"), Part: true}, nil
 			},
 			reply: sentence("Read file at %s successfully."),
 		},
 		{
 			Name: "writeFile", Doc: "Write a file, replacing what was there; the folders above it are created.",
-			Params: []Param{pathParam, contentParam}, Effect: Destroys, Repeats: true,
-			args: func(in values) (skill.Args, error) {
+			Params: []Param{pathParam, contentParam}, Effect: Destroys, Idempotent: true,
+			operation: func(in *call) (skill.Args, error) {
 				return skill.WriteFile{Path: in.str("path"), Content: in.str("content"), Parents: true}, nil
 			},
 			reply: sentence("Wrote file at %s successfully."),
@@ -36,46 +36,44 @@ var Achilles = &Dialect{
 		{
 			Name: "appendFile", Doc: "Append to a file, which is created if need be.",
 			Params: []Param{pathParam, contentParam}, Effect: Adds,
-			args: func(in values) (skill.Args, error) {
+			operation: func(in *call) (skill.Args, error) {
 				return skill.AppendFile{Path: in.str("path"), Content: in.str("content")}, nil
 			},
 			reply: sentence("Appended content at %s successfully."),
 		},
 		{
 			Name: "deleteFile", Doc: "Delete a file, not a directory.", Params: []Param{pathParam}, Effect: Destroys,
-			args:  func(in values) (skill.Args, error) { return skill.DeleteFile{Path: in.str("path")}, nil },
-			reply: sentence("Deleted file at %s successfully."),
+			operation: func(in *call) (skill.Args, error) { return skill.DeleteFile{Path: in.str("path")}, nil },
+			reply:     sentence("Deleted file at %s successfully."),
 		},
 		{
-			Name: "createDirectory", Doc: "Create a directory and those above it.", Params: []Param{pathParam}, Effect: Adds, Repeats: true,
-			args:  func(in values) (skill.Args, error) { return skill.MakeFolder{Path: in.str("path")}, nil },
-			reply: sentence("Created directory at %s successfully."),
+			Name: "createDirectory", Doc: "Create a directory and those above it.", Params: []Param{pathParam}, Effect: Adds, Idempotent: true,
+			operation: func(in *call) (skill.Args, error) { return skill.MakeFolder{Path: in.str("path")}, nil },
+			reply:     sentence("Created directory at %s successfully."),
 		},
 		{
 			Name: "listDirectory", Doc: "List the names in a directory.", Params: []Param{pathParam},
-			args: func(in values) (skill.Args, error) { return skill.ListFolder{Path: in.str("path")}, nil },
-			reply: func(_ *Tool, _ values, r skill.Result) string {
-				l := r.(skill.Listed)
+			operation: func(in *call) (skill.Args, error) { return skill.ListFolder{Path: in.str("path")}, nil },
+			reply: typed(func(_ *call, l skill.Listed) string {
 				names := make([]string, len(l.Entries))
 				for i, e := range l.Entries {
 					names[i] = wellFormed(e.Name)
 				}
 				return fmt.Sprintf("Listed entries at %s successfully: %s.", l.Path, rawjson.Encode(names))
-			},
+			}),
 		},
 		{
 			Name: "fileExists", Doc: "Tell whether a file or directory exists.", Params: []Param{pathParam},
-			args: func(in values) (skill.Args, error) {
+			operation: func(in *call) (skill.Args, error) {
 				return skill.Stat{Path: in.str("path"), MissingOK: true}, nil
 			},
-			reply: func(_ *Tool, _ values, r skill.Result) string {
-				d := r.(skill.Described)
+			reply: typed(func(_ *call, d skill.Described) string {
 				return fmt.Sprintf("Checked file existence at %s: %t.", d.Path, d.Exists)
-			},
+			}),
 		},
 		{
-			Name: "copyFile", Doc: "Copy a file, replacing what was there.", Params: []Param{pathParam, destinationParam}, Effect: Destroys, Repeats: true,
-			args: func(in values) (skill.Args, error) {
+			Name: "copyFile", Doc: "Copy a file, replacing what was there.", Params: []Param{pathParam, destinationParam}, Effect: Destroys, Idempotent: true,
+			operation: func(in *call) (skill.Args, error) {
 				return skill.CopyFile{Source: in.str("path"), Dest: in.str("destination"), SameOK: true}, nil
 			},
 			reply: sentence("Copied file from %s to %s successfully."),
@@ -83,7 +81,7 @@ var Achilles = &Dialect{
 		{
 			Name: "moveFile", Doc: "Move or rename a file or directory, replacing a file that was there.",
 			Params: []Param{pathParam, destinationParam}, Effect: Destroys,
-			args: func(in values) (skill.Args, error) {
+			operation: func(in *call) (skill.Args, error) {
 				return skill.MoveFile{Source: in.str("path"), Dest: in.str("destination")}, nil
 			},
 			reply: sentence("Moved file from %s to %s successfully."),
@@ -99,8 +97,8 @@ var (
 
 // sentence words a result by a format with the path, or the source and the
 // destination. A dry run says what would have been done, and shows it.
-func sentence(format string) func(*Tool, values, skill.Result) string {
-	return func(_ *Tool, _ values, r skill.Result) string {
+func sentence(format string) func(*call, skill.Result) string {
+	return func(_ *call, r skill.Result) string {
 		switch r := r.(type) {
 		case skill.FileRead:
 			return fmt.Sprintf(format, r.Path)
@@ -139,108 +137,93 @@ var ErrSilent = errors.New("the fallback is silent")
 // Text carries out one text command for s. ask may be nil.
 func Text(ctx context.Context, x *skill.Executor, s *skill.Session, prompt string, ask Fallback) Reply {
 	if prompt == "" {
-		return failed(&Failure{Message: "No input provided for file-system operation", Hint: "type a command: writeFile a.txt content: hi"})
+		return failureReply(&Failure{Message: "No input provided for file-system operation", Hint: "type a command: writeFile a.txt content: hi"})
 	}
 	c := parser.Text(prompt)
-	t := Achilles.Lookup(c.Operation)
-	if t == nil || c.Path == "" {
-		return understood(ctx, x, s, prompt, c, t, ask)
+	in := Achilles.call(x, s, c.Operation)
+	if in.tool == nil || c.Path == "" {
+		return in.understand(ctx, prompt, ask)
 	}
-	in, err := fromCommand(t, c)
-	if err != nil {
-		return Achilles.fail(Achilles, t.Name, t, err)
+	if err := in.fill(c); err != nil {
+		return in.fail(err)
 	}
-	return Achilles.run(ctx, x, s, t.Name, t, in)
+	return in.run(ctx)
 }
 
-// understood carries out what the fallback makes of a prompt. t is the row of
-// its first word, nil where there is none.
-func understood(ctx context.Context, x *skill.Executor, s *skill.Session, prompt string, c parser.Command, t *Tool, ask Fallback) Reply {
-	operation := c.Operation
-	if operation == "" {
-		operation = "undefined"
+// understand carries out what the fallback makes of a prompt.
+func (in *call) understand(ctx context.Context, prompt string, ask Fallback) Reply {
+	if in.sent == "" {
+		in.sent = "undefined"
 	}
 	e, err := Extraction{}, ErrSilent
 	if ask != nil {
-		e, err = ask(ctx, prompt, operation)
+		e, err = ask(ctx, prompt, in.sent)
 	}
 	var r Reply
 	switch {
-	case errors.Is(err, ErrSilent) && t == nil:
-		r = failed(&Failure{Message: "Unknown operation: " + operation, Hint: Achilles.nearest(operation), Cause: err})
+	case errors.Is(err, ErrSilent) && in.tool == nil:
+		r = failureReply(&Failure{Message: "Unknown operation: " + in.sent, Hint: in.dialect.nearest(in.sent), Cause: err})
 	case errors.Is(err, ErrSilent), err == nil && (strings.TrimSpace(e.Operation) == "" || e.Path == ""):
-		r = Achilles.fail(Achilles, operation, t, errIncomplete)
+		r = in.fail(errIncomplete)
 	case err != nil:
-		r = Achilles.fail(Achilles, operation, t, err)
+		r = in.fail(err)
 	default:
-		r = extracted(ctx, x, s, e)
+		r = in.dialect.call(in.x, in.s, strings.Fields(e.Operation)[0]).extracted(ctx, e)
 	}
 	r.Via = e.Via
 	return r
 }
 
-// extracted carries out an extraction. Its values stand as they are.
-func extracted(ctx context.Context, x *skill.Executor, s *skill.Session, e Extraction) Reply {
-	op := strings.Fields(e.Operation)[0]
-	t := Achilles.Lookup(op)
-	if t == nil {
-		return Achilles.fail(Achilles, op, nil, errUnknown)
+// extracted carries out an extraction, whose values are used as they are.
+func (in *call) extracted(ctx context.Context, e Extraction) Reply {
+	if in.tool == nil {
+		return in.fail(errUnknown)
 	}
-	in := values{"path": e.Path, "content": e.Content}
+	in.values = values{"path": e.Path, "content": e.Content}
 	if e.Destination != "" {
-		in["destination"] = e.Destination
+		in.values["destination"] = e.Destination
 	}
-	if err := t.complete(in); err != nil {
-		return Achilles.fail(Achilles, op, t, err)
+	if err := in.complete(); err != nil {
+		return in.fail(err)
 	}
-	return Achilles.run(ctx, x, s, op, t, in)
+	return in.run(ctx)
 }
 
 // errIncomplete is the error of a command without its two first words.
 var errIncomplete = errors.New("operation and path are required")
 
-// fromCommand decides what the payload of a command means for its operation.
-func fromCommand(t *Tool, c parser.Command) (values, error) {
-	in := values{"path": c.Path}
+// fill takes the arguments from a command. The row decides what its payload means.
+func (in *call) fill(c parser.Command) error {
+	in.values = values{"path": c.Path}
 	switch {
-	case t.param("content") != nil:
+	case in.tool.param("content") != nil:
 		if c.Payload != "" {
-			in["content"] = c.Payload
+			in.values["content"] = c.Payload
 		}
 		if text, ok := c.Content(); ok {
-			in["content"] = text
+			in.values["content"] = text
 		}
-	case t.param("destination") != nil:
+	case in.tool.param("destination") != nil:
 		if dest, ok := c.Destination(); ok && dest != "" {
-			in["destination"] = dest
+			in.values["destination"] = dest
 		}
 	}
-	return in, t.complete(in)
+	return in.complete()
 }
 
-func (t *Tool) param(name string) *Param {
-	for i := range t.Params {
-		if t.Params[i].Name == name {
-			return &t.Params[i]
-		}
-	}
-	return nil
-}
-
-// complete fails where a required argument is missing.
-func (t *Tool) complete(in values) error {
-	for i := range t.Params {
-		if _, ok := in[t.Params[i].Name]; !ok && t.Params[i].Required {
-			return &paramError{param: &t.Params[i]}
+// complete fails if a required argument is missing.
+func (in *call) complete() error {
+	for i := range in.tool.Params {
+		p := &in.tool.Params[i]
+		if _, ok := in.values[p.Name]; !ok && p.Required {
+			return &paramError{param: p}
 		}
 	}
 	return nil
 }
-
-func failed(f *Failure) Reply { return Reply{Body: f.Message, Err: f} }
 
 // achillesFail words an error as the original does.
-func achillesFail(d *Dialect, sent string, t *Tool, err error) Reply {
+func achillesFail(in *call, err error) Reply {
 	f := &Failure{Cause: err, Code: codeOf(err)}
 	var pe *paramError
 	var known *Failure
@@ -249,29 +232,29 @@ func achillesFail(d *Dialect, sent string, t *Tool, err error) Reply {
 	case errors.As(err, &known):
 		f = known
 	case errors.Is(err, errUnknown):
-		f.Message, f.Hint, f.Cause = "Unknown operation: "+sent, d.nearest(sent), nil
+		f.Message, f.Hint, f.Cause = "Unknown operation: "+in.sent, in.dialect.nearest(in.sent), nil
 	case errors.Is(err, errIncomplete):
-		f.Message, f.Hint, f.Cause = "Invalid input: operation and path are required.", usage(t), nil
+		f.Message, f.Hint, f.Cause = "Invalid input: operation and path are required.", usage(in.tool), nil
 	case errors.As(err, &pe) && pe.want == "" && pe.param.Name != "path":
 		name := strings.ToUpper(pe.param.Name[:1]) + pe.param.Name[1:]
-		f.Message, f.Hint, f.Cause = name+" required for "+sent, usage(t), nil
+		f.Message, f.Hint, f.Cause = name+" required for "+in.sent, usage(in.tool), nil
 	case errors.As(err, &pe):
-		f.Message, f.Hint = sent+": "+err.Error(), usage(t)
+		f.Message, f.Hint = in.sent+": "+err.Error(), usage(in.tool)
 	case system:
 		f.Message, f.Code = message, code
 	default:
 		var arg *skill.ArgError
 		if errors.As(err, &arg) {
-			arg.Tool = sent
+			arg.Tool = in.sent
 		}
 		f.Message = err.Error()
 	}
 	var denied *skill.DeniedError
 	var special *skill.NotRegularError
 	if errors.As(err, &special) && !errors.As(err, &denied) {
-		f.Message = sent + ": " + err.Error()
+		f.Message = in.sent + ": " + err.Error()
 	}
-	return failed(f)
+	return failureReply(f)
 }
 
 // usage shows how a command is written.

@@ -5,12 +5,9 @@
 package dialect
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
+	"slices"
 
-	"textskill/parser"
 	"textskill/skill"
 )
 
@@ -20,28 +17,28 @@ type Dialect struct {
 	Doc   string // one sentence
 	Tools []Tool // in the order of the manual
 
-	noHalves bool                                                    // half a surrogate pair in a text is an error; else it is read as U+FFFD
-	fold     func(name string) string                                // how names are compared; nil means as they are
-	fail     func(d *Dialect, sent string, t *Tool, err error) Reply // t is nil for an unknown tool
-	read     func(t *Tool, raw json.RawMessage) (values, error)      // reads arguments, which may be missing; nil means Tool.decode
+	noSurrogates bool                                               // refuse arguments with half of a surrogate pair; else it is read as U+FFFD
+	foldName     func(name string) string                           // maps names that are the same to one; nil means that no two are
+	decode       func(t *Tool, raw json.RawMessage) (values, error) // reads and checks the arguments, which may be missing; nil means Tool.decode
+	fail         func(in *call, err error) Reply                    // words an error; in.tool is nil for an unknown tool
 }
 
 // A Tool is a row: a name, its arguments, the operation, and the reply.
 type Tool struct {
-	Name    string
-	Aliases []string // further names; not shown to clients
-	Doc     string   // for a model: what it does and what it answers
-	Params  []Param
-	Effect  Effect
-	Open    bool // it may reach what is outside the workspace
-	More    bool // it takes arguments that Params does not name
-	Repeats bool // a second call with the same arguments changes nothing more
+	Name       string
+	Aliases    []string // further names; not shown to clients
+	Doc        string   // for a model: what it does and what it answers
+	Params     []Param
+	Effect     Effect
+	Open       bool // it may reach what is outside the workspace
+	More       bool // it accepts arguments that Params does not name
+	Idempotent bool // a second call with the same arguments changes nothing more
 
-	args  func(in values) (skill.Args, error)
-	real  func(x *skill.Executor, s *skill.Session, in values) error // resolves paths beforehand; may be nil
-	judge func(in values, r skill.Result) error                      // finds a result that is a failure for the client; may be nil
-	reply func(t *Tool, in values, r skill.Result) string
-	fails func(t *Tool, in values, err error) error // the tool's own words for an error; may be nil
+	operation func(in *call) (skill.Args, error)                // resolves the paths and makes the operation
+	reply     func(in *call, r skill.Result) string             // words a result; see typed
+	failure   func(in *call, r skill.Result) error              // finds a result that the client counts as a failure; may be nil
+	tolerate  func(in *call, err error) (reply string, ok bool) // answers an error that the client counts as a success; may be nil
+	reword    func(in *call, err error) error                   // words an error of the operation as this tool does; may be nil
 }
 
 // Effect says what a call may do to the workspace.
@@ -54,130 +51,37 @@ const (
 	Destroys               // may replace or remove what is there
 )
 
-// A Reply is the answer to one call.
-type Reply struct {
-	Tool   string       // the row's name; "" where none was found
-	Body   string       // for the client; also of a failure
-	Result skill.Result // nil where the call failed
-	Err    error        // a [*Failure]; for the model it is data like any other
-	ran    skill.Result // where the call failed although something was done
-	Via    string       // what read the prompt if no grammar did: "rules", "llm"; else ""
-}
-
-// UndoID returns what the change that the call made is taken back by; "" where it made
-// none, or none that is recorded. A program that fails may have changed something, too.
-func (r Reply) UndoID() string {
-	if c, ok := r.outcome().(interface{ UndoID() string }); ok {
-		return c.UndoID()
-	}
-	return ""
-}
-
-// NotKept says why the change that the call made, or a part of it, cannot be undone
-// although changes are recorded; "" if it can.
-func (r Reply) NotKept() string {
-	if c, ok := r.outcome().(interface{ Left() string }); ok {
-		return c.Left()
-	}
-	return ""
-}
-
-func (r Reply) outcome() skill.Result {
-	if r.Result == nil {
-		return r.ran
-	}
-	return r.Result
-}
-
 // Lookup returns the row of a name or alias, nil if there is none.
 func (d *Dialect) Lookup(name string) *Tool {
-	if d.fold != nil {
-		name = d.fold(name)
+	if d.foldName != nil {
+		name = d.foldName(name)
 	}
 	for i := range d.Tools {
-		t := &d.Tools[i]
-		if t.Name == name {
+		if t := &d.Tools[i]; t.Name == name || slices.Contains(t.Aliases, name) {
 			return t
-		}
-		for _, a := range t.Aliases {
-			if a == name {
-				return t
-			}
 		}
 	}
 	return nil
 }
 
-// Do carries out one call for s: it finds the row, reads the arguments, executes
-// the operation and words the reply. It is the whole way.
-func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, call parser.ToolCall) Reply {
-	t := d.Lookup(call.Name)
-	switch {
-	case call.Err != nil:
-		return d.fail(d, call.Name, t, call.Err)
-	case t == nil:
-		return d.fail(d, call.Name, nil, errUnknown)
-	}
-	read := d.read
-	if read == nil {
-		read = (*Tool).decode
-	}
-	in, err := read(t, call.Arguments)
-	if err == nil && d.noHalves {
-		err = halfPair(t, call.Arguments)
-	}
-	if err != nil {
-		return d.fail(d, call.Name, t, err)
-	}
-	return d.run(ctx, x, s, call.Name, t, in)
-}
-
-// run is Do once the arguments are read.
-func (d *Dialect) run(ctx context.Context, x *skill.Executor, s *skill.Session, sent string, t *Tool, in values) Reply {
-	reply := d.execute(skill.WithLabel(ctx, d.Name, t.Name), x, s, sent, t, in)
-	reply.Tool = t.Name
-	return reply
-}
-
-func (d *Dialect) execute(ctx context.Context, x *skill.Executor, s *skill.Session, sent string, t *Tool, in values) Reply {
-	if t.real != nil {
-		if err := t.real(x, s, in); err != nil {
-			return d.fail(d, sent, t, err)
+// Limit returns the dialect with n in place of each of its own limits on the
+// length of texts, in UTF-16 units; 0 is no limit. A dialect that has none is
+// returned as it is.
+func (d *Dialect) Limit(n int) *Dialect {
+	limited := *d
+	limited.Tools = slices.Clone(d.Tools)
+	changed := false
+	for i := range limited.Tools {
+		t := &limited.Tools[i]
+		t.Params = slices.Clone(t.Params)
+		for j := range t.Params {
+			if p := &t.Params[j]; p.Max > 0 {
+				p.Max, changed = n, true
+			}
 		}
 	}
-	args, err := t.args(in)
-	if err != nil {
-		return d.fail(d, sent, t, err)
+	if !changed {
+		return d
 	}
-	r, err := x.Execute(ctx, s, args)
-	if err != nil && t.fails != nil {
-		err = t.fails(t, in, err)
-	}
-	if err == nil && t.judge != nil {
-		err = t.judge(in, r)
-	}
-	var said ownWords
-	switch {
-	case errors.As(err, &said) && said.ok:
-		return Reply{Body: said.text, Result: r}
-	case err != nil:
-		reply := d.fail(d, sent, t, err)
-		reply.ran = r
-		return reply
-	}
-	return Reply{Body: t.reply(t, in, r), Result: r}
+	return &limited
 }
-
-// errUnknown is the error of a name that no row bears.
-var errUnknown = errors.New("no such tool")
-
-// ownWords is an error in the words of the original, before which only the tool's
-// name is set; with ok it is no failure, and the text is the whole answer.
-type ownWords struct {
-	text string
-	ok   bool
-}
-
-func (w ownWords) Error() string { return w.text }
-
-func own(format string, args ...any) error { return ownWords{text: fmt.Sprintf(format, args...)} }

@@ -2,23 +2,48 @@ package dialect
 
 import (
 	"errors"
+	"fmt"
 	"syscall"
 
 	"textskill/skill"
 )
 
-// A Failure is why a call was refused or did not succeed.
+// A Failure is why a call was refused or did not succeed. A row returns one to say
+// so in the words of the original; the dialect then adds what it puts around them.
 type Failure struct {
-	Message string // in the dialect's words, complete
-	Code    string // "ENOENT"; "" where there is none
-	Hint    string // what to do next; "" where there is nothing to say
-	Cause   error  // nil where the message is all there is
+	Message string // in the dialect's words, complete; "" means those of Cause
+	Code    string // "ENOENT"; "" if there is none
+	Hint    string // what to do next; "" if there is nothing to say
+	Cause   error  // nil if the message is all there is
+
+	body string // the whole reply, instead of the dialect's form of the message
+	keys any    // what the reply holds besides: a struct or map with JSON names, at least one
 }
 
-func (f *Failure) Error() string { return f.Message }
+func (f *Failure) Error() string {
+	if f.Message == "" && f.Cause != nil {
+		return f.Cause.Error()
+	}
+	return f.Message
+}
 
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Cause }
+
+// failf returns a failure in the words of the original.
+func failf(format string, args ...any) error { return &Failure{Message: fmt.Sprintf(format, args...)} }
+
+// withKeys adds keys to the reply that err is answered with.
+func withKeys(err error, keys any) error {
+	f := Failure{Cause: err}
+	if own, ok := errors.AsType[*Failure](err); ok {
+		f = *own
+	}
+	f.keys = keys
+	return &f
+}
+
+func failureReply(f *Failure) Reply { return Reply{Body: f.Message, Err: f} }
 
 // errnoNames are the symbols of the errors that file operations meet.
 var errnoNames = map[syscall.Errno]string{

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,27 +18,28 @@ import (
 // Filesystem is the dialect of tool_calls envelopes: thirteen functions, each
 // answered by one text.
 var Filesystem = &Dialect{
-	Name:     "filesystem",
-	Doc:      `OpenAI tool_calls: {"tool_calls":[…]}`,
-	noHalves: true,
-	fold:     func(name string) string { return strings.ToLower(strings.TrimSpace(name)) },
-	fail:     filesystemFail,
+	Name:         "filesystem",
+	Doc:          `OpenAI tool_calls: {"tool_calls":[…]}`,
+	noSurrogates: true,
+	foldName:     func(name string) string { return strings.ToLower(strings.TrimSpace(name)) },
+	fail:         filesystemFail,
 	Tools: []Tool{
 		{
 			Name: "read_file", Aliases: []string{"read_text_file"}, Doc: "Read a file, or its first or last lines.",
 			Params: []Param{fsPath,
 				{Name: "head", Type: "integer", Lenient: true, Doc: "only so many lines from the start"},
 				{Name: "tail", Type: "integer", Lenient: true, Doc: "only so many lines from the end"}},
-			real: followed("path"), args: readFileArgs, fails: notFile,
-			reply: func(_ *Tool, _ values, r skill.Result) string { return string(r.(skill.FileRead).Content) },
+			operation: fsReadOperation, reword: fsReadError,
+			reply: typed(func(_ *call, r skill.FileRead) string { return string(r.Content) }),
 		},
 		{
 			Name: "write_file", Aliases: []string{"write_text_file"}, Doc: "Write a file, replacing what was there; the folders above it are created.",
-			Params: []Param{fsPath, contentParam}, Effect: Destroys, Repeats: true, real: followed("path"),
-			args: func(in values) (skill.Args, error) {
-				return skill.WriteFile{Path: in.str("path"), Content: in.str("content"), Parents: true}, nil
+			Params: []Param{fsPath, contentParam}, Effect: Destroys, Idempotent: true,
+			operation: func(in *call) (skill.Args, error) {
+				path, err := in.followed("path")
+				return skill.WriteFile{Path: path, Content: in.str("content"), Parents: true}, err
 			},
-			reply: did,
+			reply: typed(fsChangeReply),
 		},
 		{
 			Name: "edit_file", Aliases: []string{"replace_text"}, Doc: "Replace the first occurrence of a text in a file.",
@@ -47,112 +47,112 @@ var Filesystem = &Dialect{
 				{Name: "old_text", Aliases: []string{"old"}, Type: "string", Required: true, Empty: true, Doc: "the text to replace, exactly as in the file"},
 				{Name: "new_text", Aliases: []string{"new"}, Type: "string", Required: true, Empty: true, Doc: "what takes its place"},
 				{Name: "dry_run", Type: "boolean", Lenient: true, Doc: "show the change and do not make it"}},
-			Effect: Destroys, real: followed("path"), fails: notEdited,
-			args: func(in values) (skill.Args, error) {
-				if in.str("old_text") == "" {
-					return nil, ownWords{text: "missing old_text"}
-				}
-				return skill.EditFile{Path: in.str("path"), Old: in.str("old_text"), New: in.str("new_text"), DryRun: truthy(in["dry_run"])}, nil
-			},
-			reply: func(t *Tool, in values, r skill.Result) string {
-				if c := r.(skill.Changed); !c.Applied {
-					return dryRun(t.Name+" DRY_RUN: would replace in "+c.Path, c)
-				}
-				return t.Name + " OK: " + in.str("path")
-			},
+			Effect: Destroys, operation: fsEditOperation, reword: fsEditError, reply: typed(fsEditReply),
 		},
 		{
 			Name: "append_file", Doc: "Append to a file, which is created if need be, with the folders above it.",
-			Params: []Param{fsPath, contentParam}, Effect: Adds, real: followed("path"),
-			args: func(in values) (skill.Args, error) {
-				return skill.AppendFile{Path: in.str("path"), Content: in.str("content"), Parents: true}, nil
+			Params: []Param{fsPath, contentParam}, Effect: Adds,
+			operation: func(in *call) (skill.Args, error) {
+				path, err := in.followed("path")
+				return skill.AppendFile{Path: path, Content: in.str("content"), Parents: true}, err
 			},
-			reply: did,
+			reply: typed(fsChangeReply),
 		},
 		{
 			Name: "list_directory", Aliases: []string{"list_dir"}, Doc: "List a directory, directories first.",
-			Params: []Param{fsPath}, real: followed("path"), fails: notDirectory,
-			args: func(in values) (skill.Args, error) {
-				return skill.ListTree{Path: in.str("path"), Depth: 1, Limit: listLimit}, nil
+			Params: []Param{fsPath}, reword: fsListError,
+			operation: func(in *call) (skill.Args, error) {
+				path, err := in.followed("path")
+				return skill.ListTree{Path: path, Depth: 1, Limit: fsMaxEntries}, err
 			},
-			reply: listing,
+			reply: typed(fsListReply),
 		},
 		{
 			Name: "directory_tree", Aliases: []string{"dir_tree"}, Doc: "Show a directory and those in it as a tree.",
 			Params: []Param{fsPath, {Name: "depth", Type: "integer", Lenient: true, Doc: "levels, 3 unless given"}},
-			real:   followed("path"), fails: notFound,
-			args: func(in values) (skill.Args, error) {
-				return skill.ListTree{Path: in.str("path"), Depth: depth(in["depth"])}, nil
+			reword: fsNotFoundError,
+			operation: func(in *call) (skill.Args, error) {
+				path, err := in.followed("path")
+				return skill.ListTree{Path: path, Depth: fsDepth(in.values["depth"])}, err
 			},
-			reply: drawTree,
+			reply: typed(fsTreeReply),
 		},
 		{
 			Name: "create_directory", Aliases: []string{"mkdir"}, Doc: "Create a directory and those above it.",
-			Params: []Param{fsPath}, Effect: Adds, Repeats: true, real: followed("path"),
-			args:  func(in values) (skill.Args, error) { return skill.MakeFolder{Path: in.str("path")}, nil },
-			reply: did,
+			Params: []Param{fsPath}, Effect: Adds, Idempotent: true,
+			operation: func(in *call) (skill.Args, error) {
+				path, err := in.followed("path")
+				return skill.MakeFolder{Path: path}, err
+			},
+			reply: typed(fsChangeReply),
 		},
 		{
 			Name: "move_file", Aliases: []string{"mv"}, Doc: "Move or rename a file or directory.",
-			Params: []Param{fsSource, fsDest}, Effect: Destroys, real: sourceAndDest(false), fails: notMoved,
-			args: func(in values) (skill.Args, error) {
-				return skill.MoveFile{Source: in.str("src"), Dest: in.str("dst"), Into: true, Parents: true}, nil
+			Params: []Param{fsSource, fsDest}, Effect: Destroys, reword: fsMoveError,
+			operation: func(in *call) (skill.Args, error) {
+				from, err := in.unfollowed("src")
+				if err != nil {
+					return nil, err
+				}
+				to, err := in.followed("dst")
+				return skill.MoveFile{Source: from, Dest: to, Into: true, Parents: true}, err
 			},
-			reply: did,
+			reply: typed(fsChangeReply),
 		},
 		{
 			Name: "copy_file", Aliases: []string{"cp"}, Doc: "Copy a file or directory.",
-			Params: []Param{fsSource, fsDest}, Effect: Destroys, real: sourceAndDest(true), fails: notCopied,
-			args: func(in values) (skill.Args, error) {
-				return skill.CopyFile{Source: in.str("src"), Dest: in.str("dst"), Tree: true, Into: true, Parents: true, Times: true}, nil
+			Params: []Param{fsSource, fsDest}, Effect: Destroys, reword: fsCopyError,
+			operation: func(in *call) (skill.Args, error) {
+				from, err := in.followed("src")
+				if err != nil {
+					return nil, err
+				}
+				to, err := in.followed("dst")
+				return skill.CopyFile{Source: from, Dest: to, Tree: true, Into: true, Parents: true, Times: true}, err
 			},
-			reply: did,
+			reply: typed(fsChangeReply),
 		},
 		{
 			Name: "delete_file", Aliases: []string{"rm"}, Doc: "Delete a file, or a directory with all that is in it.",
-			Params: []Param{fsPath}, Effect: Destroys, Repeats: true, real: unfollowed("path"),
-			args: func(in values) (skill.Args, error) {
-				return skill.DeleteFile{Path: in.str("path"), Tree: true}, nil
+			Params: []Param{fsPath}, Effect: Destroys, Idempotent: true,
+			operation: func(in *call) (skill.Args, error) {
+				path, err := in.unfollowed("path")
+				return skill.DeleteFile{Path: path, Tree: true}, err
 			},
-			fails: func(t *Tool, in values, err error) error {
-				if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-					return ownWords{t.Name + " OK: already not exists: " + in.str("path"), true}
-				}
-				return err
+			tolerate: func(in *call, err error) (string, bool) {
+				return in.tool.Name + " OK: already not exists: " + in.at("path"), fsMissing(err)
 			},
-			reply: did,
+			reply: typed(fsChangeReply),
 		},
 		{
 			Name: "file_info", Aliases: []string{"get_file_info"}, Doc: "Tell what kind of file it is, its size and time.",
-			Params: []Param{fsPath}, real: followed("path"), fails: notFound,
-			args:  func(in values) (skill.Args, error) { return skill.Stat{Path: in.str("path")}, nil },
-			reply: describe,
+			Params: []Param{fsPath}, operation: fsStatOperation, reword: fsNotFoundError, reply: typed(fsInfoReply),
 		},
 		{
 			Name: "search_files", Doc: "Find files and directories by a glob pattern, at any depth.",
 			Params: []Param{fsPath, {Name: "pattern", Type: "string", Required: true, Empty: true, Doc: "like *.py or src/**/*.go"}},
-			real:   followed("path"), fails: notSearched,
-			args: func(in values) (skill.Args, error) {
-				if err := notPattern(in.str("pattern")); err != nil {
-					return nil, err
-				}
-				return skill.Find{Path: in.str("path"), Pattern: in.str("pattern")}, nil
+			operation: func(in *call) (skill.Args, error) {
+				path, err := in.followed("path")
+				return skill.Find{Path: path, Pattern: in.str("pattern")}, cmp.Or(err, fsPatternError(in.str("pattern")))
 			},
-			reply: matches,
+			tolerate: func(_ *call, err error) (string, bool) { // nothing is below a file
+				return fsNoMatches, errors.Is(err, syscall.ENOTDIR) && !fsMissingFolder(err)
+			},
+			reword: fsSearchError, reply: typed(fsSearchReply),
 		},
 		{
 			Name: "file_exists", Doc: "Tell whether a file or directory exists.", Params: []Param{fsPath},
-			real: followed("path"), fails: notThere,
-			args: func(in values) (skill.Args, error) { return skill.Stat{Path: in.str("path")}, nil },
-			reply: func(_ *Tool, _ values, r skill.Result) string {
-				return "exists: " + pyBool(r.(skill.Described).Exists)
+			operation: fsStatOperation,
+			tolerate: func(_ *call, err error) (string, bool) {
+				return "exists: " + pyBool(false), fsMissing(err) || errors.Is(err, syscall.ELOOP)
 			},
+			reply: typed(func(_ *call, r skill.Described) string { return "exists: " + pyBool(r.Exists) }),
 		},
 	},
 }
 
-// listLimit is how many entries list_directory shows.
-const listLimit = 10000
+// fsMaxEntries is how many entries of a directory are listed.
+const fsMaxEntries = 10000
 
 var (
 	fsPath   = Param{Name: "path", Type: "string", Path: true, Required: true, Doc: "relative to working_dir, or absolute inside the workspace"}
@@ -170,7 +170,7 @@ type Message struct {
 }
 
 // Calls carries out the calls of an envelope in their order and answers each. ok
-// is false if any failed. A working_dir is taken from the workspace's folder.
+// is false if any failed. A working_dir is relative to the workspace's folder.
 func Calls(ctx context.Context, x *skill.Executor, s *skill.Session, e parser.Envelope) (messages []Message, ok bool) {
 	var wrong error
 	if e.WorkingDir != "" {
@@ -181,114 +181,103 @@ func Calls(ctx context.Context, x *skill.Executor, s *skill.Session, e parser.En
 	}
 	messages = make([]Message, 0, len(e.Calls))
 	ok = true
-	for _, call := range e.Calls {
+	for _, sent := range e.Calls {
 		var r Reply
 		if wrong != nil {
-			r = filesystemFail(Filesystem, call.Name, nil, wrong)
+			r = filesystemFail(&call{sent: sent.Name}, wrong)
 		} else {
-			r = Filesystem.Do(ctx, x, s, call)
+			r = Filesystem.Do(ctx, x, s, sent)
 		}
 		ok = ok && r.Err == nil
-		messages = append(messages, Message{"tool", call.ID, wellFormed(r.Body), r.UndoID(), r.NotKept()})
+		messages = append(messages, Message{"tool", sent.ID, wellFormed(r.Body), r.UndoID(), r.NotKept()})
 	}
 	return messages, ok
 }
 
 // filesystemFail words an error as Python's runtime does.
-func filesystemFail(_ *Dialect, sent string, t *Tool, err error) Reply {
+func filesystemFail(in *call, err error) Reply {
 	f := &Failure{Cause: err, Code: codeOf(err)}
-	name := sent
-	if name == "" {
-		name = "tool_call"
-	}
+	name := cmp.Or(in.sent, "tool_call")
 	var pe *paramError
-	var o ownWords
+	var own *Failure
 	text, system := python(err)
 	switch {
-	case errors.As(err, &o):
-		f.Message, f.Cause = t.Name+" ERR: "+o.text, nil
+	case errors.As(err, &own):
+		f.Message, f.Cause = in.tool.Name+" ERR: "+own.Message, nil
 	case errors.Is(err, errUnknown):
-		f.Message, f.Cause = "unknown op_type: "+strings.ToLower(sent), nil
+		f.Message, f.Cause = "unknown op_type: "+strings.ToLower(in.sent), nil
 	case errors.As(err, &pe) && pe.want == "" && pe.param.Name == "old_text":
-		f.Message = t.Name + " ERR: missing old_text"
+		f.Message = in.tool.Name + " ERR: missing old_text"
 	case errors.As(err, &pe) && pe.want == "":
 		f.Message = name + " ERR: missing required arg '" + pe.param.Name + "'"
 	case errors.As(err, &pe) && pe.want == "of type string":
 		f.Message = name + " ERR: arg '" + pe.param.Name + "' must be str"
 	case errors.As(err, &pe):
 		f.Message = name + " ERR: arg '" + pe.param.Name + "' must be " + pe.want
-	case errors.Is(err, syscall.EBUSY) && t != nil:
+	case errors.Is(err, syscall.EBUSY) && in.tool != nil:
 		f.Message = name + " ERR: the workspace itself stays; name something in it"
 	case system:
 		f.Message = name + " ERR: " + text
 	default:
 		f.Message = name + " ERR: " + err.Error()
 	}
-	return failed(f)
+	return failureReply(f)
 }
 
-// followed resolves a path with its links before the operation sees it, as the
-// original does: replies show where the path leads.
-func followed(name string) func(*skill.Executor, *skill.Session, values) error {
-	return func(x *skill.Executor, s *skill.Session, in values) error {
-		return in.resolve(x, s, name, true)
-	}
-}
+// followed resolves the path in an argument with all its links before the operation
+// sees it, as the original does: replies show where the path leads.
+func (in *call) followed(param string) (string, error) { return in.pythonPath(param, true) }
 
-// unfollowed is followed but for a link at the end of the path, which is meant itself.
-func unfollowed(name string) func(*skill.Executor, *skill.Session, values) error {
-	return func(x *skill.Executor, s *skill.Session, in values) error {
-		return in.resolve(x, s, name, false)
-	}
-}
+// unfollowed is followed except for a link at the end of the path, which is meant itself.
+func (in *call) unfollowed(param string) (string, error) { return in.pythonPath(param, false) }
 
-func sourceAndDest(follow bool) func(*skill.Executor, *skill.Session, values) error {
-	return func(x *skill.Executor, s *skill.Session, in values) error {
-		if err := in.resolve(x, s, "src", follow); err != nil {
-			return err
-		}
-		return in.resolve(x, s, "dst", true)
-	}
-}
-
-func (in values) resolve(x *skill.Executor, s *skill.Session, name string, follow bool) error {
-	given := strings.TrimSpace(in.str(name))
+func (in *call) pythonPath(param string, follow bool) (string, error) {
+	given := strings.TrimSpace(in.str(param))
 	if given == "~" || strings.HasPrefix(given, "~/") {
 		if home, err := os.UserHomeDir(); err == nil {
 			given = filepath.Join(home, given[1:])
 		}
 	}
-	abs, err := x.Real(s, given, follow)
+	abs, err := in.x.Real(in.s, given, follow)
 	if errors.Is(err, syscall.ELOOP) {
 		if !filepath.IsAbs(given) {
-			given = filepath.Join(cmp.Or(s.Dir, x.Dir()), given)
+			given = filepath.Join(cmp.Or(in.s.Dir, in.x.Dir()), given)
 		}
-		return pythonWords("Symlink loop from " + pyRepr(given))
+		return "", errors.New("Symlink loop from " + pyRepr(given))
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
-	in[name] = abs
-	return nil
+	in.resolve(param, abs)
+	return abs, nil
 }
 
-func readFileArgs(in values) (skill.Args, error) {
-	a := skill.ReadFile{Path: in.str("path"), To: skill.End}
-	if n, ok := pyInt(in["head"]); ok {
+func fsStatOperation(in *call) (skill.Args, error) {
+	path, err := in.followed("path")
+	return skill.Stat{Path: path}, err
+}
+
+func fsReadOperation(in *call) (skill.Args, error) {
+	path, err := in.followed("path")
+	a := skill.ReadFile{Path: path, To: skill.End}
+	if n, ok := pyInt(in.values["head"]); ok {
 		a.Lines, a.To = true, n
-		if n < 0 {
-			a.From = 0
-		}
-		return a, nil
-	}
-	if n, ok := pyInt(in["tail"]); ok {
+	} else if n, ok := pyInt(in.values["tail"]); ok {
 		a.Lines, a.From = true, -n
 	}
-	return a, nil
+	return a, err
 }
 
-// depth reads the number of levels: 3 unless it is a number, and at least 1.
-func depth(v any) int {
+func fsEditOperation(in *call) (skill.Args, error) {
+	path, err := in.followed("path")
+	if err == nil && in.str("old_text") == "" {
+		err = failf("missing old_text")
+	}
+	return skill.EditFile{Path: path, Old: in.str("old_text"), New: in.str("new_text"), DryRun: truthy(in.values["dry_run"])}, err
+}
+
+// fsDepth reads the number of levels: 3 unless it is a number, and at least 1.
+func fsDepth(v any) int {
 	text := ""
 	switch v := v.(type) {
 	case json.Number:
@@ -320,16 +309,4 @@ func truthy(v any) bool {
 		}
 	}
 	return false
-}
-
-// did words a change that succeeded.
-func did(t *Tool, in values, r skill.Result) string {
-	c := r.(skill.Changed)
-	switch {
-	case !c.Applied:
-		return dryRun(t.Name+" DRY_RUN: "+c.Message(), c)
-	case c.From != "":
-		return t.Name + " OK: " + in.str("src") + " -> " + in.str("dst")
-	}
-	return t.Name + " OK: " + in.str("path")
 }

@@ -11,28 +11,27 @@ import (
 	"textskill/skill"
 )
 
-// missing tells whether an error means, to Python's exists, that nothing is there.
-func missing(err error) bool {
+// fsMissing reports whether an error means, to Python's exists, that nothing is there.
+func fsMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// unlisted is missing for what has to be a directory: one that is something else
-// is there, and listing it fails with ENOTDIR too.
-func unlisted(err error) bool {
+// fsMissingFolder is fsMissing for what has to be a directory: if something else is
+// there, listing it fails with ENOTDIR too.
+func fsMissingFolder(err error) bool {
 	var pe *fs.PathError
-	return errors.Is(err, fs.ErrNotExist) || missing(err) && errors.As(err, &pe) && pe.Op == "stat"
+	return errors.Is(err, fs.ErrNotExist) || fsMissing(err) && errors.As(err, &pe) && pe.Op == "stat"
 }
 
-// notFound words that nothing is there, for a tool with no other words of its own.
-func notFound(_ *Tool, in values, err error) error {
-	if unlisted(err) {
-		return own("not found: %s", in.str("path"))
+func fsNotFoundError(in *call, err error) error {
+	if fsMissingFolder(err) {
+		return failf("not found: %s", in.at("path"))
 	}
-	return bare(in.str("path"), err)
+	return fsPathError(in.at("path"), err)
 }
 
-// bare leaves of a file system error the path that was asked for.
-func bare(path string, err error) error {
+// fsPathError replaces the path in a file system error by the one that was asked for.
+func fsPathError(path string, err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) && !errors.Is(err, syscall.EBUSY) {
 		return &fs.PathError{Op: "open", Path: path, Err: errno}
@@ -40,118 +39,124 @@ func bare(path string, err error) error {
 	return err
 }
 
-// notThere answers that nothing is there, which is no failure.
-func notThere(_ *Tool, _ values, err error) error {
-	if missing(err) || errors.Is(err, syscall.ELOOP) {
-		return ownWords{"exists: " + pyBool(false), true}
-	}
-	return err
-}
-
-func notFile(_ *Tool, in values, err error) error {
+func fsReadError(in *call, err error) error {
 	var special *skill.NotRegularError
 	switch {
 	case errors.Is(err, syscall.EISDIR), errors.As(err, &special):
-		return own("not a file: %s", in.str("path"))
-	case missing(err):
-		return own("not found: %s", in.str("path"))
+		return failf("not a file: %s", in.at("path"))
+	case fsMissing(err):
+		return failf("not found: %s", in.at("path"))
 	}
 	return err
 }
 
-func notEdited(_ *Tool, in values, err error) error {
+func fsEditError(in *call, err error) error {
 	var miss *skill.NoMatchError
 	switch {
 	case errors.As(err, &miss) && miss.Hint() != "":
-		return own("old_text not found in %s\n%s", in.str("path"), miss.Hint())
+		return failf("old_text not found in %s\n%s", in.at("path"), miss.Hint())
 	case errors.As(err, &miss):
-		return own("old_text not found in %s", in.str("path"))
-	case missing(err):
-		return own("not found: %s", in.str("path"))
+		return failf("old_text not found in %s", in.at("path"))
+	case fsMissing(err):
+		return failf("not found: %s", in.at("path"))
 	}
 	return err
 }
 
-func notDirectory(_ *Tool, in values, err error) error {
+func fsListError(in *call, err error) error {
 	switch {
-	case unlisted(err):
-		return own("not found: %s", in.str("path"))
+	case fsMissingFolder(err):
+		return failf("not found: %s", in.at("path"))
 	case errors.Is(err, syscall.ENOTDIR):
-		return own("not a directory: %s", in.str("path"))
+		return failf("not a directory: %s", in.at("path"))
 	}
 	return err
 }
 
-func notMoved(_ *Tool, in values, err error) error {
+func fsMoveError(in *call, err error) error {
 	var taken *skill.ExistsError
 	switch {
 	case errors.As(err, &taken):
-		return pythonWords("Destination path " + pyRepr(taken.Path) + " already exists")
+		return errors.New("Destination path " + pyRepr(taken.Path) + " already exists")
 	case errors.Is(err, syscall.EINVAL):
-		return pythonWords("Cannot move a directory " + pyRepr(in.str("src")) + " into itself " + pyRepr(in.str("dst")) + ".")
+		return errors.New("Cannot move a directory " + pyRepr(in.at("src")) + " into itself " + pyRepr(in.at("dst")) + ".")
 	}
-	return absentSource(in, err)
+	return fsSourceError(in, err)
 }
 
-func notCopied(_ *Tool, in values, err error) error {
+func fsCopyError(in *call, err error) error {
 	var pe *fs.PathError
 	var both *os.LinkError
 	switch {
 	case errors.As(err, &pe) && pe.Op == "mkdir":
 		return err
 	case errors.Is(err, skill.ErrSameFile) && errors.As(err, &both):
-		return pythonWords(pyRepr(both.Old) + " and " + pyRepr(both.New) + " are the same file")
+		return errors.New(pyRepr(both.Old) + " and " + pyRepr(both.New) + " are the same file")
 	case errors.Is(err, syscall.EEXIST):
-		return bare(in.str("dst"), err)
+		return fsPathError(in.at("dst"), err)
 	}
-	return absentSource(in, err)
+	return fsSourceError(in, err)
 }
 
-// absentSource words that there is nothing to move or copy. Where the source is
-// there, the error is about something on the way.
-func absentSource(in values, err error) error {
+// fsSourceError says that the source to move or copy does not exist. If it does, the
+// error is about something below it.
+func fsSourceError(in *call, err error) error {
 	var le interface{ Unwrap() error }
-	if missing(err) && errors.As(err, &le) {
+	if fsMissing(err) && errors.As(err, &le) {
 		var pe *fs.PathError
 		if !errors.As(err, &pe) {
-			return own("source not found: %s", in.str("src"))
+			return failf("source not found: %s", in.at("src"))
 		}
 	}
 	return err
 }
 
-// notPattern words what is wrong with a pattern.
-func notPattern(pattern string) error {
+// fsPatternError says what is wrong with a pattern.
+func fsPatternError(pattern string) error {
 	if strings.HasPrefix(pattern, "/") {
-		return own("Non-relative patterns are unsupported")
+		return failf("Non-relative patterns are unsupported")
 	}
 	for part := range strings.SplitSeq(pattern, "/") {
 		if part != "**" && strings.Contains(part, "**") {
-			return own("Invalid pattern: '**' can only be an entire path component")
+			return failf("Invalid pattern: '**' can only be an entire path component")
 		}
 	}
 	return nil
 }
 
-func notSearched(_ *Tool, in values, err error) error {
-	switch {
-	case unlisted(err):
-		return own("not found: %s", in.str("path"))
-	case errors.Is(err, syscall.ENOTDIR):
-		return ownWords{"(no matches)", true}
+func fsSearchError(in *call, err error) error {
+	if fsMissingFolder(err) {
+		return failf("not found: %s", in.at("path"))
 	}
 	return err
 }
 
-// listing words one level of a tree.
-func listing(_ *Tool, _ values, r skill.Result) string {
-	t := r.(skill.TreeListed)
+// fsChangeReply answers a change that succeeded.
+func fsChangeReply(in *call, c skill.Changed) string {
+	switch {
+	case !c.Applied:
+		return dryRun(in.tool.Name+" DRY_RUN: "+c.Message(), c)
+	case c.From != "":
+		return in.tool.Name + " OK: " + in.at("src") + " -> " + in.at("dst")
+	}
+	return in.tool.Name + " OK: " + in.at("path")
+}
+
+func fsEditReply(in *call, c skill.Changed) string {
+	if !c.Applied {
+		return dryRun(in.tool.Name+" DRY_RUN: would replace in "+c.Path, c)
+	}
+	return in.tool.Name + " OK: " + in.at("path")
+}
+
+// fsListReply prints one level of a tree.
+func fsListReply(_ *call, t skill.TreeListed) string {
 	if len(t.Tree.Entries) == 0 {
 		return "(empty)"
 	}
 	var lines []string
 	for _, e := range t.Tree.Entries {
-		lines = append(lines, nodeName(e))
+		lines = append(lines, fsNodeName(e))
 	}
 	if t.Cut {
 		lines = append(lines, fmt.Sprintf("[more entries; the first %d are shown, a search finds the others]", len(t.Tree.Entries)))
@@ -159,24 +164,23 @@ func listing(_ *Tool, _ values, r skill.Result) string {
 	return strings.Join(lines, "\n")
 }
 
-func nodeName(t *skill.Tree) string {
+func fsNodeName(t *skill.Tree) string {
 	if t.Folder {
 		return t.Name + "/"
 	}
 	return t.Name
 }
 
-// drawTree words a tree with lines.
-func drawTree(_ *Tool, _ values, r skill.Result) string {
-	t := r.(skill.TreeListed)
-	lines := drawBranch([]string{strings.TrimSuffix(t.Path, "/") + "/"}, "", t.Tree)
+// fsTreeReply draws a tree with lines.
+func fsTreeReply(_ *call, t skill.TreeListed) string {
+	lines := fsBranch([]string{strings.TrimSuffix(t.Path, "/") + "/"}, "", t.Tree)
 	if t.Cut {
 		lines = append(lines, "[more entries; ask for a directory in it, or a smaller depth]")
 	}
 	return strings.Join(lines, "\n")
 }
 
-func drawBranch(lines []string, indent string, t *skill.Tree) []string {
+func fsBranch(lines []string, indent string, t *skill.Tree) []string {
 	if t.Denied {
 		return append(lines, indent+"[permission denied]")
 	}
@@ -185,23 +189,23 @@ func drawBranch(lines []string, indent string, t *skill.Tree) []string {
 		if i == len(t.Entries)-1 {
 			mark, below = "└── ", "    "
 		}
-		lines = drawBranch(append(lines, indent+mark+nodeName(e)), indent+below, e)
+		lines = fsBranch(append(lines, indent+mark+fsNodeName(e)), indent+below, e)
 	}
 	return lines
 }
 
-func describe(_ *Tool, _ values, r skill.Result) string {
-	d := r.(skill.Described)
+func fsInfoReply(_ *call, d skill.Described) string {
 	t := d.Info.ModTime
 	seconds := float64(t.Unix()) + 1e-9*float64(t.Nanosecond())
 	return fmt.Sprintf("path: %s\nis_file: %s\nis_dir: %s\nsize: %d\nmtime: %s", d.Path,
 		pyBool(d.Info.Mode.IsRegular()), pyBool(d.Info.IsDir()), d.Info.Size, pyFloat(seconds))
 }
 
-func matches(_ *Tool, _ values, r skill.Result) string {
-	f := r.(skill.Found)
+const fsNoMatches = "(no matches)"
+
+func fsSearchReply(_ *call, f skill.Found) string {
 	if len(f.Matches) == 0 {
-		return "(no matches)"
+		return fsNoMatches
 	}
 	text := strings.Join(f.Matches, "\n")
 	if f.More > 0 {

@@ -206,9 +206,8 @@ func named(c hostileCall, f *Failure) bool {
 	case Filesystem, Undo:
 		return strings.HasPrefix(f.Message, c.t.Name+" ") || strings.HasPrefix(f.Message, c.t.Name+":")
 	case Stack:
-		_, manual := f.Cause.(ownWords)
-		_, keyed := f.Cause.(keyed)
-		return strings.HasPrefix(f.Message, c.t.Name+": ") || manual || keyed
+		_, manual := f.Cause.(*Failure)
+		return strings.HasPrefix(f.Message, c.t.Name+": ") || manual
 	}
 	return true
 }

@@ -124,9 +124,9 @@ func inspect(s string) string {
 	return string(b)
 }
 
-// fixed prints n/unit with so many decimals, rounding halves up as toFixed does.
+// toFixed prints n/unit with so many decimals, rounding halves up as toFixed does.
 // unit must be a power of 1024.
-func fixed(n, unit int64, decimals int) string {
+func toFixed(n, unit int64, decimals int) string {
 	scale := int64(math.Pow10(decimals))
 	part := (n%unit*scale*2 + unit) / (2 * unit)
 	whole := n/unit + part/scale

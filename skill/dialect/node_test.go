@@ -70,8 +70,8 @@ func TestSizeWords(t *testing.T) {
 		}
 	}
 	for n, want := range map[int64]string{17039360: "16.3", 31457281: "30.0", 15<<20 + 1: "15.0"} {
-		if got := fixed(n, 1<<20, 1); got != want {
-			t.Errorf("fixed(%d) is %s, want %s", n, got, want)
+		if got := toFixed(n, 1<<20, 1); got != want {
+			t.Errorf("toFixed(%d) is %s, want %s", n, got, want)
 		}
 	}
 }

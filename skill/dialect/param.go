@@ -37,6 +37,20 @@ func (in values) str(name string) string {
 	return s
 }
 
+func (in values) flag(name string) bool {
+	b, _ := in[name].(bool)
+	return b
+}
+
+func (t *Tool) param(name string) *Param {
+	for i := range t.Params {
+		if t.Params[i].Name == name {
+			return &t.Params[i]
+		}
+	}
+	return nil
+}
+
 // A paramError reports a missing or wrong argument, for the dialect to word.
 type paramError struct {
 	param *Param

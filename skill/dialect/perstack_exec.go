@@ -13,55 +13,63 @@ import (
 	"textskill/skill"
 )
 
-// execReady checks what the original does before it starts a program, in order.
-func execReady(x *skill.Executor, s *skill.Session, in values) error {
-	f, err := look(x, s, in, "cwd", false)
+// execOperation checks what the original does before it starts a program, in order.
+func execOperation(in *call) (skill.Args, error) {
+	at, err := in.look("cwd", false)
 	if err == nil {
-		err = f.pass(x, s, inside)
+		err = in.pass(at, mustBeInside, mustSpawn)
 	}
 	if err != nil {
-		return execError(err.Error(), nil)
-	}
-	in[seenKey("cwd")] = f
-	if err := spawnable(in, f); err != nil {
-		return execError(err.Error(), nil)
+		return nil, execError(err.Error(), nil)
 	}
 	switch ms := timeout(in); {
 	case ms < 0 || ms > 0 && ms < 1: // over before anything could be started
-		return execError(timedOut(ms), nil)
-	case !f.exists:
-		return execError(spawned(in, cmp.Or(f.why, error(syscall.ENOENT))), nil)
-	case !f.info.IsDir():
-		return execError("spawn ENOTDIR", nil)
+		return nil, execError(timedOut(ms), nil)
+	case !at.exists:
+		return nil, execError(spawnMessage(in, cmp.Or(at.why, error(syscall.ENOENT))), nil)
+	case !at.info.IsDir():
+		return nil, execError("spawn ENOTDIR", nil)
 	}
-	return nil
+	a := skill.Exec{Command: whole(in.str("command")), Dir: at.path, MaxOutput: execOutputLimit}
+	args, _ := in.values["args"].([]string)
+	for _, arg := range args {
+		a.Args = append(a.Args, whole(arg))
+	}
+	env, _ := in.values["env"].([]member)
+	for _, m := range env {
+		a.Env = append(a.Env, m.name+"="+whole(m.value))
+	}
+	if ms := timeout(in); ms < math.MaxInt32 { // longer is no limit
+		a.Timeout = time.Duration(ms * float64(time.Millisecond))
+	}
+	return a, nil
 }
 
-// spawnable refuses what no program can be given.
-func spawnable(in values, cwd *found) error {
+// mustSpawn refuses what no program can be given.
+func mustSpawn(in *call, cwd *location) error {
 	command := in.str("command")
 	if command == "" {
-		return own("The argument 'file' cannot be empty. Received ''")
+		return failf("The argument 'file' cannot be empty. Received ''")
 	}
-	if err := noNULIn("argument 'file'", command); err != nil {
+	if err := refuseNUL("argument 'file'", command); err != nil {
 		return err
 	}
-	args, _ := in["args"].([]string)
+	args, _ := in.values["args"].([]string)
 	for i, arg := range args {
-		if err := noNULIn("argument 'args["+strconv.Itoa(i)+"]'", arg); err != nil {
+		if err := refuseNUL("argument 'args["+strconv.Itoa(i)+"]'", arg); err != nil {
 			return err
 		}
 	}
-	if err := cwd.noNULAs("property 'options.cwd'"); err != nil {
+	if err := cwd.refuseNUL("property 'options.cwd'"); err != nil {
 		return err
 	}
-	env, _ := in["env"].([]member)
+	env, _ := in.values["env"].([]member)
 	for _, m := range env {
 		what := "property 'options.env['" + m.name + "']'"
-		if err := noNULIn(what, m.name); err != nil {
+		if err := refuseNUL(what, m.name); err != nil {
 			return err
 		}
-		if err := noNULIn(what, m.value); err != nil {
+		if err := refuseNUL(what, m.value); err != nil {
 			return err
 		}
 	}
@@ -74,8 +82,8 @@ const defaultTimeout = 60000
 // execOutputLimit is how many bytes are kept of each stream.
 const execOutputLimit = 10 << 20
 
-func timeout(in values) float64 {
-	if ms, ok := in["timeout"].(float64); ok {
+func timeout(in *call) float64 {
+	if ms, ok := in.values["timeout"].(float64); ok {
 		return ms
 	}
 	return defaultTimeout
@@ -83,45 +91,30 @@ func timeout(in values) float64 {
 
 func timedOut(ms float64) string { return "Command timed out after " + rawjson.Number(ms) + "ms." }
 
-func execArgs(in values) (skill.Args, error) {
-	a := skill.Exec{Command: whole(in.str("command")), Dir: seenAt(in, "cwd").path, MaxOutput: execOutputLimit}
-	args, _ := in["args"].([]string)
-	for _, arg := range args {
-		a.Args = append(a.Args, whole(arg))
-	}
-	env, _ := in["env"].([]member)
-	for _, m := range env {
-		a.Env = append(a.Env, m.name+"="+whole(m.value))
-	}
-	if ms := timeout(in); ms < math.MaxInt32 { // longer is for ever
-		a.Timeout = time.Duration(ms * float64(time.Millisecond))
-	}
-	return a, nil
-}
-
-// execError is a failure of exec: what went wrong, and what was printed until then.
+// execError is a failure of exec: what went wrong, and the names and values of what
+// was printed until then.
 func execError(message string, printed []any) error {
-	return bodyError(object(append([]any{"error", message}, printed...)...))
+	return &Failure{Message: message, body: string(object(append([]any{"error", message}, printed...)...))}
 }
 
-func noNULIn(what, s string) error {
+func refuseNUL(what, s string) error {
 	if strings.IndexByte(s, 0) >= 0 {
-		return own("The %s must be a string without null bytes. Received %s", what, inspect(s))
+		return failf("The %s must be a string without null bytes. Received %s", what, inspect(s))
 	}
 	return nil
 }
 
-// notStarted words why a program did not run.
-func notStarted(_ *Tool, in values, err error) error {
+// execStartError words why a program did not run.
+func execStartError(in *call, err error) error {
 	if errors.As(err, new(*skill.SpawnError)) {
-		return execError(spawned(in, err), nil)
+		return execError(spawnMessage(in, err), nil)
 	}
 	return execError(perstackMessage(err), nil)
 }
 
-// spawned names the program where the original learns of the error from the process
-// that it has begun.
-func spawned(in values, err error) string {
+// spawnMessage names the program only if the original learns of the error from the
+// process that it has started.
+func spawnMessage(in *call, err error) string {
 	switch code := codeOf(err); code {
 	case "ENOENT", "EACCES", "EAGAIN", "EMFILE", "ENFILE":
 		return "spawn " + in.str("command") + " " + code
@@ -130,9 +123,8 @@ func spawned(in values, err error) string {
 	}
 }
 
-// execFailed tells of a program that ran and failed.
-func execFailed(in values, r skill.Result) error {
-	e := r.(skill.Executed)
+// execFailure reports a program that ran and failed.
+func execFailure(in *call, e skill.Executed) error {
 	if !e.Failed() {
 		return nil
 	}
@@ -144,7 +136,7 @@ func execFailed(in values, r skill.Result) error {
 	if stderr != "" {
 		parts = append(parts, "stderr", stderr)
 	}
-	command := strings.Join(append([]string{in.str("command")}, in["args"].([]string)...), " ")
+	command := strings.Join(append([]string{in.str("command")}, in.values["args"].([]string)...), " ")
 	message := "Command failed: " + command + "\n" + wellFormed(string(e.Stderr))
 	switch {
 	case e.TimedOut:
@@ -155,19 +147,19 @@ func execFailed(in values, r skill.Result) error {
 	return execError(message, parts)
 }
 
-// printed is what a program printed, as far as it was asked for.
-func printed(in values, e skill.Executed) (stdout, stderr string) {
-	if on, _ := in["stdout"].(bool); on {
+// printed returns what a program printed, as far as it was asked for.
+func printed(in *call, e skill.Executed) (stdout, stderr string) {
+	if in.flag("stdout") {
 		stdout = wellFormed(string(e.Stdout))
 	}
-	if on, _ := in["stderr"].(bool); on {
+	if in.flag("stderr") {
 		stderr = wellFormed(string(e.Stderr))
 	}
 	return stdout, stderr
 }
 
-func execOutput(_ *Tool, in values, r skill.Result) string {
-	stdout, stderr := printed(in, r.(skill.Executed))
+func execReply(in *call, e skill.Executed) string {
+	stdout, stderr := printed(in, e)
 	output := stdout + stderr
 	if trims(output) {
 		output = "Command executed successfully, but produced no output."

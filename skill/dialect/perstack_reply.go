@@ -14,39 +14,23 @@ import (
 	"textskill/skill"
 )
 
-// typeError marks an error that the original calls TypeError.
-type typeError struct{ error }
-
-// bodyError is a failure whose whole reply is JSON already.
-type bodyError []byte
-
-func (e bodyError) Error() string { return string(e) }
+// typeErrorf is failf for an error that the original calls TypeError.
+func typeErrorf(format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	return &Failure{Message: text, body: string(object("error", "TypeError", "message", text))}
+}
 
 // perstackFail words an error as the original does: JSON with a name and a
 // message, and the protocol's words for what never reached a tool.
-func perstackFail(_ *Dialect, sent string, _ *Tool, err error) Reply {
-	f := &Failure{Cause: err, Code: codeOf(err)}
-	var wrong wrongArguments
-	var body bodyError
-	var said ownWords
-	switch {
-	case errors.Is(err, errUnknown):
-		f.Message, f.Cause = "MCP error -32602: Tool "+sent+" not found", nil
-	case errors.As(err, &wrong):
-		f.Message = "MCP error -32602: Input validation error: Invalid arguments for tool " + sent + ": " + wrong.json()
-	case errors.As(err, &body):
-		f.Message, f.Cause = string(body), nil
-	default:
-		name := "Error"
-		if _, ok := errors.AsType[typeError](err); ok {
-			name = "TypeError"
-		}
-		if errors.As(err, &said) {
-			f.Cause = nil
-		}
-		f.Message = string(object("error", name, "message", perstackMessage(err)))
+func perstackFail(in *call, err error) Reply {
+	if errors.Is(err, errUnknown) {
+		return failureReply(&Failure{Message: "MCP error -32602: Tool " + in.sent + " not found"})
 	}
-	return failed(f)
+	if own, ok := errors.AsType[*Failure](err); ok && own.body != "" {
+		return failureReply(&Failure{Message: own.body})
+	}
+	f := &Failure{Message: string(object("error", "Error", "message", perstackMessage(err))), Code: codeOf(err), Cause: err}
+	return failureReply(f)
 }
 
 // perstackMessage words what the operation met after all looked well.
@@ -76,61 +60,57 @@ func perstackMessage(err error) string {
 	return err.Error()
 }
 
-// answer words a change that was made, by the names of its arguments; a path is
-// told as where it leads. In a dry run it says what would have been done.
-func answer(names ...string) func(*Tool, values, skill.Result) string {
-	return func(_ *Tool, in values, r skill.Result) string {
-		if c, ok := r.(skill.Changed); ok && !c.Applied {
+// echoReply repeats arguments of a call that made a change, paths as where they
+// lead. In a dry run it says what would have been done.
+func echoReply(params ...string) func(*call, skill.Result) string {
+	return typed(func(in *call, c skill.Changed) string {
+		if !c.Applied {
 			return string(object("dryRun", c.Message(), "diff", wellFormed(c.Diff)))
 		}
 		var pairs []any
-		for _, name := range names {
-			value := in.str(name)
-			if f := seenAt(in, name); f != nil {
-				value = f.path
-			}
-			pairs = append(pairs, name, value)
+		for _, param := range params {
+			pairs = append(pairs, param, in.at(param))
 		}
 		return string(object(pairs...))
-	}
+	})
 }
 
-func notReplaced(_ *Tool, in values, err error) error {
+func editTextFileError(in *call, err error) error {
 	var pe *fs.PathError
 	switch {
 	case errors.As(err, new(*skill.NoMatchError)):
-		return own("Could not find exact match for oldText in file %s", at(in).path)
+		return failf("Could not find exact match for oldText in file %s", in.at("path"))
 	case errors.Is(err, syscall.EISDIR) && errors.As(err, &pe):
 		return &fs.PathError{Op: "read", Path: pe.Path, Err: syscall.EISDIR}
 	}
 	return err
 }
 
-func notRenamed(_ *Tool, in values, err error) error {
-	from, to := seenAt(in, "source"), seenAt(in, "destination")
+func moveFileError(in *call, err error) error {
+	from, to := in.at("source"), in.at("destination")
 	switch {
-	case errors.Is(err, syscall.EBUSY) && from.path == from.root:
-		return &os.LinkError{Op: "rename", Old: from.path, New: to.path, Err: syscall.EINVAL}
+	case errors.Is(err, syscall.EBUSY) && from == in.x.Dir():
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EINVAL}
 	case errors.Is(err, syscall.EEXIST) && !errors.As(err, new(*fs.PathError)):
-		return own("Destination %s already exists.", to.given)
+		return failf("Destination %s already exists.", in.str("destination"))
 	}
 	return err
 }
 
-func rootStays(_ *Tool, in values, err error) error {
+func deleteDirectoryError(in *call, err error) error {
 	if errors.Is(err, syscall.EBUSY) {
-		return own("Operation denied: the workspace itself stays. Delete what is in %s instead.", at(in).path)
+		return failf("Operation denied: the workspace itself stays. Delete what is in %s instead.", in.at("path"))
 	}
 	return err
 }
 
-func todoList(_ *Tool, _ values, r skill.Result) string {
-	return string(object("todos", todoItems(r.(skill.TodoListed).Items)))
+func todoReply(_ *call, r skill.TodoListed) string {
+	return string(object("todos", todoItems(r.Items)))
 }
 
-func remaining(_ *Tool, _ values, r skill.Result) string {
-	if open := r.(skill.Completed).Remaining; len(open) > 0 {
-		return string(object("remainingTodos", todoItems(open)))
+func attemptCompletionReply(_ *call, r skill.Completed) string {
+	if len(r.Remaining) > 0 {
+		return string(object("remainingTodos", todoItems(r.Remaining)))
 	}
 	return "{}"
 }
@@ -143,59 +123,55 @@ func todoItems(list []skill.TodoItem) []byte {
 	return array(items)
 }
 
-func health(_ *Tool, _ values, r skill.Result) string {
-	h := r.(skill.HealthReport)
+func healthCheckReply(_ *call, h skill.HealthReport) string {
 	mb := func(n uint64) string { return strconv.Itoa(int((n+1<<19)>>20)) + "MB" }
 	return string(object("status", "ok", "workspace", h.Workspace, "uptime", strconv.Itoa(int(h.Uptime.Seconds()))+"s",
 		"memory", object("heapUsed", mb(h.HeapUsed), "heapTotal", mb(h.HeapTotal)), "pid", h.PID, "fence", h.Fence.String()))
 }
 
-func readText(_ *Tool, in values, r skill.Result) string {
-	read := r.(skill.FileRead)
-	from, _ := in["from"].(float64)
-	to, ok := in["to"].(float64)
+func readTextFileReply(in *call, read skill.FileRead) string {
+	from, _ := in.values["from"].(float64)
+	to, ok := in.values["to"].(float64)
 	if !ok {
 		to = float64(read.Lines)
 	}
 	return string(object("path", in.str("path"), "content", wellFormed(string(read.Content)), "from", from, "to", to))
 }
 
-func mediaFound(_ *Tool, _ values, r skill.Result) string {
-	m := r.(skill.MediaFound)
+func mediaReply(_ *call, m skill.MediaFound) string {
 	return string(object("path", m.Path, "mimeType", m.Type, "size", m.Size))
 }
 
 var (
-	notImage = notMedia("Image", "image", images, maxImage, "File %s is not supported.")
-	notPDF   = notMedia("PDF", "PDF", pdfs, maxPDF, "File %s is not a PDF file.")
+	readImageFileError = mediaError("Image", "image", images, maxImage, "File %s is not supported.")
+	readPdfFileError   = mediaError("PDF", "PDF", pdfs, maxPDF, "File %s is not a PDF file.")
 )
 
-// notMedia words why a file cannot be shown. One that by its name should be of the
+// mediaError words why a file cannot be shown. One that by its name should be of the
 // types and is too large is called that, whatever it holds.
-func notMedia(what, file string, types []string, limit int64, unsupported string) func(*Tool, values, error) error {
-	return func(_ *Tool, in values, err error) error {
+func mediaError(what, file string, types []string, limit int64, unsupported string) func(*call, error) error {
+	return func(in *call, err error) error {
 		size := int64(0)
 		if large, ok := errors.AsType[*skill.TooLargeError](err); ok {
 			size = large.Size
 		}
 		other, ok := errors.AsType[*skill.UnsupportedError](err)
-		if ok && slices.Contains(types, mimeType(at(in).path)) {
+		if ok && slices.Contains(types, mimeType(in.at("path"))) {
 			size = other.Size
 		}
 		switch {
 		case size > limit:
-			return own("%s file too large (%sMB). Maximum supported size is %dMB. Please use a smaller %s file.",
-				what, fixed(size, 1<<20, 1), limit>>20, file)
+			return failf("%s file too large (%sMB). Maximum supported size is %dMB. Please use a smaller %s file.",
+				what, toFixed(size, 1<<20, 1), limit>>20, file)
 		case ok, errors.Is(err, syscall.EISDIR):
-			return own(unsupported, in.str("path"))
+			return failf(unsupported, in.str("path"))
 		}
 		return err
 	}
 }
 
-// fileInfo words what is known of a file.
-func fileInfo(_ *Tool, in values, r skill.Result) string {
-	d := r.(skill.Described)
+// getFileInfoReply words what is known of a file.
+func getFileInfoReply(in *call, d skill.Described) string {
 	i := d.Info
 	kind, extension, mime := "file", any(extensionOf(d.Path)), any(mimeType(d.Path))
 	if i.IsDir() {
@@ -212,8 +188,7 @@ func fileInfo(_ *Tool, in values, r skill.Result) string {
 		"permissions", object("readable", true, "writable", i.Mode&0o200 != 0, "executable", i.Mode&0o100 != 0)))
 }
 
-func listItems(_ *Tool, _ values, r skill.Result) string {
-	l := r.(skill.Listed)
+func listDirectoryReply(_ *call, l skill.Listed) string {
 	items := make([][]byte, len(l.Entries))
 	for i, e := range l.Entries {
 		kind, name := "file", wellFormed(e.Name)
@@ -238,5 +213,5 @@ func sizeWords(n int64) string {
 	for len(names) > 1 && n >= unit<<10 {
 		unit, names = unit<<10, names[1:]
 	}
-	return fixed(n, unit, 2) + " " + names[0]
+	return toFixed(n, unit, 2) + " " + names[0]
 }

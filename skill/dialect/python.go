@@ -37,11 +37,6 @@ func python(err error) (message string, ok bool) {
 	return message, true
 }
 
-// pythonWords is an error as a library of Python words it.
-type pythonWords string
-
-func (w pythonWords) Error() string { return string(w) }
-
 // pyInt reads a number as Python's isinstance(v, int) lets it through.
 func pyInt(v any) (int, bool) {
 	switch v := v.(type) {

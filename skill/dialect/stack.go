@@ -20,17 +20,17 @@ import (
 // Stack is the dialect of Stack 2.9: calls like read(path: 'a.txt', limit: 100),
 // each answered by one JSON object whose first key is success.
 var Stack = &Dialect{
-	Name:     "stack",
-	Doc:      "Stack 2.9 calls: read(path: 'a.txt', limit: 100)",
-	noHalves: true,
-	read:     stackRead,
-	fail:     stackFail,
-	Tools:    slices.Concat(stackFiles, stackGit, stackRun, stackWeb, stackMemory, stackTasks),
+	Name:         "stack",
+	Doc:          "Stack 2.9 calls: read(path: 'a.txt', limit: 100)",
+	noSurrogates: true,
+	decode:       stackDecode,
+	fail:         stackFail,
+	Tools:        slices.Concat(stackFiles, stackGit, stackRun, stackWeb, stackMemory, stackTasks),
 }
 
-// stackRead reads the arguments of a call. One that the row does not name is
+// stackDecode reads the arguments of a call. One that the row does not name is
 // refused, unless the row takes any.
-func stackRead(t *Tool, raw json.RawMessage) (values, error) {
+func stackDecode(t *Tool, raw json.RawMessage) (values, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
@@ -99,36 +99,24 @@ func (t *Tool) takes() string {
 // JSON names, which must have one.
 func success(v any) string { return `{"success":true,` + string(rawjson.Encode(v)[1:]) }
 
-// A keyed is a failure with what its tool answers beside success and error.
-type keyed struct {
-	error
-	keys any // a struct or map with JSON names, at least one
-}
-
-func (k keyed) Unwrap() error { return k.error }
-
 // stackFail words an error as an object: success, error, and the keys of a
-// [keyed]. A message of the manual's stands alone; others begin with the tool's name.
-func stackFail(d *Dialect, sent string, t *Tool, err error) Reply {
+// [Failure]. A message of the manual's stands alone; others begin with the tool's name.
+func stackFail(in *call, err error) Reply {
 	f := &Failure{Cause: err, Code: codeOf(err), Message: plainWords(err)}
-	var said ownWords
+	own, worded := errors.AsType[*Failure](err)
 	switch {
-	case t == nil && errors.Is(err, errUnknown):
-		f.Message = fmt.Sprintf("there is no tool %s; %s", sent, d.meant(sent))
-	case errors.As(err, &said):
-		f.Message = said.text
-	case sent != "":
-		f.Message = sent + ": " + f.Message
+	case in.tool == nil && errors.Is(err, errUnknown):
+		f.Message = fmt.Sprintf("there is no tool %s; %s", in.sent, in.dialect.meant(in.sent))
+	case worded && own.Message != "":
+		f.Message = own.Message
+	case in.sent != "":
+		f.Message = in.sent + ": " + f.Message
 	}
-	r := Reply{Body: fmt.Sprintf(`{"success":false,"error":%s}`, rawjson.Encode(f.Message)), Err: f}
-	var k keyed
-	if errors.As(err, &k) {
-		r.Body = r.Body[:len(r.Body)-1] + "," + string(rawjson.Encode(k.keys)[1:])
+	body := fmt.Sprintf(`{"success":false,"error":%s}`, rawjson.Encode(f.Message))
+	if worded && own.keys != nil {
+		body = body[:len(body)-1] + "," + string(rawjson.Encode(own.keys)[1:])
 	}
-	if t != nil {
-		r.Tool = t.Name
-	}
-	return r
+	return Reply{Body: body, Err: f}
 }
 
 // plainWords words an error of the file system without the name of its system call.

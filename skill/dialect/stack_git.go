@@ -14,28 +14,25 @@ var stackGit = []Tool{
 	{
 		Name: "git_status", Doc: "Tell which files of a git repository have changed, with the state of each and how far the branch is from the one it follows.",
 		Params: []Param{repoParam},
-		Effect: Reads, Repeats: true, fails: gitFails,
-		args: func(in values) (skill.Args, error) { return skill.GitStatus{Dir: in.str("repo_path")}, nil },
-		reply: func(_ *Tool, in values, r skill.Result) string {
-			return success(statusReply(in, r.(skill.RepoStatus)))
-		},
+		Effect: Reads, Idempotent: true, reword: gitError,
+		operation: func(in *call) (skill.Args, error) { return skill.GitStatus{Dir: in.str("repo_path")}, nil },
+		reply:     typed(statusReply),
 	},
 	{
 		Name: "git_commit", Doc: "Stage the files, or all that has changed, and commit what is staged. Hooks and filters of the repository do not run.",
 		Params: []Param{repoParam,
 			{Name: "message", Type: "string", Required: true, Doc: "the commit's message"},
 			{Name: "files", Type: "array", Of: "string", Path: true, Doc: "what to stage, from repo_path; default: all that has changed"}},
-		Effect: Adds, fails: gitFails,
-		args: func(in values) (skill.Args, error) {
+		Effect: Adds, reword: gitError,
+		operation: func(in *call) (skill.Args, error) {
 			a := skill.GitCommit{Dir: in.str("repo_path"), Message: in.str("message")}
-			files, _ := in["files"].([]any)
+			files, _ := in.values["files"].([]any)
 			for _, f := range files {
 				a.Files = append(a.Files, f.(string))
 			}
 			return a, nil
 		},
-		reply: func(_ *Tool, in values, r skill.Result) string {
-			c := r.(skill.Committed)
+		reply: typed(func(in *call, c skill.Committed) string {
 			if c.Nothing {
 				return success(map[string]string{"message": c.Message()})
 			}
@@ -44,33 +41,31 @@ var stackGit = []Tool{
 				Output  string   `json:"output"`
 				NotRun  []string `json:"not_run,omitempty"`
 			}{in.str("message"), c.Output, c.NotRun})
-		},
+		}),
 	},
 	{
 		Name: "git_push", Doc: "Push a branch, by default the one checked out, to a remote of the repository.",
 		Params: []Param{repoParam, remoteParam,
 			{Name: "branch", Type: "string", Doc: "default: the branch checked out"}},
-		Effect: Adds, Open: true, Repeats: true, fails: gitFails,
-		args: func(in values) (skill.Args, error) {
+		Effect: Adds, Open: true, Idempotent: true, reword: gitError,
+		operation: func(in *call) (skill.Args, error) {
 			return skill.GitPush{Dir: in.str("repo_path"), Remote: in.str("remote"), Branch: in.str("branch")}, nil
 		},
-		reply: func(_ *Tool, in values, r skill.Result) string {
-			p := r.(skill.Pushed)
-			return success(remoteReply{Remote: p.Remote, Branch: in["branch"], Output: p.Output, NotRun: p.NotRun})
-		},
+		reply: typed(func(in *call, p skill.Pushed) string {
+			return success(remoteReply{Remote: p.Remote, Branch: in.values["branch"], Output: p.Output, NotRun: p.NotRun})
+		}),
 	},
 	{
 		Name: "git_pull", Doc: "Fetch commits from a remote of the repository and merge them into the branch checked out.",
 		Params: []Param{repoParam, remoteParam,
 			{Name: "branch", Type: "string", Doc: "default: the one that the branch checked out follows"}},
-		Effect: Destroys, Open: true, fails: gitFails,
-		args: func(in values) (skill.Args, error) {
+		Effect: Destroys, Open: true, reword: gitError,
+		operation: func(in *call) (skill.Args, error) {
 			return skill.GitPull{Dir: in.str("repo_path"), Remote: in.str("remote"), Branch: in.str("branch")}, nil
 		},
-		reply: func(_ *Tool, in values, r skill.Result) string {
-			p := r.(skill.Pulled)
-			return success(remoteReply{p.Remote, in["branch"], p.Output, p.NotRun, undoable(p.Tracked)})
-		},
+		reply: typed(func(in *call, p skill.Pulled) string {
+			return success(remoteReply{p.Remote, in.values["branch"], p.Output, p.NotRun, undoable(p.Tracked)})
+		}),
 	},
 	{
 		Name: "git_branch", Doc: "List the branches of a git repository, make one and check it out, or delete one.",
@@ -78,39 +73,38 @@ var stackGit = []Tool{
 			{Name: "create", Type: "string", Doc: "make a branch of this name and check it out"},
 			{Name: "delete", Type: "string", Doc: "delete the branch of this name"},
 			{Name: "force", Type: "boolean", Default: false, Doc: "delete it even if its commits are on no other branch"}},
-		Effect: Destroys, fails: gitFails,
-		args: func(in values) (skill.Args, error) {
-			return skill.GitBranch{Dir: in.str("repo_path"), Create: in.str("create"), Delete: in.str("delete"), Force: in["force"] == true}, nil
+		Effect: Destroys, reword: gitError,
+		operation: func(in *call) (skill.Args, error) {
+			return skill.GitBranch{Dir: in.str("repo_path"), Create: in.str("create"), Delete: in.str("delete"), Force: in.flag("force")}, nil
 		},
-		reply: func(_ *Tool, _ values, r skill.Result) string { return branchReply(r.(skill.Branches)) },
+		reply: typed(branchReply),
 	},
 	{
 		Name: "git_log", Doc: "List commits, latest first: short hash and subject.",
 		Params: []Param{repoParam,
 			{Name: "limit", Type: "integer", Default: json.Number("10"), Doc: "most commits; a negative number means all"}},
-		Effect: Reads, Repeats: true, fails: gitFails,
-		args: func(in values) (skill.Args, error) {
+		Effect: Reads, Idempotent: true, reword: gitError,
+		operation: func(in *call) (skill.Args, error) {
 			return skill.GitLog{Dir: in.str("repo_path"), Limit: in.int("limit")}, nil
 		},
-		reply: func(_ *Tool, _ values, r skill.Result) string {
-			l := r.(skill.RepoLog)
+		reply: typed(func(_ *call, l skill.RepoLog) string {
 			return success(struct {
 				Commits   []string `json:"commits"`
 				Count     int      `json:"count"`
 				Truncated bool     `json:"truncated,omitempty"`
 			}{listed(l.Commits), len(l.Commits), l.Truncated})
-		},
+		}),
 	},
 	{
 		Name: "git_diff", Doc: "Show changes that are not committed: those that are not staged, or with staged those that are.",
 		Params: []Param{repoParam,
 			{Name: "file", Type: "string", Path: true, Doc: "only this file, from repo_path"},
 			{Name: "staged", Type: "boolean", Default: false, Doc: "show what is staged instead"}},
-		Effect: Reads, Repeats: true, fails: gitFails,
-		args: func(in values) (skill.Args, error) {
-			return skill.GitDiff{Dir: in.str("repo_path"), File: in.str("file"), Staged: in["staged"] == true}, nil
+		Effect: Reads, Idempotent: true, reword: gitError,
+		operation: func(in *call) (skill.Args, error) {
+			return skill.GitDiff{Dir: in.str("repo_path"), File: in.str("file"), Staged: in.flag("staged")}, nil
 		},
-		reply: func(_ *Tool, _ values, r skill.Result) string { return diffReply(r.(skill.RepoDiff)) },
+		reply: typed(diffReply),
 	},
 }
 
@@ -136,7 +130,7 @@ type fileState struct {
 	Worktree string `json:"worktree,omitempty"`
 }
 
-func statusReply(in values, st skill.RepoStatus) any {
+func statusReply(in *call, st skill.RepoStatus) string {
 	a := struct {
 		Files     []string    `json:"files"`
 		Count     int         `json:"count"`
@@ -154,10 +148,10 @@ func statusReply(in values, st skill.RepoStatus) any {
 		a.Files = append(a.Files, f.Path)
 		a.States = append(a.States, fileState(f))
 	}
-	return a
+	return success(a)
 }
 
-func branchReply(b skill.Branches) string {
+func branchReply(_ *call, b skill.Branches) string {
 	if b.Created == "" && b.Deleted == "" {
 		return success(struct {
 			Branches  []string `json:"branches"`
@@ -173,7 +167,7 @@ func branchReply(b skill.Branches) string {
 	}{b.Created, b.Deleted, b.Output})
 }
 
-func diffReply(d skill.RepoDiff) string {
+func diffReply(_ *call, d skill.RepoDiff) string {
 	a := struct {
 		Diff    string   `json:"diff"`
 		Changes bool     `json:"has_changes"`
@@ -195,19 +189,19 @@ func listed(names []string) []string {
 	return names
 }
 
-// gitFails words what went wrong with git, and adds how it ended.
-func gitFails(_ *Tool, in values, err error) error {
+// gitError words what went wrong with git, and adds how it ended.
+func gitError(in *call, err error) error {
 	if failed, ok := errors.AsType[*skill.GitError](err); ok {
-		return keyed{err, struct {
+		return withKeys(err, struct {
 			Output string `json:"output"`
 			Code   int    `json:"returncode"`
-		}{failed.Output, failed.ExitCode}}
+		}{failed.Output, failed.ExitCode})
 	}
 	if start, ok := errors.AsType[*skill.SpawnError](err); ok && errors.Is(start.Err, fs.ErrNotExist) {
-		return ownWords{text: "git not found"}
+		return failf("git not found")
 	}
 	if dir, ok := errors.AsType[*fs.PathError](err); ok && dir.Op == "chdir" && errors.Is(err, fs.ErrNotExist) {
-		return own("Path not found: %s", in.str("repo_path"))
+		return failf("Path not found: %s", in.str("repo_path"))
 	}
 	return err
 }

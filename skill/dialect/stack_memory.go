@@ -16,14 +16,14 @@ var stackMemory = []Tool{
 			{Name: "query", Type: "string", Required: true, Empty: true, Doc: "the text"},
 			{Name: "max_results", Type: "integer", Default: json.Number("5"), Doc: "files at the most"}},
 		Effect: Reads,
-		args: func(in values) (skill.Args, error) {
+		operation: func(in *call) (skill.Args, error) {
 			limit := in.int("max_results")
 			if limit < 0 {
 				return nil, fmt.Errorf("max_results is %d; give 0 or more", limit)
 			}
 			return skill.RecallMemory{Query: in.str("query"), Limit: limit}, nil
 		},
-		reply: recalled,
+		reply: typed(memoryRecallReply),
 	},
 	{
 		Name: "memory_save", Doc: "Add an entry to MEMORY.md.",
@@ -31,53 +31,53 @@ var stackMemory = []Tool{
 			{Name: "key", Type: "string", Required: true, Doc: "its title, one line"},
 			{Name: "value", Type: "string", Required: true, Empty: true, Doc: "what to remember"}},
 		Effect: Adds,
-		args: func(in values) (skill.Args, error) {
+		operation: func(in *call) (skill.Args, error) {
 			return skill.SaveMemory{Key: in.str("key"), Value: in.str("value")}, nil
 		},
-		reply: func(_ *Tool, in values, r skill.Result) string {
+		reply: typed(func(in *call, r skill.Changed) string {
 			return success(struct {
 				Key   string `json:"key"`
 				Saved bool   `json:"saved"`
 				unmade
-			}{in.str("key"), r.(skill.Changed).Applied, preview(r.(skill.Changed))})
-		},
+			}{in.str("key"), r.Applied, preview(r)})
+		}),
 	},
 	{
 		Name: "memory_list", Doc: "List the entries of MEMORY.md: titles, and how each begins.",
 		Params: []Param{stackOffset},
 		Effect: Reads,
-		args: func(in values) (skill.Args, error) {
+		operation: func(in *call) (skill.Args, error) {
 			offset, err := offsetOf(in)
 			return skill.ListMemory{Offset: offset}, err
 		},
-		reply: memoryList,
+		reply: typed(memoryListReply),
 	},
 	{
 		Name: "context_load", Doc: "Load the files that tell about the workspace: AGENTS.md, SOUL.md and TOOLS.md, those that are there.",
 		Params: []Param{
 			{Name: "projects", Type: "array", Of: "string", Doc: "not used; callers of the original may give it"}},
-		Effect: Reads,
-		args:   func(values) (skill.Args, error) { return skill.LoadContext{}, nil },
-		reply:  contextLoaded,
+		Effect:    Reads,
+		operation: func(*call) (skill.Args, error) { return skill.LoadContext{}, nil },
+		reply:     typed(contextLoadReply),
 	},
 	{
 		Name: "project_scan", Doc: "Look over a project: what it holds, the highest folders first, and which tools it is made for. What is in .git and node_modules is left out.",
 		Params: []Param{
 			{Name: "path", Type: "string", Path: true, Default: ".", Doc: "the project's folder"}},
 		Effect: Reads,
-		real:   beyondDots(true, "path"),
-		args: func(in values) (skill.Args, error) {
-			return skill.ScanProject{Path: in.place("path")}, nil
+		operation: func(in *call) (skill.Args, error) {
+			path, err := in.afterLinks("path", true)
+			return skill.ScanProject{Path: path}, err
 		},
-		fails: absent("Path not found: %s", "path"),
-		reply: projectScanned,
+		reword: stackMissing("Path not found: %s", "path"),
+		reply:  typed(projectScanReply),
 	},
 }
 
 // stackOffset is where a long list goes on.
 var stackOffset = Param{Name: "offset", Type: "integer", Default: json.Number("0"), Doc: "entries to leave out at the beginning"}
 
-func offsetOf(in values) (int, error) {
+func offsetOf(in *call) (int, error) {
 	offset := in.int("offset")
 	if offset < 0 {
 		return 0, fmt.Errorf("offset is %d; it counts from the beginning, 0 for none", offset)
@@ -93,7 +93,7 @@ type paged struct {
 }
 
 // pageOf tells whether a list of total goes on behind n elements from the offset.
-func pageOf(in values, n, total int) paged {
+func pageOf(in *call, n, total int) paged {
 	offset := in.int("offset")
 	if offset+n >= total {
 		return paged{}
@@ -101,8 +101,7 @@ func pageOf(in values, n, total int) paged {
 	return paged{true, total, offset + n}
 }
 
-func recalled(_ *Tool, in values, r skill.Result) string {
-	found := r.(skill.Recalled)
+func memoryRecallReply(in *call, found skill.Recalled) string {
 	return success(struct {
 		Query   string   `json:"query"`
 		Matches []string `json:"matches"`
@@ -134,14 +133,13 @@ func wellFormedAll(list []string) []string {
 // maxPreview is how many characters of an entry are shown.
 const maxPreview = 200
 
-func memoryList(_ *Tool, in values, r skill.Result) string {
+func memoryListReply(in *call, list skill.Memories) string {
 	type entry struct {
 		Title     string `json:"title"`
 		Preview   string `json:"content_preview"`
 		Content   string `json:"content"` // the same: the name that the original gives it
 		Truncated bool   `json:"truncated,omitempty"`
 	}
-	list := r.(skill.Memories)
 	entries := []entry{}
 	for _, m := range list.Entries {
 		e := entry{Title: m.Title, Preview: m.Content}
@@ -158,10 +156,10 @@ func memoryList(_ *Tool, in values, r skill.Result) string {
 	}{entries, len(entries), pageOf(in, len(entries), list.Total)})
 }
 
-func contextLoaded(_ *Tool, _ values, r skill.Result) string {
+func contextLoadReply(_ *call, c skill.Context) string {
 	texts := map[string]string{}
 	loaded, files := []string{}, []string{}
-	for _, f := range r.(skill.Context).Files {
+	for _, f := range c.Files {
 		key := strings.ToLower(strings.TrimSuffix(f.Name, ".md"))
 		texts[key] = f.Content
 		loaded, files = append(loaded, key), append(files, f.Name)
@@ -173,8 +171,7 @@ func contextLoaded(_ *Tool, _ values, r skill.Result) string {
 	}{texts, loaded, files})
 }
 
-func projectScanned(_ *Tool, _ values, r skill.Result) string {
-	p := r.(skill.Project)
+func projectScanReply(_ *call, p skill.Project) string {
 	keys := struct {
 		Project struct {
 			Name   string   `json:"name"`

@@ -26,9 +26,9 @@ var runTool = Tool{
 		{Name: "env", Type: "object", Doc: "variables to set over those there are"},
 	},
 	Effect: Destroys, Open: true,
-	args:  runArgs,
-	judge: runFailed,
-	reply: func(_ *Tool, in values, r skill.Result) string { return success(ran(in, r.(skill.Executed))) },
+	operation: runOperation,
+	failure:   typed(runFailure),
+	reply:     typed(func(in *call, r skill.Executed) string { return success(runKeys(in, r)) }),
 }
 
 // maxTimeout is the longest that a tool waits, in seconds.
@@ -42,13 +42,13 @@ func timeoutParam(seconds int) Param {
 // stackOutput is how many bytes are answered of each stream.
 const stackOutput = 32 << 10
 
-// seconds is the timeout of a call; 0 is the usual one.
-func seconds(in values, usual float64) (time.Duration, error) {
+// seconds returns a timeout in an argument; 0 is the usual one.
+func (in values) seconds(param string, usual float64) (time.Duration, error) {
 	n := usual
-	if given, ok := in["timeout"].(json.Number); ok {
+	if given, ok := in[param].(json.Number); ok {
 		var err error
 		if n, err = given.Float64(); err != nil || n < 0 {
-			return 0, fmt.Errorf("timeout must be a number of seconds, not %s", given)
+			return 0, fmt.Errorf("%s must be a number of seconds, not %s", param, given)
 		}
 	}
 	if n == 0 {
@@ -57,8 +57,8 @@ func seconds(in values, usual float64) (time.Duration, error) {
 	return time.Duration(min(n, maxTimeout) * float64(time.Second)), nil
 }
 
-func runArgs(in values) (skill.Args, error) {
-	timeout, err := seconds(in, 60)
+func runOperation(in *call) (skill.Args, error) {
+	timeout, err := in.seconds("timeout", 60)
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +78,8 @@ func runArgs(in values) (skill.Args, error) {
 
 // variables are those of the argument env, in their order. Numbers and truth
 // values are taken as they are written.
-func variables(in values) (env []string, err error) {
-	given, _ := in["env"].(map[string]any)
+func variables(in *call) (env []string, err error) {
+	given, _ := in.values["env"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if strings.Contains(name, "=") {
 			return nil, fmt.Errorf("env.%s is an illegal environment variable name: it holds =", name)
@@ -94,8 +94,8 @@ func variables(in values) (env []string, err error) {
 	return env, nil
 }
 
-// ranKeys are the keys of run beside success and error.
-type ranKeys struct {
+// runReply are the keys of run beside success and error.
+type runReply struct {
 	Code    int    `json:"returncode"`
 	Stdout  string `json:"stdout"`
 	Stderr  string `json:"stderr"`
@@ -133,29 +133,28 @@ func ended(e skill.Executed) endKeys {
 	return endKeys{e.TimedOut, e.Elapsed.Milliseconds(), e.StdoutCut+e.StderrCut > 0, e.Signal, e.Log, e.LogCut, e.Fence.String(), undoable(e.Tracked)}
 }
 
-func ran(in values, e skill.Executed) ranKeys {
-	return ranKeys{e.ExitCode, wellFormed(string(e.Stdout)), wellFormed(string(e.Stderr)), in.str("command"), ended(e)}
+func runKeys(in *call, e skill.Executed) runReply {
+	return runReply{e.ExitCode, wellFormed(string(e.Stdout)), wellFormed(string(e.Stderr)), in.str("command"), ended(e)}
 }
 
-func runFailed(in values, r skill.Result) error {
-	e := r.(skill.Executed)
+func runFailure(in *call, e skill.Executed) error {
 	if !e.Failed() {
 		return nil
 	}
-	return keyed{endError(e), ran(in, e)}
+	return withKeys(endError(e), runKeys(in, e))
 }
 
 // endError says why a program that ran has failed.
 func endError(e skill.Executed) error {
 	switch {
 	case e.TimedOut:
-		return own("Command timed out")
+		return failf("Command timed out")
 	case e.Cancelled:
-		return own("Command was cancelled")
+		return failf("Command was cancelled")
 	case e.Lost:
-		return own("Command was ended with the process that watched it")
+		return failf("Command was ended with the process that watched it")
 	case e.Signal != "":
-		return own("Command was ended by %s", e.Signal)
+		return failf("Command was ended by %s", e.Signal)
 	}
-	return own("Command exited with %d", e.ExitCode)
+	return failf("Command exited with %d", e.ExitCode)
 }

@@ -20,24 +20,25 @@ var stackSearch = Tool{
 		{Name: "pattern", Type: "string", Required: true, Empty: true, Doc: "like *.py or docs/**/*.md; one that ends with / is for folders"},
 		{Name: "exclude", Type: "array", Of: "string", Doc: "patterns of what to leave out, with all that is below it"}},
 	Effect: Reads,
-	real:   fromHome("path"),
-	args: func(in values) (skill.Args, error) {
-		a := skill.Find{Path: in.place("path"), Pattern: in.str("pattern"), Limit: maxMatches}
-		list, _ := in["exclude"].([]any)
+	operation: func(in *call) (skill.Args, error) {
+		path, err := in.searchPath()
+		a := skill.Find{Path: path, Pattern: in.str("pattern"), Limit: maxMatches}
+		list, _ := in.values["exclude"].([]any)
 		for _, e := range list {
 			if e != "" {
 				a.Exclude = append(a.Exclude, e.(string))
 			}
 		}
-		return a, nil
+		return a, err
 	},
-	fails: func(t *Tool, in values, err error) error {
-		if errors.Is(err, syscall.ENOTDIR) {
-			return ownWords{text: searched(t, in, skill.Found{}), ok: true} // nothing is below a file
+	tolerate: func(in *call, err error) (string, bool) { // nothing is below a file
+		if !errors.Is(err, syscall.ENOTDIR) {
+			return "", false
 		}
-		return absent("Path not found: %s", "path")(t, in, err)
+		return searchReply(in, skill.Found{}), true
 	},
-	reply: searched,
+	reword: stackMissing("Path not found: %s", "path"),
+	reply:  typed(searchReply),
 }
 
 var stackGrep = Tool{
@@ -49,35 +50,33 @@ var stackGrep = Tool{
 		{Name: "pattern", Type: "string", Required: true, Empty: true, Doc: "the expression, for each line by itself; (?i) before it is for letters of any case"},
 		{Name: "context", Type: "integer", Default: json.Number("0"), Doc: "lines to show before and after each"}},
 	Effect: Reads,
-	real:   fromHome("path"),
-	args: func(in values) (skill.Args, error) {
-		return skill.Grep{Path: in.place("path"), Pattern: in.str("pattern"), Context: max(in.int("context"), 0), Limit: maxMatches}, nil
+	operation: func(in *call) (skill.Args, error) {
+		path, err := in.searchPath()
+		return skill.Grep{Path: path, Pattern: in.str("pattern"), Context: max(in.int("context"), 0), Limit: maxMatches}, err
 	},
-	fails: absent("Invalid path: %s", "path"),
-	reply: grepped,
+	reword: stackMissing("Invalid path: %s", "path"),
+	reply:  typed(grepReply),
 }
 
 // maxMatches is how many matches one answer holds.
 const maxMatches = 1000
 
-// fromHome resolves a path that begins with ~, the home folder, or holds "..".
-// Replies then show where it leads.
-func fromHome(name string) func(*skill.Executor, *skill.Session, values) error {
-	return func(x *skill.Executor, s *skill.Session, in values) error {
-		if p := in.str(name); p == "~" || strings.HasPrefix(p, "~/") {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				return err
-			}
-			in[name] = filepath.Join(home, p[1:])
+// searchPath resolves a path that begins with ~, the home folder, or holds "..".
+// Replies show the home folder in place of ~.
+func (in *call) searchPath() (string, error) {
+	if p := in.str("path"); p == "~" || strings.HasPrefix(p, "~/") {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
 		}
-		return beyondDots(true, name)(x, s, in)
+		in.values["path"] = filepath.Join(home, p[1:])
 	}
+	return in.afterLinks("path", true)
 }
 
 // below names abs, which is below base or base itself, as the path of the call
 // goes on.
-func below(in values, base, abs string) string {
+func below(in *call, base, abs string) string {
 	given := plainPath(in.str("path"))
 	rel, err := filepath.Rel(base, abs)
 	switch {
@@ -101,8 +100,7 @@ type searchKeys struct {
 	Unreadable int  `json:"unreadable,omitempty"`
 }
 
-func searched(_ *Tool, in values, r skill.Result) string {
-	f := r.(skill.Found)
+func searchReply(in *call, f skill.Found) string {
 	matches := []string{}
 	for _, abs := range f.Matches {
 		matches = append(matches, below(in, f.Path, abs))
@@ -119,7 +117,7 @@ func searched(_ *Tool, in values, r skill.Result) string {
 	}{matches, len(matches), searchKeys{f.More > 0, more(len(matches)+f.More, len(matches)), f.Excluded, f.Git, 0, f.Unreadable}, note})
 }
 
-func grepped(_ *Tool, in values, r skill.Result) string {
+func grepReply(in *call, g skill.Grepped) string {
 	type match struct {
 		File    string   `json:"file"`
 		Line    int      `json:"line"`
@@ -127,7 +125,6 @@ func grepped(_ *Tool, in values, r skill.Result) string {
 		Context []string `json:"context,omitempty"`
 		Cut     bool     `json:"truncated,omitempty"` // the line is longer
 	}
-	g := r.(skill.Grepped)
 	matches := []match{}
 	for _, m := range g.Matches {
 		one := match{File: below(in, g.Path, m.File), Line: m.Line, Content: skill.Strip(m.Text), Cut: len(m.Text) < m.Size}

@@ -25,13 +25,13 @@ var serverTool = Tool{
 		timeoutParam(60),
 	},
 	Effect: Destroys, Open: true,
-	args:  serverArgs,
-	judge: serverFailed,
-	fails: serverRefused,
-	reply: func(_ *Tool, in values, r skill.Result) string { return success(serverKeys(in, r)) },
+	operation: serverOperation,
+	failure:   serverFailure,
+	reword:    serverError,
+	reply:     func(in *call, r skill.Result) string { return success(serverKeys(in, r)) },
 }
 
-func serverArgs(in values) (skill.Args, error) {
+func serverOperation(in *call) (skill.Args, error) {
 	port, err := in.whole("port", 65535)
 	if err != nil {
 		return nil, err
@@ -52,18 +52,18 @@ func serverArgs(in values) (skill.Args, error) {
 		return skill.ReadServerLog{ServerName: name, Lines: lines}, err
 	}
 	switch {
-	case in["command"] == nil:
+	case in.values["command"] == nil:
 		return nil, errors.New("command is required to start a server")
-	case in["port"] == nil:
+	case in.values["port"] == nil:
 		return nil, errors.New("port is required to start a server")
 	case port == 0:
 		return nil, errors.New("port must be from 1 to 65535, not 0")
 	}
-	if in["background"] == true {
-		wait, err := seconds(values{"timeout": in["ready_timeout"]}, 0)
+	if in.flag("background") {
+		wait, err := in.seconds("ready_timeout", 0)
 		return skill.StartServer{Command: in.str("command"), Port: port, Dir: in.str("cwd"), Wait: wait, MustBe: wait > 0}, err
 	}
-	run, err := runArgs(values{"command": in["command"], "cwd": in["cwd"], "timeout": in["timeout"]})
+	run, err := runOperation(in)
 	if a, ok := run.(skill.Exec); ok {
 		a.Port = port
 		return a, nil
@@ -125,7 +125,7 @@ type foregroundKeys struct {
 	endKeys
 }
 
-func foreground(in values, e skill.Executed) foregroundKeys {
+func foreground(in *call, e skill.Executed) foregroundKeys {
 	port, _ := in.whole("port", 65535)
 	message := fmt.Sprintf("Server on port %d exited with %d", port, e.ExitCode)
 	if e.Failed() {
@@ -135,7 +135,7 @@ func foreground(in values, e skill.Executed) foregroundKeys {
 }
 
 // serverKeys are the keys for what an action found or did.
-func serverKeys(in values, r skill.Result) any {
+func serverKeys(in *call, r skill.Result) any {
 	switch r := r.(type) {
 	case skill.Executed:
 		return foreground(in, r)
@@ -162,14 +162,14 @@ func serverKeys(in values, r skill.Result) any {
 		}
 		return serverState(r, fmt.Sprintf("Server started on port %d", r.Port))
 	}
-	panic(fmt.Sprintf("server was answered %T", r)) // unreachable: see serverArgs
+	panic(fmt.Sprintf("server was answered %T", r)) // unreachable: see serverOperation
 }
 
-func serverFailed(in values, r skill.Result) error {
+func serverFailure(in *call, r skill.Result) error {
 	switch r := r.(type) {
 	case skill.Executed:
 		if r.Failed() {
-			return keyed{endError(r), foreground(in, r)}
+			return withKeys(endError(r), foreground(in, r))
 		}
 	case skill.Servers:
 		if len(r) == 0 && in.str("action") == "status" {
@@ -179,13 +179,13 @@ func serverFailed(in values, r skill.Result) error {
 	return nil
 }
 
-// serverRefused adds to an error what is known of the server.
-func serverRefused(_ *Tool, _ values, err error) error {
+// serverError adds to an error what is known of the server.
+func serverError(_ *call, err error) error {
 	if not, ok := errors.AsType[*skill.NotServingError](err); ok {
 		k := serverState(not.ServerState, not.Message())
 		text := wellFormed(string(not.Text))
 		k.Output = &text
-		return keyed{err, k}
+		return withKeys(err, k)
 	}
 	if _, ok := errors.AsType[*skill.NoServerError](err); ok {
 		return fmt.Errorf("%w; server(action: 'list') lists them", err)

@@ -22,16 +22,15 @@ var stackTasks = []Tool{
 			{Name: "description", Type: "string", Default: "", Doc: "more about it"},
 			{Name: "priority", Type: "string", Enum: priorities, Default: "medium", Doc: "how much it matters"}},
 		Effect: Adds,
-		args: func(in values) (skill.Args, error) {
+		operation: func(in *call) (skill.Args, error) {
 			return skill.CreateTask{Title: in.str("title"), Description: in.str("description"), Priority: in.str("priority")}, nil
 		},
-		reply: func(_ *Tool, _ values, r skill.Result) string {
-			made := r.(skill.Recorded)
+		reply: typed(func(_ *call, made skill.Recorded) string {
 			return success(struct {
 				Task skill.Record `json:"task"`
 				unmade
 			}{made.Record, preview(made.Changed)})
-		},
+		}),
 	},
 	{
 		Name: "list_tasks", Doc: "List the tasks, those of a status or priority only where one is given.",
@@ -40,51 +39,48 @@ var stackTasks = []Tool{
 			{Name: "priority", Type: "string", Default: "", Doc: "one of low, medium, high, critical; all for any"},
 			stackOffset},
 		Effect: Reads,
-		args: func(in values) (skill.Args, error) {
+		operation: func(in *call) (skill.Args, error) {
 			offset, err := offsetOf(in)
 			return skill.ListTasks{Status: in.str("status"), Priority: in.str("priority"), Offset: offset}, err
 		},
-		reply: func(_ *Tool, in values, r skill.Result) string {
-			list := r.(skill.TaskList)
+		reply: typed(func(in *call, list skill.TaskList) string {
 			return success(struct {
 				Tasks []skill.Record `json:"tasks"`
 				Count int            `json:"count"`
 				paged
 			}{append([]skill.Record{}, list.Tasks...), len(list.Tasks), pageOf(in, len(list.Tasks), list.Total)})
-		},
+		}),
 	},
 	{
 		Name: "update_task", Doc: "Set the status of a task, and any other fields: title, description, priority, or what you like.",
 		Params: []Param{stackTaskID,
 			{Name: "status", Type: "string", Enum: statuses, Lenient: true, Doc: "its new status"}},
 		More: true, Effect: Destroys,
-		args:  taskFields,
-		fails: noRecord("No tasks found"),
-		reply: func(_ *Tool, in values, r skill.Result) string {
-			c := r.(skill.Recorded).Changed
+		operation: updateTaskOperation,
+		reword:    recordsMissing("No tasks found"),
+		reply: typed(func(in *call, r skill.Recorded) string {
 			return success(struct {
 				ID      string `json:"task_id"`
 				Updated bool   `json:"updated"`
 				unmade
-			}{in.str("task_id"), c.Applied, preview(c)})
-		},
+			}{in.str("task_id"), r.Applied, preview(r.Changed)})
+		}),
 	},
 	{
 		Name: "delete_task", Doc: "Delete a task.",
 		Params: []Param{stackTaskID},
 		Effect: Destroys,
-		args: func(in values) (skill.Args, error) {
+		operation: func(in *call) (skill.Args, error) {
 			return skill.DeleteTask{ID: in.str("task_id")}, nil
 		},
-		fails: noRecord("No tasks found"),
-		reply: func(_ *Tool, in values, r skill.Result) string {
-			c := r.(skill.Recorded).Changed
+		reword: recordsMissing("No tasks found"),
+		reply: typed(func(in *call, r skill.Recorded) string {
 			return success(struct {
 				ID      string `json:"task_id"`
 				Deleted bool   `json:"deleted"`
 				unmade
-			}{in.str("task_id"), c.Applied, preview(c)})
-		},
+			}{in.str("task_id"), r.Applied, preview(r.Changed)})
+		}),
 	},
 	{
 		Name: "create_plan", Doc: "Create a plan with its steps in their order.",
@@ -92,39 +88,37 @@ var stackTasks = []Tool{
 			{Name: "goal", Type: "string", Required: true, Empty: true, Doc: "what the plan is for"},
 			{Name: "steps", Type: "array", Of: "string", Required: true, Doc: "the steps"}},
 		Effect: Adds,
-		args: func(in values) (skill.Args, error) {
+		operation: func(in *call) (skill.Args, error) {
 			var steps []string
-			for _, s := range in["steps"].([]any) {
+			for _, s := range in.values["steps"].([]any) {
 				steps = append(steps, s.(string))
 			}
 			return skill.CreatePlan{Goal: in.str("goal"), Steps: steps}, nil
 		},
-		reply: func(_ *Tool, _ values, r skill.Result) string {
-			made := r.(skill.Recorded)
+		reply: typed(func(_ *call, made skill.Recorded) string {
 			return success(struct {
 				Plan skill.Record `json:"plan"`
 				unmade
 			}{made.Record, preview(made.Changed)})
-		},
+		}),
 	},
 	{
 		Name: "execute_plan", Doc: "Mark a plan as begun, and answer its steps. Nothing is run: take the steps one by one.",
 		Params: []Param{
 			{Name: "plan_id", Type: "string", Required: true, Doc: "the plan's id"}},
 		Effect: Destroys,
-		args: func(in values) (skill.Args, error) {
+		operation: func(in *call) (skill.Args, error) {
 			return skill.ExecutePlan{ID: in.str("plan_id")}, nil
 		},
-		fails: noRecord("No plans found"),
-		reply: func(_ *Tool, in values, r skill.Result) string {
-			begun := r.(skill.Recorded)
+		reword: recordsMissing("No plans found"),
+		reply: typed(func(in *call, begun skill.Recorded) string {
 			return success(struct {
 				ID     string            `json:"plan_id"`
 				Status string            `json:"status"`
 				Steps  []json.RawMessage `json:"steps"`
 				unmade
 			}{in.str("plan_id"), "executing", stepsOf(begun.Record), preview(begun.Changed)})
-		},
+		}),
 	},
 }
 
@@ -146,21 +140,21 @@ func stepsOf(plan skill.Record) []json.RawMessage {
 	return append([]json.RawMessage{}, list...)
 }
 
-// noRecord words that there is no file of records yet.
-func noRecord(text string) func(*Tool, values, error) error {
-	return func(_ *Tool, _ values, err error) error {
+// recordsMissing says that there is no file of records yet.
+func recordsMissing(text string) func(*call, error) error {
+	return func(_ *call, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return own("%s", text)
+			return failf("%s", text)
 		}
 		return err
 	}
 }
 
-// taskFields reads what a task is to be given. Fields in an object kwargs are taken
+// updateTaskOperation reads what a task is to be given. Fields in an object kwargs are taken
 // as if they stood beside it, for models that read the manual to the letter.
-func taskFields(in values) (skill.Args, error) {
+func updateTaskOperation(in *call) (skill.Args, error) {
 	given := map[string]any{}
-	for key, v := range in {
+	for key, v := range in.values {
 		switch key {
 		case "task_id":
 		case "kwargs", "**kwargs":

@@ -64,30 +64,30 @@ var projectPath = Param{Name: "path", Type: "string", Path: true, Default: ".", 
 func projectTool(do skill.Purpose, usual int, t Tool) Tool {
 	t.Params = append(t.Params, timeoutParam(usual))
 	t.Effect, t.Open = Destroys, true
-	t.args = func(in values) (skill.Args, error) {
+	t.operation = func(in *call) (skill.Args, error) {
 		a := skill.Toolchain{
 			Do: do, Path: in.str("path"), Pattern: in.str("pattern"), Name: in.str("name"),
-			Brief: in["verbose"] == false, Check: in["check"] == true, Scripts: in["scripts"] == true, MaxOutput: stackOutput,
+			Brief: !in.flag("verbose"), Check: in.flag("check"), Scripts: in.flag("scripts"), MaxOutput: stackOutput,
 		}
 		for _, key := range []string{"linter", "formatter", "package_manager"} {
-			v, given := in[key]
+			v, given := in.values[key]
 			text, ok := v.(string)
 			switch {
 			case given && !ok:
 				return nil, fmt.Errorf("%s must be a text", key)
 			case given && text == "":
-				return nil, own("Unknown %s: ", strings.ReplaceAll(key, "_", " "))
+				return nil, failf("Unknown %s: ", strings.ReplaceAll(key, "_", " "))
 			case given:
 				a.Runner = text
 			}
 		}
 		var err error
-		a.Timeout, err = seconds(in, float64(usual))
+		a.Timeout, err = in.seconds("timeout", float64(usual))
 		return a, err
 	}
-	t.judge = projectFailed
-	t.fails = projectRefused
-	t.reply = func(_ *Tool, _ values, r skill.Result) string { return success(projectDone(r.(skill.ToolRun))) }
+	t.failure = typed(projectFailure)
+	t.reword = projectError
+	t.reply = typed(func(_ *call, r skill.ToolRun) string { return success(projectKeys(r)) })
 	return t
 }
 
@@ -119,7 +119,7 @@ type failureKeys struct {
 	Message string `json:"message,omitempty"`
 }
 
-func projectDone(d skill.ToolRun) doneKeys {
+func projectKeys(d skill.ToolRun) doneKeys {
 	k := doneKeys{
 		Output: wellFormed(string(d.Stdout)), Errors: wellFormed(string(d.Stderr)), Code: d.ExitCode,
 		Runner: d.Runner, Command: shellLine(d.Line), Dir: d.Dir, Changed: d.Changed, endKeys: ended(d.Executed),
@@ -145,8 +145,7 @@ func shellLine(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-func projectFailed(_ values, r skill.Result) error {
-	d := r.(skill.ToolRun)
+func projectFailure(_ *call, d skill.ToolRun) error {
 	if !d.Failed() {
 		return nil
 	}
@@ -154,28 +153,28 @@ func projectFailed(_ values, r skill.Result) error {
 	switch {
 	case d.TimedOut || d.Cancelled || d.Lost || d.Signal != "":
 	case d.NoTests:
-		err = own("%s found no tests", d.Runner)
+		err = failf("%s found no tests", d.Runner)
 	case d.Wrong && d.ExitCode == 0:
-		err = own("%s found files to format", d.Runner)
+		err = failf("%s found files to format", d.Runner)
 	case d.Tests != nil && d.Tests.Failed > 0:
-		err = own("%d failed, %d passed: %s exited with %d", d.Tests.Failed, d.Tests.Passed, d.Runner, d.ExitCode)
+		err = failf("%d failed, %d passed: %s exited with %d", d.Tests.Failed, d.Tests.Passed, d.Runner, d.ExitCode)
 	default:
-		err = own("%s exited with %d", d.Runner, d.ExitCode)
+		err = failf("%s exited with %d", d.Runner, d.ExitCode)
 	}
-	return keyed{err, projectDone(d)}
+	return withKeys(err, projectKeys(d))
 }
 
-// projectRefused words why nothing was run, as the manual does where it does.
-func projectRefused(t *Tool, in values, err error) error {
+// projectError words why nothing was run, as the manual does where it does.
+func projectError(in *call, err error) error {
 	if unknown, ok := errors.AsType[*skill.UnknownRunnerError](err); ok {
 		what := map[skill.Purpose]string{skill.Lint: "linter", skill.Format: "formatter", skill.Install: "package manager"}
-		return own("Unknown %s: %s", what[unknown.Do], unknown.Runner)
+		return failf("Unknown %s: %s", what[unknown.Do], unknown.Runner)
 	}
 	if spawn, ok := errors.AsType[*skill.SpawnError](err); ok && spawn.Err == syscall.ENOENT {
-		return own("%s not found", spawn.Command)
+		return failf("%s not found", spawn.Command)
 	}
 	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Op == "stat" && errors.Is(err, fs.ErrNotExist) {
-		return own("Path not found: %s", in.str("path"))
+		return failf("Path not found: %s", in.str("path"))
 	}
 	return err
 }

@@ -11,10 +11,10 @@ import (
 // Undo is the dialect of the journal. It is served beside another, to clients that
 // are to take back what they did.
 var Undo = &Dialect{
-	Name:     "undo",
-	Doc:      "The journal: take changes back",
-	noHalves: true,
-	fail:     undoFail,
+	Name:         "undo",
+	Doc:          "The journal: take changes back",
+	noSurrogates: true,
+	fail:         undoFail,
 	Tools: []Tool{
 		{
 			Name: "undo", Doc: "Take back the last change, one change, or everything since one. An undo can be undone.",
@@ -23,8 +23,8 @@ var Undo = &Dialect{
 				{Name: "since", Type: "string", Doc: "take back this change and all that came after it"},
 				{Name: "force", Type: "boolean", Doc: "also where something else has changed the file since; what is there now is kept as a change"}},
 			Effect: Destroys,
-			args: func(in values) (skill.Args, error) {
-				return skill.Undo{ID: in.str("id"), Since: in.str("since"), Force: truthy(in["force"])}, nil
+			operation: func(in *call) (skill.Args, error) {
+				return skill.Undo{ID: in.str("id"), Since: in.str("since"), Force: truthy(in.values["force"])}, nil
 			},
 			reply: message,
 		},
@@ -33,9 +33,9 @@ var Undo = &Dialect{
 			Params: []Param{
 				{Name: "path", Type: "string", Path: true, Doc: "only of this file or folder"},
 				{Name: "limit", Type: "integer", Doc: "of changes, 50 unless given"}},
-			args: func(in values) (skill.Args, error) {
+			operation: func(in *call) (skill.Args, error) {
 				limit := historyLimit
-				if n, ok := in["limit"].(json.Number); ok {
+				if n, ok := in.values["limit"].(json.Number); ok {
 					i, err := n.Int64()
 					if err != nil || i < 1 {
 						return nil, errors.New("limit must be at least 1")
@@ -48,9 +48,9 @@ var Undo = &Dialect{
 		},
 		{
 			Name: "diff", Doc: "Show what a change did, as a unified diff.",
-			Params: []Param{{Name: "id", Type: "string", Required: true, Doc: "the change"}},
-			args:   func(in values) (skill.Args, error) { return skill.Difference{ID: in.str("id")}, nil },
-			reply:  message,
+			Params:    []Param{{Name: "id", Type: "string", Required: true, Doc: "the change"}},
+			operation: func(in *call) (skill.Args, error) { return skill.Difference{ID: in.str("id")}, nil },
+			reply:     message,
 		},
 	},
 }
@@ -62,20 +62,17 @@ const (
 )
 
 // message answers with the result's own sentence.
-func message(_ *Tool, _ values, r skill.Result) string { return r.Message() }
+func message(_ *call, r skill.Result) string { return r.Message() }
 
-func undoFail(d *Dialect, sent string, t *Tool, err error) Reply {
-	f := &Failure{Message: fmt.Sprintf("%s: %v", sent, err), Code: codeOf(err), Cause: err}
+func undoFail(in *call, err error) Reply {
+	f := &Failure{Message: fmt.Sprintf("%s: %v", in.sent, err), Code: codeOf(err), Cause: err}
 	var hinted interface{ Hint() string }
 	if errors.As(err, &hinted) {
 		f.Hint = hinted.Hint()
 	}
-	r := Reply{Body: f.Message, Err: f}
+	r := failureReply(f)
 	if f.Hint != "" {
 		r.Body += "\n" + f.Hint
-	}
-	if t != nil {
-		r.Tool = t.Name
 	}
 	return r
 }

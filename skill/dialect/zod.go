@@ -6,19 +6,15 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	rawjson "textskill/parser/json"
 )
 
-// The arguments of the Base Skill are checked and its complaints are worded as
-// zod does, from which its hosts' models know them.
+// The arguments of the Base Skill are checked, and what is wrong with them is
+// worded, as zod does: the models of its hosts know those messages.
 
-// wrongArguments reports everything that is wrong with the arguments of a call.
-type wrongArguments []issue
-
-// issue is one thing wrong, where and how: a text or number of another type than
-// want, or with limit set a text that is too short or long.
+// An issue is one thing wrong with the arguments of a call, where and how: a text or
+// number of another type than want, or with limit set a text that is too short or long.
 type issue struct {
 	path     []any // names and indexes on the way
 	want     string
@@ -26,14 +22,6 @@ type issue struct {
 	limit    int
 	small    bool // it is shorter than the limit
 	infinite bool
-}
-
-func (e wrongArguments) Error() string {
-	lines := make([]string, len(e))
-	for i, one := range e {
-		lines[i] = one.message()
-	}
-	return strings.Join(lines, "; ")
 }
 
 func (i issue) message() string {
@@ -65,35 +53,36 @@ func (i issue) json() []byte {
 	return object(append(head, tail...)...)
 }
 
-// json prints the issues as a list, two blanks for each level.
-func (e wrongArguments) json() string {
-	items := make([][]byte, len(e))
-	for i, one := range e {
+// zodError words issues as a list, two blanks for each level.
+func zodError(t *Tool, issues ...issue) error {
+	items := make([][]byte, len(issues))
+	for i, one := range issues {
 		items[i] = one.json()
 	}
 	var b bytes.Buffer
+	b.WriteString("MCP error -32602: Input validation error: Invalid arguments for tool " + t.Name + ": ")
 	if err := json.Indent(&b, array(items), "", "  "); err != nil {
 		panic(err) // array and object print JSON
 	}
-	return b.String()
+	return &Failure{Message: b.String(), body: b.String()}
 }
 
 // zodTypes are the names of types where zod's differ from JSON Schema's.
 var zodTypes = map[string]string{"object": "record", "integer": "number"}
 
 // zodRead reads arguments into values of type string, float64, bool, []string,
-// []float64 and []member. Its error is a wrongArguments.
+// []float64 and []member.
 func zodRead(t *Tool, raw json.RawMessage) (values, error) {
 	raw = bytes.TrimSpace(raw)
 	var given map[string]json.RawMessage
 	if kind := kindOf(raw); kind != "object" {
-		return nil, wrongArguments{{want: "object", received: kind}}
+		return nil, zodError(t, issue{want: "object", received: kind})
 	}
 	if err := json.Unmarshal(raw, &given); err != nil {
-		return nil, fmt.Errorf("the arguments are no JSON: %w", err)
+		return nil, fmt.Errorf("the arguments are not JSON: %w", err)
 	}
 	r := zodReader{}
-	in := make(values, len(t.Params)+1)
+	in := make(values, len(t.Params))
 	for i := range t.Params {
 		p := &t.Params[i]
 		v, ok := given[p.Name]
@@ -106,7 +95,7 @@ func zodRead(t *Tool, raw json.RawMessage) (values, error) {
 		}
 	}
 	if r.issues != nil {
-		return nil, r.issues
+		return nil, zodError(t, r.issues...)
 	}
 	return in, nil
 }
@@ -131,9 +120,9 @@ func kindOf(raw []byte) string {
 	return "number"
 }
 
-type zodReader struct{ issues wrongArguments }
+type zodReader struct{ issues []issue }
 
-// value decodes one value of a type, or notes what is wrong.
+// value decodes one value of a type, or records what is wrong.
 func (r *zodReader) value(raw []byte, want, of string, path ...any) (any, bool) {
 	if kind := kindOf(raw); kind != want {
 		if zod, ok := zodTypes[want]; ok {
@@ -223,7 +212,7 @@ func arrayIndex(name string) int {
 	return int(n)
 }
 
-// length notes a text that is shorter or longer than its row allows.
+// length records a text that is shorter or longer than its row allows.
 func (r *zodReader) length(p *Param, v any) {
 	s, ok := v.(string)
 	if !ok {

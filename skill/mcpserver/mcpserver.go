@@ -152,7 +152,7 @@ func (s *Server) options() *mcp.ServerOptions {
 func annotations(t *dialect.Tool) *mcp.ToolAnnotations {
 	a := &mcp.ToolAnnotations{
 		ReadOnlyHint:   t.Effect == dialect.Reads,
-		IdempotentHint: t.Effect == dialect.Reads || t.Repeats,
+		IdempotentHint: t.Effect == dialect.Reads || t.Idempotent,
 		OpenWorldHint:  &t.Open,
 	}
 	destroys := t.Effect == dialect.Destroys

@@ -1,0 +1,148 @@
+package dialect
+
+import (
+	"context"
+	"errors"
+
+	"textskill/parser"
+	"textskill/skill"
+)
+
+// A call is one call of a tool on its way through the row.
+type call struct {
+	dialect *Dialect
+	tool    *Tool  // nil if the dialect has no tool of that name
+	sent    string // the name as the client wrote it
+	values         // the arguments
+
+	x        *skill.Executor
+	s        *skill.Session
+	resolved []resolvedPath // by the operation hook, for itself and for the reply
+}
+
+// A resolvedPath is where an argument leads.
+type resolvedPath struct{ param, path string }
+
+// call begins a call of the tool of a name, if there is one.
+func (d *Dialect) call(x *skill.Executor, s *skill.Session, name string) *call {
+	return &call{dialect: d, tool: d.Lookup(name), sent: name, x: x, s: s}
+}
+
+// at returns where the path in an argument leads: absolute if the row resolved it,
+// else as it was sent.
+func (in *call) at(param string) string {
+	for _, r := range in.resolved {
+		if r.param == param {
+			return r.path
+		}
+	}
+	return in.str(param)
+}
+
+// resolve records where the path in an argument leads.
+func (in *call) resolve(param, path string) {
+	in.resolved = append(in.resolved, resolvedPath{param, path})
+}
+
+// typed adapts a hook for the one type of result that the operation of its row has.
+func typed[R skill.Result, T any](hook func(in *call, r R) T) func(*call, skill.Result) T {
+	return func(in *call, r skill.Result) T { return hook(in, r.(R)) }
+}
+
+// Do carries out one call for s: it finds the row, reads the arguments, executes
+// the operation and words the reply. It is the whole way.
+func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, sent parser.ToolCall) Reply {
+	in := d.call(x, s, sent.Name)
+	switch {
+	case sent.Err != nil:
+		return in.fail(sent.Err)
+	case in.tool == nil:
+		return in.fail(errUnknown)
+	}
+	decode := d.decode
+	if decode == nil {
+		decode = (*Tool).decode
+	}
+	var err error
+	if in.values, err = decode(in.tool, sent.Arguments); err == nil && d.noSurrogates {
+		err = halfPair(in.tool, sent.Arguments)
+	}
+	if err != nil {
+		return in.fail(err)
+	}
+	return in.run(ctx)
+}
+
+// run carries out the call once its arguments are read.
+func (in *call) run(ctx context.Context) Reply {
+	t := in.tool
+	args, err := t.operation(in)
+	if err != nil {
+		return in.fail(err)
+	}
+	r, err := in.x.Execute(skill.WithLabel(ctx, in.dialect.Name, t.Name), in.s, args)
+	if err != nil && t.tolerate != nil {
+		if body, ok := t.tolerate(in, err); ok {
+			return Reply{Tool: t.Name, Body: body, Result: r}
+		}
+	}
+	if err != nil && t.reword != nil {
+		err = t.reword(in, err)
+	}
+	if err == nil && t.failure != nil {
+		err = t.failure(in, r)
+	}
+	if err != nil {
+		reply := in.fail(err)
+		reply.ran = r
+		return reply
+	}
+	return Reply{Tool: t.Name, Body: t.reply(in, r), Result: r}
+}
+
+// fail answers the call with an error.
+func (in *call) fail(err error) Reply {
+	reply := in.dialect.fail(in, err)
+	if in.tool != nil {
+		reply.Tool = in.tool.Name
+	}
+	return reply
+}
+
+// errUnknown is the error of a name that no row has.
+var errUnknown = errors.New("no such tool")
+
+// A Reply is the answer to one call.
+type Reply struct {
+	Tool   string       // the row's name; "" where none was found
+	Body   string       // for the client; also of a failure
+	Result skill.Result // nil where the call failed
+	Err    error        // a [*Failure]; for the model it is data like any other
+	ran    skill.Result // where the call failed although something was done
+	Via    string       // what read the prompt if no grammar did: "rules", "llm"; else ""
+}
+
+// UndoID returns the ID of the change that the call made; "" if it made none, or
+// none that is recorded. A program that fails may have changed something, too.
+func (r Reply) UndoID() string {
+	if c, ok := r.outcome().(interface{ UndoID() string }); ok {
+		return c.UndoID()
+	}
+	return ""
+}
+
+// NotKept says why the change that the call made, or a part of it, cannot be undone
+// although changes are recorded; "" if it can.
+func (r Reply) NotKept() string {
+	if c, ok := r.outcome().(interface{ Left() string }); ok {
+		return c.Left()
+	}
+	return ""
+}
+
+func (r Reply) outcome() skill.Result {
+	if r.Result == nil {
+		return r.ran
+	}
+	return r.Result
+}

@@ -1,0 +1,142 @@
+package dialect
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"textskill/skill"
+)
+
+// A location is what a path leads to. It is looked at before the operation runs, so
+// that what is wrong can be said in the original's words and order; the operation
+// is confined to the workspace in any case.
+type location struct {
+	given   string     // as the client wrote it
+	abs     string     // absolute, by its spelling alone
+	path    string     // absolute, with links followed if something is there, else abs
+	exists  bool       // something is at path
+	info    skill.Info // of it; zero if nothing is there
+	link    bool       // abs is itself a symbolic link
+	outside bool       // it is one that leads out of the workspace
+	why     error      // why nothing was found
+}
+
+// look finds out where the path in an argument leads. With parents the folders
+// above it need not exist. The errors are the original's refusals.
+func (in *call) look(param string, parents bool) (*location, error) {
+	at := &location{given: in.str(param)}
+	at.abs = in.x.Abs(in.s, whole(expandHome(at.given)))
+	at.path = at.abs
+	if err := in.refuseReserved(at.abs); err != nil {
+		return nil, err
+	}
+	if at.hasNUL() {
+		return at, in.lookAbove(at, parents)
+	}
+	self, err := in.x.Look(in.s, at.abs, false)
+	at.link = err == nil && self.Mode.Type() == fs.ModeSymlink
+	if err == nil {
+		at.path, at.info, err = in.follow(at, self)
+	}
+	if err == nil {
+		at.exists = true
+		return at, in.refuseReserved(at.path)
+	}
+	at.path, at.info, at.why = at.abs, skill.Info{}, err
+	switch {
+	case errors.As(err, new(*skill.DeniedError)):
+		return nil, err
+	case at.link:
+		at.outside = errors.As(err, new(*skill.OutsideError))
+		return at, nil
+	}
+	if real, err := in.x.Real(in.s, at.abs, false); err == nil {
+		if err := in.refuseReserved(real); err != nil {
+			return nil, err
+		}
+	}
+	return at, in.lookAbove(at, parents)
+}
+
+// follow returns where the location leads, and describes what is there. self
+// describes what is at its path, which may be a link.
+func (in *call) follow(at *location, self skill.Info) (string, skill.Info, error) {
+	if !at.link && filepath.Dir(at.abs) == in.x.Dir() {
+		return at.abs, self, nil
+	}
+	real, err := in.x.Real(in.s, at.abs, true)
+	if err == nil && at.link {
+		self, err = in.x.Look(in.s, real, true)
+	}
+	return real, self, err
+}
+
+// useLink makes the location that of the link which the path names, if it names
+// one, and not of what the link leads to.
+func (in *call) useLink(at *location) {
+	if path, err := in.x.Real(in.s, at.abs, false); at.link && err == nil {
+		at.path = path
+	}
+}
+
+// expandHome reads ~ as the home folder.
+func expandHome(name string) string {
+	home := os.Getenv("HOME")
+	if home != "" && (name == "~" || strings.HasPrefix(name, "~/")) {
+		return filepath.Join(home, name[1:])
+	}
+	return name
+}
+
+func (at *location) hasNUL() bool { return strings.IndexByte(at.abs, 0) >= 0 }
+
+// refuseNUL fails if the path holds a NUL byte. what names it as node does.
+func (at *location) refuseNUL(what string) error {
+	if at.hasNUL() {
+		return typeErrorf("The %s must be a string, Uint8Array, or URL without null bytes. Received %s", what, inspect(at.abs))
+	}
+	return nil
+}
+
+// reserved are the folders at the root of a workspace that belong to the runtime.
+var reserved = []string{"perstack", ".perstack"}
+
+// refuseReserved fails for the runtime's folders and what is in them.
+func (in *call) refuseReserved(abs string) error {
+	rest, ok := strings.CutPrefix(filepath.ToSlash(abs), strings.TrimSuffix(filepath.ToSlash(in.x.Dir()), "/")+"/")
+	first, _, _ := strings.Cut(rest, "/")
+	for _, name := range reserved {
+		if ok && strings.EqualFold(first, name) {
+			return failf("Access denied - %s directory is not allowed", name)
+		}
+	}
+	return nil
+}
+
+// lookAbove fails if nothing can be at the location: because it is outside, or
+// because the folder above it is missing and, with parents, cannot be made.
+func (in *call) lookAbove(at *location, parents bool) error {
+	parent := filepath.Dir(at.abs)
+	for dir := parent; ; dir = filepath.Dir(dir) {
+		info, err := in.x.Look(in.s, dir, true)
+		if err == nil && (dir == parent || parents && info.IsDir()) {
+			return nil
+		}
+		if err != nil {
+			_, err = in.x.Look(in.s, dir, false) // a link that leads nowhere, or outside
+		}
+		switch {
+		case err == nil:
+			return failf("Parent directory does not exist: %s", parent)
+		case dir == filepath.Dir(dir):
+			return in.leadsOut(at)
+		}
+	}
+}
+
+func (in *call) leadsOut(at *location) error { return failf(notAllowed, at.abs, in.x.Dir()) }
+
+const notAllowed = "Access denied - path outside allowed directories: %s not in %s"
