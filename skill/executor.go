@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"textskill/skill/internal/git"
 	"textskill/skill/internal/process"
 	"textskill/skill/internal/web"
 	"textskill/skill/internal/workspace"
@@ -50,6 +51,7 @@ type Executor struct {
 	ws      *workspace.Workspace
 	process *process.Runner
 	web     *web.Client
+	git     *git.Git
 	opened  time.Time
 }
 
@@ -82,7 +84,10 @@ func newExecutorOn(cfg Config, ws *workspace.Workspace) (*Executor, error) {
 	reach := web.New(web.Config{
 		Private: cfg.Private, Hosts: cfg.Hosts, Search: cfg.Search, Browser: cfg.Browser, NoSandbox: cfg.NoSandbox,
 	}, run, ws.Dir())
-	return &Executor{cfg: cfg, ws: ws, process: run, web: reach, opened: time.Now()}, nil
+	return &Executor{
+		cfg: cfg, ws: ws, process: run, web: reach, opened: time.Now(),
+		git: git.New(git.Config{Allow: cfg.Allow, AllowHooks: cfg.AllowHooks}, ws, run, reach),
+	}, nil
 }
 
 // Narrow opens an Executor on folders inside the workspace, the first of them its own

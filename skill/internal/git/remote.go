@@ -1,4 +1,4 @@
-package skill
+package git
 
 import (
 	"context"
@@ -6,16 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"textskill/skill/internal/process"
+	"textskill/skill/internal/refusal"
 )
-
-// GitPush sends commits to a remote.
-type GitPush struct {
-	Dir    string // in the repository
-	Remote string // a name from its configuration
-	Branch string // "" means the one checked out
-}
-
-func (GitPush) op() {}
 
 // Pushed is what git said when it had sent the commits.
 type Pushed struct {
@@ -27,19 +20,9 @@ type Pushed struct {
 // Message says what was pushed.
 func (p Pushed) Message() string { return "Pushed " + p.Branch + " to " + p.Remote }
 
-// GitPull fetches commits from a remote and merges them, or puts the branch's own
-// on top of them, as the configuration says.
-type GitPull struct {
-	Dir    string // in the repository
-	Remote string // a name from its configuration
-	Branch string // "" means the one that the branch checked out follows
-}
-
-func (GitPull) op() {}
-
 // Pulled is what git said when it had merged the commits.
 type Pulled struct {
-	Tracked
+	process.Tracked
 	Remote, Branch string
 	Output         string
 	NotRun         []string // what the repository names and was not run: "post-merge"
@@ -50,17 +33,18 @@ func (p Pulled) Message() string {
 	return strings.TrimSpace("Pulled " + p.Branch + " from " + p.Remote)
 }
 
-func (x *Executor) gitPush(ctx context.Context, s *Session, a GitPush) (Result, error) {
-	r, way, err := x.openRemote(ctx, s, remoteUse{"push", a.Dir, a.Remote, a.Branch})
+// Push sends the commits of a branch, "" for the one checked out, to a remote of the
+// repository that holds dir.
+func (x *Git) Push(ctx context.Context, base, dir, remote, branch string) (p Pushed, err error) {
+	r, way, err := x.openRemote(ctx, base, remoteUse{"push", dir, remote, branch})
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	defer r.dir.Close()
-	branch := a.Branch
 	if branch == "" {
-		e, err := r.git(ctx, gitCommand{args: []string{"symbolic-ref", "--short", "HEAD"}})
+		e, err := r.git(ctx, command{args: []string{"symbolic-ref", "--short", "HEAD"}})
 		if err != nil {
-			return nil, err
+			return p, err
 		}
 		branch = strings.TrimSpace(string(e.Stdout))
 	}
@@ -68,33 +52,35 @@ func (x *Executor) gitPush(ctx context.Context, s *Session, a GitPush) (Result, 
 	if !x.cfg.AllowHooks {
 		args = append(args, "--no-signed", "--receive-pack="+way.receive)
 	}
-	e, err := r.exchange(ctx, way, append(args, "--end-of-options", a.Remote, branch))
-	return Pushed{a.Remote, branch, printed(e), r.notRun("pre-push")}, err
+	e, err := r.exchange(ctx, way, append(args, "--end-of-options", remote, branch))
+	return Pushed{remote, branch, printed(e), r.notRun("pre-push")}, err
 }
 
-func (x *Executor) gitPull(ctx context.Context, s *Session, a GitPull) (Result, error) {
-	r, way, err := x.openRemote(ctx, s, remoteUse{"pull", a.Dir, a.Remote, a.Branch})
+// Pull fetches a branch of a remote, "" for the one that is followed, and merges it,
+// or puts the branch's own commits on top of it, as the configuration says.
+func (x *Git) Pull(ctx context.Context, base, dir, remote, branch string) (p Pulled, err error) {
+	r, way, err := x.openRemote(ctx, base, remoteUse{"pull", dir, remote, branch})
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	defer r.dir.Close()
 	if err := r.addSubmodules(ctx); err != nil {
-		return nil, err
+		return p, err
 	}
 	args := []string{"pull", "--no-edit", "--recurse-submodules=no"}
 	if !x.cfg.AllowHooks {
 		args = append(args, "--no-gpg-sign", "--upload-pack="+way.upload)
 	}
-	args = append(args, "--", a.Remote)
-	if a.Branch != "" {
-		args = append(args, a.Branch)
+	args = append(args, "--", remote)
+	if branch != "" {
+		args = append(args, branch)
 	}
-	var e Executed
+	var e process.Executed
 	tracked, err := x.process.Track(ctx, "git", func(ctx context.Context) (err error) {
 		e, err = r.exchange(ctx, way, args)
 		return err
 	})
-	return Pulled{tracked, a.Remote, a.Branch, printed(e), r.notRun("post-merge", "post-checkout", "pre-merge-commit", "commit-msg", "pre-rebase", "post-rewrite")}, err
+	return Pulled{tracked, remote, branch, printed(e), r.notRun("post-merge", "post-checkout", "pre-merge-commit", "commit-msg", "pre-rebase", "post-rewrite")}, err
 }
 
 // remoteUse is what is wanted of a remote.
@@ -117,19 +103,19 @@ const (
 
 // exchange runs a command that talks to a remote. What it asks of the web goes
 // through the guard, unless the user's own configuration names a proxy.
-func (r *repository) exchange(ctx context.Context, way remoteWay, args []string) (Executed, error) {
-	c := gitCommand{limit: remoteTime, env: way.env, args: args}
+func (r *repository) exchange(ctx context.Context, way remoteWay, args []string) (process.Executed, error) {
+	c := command{limit: remoteTime, env: way.env, args: args}
 	if way.address == "" || slices.ContainsFunc(r.config, func(s setting) bool { return !s.own && s.key == "http.proxy" }) {
 		return r.git(ctx, c)
 	}
 	proxy, err := r.x.web.StartProxy()
 	if err != nil {
-		return Executed{}, err
+		return process.Executed{}, err
 	}
 	defer proxy.Close()
 	r.further = append(r.further, setting{key: "http.proxy", value: "http://" + proxy.Addr})
 	e, err := r.git(ctx, c)
-	if failed, ok := errors.AsType[*GitError](err); ok && strings.Contains(way.address, "://") {
+	if failed, ok := errors.AsType[*Error](err); ok && strings.Contains(way.address, "://") {
 		if refused := proxy.Failure(way.address); refused != nil {
 			failed.Hint = refused.Error()
 		}
@@ -138,7 +124,7 @@ func (r *repository) exchange(ctx context.Context, way remoteWay, args []string)
 }
 
 // openRemote opens the repository and finds out how its remote may be reached.
-func (x *Executor) openRemote(ctx context.Context, s *Session, use remoteUse) (*repository, remoteWay, error) {
+func (x *Git) openRemote(ctx context.Context, base string, use remoteUse) (*repository, remoteWay, error) {
 	var way remoteWay
 	if err := x.process.MayReach("a git " + use.what); err != nil {
 		return nil, way, err
@@ -146,7 +132,7 @@ func (x *Executor) openRemote(ctx context.Context, s *Session, use remoteUse) (*
 	if err := checkBranch("branch", use.branch); err != nil {
 		return nil, way, err
 	}
-	r, err := x.openRepository(ctx, s, use.dir, true)
+	r, err := x.openRepository(ctx, base, use.dir, true)
 	if err != nil {
 		return nil, way, err
 	}
@@ -172,13 +158,13 @@ func (r *repository) way(ctx context.Context, use remoteUse) (remoteWay, error) 
 		if len(known) > 0 {
 			have = "the repository has " + strings.Join(known, ", ")
 		}
-		return remoteWay{}, &ArgError{Arg: "remote", Reason: fmt.Sprintf("%q is not the name of a remote; %s", use.remote, have)}
+		return remoteWay{}, &refusal.ArgError{Arg: "remote", Reason: fmt.Sprintf("%q is not the name of a remote; %s", use.remote, have)}
 	}
 	args := []string{"remote", "get-url"}
 	if use.what == "push" {
 		args = append(args, "--push", "--all")
 	}
-	e, err := r.git(ctx, gitCommand{args: append(args, "--end-of-options", use.remote)})
+	e, err := r.git(ctx, command{args: append(args, "--end-of-options", use.remote)})
 	if err != nil {
 		return remoteWay{}, err
 	}

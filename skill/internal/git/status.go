@@ -1,4 +1,4 @@
-package skill
+package git
 
 import (
 	"context"
@@ -10,16 +10,8 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// GitStatus tells which files of a repository differ from its last commit. It
-// changes nothing, the index neither.
-type GitStatus struct {
-	Dir string // in the repository; "" means the session's folder
-}
-
-func (GitStatus) op() {}
-
-// RepoStatus is what has changed in a repository.
-type RepoStatus struct {
+// A Status is what has changed in a repository.
+type Status struct {
 	Dir           string // the top of the working tree
 	Branch        string // "" where none is checked out
 	Upstream      string // what the branch follows: "origin/main"; "" where it follows nothing
@@ -30,11 +22,11 @@ type RepoStatus struct {
 }
 
 // Message says how many files have changed.
-func (r RepoStatus) Message() string {
+func (r Status) Message() string {
 	return words.Count(len(r.Files), "changed file", "changed files") + " in " + r.Dir
 }
 
-// FileState is a file that has changed, in git's letters: M modified, A added, D
+// A FileState is a file that has changed, in git's letters: M modified, A added, D
 // deleted, R renamed, C copied, T of another type, U in conflict, ? unknown to git.
 type FileState struct {
 	Path     string // from the top of the repository; a folder of which nothing is known ends in a slash
@@ -43,18 +35,20 @@ type FileState struct {
 	Worktree string // what was not, against the index; "" for nothing
 }
 
-func (x *Executor) gitStatus(ctx context.Context, s *Session, a GitStatus) (Result, error) {
-	r, err := x.openRepository(ctx, s, a.Dir, false)
+// Status finds out which files of the repository that holds dir differ from its last
+// commit. It changes nothing, the index neither.
+func (x *Git) Status(ctx context.Context, base, dir string) (Status, error) {
+	r, err := x.openRepository(ctx, base, dir, false)
 	if err != nil {
-		return nil, err
+		return Status{}, err
 	}
 	defer r.dir.Close()
-	e, err := r.git(ctx, gitCommand{maxOutput: listing, args: []string{"status", "--porcelain=v2", "--branch", "-z",
+	e, err := r.git(ctx, command{maxOutput: listing, args: []string{"status", "--porcelain=v2", "--branch", "-z",
 		"--untracked-files=normal", "--ignore-submodules=dirty", "--renames"}})
 	if err != nil {
-		return nil, err
+		return Status{}, err
 	}
-	st := RepoStatus{Dir: r.top, NotRun: r.notRun()}
+	st := Status{Dir: r.top, NotRun: r.notRun()}
 	parts, cut := fields(e)
 	st.Truncated = cut
 	for i := 0; i < len(parts); i++ {
@@ -76,7 +70,7 @@ func (x *Executor) gitStatus(ctx context.Context, s *Session, a GitStatus) (Resu
 }
 
 // branch reads a line about the branch.
-func (r *RepoStatus) branch(line string) {
+func (r *Status) branch(line string) {
 	what, value, _ := strings.Cut(line, " ")
 	switch what {
 	case "branch.head":

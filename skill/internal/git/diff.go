@@ -1,40 +1,34 @@
-package skill
+package git
 
 import (
 	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
+	"textskill/skill/internal/refusal"
 )
 
-// GitDiff shows the changes that are not committed, in unified format.
-type GitDiff struct {
-	Dir    string // in the repository
-	File   string // only this one, from Dir; "" means all
-	Staged bool   // what is staged against the last commit; else what is not, against what is staged
-}
-
-func (GitDiff) op() {}
-
-// RepoDiff is what has changed.
-type RepoDiff struct {
+// A Diff is what has changed.
+type Diff struct {
 	Text   []byte   // in any encoding; of a long one the beginning and the end
 	Cut    int64    // bytes left out
 	NotRun []string // what the repository names and is not run: "filter lfs"
 }
 
 // Message says how much has changed.
-func (r RepoDiff) Message() string {
+func (r Diff) Message() string {
 	return fmt.Sprintf("%d bytes of changes", int64(len(r.Text))+r.Cut)
 }
 
-func (x *Executor) gitDiff(ctx context.Context, s *Session, a GitDiff) (Result, error) {
-	if err := checkGitPath("file", a.File); err != nil {
-		return nil, err
+// Diff shows the changes that are not committed, of one file if it is not "": those
+// that are staged against the last commit, or those that are not against these.
+func (x *Git) Diff(ctx context.Context, base, dir, file string, staged bool) (Diff, error) {
+	if err := checkPath("file", file); err != nil {
+		return Diff{}, err
 	}
-	r, err := x.openRepository(ctx, s, a.Dir, false)
+	r, err := x.openRepository(ctx, base, dir, false)
 	if err != nil {
-		return nil, err
+		return Diff{}, err
 	}
 	defer r.dir.Close()
 	args := []string{"diff", "--no-color", "--submodule=short", "--ignore-submodules=dirty",
@@ -42,24 +36,24 @@ func (x *Executor) gitDiff(ctx context.Context, s *Session, a GitDiff) (Result, 
 	if !x.cfg.AllowHooks {
 		args = append(args, "--no-ext-diff", "--no-textconv")
 	}
-	if a.Staged {
+	if staged {
 		args = append(args, "--staged")
 	}
 	args = append(args, "--end-of-options", "--")
-	if a.File != "" {
-		args = append(args, r.name(a.File))
+	if file != "" {
+		args = append(args, r.name(file))
 	}
-	e, err := r.git(ctx, gitCommand{args: args})
+	e, err := r.git(ctx, command{args: args})
 	if err != nil {
-		return nil, err
+		return Diff{}, err
 	}
-	return RepoDiff{e.Stdout, e.StdoutCut, r.notRun()}, nil
+	return Diff{e.Stdout, e.StdoutCut, r.notRun()}, nil
 }
 
-// checkGitPath refuses a path that a reader would take for an option.
-func checkGitPath(arg, path string) error {
+// checkPath refuses a path that a reader would take for an option.
+func checkPath(arg, path string) error {
 	if strings.HasPrefix(path, "-") {
-		return &ArgError{Arg: arg, Reason: fmt.Sprintf("%q begins with a dash, like an option; a file of that name is ./%s", path, path)}
+		return &refusal.ArgError{Arg: arg, Reason: fmt.Sprintf("%q begins with a dash, like an option; a file of that name is ./%s", path, path)}
 	}
 	return nil
 }

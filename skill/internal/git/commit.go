@@ -1,20 +1,12 @@
-package skill
+package git
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"textskill/skill/internal/refusal"
 )
-
-// GitCommit stages files and commits what is staged.
-type GitCommit struct {
-	Dir     string // in the repository
-	Message string
-	Files   []string // names from Dir, not patterns; none means all that has changed
-}
-
-func (GitCommit) op() {}
 
 // Committed is a commit that was made.
 type Committed struct {
@@ -39,33 +31,35 @@ const (
 	noPattern  = ":(literal)"
 )
 
-func (x *Executor) gitCommit(ctx context.Context, s *Session, a GitCommit) (Result, error) {
+// Commit stages files, by names from dir, and commits what is staged. No files means
+// all that has changed.
+func (x *Git) Commit(ctx context.Context, base, dir, message string, files []string) (c Committed, err error) {
 	if err := x.process.MayAct("a git commit"); err != nil {
-		return nil, err
+		return c, err
 	}
-	for i, file := range a.Files {
+	for i, file := range files {
 		arg := fmt.Sprintf("files[%d]", i)
 		if file == "" {
-			return nil, &ArgError{Arg: arg, Reason: "is empty; no files at all, or \".\", mean all that has changed"}
+			return c, &refusal.ArgError{Arg: arg, Reason: "is empty; no files at all, or \".\", mean all that has changed"}
 		}
-		if err := checkGitPath(arg, file); err != nil {
-			return nil, err
+		if err := checkPath(arg, file); err != nil {
+			return c, err
 		}
 	}
-	r, err := x.openRepository(ctx, s, a.Dir, true)
+	r, err := x.openRepository(ctx, base, dir, true)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	defer r.dir.Close()
 	if err := r.addSubmodules(ctx); err != nil {
-		return nil, err
+		return c, err
 	}
-	if err := r.add(ctx, a.Files); err != nil {
-		return nil, err
+	if err := r.add(ctx, files); err != nil {
+		return c, err
 	}
-	e, err := r.git(ctx, gitCommand{args: []string{"status", "--porcelain", "-z", "--ignore-submodules=dirty", "--", everything, notOurs}, patterns: true})
+	e, err := r.git(ctx, command{args: []string{"status", "--porcelain", "-z", "--ignore-submodules=dirty", "--", everything, notOurs}, patterns: true})
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	if len(e.Stdout) == 0 {
 		return Committed{Nothing: true}, nil
@@ -74,9 +68,9 @@ func (x *Executor) gitCommit(ctx context.Context, s *Session, a GitCommit) (Resu
 	if x.cfg.AllowHooks {
 		sign = nil
 	}
-	e, err = r.git(ctx, gitCommand{args: append(append([]string{"commit", "--no-edit", "--no-verbose"}, sign...), "--message="+a.Message)})
+	e, err = r.git(ctx, command{args: append(append([]string{"commit", "--no-edit", "--no-verbose"}, sign...), "--message="+message)})
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	return Committed{Output: printed(e), NotRun: r.notRun("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")}, nil
 }
@@ -90,8 +84,8 @@ func (r *repository) add(ctx context.Context, files []string) error {
 	if len(files) == 0 {
 		args = append(args, everything)
 	}
-	_, err := r.git(ctx, gitCommand{args: args, patterns: true})
-	if failed, ok := errors.AsType[*GitError](err); ok {
+	_, err := r.git(ctx, command{args: args, patterns: true})
+	if failed, ok := errors.AsType[*Error](err); ok {
 		failed.Words = strings.ReplaceAll(failed.Words, noPattern, "")
 		failed.Output = strings.ReplaceAll(failed.Output, noPattern, "")
 	}

@@ -1,4 +1,4 @@
-package skill
+package git
 
 import (
 	"bufio"
@@ -11,11 +11,12 @@ import (
 	"slices"
 	"strings"
 	"textskill/skill/internal/process"
+	"textskill/skill/internal/workspace"
 )
 
 // repository is a git repository all of which is inside the workspace.
 type repository struct {
-	x       *Executor
+	x       *Git
 	dir     process.Dir // where git runs
 	program string      // git's file
 	env     []string    // of every command
@@ -30,12 +31,12 @@ type repository struct {
 
 // openRepository finds the repository that holds the folder name, judges it, and
 // reads its configuration. The caller closes its dir.
-func (x *Executor) openRepository(ctx context.Context, s *Session, name string, writes bool) (*repository, error) {
-	dir, err := x.process.OpenDir(s.Dir, name)
+func (x *Git) openRepository(ctx context.Context, base string, name string, writes bool) (*repository, error) {
+	dir, err := x.process.OpenDir(base, name)
 	if err != nil {
 		return nil, err
 	}
-	r := &repository{x: x, dir: dir, writes: writes, env: x.gitEnvironment(dir.Path)}
+	r := &repository{x: x, dir: dir, writes: writes, env: x.environment(dir.Path)}
 	if !writes {
 		r.env = append(r.env, "GIT_OPTIONAL_LOCKS=0")
 	}
@@ -52,7 +53,7 @@ func (x *Executor) openRepository(ctx context.Context, s *Session, name string, 
 // judge finds out where the repository is, refuses one that leads outside, and
 // reads its configuration.
 func (r *repository) judge(ctx context.Context) error {
-	e, err := r.git(ctx, gitCommand{args: []string{"rev-parse", "--path-format=absolute",
+	e, err := r.git(ctx, command{args: []string{"rev-parse", "--path-format=absolute",
 		"--is-bare-repository", "--absolute-git-dir", "--git-common-dir", "--show-toplevel"}})
 	lines := strings.Split(strings.TrimSuffix(string(e.Stdout), "\n"), "\n")
 	switch {
@@ -90,7 +91,7 @@ func (r *repository) judge(ctx context.Context) error {
 // inside refuses what belongs to the repository and leads outside.
 func (r *repository) inside(what, path string) error {
 	_, err := r.x.ws.Real("", path, true)
-	if outside, ok := errors.AsType[*OutsideError](err); ok {
+	if outside, ok := errors.AsType[*workspace.OutsideError](err); ok {
 		return fmt.Errorf("the repository's %s %w", what, outside)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +166,7 @@ func (r *repository) checkAlternates(objects string, depth int) error {
 // addSubmodules judges the repositories inside this one, which git looks into when
 // it commits, and adds their settings to those to be neutral.
 func (r *repository) addSubmodules(ctx context.Context) error {
-	e, err := r.git(ctx, gitCommand{args: []string{"ls-files", "--stage", "-z", "--", ":/"}, maxOutput: 4 * listing, patterns: true})
+	e, err := r.git(ctx, command{args: []string{"ls-files", "--stage", "-z", "--", ":/"}, maxOutput: 4 * listing, patterns: true})
 	if err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func (r *repository) addSubmodules(ctx context.Context) error {
 		if _, err := r.x.ws.Stat(filepath.Join(dir, ".git"), false); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		inner, err := r.x.openRepository(ctx, &Session{}, dir, true)
+		inner, err := r.x.openRepository(ctx, "", dir, true)
 		if err != nil {
 			return fmt.Errorf("submodule %s: %w", name, err)
 		}

@@ -1,4 +1,4 @@
-package skill
+package git
 
 import (
 	"bytes"
@@ -120,7 +120,7 @@ func (r *repository) helpers() (set []setting) {
 // readConfig reads all settings that hold in the repository. Its files may include
 // others that are inside the workspace.
 func (r *repository) readConfig(ctx context.Context) error {
-	e, err := r.git(ctx, gitCommand{
+	e, err := r.git(ctx, command{
 		args:      []string{"config", "--list", "-z", "--show-scope", "--show-origin", "--includes"},
 		env:       []string{"GIT_DIR=" + r.gitDir}, // makes the origins absolute
 		maxOutput: listing,

@@ -1,4 +1,4 @@
-package skill
+package git
 
 import (
 	"context"
@@ -40,7 +40,7 @@ func hostOf(address string) (host, number string) {
 	return u.Hostname(), web.Port(u)
 }
 
-// reach tells whether an address is a folder of this machine, and refuses one that
+// reach reports whether an address is a folder of this machine, and refuses one that
 // may not be reached.
 func (r *repository) reach(ctx context.Context, use remoteUse, address string) (local bool, err error) {
 	shown := withoutLogin([]byte(address))
@@ -65,7 +65,7 @@ func (r *repository) reach(ctx context.Context, use remoteUse, address string) (
 	if _, err := r.x.ws.Real("", path, true); err != nil {
 		return false, fmt.Errorf("remote %s: %w", use.remote, err)
 	}
-	other, err := r.x.openRepository(ctx, &Session{}, path, true)
+	other, err := r.x.openRepository(ctx, "", path, true)
 	if err != nil {
 		return false, fmt.Errorf("remote %s: %w", use.remote, err)
 	}
