@@ -7,6 +7,7 @@ import (
 
 	"textskill/skill/internal/git"
 	"textskill/skill/internal/process"
+	"textskill/skill/internal/project"
 	"textskill/skill/internal/web"
 	"textskill/skill/internal/workspace"
 )
@@ -52,6 +53,7 @@ type Executor struct {
 	process *process.Runner
 	web     *web.Client
 	git     *git.Git
+	project *project.Tools
 	opened  time.Time
 }
 
@@ -86,7 +88,8 @@ func newExecutorOn(cfg Config, ws *workspace.Workspace) (*Executor, error) {
 	}, run, ws.Dir())
 	return &Executor{
 		cfg: cfg, ws: ws, process: run, web: reach, opened: time.Now(),
-		git: git.New(git.Config{Allow: cfg.Allow, AllowHooks: cfg.AllowHooks}, ws, run, reach),
+		git:     git.New(git.Config{Allow: cfg.Allow, AllowHooks: cfg.AllowHooks}, ws, run, reach),
+		project: project.New(cfg.Network, ws, run),
 	}, nil
 }
 

@@ -2,13 +2,9 @@ package skill
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"path/filepath"
-	"strings"
-	"syscall"
-	"textskill/skill/internal/process"
 	"time"
+
+	"textskill/skill/internal/project"
 )
 
 // Toolchain runs the program by which a project is tested, linted, formatted,
@@ -20,8 +16,8 @@ type Toolchain struct {
 	Runner  string        // "ruff", "npm"; "" finds one
 	Pattern string        // Test: names of the files with tests, for a runner that takes such
 	Name    string        // Test: run only tests whose name matches
-	Brief   bool          // Test: tell less of tests that go well
-	Check   bool          // Format: tell what would change, and change nothing
+	Brief   bool          // Test: print less of tests that pass
+	Check   bool          // Format: say what would change, and change nothing
 	Scripts bool          // Install: let packages run their own programs
 	Timeout time.Duration // 0 means none
 
@@ -31,136 +27,29 @@ type Toolchain struct {
 func (Toolchain) op() {}
 
 // Purpose is what can be done with a project.
-type Purpose string
+type Purpose = project.Purpose
 
 // The purposes.
 const (
-	Test      Purpose = "test"
-	Lint      Purpose = "lint"
-	Format    Purpose = "format"
-	Typecheck Purpose = "typecheck"
-	Install   Purpose = "install"
+	Test      = project.Test
+	Lint      = project.Lint
+	Format    = project.Format
+	Typecheck = project.Typecheck
+	Install   = project.Install
 )
 
 // ToolRun is how a toolchain's program ended.
-type ToolRun struct {
-	Executed
-	Runner  string   // the program, or what it runs: "pytest", "npm run test"
-	Line    []string // the whole command
-	Dir     string   // absolute; where it ran
-	Wrong   bool     // it found something, whatever its exit code
-	NoTests bool     // there was nothing to run
+type ToolRun = project.Run
 
-	Tests   *TestReport // nil where the output tells no numbers
-	Changed []string    // Format: files that were rewritten, absolute
-}
+// A TestReport is what the output of a run of tests says of them.
+type TestReport = project.TestReport
 
-// Failed tells whether the program did not end well, or found something.
-func (d ToolRun) Failed() bool { return d.Executed.Failed() || d.Wrong || d.NoTests }
+// A TestFailure is a test that failed, or a file or package of which none could run.
+type TestFailure = project.TestFailure
 
 // An UnknownRunnerError reports a program that is none of those for a purpose.
-type UnknownRunnerError struct {
-	Do     Purpose
-	Runner string
-	Known  []string
-}
-
-func (e *UnknownRunnerError) Error() string {
-	return fmt.Sprintf("%s is not known to %s; there are %s", e.Runner, e.Do, strings.Join(e.Known, ", "))
-}
-
-// runner is a program that is ready to be run.
-type runner struct {
-	name string // "" is the program's own
-	line []string
-	env  []string
-	read testReader // may be nil
-	none int        // exit code that says there are no tests; 0 is none
-	some bool       // it ends well also without tests, which is no success
-	dirt bool       // output means that something is wrong
-	venv bool       // it is pip, which is to install into a virtual environment only
-
-	instead *runner // where the program is not there; may be nil
-}
+type UnknownRunnerError = project.UnknownRunnerError
 
 func (x *Executor) toolchain(ctx context.Context, s *Session, a Toolchain) (Result, error) {
-	if err := x.process.MayAct("running a program"); err != nil {
-		return nil, err
-	}
-	p, r, err := x.plan(s, a)
-	if err != nil {
-		return nil, err
-	}
-	if a.Do == Install {
-		if err := x.process.MayReach("reaching other machines"); err != nil {
-			return nil, err
-		}
-	}
-	var before map[string]stamp
-	if a.Do == Format && !a.Check {
-		before = x.stamps(ctx, p.target)
-	}
-	var done ToolRun
-	tracked, err := x.process.Track(ctx, r.program(), func(ctx context.Context) (err error) {
-		done, err = x.runIn(ctx, s, a, p, r)
-		if r.venv && (errors.Is(err, syscall.ENOENT) && process.IsSpawn(err) || err == nil && done.ExitCode == pipOutside) {
-			done, err = x.installApart(ctx, s, a, p, r, done, err)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	done.Tracked = tracked
-	if before != nil {
-		done.Changed = changed(before, x.stamps(ctx, p.target))
-	}
-	return done, nil
-}
-
-// runIn runs r, or what there is in its place, in the project's folder.
-func (x *Executor) runIn(ctx context.Context, s *Session, a Toolchain, p *project, r *runner) (d ToolRun, err error) {
-	var missing error
-	for ; r != nil; r = r.instead {
-		run := process.Command{
-			Name: r.line[0], Args: r.line[1:], Dir: p.dir, Env: append(p.env(), r.env...),
-			Timeout: a.Timeout, MaxOutput: a.MaxOutput, Unattended: true, Log: true,
-		}
-		if r.read != nil {
-			f := through(r.read)
-			run.Stdout, run.Stderr = f, f
-		}
-		done, err := x.process.Exec(ctx, s.Dir, run)
-		switch {
-		case err == nil:
-			return r.done(done, p.dir), nil
-		case !process.IsSpawn(err) || !errors.Is(err, syscall.ENOENT):
-			return ToolRun{}, err
-		case missing == nil:
-			missing = err
-		}
-	}
-	return ToolRun{}, missing
-}
-
-// program is what the runner is called.
-func (r *runner) program() string {
-	if r.name != "" {
-		return r.name
-	}
-	return filepath.Base(r.line[0])
-}
-
-// done is what became of r.
-func (r *runner) done(e Executed, dir string) ToolRun {
-	d := ToolRun{Executed: e, Runner: r.program(), Line: r.line, Dir: dir}
-	d.Wrong = r.dirt && len(e.Stdout) > 0
-	d.NoTests = r.none != 0 && e.ExitCode == r.none
-	if r.read != nil {
-		if report, ok := r.read.report(); ok {
-			d.Tests = &report
-			d.NoTests = d.NoTests || r.some && report.Passed+report.Failed+report.Skipped == 0
-		}
-	}
-	return d
+	return result(x.project.Run(ctx, s.Dir, project.Task(a)))
 }

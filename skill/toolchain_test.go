@@ -230,6 +230,15 @@ func TestToolchainIsRefused(t *testing.T) {
 	}
 }
 
+// brief describes a report in a few lines.
+func brief(r *TestReport) string {
+	b := fmt.Sprintf("%d passed, %d failed, %d skipped", r.Passed, r.Failed, r.Skipped)
+	for _, f := range r.Failures {
+		b += fmt.Sprintf("\n%s at %s:%d: %s", f.Name, f.File, f.Line, strings.ReplaceAll(f.Message, "\n", " | "))
+	}
+	return b
+}
+
 func isUnknown(err error) bool {
 	_, ok := errors.AsType[*UnknownRunnerError](err)
 	return ok
@@ -243,7 +252,7 @@ func TestGoProject(t *testing.T) {
 		"m/a_test.go=package m\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif Sum(1, 1) != 3 {\n\t\tt.Errorf(\"1+1 is %d\", Sum(1, 1))\n\t}\n}\n\nfunc TestFine(t *testing.T) {}\n",
 		"m/sub/s.go=package sub\n\nimport \"fmt\"\n\nfunc F() { fmt.Printf(\"%d\\n\", \"x\") }\n")
 	got, err := task(t, x, Toolchain{Do: Test, Path: "m"})
-	if err != nil || got.Tests == nil || got.Tests.brief() != "1 passed, 1 failed, 0 skipped\n"+
+	if err != nil || got.Tests == nil || brief(got.Tests) != "1 passed, 1 failed, 0 skipped\n"+
 		"example.org/m/sub at sub/s.go:5: fmt.Printf format %d has arg \"x\" of wrong type string\nTestSum at a_test.go:7: a_test.go:7: 1+1 is 2" || !got.Failed() {
 		t.Errorf("test: %+v, %v\n%s%s", got.Tests, err, got.Stdout, got.Stderr)
 	}
@@ -251,7 +260,7 @@ func TestGoProject(t *testing.T) {
 		t.Errorf("test prints %s", got.Stdout)
 	}
 	got, err = task(t, x, Toolchain{Do: Test, Path: "m/a_test.go", Name: "Fine"})
-	if err != nil || got.Failed() || got.Tests.brief() != "1 passed, 0 failed, 0 skipped" {
+	if err != nil || got.Failed() || brief(got.Tests) != "1 passed, 0 failed, 0 skipped" {
 		t.Errorf("test of a file: %+v, %v\n%s%s", got.Tests, err, got.Stdout, got.Stderr)
 	}
 	if got, err = task(t, x, Toolchain{Do: Lint, Path: "m"}); err != nil || !got.Failed() || !strings.Contains(string(got.Stderr), "sub/s.go:5:") {

@@ -1,4 +1,4 @@
-package skill
+package project
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ type packageJSON struct {
 
 // planNode has the scripts of a package.json, and the usual programs where one is
 // missing.
-func planNode(p *project, a Toolchain) (*runner, error) {
+func planNode(p *project, a Task) (*runner, error) {
 	var pkg packageJSON
 	if err := json.Unmarshal(p.read("package.json"), &pkg); err != nil && p.has("package.json") {
 		return nil, errors.New("package.json in " + p.dir + " is no JSON object of the usual form")
@@ -52,7 +52,7 @@ func formatScripts(check bool) []string {
 
 // script runs a script of package.json. Tests are told what they are for, and
 // others only where that is not the whole.
-func (p *project) script(a Toolchain, manager, name string) *runner {
+func (p *project) script(a Task, manager, name string) *runner {
 	line := []string{manager, "run", name}
 	var args []string
 	if !p.whole {
@@ -90,7 +90,7 @@ func (p *project) manager(pkg packageJSON) string {
 
 // nodeInstall installs what the lockfile says, without running the packages'
 // scripts unless that is allowed.
-func (p *project) nodeInstall(a Toolchain, manager string) *runner {
+func (p *project) nodeInstall(a Task, manager string) *runner {
 	if a.Runner != "" {
 		manager = a.Runner
 	}
@@ -117,5 +117,5 @@ func (p *project) nodeInstall(a Toolchain, manager string) *runner {
 	return &runner{line: line, env: env}
 }
 
-// classicYarn tells whether a lockfile is of yarn 1.
+// classicYarn reports whether a lockfile is of yarn 1.
 func (p *project) classicYarn() bool { return p.says("# yarn lockfile v1", "yarn.lock") }

@@ -1,4 +1,4 @@
-package skill
+package project
 
 import (
 	"context"
@@ -23,7 +23,7 @@ const maxStamps = 50000
 
 // stamps returns those of the files at and below the absolute name target, nil
 // where there are too many. Folders with what others made are left out.
-func (x *Executor) stamps(ctx context.Context, target string) map[string]stamp {
+func (x *Tools) stamps(ctx context.Context, target string) map[string]stamp {
 	all := map[string]stamp{}
 	note := func(name string) {
 		if info, err := x.ws.Stat(name, false); err == nil && info.Mode.IsRegular() {
@@ -50,6 +50,12 @@ func (x *Executor) stamps(ctx context.Context, target string) map[string]stamp {
 		return nil
 	}
 	return all
+}
+
+// isFolder reports whether abs is a folder, or a link to one.
+func (x *Tools) isFolder(abs string) bool {
+	info, err := x.ws.Stat(abs, true)
+	return err == nil && info.IsDir()
 }
 
 // changed returns the names whose stamps differ, sorted.

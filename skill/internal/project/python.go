@@ -1,4 +1,4 @@
-package skill
+package project
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ const anyTestFile = "test*.py"
 
 // planPython has Python's programs, the one that is asked for or the first that is
 // there.
-func planPython(p *project, a Toolchain) (*runner, error) {
+func planPython(p *project, a Task) (*runner, error) {
 	switch a.Do {
 	case Test:
 		return p.pytest(a), nil
@@ -51,7 +51,7 @@ func choose(name string, lines [][]string) (first *runner) {
 	return first
 }
 
-func (p *project) pytest(a Toolchain) *runner {
+func (p *project) pytest(a Task) *runner {
 	line := []string{"pytest", p.arg}
 	own := p.says("python_files", "pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini")
 	if a.Pattern != "" && (a.Pattern != anyTestFile || !own) {
@@ -72,7 +72,7 @@ func (p *project) pytest(a Toolchain) *runner {
 
 // unittest has Python itself run the tests that are in a folder of the path, where
 // pytest is not there.
-func (p *project) unittest(a Toolchain, in string) *runner {
+func (p *project) unittest(a Task, in string) *runner {
 	line := []string{"python3", "-m", "unittest"}
 	if p.file {
 		line = append(line, p.arg)
@@ -122,7 +122,7 @@ func (p *project) unittests() (in string, ok bool) {
 
 // pythonInstall takes what the lockfiles say, without building anything unless
 // scripts are allowed.
-func (p *project) pythonInstall(a Toolchain) (*runner, error) {
+func (p *project) pythonInstall(a Task) (*runner, error) {
 	build := func(env ...string) []string {
 		if a.Scripts {
 			return nil
@@ -159,9 +159,9 @@ const venvDir = ".venv"
 
 // installApart makes a virtual environment and installs there. Where that cannot
 // be, the answer is what there was before.
-func (x *Executor) installApart(ctx context.Context, s *Session, a Toolchain, p *project, r *runner, before ToolRun, failed error) (ToolRun, error) {
+func (x *Tools) installApart(ctx context.Context, base string, a Task, p *project, r *runner, before Run, failed error) (Run, error) {
 	venv := &runner{name: "venv", line: []string{"python3", "-m", "venv", venvDir}}
-	made, err := x.runIn(ctx, s, a, p, venv)
+	made, err := x.runIn(ctx, base, a, p, venv)
 	switch {
 	case process.IsSpawn(err):
 		return before, failed
@@ -170,5 +170,5 @@ func (x *Executor) installApart(ctx context.Context, s *Session, a Toolchain, p 
 	}
 	inside := *r
 	inside.line = append([]string{filepath.Join(p.dir, venvDir, "bin", "pip")}, r.line[1:]...)
-	return x.runIn(ctx, s, a, p, &inside)
+	return x.runIn(ctx, base, a, p, &inside)
 }

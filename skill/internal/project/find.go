@@ -1,4 +1,4 @@
-package skill
+package project
 
 import (
 	"bytes"
@@ -9,11 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"textskill/skill/internal/refusal"
 )
 
 // project is a folder that files in it mark as one.
 type project struct {
-	x      *Executor
+	x      *Tools
 	kind   string
 	dir    string          // absolute; programs run there
 	names  map[string]bool // what is in it
@@ -26,10 +27,10 @@ type project struct {
 // kind is a sort of project.
 type kind struct {
 	name    string
-	markers []string                                       // one of them makes a folder a project
-	suffix  []string                                       // of files that belong to it
-	runners []string                                       // that may be asked for by name
-	plan    func(p *project, a Toolchain) (*runner, error) // nil, nil where it has none for the task
+	markers []string                                  // one of them makes a folder a project
+	suffix  []string                                  // of files that belong to it
+	runners []string                                  // that may be asked for by name
+	plan    func(p *project, a Task) (*runner, error) // nil, nil where it has none for the task
 }
 
 // kinds has those first that count where a folder is several.
@@ -52,11 +53,11 @@ var explicit = map[Purpose][]string{
 // plan finds the project and its program for a task: of the nearest folder, at the
 // path or above, whose kind of project has one. Without any it is Python's, in the
 // session's folder.
-func (x *Executor) plan(s *Session, a Toolchain) (*project, *runner, error) {
+func (x *Tools) plan(base string, a Task) (*project, *runner, error) {
 	if a.Runner != "" && !slices.Contains(explicit[a.Do], a.Runner) {
 		return nil, nil, &UnknownRunnerError{a.Do, a.Runner, explicit[a.Do]}
 	}
-	at, err := x.taskPath(s, a)
+	at, err := x.taskPath(base, a)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,7 +90,7 @@ func (x *Executor) plan(s *Session, a Toolchain) (*project, *runner, error) {
 }
 
 // planWithout is the plan where no folder is marked.
-func (x *Executor) planWithout(at taskPath, a Toolchain) (*project, *runner, error) {
+func (x *Tools) planWithout(at taskPath, a Task) (*project, *runner, error) {
 	dir := at.base
 	if a.Do == Install {
 		dir = at.start
@@ -115,19 +116,19 @@ type taskPath struct {
 }
 
 // taskPath finds the path of a task. Names of tests in a file may follow it.
-func (x *Executor) taskPath(s *Session, a Toolchain) (at taskPath, err error) {
+func (x *Tools) taskPath(base string, a Task) (at taskPath, err error) {
 	at.given = a.Path
 	if at.given == "" {
 		at.given = "."
 	}
 	name, _, _ := strings.Cut(at.given, "::")
-	if _, err := x.path(s, "path", name); err != nil {
+	if err := refusal.CheckPath("path", name, x.ws.Abs(base, name)); err != nil {
 		return at, err
 	}
-	if at.real, err = x.Real(s, name, true); err != nil {
+	if at.real, err = x.ws.Real(base, name, true); err != nil {
 		return at, err
 	}
-	if at.base, err = x.Real(s, "", true); err != nil {
+	if at.base, err = x.ws.Real(base, "", true); err != nil {
 		return at, err
 	}
 	info, err := x.ws.Stat(at.real, true)
@@ -152,7 +153,7 @@ func (x *Executor) taskPath(s *Session, a Toolchain) (at taskPath, err error) {
 
 var errNotFolder = errors.New("it is no folder")
 
-// takes tells whether a kind of project has the runner that is asked for, or may
+// takes reports whether a kind of project has the runner that is asked for, or may
 // hold what the task is for.
 func (at taskPath) takes(k kind, runner string) bool {
 	if runner != "" {
@@ -163,7 +164,7 @@ func (at taskPath) takes(k kind, runner string) bool {
 }
 
 // project is the folder dir as a project of a kind, for a task at this path.
-func (at taskPath) project(x *Executor, kind, dir string, names map[string]bool) *project {
+func (at taskPath) project(x *Tools, kind, dir string, names map[string]bool) *project {
 	p := &project{x: x, kind: kind, dir: dir, names: names, target: at.real, whole: at.real == dir, file: at.file, arg: at.given}
 	if dir != at.base {
 		rel, err := filepath.Rel(dir, at.real)
@@ -193,12 +194,12 @@ func (p *project) read(name string) []byte {
 	return data
 }
 
-// says tells whether one of the files holds a text.
+// says reports whether one of the files holds a text.
 func (p *project) says(text string, files ...string) bool {
 	return slices.ContainsFunc(files, func(name string) bool { return bytes.Contains(p.read(name), []byte(text)) })
 }
 
-// has tells whether the project's folder has a file of one of the names.
+// has reports whether the project's folder has a file of one of the names.
 func (p *project) has(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return p.names[name] })
 }
@@ -233,7 +234,7 @@ func (p *project) env() (env []string) {
 	if len(paths) > 0 {
 		env = append(env, "PATH="+strings.Join(append(paths, os.Getenv("PATH")), string(filepath.ListSeparator)))
 	}
-	if !p.x.cfg.Network {
+	if !p.x.network {
 		env = append(env, offline...)
 	}
 	return env

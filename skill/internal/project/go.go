@@ -1,4 +1,4 @@
-package skill
+package project
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 )
 
 // planGo has the go command's own programs.
-func planGo(p *project, a Toolchain) (*runner, error) {
+func planGo(p *project, a Task) (*runner, error) {
 	switch a.Do {
 	case Test:
 		line := []string{"go", "test", "-json"}
@@ -63,7 +63,7 @@ func (p *project) module() string {
 }
 
 // planRust has cargo, for the whole package.
-func planRust(p *project, a Toolchain) (*runner, error) {
+func planRust(p *project, a Task) (*runner, error) {
 	line := map[Purpose][]string{
 		Test: {"cargo", "test"}, Lint: {"cargo", "clippy"}, Format: {"cargo", "fmt"},
 		Typecheck: {"cargo", "check"}, Install: {"cargo", "fetch"},
@@ -80,7 +80,7 @@ func planRust(p *project, a Toolchain) (*runner, error) {
 }
 
 // planMake has the target of a makefile that is called like the task.
-func planMake(p *project, a Toolchain) (*runner, error) {
+func planMake(p *project, a Task) (*runner, error) {
 	if a.Do != Test && a.Do != Lint {
 		return nil, nil
 	}

@@ -1,4 +1,4 @@
-package skill
+package project
 
 import (
 	"bytes"
@@ -49,7 +49,7 @@ math > is wrong at src/a.test.js:5: AssertionError: expected 2 to be 3 // Object
 throws at src/a.test.js:10: Error: boom`},
 	}
 	for _, tt := range tests {
-		data, err := os.ReadFile("testdata/testreport/" + tt.file)
+		data, err := os.ReadFile("testdata/" + tt.file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ throws at src/a.test.js:10: Error: boom`},
 }
 
 func TestGoTestsAreShownAsTheyPrint(t *testing.T) {
-	data, err := os.ReadFile("testdata/testreport/go.json")
+	data, err := os.ReadFile("testdata/go.json")
 	if err != nil {
 		t.Fatal(err)
 	}
