@@ -70,7 +70,7 @@ var testsImport = map[string][]string{
 var doors = map[string][]string{
 	"github.com/google/shlex":                      {"parser/quote.go"},
 	"github.com/sergi/go-diff":                     {"skill/internal/workspace/diff.go"},
-	"github.com/sashabaranov/go-openai":            {"llmfallback/openai.go", "skill/agent/openai.go"},
+	"github.com/sashabaranov/go-openai":            {"llmfallback/openai/client.go"},
 	"github.com/modelcontextprotocol/go-sdk":       {"skill/mcpserver/*.go", "skill/agent/*.go"},
 	"github.com/spf13/cobra":                       {"cmd/skill/*.go"},
 	"github.com/spf13/pflag":                       {"cmd/skill/*.go"},

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"textskill/llmfallback/openai"
 )
 
 func TestDecodeAnswer(t *testing.T) {
@@ -124,16 +126,19 @@ func FuzzWire(f *testing.F) {
 			w.WriteString(body)
 			return w.Result(), nil
 		})
-		c := newClock()
-		send := overOpenAI(Model{BaseURL: "http://localhost/v1", Name: "m"}, newWire(answer, c.now))
-		_, err := send(t.Context(), shape{rung: rungSchema}, []message{{"user", "x"}}, 100, &Telemetry{})
+		client, err := openai.New(openai.Config{BaseURL: "http://localhost/v1", Transport: answer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		send := overOpenAI(client, "m")
+		_, err = send(t.Context(), shape{rung: rungSchema}, []message{{"user", "x"}}, 100, &Telemetry{})
 		switch err := err.(type) {
 		case nil, *answerError:
 			if status > 299 || !json.Valid([]byte(body)) {
 				t.Fatalf("%d %q is taken: %v", status, body, err)
 			}
-		case *EndpointError:
-			if err.Class == "" {
+		case *openai.Error:
+			if err.Reason == "" {
 				t.Fatalf("%d %q: no reason", status, body)
 			}
 		default:

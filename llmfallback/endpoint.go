@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"textskill/llmfallback/openai"
 )
 
 const (
@@ -34,7 +36,7 @@ type answer struct {
 }
 
 // A sender sends one request of shape s and reads what the model answered. Its
-// error is an [*EndpointError] or an [*answerError].
+// error is an [*openai.Error] or an [*answerError].
 type sender func(ctx context.Context, s shape, messages []message, limit int, t *Telemetry) (answer, error)
 
 // An endpoint is the agent that asks a model. It is safe for concurrent use.
@@ -71,7 +73,15 @@ func (p *endpoint) Complete(ctx context.Context, r Request) (Reply, error) {
 	if err == nil {
 		reply.Values = e.values(r.Names)
 	}
-	return reply, err
+	return reply, unavailable(err)
+}
+
+// unavailable makes the error of an exchange that failed an [ErrUnavailable].
+func unavailable(err error) error {
+	if fault, ok := errors.AsType[*openai.Error](err); ok {
+		return fmt.Errorf("%w: %w", ErrUnavailable, fault)
+	}
+	return err
 }
 
 func (p *endpoint) extract(ctx context.Context, r Request, t *Telemetry) (Extraction, error) {
@@ -159,17 +169,18 @@ func (p *endpoint) ask(ctx context.Context, messages []message, limit int, t *Te
 		a, err := p.send(ctx, s, messages, limit, t)
 		t.Latencies = append(t.Latencies, p.now().Sub(start))
 		p.charge(spent(t)-before, messages, a)
-		fault, failed := errors.AsType[*EndpointError](err)
+		fault, failed := errors.AsType[*openai.Error](err)
 		if !failed {
 			p.worked()
 			return a, err
 		}
-		if next, ok := s.without(fault.parameter); ok && t.RungMoves < maxMoves {
+		if next, ok := s.without(fault.Parameter); ok && t.RungMoves < maxMoves {
 			t.RungMoves++
 			p.remember(next)
 			continue
 		}
-		if !fault.retry || t.Retries > 0 || p.wait(ctx, fault) != nil {
+		retry := fault.Retry && t.Retries == 0 && !errors.Is(err, openai.ErrNoChoices) // which most endpoints send again
+		if !retry || p.wait(ctx, fault) != nil {
 			p.failed()
 			return answer{}, err
 		}
@@ -177,13 +188,13 @@ func (p *endpoint) ask(ctx context.Context, messages []message, limit int, t *Te
 	}
 }
 
-// wait sleeps as long as the endpoint asks, or a little; an endpoint that asks
-// for too long is not waited for.
-func (p *endpoint) wait(ctx context.Context, fault *EndpointError) error {
-	d := fault.retryAfter
+// wait sleeps as long as the endpoint asks, or a little. It returns an error for
+// a wait above [maxWait].
+func (p *endpoint) wait(ctx context.Context, fault *openai.Error) error {
+	d := fault.After
 	switch {
 	case d > maxWait:
-		fault.Advice = fmt.Sprintf("it asks to wait %s; try again then", d.Round(time.Second))
+		fault.Advice = fmt.Sprintf("try again in %s, as the endpoint asks", d.Round(time.Second))
 		return fault
 	case d == 0:
 		d = firstWait + rand.N(firstWait/4)
@@ -198,9 +209,9 @@ func (p *endpoint) admit(messages []message, limit int, t *Telemetry) (shape, er
 	b := &p.budget
 	switch {
 	case t.Attempts >= maxRequests:
-		return p.shape, &EndpointError{Class: fmt.Sprintf("%d requests without a usable answer", maxRequests)}
+		return p.shape, fmt.Errorf("%w: %d requests without a usable answer", ErrUnavailable, maxRequests)
 	case p.now().Before(p.rest):
-		return p.shape, &EndpointError{Class: fmt.Sprintf("%d failures in a row; it is left alone for %s", tripAfter, restFor)}
+		return p.shape, fmt.Errorf("%w: %d failures in a row; it is not asked again for %s", ErrUnavailable, tripAfter, restFor)
 	case b.calls > 0 && b.usedCalls >= b.calls:
 		return p.shape, fmt.Errorf("%w: %d calls were allowed", ErrBudget, b.calls)
 	case b.tokens > 0 && b.usedTokens+estimate(messages)+limit > b.tokens:

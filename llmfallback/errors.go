@@ -3,11 +3,12 @@ package llmfallback
 import (
 	"errors"
 	"fmt"
-	"time"
 )
 
-// Why no operation came of a prompt. Test for them with errors.Is; the text of
-// the error that wraps one says what was wrong with this prompt or answer.
+// The reasons why a prompt yields no operation, for [errors.Is]. The error that
+// wraps one says what is wrong with this prompt or answer. An [ErrUnavailable]
+// also wraps the [openai.Error] of an exchange that failed; it holds nothing of
+// what was sent or answered.
 var (
 	ErrSilent          = errors.New("nobody understands the request")
 	ErrUnavailable     = errors.New("the model's endpoint cannot be used")
@@ -66,35 +67,3 @@ func (e *ValueError) Error() string {
 
 // Code returns the code under which JavaScript reports such a value.
 func (e *ValueError) Code() string { return "ERR_INVALID_ARG_TYPE" }
-
-// An EndpointError reports an exchange with the endpoint that failed. It never
-// holds what was sent, the key, or the answer's body. It is an [ErrUnavailable].
-type EndpointError struct {
-	Status int    // HTTP status, 0 when there was no answer
-	Class  string // what failed, from a fixed list: "rate limit", "quota", "key", "redirect"…
-	Advice string // what would be right; may be ""
-
-	retry      bool          // the same request may succeed
-	retryAfter time.Duration // what the endpoint asks to wait, 0 when it does not say
-	parameter  string        // the parameter that the endpoint does not take
-	cause      error
-}
-
-func (e *EndpointError) Error() string {
-	text := ErrUnavailable.Error() + ": " + e.Class
-	if e.Status != 0 {
-		text += fmt.Sprintf(" (status %d)", e.Status)
-	}
-	if e.Advice != "" {
-		text += "; " + e.Advice
-	}
-	return text
-}
-
-// Unwrap returns [ErrUnavailable] and, where there is one, the cause.
-func (e *EndpointError) Unwrap() []error {
-	if e.cause == nil {
-		return []error{ErrUnavailable}
-	}
-	return []error{ErrUnavailable, e.cause}
-}

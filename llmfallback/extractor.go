@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"textskill/llmfallback/openai"
 )
+
+const connectTimeout = 3 * time.Second // a person waits
 
 // Mode says who may read a prompt that is no command.
 type Mode string
@@ -110,11 +113,13 @@ func New(c Config) (*Extractor, error) {
 func (x *Extractor) model() (Agent, error) {
 	c := &x.config
 	m := c.Model
+	var client *openai.Client
 	if c.Complete == nil {
-		switch err := m.check(); {
+		var err error
+		switch client, err = m.client(c.Now); {
 		case err != nil:
 			return nil, err
-		case m.BaseURL == "":
+		case client == nil:
 			x.off = "no model is configured; set OPENAI_BASE_URL or OPENAI_API_KEY, and SKILL_MODEL"
 			return nil, nil
 		case m.Name == "":
@@ -132,7 +137,7 @@ func (x *Extractor) model() (Agent, error) {
 	if c.Complete != nil {
 		p.send = overFunc(c.Complete)
 	} else {
-		p.send = overOpenAI(m, newWire(m.Transport, c.Now))
+		p.send = overOpenAI(client, m.Name)
 	}
 	switch {
 	case c.Trust && c.Complete != nil:
@@ -148,7 +153,7 @@ func overFunc(complete func(context.Context, string) (string, error)) sender {
 	return func(ctx context.Context, _ shape, messages []message, _ int, _ *Telemetry) (answer, error) {
 		text, err := complete(ctx, messages[len(messages)-1].text)
 		if err != nil {
-			return answer{}, &EndpointError{Class: "no answer", cause: err}
+			return answer{}, &openai.Error{Reason: "no answer", Err: err}
 		}
 		return answer{text: text}, nil
 	}
@@ -165,37 +170,27 @@ func (p *endpoint) plainly(ctx context.Context, prompt string) (string, error) {
 	t := &Telemetry{}
 	a, err := p.send(ctx, shape{rung: rungText, noTemperature: true, noLimit: true}, messages, 0, t)
 	p.charge(spent(t), messages, a)
-	return a.text, err
+	return a.text, unavailable(err)
 }
 
-// check completes the address and refuses one that must not be used.
-func (m *Model) check() error {
-	if m.BaseURL == "" {
-		if m.Key != "" {
-			m.BaseURL = "https://api.openai.com/v1"
-		}
-		return nil
-	}
-	u, err := url.Parse(m.BaseURL)
-	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return errors.New("OPENAI_BASE_URL is no address; it looks like http://localhost:11434/v1")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("OPENAI_BASE_URL holds more than an address; a key belongs in OPENAI_API_KEY")
-	case u.Scheme == "http" && m.Key != "" && !loopback(u.Hostname()):
-		return fmt.Errorf("a key is not sent over plain http to %s; use https, or leave OPENAI_API_KEY empty", u.Host)
+// client returns the client of the endpoint and completes BaseURL. It returns
+// nil where no endpoint is configured.
+func (m *Model) client(now func() time.Time) (*openai.Client, error) {
+	if m.BaseURL == "" && m.Key == "" {
+		return nil, nil
 	}
 	switch m.Rung {
 	case "", rungSchema, rungObject, rungTool, rungText:
 	default:
-		return fmt.Errorf("llm mode %q is unknown; it is json_schema, json_object, tool or text", m.Rung)
+		return nil, fmt.Errorf("llm mode %q is unknown; it is json_schema, json_object, tool or text", m.Rung)
 	}
-	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions")
-	if u.Path == "" {
-		u.Path = "/v1"
+	client, err := openai.New(openai.Config{
+		BaseURL: m.BaseURL, Key: m.Key, Transport: m.Transport, ConnectTimeout: connectTimeout, Now: now,
+	})
+	if err == nil {
+		m.BaseURL = client.BaseURL()
 	}
-	m.BaseURL = u.String()
-	return nil
+	return client, err
 }
 
 func (m Model) host() string {
@@ -204,11 +199,6 @@ func (m Model) host() string {
 		return ""
 	}
 	return u.Hostname()
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -30,7 +30,7 @@ func TestAddresses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		m, got := Model{BaseURL: tt.base, Key: tt.key, Name: "m"}, ""
-		if err := m.check(); err != nil {
+		if _, err := m.client(nil); err != nil {
 			got = "error"
 			if strings.Contains(err.Error(), "pass") {
 				t.Errorf("%v tells a password", err)

@@ -4,97 +4,83 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strconv"
 	"strings"
 
-	"github.com/sashabaranov/go-openai"
+	"textskill/llmfallback/openai"
 )
 
 // request builds one chat request of shape s. limit is in tokens.
-func (s shape) request(model string, messages []message, limit int) (openai.ChatCompletionRequest, map[string]json.RawMessage) {
-	r := openai.ChatCompletionRequest{Model: model}
+func (s shape) request(model string, messages []message, limit int) openai.Request {
+	r := openai.Request{Model: model}
 	for _, m := range messages {
-		r.Messages = append(r.Messages, openai.ChatCompletionMessage{Role: m.role, Content: m.text})
+		r.Messages = append(r.Messages, openai.Message{Role: m.role, Content: m.text})
 	}
 	switch s.rung {
 	case rungSchema:
-		r.ResponseFormat = &openai.ChatCompletionResponseFormat{
-			Type:       openai.ChatCompletionResponseFormatTypeJSONSchema,
-			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: "file_operation", Schema: answerSchema(), Strict: true},
-		}
+		r.ResponseFormat = json.RawMessage(`{"type":"json_schema","json_schema":{"name":"` + toolName + `","schema":` + string(answerSchema()) + `,"strict":true}}`)
 	case rungObject:
-		r.ResponseFormat = &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatTypeJSONObject}
+		r.ResponseFormat = json.RawMessage(`{"type":"json_object"}`)
 	case rungTool:
-		r.Tools = []openai.Tool{{Type: openai.ToolTypeFunction, Function: &openai.FunctionDefinition{
-			Name: "file_operation", Description: "Report the one file operation that the request asks for.", Parameters: answerSchema(), Strict: true,
-		}}}
-		r.ToolChoice = openai.ToolChoice{Type: openai.ToolTypeFunction, Function: openai.ToolFunction{Name: "file_operation"}}
+		r.Tools = []openai.Tool{{Name: toolName, Description: "Report the one file operation that the request asks for.", Parameters: answerSchema(), Strict: true}}
+		r.ToolChoice = openai.Tool{Name: toolName}
 	}
-	// go-openai leaves a zero temperature out, and holds max_tokens deprecated,
-	// which is the one name of the limit that local servers know.
-	set := map[string]json.RawMessage{}
 	switch {
 	case s.noLimit:
 	case s.completionLimit:
 		r.MaxCompletionTokens = limit
 	default:
-		set["max_tokens"] = strconv.AppendInt(nil, int64(limit), 10)
+		r.MaxTokens = limit
 	}
 	if !s.noTemperature {
-		set["temperature"] = json.RawMessage("0")
+		r.Temperature = new(float64)
 	}
-	return r, set
+	return r
 }
 
-// overOpenAI returns the sender that speaks the chat completions API to m over w.
-func overOpenAI(m Model, w *wire) sender {
-	config := openai.DefaultConfig(m.Key)
-	config.BaseURL, config.HTTPClient = m.BaseURL, w
-	client := openai.NewClientWithConfig(config)
+const toolName = "file_operation"
+
+// overOpenAI returns the sender that asks a model through client.
+func overOpenAI(client *openai.Client, model string) sender {
 	return func(ctx context.Context, s shape, messages []message, limit int, t *Telemetry) (answer, error) {
-		r, set := s.request(m.Name, messages, limit)
-		x := &exchange{set: set}
-		resp, err := client.CreateChatCompletion(withExchange(ctx, x), r)
-		t.HTTPStatus = x.status
-		t.Bytes += x.bytes
-		if err != nil {
-			if fault, ok := errors.AsType[*EndpointError](err); ok {
-				return answer{}, fault
-			}
-			return answer{}, &EndpointError{Status: x.status, Class: "answer is no chat completion"}
+		c, err := client.Complete(ctx, s.request(model, messages, limit))
+		t.HTTPStatus = c.Status
+		t.Bytes += c.Bytes
+		if fault, ok := errors.AsType[*openai.Error](err); ok {
+			fault.Said = "" // endpoints repeat the prompt and parts of the key
+			return answer{}, fault
 		}
-		t.Model = name(resp.Model)
-		count(&t.PromptTokens, resp.Usage.PromptTokens)
-		count(&t.CompletionTokens, resp.Usage.CompletionTokens)
-		a, err := spoken(resp.Choices[0], s.rung)
-		a.cut = a.cut || !s.noLimit && resp.Usage.CompletionTokens >= limit
-		if x.object {
+		t.Model = name(c.Model)
+		count(&t.PromptTokens, c.Usage.Prompt)
+		count(&t.CompletionTokens, c.Usage.Completion)
+		a, err := spoken(c, s.rung)
+		a.cut = a.cut || !s.noLimit && c.Usage.Completion >= limit
+		if c.Object {
 			a.repairs = append(a.repairs, repairObject)
 		}
 		return a, err
 	}
 }
 
-// spoken finds the answer in a choice: in the arguments of the one tool call,
-// in the content, or, when there is neither, in the reasoning.
-func spoken(c openai.ChatCompletionChoice, rung string) (answer, error) {
-	a := answer{cut: c.FinishReason == openai.FinishReasonLength}
-	switch message := c.Message; {
-	case c.FinishReason == openai.FinishReasonContentFilter:
+// spoken finds the answer in a completion: in the arguments of the one tool
+// call, in the text, or, when there is neither, in the reasoning.
+func spoken(c openai.Completion, rung string) (answer, error) {
+	a := answer{cut: c.Finish == "length"}
+	switch {
+	case c.Finish == "content_filter":
 		return a, &answerError{kind: ErrRefused, why: "the endpoint's content filter stopped it"}
-	case message.Refusal != "":
+	case c.Refusal != "":
 		return a, &answerError{kind: ErrRefused, why: "the model declines"}
-	case len(message.ToolCalls) > 1:
+	case len(c.Calls) > 1:
 		return a, &answerError{kind: ErrNotOneOperation, why: "there are several tool calls; one command is one operation"}
-	case len(message.ToolCalls) == 1:
-		a.text = message.ToolCalls[0].Function.Arguments
-	case strings.TrimSpace(message.Content) != "":
-		a.text = message.Content
+	case len(c.Calls) == 1:
+		a.text = c.Calls[0].Arguments
+	case strings.TrimSpace(c.Text) != "":
+		a.text = c.Text
 		if rung == rungTool {
 			a.repairs = []string{repairContent}
 		}
-	case len(message.MultiContent) == 0 && strings.TrimSpace(message.ReasoningContent) != "":
-		if text := strings.TrimSpace(message.ReasoningContent); json.Valid([]byte(text)) && text[0] == '{' {
+	default:
+		if text := strings.TrimSpace(c.Reasoning); json.Valid([]byte(text)) && text[0] == '{' {
 			a.text, a.repairs = text, []string{repairReasoning}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"textskill/llmfallback/openai"
 	rawjson "textskill/parser/json"
 )
 
@@ -29,7 +30,7 @@ func (g *segment) generate(ctx context.Context, tools []Tool) (Answer, error) {
 			g.account(answer.Usage)
 			return answer, nil
 		}
-		fault, ok := asProviderError(err)
+		fault, ok := errors.AsType[*openai.Error](err)
 		if ctx.Err() != nil || !ok || !fault.Retry || tries >= g.cfg.MaxRetries || fault.After > maxWait {
 			return Answer{}, err
 		}
@@ -49,9 +50,17 @@ func (g *segment) ask(ctx context.Context, tools []Tool) (Answer, error) {
 	defer cancel()
 	answer, err := g.cfg.Model.Next(inner, Request{Messages: g.history, Tools: tools})
 	if err != nil && ctx.Err() == nil && inner.Err() != nil {
-		return answer, &ProviderError{Reason: fmt.Sprintf("no answer within %s", g.cfg.Timeout), Retry: true, Cause: err}
+		err = &openai.Error{Reason: fmt.Sprintf("no answer within %s", g.cfg.Timeout), Retry: true, Err: err}
 	}
-	return answer, err
+	return answer, modelError(err)
+}
+
+// modelError says of an error, unless it is nil, that it is about the model.
+func modelError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("the model could not be asked: %w", err)
 }
 
 // unsent returns the messages that no event has shown yet to be sent, never nil.
@@ -91,5 +100,3 @@ func sleep(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	}
 }
-
-func asProviderError(err error) (*ProviderError, bool) { return errors.AsType[*ProviderError](err) }

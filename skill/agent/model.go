@@ -3,14 +3,12 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"time"
 )
 
 // A Model decides what is done next. It must be safe for concurrent use.
 type Model interface {
-	// Next answers a conversation. An error that may pass, or that says more
-	// than that the model cannot be asked, is a [*ProviderError].
+	// Next answers a conversation. An error after which asking again may help
+	// is an [*openai.Error] that says so.
 	Next(ctx context.Context, r Request) (Answer, error)
 }
 
@@ -40,22 +38,3 @@ type Call struct {
 	ID, Name  string
 	Arguments string // JSON of an object, if it is right
 }
-
-// A ProviderError is why a model could not be asked, or gave no answer.
-type ProviderError struct {
-	Status int    // of HTTP; 0 where there was no answer
-	Reason string // one sentence
-	Retry  bool   // it may pass
-	After  time.Duration
-	Cause  error // may be nil
-}
-
-func (e *ProviderError) Error() string {
-	if e.Status == 0 {
-		return "the model could not be asked: " + e.Reason
-	}
-	return fmt.Sprintf("the model could not be asked: %s (status %d)", e.Reason, e.Status)
-}
-
-// Unwrap returns the cause.
-func (e *ProviderError) Unwrap() error { return e.Cause }

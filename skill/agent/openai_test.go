@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"textskill/llmfallback/openai"
 )
 
 // An endpoint answers requests in turn, and keeps their bodies.
@@ -85,25 +88,25 @@ func TestOpenAIAnswers(t *testing.T) {
 		{"length", whole(200, `{"choices":[{"finish_reason":"length","message":{"content":"a"}}]}`), `{a [] {0 0 0 0 0} true}`},
 		{"cut", pieces(false, asked), "broke off in the middle; again true"},
 		{"ends early", pieces(true, asked), "broke off in the middle; again true"},
-		{"error in the stream", pieces(true, asked, `{"error":{"message":"overloaded"}}`), "it broke off with an error: overloaded; again true"},
-		{"error with success", whole(200, `{"error":{"message":"overloaded"}}`), "error: overloaded; again true"},
+		{"error in the stream", pieces(true, asked, `{"error":{"message":"overloaded"}}`), "the endpoint answered with an error: overloaded; again true"},
+		{"error with success", whole(200, `{"error":{"message":"overloaded"}}`), "the endpoint answered with an error: overloaded; again true"},
 		{"no choices", whole(200, `{"choices":[]}`), "the answer has no choices; again true"},
-		{"cut JSON", whole(200, `{"choices":[`), "the answer is no valid JSON; again true"},
-		{"page", func(w http.ResponseWriter) { io.WriteString(w, "<html>") }, "the answer is no JSON; is the base URL the address of the API? (status 200); again false"},
-		{"key", whole(401, `{"error":{"message":"Incorrect API key"}}`), "the key was refused: Incorrect API key (status 401); again false"},
-		{"model", whole(404, `{"error":"no such\n  model"}`), "not found: check the base URL and the model: no such model (status 404); again false"},
-		{"bad", whole(400, `{"detail":[{"msg":"x"}]}`), "the request was refused: [map[msg:x]] (status 400); again false"},
+		{"cut JSON", whole(200, `{"choices":[`), "the answer is not valid JSON; again true"},
+		{"page", func(w http.ResponseWriter) { io.WriteString(w, "<html>") }, "the answer is not JSON; check that the base URL (OPENAI_BASE_URL) is the address of the API; again false"},
+		{"key", whole(401, `{"error":{"message":"Incorrect API key"}}`), "the key was refused: Incorrect API key (status 401); check OPENAI_API_KEY; again false"},
+		{"model", whole(404, `{"error":"no such\n  model"}`), "not found: no such model (status 404); check the base URL (OPENAI_BASE_URL) and the name of the model; again false"},
+		{"bad", whole(400, `{"detail":[{"msg":"x"}]}`), "the request was refused: [{\"msg\":\"x\"}] (status 400); again false"},
 		{"busy", whole(529, `{"error":{"message":"Overloaded"}}`), "server error: Overloaded (status 529); again true"},
 		{"quota", whole(429, `{"error":{"message":"no more","code":"insufficient_quota"}}`), "the quota is spent: no more (status 429); again false"},
 		{"rate", whole(429, ``), "too many requests (status 429); again true"},
 		{"redirect", func(w http.ResponseWriter) { w.Header().Set("Location", "/"); w.WriteHeader(307) },
-			"a redirect, which is not followed; give the address it leads to as the base URL (status 307); again false"},
+			"a redirect, which is not followed (status 307); give the address it leads to as the base URL (OPENAI_BASE_URL); again false"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, m := newEndpoint(t, tt.answer)
 			a, err := m.Next(t.Context(), Request{Messages: []Message{newMessage(UserMessage, textPart("hi"))}})
 			got := fmt.Sprint(a)
-			if fault, ok := asProviderError(err); ok {
+			if fault, ok := errors.AsType[*openai.Error](err); ok {
 				got = fmt.Sprintf("%s; again %v", strings.TrimPrefix(fault.Error(), "the model could not be asked: "), fault.Retry)
 			}
 			if strings.TrimPrefix(got, "the answer ") != strings.TrimPrefix(tt.want, "the answer ") {
@@ -202,7 +205,7 @@ func TestNewOpenAI(t *testing.T) {
 		{Endpoint{Model: "m"}, "<nil>"},
 		{Endpoint{Model: "m", BaseURL: "http://localhost:1", Key: "k"}, "<nil>"},
 		{Endpoint{}, "the model is not named"},
-		{Endpoint{Model: "m", BaseURL: "localhost"}, "the base URL is no address; it looks like http://localhost:11434/v1"},
+		{Endpoint{Model: "m", BaseURL: "localhost"}, "the base URL (OPENAI_BASE_URL) is not an address; it looks like http://localhost:11434/v1"},
 		{Endpoint{Model: "m", BaseURL: "http://example.org", Key: "k"}, "a key is not sent over plain http to example.org; use https, or give no key"},
 	} {
 		if _, err := NewOpenAI(tt.e); fmt.Sprint(err) != tt.want {

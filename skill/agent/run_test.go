@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"textskill/llmfallback/openai"
 )
 
 const ending = " startGeneration/2 callTool/2 attemptCompletion/2 completeRun/2"
@@ -43,9 +45,9 @@ func TestRun(t *testing.T) {
 		{"max steps", []any{calls("todo"), calls("todo"), calls("todo")}, 2,
 			"startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1 " +
 				"startGeneration/2 callTool/2 resolveToolResult/2 finishToolCall/2 stopRunByExceededMaxSteps/2", ""},
-		{"it may pass", []any{&ProviderError{Status: 503, Reason: "busy", Retry: true}, calls("attemptCompletion"), &ProviderError{Reason: "cut", Retry: true}, "done"}, 0,
+		{"it may pass", []any{&openai.Error{Status: 503, Reason: "busy", Retry: true}, calls("attemptCompletion"), &openai.Error{Reason: "cut", Retry: true}, "done"}, 0,
 			"startRun/1 startGeneration/1 retry/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 completeRun/1", ""},
-		{"it does not pass", []any{&ProviderError{Status: 401, Reason: "key refused"}}, 0,
+		{"it does not pass", []any{&openai.Error{Status: 401, Reason: "key refused"}}, 0,
 			"startRun/1 startGeneration/1 stopRunByError/1", "the model could not be asked: key refused (status 401)"},
 	}
 	for _, tt := range tests {

@@ -2,9 +2,11 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"textskill/llmfallback/openai"
 	rawjson "textskill/parser/json"
 	"textskill/skill"
 )
@@ -122,7 +124,7 @@ func (g *segment) take(ctx context.Context) (done bool, err error) {
 		return g.act(ctx, answer)
 	}
 	if err == nil && g.fruitless >= maxFruitless {
-		return true, g.fail(ctx, &ProviderError{Reason: fmt.Sprintf("%d answers in a row held no usable tool call", maxFruitless)})
+		return true, g.fail(ctx, modelError(&openai.Error{Reason: fmt.Sprintf("%d answers in a row held no usable tool call", maxFruitless)}))
 	}
 	return false, err
 }
@@ -222,7 +224,7 @@ func (g *segment) fail(ctx context.Context, err error) error {
 		return err
 	}
 	e := &RunError{Name: "Error", Message: g.clean.Text(err.Error())}
-	if fault, ok := asProviderError(err); ok {
+	if fault, ok := errors.AsType[*openai.Error](err); ok {
 		e.Name, e.StatusCode, e.IsRetryable = "ProviderError", fault.Status, fault.Retry
 	}
 	if err := g.stop(ctx, Event{Type: StopRunByError, Error: e}, StoppedByError); err != nil {

@@ -1,0 +1,268 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// asking returns a client of a server that answers as answer does.
+func asking(t *testing.T, answer http.HandlerFunc) *Client {
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	c, err := New(Config{BaseURL: server.URL, Key: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// with answers a status and a body, streams with an end if the body is one.
+func with(status int, kind, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(status)
+		io.WriteString(w, body)
+	}
+}
+
+// outcome is what came of a request, on one line.
+func outcome(c Completion, err error) string {
+	fault, failed := errors.AsType[*Error](err)
+	switch {
+	case failed:
+		return fmt.Sprintf("%v; retry %v", fault, fault.Retry)
+	case err != nil:
+		return "not an Error: " + err.Error()
+	}
+	c.Status, c.Bytes = 0, 0
+	return fmt.Sprintf("%+v", c)
+}
+
+func TestBaseURL(t *testing.T) {
+	const query = "the base URL (OPENAI_BASE_URL) has a user, a query or a fragment; leave them out and give a key as OPENAI_API_KEY"
+	for _, tt := range []struct{ base, key, want string }{
+		{"", "", "https://api.openai.com/v1"},
+		{"http://localhost", "k", "http://localhost/v1"},
+		{"http://LOCALHOST:1/", "k", "http://LOCALHOST:1/v1"},
+		{"http://127.8.0.1", "k", "http://127.8.0.1/v1"},
+		{"https://host/api/v3/chat/completions/", "k", "https://host/api/v3"},
+		{"http://box.lan", "", "http://box.lan/v1"},
+		{"http://box.lan", "k", "a key is not sent over plain http to box.lan; use https, or give no key"},
+		{"http://evil.localhost", "k", "a key is not sent over plain http to evil.localhost; use https, or give no key"},
+		{"https://u:pass@host/v1", "", query},
+		{"https://host/v1?key=x", "", query},
+		{"host:80", "", "the base URL (OPENAI_BASE_URL) is not an address; it looks like http://localhost:11434/v1"},
+	} {
+		c, err := New(Config{BaseURL: tt.base, Key: tt.key})
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = c.BaseURL()
+		}
+		if got != tt.want {
+			t.Errorf("%q with key %q: %s, want %s", tt.base, tt.key, got, tt.want)
+		}
+	}
+}
+
+func TestRequest(t *testing.T) {
+	var got string
+	c := asking(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = r.URL.Path + " " + r.Header.Get("Authorization") + " " + r.Header.Get("Accept") + " " + string(body)
+	})
+	schema := json.RawMessage(`{"type":"object"}`)
+	for _, tt := range []struct {
+		r    Request
+		want string
+	}{
+		{Request{Model: "m", Messages: []Message{{Role: "system", Content: ""}, {Role: "tool", Content: "", ToolCallID: "a"}}, Temperature: new(float64), MaxTokens: 7},
+			`application/json {"max_tokens":7,"messages":[{"content":"","role":"system"},{"content":"","role":"tool","tool_call_id":"a"}],"model":"m","stream":false,"temperature":0}`},
+		{Request{Model: "gpt-6-sol", Tools: []Tool{{"f", "", true, schema}}, ToolChoice: Tool{Name: "f"}, MaxCompletionTokens: 7, Stream: true, StreamOptions: &StreamOptions{true},
+			Messages: []Message{{Role: "assistant", ToolCalls: []Call{{"a", "f", "{}"}}}, {Role: "user", Content: []Part{{Text: "<"}, {Image: "data:i"}, {File: "data:f"}}}}},
+			`text/event-stream {"max_completion_tokens":7,"messages":[{"role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"f"},"id":"a","type":"function"}]},` +
+				`{"content":[{"text":"\u003c","type":"text"},{"image_url":{"url":"data:i"},"type":"image_url"},{"file":{"file_data":"data:f","filename":"document.pdf"},"type":"file"}],"role":"user"}],` +
+				`"model":"gpt-6-sol","stream":true,"stream_options":{"include_usage":true},"tool_choice":{"function":{"name":"f"},"type":"function"},` +
+				`"tools":[{"function":{"name":"f","strict":true,"parameters":{"type":"object"}},"type":"function"}]}`},
+	} {
+		c.Complete(t.Context(), tt.r)
+		if want := "/v1/chat/completions Bearer k " + tt.want; got != want {
+			t.Errorf("the request is\n %s\nwant\n %s", got, want)
+		}
+	}
+}
+
+// Every spelling is read in the same way from a whole answer and from a stream.
+func TestSpellings(t *testing.T) {
+	for message, want := range map[string]string{
+		`{"content":"a"}`: `{Text:a Refusal: Reasoning: Calls:[]`,
+		`{"content":[{"type":"text","text":"a"},{"text":"b"},5]}`: `{Text:ab Refusal: Reasoning: Calls:[]`,
+		`{"content":{"a":1}}`:                                                   `{Text:{"a":1} Refusal: Reasoning: Calls:[] Finish:stop Model:m Usage:{Prompt:1 Completion:2 Total:3 PromptDetails:{Cached:0} CompletionDetails:{Reasoning:0}} Object:true`,
+		`{"content":null,"refusal":"no"}`:                                       `{Text: Refusal:no Reasoning: Calls:[]`,
+		`{"reasoning":"r"}`:                                                     `{Text: Refusal: Reasoning:r Calls:[]`,
+		`{"reasoning":{"x":1},"reasoning_content":"r"}`:                         `{Text: Refusal: Reasoning:r Calls:[]`,
+		`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}`:  `{Text: Refusal: Reasoning: Calls:[{ID:a Name:f Arguments:{}}] Finish:stop`,
+		`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":null}}]}`:  `{Text: Refusal: Reasoning: Calls:[{ID:a Name:f Arguments:}] Finish:stop`,
+		`{"tool_calls":[{"function":{"name":"f","arguments":{"x":1,"x":2}}}]}`:  `{Text: Refusal: Reasoning: Calls:[{ID: Name:f Arguments:{"x":1,"x":2}}] Finish:stop Model:m Usage:{Prompt:1 Completion:2 Total:3 PromptDetails:{Cached:0} CompletionDetails:{Reasoning:0}} Object:true`,
+		`{"tool_calls":[{"function":{"name":"f","arguments":[1]}},{"id":"b"}]}`: `{Text: Refusal: Reasoning: Calls:[{ID: Name:f Arguments:[1]} {ID:b Name: Arguments:}]`,
+	} {
+		const rest = `,"finish_reason":"stop"}],"model":"m","usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}`
+		whole := with(200, "application/json", "{\n"+`"choices":[{"message":`+message+rest)
+		stream := with(200, "text/event-stream", `data: {"choices":[{"delta":`+message+rest+"\n\ndata: [DONE]\n\n")
+		for _, answer := range []http.HandlerFunc{whole, stream} {
+			if got := outcome(asking(t, answer).Complete(t.Context(), Request{Stream: true})); !strings.HasPrefix(got, want) {
+				t.Errorf("%s\n got %s\nwant %s", message, got, want)
+			}
+		}
+	}
+}
+
+func TestPieces(t *testing.T) {
+	pieces := func(deltas ...string) (stream string) {
+		for _, d := range deltas {
+			stream += `data: {"choices":[{"delta":` + d + "}]}\n\n"
+		}
+		return stream + `data: {"choices":[{"finish_reason":"tool_calls"}]}` + "\n\n"
+	}
+	for _, tt := range []struct{ stream, want string }{
+		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x"}}]}`, `{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"\":1}"}}]}`), `[{a f {"x":1}}]`},
+		{pieces(`{"tool_calls":[{"id":"a","function":{"name":"f"}}]}`, `{"tool_calls":[{"function":{"arguments":"{}"}},{"id":"b","function":{"name":"g"}}]}`), `[{a f {}} {b g }]`},
+		{pieces(`{"tool_calls":[{"index":7,"id":"a"},{"index":-1,"id":"b"}]}`), `[{a  } {b  }]`},
+	} {
+		c, err := asking(t, with(200, "text/event-stream", tt.stream)).Complete(t.Context(), Request{Stream: true})
+		if got := fmt.Sprint(c.Calls); got != tt.want || err != nil {
+			t.Errorf("%s\n got %s, %v\nwant %s", tt.stream, got, err, tt.want)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	const jsonType = "application/json"
+	sent := Request{Stream: true, Temperature: new(float64), MaxTokens: 7, Messages: []Message{{Role: "user", Content: []Part{{Image: "data:i"}}}}}
+	for _, tt := range []struct {
+		status     int
+		kind, body string
+		want       string
+		parameter  string
+	}{
+		{401, jsonType, `{"error":{"message":"bad\nkey"}}`, "the key was refused: bad key (status 401); check OPENAI_API_KEY; retry false", ""},
+		{403, "text/html", `<p>`, "the key was refused (status 403); check OPENAI_API_KEY; retry false", ""},
+		{402, jsonType, `{"message":"Insufficient Balance"}`, "the request was refused: Insufficient Balance (status 402); retry false", ""},
+		{404, "text/plain", `404 page`, "not found (status 404); check the base URL (OPENAI_BASE_URL) and the name of the model; retry false", ""},
+		{404, jsonType, `{"error":"no image input"}`, "the request was refused: no image input (status 404); retry false", "image"},
+		{400, jsonType, `{"error":{"message":"bad value","param":"temperature"}}`, "the request was refused: bad value (temperature) (status 400); retry false", "temperature"},
+		{400, jsonType, `{"error":"use max_completion_tokens instead of max_tokens"}`, "the request was refused: use max_completion_tokens instead of max_tokens (status 400); retry false", "max_tokens"},
+		{400, jsonType, `{"error":"unknown max_completion_tokens"}`, "the request was refused: unknown max_completion_tokens (status 400); retry false", "max_completion_tokens"},
+		{422, jsonType, `{"detail":[{"loc":["tools"]}]}`, `the request was refused: [{"loc":["tools"]}] (status 422); retry false`, "tools"},
+		{400, "text/html", `<p>temperature</p>`, "the request was refused (status 400); retry false", ""},
+		{400, jsonType, `{"error":"bad file"}`, "the request was refused: bad file (status 400); retry false", ""},
+		{429, jsonType, `{"error":{"message":"x","type":"insufficient_quota"}}`, "the quota is spent: x (status 429); retry false", ""},
+		{429, "", ``, "too many requests (status 429); retry true", ""},
+		{425, "", ``, "server error (status 425); retry true", ""},
+		{502, "text/html", `<p>Bad Gateway`, "server error (status 502); retry true", ""},
+		{307, "", ``, "a redirect, which is not followed (status 307); give the address it leads to as the base URL (OPENAI_BASE_URL); retry false", ""},
+	} {
+		requests := 0
+		c := asking(t, func(w http.ResponseWriter, r *http.Request) {
+			requests++
+			w.Header().Set("Location", "/")
+			with(tt.status, tt.kind, tt.body)(w, r)
+		})
+		got, err := c.Complete(t.Context(), sent)
+		if outcome(got, err) != tt.want || err.(*Error).Parameter != tt.parameter || requests != 1 || got.Status != tt.status {
+			t.Errorf("%d %s\n got %s, parameter %s, %d requests, %+v\nwant %s, %s", tt.status, tt.body, outcome(got, err), err.(*Error).Parameter, requests, got, tt.want, tt.parameter)
+		}
+	}
+}
+
+func TestBadAnswers(t *testing.T) {
+	for _, tt := range []struct{ kind, body, want string }{
+		{"text/html", "<p>", "the answer is not JSON; check that the base URL (OPENAI_BASE_URL) is the address of the API; retry false"},
+		{"application/json", " \n", "the answer is empty; retry true"},
+		{"application/json", "{", "the answer is not valid JSON; retry true"},
+		{"application/json", "[]", "the answer is not a chat completion; retry false"},
+		{"application/json", `{"choices":[{"text":"x"}]}`, "the answer is not a chat completion; retry false"},
+		{"application/json", `{"choices":[]}`, "the answer has no choices; retry true"},
+		{"application/json", `{"choices":[{"message":{}}]} {}`, "the answer goes on after its end; retry false"},
+		{"application/json", `{"error":{"message":"x"}}`, "the endpoint answered with an error: x; retry true"},
+		{"application/json", `{"choices":[{"message":{},"error":{"message":"x"}}]}`, "the endpoint answered with an error: x; retry true"},
+		{"application/json", `{"choices":[{"message":{},"finish_reason":"error"}]}`, "the endpoint answered with an error; retry true"},
+		{"application/json", strings.Repeat(" ", maxAnswer+1), "the answer is larger than 16 MiB; retry false"},
+		{"text/event-stream", strings.Repeat(":\n", maxAnswer/2+1), "the answer is larger than 16 MiB; retry false"},
+		{"text/event-stream", "data: {\"id\":1,\"error\":\"x\"}\n\n", "the endpoint answered with an error: x; retry true"},
+		{"text/event-stream", "data: {\"error\":{\"message\":\"x\"}}\n\n", "the endpoint answered with an error: x; retry true"},
+		{"text/event-stream", "data: {\n\n", "the answer is not valid JSON; retry true"},
+		{"text/event-stream", "data: [DONE]\n\n", "the answer broke off in the middle; retry true"},
+	} {
+		if got := outcome(asking(t, with(200, tt.kind, tt.body)).Complete(t.Context(), Request{Stream: true})); got != tt.want {
+			t.Errorf("%.60q\n got %s\nwant %s", tt.body, got, tt.want)
+		}
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	c, err := New(Config{BaseURL: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := outcome(c.Complete(t.Context(), Request{})), "there is no connection to 127.0.0.1:1; is the server running?; retry true"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	c = asking(t, func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // a server notices that its client has gone only after that
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := c.Complete(ctx, Request{}); !errors.Is(err, context.DeadlineExceeded) || err.Error() != "no answer in time" {
+		t.Error(err)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for value, want := range map[string]time.Duration{
+		"": 0, "soon": 0, "-1": 0, "0": 0, "1": time.Second, "0.5": time.Second / 2, "1e30": 1e6 * time.Second,
+		now.Add(3 * time.Second).Format(http.TimeFormat): 3 * time.Second,
+		now.Add(-time.Minute).Format(http.TimeFormat):    1,
+	} {
+		if got := retryAfter(http.Header{"Retry-After": {value}}, now); got != want {
+			t.Errorf("%q: %v, want %v", value, got, want)
+		}
+	}
+}
+
+// Whatever an endpoint sends, there is one completion or an Error with a reason.
+func FuzzComplete(f *testing.F) {
+	f.Add(200, "application/json", `{"choices":[{"message":{"content":[{"text":"a"}],"tool_calls":[{"function":{"arguments":{}}}]}}]}`)
+	f.Add(200, "text/event-stream", "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":3}]}}]}\n\ndata: [DONE]\n\n")
+	f.Add(400, "application/json", `{"error":{"message":"temperature"}}`)
+	f.Fuzz(func(t *testing.T, status int, kind, body string) {
+		if status < 200 || status > 599 {
+			return
+		}
+		c, err := New(Config{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			w := httptest.NewRecorder()
+			with(status, kind, body)(w, nil)
+			return w.Result(), nil
+		})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Complete(t.Context(), Request{Stream: true})
+		if fault, ok := err.(*Error); err != nil && (!ok || fault.Reason == "") || err == nil && status > 299 {
+			t.Fatalf("%d %q: %T %v", status, body, err, err)
+		}
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -1,0 +1,78 @@
+package openai
+
+import "encoding/json"
+
+// A Request is one question to a model, in the fields of the protocol. A zero
+// field is left out. go-openai's own type cannot be used: it leaves out a
+// temperature of 0 and an empty content as well, and it has no files.
+type Request struct {
+	MaxCompletionTokens int             `json:"max_completion_tokens,omitempty"` // what newer endpoints call MaxTokens
+	MaxTokens           int             `json:"max_tokens,omitempty"`            // of the answer
+	Messages            []Message       `json:"messages"`
+	Model               string          `json:"model"`
+	ResponseFormat      json.RawMessage `json:"response_format,omitempty"`
+	Stream              bool            `json:"stream"` // the answer may come in pieces; a whole one is accepted all the same
+	StreamOptions       *StreamOptions  `json:"stream_options,omitempty"`
+	Temperature         *float64        `json:"temperature,omitempty"`
+	ToolChoice          any             `json:"tool_choice,omitempty"` // "required" for any of Tools, or a Tool that has but a name
+	Tools               []Tool          `json:"tools,omitempty"`
+}
+
+// StreamOptions ask for more in a stream.
+type StreamOptions struct {
+	IncludeUsage bool `json:"include_usage"` // whole answers have it unasked
+}
+
+// A Message is one turn of a conversation.
+type Message struct {
+	Content    any    `json:"content,omitempty"` // a string or []Part; nil only beside ToolCalls
+	Role       string `json:"role"`              // "system", "user", "assistant" or "tool"
+	ToolCallID string `json:"tool_call_id,omitempty"`
+	ToolCalls  []Call `json:"tool_calls,omitempty"`
+}
+
+// A Part is a piece of a content. One of its fields is set.
+type Part struct {
+	Text  string
+	Image string // a URL, which may hold the data
+	File  string // a data URL of a PDF
+}
+
+// A Tool is a function that the model may call.
+type Tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Strict      bool            `json:"strict,omitempty"`     // arguments keep to the schema
+	Parameters  json.RawMessage `json:"parameters,omitempty"` // JSON Schema of an object
+}
+
+// A Call is a tool call. Its arguments are the JSON of an object if the model
+// got them right.
+type Call struct{ ID, Name, Arguments string }
+
+// MarshalJSON spells a part as the protocol does.
+func (p Part) MarshalJSON() ([]byte, error) {
+	switch {
+	case p.Image != "":
+		return typed("image_url", map[string]string{"url": p.Image})
+	case p.File != "":
+		return typed("file", map[string]string{"filename": "document.pdf", "file_data": p.File})
+	}
+	return typed("text", p.Text)
+}
+
+// MarshalJSON spells a tool as the protocol does.
+func (t Tool) MarshalJSON() ([]byte, error) {
+	type function Tool
+	return typed("function", function(t))
+}
+
+// MarshalJSON spells a call as the protocol does.
+func (c Call) MarshalJSON() ([]byte, error) {
+	function := map[string]string{"name": c.Name, "arguments": c.Arguments}
+	return json.Marshal(map[string]any{"id": c.ID, "type": "function", "function": function})
+}
+
+func typed(kind string, value any) ([]byte, error) {
+	return json.Marshal(map[string]any{"type": kind, kind: value})
+}
