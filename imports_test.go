@@ -74,7 +74,7 @@ var doors = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk":       {"skill/mcpserver/*.go", "skill/agent/*.go"},
 	"github.com/spf13/cobra":                       {"cmd/skill/*.go"},
 	"github.com/spf13/pflag":                       {"cmd/skill/*.go"},
-	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/golden.go"},
+	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/test.go"},
 	"golang.org/x/sys":                             {"skill/internal/workspace/tree/*.go", "skill/internal/state/*.go", "skill/internal/process/*.go", "skill/*_linux.go"},
 	"golang.org/x/net":                             {"skill/internal/web/*.go"},
 	"golang.org/x/sync":                            {"skill/internal/workspace/*.go"},

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"text/tabwriter"
 
@@ -87,25 +86,4 @@ func (c *cli) printDefinitions(d *dialect.Dialect) error {
 	}
 	_, err := fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(list))
 	return err
-}
-
-func (c *cli) versionCommand(*options) *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(c.stdout, "skill", version())
-			return err
-		},
-	}
-}
-
-// version is the module's version, or the commit that the program was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	return info.Main.Version
 }
