@@ -8,7 +8,7 @@ func (c *cli) historyCommand(o *options) *cobra.Command {
 		Use:     "history [flags] [PATH]",
 		Short:   "List the changes that can be undone, the newest first",
 		Example: "  skill history\n  skill history -n 5 notes\n  skill --json history",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    arguments(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := map[string]any{"limit": limit}
 			if len(args) > 0 {
@@ -17,6 +17,7 @@ func (c *cli) historyCommand(o *options) *cobra.Command {
 			return c.journal(cmd.Context(), o, cmd.Name(), in)
 		},
 	}
-	cmd.Flags().IntVarP(&limit, "limit", "n", 50, "how many `CHANGES`")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 50, "list at most `N` changes")
+	o.obey(cmd, "--workspace", "--allow", "--json")
 	return cmd
 }

@@ -17,10 +17,9 @@ import (
 	"textskill/skill/agent"
 )
 
-const logLong = `log lists the runs that a workspace holds, the latest first, or tells the events of
-one of them, a line each. --step, --type, --errors and --tools choose among them.
-A checkpoint is printed as JSON as it was recorded, and with --full with the messages
-of all steps before it: everything that the run was.`
+const logLong = `log lists the runs in a workspace, the latest first, or shows the events of one run, a
+line each. --step, --type, --errors and --tools select events. A checkpoint is printed
+as the JSON that was recorded, with --full with the messages of all steps before it.`
 
 const logExample = `  skill log
   skill log --run c3b5wj… --tools --step 2-5
@@ -45,20 +44,21 @@ type logOptions struct {
 func (c *cli) logCommand(o *options) *cobra.Command {
 	l := logOptions{options: o}
 	cmd := &cobra.Command{
-		Use: "log", Short: "List the runs of experts, or tell one", Long: logLong, Example: logExample,
-		Args: cobra.NoArgs,
+		Use: "log [flags]", Short: "List expert runs, or show one", Long: logLong, Example: logExample,
+		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.failed(c.log(cmd.Context(), &l)) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&l.run, "run", "", "tell the run `ID`")
-	f.BoolVar(&l.last, "last", false, "tell the latest run")
-	f.StringVar(&l.checkpoint, "checkpoint", "", "print a checkpoint of the run, or of the latest: its `ID`, or TIMESTAMP-STEP-ID")
-	f.BoolVar(&l.full, "full", false, "with the messages of all steps before it")
-	f.StringVar(&l.step, "step", "", "only these `STEPS`: 5, 2-5, >5, >=5, <5 or <=5")
-	f.StringSliceVar(&l.types, "type", nil, "only events of this `TYPE`; may be repeated")
-	f.BoolVar(&l.errors, "errors", false, "only what went wrong")
-	f.BoolVar(&l.tools, "tools", false, "only tool calls and their results")
-	f.IntVar(&l.take, "take", 0, "the last `N` of them; 0 for all")
+	f.StringVar(&l.run, "run", "", "show the run `ID`")
+	f.BoolVar(&l.last, "last", false, "show the latest run")
+	f.StringVar(&l.checkpoint, "checkpoint", "", "print the checkpoint `ID`, or TIMESTAMP-STEP-ID, of --run or of the latest run")
+	f.BoolVar(&l.full, "full", false, "with --checkpoint, include the messages of all steps before it")
+	f.StringVar(&l.step, "step", "", "show only these `STEPS`: 5, 2-5, >5, >=5, <5 or <=5")
+	f.StringSliceVar(&l.types, "type", nil, "show only events of this `TYPE`; may be repeated")
+	f.BoolVar(&l.errors, "errors", false, "show only what went wrong")
+	f.BoolVar(&l.tools, "tools", false, "show only tool calls and their results")
+	f.IntVar(&l.take, "take", 0, "show at most `N` runs, or the last N events of a run (0: all)")
+	o.obey(cmd, "--workspace", "--allow", "--json")
 	return cmd
 }
 
@@ -74,7 +74,7 @@ func (c *cli) log(ctx context.Context, l *logOptions) error {
 	}
 	defer x.Close()
 	records := agent.Records{Executor: x}
-	tells := l.run != "" || l.last || l.checkpoint != "" || l.step != "" || l.types != nil || l.errors || l.tools
+	one := l.run != "" || l.last || l.checkpoint != "" || l.step != "" || l.types != nil || l.errors || l.tools
 	if l.run == "" {
 		runs, err := records.Runs(ctx)
 		if err != nil {
@@ -84,7 +84,7 @@ func (c *cli) log(ctx context.Context, l *logOptions) error {
 			fmt.Fprintln(c.stdout, "No data found")
 			return nil
 		}
-		if !tells {
+		if !one {
 			return c.listRuns(ctx, l, records, runs)
 		}
 		l.run = runs[0].RunID
@@ -101,7 +101,7 @@ func (c *cli) log(ctx context.Context, l *logOptions) error {
 		fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(checkpoint))
 		return nil
 	}
-	return c.tellRun(ctx, l, records, inStep)
+	return c.showRun(ctx, l, records, inStep)
 }
 
 // listRuns prints a line for each run.
@@ -124,9 +124,9 @@ func (c *cli) listRuns(ctx context.Context, l *logOptions, records agent.Records
 	return nil
 }
 
-// tellRun prints the events of a run that the flags choose. Where some cannot be
-// read the others are told, and it fails.
-func (c *cli) tellRun(ctx context.Context, l *logOptions, records agent.Records, inStep func(int) bool) error {
+// showRun prints the events of a run that the flags select. If some cannot be read it
+// prints the others, and fails.
+func (c *cli) showRun(ctx context.Context, l *logOptions, records agent.Records, inStep func(int) bool) error {
 	files, err := records.Files(ctx, l.run)
 	if err != nil {
 		return err
@@ -162,17 +162,17 @@ func (c *cli) tellRun(ctx context.Context, l *logOptions, records agent.Records,
 	return damaged
 }
 
-// wentWrong tells whether an event is of a failure: of the model, or of a tool.
+// wentWrong reports whether an event is of a failure: of the model, or of a tool.
 func wentWrong(e agent.Event) bool {
 	return e.Type == agent.Retry || e.Error != nil || e.ToolResult != nil && slices.ContainsFunc(e.ToolResult.Result, func(p agent.Part) bool {
 		return strings.HasPrefix(p.Text, `{"error":`) || strings.HasPrefix(p.Text, "Error") || strings.HasPrefix(p.Text, "MCP error")
 	})
 }
 
-// lineWidth is how many characters of an event stand in a line.
+// lineWidth is how many characters of an event are shown.
 const lineWidth = 160
 
-// line is what an event says, in a line for a person.
+// line returns what an event says, as one line for a person.
 func line(e agent.Event) string {
 	switch {
 	case e.Error != nil:
@@ -205,8 +205,7 @@ func line(e agent.Event) string {
 	return ""
 }
 
-// oneLine is a text without line ends and control characters, of at most n
-// characters.
+// oneLine returns a text without line ends and control characters, cut to n characters.
 func oneLine(text string, n int) string {
 	runes := []rune(strings.Join(strings.FieldsFunc(text, func(c rune) bool { return unicode.IsSpace(c) || unicode.IsControl(c) }), " "))
 	if len(runes) > n {
@@ -215,7 +214,7 @@ func oneLine(text string, n int) string {
 	return string(runes)
 }
 
-// steps reads a choice of steps; the empty one is all.
+// steps reads a selection of steps; "" selects all.
 func steps(text string) (func(int) bool, error) {
 	wrong := errors.New("--step " + text + ": it looks like 5, 2-5, >5, >=5, <5 or <=5")
 	if text == "" {

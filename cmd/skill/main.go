@@ -1,5 +1,5 @@
 // Command skill carries out what agents ask of a workspace: text commands,
-// tool_calls envelopes, and prompts in plain words. "skill --help" tells how.
+// tool_calls envelopes, and prompts in plain words. "skill help" says how.
 package main
 
 import (
@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"runtime"
-	"syscall"
 
 	"textskill/skill"
 )
@@ -20,23 +17,10 @@ func main() {
 		fmt.Fprintln(os.Stderr, "skill:", err)
 		os.Exit(exitFailed)
 	}
-	ctx, stop := context.WithCancelCause(context.Background())
-	go func() { // to wait until signals are watched takes a tenth of a start
-		told := make(chan os.Signal, 1)
-		signal.Notify(told, os.Interrupt, syscall.SIGTERM)
-		stop(fmt.Errorf("%v signal received", <-told))
-	}()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go cancelOnSignal(cancel)
 	c := &cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, helper: ownProgram()}
 	os.Exit(c.run(ctx, os.Args[1:]))
-}
-
-// ownProgram is what commands run under: this program once more. By this name it
-// is found also when its file has been replaced.
-func ownProgram() string {
-	if runtime.GOOS == "linux" {
-		return "/proc/self/exe"
-	}
-	return ""
 }
 
 // cli is the program without the process: it may be run from a test.
@@ -56,7 +40,7 @@ const (
 	exitConfirm = 3 // nothing was done: the exact command has to be typed
 )
 
-// An exit ends the program with a code. What had to be said has been said.
+// An exit ends the program with a code, after the message has been printed.
 type exit int
 
 func (exit) Error() string { return "" }

@@ -27,10 +27,10 @@ const mcpLong = `mcp serves the tools of one or more dialects to a client that s
 Context Protocol: over standard input and output, or with --http over streamable
 HTTP at /mcp.
 
-Clients reach what -C and --allow name; the roots that a client tells may narrow
-that, never widen it. HTTP listens on the loopback interface, unless an address is
-given that other machines can reach, which takes a token. A token in a file does
-not show in the list of processes.`
+Clients can reach the workspace and the directories of --allow. The roots of a client
+can narrow that, never widen it. HTTP listens on the loopback interface; an address
+that other machines can reach needs a token. A token in a file does not show in the
+list of processes.`
 
 const mcpExample = `  skill mcp -C ~/notes
   skill mcp --tools filesystem --read-only
@@ -41,8 +41,8 @@ const mcpExample = `  skill mcp -C ~/notes
 // mcpDefault is what is served when no dialect is named.
 var mcpDefault = []*dialect.Dialect{dialect.Perstack}
 
-// mcpGarbage is how much garbage a server keeps, in percent of what it uses. It
-// waits most of its time, and takes less memory then.
+// mcpGarbage is how much garbage a server keeps, in percent of the memory in use. A
+// server waits most of the time, and keeps less memory while it does.
 const mcpGarbage = 50
 
 // mcpOptions are the flags of skill mcp.
@@ -58,20 +58,21 @@ type mcpOptions struct {
 func (c *cli) mcpCommand(o *options) *cobra.Command {
 	m := mcpOptions{options: o}
 	cmd := &cobra.Command{
-		Use:     "mcp",
-		Short:   "Serve the tools to MCP clients, over stdio or HTTP",
+		Use:     "mcp [flags]",
+		Short:   "Serve the tools to MCP clients over stdio or HTTP",
 		Long:    mcpLong,
 		Example: mcpExample,
-		Args:    cobra.NoArgs,
+		Args:    arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.mcp(cmd, &m) },
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&m.tools, "tools", nil, "the `DIALECT`s to serve, repeated or joined by commas: "+strings.Join(dialectNames(), ", ")+
+	f.StringSliceVar(&m.tools, "tools", nil, "serve `DIALECT`, repeated or joined by commas: "+strings.Join(dialectNames(), ", ")+
 		" (default "+mcpDefault[0].Name+")")
 	f.StringVar(&m.http, "http", "", "serve streamable HTTP at `ADDR`, like 127.0.0.1:3900")
-	f.StringVar(&m.token, "http-token", "", "the bearer `TOKEN` that every request has to bear")
-	f.StringVar(&m.tokenFile, "http-token-file", "", "the `FILE` that holds it")
-	f.StringSliceVar(&m.hosts, "http-host", nil, "a further host `NAME` that clients reach the server by; may be repeated")
+	f.StringVar(&m.token, "http-token", "", "with --http, require this bearer `TOKEN`")
+	f.StringVar(&m.tokenFile, "http-token-file", "", "with --http, require the bearer token in `FILE`")
+	f.StringSliceVar(&m.hosts, "http-host", nil, "with --http, also accept requests for the host `NAME`; may be repeated")
+	o.obey(cmd, "workspace", "undo", "sandbox", "network", "--max-text")
 	return cmd
 }
 
@@ -94,7 +95,7 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 		return err
 	}
 	defer x.Close()
-	s, err := mcpserver.New(mcpserver.Config{Executor: x, Dialects: list, Version: cmd.Root().Version, Log: c.stderr, Progress: skill.WithProgress})
+	s, err := mcpserver.New(mcpserver.Config{Executor: x, Dialects: list, Version: version(), Log: c.stderr, Progress: skill.WithProgress})
 	if err != nil {
 		return fmt.Errorf("--tools: %w", err)
 	}
@@ -127,7 +128,7 @@ func (c *cli) mcpStdio(ctx context.Context, s *mcpserver.Server) error {
 	}
 	gone := make(chan os.Signal, 1)
 	var watched sync.WaitGroup
-	watched.Go(func() { signal.Notify(gone, syscall.SIGPIPE) }) // for a write to a client that is gone to fail, not to kill
+	watched.Go(func() { signal.Notify(gone, syscall.SIGPIPE) }) // a write to a client that has gone fails then, and does not kill
 	defer func() {
 		watched.Wait()
 		signal.Stop(gone)
@@ -135,7 +136,7 @@ func (c *cli) mcpStdio(ctx context.Context, s *mcpserver.Server) error {
 	return s.Stdio(ctx, c.stdin, c.stdout)
 }
 
-// mcpDialects returns the dialects of these names, nil for a name that is none's.
+// mcpDialects returns the dialects with these names, nil for an unknown name.
 func mcpDialects(names []string) []*dialect.Dialect {
 	if len(names) == 0 {
 		return slices.Clone(mcpDefault)
@@ -149,7 +150,7 @@ func mcpDialects(names []string) []*dialect.Dialect {
 	return list
 }
 
-// serving reads the flags of HTTP; nil stands for stdio.
+// serving returns what the flags of HTTP say, nil for stdio.
 func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
 	h := &mcpserver.HTTP{Addr: m.http, Token: strings.Clone(m.token), Hosts: m.hosts}
 	switch {
@@ -175,8 +176,8 @@ func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
 	return h, skill.Undumpable()
 }
 
-// hideArgument overwrites a secret in the command line that other processes see,
-// where that is the memory that os.Args refers to.
+// hideArgument overwrites a secret in the command line that other processes see, on
+// systems where os.Args refers to that memory.
 func hideArgument(secret string) {
 	if runtime.GOOS != "linux" || secret == "" {
 		return

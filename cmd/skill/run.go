@@ -22,14 +22,13 @@ import (
 )
 
 const runLong = `run gives a query to an expert of perstack.toml and prints what happens, each event
-as a line of JSON. The expert works until it says that it is done, --max-steps are
-taken, or the program is interrupted. Every step is recorded in perstack/runs, from
-where the run can be continued: without a query where it stopped, or with a further
-one.
+as a line of JSON. The expert works until it says that it is done, --max-steps steps
+are taken, or the program is interrupted. Every step is recorded in perstack/runs. A
+run can be continued from there, with another query or without one.
 
-The model is any that speaks OpenAI's chat completions: --openai-base-url and
---openai-api-key say where, or the variables of those names, also from .env and
-.env.local in the workspace.`
+The model is any that speaks OpenAI's chat completions. --openai-base-url and
+--openai-api-key name its endpoint and key; without them, OPENAI_BASE_URL and
+OPENAI_API_KEY do, from the environment or from .env and .env.local in the workspace.`
 
 const runExample = `  skill run file-organizer "Organize files in this directory by type" --max-steps 50
   skill run file-organizer --continue --max-steps 50
@@ -57,11 +56,11 @@ type runOptions struct {
 func (c *cli) runCommand(o *options) *cobra.Command {
 	r := runOptions{options: o}
 	cmd := &cobra.Command{
-		Use:     "run EXPERT [QUERY]",
-		Short:   "Let an expert work on a query with a model",
+		Use:     "run [flags] EXPERT [QUERY]",
+		Short:   "Let an expert work on a query",
 		Long:    runLong,
 		Example: runExample,
-		Args:    cobra.RangeArgs(1, 2),
+		Args:    arguments(1, 2, "EXPERT: the name of an expert in perstack.toml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.failed(c.runExpert(cmd, &r, args))
 		},
@@ -70,21 +69,24 @@ func (c *cli) runCommand(o *options) *cobra.Command {
 	return cmd
 }
 
+// addFlags gives cmd the flags of a run.
 func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.config, "config", "", "the `FILE` that defines the experts (default perstack.toml, here or in a folder above)")
-	f.StringVar(&r.provider, "provider", "", "who serves the `NAME`d model: openai, which is any compatible endpoint (default openai)")
-	f.StringVar(&r.model, "model", "", "the `NAME` of the model (default perstack.toml's, else $SKILL_MODEL)")
-	f.StringVar(&r.temperature, "temperature", "", "how freely it chooses its words (default 0)")
+	f.StringVar(&r.config, "config", "", "read the experts from `FILE` (default perstack.toml, here or in a directory above)")
+	f.StringVar(&r.provider, "provider", "", "use the model provider `NAME`: openai, which is any compatible endpoint (default openai)")
+	f.StringVar(&r.model, "model", "", "use the model `NAME` (default the one in perstack.toml, then --skill-model)")
+	f.StringVar(&r.temperature, "temperature", "", "sample the model at temperature `T`, from 0 to 2 (default 0)")
 	f.StringVar(&r.maxSteps, "max-steps", "", "stop after `N` steps (default no limit)")
-	f.StringVar(&r.maxRetries, "max-retries", "", "ask again up to `N` times where that may help (default 5)")
-	f.StringVar(&r.timeout, "timeout", "", "for one answer of the model, in `MS` (default 300000)")
-	f.StringVar(&r.runID, "run-id", "", "the `ID` of a new run")
-	f.StringSliceVar(&r.envPath, "env-path", nil, "a `FILE` that defines variables; may be repeated (default .env and .env.local)")
-	f.BoolVar(&r.last, "continue", false, "go on with the latest run")
-	f.StringVar(&r.lastOf, "continue-run", "", "go on with the run `ID`")
-	f.StringVar(&r.from, "resume-from", "", "go on from the `CHECKPOINT`, an id or TIMESTAMP-STEP-ID")
-	f.BoolVarP(&r.answer, "interactive-tool-call-result", "i", false, "the query answers the tool call that the run waits for")
+	f.StringVar(&r.maxRetries, "max-retries", "", "retry a failed request to the model up to `N` times (default 5)")
+	f.StringVar(&r.timeout, "timeout", "", "give up on an answer of the model after `MS` milliseconds (default 300000)")
+	f.StringVar(&r.runID, "run-id", "", "give a new run this `ID`")
+	f.StringSliceVar(&r.envPath, "env-path", nil, "read variables from `FILE`; may be repeated (default .env and .env.local)")
+	f.BoolVar(&r.last, "continue", false, "continue the latest run")
+	f.StringVar(&r.lastOf, "continue-run", "", "continue the run `ID`")
+	f.StringVar(&r.from, "resume-from", "", "continue from `CHECKPOINT`: an ID, or TIMESTAMP-STEP-ID")
+	f.BoolVarP(&r.answer, "interactive-tool-call-result", "i", false, "use the query as the answer to the tool call that the run waits for")
+	r.obey(cmd, "workspace", "undo", "--fence", "--fence-read", "--fence-write", "--limit-file", "--limit-memory", "--limit-processes",
+		"--network", "--openai-base-url", "--openai-api-key", "--skill-model", "--max-text")
 }
 
 // runExpert is skill run.
@@ -111,12 +113,12 @@ func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error 
 		}
 	}
 	if last.Type == agent.StopRunByDelegate || last.Type == agent.CompleteRun && last.ExpertKey != cfg.Expert {
-		fmt.Fprintln(c.stderr, "skill: the steps are used up before the delegate's result was used; --continue goes on from there")
+		fmt.Fprintln(c.stderr, "skill: out of steps before the delegate's result was used; --continue resumes there")
 	}
 	return nil
 }
 
-// prepare puts together what a run needs but for the expert. The caller closes the
+// prepare returns what a run needs, except for the expert. The caller closes the
 // executor.
 func (r *runOptions) prepare(ctx context.Context, c *cli) (cfg agent.Config, err error) {
 	project, err := r.project()
@@ -145,17 +147,17 @@ const (
 	exitTerminate = 128 + int(syscall.SIGTERM)
 )
 
-// ended turns the error of a run into the program's end. The id is "" where none has
-// begun.
+// ended turns the error of a run into the error of the program. The ID is "" if no
+// run has begun.
 func (c *cli) ended(ctx context.Context, cfg agent.Config, runID string, err error) error {
 	if ctx.Err() == nil {
 		return errors.New(cfg.Redactor().Text(err.Error()))
 	}
 	records := agent.Records{Executor: cfg.Executor}
 	if _, none := records.Latest(context.WithoutCancel(ctx), runID); none == nil && runID != "" {
-		fmt.Fprintln(c.stderr, "skill: stopped; the last checkpoint stands, --continue goes on from there")
+		fmt.Fprintln(c.stderr, "skill: stopped; --continue resumes from the last checkpoint")
 	} else {
-		fmt.Fprintln(c.stderr, "skill: stopped in the first step, of which nothing is kept")
+		fmt.Fprintln(c.stderr, "skill: stopped in the first step; nothing is saved")
 	}
 	if cause := context.Cause(ctx); strings.HasPrefix(cause.Error(), syscall.SIGTERM.String()) {
 		return exit(exitTerminate)
@@ -182,8 +184,8 @@ func (r *runOptions) project() (agent.Project, error) {
 	return agent.ReadProject(data)
 }
 
-// variables are those of the environment and of the files that the flags name, which
-// must be there, else of those in the workspace that the project does.
+// variables returns those of the environment and of the files of --env-path, which must
+// exist; without the flag, of the files that the project names, where they exist.
 func (r *runOptions) variables(c *cli, p agent.Project) (*variables, error) {
 	v := &variables{getenv: c.getenv}
 	switch {
@@ -203,7 +205,7 @@ func (r *runOptions) variables(c *cli, p agent.Project) (*variables, error) {
 	return v, nil
 }
 
-// runConfig puts together what flags, project and variables say.
+// runConfig returns what flags, project and variables say, in this order.
 func (r *runOptions) runConfig(c *cli, p agent.Project, v *variables) (agent.Config, error) {
 	cfg := agent.Config{Experts: p.Experts, RunID: r.runID, Answer: r.answer, Base: r.limit(dialect.Perstack), Getenv: v.get, Secrets: v.secrets()}
 	cfg.Warn = func(what string) { fmt.Fprintln(c.stderr, "skill:", what) }
@@ -211,20 +213,20 @@ func (r *runOptions) runConfig(c *cli, p agent.Project, v *variables) (agent.Con
 		return cfg, fmt.Errorf("provider %q is not supported; there is openai, which with --openai-base-url is any endpoint that speaks OpenAI's chat completions", name)
 	}
 	e := agent.Endpoint{
-		BaseURL: cmp.Or(r.options.model.baseURL, v.get("OPENAI_BASE_URL"), p.Provider.Setting.BaseURL),
-		Key:     strings.Clone(cmp.Or(r.options.model.key, v.get("OPENAI_API_KEY"))),
-		Model:   cmp.Or(r.model, p.Model, r.options.model.name, v.get("SKILL_MODEL")),
+		BaseURL: cmp.Or(r.baseURL, v.get("OPENAI_BASE_URL"), p.Provider.Setting.BaseURL),
+		Key:     strings.Clone(cmp.Or(r.key, v.get("OPENAI_API_KEY"))),
+		Model:   cmp.Or(r.model, p.Model, r.modelName, v.get("SKILL_MODEL")),
 	}
 	switch {
 	case e.Model == "":
-		return cfg, errors.New("no model is named; name one with --model, in perstack.toml or in SKILL_MODEL")
+		return cfg, errors.New("no model is named; give one with --model, in perstack.toml or in SKILL_MODEL")
 	case e.BaseURL == "" && e.Key == "":
 		return cfg, errors.New("OPENAI_API_KEY is not set")
 	}
 	if err := errors.Join(r.numbers(c, p, &cfg, &e), skill.Undumpable()); err != nil {
 		return cfg, err
 	}
-	hideArgument(r.options.model.key)
+	hideArgument(r.key)
 	model, err := agent.NewOpenAI(e)
 	cfg.Model = model
 	cfg.Secrets = append(cfg.Secrets, e.Key)
@@ -232,9 +234,9 @@ func (r *runOptions) runConfig(c *cli, p agent.Project, v *variables) (agent.Con
 	return cfg, err
 }
 
-const maxTimeout = 365 * 24 * 60 * 60 * 1000 // milliseconds; nobody waits longer
+const maxTimeout = 365 * 24 * 60 * 60 * 1000 // milliseconds; a Duration holds 292 years
 
-// numbers reads the flags that are numbers, else what perstack.toml says.
+// numbers reads the flags that are numbers; without a flag perstack.toml counts.
 func (r *runOptions) numbers(c *cli, p agent.Project, cfg *agent.Config, e *agent.Endpoint) error {
 	steps, err1 := c.number("max-steps", r.maxSteps, p.MaxSteps, 0, 1)
 	retries, err2 := c.number("max-retries", r.maxRetries, p.MaxRetries, agent.DefaultMaxRetries, 0)
@@ -256,8 +258,8 @@ func (r *runOptions) numbers(c *cli, p agent.Project, cfg *agent.Config, e *agen
 	return cmp.Or(err1, err2, err3, err4)
 }
 
-// number reads the number of a flag, else takes said, else fallback. A flag that is
-// no number is told and passed over.
+// number returns the number of a flag; without one said, and without that fallback. A
+// flag that is not a number is ignored with a warning.
 func (c *cli) number(flag, text string, said *int, fallback, low int) (int, error) {
 	n := fallback
 	if said != nil {
@@ -266,7 +268,7 @@ func (c *cli) number(flag, text string, said *int, fallback, low int) (int, erro
 	if text != "" {
 		given, err := strconv.Atoi(text)
 		if err != nil {
-			fmt.Fprintf(c.stderr, "skill: --%s %s is no number and is passed over\n", flag, text)
+			fmt.Fprintf(c.stderr, "skill: --%s %s is not a number and is ignored\n", flag, text)
 			return n, nil
 		}
 		n = given
@@ -307,8 +309,8 @@ func (r *runOptions) resumed(ctx context.Context, c *cli, x *skill.Executor) (*a
 	return &checkpoint, err
 }
 
-// latest returns the last checkpoint of a run that is whole, and tells of those
-// behind it that are not.
+// latest returns the last intact checkpoint of a run, and warns of later ones that are
+// damaged.
 func (c *cli) latest(ctx context.Context, records agent.Records, run string) (agent.Checkpoint, error) {
 	checkpoint, err := records.Latest(ctx, run)
 	if err != nil {

@@ -15,25 +15,24 @@ import (
 	"textskill/skill/agent"
 )
 
-const startLong = `start is run for a person: it asks for the expert and the query where they are not
-given, shows each step in a line as it comes, asks for the answers that tools need,
-and then for what is to be done next. An empty line ends it. It takes the flags of
-skill run.`
+const startLong = `start is run for a person at a terminal: it asks for the expert and the query if they
+are not given, prints a line for each step, asks for the answers that tools need, and
+then for the next query. An empty line ends it. It takes the flags of skill run.`
 
 func (c *cli) startCommand(o *options) *cobra.Command {
 	r := runOptions{options: o}
 	cmd := &cobra.Command{
-		Use: "start [EXPERT] [QUERY]", Short: "Work with an expert, question by question", Long: startLong,
+		Use: "start [flags] [EXPERT] [QUERY]", Short: "Work with an expert, question by question", Long: startLong,
 		Example: "  skill start\n  skill start file-organizer\n  skill start file-organizer --continue",
-		Args:    cobra.MaximumNArgs(2),
+		Args:    arguments(0, 2, ""),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.failed(c.start(cmd.Context(), &r, args)) },
 	}
 	r.addFlags(cmd)
 	return cmd
 }
 
-// errLeft says that the person wants no more.
-var errLeft = errors.New("nothing more is wanted")
+// errLeft says that the person has ended the conversation.
+var errLeft = errors.New("the conversation was ended")
 
 // start is skill start.
 func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
@@ -75,12 +74,12 @@ func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 	}
 }
 
-// nextQuestion returns what a person is asked where a run stands, and sets whether
-// that answers a tool. The tool's call is shown.
+// nextQuestion returns what to ask next, and sets cfg.Answer to whether the reply
+// answers a tool. It shows the tool's call.
 func (c *cli) nextQuestion(cfg *agent.Config) string {
 	from := cfg.From
 	if from == nil {
-		return "What is to be done? "
+		return "What should I do? "
 	}
 	if cfg.Answer = from.Status == agent.StoppedByInteractiveTool && len(from.PendingToolCalls) > 0; !cfg.Answer {
 		return "What next? "
@@ -90,7 +89,7 @@ func (c *cli) nextQuestion(cfg *agent.Config) string {
 	return "Answer: "
 }
 
-// left is the end of a conversation that a person does not go on with.
+// left returns err, nil if it says that the person has ended the conversation.
 func left(err error) error {
 	if err == errLeft {
 		return nil
@@ -98,8 +97,8 @@ func left(err error) error {
 	return err
 }
 
-// whichExpert returns the expert of the run that is gone on with, or asks for one;
-// the only one need not be asked for.
+// whichExpert returns the expert of the run that is continued, else the only expert,
+// else the one that the person names.
 func (c *cli) whichExpert(ctx context.Context, cfg agent.Config, ask func(string) (string, error)) (string, error) {
 	if cfg.From != nil {
 		runs, err := agent.Records{Executor: cfg.Executor}.Runs(ctx)
@@ -118,8 +117,7 @@ func (c *cli) whichExpert(ctx context.Context, cfg agent.Config, ask func(string
 	return ask("Which expert? ")
 }
 
-// show runs an expert and tells what happens, a line for each event that a person
-// wants to see.
+// show runs an expert and prints a line for each event that matters to a person.
 func (c *cli) show(ctx context.Context, cfg agent.Config, query string) (runID string, err error) {
 	for e, err := range agent.Run(ctx, cfg, query) {
 		if err != nil {
@@ -141,8 +139,8 @@ func (c *cli) show(ctx context.Context, cfg agent.Config, query string) (runID s
 	return runID, nil
 }
 
-// visible is a text for a terminal, of more than one line, without what would
-// control it.
+// visible returns a text without the characters that control a terminal, except line
+// ends and tabs.
 func visible(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && (r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0) {
@@ -152,8 +150,8 @@ func visible(text string) string {
 	}, text)
 }
 
-// asker returns what asks a person for a line. An empty one, or the end of the
-// input, is errLeft.
+// asker returns a function that asks a person for a line. An empty line and the end of
+// the input are errLeft.
 func (c *cli) asker(ctx context.Context) func(question string) (string, error) {
 	if editable(c.stdin, c.stdout) {
 		return askTerminal(ctx)

@@ -46,7 +46,7 @@ instruction = "Do it."
 	}
 	const want = `  ask  Asks
   other  
-Which expert? What is to be done?   1  askUser {"question":"Colour?"}
+Which expert? What should I do?   1  askUser {"question":"Colour?"}
 Answer:   2  writeTextFile {"path":"c.txt","text":"blue"}
   2  writeTextFile: {"path":"DIR/c.txt","text":"blue"}
   2  attemptCompletion {}

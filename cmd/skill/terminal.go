@@ -11,8 +11,8 @@ import (
 	"github.com/peterh/liner"
 )
 
-// askTerminal returns what asks a person at the terminal for a line, which may be
-// edited; earlier ones come back with the arrows. An empty one, Ctrl-C and Ctrl-D
+// askTerminal returns a function that asks a person at the terminal for a line, which
+// can be edited; the arrows bring back earlier lines. An empty line, Ctrl-C and Ctrl-D
 // are errLeft.
 func askTerminal(ctx context.Context) func(question string) (string, error) {
 	var history []string
@@ -50,7 +50,7 @@ func askTerminal(ctx context.Context) func(question string) (string, error) {
 	}
 }
 
-// editable tells whether lines of a person may be edited.
+// editable reports whether a person can edit the lines read from in.
 func editable(in io.Reader, out io.Writer) bool {
 	return in == os.Stdin && out == os.Stdout && isTerminal(os.Stdin) && isTerminal(os.Stdout) && liner.TerminalSupported()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,17 +18,17 @@ import (
 	"textskill/skill"
 )
 
-const testLong = `test runs golden prompt files. A file is a txtar archive: a comment, the files to
-start with, then sections in turn:
+const testLong = `test runs golden prompt files. A golden file is a txtar archive: a comment, the files
+that a temporary directory starts with, then sections in any order:
 
   -- flags --    command-line flags for the prompts that follow
   -- llm --      what the language model answers to the next prompt
-  -- prompt --   a prompt, run in a folder that holds the files
-  -- want --     what it prints, errors and exit code included
-  -- tree --     what is in the folder at the end
+  -- prompt --   a prompt, run in the directory
+  -- want --     what the prompt prints, errors and exit code included
+  -- tree --     what the directory holds at the end
 
-$WORK stands for the folder. A folder among the paths stands for the .txtar files
-below it. No model and no network is used.`
+$WORK stands for the directory. If PATH is a directory, all .txtar files below it run.
+No model and no network is used.`
 
 func (c *cli) testCommand(*options) *cobra.Command {
 	var update bool
@@ -37,7 +38,7 @@ func (c *cli) testCommand(*options) *cobra.Command {
 		Short:   "Run golden prompt files",
 		Long:    testLong,
 		Example: "  skill test testdata\n  skill test -update -run delete testdata",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    arguments(1, math.MaxInt, "PATH: a golden file, or a directory of golden files"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			re, err := regexp.Compile(run)
 			if err != nil {
@@ -50,8 +51,8 @@ func (c *cli) testCommand(*options) *cobra.Command {
 			return c.testFiles(cmd.Context(), files, re, update)
 		},
 	}
-	cmd.Flags().BoolVar(&update, "update", false, "write what is printed into the files")
-	cmd.Flags().StringVar(&run, "run", "", "only files whose path matches the regular `EXPRESSION`")
+	cmd.Flags().BoolVar(&update, "update", false, "write what the prompts print into the files")
+	cmd.Flags().StringVar(&run, "run", "", "run only the files whose path matches the regular expression `REGEXP`")
 	return cmd
 }
 

@@ -13,13 +13,14 @@ import (
 )
 
 func (c *cli) toolsCommand(o *options) *cobra.Command {
-	return &cobra.Command{
-		Use:   "tools",
+	cmd := &cobra.Command{
+		Use:   "tools [flags]",
 		Short: "List the tools of a dialect, with --json as OpenAI tool definitions",
-		Long: "tools lists what there is: name, arguments and what it does. With --json it prints\n" +
-			"the tools as a request to an OpenAI-compatible endpoint takes them.",
+		Long: "tools lists the tools of all dialects, or of the one that --tools names: name, arguments\n" +
+			"and what each does. With --json it prints the definitions of one dialect's tools, as a\n" +
+			"request to an OpenAI-compatible endpoint holds them (default filesystem).",
 		Example: "  skill tools\n  skill tools --tools filesystem --json > tools.json",
-		Args:    cobra.NoArgs,
+		Args:    arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			chosen, err := o.dialect()
 			if err != nil {
@@ -38,6 +39,8 @@ func (c *cli) toolsCommand(o *options) *cobra.Command {
 			return c.printDefinitions(list[0])
 		},
 	}
+	o.obey(cmd, "--tools", "--json", "--max-text")
+	return cmd
 }
 
 func (c *cli) printTools(list []*dialect.Dialect) error {

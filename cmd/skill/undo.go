@@ -16,14 +16,14 @@ func (c *cli) undoCommand(o *options) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "undo [flags] [ID]",
-		Short: "Take back the last change, a change, or everything since one",
-		Long: "undo takes back the last change that is in effect, or the one that is named. Called\n" +
-			"again, it takes back the one before. An undo is a change, too: undo it by its ID, and\n" +
-			"what it took back is there again.\n\n" +
-			"Where something else has changed a file since, it is refused; with --force what is\n" +
-			"there is kept as a change of its own.",
+		Short: "Undo the last change, one change, or all changes since one",
+		Long: "undo takes back the last change, or the one with the given ID. Called again, it takes\n" +
+			"back the one before. An undo is a change too: undo it by its own ID to redo what it\n" +
+			"took back.\n\n" +
+			"A change is not undone if something else has changed one of its files since. With\n" +
+			"--force it is, and the current version is saved first, as a change of its own.",
 		Example: "  skill undo\n  skill undo 12\n  skill undo --since 12\n  skill --dry-run undo",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    arguments(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := map[string]any{"force": force}
 			if since != "" {
@@ -35,8 +35,9 @@ func (c *cli) undoCommand(o *options) *cobra.Command {
 			return c.journal(cmd.Context(), o, cmd.Name(), in)
 		},
 	}
-	cmd.Flags().StringVar(&since, "since", "", "take back the change `ID` and all that came after it")
-	cmd.Flags().BoolVar(&force, "force", false, "also where something else has changed a file since")
+	cmd.Flags().StringVar(&since, "since", "", "undo the change `ID` and all after it")
+	cmd.Flags().BoolVar(&force, "force", false, "undo even if a file was changed since; the current version is saved first")
+	o.obey(cmd, "workspace", "--journal-changes", "--journal-age", "--journal-bytes", "--json")
 	return cmd
 }
 

@@ -11,7 +11,7 @@ import (
 	"textskill/skill/agent"
 )
 
-// variables are those of the environment, and behind them those of files.
+// variables are those of the environment, then those of files.
 type variables struct {
 	getenv func(string) string
 	files  map[string]string
@@ -25,8 +25,7 @@ func (v *variables) get(name string) string {
 	return v.files[name]
 }
 
-// load adds the variables of files. Of two that define one variable the first
-// counts.
+// load adds the variables of files. If two files define a variable the first counts.
 func (v *variables) load(files ...string) error {
 	if v.files == nil {
 		v.files = map[string]string{}
@@ -51,7 +50,7 @@ var assignment = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.]*)[ \t]*=[ \t]*("(?:[^"\\]|\\[\s\S])*"|'[^']*'|[^\r\n]*)`)
 })
 
-// unquoted returns a value without its quotes, or without the comment behind it.
+// unquoted returns a value without its quotes, or without the comment after it.
 func unquoted(value string) string {
 	switch {
 	case len(value) > 1 && value[0] == '\'' && value[len(value)-1] == '\'':
@@ -65,8 +64,8 @@ func unquoted(value string) string {
 	return strings.TrimSpace(value)
 }
 
-// secrets returns the values that must not be recorded or shown: credentials of the
-// environment, and of files all that are not too short to be one.
+// secrets returns the values that must not be recorded or shown: the credentials of
+// the environment, and every value of a file that is long enough to be one.
 func (v *variables) secrets() (values []string) {
 	for _, pair := range os.Environ() {
 		if name, value, _ := strings.Cut(pair, "="); agent.CredentialName(name) && len(value) >= agent.ShortCredential {
@@ -81,8 +80,7 @@ func (v *variables) secrets() (values []string) {
 	return values
 }
 
-// readRegular reads a file that the command line names, if it is one and of a
-// reasonable size.
+// readRegular reads a regular file of at most 1 MiB that the command line names.
 func readRegular(name string) ([]byte, error) {
 	const limit = 1 << 20
 	info, err := os.Stat(name)
@@ -90,7 +88,7 @@ func readRegular(name string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no file", name)
+		return nil, fmt.Errorf("%s is not a regular file", name)
 	case info.Size() > limit:
 		return nil, fmt.Errorf("%s is larger than %d bytes", name, limit)
 	}

@@ -9,17 +9,23 @@ import (
 
 func (c *cli) versionCommand(*options) *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(c.stdout, "skill", version())
-			return err
-		},
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  skill version",
+		Args:    arguments(0, 0, ""),
+		RunE:    func(*cobra.Command, []string) error { return c.printVersion() },
+
+		DisableFlagsInUseLine: true,
 	}
 }
 
-// version is the module's version, or the commit that the program was built from.
+func (c *cli) printVersion() error {
+	_, err := fmt.Fprintln(c.stdout, "skill", version())
+	return err
+}
+
+// version returns the module's version, with the commit if the program was built from a
+// checkout.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"textskill/skill"
+)
+
+// options are the flags that commands share, by subject. A command obeys those that
+// it is given by obey, and refuses the others.
+type options struct {
+	helper string // not a flag: see cli
+	groups []flagGroup
+
+	workspaceFlags
+	undoFlags
+	sandboxFlags
+	networkFlags
+	modelFlags
+	outputFlags
+}
+
+// A flagGroup holds the flags of one subject.
+type flagGroup struct {
+	name  string
+	title string // in help
+	flags *pflag.FlagSet
+}
+
+func newOptions(helper string) *options {
+	o := &options{helper: helper}
+	group := func(name, title string, add func(*pflag.FlagSet)) {
+		f := pflag.NewFlagSet(name, pflag.ContinueOnError)
+		f.SortFlags = false
+		add(f)
+		o.groups = append(o.groups, flagGroup{name, title, f})
+	}
+	group("workspace", "Workspace", o.workspaceFlags.add)
+	group("undo", "Undo", o.undoFlags.add)
+	group("sandbox", "Sandbox", o.sandboxFlags.add)
+	group("network", "Network", o.networkFlags.add)
+	group("model", "Model", o.modelFlags.add)
+	group("output", "Input and output", o.outputFlags.add)
+	return o
+}
+
+// obey gives cmd shared flags: those of a group, "undo", or one, "--json".
+func (o *options) obey(cmd *cobra.Command, names ...string) {
+	for _, g := range o.groups {
+		whole := slices.Contains(names, g.name)
+		g.flags.VisitAll(func(f *pflag.Flag) {
+			if whole || slices.Contains(names, "--"+f.Name) {
+				cmd.Flags().AddFlag(f)
+			}
+		})
+	}
+}
+
+// completeValues lets shells complete the flags that take one of a few words.
+func completeValues(root *cobra.Command) {
+	words := map[string][]string{"tools": dialectNames()}
+	root.Flags().VisitAll(func(f *pflag.Flag) {
+		if c, ok := f.Value.(choice); ok {
+			words[f.Name] = c.words
+		}
+	})
+	for name, list := range words {
+		root.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
+	}
+}
+
+// A choice is the value of a flag that must be one of a few words.
+type choice struct {
+	value       *string
+	placeholder string // in help
+	words       []string
+}
+
+func (c choice) String() string { return *c.value }
+func (c choice) Type() string   { return c.placeholder }
+
+func (c choice) Set(word string) error {
+	if !slices.Contains(c.words, word) {
+		last := len(c.words) - 1
+		return errors.New("must be " + strings.Join(c.words[:last], ", ") + " or " + c.words[last])
+	}
+	*c.value = word
+	return nil
+}
+
+// A duration is the value of a flag that is a length of time.
+type duration struct{ value *time.Duration }
+
+func (d duration) String() string { return d.value.String() }
+func (d duration) Type() string   { return "DURATION" }
+
+func (d duration) Set(text string) (err error) {
+	if *d.value, err = time.ParseDuration(text); err != nil {
+		return errors.New("must be a duration like 90s or 48h")
+	}
+	return nil
+}
+
+type workspaceFlags struct {
+	workspace   string
+	allow       []string
+	readOnly    bool
+	dryRun      bool
+	allowConfig bool
+	noSync      bool
+}
+
+func (w *workspaceFlags) add(f *pflag.FlagSet) {
+	f.StringVarP(&w.workspace, "workspace", "C", "", "use `DIR` as the workspace (default the current directory)")
+	f.StringArrayVar(&w.allow, "allow", nil, "allow access to `DIR` too; may be repeated")
+	f.BoolVar(&w.readOnly, "read-only", false, "refuse every change")
+	f.BoolVar(&w.dryRun, "dry-run", false, "show what would change, and change nothing")
+	f.BoolVar(&w.allowConfig, "allow-config", false, "allow changes to .git, perstack and perstack.toml")
+	f.BoolVar(&w.noSync, "no-sync", false, "do not wait until changes are on disk")
+}
+
+type undoFlags struct {
+	journal  skill.Journal
+	snapshot int64
+}
+
+func (u *undoFlags) add(f *pflag.FlagSet) {
+	u.journal.Age = 30 * 24 * time.Hour
+	f.BoolVar(&u.journal.Off, "no-journal", false, "do not record changes; disables undo")
+	f.IntVar(&u.journal.Count, "journal-changes", 1000, "keep the last `N` changes (0: only the last, -1: all)")
+	f.Var(duration{&u.journal.Age}, "journal-age", "keep changes this long (0: only the last, -1s: forever)")
+	f.Int64Var(&u.journal.Bytes, "journal-bytes", 1<<30, "keep at most `BYTES` of overwritten and deleted content (0: only the last change, -1: no limit)")
+	f.Int64Var(&u.snapshot, "snapshot-bytes", 256<<20, "save at most `BYTES` of the workspace before a command runs, to undo its changes (0: nothing)")
+}
+
+// kept returns what is kept of changes. In a Journal 0 stands for the default; on the
+// command line it leaves only the last change.
+func (u *undoFlags) kept() skill.Journal {
+	j := u.journal
+	j.Count, j.Age, j.Bytes = cmp.Or(j.Count, 1), cmp.Or(j.Age, 1), cmp.Or(j.Bytes, 1)
+	return j
+}
+
+type sandboxFlags struct {
+	fence      string
+	fenceRead  []string
+	fenceWrite []string
+	limits     skill.Limits
+	allowHooks bool
+	noSandbox  bool
+}
+
+func (s *sandboxFlags) add(f *pflag.FlagSet) {
+	s.fence = string(skill.FenceAuto)
+	f.Var(choice{&s.fence, "MODE", []string{string(skill.FenceAuto), string(skill.FenceRequire), string(skill.FenceOff)}},
+		"fence", "sandbox commands: auto (best effort), require, off")
+	f.StringArrayVar(&s.fenceRead, "fence-read", nil, "let commands read `PATH` too; may be repeated")
+	f.StringArrayVar(&s.fenceWrite, "fence-write", nil, "let commands write `PATH` too; may be repeated")
+	f.Int64Var(&s.limits.FileSize, "limit-file", 0, "limit each file that a command writes to `BYTES` (0: 16 GiB, -1: no limit)")
+	f.Int64Var(&s.limits.Memory, "limit-memory", 0, "limit the address space of each process of a command to `BYTES` (0: no limit)")
+	f.Int64Var(&s.limits.Processes, "limit-processes", 0, "limit the user to `N` processes and threads while a command runs (0: no limit; root has none)")
+	f.BoolVar(&s.allowHooks, "allow-hooks", false, "let git run the hooks, filters and editors that a repository configures")
+	f.BoolVar(&s.noSandbox, "browser-no-sandbox", false, "run the browser for screenshots without its own sandbox, as root must")
+}
+
+type networkFlags struct {
+	network bool
+	private bool
+	hosts   []string
+	engines []string
+}
+
+func (n *networkFlags) add(f *pflag.FlagSet) {
+	f.BoolVar(&n.network, "network", false, "let tools connect to public addresses")
+	f.BoolVar(&n.private, "allow-private", false, "with --network, also allow private addresses and localhost")
+	f.StringSliceVar(&n.hosts, "allow-host", nil, "with --network, also allow `HOST` or HOST:PORT at a private address; may be repeated")
+	f.StringSliceVar(&n.engines, "search", nil, "search the web with `ENGINE`, or ENGINE=URL, in this order: "+strings.Join(skill.SearchEngines, ", "))
+}
+
+// searchEngines returns the engines that --search names, with the key from the
+// environment for the one that needs a key. With a key and no flag, that one is
+// asked first.
+func (n *networkFlags) searchEngines(getenv func(string) string) ([]skill.SearchEngine, error) {
+	names, key := n.engines, getenv("BRAVE_API_KEY")
+	if len(names) == 0 && key != "" {
+		names = []string{"brave", "duckduckgo"}
+	}
+	var list []skill.SearchEngine
+	for _, name := range names {
+		kind, url, _ := strings.Cut(name, "=")
+		if !slices.Contains(skill.SearchEngines, kind) {
+			return nil, fmt.Errorf("--search %s is not a search engine; there are %s", kind, strings.Join(skill.SearchEngines, ", "))
+		}
+		e := skill.SearchEngine{Kind: kind, URL: url}
+		if kind == "brave" {
+			e.Key = key
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+type modelFlags struct {
+	fallback    string
+	trust       bool
+	destructive string
+	baseURL     string
+	key         string
+	modelName   string
+	rung        string
+	llmTimeout  time.Duration
+	maxCalls    int
+	maxTokens   int
+}
+
+func (m *modelFlags) add(f *pflag.FlagSet) {
+	m.fallback, m.destructive, m.llmTimeout = "auto", "two-key", 20*time.Second
+	f.Var(choice{&m.fallback, "MODE", []string{"auto", "rules", "llm", "none"}},
+		"fallback", "how to interpret input that is not a command: auto (rules, then the model), rules, llm, none")
+	f.StringVar(&m.baseURL, "openai-base-url", "", "ask the model at `URL`, any OpenAI-compatible endpoint (default $OPENAI_BASE_URL)")
+	f.StringVar(&m.key, "openai-api-key", "", "send `KEY` to the model's endpoint (default $OPENAI_API_KEY, which other users cannot see)")
+	f.StringVar(&m.modelName, "skill-model", "", "use the model `NAME` (default $SKILL_MODEL)")
+	f.BoolVar(&m.trust, "trust-llm", false, "carry out the model's answer unchecked and unrepaired, after one request")
+	f.Var(choice{&m.destructive, "POLICY", []string{"two-key", "refuse", "allow"}},
+		"llm-destructive", "when plain words delete or overwrite: two-key (only if the words say so), refuse, allow")
+	f.Var(choice{&m.rung, "MODE", []string{"json_schema", "json_object", "tool", "text"}},
+		"llm-mode", "how to ask the model for an answer first: json_schema, json_object, tool, text (default found by trying)")
+	f.Var(duration{&m.llmTimeout}, "llm-timeout", "give up on a prompt after this long, all requests to the model included")
+	f.IntVar(&m.maxCalls, "llm-max-calls", 0, "send the model at most `N` requests (0: no limit)")
+	f.IntVar(&m.maxTokens, "llm-max-tokens", 0, "use at most `N` tokens of the model (0: no limit)")
+}
+
+type outputFlags struct {
+	tools   string
+	maxText int // UTF-16 units; 0 is no limit, and below it the dialect's own holds
+	lines   bool
+	json    bool
+	verbose bool
+}
+
+func (p *outputFlags) add(f *pflag.FlagSet) {
+	f.StringVar(&p.tools, "tools", "", "read prompts as `DIALECT`, not by their shape: "+strings.Join(dialectNames(), ", "))
+	f.BoolVar(&p.lines, "lines", false, "read one command per line of standard input, and answer each at once")
+	f.BoolVar(&p.json, "json", false, "answer with one line of JSON")
+	f.BoolVarP(&p.verbose, "verbose", "v", false, "explain on standard error how a prompt was understood")
+	f.IntVar(&p.maxText, "max-text", -1, "let perstack tools take texts of at most `UNITS` of UTF-16 (0: no limit, -1: the tool's own)")
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+const rootLong = `skill carries out what an agent asks of a workspace directory, and nowhere else.
+
+A command is words on the command line, or a prompt on standard input. A prompt
+whose first word is one of the nine operations is a text command; one that is a
+JSON object is an envelope of tool_calls; anything else goes to the fallback.
+With --tools stack a prompt is a model's text with calls like read(path: 'a.txt').`
+
+const rootExample = `  skill writeFile notes/a.txt content: hi
+  echo 'listDirectory .' | skill --json
+  skill copyFile a.txt destination: b.txt
+  skill please create a folder called drafts
+  echo '{"tool_calls":[{"id":"1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a.txt\"}"}}]}' | skill
+  skill --dry-run deleteFile a.txt
+  skill --lines < commands.txt
+  skill --tools stack "grep(path: '.', pattern: 'TODO', context: 2)"`
+
+// rootFlags are the flags that the help of the program shows.
+var rootFlags = []string{"workspace", "allow", "read-only", "dry-run", "no-journal", "fence", "network", "fallback",
+	"tools", "lines", "json", "verbose", "version"}
+
+// helpCommand is skill help: of the program, of a command, or of all shared flags.
+func (c *cli) helpCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND | flags]",
+		Short:   "Show help for a command, or for all flags",
+		Example: "  skill help mcp\n  skill help flags",
+
+		DisableFlagsInUseLine: true,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				words = append(words, "flags")
+				for _, sub := range cmd.Root().Commands() {
+					if sub.IsAvailableCommand() {
+						words = append(words, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+					}
+				}
+			}
+			return words, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if slices.Equal(args, []string{"flags"}) {
+				fmt.Fprint(c.stdout, "A command obeys the flags that its help lists, and refuses the others. Flags stand\nbefore the first word of a prompt, and anywhere beside a command like mcp or undo.\n")
+				o.printFlags(c.stdout, func(*pflag.Flag) bool { return true })
+				return nil
+			}
+			topic, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(cmd.Root(), strings.Join(args, " "))
+			}
+			topic.SetContext(cmd.Context())
+			return topic.Help()
+		},
+	}
+}
+
+// unknownCommand suggests what a word could mean that is not a command.
+func unknownCommand(root *cobra.Command, word string) error {
+	if near := similar(root, word); near != "" {
+		return fmt.Errorf("%q is not a command; did you mean %s?", word, near)
+	}
+	return fmt.Errorf("%q is not a command", word)
+}
+
+// printHelp says what cmd does, and how it is used.
+func (c *cli) printHelp(cmd *cobra.Command, o *options) {
+	w := cmd.OutOrStdout()
+	fmt.Fprintln(w, strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short+".")))
+	fmt.Fprintf(w, "\nUsage:\n  %s\n", cmd.UseLine())
+	if !cmd.HasParent() {
+		c.addCommands(cmd, o)
+		fmt.Fprint(w, "  skill [flags] < PROMPT\n")
+	}
+	if cmd.HasExample() {
+		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
+	}
+	printCommands(w, cmd)
+	if !cmd.HasParent() {
+		dozen := pflag.NewFlagSet("", pflag.ContinueOnError)
+		dozen.SortFlags = false
+		for _, name := range rootFlags {
+			dozen.AddFlag(cmd.Flags().Lookup(name))
+		}
+		fmt.Fprintf(w, "\nFlags:\n%s", dozen.FlagUsages())
+		fmt.Fprint(w, "\n\"skill help flags\" lists all flags, \"skill help COMMAND\" describes a command.\n")
+		return
+	}
+	if own := o.ownFlags(cmd); own.HasFlags() {
+		fmt.Fprintf(w, "\nFlags:\n%s", own.FlagUsages())
+	}
+	o.printFlags(w, func(f *pflag.Flag) bool { return cmd.Flags().Lookup(f.Name) == f })
+}
+
+func printCommands(out io.Writer, cmd *cobra.Command) {
+	if !cmd.HasAvailableSubCommands() {
+		return
+	}
+	fmt.Fprint(out, "\nCommands:\n")
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			fmt.Fprintf(w, "  %s\t%s\n", sub.Name(), sub.Short)
+		}
+	}
+	w.Flush()
+}
+
+// printFlags lists the shared flags that wanted accepts, by subject.
+func (o *options) printFlags(w io.Writer, wanted func(*pflag.Flag) bool) {
+	for _, g := range o.groups {
+		some := pflag.NewFlagSet(g.name, pflag.ContinueOnError)
+		some.SortFlags = false
+		g.flags.VisitAll(func(f *pflag.Flag) {
+			if wanted(f) {
+				some.AddFlag(f)
+			}
+		})
+		if some.HasFlags() {
+			fmt.Fprintf(w, "\n%s:\n%s", g.title, some.FlagUsages())
+		}
+	}
+}
+
+// ownFlags returns the flags of cmd that it does not share.
+func (o *options) ownFlags(cmd *cobra.Command) *pflag.FlagSet {
+	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	own.SortFlags = false
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		shared := slices.ContainsFunc(o.groups, func(g flagGroup) bool { return g.flags.Lookup(f.Name) == f })
+		if !shared && f.Name != "help" {
+			own.AddFlag(f)
+		}
+	})
+	return own
+}
