@@ -42,12 +42,12 @@ func ids(calls []*call) (list []string) {
 
 // read finds the tools of calls and reads their arguments. Ids that are missing
 // or come twice are given anew.
-func (g *segment) read(calls []Call) []*call {
+func (t *task) read(calls []Call) []*call {
 	list := make([]*call, len(calls))
 	seen := map[string]bool{}
 	for i, asked := range calls {
-		c := &call{tool: g.tool(asked.Name)}
-		c.ID, c.ToolName = g.clean.Text(asked.ID), g.clean.Text(asked.Name)
+		c := &call{tool: t.tool(asked.Name)}
+		c.ID, c.ToolName = t.clean.Text(asked.ID), t.clean.Text(asked.Name)
 		if c.ID == "" || seen[c.ID] {
 			c.ID = newID()
 		}
@@ -69,14 +69,14 @@ func (g *segment) read(calls []Call) []*call {
 		case c.tool == nil:
 			c.wrong = fmt.Sprintf("Tool %s not found", c.ToolName)
 		case c.wrong == "" && c.tool.kind == delegating:
-			c.wrong = g.undelegable(c.args)
+			c.wrong = t.undelegable(c.args)
 			fallthrough
 		default:
 			c.SkillName = c.tool.skill
 		}
 		c.Args = json.RawMessage("{}")
 		if c.args != nil {
-			c.Args = g.clean.JSON(c.args)
+			c.Args = t.clean.JSON(c.args)
 		}
 		list[i] = c
 	}
@@ -97,11 +97,11 @@ func expertMessage(calls []*call, text string) Message {
 
 // act carries out the calls of an answer: first those that tools answer, then the
 // one that would end the run; it stops for those that others answer.
-func (g *segment) act(ctx context.Context, a Answer) (done bool, err error) {
-	calls := g.read(a.Calls)
-	m := expertMessage(calls, g.clean.Text(a.Text))
-	g.say(m)
-	g.order, g.results, g.pending = ids(calls), nil, nil
+func (t *task) act(ctx context.Context, a Answer) (done bool, err error) {
+	calls := t.read(a.Calls)
+	m := expertMessage(calls, t.clean.Text(a.Text))
+	t.say(m)
+	t.order, t.results, t.pending = ids(calls), nil, nil
 	told := &teller{message: m, usage: a.Usage}
 	var now, last, later []*call
 	for _, c := range calls {
@@ -114,7 +114,7 @@ func (g *segment) act(ctx context.Context, a Answer) (done bool, err error) {
 			now = append(now, c)
 		}
 	}
-	if err := g.perform(ctx, now, told); err != nil {
+	if err := t.perform(ctx, now, told); err != nil {
 		return true, err
 	}
 	if len(later) > 0 || slices.ContainsFunc(now, func(c *call) bool { return c.outcome.failed }) {
@@ -122,24 +122,24 @@ func (g *segment) act(ctx context.Context, a Answer) (done bool, err error) {
 			c.wrong = stillToCome
 		}
 	}
-	if err := g.perform(ctx, last, told); err != nil {
+	if err := t.perform(ctx, last, told); err != nil {
 		return true, err
 	}
-	g.keepFirst(append(now, last...), calls[0])
+	t.keepFirst(append(now, last...), calls[0])
 	if len(later) > 0 {
 		slices.SortStableFunc(later, func(a, b *call) int { return int(a.tool.kind) - int(b.tool.kind) })
 		for _, c := range later {
-			g.pending = append(g.pending, c.ToolCall)
+			t.pending = append(t.pending, c.ToolCall)
 		}
-		g.told = told
-		return true, g.stopForCall(ctx)
+		t.told = told
+		return true, t.stopForCall(ctx)
 	}
-	g.say(resultMessage(g.order, g.results))
-	g.order, g.results = nil, nil
+	t.say(resultMessage(t.order, t.results))
+	t.order, t.results = nil, nil
 	if len(last) > 0 && last[len(last)-1].outcome.done {
-		return true, g.complete(ctx)
+		return true, t.complete(ctx)
 	}
-	return false, g.emit(ctx, Event{Type: FinishToolCall, NewMessages: g.step.NewMessages[len(g.step.NewMessages)-1:]})
+	return false, t.emit(ctx, Event{Type: FinishToolCall, NewMessages: t.step.NewMessages[len(t.step.NewMessages)-1:]})
 }
 
 // A teller says in events what of an answer is new: its text and usage come with
@@ -168,37 +168,37 @@ func (t *teller) of(e EventType, c ToolCall) Event {
 }
 
 // keepFirst notes the first call and its result as those of the step.
-func (g *segment) keepFirst(done []*call, first *call) {
-	g.step.ToolCall = &first.ToolCall
+func (t *task) keepFirst(done []*call, first *call) {
+	t.step.ToolCall = &first.ToolCall
 	if slices.Contains(done, first) {
 		r := first.result(texts(first.outcome.contents)...)
-		g.step.ToolResult = &r
+		t.step.ToolResult = &r
 	}
 }
 
 // perform carries out calls in their order; neighbours that only read run beside
 // each other.
-func (g *segment) perform(ctx context.Context, calls []*call, told *teller) error {
+func (t *task) perform(ctx context.Context, calls []*call, told *teller) error {
 	for len(calls) > 0 {
 		n := 1
 		for n < len(calls) && calls[0].reads() && calls[n].reads() {
 			n++
 		}
 		for _, c := range calls[:n] {
-			if err := g.emit(ctx, told.of(CallTool, c.ToolCall)); err != nil {
+			if err := t.emit(ctx, told.of(CallTool, c.ToolCall)); err != nil {
 				return err
 			}
 		}
-		g.together(ctx, calls[:n])
+		t.together(ctx, calls[:n])
 		for _, c := range calls[:n] {
-			g.results = append(g.results, c.result(c.outcome.contents...))
+			t.results = append(t.results, c.result(c.outcome.contents...))
 			e := Event{Type: c.outcome.event}
 			if e.Type == "" {
 				e.Type = ResolveToolResult
 			}
 			r := c.result(texts(c.outcome.contents)...)
 			e.ToolResult = &r
-			if err := g.emit(ctx, e); err != nil {
+			if err := t.emit(ctx, e); err != nil {
 				return err
 			}
 		}
@@ -211,7 +211,7 @@ func (g *segment) perform(ctx context.Context, calls []*call, told *teller) erro
 func (c *call) reads() bool { return c.wrong != "" || c.tool.reads }
 
 // together carries out calls at the same time, a few of them.
-func (g *segment) together(ctx context.Context, calls []*call) {
+func (t *task) together(ctx context.Context, calls []*call) {
 	slots := make(chan struct{}, atOnce)
 	var all sync.WaitGroup
 	for _, c := range calls {
@@ -226,7 +226,7 @@ func (g *segment) together(ctx context.Context, calls []*call) {
 				c.outcome = c.tool.call(ctx, sent)
 			}
 			for i, p := range c.outcome.contents {
-				c.outcome.contents[i].Text = bounded(g.clean.Text(p.Text))
+				c.outcome.contents[i].Text = bounded(t.clean.Text(p.Text))
 			}
 		})
 	}
@@ -258,38 +258,38 @@ func shorten(text string, n int) string {
 }
 
 // stopForCall stops the run for the first call that waits.
-func (g *segment) stopForCall(ctx context.Context) error {
-	c := g.pending[0]
-	if g.told == nil {
-		g.told = &teller{message: newMessage(ExpertMessage, callPart(c))}
+func (t *task) stopForCall(ctx context.Context) error {
+	c := t.pending[0]
+	if t.told == nil {
+		t.told = &teller{message: newMessage(ExpertMessage, callPart(c))}
 	}
-	g.cp.PendingToolCalls, g.cp.PartialToolResults = g.pending, g.results
-	t := g.tool(c.ToolName)
-	if t == nil || t.kind == plain {
+	t.cp.PendingToolCalls, t.cp.PartialToolResults = t.pending, t.results
+	called := t.tool(c.ToolName)
+	if called == nil || called.kind == plain {
 		return fmt.Errorf("the run waits for the result of %s, which is no tool of another any more", c.ToolName)
 	}
-	if t.kind == delegating {
-		g.cp.DelegateTo = g.task(c)
-		if err := g.emit(ctx, g.told.of(CallDelegate, c)); err != nil {
+	if called.kind == delegating {
+		t.cp.DelegateTo = t.delegateTo(c)
+		if err := t.emit(ctx, t.told.of(CallDelegate, c)); err != nil {
 			return err
 		}
-		return g.stop(ctx, Event{Type: StopRunByDelegate}, StoppedByDelegate)
+		return t.stop(ctx, Event{Type: StopRunByDelegate}, StoppedByDelegate)
 	}
-	if err := g.emit(ctx, g.told.of(CallInteractiveTool, c)); err != nil {
+	if err := t.emit(ctx, t.told.of(CallInteractiveTool, c)); err != nil {
 		return err
 	}
-	return g.stop(ctx, Event{Type: StopRunByInteractiveTool}, StoppedByInteractiveTool)
+	return t.stop(ctx, Event{Type: StopRunByInteractiveTool}, StoppedByInteractiveTool)
 }
 
 // complete asks for the run's result and ends the run with it.
-func (g *segment) complete(ctx context.Context) error {
-	answer, err := g.generate(ctx, nil)
+func (t *task) complete(ctx context.Context) error {
+	answer, err := t.generate(ctx, nil)
 	if err != nil {
-		return g.fail(ctx, err)
+		return t.fail(ctx, err)
 	}
-	text := g.clean.Text(answer.Text)
+	text := t.clean.Text(answer.Text)
 	if text != "" {
-		g.say(newMessage(ExpertMessage, textPart(text)))
+		t.say(newMessage(ExpertMessage, textPart(text)))
 	}
-	return g.stop(ctx, Event{Type: CompleteRun, Text: &text, Usage: &answer.Usage}, Completed)
+	return t.stop(ctx, Event{Type: CompleteRun, Text: &text, Usage: &answer.Usage}, Completed)
 }

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// maxDepth is how many experts may wait for each other.
+// maxDepth is how many tasks may wait for each other.
 const maxDepth = 16
 
-// delegate returns the skill that gives tasks to another expert.
-func (g *segment) delegate(key string) openedSkill {
-	doc := g.cfg.Experts[key].Description
+// delegate returns the skill that gives tasks to the expert of a key.
+func (t *task) delegate(key string) openedSkill {
+	doc := t.cfg.Experts[key].Description
 	if doc == "" {
 		doc = "Give a task to the expert " + key + ". The answer is its report."
 	}
@@ -22,21 +22,21 @@ func (g *segment) delegate(key string) openedSkill {
 	return openedSkill{name: key, tools: []tool{newTool(key, delegating, delegateName(key), doc, schema)}}
 }
 
-// delegateName is what a model calls an expert: the last part of its key, without a
-// version.
+// delegateName is the name of an expert as a tool: the last part of its key, without
+// a version.
 func delegateName(key string) string {
 	name, _, _ := strings.Cut(key[strings.LastIndexByte(key, '/')+1:], "@")
 	return toolName(name)
 }
 
-// undelegable says why a task cannot be given, "" if it can.
-func (g *segment) undelegable(args json.RawMessage) string {
+// undelegable returns why a task cannot be delegated, "" if it can.
+func (t *task) undelegable(args json.RawMessage) string {
 	depth := 0
-	for p := g; p != nil; p = p.parent {
+	for p := t; p != nil; p = p.parent {
 		depth++
 	}
 	switch {
-	case taskOf(args) == "":
+	case queryOf(args) == "":
 		return "query is required: the task, as a text"
 	case depth >= maxDepth:
 		return fmt.Sprintf("%d experts wait for each other already; do it without a delegate", depth)
@@ -44,7 +44,7 @@ func (g *segment) undelegable(args json.RawMessage) string {
 	return ""
 }
 
-func taskOf(args json.RawMessage) string {
+func queryOf(args json.RawMessage) string {
 	var in struct{ Query string }
 	if json.Unmarshal(args, &in) != nil {
 		return ""
@@ -52,57 +52,57 @@ func taskOf(args json.RawMessage) string {
 	return in.Query
 }
 
-// task is what a call of a delegate gives it to do.
-func (g *segment) task(c ToolCall) *DelegateTo {
-	e := g.cfg.Experts[c.SkillName]
+// delegateTo returns the task that a call delegates.
+func (t *task) delegateTo(c ToolCall) *DelegateTo {
+	e := t.cfg.Experts[c.SkillName]
 	e.Key = c.SkillName
-	return &DelegateTo{Expert: e.ref(), ToolCallID: c.ID, ToolName: c.ToolName, Query: taskOf(c.Args)}
+	return &DelegateTo{Expert: e.ref(), ToolCallID: c.ID, ToolName: c.ToolName, Query: queryOf(c.Args)}
 }
 
-// next returns who works when an expert has stopped: the one it gave a task to, or
-// the one that waits for its report; nil when the run stops.
-func (r *run) next(g *segment) (*segment, error) {
-	step := g.last.StepNumber + 1
+// next returns the task to continue with when t has stopped: the one it delegated,
+// or the one that waits for its report; nil when the run stops.
+func (r *run) next(t *task) (*task, error) {
+	step := t.last.StepNumber + 1
 	if r.limit > 0 && step > r.limit {
 		return nil, nil
 	}
 	switch {
-	case g.last.Status == StoppedByDelegate && g.last.DelegateTo != nil:
-		to := g.last.DelegateTo
+	case t.last.Status == StoppedByDelegate && t.last.DelegateTo != nil:
+		to := t.last.DelegateTo
 		e, err := r.expert(to.Expert.Key)
 		if err != nil {
 			return nil, err
 		}
 		child := r.start(e, to.Query, step)
-		child.parent = g
-		child.cp.Usage, child.cp.ContextWindowUsage, child.cp.DelegateTo = g.last.Usage, g.last.ContextWindowUsage, to
-		child.cp.DelegatedBy = &DelegatedBy{Expert: g.last.Expert, ToolCallID: to.ToolCallID, ToolName: to.ToolName, CheckpointID: g.last.ID}
+		child.parent = t
+		child.cp.Usage, child.cp.ContextWindowUsage, child.cp.DelegateTo = t.last.Usage, t.last.ContextWindowUsage, to
+		child.cp.DelegatedBy = &DelegatedBy{Expert: t.last.Expert, ToolCallID: to.ToolCallID, ToolName: to.ToolName, CheckpointID: t.last.ID}
 		return child, nil
-	case g.last.Status == Completed && g.parent != nil:
-		g.close()
-		p := g.parent
-		err := p.answered(g.last.report())
-		p.cp.StepNumber, p.cp.Usage = step, g.last.Usage
+	case t.last.Status == Completed && t.parent != nil:
+		t.close()
+		p := t.parent
+		err := p.resumeWith(t.last.report())
+		p.cp.StepNumber, p.cp.Usage = step, t.last.Usage
 		return p, err
 	}
 	return nil, nil
 }
 
-// enter makes the skills of an expert ready and returns who works: where that fails
-// for one that was just given a task, the one that gave it, which is told.
-func (g *segment) enter(ctx context.Context) (*segment, error) {
-	err := g.open(ctx)
-	if err == nil || ctx.Err() != nil || g.parent == nil || g.cp.Status != Init {
-		return g, err
+// enter opens the skills of a task and returns the task to work on: t, or its parent,
+// with the error as the result, where the skills of a new task cannot be opened.
+func (t *task) enter(ctx context.Context) (*task, error) {
+	err := t.open(ctx)
+	if err == nil || ctx.Err() != nil || t.parent == nil || t.cp.Status != Init {
+		return t, err
 	}
-	p := g.parent
-	if err := p.answered("Delegation error: " + err.Error()); err != nil {
+	p := t.parent
+	if err := p.resumeWith("Delegation error: " + err.Error()); err != nil {
 		return p, err
 	}
 	return p, p.open(ctx)
 }
 
-// report is the text with which an expert completed its work.
+// report returns the text with which a task was completed.
 func (c *Checkpoint) report() string {
 	if n := len(c.Messages); n > 0 && c.Messages[n-1].Type == ExpertMessage {
 		if p := c.Messages[n-1].Contents; len(p) > 0 && p[0].Type == TextPart {
@@ -112,9 +112,9 @@ func (c *Checkpoint) report() string {
 	return "(no report)"
 }
 
-// waiting returns the expert that waits for the one of a checkpoint, behind those
-// that wait for it, nil if there is none. The outermost must be the run's.
-func (r *run) waiting(ctx context.Context, from Checkpoint) (*segment, error) {
+// waiting returns the task that waits for the task of a checkpoint, with those that
+// wait for it as parents, nil if there is none. The outermost must be that of the run.
+func (r *run) waiting(ctx context.Context, from Checkpoint) (*task, error) {
 	records := Records{r.cfg.Executor}
 	var chain []Checkpoint
 	for c := from; c.DelegatedBy != nil; {
@@ -131,16 +131,16 @@ func (r *run) waiting(ctx context.Context, from Checkpoint) (*segment, error) {
 	if root := append([]Checkpoint{from}, chain...)[len(chain)]; root.Expert.Key != r.cfg.Expert {
 		return nil, fmt.Errorf("Checkpoint expert key %s does not match input expert key %s", root.Expert.Key, r.cfg.Expert)
 	}
-	var parent *segment
+	var parent *task
 	for _, c := range slices.Backward(chain) {
 		e, err := r.expert(c.Expert.Key)
 		if err != nil {
 			return nil, errors.Join(err, fmt.Errorf("it waits since checkpoint %s", c.ID))
 		}
-		g := r.segment(e)
-		g.parent, g.last = parent, &c
-		c.restore(g.session)
-		parent = g
+		t := r.newTask(e)
+		t.parent, t.last = parent, &c
+		c.restore(t.session)
+		parent = t
 	}
 	return parent, nil
 }

@@ -13,44 +13,44 @@ import (
 
 const (
 	firstWait = 500 * time.Millisecond
-	maxWait   = time.Minute // a model that asks for a longer rest is not waited for
+	maxWait   = time.Minute // a longer wait that an endpoint asks for ends the run
 )
 
-// generate asks the model, and again while that may help. With no tools it is
-// asked for a text.
-func (g *segment) generate(ctx context.Context, tools []Tool) (Answer, error) {
+// generate asks the model, and again while that may help. Without tools it asks for
+// a text.
+func (t *task) generate(ctx context.Context, tools []Tool) (Answer, error) {
 	for tries := 0; ; tries++ {
 		if tools != nil {
-			if err := g.emit(ctx, Event{Type: StartGeneration, Messages: g.unsent()}); err != nil {
+			if err := t.emit(ctx, Event{Type: StartGeneration, Messages: t.unsent()}); err != nil {
 				return Answer{}, err
 			}
 		}
-		answer, err := g.ask(ctx, tools)
+		answer, err := t.ask(ctx, tools)
 		if err == nil {
-			g.account(answer.Usage)
+			t.account(answer.Usage)
 			return answer, nil
 		}
 		fault, ok := errors.AsType[*openai.Error](err)
-		if ctx.Err() != nil || !ok || !fault.Retry || tries >= g.cfg.MaxRetries || fault.After > maxWait {
+		if ctx.Err() != nil || !ok || !fault.Retry || tries >= t.cfg.MaxRetries || fault.After > maxWait {
 			return Answer{}, err
 		}
-		told := string(rawjson.Encode(reason{"ProviderError", g.clean.Text(err.Error())}))
-		if err := g.emit(ctx, Event{Type: Retry, Reason: told, NewMessages: []Message{}, Usage: &Usage{}}); err != nil {
+		told := string(rawjson.Encode(reason{"ProviderError", t.clean.Text(err.Error())}))
+		if err := t.emit(ctx, Event{Type: Retry, Reason: told, NewMessages: []Message{}, Usage: &Usage{}}); err != nil {
 			return Answer{}, err
 		}
-		if err := g.cfg.wait(ctx, pause(tries, fault.After)); err != nil {
+		if err := t.cfg.wait(ctx, pause(tries, fault.After)); err != nil {
 			return Answer{}, err
 		}
 	}
 }
 
 // ask asks once.
-func (g *segment) ask(ctx context.Context, tools []Tool) (Answer, error) {
-	inner, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
+func (t *task) ask(ctx context.Context, tools []Tool) (Answer, error) {
+	inner, cancel := context.WithTimeout(ctx, t.cfg.Timeout)
 	defer cancel()
-	answer, err := g.cfg.Model.Next(inner, Request{Messages: g.history, Tools: tools})
+	answer, err := t.cfg.Model.Next(inner, Request{Messages: t.history, Tools: tools})
 	if err != nil && ctx.Err() == nil && inner.Err() != nil {
-		err = &openai.Error{Reason: fmt.Sprintf("no answer within %s", g.cfg.Timeout), Retry: true, Err: err}
+		err = &openai.Error{Reason: fmt.Sprintf("no answer within %s", t.cfg.Timeout), Retry: true, Err: err}
 	}
 	return answer, modelError(err)
 }
@@ -63,25 +63,26 @@ func modelError(err error) error {
 	return fmt.Errorf("the model could not be asked: %w", err)
 }
 
-// unsent returns the messages that no event has shown yet to be sent, never nil.
-func (g *segment) unsent() []Message {
-	messages := thin(g.history[g.sent:len(g.history):len(g.history)])
-	g.sent = len(g.history)
+// unsent returns the messages that no event has shown as sent, never nil.
+func (t *task) unsent() []Message {
+	messages := thin(t.history[t.sent:len(t.history):len(t.history)])
+	t.sent = len(t.history)
 	return messages
 }
 
-// account adds what an answer took.
-func (g *segment) account(u Usage) {
-	g.step.Usage = g.step.Usage.add(u)
-	g.cp.Usage = g.cp.Usage.add(u)
-	if window := g.cfg.About.ContextWindow; window > 0 {
+// account adds the usage of an answer.
+func (t *task) account(u Usage) {
+	t.step.Usage = t.step.Usage.add(u)
+	t.cp.Usage = t.cp.Usage.add(u)
+	if window := t.cfg.About.ContextWindow; window > 0 {
 		share := float64(u.InputTokens+u.OutputTokens) / float64(window)
-		g.cp.ContextWindowUsage = &share
+		t.cp.ContextWindowUsage = &share
 	}
 }
 
-// pause is how long to wait before the next try: what the endpoint asks for, else
-// twice as long each time, and a little more so that many do not come at once.
+// pause returns how long to wait before the next try: as long as the endpoint asks,
+// else twice as long each time, and up to a quarter more so that many clients do not
+// come back at once.
 func pause(tries int, asked time.Duration) time.Duration {
 	if asked > 0 {
 		return asked

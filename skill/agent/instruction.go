@@ -16,20 +16,20 @@ const loopRules = `You work in a loop: you call tools, you are given their resul
 
 // instruction is what the model is told of itself: the rules of the loop, where
 // it works, the expert's own instruction, and what is to be known of its skills.
-func (g *segment) instruction() string {
+func (t *task) instruction() string {
 	sections := []string{
 		loopRules,
 		fmt.Sprintf("It is %s. The working directory, which file tools do not leave, is %s.",
-			time.Now().UTC().Format("2006-01-02 15:04 MST"), g.cfg.Executor.Dir()),
-		strings.TrimSpace(g.expert.Instruction),
+			time.Now().UTC().Format("2006-01-02 15:04 MST"), t.cfg.Executor.Dir()),
+		strings.TrimSpace(t.expert.Instruction),
 	}
-	for _, s := range g.skills {
+	for _, s := range t.skills {
 		if s.rule != "" {
 			sections = append(sections, fmt.Sprintf("%q skill rules:\n%s", s.name, strings.TrimSpace(s.rule)))
 		}
 	}
-	for _, key := range g.expert.Delegates {
-		if d := g.cfg.Experts[key]; d.Description != "" {
+	for _, key := range t.expert.Delegates {
+		if d := t.cfg.Experts[key]; d.Description != "" {
 			sections = append(sections, fmt.Sprintf("About %q:\n%s", key, strings.TrimSpace(d.Description)))
 		}
 	}

@@ -12,21 +12,21 @@ type Message struct {
 	Type     MessageType `json:"type"`
 	Contents []Part      `json:"contents"`
 	ID       string      `json:"id"`
-	Cache    bool        `json:"cache,omitempty"` // it begins every request of the run
+	Cache    bool        `json:"cache,omitempty"` // it starts every request of the task, so a provider may cache it
 }
 
-// MessageType says who speaks.
+// MessageType says whose turn a message is.
 type MessageType string
 
 // The types of messages.
 const (
-	InstructionMessage MessageType = "instructionMessage" // what the expert is
+	InstructionMessage MessageType = "instructionMessage" // rules of the loop and the instruction of the expert
 	UserMessage        MessageType = "userMessage"
-	ExpertMessage      MessageType = "expertMessage" // the model: calls of tools, then text
-	ToolMessage        MessageType = "toolMessage"   // results, one for each call of the message before
+	ExpertMessage      MessageType = "expertMessage" // the model: tool calls, then text
+	ToolMessage        MessageType = "toolMessage"   // results, one for each call of the previous message
 )
 
-// A Part is a piece of a message. Which fields it has depends on its type.
+// A Part is a piece of a message. Its type says which fields are set.
 type Part struct {
 	Type        PartType        `json:"type"`
 	Text        string          `json:"text,omitempty"`
@@ -51,15 +51,15 @@ const (
 	FileInlinePart  PartType = "fileInlinePart"
 )
 
-// A ToolCall is what a model asks for.
+// A ToolCall is a call that a model asks for.
 type ToolCall struct {
 	ID        string          `json:"id"`
-	SkillName string          `json:"skillName"` // "" where no skill has such a tool
+	SkillName string          `json:"skillName"` // "" if no skill has such a tool
 	ToolName  string          `json:"toolName"`
 	Args      json.RawMessage `json:"args"` // an object
 }
 
-// A ToolResult is what a call came to.
+// A ToolResult is the result of a call.
 type ToolResult struct {
 	ID        string `json:"id"` // of the call
 	SkillName string `json:"skillName"`
@@ -67,7 +67,7 @@ type ToolResult struct {
 	Result    []Part `json:"result"`
 }
 
-// newID returns an identifier that no other has, of small letters and digits.
+// newID returns a random identifier of lower-case letters and digits, of 115 bits.
 func newID() string { return "c" + strings.ToLower(rand.Text()[:23]) }
 
 func newMessage(t MessageType, parts ...Part) Message {
@@ -80,7 +80,8 @@ func callPart(c ToolCall) Part {
 	return Part{Type: ToolCallPart, ToolCallID: c.ID, ToolName: c.ToolName, Args: c.Args, ID: newID()}
 }
 
-// resultMessage answers calls with their results, which may be in another order.
+// resultMessage returns the message with the results of calls, in the order of the
+// calls.
 func resultMessage(order []string, results []ToolResult) Message {
 	m := newMessage(ToolMessage)
 	for _, id := range order {
@@ -94,8 +95,8 @@ func resultMessage(order []string, results []ToolResult) Message {
 	return m
 }
 
-// thin returns messages without the data of their images and files, which
-// checkpoints and the events that bring it hold.
+// thin returns messages without the data of images and files, which is recorded in
+// checkpoints and in the event that adds the message only.
 func thin(messages []Message) []Message {
 	if !slices.ContainsFunc(messages, func(m Message) bool { return inlined(m.Contents) }) {
 		return messages
@@ -119,7 +120,7 @@ func thinParts(parts []Part) []Part {
 	return parts
 }
 
-// inlined tells whether there are images or files among parts.
+// inlined reports whether parts hold data of images or files.
 func inlined(parts []Part) bool {
 	return slices.ContainsFunc(parts, func(p Part) bool { return p.EncodedData != "" || inlined(p.Contents) })
 }

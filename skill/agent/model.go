@@ -5,36 +5,36 @@ import (
 	"encoding/json"
 )
 
-// A Model decides what is done next. It must be safe for concurrent use.
+// A Model decides what to do next. It must be safe for concurrent use.
 type Model interface {
 	// Next answers a conversation. An error after which asking again may help
 	// is an [*openai.Error] that says so.
 	Next(ctx context.Context, r Request) (Answer, error)
 }
 
-// A Request is what a model is asked.
+// A Request is one question to a model.
 type Request struct {
 	Messages []Message
-	Tools    []Tool // one of them has to be called; without tools, a text is wanted
+	Tools    []Tool // one of them must be called; without tools the answer is a text
 }
 
-// A Tool is what a model is told of one.
+// A Tool is what a model knows of a tool.
 type Tool struct {
 	Name   string
 	Doc    string
 	Schema json.RawMessage // JSON Schema of the arguments, an object
 }
 
-// An Answer is what a model said.
+// An Answer is what a model answered.
 type Answer struct {
 	Text  string
 	Calls []Call
 	Usage Usage
-	Cut   bool // it reached the limit of its length
+	Cut   bool // it reached its limit of tokens
 }
 
-// A Call is a tool call as a model wrote it, which may be wrong in every way.
+// A Call is a tool call as the model wrote it. Any of it may be wrong.
 type Call struct {
 	ID, Name  string
-	Arguments string // JSON of an object, if it is right
+	Arguments string // the JSON of an object, if it is right
 }

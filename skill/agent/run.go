@@ -1,21 +1,29 @@
-// Package agent runs experts: a model is asked what to do, its tool calls are
-// carried out, what happened is recorded, and so on until the model says that the
-// work is done, or a limit is reached.
+// Package agent runs experts: it asks a model what to do, carries out the tool
+// calls of the answer, records what happened, and repeats that until the model
+// says that the work is done or a limit is reached.
+//
+// A run is everything that one query sets off, from [Run] to the event that ends
+// it. It consists of tasks. A task is a query that one expert works on, with a
+// conversation of its own: the first is the query of the run, and each further one
+// was delegated by an expert, which waits for the report. A task consists of steps.
+// In a step the model gives one answer, its tool calls are carried out, and a
+// [Checkpoint] is recorded. Steps are counted over the whole run.
 //
 //	run.go         Run and its configuration
-//	segment.go     one expert at work: the steps and how they end
+//	task.go        one task: its steps and how they end
 //	act.go         the tool calls of one answer
-//	delegate.go    experts that work for experts
+//	delegate.go    tasks that one expert gives to another
 //	generate.go    asking the model, and again where that may help
 //	skill.go       where tools come from
 //	skill_base.go  the Base Skill, which every expert has
 //	skill_mcp.go   MCP servers
 //	event.go       what Run reports
-//	checkpoint.go  what a run is at the end of a step
+//	checkpoint.go  the state of a run at the end of a step
 //	records.go     reading what was recorded
 //	store.go       recording
 //	project.go     perstack.toml
-//	openai.go      a model behind an OpenAI-compatible endpoint
+//	model.go       what a model is asked and answers
+//	openai.go      a model at an OpenAI-compatible endpoint
 package agent
 
 import (
@@ -107,7 +115,7 @@ var errEnough = errors.New("the caller stopped listening")
 
 var errNoQuery = errors.New("Input message is undefined")
 
-// run is what all experts of one Run share.
+// run is what all tasks of one Run share.
 type run struct {
 	cfg   Config
 	id    string
@@ -183,12 +191,12 @@ func (c Config) Redactor() Redactor {
 
 // work is Run once everything is ready.
 func (r *run) work(ctx context.Context, query string) error {
-	g, err := r.begin(ctx, query)
+	t, err := r.begin(ctx, query)
 	if err != nil {
 		return err
 	}
-	defer func() { g.closeAll() }()
-	if g, err = g.enter(ctx); err != nil {
+	defer func() { t.closeAll() }()
+	if t, err = t.enter(ctx); err != nil {
 		return err
 	}
 	write := r.store.first
@@ -199,21 +207,21 @@ func (r *run) work(ctx context.Context, query string) error {
 		return err
 	}
 	for {
-		if err := g.work(ctx); err != nil {
+		if err := t.work(ctx); err != nil {
 			return err
 		}
-		next, err := r.next(g)
+		next, err := r.next(t)
 		if err != nil || next == nil {
 			return err
 		}
-		if g, err = next.enter(ctx); err != nil {
+		if t, err = next.enter(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// begin returns the expert at the point where it starts or goes on.
-func (r *run) begin(ctx context.Context, query string) (*segment, error) {
+// begin returns the task that the run starts or continues with.
+func (r *run) begin(ctx context.Context, query string) (*task, error) {
 	if r.cfg.From != nil {
 		return r.resume(ctx, *r.cfg.From, query)
 	}
@@ -237,17 +245,17 @@ func (r *run) expert(key string) (Expert, error) {
 	return e, nil
 }
 
-// start returns an expert that begins its work at a step.
-func (r *run) start(e Expert, query string, step int) *segment {
-	g := r.segment(e)
-	g.cp = Checkpoint{ID: newID(), StepNumber: step, Status: Init}
-	g.query = &query
-	return g
+// start returns a new task, whose first step is given.
+func (r *run) start(e Expert, query string, step int) *task {
+	t := r.newTask(e)
+	t.cp = Checkpoint{ID: newID(), StepNumber: step, Status: Init}
+	t.query = &query
+	return t
 }
 
-// resume returns the expert that goes on from a checkpoint, behind those that wait
-// for its report.
-func (r *run) resume(ctx context.Context, from Checkpoint, query string) (*segment, error) {
+// resume returns the task that a checkpoint is of, with the tasks that wait for its
+// report as parents.
+func (r *run) resume(ctx context.Context, from Checkpoint, query string) (*task, error) {
 	parent, err := r.waiting(ctx, from)
 	if err != nil {
 		return nil, err
@@ -256,9 +264,9 @@ func (r *run) resume(ctx context.Context, from Checkpoint, query string) (*segme
 	if err != nil {
 		return nil, err
 	}
-	g := r.segment(e)
-	g.parent, g.last = parent, &from
-	from.restore(g.session)
+	t := r.newTask(e)
+	t.parent, t.last = parent, &from
+	from.restore(t.session)
 	waits := from.Status == StoppedByInteractiveTool || from.Status == StoppedByDelegate && r.cfg.Answer
 	reports := from.Status == StoppedByDelegate || from.Status == Completed && parent != nil
 	switch {
@@ -269,11 +277,11 @@ func (r *run) resume(ctx context.Context, from Checkpoint, query string) (*segme
 	case waits && query == "":
 		return nil, errNoQuery
 	case waits:
-		return g, g.answered(query)
+		return t, t.resumeWith(query)
 	case reports && query != "":
 		return nil, errors.New("the run is in the middle of a delegation; go on without a query")
 	case reports:
-		next, err := r.next(g)
+		next, err := r.next(t)
 		if err == nil && next == nil {
 			err = errors.New("there is no step left to go on with")
 		}
@@ -281,14 +289,14 @@ func (r *run) resume(ctx context.Context, from Checkpoint, query string) (*segme
 	case query == "" && from.Status == Completed:
 		return nil, errors.New("the run is completed; going on takes a query")
 	case query != "":
-		g.query = &query
+		t.query = &query
 	}
-	g.goOn(from.StepNumber + 1)
-	return g, nil
+	t.resumeAt(from.StepNumber + 1)
+	return t, nil
 }
 
-func (r *run) segment(e Expert) *segment {
-	return &segment{run: r, expert: e, session: &skill.Session{}}
+func (r *run) newTask(e Expert) *task {
+	return &task{run: r, expert: e, session: &skill.Session{}}
 }
 
 // setting is what is recorded of how the run was started.

@@ -90,14 +90,14 @@ func newTool(skill string, kind toolKind, name, doc string, schema json.RawMessa
 
 // open makes the expert's skills ready, its servers all at the same time. What it
 // started ends with close.
-func (g *segment) open(ctx context.Context) error {
-	if g.skills != nil { // it waited for a delegate
+func (t *task) open(ctx context.Context) error {
+	if t.skills != nil { // it waited for a delegate
 		return nil
 	}
 	var servers []string
 	var asking []openedSkill
-	for _, name := range slices.Sorted(maps.Keys(g.expert.Skills)) {
-		switch c := g.expert.Skills[name]; {
+	for _, name := range slices.Sorted(maps.Keys(t.expert.Skills)) {
+		switch c := t.expert.Skills[name]; {
 		case name == baseSkill:
 		case c.Type == interactiveSkill:
 			asking = append(asking, c.interactive(name))
@@ -108,48 +108,48 @@ func (g *segment) open(ctx context.Context) error {
 	opened, errs := make([]openedSkill, len(servers)), make([]error, len(servers))
 	var all sync.WaitGroup
 	for i, name := range servers {
-		all.Go(func() { opened[i], errs[i] = g.connect(ctx, name, g.expert.Skills[name]) })
+		all.Go(func() { opened[i], errs[i] = t.connect(ctx, name, t.expert.Skills[name]) })
 	}
 	all.Wait()
-	g.skills = slices.Concat([]openedSkill{g.base()}, opened, asking)
-	for _, key := range g.expert.Delegates {
-		g.skills = append(g.skills, g.delegate(key))
+	t.skills = slices.Concat([]openedSkill{t.base()}, opened, asking)
+	for _, key := range t.expert.Delegates {
+		t.skills = append(t.skills, t.delegate(key))
 	}
 	if err := cmp.Or(errs...); err != nil {
-		g.close()
+		t.close()
 		return err
 	}
-	for _, s := range g.skills {
-		if len(s.unknown) > 0 && g.cfg.Warn != nil {
-			g.cfg.Warn(g.clean.Text(fmt.Sprintf("skill %s: pick and omit name what is none of its tools: %s", s.name, strings.Join(s.unknown, ", "))))
+	for _, s := range t.skills {
+		if len(s.unknown) > 0 && t.cfg.Warn != nil {
+			t.cfg.Warn(t.clean.Text(fmt.Sprintf("skill %s: pick and omit name what is none of its tools: %s", s.name, strings.Join(s.unknown, ", "))))
 		}
 	}
 	return nil
 }
 
 // closeAll ends the skills of the expert and of those that wait for it.
-func (g *segment) closeAll() {
-	for ; g != nil; g = g.parent {
-		g.close()
+func (t *task) closeAll() {
+	for ; t != nil; t = t.parent {
+		t.close()
 	}
 }
 
 // close ends the skills, all at the same time.
-func (g *segment) close() {
+func (t *task) close() {
 	var all sync.WaitGroup
-	for _, s := range g.skills {
+	for _, s := range t.skills {
 		if s.close != nil {
 			all.Go(func() { s.close() })
 		}
 	}
 	all.Wait()
-	g.skills = nil
+	t.skills = nil
 }
 
 // tool returns the tool of a name, nil if there is none. Of two with one name the
 // first counts.
-func (g *segment) tool(name string) *tool {
-	for _, s := range g.skills {
+func (t *task) tool(name string) *tool {
+	for _, s := range t.skills {
 		for i := range s.tools {
 			if s.tools[i].Name == name {
 				return &s.tools[i]
@@ -160,12 +160,12 @@ func (g *segment) tool(name string) *tool {
 }
 
 // tools are what the model is told of, each name once. They are never nil.
-func (g *segment) tools() []Tool {
+func (t *task) tools() []Tool {
 	list := []Tool{}
-	for _, s := range g.skills {
-		for _, t := range s.tools {
-			if !slices.ContainsFunc(list, func(have Tool) bool { return have.Name == t.Name }) {
-				list = append(list, t.Tool)
+	for _, s := range t.skills {
+		for _, own := range s.tools {
+			if !slices.ContainsFunc(list, func(have Tool) bool { return have.Name == own.Name }) {
+				list = append(list, own.Tool)
 			}
 		}
 	}

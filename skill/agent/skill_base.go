@@ -18,14 +18,14 @@ const (
 
 // base returns the Base Skill, which is part of this program. The expert's
 // configuration may name it for a rule, pick and omit.
-func (g *segment) base() openedSkill {
-	c := g.expert.Skills[baseSkill]
+func (t *task) base() openedSkill {
+	c := t.expert.Skills[baseSkill]
 	s := openedSkill{name: baseSkill, rule: c.Rule}
-	for i := range g.cfg.Base.Tools {
-		t := &g.cfg.Base.Tools[i]
+	for i := range t.cfg.Base.Tools {
+		row := &t.cfg.Base.Tools[i]
 		s.tools = append(s.tools, tool{
-			Tool:  Tool{Name: t.Name, Doc: t.Doc, Schema: t.Schema()},
-			skill: baseSkill, reads: t.Effect == dialect.Reads, call: g.callBase,
+			Tool:  Tool{Name: row.Name, Doc: row.Doc, Schema: row.Schema()},
+			skill: baseSkill, reads: row.Effect == dialect.Reads, call: t.callBase,
 		})
 	}
 	s.unknown, s.tools = c.unknown(s.tools), c.filter(s.tools)
@@ -33,9 +33,9 @@ func (g *segment) base() openedSkill {
 }
 
 // callBase carries out a call of the Base Skill.
-func (g *segment) callBase(ctx context.Context, c ToolCall) outcome {
-	x := g.cfg.Executor
-	reply := g.cfg.Base.Do(ctx, x, g.session, parser.ToolCall{ID: c.ID, Name: c.ToolName, Arguments: c.Args})
+func (t *task) callBase(ctx context.Context, c ToolCall) outcome {
+	x := t.cfg.Executor
+	reply := t.cfg.Base.Do(ctx, x, t.session, parser.ToolCall{ID: c.ID, Name: c.ToolName, Arguments: c.Args})
 	o := said(reply.Body, reply.Err != nil)
 	switch r := reply.Result.(type) {
 	case skill.Completed:

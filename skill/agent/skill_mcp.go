@@ -35,42 +35,42 @@ type server struct {
 }
 
 // connect starts or finds the server of a skill, and asks for its tools.
-func (g *segment) connect(ctx context.Context, name string, c SkillConfig) (openedSkill, error) {
+func (t *task) connect(ctx context.Context, name string, c SkillConfig) (openedSkill, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	late := time.AfterFunc(g.cfg.ready, cancel)
-	v := &server{name: name, cancel: cancel, timeout: g.cfg.Timeout}
+	late := time.AfterFunc(t.cfg.ready, cancel)
+	v := &server{name: name, cancel: cancel, timeout: t.cfg.Timeout}
 	s := openedSkill{name: name, rule: c.Rule, close: v.close}
-	err := v.dial(ctx, g, c)
+	err := v.dial(ctx, t, c)
 	if err == nil {
 		s.tools, err = v.tools(ctx)
 	}
 	switch {
 	case !late.Stop():
-		err = fmt.Errorf("it was not ready within %s", g.cfg.ready)
+		err = fmt.Errorf("it was not ready within %s", t.cfg.ready)
 	case err != nil:
 		err = bare(v.why(err))
 	}
 	if err != nil {
 		if _, named := errors.AsType[*NotFoundError](err); !named {
-			err = errors.New(g.clean.Text(fmt.Sprintf("skill %s: %v%s", name, err, v.said())))
+			err = errors.New(t.clean.Text(fmt.Sprintf("skill %s: %v%s", name, err, v.said())))
 		}
 		v.close()
 		return openedSkill{}, err
 	}
 	s.unknown, s.tools = c.unknown(s.tools), c.filter(s.tools)
 	for i := range s.tools {
-		s.tools[i].Name = toolName(g.clean.Text(s.tools[i].Name))
-		s.tools[i].Doc, s.tools[i].Schema = g.clean.Text(s.tools[i].Doc), g.clean.JSON(s.tools[i].Schema)
+		s.tools[i].Name = toolName(t.clean.Text(s.tools[i].Name))
+		s.tools[i].Doc, s.tools[i].Schema = t.clean.Text(s.tools[i].Doc), t.clean.JSON(s.tools[i].Schema)
 	}
 	return s, nil
 }
 
 // dial opens the session. What is at an endpoint speaks streamable HTTP, or what
 // came before it.
-func (v *server) dial(ctx context.Context, g *segment, c SkillConfig) (err error) {
+func (v *server) dial(ctx context.Context, t *task, c SkillConfig) (err error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "skill", Version: "1"}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
 	if c.Type == sseSkill {
-		if err := mayReach(g.cfg.Executor.Config()); err != nil {
+		if err := mayReach(t.cfg.Executor.Config()); err != nil {
 			return err
 		}
 		web := &http.Client{Transport: boundedHTTP{}}
@@ -85,11 +85,11 @@ func (v *server) dial(ctx context.Context, g *segment, c SkillConfig) (err error
 		}
 		return err
 	}
-	p, err := g.program(v.name, c)
+	p, err := t.program(v.name, c)
 	if err != nil {
 		return err
 	}
-	if v.process, err = g.cfg.Executor.StartProcess(p); err != nil {
+	if v.process, err = t.cfg.Executor.StartProcess(p); err != nil {
 		return err
 	}
 	context.AfterFunc(ctx, v.process.Stop)
@@ -115,7 +115,7 @@ func mayReach(c skill.Config) error {
 // program is how the server of a skill is started. It is given the variables that
 // it requires and nothing else of the environment; where programs are, is the usual
 // place, and beside its own.
-func (g *segment) program(name string, c SkillConfig) (skill.Program, error) {
+func (t *task) program(name string, c SkillConfig) (skill.Program, error) {
 	p := skill.Program{Command: c.Command}
 	if filepath.Base(c.Command) == "npx" {
 		p.Args = append(p.Args, "-y") // nobody is there to be asked
@@ -125,10 +125,10 @@ func (g *segment) program(name string, c SkillConfig) (skill.Program, error) {
 	}
 	p.Args = append(p.Args, c.Args...)
 	if !slices.Contains(c.RequiredEnv, "PATH") {
-		p.Env = []string{"PATH=" + programPath(c.Command, g.cfg.Getenv("PATH"))}
+		p.Env = []string{"PATH=" + programPath(c.Command, t.cfg.Getenv("PATH"))}
 	}
 	for _, variable := range c.RequiredEnv {
-		value := g.cfg.Getenv(variable)
+		value := t.cfg.Getenv(variable)
 		if value == "" {
 			return p, &NotFoundError{fmt.Sprintf("Skill %s requires environment variable %s", name, variable)}
 		}

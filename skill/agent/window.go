@@ -2,8 +2,8 @@ package agent
 
 import "strings"
 
-// windows are the context windows of models, in tokens, by what their names begin
-// with, also behind a slash. The longest beginning counts.
+// windows are the context windows of models, in tokens, by prefixes of their names
+// without a provider ("openai/"). The longest prefix counts.
 var windows = []struct {
 	name   string
 	tokens int
@@ -14,7 +14,8 @@ var windows = []struct {
 	{"llama-3.1", 131_072}, {"llama-3.3", 131_072}, {"qwen3-", 32_768},
 }
 
-// ContextWindow returns how many tokens a model takes, 0 if that is not known.
+// ContextWindow returns how many tokens fit the context of a model, 0 if that is not
+// known.
 func ContextWindow(model string) (tokens int) {
 	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
 	longest := 0

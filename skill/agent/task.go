@@ -1,0 +1,252 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"textskill/llmfallback/openai"
+	rawjson "textskill/parser/json"
+	"textskill/skill"
+)
+
+// maxFruitless is how many answers in a row may have no tool call that can be
+// carried out before the run fails.
+const maxFruitless = 20
+
+// A task is a query that one expert works on, from its start to its report.
+type task struct {
+	*run
+	expert  Expert
+	session *skill.Session
+	skills  []openedSkill
+	parent  *task       // the task that waits for the report; nil for the first
+	last    *Checkpoint // the one recorded last or continued from, with all messages
+
+	query   *string   // to start or continue with; nil for none
+	history []Message // all that the expert and its model have said
+	sent    int       // how many messages of the history an event has shown as sent to the model
+
+	cp        Checkpoint // of the step under way; messages are filled in at its end
+	step      Step
+	fruitless int
+
+	// The calls of the last message, while some have no result.
+	order   []string // their ids
+	results []ToolResult
+	pending []ToolCall // calls that the run has to stop for, in order
+	told    *teller    // of the answer that holds them; nil for an answer of an earlier run
+}
+
+// work takes steps until the run stops or goes on with another task.
+func (t *task) work(ctx context.Context) error {
+	initial := t.checkpoint(t.cp.Status)
+	initial.Session = nil
+	t.input()
+	t.step.StartedAt = time.Now().UnixMilli()
+	if err := t.emit(ctx, Event{Type: StartRun, InitialCheckpoint: initial, InputMessages: t.step.inputs()}); err != nil {
+		return err
+	}
+	for {
+		done, err := t.takeStep(ctx)
+		if err == nil && !done {
+			done, err = t.finishStep(ctx)
+		}
+		if err != nil || done {
+			return err
+		}
+	}
+}
+
+// input adds the messages that the task starts or continues with.
+func (t *task) input() {
+	first := len(t.history)
+	if first == 0 {
+		m := newMessage(InstructionMessage, textPart(t.clean.Text(t.instruction())))
+		m.Cache = true
+		t.history = append(t.history, m)
+	}
+	if t.order != nil && len(t.pending) == 0 {
+		t.history = append(t.history, resultMessage(t.order, t.results))
+		t.order, t.results = nil, nil
+	}
+	if t.query != nil {
+		t.history = append(t.history, newMessage(UserMessage, textPart(t.clean.Text(*t.query))))
+	}
+	t.step = Step{StepNumber: t.cp.StepNumber, InputMessages: t.history[first:len(t.history):len(t.history)]}
+}
+
+// inputs returns the messages that the step began with, never nil.
+func (s *Step) inputs() []Message {
+	if s.InputMessages == nil {
+		return []Message{}
+	}
+	return s.InputMessages
+}
+
+// resumeAt continues the task from its last checkpoint at a step.
+func (t *task) resumeAt(step int) {
+	t.history, t.sent = t.last.Messages, len(t.last.Messages)
+	t.cp = Checkpoint{
+		ID: newID(), StepNumber: step, Status: t.last.Status, ParentID: t.last.ID, Usage: t.last.Usage,
+		ContextWindowUsage: t.last.ContextWindowUsage, DelegateTo: t.last.DelegateTo, DelegatedBy: t.last.DelegatedBy,
+	}
+}
+
+// resumeWith continues the task with the result of the call that it waits for.
+func (t *task) resumeWith(text string) (err error) {
+	t.results, t.pending, err = t.last.answered(t.clean.Text(text))
+	t.order, t.told, t.query = t.last.calls(), nil, nil
+	t.resumeAt(t.last.StepNumber + 1)
+	return err
+}
+
+// takeStep asks the model what to do and does it. It reports whether work is over.
+func (t *task) takeStep(ctx context.Context) (done bool, err error) {
+	if len(t.pending) > 0 {
+		return true, t.stopForCall(ctx)
+	}
+	answer, err := t.generate(ctx, t.tools())
+	if err != nil {
+		return true, t.fail(ctx, err)
+	}
+	t.fruitless++
+	switch {
+	case len(answer.Calls) > maxCalls:
+		err = t.again(ctx, answer, "Too many tool calls", fmt.Sprintf("There are %d tool calls; at most %d are carried out at once. Try again.", len(answer.Calls), maxCalls))
+	case answer.Cut:
+		err = t.again(ctx, answer, "Tool call generation failed", "Generation length exceeded. Try again.")
+	case len(answer.Calls) == 0:
+		err = t.again(ctx, answer, "No tool call generated", "You must generate a tool call. Try again.")
+	default:
+		t.fruitless = 0
+		return t.act(ctx, answer)
+	}
+	if err == nil && t.fruitless >= maxFruitless {
+		return true, t.fail(ctx, modelError(&openai.Error{Reason: fmt.Sprintf("%d answers in a row held no usable tool call", maxFruitless)}))
+	}
+	return false, err
+}
+
+// again answers the model why its answer cannot be used.
+func (t *task) again(ctx context.Context, a Answer, what, advice string) error {
+	reason := string(rawjson.Encode(reason{"Error: " + what, advice}))
+	e := Event{Type: Retry, Reason: reason, Usage: &a.Usage}
+	first := len(t.step.NewMessages)
+	if len(a.Calls) > 0 && len(a.Calls) <= maxCalls {
+		calls := t.read(a.Calls)
+		t.say(expertMessage(calls, t.clean.Text(a.Text)))
+		var results []ToolResult
+		for _, c := range calls {
+			results = append(results, c.result(textPart(reason)))
+		}
+		e.ToolCall, e.ToolResult = &calls[0].ToolCall, &results[0]
+		t.say(resultMessage(ids(calls), results))
+	} else {
+		if a.Text != "" {
+			t.say(newMessage(ExpertMessage, textPart(t.clean.Text(a.Text))))
+		}
+		t.say(newMessage(UserMessage, textPart(reason)))
+	}
+	e.NewMessages = t.step.NewMessages[first:]
+	return t.emit(ctx, e)
+}
+
+// A reason tells a model why its answer cannot be used.
+type reason struct {
+	Error   string `json:"error"`
+	Message string `json:"message"`
+}
+
+// say adds a message of this step to the history.
+func (t *task) say(m Message) {
+	t.history = append(t.history, m)
+	t.step.NewMessages = append(t.step.NewMessages, m)
+}
+
+// finishStep ends a step. It reports whether that was the last step allowed.
+func (t *task) finishStep(ctx context.Context) (done bool, err error) {
+	if t.limit > 0 && t.cp.StepNumber >= t.limit {
+		return true, t.stop(ctx, Event{Type: StopRunByExceededMaxSteps}, StoppedByExceededMaxSteps)
+	}
+	next := t.cp
+	next.ID, next.StepNumber, next.Status, next.ParentID = newID(), t.cp.StepNumber+1, Proceeding, t.cp.ID
+	told := next
+	told.RunID, told.Expert, told.Messages = t.id, t.expert.ref(), []Message{}
+	told.ContextWindow = t.cfg.About.ContextWindow
+	if err := t.stop(ctx, Event{Type: ContinueToNextStep, NextCheckpoint: &told}, Proceeding); err != nil {
+		return true, err
+	}
+	t.cp = next
+	t.step = Step{StepNumber: next.StepNumber, StartedAt: time.Now().UnixMilli()}
+	return false, nil
+}
+
+// stop records the step and reports its end.
+func (t *task) stop(ctx context.Context, e Event, s Status) error {
+	c := t.checkpoint(s)
+	c.Messages = append(t.step.InputMessages[:len(t.step.InputMessages):len(t.step.InputMessages)], t.step.NewMessages...)
+	t.step.FinishedAt = time.Now().UnixMilli()
+	if err := t.store.checkpoint(ctx, c); err != nil {
+		return err
+	}
+	last := *c
+	last.Messages = t.history[:len(t.history):len(t.history)]
+	t.last = &last
+	told, step := *c, t.step
+	told.Messages, told.Session = []Message{}, nil
+	step.InputMessages, step.NewMessages = thin(step.InputMessages), thin(append([]Message{}, step.NewMessages...))
+	e.Checkpoint, e.Step = &told, &step
+	return t.emit(ctx, e)
+}
+
+// checkpoint returns the state of the task, without messages.
+func (t *task) checkpoint(s Status) *Checkpoint {
+	c := t.cp
+	c.RunID, c.Expert, c.Status = t.id, t.expert.ref(), s
+	c.Messages = []Message{}
+	c.ContextWindow = t.cfg.About.ContextWindow
+	if c.ContextWindow > 0 && c.ContextWindowUsage == nil {
+		c.ContextWindowUsage = new(float64)
+	}
+	kept := t.session.Snapshot()
+	c.Session = &kept
+	return &c
+}
+
+// fail ends the run for an error of the model, or because ctx or the caller ended it.
+func (t *task) fail(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err == errEnough {
+		return err
+	}
+	e := &RunError{Name: "Error", Message: t.clean.Text(err.Error())}
+	if fault, ok := errors.AsType[*openai.Error](err); ok {
+		e.Name, e.StatusCode, e.IsRetryable = "ProviderError", fault.Status, fault.Retry
+	}
+	if err := t.stop(ctx, Event{Type: StopRunByError, Error: e}, StoppedByError); err != nil {
+		return err
+	}
+	return err
+}
+
+// emit completes an event, records it and passes it to the caller.
+func (t *task) emit(ctx context.Context, e Event) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	e.ID, e.ExpertKey, e.RunID, e.StepNumber = newID(), t.expert.Key, t.id, t.cp.StepNumber
+	if err := t.store.event(ctx, &e); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("the run cannot be recorded: %w", err)
+	}
+	if !t.yield(e, nil) {
+		return errEnough
+	}
+	return nil
+}
