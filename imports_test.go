@@ -75,7 +75,7 @@ var doors = map[string][]string{
 	"github.com/spf13/cobra":                       {"cmd/skill/*.go"},
 	"github.com/spf13/pflag":                       {"cmd/skill/*.go"},
 	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/test.go"},
-	"golang.org/x/sys":                             {"skill/internal/workspace/tree/*.go", "skill/internal/state/*.go", "skill/internal/process/*.go", "skill/*_linux.go"},
+	"golang.org/x/sys":                             {"skill/internal/workspace/tree/*.go", "skill/internal/state/*.go", "skill/internal/process/*.go"},
 	"golang.org/x/net":                             {"skill/internal/web/*.go"},
 	"golang.org/x/sync":                            {"skill/internal/workspace/*.go"},
 	"github.com/peterh/liner":                      {"cmd/skill/terminal.go"},
@@ -135,6 +135,25 @@ func TestImportsHaveNoCircle(t *testing.T) {
 					t.Errorf("%s and %s may import each other", pkg, other)
 				}
 			}
+		}
+	}
+}
+
+// maxFiles is how many files a folder may hold, tests not counted: more is no room
+// that one look takes in.
+const maxFiles = 45
+
+// TestFolders counts the files of each folder.
+func TestFolders(t *testing.T) {
+	files := map[string]int{}
+	for _, file := range sources(t) {
+		if !strings.HasSuffix(file, "_test.go") {
+			files[path.Dir(file)]++
+		}
+	}
+	for folder, n := range files {
+		if n > maxFiles {
+			t.Errorf("%s holds %d files, more than %d", folder, n, maxFiles)
 		}
 	}
 }

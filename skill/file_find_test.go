@@ -171,13 +171,13 @@ func TestFindAsDoublestar(t *testing.T) {
 			}
 			slices.Sort(want)
 			if got := find(t, x, pattern); got != strings.Join(slices.Compact(want), " ") {
-				t.Fatalf("%s in %s\n got %s\nwant %s", pattern, tree(t, dir), got, strings.Join(want, " "))
+				t.Fatalf("%s in %s\n got %s\nwant %s", pattern, planted(t, dir), got, strings.Join(want, " "))
 			}
 		}
 	}
 }
 
-func tree(t *testing.T, dir string) (names []string) {
+func planted(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 		names = append(names, name)

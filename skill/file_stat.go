@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"textskill/skill/internal/workspace"
+	"textskill/skill/internal/workspace/tree"
 )
 
 // Stat describes a file or folder; links are followed.
@@ -56,7 +57,7 @@ func (x *Executor) stat(s *Session, a Stat) (Result, error) {
 	d := Described{Path: abs, Exists: true, Info: info}
 	if a.Birth {
 		if real, err := x.ws.Real("", abs, true); err == nil {
-			d.Birth = birth(real, info.ID)
+			d.Birth = tree.Birth(real, info.ID)
 		}
 	}
 	return d, nil

@@ -1,19 +1,17 @@
-package skill
+package tree
 
 import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"textskill/skill/internal/workspace"
 )
 
-// birth returns when the file at abs was made, zero if that is not known or
+// Birth returns when the file at abs was made, zero if that is not known or
 // something else than id is there by now.
-func birth(abs string, id workspace.FileID) time.Time {
+func Birth(abs string, id FileID) time.Time {
 	var st unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, abs, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME|unix.STATX_INO, &st)
-	here := workspace.FileID{Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino}
+	here := FileID{Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino}
 	if err != nil || here != id || st.Mask&unix.STATX_BTIME == 0 {
 		return time.Time{}
 	}
