@@ -9,9 +9,9 @@ import (
 	rawjson "textskill/parser/json"
 )
 
-// Bare returns the agent of the manual's contract: complete is called once with
-// one prompt, and what it answers must be a JSON array as it stands. Nothing is
-// repaired, nothing asked again, nothing checked against the request.
+// Bare returns an agent that calls complete once with one prompt and takes the
+// answer, which must be a JSON array, as it is. It repairs nothing, does not ask
+// again, and does not check values against the request.
 func Bare(complete func(ctx context.Context, prompt string) (string, error)) Agent {
 	return bare(complete)
 }
@@ -26,7 +26,7 @@ func (complete bare) Complete(ctx context.Context, r Request) (Reply, error) {
 	return Reply{Values: jsonArray(answer), Via: "llm"}, nil
 }
 
-// barePrompt holds the task, the names and the prompt untouched, which ends it.
+// barePrompt returns the task, the names and, at the end, the prompt unchanged.
 func barePrompt(r Request) string {
 	names, err := json.Marshal(r.Names)
 	if err != nil {
@@ -39,8 +39,8 @@ func barePrompt(r Request) string {
 		"Prompt: " + r.Prompt
 }
 
-// jsonArray decodes text, which must be one JSON array and nothing else; nil
-// when it is not. Numbers keep their digits.
+// jsonArray decodes a text that is one JSON array and nothing else. It returns nil
+// for any other text. Numbers keep their digits.
 func jsonArray(text string) []any {
 	if !json.Valid([]byte(text)) {
 		return nil
@@ -58,9 +58,9 @@ func jsonArray(text string) []any {
 	return list
 }
 
-// trusted turns a bare answer into an extraction as the original did: a value
-// is missing when JavaScript takes it for false, the operation is the first
-// word of whatever stands there, and a text may come as an array of texts.
+// trusted turns a bare answer into an extraction as the original did: a value that
+// is false in JavaScript is missing, the operation is the first word of its value,
+// and a text may be an array of texts.
 func trusted(values []any) (Extraction, error) {
 	if values == nil {
 		return Extraction{}, ErrNotArray
@@ -119,7 +119,7 @@ func truthy(v any) bool {
 	return true
 }
 
-// joined returns a text, or the texts of an array one behind the other.
+// joined returns a text, or the concatenated texts of an array.
 func joined(v any) (string, bool) {
 	switch v := v.(type) {
 	case nil:
@@ -140,7 +140,7 @@ func joined(v any) (string, bool) {
 	return "", false
 }
 
-// javascript returns what String(v) is there.
+// javascript returns String(v) as JavaScript has it.
 func javascript(v any) string {
 	switch v := v.(type) {
 	case nil:

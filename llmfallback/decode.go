@@ -10,7 +10,7 @@ import (
 	rawjson "textskill/parser/json"
 )
 
-// The repairs of this package; those of the decoder below are its own words.
+// The repairs of this package. The JSON decoder reports its own in its own words.
 const (
 	repairWrapped   = "wrapper removed"
 	repairEncoded   = "decoded twice"
@@ -21,11 +21,11 @@ const (
 	repairObject    = "arguments as an object"
 )
 
-// unknownOperation is what a model answers when no operation fits.
+// unknownOperation is the answer of a model when no operation fits.
 const unknownOperation = "unknown"
 
-// decodeAnswer reads the four values out of what a model wrote. It repairs only
-// what has one reading, and says what it repaired. The errors are [*answerError]s.
+// decodeAnswer reads the four values from what a model wrote. It repairs only what
+// has a single reading, and returns the repairs. Errors are [*answerError].
 func decodeAnswer(text string) (e Extraction, repairs []string, err error) {
 	if strings.TrimSpace(text) == "" {
 		return e, nil, &answerError{kind: ErrBadAnswer, why: "it is empty", again: true}
@@ -55,11 +55,11 @@ func decodeAnswer(text string) (e Extraction, repairs []string, err error) {
 func undecodable(err error) error {
 	switch {
 	case errors.Is(err, rawjson.ErrTruncated):
-		return &answerError{kind: ErrTruncated, why: "the JSON has no end", again: true}
+		return &answerError{kind: ErrTruncated, why: "the JSON is incomplete", again: true}
 	case errors.Is(err, rawjson.ErrSeveralValues):
-		return &answerError{kind: ErrNotOneOperation, why: "there are several; one command is one operation"}
+		return &answerError{kind: ErrNotOneOperation, why: "there are several operations; one command is one operation"}
 	case errors.Is(err, rawjson.ErrNoJSON):
-		return &answerError{kind: ErrRefused, why: "it holds no JSON"}
+		return &answerError{kind: ErrRefused, why: "it has no JSON"}
 	}
 	return &answerError{kind: ErrBadAnswer, why: "it is not valid JSON; escape quotes and line ends inside strings", again: true}
 }
@@ -84,7 +84,7 @@ func membersOf(value json.RawMessage) (members map[string]json.RawMessage, wrapp
 			members, _, err = membersOf(list[0])
 			return members, true, err
 		case len(list) > 1 && !slices.ContainsFunc(list, func(v json.RawMessage) bool { return v[0] != '{' }):
-			return nil, false, &answerError{kind: ErrNotOneOperation, why: "there are several; one command is one operation"}
+			return nil, false, &answerError{kind: ErrNotOneOperation, why: "there are several operations; one command is one operation"}
 		}
 		return nil, false, shape
 	}
@@ -93,7 +93,7 @@ func membersOf(value json.RawMessage) (members map[string]json.RawMessage, wrapp
 	case !ok:
 		return nil, false, shape
 	case twice != "":
-		return nil, false, &answerError{kind: ErrBadAnswer, why: fmt.Sprintf("the key %q stands there twice", name(twice)), again: true}
+		return nil, false, &answerError{kind: ErrBadAnswer, why: fmt.Sprintf("the key %q is there twice", name(twice)), again: true}
 	}
 	if _, named := members["operation"]; !named && len(members) == 1 {
 		for _, inner := range members {
@@ -109,7 +109,7 @@ func membersOf(value json.RawMessage) (members map[string]json.RawMessage, wrapp
 func structured(v json.RawMessage) bool { return v[0] == '{' || v[0] == '[' }
 
 // extraction checks the values against each other and drops those that the
-// operation has no use for.
+// operation does not use.
 func extraction(members map[string]json.RawMessage) (e Extraction, repairs []string, err error) {
 	texts := map[string]*string{}
 	for _, key := range Names() {
@@ -130,10 +130,10 @@ func extraction(members map[string]json.RawMessage) (e Extraction, repairs []str
 	op, known := spelled(said)
 	switch {
 	case strings.EqualFold(said, unknownOperation):
-		return e, nil, &answerError{kind: ErrNotOneOperation, why: "the model finds none that fits"}
+		return e, nil, &answerError{kind: ErrNotOneOperation, why: "the model finds no operation that fits"}
 	case !known:
 		return e, nil, &answerError{kind: ErrBadAnswer, again: true,
-			why: fmt.Sprintf("%q is no operation; it must be one of %s, or %s", name(said), strings.Join(operations[:], ", "), unknownOperation)}
+			why: fmt.Sprintf("%q is not an operation; it must be one of %s, or %s", name(said), strings.Join(operations[:], ", "), unknownOperation)}
 	case op != said:
 		repairs = append(repairs, repairSpelling)
 	}
@@ -159,7 +159,7 @@ func extraction(members map[string]json.RawMessage) (e Extraction, repairs []str
 	case "writeFile", "appendFile":
 		if texts["content"] == nil {
 			return e, repairs, &answerError{kind: ErrBadAnswer, again: true,
-				why: `content is missing; copy it from the command, or give "" if the file shall be empty`}
+				why: `content is missing; copy it from the command, or give "" if the file is to be empty`}
 		}
 		e.Content, e.HasContent = *texts["content"], true
 	default:

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	maxRequests  = 4 // HTTP requests for one prompt, all told
+	maxRequests  = 4 // HTTP requests for one prompt
 	maxMoves     = 2
 	maxWait      = 5 * time.Second
 	firstWait    = 250 * time.Millisecond
-	tripAfter    = 3 // failures in a row after which an endpoint is left alone
+	tripAfter    = 3 // failures in a row after which the endpoint is not asked
 	restFor      = 30 * time.Second
 	maxCached    = 256
 	schemaNumber = "1" // changes with the prompt or the schema
@@ -28,11 +28,11 @@ const (
 // A message is one turn of a conversation with a model.
 type message struct{ role, text string }
 
-// An answer is what one completion says, wherever the model put it.
+// An answer is the text of one completion, wherever the model put it.
 type answer struct {
 	text    string
 	repairs []string
-	cut     bool // the endpoint stopped it, or it fills the limit
+	cut     bool // the endpoint stopped it, or it reached the limit
 }
 
 // A sender sends one request of shape s and reads what the model answered. Its
@@ -53,15 +53,15 @@ type endpoint struct {
 	mu       sync.Mutex
 	shape    shape
 	failures int       // in a row
-	rest     time.Time // not asked before
+	rest     time.Time // no request before that time
 	cache    map[[sha256.Size]byte]Extraction
 }
 
-// A budget bounds what one process asks of a model. Zero bounds are none.
+// A budget limits the use of a model by one process. 0 is no limit.
 type budget struct{ calls, tokens, usedCalls, usedTokens int }
 
-// Complete asks the model, at most [maxRequests] times, and returns values that
-// all come from the prompt.
+// Complete asks the model, with at most [maxRequests] requests, and returns values
+// that all come from the prompt.
 func (p *endpoint) Complete(ctx context.Context, r Request) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
@@ -123,7 +123,7 @@ func (p *endpoint) extract(ctx context.Context, r Request, t *Telemetry) (Extrac
 	}
 }
 
-// read decodes an answer that is whole.
+// read decodes an answer that was not cut off.
 func (a answer) read(t *Telemetry) (Extraction, error) {
 	t.Repairs = slices.Clone(a.repairs)
 	if a.cut {
@@ -148,15 +148,15 @@ func judge(e Extraction, prompt string, hidden masked) (Extraction, error) {
 		for i, n := range times {
 			if n > 1 || n == 0 && !strings.Contains(e.Content, hidden.texts[i]) {
 				return e, &answerError{kind: ErrBadAnswer, again: true,
-					why: fmt.Sprintf("the content must hold the mark %s%d]] exactly once", hidden.prefix, i+1)}
+					why: fmt.Sprintf("the content must have the mark %s%d]] exactly once", hidden.prefix, i+1)}
 			}
 		}
 	}
 	return e, within(prompt, e)
 }
 
-// ask sends one request, changed to what the endpoint takes and repeated where
-// that may help, within the bounds on both.
+// ask sends one request. It changes the request to what the endpoint accepts, at most
+// maxMoves times, and repeats it once where that may help.
 func (p *endpoint) ask(ctx context.Context, messages []message, limit int, t *Telemetry) (answer, error) {
 	for {
 		s, err := p.admit(messages, limit, t)
@@ -188,8 +188,8 @@ func (p *endpoint) ask(ctx context.Context, messages []message, limit int, t *Te
 	}
 }
 
-// wait sleeps as long as the endpoint asks, or a little. It returns an error for
-// a wait above [maxWait].
+// wait sleeps as long as the endpoint asks, else about [firstWait]. It returns an
+// error if that is more than [maxWait].
 func (p *endpoint) wait(ctx context.Context, fault *openai.Error) error {
 	d := fault.After
 	switch {
@@ -202,7 +202,7 @@ func (p *endpoint) wait(ctx context.Context, fault *openai.Error) error {
 	return p.sleep(ctx, d)
 }
 
-// admit returns the shape to ask in, or why nothing may be asked now.
+// admit returns the shape of the next request, or why there may be none now.
 func (p *endpoint) admit(messages []message, limit int, t *Telemetry) (shape, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -221,7 +221,7 @@ func (p *endpoint) admit(messages []message, limit int, t *Telemetry) (shape, er
 	return p.shape, nil
 }
 
-// charge books what a request took: what the endpoint counted, or an estimate.
+// charge adds the tokens of a request: as counted by the endpoint, or estimated.
 func (p *endpoint) charge(counted int, messages []message, a answer) {
 	if counted == 0 {
 		counted = estimate(messages) + tokens(a.text)
@@ -240,7 +240,7 @@ func spent(t *Telemetry) (n int) {
 	return n
 }
 
-// tokens estimates how many tokens a text is, on the high side.
+// tokens estimates how many tokens a text has, rather too many.
 func tokens(text string) int { return len(text)/3 + 1 }
 
 func estimate(messages []message) (n int) {
@@ -270,7 +270,7 @@ func (p *endpoint) failed() {
 	}
 }
 
-// cached returns what the model answered to the same masked request before.
+// cached returns the earlier answer to the same masked request.
 func (p *endpoint) cached(instruction, wire string) (key [sha256.Size]byte, e Extraction, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -288,8 +288,8 @@ func (p *endpoint) keep(key [sha256.Size]byte, e Extraction) {
 	p.cache[key] = e
 }
 
-// again adds the model's answer and what is wrong with it. No message is empty:
-// go-openai would leave its content out, which some servers refuse.
+// again adds the model's answer, which must not be empty for some endpoints, and
+// what is wrong with it.
 func again(messages []message, said, why string) []message {
 	if strings.TrimSpace(said) == "" {
 		said = "{}"

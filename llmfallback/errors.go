@@ -15,28 +15,28 @@ var (
 	ErrBudget          = errors.New("the budget for the model is spent")
 	ErrRefused         = errors.New("the answer is refused")
 	ErrTruncated       = errors.New("the model's answer is cut off")
-	ErrNotArray        = errors.New("the answer is no JSON array")
-	ErrNotOneOperation = errors.New("the answer names no single allowed operation")
-	ErrNotInPrompt     = errors.New("the answer has a value that the request does not have")
+	ErrNotArray        = errors.New("the answer is not a JSON array")
+	ErrNotOneOperation = errors.New("the answer does not name exactly one allowed operation")
+	ErrNotInPrompt     = errors.New("the answer has a value that is not in the request")
 	ErrBadAnswer       = errors.New("the answer does not have the shape that was asked for")
 )
 
-// An answerError is one of the errors above with what was wrong in particular.
+// An answerError is one of the errors above with the particulars.
 type answerError struct {
-	why   string // names values of the request, never the answer as a whole
+	why   string // names values of the request, never the whole answer
 	kind  error
-	again bool // asking the model once more, with why, may help
+	again bool // asking the model again, with why, may help
 }
 
 func (e *answerError) Error() string { return e.kind.Error() + ": " + e.why }
 func (e *answerError) Unwrap() error { return e.kind }
 
-// A ConfirmError reports a change that was understood but is not made on a
-// prompt's word alone. Nothing has been done.
+// A ConfirmError reports a change that was understood but needs a typed command.
+// Nothing has been done.
 type ConfirmError struct {
 	Operation string
 	Command   string // the text command that does it, a prompt not yet quoted for a shell; "" if none can be typed
-	Reason    string // why it was not done: "the request does not say to overwrite a.txt"
+	Reason    string // why nothing was done: "the request does not say to overwrite a.txt"
 	Via       string // "rules" or "llm"
 }
 
@@ -47,23 +47,22 @@ func (e *ConfirmError) Error() string {
 	return e.Reason + "; to do it, type: " + e.Command
 }
 
-// A ContentError reports a request to write that states nothing to write.
+// A ContentError reports a request to write that does not say what.
 type ContentError struct {
 	Operation string // writeFile or appendFile
 }
 
 func (e *ContentError) Error() string { return "Content required for " + e.Operation }
 
-// A ValueError reports a value of a bare answer that is of a type which its
-// place does not take.
+// A ValueError reports a value of the wrong type in a bare answer.
 type ValueError struct {
 	Name string // "path", "content" or "destination"
-	Got  string // what stood there: "a number (5)"
+	Got  string // what is there instead: "a number (5)"
 }
 
 func (e *ValueError) Error() string {
 	return fmt.Sprintf("the %s argument must be a string, not %s", e.Name, e.Got)
 }
 
-// Code returns the code under which JavaScript reports such a value.
+// Code returns the code with which Node.js reports such a value.
 func (e *ValueError) Code() string { return "ERR_INVALID_ARG_TYPE" }

@@ -1,12 +1,11 @@
-// Package llmfallback reads requests that no grammar of commands explains:
-// first by rules of its own, which never leave the machine, then, where one is
-// configured, by a language model.
+// Package llmfallback reads requests in plain words: first by rules, which send
+// nothing to other machines, then by a language model if one is configured.
 //
-// [ExtractArgumentsWithLLM] is the plain call: an [Agent] is asked once, and its
-// answer is an array. An [Extractor] is the whole way: rules, model, and the
-// guard that lets through only what the request itself says. The model chooses;
-// it never authors: every path and every text comes from the request, and what
-// deletes or overwrites needs a request that says so.
+// [ExtractArgumentsWithLLM] is the plain call: it asks an [Agent] once and returns
+// the values of its answer. An [Extractor] is the complete way: rules, model, and a
+// guard that accepts only what the request itself says. The model chooses and never
+// invents: every path and every text comes from the request, and a request that
+// deletes or overwrites must say so.
 package llmfallback
 
 import (
@@ -16,7 +15,7 @@ import (
 	"textskill/parser"
 )
 
-// Instruction is the task as the agent is told it.
+// Instruction describes the task to an agent.
 const Instruction = "Extract file system operation arguments. Allowed operations: " +
 	"readFile, writeFile, appendFile, deleteFile, createDirectory, listDirectory, fileExists, copyFile, moveFile"
 
@@ -25,38 +24,38 @@ func Names() []string { return []string{"operation", "path", "content", "destina
 
 // An Agent extracts the values that a request names from its prompt.
 type Agent interface {
-	// Complete returns [ErrSilent], as errors.Is sees it, when it has no answer
-	// and another agent may be asked.
+	// Complete returns an error that wraps [ErrSilent] if it has no answer and
+	// another agent may be asked.
 	Complete(ctx context.Context, r Request) (Reply, error)
 }
 
-// A Request is what an agent is asked.
+// A Request is a question to an agent.
 type Request struct {
 	Prompt      string   // what the user wrote, whole
 	Instruction string   // the task, in words
-	Names       []string // the values wanted, in the order wanted
+	Names       []string // of the values to return, in this order
 }
 
 // A Reply is an agent's answer.
 type Reply struct {
-	// Values are in the order of the request's names, and may be fewer or more.
-	// Each is a decoded JSON value: nil where nothing was stated, numbers as
-	// json.Number. Nil Values mean that the answer was no array.
+	// Values are in the order of the request's names; there may be fewer or more.
+	// Each is a decoded JSON value: nil if it was not stated, numbers as
+	// json.Number. Values is nil if the answer was not an array.
 	Values    []any
 	Via       string // "rules" or "llm"
 	Telemetry Telemetry
 }
 
-// An Extraction is one file operation as it was understood. A value that was
-// not stated is "".
+// An Extraction is the file operation that a request asks for. A value that the
+// request does not state is "".
 type Extraction struct {
 	Operation, Path, Content, Destination string
-	HasContent                            bool // content was stated, possibly as the empty text
+	HasContent                            bool // content is stated, possibly as ""
 }
 
 // ExtractArgumentsWithLLM asks agent for names and returns their values in that
-// order; a value that was not stated is "". It reports [ErrNotArray] when the
-// answer is no array, and a [*ValueError] for a value that is no string.
+// order; a value that was not stated is "". It returns [ErrNotArray] if the answer
+// is not an array, and a [*ValueError] for a value that is not a string.
 func ExtractArgumentsWithLLM(ctx context.Context, agent Agent, promptText, instructionText string, names []string) ([]string, error) {
 	reply, err := agent.Complete(ctx, Request{Prompt: promptText, Instruction: instructionText, Names: names})
 	if err != nil {
@@ -79,11 +78,11 @@ func ExtractArgumentsWithLLM(ctx context.Context, agent Agent, promptText, instr
 	return values, nil
 }
 
-// Rules is the agent that needs no model: a grammar of English requests and
-// tables of names. It answers only where a single reading explains every word.
+// Rules is the agent that needs no model: a grammar of English requests and tables
+// of words. It answers only if exactly one reading explains every word.
 type Rules struct{}
 
-// Complete answers at once, or with [ErrSilent].
+// Complete answers without delay, or returns [ErrSilent].
 func (Rules) Complete(_ context.Context, r Request) (Reply, error) {
 	e, ok := understand(r.Prompt)
 	if !ok {
@@ -100,7 +99,7 @@ func (e Extraction) values(names []string) []any {
 	return values
 }
 
-// value returns the argument of that name, nil when it was not stated.
+// value returns the argument of a name, nil if it was not stated.
 func (e Extraction) value(name string) any {
 	text, stated := "", false
 	switch name {
@@ -119,8 +118,8 @@ func (e Extraction) value(name string) any {
 	return text
 }
 
-// Command returns the text command that means e, "" when there is none: a name
-// with a line end cannot be typed, nor can a content that begins with a blank.
+// Command returns the text command that means e, "" if there is none: a name with a
+// line end cannot be typed, nor can content that starts with a space.
 func (e Extraction) Command() string {
 	for _, quote := range [...]string{"", `"`, "'"} {
 		line := e.Operation + " " + quote + e.Path + quote

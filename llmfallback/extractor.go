@@ -14,75 +14,75 @@ import (
 
 const connectTimeout = 3 * time.Second // a person waits
 
-// Mode says who may read a prompt that is no command.
+// Mode says how a prompt that is not a command is read.
 type Mode string
 
 // The zero Mode is Auto.
 const (
-	Auto      Mode = "auto"  // the rules, then the model if one is configured
-	RulesOnly Mode = "rules" // the rules; nothing leaves the machine
-	LLM       Mode = "llm"   // the model alone
-	None      Mode = "none"  // nobody
+	Auto      Mode = "auto"  // by the rules, then by the model if one is configured
+	RulesOnly Mode = "rules" // by the rules; nothing leaves the machine
+	LLM       Mode = "llm"   // by the model
+	None      Mode = "none"  // not at all
 )
 
-// A Model is an endpoint that speaks OpenAI's chat completions, and the model
-// to ask there. The zero Model is none.
+// A Model is a model at an endpoint that speaks OpenAI's chat completions. The zero
+// Model is none.
 type Model struct {
 	BaseURL string        // "" with a Key means OpenAI's own; /v1 is added to a bare host
 	Key     string        // sent as a bearer token, over https or to this machine only
-	Name    string        // as the endpoint calls it
-	Rung    string        // json_schema, json_object, tool or text to begin with; "" to find out
+	Name    string        // as the endpoint names it
+	Rung    string        // to start with: json_schema, json_object, tool or text; "" finds out
 	Timeout time.Duration // for one prompt, all requests together; 0 means 20 s
 
 	Transport http.RoundTripper // nil means one of its own
 }
 
-// Config is what an Extractor needs to know. The zero Config asks the rules only.
+// Config configures an [Extractor]. The zero Config asks the rules only.
 type Config struct {
 	Mode  Mode
-	Trust bool // the bare contract: one request to the model, and what it answers is done
+	Trust bool // ask the model once and do what it answers, unchecked; see [Bare]
 	Model Model
 
-	// Complete, if not nil, answers in the place of Model: it is given what the
-	// model would be told, and returns what it would say.
+	// Complete, if not nil, answers instead of Model: it gets the message for the
+	// model and returns the model's answer.
 	Complete func(ctx context.Context, prompt string) (string, error)
 
 	Destructive Destructive
 
-	// Stat tells whether a folder stands at a path of the workspace, or fails
-	// where nothing stands that can be told of. Without it every file
-	// is taken to exist, so that nothing is overwritten unasked.
+	// Stat reports whether a path of the workspace is a folder, with an error if
+	// nothing is there. If Stat is nil every file counts as existing, so that
+	// nothing is overwritten unasked.
 	Stat func(path string) (folder bool, err error)
 
-	MaxCalls  int // HTTP requests to the model, over the Extractor's life; 0 means no bound
+	MaxCalls  int // HTTP requests to the model over the life of the Extractor; 0 is no limit
 	MaxTokens int // tokens, likewise
 
-	Now   func() time.Time                                 // nil means time.Now
-	Sleep func(ctx context.Context, d time.Duration) error // nil means to sleep until d or ctx is over
+	Now   func() time.Time                                 // nil means [time.Now]
+	Sleep func(ctx context.Context, d time.Duration) error // nil sleeps until d has passed or ctx is done
 }
 
-// An Extractor reads prompts that are no commands. It is safe for concurrent
-// use, holds no resources, and does nothing before it is asked.
+// An Extractor reads prompts that are not commands. It is safe for concurrent use
+// and does not have to be closed.
 type Extractor struct {
 	config Config
 	agents []Agent
 	off    string // why there is no model
 }
 
-// New returns an Extractor, or an error for a model that must not be asked: a
-// key that would travel in the clear, or an address that is none.
+// New returns an Extractor, or an error for a value that is unknown and for an
+// endpoint that must not be used: see [openai.New].
 func New(c Config) (*Extractor, error) {
 	switch c.Mode {
 	case "", Auto, RulesOnly, LLM, None:
 	default:
-		return nil, fmt.Errorf("fallback %q is unknown; it is auto, rules, llm or none", c.Mode)
+		return nil, fmt.Errorf("fallback %q is unknown; use auto, rules, llm or none", c.Mode)
 	}
 	switch c.Destructive {
 	case "":
 		c.Destructive = TwoKeys
 	case TwoKeys, Refuse, Allow:
 	default:
-		return nil, fmt.Errorf("destructive %q is unknown; it is two-key, refuse or allow", c.Destructive)
+		return nil, fmt.Errorf("destructive %q is unknown; use two-key, refuse or allow", c.Destructive)
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -109,7 +109,7 @@ func New(c Config) (*Extractor, error) {
 	return x, nil
 }
 
-// model returns the agent that asks the configured model, nil when there is none.
+// model returns the agent that asks the configured model, nil if there is none.
 func (x *Extractor) model() (Agent, error) {
 	c := &x.config
 	m := c.Model
@@ -148,7 +148,7 @@ func (x *Extractor) model() (Agent, error) {
 	return p, nil
 }
 
-// overFunc is the sender that needs no endpoint.
+// overFunc returns the sender that calls complete.
 func overFunc(complete func(context.Context, string) (string, error)) sender {
 	return func(ctx context.Context, _ shape, messages []message, _ int, _ *Telemetry) (answer, error) {
 		text, err := complete(ctx, messages[len(messages)-1].text)
@@ -159,7 +159,7 @@ func overFunc(complete func(context.Context, string) (string, error)) sender {
 	}
 }
 
-// plainly sends prompt as it stands, once, and returns what comes back.
+// plainly sends prompt unchanged, once, and returns the answer.
 func (p *endpoint) plainly(ctx context.Context, prompt string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
@@ -182,7 +182,7 @@ func (m *Model) client(now func() time.Time) (*openai.Client, error) {
 	switch m.Rung {
 	case "", rungSchema, rungObject, rungTool, rungText:
 	default:
-		return nil, fmt.Errorf("llm mode %q is unknown; it is json_schema, json_object, tool or text", m.Rung)
+		return nil, fmt.Errorf("llm mode %q is unknown; use json_schema, json_object, tool or text", m.Rung)
 	}
 	client, err := openai.New(openai.Config{
 		BaseURL: m.BaseURL, Key: m.Key, Transport: m.Transport, ConnectTimeout: connectTimeout, Now: now,
@@ -212,18 +212,18 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// A Result is what came of a prompt.
+// A Result is what Extract found out.
 type Result struct {
 	Extraction
-	Via       string // "rules" or "llm"; "" when nobody answered
+	Via       string // "rules" or "llm"; "" if there is no answer
 	Telemetry Telemetry
 }
 
-// Extract reads a prompt. With a nil error the Extraction may be carried out;
-// its Path or Destination may be "", which is the operation's own error. Errors
-// that are not [ErrSilent] say why an answer is not carried out; a
-// [*ConfirmError] has the command to type, a [*ContentError] misses a content.
-// The Result's Via and Telemetry hold for errors too.
+// Extract reads a prompt. If the error is nil the Extraction may be carried out; its
+// Path or Destination may be "", which the operation itself refuses. [ErrSilent]
+// means that there is no answer; any other error says why an answer must not be
+// carried out: a [*ConfirmError] has the command to type, a [*ContentError] lacks
+// the content. Via and Telemetry are set in any case.
 func (x *Extractor) Extract(ctx context.Context, prompt string) (Result, error) {
 	reply, err := x.ask(ctx, prompt)
 	r := Result{Via: reply.Via, Telemetry: reply.Telemetry}
@@ -239,8 +239,8 @@ func (x *Extractor) Extract(ctx context.Context, prompt string) (Result, error) 
 	return r, err
 }
 
-// Complete makes an Extractor an agent for [ExtractArgumentsWithLLM]. It has an
-// instruction of its own, and with Config.Trust returns the answer as it came.
+// Complete makes an Extractor an [Agent]. It uses [Instruction], whatever that of the
+// request is, and with Config.Trust returns the answer unchecked.
 func (x *Extractor) Complete(ctx context.Context, r Request) (Reply, error) {
 	if x.config.Trust {
 		return x.ask(ctx, r.Prompt)
@@ -270,7 +270,7 @@ func (x *Extractor) ask(ctx context.Context, prompt string) (Reply, error) {
 	return Reply{}, ErrSilent
 }
 
-// guarded lets through what the prompt itself says.
+// guarded returns the operation of a reply, if the prompt itself says it.
 func (x *Extractor) guarded(prompt string, reply Reply) (Extraction, error) {
 	e := stated(reply.Values)
 	settle(&e, x.config.Stat)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Destructive says what becomes of a request that would delete or overwrite a
-// file and is no typed command.
+// Destructive says what happens to a request in plain words that would delete or
+// overwrite a file.
 type Destructive string
 
 // The zero Destructive is TwoKeys.
@@ -18,8 +18,8 @@ const (
 	Allow   Destructive = "allow"   // done
 )
 
-// within reports an error unless every value of e comes from the prompt and can
-// be meant. What may be a slip of the model is worth asking again.
+// within returns an error unless every value of e comes from the prompt and is
+// plausible. Where the model may have made a slip the error asks it again.
 func within(prompt string, e Extraction) error {
 	if err := fromPrompt(prompt, e.Path); err != nil {
 		return err
@@ -43,11 +43,11 @@ func within(prompt string, e Extraction) error {
 func fromPrompt(prompt, p string) error {
 	switch {
 	case strings.ContainsFunc(p, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return &answerError{kind: ErrRefused, why: "a path holds a control character"}
+		return &answerError{kind: ErrRefused, why: "a path has a control character"}
 	case strings.ContainsAny(p, "*?"):
 		return &answerError{kind: ErrRefused, why: "a path is a pattern; one command names one file"}
 	case p == "~" || strings.HasPrefix(p, "~/"):
-		return &answerError{kind: ErrRefused, why: "~ is the home folder, not one of the workspace"}
+		return &answerError{kind: ErrRefused, why: "~ is the home folder, which is not in the workspace"}
 	}
 	inPrompt := func(part string) bool { return occurs(prompt, part, nameByte) }
 	if p == "" || p == "." || inPrompt(p) {
@@ -69,17 +69,18 @@ func fromPrompt(prompt, p string) error {
 	return nil
 }
 
-// namesRoot reports whether the root folder stands in prompt by itself.
+// namesRoot reports whether the prompt has "/" as a word.
 func namesRoot(prompt string) bool {
 	words, _ := split(prompt)
 	return slices.ContainsFunc(words, func(w word) bool { return w.text == "/" })
 }
 
-// maxCompared bounds, in bytes, the search for a value that a text repeats.
+// maxCompared bounds the bytes that are compared to find a value, because a text
+// may repeat its beginning very often.
 const maxCompared = 64 << 20
 
-// occurs reports whether part stands in text and is not cut out of a longer
-// word: of the bytes on both sides of each of its ends, not both are joined.
+// occurs reports whether text has part, and not within a longer word: at each end
+// of part, the bytes inside and outside must not both satisfy joins.
 func occurs(text, part string, joins func(byte) bool) bool {
 	if part == "" {
 		return true
@@ -92,8 +93,8 @@ func occurs(text, part string, joins func(byte) bool) bool {
 		}
 		start, end := from+n, from+n+len(part)
 		begins := start == 0 || !joins(text[start-1]) || !joins(part[0])
-		behind := strings.TrimLeft(text[end:], ".") // points may end a sentence
-		ends := behind == "" || !joins(behind[0]) || !joins(text[end]) || !joins(part[len(part)-1])
+		after := strings.TrimLeft(text[end:], ".") // dots may end a sentence
+		ends := after == "" || !joins(after[0]) || !joins(text[end]) || !joins(part[len(part)-1])
 		if begins && ends {
 			return true
 		}
@@ -110,8 +111,8 @@ func nameByte(c byte) bool { return letter(c) || c == '_' || c == '-' || c == '.
 
 func tidyPath(p string) string { return path.Clean(p) }
 
-// settle makes a destination that is a folder into the place below it that path
-// takes, as mv and cp do.
+// settle completes a destination that is a folder with the base name of path, as mv
+// and cp do.
 func settle(e *Extraction, stat func(string) (folder bool, err error)) {
 	if e.Destination == "" || e.Path == "" || stat == nil {
 		return
@@ -123,21 +124,21 @@ func settle(e *Extraction, stat func(string) (folder bool, err error)) {
 	}
 }
 
-// confirm reports a [*ConfirmError] when e deletes or overwrites and the prompt
-// does not turn both keys: the operation that was read, and a request that says
-// it plainly for that one path.
+// confirm returns a [*ConfirmError] if e deletes or overwrites, unless two keys are
+// turned: the operation that was read, and a request that says it plainly for that
+// one path.
 func confirm(prompt string, e Extraction, mode Destructive, stat func(string) (folder bool, err error)) error {
 	reason := ""
 	switch target := e.target(); {
 	case mode == Allow || target == "":
 		return nil
 	case e.Operation == "deleteFile":
-		reason = "deleting is not done on a request in prose"
+		reason = "a request in plain words deletes nothing"
 		if mode != Refuse {
 			reason = whyNotDelete(prompt, e.Path)
 		}
 	case taken(target, stat):
-		reason = target + " exists, and overwriting is not done on a request in prose"
+		reason = target + " exists, and a request in plain words overwrites nothing"
 		if mode != Refuse {
 			reason = whyNotOverwrite(prompt, target)
 		}
@@ -148,7 +149,7 @@ func confirm(prompt string, e Extraction, mode Destructive, stat func(string) (f
 	return &ConfirmError{Operation: e.Operation, Command: e.Command(), Reason: reason}
 }
 
-// target is the path that e deletes or puts a file at, "" when it does neither.
+// target returns the path that e deletes or writes a file to, "" if it does neither.
 func (e Extraction) target() string {
 	switch e.Operation {
 	case "deleteFile", "writeFile":
@@ -159,8 +160,7 @@ func (e Extraction) target() string {
 	return ""
 }
 
-// taken reports whether something that is no folder stands at p. With no way to
-// tell, it does.
+// taken reports whether p exists and is not a folder. Without stat it says yes.
 func taken(p string, stat func(string) (folder bool, err error)) bool {
 	if stat == nil {
 		return true
@@ -169,7 +169,8 @@ func taken(p string, stat func(string) (folder bool, err error)) bool {
 	return err == nil && !folder
 }
 
-// whyNotDelete returns what is missing of the second key, "" when nothing is.
+// whyNotDelete returns why the request is not plain enough to delete target, "" if
+// it is.
 func whyNotDelete(prompt, target string) string {
 	m := mask(prompt)
 	words, whole := split(m.wire)
@@ -220,8 +221,8 @@ func whyNotOverwrite(prompt, target string) string {
 	return target + " exists, and the request does not say to overwrite it"
 }
 
-// denies reports whether word i is a negation, other than in "don't need it"
-// and "no longer used", which say why a file can go.
+// denies reports whether word i is a negation, except in "don't need it" and "no
+// longer used", which say why a file can be deleted.
 func denies(words []word, i int) bool {
 	w := words[i].lower
 	if w != "not" && w != "never" && w != "no" && w != "without" && w != "cannot" && !strings.HasSuffix(w, "n't") {

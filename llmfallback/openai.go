@@ -61,8 +61,8 @@ func overOpenAI(client *openai.Client, model string) sender {
 	}
 }
 
-// spoken finds the answer in a completion: in the arguments of the one tool
-// call, in the text, or, when there is neither, in the reasoning.
+// spoken finds the answer in a completion: in the arguments of the one tool call,
+// in the text, or, if there is neither, in the reasoning.
 func spoken(c openai.Completion, rung string) (answer, error) {
 	a := answer{cut: c.Finish == "length"}
 	switch {

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// longQuote is how many bytes of a quoted text leave the machine.
+// Quoted texts of more than longQuote bytes stay on the machine.
 const longQuote = 80
 
 // A masked prompt is what leaves the machine: the first line of the prompt, with
-// marks in the place of the texts that do not.
+// marks instead of the texts that stay.
 type masked struct {
 	wire   string
 	prefix string   // marks are prefix + number from 1 + "]]"
-	texts  []string // what the marks stand for, byte for byte
+	texts  []string // the texts that the marks stand for, unchanged
 }
 
-// contentMarkers are the words which, with a colon behind them, begin a text.
+// contentMarkers are the words that start a text if a colon follows.
 var contentMarkers = wordSet(`content contents text texts containing contains saying says body reads reading message code following data line lines`)
 
-// mask hides what follows a content: marker, every line after the first, fenced
+// mask hides everything after a content marker, every line after the first, fenced
 // blocks and long quotes.
 func mask(prompt string) masked {
 	m := masked{prefix: "[[T"}
@@ -101,8 +101,8 @@ func skip(s string, i int, set string) int {
 	return i
 }
 
-// restore puts the hidden texts back where their marks stand in s. It reports
-// how often each was put back.
+// restore replaces the marks in s by the hidden texts. It returns how often each
+// text was put in.
 func (m masked) restore(s string) (text string, times []int) {
 	times = make([]int, len(m.texts))
 	var b strings.Builder

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// Telemetry tells what an extraction took. It never holds the prompt, the key,
-// the answer, or an endpoint's error text. The zero Telemetry is that of the rules.
+// Telemetry says what an extraction cost. It never holds the prompt, the key, the
+// answer, or the error text of an endpoint. For the rules it is zero.
 type Telemetry struct {
 	Outcome  string `json:"outcome"` // accept, repair_accept, clarify, confirm or fail
 	Endpoint string `json:"endpoint,omitempty"`
-	Rung     string `json:"rung,omitempty"`  // json_schema, json_object, tool or text: the last that was tried
-	Model    string `json:"model,omitempty"` // as the endpoint calls the one that answered
+	Rung     string `json:"rung,omitempty"`  // the last one tried: json_schema, json_object, tool or text
+	Model    string `json:"model,omitempty"` // that answered, as the endpoint names it
 
 	Attempts  int      `json:"attempts"` // HTTP requests
 	Retries   int      `json:"retries,omitempty"`
-	RungMoves int      `json:"rung_moves,omitempty"` // requests changed to what the endpoint takes
+	RungMoves int      `json:"rung_moves,omitempty"` // requests changed to what the endpoint accepts
 	Reasks    int      `json:"reasks,omitempty"`
 	Repairs   []string `json:"repairs,omitempty"`
 
 	HTTPStatus       int  `json:"http_status,omitempty"` // of the last answer
-	PromptTokens     *int `json:"prompt_tokens"`         // over all attempts; nil when the endpoint does not count
+	PromptTokens     *int `json:"prompt_tokens"`         // of all attempts; nil if the endpoint does not count
 	CompletionTokens *int `json:"completion_tokens"`
 	Bytes            int  `json:"bytes,omitempty"` // of all answers
 
@@ -38,7 +38,7 @@ func (t Telemetry) String() string {
 	return string(line)
 }
 
-// count adds n to a sum that is nil until something was counted.
+// count adds n to a sum that is nil until something is counted.
 func count(sum **int, n int) {
 	if n <= 0 {
 		return
@@ -49,7 +49,8 @@ func count(sum **int, n int) {
 	**sum += n
 }
 
-// name shortens what an endpoint says of itself, so that it cannot carry a text.
+// name cuts what an endpoint or a model calls something to 64 bytes without spaces,
+// so that it cannot carry a text.
 func name(s string) string {
 	for i, r := range s {
 		if i >= 64 || r <= ' ' || r > '~' {
