@@ -65,7 +65,7 @@ func (c *conn) nextCall(buf []byte) (*shortCall, []byte) {
 		line, err := readLine(c.in, buf)
 		switch {
 		case err == errLongLine:
-			c.refuse(nil, nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a line is longer than %d bytes", maxLine))
+			c.refuse(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a line is longer than %d bytes", maxLine))
 			continue
 		case err != nil:
 			return nil, nil
@@ -79,8 +79,8 @@ func (c *conn) nextCall(buf []byte) (*shortCall, []byte) {
 
 // short returns the call that a message is, if it is one for a worker. It is
 // pending then.
-func (c *conn) short(e envelope, id callID, b *batch) *shortCall {
-	if e.other || b != nil || !plainID(e.id) {
+func (c *conn) short(e envelope, id callID) *shortCall {
+	if e.other || !plainID(e.id) || len(e.params) == 0 || e.params[0] != '{' {
 		return nil
 	}
 	var name, arguments []byte
@@ -94,7 +94,7 @@ func (c *conn) short(e envelope, id callID, b *batch) *shortCall {
 			return nil
 		}
 	}
-	if len(name) < 2 || arguments == nil {
+	if len(name) < 2 || name[0] != '"' || arguments == nil {
 		return nil
 	}
 	t, ok := c.server.tools[string(name[1:len(name)-1])]

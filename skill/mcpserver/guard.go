@@ -131,10 +131,10 @@ func (g *guard) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	if status, line := checkBody(body, r.Header.Get("Mcp-Protocol-Version")); line != nil {
+	if problem := checkBody(body); problem != nil {
 		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		w.Write(line)
+		w.WriteHeader(http.StatusBadRequest)
+		w.Write(problem)
 		return
 	}
 	if r.Header.Get("Mcp-Session-Id") == "" && !g.http.Stateless {
@@ -165,36 +165,25 @@ func (g *guard) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	return body, err == nil
 }
 
-// checkBody returns the answer to what is no message, or to a call of no tool;
-// nil if it may go on. From statelessVersion on, protocol errors have a status of
-// their own.
-func checkBody(body []byte, version string) (status int, answer []byte) {
+// checkBody returns the answer to a body that is not a message; nil if it is one.
+func checkBody(body []byte) (answer []byte) {
 	body = bytes.TrimSpace(body)
 	switch {
 	case len(body) == 0:
-		return http.StatusBadRequest, errorLine(nil, jsonrpc.CodeInvalidRequest, "the request is empty")
+		return errorLine(nil, jsonrpc.CodeInvalidRequest, "the request is empty")
 	case !json.Valid(body):
-		return http.StatusBadRequest, errorLine(nil, jsonrpc.CodeParseError, "the request is no JSON")
+		return errorLine(nil, jsonrpc.CodeParseError, "the request is not JSON")
 	case body[0] == '[':
-		return 0, nil // the SDK knows which versions have batches
+		return nil // a batch; the SDK knows which versions have them
 	}
 	e, err := readEnvelope(body)
 	if err != nil {
-		return http.StatusBadRequest, errorLine(e.id, jsonrpc.CodeInvalidRequest, err.Error())
+		return errorLine(e.id, jsonrpc.CodeInvalidRequest, err.Error())
 	}
-	if e.id != nil && e.method != nil {
-		if _, ok := readID(e.id); !ok {
-			return http.StatusBadRequest, errorLine(nil, jsonrpc.CodeInvalidRequest, errID.Error())
-		}
-		if problem := checkParams(e.method, e.params); problem != "" {
-			status = http.StatusOK
-			if version >= statelessVersion {
-				status = http.StatusBadRequest
-			}
-			return status, errorLine(e.id, jsonrpc.CodeInvalidParams, problem)
-		}
+	if _, ok := readID(e.id); !ok && e.id != nil && e.method != nil {
+		return errorLine(nil, jsonrpc.CodeInvalidRequest, errID.Error())
 	}
-	return 0, nil
+	return nil
 }
 
 // open counts a session that is about to begin, if there is room for one.

