@@ -15,29 +15,6 @@ const maxCalls = 10_000
 // maxMarks is how many bytes of marks and blanks a call may have before it.
 const maxMarks = 256
 
-// A CallError says where a call stops being one, and what was wanted there. What
-// follows in the text was not read.
-type CallError struct {
-	Line, Column int    // of the text, counted from 1; columns count characters
-	Reason       string // what stands there and what would be right
-}
-
-// Error is one sentence of all three, and says that nothing follows.
-func (e *CallError) Error() string {
-	return fmt.Sprintf("line %d, column %d: %s; nothing from there on was read", e.Line, e.Column, e.Reason)
-}
-
-// A NoCallsError reports a text without any call.
-type NoCallsError struct {
-	Name   string // a word that stands and looks like a call's name, but is not known; "" if there is none
-	reason string
-}
-
-// Error says what was found instead, and shows how a call is written.
-func (e *NoCallsError) Error() string {
-	return e.reason + "; a call is written name(key: 'text', key: 1) at the beginning of a line"
-}
-
 // Calls reads the calls of a model's text, in their order. They are written
 //
 //	name(key: 'text', key = 1, key: [true, None, {k: "v"}])
@@ -60,10 +37,10 @@ func (e *NoCallsError) Error() string {
 // order and numbers their digits. A tuple is an array.
 //
 // A call that begins and cannot be read is the last one: its Err is a
-// [*CallError], and what follows it is not read, for it may be a part of it. The
-// same goes for a reasoning block without an end, as a call without a name. Any
-// other error is a [*NoCallsError], or a [*rawjson.Error] with [rawjson.ErrTooLarge] for more
-// than 64 MiB or 10,000 calls.
+// [*SyntaxError], and what follows it is not read, for it may be a part of it. The
+// same goes for a reasoning block without an end, as a call without a name. A text
+// without any call is a [*SyntaxError] as well. More than 64 MiB or 10,000 calls are
+// a [*rawjson.Error] with [rawjson.ErrTooLarge].
 func Calls(text string, known func(name string) bool) ([]ToolCall, error) {
 	if len(text) > rawjson.MaxBytes {
 		return nil, &rawjson.Error{Offset: rawjson.MaxBytes, Err: rawjson.ErrTooLarge}
@@ -99,8 +76,8 @@ type callReader struct {
 	where           int    // of spoken
 }
 
-// next reads a call, or skips what is none. An error is a [*CallError], of the call
-// that name is of.
+// next reads a call, or skips what is not one. An error is a [*SyntaxError] in the
+// call of that name.
 func (r *callReader) next() (name string, err error) {
 	c, size := utf8.DecodeRuneInString(r.text[r.pos:])
 	switch {
@@ -241,23 +218,31 @@ func (r *callReader) goesOn() bool {
 
 // none is the error for a text without a call.
 func (r *callReader) none() error {
-	e := &NoCallsError{Name: r.unknown, reason: "there is no call in the text"}
+	e := &SyntaxError{Name: r.unknown, what: "there is no call in the text"}
 	switch {
 	case trimSpace(r.text) == "":
-		e.reason = "the text is empty"
+		e.what = "the text is empty"
 	case r.spoken != "":
-		at := r.fail(r.where, "")
+		line, column := r.position(r.where)
 		e.Name = ""
-		e.reason = fmt.Sprintf("%s on line %d, column %d stands within a sentence, so it was not run", r.spoken, at.Line, at.Column)
+		e.what = fmt.Sprintf("%s on line %d, column %d stands within a sentence, so it was not run", r.spoken, line, column)
 	}
+	e.what += "; a call is written name(key: 'text', key: 1) at the beginning of a line"
 	return e
 }
 
-// fail is the error for what stands at a place.
-func (r *callReader) fail(at int, format string, args ...any) *CallError {
+// position returns the line and column of a place, counted from 1.
+func (r *callReader) position(at int) (line, column int) {
 	before := r.text[:at]
-	line := before[strings.LastIndexByte(before, '\n')+1:]
-	return &CallError{strings.Count(before, "\n") + 1, utf8.RuneCountInString(line) + 1, fmt.Sprintf(format, args...)}
+	begin := strings.LastIndexByte(before, '\n') + 1
+	return strings.Count(before, "\n") + 1, utf8.RuneCountInString(before[begin:]) + 1
+}
+
+// fail is the error for what stands at a place.
+func (r *callReader) fail(at int, format string, args ...any) error {
+	e := &SyntaxError{what: fmt.Sprintf(format, args...) + "; nothing from there on was read"}
+	e.Line, e.Column = r.position(at)
+	return e
 }
 
 // want is the error for what stands at pos, where something else is wanted.

@@ -239,7 +239,7 @@ func TestCallsBroken(t *testing.T) {
 func TestNoCalls(t *testing.T) {
 	for text, want := range map[string]string{"raed(path: 'a')": "raed", "use raed(path: 'a')": "", "raed(…)": "", "x": ""} {
 		_, err := parser.Calls(text, offered)
-		none, ok := errors.AsType[*parser.NoCallsError](err)
+		none, ok := errors.AsType[*parser.SyntaxError](err)
 		if !ok || none.Name != want {
 			t.Errorf("Calls(%s) = %+v, want the name %q", text, err, want)
 		}
@@ -298,7 +298,7 @@ func FuzzCalls(f *testing.F) {
 		}
 		for n, call := range calls {
 			if call.Err != nil {
-				if broken, ok := errors.AsType[*parser.CallError](call.Err); ok && (n+1 < len(calls) || broken.Line > 1+strings.Count(text, "\n")) {
+				if broken, ok := errors.AsType[*parser.SyntaxError](call.Err); ok && (n+1 < len(calls) || broken.Line > 1+strings.Count(text, "\n")) {
 					t.Errorf("Calls(%q): call %d of %d: %v", text, n+1, len(calls), broken)
 				}
 				continue

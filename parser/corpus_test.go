@@ -213,7 +213,7 @@ func TestToolCallsCorpus(t *testing.T) {
 		if refused := r.Result == "ERR: no tool_calls provided"; refused != (err != nil) && !diverges {
 			t.Errorf("%s: %v, and the original answered %s", r.ID, err, r.Result)
 		}
-		if wrong, ok := errors.AsType[*parser.EnvelopeError](err); diverges && ok != (hint != "") || ok && !strings.HasPrefix(wrong.Hint(), hint) {
+		if wrong, ok := errors.AsType[*parser.SyntaxError](err); diverges && ok != (hint != "") || ok && !strings.HasPrefix(wrong.Hint(), hint) {
 			t.Errorf("%s: %v, want hint %s", r.ID, err, hint)
 		}
 		got := ""

@@ -55,10 +55,10 @@ func ExampleToolCalls() {
 	// <nil>
 }
 
-func ExampleEnvelopeError() {
+func ExampleSyntaxError() {
 	_, err := parser.ToolCalls(`{"ops":[{"type":"read_file","path":"a.txt"}]}`)
 	fmt.Println(err)
-	if wrong, ok := errors.AsType[*parser.EnvelopeError](err); ok {
+	if wrong, ok := errors.AsType[*parser.SyntaxError](err); ok {
 		fmt.Println(wrong.Hint())
 	}
 	// Output:

@@ -28,26 +28,37 @@ type Envelope struct {
 	Repairs    []string // what was repaired to read it, in words; nil when nothing was
 }
 
-// An EnvelopeError reports a text that asks for nothing: neither a final text nor
-// a list of calls can be read from it without guessing.
-type EnvelopeError struct {
-	hint string
-	err  error
+// A SyntaxError says what is wrong with a text that should hold calls.
+type SyntaxError struct {
+	Line, Column int    // where a call is broken, counted from 1, columns in characters; 0 if the whole text is wrong
+	Name         string // in a text without calls: what looks like a call but has an unknown name; "" if nothing does
+	what, hint   string
+	err          error
 }
 
-// Error is the same sentence whatever was wrong; see [EnvelopeError.Hint].
-func (e *EnvelopeError) Error() string { return "ERR: no tool_calls provided" }
+// Error says what is wrong. For [ToolCalls] it is the same sentence whatever was
+// wrong; see [SyntaxError.Hint].
+func (e *SyntaxError) Error() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.what)
+	}
+	return e.what
+}
 
-// Hint says what was wrong with the text and what would be right.
-func (e *EnvelopeError) Hint() string { return e.hint }
+// Hint says what was wrong with an envelope and what would be right; it is "" for
+// the errors of [Calls], which say that themselves.
+func (e *SyntaxError) Hint() string { return e.hint }
 
-// Unwrap returns the [*rawjson.Error] of a text that holds no JSON, else nil.
-func (e *EnvelopeError) Unwrap() error { return e.err }
+// Unwrap returns the [*rawjson.Error] of an envelope that does not hold JSON, else
+// nil.
+func (e *SyntaxError) Unwrap() error { return e.err }
 
-const envelopeShape = `want {"tool_calls":[…]} or {"final":"…"}`
+func badEnvelope(hint string, err error) error {
+	return &SyntaxError{what: "ERR: no tool_calls provided", hint: hint + `; want {"tool_calls":[…]} or {"final":"…"}`, err: err}
+}
 
 func noEnvelope(format string, args ...any) error {
-	return &EnvelopeError{hint: fmt.Sprintf(format, args...) + "; " + envelopeShape}
+	return badEnvelope(fmt.Sprintf(format, args...), nil)
 }
 
 // envelopeKeys are the keys that may stand without quotes in an envelope.
@@ -64,7 +75,7 @@ var envelopeKeys = []string{"tool_calls", "final", "id", "type", "function", "na
 // with tool_calls or final counts, if exactly one of them has tool_calls.
 //
 // A call of the wrong shape has its Err set and does not concern the others. Any
-// other error is an [*EnvelopeError]; an empty list of calls is one, and so is a
+// other error is an [*SyntaxError]; an empty list of calls is one, and so is a
 // document that is cut off, whatever it held until there.
 func ToolCalls(text string) (Envelope, error) {
 	values, repairs, err := rawjson.DecodeAll(text, envelopeKeys...)
@@ -129,7 +140,7 @@ func unreadable(text string, err error) error {
 	case errors.Is(err, rawjson.ErrTruncated):
 		hint += ", so nothing of it was run"
 	}
-	return &EnvelopeError{hint: hint + "; " + envelopeShape, err: err}
+	return badEnvelope(hint, err)
 }
 
 // pickEnvelope chooses the object to follow among the values of a text.

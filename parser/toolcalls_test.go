@@ -131,7 +131,7 @@ func TestToolCallsWrongEnvelope(t *testing.T) {
 	}
 	for _, tt := range tests {
 		e, err := parser.ToolCalls(tt.text)
-		wrong, ok := errors.AsType[*parser.EnvelopeError](err)
+		wrong, ok := errors.AsType[*parser.SyntaxError](err)
 		if !ok || err.Error() != "ERR: no tool_calls provided" {
 			t.Errorf("ToolCalls(%q) = %+v %v", tt.text, e, err)
 			continue

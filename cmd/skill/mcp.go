@@ -107,10 +107,9 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 	}
 	h.Ready = func(url string) { fmt.Fprintln(c.stderr, "skill: serving MCP at", url) }
 	err = s.HTTP(ctx, *h)
-	var noToken *mcpserver.NoTokenError
 	var network *net.OpError
 	switch {
-	case errors.As(err, &noToken):
+	case errors.Is(err, mcpserver.ErrNoToken):
 		return fmt.Errorf("--http: %w: give one with --http-token-file or --http-token", err)
 	case errors.As(err, &network):
 		fmt.Fprintln(c.stderr, "skill:", err)

@@ -16,7 +16,7 @@ import (
 // line for each: the object that it is answered by.
 func (p *prompter) stackCalls(ctx context.Context, text string) error {
 	calls, err := parser.Calls(text, func(name string) bool { return dialect.Stack.Lookup(name) != nil })
-	var none *parser.NoCallsError
+	var none *parser.SyntaxError
 	switch {
 	case errors.As(err, &none) && none.Name != "":
 		unknown := dialect.Stack.Do(ctx, p.x, p.s, parser.ToolCall{Name: none.Name})

@@ -36,12 +36,9 @@ const (
 	keepAliveTime = 2 * time.Minute  // between two requests of one connection
 )
 
-// A NoTokenError reports an address that other machines can reach, without a token.
-type NoTokenError struct{ Addr string }
-
-func (e *NoTokenError) Error() string {
-	return fmt.Sprintf("%s can be reached from other machines, which takes a token", e.Addr)
-}
+// ErrNoToken is the error of an address that other machines can reach, where no
+// token was given.
+var ErrNoToken = errors.New("can be reached from other machines, so it needs a token")
 
 // HTTP serves clients over streamable HTTP until ctx is done, and then ends what
 // is under way. An address that is not the loopback interface, without a token,
@@ -96,7 +93,7 @@ func (h HTTP) address() (*net.TCPAddr, error) {
 		return nil, err
 	}
 	if h.Token == "" && !addr.IP.IsLoopback() {
-		return nil, &NoTokenError{addr.String()}
+		return nil, fmt.Errorf("%v %w", addr, ErrNoToken)
 	}
 	return addr, nil
 }

@@ -228,8 +228,7 @@ func TestHTTPRefuses(t *testing.T) {
 func TestHTTPNeedsATokenWhereOthersCanReachIt(t *testing.T) {
 	s, _ := newServer(t, nil)
 	for _, addr := range []string{"0.0.0.0:0", "[::]:0"} {
-		var noToken *NoTokenError
-		if err := s.HTTP(t.Context(), HTTP{Addr: addr}); !errors.As(err, &noToken) {
+		if err := s.HTTP(t.Context(), HTTP{Addr: addr}); !errors.Is(err, ErrNoToken) {
 			t.Errorf("at %s: %v", addr, err)
 		}
 	}

@@ -64,22 +64,12 @@ type Server struct {
 	logging  sync.Mutex
 }
 
-// A SharedNameError reports two dialects that have a tool of one name.
-type SharedNameError struct {
-	Tool          string
-	First, Second string // names of the dialects
-}
-
-func (e *SharedNameError) Error() string {
-	return fmt.Sprintf("the dialects %s and %s both have a tool %s; choose one of the two", e.First, e.Second, e.Tool)
-}
-
 // Warm builds what encodes the answer to initialize. A program may do that beside
 // other work before it serves; else it is done when that is asked.
 func Warm() { json.Marshal(&mcp.InitializeResult{}) }
 
-// New makes a server. Two dialects with a tool of one name are a
-// [*SharedNameError]; so is a dialect that is given twice.
+// New makes a server. Two dialects that have a tool of the same name are an error,
+// and so is a dialect that is given twice.
 func New(cfg Config) (*Server, error) {
 	if len(cfg.Dialects) == 0 {
 		return nil, errors.New("no dialect to serve")
@@ -92,7 +82,7 @@ func New(cfg Config) (*Server, error) {
 	for _, d := range cfg.Dialects {
 		for _, t := range d.Tools {
 			if first, ok := s.tools[t.Name]; ok {
-				return nil, &SharedNameError{Tool: t.Name, First: first.dialect.Name, Second: d.Name}
+				return nil, fmt.Errorf("the dialects %s and %s both have a tool %s; choose one of the two", first.dialect.Name, d.Name, t.Name)
 			}
 			s.tools[t.Name] = tool{d, t.Name}
 			s.order = append(s.order, t.Name)
