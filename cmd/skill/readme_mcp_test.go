@@ -17,16 +17,16 @@ import (
 // the client would, on a folder of its own.
 func TestReadmeMCP(t *testing.T) {
 	var commands [][]string
-	for _, block := range blocks(t, "json") {
+	for _, block := range append(blocks(t, readme, "json"), blocks(t, mcpReadme, "json")...) {
 		commands = append(commands, configured(t, block)...)
 	}
-	for _, block := range blocks(t, "go") {
+	for _, block := range blocks(t, mcpReadme, "go") {
 		if strings.Contains(block, "CommandTransport") {
 			commands = append(commands, started(t, block))
 		}
 	}
-	if len(commands) != 4 {
-		t.Errorf("the README configures %d clients, want 4", len(commands))
+	if len(commands) != 5 {
+		t.Errorf("the documents configure %d clients, want 5", len(commands))
 	}
 	for _, c := range commands {
 		tools := listTools(t, c)

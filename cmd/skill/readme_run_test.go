@@ -11,18 +11,18 @@ import (
 	"textskill/skill/agent"
 )
 
-// TestReadmeExperts reads the README's perstack.toml blocks, and lets the expert of
+// TestReadmeExperts reads the document's perstack.toml blocks, and lets the expert of
 // the first work as the command below it says.
 func TestReadmeExperts(t *testing.T) {
-	projects := blocks(t, "toml")
+	projects := blocks(t, agentReadme, "toml")
 	for _, block := range projects {
 		if _, err := agent.ReadProject([]byte(block)); err != nil {
 			t.Errorf("%v in\n%s", err, block)
 		}
 	}
 	const command = `skill run file-organizer "Organize files in this directory by type" --max-steps 50`
-	if !strings.Contains(readReadme(t), "\n"+command+"\n") {
-		t.Errorf("the README has no %s", command)
+	if !strings.Contains(readDocument(t, agentReadme), "\n"+command+"\n") {
+		t.Errorf("the document has no %s", command)
 	}
 	var script []scriptedAnswer
 	err := json.Unmarshal([]byte(`[

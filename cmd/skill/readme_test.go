@@ -15,47 +15,55 @@ import (
 	"textskill/testdata/needs"
 )
 
-const readme = "../../README.md"
+// The documents whose examples the tests run, from the folder of the module.
+const (
+	readme        = "README.md"
+	contributing  = "CONTRIBUTING.md"
+	dialectReadme = "skill/dialect/README.md"
+	mcpReadme     = "skill/mcpserver/README.md"
+	agentReadme   = "skill/agent/README.md"
+	goldenReadme  = "testdata/README.md"
+)
 
-func readReadme(t *testing.T) string {
+func readDocument(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(readme)
+	data, err := os.ReadFile("../../" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(data)
 }
 
-// blocks returns the fenced blocks of a language.
-func blocks(t *testing.T, language string) (bodies []string) {
+// blocks returns the fenced blocks of a language in a document.
+func blocks(t *testing.T, document, language string) (bodies []string) {
 	t.Helper()
-	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(readReadme(t), -1) {
+	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(readDocument(t, document), -1) {
 		bodies = append(bodies, m[1])
 	}
 	if len(bodies) == 0 {
-		t.Fatalf("README.md has no block of %s", language)
+		t.Fatalf("%s has no block of %s", document, language)
 	}
 	return bodies
 }
 
-// TestReadmeTools holds the README's table of tools to the rows. With -update it
+// TestReadmeTools holds the tables of tools to the rows. With -update it
 // writes the table.
 func TestReadmeTools(t *testing.T) {
 	const open, shut = "<!-- tools -->\n", "<!-- /tools -->"
-	text := readReadme(t)
+	text := readDocument(t, dialectReadme)
 	before, rest, ok := strings.Cut(text, open)
 	table, after, ok2 := strings.Cut(rest, shut)
 	if !ok || !ok2 {
-		t.Fatalf("README.md lacks %s or %s", open, shut)
+		t.Fatalf("%s lacks %s or %s", dialectReadme, open, shut)
 	}
 	want := toolTables()
 	if table == want {
 		return
 	}
 	if !*update {
-		t.Fatalf("README.md is stale; go test ./cmd/skill -run Readme -update writes it\n got %s\nwant %s", table, want)
+		t.Fatalf("%s is stale; go test ./cmd/skill -run Readme -update writes it\n got %s\nwant %s", dialectReadme, table, want)
 	}
-	if err := os.WriteFile(readme, []byte(before+open+want+shut+after), 0o644); err != nil {
+	if err := os.WriteFile("../../"+dialectReadme, []byte(before+open+want+shut+after), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -92,7 +100,7 @@ func TestReadmeConsole(t *testing.T) {
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, block := range blocks(t, "console") {
+	for _, block := range blocks(t, readme, "console") {
 		for _, step := range strings.Split("\n"+block, "\n$ ")[1:] {
 			line, want, _ := strings.Cut(strings.TrimSuffix(step, "\n"), "\n")
 			cmd := exec.Command("sh", "-c", line)
@@ -117,7 +125,7 @@ func TestReadmeShell(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, block := range blocks(t, "sh") {
+	for _, block := range blocks(t, readme, "sh") {
 		for line := range strings.Lines(block) {
 			for command := range strings.SplitSeq(strings.TrimSpace(line), " && ") {
 				if flags, ok := strings.CutPrefix(command, "go test "); ok {
@@ -145,7 +153,7 @@ func TestReadmeShell(t *testing.T) {
 
 // TestReadmeGolden plays the README's golden file.
 func TestReadmeGolden(t *testing.T) {
-	for _, block := range blocks(t, "txtar") {
+	for _, block := range blocks(t, goldenReadme, "txtar") {
 		got, err := runGolden(t.Context(), txtar.Parse([]byte(block)))
 		if err != nil {
 			t.Fatal(err)
@@ -158,20 +166,29 @@ func TestReadmeGolden(t *testing.T) {
 
 // TestReadmeLinks follows the links to files.
 func TestReadmeLinks(t *testing.T) {
-	links := regexp.MustCompile(`\]\(([^)#]+)\)`).FindAllStringSubmatch(readReadme(t), -1)
-	for _, m := range links {
-		if strings.Contains(m[1], "://") {
-			continue
+	for _, document := range []string{readme, contributing, "SECURITY.md", dialectReadme, mcpReadme, agentReadme, goldenReadme, "skill/internal/search/README.md"} {
+		links := regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`).FindAllStringSubmatch(readDocument(t, document), -1)
+		for _, m := range links {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join("../..", filepath.Dir(document), m[1])); err != nil {
+				t.Errorf("%s: %v", document, err)
+			}
 		}
-		if _, err := os.Stat(filepath.Join("../..", m[1])); err != nil {
-			t.Error(err)
-		}
+	}
+}
+
+// TestReadmeLength keeps the README to what a newcomer reads.
+func TestReadmeLength(t *testing.T) {
+	if n := strings.Count(readDocument(t, readme), "\n"); n > 130 {
+		t.Errorf("README.md has %d lines, more than 130", n)
 	}
 }
 
 // TestReadmeNames looks for the functions and types that the tour names.
 func TestReadmeNames(t *testing.T) {
-	_, tour, _ := strings.Cut(readReadme(t), "## One command through the code\n")
+	_, tour, _ := strings.Cut(readDocument(t, contributing), "## One command through the code\n")
 	tour, _, _ = strings.Cut(tour, "\n## ")
 	steps := regexp.MustCompile("(?m)^\\d+\\. `(?:\\w+\\.)?(\\w+)` in \\[([^\\]]+)\\]").FindAllStringSubmatch(tour, -1)
 	if len(steps) < 8 {
