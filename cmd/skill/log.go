@@ -132,7 +132,7 @@ func (c *cli) showRun(ctx context.Context, l *logOptions, records agent.Records,
 		return err
 	}
 	if len(files) == 0 {
-		return &agent.NotFoundError{Message: "the run " + l.run + " has no records"}
+		return errors.New("the run " + l.run + " has no records")
 	}
 	files = slices.DeleteFunc(files, func(n agent.RecordName) bool {
 		return n.Kind != "event" || !inStep(n.StepNumber) || l.types != nil && !slices.Contains(l.types, n.Of)

@@ -176,7 +176,7 @@ func (r *runOptions) project() (agent.Project, error) {
 	}
 	data, err := readRegular(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return agent.Project{}, &agent.NotFoundError{Message: fmt.Sprintf("Given config path %q is not found", file)}
+		return agent.Project{}, fmt.Errorf("Given config path %q is not found", file)
 	}
 	if err != nil {
 		return agent.Project{}, err
@@ -295,7 +295,7 @@ func (r *runOptions) resumed(ctx context.Context, c *cli, x *skill.Executor) (*a
 			return nil, err
 		}
 		if len(runs) == 0 {
-			return nil, &agent.NotFoundError{Message: "No runs found"}
+			return nil, errors.New("No runs found")
 		}
 		run = runs[0].RunID
 	}

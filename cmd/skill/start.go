@@ -61,7 +61,7 @@ func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 			return c.ended(ctx, cfg, runID, err)
 		}
 		last, err := agent.Records{Executor: cfg.Executor}.Latest(ctx, runID)
-		if _, none := errors.AsType[*agent.NotFoundError](err); none { // as under --read-only
+		if errors.Is(err, agent.ErrNoCheckpoint) { // as under --read-only
 			return nil
 		}
 		if err != nil {

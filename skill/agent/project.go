@@ -59,7 +59,7 @@ func FindProject(dir string) (string, error) {
 			return file, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", &NotFoundError{"perstack.toml not found. Create one or specify --config path."}
+			return "", errors.New("perstack.toml not found. Create one or specify --config path.")
 		}
 		dir = filepath.Dir(dir)
 	}

@@ -26,11 +26,8 @@ type Records struct {
 	Executor *skill.Executor // of the workspace
 }
 
-// A NotFoundError reports something that a run needs and that is not there. The
-// message is complete.
-type NotFoundError struct{ Message string }
-
-func (e *NotFoundError) Error() string { return e.Message }
+// ErrNoCheckpoint is what [Records.Latest] returns for a run without checkpoints.
+var ErrNoCheckpoint = errors.New("No checkpoint found")
 
 // A RecordName is the name of a checkpoint's or an event's file.
 type RecordName struct {
@@ -106,15 +103,15 @@ func (r Records) Event(ctx context.Context, runID string, n RecordName) (e Event
 }
 
 // Latest returns the checkpoint of a run that was written last and is whole, as are
-// those before it, with the messages of all steps. Of a run that has no checkpoint,
-// a [*NotFoundError]; of one that has none that is whole, why the last is not.
+// those before it, with the messages of all steps. It returns [ErrNoCheckpoint] for a
+// run without checkpoints; if none is whole, the error says why the last is not.
 func (r Records) Latest(ctx context.Context, runID string) (Checkpoint, error) {
 	files, err := r.checkpoints(ctx, runID)
 	if err != nil {
 		return Checkpoint{}, err
 	}
 	if len(files) == 0 {
-		return Checkpoint{}, &NotFoundError{"No checkpoint found"}
+		return Checkpoint{}, ErrNoCheckpoint
 	}
 	var first error
 	for _, n := range slices.Backward(files) {
@@ -157,7 +154,7 @@ func (r Records) named(ctx context.Context, runID, name string) ([]RecordName, R
 	i := slices.IndexFunc(files, func(n RecordName) bool { return n.Of == name || n.String() == file })
 	if i < 0 {
 		file = path.Join(r.Executor.Dir(), runsDir, runID, file)
-		return nil, RecordName{}, &NotFoundError{"ENOENT: no such file or directory, open '" + file + "'"}
+		return nil, RecordName{}, errors.New("ENOENT: no such file or directory, open '" + file + "'")
 	}
 	return files, files[i], nil
 }

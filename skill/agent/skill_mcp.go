@@ -36,6 +36,11 @@ type server struct {
 
 // connect starts or finds the server of a skill, and asks for its tools.
 func (t *task) connect(ctx context.Context, name string, c SkillConfig) (openedSkill, error) {
+	for _, variable := range c.RequiredEnv {
+		if c.Type != sseSkill && t.cfg.Getenv(variable) == "" {
+			return openedSkill{}, fmt.Errorf("Skill %s requires environment variable %s", name, variable)
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	late := time.AfterFunc(t.cfg.ready, cancel)
 	v := &server{name: name, cancel: cancel, timeout: t.cfg.Timeout}
@@ -51,9 +56,7 @@ func (t *task) connect(ctx context.Context, name string, c SkillConfig) (openedS
 		err = bare(v.why(err))
 	}
 	if err != nil {
-		if _, named := errors.AsType[*NotFoundError](err); !named {
-			err = errors.New(t.clean.Text(fmt.Sprintf("skill %s: %v%s", name, err, v.said())))
-		}
+		err = errors.New(t.clean.Text(fmt.Sprintf("skill %s: %v%s", name, err, v.said())))
 		v.close()
 		return openedSkill{}, err
 	}
@@ -85,11 +88,7 @@ func (v *server) dial(ctx context.Context, t *task, c SkillConfig) (err error) {
 		}
 		return err
 	}
-	p, err := t.program(v.name, c)
-	if err != nil {
-		return err
-	}
-	if v.process, err = t.cfg.Executor.StartProcess(p); err != nil {
+	if v.process, err = t.cfg.Executor.StartProcess(t.program(c)); err != nil {
 		return err
 	}
 	context.AfterFunc(ctx, v.process.Stop)
@@ -112,10 +111,10 @@ func mayReach(c skill.Config) error {
 	return nil
 }
 
-// program is how the server of a skill is started. It is given the variables that
-// it requires and nothing else of the environment; where programs are, is the usual
-// place, and beside its own.
-func (t *task) program(name string, c SkillConfig) (skill.Program, error) {
+// program returns how the server of a skill is started: with the variables that it
+// requires and a PATH of the usual folders and its own, and nothing else of the
+// environment.
+func (t *task) program(c SkillConfig) skill.Program {
 	p := skill.Program{Command: c.Command}
 	if filepath.Base(c.Command) == "npx" {
 		p.Args = append(p.Args, "-y") // nobody is there to be asked
@@ -128,13 +127,9 @@ func (t *task) program(name string, c SkillConfig) (skill.Program, error) {
 		p.Env = []string{"PATH=" + programPath(c.Command, t.cfg.Getenv("PATH"))}
 	}
 	for _, variable := range c.RequiredEnv {
-		value := t.cfg.Getenv(variable)
-		if value == "" {
-			return p, &NotFoundError{fmt.Sprintf("Skill %s requires environment variable %s", name, variable)}
-		}
-		p.Env = append(p.Env, variable+"="+value)
+		p.Env = append(p.Env, variable+"="+t.cfg.Getenv(variable))
 	}
-	return p, nil
+	return p
 }
 
 // programPath is the PATH of a skill's server: the usual folders, behind that of
