@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"textskill/skill/internal/workspace"
+	"textskill/testdata/needs"
 )
 
 // waiting is a line of the shell that waits for the file go.
@@ -20,6 +21,7 @@ const waiting = "while [ ! -e go ]; do sleep 0.01; done; "
 // makes the file go.
 func meanwhile(t *testing.T, x *Executor, line string, other func()) (e Executed) {
 	t.Helper()
+	needs.Shell(t)
 	var run sync.WaitGroup
 	run.Go(func() { e = shell(t, x, line) })
 	defer run.Wait()

@@ -14,11 +14,13 @@ import (
 	"time"
 
 	"textskill/skill/internal/workspace"
+	"textskill/testdata/needs"
 )
 
 // shell runs a line of the shell and returns how it ended.
 func shell(t *testing.T, x *Executor, line string) Executed {
 	t.Helper()
+	needs.Shell(t)
 	r, err := x.Execute(t.Context(), &Session{}, Exec{Command: "/bin/sh", Args: []string{"-c", line}})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	"golang.org/x/sys/unix"
+
+	"textskill/testdata/needs"
 )
 
 // fenced opens an executor whose commands run inside the whole fence.
@@ -21,9 +23,8 @@ func fenced(t testing.TB, cfg Config) *Executor {
 	t.Helper()
 	cfg.Helper = self(t)
 	x := newExecutor(t, cfg)
-	if held := x.process.Fence(); held.ABI < 6 {
-		t.Fatalf("these tests need a kernel with Landlock: %s", held)
-	}
+	held := x.process.Fence()
+	needs.That(t, held.ABI >= 6, fmt.Sprintf("Landlock ABI 6 (here the fence is %s)", held), "use Linux 6.12 or later")
 	return x
 }
 
@@ -36,6 +37,8 @@ func outside(t testing.TB) string {
 }
 
 func TestFenceFiles(t *testing.T) {
+	needs.Shell(t)
+	needs.Program(t, "git")
 	out, allowed, more, home := outside(t), t.TempDir(), t.TempDir(), t.TempDir()
 	writeFile(t, more+"/known", "known", 0o644)
 	t.Setenv("HOME", home)
@@ -117,6 +120,7 @@ func TestFenceFiles(t *testing.T) {
 }
 
 func TestFenceSignals(t *testing.T) {
+	needs.Shell(t)
 	other := exec.Command("sleep", "1000")
 	if err := other.Start(); err != nil {
 		t.Fatal(err)
@@ -133,6 +137,7 @@ func TestFenceSignals(t *testing.T) {
 	}
 	defer l.Close()
 	name := l.Addr().String()[1:]
+	needs.Program(t, "python3")
 	got = mustExec(t, x, Exec{Command: "python3", Args: []string{"-c", `import socket,sys; socket.socket(socket.AF_UNIX).connect("\0" + sys.argv[1])`, name}})
 	if !strings.Contains(string(got.Stderr), "PermissionError") {
 		t.Errorf("an abstract socket: %s", got.Stderr)
@@ -154,19 +159,22 @@ func TestFenceLetsProgramsWork(t *testing.T) {
 	if err := os.Chmod(x.Dir()+"/a.sh", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for script, want := range map[string]string{
-		"cd m && go build -o prog . && ./prog 2>&1":         "1\n",
-		"cd m && go vet ./... && go test ./... | cut -c1-2": "ok\n",
-		"python3 a.py":  "py\n",
-		"node a.js":     "js true\n",
-		"./a.sh 'a  b'": "./a.sh <<a  b>>\n",
-		"git init -q g && cd g && git config user.name N && git config user.email e && echo x > f && git add f && git commit -qm one && git status --short && git log --format=%s": "one\n",
-		"printf 'b\\na\\n' | sort | tee list | wc -l | tr -d ' '": "2\n",
-		"echo out > /dev/stdout; echo x | cat /dev/stdin":         "out\nx\n",
+	for _, tt := range []struct{ program, script, want string }{
+		{"go", "cd m && go build -o prog . && ./prog 2>&1", "1\n"},
+		{"go", "cd m && go vet ./... && go test ./... | cut -c1-2", "ok\n"},
+		{"python3", "python3 a.py", "py\n"},
+		{"node", "node a.js", "js true\n"},
+		{"sh", "./a.sh 'a  b'", "./a.sh <<a  b>>\n"},
+		{"git", "git init -q g && cd g && git config user.name N && git config user.email e && echo x > f && git add f && git commit -qm one && git status --short && git log --format=%s", "one\n"},
+		{"sh", "printf 'b\\na\\n' | sort | tee list | wc -l | tr -d ' '", "2\n"},
+		{"sh", "echo out > /dev/stdout; echo x | cat /dev/stdin", "out\nx\n"},
 	} {
-		if got := mustExec(t, x, sh(script)); string(got.Stdout) != want || got.Failed() {
-			t.Errorf("%s: %s\n%s", script, got.Stdout, got.Stderr)
-		}
+		t.Run(tt.script, func(t *testing.T) {
+			needs.Program(t, tt.program)
+			if got := mustExec(t, x, sh(tt.script)); string(got.Stdout) != tt.want || got.Failed() {
+				t.Errorf("%s\n%s", got.Stdout, got.Stderr)
+			}
+		})
 	}
 }
 
@@ -176,6 +184,7 @@ func TestFenceLimits(t *testing.T) {
 	if fields := strings.Fields(string(got.Stdout)); strings.Join(fields, " ") != "0 262144 5000 1048576 stays" {
 		t.Errorf("%q\n%s", fields, got.Stderr)
 	}
+	needs.Program(t, "python3")
 	if got := mustExec(t, x, Exec{Command: "python3", Args: []string{"-c", "x = bytearray(1 << 30)"}}); !strings.Contains(string(got.Stderr), "MemoryError") {
 		t.Errorf("%s", got.Stderr)
 	}
@@ -188,6 +197,7 @@ func TestFenceLimits(t *testing.T) {
 }
 
 func TestFenceModes(t *testing.T) {
+	needs.Shell(t)
 	out := outside(t)
 	abi := fenced(t, Config{}).process.Fence().ABI
 	for _, tt := range []struct {
@@ -224,6 +234,7 @@ func TestFenceModes(t *testing.T) {
 
 // A program that the fence hides says so; it is not called no program.
 func TestFenceTellsOfAHiddenProgram(t *testing.T) {
+	needs.Shell(t)
 	out := t.TempDir()
 	writeFile(t, out+"/tool", "#!/bin/sh\n", 0o755)
 	for _, command := range []string{out + "/tool", "link"} {

@@ -7,9 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 func TestFenceTCP(t *testing.T) {
+	needs.Program(t, "python3")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -42,6 +45,7 @@ func TestFenceTCP(t *testing.T) {
 
 // There is no way round the denial of TCP.
 func TestFenceSockets(t *testing.T) {
+	needs.Program(t, "python3")
 	script := `
 import socket, ctypes, errno
 def can(*kind):
@@ -67,6 +71,7 @@ print(libc.syscall(425, 4, None), errno.errorcode[ctypes.get_errno()])
 
 // A server listens on its port without the network, and on no other.
 func TestFenceServer(t *testing.T) {
+	needs.Program(t, "python3")
 	x := fenced(t, Config{})
 	endServers(t, x)
 	out := outside(t)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"textskill/testdata/needs"
 )
 
 // playRole is what the test binary does when a test starts it under another role.
@@ -40,7 +42,7 @@ func playRole(role string) int {
 			return 1
 		}
 		fmt.Println("listening on", l.Addr())
-		select {}
+		time.Sleep(time.Hour) // an empty select would be a deadlock without cgo
 	case "nested":
 		return nested(os.Args[1])
 	case "hop": // leave the session by a child, over and over
@@ -78,6 +80,7 @@ func playRole(role string) int {
 
 // marker is an argument for sleep that no other process has.
 func marker(t *testing.T) string {
+	needs.Shell(t)
 	return fmt.Sprintf("1000.%d%d", os.Getpid(), time.Now().UnixNano())
 }
 
@@ -275,6 +278,7 @@ func TestNothingOfThisProcessIsInherited(t *testing.T) {
 }
 
 func TestNoCredentialCanBeSeenInProc(t *testing.T) {
+	needs.Shell(t)
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "keeper")
 	data, err := os.ReadFile(self(t))
@@ -305,6 +309,7 @@ func TestNoCredentialCanBeSeenInProc(t *testing.T) {
 }
 
 func TestHelpersThatAreNone(t *testing.T) {
+	needs.Shell(t)
 	for helper, want := range map[string]string{
 		"/nowhere/skill": "helper: fork/exec /nowhere/skill: no such file or directory",
 		"/bin/true":      "helper /bin/true: it ended before the command began: exit status 0",

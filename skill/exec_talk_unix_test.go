@@ -12,10 +12,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"textskill/testdata/needs"
 )
 
 // TestStartProcess talks to programs, with a helper and without, and ends them.
 func TestStartProcess(t *testing.T) {
+	needs.Shell(t)
 	for _, helper := range []string{"", self(t)} {
 		x := newExecutor(t, Config{Helper: helper})
 		c, err := x.StartProcess(Program{Command: "sh", Args: []string{"-c", "sleep 1000 & echo $! $MY; echo last words >&2; cat; [ $MY = ends ] || exec sleep 1000"}, Env: []string{"PATH=/usr/bin:/bin", "MY=stays"}})

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"textskill/skill/internal/workspace"
+	"textskill/testdata/needs"
 )
 
 func TestMain(m *testing.M) {
@@ -53,6 +54,7 @@ func eachWay(t *testing.T, test func(t *testing.T, helper string)) {
 	if runtime.GOOS == "windows" {
 		t.Fatal("these tests run programs of a Unix system")
 	}
+	needs.Shell(t)
 	t.Run("helper", func(t *testing.T) { test(t, self(t)) })
 	t.Run("group", func(t *testing.T) { test(t, "") })
 }
@@ -77,6 +79,7 @@ func hasFile(x *Executor, name string) func() bool {
 
 func mustExec(t testing.TB, x *Executor, a Exec) Executed {
 	t.Helper()
+	needs.Shell(t)
 	r, err := x.Execute(t.Context(), &Session{}, a)
 	if err != nil {
 		t.Fatalf("%+v: %v", a, err)

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 func read(t *testing.T, x *Executor, a ReadFile) FileRead {
@@ -95,6 +97,7 @@ func bound(n, lines int) int {
 
 // TestReadLinesAsTheProgramsDo compares with head, tail and sed.
 func TestReadLinesAsTheProgramsDo(t *testing.T) {
+	needs.Program(t, "head", "tail", "sed")
 	x, dir := open(t)
 	name := filepath.Join(dir, "f")
 	for _, text := range []string{"", "\n", "\n\n\n", "one", "one\n", "1\n2\n3\n4\n5\n6\n7\n8\n9", "1\n\n3\n\n", strings.Repeat("0123456789\n", 20000)} {

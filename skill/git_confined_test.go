@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 // A gitBed is a workspace with a repository in it, and a program outside that
@@ -23,6 +25,7 @@ type gitBed struct {
 
 func newGitBed(t *testing.T) *gitBed {
 	t.Helper()
+	needs.Program(t, "git", "sh")
 	parent := t.TempDir()
 	b := &gitBed{t: t, dir: filepath.Join(parent, "ws"), evil: filepath.Join(parent, "evil"), mark: filepath.Join(parent, "ran")}
 	b.repo = filepath.Join(b.dir, "repo")

@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"textskill/skill/internal/workspace"
+	"textskill/testdata/needs"
 )
 
 // TestProgress asks long operations how far they are.
 func TestProgress(t *testing.T) {
+	needs.Program(t, "sleep")
 	dir := t.TempDir()
 	for i := range 40 {
 		name := filepath.Join(dir, "tree", "d"+strconv.Itoa(i%4), "f"+strconv.Itoa(i))

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"textskill/testdata/needs"
 )
 
 // freePort is one on which nothing listens now.
@@ -44,6 +46,7 @@ func must[T Result](t *testing.T, x *Executor, a Args) T {
 
 // endServers ends whatever a test leaves running.
 func endServers(t *testing.T, x *Executor) {
+	needs.Shell(t)
 	t.Cleanup(func() {
 		r, err := x.Execute(context.Background(), &Session{}, ListServers{})
 		if err != nil {

@@ -12,12 +12,14 @@ import (
 	"strings"
 	"testing"
 	"textskill/skill/internal/process"
+	"textskill/testdata/needs"
 )
 
 // stubs are programs that print how they were called, in front of PATH, which has
 // only the system's own folders besides.
 func stubs(t *testing.T, names ...string) string {
 	t.Helper()
+	needs.Shell(t)
 	dir := t.TempDir()
 	for _, name := range names {
 		writeFile(t, dir+"/"+name, "#!/bin/sh\nprintf %s \"${0##*/}\"; printf ' %s' \"$@\"\necho\nenv | sort >&2\n", 0o755)
@@ -161,6 +163,10 @@ func TestToolchainEnvironment(t *testing.T) {
 		{[]string{"go.mod"}, Toolchain{Do: Lint}, false, []string{"GOPROXY=off", "CI=1", "NO_COLOR=1"}, "VIRTUAL_ENV"},
 		{[]string{"go.mod"}, Toolchain{Do: Lint}, true, []string{"CI=1"}, "GOPROXY"},
 	} {
+		if tt.not != "" {
+			t.Setenv(tt.not, "") // and so restored
+			os.Unsetenv(tt.not)
+		}
 		x := newExecutor(t, Config{Helper: self(t), Network: tt.network})
 		layout(t, x.Dir(), tt.files...)
 		got, err := task(t, x, tt.task)
@@ -246,6 +252,7 @@ func isUnknown(err error) bool {
 
 // TestGoProject has the real go command test, lint, format and build a module.
 func TestGoProject(t *testing.T) {
+	needs.Program(t, "go", "gofmt")
 	x := newExecutor(t, Config{Helper: self(t)})
 	layout(t, x.Dir(), "m/go.mod=module example.org/m\n\ngo 1.26\n",
 		"m/a.go=package m\n\nfunc  Sum(a, b int) int { return a + b }\n",
@@ -286,6 +293,7 @@ func TestGoProject(t *testing.T) {
 // A pip that would install into the system installs into a virtual environment,
 // which is made.
 func TestInstallMakesAVirtualEnvironment(t *testing.T) {
+	needs.Shell(t)
 	for name, pip := range map[string]string{"outside": "#!/bin/sh\nexit 3\n", "missing": ""} {
 		bin := t.TempDir()
 		t.Setenv("PATH", bin+":/usr/bin:/bin")
@@ -311,6 +319,7 @@ func TestInstallMakesAVirtualEnvironment(t *testing.T) {
 
 // Without pytest, tests that are made for unittest are run by Python itself.
 func TestUnittestWithoutPytest(t *testing.T) {
+	needs.Shell(t)
 	bin := t.TempDir()
 	t.Setenv("PATH", bin)
 	writeFile(t, bin+"/python3", "#!/bin/sh\necho \"$*\"\n", 0o755)

@@ -89,7 +89,7 @@ func serveSkill(mode string) {
 	s := skillServer()
 	switch mode {
 	case "mute":
-		select {}
+		time.Sleep(time.Hour) // an empty select would be a deadlock without cgo
 	case "gone":
 		fmt.Fprintln(os.Stderr, "no license")
 		os.Exit(1)
@@ -126,7 +126,7 @@ func serveSkill(mode string) {
 	}
 	s.Run(context.Background(), &mcp.StdioTransport{})
 	if mode == "stays" {
-		select {}
+		time.Sleep(time.Hour)
 	}
 }
 

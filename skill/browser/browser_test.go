@@ -14,6 +14,7 @@ import (
 	"testing"
 	"textskill/skill"
 	"textskill/skill/browser"
+	"textskill/testdata/needs"
 )
 
 func TestMain(m *testing.M) {
@@ -36,6 +37,7 @@ func hello(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("hello")) }
 
 // TestScreenshot takes pictures with the Chromium of this machine.
 func TestScreenshot(t *testing.T) {
+	needs.Browser(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	inside, arrived := counted(t, hello)
 	site, _ := counted(t, func(w http.ResponseWriter, r *http.Request) {

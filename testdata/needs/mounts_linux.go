@@ -1,6 +1,7 @@
 package needs
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"sync"
@@ -12,9 +13,8 @@ import (
 // and returns how such a process is started.
 func Mounts(t testing.TB) *syscall.SysProcAttr {
 	t.Helper()
-	if err := mounts(); err != nil {
-		missing(t, "mounts ("+err.Error()+")", "run the tests as root, or allow user namespaces")
-	}
+	err := mounts()
+	That(t, err == nil, fmt.Sprintf("mounts (%v)", err), "run the tests as root, or allow user namespaces")
 	return ownMounts()
 }
 

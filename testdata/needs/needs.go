@@ -13,25 +13,30 @@ import (
 // All reports whether no test may be skipped.
 func All() bool { return os.Getenv("SKILL_TEST_ALL") != "" }
 
+// That needs ok to hold: what names what is missing where it does not, and advice says
+// what to do about it.
+func That(t testing.TB, ok bool, what, advice string) {
+	t.Helper()
+	switch {
+	case ok:
+	case All():
+		t.Fatalf("needs %s: %s, or unset SKILL_TEST_ALL", what, advice)
+	default:
+		t.Skipf("needs %s: %s", what, advice)
+	}
+}
+
 // Program needs all of the named programs on PATH. A name with a slash is a path.
 func Program(t testing.TB, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		if _, err := exec.LookPath(name); err != nil {
-			missing(t, name, "install it")
-		}
+		That(t, found(name), name, "install it")
 	}
 }
 
-// OneOf needs one of the named programs on PATH.
-func OneOf(t testing.TB, names ...string) {
-	t.Helper()
-	for _, name := range names {
-		if _, err := exec.LookPath(name); err == nil {
-			return
-		}
-	}
-	missing(t, strings.Join(names, " or "), "install one of them")
+func found(name string) bool {
+	_, err := exec.LookPath(name)
+	return err == nil
 }
 
 // Shell needs the shell at its usual place, and the programs that its scripts call.
@@ -43,18 +48,19 @@ func Shell(t testing.TB) {
 	}
 }
 
+// Browser needs a Chromium on PATH, under any of its names.
+func Browser(t testing.TB) {
+	t.Helper()
+	for name := range strings.FieldsSeq("chromium chromium-browser google-chrome google-chrome-stable chrome chrome-headless-shell headless_shell") {
+		if found(name) {
+			return
+		}
+	}
+	That(t, false, "Chromium", "install it")
+}
+
 // Root needs a process that may act as any user.
 func Root(t testing.TB) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		missing(t, "root", "run the tests as root")
-	}
-}
-
-func missing(t testing.TB, what, advice string) {
-	t.Helper()
-	if All() {
-		t.Fatalf("needs %s: %s, or unset SKILL_TEST_ALL", what, advice)
-	}
-	t.Skipf("needs %s: %s", what, advice)
+	That(t, os.Geteuid() == 0, "root", "run the tests as root")
 }
