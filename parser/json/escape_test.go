@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 // jsonStrings are bytes and what node prints of them, read as UTF-8.
@@ -35,18 +37,14 @@ func TestEncodeStrings(t *testing.T) {
 	}
 }
 
-// TestEncodeStringsOfNode asks node, where there is one, what it prints.
+// TestEncodeStringsOfNode asks node what it prints.
 func TestEncodeStringsOfNode(t *testing.T) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Log("there is no node here; the table stands alone")
-		return
-	}
+	needs.Program(t, "node")
 	var input strings.Builder
 	for _, tt := range jsonStrings {
 		input.WriteString(base64.StdEncoding.EncodeToString([]byte(tt.in)) + "\n")
 	}
-	cmd := exec.CommandContext(t.Context(), node, "-e", `
+	cmd := exec.CommandContext(t.Context(), "node", "-e", `
 		for (const line of require('fs').readFileSync(0, 'latin1').split('\n').slice(0, -1))
 			console.log(JSON.stringify(Buffer.from(line, 'base64').toString('utf8')))`)
 	cmd.Stdin = strings.NewReader(input.String())

@@ -15,6 +15,7 @@ import (
 
 	rawjson "textskill/parser/json"
 	"textskill/skill"
+	"textskill/testdata/needs"
 )
 
 // secret is in every file outside, and in some of those inside that are kept from
@@ -38,6 +39,8 @@ type hostileSite struct {
 
 func newHostileSite(t *testing.T) *hostileSite {
 	t.Helper()
+	needs.Shell(t)
+	needs.Program(t, "git")
 	if fi, err := os.Stat("/dev/shm"); err == nil && fi.IsDir() {
 		t.Setenv("TMPDIR", "/dev/shm")
 	}

@@ -15,6 +15,7 @@ import (
 
 	"textskill/parser"
 	"textskill/skill"
+	"textskill/testdata/needs"
 )
 
 // An adversity is a state of the world in which changes fail.
@@ -100,17 +101,14 @@ func (s *hostileSite) modes(dir, file os.FileMode) func() {
 // written, belongs to others, no file can be opened, a folder outside is mounted inside, or
 // the workspace is moved away or removed. A failure says why, and leaves everything as it was.
 func TestAdversity(t *testing.T) {
+	needs.Shell(t)
+	needs.Program(t, "git")
 	for _, a := range adversities {
 		t.Run(a.name, func(t *testing.T) {
 			cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run", "^TestAdverse$")
 			cmd.Env = append(os.Environ(), "HOSTILE_ADVERSITY="+a.name, "GORACE=atexit_sleep_ms=0")
-			cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
-			switch {
-			case os.Geteuid() != 0 && a.uid != 0:
-				cmd.SysProcAttr = nil // no mount is needed to be denied something
-			case os.Geteuid() != 0:
-				cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWUSER,
-					UidMappings: []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}}}
+			if os.Geteuid() == 0 || a.uid == 0 { // no mount is needed to be denied something
+				cmd.SysProcAttr = needs.Mounts(t)
 			}
 			out, err := cmd.CombinedOutput()
 			if err != nil || !strings.Contains(string(out), "--- PASS: TestAdverse") {

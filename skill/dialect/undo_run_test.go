@@ -13,11 +13,13 @@ import (
 	"textskill/parser"
 	rawjson "textskill/parser/json"
 	"textskill/skill"
+	"textskill/testdata/needs"
 )
 
 // TestUndoOfCommands looks at what answers tell of what commands changed, also of
 // those that fail.
 func TestUndoOfCommands(t *testing.T) {
+	needs.Shell(t)
 	b := newBase(t, skill.Config{})
 	b.file(".gitignore", "*.log\n")
 	do := func(d *Dialect, tool string, args map[string]any) Reply {

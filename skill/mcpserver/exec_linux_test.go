@@ -8,9 +8,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"textskill/testdata/needs"
 )
 
 func TestNoCommandOutlivesItsCall(t *testing.T) {
+	needs.Shell(t)
 	for _, tt := range []struct {
 		end  string
 		stop func(*lineClient, *os.Process)

@@ -36,3 +36,11 @@ func ownMounts() *syscall.SysProcAttr {
 	}
 	return attr
 }
+
+// Mount mounts a file system until the end of the test, in view of all processes.
+func Mount(t testing.TB, source, target, fstype string, flags uintptr, data string) {
+	t.Helper()
+	err := syscall.Mount(source, target, fstype, flags, data)
+	That(t, err == nil, fmt.Sprintf("a mount (%v)", err), "run the tests as root")
+	t.Cleanup(func() { syscall.Unmount(target, syscall.MNT_DETACH) })
+}

@@ -34,7 +34,15 @@ func Program(t testing.TB, names ...string) {
 	}
 }
 
+// asked are questions to programs that print 42. What a version manager puts on PATH
+// may be no more than the name.
+var asked = map[string][]string{"node": {"-p", "6*7"}, "python3": {"-c", "print(6*7)"}}
+
 func found(name string) bool {
+	if question, ok := asked[name]; ok {
+		answer, err := exec.Command(name, question...).Output()
+		return err == nil && string(answer) == "42\n"
+	}
 	_, err := exec.LookPath(name)
 	return err == nil
 }

@@ -3,9 +3,12 @@ package process
 import (
 	"slices"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 func TestLookProgramDefaultsToTheSystemsFolders(t *testing.T) {
+	needs.Shell(t)
 	path, err := LookProgram("sh", "/", nil)
 	if err != nil || !slices.Contains([]string{"/bin/sh", "/usr/bin/sh"}, path) {
 		t.Errorf("%q, %v", path, err)

@@ -1,10 +1,12 @@
 package process
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
 	"textskill/skill/internal/workspace"
+	"textskill/testdata/needs"
 )
 
 func TestMain(m *testing.M) {
@@ -42,14 +44,14 @@ func newRunner(t testing.TB, dir string, cfg Config) *Runner {
 func fenced(t testing.TB, dir string, allow ...string) *Runner {
 	t.Helper()
 	x := newRunner(t, dir, Config{Helper: self(t), Allow: allow})
-	if held := x.Fence(); held.ABI < abiSignals {
-		t.Fatalf("these tests need a kernel with Landlock: %s", held)
-	}
+	held := x.Fence()
+	needs.That(t, held.ABI >= abiSignals, fmt.Sprintf("Landlock ABI %d (here the fence is %s)", abiSignals, held), "use a later Linux")
 	return x
 }
 
 func mustExec(t testing.TB, x *Runner, c Command) Executed {
 	t.Helper()
+	needs.Shell(t)
 	done, err := x.Exec(t.Context(), "", c)
 	if err != nil {
 		t.Fatal(err)

@@ -7,11 +7,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"textskill/testdata/needs"
 )
 
 // A record that names a process which is no helper, or another one than it was,
 // ends nothing.
 func TestServerRecordsAreNotBelieved(t *testing.T) {
+	needs.Shell(t)
 	x := newRunner(t, t.TempDir(), Config{Helper: self(t)})
 	victim := exec.Command("sleep", "1000")
 	if err := victim.Start(); err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"textskill/skill/internal/workspace"
+	"textskill/testdata/needs"
 )
 
 // repository makes an empty repository of git in a folder.
@@ -33,6 +34,7 @@ func gitHome(t *testing.T) string {
 // git runs git in a folder and returns the names that it prints, sorted.
 func git(t *testing.T, dir, stdin string, args ...string) []string {
 	t.Helper()
+	needs.Program(t, "git")
 	cmd := exec.Command("git", args...)
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
 	var errs bytes.Buffer

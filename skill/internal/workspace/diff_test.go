@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"textskill/testdata/needs"
 )
 
 func TestUnified(t *testing.T) {
@@ -148,34 +150,33 @@ func randomVersions(r *rand.Rand) (before, after []byte) {
 func TestPatchAgrees(t *testing.T) {
 	programs := map[string][]string{"patch": {"patch", "-s", "--binary", "f", "diff"}, "git": {"git", "apply", "--whitespace=nowarn", "diff"}}
 	for name, command := range programs {
-		if _, err := exec.LookPath(command[0]); err != nil {
-			t.Logf("%s is not installed: FuzzUnified has to do", name)
-			continue
-		}
-		r := rand.New(rand.NewPCG(1, 2))
-		for range 40 {
-			before, after := randomVersions(r)
-			diff := Unified("a/f", "b/f", before, after)
-			if got, err := apply(before, diff); diff != "" && (err != nil || !bytes.Equal(got, after)) {
-				t.Fatalf("%v\n%s", err, diff)
-			}
-			if diff == "" || len(before) == 0 || len(after) == 0 {
-				continue // programs make and remove files then
-			}
-			dir := t.TempDir()
-			for file, data := range map[string][]byte{"f": before, "diff": []byte(diff)} {
-				if err := os.WriteFile(dir+"/"+file, data, 0o644); err != nil {
-					t.Fatal(err)
+		t.Run(name, func(t *testing.T) {
+			needs.Program(t, name)
+			r := rand.New(rand.NewPCG(1, 2))
+			for range 40 {
+				before, after := randomVersions(r)
+				diff := Unified("a/f", "b/f", before, after)
+				if got, err := apply(before, diff); diff != "" && (err != nil || !bytes.Equal(got, after)) {
+					t.Fatalf("%v\n%s", err, diff)
+				}
+				if diff == "" || len(before) == 0 || len(after) == 0 {
+					continue // programs make and remove files then
+				}
+				dir := t.TempDir()
+				for file, data := range map[string][]byte{"f": before, "diff": []byte(diff)} {
+					if err := os.WriteFile(dir+"/"+file, data, 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+				cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CEILING_DIRECTORIES="+dir, "GIT_DIR=/nonexistent")
+				out, err := cmd.CombinedOutput()
+				cancel()
+				if got, rerr := os.ReadFile(dir + "/f"); err != nil || rerr != nil || !bytes.Equal(got, after) {
+					t.Errorf("%v\n%s\n%s\nleads from %q to %q, not %q", err, out, diff, before, got, after)
 				}
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-			cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CEILING_DIRECTORIES="+dir, "GIT_DIR=/nonexistent")
-			out, err := cmd.CombinedOutput()
-			cancel()
-			if got, rerr := os.ReadFile(dir + "/f"); err != nil || rerr != nil || !bytes.Equal(got, after) {
-				t.Errorf("%s: %v\n%s\n%s\nleads from %q to %q, not %q", name, err, out, diff, before, got, after)
-			}
-		}
+		})
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"textskill/testdata/needs"
 )
 
 // acl is a POSIX access list: the owner, user 1234, the group, the mask, others.
@@ -59,10 +61,7 @@ func TestAttributesStay(t *testing.T) {
 }
 
 func TestOwnerStays(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Log("without privileges every file is one's own: see TestForeignFile")
-		return
-	}
+	needs.Root(t)
 	eachChange(t, func(t *testing.T, s *site, change func(*Workspace, string) (Change, error), want string) {
 		s.layout("f=content")
 		if err := os.Chown(s.p("f"), 1234, 5678); err != nil {
@@ -84,10 +83,7 @@ func TestOwnerStays(t *testing.T) {
 
 // A file whose owner a new one could not have is written in place.
 func TestForeignFile(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Log("it takes privileges to make a file that is another's")
-		return
-	}
+	needs.Root(t)
 	base, err := os.MkdirTemp("", "foreign")
 	if err != nil {
 		t.Fatal(err)
@@ -135,11 +131,7 @@ func TestDiskFull(t *testing.T) {
 		if err := os.Mkdir(small, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=512k"); err != nil {
-			t.Logf("%v: TestLimit has to do", err)
-			return
-		}
-		defer unix.Unmount(small, unix.MNT_DETACH)
+		needs.Mount(t, "tmpfs", small, "tmpfs", 0, "size=512k")
 		s.dir = small
 		s.put(filepath.Join(s.base, "big"), strings.Repeat("b", 600<<10))
 		fullDisk(t, s, syscall.ENOSPC)
@@ -195,11 +187,7 @@ func TestDiskFullInPlace(t *testing.T) {
 		if err := os.Mkdir(small, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=1m"); err != nil {
-			t.Logf("%v: TestLimit has to do", err)
-			return
-		}
-		defer unix.Unmount(small, unix.MNT_DETACH)
+		needs.Mount(t, "tmpfs", small, "tmpfs", 0, "size=1m")
 		s.dir = small
 		s.layout("f=" + strings.Repeat("o", 100<<10))
 		if err := os.Link(s.p("f"), s.p("g")); err != nil {
@@ -223,11 +211,7 @@ func TestMountedFile(t *testing.T) {
 		s.layout("f=x", "d/sub/in")
 		s.put(filepath.Join(s.base, "other"), "content")
 		for on, what := range map[string]string{"f": "/other", "d/sub": "/out"} {
-			if err := unix.Mount(s.base+what, s.p(on), "", unix.MS_BIND, ""); err != nil {
-				t.Logf("%v: nothing can be mounted here", err)
-				return
-			}
-			defer unix.Unmount(s.p(on), unix.MNT_DETACH)
+			needs.Mount(t, s.base+what, s.p(on), "", unix.MS_BIND, "")
 		}
 		w := s.open(Options{NoSync: true})
 		c, err := change(w, s.p("f"))
@@ -244,11 +228,7 @@ func TestMountedFile(t *testing.T) {
 func TestMountedFolder(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("d/a/f=x", "d/sub/", "d/z/f=x")
-		if err := unix.Mount("tmpfs", s.p("d/sub"), "tmpfs", 0, "size=64k"); err != nil {
-			t.Logf("%v: nothing can be mounted here", err)
-			return
-		}
-		defer unix.Unmount(s.p("d/sub"), unix.MNT_DETACH)
+		needs.Mount(t, "tmpfs", s.p("d/sub"), "tmpfs", 0, "size=64k")
 		s.layout("d/sub/precious=x")
 		w := s.open(Options{NoSync: true})
 		before := s.snapshot()
@@ -275,10 +255,8 @@ func TestRemoveTreeStops(t *testing.T) {
 		}
 		defer f.Close()
 		const immutable = 0x10
-		if err := unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, immutable); err != nil {
-			t.Logf("%v: a file cannot be made immutable here", err)
-			return
-		}
+		err = unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, immutable)
+		needs.That(t, err == nil, fmt.Sprintf("immutable files (%v)", err), "run the tests as root, with TMPDIR on a disk")
 		defer unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, 0)
 		w := s.open(Options{NoSync: true, Journal: Journal{Off: true}})
 		_, err = w.Remove(t.Context(), s.p("d"), RemoveOptions{Tree: true})

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"textskill/testdata/needs"
 )
 
 // TestDirEnd asks for more names behind every offset but that which is known to be
@@ -43,10 +45,7 @@ func TestDirOverlay(t *testing.T) {
 	if err := os.WriteFile(lower+"/d/f", []byte("x"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Mount("overlay", top, "overlay", unix.MS_RDONLY, "lowerdir="+lower+":"+more); err != nil {
-		t.Skipf("%v: nothing can be mounted here", err)
-	}
-	defer unix.Unmount(top, unix.MNT_DETACH)
+	needs.Mount(t, "overlay", top, "overlay", unix.MS_RDONLY, "lowerdir="+lower+":"+more)
 	for _, portable := range []bool{false, true} {
 		w, err := Open(top, portable)
 		if err != nil {
