@@ -256,6 +256,7 @@ func TestFenceTellsOfAHiddenProgram(t *testing.T) {
 // The kernel takes sixteen fences, one around the other. Under the last of them
 // there is none to be had.
 func TestFenceWhereThereIsNone(t *testing.T) {
+	needs.Shell(t)
 	cmd := exec.Command(self(t), t.TempDir())
 	cmd.Env = append(os.Environ(), "EXEC_TEST_ROLE=nested")
 	out, err := cmd.CombinedOutput()

@@ -265,6 +265,7 @@ func TestServerLogsAreBounded(t *testing.T) {
 }
 
 func TestServerHasNoCredentials(t *testing.T) {
+	needs.Shell(t)
 	t.Setenv("OPENAI_API_KEY", "secret-1")
 	t.Setenv("MY_TOKEN", "secret-2")
 	x := newExecutor(t, Config{Helper: self(t), Secrets: []string{"MY_TOKEN"}})

@@ -120,7 +120,7 @@ func serveSkill(mode string) {
 				}}, errors.New(os.Getenv("TEST_KEY"))
 			})
 	case "family":
-		child := exec.Command("sleep", "1000")
+		child := exec.Command(os.Args[0], "mcp-server", "mute")
 		child.Start()
 		os.Setenv("CHILD", strconv.Itoa(child.Process.Pid))
 	}
