@@ -54,6 +54,7 @@ func newOptions(helper string) *options {
 
 // obey gives cmd shared flags: those of a group, "undo", or one, "--json".
 func (o *options) obey(cmd *cobra.Command, names ...string) {
+	cmd.Flags().SortFlags = false
 	for _, g := range o.groups {
 		whole := slices.Contains(names, g.name)
 		g.flags.VisitAll(func(f *pflag.Flag) {

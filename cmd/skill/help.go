@@ -75,7 +75,9 @@ func unknownCommand(root *cobra.Command, word string) error {
 	return fmt.Errorf("%q is not a command", word)
 }
 
-// printHelp says what cmd does, and how it is used.
+// printHelp says what cmd does, and how it is used. It uses none of cobra's templates:
+// text/template calls methods by name, with which the linker keeps every exported
+// method (27.2 MB, not 23.8 MB, and a start of a text command takes 7 % more).
 func (c *cli) printHelp(cmd *cobra.Command, o *options) {
 	w := cmd.OutOrStdout()
 	fmt.Fprintln(w, strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short+".")))

@@ -49,6 +49,7 @@ func (c *cli) command(args []string) *cobra.Command {
 	}
 	f := root.Flags()
 	f.SetInterspersed(false)
+	f.SortFlags = false
 	printVersion := f.Bool("version", false, "print the version")
 	for _, g := range o.groups {
 		f.AddFlagSet(g.flags)
