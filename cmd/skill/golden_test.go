@@ -15,7 +15,7 @@ import (
 const goldens = "../../testdata/"
 
 // prompted are the dialects that a prompt can be of.
-var prompted = []*dialect.Dialect{dialect.Achilles, dialect.Filesystem, dialect.Stack}
+var prompted = slices.DeleteFunc(slices.Clone(dialect.All), func(d *dialect.Dialect) bool { return d.Prompt == nil })
 
 // TestGolden plays the golden prompt files as "skill test" does.
 func TestGolden(t *testing.T) {

@@ -142,9 +142,7 @@ func mcpDialects(names []string) []*dialect.Dialect {
 	}
 	list := make([]*dialect.Dialect, len(names))
 	for i, name := range names {
-		if at := slices.Index(dialectNames(), name); at >= 0 {
-			list[i] = dialects[at]
-		}
+		list[i] = dialect.Named(name)
 	}
 	return list
 }

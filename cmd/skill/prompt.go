@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,18 +9,15 @@ import (
 	"strings"
 
 	"textskill/llmfallback"
-	"textskill/parser"
 	rawjson "textskill/parser/json"
 	"textskill/skill"
 	"textskill/skill/dialect"
 )
 
-// dialects are what --tools may name.
-var dialects = []*dialect.Dialect{dialect.Achilles, dialect.Filesystem, dialect.Perstack, dialect.Stack, dialect.Undo}
-
+// dialectNames are what --tools may name.
 func dialectNames() []string {
-	names := make([]string, len(dialects))
-	for i, d := range dialects {
+	names := make([]string, len(dialect.All))
+	for i, d := range dialect.All {
 		names[i] = d.Name
 	}
 	return names
@@ -32,12 +28,11 @@ func (o *options) dialect() (*dialect.Dialect, error) {
 	if o.tools == "" {
 		return nil, nil
 	}
-	for _, d := range dialects {
-		if d.Name == o.tools {
-			return o.limit(d), nil
-		}
+	d := dialect.Named(o.tools)
+	if d == nil {
+		return nil, fmt.Errorf("--tools %s is not a dialect; there are %s", o.tools, strings.Join(dialectNames(), ", "))
 	}
-	return nil, fmt.Errorf("--tools %s is not a dialect; there are %s", o.tools, strings.Join(dialectNames(), ", "))
+	return o.limit(d), nil
 }
 
 // limit returns the dialect with the limit that --max-text sets, if it does.
@@ -57,79 +52,38 @@ type prompter struct {
 	ask dialect.Fallback
 }
 
-// answer carries out one prompt and prints the answer.
+// answer carries out one prompt and prints the replies. Without --tools, the shape of
+// the prompt says what dialect it is in.
 func (p *prompter) answer(ctx context.Context, text string) error {
 	d, err := p.o.dialect()
 	if err != nil {
 		return err
 	}
-	if d != nil && d.Name == dialect.Stack.Name {
-		return p.stackCalls(ctx, text)
+	if d == nil {
+		d = dialect.Of(text)
 	}
-	if d == dialect.Filesystem || d == nil && !isCommand(text) && parser.IsEnvelope(text) {
-		return p.calls(ctx, text)
-	}
-	return p.print(parser.Text(text).Operation, dialect.Text(ctx, p.x, p.s, text, p.ask))
-}
-
-// isCommand tells whether a text is a command whatever else it looks like.
-func isCommand(text string) bool {
-	return dialect.Achilles.Lookup(parser.Text(text).Operation) != nil
-}
-
-// calls carries out an envelope of tool calls.
-func (p *prompter) calls(ctx context.Context, text string) error {
-	e, err := parser.ToolCalls(text)
-	if err != nil {
-		f := &dialect.Failure{Message: err.Error(), Cause: err}
-		var hinted interface{ Hint() string }
-		if errors.As(err, &hinted) {
-			f.Hint = hinted.Hint()
+	var worst exit
+	for r := range d.Answer(ctx, p.x, p.s, dialect.Input{Text: text, Fallback: p.ask, UndoKeys: p.o.json}) {
+		err := p.print(r)
+		var code exit
+		if err != nil && !errors.As(err, &code) {
+			return err
 		}
-		return p.print("", dialect.Reply{Err: f})
+		worst = max(worst, code)
 	}
-	if p.o.verbose && len(e.Repairs) > 0 {
-		fmt.Fprintln(p.stderr, "skill: repaired:", strings.Join(e.Repairs, ", "))
-	}
-	if e.HasFinal {
-		if p.o.json {
-			return p.printJSON(record{OK: true, Operation: "final", Result: e.Final})
-		}
-		fmt.Fprintln(p.stdout, e.Final)
-		return nil
-	}
-	messages, ok := dialect.Calls(ctx, p.x, p.s, e)
-	fmt.Fprintf(p.stdout, "%s\n", rawjson.Encode(map[string]any{"messages": p.messages(messages)}))
-	if !ok {
-		return exit(exitFailed)
+	if worst != 0 {
+		return worst
 	}
 	return nil
 }
 
-// messages returns the answers to an envelope as they are printed.
-func (p *prompter) messages(list []dialect.Message) any {
-	if !p.o.json {
-		for _, m := range list {
-			p.warn(m.NotKept)
+// warn says why changes cannot be undone, unless the reply itself says it.
+func (p *prompter) warn(replies ...dialect.Reply) {
+	for _, r := range replies {
+		p.warn(r.Calls...)
+		if why := r.NotKept(); why != "" && !(r.JSON && strings.Contains(r.Body, `"not_undoable":`)) {
+			fmt.Fprintln(p.stderr, "skill: this cannot be undone:", why)
 		}
-		return list
-	}
-	type message struct {
-		dialect.Message
-		Undo    string `json:"undo,omitempty"`
-		NotKept string `json:"not_kept,omitempty"`
-	}
-	told := make([]message, len(list))
-	for i, m := range list {
-		told[i] = message{m, m.Undo, m.NotKept}
-	}
-	return told
-}
-
-// warn tells why a change cannot be undone.
-func (p *prompter) warn(why string) {
-	if why != "" {
-		fmt.Fprintln(p.stderr, "skill: this cannot be undone:", why)
 	}
 }
 
@@ -147,13 +101,19 @@ type record struct {
 	Undo      string `json:"undo,omitempty"`
 }
 
-// print writes the answer to one text command.
-func (p *prompter) print(operation string, r dialect.Reply) error {
-	rec := record{OK: r.Err == nil, Operation: cmp.Or(r.Tool, operation), Via: r.Via, Undo: r.UndoID()}
+// print writes a reply. The error is an exit if the call failed.
+func (p *prompter) print(r dialect.Reply) error {
+	if p.o.verbose && len(r.Repairs) > 0 {
+		fmt.Fprintln(p.stderr, "skill: repaired:", strings.Join(r.Repairs, ", "))
+	}
+	if r.JSON {
+		return p.printDocument(r)
+	}
+	rec := record{OK: r.Err == nil, Operation: r.Tool, Via: r.Via, Undo: r.UndoID()}
 	if r.Err == nil {
 		if !p.o.json {
 			fmt.Fprintln(p.stdout, r.Body)
-			p.warn(r.NotKept())
+			p.warn(r)
 			return nil
 		}
 		rec.Result, rec.Data = r.Body, dialect.Data(r.Result)
@@ -184,6 +144,20 @@ func (p *prompter) print(operation string, r dialect.Reply) error {
 		fmt.Fprintln(p.stderr, "cause:", rec.Cause)
 	}
 	return exit(code)
+}
+
+// printDocument writes a reply that is JSON by itself.
+func (p *prompter) printDocument(r dialect.Reply) error {
+	if !p.o.json {
+		p.warn(r)
+	}
+	if _, err := fmt.Fprintln(p.stdout, r.Body); err != nil {
+		return err
+	}
+	if r.Err != nil {
+		return exit(exitFailed)
+	}
+	return nil
 }
 
 func (p *prompter) printJSON(rec record) error {

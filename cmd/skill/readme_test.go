@@ -70,7 +70,7 @@ func TestReadmeTools(t *testing.T) {
 
 func toolTables() string {
 	var b strings.Builder
-	for _, d := range dialects {
+	for _, d := range dialect.All {
 		b.WriteString("\n### " + d.Name + "\n\n" + sentenceCase(d.Doc) + ".\n\n| tool | arguments | |\n|---|---|---|\n")
 		for _, tool := range d.Tools {
 			b.WriteString("| " + tool.Name + " | " + argumentList(tool) + " | " + strings.ReplaceAll(tool.Doc, "|", "\\|") + aliases(tool) + " |\n")

@@ -117,13 +117,13 @@ func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
 	switch d, err := o.dialect(); {
 	case err != nil:
 		return err
-	case d != nil && (d.Name == dialect.Perstack.Name || d.Name == dialect.Undo.Name):
+	case d != nil && d.Prompt == nil:
 		return fmt.Errorf("--tools %[1]s takes no prompts; \"skill mcp --tools %[1]s\" serves it", d.Name)
 	case o.lines && len(words) > 0:
 		return errors.New("--lines reads standard input; give the command there or leave --lines out")
 	case len(words) == 0 && isTerminal(c.stdin):
 		return errors.New("missing a command: words, or a prompt on standard input")
-	case len(words) == 1 && cmd.ArgsLenAtDash() < 0 && !isCommand(words[0]):
+	case len(words) == 1 && cmd.ArgsLenAtDash() < 0 && dialect.Of(words[0]).Lookup(words[0]) == nil:
 		c.addCommands(cmd, o)
 		if similar(cmd, words[0]) != "" {
 			return unknownCommand(cmd, words[0])

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -26,17 +27,13 @@ func (c *cli) toolsCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list := dialects
+			if o.json {
+				return c.printDefinitions(cmp.Or(chosen, dialect.Filesystem))
+			}
 			if chosen != nil {
-				list = []*dialect.Dialect{chosen}
+				return c.printTools([]*dialect.Dialect{chosen})
 			}
-			if !o.json {
-				return c.printTools(list)
-			}
-			if chosen == nil {
-				list = []*dialect.Dialect{dialect.Filesystem}
-			}
-			return c.printDefinitions(list[0])
+			return c.printTools(dialect.All)
 		},
 	}
 	o.obey(cmd, "--tools", "--json", "--max-text")

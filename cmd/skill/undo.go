@@ -54,5 +54,5 @@ func (c *cli) journal(ctx context.Context, o *options, tool string, in map[strin
 	}
 	s := &skill.Session{}
 	p := &prompter{cli: c, o: o, x: x, s: s}
-	return p.print(tool, dialect.Undo.Do(ctx, x, s, parser.ToolCall{Name: tool, Arguments: arguments}))
+	return p.print(dialect.Undo.Do(ctx, x, s, parser.ToolCall{Name: tool, Arguments: arguments}))
 }

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,12 @@ var Achilles = &Dialect{
 	Name: "achilles",
 	Doc:  "text commands: writeFile a.txt content: hi",
 	fail: achillesFail,
+	Prompt: &Prompt{
+		claims: func(d *Dialect, text string) bool { return d.Lookup(parser.Text(text).Operation) != nil },
+		answer: func(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Session, in Input, yield func(Reply) bool) {
+			yield(d.text(ctx, x, s, in.Text, in.Fallback))
+		},
+	},
 	Tools: []Tool{
 		{
 			Name: "readFile", Doc: "Check that a file can be read.", Params: []Param{pathParam},
@@ -120,34 +127,26 @@ func dryRun(line string, c skill.Changed) string {
 	return strings.TrimSuffix(line+"\n"+c.Diff, "\n")
 }
 
-// An Extraction is a text command as a fallback understood it.
-type Extraction struct {
-	Operation, Path, Content, Destination string
-	Via                                   string // "rules" or "llm"
-}
-
-// Fallback is asked for the command that a prompt means when its operation is not
-// known or its path is missing. operation is the prompt's first word. An error is
-// the answer; [ErrSilent] leaves it to the dialect to say what is wrong.
-type Fallback func(ctx context.Context, prompt, operation string) (Extraction, error)
-
-// ErrSilent is the error of a fallback that has nothing to say.
-var ErrSilent = errors.New("the fallback is silent")
-
 // Text carries out one text command for s. ask may be nil.
 func Text(ctx context.Context, x *skill.Executor, s *skill.Session, prompt string, ask Fallback) Reply {
+	return Achilles.text(ctx, x, s, prompt, ask)
+}
+
+func (d *Dialect) text(ctx context.Context, x *skill.Executor, s *skill.Session, prompt string, ask Fallback) (r Reply) {
 	if prompt == "" {
 		return failureReply(&Failure{Message: "No input provided for file-system operation", Hint: "type a command: writeFile a.txt content: hi"})
 	}
 	c := parser.Text(prompt)
-	in := Achilles.call(x, s, c.Operation)
+	in := d.call(x, s, c.Operation)
 	if in.tool == nil || c.Path == "" {
-		return in.understand(ctx, prompt, ask)
+		r = in.understand(ctx, prompt, ask)
+	} else if err := in.fill(c); err != nil {
+		r = in.fail(err)
+	} else {
+		r = in.run(ctx)
 	}
-	if err := in.fill(c); err != nil {
-		return in.fail(err)
-	}
-	return in.run(ctx)
+	r.Tool = cmp.Or(r.Tool, c.Operation)
+	return r
 }
 
 // understand carries out what the fallback makes of a prompt.

@@ -112,14 +112,19 @@ func (in *call) fail(err error) Reply {
 // errUnknown is the error of a name that no row has.
 var errUnknown = errors.New("no such tool")
 
-// A Reply is the answer to one call.
+// A Reply is the answer to one call or one text.
 type Reply struct {
-	Tool   string       // the row's name; "" where none was found
+	Tool   string       // the row's name; if there is none, the first word of a text command, else ""
 	Body   string       // for the client; also of a failure
-	Result skill.Result // nil where the call failed
+	Result skill.Result // nil if the call failed
 	Err    error        // a [*Failure]; for the model it is data like any other
-	ran    skill.Result // where the call failed although something was done
-	Via    string       // what read the prompt if no grammar did: "rules", "llm"; else ""
+
+	JSON    bool     // Body is a JSON document in the client's wire, of a failure too
+	Calls   []Reply  // to the calls of an envelope, which Body holds together
+	Repairs []string // what was mended in the syntax of a text, in words
+	Via     string   // what read the text if no grammar did: "rules", "llm"; else ""
+
+	ran skill.Result // if the call failed although something was done
 }
 
 // UndoID returns the ID of the change that the call made; "" if it made none, or

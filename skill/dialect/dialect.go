@@ -17,6 +17,8 @@ type Dialect struct {
 	Doc   string // one sentence
 	Tools []Tool // in the order of the manual
 
+	Prompt *Prompt // how a text is recognized and answered; nil if only calls are
+
 	noSurrogates bool                                               // refuse arguments with half of a surrogate pair; else it is read as U+FFFD
 	foldName     func(name string) string                           // maps names that are the same to one; nil means that no two are
 	decode       func(t *Tool, raw json.RawMessage) (values, error) // reads and checks the arguments, which may be missing; nil means Tool.decode

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"textskill/parser"
 	"textskill/skill"
 	"textskill/skill/dialect"
 )
@@ -38,8 +37,9 @@ func ExampleText() {
 	// ENOENT: no such file or directory, open '…/b.txt' true
 }
 
-// The calls of an envelope are carried out in their order, and each is answered.
-func ExampleCalls() {
+// The shape of a text says what dialect it is in. The calls of an envelope are
+// carried out in their order, and each is answered.
+func ExampleDialect_Answer() {
 	dir := example()
 	defer os.RemoveAll(dir)
 	x, err := skill.New(skill.Config{Dir: dir})
@@ -48,24 +48,44 @@ func ExampleCalls() {
 	}
 	defer x.Close()
 
-	e, err := parser.ToolCalls(`{"tool_calls":[
+	text := `{"tool_calls":[
 		{"id":"1","type":"function","function":{"name":"write_file","arguments":"{\"path\":\"a.txt\",\"content\":\"one\\ntwo\\n\"}"}},
 		{"id":"2","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a.txt\",\"tail\":1}"}},
 		{"id":"3","type":"function","function":{"name":"delete_file","arguments":"{}"}}
-	]}`)
+	]}`
+	for r := range dialect.Of(text).Answer(context.Background(), x, &skill.Session{}, dialect.Input{Text: text}) {
+		fmt.Println(strings.ReplaceAll(r.Body, x.Dir(), "…"))
+		for _, c := range r.Calls {
+			fmt.Println(c.Tool, strings.ReplaceAll(c.Body, x.Dir(), "…"))
+		}
+		fmt.Println(r.Err == nil)
+	}
+	// Output:
+	// {"messages":[{"role":"tool","tool_call_id":"1","content":"write_file OK: …/a.txt"},{"role":"tool","tool_call_id":"2","content":"two"},{"role":"tool","tool_call_id":"3","content":"delete_file ERR: missing required arg 'path'"}]}
+	// write_file write_file OK: …/a.txt
+	// read_file two
+	// delete_file delete_file ERR: missing required arg 'path'
+	// false
+}
+
+// Calls in a model's text are carried out one after the other; nothing is done
+// before its reply is taken.
+func ExampleDialect_Answer_calls() {
+	dir := example()
+	defer os.RemoveAll(dir)
+	x, err := skill.New(skill.Config{Dir: dir})
 	if err != nil {
 		log.Fatal(err)
 	}
-	messages, ok := dialect.Calls(context.Background(), x, &skill.Session{}, e)
-	for _, m := range messages {
-		fmt.Println(m.ToolCallID, strings.ReplaceAll(m.Content, x.Dir(), "…"))
+	defer x.Close()
+
+	in := dialect.Input{Text: "write(path: 'a.txt', content: 'one')\nread(path: 'a.txt')"}
+	for r := range dialect.Stack.Answer(context.Background(), x, &skill.Session{}, in) {
+		fmt.Println(r.Body)
 	}
-	fmt.Println(ok)
 	// Output:
-	// 1 write_file OK: …/a.txt
-	// 2 two
-	// 3 delete_file ERR: missing required arg 'path'
-	// false
+	// {"success":true,"path":"a.txt","lines_written":1}
+	// {"success":true,"content":"one","total_lines":1,"path":"a.txt"}
 }
 
 // A fallback is asked what a prompt in plain words means.

@@ -43,6 +43,15 @@ func withKeys(err error, keys any) error {
 	return &f
 }
 
+// hintOf returns what an error says to do next, "" if it says nothing.
+func hintOf(err error) string {
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) {
+		return hinted.Hint()
+	}
+	return ""
+}
+
 func failureReply(f *Failure) Reply { return Reply{Body: f.Message, Err: f} }
 
 // errnoNames are the symbols of the errors that file operations meet.

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"textskill/parser"
+	rawjson "textskill/parser/json"
 	"textskill/skill"
 )
 
@@ -23,6 +24,12 @@ var Filesystem = &Dialect{
 	noSurrogates: true,
 	foldName:     func(name string) string { return strings.ToLower(strings.TrimSpace(name)) },
 	fail:         filesystemFail,
+	Prompt: &Prompt{
+		claims: func(_ *Dialect, text string) bool { return parser.IsEnvelope(text) },
+		answer: func(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Session, in Input, yield func(Reply) bool) {
+			yield(d.envelope(ctx, x, s, in))
+		},
+	},
 	Tools: []Tool{
 		{
 			Name: "read_file", Aliases: []string{"read_text_file"}, Doc: "Read a file, or its first or last lines.",
@@ -165,33 +172,46 @@ type Message struct {
 	Role       string `json:"role"` // "tool"
 	ToolCallID string `json:"tool_call_id"`
 	Content    string `json:"content"`
-	Undo       string `json:"-"` // what the change is taken back by; see [Reply.UndoID]
-	NotKept    string `json:"-"` // why it cannot be; see [Reply.NotKept]
+	Undo       string `json:"undo,omitempty"`     // see [Reply.UndoID]; only on demand
+	NotKept    string `json:"not_kept,omitempty"` // see [Reply.NotKept]; only on demand
 }
 
-// Calls carries out the calls of an envelope in their order and answers each. ok
-// is false if any failed. A working_dir is relative to the workspace's folder.
-func Calls(ctx context.Context, x *skill.Executor, s *skill.Session, e parser.Envelope) (messages []Message, ok bool) {
-	var wrong error
-	if e.WorkingDir != "" {
-		var inner *skill.Session
-		if inner, wrong = x.Enter(&skill.Session{}, e.WorkingDir); wrong == nil {
-			s = inner
-		}
+// envelope carries out the calls of an envelope in their order.
+func (d *Dialect) envelope(ctx context.Context, x *skill.Executor, s *skill.Session, in Input) Reply {
+	e, err := parser.ToolCalls(in.Text)
+	switch {
+	case err != nil:
+		return failureReply(&Failure{Message: err.Error(), Hint: hintOf(err), Cause: err})
+	case e.HasFinal:
+		return Reply{Tool: "final", Body: e.Final, Repairs: e.Repairs}
 	}
-	messages = make([]Message, 0, len(e.Calls))
-	ok = true
-	for _, sent := range e.Calls {
-		var r Reply
+	r := Reply{JSON: true, Calls: make([]Reply, len(e.Calls)), Repairs: e.Repairs}
+	messages := make([]Message, len(e.Calls))
+	s, wrong := workingDir(x, s, e.WorkingDir)
+	for i, sent := range e.Calls {
+		c := &r.Calls[i]
 		if wrong != nil {
-			r = filesystemFail(&call{sent: sent.Name}, wrong)
+			*c = d.fail(&call{dialect: d, sent: sent.Name}, wrong)
 		} else {
-			r = Filesystem.Do(ctx, x, s, sent)
+			*c = d.Do(ctx, x, s, sent)
 		}
-		ok = ok && r.Err == nil
-		messages = append(messages, Message{"tool", sent.ID, wellFormed(r.Body), r.UndoID(), r.NotKept()})
+		r.Err = cmp.Or(r.Err, c.Err)
+		messages[i] = Message{Role: "tool", ToolCallID: sent.ID, Content: wellFormed(c.Body)}
+		if in.UndoKeys {
+			messages[i].Undo, messages[i].NotKept = c.UndoID(), c.NotKept()
+		}
 	}
-	return messages, ok
+	r.Body = string(rawjson.Encode(map[string]any{"messages": messages}))
+	return r
+}
+
+// workingDir returns a session in a folder, which is relative to the workspace; s if
+// none is named.
+func workingDir(x *skill.Executor, s *skill.Session, dir string) (*skill.Session, error) {
+	if dir == "" {
+		return s, nil
+	}
+	return x.Enter(&skill.Session{}, dir)
 }
 
 // filesystemFail words an error as Python's runtime does.

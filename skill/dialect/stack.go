@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"textskill/parser"
 	rawjson "textskill/parser/json"
 	"textskill/skill"
 )
@@ -25,7 +27,51 @@ var Stack = &Dialect{
 	noSurrogates: true,
 	decode:       stackDecode,
 	fail:         stackFail,
+	Prompt:       &Prompt{answer: answerStack},
 	Tools:        slices.Concat(stackFiles, stackGit, stackRun, stackWeb, stackMemory, stackTasks),
+}
+
+// answerStack carries out the calls of a text, one after the other.
+func answerStack(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Session, in Input, yield func(Reply) bool) {
+	calls, err := parser.Calls(in.Text, func(name string) bool { return d.Lookup(name) != nil })
+	var none *parser.SyntaxError
+	switch {
+	case errors.As(err, &none) && none.Name != "":
+		unknown := d.Do(ctx, x, s, parser.ToolCall{Name: none.Name})
+		yield(failureReply(&Failure{Message: unknown.Err.Error()}))
+		return
+	case err != nil:
+		yield(failureReply(&Failure{Message: err.Error(), Cause: err}))
+		return
+	}
+	for _, sent := range calls {
+		r := d.Do(ctx, x, s, sent)
+		r.JSON = true
+		if in.UndoKeys {
+			r.Body = withUndoKeys(r)
+		}
+		if !yield(r) {
+			return
+		}
+	}
+}
+
+// withUndoKeys returns the object that answers a call, with the ID of its change, or
+// why the change cannot be undone. The object may say either by itself.
+func withUndoKeys(r Reply) string {
+	var has map[string]json.RawMessage
+	if r.UndoID() == "" && r.NotKept() == "" || json.Unmarshal([]byte(r.Body), &has) != nil {
+		return r.Body
+	}
+	body := strings.TrimSuffix(r.Body, "}")
+	add := func(key, value, present string) {
+		if value != "" && has[key] == nil && has[present] == nil {
+			body += "," + string(rawjson.Encode(key)) + ":" + string(rawjson.Encode(value))
+		}
+	}
+	add("undo", r.UndoID(), "undo")
+	add("not_kept", r.NotKept(), "not_undoable")
+	return body + "}"
 }
 
 // stackDecode reads the arguments of a call. One that the row does not name is

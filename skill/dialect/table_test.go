@@ -17,6 +17,32 @@ import (
 
 var tables = []*Dialect{Achilles, Filesystem, Perstack, Stack}
 
+// TestOf recognizes prompts by their shape alone: a command whatever follows it, an
+// envelope, and all others for the dialect that has the fallback.
+func TestOf(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want *Dialect
+	}{
+		{"writeFile a.txt {}", Achilles},
+		{`{"tool_calls":[]}`, Filesystem},
+		{"```json\n[]\n```", Filesystem},
+		{"```json\n[]\n```\nthat is all", Achilles},
+		{"read(path: 'a.txt')", Achilles},
+		{"please make a folder", Achilles},
+		{"", Achilles},
+	} {
+		if got := Of(tt.text); got != tt.want {
+			t.Errorf("%q is for %s, want %s", tt.text, got.Name, tt.want.Name)
+		}
+	}
+	for _, d := range All {
+		if Named(d.Name) != d {
+			t.Errorf("Named(%s) finds another", d.Name)
+		}
+	}
+}
+
 // TestNamesAreDistinct looks for two rows that answer to one name.
 func TestNamesAreDistinct(t *testing.T) {
 	for _, d := range tables {

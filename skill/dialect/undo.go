@@ -65,11 +65,7 @@ const (
 func message(_ *call, r skill.Result) string { return r.Message() }
 
 func undoFail(in *call, err error) Reply {
-	f := &Failure{Message: fmt.Sprintf("%s: %v", in.sent, err), Code: codeOf(err), Cause: err}
-	var hinted interface{ Hint() string }
-	if errors.As(err, &hinted) {
-		f.Hint = hinted.Hint()
-	}
+	f := &Failure{Message: fmt.Sprintf("%s: %v", in.sent, err), Code: codeOf(err), Hint: hintOf(err), Cause: err}
 	r := failureReply(f)
 	if f.Hint != "" {
 		r.Body += "\n" + f.Hint

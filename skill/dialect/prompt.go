@@ -1,0 +1,66 @@
+package dialect
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"textskill/skill"
+)
+
+// All are the dialects, in the order in which they may claim a prompt. One that none
+// claims is for the first.
+var All = []*Dialect{Achilles, Filesystem, Perstack, Stack, Undo}
+
+// Named returns the dialect of a name, nil if there is none.
+func Named(name string) *Dialect {
+	for _, d := range All {
+		if d.Name == name {
+			return d
+		}
+	}
+	return nil
+}
+
+// Of returns the dialect of a prompt, by the shape of its text.
+func Of(text string) *Dialect {
+	for _, d := range All {
+		if d.Prompt != nil && d.Prompt.claims != nil && d.Prompt.claims(d, text) {
+			return d
+		}
+	}
+	return All[0]
+}
+
+// A Prompt says how a dialect recognizes a text and answers it.
+type Prompt struct {
+	claims func(d *Dialect, text string) bool // by its shape; nil if the dialect of such a text must be named
+	answer func(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Session, in Input, yield func(Reply) bool)
+}
+
+// An Input is a text for a dialect to answer.
+type Input struct {
+	Text     string
+	Fallback Fallback // asked what the text means if no grammar says it; may be nil
+	UndoKeys bool     // add to JSON how a change is undone ("undo"), or why it cannot be ("not_kept")
+}
+
+// Answer carries out what a text asks for, one call after the other as the replies
+// are taken. The dialect must have a Prompt.
+func (d *Dialect) Answer(ctx context.Context, x *skill.Executor, s *skill.Session, in Input) iter.Seq[Reply] {
+	return func(yield func(Reply) bool) { d.Prompt.answer(ctx, d, x, s, in, yield) }
+}
+
+// An Extraction is a text command as a fallback understood it.
+type Extraction struct {
+	Operation, Path, Content, Destination string
+	Via                                   string // "rules" or "llm"
+}
+
+// Fallback is asked for the command that a prompt means when its operation is not
+// known or its path is missing. operation is the prompt's first word. An error is
+// the answer; [ErrSilent] leaves it to the dialect to say what is wrong.
+type Fallback func(ctx context.Context, prompt, operation string) (Extraction, error)
+
+// ErrSilent is the error of a fallback that has nothing to say.
+var ErrSilent = errors.New("the fallback is silent")
