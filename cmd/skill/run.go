@@ -176,6 +176,7 @@ func (r *runOptions) project() (agent.Project, error) {
 	}
 	data, err := readRegular(file)
 	if errors.Is(err, os.ErrNotExist) {
+		//lint:ignore ST1005 the wording of the original runtime
 		return agent.Project{}, fmt.Errorf("Given config path %q is not found", file)
 	}
 	if err != nil {
@@ -295,6 +296,7 @@ func (r *runOptions) resumed(ctx context.Context, c *cli, x *skill.Executor) (*a
 			return nil, err
 		}
 		if len(runs) == 0 {
+			//lint:ignore ST1005 the wording of the original runtime
 			return nil, errors.New("No runs found")
 		}
 		run = runs[0].RunID

@@ -27,6 +27,8 @@ type Records struct {
 }
 
 // ErrNoCheckpoint is what [Records.Latest] returns for a run without checkpoints.
+//
+//lint:ignore ST1005 the wording of the original runtime
 var ErrNoCheckpoint = errors.New("No checkpoint found")
 
 // A RecordName is the name of a checkpoint's or an event's file.

@@ -38,6 +38,7 @@ type server struct {
 func (t *task) connect(ctx context.Context, name string, c SkillConfig) (openedSkill, error) {
 	for _, variable := range c.RequiredEnv {
 		if c.Type != sseSkill && t.cfg.Getenv(variable) == "" {
+			//lint:ignore ST1005 the wording of the original runtime
 			return openedSkill{}, fmt.Errorf("Skill %s requires environment variable %s", name, variable)
 		}
 	}
