@@ -9,36 +9,37 @@ import (
 	rawjson "textskill/parser/json"
 )
 
-// maxCalls is how many calls a text may hold before none of them is meant.
+// maxCalls is the most calls of a text; a text with more is refused whole.
 const maxCalls = 10_000
 
-// maxMarks is how many bytes of marks and blanks a call may have before it.
+// maxMarks is how many bytes of marks and white space may stand before a call on its
+// line. It keeps the search backwards linear in texts that repeat such marks.
 const maxMarks = 256
 
-// Calls reads the calls of a model's text, in their order. They are written
+// Calls reads the calls in a model's text, in their order. A call is written
 //
 //	name(key: 'text', key = 1, key: [true, None, {k: "v"}])
 //
-// with a name that is known, or as JSON or in tags, with any name:
+// with a known name, or as JSON or in tags, with any name:
 //
 //	{"tool":"name","params":{…},"id":"1"}    {"name":"name","arguments":{…}}    {"tool_calls":[…]}
 //	<tool_call>{"name":"name","arguments":{…}}</tool_call>
 //	<tool_call><name>name</name><args>{…}</args></tool_call>
 //
-// Prose and code fences may stand around calls, but a call within a sentence is
-// only spoken of: a call begins its line, a list marker or quote sign apart, or it
-// follows a full stop, a colon or another call. A name that no argument follows,
-// as in read(…), is prose, and so are a call that a sentence goes on after, a JSON
-// value that is no call, and a <think> block.
+// Prose and code fences may stand around calls, but a call within a sentence is only
+// a mention: a call begins its line, after list markers or quote signs at most, or
+// follows a full stop, a colon or another call. Prose are also a name without an
+// argument, as in read(…), a call after which the sentence goes on, a JSON value
+// that is not a call, and a <think> block.
 //
 // Strings are in single or double quotes, one or three, and may hold anything but
 // the closing quote: \\ \' \" \n \r \t and \uXXXX are escapes, a backslash before
-// anything else stands for itself, as every one does in r'…'. Keys keep their
-// order and numbers their digits. A tuple is an array.
+// anything else stands for itself, as every backslash does in r'…'. Keys keep their
+// order and numbers their digits. A tuple becomes an array.
 //
 // A call that begins and cannot be read is the last one: its Err is a
-// [*SyntaxError], and what follows it is not read, for it may be a part of it. The
-// same goes for a reasoning block without an end, as a call without a name. A text
+// [*SyntaxError], and nothing after it is read, since that may be part of the call. A
+// reasoning block without an end counts as such a call, without a name. A text
 // without any call is a [*SyntaxError] as well. More than 64 MiB or 10,000 calls are
 // a [*rawjson.Error] with [rawjson.ErrTooLarge].
 func Calls(text string, known func(name string) bool) ([]ToolCall, error) {
@@ -67,16 +68,16 @@ type callReader struct {
 	pos   int
 	known func(name string) bool
 	calls []ToolCall
-	free  int    // where the last call ended; a call may follow there
-	flat  bool   // a bracket was found that nothing closes: no more brackets are looked into
+	free  int    // where the last call ended; another may begin there
+	flat  bool   // a bracket is never closed, so no further one is decoded: each would cost the rest of the text
 	out   []byte // the JSON of the arguments being read
 	depth int
 
-	spoken, unknown string // the first name in a sentence, and the first that is not known
-	where           int    // of spoken
+	mention, unknown string // the first known name within a sentence, and the first unknown name
+	where            int    // position of mention
 }
 
-// next reads a call, or skips what is not one. An error is a [*SyntaxError] in the
+// next reads a call or skips what is not one. An error is a [*SyntaxError] in the
 // call of that name.
 func (r *callReader) next() (name string, err error) {
 	c, size := utf8.DecodeRuneInString(r.text[r.pos:])
@@ -117,7 +118,7 @@ func (r *callReader) word() (name string, err error) {
 		case !known && stands && r.unknown == "":
 			r.unknown = name
 		case known:
-			r.speak(name, start)
+			r.mentioned(name, start)
 		}
 		return "", nil
 	}
@@ -129,27 +130,27 @@ func (r *callReader) word() (name string, err error) {
 	case empty && !r.alone():
 		return "", nil
 	case !empty && r.goesOn():
-		r.speak(name, start)
+		r.mentioned(name, start)
 		return "", nil
 	}
 	r.add(ToolCall{Name: name, Arguments: arguments})
 	return "", nil
 }
 
-// speak notes the first name that is only spoken of.
-func (r *callReader) speak(name string, at int) {
-	if r.spoken == "" {
-		r.spoken, r.where = name, at
+// mentioned records the first call that is only a mention.
+func (r *callReader) mentioned(name string, at int) {
+	if r.mention == "" {
+		r.mention, r.where = name, at
 	}
 }
 
-// add takes in a call that ends at pos.
+// add adds calls that end at pos.
 func (r *callReader) add(calls ...ToolCall) {
 	r.calls = append(r.calls, calls...)
 	r.free = r.pos
 }
 
-// stands tells whether a call may begin at a place: only marks of a list, a quote,
+// stands reports whether a call may begin at a position: only marks of lists, quotes,
 // code or emphasis are between it and the beginning of its line, the end of a
 // sentence, or the end of the last call.
 func (r *callReader) stands(at int) bool {
@@ -174,9 +175,8 @@ func (r *callReader) stands(at int) bool {
 	return at == r.free
 }
 
-// begins tells whether what follows an opening bracket is arguments: a key and
-// its sign or a string, a string, an object, the closing bracket, or the end of the
-// text.
+// begins reports whether arguments follow an opening bracket: a key and its sign or a
+// string, a string, an object, the closing bracket, or the end of the text.
 func (r *callReader) begins() bool {
 	r.space()
 	c := r.peek()
@@ -194,7 +194,7 @@ func (r *callReader) begins() bool {
 	return (after[0] == ':' || after[0] == '=') && !strings.HasPrefix(after, "==") && !strings.HasPrefix(after, "::")
 }
 
-// alone tells whether no sentence goes on at pos, behind a call without arguments.
+// alone reports whether no sentence goes on at pos, after a call without arguments.
 func (r *callReader) alone() bool {
 	after := strings.TrimLeft(r.text[r.pos:], " \t\r`.]*")
 	if after == "" || strings.IndexByte("\n,;#/<", after[0]) >= 0 {
@@ -203,29 +203,29 @@ func (r *callReader) alone() bool {
 	return r.callsKnown(after)
 }
 
-// callsKnown tells whether text begins with a known name and its bracket.
+// callsKnown reports whether text begins with a known name and a bracket.
 func (r *callReader) callsKnown(text string) bool {
 	name, _, call := strings.Cut(text[:min(len(text), 64)], "(")
 	return call && r.known(name)
 }
 
-// goesOn tells whether a sentence goes on at pos, behind a call with arguments.
+// goesOn reports whether a sentence goes on at pos, after a call with arguments.
 func (r *callReader) goesOn() bool {
 	after := strings.TrimLeft(r.text[r.pos:], " \t\r`]*")
 	c, _ := utf8.DecodeRuneInString(after)
 	return (unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-–—(=→", c)) && !r.callsKnown(after)
 }
 
-// none is the error for a text without a call.
+// none returns the error for a text without a call.
 func (r *callReader) none() error {
 	e := &SyntaxError{Name: r.unknown, what: "there is no call in the text"}
 	switch {
 	case trimSpace(r.text) == "":
 		e.what = "the text is empty"
-	case r.spoken != "":
+	case r.mention != "":
 		line, column := r.position(r.where)
 		e.Name = ""
-		e.what = fmt.Sprintf("%s on line %d, column %d stands within a sentence, so it was not run", r.spoken, line, column)
+		e.what = fmt.Sprintf("%s on line %d, column %d stands within a sentence, so it was not run", r.mention, line, column)
 	}
 	e.what += "; a call is written name(key: 'text', key: 1) at the beginning of a line"
 	return e
@@ -238,14 +238,14 @@ func (r *callReader) position(at int) (line, column int) {
 	return strings.Count(before, "\n") + 1, utf8.RuneCountInString(before[begin:]) + 1
 }
 
-// fail is the error for what stands at a place.
+// fail returns an error in a call that cannot be read from a position on.
 func (r *callReader) fail(at int, format string, args ...any) error {
 	e := &SyntaxError{what: fmt.Sprintf(format, args...) + "; nothing from there on was read"}
 	e.Line, e.Column = r.position(at)
 	return e
 }
 
-// want is the error for what stands at pos, where something else is wanted.
+// want returns the error for what stands at pos in place of something else.
 func (r *callReader) want(what string) error {
 	if r.pos >= len(r.text) {
 		return r.fail(r.pos, "the text ends, want %s", what)

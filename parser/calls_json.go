@@ -16,16 +16,16 @@ import (
 // callKeys are the keys that may stand without quotes in a call that is JSON.
 var callKeys = slices.Concat(envelopeKeys, argumentKeys, []string{"tool"})
 
-// argumentKeys are what the arguments of a call that is JSON may be called.
+// argumentKeys are the keys under which a call that is JSON may have its arguments.
 var argumentKeys = []string{"arguments", "params", "parameters", "args", "input"}
 
-// callPrefix matches what only a call begins with, and its name.
+// callPrefix matches a beginning that only a call has, and captures its name.
 var callPrefix = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:\[\s*)?\{\s*["']?(?:tool_calls|function|(?:tool|name)["']?\s*:\s*["']([\w.-]{1,64})?)`)
 })
 
-// bracket reads the JSON value at pos. A value that is no call is skipped, and so
-// is what of it can be read where it is not JSON.
+// bracket reads the JSON value at pos. A value that is not a call is skipped; of
+// broken JSON the part before the error is skipped.
 func (r *callReader) bracket() (name string, err error) {
 	start := r.pos
 	r.pos++
@@ -49,8 +49,9 @@ func (r *callReader) bracket() (name string, err error) {
 	return "", nil
 }
 
-// mayHoldCall tells whether a bracket may begin JSON that is a call, or holds one:
-// whether a string follows it closely, or a key without quotes that may stand so.
+// mayHoldCall reports whether a bracket may begin JSON that is or holds a call: a
+// string follows closely, or a key that need not be quoted. It saves decoding every
+// bracket of prose.
 func (r *callReader) mayHoldCall(at int) bool {
 	const closely = 64
 	first := strings.TrimLeft(r.text[at:min(len(r.text), at+closely)], "["+rawjson.Space)
@@ -62,7 +63,7 @@ func (r *callReader) mayHoldCall(at int) bool {
 	return isQuote(first[0]) || object && slices.Contains(callKeys, strings.TrimSuffix(first, after))
 }
 
-// notJSON is the error of a decoder of the same text, as one of this reader.
+// notJSON turns the error of a decoder of the same text into one of this reader.
 func (r *callReader) notJSON(err error) error {
 	reason := err.Error()
 	if at, ok := errors.AsType[*rawjson.Error](err); ok {
@@ -71,7 +72,7 @@ func (r *callReader) notJSON(err error) error {
 	return r.fail(offset(err), "%s", reason)
 }
 
-// offset is where a decoder met an error.
+// offset returns where a decoder met an error.
 func offset(err error) int {
 	if at, ok := errors.AsType[*rawjson.Error](err); ok {
 		return at.Offset
@@ -79,8 +80,7 @@ func offset(err error) int {
 	return 0
 }
 
-// tag reads the call in tags at pos, or skips a reasoning block or the one
-// character.
+// tag reads the call in tags at pos, or skips a reasoning block, or one character.
 func (r *callReader) tag() (name string, err error) {
 	size, alone, err := rawjson.Reasoning(r.text[r.pos:])
 	if err != nil {
@@ -157,8 +157,8 @@ func (r *callReader) named() (name string, err error) {
 	return name, r.untag(call)
 }
 
-// untag takes in a call and skips the end tag, which may be missing at the end of
-// the text.
+// untag adds a call and skips the end tag, which may be missing at the end of the
+// text.
 func (r *callReader) untag(call ToolCall) error {
 	if r.space(); r.pos < len(r.text) && !r.skip("</tool_call>") {
 		return r.want("</tool_call>")
@@ -177,8 +177,8 @@ func (r *callReader) json() (json.RawMessage, error) {
 	return value, nil
 }
 
-// callsOf returns the calls that a JSON value is: one, or a list of them. ok is
-// false if it is anything else.
+// callsOf returns the calls that a JSON value holds: one, or a list of them. ok is
+// false for any other value.
 func (r *callReader) callsOf(value json.RawMessage) (calls []ToolCall, ok bool) {
 	list := value
 	if value[0] == '{' {
@@ -201,8 +201,8 @@ func (r *callReader) callsOf(value json.RawMessage) (calls []ToolCall, ok bool) 
 	return calls, len(calls) > 0
 }
 
-// callOf returns the call that an object is. One without arguments is a call only
-// if its name is known, and the definition of a tool is none.
+// callOf returns the call that an object describes. An object without arguments is a
+// call only if its name is known; the definition of a tool is not a call.
 func (r *callReader) callOf(value json.RawMessage) (call ToolCall, ok bool) {
 	outer, twice, ok := rawjson.Members(value)
 	if !ok {
@@ -239,7 +239,7 @@ func (r *callReader) callOf(value json.RawMessage) (call ToolCall, ok bool) {
 	return call, ok
 }
 
-// argumentsOf returns the object that arguments are, or that they hold as a string.
+// argumentsOf returns arguments that are an object, or a string that holds one.
 func argumentsOf(value json.RawMessage) (json.RawMessage, error) {
 	if value[0] == '{' {
 		return value, nil

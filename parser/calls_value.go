@@ -93,8 +93,8 @@ func (r *callReader) key(closing byte) error {
 	return nil
 }
 
-// comma reads what follows a value: the closing bracket stays, and a comma goes
-// into the output unless that bracket follows it.
+// comma reads what follows a value. The closing bracket is left to the caller; a
+// comma is copied unless that bracket follows it.
 func (r *callReader) comma(closing byte) error {
 	r.space()
 	switch r.peek() {
@@ -134,8 +134,8 @@ func (r *callReader) value() error {
 	return nil
 }
 
-// nested reads an object, an array or a tuple. Brackets around one value that no
-// comma follows are no tuple.
+// nested reads an object, an array or a tuple. Parentheses around one value without
+// a comma are not a tuple.
 func (r *callReader) nested() (err error) {
 	if r.depth++; r.depth > rawjson.MaxDepth {
 		return r.fail(r.pos, "nested deeper than %d levels", rawjson.MaxDepth)
@@ -166,8 +166,8 @@ func (r *callReader) tuple() error {
 	return nil
 }
 
-// list reads values and the closing bracket; single tells of one value that no
-// comma follows.
+// list reads values and the closing bracket; single reports that there is one value
+// and no comma.
 func (r *callReader) list(closing byte) (single bool, err error) {
 	r.out = append(r.out, '[')
 	commas, values := 0, 0
@@ -202,8 +202,8 @@ func (r *callReader) number() error {
 	return nil
 }
 
-// string reads a string in quotes, one or three. In a raw one a backslash stands
-// for itself, and so does a quote after it.
+// string reads a string in single or triple quotes. In a raw string a backslash and
+// the quote after it both stand for themselves.
 func (r *callReader) string(raw bool) error {
 	start := r.pos
 	quote := r.text[start : start+1]
@@ -227,7 +227,7 @@ func (r *callReader) string(raw bool) error {
 		case r.peek() == '\\':
 			r.backslash(raw)
 		default:
-			r.copy(1) // one of the three quotes alone
+			r.copy(1) // a quote that is not part of three
 		}
 	}
 }
@@ -248,8 +248,7 @@ func (r *callReader) copy(n int) error {
 	return nil
 }
 
-// backslash reads a backslash, and what it escapes. At the end of the text it
-// leaves the string without an end.
+// backslash reads a backslash and what it escapes, if the text does not end there.
 func (r *callReader) backslash(raw bool) {
 	after := r.text[r.pos+1:]
 	r.pos++

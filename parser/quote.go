@@ -42,10 +42,9 @@ func quotedSize(s string) (size int, ok bool) {
 	return len(s), open == 0
 }
 
-// unquote removes the quotes and backslashes of one word. White space in it
-// that shlex does not know needs no care: it would have ended the word outside
-// quotes, and within them shlex keeps all. What is no UTF-8 goes through shlex
-// one byte a character, and so comes back as it was.
+// unquote removes the quotes and backslashes of one word. It may hold white space
+// that shlex does not know, but only in quotes, where shlex keeps everything. A word
+// that is not UTF-8 goes through shlex one byte per character, which keeps its bytes.
 func unquote(s string) (word string, ok bool) {
 	if utf8.ValidString(s) {
 		words, err := shlex.Split(s)

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// A Command is a text command, split but not yet understood: whether the
-// operation exists and what a payload without a prefix means is not known here.
-// All three are parts of the prompt, bytes as they were, invalid UTF-8 and NUL
+// A Command is a text command, split but not interpreted: whether the operation
+// exists and what a payload without a prefix means is decided elsewhere. All three
+// fields are parts of the prompt with their bytes unchanged, invalid UTF-8 and NUL
 // included; only a quoted Path is unquoted. The zero Command is an empty prompt.
 type Command struct {
 	Operation string // first word of the first line; "" when that line is blank
@@ -19,13 +19,13 @@ type Command struct {
 //
 //	operation path payload…
 //
-// White space is JavaScript's: NBSP and the byte order mark are white space,
-// U+0085 is none. The first line ends at LF or CRLF, a lone CR ends none, and a
-// blank first line means no operation. The payload may begin on a later line.
+// White space is what JavaScript takes for it: NBSP and the byte order mark, but not
+// U+0085. The first line ends at LF or CRLF, not at a lone CR; if it is blank there
+// is no operation. The payload may begin on a later line.
 //
 // A path that begins with ' or " is one word by shell quoting rules, white space
 // and adjoining text included ("a b"c is a bc), if its quotes close on the first
-// line; else the quote is a character like any other. The payload is never unquoted.
+// line; else the quote is an ordinary character. The payload is never unquoted.
 func Text(prompt string) Command {
 	line, _, more := strings.Cut(prompt, "\n")
 	if more {

@@ -14,18 +14,18 @@ import (
 // A ToolCall is one function call of a model.
 type ToolCall struct {
 	ID        string          // as sent; "" when there was none; not necessarily unique
-	Name      string          // as sent, neither trimmed nor checked; "" only beside an Err
-	Arguments json.RawMessage // a strict JSON object; nil beside an Err; of a key given twice the last counts
-	Err       error           // what is wrong with the shape of the call, without its name; nil if nothing is
+	Name      string          // as sent, neither trimmed nor checked; "" only if Err is set
+	Arguments json.RawMessage // a strict JSON object; nil if Err is set; of a key given twice the last counts
+	Err       error           // what is wrong with the form of the call, without its name; nil if nothing is
 }
 
-// An Envelope is what a model's answer asks for: a final text, or calls.
+// An Envelope is a model's answer: a final text, or calls.
 type Envelope struct {
 	Calls      []ToolCall // in the order sent, malformed ones included; nil when HasFinal
 	Final      string     // trimmed, not empty when HasFinal
 	HasFinal   bool
 	WorkingDir string   // as sent; "" when absent or blank
-	Repairs    []string // what was repaired to read it, in words; nil when nothing was
+	Repairs    []string // what was repaired in order to read it, in words; nil if nothing was
 }
 
 // A SyntaxError says what is wrong with a text that should hold calls.
@@ -69,14 +69,14 @@ var envelopeKeys = []string{"tool_calls", "final", "id", "type", "function", "na
 //	{"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"k\":1}"}}],"working_dir":"d"}
 //	{"final":"text"}
 //
-// What stands around it and how it is written is repaired as by [rawjson.Decode];
-// the same goes for the inside of arguments, but not for what is around those.
-// A final text that is not blank wins over calls. Of several objects the first
-// with tool_calls or final counts, if exactly one of them has tool_calls.
+// The text is repaired as by [rawjson.Decode], and so is the object that arguments
+// hold, but nothing may stand around that object. A final text that is not blank
+// takes precedence over calls. Of several objects the first with tool_calls or final
+// counts, if exactly one of them has tool_calls.
 //
-// A call of the wrong shape has its Err set and does not concern the others. Any
-// other error is an [*SyntaxError]; an empty list of calls is one, and so is a
-// document that is cut off, whatever it held until there.
+// A call of the wrong form has its Err set and does not affect the others. Any other
+// error is a [*SyntaxError], among them an empty list of calls, and a text that is
+// cut off, however many calls it holds.
 func ToolCalls(text string) (Envelope, error) {
 	values, repairs, err := rawjson.DecodeAll(text, envelopeKeys...)
 	if err != nil {
@@ -112,9 +112,9 @@ func ToolCalls(text string) (Envelope, error) {
 	return e, nil
 }
 
-// IsEnvelope reports whether text has the shape of an answer for [ToolCalls],
-// good or bad: its first character is an opening brace, or it is one code fence
-// that holds such a text or other JSON. Prose is none, whatever it contains.
+// IsEnvelope reports whether text has the form of an answer for [ToolCalls], valid or
+// not: its first character is an opening brace, or it is one code fence that holds
+// such a text or other JSON. Prose is not an envelope, whatever it contains.
 func IsEnvelope(text string) bool {
 	text = trimSpace(text)
 	if strings.HasPrefix(text, "{") {
@@ -143,7 +143,7 @@ func unreadable(text string, err error) error {
 	return badEnvelope(hint, err)
 }
 
-// pickEnvelope chooses the object to follow among the values of a text.
+// pickEnvelope chooses the envelope among the values of a text.
 func pickEnvelope(values []json.RawMessage) (map[string]json.RawMessage, error) {
 	var picked, first map[string]json.RawMessage
 	var envelopes, withCalls int
@@ -184,7 +184,7 @@ func pickEnvelope(values []json.RawMessage) (map[string]json.RawMessage, error) 
 	return nil, noEnvelope("key %s is not `tool_calls`", keyList(first))
 }
 
-// keyList names up to five keys, in byte order.
+// keyList lists up to five keys, in byte order.
 func keyList(members map[string]json.RawMessage) string {
 	keys := slices.Sorted(maps.Keys(members))
 	more := ""
@@ -197,7 +197,7 @@ func keyList(members map[string]json.RawMessage) string {
 	return strings.Join(keys, ", ") + more
 }
 
-// clip shortens text that came from outside, for use in a sentence.
+// clip shortens text of a model for use in a sentence.
 func clip(text string) string {
 	const most = 40
 	if len(text) <= most {
@@ -217,7 +217,7 @@ func workingDir(raw json.RawMessage) (string, error) {
 	return dir, nil
 }
 
-// callList returns the elements of tool_calls, of which there is at least one.
+// callList returns the elements of tool_calls, at least one.
 func callList(members map[string]json.RawMessage) ([]json.RawMessage, error) {
 	raw, given := members["tool_calls"]
 	if !given {
@@ -236,8 +236,8 @@ func callList(members map[string]json.RawMessage) ([]json.RawMessage, error) {
 	return calls, nil
 }
 
-// readCall reads one element of tool_calls, with its id and name even when
-// something else is wrong with it, so that it can be answered in its place.
+// readCall reads one element of tool_calls. It returns the call's ID and name even if
+// something else is wrong, so that the call can be answered in its place.
 func readCall(raw json.RawMessage) (call ToolCall, repairs []string) {
 	members, twice, ok := rawjson.Members(raw)
 	if !ok {
@@ -266,7 +266,7 @@ func readCall(raw json.RawMessage) (call ToolCall, repairs []string) {
 	return call, repairs
 }
 
-// shown is a value for a sentence: itself if it is a short string, else its kind.
+// shown returns a value for use in a sentence: a short string as it is, else its kind.
 func shown(raw json.RawMessage) string {
 	if text, ok := rawjson.String(raw); ok {
 		return fmt.Sprintf("%q", clip(text))

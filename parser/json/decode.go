@@ -64,7 +64,7 @@ func (e *Error) Error() string {
 // Unwrap returns e.Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// The repairs that a decoder may make, as they are reported.
+// The repairs of the decoders, as they are reported.
 const (
 	repairReasoning = "reasoning block removed"
 	repairFence     = "code fence removed"
@@ -82,19 +82,19 @@ const (
 // Decode finds the one JSON value that a model meant in text and returns it
 // as strict JSON, without the white space around it.
 //
-// Valid JSON in valid UTF-8 comes back byte for byte, with no repairs. Else only
-// repairs that lose nothing and have a single reading are made, each named once
-// in repairs, in the order they were needed: a reasoning block, a code fence or
+// Valid JSON in valid UTF-8 comes back byte for byte, with no repairs. Otherwise only
+// repairs that lose nothing and have a single reading are made, each listed once
+// in repairs, in the order in which they were needed: a reasoning block, a code fence or
 // prose around the value removed; a trailing comma removed; a bare key quoted
 // when it is one of keys; None, True and False replaced; strings in single or
 // smart quotes put in double ones; raw control characters in strings escaped.
 // Nothing is ever closed, inserted or guessed, and no string changes its meaning.
 //
-// The error is a [*Error]. A value that has no end is [ErrTruncated] even
+// The error is an [*Error]. A value that has no end is [ErrTruncated] even
 // where its rest is obvious. Values that repeat each other count as one.
 // Time is linear in the length of text, which may be 64 MiB; depth is at most 512.
 //
-// A key given twice is passed on as it stands; see [Members].
+// A key that is given twice is not an error; see [Members].
 func Decode(text string, keys ...string) (value json.RawMessage, repairs []string, err error) {
 	d := newDecoder(text, keys)
 	values, err := d.document()

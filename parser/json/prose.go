@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxTopValues is how many values a text may hold before none can be meant.
+// maxTopValues is the most values that a text may hold.
 const maxTopValues = 64
 
 // A topValue is one value that stands at the top level of a text.
@@ -15,9 +15,9 @@ type topValue struct {
 	offset int
 }
 
-// amongProse collects the objects and arrays of a text. What is left outside
-// must be prose, for certain: a stray bracket, or a comma after a value, means
-// that a part of the value stands outside it, and that is an error.
+// amongProse collects the objects and arrays of a text. The rest of the text must be
+// prose without doubt: a stray bracket, or a comma after a value, suggests that a
+// part of the value is outside it, and is an error.
 func (d *decoder) amongProse() ([]topValue, error) {
 	p := proseReader{decoder: d, begin: d.pos, outside: d.pos, before: d.repairs}
 	for {
@@ -51,7 +51,7 @@ type proseReader struct {
 	begin   int      // where the text begins
 	outside int      // where the last value ended, or begin
 	before  []string // repairs made before begin
-	broken  error    // why the remark that the text begins with is no value
+	broken  error    // why the remark at the beginning of the text is not a value
 }
 
 // bracket reads the value or remark at pos.
@@ -122,10 +122,9 @@ func Reasoning(text string) (size int, alone bool, err error) {
 	return 0, false, nil
 }
 
-// oneOrRemark reads the value at pos. If it is broken and yet a remark of prose,
-// such as [see below] or {name}, that is skipped and err says how it was broken.
-// A remark closes before any quote or further bracket, so that no part of a
-// value can be in it.
+// oneOrRemark reads the value at pos. A remark such as [see below] or {name} is not
+// valid JSON, but prose: it is skipped, and err says why it is not a value. A remark
+// closes before any quote or further bracket, so it cannot hold a part of a value.
 func (d *decoder) oneOrRemark() (raw json.RawMessage, remark bool, err error) {
 	start, before := d.pos, d.repairs
 	raw, err = d.one()
@@ -144,8 +143,8 @@ func (d *decoder) oneOrRemark() (raw json.RawMessage, remark bool, err error) {
 	return nil, true, err
 }
 
-// beside reports text[from:to], which stands beside a value: a fence, prose, or
-// only white space.
+// beside records text[from:to], which stands beside a value, as a removed fence or
+// removed prose, unless it is only white space.
 func (d *decoder) beside(from, to int) {
 	before, after, fence := strings.Cut(d.text[from:to], "```")
 	if fence {

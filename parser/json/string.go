@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// The four ways to quote a string. A smart quote of either direction opens and
-// closes, for both are in use.
+// The four ways to quote a string. A smart quote of either direction may open or
+// close one, since models write both.
 const (
 	doubleQuote = '"'
 	singleQuote = '\''
@@ -31,10 +31,10 @@ func quoteAt(text string) rune {
 	return 0
 }
 
-// string reads a string in any quotes. It ends at the first quote of its kind
-// that is not escaped; that this was the end shows in what follows, which is
-// the caller's to check. A smart-quoted string must hold no straight quote of
-// its kind, for either of the two could be its end.
+// string reads a string in any quotes. It ends at the first quote of its kind that is
+// not escaped; whether that was meant as the end shows in what follows, which the
+// caller checks. A string in smart quotes must not hold a straight quote of its kind,
+// since either could be its end.
 func (d *decoder) string() error {
 	kind := quoteAt(d.rest())
 	if kind != doubleQuote {
@@ -68,7 +68,7 @@ func (d *decoder) quote(repair string) {
 	d.replace(start, d.pos, `"`, repair)
 }
 
-// special reads one character of a string that may not stand for itself.
+// special reads one character of a string that may need a repair or end the string.
 func (d *decoder) special(kind rune) (closed bool, err error) {
 	start := d.pos
 	c := d.text[d.pos]
@@ -106,8 +106,8 @@ func (d *decoder) special(kind rune) (closed bool, err error) {
 	return false, nil
 }
 
-// escape reads a backslash and what it escapes. Besides JSON's own, \' is one
-// in a string that single quotes delimit.
+// escape reads a backslash and what it escapes. Besides the escapes of JSON, \' is
+// valid in a string that single quotes delimit.
 func (d *decoder) escape(kind rune) error {
 	start := d.pos
 	d.pos++

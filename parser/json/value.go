@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// A decoder reads values out of text[pos:end]. It copies nothing until the first
-// repair of a value; from then on out holds what stands for text up to copied.
+// A decoder reads values from text[pos:end]. It copies nothing until the first repair
+// of a value; from then on out holds the repaired form of the text before copied.
 type decoder struct {
 	text     string
-	keys     []string // names that may stand as keys without quotes
+	keys     []string // keys that need not be quoted
 	pos, end int
 	depth    int
 	out      []byte
@@ -49,7 +49,7 @@ func (d *decoder) repaired(what string) {
 	}
 }
 
-// replace lets with stand for text[from:to].
+// replace replaces text[from:to] in the output.
 func (d *decoder) replace(from, to int, with, repair string) {
 	d.out = append(d.out, d.text[d.copied:from]...)
 	d.out = append(d.out, with...)
@@ -57,7 +57,7 @@ func (d *decoder) replace(from, to int, with, repair string) {
 	d.repaired(repair)
 }
 
-// syntax is the error for what stands at pos, or for a text that ends there.
+// syntax returns the error for what stands at pos, or for a text that ends there.
 func (d *decoder) syntax(where string) error {
 	if d.pos >= d.end {
 		return &Error{Offset: d.pos, Err: ErrTruncated}
@@ -152,7 +152,7 @@ func (d *decoder) member() error {
 	return d.value()
 }
 
-// bareKey reads a key without quotes, if it is one of the names that may be.
+// bareKey reads a key without quotes, if it is one of keys.
 func (d *decoder) bareKey() error {
 	start := d.pos
 	name := d.word()
@@ -166,7 +166,7 @@ func (d *decoder) bareKey() error {
 	return d.syntax("where a key in double quotes must stand")
 }
 
-// literals says what stands for each word that is a value.
+// literals are the words that are values, and their JSON.
 var literals = map[string]string{
 	"true": "true", "false": "false", "null": "null",
 	"True": "true", "False": "false", "None": "null",

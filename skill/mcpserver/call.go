@@ -32,15 +32,16 @@ func (s *Server) handler(t tool) mcp.ToolHandler {
 	}
 }
 
-// answerText is what a call is answered with.
+// answerText is the answer to a call.
 type answerText struct {
 	text    string
 	failed  bool
-	undo    string // what its change is taken back by; "" where it made none that is recorded
+	undo    string // ID that undoes its change; "" if no change was recorded
 	notKept string // why its change cannot be undone; "" if it can
 }
 
-// result is a reply as the protocol has it: one text, and never twice.
+// result is an answer as the protocol has it: one text, not repeated as structured
+// content.
 func result(a answerText) *mcp.CallToolResult {
 	r := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: a.text}}, IsError: a.failed}
 	if a.undo != "" || a.notKept != "" {
@@ -55,7 +56,7 @@ func result(a answerText) *mcp.CallToolResult {
 	return r
 }
 
-// do carries out one call. Whether arguments may be missing, the dialect decides.
+// do executes one call. The dialect decides whether arguments may be missing.
 func (s *Server) do(ctx context.Context, c *session, sc *scope, t tool, arguments json.RawMessage) (a answerText) {
 	if sc.refusal != "" {
 		return answerText{text: t.name + ": " + sc.refusal, failed: true}
@@ -63,7 +64,7 @@ func (s *Server) do(ctx context.Context, c *session, sc *scope, t tool, argument
 	defer func() {
 		if p := recover(); p != nil {
 			s.logf("%s: %v\n%s", t.name, p, debug.Stack())
-			a = answerText{text: t.name + " ended by a fault of this program; nothing is known of what it did", failed: true}
+			a = answerText{text: t.name + " crashed; check what it has changed before you call it again", failed: true}
 		}
 	}()
 	r := t.dialect.Do(ctx, sc.x, c.state, parser.ToolCall{Name: t.name, Arguments: arguments})
@@ -73,11 +74,11 @@ func (s *Server) do(ctx context.Context, c *session, sc *scope, t tool, argument
 	return answerText{r.Body, r.Err != nil, r.UndoID(), r.NotKept()}
 }
 
-// progressEvery is the time between two notifications of progress.
+// progressEvery is the least time between two progress notifications of a call.
 const progressEvery = 100 * time.Millisecond
 
-// progress returns a context under which operations report how far they are, if
-// the client asked for it. quiet ends the notifications: none follows the reply.
+// progress returns a context under which operations report their progress, if the
+// client asked for it. quiet ends the notifications, so that none follows the reply.
 func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) (_ context.Context, quiet func()) {
 	token := req.Params.GetProgressToken()
 	if token == nil || s.cfg.Progress == nil {
@@ -92,7 +93,7 @@ func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) (_ cont
 			return
 		}
 		p.done, p.next = done, now.Add(progressEvery)
-		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ // a client that is gone is told nothing
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ // fails only if the client is gone
 			ProgressToken: token, Progress: float64(done), Total: float64(total), Message: note,
 		})
 	})
@@ -105,7 +106,7 @@ func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) (_ cont
 
 type progress struct {
 	mu    sync.Mutex
-	done  int64 // last reported; a report that does not exceed it is dropped
+	done  int64 // last reported; a report must exceed it
 	next  time.Time
 	quiet bool
 }

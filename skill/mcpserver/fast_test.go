@@ -96,8 +96,8 @@ func TestFastPathEqualsSDK(t *testing.T) {
 	}
 }
 
-// TestWhichCallsAreShort tells what a worker carries out; all else is the SDK's.
-func TestWhichCallsAreShort(t *testing.T) {
+// TestWhichCallsAreFast tells what a worker carries out; all else is the SDK's.
+func TestWhichCallsAreFast(t *testing.T) {
 	s, _ := newServer(t, nil)
 	c := newConn(s, strings.NewReader(""), io.Discard)
 	c.session = newSession(s)

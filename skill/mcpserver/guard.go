@@ -20,17 +20,17 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// guard lets those requests through that the SDK's handler may have.
+// guard passes valid requests to the SDK's handler and refuses all others.
 type guard struct {
 	server   *Server
 	next     http.Handler
 	http     HTTP
 	loopback bool
-	names    []string // hosts that the server goes by, lower case
+	names    []string // the server's host names, in lower case
 	requests chan struct{}
 
 	mu      sync.Mutex
-	opening int // sessions about to begin
+	opening int // sessions that are about to begin
 }
 
 func (s *Server) guarded(h HTTP, addr *net.TCPAddr) http.Handler {
@@ -54,24 +54,24 @@ func (s *Server) guarded(h HTTP, addr *net.TCPAddr) http.Handler {
 	return g
 }
 
-// ServeHTTP checks a request from the outside in: where it was meant to go, where
-// it comes from, who sends it, and at last what it says.
+// ServeHTTP checks the host that a request is meant for, the page it comes from, its
+// token, and last its body.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case g.requests <- struct{}{}:
 		defer func() { <-g.requests }()
 	default:
-		deny(w, http.StatusServiceUnavailable, "too many requests are being answered")
+		deny(w, http.StatusServiceUnavailable, fmt.Sprintf("%d requests are being answered; try again later", maxRequests))
 		return
 	}
 	switch {
-	case !g.ours(r.Host):
+	case !g.hostAllowed(r.Host):
 		deny(w, http.StatusForbidden, fmt.Sprintf("Host %q is not a name of this server", r.Host))
-	case !g.fromHere(r.Header.Values("Origin")):
+	case !g.originAllowed(r.Header.Values("Origin")):
 		deny(w, http.StatusForbidden, fmt.Sprintf("Origin %q is not this server", r.Header.Get("Origin")))
 	case r.URL.Path != "/" && r.URL.Path != "/mcp":
 		deny(w, http.StatusNotFound, "MCP is served at /mcp")
-	case !g.allowed(r.Header.Get("Authorization")):
+	case !g.authorized(r.Header.Get("Authorization")):
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		deny(w, http.StatusUnauthorized, "a bearer token is needed")
 	case r.Method == http.MethodPost:
@@ -84,10 +84,10 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ours tells whether a Host header names this server. A page of another site that
-// has its own name lead here still sends that name; an address in figures cannot
-// be led anywhere.
-func (g *guard) ours(hostport string) bool {
+// hostAllowed reports whether a Host header names this server. A page of another
+// site may have its own name resolve to this machine (DNS rebinding), but its
+// requests still carry that name; a numeric address cannot be rebound.
+func (g *guard) hostAllowed(hostport string) bool {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
 		host = h
@@ -104,18 +104,19 @@ func (g *guard) ours(hostport string) bool {
 	return false
 }
 
-// fromHere tells whether a request comes from no web page at all, or from one of
-// this server or machine.
-func (g *guard) fromHere(origins []string) bool {
+// originAllowed reports whether a request does not come from a web page, or comes
+// from one of this server.
+func (g *guard) originAllowed(origins []string) bool {
 	if len(origins) == 0 {
 		return true
 	}
 	u, err := url.Parse(origins[0])
-	return len(origins) == 1 && err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && g.ours(u.Host)
+	return len(origins) == 1 && err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && g.hostAllowed(u.Host)
 }
 
-// allowed compares in a time that says nothing about the token.
-func (g *guard) allowed(authorization string) bool {
+// authorized reports whether a request has the token, in a time that does not depend
+// on the token.
+func (g *guard) authorized(authorization string) bool {
 	if g.http.Token == "" {
 		return true
 	}
@@ -124,7 +125,7 @@ func (g *guard) allowed(authorization string) bool {
 	return subtle.ConstantTimeCompare(given[:], want[:]) == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
-// post reads a message whole, and passes it on if it is one.
+// post reads a body, and passes the request on if the body is a message.
 func (g *guard) post(w http.ResponseWriter, r *http.Request) {
 	body, ok := g.body(w, r)
 	if !ok {
@@ -138,20 +139,20 @@ func (g *guard) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Header.Get("Mcp-Session-Id") == "" && !g.http.Stateless {
-		if !g.open() {
+		if !g.reserve() {
 			w.Header().Set("Retry-After", "60")
 			deny(w, http.StatusServiceUnavailable, fmt.Sprintf("there are %d sessions already; end one", g.http.MaxSessions))
 			return
 		}
-		defer g.opened()
+		defer g.unreserve()
 	}
 	g.next.ServeHTTP(w, r)
 }
 
-// body reads the body of a request, in bounded time and space.
+// body reads the body of a request within limits of size and time.
 func (g *guard) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // a connection that has none is closed by the server's own limits
+	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // without deadlines, the limits of the server itself apply
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.http.MaxBody))
 	_ = c.SetReadDeadline(time.Time{})
 	switch tooLarge, ok := errors.AsType[*http.MaxBytesError](err); {
@@ -160,7 +161,7 @@ func (g *guard) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		deny(w, http.StatusRequestTimeout, fmt.Sprintf("the request took longer than %v to arrive", bodyTime))
 	case err != nil:
-		deny(w, http.StatusBadRequest, "the request did not arrive whole")
+		deny(w, http.StatusBadRequest, "the request was cut off")
 	}
 	return body, err == nil
 }
@@ -186,8 +187,9 @@ func checkBody(body []byte) (answer []byte) {
 	return nil
 }
 
-// open counts a session that is about to begin, if there is room for one.
-func (g *guard) open() bool {
+// reserve counts a session that is about to begin; it returns false if there are
+// MaxSessions.
+func (g *guard) reserve() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := g.opening
@@ -201,13 +203,13 @@ func (g *guard) open() bool {
 	return true
 }
 
-func (g *guard) opened() {
+func (g *guard) unreserve() {
 	g.mu.Lock()
 	g.opening--
 	g.mu.Unlock()
 }
 
-// stopCalls stops what a session has under way, before it is ended.
+// stopCalls stops the calls of a session that is about to end.
 func (g *guard) stopCalls(id string) {
 	for ss := range g.server.sdk.Sessions() {
 		if id != "" && ss.ID() == id {

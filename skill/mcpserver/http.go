@@ -17,19 +17,19 @@ import (
 // HTTP says where and to whom streamable HTTP is served. The zero HTTP listens on
 // a free port of the loopback interface.
 type HTTP struct {
-	Addr        string        // HOST:PORT; without a host it is the loopback interface
-	Token       string        // bearer token that every request has to bear; "" means none
-	Hosts       []string      // further names that clients may reach the server by, without a port
-	MaxBody     int64         // bytes of one request; 0 means 16 MiB
-	MaxSessions int           // clients at a time; 0 means 256
-	Idle        time.Duration // a session without requests ends after it; 0 means 1 hour
-	Life        time.Duration // any session ends after it; 0 means 24 hours
-	Stateless   bool          // no sessions: nothing of one request is known to the next
-	Ready       func(url string)
+	Addr        string           // HOST:PORT; without a host it is the loopback interface
+	Token       string           // bearer token that every request must have; "" means none
+	Hosts       []string         // further host names that clients may use, without a port
+	MaxBody     int64            // bytes of one request; 0 means 16 MiB
+	MaxSessions int              // clients at a time; 0 means 256
+	Idle        time.Duration    // a session without requests ends after this time; 0 means 1 hour
+	Life        time.Duration    // every session ends after this time; 0 means 24 hours
+	Stateless   bool             // no sessions: nothing is kept from one request to the next
+	Ready       func(url string) // called when the server listens; may be nil
 }
 
 const (
-	maxRequests   = 1024 // being answered at a time, streams of events included
+	maxRequests   = 1024 // at a time, event streams included
 	maxHeader     = 64 << 10
 	headerTime    = 10 * time.Second // for the head of a request
 	bodyTime      = 30 * time.Second // for its body
@@ -40,8 +40,8 @@ const (
 // token was given.
 var ErrNoToken = errors.New("can be reached from other machines, so it needs a token")
 
-// HTTP serves clients over streamable HTTP until ctx is done, and then ends what
-// is under way. An address that is not the loopback interface, without a token,
+// HTTP serves clients over streamable HTTP until ctx is done, and then ends their
+// sessions. An address that is not the loopback interface, without a token,
 // is a [*NoTokenError].
 func (s *Server) HTTP(ctx context.Context, h HTTP) error {
 	h.MaxBody = cmp.Or(h.MaxBody, 16<<20)
@@ -78,7 +78,7 @@ func (s *Server) HTTP(ctx context.Context, h HTTP) error {
 	return s.shutDown(server)
 }
 
-// address is what to listen on.
+// address returns the address to listen on.
 func (h HTTP) address() (*net.TCPAddr, error) {
 	given := cmp.Or(h.Addr, ":0")
 	if !strings.Contains(given, ":") {
@@ -86,7 +86,7 @@ func (h HTTP) address() (*net.TCPAddr, error) {
 	}
 	host, port, err := net.SplitHostPort(given)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no address of the form HOST:PORT", h.Addr)
+		return nil, fmt.Errorf("%s is not an address of the form HOST:PORT", h.Addr)
 	}
 	addr, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
 	if err != nil {
@@ -98,7 +98,7 @@ func (h HTTP) address() (*net.TCPAddr, error) {
 	return addr, nil
 }
 
-// streamable is the SDK's handler.
+// streamable returns the SDK's handler.
 func (s *Server) streamable(h HTTP) http.Handler {
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk }, &mcp.StreamableHTTPOptions{
 		Stateless:                    h.Stateless,
@@ -134,19 +134,19 @@ func (s *Server) endOld(ctx context.Context, life time.Duration) {
 	}
 }
 
-// endSession stops what a client has under way and ends its session.
+// endSession stops the calls of a client and ends its session.
 func (s *Server) endSession(ss *mcp.ServerSession) {
 	s.session(ss).stopCalls()
 	ss.Close()
 }
 
-// shutDown ends all sessions, which ends their streams, and then the server.
+// shutDown ends all sessions, and with them their event streams, and then the server.
 func (s *Server) shutDown(server *http.Server) error {
 	var all sync.WaitGroup
 	for ss := range s.sdk.Sessions() {
 		all.Go(func() { s.endSession(ss) })
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), afterStop)
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
 	err := server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {

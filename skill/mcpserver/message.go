@@ -6,22 +6,22 @@ import (
 	rawjson "textskill/parser/json"
 )
 
-// envelope is a message with its members as they were sent; nil where one is missing.
+// envelope is a message. Its members are JSON as it was sent, nil if missing.
 type envelope struct {
 	id, method, params []byte
-	other              bool // it has further members
+	other              bool // the message has further members
 }
 
 var (
-	errNoObject  = errors.New("the message is no JSON object")
+	errNoObject  = errors.New("a message must be one JSON object")
 	errVersion   = errors.New(`jsonrpc is not "2.0"`)
 	errTwice     = errors.New("a member of the message is given twice")
-	errMethod    = errors.New("method is no text")
+	errMethod    = errors.New("method is not a string")
 	errNoMessage = errors.New("the message has neither a method nor a result nor an error")
 )
 
-// readEnvelope reads a message, which is valid JSON. With an error the id is that
-// of the message if it can be told.
+// readEnvelope reads a message, which must be valid JSON. Beside an error the ID is
+// still that of the message, if it has a valid one.
 func readEnvelope(data []byte) (e envelope, err error) {
 	if data[0] != '{' {
 		return e, errNoObject
@@ -51,9 +51,6 @@ func readEnvelope(data []byte) (e envelope, err error) {
 		}
 		*field = value
 	}
-	if _, ok := readID(e.id); !ok && e.id != nil && e.method == nil {
-		e.id = nil
-	}
 	switch {
 	case string(version) != `"2.0"`:
 		err = errVersion
@@ -62,7 +59,7 @@ func readEnvelope(data []byte) (e envelope, err error) {
 	case e.method != nil && e.method[0] != '"':
 		err = errMethod
 	}
-	if _, ok := readID(e.id); !ok && err != nil {
+	if _, ok := readID(e.id); !ok && (err != nil || e.method == nil) {
 		e.id = nil
 	}
 	return e, err

@@ -16,19 +16,19 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// rootsWait is how long a client may take to tell its roots.
+// rootsWait is how long a client may take to name its roots.
 const rootsWait = 10 * time.Second
 
-// statelessVersion is the protocol version from which on a server asks a client
-// by its answer to a call, not by a request of its own.
+// statelessVersion is the first version of the protocol in which a server asks a
+// client for something in its answer to a call, not by a request of its own.
 const statelessVersion = "2026-07-28"
 
-// enter returns the scope for one call, which leaves it afterwards. If ask is not
-// nil, it is the answer to the call instead: the client is to tell its roots and
-// to call again.
+// enter returns the scope for one call, which must leave it afterwards. If ask is not
+// nil, it is the answer to the call instead: the client must name its roots and call
+// again.
 func (c *session) enter(ctx context.Context, req *mcp.CallToolRequest) (sc *scope, ask *mcp.CallToolResult, err error) {
 	for {
-		if sc := c.known(); sc != nil {
+		if sc := c.enterKnown(); sc != nil {
 			return sc, nil, nil
 		}
 		c.mu.Lock()
@@ -45,8 +45,8 @@ func (c *session) enter(ctx context.Context, req *mcp.CallToolRequest) (sc *scop
 	}
 }
 
-// adopt makes sc the scope of the session and of one call, unless the roots have
-// changed since or another call was faster.
+// adopt makes sc the scope of the session and of one call. It returns false, and
+// closes sc, if the roots have changed meanwhile or another call was faster.
 func (c *session) adopt(sc *scope, changes int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,21 +64,21 @@ func (c *session) adopt(sc *scope, changes int) bool {
 	return true
 }
 
-// roots returns the roots that the client names; none if it has none to name.
+// roots returns the roots that the client names; nil if it does not support roots.
 func (c *session) roots(ctx context.Context, req *mcp.CallToolRequest) (_ []*mcp.Root, ask *mcp.CallToolResult, err error) {
 	caps := req.ClientCapabilities()
 	if caps == nil || caps.RootsV2 == nil {
 		return nil, nil, nil
 	}
 	if req.ProtocolVersion() >= statelessVersion {
-		if told, ok := req.Params.InputResponses["roots"].(*mcp.ListRootsResult); ok {
-			return told.Roots, nil, nil
+		if named, ok := req.Params.InputResponses["roots"].(*mcp.ListRootsResult); ok {
+			return named.Roots, nil, nil
 		}
 		return nil, &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"roots": &mcp.ListRootsParams{}}}, nil
 	}
 	c.asking.Lock()
 	defer c.asking.Unlock()
-	if sc := c.known(); sc != nil { // another call has asked meanwhile
+	if sc := c.enterKnown(); sc != nil { // another call has asked meanwhile
 		c.leave(sc)
 		return nil, nil, nil
 	}
@@ -86,29 +86,30 @@ func (c *session) roots(ctx context.Context, req *mcp.CallToolRequest) (_ []*mcp
 	defer cancel()
 	go func() {
 		select {
-		case <-c.over:
+		case <-c.inputEnded:
 			cancel()
 		case <-ctx.Done():
 		}
 	}()
-	told, err := req.Session.ListRoots(ctx, nil)
+	named, err := req.Session.ListRoots(ctx, nil)
 	if err == nil {
-		return told.Roots, nil, nil
+		return named.Roots, nil, nil
 	}
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return nil, nil, context.Cause(ctx)
 	}
-	c.server.tell(ctx, req.Session, "the client did not tell its roots (%v); the workspace stays as it is", err)
+	c.server.warn(ctx, req.Session, "the client did not name its roots (%v); the whole workspace is used", err)
 	return nil, nil, nil
 }
 
-// narrowed returns the scope that roots leave of the workspace. They may narrow
-// it and never widen it:
+// narrowed returns the part of the workspace that roots leave. Roots may narrow the
+// workspace, but never widen it:
 //
-//   - A root inside narrows to itself, and one that the workspace lies in leaves it whole.
-//   - A root outside says nothing about what is inside: it is passed over, with a message.
-//     If all are, the workspace is what it was.
-//   - If roots lie inside and none of them can be opened, nothing is left, and calls are refused.
+//   - A root inside the workspace narrows it to that root; one that contains the
+//     workspace leaves it whole.
+//   - A root outside is ignored, with a message. If all are outside, the workspace is
+//     left whole.
+//   - If roots are inside, but none of them can be opened, all calls are refused.
 func (s *Server) narrowed(ctx context.Context, ss *mcp.ServerSession, roots []*mcp.Root) *scope {
 	whole := &scope{x: s.cfg.Executor}
 	ceiling := []string{s.cfg.Executor.Dir()}
@@ -124,9 +125,9 @@ func (s *Server) narrowed(ctx context.Context, ss *mcp.ServerSession, roots []*m
 		}
 		switch {
 		case err != nil:
-			s.tell(ctx, ss, "root %s is passed over: %v", r.URI, err)
+			s.warn(ctx, ss, "root %s is ignored: %v", r.URI, err)
 		case len(inside) == 0:
-			s.tell(ctx, ss, "root %s is passed over: it lies outside %s", r.URI, strings.Join(ceiling, ", "))
+			s.warn(ctx, ss, "root %s is ignored: it is outside %s", r.URI, strings.Join(ceiling, ", "))
 		}
 		kept = append(kept, inside...)
 	}
@@ -134,13 +135,13 @@ func (s *Server) narrowed(ctx context.Context, ss *mcp.ServerSession, roots []*m
 	if len(kept) == 0 || slices.Equal(kept, outermost(ceiling)) {
 		return whole
 	}
-	if i := slices.Index(kept, ceiling[0]); i > 0 { // relative names go on starting there
+	if i := slices.Index(kept, ceiling[0]); i > 0 { // relative names still begin there
 		kept[0], kept[i] = kept[i], kept[0]
 	}
 	return s.opened(ctx, ss, kept)
 }
 
-// opened returns a scope that reaches dirs, or refuses if none of them is there.
+// opened returns a scope of dirs, or one that refuses if none of them can be opened.
 func (s *Server) opened(ctx context.Context, ss *mcp.ServerSession, dirs []string) *scope {
 	var problems []string
 	for len(dirs) > 0 {
@@ -154,14 +155,14 @@ func (s *Server) opened(ctx context.Context, ss *mcp.ServerSession, dirs []strin
 				bad = i
 			}
 		}
-		s.tell(ctx, ss, "root %s is passed over: %v", dirs[bad], err)
+		s.warn(ctx, ss, "root %s is ignored: %v", dirs[bad], err)
 		problems = append(problems, err.Error())
 		dirs = slices.Delete(dirs, bad, bad+1)
 	}
-	return &scope{x: s.cfg.Executor, refusal: "the client's roots leave nothing of the workspace (" + strings.Join(problems, "; ") + ")"}
+	return &scope{x: s.cfg.Executor, refusal: "none of the client's roots can be opened (" + strings.Join(problems, "; ") + ")"}
 }
 
-// intersect returns what dir and the folders of the ceiling have in common.
+// intersect returns the parts of dir that are in a folder of the ceiling.
 func intersect(ceiling []string, dir string) []string {
 	var common []string
 	for _, c := range ceiling {
@@ -175,7 +176,7 @@ func intersect(ceiling []string, dir string) []string {
 	return common
 }
 
-// outermost returns dirs without those that lie in another, each once.
+// outermost returns dirs without duplicates and without those inside another.
 func outermost(dirs []string) []string {
 	var out []string
 	for i, d := range dirs {
@@ -187,12 +188,12 @@ func outermost(dirs []string) []string {
 	return out
 }
 
-// within tells whether dir is root or lies in it. Both are clean and absolute.
+// within reports whether dir is root or is inside it. Both are clean and absolute.
 func within(dir, root string) bool {
 	return dir == root || strings.HasPrefix(dir, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
 }
 
-// realPath is dir, absolute and with the links followed as far as it exists.
+// realPath returns dir as an absolute path with links followed, as far as it exists.
 func realPath(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -210,14 +211,14 @@ func realPath(dir string) string {
 	}
 }
 
-// rootPath is the folder that a root's URI names.
+// rootPath returns the folder that a root's URI names.
 func rootPath(uri string) (string, error) {
 	u, err := url.Parse(uri)
 	switch {
 	case err != nil:
-		return "", errors.New("it is no URI")
+		return "", errors.New("it is not a URI")
 	case u.Scheme != "file":
-		return "", errors.New("it is no file:// URI")
+		return "", errors.New("it is not a file:// URI")
 	case u.Host != "" && u.Host != "localhost":
 		return "", fmt.Errorf("it is on another host, %s", u.Host)
 	}
@@ -231,10 +232,9 @@ func rootPath(uri string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// tell says something to a client that takes log messages, and to whoever runs
-// the server.
-func (s *Server) tell(ctx context.Context, ss *mcp.ServerSession, format string, args ...any) {
+// warn sends a log message to a client that accepts them, and writes it to the log.
+func (s *Server) warn(ctx context.Context, ss *mcp.ServerSession, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	s.logf("%s", text)
-	_ = ss.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Logger: "skill", Data: text}) // a client that is gone is told nothing
+	_ = ss.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Logger: "skill", Data: text}) // fails only if the client is gone
 }

@@ -12,20 +12,20 @@ import (
 	rawjson "textskill/parser/json"
 )
 
-// codeBusy is the error code of a request too many.
+// codeBusy is the error code of a request beyond maxPending.
 const codeBusy = -32000
 
 var (
-	errID    = errors.New("id is neither a text nor a whole number")
-	errInUse = errors.New("the id is in use by a request that has not been answered")
-	errBusy  = fmt.Errorf("more than %d requests have not been answered; wait for some of them", maxPending)
+	errID    = errors.New("id must be a string or a whole number")
+	errInUse = errors.New("id is in use by a request that has not been answered; choose another")
+	errBusy  = fmt.Errorf("%d requests have not been answered; wait for some of them", maxPending)
 )
 
-// callID is the id of a request. Two ids are equal where the SDK takes them for
-// the same.
+// callID is the ID of a request. Two IDs are equal if the SDK takes them for the
+// same.
 type callID struct {
 	number int64
-	text   string // with a quote before it, to differ from a number; "" of a number
+	text   string // with a quote in front, so that no text is ""; "" for a number
 }
 
 func callIDOf(id jsonrpc.ID) callID {
@@ -38,8 +38,7 @@ func callIDOf(id jsonrpc.ID) callID {
 	return callID{}
 }
 
-// readID reads an id as it was sent. ok is false for what is neither a text nor a
-// whole number.
+// readID decodes an ID. ok is false if it is neither a string nor a whole number.
 func readID(raw []byte) (id callID, ok bool) {
 	if text, ok := rawjson.String(raw); ok {
 		return callID{text: `"` + text}, true
@@ -52,17 +51,17 @@ func readID(raw []byte) (id callID, ok bool) {
 	return callID{number: n}, err == nil && float64(n) == f
 }
 
-// route sends a line on to the SDK, answers one that cannot be handled, or returns
-// the call that it makes, for the worker to carry out. It keeps nothing of line
-// that it does not return.
-func (c *conn) route(line []byte) *shortCall {
+// route returns the call that a line makes if it can be executed without the SDK,
+// answers a line that is not a valid message, and passes all others to the SDK. Only
+// the call that it returns refers to line.
+func (c *conn) route(line []byte) *fastCall {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
 		return nil
 	}
 	if !json.Valid(line) {
 		var v json.RawMessage
-		c.refuse(nil, jsonrpc.CodeParseError, "the line is no JSON: "+json.Unmarshal(line, &v).Error())
+		c.refuse(nil, jsonrpc.CodeParseError, "the line is not JSON: "+json.Unmarshal(line, &v).Error())
 		return nil
 	}
 	e, err := readEnvelope(line)
@@ -81,11 +80,11 @@ func (c *conn) route(line []byte) *shortCall {
 		return nil
 	}
 	if string(e.method) == `"tools/call"` {
-		if call := c.short(e, id); call != nil {
+		if call := c.fast(e, id); call != nil {
 			return call
 		}
 	}
-	switch err := c.begin(id, &pending{first: string(e.method) == `"initialize"`}); err {
+	switch err := c.begin(id, &pending{initialize: string(e.method) == `"initialize"`}); err {
 	case nil:
 		c.pass(line, &e)
 	case errInUse:
@@ -96,8 +95,8 @@ func (c *conn) route(line []byte) *shortCall {
 	return nil
 }
 
-// pass hands a message to the SDK. e is its envelope if it is a request, which is
-// pending.
+// pass hands a message to the SDK. e is the envelope of a request, which must be
+// pending, else nil.
 func (c *conn) pass(data []byte, e *envelope) {
 	m, err := jsonrpc.DecodeMessage(bytes.Clone(data))
 	if err != nil {
@@ -117,7 +116,7 @@ func (c *conn) pass(data []byte, e *envelope) {
 	}
 }
 
-// notification does what has to be done before the next line is read.
+// notification does what a notification requires before the next line is read.
 func (c *conn) notification(e envelope) {
 	switch string(e.method) {
 	case `"notifications/cancelled"`:
@@ -134,17 +133,17 @@ func (c *conn) notification(e envelope) {
 	}
 }
 
-// refuse answers a message that cannot be handled. id is nil where it has none, or
-// that of another request.
+// refuse answers an invalid message. id is nil if the message has none, or the one
+// of another request.
 func (c *conn) refuse(id []byte, code int, problem string) {
 	c.out.send(errorLine(id, code, problem))
 }
 
-// errorLine is an answer that says what is wrong with a message.
+// errorLine is the answer to an invalid message, as a line.
 func errorLine(id []byte, code int, problem string) []byte {
 	if id == nil {
 		id = []byte("null")
 	}
-	text, _ := json.Marshal(problem) // a text always has a JSON form
+	text, _ := json.Marshal(problem) // a string can always be encoded
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`+"\n", id, code, text)
 }

@@ -12,16 +12,16 @@ import (
 
 // session is what belongs to one client.
 type session struct {
-	server   *Server
-	state    *skill.Session
-	over     chan struct{} // closed when the client sends nothing more
-	overOnce sync.Once
+	server     *Server
+	state      *skill.Session
+	inputEnded chan struct{} // closed when the client sends nothing more
+	inputOnce  sync.Once
 
 	mu      sync.Mutex
 	running map[*running]bool
 	ended   bool
 	scope   *scope // nil until the client's roots are known
-	changes int    // of the roots, as far as the client told
+	changes int    // how often the client has announced a change of its roots
 
 	asking sync.Mutex // held while the client is asked for its roots
 }
@@ -29,18 +29,18 @@ type session struct {
 // running is a call that can be stopped.
 type running struct{ stop context.CancelCauseFunc }
 
-// scope is what the calls of a session work on.
+// scope is the part of the workspace that the calls of a session may use.
 type scope struct {
 	x       *skill.Executor
-	refusal string // why no call is carried out; "" if they are
-	narrow  bool   // x was opened for this scope
-	users   int    // calls that use it, and one while the session does
+	refusal string // why every call is refused; "" if calls are executed
+	narrow  bool   // x was opened for this scope and is closed with it
+	users   int    // the calls that use it, plus one while it is the session's
 }
 
-var errOver = errors.New("the client is gone")
+var errClientGone = errors.New("the client is gone")
 
 func newSession(s *Server) *session {
-	return &session{server: s, state: &skill.Session{}, over: make(chan struct{}), running: make(map[*running]bool)}
+	return &session{server: s, state: &skill.Session{}, inputEnded: make(chan struct{}), running: make(map[*running]bool)}
 }
 
 // session returns the session of a client, which begins with its first call and
@@ -63,21 +63,21 @@ func (s *Server) session(ss *mcp.ServerSession) *session {
 	return c
 }
 
-// begin returns the context of one call, which the session's end cancels, and what
-// stops it sooner.
+// begin returns the context of one call, which ends with the session at the latest,
+// and what stops the call sooner.
 func (c *session) begin(ctx context.Context) (context.Context, *running) {
 	ctx, stop := context.WithCancelCause(ctx)
 	r := &running{stop}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
-		stop(errOver)
+		stop(errClientGone)
 	}
 	c.running[r] = true
 	return ctx, r
 }
 
-// done ends what begin began.
+// done must follow begin when the call has ended.
 func (c *session) done(r *running) {
 	r.stop(nil)
 	c.mu.Lock()
@@ -85,29 +85,29 @@ func (c *session) done(r *running) {
 	c.mu.Unlock()
 }
 
-// noMore tells that the client sends nothing more, not even answers.
-func (c *session) noMore() { c.overOnce.Do(func() { close(c.over) }) }
+// endInput records that the client sends nothing more, not even answers.
+func (c *session) endInput() { c.inputOnce.Do(func() { close(c.inputEnded) }) }
 
-// stopCalls cancels what runs and whatever is begun from now on.
+// stopCalls cancels the calls that are running and all that begin later.
 func (c *session) stopCalls() {
-	c.noMore()
+	c.endInput()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true
 	for r := range c.running {
-		r.stop(errOver)
+		r.stop(errClientGone)
 	}
 }
 
-// end stops the calls and gives back what the session had opened.
+// end stops the calls and closes what the session has opened.
 func (c *session) end() {
 	c.stopCalls()
 	c.forgetScope()
 }
 
-// known returns the scope, for a call that then leaves it; nil if the client has
-// to be asked first.
-func (c *session) known() *scope {
+// enterKnown returns the scope for one call, which must leave it afterwards; nil if
+// the client has to be asked for its roots first.
+func (c *session) enterKnown() *scope {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.scope != nil {
@@ -129,8 +129,8 @@ func (c *session) release(sc *scope) {
 	}
 }
 
-// forgetScope lets the next call ask for the roots again. Calls under way keep
-// what they began with.
+// forgetScope makes the next call ask for the roots again. Calls that are running
+// keep their scope.
 func (c *session) forgetScope() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	maxPending = 4096            // requests of one client under way
-	afterInput = 5 * time.Second // for what is under way when the input ends
-	afterStop  = 5 * time.Second // for what was told to stop
+	maxPending = 4096            // unanswered requests of one client
+	drainTime  = 5 * time.Second // for running calls to end after the input has ended
+	stopTime   = 5 * time.Second // for cancelled calls to end
 )
 
 // Stdio serves one client that writes messages to in, one per line, and reads
-// them from out. It returns nil when in ends or ctx is done, once what was under
-// way has been answered or stopped. A read of in may still be waiting then.
+// them from out. It returns nil when in ends or ctx is done, after the calls that
+// were running have been answered or stopped. A read of in may then still block.
 func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	c := newConn(s, in, out)
 	ss, err := s.sdk.Connect(ctx, c, nil)
@@ -35,42 +35,42 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	case <-ctx.Done():
 	case <-c.out.broken:
 	case <-c.ended:
-		c.session.noMore()
-		c.settled(afterInput)
+		c.session.endInput()
+		c.awaitIdle(drainTime)
 	}
 	c.session.stopCalls()
-	c.settled(afterStop)
+	c.awaitIdle(stopTime)
 	c.Close()
 	return nil
 }
 
-// conn is the connection to a client that reads and writes lines. For the SDK it
-// is a transport and its connection; the lines are read by workers, which carry
-// out short calls themselves and leave the rest to the SDK.
+// conn is the connection to a client that reads and writes lines. To the SDK it is
+// both a transport and its connection. The lines are read by workers, which execute
+// most calls themselves and leave all other messages to the SDK.
 type conn struct {
 	server  *Server
 	session *session
 	in      *bufio.Reader
 	out     *lineWriter
-	turn    chan struct{}        // whoever has it reads; closed at the end of the input
-	forSDK  chan jsonrpc.Message // what the SDK is to handle, in the order of the lines
+	turn    chan struct{}        // holds one token, whose owner reads; closed at the end of the input
+	forSDK  chan jsonrpc.Message // messages for the SDK, in the order of the lines
 	ended   chan struct{}        // closed at the end of the input
 	closed  chan struct{}
 	closing sync.Once
 	waiting atomic.Int32 // workers that wait for their turn
 
-	mu      sync.Mutex
-	pending map[callID]*pending
-	sending int           // messages that are not all written yet
-	version string        // of the protocol, once it is agreed on; "" before
-	none    chan struct{} // closed when nothing is pending or sent; nil when nobody waits for that
+	mu       sync.Mutex
+	pending  map[callID]*pending
+	sending  int           // messages that are being written
+	version  string        // of the protocol; "" before it has been negotiated
+	whenIdle chan struct{} // closed when no request is pending and no message is being written; nil when nobody waits for that
 }
 
 // pending is a request that has not been answered.
 type pending struct {
-	running   *running // the call that a worker carries out; nil of one that the SDK does
-	cancelled bool     // no answer is sent
-	first     bool     // is the request that agrees on a version of the protocol
+	running    *running // the call that a worker executes; nil if the SDK does
+	cancelled  bool     // no answer is sent
+	initialize bool     // the answer says which version of the protocol is used
 }
 
 var errCancelled = errors.New("the client cancelled the call")
@@ -90,19 +90,19 @@ func newConn(s *Server, in io.Reader, out io.Writer) *conn {
 	return c
 }
 
-// Connect is for the SDK.
+// Connect implements mcp.Transport.
 func (c *conn) Connect(context.Context) (mcp.Connection, error) { return c, nil }
 
-// SessionID is for the SDK.
+// SessionID implements mcp.Connection.
 func (c *conn) SessionID() string { return "" }
 
-// Close is for the SDK.
+// Close implements mcp.Connection.
 func (c *conn) Close() error {
 	c.closing.Do(func() { close(c.closed) })
 	return nil
 }
 
-// Read gives the SDK its next message.
+// Read implements mcp.Connection: it returns the next message for the SDK.
 func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
 	case m := <-c.forSDK:
@@ -114,7 +114,7 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// Write sends a message of the SDK.
+// Write implements mcp.Connection: it sends a message of the SDK to the client.
 func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 	r, ok := m.(*jsonrpc.Response)
 	data, err := jsonrpc.EncodeMessage(m)
@@ -135,7 +135,7 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 	switch {
 	case p == nil:
 		return nil
-	case p.first && json.Unmarshal(r.Result, &agreed) == nil:
+	case p.initialize && json.Unmarshal(r.Result, &agreed) == nil:
 		c.mu.Lock()
 		c.version = agreed.ProtocolVersion
 		c.mu.Unlock()
@@ -143,7 +143,8 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 	return c.answer(p, append(data, '\n'))
 }
 
-// begin makes a request pending. It fails if another of its id is, or too many are.
+// begin makes a request pending. It fails if one with the same ID is, or too many
+// are.
 func (c *conn) begin(id callID, p *pending) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,7 +158,8 @@ func (c *conn) begin(id callID, p *pending) error {
 	return nil
 }
 
-// done ends what begin began, and returns it, for answer; nil if there is none.
+// done removes a pending request and returns it, so that answer can be called; nil
+// if there is none with that ID.
 func (c *conn) done(id callID) *pending {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,7 +171,7 @@ func (c *conn) done(id callID) *pending {
 	return p
 }
 
-// answer sends the answer to a request that is done, a line.
+// answer sends a line, the answer to a request that done has returned.
 func (c *conn) answer(p *pending, line []byte) error {
 	defer c.sent()
 	if p.cancelled {
@@ -178,26 +180,26 @@ func (c *conn) answer(p *pending, line []byte) error {
 	return c.out.send(line)
 }
 
-// sent ends the sending of a message. What it left to another to write is written
-// before that one's ends.
+// sent records that a message has been written, or left to a writer that has not
+// called sent itself.
 func (c *conn) sent() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sending--
-	if c.idle() && c.none != nil {
-		close(c.none)
-		c.none = nil
+	if c.idle() && c.whenIdle != nil {
+		close(c.whenIdle)
+		c.whenIdle = nil
 	}
 }
 
 func (c *conn) idle() bool { return len(c.pending) == 0 && c.sending == 0 }
 
-// cancel stops a request that is under way. Its answer is not sent; that it was
-// too late is no error.
+// cancel stops a pending request, whose answer is then not sent. It does nothing if
+// the request has been answered.
 func (c *conn) cancel(id callID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p := c.pending[id]; p != nil && !p.first {
+	if p := c.pending[id]; p != nil && !p.initialize {
 		p.cancelled = true
 		if p.running != nil {
 			p.running.stop(errCancelled)
@@ -205,8 +207,9 @@ func (c *conn) cancel(id callID) {
 	}
 }
 
-// mayStop lets cancel stop a call, which it may have asked for already.
-func (c *conn) mayStop(p *pending, r *running) {
+// setRunning makes it possible to cancel a call, and cancels one whose cancellation
+// has come before.
+func (c *conn) setRunning(p *pending, r *running) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.running = r
@@ -215,18 +218,19 @@ func (c *conn) mayStop(p *pending, r *running) {
 	}
 }
 
-// settled waits until all requests are answered, the client is gone, or for d.
-func (c *conn) settled(d time.Duration) {
+// awaitIdle waits until all requests have been answered, but no longer than d and
+// not for a client that is gone.
+func (c *conn) awaitIdle(d time.Duration) {
 	c.mu.Lock()
 	if c.idle() {
 		c.mu.Unlock()
 		return
 	}
-	none := make(chan struct{})
-	c.none = none
+	idle := make(chan struct{})
+	c.whenIdle = idle
 	c.mu.Unlock()
 	select {
-	case <-none:
+	case <-idle:
 	case <-c.out.broken:
 	case <-time.After(d):
 	}

@@ -50,7 +50,7 @@ func TestProcessEndsWithASignal(t *testing.T) {
 	if err := c.wait(); err != nil {
 		t.Errorf("the server ended with %v", err)
 	}
-	if d := time.Since(began); d > afterStop {
+	if d := time.Since(began); d > stopTime {
 		t.Errorf("the server took %v to end", d)
 	}
 }
@@ -233,7 +233,7 @@ func TestCancelStopsACall(t *testing.T) {
 	if err := c.end(); err != nil {
 		t.Fatal(err)
 	}
-	if d := time.Since(began); d > afterInput/2 {
+	if d := time.Since(began); d > drainTime/2 {
 		t.Errorf("the calls went on for %v", d)
 	}
 	unlock()
