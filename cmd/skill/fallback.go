@@ -39,7 +39,7 @@ func (o *options) interpreter(c *cli, x *skill.Executor) (dialect.Fallback, erro
 	extractor, err := llmfallback.New(cfg)
 	if err != nil {
 		wrong := err
-		cfg.Model = llmfallback.Model{} // a model that must not be asked is no reason to refuse a command
+		cfg.Model = llmfallback.Model{} // a model that cannot be asked does not keep commands from running
 		if _, err := llmfallback.New(cfg); err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func (m *modelFlags) worded(err error, operation string) error {
 	return &dialect.Failure{Message: "Unknown operation: " + operation, Cause: err}
 }
 
-// folderAt returns what tells the fallback whether a path is a directory.
+// folderAt returns a function that reports whether a path is a directory.
 func folderAt(x *skill.Executor) func(path string) (folder bool, err error) {
 	return func(path string) (bool, error) {
 		r, err := x.Execute(context.Background(), &skill.Session{}, skill.Stat{Path: path})

@@ -55,13 +55,19 @@ func newOptions(helper string) *options {
 // obey gives cmd shared flags: those of a group, "undo", or one, "--json".
 func (o *options) obey(cmd *cobra.Command, names ...string) {
 	cmd.Flags().SortFlags = false
-	for _, g := range o.groups {
-		whole := slices.Contains(names, g.name)
-		g.flags.VisitAll(func(f *pflag.Flag) {
-			if whole || slices.Contains(names, "--"+f.Name) {
-				cmd.Flags().AddFlag(f)
-			}
+	for _, name := range names {
+		flag, single := strings.CutPrefix(name, "--")
+		i := slices.IndexFunc(o.groups, func(g flagGroup) bool {
+			return single && g.flags.Lookup(flag) != nil || g.name == name
 		})
+		switch {
+		case i < 0:
+			panic("no shared flag or group of flags is called " + name)
+		case single:
+			cmd.Flags().AddFlag(o.groups[i].flags.Lookup(flag))
+		default:
+			cmd.Flags().AddFlagSet(o.groups[i].flags)
+		}
 	}
 }
 
@@ -241,7 +247,7 @@ func (m *modelFlags) add(f *pflag.FlagSet) {
 
 type outputFlags struct {
 	tools   string
-	maxText int // UTF-16 units; 0 is no limit, and below it the dialect's own holds
+	maxText int // UTF-16 units; 0 is no limit, less than 0 the limit of each tool
 	lines   bool
 	json    bool
 	verbose bool

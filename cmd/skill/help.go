@@ -53,7 +53,7 @@ func (c *cli) helpCommand(o *options) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if slices.Equal(args, []string{"flags"}) {
-				fmt.Fprint(c.stdout, "A command obeys the flags that its help lists, and refuses the others. Flags stand\nbefore the first word of a prompt, and anywhere beside a command like mcp or undo.\n")
+				fmt.Fprint(c.stdout, "A command obeys the flags that its help lists, and refuses the others. Flags stand\nbefore the first word of a prompt, and before or after a command like mcp.\n")
 				o.printFlags(c.stdout, func(*pflag.Flag) bool { return true })
 				return nil
 			}

@@ -326,7 +326,7 @@ func (c *cli) latest(ctx context.Context, records agent.Records, run string) (ag
 		if n.Of == checkpoint.ID {
 			break
 		}
-		fmt.Fprintf(c.stderr, "skill: %s is damaged, or one before it is; the run goes on from step %d\n", n, checkpoint.StepNumber)
+		fmt.Fprintf(c.stderr, "skill: %s is damaged, or one before it is; the run continues from step %d\n", n, checkpoint.StepNumber)
 	}
 	return checkpoint, err
 }

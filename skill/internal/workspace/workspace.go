@@ -133,7 +133,7 @@ func openRoot(dir string, portable bool) (*root, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%s is not a folder; a workspace is one", given)
+		return nil, fmt.Errorf("workspace %s is not a directory", given)
 	}
 	t, err := tree.Open(real, portable)
 	if err != nil {
