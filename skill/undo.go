@@ -16,11 +16,9 @@ type Undo struct {
 
 func (Undo) op() {}
 
-// What the journal refuses, for packages that do not import the workspace.
-type (
-	NoChangeError = workspace.NoChangeError
-	ConflictError = workspace.ConflictError
-)
+// An UndoError reports that there is no such change to undo, or that it cannot be
+// undone as things are. Its Hint says what to do.
+type UndoError = workspace.UndoError
 
 // Reverted is what an Undo took back, the last change first.
 type Reverted struct{ Changes []workspace.Undone }

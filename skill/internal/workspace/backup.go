@@ -9,57 +9,61 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// backup is where one change puts what it takes away.
+// A backup is where one change puts what it takes away: the image of its first step,
+// in the folder of the images.
 type backup struct {
 	folder tree.Folder
 	steps  []pathChange
 }
 
-func (k *backup) name() string { return k.steps[0].Image }
+// name returns the name of the image.
+func (b *backup) name() string { return b.steps[0].Image }
 
-// discard removes the image of a change that was not made.
-func (k *backup) discard() { discard(k.folder, k.name()) }
+// discard removes the image, of a change that was not made.
+func (b *backup) discard() { discard(b.folder, b.name()) }
 
-// withFreeName makes the name of the image free, which one of a lost journal may bear.
-func (k *backup) withFreeName(put func() error) error {
+// withFreeName calls put, which fails with EEXIST if the name of the image is taken: an
+// image that was left by a journal which is lost. That is removed, and put called again.
+func (b *backup) withFreeName(put func() error) error {
 	err := put()
 	if errors.Is(err, fs.ErrExist) {
-		k.discard()
+		b.discard()
 		err = put()
 	}
 	return err
 }
 
-// exchange puts a new file in the place of the one called name, which becomes the
-// image. done is false where the caller has to do it, with an image that is made.
-func (k *backup) exchange(n *newFile, name string) (done bool, err error) {
+// exchange installs a new file under name; the old file becomes the image, in the same
+// step. done is false if that is not possible here: then the image is a link to the old
+// file, or a copy, and the caller replaces the file.
+func (b *backup) exchange(n *newFile, name string) (done bool, err error) {
 	err = errors.ErrUnsupported
 	if !n.named {
-		err = k.withFreeName(func() error { return k.folder.LinkUnnamed(n.file, k.name()) })
+		err = b.withFreeName(func() error { return b.folder.LinkUnnamed(n.file, b.name()) })
 	}
 	if err != nil {
-		return false, k.save(n.dir, name)
+		return false, b.save(n.dir, name)
 	}
-	if err = k.folder.Exchange(k.name(), n.dir, name); err != nil {
-		if err := k.folder.Rename(k.name(), n.dir, tempName, false); err != nil {
+	if err = b.folder.Exchange(b.name(), n.dir, name); err != nil {
+		if err := b.folder.Rename(b.name(), n.dir, tempName, false); err != nil {
 			return true, err
 		}
-		n.named = true // a file that has lost its only name gets no other
-		return false, k.save(n.dir, name)
+		n.named = true // as it is now: a file that lost its only name cannot be linked again
+		return false, b.save(n.dir, name)
 	}
-	if info, err := k.folder.Lstat(k.name()); err == nil && info.IsDir() { // it came there just now
-		if err := k.folder.Exchange(k.name(), n.dir, name); err != nil {
+	if info, err := b.folder.Lstat(b.name()); err == nil && info.IsDir() { // the folder came there just now
+		if err := b.folder.Exchange(b.name(), n.dir, name); err != nil {
 			return true, err
 		}
-		k.discard()
+		b.discard()
 		return true, syscall.EISDIR
 	}
 	return true, nil
 }
 
-// save makes an image of what is at name and is about to be replaced: the file itself
-// under another name, or a copy. An empty folder is made anew.
-func (k *backup) save(d tree.Folder, name string) error {
+// save makes an image of the file at name, which is about to be replaced: another link
+// to it, or a copy. A folder that can be replaced is empty, and needs no image.
+func (b *backup) save(d tree.Folder, name string) error {
 	info, err := d.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
 		return nil
@@ -67,18 +71,18 @@ func (k *backup) save(d tree.Folder, name string) error {
 	if err != nil {
 		return err
 	}
-	if k.withFreeName(func() error { return d.Link(name, k.folder, k.name()) }) == nil {
+	if b.withFreeName(func() error { return d.Link(name, b.folder, b.name()) }) == nil {
 		return nil
 	}
-	return k.copy(d, name)
+	return b.copy(d, name)
 }
 
-// copy makes an image that is a copy.
-func (k *backup) copy(d tree.Folder, name string) error {
-	return k.withFreeName(func() error { return copyWithMetadata(d, name, k.folder, k.name()) })
+// copy makes a copy of the file at name the image.
+func (b *backup) copy(d tree.Folder, name string) error {
+	return b.withFreeName(func() error { return copyWithMetadata(d, name, b.folder, b.name()) })
 }
 
-// copyWithMetadata copies a file or a link to a new name.
+// copyWithMetadata copies a file or a symbolic link to a new name.
 func copyWithMetadata(d tree.Folder, name string, to tree.Folder, newName string) error {
 	target, err := d.Readlink(name)
 	if err == nil {
@@ -91,17 +95,18 @@ func copyWithMetadata(d tree.Folder, name string, to tree.Folder, newName string
 	if err != nil {
 		return err
 	}
-	if f, err := to.OpenFile(newName, os.O_RDONLY, 0); err == nil { // else its owner may not read it, and so not keep more of it
+	if f, err := to.OpenFile(newName, os.O_RDONLY, 0); err == nil { // else its mode keeps even its owner from reading it
 		defer f.Close()
 		tree.CopyMetadata(f, d, name, info)
 	}
 	return nil
 }
 
-// move makes what is at name the image. done is false where it is still there, and
-// a copy of it is the image.
-func (k *backup) move(d tree.Folder, name string, info Info) (done bool, err error) {
-	err = k.withFreeName(func() error { return d.Rename(name, k.folder, k.name(), false) })
+// move moves what is at name to be the image. done is false if that is not possible,
+// as between file systems: then a copy is the image, or there is none of a folder, and
+// the caller removes what is there.
+func (b *backup) move(d tree.Folder, name string, info Info) (done bool, err error) {
+	err = b.withFreeName(func() error { return d.Rename(name, b.folder, b.name(), false) })
 	switch {
 	case err == nil:
 		return true, nil
@@ -110,5 +115,5 @@ func (k *backup) move(d tree.Folder, name string, info Info) (done bool, err err
 	case info.IsDir():
 		return false, nil
 	}
-	return false, k.copy(d, name)
+	return false, b.copy(d, name)
 }

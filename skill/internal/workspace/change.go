@@ -19,10 +19,10 @@ type Change struct {
 	Diff    string // unified; only of a change that was not applied
 	Applied bool   // false in a dry run
 
-	ID      string // what [Workspace.Undo] takes the change back by; "" where it is not in a journal
-	NotKept string // why it cannot be undone although there is a journal; "" if it can
+	ID      string // for [Workspace.Undo]; "" if the change is not in a journal
+	NotKept string // why the change cannot be undone although there is a journal; "" if it can
 
-	parents int64 // the record of the folders that were made for it
+	parents int64 // ID of the record of the folders that were made for it, 0 if none were
 }
 
 // Kind is what a Change does. It is printed after "would": "would write P".
@@ -49,10 +49,12 @@ func (c Change) String() string {
 	return "would " + string(c.Kind) + " " + c.Path
 }
 
-// commit is the one way to change something: what d says is recorded, and then apply
-// does it. What it takes away goes to kept, which is nil where nothing is to be kept.
-func (w *Workspace) commit(ctx context.Context, c *Change, d plan, apply func(kept *backup) error) error {
-	j := w.journal(d.root)
+// commit is the one way to change something: it records planned in the journal, calls
+// apply to make the change, and completes c. What the change takes away goes into the
+// backup, which is nil if nothing is to be kept. A journal that cannot be written does
+// not stop the change, but is reported in c.NotKept.
+func (w *Workspace) commit(ctx context.Context, c *Change, planned plan, apply func(*backup) error) error {
+	j := w.journal(planned.root)
 	if j == nil {
 		if err := apply(nil); err != nil {
 			return err
@@ -60,22 +62,22 @@ func (w *Workspace) commit(ctx context.Context, c *Change, d plan, apply func(ke
 		c.Applied = true
 		return nil
 	}
-	r := record{Kind: c.Kind, Steps: d.steps, Part: d.part, Parents: c.parents, Bytes: d.bytes, Note: d.notUndoable, Command: d.command}
+	r := record{Kind: c.Kind, Steps: planned.steps, Part: planned.part, Parents: c.parents, Bytes: planned.bytes, Note: planned.notUndoable, Command: planned.command}
 	r.Dialect, r.Tool = labelOf(ctx)
 	images, err := j.begin(ctx, &r)
 	if ctx.Err() != nil && err != nil {
 		return err
 	}
-	var k *backup
+	var b *backup
 	if err != nil {
 		r.Note = "the journal cannot be written: " + err.Error()
 	} else {
 		defer j.releaseImages(images)
 	}
 	if r.Note == "" {
-		k = &backup{images.folder, r.Steps}
+		b = &backup{images.folder, r.Steps}
 	}
-	if aerr := apply(k); aerr != nil {
+	if aerr := apply(b); aerr != nil {
 		if err == nil {
 			j.mark(r.ID, markVoid)
 		}
@@ -83,7 +85,7 @@ func (w *Workspace) commit(ctx context.Context, c *Change, d plan, apply func(ke
 	}
 	if err == nil {
 		c.ID = w.changeID(j, r.ID)
-		if d.markDone {
+		if planned.markDone {
 			j.mark(r.ID, markDone)
 		}
 	}
@@ -95,8 +97,8 @@ type labelKey struct{}
 
 type label struct{ dialect, tool string }
 
-// WithLabel returns a context under which changes are recorded as those of a tool of
-// a dialect.
+// WithLabel returns a context under which changes are recorded with the dialect and
+// tool that made them.
 func WithLabel(ctx context.Context, dialect, tool string) context.Context {
 	return context.WithValue(ctx, labelKey{}, label{dialect, tool})
 }
@@ -106,7 +108,7 @@ func labelOf(ctx context.Context) (dialect, tool string) {
 	return l.dialect, l.tool
 }
 
-// checkWritable fails where the workspace is opened for reading only.
+// checkWritable fails with EROFS if the workspace is opened read-only.
 func (w *Workspace) checkWritable() error {
 	if w.opts.ReadOnly {
 		return syscall.EROFS
@@ -114,15 +116,16 @@ func (w *Workspace) checkWritable() error {
 	return nil
 }
 
-// scope is what a change locks besides the folder that it is made in.
+// A scope is what a change locks besides the folder that it is made in.
 type scope struct {
 	parents   bool      // make the folders above
-	exclusive bool      // nobody else changes anything meanwhile
-	source    *location // read from, where it has to stay as it is
+	exclusive bool      // lock the roots exclusively: nobody else changes anything meanwhile
+	source    *location // lock the root of this one as well; nil for none
 }
 
-// inFolder runs do with the folder of p locked. Folders are made alone, so that
-// nobody takes them away again; if do fails, they go.
+// inFolder calls do with the folder of p locked. Folders above p are made under
+// exclusive locks, so that nobody removes them before do is called; if do fails, they
+// are removed.
 func (w *Workspace) inFolder(ctx context.Context, c *Change, p location, s scope, do func(d tree.Folder) error) error {
 	err := retryBusy(func() error { return w.tryInFolder(ctx, c, p, s, do) })
 	if s.parents && !s.exclusive && missingFolder(err) {
@@ -132,23 +135,23 @@ func (w *Workspace) inFolder(ctx context.Context, c *Change, p location, s scope
 	return err
 }
 
-// missingFolder tells whether making the folders above may help, or says what is
-// in their way.
+// missingFolder reports whether an operation failed for want of a folder above, or
+// because something else has the place of one.
 func missingFolder(err error) bool { return errors.Is(err, fs.ErrNotExist) || err == syscall.ENOTDIR }
 
 func (w *Workspace) tryInFolder(ctx context.Context, c *Change, p location, s scope, do func(d tree.Folder) error) error {
-	places := []location{p}
+	locked := []location{p}
 	if s.source != nil {
-		places = append(places, *s.source)
+		locked = append(locked, *s.source)
 	}
-	h, err := w.lockRoots(ctx, s.exclusive, places...)
+	h, err := w.lockRoots(ctx, s.exclusive, locked...)
 	if err != nil {
 		return err
 	}
 	defer h.release()
-	unmake := func() {}
+	removeParents := func() {}
 	if s.parents && s.exclusive {
-		if unmake, err = w.makeParents(ctx, c, p.parent()); err != nil {
+		if removeParents, err = w.makeParents(ctx, c, p.parent()); err != nil {
 			return err
 		}
 	}
@@ -158,14 +161,14 @@ func (w *Workspace) tryInFolder(ctx context.Context, c *Change, p location, s sc
 		err = do(d)
 	}
 	if err != nil {
-		unmake()
+		removeParents()
 	}
 	return err
 }
 
-// makeParents makes p and the folders above it for c, which is recorded next. unmake
-// takes them away again.
-func (w *Workspace) makeParents(ctx context.Context, c *Change, p location) (unmake func(), err error) {
+// makeParents makes p and the folders above it for c, which is recorded next. The
+// function that it returns removes them again.
+func (w *Workspace) makeParents(ctx context.Context, c *Change, p location) (removeParents func(), err error) {
 	var made []location
 	part := Change{Kind: Mkdir, Path: p.path()}
 	err = w.commit(ctx, &part, w.planFolders(p, true), func(*backup) error {
@@ -182,15 +185,16 @@ func (w *Workspace) makeParents(ctx context.Context, c *Change, p location) (unm
 	}, err
 }
 
-// removeLeftover removes what a killed process left in a folder that is now locked.
+// removeLeftover removes the temporary file or tree that a killed process left in d,
+// which is locked.
 func removeLeftover(d tree.Folder) {
 	if err := d.Remove(tempName, false); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		discard(d, tempName)
 	}
 }
 
-// makeFolders makes p and the folders above it, and returns those that it made,
-// the outermost first. On an error none are left.
+// makeFolders makes p and the folders above it, and returns those that did not exist,
+// the outermost first. If it fails, it leaves none of them.
 func (w *Workspace) makeFolders(p location) (made []location, err error) {
 	info, err := p.root.tree.Stat(p.rel)
 	switch {
@@ -214,7 +218,7 @@ func (w *Workspace) makeFolders(p location) (made []location, err error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return made, nil // somebody else did, at the same time
+		return made, nil // somebody else made it at the same time
 	case err != nil:
 		removeFolders(made)
 		return nil, mkdirFailed(err)
@@ -222,10 +226,11 @@ func (w *Workspace) makeFolders(p location) (made []location, err error) {
 	return append(made, p), nil
 }
 
-// mkdirError marks an error that comes from making a folder on the way.
+// A mkdirError is an error from making a folder above the file that an operation is
+// about: it is reported as one of mkdir.
 type mkdirError struct{ error }
 
-// mkdirFailed marks err, except where it means that a link is to be followed.
+// mkdirFailed wraps err, but not ELOOP: that lets [Workspace.withLocation] follow a link.
 func mkdirFailed(err error) error {
 	if err == nil || err == syscall.ELOOP {
 		return err
@@ -250,8 +255,8 @@ func wrapMkdir(op, abs, dir string, err error) error {
 	return wrap(op, abs, err)
 }
 
-// existing describes what a change of p meets: found is false where nothing is
-// there. A link is ELOOP, for [Workspace.at] to follow.
+// existing takes the results of a Stat and reports whether something exists. A link is
+// ELOOP, for [Workspace.withLocation] to follow.
 func existing(info Info, err error) (found bool, _ error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

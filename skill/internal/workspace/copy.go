@@ -13,24 +13,24 @@ import (
 
 // CopyOptions say how a file or folder is copied.
 type CopyOptions struct {
-	Tree    bool // a folder with all that is in it too; else it is EISDIR
-	Replace bool // a file at the destination is replaced; else it is EEXIST
+	Tree    bool // copy a folder with everything in it; else a folder is EISDIR
+	Replace bool // replace a file at the destination; else it is EEXIST
 	Parents bool // make the folders above the destination
 	Times   bool // keep the times
-	Follow  bool // links inside a tree become copies of what they lead to; else they stay links
+	Follow  bool // copy what the links in a tree lead to; else copy the links
 	DryRun  bool // describe only
 
-	moving bool // the copy takes its source's place: owner, attributes, all that is in it
+	moving bool // the source is removed after it: keep owners and attributes, leave nothing out
 }
 
 // ErrSameFile reports a copy of a file onto itself.
 var ErrSameFile = errors.New("source and destination are the same file")
 
-// Copy copies the file from to the name to, with its permissions unless it has to
-// be written in place; links to either are followed. A tree appears whole or not at
-// all, without this program's own records; it is not flushed to the disk. Errors are *os.LinkError with Op
-// "copyfile" (one of them [ErrSameFile]), *fs.PathError with Op "mkdir", or the
-// workspace's own.
+// Copy copies the file from to the path to, with its permissions unless it has to be
+// written in place; links to either are followed. A tree appears whole or not at all,
+// without this program's own records; it is not flushed to the disk. Errors are
+// *os.LinkError with Op "copyfile", one of them [ErrSameFile], *fs.PathError with Op
+// "mkdir", or the workspace's own.
 func (w *Workspace) Copy(ctx context.Context, from, to string, o CopyOptions) (Change, error) {
 	c := Change{Kind: Copy, From: from, Path: to}
 	err := w.withLocations(request{from, true, toRead}, request{to, true, toChange}, func(src, dst location) error {
@@ -49,21 +49,21 @@ func (w *Workspace) Copy(ctx context.Context, from, to string, o CopyOptions) (C
 			s.exclusive, s.source = true, &src
 		}
 		return w.inFolder(ctx, &c, dst, s, func(d tree.Folder) error {
-			if info.IsDir() {
-				if _, err := w.checkTree(src, copying); err != nil {
-					return err
-				}
-				return w.copyTree(ctx, src, d, dst, o, func(appear func() error) error {
-					return w.commit(ctx, &c, w.planTree(dst, d), func(*backup) error { return appear() })
-				})
+			if !info.IsDir() {
+				return w.copyFile(ctx, &c, src, dst, d, o)
 			}
-			return w.copyFile(ctx, &c, src, dst, d, o)
+			if _, err := w.checkTree(src, copying); err != nil {
+				return err
+			}
+			return w.copyTree(ctx, src, d, dst, o, func(rename func() error) error {
+				return w.commit(ctx, &c, w.planTree(dst, d), func(*backup) error { return rename() })
+			})
 		})
 	})
 	return c, wrap2("copyfile", from, to, err)
 }
 
-// checkCopy finds what stands in the way of a copy, and describes the source.
+// checkCopy describes src, and returns the error that copying it to dst would fail with.
 func (w *Workspace) checkCopy(src, dst location, o CopyOptions) (Info, error) {
 	info, err := src.root.tree.Stat(src.rel)
 	if err == nil && info.IsLink() {
@@ -98,6 +98,8 @@ func (w *Workspace) checkCopy(src, dst location, o CopyOptions) (Info, error) {
 	return info, nil
 }
 
+// previewCopy describes the copy in c, and returns further errors that it would fail
+// with.
 func (w *Workspace) previewCopy(c *Change, src, dst location, info Info, o CopyOptions) error {
 	d, old, err := previewTarget(dst, WriteOptions{Parents: o.Parents, NoReplace: !o.Replace})
 	if err != nil {
@@ -146,7 +148,7 @@ func (w *Workspace) copyFile(ctx context.Context, c *Change, src, dst location, 
 		return err
 	})
 	if err == nil && o.Times {
-		d.Chtimes(dst.base(), info) // another's file, written in place, keeps its own
+		d.Chtimes(dst.base(), info) // fails for another user's file, written in place
 	}
 	return err
 }

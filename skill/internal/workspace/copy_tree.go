@@ -16,16 +16,16 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// copyTree copies the folder src to dst, whose folder is locked. It is built
-// under the temporary name and appears under its own in one step, which place takes.
-func (w *Workspace) copyTree(ctx context.Context, src location, to tree.Folder, dst location, o CopyOptions, place func(appear func() error) error) error {
+// copyTree copies the folder src to dst, whose folder to is locked. The copy is made under
+// the temporary name. Then commit is called with a function that gives it its own name.
+func (w *Workspace) copyTree(ctx context.Context, src location, to tree.Folder, dst location, o CopyOptions, commit func(rename func() error) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	c := &treeCopy{w: w, g: g, ctx: ctx, o: o}
 	info, err := src.root.tree.Stat(src.rel)
 	if err == nil {
 		temp := dst.parent().child(tempName)
-		err = c.copyFolder(to, tempName, treeStep{src: src, dst: temp, info: info})
+		err = c.copyFolder(to, tempName, copiedFolder{src: src, dst: temp, info: info})
 	}
 	if werr := g.Wait(); err == nil || errors.Is(err, context.Canceled) && werr != nil {
 		err = werr
@@ -37,7 +37,7 @@ func (w *Workspace) copyTree(ctx context.Context, src location, to tree.Folder, 
 		err = tree.Syncfs(to)
 	}
 	if err == nil {
-		err = place(func() error { return to.Rename(tempName, to, dst.base(), o.moving && o.Replace) })
+		err = commit(func() error { return to.Rename(tempName, to, dst.base(), o.moving && o.Replace) })
 	}
 	if err != nil {
 		discard(to, tempName)
@@ -45,7 +45,7 @@ func (w *Workspace) copyTree(ctx context.Context, src location, to tree.Folder, 
 	return err
 }
 
-// treeCopy is one copy of a tree under way.
+// A treeCopy is a copy of a tree that is being made.
 type treeCopy struct {
 	w   *Workspace
 	g   *errgroup.Group
@@ -55,19 +55,19 @@ type treeCopy struct {
 	mu     sync.Mutex
 	copied atomic.Int64 // entries so far
 
-	steps []treeStep // every folder made so far
+	folders []copiedFolder // made so far
 }
 
-// treeStep is one folder of it.
-type treeStep struct {
+// A copiedFolder is one folder of the tree.
+type copiedFolder struct {
 	src, dst location
-	info     Info
-	above    *treeStep // the folder that it is in, to see a link that leads back up
+	info     Info          // of src
+	above    *copiedFolder // the folder that it is in; finds a link that leads back up
 }
 
-// copyFolder makes the folder name in to and copies into it, on a goroutine of its
-// own where one is free.
-func (c *treeCopy) copyFolder(to tree.Folder, name string, s treeStep) error {
+// copyFolder makes the folder name in to and copies into it, on another goroutine if
+// fewer than GOMAXPROCS are copying.
+func (c *treeCopy) copyFolder(to tree.Folder, name string, s copiedFolder) error {
 	for up := s.above; up != nil; up = up.above {
 		if up.info.ID == s.info.ID && s.info.ID != (FileID{}) {
 			return &fs.PathError{Op: "copyfile", Path: s.src.path(), Err: syscall.ELOOP}
@@ -77,7 +77,7 @@ func (c *treeCopy) copyFolder(to tree.Folder, name string, s treeStep) error {
 		return err
 	}
 	c.mu.Lock()
-	c.steps = append(c.steps, s)
+	c.folders = append(c.folders, s)
 	c.mu.Unlock()
 	if !c.g.TryGo(func() error { return c.copyContent(s) }) {
 		return c.copyContent(s)
@@ -85,7 +85,7 @@ func (c *treeCopy) copyFolder(to tree.Folder, name string, s treeStep) error {
 	return nil
 }
 
-func (c *treeCopy) copyContent(s treeStep) error {
+func (c *treeCopy) copyContent(s copiedFolder) error {
 	from, err := s.src.root.tree.OpenFolder(s.src.rel)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (c *treeCopy) copyContent(s treeStep) error {
 	return nil
 }
 
-func (c *treeCopy) copyEntry(from, to tree.Folder, s treeStep, e Entry) error {
+func (c *treeCopy) copyEntry(from, to tree.Folder, s copiedFolder, e Entry) error {
 	src := s.src.child(e.Name)
 	if !c.o.moving {
 		if err := c.w.deniedName(e.Name, request{src.path(), false, toChange}); err != nil {
@@ -136,7 +136,7 @@ func (c *treeCopy) copyEntry(from, to tree.Folder, s treeStep, e Entry) error {
 		if err != nil {
 			return err
 		}
-		return c.copyFolder(to, e.Name, treeStep{src, s.dst.child(e.Name), info, &s})
+		return c.copyFolder(to, e.Name, copiedFolder{src, s.dst.child(e.Name), info, &s})
 	}
 	if err := c.copyFile(from, e.Name, to, e.Name); err != nil {
 		return &fs.PathError{Op: "copyfile", Path: src.path(), Err: err}
@@ -144,9 +144,8 @@ func (c *treeCopy) copyEntry(from, to tree.Folder, s treeStep, e Entry) error {
 	return nil
 }
 
-// copyLinkTarget copies what the link src leads to. The link must lead to something
-// inside the workspace.
-func (c *treeCopy) copyLinkTarget(to tree.Folder, s treeStep, src location) error {
+// copyLinkTarget copies what the link src leads to, which must be inside the workspace.
+func (c *treeCopy) copyLinkTarget(to tree.Folder, s copiedFolder, src location) error {
 	at, err := c.w.resolve(src.path(), true)
 	if err != nil {
 		return err
@@ -159,7 +158,7 @@ func (c *treeCopy) copyLinkTarget(to tree.Folder, s treeStep, src location) erro
 		return &fs.PathError{Op: "open", Path: src.path(), Err: err}
 	}
 	if info.IsDir() {
-		return c.copyFolder(to, src.base(), treeStep{at, s.dst.child(src.base()), info, &s})
+		return c.copyFolder(to, src.base(), copiedFolder{at, s.dst.child(src.base()), info, &s})
 	}
 	from, err := at.root.tree.OpenFolder(at.parent().rel)
 	if err != nil {
@@ -183,17 +182,17 @@ func (c *treeCopy) copyFile(from tree.Folder, name string, to tree.Folder, newNa
 	}
 	f, err := to.OpenFile(newName, os.O_RDONLY, 0)
 	if err != nil {
-		return nil // its owner may not read it, and so not keep more of it
+		return nil // its mode keeps even its owner from reading it, and so from copying more
 	}
 	defer f.Close()
 	tree.CopyMetadata(f, from, name, info)
 	return nil
 }
 
-// finish gives the folders their modes and times, now that nothing more is put
-// into them.
+// finish gives the folders their modes and times: only now may they be read-only, and
+// no file that is added changes their times.
 func (c *treeCopy) finish() error {
-	for _, s := range slices.Backward(c.steps) {
+	for _, s := range slices.Backward(c.folders) {
 		if err := c.finishFolder(s); err != nil {
 			return tree.Cause(err)
 		}
@@ -201,7 +200,7 @@ func (c *treeCopy) finish() error {
 	return nil
 }
 
-func (c *treeCopy) finishFolder(s treeStep) error {
+func (c *treeCopy) finishFolder(s copiedFolder) error {
 	d, err := s.dst.root.tree.OpenFolder(s.dst.rel)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ const maxDiff = 1 << 20
 
 // Unified returns the difference between two versions of a file in unified
 // format with three lines of context, "" if there is none. A nil version means
-// that there is no such file. Binary and large versions are summed up in a line.
+// that there is no such file. For binary and large versions one line gives the sizes.
 func Unified(oldName, newName string, before, after []byte) string {
 	if before == nil {
 		oldName = "/dev/null"
@@ -38,7 +38,8 @@ func largeSummary(before, after int64) string {
 	return fmt.Sprintf("Large file: %d bytes before, %d after\n", before, after)
 }
 
-// unifiedAt is Unified for parts of two files that start after so many lines.
+// unifiedAt is Unified for parts of two files; passed is how many lines come before
+// both.
 func unifiedAt(oldName, newName string, before, after []byte, passed int) string {
 	dmp := diffmatchpatch.New()
 	a, b, lines := dmp.DiffLinesToRunes(string(before), string(after))
@@ -65,12 +66,12 @@ func headerName(name string) string {
 	return name
 }
 
-// isBinary tells by the rule of git: a NUL byte near the start.
+// isBinary reports whether data is binary by git's rule: a NUL byte near the start.
 func isBinary(data []byte) bool {
 	return bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0
 }
 
-// contextLines is how many equal lines stand around a difference.
+// contextLines is how many equal lines are printed before and after a difference.
 const contextLines = 3
 
 // hunks collects lines into hunks. The zero value is empty.
@@ -113,7 +114,7 @@ func (h *hunks) add(kind diffmatchpatch.Operation, line string) {
 	}
 }
 
-// drop forgets the first n lines of the open hunk, all equal.
+// drop removes the first n lines of the open hunk, which are equal ones.
 func (h *hunks) drop(n int) {
 	h.lines = h.lines[n:]
 	h.oldLen, h.newLen, h.equal = h.oldLen-n, h.newLen-n, h.equal-n
@@ -138,8 +139,8 @@ func (h *hunks) flush() {
 	}
 }
 
-// lineRange prints a range of lines as unified format counts them: from 1, and an
-// empty one by the line before it.
+// lineRange formats a range of n lines after the given number of lines, counted from 1.
+// An empty range is given by the line before it.
 func lineRange(before, n int) string {
 	switch n {
 	case 0:

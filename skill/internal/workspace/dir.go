@@ -10,9 +10,9 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A Dir is an open folder that is read in blocks: what walks over many folders
-// use instead of [Workspace.ReadDir]. One goroutine at a time may call Read; the
-// other methods are safe beside it. Close releases it.
+// A Dir is an open folder that is read in blocks, for walks over many folders, where
+// [Workspace.ReadDir] costs more. One goroutine at a time may call Read; the other
+// methods are safe beside it. Close releases it.
 type Dir struct {
 	w        *Workspace
 	location location
@@ -33,15 +33,15 @@ func (w *Workspace) OpenDir(abs string) (d *Dir, err error) {
 	return d, nil
 }
 
-// Path returns the folder's absolute name without links.
+// Path returns the folder's absolute path without symbolic links.
 func (d *Dir) Path() string { return d.location.path() }
 
-// Rel returns the folder's name below the workspace's folder or the allowed one
-// that it is in, with slashes: "." for that folder itself.
+// Rel returns the folder's path relative to the root that it is in, with slashes: "."
+// for the root itself.
 func (d *Dir) Rel() string { return d.location.rel }
 
-// OpenDir opens a folder below d by its name relative to it, with slashes. It
-// leads through no link. The errors bear no path.
+// OpenDir opens a folder below d by its path relative to d, with slashes and without
+// symbolic links. Errors have no path.
 func (d *Dir) OpenDir(rel string) (*Dir, error) {
 	p := location{d.location.root, rel}
 	if !d.location.isRoot() {
@@ -63,8 +63,8 @@ func (d *Dir) OpenDir(rel string) (*Dir, error) {
 	return &Dir{d.w, p, h}, nil
 }
 
-// Read fills b with names that were not read before, in no order, without those
-// that are denied. more tells whether there may be others.
+// Read fills b with names that were not read before, in no order, without [Hidden]
+// ones. more reports whether there may be others.
 func (d *Dir) Read(b *Block) (more bool, err error) {
 	b.Names = b.Names[:0]
 	more, err = d.d.Read(b)
@@ -74,9 +74,8 @@ func (d *Dir) Read(b *Block) (more bool, err error) {
 	return more, err
 }
 
-// Open opens the regular file of that name in the folder. It follows no link and
-// waits for nothing; what is no regular file is a [*NotRegularError], EISDIR or
-// ELOOP. The caller closes it. The errors bear no path.
+// Open opens a regular file in the folder. What is not a regular file is a
+// [*NotRegularError], EISDIR or ELOOP. The caller closes it. Errors have no path.
 func (d *Dir) Open(name []byte) (File, error) {
 	if err := d.mayOpen(name); err != nil {
 		return File{}, err
@@ -84,8 +83,7 @@ func (d *Dir) Open(name []byte) (File, error) {
 	return d.d.Open(name)
 }
 
-// Stat describes what has that name in the folder, a link itself. The errors bear no
-// path.
+// Stat describes a file in the folder; a link itself. Errors have no path.
 func (d *Dir) Stat(name []byte) (Info, error) {
 	if err := d.mayOpen(name); err != nil {
 		return Info{}, err
@@ -93,7 +91,8 @@ func (d *Dir) Stat(name []byte) (Info, error) {
 	return d.d.Stat(name)
 }
 
-// mayOpen fails for what is not one name, or a denied one. Those begin with a dot.
+// mayOpen fails for a name that is not a single part of a path, or is denied. Denied
+// names begin with a dot, which saves the check for all others.
 func (d *Dir) mayOpen(name []byte) error {
 	switch {
 	case len(name) == 0 || bytes.ContainsAny(name, "/\x00") || os.PathSeparator != '/' && bytes.IndexByte(name, os.PathSeparator) >= 0:
@@ -106,5 +105,5 @@ func (d *Dir) mayOpen(name []byte) error {
 	return d.w.deniedName(string(name), request{abs: string(name)})
 }
 
-// Close closes the folder. Folders and files that were opened through it stay.
+// Close closes the folder. Folders and files that were opened through it stay open.
 func (d *Dir) Close() error { return d.d.Close() }

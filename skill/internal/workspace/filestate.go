@@ -15,14 +15,15 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// maxDigested is how many bytes of a file are looked at to tell it from others.
+// maxDigested is how many bytes of a file are read to tell its content from others.
 const maxDigested = 16 << 20
 
-// sampleSize is the size of one of the parts that are looked at of a larger file.
+// sampleSize is the size in bytes of each part that is read of a larger file.
 const sampleSize = 64 << 10
 
-// fileDigest tells a content apart: all of it, or of a large file the beginning, the
-// end and parts between.
+// fileDigest returns a digest of a content: of all of it, or of a large file of 257 parts,
+// among them the beginning and the end. A change needs two digests, and SHA-256 takes
+// 0.6 s for 1 GB, about as long as the change.
 func fileDigest(f io.ReaderAt, size int64) (string, error) {
 	h := sha256.New()
 	buf := make([]byte, min(max(size, 1), sampleSize))
@@ -59,13 +60,13 @@ func hashRange(h hash.Hash, f io.ReaderAt, from, n int64, buf []byte) error {
 	return nil
 }
 
-// digest is filePrint of a small content that is at hand.
+// digest is fileDigest of data.
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:16])
 }
 
-// stateOf describes an open file.
+// stateOf returns the state of an open file.
 func stateOf(f *os.File) (fileState, error) {
 	info, err := tree.StatRegular(f)
 	if err != nil {
@@ -75,7 +76,7 @@ func stateOf(f *os.File) (fileState, error) {
 	return fileState{Type: "file", Digest: print, Mode: uint32(info.Mode.Perm()), Size: info.Size, Time: info.ModTime.UnixNano()}, tree.Cause(err)
 }
 
-// stateAt describes what is at a name.
+// stateAt returns the state of what is at name in d; the zero state if nothing is.
 func stateAt(d tree.Folder, name string) (fileState, error) {
 	info, err := d.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -88,7 +89,7 @@ func stateAt(d tree.Folder, name string) (fileState, error) {
 	switch {
 	case info.Mode.IsRegular():
 		f, err := d.OpenFile(name, os.O_RDONLY, 0)
-		if errors.Is(err, fs.ErrPermission) { // its owner keeps it from us; it can be put away all the same
+		if errors.Is(err, fs.ErrPermission) { // it may not be read, but it can be moved away
 			return fileState{Type: "file", Digest: statDigest(info), Mode: mode, Size: info.Size, Time: info.ModTime.UnixNano()}, nil
 		}
 		if err != nil {
@@ -106,16 +107,16 @@ func stateAt(d tree.Folder, name string) (fileState, error) {
 	return fileState{Type: "other", Digest: statDigest(info), Mode: mode}, nil
 }
 
-// statDigest tells a file apart whose content is not to be seen.
+// statDigest is a digest of a file that may not be read.
 func statDigest(info Info) string {
 	return fmt.Sprintf("%o %d %d", info.Mode, info.Size, info.ModTime.UnixNano())
 }
 
-// emptyTreeDigest is treePrint of a folder with nothing in it.
+// emptyTreeDigest is the treeDigest of an empty folder.
 var emptyTreeDigest = digest(nil)
 
-// treeDigest tells a folder with all that is in it apart by names, kinds, sizes,
-// permissions and times, and counts its bytes.
+// treeDigest returns a digest of the names, types, sizes, permissions and times of
+// everything in a folder, and the size of its files in bytes.
 func treeDigest(d tree.Folder, name string) (print string, size int64, err error) {
 	h := sha256.New()
 	err = hashTree(h, d, name, &size)

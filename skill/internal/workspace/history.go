@@ -12,18 +12,18 @@ import (
 type HistoryEntry struct {
 	ID            string
 	Time          time.Time
-	Dialect, Tool string // that made it; "" where it is not known
+	Dialect, Tool string // that made it; "" if not known
 	Kind          Kind
 	Path          string   // absolute
 	From          string   // absolute; the source of a move
-	Command       string   // of a run, the program
-	Paths         []string // of a run, all that it changed, absolute
-	Of            string   // of an undo, the change that it took back
-	Undone        bool     // it was taken back
+	Command       string   // of a run: the program
+	Paths         []string // of a run: all that it changed, absolute
+	Of            string   // of an undo: the ID of the change that it undid
+	Undone        bool     // and not made again since
 	NotKept       string   // why it cannot be undone; "" if it can
 }
 
-// String is the entry as one line.
+// String returns the entry as one line.
 func (e HistoryEntry) String() string {
 	what := string(e.Kind) + " " + e.Path
 	switch {
@@ -52,8 +52,8 @@ func (e HistoryEntry) String() string {
 	return e.ID + "  " + e.Time.Local().Format(time.DateTime) + "  " + what
 }
 
-// History returns the changes that are kept, the oldest first. Folders that were made
-// for a change belong to it.
+// History returns the changes that are kept, the oldest first. Folders that were made for
+// a change are part of it.
 func (w *Workspace) History(ctx context.Context) ([]HistoryEntry, error) {
 	var list []HistoryEntry
 	for _, j := range w.journals {

@@ -14,11 +14,12 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// Difference prints what a change did, as a unified diff. What is not kept is said.
+// Difference returns what a change did as a unified diff, with a line for each version that
+// is no longer kept.
 func (w *Workspace) Difference(ctx context.Context, id string) (string, error) {
 	j, n, ok := w.byID(id)
 	if !ok {
-		return "", &NoChangeError{id, "is not one of this workspace; its changes are listed as its history"}
+		return "", &UndoError{ID: id, Reason: "is not one of this workspace; history lists those that are"}
 	}
 	all, err := j.read(ctx)
 	if err != nil {
@@ -26,7 +27,7 @@ func (w *Workspace) Difference(ctx context.Context, id string) (string, error) {
 	}
 	i := slices.IndexFunc(all, func(c *change) bool { return c.ID == n && c.applied() && w.holdsAll(j, c) })
 	if i < 0 {
-		return "", &NoChangeError{id, "is not in the journal"}
+		return "", &UndoError{ID: id, Reason: "is not in the journal"}
 	}
 	images, err := j.root.tree.OpenFolder(StateDir + "/" + imagesName)
 	if err != nil {
@@ -45,7 +46,7 @@ func (w *Workspace) Difference(ctx context.Context, id string) (string, error) {
 	return out.String(), nil
 }
 
-// differ prints steps.
+// A differ prints steps.
 type differ struct {
 	w      *Workspace
 	j      *journal
@@ -81,7 +82,7 @@ func (d differ) step(s pathChange, back bool) (string, error) {
 	return d.contents(s.Path, before, after)
 }
 
-// contents prints what became of a file, link or folder.
+// contents prints the difference between two versions of a file, link or folder.
 func (d differ) contents(name string, before, after fileState) (string, error) {
 	abs := d.j.path(name)
 	head := header(abs, abs)
@@ -137,8 +138,8 @@ func describe(when string, s fileState) string {
 	return fmt.Sprintf("%s a file of %d bytes\n", when, s.Size)
 }
 
-// content finds the bytes of a state: in place, or in an image. It is nil where they
-// are not to be found, and of nothing.
+// content returns the content of a state, from the file itself or an image. It is nil if
+// neither has it, and for the state of nothing.
 func (d differ) content(name string, s fileState) ([]byte, error) {
 	if s.Type == "" {
 		return nil, nil
@@ -156,7 +157,7 @@ func (d differ) content(name string, s fileState) ([]byte, error) {
 					return readImage(d.images, t.Image)
 				}
 			}
-			if data, err := d.inPlace(t.Path, s); data != nil || err != nil { // it was moved, or is the same
+			if data, err := d.inPlace(t.Path, s); data != nil || err != nil { // the file was moved, or another one has this content
 				return data, err
 			}
 		}
@@ -164,7 +165,7 @@ func (d differ) content(name string, s fileState) ([]byte, error) {
 	return nil, nil
 }
 
-// inPlace returns the bytes of the file name if it is in that state, else nil.
+// inPlace returns the content of the file name if it is in that state, else nil.
 func (d differ) inPlace(name string, s fileState) ([]byte, error) {
 	b := &undoStep{undo: &undo{w: d.w, j: d.j}}
 	p, in, err := b.open(name)
@@ -188,7 +189,7 @@ func readImage(in tree.Folder, name string) ([]byte, error) {
 	return append([]byte{}, data...), tree.Cause(err)
 }
 
-// tail prints what was appended or taken off, with the lines before it.
+// tail prints what was appended, with the lines before it.
 func (d differ) tail(s pathChange, back bool) (string, error) {
 	abs := d.j.path(s.Path)
 	added := s.After.Size - s.Before.Size

@@ -11,18 +11,18 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// maxShown is how many names are shown of a folder that came or went as a whole.
+// maxShown is how many names are printed of a folder that was made or removed as a whole.
 const maxShown = 1000
 
-// folderDiff prints the files of a folder that came or went as a whole.
+// A folderDiff prints the files of a folder that was made or removed as a whole.
 type folderDiff struct {
 	gone  bool
 	shown int
 	out   strings.Builder
 }
 
-// folder prints a folder that was made or removed with what is in it. ok is false
-// where that is not to be found any more.
+// folder prints a folder that was made or removed as a whole. ok is false if its content is
+// no longer kept.
 func (d differ) folder(name string, s fileState, gone bool) (text string, ok bool) {
 	f := &folderDiff{gone: gone}
 	b := &undoStep{undo: &undo{w: d.w, j: d.j}}
@@ -47,7 +47,7 @@ func (d differ) folder(name string, s fileState, gone bool) (text string, ok boo
 	return "", false
 }
 
-// folder prints the folder called name in d, which bears the absolute name abs.
+// folder prints the folder name of d, whose absolute path is abs.
 func (f *folderDiff) folder(d tree.Folder, name, abs string) {
 	what := "created"
 	if f.gone {

@@ -13,13 +13,13 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A Journal says how much is kept of changes, so that they can be undone. Of its
-// limits 0 means the default and less than 0 none. The last change is always kept.
+// A Journal says how many changes are kept so that they can be undone. A limit of 0 is
+// the default, and one below 0 is none. The last change is always kept.
 type Journal struct {
 	Off   bool          // nothing is recorded
-	Count int           // changes; the default is 1000
-	Age   time.Duration // the default is 30 days
-	Bytes int64         // of what changes took away; the default is 1 GiB
+	Count int           // of changes; default 1000
+	Age   time.Duration // of a change; default 30 days
+	Bytes int64         // of what changes took away; default 1 GiB
 }
 
 // Names in [StateDir].
@@ -30,23 +30,23 @@ const (
 	ignoreName     = ".gitignore"
 )
 
-// maxCopied is the size in bytes up to which a file is copied to be kept, where it
-// cannot be taken out instead.
+// maxCopied is the size in bytes up to which a file is copied to be kept, if it cannot be
+// moved or linked.
 const maxCopied = 256 << 20
 
-// maxJournal is how many bytes of a journal are read.
+// maxJournal is how many bytes of a journal are read, from its end.
 const maxJournal = 256 << 20
 
-// flushDelay is how long a record may wait for others before it is flushed.
+// flushDelay is how long a record may wait for others to be flushed with.
 const flushDelay = 100 * time.Millisecond
 
-// journal is the record of changes below one root. Processes share it under a lock
-// upon its folder.
+// A journal is the record of changes below one root. Processes share it; they lock its
+// folder.
 type journal struct {
 	root     *root
 	limit    Journal
 	sync     bool
-	readOnly bool // it is only read
+	readOnly bool
 
 	mu     sync.Mutex  // held while anything below is used
 	dir    tree.Folder // nil until the first change
@@ -77,7 +77,7 @@ func newJournal(r *root, o Options) *journal {
 	return j
 }
 
-// close flushes what is written and lets go of the files.
+// close flushes the journal and closes its files.
 func (j *journal) close() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -101,9 +101,8 @@ func (j *journal) closeFiles() {
 	j.dir, j.images, j.log, j.dirty = nil, nil, nil, false
 }
 
-// acquire opens the journal where it is not open, locks it against other processes,
-// and finds its end. The journal is made if make is set; else it may be ENOENT.
-// leave ends the lock.
+// acquire opens the journal if it is not open, locks it, and finds its end. A journal that
+// does not exist is made if make is set, else ENOENT. release ends the lock.
 func (j *journal) acquire(ctx context.Context, make bool) error {
 	j.mu.Lock()
 	err := j.tryAcquire(ctx, make)
@@ -136,7 +135,7 @@ func (j *journal) tryAcquire(ctx context.Context, make bool) error {
 			return err
 		}
 		info, err := j.dir.Lstat(journalName)
-		if err != nil || info.ID != j.id { // removed, or another process has pruned it
+		if err != nil || info.ID != j.id { // it was removed, or another process has pruned it
 			j.closeFiles()
 			continue
 		}
@@ -145,7 +144,7 @@ func (j *journal) tryAcquire(ctx context.Context, make bool) error {
 		}
 		return nil
 	}
-	return errors.New("the journal does not stay where it is")
+	return errors.New("the journal was replaced again and again")
 }
 
 func (j *journal) lock(ctx context.Context) error {
@@ -165,8 +164,8 @@ func (j *journal) lock(ctx context.Context) error {
 	}
 }
 
-// open opens the folder of records and what is in it. A link or anything else that
-// somebody has put there is refused.
+// open opens the folder of records and the files in it. Nothing in it may be a link, as
+// another program could have put there.
 func (j *journal) open(make bool) (err error) {
 	top, err := j.root.tree.OpenFolder(".")
 	if err != nil {
@@ -208,7 +207,7 @@ func (j *journal) open(make bool) (err error) {
 	return nil
 }
 
-// ignoreAll lets git ignore the journal's folder.
+// ignoreAll writes a .gitignore that lets git ignore the journal's folder.
 func ignoreAll(state tree.Folder) {
 	if f, err := state.OpenFile(ignoreName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err == nil {
 		f.WriteString("*\n")
@@ -239,8 +238,8 @@ func openOwn(d tree.Folder, name string, flag int, make bool) (*os.File, error) 
 	return f, err
 }
 
-// findEnd finds the last whole record of a journal of that size, and cuts what
-// comes behind it.
+// findEnd finds the last whole record of a journal of that size, and truncates the
+// journal after it.
 func (j *journal) findEnd(size int64) error {
 	j.end = 0
 	for window := int64(64 << 10); ; window *= 8 {
@@ -273,7 +272,7 @@ func (j *journal) findEnd(size int64) error {
 	return j.findFirst()
 }
 
-// write adds a line. The journal is entered.
+// write adds a line. The journal must be acquired.
 func (j *journal) write(r *record) error {
 	line, err := r.encode()
 	if err != nil {
@@ -291,7 +290,7 @@ func (j *journal) write(r *record) error {
 	return nil
 }
 
-// flush makes the records that are written durable.
+// flush makes the records durable.
 func (j *journal) flush() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -301,8 +300,8 @@ func (j *journal) flush() {
 	}
 }
 
-// imageStore is the folder of the images. Changes that are under way use it also when
-// the journal has been opened anew.
+// An imageStore is the folder of the images. It stays open while changes use it, also if
+// the journal is closed and opened again meanwhile.
 type imageStore struct {
 	folder  tree.Folder
 	users   int
@@ -315,7 +314,7 @@ func (s *imageStore) retire() {
 	}
 }
 
-// releaseImages ends a use of the images.
+// releaseImages ends one use of the images.
 func (j *journal) releaseImages(s *imageStore) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -324,8 +323,8 @@ func (j *journal) releaseImages(s *imageStore) {
 	}
 }
 
-// begin records a change that is about to be made, and gives it its number and its
-// images their names. The caller lets the images go.
+// begin records a change that is about to be made, and sets its number and the names of
+// its images. The caller calls releaseImages.
 func (j *journal) begin(ctx context.Context, r *record) (*imageStore, error) {
 	if err := j.acquire(ctx, true); err != nil {
 		return nil, err
@@ -348,7 +347,7 @@ func (j *journal) begin(ctx context.Context, r *record) (*imageStore, error) {
 		j.first = record{ID: r.ID, Time: r.Time, Sum: j.last.Sum}
 	}
 	j.last = record{ID: r.ID, Sum: r.Sum}
-	if r.Undoes == 0 && j.overLimit(r.Time) { // what is to be undone next is needed
+	if r.Undoes == 0 && j.overLimit(r.Time) { // an undo must not remove the change that is undone next
 		if err := j.prune(r); err != nil {
 			return nil, err
 		}
@@ -357,7 +356,7 @@ func (j *journal) begin(ctx context.Context, r *record) (*imageStore, error) {
 	return j.images, nil
 }
 
-// mark says of a change that it is done or was not made.
+// mark records that a change is complete, or was not made.
 func (j *journal) mark(id int64, mark string) error {
 	if err := j.acquire(context.Background(), true); err != nil {
 		return err
@@ -366,7 +365,7 @@ func (j *journal) mark(id int64, mark string) error {
 	return j.write(&record{ID: id, Mark: mark, Last: j.last.ID, Sum: j.last.Sum})
 }
 
-// read returns the changes that are recorded, the oldest first.
+// read returns all changes in the journal, the oldest first.
 func (j *journal) read(ctx context.Context) ([]*change, error) {
 	err := j.acquire(ctx, false)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// A journal is text, and a name need not be: one that is no UTF-8 is written as if
+// A journal is text, but a file name need not be: one that is not UTF-8 is written as if
 // each of its bytes were a character.
 
-// escapeNames returns the steps as they are to be written.
+// escapeNames returns the steps as they are written.
 func escapeNames(steps []pathChange) []pathChange {
 	if !slices.ContainsFunc(steps, func(s pathChange) bool { return !s.isText() }) {
 		return steps
@@ -32,7 +32,7 @@ func escapeNames(steps []pathChange) []pathChange {
 	return steps
 }
 
-// unescapeNames undoes asWritten.
+// unescapeNames is the inverse of escapeNames.
 func unescapeNames(steps []pathChange) {
 	for i := range steps {
 		if s := &steps[i]; s.Bytes {
@@ -54,14 +54,14 @@ func (s *pathChange) isText() bool {
 	return text
 }
 
-// eachName calls do with what comes from names.
+// eachName calls do with each text of the step that may hold a file name.
 func (s *pathChange) eachName(do func(text *string)) {
 	for _, text := range []*string{&s.Path, &s.From, &s.Before.Digest, &s.After.Digest} {
 		do(text)
 	}
 }
 
-// journal returns the journal of changes below a root, nil where there is none.
+// journal returns the journal of changes below a root, nil if they are not recorded.
 func (w *Workspace) journal(r *root) *journal {
 	if r == nil {
 		return nil
@@ -79,7 +79,7 @@ func (w *Workspace) journal(r *root) *journal {
 	return nil
 }
 
-// changeID names a change: by its number, and of an allowed folder by that, too.
+// changeID returns the ID of a change: its number, and for an allowed folder also that.
 func (w *Workspace) changeID(j *journal, id int64) string {
 	if len(w.journals) > 0 && j == w.journals[0] {
 		return strconv.FormatInt(id, 10)
@@ -87,7 +87,7 @@ func (w *Workspace) changeID(j *journal, id int64) string {
 	return strconv.FormatInt(id, 10) + "@" + j.root.dir
 }
 
-// byID is the inverse of changeID; ok is false for what is no ID here.
+// byID is the inverse of changeID; ok is false for what is not an ID of this workspace.
 func (w *Workspace) byID(text string) (j *journal, id int64, ok bool) {
 	number, dir, other := strings.Cut(text, "@")
 	id, err := strconv.ParseInt(number, 10, 64)
@@ -101,7 +101,7 @@ func (w *Workspace) byID(text string) (j *journal, id int64, ok bool) {
 	return w.journals[i], id, true
 }
 
-// name is how a place is written in the journal.
+// name returns the path of p as it is written in the journal.
 func (j *journal) name(p location) string {
 	if rel, ok := below(j.root.dir, p.path()); ok {
 		return rel
@@ -109,7 +109,7 @@ func (j *journal) name(p location) string {
 	return p.path()
 }
 
-// path is the inverse of name.
+// path is the inverse of name: it returns an absolute path.
 func (j *journal) path(name string) string {
 	if filepath.IsAbs(name) {
 		return name

@@ -14,8 +14,8 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// overLimit tells whether more is kept than the limits say, by so much that it is worth
-// the work.
+// overLimit reports whether so much more than the limits is kept that pruning is worth
+// its work.
 func (j *journal) overLimit(now time.Time) bool {
 	l := j.limit
 	return l.Count > 0 && j.last.ID-j.first.ID > int64(l.Count)*5/4 ||
@@ -23,8 +23,8 @@ func (j *journal) overLimit(now time.Time) bool {
 		l.Age > 0 && now.Sub(j.first.Time) > l.Age*5/4
 }
 
-// prune leaves the newest changes that the limits allow, never without the one that
-// is being made and the one before it. The journal is entered.
+// prune removes all but the newest changes that the limits allow. It keeps the one that is
+// being made and the one before it. The journal must be acquired.
 func (j *journal) prune(now *record) error {
 	data, err := j.readAll()
 	if err != nil {
@@ -64,10 +64,10 @@ func (j *journal) prune(now *record) error {
 	return nil
 }
 
-// rewrite makes the journal one of these changes alone.
+// rewrite replaces the journal with one of these changes.
 func (j *journal) rewrite(list []*change) error {
 	f, err := j.dir.OpenFile(newJournalName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) { // of a process that was killed
+	if errors.Is(err, fs.ErrExist) { // left by a process that was killed
 		j.dir.Remove(newJournalName, false)
 		f, err = j.dir.OpenFile(newJournalName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	}
@@ -114,9 +114,8 @@ func (j *journal) rewrite(list []*change) error {
 	return nil
 }
 
-// unlink looks through the end of a journal for a move that was interrupted when the
-// file to be replaced had its image already: that is the file itself under another
-// name, which it would keep.
+// unlink looks through the end of a journal for a move that was interrupted after the file
+// that it replaces was linked as the image: the file would keep that second name.
 func (j *journal) unlink(data []byte) {
 	for whole := data; ; {
 		start := bytes.LastIndexByte(bytes.TrimSuffix(data, []byte("\n")), '\n') + 1
@@ -132,7 +131,7 @@ func (j *journal) unlink(data []byte) {
 	}
 }
 
-// pathField is the path of the first step as its line holds it.
+// pathField returns the path of the first step as it is in the record's line.
 func (r *record) pathField() []byte {
 	text, _ := json.Marshal(escapeNames(r.Steps[:1])[0].Path) // a text can be encoded
 	return append([]byte(`"path":`), text...)
@@ -153,7 +152,7 @@ func (j *journal) unlinkImage(s pathChange) {
 	}
 }
 
-// findFirst reads the first record, for the age and the number of what is kept.
+// findFirst reads the first record, which limits the age and number of changes.
 func (j *journal) findFirst() error {
 	if j.first.ID != 0 || j.end == 0 {
 		return nil

@@ -17,10 +17,10 @@ import (
 
 // The journal is a file of lines, one for each change, written before the change is
 // made. What a change takes away is kept as a file or folder of its own, its image.
-// A command that runs in the workspace may have damaged all of it: names are
-// resolved anew, and an image is what its record says or it is not used.
+// A command that runs in the workspace may have damaged all of it: so paths are
+// resolved again, and an image is used only if its digest is the recorded one.
 
-// A record is one line: a change, or a mark upon one.
+// A record is one line: a change, or a mark on an earlier one.
 type record struct {
 	ID      int64        `json:"id"`
 	Time    time.Time    `json:"time,omitzero"`
@@ -30,63 +30,63 @@ type record struct {
 	Steps   []pathChange `json:"steps,omitempty"`
 	Part    bool         `json:"part,omitempty"`    // folders made for the change that comes next
 	Parents int64        `json:"parents,omitempty"` // the record of the folders that were made for this one
-	Undoes  int64        `json:"undoes,omitempty"`  // the change that this one takes back
-	Back    bool         `json:"back,omitempty"`    // the steps are taken from after to before, the last one first
+	Undoes  int64        `json:"undoes,omitempty"`  // the change that this one undoes
+	Back    bool         `json:"back,omitempty"`    // the steps lead from After to Before, the last one first
 	Note    string       `json:"note,omitempty"`    // why it cannot be undone
 	Command string       `json:"command,omitempty"` // the program that was run
 	Bytes   int64        `json:"bytes,omitempty"`   // of the images
 	Sum     int64        `json:"sum,omitempty"`     // of Bytes, since the journal began
 
-	Mark string `json:"mark,omitempty"` // "done" or "void": says it of the change ID, and nothing else
-	Last int64  `json:"last,omitempty"` // of a mark: the last ID when it was made
+	Mark string `json:"mark,omitempty"` // "done" or "void": the record marks the change ID
+	Last int64  `json:"last,omitempty"` // of a mark: the last ID so far
 }
 
 // Marks.
 const (
-	markDone = "done" // a change that takes more than a moment is complete
-	markVoid = "void" // a change failed, and nothing was made
+	markDone = "done" // a change of more than one system call is complete
+	markVoid = "void" // a change failed, and nothing was changed
 )
 
-// A pathChange is what a change does at one name.
+// A pathChange is what a change does at one path.
 type pathChange struct {
 	How    method    `json:"how"`
-	Path   string    `json:"path"`           // slash-separated and relative to the journal's folder, or absolute outside of it
+	Path   string    `json:"path"`           // relative to the journal's root, with slashes; absolute if outside of it
 	From   string    `json:"from,omitempty"` // of a move
 	Before fileState `json:"before"`         // of Path
 	After  fileState `json:"after"`
-	Image  string    `json:"image,omitempty"` // holds what is not in place; absent for nothing
-	Bytes  bool      `json:"bytes,omitempty"` // in the file only: names are written byte by byte
+	Image  string    `json:"image,omitempty"` // name of the file that holds the version which is not in place; "" for none
+	Bytes  bool      `json:"bytes,omitempty"` // set in the file only: names are escaped
 }
 
-// method is how a step is taken.
+// A method is how a path is changed.
 type method string
 
 const (
-	bySwap   method = "swap"   // the name and the image change places
-	inPlace  method = "place"  // the bytes change, and the file stays
-	byAppend method = "tail"   // bytes are added at the end; the image holds them once they are taken off
-	byMove   method = "move"   // From becomes Path, and what was there the image
+	bySwap   method = "swap"   // the file and the image are swapped
+	inPlace  method = "place"  // the content is overwritten, and the file stays the same one
+	byAppend method = "tail"   // bytes are appended; the image holds them once that is undone
+	byMove   method = "move"   // From is moved to Path, and what was there becomes the image
 	asFolder method = "folder" // an empty folder is made
 	asMode   method = "mode"   // the permissions change
 )
 
-// A fileState is what is at a name.
+// A fileState describes what is at a path.
 type fileState struct {
 	Type   string `json:"is,omitempty"`    // "file", "link", "folder", "other"; "" for nothing
-	Digest string `json:"print,omitempty"` // tells contents apart
+	Digest string `json:"print,omitempty"` // of the content, or of a link its target
 	Mode   uint32 `json:"mode,omitempty"`  // the permissions
 	Size   int64  `json:"size,omitempty"`  // bytes
-	Time   int64  `json:"time,omitempty"`  // of the last change, in nanoseconds; where it is to be put back
+	Time   int64  `json:"time,omitempty"`  // of the last modification, in nanoseconds; 0 if it need not be restored
 }
 
-// sameContent tells whether two states are of the same content.
+// sameContent reports whether two states are of the same type and content.
 func (s fileState) sameContent(t fileState) bool { return s.Type == t.Type && s.Digest == t.Digest }
 
 var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 func checksum(data []byte) uint32 { return crc32.Checksum(data, castagnoli()) }
 
-// encode returns the line of a record.
+// encode returns the record's line.
 func (r *record) encode() ([]byte, error) {
 	w := *r
 	w.Steps = escapeNames(r.Steps)
@@ -99,9 +99,9 @@ func (r *record) encode() ([]byte, error) {
 	return append(append(line, data...), '\n'), nil
 }
 
-var errRecord = errors.New("it is no whole record")
+var errRecord = errors.New("not a whole record")
 
-// decode reads a line without its end.
+// decode reads a line, without its newline.
 func decode(line []byte) (*record, error) {
 	if len(line) < 10 || line[8] != ' ' {
 		return nil, errRecord
@@ -119,7 +119,7 @@ func decode(line []byte) (*record, error) {
 	return &r, nil
 }
 
-// valid tells whether a record is one that this program may have written.
+// valid reports whether this program may have written the record.
 func (r *record) valid() bool {
 	if r.ID <= 0 || r.Bytes < 0 || r.Sum < 0 || r.Mark != "" && r.Mark != markDone && r.Mark != markVoid {
 		return false
@@ -155,8 +155,8 @@ func validImageName(name string) bool {
 	return name != "" && len(name) < 40 && strings.Trim(name, "0123456789.") == "" && name[0] != '.'
 }
 
-// lastRecord finds the last whole record in data and the offset behind it, or 0 if
-// there is none.
+// lastRecord returns the last whole record in data and the offset after it; 0 if there is
+// none.
 func lastRecord(data []byte) (*record, int) {
 	for end := bytes.LastIndexByte(data, '\n') + 1; end > 0; {
 		start := bytes.LastIndexByte(data[:end-1], '\n') + 1
@@ -168,16 +168,16 @@ func lastRecord(data []byte) (*record, int) {
 	return nil, 0
 }
 
-// A change is a record with what later ones say of it.
+// A change is a record, with what later ones say of it.
 type change struct {
 	*record
 	done, void bool // as it is marked
-	undone     bool // taken back, and not put again
-	part       bool // the folders of another change, which is there
+	undone     bool // and not made again since
+	part       bool // it made the folders for another change of the journal
 }
 
-// readRecords reads the changes out of a journal, in their order. Lines that are not
-// whole are passed over, and so is what does not come in order.
+// readRecords reads the changes of a journal, in their order. It skips lines that are not
+// whole, and records that are out of order.
 func readRecords(data []byte) []*change {
 	var list []*change
 	byID := map[int64]*change{}
@@ -204,8 +204,8 @@ func readRecords(data []byte) []*change {
 			p.part = true
 		}
 	}
-	// What is taken back is told from the last one on: an undo that is itself undone counts for
-	// nothing. One that was interrupted leaves its change to be undone, whichever way it went.
+	// From the last one on, since an undo that is itself undone does not count. A change whose
+	// undo was interrupted can still be undone, whichever way that went.
 	for _, c := range slices.Backward(list) {
 		target := byID[c.Undoes]
 		if target != nil && c.Undoes < c.ID && !c.void && !c.undone && (c.done || !c.Back) {
@@ -215,12 +215,12 @@ func readRecords(data []byte) []*change {
 	return list
 }
 
-// applied tells whether the change was made, as far as the journal says. An undo that
-// was interrupted can be made again; of a command that was being recorded not all is
-// there.
+// applied reports whether the change was made, as far as the journal says. An undo, and
+// the record of a command, count only when complete: the one can be made again, and the
+// other lacks images.
 func (c *change) applied() bool { return !c.void && (c.Undoes == 0 && c.Kind != Run || c.done) }
 
-// hasNoEffect tells whether the change left the contents as they were.
+// hasNoEffect reports whether the change left all contents as they were.
 func (c *change) hasNoEffect() bool {
 	if c.Parents > 0 {
 		return false
@@ -242,7 +242,7 @@ func (c *change) hasNoEffect() bool {
 	return true
 }
 
-// undoable tells whether the change is one that an undo may be about which names none.
+// undoable reports whether an undo that names no change may undo this one.
 func (c *change) undoable() bool {
 	return c.applied() && !c.undone && c.Undoes == 0 && !c.part && !c.hasNoEffect()
 }

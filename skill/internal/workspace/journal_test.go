@@ -188,7 +188,7 @@ func TestUndoRefuses(t *testing.T) {
 		must(t, did, err)
 		s.put(s.p("f"), "theirs")
 		_, err = w.Undo(bg, UndoOptions{})
-		if c, ok := errors.AsType[*ConflictError](err); !ok || !c.Force || !strings.Contains(err.Error(), "changed since by something else") {
+		if c, ok := errors.AsType[*UndoError](err); !ok || !c.Force || !strings.Contains(err.Error(), "changed since by something else") {
 			t.Errorf("%v", err)
 		}
 		s.has("f", "theirs")

@@ -16,13 +16,17 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Locks are advisory and held twice: by a semaphore among the goroutines of this
-// Workspace, which keeps their order, and by flock on the folder's descriptor
-// against everybody else. The order is the same everywhere: roots first, then
-// folders by (device, inode).
+// Locks are advisory. Each is held twice: as a semaphore among the goroutines of this
+// Workspace, which is first come, first served, and as a flock on the folder's
+// descriptor against other processes. So that no two changes wait for each other, all
+// take them in one order: the roots, then the folders, each by device and inode.
+//
+// A change locks the roots shared and the folder that it is made in exclusively, so that
+// changes in different folders run at the same time. Operations on whole trees, and
+// those that make folders on the way, lock the roots exclusively.
 
-// lockTable holds a semaphore for each folder that is locked or waited for.
-// The zero table is empty.
+// A lockTable holds a semaphore for each folder that is locked or waited for. The
+// zero table is empty.
 type lockTable struct {
 	mu   sync.Mutex
 	byID map[FileID]*lockEntry
@@ -33,7 +37,7 @@ type lockEntry struct {
 	users int
 }
 
-// exclusiveWeight is the weight of an exclusive lock; a shared one weighs 1.
+// exclusiveWeight is the weight of an exclusive lock; that of a shared one is 1.
 const exclusiveWeight = 1 << 30
 
 func (t *lockTable) acquire(ctx context.Context, id FileID, weight int64) error {
@@ -71,7 +75,7 @@ func (t *lockTable) leave(id FileID, e *lockEntry) {
 	}
 }
 
-// heldLocks is a set of locks, and the folders that were opened for them.
+// heldLocks is a set of locks, and the folders that are open for them.
 type heldLocks struct {
 	table   *lockTable
 	locks   []heldLock
@@ -83,7 +87,7 @@ type heldLock struct {
 	weight int64
 }
 
-// release gives everything back; the descriptors' locks go with them.
+// release closes the folders, which ends their flocks, and releases the semaphores.
 func (h *heldLocks) release() {
 	for _, f := range slices.Backward(h.folders) {
 		f.Close()
@@ -94,12 +98,12 @@ func (h *heldLocks) release() {
 	h.folders, h.locks = nil, nil
 }
 
-// errBusy means that a lock did not come free while others were held. Somebody
-// for whom the roots lie differently may hold it and wait for one of those, so
-// they are all given back, and it is tried again.
-var errBusy = errors.New("the lock is held elsewhere")
+// errBusy means that a lock could not be taken while others were held. A process that
+// has opened other folders as its roots takes the locks in another order, and may wait
+// for one of ours: so all are released, and taken again.
+var errBusy = errors.New("the folder is locked by another process")
 
-// retryBusy runs try until it does not meet errBusy.
+// retryBusy calls try until it returns another error than errBusy, or none.
 func retryBusy(try func() error) error {
 	for {
 		if err := try(); err != errBusy {
@@ -134,8 +138,8 @@ func (h *heldLocks) lock(ctx context.Context, f tree.Folder, exclusive bool) err
 	return h.await(ctx, fd, exclusive)
 }
 
-// await polls for a lock. Who shares one lets those go first who want it alone,
-// but not for long.
+// await polls for a lock: flock cannot wait for a limited time. Shared locks wait for
+// those that want the lock exclusively, but not longer than a second.
 func (h *heldLocks) await(ctx context.Context, fd int, exclusive bool) error {
 	start := time.Now()
 	patience := 2*time.Millisecond + rand.N(8*time.Millisecond)
@@ -157,14 +161,14 @@ func (h *heldLocks) await(ctx context.Context, fd int, exclusive bool) error {
 	}
 }
 
-// lockRoots locks the roots of the places: shared, but exclusive for a change in
-// a root itself, whose folder's lock it then is, and for one that is to be alone.
-func (w *Workspace) lockRoots(ctx context.Context, alone bool, places ...location) (*heldLocks, error) {
+// lockRoots locks the roots of the locations: shared, but exclusively if all is set, or
+// for a change in the root folder itself, which this then is the lock of.
+func (w *Workspace) lockRoots(ctx context.Context, all bool, locations ...location) (*heldLocks, error) {
 	h := &heldLocks{table: &w.locks}
 	roots, exclusive := map[FileID]*root{}, map[FileID]bool{}
-	for _, p := range places {
+	for _, p := range locations {
 		id := p.root.id
-		roots[id], exclusive[id] = p.root, exclusive[id] || alone || p.parent().isRoot()
+		roots[id], exclusive[id] = p.root, exclusive[id] || all || p.parent().isRoot()
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(roots), byID) {
 		f, err := roots[id].tree.OpenFolder(".")
@@ -180,9 +184,9 @@ func (w *Workspace) lockRoots(ctx context.Context, alone bool, places ...locatio
 	return h, nil
 }
 
-// lockFolder opens and locks the folder that holds p. Where that is a root, the
-// root's own lock is it. The folder closes with h. One that was removed before the
-// lock was there takes nothing in any more: ENOENT.
+// lockFolder opens and locks the folder that p is in, unless that is a root, which is
+// locked already. h closes the folder. If the folder is removed before it is locked,
+// creating a file in it will fail with ENOENT.
 func (h *heldLocks) lockFolder(ctx context.Context, p location) (tree.Folder, error) {
 	dir := p.parent()
 	if i := slices.Index(h.locks, heldLock{dir.root.id, exclusiveWeight}); i >= 0 && dir.isRoot() {
@@ -197,12 +201,12 @@ func (h *heldLocks) lockFolder(ctx context.Context, p location) (tree.Folder, er
 		return f, nil
 	}
 	if slices.Contains(h.locks, heldLock{f.ID(), 1}) {
-		return nil, syscall.EDEADLK // a root that is mounted a second time below another
+		return nil, syscall.EDEADLK // a root that is also mounted below another one
 	}
 	return f, h.lock(ctx, f, true)
 }
 
-// lockFolders locks the folders of two places, in the order of their numbers.
+// lockFolders locks the folders of two locations, in the order of their IDs.
 func (h *heldLocks) lockFolders(ctx context.Context, a, b location) (fa, fb tree.Folder, err error) {
 	idA, err := a.root.tree.Stat(a.parent().rel)
 	if err != nil {

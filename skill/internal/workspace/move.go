@@ -12,18 +12,17 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// MoveOptions say how a file or folder is moved. The zero value replaces a file
-// at the destination, and an empty folder by a folder, as rename(2) does.
+// MoveOptions say how a file or folder is moved. The zero value replaces a file at the
+// destination, or with a folder an empty folder, as rename(2) does.
 type MoveOptions struct {
 	Parents   bool // make the folders above the destination
-	NoReplace bool // fail with EEXIST where there is something
+	NoReplace bool // fail with EEXIST if something exists there
 	DryRun    bool // describe only
 }
 
-// Move renames from, or a link itself, to the name to. Between file systems it
-// copies and removes. Neither may be the workspace itself: EBUSY. Errors are
-// *os.LinkError with Op "rename", *fs.PathError with Op "mkdir", or the
-// workspace's own.
+// Move renames from, or a link itself, to the path to. Between file systems it copies
+// and removes. The workspace itself can be neither: EBUSY. Errors are *os.LinkError with
+// Op "rename", *fs.PathError with Op "mkdir", or the workspace's own.
 func (w *Workspace) Move(ctx context.Context, from, to string, o MoveOptions) (Change, error) {
 	c := Change{Kind: Move, From: from, Path: to}
 	err := w.withLocations(request{from, false, toChange}, request{to, false, toChange}, func(src, dst location) error {
@@ -41,9 +40,9 @@ func (w *Workspace) Move(ctx context.Context, from, to string, o MoveOptions) (C
 			return previewMove(src, dst, o)
 		}
 		m := &move{w, src, dst, info, o}
-		alone := info.IsDir()
-		err = retryBusy(func() error { return m.try(ctx, &c, alone) })
-		if o.Parents && !alone && missingFolder(err) {
+		exclusive := info.IsDir()
+		err = retryBusy(func() error { return m.try(ctx, &c, exclusive) })
+		if o.Parents && !exclusive && missingFolder(err) {
 			err = retryBusy(func() error { return m.try(ctx, &c, true) })
 		}
 		return err
@@ -51,7 +50,8 @@ func (w *Workspace) Move(ctx context.Context, from, to string, o MoveOptions) (C
 	return c, wrap2("rename", from, to, err)
 }
 
-// checkMove finds what stands in the way of a move before anything is made for it.
+// checkMove describes src, and returns the error that moving it to dst would fail with,
+// as far as that can be known before folders are made.
 func checkMove(src, dst location, o MoveOptions) (Info, error) {
 	info, err := src.root.tree.Stat(src.rel)
 	if err != nil {
@@ -86,7 +86,7 @@ func checkMove(src, dst location, o MoveOptions) (Info, error) {
 	return info, nil
 }
 
-// previewMove finds what else would stand in the way.
+// previewMove returns further errors that the move would fail with.
 func previewMove(src, dst location, o MoveOptions) error {
 	from, err := src.root.tree.OpenFolder(src.parent().rel)
 	if err != nil {
@@ -112,11 +112,11 @@ func previewMove(src, dst location, o MoveOptions) error {
 	return to.CheckWritable(".")
 }
 
-// checkEmpty fails where name is a folder that holds something.
+// checkEmpty fails with ENOTEMPTY if name is a folder with something in it.
 func checkEmpty(in tree.Folder, name string) error {
 	d, err := in.OpenFolder(name)
 	if err != nil {
-		return nil // no folder, or one whose content is not to be seen
+		return nil // it is not a folder, or one that may not be read
 	}
 	defer d.Close()
 	if entries, err := d.Entries(); err == nil && len(entries) > 0 {
@@ -125,24 +125,24 @@ func checkEmpty(in tree.Folder, name string) error {
 	return nil
 }
 
-// move is one move under way.
+// A move is a move that is being made.
 type move struct {
 	w        *Workspace
 	src, dst location
-	info     Info // of what is moved
+	info     Info // of src
 	o        MoveOptions
 }
 
-// try locks and moves. Folders are made only alone, as in inFolder.
-func (m *move) try(ctx context.Context, c *Change, alone bool) error {
-	h, err := m.w.lockRoots(ctx, alone, m.src, m.dst)
+// try locks and moves. Only with exclusive locks are folders made, as in inFolder.
+func (m *move) try(ctx context.Context, c *Change, exclusive bool) error {
+	h, err := m.w.lockRoots(ctx, exclusive, m.src, m.dst)
 	if err != nil {
 		return err
 	}
 	defer h.release()
-	unmake := func() {}
-	if m.o.Parents && alone {
-		if unmake, err = m.w.makeParents(ctx, c, m.dst.parent()); err != nil {
+	removeParents := func() {}
+	if m.o.Parents && exclusive {
+		if removeParents, err = m.w.makeParents(ctx, c, m.dst.parent()); err != nil {
 			return err
 		}
 	}
@@ -153,7 +153,7 @@ func (m *move) try(ctx context.Context, c *Change, alone bool) error {
 		err = m.moveLocked(ctx, c, from, to)
 	}
 	if err != nil {
-		unmake()
+		removeParents()
 	}
 	return err
 }
@@ -162,38 +162,55 @@ func (m *move) try(ctx context.Context, c *Change, alone bool) error {
 func (m *move) moveLocked(ctx context.Context, c *Change, from, to tree.Folder) error {
 	now, err := from.Lstat(m.src.base())
 	if err == nil && now.IsDir() != m.info.IsDir() {
-		err = syscall.ELOOP // something else came there: look again
+		err = syscall.ELOOP // something else is there now: withLocations tries again
 	}
 	if err != nil {
 		return err
 	}
-	there, err := to.Lstat(m.dst.base())
-	twin := err == nil && now.Links > 1 && there.ID == now.ID && !now.IsDir() && !strings.EqualFold(m.src.base(), m.dst.base())
-	if twin && !m.o.NoReplace { // rename would leave both names of the one file
-		return m.w.remove(ctx, c, m.src, from, false)
+	if !m.o.NoReplace && m.sameFile(now, to) { // rename would leave both names
+		return m.w.remove(ctx, c, m.src, from, now, false)
 	}
 	planned, err := m.w.planMove(m.src, m.dst, from, to)
 	if err != nil {
 		return err
 	}
-	return m.w.commit(ctx, c, planned, func(k *backup) error {
-		if k != nil && !m.o.NoReplace && planned.steps[0].Before.Type != "" {
-			if err := k.save(to, m.dst.base()); err != nil {
+	return m.w.commit(ctx, c, planned, func(b *backup) error {
+		if b == nil {
+			return m.rename(ctx, from, to)
+		}
+		if !m.o.NoReplace && planned.steps[0].Before.Type != "" {
+			if err := b.save(to, m.dst.base()); err != nil {
 				return err
 			}
 		}
-		err := from.Rename(m.src.base(), to, m.dst.base(), !m.o.NoReplace)
-		if errors.Is(err, syscall.EXDEV) {
-			err = m.across(ctx, from, to)
-		}
-		if err != nil && k != nil {
-			k.discard()
+		err := m.rename(ctx, from, to)
+		if err != nil {
+			b.discard()
 		}
 		return err
 	})
 }
 
-// across copies to the other file system, then removes.
+func (m *move) rename(ctx context.Context, from, to tree.Folder) error {
+	err := from.Rename(m.src.base(), to, m.dst.base(), !m.o.NoReplace)
+	if errors.Is(err, syscall.EXDEV) {
+		return m.across(ctx, from, to)
+	}
+	return err
+}
+
+// sameFile reports whether the destination, in to, is another name of the source, which
+// info describes. On a system that ignores case, a name that differs only in that may be
+// the same one.
+func (m *move) sameFile(info Info, to tree.Folder) bool {
+	if info.IsDir() || info.Links < 2 || strings.EqualFold(m.src.base(), m.dst.base()) {
+		return false
+	}
+	existing, err := to.Lstat(m.dst.base())
+	return err == nil && existing.ID == info.ID
+}
+
+// across moves to another file system: it copies, then removes.
 func (m *move) across(ctx context.Context, from, to tree.Folder) error {
 	if err := from.CheckWritable("."); err != nil {
 		return err
@@ -222,7 +239,7 @@ func (m *move) across(ctx context.Context, from, to tree.Folder) error {
 	return from.Remove(name, false)
 }
 
-// relink makes the symbolic link name of from anew in to.
+// relink copies the symbolic link name from one folder to another.
 func relink(from tree.Folder, name string, to tree.Folder, newName string, o MoveOptions) error {
 	target, err := from.Readlink(name)
 	if err != nil {
@@ -238,7 +255,8 @@ func relink(from tree.Folder, name string, to tree.Folder, newName string, o Mov
 	return err
 }
 
-// copyAcross makes the file name of from anew in to, with all that belongs to it.
+// copyAcross copies the file name from one folder to another, with its owner,
+// permissions, attributes and times.
 func (w *Workspace) copyAcross(from tree.Folder, name string, to tree.Folder, newName string, o MoveOptions) error {
 	src, info, err := tree.RegularFile(from.OpenFile(name, os.O_RDONLY, 0))
 	if err != nil {

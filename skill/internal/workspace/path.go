@@ -335,6 +335,9 @@ const StateDir = ".skill"
 // in its folder.
 const tempName = ".skill.tmp"
 
+// ownRecords is why [StateDir] is denied.
+const ownRecords = "it holds this program's own records"
+
 // Hidden reports whether a name is left out of listings and walks.
 func Hidden(name string) bool {
 	return strings.EqualFold(name, StateDir) || strings.EqualFold(name, tempName)
@@ -357,15 +360,15 @@ func (w *Workspace) denied(p location, q request) error {
 	return nil
 }
 
-// deniedName is denied for one part of a path. It ignores case, and dots and blanks
-// at the end, as macOS and Windows do, so that another spelling is denied as well.
+// deniedName is denied for one part of a path. It ignores case, as macOS does, and dots
+// and blanks at the end, as Windows does, so that no other spelling gets past it.
 func (w *Workspace) deniedName(name string, q request) error {
 	if runtime.GOOS == "windows" {
 		name, _, _ = strings.Cut(name, ":") // after the colon comes a stream of the same file
 	}
 	name = strings.TrimRight(name, ". ")
 	if Hidden(name) {
-		return &DeniedError{q.abs, "it holds this program's own records"}
+		return &DeniedError{q.abs, ownRecords}
 	}
 	if q.access == toRead || w.opts.AllowConfig {
 		return nil

@@ -10,39 +10,40 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A plan is a change that is about to be made, as it is recorded.
+// A plan is what is recorded of a change before it is made. The zero plan is of a
+// change that is not recorded.
 type plan struct {
-	root        *root // whose journal; nil for what is in none
+	root        *root // has the journal; nil for none
 	steps       []pathChange
-	bytes       int64  // of what it takes away
+	bytes       int64  // size of what the change takes away
 	notUndoable string // why it cannot be undone; "" if it can
-	markDone    bool   // it takes more than a moment: whether it was completed is recorded, too
-	part        bool   // the folders of the change that comes next
+	markDone    bool   // it is not made in one step: the journal also says when it is complete
+	part        bool   // it makes folders for the change that comes next
 
-	command string // the program that was run
+	command string // the program that was run; "" for none
 }
 
-// planFolders is of p and the folders above it, as far as they are missing.
+// planFolders plans to make p and the folders above it, as far as they are missing.
 func (w *Workspace) planFolders(p location, part bool) plan {
 	j := w.journal(p.root)
 	if j == nil {
 		return plan{}
 	}
-	d := plan{root: p.root, part: part, markDone: true}
+	planned := plan{root: p.root, part: part, markDone: true}
 	for at := p; ; at = at.parent() {
 		if _, err := at.root.tree.Stat(at.rel); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
-		d.steps = append(d.steps, pathChange{How: asFolder, Path: j.name(at), After: fileState{Type: "folder", Mode: 0o777}})
+		planned.steps = append(planned.steps, pathChange{How: asFolder, Path: j.name(at), After: fileState{Type: "folder", Mode: 0o777}})
 	}
-	if len(d.steps) == 0 {
+	if len(planned.steps) == 0 {
 		return plan{}
 	}
-	slices.Reverse(d.steps)
-	return d
+	slices.Reverse(planned.steps)
+	return planned
 }
 
-// planReplace is of the file p, which gets the content of full.
+// planReplace plans to give the file p, in d, the content of full.
 func (w *Workspace) planReplace(p location, d tree.Folder, how method, full *os.File) (plan, error) {
 	j := w.journal(p.root)
 	if j == nil {
@@ -68,7 +69,7 @@ func tooBig(size int64) string {
 	return fmt.Sprintf("what was there holds %d bytes, and more than %d are not copied to be kept", size, maxCopied)
 }
 
-// planAppend is of data at the end of the file p.
+// planAppend plans to add data to the end of the file p.
 func (w *Workspace) planAppend(p location, info Info, data []byte) plan {
 	j := w.journal(p.root)
 	if j == nil {
@@ -81,7 +82,7 @@ func (w *Workspace) planAppend(p location, info Info, data []byte) plan {
 	}}}
 }
 
-// planTree is of a folder that stands in d, complete, and is to appear as p.
+// planTree plans to make the complete folder tempName of d appear as p.
 func (w *Workspace) planTree(p location, d tree.Folder) plan {
 	j := w.journal(p.root)
 	if j == nil {
@@ -95,8 +96,8 @@ func (w *Workspace) planTree(p location, d tree.Folder) plan {
 	return planned
 }
 
-// planRemove is of what is at p.
-func (w *Workspace) planRemove(p location, d tree.Folder, info Info) (plan, error) {
+// planRemove plans to remove what is at p, in d.
+func (w *Workspace) planRemove(p location, d tree.Folder) (plan, error) {
 	j := w.journal(p.root)
 	if j == nil {
 		return plan{}, nil
@@ -106,16 +107,16 @@ func (w *Workspace) planRemove(p location, d tree.Folder, info Info) (plan, erro
 		return plan{}, err
 	}
 	planned := plan{root: p.root, bytes: before.Size, steps: []pathChange{{How: bySwap, Path: j.name(p), Before: before}}}
-	switch apart := j.root.id.Dev != d.ID().Dev; {
-	case apart && before.Type == "folder" && before.Digest != emptyTreeDigest:
+	switch elsewhere := j.root.id.Dev != d.ID().Dev; {
+	case elsewhere && before.Type == "folder" && before.Digest != emptyTreeDigest:
 		planned.notUndoable = "it was on another file system than the journal"
-	case apart && before.Size > maxCopied:
+	case elsewhere && before.Size > maxCopied:
 		planned.notUndoable = tooBig(before.Size)
 	}
 	return planned, nil
 }
 
-// planMove is of src, which becomes dst.
+// planMove plans to move src, in from, to dst, in to.
 func (w *Workspace) planMove(src, dst location, from, to tree.Folder) (plan, error) {
 	j := w.journal(dst.root)
 	if j == nil || src == dst {
@@ -130,7 +131,7 @@ func (w *Workspace) planMove(src, dst location, from, to tree.Folder) (plan, err
 		return plan{}, err
 	}
 	after := fileState{Type: "folder"}
-	if !info.IsDir() { // of a folder the content may change, and it is moved back all the same
+	if !info.IsDir() { // a folder can be moved back even if its content has changed since
 		if after, err = stateAt(from, src.base()); err != nil {
 			return plan{}, err
 		}

@@ -9,8 +9,8 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// writeDiff prints what writing data would change in the file name of d. old is
-// nil where there is no such file.
+// writeDiff returns the diff of writing data to the file name of d. old describes that
+// file, and is nil if there is none.
 func writeDiff(abs string, d tree.Folder, name string, old *Info, data []byte) (string, error) {
 	after := append([]byte{}, data...) // not nil, which would mean no file
 	if old == nil {
@@ -26,8 +26,7 @@ func writeDiff(abs string, d tree.Folder, name string, old *Info, data []byte) (
 	return Unified(abs, abs, before, after), nil
 }
 
-// readBounded returns the content of a file of d, nil if it is larger than what
-// is compared.
+// readBounded returns the content of a file of d, nil if it is larger than maxDiff.
 func readBounded(d tree.Folder, name string, size int64) ([]byte, error) {
 	if size > maxDiff {
 		return nil, nil
@@ -41,7 +40,8 @@ func readBounded(d tree.Folder, name string, size int64) ([]byte, error) {
 	return data, tree.Cause(err)
 }
 
-// spliceDiff prints the one hunk of a splice, from the lines around it.
+// spliceDiff returns the diff of a splice. It reads only the lines around it, not the
+// whole file.
 func spliceDiff(name string, src io.ReaderAt, size int64, s Splice) (string, error) {
 	const window = 16 << 10
 	from, to := max(0, s.Offset-window), min(size, s.Offset+s.Old+window)

@@ -12,8 +12,8 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// wrap gives err the name of the system call and the path that the caller knows.
-// The workspace's own errors name their path themselves.
+// wrap adds the operation and the path as the caller spelled it to err. The
+// workspace's own errors have their path already.
 func wrap(op, abs string, err error) error {
 	switch err.(type) {
 	case nil:
@@ -24,7 +24,8 @@ func wrap(op, abs string, err error) error {
 	return &fs.PathError{Op: op, Path: abs, Err: err}
 }
 
-// wrap2 is wrap for two paths. Folders are made above the second.
+// wrap2 is wrap for an operation on two paths. A mkdirError is about the folder of the
+// second.
 func wrap2(op, from, to string, err error) error {
 	switch e := err.(type) {
 	case nil:
@@ -42,7 +43,7 @@ func wrap2(op, from, to string, err error) error {
 // than 2 GiB, or the workspace's own.
 func (w *Workspace) ReadFile(abs string) ([]byte, error) { return w.ReadUpTo(abs, maxRead) }
 
-// ReadUpTo is ReadFile with EFBIG for more than limit bytes.
+// ReadUpTo is like ReadFile, but more than limit bytes are EFBIG.
 func (w *Workspace) ReadUpTo(abs string, limit int64) (data []byte, err error) {
 	err = w.withLocation(request{abs, true, toRead}, func(p location) (err error) {
 		data, err = p.root.tree.ReadFile(p.rel, min(limit, maxRead))
@@ -51,8 +52,8 @@ func (w *Workspace) ReadUpTo(abs string, limit int64) (data []byte, err error) {
 	return data, wrap(readOp(err), abs, err)
 }
 
-// Open opens the regular file abs for reading. The caller closes it. Errors are
-// as those of [Workspace.ReadFile].
+// Open opens the regular file abs for reading. The caller closes it. Errors are as for
+// [Workspace.ReadFile].
 func (w *Workspace) Open(abs string) (f *os.File, info Info, err error) {
 	err = w.withLocation(request{abs, true, toRead}, func(p location) (err error) {
 		f, info, err = tree.RegularFile(p.root.tree.Open(p.rel, os.O_RDONLY))
@@ -64,7 +65,7 @@ func (w *Workspace) Open(abs string) (f *os.File, info Info, err error) {
 	return f, info, nil
 }
 
-// readOp names the system call that a folder fails in: it opens, but is not read.
+// readOp returns the system call that failed: a folder can be opened, but not read.
 func readOp(err error) string {
 	if err == syscall.EISDIR {
 		return "read"
@@ -72,11 +73,11 @@ func readOp(err error) string {
 	return "open"
 }
 
-// maxRead is the size in bytes up to which a file is read whole.
+// maxRead is the size in bytes up to which a whole file is read.
 const maxRead = 1<<31 - 1
 
-// Stat describes what is at the absolute name abs; follow says whether a link in
-// the last part leads on. Errors are *fs.PathError with Op "stat", or the
+// Stat describes the file abs. With follow, a link in the last part is followed, else
+// the link itself is described. Errors are *fs.PathError with Op "stat", or the
 // workspace's own.
 func (w *Workspace) Stat(abs string, follow bool) (info Info, err error) {
 	err = w.withLocation(request{abs, follow, toRead}, func(p location) (err error) {
@@ -92,8 +93,7 @@ func (w *Workspace) Stat(abs string, follow bool) (info Info, err error) {
 	return info, nil
 }
 
-// Readlink returns the target of the symbolic link at abs, as it is written there.
-// Errors are *fs.PathError with Op "readlink", or the workspace's own.
+// Readlink returns the target of the symbolic link abs, unchanged. Errors are *fs.PathError with Op "readlink", or the workspace's own.
 func (w *Workspace) Readlink(abs string) (target string, err error) {
 	err = w.withLocation(request{abs, false, toRead}, func(p location) error {
 		dir, err := p.root.tree.OpenFolder(p.parent().rel)
@@ -107,8 +107,7 @@ func (w *Workspace) Readlink(abs string) (target string, err error) {
 	return target, wrap("readlink", abs, err)
 }
 
-// ReadDir returns the entries of the folder abs in no order, without those that
-// are [Hidden]. Errors are *fs.PathError with Op "scandir", or the workspace's own.
+// ReadDir returns the entries of the folder abs in no order, without [Hidden] ones. Errors are *fs.PathError with Op "scandir", or the workspace's own.
 func (w *Workspace) ReadDir(abs string) (entries []Entry, err error) {
 	err = w.withLocation(request{abs, true, toRead}, func(p location) error {
 		d, err := p.root.tree.OpenFolder(p.rel)
@@ -123,8 +122,8 @@ func (w *Workspace) ReadDir(abs string) (entries []Entry, err error) {
 	return entries, wrap("scandir", abs, err)
 }
 
-// Flush makes the content of regular files durable, all at once. Errors are as
-// those of [Workspace.ReadFile].
+// Flush makes the content of regular files durable, all at the same time, so that the
+// disk may write them together. Errors are as for [Workspace.ReadFile].
 func (w *Workspace) Flush(abs ...string) error {
 	errs := make([]error, len(abs))
 	var all sync.WaitGroup

@@ -8,11 +8,10 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// Receive makes what produce writes the content of the file abs, once all of it is
-// there: a produce that fails changes nothing, and its error is returned as it is.
-// Nothing is locked while it writes. Errors are otherwise those of
-// [Workspace.WriteFile]; what can be known of them beforehand comes before produce
-// is called.
+// Receive calls produce and makes what it writes the content of the file abs. If
+// produce fails, nothing is changed, and its error is returned unchanged. Nothing is
+// locked while produce runs. Other errors are as for [Workspace.WriteFile]; those that
+// can be known beforehand are returned before produce is called.
 func (w *Workspace) Receive(ctx context.Context, abs string, o WriteOptions, produce func(dst io.Writer) error) (Change, error) {
 	c := Change{Kind: Write, Path: abs}
 	noDiff := func(tree.Folder, string, *Info) (string, error) { return "", nil }
@@ -46,11 +45,11 @@ func (w *Workspace) Receive(ctx context.Context, abs string, o WriteOptions, pro
 	return c, err
 }
 
-// onlyWriter hides from a producer that it writes to a file.
+// An onlyWriter hides the other methods of a file from what writes to it.
 type onlyWriter struct{ io.Writer }
 
-// openSpool makes a file for what is received: in the workspace where it can be
-// one without a name, else in the folder for temporary files.
+// openSpool makes a file for what is received: in the workspace if it can be an unnamed
+// one, else in the system's temporary folder.
 func openSpool(top tree.Folder) (*spool, error) {
 	if f, err := top.CreateUnnamed(0o600); err == nil {
 		return &spool{f, func() { f.Close() }}, nil
@@ -62,7 +61,7 @@ func openSpool(top tree.Folder) (*spool, error) {
 	return &spool{f, func() { f.Close(); os.Remove(f.Name()) }}, nil
 }
 
-// spool is a file that is gone when it is closed.
+// A spool is a file that no longer exists once it is closed.
 type spool struct {
 	file  *os.File
 	close func()

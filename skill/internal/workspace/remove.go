@@ -11,12 +11,12 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// MakeDir makes the folder abs and those above it; one that exists is success.
+// MakeDir makes the folder abs and those above it. A folder that exists is no error.
 // Errors are *fs.PathError with Op "mkdir", or the workspace's own.
 func (w *Workspace) MakeDir(ctx context.Context, abs string, dryRun bool) (Change, error) {
 	c := Change{Kind: Mkdir, Path: abs}
 	if info, err := w.Stat(abs, false); err == nil && info.IsLink() {
-		if _, err := w.Stat(abs, true); err != nil { // a dangling link is not made true
+		if _, err := w.Stat(abs, true); err != nil { // no folder is made where a dangling link leads
 			return c, wrap("mkdir", abs, tree.Cause(err))
 		}
 	}
@@ -46,7 +46,7 @@ func (w *Workspace) MakeDir(ctx context.Context, abs string, dryRun bool) (Chang
 	return c, wrap("mkdir", abs, err)
 }
 
-// previewDir finds what stands in the way of a folder.
+// previewDir returns the error that making the folder p would fail with.
 func previewDir(p location) error {
 	for at := p; ; at = at.parent() {
 		info, err := p.root.tree.Stat(at.rel)
@@ -75,13 +75,13 @@ func previewDir(p location) error {
 // RemoveOptions say what may be removed.
 type RemoveOptions struct {
 	Folder bool // an empty folder, and nothing else
-	Tree   bool // a folder with all that is in it, or a file
+	Tree   bool // a folder with everything in it, or a file
 	DryRun bool // describe only
 }
 
-// Remove removes the file abs, or a link itself. A folder is EISDIR unless the
-// options say otherwise. The workspace is never removed: EBUSY. Errors are
-// *fs.PathError with Op "unlink" or "rmdir", or the workspace's own.
+// Remove removes the file abs, or a link itself. A folder is EISDIR unless the options
+// allow it; the workspace itself is EBUSY. Errors are *fs.PathError with Op "unlink" or
+// "rmdir", or the workspace's own.
 func (w *Workspace) Remove(ctx context.Context, abs string, o RemoveOptions) (Change, error) {
 	c := Change{Kind: Delete, Path: abs}
 	op := "unlink"
@@ -93,10 +93,10 @@ func (w *Workspace) Remove(ctx context.Context, abs string, o RemoveOptions) (Ch
 			return err
 		}
 		info, err := p.root.tree.Stat(p.rel)
-		if err != nil {
-			return err
+		if err == nil {
+			err = checkRemove(info, o)
 		}
-		if err := checkRemove(info, o); err != nil {
+		if err != nil {
 			return err
 		}
 		if w.holdsRoot(p) {
@@ -107,40 +107,43 @@ func (w *Workspace) Remove(ctx context.Context, abs string, o RemoveOptions) (Ch
 		}
 		whole := info.IsDir() && o.Tree
 		return w.inFolder(ctx, &c, p, scope{exclusive: whole}, func(d tree.Folder) error {
-			info, err := d.Lstat(p.base())
-			if err != nil {
-				return err
-			}
-			if err := checkRemove(info, o); err != nil {
-				return err
-			}
-			if info.IsDir() && o.Tree && !whole {
-				return syscall.ELOOP // a folder came there: look again
-			}
-			if whole {
-				if _, err := w.checkTree(p, removing); err != nil {
-					return err
-				}
-			}
-			return w.remove(ctx, &c, p, d, whole)
+			return w.removeLocked(ctx, &c, p, d, o, whole)
 		})
 	})
 	return c, wrap(op, abs, err)
 }
 
-// remove removes what is at p, whose folder d is locked, or puts it by.
-func (w *Workspace) remove(ctx context.Context, c *Change, p location, d tree.Folder, whole bool) error {
+// removeLocked removes what is at p, if it is still what o allows; its folder d is
+// locked. whole means that a folder was found there, and that the roots are locked.
+func (w *Workspace) removeLocked(ctx context.Context, c *Change, p location, d tree.Folder, o RemoveOptions, whole bool) error {
 	info, err := d.Lstat(p.base())
+	if err == nil {
+		err = checkRemove(info, o)
+	}
 	if err != nil {
 		return err
 	}
-	planned, err := w.planRemove(p, d, info)
+	if info.IsDir() && o.Tree && !whole {
+		return syscall.ELOOP // a folder replaced a file meanwhile: withLocation tries again
+	}
+	if whole {
+		if _, err := w.checkTree(p, removing); err != nil {
+			return err
+		}
+	}
+	return w.remove(ctx, c, p, d, info, whole)
+}
+
+// remove moves what is at p, which info describes, into the backup, or removes it. Its
+// folder d is locked. With whole it may be a folder with something in it.
+func (w *Workspace) remove(ctx context.Context, c *Change, p location, d tree.Folder, info Info, whole bool) error {
+	planned, err := w.planRemove(p, d)
 	if err != nil {
 		return err
 	}
-	return w.commit(ctx, c, planned, func(k *backup) error {
-		if k != nil && (whole || !info.IsDir()) {
-			if done, err := k.move(d, p.base(), info); done || err != nil {
+	return w.commit(ctx, c, planned, func(b *backup) error {
+		if b != nil && (whole || !info.IsDir()) {
+			if done, err := b.move(d, p.base(), info); done || err != nil {
 				return err
 			}
 		}
@@ -151,6 +154,7 @@ func (w *Workspace) remove(ctx context.Context, c *Change, p location, d tree.Fo
 	})
 }
 
+// checkRemove fails if o does not allow to remove what info describes.
 func checkRemove(info Info, o RemoveOptions) error {
 	switch {
 	case info.IsDir() && !o.Folder && !o.Tree:
@@ -161,6 +165,8 @@ func checkRemove(info Info, o RemoveOptions) error {
 	return nil
 }
 
+// previewRemove describes the removal of p in c, and returns the error that it would
+// fail with.
 func (w *Workspace) previewRemove(c *Change, p location, info Info, o RemoveOptions) error {
 	d, err := p.root.tree.OpenFolder(p.parent().rel)
 	if err != nil {
@@ -189,7 +195,7 @@ func (w *Workspace) previewRemove(c *Change, p location, info Info, o RemoveOpti
 	return nil
 }
 
-// purpose is what a whole tree is looked through for.
+// A purpose is what is to be done with a whole tree.
 type purpose int
 
 const (
@@ -197,68 +203,82 @@ const (
 	copying
 )
 
-// checkTree counts what is below p and refuses what the purpose may not touch, so
-// that it is known before the first change.
+// checkTree counts what is below p, and fails if something in it may not be removed or
+// copied, so that this is known before the first change.
 func (w *Workspace) checkTree(p location, why purpose) (n int, err error) {
-	d, err := p.root.tree.OpenFolder(p.rel)
-	if err == syscall.ELOOP {
+	d, entries, err := openEntries(p)
+	if err != nil {
 		return 0, err
 	}
-	var entries []Entry
-	if err == nil {
-		defer d.Close()
-		entries, err = d.Entries()
-	}
-	if err != nil {
-		return 0, &fs.PathError{Op: "scandir", Path: p.path(), Err: err}
-	}
+	defer d.Close()
 	if why == removing && len(entries) > 0 {
 		if err := d.CheckWritable("."); err != nil {
 			return 0, &fs.PathError{Op: "unlink", Path: p.path(), Err: err}
 		}
 	}
 	for _, e := range entries {
-		child := p.child(e.Name)
-		switch {
-		case e.Name == tempName, why == copying && Hidden(e.Name):
+		if e.Name == tempName || why == copying && Hidden(e.Name) {
 			continue
-		case Hidden(e.Name):
-			return 0, &DeniedError{child.path(), "it holds this program's own records"}
-		case why == copying:
-			if err := w.deniedName(e.Name, request{child.path(), false, toChange}); err != nil {
-				return 0, err
-			}
+		}
+		child := p.child(e.Name)
+		if err := w.checkEntry(d, child, e, why); err != nil {
+			return 0, err
 		}
 		n++
 		if e.Type != fs.ModeDir {
 			continue
 		}
-		if err := checkMount(d, e.Name, why); err != nil {
-			return 0, &fs.PathError{Op: "rmdir", Path: child.path(), Err: err}
-		}
-		m, err := w.checkTree(child, why)
+		below, err := w.checkTree(child, why)
 		if err != nil {
 			return 0, err
 		}
-		n += m
+		n += below
 	}
 	return n, nil
 }
 
-// checkMount refuses to remove a folder of d that is another file system's.
-func checkMount(d tree.Folder, name string, why purpose) error {
-	if why != removing {
-		return nil
+// openEntries opens the folder p and reads its entries. ELOOP has no path, so that
+// [Workspace.withLocation] can follow a link.
+func openEntries(p location) (tree.Folder, []Entry, error) {
+	d, err := p.root.tree.OpenFolder(p.rel)
+	if err == syscall.ELOOP {
+		return nil, nil, err
 	}
-	info, err := d.Lstat(name)
-	if err == nil && info.ID.Dev != d.ID().Dev && info.ID != (FileID{}) {
-		return syscall.EBUSY
+	if err != nil {
+		return nil, nil, &fs.PathError{Op: "scandir", Path: p.path(), Err: err}
 	}
-	return err
+	entries, err := d.Entries()
+	if err != nil {
+		d.Close()
+		return nil, nil, &fs.PathError{Op: "scandir", Path: p.path(), Err: err}
+	}
+	return d, entries, nil
 }
 
-// removeTree removes name and what is in it. It leaves its folder in one step, so
-// that no reader sees a part of it; what could not be removed comes back.
+// checkEntry fails if the entry e of d, at child, may not be removed or copied. A folder
+// on another file system is not removed: it is one that is mounted there.
+func (w *Workspace) checkEntry(d tree.Folder, child location, e Entry, why purpose) error {
+	switch {
+	case Hidden(e.Name):
+		return &DeniedError{child.path(), ownRecords}
+	case why == copying:
+		return w.deniedName(e.Name, request{child.path(), false, toChange})
+	case e.Type != fs.ModeDir:
+		return nil
+	}
+	info, err := d.Lstat(e.Name)
+	if err == nil && info.ID.Dev != d.ID().Dev && info.ID != (FileID{}) {
+		err = syscall.EBUSY
+	}
+	if err != nil {
+		return &fs.PathError{Op: "rmdir", Path: child.path(), Err: err}
+	}
+	return nil
+}
+
+// removeTree removes the folder name from d with everything in it. It gets the temporary
+// name first, so that no reader sees a part of it; what cannot be removed gets its own
+// name back.
 func removeTree(d tree.Folder, name string) error {
 	if err := d.Rename(name, d, tempName, false); err != nil {
 		return err
@@ -270,7 +290,7 @@ func removeTree(d tree.Folder, name string) error {
 	return err
 }
 
-// removeAll removes name from d with everything below it, never through a link.
+// removeAll removes name from d with everything below it. It follows no link.
 func removeAll(d tree.Folder, name string) error {
 	err := d.Remove(name, false)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -293,7 +313,7 @@ func removeAll(d tree.Folder, name string) error {
 	return d.Remove(name, true)
 }
 
-// discard removes name from d: a file, or a tree whose folders may be read-only.
+// discard removes name from d: a file, or a tree, in which folders may be read-only.
 func discard(d tree.Folder, name string) {
 	if removeAll(d, name) != nil {
 		makeWritable(d, name)
@@ -301,7 +321,7 @@ func discard(d tree.Folder, name string) {
 	}
 }
 
-// makeWritable makes the folder name and those below it writable for their owner.
+// makeWritable lets the owner of the folder name, and of those below it, write to them.
 func makeWritable(d tree.Folder, name string) {
 	sub, err := d.OpenFolder(name)
 	if err != nil {

@@ -11,45 +11,44 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A Snapshot is what a workspace held before a program was run in it that changes
-// files on its own. Record makes what became different a change in the journal.
+// A Snapshot is what a workspace holds before a program is run in it. Record compares it
+// with what the workspace holds after that, and records the differences as a change.
 //
-// Contents are kept in the journal's folder, each once, under a name that tells what
-// they are; a table says of each file what it looked like when its content was kept.
-// So a file is read again only when the system says that it was touched. What git
-// ignores, what is larger than [MaxKept], other file systems and .git are left out.
+// Each content is saved once, in the journal's folder, under its digest. A table has the
+// metadata that each file had when its content was saved, so that a file is read again
+// only if its metadata has changed. What git ignores, files larger than [MaxKept], other
+// file systems and .git are left out.
 type Snapshot struct {
 	w     *Workspace
 	j     *journal
 	walk  Walker
 	table *table
-	lock  tree.Folder // of the contents; nobody removes any while it is held
-	alone bool        // no other program was being run
-	since int64       // the last change that was recorded before
+	lock  tree.Folder // of the contents; while it is locked, nobody removes any
+	alone bool        // no other program was running
+	since int64       // ID of the last change before it
 }
 
-// A Walker calls visit for every name below the workspace's folder, folders before
-// what is in them and without .git, from several goroutines that are numbered from 0
-// up to [SnapshotWorkers]. What is ignored is visited and not entered; nor is that
-// for which visit returns [fs.SkipDir]. Another error ends the walk.
+// A Walker calls visit for every name below the workspace's folder except .git, folders
+// before what is in them, from several goroutines, which are numbered from 0 up to
+// [SnapshotWorkers]. It does not enter ignored folders, nor those for which visit returns
+// [fs.SkipDir]. Another error ends the walk.
 type Walker func(ctx context.Context, visit func(worker int, v Visited) error) error
 
-// Visited is one name that a Walker came to.
+// Visited is one name that a Walker visits.
 type Visited struct {
-	Folder  string // relative to the workspace's folder, with slashes; "" for that
+	Folder  string // relative to the workspace's folder, with slashes; "" for that itself
 	Name    []byte
 	Ignored bool
 	Stat    func() (Info, error) // of a link itself
 }
 
-// SnapshotWorkers is how many goroutines a Walker may have.
+// SnapshotWorkers is the largest number of goroutines of a Walker.
 const SnapshotWorkers = 64
 
-// MaxKept is the size in bytes up to which the content of a file is kept for a
-// snapshot.
+// MaxKept is the size in bytes up to which a snapshot saves a file.
 const MaxKept = maxDigested
 
-// MaxVisited is how many names a workspace may hold to be covered by a snapshot.
+// MaxVisited is the largest number of names of which a snapshot is made.
 const MaxVisited = 200_000
 
 // ErrTooManyFiles reports a workspace of more names than [MaxVisited].
@@ -58,18 +57,18 @@ var ErrTooManyFiles = errors.New("the workspace holds too many files")
 // Folders in [StateDir].
 const (
 	snapshotName = "snapshot" // of the contents and the tables
-	stageName    = "stage"    // of what is put together as it was
+	stageName    = "stage"    // of files and folders that are restored
 )
 
-// snapshots are the tables of a journal, one for each folder that was looked at.
+// snapshots are the tables of a journal, one for each folder of which snapshots are made.
 type snapshots struct {
 	mu     sync.Mutex
 	tables map[string]*table
 }
 
-// Snapshot finds out what the workspace holds and keeps its contents, as far as they
-// fit into limit bytes, the smaller files first. It is nil where nothing is recorded.
-// Errors are [ErrTooMany], those of ctx and of the system. Close releases it.
+// Snapshot saves the contents of the files of the workspace, as far as they fit into limit
+// bytes, the smaller files first. It returns nil if nothing is recorded. Errors are
+// [ErrTooManyFiles], those of ctx and of the system. Close releases the snapshot.
 func (w *Workspace) Snapshot(ctx context.Context, limit int64, walk Walker) (*Snapshot, error) {
 	top := location{w.roots[0], "."}
 	j := w.journal(top.root)
@@ -94,11 +93,11 @@ func (w *Workspace) Snapshot(ctx context.Context, limit int64, walk Walker) (*Sn
 	return s, nil
 }
 
-// Close lets the contents go.
+// Close releases the saved contents.
 func (s *Snapshot) Close() error { return s.lock.Close() }
 
-// share locks the contents together with others who need them. alone tells whether
-// there are none; then it calls first, if that is not nil, before there may be.
+// share takes a shared lock of the contents. alone reports whether nobody else has one;
+// then share calls first, unless it is nil, before anybody else may.
 func (s *Snapshot) share(first func()) (alone bool, err error) {
 	fd, ok := s.lock.FD()
 	if !ok {
@@ -110,7 +109,7 @@ func (s *Snapshot) share(first func()) (alone bool, err error) {
 	if alone && first != nil {
 		first()
 	}
-	for range 100 { // somebody who removes contents is soon done
+	for range 100 { // to remove contents takes only a moment
 		if ok, err = tree.TryLock(fd, false); ok || err != nil {
 			return alone, err
 		}
@@ -119,7 +118,7 @@ func (s *Snapshot) share(first func()) (alone bool, err error) {
 	return false, errBusy
 }
 
-// take brings the table up to date, and the contents with it.
+// take brings the table and the saved contents up to date.
 func (s *Snapshot) take(ctx context.Context, limit int64, base string) error {
 	all := &s.j.snapshots
 	all.mu.Lock()
@@ -186,7 +185,7 @@ func (s *Snapshot) removeUnused(t *table) {
 	s.share(nil)
 }
 
-// snapshotFolder opens the folder of the contents, and makes it.
+// snapshotFolder opens the folder of the contents, and makes it if it does not exist.
 func (j *journal) snapshotFolder() (tree.Folder, error) {
 	top, err := j.root.tree.OpenFolder(".")
 	if err != nil {

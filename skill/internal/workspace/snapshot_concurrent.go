@@ -2,17 +2,18 @@ package workspace
 
 import "strings"
 
-// concurrentChanges is what changes in the journal did while a program ran, by name.
+// concurrentChanges are the changes in the journal since a snapshot, by path: what they
+// did is not the program's doing.
 type concurrentChanges map[string]*concurrentChange
 
-// A concurrentChange is what a change left at a name.
+// A concurrentChange is what a change left at a path.
 type concurrentChange struct {
 	after      fileState
-	tail       bool // only the size is known
-	recursive  bool // it is about all that is below, too
-	anyContent bool // a folder as it came, whatever is in it
+	tail       bool // only the size of after is known
+	recursive  bool // it is also about everything below the path
+	anyContent bool // after is a folder, whatever is in it
 
-	checked, holds bool // it was looked whether it is so still, and is
+	checked, holds bool // whether the path is still in that state was checked, and it is
 }
 
 // findConcurrent reads what was recorded since the snapshot.
@@ -43,7 +44,7 @@ func (t concurrentChanges) add(s pathChange, back bool) {
 	if back {
 		before, after = after, before
 	}
-	if s.How == asMode { // to be taken back twice does no harm
+	if s.How == asMode { // to undo it twice does no harm
 		return
 	}
 	tree := s.How != asFolder && (before.Type == "folder" || after.Type == "folder")
@@ -59,7 +60,8 @@ func (t concurrentChanges) add(s pathChange, back bool) {
 	t[s.Path], t[s.From] = at, from
 }
 
-// at returns the claim on a name, or on a folder above it, nil if there is none.
+// at returns the change of a path, or a recursive one of a folder above it; nil if there
+// is none.
 func (t concurrentChanges) at(name string) *concurrentChange {
 	c, _ := t.find(name)
 	return c
@@ -77,7 +79,7 @@ func (t concurrentChanges) find(name string) (c *concurrentChange, where string)
 	return nil, ""
 }
 
-// below tells whether something in a folder is theirs.
+// below reports whether something in a folder was changed.
 func (t concurrentChanges) below(folder string) bool {
 	for name := range t {
 		if strings.HasPrefix(name, folder+"/") {
@@ -87,8 +89,8 @@ func (t concurrentChanges) below(folder string) bool {
 	return false
 }
 
-// byCommand tells whether the program changed something, as far as can be told. What
-// another change did is that one's; where both did something, it is left alone.
+// byCommand reports whether d is to be recorded as the program's doing: not if a concurrent
+// change did it. What both changed is left as it is.
 func (r *recorder) byCommand(d diff) (bool, error) {
 	c, where := r.concurrent.find(d.path)
 	if c == nil {
@@ -107,7 +109,7 @@ func (r *recorder) byCommand(d diff) (bool, error) {
 	return false, nil
 }
 
-// holdsWith tells whether what is there now is what the change left.
+// holdsWith reports whether now is the state in which the change left the path.
 func (c *concurrentChange) holdsWith(now fileState) bool {
 	switch {
 	case c.tail:

@@ -10,13 +10,13 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A table in a file is a sum, its version, its base and its entries: numbers as
-// varints, texts behind their lengths. What is not as it should be is no table: then
-// all is looked at anew.
+// The file of a table has a checksum, its version, its base and its entries: numbers as
+// varints, texts after their lengths. A damaged file counts as an empty table: then all
+// files are read again.
 
 const tableVersion = 1
 
-// maxTable is how many bytes the file of a table may have.
+// maxTable is the largest size in bytes of a table's file.
 const maxTable = 64 << 20
 
 // indexName is the name of the file that holds the table of a folder.
@@ -27,17 +27,17 @@ func indexName(base string) string {
 	return "index-" + digest([]byte(base))
 }
 
-// tableBase tells whether a file holds a table.
+// tableBase reports whether a file of that name holds a table.
 func tableBase(name string) (string, bool) {
 	return name, name == "index" || strings.HasPrefix(name, "index-")
 }
 
-// readTable reads the table of a folder. It is empty where there is none.
+// readTable reads the table of a folder; an empty one if there is none.
 func readTable(store tree.Folder, base string) *table {
 	return readNamed(store, indexName(base), base)
 }
 
-// readNamed reads the table in a file, which is to be of base unless that is "".
+// readNamed reads the table in a file, which must be of base unless that is "".
 func readNamed(store tree.Folder, name, base string) *table {
 	if data, err := readOwn(store, name, maxTable); err == nil {
 		if t := decodeTable(data); t != nil && (base == "" || t.base == base) {
@@ -57,11 +57,11 @@ func readOwn(d tree.Folder, name string, limit int64) ([]byte, error) {
 	return tree.ReadSized(info.Size, limit, f.Read)
 }
 
-// write makes the table the one of its folder. Without it all is read anew.
+// write saves the table. If it fails, all files are read again the next time.
 func (t *table) write(store tree.Folder) error {
 	const fresh = "fresh-table"
 	f, err := store.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) { // of a process that was killed, or of one that writes it now
+	if errors.Is(err, fs.ErrExist) { // left by a process that was killed, or of one that is writing it now
 		discard(store, fresh)
 		f, err = store.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	}
@@ -124,7 +124,7 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// decodeTable is the inverse of encode; nil for what is no table.
+// decodeTable is the inverse of encode; nil for what is not a table.
 func decodeTable(data []byte) *table {
 	if len(data) < 4 || binary.LittleEndian.Uint32(data) != checksum(data[4:]) {
 		return nil
@@ -154,7 +154,7 @@ func decodeTable(data []byte) *table {
 
 func unzigzag(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
 
-// tableReader takes a table apart. Its texts are parts of the one that it is given.
+// A tableReader decodes a table. The texts that it returns share memory with data.
 type tableReader struct {
 	data string
 	bad  bool
@@ -212,7 +212,7 @@ func (d *tableReader) entry(e *entry) {
 
 const kinds = string(aFile) + string(aLink) + string(aFolder) + string(aSpecial)
 
-// validDigest tells whether a text may be the name of a content.
+// validDigest reports whether s may be the name of a saved content.
 func validDigest(s string) bool {
 	return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == ""
 }

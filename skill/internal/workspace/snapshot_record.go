@@ -16,20 +16,19 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// maxSteps is how many names a change may be about that can be undone.
+// maxSteps is the largest number of files in a change that can be undone.
 const maxSteps = 10_000
 
-// lockTime is how long what a program changed waits to be recorded until others have
-// made the changes that they are about.
+// lockTime is how long Record waits for changes of others to end.
 const lockTime = 10 * time.Second
 
-// A Untracked is something that a program changed and that undo leaves as it is.
+// An Untracked is something that a program changed and that undo leaves as it is.
 type Untracked struct {
-	Path   string // absolute; "" where it is not about one
+	Path   string // absolute; "" if it is not about one file
 	Reason string
 }
 
-// String is the sentence.
+// String returns the path and the reason.
 func (l Untracked) String() string {
 	if l.Path == "" {
 		return l.Reason
@@ -37,9 +36,9 @@ func (l Untracked) String() string {
 	return l.Path + ": " + l.Reason
 }
 
-// Record makes what is different from the snapshot one change in the journal, that
-// of the program called command. What other changes in the journal did meanwhile
-// stays theirs. A Change without an ID means that there was nothing to be recorded.
+// Record compares the workspace with the snapshot, and records all differences as one
+// change by the program called command, except those that other changes in the journal
+// made meanwhile. A Change without an ID means that there were no differences.
 func (s *Snapshot) Record(ctx context.Context, command string) (Change, []Untracked, error) {
 	c := Change{Kind: Run, Path: s.w.Dir()}
 	found, err := s.scan(ctx, s.table, s.table.base)
@@ -76,13 +75,13 @@ func (s *Snapshot) Record(ctx context.Context, command string) (Change, []Untrac
 	c.Path = s.j.path(r.steps[len(r.steps)-1].Path)
 	d := plan{root: s.w.roots[0], steps: r.steps, bytes: r.bytes, markDone: true, command: command}
 	if len(r.steps) > maxSteps {
-		d.notUndoable = fmt.Sprintf("it is about %d names, and more than %d are too many", len(r.steps), maxSteps)
+		d.notUndoable = fmt.Sprintf("it changed %d files, and more than %d cannot be undone", len(r.steps), maxSteps)
 	}
 	err = s.w.commit(ctx, &c, d, r.installImages)
 	return c, r.untracked, err
 }
 
-// A diff is one name that is not as it was.
+// A diff is one path that has changed.
 type diff struct {
 	path        string
 	before, now *entry // nil for nothing
@@ -102,7 +101,7 @@ func (s *Snapshot) diffs(found *scan) (list []diff) {
 	return list
 }
 
-// is tells of what kind an entry is, 0 for nothing.
+// is returns the kind of an entry, 0 for nothing.
 func (e *entry) is() kind {
 	if e == nil {
 		return 0
@@ -116,8 +115,8 @@ type recorder struct {
 	ctx          context.Context
 	diffs        []diff
 	concurrent   concurrentChanges
-	otherCommand bool            // another command's changes are among them
-	linked       map[FileID]bool // files of several names that were described
+	otherCommand bool            // another command was recorded meanwhile
+	linked       map[FileID]bool // files with several names that were described
 
 	steps     []pathChange
 	staged    []string    // for each step the name in stage of what becomes its image; "" for none
@@ -128,7 +127,7 @@ type recorder struct {
 	untracked []Untracked
 }
 
-// skip notes what is not undone.
+// skip notes that undo leaves name as it is.
 func (r *recorder) skip(name, reason string) {
 	r.untracked = append(r.untracked, Untracked{r.j.path(name), reason})
 }
@@ -138,10 +137,10 @@ func (r *recorder) add(s pathChange, staged string) {
 	r.bytes += s.Before.Size
 }
 
-// describe turns what is different into steps.
+// describe turns the differences into steps.
 func (r *recorder) describe() error {
 	r.linked = map[FileID]bool{}
-	whole := "" // the folder that was described with all that is in it
+	whole := "" // the folder that was described with everything in it
 	for _, d := range r.diffs {
 		if err := r.ctx.Err(); err != nil {
 			return err
@@ -159,7 +158,7 @@ func (r *recorder) describe() error {
 			return err
 		case !mine:
 			if d.before.is() == aFolder && d.now == nil {
-				whole = d.path // it went with them
+				whole = d.path // another change removed it with everything in it
 			}
 			continue
 		}
@@ -188,8 +187,8 @@ func (r *recorder) describe() error {
 	return nil
 }
 
-// ignored tells whether nothing is known of what was there, because git ignores it.
-// That is noted, unless only that has become different.
+// ignored reports whether nothing is known of what was there, because git ignores it. That
+// is noted, unless the file itself has not changed.
 func (r *recorder) ignored(d diff) bool {
 	switch b, n := d.before, d.now; {
 	case b == nil && n.ignored, b != nil && b.ignored && (n == nil || n.kind != b.kind || n.stamp != b.stamp):
@@ -203,7 +202,7 @@ func (r *recorder) ignored(d diff) bool {
 
 const ignoredReason = "git ignores it, and undo leaves it as it is"
 
-// stillFolder tells whether a folder is there that was not visited any more.
+// stillFolder reports whether a folder still exists that was not visited again.
 func (r *recorder) stillFolder(d diff) bool {
 	if d.before.kind != aFolder {
 		return false
@@ -212,7 +211,7 @@ func (r *recorder) stillFolder(d diff) bool {
 	return err == nil && info.IsDir()
 }
 
-// addFile describes what became of a file or a link, or what came to be one.
+// addFile describes the change of a file or link, or to one.
 func (r *recorder) addFile(d diff) error {
 	b, n := d.before, d.now
 	switch {
@@ -241,21 +240,21 @@ func (r *recorder) addFile(d diff) error {
 	return r.addExchange(d)
 }
 
-const unseenReason = "it cannot be seen what it is now"
+const unseenReason = "what it is now cannot be read"
 
-// addMode describes a change of the permissions, if there is one.
+// addMode describes a change of permissions, if there is one.
 func (r *recorder) addMode(d diff, is string, now uint32) {
 	if was := d.before.mode; was != now {
 		r.add(pathChange{How: asMode, Path: d.path, Before: fileState{Type: is, Mode: was}, After: fileState{Type: is, Mode: now}}, "")
 	}
 }
 
-// addExchange describes something that has another thing's place now, or nothing's.
+// addExchange describes a file that was created, removed or replaced.
 func (r *recorder) addExchange(d diff) error {
 	how := bySwap
 	if b, n := d.before, d.now; b.is() == aFile && n.is() == aFile && b.id == n.id && n.links > 1 {
 		if r.linked[n.id] {
-			return nil // under its other name
+			return nil // described already, under its other name
 		}
 		r.linked[n.id], how = true, inPlace
 	}
@@ -283,7 +282,7 @@ func (r *recorder) addExchange(d diff) error {
 	return nil
 }
 
-// now describes what is there.
+// now returns the state of what is at name.
 func (r *recorder) now(name string) (fileState, error) {
 	d, err := r.j.folderOf(name)
 	if errors.Is(err, fs.ErrNotExist) || err == syscall.ENOTDIR || err == syscall.ELOOP {
@@ -296,15 +295,15 @@ func (r *recorder) now(name string) (fileState, error) {
 	return stateAt(d, path.Base(name))
 }
 
-// notKept says why the content of a file is not there.
+// notKept returns the reason why the content of a file was not saved.
 func notKept(e *entry) string {
 	if e.size > MaxKept {
-		return fmt.Sprintf("it held %d bytes, and of more than %d none are kept", e.size, MaxKept)
+		return fmt.Sprintf("it held %d bytes, and files of more than %d are not kept", e.size, MaxKept)
 	}
-	return "what it held was not kept: it was not to be read, or there was no room for it"
+	return "what it held was not kept: it could not be read, or there was no room for it"
 }
 
-// installImages makes what is staged the images.
+// installImages moves what is staged to be the images.
 func (r *recorder) installImages(k *backup) error {
 	if k == nil {
 		return nil
@@ -314,7 +313,7 @@ func (r *recorder) installImages(k *backup) error {
 			continue
 		}
 		err := r.stage.Rename(r.staged[i], k.folder, s.Image, false)
-		if errors.Is(err, fs.ErrExist) { // of a lost journal
+		if errors.Is(err, fs.ErrExist) { // left by a journal that was lost
 			discard(k.folder, s.Image)
 			err = r.stage.Rename(r.staged[i], k.folder, s.Image, false)
 		}
@@ -325,7 +324,7 @@ func (r *recorder) installImages(k *backup) error {
 	return nil
 }
 
-// openStage makes the folder in which things are put together as they were.
+// openStage makes the folder in which files and folders are restored as they were.
 func (r *recorder) openStage() error {
 	if r.stage != nil {
 		return nil
@@ -343,7 +342,7 @@ func (r *recorder) openStage() error {
 	return err
 }
 
-// removeStage removes it.
+// removeStage removes the folder that openStage made.
 func (r *recorder) removeStage() {
 	if r.stages == nil {
 		return

@@ -12,9 +12,9 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// restore puts together in stage what an entry is of, a folder with all that was in
-// it. It returns its name there, "" where that is not to be had. Parts of a folder
-// that are not are left out and noted.
+// restore makes the file or folder of an entry in stage, with everything that was in it. It
+// returns its name there, "" if its content was not saved. Parts of a folder that were
+// not are left out and noted.
 func (r *recorder) restore(e *entry) (staged string, err error) {
 	if err := r.openStage(); err != nil {
 		return "", err
@@ -45,7 +45,7 @@ func (r *recorder) restore(e *entry) (staged string, err error) {
 	return staged, r.finishFolders(folders)
 }
 
-// restoreIn puts a part of a folder in its place.
+// restoreIn makes a part of a folder.
 func (r *recorder) restoreIn(e *entry, name string) error {
 	if r.concurrent.at(e.path) != nil {
 		r.skip(e.path, "another call changed it meanwhile")
@@ -67,15 +67,14 @@ func (r *recorder) stageFolder(name string) (tree.Folder, error) {
 	return r.j.root.tree.OpenFolder(path.Join(StateDir, stageName, r.name, name))
 }
 
-// restoreOne makes a file or link as it was. ok is false where its content is not to
-// be had, which is noted.
+// restoreOne makes a file or link. ok is false if its content was not saved, which is noted.
 func (r *recorder) restoreOne(e *entry, in tree.Folder, name string) (ok bool, err error) {
 	switch {
 	case e.ignored:
 		r.skip(e.path, ignoredReason)
 		return false, nil
 	case e.kind == aSpecial:
-		r.skip(e.path, "it was no regular file")
+		r.skip(e.path, "it was not a regular file")
 		return false, nil
 	case e.digest == "":
 		r.skip(e.path, notKept(e))
@@ -96,7 +95,7 @@ func (r *recorder) restoreOne(e *entry, in tree.Folder, name string) (ok bool, e
 	return true, e.setMetadata(in, name)
 }
 
-// setMetadata gives what is at name the owner, permissions and time of the entry.
+// setMetadata gives the file at name the owner, permissions and time of the entry.
 func (e *entry) setMetadata(in tree.Folder, name string) error {
 	info, err := in.Lstat(name)
 	if err != nil {
@@ -104,7 +103,7 @@ func (e *entry) setMetadata(in tree.Folder, name string) error {
 	}
 	if info.UID != e.uid || info.GID != e.gid {
 		if f, err := in.OpenFile(name, os.O_RDONLY, 0); err == nil {
-			f.Chown(int(e.uid), int(e.gid)) // who may not is the owner of what he makes
+			f.Chown(int(e.uid), int(e.gid)) // fails unless this is root: then the owner is this user anyway
 			f.Close()
 		}
 	}
@@ -115,7 +114,8 @@ func (e *entry) setMetadata(in tree.Folder, name string) error {
 	return in.Chtimes(name, info)
 }
 
-// finishFolders gives folders that are complete their permissions, the innermost first.
+// finishFolders gives the folders their permissions, the innermost first, now that they
+// are complete.
 func (r *recorder) finishFolders(folders map[string]*entry) error {
 	names := make([]string, 0, len(folders))
 	for name := range folders {

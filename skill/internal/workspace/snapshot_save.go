@@ -14,17 +14,17 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// saver keeps the contents that a table wants.
+// A saver saves the contents of a table's files.
 type saver struct {
 	j     *journal
 	store tree.Folder
-	old   *table // which others see
+	old   *table // others may read it
 	table *table
-	begin int64 // when it was found what there is, in nanoseconds
+	begin int64 // of the scan, in nanoseconds
 }
 
-// save keeps what fits into limit bytes, the smaller files first. What a system
-// error or ctx leaves out is kept the next time.
+// save saves what fits into limit bytes, the smaller files first. What it does not get to,
+// because of an error or ctx, is saved the next time.
 func (k *saver) save(ctx context.Context, limit int64) error {
 	if k.table.limit == limit {
 		return nil
@@ -56,8 +56,8 @@ func (k *saver) save(ctx context.Context, limit int64) error {
 	return nil
 }
 
-// fitting returns the size from which on files are not kept, so that the others fit
-// into limit bytes.
+// fitting returns the size of the smallest files that are not saved, so that all smaller
+// ones fit into limit bytes.
 func (t *table) fitting(limit int64) int64 {
 	var files []*entry
 	var sum int64
@@ -79,7 +79,7 @@ func (t *table) fitting(limit int64) int64 {
 	return end
 }
 
-// saveAll keeps the contents of entries, several at a time.
+// saveAll saves the contents of entries, several at a time.
 func (k *saver) saveAll(ctx context.Context, todo []*entry) error {
 	const workers, block = 4, 16
 	var next atomic.Int64
@@ -105,8 +105,8 @@ func (k *saver) saveAll(ctx context.Context, todo []*entry) error {
 	return errors.Join(errs[:]...)
 }
 
-// saveOne keeps the content of an entry. One that is gone or not to be read is not
-// kept, which is no error.
+// saveOne saves the content of an entry. A file that is gone or may not be read is not
+// saved, which is not an error.
 func (k *saver) saveOne(e *entry) error {
 	e.racy = e.changed > k.begin-int64(timeGrain)
 	if e.kind == aLink {
@@ -141,7 +141,7 @@ func (k *saver) saveOne(e *entry) error {
 	return nil
 }
 
-// storeContent makes a content of that name, unless there is one.
+// storeContent saves a content under name, unless there is one of that name.
 func storeContent(store tree.Folder, name string, src *os.File, size int64) error {
 	info, err := store.Lstat(name)
 	if err == nil && info.Mode.IsRegular() && info.Size == size {
@@ -151,7 +151,7 @@ func storeContent(store tree.Folder, name string, src *os.File, size int64) erro
 		discard(store, name)
 	}
 	dst, err := store.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) { // another one of us is about it
+	if errors.Is(err, fs.ErrExist) { // another process is saving it
 		return nil
 	}
 	if err != nil {

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// An entry is what a table says of one name.
+// An entry describes one path.
 type entry struct {
 	path    string // slash-separated and relative to the journal's folder
 	kind    kind
-	ignored bool // by git: nothing of it is kept
-	racy    bool // it changed so shortly before that a later change need not show
+	ignored bool // by git: its content is not saved
+	racy    bool // it changed so shortly before that a later change may have the same stamp
 	stamp
-	digest string // what is kept: of a file its content, of a link where it leads; "" for nothing
+	digest string // of the saved content, or the target of a link; "" if not saved
 }
 
-// kind is what an entry is of.
+// A kind is a type of file.
 type kind byte
 
 const (
@@ -28,8 +28,7 @@ const (
 	aSpecial kind = 's' // pipes, sockets and devices
 )
 
-// A stamp is what the system says of a file that becomes different when it is
-// changed.
+// A stamp is the metadata of a file that changes when the file does.
 type stamp struct {
 	id       FileID
 	size     int64
@@ -44,7 +43,7 @@ func stampOf(i Info) stamp {
 	return stamp{i.ID, i.Size, i.ModTime.UnixNano(), i.Changed.UnixNano(), uint32(i.Mode.Perm()), uint32(min(i.Links, 1<<31)), i.UID, i.GID}
 }
 
-// kindOf tells what an entry is of.
+// kindOf returns the kind of a file with that mode.
 func kindOf(mode fs.FileMode) kind {
 	switch {
 	case mode.IsRegular():
@@ -57,8 +56,8 @@ func kindOf(mode fs.FileMode) kind {
 	return aSpecial
 }
 
-// same tells whether nothing shows that an entry's file has changed. Of folders the
-// permissions count: what is in them has entries of its own.
+// same reports whether the file of an entry has not changed. Of a folder only the
+// permissions count: what is in it has its own entries.
 func (e *entry) same(k kind, ignored bool, s stamp) bool {
 	if e.kind != k || e.ignored != ignored {
 		return false
@@ -69,12 +68,12 @@ func (e *entry) same(k kind, ignored bool, s stamp) bool {
 	return e.stamp == s && !e.racy
 }
 
-// storable tells whether an entry is of something that is to be kept.
+// storable reports whether the content of an entry is to be saved.
 func (e *entry) storable() bool {
 	return !e.ignored && (e.kind == aLink || e.kind == aFile && e.size <= MaxKept)
 }
 
-// diskSize is how many bytes the content takes on a disk.
+// diskSize returns how many bytes the content takes on disk.
 func (e *entry) diskSize() int64 {
 	const block = 4 << 10
 	if e.kind != aFile {
@@ -83,14 +82,14 @@ func (e *entry) diskSize() int64 {
 	return (e.size + block - 1) / block * block
 }
 
-// A table is what a folder and all below it held. It stays as it is once others may
-// see it.
+// A table describes a folder and everything below it. It is not changed once others may
+// read it.
 type table struct {
-	base  string // what was looked at
+	base  string // path of the folder
 	list  []entry
 	at    map[string]int32 // by path
-	limit int64            // all that is wanted is kept that fits into so many bytes
-	stale int64            // room of contents that were needed once
+	limit int64            // in bytes, of the saved contents; all that fits is saved
+	stale int64            // disk size of contents that are no longer needed
 }
 
 func newTable(base string, list []entry) *table {
@@ -101,7 +100,7 @@ func newTable(base string, list []entry) *table {
 	return t
 }
 
-// find returns the entry of a name, nil if there is none.
+// find returns the entry of a path, nil if there is none.
 func (t *table) find(path string) *entry {
 	if i, ok := t.at[path]; ok {
 		return &t.list[i]
@@ -109,8 +108,8 @@ func (t *table) find(path string) *entry {
 	return nil
 }
 
-// diskSize is how many bytes the contents take that are kept, each counted as often as
-// it is there.
+// diskSize returns how many bytes the saved contents take on disk. A content of several
+// files counts for each of them.
 func (t *table) diskSize() (sum int64) {
 	for i := range t.list {
 		if t.list[i].digest != "" {
@@ -120,7 +119,7 @@ func (t *table) diskSize() (sum int64) {
 	return sum
 }
 
-// addNeeded notes the contents that the table needs.
+// addNeeded adds the digests of the table's contents to needed.
 func (t *table) addNeeded(needed map[string]bool) {
 	for i := range t.list {
 		if e := &t.list[i]; e.kind == aFile && e.digest != "" {
@@ -129,7 +128,7 @@ func (t *table) addNeeded(needed map[string]bool) {
 	}
 }
 
-// updated returns the table as it is after what was found: t itself, if that is nothing.
+// updated returns the table with what was found; t itself if nothing has changed.
 func (t *table) updated(found *scan) *table {
 	fresh := found.fresh()
 	if len(fresh) == 0 && !slices.Contains(found.seen, false) {
@@ -149,14 +148,14 @@ func (t *table) updated(found *scan) *table {
 	return n
 }
 
-// timeGrain is how far apart two changes of a file may be that the system gives the same
-// time, and some more.
+// timeGrain is longer than the step of file times: two changes of a file within it may have
+// the same time. Linux steps by the timer tick, at most 10 ms.
 const timeGrain = 20 * time.Millisecond
 
-// A scan compares what a walk finds with a table.
+// A scan compares the files that a walk visits with a table.
 type scan struct {
 	old    *table
-	prefix string // of the names that are found
+	prefix string // of the paths in the table
 	device uint64
 	begin  int64 // nanoseconds
 	seen   []bool
@@ -164,7 +163,7 @@ type scan struct {
 	count  atomic.Int64
 }
 
-// scanPart is what one worker found.
+// A scanPart is what one worker found.
 type scanPart struct {
 	path  []byte
 	fresh []entry
@@ -178,7 +177,7 @@ func newScan(old *table, base string, device uint64) *scan {
 	return c
 }
 
-// fresh returns what the table does not know, or not so.
+// fresh returns the entries that are new or have changed.
 func (c *scan) fresh() (list []entry) {
 	for i := range c.parts {
 		list = append(list, c.parts[i].fresh...)
@@ -186,8 +185,7 @@ func (c *scan) fresh() (list []entry) {
 	return list
 }
 
-// gone returns what is not there any more as the table knows it, and is not fresh
-// either.
+// gone returns the entries of the table whose files no longer exist.
 func (c *scan) gone() (list []*entry) {
 	there := map[string]bool{}
 	for _, e := range c.fresh() {
@@ -203,7 +201,7 @@ func (c *scan) gone() (list []*entry) {
 
 func (c *scan) visit(worker int, v Visited) error {
 	info, err := v.Stat()
-	if err != nil { // gone just now, or in a folder that keeps it from us
+	if err != nil { // removed just now, or in a folder that may not be read
 		return nil
 	}
 	if info.IsDir() && info.ID.Dev != c.device {
@@ -227,8 +225,8 @@ func (c *scan) visit(worker int, v Visited) error {
 	return nil
 }
 
-// below returns the entries of what is in a folder, in the order of their names,
-// folders before what is in them.
+// below returns the entries below a folder, ordered by path, folders before what is in
+// them.
 func (t *table) below(folder string) (list []*entry) {
 	for i := range t.list {
 		if strings.HasPrefix(t.list[i].path, folder+"/") {
@@ -239,7 +237,7 @@ func (t *table) below(folder string) (list []*entry) {
 	return list
 }
 
-// byPath orders names so that a folder comes right before what is in it.
+// byPath compares paths such that a folder comes right before what is in it.
 func byPath(a, b string) int {
 	n := min(len(a), len(b))
 	for i := range n {

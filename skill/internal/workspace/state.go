@@ -8,14 +8,13 @@ import (
 	"syscall"
 )
 
-// OutputDir is the folder, at the root of a workspace, of what commands printed. It
-// is among this program's own records, and the only part of them that operations
-// read; none of them changes it.
+// OutputDir is the folder, at the root of a workspace, that holds the output of
+// commands. It is the only part of [StateDir] that operations read; none changes it.
 const OutputDir = StateDir + "/output"
 
-// State opens a folder in [StateDir] for this program's own records, and makes it
-// first, for this user alone. The caller closes it. EROFS where the workspace is
-// opened for reading only or for a dry run.
+// State opens a folder in [StateDir], for this program's own records, and creates it
+// for this user alone if it does not exist. The caller closes it. The error is EROFS if
+// the workspace is opened read-only or for a dry run.
 func (w *Workspace) State(name string) (*os.Root, error) {
 	if w.opts.ReadOnly || w.opts.DryRun {
 		return nil, wrap("mkdir", w.Abs("", StateDir), syscall.EROFS)
@@ -39,7 +38,8 @@ func (w *Workspace) State(name string) (*os.Root, error) {
 	return dir, err
 }
 
-// enterState opens a folder of in that is no link, and makes it where nothing is.
+// enterState opens the folder name of in, which must not be a link, and creates it if
+// it does not exist.
 func enterState(in *os.Root, name string) (dir *os.Root, made bool, err error) {
 	err = in.Mkdir(name, 0o700)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -51,7 +51,7 @@ func enterState(in *os.Root, name string) (dir *os.Root, made bool, err error) {
 	case err != nil:
 		return nil, false, err
 	case !info.IsDir():
-		return nil, false, fmt.Errorf("%s/%s is no folder; this program's own records go there", in.Name(), name)
+		return nil, false, fmt.Errorf("%s/%s is not a directory; this program keeps its own records there", in.Name(), name)
 	}
 	dir, err = in.OpenRoot(name)
 	return dir, made, err

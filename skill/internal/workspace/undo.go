@@ -7,62 +7,55 @@ import (
 	"slices"
 )
 
-// UndoOptions say what is taken back. The zero value takes back the last change that
-// is in effect and is no undo itself.
+// UndoOptions say what to undo. The zero value undoes the last change that is in effect
+// and is not an undo itself.
 type UndoOptions struct {
-	ID    string // this change; an undo is taken back, too
-	Since string // this change and all that came after it
-	Force bool   // also where something else has changed the file since; what is there is kept
+	ID    string // undo this change, which may be an undo
+	Since string // undo this change and all after it; not together with ID
+	Force bool   // also if something else has changed the file since; that version is saved
 }
 
-// Undone is one change that was taken back. Its ID is that of the undo.
+// Undone is one change that was undone. Its ID is that of the undo.
 type Undone struct {
 	Change
-	Of string // the change that is taken back
+	Of string // the ID of the change that was undone
 }
 
-// A NoChangeError reports that there is no such change to take back.
-type NoChangeError struct {
-	ID     string // "" where none was named
+// An UndoError reports that there is no such change to undo, or that it cannot be
+// undone as things are.
+type UndoError struct {
+	ID     string // of the change; "" if none was named
+	Path   string // absolute, of the file that is in the way; "" if none is
 	Reason string
+	Force  bool // [UndoOptions].Force would undo it
 }
 
-func (e *NoChangeError) Error() string {
-	if e.ID == "" {
+func (e *UndoError) Error() string {
+	switch {
+	case e.ID == "":
 		return e.Reason
+	case e.Path == "":
+		return "change " + e.ID + " " + e.Reason
 	}
-	return "change " + e.ID + " " + e.Reason
+	return "change " + e.ID + " cannot be undone: " + e.Path + " " + e.Reason
 }
 
-// A ConflictError reports that a change cannot be taken back as things are.
-type ConflictError struct {
-	ID     string
-	Path   string // absolute
-	Reason string
-	Force  bool // it can be, if that is what is wanted
-}
-
-func (e *ConflictError) Error() string {
-	return fmt.Sprintf("change %s cannot be undone: %s %s", e.ID, e.Path, e.Reason)
-}
-
-// Hint says what would help.
-func (e *ConflictError) Hint() string {
+// Hint says what to do, "" if nothing helps.
+func (e *UndoError) Hint() string {
 	if !e.Force {
 		return ""
 	}
-	return "with force it is undone all the same, and what is there now is kept as a change of its own"
+	return "use force to undo it anyway; the current version is saved first"
 }
 
-// Undo takes changes back, the last one first. What was taken back before an error
-// stays so and is returned with it. Errors are [*NoChangeError], [*ConflictError], or
-// the workspace's own.
+// Undo undoes changes, the last one first. Those that were undone before an error stay
+// undone, and are returned with it. Errors are [*UndoError] or the workspace's own.
 func (w *Workspace) Undo(ctx context.Context, o UndoOptions) ([]Undone, error) {
 	if err := w.checkWritable(); err != nil {
 		return nil, wrap("change", w.Dir(), err)
 	}
 	if len(w.journals) == 0 {
-		return nil, &NoChangeError{Reason: "there is no journal, and nothing to undo"}
+		return nil, &UndoError{Reason: "there is no journal, and so nothing to undo"}
 	}
 	h, err := w.lockAll(ctx)
 	if err != nil {
@@ -77,7 +70,7 @@ func (w *Workspace) Undo(ctx context.Context, o UndoOptions) ([]Undone, error) {
 	for _, u := range todo {
 		switch back, err := u.run(ctx); {
 		case errors.Is(err, errNoEffect) && o.ID != "":
-			return done, &NoChangeError{o.ID, "is not in effect: there is nothing to undo of it"}
+			return done, &UndoError{ID: o.ID, Reason: "is not in effect: there is nothing left of it to undo"}
 		case errors.Is(err, errNoEffect):
 		case err != nil:
 			return done, err
@@ -89,12 +82,12 @@ func (w *Workspace) Undo(ctx context.Context, o UndoOptions) ([]Undone, error) {
 		}
 	}
 	if len(done) == 0 && o.Since == "" {
-		return nil, &NoChangeError{Reason: "there is nothing to undo"}
+		return nil, &UndoError{Reason: "there is nothing to undo"}
 	}
 	return done, nil
 }
 
-// lockAll locks every root against everybody else.
+// lockAll locks all roots exclusively.
 func (w *Workspace) lockAll(ctx context.Context) (h *heldLocks, err error) {
 	var all []location
 	for _, r := range w.roots {
@@ -107,18 +100,18 @@ func (w *Workspace) lockAll(ctx context.Context) (h *heldLocks, err error) {
 	return h, err
 }
 
-// undo is one change that is about to be taken back.
+// An undo is a change that is about to be undone.
 type undo struct {
 	w     *Workspace
 	j     *journal
 	c     *change
 	all   []*change // of the same journal
 	force bool
-	back  bool // from after to before
+	back  bool // from after to before; false for a change that is an undo
 	steps []pathChange
 }
 
-// selectChanges returns what the options name, in the order in which it goes.
+// selectChanges returns the changes that o names, in the order in which they are undone.
 func (w *Workspace) selectChanges(ctx context.Context, o UndoOptions) ([]*undo, error) {
 	if o.ID == "" && o.Since == "" {
 		return w.undoableChanges(ctx, o)
@@ -126,7 +119,7 @@ func (w *Workspace) selectChanges(ctx context.Context, o UndoOptions) ([]*undo, 
 	id := o.ID + o.Since
 	j, n, ok := w.byID(id)
 	if !ok || o.ID != "" && o.Since != "" {
-		return nil, &NoChangeError{id, "is not one of this workspace; its changes are listed as its history"}
+		return nil, &UndoError{ID: id, Reason: "is not one of this workspace; history lists those that are"}
 	}
 	all, err := j.read(ctx)
 	if err != nil {
@@ -137,19 +130,20 @@ func (w *Workspace) selectChanges(ctx context.Context, o UndoOptions) ([]*undo, 
 		switch {
 		case c.ID < n || c.ID > n && o.ID != "":
 		case o.ID != "" && (c.undone || !c.applied()):
-			return nil, &NoChangeError{id, "is not in effect: it was undone, or never made"}
+			return nil, &UndoError{ID: id, Reason: "is not in effect: it was undone, or never made"}
 		case o.ID == "" && (!c.undoable() || !w.holdsAll(j, c)):
 		default:
 			todo = append(todo, w.newUndo(j, c, all, o.Force))
 		}
 	}
 	if !slices.ContainsFunc(all, func(c *change) bool { return c.ID == n }) {
-		return nil, &NoChangeError{id, "is not in the journal"}
+		return nil, &UndoError{ID: id, Reason: "is not in the journal"}
 	}
 	return todo, nil
 }
 
-// undoableChanges returns what is in effect and no undo, of all journals, the last one first.
+// undoableChanges returns the changes of all journals that are in effect and are not
+// undos, the last one first.
 func (w *Workspace) undoableChanges(ctx context.Context, o UndoOptions) ([]*undo, error) {
 	var todo []*undo
 	for _, j := range w.journals {
@@ -172,8 +166,8 @@ func (w *Workspace) undoableChanges(ctx context.Context, o UndoOptions) ([]*undo
 	return todo, nil
 }
 
-// holdsAll tells whether all of a change is inside, as it need not be where the journal
-// is another Workspace's.
+// holdsAll reports whether all of a change is inside w, which it need not be if the
+// journal is another Workspace's.
 func (w *Workspace) holdsAll(j *journal, c *change) bool {
 	return !w.borrowed || !slices.ContainsFunc(c.Steps, func(s pathChange) bool {
 		_, ok := w.matchRoot(j.path(s.Path))
@@ -190,19 +184,19 @@ func (w *Workspace) newUndo(j *journal, c *change, all []*change, force bool) *u
 	return u
 }
 
-// errNoEffect means that what is there is what would be put back.
+// errNoEffect means that everything is already as the undo would make it.
 var errNoEffect = errors.New("there is nothing to undo")
 
 func (u *undo) id() string { return u.w.changeID(u.j, u.c.ID) }
 
 func (u *undo) conflict(s pathChange, force bool, format string, args ...any) error {
-	return &ConflictError{u.id(), u.j.path(s.Path), fmt.Sprintf(format, args...), force}
+	return &UndoError{u.id(), u.j.path(s.Path), fmt.Sprintf(format, args...), force}
 }
 
-// run looks at every step before it takes the first.
+// run checks every step before it applies the first.
 func (u *undo) run(ctx context.Context) (Undone, error) {
 	if u.c.Note != "" {
-		return Undone{}, &ConflictError{ID: u.id(), Path: u.j.path(u.mainStep().Path), Reason: "was not kept: " + u.c.Note}
+		return Undone{}, &UndoError{ID: u.id(), Path: u.j.path(u.mainStep().Path), Reason: "was not kept: " + u.c.Note}
 	}
 	err := u.j.acquire(ctx, false) // for the images
 	if err != nil {
@@ -217,7 +211,7 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 	for i := range u.steps {
 		b := &undoStep{undo: u, step: u.steps[i], images: images.folder}
 		err := b.check()
-		b.close() // take opens it again: there may be more folders than a process has descriptors
+		b.close() // apply opens it again: there may be more folders than a process may have descriptors
 		if err != nil {
 			return Undone{}, err
 		}
@@ -236,8 +230,8 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 	return u.apply(ctx, todo, bytes)
 }
 
-// onlyParentsLeft tells whether nothing is left of the change but the folders that were made
-// for it, because of a later change.
+// onlyParentsLeft reports whether only the folders that were made for the change are left
+// to undo, because a later change has replaced the rest.
 func (u *undo) onlyParentsLeft(todo []*undoStep) bool {
 	if u.c.Parents == 0 || slices.ContainsFunc(todo, func(b *undoStep) bool { return b.step.How != asFolder }) {
 		return false
@@ -245,7 +239,7 @@ func (u *undo) onlyParentsLeft(todo []*undoStep) bool {
 	return slices.ContainsFunc(u.c.Steps, func(s pathChange) bool { return u.laterChange(s) != nil })
 }
 
-// mainStep is what the change is told by.
+// mainStep is the step by which the change is described.
 func (u *undo) mainStep() pathChange {
 	if len(u.steps) == 0 {
 		return pathChange{}
@@ -253,7 +247,7 @@ func (u *undo) mainStep() pathChange {
 	return u.steps[len(u.steps)-1]
 }
 
-// apply records the undo and takes its steps.
+// apply records the undo and applies its steps.
 func (u *undo) apply(ctx context.Context, todo []*undoStep, bytes int64) (Undone, error) {
 	r := record{Kind: Undo, Undoes: u.c.ID, Back: u.back, Bytes: bytes}
 	for _, b := range todo {

@@ -12,11 +12,11 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// apply takes the step.
+// apply makes the change that check found to be needed.
 func (b *undoStep) apply(ctx context.Context) (err error) {
 	b.location, b.folder, err = b.open(b.step.Path)
 	if errors.Is(err, fs.ErrNotExist) && b.target.Type == "" {
-		return nil // it went with its folder, in an earlier step
+		return nil // an earlier step removed it with its folder
 	}
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func (b *undoStep) apply(ctx context.Context) (err error) {
 	return b.applyFolder()
 }
 
-// exchange lets the name and the image change places.
+// exchange swaps the file and the image, each of which may be nothing.
 func (b *undoStep) exchange() error {
 	name, image := b.location.base(), b.step.Image
 	emptyFolder := b.target.Type == "folder" && b.target.Digest == emptyTreeDigest
@@ -75,10 +75,10 @@ func (b *undoStep) exchange() error {
 	return b.restore(name)
 }
 
-// spareEnd makes the name of an image one for the moment in which two change places.
+// spareEnd is added to the name of an image for the file that it is being swapped with.
 const spareEnd = ".0"
 
-// restore makes the image what is at name, where nothing is.
+// restore moves the image to name, where nothing is.
 func (b *undoStep) restore(name string) error {
 	err := b.images.Rename(b.step.Image, b.folder, name, false)
 	if !errors.Is(err, syscall.EXDEV) {
@@ -91,10 +91,10 @@ func (b *undoStep) restore(name string) error {
 	return nil
 }
 
-// backUp makes what is at name the image.
+// backUp moves what is at name to be the image.
 func (b *undoStep) backUp(name string) error {
 	err := b.folder.Rename(name, b.images, b.step.Image, false)
-	if errors.Is(err, fs.ErrExist) { // what is there was not what is to be kept
+	if errors.Is(err, fs.ErrExist) { // the image is not the one that is needed
 		discard(b.images, b.step.Image)
 		err = b.folder.Rename(name, b.images, b.step.Image, false)
 	}
@@ -107,7 +107,8 @@ func (b *undoStep) backUp(name string) error {
 	return b.folder.Remove(name, false)
 }
 
-// exchangeBytes makes the bytes of the image those of the file, and the other way round.
+// exchangeBytes swaps the content of the file and of the image; the file stays the same
+// one, with all its links.
 func (b *undoStep) exchangeBytes() error {
 	name, image, spare := b.location.base(), b.step.Image, b.step.Image+spareEnd
 	if b.current.Type != "file" {
@@ -131,7 +132,7 @@ func (b *undoStep) exchangeBytes() error {
 	return b.images.Rename(spare, b.images, image, true)
 }
 
-// setModTime gives the file the time that it had in that state.
+// setModTime gives the file the modification time of s.
 func (b *undoStep) setModTime(s fileState) error {
 	info, err := b.folder.Lstat(b.location.base())
 	if err != nil || s.Time == 0 {
@@ -141,7 +142,7 @@ func (b *undoStep) setModTime(s fileState) error {
 	return b.folder.Chtimes(b.location.base(), info)
 }
 
-// applyAppend takes off what was appended and keeps it, or appends it again.
+// applyAppend moves what was appended from the file to the image, or back.
 func (b *undoStep) applyAppend() error {
 	name := b.location.base()
 	f, err := b.folder.OpenFile(name, os.O_RDWR, 0)
@@ -183,8 +184,7 @@ func (b *undoStep) applyAppend() error {
 	return b.setModTime(b.step.Before)
 }
 
-// move puts a thing back where it came from and what it replaced in its place, or
-// the other way round.
+// move moves a file or folder back and restores what it replaced, or moves it again.
 func (b *undoStep) move(ctx context.Context) error {
 	from, d, err := b.open(b.step.From)
 	if err != nil {
@@ -218,7 +218,7 @@ func (b *undoStep) move(ctx context.Context) error {
 	return b.restore(name)
 }
 
-// moveTo moves src to dst, where nothing is.
+// moveTo moves src to dst, where nothing is, also to another file system.
 func (b *undoStep) moveTo(ctx context.Context, src location, from tree.Folder, dst location, to tree.Folder) error {
 	err := from.Rename(src.base(), to, dst.base(), false)
 	if !errors.Is(err, syscall.EXDEV) {
@@ -232,12 +232,12 @@ func (b *undoStep) moveTo(ctx context.Context, src location, from tree.Folder, d
 	return m.across(ctx, from, to)
 }
 
-// applyFolder makes the folder or removes it. One that holds something stays.
+// applyFolder makes the folder, or removes it if it is empty.
 func (b *undoStep) applyFolder() error {
 	if b.target.Type == "folder" {
 		return b.makeFolder()
 	}
-	if in, err := b.folder.OpenFolder(b.location.base()); err == nil { // nobody else is at work now
+	if in, err := b.folder.OpenFolder(b.location.base()); err == nil { // the roots are locked: this is what a killed process left
 		removeLeftover(in)
 		in.Close()
 	}

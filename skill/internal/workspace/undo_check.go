@@ -12,17 +12,17 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A undoStep is a step that is about to be taken back, or once more.
+// An undoStep is one step of a change that is about to be undone, or made again.
 type undoStep struct {
 	*undo
 	step   pathChange
 	images tree.Folder
 
 	location location
-	folder   tree.Folder // of place, open in look and take; nil if it is not there
-	current  fileState   // at place
-	target   fileState
-	unneeded bool // nothing is to be done
+	folder   tree.Folder // of location, open during check and apply; nil if there is none
+	current  fileState   // at location
+	target   fileState   // that it is to have
+	unneeded bool        // it has that already
 }
 
 func (b *undoStep) close() {
@@ -32,8 +32,8 @@ func (b *undoStep) close() {
 	}
 }
 
-// open finds a name of the journal anew. What leads out, through a link or to what
-// is denied is refused.
+// open opens the folder of a file named in the journal. The name is not trusted: it fails
+// if it leads out, through a link, or to something that is denied.
 func (b *undoStep) open(name string) (p location, d tree.Folder, err error) {
 	q := request{b.j.path(name), false, toChange}
 	if p, err = b.w.locate(q); err != nil {
@@ -49,7 +49,8 @@ func (b *undoStep) open(name string) (p location, d tree.Folder, err error) {
 	return p, d, err
 }
 
-// check finds out what the step has to do, and refuses where it cannot.
+// check finds out what apply has to do, and fails with an [*UndoError] if that would
+// lose something.
 func (b *undoStep) check() (err error) {
 	want := b.step.After
 	if b.target = b.step.Before; !b.back {
@@ -60,12 +61,12 @@ func (b *undoStep) check() (err error) {
 	case errors.Is(err, fs.ErrNotExist) && (b.target.Type == "" || b.step.How == asFolder):
 	case errors.Is(err, fs.ErrNotExist):
 		if !b.madeByStep(path.Dir(b.step.Path)) {
-			return b.conflict(b.step, false, "has no folder any more")
+			return b.conflict(b.step, false, "is in a folder that no longer exists")
 		}
 	case err == syscall.ELOOP:
-		return b.conflict(b.step, false, "is reached through a link now")
+		return b.conflict(b.step, false, "is now reached through a symbolic link")
 	case err == syscall.ENOTDIR:
-		return b.conflict(b.step, false, "is below something that is no folder now")
+		return b.conflict(b.step, false, "is now below something that is not a folder")
 	case err != nil:
 		return err
 	default:
@@ -86,7 +87,7 @@ func (b *undoStep) check() (err error) {
 	return b.checkSwap(want)
 }
 
-// madeByStep tells whether an earlier step makes the folder.
+// madeByStep reports whether an earlier step makes the folder.
 func (b *undoStep) madeByStep(folder string) bool {
 	return slices.ContainsFunc(b.steps, func(s pathChange) bool {
 		goal := s.Before
@@ -122,22 +123,22 @@ func (b *undoStep) checkSwap(want fileState) error {
 	return b.checkImage(b.target)
 }
 
-// changedSince says what is not as the change left it.
+// changedSince returns the error for a file that is not as the change left it.
 func (b *undoStep) changedSince(want fileState) error {
 	if c := b.laterChange(b.step); c != nil {
 		return b.conflict(b.step, true, "was changed since by change %s", b.w.changeID(b.j, c.ID))
 	}
 	switch {
 	case want.Type == "":
-		return b.conflict(b.step, true, "is there again, made by something else")
+		return b.conflict(b.step, true, "exists again: something else created it")
 	case b.current.Type == "":
-		return b.conflict(b.step, true, "is gone, removed by something else")
+		return b.conflict(b.step, true, "no longer exists: something else removed it")
 	}
 	return b.conflict(b.step, true, "was changed since by something else")
 }
 
-// laterChange returns the last change in effect that has done something to the file of a
-// step since, nil if there is none.
+// laterChange returns the last change in effect that has changed the file of a step since,
+// nil if there is none.
 func (u *undo) laterChange(at pathChange) *change {
 	touches := func(s pathChange) bool {
 		return overlap(s.Path, at.Path) || overlap(s.From, at.Path) || overlap(s.Path, at.From) || overlap(s.From, at.From)
@@ -150,14 +151,14 @@ func (u *undo) laterChange(at pathChange) *change {
 	return nil
 }
 
-// interrupted tells whether the change, or an undo of it, was not completed.
+// interrupted reports whether the change, or an undo of it, was not completed.
 func (u *undo) interrupted() bool {
 	return !u.c.done || slices.ContainsFunc(u.all, func(c *change) bool {
 		return c.Undoes > 0 && !c.done && !c.void && u.origin(c) == u.origin(u.c)
 	})
 }
 
-// overlap tells whether one of two names is the other or lies in it.
+// overlap reports whether one of two names is the other, or is in it.
 func overlap(a, b string) bool {
 	if a == "" || b == "" {
 		return false
@@ -167,7 +168,8 @@ func overlap(a, b string) bool {
 	return below1 || below2
 }
 
-// origin follows undos of undos to the change that they are about.
+// origin returns the ID of the change that c undoes, or makes again, through any number
+// of undos; the ID of c if it is not an undo.
 func (u *undo) origin(c *change) int64 {
 	id := c.ID
 	for _, earlier := range slices.Backward(u.all) {
@@ -178,13 +180,13 @@ func (u *undo) origin(c *change) int64 {
 	return id
 }
 
-// checkImage makes sure that the image holds what is to be put back.
+// checkImage fails unless the image is what is to be restored.
 func (b *undoStep) checkImage(goal fileState) error {
 	if goal.Type == "" || goal.Type == "folder" && goal.Digest == emptyTreeDigest {
 		return nil
 	}
 	if b.step.Image == "" {
-		return b.conflict(b.step, false, "is not kept as it was")
+		return b.conflict(b.step, false, "has no saved version")
 	}
 	has, err := stateAt(b.images, b.step.Image)
 	if err != nil {
@@ -192,9 +194,9 @@ func (b *undoStep) checkImage(goal fileState) error {
 	}
 	switch {
 	case has.Type == "":
-		return b.conflict(b.step, false, "is not kept any more as it was")
+		return b.conflict(b.step, false, "has no saved version any more")
 	case !has.sameContent(goal):
-		return b.conflict(b.step, false, "is kept, but the copy was changed by something else")
+		return b.conflict(b.step, false, "has a saved version that something else has changed")
 	}
 	return nil
 }
@@ -221,21 +223,21 @@ func (b *undoStep) checkFolder() error {
 	case b.current.Type == b.target.Type:
 		b.unneeded = true
 	case b.current.Type != "" && b.current.Type != "folder":
-		reason = "is no folder any more"
+		reason = "is no longer a folder"
 	case b.current.Type == "folder" && b.current.Digest != emptyTreeDigest && !b.holdsOnlySteps():
-		reason = "holds something now"
+		reason = "is no longer empty"
 	}
 	if reason == "" {
 		return nil
 	}
-	if b.c.Kind != Mkdir { // it was only made for the change, and may stay
+	if b.c.Kind != Mkdir { // the folder was only made for the change, and may stay
 		b.unneeded = true
 		return nil
 	}
 	return b.conflict(b.step, false, "%s", reason)
 }
 
-// holdsOnlySteps tells whether nothing is in the folder but those that go with it.
+// holdsOnlySteps reports whether the folder holds only what other steps remove.
 func (b *undoStep) holdsOnlySteps() bool {
 	d, err := b.folder.OpenFolder(b.location.base())
 	if err != nil {
@@ -251,7 +253,7 @@ func (b *undoStep) holdsOnlySteps() bool {
 func (b *undoStep) checkMove(want fileState) error {
 	from, d, err := b.open(b.step.From)
 	if err != nil {
-		return b.conflict(pathChange{Path: b.step.From}, false, "cannot be put back: %v", err)
+		return b.conflict(pathChange{Path: b.step.From}, false, "cannot be moved back: %v", err)
 	}
 	defer d.Close()
 	was, err := stateAt(d, from.base())
@@ -271,7 +273,7 @@ func (b *undoStep) checkMove(want fileState) error {
 		return nil
 	case b.back && moved(was) && b.current.Type == "" && b.laterChange(b.step) == nil: // it was interrupted here
 	case b.back && elsewhere.Type != "":
-		return b.conflict(pathChange{Path: b.step.From}, false, "is there again, and would be lost")
+		return b.conflict(pathChange{Path: b.step.From}, false, "exists again, and would be lost")
 	case !b.back && !elsewhere.sameContent(b.step.Before):
 		return b.changedSince(want)
 	case at.Type == "" || !moved(at) && !b.force:
@@ -294,11 +296,11 @@ func (b *undoStep) checkAppend() error {
 			return nil
 		}
 		if b.current.Size != before {
-			return b.conflict(b.step, false, "has another end now")
+			return b.conflict(b.step, false, "has another size now")
 		}
 		has, err := stateAt(b.images, b.step.Image)
 		if err == nil && has.Digest != b.step.After.Digest {
-			err = b.conflict(b.step, false, "is not kept any more as it was")
+			err = b.conflict(b.step, false, "has no saved version any more")
 		}
 		return err
 	}
@@ -309,7 +311,7 @@ func (b *undoStep) checkAppend() error {
 	case size > before && size < after && b.interrupted():
 		return nil
 	case size != after:
-		return b.conflict(b.step, false, "has another end now, and what was added cannot be told from it")
+		return b.conflict(b.step, false, "was changed since at its end, where the change had appended")
 	}
 	f, err := b.folder.OpenFile(b.location.base(), os.O_RDONLY, 0)
 	if err != nil {
@@ -321,7 +323,7 @@ func (b *undoStep) checkAppend() error {
 		return tree.Cause(err)
 	}
 	if digest(tail) != b.step.After.Digest {
-		return b.conflict(b.step, false, "has another end now, and what was added cannot be told from it")
+		return b.conflict(b.step, false, "was changed since at its end, where the change had appended")
 	}
 	return nil
 }

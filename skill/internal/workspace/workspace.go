@@ -18,9 +18,9 @@ type Options struct {
 	ReadOnly    bool     // every change fails with EROFS
 	DryRun      bool     // every change is described and none is applied
 	AllowConfig bool     // .git, perstack and perstack.toml may be changed
-	NoSync      bool     // changes are not flushed to the disk before they are seen
-	Journal     Journal  // how much is kept of changes
-	Portable    bool     // names go through os.Root also on Linux, as they do elsewhere
+	NoSync      bool     // changes are not flushed to the disk before they appear
+	Journal     Journal  // how much is kept for undo
+	Portable    bool     // use os.Root also on Linux, as on other systems
 }
 
 // A Workspace is a folder, and the further allowed ones, opened for confined
@@ -30,14 +30,14 @@ type Workspace struct {
 	roots []*root // the workspace first, then the allowed folders
 	locks lockTable
 
-	journals []*journal // of the roots; none where nothing is recorded
-	borrowed bool       // they are another Workspace's
+	journals []*journal // of the roots; none if nothing is recorded
+	borrowed bool       // the journals are another Workspace's, which closes them
 }
 
-// root is one folder below which names are inside.
+// A root is a folder that counts as inside, with all that is below it.
 type root struct {
 	dir   string // absolute, without symbolic links
-	given string // absolute, as the caller spelled it
+	given string // absolute, as the caller spelled it; may lead through links
 	info  fs.FileInfo
 	id    FileID
 	tree  tree.Tree
@@ -71,8 +71,8 @@ func Open(opts Options) (*Workspace, error) {
 	return w, nil
 }
 
-// Narrow opens a Workspace of folders inside w, the first of them its own. It shares
-// the journals of w, which must be closed after it.
+// Narrow opens a Workspace of folders inside w: dir, and allow beside it. It shares the
+// journals of w, and must be closed before w.
 func (w *Workspace) Narrow(dir string, allow ...string) (*Workspace, error) {
 	opts := w.opts
 	opts.Dir, opts.Allow, opts.Journal.Off = dir, allow, true
@@ -84,7 +84,7 @@ func (w *Workspace) Narrow(dir string, allow ...string) (*Workspace, error) {
 	return n, nil
 }
 
-// Close releases the folders. Operations that are under way may fail.
+// Close releases the folders. Operations that are still running may fail.
 func (w *Workspace) Close() error {
 	var errs []error
 	if !w.borrowed {
@@ -116,7 +116,7 @@ func (w *Workspace) Roots() []Root {
 	return list
 }
 
-// Options returns what the workspace was opened with.
+// Options returns the options that the workspace was opened with.
 func (w *Workspace) Options() Options { return w.opts }
 
 func openRoot(dir string, portable bool) (*root, error) {

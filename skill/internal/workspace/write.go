@@ -11,17 +11,17 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// WriteOptions say how a file is written. The zero value replaces or creates it.
+// WriteOptions say how a file is written. The zero value creates or replaces it.
 type WriteOptions struct {
 	Parents   bool // make the folders above it
-	NoReplace bool // fail with EEXIST where there is something
+	NoReplace bool // fail with EEXIST if something exists there
 	DryRun    bool // describe only
 }
 
-// WriteFile makes data the content of the file abs. A link in the last part is
-// followed. A reader sees the old content or the new, never a part, unless the
-// file has several names or its folder cannot be written. Errors are
-// *fs.PathError with Op "open" or "mkdir", or the workspace's own.
+// WriteFile makes data the content of the file abs, following a link in the last part.
+// A reader sees the old content or the new, never a part of it, unless the file has
+// several names or its folder cannot be written. Errors are *fs.PathError with Op
+// "open" or "mkdir", or the workspace's own.
 func (w *Workspace) WriteFile(ctx context.Context, abs string, data []byte, o WriteOptions) (Change, error) {
 	c := Change{Kind: Write, Path: abs}
 	err := w.write(ctx, &c, o, func(p location, d tree.Folder, old *Info) error {
@@ -32,8 +32,8 @@ func (w *Workspace) WriteFile(ctx context.Context, abs string, data []byte, o Wr
 	return c, err
 }
 
-// AppendFile adds data to the end of the file abs, which is made if it is not
-// there. A reader may see a part of it. Errors are as those of [Workspace.WriteFile].
+// AppendFile adds data to the end of the file abs, or creates it. A reader may see
+// a part of data. Errors are as for [Workspace.WriteFile].
 func (w *Workspace) AppendFile(ctx context.Context, abs string, data []byte, o WriteOptions) (Change, error) {
 	c := Change{Kind: Append, Path: abs}
 	err := w.write(ctx, &c, o, func(p location, d tree.Folder, old *Info) error {
@@ -55,7 +55,7 @@ func (w *Workspace) AppendFile(ctx context.Context, abs string, data []byte, o W
 	return c, err
 }
 
-// fill writes the content of a new file from its beginning.
+// A fill writes the content of a new file, from its beginning.
 type fill func(dst *os.File) error
 
 func allOf(data []byte) fill {
@@ -65,9 +65,10 @@ func allOf(data []byte) fill {
 	}
 }
 
-// write finds the file of c and lets apply change it, or in a dry run preview
-// print the change. Both get the file's folder and its description, which is nil
-// for a file to be made; the folder of a preview is nil if it would be made too.
+// write resolves the path of c, and calls apply to change the file, or preview to
+// print the change in a dry run. Both get the file's folder and description; the
+// description is nil for a file that does not exist, and the folder is nil in a preview
+// if it does not exist either.
 func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 	apply func(p location, d tree.Folder, old *Info) error,
 	preview func(d tree.Folder, name string, old *Info) (string, error)) error {
@@ -79,15 +80,7 @@ func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 			return syscall.EISDIR
 		}
 		if o.DryRun || w.opts.DryRun {
-			d, old, err := previewTarget(p, o)
-			if err != nil {
-				return err
-			}
-			if d != nil {
-				defer d.Close()
-			}
-			c.Diff, err = preview(d, p.base(), old)
-			return err
+			return previewWrite(c, p, o, preview)
 		}
 		return w.inFolder(ctx, c, p, scope{parents: o.Parents}, func(d tree.Folder) error {
 			old, err := existingFile(d, p.base(), o.NoReplace)
@@ -100,27 +93,39 @@ func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 	return wrapMkdir("open", c.Path, filepath.Dir(c.Path), err)
 }
 
-// A Splice replaces the Old bytes at Offset of a file by New.
+func previewWrite(c *Change, p location, o WriteOptions, preview func(d tree.Folder, name string, old *Info) (string, error)) error {
+	d, old, err := previewTarget(p, o)
+	if err != nil {
+		return err
+	}
+	if d != nil {
+		defer d.Close()
+	}
+	c.Diff, err = preview(d, p.base(), old)
+	return err
+}
+
+// A Splice replaces Old bytes at Offset of a file with New.
 type Splice struct {
 	Offset, Old int64
 	New         []byte
 }
 
-// check fails where the splice is not of a file of that size.
+// check fails if the splice does not fit a file of that size.
 func (s Splice) check(size int64) error {
 	if s.Offset < 0 || s.Old < 0 || s.Offset > size || s.Old > size-s.Offset {
-		return fmt.Errorf("%d bytes at %d are not all in a file of %d bytes", s.Old, s.Offset, size)
+		return fmt.Errorf("%d bytes at offset %d are not all within a file of %d bytes", s.Old, s.Offset, size)
 	}
 	return nil
 }
 
-// EditFile lets find choose a splice of the regular file abs and applies it. find
-// reads src, of the given size, while nobody else of this kind changes the file;
-// its error is returned as it is. Others are as those of [Workspace.WriteFile].
+// EditFile calls find to choose a splice of the regular file abs, and applies it. find
+// reads src, of the given size, while the file's folder is locked; its error is
+// returned unchanged. Other errors are as for [Workspace.WriteFile].
 func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions, find func(src io.ReaderAt, size int64) (Splice, error)) (Change, error) {
 	c := Change{Kind: Edit, Path: abs}
-	var refused error
-	// choose opens the file and asks for the splice.
+	var refused error // by find
+	// choose opens the file, calls find, and passes the splice to use.
 	choose := func(d tree.Folder, name string, old *Info, use func(src *os.File, s Splice) error) error {
 		if old == nil {
 			return syscall.ENOENT
@@ -158,7 +163,7 @@ func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions, fi
 	return c, err
 }
 
-// existingFile describes the file that is about to be written, nil where there is none.
+// existingFile describes the file that is about to be written, nil if there is none.
 func existingFile(d tree.Folder, name string, noReplace bool) (*Info, error) {
 	info, err := d.Lstat(name)
 	found, err := existing(info, err)
@@ -176,8 +181,8 @@ func existingFile(d tree.Folder, name string, noReplace bool) (*Info, error) {
 	return &info, d.CheckWritable(name)
 }
 
-// previewTarget is target without locks. The folder is nil where it would be made.
-// The caller closes it.
+// previewTarget is existingFile without locks, for a dry run. The folder is nil if it
+// would have to be made; else the caller closes it.
 func previewTarget(p location, o WriteOptions) (tree.Folder, *Info, error) {
 	d, err := p.root.tree.OpenFolder(p.parent().rel)
 	if o.Parents && missingFolder(err) {
@@ -197,7 +202,7 @@ func previewTarget(p location, o WriteOptions) (tree.Folder, *Info, error) {
 	return d, old, nil
 }
 
-// appendInPlace appends to a file in place. If not all of data fits, none of it stays.
+// appendInPlace adds data to an existing file. If not all of it fits, none of it stays.
 func (w *Workspace) appendInPlace(ctx context.Context, c *Change, p location, d tree.Folder, data []byte) error {
 	f, info, err := tree.RegularFile(d.OpenFile(p.base(), os.O_WRONLY|os.O_APPEND, 0))
 	if err != nil {
@@ -214,8 +219,8 @@ func (w *Workspace) appendInPlace(ctx context.Context, c *Change, p location, d 
 	})
 }
 
-// writeSpliced writes src to dst with one range replaced. The ranges around it are
-// copied by the kernel where it can.
+// writeSpliced writes src to dst with one range replaced. io.CopyN lets the kernel copy
+// the ranges around it, by reference where the file system shares blocks.
 func writeSpliced(dst, src *os.File, size int64, s Splice) error {
 	if _, err := src.Seek(0, io.SeekStart); err != nil {
 		return err

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelDir is an open folder of a kernelTree.
+// A kernelDir is a Dir of a kernelTree.
 type kernelDir struct {
 	fd    int
-	local bool // on a file system that asks neither another machine nor another program
-	quick bool // and at hand when it was opened: what is asked of it waits for a disk at the most
+	local bool // on a file system that needs no other machine and no other program
+	quick bool // and it was cached when it was opened: reading it waits for a disk at most
 }
 
 func (t *kernelTree) OpenDir(rel string) (Dir, error) {
@@ -25,7 +25,8 @@ func (t *kernelTree) OpenDir(rel string) (Dir, error) {
 	return kernelDir{fd: fd, local: isLocal(fd)}, nil
 }
 
-// isLocal does not count overlays: what they lie above may be anything.
+// isLocal reports whether an open file is on a local file system. An overlay does not
+// count: the file systems that it shows may be of any kind.
 func isLocal(fd int) bool {
 	var st unix.Statfs_t
 	if unix.Fstatfs(fd, &st) != nil {
@@ -38,11 +39,12 @@ func isLocal(fd int) bool {
 	return false
 }
 
-// cached makes openat2 fail where it would have to wait for a disk.
+// cached (RESOLVE_CACHED) makes openat2 fail if it would have to wait for a disk.
 const cached = 0x20
 
-// enter asks the kernel for a folder that is at hand first. The runtime has to know
-// of system calls that may wait, and telling it takes a tenth of the time of a walk.
+// OpenDir first tries to open the folder from the kernel's cache. That does not wait, so
+// the system call can be raw: to tell the runtime of each call that may wait takes a
+// tenth of the time of a walk.
 func (d kernelDir) OpenDir(name string) (Dir, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	var text [unix.NAME_MAX + 1]byte
@@ -94,8 +96,8 @@ func (d kernelDir) getdents(buf []byte) (int, error) {
 
 const (
 	blockSize = 32 << 10
-	// roomForMore is what must be left of a block to ask for more names: they are
-	// 255 bytes long at the most, and a small rest is not worth a system call.
+	// roomForMore is how much of a block must be left to read more names into it: less
+	// is not worth a system call.
 	roomForMore = 4 << 10
 )
 
@@ -118,11 +120,11 @@ func (d kernelDir) Read(b *Block) (more bool, err error) {
 	return more, nil
 }
 
-// parse takes the names out of what the system wrote: 19 bytes, of which 8 to 16 are
-// where the next name is, 16 to 18 are the size and the type, and the name up to
-// a NUL. It tells whether these are the last: where the next name would be, ext4 and
-// btrfs say the largest offset there is once they know that none follows. Elsewhere
-// an offset may be anything.
+// parse adds the names that getdents64 wrote to b. Each entry has the offset of the next
+// one in bytes 8 to 16, its size in 16 to 18, its type in 18, and from 19 the name, with
+// a NUL after it. last reports that no names follow: ext4 and btrfs then give the largest
+// offset there is, which saves a system call for each folder. On file systems that are
+// not local an offset may be anything.
 func (d kernelDir) parse(b *Block, raw []byte) (last bool) {
 	next := uint64(0)
 	for len(raw) > 0 {
@@ -142,7 +144,7 @@ func (d kernelDir) parse(b *Block, raw []byte) (last bool) {
 		if kind == unix.DT_UNKNOWN {
 			var st unix.Stat_t
 			if unix.Fstatat(d.fd, string(name), &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-				continue // gone already
+				continue // removed meanwhile
 			}
 			mode = modeFromStat(st.Mode).Type()
 		}
@@ -151,7 +153,8 @@ func (d kernelDir) parse(b *Block, raw []byte) (last bool) {
 	return d.local && next == math.MaxInt64
 }
 
-// open passes the name as it lies in the block, where a NUL follows it.
+// Open passes the kernel the name as it is in the block, where a NUL follows it, which
+// saves copying it.
 func (d kernelDir) Open(name []byte) (File, error) {
 	if whole := name[:min(cap(name), len(name)+1)]; len(whole) == len(name) || whole[len(name)] != 0 {
 		name = append(name[:len(name):len(name)], 0)
@@ -188,7 +191,7 @@ func (d kernelDir) Stat(name []byte) (Info, error) {
 	return infoFromStat(&st), nil
 }
 
-// kernelFile is the descriptor of a regular file.
+// A kernelFile is the descriptor of a regular file.
 type kernelFile int
 
 func (f kernelFile) Fd() uintptr { return uintptr(f) }

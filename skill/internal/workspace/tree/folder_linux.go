@@ -1,9 +1,7 @@
 package tree
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"io"
 	"io/fs"
@@ -14,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelFolder is one open directory.
+// A kernelFolder is a Folder of a kernelTree.
 type kernelFolder struct {
 	fd       int
 	readable bool
@@ -39,8 +37,6 @@ func (d *kernelFolder) Close() error {
 	return unix.Close(fd)
 }
 
-// entries reads the folder itself: package os would look a name of unknown type
-// up by its path, and there is none here.
 func (d *kernelFolder) Entries() (list []Entry, err error) {
 	if !d.readable {
 		return nil, unix.EACCES
@@ -48,36 +44,17 @@ func (d *kernelFolder) Entries() (list []Entry, err error) {
 	if _, err := unix.Seek(d.fd, 0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := unix.Getdents(d.fd, buf)
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err != nil:
+	var b Block
+	for more := true; more; {
+		b.Names = b.Names[:0]
+		if more, err = (kernelDir{fd: d.fd}).Read(&b); err != nil {
 			return nil, err
-		case n == 0:
-			return list, nil
 		}
-		for rest := buf[:n]; len(rest) > 0; {
-			size := binary.NativeEndian.Uint16(rest[16:])
-			name, _, _ := bytes.Cut(rest[19:size], []byte{0})
-			kind := rest[18]
-			rest = rest[size:]
-			if string(name) == "." || string(name) == ".." {
-				continue
-			}
-			e := Entry{Name: string(name), Type: modeFromStat(uint32(kind) << 12).Type()}
-			if kind == unix.DT_UNKNOWN {
-				info, err := d.Lstat(e.Name)
-				if err != nil {
-					continue // gone already
-				}
-				e.Type = info.Mode.Type()
-			}
-			list = append(list, e)
+		for _, n := range b.Names {
+			list = append(list, Entry{string(n.Bytes), n.Type})
 		}
 	}
+	return list, nil
 }
 
 func (d *kernelFolder) OpenFolder(name string) (Folder, error) {
@@ -193,23 +170,24 @@ func (d *kernelFolder) CopyFile(name string, to Folder, newName string, times bo
 	return err
 }
 
-// copyAll copies size bytes in the kernel, by reference where the file system can.
+// copyAll copies size bytes in the kernel; on a file system that can share blocks, it
+// copies none.
 func copyAll(dst, src int, size int64) error {
 	for left := size; left > 0; {
 		n, err := unix.CopyFileRange(src, nil, dst, nil, int(min(left, 1<<30)), 0)
 		switch {
 		case err == unix.EINTR:
-		case left == size && (err != nil || n == 0): // not between these two
+		case left == size && (err != nil || n == 0): // not between these two file systems
 			return copyThrough(dst, src)
 		case err != nil:
 			return err
-		case n == 0: // it was cut meanwhile
+		case n == 0: // src was truncated meanwhile
 			return nil
 		default:
 			left -= int64(n)
 		}
 	}
-	if size == 0 { // or it is one of those that say so
+	if size == 0 { // or src is a file, as in /proc, whose size is given as 0
 		return copyThrough(dst, src)
 	}
 	return nil
@@ -263,7 +241,7 @@ func (d *kernelFolder) Rename(name string, to Folder, newName string, replace bo
 	if err != unix.EINVAL && err != unix.ENOSYS {
 		return err
 	}
-	// A file system without NOREPLACE: the folder's lock is what is left.
+	// A file system without RENAME_NOREPLACE: only the folder's lock keeps others out.
 	if _, err := dest.Lstat(newName); err == nil {
 		return unix.EEXIST
 	}

@@ -10,10 +10,11 @@ import (
 	"syscall"
 )
 
-// rootTree confines names through os.Root: the way on systems without openat2.
-// os.Root follows links that stay inside, so a name is walked part by part, and
-// what was opened must be what was looked at. Only a move between two folders
-// goes by their names again; a link that is slipped in there stays inside the root.
+// A rootTree opens names through os.Root, on systems without openat2. os.Root follows
+// links that stay inside, so a name is walked part by part, and each part that is opened
+// must be the file that Lstat described. Only a move between two folders uses their
+// names again: a link that is put there meanwhile can lead it elsewhere in the tree,
+// but not out of it.
 type rootTree struct{ root *os.Root }
 
 func openRootTree(dir string) (Tree, error) {
@@ -31,7 +32,7 @@ func (t rootTree) OpenFolder(rel string) (Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.root == t.root { // its own, to close
+	if d.root == t.root { // the caller closes it, and the tree stays open
 		if d.root, err = t.root.OpenRoot("."); err != nil {
 			return nil, rootCause(err)
 		}
@@ -39,7 +40,7 @@ func (t rootTree) OpenFolder(rel string) (Folder, error) {
 	return d, nil
 }
 
-// walk opens a folder. That of the tree itself is not opened anew.
+// walk opens a folder; for "." it returns the tree's own, which leave does not close.
 func (t rootTree) walk(rel string) (*rootFolder, error) {
 	fi, err := t.root.Lstat(".")
 	if err != nil {
@@ -88,12 +89,12 @@ func (t rootTree) Stat(rel string) (Info, error) {
 	return d.Lstat(path.Base(rel))
 }
 
-// rootFolder is one open directory below a rootTree.
+// A rootFolder is a Folder of a rootTree.
 type rootFolder struct {
 	tree rootTree
 	rel  string
 	root *os.Root
-	file *os.File // nil until it is asked for
+	file *os.File // nil until FD needs it
 	at   FileID
 }
 
@@ -158,7 +159,7 @@ func (d *rootFolder) OpenFolder(name string) (Folder, error) {
 	return next, nil
 }
 
-// enter opens the folder name. The dot lets nothing but a folder be opened.
+// enter opens the folder name. With "/." after it, nothing but a folder can be opened.
 func (d *rootFolder) enter(name string) (*rootFolder, error) {
 	fi, err := d.root.Lstat(name)
 	switch {
@@ -195,7 +196,7 @@ func (d *rootFolder) Readlink(name string) (string, error) {
 }
 
 func (d *rootFolder) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
-	if flag&os.O_CREATE != 0 { // always with O_EXCL, which follows nothing
+	if flag&os.O_CREATE != 0 { // always with O_EXCL, which follows no link
 		f, err := d.root.OpenFile(name, flag, perm.Perm())
 		return f, rootCause(err)
 	}
@@ -258,7 +259,7 @@ func (d *rootFolder) Rename(name string, to Folder, newName string, replace bool
 	if err == nil && from == onto {
 		return nil
 	}
-	if err == nil && there.IsDir() { // os.Root keeps also an empty folder
+	if err == nil && there.IsDir() { // os.Root does not replace even an empty folder
 		if err := d.giveWay(name, dest, newName, there); err != nil {
 			return err
 		}
@@ -279,8 +280,8 @@ func (d *rootFolder) Link(name string, to Folder, newName string) error {
 
 func (d *rootFolder) Exchange(string, Folder, string) error { return errors.ErrUnsupported }
 
-// giveWay removes an empty folder of dest that a folder of d is to replace. It
-// stays if it is that folder, spelled in another case.
+// giveWay removes the empty folder of dest that a folder of d is to replace, unless it is
+// that same folder, spelled in another case.
 func (d *rootFolder) giveWay(name string, dest *rootFolder, newName string, there Info) error {
 	info, err := d.Lstat(name)
 	switch {
@@ -317,8 +318,8 @@ func (d *rootFolder) Chmod(name string, perm fs.FileMode) error {
 	return rootCause(d.root.Chmod(name, perm.Perm()))
 }
 
-// rootCause takes package os's wrapping off. What is no error of the system means
-// that a link was slipped in which leads out.
+// rootCause is Cause for the errors of os.Root. One that is not the system's means that a
+// link which leads out was put there meanwhile.
 func rootCause(err error) error {
 	err = Cause(err)
 	var errno syscall.Errno
@@ -328,7 +329,7 @@ func rootCause(err error) error {
 	return syscall.ELOOP
 }
 
-// copyWith copies a file through package os, where there is nothing faster.
+// copyWith copies a file through package os, on systems that have nothing faster.
 func copyWith(from Folder, name string, to Folder, newName string, times bool) error {
 	src, info, err := RegularFile(from.OpenFile(name, os.O_RDONLY, 0))
 	if err != nil {

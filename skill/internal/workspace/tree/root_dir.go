@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// rootDir is a dir of a rootTree.
+// A rootDir is a Dir of a rootTree.
 type rootDir struct {
 	folder *rootFolder
 	list   *os.File
@@ -28,8 +28,7 @@ func newRootDir(folder *rootFolder) (Dir, error) {
 	return &rootDir{folder, list}, nil
 }
 
-// blockNames is how many names a block has at the most where the system gives no
-// blocks of its own.
+// blockNames is the largest number of names in a block.
 const blockNames = 1024
 
 func (d *rootDir) Read(b *Block) (more bool, err error) {

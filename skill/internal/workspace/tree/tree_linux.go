@@ -37,7 +37,7 @@ func Open(dir string, portable bool) (Tree, error) {
 	return nil, &fs.PathError{Op: "openat2", Path: dir, Err: err}
 }
 
-// kernelTree is the descriptor of a folder below which openat2 confines names.
+// A kernelTree is the descriptor of a folder, below which openat2 opens names.
 type kernelTree struct {
 	mu  sync.RWMutex // held for reading while dir is in use: after close its number may be another file's
 	dir int          // -1 once closed
@@ -67,7 +67,7 @@ func (t *kernelTree) fd(rel string, flag int) (int, error) {
 		switch err {
 		case nil:
 			return fd, nil
-		case unix.EINTR, unix.EAGAIN: // the kernel saw a rename elsewhere and was not sure
+		case unix.EINTR, unix.EAGAIN: // a rename elsewhere, after which the kernel must look again
 		case unix.ENXIO:
 			return -1, t.unopened(rel)
 		default:

@@ -2,9 +2,10 @@ package tree
 
 import "golang.org/x/sys/unix"
 
-// SetWaiting says, or takes back, that somebody waits for the exclusive lock of an
-// open folder: those who share the lock would otherwise never leave a gap. The sign
-// is a read lock on the folder's first byte, which ends with the descriptor.
+// SetWaiting tells other processes that this one waits for the exclusive lock of an open
+// folder, or no longer waits: shared locks that follow one another would otherwise never
+// leave a gap. The sign is a read lock on the folder's first byte, which ends when the
+// descriptor is closed.
 func SetWaiting(fd int, waiting bool) {
 	sign := unix.Flock_t{Type: unix.F_RDLCK, Len: 1}
 	if !waiting {
@@ -13,7 +14,7 @@ func SetWaiting(fd int, waiting bool) {
 	unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &sign)
 }
 
-// Waiting reports whether somebody waits for the exclusive lock of an open folder.
+// Waiting reports whether a process waits for the exclusive lock of an open folder.
 func Waiting(fd int) bool {
 	sign := unix.Flock_t{Type: unix.F_WRLCK, Len: 1}
 	return unix.FcntlFlock(uintptr(fd), unix.F_OFD_GETLK, &sign) == nil && sign.Type != unix.F_UNLCK
