@@ -85,27 +85,20 @@ func (d differ) step(s pathChange, back bool) (string, error) {
 // contents prints the difference between two versions of a file, link or folder.
 func (d differ) contents(name string, before, after fileState) (string, error) {
 	abs := d.j.path(name)
-	head := header(abs, abs)
+	head, text, whole := header(abs, abs), "", false
 	switch {
 	case before.Type == "":
 		head = header("/dev/null", abs)
+		text, whole = d.folder(name, after, false)
 	case after.Type == "":
 		head = header(abs, "/dev/null")
+		text, whole = d.folder(name, before, true)
 	}
-	if whole, gone := after, after.Type == ""; before.Type == "" || gone {
-		if gone {
-			whole = before
-		}
-		if whole.Type == "folder" {
-			if text, ok := d.folder(name, whole, gone); ok {
-				return text, nil
-			}
-		}
+	if whole {
+		return text, nil
 	}
-	for _, s := range []fileState{before, after} {
-		if s.Type != "" && s.Type != "file" {
-			return head + describe("was", before) + describe("is", after), nil
-		}
+	if !before.isFileOrNothing() || !after.isFileOrNothing() {
+		return head + describe("was", before) + describe("is", after), nil
 	}
 	if max(before.Size, after.Size) > maxDiff {
 		return head + largeSummary(before.Size, after.Size), nil
@@ -124,6 +117,8 @@ func (d differ) contents(name string, before, after fileState) (string, error) {
 	return Unified(abs, abs, was, is), nil
 }
 
+func (s fileState) isFileOrNothing() bool { return s.Type == "" || s.Type == "file" }
+
 func describe(when string, s fileState) string {
 	switch s.Type {
 	case "":
@@ -133,7 +128,7 @@ func describe(when string, s fileState) string {
 	case "folder":
 		return fmt.Sprintf("%s a folder of %d bytes\n", when, s.Size)
 	case "other":
-		return when + " no regular file\n"
+		return when + " not a regular file\n"
 	}
 	return fmt.Sprintf("%s a file of %d bytes\n", when, s.Size)
 }
@@ -149,20 +144,26 @@ func (d differ) content(name string, s fileState) ([]byte, error) {
 	}
 	for _, c := range d.all {
 		for _, t := range c.Steps {
-			if !t.Before.sameContent(s) && !t.After.sameContent(s) {
-				continue
-			}
-			if t.Image != "" {
-				if has, err := stateAt(d.images, t.Image); err == nil && has.sameContent(s) {
-					return readImage(d.images, t.Image)
-				}
-			}
-			if data, err := d.inPlace(t.Path, s); data != nil || err != nil { // the file was moved, or another one has this content
+			if data, err := d.contentOf(t, s); data != nil || err != nil {
 				return data, err
 			}
 		}
 	}
 	return nil, nil
+}
+
+// contentOf returns the content of a state from the image of a step, or from the file that
+// the step changed: it may have been moved there. It is nil if neither has it.
+func (d differ) contentOf(t pathChange, s fileState) ([]byte, error) {
+	if !t.Before.sameContent(s) && !t.After.sameContent(s) {
+		return nil, nil
+	}
+	if t.Image != "" {
+		if has, err := stateAt(d.images, t.Image); err == nil && has.sameContent(s) {
+			return readImage(d.images, t.Image)
+		}
+	}
+	return d.inPlace(t.Path, s)
 }
 
 // inPlace returns the content of the file name if it is in that state, else nil.

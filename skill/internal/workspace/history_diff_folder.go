@@ -21,9 +21,12 @@ type folderDiff struct {
 	out   strings.Builder
 }
 
-// folder prints a folder that was made or removed as a whole. ok is false if its content is
-// no longer kept.
+// folder prints a folder that was made or removed as a whole. ok is false if s is not of a
+// folder, or its content is no longer kept.
 func (d differ) folder(name string, s fileState, gone bool) (text string, ok bool) {
+	if s.Type != "folder" {
+		return "", false
+	}
 	f := &folderDiff{gone: gone}
 	b := &undoStep{undo: &undo{w: d.w, j: d.j}}
 	if p, in, err := b.open(name); err == nil {
