@@ -77,7 +77,7 @@ var doors = map[string][]string{
 	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/test.go"},
 	"golang.org/x/sys":                             {"skill/internal/workspace/tree/*.go", "skill/internal/state/*.go", "skill/internal/process/*.go"},
 	"golang.org/x/net":                             {"skill/internal/web/*.go"},
-	"golang.org/x/sync":                            {"skill/internal/workspace/*.go"},
+	"golang.org/x/sync":                            {"skill/internal/state/*.go", "skill/internal/workspace/*.go"},
 	"github.com/peterh/liner":                      {"cmd/skill/terminal.go"},
 	"github.com/landlock-lsm/go-landlock":          {"skill/internal/process/*.go"},
 	"github.com/pelletier/go-toml/v2":              {"skill/agent/project.go"},

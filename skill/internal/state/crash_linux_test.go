@@ -1,0 +1,535 @@
+package state
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+// The tests here run writers in processes of their own and end them, or their file
+// system, at any moment. Every content says which version of which file it is, so that what
+// is there afterwards can be held against what was acknowledged.
+
+// contentSize is that of every content: more than a page, so that it may be torn.
+const contentSize = 6000
+
+func content(file string, version int) []byte {
+	line := fmt.Appendf(nil, "%s %d\n", file, version)
+	return bytes.Repeat(line, contentSize/len(line)+1)[:contentSize]
+}
+
+// versionOf returns which version a content is, 0 for one that is torn.
+func versionOf(file string, data []byte) int {
+	_, rest, _ := bytes.Cut(data, []byte(" "))
+	version := int(leadingNumber(rest))
+	if !bytes.Equal(data, content(file, version)) {
+		return 0
+	}
+	return version
+}
+
+// writer is one process that makes changes until something fails, and acknowledges each
+// with a line: what, file, version, number.
+type writer struct {
+	s    *Store
+	root string
+	mu   sync.Mutex
+}
+
+func TestMain(m *testing.M) {
+	if args := strings.Split(os.Getenv("STATE_TEST_WRITER"), "\n"); len(args) == 3 {
+		s, err := Open(Options{Root: args[0], Dir: args[1], NoSync: args[2] == "true", Limits: Limits{Count: limitIf(args[2] == "true")}})
+		if err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+		w := &writer{s: s, root: args[0]}
+		for g := range 4 {
+			go w.run(g)
+		}
+		select {}
+	}
+	if args := strings.Split(os.Getenv("STATE_TEST_HOLDER"), "\n"); len(args) == 2 {
+		holdLocks(args)
+	}
+	os.Exit(m.Run())
+}
+
+// limitIf lets retention work only where no power fails, so that what a cut has left
+// is looked for in the rounds after it, too.
+func limitIf(noSync bool) int64 {
+	if noSync {
+		return 400
+	}
+	return -1
+}
+
+func (w *writer) run(g int) {
+	dir, err := openFolder(w.root)
+	for n := 1; err == nil; n++ {
+		switch rand.IntN(4) {
+		case 0:
+			err = w.createAndDelete(dir, fmt.Sprintf("new-%d-%d-%d", os.Getpid(), g, n))
+		case 1:
+			err = w.locked(dir, fmt.Sprintf("linked-%d", rand.IntN(2)), w.inPlace)
+		default:
+			err = w.locked(dir, fmt.Sprintf("file-%d", rand.IntN(3)), w.replace)
+		}
+	}
+	fmt.Println("error", err)
+	os.Exit(1)
+}
+
+func (w *writer) acknowledge(what, file string, version int, id int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fmt.Printf("%s %s %d %d\n", what, file, version, id)
+}
+
+func record(kind, file string, before, after int) *Record {
+	r := &Record{Kind: kind, Steps: []Step{{Path: Name(file), Keep: before > 0}}}
+	for _, s := range []struct {
+		state   *State
+		version int
+	}{{&r.Steps[0].Before, before}, {&r.Steps[0].After, after}} {
+		if s.version > 0 {
+			*s.state = State{Kind: "file", Size: int64(s.version)}
+		}
+	}
+	return r
+}
+
+// locked makes the next version of a file while nobody else does, and waits for its
+// flush afterwards.
+func (w *writer) locked(dir tree.Folder, file string, change func(tree.Folder, string, int) (*Change, error)) error {
+	l, err := w.s.Lock(bg, false)
+	if err != nil {
+		return err
+	}
+	defer l.Release()
+	name := tree.FileID{Dev: 1, Ino: uint64(len(file))<<8 | uint64(file[len(file)-1])}
+	if err := l.Folders(bg, name); err != nil {
+		return err
+	}
+	data, err := os.ReadFile(filepath.Join(w.root, file))
+	if err != nil {
+		return err
+	}
+	version := versionOf(file, data)
+	if version == 0 && !strings.HasPrefix(file, "linked-") {
+		return fmt.Errorf("%s is torn", file)
+	}
+	if version == 0 {
+		version = int(leadingNumber(data[len(file)+1:])) + 1
+	}
+	c, err := change(dir, file, version)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	l.Release()
+	if err := c.Flush(dir); err != nil {
+		return err
+	}
+	w.acknowledge(c.Kind, file, version+1, c.ID)
+	return nil
+}
+
+func (w *writer) replace(dir tree.Folder, file string, version int) (*Change, error) {
+	f, err := unnamed(w.s, dir, content(file, version+1))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	c, err := w.s.Add(bg, record("replace", file, version, version+1))
+	if err != nil {
+		return nil, err
+	}
+	return c, c.Exchange(0, f, dir, file)
+}
+
+func (w *writer) inPlace(dir tree.Folder, file string, version int) (*Change, error) {
+	f, err := os.OpenFile(filepath.Join(w.root, file), os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	c, err := w.s.Add(bg, record("place", file, version, version+1))
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Copy(0, f, 0, contentSize); err != nil {
+		return nil, err
+	}
+	if err := c.Flush(); err != nil {
+		return nil, err
+	}
+	if _, err := f.WriteAt(content(file, version+1), 0); err != nil {
+		return nil, err
+	}
+	if !w.s.o.NoSync {
+		err = tree.Datasync(f)
+	}
+	return c, errors.Join(err, c.End(bg, Done))
+}
+
+func (w *writer) createAndDelete(dir tree.Folder, file string) error {
+	f, err := unnamed(w.s, dir, content(file, 1))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	c, err := w.s.Add(bg, record("create", file, 0, 1))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := errors.Join(dir.LinkUnnamed(f, file), c.Flush(dir)); err != nil {
+		return err
+	}
+	w.acknowledge("create", file, 1, c.ID)
+	d, err := w.s.Add(bg, record("delete", file, 1, 0))
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := errors.Join(dir.Rename(file, d.Images(), d.Steps[0].Image, false), d.Flush(dir)); err != nil {
+		return err
+	}
+	w.acknowledge("delete", file, 1, d.ID)
+	return nil
+}
+
+// layout makes the files that writers change.
+func layout(t *testing.T, root string) {
+	for i := range 3 {
+		name := fmt.Sprintf("file-%d", i)
+		os.WriteFile(filepath.Join(root, name), content(name, 1), 0o644)
+		if name = fmt.Sprintf("linked-%d", i); i < 2 {
+			os.WriteFile(filepath.Join(root, name), content(name, 1), 0o644)
+			os.Link(filepath.Join(root, name), filepath.Join(root, "other-"+name))
+		}
+	}
+	d, err := os.Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	unix.Syncfs(int(d.Fd()))
+}
+
+// An ack is a change that was acknowledged.
+type ack struct {
+	what, file string
+	version    int
+	id         int64
+}
+
+// runWriters runs processes until end returns, kills them and returns what they
+// acknowledged. Those that find an error are fine only if the file system was ended.
+func runWriters(t *testing.T, processes int, root, dir string, noSync bool, mayFail bool, end func()) (acks []ack) {
+	t.Helper()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	var stop []func()
+	for range processes {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "STATE_TEST_WRITER="+strings.Join([]string{root, dir, strconv.FormatBool(noSync)}, "\n"))
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop = append(stop, func() { cmd.Process.Kill() })
+		all.Go(func() {
+			for lines := bufio.NewScanner(out); lines.Scan(); {
+				var a ack
+				if n, _ := fmt.Sscan(lines.Text(), &a.what, &a.file, &a.version, &a.id); n == 4 && a.what != "error" {
+					mu.Lock()
+					acks = append(acks, a)
+					mu.Unlock()
+				} else if !mayFail && strings.HasPrefix(lines.Text(), "error") {
+					t.Error(lines.Text())
+				}
+			}
+			cmd.Wait()
+		})
+	}
+	end()
+	for _, stop := range stop {
+		stop()
+	}
+	all.Wait()
+	return acks
+}
+
+// audit holds a store and its root against what was acknowledged. It returns how
+// many changes are there whose records are not, as a power cut may leave them.
+func audit(t *testing.T, s *Store, acks []ack) (unrecorded int) {
+	t.Helper()
+	records := map[int64]Entry{}
+	images := map[string]string{} // "file version" of each image
+	oldest := int64(0)
+	for e, err := range s.Newest(bg, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, twice := records[e.ID]; twice {
+			t.Errorf("record %d is there twice: %+v and %+v", e.ID, other, e)
+		}
+		records[e.ID], oldest = e, e.ID
+	}
+	paths, _ := filepath.Glob(s.Path() + "/log/*/images/*")
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, _, _ := strings.Cut(string(data), " ")
+		if v := versionOf(file, data); v > 0 {
+			images[filepath.Base(path)] = fmt.Sprint(file, " ", v)
+		}
+	}
+	kept := func(file string, version int) bool {
+		for _, one := range images {
+			if one == fmt.Sprint(file, " ", version) {
+				return true
+			}
+		}
+		return false
+	}
+	last := map[string]ack{}
+	for _, a := range acks {
+		if l := last[a.file]; a.version > l.version || a.what == "delete" {
+			last[a.file] = a
+		}
+		if a.id < oldest {
+			continue // dropped
+		}
+		e, ok := records[a.id]
+		if !ok || e.Damaged || e.Kind != a.what || string(e.Steps[0].Path) != a.file {
+			t.Errorf("acknowledged %v: the record is %+v", a, e)
+			continue
+		}
+		if a.what == "place" && e.End != Done {
+			t.Errorf("acknowledged %v: the end is %q", a, e.End)
+		}
+		if before := int(e.Steps[0].Before.Size); before > 0 && images[e.Steps[0].Image] != fmt.Sprint(a.file, " ", before) {
+			t.Errorf("acknowledged %v: its image holds %q", a, images[e.Steps[0].Image])
+		}
+	}
+	for file, a := range last {
+		data, err := os.ReadFile(filepath.Join(s.Place().Root, file))
+		version := versionOf(file, data)
+		recorded := func(what string, version int) bool {
+			for _, e := range records {
+				if !e.Damaged && e.Kind == what && string(e.Steps[0].Path) == file && (int(e.Steps[0].After.Size) == version) {
+					return true
+				}
+			}
+			return false
+		}
+		switch {
+		case a.what == "delete":
+			if !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s was deleted, and is there: %v", file, err)
+			}
+		case a.what == "create":
+			if errors.Is(err, fs.ErrNotExist) && (a.id < oldest || kept(file, 1)) { // its delete was not acknowledged
+				if a.id >= oldest && !recorded("delete", 0) {
+					unrecorded++
+				}
+			} else if version != 1 {
+				t.Errorf("%s is version %d, %v", file, version, err)
+			}
+		case a.what == "place" && version == 0:
+			if !kept(file, a.version) {
+				t.Errorf("%s is torn, and version %d is not kept", file, a.version)
+			}
+		case version < a.version:
+			t.Errorf("%s is version %d, and %d was acknowledged", file, version, a.version)
+		case version > a.version:
+			if !kept(file, version-1) {
+				t.Errorf("%s is version %d, and the one before is not kept", file, version)
+			}
+			if !recorded(a.what, version) {
+				unrecorded++
+			}
+		}
+	}
+	return unrecorded
+}
+
+// Processes are killed in the middle of changes, time and again. Nothing that they
+// acknowledged is lost, no number is given twice, and the others go on.
+func TestKill(t *testing.T) {
+	inMemory(t)
+	rounds := 20
+	if testing.Short() {
+		rounds = 3
+	}
+	root, dir := t.TempDir(), t.TempDir()
+	layout(t, root)
+	var acks []ack
+	for range rounds {
+		acks = append(acks, runWriters(t, 3, root, dir, true, false, func() { time.Sleep(time.Duration(30+rand.IntN(100)) * time.Millisecond) })...)
+		s := open(t, Options{Root: root, Dir: dir, NoSync: true, Limits: Limits{Count: 400}})
+		if n := audit(t, s, acks); n > 0 {
+			t.Errorf("%d changes have no record", n)
+		}
+		if d := s.Damaged(); len(d) > 0 {
+			t.Errorf("damaged: %v", d)
+		}
+		s.Close()
+	}
+	slices.SortFunc(acks, func(a, b ack) int { return int(a.id - b.id) })
+	for i := range acks[1:] {
+		if acks[i].id == acks[i+1].id {
+			t.Errorf("the number %d was given twice: %v and %v", acks[i].id, acks[i], acks[i+1])
+		}
+	}
+	t.Logf("%d changes acknowledged in %d rounds", len(acks), rounds)
+}
+
+// The power fails in the middle of changes: the file system stops writing to its disk from one
+// moment to the next, and is mounted again. STATE_TEST_CUTS says how often; the
+// default is 20.
+func TestPowerCut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
+	cuts := 20
+	if n, err := strconv.Atoi(os.Getenv("STATE_TEST_CUTS")); err == nil {
+		cuts = n
+	}
+	disk := newDisk(t, 64<<20)
+	disk.mount()
+	root, dir := disk.dir+"/ws", disk.dir+"/state"
+	os.Mkdir(root, 0o755)
+	layout(t, root)
+	var acks []ack
+	unrecorded, damaged := 0, 0
+	for cut := range cuts {
+		acks = append(acks, runWriters(t, 2, root, dir, false, true, func() {
+			time.Sleep(time.Duration(20+rand.IntN(200)) * time.Millisecond)
+			disk.cut()
+		})...)
+		disk.unmount()
+		disk.mount()
+		s, err := Open(Options{Root: root, Dir: dir, Limits: Limits{Count: -1}})
+		if err != nil {
+			t.Fatalf("cut %d: %v", cut, err)
+		}
+		unrecorded = audit(t, s, acks)
+		damaged = len(s.Damaged())
+		s.Close()
+		if t.Failed() {
+			t.Fatalf("cut %d", cut)
+		}
+	}
+	t.Logf("%d changes acknowledged in %d cuts; %d others are there without a record, %d records damaged", len(acks), cuts, unrecorded, damaged)
+}
+
+// A disk is a file with a file system that can be cut off.
+type disk struct {
+	t          *testing.T
+	image, dir string
+}
+
+func newDisk(t *testing.T, size int64) *disk {
+	d := &disk{t, filepath.Join(t.TempDir(), "image"), t.TempDir()}
+	f, err := os.Create(d.image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Truncate(size)
+	f.Close()
+	if out, err := exec.Command("mkfs.ext4", "-q", "-F", d.image).CombinedOutput(); err != nil {
+		t.Skipf("there is no mkfs.ext4: %v %s", err, out)
+	}
+	t.Cleanup(func() { exec.Command("umount", d.dir).Run() })
+	return d
+}
+
+func (d *disk) mount() {
+	d.t.Helper()
+	for range 60 {
+		if out, err := exec.Command("mount", "-o", "loop", d.image, d.dir).CombinedOutput(); err != nil {
+			d.t.Skipf("mounting is not allowed here: %v %s", err, out)
+		}
+		if err := os.WriteFile(filepath.Join(d.dir, "probe"), nil, 0o600); err == nil {
+			return
+		}
+		d.unmount() // a mount namespace that another process made meanwhile still holds what was cut off
+		time.Sleep(time.Second)
+	}
+	d.t.Fatal("the disk cannot be mounted again")
+}
+
+func (d *disk) unmount() {
+	d.t.Helper()
+	if out, err := exec.Command("umount", d.dir).CombinedOutput(); err != nil {
+		d.t.Fatalf("%v %s", err, out)
+	}
+}
+
+// cut ends all writing to the disk at once, the journal's too.
+func (d *disk) cut() {
+	d.t.Helper()
+	const shutdown, noLogFlush = 0x8004587d, 2 // EXT4_IOC_SHUTDOWN
+	f, err := os.Open(d.dir)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer f.Close()
+	if err := unix.IoctlSetPointerInt(int(f.Fd()), shutdown, noLogFlush); err != nil {
+		d.t.Skipf("the file system cannot be cut off: %v", err)
+	}
+}
+
+// A full disk refuses the change, and names what helps. Nothing is half written.
+func TestFullDisk(t *testing.T) {
+	m := mounted(t, "none", "tmpfs", 0, "size=2m")
+	root := t.TempDir()
+	s := open(t, Options{Root: root, Dir: m + "/state", NoSync: true, Limits: Limits{Count: -1}})
+	n := int64(0)
+	var err error
+	for ; n < 100_000; n++ {
+		r := benchRecord()
+		var c *Change
+		if c, err = s.Add(bg, &r); err != nil {
+			break
+		}
+		c.Close()
+	}
+	var full *FullError
+	if !errors.As(err, &full) || !strings.Contains(err.Error(), "skill gc") || !strings.Contains(err.Error(), "--no-journal") {
+		t.Fatalf("after %d records: %v", n, err)
+	}
+	whole, damaged := ids(t, s)
+	if !slices.Equal(whole, upTo(n)) || damaged != nil {
+		t.Errorf("%d of %d records are whole, damaged %v", len(whole), n, damaged)
+	}
+	os.RemoveAll(s.Path() + "/log/0000000000000001")
+	if id := add(t, s, Record{}); id != n+1 {
+		t.Errorf("with room again the number is %d after %d", id, n)
+	}
+}

@@ -1,0 +1,90 @@
+package state
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+// namesIn lists a folder of the store.
+func namesIn(dir *os.Root, name string) ([]string, error) {
+	d, err := dir.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Readdirnames(-1)
+}
+
+// openFolder opens a folder of the store for changes.
+func openFolder(path string) (tree.Folder, error) {
+	t, err := tree.Open(path, false)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	d, err := t.OpenFolder(".")
+	if err == nil {
+		d.FD() // which some folders open when they are first asked
+	}
+	return d, err
+}
+
+// readJSON reads a small file of the store.
+func readJSON(dir *os.Root, name string, v any) error {
+	data, err := dir.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// writeJSON replaces a small file of the store.
+func writeJSON(dir *os.Root, name string, v any, sync bool) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	fresh := fmt.Sprintf("%s.%d", name, os.Getpid())
+	f, err := dir.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(data, '\n'))
+	if err == nil && sync {
+		err = tree.Datasync(f)
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = dir.Rename(fresh, name)
+	}
+	if err != nil {
+		dir.Remove(fresh)
+		return err
+	}
+	if sync {
+		return syncName(dir, filepath.Dir(name))
+	}
+	return nil
+}
+
+// syncName makes a file or folder of the store durable.
+func syncName(dir *os.Root, name string) error {
+	f, err := dir.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && !info.IsDir() {
+		return f.Sync()
+	}
+	return fsync(int(f.Fd()))
+}

@@ -1,0 +1,300 @@
+package state
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// A FullError reports that there is no room for a record, so that the change must not
+// be made.
+type FullError struct{ Err error }
+
+func (e *FullError) Error() string {
+	return "no room for the record of the change: " + e.Err.Error() + "; make room with skill gc, or go without undo with --no-journal"
+}
+
+// Unwrap returns the system's error.
+func (e *FullError) Unwrap() error { return e.Err }
+
+// Add writes the record of a change that is about to be made. It gives the record its
+// number and time, and a name to the image of each step with Keep set. The record is
+// not flushed yet: see [Change.Flush]. The caller closes the Change.
+//
+// The numbers of records go up from 1 and are never used again, whatever is damaged;
+// they have gaps only after damage.
+//
+// Next is where the search for what a bare undo takes back goes on below the record:
+// all between the two is settled. Where r.Next is 0, Add sets it. The record of an
+// undo that takes back what a bare undo would have, X, has the Next of X; a redo of
+// such an undo has X itself; other undos leave it 0.
+//
+// An error means that the record is not there, and that the change must not be made:
+// a [*BusyError], a [*FullError], or the system's.
+func (s *Store) Add(ctx context.Context, r *Record) (*Change, error) {
+	if s.o.ReadOnly {
+		return nil, syscall.EROFS
+	}
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	err := s.writable()
+	if err == nil {
+		err = s.add(r)
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return nil, &FullError{err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.cur.users.Add(1)
+	return &Change{Record: r, s: s, g: s.cur}, nil
+}
+
+func (s *Store) add(r *Record) error {
+	g := s.cur
+	r.ID, r.Time = g.last+1, time.Now().UTC()
+	if r.Next == 0 {
+		r.Next = g.leaves
+	}
+	for i := range r.Steps {
+		switch {
+		case !r.Steps[i].Keep:
+		case len(r.Steps) == 1:
+			r.Steps[i].Image = fmt.Sprint(r.ID)
+		default:
+			r.Steps[i].Image = fmt.Sprintf("%d.%d", r.ID, i)
+		}
+	}
+	text, err := encode(r)
+	if err != nil {
+		return err
+	}
+	if err := g.append(text); err != nil {
+		return err
+	}
+	g.last, g.bytes, g.leaves = r.ID, g.bytes+r.Bytes, r.leaves()
+	return nil
+}
+
+// An Entry is a record with what was written about it since.
+type Entry struct {
+	Record
+	End     End
+	Gone    string // why its images are not kept any more; "" if they are
+	Damaged bool   // the record cannot be read; of the rest only ID is set
+}
+
+// Newest iterates over the records, the newest first, from the number below which they
+// are wanted, or from the last one if that is 0. It reads a segment at a time. After an error
+// it ends.
+func (s *Store) Newest(ctx context.Context, below int64) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		list, err := s.list(ctx)
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		for _, first := range slices.Backward(list) {
+			if below > 0 && first >= below {
+				continue
+			}
+			p, err := s.page(ctx, first)
+			if errors.Is(err, fs.ErrNotExist) { // dropped meanwhile
+				return
+			}
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			for _, l := range slices.Backward(p.lines) {
+				if below > 0 && l.id >= below {
+					continue
+				}
+				if !yield(p.entry(l), nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Find returns the record with a number: fs.ErrNotExist if there is none.
+func (s *Store) Find(ctx context.Context, id int64) (Entry, error) {
+	list, err := s.list(ctx)
+	if err != nil {
+		return Entry{}, err
+	}
+	i, exact := slices.BinarySearch(list, id)
+	if !exact {
+		i--
+	}
+	if i < 0 {
+		return Entry{}, fs.ErrNotExist
+	}
+	p, err := s.page(ctx, list[i])
+	if err != nil {
+		return Entry{}, err
+	}
+	for _, l := range p.lines {
+		if l.id == id {
+			return p.entry(l), nil
+		}
+	}
+	return Entry{}, fs.ErrNotExist
+}
+
+// list returns the segments.
+func (s *Store) list(ctx context.Context) ([]int64, error) {
+	if err := s.enter(ctx); err != nil { // nothing is half made then
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	defer s.leave()
+	return segments(s.dir.Load())
+}
+
+// A page is a segment that was read.
+type page struct {
+	lines []line // the records, and what is damaged
+	marks map[int64]mark
+}
+
+// page reads a segment. Nobody may be writing to it, also not to an old one, of which a
+// change may just end.
+func (s *Store) page(ctx context.Context, first int64) (page, error) {
+	if err := s.enter(ctx); err != nil {
+		return page{}, err
+	}
+	defer s.leave()
+	return s.pageOf(first)
+}
+
+func (s *Store) pageOf(first int64) (p page, err error) {
+	damaged := []int64{first}
+	g, err := openSegment(s.dir.Load(), first, true)
+	switch _, there := s.dir.Load().Lstat(logsName + "/" + segmentName(first)); {
+	case err == nil:
+		defer g.close()
+		p, err = readPage(g)
+		damaged = g.damaged
+	case errors.Is(err, fs.ErrNotExist) && there == nil: // its log was removed
+		p, err = page{lines: []line{{id: first}}}, nil
+	}
+	if err == nil && len(damaged) > 0 && !s.o.ReadOnly {
+		s.noteDamage(damaged)
+	}
+	return p, err
+}
+
+func readPage(g *segment) (page, error) {
+	p := page{marks: map[int64]mark{}}
+	err := g.read(func(l line) {
+		switch l.kind {
+		case damaged:
+			p.lines = append(p.lines, line{id: g.last})
+		case aRecord:
+			p.lines = append(p.lines, l)
+		case aMark:
+			var m mark
+			if json.Unmarshal(l.text, &m) == nil {
+				old := p.marks[l.id]
+				if m.End == "" {
+					m.End = old.End
+				}
+				if m.Gone == "" {
+					m.Gone = old.Gone
+				}
+				p.marks[l.id] = m
+			}
+		}
+	})
+	slices.Sort(g.damaged)
+	g.damaged = slices.Compact(g.damaged)
+	for _, id := range g.damaged {
+		if !slices.ContainsFunc(p.lines, func(l line) bool { return l.id == id }) {
+			p.lines = append(p.lines, line{id: id}) // the end was cut off
+		}
+	}
+	slices.SortStableFunc(p.lines, func(a, b line) int { return cmp.Compare(a.id, b.id) })
+	return p, err
+}
+
+func (p page) entry(l line) Entry {
+	e := Entry{Record: Record{ID: l.id}, Damaged: l.kind == damaged}
+	if !e.Damaged && json.Unmarshal(l.text, &e.Record) != nil {
+		e = Entry{Record: Record{ID: l.id}, Damaged: true}
+	}
+	m := p.marks[l.id]
+	e.End, e.Gone = m.End, m.Gone
+	return e
+}
+
+// OpenImage opens a file that a step of the record took away: fs.ErrNotExist where it
+// is not kept. The caller closes it. Folders are found through [Store.OpenImages].
+func (s *Store) OpenImage(e *Entry, step int) (*os.File, error) {
+	images, err := s.OpenImages(e.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer images.Close()
+	if e.Steps[step].Image == "" {
+		return nil, fs.ErrNotExist
+	}
+	return images.Open(e.Steps[step].Image)
+}
+
+// OpenImages opens the images folder of the segment that has the record. The caller
+// closes it.
+func (s *Store) OpenImages(id int64) (*os.Root, error) {
+	list, err := segments(s.dir.Load())
+	if err != nil {
+		return nil, err
+	}
+	i, exact := slices.BinarySearch(list, id)
+	if !exact {
+		i--
+	}
+	if i < 0 {
+		return nil, fs.ErrNotExist
+	}
+	return s.dir.Load().OpenRoot(logsName + "/" + segmentName(list[i]) + "/" + imagesName)
+}
+
+const damageName = "damaged"
+
+// noteDamage remembers damaged records, so that whoever asks next is told.
+func (s *Store) noteDamage(ids []int64) {
+	known := s.knownDamage()
+	all := slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(known), ids...))))
+	if len(all) > len(known) {
+		writeJSON(s.dir.Load(), damageName, all, false)
+	}
+}
+
+func (s *Store) knownDamage() (ids []int64) {
+	readJSON(s.dir.Load(), damageName, &ids)
+	return ids
+}
+
+// Damaged returns the numbers of damaged records that were met so far, by whichever
+// process, and that are not dropped yet.
+func (s *Store) Damaged() []int64 {
+	list, err := segments(s.dir.Load())
+	if err != nil || len(list) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(s.knownDamage(), func(id int64) bool { return id < list[0] })
+}

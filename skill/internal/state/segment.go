@@ -1,0 +1,355 @@
+package state
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+// A segment is a part of the log: a folder named by its first number in 16 hex
+// digits, with the file log and the folder images. Its numbers are below
+// first+maxRecords, so that the next segment's are new whatever is damaged here.
+type segment struct {
+	first  int64
+	path   string // below the store's folder
+	log    *os.File
+	images tree.Folder // used by all changes of the segment, which neither list nor close it
+
+	end    int64 // offset after the last byte that was read or written
+	room   int64 // bytes that are allocated
+	last   int64 // highest number in use; first-1 if there is none
+	bytes  int64 // sum of Record.Bytes
+	leaves int64 // Next of the record that comes next
+	seal   int64 // first number of the next segment; 0 while this one is the last
+
+	damaged []int64      // numbers of damaged lines
+	torn    bool         // the last line has no end
+	probe   [1]byte      // what is read to see whether there is more
+	users   atomic.Int32 // changes under way, and the Store
+}
+
+// A segment is full with so many records, or so many bytes of images.
+const (
+	maxRecords = 256
+	maxImages  = 64 << 20
+)
+
+// chunk is how much of a log is allocated at a time.
+const chunk = 256 << 10
+
+// maxLog is how many bytes of a log are read.
+const maxLog = 1 << 30
+
+const (
+	logsName   = "log"
+	imagesName = "images"
+	sizesName  = "sizes"
+)
+
+func segmentName(first int64) string { return fmt.Sprintf("%016x", first) }
+
+// segments lists the first numbers of the segments, in their order.
+func segments(dir *os.Root) (list []int64, err error) {
+	names, err := namesIn(dir, logsName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, name := range names {
+		if first, err := strconv.ParseInt(name, 16, 64); err == nil && first > 0 && len(name) == 16 {
+			list = append(list, first)
+		}
+	}
+	slices.Sort(list)
+	return list, err
+}
+
+// openSegment opens a segment, which is fs.ErrNotExist without its log. The images are
+// open unless it is only read.
+func openSegment(dir *os.Root, first int64, readOnly bool) (g *segment, err error) {
+	g = &segment{first: first, path: logsName + "/" + segmentName(first), last: first - 1}
+	g.users.Store(1)
+	flag := os.O_RDWR
+	if readOnly {
+		flag = os.O_RDONLY
+	}
+	if g.log, err = dir.OpenFile(g.path+"/log", flag, 0); err != nil {
+		return nil, err
+	}
+	if readOnly {
+		return g, nil
+	}
+	err = dir.Mkdir(g.path+"/"+imagesName, 0o700)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		g.images, err = openFolder(filepath.Join(dir.Name(), g.path, imagesName))
+	}
+	if err != nil {
+		g.close()
+		return nil, err
+	}
+	return g, nil
+}
+
+// createSegment makes a segment and makes it durable, if sync is set. The log is locked.
+func createSegment(dir *os.Root, first int64, sync bool) (*segment, error) {
+	const fresh = logsName + "/new"
+	if err := dir.RemoveAll(fresh); err != nil { // of a process that was killed
+		return nil, err
+	}
+	if err := dir.MkdirAll(fresh+"/"+imagesName, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := dir.OpenFile(fresh+"/log", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = allocate(f, chunk)
+	if err == nil && sync {
+		err = errors.Join(f.Sync(), syncName(dir, fresh))
+	}
+	f.Close()
+	if err == nil {
+		err = dir.Rename(fresh, logsName+"/"+segmentName(first))
+	}
+	if err == nil && sync {
+		err = syncName(dir, logsName)
+	}
+	if err != nil {
+		dir.RemoveAll(fresh)
+		return nil, err
+	}
+	g, err := openSegment(dir, first, false)
+	if err == nil {
+		g.room = chunk
+	}
+	return g, err
+}
+
+func (g *segment) close() {
+	if g.users.Add(-1) > 0 {
+		return
+	}
+	if g.log != nil {
+		g.log.Close()
+	}
+	if g.images != nil {
+		g.images.Close()
+	}
+}
+
+// read reads a segment from its beginning and calls visit, which may be nil, with each
+// line. A log that was cut counts as damaged, too.
+func (g *segment) read(visit func(line)) error {
+	info, err := g.log.Stat()
+	if err != nil {
+		return err
+	}
+	g.room = info.Size()
+	data := make([]byte, min(g.room, maxLog))
+	n, err := g.log.ReadAt(data, 0)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	g.take(data[:n], visit)
+	if g.room == 0 || g.seal == 0 && g.room%chunk != 0 {
+		g.cut()
+	}
+	return nil
+}
+
+// cut notes that the end of the log is lost.
+func (g *segment) cut() {
+	g.last = min(g.last+1, g.first+maxRecords-1)
+	g.damaged = append(g.damaged, g.last)
+}
+
+// readOn reads what others have added.
+func (g *segment) readOn() error {
+	if n, err := g.log.ReadAt(g.probe[:], g.end); n == 0 || g.probe[0] == 0 {
+		if err == io.EOF {
+			if err = nil; g.seal == 0 && g.end < g.room {
+				g.cut()
+			}
+		}
+		return err
+	}
+	var data []byte
+	for size := 4 << 10; ; size *= 2 {
+		data = make([]byte, size)
+		n, err := g.log.ReadAt(data, g.end)
+		if err != nil && err != io.EOF {
+			return err
+		}
+		if data = data[:n]; err == io.EOF || data[n-1] == 0 {
+			break
+		}
+	}
+	g.take(data, nil)
+	return nil
+}
+
+// take counts the lines of data up to the last byte that is not zero.
+func (g *segment) take(data []byte, visit func(line)) {
+	text, newest := bytes.TrimRight(data, "\x00"), []byte(nil)
+	g.end += int64(len(text))
+	count := func(l line, text []byte) {
+		g.note(l, text)
+		if l.kind == aRecord {
+			newest = l.text
+		}
+		if visit != nil {
+			visit(l)
+		}
+	}
+	for len(text) > 0 {
+		one, rest, whole := bytes.Cut(text, []byte("\n"))
+		text, g.torn = rest, !whole
+		if len(one) == 0 { // it ends a line that was torn
+			continue
+		}
+		l := parse(one)
+		if l.kind == damaged {
+			var before []byte
+			if before, l = divide(one); l.kind != damaged {
+				count(parse(before), before)
+			}
+		}
+		if !whole {
+			l = line{}
+		}
+		count(l, one)
+	}
+	var r Record
+	if newest != nil && json.Unmarshal(newest, &r) == nil {
+		g.leaves = r.leaves()
+	}
+}
+
+// divide finds the whole line that a damaged one ends with: the newline before it is
+// damaged.
+func divide(text []byte) (before []byte, last line) {
+	for at := sumLength + 1; at < len(text); at++ {
+		if text[at] != '{' {
+			continue
+		}
+		start := at - sumLength
+		if last = parse(text[start:]); last.kind != damaged {
+			return text[:start-1], last
+		}
+	}
+	return text, line{}
+}
+
+// note counts a line.
+func (g *segment) note(l line, text []byte) {
+	switch l.kind {
+	case damaged:
+		g.last = max(g.last, guess(text, g.last))
+		g.damaged = append(g.damaged, g.last)
+	case aRecord:
+		g.last = max(g.last, l.id)
+		g.bytes += bytesOf(l.text)
+	case aSeal:
+		var m mark
+		json.Unmarshal(l.text, &m) // a line whose sum holds is JSON
+		g.seal, g.damaged = max(g.seal, l.id), append(g.damaged, m.Lost...)
+	}
+}
+
+// bytesOf returns the Bytes of a record without decoding the rest.
+func bytesOf(text []byte) int64 {
+	_, rest, _ := bytes.Cut(text, []byte(","))
+	if rest, ok := bytes.CutPrefix(rest, []byte(`"bytes":`)); ok {
+		return leadingNumber(rest)
+	}
+	return 0
+}
+
+// countImages takes the numbers of images for used, which a log that was not flushed
+// before a power cut may not have.
+func (g *segment) countImages(dir *os.Root) error {
+	names, err := namesIn(dir, g.path+"/"+imagesName)
+	for _, name := range names {
+		if id := leadingNumber([]byte(name)); id < g.first+maxRecords {
+			g.last = max(g.last, id)
+		}
+	}
+	return err
+}
+
+// next returns the number of the next record, and whether it is in this segment.
+func (g *segment) next() (id int64, here bool) {
+	switch {
+	case g.seal > 0:
+		return max(g.seal, g.last+1), false
+	case len(g.damaged) > 0:
+		return max(g.first+maxRecords, g.last+1), false
+	}
+	id = g.last + 1
+	return id, id < g.first+maxRecords && g.bytes < maxImages && g.end < maxLog/2
+}
+
+// allocate gives a log its room ahead, as zeros.
+func allocate(f *os.File, room int64) error {
+	if err := tree.Reserve(f, room); err != nil {
+		return err
+	}
+	return f.Truncate(room)
+}
+
+// append adds a line. The log is locked and read to its end.
+func (g *segment) append(text []byte) error {
+	if g.torn {
+		text = append([]byte("\n"), text...)
+	}
+	if need := g.end + int64(len(text)); need > g.room {
+		room := need
+		if g.seal == 0 {
+			room = (need + chunk - 1) / chunk * chunk
+		}
+		if err := allocate(g.log, room); err != nil {
+			return err
+		}
+		g.room = room
+	}
+	n, err := g.log.WriteAt(text, g.end)
+	if err != nil { // what is there of the line must not be read
+		if _, werr := g.log.WriteAt(make([]byte, n), g.end); werr != nil {
+			return errors.Join(err, werr)
+		}
+		return err
+	}
+	g.end += int64(n)
+	g.torn = false
+	return nil
+}
+
+// appendMark adds a mark. In a sealed segment the log is no longer than its lines.
+func (g *segment) appendMark(m mark) error {
+	text, err := encode(m)
+	if err != nil {
+		return err
+	}
+	return g.append(text)
+}
+
+// finish seals the segment. It is complete where it was sealed before and another
+// process was killed then.
+func (g *segment) finish(next int64) error {
+	if g.seal == 0 {
+		if err := g.appendMark(mark{Seal: next, Lost: slices.Compact(slices.Sorted(slices.Values(g.damaged)))}); err != nil {
+			return err
+		}
+		g.seal = next
+	}
+	return g.log.Truncate(g.end)
+}

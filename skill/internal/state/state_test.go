@@ -1,0 +1,399 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+var bg = context.Background()
+
+// time0 is long ago.
+var time0 = time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// inMemory puts the files of a test into memory, where that can be.
+func inMemory(t *testing.T) {
+	if _, err := os.Stat("/dev/shm"); err == nil {
+		t.Setenv("TMPDIR", "/dev/shm")
+	}
+}
+
+// open opens a store of its own for a root of its own.
+func open(t testing.TB, o Options) *Store {
+	t.Helper()
+	if o.Root == "" {
+		o.Root = t.TempDir()
+	}
+	if o.Dir == "" && o.User == "" {
+		o.Dir = t.TempDir()
+	}
+	s, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// add adds a record of no consequence.
+func add(t testing.TB, s *Store, r Record) int64 {
+	t.Helper()
+	if r.Kind == "" {
+		r.Kind = "write"
+	}
+	if r.Steps == nil {
+		r.Steps = []Step{{Path: "a.txt", Before: State{Kind: "file", Sum: strings.Repeat("ab", 32)}, After: State{Kind: "file"}, Keep: true}}
+	}
+	c, err := s.Add(bg, &r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	return c.ID
+}
+
+// ids returns the numbers of all records, the oldest first, and those that are damaged.
+func ids(t testing.TB, s *Store) (whole, damaged []int64) {
+	t.Helper()
+	for e, err := range s.Newest(bg, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Damaged {
+			damaged = append(damaged, e.ID)
+		} else {
+			whole = append(whole, e.ID)
+		}
+	}
+	slices.Reverse(whole)
+	slices.Reverse(damaged)
+	return whole, damaged
+}
+
+func upTo(n int64) (list []int64) {
+	for id := range n {
+		list = append(list, id+1)
+	}
+	return list
+}
+
+func TestAdd(t *testing.T) {
+	root, dir := t.TempDir(), t.TempDir()
+	s := open(t, Options{Root: root, Dir: dir})
+	r := Record{Dialect: "workspace", Tool: "write", Kind: "move", Bytes: 12, Note: "why <not>", Steps: []Step{
+		{Path: "a\xffb", From: "c", Before: State{Kind: "link", Target: "x\xfe"}, Keep: true},
+		{Path: "big", Patch: &Patch{Offset: 5, Length: 3, New: 4, Old: []byte("old")}, After: State{Kind: "file", Stamp: Stamp{1, 2, 3, 4}}},
+	}}
+	c, err := s.Add(bg, &r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(c.End(bg, Done), c.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	s.Close()
+	s = open(t, Options{Root: root, Dir: dir, ReadOnly: true})
+	e, err := s.Find(bg, 1)
+	if err != nil || e.End != Done || e.Tool != "write" || e.Note != "why <not>" || e.Steps[0].Path != "a\xffb" ||
+		e.Steps[0].Before.Target != "x\xfe" || e.Steps[0].Image != "1.0" || string(e.Steps[1].Patch.Old) != "old" || e.Steps[1].After.Stamp.CTime != 4 {
+		t.Errorf("Find(1): %+v, %v", e, err)
+	}
+	if _, err := s.Find(bg, 2); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Find(2): %v", err)
+	}
+	if _, err := s.Add(bg, &Record{}); err == nil {
+		t.Error("a record was added to a store that is only read")
+	}
+}
+
+func TestReadOnlyMakesNothing(t *testing.T) {
+	root, dir := t.TempDir(), t.TempDir()
+	if _, err := Open(Options{Root: root, Dir: dir + "/s", ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Open: %v", err)
+	}
+	if list, _ := os.ReadDir(dir); len(list) > 0 {
+		t.Errorf("made %v", list)
+	}
+}
+
+func TestSegments(t *testing.T) {
+	root, dir := t.TempDir(), t.TempDir()
+	s := open(t, Options{Root: root, Dir: dir, NoSync: true, Limits: Limits{Count: -1}})
+	other := open(t, Options{Root: root, Dir: dir, NoSync: true, Limits: Limits{Count: -1}})
+	const n = 3*maxRecords + 10
+	for i := range n {
+		use := s
+		if i%3 == 1 {
+			use = other
+		}
+		if id := add(t, use, Record{}); id != int64(i+1) {
+			t.Fatalf("record %d has the number %d", i+1, id)
+		}
+	}
+	for _, s := range []*Store{s, other, open(t, Options{Root: root, Dir: dir, ReadOnly: true})} {
+		if whole, damaged := ids(t, s); !slices.Equal(whole, upTo(n)) || damaged != nil {
+			t.Errorf("%d whole, damaged %v", len(whole), damaged)
+		}
+		for _, id := range []int64{1, 256, 257, 600, n} {
+			if e, err := s.Find(bg, id); err != nil || e.ID != id {
+				t.Errorf("Find(%d): %+v, %v", id, e, err)
+			}
+		}
+	}
+	if list, err := segments(s.dir.Load()); err != nil || !slices.Equal(list, []int64{1, 257, 513, 769}) {
+		t.Errorf("segments %v, %v", list, err)
+	}
+	below := 0
+	for e := range s.Newest(bg, 300) {
+		if e.ID != int64(299-below) {
+			t.Fatalf("%d comes after %d others below 300", e.ID, below)
+		}
+		if below++; below == 50 {
+			break
+		}
+	}
+}
+
+// A large image ends its segment, so that retention can drop it soon.
+func TestSegmentOfLargeImages(t *testing.T) {
+	s := open(t, Options{NoSync: true})
+	add(t, s, Record{Bytes: maxImages})
+	add(t, s, Record{})
+	if list, _ := segments(s.dir.Load()); !slices.Equal(list, []int64{1, 2}) {
+		t.Errorf("segments %v", list)
+	}
+}
+
+func TestNext(t *testing.T) {
+	s := open(t, Options{NoSync: true})
+	steps := []struct{ undoes, next, want int64 }{
+		{0, 0, 0}, // 1
+		{0, 0, 1}, // 2
+		{0, 0, 2}, // 3
+		{3, 2, 2}, // 4 takes back 3 in order
+		{0, 0, 2}, // 5
+		{2, 0, 5}, // 6 takes back 2 out of order
+		{0, 0, 6}, // 7
+		{4, 3, 3}, // 8 does 3 again
+		{0, 0, 3}, // 9
+	}
+	for i, step := range steps {
+		r := Record{Undoes: step.undoes, Next: step.next}
+		add(t, s, r)
+		if e, _ := s.Find(bg, int64(i+1)); e.Next != step.want {
+			t.Errorf("record %d goes on at %d, want %d", i+1, e.Next, step.want)
+		}
+	}
+}
+
+func TestEndOfOlderSegment(t *testing.T) {
+	s := open(t, Options{NoSync: true})
+	c, err := s.Add(bg, &Record{Kind: "run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range maxRecords {
+		add(t, s, Record{})
+	}
+	if err := c.End(bg, Void); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if e, err := s.Find(bg, 1); err != nil || e.End != Void {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if whole, damaged := ids(t, s); !slices.Equal(whole, upTo(maxRecords+1)) || damaged != nil {
+		t.Errorf("whole %v, damaged %v", whole, damaged)
+	}
+}
+
+// A history that is removed under an open Store begins anew.
+func TestHistoryIsRemoved(t *testing.T) {
+	s := open(t, Options{NoSync: true})
+	add(t, s, Record{})
+	if err := os.RemoveAll(s.Path()); err != nil {
+		t.Fatal(err)
+	}
+	add(t, s, Record{})
+	if whole, _ := ids(t, s); !slices.Equal(whole, upTo(1)) {
+		t.Errorf("whole %v", whole)
+	}
+}
+
+func TestRetention(t *testing.T) {
+	inMemory(t)
+	image := func(t *testing.T, s *Store, id, size int64) {
+		c, err := s.Add(bg, &Record{Bytes: size, Steps: []Step{{Path: "a", Keep: true}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if err := os.WriteFile(filepath.Join(s.Path(), c.g.path, imagesName, c.Steps[0].Image), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if c.ID != id {
+			t.Fatalf("record %d has the number %d", id, c.ID)
+		}
+	}
+	t.Run("count", func(t *testing.T) {
+		s := open(t, Options{NoSync: true, Limits: Limits{Count: 300}})
+		for i := range int64(2000) {
+			image(t, s, i+1, 1)
+		}
+		s.sweeps.Wait()
+		whole, damaged := ids(t, s)
+		if len(whole) < 300 || len(whole) > 300+2*maxRecords || whole[len(whole)-1] != 2000 || damaged != nil {
+			t.Errorf("%d whole, damaged %v", len(whole), damaged)
+		}
+		if list, _ := filepath.Glob(s.Path() + "/gone-*"); list != nil {
+			t.Errorf("left: %v", list)
+		}
+	})
+	t.Run("age", func(t *testing.T) {
+		s := open(t, Options{NoSync: true, Limits: Limits{Age: time.Hour}})
+		for i := range int64(2*maxRecords + 1) {
+			image(t, s, i+1, 1)
+			if i == maxRecords {
+				old := time.Now().Add(-2 * time.Hour)
+				if err := os.Chtimes(s.Path()+"/log/0000000000000001/log", old, old); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if whole, _ := ids(t, s); whole[0] != maxRecords+1 {
+			t.Errorf("the oldest is %d", whole[0])
+		}
+	})
+	t.Run("bytes", func(t *testing.T) {
+		s := open(t, Options{NoSync: true, Limits: Limits{Count: -1, Bytes: 100 << 20}})
+		for i := range int64(6 * maxRecords) {
+			size := int64(1 << 10)
+			switch i {
+			case 10:
+				size = 90 << 20
+			case 20:
+				size = 40 << 20
+			}
+			image(t, s, i+1, size)
+		}
+		whole, _ := ids(t, s)
+		if len(whole) != 6*maxRecords {
+			t.Errorf("%d records are left", len(whole))
+		}
+		gone := map[int64]string{}
+		for e := range s.Newest(bg, 0) {
+			if e.Gone != "" {
+				gone[e.ID] = e.Gone
+			}
+			if e.ID == 11 {
+				if _, err := s.OpenImage(&e, 0); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("the image of 11: %v", err)
+				}
+			}
+			if e.ID == 21 {
+				if f, err := s.OpenImage(&e, 0); err != nil {
+					t.Error(err)
+				} else {
+					f.Close()
+				}
+			}
+		}
+		if len(gone) != 1 || gone[11] == "" {
+			t.Errorf("gone %v", gone)
+		}
+	})
+	t.Run("last", func(t *testing.T) {
+		s := open(t, Options{NoSync: true, Limits: Limits{Bytes: 1 << 20}})
+		image(t, s, 1, 1<<40)
+		image(t, s, 2, 1)
+		if whole, _ := ids(t, s); !slices.Equal(whole, upTo(2)) {
+			t.Errorf("whole %v", whole)
+		}
+		if e, _ := s.Find(bg, 1); e.Gone != "" {
+			t.Errorf("the change before the last is not kept: %s", e.Gone)
+		}
+	})
+}
+
+func TestSweepReadOnlyTree(t *testing.T) {
+	s := open(t, Options{NoSync: true})
+	gone := filepath.Join(s.Path(), "gone-1")
+	os.MkdirAll(gone+"/a/b", 0o700)
+	os.WriteFile(gone+"/a/b/c", nil, 0o400)
+	os.Chmod(gone+"/a/b", 0o500)
+	os.Chmod(gone+"/a", 0)
+	s.sweep(0)
+	if _, err := os.Lstat(gone); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func TestFolder(t *testing.T) {
+	s := open(t, Options{NoSync: true})
+	for _, name := range []string{Output, Servers, Snapshot} {
+		dir, err := s.Folder(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir.Close()
+		if info, err := os.Stat(filepath.Join(s.Path(), name)); err != nil || info.Mode().Perm() != 0o700 {
+			t.Error(info, err)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, n := range []Name{"", "a", "ä/b", "\xff", "a\xc3\x28/b"} {
+		text, err := n.MarshalText()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Name
+		if err := back.UnmarshalText(text); err != nil || back != n {
+			t.Errorf("%q became %q and %q, %v", n, text, back, err)
+		}
+	}
+}
+
+func TestBusy(t *testing.T) {
+	s := open(t, Options{LockWait: 30 * time.Millisecond})
+	l, err := s.Lock(bg, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Folders(bg, tree.FileID{Dev: 1, Ino: 2}, tree.FileID{Dev: 1, Ino: 3}, tree.FileID{Dev: 1, Ino: 2}); err != nil {
+		t.Fatal(err)
+	}
+	shared, err := s.Lock(bg, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var busy *BusyError
+	if err := shared.Folders(bg, tree.FileID{Dev: 1, Ino: 3}); !errors.As(err, &busy) || busy.PID != os.Getpid() {
+		t.Errorf("a folder that is locked: %v", err)
+	}
+	if _, err := s.Lock(bg, true); !errors.As(err, &busy) {
+		t.Errorf("the root that is shared: %v", err)
+	}
+	ctx, cancel := context.WithCancel(bg)
+	cancel()
+	if _, err := s.Lock(ctx, true); !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled: %v", err)
+	}
+	l.Release()
+	shared.Release()
+	alone, err := s.Lock(bg, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone.Release()
+}
