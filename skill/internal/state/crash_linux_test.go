@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"textskill/skill/internal/workspace/tree"
+	"textskill/testdata/needs"
 )
 
 // The tests here run writers in processes of their own and end them, or their file
@@ -455,6 +456,9 @@ type disk struct {
 }
 
 func newDisk(t *testing.T, size int64) *disk {
+	t.Helper()
+	needs.Root(t)
+	needs.Program(t, "mkfs.ext4", "mount", "umount")
 	d := &disk{t, filepath.Join(t.TempDir(), "image"), t.TempDir()}
 	f, err := os.Create(d.image)
 	if err != nil {
@@ -463,7 +467,7 @@ func newDisk(t *testing.T, size int64) *disk {
 	f.Truncate(size)
 	f.Close()
 	if out, err := exec.Command("mkfs.ext4", "-q", "-F", d.image).CombinedOutput(); err != nil {
-		t.Skipf("there is no mkfs.ext4: %v %s", err, out)
+		t.Fatalf("%v %s", err, out)
 	}
 	t.Cleanup(func() { exec.Command("umount", d.dir).Run() })
 	return d
@@ -473,7 +477,7 @@ func (d *disk) mount() {
 	d.t.Helper()
 	for range 60 {
 		if out, err := exec.Command("mount", "-o", "loop", d.image, d.dir).CombinedOutput(); err != nil {
-			d.t.Skipf("mounting is not allowed here: %v %s", err, out)
+			needs.That(d.t, false, fmt.Sprintf("a loop mount (%v %s)", err, out), "run the tests where /dev/loop may be used")
 		}
 		if err := os.WriteFile(filepath.Join(d.dir, "probe"), nil, 0o600); err == nil {
 			return
@@ -501,7 +505,7 @@ func (d *disk) cut() {
 	}
 	defer f.Close()
 	if err := unix.IoctlSetPointerInt(int(f.Fd()), shutdown, noLogFlush); err != nil {
-		d.t.Skipf("the file system cannot be cut off: %v", err)
+		d.t.Fatalf("the file system cannot be cut off: %v", err)
 	}
 }
 

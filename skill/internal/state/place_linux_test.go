@@ -11,20 +11,15 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"textskill/testdata/needs"
 )
 
-// mounted mounts a file system of its own, or skips the test.
+// mounted mounts a file system of its own.
 func mounted(t *testing.T, source, kind string, flags uintptr, data string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := unix.Mount(source, dir, kind, flags, data); err != nil {
-		t.Skipf("mounting is not allowed here: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	needs.Mount(t, source, dir, kind, flags, data)
 	return dir
 }
 
@@ -86,9 +81,7 @@ func TestPlace(t *testing.T) {
 		}, 4, "/.skill"},
 		{"bind mount", func(t *testing.T, m string) Options {
 			mkdir(t, m+"/real", 0)
-			if err := unix.Mount(m+"/real", mkdir(t, m+"/ws", 0), "", unix.MS_BIND, ""); err != nil {
-				t.Skip(err)
-			}
+			needs.Mount(t, m+"/real", mkdir(t, m+"/ws", 0), "", unix.MS_BIND, "")
 			return Options{Root: m + "/ws", User: m + "/state"}
 		}, 4, "/ws/.skill"},
 		{"home folder", func(t *testing.T, m string) Options {
@@ -185,7 +178,7 @@ func TestPlaceOfAnotherUser(t *testing.T) {
 	os.Chmod(parent, 0o755)
 	mine := mkdir(t, parent+"/mine", 12345)
 	if err := unix.Mount(m, mine, "", unix.MS_BIND, ""); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	defer unix.Unmount(mine, unix.MNT_DETACH)
 	cmd := exec.Command(mine+"/bin/test", "-test.run", "TestPlaceOfAnotherUser")

@@ -100,12 +100,15 @@ func (s *Store) retain() {
 		return
 	}
 	last := len(list) - 1
-	old := last
-	for newer := s.cur.last - s.cur.first + 1; old > 0 && !s.tooOld(list[old-1]); old-- {
-		if s.o.Limits.Count > 0 && newer >= s.o.Limits.Count {
-			break
+	old := 0
+	if limit := s.o.Limits.Count; limit > 0 {
+		old = last
+		for newer := s.cur.last - s.cur.first + 1; old > 0 && newer < limit; old-- {
+			newer += s.sizeOf(list[old-1]).Records
 		}
-		newer += s.sizeOf(list[old-1]).Records
+	}
+	for old < last && s.tooOld(list[old]) {
+		old++
 	}
 	kept := list[old:last]
 	sum := s.cur.bytes
