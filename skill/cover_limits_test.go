@@ -210,7 +210,7 @@ func TestCoverFails(t *testing.T) {
 	if !failed.Failed() || !stopped.TimedOut || failed.Undo == "" || stopped.Undo == "" {
 		t.Fatalf("%+v, %+v", failed, stopped)
 	}
-	if _, err := x.Execute(t.Context(), &Session{}, Exec{Command: "no-such-program"}); !process.IsSpawn(err) {
+	if _, err := x.Execute(t.Context(), &Session{}, Exec{Command: "no-such-program"}); !process.IsSpawnError(err) {
 		t.Error(err)
 	}
 	undoes(t, x, stopped.Undo)

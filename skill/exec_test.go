@@ -171,11 +171,11 @@ func TestExecCannotStart(t *testing.T) {
 
 func TestSpawnErrorTellsWhatIsWrong(t *testing.T) {
 	for want, err := range map[string]SpawnError{
-		`cannot run "nope": PATH has no program of that name`:                                                         {Command: "nope", Err: syscall.ENOENT},
-		`cannot run "./nope": no such file or directory`:                                                              {Command: "./nope", Err: syscall.ENOENT},
-		`cannot run "a b": it is not an executable file`:                                                              {Command: "a b", Err: syscall.EACCES},
-		`cannot run "x": argument list too long`:                                                                      {Command: "x", Err: syscall.E2BIG},
-		`cannot run "/y": it lies outside of what the fence lets commands read; --fence-read allows a further folder`: {Command: "/y", Err: syscall.EACCES, Fenced: true},
+		`cannot run "nope": PATH has no program of that name`:                                                          {Command: "nope", Err: syscall.ENOENT},
+		`cannot run "./nope": no such file or directory`:                                                               {Command: "./nope", Err: syscall.ENOENT},
+		`cannot run "a b": it is not an executable file`:                                                               {Command: "a b", Err: syscall.EACCES},
+		`cannot run "x": argument list too long`:                                                                       {Command: "x", Err: syscall.E2BIG},
+		`cannot run "/y": it is outside the directories that commands may read; allow its directory with --fence-read`: {Command: "/y", Err: syscall.EACCES, Fenced: true},
 	} {
 		if err.Error() != want || !errors.Is(&err, err.Err) {
 			t.Errorf("%v, want %s", &err, want)

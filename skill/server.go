@@ -10,11 +10,11 @@ import (
 // StartServer starts a command of the shell that goes on after the call, also after
 // this program. It runs under a helper, which ends all of it when it is stopped.
 type StartServer struct {
-	Command string
-	Port    int           // where it is to listen, on this machine
-	Dir     string        // the folder to run in
-	Wait    time.Duration // how long it is waited for to listen; 0 means a second
-	MustBe  bool          // it is ended if it does not listen by then; else it may take longer
+	Command    string
+	Port       int           // where it is to listen, on this machine
+	Dir        string        // the folder to run in
+	Wait       time.Duration // how long it is waited for to listen; 0 means a second
+	MustListen bool          // it is ended if it does not listen by then; else it may take longer
 }
 
 func (StartServer) op() {}

@@ -66,7 +66,7 @@ func TestServerIsStartedFoundAndStopped(t *testing.T) {
 	endServers(t, x)
 	port, mark := freePort(t), marker(t)
 	command := fmt.Sprintf("setsid sleep %s & (sleep %s &); echo one; echo two; %s", mark, mark, listening(t, port))
-	started := must[ServerState](t, x, StartServer{Command: command, Port: port, Wait: time.Minute, MustBe: true})
+	started := must[ServerState](t, x, StartServer{Command: command, Port: port, Wait: time.Minute, MustListen: true})
 	if !started.Ready || !started.Running || started.Pid == 0 || started.Port != port || started.Command != command || started.Dir != x.Dir() {
 		t.Fatalf("%+v", started)
 	}
@@ -132,7 +132,7 @@ func TestServerThatEndsOrDoesNotListen(t *testing.T) {
 	}{
 		{StartServer{Command: "seq 30; exit 7"}, "exited with 7 before it was ready", "11\n12\n13\n14\n15\n16\n17\n18\n19\n20\n21\n22\n23\n24\n25\n26\n27\n28\n29\n30\n", 7},
 		{StartServer{Command: "kill -KILL $$"}, "was ended by SIGKILL before it was ready", "", -9},
-		{StartServer{Command: "echo up; sleep 100", Wait: 2 * time.Second, MustBe: true}, "after 2s, and the server was ended", "up\n", -15},
+		{StartServer{Command: "echo up; sleep 100", Wait: 2 * time.Second, MustListen: true}, "after 2s, and the server was ended", "up\n", -15},
 	} {
 		tt.a.Port = freePort(t)
 		_, err := x.Execute(t.Context(), &Session{}, tt.a)
@@ -161,7 +161,7 @@ func TestServersAreStartedOneByOne(t *testing.T) {
 			x = newExecutor(t, Config{Dir: dir, Helper: self(t)})
 		}
 		wg.Go(func() {
-			r, err := x.Execute(context.Background(), &Session{}, StartServer{Command: listening(t, port), Port: port, Wait: time.Minute, MustBe: true})
+			r, err := x.Execute(context.Background(), &Session{}, StartServer{Command: listening(t, port), Port: port, Wait: time.Minute, MustListen: true})
 			if s, ok := r.(ServerState); ok && s.Ready {
 				started.Add(1)
 			} else if e, ok := errors.AsType[*PortTakenError](err); ok && e.ID != "" && !strings.Contains(err.Error(), "process 0") {

@@ -205,9 +205,9 @@ func TestToolchainIsRefused(t *testing.T) {
 		want string // "WS" is the workspace
 		is   func(error) bool
 	}{
-		{Toolchain{Do: Lint}, `cannot run "ruff": PATH has no program of that name`, process.IsSpawn},
-		{Toolchain{Do: Lint, Runner: "pylint"}, `cannot run "pylint": PATH has no program of that name`, process.IsSpawn},
-		{Toolchain{Do: Test}, `cannot run "pytest": PATH has no program of that name`, process.IsSpawn},
+		{Toolchain{Do: Lint}, `cannot run "ruff": PATH has no program of that name`, process.IsSpawnError},
+		{Toolchain{Do: Lint, Runner: "pylint"}, `cannot run "pylint": PATH has no program of that name`, process.IsSpawnError},
+		{Toolchain{Do: Test}, `cannot run "pytest": PATH has no program of that name`, process.IsSpawnError},
 		{Toolchain{Do: Lint, Runner: "eslint"}, "eslint is not known to lint; there are ruff, pylint, mypy", isUnknown},
 		{Toolchain{Do: Format, Runner: "gofmt"}, "gofmt is not known to format; there are ruff, black", isUnknown},
 		{Toolchain{Do: Install, Runner: "cargo"}, "cargo is not known to install; there are pip, poetry, npm", isUnknown},
@@ -338,13 +338,13 @@ func TestUnittestWithoutPytest(t *testing.T) {
 	if got, err := task(t, x, Toolchain{Do: Test, Path: "u"}); err != nil || !got.NoTests || !got.Failed() {
 		t.Errorf("no tests are a success: %+v, %v", got, err)
 	}
-	if _, err := task(t, x, Toolchain{Do: Test, Path: "p"}); !process.IsSpawn(err) || !strings.Contains(err.Error(), `"pytest"`) {
+	if _, err := task(t, x, Toolchain{Do: Test, Path: "p"}); !process.IsSpawnError(err) || !strings.Contains(err.Error(), `"pytest"`) {
 		t.Errorf("%v", err)
 	}
 	if err := os.Remove(bin + "/python3"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := task(t, x, Toolchain{Do: Test, Path: "u"}); !process.IsSpawn(err) || !strings.Contains(err.Error(), `"pytest"`) {
+	if _, err := task(t, x, Toolchain{Do: Test, Path: "u"}); !process.IsSpawnError(err) || !strings.Contains(err.Error(), `"pytest"`) {
 		t.Errorf("%v", err)
 	}
 }

@@ -121,7 +121,7 @@ type (
 )
 
 func (x *Executor) fetch(ctx context.Context, a Fetch) (Result, error) {
-	if err := x.process.MayReach("reaching other machines"); err != nil {
+	if err := x.process.CheckNetwork("reaching other machines"); err != nil {
 		return nil, err
 	}
 	if a.Start < 0 || a.Max < 0 {
@@ -136,7 +136,7 @@ func (x *Executor) fetch(ctx context.Context, a Fetch) (Result, error) {
 }
 
 func (x *Executor) download(ctx context.Context, s *Session, a Download) (Result, error) {
-	if err := x.process.MayReach("reaching other machines"); err != nil {
+	if err := x.process.CheckNetwork("reaching other machines"); err != nil {
 		return nil, err
 	}
 	abs, err := x.path(s, "destination", a.Dest)
@@ -158,21 +158,21 @@ func (x *Executor) download(ctx context.Context, s *Session, a Download) (Result
 }
 
 func (x *Executor) checkURL(ctx context.Context, a CheckURL) (Result, error) {
-	if err := x.process.MayReach("reaching other machines"); err != nil {
+	if err := x.process.CheckNetwork("reaching other machines"); err != nil {
 		return nil, err
 	}
 	return result(x.web.Check(ctx, a.URL, a.Timeout))
 }
 
 func (x *Executor) webSearch(ctx context.Context, a WebSearch) (Result, error) {
-	if err := x.process.MayReach("reaching other machines"); err != nil {
+	if err := x.process.CheckNetwork("reaching other machines"); err != nil {
 		return nil, err
 	}
 	return result(x.web.Search(ctx, web.Query(a)))
 }
 
 func (x *Executor) screenshot(ctx context.Context, s *Session, a Screenshot) (Result, error) {
-	if err := x.process.MayReach("reaching other machines"); err != nil {
+	if err := x.process.CheckNetwork("reaching other machines"); err != nil {
 		return nil, err
 	}
 	abs, err := x.path(s, "destination", a.Dest)

@@ -61,7 +61,7 @@ func serverOperation(in *call) (skill.Args, error) {
 	}
 	if in.flag("background") {
 		wait, err := in.seconds("ready_timeout", 0)
-		return skill.StartServer{Command: in.str("command"), Port: port, Dir: in.str("cwd"), Wait: wait, MustBe: wait > 0}, err
+		return skill.StartServer{Command: in.str("command"), Port: port, Dir: in.str("cwd"), Wait: wait, MustListen: wait > 0}, err
 	}
 	run, err := runOperation(in)
 	if a, ok := run.(skill.Exec); ok {

@@ -40,7 +40,7 @@ func (b Branches) Message() string {
 func (x *Git) Branch(ctx context.Context, base string, a BranchChange) (b Branches, err error) {
 	changes := a.Create != "" || a.Delete != ""
 	if changes {
-		if err := x.process.MayAct("changing a git branch"); err != nil {
+		if err := x.process.CheckAllowed("changing a git branch"); err != nil {
 			return b, err
 		}
 	}

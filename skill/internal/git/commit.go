@@ -34,7 +34,7 @@ const (
 // Commit stages files, by names from dir, and commits what is staged. No files means
 // all that has changed.
 func (x *Git) Commit(ctx context.Context, base, dir, message string, files []string) (c Committed, err error) {
-	if err := x.process.MayAct("a git commit"); err != nil {
+	if err := x.process.CheckAllowed("a git commit"); err != nil {
 		return c, err
 	}
 	for i, file := range files {

@@ -188,7 +188,7 @@ func (x *Git) environment(dir string) []string {
 func (x *Git) rootOf(dir string) string {
 	root := x.ws.Dir()
 	for _, allowed := range x.cfg.Allow {
-		if real, err := filepath.EvalSymlinks(x.ws.Abs("", allowed)); err == nil && process.Holds(real, dir) && (!process.Holds(root, dir) || process.Holds(real, root)) {
+		if real, err := filepath.EvalSymlinks(x.ws.Abs("", allowed)); err == nil && process.Contains(real, dir) && (!process.Contains(root, dir) || process.Contains(real, root)) {
 			root = real
 		}
 	}

@@ -126,7 +126,7 @@ func (r *repository) exchange(ctx context.Context, way remoteWay, args []string)
 // openRemote opens the repository and finds out how its remote may be reached.
 func (x *Git) openRemote(ctx context.Context, base string, use remoteUse) (*repository, remoteWay, error) {
 	var way remoteWay
-	if err := x.process.MayReach("a git " + use.what); err != nil {
+	if err := x.process.CheckNetwork("a git " + use.what); err != nil {
 		return nil, way, err
 	}
 	if err := checkBranch("branch", use.branch); err != nil {

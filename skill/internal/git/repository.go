@@ -77,7 +77,7 @@ func (r *repository) judge(ctx context.Context) error {
 	if err := r.checkLinks(r.commonDir, 0); err != nil {
 		return err
 	}
-	if !process.Holds(r.commonDir, r.gitDir) {
+	if !process.Contains(r.commonDir, r.gitDir) {
 		if err := r.checkLinks(r.gitDir, 0); err != nil {
 			return err
 		}

@@ -8,23 +8,22 @@ import (
 	"textskill/skill/internal/refusal"
 )
 
-// A Dir is a folder inside the workspace, held open for a command to run in.
+// A Dir is an open directory inside the workspace, in which a command can run.
 type Dir struct {
-	Path   string // absolute, without links
-	Handle string // a name for the folder itself, whatever comes to be at Path
+	Path   string // absolute, without symbolic links
+	Handle string // a name that leads to this directory even if Path is replaced
 	close  func()
 }
 
-// Close releases the folder. It may be called on the zero Dir.
+// Close closes the directory. It may be called on the zero Dir.
 func (d Dir) Close() {
 	if d.close != nil {
 		d.close()
 	}
 }
 
-// OpenDir opens the folder that name leads to, from base where it is relative. What
-// is wrong with it is an
-// *fs.PathError with Op "chdir", or the workspace's own error.
+// OpenDir opens the directory name; a relative name starts at base. Its errors are
+// an *fs.PathError with Op "chdir" or those of package workspace.
 func (x *Runner) OpenDir(base, name string) (Dir, error) {
 	abs := x.ws.Abs(base, name)
 	if err := refusal.CheckPath("dir", name, abs); err != nil {
@@ -41,15 +40,15 @@ func (x *Runner) OpenDir(base, name string) (Dir, error) {
 	if !info.IsDir() {
 		return Dir{}, chdirError(path, syscall.ENOTDIR)
 	}
-	handle, release, err := holdDir(path, info.ID)
+	handle, release, err := openDirHandle(path, info.ID)
 	if err != nil {
 		return Dir{}, chdirError(path, err)
 	}
 	return Dir{path, handle, release}, nil
 }
 
-// chdirError names the system call that an error of the system would have come
-// from; the workspace's errors stay.
+// chdirError turns a system error into an *fs.PathError with Op "chdir". Other errors
+// are returned as they are.
 func chdirError(path string, err error) error {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return &fs.PathError{Op: "chdir", Path: path, Err: errno}

@@ -8,9 +8,10 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// holdDir opens the folder at path, which must be the one with that id, and returns
-// a name by which a child process enters it even if another has taken its place.
-func holdDir(path string, id workspace.FileID) (handle string, release func(), err error) {
+// openDirHandle opens the directory at path, which must have that id. A child process
+// that uses handle as its working directory enters this directory, even if path has
+// been replaced in the meantime.
+func openDirHandle(path string, id workspace.FileID) (handle string, release func(), err error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", nil, err
@@ -19,7 +20,7 @@ func holdDir(path string, id workspace.FileID) (handle string, release func(), e
 	var st unix.Stat_t
 	err = unix.Fstat(fd, &st)
 	if err == nil && (workspace.FileID{Dev: uint64(st.Dev), Ino: st.Ino}) != id {
-		err = unix.ESTALE // it was replaced since it was found to be inside
+		err = unix.ESTALE // replaced after the check that it is in the workspace
 	}
 	if err == nil {
 		err = unix.Faccessat(fd, ".", unix.X_OK, 0)
@@ -29,7 +30,7 @@ func holdDir(path string, id workspace.FileID) (handle string, release func(), e
 		return "", nil, err
 	}
 	handle = fmt.Sprintf("/proc/self/fd/%d", fd)
-	if unix.Access(handle, unix.X_OK) != nil { // no /proc here
+	if unix.Access(handle, unix.X_OK) != nil { // /proc is not mounted
 		handle = path
 	}
 	return handle, release, nil

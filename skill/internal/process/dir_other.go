@@ -4,7 +4,7 @@ package process
 
 import "textskill/skill/internal/workspace"
 
-// holdDir has no name for an open folder but its path.
-func holdDir(path string, _ workspace.FileID) (handle string, release func(), err error) {
+// openDirHandle returns path: only Linux has names for open directories.
+func openDirHandle(path string, _ workspace.FileID) (handle string, release func(), err error) {
 	return path, func() {}, nil
 }

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// ownSecrets are the variables from which this program takes credentials. No
-// command is given them.
+// ownSecrets are the variables from which this program reads credentials. They are
+// removed from the environment of every command.
 var ownSecrets = []string{
 	"OPENAI_API_KEY",
 	"OPENAI_ORG_ID",
@@ -20,11 +20,10 @@ var ownSecrets = []string{
 	"BRAVE_API_KEY",
 }
 
-// unattended are the variables by which programs know that nobody watches.
+// unattended are the variables that make programs neither prompt, page nor colour.
 var unattended = []string{"CI=1", "NO_COLOR=1", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "DEBIAN_FRONTEND=noninteractive"}
 
-// GuardSecrets keeps other processes from reading this one's environment and
-// memory, if the environment holds a credential of this program.
+// GuardSecrets calls [Undumpable] if the environment holds a credential of this program.
 func GuardSecrets() error {
 	for _, name := range ownSecrets {
 		if os.Getenv(name) != "" {
@@ -34,9 +33,9 @@ func GuardSecrets() error {
 	return nil
 }
 
-// Environment returns the environment of a command in dir: this process's own
-// variables without its credentials, then those of set. A variable that is set again
-// keeps its place. PWD, if there is one, becomes dir.
+// Environment returns the environment of a command that runs in dir: that of this
+// process without its credentials, changed by the NAME=value entries of set. If PWD
+// is set, it becomes dir.
 func (x *Runner) Environment(set []string, dir string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -49,7 +48,8 @@ func (x *Runner) Environment(set []string, dir string) []string {
 	return SetVariables(env, set)
 }
 
-// SetVariables returns env with the variables of set, in place of those of the same names.
+// SetVariables returns env changed by the NAME=value entries of set. A variable that
+// env already has keeps its place. SetVariables may modify env.
 func SetVariables(env, set []string) []string {
 	for _, v := range set {
 		name, _, _ := strings.Cut(v, "=")
@@ -62,7 +62,7 @@ func SetVariables(env, set []string) []string {
 	return env
 }
 
-// VariableIndex returns the index of the variable name, -1 if it is not set.
+// VariableIndex returns the index of the variable name in env, or -1.
 func VariableIndex(env []string, name string) int {
 	return slices.IndexFunc(env, func(v string) bool {
 		have, _, _ := strings.Cut(v, "=")
@@ -70,9 +70,9 @@ func VariableIndex(env []string, name string) int {
 	})
 }
 
-// LookProgram finds the file of a command as execvp does: a name with a slash is
-// a path, any other is looked for in the PATH of env, of which relative parts
-// start at dir.
+// LookProgram returns the file that execvp would run for command: a name with a slash
+// is a path, any other name is searched for in the PATH of env, whose relative
+// directories start at dir. Its error is a *SpawnError.
 func LookProgram(command, dir string, env []string) (string, error) {
 	if runtime.GOOS == "windows" {
 		path, err := exec.LookPath(command)

@@ -7,7 +7,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-func TestLookProgramDefaultsToTheSystemsFolders(t *testing.T) {
+func TestLookProgramWithoutPATHSearchesBin(t *testing.T) {
 	needs.Shell(t)
 	path, err := LookProgram("sh", "/", nil)
 	if err != nil || !slices.Contains([]string{"/bin/sh", "/usr/bin/sh"}, path) {

@@ -16,51 +16,51 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// A Command is a program to be run without a shell. Its standard input is empty.
+// A Command is a program to run without a shell, with empty standard input.
 type Command struct {
-	Name       string        // to be found in PATH, or a path, from Dir where it is relative
+	Name       string        // a name to search for in PATH, or a path, absolute or relative to Dir
 	Args       []string      // without the name
-	Env        []string      // NAME=value, set in this order over the process environment without its credentials
-	Dir        string        // the folder to run in, inside the workspace
-	Timeout    time.Duration // 0 means none; a negative one has run out at the start
+	Env        []string      // NAME=value entries added to the environment; the last one of a name wins
+	Dir        string        // working directory, inside the workspace; "" means the caller's base
+	Timeout    time.Duration // 0 means no limit; a negative timeout has already expired
 	MaxOutput  int64         // bytes kept of each stream; 0 means 1 MiB
-	Unattended bool          // the environment says that nobody watches: no prompts, pagers and colours
-	Port       int           // where it may listen without Config.Network too; 0 is none
-	Log        bool          // write what is not kept, or is no text, to a file that can be read
+	Unattended bool          // set variables that make programs neither prompt, page nor colour
+	Port       int           // TCP port on which it may listen even without Config.Network; 0 means none
+	Log        bool          // write output that is cut or not UTF-8 to a file in the workspace
 
 	Stdout, Stderr Filter // may be nil
 }
 
-// Executed is how a program ended and what it printed until then. A program that
-// fails is a result like any other.
+// Executed is the result of a program: how it ended and what it printed. A program
+// that fails has a result, not an error.
 type Executed struct {
 	Tracked
 	Command string
 
-	// What it printed, in any encoding. Of more than MaxOutput bytes the beginning
-	// and the end, with a line between them that says how many are left out.
+	// The output, in any encoding. If it exceeds MaxOutput bytes, its start and its end
+	// are kept, joined by a line that says how many bytes are left out.
 	Stdout, Stderr       []byte
 	StdoutCut, StderrCut int64 // bytes left out
 
-	Log    string // absolute name of a file with both streams as they came; "" where the answer holds all
-	LogCut int64  // bytes for which that file had no room
+	Log    string // absolute path of a file with both streams interleaved; "" if Stdout and Stderr are complete
+	LogCut int64  // bytes missing from that file because it reached its maximum size
 
-	ExitCode  int    // -N where signal N ended it
-	Signal    string // "SIGKILL"; "" where it ended by itself
-	TimedOut  bool   // the time had run out before it was done
-	Cancelled bool   // the context had ended before it was done
+	ExitCode  int    // -N if signal N ended the program
+	Signal    string // such as "SIGKILL"; "" if no signal ended the program
+	TimedOut  bool   // stopped because its timeout expired
+	Cancelled bool   // stopped because the context ended
 
-	Fence      Fence // what the system itself kept it to
-	Supervised bool  // it ran under a helper: what it started is gone, whatever it did to stay
+	Fence      Fence // the restrictions that the kernel enforced
+	Supervised bool  // ran under a helper, which also ended every process that the program started
 	Survivors  int   // processes that could not be ended: another user's, or stuck in the kernel
-	Lost       bool  // the helper was killed: what left the command's process group may still run
+	Lost       bool  // the helper was killed: processes outside the program's group may still run
 	Elapsed    time.Duration
 }
 
-// Failed reports whether it did anything but exit with 0 in its time.
+// Failed reports whether the program did anything but exit with code 0 in time.
 func (e Executed) Failed() bool { return e.ExitCode != 0 || e.TimedOut || e.Cancelled || e.Lost }
 
-// Message tells how the program ended.
+// Message says in one sentence how the program ended.
 func (e Executed) Message() string {
 	switch {
 	case e.TimedOut:
@@ -77,16 +77,16 @@ func (e Executed) Message() string {
 
 // A SpawnError reports a program that could not be started.
 type SpawnError struct {
-	Command string // as it was asked for
-	Err     error  // a syscall.Errno: ENOENT, EACCES (also for a folder), ENOEXEC, E2BIG, …
-	Fenced  bool   // it could be run, but lies where the fence lets no command read
+	Command string // as the caller wrote it
+	Err     error  // a syscall.Errno: ENOENT, EACCES (also for a directory), ENOEXEC, E2BIG, …
+	Fenced  bool   // the program is executable, but the fence does not let commands read it
 }
 
 func (e *SpawnError) Error() string {
 	reason := e.Err.Error()
 	switch {
 	case e.Fenced:
-		reason = "it lies outside of what the fence lets commands read; --fence-read allows a further folder"
+		reason = "it is outside the directories that commands may read; allow its directory with --fence-read"
 	case e.Err == syscall.EACCES:
 		reason = "it is not an executable file"
 	case e.Err == syscall.ENOENT && !strings.Contains(e.Command, "/"):
@@ -98,14 +98,14 @@ func (e *SpawnError) Error() string {
 // Unwrap returns the system's error.
 func (e *SpawnError) Unwrap() error { return e.Err }
 
-// IsSpawn reports whether err is that of a program that could not be started.
-func IsSpawn(err error) bool {
+// IsSpawnError reports whether err is, or wraps, a *SpawnError.
+func IsSpawnError(err error) bool {
 	_, ok := errors.AsType[*SpawnError](err)
 	return ok
 }
 
-// MayAct refuses what cannot be undone or described beforehand.
-func (x *Runner) MayAct(what string) error {
+// CheckAllowed returns an error if the workspace is read-only or this is a dry run.
+func (x *Runner) CheckAllowed(what string) error {
 	switch {
 	case x.cfg.ReadOnly:
 		return &refusal.RefusedError{What: what, Flag: "--read-only"}
@@ -115,9 +115,10 @@ func (x *Runner) MayAct(what string) error {
 	return nil
 }
 
-// MayReach refuses what needs other machines where they are not allowed.
-func (x *Runner) MayReach(what string) error {
-	if err := x.MayAct(what); err != nil {
+// CheckNetwork returns the error of [Runner.CheckAllowed], or an error if the network
+// is not allowed.
+func (x *Runner) CheckNetwork(what string) error {
+	if err := x.CheckAllowed(what); err != nil {
 		return err
 	}
 	if !x.cfg.Network {
@@ -126,21 +127,21 @@ func (x *Runner) MayReach(what string) error {
 	return nil
 }
 
-// A Spec is a command that is ready to be started.
+// A Spec is a command with its program found and its environment complete.
 type Spec struct {
-	Path  string   // the program's file; relative to Dir if it is not absolute
-	Args  []string // the command's name first
-	Env   []string
-	Dir   string // where it runs; valid while the folder is held open
-	fence fence
-	stay  bool // it outlives this process: see [stay]
+	Path   string   // the program's file, absolute or relative to Dir
+	Args   []string // the command's name first
+	Env    []string
+	Dir    string // working directory: [Dir].Handle
+	fence  fence
+	server bool // outlives this process: see [superviseServer]
 }
 
-// Exec runs a command inside the fence and waits for it. The folder to run in starts
-// at base. When the command is done, or stopped, nothing that it started stays
-// behind. What it changed in the workspace is recorded.
+// Exec runs a command inside the fence, waits for it, ends every process that it
+// started, and records what it changed in the workspace. A relative a.Dir starts at
+// base.
 func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, error) {
-	if err := cmp.Or(x.MayAct("running a program"), a.Check()); err != nil {
+	if err := cmp.Or(x.CheckAllowed("running a program"), a.Check()); err != nil {
 		return Executed{}, err
 	}
 	dir, err := x.OpenDir(base, a.Dir)
@@ -167,13 +168,13 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 		return err
 	})
 	if err != nil {
-		return Executed{}, fence.fenced(err, path, dir.Path)
+		return Executed{}, fence.explain(err, path, dir.Path)
 	}
 	done.Tracked = tracked
 	return done, nil
 }
 
-// Check refuses what no program can be given.
+// Check refuses an empty name, a NUL byte and a malformed variable.
 func (a Command) Check() error {
 	if a.Name == "" {
 		return &refusal.ArgError{Arg: "command", Reason: "is empty; it names the program to run", Code: "ERR_INVALID_ARG_VALUE"}
@@ -205,9 +206,9 @@ func checkNUL(arg, value string) error {
 	return &refusal.ArgError{Arg: arg, Reason: fmt.Sprintf("holds a NUL byte, which no program can be given: %q", value), Code: "ERR_INVALID_ARG_VALUE"}
 }
 
-// Run starts o, as it is, and follows it to its end. Of a it takes the time and what
-// is done with the output.
-func (x *Runner) Run(ctx context.Context, a Command, o Spec) (Executed, error) {
+// Run starts spec, unchanged and untracked, and waits for its end. It uses only the
+// name, the timeout and the output settings of a.
+func (x *Runner) Run(ctx context.Context, a Command, spec Spec) (Executed, error) {
 	var log *outputLog
 	if a.Log {
 		log = &outputLog{x: x, limit: int(2 * cmp.Or(a.MaxOutput, defaultOutput))}
@@ -223,7 +224,7 @@ func (x *Runner) Run(ctx context.Context, a Command, o Spec) (Executed, error) {
 		return Executed{}, err
 	}
 	begin := time.Now()
-	p, err := startCommand(x.cfg.Helper, o, stdout.w, stderr.w)
+	p, err := startCommand(x.cfg.Helper, spec, stdout.w, stderr.w)
 	stdout.w.Close()
 	stderr.w.Close()
 	done := Executed{Command: a.Name}
@@ -231,7 +232,7 @@ func (x *Runner) Run(ctx context.Context, a Command, o Spec) (Executed, error) {
 	if err == nil {
 		end = follow(ctx, p, begin, a.Timeout, &done)
 	}
-	deadline := time.Now().Add(drainTime)
+	deadline := time.Now().Add(drainTimeout)
 	done.Stdout, done.StdoutCut = stdout.finish(deadline)
 	done.Stderr, done.StderrCut = stderr.finish(deadline)
 	if log != nil {
@@ -243,53 +244,53 @@ func (x *Runner) Run(ctx context.Context, a Command, o Spec) (Executed, error) {
 	}
 	done.ExitCode, done.Signal = end.Code, end.signal
 	done.Supervised, done.Survivors, done.Lost = end.supervised, end.survivors, end.lost
-	done.Fence = x.fenceOf(o, end.held)
+	done.Fence = x.fenceOfRun(spec, end.held)
 	done.Elapsed = time.Since(begin)
 	return done, nil
 }
 
 // Running is a command that was started.
 type Running interface {
-	Done() <-chan Ending // receives one Ending, when the command and what it started are gone
-	Stop()               // asks for that: SIGTERM, then SIGKILL
-	Kill()               // gives up on a program that Stop did not end
+	Done() <-chan Ending // receives one value, when the command and all that it started have ended
+	Stop()               // sends SIGTERM, after a grace period SIGKILL; does not wait
+	Kill()               // for a program that Stop did not end
 }
 
-// Start starts o, as it is, with its output going to stdout and stderr.
-func (x *Runner) Start(o Spec, stdout, stderr *os.File) (Running, error) {
-	return startCommand(x.cfg.Helper, o, stdout, stderr)
+// Start starts spec, unchanged and untracked, with its output going to stdout and stderr.
+func (x *Runner) Start(spec Spec, stdout, stderr *os.File) (Running, error) {
+	return startCommand(x.cfg.Helper, spec, stdout, stderr)
 }
 
-// End stops a program and all that it started, and returns when that is done.
+// End stops a program and all that it started, and waits for their end.
 func End(run Running) {
 	run.Stop()
 	select {
 	case <-run.Done():
-	case <-time.After(patience):
+	case <-time.After(stopTimeout):
 		run.Kill()
 	}
 }
 
 // Ending is how a command ended.
 type Ending struct {
-	Code       int // -N where signal N ended it
+	Code       int // -N if signal N ended it
 	signal     string
 	survivors  int
 	supervised bool
 	lost       bool
-	held       uint32 // of the fence: see [heldSockets]
-	Err        error  // it never ran; nothing else is set
+	held       uint32 // what the fence enforced: Landlock's version and [socketsFiltered]
+	Err        error  // the command could not be started; no other field is set
 }
 
-// How long a command is waited for.
+// Waiting times of a command that is being stopped.
 const (
-	stopGrace = 500 * time.Millisecond // between SIGTERM and SIGKILL
-	sweepTime = 3 * time.Second        // for the last process to die of SIGKILL
-	patience  = stopGrace + sweepTime + 2*time.Second
+	stopGrace   = 500 * time.Millisecond // between SIGTERM and SIGKILL
+	killTimeout = 3 * time.Second        // for the last process to die of SIGKILL
+	stopTimeout = stopGrace + killTimeout + 2*time.Second
 )
 
-// follow waits for the end of p and brings it about when the time since begin is
-// up or ctx ends, which it notes in done.
+// follow waits for the end of p. When limit has passed since begin, or ctx ends, it
+// stops p and sets done.TimedOut or done.Cancelled.
 func follow(ctx context.Context, p Running, begin time.Time, limit time.Duration, done *Executed) Ending {
 	var timeout <-chan time.Time
 	if limit != 0 {
@@ -317,7 +318,7 @@ func follow(ctx context.Context, p Running, begin time.Time, limit time.Duration
 		select {
 		case e := <-p.Done():
 			return e
-		case <-time.After(patience):
+		case <-time.After(stopTimeout):
 			step()
 		}
 	}

@@ -13,36 +13,36 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// FenceMode says what is done about the fence: what the system itself forbids to
-// commands, whatever they try. The zero value is FenceAuto.
+// FenceMode selects how commands are sandboxed by the kernel: the fence. The zero
+// value is FenceAuto.
 type FenceMode string
 
-// The modes of the fence.
+// The fence modes.
 const (
-	FenceAuto    FenceMode = "auto"    // as much as the system can do; the result says how much
-	FenceRequire FenceMode = "require" // no command runs where the system cannot do it
+	FenceAuto    FenceMode = "auto"    // best effort; the result says what was enforced
+	FenceRequire FenceMode = "require" // refuse to run commands if the kernel cannot enforce the fence
 	FenceOff     FenceMode = "off"
 )
 
-// Limits bound what each process of a command may take; none of them may leave a
-// core dump. A number below 0 is no limit.
+// Limits are the resource limits of each process of a command. Core dumps are always
+// off. A negative number means no limit.
 type Limits struct {
-	FileSize  int64 // bytes of a file that it writes; 0 means 16 GiB
+	FileSize  int64 // bytes of each file that it writes; 0 means 16 GiB
 	Memory    int64 // bytes of address space; 0 means no limit
-	Processes int64 // of the user, all programs together, threads counted; 0 means no limit, and root has none
+	Processes int64 // processes and threads of the user in all programs; 0 means no limit, which root always has
 }
 
 const defaultFileSize = 16 << 30
 
-// A Fence is what a command was kept to. The zero Fence is none at all.
+// A Fence says what the kernel denied to a command. The zero Fence denied nothing.
 type Fence struct {
-	ABI int    // the version of Landlock that held; 0 means that nothing did
+	ABI int    // the version of Landlock that was enforced; 0 means no fence
 	TCP bool   // TCP was denied
 	UDP bool   // UDP and all other ways to reach a machine were denied
-	Why string // there is no fence
+	Why string // the reason for ABI 0
 }
 
-// String tells what held.
+// String lists what was enforced, or says why nothing was.
 func (f Fence) String() string {
 	if f.ABI == 0 {
 		return "none: " + f.Why
@@ -60,44 +60,45 @@ func (f Fence) String() string {
 	return fmt.Sprintf("Landlock ABI %d: %s", f.ABI, strings.Join(held, ", "))
 }
 
-// The versions of Landlock with which a kernel can forbid something new.
+// The versions of Landlock that added what the fence needs.
 const (
-	abiRefer   = 2 // moves between folders can be allowed
-	abiTCP     = 4
-	abiSignals = 6
+	abiRefer   = 2 // allows moves between directories
+	abiTCP     = 4 // denies TCP
+	abiSignals = 6 // denies signals to processes outside
 )
 
-// heldSockets is the bit beside the version of Landlock by which a helper tells that
-// the filter of sockets holds.
-const heldSockets = 1 << 16
+// socketsFiltered is the bit that a helper adds to the version of Landlock if the
+// seccomp filter of sockets is in place.
+const socketsFiltered = 1 << 16
 
-// unfenced reports a command that was not run because [FenceRequire] asks for more
-// than there is.
-func unfenced(why string) error {
+// fenceUnavailable is the error of a command that was not run because [FenceRequire]
+// demands more than the kernel can enforce.
+func fenceUnavailable(why string) error {
 	return &refusal.RefusedError{What: "running a program", Flag: "--fence=require", Why: why}
 }
 
-// fence is what the helper puts up around a command. The zero fence is none.
+// fence is the sandbox that the helper applies before it starts a command. The zero
+// fence is no sandbox.
 type fence struct {
 	on      bool
 	require bool
 	network bool
-	port    int    // where it may listen without the network; 0 is none
-	temp    string // emptied by a helper that stays
+	port    int    // TCP port on which the command may listen without the network; 0 means none
+	temp    string // directory for temporary files, which the helper of a server empties
 	limits  Limits
 	rules   []fenceRule
 }
 
-// fenceRule lets a command read a file or what is in a folder, and programs there
-// be run.
+// fenceRule allows a command to read and execute one file, or all files of one
+// directory tree.
 type fenceRule struct {
 	path  string
-	write bool             // and change it
-	id    workspace.FileID // if it is still this one; the zero id is any
+	write bool             // also allow changes
+	id    workspace.FileID // ignore the rule if path has another id by then; zero means any
 }
 
-// fenceFor returns the fence of a command that may listen on a port, and the
-// variable that tells it of its folder for temporary files.
+// fenceFor returns the fence of a command that may listen on port, and the TMPDIR
+// variable for its environment.
 func (x *Runner) fenceFor(port int, temp func() (string, error)) (f fence, env []string, err error) {
 	if x.cfg.Fence == FenceOff {
 		return f, nil, nil
@@ -108,7 +109,7 @@ func (x *Runner) fenceFor(port int, temp func() (string, error)) (f fence, env [
 		if held.ABI > 0 {
 			why = fmt.Sprintf("Landlock of this kernel has ABI %d, and %d is the first that denies TCP", held.ABI, abiTCP)
 		}
-		return f, nil, unfenced(why)
+		return f, nil, fenceUnavailable(why)
 	}
 	f = fence{on: true, require: x.cfg.Fence == FenceRequire, network: x.cfg.Network, port: port, limits: x.cfg.Limits}
 	if held.ABI == 0 {
@@ -121,22 +122,22 @@ func (x *Runner) fenceFor(port int, temp func() (string, error)) (f fence, env [
 	return f, []string{"TMPDIR=" + f.temp}, nil
 }
 
-// Fence returns what would hold a command that is started now.
+// Fence returns the fence that a command would get now.
 func (x *Runner) Fence() Fence {
 	switch {
 	case x.cfg.Fence == FenceOff:
 		return Fence{Why: "--fence=off"}
-	case !canHelp:
+	case !canSupervise:
 		return Fence{Why: "only Linux has it"}
 	case x.cfg.Helper == "":
 		return Fence{Why: "no helper watches the command"}
 	}
-	return x.fenceAt(landlockABI(), canDenySockets())
+	return x.fenceWith(landlockABI(), canDenySockets())
 }
 
-// fenceAt is the fence with a version of Landlock, 0 for none, and with the filter of
-// sockets where there is no network.
-func (x *Runner) fenceAt(abi int, sockets bool) Fence {
+// fenceWith returns the Fence for a version of Landlock, 0 for none, with or without
+// the filter of sockets.
+func (x *Runner) fenceWith(abi int, sockets bool) Fence {
 	switch {
 	case x.cfg.Fence == FenceOff:
 		return Fence{Why: "--fence=off"}
@@ -148,18 +149,18 @@ func (x *Runner) fenceAt(abi int, sockets bool) Fence {
 	return Fence{ABI: abi, TCP: abi >= abiTCP && !x.cfg.Network, UDP: sockets && !x.cfg.Network}
 }
 
-// fenceOf tells what held a command that was run.
-func (x *Runner) fenceOf(o Spec, held uint32) Fence {
+// fenceOfRun returns the Fence of a command that has run.
+func (x *Runner) fenceOfRun(spec Spec, held uint32) Fence {
 	switch {
-	case !o.fence.on && x.cfg.Fence != FenceOff:
+	case !spec.fence.on && x.cfg.Fence != FenceOff:
 		return Fence{Why: "this command is run without it"}
-	case canHelp && x.cfg.Helper != "":
-		return x.fenceAt(int(held&^heldSockets), held&heldSockets != 0)
+	case canSupervise && x.cfg.Helper != "":
+		return x.fenceWith(int(held&^socketsFiltered), held&socketsFiltered != 0)
 	}
 	return x.Fence()
 }
 
-// check refuses what cannot be meant, and makes the names absolute.
+// check refuses invalid fields and makes the fence's paths absolute.
 func (cfg *Config) check() error {
 	switch cfg.Fence {
 	case "":
@@ -184,8 +185,8 @@ func (cfg *Config) check() error {
 	return nil
 }
 
-// tempDir returns the folder for the temporary files of commands. It goes with the
-// executor.
+// tempDir returns the directory for the temporary files of commands, and creates it if
+// necessary. [Runner.Close] removes it.
 func (x *Runner) tempDir() (string, error) {
 	x.temp.Lock()
 	defer x.temp.Unlock()
@@ -202,9 +203,9 @@ func (x *Runner) tempDir() (string, error) {
 	return dir, err
 }
 
-// fenced adds to a command that could not be started for want of permission that
-// the fence is why.
-func (f fence) fenced(err error, path, dir string) error {
+// explain sets Fenced in the error of an executable program that the fence made
+// unreadable. Other errors are returned as they are.
+func (f fence) explain(err error, path, dir string) error {
 	spawn, ok := errors.AsType[*SpawnError](err)
 	if !ok || spawn.Err != syscall.EACCES || len(f.rules) == 0 {
 		return err
@@ -221,7 +222,7 @@ func (f fence) fenced(err error, path, dir string) error {
 		return spawn
 	}
 	for _, r := range f.rules {
-		if Holds(r.path, real) {
+		if Contains(r.path, real) {
 			return spawn
 		}
 	}

@@ -13,37 +13,36 @@ import (
 
 // The versions of Landlock.
 const (
-	abiTogether = 8  // the kernel keeps all threads of a process to the same
-	newestABI   = 11 // known here
+	abiThreadSync = 8  // the kernel restricts all threads of a process at once
+	newestABI     = 11 // that this package knows
 )
 
-// signalsMended is the bit of a kernel in which a thread inside the fence can signal
-// the others of its process.
-const signalsMended = 1 << 1
+// erratumSignals is set by kernels that let a restricted thread signal the other
+// threads of its process.
+const erratumSignals = 1 << 1
 
-// landlockABI returns the version of Landlock that there is and that is understood
-// here, 0 if there is none.
+// landlockABI returns the version of Landlock to use, 0 if the kernel has none.
 func landlockABI() int {
 	v, err := kernel.LandlockGetABIVersion()
 	if err != nil {
 		return 0
 	}
-	if errata, err := kernel.LandlockGetErrata(); v >= abiSignals && (err != nil || errata&signalsMended == 0) {
+	if errata, err := kernel.LandlockGetErrata(); v >= abiSignals && (err != nil || errata&erratumSignals == 0) {
 		return abiSignals - 1
 	}
 	return min(v, newestABI)
 }
 
-// putUp puts the fence around this process and all that it starts, for good. It
-// returns the version of Landlock that holds, 0 for none, with [heldSockets].
+// apply restricts this process and all that it starts, irreversibly. It returns the
+// version of Landlock that is enforced, 0 for none, with [socketsFiltered].
 //
-// It has to be the whole process: a command may look into the memory of a thread
-// that is kept to the same as itself.
-func (f fence) putUp() (held uint32, err error) {
+// It restricts the whole process because a command may read the memory of any thread
+// that is under the same restrictions.
+func (f fence) apply() (held uint32, err error) {
 	if !f.on {
 		return 0, nil
 	}
-	if err := f.limits.set(); err != nil {
+	if err := f.limits.apply(); err != nil {
 		return 0, err
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -62,19 +61,19 @@ func (f fence) putUp() (held uint32, err error) {
 		return held, nil
 	}
 	if err = denySockets(); err == nil {
-		held |= heldSockets
+		held |= socketsFiltered
 	}
 	return held, err
 }
 
-// restrict has Landlock keep all threads of this process to the rules.
+// restrict applies the Landlock rules to all threads of this process.
 func (f fence) restrict(abi int) error {
 	rules, err := f.ruleset(abi)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(rules)
-	if abi >= abiTogether {
+	if abi >= abiThreadSync {
 		return kernel.LandlockRestrictSelf(rules, kernel.FlagRestrictSelfTSync)
 	}
 	if err := kernel.AllThreadsPrctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -83,25 +82,25 @@ func (f fence) restrict(abi int) error {
 	return kernel.AllThreadsLandlockRestrictSelf(rules, 0)
 }
 
-// rootKeeps is what a command of root may still do: work on files, and become
-// another user. It may make no devices, read no other process, mount nothing.
-var rootKeeps = []uintptr{
+// keptCapabilities are the capabilities of a command that root runs: it can work on
+// files and change its user, but not make devices, read other processes or mount.
+var keptCapabilities = []uintptr{
 	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_KILL,
 	unix.CAP_SETGID, unix.CAP_SETUID, unix.CAP_SETPCAP, unix.CAP_SETFCAP, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_CHROOT,
 }
 
-// dropCapabilities takes from the commands that this thread starts what only root
-// can. The helper keeps it, so that no command may look into the helper. Other users
-// have nothing that could be taken.
+// dropCapabilities removes capabilities from the commands that this thread starts. The
+// helper itself keeps them, so that no command may read its memory. For users other
+// than root this has no effect.
 func (f fence) dropCapabilities() {
 	for c := range uintptr(unix.CAP_LAST_CAP + 1) {
-		if !slices.Contains(rootKeeps, c) && !(f.network && c == unix.CAP_NET_RAW) {
+		if !slices.Contains(keptCapabilities, c) && !(f.network && c == unix.CAP_NET_RAW) {
 			unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 		}
 	}
 }
 
-// What Landlock tells apart. Reading is running too.
+// Sets of Landlock's access rights. Whatever may be read may also be executed.
 const (
 	mayReadFile  = kernel.AccessFSExecute | kernel.AccessFSReadFile
 	mayReadDir   = mayReadFile | kernel.AccessFSReadDir
@@ -111,7 +110,7 @@ const (
 	mayMakeDevice = kernel.AccessFSMakeChar | kernel.AccessFSMakeBlock
 )
 
-// handled is what versions of Landlock added to what they can deny.
+// handled lists the access rights that each version of Landlock can deny first.
 var handled = []struct {
 	abi                int
 	files, net, scoped uint64
@@ -126,8 +125,8 @@ var handled = []struct {
 	{10, 0, kernel.AccessNetBindUDP | kernel.AccessNetConnectSendUDP, 0},
 }
 
-// ruleset opens a set of rules for the kernel. What f names and is not there, or has
-// become another file than was meant, is left out.
+// ruleset returns a descriptor of f's rules, which the caller closes. It ignores rules
+// whose file does not exist or has been replaced.
 func (f fence) ruleset(abi int) (fd int, err error) {
 	var attr kernel.RulesetAttr
 	for _, h := range handled {
@@ -157,7 +156,7 @@ func (f fence) ruleset(abi int) (fd int, err error) {
 	return fd, err
 }
 
-// addTo adds r to a set of rules.
+// addTo adds r to a ruleset that denies the rights in handled.
 func (r fenceRule) addTo(rules int, handled uint64) error {
 	fd, err := unix.Open(r.path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -185,8 +184,8 @@ func (r fenceRule) addTo(rules int, handled uint64) error {
 	return kernel.LandlockAddPathBeneathRule(rules, &kernel.PathBeneathAttr{ParentFd: fd, AllowedAccess: access & handled}, 0)
 }
 
-// set sets the limits that the helper can live with itself.
-func (l Limits) set() error {
+// apply sets the limits that may also apply to the helper itself.
+func (l Limits) apply() error {
 	if err := limit(0, unix.RLIMIT_CORE, 0); err != nil {
 		return err
 	}
@@ -196,9 +195,9 @@ func (l Limits) set() error {
 	return limit(0, unix.RLIMIT_FSIZE, l.FileSize)
 }
 
-// while starts a command by start, under the limits that the helper cannot live
-// with for long, and makes them final for the command.
-func (l Limits) while(start func() (pid int, err error)) error {
+// startUnder calls start, which starts a command, under the limits that would break the
+// helper. It lifts them from the helper afterwards and makes them final for the command.
+func (l Limits) startUnder(start func() (pid int, err error)) error {
 	most := map[int]int64{unix.RLIMIT_AS: l.Memory, unix.RLIMIT_NPROC: l.Processes}
 	before := map[int]unix.Rlimit{}
 	for resource, n := range most {
@@ -218,7 +217,7 @@ func (l Limits) while(start func() (pid int, err error)) error {
 	return err
 }
 
-// limit lowers a limit of a process, 0 for this one, and never raises it.
+// limit lowers a limit of a process, pid 0 for this one. It never raises a limit.
 func limit(pid, resource int, most int64) error {
 	if most < 0 {
 		return nil
@@ -231,8 +230,8 @@ func limit(pid, resource int, most int64) error {
 	return unix.Prlimit(pid, resource, &unix.Rlimit{Cur: min(least, now.Cur), Max: least}, nil)
 }
 
-// empty removes what is in the folder for temporary files.
-func (f fence) empty() {
+// emptyTemp removes all files from the directory for temporary files.
+func (f fence) emptyTemp() {
 	if f.temp == "" {
 		return
 	}

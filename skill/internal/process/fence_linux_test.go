@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// A command of the last call cannot make the next one's fence wider by what it
-// leaves behind.
+// A command cannot widen the fence of the next command by replacing paths with links.
 func TestFenceStays(t *testing.T) {
 	out := t.TempDir()
 	if err := os.WriteFile(out+"/secret", []byte("secret"), 0o644); err != nil {
@@ -30,7 +29,7 @@ func TestFenceStays(t *testing.T) {
 		x = fenced(t, home)
 	}
 	y := fenced(t, home)
-	y.fenceRules() // looks at the folder, which then becomes another
+	y.fenceRules() // before the directory is replaced
 	if err := os.Rename(home, parent+"/moved"); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +46,7 @@ func TestFenceStays(t *testing.T) {
 	}
 }
 
-// PATH lets a command read toolchains, and not what lies around them.
+// A command may read the toolchains in PATH, but not the directories around them.
 func TestFencePATH(t *testing.T) {
 	top := t.TempDir()
 	home, tool, dir := top+"/home", top+"/tool", top+"/project/ws"
@@ -65,8 +64,8 @@ func TestFencePATH(t *testing.T) {
 		got = append(got, strings.Replace(path, top, "", 1))
 	}
 	want := "/home/bin /home/.local/bin /home/.pyenv/shims /home/.pyenv /tool/bin /tool /project/bin /tmp/bin /usr/bin /bin"
-	if said := strings.Join(got, " "); said != want {
-		t.Errorf("\n got %s\nwant %s", said, want)
+	if got := strings.Join(got, " "); got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
 	}
 	for path, denied := range map[string]bool{home: true, home + "/.local": true, tool + "/lib": false, top + "/project": true, home + "/.pyenv": false} {
 		if got := mustExec(t, x, Command{Name: "ls", Args: []string{path}}); got.Failed() != denied {

@@ -10,8 +10,8 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// systemReads is what programs of any kind read. It is not all of /etc, where
-// passwords and keys are too.
+// systemReads lists the system's files and directories that commands may read. Of /etc
+// it lists single entries, because /etc also holds passwords and keys.
 var systemReads = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/snap", "/nix/store", "/gnu/store", "/proc",
 	"/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage",
@@ -25,11 +25,11 @@ var systemReads = []string{
 	"/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/crypto-policies", "/etc/fonts", "/etc/perl", "/etc/python3",
 }
 
-// devices are the files of /dev that programs read and write.
+// devices lists the files of /dev that commands may read and write.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/shm"}
 
-// homeReads is what programs read below the user's folder: toolchains, and settings
-// that hold no credentials.
+// homeReads lists what commands may read in the home directory: toolchains, and
+// settings without credentials.
 var homeReads = []string{
 	".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes", ".config/go/env",
 	".local/bin", ".local/lib", ".local/pipx", ".local/share/pipx", ".local/share/uv", ".local/share/mise", ".local/share/pnpm",
@@ -39,15 +39,15 @@ var homeReads = []string{
 	"go", "sdk", "miniconda3", "anaconda3", "miniforge3", ".cache/ms-playwright", ".cache/puppeteer", ".cache/electron",
 }
 
-// cache is a folder that programs keep between their runs.
+// A cache is a directory that programs keep between their runs.
 type cache struct {
-	variable string // that may name another place
-	path     string // below the user's folder
-	network  bool   // written only with the network: what is in it comes from there
-	program  string // that does not work without it; where there is such a program, the folder is made
+	variable string // environment variable that overrides path; "" means none
+	path     string // relative to the home directory
+	network  bool   // writable only with the network, because it holds downloads
+	program  string // if this program is installed, the directory is created, for the program needs it
 }
 
-// caches are the folders that commands may write beside the workspace.
+// caches lists the directories outside the workspace that commands may write.
 var caches = []cache{
 	{"GOCACHE", ".cache/go-build", false, "go"},
 	{"GOMODCACHE", "go/pkg/mod", true, "go"},
@@ -81,12 +81,12 @@ var caches = []cache{
 	{"NUGET_PACKAGES", ".nuget/packages", true, ""},
 }
 
-// ownFolders are the folders of the user's folder that hold more than one toolchain,
-// credentials too: a bin in them does not stand for them.
-var ownFolders = []string{".local", ".cargo", ".config", ".docker", ".deno", ".bun"}
+// sharedDirs lists the directories in the home directory that hold credentials beside
+// toolchains: that their bin is in PATH does not make them readable.
+var sharedDirs = []string{".local", ".cargo", ".config", ".docker", ".deno", ".bun"}
 
-// findFenceRules returns what any command may read and write, but for its temporary
-// files. What the caller of an operation says has no part in it.
+// findFenceRules returns the rules for all commands of this Runner: all but the one for
+// temporary files. They depend on the configuration, never on the arguments of a call.
 func (x *Runner) findFenceRules() []fenceRule {
 	var list ruleList
 	for _, r := range x.ws.Roots() {
@@ -107,31 +107,31 @@ func (x *Runner) findFenceRules() []fenceRule {
 	return slices.Clip(list)
 }
 
-// cachePaths returns the caches that may be written, and makes those that a program
-// needs.
+// cachePaths returns the caches that may be written, and creates those that an
+// installed program needs.
 func (x *Runner) cachePaths(home string) (paths []string) {
 	for _, c := range caches {
 		if c.network && !x.cfg.Network {
 			continue
 		}
-		path := cmp.Or(os.Getenv(c.variable), c.below(home))
+		path := cmp.Or(os.Getenv(c.variable), c.defaultPath(home))
 		if !filepath.IsAbs(path) {
 			continue
 		}
 		paths = append(paths, path)
-		inside := func(r workspace.Root) bool { return Holds(r.Dir, path) } // where it may be a link to anywhere
+		inside := func(r workspace.Root) bool { return Contains(r.Dir, path) } // a command could have made it a link
 		if c.program == "" || slices.ContainsFunc(x.ws.Roots(), inside) {
 			continue
 		}
 		if _, err := LookProgram(c.program, "/", os.Environ()); err == nil {
-			os.MkdirAll(path, 0o755) // if not, the program says so
+			os.MkdirAll(path, 0o755) // on failure the program reports the missing directory
 		}
 	}
 	return paths
 }
 
-// below returns where the cache is without its variable, "" if that is not known.
-func (c cache) below(home string) string {
+// defaultPath returns the path of the cache if its variable is not set, "" if unknown.
+func (c cache) defaultPath(home string) string {
 	if rest, ok := strings.CutPrefix(c.path, ".cache/"); ok {
 		if dir, err := os.UserCacheDir(); err == nil {
 			return filepath.Join(dir, rest)
@@ -148,8 +148,9 @@ func (c cache) below(home string) string {
 	return filepath.Join(home, c.path)
 }
 
-// pathReads returns the folders of PATH, and for the bin of a toolchain all of it: a
-// folder that holds the user's or the workspace is none, nor is one right below /.
+// pathReads returns the directories of PATH and GOPATH, and for each bin directory its
+// parent, which holds the rest of the toolchain. Parents that are direct children of /,
+// or contain the home directory or the workspace, are left out.
 func (x *Runner) pathReads(home string) (paths []string) {
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		if !filepath.IsAbs(dir) {
@@ -158,8 +159,8 @@ func (x *Runner) pathReads(home string) (paths []string) {
 		dir = filepath.Clean(dir)
 		paths = append(paths, dir)
 		above := filepath.Dir(dir)
-		own := filepath.Dir(above) == home && slices.Contains(ownFolders, filepath.Base(above))
-		wide := filepath.Dir(above) == "/" || Holds(above, home) || Holds(above, x.ws.Dir())
+		own := filepath.Dir(above) == home && slices.Contains(sharedDirs, filepath.Base(above))
+		wide := filepath.Dir(above) == "/" || Contains(above, home) || Contains(above, x.ws.Dir())
 		if slices.Contains([]string{"bin", "sbin", ".bin", "shims"}, filepath.Base(dir)) && !own && !wide {
 			paths = append(paths, above)
 		}
@@ -169,9 +170,9 @@ func (x *Runner) pathReads(home string) (paths []string) {
 
 type ruleList []fenceRule
 
-// add adds what is at path, unless it is not there or is allowed already. A name
-// below what may be written is passed over: a command could make it a link to
-// anywhere.
+// add adds a rule for path, unless path does not exist or a rule covers it already. It
+// skips paths in writable directories, where a command could have made a link that
+// leads anywhere.
 func (l *ruleList) add(path string, write bool) {
 	if !filepath.IsAbs(path) {
 		return
@@ -181,15 +182,15 @@ func (l *ruleList) add(path string, write bool) {
 		return
 	}
 	for _, r := range *l {
-		if r.write && (Holds(r.path, filepath.Clean(path)) || Holds(r.path, real)) || !write && Holds(r.path, real) {
+		if r.write && (Contains(r.path, filepath.Clean(path)) || Contains(r.path, real)) || !write && Contains(r.path, real) {
 			return
 		}
 	}
 	*l = append(*l, fenceRule{path: real, write: write})
 }
 
-// Holds reports whether the folder is path or above it.
-func Holds(folder, path string) bool {
-	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(folder, string(os.PathSeparator)))
+// Contains reports whether path is dir or lies in it. Both are absolute and clean.
+func Contains(dir, path string) bool {
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, string(os.PathSeparator)))
 	return ok && (rest == "" || rest[0] == os.PathSeparator)
 }

@@ -9,32 +9,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The numbers by which a filter knows whose system calls it sees.
+// auditArch maps GOARCH to the architecture number in a filter's input.
 var auditArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// Where a filter finds the numbers of a system call, in bytes; of an argument the
-// lower half.
+// Offsets in a filter's input, in bytes: struct seccomp_data.
 const (
 	callNumber = 0
 	callArch   = 4
-	callArg    = 16 // the first; 8 more for each next
+	callArg    = 16 // lower half of the first argument; 8 more for each further one
 )
 
 func canDenySockets() bool { return auditArch[runtime.GOARCH] != 0 }
 
-// otherABI is the bit of the calls of x32, which have other numbers.
-const otherABI = 0x40000000
+// x32Bit is set in the numbers of system calls of the x32 ABI.
+const x32Bit = 0x40000000
 
-// otherSockets are the calls of 32-bit programs that make sockets, or rings that can:
-// of Intel's and Arm's processors. They are left none.
-var otherSockets = []uint32{102, 281, 359, 425}
+// compatCalls are the system calls of 32-bit programs, on x86 and Arm, that make
+// sockets or io_uring rings. They are all denied.
+var compatCalls = []uint32{102, 281, 359, 425}
 
-// kindOfSocket takes away what SOCK_CLOEXEC and SOCK_NONBLOCK add.
-var kindOfSocket = []unix.SockFilter{{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf}}
+// maskSocketType removes SOCK_CLOEXEC and SOCK_NONBLOCK from a socket type.
+var maskSocketType = []unix.SockFilter{{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf}}
 
-// denySockets leaves this process, and all that it starts, the sockets of one machine
-// and plain TCP, which is Landlock's to deny. UDP, Multipath TCP and all other kinds
-// cannot be had, nor can io_uring, which would get round that.
+// denySockets restricts this process, and all that it starts, to Unix and netlink
+// sockets and plain TCP, which Landlock denies. It denies UDP, Multipath TCP and all
+// other sockets, and io_uring, which can make sockets without a system call.
 func denySockets() error {
 	if !canDenySockets() {
 		return errors.ErrUnsupported
@@ -45,15 +44,15 @@ func denySockets() error {
 		none   = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 	)
 	other := load(callNumber)
-	for _, number := range otherSockets {
-		other = append(other, when(number, answer(none))...)
+	for _, number := range compatCalls {
+		other = append(other, ifEqual(number, ret(none))...)
 	}
 	program := slices.Concat(
-		load(callArch), unless(auditArch[runtime.GOARCH], append(other, answer(allow)...)),
-		load(callNumber), ifBits(otherABI, answer(none)), when(unix.SYS_IO_URING_SETUP, answer(none)), unless(unix.SYS_SOCKET, answer(allow)),
-		load(callArg), when(unix.AF_UNIX, answer(allow)), when(unix.AF_NETLINK, answer(allow)), unless(unix.AF_INET, unless(unix.AF_INET6, answer(denied))),
-		load(callArg+8), kindOfSocket, unless(unix.SOCK_STREAM, answer(denied)),
-		load(callArg+16), when(0, answer(allow)), when(unix.IPPROTO_TCP, answer(allow)), answer(denied),
+		load(callArch), ifNotEqual(auditArch[runtime.GOARCH], append(other, ret(allow)...)),
+		load(callNumber), ifBits(x32Bit, ret(none)), ifEqual(unix.SYS_IO_URING_SETUP, ret(none)), ifNotEqual(unix.SYS_SOCKET, ret(allow)),
+		load(callArg), ifEqual(unix.AF_UNIX, ret(allow)), ifEqual(unix.AF_NETLINK, ret(allow)), ifNotEqual(unix.AF_INET, ifNotEqual(unix.AF_INET6, ret(denied))),
+		load(callArg+8), maskSocketType, ifNotEqual(unix.SOCK_STREAM, ret(denied)),
+		load(callArg+16), ifEqual(0, ret(allow)), ifEqual(unix.IPPROTO_TCP, ret(allow)), ret(denied),
 	)
 	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	r, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&filter)))
@@ -66,25 +65,25 @@ func denySockets() error {
 	return nil
 }
 
-func load(at uint32) []unix.SockFilter {
-	return []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}}
+func load(offset uint32) []unix.SockFilter {
+	return []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}}
 }
 
-func answer(with uint32) []unix.SockFilter {
-	return []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: with}}
+func ret(action uint32) []unix.SockFilter {
+	return []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: action}}
 }
 
-// when takes a step if what was loaded is k.
-func when(k uint32, step []unix.SockFilter) []unix.SockFilter {
-	return append([]unix.SockFilter{{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: uint8(len(step)), K: k}}, step...)
+// ifEqual runs body if the loaded value is k.
+func ifEqual(k uint32, body []unix.SockFilter) []unix.SockFilter {
+	return append([]unix.SockFilter{{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: uint8(len(body)), K: k}}, body...)
 }
 
-// unless takes a step if what was loaded is not k.
-func unless(k uint32, step []unix.SockFilter) []unix.SockFilter {
-	return append([]unix.SockFilter{{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: uint8(len(step)), K: k}}, step...)
+// ifNotEqual runs body if the loaded value is not k.
+func ifNotEqual(k uint32, body []unix.SockFilter) []unix.SockFilter {
+	return append([]unix.SockFilter{{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: uint8(len(body)), K: k}}, body...)
 }
 
-// ifBits takes a step if what was loaded has a bit of k.
-func ifBits(k uint32, step []unix.SockFilter) []unix.SockFilter {
-	return append([]unix.SockFilter{{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, Jf: uint8(len(step)), K: k}}, step...)
+// ifBits runs body if the loaded value has any bit of k.
+func ifBits(k uint32, body []unix.SockFilter) []unix.SockFilter {
+	return append([]unix.SockFilter{{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, Jf: uint8(len(body)), K: k}}, body...)
 }

@@ -9,42 +9,43 @@ import (
 	"time"
 )
 
-// startCommand starts o with its output going to stdout and stderr: under the helper if
-// there is one and the system has what it needs, else in a process group.
-func startCommand(helper string, o Spec, stdout, stderr *os.File) (Running, error) {
+// startCommand starts spec with its output going to stdout and stderr: under the helper
+// if there is one and the system supports it, otherwise in a process group.
+func startCommand(helper string, spec Spec, stdout, stderr *os.File) (Running, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return nil, err
 	}
 	defer null.Close()
-	return startTalking(helper, o, null, stdout, stderr)
+	return startWithStdin(helper, spec, null, stdout, stderr)
 }
 
-// startTalking is startCommand for a command that reads stdin.
-func startTalking(helper string, o Spec, stdin, stdout, stderr *os.File) (Running, error) {
-	if helper != "" && canHelp {
-		return startHelped(helper, o, stdin, stdout, stderr)
+// startWithStdin is startCommand for a command that reads stdin.
+func startWithStdin(helper string, spec Spec, stdin, stdout, stderr *os.File) (Running, error) {
+	if helper != "" && canSupervise {
+		return startSupervised(helper, spec, stdin, stdout, stderr)
 	}
-	return startGroup(o, stdin, stdout, stderr)
+	return startGroup(spec, stdin, stdout, stderr)
 }
 
-// group is a command in its own process group. What leaves the group outlives it.
+// group is a command in its own process group. Stop and Kill do not reach processes
+// that have left the group.
 type group struct {
 	cmd  *exec.Cmd
 	ends chan Ending
 
 	mu   sync.Mutex
-	over bool // the command was waited for: its number may be another's
+	over bool // the command was waited for: its process id may have been reused
 }
 
-func startGroup(o Spec, stdin, stdout, stderr *os.File) (Running, error) {
-	cmd, err := startAlone(o, stdin, stdout, stderr)
+func startGroup(spec Spec, stdin, stdout, stderr *os.File) (Running, error) {
+	cmd, err := startLeader(spec, stdin, stdout, stderr)
 	if errors.Is(err, syscall.ENOEXEC) {
-		cmd, err = startAlone(o.script(), stdin, stdout, stderr)
+		cmd, err = startLeader(spec.script(), stdin, stdout, stderr)
 	}
 	if err != nil {
 		if errno, ok := errors.AsType[syscall.Errno](err); ok {
-			err = &SpawnError{Command: o.Args[0], Err: errno}
+			err = &SpawnError{Command: spec.Args[0], Err: errno}
 		}
 		return nil, err
 	}
@@ -53,28 +54,28 @@ func startGroup(o Spec, stdin, stdout, stderr *os.File) (Running, error) {
 	return g, nil
 }
 
-func startAlone(o Spec, stdin, stdout, stderr *os.File) (*exec.Cmd, error) {
-	cmd := &exec.Cmd{Path: o.Path, Args: o.Args, Env: o.Env, Dir: o.Dir, Stdin: stdin, Stdout: stdout, Stderr: stderr, SysProcAttr: ownGroup()}
+func startLeader(spec Spec, stdin, stdout, stderr *os.File) (*exec.Cmd, error) {
+	cmd := &exec.Cmd{Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: spec.Dir, Stdin: stdin, Stdout: stdout, Stderr: stderr, SysProcAttr: ownGroup()}
 	return cmd, cmd.Start()
 }
 
-// script is o as execvp starts a file that the kernel does not know how to run.
-func (o Spec) script() Spec {
-	o.Args = append([]string{"/bin/sh", o.Path}, o.Args[1:]...)
-	o.Path = "/bin/sh"
-	return o
+// script returns the Spec by which execvp runs a file without a #! line: through the shell.
+func (s Spec) script() Spec {
+	s.Args = append([]string{"/bin/sh", s.Path}, s.Args[1:]...)
+	s.Path = "/bin/sh"
+	return s
 }
 
 func (g *group) wait() {
 	seen := awaitEnd(g.cmd.Process.Pid)
 	if seen {
-		g.Kill() // while the number is still the command's own
+		g.Kill() // before Wait frees the process id
 	}
 	g.cmd.Wait()
 	g.mu.Lock()
 	g.over = true
 	if !seen {
-		killGroup(g.cmd.Process) // a group keeps its number while it has members
+		killGroup(g.cmd.Process) // a group's id is not reused while it has members
 	}
 	g.mu.Unlock()
 	e := Ending{Code: g.cmd.ProcessState.ExitCode()}

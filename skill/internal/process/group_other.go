@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// There are no process groups here: only the command itself is ended.
+// This system has no process groups: only the command itself is ended.
 
 func ownGroup() *syscall.SysProcAttr { return nil }
 

@@ -14,7 +14,7 @@ func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true
 func endGroup(leader *os.Process)  { syscall.Kill(-leader.Pid, syscall.SIGTERM) }
 func killGroup(leader *os.Process) { syscall.Kill(-leader.Pid, syscall.SIGKILL) }
 
-// outcome returns the exit code, or minus the signal's number and its name.
+// outcome returns the exit code, or -N and the name of the signal N that ended the process.
 func outcome(ws syscall.WaitStatus) (code int, signal string) {
 	if !ws.Signaled() {
 		return ws.ExitStatus(), ""

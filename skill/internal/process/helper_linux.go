@@ -17,52 +17,53 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// canHelp reports whether this system lets a process adopt what its descendants
-// leave behind.
-const canHelp = true
+// canSupervise reports whether this system lets a process adopt the orphans of its
+// descendants.
+const canSupervise = true
 
-// helperName is the argv[0] by which a process knows that it is a helper.
+// helperName is the argv[0] of a helper.
 const helperName = "skill-exec-helper"
 
-// The helper's descriptors. It reads its order from standard input, whose end
-// tells it to stop; its own standard output and error go nowhere.
+// The helper's descriptors. It reads a Spec from standard input, whose end tells it to
+// stop. Its own standard output and error are /dev/null.
 const (
-	reportFD = 3 + iota // events for the executor
+	reportFD = 3 + iota // the helper writes its events here
 	stdoutFD            // of the command
 	stderrFD
 	stdinFD
 )
 
-// event is what a helper tells of its command.
+// An event is a message of a helper about its command.
 type event struct{ Kind, Value, More uint32 }
 
 const (
-	eventFailed   = 1 + iota // Value: errno. It was not started; this is the last event.
-	eventStarted             // Value: process id; More: what holds of the fence
-	eventEnded               // Value: wait status; More: processes that could not be ended
-	eventUnfenced            // It was not started, for there is no fence; this is the last event.
+	eventFailed   = 1 + iota // the command did not start; Value: errno. No event follows.
+	eventStarted             // Value: process id; More: see [fence.apply]
+	eventEnded               // Value: wait status; More: number of processes that could not be ended. No event follows.
+	eventUnfenced            // the command did not start because the fence failed. No event follows.
 )
 
-// HelperMain makes this process the helper that [Config].Helper names, if it was
-// started as one, and then does not return. A program that is its own helper
-// calls it before anything else; where it is no helper that costs nothing.
+// HelperMain turns this process into a helper (see [Config].Helper) if it was started
+// as one, and then does not return. A program that is its own helper calls HelperMain
+// before anything else. In any other process HelperMain does nothing.
 func HelperMain() {
 	if isHelper() {
-		syscall.Exit(supervise()) // nothing is left to be flushed
+		syscall.Exit(supervise()) // not os.Exit: there is nothing to flush
 	}
 }
 
 func isHelper() bool { return len(os.Args) > 0 && os.Args[0] == helperName }
 
-// Undumpable keeps processes of the same user from reading this one's memory and
-// environment. A process that holds a credential calls it early.
+// Undumpable prevents other processes of the user from reading the memory and the
+// environment of this one. A process that holds a credential calls it early.
 func Undumpable() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
-// supervise runs one command and ends whatever it leaves behind.
+// supervise runs one command and ends all processes that it leaves behind. Only
+// SIGKILL stops it.
 //
-// The thread that it is locked to starts the command: the end of the thread is the
-// command's (Pdeathsig), and what is forbidden to that thread alone is forbidden to
-// the command and not to the helper. Only SIGKILL keeps it from its work.
+// It locks the thread that starts the command, because the command is killed when that
+// thread ends (Pdeathsig), and because capabilities dropped by that thread alone are
+// lost to the command and kept by the helper.
 func supervise() int {
 	runtime.LockOSThread()
 	if unix.CloseRange(reportFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) != nil {
@@ -73,45 +74,46 @@ func supervise() int {
 	if unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != nil {
 		return 1
 	}
-	o, err := readSpec(descriptor(0))
+	spec, err := readSpec(descriptor(0))
 	if err != nil {
-		return 1 // the executor is gone, or changed its mind
+		return 1 // the parent has ended, or closed the pipe to cancel
 	}
-	if o.stay {
-		return stay(o)
+	if spec.server {
+		return superviseServer(spec)
 	}
-	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP) // which would spare what the command starts
+	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP) // dying of them would leave the command's processes
 	var h helper
-	if !h.begin(o, stdinFD, stdoutFD, stderrFD) {
+	if !h.start(spec, stdinFD, stdoutFD, stderrFD) {
 		return 0
 	}
 	unix.Close(stdoutFD)
 	unix.Close(stderrFD)
 	unix.Close(stdinFD)
-	h.watch()
-	left := h.sweep()
+	h.waitCommand()
+	left := h.killRemaining()
 	event{eventEnded, uint32(h.status), uint32(left)}.send()
 	return 0
 }
 
-// helper watches one command.
+// A helper supervises one command.
 type helper struct {
-	pid    int
-	pidfd  int // readable once the command has ended; -1 where the kernel has no such thing
-	status syscall.WaitStatus
-	ended  bool // status is the command's
-	alone  bool // no child is left
+	pid       int
+	pidfd     int // readable once the command has ended; -1 if the kernel has no pidfds
+	status    syscall.WaitStatus
+	ended     bool // status is the command's
+	childless bool // no child is left
 }
 
-// begin starts the command, and reports whether it could.
-func (h *helper) begin(o Spec, stdin, stdout, stderr uintptr) bool {
-	held, err := o.fence.putUp()
-	if err != nil && o.fence.require {
+// start applies the fence, starts the command and sends an event. It reports whether
+// the command runs.
+func (h *helper) start(spec Spec, stdin, stdout, stderr uintptr) bool {
+	held, err := spec.fence.apply()
+	if err != nil && spec.fence.require {
 		event{eventUnfenced, 0, 0}.send()
 		return false
 	}
-	err = o.fence.limits.while(func() (int, error) {
-		err := h.launch(o, stdin, stdout, stderr)
+	err = spec.fence.limits.startUnder(func() (int, error) {
+		err := h.launch(spec, stdin, stdout, stderr)
 		return h.pid, err
 	})
 	if err != nil {
@@ -123,49 +125,49 @@ func (h *helper) begin(o Spec, stdin, stdout, stderr uintptr) bool {
 	return true
 }
 
-// launch starts the command in a session of its own, so that its groups and the
-// helper's are never the same.
-func (h *helper) launch(o Spec, stdin, stdout, stderr uintptr) error {
+// launch starts the command in its own session, so that it cannot join the helper's
+// process group.
+func (h *helper) launch(spec Spec, stdin, stdout, stderr uintptr) error {
 	attr := &syscall.ProcAttr{
-		Env: o.Env, Files: []uintptr{stdin, stdout, stderr},
+		Env: spec.Env, Files: []uintptr{stdin, stdout, stderr},
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &h.pidfd},
 	}
-	pid, err := syscall.ForkExec(o.Path, o.Args, attr)
+	pid, err := syscall.ForkExec(spec.Path, spec.Args, attr)
 	if err == syscall.ENOEXEC {
-		o = o.script()
-		pid, err = syscall.ForkExec(o.Path, o.Args, attr)
+		spec = spec.script()
+		pid, err = syscall.ForkExec(spec.Path, spec.Args, attr)
 	}
 	h.pid = pid
-	h.status = syscall.WaitStatus(syscall.SIGKILL) // should it not be seen to end
+	h.status = syscall.WaitStatus(syscall.SIGKILL) // reported if its end is never seen
 	return err
 }
 
-// watch returns when the command has ended, or has not done so in the time it was
-// given after it was asked to.
-func (h *helper) watch() {
-	var enough time.Time
-	step := time.Second // between two looks at what the command has orphaned
+// waitCommand waits for the end of the command. When standard input ends, it sends
+// SIGTERM to the command's process group and waits at most stopGrace longer.
+func (h *helper) waitCommand() {
+	var deadline time.Time
+	step := time.Second // interval at which adopted orphans are reaped
 	if h.pidfd < 0 {
 		step = 5 * time.Millisecond
 	}
 	fds := []unix.PollFd{{Fd: int32(h.pidfd), Events: unix.POLLIN}, {Fd: 0, Events: unix.POLLIN}}
 	for h.reap(); !h.ended; h.reap() {
 		wait := step
-		if !enough.IsZero() {
-			if wait = min(step, time.Until(enough)); wait <= 0 {
+		if !deadline.IsZero() {
+			if wait = min(step, time.Until(deadline)); wait <= 0 {
 				return
 			}
 		}
 		unix.Poll(fds, int(wait.Milliseconds())+1)
 		if fds[1].Revents != 0 {
 			unix.Kill(-h.pid, unix.SIGTERM)
-			enough = time.Now().Add(stopGrace)
+			deadline = time.Now().Add(stopGrace)
 			fds[1] = unix.PollFd{Fd: -1}
 		}
 	}
 }
 
-// reap takes notice of all children that are dead.
+// reap waits for all children that have ended.
 func (h *helper) reap() {
 	for {
 		var ws syscall.WaitStatus
@@ -173,7 +175,7 @@ func (h *helper) reap() {
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
-			h.alone = true
+			h.childless = true
 			return
 		case pid == 0:
 			return
@@ -183,12 +185,12 @@ func (h *helper) reap() {
 	}
 }
 
-// sweep kills what is left until nothing is, and returns how many processes
-// withstood. It kills its own children, whose numbers are theirs until it reaps
-// them, and their groups; what those leave behind comes to it as its own.
-func (h *helper) sweep() (left int) {
-	for deadline := time.Now().Add(sweepTime); ; {
-		if h.reap(); h.alone {
+// killRemaining kills the helper's children and their process groups until no child is
+// left, and returns how many withstood for killTimeout. The orphans of its children
+// become its own children. Their ids cannot be reused before it reaps them.
+func (h *helper) killRemaining() (left int) {
+	for deadline := time.Now().Add(killTimeout); ; {
+		if h.reap(); h.childless {
 			return 0
 		}
 		pids := children()
@@ -205,7 +207,7 @@ func (h *helper) sweep() (left int) {
 	}
 }
 
-// children returns the processes whose parent is this one.
+// children returns the ids of this process's children.
 func children() (pids []int) {
 	lists, _ := filepath.Glob("/proc/self/task/*/children")
 	for _, list := range lists {
@@ -221,7 +223,7 @@ func children() (pids []int) {
 
 func (e event) send() { binary.Write(descriptor(reportFD), binary.LittleEndian, e) }
 
-// descriptor is read and written without the runtime's poller.
+// A descriptor reads and writes a file without the runtime's poller.
 type descriptor int
 
 func (d descriptor) Write(p []byte) (int, error) { return unix.Write(int(d), p) }

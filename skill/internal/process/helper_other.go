@@ -4,19 +4,19 @@ package process
 
 import "os"
 
-// canHelp reports whether this system lets a process adopt what its descendants
-// leave behind.
-const canHelp = false
+// canSupervise reports whether this system lets a process adopt the orphans of its
+// descendants.
+const canSupervise = false
 
-// HelperMain does nothing where there are no helpers.
+// HelperMain does nothing on this system, which has no helpers.
 func HelperMain() {}
 
-// Undumpable does nothing here.
+// Undumpable does nothing on this system.
 func Undumpable() error { return nil }
 
-func startHelped(_ string, o Spec, stdin, stdout, stderr *os.File) (Running, error) {
-	return startGroup(o, stdin, stdout, stderr)
+func startSupervised(_ string, spec Spec, stdin, stdout, stderr *os.File) (Running, error) {
+	return startGroup(spec, stdin, stdout, stderr)
 }
 
-// awaitEnd cannot see the end of a process without taking its number from it.
+// awaitEnd returns false: this system cannot wait for a process without freeing its id.
 func awaitEnd(int) bool { return false }

@@ -14,17 +14,16 @@ import (
 // stopServerGrace is how long a server has between SIGTERM and SIGKILL.
 const stopServerGrace = 5 * time.Second
 
-// stay runs a command that outlives the program which ordered it, for as long as
-// anything lives that the command started. SIGTERM to the helper ends all of it.
-// What they print goes through the helper to a log that is kept short.
-//
-// The events are appended to a file, where who asks later finds them.
-func stay(o Spec) int {
+// superviseServer runs a command that outlives the program which started this helper,
+// until all processes that it started have ended. SIGTERM to the helper ends them.
+// Their output passes through the helper into a log of limited size, and the events of
+// the helper are appended to a file, where a later program finds them.
+func superviseServer(spec Spec) int {
 	var out [2]int
 	if unix.Pipe2(out[:], unix.O_CLOEXEC) != nil {
 		return 1
 	}
-	news, err := signalPipe()
+	signals, err := signalPipe()
 	if err != nil {
 		return 1
 	}
@@ -33,7 +32,7 @@ func stay(o Spec) int {
 		return 1
 	}
 	var h helper
-	if !h.begin(o, uintptr(null), uintptr(out[1]), uintptr(out[1])) {
+	if !h.start(spec, uintptr(null), uintptr(out[1]), uintptr(out[1])) {
 		return 0
 	}
 	unix.Close(null)
@@ -42,20 +41,20 @@ func stay(o Spec) int {
 	logged := make(chan struct{})
 	go func() {
 		defer close(logged)
-		(&shortLog{fd: stdoutFD}).copy(descriptor(out[0]))
+		(&trimmedLog{fd: stdoutFD}).copy(descriptor(out[0]))
 	}()
-	h.outlast(news)
-	left := h.sweep()
+	h.waitAll(signals)
+	left := h.killRemaining()
 	if left == 0 {
 		<-logged
 	}
-	o.fence.empty()
+	spec.fence.emptyTemp()
 	event{eventEnded, uint32(h.status), uint32(left)}.send()
 	return 0
 }
 
-// signalPipe returns a pipe with a byte for each signal: 1 for one that asks for the
-// end, 0 for the death of a child.
+// signalPipe returns the reading end of a pipe that gets one byte for each signal: 1
+// for SIGTERM, 0 for SIGCHLD.
 func signalPipe() (fd int, err error) {
 	var p [2]int
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
@@ -63,7 +62,7 @@ func signalPipe() (fd int, err error) {
 	}
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGCHLD)
-	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGHUP) // meant for a terminal
+	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGHUP) // ignore the terminal
 	go func() {
 		for s := range signals {
 			if s == unix.SIGTERM {
@@ -76,17 +75,17 @@ func signalPipe() (fd int, err error) {
 	return p[0], nil
 }
 
-// outlast returns when no child is left, or when they have not ended in the time
-// they were given after they were asked to.
-func (h *helper) outlast(news int) {
-	var enough time.Time
-	asked := map[int]bool{}
-	fds := []unix.PollFd{{Fd: int32(news), Events: unix.POLLIN}}
-	for h.reap(); !h.alone; h.reap() {
+// waitAll waits until no child is left. After SIGTERM it terminates the children and
+// waits at most stopServerGrace longer. signals is a [signalPipe].
+func (h *helper) waitAll(signals int) {
+	var deadline time.Time
+	signalled := map[int]bool{}
+	fds := []unix.PollFd{{Fd: int32(signals), Events: unix.POLLIN}}
+	for h.reap(); !h.childless; h.reap() {
 		wait := time.Second
-		if !enough.IsZero() {
-			h.ask(asked)
-			if wait = min(wait, time.Until(enough)); wait <= 0 {
+		if !deadline.IsZero() {
+			h.terminate(signalled)
+			if wait = min(wait, time.Until(deadline)); wait <= 0 {
 				return
 			}
 		}
@@ -95,24 +94,24 @@ func (h *helper) outlast(news int) {
 		if fds[0].Revents == 0 {
 			continue
 		}
-		var what [64]byte
-		n, _ := unix.Read(news, what[:])
-		if bytes.IndexByte(what[:max(n, 0)], 1) >= 0 && enough.IsZero() {
+		var buf [64]byte
+		n, _ := unix.Read(signals, buf[:])
+		if bytes.IndexByte(buf[:max(n, 0)], 1) >= 0 && deadline.IsZero() {
 			unix.Kill(-h.pid, unix.SIGTERM)
-			enough = time.Now().Add(stopServerGrace)
+			deadline = time.Now().Add(stopServerGrace)
 		}
 	}
 }
 
-// ask sends SIGTERM to the children, and to their groups, that were not asked yet.
-// What they leave behind becomes a child as well.
-func (h *helper) ask(asked map[int]bool) {
+// terminate sends SIGTERM to the children, and to their process groups, that are not in
+// signalled yet. Called again, it reaches the orphans that became children since.
+func (h *helper) terminate(signalled map[int]bool) {
 	for _, pid := range children() {
 		group, err := unix.Getpgid(pid)
-		if err != nil || asked[pid] || group == h.pid {
+		if err != nil || signalled[pid] || group == h.pid {
 			continue
 		}
-		asked[pid] = true
+		signalled[pid] = true
 		if group != unix.Getpgrp() {
 			pid = -group
 		}
@@ -120,21 +119,21 @@ func (h *helper) ask(asked map[int]bool) {
 	}
 }
 
-// The log of a server, in bytes.
+// Sizes of a server's log, in bytes.
 const (
-	maxServerLog  = 8 << 20 // when it is longer it is cut
-	keptServerLog = 4 << 20 // to that
+	maxServerLog  = 8 << 20 // a longer log is trimmed
+	keptServerLog = 4 << 20 // to its last bytes
 )
 
-// shortLog is a file of which the beginning is cut off when it is too long.
-type shortLog struct {
+// A trimmedLog is a log file that loses its first half when it grows too long.
+type trimmedLog struct {
 	fd   int
 	size int64
-	note int64 // bytes of the line in it that tells of the cut
+	note int64 // bytes of its first line, if that says how many bytes are cut
 	cut  int64
 }
 
-func (l *shortLog) copy(from descriptor) {
+func (l *trimmedLog) copy(from descriptor) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
@@ -147,11 +146,11 @@ func (l *shortLog) copy(from descriptor) {
 	}
 }
 
-func (l *shortLog) write(p []byte) {
+func (l *trimmedLog) write(p []byte) {
 	for len(p) > 0 {
 		n, err := unix.Write(l.fd, p)
 		if err != nil && err != unix.EINTR {
-			return // the disk is full: the server goes on
+			return // the disk is full: drop the output, let the server run
 		}
 		p = p[max(n, 0):]
 		l.size += int64(max(n, 0))

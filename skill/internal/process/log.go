@@ -16,31 +16,29 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// What the logs of commands may take, in bytes.
+// Limits of the logs of commands. The oldest logs are removed first.
 const (
-	maxLog  = 64 << 20  // one; what comes after is left out
-	maxLogs = 256 << 20 // all; the oldest go
+	maxLog      = 64 << 20  // bytes of one log; further output is left out
+	maxLogs     = 256 << 20 // bytes of all logs
+	maxLogCount = 200
 )
 
-// maxLogCount is how many logs there may be.
-const maxLogCount = 200
+// logSuffix distinguishes these logs from other files in [workspace.OutputDir].
+const logSuffix = ".run.log"
 
-// logEnd tells these logs from others in [workspace.OutputDir].
-const logEnd = ".run.log"
-
-// outputLog keeps all that a command prints, both streams as they come: in memory
-// while the answer may hold it too, then in a file.
+// An outputLog keeps the whole output of a command, both streams interleaved: in memory
+// up to limit, then in a file.
 type outputLog struct {
 	x     *Runner
 	limit int // bytes in memory
 
 	mu   sync.Mutex
-	held []byte   // of no use once there is a file
-	f    *os.File // nil until there is too much to be held
-	off  bool     // there can be no file
-	name string   // where f is, absolute
+	held []byte   // the output so far; nil once there is a file
+	f    *os.File // nil until limit is exceeded
+	off  bool     // the file could not be created
+	name string   // absolute path of f
 	size int64    // bytes of f
-	cut  int64    // bytes for which there was no room
+	cut  int64    // bytes left out of f
 }
 
 func (l *outputLog) Write(p []byte) (int, error) {
@@ -58,7 +56,7 @@ func (l *outputLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// create makes the file and puts there what was held.
+// create creates the file and moves the held output to it.
 func (l *outputLog) create() {
 	held := l.held
 	l.held, l.off = nil, true
@@ -68,7 +66,7 @@ func (l *outputLog) create() {
 	}
 	defer dir.Close()
 	pruneLogs(dir)
-	name := time.Now().Format("20060102-150405-") + strings.ToLower(rand.Text()[:6]) + logEnd
+	name := time.Now().Format("20060102-150405-") + strings.ToLower(rand.Text()[:6]) + logSuffix
 	f, err := dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return
@@ -78,19 +76,19 @@ func (l *outputLog) create() {
 	l.add(held)
 }
 
-// add writes p to the file as far as there is room.
+// add writes p to the file, up to maxLog bytes in all.
 func (l *outputLog) add(p []byte) {
 	n, _ := l.f.Write(p[:min(int64(len(p)), maxLog-l.size)])
 	l.size += int64(n)
 	l.cut += int64(len(p) - n)
 }
 
-// finish ends the log. It returns where all the output is, or as much of it as
-// there was room for, if it is wanted; else nothing stays behind.
-func (l *outputLog) finish(wanted bool) (name string, cut int64) {
+// finish closes the log, and returns its path and how many bytes it lacks. If there is
+// no file yet, it creates one only if required is set, and otherwise returns "".
+func (l *outputLog) finish(required bool) (name string, cut int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if wanted && l.f == nil && !l.off {
+	if required && l.f == nil && !l.off {
 		l.create()
 	}
 	if l.f == nil {
@@ -103,13 +101,13 @@ func (l *outputLog) finish(wanted bool) (name string, cut int64) {
 	return l.name, l.cut
 }
 
-// pruneLogs removes the oldest logs of commands, until there is room for one more.
+// pruneLogs removes the oldest logs of commands until there is room for one more.
 func pruneLogs(dir *os.Root) {
 	entries, _ := fs.ReadDir(dir.FS(), ".")
 	logs := make([]fs.FileInfo, 0, len(entries))
 	total := int64(maxLog)
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && strings.HasSuffix(e.Name(), logEnd) {
+		if info, err := e.Info(); err == nil && strings.HasSuffix(e.Name(), logSuffix) {
 			logs = append(logs, info)
 			total += info.Size()
 		}

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// The oldest logs go when there is no room for a new one, and other files stay.
-func TestOldLogsGo(t *testing.T) {
+func TestPruneLogsRemovesTheOldestLogsOnly(t *testing.T) {
 	dir, err := os.OpenRoot(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -30,23 +29,23 @@ func TestOldLogsGo(t *testing.T) {
 	names := func() (list []string) {
 		entries, _ := fs.ReadDir(dir.FS(), ".")
 		for _, e := range entries {
-			list = append(list, strings.TrimSuffix(e.Name(), logEnd))
+			list = append(list, strings.TrimSuffix(e.Name(), logSuffix))
 		}
 		return list
 	}
 	for i, name := range []string{"d", "c", "b", "a"} {
-		add(name+logEnd, 60<<20, time.Duration(i)*time.Hour)
+		add(name+logSuffix, 60<<20, time.Duration(i)*time.Hour)
 	}
 	add("server-x.log", 200<<20, 100*time.Hour)
 	pruneLogs(dir)
 	if got := names(); !slices.Equal(got, []string{"b", "c", "d", "server-x.log"}) {
-		t.Errorf("too much: %q are left", got)
+		t.Errorf("too many bytes: %q are left", got)
 	}
 	for i := range maxLogCount {
-		add(fmt.Sprint("n", i, logEnd), 1, time.Minute)
+		add(fmt.Sprint("n", i, logSuffix), 1, time.Minute)
 	}
 	pruneLogs(dir)
 	if got := names(); len(got) != maxLogCount || slices.Contains(got, "c") || !slices.Contains(got, "d") {
-		t.Errorf("too many: %d are left", len(got))
+		t.Errorf("too many logs: %d are left", len(got))
 	}
 }

@@ -11,24 +11,24 @@ import (
 // defaultOutput is how many bytes are kept of a stream by default.
 const defaultOutput = 1 << 20
 
-// drainTime is how long the streams are read after the end of their command, in
-// case that somebody out of reach holds them open.
-const drainTime = time.Second
+// drainTimeout is how long the streams are read after their command ended. A process
+// that could not be ended may hold them open.
+const drainTimeout = time.Second
 
-// capture reads one stream of a command and keeps what fits.
+// A capture reads one stream of a command and keeps its start and end.
 type capture struct {
 	r, w *os.File // w is for the command; the caller closes it
 	kept headTail
 	read chan struct{} // closed at the end of the stream
 }
 
-// A Filter stands between a stream and what keeps it. If what it returns is an
-// [io.Closer], that is closed at the end of the stream.
+// A Filter returns a writer for a stream that passes to kept what is to be kept. If the
+// writer is an [io.Closer], it is closed at the end of the stream.
 type Filter func(kept io.Writer) io.Writer
 
-// newCapture makes a pipe and reads it until [capture.finish], through the filter,
-// which may be nil. The log, which may be nil too, is given all that is kept or cut.
-func newCapture(limit int64, through Filter, log *outputLog) (*capture, error) {
+// newCapture makes a pipe and reads it until [capture.finish]. It keeps limit bytes of
+// what passes the filter, and writes all of it to the log. Both may be nil.
+func newCapture(limit int64, filter Filter, log *outputLog) (*capture, error) {
 	if limit <= 0 {
 		limit = defaultOutput
 	}
@@ -41,8 +41,8 @@ func newCapture(limit int64, through Filter, log *outputLog) (*capture, error) {
 	if log != nil {
 		to = io.MultiWriter(to, log)
 	}
-	if through != nil {
-		to = through(to)
+	if filter != nil {
+		to = filter(to)
 	}
 	go func() {
 		defer close(c.read)
@@ -54,14 +54,14 @@ func newCapture(limit int64, through Filter, log *outputLog) (*capture, error) {
 	return c, nil
 }
 
-// onlyReader and onlyWriter keep io.CopyBuffer from going round its buffer.
+// onlyReader and onlyWriter hide the methods for which io.CopyBuffer would ignore its buffer.
 type (
 	onlyReader struct{ io.Reader }
 	onlyWriter struct{ io.Writer }
 )
 
 // finish reads to the end of the stream, or until the deadline, and closes it. It
-// returns what was kept, and how many bytes were not.
+// returns what was kept, and how many bytes are missing from it.
 func (c *capture) finish(deadline time.Time) (kept []byte, cut int64) {
 	t := time.AfterFunc(time.Until(deadline), func() { c.r.Close() })
 	<-c.read
@@ -70,7 +70,7 @@ func (c *capture) finish(deadline time.Time) (kept []byte, cut int64) {
 	return c.kept.bytes()
 }
 
-// headTail keeps the first and the last bytes of a stream, limit in all.
+// A headTail keeps the first and the last bytes of a stream, limit bytes in all.
 type headTail struct {
 	limit int
 	head  []byte // the first half
@@ -99,20 +99,20 @@ func (e *headTail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// nearLine is how far a cut is moved to fall between two lines.
-const nearLine = 4096
+// maxLineShift is how many more bytes may be cut so that the cut falls between two lines.
+const maxLineShift = 4096
 
-// bytes returns the stream, or its ends with a line between them that tells how
-// many bytes are left out there.
+// bytes returns the stream, or its start and end joined by a line that says how many
+// bytes are left out.
 func (e *headTail) bytes() (kept []byte, cut int64) {
 	head, tail := e.head, append(e.tail[e.at:len(e.tail):len(e.tail)], e.tail[:e.at]...)
 	if e.total == int64(len(head)+len(tail)) {
 		return append(head, tail...), 0
 	}
-	if i := bytes.LastIndexByte(head, '\n'); i >= 0 && len(head)-i <= nearLine {
+	if i := bytes.LastIndexByte(head, '\n'); i >= 0 && len(head)-i <= maxLineShift {
 		head = head[:i+1]
 	}
-	if i := bytes.IndexByte(tail, '\n'); i >= 0 && i < nearLine {
+	if i := bytes.IndexByte(tail, '\n'); i >= 0 && i < maxLineShift {
 		tail = tail[i+1:]
 	}
 	cut = e.total - int64(len(head)+len(tail))

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestHeadTailKeepsTheFirstAndTheLast(t *testing.T) {
+func TestHeadTailKeepsStartAndEnd(t *testing.T) {
 	tests := []struct {
 		limit  int
 		writes []string
@@ -37,8 +37,8 @@ func TestHeadTailKeepsTheFirstAndTheLast(t *testing.T) {
 	}
 }
 
-// However a stream comes in pieces, what is kept is its beginning and its end and
-// the count of what lies between.
+// Whatever the sizes of the writes, the result is the start of the stream, the number
+// of bytes left out, and the end of the stream.
 func FuzzHeadTail(f *testing.F) {
 	f.Add([]byte("0123456789"), uint8(4), uint8(3))
 	f.Add([]byte("a\nb\nc\nd\ne\nf\n"), uint8(7), uint8(1))
@@ -61,7 +61,7 @@ func FuzzHeadTail(f *testing.F) {
 		fits := func(head []byte) bool {
 			return bytes.HasPrefix(all, head) && bytes.HasSuffix(all, tail) && cut == int64(len(all)-len(head)-len(tail))
 		}
-		// The last line of the head is given an end if it has none.
+		// A newline is added to the head if it has none.
 		if !ok || !fits(head) && !fits(bytes.TrimSuffix(head, []byte("\n"))) || cut < int64(len(all)-e.limit) {
 			t.Fatalf("%q became %q, %d left out", all, kept, cut)
 		}

@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// A Program is one to be started and talked to over its standard input and output.
+// A Program is a program for [Runner.StartProcess].
 type Program struct {
 	Command string   // a program, not a command line
 	Args    []string // without the command
-	Env     []string // "NAME=value": all that it is given; PATH says where it is looked for
+	Env     []string // the whole environment, NAME=value; Command is searched for in its PATH
 }
 
-// A Process is a program that runs until it is closed, with everything it starts.
-// Under [Config.Helper] none of that outlives this process either.
+// A Process is a program that runs until it is closed, together with everything that
+// it started. With a [Config].Helper it also ends when this process does.
 type Process struct {
 	Stdin  *os.File // its standard input; Close closes it
 	Stdout *os.File // its standard output; Close closes it
 
 	run    Running
 	ended  chan struct{}
-	end    Executed // once it has ended
-	err    error    // it could not be started
+	end    Executed // valid after ended is closed
+	err    error    // the program could not be started; valid after ended is closed
 	stderr *lastBytes
 	closed sync.Once
 }
 
-// StartProcess starts a program in the workspace's folder. Errors are those of
+// StartProcess starts a program in the workspace directory. Its errors are those of
 // [Runner.Exec]. The caller closes the Process.
 func (x *Runner) StartProcess(p Program) (*Process, error) {
-	if err := x.MayAct("running a program"); err != nil {
+	if err := x.CheckAllowed("running a program"); err != nil {
 		return nil, err
 	}
 	dir, err := x.OpenDir("", "")
@@ -43,9 +43,9 @@ func (x *Runner) StartProcess(p Program) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	var pipes [3][2]*os.File // reading and writing ends of its standard files
+	var pipes [3][2]*os.File // the reading and writing ends of stdin, stdout and stderr
 	defer func() {
-		for _, f := range []*os.File{pipes[0][0], pipes[1][1], pipes[2][1]} { // the program has them
+		for _, f := range []*os.File{pipes[0][0], pipes[1][1], pipes[2][1]} { // the program's ends
 			f.Close()
 		}
 	}()
@@ -58,8 +58,8 @@ func (x *Runner) StartProcess(p Program) (*Process, error) {
 	}
 	s := &Process{Stdin: pipes[0][1], Stdout: pipes[1][0], ended: make(chan struct{}), stderr: &lastBytes{}}
 	stderr := pipes[2][0]
-	o := Spec{Path: path, Args: append([]string{p.Command}, p.Args...), Env: p.Env, Dir: dir.Handle}
-	if s.run, err = startTalking(x.cfg.Helper, o, pipes[0][0], pipes[1][1], pipes[2][1]); err != nil {
+	spec := Spec{Path: path, Args: append([]string{p.Command}, p.Args...), Env: p.Env, Dir: dir.Handle}
+	if s.run, err = startWithStdin(x.cfg.Helper, spec, pipes[0][0], pipes[1][1], pipes[2][1]); err != nil {
 		s.Stdin.Close()
 		s.Stdout.Close()
 		stderr.Close()
@@ -76,40 +76,40 @@ func (x *Runner) StartProcess(p Program) (*Process, error) {
 		s.end = Executed{Command: p.Command, ExitCode: e.Code, Signal: e.signal, Supervised: e.supervised, Survivors: e.survivors, Lost: e.lost}
 		select {
 		case <-drained:
-		case <-time.After(lastWords): // somebody else holds it open
+		case <-time.After(endGrace): // another process holds stderr open
 		}
 		close(s.ended)
 	}()
 	return s, nil
 }
 
-// leaveTime is what a program has to end by itself when its input does.
-const leaveTime = time.Second
+// stdinGrace is how long a program may take to end after its input has ended.
+const stdinGrace = time.Second
 
-// Close ends the program and what it started: its input ends, then it gets SIGTERM,
-// then SIGKILL. It returns when that is done.
+// Close ends the program and all that it started, and waits for their end. It closes
+// standard input first, then sends SIGTERM, then SIGKILL. It always returns nil.
 func (s *Process) Close() error {
 	s.closed.Do(func() {
 		s.Stdin.Close()
-		if !s.endsWithin(leaveTime) {
+		if !s.endsWithin(stdinGrace) {
 			s.run.Stop()
 		}
-		if !s.endsWithin(stopGrace + sweepTime + time.Second) {
+		if !s.endsWithin(stopGrace + killTimeout + time.Second) {
 			s.run.Kill()
-			s.endsWithin(sweepTime)
+			s.endsWithin(killTimeout)
 		}
 		s.Stdout.Close()
 	})
 	return nil
 }
 
-// Stop ends the program and what it started, without waiting for that.
+// Stop begins to end the program and all that it started, and does not wait.
 func (s *Process) Stop() { s.run.Stop() }
 
-// Ended returns how the program ended, if it has; one that is about to end is given a
-// moment to do so. The error is that of a program which could not be started.
+// Ended reports whether the program has ended, after at most 300 ms, and how. The error
+// is not nil if it could not be started.
 func (s *Process) Ended() (end Executed, ended bool, err error) {
-	if !s.endsWithin(lastWords) {
+	if !s.endsWithin(endGrace) {
 		return Executed{}, false, nil
 	}
 	return s.end, true, s.err
@@ -126,25 +126,24 @@ func (s *Process) endsWithin(d time.Duration) bool {
 	}
 }
 
-// Stderr returns the end of what the program wrote to its standard error, at most
-// some kilobytes. A program that is about to end is given a moment to do so.
+// Stderr returns the last 4 KiB that the program wrote to its standard error. It waits
+// at most 300 ms for the end of the program.
 func (s *Process) Stderr() string {
-	s.endsWithin(lastWords)
+	s.endsWithin(endGrace)
 	return s.stderr.String()
 }
 
-// lastWords is how long Stderr waits for the end of a program that may be about to
-// end, so that its last line is there.
-const lastWords = 300 * time.Millisecond
+// endGrace is how long Ended and Stderr wait for a program that may be about to end, so
+// that its last line is not missed.
+const endGrace = 300 * time.Millisecond
 
-// lastBytes keeps the end of what is written to it.
+// lastBytes keeps the last maxStderr bytes of a stream.
 type lastBytes struct {
 	mu   sync.Mutex
 	kept []byte
 }
 
-// maxStderr is how many bytes a lastBytes keeps.
-const maxStderr = 4 << 10
+const maxStderr = 4 << 10 // bytes
 
 // drain reads f to its end and closes it.
 func (l *lastBytes) drain(f *os.File) {

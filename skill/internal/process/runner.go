@@ -1,10 +1,11 @@
-// Package process starts programs: commands that are waited for, programs that are
-// talked to, and servers that outlive this one. On Linux a command runs inside a fence
-// of Landlock and seccomp, below a helper that ends all that the command started.
+// Package process starts programs: commands that it waits for, programs that talk over
+// their standard input and output, and servers that outlive this process. On Linux a
+// command runs in a sandbox of Landlock and seccomp, the fence, and under a helper: a
+// process that ends everything that the command started.
 //
-//	exec.go      a command, waited for           server.go   a server, started and found again
-//	process.go   a program, talked to            track.go    what a program changed, for undo
-//	fence.go     what the kernel denies          helper*.go  the process that watches a command
+//	exec.go      run a command and wait          server*.go  servers and the records by which to find them
+//	process.go   run a program with pipes        track.go    record what a program changed, for undo
+//	fence*.go    what the kernel denies          helper*.go  the process that supervises a command
 package process
 
 import (
@@ -14,18 +15,19 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// Config is what a Runner needs to know of the world.
+// Config configures a Runner. The zero Config runs programs without network, without a
+// helper, and therefore without a fence.
 type Config struct {
-	ReadOnly, DryRun bool     // refuse all programs
-	Network          bool     // let them reach other machines
-	Helper           string   // absolute path of a program that calls HelperMain first, to watch each command; "" means none
-	Secrets          []string // variables kept from commands, besides those this program takes credentials from
-	Allow            []string // folders of the workspace besides its own, whose changes are not tracked
-	SnapshotBytes    int64    // kept of the workspace before a command; 0 means 256 MiB, less than 0 none
+	ReadOnly, DryRun bool     // refuse to run any program
+	Network          bool     // let programs reach other machines
+	Helper           string   // absolute path of a program that calls HelperMain first and supervises each command; "" means none
+	Secrets          []string // names of variables that commands do not get, in addition to this program's own credentials
+	Allow            []string // additional directories of the workspace, whose changes are not tracked
+	SnapshotBytes    int64    // bytes of the workspace kept before a command, for undo; 0 means 256 MiB, negative none
 
 	Fence      FenceMode
-	FenceRead  []string // files and folders that commands may read beside the usual; they must exist
-	FenceWrite []string // folders that they may write beside the workspace and the caches; they must exist
+	FenceRead  []string // additional files and directories that commands may read; must exist
+	FenceWrite []string // additional directories that commands may write; must exist
 	Limits     Limits
 }
 
@@ -36,12 +38,12 @@ type Runner struct {
 	fenceRules func() []fenceRule
 	temp       struct {
 		sync.Mutex
-		dir string // "" until it is needed
+		dir string // "" until first used
 	}
 }
 
-// New returns a Runner. Errors say which of cfg's fields is wrong. Close removes what
-// the Runner keeps for commands; the workspace stays open.
+// New returns a Runner. Its errors say which field of cfg is invalid. The caller closes
+// the Runner, and then the workspace.
 func New(cfg Config, ws *workspace.Workspace) (*Runner, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -51,7 +53,7 @@ func New(cfg Config, ws *workspace.Workspace) (*Runner, error) {
 	return x, nil
 }
 
-// Close removes the temporary files of commands.
+// Close removes the temporary files of commands. It does not close the workspace.
 func (x *Runner) Close() {
 	x.temp.Lock()
 	defer x.temp.Unlock()

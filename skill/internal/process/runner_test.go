@@ -14,7 +14,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// self is the path of the test binary, which is its own helper.
+// self returns the path of the test binary, which is its own helper.
 func self(t testing.TB) string {
 	t.Helper()
 	path, err := os.Executable()
@@ -24,7 +24,7 @@ func self(t testing.TB) string {
 	return path
 }
 
-// newRunner opens a Runner on the folder dir.
+// newRunner returns a Runner for the workspace dir.
 func newRunner(t testing.TB, dir string, cfg Config) *Runner {
 	t.Helper()
 	ws, err := workspace.Open(workspace.Options{Dir: dir, Allow: cfg.Allow})
@@ -40,7 +40,7 @@ func newRunner(t testing.TB, dir string, cfg Config) *Runner {
 	return x
 }
 
-// fenced opens a Runner whose commands run inside the whole fence.
+// fenced returns a Runner whose commands run inside a complete fence.
 func fenced(t testing.TB, dir string, allow ...string) *Runner {
 	t.Helper()
 	x := newRunner(t, dir, Config{Helper: self(t), Allow: allow})

@@ -11,17 +11,19 @@ import (
 	"textskill/skill/internal/words"
 )
 
-// A ServerCommand is a command of the shell that goes on after the call, also after
-// this program. It runs under a helper, which ends all of it when it is stopped.
+// A ServerCommand is a shell command that keeps running after the call, and after this
+// program has ended. The helper that supervises it ends everything that it started when
+// it is stopped.
 type ServerCommand struct {
-	Command string
-	Port    int           // where it is to listen, on this machine
-	Dir     string        // the folder to run in
-	Wait    time.Duration // how long it is waited for to listen; 0 means a second
-	MustBe  bool          // it is ended if it does not listen by then; else it may take longer
+	Command    string
+	Port       int           // TCP port on which it will listen, on this machine
+	Dir        string        // working directory
+	Wait       time.Duration // how long to wait until it listens; 0 means one second
+	MustListen bool          // after Wait, stop a server that does not listen yet
 }
 
-// ServerName says which server is meant: one by its id, or the newest of a port.
+// A ServerName selects servers: one by its id, or all of a port. Where one server is
+// needed, the newest that runs is chosen, or else the newest.
 type ServerName struct {
 	ID   string // "" for any
 	Port int    // 0 for any
@@ -37,25 +39,25 @@ func (n ServerName) String() string {
 	return "this workspace"
 }
 
-// A ServerState is a server and how it is.
+// A ServerState describes a server.
 type ServerState struct {
 	ID      string
 	Command string
 	Dir     string // absolute
 	Port    int
-	Pid     int // of the shell; 0 before it runs
+	Pid     int // of the shell; 0 before it is started
 	Started time.Time
-	Log     string // absolute; the newest megabytes of what it printed
+	Log     string // absolute path of its output, of which the last 4 MiB or more are kept
 
-	Fence    Fence // what the system itself keeps it to
+	Fence    Fence // the restrictions that the kernel enforces
 	Running  bool
-	Ready    bool   // something listens on its port, and it runs
-	Lost     bool   // it ended, and how is not known
-	ExitCode int    // once it has ended
-	Signal   string // that ended it; "" where none did
+	Ready    bool   // it runs, and something listens on its port
+	Lost     bool   // it ended without a record of how
+	ExitCode int    // valid if it is neither Running nor Lost; -N if signal N ended it
+	Signal   string // such as "SIGKILL"; "" if no signal ended it
 }
 
-// Message tells how the server is.
+// Message says in one sentence how the server is.
 func (s ServerState) Message() string {
 	switch {
 	case s.Ready:
@@ -70,24 +72,24 @@ func (s ServerState) Message() string {
 	return fmt.Sprintf("server %s exited with %d", s.ID, s.ExitCode)
 }
 
-// Servers are those that were asked for, the newest first.
+// Servers is a list of servers, the newest first.
 type Servers []ServerState
 
-// Message counts the servers.
+// Message says how many servers there are.
 func (s Servers) Message() string { return words.Count(len(s), "server", "servers") }
 
-// A ServerLog is the end of what a server printed.
+// A ServerLog is the end of a server's output.
 type ServerLog struct {
 	ServerState
 	Text []byte // whole lines
-	More bool   // there are lines before
+	More bool   // there are earlier lines
 }
 
-// A NotServingError reports a server that ended, or did not listen, when it was to.
+// A NotServingError reports a server that ended, or did not listen in time.
 type NotServingError struct {
 	ServerState
-	Waited time.Duration
-	Text   []byte // its last lines
+	Waited time.Duration // 0 if it ended by itself
+	Text   []byte        // its last lines
 }
 
 func (e *NotServingError) Error() string {
@@ -97,11 +99,11 @@ func (e *NotServingError) Error() string {
 	return e.Message() + " before it was ready"
 }
 
-// A PortTakenError reports a port on which something listens already.
+// A PortTakenError reports a port that is in use.
 type PortTakenError struct {
 	Port int
-	Pid  int    // of who listens; 0 where that cannot be told
-	ID   string // of the server here that has the port; "" if it is none of these
+	Pid  int    // the process that listens; 0 if unknown
+	ID   string // the server of this workspace that uses the port; "" if none does
 }
 
 func (e *PortTakenError) Error() string {
@@ -116,12 +118,12 @@ func (e *PortTakenError) Error() string {
 	return fmt.Sprintf("port %d is taken", e.Port)
 }
 
-// A NoServerError reports that there is no server of a name.
+// A NoServerError reports that no server has this name.
 type NoServerError struct{ ServerName }
 
 func (e *NoServerError) Error() string { return "there is no server for " + e.String() }
 
-// listens reports whether something takes connections on a port of this machine.
+// listens reports whether something accepts connections on a port of this machine.
 func listens(ctx context.Context, port int) bool {
 	d := net.Dialer{Timeout: time.Second}
 	for _, host := range []string{"127.0.0.1", "::1"} {
@@ -133,7 +135,7 @@ func listens(ctx context.Context, port int) bool {
 	return false
 }
 
-// check refuses a server that cannot be.
+// check refuses an empty command, a NUL byte and an invalid port.
 func (a ServerCommand) check() error {
 	switch {
 	case a.Command == "":

@@ -16,48 +16,48 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A stayingHelper is a helper that waits for what it is to run.
-type stayingHelper struct {
-	cmd    *exec.Cmd
-	orders *os.File
-	o      Spec
+// A serverHelper is a helper that waits for the Spec of its server.
+type serverHelper struct {
+	cmd   *exec.Cmd
+	specW *os.File
+	spec  Spec
 }
 
-// startStaying starts a helper for a command that is to outlive this process.
-func startStaying(path string, o Spec, events, log *os.File) (*stayingHelper, error) {
+// startServerHelper starts a helper for spec, which runs after [serverHelper.release].
+func startServerHelper(path string, spec Spec, events, log *os.File) (*serverHelper, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	cmd, err := startHelper(path, o.Dir, r, events, nil, log, log)
+	cmd, err := startHelper(path, spec.Dir, r, events, nil, log, log)
 	if err != nil {
 		w.Close()
 		return nil, err
 	}
-	return &stayingHelper{cmd, w, o}, nil
+	return &serverHelper{cmd, w, spec}, nil
 }
 
-func (h *stayingHelper) process() (process, error) {
-	begin, ok := beginning(h.cmd.Process.Pid)
+func (h *serverHelper) id() (processID, error) {
+	begin, ok := startTime(h.cmd.Process.Pid)
 	if !ok {
-		return process{}, errors.New("helper: it ended at once, or /proc does not show it")
+		return processID{}, errors.New("helper: it ended at once, or /proc does not show it")
 	}
-	return process{h.cmd.Process.Pid, begin}, nil
+	return processID{h.cmd.Process.Pid, begin}, nil
 }
 
-// release lets the helper run its command, or end without having run it.
-func (h *stayingHelper) release(run bool) {
+// release makes the helper run its command, or end if run is false.
+func (h *serverHelper) release(run bool) {
 	if run {
-		h.orders.Write(h.o.encode())
+		h.specW.Write(h.spec.encode())
 	}
-	h.orders.Close()
-	go h.cmd.Wait() // takes notice of its end, if this process sees that
+	h.specW.Close()
+	go h.cmd.Wait() // no zombie, if it ends before this process
 }
 
-// beginning returns when a process began, in ticks since the system did. A process
-// that has ended, and only was not waited for, is none.
-func beginning(pid int) (ticks uint64, ok bool) {
+// startTime returns when a process was started, in clock ticks since boot. It returns
+// false for a process that has ended, even if its parent has not waited for it yet.
+func startTime(pid int) (ticks uint64, ok bool) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, false
@@ -70,10 +70,9 @@ func beginning(pid int) (ticks uint64, ok bool) {
 	return ticks, err == nil
 }
 
-// helps reports whether p is still there, and is a helper. Before it has its name it
-// is one as well.
-func (p process) helps() bool {
-	begin, ok := beginning(p.Pid)
+// isRunning reports whether p is still the same process and runs as a helper.
+func (p processID) isRunning() bool {
+	begin, ok := startTime(p.Pid)
 	if !ok || begin != p.Begin {
 		return false
 	}
@@ -81,29 +80,29 @@ func (p process) helps() bool {
 	return err == nil && (string(line) == helperName+"\x00")
 }
 
-// end asks a helper to end its command, whose shell is pid, and sees to it.
-func (p process) end(pid int) {
+// stop asks the helper p to end its server, whose shell is pid, and then kills both.
+func (p processID) stop(pid int) {
 	fd, err := unix.PidfdOpen(p.Pid, 0)
 	if err != nil {
 		return
 	}
 	defer unix.Close(fd)
-	if !p.helps() { // now that its number stays its own
+	if !p.isRunning() { // checked after PidfdOpen, which pins the process
 		return
 	}
 	unix.PidfdSendSignal(fd, unix.SIGTERM, nil, 0)
-	if ended(fd, stopServerGrace+sweepTime+2*time.Second) {
+	if waitEnd(fd, stopServerGrace+killTimeout+2*time.Second) {
 		return
 	}
 	unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 	if pid > 1 {
 		unix.Kill(-pid, unix.SIGKILL)
 	}
-	ended(fd, time.Second)
+	waitEnd(fd, time.Second)
 }
 
-// ended waits for the end of a process.
-func ended(pidfd int, limit time.Duration) bool {
+// waitEnd waits for the end of a process, and reports whether it ended within limit.
+func waitEnd(pidfd int, limit time.Duration) bool {
 	fds := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
 	for end := time.Now().Add(limit); time.Now().Before(end); {
 		if n, _ := unix.Poll(fds, int(time.Until(end).Milliseconds())+1); n > 0 {
@@ -113,14 +112,14 @@ func ended(pidfd int, limit time.Duration) bool {
 	return false
 }
 
-// howEnded returns a command's exit code, or minus the signal's number and its name.
-func howEnded(e event) (code int, signal string) { return outcome(syscall.WaitStatus(e.Value)) }
+// exitStatus returns the [outcome] of an eventEnded.
+func exitStatus(e event) (code int, signal string) { return outcome(syscall.WaitStatus(e.Value)) }
 
-// errnoOf is why a command could not be started.
-func errnoOf(e event) error { return syscall.Errno(e.Value) }
+// startErrno returns the error of an eventFailed.
+func startErrno(e event) error { return syscall.Errno(e.Value) }
 
-// listener returns the process that listens on a port, 0 if it cannot be told.
-func listener(port int) int {
+// listeningPid returns the process that listens on a port, 0 if unknown.
+func listeningPid(port int) int {
 	sockets := map[string]bool{}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		data, _ := os.ReadFile(table)
@@ -144,18 +143,18 @@ func listener(port int) int {
 	return 0
 }
 
-// lockTime is how long one start of a server waits for another to be written down.
-// Who keeps the lock for longer is none of ours.
-const lockTime = 5 * time.Second
+// lockTimeout is how long one start of a server waits for another. It then goes ahead:
+// no start of this program holds the lock that long.
+const lockTimeout = 5 * time.Second
 
-// lockServers keeps other starts of servers away until release, so that two never
-// find the same port free.
+// lockServers prevents other starts of servers in this workspace until release, so that
+// no two of them find the same port free.
 func lockServers(ctx context.Context, dir *os.Root) (release func()) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return func() {}
 	}
-	for end := time.Now().Add(lockTime); ctx.Err() == nil && time.Now().Before(end); time.Sleep(lookAgain) {
+	for end := time.Now().Add(lockTimeout); ctx.Err() == nil && time.Now().Before(end); time.Sleep(pollInterval) {
 		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
 			break
 		}

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// There are no helpers here, and so no servers.
+// This system has no helpers, and therefore no servers.
 
 type event struct{ Kind, Value, More uint32 }
 
@@ -19,18 +19,18 @@ const (
 	eventUnfenced
 )
 
-type stayingHelper struct{}
+type serverHelper struct{}
 
-func startStaying(string, Spec, *os.File, *os.File) (*stayingHelper, error) {
+func startServerHelper(string, Spec, *os.File, *os.File) (*serverHelper, error) {
 	return nil, errors.ErrUnsupported
 }
 
-func (*stayingHelper) process() (process, error) { return process{}, errors.ErrUnsupported }
-func (*stayingHelper) release(bool)              {}
+func (*serverHelper) id() (processID, error) { return processID{}, errors.ErrUnsupported }
+func (*serverHelper) release(bool)           {}
 
-func (process) helps() bool                        { return false }
-func (process) end(int)                            {}
-func howEnded(event) (int, string)                 { return 0, "" }
-func errnoOf(event) error                          { return errors.ErrUnsupported }
-func listener(port int) int                        { return 0 }
+func (processID) isRunning() bool                  { return false }
+func (processID) stop(int)                         {}
+func exitStatus(event) (int, string)               { return 0, "" }
+func startErrno(event) error                       { return errors.ErrUnsupported }
+func listeningPid(port int) int                    { return 0 }
 func lockServers(context.Context, *os.Root) func() { return func() {} }

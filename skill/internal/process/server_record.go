@@ -16,44 +16,44 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// serverRecord is what is kept of a server, in a file of its own. Beside it is a
-// file with the events of its helper.
+// A serverRecord is stored in the file ID.json. The file ID.events beside it holds the
+// events of the server's helper.
 type serverRecord struct {
 	ID      string    `json:"id"`
 	Command string    `json:"command"`
 	Dir     string    `json:"cwd"`
 	Port    int       `json:"port"`
 	Started time.Time `json:"started"`
-	Helper  process   `json:"helper"`
-	NoTCP   bool      `json:"noTCP"` // it was denied, but for listening on Port
+	Helper  processID `json:"helper"`
+	NoTCP   bool      `json:"noTCP"` // TCP is denied, except for listening on Port
 }
 
-// process is a process, told from those that had its number before.
-type process struct {
+// A processID identifies a process, even if its pid is reused.
+type processID struct {
 	Pid   int    `json:"pid"`
-	Begin uint64 `json:"begin"` // when it began, in ticks since the system did
+	Begin uint64 `json:"begin"` // start time in clock ticks since boot
 }
 
-// The names of a server's files.
+// The suffixes of a server's files.
 const (
-	recordEnd = ".json"
-	eventsEnd = ".events"
+	recordSuffix = ".json"
+	eventsSuffix = ".events"
 )
 
-// serverID is what an id looks like, as a file names it.
+// serverID matches a server's id.
 var serverID = words.Pattern(`^[a-z2-7]{6}$`)
 
-// keptServers is how many servers are remembered that have ended.
-const keptServers = 10
+// maxEndedServers is how many servers that have ended keep their record and log.
+const maxEndedServers = 10
 
 func serverLogName(id string) string { return "server-" + id + ".log" }
 
-// serverLog is where a server's log is, absolute.
+// serverLog returns the absolute path of a server's log.
 func (x *Runner) serverLog(id string) string {
 	return filepath.Join(x.ws.Dir(), filepath.FromSlash(workspace.OutputDir), serverLogName(id))
 }
 
-// save writes the record down whole.
+// save writes the record atomically.
 func (r serverRecord) save(dir *os.Root) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -62,15 +62,14 @@ func (r serverRecord) save(dir *os.Root) error {
 	if err := dir.WriteFile(r.ID+".new", append(data, '\n'), 0o600); err != nil {
 		return err
 	}
-	return dir.Rename(r.ID+".new", r.ID+recordEnd)
+	return dir.Rename(r.ID+".new", r.ID+recordSuffix)
 }
 
-// servers reads the records in a folder, the newest first. What is no record is
-// passed over.
-func servers(dir *os.Root) (list []serverRecord) {
+// readRecords returns the records in dir, the newest first. It ignores other files.
+func readRecords(dir *os.Root) (list []serverRecord) {
 	entries, _ := fs.ReadDir(dir.FS(), ".")
 	for _, e := range entries {
-		id, ok := strings.CutSuffix(e.Name(), recordEnd)
+		id, ok := strings.CutSuffix(e.Name(), recordSuffix)
 		if !ok || !serverID().MatchString(id) || !e.Type().IsRegular() {
 			continue
 		}
@@ -85,30 +84,30 @@ func servers(dir *os.Root) (list []serverRecord) {
 	return list
 }
 
-// state tells how a server is, but for whether it listens.
-func (x *Runner) state(dir *os.Root, r serverRecord) ServerState {
+// serverState returns the state of a server, without Ready.
+func (x *Runner) serverState(dir *os.Root, r serverRecord) ServerState {
 	s := ServerState{ID: r.ID, Command: r.Command, Dir: r.Dir, Port: r.Port, Started: r.Started, Log: x.serverLog(r.ID)}
-	s.Running = r.Helper.helps()
-	started, last := events(dir, r.ID)
+	s.Running = r.Helper.isRunning()
+	started, last := readEvents(dir, r.ID)
 	s.Pid = int(started.Value)
-	s.Fence = Fence{ABI: int(started.More &^ heldSockets), TCP: r.NoTCP, UDP: started.More&heldSockets != 0}
+	s.Fence = Fence{ABI: int(started.More &^ socketsFiltered), TCP: r.NoTCP, UDP: started.More&socketsFiltered != 0}
 	if s.Fence.ABI == 0 {
 		s.Fence.Why = "it was started without"
 	}
 	if last.Kind == eventEnded {
 		s.Running = false
-		s.ExitCode, s.Signal = howEnded(last)
+		s.ExitCode, s.Signal = exitStatus(last)
 	}
 	s.Lost = !s.Running && last.Kind != eventEnded
 	return s
 }
 
-// events returns the event of a server's start and the last one.
-func events(dir *os.Root, id string) (started, last event) {
-	data, _ := dir.ReadFile(id + eventsEnd)
-	for b := bytes.NewReader(data); ; {
+// readEvents returns a server's eventStarted, if any, and its last event.
+func readEvents(dir *os.Root, id string) (started, last event) {
+	data, _ := dir.ReadFile(id + eventsSuffix)
+	for r := bytes.NewReader(data); ; {
 		var e event
-		if binary.Read(b, binary.LittleEndian, &e) != nil {
+		if binary.Read(r, binary.LittleEndian, &e) != nil {
 			return started, last
 		}
 		if last = e; e.Kind == eventStarted {
@@ -117,7 +116,7 @@ func events(dir *os.Root, id string) (started, last event) {
 	}
 }
 
-// serverTemp is where a server has its temporary files.
+// serverTemp returns a server's directory for temporary files.
 func serverTemp(id string) string { return filepath.Join(os.TempDir(), "skill-server-"+id) }
 
 func makeServerTemp(id string) (string, error) {
@@ -128,33 +127,33 @@ func makeServerTemp(id string) (string, error) {
 }
 
 // forget removes what is kept of a server.
-func (x *Runner) forget(dir *os.Root, id string) {
-	dir.Remove(id + recordEnd)
-	dir.Remove(id + eventsEnd)
+func (x *Runner) removeRecord(dir *os.Root, id string) {
+	dir.Remove(id + recordSuffix)
+	dir.Remove(id + eventsSuffix)
 	if logs, err := x.ws.State(path.Base(workspace.OutputDir)); err == nil {
 		logs.Remove(serverLogName(id))
 		logs.Close()
 	}
 }
 
-// forgetOld keeps the newest of those that have ended.
-func (x *Runner) forgetOld(dir *os.Root) {
+// forgetEnded removes the records of ended servers, except for the newest maxEndedServers.
+func (x *Runner) forgetEnded(dir *os.Root) {
 	ended := 0
-	for _, r := range servers(dir) {
-		if r.Helper.helps() {
+	for _, r := range readRecords(dir) {
+		if r.Helper.isRunning() {
 			continue
 		}
 		os.Remove(serverTemp(r.ID))
-		if ended++; ended > keptServers {
-			x.forget(dir, r.ID)
+		if ended++; ended > maxEndedServers {
+			x.removeRecord(dir, r.ID)
 		}
 	}
 }
 
-// maxLogRead is how much of the end of a log is looked at, in bytes.
+// maxLogRead is how many bytes at the end of a log are searched for its last lines.
 const maxLogRead = 256 << 10
 
-// lastLines returns the last lines of a server's log.
+// lastLines returns the last n lines of a server's log, and whether there are earlier ones.
 func (x *Runner) lastLines(id string, n int) (text []byte, more bool) {
 	logs, err := x.ws.State(path.Base(workspace.OutputDir))
 	if err != nil {

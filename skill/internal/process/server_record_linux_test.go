@@ -11,9 +11,8 @@ import (
 	"textskill/testdata/needs"
 )
 
-// A record that names a process which is no helper, or another one than it was,
-// ends nothing.
-func TestServerRecordsAreNotBelieved(t *testing.T) {
+// Stopping a server never kills a process that is not its helper, whatever the record says.
+func TestForgedServerRecordsKillNothing(t *testing.T) {
 	needs.Shell(t)
 	x := newRunner(t, t.TempDir(), Config{Helper: self(t)})
 	victim := exec.Command("sleep", "1000")
@@ -22,7 +21,7 @@ func TestServerRecordsAreNotBelieved(t *testing.T) {
 	}
 	defer victim.Wait()
 	defer victim.Process.Kill()
-	begin, ok := beginning(victim.Process.Pid)
+	begin, ok := startTime(victim.Process.Pid)
 	if !ok {
 		t.Fatal("/proc does not show the process")
 	}
@@ -36,8 +35,8 @@ func TestServerRecordsAreNotBelieved(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	helper := servers(dir)[0].Helper
-	for id, p := range map[string]process{"aaaaaa": {victim.Process.Pid, begin}, "bbbbbb": {helper.Pid, helper.Begin + 1}} {
+	helper := readRecords(dir)[0].Helper
+	for id, p := range map[string]processID{"aaaaaa": {victim.Process.Pid, begin}, "bbbbbb": {helper.Pid, helper.Begin + 1}} {
 		if err := (serverRecord{ID: id, Port: 1, Helper: p}).save(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -49,10 +48,10 @@ func TestServerRecordsAreNotBelieved(t *testing.T) {
 		dir.WriteFile(strings.ReplaceAll(name, "/", "_"), []byte("{"), 0o600)
 	}
 	if err := victim.Process.Signal(syscall.Signal(0)); err != nil {
-		t.Errorf("the process is gone: %v", err)
+		t.Errorf("the process was killed: %v", err)
 	}
 	if list, err := x.Servers(t.Context(), ServerName{ID: real.ID}); err != nil || len(list) != 1 || !list[0].Running {
-		t.Errorf("the server is gone: %+v", list)
+		t.Errorf("the server was killed: %+v", list)
 	}
 	if all, err := x.Servers(t.Context(), ServerName{}); err != nil || len(all) != 3 {
 		t.Errorf("%+v, %v", all, err)

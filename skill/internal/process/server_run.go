@@ -16,17 +16,18 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// lookAgain is the time between two looks at a server that starts.
-const lookAgain = 20 * time.Millisecond
+// pollInterval is how often the state of a starting server is read.
+const pollInterval = 20 * time.Millisecond
 
-// StartServer starts a server, in a folder that starts at base where it is relative.
-// Errors are [*PortTakenError], [*NotServingError] or those of [Runner.Exec].
+// StartServer starts a server and waits until it listens, ends, or a.Wait is over. A
+// relative a.Dir starts at base. Errors are [*PortTakenError], [*NotServingError] or
+// those of [Runner.Exec].
 func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) (ServerState, error) {
-	if err := cmp.Or(x.MayAct("running a program"), a.check()); err != nil {
+	if err := cmp.Or(x.CheckAllowed("running a program"), a.check()); err != nil {
 		return ServerState{}, err
 	}
-	if x.cfg.Helper == "" || !canHelp {
-		return ServerState{}, errors.New("a server in the background needs a process that watches it, which this program has only on Linux")
+	if x.cfg.Helper == "" || !canSupervise {
+		return ServerState{}, errors.New("servers in the background are supported only on Linux, where a helper process supervises them")
 	}
 	wd, err := x.OpenDir(base, a.Dir)
 	if err != nil {
@@ -43,37 +44,37 @@ func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) 
 	if err := x.portFree(ctx, dir, a.Port); err != nil {
 		return ServerState{}, err
 	}
-	x.forgetOld(dir)
+	x.forgetEnded(dir)
 	id := strings.ToLower(rand.Text()[:6])
 	fence, set, err := x.fenceFor(a.Port, func() (string, error) { return makeServerTemp(id) })
 	if err != nil {
 		return ServerState{}, err
 	}
 	r := serverRecord{ID: id, Command: a.Command, Dir: wd.Path, Port: a.Port, Started: time.Now(), NoTCP: fence.on && x.Fence().TCP}
-	o := Spec{Path: "/bin/sh", Args: []string{"/bin/sh", "-c", a.Command}, Env: x.Environment(slices.Concat(set, unattended), wd.Path), Dir: wd.Handle, fence: fence, stay: true}
-	if err := x.launchServer(dir, &r, o); err != nil {
+	spec := Spec{Path: "/bin/sh", Args: []string{"/bin/sh", "-c", a.Command}, Env: x.Environment(slices.Concat(set, unattended), wd.Path), Dir: wd.Handle, fence: fence, server: true}
+	if err := x.launchServer(dir, &r, spec); err != nil {
 		return ServerState{}, err
 	}
-	release() // others see by the record that the port is taken
+	release() // from now on the record marks the port as taken
 	return x.awaitServer(ctx, dir, r, a)
 }
 
-// portFree fails if something listens on the port, or a server is to.
+// portFree returns a *PortTakenError if something listens on the port, or a server will.
 func (x *Runner) portFree(ctx context.Context, dir *os.Root, port int) error {
-	for _, r := range servers(dir) {
-		if s := x.state(dir, r); r.Port == port && s.Running {
+	for _, r := range readRecords(dir) {
+		if s := x.serverState(dir, r); r.Port == port && s.Running {
 			return &PortTakenError{port, s.Pid, r.ID}
 		}
 	}
 	if listens(ctx, port) {
-		return &PortTakenError{port, listener(port), ""}
+		return &PortTakenError{port, listeningPid(port), ""}
 	}
 	return nil
 }
 
-// launchServer starts the helper with its files and writes the record down before
-// the helper is told what to do.
-func (x *Runner) launchServer(dir *os.Root, r *serverRecord, o Spec) error {
+// launchServer starts the helper, writes the record, and only then lets the helper start
+// the server: no server runs without a record.
+func (x *Runner) launchServer(dir *os.Root, r *serverRecord, spec Spec) error {
 	logs, err := x.ws.State(path.Base(workspace.OutputDir))
 	if err != nil {
 		return err
@@ -85,37 +86,37 @@ func (x *Runner) launchServer(dir *os.Root, r *serverRecord, o Spec) error {
 		return err
 	}
 	defer log.Close()
-	news, err := dir.OpenFile(r.ID+eventsEnd, flags, 0o600)
+	events, err := dir.OpenFile(r.ID+eventsSuffix, flags, 0o600)
 	if err != nil {
 		return err
 	}
-	defer news.Close()
-	helper, err := startStaying(x.cfg.Helper, o, news, log)
+	defer events.Close()
+	helper, err := startServerHelper(x.cfg.Helper, spec, events, log)
 	if err == nil {
-		r.Helper, err = helper.process()
+		r.Helper, err = helper.id()
 		err = cmp.Or(err, r.save(dir))
 		helper.release(err == nil)
 	}
 	if err != nil {
-		x.forget(dir, r.ID)
+		x.removeRecord(dir, r.ID)
 	}
 	return err
 }
 
-// awaitServer waits until a server listens, has ended, or has had its time.
+// awaitServer waits until a server listens, has ended, or a.Wait is over.
 func (x *Runner) awaitServer(ctx context.Context, dir *os.Root, r serverRecord, a ServerCommand) (ServerState, error) {
 	wait := cmp.Or(a.Wait, time.Second)
-	tick := time.NewTicker(lookAgain)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for end := time.Now().Add(wait); ; {
-		s := x.state(dir, r)
-		switch _, last := events(dir, r.ID); last.Kind {
+		s := x.serverState(dir, r)
+		switch _, last := readEvents(dir, r.ID); last.Kind {
 		case eventFailed:
-			x.forget(dir, r.ID)
-			return ServerState{}, &SpawnError{Command: "/bin/sh", Err: errnoOf(last)}
+			x.removeRecord(dir, r.ID)
+			return ServerState{}, &SpawnError{Command: "/bin/sh", Err: startErrno(last)}
 		case eventUnfenced:
-			x.forget(dir, r.ID)
-			return ServerState{}, unfenced("Landlock could not be used")
+			x.removeRecord(dir, r.ID)
+			return ServerState{}, fenceUnavailable("Landlock could not be used")
 		}
 		switch {
 		case !s.Running:
@@ -129,7 +130,7 @@ func (x *Runner) awaitServer(ctx context.Context, dir *os.Root, r serverRecord, 
 			x.endServer(dir, r)
 			return ServerState{}, context.Cause(ctx)
 		case s.Pid == 0 || time.Now().Before(end):
-		case a.MustBe:
+		case a.MustListen:
 			text, _ := x.lastLines(r.ID, 20)
 			return ServerState{}, &NotServingError{x.endServer(dir, r), wait, text}
 		default:
@@ -143,27 +144,27 @@ func (x *Runner) awaitServer(ctx context.Context, dir *os.Root, r serverRecord, 
 	}
 }
 
-// endServer ends a server and tells how it is then.
+// endServer stops a server if it runs, and returns its state afterwards.
 func (x *Runner) endServer(dir *os.Root, r serverRecord) ServerState {
-	s := x.state(dir, r)
+	s := x.serverState(dir, r)
 	if s.Running {
-		r.Helper.end(s.Pid)
-		os.Remove(serverTemp(r.ID)) // which its helper has emptied
-		s = x.state(dir, r)
+		r.Helper.stop(s.Pid)
+		os.Remove(serverTemp(r.ID)) // its helper has emptied it
+		s = x.serverState(dir, r)
 	}
 	return s
 }
 
-// named returns the folder of the records, and those of a name. The caller closes
-// the folder.
-func (x *Runner) named(n ServerName) (dir *os.Root, list []serverRecord, err error) {
-	if err := x.MayAct("looking after servers"); err != nil {
+// findServers returns the directory of the records, which the caller closes, and the
+// records that match n, the newest first.
+func (x *Runner) findServers(n ServerName) (dir *os.Root, list []serverRecord, err error) {
+	if err := x.CheckAllowed("access to servers"); err != nil {
 		return nil, nil, err
 	}
 	if dir, err = x.ws.State("servers"); err != nil {
 		return nil, nil, err
 	}
-	for _, r := range servers(dir) {
+	for _, r := range readRecords(dir) {
 		if (n.ID == "" || n.ID == r.ID) && (n.Port == 0 || n.Port == r.Port) {
 			list = append(list, r)
 		}
@@ -171,17 +172,17 @@ func (x *Runner) named(n ServerName) (dir *os.Root, list []serverRecord, err err
 	return dir, list, nil
 }
 
-// one is named for the newest server of a name, one that runs before others.
-func (x *Runner) one(n ServerName) (*os.Root, serverRecord, error) {
+// findServer is findServers for one record: the newest that runs, or else the newest.
+func (x *Runner) findServer(n ServerName) (*os.Root, serverRecord, error) {
 	if n == (ServerName{}) {
 		return nil, serverRecord{}, &refusal.ArgError{Arg: "id", Reason: "or port has to say which server is meant"}
 	}
-	dir, list, err := x.named(n)
+	dir, list, err := x.findServers(n)
 	if err != nil {
 		return nil, serverRecord{}, err
 	}
 	for _, r := range list {
-		if r.Helper.helps() {
+		if r.Helper.isRunning() {
 			return dir, r, nil
 		}
 	}
@@ -192,38 +193,38 @@ func (x *Runner) one(n ServerName) (*os.Root, serverRecord, error) {
 	return dir, list[0], nil
 }
 
-// Servers finds the servers of a name that were started in this workspace.
+// Servers lists the servers that match name and were started in this workspace.
 func (x *Runner) Servers(ctx context.Context, name ServerName) (Servers, error) {
-	dir, list, err := x.named(name)
+	dir, list, err := x.findServers(name)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
 	all := make(Servers, len(list))
 	for i, r := range list {
-		all[i] = x.state(dir, r)
+		all[i] = x.serverState(dir, r)
 		all[i].Ready = all[i].Running && listens(ctx, r.Port)
 	}
 	return all, nil
 }
 
-// ServerLog reads the last lines of what a server printed; 0 lines means 50.
+// ServerLog returns the last lines of a server's output; 0 lines means 50.
 func (x *Runner) ServerLog(ctx context.Context, name ServerName, lines int) (ServerLog, error) {
-	dir, r, err := x.one(name)
+	dir, r, err := x.findServer(name)
 	if err != nil {
 		return ServerLog{}, err
 	}
 	defer dir.Close()
 	text, more := x.lastLines(r.ID, cmp.Or(lines, 50))
-	s := x.state(dir, r)
+	s := x.serverState(dir, r)
 	s.Ready = s.Running && listens(ctx, r.Port)
 	return ServerLog{s, text, more}, nil
 }
 
-// StopServer ends a server and all that it started: by SIGTERM, and five seconds
-// later by force.
+// StopServer ends a server and all that it started: with SIGTERM, and after 5 s with
+// SIGKILL.
 func (x *Runner) StopServer(name ServerName) (ServerState, error) {
-	dir, r, err := x.one(name)
+	dir, r, err := x.findServer(name)
 	if err != nil {
 		return ServerState{}, err
 	}

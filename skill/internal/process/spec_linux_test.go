@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
 	"textskill/skill/internal/workspace"
 )
 
-func TestSpecsArriveAsTheyWere(t *testing.T) {
+func TestReadSpecReturnsTheEncodedSpec(t *testing.T) {
 	for _, o := range []Spec{
 		{Path: "/bin/true", Args: []string{"true"}},
 		{Path: "x", Args: []string{"", "a b", "\xff\n"}, Env: []string{"A=", "B=\xfe"}},
-		{Path: "x", Args: []string{"x"}, stay: true},
+		{Path: "x", Args: []string{"x"}, server: true},
 		{Path: "x", Args: []string{"x"}, Env: []string{"A=1"}, fence: fence{
 			on: true, require: true, network: true, port: 65535, temp: "/t", limits: Limits{FileSize: 1, Memory: -1, Processes: 3},
 			rules: []fenceRule{{path: "/a b\xff", write: true, id: workspace.FileID{Dev: 1 << 63, Ino: 2}}, {path: "/c"}},

@@ -12,25 +12,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// helped is a command that runs under a helper.
-type helped struct {
+// A supervisedCommand runs under a helper.
+type supervisedCommand struct {
 	cmd     *exec.Cmd
-	orders  *os.File // its closing, also by our death, tells the helper to stop
+	specW   *os.File // closing it, also by the end of this process, makes the helper stop
 	stopped atomic.Bool
-	output  []string // names of its pipes in /proc
+	output  []string // the names of its pipes in /proc
 	ends    chan Ending
 }
 
-// startHelper starts a helper in dir, which reads its order from orders and tells
-// report what becomes of it. The others are for the command; stdin may be nil.
-func startHelper(path, dir string, orders, report, stdin, stdout, stderr *os.File) (*exec.Cmd, error) {
+// startHelper starts a helper in dir, which reads its Spec from spec and writes its
+// events to report. The other files are the command's; stdin may be nil.
+func startHelper(path, dir string, spec, report, stdin, stdout, stderr *os.File) (*exec.Cmd, error) {
 	if isHelper() {
 		return nil, errors.New("this process was started as a helper and does not call HelperMain")
 	}
 	cmd := &exec.Cmd{
 		Path: path, Args: []string{helperName}, Env: []string{}, Dir: dir,
-		Stdin: orders, ExtraFiles: []*os.File{reportFD - 3: report, stdoutFD - 3: stdout, stderrFD - 3: stderr, stdinFD - 3: stdin},
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // out of reach of the terminal's signals
+		Stdin: spec, ExtraFiles: []*os.File{reportFD - 3: report, stdoutFD - 3: stdout, stderrFD - 3: stderr, stdinFD - 3: stdin},
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // not reached by the terminal's signals
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("helper: %w", err)
@@ -38,65 +38,65 @@ func startHelper(path, dir string, orders, report, stdin, stdout, stderr *os.Fil
 	return cmd, nil
 }
 
-func startHelped(path string, o Spec, stdin, stdout, stderr *os.File) (Running, error) {
-	orderR, orders, err := os.Pipe()
+func startSupervised(path string, spec Spec, stdin, stdout, stderr *os.File) (Running, error) {
+	specR, specW, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	defer orderR.Close()
+	defer specR.Close()
 	report, reportW, err := os.Pipe()
 	if err != nil {
-		orders.Close()
+		specW.Close()
 		return nil, err
 	}
 	defer reportW.Close()
-	cmd, err := startHelper(path, o.Dir, orderR, reportW, stdin, stdout, stderr)
+	cmd, err := startHelper(path, spec.Dir, specR, reportW, stdin, stdout, stderr)
 	if err != nil {
-		orders.Close()
+		specW.Close()
 		report.Close()
 		return nil, err
 	}
-	h := &helped{cmd: cmd, orders: orders, output: []string{pipeName(stdout), pipeName(stderr)}, ends: make(chan Ending, 1)}
+	h := &supervisedCommand{cmd: cmd, specW: specW, output: []string{pipeName(stdout), pipeName(stderr)}, ends: make(chan Ending, 1)}
 	go func() {
 		defer report.Close()
-		h.ends <- h.converse(o, report)
+		h.ends <- h.runSpec(spec, report)
 	}()
 	return h, nil
 }
 
-func (h *helped) Done() <-chan Ending { return h.ends }
-func (h *helped) Kill()               { h.cmd.Process.Kill() }
+func (h *supervisedCommand) Done() <-chan Ending { return h.ends }
+func (h *supervisedCommand) Kill()               { h.cmd.Process.Kill() }
 
-func (h *helped) Stop() {
+func (h *supervisedCommand) Stop() {
 	h.stopped.Store(true)
-	h.orders.Close()
+	h.specW.Close()
 }
 
-// converse gives the helper its order and hears it out.
-func (h *helped) converse(o Spec, report *os.File) Ending {
-	h.orders.Write(o.encode()) // a helper that does not read it says nothing either
-	first := receive(report)
+// runSpec sends spec to the helper and returns the Ending that its events describe.
+func (h *supervisedCommand) runSpec(spec Spec, report *os.File) Ending {
+	h.specW.Write(spec.encode()) // an error shows below: the helper sends no event
+	first := readEvent(report)
 	last := first
 	if first.Kind == eventStarted {
-		last = receive(report)
+		last = readEvent(report)
 	}
-	h.orders.Close()
+	h.specW.Close()
 	h.cmd.Wait()
 	switch {
 	case last.Kind == eventEnded:
 		code, signal := outcome(syscall.WaitStatus(last.Value))
 		return Ending{Code: code, signal: signal, supervised: true, survivors: int(last.More), held: first.More}
 	case last.Kind == eventFailed:
-		return Ending{Err: &SpawnError{Command: o.Args[0], Err: syscall.Errno(last.Value)}}
+		return Ending{Err: &SpawnError{Command: spec.Args[0], Err: syscall.Errno(last.Value)}}
 	case last.Kind == eventUnfenced:
-		return Ending{Err: unfenced("Landlock could not be used")}
-	case first.Kind == eventStarted || killed(h.cmd.ProcessState): // and the command with it
+		return Ending{Err: fenceUnavailable("Landlock could not be used")}
+	case first.Kind == eventStarted || killed(h.cmd.ProcessState): // the helper was killed, and its command with it
 		if first.Kind == eventStarted {
 			syscall.Kill(-int(first.Value), syscall.SIGKILL)
 		}
 		endWriters(h.output)
 		return Ending{Code: -int(syscall.SIGKILL), signal: "SIGKILL", lost: true, held: first.More}
-	case h.stopped.Load(): // before it had begun
+	case h.stopped.Load(): // before the command had started
 		return Ending{Code: -int(syscall.SIGTERM), signal: "SIGTERM", supervised: true}
 	}
 	return Ending{Err: fmt.Errorf("helper %s: it ended before the command began: %v", h.cmd.Path, h.cmd.ProcessState)}
@@ -108,14 +108,14 @@ func killed(state *os.ProcessState) bool {
 	return ok && ws.Signaled()
 }
 
-// receive returns the helper's next event, the zero event if there is none.
-func receive(report *os.File) (e event) {
+// readEvent returns the helper's next event, or the zero event at the end.
+func readEvent(report *os.File) (e event) {
 	binary.Read(report, binary.LittleEndian, &e)
 	return e
 }
 
-// awaitEnd returns when the child pid has ended, which is left to be waited for. It
-// reports whether it could.
+// awaitEnd waits until the child pid has ended, without freeing its id. It returns false
+// if it cannot wait.
 func awaitEnd(pid int) bool {
 	err := unix.EINTR
 	for err == unix.EINTR {

@@ -11,33 +11,33 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// Tracked says how far what a program changed can be undone.
+// Tracked says how the changes of a program can be undone.
 type Tracked struct {
-	Undo        string   // what its changes are taken back by; "" where there are none, or they are not recorded
-	NotUndoable []string // what undo leaves as it is, and why; nil where that is nothing that is known of
+	Undo        string   // the id that undoes its changes; "" if nothing changed or was recorded
+	NotUndoable []string // what undo cannot restore, and why; nil if nothing is known
 }
 
-// UndoID returns what the changes of the program are taken back by.
+// UndoID returns Undo.
 func (c Tracked) UndoID() string { return c.Undo }
 
-// Left says what undo leaves as it is, in one line; "" where that is nothing.
+// Left says in one line what undo cannot restore; "" if nothing is known.
 func (c Tracked) Left() string { return strings.Join(c.NotUndoable, "; ") }
 
-// defaultSnapshot is how many bytes are kept of a workspace, for what programs change
-// in it to be undone.
+// defaultSnapshot is how many bytes of the workspace are kept before a program runs, so
+// that its changes can be undone.
 const defaultSnapshot = 256 << 20
 
-// How long it may take to find out what there is before a program is run, and what
-// has become different after it.
+// Limits on the time for finding out what the workspace holds before a program runs,
+// and what has changed after it.
 const (
-	beforeTime = 10 * time.Second
-	afterTime  = 30 * time.Second
+	snapshotTimeout = 10 * time.Second
+	recordTimeout   = 30 * time.Second
 )
 
 type trackedKey struct{}
 
-// Track runs a program, called name, that changes files on its own, and records what
-// it changed. A run within another that is tracked is part of that one's changes.
+// Track calls run and records, under name, what it changes in the workspace. In a
+// nested call the changes belong to the outer one.
 func (x *Runner) Track(ctx context.Context, name string, run func(ctx context.Context) error) (c Tracked, err error) {
 	if ctx.Value(trackedKey{}) != nil {
 		return c, run(ctx)
@@ -54,10 +54,10 @@ func (x *Runner) Track(ctx context.Context, name string, run func(ctx context.Co
 		return c, err
 	}
 	defer s.Close()
-	if err = run(inner); IsSpawn(err) {
+	if err = run(inner); IsSpawnError(err) {
 		return c, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	change, left, rerr := s.Record(ctx, name)
 	c.Undo = change.ID
@@ -74,13 +74,13 @@ func (x *Runner) Track(ctx context.Context, name string, run func(ctx context.Co
 	return c, err
 }
 
-// maxLeft is how many things are named that undo leaves as they are.
-const maxLeft = 8
+// maxUntracked is how many paths that undo cannot restore are listed.
+const maxUntracked = 8
 
 func (c *Tracked) add(left []workspace.Untracked) {
 	for i, l := range left {
-		if i == maxLeft && len(left) > maxLeft+1 {
-			c.NotUndoable = append(c.NotUndoable, fmt.Sprintf("and %d more", len(left)-maxLeft))
+		if i == maxUntracked && len(left) > maxUntracked+1 {
+			c.NotUndoable = append(c.NotUndoable, fmt.Sprintf("and %d more", len(left)-maxUntracked))
 			return
 		}
 		c.NotUndoable = append(c.NotUndoable, l.String())
@@ -97,21 +97,21 @@ func notTracked(err error) string {
 	return "nothing that it changed: " + err.Error()
 }
 
-// snapshot finds out what the workspace holds; nil where that is not wanted.
+// snapshot records what the workspace holds; nil if snapshots are turned off.
 func (x *Runner) snapshot(ctx context.Context) (*workspace.Snapshot, error) {
 	limit := x.cfg.SnapshotBytes
 	if limit == 0 {
 		limit = defaultSnapshot
 	}
-	ctx, cancel := context.WithTimeout(ctx, beforeTime)
+	ctx, cancel := context.WithTimeout(ctx, snapshotTimeout)
 	defer cancel()
 	return x.ws.Snapshot(ctx, limit, x.walkAll)
 }
 
-// walkAll is the [workspace.Walker].
+// walkAll implements [workspace.Walker].
 func (x *Runner) walkAll(ctx context.Context, visit func(worker int, v workspace.Visited) error) error {
 	o := search.WalkOptions{Ignore: true, Marked: true, Workers: min(search.Workers(), workspace.SnapshotWorkers)}
-	ctx = workspace.WithProgress(ctx, func(int64, int64, string) {}) // it is not what was asked for
+	ctx = workspace.WithProgress(ctx, func(int64, int64, string) {}) // the caller asked for no walk
 	_, err := search.Walk(ctx, x.ws, x.ws.Dir(), o, func(worker int, e *search.Entry) error {
 		return visit(worker, workspace.Visited{Folder: e.Folder(), Name: e.Name, Ignored: e.Ignored, Stat: e.Stat})
 	})

@@ -11,16 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipeName returns what /proc calls a pipe, "" if it cannot be told.
+// pipeName returns the name of a pipe in /proc, "" if unknown.
 func pipeName(f *os.File) string {
 	name, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
 	return name
 }
 
-// endWriters kills the processes that can write to one of the pipes. It serves
-// where the helper was killed, and nobody knows any more whom the command started.
+// endWriters kills the processes that can write to one of the pipes. It is for commands
+// whose helper was killed: their output pipes are the only trace of what they started.
 func endWriters(pipes []string) {
-	for range 3 { // those too that were being started
+	for range 3 { // catches processes that are starting meanwhile
 		files, _ := filepath.Glob("/proc/[0-9]*/fd/*")
 		for _, file := range files {
 			name, err := os.Readlink(file)

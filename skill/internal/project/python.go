@@ -163,7 +163,7 @@ func (x *Tools) installApart(ctx context.Context, base string, a Task, p *projec
 	venv := &runner{name: "venv", line: []string{"python3", "-m", "venv", venvDir}}
 	made, err := x.runIn(ctx, base, a, p, venv)
 	switch {
-	case process.IsSpawn(err):
+	case process.IsSpawnError(err):
 		return before, failed
 	case err != nil || made.Failed():
 		return made, err

@@ -102,7 +102,7 @@ type runner struct {
 
 // Run does what a says. Errors are [*UnknownRunnerError] or those of a command.
 func (x *Tools) Run(ctx context.Context, base string, a Task) (Run, error) {
-	if err := x.process.MayAct("running a program"); err != nil {
+	if err := x.process.CheckAllowed("running a program"); err != nil {
 		return Run{}, err
 	}
 	p, r, err := x.plan(base, a)
@@ -110,7 +110,7 @@ func (x *Tools) Run(ctx context.Context, base string, a Task) (Run, error) {
 		return Run{}, err
 	}
 	if a.Do == Install {
-		if err := x.process.MayReach("reaching other machines"); err != nil {
+		if err := x.process.CheckNetwork("reaching other machines"); err != nil {
 			return Run{}, err
 		}
 	}
@@ -121,7 +121,7 @@ func (x *Tools) Run(ctx context.Context, base string, a Task) (Run, error) {
 	var done Run
 	tracked, err := x.process.Track(ctx, r.program(), func(ctx context.Context) (err error) {
 		done, err = x.runIn(ctx, base, a, p, r)
-		if r.venv && (errors.Is(err, syscall.ENOENT) && process.IsSpawn(err) || err == nil && done.ExitCode == pipOutside) {
+		if r.venv && (errors.Is(err, syscall.ENOENT) && process.IsSpawnError(err) || err == nil && done.ExitCode == pipOutside) {
 			done, err = x.installApart(ctx, base, a, p, r, done, err)
 		}
 		return err
@@ -152,7 +152,7 @@ func (x *Tools) runIn(ctx context.Context, base string, a Task, p *project, r *r
 		switch {
 		case err == nil:
 			return r.done(done, p.dir), nil
-		case !process.IsSpawn(err) || !errors.Is(err, syscall.ENOENT):
+		case !process.IsSpawnError(err) || !errors.Is(err, syscall.ENOENT):
 			return Run{}, err
 		case missing == nil:
 			missing = err
