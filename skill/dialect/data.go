@@ -8,7 +8,9 @@ import (
 	"textskill/skill"
 )
 
-// Data returns what a result holds beside its sentence, for --json.
+// Data returns what a result holds besides its sentence, with names for --json; nil if
+// that is nothing. Each result of a text command and of Undo needs a case: TestData
+// finds one that is missing.
 func Data(r skill.Result) any {
 	switch r := r.(type) {
 	case skill.FileRead:
@@ -64,7 +66,7 @@ func Data(r skill.Result) any {
 		}
 		return d
 	}
-	return r
+	return nil
 }
 
 func recorded(r skill.Changes) []map[string]any {
