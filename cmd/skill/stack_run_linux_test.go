@@ -304,7 +304,7 @@ func TestServerInTheForeground(t *testing.T) {
 		{map[string]any{"command": "x", "port": 0}, "server: port must be from 1 to 65535, not 0"},
 		{map[string]any{"command": "x", "port": 1, "action": "restart"}, "server: action must be one of start, list, status, logs, stop"},
 		{map[string]any{"action": "stop"}, "server: id or port has to say which server is meant"},
-		{map[string]any{"action": "status"}, "server: status takes an id or a port"},
+		{map[string]any{"action": "status"}, "server: status needs an id or a port"},
 		{map[string]any{"action": "status", "port": 2}, "server: there is no such server; server(action: 'list') lists them"},
 		{map[string]any{"action": "logs", "id": "abc"}, "server: there is no server for the id abc; server(action: 'list') lists them"},
 	} {

@@ -33,7 +33,7 @@ var Achilles = &Dialect{
 			reply: sentence("Read file at %s successfully."),
 		},
 		{
-			Name: "writeFile", Doc: "Write a file, replacing what was there; the folders above it are created.",
+			Name: "writeFile", Doc: "Write a file, replacing an existing one; missing parent directories are created.",
 			Params: []Param{pathParam, contentParam}, Effect: Destroys, Idempotent: true,
 			operation: func(in *call) (skill.Args, error) {
 				return skill.WriteFile{Path: in.str("path"), Content: in.str("content"), Parents: true}, nil
@@ -41,7 +41,7 @@ var Achilles = &Dialect{
 			reply: sentence("Wrote file at %s successfully."),
 		},
 		{
-			Name: "appendFile", Doc: "Append to a file, which is created if need be.",
+			Name: "appendFile", Doc: "Append to a file; a missing file is created.",
 			Params: []Param{pathParam, contentParam}, Effect: Adds,
 			operation: func(in *call) (skill.Args, error) {
 				return skill.AppendFile{Path: in.str("path"), Content: in.str("content")}, nil
@@ -54,7 +54,7 @@ var Achilles = &Dialect{
 			reply:     sentence("Deleted file at %s successfully."),
 		},
 		{
-			Name: "createDirectory", Doc: "Create a directory and those above it.", Params: []Param{pathParam}, Effect: Adds, Idempotent: true,
+			Name: "createDirectory", Doc: "Create a directory and its missing parents.", Params: []Param{pathParam}, Effect: Adds, Idempotent: true,
 			operation: func(in *call) (skill.Args, error) { return skill.MakeFolder{Path: in.str("path")}, nil },
 			reply:     sentence("Created directory at %s successfully."),
 		},
@@ -70,7 +70,7 @@ var Achilles = &Dialect{
 			}),
 		},
 		{
-			Name: "fileExists", Doc: "Tell whether a file or directory exists.", Params: []Param{pathParam},
+			Name: "fileExists", Doc: "Check whether a file or directory exists.", Params: []Param{pathParam},
 			operation: func(in *call) (skill.Args, error) {
 				return skill.Stat{Path: in.str("path"), MissingOK: true}, nil
 			},
@@ -79,14 +79,14 @@ var Achilles = &Dialect{
 			}),
 		},
 		{
-			Name: "copyFile", Doc: "Copy a file, replacing what was there.", Params: []Param{pathParam, destinationParam}, Effect: Destroys, Idempotent: true,
+			Name: "copyFile", Doc: "Copy a file, replacing an existing one.", Params: []Param{pathParam, destinationParam}, Effect: Destroys, Idempotent: true,
 			operation: func(in *call) (skill.Args, error) {
 				return skill.CopyFile{Source: in.str("path"), Dest: in.str("destination"), SameOK: true}, nil
 			},
 			reply: sentence("Copied file from %s to %s successfully."),
 		},
 		{
-			Name: "moveFile", Doc: "Move or rename a file or directory, replacing a file that was there.",
+			Name: "moveFile", Doc: "Move or rename a file or directory, replacing an existing file.",
 			Params: []Param{pathParam, destinationParam}, Effect: Destroys,
 			operation: func(in *call) (skill.Args, error) {
 				return skill.MoveFile{Source: in.str("path"), Dest: in.str("destination")}, nil
@@ -98,11 +98,11 @@ var Achilles = &Dialect{
 
 var (
 	pathParam        = Param{Name: "path", Type: "string", Path: true, Required: true, Doc: "relative to the workspace, or absolute inside it"}
-	contentParam     = Param{Name: "content", Type: "string", Required: true, Empty: true, Doc: "the text, as it is"}
+	contentParam     = Param{Name: "content", Type: "string", Required: true, Empty: true, Doc: "the text"}
 	destinationParam = Param{Name: "destination", Type: "string", Path: true, Required: true, Doc: "the new path"}
 )
 
-// sentence words a result by a format with the path, or the source and the
+// sentence prints a result by a format with the path, or the source and the
 // destination. A dry run says what would have been done, and shows it.
 func sentence(format string) func(*call, skill.Result) string {
 	return func(_ *call, r skill.Result) string {
@@ -122,7 +122,7 @@ func sentence(format string) func(*call, skill.Result) string {
 	}
 }
 
-// dryRun puts the difference under the line that says what would be done.
+// dryRun puts the diff under the line that says what would be done.
 func dryRun(line string, c skill.Changed) string {
 	return strings.TrimSuffix(line+"\n"+c.Diff, "\n")
 }
@@ -188,7 +188,7 @@ func (in *call) extracted(ctx context.Context, e Extraction) Reply {
 	return in.run(ctx)
 }
 
-// errIncomplete is the error of a command without its two first words.
+// errIncomplete is the error of a command without its first two words.
 var errIncomplete = errors.New("operation and path are required")
 
 // fill takes the arguments from a command. The row decides what its payload means.
@@ -221,7 +221,7 @@ func (in *call) complete() error {
 	return nil
 }
 
-// achillesFail words an error as the original does.
+// achillesFail formats an error as the original does.
 func achillesFail(in *call, err error) Reply {
 	f := &Failure{Cause: err, Code: codeOf(err)}
 	var pe *paramError

@@ -50,7 +50,7 @@ func typed[R skill.Result, T any](hook func(in *call, r R) T) func(*call, skill.
 }
 
 // Do carries out one call for s: it finds the row, reads the arguments, executes
-// the operation and words the reply. It is the whole way.
+// the operation and formats the reply.
 func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, sent parser.ToolCall) Reply {
 	in := d.call(x, s, sent.Name)
 	switch {
@@ -65,7 +65,7 @@ func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, s
 	}
 	var err error
 	if in.values, err = decode(in.tool, sent.Arguments); err == nil && d.noSurrogates {
-		err = halfPair(in.tool, sent.Arguments)
+		err = refuseSurrogates(in.tool, sent.Arguments)
 	}
 	if err != nil {
 		return in.fail(err)
@@ -121,7 +121,7 @@ type Reply struct {
 
 	JSON    bool     // Body is a JSON document in the client's wire, of a failure too
 	Calls   []Reply  // to the calls of an envelope, which Body holds together
-	Repairs []string // what was mended in the syntax of a text, in words
+	Repairs []string // repairs to the syntax of the text, one phrase each
 	Via     string   // what read the text if no grammar did: "rules", "llm"; else ""
 
 	ran skill.Result // if the call failed although something was done

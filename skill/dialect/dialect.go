@@ -1,7 +1,9 @@
-// Package dialect is what clients call things: the names of the tools, their
-// arguments and limits, and the shape of the replies. A dialect is a table; each
-// row turns arguments into an operation of package skill and its result into the
-// client's words.
+// Package dialect gives clients the tools that they know: names, arguments, limits
+// and the shape of replies. A dialect is a table. Each row turns the arguments of a
+// call into an operation of package skill, and its result into a reply.
+//
+// [Dialect.Do] carries out one call. [Of] finds the dialect of a text by its shape,
+// and [Dialect.Answer] carries out what the text asks for. [All] lists the dialects.
 package dialect
 
 import (
@@ -22,7 +24,7 @@ type Dialect struct {
 	noSurrogates bool                                               // refuse arguments with half of a surrogate pair; else it is read as U+FFFD
 	foldName     func(name string) string                           // maps names that are the same to one; nil means that no two are
 	decode       func(t *Tool, raw json.RawMessage) (values, error) // reads and checks the arguments, which may be missing; nil means Tool.decode
-	fail         func(in *call, err error) Reply                    // words an error; in.tool is nil for an unknown tool
+	fail         func(in *call, err error) Reply                    // formats an error; in.tool is nil for an unknown tool
 }
 
 // A Tool is a row: a name, its arguments, the operation, and the reply.
@@ -37,10 +39,10 @@ type Tool struct {
 	Idempotent bool // a second call with the same arguments changes nothing more
 
 	operation func(in *call) (skill.Args, error)                // resolves the paths and makes the operation
-	reply     func(in *call, r skill.Result) string             // words a result; see typed
+	reply     func(in *call, r skill.Result) string             // formats a result; see typed
 	failure   func(in *call, r skill.Result) error              // finds a result that the client counts as a failure; may be nil
 	tolerate  func(in *call, err error) (reply string, ok bool) // answers an error that the client counts as a success; may be nil
-	reword    func(in *call, err error) error                   // words an error of the operation as this tool does; may be nil
+	reword    func(in *call, err error) error                   // replaces an error of the operation by this tool's own; may be nil
 }
 
 // Effect says what a call may do to the workspace.
@@ -50,7 +52,7 @@ type Effect int
 const (
 	Reads    Effect = iota // nothing
 	Adds                   // creates, but destroys nothing
-	Destroys               // may replace or remove what is there
+	Destroys               // may replace or remove
 )
 
 // Lookup returns the row of a name or alias, nil if there is none.

@@ -8,10 +8,10 @@ import (
 	"textskill/skill"
 )
 
-// A Failure is why a call was refused or did not succeed. A row returns one to say
-// so in the words of the original; the dialect then adds what it puts around them.
+// A Failure says why a call was refused or did not succeed. A row returns one with
+// the message of the original; the dialect adds what it puts around messages.
 type Failure struct {
-	Message string // in the dialect's words, complete; "" means those of Cause
+	Message string // complete, as the dialect says it; "" means the message of Cause
 	Code    string // "ENOENT"; "" if there is none
 	Hint    string // what to do next; "" if there is nothing to say
 	Cause   error  // nil if the message is all there is
@@ -30,7 +30,7 @@ func (f *Failure) Error() string {
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Cause }
 
-// failf returns a failure in the words of the original.
+// failf returns a failure with a message of the original.
 func failf(format string, args ...any) error { return &Failure{Message: fmt.Sprintf(format, args...)} }
 
 // withKeys adds keys to the reply that err is answered with.
@@ -65,7 +65,7 @@ var errnoNames = map[syscall.Errno]string{
 	syscall.EPERM: "EPERM", syscall.EROFS: "EROFS", syscall.ETXTBSY: "ETXTBSY", syscall.EXDEV: "EXDEV",
 }
 
-// codeOf returns the symbol of an error, "" where it has none.
+// codeOf returns the symbol of an error, "" if it has none.
 func codeOf(err error) string {
 	var errno syscall.Errno
 	var arg *skill.ArgError

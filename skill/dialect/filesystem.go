@@ -16,8 +16,7 @@ import (
 	"textskill/skill"
 )
 
-// Filesystem is the dialect of tool_calls envelopes: thirteen functions, each
-// answered by one text.
+// Filesystem is the dialect of tool_calls envelopes. Each call is answered by one text.
 var Filesystem = &Dialect{
 	Name:         "filesystem",
 	Doc:          `OpenAI tool_calls: {"tool_calls":[…]}`,
@@ -34,13 +33,13 @@ var Filesystem = &Dialect{
 		{
 			Name: "read_file", Aliases: []string{"read_text_file"}, Doc: "Read a file, or its first or last lines.",
 			Params: []Param{fsPath,
-				{Name: "head", Type: "integer", Lenient: true, Doc: "only so many lines from the start"},
-				{Name: "tail", Type: "integer", Lenient: true, Doc: "only so many lines from the end"}},
+				{Name: "head", Type: "integer", Lenient: true, Doc: "only this many lines from the start"},
+				{Name: "tail", Type: "integer", Lenient: true, Doc: "only this many lines from the end"}},
 			operation: fsReadOperation, reword: fsReadError,
 			reply: typed(func(_ *call, r skill.FileRead) string { return string(r.Content) }),
 		},
 		{
-			Name: "write_file", Aliases: []string{"write_text_file"}, Doc: "Write a file, replacing what was there; the folders above it are created.",
+			Name: "write_file", Aliases: []string{"write_text_file"}, Doc: "Write a file, replacing an existing one; missing parent directories are created.",
 			Params: []Param{fsPath, contentParam}, Effect: Destroys, Idempotent: true,
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.followed("path")
@@ -52,12 +51,12 @@ var Filesystem = &Dialect{
 			Name: "edit_file", Aliases: []string{"replace_text"}, Doc: "Replace the first occurrence of a text in a file.",
 			Params: []Param{fsPath,
 				{Name: "old_text", Aliases: []string{"old"}, Type: "string", Required: true, Empty: true, Doc: "the text to replace, exactly as in the file"},
-				{Name: "new_text", Aliases: []string{"new"}, Type: "string", Required: true, Empty: true, Doc: "what takes its place"},
-				{Name: "dry_run", Type: "boolean", Lenient: true, Doc: "show the change and do not make it"}},
+				{Name: "new_text", Aliases: []string{"new"}, Type: "string", Required: true, Empty: true, Doc: "the new text"},
+				{Name: "dry_run", Type: "boolean", Lenient: true, Doc: "show the change without making it"}},
 			Effect: Destroys, operation: fsEditOperation, reword: fsEditError, reply: typed(fsEditReply),
 		},
 		{
-			Name: "append_file", Doc: "Append to a file, which is created if need be, with the folders above it.",
+			Name: "append_file", Doc: "Append to a file; a missing file and its parent directories are created.",
 			Params: []Param{fsPath, contentParam}, Effect: Adds,
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.followed("path")
@@ -75,8 +74,8 @@ var Filesystem = &Dialect{
 			reply: typed(fsListReply),
 		},
 		{
-			Name: "directory_tree", Aliases: []string{"dir_tree"}, Doc: "Show a directory and those in it as a tree.",
-			Params: []Param{fsPath, {Name: "depth", Type: "integer", Lenient: true, Doc: "levels, 3 unless given"}},
+			Name: "directory_tree", Aliases: []string{"dir_tree"}, Doc: "Show a directory and its subdirectories as a tree.",
+			Params: []Param{fsPath, {Name: "depth", Type: "integer", Lenient: true, Doc: "levels, 3 by default"}},
 			reword: fsNotFoundError,
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.followed("path")
@@ -85,7 +84,7 @@ var Filesystem = &Dialect{
 			reply: typed(fsTreeReply),
 		},
 		{
-			Name: "create_directory", Aliases: []string{"mkdir"}, Doc: "Create a directory and those above it.",
+			Name: "create_directory", Aliases: []string{"mkdir"}, Doc: "Create a directory and its missing parents.",
 			Params: []Param{fsPath}, Effect: Adds, Idempotent: true,
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.followed("path")
@@ -120,7 +119,7 @@ var Filesystem = &Dialect{
 			reply: typed(fsChangeReply),
 		},
 		{
-			Name: "delete_file", Aliases: []string{"rm"}, Doc: "Delete a file, or a directory with all that is in it.",
+			Name: "delete_file", Aliases: []string{"rm"}, Doc: "Delete a file, or a directory with everything in it.",
 			Params: []Param{fsPath}, Effect: Destroys, Idempotent: true,
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.unfollowed("path")
@@ -132,7 +131,7 @@ var Filesystem = &Dialect{
 			reply: typed(fsChangeReply),
 		},
 		{
-			Name: "file_info", Aliases: []string{"get_file_info"}, Doc: "Tell what kind of file it is, its size and time.",
+			Name: "file_info", Aliases: []string{"get_file_info"}, Doc: "Show the type, size and modification time of a file or directory.",
 			Params: []Param{fsPath}, operation: fsStatOperation, reword: fsNotFoundError, reply: typed(fsInfoReply),
 		},
 		{
@@ -148,7 +147,7 @@ var Filesystem = &Dialect{
 			reword: fsSearchError, reply: typed(fsSearchReply),
 		},
 		{
-			Name: "file_exists", Doc: "Tell whether a file or directory exists.", Params: []Param{fsPath},
+			Name: "file_exists", Doc: "Check whether a file or directory exists.", Params: []Param{fsPath},
 			operation: fsStatOperation,
 			tolerate: func(_ *call, err error) (string, bool) {
 				return "exists: " + pyBool(false), fsMissing(err) || errors.Is(err, syscall.ELOOP)
@@ -163,7 +162,7 @@ const fsMaxEntries = 10000
 
 var (
 	fsPath   = Param{Name: "path", Type: "string", Path: true, Required: true, Doc: "relative to working_dir, or absolute inside the workspace"}
-	fsSource = Param{Name: "src", Aliases: []string{"source"}, Type: "string", Path: true, Required: true, Doc: "the present path"}
+	fsSource = Param{Name: "src", Aliases: []string{"source"}, Type: "string", Path: true, Required: true, Doc: "the current path"}
 	fsDest   = Param{Name: "dst", Aliases: []string{"destination"}, Type: "string", Path: true, Required: true, Doc: "the new path; a directory receives the source under its name"}
 )
 
@@ -214,7 +213,7 @@ func workingDir(x *skill.Executor, s *skill.Session, dir string) (*skill.Session
 	return x.Enter(&skill.Session{}, dir)
 }
 
-// filesystemFail words an error as Python's runtime does.
+// filesystemFail formats an error as Python's runtime does.
 func filesystemFail(in *call, err error) Reply {
 	f := &Failure{Cause: err, Code: codeOf(err)}
 	name := cmp.Or(in.sent, "tool_call")

@@ -63,7 +63,7 @@ func appendValue(b []byte, v any) []byte {
 }
 
 // whole returns s as it is written to a file or used in its name, where half of a
-// surrogate pair cannot stand.
+// surrogate pair cannot be.
 func whole(s string) string { return rawjson.ReplaceHalves(s) }
 
 // wellFormed replaces what is not UTF-8 in s, as node and Python do.
@@ -82,8 +82,8 @@ func units(s string) (n int) {
 	return n
 }
 
-// trims tells whether nothing is left of s when JavaScript trims it.
-func trims(s string) bool {
+// isBlank reports whether nothing is left of s after JavaScript's trim.
+func isBlank(s string) bool {
 	return strings.TrimFunc(s, func(r rune) bool {
 		switch r {
 		case ' ', '\t', '\n', '\v', '\f', '\r', 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000, 0xfeff:
@@ -150,7 +150,7 @@ func extensionOf(path string) string {
 	return ""
 }
 
-// libuvTexts are where libuv's words differ from the C library's.
+// libuvTexts are the messages of libuv that differ from the C library's.
 var libuvTexts = map[syscall.Errno]string{
 	syscall.EISDIR: "illegal operation on a directory", syscall.EEXIST: "file already exists",
 	syscall.ELOOP: "too many symbolic links encountered", syscall.ENAMETOOLONG: "name too long",
@@ -158,7 +158,7 @@ var libuvTexts = map[syscall.Errno]string{
 	syscall.EIO: "i/o error", syscall.ETXTBSY: "text file is busy",
 }
 
-// libuv words a file system error as node does: "ENOENT: no such file or
+// libuv formats a file system error as node does: "ENOENT: no such file or
 // directory, open 'P'". ok is false for every other error.
 func libuv(err error) (message, code string, ok bool) {
 	var errno syscall.Errno

@@ -65,8 +65,8 @@ func TestSizeWords(t *testing.T) {
 		0: "0 B", 1: "1.00 B", 1023: "1023.00 B", 1152: "1.13 KB", 1239: "1.21 KB", 1<<20 - 1: "1024.00 KB", 1 << 20: "1.00 MB",
 		1<<30 + 1<<29: "1.50 GB", 1<<40 - 1: "1024.00 GB", 1 << 40: "1.00 TB", 1 << 50: "1024.00 TB", 1<<63 - 1: "8388608.00 TB",
 	} {
-		if got := sizeWords(n); got != want {
-			t.Errorf("sizeWords(%d) is %s, want %s", n, got, want)
+		if got := formatSize(n); got != want {
+			t.Errorf("formatSize(%d) is %s, want %s", n, got, want)
 		}
 	}
 	for n, want := range map[int64]string{17039360: "16.3", 31457281: "30.0", 15<<20 + 1: "15.0"} {
@@ -96,8 +96,8 @@ func TestExtensions(t *testing.T) {
 // TestTrims has the blanks of JavaScript, and some that are none there.
 func TestTrims(t *testing.T) {
 	for s, want := range map[string]bool{"": true, " \t\n\v\f\r": true, "\u00a0\u3000\ufeff\u2028\u2029\u1680\u2003": true, "\u180e": false, "\u0085": false, "\u200b": false, " x ": false} {
-		if got := trims(s); got != want {
-			t.Errorf("trims(%q) is %t", s, got)
+		if got := isBlank(s); got != want {
+			t.Errorf("isBlank(%q) is %t", s, got)
 		}
 	}
 }

@@ -18,12 +18,12 @@ type Param struct {
 	Type     string   // of JSON Schema: "string", "integer", "number", "boolean", "array", "object"
 	Of       string   // type of an array's elements or of an object's values; "" is any
 	Enum     []string // what a string may be; nil is anything
-	Min, Max int      // length of a string in UTF-16 units, where the dialect checks it; a Max of 0 is no limit
+	Min, Max int      // length of a string in UTF-16 units, if the dialect checks it; a Max of 0 is no limit
 	Required bool
 	Empty    bool // a required string may be empty
 	Path     bool // it names a file or folder, which must be inside the workspace; of an array, each element does
-	Default  any  // taken where the argument is missing; nil is none
-	Lenient  bool // a value of another type is not refused but left to the row
+	Default  any  // of a missing argument; nil is none
+	Lenient  bool // a value of another type is left to the row, not refused
 	Doc      string
 }
 
@@ -65,7 +65,7 @@ func (e *paramError) Error() string {
 }
 
 // decode reads the arguments of a call and checks them against the row.
-// Arguments that the row does not name are passed over.
+// Arguments that the row does not name are ignored.
 func (t *Tool) decode(raw json.RawMessage) (values, error) {
 	given, err := decodeObject(raw)
 	if err != nil {
@@ -152,7 +152,7 @@ func (p *Param) wants(v any) string {
 	return "of type " + p.Type
 }
 
-// hasType tells whether a decoded value is of a type of JSON Schema; "" is any.
+// hasType reports whether a decoded value is of a type of JSON Schema; "" is any.
 func hasType(v any, want string) (ok bool) {
 	switch want {
 	case "string":
@@ -177,9 +177,9 @@ func hasType(v any, want string) (ok bool) {
 	return ok
 }
 
-// halfPair fails where a text that the row names holds half a surrogate pair,
-// which is no character and would not survive.
-func halfPair(t *Tool, raw json.RawMessage) error {
+// refuseSurrogates fails if a text that the row names holds half of a surrogate pair,
+// which is not a character and would be lost.
+func refuseSurrogates(t *Tool, raw json.RawMessage) error {
 	if !bytes.Contains(bytes.ToLower(raw), []byte(`\ud`)) {
 		return nil
 	}

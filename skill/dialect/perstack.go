@@ -2,8 +2,8 @@ package dialect
 
 import "textskill/skill"
 
-// Perstack is the dialect of the Base Skill: seventeen tools, each answered by one
-// JSON object. Of the length of texts the manual's limits hold; see [Dialect.Limit].
+// Perstack is the dialect of the Base Skill. Each call is answered by one JSON
+// object. Texts are limited to the manual's lengths; see [Dialect.Limit].
 var Perstack = &Dialect{
 	Name:   "perstack",
 	Doc:    "the Base Skill's tools, for skill mcp",
@@ -11,11 +11,11 @@ var Perstack = &Dialect{
 	fail:   perstackFail,
 	Tools: []Tool{
 		{
-			Name: "attemptCompletion", Doc: "Say that the work is done. Answers {} if so, else the todos that remain: do them, then call again.",
+			Name: "attemptCompletion", Doc: "Say that the work is done. Returns {}, or the todos that remain: do them, then call again.",
 			operation: fixedOperation(skill.Complete{}), reply: typed(attemptCompletionReply),
 		},
 		{
-			Name: "todo", Doc: "Add to the todo list and mark entries as completed; answers the whole list. Without arguments it only answers.",
+			Name: "todo", Doc: "Add to the todo list and mark entries as completed. Returns the whole list, also without arguments.",
 			Params: []Param{
 				{Name: "newTodos", Type: "array", Of: "string", Doc: "titles to add"},
 				{Name: "completedTodos", Type: "array", Of: "number", Doc: "ids to mark"}},
@@ -26,19 +26,19 @@ var Perstack = &Dialect{
 			Effect: Destroys, Idempotent: true, operation: fixedOperation(skill.ClearTodos{}), reply: typed(todoReply),
 		},
 		{
-			Name: "healthCheck", Doc: "Tell that this server answers: its workspace, uptime, memory and process id.",
+			Name: "healthCheck", Doc: "Show the workspace, uptime, memory and process ID of this server.",
 			operation: fixedOperation(skill.Health{}), reply: typed(healthCheckReply),
 		},
 		{
-			Name: "exec", Open: true, Doc: "Run a program, without a shell, and answer what it printed. Nothing it starts outlives the call.",
+			Name: "exec", Open: true, Doc: "Run a program without a shell and return its output. Nothing it starts outlives the call.",
 			Params: []Param{
 				{Name: "command", Type: "string", Required: true, Doc: "a program, not a command line"},
-				{Name: "args", Type: "array", Of: "string", Required: true, Doc: "as they are: no shell reads them"},
-				{Name: "env", Type: "object", Of: "string", Required: true, Doc: "added to this server's own"},
+				{Name: "args", Type: "array", Of: "string", Required: true, Doc: "its arguments; no shell reads them"},
+				{Name: "env", Type: "object", Of: "string", Required: true, Doc: "added to the environment of this server"},
 				{Name: "cwd", Type: "string", Path: true, Required: true, Doc: "the directory to run in"},
-				{Name: "stdout", Type: "boolean", Required: true, Doc: "answer what goes there"},
-				{Name: "stderr", Type: "boolean", Required: true, Doc: "answer what goes there"},
-				{Name: "timeout", Type: "number", Doc: "milliseconds, 60000 unless given; 0 for none"}},
+				{Name: "stdout", Type: "boolean", Required: true, Doc: "return it"},
+				{Name: "stderr", Type: "boolean", Required: true, Doc: "return it"},
+				{Name: "timeout", Type: "number", Doc: "milliseconds, 60000 by default; 0 for none"}},
 			Effect: Destroys, operation: execOperation, failure: typed(execFailure), reword: execStartError, reply: typed(execReply),
 		},
 		{
@@ -49,7 +49,7 @@ var Perstack = &Dialect{
 			operation: readTextFileOperation, reply: typed(readTextFileReply),
 		},
 		{
-			Name: "readImageFile", Doc: "Show a PNG, JPEG, GIF or WebP image of at most 15 MB. Its content tells what it is, not its name.",
+			Name: "readImageFile", Doc: "Show a PNG, JPEG, GIF or WebP image of at most 15 MB. Its content decides the type, not its name.",
 			Params:    []Param{basePath},
 			operation: mediaOperation(images, maxImage), reword: readImageFileError, reply: typed(mediaReply),
 		},
@@ -59,7 +59,7 @@ var Perstack = &Dialect{
 			operation: mediaOperation(pdfs, maxPDF), reword: readPdfFileError, reply: typed(mediaReply),
 		},
 		{
-			Name: "writeTextFile", Doc: "Write a text file, replacing what was there; directories above it are created. For longer texts, appendTextFile the rest.",
+			Name: "writeTextFile", Doc: "Write a text file, replacing an existing one; missing parent directories are created. For longer texts, appendTextFile the rest.",
 			Params: []Param{basePath, {Name: "text", Type: "string", Required: true, Max: 10000, Doc: "the whole content"}},
 			Effect: Destroys, Idempotent: true,
 			operation: func(in *call) (skill.Args, error) {
@@ -79,9 +79,9 @@ var Perstack = &Dialect{
 			reply: echoReply("path", "text"),
 		},
 		{
-			Name: "editTextFile", Doc: "Replace the first occurrence of a text in a file. It must match exactly, but for line ends, which stay as they are in the file.",
+			Name: "editTextFile", Doc: "Replace the first occurrence of a text in a file. It must match exactly, except for line ends, which the file keeps.",
 			Params: []Param{basePath,
-				{Name: "newText", Type: "string", Required: true, Max: 2000, Doc: "what takes its place"},
+				{Name: "newText", Type: "string", Required: true, Max: 2000, Doc: "the new text"},
 				{Name: "oldText", Type: "string", Required: true, Min: 1, Max: 2000, Doc: "the text to replace"}},
 			Effect: Destroys,
 			operation: func(in *call) (skill.Args, error) {
@@ -91,7 +91,7 @@ var Perstack = &Dialect{
 			reword: editTextFileError, reply: echoReply("path", "newText", "oldText"),
 		},
 		{
-			Name: "moveFile", Doc: "Move or rename a file, a directory, or a link itself; directories above the destination are created. Nothing may be there yet.",
+			Name: "moveFile", Doc: "Move or rename a file, a directory, or a link itself; missing parents of the destination are created. The destination must not exist.",
 			Params: []Param{
 				{Name: "source", Type: "string", Path: true, Required: true, Doc: "what to move"},
 				{Name: "destination", Type: "string", Path: true, Required: true, Doc: "its new path"}},
@@ -116,12 +116,12 @@ var Perstack = &Dialect{
 			reply: typed(getFileInfoReply),
 		},
 		{
-			Name: "listDirectory", Doc: "List a directory, not those in it: name, type, size and time of each entry.",
+			Name: "listDirectory", Doc: "List the entries of a directory: name, type, size and time.",
 			Params:    []Param{basePath},
 			operation: listDirectoryOperation, reply: typed(listDirectoryReply),
 		},
 		{
-			Name: "createDirectory", Doc: "Create a directory and those above it. It must not exist yet.", Params: []Param{basePath},
+			Name: "createDirectory", Doc: "Create a directory and its missing parents. It must not exist.", Params: []Param{basePath},
 			Effect: Adds,
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.creatable(mustHaveNoNUL, mustNotExist("Directory %s already exists"), parentMustBeWritable)
@@ -130,8 +130,8 @@ var Perstack = &Dialect{
 			reply: echoReply("path"),
 		},
 		{
-			Name: "deleteDirectory", Doc: "Delete an empty directory, or one with all that is in it. The workspace itself stays.",
-			Params: []Param{basePath, {Name: "recursive", Type: "boolean", Doc: "with all that is in it"}},
+			Name: "deleteDirectory", Doc: "Delete a directory that is empty, or with recursive any other. The workspace itself stays.",
+			Params: []Param{basePath, {Name: "recursive", Type: "boolean", Doc: "delete everything in it too"}},
 			Effect: Destroys, operation: deleteDirectoryOperation, reword: deleteDirectoryError, reply: echoReply("path"),
 		},
 	},

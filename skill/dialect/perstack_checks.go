@@ -2,7 +2,7 @@ package dialect
 
 import "path/filepath"
 
-// A check says in the original's words what is wrong with a location.
+// A check fails, with the message of the original, if something is wrong with a location.
 type check func(in *call, at *location) error
 
 func (in *call) pass(at *location, checks ...check) error {
@@ -22,7 +22,7 @@ func mustBeInside(in *call, at *location) error {
 	return nil
 }
 
-// mustNotLinkOutside is mustBeInside in the words of the tools for text files.
+// mustNotLinkOutside is mustBeInside with the message of the tools for text files.
 func mustNotLinkOutside(_ *call, at *location) error {
 	if at.outside {
 		return failf("Operation denied: target is a symbolic link")

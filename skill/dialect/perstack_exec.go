@@ -104,7 +104,7 @@ func refuseNUL(what, s string) error {
 	return nil
 }
 
-// execStartError words why a program did not run.
+// execStartError says why a program did not run.
 func execStartError(in *call, err error) error {
 	if errors.As(err, new(*skill.SpawnError)) {
 		return execError(spawnMessage(in, err), nil)
@@ -161,7 +161,7 @@ func printed(in *call, e skill.Executed) (stdout, stderr string) {
 func execReply(in *call, e skill.Executed) string {
 	stdout, stderr := printed(in, e)
 	output := stdout + stderr
-	if trims(output) {
+	if isBlank(output) {
 		output = "Command executed successfully, but produced no output."
 	}
 	return string(object("output", output))

@@ -10,9 +10,9 @@ import (
 	"textskill/skill"
 )
 
-// A location is what a path leads to. It is looked at before the operation runs, so
-// that what is wrong can be said in the original's words and order; the operation
-// is confined to the workspace in any case.
+// A location is what a path leads to. It is examined before the operation runs, for
+// the messages of the original in their order; the operation is confined to the
+// workspace in any case.
 type location struct {
 	given   string     // as the client wrote it
 	abs     string     // absolute, by its spelling alone

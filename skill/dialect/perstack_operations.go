@@ -95,8 +95,8 @@ func deleteDirectoryOperation(in *call) (skill.Args, error) {
 	return a, err
 }
 
-// mustNotBeFullRoot words the refusal to delete a workspace that is not empty as
-// the original meets it. The workspace itself stays in any case.
+// mustNotBeFullRoot fails as the original does for a workspace that is not empty.
+// The workspace itself stays in any case.
 func mustNotBeFullRoot(in *call, at *location) error {
 	if at.path != in.x.Dir() || in.flag("recursive") {
 		return nil

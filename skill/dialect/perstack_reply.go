@@ -20,8 +20,8 @@ func typeErrorf(format string, args ...any) error {
 	return &Failure{Message: text, body: string(object("error", "TypeError", "message", text))}
 }
 
-// perstackFail words an error as the original does: JSON with a name and a
-// message, and the protocol's words for what never reached a tool.
+// perstackFail formats an error as the original does: JSON with a name and a
+// message, or the protocol's message if no tool was reached.
 func perstackFail(in *call, err error) Reply {
 	if errors.Is(err, errUnknown) {
 		return failureReply(&Failure{Message: "MCP error -32602: Tool " + in.sent + " not found"})
@@ -33,7 +33,7 @@ func perstackFail(in *call, err error) Reply {
 	return failureReply(f)
 }
 
-// perstackMessage words what the operation met after all looked well.
+// perstackMessage returns the message for an error of the operation itself.
 func perstackMessage(err error) string {
 	if denied, ok := errors.AsType[*skill.DeniedError](err); ok {
 		return "Access denied - " + denied.Path + ": " + denied.Reason
@@ -147,8 +147,8 @@ var (
 	readPdfFileError   = mediaError("PDF", "PDF", pdfs, maxPDF, "File %s is not a PDF file.")
 )
 
-// mediaError words why a file cannot be shown. One that by its name should be of the
-// types and is too large is called that, whatever it holds.
+// mediaError says why a file cannot be shown. A file whose name has one of the types
+// and that is too large is called too large, whatever it holds.
 func mediaError(what, file string, types []string, limit int64, unsupported string) func(*call, error) error {
 	return func(in *call, err error) error {
 		size := int64(0)
@@ -170,7 +170,6 @@ func mediaError(what, file string, types []string, limit int64, unsupported stri
 	}
 }
 
-// getFileInfoReply words what is known of a file.
 func getFileInfoReply(in *call, d skill.Described) string {
 	i := d.Info
 	kind, extension, mime := "file", any(extensionOf(d.Path)), any(mimeType(d.Path))
@@ -183,7 +182,7 @@ func getFileInfoReply(in *call, d skill.Described) string {
 	}
 	return string(object("exists", true, "path", in.str("path"), "absolutePath", d.Path,
 		"name", filepath.Base(d.Path), "directory", filepath.Dir(d.Path), "extension", extension,
-		"type", kind, "mimeType", mime, "size", i.Size, "sizeFormatted", sizeWords(i.Size),
+		"type", kind, "mimeType", mime, "size", i.Size, "sizeFormatted", formatSize(i.Size),
 		"created", isoTime(born), "modified", isoTime(i.ModTime), "accessed", isoTime(i.Accessed),
 		"permissions", object("readable", true, "writable", i.Mode&0o200 != 0, "executable", i.Mode&0o100 != 0)))
 }
@@ -204,8 +203,8 @@ func listDirectoryReply(_ *call, l skill.Listed) string {
 	return string(object(pairs...))
 }
 
-// sizeWords prints a number of bytes in the largest unit that is not above it.
-func sizeWords(n int64) string {
+// formatSize prints a number of bytes in the largest unit that is not above it.
+func formatSize(n int64) string {
 	if n == 0 {
 		return "0 B"
 	}

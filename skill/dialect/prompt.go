@@ -8,8 +8,8 @@ import (
 	"textskill/skill"
 )
 
-// All are the dialects, in the order in which they may claim a prompt. One that none
-// claims is for the first.
+// All lists the dialects, in the order in which they may claim a text. A text that
+// none claims is for the first.
 var All = []*Dialect{Achilles, Filesystem, Perstack, Stack, Undo}
 
 // Named returns the dialect of a name, nil if there is none.
@@ -22,7 +22,8 @@ func Named(name string) *Dialect {
 	return nil
 }
 
-// Of returns the dialect of a prompt, by the shape of its text.
+// Of returns the dialect of a text, by its shape: a text command, an envelope of
+// tool_calls, or anything else, which is for the fallback of text commands.
 func Of(text string) *Dialect {
 	for _, d := range All {
 		if d.Prompt != nil && d.Prompt.claims != nil && d.Prompt.claims(d, text) {

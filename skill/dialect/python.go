@@ -14,7 +14,7 @@ import (
 	"unicode"
 )
 
-// python words a file system error as Python does: "[Errno 2] No such file or
+// python formats a file system error as Python does: "[Errno 2] No such file or
 // directory: 'P'". ok is false for every other error.
 func python(err error) (message string, ok bool) {
 	var errno syscall.Errno

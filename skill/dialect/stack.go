@@ -75,7 +75,7 @@ func withUndoKeys(r Reply) string {
 }
 
 // stackDecode reads the arguments of a call. One that the row does not name is
-// refused, unless the row takes any.
+// refused, unless the row accepts any.
 func stackDecode(t *Tool, raw json.RawMessage) (values, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
@@ -83,7 +83,7 @@ func stackDecode(t *Tool, raw json.RawMessage) (values, error) {
 	_, twice, ok := rawjson.Members(raw)
 	switch {
 	case !ok:
-		return nil, errors.New("the arguments are no JSON object")
+		return nil, errors.New("the arguments are not a JSON object")
 	case twice != "":
 		return nil, fmt.Errorf("%s is given twice", twice)
 	}
@@ -94,7 +94,7 @@ func stackDecode(t *Tool, raw json.RawMessage) (values, error) {
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		switch p := t.param(key); {
 		case p == nil && !t.More:
-			return nil, fmt.Errorf("there is no argument %s; %s", key, t.takes())
+			return nil, fmt.Errorf("there is no argument %s; %s", key, t.argumentNames())
 		case p != nil && p.Type == "integer":
 			given[key] = integral(given[key])
 		}
@@ -111,7 +111,7 @@ func stackDecode(t *Tool, raw json.RawMessage) (values, error) {
 	return in, nil
 }
 
-// int is an integer argument, 0 where it is missing; the largest are cut to 32 bits.
+// int returns an integer argument, 0 if it is missing; the largest are cut to 32 bits.
 func (in values) int(name string) int {
 	n, _ := pyInt(in[name])
 	return n
@@ -129,8 +129,8 @@ func integral(v any) any {
 	return v
 }
 
-// takes tells what arguments a tool has.
-func (t *Tool) takes() string {
+// argumentNames lists the arguments of a tool for a message.
+func (t *Tool) argumentNames() string {
 	if len(t.Params) == 0 {
 		return t.Name + " takes none"
 	}
@@ -141,18 +141,18 @@ func (t *Tool) takes() string {
 	return t.Name + " takes " + strings.Join(names, ", ")
 }
 
-// success words what a call found: success and the keys of v, a struct or map with
+// success formats what a call found: success and the keys of v, a struct or map with
 // JSON names, which must have one.
 func success(v any) string { return `{"success":true,` + string(rawjson.Encode(v)[1:]) }
 
-// stackFail words an error as an object: success, error, and the keys of a
-// [Failure]. A message of the manual's stands alone; others begin with the tool's name.
+// stackFail formats an error as an object: success, error, and the keys of a
+// [Failure]. A message of the manual is used alone; others begin with the tool's name.
 func stackFail(in *call, err error) Reply {
-	f := &Failure{Cause: err, Code: codeOf(err), Message: plainWords(err)}
+	f := &Failure{Cause: err, Code: codeOf(err), Message: plainMessage(err)}
 	own, worded := errors.AsType[*Failure](err)
 	switch {
 	case in.tool == nil && errors.Is(err, errUnknown):
-		f.Message = fmt.Sprintf("there is no tool %s; %s", in.sent, in.dialect.meant(in.sent))
+		f.Message = fmt.Sprintf("there is no tool %s; %s", in.sent, in.dialect.suggest(in.sent))
 	case worded && own.Message != "":
 		f.Message = own.Message
 	case in.sent != "":
@@ -165,8 +165,8 @@ func stackFail(in *call, err error) Reply {
 	return Reply{Body: body, Err: f}
 }
 
-// plainWords words an error of the file system without the name of its system call.
-func plainWords(err error) string {
+// plainMessage formats a file system error without the name of its system call.
+func plainMessage(err error) string {
 	var pe *fs.PathError
 	var le *os.LinkError
 	text := err.Error()
@@ -181,8 +181,8 @@ func plainWords(err error) string {
 	return text
 }
 
-// meant tells which tool may be meant by a name that no row bears.
-func (d *Dialect) meant(name string) string {
+// suggest returns what to try for a name that no row has.
+func (d *Dialect) suggest(name string) string {
 	best, least := "", 3
 	for i := range d.Tools {
 		if n := skill.Distance(strings.ToLower(name), d.Tools[i].Name); n < least {

@@ -18,19 +18,19 @@ import (
 // stackFiles are the tools for files and folders.
 var stackFiles = []Tool{
 	{
-		Name: "read", Doc: "Read a file, or some of its lines. Where more lines follow, next_offset says where to go on.",
+		Name: "read", Doc: "Read a file, or some of its lines. If more lines follow, next_offset is where to continue.",
 		Params: []Param{stackPath,
-			{Name: "offset", Type: "integer", Default: json.Number("0"), Doc: "lines to leave out at the beginning"},
-			{Name: "limit", Type: "integer", Default: json.Number("-1"), Doc: "lines at the most; -1 is all, 0 only counts them"}},
+			{Name: "offset", Type: "integer", Default: json.Number("0"), Doc: "lines to skip at the beginning"},
+			{Name: "limit", Type: "integer", Default: json.Number("-1"), Doc: "maximum number of lines; -1 is all, 0 only counts them"}},
 		Effect:    Reads,
 		operation: stackReadOperation,
 		reword:    stackMissing("File not found: %s", "path"),
 		reply:     typed(stackReadReply),
 	},
 	{
-		Name: "write", Doc: "Write a file, or append to it; the folders above it are created.",
+		Name: "write", Doc: "Write a file, or append to it; missing parent folders are created.",
 		Params: []Param{stackPath, contentParam,
-			{Name: "append", Type: "boolean", Default: false, Doc: "add to what is there instead of replacing it"}},
+			{Name: "append", Type: "boolean", Default: false, Doc: "append instead of replacing"}},
 		Effect: Destroys,
 		operation: func(in *call) (skill.Args, error) {
 			path, err := in.afterLinks("path", true)
@@ -44,15 +44,15 @@ var stackFiles = []Tool{
 			return success(struct {
 				Path  string `json:"path"`
 				Lines int    `json:"lines_written"`
-				unmade
-			}{in.str("path"), strings.Count(in.str("content"), "\n") + 1, preview(c)})
+				dryRunKeys
+			}{in.str("path"), strings.Count(in.str("content"), "\n") + 1, dryRunOf(c)})
 		}),
 	},
 	{
-		Name: "edit", Doc: "Replace the first occurrence of a text in a file. Line ends need not match; the file keeps its own. more_occurrences tells that the text stands there once more.",
+		Name: "edit", Doc: "Replace the first occurrence of a text in a file. Line ends need not match; the file keeps its own. more_occurrences says that the text occurs again.",
 		Params: []Param{stackPath,
 			{Name: "old_text", Type: "string", Required: true, Empty: true, Doc: "the text to find, literally; not empty"},
-			{Name: "new_text", Type: "string", Required: true, Empty: true, Doc: "what takes its place, literally"}},
+			{Name: "new_text", Type: "string", Required: true, Empty: true, Doc: "the new text, literally"}},
 		Effect: Destroys,
 		operation: func(in *call) (skill.Args, error) {
 			path, err := in.afterLinks("path", true)
@@ -67,14 +67,14 @@ var stackFiles = []Tool{
 				Path  string `json:"path"`
 				Edits int    `json:"edits_made"`
 				Again bool   `json:"more_occurrences,omitempty"`
-				unmade
-			}{in.str("path"), 1, c.Again, preview(c)})
+				dryRunKeys
+			}{in.str("path"), 1, c.Again, dryRunOf(c)})
 		}),
 	},
 	stackSearch,
 	stackGrep,
 	{
-		Name: "copy", Doc: "Copy a file or folder with its times. A file is replaced, a folder that is there receives a file; a folder is copied to a new name only.",
+		Name: "copy", Doc: "Copy a file or folder with its times. An existing file is replaced; a file is copied into an existing folder; a folder is copied to a new name only.",
 		Params: []Param{stackSource, stackDest},
 		Effect: Destroys,
 		operation: func(in *call) (skill.Args, error) {
@@ -85,7 +85,7 @@ var stackFiles = []Tool{
 		reply:  typed(sourceAndDestReply),
 	},
 	{
-		Name: "move", Doc: "Move or rename a file or folder. A file is replaced; a folder that is there receives what is moved.",
+		Name: "move", Doc: "Move or rename a file or folder. An existing file is replaced; an existing folder receives what is moved.",
 		Params: []Param{stackSource, stackDest},
 		Effect: Destroys,
 		operation: func(in *call) (skill.Args, error) {
@@ -96,7 +96,7 @@ var stackFiles = []Tool{
 		reply:  typed(sourceAndDestReply),
 	},
 	{
-		Name: "delete", Doc: "Delete a file or a folder with all that is in it, if force is true; else tell what would be deleted.",
+		Name: "delete", Doc: "Delete a file, or a folder with everything in it, if force is true; else say what would be deleted.",
 		Params: []Param{stackPath,
 			{Name: "force", Type: "boolean", Default: false, Doc: "true to delete"}},
 		Effect: Destroys,
@@ -111,8 +111,8 @@ var stackFiles = []Tool{
 
 var (
 	stackPath   = Param{Name: "path", Type: "string", Path: true, Required: true, Doc: "relative to the workspace, or absolute inside it"}
-	stackSource = Param{Name: "source", Type: "string", Path: true, Required: true, Doc: "what is there"}
-	stackDest   = Param{Name: "destination", Type: "string", Path: true, Required: true, Doc: "its new name, or a folder; the folders above are created"}
+	stackSource = Param{Name: "source", Type: "string", Path: true, Required: true, Doc: "the file or folder"}
+	stackDest   = Param{Name: "destination", Type: "string", Path: true, Required: true, Doc: "its new name, or a folder; missing parent folders are created"}
 )
 
 // afterLinks resolves a path that holds .. as the system does: after the links
@@ -141,8 +141,8 @@ func refuseHome(in *call, param string) error {
 	return nil
 }
 
-// stackMissing words the error of a path that does not exist; one below a file or in
-// a circle of links does not, either.
+// stackMissing replaces the error of a path that does not exist. A path below a file
+// or in a circle of links does not exist either.
 func stackMissing(format, param string) func(*call, error) error {
 	return func(in *call, err error) error {
 		pe, isPath := errors.AsType[*fs.PathError](err)
@@ -153,18 +153,18 @@ func stackMissing(format, param string) func(*call, error) error {
 	}
 }
 
-// unmade is what a reply holds of a change that was described and not made.
-type unmade struct {
+// dryRunKeys describe a change that was not made.
+type dryRunKeys struct {
 	DryRun bool   `json:"dry_run,omitempty"`
 	Change string `json:"change,omitempty"` // what would be done
 	Diff   string `json:"diff,omitempty"`
 }
 
-func preview(c skill.Changed) unmade {
+func dryRunOf(c skill.Changed) dryRunKeys {
 	if !c.Applied {
-		return unmade{true, c.Change.String(), wellFormed(c.Diff)}
+		return dryRunKeys{true, c.Change.String(), wellFormed(c.Diff)}
 	}
-	return unmade{}
+	return dryRunKeys{}
 }
 
 func stackReadOperation(in *call) (skill.Args, error) {
@@ -246,8 +246,8 @@ func sourceAndDestReply(in *call, c skill.Changed) string {
 	return success(struct {
 		Source string `json:"source"`
 		Dest   string `json:"destination"`
-		unmade
-	}{in.str("source"), in.str("destination"), preview(c)})
+		dryRunKeys
+	}{in.str("source"), in.str("destination"), dryRunOf(c)})
 }
 
 func stackDeleteReply(in *call, c skill.Changed) string {
@@ -260,8 +260,8 @@ func stackDeleteReply(in *call, c skill.Changed) string {
 	case in.flag("force"):
 		return success(struct {
 			Would string `json:"would_delete"`
-			unmade
-		}{name, preview(c)})
+			dryRunKeys
+		}{name, dryRunOf(c)})
 	}
 	return success(struct {
 		Would   string `json:"would_delete"`

@@ -12,17 +12,17 @@ import (
 // stackGit are the tools for git.
 var stackGit = []Tool{
 	{
-		Name: "git_status", Doc: "Tell which files of a git repository have changed, with the state of each and how far the branch is from the one it follows.",
+		Name: "git_status", Doc: "List the changed files of a git repository, with the state of each and how far the branch is from its upstream.",
 		Params: []Param{repoParam},
 		Effect: Reads, Idempotent: true, reword: gitError,
 		operation: func(in *call) (skill.Args, error) { return skill.GitStatus{Dir: in.str("repo_path")}, nil },
 		reply:     typed(statusReply),
 	},
 	{
-		Name: "git_commit", Doc: "Stage the files, or all that has changed, and commit what is staged. Hooks and filters of the repository do not run.",
+		Name: "git_commit", Doc: "Stage the files, or all changes, and commit what is staged. Hooks and filters of the repository do not run.",
 		Params: []Param{repoParam,
 			{Name: "message", Type: "string", Required: true, Doc: "the commit's message"},
-			{Name: "files", Type: "array", Of: "string", Path: true, Doc: "what to stage, from repo_path; default: all that has changed"}},
+			{Name: "files", Type: "array", Of: "string", Path: true, Doc: "files to stage, relative to repo_path; default: all changes"}},
 		Effect: Adds, reword: gitError,
 		operation: func(in *call) (skill.Args, error) {
 			a := skill.GitCommit{Dir: in.str("repo_path"), Message: in.str("message")}
@@ -58,7 +58,7 @@ var stackGit = []Tool{
 	{
 		Name: "git_pull", Doc: "Fetch commits from a remote of the repository and merge them into the branch checked out.",
 		Params: []Param{repoParam, remoteParam,
-			{Name: "branch", Type: "string", Doc: "default: the one that the branch checked out follows"}},
+			{Name: "branch", Type: "string", Doc: "default: the upstream of the branch checked out"}},
 		Effect: Destroys, Open: true, reword: gitError,
 		operation: func(in *call) (skill.Args, error) {
 			return skill.GitPull{Dir: in.str("repo_path"), Remote: in.str("remote"), Branch: in.str("branch")}, nil
@@ -68,9 +68,9 @@ var stackGit = []Tool{
 		}),
 	},
 	{
-		Name: "git_branch", Doc: "List the branches of a git repository, make one and check it out, or delete one.",
+		Name: "git_branch", Doc: "List the branches of a git repository, create one and check it out, or delete one.",
 		Params: []Param{repoParam,
-			{Name: "create", Type: "string", Doc: "make a branch of this name and check it out"},
+			{Name: "create", Type: "string", Doc: "create a branch of this name and check it out"},
 			{Name: "delete", Type: "string", Doc: "delete the branch of this name"},
 			{Name: "force", Type: "boolean", Default: false, Doc: "delete it even if its commits are on no other branch"}},
 		Effect: Destroys, reword: gitError,
@@ -92,14 +92,14 @@ var stackGit = []Tool{
 				Commits   []string `json:"commits"`
 				Count     int      `json:"count"`
 				Truncated bool     `json:"truncated,omitempty"`
-			}{listed(l.Commits), len(l.Commits), l.Truncated})
+			}{orEmpty(l.Commits), len(l.Commits), l.Truncated})
 		}),
 	},
 	{
-		Name: "git_diff", Doc: "Show changes that are not committed: those that are not staged, or with staged those that are.",
+		Name: "git_diff", Doc: "Show uncommitted changes: the unstaged ones, or with staged the staged ones.",
 		Params: []Param{repoParam,
-			{Name: "file", Type: "string", Path: true, Doc: "only this file, from repo_path"},
-			{Name: "staged", Type: "boolean", Default: false, Doc: "show what is staged instead"}},
+			{Name: "file", Type: "string", Path: true, Doc: "only this file, relative to repo_path"},
+			{Name: "staged", Type: "boolean", Default: false, Doc: "show the staged changes instead"}},
 		Effect: Reads, Idempotent: true, reword: gitError,
 		operation: func(in *call) (skill.Args, error) {
 			return skill.GitDiff{Dir: in.str("repo_path"), File: in.str("file"), Staged: in.flag("staged")}, nil
@@ -158,7 +158,7 @@ func branchReply(_ *call, b skill.Branches) string {
 			Count     int      `json:"count"`
 			Current   string   `json:"current,omitempty"`
 			Truncated bool     `json:"truncated,omitempty"`
-		}{listed(b.Names), len(b.Names), b.Current, b.Truncated})
+		}{orEmpty(b.Names), len(b.Names), b.Current, b.Truncated})
 	}
 	return success(struct {
 		Created string `json:"created,omitempty"`
@@ -176,20 +176,20 @@ func diffReply(_ *call, d skill.RepoDiff) string {
 		NotRun  []string `json:"not_run,omitempty"`
 	}{Diff: string(d.Text), Changes: len(d.Text) > 0, Omitted: d.Cut, NotRun: d.NotRun}
 	if d.Cut > 0 {
-		a.Note = fmt.Sprintf("%d bytes are left out in the middle; name a file to see its changes whole", d.Cut)
+		a.Note = fmt.Sprintf("%d bytes are left out in the middle; name a file to see all of its changes", d.Cut)
 	}
 	return success(a)
 }
 
-// listed is a list that JSON prints as one even if it is empty.
-func listed(names []string) []string {
+// orEmpty returns a list that JSON does not print as null.
+func orEmpty(names []string) []string {
 	if names == nil {
 		return []string{}
 	}
 	return names
 }
 
-// gitError words what went wrong with git, and adds how it ended.
+// gitError adds to an error of git how the program ended.
 func gitError(in *call, err error) error {
 	if failed, ok := errors.AsType[*skill.GitError](err); ok {
 		return withKeys(err, struct {

@@ -8,13 +8,13 @@ import (
 	"textskill/skill"
 )
 
-// stackMemory are the tools that remember, and that look over the workspace.
+// stackMemory are the tools that remember, and that describe the workspace.
 var stackMemory = []Tool{
 	{
-		Name: "memory_recall", Doc: "Find the files of the memory, MEMORY.md and memory/*.md, that hold a text in letters of any case.",
+		Name: "memory_recall", Doc: "Find the files of the memory, MEMORY.md and memory/*.md, that contain a text, ignoring case.",
 		Params: []Param{
 			{Name: "query", Type: "string", Required: true, Empty: true, Doc: "the text"},
-			{Name: "max_results", Type: "integer", Default: json.Number("5"), Doc: "files at the most"}},
+			{Name: "max_results", Type: "integer", Default: json.Number("5"), Doc: "maximum number of files"}},
 		Effect: Reads,
 		operation: func(in *call) (skill.Args, error) {
 			limit := in.int("max_results")
@@ -38,12 +38,12 @@ var stackMemory = []Tool{
 			return success(struct {
 				Key   string `json:"key"`
 				Saved bool   `json:"saved"`
-				unmade
-			}{in.str("key"), r.Applied, preview(r)})
+				dryRunKeys
+			}{in.str("key"), r.Applied, dryRunOf(r)})
 		}),
 	},
 	{
-		Name: "memory_list", Doc: "List the entries of MEMORY.md: titles, and how each begins.",
+		Name: "memory_list", Doc: "List the entries of MEMORY.md: titles, and the beginning of each.",
 		Params: []Param{stackOffset},
 		Effect: Reads,
 		operation: func(in *call) (skill.Args, error) {
@@ -53,7 +53,7 @@ var stackMemory = []Tool{
 		reply: typed(memoryListReply),
 	},
 	{
-		Name: "context_load", Doc: "Load the files that tell about the workspace: AGENTS.md, SOUL.md and TOOLS.md, those that are there.",
+		Name: "context_load", Doc: "Load the files that describe the workspace: AGENTS.md, SOUL.md and TOOLS.md, if they exist.",
 		Params: []Param{
 			{Name: "projects", Type: "array", Of: "string", Doc: "not used; callers of the original may give it"}},
 		Effect:    Reads,
@@ -61,7 +61,7 @@ var stackMemory = []Tool{
 		reply:     typed(contextLoadReply),
 	},
 	{
-		Name: "project_scan", Doc: "Look over a project: what it holds, the highest folders first, and which tools it is made for. What is in .git and node_modules is left out.",
+		Name: "project_scan", Doc: "List the files of a project, top folders first, and the tools that it is made for. The contents of .git and node_modules are left out.",
 		Params: []Param{
 			{Name: "path", Type: "string", Path: true, Default: ".", Doc: "the project's folder"}},
 		Effect: Reads,
@@ -74,8 +74,8 @@ var stackMemory = []Tool{
 	},
 }
 
-// stackOffset is where a long list goes on.
-var stackOffset = Param{Name: "offset", Type: "integer", Default: json.Number("0"), Doc: "entries to leave out at the beginning"}
+// stackOffset is where a long list continues.
+var stackOffset = Param{Name: "offset", Type: "integer", Default: json.Number("0"), Doc: "entries to skip at the beginning"}
 
 func offsetOf(in *call) (int, error) {
 	offset := in.int("offset")
@@ -85,20 +85,20 @@ func offsetOf(in *call) (int, error) {
 	return offset, nil
 }
 
-// paged is what a reply holds of a list that does not end with it.
-type paged struct {
+// pageKeys are the keys of a list that continues after the reply.
+type pageKeys struct {
 	Truncated bool `json:"truncated,omitempty"`
 	Total     int  `json:"total,omitempty"`
 	Next      int  `json:"next_offset,omitempty"`
 }
 
-// pageOf tells whether a list of total goes on behind n elements from the offset.
-func pageOf(in *call, n, total int) paged {
+// pageOf returns the keys of a list of total entries, n of which are shown from the offset.
+func pageOf(in *call, n, total int) pageKeys {
 	offset := in.int("offset")
 	if offset+n >= total {
-		return paged{}
+		return pageKeys{}
 	}
-	return paged{true, total, offset + n}
+	return pageKeys{true, total, offset + n}
 }
 
 func memoryRecallReply(in *call, found skill.Recalled) string {
@@ -108,11 +108,11 @@ func memoryRecallReply(in *call, found skill.Recalled) string {
 		Count   int      `json:"count"`
 		Total   int      `json:"total,omitempty"`
 		Skipped []string `json:"skipped,omitempty"`
-	}{in.str("query"), wellFormedAll(found.Matches), len(found.Matches), more(found.Total, len(found.Matches)), wellFormedAll(found.Skipped)})
+	}{in.str("query"), wellFormedAll(found.Matches), len(found.Matches), totalIfMore(found.Total, len(found.Matches)), wellFormedAll(found.Skipped)})
 }
 
-// more is total where it is more than n, else 0.
-func more(total, n int) int {
+// totalIfMore is total if it is more than n, else 0.
+func totalIfMore(total, n int) int {
 	if total > n {
 		return total
 	}
@@ -152,7 +152,7 @@ func memoryListReply(in *call, list skill.Memories) string {
 	return success(struct {
 		Entries []entry `json:"entries"`
 		Count   int     `json:"count"`
-		paged
+		pageKeys
 	}{entries, len(entries), pageOf(in, len(entries), list.Total)})
 }
 
@@ -186,7 +186,7 @@ func projectScanReply(_ *call, p skill.Project) string {
 		Total     int  `json:"total,omitempty"` // files and folders
 		AtLeast   bool `json:"at_least,omitempty"`
 		Unread    int  `json:"unreadable,omitempty"` // folders
-	}{Total: more(p.Total, len(p.Files)+len(p.Dirs)), AtLeast: p.Least, Unread: p.Unreadable}
+	}{Total: totalIfMore(p.Total, len(p.Files)+len(p.Dirs)), AtLeast: p.Least, Unread: p.Unreadable}
 	keys.Truncated = keys.Total > 0
 	k := &keys.Project
 	k.Name, k.Files, k.Dirs = wellFormed(p.Name), wellFormedAll(p.Files), wellFormedAll(p.Dirs)

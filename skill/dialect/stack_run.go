@@ -17,13 +17,13 @@ var stackRun = []Tool{runTool, testTool, lintTool, formatTool, typecheckTool, se
 
 var runTool = Tool{
 	Name: "run",
-	Doc: "Run a command of the shell and wait for it; what it leaves running is ended. Of much output the beginning " +
-		"and the end are answered; log then names a file with all of it, for read. Temporary files belong in $TMPDIR.",
+	Doc: "Run a shell command and wait for it; what it leaves running is ended. Long output keeps its beginning " +
+		"and end; log then names a file with all of it, for read. Temporary files belong in $TMPDIR.",
 	Params: []Param{
 		{Name: "command", Type: "string", Required: true, Empty: true, Doc: "for /bin/sh"},
 		timeoutParam(60),
 		{Name: "cwd", Type: "string", Path: true, Doc: "the folder to run in; the workspace by default"},
-		{Name: "env", Type: "object", Doc: "variables to set over those there are"},
+		{Name: "env", Type: "object", Doc: "environment variables to set"},
 	},
 	Effect: Destroys, Open: true,
 	operation: runOperation,
@@ -77,7 +77,7 @@ func runOperation(in *call) (skill.Args, error) {
 }
 
 // variables are those of the argument env, in their order. Numbers and truth
-// values are taken as they are written.
+// values are used as they are written.
 func variables(in *call) (env []string, err error) {
 	given, _ := in.values["env"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -103,7 +103,7 @@ type runReply struct {
 	endKeys
 }
 
-// endKeys tell how a program ended, and where the rest of its output is.
+// endKeys say how a program ended, and where the rest of its output is.
 type endKeys struct {
 	TimedOut  bool   `json:"timed_out"`
 	Elapsed   int64  `json:"duration_ms"`
@@ -115,7 +115,7 @@ type endKeys struct {
 	undoKeys
 }
 
-// undoKeys tell what a program changed, as far as undo is concerned.
+// undoKeys say how to undo what a program changed.
 type undoKeys struct {
 	Undo        string   `json:"undo,omitempty"`
 	NotUndoable []string `json:"not_undoable,omitempty"`
@@ -129,12 +129,12 @@ func undoable(c skill.Tracked) undoKeys {
 	return k
 }
 
-func ended(e skill.Executed) endKeys {
+func endOf(e skill.Executed) endKeys {
 	return endKeys{e.TimedOut, e.Elapsed.Milliseconds(), e.StdoutCut+e.StderrCut > 0, e.Signal, e.Log, e.LogCut, e.Fence.String(), undoable(e.Tracked)}
 }
 
 func runKeys(in *call, e skill.Executed) runReply {
-	return runReply{e.ExitCode, wellFormed(string(e.Stdout)), wellFormed(string(e.Stderr)), in.str("command"), ended(e)}
+	return runReply{e.ExitCode, wellFormed(string(e.Stdout)), wellFormed(string(e.Stderr)), in.str("command"), endOf(e)}
 }
 
 func runFailure(in *call, e skill.Executed) error {

@@ -14,11 +14,11 @@ import (
 var stackSearch = Tool{
 	Name: "search",
 	Doc: "Find files and folders below a folder, at any depth, by a pattern: * ? and [...] match in a name, ** any number of folders. " +
-		"What is in .git is left out, unless the path or the pattern names it.",
+		"The contents of .git are left out, unless the path or the pattern names it.",
 	Params: []Param{
 		{Name: "path", Type: "string", Path: true, Required: true, Empty: true, Doc: "the folder to search"},
 		{Name: "pattern", Type: "string", Required: true, Empty: true, Doc: "like *.py or docs/**/*.md; one that ends with / is for folders"},
-		{Name: "exclude", Type: "array", Of: "string", Doc: "patterns of what to leave out, with all that is below it"}},
+		{Name: "exclude", Type: "array", Of: "string", Doc: "patterns to leave out, with everything below"}},
 	Effect: Reads,
 	operation: func(in *call) (skill.Args, error) {
 		path, err := in.searchPath()
@@ -47,7 +47,7 @@ var stackGrep = Tool{
 		"Binary files and .git are left out.",
 	Params: []Param{
 		{Name: "path", Type: "string", Path: true, Required: true, Empty: true, Doc: "the file or folder to search"},
-		{Name: "pattern", Type: "string", Required: true, Empty: true, Doc: "the expression, for each line by itself; (?i) before it is for letters of any case"},
+		{Name: "pattern", Type: "string", Required: true, Empty: true, Doc: "the expression, for each line by itself; (?i) before it ignores case"},
 		{Name: "context", Type: "integer", Default: json.Number("0"), Doc: "lines to show before and after each"}},
 	Effect: Reads,
 	operation: func(in *call) (skill.Args, error) {
@@ -74,8 +74,7 @@ func (in *call) searchPath() (string, error) {
 	return in.afterLinks("path", true)
 }
 
-// below names abs, which is below base or base itself, as the path of the call
-// goes on.
+// below names abs, which is base or below it, as a continuation of the path in the call.
 func below(in *call, base, abs string) string {
 	given := plainPath(in.str("path"))
 	rel, err := filepath.Rel(base, abs)
@@ -90,7 +89,7 @@ func below(in *call, base, abs string) string {
 	return wellFormed(given + filepath.ToSlash(rel))
 }
 
-// searchKeys tell of a search that it did not give or look at everything.
+// searchKeys say what a search left out.
 type searchKeys struct {
 	Truncated  bool `json:"truncated,omitempty"`
 	Total      int  `json:"total,omitempty"`
@@ -114,7 +113,7 @@ func searchReply(in *call, f skill.Found) string {
 		Count   int      `json:"count"`
 		searchKeys
 		Note string `json:"note,omitempty"`
-	}{matches, len(matches), searchKeys{f.More > 0, more(len(matches)+f.More, len(matches)), f.Excluded, f.Git, 0, f.Unreadable}, note})
+	}{matches, len(matches), searchKeys{f.More > 0, totalIfMore(len(matches)+f.More, len(matches)), f.Excluded, f.Git, 0, f.Unreadable}, note})
 }
 
 func grepReply(in *call, g skill.Grepped) string {
@@ -138,7 +137,7 @@ func grepReply(in *call, g skill.Grepped) string {
 		Count   int     `json:"count"`
 		searchKeys
 		Note string `json:"note,omitempty"`
-	}{matches, len(matches), searchKeys{g.More > 0, more(len(matches)+g.More, len(matches)), 0, 0, g.Binary, g.Unreadable}, ""}
+	}{matches, len(matches), searchKeys{g.More > 0, totalIfMore(len(matches)+g.More, len(matches)), 0, 0, g.Binary, g.Unreadable}, ""}
 	switch pattern := in.str("pattern"); {
 	case len(matches) > 0:
 	case strings.Contains(pattern, "{,"):

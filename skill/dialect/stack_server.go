@@ -11,17 +11,17 @@ import (
 
 var serverTool = Tool{
 	Name: "server",
-	Doc: "Start a server: in the foreground, until it ends or its time is up, or in the background, where it goes on after the call. " +
-		"With another action, list the servers of the background, read what one printed, or stop one and all that it started.",
+	Doc: "Start a server: in the foreground, until it ends or times out, or in the background, where it runs on after the call. " +
+		"With another action, list the background servers, read the output of one, or stop one with everything that it started.",
 	Params: []Param{
 		{Name: "command", Type: "string", Doc: "for /bin/sh; required to start"},
-		{Name: "port", Type: "integer", Doc: "where it listens, from 1 to 65535; required to start"},
+		{Name: "port", Type: "integer", Doc: "the port it listens on, from 1 to 65535; required to start"},
 		{Name: "cwd", Type: "string", Path: true, Doc: "the folder to run in; the workspace by default"},
-		{Name: "background", Type: "boolean", Default: false, Doc: "go on after the call"},
-		{Name: "action", Type: "string", Enum: []string{"start", "list", "status", "logs", "stop"}, Default: "start", Doc: "status, logs and stop take an id or a port"},
-		{Name: "id", Type: "string", Doc: "of a server in the background, as start and list answer it"},
-		{Name: "ready_timeout", Type: "number", Doc: "in seconds: end it, and fail, if it does not listen by then. Without it a second is waited, and ready tells"},
-		{Name: "lines", Type: "integer", Default: json.Number("50"), Doc: "of logs, at the most"},
+		{Name: "background", Type: "boolean", Default: false, Doc: "run on after the call"},
+		{Name: "action", Type: "string", Enum: []string{"start", "list", "status", "logs", "stop"}, Default: "start", Doc: "status, logs and stop need an id or a port"},
+		{Name: "id", Type: "string", Doc: "of a background server, from start or list"},
+		{Name: "ready_timeout", Type: "number", Doc: "in seconds: end it, and fail, if it does not listen by then. By default, wait one second and report ready"},
+		{Name: "lines", Type: "integer", Default: json.Number("50"), Doc: "maximum number of lines of logs"},
 		timeoutParam(60),
 	},
 	Effect: Destroys, Open: true,
@@ -32,7 +32,7 @@ var serverTool = Tool{
 }
 
 func serverOperation(in *call) (skill.Args, error) {
-	port, err := in.whole("port", 65535)
+	port, err := in.upTo("port", 65535)
 	if err != nil {
 		return nil, err
 	}
@@ -42,13 +42,13 @@ func serverOperation(in *call) (skill.Args, error) {
 		return skill.ListServers{ServerName: name}, nil
 	case "status":
 		if name == (skill.ServerName{}) {
-			return nil, errors.New("status takes an id or a port")
+			return nil, errors.New("status needs an id or a port")
 		}
 		return skill.ListServers{ServerName: name}, nil
 	case "stop":
 		return skill.StopServer{ServerName: name}, nil
 	case "logs":
-		lines, err := in.whole("lines", 10000)
+		lines, err := in.upTo("lines", 10000)
 		return skill.ReadServerLog{ServerName: name, Lines: lines}, err
 	}
 	switch {
@@ -71,8 +71,8 @@ func serverOperation(in *call) (skill.Args, error) {
 	return nil, err
 }
 
-// whole is a number from 0 to most; 0 where there is none.
-func (in values) whole(name string, most int64) (int, error) {
+// upTo returns an integer argument from 0 to most; 0 if it is missing.
+func (in values) upTo(name string, most int64) (int, error) {
 	given, ok := in[name].(json.Number)
 	if !ok {
 		return 0, nil
@@ -126,12 +126,12 @@ type foregroundKeys struct {
 }
 
 func foreground(in *call, e skill.Executed) foregroundKeys {
-	port, _ := in.whole("port", 65535)
+	port, _ := in.upTo("port", 65535)
 	message := fmt.Sprintf("Server on port %d exited with %d", port, e.ExitCode)
 	if e.Failed() {
 		message = fmt.Sprintf("Server on port %d: %s", port, endError(e))
 	}
-	return foregroundKeys{port, message, wellFormed(string(e.Stdout)), wellFormed(string(e.Stderr)), e.ExitCode, in.str("command"), ended(e)}
+	return foregroundKeys{port, message, wellFormed(string(e.Stdout)), wellFormed(string(e.Stderr)), e.ExitCode, in.str("command"), endOf(e)}
 }
 
 // serverKeys are the keys for what an action found or did.

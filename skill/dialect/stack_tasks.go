@@ -18,7 +18,7 @@ var stackTasks = []Tool{
 	{
 		Name: "create_task", Doc: "Create a task, which is pending.",
 		Params: []Param{
-			{Name: "title", Type: "string", Required: true, Empty: true, Doc: "what is to be done"},
+			{Name: "title", Type: "string", Required: true, Empty: true, Doc: "what to do"},
 			{Name: "description", Type: "string", Default: "", Doc: "more about it"},
 			{Name: "priority", Type: "string", Enum: priorities, Default: "medium", Doc: "how much it matters"}},
 		Effect: Adds,
@@ -28,12 +28,12 @@ var stackTasks = []Tool{
 		reply: typed(func(_ *call, made skill.Recorded) string {
 			return success(struct {
 				Task skill.Record `json:"task"`
-				unmade
-			}{made.Record, preview(made.Changed)})
+				dryRunKeys
+			}{made.Record, dryRunOf(made.Changed)})
 		}),
 	},
 	{
-		Name: "list_tasks", Doc: "List the tasks, those of a status or priority only where one is given.",
+		Name: "list_tasks", Doc: "List the tasks, or only those of a status or priority.",
 		Params: []Param{
 			{Name: "status", Type: "string", Default: "", Doc: "one of pending, in_progress, done, blocked; all for any"},
 			{Name: "priority", Type: "string", Default: "", Doc: "one of low, medium, high, critical; all for any"},
@@ -47,7 +47,7 @@ var stackTasks = []Tool{
 			return success(struct {
 				Tasks []skill.Record `json:"tasks"`
 				Count int            `json:"count"`
-				paged
+				pageKeys
 			}{append([]skill.Record{}, list.Tasks...), len(list.Tasks), pageOf(in, len(list.Tasks), list.Total)})
 		}),
 	},
@@ -62,8 +62,8 @@ var stackTasks = []Tool{
 			return success(struct {
 				ID      string `json:"task_id"`
 				Updated bool   `json:"updated"`
-				unmade
-			}{in.str("task_id"), r.Applied, preview(r.Changed)})
+				dryRunKeys
+			}{in.str("task_id"), r.Applied, dryRunOf(r.Changed)})
 		}),
 	},
 	{
@@ -78,8 +78,8 @@ var stackTasks = []Tool{
 			return success(struct {
 				ID      string `json:"task_id"`
 				Deleted bool   `json:"deleted"`
-				unmade
-			}{in.str("task_id"), r.Applied, preview(r.Changed)})
+				dryRunKeys
+			}{in.str("task_id"), r.Applied, dryRunOf(r.Changed)})
 		}),
 	},
 	{
@@ -98,12 +98,12 @@ var stackTasks = []Tool{
 		reply: typed(func(_ *call, made skill.Recorded) string {
 			return success(struct {
 				Plan skill.Record `json:"plan"`
-				unmade
-			}{made.Record, preview(made.Changed)})
+				dryRunKeys
+			}{made.Record, dryRunOf(made.Changed)})
 		}),
 	},
 	{
-		Name: "execute_plan", Doc: "Mark a plan as begun, and answer its steps. Nothing is run: take the steps one by one.",
+		Name: "execute_plan", Doc: "Mark a plan as started and return its steps. Nothing is run: do the steps one by one.",
 		Params: []Param{
 			{Name: "plan_id", Type: "string", Required: true, Doc: "the plan's id"}},
 		Effect: Destroys,
@@ -116,8 +116,8 @@ var stackTasks = []Tool{
 				ID     string            `json:"plan_id"`
 				Status string            `json:"status"`
 				Steps  []json.RawMessage `json:"steps"`
-				unmade
-			}{in.str("plan_id"), "executing", stepsOf(begun.Record), preview(begun.Changed)})
+				dryRunKeys
+			}{in.str("plan_id"), "executing", stepsOf(begun.Record), dryRunOf(begun.Changed)})
 		}),
 	},
 }
@@ -150,8 +150,8 @@ func recordsMissing(text string) func(*call, error) error {
 	}
 }
 
-// updateTaskOperation reads what a task is to be given. Fields in an object kwargs are taken
-// as if they stood beside it, for models that read the manual to the letter.
+// updateTaskOperation collects the fields to set. Those in an object kwargs count as
+// fields too, for models that read the manual to the letter.
 func updateTaskOperation(in *call) (skill.Args, error) {
 	given := map[string]any{}
 	for key, v := range in.values {
@@ -169,7 +169,7 @@ func updateTaskOperation(in *call) (skill.Args, error) {
 	}
 	a := skill.UpdateTask{ID: in.str("task_id")}
 	for _, key := range slices.Sorted(maps.Keys(given)) {
-		if key == "status" && given[key] == "" { // which the original takes for none
+		if key == "status" && given[key] == "" { // which the original ignores
 			continue
 		}
 		if err := taskField(key, given[key]); err != nil {
@@ -180,7 +180,7 @@ func updateTaskOperation(in *call) (skill.Args, error) {
 	return a, nil
 }
 
-// taskField checks a field that a task is to be given.
+// taskField checks a field to set.
 func taskField(key string, v any) error {
 	text, isText := v.(string)
 	switch key {

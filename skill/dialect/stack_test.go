@@ -58,8 +58,8 @@ func TestStackArguments(t *testing.T) {
 	b.file("f", "a\nb\nc\n")
 	b.stackCases([]stackCase{
 		{"raed", `{}`, `{"success":false,"error":"there is no tool raed; is it read?"}`},
-		{"read", `[]`, `{"success":false,"error":"read: the arguments are no JSON object"}`},
-		{"read", `null`, `{"success":false,"error":"read: the arguments are no JSON object"}`},
+		{"read", `[]`, `{"success":false,"error":"read: the arguments are not a JSON object"}`},
+		{"read", `null`, `{"success":false,"error":"read: the arguments are not a JSON object"}`},
 		{"read", `{"path":"f","path":"g"}`, `{"success":false,"error":"read: path is given twice"}`},
 		{"read", `{"path":"f","lines":1}`, `{"success":false,"error":"read: there is no argument lines; read takes path, offset, limit"}`},
 		{"read", `{"path":"f","limit":1.5}`, `{"success":false,"error":"read: limit must be of type integer"}`},

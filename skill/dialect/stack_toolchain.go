@@ -15,11 +15,11 @@ var (
 	testTool = projectTool(skill.Test, 300, Tool{
 		Name: "test",
 		Doc: "Run the tests of a project: go test, cargo test, pytest, the script test of package.json or make test, by the nearest " +
-			"files that tell. Answers how many passed and which failed where.",
+			"file of these. Returns how many passed, and which failed where.",
 		Params: []Param{
 			projectPath,
 			{Name: "pattern", Type: "string", Default: "test*.py", Doc: "names of the files with tests, for pytest"},
-			{Name: "verbose", Type: "boolean", Default: true, Doc: "tell of every test"},
+			{Name: "verbose", Type: "boolean", Default: true, Doc: "report every test"},
 			{Name: "name", Type: "string", Doc: "run only tests whose name matches"},
 		},
 	})
@@ -33,11 +33,11 @@ var (
 	})
 	formatTool = projectTool(skill.Format, 120, Tool{
 		Name: "format",
-		Doc:  "Format code by the formatter that is named, or by what the project has: gofmt, cargo fmt, prettier, else ruff. Answers which files changed.",
+		Doc:  "Format code by the formatter that is named, or by what the project has: gofmt, cargo fmt, prettier, else ruff. Returns which files changed.",
 		Params: []Param{
 			projectPath,
 			{Name: "formatter", Type: "string", Enum: []string{"ruff", "black"}, Lenient: true, Doc: "instead of the project's own"},
-			{Name: "check", Type: "boolean", Default: false, Doc: "only tell what would change"},
+			{Name: "check", Type: "boolean", Default: false, Doc: "only list what would change"},
 		},
 	})
 	typecheckTool = projectTool(skill.Typecheck, 180, Tool{
@@ -48,7 +48,7 @@ var (
 	installTool = projectTool(skill.Install, 300, Tool{
 		Name: "install",
 		Doc: "Install the dependencies of a project by the manager that is named or whose lockfile there is, else pip, always into a " +
-			"virtual environment. Takes --network.",
+			"virtual environment. Needs --network.",
 		Params: []Param{
 			{Name: "path", Type: "string", Path: true, Default: ".", Doc: "the folder of the project"},
 			{Name: "package_manager", Type: "string", Enum: []string{"pip", "poetry", "npm"}, Lenient: true, Doc: "instead of the project's own"},
@@ -59,8 +59,7 @@ var (
 
 var projectPath = Param{Name: "path", Type: "string", Path: true, Default: ".", Doc: "a folder or file of the project"}
 
-// projectTool is the row of a task, which takes that many seconds at the most
-// unless it is told how many.
+// projectTool is the row of a task, whose timeout is usual seconds by default.
 func projectTool(do skill.Purpose, usual int, t Tool) Tool {
 	t.Params = append(t.Params, timeoutParam(usual))
 	t.Effect, t.Open = Destroys, true
@@ -104,7 +103,7 @@ type doneKeys struct {
 	endKeys
 }
 
-// testKeys are those of a run whose output tells them.
+// testKeys are those of a test run whose output has counts.
 type testKeys struct {
 	Passed   int           `json:"passed"`
 	Failed   int           `json:"failed"`
@@ -122,7 +121,7 @@ type failureKeys struct {
 func projectKeys(d skill.ToolRun) doneKeys {
 	k := doneKeys{
 		Output: wellFormed(string(d.Stdout)), Errors: wellFormed(string(d.Stderr)), Code: d.ExitCode,
-		Runner: d.Runner, Command: shellLine(d.Line), Dir: d.Dir, Changed: d.Changed, endKeys: ended(d.Executed),
+		Runner: d.Runner, Command: shellLine(d.Line), Dir: d.Dir, Changed: d.Changed, endKeys: endOf(d.Executed),
 	}
 	if d.Tests != nil {
 		k.testKeys = &testKeys{d.Tests.Passed, d.Tests.Failed, d.Tests.Skipped, []failureKeys{}}
@@ -164,7 +163,7 @@ func projectFailure(_ *call, d skill.ToolRun) error {
 	return withKeys(err, projectKeys(d))
 }
 
-// projectError words why nothing was run, as the manual does where it does.
+// projectError says why nothing was run, with the message of the manual if it has one.
 func projectError(in *call, err error) error {
 	if unknown, ok := errors.AsType[*skill.UnknownRunnerError](err); ok {
 		what := map[skill.Purpose]string{skill.Lint: "linter", skill.Format: "formatter", skill.Install: "package manager"}

@@ -8,20 +8,20 @@ import (
 	"textskill/skill"
 )
 
-// Undo is the dialect of the journal. It is served beside another, to clients that
-// are to take back what they did.
+// Undo is the dialect of the journal. It is served along with another, to clients that
+// may undo their changes.
 var Undo = &Dialect{
 	Name:         "undo",
-	Doc:          "The journal: take changes back",
+	Doc:          "The journal: undo changes",
 	noSurrogates: true,
 	fail:         undoFail,
 	Tools: []Tool{
 		{
-			Name: "undo", Doc: "Take back the last change, one change, or everything since one. An undo can be undone.",
+			Name: "undo", Doc: "Undo the last change, one change, or everything since one. An undo can be undone.",
 			Params: []Param{
-				{Name: "id", Type: "string", Doc: "the change to take back; the last one unless given"},
-				{Name: "since", Type: "string", Doc: "take back this change and all that came after it"},
-				{Name: "force", Type: "boolean", Doc: "also where something else has changed the file since; what is there now is kept as a change"}},
+				{Name: "id", Type: "string", Doc: "the change to undo; the last one by default"},
+				{Name: "since", Type: "string", Doc: "undo this change and all that came after it"},
+				{Name: "force", Type: "boolean", Doc: "undo even if something else has changed the file since; the current content is saved as a change"}},
 			Effect: Destroys,
 			operation: func(in *call) (skill.Args, error) {
 				return skill.Undo{ID: in.str("id"), Since: in.str("since"), Force: truthy(in.values["force"])}, nil
@@ -29,10 +29,10 @@ var Undo = &Dialect{
 			reply: message,
 		},
 		{
-			Name: "history", Doc: "List the changes that can be taken back, the newest first.",
+			Name: "history", Doc: "List the changes that can be undone, the newest first.",
 			Params: []Param{
-				{Name: "path", Type: "string", Path: true, Doc: "only of this file or folder"},
-				{Name: "limit", Type: "integer", Doc: "of changes, 50 unless given"}},
+				{Name: "path", Type: "string", Path: true, Doc: "only changes of this file or folder"},
+				{Name: "limit", Type: "integer", Doc: "number of changes, 50 by default"}},
 			operation: func(in *call) (skill.Args, error) {
 				limit := historyLimit
 				if n, ok := in.values["limit"].(json.Number); ok {
@@ -55,13 +55,13 @@ var Undo = &Dialect{
 	},
 }
 
-// Changes that a list of them holds, unless it says otherwise and at the most.
+// How many changes are listed, by default and at most.
 const (
 	historyLimit = 50
 	maxHistory   = 1000
 )
 
-// message answers with the result's own sentence.
+// message replies with the result's own sentence.
 func message(_ *call, r skill.Result) string { return r.Message() }
 
 func undoFail(in *call, err error) Reply {

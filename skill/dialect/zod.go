@@ -53,7 +53,7 @@ func (i issue) json() []byte {
 	return object(append(head, tail...)...)
 }
 
-// zodError words issues as a list, two blanks for each level.
+// zodError formats issues as a list, indented by two blanks for each level.
 func zodError(t *Tool, issues ...issue) error {
 	items := make([][]byte, len(issues))
 	for i, one := range issues {
@@ -202,7 +202,7 @@ func (r *zodReader) members(raw []byte, of string, path []any) (any, bool) {
 	return list, len(r.issues) == before
 }
 
-// arrayIndex is the number that a name is, past all others where it is none.
+// arrayIndex returns the number that a name is, or one after all others.
 func arrayIndex(name string) int {
 	const none = 1<<32 - 1
 	n, err := strconv.ParseUint(name, 10, 32)
