@@ -151,15 +151,13 @@ func (r *zodReader) value(raw []byte, want, of string, path ...any) (any, bool) 
 
 // elements decodes an array of strings or numbers.
 func (r *zodReader) elements(raw []byte, of string, path []any) (any, bool) {
-	var items []json.RawMessage
-	if err := json.Unmarshal(raw, &items); err != nil {
-		return nil, false // the whole was valid
-	}
 	before := len(r.issues)
 	var texts []string
 	var numbers []float64
-	for i, item := range items {
+	i := 0
+	for item := range rawjson.EachElement(raw) {
 		v, _ := r.value(item, of, "", append(slices.Clone(path), i)...)
+		i++
 		switch v := v.(type) {
 		case string:
 			texts = append(texts, v)
@@ -180,13 +178,9 @@ type member struct{ name, value string }
 // names that are array indexes first. Of a name given twice the last value counts.
 func (r *zodReader) members(raw []byte, of string, path []any) (any, bool) {
 	var list []member // the values are JSON still
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.Token()
-	for d.More() {
-		name, _ := d.Token()
-		var v json.RawMessage
-		d.Decode(&v)
-		m := member{name.(string), string(v)}
+	for key, value := range rawjson.EachMember(raw) {
+		name, _ := rawjson.String(key)
+		m := member{name, string(value)}
 		if i := slices.IndexFunc(list, func(have member) bool { return have.name == m.name }); i >= 0 {
 			list[i] = m
 		} else {
