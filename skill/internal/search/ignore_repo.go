@@ -125,14 +125,19 @@ func (g *ignoring) gitDir(top string) string {
 
 // userRules reads the file that the user's own settings of git name, or the one
 // that git looks for where none does. Of the system's settings, those below
-// XDG_CONFIG_HOME and ~/.gitconfig, the last that name one count.
+// XDG_CONFIG_HOME and ~/.gitconfig, the last that name one count; GIT_CONFIG_GLOBAL
+// takes the place of the user's two.
 func userRules() []rule {
 	config := os.Getenv("XDG_CONFIG_HOME")
 	if config == "" {
 		config = expand("~/.config")
 	}
 	file := filepath.Join(config, "git", "ignore")
-	for _, settings := range []string{"/etc/gitconfig", filepath.Join(config, "git", "config"), expand("~/.gitconfig")} {
+	users := []string{filepath.Join(config, "git", "config"), expand("~/.gitconfig")}
+	if global, set := os.LookupEnv("GIT_CONFIG_GLOBAL"); set {
+		users = []string{global}
+	}
+	for _, settings := range append([]string{"/etc/gitconfig"}, users...) {
 		if name, set := excludesFile(readUser, settings); set {
 			file = expand(name)
 		}

@@ -3,6 +3,7 @@ package search
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,6 +61,20 @@ func TestIgnoreSources(t *testing.T) {
 				t.Errorf("got %s\nwant %s", strings.Join(got, " "), tt.want)
 			}
 		})
+	}
+}
+
+// TestIgnoreGlobalConfig reads the file that GIT_CONFIG_GLOBAL names in the place of
+// the user's settings.
+func TestIgnoreGlobalConfig(t *testing.T) {
+	home := gitHome(t)
+	plant(t, home, ".gitconfig=[core]\n\texcludesFile = ~/mine\n", "mine=a", "other=[core]\n\texcludesFile = ~/theirs\n", "theirs=b")
+	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, "other"))
+	w := open(t, false)
+	repository(t, w.Dir())
+	plant(t, w.Dir(), "a", "b")
+	if got := visited(t, w, w.Dir(), true); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("got %q, want a", got)
 	}
 }
 
