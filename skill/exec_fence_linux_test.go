@@ -42,6 +42,7 @@ func TestFenceFiles(t *testing.T) {
 	out, allowed, more, home := outside(t), t.TempDir(), t.TempDir(), t.TempDir()
 	writeFile(t, more+"/known", "known", 0o644)
 	t.Setenv("HOME", home)
+	t.Setenv("GIT_CONFIG_GLOBAL", home+"/.gitconfig")
 	for name, content := range map[string]string{".ssh/id": "secret", ".bashrc": "secret", ".gitconfig": "[user]\n\tname = N\n", ".cargo/credentials.toml": "secret", ".cargo/bin/x": ""} {
 		if err := os.MkdirAll(filepath.Dir(home+"/"+name), 0o755); err != nil {
 			t.Fatal(err)

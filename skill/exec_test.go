@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv("EXEC_TEST_ROLE"); role != "" {
 		os.Exit(playRole(role))
 	}
+	needs.Clean()
 	os.Exit(m.Run())
 }
 

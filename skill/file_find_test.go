@@ -91,8 +91,6 @@ func TestFind(t *testing.T) {
 // TestFindLeavesOut says what is passed over, and that it was.
 func TestFindLeavesOut(t *testing.T) {
 	x, dir := open(t)
-	t.Setenv("HOME", t.TempDir())
-	t.Setenv("XDG_CONFIG_HOME", "")
 	plant(t, dir, "a.py", "b.txt", "src/c.py", "src/gen/d.py", "build/e.py", "src/build/f.py", "link -> src", ".git/config", ".git/hooks/g.py", "sub/.git/config", ".gitignore")
 	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("gen\n/b.txt\n"), 0o644); err != nil {
 		t.Fatal(err)

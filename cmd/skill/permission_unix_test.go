@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 // TestNoPermission meets files that the user may not read or change. Root may
@@ -94,6 +96,9 @@ func asNobody(t *testing.T, program, dir string, args ...string) (output string,
 // publicDir makes a folder that other users may enter.
 func publicDir(t *testing.T) string {
 	t.Helper()
+	if os.Getuid() == 0 {
+		needs.Users(t)
+	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

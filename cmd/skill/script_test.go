@@ -24,7 +24,16 @@ const noSleep = "GORACE=atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
 	skill.HelperMain()
-	testscript.Main(m, map[string]func(){"skill": main})
+	testscript.Main(clean{m}, map[string]func(){"skill": main})
+}
+
+// clean runs the tests without the settings of the user. The program, which the test
+// binary is too, is given what its tests give it.
+type clean struct{ *testing.M }
+
+func (c clean) Run() int {
+	needs.Clean()
+	return c.M.Run()
 }
 
 // TestScript runs the program from end to end, a script for each side of it. Two

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"textskill/skill"
+	"textskill/testdata/needs"
 )
 
 func TestMain(m *testing.M) {
@@ -27,6 +28,7 @@ func TestMain(m *testing.M) {
 		serveSkill(os.Args[2])
 		return
 	}
+	needs.Clean()
 	os.Exit(m.Run())
 }
 

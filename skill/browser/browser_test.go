@@ -19,6 +19,7 @@ import (
 
 func TestMain(m *testing.M) {
 	skill.HelperMain()
+	needs.Clean()
 	os.Exit(m.Run())
 }
 

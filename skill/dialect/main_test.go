@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	"textskill/skill"
+	"textskill/testdata/needs"
 )
 
 func TestMain(m *testing.M) {
 	skill.HelperMain()
+	needs.Clean()
 	os.Exit(m.Run())
 }

@@ -11,6 +11,7 @@ import (
 
 	"textskill/skill"
 	"textskill/skill/dialect"
+	"textskill/testdata/needs"
 )
 
 // processVar holds a dialect and a workspace when the test binary is to be a server.
@@ -25,6 +26,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	needs.Clean()
 	os.Exit(m.Run())
 }
 

@@ -1,5 +1,6 @@
 // Package needs skips a test on a machine that lacks what the test uses, with a line
 // that names it. Where SKILL_TEST_ALL is set, as .ci/run does, the test fails instead.
+// It also keeps the settings of the user from the tests.
 package needs
 
 import (
@@ -10,8 +11,11 @@ import (
 	"testing"
 )
 
+// all is the variable under which no test may be skipped.
+const all = "SKILL_TEST_ALL"
+
 // All reports whether no test may be skipped.
-func All() bool { return os.Getenv("SKILL_TEST_ALL") != "" }
+func All() bool { return os.Getenv(all) != "" }
 
 // That needs ok to hold: what names what is missing where it does not, and advice says
 // what to do about it.

@@ -11,6 +11,7 @@ import (
 
 func TestMain(m *testing.M) {
 	HelperMain()
+	needs.Clean()
 	os.Exit(m.Run())
 }
 

@@ -28,6 +28,8 @@ func gitHome(t *testing.T) string {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("GIT_CONFIG_GLOBAL", "") // and so restored
+	os.Unsetenv("GIT_CONFIG_GLOBAL")
 	return home
 }
 

@@ -83,7 +83,7 @@ func TestOwnerStays(t *testing.T) {
 
 // A file whose owner a new one could not have is written in place.
 func TestForeignFile(t *testing.T) {
-	needs.Root(t)
+	needs.Users(t)
 	base, err := os.MkdirTemp("", "foreign")
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 // A site is a folder "ws" to open, beside folders that no test may change.
@@ -234,6 +236,7 @@ func asNobody(t *testing.T) bool {
 	if os.Geteuid() != 0 {
 		return true
 	}
+	needs.Users(t)
 	var names []string
 	for name := range strings.SplitSeq(t.Name(), "/") {
 		names = append(names, "^"+name+"$")
