@@ -2,6 +2,7 @@ package skill
 
 import (
 	"slices"
+
 	"textskill/skill/internal/words"
 )
 

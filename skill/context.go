@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+
 	"textskill/skill/internal/words"
 )
 

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"syscall"
+
 	"textskill/skill/internal/words"
 )
 

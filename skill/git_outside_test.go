@@ -73,7 +73,7 @@ func TestGitOutside(t *testing.T) {
 		if err := syscall.Mkfifo(filepath.Join(b.repo, ".git/refs/heads/pipe"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.executor(Config{}).Execute(t.Context(), &Session{}, GitBranch{Dir: "repo"}); err == nil || !strings.Contains(err.Error(), "is no file") {
+		if _, err := b.executor(Config{}).Execute(t.Context(), &Session{}, GitBranch{Dir: "repo"}); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 			t.Errorf("%v", err)
 		}
 	})

@@ -153,13 +153,13 @@ func TestGitRemotes(t *testing.T) {
 		{"..", true, "not a git repository"},
 		{"https://user:secret@127.0.0.1:9/x", true, "127.0.0.1 is a private address; --allow-host 127.0.0.1"},
 		{"https://localhost:9/x", true, "1) is a private address; --allow-host localhost"},
-		{"https://2130706433:9/x", true, "no host that can be judged"},
-		{"https://0x7f.1:9/x", true, "no host that can be judged"},
+		{"https://2130706433:9/x", true, "does not name a host that can be checked"},
+		{"https://0x7f.1:9/x", true, "does not name a host that can be checked"},
 		{"ssh://git@[::1]:9/x", true, "::1 is a private address"},
 		{"ssh://169.254.169.254/x", true, "169.254.169.254 is a private address"},
 		{"git@localhost:x", true, "1) is a private address; --allow-host localhost"},
-		{"git@127.1:x", true, "no host that can be judged"},
-		{"git@[::1]:x", true, "no host that can be judged"},
+		{"git@127.1:x", true, "does not name a host that can be checked"},
+		{"git@[::1]:x", true, "does not name a host that can be checked"},
 	}
 	for _, test := range tests {
 		b := newGitBed(t)

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
-	"textskill/skill/internal/words"
 	"time"
+
+	"textskill/skill/internal/words"
 )
 
 // Tasks are the records of a file at the workspace's root, .tasks.json.

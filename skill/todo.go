@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
 	"textskill/skill/internal/words"
 )
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
 	"textskill/skill/internal/process"
 	"textskill/testdata/needs"
 )

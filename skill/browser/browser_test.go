@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
 	"textskill/skill"
 	"textskill/skill/browser"
 	"textskill/testdata/needs"

@@ -7,11 +7,12 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+
 	"textskill/skill/internal/web"
 	"textskill/skill/internal/words"
 )
 
-// What an address of a remote looks like.
+// Forms of a remote's address.
 var (
 	helperAddress = words.Pattern(`^[A-Za-z0-9+.-]*::`)
 	netAddress    = words.Pattern(`^(https|ssh|git\+ssh|ssh\+git)://[^-]`)
@@ -19,9 +20,9 @@ var (
 	scpAddress    = words.Pattern(`^[^/:-][^/:]*:`)
 )
 
-// hostOf returns the host and the port of an address of another machine, "" if it
-// is written so that they cannot be told.
-func hostOf(address string) (host, number string) {
+// hostOf returns the host and the port of an address on the network, or "" if the
+// address does not say them plainly.
+func hostOf(address string) (host, port string) {
 	if !anyAddress().MatchString(address) {
 		before, _, _ := strings.Cut(address, ":")
 		before = before[strings.LastIndexByte(before, '@')+1:]
@@ -40,20 +41,20 @@ func hostOf(address string) (host, number string) {
 	return u.Hostname(), web.Port(u)
 }
 
-// reach reports whether an address is a folder of this machine, and refuses one that
-// may not be reached.
-func (r *repository) reach(ctx context.Context, use remoteUse, address string) (local bool, err error) {
-	shown := withoutLogin([]byte(address))
+// checkAddress refuses an address that may not be reached. It reports whether the
+// address is a directory of this machine.
+func (r *repository) checkAddress(ctx context.Context, use remoteUse, address string) (local bool, err error) {
+	shown := redact([]byte(address))
 	path, isFile := strings.CutPrefix(address, "file://")
 	switch {
 	case helperAddress().MatchString(address):
-		return false, fmt.Errorf("remote %s leads to %s, which runs a program; remotes are reached by https, ssh, or a path inside the workspace", use.remote, shown)
+		return false, fmt.Errorf("remote %s is %s, which runs a program; a remote must be an address with https, ssh, or a path inside the workspace", use.remote, shown)
 	case netAddress().MatchString(address), !anyAddress().MatchString(address) && scpAddress().MatchString(address):
 		return false, r.checkRemote(ctx, address)
 	case anyAddress().MatchString(address) && !isFile:
-		return false, fmt.Errorf("remote %s leads to %s; remotes are reached by https, ssh, or a path inside the workspace", use.remote, shown)
+		return false, fmt.Errorf("remote %s is %s; a remote must be an address with https, ssh, or a path inside the workspace", use.remote, shown)
 	case address == "":
-		return false, fmt.Errorf("remote %s leads nowhere", use.remote)
+		return false, fmt.Errorf("remote %s has no address", use.remote)
 	}
 	if !filepath.IsAbs(path) {
 		base := r.top
@@ -70,15 +71,16 @@ func (r *repository) reach(ctx context.Context, use remoteUse, address string) (
 		return false, fmt.Errorf("remote %s: %w", use.remote, err)
 	}
 	other.dir.Close()
-	return true, other.checkWays(true)
+	return true, other.checkTransport(true)
 }
 
-// checkRemote refuses an address that is not of the public internet. A name that
-// only the user's ssh knows passes; https is judged again when it connects.
+// checkRemote refuses an address outside the public internet. It accepts a host name
+// that it cannot resolve, which may be an alias of the user's ssh configuration. For
+// https the proxy checks the address again when git connects.
 func (r *repository) checkRemote(ctx context.Context, address string) error {
-	host, number := hostOf(address)
+	host, port := hostOf(address)
 	if host == "" || web.LooksNumeric(host) && net.ParseIP(host) == nil {
-		return fmt.Errorf("%s names no host that can be judged", withoutLogin([]byte(address)))
+		return fmt.Errorf("%s does not name a host that can be checked", redact([]byte(address)))
 	}
-	return r.x.web.CheckHost(ctx, host, number, !strings.HasPrefix(address, "https:"))
+	return r.x.web.CheckHost(ctx, host, port, !strings.HasPrefix(address, "https:"))
 }

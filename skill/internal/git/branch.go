@@ -4,28 +4,30 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
 	"textskill/skill/internal/refusal"
 	"textskill/skill/internal/words"
 )
 
-// A BranchChange says which branch is made or deleted, if any.
+// A BranchChange creates a branch, or deletes one, or does neither.
 type BranchChange struct {
-	Dir    string // in the repository
-	Create string // the name of a branch to make at the commit checked out, and to check out; "" for none
-	Delete string // the name of a branch to delete, if none is made; "" for none
-	Force  bool   // delete it even if it holds commits that are nowhere else
+	Dir    string // any directory of the repository
+	Create string // branch to create at HEAD and check out; "" for none
+	Delete string // branch to delete if Create is ""; "" for none
+	Force  bool   // delete the branch even if it is not fully merged
 }
 
-// Branches are the branches of a repository, or the one that was made or deleted.
+// Branches is the list of a repository's branches, or the branch that was created or
+// deleted.
 type Branches struct {
-	Names            []string // local ones, then remotes/…
-	Current          string   // "" where none is checked out, or it has no commit
+	Names            []string // local branches, then remotes/…
+	Current          string   // "" if HEAD is detached or the branch has no commit
 	Created, Deleted string
-	Output           string // what git printed when it made or deleted one
-	Truncated        bool   // there are more
+	Output           string // git's output when it created or deleted a branch
+	Truncated        bool   // Names is incomplete
 }
 
-// Message says what was done, or how many branches there are.
+// Message says which branch was created or deleted, or how many branches there are.
 func (b Branches) Message() string {
 	switch {
 	case b.Created != "":
@@ -36,7 +38,7 @@ func (b Branches) Message() string {
 	return words.Count(len(b.Names), "branch", "branches")
 }
 
-// Branch lists the branches of a repository, makes one or deletes one.
+// Branch lists the branches of a repository, creates one or deletes one.
 func (x *Git) Branch(ctx context.Context, base string, a BranchChange) (b Branches, err error) {
 	changes := a.Create != "" || a.Delete != ""
 	if changes {
@@ -57,7 +59,7 @@ func (x *Git) Branch(ctx context.Context, base string, a BranchChange) (b Branch
 	switch {
 	case a.Create != "":
 		e, err := r.git(ctx, command{args: []string{"checkout", "--quiet", "--no-track", "--no-recurse-submodules", "-b", a.Create, "--"}})
-		return Branches{Created: a.Create, Output: printed(e)}, err
+		return Branches{Created: a.Create, Output: output(e)}, err
 	case a.Delete != "":
 		return r.deleteBranch(ctx, a)
 	}
@@ -65,25 +67,25 @@ func (x *Git) Branch(ctx context.Context, base string, a BranchChange) (b Branch
 }
 
 func (r *repository) deleteBranch(ctx context.Context, a BranchChange) (Branches, error) {
-	how := "-d"
+	flag := "-d"
 	if a.Force {
-		how = "-D"
+		flag = "-D"
 	}
-	e, err := r.git(ctx, command{args: []string{"branch", how, "--end-of-options", a.Delete}})
+	e, err := r.git(ctx, command{args: []string{"branch", flag, "--end-of-options", a.Delete}})
 	if failed, ok := err.(*Error); ok && strings.Contains(failed.Words, "not fully merged") {
 		failed.Words, _, _ = strings.Cut(failed.Words, "\n")
 		failed.Hint = "force: true deletes it with its commits"
 	}
-	return Branches{Deleted: a.Delete, Output: printed(e)}, err
+	return Branches{Deleted: a.Delete, Output: output(e)}, err
 }
 
 func (r *repository) branches(ctx context.Context) (b Branches, err error) {
-	e, err := r.git(ctx, command{maxOutput: listing, args: []string{"for-each-ref",
+	e, err := r.git(ctx, command{maxOutput: maxListing, args: []string{"for-each-ref",
 		"--format=%(HEAD)%(refname)%00%(symref)%00", "refs/heads", "refs/remotes"}})
 	if err != nil {
 		return b, err
 	}
-	parts, cut := fields(e)
+	parts, cut := splitNUL(e)
 	b.Truncated = cut
 	for i := 0; i+1 < len(parts); i += 2 {
 		ref := strings.TrimPrefix(parts[i], "\n")
@@ -99,7 +101,7 @@ func (r *repository) branches(ctx context.Context) (b Branches, err error) {
 	return b, nil
 }
 
-// shortRef is a branch as git lists it: main, remotes/origin/main.
+// shortRef returns the name by which git lists a branch: main, remotes/origin/main.
 func shortRef(ref string) string {
 	if name, ok := strings.CutPrefix(ref, "refs/heads/"); ok {
 		return name
@@ -107,8 +109,8 @@ func shortRef(ref string) string {
 	return strings.TrimPrefix(ref, "refs/")
 }
 
-// checkBranch refuses what cannot be the name of one branch, but stands for
-// something else: an option, a former branch, a force, two names.
+// checkBranch refuses a name that git would read as something else than one branch: an
+// option, an earlier branch, a forced update, a pair of names.
 func checkBranch(arg, name string) error {
 	if strings.HasPrefix(name, "-") || strings.HasPrefix(name, "+") || strings.Contains(name, "@{") || strings.ContainsAny(name, ":^~*?[\\") {
 		return &refusal.ArgError{Arg: arg, Reason: fmt.Sprintf("%q is not the name of a branch", name)}

@@ -5,17 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
 	"textskill/skill/internal/refusal"
 )
 
-// Committed is a commit that was made.
+// Committed is the result of a commit.
 type Committed struct {
-	Nothing bool     // there was nothing to commit, and nothing was done
-	Output  string   // what git printed
-	NotRun  []string // what the repository names and was not run: "pre-commit", "signing"
+	Nothing bool     // there was nothing to commit
+	Output  string   // git's output
+	NotRun  []string // what the repository configures and git did not run: "pre-commit", "signing"
 }
 
-// Message says what was committed.
+// Message returns the first line of git's output, or says that there was nothing to commit.
 func (c Committed) Message() string {
 	if c.Nothing {
 		return "No changes to commit"
@@ -24,15 +25,15 @@ func (c Committed) Message() string {
 	return first
 }
 
-// Paths for git: this program's own records are left out of all others.
+// Pathspecs of git. The state directory of this program is never committed.
 const (
 	everything = ":/"
-	notOurs    = ":(exclude,top,glob)**/.skill/**"
-	noPattern  = ":(literal)"
+	notState   = ":(exclude,top,glob)**/.skill/**"
+	literal    = ":(literal)"
 )
 
-// Commit stages files, by names from dir, and commits what is staged. No files means
-// all that has changed.
+// Commit stages files, whose names start at dir, and commits what is staged. No files
+// means all that have changed.
 func (x *Git) Commit(ctx context.Context, base, dir, message string, files []string) (c Committed, err error) {
 	if err := x.process.CheckAllowed("a git commit"); err != nil {
 		return c, err
@@ -51,13 +52,13 @@ func (x *Git) Commit(ctx context.Context, base, dir, message string, files []str
 		return c, err
 	}
 	defer r.dir.Close()
-	if err := r.addSubmodules(ctx); err != nil {
+	if err := r.readSubmodules(ctx); err != nil {
 		return c, err
 	}
 	if err := r.add(ctx, files); err != nil {
 		return c, err
 	}
-	e, err := r.git(ctx, command{args: []string{"status", "--porcelain", "-z", "--ignore-submodules=dirty", "--", everything, notOurs}, patterns: true})
+	e, err := r.git(ctx, command{args: []string{"status", "--porcelain", "-z", "--ignore-submodules=dirty", "--", everything, notState}, patterns: true})
 	if err != nil {
 		return c, err
 	}
@@ -72,22 +73,22 @@ func (x *Git) Commit(ctx context.Context, base, dir, message string, files []str
 	if err != nil {
 		return c, err
 	}
-	return Committed{Output: printed(e), NotRun: r.notRun("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")}, nil
+	return Committed{Output: output(e), NotRun: r.notRun("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")}, nil
 }
 
-// add stages the files of those names, or all.
+// add stages the named files, or all if there are none.
 func (r *repository) add(ctx context.Context, files []string) error {
-	args := []string{"add", "-A", "--", notOurs}
+	args := []string{"add", "-A", "--", notState}
 	for _, file := range files {
-		args = append(args, noPattern+r.name(file))
+		args = append(args, literal+r.pathspec(file))
 	}
 	if len(files) == 0 {
 		args = append(args, everything)
 	}
 	_, err := r.git(ctx, command{args: args, patterns: true})
 	if failed, ok := errors.AsType[*Error](err); ok {
-		failed.Words = strings.ReplaceAll(failed.Words, noPattern, "")
-		failed.Output = strings.ReplaceAll(failed.Output, noPattern, "")
+		failed.Words = strings.ReplaceAll(failed.Words, literal, "")
+		failed.Output = strings.ReplaceAll(failed.Output, literal, "")
 	}
 	return err
 }

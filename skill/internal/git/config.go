@@ -8,18 +8,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
 	"textskill/skill/internal/process"
 )
 
-// setting is one line of git's configuration.
+// A setting is one entry of git's configuration.
 type setting struct {
-	key, value string // the key as git prints it: section and name in lower case
-	own        bool   // it is the repository's own, or of a file inside the workspace
-	origin     string // the file it is from; "" where it is from none
+	key, value string // key as git prints it: section and name in lower case
+	fromRepo   bool   // from the repository's configuration, or any file inside the workspace
+	origin     string // file that it is from; "" if it is from none
 }
 
-// parts splits a key into its section, what the section is of, and the name:
-// "remote", "origin", "url".
+// parts splits a key into section, subsection and name: "remote", "origin", "url".
 func (s setting) parts() (section, of, name string) {
 	section, rest, _ := strings.Cut(s.key, ".")
 	if i := strings.LastIndexByte(rest, '.'); i >= 0 {
@@ -28,9 +28,9 @@ func (s setting) parts() (section, of, name string) {
 	return section, "", rest
 }
 
-// steady are the settings of every command: nothing runs on behind it, goes into
-// other repositories, or colours what is read by a program.
-var steady = []setting{
+// fixedSettings apply to every command: no background jobs, no visits to other
+// repositories, no colours.
+var fixedSettings = []setting{
 	{key: "core.quotePath", value: "false"},
 	{key: "gc.auto", value: "0"},
 	{key: "maintenance.auto", value: "false"},
@@ -48,9 +48,9 @@ var steady = []setting{
 	{key: "color.transport", value: "false"},
 }
 
-// neutral are the settings that keep git from running what its configuration
-// names. A signature that has to be checked does not pass.
-var neutral = []setting{
+// safeSettings prevent git from running the programs that its configuration names.
+// Signatures cannot be checked, and a check that is required fails.
+var safeSettings = []setting{
 	{key: "core.hooksPath", value: os.DevNull},
 	{key: "core.fsmonitor", value: "false"},
 	{key: "core.pager", value: "cat"},
@@ -65,16 +65,16 @@ var neutral = []setting{
 	{key: "gpg.ssh.program", value: "false"},
 }
 
-// textMerge is how git merges texts by itself, as a merge driver.
+// textMerge is a merge driver that does what git does by itself with text files.
 const textMerge = "git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B"
 
-// settings are the variables that set what every command in the repository needs.
+// settings returns the variables that pass git the settings for the repository.
 func (r *repository) settings() []string {
-	set := slices.Concat(steady, r.further)
+	set := slices.Concat(fixedSettings, r.extra)
 	if r.x.cfg.AllowHooks {
-		return asVariables(set)
+		return configVariables(set)
 	}
-	set = append(set, neutral...)
+	set = append(set, safeSettings...)
 	for _, s := range r.config {
 		section, of, name := s.parts()
 		switch {
@@ -82,15 +82,15 @@ func (r *repository) settings() []string {
 			set = append(set, setting{key: s.key}, setting{key: "filter." + of + ".required", value: fmt.Sprint(r.writes)})
 		case section == "merge" && name == "driver":
 			set = append(set, setting{key: s.key, value: textMerge})
-		case section == "alias" && s.own: // of a command that this git lacks
+		case section == "alias" && s.fromRepo: // it may name a command that this git lacks
 			set = append(set, setting{key: s.key})
 		}
 	}
-	return asVariables(append(set, r.helpers()...))
+	return configVariables(append(set, r.credentialHelpers()...))
 }
 
-// ssh are the variables that say how ssh is called: without questions, unless the
-// user has a way of their own that may be taken.
+// ssh returns the variables that run ssh without questions, or none if hooks are allowed
+// and the user has configured another command.
 func (r *repository) ssh() []string {
 	if r.x.cfg.AllowHooks && (slices.ContainsFunc(r.config, func(s setting) bool { return s.key == "core.sshcommand" }) ||
 		process.VariableIndex(r.env, "GIT_SSH_COMMAND") >= 0 || process.VariableIndex(r.env, "GIT_SSH") >= 0) {
@@ -99,44 +99,45 @@ func (r *repository) ssh() []string {
 	return []string{"GIT_SSH_COMMAND=ssh -o BatchMode=yes", "GIT_SSH_VARIANT=ssh"}
 }
 
-// helpers sets the user's own credential helpers, where the repository names some.
-func (r *repository) helpers() (set []setting) {
+// credentialHelpers returns the settings that restore the user's own credential helpers
+// if the repository names some.
+func (r *repository) credentialHelpers() (set []setting) {
 	isHelper := func(s setting) bool {
 		section, _, name := s.parts()
 		return section == "credential" && name == "helper"
 	}
-	if !slices.ContainsFunc(r.config, func(s setting) bool { return s.own && isHelper(s) }) {
+	if !slices.ContainsFunc(r.config, func(s setting) bool { return s.fromRepo && isHelper(s) }) {
 		return nil
 	}
-	set = []setting{{key: "credential.helper"}} // an empty one forgets those before it
+	set = []setting{{key: "credential.helper"}} // an empty value clears the list
 	for _, s := range r.config {
-		if !s.own && isHelper(s) {
+		if !s.fromRepo && isHelper(s) {
 			set = append(set, s)
 		}
 	}
 	return set
 }
 
-// readConfig reads all settings that hold in the repository. Its files may include
-// others that are inside the workspace.
+// readConfig reads all settings that are in force. It returns an error if the
+// repository's configuration includes a file outside the workspace.
 func (r *repository) readConfig(ctx context.Context) error {
 	e, err := r.git(ctx, command{
 		args:      []string{"config", "--list", "-z", "--show-scope", "--show-origin", "--includes"},
 		env:       []string{"GIT_DIR=" + r.gitDir}, // makes the origins absolute
-		maxOutput: listing,
+		maxOutput: maxListing,
 	})
 	if err != nil {
 		return err
 	}
-	parts, cut := fields(e)
+	parts, cut := splitNUL(e)
 	if cut || len(parts)%3 != 0 {
-		return fmt.Errorf("the repository's configuration is too large to be judged")
+		return fmt.Errorf("the repository's configuration is too large to be checked")
 	}
-	heard := false // git takes settings from its environment
+	fromEnv := false // git reads settings from its environment
 	for i := 0; i < len(parts); i += 3 {
 		scope := parts[i]
 		if scope == "command" {
-			heard = true
+			fromEnv = true
 			continue
 		}
 		key, value, _ := strings.Cut(parts[i+2], "\n")
@@ -148,16 +149,16 @@ func (r *repository) readConfig(ctx context.Context) error {
 		}
 		r.config = append(r.config, s)
 	}
-	if !heard {
-		return fmt.Errorf("this git is too old to be kept from running what a repository names; it takes 2.31")
+	if !fromEnv {
+		return fmt.Errorf("git is too old to be prevented from running what a repository configures; it must be 2.31 or later")
 	}
 	return nil
 }
 
-// checkInclude refuses a setting of the repository that leads to a file outside.
+// checkInclude refuses a setting of the repository that includes a file outside the workspace.
 func (r *repository) checkInclude(s setting) error {
 	section, _, name := s.parts()
-	if !s.own || name != "path" || section != "include" && section != "includeif" {
+	if !s.fromRepo || name != "path" || section != "include" && section != "includeif" {
 		return nil
 	}
 	path := s.value
@@ -167,11 +168,11 @@ func (r *repository) checkInclude(s setting) error {
 	if strings.HasPrefix(path, "~") {
 		return fmt.Errorf("the repository's configuration includes %s, which is in a home folder; only files inside the workspace may be included", path)
 	}
-	return r.inside("included configuration", path)
+	return r.checkInside("included configuration", path)
 }
 
-// A ProgramError reports a repository whose own configuration names a program, or
-// a way to the network, that cannot be passed over.
+// A ProgramError reports a repository whose own configuration decides which program git
+// runs, or how it reaches the network, and cannot be overridden.
 type ProgramError struct {
 	Setting string // "remote.origin.uploadpack"
 }
@@ -180,27 +181,27 @@ func (e *ProgramError) Error() string {
 	return "the repository's own configuration sets " + e.Setting + ", which decides what git runs or trusts on its way to a remote; remove it, or start with --allow-hooks"
 }
 
-// remoteWays are settings of the repository that decide how a remote is reached:
-// by what program, through which proxy, trusting whom.
-var remoteWays = map[string][]string{
+// transportSettings lists settings that decide how a remote is reached: with which
+// program, through which proxy, trusting which certificates.
+var transportSettings = map[string][]string{
 	"remote": {"uploadpack", "receivepack", "vcs", "proxy", "proxyauthmethod"},
 	"fetch":  {"bundleuri"},
 	"http": {"proxy", "proxyauthmethod", "sslverify", "sslcainfo", "sslcapath", "sslcert", "sslkey", "sslbackend",
 		"cookiefile", "savecookies", "curloptresolve", "delegation", "emptyauth", "proxysslcainfo", "proxysslcert", "proxysslkey", "followredirects"},
 }
 
-// checkWays refuses a repository that decides how remotes are reached. A local one
-// must not fetch what it lacks from elsewhere, either.
-func (r *repository) checkWays(local bool) error {
+// checkTransport refuses a repository whose own configuration decides how remotes are
+// reached, and a local remote that would fetch missing objects from elsewhere.
+func (r *repository) checkTransport(local bool) error {
 	if r.x.cfg.AllowHooks {
 		return nil
 	}
 	for _, s := range r.config {
 		section, _, name := s.parts()
-		if !s.own {
+		if !s.fromRepo {
 			continue
 		}
-		if slices.Contains(remoteWays[section], name) ||
+		if slices.Contains(transportSettings[section], name) ||
 			local && (section == "remote" && name == "promisor" || s.key == "extensions.partialclone") {
 			return &ProgramError{s.key}
 		}
@@ -208,27 +209,27 @@ func (r *repository) checkWays(local bool) error {
 	return nil
 }
 
-// notRun names what the repository would have run with the command, but for
-// --allow-hooks: the hooks of those names, and filters.
+// notRun lists what git would have run with --allow-hooks: those of the named hooks that
+// exist, filters, and signing.
 func (r *repository) notRun(hooks ...string) (names []string) {
 	if r.x.cfg.AllowHooks {
 		return nil
 	}
-	folder := filepath.Join(r.commonDir, "hooks")
+	dir := filepath.Join(r.commonDir, "hooks")
 	attributes, _ := r.x.ws.ReadFile(filepath.Join(r.top, ".gitattributes"))
 	for _, s := range r.config {
 		section, of, name := s.parts()
 		switch {
 		case s.key == "core.hookspath":
-			folder = r.x.ws.Abs(r.top, s.value)
-		case section == "filter" && (name == "clean" || name == "smudge" || name == "process") && (s.own || bytes.Contains(attributes, []byte("filter="+of))):
+			dir = r.x.ws.Abs(r.top, s.value)
+		case section == "filter" && (name == "clean" || name == "smudge" || name == "process") && (s.fromRepo || bytes.Contains(attributes, []byte("filter="+of))):
 			names = append(names, "filter "+of)
 		case s.key == "commit.gpgsign" && isTrue(s.value) && slices.Contains(hooks, "pre-commit"):
 			names = append(names, "signing")
 		}
 	}
 	for _, hook := range hooks {
-		if info, err := r.x.ws.Stat(filepath.Join(folder, hook), true); err == nil && info.Mode.IsRegular() && info.Mode&0o111 != 0 {
+		if info, err := r.x.ws.Stat(filepath.Join(dir, hook), true); err == nil && info.Mode.IsRegular() && info.Mode&0o111 != 0 {
 			names = append(names, hook)
 		}
 	}
@@ -236,7 +237,7 @@ func (r *repository) notRun(hooks ...string) (names []string) {
 	return slices.Compact(names)
 }
 
-// isTrue reads a truth as git does.
+// isTrue reports whether git reads value as true.
 func isTrue(value string) bool {
 	return slices.Contains([]string{"", "true", "yes", "on", "1"}, strings.ToLower(value))
 }

@@ -5,23 +5,24 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
 	"textskill/skill/internal/refusal"
 )
 
-// A Diff is what has changed.
+// A Diff is a patch.
 type Diff struct {
-	Text   []byte   // in any encoding; of a long one the beginning and the end
+	Text   []byte   // in any encoding; of a long patch the start and the end
 	Cut    int64    // bytes left out
-	NotRun []string // what the repository names and is not run: "filter lfs"
+	NotRun []string // what the repository configures and git did not run: "filter lfs"
 }
 
-// Message says how much has changed.
+// Message says how long the patch is.
 func (r Diff) Message() string {
 	return fmt.Sprintf("%d bytes of changes", int64(len(r.Text))+r.Cut)
 }
 
-// Diff shows the changes that are not committed, of one file if it is not "": those
-// that are staged against the last commit, or those that are not against these.
+// Diff returns the staged changes against the last commit, or the unstaged changes
+// against the staged ones. If file is not "", it returns the changes of that file only.
 func (x *Git) Diff(ctx context.Context, base, dir, file string, staged bool) (Diff, error) {
 	if err := checkPath("file", file); err != nil {
 		return Diff{}, err
@@ -41,7 +42,7 @@ func (x *Git) Diff(ctx context.Context, base, dir, file string, staged bool) (Di
 	}
 	args = append(args, "--end-of-options", "--")
 	if file != "" {
-		args = append(args, r.name(file))
+		args = append(args, r.pathspec(file))
 	}
 	e, err := r.git(ctx, command{args: args})
 	if err != nil {
@@ -50,7 +51,7 @@ func (x *Git) Diff(ctx context.Context, base, dir, file string, staged bool) (Di
 	return Diff{e.Stdout, e.StdoutCut, r.notRun()}, nil
 }
 
-// checkPath refuses a path that a reader would take for an option.
+// checkPath refuses a path that looks like an option.
 func checkPath(arg, path string) error {
 	if strings.HasPrefix(path, "-") {
 		return &refusal.ArgError{Arg: arg, Reason: fmt.Sprintf("%q begins with a dash, like an option; a file of that name is ./%s", path, path)}
@@ -58,9 +59,9 @@ func checkPath(arg, path string) error {
 	return nil
 }
 
-// name is a file as git is told it: from the folder where git runs, which knows
-// the workspace by one spelling only.
-func (r *repository) name(file string) string {
+// pathspec returns the path of a file for git. Of an absolute path it resolves the links,
+// because git knows the workspace by its resolved path only.
+func (r *repository) pathspec(file string) string {
 	if !filepath.IsAbs(file) {
 		return file
 	}

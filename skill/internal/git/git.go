@@ -1,8 +1,9 @@
-// Package git works on git repositories of the workspace by the git program, without
-// running what a repository's configuration names: hooks, filters, signers, editors.
+// Package git runs the git program on repositories in the workspace, and prevents it
+// from running the programs that a repository configures: hooks, filters, signers,
+// editors.
 //
-//	git.go         one git command          repository.go  finds a repository and judges it
-//	config.go      settings, what runs      remote.go      push and pull
+//	git.go         run one git command           repository.go  find a repository and check it
+//	config.go      settings and refused ones     remote.go      push and pull
 package git
 
 import (
@@ -15,21 +16,22 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
 	"textskill/skill/internal/process"
 	"textskill/skill/internal/web"
 	"textskill/skill/internal/words"
 	"textskill/skill/internal/workspace"
-	"time"
 )
 
-// Config is what a Git needs to know of the world.
+// Config configures a Git. The zero Config allows nothing.
 type Config struct {
-	Allow      []string // folders of the workspace besides its own
-	AllowHooks bool     // let git run what a repository's configuration names
+	Allow      []string // additional directories of the workspace
+	AllowHooks bool     // let git run the programs that a repository configures
 }
 
 // A Git works on the repositories of one workspace. Its methods find the repository
-// that holds the folder dir, which starts at base where it is relative. It is safe for
+// that contains the directory dir; a relative dir starts at base. It is safe for
 // concurrent use.
 type Git struct {
 	cfg     Config
@@ -38,30 +40,30 @@ type Git struct {
 	web     *web.Client
 }
 
-// New returns a Git that starts programs by p, and reaches remotes as far as w may.
+// New returns a Git that runs programs with p and reaches the remotes that w may reach.
 func New(cfg Config, ws *workspace.Workspace, p *process.Runner, w *web.Client) *Git {
 	return &Git{cfg, ws, p, w}
 }
 
-// How long a git command may take.
+// Time limits of a git command.
 const (
-	commandTime = 30 * time.Second
-	remoteTime  = 60 * time.Second // one that talks to a remote
+	commandTimeout = 30 * time.Second
+	remoteTimeout  = 60 * time.Second // of a command that talks to a remote
 )
 
-// How much is kept of what git prints, bytes of each stream.
+// How many bytes of git's output are kept of each stream.
 const (
-	maxOutput = 256 << 10
-	listing   = 16 << 20 // of names, which are read to the end
+	maxOutput  = 256 << 10
+	maxListing = 16 << 20 // of output that this package parses
 )
 
-// An Error reports a git command that did not succeed.
+// An Error reports a git command that failed.
 type Error struct {
 	Command  string // "commit"
-	ExitCode int    // -N where signal N ended it
-	Output   string // all that it printed: standard output, then standard error
-	Words    string // what of it says why, or how git ended where it said nothing
-	Hint     string // what may be done about it; "" where there is nothing to say
+	ExitCode int    // -N if signal N ended it
+	Output   string // its standard output, then its standard error
+	Words    string // the part of Output that says why, or how git ended if it printed nothing
+	Hint     string // what the caller can do; "" if unknown
 }
 
 func (e *Error) Error() string {
@@ -71,17 +73,17 @@ func (e *Error) Error() string {
 	return e.Words + "; " + e.Hint
 }
 
-// command is one git command and how it is run.
+// A command is one git command and how it is run.
 type command struct {
 	args      []string      // the command first
-	env       []string      // over the repository's
-	limit     time.Duration // 0 means commandTime
+	env       []string      // added to the repository's
+	limit     time.Duration // 0 means commandTimeout
 	maxOutput int64         // 0 means maxOutput
-	patterns  bool          // paths may be patterns; else they are names
+	patterns  bool          // pathspecs may be patterns; otherwise they are literal
 }
 
-// git runs c in the repository. One that does not succeed is an [*Error]; what
-// it printed is there in any case.
+// git runs c in the repository. If git fails, the error is an [*Error], and the output
+// is still returned.
 func (r *repository) git(ctx context.Context, c command) (process.Executed, error) {
 	env := process.SetVariables(slices.Concat(r.env, r.ssh(), r.settings()), c.env)
 	if !c.patterns {
@@ -89,7 +91,7 @@ func (r *repository) git(ctx context.Context, c command) (process.Executed, erro
 	}
 	run := process.Command{
 		Name: "git", Args: append([]string{"--no-pager"}, c.args...),
-		Timeout: cmp.Or(c.limit, commandTime), MaxOutput: cmp.Or(c.maxOutput, maxOutput),
+		Timeout: cmp.Or(c.limit, commandTimeout), MaxOutput: cmp.Or(c.maxOutput, maxOutput),
 	}
 	if err := run.Check(); err != nil {
 		return process.Executed{}, err
@@ -103,7 +105,7 @@ func (r *repository) git(ctx context.Context, c command) (process.Executed, erro
 	}
 	if e.Failed() {
 		failed := failure(c.args[0], e)
-		if !r.x.cfg.AllowHooks && offFilter().MatchString(failed.Words) {
+		if !r.x.cfg.AllowHooks && filterFailed().MatchString(failed.Words) {
 			failed.Hint = "filters are off, for they are programs; --allow-hooks lets them run"
 		}
 		return e, failed
@@ -111,12 +113,12 @@ func (r *repository) git(ctx context.Context, c command) (process.Executed, erro
 	return e, nil
 }
 
-// failure words how a git command failed.
+// failure returns the Error of a git command that failed.
 func failure(command string, e process.Executed) *Error {
-	failed := &Error{Command: command, ExitCode: e.ExitCode, Output: printed(e)}
-	out, complaint := withoutLogin(e.Stdout), withoutLogin(e.Stderr)
+	failed := &Error{Command: command, ExitCode: e.ExitCode, Output: output(e)}
+	out, complaint := redact(e.Stdout), redact(e.Stderr)
 	words := complaint
-	if out != "" && !complains().MatchString(complaint) {
+	if out != "" && !errorLine().MatchString(complaint) {
 		words = out
 	}
 	failed.Words = strings.TrimSpace(words)
@@ -126,24 +128,24 @@ func failure(command string, e process.Executed) *Error {
 	return failed
 }
 
-// offFilter matches what git says of a filter that is needed and did nothing.
-var offFilter = words.Pattern(`(clean|smudge) filter .* failed`)
+// filterFailed matches git's message about a required filter that did not run.
+var filterFailed = words.Pattern(`(clean|smudge) filter .* failed`)
 
-// complains matches what git begins a line with that says what is wrong.
-var complains = words.Pattern(`(?m)^(fatal|error): `)
+// errorLine matches the start of git's error messages.
+var errorLine = words.Pattern(`(?m)^(fatal|error): `)
 
-// printed is what a command printed, standard output first.
-func printed(e process.Executed) string { return withoutLogin(e.Stdout) + withoutLogin(e.Stderr) }
+// output returns what a command printed, standard output first.
+func output(e process.Executed) string { return redact(e.Stdout) + redact(e.Stderr) }
 
-// login matches the name and password of an address.
+// login matches the user name and password in an address.
 var login = words.Pattern(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s'"]*@`)
 
-// withoutLogin is a text without the passwords of the addresses in it.
-func withoutLogin(text []byte) string { return string(login().ReplaceAll(text, []byte("${1}"))) }
+// redact returns a text without the user names and passwords in its addresses.
+func redact(text []byte) string { return string(login().ReplaceAll(text, []byte("${1}"))) }
 
-// fields splits what a command printed with -z. Of more than was kept it returns
-// the beginning, and true.
-func fields(e process.Executed) (parts []string, cut bool) {
+// splitNUL splits the output of a command with -z. If output was cut, it returns the
+// parts before the cut, and true.
+func splitNUL(e process.Executed) (parts []string, cut bool) {
 	out := e.Stdout
 	if e.StdoutCut > 0 {
 		if head, _, found := bytes.Cut(out, fmt.Appendf(nil, "[… %d bytes left out …]\n", e.StdoutCut)); found {
@@ -156,20 +158,20 @@ func fields(e process.Executed) (parts []string, cut bool) {
 	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"), e.StdoutCut > 0
 }
 
-// keptVariables are the variables that git is left: whose commits they are, where the
-// user's own configuration is, and whom to trust. All others that begin with GIT_
-// are taken away, for they move the repository, name programs or print passwords.
+// keptVariables are the GIT_ variables that git gets: the author of commits, the place
+// of the user's configuration, and certificates. All others are removed, for they move
+// the repository, name programs or print passwords.
 var keptVariables = words.Pattern(`^GIT_(CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)|(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)|SSL_.*|PROXY_SSL_.*|HTTP_PROXY_AUTHMETHOD|EXEC_PATH)=`)
 
-// quiet makes git ask nobody, open nothing, and speak one language.
-var quiet = []string{
+// unattended makes git ask no questions, start no editor or pager, and print English.
+var unattended = []string{
 	"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never",
 	"GIT_ASKPASS=", "SSH_ASKPASS_REQUIRE=never",
 	"GIT_PAGER=cat", "GIT_EDITOR=:", "GIT_SEQUENCE_EDITOR=:", "GIT_MERGE_AUTOEDIT=no",
 	"GIT_ALLOW_PROTOCOL=", "GIT_NO_LAZY_FETCH=1",
 }
 
-// environment is what a git command in dir is given.
+// environment returns the environment of a git command in dir.
 func (x *Git) environment(dir string) []string {
 	env := slices.DeleteFunc(x.process.Environment(nil, dir), func(v string) bool {
 		if x.cfg.AllowHooks && (strings.HasPrefix(v, "GIT_SSH=") || strings.HasPrefix(v, "GIT_SSH_")) {
@@ -177,14 +179,14 @@ func (x *Git) environment(dir string) []string {
 		}
 		return strings.HasPrefix(strings.ToUpper(v), "GIT_") && !keptVariables().MatchString(v)
 	})
-	if i := process.VariableIndex(env, "PATH"); i >= 0 { // the workspace has no programs to offer
+	if i := process.VariableIndex(env, "PATH"); i >= 0 { // relative parts would run programs of the workspace
 		parts := slices.DeleteFunc(filepath.SplitList(env[i][len("PATH="):]), func(part string) bool { return !filepath.IsAbs(part) })
-		env[i] = "PATH=" + cmp.Or(strings.Join(parts, string(os.PathListSeparator)), os.DevNull) // an empty one is the folder
+		env[i] = "PATH=" + cmp.Or(strings.Join(parts, string(os.PathListSeparator)), os.DevNull) // an empty PATH means the current directory
 	}
-	return append(process.SetVariables(env, quiet), "GIT_CEILING_DIRECTORIES="+filepath.Dir(x.rootOf(dir)))
+	return append(process.SetVariables(env, unattended), "GIT_CEILING_DIRECTORIES="+filepath.Dir(x.rootOf(dir)))
 }
 
-// rootOf returns the outermost folder that counts as inside and holds dir.
+// rootOf returns the outermost directory of the workspace that contains dir.
 func (x *Git) rootOf(dir string) string {
 	root := x.ws.Dir()
 	for _, allowed := range x.cfg.Allow {
@@ -195,8 +197,8 @@ func (x *Git) rootOf(dir string) string {
 	return root
 }
 
-// asVariables makes settings of git for the environment of a command.
-func asVariables(settings []setting) []string {
+// configVariables returns the variables that pass settings to git.
+func configVariables(settings []setting) []string {
 	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(settings))}
 	for i, s := range settings {
 		n := strconv.Itoa(i)

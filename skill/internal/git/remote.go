@@ -6,37 +6,38 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
 	"textskill/skill/internal/process"
 	"textskill/skill/internal/refusal"
 )
 
-// Pushed is what git said when it had sent the commits.
+// Pushed is the result of a push.
 type Pushed struct {
 	Remote, Branch string
 	Output         string
-	NotRun         []string // what the repository names and was not run: "pre-push"
+	NotRun         []string // what the repository configures and git did not run: "pre-push"
 }
 
-// Message says what was pushed.
+// Message says which branch was pushed to which remote.
 func (p Pushed) Message() string { return "Pushed " + p.Branch + " to " + p.Remote }
 
-// Pulled is what git said when it had merged the commits.
+// Pulled is the result of a pull.
 type Pulled struct {
 	process.Tracked
 	Remote, Branch string
 	Output         string
-	NotRun         []string // what the repository names and was not run: "post-merge"
+	NotRun         []string // what the repository configures and git did not run: "post-merge"
 }
 
-// Message says what was pulled.
+// Message says which branch was pulled from which remote.
 func (p Pulled) Message() string {
 	return strings.TrimSpace("Pulled " + p.Branch + " from " + p.Remote)
 }
 
-// Push sends the commits of a branch, "" for the one checked out, to a remote of the
-// repository that holds dir.
+// Push pushes a branch, "" for the one that is checked out, to a remote of the
+// repository that contains dir.
 func (x *Git) Push(ctx context.Context, base, dir, remote, branch string) (p Pushed, err error) {
-	r, way, err := x.openRemote(ctx, base, remoteUse{"push", dir, remote, branch})
+	r, via, err := x.openRemote(ctx, base, remoteUse{"push", dir, remote, branch})
 	if err != nil {
 		return p, err
 	}
@@ -50,26 +51,26 @@ func (x *Git) Push(ctx context.Context, base, dir, remote, branch string) (p Pus
 	}
 	args := []string{"push", "--no-recurse-submodules", "--no-follow-tags"}
 	if !x.cfg.AllowHooks {
-		args = append(args, "--no-signed", "--receive-pack="+way.receive)
+		args = append(args, "--no-signed", "--receive-pack="+via.receive)
 	}
-	e, err := r.exchange(ctx, way, append(args, "--end-of-options", remote, branch))
-	return Pushed{remote, branch, printed(e), r.notRun("pre-push")}, err
+	e, err := r.runRemote(ctx, via, append(args, "--end-of-options", remote, branch))
+	return Pushed{remote, branch, output(e), r.notRun("pre-push")}, err
 }
 
-// Pull fetches a branch of a remote, "" for the one that is followed, and merges it,
-// or puts the branch's own commits on top of it, as the configuration says.
+// Pull pulls a branch of a remote, "" for the upstream branch. Whether it merges or
+// rebases depends on git's configuration.
 func (x *Git) Pull(ctx context.Context, base, dir, remote, branch string) (p Pulled, err error) {
-	r, way, err := x.openRemote(ctx, base, remoteUse{"pull", dir, remote, branch})
+	r, via, err := x.openRemote(ctx, base, remoteUse{"pull", dir, remote, branch})
 	if err != nil {
 		return p, err
 	}
 	defer r.dir.Close()
-	if err := r.addSubmodules(ctx); err != nil {
+	if err := r.readSubmodules(ctx); err != nil {
 		return p, err
 	}
 	args := []string{"pull", "--no-edit", "--recurse-submodules=no"}
 	if !x.cfg.AllowHooks {
-		args = append(args, "--no-gpg-sign", "--upload-pack="+way.upload)
+		args = append(args, "--no-gpg-sign", "--upload-pack="+via.upload)
 	}
 	args = append(args, "--", remote)
 	if branch != "" {
@@ -77,35 +78,35 @@ func (x *Git) Pull(ctx context.Context, base, dir, remote, branch string) (p Pul
 	}
 	var e process.Executed
 	tracked, err := x.process.Track(ctx, "git", func(ctx context.Context) (err error) {
-		e, err = r.exchange(ctx, way, args)
+		e, err = r.runRemote(ctx, via, args)
 		return err
 	})
-	return Pulled{tracked, remote, branch, printed(e), r.notRun("post-merge", "post-checkout", "pre-merge-commit", "commit-msg", "pre-rebase", "post-rewrite")}, err
+	return Pulled{tracked, remote, branch, output(e), r.notRun("post-merge", "post-checkout", "pre-merge-commit", "commit-msg", "pre-rebase", "post-rewrite")}, err
 }
 
-// remoteUse is what is wanted of a remote.
-type remoteUse struct{ what, dir, remote, branch string }
+// A remoteUse is a push or a pull.
+type remoteUse struct{ command, dir, remote, branch string }
 
-// remoteWay is how a remote is reached.
-type remoteWay struct {
-	env             []string // which protocols
-	receive, upload string   // the programs at the other end, unless the configuration may name them
-	address         string   // of another machine; "" means a folder
+// A transport says how a remote is reached.
+type transport struct {
+	env             []string // restricts the protocols
+	receive, upload string   // the commands that git runs at the other end, unless hooks are allowed
+	address         string   // on the network; "" means a directory of this machine
 }
 
-// The programs at the other end of a remote that is a folder, which does not run
-// what that folder's configuration names.
+// Commands for the other end of a remote that is a directory of this machine. They do
+// not run what the configuration of that directory names.
 const (
-	quietEnd     = "git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=true -c gc.auto=0 -c maintenance.auto=false "
-	quietReceive = quietEnd + "-c receive.autogc=false -c receive.denyCurrentBranch=refuse receive-pack"
-	quietUpload  = quietEnd + "upload-pack"
+	plainGit     = "git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=true -c gc.auto=0 -c maintenance.auto=false "
+	plainReceive = plainGit + "-c receive.autogc=false -c receive.denyCurrentBranch=refuse receive-pack"
+	plainUpload  = plainGit + "upload-pack"
 )
 
-// exchange runs a command that talks to a remote. What it asks of the web goes
-// through the guard, unless the user's own configuration names a proxy.
-func (r *repository) exchange(ctx context.Context, way remoteWay, args []string) (process.Executed, error) {
-	c := command{limit: remoteTime, env: way.env, args: args}
-	if way.address == "" || slices.ContainsFunc(r.config, func(s setting) bool { return !s.own && s.key == "http.proxy" }) {
+// runRemote runs a command that talks to a remote. Its HTTP traffic goes through a proxy
+// with the web guard, unless the user's own configuration names a proxy.
+func (r *repository) runRemote(ctx context.Context, via transport, args []string) (process.Executed, error) {
+	c := command{limit: remoteTimeout, env: via.env, args: args}
+	if via.address == "" || slices.ContainsFunc(r.config, func(s setting) bool { return !s.fromRepo && s.key == "http.proxy" }) {
 		return r.git(ctx, c)
 	}
 	proxy, err := r.x.web.StartProxy()
@@ -113,40 +114,40 @@ func (r *repository) exchange(ctx context.Context, way remoteWay, args []string)
 		return process.Executed{}, err
 	}
 	defer proxy.Close()
-	r.further = append(r.further, setting{key: "http.proxy", value: "http://" + proxy.Addr})
+	r.extra = append(r.extra, setting{key: "http.proxy", value: "http://" + proxy.Addr})
 	e, err := r.git(ctx, c)
-	if failed, ok := errors.AsType[*Error](err); ok && strings.Contains(way.address, "://") {
-		if refused := proxy.Failure(way.address); refused != nil {
+	if failed, ok := errors.AsType[*Error](err); ok && strings.Contains(via.address, "://") {
+		if refused := proxy.Failure(via.address); refused != nil {
 			failed.Hint = refused.Error()
 		}
 	}
 	return e, err
 }
 
-// openRemote opens the repository and finds out how its remote may be reached.
-func (x *Git) openRemote(ctx context.Context, base string, use remoteUse) (*repository, remoteWay, error) {
-	var way remoteWay
-	if err := x.process.CheckNetwork("a git " + use.what); err != nil {
-		return nil, way, err
+// openRemote opens the repository and returns how its remote is reached.
+func (x *Git) openRemote(ctx context.Context, base string, use remoteUse) (*repository, transport, error) {
+	var via transport
+	if err := x.process.CheckNetwork("a git " + use.command); err != nil {
+		return nil, via, err
 	}
 	if err := checkBranch("branch", use.branch); err != nil {
-		return nil, way, err
+		return nil, via, err
 	}
 	r, err := x.openRepository(ctx, base, use.dir, true)
 	if err != nil {
-		return nil, way, err
+		return nil, via, err
 	}
-	way, err = r.way(ctx, use)
+	via, err = r.transport(ctx, use)
 	if err != nil {
 		r.dir.Close()
-		return nil, way, err
+		return nil, via, err
 	}
-	return r, way, nil
+	return r, via, nil
 }
 
-// way finds out where a remote of the repository leads, and whether that may be
-// reached.
-func (r *repository) way(ctx context.Context, use remoteUse) (remoteWay, error) {
+// transport returns how a remote of the repository is reached, or an error if it may not
+// be reached.
+func (r *repository) transport(ctx context.Context, use remoteUse) (transport, error) {
 	var known []string
 	for _, s := range r.config {
 		if section, of, name := s.parts(); section == "remote" && of != "" && name == "url" && !slices.Contains(known, of) {
@@ -158,37 +159,37 @@ func (r *repository) way(ctx context.Context, use remoteUse) (remoteWay, error) 
 		if len(known) > 0 {
 			have = "the repository has " + strings.Join(known, ", ")
 		}
-		return remoteWay{}, &refusal.ArgError{Arg: "remote", Reason: fmt.Sprintf("%q is not the name of a remote; %s", use.remote, have)}
+		return transport{}, &refusal.ArgError{Arg: "remote", Reason: fmt.Sprintf("%q is not the name of a remote; %s", use.remote, have)}
 	}
 	args := []string{"remote", "get-url"}
-	if use.what == "push" {
+	if use.command == "push" {
 		args = append(args, "--push", "--all")
 	}
 	e, err := r.git(ctx, command{args: append(args, "--end-of-options", use.remote)})
 	if err != nil {
-		return remoteWay{}, err
+		return transport{}, err
 	}
 	addresses := strings.Split(strings.TrimSuffix(string(e.Stdout), "\n"), "\n")
 	local := 0
 	for _, address := range addresses {
-		isLocal, err := r.reach(ctx, use, address)
+		isLocal, err := r.checkAddress(ctx, use, address)
 		if err != nil {
-			return remoteWay{}, err
+			return transport{}, err
 		}
 		if isLocal {
 			local++
 		}
 	}
 	if local > 0 && local < len(addresses) {
-		return remoteWay{}, fmt.Errorf("%s leads to several addresses, some on this machine and some not; give each a remote of its own", use.remote)
+		return transport{}, fmt.Errorf("%s has several addresses, some on this machine and some not; give each its own remote", use.remote)
 	}
-	if err := r.checkWays(local > 0); err != nil {
-		return remoteWay{}, err
+	if err := r.checkTransport(local > 0); err != nil {
+		return transport{}, err
 	}
 	if local > 0 {
-		return remoteWay{env: []string{"GIT_ALLOW_PROTOCOL=file"}, receive: quietReceive, upload: quietUpload}, nil
+		return transport{env: []string{"GIT_ALLOW_PROTOCOL=file"}, receive: plainReceive, upload: plainUpload}, nil
 	}
-	// The settings that lead around the guard are taken away.
+	// NO_PROXY would lead around the guard.
 	env := []string{"GIT_ALLOW_PROTOCOL=https:ssh", "GIT_NO_LAZY_FETCH=0", "NO_PROXY=", "no_proxy="}
-	return remoteWay{env, "git-receive-pack", "git-upload-pack", addresses[0]}, nil
+	return transport{env, "git-receive-pack", "git-upload-pack", addresses[0]}, nil
 }

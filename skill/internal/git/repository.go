@@ -10,27 +10,29 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
 	"textskill/skill/internal/process"
 	"textskill/skill/internal/workspace"
 )
 
-// repository is a git repository all of which is inside the workspace.
+// A repository is a git repository that lies completely inside the workspace.
 type repository struct {
 	x       *Git
-	dir     process.Dir // where git runs
-	program string      // git's file
-	env     []string    // of every command
+	dir     process.Dir // the working directory of git
+	program string      // path of git
+	env     []string    // environment of every command
 	writes  bool        // the command changes files or commits
 
-	top       string // of the working tree; "" where there is none
+	top       string // root of the working tree; "" if bare
 	gitDir    string
-	commonDir string // gitDir, but for a linked working tree
+	commonDir string // differs from gitDir in a linked working tree
 	config    []setting
-	further   []setting // of our own, for every command
+	extra     []setting // passed to every command
 }
 
-// openRepository finds the repository that holds the folder name, judges it, and
-// reads its configuration. The caller closes its dir.
+// openRepository finds the repository that contains the directory name, checks that it
+// does not reach outside the workspace, and reads its configuration. The caller closes
+// its dir.
 func (x *Git) openRepository(ctx context.Context, base string, name string, writes bool) (*repository, error) {
 	dir, err := x.process.OpenDir(base, name)
 	if err != nil {
@@ -41,7 +43,7 @@ func (x *Git) openRepository(ctx context.Context, base string, name string, writ
 		r.env = append(r.env, "GIT_OPTIONAL_LOCKS=0")
 	}
 	if r.program, err = process.LookProgram("git", dir.Path, r.env); err == nil {
-		err = r.judge(ctx)
+		err = r.inspect(ctx)
 	}
 	if err != nil {
 		dir.Close()
@@ -50,26 +52,26 @@ func (x *Git) openRepository(ctx context.Context, base string, name string, writ
 	return r, nil
 }
 
-// judge finds out where the repository is, refuses one that leads outside, and
-// reads its configuration.
-func (r *repository) judge(ctx context.Context) error {
+// inspect finds the repository's directories, refuses it if one of them, a link or a
+// source of objects is outside the workspace, and reads its configuration.
+func (r *repository) inspect(ctx context.Context) error {
 	e, err := r.git(ctx, command{args: []string{"rev-parse", "--path-format=absolute",
 		"--is-bare-repository", "--absolute-git-dir", "--git-common-dir", "--show-toplevel"}})
 	lines := strings.Split(strings.TrimSuffix(string(e.Stdout), "\n"), "\n")
 	switch {
-	case err != nil && len(lines) != 3: // there is no working tree to be shown where there are three
+	case err != nil && len(lines) != 3: // with three lines there is only no working tree
 		return err
 	case err == nil && len(lines) != 4:
-		return fmt.Errorf("this git cannot say where the repository is: %q; it takes 2.31, and names without line ends", e.Stdout)
+		return fmt.Errorf("git does not say where the repository is: %q; git 2.31 or later is needed, and paths without line breaks", e.Stdout)
 	}
 	r.gitDir, r.commonDir = lines[1], lines[2]
 	if len(lines) == 4 {
 		r.top = lines[3]
-		if err := r.inside("working tree", r.top); err != nil {
+		if err := r.checkInside("working tree", r.top); err != nil {
 			return err
 		}
 	}
-	for _, err := range []error{r.inside("folder", r.gitDir), r.inside("folder", r.commonDir)} {
+	for _, err := range []error{r.checkInside("folder", r.gitDir), r.checkInside("folder", r.commonDir)} {
 		if err != nil {
 			return err
 		}
@@ -88,8 +90,8 @@ func (r *repository) judge(ctx context.Context) error {
 	return r.readConfig(ctx)
 }
 
-// inside refuses what belongs to the repository and leads outside.
-func (r *repository) inside(what, path string) error {
+// checkInside refuses a path of the repository that leads outside the workspace.
+func (r *repository) checkInside(what, path string) error {
 	_, err := r.x.ws.Real("", path, true)
 	if outside, ok := errors.AsType[*workspace.OutsideError](err); ok {
 		return fmt.Errorf("the repository's %s %w", what, outside)
@@ -100,20 +102,20 @@ func (r *repository) inside(what, path string) error {
 	return err
 }
 
-// deepest is how far down a folder of git is looked into.
-const deepest = 32
+// maxDepth is the deepest level of git's directories that is checked.
+const maxDepth = 32
 
-// checkLinks refuses links below a folder of git that lead outside, and what git
-// would wait for.
+// checkLinks refuses links below dir that lead outside the workspace, and pipes and
+// devices, on which git would block.
 func (r *repository) checkLinks(dir string, depth int) error {
 	entries, err := r.x.ws.ReadDir(dir)
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // git may be at work
+	case errors.Is(err, fs.ErrNotExist): // removed by git meanwhile
 		return nil
 	case err != nil:
 		return err
-	case depth > deepest:
-		return fmt.Errorf("the repository's folder %s is too deep to be judged", dir)
+	case depth > maxDepth:
+		return fmt.Errorf("the repository's directory %s is nested too deeply to be checked", dir)
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name)
@@ -121,9 +123,9 @@ func (r *repository) checkLinks(dir string, depth int) error {
 		case e.Type.IsDir():
 			err = r.checkLinks(path, depth+1)
 		case e.Type&fs.ModeSymlink != 0:
-			err = r.inside("link "+path+" leads outside:", path)
+			err = r.checkInside("link "+path+" leads outside:", path)
 		case e.Type&(fs.ModeNamedPipe|fs.ModeDevice) != 0:
-			err = fmt.Errorf("the repository's %s is no file", path)
+			err = fmt.Errorf("the repository's %s is not a regular file", path)
 		}
 		if err != nil {
 			return err
@@ -132,7 +134,7 @@ func (r *repository) checkLinks(dir string, depth int) error {
 	return nil
 }
 
-// checkAlternates refuses stores of objects outside that one inside borrows from.
+// checkAlternates refuses object stores outside the workspace from which objects borrows.
 func (r *repository) checkAlternates(objects string, depth int) error {
 	f, _, err := r.x.ws.Open(filepath.Join(objects, "info", "alternates"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -148,12 +150,12 @@ func (r *repository) checkAlternates(objects string, depth int) error {
 		switch {
 		case line == "" || line[0] == '#':
 			continue
-		case line[0] == '"' || depth > 5: // git reads no more than five in a row
-			return fmt.Errorf("the repository borrows objects in a way that cannot be judged: %s in %s", line, f.Name())
+		case line[0] == '"' || depth > 5: // git follows at most five alternates
+			return fmt.Errorf("the repository borrows objects in a way that cannot be checked: %s in %s", line, f.Name())
 		case !filepath.IsAbs(line):
 			line = filepath.Join(objects, line)
 		}
-		if err := r.inside("source of borrowed objects", line); err != nil {
+		if err := r.checkInside("source of borrowed objects", line); err != nil {
 			return err
 		}
 		if err := r.checkAlternates(line, depth+1); err != nil {
@@ -163,16 +165,16 @@ func (r *repository) checkAlternates(objects string, depth int) error {
 	return lines.Err()
 }
 
-// addSubmodules judges the repositories inside this one, which git looks into when
-// it commits, and adds their settings to those to be neutral.
-func (r *repository) addSubmodules(ctx context.Context) error {
-	e, err := r.git(ctx, command{args: []string{"ls-files", "--stage", "-z", "--", ":/"}, maxOutput: 4 * listing, patterns: true})
+// readSubmodules checks the submodules, into which git looks when it commits, and adds
+// their settings, so that [repository.settings] overrides them too.
+func (r *repository) readSubmodules(ctx context.Context) error {
+	e, err := r.git(ctx, command{args: []string{"ls-files", "--stage", "-z", "--", ":/"}, maxOutput: 4 * maxListing, patterns: true})
 	if err != nil {
 		return err
 	}
-	names, cut := fields(e)
+	names, cut := splitNUL(e)
 	if cut {
-		return fmt.Errorf("the repository has too many files to be judged")
+		return fmt.Errorf("the repository has too many files to be checked")
 	}
 	for _, line := range names {
 		link, ok := strings.CutPrefix(line, "160000 ")
@@ -188,12 +190,12 @@ func (r *repository) addSubmodules(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("submodule %s: %w", name, err)
 		}
-		err = inner.addSubmodules(ctx)
+		err = inner.readSubmodules(ctx)
 		inner.dir.Close()
 		if err != nil {
 			return err
 		}
-		r.config = slices.Concat(r.config, slices.DeleteFunc(inner.config, func(s setting) bool { return !s.own }))
+		r.config = slices.Concat(r.config, slices.DeleteFunc(inner.config, func(s setting) bool { return !s.fromRepo }))
 	}
 	return nil
 }

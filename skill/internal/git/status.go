@@ -10,15 +10,15 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// A Status is what has changed in a repository.
+// A Status lists what has changed in a repository.
 type Status struct {
-	Dir           string // the top of the working tree
-	Branch        string // "" where none is checked out
-	Upstream      string // what the branch follows: "origin/main"; "" where it follows nothing
-	Ahead, Behind int    // commits, against Upstream
+	Dir           string // root of the working tree
+	Branch        string // "" if HEAD is detached
+	Upstream      string // such as "origin/main"; "" if the branch has none
+	Ahead, Behind int    // number of commits, relative to Upstream
 	Files         []FileState
-	Truncated     bool     // there are more files
-	NotRun        []string // what the repository names and is not run: "filter lfs"
+	Truncated     bool     // Files is incomplete
+	NotRun        []string // what the repository configures and git did not run: "filter lfs"
 }
 
 // Message says how many files have changed.
@@ -26,30 +26,30 @@ func (r Status) Message() string {
 	return words.Count(len(r.Files), "changed file", "changed files") + " in " + r.Dir
 }
 
-// A FileState is a file that has changed, in git's letters: M modified, A added, D
-// deleted, R renamed, C copied, T of another type, U in conflict, ? unknown to git.
+// A FileState is the state of a changed file, in git's letters: M modified, A added, D
+// deleted, R renamed, C copied, T type changed, U unmerged, ? untracked.
 type FileState struct {
-	Path     string // from the top of the repository; a folder of which nothing is known ends in a slash
-	From     string // its name before; "" where it had none
-	Index    string // what was staged, against the last commit; "" for nothing
-	Worktree string // what was not, against the index; "" for nothing
+	Path     string // relative to the working tree's root; an untracked directory ends in a slash
+	From     string // its former path if it was renamed or copied, otherwise ""
+	Index    string // staged change against the last commit; "" for none
+	Worktree string // unstaged change against the index; "" for none
 }
 
-// Status finds out which files of the repository that holds dir differ from its last
-// commit. It changes nothing, the index neither.
+// Status lists the files that differ from the last commit in the repository that
+// contains dir. It changes nothing, not even the index.
 func (x *Git) Status(ctx context.Context, base, dir string) (Status, error) {
 	r, err := x.openRepository(ctx, base, dir, false)
 	if err != nil {
 		return Status{}, err
 	}
 	defer r.dir.Close()
-	e, err := r.git(ctx, command{maxOutput: listing, args: []string{"status", "--porcelain=v2", "--branch", "-z",
+	e, err := r.git(ctx, command{maxOutput: maxListing, args: []string{"status", "--porcelain=v2", "--branch", "-z",
 		"--untracked-files=normal", "--ignore-submodules=dirty", "--renames"}})
 	if err != nil {
 		return Status{}, err
 	}
 	st := Status{Dir: r.top, NotRun: r.notRun()}
-	parts, cut := fields(e)
+	parts, cut := splitNUL(e)
 	st.Truncated = cut
 	for i := 0; i < len(parts); i++ {
 		head, ok := strings.CutPrefix(parts[i], "# ")
@@ -69,7 +69,7 @@ func (x *Git) Status(ctx context.Context, base, dir string) (Status, error) {
 	return st, nil
 }
 
-// branch reads a line about the branch.
+// branch parses a header line of porcelain v2.
 func (r *Status) branch(line string) {
 	what, value, _ := strings.Cut(line, " ")
 	switch what {
@@ -86,8 +86,8 @@ func (r *Status) branch(line string) {
 	}
 }
 
-// fileState reads an entry of porcelain v2. The old name of a renamed file comes
-// after it.
+// fileState parses an entry of porcelain v2. If renamed, the next entry is the former
+// path.
 func fileState(entry string) (f FileState, renamed bool) {
 	before := map[byte]int{'1': 8, '2': 9, 'u': 10, '?': 1, '!': 1}[entry[0]] // fields before the path
 	parts := strings.SplitN(entry, " ", before+1)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
 	"textskill/skill/internal/refusal"
 )
 

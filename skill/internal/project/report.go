@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
 	"textskill/skill/internal/process"
 )
 

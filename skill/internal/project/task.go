@@ -12,9 +12,10 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
+
 	"textskill/skill/internal/process"
 	"textskill/skill/internal/workspace"
-	"time"
 )
 
 // Tools runs the programs of projects in one workspace. It is safe for concurrent use.

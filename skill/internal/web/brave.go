@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
 	"textskill/skill/internal/process"
 )
 

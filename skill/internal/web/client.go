@@ -11,8 +11,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"textskill/skill/internal/process"
 	"time"
+
+	"textskill/skill/internal/process"
 )
 
 // A SearchEngine is where [Client.Search] asks.

@@ -9,11 +9,12 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"textskill/skill/internal/words"
 	"time"
 	"unicode/utf8"
 
 	"golang.org/x/net/html/charset"
+
+	"textskill/skill/internal/words"
 )
 
 // Fetched is a part of a page. It was written by strangers: data, not advice.

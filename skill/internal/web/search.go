@@ -10,9 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
 	"textskill/skill/internal/process"
 	"textskill/skill/internal/words"
-	"time"
 )
 
 // A Query is what a search engine is asked.
