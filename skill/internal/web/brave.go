@@ -13,21 +13,21 @@ import (
 	"textskill/skill/internal/process"
 )
 
-// braveAge are Brave's names of ages.
+// braveAge maps Query.Freshness to Brave's parameter.
 var braveAge = map[string]string{"day": "pd", "week": "pw", "month": "pm", "year": "py"}
 
-// What Brave takes of a query.
+// Brave's limits on a query.
 const (
 	braveChars = 400
 	braveWords = 50
 )
 
-func (c *Client) askBrave(ctx context.Context, e SearchEngine, a Query) ([]Hit, error) {
+func (c *Client) searchBrave(ctx context.Context, e SearchEngine, a Query) ([]Hit, error) {
 	switch {
 	case e.Key == "":
-		return nil, errors.New("it takes a key, in BRAVE_API_KEY")
+		return nil, errors.New("it needs a key; set BRAVE_API_KEY")
 	case len([]rune(a.Query)) > braveChars || len(strings.Fields(a.Query)) > braveWords:
-		return nil, fmt.Errorf("it takes queries of %d characters and %d words at most", braveChars, braveWords)
+		return nil, fmt.Errorf("it accepts queries of at most %d characters and %d words", braveChars, braveWords)
 	}
 	q := url.Values{"q": {a.Query}, "count": {strconv.Itoa(a.Count)}, "text_decorations": {"false"}}
 	if a.Freshness != "" {
@@ -36,11 +36,11 @@ func (c *Client) askBrave(ctx context.Context, e SearchEngine, a Query) ([]Hit, 
 	if a.Language != "" {
 		q.Set("search_lang", a.Language)
 	}
-	at, err := e.at("https://api.search.brave.com/res/v1/web/search", "/res/v1/web/search", q)
+	address, err := e.endpoint("https://api.search.brave.com/res/v1/web/search", "/res/v1/web/search", q)
 	if err != nil {
 		return nil, err
 	}
-	data, err := c.askServer(ctx, webRequest{method: http.MethodGet, url: at, stay: true,
+	data, err := c.query(ctx, webRequest{method: http.MethodGet, url: address, noRedirect: true,
 		header: http.Header{"X-Subscription-Token": {e.Key}, "Accept": {"application/json"}}}, "")
 	if err != nil {
 		return nil, err
@@ -60,8 +60,8 @@ func (c *Client) askBrave(ctx context.Context, e SearchEngine, a Query) ([]Hit, 
 	return hits, nil
 }
 
-// askProgram runs the program brave-search, which prints a list in JSON.
-func (c *Client) askProgram(ctx context.Context, a Query) ([]Hit, error) {
+// searchProgram runs the program brave-search, which prints a JSON array.
+func (c *Client) searchProgram(ctx context.Context, a Query) ([]Hit, error) {
 	if strings.HasPrefix(a.Query, "-") {
 		return nil, errors.New("a query for this program cannot begin with -")
 	}

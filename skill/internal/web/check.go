@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// Checked is what an address answered.
+// Checked is the result of [Client.Check].
 type Checked struct {
 	URL      string
-	Status   int    // of HTTP; 0 where nothing answered
-	Location string // where it redirects to, whole; "" if it does not
+	Status   int    // HTTP status; 0 if nothing answered
+	Location string // absolute address of the redirect; "" if there is none
 	Elapsed  time.Duration
-	Err      error // why nothing answered; nil where something did
+	Err      error // why nothing answered; nil if something did
 }
 
-// OK reports whether it answered with a success or a redirect.
+// OK reports whether the status is a success or a redirect.
 func (c Checked) OK() bool { return c.Status >= 200 && c.Status < 400 }
 
-// Message tells the status.
+// Message says what the status is, or why there is none.
 func (c Checked) Message() string {
 	if c.Err != nil {
 		return c.Err.Error()
@@ -28,18 +28,18 @@ func (c Checked) Message() string {
 	return fmt.Sprintf("%s answered %d %s", c.URL, c.Status, http.StatusText(c.Status))
 }
 
-// Check asks whether an address answers. It follows no redirect. A timeout of 0 means
-// 30 seconds; more than 300 are not waited. What may not be reached is an
-// [*AddressError].
+// Check requests an address and returns the status. It does not follow redirects. A
+// timeout of 0 means 30 seconds; the maximum is 300 seconds. If the address may not be
+// reached, the error is an [*AddressError].
 func (c *Client) Check(ctx context.Context, address string, timeout time.Duration) (Checked, error) {
-	ctx, cancel := deadline(ctx, timeout)
+	ctx, cancel := withTimeout(ctx, timeout)
 	defer cancel()
 	begin := time.Now()
 	r := Checked{URL: address}
-	res, err := c.send(ctx, webRequest{method: http.MethodHead, url: address, stay: true})
+	res, err := c.send(ctx, webRequest{method: http.MethodHead, url: address, noRedirect: true})
 	if err == nil && (res.StatusCode == http.StatusMethodNotAllowed || res.StatusCode == http.StatusNotImplemented) {
 		res.Body.Close()
-		res, err = c.send(ctx, webRequest{method: http.MethodGet, url: address, stay: true, header: http.Header{"Range": {"bytes=0-0"}}})
+		res, err = c.send(ctx, webRequest{method: http.MethodGet, url: address, noRedirect: true, header: http.Header{"Range": {"bytes=0-0"}}})
 	}
 	r.Elapsed = time.Since(begin)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package web reaches other machines: pages as text, downloads, searches, pictures
-// of pages. Whatever asks for an address goes through a [Guard], which judges the
-// address that is connected to, on each redirect too.
+// Package web makes requests to other machines: pages as text, downloads, searches and
+// screenshots. Every connection passes a [Guard], which checks the IP address that is
+// connected to, also after a redirect.
 package web
 
 import (
@@ -16,51 +16,50 @@ import (
 	"textskill/skill/internal/process"
 )
 
-// A SearchEngine is where [Client.Search] asks.
+// A SearchEngine is a service that [Client.Search] can use.
 type SearchEngine struct {
 	Kind string // one of SearchEngines
-	URL  string // of the service; "" is the engine's own, which searxng does not have
-	Key  string // for brave
+	URL  string // base address; "" means the public service, which searxng does not have
+	Key  string // API key; only brave needs one
 }
 
-// Config is what a Client needs to know of the world.
+// Config configures a Client. The zero Config reaches public addresses only.
 type Config struct {
-	Private   bool           // let requests reach private addresses too, this machine included
-	Hosts     []string       // names or addresses that may be reached though they are private
-	Search    []SearchEngine // asked in this order; none means those that take no configuration
+	Private   bool           // also reach private addresses, this machine included
+	Hosts     []string       // hosts, with or without a port, that may be reached even if they are private
+	Search    []SearchEngine // tried in this order; nil means those that need no configuration
 	Browser   Browser        // takes screenshots; may be nil
-	NoSandbox bool           // let the browser run without its sandbox, as root has to
+	NoSandbox bool           // run the browser without its sandbox, which root must do
 }
 
-// A Client asks the web, as far as the guard lets it. It is safe for concurrent use.
+// A Client makes the requests that its guard allows. It is safe for concurrent use.
 type Client struct {
 	cfg Config
 	run *process.Runner
-	dir string // the workspace's
+	dir string // the workspace directory
 }
 
 // New returns a Client that starts programs with run, in the workspace dir.
 func New(cfg Config, run *process.Runner, dir string) *Client { return &Client{cfg, run, dir} }
 
-// How long the web is waited for, and how far it may lead.
+// Limits of a request.
 const (
-	webTimeout    = 30 * time.Second // of an operation that sets none
-	webLongest    = 300 * time.Second
-	dialTimeout   = 10 * time.Second
-	headerTimeout = 15 * time.Second
-	maxRedirects  = 5
+	defaultTimeout = 30 * time.Second // of an operation that sets no timeout
+	maxTimeout     = 300 * time.Second
+	dialTimeout    = 10 * time.Second
+	headerTimeout  = 15 * time.Second
+	maxRedirects   = 5
 )
 
-// webAgent is what servers are told of this program.
-const webAgent = "skill/1"
+const userAgent = "skill/1"
 
-// urlError says what is wrong with an address, or with what became of it.
+// urlError adds an address to err.
 func urlError(address string, err error) error { return fmt.Errorf("%s: %w", address, err) }
 
-// A statusError reports an HTTP status that is no success.
+// A statusError reports an HTTP status other than success.
 type statusError struct {
 	Status  int
-	Excerpt string // the beginning of what the server said, "" if it was no text
+	Excerpt string // start of the response, "" if it is not text
 }
 
 func (e *statusError) Error() string {
@@ -71,17 +70,17 @@ func (e *statusError) Error() string {
 	return text
 }
 
-// webRequest is one request, its redirects included.
+// A webRequest is one request and its redirects.
 type webRequest struct {
-	method string
-	url    string
-	header http.Header
-	body   io.Reader
-	hosts  []string // may be reached though they are private, besides Config.Hosts
-	stay   bool     // a redirect is the answer, and is not followed
+	method     string
+	url        string
+	header     http.Header
+	body       io.Reader
+	hosts      []string // may be reached even if they are private, in addition to Config.Hosts
+	noRedirect bool     // return a redirect instead of following it
 }
 
-// send sends a request to where the guard lets it go. The caller closes the body.
+// send sends a request if the guard allows it. The caller closes the response's body.
 func (c *Client) send(ctx context.Context, r webRequest) (*http.Response, error) {
 	g := c.guard(r.hosts)
 	u, err := g.parse(r.url)
@@ -95,17 +94,17 @@ func (c *Client) send(ctx context.Context, r webRequest) (*http.Response, error)
 	for name, values := range r.header {
 		req.Header[name] = values
 	}
-	req.Header.Set("User-Agent", webAgent)
-	res, err := g.client(r.stay).Do(req)
+	req.Header.Set("User-Agent", userAgent)
+	res, err := g.client(r.noRedirect).Do(req)
 	if err != nil {
 		return nil, urlError(r.url, webError(ctx, err))
 	}
 	return res, nil
 }
 
-// client follows redirects as far as the guard lets them lead. It knows no proxy:
-// one would resolve names out of the guard's sight.
-func (g *Guard) client(stay bool) *http.Client {
+// client returns an HTTP client that connects and redirects only as the guard allows. It
+// ignores proxy settings, because a proxy would resolve names without the guard.
+func (g *Guard) client(noRedirect bool) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext:           g.dial,
@@ -118,7 +117,7 @@ func (g *Guard) client(stay bool) *http.Client {
 		},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			switch {
-			case stay:
+			case noRedirect:
 				return http.ErrUseLastResponse
 			case len(via) > maxRedirects:
 				return fmt.Errorf("it redirects more than %d times", maxRedirects)
@@ -130,17 +129,17 @@ func (g *Guard) client(stay bool) *http.Client {
 	}
 }
 
-// deadline ends ctx when an operation's time is up.
-func deadline(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+// withTimeout returns ctx with the timeout of an operation; 0 means defaultTimeout.
+func withTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	if limit <= 0 {
-		limit = webTimeout
+		limit = defaultTimeout
 	}
-	limit = min(limit, webLongest)
+	limit = min(limit, maxTimeout)
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v", limit))
 }
 
-// webError says what went wrong without the method and address that package http
-// sets before it.
+// webError returns err without the method and address that package http adds to it, or
+// the cause of ctx's end.
 func webError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

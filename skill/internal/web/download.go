@@ -12,27 +12,27 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// A File is what a download wrote.
+// A File describes a downloaded file.
 type File struct {
-	URL    string // after redirects
-	Type   string // media type, as the server named it
-	SHA256 string // of the content, in hexadecimal
+	URL    string // the last one, after redirects
+	Type   string // Content-Type of the response
+	SHA256 string // of the content, in lower-case hexadecimal
 	Bytes  int64
 }
 
-// maxDownload is how many bytes a download may have by default.
+// maxDownload is the default limit of a download, in bytes.
 const maxDownload = 1 << 30
 
-// Download writes what an address answers to dst. A max of 0 means 1 GiB, a timeout
-// of 0 means 300 seconds, which are also the most.
+// Download writes the content of an address to dst. Content of more than limit bytes is
+// an error; a limit of 0 means 1 GiB. A timeout of 0 means 300 seconds, the maximum.
 func (c *Client) Download(ctx context.Context, dst io.Writer, address string, limit int64, timeout time.Duration) (f File, err error) {
 	if timeout <= 0 {
-		timeout = webLongest
+		timeout = maxTimeout
 	}
 	if limit <= 0 {
 		limit = maxDownload
 	}
-	ctx, cancel := deadline(ctx, timeout)
+	ctx, cancel := withTimeout(ctx, timeout)
 	defer cancel()
 	res, err := c.send(ctx, webRequest{method: http.MethodGet, url: address})
 	if err != nil {
@@ -61,7 +61,7 @@ func (c *Client) Download(ctx context.Context, dst io.Writer, address string, li
 	return f, nil
 }
 
-// progressWriter reports how much went through it.
+// A progressWriter reports how many bytes have been written.
 type progressWriter struct {
 	ctx         context.Context
 	w           io.Writer

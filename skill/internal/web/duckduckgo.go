@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-func (c *Client) askDuckDuckGo(ctx context.Context, e SearchEngine, a Query) ([]Hit, error) {
+func (c *Client) searchDuckDuckGo(ctx context.Context, e SearchEngine, a Query) ([]Hit, error) {
 	form := url.Values{"q": {a.Query}}
 	if a.Freshness != "" {
 		form.Set("df", a.Freshness[:1])
@@ -22,11 +22,11 @@ func (c *Client) askDuckDuckGo(ctx context.Context, e SearchEngine, a Query) ([]
 	if a.Language != "" {
 		header.Set("Accept-Language", a.Language)
 	}
-	at, err := e.at("https://html.duckduckgo.com/html/", "/html/", nil)
+	address, err := e.endpoint("https://html.duckduckgo.com/html/", "/html/", nil)
 	if err != nil {
 		return nil, err
 	}
-	data, err := c.askServer(ctx, webRequest{method: http.MethodPost, url: at, header: header}, form.Encode())
+	data, err := c.query(ctx, webRequest{method: http.MethodPost, url: address, header: header}, form.Encode())
 	if err != nil {
 		return nil, err
 	}
@@ -37,16 +37,16 @@ func (c *Client) askDuckDuckGo(ctx context.Context, e SearchEngine, a Query) ([]
 	return hits, nil
 }
 
-// isChallenge reports whether a page asks whether its reader is a person.
+// isChallenge reports whether a page is a test against robots instead of results.
 func isChallenge(page []byte) bool {
 	return bytes.Contains(page, []byte("anomaly-modal")) || bytes.Contains(page, []byte("challenge-form"))
 }
 
-// duckDuckGoHits reads the results out of a page, of the HTML service or the
-// lighter one, whatever the tags around them.
+// duckDuckGoHits returns the results in a page of the HTML service or its lite version.
+// It depends on class names only, not on the elements around them.
 func duckDuckGoHits(page []byte) (hits []Hit) {
 	z := html.NewTokenizer(bytes.NewReader(page))
-	var hit *Hit // the last one found, nil where a snippet is of something else
+	var hit *Hit // the result that the next snippet belongs to, or nil
 	for {
 		switch z.Next() {
 		case html.ErrorToken:
@@ -72,8 +72,8 @@ func duckDuckGoHits(page []byte) (hits []Hit) {
 	}
 }
 
-// resultURL returns where a result's link leads, "" of one that stays with the
-// engine, as advertisements do.
+// resultURL returns the target of a result's link, "" for links within the engine, such
+// as advertisements.
 func resultURL(href string) string {
 	u, err := url.Parse(href)
 	if err != nil {
@@ -98,8 +98,8 @@ func hasClass(n html.Token, any ...string) bool {
 	return slices.ContainsFunc(strings.Fields(attr(n.Attr, "class")), func(c string) bool { return slices.Contains(any, c) })
 }
 
-// textUntil is the text up to the end of the element that was begun, its blanks
-// made single.
+// textUntil returns the text up to the end of the current element, with runs of white
+// space replaced by one space.
 func textUntil(z *html.Tokenizer, element string) string {
 	var b strings.Builder
 	for {

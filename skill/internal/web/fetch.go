@@ -17,35 +17,34 @@ import (
 	"textskill/skill/internal/words"
 )
 
-// Fetched is a part of a page. It was written by strangers: data, not advice.
+// Fetched is a page as text, or a part of it. Callers treat it as untrusted data.
 type Fetched struct {
-	URL     string // after redirects
+	URL     string // the last one, after redirects
 	Status  int
-	Type    string // media type, as the server named it
+	Type    string // media type that the server sent
 	Title   string
 	Content string
-	Total   int    // characters of the whole text
-	Next    int    // where the text goes on, 0 where it ends
-	Cut     bool   // the page was larger than 5 MiB; the rest was not read
-	Note    string // why there may be less than a browser shows, "" where nothing suggests it
+	Total   int    // characters of the whole text; set by Page
+	Next    int    // index of the first character after Content, 0 at the end; set by Page
+	Cut     bool   // the page is larger than 5 MiB, and the rest was not read
+	Note    string // why a browser may show more, "" if nothing suggests it
 }
 
-// Message counts the characters.
+// Message says how many characters were fetched.
 func (f Fetched) Message() string {
 	return fmt.Sprintf("fetched %s of %s", words.Count(utf8.RuneCountInString(f.Content), "character", "characters"), f.URL)
 }
 
-// Bounds of what is read of an answer.
+// Limits on what is read of a response.
 const (
 	maxPage    = 5 << 20
 	maxExcerpt = 300
 )
 
-// Fetch reads a page as text: HTML as Markdown and JSON indented unless they are
-// wanted raw, other text as it is. A timeout of 0 means 30 seconds; more than 300 are
-// not waited.
+// Fetch returns a page as text: unless raw is set, HTML is converted to Markdown, and
+// JSON is indented. A timeout of 0 means 30 seconds; the maximum is 300 seconds.
 func (c *Client) Fetch(ctx context.Context, address string, raw bool, timeout time.Duration) (f Fetched, err error) {
-	ctx, cancel := deadline(ctx, timeout)
+	ctx, cancel := withTimeout(ctx, timeout)
 	defer cancel()
 	res, err := c.send(ctx, webRequest{method: http.MethodGet, url: address, header: http.Header{
 		"Accept": {"text/html,application/xhtml+xml;q=0.9,text/*;q=0.8,application/json;q=0.8,*/*;q=0.1"}}})
@@ -67,7 +66,7 @@ func (c *Client) Fetch(ctx context.Context, address string, raw bool, timeout ti
 	return f, nil
 }
 
-// badStatus takes from an answer what a person can read of it.
+// badStatus returns a *statusError with an excerpt of the response, if it is text.
 func badStatus(res *http.Response, data []byte) error {
 	f := Fetched{URL: res.Request.URL.String()}
 	if f.read(data[:min(len(data), maxPage)], res.Header.Get("Content-Type"), false) != nil {
@@ -80,7 +79,7 @@ func badStatus(res *http.Response, data []byte) error {
 	return &statusError{res.StatusCode, text}
 }
 
-// read turns what a server sent into text.
+// read sets Type, Title, Content and Note from the body of a response.
 func (f *Fetched) read(data []byte, contentType string, raw bool) error {
 	if contentType == "" {
 		contentType = http.DetectContentType(data)
@@ -113,7 +112,7 @@ func (f *Fetched) read(data []byte, contentType string, raw bool) error {
 	return nil
 }
 
-// isText reports whether a media type is of text that no rule above knows.
+// isText reports whether data of a media type other than HTML and JSON is text.
 func isText(kind string, data []byte) bool {
 	if bytes.IndexByte(data[:min(len(data), 8<<10)], 0) >= 0 && !strings.HasPrefix(kind, "text/") {
 		return false
@@ -128,7 +127,7 @@ func isText(kind string, data []byte) bool {
 	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+xml")
 }
 
-// Page keeps size characters of the text, from start on.
+// Page reduces Content to the size characters from index start on.
 func (f *Fetched) Page(start, size int) {
 	runes := []rune(f.Content)
 	f.Total = len(runes)

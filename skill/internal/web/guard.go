@@ -13,23 +13,22 @@ import (
 	"syscall"
 )
 
-// A Guard keeps requests away from addresses that are not of the public internet:
-// this machine, its network, and what a cloud keeps for its machines. It judges
-// the address that is connected to, so that neither a redirect nor a name that
-// changes its answer leads around it.
+// A Guard prevents connections to addresses outside the public internet: this machine,
+// its network, and a cloud's metadata services. It checks the IP address that is
+// connected to, so neither a redirect nor a changing DNS answer can bypass it.
 type Guard struct {
 	private  bool
-	hosts    []string      // names or addresses, with or without a port, that are reached wherever they are
-	resolver *net.Resolver // nil is the system's
+	hosts    []string      // names or addresses, with or without a port, that are always allowed
+	resolver *net.Resolver // nil means net.DefaultResolver
 }
 
 func (c *Client) guard(hosts []string) *Guard {
 	return &Guard{private: c.cfg.Private, hosts: slices.Concat(c.cfg.Hosts, hosts)}
 }
 
-// An AddressError reports an address that is not of the public internet.
+// An AddressError reports an address outside the public internet.
 type AddressError struct {
-	Host string // as it was asked for
+	Host string // as the caller wrote it
 	Addr netip.Addr
 }
 
@@ -43,7 +42,7 @@ func (e *AddressError) Error() string {
 
 var errNoScheme = errors.New("a web address begins with http:// or https://")
 
-// parse reads an address that g lets be asked for.
+// parse parses an address and checks it.
 func (g *Guard) parse(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -58,7 +57,7 @@ func (g *Guard) parse(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// check refuses what is no web address, and early what dial would refuse.
+// check refuses an invalid web address, and an IP address that dial would refuse.
 func (g *Guard) check(u *url.URL) error {
 	host := u.Hostname()
 	switch {
@@ -75,13 +74,13 @@ func (g *Guard) check(u *url.URL) error {
 	if err != nil && LooksNumeric(host) {
 		return fmt.Errorf("%s is neither a name nor an address like 192.0.2.1", host)
 	}
-	if err == nil && !g.named(host, Port(u)) && !g.public(addr) {
+	if err == nil && !g.allowed(host, Port(u)) && !g.public(addr) {
 		return &AddressError{host, addr}
 	}
 	return nil
 }
 
-// Port returns the port of an address, that of its scheme where it names none.
+// Port returns the port of an address, or the default port of its scheme.
 func Port(u *url.URL) string {
 	switch {
 	case u.Port() != "":
@@ -92,8 +91,8 @@ func Port(u *url.URL) string {
 	return "80"
 }
 
-// LooksNumeric reports whether a host ends in a number, as no name does: some
-// programs read such a host as an address.
+// LooksNumeric reports whether the last label of a host is a number. No domain name ends
+// that way, but some programs read such a host as an IP address.
 func LooksNumeric(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	last := host[strings.LastIndexByte(host, '.')+1:]
@@ -103,8 +102,8 @@ func LooksNumeric(host string) bool {
 	return last != "" && strings.Trim(last, "0123456789") == ""
 }
 
-// named reports whether a host is one that may be reached wherever it is.
-func (g *Guard) named(host, port string) bool {
+// allowed reports whether a host is in hosts, and so may be reached at any address.
+func (g *Guard) allowed(host, port string) bool {
 	return slices.ContainsFunc(g.hosts, func(h string) bool {
 		h = strings.ToLower(h)
 		host := strings.ToLower(host)
@@ -112,14 +111,14 @@ func (g *Guard) named(host, port string) bool {
 	})
 }
 
-// dial connects to addr if the guard lets it.
+// dial connects to addr if the guard allows it.
 func (g *Guard) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
 	}
 	d := net.Dialer{Timeout: dialTimeout, Resolver: g.resolver}
-	if !g.named(host, port) {
+	if !g.allowed(host, port) {
 		d.ControlContext = func(_ context.Context, _, peer string, _ syscall.RawConn) error {
 			ap, err := netip.ParseAddrPort(peer)
 			if err != nil {
@@ -134,7 +133,7 @@ func (g *Guard) dial(ctx context.Context, network, addr string) (net.Conn, error
 	return d.DialContext(ctx, network, addr)
 }
 
-// public reports whether an address may be reached.
+// public reports whether the guard allows an IP address.
 func (g *Guard) public(a netip.Addr) bool {
 	if g.private {
 		return true
@@ -153,11 +152,11 @@ func (g *Guard) public(a netip.Addr) bool {
 }
 
 var (
-	nat64         = netip.MustParsePrefix("64:ff9b::/96") // an IPv4 address is in its end
+	nat64         = netip.MustParsePrefix("64:ff9b::/96") // its last four bytes are an IPv4 address
 	globalUnicast = netip.MustParsePrefix("2000::/3")
 )
 
-// special are the addresses that the registries of IANA keep from general use.
+// special lists the special-purpose addresses of IANA's registries.
 var special = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
 	"192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16",
@@ -173,15 +172,14 @@ func prefixes(list ...string) []netip.Prefix {
 	return out
 }
 
-// CheckHost refuses a host that is not of the public internet, as far as that can be
-// known before it is connected to: with resolve, by what its name stands for now. A
-// name that is not known passes.
+// CheckHost returns an [*AddressError] for a host outside the public internet. With
+// resolve it looks up a host name; a name that cannot be resolved is no error.
 func (c *Client) CheckHost(ctx context.Context, host, port string, resolve bool) error {
 	return c.guard(nil).checkHost(ctx, host, port, resolve)
 }
 
 func (g *Guard) checkHost(ctx context.Context, host, port string, resolve bool) error {
-	if g.named(host, port) {
+	if g.allowed(host, port) {
 		return nil
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {

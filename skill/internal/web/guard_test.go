@@ -15,7 +15,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// TestGuardAddresses holds the table of what is of the public internet.
+// TestGuardAddresses lists addresses that are in the public internet, and others.
 func TestGuardAddresses(t *testing.T) {
 	for text, want := range map[string]bool{
 		"8.8.8.8": true, "1.1.1.1": true, "93.184.215.14": true, "2606:4700:4700::1111": true, "::ffff:8.8.8.8": true, "64:ff9b::808:808": true,
@@ -30,7 +30,7 @@ func TestGuardAddresses(t *testing.T) {
 	}
 }
 
-// TestWebAddresses says what is wrong with an address.
+// TestWebAddresses checks the errors of invalid addresses.
 func TestWebAddresses(t *testing.T) {
 	for address, want := range map[string]string{
 		"example.com":        "a web address begins with http:// or https://",
@@ -50,8 +50,8 @@ func TestWebAddresses(t *testing.T) {
 	}
 }
 
-// TestANameThatChangesItsAnswer resolves to a public address first and to this
-// machine when it is connected to.
+// TestANameThatChangesItsAnswer uses a name that resolves to a public address when it is
+// checked and to this machine when it is connected to (DNS rebinding).
 func TestANameThatChangesItsAnswer(t *testing.T) {
 	requests := new(atomic.Int32)
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
@@ -76,23 +76,23 @@ func TestANameThatChangesItsAnswer(t *testing.T) {
 		var refused *AddressError
 		if err == nil {
 			res.Body.Close()
-			t.Errorf("it was answered %s", res.Status)
+			t.Errorf("the request was answered with %s", res.Status)
 		} else if !errors.As(err, &refused) {
-			t.Errorf("it failed otherwise: %v", err)
+			t.Errorf("want an *AddressError, got %v", err)
 		}
 	}
 	if n := requests.Load(); n != 0 || asked.Load() < 4 {
-		t.Errorf("%d requests arrived, the name was asked for %d times", n, asked.Load())
+		t.Errorf("%d requests arrived, the name was looked up %d times", n, asked.Load())
 	}
 	g.hosts = []string{"rebind.example"}
 	res, err := g.client(false).Get(u.String())
 	if err != nil || requests.Load() != 1 {
-		t.Fatalf("a host that is allowed is not reached: %v", err)
+		t.Fatalf("an allowed host cannot be reached: %v", err)
 	}
 	res.Body.Close()
 }
 
-// nameServer answers each question for an IPv4 address with what answer returns.
+// nameServer returns a resolver that answers each A query with the result of answer.
 func nameServer(t *testing.T, answer func() []byte) *net.Resolver {
 	c, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {

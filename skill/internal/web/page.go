@@ -14,8 +14,9 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// readHTML makes Markdown of the page in Content: of its main part if it marks
-// one that holds a fair share of the text, without what is not there to be read.
+// readHTML converts the HTML in Content to Markdown, without scripts, navigation and
+// hidden elements. If the page marks a main element with at least 40 % of its text, only
+// that is converted.
 func (f *Fetched) readHTML() error {
 	doc, err := html.Parse(strings.NewReader(f.Content))
 	if err != nil {
@@ -42,7 +43,7 @@ func (f *Fetched) readHTML() error {
 	}
 	f.Content = strings.TrimSpace(string(out))
 	if f.Content == "" && scripts {
-		f.Note = "the page holds no text of its own: scripts write it in a browser, or it was refused to programs"
+		f.Note = "the page has no text without scripts: a browser may show more, or the site refuses programs"
 	}
 	return nil
 }
@@ -51,16 +52,15 @@ var markdown = sync.OnceValue(func() *converter.Converter {
 	return converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
 })
 
-// noText are the elements of which nothing is read.
-var noText = []atom.Atom{atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Svg, atom.Canvas, atom.Iframe,
+// ignoredElements lists the elements that are left out of the text.
+var ignoredElements = []atom.Atom{atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Svg, atom.Canvas, atom.Iframe,
 	atom.Object, atom.Embed, atom.Nav, atom.Dialog, atom.Button, atom.Select, atom.Input, atom.Textarea, atom.Head}
 
-// prune removes from below n what is not read: comments, scripts, navigation, and
-// what is hidden.
+// prune removes comments, ignoredElements and hidden elements below n.
 func prune(n *html.Node) {
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling
-		if c.Type == html.CommentNode || c.Type == html.ElementNode && (slices.Contains(noText, c.DataAtom) || hidden(c)) {
+		if c.Type == html.CommentNode || c.Type == html.ElementNode && (slices.Contains(ignoredElements, c.DataAtom) || hidden(c)) {
 			n.RemoveChild(c)
 		} else {
 			prune(c)
@@ -71,7 +71,7 @@ func prune(n *html.Node) {
 
 func hidden(n *html.Node) bool {
 	style := strings.ReplaceAll(strings.ToLower(attr(n.Attr, "style")), " ", "")
-	return has(n, "hidden") || attr(n.Attr, "aria-hidden") == "true" ||
+	return hasAttr(n, "hidden") || attr(n.Attr, "aria-hidden") == "true" ||
 		strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")
 }
 
@@ -79,7 +79,7 @@ func isMain(n *html.Node) bool {
 	return n.Type == html.ElementNode && (n.DataAtom == atom.Main || n.DataAtom == atom.Article || attr(n.Attr, "role") == "main")
 }
 
-// textLen counts the bytes of text below n that are no blanks.
+// textLen returns the number of bytes of text below n, without white space.
 func textLen(n *html.Node) (size int) {
 	for c := range n.Descendants() {
 		if c.Type == html.TextNode {
@@ -100,7 +100,7 @@ func title(doc *html.Node) string {
 	return ""
 }
 
-// pageBase is what the links of a page start from, nil if that cannot be told.
+// pageBase returns the address to which a page's links are relative, nil if unknown.
 func pageBase(doc *html.Node, page string) *url.URL {
 	u, err := url.Parse(page)
 	if err != nil {
@@ -116,7 +116,7 @@ func pageBase(doc *html.Node, page string) *url.URL {
 	return u
 }
 
-// absolute makes the links and images below n whole addresses.
+// absolute makes the addresses of links and images below n absolute.
 func absolute(n *html.Node, base *url.URL) {
 	if base == nil {
 		return
@@ -142,6 +142,6 @@ func attr(list []html.Attribute, key string) string {
 	return ""
 }
 
-func has(n *html.Node, key string) bool {
+func hasAttr(n *html.Node, key string) bool {
 	return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == key })
 }

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// A Proxy is an HTTP proxy on the loopback interface that reaches what its guard
-// lets it.
+// A Proxy is an HTTP proxy on the loopback interface that connects only as its guard
+// allows.
 type Proxy struct {
 	*Guard
-	Addr   string // of this machine, with the port
+	Addr   string // host and port on which it listens
 	server *http.Server
 
 	mu     sync.Mutex
-	failed map[string]error // what was not reached, by host and port, and why
+	failed map[string]error // errors of refused or failed connections, by host and port
 }
 
-// StartProxy starts a proxy that reaches what requests of c may. The caller closes it.
+// StartProxy starts a proxy with the guard of c. The caller closes it.
 func (c *Client) StartProxy() (*Proxy, error) { return startProxy(c.guard(nil)) }
 
 func startProxy(g *Guard) (*Proxy, error) {
@@ -40,7 +40,7 @@ func startProxy(g *Guard) (*Proxy, error) {
 	p.server = &http.Server{ReadHeaderTimeout: headerTimeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodConnect:
-			p.connect(w, r)
+			p.tunnel(w, r)
 		case r.URL.Scheme != "http":
 			p.refuse(w, r, errors.New("the proxy carries http and CONNECT only"))
 		default:
@@ -55,10 +55,10 @@ func startProxy(g *Guard) (*Proxy, error) {
 	return p, nil
 }
 
-// Close ends the proxy and its connections.
+// Close closes the proxy and its connections.
 func (p *Proxy) Close() { p.server.Close() }
 
-// refuse answers a request that the proxy does not carry out.
+// refuse answers a request with an error and records it for [Proxy.Failure].
 func (p *Proxy) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var address *AddressError
 	if errors.As(err, &address) {
@@ -70,7 +70,7 @@ func (p *Proxy) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, err.Error(), http.StatusBadGateway)
 }
 
-// Failure returns why the host of an address was not reached, nil if it was.
+// Failure returns the error of the last connection to an address that failed, or nil.
 func (p *Proxy) Failure(address string) error {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -81,33 +81,33 @@ func (p *Proxy) Failure(address string) error {
 	return p.failed[hostPort(u)]
 }
 
-// hostPort is the host of an address with its port. Of a CONNECT the host is all.
+// hostPort returns the host and port of an address.
 func hostPort(u *url.URL) string { return net.JoinHostPort(u.Hostname(), Port(u)) }
 
-// connect joins a client with what it asks for.
-func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
+// tunnel serves a CONNECT request.
+func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), dialTimeout)
 	defer cancel()
-	far, err := p.dial(ctx, "tcp", r.Host)
+	server, err := p.dial(ctx, "tcp", r.Host)
 	if err != nil {
 		p.refuse(w, r, err)
 		return
 	}
-	defer far.Close()
-	near, buffered, err := http.NewResponseController(w).Hijack()
+	defer server.Close()
+	client, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		p.refuse(w, r, err)
 		return
 	}
-	defer near.Close()
-	near.SetDeadline(time.Now().Add(webLongest))
-	far.SetDeadline(time.Now().Add(webLongest))
-	if _, err := io.WriteString(near, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+	defer client.Close()
+	client.SetDeadline(time.Now().Add(maxTimeout))
+	server.SetDeadline(time.Now().Add(maxTimeout))
+	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
 	go func() {
-		io.Copy(far, buffered)
-		far.Close()
+		io.Copy(server, buffered)
+		server.Close()
 	}()
-	io.Copy(near, far)
+	io.Copy(client, server)
 }

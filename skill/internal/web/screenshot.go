@@ -13,48 +13,47 @@ import (
 	"textskill/skill/internal/refusal"
 )
 
-// A Page is what a picture is taken of.
+// A Page is a web page to take a picture of.
 type Page struct {
 	URL           string
-	Width, Height int           // of the window in pixels; 0 means 1280 and 800
-	Full          bool          // the whole page, not only what the window shows
-	Timeout       time.Duration // 0 means 60 seconds; more than 300 are not waited
+	Width, Height int           // of the window, in pixels; 0 means 1280 and 800
+	Full          bool          // the whole page, not only the part that the window shows
+	Timeout       time.Duration // 0 means 60 seconds; the maximum is 300 seconds
 }
 
-// A Picture is a picture of a page.
+// A Picture is a screenshot of a page.
 type Picture struct {
 	PNG    []byte
-	URL    string // after redirects
-	Status int    // of HTTP; 0 where there was none
+	URL    string // the last one, after redirects
+	Status int    // HTTP status; 0 if there was no response
 	Title  string
 }
 
-// A Browser drives a Chromium that runs and listens for DevTools at endpoint, a
-// WebSocket's address: it opens the page and takes the picture. Where that fails,
-// Picture.URL is how far it came; what is the browser's fault is a [*BrowserError].
+// A Browser takes a picture of a page with a running Chromium, whose DevTools listen at
+// endpoint, a WebSocket address. If that fails, Picture.URL is the last address that was
+// reached. Failures of the browser itself are a [*BrowserError].
 type Browser interface {
 	Picture(ctx context.Context, endpoint string, p Page) (Picture, error)
 }
 
-// A BrowserError reports that a browser did not do what it was started for.
+// A BrowserError reports a browser that is missing or failed.
 type BrowserError struct{ Err error }
 
 func (e *BrowserError) Error() string { return "the browser: " + e.Err.Error() }
 
-// Unwrap returns the reason.
+// Unwrap returns Err.
 func (e *BrowserError) Unwrap() error { return e.Err }
 
-// browsers are the programs that can take a picture; the first one found is used.
+// browsers lists the programs that can take a picture, in order of preference.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "chrome-headless-shell", "headless_shell"}
 
 const (
-	shotTimeout = 60 * time.Second
-	maxWindow   = 8192 // pixels of a window's side
+	screenshotTimeout = 60 * time.Second
+	maxWindow         = 8192 // pixels of width or height
 )
 
-// Screenshot takes a picture of a page, as a browser shows it. The browser is a
-// Chromium of this machine; it reaches what other requests may reach, and nothing
-// else.
+// Screenshot takes a picture of a page with a Chromium that is installed on this machine.
+// The browser connects only as the guard of c allows.
 func (c *Client) Screenshot(ctx context.Context, page Page) (pic Picture, err error) {
 	if c.cfg.Browser == nil {
 		return pic, errors.New("this program has no browser to take pictures with; Config.Browser names one")
@@ -63,9 +62,9 @@ func (c *Client) Screenshot(ctx context.Context, page Page) (pic Picture, err er
 		return pic, &refusal.ArgError{Arg: "width", Reason: fmt.Sprintf("and height are 1 to %d pixels", maxWindow)}
 	}
 	if page.Timeout <= 0 {
-		page.Timeout = shotTimeout
+		page.Timeout = screenshotTimeout
 	}
-	ctx, cancel := deadline(ctx, page.Timeout)
+	ctx, cancel := withTimeout(ctx, page.Timeout)
 	defer cancel()
 	g := c.guard(nil)
 	if _, err := g.parse(page.URL); err != nil {
@@ -88,14 +87,14 @@ func (c *Client) Screenshot(ctx context.Context, page Page) (pic Picture, err er
 	return pic, err
 }
 
-// browser is a Chromium that runs, with a folder of its own.
+// A browser is a running Chromium with its own profile directory.
 type browser struct {
-	endpoint string // of its DevTools
+	endpoint string // WebSocket address of its DevTools
 	run      process.Running
 	dir      string
 }
 
-// startBrowser starts a Chromium that knows no way out but the proxy.
+// startBrowser starts a Chromium that reaches the network only through the proxy.
 func (c *Client) startBrowser(ctx context.Context, proxy string) (_ *browser, err error) {
 	if os.Geteuid() == 0 && !c.cfg.NoSandbox {
 		return nil, &refusal.OffError{What: "a browser without its sandbox, which root cannot have,", Flag: "--browser-no-sandbox"}
@@ -136,8 +135,8 @@ func lookBrowser(dir string, env []string) (string, error) {
 	return "", &BrowserError{fmt.Errorf("none is installed: PATH has no %s", strings.Join(browsers, ", no "))}
 }
 
-// browserArgs is the command line. Also names of this machine go through the proxy,
-// and what a page sends past it finds no address.
+// browserArgs returns the command line of the browser. Even loopback addresses go
+// through the proxy, and no name resolves without it.
 func browserArgs(path, dir, proxy string, noSandbox bool) []string {
 	args := []string{path, "--headless=new", "--remote-debugging-port=0", "--user-data-dir=" + dir,
 		"--proxy-server=http://" + proxy, "--proxy-bypass-list=<-loopback>", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
@@ -151,7 +150,7 @@ func browserArgs(path, dir, proxy string, noSandbox bool) []string {
 	return append(args, "about:blank")
 }
 
-// await waits until the browser has written where its DevTools are.
+// await waits until the browser has written the address of its DevTools to a file.
 func (b *browser) await(ctx context.Context) (string, error) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -178,7 +177,7 @@ func (b *browser) await(ctx context.Context) (string, error) {
 	}
 }
 
-// close ends the browser and removes its folder.
+// close ends the browser and removes its directory.
 func (b *browser) close() {
 	if b.run != nil {
 		process.End(b.run)

@@ -16,55 +16,54 @@ import (
 	"textskill/skill/internal/words"
 )
 
-// A Query is what a search engine is asked.
+// A Query is a web search.
 type Query struct {
 	Query     string
-	Count     int           // results wanted, 20 at most; 0 or less is none
+	Count     int           // maximum number of results, at most 20; 0 or less means no search
 	Freshness string        // "day", "week", "month", "year"; "" for any age
-	Language  string        // like "en"; "" for any
-	Timeout   time.Duration // 0 means 30 seconds; more than 300 are not waited
+	Language  string        // such as "en"; "" for any
+	Timeout   time.Duration // 0 means 30 seconds; the maximum is 300 seconds
 }
 
-// Searched is what a search engine found. The texts were written by strangers:
-// data, not advice.
+// Searched is the result of a search. Callers treat its texts as untrusted data.
 type Searched struct {
 	Query  string
 	Hits   []Hit
-	Engine string   // that answered; "" where none was asked
-	Failed []string // the engines asked before it, with the reason
+	Engine string   // kind of the engine that answered; "" if none was asked
+	Failed []string // the engines that failed before it, each with the reason
 }
 
-// Hit is one result of a search.
+// A Hit is one result of a search.
 type Hit struct {
 	Title, URL, Snippet string
-	Published           string // as the engine writes it; "" where it does not say
+	Published           string // date or age as the engine writes it; "" if unknown
 }
 
-// Message counts the results.
+// Message says how many results there are.
 func (r Searched) Message() string {
 	return fmt.Sprintf("%s for %q", words.Count(len(r.Hits), "result", "results"), r.Query)
 }
 
-// SearchEngines are the kinds of search engines. The one called brave-search is a
-// program of that name; the others are asked over HTTP.
+// SearchEngines lists the kinds of search engines. brave-search is a program of that
+// name; the others are HTTP services.
 var SearchEngines = []string{"brave", "searxng", "brave-search", "duckduckgo"}
 
-// maxHits is how many results one search answers.
+// maxHits is the maximum number of results of one search.
 const maxHits = 20
 
-// Search asks a search engine. Of several the first that answers is taken. A program
-// that is asked runs in the workspace.
+// Search returns the results of the first search engine that answers. The engine
+// brave-search runs as a program in the workspace.
 func (c *Client) Search(ctx context.Context, a Query) (Searched, error) {
 	r := Searched{Query: a.Query}
 	if a.Count <= 0 {
 		return r, nil
 	}
 	a.Count = min(a.Count, maxHits)
-	ctx, cancel := deadline(ctx, a.Timeout)
+	ctx, cancel := withTimeout(ctx, a.Timeout)
 	defer cancel()
 	var errs []error
 	for _, e := range c.searchEngines() {
-		hits, err := c.ask(ctx, e, a)
+		hits, err := c.searchWith(ctx, e, a)
 		if err == nil {
 			r.Engine, r.Hits = e.Kind, hits[:min(len(hits), a.Count)]
 			return r, nil
@@ -78,8 +77,8 @@ func (c *Client) Search(ctx context.Context, a Query) (Searched, error) {
 	return r, fmt.Errorf("no search engine answered: %s", strings.Join(r.Failed, "; "))
 }
 
-// searchEngines are those of the configuration; without any, the program if there
-// is one, and the engine that takes no key.
+// searchEngines returns the configured engines, or else the program brave-search, if
+// installed, and the engine that needs no key.
 func (c *Client) searchEngines() []SearchEngine {
 	if len(c.cfg.Search) > 0 {
 		return c.cfg.Search
@@ -91,31 +90,31 @@ func (c *Client) searchEngines() []SearchEngine {
 	return list
 }
 
-func (c *Client) ask(ctx context.Context, e SearchEngine, a Query) ([]Hit, error) {
+func (c *Client) searchWith(ctx context.Context, e SearchEngine, a Query) ([]Hit, error) {
 	switch e.Kind {
 	case "brave":
-		return c.askBrave(ctx, e, a)
+		return c.searchBrave(ctx, e, a)
 	case "searxng":
-		return c.askSearXNG(ctx, e, a)
+		return c.searchSearXNG(ctx, e, a)
 	case "brave-search":
-		return c.askProgram(ctx, a)
+		return c.searchProgram(ctx, a)
 	case "duckduckgo":
-		return c.askDuckDuckGo(ctx, e, a)
+		return c.searchDuckDuckGo(ctx, e, a)
 	}
-	return nil, fmt.Errorf("there is no such search engine; there are %s", strings.Join(SearchEngines, ", "))
+	return nil, fmt.Errorf("unknown search engine; choose one of %s", strings.Join(SearchEngines, ", "))
 }
 
-// maxPatience is how long a search engine is waited for that asks for it.
-const maxPatience = 5 * time.Second
+// maxRetryAfter is the longest Retry-After that a search waits for.
+const maxRetryAfter = 5 * time.Second
 
-// askServer sends a request to a search engine, which may be at a private address
-// as the configuration names it, and returns the answer's text. One that is asked
-// to wait is tried once more.
-func (c *Client) askServer(ctx context.Context, r webRequest, body string) ([]byte, error) {
+// query sends a request to a search engine and returns the body of the response. The
+// engine may be at a private address, because the configuration names it. After a 429 it
+// waits as long as the engine asks and tries once more.
+func (c *Client) query(ctx context.Context, r webRequest, body string) ([]byte, error) {
 	if u, err := url.Parse(r.url); err == nil {
 		r.hosts = []string{u.Host}
 	}
-	for again := true; ; again = false {
+	for first := true; ; first = false {
 		if body != "" {
 			r.body = strings.NewReader(body)
 		}
@@ -128,7 +127,7 @@ func (c *Client) askServer(ctx context.Context, r webRequest, body string) ([]by
 		switch {
 		case err != nil:
 			return nil, webError(ctx, err)
-		case res.StatusCode == http.StatusTooManyRequests && again && waited(ctx, res.Header.Get("Retry-After")):
+		case res.StatusCode == http.StatusTooManyRequests && first && waitRetryAfter(ctx, res.Header.Get("Retry-After")):
 			continue
 		case res.StatusCode >= 400:
 			return nil, badStatus(res, data)
@@ -137,14 +136,15 @@ func (c *Client) askServer(ctx context.Context, r webRequest, body string) ([]by
 	}
 }
 
-// waited waits as long as a server asks for, if that is not long.
-func waited(ctx context.Context, after string) bool {
-	seconds, err := strconv.Atoi(after)
+// waitRetryAfter waits as long as a Retry-After header says. It returns false without
+// waiting if that is too long.
+func waitRetryAfter(ctx context.Context, header string) bool {
+	seconds, err := strconv.Atoi(header)
 	if err != nil {
 		seconds = 1
 	}
 	wait := time.Duration(seconds) * time.Second
-	if wait > maxPatience {
+	if wait > maxRetryAfter {
 		return false
 	}
 	select {
@@ -155,15 +155,15 @@ func waited(ctx context.Context, after string) bool {
 	}
 }
 
-// at is an engine's address with a query, after the URL of the configuration or
-// what it is by default.
-func (e SearchEngine) at(standard, path string, q url.Values) (string, error) {
-	base := standard
+// endpoint returns an engine's address with a query: defaultURL, or path below e.URL if
+// that is set.
+func (e SearchEngine) endpoint(defaultURL, path string, q url.Values) (string, error) {
+	base := defaultURL
 	if e.URL != "" {
 		base = strings.TrimSuffix(e.URL, "/") + path
 	}
 	if base == "" {
-		return "", errors.New("its address is not known; --search " + e.Kind + "=URL names it")
+		return "", errors.New("its address is not set; set it with --search " + e.Kind + "=URL")
 	}
 	if len(q) == 0 {
 		return base, nil

@@ -9,7 +9,7 @@ import (
 	"net/url"
 )
 
-func (c *Client) askSearXNG(ctx context.Context, e SearchEngine, a Query) ([]Hit, error) {
+func (c *Client) searchSearXNG(ctx context.Context, e SearchEngine, a Query) ([]Hit, error) {
 	q := url.Values{"q": {a.Query}, "format": {"json"}}
 	if a.Freshness != "" {
 		q.Set("time_range", a.Freshness)
@@ -17,13 +17,13 @@ func (c *Client) askSearXNG(ctx context.Context, e SearchEngine, a Query) ([]Hit
 	if a.Language != "" {
 		q.Set("language", a.Language)
 	}
-	at, err := e.at("", "/search", q)
+	address, err := e.endpoint("", "/search", q)
 	if err != nil {
 		return nil, err
 	}
-	data, err := c.askServer(ctx, webRequest{method: http.MethodGet, url: at, header: http.Header{"Accept": {"application/json"}}}, "")
+	data, err := c.query(ctx, webRequest{method: http.MethodGet, url: address, header: http.Header{"Accept": {"application/json"}}}, "")
 	if s, ok := errors.AsType[*statusError](err); ok && s.Status == http.StatusForbidden {
-		return nil, errors.New("it refuses JSON; in its settings.yml, search.formats has to list json")
+		return nil, errors.New("it refuses JSON; add json to search.formats in its settings.yml")
 	}
 	if err != nil {
 		return nil, err
