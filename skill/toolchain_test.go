@@ -213,13 +213,13 @@ func TestToolchainIsRefused(t *testing.T) {
 		{Toolchain{Do: Format, Runner: "gofmt"}, "gofmt is not known to format; there are ruff, black", isUnknown},
 		{Toolchain{Do: Install, Runner: "cargo"}, "cargo is not known to install; there are pip, poetry, npm", isUnknown},
 		{Toolchain{Do: Test, Path: "nope"}, "stat WS/nope: no such file or directory", func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},
-		{Toolchain{Do: Install, Path: "f.js"}, "chdir WS/f.js: it is no folder", nil},
-		{Toolchain{Do: Lint, Path: "f.js"}, "nothing tells how to lint f.js: no project of its kind is there or above", nil},
+		{Toolchain{Do: Install, Path: "f.js"}, "chdir WS/f.js: it is not a directory", nil},
+		{Toolchain{Do: Lint, Path: "f.js"}, "cannot lint f.js: no project of its kind is there or above", nil},
 		{Toolchain{Do: Lint, Path: outside}, outside + " is outside the workspace WS", isOutside},
 		{Toolchain{Do: Lint, Path: "out/x"}, "WS/out/x is outside the workspace WS", isOutside},
 		{Toolchain{Do: Lint, Path: "a\x00"}, `path holds a NUL byte, which no file name can: "WS/a\x00"`, nil},
-		{Toolchain{Do: Install, Path: "built"}, "without a lockfile or requirements.txt the project itself is built, which runs its programs; scripts: true lets it", nil},
-		{Toolchain{Do: Test, Path: "bad"}, "package.json in WS/bad is no JSON object of the usual form", nil},
+		{Toolchain{Do: Install, Path: "built"}, "without a lockfile or requirements.txt the project itself must be built, which runs its programs; scripts: true allows it", nil},
+		{Toolchain{Do: Test, Path: "bad"}, "package.json in WS/bad is not a valid JSON object", nil},
 	} {
 		x := newExecutor(t, Config{Network: true})
 		layout(t, x.Dir(), "f.js", "built/pyproject.toml", "bad/package.json=[")

@@ -1,6 +1,6 @@
-// Package browser takes pictures of web pages: New is what Config.Browser of package
-// skill asks for. It is a package of its own because it links the browser's protocol,
-// which programs that take no pictures can do without.
+// Package browser takes screenshots of web pages: New returns a value for Config.Browser
+// of package skill. It is a separate package so that programs without screenshots do not
+// link the DevTools protocol.
 package browser
 
 import (
@@ -15,15 +15,15 @@ import (
 	"textskill/skill"
 )
 
-// settle is the time from the page's load to the picture.
-const settle = 500 * time.Millisecond
+// settleTime is the delay between loading the page and taking the picture.
+const settleTime = 500 * time.Millisecond
 
 type chromium struct{}
 
-// New returns what drives a Chromium by its DevTools protocol.
+// New returns a Browser that controls Chromium with the DevTools protocol.
 func New() skill.Browser { return chromium{} }
 
-// Picture opens p in the browser that listens at endpoint, and takes a picture.
+// Picture opens a page in the browser that listens at endpoint, and takes a picture.
 func (chromium) Picture(ctx context.Context, endpoint string, p skill.Page) (pic skill.Picture, err error) {
 	pic.URL = p.URL
 	at, cancel := remote.NewAllocator(ctx, endpoint, remote.NoModifyURL)
@@ -32,7 +32,7 @@ func (chromium) Picture(ctx context.Context, endpoint string, p skill.Page) (pic
 	defer cancelTab()
 	width, height := cmp.Or(p.Width, 1280), cmp.Or(p.Height, 800)
 	if err = chromedp.Do(tab, chromedp.EmulateViewport(int64(width), int64(height))); err != nil {
-		return pic, broken(ctx, err)
+		return pic, browserError(ctx, err)
 	}
 	res, err := chromedp.Run(tab, chromedp.NavigateResponse(p.URL))
 	if res != nil {
@@ -46,22 +46,24 @@ func (chromium) Picture(ctx context.Context, endpoint string, p skill.Page) (pic
 		take = chromedp.FullScreenshot(100)
 	}
 	select {
-	case <-time.After(settle):
+	case <-time.After(settleTime):
 	case <-ctx.Done():
 	}
 	if pic.Title, err = chromedp.Run(tab, chromedp.Title()); err == nil {
 		pic.PNG, err = chromedp.Run(tab, take)
 	}
 	if err != nil {
-		return pic, broken(ctx, err)
+		return pic, browserError(ctx, err)
 	}
 	return pic, nil
 }
 
-// broken is the error of a browser that did not do what it was told.
-func broken(ctx context.Context, err error) error { return &skill.BrowserError{Err: cause(ctx, err)} }
+// browserError returns a BrowserError for err, or for the cause of ctx's end.
+func browserError(ctx context.Context, err error) error {
+	return &skill.BrowserError{Err: cause(ctx, err)}
+}
 
-// cause is why ctx ended, if it has, else err.
+// cause returns the cause of ctx's end, or err if ctx has not ended.
 func cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// counted is a server on the loopback interface that counts its requests.
+// counted starts a loopback server that counts its requests.
 func counted(t *testing.T, h http.HandlerFunc) (s *httptest.Server, requests *atomic.Int32) {
 	requests = new(atomic.Int32)
 	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -96,9 +96,9 @@ func TestScreenshot(t *testing.T) {
 		t.Errorf("a redirect to this machine: %v", err)
 	}
 	if n := arrived.Load(); n != 0 {
-		t.Errorf("%d requests went around the guard", n)
+		t.Errorf("%d requests bypassed the guard", n)
 	}
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "skill-browser-*")); len(left) != 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("profile directories remain: %v", left)
 	}
 }

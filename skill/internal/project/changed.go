@@ -11,27 +11,27 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// stamp is what of a file changes when it is written.
+// A stamp identifies a version of a file.
 type stamp struct {
 	id   workspace.FileID
 	size int64
 	time time.Time
 }
 
-// maxStamps is how many files are looked at to find those that a program changed.
+// maxStamps is the largest number of files among which changed ones are searched for.
 const maxStamps = 50000
 
-// stamps returns those of the files at and below the absolute name target, nil
-// where there are too many. Folders with what others made are left out.
+// stamps returns the stamps of the files at and below the absolute path target, nil if
+// there are more than maxStamps. It skips directories of dependencies and build output.
 func (x *Tools) stamps(ctx context.Context, target string) map[string]stamp {
 	all := map[string]stamp{}
-	note := func(name string) {
+	add := func(name string) {
 		if info, err := x.ws.Stat(name, false); err == nil && info.Mode.IsRegular() {
 			all[name] = stamp{info.ID, info.Size, info.ModTime}
 		}
 	}
-	if !x.isFolder(target) {
-		note(target)
+	if !x.isDir(target) {
+		add(target)
 		return all
 	}
 	_, err := search.Walk(ctx, x.ws, target, search.WalkOptions{Workers: 1}, func(_ int, e *search.Entry) error {
@@ -42,7 +42,7 @@ func (x *Tools) stamps(ctx context.Context, target string) map[string]stamp {
 			all = nil
 			return fs.SkipAll
 		case e.Type.IsRegular():
-			note(filepath.Join(target, filepath.FromSlash(e.Path())))
+			add(filepath.Join(target, filepath.FromSlash(e.Path())))
 		}
 		return nil
 	})
@@ -52,13 +52,13 @@ func (x *Tools) stamps(ctx context.Context, target string) map[string]stamp {
 	return all
 }
 
-// isFolder reports whether abs is a folder, or a link to one.
-func (x *Tools) isFolder(abs string) bool {
+// isDir reports whether abs is a directory, or a link to one.
+func (x *Tools) isDir(abs string) bool {
 	info, err := x.ws.Stat(abs, true)
 	return err == nil && info.IsDir()
 }
 
-// changed returns the names whose stamps differ, sorted.
+// changed returns the paths in after whose stamps are new or differ, sorted.
 func changed(before, after map[string]stamp) (names []string) {
 	for name, s := range after {
 		if old, ok := before[name]; !ok || old != s {

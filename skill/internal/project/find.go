@@ -13,28 +13,28 @@ import (
 	"textskill/skill/internal/refusal"
 )
 
-// project is a folder that files in it mark as one.
+// A project is a directory that contains the marker file of a kind.
 type project struct {
 	x      *Tools
 	kind   string
-	dir    string          // absolute; programs run there
-	names  map[string]bool // what is in it
-	arg    string          // what the task is for, as programs in dir are told; never an option
-	target string          // the same, absolute
-	whole  bool            // that is dir itself
-	file   bool            // that is a file
+	dir    string          // absolute; the working directory of programs
+	names  map[string]bool // the entries of dir
+	arg    string          // target as an argument for programs in dir; never looks like an option
+	target string          // absolute path that the task is for
+	whole  bool            // target is dir
+	file   bool            // target is a file
 }
 
-// kind is a sort of project.
+// A kind describes the projects of one language.
 type kind struct {
 	name    string
-	markers []string                                  // one of them makes a folder a project
-	suffix  []string                                  // of files that belong to it
-	runners []string                                  // that may be asked for by name
-	plan    func(p *project, a Task) (*runner, error) // nil, nil where it has none for the task
+	markers []string                                  // a directory with one of these files is a project
+	suffix  []string                                  // suffixes of its source files
+	runners []string                                  // programs that may be requested by name
+	plan    func(p *project, a Task) (*runner, error) // returns nil, nil if there is no program for the task
 }
 
-// kinds has those first that count where a folder is several.
+// kinds lists the kinds in order of preference, for directories with several markers.
 var kinds = []kind{
 	{"go", []string{"go.mod"}, []string{".go"}, nil, planGo},
 	{"rust", []string{"Cargo.toml"}, []string{".rs"}, nil, planRust},
@@ -44,19 +44,19 @@ var kinds = []kind{
 	{"make", []string{"Makefile", "GNUmakefile", "makefile"}, nil, nil, planMake},
 }
 
-// explicit are the runners that may be asked for by name.
-var explicit = map[Purpose][]string{
+// namedRunners lists the programs that may be requested by name.
+var namedRunners = map[Purpose][]string{
 	Lint:    {"ruff", "pylint", "mypy"},
 	Format:  {"ruff", "black"},
 	Install: {"pip", "poetry", "npm"},
 }
 
-// plan finds the project and its program for a task: of the nearest folder, at the
-// path or above, whose kind of project has one. Without any it is Python's, in the
-// session's folder.
+// plan returns the project and the program for a task: those of the nearest directory, at
+// the path or above it, whose kind has a program for the task. If there is none, it plans
+// for Python in the session's directory.
 func (x *Tools) plan(base string, a Task) (*project, *runner, error) {
-	if a.Runner != "" && !slices.Contains(explicit[a.Do], a.Runner) {
-		return nil, nil, &UnknownRunnerError{a.Do, a.Runner, explicit[a.Do]}
+	if a.Runner != "" && !slices.Contains(namedRunners[a.Do], a.Runner) {
+		return nil, nil, &UnknownRunnerError{a.Do, a.Runner, namedRunners[a.Do]}
 	}
 	at, err := x.taskPath(base, a)
 	if err != nil {
@@ -67,7 +67,7 @@ func (x *Tools) plan(base string, a Task) (*project, *runner, error) {
 		if err != nil && !errors.Is(err, fs.ErrPermission) {
 			return nil, nil, err
 		}
-		if err != nil { // above the workspace
+		if err != nil { // dir is above the workspace
 			break
 		}
 		names := make(map[string]bool, len(entries))
@@ -75,7 +75,7 @@ func (x *Tools) plan(base string, a Task) (*project, *runner, error) {
 			names[e.Name] = true
 		}
 		for _, k := range kinds {
-			if !slices.ContainsFunc(k.markers, func(m string) bool { return names[m] }) || !at.takes(k, a.Runner) {
+			if !slices.ContainsFunc(k.markers, func(m string) bool { return names[m] }) || !at.accepts(k, a.Runner) {
 				continue
 			}
 			p := at.project(x, k.name, dir, names)
@@ -87,36 +87,36 @@ func (x *Tools) plan(base string, a Task) (*project, *runner, error) {
 			break
 		}
 	}
-	return x.planWithout(at, a)
+	return x.planUnmarked(at, a)
 }
 
-// planWithout is the plan where no folder is marked.
-func (x *Tools) planWithout(at taskPath, a Task) (*project, *runner, error) {
+// planUnmarked returns the plan for a task outside of any project.
+func (x *Tools) planUnmarked(at taskPath, a Task) (*project, *runner, error) {
 	dir := at.base
 	if a.Do == Install {
 		dir = at.start
 	}
 	for _, k := range kinds {
-		if !at.takes(k, a.Runner) || a.Runner == "" && k.name != "python" {
+		if !at.accepts(k, a.Runner) || a.Runner == "" && k.name != "python" {
 			continue
 		}
 		p := at.project(x, k.name, dir, map[string]bool{})
 		r, err := k.plan(p, a)
 		return p, r, err
 	}
-	return nil, nil, fmt.Errorf("nothing tells how to %s %s: no project of its kind is there or above", a.Do, at.given)
+	return nil, nil, fmt.Errorf("cannot %s %s: no project of its kind is there or above", a.Do, at.given)
 }
 
-// taskPath is what a task is for.
+// A taskPath is the path that a task is for.
 type taskPath struct {
 	given string // as the caller wrote it
 	real  string // absolute, without links
-	start string // the folder to begin the search in: real, or the nearest above that is there
-	base  string // the session's folder
+	start string // directory in which the search begins: real, or its nearest existing parent
+	base  string // the session's directory
 	file  bool
 }
 
-// taskPath finds the path of a task. Names of tests in a file may follow it.
+// taskPath resolves the path of a task, which may end in the names of tests: a_test.py::TestA.
 func (x *Tools) taskPath(base string, a Task) (at taskPath, err error) {
 	at.given = a.Path
 	if at.given == "" {
@@ -134,11 +134,11 @@ func (x *Tools) taskPath(base string, a Task) (at taskPath, err error) {
 	}
 	info, err := x.ws.Stat(at.real, true)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && (a.Do == Lint || a.Do == Format || a.Do == Typecheck): // for the program to say
+	case errors.Is(err, fs.ErrNotExist) && (a.Do == Lint || a.Do == Format || a.Do == Typecheck): // the program reports it
 	case err != nil:
 		return at, err
 	case a.Do == Install && !info.IsDir():
-		return at, &fs.PathError{Op: "chdir", Path: at.real, Err: errNotFolder}
+		return at, &fs.PathError{Op: "chdir", Path: at.real, Err: errNotDir}
 	}
 	at.file = err == nil && !info.IsDir()
 	at.start = at.real
@@ -152,11 +152,11 @@ func (x *Tools) taskPath(base string, a Task) (at taskPath, err error) {
 	return at, nil
 }
 
-var errNotFolder = errors.New("it is no folder")
+var errNotDir = errors.New("it is not a directory")
 
-// takes reports whether a kind of project has the runner that is asked for, or may
-// hold what the task is for.
-func (at taskPath) takes(k kind, runner string) bool {
+// accepts reports whether a kind of project has the requested runner or, if runner is "",
+// can contain the path.
+func (at taskPath) accepts(k kind, runner string) bool {
 	if runner != "" {
 		return slices.Contains(k.runners, runner)
 	}
@@ -164,7 +164,7 @@ func (at taskPath) takes(k kind, runner string) bool {
 	return !at.file || own < 0 || kinds[own].name == k.name
 }
 
-// project is the folder dir as a project of a kind, for a task at this path.
+// project returns dir as a project of a kind, for a task at this path.
 func (at taskPath) project(x *Tools, kind, dir string, names map[string]bool) *project {
 	p := &project{x: x, kind: kind, dir: dir, names: names, target: at.real, whole: at.real == dir, file: at.file, arg: at.given}
 	if dir != at.base {
@@ -183,53 +183,53 @@ func (at taskPath) project(x *Tools, kind, dir string, names map[string]bool) *p
 	return p
 }
 
-// maxMarker is how many bytes of a file are looked at that marks a project.
-const maxMarker = 1 << 20
+// maxMarkerSize is how many bytes of a marker file are read.
+const maxMarkerSize = 1 << 20
 
-// read returns a file of the project's folder, nothing where it cannot be read.
+// read returns the content of a file in the project's directory, nil if it cannot be read.
 func (p *project) read(name string) []byte {
 	if !p.names[name] {
 		return nil
 	}
-	data, _ := p.x.ws.ReadUpTo(filepath.Join(p.dir, name), maxMarker)
+	data, _ := p.x.ws.ReadUpTo(filepath.Join(p.dir, name), maxMarkerSize)
 	return data
 }
 
-// says reports whether one of the files holds a text.
-func (p *project) says(text string, files ...string) bool {
+// mentions reports whether one of the files contains text.
+func (p *project) mentions(text string, files ...string) bool {
 	return slices.ContainsFunc(files, func(name string) bool { return bytes.Contains(p.read(name), []byte(text)) })
 }
 
-// has reports whether the project's folder has a file of one of the names.
+// has reports whether the project's directory has an entry with one of the names.
 func (p *project) has(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return p.names[name] })
 }
 
-// offline tells the programs of projects not to ask other machines.
+// offline makes the programs of projects avoid the network.
 var offline = []string{"GOPROXY=off", "GOTOOLCHAIN=local", "npm_config_offline=true", "YARN_ENABLE_NETWORK=0",
 	"PIP_NO_INDEX=1", "UV_OFFLINE=1", "CARGO_NET_OFFLINE=true"}
 
-// env are variables for the project's programs: those of its virtual environment
-// and of node_modules come before others.
+// env returns variables for the project's programs. They put its virtual environment and
+// node_modules/.bin first in PATH.
 func (p *project) env() (env []string) {
 	var paths []string
 	for dir := p.dir; ; dir = filepath.Dir(dir) {
 		for _, name := range []string{".venv", "venv"} {
 			venv := filepath.Join(dir, name)
-			if p.x.isFolder(filepath.Join(venv, "bin")) {
+			if p.x.isDir(filepath.Join(venv, "bin")) {
 				paths = append(paths, filepath.Join(venv, "bin"))
 				env = append(env, "VIRTUAL_ENV="+venv)
 				break
 			}
 		}
-		if bin := filepath.Join(dir, "node_modules", ".bin"); p.x.isFolder(bin) {
+		if bin := filepath.Join(dir, "node_modules", ".bin"); p.x.isDir(bin) {
 			paths = append(paths, bin)
 		}
-		if !p.x.isFolder(filepath.Dir(dir)) || dir == filepath.Dir(dir) {
+		if !p.x.isDir(filepath.Dir(dir)) || dir == filepath.Dir(dir) {
 			break
 		}
 	}
-	if len(env) > 1 { // the nearest counts
+	if len(env) > 1 { // use the nearest environment
 		env = env[:1]
 	}
 	if len(paths) > 0 {

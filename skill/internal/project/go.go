@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// planGo has the go command's own programs.
+// planGo uses the go command, gofmt and, if configured, golangci-lint.
 func planGo(p *project, a Task) (*runner, error) {
 	switch a.Do {
 	case Test:
@@ -18,11 +18,11 @@ func planGo(p *project, a Task) (*runner, error) {
 			line = append(line, "-run", a.Name)
 		}
 		tests := &goTests{module: p.module(), brief: a.Brief}
-		return &runner{name: "go test", line: append(line, p.packages()), read: tests}, nil
+		return &runner{name: "go test", argv: append(line, p.packages()), tests: tests}, nil
 	case Lint:
-		vet := &runner{name: "go vet", line: []string{"go", "vet", p.packages()}}
+		vet := &runner{name: "go vet", argv: []string{"go", "vet", p.packages()}}
 		if p.has(".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json") {
-			return &runner{line: []string{"golangci-lint", "run", p.packages()}, instead: vet}, nil
+			return &runner{argv: []string{"golangci-lint", "run", p.packages()}, fallback: vet}, nil
 		}
 		return vet, nil
 	case Format:
@@ -30,15 +30,15 @@ func planGo(p *project, a Task) (*runner, error) {
 		if !a.Check {
 			line = append(line, "-w")
 		}
-		return &runner{line: append(line, p.arg), dirt: a.Check}, nil
+		return &runner{argv: append(line, p.arg), outputFails: a.Check}, nil
 	case Typecheck:
-		return &runner{name: "go build", line: []string{"go", "build", "-o", os.DevNull, p.packages()}}, nil
+		return &runner{name: "go build", argv: []string{"go", "build", "-o", os.DevNull, p.packages()}}, nil
 	}
-	return &runner{name: "go mod download", line: []string{"go", "mod", "download"}}, nil
+	return &runner{name: "go mod download", argv: []string{"go", "mod", "download"}}, nil
 }
 
-// packages is what the task is for as a pattern of packages: of a folder all below
-// it, of a file its folder's.
+// packages returns the package pattern for the target: all packages below a directory,
+// or the package of a file.
 func (p *project) packages() string {
 	rel, err := filepath.Rel(p.dir, p.target)
 	switch rel = filepath.ToSlash(rel); {
@@ -52,7 +52,7 @@ func (p *project) packages() string {
 	return "./" + rel + "/..."
 }
 
-// module is the path of a Go project's module, "" if its file does not tell.
+// module returns the module path in go.mod, "" if there is none.
 func (p *project) module() string {
 	for line := range bytes.Lines(p.read("go.mod")) {
 		if f := strings.Fields(string(line)); len(f) >= 2 && f[0] == "module" {
@@ -62,7 +62,7 @@ func (p *project) module() string {
 	return ""
 }
 
-// planRust has cargo, for the whole package.
+// planRust uses cargo, always for the whole package.
 func planRust(p *project, a Task) (*runner, error) {
 	line := map[Purpose][]string{
 		Test: {"cargo", "test"}, Lint: {"cargo", "clippy"}, Format: {"cargo", "fmt"},
@@ -76,10 +76,10 @@ func planRust(p *project, a Task) (*runner, error) {
 	case a.Do == Install && p.has("Cargo.lock"):
 		line = append(line, "--locked")
 	}
-	return &runner{name: strings.Join(line[:2], " "), line: line}, nil
+	return &runner{name: strings.Join(line[:2], " "), argv: line}, nil
 }
 
-// planMake has the target of a makefile that is called like the task.
+// planMake uses the makefile's target test or lint, if it exists.
 func planMake(p *project, a Task) (*runner, error) {
 	if a.Do != Test && a.Do != Lint {
 		return nil, nil
@@ -87,7 +87,7 @@ func planMake(p *project, a Task) (*runner, error) {
 	target := regexp.MustCompile(`(?m)^` + string(a.Do) + `\s*:([^=]|$)`)
 	for _, name := range []string{"GNUmakefile", "makefile", "Makefile"} {
 		if target.Match(p.read(name)) {
-			return &runner{name: "make " + string(a.Do), line: []string{"make", string(a.Do)}}, nil
+			return &runner{name: "make " + string(a.Do), argv: []string{"make", string(a.Do)}}, nil
 		}
 	}
 	return nil, nil

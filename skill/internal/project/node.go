@@ -6,18 +6,17 @@ import (
 	"strings"
 )
 
-// packageJSON is what counts of a package.json.
+// packageJSON holds the used fields of package.json.
 type packageJSON struct {
 	PackageManager string
 	Scripts        map[string]string
 }
 
-// planNode has the scripts of a package.json, and the usual programs where one is
-// missing.
+// planNode uses the scripts in package.json, or the usual programs if a script is missing.
 func planNode(p *project, a Task) (*runner, error) {
 	var pkg packageJSON
 	if err := json.Unmarshal(p.read("package.json"), &pkg); err != nil && p.has("package.json") {
-		return nil, errors.New("package.json in " + p.dir + " is no JSON object of the usual form")
+		return nil, errors.New("package.json in " + p.dir + " is not a valid JSON object")
 	}
 	manager := p.manager(pkg)
 	if a.Do == Install {
@@ -32,13 +31,13 @@ func planNode(p *project, a Task) (*runner, error) {
 	}
 	switch {
 	case a.Do == Lint:
-		return &runner{line: []string{"eslint", p.arg}}, nil
+		return &runner{argv: []string{"eslint", p.arg}}, nil
 	case a.Do == Format && a.Check:
-		return &runner{line: []string{"prettier", "--check", p.arg}}, nil
+		return &runner{argv: []string{"prettier", "--check", p.arg}}, nil
 	case a.Do == Format:
-		return &runner{line: []string{"prettier", "--write", p.arg}}, nil
+		return &runner{argv: []string{"prettier", "--write", p.arg}}, nil
 	case a.Do == Typecheck && p.has("tsconfig.json"):
-		return &runner{line: []string{"tsc", "--noEmit"}}, nil
+		return &runner{argv: []string{"tsc", "--noEmit"}}, nil
 	}
 	return nil, nil
 }
@@ -50,8 +49,8 @@ func formatScripts(check bool) []string {
 	return []string{"format"}
 }
 
-// script runs a script of package.json. Tests are told what they are for, and
-// others only where that is not the whole.
+// script runs a script of package.json, with the target as an argument unless that is
+// the whole project.
 func (p *project) script(a Task, manager, name string) *runner {
 	line := []string{manager, "run", name}
 	var args []string
@@ -60,7 +59,7 @@ func (p *project) script(a Task, manager, name string) *runner {
 	}
 	r := &runner{name: strings.Join(line, " ")}
 	if a.Do == Test {
-		r.read = new(jestTests)
+		r.tests = new(jestTests)
 		if a.Name != "" {
 			args = append(args, "-t", a.Name)
 		}
@@ -68,11 +67,11 @@ func (p *project) script(a Task, manager, name string) *runner {
 	if manager == "npm" && len(args) > 0 {
 		line = append(line, "--")
 	}
-	r.line = append(line, args...)
+	r.argv = append(line, args...)
 	return r
 }
 
-// manager is the package manager that a project names, or whose lockfile it has.
+// manager returns the package manager that package.json names or whose lockfile exists.
 func (p *project) manager(pkg packageJSON) string {
 	name, _, _ := strings.Cut(pkg.PackageManager, "@")
 	switch {
@@ -88,8 +87,8 @@ func (p *project) manager(pkg packageJSON) string {
 	return "npm"
 }
 
-// nodeInstall installs what the lockfile says, without running the packages'
-// scripts unless that is allowed.
+// nodeInstall installs the versions in the lockfile. It runs the packages' scripts only
+// if a.Scripts is set.
 func (p *project) nodeInstall(a Task, manager string) *runner {
 	if a.Runner != "" {
 		manager = a.Runner
@@ -114,8 +113,8 @@ func (p *project) nodeInstall(a Task, manager string) *runner {
 	if !a.Scripts && (manager == "bun" || manager == "yarn" && p.classicYarn()) {
 		line = append(line, "--ignore-scripts")
 	}
-	return &runner{line: line, env: env}
+	return &runner{argv: line, env: env}
 }
 
-// classicYarn reports whether a lockfile is of yarn 1.
-func (p *project) classicYarn() bool { return p.says("# yarn lockfile v1", "yarn.lock") }
+// classicYarn reports whether yarn.lock is from yarn 1.
+func (p *project) classicYarn() bool { return p.mentions("# yarn lockfile v1", "yarn.lock") }

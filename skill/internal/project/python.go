@@ -13,40 +13,38 @@ import (
 	"textskill/skill/internal/process"
 )
 
-// anyTestFile is the pattern by which pytest is to find files unless the project
-// or the caller has another.
-const anyTestFile = "test*.py"
+// defaultTestPattern matches test files unless the project or the caller says otherwise.
+const defaultTestPattern = "test*.py"
 
-// planPython has Python's programs, the one that is asked for or the first that is
-// there.
+// planPython uses the requested program, or the first one that is installed.
 func planPython(p *project, a Task) (*runner, error) {
 	switch a.Do {
 	case Test:
 		return p.pytest(a), nil
 	case Lint:
-		return choose(a.Runner, [][]string{{"ruff", "check", p.arg}, {"pylint", p.arg}, {"flake8", p.arg}, {"mypy", p.arg}}), nil
+		return firstInstalled(a.Runner, [][]string{{"ruff", "check", p.arg}, {"pylint", p.arg}, {"flake8", p.arg}, {"mypy", p.arg}}), nil
 	case Format:
 		ruff, black := []string{"ruff", "format"}, []string{"black"}
 		if a.Check {
 			ruff, black = append(ruff, "--check"), append(black, "--check")
 		}
-		return choose(a.Runner, [][]string{append(ruff, p.arg), append(black, p.arg)}), nil
+		return firstInstalled(a.Runner, [][]string{append(ruff, p.arg), append(black, p.arg)}), nil
 	case Typecheck:
 		lines := [][]string{{"mypy", p.arg, "--ignore-missing-imports"}, {"pyright", p.arg}}
-		if p.has("pyrightconfig.json") || p.says("[tool.pyright]", "pyproject.toml") {
+		if p.has("pyrightconfig.json") || p.mentions("[tool.pyright]", "pyproject.toml") {
 			slices.Reverse(lines)
 		}
-		return choose("", lines), nil
+		return firstInstalled("", lines), nil
 	}
 	return p.pythonInstall(a)
 }
 
-// choose returns the command of the program with that name, or without a name one
-// after another for as long as a program is not there.
-func choose(name string, lines [][]string) (first *runner) {
+// firstInstalled returns a runner for the line of the program name or, if name is "", for
+// the first line whose program is installed.
+func firstInstalled(name string, lines [][]string) (first *runner) {
 	for _, line := range slices.Backward(lines) {
 		if name == "" || name == line[0] {
-			first = &runner{line: line, instead: first}
+			first = &runner{argv: line, fallback: first}
 		}
 	}
 	return first
@@ -54,8 +52,8 @@ func choose(name string, lines [][]string) (first *runner) {
 
 func (p *project) pytest(a Task) *runner {
 	line := []string{"pytest", p.arg}
-	own := p.says("python_files", "pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini")
-	if a.Pattern != "" && (a.Pattern != anyTestFile || !own) {
+	own := p.mentions("python_files", "pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini")
+	if a.Pattern != "" && (a.Pattern != defaultTestPattern || !own) {
 		line = append(line, "-o", "python_files="+a.Pattern)
 	}
 	if a.Name != "" {
@@ -64,21 +62,20 @@ func (p *project) pytest(a Task) *runner {
 	if !a.Brief {
 		line = append(line, "-v")
 	}
-	r := &runner{line: line, read: new(pytestTests), none: 5}
+	r := &runner{argv: line, tests: new(pytestTests), noTestsCode: 5}
 	if in, ok := p.unittests(); ok {
-		r.instead = p.unittest(a, in)
+		r.fallback = p.unittest(a, in)
 	}
 	return r
 }
 
-// unittest has Python itself run the tests that are in a folder of the path, where
-// pytest is not there.
+// unittest runs the tests in the subdirectory in of the target without pytest.
 func (p *project) unittest(a Task, in string) *runner {
 	line := []string{"python3", "-m", "unittest"}
 	if p.file {
 		line = append(line, p.arg)
 	} else {
-		line = append(line, "discover", "-s", below(p.arg, in), "-p", cmp.Or(a.Pattern, anyTestFile))
+		line = append(line, "discover", "-s", joinArg(p.arg, in), "-p", cmp.Or(a.Pattern, defaultTestPattern))
 	}
 	if a.Name != "" {
 		line = append(line, "-k", a.Name)
@@ -86,22 +83,22 @@ func (p *project) unittest(a Task, in string) *runner {
 	if !a.Brief {
 		line = append(line, "-v")
 	}
-	return &runner{name: "unittest", line: line, read: &unittestTests{dir: p.dir}, none: 5, some: true}
+	return &runner{name: "unittest", argv: line, tests: &unittestTests{dir: p.dir}, noTestsCode: 5, countTests: true}
 }
 
-// below is a folder in what a program is told of, which stays no option.
-func below(arg, in string) string {
+// joinArg appends a directory to an argument, which still does not look like an option.
+func joinArg(arg, in string) string {
 	if in == "" {
 		return arg
 	}
 	return strings.TrimSuffix(arg, "/") + "/" + in
 }
 
-// unittests finds the folder of the path with tests that import unittest: itself,
-// or one of the usual names. Not all of many files are looked at.
+// unittests finds tests that import unittest, in at most 50 files: in the target itself
+// or in its subdirectory tests or test, which it returns.
 func (p *project) unittests() (in string, ok bool) {
 	uses := func(name string) bool {
-		data, _ := p.x.ws.ReadUpTo(name, maxMarker)
+		data, _ := p.x.ws.ReadUpTo(name, maxMarkerSize)
 		return bytes.Contains(data, []byte("import unittest")) || bytes.Contains(data, []byte("from unittest "))
 	}
 	if p.file {
@@ -111,7 +108,7 @@ func (p *project) unittests() (in string, ok bool) {
 	for _, in := range []string{"", "tests", "test"} {
 		entries, _ := p.x.ws.ReadDir(filepath.Join(p.target, in))
 		for _, e := range entries {
-			if test, _ := path.Match(anyTestFile, e.Name); test && looked < 50 {
+			if test, _ := path.Match(defaultTestPattern, e.Name); test && looked < 50 {
 				if looked++; uses(filepath.Join(p.target, in, e.Name)) {
 					return in, true
 				}
@@ -121,8 +118,8 @@ func (p *project) unittests() (in string, ok bool) {
 	return "", false
 }
 
-// pythonInstall takes what the lockfiles say, without building anything unless
-// scripts are allowed.
+// pythonInstall installs the versions in the lockfile. It builds packages only if
+// a.Scripts is set.
 func (p *project) pythonInstall(a Task) (*runner, error) {
 	build := func(env ...string) []string {
 		if a.Scripts {
@@ -136,32 +133,32 @@ func (p *project) pythonInstall(a Task) (*runner, error) {
 		if !a.Scripts {
 			line = append(line, "--no-install-project")
 		}
-		return &runner{line: line, env: build("UV_NO_BUILD=1")}, nil
-	case a.Runner == "poetry", a.Runner == "" && (p.has("poetry.lock") || p.says("[tool.poetry]", "pyproject.toml")):
-		return &runner{line: []string{"poetry", "install"},
+		return &runner{argv: line, env: build("UV_NO_BUILD=1")}, nil
+	case a.Runner == "poetry", a.Runner == "" && (p.has("poetry.lock") || p.mentions("[tool.poetry]", "pyproject.toml")):
+		return &runner{argv: []string{"poetry", "install"},
 			env: append(build("POETRY_INSTALLER_ONLY_BINARY=:all:"), "POETRY_NO_INTERACTION=1", "POETRY_VIRTUALENVS_IN_PROJECT=true")}, nil
 	}
-	r := &runner{line: []string{"pip", "install", "-r", "requirements.txt"}, venv: true,
+	r := &runner{argv: []string{"pip", "install", "-r", "requirements.txt"}, needsVenv: true,
 		env: append(build("PIP_ONLY_BINARY=:all:"), "PIP_REQUIRE_VIRTUALENV=1", "PIP_NO_INPUT=1", "PIP_DISABLE_PIP_VERSION_CHECK=1")}
 	if a.Runner == "" && !p.has("requirements.txt") && p.has("pyproject.toml", "setup.py") {
 		if !a.Scripts {
-			return nil, errors.New("without a lockfile or requirements.txt the project itself is built, which runs its programs; scripts: true lets it")
+			return nil, errors.New("without a lockfile or requirements.txt the project itself must be built, which runs its programs; scripts: true allows it")
 		}
-		r.line = []string{"pip", "install", "-e", "."}
+		r.argv = []string{"pip", "install", "-e", "."}
 	}
 	return r, nil
 }
 
-// pipOutside is the exit code by which pip refuses to install into the system.
-const pipOutside = 3
+// pipNeedsVenv is pip's exit code under PIP_REQUIRE_VIRTUALENV outside a virtual environment.
+const pipNeedsVenv = 3
 
-// venvDir is the virtual environment that is made where there is none.
+// venvDir is the virtual environment that is created if there is none.
 const venvDir = ".venv"
 
-// installApart makes a virtual environment and installs there. Where that cannot
-// be, the answer is what there was before.
-func (x *Tools) installApart(ctx context.Context, base string, a Task, p *project, r *runner, before Run, failed error) (Run, error) {
-	venv := &runner{name: "venv", line: []string{"python3", "-m", "venv", venvDir}}
+// installInVenv creates a virtual environment and installs in it. If Python is missing,
+// it returns before and failed, the result of the first attempt.
+func (x *Tools) installInVenv(ctx context.Context, base string, a Task, p *project, r *runner, before Run, failed error) (Run, error) {
+	venv := &runner{name: "venv", argv: []string{"python3", "-m", "venv", venvDir}}
 	made, err := x.runIn(ctx, base, a, p, venv)
 	switch {
 	case process.IsSpawnError(err):
@@ -170,6 +167,6 @@ func (x *Tools) installApart(ctx context.Context, base string, a Task, p *projec
 		return made, err
 	}
 	inside := *r
-	inside.line = append([]string{filepath.Join(p.dir, venvDir, "bin", "pip")}, r.line[1:]...)
+	inside.argv = append([]string{filepath.Join(p.dir, venvDir, "bin", "pip")}, r.argv[1:]...)
 	return x.runIn(ctx, base, a, p, &inside)
 }

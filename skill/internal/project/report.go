@@ -10,51 +10,51 @@ import (
 	"textskill/skill/internal/process"
 )
 
-// A TestReport is what the output of a run of tests says of them.
+// A TestReport is the summary of a test run, read from the runner's output.
 type TestReport struct {
-	Passed, Failed, Skipped int           // of the tests that ran; a group of tests may count too
-	Failures                []TestFailure // the first hundred
+	Passed, Failed, Skipped int           // number of tests; some runners also count groups of tests
+	Failures                []TestFailure // the first 100
 }
 
-// A TestFailure is a test that failed, or a file or package of which none could run.
+// A TestFailure is a test that failed, or a file or package whose tests could not run.
 type TestFailure struct {
 	Name    string
-	File    string // relative to the folder that the tests were run in, or as it was printed; "" where none was
-	Line    int    // counted from 1; 0 where none was printed
-	Message string // its first lines
+	File    string // relative to the tests' working directory, or as printed; "" if unknown
+	Line    int    // from 1; 0 if unknown
+	Message string // the first lines of the failure
 }
 
-// The most that is kept of a report.
+// Limits of a report.
 const (
 	maxFailures = 100
 	maxMessage  = 1000    // bytes
 	maxTestLine = 1 << 20 // bytes; longer lines are not read
 )
 
-// A testReader learns from what a run of tests prints, a line at a time.
+// A testReader reads the output of a test run, a line at a time.
 type testReader interface {
-	// read takes a line of either stream, with its end, and returns what a person
-	// is to see of it.
+	// read reads a line of either stream, with its line break, and returns the text to
+	// show in its place.
 	read(line []byte) []byte
 
-	// report tells what was learned. It is not ok where the output did not tell how
-	// many tests there were.
+	// report returns the summary. It is not ok if the output did not say how many tests
+	// there were.
 	report() (r TestReport, ok bool)
 }
 
-// through returns a filter for each stream that lets r read both.
-func through(r testReader) process.Filter {
+// filterFor returns a filter, to be used for both streams, that passes their lines to r.
+func filterFor(r testReader) process.Filter {
 	mu := new(sync.Mutex)
 	return func(kept io.Writer) io.Writer { return &lineFilter{to: kept, mu: mu, read: r.read} }
 }
 
-// lineFilter passes on what read makes of each line.
+// A lineFilter writes the result of read for each line.
 type lineFilter struct {
 	to   io.Writer
-	mu   *sync.Mutex // held while a line is read and passed on
+	mu   *sync.Mutex // held while a line is read and written
 	read func(line []byte) []byte
-	part []byte // a line that has no end yet
-	long bool   // it is too long to be read, and what there was of it has been passed on
+	part []byte // an incomplete line
+	long bool   // the line exceeds maxTestLine, and its start has been written unread
 }
 
 func (f *lineFilter) Write(p []byte) (int, error) {
@@ -75,7 +75,7 @@ func (f *lineFilter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close passes on a last line without an end.
+// Close writes a last line without a line break.
 func (f *lineFilter) Close() error {
 	if len(f.part) > 0 {
 		f.flush()
@@ -94,7 +94,7 @@ func (f *lineFilter) flush() {
 	f.part = f.part[:0]
 }
 
-// add notes a failure, unless it is known or there are too many.
+// add adds a failure, unless it is in the report already or the report is full.
 func (r *TestReport) add(f TestFailure) {
 	for _, have := range r.Failures {
 		if have.Name == f.Name && (have.File == f.File || f.File == "") {
@@ -107,8 +107,8 @@ func (r *TestReport) add(f TestFailure) {
 	}
 }
 
-// longer returns a message with one more line, as far as there is room.
-func longer(message, line string) string {
+// appendLine returns message with one more line, cut at maxMessage bytes.
+func appendLine(message, line string) string {
 	room := maxMessage - len(message)
 	if room <= 0 {
 		return message
@@ -116,7 +116,7 @@ func longer(message, line string) string {
 	return message + line[:min(len(line), room)] + "\n"
 }
 
-// lineNumber reads a number that a pattern found; 0 is none.
+// lineNumber parses the digits that a pattern matched; none are 0.
 func lineNumber(digits string) int {
 	n, _ := strconv.Atoi(digits)
 	return n

@@ -3,27 +3,27 @@ package project
 import (
 	"encoding/json"
 	"path"
-	"regexp"
 	"strings"
-	"sync"
+
+	"textskill/skill/internal/words"
 )
 
-// goTests reads what go test -json prints.
+// goTests reads the output of go test -json.
 type goTests struct {
-	module string // the path of the module in whose folder the tests are run
-	brief  bool   // leave out what tells of tests that go well
+	module string // path of the module in whose root the tests run
+	brief  bool   // omit the lines about tests that pass
 
 	sum     TestReport
-	any     bool
+	found   bool
 	running map[[2]string]*goTest  // by package and name
 	broken  map[string]int         // failures by package
-	builds  map[string]TestFailure // the first error of a build that failed, by what was built; "" for any
+	builds  map[string]TestFailure // first error of each failed build, by import path; "" if unknown
 }
 
-// goTest is a test that has not ended.
+// A goTest is a test that has not ended.
 type goTest struct {
 	TestFailure
-	inner bool // a test in it failed
+	inner bool // a subtest failed
 }
 
 type goEvent struct {
@@ -31,8 +31,8 @@ type goEvent struct {
 }
 
 var (
-	goPlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*([^\s:]+\.go):(\d+):(?:\d+:)? (.*)`) })
-	goStack = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\t(\S+_test\.go):(\d+) `) })
+	goLocation = words.Pattern(`^\s*([^\s:]+\.go):(\d+):(?:\d+:)? (.*)`)
+	goStack    = words.Pattern(`^\t(\S+_test\.go):(\d+) `)
 )
 
 func (g *goTests) read(line []byte) []byte {
@@ -68,28 +68,28 @@ func (g *goTests) test(e goEvent) *goTest {
 	return t
 }
 
-// output reads what a test printed.
+// output reads a line that a test printed.
 func (g *goTests) output(e goEvent) []byte {
 	text := strings.TrimRight(e.Output, "\n")
 	if e.Test != "" {
 		t := g.test(e)
-		if at := goPlace().FindStringSubmatch(text); at != nil && t.Line == 0 {
+		if at := goLocation().FindStringSubmatch(text); at != nil && t.Line == 0 {
 			t.File, t.Line = g.file(e.Package, at[1]), lineNumber(at[2])
 		} else if at := goStack().FindStringSubmatch(text); at != nil && t.Line == 0 {
 			t.File, t.Line = g.file(e.Package, path.Base(at[1])), lineNumber(at[2])
 		}
 		if strings.HasPrefix(text, "    ") || strings.HasPrefix(text, "panic: ") {
-			t.Message = longer(t.Message, strings.TrimSpace(text))
+			t.Message = appendLine(t.Message, strings.TrimSpace(text))
 		}
 	}
-	if g.brief && tellsOfRunning(text) {
+	if g.brief && isProgressLine(text) {
 		return nil
 	}
 	return []byte(e.Output)
 }
 
-// tellsOfRunning finds lines that go test prints only when asked for more.
-func tellsOfRunning(text string) bool {
+// isProgressLine reports whether go test prints a line only with -v.
+func isProgressLine(text string) bool {
 	text = strings.TrimLeft(text, " ")
 	for _, begin := range []string{"=== RUN ", "=== PAUSE ", "=== CONT ", "=== NAME ", "--- PASS: ", "PASS"} {
 		if strings.HasPrefix(text, begin) {
@@ -99,9 +99,9 @@ func tellsOfRunning(text string) bool {
 	return false
 }
 
-// end counts a test, or a package that has no test to tell why it failed.
+// end counts a test that has ended, or adds a package that failed without a failed test.
 func (g *goTests) end(e goEvent) {
-	g.any = true
+	g.found = true
 	if e.Test == "" {
 		if e.Action == "fail" && g.broken[e.Package] == 0 {
 			f := g.builds[e.FailedBuild]
@@ -129,9 +129,9 @@ func (g *goTests) end(e goEvent) {
 	}
 }
 
-// compiler reads a line that is of no test: the first error tells where a build failed.
+// compiler reads a line outside of tests: the first error of a build is its failure.
 func (g *goTests) compiler(built, text string) {
-	at := goPlace().FindStringSubmatch(strings.TrimRight(text, "\n"))
+	at := goLocation().FindStringSubmatch(strings.TrimRight(text, "\n"))
 	if at == nil || g.builds[built].Line > 0 {
 		return
 	}
@@ -141,7 +141,7 @@ func (g *goTests) compiler(built, text string) {
 	g.builds[built] = TestFailure{File: path.Clean(at[1]), Line: lineNumber(at[2]), Message: at[3]}
 }
 
-// file puts the folder of a package before the name that its test printed.
+// file returns the path of a file that a package's test named, relative to the module.
 func (g *goTests) file(pkg, name string) string {
 	dir, below := strings.CutPrefix(pkg, g.module)
 	if !below || g.module == "" || path.IsAbs(name) {
@@ -150,4 +150,4 @@ func (g *goTests) file(pkg, name string) string {
 	return path.Join(strings.TrimPrefix(dir, "/"), name)
 }
 
-func (g *goTests) report() (TestReport, bool) { return g.sum, g.any }
+func (g *goTests) report() (TestReport, bool) { return g.sum, g.found }

@@ -1,29 +1,27 @@
 package project
 
 import (
-	"regexp"
 	"strings"
-	"sync"
+
+	"textskill/skill/internal/words"
 )
 
-// jestTests reads what jest and vitest print for people.
+// jestTests reads the output of jest and vitest.
 type jestTests struct {
-	sum  TestReport
-	any  bool
-	file string      // whose tests are told of
-	last TestFailure // told of at the moment; no name for none
-	told bool        // its message is complete
+	sum      TestReport
+	found    bool
+	file     string      // file of the following failures
+	last     TestFailure // failure being read; no Name if none is
+	complete bool        // the Message of last is complete
 }
 
 var (
-	jestFile  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ ?(?:FAIL|PASS) +(\S+)(?: > (.*))?`) })
-	jestName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^  ● (.*)`) })
-	jestPlace = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:      at | ❯ )(?:.*[( ])?([^()\s]+):(\d+):\d+\)?$`)
-	})
-	jestTotal  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:Tests: |      Tests ) +(.*\d.*)`) })
-	jestCount  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d+) ([a-z]+)`) })
-	jestSource = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ *(?:> *)?\d* ?\|`) })
+	jestFile     = words.Pattern(`^ ?(?:FAIL|PASS) +(\S+)(?: > (.*))?`)
+	jestName     = words.Pattern(`^  ● (.*)`)
+	jestLocation = words.Pattern(`^(?:      at | ❯ )(?:.*[( ])?([^()\s]+):(\d+):\d+\)?$`)
+	jestTotal    = words.Pattern(`^(?:Tests: |      Tests ) +(.*\d.*)`)
+	jestCount    = words.Pattern(`(\d+) ([a-z]+)`)
+	jestSource   = words.Pattern(`^ *(?:> *)?\d* ?\|`)
 )
 
 func (j *jestTests) read(line []byte) []byte {
@@ -46,17 +44,17 @@ func (j *jestTests) read(line []byte) []byte {
 	return line
 }
 
-// detail reads a line about the failure that is told of.
+// detail reads a line about the last failure.
 func (j *jestTests) detail(text string) {
-	at := jestPlace().FindStringSubmatch(text)
+	at := jestLocation().FindStringSubmatch(text)
 	foreign := at != nil && (strings.Contains(at[1], "node_modules/") || strings.HasPrefix(at[1], "node:"))
 	switch {
 	case at != nil && !foreign && j.last.Line == 0:
 		j.last.File, j.last.Line = at[1], lineNumber(at[2])
 	case at != nil || jestSource().MatchString(text):
-		j.told = true
-	case strings.TrimSpace(text) != "" && !j.told:
-		j.last.Message = longer(j.last.Message, strings.TrimSpace(text))
+		j.complete = true
+	case strings.TrimSpace(text) != "" && !j.complete:
+		j.last.Message = appendLine(j.last.Message, strings.TrimSpace(text))
 	}
 }
 
@@ -64,12 +62,12 @@ func (j *jestTests) flush() {
 	if j.last.Name != "" {
 		j.sum.add(j.last)
 	}
-	j.last, j.told = TestFailure{}, false
+	j.last, j.complete = TestFailure{}, false
 }
 
-// count reads "1 failed, 2 passed, 3 total" or "1 failed | 2 passed (3)".
+// count reads a summary: "1 failed, 2 passed, 3 total" or "1 failed | 2 passed (3)".
 func (j *jestTests) count(text string) {
-	j.any = true
+	j.found = true
 	j.sum.Passed, j.sum.Failed, j.sum.Skipped = 0, 0, 0
 	for _, at := range jestCount().FindAllStringSubmatch(text, -1) {
 		n := lineNumber(at[1])
@@ -86,5 +84,5 @@ func (j *jestTests) count(text string) {
 
 func (j *jestTests) report() (TestReport, bool) {
 	j.flush()
-	return j.sum, j.any
+	return j.sum, j.found
 }

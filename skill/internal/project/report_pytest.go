@@ -1,44 +1,44 @@
 package project
 
 import (
-	"regexp"
 	"strings"
-	"sync"
+
+	"textskill/skill/internal/words"
 )
 
-// pytestTests reads what pytest prints for people.
+// pytestTests reads the output of pytest.
 type pytestTests struct {
-	sum     TestReport
-	any     bool
-	section string             // the test whose failure is told of, as its headline names it
-	places  map[string][]place // where it failed, the outermost call first
+	sum       TestReport
+	found     bool
+	section   string                // headline of the failure being read
+	locations map[string][]location // stack of each failure by headline, the outermost call first
 }
 
 // place is a line of a file.
-type place struct {
+type location struct {
 	file string
 	line int
 }
 
 var (
-	pytestSum   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:=+ )?(.*\d+ \w+|no tests ran) in [\d.]+s\b`) })
-	pytestCount = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d+) ([a-z]+)`) })
-	pytestHead  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^_+ (.*[^_ ].*?) _+$`) })
-	pytestPlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\S[^:]*\.py):(\d+): `) })
-	pytestShort = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(FAILED|ERROR) (\S+\.py(?:::.*?)?)(?: - (.*))?$`) })
+	pytestSum      = words.Pattern(`^(?:=+ )?(.*\d+ \w+|no tests ran) in [\d.]+s\b`)
+	pytestCount    = words.Pattern(`(\d+) ([a-z]+)`)
+	pytestHead     = words.Pattern(`^_+ (.*[^_ ].*?) _+$`)
+	pytestLocation = words.Pattern(`^(\S[^:]*\.py):(\d+): `)
+	pytestShort    = words.Pattern(`^(FAILED|ERROR) (\S+\.py(?:::.*?)?)(?: - (.*))?$`)
 )
 
 func (p *pytestTests) read(line []byte) []byte {
 	text := strings.TrimRight(string(line), "\r\n")
-	if at := pytestPlace().FindStringSubmatch(text + " "); at != nil && p.section != "" && len(p.places[p.section]) < maxFailures {
-		p.places[p.section] = append(p.places[p.section], place{at[1], lineNumber(at[2])})
+	if at := pytestLocation().FindStringSubmatch(text + " "); at != nil && p.section != "" && len(p.locations[p.section]) < maxFailures {
+		p.locations[p.section] = append(p.locations[p.section], location{at[1], lineNumber(at[2])})
 		return line
 	}
 	if at := pytestHead().FindStringSubmatch(text); at != nil && !strings.HasPrefix(text, "_ _") {
-		if p.places == nil {
-			p.places = map[string][]place{}
+		if p.locations == nil {
+			p.locations = map[string][]location{}
 		}
-		if p.section = at[1]; len(p.places) >= maxFailures {
+		if p.section = at[1]; len(p.locations) >= maxFailures {
 			p.section = ""
 		}
 		return line
@@ -51,10 +51,10 @@ func (p *pytestTests) read(line []byte) []byte {
 	return line
 }
 
-// failed notes a line of the summary, with the place that was told before.
+// failed adds a failure of the short summary, with its location from the stack.
 func (p *pytestTests) failed(how, id, message string) {
 	file, name, _ := strings.Cut(id, "::")
-	f := TestFailure{Name: id, File: file, Message: longer("", message)}
+	f := TestFailure{Name: id, File: file, Message: appendLine("", message)}
 	head := strings.ReplaceAll(name, "::", ".")
 	switch {
 	case how == "ERROR" && name == "":
@@ -62,7 +62,7 @@ func (p *pytestTests) failed(how, id, message string) {
 	case how == "ERROR":
 		head = "ERROR at setup of " + head
 	}
-	for _, at := range p.places[head] {
+	for _, at := range p.locations[head] {
 		if at.file == file {
 			f.Line = at.line
 		}
@@ -70,9 +70,9 @@ func (p *pytestTests) failed(how, id, message string) {
 	p.sum.add(f)
 }
 
-// count reads "3 failed, 2 passed".
+// count reads a summary: "3 failed, 2 passed".
 func (p *pytestTests) count(text string) {
-	p.any = true
+	p.found = true
 	p.sum.Passed, p.sum.Failed, p.sum.Skipped = 0, 0, 0
 	for _, at := range pytestCount().FindAllStringSubmatch(text, -1) {
 		n := lineNumber(at[1])
@@ -87,4 +87,4 @@ func (p *pytestTests) count(text string) {
 	}
 }
 
-func (p *pytestTests) report() (TestReport, bool) { return p.sum, p.any }
+func (p *pytestTests) report() (TestReport, bool) { return p.sum, p.found }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// brief describes a report in a few lines.
+// brief returns a report as one line for the counts and one for each failure.
 func (r TestReport) brief() string {
 	b := fmt.Sprintf("%d passed, %d failed, %d skipped", r.Passed, r.Failed, r.Skipped)
 	for _, f := range r.Failures {
@@ -18,12 +18,12 @@ func (r TestReport) brief() string {
 	return b
 }
 
-// What was printed by real runs, read in pieces of every size.
+// The files are the output of real test runs. They are read in writes of several sizes.
 func TestReportsAreRead(t *testing.T) {
 	tests := []struct {
 		file  string
 		read  func() testReader
-		shown bool // all of it
+		shown bool // the output must pass unchanged
 		want  string
 	}{
 		{"go.json", func() testReader { return &goTests{module: "example.org/m"} }, false, `2 passed, 3 failed, 1 skipped
@@ -56,16 +56,16 @@ throws at src/a.test.js:10: Error: boom`},
 		for _, size := range []int{1, 7, 1000, len(data)} {
 			var shown bytes.Buffer
 			r := tt.read()
-			w := through(r)(&shown)
+			w := filterFor(r)(&shown)
 			for at := 0; at < len(data); at += size {
 				w.Write(data[at:min(at+size, len(data))])
 			}
 			w.(io.Closer).Close()
 			if got, ok := r.report(); !ok || got.brief() != tt.want {
-				t.Fatalf("%s by %d: %t\n got %s\nwant %s", tt.file, size, ok, got.brief(), tt.want)
+				t.Fatalf("%s in writes of %d: %t\n got %s\nwant %s", tt.file, size, ok, got.brief(), tt.want)
 			}
 			if tt.shown && !bytes.Equal(shown.Bytes(), data) {
-				t.Errorf("%s by %d is shown as\n%s", tt.file, size, shown.Bytes())
+				t.Errorf("%s in writes of %d: output became\n%s", tt.file, size, shown.Bytes())
 			}
 		}
 	}
@@ -81,16 +81,16 @@ func TestGoTestsAreShownAsTheyPrint(t *testing.T) {
 		true:  {"    a_test.go:5: all is well\n    a_test.go:10: got 1\n        want 2\n", "FAIL\texample.org/m/sub\t0.008s\n"},
 	} {
 		var b bytes.Buffer
-		w := through(&goTests{brief: brief})(&b)
+		w := filterFor(&goTests{brief: brief})(&b)
 		w.Write(data)
 		_, body, _ := strings.Cut(b.String(), "undefined: undefinedName\n")
 		if !strings.HasPrefix(body, want[0]) || !strings.HasSuffix(body, want[1]) {
-			t.Errorf("brief is %t:\n%s", brief, body)
+			t.Errorf("brief = %t:\n%s", brief, body)
 		}
 	}
 }
 
-// What is no report is not taken for one, and nothing of it is lost.
+// Readers pass any output on unchanged, and never report impossible numbers.
 func FuzzTestReaders(f *testing.F) {
 	f.Add([]byte("Tests:       1 failed, 2 passed, 3 total\nnot all"))
 	f.Add([]byte("{\"Action\":\"fail\",\"Test\":\"a/b\"}\n{\n"))
@@ -98,7 +98,7 @@ func FuzzTestReaders(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for name, r := range map[string]testReader{"pytest": new(pytestTests), "unittest": new(unittestTests), "jest": new(jestTests), "go": &goTests{brief: true}} {
 			var b bytes.Buffer
-			w := through(r)(&b)
+			w := filterFor(r)(&b)
 			w.Write(text)
 			w.(io.Closer).Close()
 			if name != "go" && !bytes.Equal(b.Bytes(), text) {
@@ -115,7 +115,7 @@ func FuzzTestReaders(f *testing.F) {
 func TestALongLineIsPassedOnUnread(t *testing.T) {
 	var b bytes.Buffer
 	r := new(pytestTests)
-	w := through(r)(&b)
+	w := filterFor(r)(&b)
 	long := strings.Repeat("x", 3*maxTestLine)
 	for at := 0; at < len(long); at += 64 << 10 {
 		io.WriteString(w, long[at:at+64<<10])

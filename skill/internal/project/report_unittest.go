@@ -2,25 +2,25 @@ package project
 
 import (
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
+
+	"textskill/skill/internal/words"
 )
 
-// unittestTests reads what Python's unittest prints.
+// unittestTests reads the output of Python's unittest.
 type unittestTests struct {
-	dir  string // absolute; names of files are told relative to it
-	sum  TestReport
-	any  bool
-	last TestFailure // told of at the moment; no name for none
+	dir   string // absolute; reported files are relative to it
+	sum   TestReport
+	found bool
+	last  TestFailure // failure being read; no Name if none is
 }
 
 var (
-	unittestHead  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:FAIL|ERROR): (\S+ \(.*?\))`) })
-	unittestPlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^  File "([^"]+)", line (\d+)`) })
-	unittestCount = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^Ran (\d+) tests? in [\d.]+s`) })
-	unittestSum   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:OK|FAILED|NO TESTS RAN)(?: \((.*)\))?$`) })
-	unittestPart  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([a-z ]+)=(\d+)`) })
+	unittestHead     = words.Pattern(`^(?:FAIL|ERROR): (\S+ \(.*?\))`)
+	unittestLocation = words.Pattern(`^  File "([^"]+)", line (\d+)`)
+	unittestCount    = words.Pattern(`^Ran (\d+) tests? in [\d.]+s`)
+	unittestSum      = words.Pattern(`^(?:OK|FAILED|NO TESTS RAN)(?: \((.*)\))?$`)
+	unittestPart     = words.Pattern(`([a-z ]+)=(\d+)`)
 )
 
 func (u *unittestTests) read(line []byte) []byte {
@@ -28,24 +28,23 @@ func (u *unittestTests) read(line []byte) []byte {
 	if at := unittestHead().FindStringSubmatch(text); at != nil {
 		u.flush()
 		u.last.Name = at[1]
-	} else if at := unittestPlace().FindStringSubmatch(text); at != nil && u.last.Name != "" {
-		u.place(at[1], lineNumber(at[2]))
+	} else if at := unittestLocation().FindStringSubmatch(text); at != nil && u.last.Name != "" {
+		u.locate(at[1], lineNumber(at[2]))
 	} else if at := unittestCount().FindStringSubmatch(text); at != nil {
 		u.flush()
-		u.any = true
+		u.found = true
 		u.sum.Passed, u.sum.Failed, u.sum.Skipped = lineNumber(at[1]), 0, 0
-	} else if at := unittestSum().FindStringSubmatch(text); at != nil && u.any {
+	} else if at := unittestSum().FindStringSubmatch(text); at != nil && u.found {
 		u.count(at[1])
 	} else if u.last.Name != "" && text != "" && !strings.HasPrefix(text, " ") && !strings.HasPrefix(text, "--") &&
 		!strings.HasPrefix(text, "==") && !strings.HasPrefix(text, "Traceback ") {
-		u.last.Message = longer(u.last.Message, text)
+		u.last.Message = appendLine(u.last.Message, text)
 	}
 	return line
 }
 
-// place notes a call: the innermost one of the project is told of, which is the
-// last that is below its folder.
-func (u *unittestTests) place(file string, line int) {
+// locate records a line of the stack. The last one inside the project is reported.
+func (u *unittestTests) locate(file string, line int) {
 	if rel, err := filepath.Rel(u.dir, file); err == nil && filepath.IsLocal(rel) {
 		u.last.File, u.last.Line = rel, line
 	}
@@ -58,7 +57,7 @@ func (u *unittestTests) flush() {
 	u.last = TestFailure{}
 }
 
-// count reads "failures=1, errors=1, skipped=1".
+// count reads a summary: "failures=1, errors=1, skipped=1".
 func (u *unittestTests) count(text string) {
 	for _, at := range unittestPart().FindAllStringSubmatch(text, -1) {
 		n := lineNumber(at[2])
@@ -76,5 +75,5 @@ func (u *unittestTests) count(text string) {
 
 func (u *unittestTests) report() (TestReport, bool) {
 	u.flush()
-	return u.sum, u.any
+	return u.sum, u.found
 }

@@ -1,8 +1,8 @@
 // Package project tests, lints, formats, type-checks and installs the projects of a
-// workspace, by the programs that their files ask for.
+// workspace, with the programs that their files call for.
 //
-//	task.go   what can be done          go.go, node.go, python.go   which program does it
-//	find.go   which project is meant    report*.go                  what its tests print
+//	task.go   run a task           go.go, node.go, python.go   choose its program
+//	find.go   find its project     report*.go                  read the output of tests
 package project
 
 import (
@@ -25,33 +25,33 @@ type Tools struct {
 	process *process.Runner
 }
 
-// New returns the Tools of ws, which run programs by p: with network they may ask
-// other machines.
+// New returns the Tools of ws, which run programs with p. With network, the programs may
+// use it.
 func New(network bool, ws *workspace.Workspace, p *process.Runner) *Tools {
 	return &Tools{network, ws, p}
 }
 
-// A Task runs the program by which a project is tested, linted, formatted,
-// type-checked or installed: the one that Runner names, or else the one that the
-// files say which lie nearest, at Path or in a folder above.
+// A Task tests, lints, formats, type-checks or installs a project. The project is the
+// nearest one at Path or above it. Its files determine the program, unless Runner names
+// one.
 type Task struct {
 	Do      Purpose
-	Path    string        // a folder or file of the project; "" is the session's folder
-	Runner  string        // "ruff", "npm"; "" finds one
-	Pattern string        // Test: names of the files with tests, for a runner that takes such
-	Name    string        // Test: run only tests whose name matches
-	Brief   bool          // Test: tell less of tests that go well
-	Check   bool          // Format: tell what would change, and change nothing
+	Path    string        // a directory or file of the project; "" means the session's directory
+	Runner  string        // program such as "ruff" or "npm"; "" chooses one
+	Pattern string        // Test: glob for the names of test files; only Python's runners use it
+	Name    string        // Test: run only the tests whose name matches
+	Brief   bool          // Test: omit output about tests that pass
+	Check   bool          // Format: report what would change, and change nothing
 	Scripts bool          // Install: let packages run their own programs
-	Timeout time.Duration // 0 means none
+	Timeout time.Duration // 0 means no limit
 
 	MaxOutput int64 // bytes kept of each stream; 0 means 1 MiB
 }
 
-// Purpose is what can be done with a project.
+// A Purpose is what a Task does with a project.
 type Purpose string
 
-// The purposes.
+// The purposes of tasks.
 const (
 	Test      Purpose = "test"
 	Lint      Purpose = "lint"
@@ -60,23 +60,23 @@ const (
 	Install   Purpose = "install"
 )
 
-// A Run is how a toolchain's program ended.
+// A Run is the result of a Task.
 type Run struct {
 	process.Executed
-	Runner  string   // the program, or what it runs: "pytest", "npm run test"
-	Line    []string // the whole command
-	Dir     string   // absolute; where it ran
-	Wrong   bool     // it found something, whatever its exit code
-	NoTests bool     // there was nothing to run
+	Runner  string   // the program, with its subcommand: "pytest", "npm run test"
+	Line    []string // the complete command line
+	Dir     string   // absolute; its working directory
+	Wrong   bool     // it reported problems, whatever its exit code
+	NoTests bool     // there were no tests to run
 
-	Tests   *TestReport // nil where the output tells no numbers
-	Changed []string    // Format: files that were rewritten, absolute
+	Tests   *TestReport // nil if the output contains no counts
+	Changed []string    // Format: absolute paths of the files that were rewritten
 }
 
-// Failed reports whether the program did not end well, or found something.
+// Failed reports whether the program failed, reported problems, or found no tests.
 func (d Run) Failed() bool { return d.Executed.Failed() || d.Wrong || d.NoTests }
 
-// An UnknownRunnerError reports a program that is none of those for a purpose.
+// An UnknownRunnerError reports a Runner that cannot do the Task.
 type UnknownRunnerError struct {
 	Do     Purpose
 	Runner string
@@ -87,21 +87,21 @@ func (e *UnknownRunnerError) Error() string {
 	return fmt.Sprintf("%s is not known to %s; there are %s", e.Runner, e.Do, strings.Join(e.Known, ", "))
 }
 
-// runner is a program that is ready to be run.
+// A runner is a command for a task.
 type runner struct {
-	name string // "" is the program's own
-	line []string
-	env  []string
-	read testReader // may be nil
-	none int        // exit code that says there are no tests; 0 is none
-	some bool       // it ends well also without tests, which is no success
-	dirt bool       // output means that something is wrong
-	venv bool       // it is pip, which is to install into a virtual environment only
+	name        string // Run.Runner; "" means the base name of argv[0]
+	argv        []string
+	env         []string
+	tests       testReader // may be nil
+	noTestsCode int        // exit code for "no tests"; 0 if the program has none
+	countTests  bool       // without tests it exits with 0; count them
+	outputFails bool       // any output means that there are problems
+	needsVenv   bool       // it is pip, which must install into a virtual environment
 
-	instead *runner // where the program is not there; may be nil
+	fallback *runner // used if the program is not installed; may be nil
 }
 
-// Run does what a says. Errors are [*UnknownRunnerError] or those of a command.
+// Run runs a task. Errors are [*UnknownRunnerError] or those of [process.Runner.Exec].
 func (x *Tools) Run(ctx context.Context, base string, a Task) (Run, error) {
 	if err := x.process.CheckAllowed("running a program"); err != nil {
 		return Run{}, err
@@ -122,8 +122,8 @@ func (x *Tools) Run(ctx context.Context, base string, a Task) (Run, error) {
 	var done Run
 	tracked, err := x.process.Track(ctx, r.program(), func(ctx context.Context) (err error) {
 		done, err = x.runIn(ctx, base, a, p, r)
-		if r.venv && (errors.Is(err, syscall.ENOENT) && process.IsSpawnError(err) || err == nil && done.ExitCode == pipOutside) {
-			done, err = x.installApart(ctx, base, a, p, r, done, err)
+		if r.needsVenv && (errors.Is(err, syscall.ENOENT) && process.IsSpawnError(err) || err == nil && done.ExitCode == pipNeedsVenv) {
+			done, err = x.installInVenv(ctx, base, a, p, r, done, err)
 		}
 		return err
 	})
@@ -137,22 +137,22 @@ func (x *Tools) Run(ctx context.Context, base string, a Task) (Run, error) {
 	return done, nil
 }
 
-// runIn runs r, or what there is in its place, in the project's folder.
+// runIn runs r, or its first fallback that is installed, in the project's directory.
 func (x *Tools) runIn(ctx context.Context, base string, a Task, p *project, r *runner) (d Run, err error) {
 	var missing error
-	for ; r != nil; r = r.instead {
+	for ; r != nil; r = r.fallback {
 		run := process.Command{
-			Name: r.line[0], Args: r.line[1:], Dir: p.dir, Env: append(p.env(), r.env...),
+			Name: r.argv[0], Args: r.argv[1:], Dir: p.dir, Env: append(p.env(), r.env...),
 			Timeout: a.Timeout, MaxOutput: a.MaxOutput, Unattended: true, Log: true,
 		}
-		if r.read != nil {
-			f := through(r.read)
+		if r.tests != nil {
+			f := filterFor(r.tests)
 			run.Stdout, run.Stderr = f, f
 		}
 		done, err := x.process.Exec(ctx, base, run)
 		switch {
 		case err == nil:
-			return r.done(done, p.dir), nil
+			return r.result(done, p.dir), nil
 		case !process.IsSpawnError(err) || !errors.Is(err, syscall.ENOENT):
 			return Run{}, err
 		case missing == nil:
@@ -162,23 +162,23 @@ func (x *Tools) runIn(ctx context.Context, base string, a Task, p *project, r *r
 	return Run{}, missing
 }
 
-// program is what the runner is called.
+// program returns the name of the runner for Run.Runner.
 func (r *runner) program() string {
 	if r.name != "" {
 		return r.name
 	}
-	return filepath.Base(r.line[0])
+	return filepath.Base(r.argv[0])
 }
 
-// done is what became of r.
-func (r *runner) done(e process.Executed, dir string) Run {
-	d := Run{Executed: e, Runner: r.program(), Line: r.line, Dir: dir}
-	d.Wrong = r.dirt && len(e.Stdout) > 0
-	d.NoTests = r.none != 0 && e.ExitCode == r.none
-	if r.read != nil {
-		if report, ok := r.read.report(); ok {
+// result returns the Run of r, which ended as e.
+func (r *runner) result(e process.Executed, dir string) Run {
+	d := Run{Executed: e, Runner: r.program(), Line: r.argv, Dir: dir}
+	d.Wrong = r.outputFails && len(e.Stdout) > 0
+	d.NoTests = r.noTestsCode != 0 && e.ExitCode == r.noTestsCode
+	if r.tests != nil {
+		if report, ok := r.tests.report(); ok {
 			d.Tests = &report
-			d.NoTests = d.NoTests || r.some && report.Passed+report.Failed+report.Skipped == 0
+			d.NoTests = d.NoTests || r.countTests && report.Passed+report.Failed+report.Skipped == 0
 		}
 	}
 	return d

@@ -1,5 +1,5 @@
-// Package refusal holds the errors of operations that were not carried out: because
-// of an argument, or because of how the program was configured.
+// Package refusal defines the errors of operations that are refused because of an
+// argument or because of the program's configuration.
 package refusal
 
 import (
@@ -13,7 +13,7 @@ type ArgError struct {
 	Tool   string // name that the caller used; empty until package dialect fills it in
 	Arg    string // argument at fault: "destination"
 	Reason string // "is required", "already exists"; no period
-	Code   string // for programs; "" or a code like those of system errors
+	Code   string // "" or an error code in the style of Node.js: "ERR_INVALID_ARG_VALUE"
 }
 
 func (e *ArgError) Error() string {
@@ -23,12 +23,12 @@ func (e *ArgError) Error() string {
 	return e.Tool + ": " + e.Arg + " " + e.Reason
 }
 
-// A RefusedError reports an operation that the configuration rules out. It matches
+// A RefusedError reports an operation that the configuration forbids. It matches
 // [fs.ErrPermission].
 type RefusedError struct {
 	What string // "running a program"
 	Flag string // the flag in force: "--read-only"
-	Why  string // "" where the flag says it all
+	Why  string // "" if the flag is the whole reason
 }
 
 func (e *RefusedError) Error() string {
@@ -42,17 +42,18 @@ func (e *RefusedError) Error() string {
 // Is makes the error match [fs.ErrPermission].
 func (e *RefusedError) Is(target error) bool { return target == fs.ErrPermission }
 
-// An OffError reports an operation that has to be allowed first.
+// An OffError reports an operation that must be turned on first.
 type OffError struct {
 	What string // "reaching other machines"
-	Flag string // what allows it: "--network"
+	Flag string // the flag that allows it: "--network"
 }
 
 func (e *OffError) Error() string {
 	return e.What + " is off; start skill with " + e.Flag + " to allow it"
 }
 
-// CheckPath refuses the path name, absolute abs, if it holds a NUL byte.
+// CheckPath returns an *ArgError for arg if the path name, whose absolute form is abs,
+// contains a NUL byte.
 func CheckPath(arg, name, abs string) error {
 	if strings.IndexByte(name, 0) < 0 {
 		return nil

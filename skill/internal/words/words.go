@@ -1,4 +1,4 @@
-// Package words holds what messages are written with and texts are recognised by.
+// Package words helps to write messages and to recognize texts.
 package words
 
 import (
@@ -15,8 +15,8 @@ func Count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// Pattern returns a regular expression that is compiled when it is first used:
-// compiling them all takes a millisecond of a start.
+// Pattern returns a function that compiles a regular expression on its first call.
+// Compiling all of them at the start of the program takes a millisecond.
 func Pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
