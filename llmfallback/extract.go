@@ -84,9 +84,12 @@ type Rules struct{}
 
 // Complete answers without delay, or returns [ErrSilent].
 func (Rules) Complete(_ context.Context, r Request) (Reply, error) {
-	e, ok := understand(r.Prompt)
-	if !ok {
-		return Reply{}, ErrSilent
+	e := Read(r.Prompt)
+	if !e.Answered {
+		if e.Why == "" {
+			return Reply{}, ErrSilent
+		}
+		return Reply{}, &answerError{kind: ErrSilent, why: e.Why}
 	}
 	return Reply{Values: e.values(r.Names), Via: "rules"}, nil
 }

@@ -258,16 +258,18 @@ func (x *Extractor) ask(ctx context.Context, prompt string) (Reply, error) {
 	if strings.TrimSpace(prompt) == "" && !x.config.Trust {
 		return Reply{}, ErrSilent
 	}
+	silent := error(ErrSilent)
 	for _, agent := range x.agents {
 		reply, err := agent.Complete(ctx, Request{Prompt: prompt, Instruction: Instruction, Names: Names()})
 		if !errors.Is(err, ErrSilent) {
 			return reply, err
 		}
+		silent = err
 	}
 	if x.off != "" {
-		return Reply{}, &answerError{kind: ErrSilent, why: x.off}
+		silent = fmt.Errorf("%w; %s", silent, x.off)
 	}
-	return Reply{}, ErrSilent
+	return Reply{}, silent
 }
 
 // guarded returns the operation of a reply, if the prompt itself says it.

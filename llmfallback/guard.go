@@ -71,7 +71,7 @@ func fromPrompt(prompt, p string) error {
 
 // namesRoot reports whether the prompt has "/" as a word.
 func namesRoot(prompt string) bool {
-	words, _ := split(prompt)
+	words := split(prompt).list
 	return slices.ContainsFunc(words, func(w word) bool { return w.text == "/" })
 }
 
@@ -124,29 +124,79 @@ func settle(e *Extraction, stat func(string) (folder bool, err error)) {
 	}
 }
 
-// confirm returns a [*ConfirmError] if e deletes or overwrites, unless two keys are
-// turned: the operation that was read, and a request that says it plainly for that
-// one path.
+// confirm reports a [*ConfirmError] when e changes something and the prompt
+// does not ask for just that: the same operation, of the same path, to the same
+// destination, with the same text. What is overwritten must be said to be.
 func confirm(prompt string, e Extraction, mode Destructive, stat func(string) (folder bool, err error)) error {
-	reason := ""
-	switch target := e.target(); {
-	case mode == Allow || target == "":
-		return nil
-	case e.Operation == "deleteFile":
-		reason = "a request in plain words deletes nothing"
-		if mode != Refuse {
-			reason = whyNotDelete(prompt, e.Path)
-		}
-	case taken(target, stat):
-		reason = target + " exists, and a request in plain words overwrites nothing"
-		if mode != Refuse {
-			reason = whyNotOverwrite(prompt, target)
-		}
-	}
-	if reason == "" {
+	if mode == Allow || e.harmless() {
 		return nil
 	}
-	return &ConfirmError{Operation: e.Operation, Command: e.Command(), Reason: reason}
+	asked, why := Guard(prompt, e, stat)
+	target := e.target()
+	over := target != "" && e.Operation != "deleteFile" && taken(target, stat)
+	switch {
+	case e.Operation == "deleteFile" && mode == Refuse:
+		why = "a request in plain words deletes nothing"
+	case over && mode == Refuse:
+		why = target + " exists, and a request in plain words overwrites nothing"
+	case why != "":
+	case over && !asked.Overwrites:
+		why = target + " exists, and the request does not say to overwrite it"
+	}
+	if why == "" {
+		return nil
+	}
+	return &ConfirmError{Operation: e.Operation, Command: e.Command(), Reason: why}
+}
+
+func (e Extraction) harmless() bool {
+	return e.Operation == "readFile" || e.Operation == "listDirectory" || e.Operation == "fileExists"
+}
+
+// Guard reads the prompt and returns why it does not ask for e, "" when it
+// does. Words that the reader does not know are passed over, except in a
+// request to delete: a model may know them. What negates, binds a condition,
+// asks, or is only told never asks for anything.
+func Guard(prompt string, e Extraction, stat func(string) (folder bool, err error)) (asked Reading, why string) {
+	asked = Read(prompt)
+	if !asked.Answered && e.Operation != "deleteFile" {
+		r := newReader(prompt)
+		r.loose = true
+		if loose := r.read(); loose.Answered {
+			asked = loose
+		}
+	}
+	said := asked.Extraction
+	settle(&said, stat)
+	switch {
+	case !asked.Answered && asked.Why != "":
+		return asked, "the request does not clearly ask for that: " + asked.Why
+	case !asked.Answered:
+		return asked, "the request does not ask for that"
+	case !said.means(e):
+		return asked, "the request asks for something else: " + said.short()
+	}
+	return asked, ""
+}
+
+// means reports whether e is what was said. A folder stands for the place of
+// the file in it, and white space or a point around a text is not told apart.
+func (said Extraction) means(e Extraction) bool {
+	dest, at := tidyPath(e.Destination), tidyPath(said.Destination)
+	name := "/" + path.Base(tidyPath(said.Path))
+	return said.Operation == e.Operation && tidyPath(said.Path) == tidyPath(e.Path) && said.HasContent == e.HasContent &&
+		(dest == at || dest+name == at || dest == at+name) && bareText(said.Content) == bareText(e.Content)
+}
+
+func bareText(s string) string { return strings.TrimSuffix(strings.TrimSpace(s), ".") }
+
+// short is the command that does e, without a long text.
+func (e Extraction) short() string {
+	command := e.Command()
+	if line, _, more := strings.Cut(command, "\n"); more || len(line) > 80 {
+		return strings.ToValidUTF8(line[:min(len(line), 80)], "") + " …"
+	}
+	return command
 }
 
 // target returns the path that e deletes or writes a file to, "" if it does neither.
@@ -168,78 +218,3 @@ func taken(p string, stat func(string) (folder bool, err error)) bool {
 	folder, err := stat(p)
 	return err == nil && !folder
 }
-
-// whyNotDelete returns why the request is not plain enough to delete target, "" if
-// it is.
-func whyNotDelete(prompt, target string) string {
-	m := mask(prompt)
-	words, whole := split(m.wire)
-	asked, paths := false, []string{}
-	for i, w := range words {
-		switch {
-		case deleting()[w.lower], w.lower == "rid" && i > 0 && words[i-1].lower == "get":
-			asked = true
-		case w.kind == quoted || w.kind == plain && (fileShaped(w.text) || slashed(w.text) || strings.ContainsAny(w.text, "*$")):
-			paths = append(paths, tidyPath(w.text))
-		case universal()[w.lower]:
-			return "the request says " + w.text
-		case conditional()[w.lower]:
-			return "the request has a condition: " + w.text
-		case denies(words, i):
-			return "the request has a negation: " + w.text
-		case (verbs()[w.lower] || verbs()[verbForm(w.lower)]) && !(i > 0 && articles()[words[i-1].lower]):
-			return "the request asks for more than deleting: " + w.text
-		}
-	}
-	switch {
-	case !asked:
-		return "the request does not say to delete " + target
-	case len(m.texts) > 0 || !whole:
-		return "the request says more than its first line shows"
-	case len(paths) != 1 || paths[0] != tidyPath(target):
-		return "the request does not name " + target + " and nothing else"
-	}
-	return ""
-}
-
-func whyNotOverwrite(prompt, target string) string {
-	words, _ := split(mask(prompt).wire)
-	said := false
-	for i, w := range words {
-		if w.kind != plain {
-			continue
-		}
-		if denies(words, i) || conditional()[w.lower] && !followed(words, i, "it", "one", "needed", "necessary", "the") {
-			said = false
-			break
-		}
-		said = said || replacing()[w.lower]
-	}
-	if said {
-		return ""
-	}
-	return target + " exists, and the request does not say to overwrite it"
-}
-
-// denies reports whether word i is a negation, except in "don't need it" and "no
-// longer used", which say why a file can be deleted.
-func denies(words []word, i int) bool {
-	w := words[i].lower
-	if w != "not" && w != "never" && w != "no" && w != "without" && w != "cannot" && !strings.HasSuffix(w, "n't") {
-		return false
-	}
-	return !followed(words, i, "need", "needed", "want", "use", "used", "longer", "necessary", "required")
-}
-
-func followed(words []word, i int, next ...string) bool {
-	return i+1 < len(words) && slices.Contains(next, words[i+1].lower)
-}
-
-var (
-	deleting = wordSet(`delete deletes deleted deleting remove removes removed removing erase erases erased erasing
-rm del unlink trash discard deletefile delete_file delete-file removefile remove_file`)
-	replacing   = wordSet(`overwrite overwrites overwriting replace replaces replacing`)
-	articles    = wordSet(`a an the this that my our`) // what follows is a noun
-	universal   = wordSet(`all every each everything any both anything whole entire files folders directories recursively recursive`)
-	conditional = wordSet(`if unless when whenever except until once otherwise provided assuming but instead ignore`)
-)

@@ -1,0 +1,248 @@
+package llmfallback
+
+import (
+	"slices"
+	"strings"
+)
+
+// place reads where all of the request lies, when it begins by that: "In the
+// docs folder, …", "Go into docs and …".
+func (r *reader) place(i int) int {
+	if r.base.kind != nothing {
+		return -1
+	}
+	next := -1
+	if how, after := match(r, verbs(), i); after > 0 && how == toGo {
+		n, k := r.noun(after)
+		if k < 0 || n.kind != someDir && (n.kind != somePath || n.bare) || r.word(k).lower != "and" {
+			return -1
+		}
+		r.base, next = n, k+1
+		return next
+	}
+	if _, after := match(r, ends(), i); after > 0 {
+		if n, k := r.noun(after); k > 0 && n.kind == someFile && n.name != "" {
+			r.base, next = n, k
+		}
+	} else if n, k := r.placed(i); k > 0 {
+		r.base, next = n, k
+	} else if role, after := match(r, prepositions(), i); after > 0 && role != asRole {
+		if n, k := r.noun(after); k > 0 && n.kind == someFile && n.name != "" {
+			r.base, next = n, k
+		}
+	}
+	if next > 0 && r.word(next).text == "," {
+		return next + 1
+	}
+	return next
+}
+
+// statement reads a sentence before the request that asks for nothing: a
+// reason, or the introduction of a file. It returns the word after it.
+func (r *reader) statement(i int) int {
+	end, names := i, 0
+	for ; end < len(r.list); end++ {
+		w := &r.list[end]
+		if w.text == "." || w.text == "!" || w.text == "," && end > i+1 && r.before.name == "" && names == 0 && r.reason("", i, end) || w.text == "\n" {
+			break
+		}
+		if w.kind == quoted || w.path() {
+			names++
+		}
+	}
+	if end >= len(r.list)-1 || end <= i+1 || names > 1 {
+		return -1
+	}
+	if names == 1 {
+		if !r.introduces(i, end) {
+			return -1
+		}
+	} else if !r.reason("", i, end) || r.hasAny(i, end, places()) {
+		return -1
+	}
+	r.after = true
+	return end + 1
+}
+
+// introduces reads a sentence like "there is a file called a.txt in docs".
+func (r *reader) introduces(i, end int) bool {
+	if !r.is(i, subject) && !r.any(i, "there", "there's", "there’s", "my", "our", "i've") || r.base.kind == someFile {
+		return false
+	}
+	for j := i; j < end; j++ {
+		if r.is(j, deny|condition) && r.word(j).lower != "before" || r.is(j, deed) && r.word(j).kind == plain && j <= i+2 && !r.any(j, "document", "record", "log") {
+			return false
+		}
+	}
+	var file noun
+	for j := i; j < end; j++ {
+		if place, next := r.placed(j); next > 0 && place.kind != workspace && file.name != "" {
+			file.name = join(place.name, file.name)
+			break
+		}
+		if n, next := r.noun(j); next > 0 && next <= end && n.kind == someFile && n.name != "" {
+			file = n
+			j = next - 1
+		}
+	}
+	r.before = file
+	return file.name != ""
+}
+
+// purpose reads why something is asked for, to the end of the sentence: "so I
+// can review it", "for better organization".
+func (r *reader) purpose(f *frame, i int) int {
+	if f.op == "deleteFile" {
+		_, next := match(r, unneeded(), i)
+		return next
+	}
+	end := i
+	for end < len(r.list) && !(r.list[end].kind == mark && strings.Contains(".!?\n", r.list[end].text)) {
+		if f.object.name == "" && end > i+1 && (r.calling(end) > 0 || r.word(end).text == ":") {
+			break // a folder for my notes called x
+		}
+		end++
+	}
+	if end > i && r.word(end-1).text == "," {
+		end--
+	}
+	if end-i < 2 || !r.whole || !r.reason(f.op, i, end) {
+		return -1
+	}
+	return end
+}
+
+// reason reports whether the words from i to end say why op is asked for or,
+// with op "", why something will be. A reason holds no path, no quote and no
+// word that binds a condition, a filter or a further request.
+func (r *reader) reason(op string, i, end int) bool {
+	harmless := op == "readFile" || op == "listDirectory" || op == "fileExists"
+	for j := i; j < end; j++ {
+		w := &r.list[j]
+		switch {
+		case w.kind == mark && w.text != ",", w.kind == quoted, w.lower == "", w.kind == plain && (slashed(w.text) || fileShaped(w.text)),
+			strings.ContainsAny(w.text, "*$<>|&;{}[]="):
+			return false
+		case w.lower == "and" || w.lower == "or" || w.text == ",":
+			if r.is(j+1, deed) || !harmless && op != "" && w.lower != "," {
+				return false
+			}
+		case harmless && r.is(j, binding) && j > i+1 && !r.any(j, "then", "except", "recursive", "recursively", "instead", "but", "unless"):
+		case w.lower == "all" && (r.word(i).lower == "to" || r.word(i).lower == "so"):
+		case r.is(j, binding), strings.HasSuffix(w.lower, "n't") && !r.is(j-1, subject):
+			return false
+		}
+	}
+	first, second := r.word(i).lower, r.word(i+1).lower
+	switch first {
+	case "so", "before":
+		return op != ""
+	case "because", "since":
+		return true
+	case "as", "where":
+		return second == "i" || second == "we" || second == "part"
+	case "for":
+		return op == "" || strings.HasPrefix(op, "c") || op == "moveFile" || op == "writeFile"
+	case "in":
+		return second == "order" || second == "case"
+	case "to":
+		return r.is(i+1, aim)
+	case "i'm", "we're", "i've", "we've", "i'll", "we'll", "it's":
+		return !r.hasDeed(i, end)
+	case "i", "we", "it":
+		return !r.hasDeed(i, end) && (stating()[second] || wanting()[second] && end-i > 3 && (r.word(i+2).lower == "to" || r.word(i+2).lower == "it"))
+	case "my", "our":
+		return op == "" && !r.hasDeed(i, end)
+	}
+	return false
+}
+
+func (r *reader) hasDeed(i, end int) bool {
+	for ; i < end; i++ {
+		if r.is(i, deed) || r.any(i, "should", "must", "needs") {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *reader) hasAny(i, end int, set map[string]bool) bool {
+	for ; i < end; i++ {
+		if set[r.word(i).lower] {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	// stating and wanting verbs follow I in a reason; what is wanted is not a thing but to do something.
+	stating = wordSet(`am are was is has had have finished started forgot lost found got think thought just keep kept renamed wrote`)
+	wanting = wordSet(`need want have plan hope would`)
+
+	// places move the request elsewhere: a reason before it must not.
+	places = wordSet(`in inside within under at from into folder directory dir path folders directories file files here there this that`)
+)
+
+// modifier reads what an operation does anyway: with its parents, if it does
+// not exist, including hidden files.
+func (r *reader) modifier(f *frame, i int) int {
+	switch f.op {
+	case "createDirectory":
+		if next := r.parents(i); next > i {
+			return next
+		}
+		return r.unlessThere(i)
+	case "listDirectory":
+		return r.bag(i, listWords(), listKeys())
+	case "writeFile", "copyFile", "moveFile":
+		_, next := match(r, overwriting(), i)
+		f.over = f.over || next > 0
+		return next
+	}
+	return -1
+}
+
+// bag takes the longest run of words of one set, one of which is in keys.
+func (r *reader) bag(i int, set, keys map[string]bool) int {
+	k, found := i, false
+	for k < len(r.list) && set[r.list[k].lower] {
+		found = found || keys[r.list[k].lower]
+		k++
+	}
+	if !found {
+		return -1
+	}
+	return k
+}
+
+func (r *reader) parents(i int) int {
+	return r.bag(i, parentWords(), parentKeys())
+}
+
+// unlessThere reads a condition under which creating a folder does nothing anyway.
+func (r *reader) unlessThere(i int) int {
+	if r.word(i).text == "," {
+		i++
+	}
+	next := r.bag(i, thereWords(), thereKeys())
+	if next > 0 && r.hasAny(i, next, missing()) && slices.Contains([]string{"if", "only", "unless", "as", "no", "and", "but", "without", "do", "don't", "never", "creating", "not"}, r.word(i).lower) {
+		return next
+	}
+	return -1
+}
+
+var (
+	parentWords = wordSet(`ensuring created are is with including and along together plus creating create create all any its the of necessary required needed missing intermediate
+nonexistent non-existent non-existing parent parents directories folders dirs directory-s paths components in between as if they don't do not exist that leading enclosing`)
+	parentKeys = wordSet(`parent parents intermediate necessary required needed missing leading enclosing`)
+	thereWords = wordSet(`if only but and it one that the directory folder they this path does not doesn't do don't is isn't already yet exist exists there
+present necessary needed required missing unless no without error errors an any cause causing throw throwing give giving raise raising report
+reporting return returning print fail failing complain complaining never creating as not nonexistent non-existent existing`)
+	thereKeys = wordSet(`not doesn't don't isn't necessary needed required missing unless nonexistent non-existent no without never`)
+	missing   = wordSet(`exist exists there present existing error errors needed necessary required missing nonexistent non-existent fail failing complain complaining`)
+	listWords = wordSet(`[file] [dir] or labels labeled marks using with including include even and the any all their its hidden files file ones one items entries folders directories directory detailed details detail
+information info types type indicated shown displayed marked prefixes prefix distinguishing between included too also showing indicating making sure you don't overlook
+ensuring that of each which is are what in clear clearly as well by subdirectories`)
+	listKeys = wordSet(`showing indicating [file] [dir] hidden types type details detailed detail information prefixes prefix distinguishing`)
+)

@@ -1,0 +1,112 @@
+package llmfallback
+
+import (
+	"fmt"
+	"strings"
+)
+
+// fail keeps the first reason why a request cannot be carried out.
+func (f *frame) fail(why string) bool {
+	if f.why == "" {
+		f.why = why
+	}
+	return false
+}
+
+// verb returns the words that the request begins with.
+func (f *frame) verb(r *reader) string {
+	if f.next <= f.at || f.at >= len(r.list) {
+		return ""
+	}
+	return r.prompt[r.list[f.at].start:r.list[f.next-1].end]
+}
+
+// clause returns the request in the prompt, as far as it was understood.
+func (f *frame) clause(r *reader) string {
+	if f.sense == noSense || f.at >= len(r.list) {
+		return ""
+	}
+	end := len(r.prompt)
+	if !f.ended && f.past > f.at {
+		end = r.list[f.past-1].end
+	}
+	return r.prompt[r.list[f.at].start:end]
+}
+
+// named lists the roles that are filled.
+func (f *frame) named(r *reader) (roles []Role) {
+	add := func(name, value string) {
+		if value != "" {
+			roles = append(roles, Role{name, value})
+		}
+	}
+	add("operation", f.op)
+	add("object", f.object.name)
+	add("called", f.name)
+	for i, name := range [...]string{inRole: "in", toRole: "to", fromRole: "from", asRole: "as"} {
+		n := &f.roles[i]
+		if n.kind == workspace {
+			n.name = "."
+		}
+		add(name, n.name)
+	}
+	add("before", r.base.name)
+	add("text", f.text)
+	return roles
+}
+
+// explain returns why a request is not carried out, and what to type instead.
+func (f *frame) explain(r *reader) string {
+	w, k := r.word(f.past), r.skip(f.past, "and", "then", "also", ",", ".", ";", "¶", "please")
+	switch {
+	case f.sense == noSense || f.verb(r) == "" && f.past <= f.at:
+		return ""
+	case f.why != "":
+		return f.why
+	case f.past == f.at:
+		return fmt.Sprintf("it is not clear what to %s", lower(f.verb(r)))
+	case k > f.past && r.verbAt(k):
+		both := ""
+		if first, second := newReader(f.clause(r)).read(), newReader(r.prompt[r.list[k].start:]).read(); first.Answered && second.Answered {
+			both = fmt.Sprintf(": %s, and %s", first.short(), second.short())
+		}
+		return "it asks for two things; type them apart" + both
+	case k > f.past && r.namesAt(k) && f.object.name != "":
+		return fmt.Sprintf("it names %s and %s; type one command for each: %s %[1]s", f.object.name, r.word(k).text, f.op)
+	case r.is(f.past, deny):
+		return fmt.Sprintf("it has a negation: %s", w.text)
+	case r.is(f.past, condition):
+		return fmt.Sprintf("it has a condition: %s", w.text)
+	case r.is(f.past, universal):
+		return fmt.Sprintf("it is about more than one file: %s", w.text)
+	case w.lower == "" && w.kind == mark:
+		return ""
+	}
+	return fmt.Sprintf("it is not clear what %q adds", strings.TrimSpace(w.text))
+}
+
+func (r *reader) verbAt(i int) bool {
+	_, next := match(r, verbs(), i)
+	return next > 0 || r.is(i, deed)
+}
+
+func (r *reader) namesAt(i int) bool { return r.word(i).kind == quoted || r.word(i).path() }
+
+// pass passes over a word that nothing explains, where the reader is loose and
+// the word cannot change what is asked.
+func (r *reader) pass(f *frame, i int) int {
+	w := r.word(i)
+	connects := r.any(i, "and", "then", "also", "or", "nor", "plus") || w.kind == mark && w.text != ","
+	_, text := match(r, intros(), i)
+	role, place := match(r, prepositions(), i)
+	switch {
+	case !r.loose, f.op == "deleteFile", f.passed >= maxPassed, r.namesAt(i), w.kind == plain && w.lower == "", r.is(i, deny|condition|universal),
+		strings.HasSuffix(w.lower, "n't"), connects && (w.kind == mark || r.is(i+1, deed)), text > 0 && !f.texted, place > 0 && role != ofRole:
+		return -1
+	}
+	f.passed++
+	return i + 1
+}
+
+// maxPassed bounds the words that a loose reader passes over.
+const maxPassed = 24

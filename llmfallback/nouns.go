@@ -1,0 +1,411 @@
+package llmfallback
+
+import (
+	"slices"
+	"strings"
+)
+
+// A kind says what a noun phrase stands for.
+type kind uint8
+
+const (
+	nothing   kind = iota
+	someFile       // said to be a file, or shaped like one
+	someDir        // said to be a folder
+	somePath       // one or the other
+	workspace      // the current folder
+	mentioned      // it, that file: what was named before
+)
+
+// A noun is what a noun phrase names. Its name is "" where a noun stands alone:
+// "a new folder".
+type noun struct {
+	kind   kind
+	name   string
+	quoted bool
+	bare   bool  // one word or title that only its place makes a name
+	fresh  bool  // "a folder" rather than "the folder"
+	empty  bool  // "an empty file"
+	head   class // of the noun, 0 where there is none
+	into   bool  // "into" says that it is a folder
+	extra  int   // adjectives that the lexicon does not have
+}
+
+// maxNounWords bounds the words of a noun phrase before its noun.
+const maxNounWords = 8
+
+// word returns word i; beyond the end an empty mark.
+func (r *reader) word(i int) *word {
+	if i < 0 || i >= len(r.list) {
+		return &noWord
+	}
+	return &r.list[i]
+}
+
+var noWord = word{kind: mark}
+
+// is reports whether word i has one of the classes.
+func (r *reader) is(i int, c class) bool {
+	w := r.word(i)
+	return w.kind == plain && w.class&c != 0
+}
+
+// noun reads the noun phrase at word i: "my Projects folder", "the file called
+// a.txt", "'a.txt'", "Projects/Alpha". It returns the word after it, -1 where
+// there is none.
+func (r *reader) noun(i int) (noun, int) {
+	if next := r.here(i); next > i {
+		return noun{kind: workspace}, next
+	}
+	n := noun{}
+	k := i
+	if _, next := match(r, labels(), i); next > 0 {
+		if w := r.word(next); w.kind == quoted || w.path() || w.titled() || next > i+1 && w.bare() {
+			k = next
+		}
+	}
+	for r.is(k, determiner) || r.is(k, adverb) && r.word(k).lower != "over" {
+		n.fresh = n.fresh || r.word(k).lower == "a" || r.word(k).lower == "an"
+		k++
+	}
+	if k == i {
+		switch r.word(i).lower {
+		case "it", "this", "that":
+			return noun{kind: mentioned}, i + 1
+		}
+	} else if r.word(i).lower == "its" && r.any(k, "contents", "content", "text") {
+		return noun{kind: mentioned}, k + 1
+	}
+	from := k
+	r.phraseStart = i
+	for k-from < maxNounWords && r.word(k).kind == plain && r.word(k).class&function == 0 && !r.word(k).path() {
+		k++
+	}
+	if w := r.word(k); w.kind == quoted || w.path() {
+		return r.named(n, from, k)
+	}
+	return r.headed(n, from, k)
+}
+
+// named reads a noun phrase whose words from begin on are followed by a name at k.
+func (r *reader) named(n noun, begin, k int) (noun, int) {
+	head := begin
+	for head < k && !r.is(head, folderNoun) {
+		head++
+	}
+	folder := head < k
+	name, next := "", -1
+	if w := r.word(k); w.kind == quoted {
+		if !quotedPath(w.text) {
+			return n, -1
+		}
+		name, next, n.quoted = w.text, k+1, true
+	} else {
+		first := k // Night Shift.md: the words before belong to the name
+		for first > begin && r.titledPair(first-1) && !r.acronym(first-1) {
+			first--
+		}
+		if first > begin && r.acronym(first-1) || first < k && slashedName(w.text) {
+			return n, -1
+		}
+		name, next = r.title(first)
+		k = first
+	}
+	switch {
+	case folder && r.skip(head+1, "structure", "hierarchy", "path", "tree") < k:
+		return n, -1
+	case folder:
+		n.extra += r.extras(begin, head)
+		n.kind, n.head = someDir, folderNoun
+	default:
+		n.extra += r.extras(begin, k)
+		for j := begin; j < k; j++ {
+			n.head |= r.word(j).class & (fileNoun | docNoun)
+			n.empty = n.empty || r.word(j).lower == "empty" || r.word(j).lower == "blank"
+		}
+	}
+	n.name = name
+	if folder {
+		return n, next
+	}
+	return r.tail(n, next)
+}
+
+// tail reads the noun after a name: "'drafts' folder", "a.csv data file".
+func (r *reader) tail(n noun, k int) (noun, int) {
+	j := k
+	for r.is(j, kindNoun|docNoun) && r.is(j+1, fileNoun|docNoun|folderNoun) {
+		j++
+	}
+	switch {
+	case r.is(j, folderNoun):
+		n.kind, n.head = someDir, folderNoun
+		return n, j + 1
+	case r.is(j, fileNoun), r.is(j, docNoun) && n.fileLike():
+		n.kind, n.head = someFile, n.head|r.word(j).class&(fileNoun|docNoun)
+		return n, j + 1
+	}
+	n.kind = somePath
+	switch {
+	case n.fileLike() || n.head&(fileNoun|docNoun) != 0:
+		n.kind = someFile
+	case strings.HasSuffix(n.name, "/"):
+		n.kind = someDir
+	}
+	return n, k
+}
+
+// fileLike reports whether the name looks like that of a file.
+func (n *noun) fileLike() bool {
+	return fileShaped(n.name) || n.quoted && strings.HasSuffix(n.name, "file") && !strings.Contains(n.name, " ")
+}
+
+// headed reads a noun phrase of the plain words begin to end, whose noun is
+// among them, or which is a bare name.
+func (r *reader) headed(n noun, begin, end int) (noun, int) {
+	for head := begin; head < end; head++ {
+		if !r.is(head, folderNoun) {
+			continue
+		}
+		first := begin
+		for first < head && r.is(first, adjective) && (r.word(first).text == r.word(first).lower || !r.titledPair(first)) {
+			n.empty = n.empty || r.word(first).lower == "empty"
+			first++
+		}
+		n.kind, n.head = someDir, folderNoun
+		before := first+1 == head && (slashed(r.word(first).text) || r.word(first).precedes())
+		switch next := r.afterNoun(&n, head+1); {
+		case next > 0 && n.name != "" && !(before && n.bare):
+			n.extra += r.extras(first, head)
+			if n.extra == 0 || n.fresh {
+				return n, next
+			}
+			if !before { // the name of something else: in the docs folder called a.txt
+				return n, -1
+			}
+			n.name, n.quoted, n.bare, n.extra = r.word(first).text, false, false, 0
+			return n, head + 1
+		case first == head:
+			return n, max(next, head+1)
+		case before:
+			n.name, n.bare = r.word(first).text, false
+			return n, head + 1
+		}
+		if name, next := r.title(first); next == head && next > first+1 {
+			n.name = name
+			return n, head + 1
+		}
+		return n, -1
+	}
+	head := -1
+	for j := begin; j < end; j++ {
+		if r.is(j, fileNoun|docNoun) {
+			head = j
+		}
+	}
+	if head == begin && end == begin+1 && begin == r.phraseStart && r.word(head).bare() {
+		return r.bareName(n, begin) // in data
+	}
+	if head >= 0 {
+		n.kind, n.head = someFile, r.word(head).class&(fileNoun|docNoun)
+		for j := begin; j < head; j++ {
+			n.empty = n.empty || r.word(j).lower == "empty" || r.word(j).lower == "blank"
+		}
+		n.extra += r.extras(begin, head)
+		if next := r.afterNoun(&n, head+1); next > 0 {
+			return n, next
+		}
+		return n, -1
+	}
+	return r.bareName(n, begin)
+}
+
+// bareName reads a name that nothing but its place says is one: "Literature",
+// "Knowledge Base".
+func (r *reader) bareName(n noun, i int) (noun, int) {
+	name, next := r.title(i)
+	if next < 0 {
+		return n, -1
+	}
+	if w := r.word(i); next == i+1 && !w.bare() && !(w.given() && w.text != w.lower && r.any(i-1, "to", "as")) {
+		return n, -1
+	}
+	if i > r.phraseStart && !r.word(i).titled() && !r.any(r.phraseStart, "the") {
+		return n, -1 // a copy, my desk
+	}
+	n.kind, n.name, n.bare = somePath, name, true
+	return r.tail(n, next)
+}
+
+// title reads the longest name at i: a word, or several that look like one
+// name, each one space after the other. A file's extension ends it.
+func (r *reader) title(i int) (string, int) {
+	w := r.word(i)
+	if w.kind != plain || !pathBytes(w.text) || w.class&function != 0 {
+		return "", -1
+	}
+	k := i + 1
+	if w.titled() && !fileShaped(w.text) {
+		for k < i+maxNameWords && r.titledPair(k-1) {
+			if k++; fileShaped(r.word(k - 1).text) {
+				break
+			}
+		}
+		for k > i+1 && !letterOrDigit(r.word(k-1).text) {
+			k--
+		}
+	}
+	return r.prompt[w.start:r.word(k-1).end], k
+}
+
+func letterOrDigit(s string) bool {
+	return strings.ContainsFunc(s, func(c rune) bool { return isLetter(c) || '0' <= c && c <= '9' })
+}
+
+// titledPair reports whether words i and i+1 can be parts of one name.
+func (r *reader) titledPair(i int) bool {
+	a, b := r.word(i), r.word(i+1)
+	return a.titled() && b.titled() && b.start == a.end+1 && r.prompt[a.end] == ' ' && strings.IndexByte("/.~", b.text[0]) < 0
+}
+
+// acronym reports whether word i names a format in capitals: the PDF a.pdf.
+func (r *reader) acronym(i int) bool {
+	w := r.word(i)
+	return r.is(i, kindNoun|topic|docNoun) && len(w.text) <= 5 && strings.ToUpper(w.text) == w.text
+}
+
+func slashedName(s string) bool { return strings.IndexByte("/.~", s[0]) >= 0 }
+
+// any reports whether word i is one of these.
+func (r *reader) any(i int, words ...string) bool {
+	w := r.word(i)
+	return w.lower != "" && slices.Contains(words, w.lower)
+}
+
+// skip returns the first word from i on that is none of these.
+func (r *reader) skip(i int, words ...string) int {
+	for r.any(i, words...) {
+		i++
+	}
+	return i
+}
+
+// past returns the word after the longest phrase of b at i, i where there is none.
+func (r *reader) past(b book[bool], i int) int {
+	_, next := match(r, b, i)
+	return max(next, i)
+}
+
+// extras counts the words from i to end that are not known to change nothing.
+func (r *reader) extras(i, end int) (n int) {
+	for ; i < end; i++ {
+		switch {
+		case r.is(i, adjective|adverb|kindNoun|fileNoun|docNoun|determiner):
+		case r.is(i, pointing|vague|topic|describes):
+			n += maxNounWords // the last note
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// afterNoun reads the name after a noun: called X, at the path X, or X itself.
+// With no name it returns i, and -1 where what follows spoils the phrase.
+func (r *reader) afterNoun(n *noun, i int) int {
+	if n.kind == someDir {
+		i = r.skip(i, "structure", "hierarchy", "path", "tree")
+		if k := r.parents(i); k > 0 && r.word(k).kind == quoted {
+			i = k
+		}
+		if w := r.word(i); r.is(i, folderNoun) && i+1 == len(r.list) && !n.fresh {
+			n.name, n.bare = w.text, true
+			return i + 1
+		}
+		if r.word(i).lower == "or" && r.is(i+1, fileNoun) { // the folder or file X
+			i += 2
+		}
+	} else if r.word(i).lower == "or" && r.is(i+1, folderNoun) {
+		i += 2
+	}
+	if next := r.calling(i); next > i {
+		if name, quoted, after := r.givenName(next, n.kind); after > 0 {
+			n.name, n.quoted = name, quoted
+			return after
+		}
+		return -1
+	}
+	k := i
+	if r.word(k).text == ":" {
+		k++
+	}
+	if next := r.atPath(k); next > 0 {
+		k = next
+		if w := r.word(k); w.kind != quoted && !w.path() {
+			return i
+		}
+	}
+	w := r.word(k)
+	switch {
+	case w.kind == quoted && quotedPath(w.text):
+		n.name, n.quoted = w.text, true
+		return k + 1
+	case w.kind == quoted || w.kind == mark:
+		return i
+	case w.path():
+		name, next := r.title(k)
+		n.name = name
+		return next
+	case !w.follows() || w.class&adverb != 0 || n.kind == someFile && (r.phraseStart != i-1 || k != i) ||
+		!w.titled() && r.is(r.phraseStart, determiner) && !r.any(r.phraseStart, "the", "a", "an"):
+		return i
+	}
+	name, next := r.title(k)
+	if next < 0 {
+		return i
+	}
+	n.name, n.bare = name, true
+	return next
+}
+
+// givenName reads the name after "called".
+func (r *reader) givenName(i int, k kind) (name string, quoted_ bool, next int) {
+	w := r.word(i)
+	switch {
+	case w.kind == quoted && quotedPath(w.text):
+		return w.text, true, i + 1
+	case w.kind != plain || w.class&function != 0 || !slashed(w.text) && !w.given() || k == someFile && strings.HasSuffix(w.text, "/"):
+		return "", false, -1
+	}
+	name, next = r.title(i)
+	return name, false, next
+}
+
+// here reads a phrase for the workspace itself.
+func (r *reader) here(i int) int {
+	_, next := match(r, heres(), i)
+	if next < 0 || r.word(next).kind == quoted || r.calling(next) > 0 || r.is(next-1, folderNoun) && r.word(next).path() {
+		return -1
+	}
+	return next
+}
+
+// labels come before a path and say that it is one.
+var labels = newBook(
+	line[bool]{true, `the|a? new|following|specified|exact|given|full? file|directory|folder? path|location|filepath|destination :? / the? new? name|filename|title :? /
+		the? new? file name :?`},
+)
+
+// atPaths come before the path of what was just named by a noun.
+var atPaths = newBook(
+	line[bool]{true, `at|located? at the? following|specified|exact|given|full? file|directory? path|location|filepath? :? /
+		found|stored|saved|placed|situated|located|kept at|in|under the? path|location? :? /
+		in|under|with|using the? following|specified|exact|given|full? file|directory? path|location|filepath :? / whose path is / with|and? the file? path is|of|being /
+		that's|that|which is? located|found|stored|saved|placed? at`},
+)
+
+// atPath returns where a path begins that is introduced as one, -1 where none is.
+func (r *reader) atPath(i int) int {
+	_, next := match(r, atPaths(), i)
+	return next
+}

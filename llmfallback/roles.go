@@ -1,0 +1,357 @@
+package llmfallback
+
+import (
+	"slices"
+	"strings"
+)
+
+// A way is a sense that the verb at some word may have, and the word after it.
+type way struct {
+	means sense
+	next  int
+}
+
+// senses lists how the request at word i can begin.
+func (r *reader) senses(i int, ing bool) (ways []way) {
+	if i >= len(r.list) || r.list[i].kind == quoted {
+		return nil
+	}
+	verb := r.list[i].lower
+	if form := verbForm(verb); form != "" && ing == strings.HasSuffix(verb, "ing") {
+		verb = form
+	} else if ing {
+		return nil
+	}
+	for _, p := range verbs()[verb] {
+		if next := r.along(p.slots, verb, i); next > i {
+			ways = append(ways, way{p.means, next})
+		}
+	}
+	slices.SortStableFunc(ways, func(a, b way) int { return b.next - a.next }) // the longest first
+	if !ing {
+		if _, next := match(r, doubts(), i); next > 0 && verb != "for" {
+			ways = append(ways, way{toCheck, i})
+		}
+		ways = append(ways, way{toAsk, i}, way{toState, i})
+	}
+	return ways
+}
+
+// operationOf has the operation of the senses that have one.
+var operationOf = map[sense]string{
+	toCheck: "fileExists", toWrite: "writeFile", toAppend: "appendFile", toReplace: "writeFile", toEnsure: "createDirectory",
+	toDelete: "deleteFile", toCopy: "copyFile", toMove: "moveFile", toRename: "moveFile",
+}
+
+// object reads what the verb is about, which gives the operation.
+func (r *reader) object(f *frame, i int) int {
+	f.op = operationOf[f.sense]
+	switch f.sense {
+	case toRead, toShow, toList, toAsk:
+		return r.looking(f, i)
+	case toCheck:
+		return r.checking(f, i)
+	case toWant:
+		if _, next := match(r, parts(), i); next > 0 {
+			return r.looking(f, i)
+		}
+		if next := r.passive(f, i); next > 0 {
+			return next
+		}
+		return r.making(f, i)
+	case toMake:
+		return r.making(f, i)
+	case toWrite, toAppend:
+		return r.writing(f, i)
+	case toReplace:
+		return r.replacing(f, i)
+	case toEnsure:
+		return r.ensuring(f, i)
+	case toState:
+		return r.passive(f, i)
+	case toDelete, toCopy, toMove, toRename:
+		return r.affected(f, i)
+	}
+	return -1
+}
+
+// affected reads the file that is deleted, copied or moved.
+func (r *reader) affected(f *frame, i int) int {
+	for r.any(i, "just", "only") || r.word(i).text == ":" {
+		i++
+	}
+	whole := false
+	if _, next := match(r, parts(), i); next > 0 && f.sense == toCopy && r.any(next-1, "of") {
+		i, whole = next, true
+	}
+	if r.word(i).lower == "from" || r.any(i, "the") && r.any(i+1, "file") && r.any(i+2, "from") {
+		i = r.skip(i, "the", "file") + 1 // move the file from a/x.txt to b/x.txt
+	}
+	n, next := r.noun(i)
+	if next < 0 || whole && n.kind != someFile {
+		return -1
+	}
+	f.object = n
+	switch {
+	case f.sense == toDelete && n.kind == someDir:
+		f.fail("a request in plain words deletes files, not folders")
+		return -1
+	case n.kind == mentioned && r.before.name != "" && f.sense != toDelete:
+		f.object = r.before
+	case f.sense == toDelete && (n.extra > 0 || n.bare),
+		n.bare && n.head == 0 && !r.shellWord(f.at):
+		return -1
+	case n.name == "" && r.word(next).lower != "called" && r.word(next).lower != "named", n.kind == workspace,
+		n.kind == someDir && f.sense == toCopy, n.fresh && r.word(i-1).lower == "of": // a copy of a file
+		return -1
+	}
+	if r.any(f.at, "update", "change", "modify") && f.at+1 == i { // my Drafts folder name
+		if !r.any(next, "name", "filename", "name's") {
+			return -1
+		}
+		next++
+	}
+	if second, after := r.noun(next); f.sense > toDelete && after == len(r.list) && second.name != "" && n.head == 0 && (!second.bare || r.shellWord(f.at)) {
+		f.roles[toRole] = second // copy a.txt b.txt
+		return after
+	}
+	return next
+}
+
+// chains are the folders of one path.
+var chains = newBook(
+	line[bool]{true, `all|any|every? the? missing|intermediate|necessary|required? directories|folders as? needed|required|necessary? in|of|along|for the? path`},
+)
+
+// shellWord reports whether word i is a command of a shell.
+func (r *reader) shellWord(i int) bool {
+	return r.any(i, "cp", "mv", "rm", "mkdir", "cat", "ls")
+}
+
+// making reads what is created: a folder, or a file.
+func (r *reader) making(f *frame, i int) int {
+	if k := r.parents(i); k > i && r.word(k-1).lower == "and" && r.is(k, folderNoun) {
+		i = k // intermediate directories as required and directory X
+	}
+	if _, next := match(r, chains(), i); next > 0 {
+		n, after := r.noun(next)
+		f.object, f.op = n, "createDirectory"
+		if n.name == "" || n.bare {
+			return -1
+		}
+		return after
+	}
+	if r.shellWord(f.at) && r.is(i, determiner) {
+		return -1
+	}
+	if r.word(i-1).lower == "exists" {
+		f.object, f.op = noun{kind: someDir, head: folderNoun}, "createDirectory"
+		return i
+	}
+	n, next := r.noun(i)
+	if next < 0 || r.is(next, dirsNoun|folderNoun) {
+		return -1
+	}
+	f.object = n
+	create := r.any(f.at, "create", "set", "creating", "creates")
+	f.over = r.any(f.at+1, "or") && !r.any(f.at+2, "update")
+	switch {
+	case n.kind == someDir && (n.head != 0 || create), r.shellWord(f.at) && n.kind == somePath && next == len(r.list),
+		n.kind == somePath && !n.bare && !n.quoted && strings.Contains(n.name, "/") && create:
+		f.op = "createDirectory"
+	case n.kind == someFile && (n.extra == 0 || n.name == ""):
+		f.op = "writeFile"
+		if n.head == 0 && !create {
+			f.object.head = docNoun // a file by its looks alone is made with a text
+		}
+	default:
+		return -1
+	}
+	return next
+}
+
+// participles say what becomes of a noun before them.
+var participles = newBook(
+	line[sense]{toDelete, `to? be? permanently? deleted|removed|erased / should|must be deleted|removed|erased / needs|has to be deleted|removed|erased`},
+	line[sense]{toCopy, `to? be? copied|duplicated / should|must be copied|duplicated / needs|has to be copied|duplicated`},
+	line[sense]{toMove, `to? be? moved|transferred|relocated / should|must be moved|transferred|relocated / needs|has to be moved|transferred|relocated`},
+	line[sense]{toRename, `to? be? renamed / should|must be renamed / needs|has to be renamed`},
+)
+
+// passive reads what becomes of a noun: "I need a.txt deleted", "a.txt should be deleted".
+func (r *reader) passive(f *frame, i int) int {
+	n, next := r.noun(i)
+	s, after := match(r, participles(), next)
+	if next < 0 || after < 0 || n.name == "" || s == toDelete && n.extra > 0 || f.sense == toState && r.any(after-1, "deleted", "copied", "moved", "renamed") && !r.any(after-2, "be") {
+		return -1
+	}
+	f.object, f.sense, f.op = n, s, operationOf[s]
+	return after
+}
+
+// ensuring reads the folder that is to exist.
+func (r *reader) ensuring(f *frame, i int) int {
+	k := r.skip(i, "there", "there's", "is", "exists", "i", "we", "have", "that")
+	n, next := r.noun(k)
+	if next < 0 || n.kind != someDir {
+		return -1
+	}
+	f.object = n
+	if k > i && n.name != "" {
+		return next
+	}
+	if place, after := r.placed(next); after > 0 {
+		f.roles[inRole], next = place, after
+	}
+	if !r.any(next, "exists", "exist") {
+		return -1
+	}
+	return next + 1
+}
+
+// placed reads a place: in the docs folder, here.
+func (r *reader) placed(i int) (noun, int) {
+	if n := r.here(i); n > 0 {
+		return noun{kind: workspace}, n
+	}
+	role, next := match(r, prepositions(), i)
+	if next < 0 || role != inRole {
+		return noun{}, -1
+	}
+	n, after := r.noun(next)
+	if after < 0 || n.kind == someFile || n.kind == mentioned || n.kind != workspace && n.name == "" {
+		return noun{}, -1
+	}
+	return n, after
+}
+
+// role reads a preposition and its noun.
+func (r *reader) role(f *frame, i int) int {
+	if n := r.here(i); n > 0 && (f.sense == toCopy || f.sense == toMove) && f.roles[toRole].kind == nothing {
+		f.roles[toRole] = noun{kind: workspace} // move src/a.txt here
+		return n
+	} else if n > 0 {
+		return n
+	}
+	role, next := match(r, prepositions(), i)
+	if role == ofRole && f.op == "listDirectory" && f.object.kind == nothing {
+		role = inRole
+	}
+	if next < 0 || role == ofRole {
+		return -1
+	}
+	how := r.word(next - 1).lower
+	if k := r.calling(next); k > 0 {
+		next = k
+	}
+	if r.word(next).lower == "be" {
+		return -1
+	}
+	if _, end := match(r, ends(), next); end > 0 && (f.sense == toAppend || f.sense == toWrite) {
+		next, f.atEnd, f.op = end, true, "appendFile"
+	}
+	n, after := r.noun(next)
+	if after < 0 || n.kind == mentioned || n.name == "" && n.kind != workspace {
+		return -1
+	}
+	if n.kind == someDir && r.is(after, namer) && f.object.name != "" {
+		return -1 // copy a.txt to the docs folder called b.txt
+	}
+	n.into = how != "to" && how != "onto" && how != "as" && n.kind == somePath || role == toRole && f.roles[fromRole].kind != nothing && n.kind == somePath && n.bare
+	return r.assign(f, role, n, i, after)
+}
+
+// assign gives a noun its role, if the sense has one for it.
+func (r *reader) assign(f *frame, role role, n noun, i, after int) int {
+	slot := &f.roles[role]
+	switch {
+	case f.sense == toWrite || f.sense == toAppend || f.sense == toReplace && f.object.kind == nothing:
+		return r.target(f, role, n, after)
+	case role == asRole && f.sense != toCopy && f.sense != toRename && f.sense != toMove,
+		role == toRole && f.sense < toDelete && !(f.op == "createDirectory" && r.word(f.at).lower == "add"),
+		role != inRole && f.sense == toCheck,
+		role == fromRole && n.bare && f.op == "readFile",
+		f.op == "readFile" && n.kind == someFile && (f.object.name != "" || f.object.extra >= maxNounWords):
+		return -1
+	case f.op == "readFile" && f.object.name == "":
+		f.object.name, f.object.kind = n.name, someFile // the notes in a.md
+		return after
+	case role == inRole && f.object.name == "" && (n.kind == somePath || n.kind == someFile) && !n.bare && f.op != "listDirectory" && f.name == "" && r.word(i).lower == "at":
+		f.object.name = n.name
+		return after
+	case role == toRole && f.op == "createDirectory":
+		slot = &f.roles[inRole]
+	case role == inRole && f.roles[toRole].kind == someDir && f.roles[inRole].kind == nothing && n.kind != workspace && f.sense > toDelete:
+		to := &f.roles[toRole] // to the archives folder within research
+		to.name = join(n.name, to.name)
+		return after
+	}
+	if slot.kind != nothing && slot.kind != workspace {
+		return -1
+	}
+	if slot.kind == workspace && n.kind == workspace {
+		return after
+	}
+	*slot = n
+	return after
+}
+
+// target gives the file that a text is written to, or the folder it is in.
+func (r *reader) target(f *frame, role role, n noun, after int) int {
+	switch {
+	case role == fromRole:
+		return -1
+	case n.name == "" && n.kind != workspace:
+		return -1
+	case f.object.name == "" && f.name == "" && (n.kind == someFile || n.kind == somePath && (n.quoted || strings.Contains(n.name, "/"))):
+		if f.op == "appendFile" && n.extra > 0 {
+			return -1
+		}
+		n.head |= f.object.head
+		f.object = n
+		return after
+	case role == inRole && (n.kind == someDir || n.kind == workspace || n.kind == somePath && !n.fileLike()) && f.roles[inRole].kind == nothing:
+		f.roles[inRole] = n
+		return after
+	case n.kind == workspace:
+		return after
+	}
+	return -1
+}
+
+// calling returns the word after "called", "with the name" and the like, -1
+// where they do not stand.
+func (r *reader) calling(i int) int {
+	_, next := match(r, callings(), i)
+	if next > 0 && r.word(next).text == ":" {
+		next++
+	}
+	return next
+}
+
+// calls reads the name that something gets.
+func (r *reader) calls(f *frame, i int) int {
+	next := r.calling(i)
+	if w := r.word(i + 1); r.word(i).text == ":" && f.object.name == "" && f.op != "readFile" && f.op != "listDirectory" && (w.kind == quoted || w.path()) {
+		next = i + 1
+	}
+	if next < 0 || f.name != "" || f.sense < toCheck {
+		return -1
+	}
+	name, _, after := r.givenName(next, f.object.kind)
+	if after < 0 {
+		return -1
+	}
+	switch {
+	case f.object.name == "":
+		f.object.name = name
+	case f.sense == toCopy || f.sense == toMove || f.sense == toRename:
+		f.name = name
+	default:
+		return -1
+	}
+	if after = max(after, 0); r.is(after, fileNoun|folderNoun) {
+		after++
+	}
+	return after
+}

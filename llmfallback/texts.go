@@ -1,0 +1,276 @@
+package llmfallback
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// An intro says how the text after it may stand.
+type intro uint8
+
+const (
+	inQuotes intro = iota + 1 // in quotes, or after a colon or a noun for texts
+	anyText                   // as it stands to the end of the line, too
+	ordered                   // after a verb of its own: "and write 'x' in it"
+)
+
+// intros come before a text to write.
+var intros = newBook(
+	line[intro]{inQuotes, `with|containing|having|including / that|which contains|has|holds|includes / ,? and? the|its|it's? new|file? content|contents|text|body is|are|being|as|of? /
+		,? and? the|its|it's? new|file? content|contents|text|body should|must|to be|read|say / ,? and? the file|it|document|note should|must only? contain|say|read|have|hold /
+		so that? it contains|says|reads|holds / hold|contain|say|read / ,? and? contains|containing`},
+	line[intro]{anyText, `saying|reading / that|which says|reads / ,? and? says|saying`},
+	line[intro]{ordered, `,|.? and|then? then? put|write|add|insert|enter|type|save|place|include|store in|into|to|inside? it? / ,|.? and? fill it with /
+		,|.? and? set its content|contents|text to`},
+)
+
+// textRole reads a text with what introduces it.
+func (r *reader) textRole(f *frame, i int) int {
+	if f.op != "writeFile" && f.op != "appendFile" || f.texted {
+		return -1
+	}
+	if r.word(i).text == ":" && f.target() {
+		return r.colon(f, i)
+	}
+	if w := r.word(i); f.sense == toReplace && f.object.name != "" && r.any(i, "to", "by") || f.sense == toReplace && w.text == "," {
+		if next := r.given(f, i+1, inQuotes); next > 0 {
+			return next
+		}
+	}
+	if f.awaits && f.target() && (r.is(i, determiner|textNoun) || r.word(i).text == ",") {
+		k := i
+		if r.word(k).text == "," {
+			k++
+		}
+		if next := r.given(f, k, ordered); next > 0 {
+			return next
+		}
+	}
+	if w := r.word(i); f.awaits || f.op == "appendFile" && f.object.name != "" && w.text != "," {
+		if w.kind == quoted && f.target() {
+			f.text, f.texted = w.text, true
+			return i + 1
+		}
+	}
+	how, next := match(r, intros(), i)
+	if next < 0 {
+		return -1
+	}
+	if how == ordered && (f.sense > toReplace || f.object.name == "" && f.name == "") {
+		return -1
+	}
+	return r.given(f, next, how)
+}
+
+// target reports whether the file is named.
+func (f *frame) target() bool { return f.object.name != "" || f.name != "" }
+
+// given reads a text after its introduction: in quotes, behind a colon, or to
+// the end of the line.
+func (r *reader) given(f *frame, i int, how intro) int {
+	noun := false
+	for k := 0; k < 8; k++ {
+		switch w := r.word(i); {
+		case r.is(i, textNoun):
+			noun = true
+			i++
+			continue
+		case r.any(i, "the", "this", "following", "only", "just", "a", "an", "single", "exact", "initial", "its", "new", "simple", "short") && r.word(i+1).text != "\n",
+			noun && r.any(i, "of", "is", "being", "as", "in", "it", "into"):
+			i++
+			continue
+		case w.kind == quoted:
+			if f.op == "writeFile" && f.sense == toReplace && fileShaped(w.text) {
+				return -1 // overwrite a.txt with b.txt
+			}
+			f.text, f.texted = w.text, true
+			return i + 1
+		case w.text == ":":
+			return r.colon(f, i)
+		case w.kind == plain && strings.IndexByte("{[", w.text[0]) >= 0:
+			if rest := strings.TrimSpace(r.prompt[w.start:]); json.Valid([]byte(rest)) {
+				f.text, f.texted, f.ended = rest, true, true
+				return len(r.list)
+			}
+		}
+		break
+	}
+	if noun && how != ordered || how == anyText {
+		return r.line(f, i)
+	}
+	return -1
+}
+
+// colon reads the text behind a colon: one in quotes, or all the rest.
+func (r *reader) colon(f *frame, i int) int {
+	i++
+	if r.word(i).kind == quoted {
+		f.text, f.texted = r.word(i).text, true
+		return i + 1
+	}
+	return r.literal(f, i)
+}
+
+// literal takes all that is left of the prompt as it stands. A fence around it
+// is taken off.
+func (r *reader) literal(f *frame, i int) int {
+	for i < len(r.list) && r.list[i].text == "\n" {
+		i++
+	}
+	if i >= len(r.list) || r.list[i].kind == quoted {
+		return -1
+	}
+	rest := strings.TrimRight(r.prompt[r.list[i].start:], " \t\r\n")
+	if r.asksMore(i) || strings.IndexByte("\"'`", rest[0]) >= 0 && !strings.HasPrefix(rest, "```") {
+		return -1
+	}
+	if strings.HasPrefix(rest, "```") {
+		_, body, ok := strings.Cut(rest, "\n")
+		body, closed := strings.CutSuffix(body, "```")
+		if !ok || !closed || strings.Contains(body, "```") {
+			return -1
+		}
+		rest = body
+	}
+	f.text, f.texted, f.ended = rest, true, true
+	return len(r.list)
+}
+
+// line takes the rest of a single line after "with the text" and its like,
+// unless it describes a text rather than being one.
+func (r *reader) line(f *frame, i int) int {
+	if i >= len(r.list) || !r.whole || r.list[i].kind == mark || r.word(i+1).kind == plain && r.list[i].text == r.list[i].lower && r.is(i, describes) {
+		return -1
+	}
+	for j := i; j < len(r.list) && !r.loose; j++ {
+		w := &r.list[j]
+		if w.kind == quoted || w.lower == "" || w.text == "\n" || w.lower == "and" || w.kind == plain && fileShaped(w.text) {
+			return -1
+		}
+	}
+	return r.literal(f, i)
+}
+
+// asksMore reports whether the line goes on to ask for another operation:
+// "… and then delete b.txt".
+func (r *reader) asksMore(i int) bool {
+	bound := false // a connecting word stands before this one
+	for ; i < len(r.list); i++ {
+		switch w := &r.list[i]; w.lower {
+		case "¶":
+			return false
+		case "and", "then", "also", ",", ".", ";", "!", "afterwards", "finally", "next", "please":
+			bound = true
+		default:
+			if bound && r.is(i, deed) {
+				return true
+			}
+			bound = false
+		}
+	}
+	return false
+}
+
+// writing reads what comes after write or append: a text, the file, or the file
+// with a noun for the text.
+func (r *reader) writing(f *frame, i int) int {
+	verb := r.word(f.at).lower
+	k := i
+	for r.is(k, determiner) || r.any(k, "following", "new", "another", "extra", "additional", "final", "last", "more", "one", "exact") {
+		k++
+	}
+	begin := k
+	for r.is(k, textNoun) || r.is(k, kindNoun|adjective) && r.is(k+1, textNoun) {
+		k++
+	}
+	if k > begin {
+		for r.any(k, "saying", "says", "reading", "of", "with", "containing", "that", "which", "reads", "text", "the", "content", ":") {
+			if r.word(k).text == ":" && r.word(k+1).kind != quoted {
+				break
+			}
+			k++
+		}
+	} else if r.word(k).text == ":" {
+		k++
+	}
+	announced := k > i
+	switch w := r.word(k); {
+	case w.kind == quoted:
+		f.text, f.texted = w.text, true
+		next := k + 1
+		if r.any(next, "as", "a", "an", "one", "another", "new") {
+			if _, after := r.closing(f, next); after > 0 {
+				next = after
+			}
+		}
+		return r.toFile(f, next)
+	case announced && k > begin, announced && r.any(begin, "to", "into", "in"):
+		f.awaits = true
+		return r.toFile(f, k)
+	case verb == "write" && r.is(i, determiner|fileNoun):
+		if n, next := r.noun(i); next > 0 && n.kind == someFile && n.name != "" {
+			f.object, f.awaits = n, true
+			return next
+		}
+		return -1
+	case verb == "write" || verb == "append" || verb == "add" || verb == "save" || verb == "attach":
+		f.awaits = true
+		return r.toFile(f, i)
+	}
+	return -1
+}
+
+// toFile reads the file that a text goes to, if it comes next.
+func (r *reader) toFile(f *frame, i int) int {
+	if _, next := match(r, ends(), i); next > 0 {
+		f.op = "appendFile"
+		n, after := r.noun(next)
+		if after < 0 {
+			return -1
+		}
+		f.atEnd = true
+		return r.target(f, toRole, n, after)
+	}
+	if f.roles[toRole].kind == nothing && r.base.kind == someFile {
+		f.object = r.base
+		return i
+	}
+	return r.role(f, i)
+}
+
+// ends are the places where a text is appended.
+var ends = newBook(
+	line[bool]{true, `to|at|on|onto the very? end|bottom of / as the new|very|final? last? line|entry of|in|to / at|to end of`},
+)
+
+// replacing reads the file whose text is replaced.
+func (r *reader) replacing(f *frame, i int) int {
+	all := r.any(f.at, "overwrite", "fill", "populate") || r.any(i-1, "in", "of")
+	if _, next := match(r, parts(), i); next > 0 {
+		i, all = next, true
+		if r.any(i-1, "contents", "content") {
+			if r.word(i).lower != "of" && r.word(i).lower != "in" {
+				return -1
+			}
+			i++
+		}
+	}
+	n, next := r.noun(i)
+	if next < 0 || n.kind == someDir || n.kind == workspace || n.bare || n.extra > 0 {
+		return -1
+	}
+	if n.kind == mentioned {
+		n = r.before
+	}
+	if n.kind != someFile && !strings.Contains(n.name, "/") {
+		return -1
+	}
+	if !all && n.name != "" {
+		return -1
+	}
+	if n.name == "" && r.any(next, "created", "written", "made", "saved") && r.any(next+1, "yesterday", "today", "earlier") {
+		next += 2
+	}
+	f.object, f.awaits, f.over = n, true, true
+	return next
+}
