@@ -52,6 +52,9 @@ func (o *options) interpreter(c *cli, x *skill.Executor) (dialect.Fallback, erro
 		if o.verbose {
 			fmt.Fprintln(c.stderr, "fallback:", r.Telemetry)
 		}
+		if reading := llmfallback.Read(prompt); errors.Is(err, llmfallback.ErrSilent) && reading.Verb != "" && reading.Why != "" && cfg.Mode != llmfallback.None {
+			return dialect.Extraction{}, &dialect.Failure{Message: "Unknown operation: " + operation, Hint: "not understood: " + reading.Why, Cause: err}
+		}
 		e := dialect.Extraction{Operation: r.Operation, Path: r.Path, Content: r.Content, Destination: r.Destination, Via: r.Via}
 		return e, o.worded(err, operation)
 	}, nil
