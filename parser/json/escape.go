@@ -120,7 +120,6 @@ func escapesOf(more string) (t escapeTable) {
 // other characters wide returns the size of the first in s, and its escape, "" if
 // the character stands for itself.
 func appendEscaped(b []byte, s string, table *escapeTable, wide func(s string) (size int, escape string)) []byte {
-	const hex = "0123456789abcdef"
 	from := 0
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -134,13 +133,19 @@ func appendEscaped(b []byte, s string, table *escapeTable, wide func(s string) (
 			continue
 		}
 		if e := table[c]; e != 0 {
-			b = append(append(b, s[from:i]...), '\\', e)
-			if e == 'u' {
-				b = append(b, '0', '0', hex[c>>4], hex[c&15])
-			}
+			b = appendEscape(append(b, s[from:i]...), c, e)
 			from = i + 1
 		}
 		i++
 	}
 	return append(b, s[from:]...)
+}
+
+// appendEscape appends the escape of c, for which e stands in an escapeTable.
+func appendEscape(b []byte, c, e byte) []byte {
+	const hex = "0123456789abcdef"
+	if e == 'u' {
+		return append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+	}
+	return append(b, '\\', e)
 }

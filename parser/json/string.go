@@ -79,7 +79,7 @@ func (d *decoder) special(kind rune) (closed bool, err error) {
 	case c < 0x20:
 		d.pos++
 		d.replace(start, d.pos, "", repairControl)
-		d.out = AppendText(d.out, d.text[start:d.pos])
+		d.out = appendEscape(d.out, c, javaScript[c])
 	case q == kind && kind == doubleQuote:
 		d.pos++
 		return true, nil
