@@ -159,7 +159,7 @@ func (d kernelDir) Open(name []byte) (File, error) {
 	if whole := name[:min(cap(name), len(name)+1)]; len(whole) == len(name) || whole[len(name)] != 0 {
 		name = append(name[:len(name):len(name)], 0)
 	}
-	const flag = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
+	const flag = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_CLOEXEC | openFlags
 	fd, _, errno := unix.Syscall6(unix.SYS_OPENAT, uintptr(d.fd), uintptr(unsafe.Pointer(&name[0])), flag, 0, 0, 0)
 	for errno == unix.EINTR {
 		fd, _, errno = unix.Syscall6(unix.SYS_OPENAT, uintptr(d.fd), uintptr(unsafe.Pointer(&name[0])), flag, 0, 0, 0)

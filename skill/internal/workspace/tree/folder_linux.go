@@ -96,7 +96,7 @@ func (d *kernelFolder) OpenFile(name string, flag int, perm fs.FileMode) (*os.Fi
 }
 
 func (d *kernelFolder) open(name string, flag int, perm fs.FileMode) (int, error) {
-	flag |= unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
+	flag |= unix.O_NOFOLLOW | unix.O_CLOEXEC | openFlags
 	fd, err := unix.Openat(d.fd, name, flag, uint32(perm.Perm()))
 	if err == unix.ENXIO {
 		if info, serr := d.Lstat(name); serr == nil {

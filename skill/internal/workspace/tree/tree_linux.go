@@ -13,6 +13,10 @@ import (
 // beneath refuses "..", absolute names, magic links and every symbolic link.
 const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS
 
+// openFlags are the flags with which a file is opened for its content: a pipe does not
+// wait for its other end, and a 32-bit machine opens files of 2 GiB and more.
+const openFlags = unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_LARGEFILE
+
 // Open opens the folder dir for confined access: through openat2, or through os.Root
 // where portable is set, the kernel has no openat2, or a sandbox forbids it.
 func Open(dir string, portable bool) (Tree, error) {
@@ -93,7 +97,7 @@ func (t *kernelTree) unopened(rel string) error {
 }
 
 func (t *kernelTree) Open(rel string, flag int) (*os.File, error) {
-	fd, err := t.fd(rel, flag|unix.O_NONBLOCK|unix.O_NOCTTY)
+	fd, err := t.fd(rel, flag|openFlags)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +106,7 @@ func (t *kernelTree) Open(rel string, flag int) (*os.File, error) {
 
 // readFile reads a regular file with four system calls and one allocation.
 func (t *kernelTree) ReadFile(rel string, limit int64) ([]byte, error) {
-	fd, err := t.fd(rel, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
+	fd, err := t.fd(rel, unix.O_RDONLY|openFlags)
 	if err != nil {
 		return nil, err
 	}
