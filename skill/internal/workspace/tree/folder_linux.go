@@ -1,7 +1,9 @@
 package tree
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"io"
 	"io/fs"
@@ -37,6 +39,8 @@ func (d *kernelFolder) Close() error {
 	return unix.Close(fd)
 }
 
+// Entries reads the folder itself, not through package os, which looks a name of unknown
+// type up by its path: there is none here.
 func (d *kernelFolder) Entries() (list []Entry, err error) {
 	if !d.readable {
 		return nil, unix.EACCES
@@ -44,17 +48,43 @@ func (d *kernelFolder) Entries() (list []Entry, err error) {
 	if _, err := unix.Seek(d.fd, 0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	var b Block
-	for more := true; more; {
-		b.Names = b.Names[:0]
-		if more, err = (kernelDir{fd: d.fd}).Read(&b); err != nil {
+	buf := make([]byte, blockSize) // on the stack, unlike that of a Block
+	for {
+		n, err := unix.Getdents(d.fd, buf)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
 			return nil, err
-		}
-		for _, n := range b.Names {
-			list = append(list, Entry{string(n.Bytes), n.Type})
+		case n == 0:
+			return list, nil
+		default:
+			list = d.appendEntries(list, buf[:n])
 		}
 	}
-	return list, nil
+}
+
+// appendEntries adds the names that getdents64 wrote to list, as [kernelDir.parse] does to
+// a block.
+func (d *kernelFolder) appendEntries(list []Entry, raw []byte) []Entry {
+	for len(raw) > 0 {
+		size := binary.NativeEndian.Uint16(raw[16:])
+		name, _, _ := bytes.Cut(raw[19:size], []byte{0})
+		kind := raw[18]
+		raw = raw[size:]
+		if string(name) == "." || string(name) == ".." {
+			continue
+		}
+		e := Entry{Name: string(name), Type: modeFromStat(uint32(kind) << 12).Type()}
+		if kind == unix.DT_UNKNOWN {
+			info, err := d.Lstat(e.Name)
+			if err != nil {
+				continue // removed meanwhile
+			}
+			e.Type = info.Mode.Type()
+		}
+		list = append(list, e)
+	}
+	return list
 }
 
 func (d *kernelFolder) OpenFolder(name string) (Folder, error) {
