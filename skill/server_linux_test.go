@@ -299,7 +299,7 @@ func TestServerIsRefused(t *testing.T) {
 		}
 	}
 	alone := newExecutor(t, Config{})
-	if _, err := alone.Execute(t.Context(), &Session{}, StartServer{Command: "x", Port: 1}); err == nil || !strings.Contains(err.Error(), "watches") {
+	if _, err := alone.Execute(t.Context(), &Session{}, StartServer{Command: "x", Port: 1}); err == nil || !strings.Contains(err.Error(), "supervises") {
 		t.Errorf("without a helper: %v", err)
 	}
 	read := newExecutor(t, Config{Helper: self(t), ReadOnly: true})

@@ -159,6 +159,7 @@ func TestPlaceOfAnotherUser(t *testing.T) {
 		fmt.Println(p.Rule, strings.TrimPrefix(p.Path, where), err)
 		os.Exit(0)
 	}
+	needs.Program(t, "cp")
 	m := mounted(t, "none", "tmpfs", 0, "mode=0777")
 	s := open(t, Options{Root: m, User: "/proc/none"})
 	add(t, s, Record{})
@@ -191,6 +192,7 @@ func TestPlaceOfAnotherUser(t *testing.T) {
 }
 
 func TestKey(t *testing.T) {
+	needs.Program(t, "cp")
 	for _, kind := range []string{"disk", "tmpfs", "overlay"} {
 		t.Run(kind, func(t *testing.T) {
 			base := t.TempDir()
