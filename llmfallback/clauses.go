@@ -14,7 +14,7 @@ func (r *reader) place(i int) int {
 	next := -1
 	if how, after := match(r, verbs(), i); after > 0 && how == toGo {
 		n, k := r.noun(after)
-		if k < 0 || n.kind != someDir && (n.kind != somePath || n.bare) || r.word(k).lower != "and" {
+		if k < 0 || n.kind != someDir && (n.kind != somePath || n.bare) || !r.any(k, "and") {
 			return -1
 		}
 		r.base, next = n, k+1
@@ -70,7 +70,7 @@ func (r *reader) introduces(i, end int) bool {
 		return false
 	}
 	for j := i; j < end; j++ {
-		if r.is(j, deny|condition) && r.word(j).lower != "before" || r.is(j, deed) && r.word(j).kind == plain && j <= i+2 && !r.any(j, "document", "record", "log") {
+		if r.is(j, deny|condition) && !r.any(j, "before") || r.is(j, deed) && r.word(j).kind == plain && j <= i+2 && !r.any(j, "document", "record", "log") {
 			return false
 		}
 	}
@@ -128,7 +128,7 @@ func (r *reader) reason(op string, i, end int) bool {
 				return false
 			}
 		case harmless && r.is(j, binding) && j > i+1 && !r.any(j, "then", "except", "recursive", "recursively", "instead", "but", "unless"):
-		case w.lower == "all" && (r.word(i).lower == "to" || r.word(i).lower == "so"):
+		case w.lower == "all" && (r.any(i, "to") || r.any(i, "so")):
 		case r.is(j, binding), strings.HasSuffix(w.lower, "n't") && !r.is(j-1, subject):
 			return false
 		}
@@ -150,7 +150,7 @@ func (r *reader) reason(op string, i, end int) bool {
 	case "i'm", "we're", "i've", "we've", "i'll", "we'll", "it's":
 		return !r.hasDeed(i, end)
 	case "i", "we", "it":
-		return !r.hasDeed(i, end) && (stating()[second] || wanting()[second] && end-i > 3 && (r.word(i+2).lower == "to" || r.word(i+2).lower == "it"))
+		return !r.hasDeed(i, end) && (stating()[second] || wanting()[second] && end-i > 3 && (r.any(i+2, "to") || r.any(i+2, "it")))
 	case "my", "our":
 		return op == "" && !r.hasDeed(i, end)
 	}

@@ -92,8 +92,8 @@ func (r *reader) verbAt(i int) bool {
 
 func (r *reader) namesAt(i int) bool { return r.word(i).kind == quoted || r.word(i).path() }
 
-// pass passes over a word that nothing explains, where the reader is loose and
-// the word cannot change what is asked.
+// pass skips a word that nothing explains, if the reader is loose and the word
+// cannot change what is asked.
 func (r *reader) pass(f *frame, i int) int {
 	w := r.word(i)
 	connects := r.any(i, "and", "then", "also", "or", "nor", "plus") || w.kind == mark && w.text != ","
@@ -108,5 +108,5 @@ func (r *reader) pass(f *frame, i int) int {
 	return i + 1
 }
 
-// maxPassed bounds the words that a loose reader passes over.
+// maxPassed bounds the words that a loose reader skips.
 const maxPassed = 24

@@ -154,9 +154,9 @@ func (e Extraction) harmless() bool {
 }
 
 // Guard reads the prompt and returns why it does not ask for e, "" when it
-// does. Words that the reader does not know are passed over, except in a
-// request to delete: a model may know them. What negates, binds a condition,
-// asks, or is only told never asks for anything.
+// does. Words that the reader does not know are skipped, because a model may know
+// them, except in a request to delete. A negation, a condition, a question, a
+// quotation or reported speech asks for nothing.
 func Guard(prompt string, e Extraction, stat func(string) (folder bool, err error)) (asked Reading, why string) {
 	asked = Read(prompt)
 	if !asked.Answered && e.Operation != "deleteFile" {
@@ -179,8 +179,8 @@ func Guard(prompt string, e Extraction, stat func(string) (folder bool, err erro
 	return asked, ""
 }
 
-// means reports whether e is what was said. A folder stands for the place of
-// the file in it, and white space or a point around a text is not told apart.
+// means reports whether e is what was said. A destination may be the folder or
+// the file in it, and white space or a final dot of a text makes no difference.
 func (said Extraction) means(e Extraction) bool {
 	dest, at := tidyPath(e.Destination), tidyPath(said.Destination)
 	name := "/" + path.Base(tidyPath(said.Path))

@@ -76,10 +76,6 @@ func (r *reader) looking(f *frame, i int) int {
 		return k
 	}
 	if of == whole {
-		if listed && r.any(next-1, "contents", "content") && r.word(next).kind == mark {
-			f.op = "listDirectory"
-			return next
-		}
 		i = next
 	}
 	n, next := r.noun(i)

@@ -137,3 +137,42 @@ func (w *word) titled() bool {
 	}
 	return 'A' <= w.text[0] && w.text[0] <= 'Z' || '0' <= w.text[0] && w.text[0] <= '9' || strings.Contains(w.text, "/")
 }
+
+// title reads the longest name at i: a word, or several that look like one
+// name, each one space after the other. A file's extension ends it.
+func (r *reader) title(i int) (string, int) {
+	w := r.word(i)
+	if w.kind != plain || !pathBytes(w.text) || w.class&function != 0 {
+		return "", -1
+	}
+	k := i + 1
+	if w.titled() && !fileShaped(w.text) {
+		for k < i+maxNameWords && r.titledPair(k-1) {
+			if k++; fileShaped(r.word(k - 1).text) {
+				break
+			}
+		}
+		for k > i+1 && !letterOrDigit(r.word(k-1).text) {
+			k--
+		}
+	}
+	return r.prompt[w.start:r.word(k-1).end], k
+}
+
+func letterOrDigit(s string) bool {
+	return strings.ContainsFunc(s, func(c rune) bool { return isLetter(c) || '0' <= c && c <= '9' })
+}
+
+// titledPair reports whether words i and i+1 can be parts of one name.
+func (r *reader) titledPair(i int) bool {
+	a, b := r.word(i), r.word(i+1)
+	return a.titled() && b.titled() && b.start == a.end+1 && r.prompt[a.end] == ' ' && strings.IndexByte("/.~", b.text[0]) < 0
+}
+
+// acronym reports whether word i names a format in capitals: the PDF a.pdf.
+func (r *reader) acronym(i int) bool {
+	w := r.word(i)
+	return r.is(i, kindNoun|topic|docNoun) && len(w.text) <= 5 && strings.ToUpper(w.text) == w.text
+}
+
+func slashedName(s string) bool { return strings.IndexByte("/.~", s[0]) >= 0 }

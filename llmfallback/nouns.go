@@ -64,8 +64,8 @@ func (r *reader) noun(i int) (noun, int) {
 			k = next
 		}
 	}
-	for r.is(k, determiner) || r.is(k, adverb) && r.word(k).lower != "over" {
-		n.fresh = n.fresh || r.word(k).lower == "a" || r.word(k).lower == "an"
+	for r.is(k, determiner) || r.is(k, adverb) && !r.any(k, "over") {
+		n.fresh = n.fresh || r.any(k, "a") || r.any(k, "an")
 		k++
 	}
 	if k == i {
@@ -73,7 +73,7 @@ func (r *reader) noun(i int) (noun, int) {
 		case "it", "this", "that":
 			return noun{kind: mentioned}, i + 1
 		}
-	} else if r.word(i).lower == "its" && r.any(k, "contents", "content", "text") {
+	} else if r.any(i, "its") && r.any(k, "contents", "content", "text") {
 		return noun{kind: mentioned}, k + 1
 	}
 	from := k
@@ -121,7 +121,7 @@ func (r *reader) named(n noun, begin, k int) (noun, int) {
 		n.extra += r.extras(begin, k)
 		for j := begin; j < k; j++ {
 			n.head |= r.word(j).class & (fileNoun | docNoun)
-			n.empty = n.empty || r.word(j).lower == "empty" || r.word(j).lower == "blank"
+			n.empty = n.empty || r.any(j, "empty") || r.any(j, "blank")
 		}
 	}
 	n.name = name
@@ -169,7 +169,7 @@ func (r *reader) headed(n noun, begin, end int) (noun, int) {
 		}
 		first := begin
 		for first < head && r.is(first, adjective) && (r.word(first).text == r.word(first).lower || !r.titledPair(first)) {
-			n.empty = n.empty || r.word(first).lower == "empty"
+			n.empty = n.empty || r.any(first, "empty")
 			first++
 		}
 		n.kind, n.head = someDir, folderNoun
@@ -209,7 +209,7 @@ func (r *reader) headed(n noun, begin, end int) (noun, int) {
 	if head >= 0 {
 		n.kind, n.head = someFile, r.word(head).class&(fileNoun|docNoun)
 		for j := begin; j < head; j++ {
-			n.empty = n.empty || r.word(j).lower == "empty" || r.word(j).lower == "blank"
+			n.empty = n.empty || r.any(j, "empty") || r.any(j, "blank")
 		}
 		n.extra += r.extras(begin, head)
 		if next := r.afterNoun(&n, head+1); next > 0 {
@@ -236,45 +236,6 @@ func (r *reader) bareName(n noun, i int) (noun, int) {
 	n.kind, n.name, n.bare = somePath, name, true
 	return r.tail(n, next)
 }
-
-// title reads the longest name at i: a word, or several that look like one
-// name, each one space after the other. A file's extension ends it.
-func (r *reader) title(i int) (string, int) {
-	w := r.word(i)
-	if w.kind != plain || !pathBytes(w.text) || w.class&function != 0 {
-		return "", -1
-	}
-	k := i + 1
-	if w.titled() && !fileShaped(w.text) {
-		for k < i+maxNameWords && r.titledPair(k-1) {
-			if k++; fileShaped(r.word(k - 1).text) {
-				break
-			}
-		}
-		for k > i+1 && !letterOrDigit(r.word(k-1).text) {
-			k--
-		}
-	}
-	return r.prompt[w.start:r.word(k-1).end], k
-}
-
-func letterOrDigit(s string) bool {
-	return strings.ContainsFunc(s, func(c rune) bool { return isLetter(c) || '0' <= c && c <= '9' })
-}
-
-// titledPair reports whether words i and i+1 can be parts of one name.
-func (r *reader) titledPair(i int) bool {
-	a, b := r.word(i), r.word(i+1)
-	return a.titled() && b.titled() && b.start == a.end+1 && r.prompt[a.end] == ' ' && strings.IndexByte("/.~", b.text[0]) < 0
-}
-
-// acronym reports whether word i names a format in capitals: the PDF a.pdf.
-func (r *reader) acronym(i int) bool {
-	w := r.word(i)
-	return r.is(i, kindNoun|topic|docNoun) && len(w.text) <= 5 && strings.ToUpper(w.text) == w.text
-}
-
-func slashedName(s string) bool { return strings.IndexByte("/.~", s[0]) >= 0 }
 
 // any reports whether word i is one of these.
 func (r *reader) any(i int, words ...string) bool {
@@ -322,10 +283,10 @@ func (r *reader) afterNoun(n *noun, i int) int {
 			n.name, n.bare = w.text, true
 			return i + 1
 		}
-		if r.word(i).lower == "or" && r.is(i+1, fileNoun) { // the folder or file X
+		if r.any(i, "or") && r.is(i+1, fileNoun) { // the folder or file X
 			i += 2
 		}
-	} else if r.word(i).lower == "or" && r.is(i+1, folderNoun) {
+	} else if r.any(i, "or") && r.is(i+1, folderNoun) {
 		i += 2
 	}
 	if next := r.calling(i); next > i {

@@ -34,7 +34,7 @@ func understand(prompt string) (Extraction, bool) {
 // A reader reads one prompt.
 type reader struct {
 	words
-	loose       bool // words that nothing explains are passed over, within limits
+	loose       bool // words that nothing explains are skipped, within limits
 	base        noun // where the request begins by saying that all of it lies
 	before      noun // the file that an earlier sentence introduces
 	after       bool // a reason or another sentence came before the request
@@ -67,12 +67,12 @@ type frame struct {
 	ended  bool // the text took the rest of the prompt
 	past   int  // the word before which all is explained
 	over   bool // it says that what stands at the target may go
-	passed int  // words passed over by a loose reader
+	passed int  // words that a loose reader skipped
 	e      Extraction
 	why    string
 }
 
-// read tries the request at every place where it may begin: behind courtesies,
+// read tries the request at every place where it may begin: after courtesies,
 // a place, a reason, an introduction.
 func (r *reader) read() Reading {
 	i := 0
@@ -173,7 +173,7 @@ func (r *reader) rest(f *frame, i int) bool {
 
 // step explains the words at i by one thing that may follow a request.
 func (r *reader) step(f *frame, i int) int {
-	if _, next := r.closing(f, i); next > 0 && !(f.op == "listDirectory" && f.object.kind == nothing && f.roles[inRole].kind == nothing && r.word(next-1).lower == "it") {
+	if _, next := r.closing(f, i); next > 0 && !(f.op == "listDirectory" && f.object.kind == nothing && f.roles[inRole].kind == nothing && r.any(next-1, "it")) {
 		return next
 	}
 	if next := r.modifier(f, i); next > 0 {

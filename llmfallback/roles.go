@@ -84,7 +84,7 @@ func (r *reader) affected(f *frame, i int) int {
 	if _, next := match(r, parts(), i); next > 0 && f.sense == toCopy && r.any(next-1, "of") {
 		i, whole = next, true
 	}
-	if r.word(i).lower == "from" || r.any(i, "the") && r.any(i+1, "file") && r.any(i+2, "from") {
+	if r.any(i, "from") || r.any(i, "the") && r.any(i+1, "file") && r.any(i+2, "from") {
 		i = r.skip(i, "the", "file") + 1 // move the file from a/x.txt to b/x.txt
 	}
 	n, next := r.noun(i)
@@ -101,8 +101,8 @@ func (r *reader) affected(f *frame, i int) int {
 	case f.sense == toDelete && (n.extra > 0 || n.bare),
 		n.bare && n.head == 0 && !r.shellWord(f.at):
 		return -1
-	case n.name == "" && r.word(next).lower != "called" && r.word(next).lower != "named", n.kind == workspace,
-		n.kind == someDir && f.sense == toCopy, n.fresh && r.word(i-1).lower == "of": // a copy of a file
+	case n.name == "" && !r.any(next, "called") && !r.any(next, "named"), n.kind == workspace,
+		n.kind == someDir && f.sense == toCopy, n.fresh && r.any(i-1, "of"): // a copy of a file
 		return -1
 	}
 	if r.any(f.at, "update", "change", "modify") && f.at+1 == i { // my Drafts folder name
@@ -130,7 +130,7 @@ func (r *reader) shellWord(i int) bool {
 
 // making reads what is created: a folder, or a file.
 func (r *reader) making(f *frame, i int) int {
-	if k := r.parents(i); k > i && r.word(k-1).lower == "and" && r.is(k, folderNoun) {
+	if k := r.parents(i); k > i && r.any(k-1, "and") && r.is(k, folderNoun) {
 		i = k // intermediate directories as required and directory X
 	}
 	if _, next := match(r, chains(), i); next > 0 {
@@ -144,7 +144,7 @@ func (r *reader) making(f *frame, i int) int {
 	if r.shellWord(f.at) && r.is(i, determiner) {
 		return -1
 	}
-	if r.word(i-1).lower == "exists" {
+	if r.any(i-1, "exists") {
 		f.object, f.op = noun{kind: someDir, head: folderNoun}, "createDirectory"
 		return i
 	}
@@ -227,10 +227,7 @@ func (r *reader) placed(i int) (noun, int) {
 
 // role reads a preposition and its noun.
 func (r *reader) role(f *frame, i int) int {
-	if n := r.here(i); n > 0 && (f.sense == toCopy || f.sense == toMove) && f.roles[toRole].kind == nothing {
-		f.roles[toRole] = noun{kind: workspace} // move src/a.txt here
-		return n
-	} else if n > 0 {
+	if n := r.here(i); n > 0 {
 		return n
 	}
 	role, next := match(r, prepositions(), i)
@@ -244,7 +241,7 @@ func (r *reader) role(f *frame, i int) int {
 	if k := r.calling(next); k > 0 {
 		next = k
 	}
-	if r.word(next).lower == "be" {
+	if r.any(next, "be") {
 		return -1
 	}
 	if _, end := match(r, ends(), next); end > 0 && (f.sense == toAppend || f.sense == toWrite) {
@@ -268,7 +265,7 @@ func (r *reader) assign(f *frame, role role, n noun, i, after int) int {
 	case f.sense == toWrite || f.sense == toAppend || f.sense == toReplace && f.object.kind == nothing:
 		return r.target(f, role, n, after)
 	case role == asRole && f.sense != toCopy && f.sense != toRename && f.sense != toMove,
-		role == toRole && f.sense < toDelete && !(f.op == "createDirectory" && r.word(f.at).lower == "add"),
+		role == toRole && f.sense < toDelete && !(f.op == "createDirectory" && r.any(f.at, "add")),
 		role != inRole && f.sense == toCheck,
 		role == fromRole && n.bare && f.op == "readFile",
 		f.op == "readFile" && n.kind == someFile && (f.object.name != "" || f.object.extra >= maxNounWords):
@@ -276,7 +273,7 @@ func (r *reader) assign(f *frame, role role, n noun, i, after int) int {
 	case f.op == "readFile" && f.object.name == "":
 		f.object.name, f.object.kind = n.name, someFile // the notes in a.md
 		return after
-	case role == inRole && f.object.name == "" && (n.kind == somePath || n.kind == someFile) && !n.bare && f.op != "listDirectory" && f.name == "" && r.word(i).lower == "at":
+	case role == inRole && f.object.name == "" && (n.kind == somePath || n.kind == someFile) && !n.bare && f.op != "listDirectory" && f.name == "" && r.any(i, "at"):
 		f.object.name = n.name
 		return after
 	case role == toRole && f.op == "createDirectory":

@@ -46,12 +46,6 @@ func (r *reader) textRole(f *frame, i int) int {
 			return next
 		}
 	}
-	if w := r.word(i); f.awaits || f.op == "appendFile" && f.object.name != "" && w.text != "," {
-		if w.kind == quoted && f.target() {
-			f.text, f.texted = w.text, true
-			return i + 1
-		}
-	}
 	how, next := match(r, intros(), i)
 	if next < 0 {
 		return -1
@@ -65,7 +59,7 @@ func (r *reader) textRole(f *frame, i int) int {
 // target reports whether the file is named.
 func (f *frame) target() bool { return f.object.name != "" || f.name != "" }
 
-// given reads a text after its introduction: in quotes, behind a colon, or to
+// given reads a text after its introduction: in quotes, after a colon, or to
 // the end of the line.
 func (r *reader) given(f *frame, i int, how intro) int {
 	noun := false
@@ -101,7 +95,7 @@ func (r *reader) given(f *frame, i int, how intro) int {
 	return -1
 }
 
-// colon reads the text behind a colon: one in quotes, or all the rest.
+// colon reads the text after a colon: one in quotes, or all the rest.
 func (r *reader) colon(f *frame, i int) int {
 	i++
 	if r.word(i).kind == quoted {
@@ -248,12 +242,6 @@ func (r *reader) replacing(f *frame, i int) int {
 	all := r.any(f.at, "overwrite", "fill", "populate") || r.any(i-1, "in", "of")
 	if _, next := match(r, parts(), i); next > 0 {
 		i, all = next, true
-		if r.any(i-1, "contents", "content") {
-			if r.word(i).lower != "of" && r.word(i).lower != "in" {
-				return -1
-			}
-			i++
-		}
 	}
 	n, next := r.noun(i)
 	if next < 0 || n.kind == someDir || n.kind == workspace || n.bare || n.extra > 0 {

@@ -18,9 +18,8 @@ const (
 // quotes when it is quoted.
 type word struct {
 	text       string
-	lower      string // ASCII lower case; ’ reads as '; "" for a quote or a very long word
+	lower      string // ASCII lower case; ’ reads as ', a line end as ¶; "" for a quote or a very long word
 	start, end int    // with the quotes
-	at         int    // where lower begins in words.folded
 	kind       wordKind
 	class      class
 }
@@ -29,9 +28,11 @@ type word struct {
 type words struct {
 	prompt string
 	list   []word
-	whole  bool   // list is all of the prompt
-	folded string // the lower-case words with one space between them, so that a phrase is a substring
+	whole  bool // list is all of the prompt
 }
+
+// maxFolded is the length in bytes above which a word is not in the lexicon.
+const maxFolded = 64
 
 // split cuts prompt into words, at most maxWords of them.
 func split(prompt string) words {
@@ -48,53 +49,15 @@ func split(prompt string) words {
 		}
 		next, ok := quote(prompt, i, &unclosed)
 		if !ok {
-			next = unquoted(prompt, i)
+			if next = unquoted(prompt, i); len(next.text) <= maxFolded {
+				next.lower = lower(strings.ReplaceAll(next.text, "\n", "¶"))
+				next.class = lexicon()[next.lower]
+			}
 		}
 		w.list = append(w.list, next)
 		i = next.end
 	}
-	w.fold()
 	return w
-}
-
-// maxFolded is the length in bytes above which a word is no word of the lexicon.
-const maxFolded = 64
-
-// fold fills in the lower-case forms and the classes.
-func (w *words) fold() {
-	var b strings.Builder
-	b.Grow(len(w.list) * 8)
-	for i := range w.list {
-		next := &w.list[i]
-		next.at = b.Len()
-		switch {
-		case next.kind == quoted || len(next.text) > maxFolded:
-			b.WriteByte('"')
-		case next.text == "\n":
-			b.WriteString("¶")
-		default:
-			b.WriteString(lower(next.text))
-		}
-		b.WriteByte(' ')
-	}
-	w.folded = b.String()
-	for i := range w.list {
-		if next := &w.list[i]; next.kind != quoted && len(next.text) <= maxFolded {
-			next.lower = w.phrase(i, 1)
-			next.class = lexicon()[next.lower]
-		}
-	}
-}
-
-// phrase returns n words from word i on, in lower case, "" where there are fewer.
-func (w *words) phrase(i, n int) string {
-	switch {
-	case i+n > len(w.list):
-		return ""
-	case i+n == len(w.list):
-		return w.folded[w.list[i].at : len(w.folded)-1]
-	}
-	return w.folded[w.list[i].at : w.list[i+n].at-1]
 }
 
 // quotePairs lists opening quotes and what closes them.
