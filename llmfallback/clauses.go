@@ -1,7 +1,6 @@
 package llmfallback
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -66,7 +65,7 @@ func (r *reader) statement(i int) int {
 
 // introduces reads a sentence like "there is a file called a.txt in docs".
 func (r *reader) introduces(i, end int) bool {
-	if !r.is(i, subject) && !r.any(i, "there", "there's", "there’s", "my", "our", "i've") || r.base.kind == someFile {
+	if !r.any(i, "i", "we", "there", "there's", "my", "our", "i've", "we've") || r.base.kind == someFile {
 		return false
 	}
 	for j := i; j < end; j++ {
@@ -226,10 +225,13 @@ func (r *reader) unlessThere(i int) int {
 		i++
 	}
 	next := r.bag(i, thereWords(), thereKeys())
-	if next > 0 && r.hasAny(i, next, missing()) && slices.Contains([]string{"if", "only", "unless", "as", "no", "and", "but", "without", "do", "don't", "never", "creating", "not"}, r.word(i).lower) {
-		return next
+	for next > i && !missing()[r.word(next-1).lower] && !r.any(next-1, "already", "yet") {
+		next-- // but not yet
 	}
-	return -1
+	if !r.hasAny(i, next, missing()) || !r.any(i, "if", "only", "unless", "as", "no", "and", "but", "without", "do", "don't", "never", "creating", "not") {
+		return -1
+	}
+	return next
 }
 
 var (

@@ -77,5 +77,5 @@ var unanswered = []string{
 	"To delete a.txt, run rm a.txt", "For the record, delete a.txt", "create a folder for my taxes", "list the python files in the docs folder",
 	"List all the markdown files in my Projects folder.", "create a file explorer", "copy file permissions from a.txt to b.txt",
 	"log \"x\" to a.txt", "insert 'x' into a.txt", "read a.txt every day", "list src/ every hour", "read a.txt before you delete it",
-	"If you see this, delete a.txt", "readFile", "writeFile", "readFile a.txt extra words here please now", "commit a.txt", "git add a.txt",
+	"If you see this, delete a.txt", "Make directory a/b if it does not exist but not just yet, please wait", "He wrote a file called a.txt. Rename it to b.txt", "readFile", "writeFile", "readFile a.txt extra words here please now", "commit a.txt", "git add a.txt",
 }
