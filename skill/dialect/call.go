@@ -3,6 +3,9 @@ package dialect
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"textskill/parser"
 	"textskill/skill"
@@ -42,6 +45,19 @@ func (in *call) at(param string) string {
 // resolve records where the path in an argument leads.
 func (in *call) resolve(param, path string) {
 	in.resolved = append(in.resolved, resolvedPath{param, path})
+}
+
+// expandHome replaces a leading ~ by the home folder. If there is none, the path is
+// returned as it is, with an error.
+func expandHome(path string) (string, error) {
+	if path != "~" && !strings.HasPrefix(path, "~/") {
+		return path, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return path, err
+	}
+	return filepath.Join(home, path[1:]), nil
 }
 
 // typed adapts a hook for the one type of result that the operation of its row has.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -251,12 +250,7 @@ func (in *call) followed(param string) (string, error) { return in.pythonPath(pa
 func (in *call) unfollowed(param string) (string, error) { return in.pythonPath(param, false) }
 
 func (in *call) pythonPath(param string, follow bool) (string, error) {
-	given := strings.TrimSpace(in.str(param))
-	if given == "~" || strings.HasPrefix(given, "~/") {
-		if home, err := os.UserHomeDir(); err == nil {
-			given = filepath.Join(home, given[1:])
-		}
-	}
+	given, _ := expandHome(strings.TrimSpace(in.str(param)))
 	abs, err := in.x.Real(in.s, given, follow)
 	if errors.Is(err, syscall.ELOOP) {
 		if !filepath.IsAbs(given) {

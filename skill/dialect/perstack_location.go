@@ -3,7 +3,6 @@ package dialect
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -28,7 +27,8 @@ type location struct {
 // above it need not exist. The errors are the original's refusals.
 func (in *call) look(param string, parents bool) (*location, error) {
 	at := &location{given: in.str(param)}
-	at.abs = in.x.Abs(in.s, whole(expandHome(at.given)))
+	given, _ := expandHome(at.given)
+	at.abs = in.x.Abs(in.s, whole(given))
 	at.path = at.abs
 	if err := in.refuseReserved(at.abs); err != nil {
 		return nil, err
@@ -80,15 +80,6 @@ func (in *call) useLink(at *location) {
 	if path, err := in.x.Real(in.s, at.abs, false); at.link && err == nil {
 		at.path = path
 	}
-}
-
-// expandHome reads ~ as the home folder.
-func expandHome(name string) string {
-	home := os.Getenv("HOME")
-	if home != "" && (name == "~" || strings.HasPrefix(name, "~/")) {
-		return filepath.Join(home, name[1:])
-	}
-	return name
 }
 
 func (at *location) hasNUL() bool { return strings.IndexByte(at.abs, 0) >= 0 }

@@ -3,7 +3,6 @@ package dialect
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -64,13 +63,11 @@ const maxMatches = 1000
 // searchPath resolves a path that begins with ~, the home folder, or holds "..".
 // Replies show the home folder in place of ~.
 func (in *call) searchPath() (string, error) {
-	if p := in.str("path"); p == "~" || strings.HasPrefix(p, "~/") {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", err
-		}
-		in.values["path"] = filepath.Join(home, p[1:])
+	path, err := expandHome(in.str("path"))
+	if err != nil {
+		return "", err
 	}
+	in.values["path"] = path
 	return in.afterLinks("path", true)
 }
 
