@@ -6,15 +6,15 @@ import (
 	"textskill/skill/internal/words"
 )
 
-// Complete asks whether the work is done: whether no todo of the session is open.
+// Complete lists the session's todos that are still open. It returns a [Completed].
 type Complete struct{}
 
 func (Complete) op() {}
 
-// Completed is the answer to Complete. The work is done where nothing remains.
+// Completed is the result of [Complete]. If nothing remains, the work is done.
 type Completed struct{ Remaining []TodoItem }
 
-// Message tells how many todos are open.
+// Message says how many todos are open.
 func (c Completed) Message() string {
 	if len(c.Remaining) == 0 {
 		return "nothing remains to be done"

@@ -8,25 +8,25 @@ import (
 	"textskill/skill/internal/words"
 )
 
-// LoadContext reads the files that tell an agent about the workspace: AGENTS.md,
-// SOUL.md and TOOLS.md at its root. Those that are not there are left out.
+// LoadContext reads the files that describe the workspace to an agent: AGENTS.md, SOUL.md
+// and TOOLS.md at its root. Missing files are skipped. It returns a [Context].
 type LoadContext struct{}
 
 func (LoadContext) op() {}
 
-// Context are the files that LoadContext found.
+// A Context holds the files that [LoadContext] found.
 type Context struct{ Files []ContextFile }
 
-// A ContextFile is one of them, whole.
+// A ContextFile is one file of a [Context], with its whole content.
 type ContextFile struct{ Name, Content string }
 
-// Message counts the files.
+// Message says how many files there are.
 func (c Context) Message() string { return "loaded " + words.Count(len(c.Files), "file", "files") }
 
 func (x *Executor) loadContext() (Result, error) {
 	var c Context
 	for _, name := range []string{"AGENTS.md", "SOUL.md", "TOOLS.md"} {
-		text, err := x.smallText(filepath.Join(x.ws.Dir(), name))
+		text, err := x.readText(filepath.Join(x.ws.Dir(), name))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:

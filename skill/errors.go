@@ -9,22 +9,22 @@ import (
 // An ArgError reports an argument that its operation cannot accept.
 type ArgError = refusal.ArgError
 
-// A RefusedError reports an operation that the configuration rules out. It matches
+// A RefusedError reports an operation that the configuration forbids. It matches
 // fs.ErrPermission.
 type RefusedError = refusal.RefusedError
 
-// An OffError reports an operation that has to be allowed first.
+// An OffError reports an operation that must be turned on first.
 type OffError = refusal.OffError
 
-// A NoMatchError reports that the text to replace is not in the file.
+// A NoMatchError reports that [EditFile].Old is not in the file.
 type NoMatchError struct {
 	Path string
-	Near *NearLine // the line that resembles it most; nil if none does
+	Near *NearLine // the most similar line; nil if no line is similar
 }
 
 func (e *NoMatchError) Error() string { return "old text not found in " + e.Path }
 
-// Hint says where the text nearly stands and what differs, "" if nowhere.
+// Hint describes the most similar line and how it differs, "" if there is none.
 func (e *NoMatchError) Hint() string {
 	if e.Near == nil {
 		return ""
@@ -32,16 +32,16 @@ func (e *NoMatchError) Hint() string {
 	return fmt.Sprintf("line %d is nearest: %s; wanted: %s (%s)", e.Near.Number, e.Near.Text, e.Near.Wanted, e.Near.Differs)
 }
 
-// NearLine is a line of a file beside the line that was looked for. Both have
-// their invisible characters shown: → tab, · blank at an end, ␍ CR, ⍽ NBSP.
+// A NearLine is a line of a file and the similar line that was searched for. In both,
+// invisible characters are replaced: → tab, · trailing space, ␍ CR, ⍽ no-break space.
 type NearLine struct {
-	Number  int // counted from 1
+	Number  int // from 1
 	Text    string
 	Wanted  string
-	Differs string // what kind of difference it is: "tabs and blanks", "letters"
+	Differs string // how they differ: "tabs and blanks", "letters differ"
 }
 
-// A TooLargeError reports more bytes than one answer carries.
+// A TooLargeError reports content that exceeds [Config].MaxRead.
 type TooLargeError struct {
 	Path        string
 	Size, Limit int64 // bytes

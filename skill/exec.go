@@ -7,27 +7,27 @@ import (
 	"textskill/skill/internal/process"
 )
 
-// Exec runs a program without a shell and waits for it. Its standard input is
-// empty. When it is done, or stopped, nothing that it started stays behind.
+// Exec runs a program without a shell, with empty standard input, and waits for it. It
+// then ends every process that the program started. It returns an [Executed].
 type Exec struct {
-	Command    string        // a name to be found in PATH, or a path, from Dir where it is relative
+	Command    string        // a name to search for in PATH, or a path, absolute or relative to Dir
 	Args       []string      // without the command
-	Env        []string      // NAME=value, set in this order over the process environment without its credentials
-	Dir        string        // the folder to run in, inside the workspace
-	Timeout    time.Duration // 0 means none; a negative one has run out at the start
+	Env        []string      // NAME=value entries added to the environment; the last one of a name wins
+	Dir        string        // working directory, inside the workspace; "" means the session's
+	Timeout    time.Duration // 0 means no limit; a negative timeout has already expired
 	MaxOutput  int64         // bytes kept of each stream; 0 means 1 MiB
-	Unattended bool          // the environment says that nobody watches: no prompts, pagers and colours
-	Port       int           // where it may listen without Config.Network too; 0 is none
-	Log        bool          // write what is not kept, or is no text, to a file that can be read
+	Unattended bool          // set variables that make programs neither prompt, page nor colour
+	Port       int           // TCP port on which it may listen even without Config.Network; 0 means none
+	Log        bool          // write output that is cut or not UTF-8 to a file in the workspace
 }
 
 func (Exec) op() {}
 
-// Executed is how a program ended and what it printed until then. A program that
-// fails is a result like any other.
+// Executed is the result of [Exec]: how the program ended and what it printed. A program
+// that fails has a result, not an error.
 type Executed = process.Executed
 
-// Tracked says how far what a program changed can be undone.
+// Tracked says how the changes of a program can be undone.
 type Tracked = process.Tracked
 
 // A SpawnError reports a program that could not be started.
@@ -40,42 +40,42 @@ func (x *Executor) exec(ctx context.Context, s *Session, a Exec) (Result, error)
 	}))
 }
 
-// FenceMode says what is done about the fence: what the kernel denies commands,
-// whatever they try. The zero value is FenceAuto.
+// FenceMode selects how commands are sandboxed by the kernel. The zero value is
+// FenceAuto.
 type FenceMode = process.FenceMode
 
-// The modes of the fence.
+// The fence modes.
 const (
-	FenceAuto    = process.FenceAuto    // as much as the system can do; the result says how much
-	FenceRequire = process.FenceRequire // no command runs where the system cannot do it
+	FenceAuto    = process.FenceAuto    // best effort; the result says what was enforced
+	FenceRequire = process.FenceRequire // refuse to run commands if the kernel cannot enforce the fence
 	FenceOff     = process.FenceOff
 )
 
-// Fence is what a command was kept to. The zero Fence is none at all.
+// A Fence says what the kernel denied to a command. The zero Fence denied nothing.
 type Fence = process.Fence
 
-// Limits bound what each process of a command may take.
+// Limits are the resource limits of each process of a command.
 type Limits = process.Limits
 
-// A Program is one to be started and talked to over its standard input and output.
+// A Program is a program for [Executor.StartProcess].
 type Program = process.Program
 
-// A Process is a program that runs until it is closed, with everything it starts.
+// A Process is a program that runs until it is closed, together with everything that it
+// started.
 type Process = process.Process
 
-// StartProcess starts a program in the workspace's folder. Errors are those of an
-// [Exec]. The caller closes the Process.
+// StartProcess starts a program in the workspace directory. Errors are those of [Exec].
+// The caller closes the Process.
 func (x *Executor) StartProcess(p Program) (*Process, error) { return x.process.StartProcess(p) }
 
-// HelperMain makes this process the helper that [Config].Helper names, if it was
-// started as one, and then does not return. A program that is its own helper
-// calls it before anything else; where it is no helper that costs nothing.
+// HelperMain turns this process into a helper (see [Config].Helper) if it was started as
+// one, and then does not return. A program that is its own helper calls HelperMain before
+// anything else. In any other process HelperMain does nothing.
 func HelperMain() { process.HelperMain() }
 
-// GuardSecrets keeps other processes from reading this one's environment and
-// memory, if the environment holds a credential of this program.
+// GuardSecrets calls [Undumpable] if the environment holds a credential of this program.
 func GuardSecrets() error { return process.GuardSecrets() }
 
-// Undumpable keeps processes of the same user from reading this one's memory and
-// environment. A process that holds a credential calls it early.
+// Undumpable prevents other processes of the user from reading the memory and the
+// environment of this one. A process that holds a credential calls it early.
 func Undumpable() error { return process.Undumpable() }

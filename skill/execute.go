@@ -7,17 +7,17 @@ import (
 	"textskill/skill/internal/refusal"
 )
 
-// Args is one operation with its arguments. The set is closed: the cases of
-// [Executor.Execute] are all of them.
+// Args is an operation with its arguments. The cases of [Executor.Execute] are all its
+// types.
 type Args interface{ op() }
 
-// Result is what an operation found or did. Message is one sentence; the fields
-// hold the rest.
+// A Result is what an operation found or did. Message sums it up in one sentence; the
+// fields of its type hold the details.
 type Result interface{ Message() string }
 
-// Execute runs one operation for s. File system errors are *fs.PathError and
-// *os.LinkError, named by the system call; what the workspace refuses is an error
-// of package workspace; a bad argument is an [*ArgError].
+// Execute runs one operation for s. Errors of the file system are *fs.PathError and
+// *os.LinkError, with the system call as Op. A path that the workspace refuses is an
+// [*OutsideError], [*DeniedError] or [*NotRegularError]; a bad argument is an [*ArgError].
 func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (Result, 
 	panic(fmt.Sprintf("skill: no case for %T", args)) // unreachable: TestExecuteIsTotal
 }
 
-// result returns r as what an operation did, nil if it failed.
+// result returns r as a Result, or nil if err is not nil.
 func result[R Result](r R, err error) (Result, error) {
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func result[R Result](r R, err error) (Result, error) {
 	return r, nil
 }
 
-// path makes the argument name absolute. No file name holds a NUL byte.
+// path makes the value of the argument arg absolute. It refuses a NUL byte.
 func (x *Executor) path(s *Session, arg, name string) (string, error) {
 	abs := x.ws.Abs(s.Dir, name)
 	if err := refusal.CheckPath(arg, name, abs); err != nil {
@@ -144,8 +144,8 @@ func (x *Executor) path(s *Session, arg, name string) (string, error) {
 	return abs, nil
 }
 
-// paths is path for an operation with a source and a destination. The
-// destination is looked at first.
+// paths is path for an operation with a source and a destination. It checks the
+// destination first, as the original runtime does.
 func (x *Executor) paths(s *Session, source, dest string) (from, to string, err error) {
 	if to, err = x.path(s, "destination", dest); err != nil {
 		return "", "", err

@@ -12,41 +12,37 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// Config is what an Executor needs to know of the world. The zero Config works
-// in the current folder, with everything inside it allowed and nothing outside.
+// Config configures an Executor. The zero Config works in the current directory, allows
+// everything inside it, and nothing outside.
 type Config struct {
-	Dir         string   // the workspace; "" means the current folder
-	Allow       []string // further folders that count as inside
+	Dir         string   // the workspace; "" means the current directory
+	Allow       []string // additional directories that count as inside
 	ReadOnly    bool     // refuse every change
 	DryRun      bool     // describe every change and apply none
-	AllowConfig bool     // let .git, perstack and perstack.toml be changed
+	AllowConfig bool     // allow changes to .git, perstack and perstack.toml
 	NoSync      bool     // do not wait for the disk
 
-	SnapshotBytes int64     // kept of the workspace, so that what programs change can be undone; 0 means 256 MiB, less than 0 none
-	Journal       Journal   // how much is kept of changes; the zero value is right for most
-	MaxRead       int64     // bytes that one answer carries of a file; 0 means 64 MiB
-	Helper        string    // absolute path of a program that calls HelperMain first, to watch each command; "" means none
-	Secrets       []string  // variables kept from commands, besides those this program takes credentials from
+	SnapshotBytes int64     // bytes of the workspace kept before a program runs, for undo; 0 means 256 MiB, negative none
+	Journal       Journal   // limits of the recorded changes; the zero value is right for most
+	MaxRead       int64     // bytes of a file in one answer; 0 means 64 MiB
+	Helper        string    // absolute path of a program that calls HelperMain first and supervises each command; "" means none
+	Secrets       []string  // names of variables that commands do not get, in addition to this program's own credentials
 	Network       bool      // let operations reach other machines
-	Private       bool      // let them reach private addresses too, this machine included
-	Hosts         []string  // names or addresses that may be reached though they are private
-	Fence         FenceMode // what the system itself is to forbid to commands
-	FenceRead     []string  // files and folders that they may read beside the usual; they must exist
-	FenceWrite    []string  // folders that they may write beside the workspace and the caches; they must exist
-	Limits        Limits    // of what commands take; the zero value is right for most
-	AllowHooks    bool      // let git run what a repository's configuration names: hooks, filters, editors
+	Private       bool      // with Network, also reach private addresses, this machine included
+	Hosts         []string  // hosts, with or without a port, that may be reached even if they are private
+	Fence         FenceMode // whether the kernel restricts commands
+	FenceRead     []string  // additional files and directories that commands may read; must exist
+	FenceWrite    []string  // additional directories that commands may write; must exist
+	Limits        Limits    // resource limits of commands; the zero value is right for most
+	AllowHooks    bool      // let git run the programs that a repository configures: hooks, filters, editors
 
-	// NoSandbox lets the browser that takes screenshots run without its sandbox, as
-	// root has to.
-	NoSandbox bool
-	// Browser takes screenshots: package browser has one. nil refuses them.
-	Browser Browser
-	// Search are asked in this order; none means those that take no configuration.
-	Search []SearchEngine
+	NoSandbox bool           // run the browser without its sandbox, which root must do
+	Browser   Browser        // takes screenshots: see package browser; nil refuses them
+	Search    []SearchEngine // tried in this order; nil means those that need no configuration
 }
 
-// An Executor carries out operations on one workspace. It is safe for concurrent
-// use: changes of one file run one after another, also between processes.
+// An Executor runs operations on one workspace. It is safe for concurrent use: changes of
+// one file run one after another, also between processes.
 type Executor struct {
 	cfg     Config
 	ws      *workspace.Workspace
@@ -57,7 +53,7 @@ type Executor struct {
 	opened  time.Time
 }
 
-// New opens the workspace. Close releases it.
+// New opens the workspace. The caller closes the Executor.
 func New(cfg Config) (*Executor, error) {
 	if cfg.MaxRead == 0 {
 		cfg.MaxRead = 64 << 20
@@ -72,7 +68,7 @@ func New(cfg Config) (*Executor, error) {
 	return newExecutorOn(cfg, ws)
 }
 
-// newExecutorOn takes over ws.
+// newExecutorOn returns an Executor that owns ws, and closes ws on an error.
 func newExecutorOn(cfg Config, ws *workspace.Workspace) (*Executor, error) {
 	run, err := process.New(process.Config{
 		ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun, Network: cfg.Network, Helper: cfg.Helper, Secrets: cfg.Secrets,
@@ -93,9 +89,9 @@ func newExecutorOn(cfg Config, ws *workspace.Workspace) (*Executor, error) {
 	}, nil
 }
 
-// Narrow opens an Executor on folders inside the workspace, the first of them its own
-// and the others allowed. Its changes are recorded with those of x, which must be
-// closed after it.
+// Narrow returns an Executor on directories inside the workspace: dirs[0] as its
+// workspace, and the others as Config.Allow. It records its changes with those of x, and
+// must be closed before x.
 func (x *Executor) Narrow(dirs []string) (*Executor, error) {
 	ws, err := x.ws.Narrow(dirs[0], dirs[1:]...)
 	if err != nil {
@@ -106,7 +102,7 @@ func (x *Executor) Narrow(dirs []string) (*Executor, error) {
 	return newExecutorOn(cfg, ws)
 }
 
-// Close releases the workspace, and removes the temporary files of commands.
+// Close closes the workspace and removes the temporary files of commands.
 func (x *Executor) Close() error {
 	x.process.Close()
 	return x.ws.Close()
@@ -115,11 +111,11 @@ func (x *Executor) Close() error {
 // Dir returns the workspace's absolute path without symbolic links.
 func (x *Executor) Dir() string { return x.ws.Dir() }
 
-// Config returns what the executor was made with, defaults filled in.
+// Config returns the executor's configuration, with its defaults filled in.
 func (x *Executor) Config() Config { return x.cfg }
 
-// Real returns the absolute name that name leads to, with the links above it
-// followed, and the one at its end if follow is set. A name that leads outside is
+// Real returns the absolute path of name with links resolved; a link at its end is
+// resolved only if follow is set. For a name that leads outside the workspace it returns
 // an [*OutsideError].
 func (x *Executor) Real(s *Session, name string, follow bool) (string, error) {
 	if strings.IndexByte(name, 0) >= 0 {
@@ -128,16 +124,17 @@ func (x *Executor) Real(s *Session, name string, follow bool) (string, error) {
 	return x.ws.Real(s.Dir, name, follow)
 }
 
-// Abs makes name absolute and clean: relative names start at the session's folder,
-// and "" is that folder. The disk is not looked at; it may be outside.
+// Abs makes name absolute and clean: relative names start at the session's directory, and
+// "" is that directory. It does not access the disk, and the result may be outside.
 func (x *Executor) Abs(s *Session, name string) string { return x.ws.Abs(s.Dir, name) }
 
-// Flush makes the content of files durable. The names are absolute; what is no
-// regular file of the workspace is an error.
+// Flush writes the content of files to the disk. The paths must be absolute and lead to
+// regular files of the workspace.
 func (x *Executor) Flush(abs ...string) error { return x.ws.Flush(abs...) }
 
-// Look describes what is at name, where the link at its end leads if follow is
-// set. Errors are *fs.PathError with Op "stat", or those with which the workspace refuses a path.
+// Look describes the file at name; a link at its end is followed only if follow is set.
+// Errors are *fs.PathError with Op "stat", or those with which the workspace refuses a
+// path.
 func (x *Executor) Look(s *Session, name string, follow bool) (Info, error) {
 	abs, err := x.path(s, "path", name)
 	if err != nil {
@@ -146,8 +143,8 @@ func (x *Executor) Look(s *Session, name string, follow bool) (Info, error) {
 	return x.ws.Stat(abs, follow)
 }
 
-// Enter returns a Session that starts at dir, which must lie inside. It shares the
-// todos of s.
+// Enter returns a Session with the directory dir, which must be inside the workspace. It
+// shares the todos of s.
 func (x *Executor) Enter(s *Session, dir string) (*Session, error) {
 	abs, err := x.ws.Real(s.Dir, dir, true)
 	if err != nil {

@@ -10,15 +10,15 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// CopyFile copies a file with its mode, following links. A file at the
-// destination is replaced.
+// CopyFile copies a file with its mode, following links. A file at the destination is
+// replaced. It returns a [Changed].
 type CopyFile struct {
 	Source, Dest string
-	Tree         bool // a folder too, with all that is in it, links followed; the destination must not exist
-	Into         bool // a folder at the destination receives a file under its name
-	Parents      bool // create the folders above the destination
-	Times        bool // keep the times
-	SameOK       bool // a copy onto itself changes nothing and succeeds; else it is [ErrSameFile]
+	Tree         bool // also copy a directory with everything in it, following links; then Dest must not exist
+	Into         bool // if Dest is a directory, copy a file into it under its own name
+	Parents      bool // create the directories above Dest
+	Times        bool // keep the modification times
+	SameOK       bool // copying a file onto itself succeeds and changes nothing, instead of [ErrSameFile]
 }
 
 func (CopyFile) op() {}
@@ -39,7 +39,7 @@ func (x *Executor) copyFile(ctx context.Context, s *Session, a CopyFile) (Result
 		return Changed{Change: c}, nil
 	}
 	if a.Into {
-		err = x.blocked(from, to, err)
+		err = x.destinationError(from, to, err)
 	}
 	if errors.Is(err, ErrSameFile) && x.isFolder(from) {
 		return nil, &fs.PathError{Op: "mkdir", Path: to, Err: syscall.EEXIST}

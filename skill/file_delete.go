@@ -8,13 +8,14 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// DeleteFile removes a file, or a link itself. The workspace is never removed.
+// DeleteFile removes a file, or a link itself, but never the workspace. It returns a
+// [Changed].
 type DeleteFile struct {
 	Path      string
-	Folder    bool // an empty folder, and nothing else: ENOTEMPTY, ENOTDIR
-	Tree      bool // a folder too, with all that is in it; else it is EISDIR
-	MissingOK bool // what is not there counts as removed: Changed.Applied is false
-	DryRun    bool // describe the change only
+	Folder    bool // remove only an empty directory; otherwise ENOTEMPTY or ENOTDIR
+	Tree      bool // also remove a directory with everything in it, instead of EISDIR
+	MissingOK bool // a missing file is no error: Changed.Applied is false
+	DryRun    bool // only describe the change
 }
 
 func (DeleteFile) op() {}

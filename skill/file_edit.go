@@ -9,15 +9,15 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// EditFile replaces the first occurrence of Old in a file by New, literally. Line
-// ends do not have to match: an Old with LF matches a file with CRLF, and New then
-// takes the file's. An Old that ends with CR may end amid a CRLF: it matches to the
-// byte only. What is not replaced keeps its bytes.
+// EditFile replaces the first occurrence of Old in a file by New, literally. All other
+// bytes stay as they are. Line ends need not match: an Old with LF matches CRLF, and New
+// gets the line ends of the file. Only an Old that ends with CR must match exactly. It
+// returns a [Changed].
 type EditFile struct {
-	Path     string
-	Old, New string // Old must not be empty
-	DryRun   bool   // describe the change only
-	Again    bool   // look whether Old stands in the file once more: Changed.Again
+	Path      string
+	Old, New  string // Old must not be empty
+	DryRun    bool   // describe the change only
+	CheckMore bool   // report in Changed.More whether Old occurs again after the replaced text
 }
 
 func (EditFile) op() {}
@@ -37,8 +37,8 @@ func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result
 			err = &NoMatchError{Path: abs, Near: nearest(src, size, a.Old)}
 		}
 		r.Bytes = int64(len(sp.New))
-		if rest := sp.Offset + sp.Old; ok && err == nil && a.Again {
-			_, r.Again, err = locate(ctx, io.NewSectionReader(src, rest, size-rest), size-rest, a.Old, "")
+		if rest := sp.Offset + sp.Old; ok && err == nil && a.CheckMore {
+			_, r.More, err = locate(ctx, io.NewSectionReader(src, rest, size-rest), size-rest, a.Old, "")
 		}
 		return sp, err
 	})
@@ -52,12 +52,12 @@ func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result
 // window is how many bytes of a file are searched at a time.
 const window = 1 << 20
 
-// locate finds the first occurrence of old in src and what takes its place. It
-// holds a window of the file and the length of old in memory.
+// locate finds the first occurrence of old in src and returns its replacement. It needs
+// memory for one window and old, whatever the size of the file.
 func locate(ctx context.Context, src io.ReaderAt, size int64, old, new string) (workspace.Splice, bool, error) {
-	loose := strings.Contains(old, "\n") && !strings.HasSuffix(old, "\r")
+	anyLineEnd := strings.Contains(old, "\n") && !strings.HasSuffix(old, "\r")
 	want := []byte(old)
-	if loose {
+	if anyLineEnd {
 		want = []byte(lf(old))
 	}
 	overlap := 2*len(want) + 2 // an occurrence may be twice as long, with CR before each LF
@@ -71,10 +71,10 @@ func locate(ctx context.Context, src io.ReaderAt, size int64, old, new string) (
 			return workspace.Splice{}, false, err
 		}
 		part := buf[:n]
-		from, to := match(part, want, loose)
+		from, to := match(part, want, anyLineEnd)
 		if from >= 0 && (to <= len(part)-1 || at+int64(n) >= size) {
 			found := part[from:to]
-			text, err := fit(src, size, at+int64(from), found, old, new)
+			text, err := matchLineEnds(src, size, at+int64(from), found, old, new)
 			return workspace.Splice{Offset: at + int64(from), Old: int64(to - from), New: text}, err == nil, err
 		}
 		if at+int64(n) >= size {
@@ -84,10 +84,10 @@ func locate(ctx context.Context, src io.ReaderAt, size int64, old, new string) (
 	}
 }
 
-// match returns the range of the first occurrence of want in part, or -1. If it
-// is loose, each LF of want stands for CRLF too.
-func match(part, want []byte, loose bool) (from, to int) {
-	if !loose || bytes.IndexByte(part, '\r') < 0 {
+// match returns the range of the first occurrence of want in part, or -1. With anyLineEnd,
+// LF in want also matches CRLF.
+func match(part, want []byte, anyLineEnd bool) (from, to int) {
+	if !anyLineEnd || bytes.IndexByte(part, '\r') < 0 {
 		i := bytes.Index(part, want)
 		return i, i + len(want)
 	}
@@ -119,9 +119,9 @@ func match(part, want []byte, loose bool) (from, to int) {
 func lf(s string) string   { return strings.ReplaceAll(s, "\r\n", "\n") }
 func crlf(s string) string { return strings.ReplaceAll(lf(s), "\n", "\r\n") }
 
-// fit gives new the line ends of the place that it goes to. An old text that
-// stood in the file to the byte, line ends included, gets new as it is.
-func fit(src io.ReaderAt, size, at int64, found []byte, old, new string) ([]byte, error) {
+// matchLineEnds returns new with the line ends of the text around it. If found contains
+// line breaks and equals old exactly, new stays as it is.
+func matchLineEnds(src io.ReaderAt, size, at int64, found []byte, old, new string) ([]byte, error) {
 	if !strings.Contains(new, "\n") {
 		return []byte(new), nil
 	}
@@ -141,8 +141,8 @@ func fit(src io.ReaderAt, size, at int64, found []byte, old, new string) ([]byte
 	return []byte(crlf(new)), nil
 }
 
-// usesCRLF tells how the line at the offset at ends, or if it is the last one, the
-// line before it.
+// usesCRLF reports whether the line at the offset at ends with CRLF or, if it is the last
+// line, whether the line before it does.
 func usesCRLF(src io.ReaderAt, size, at int64) (bool, error) {
 	buf := make([]byte, block)
 	n, err := src.ReadAt(buf[:min(block, size-at)], at)

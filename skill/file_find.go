@@ -10,45 +10,45 @@ import (
 	"textskill/skill/internal/words"
 )
 
-// Find lists the files and folders below Path whose names match Pattern, at any
-// depth. In the pattern, * ? and [...] match within a name, and ** any number of
-// folders; a pattern that ends in / matches folders only. Links to folders are
-// walked into only where a name in the pattern matches them. What is in a folder
-// .git is found when Path is in it or the pattern names it.
+// Find lists the files and directories below Path that match Pattern, at any depth. In the
+// pattern, * ? and [...] match within a name, and ** matches any number of directories; a
+// pattern that ends in / matches directories only. Links to directories are followed only
+// where a name in the pattern matches them. The contents of .git are searched only if Path
+// is in it or the pattern names it. It returns a [Found].
 type Find struct {
 	Path        string
 	Pattern     string
-	Exclude     []string // patterns with braces; of one name they match at any depth, and folders with all below them
-	SkipIgnored bool     // what git ignores is left out
-	Limit       int      // matches at the most; 0 means 100
+	Exclude     []string // patterns, also with braces; one without a slash matches at any depth; a matched directory is excluded with its content
+	SkipIgnored bool     // leave out what git ignores
+	Limit       int      // maximum number of matches; 0 means 100
 }
 
 func (Find) op() {}
 
-// Found is what Find matched, in the order of the names' bytes.
+// Found is the result of [Find].
 type Found struct {
 	Path       string   // absolute
-	Matches    []string // absolute
-	More       int      // matches that the limit left out
-	Excluded   int      // names that Exclude left out, what is below them not counted
-	Ignored    int      // names that were left out as ignored, likewise
-	Unreadable int      // folders that could not be read
-	Git        int      // names .git that were left out
+	Matches    []string // absolute, in byte order
+	More       int      // number of further matches beyond the limit
+	Excluded   int      // number of excluded entries, without their content
+	Ignored    int      // number of ignored entries, without their content
+	Unreadable int      // number of directories that could not be read
+	Git        int      // number of .git directories that were not searched
 }
 
-// Message counts the matches, and what was not looked at.
+// Message says how many matches there are, and what was not searched.
 func (f Found) Message() string {
 	text := words.Count(len(f.Matches)+f.More, "match", "matches") + " below " + f.Path
 	return text + notSearched([]leftOut{{f.Excluded, " excluded"}, {f.Ignored, " ignored by git"}, {f.Unreadable, " unreadable"}, {f.Git, " .git"}})
 }
 
-// leftOut counts what a search did not look at.
+// leftOut is a number of entries that a search skipped, and their description.
 type leftOut struct {
 	count int
 	words string
 }
 
-// notSearched tells of what there is, "" of nothing.
+// notSearched describes the kinds that occur, or returns "".
 func notSearched(kinds []leftOut) string {
 	var not []string
 	for _, n := range kinds {
@@ -81,7 +81,7 @@ func (x *Executor) find(ctx context.Context, s *Session, a Find) (Result, error)
 	}
 	n, err := search.Find(ctx, x.ws, abs, glob, o)
 	if err != nil {
-		return nil, x.absent(abs, err)
+		return nil, x.listError(abs, err)
 	}
 	return Found{abs, n.Paths, n.More, n.Excluded, n.Ignored, n.Unreadable, n.Git}, nil
 }

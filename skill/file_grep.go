@@ -8,50 +8,49 @@ import (
 	"textskill/skill/internal/words"
 )
 
-// Grep looks for the lines that match Pattern, in the file Path or in all files
-// below the folder Path. The pattern is a regular expression in RE2 syntax, which
-// every line is judged by alone: see [search.Pattern]. Behind the last LF of a file
-// is one more line, empty. Binary files are not searched: those with a NUL byte in
-// their first 8 KiB.
+// Grep finds the lines that match Pattern in the file Path, or in all files below the
+// directory Path. The pattern is a regular expression in RE2 syntax and is matched against
+// single lines. A file that ends with LF has one more, empty line. Binary files, with a
+// NUL byte in their first 8 KiB, are not searched. It returns a [Grepped].
 type Grep struct {
 	Path        string
 	Pattern     string
-	Literal     bool // the pattern is the text itself
-	FoldCase    bool // letters match in either case
-	Context     int  // lines to give before each match and behind it
-	Git         bool // also in folders .git below Path
-	SkipIgnored bool // what git ignores is left out
-	Limit       int  // matches at the most; 0 means 1000
-	MaxLine     int  // bytes of a line that are given; 0 means 2000
+	Literal     bool // Pattern is plain text
+	FoldCase    bool // ignore case
+	Context     int  // number of lines to return before and after each match
+	Git         bool // also search .git directories below Path
+	SkipIgnored bool // leave out what git ignores
+	Limit       int  // maximum number of matches; 0 means 1000
+	MaxLine     int  // bytes to return of each line; 0 means 2000
 }
 
 func (Grep) op() {}
 
-// Grepped is what Grep found.
+// Grepped is the result of [Grep].
 type Grepped struct {
 	Path       string  // absolute
-	Matches    []Match // by the bytes of the files' names, then by line
-	More       int     // matching lines that the limits left out: ask for a larger Limit, or for a smaller Path
-	Searched   int     // files
-	Binary     int     // files that were not searched
-	Unreadable int     // files and folders that could not be
-	Ignored    int     // names that were left out as ignored, what is below them not counted
-	Git        int     // names .git that were left out
-	Cut        int     // lines longer than 16 MiB, of which the rest was not searched
+	Matches    []Match // in byte order of the files, then by line
+	More       int     // number of further matching lines beyond Limit or Config.MaxRead
+	Searched   int     // number of files
+	Binary     int     // number of binary files, which were not searched
+	Unreadable int     // number of files and directories that could not be read
+	Ignored    int     // number of ignored entries, without their content
+	Git        int     // number of .git directories that were not searched
+	Cut        int     // number of lines over 16 MiB, of which only the start was searched
 }
 
-// Match is a line that matches.
+// A Match is a line that matches.
 type Match struct {
 	File    string   // absolute
-	Line    int      // counted from 1
-	Offset  int64    // of the line's first byte in the file
+	Line    int      // from 1
+	Offset  int64    // of the line's first byte in the file, from 0
 	Size    int      // bytes of the line without its LF
-	Text    string   // of the line: all of it, or its first bytes if there are more than MaxLine
-	Context []string // the line among its neighbours, each as Text; nil unless it was asked for
-	From    int      // the number of the first line of Context
+	Text    string   // the line, cut after Grep.MaxLine bytes
+	Context []string // the lines around it and Text itself; nil if Grep.Context is 0
+	From    int      // number of the first line of Context
 }
 
-// Message counts the matches and the files, and what was not looked at.
+// Message says how many lines match in how many files, and what was not searched.
 func (g Grepped) Message() string {
 	text := words.Count(len(g.Matches)+g.More, "matching line", "matching lines") + " in " +
 		words.Count(g.Searched, "file", "files") + " of " + g.Path
@@ -85,7 +84,7 @@ func (x *Executor) grep(ctx context.Context, s *Session, a Grep) (Result, error)
 	first := &firstMatches{limit: a.Limit, room: x.cfg.MaxRead, maxLine: a.MaxLine}
 	sum, err := search.Grep(ctx, x.ws, abs, pattern, search.WalkOptions{Git: a.Git, Ignore: a.SkipIgnored}, first.add)
 	if err != nil {
-		return nil, x.absent(abs, err)
+		return nil, x.listError(abs, err)
 	}
 	matches := first.sorted()
 	if a.Context > 0 {
@@ -99,8 +98,8 @@ func (x *Executor) grep(ctx context.Context, s *Session, a Grep) (Result, error)
 	}, nil
 }
 
-// surround gives every match its context, until that is more than one answer
-// carries.
+// surround adds the context to the matches, and drops the last ones if the answer would
+// exceed Config.MaxRead.
 func (x *Executor) surround(ctx context.Context, matches []Match, a Grep) ([]Match, error) {
 	room := x.cfg.MaxRead
 	var f *os.File
@@ -113,7 +112,7 @@ func (x *Executor) surround(ctx context.Context, matches []Match, a Grep) ([]Mat
 			if f != nil {
 				f.Close()
 			}
-			f, _, _ = x.ws.Open(m.File) // nil if it has gone since
+			f, _, _ = x.ws.Open(m.File) // nil if the file has been removed since
 		}
 		m.surround(f, a)
 		if room -= m.bytes(); room < 0 {
@@ -127,7 +126,7 @@ func (x *Executor) surround(ctx context.Context, matches []Match, a Grep) ([]Mat
 	return matches, nil
 }
 
-// surround sets the context, which is the line alone if f is nil or cannot be read.
+// surround sets Context and From. If f is nil or cannot be read, Context is the line alone.
 func (m *Match) surround(f *os.File, a Grep) {
 	var before, after []string
 	if f != nil {
@@ -137,7 +136,7 @@ func (m *Match) surround(f *os.File, a Grep) {
 	m.Context = append(append(before, m.Text), after...)
 }
 
-// bytes returns about what m takes in an answer.
+// bytes returns the approximate size of m in an answer.
 func (m *Match) bytes() (n int64) {
 	n = int64(len(m.File) + len(m.Text) + 50)
 	for _, text := range m.Context {

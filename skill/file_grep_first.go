@@ -8,22 +8,21 @@ import (
 	"textskill/skill/internal/search"
 )
 
-// firstMatches keeps the first of the matches that are added, by their files' names
-// and then by line: up to limit of them, and room bytes. In between it keeps up to
-// as many again.
+// firstMatches collects matches in any order of files, and keeps the first ones by file
+// and line: at most limit matches and room bytes. Between trims it holds up to twice that.
 type firstMatches struct {
 	limit   int
 	room    int64
-	maxLine int
+	maxLine int // Grep.MaxLine
 
 	mu    sync.Mutex
 	files map[string][]Match
 	count int
 	bytes int64
-	bound string // of this file and those behind it no more is kept; "" if of all
+	bound string // matches in this file and later ones are dropped; "" means none are
 }
 
-// add takes lines of a file; those that follow there may come in another call.
+// add adds matching lines of a file, in their order. A file may take several calls.
 func (f *firstMatches) add(file string, lines []search.Line) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -46,8 +45,7 @@ func (f *firstMatches) add(file string, lines []search.Line) {
 	}
 }
 
-// trim forgets what is behind the first matches. It returns the names of the files
-// that are left, sorted.
+// trim drops the matches beyond the limits. It returns the files that are left, sorted.
 func (f *firstMatches) trim() []string {
 	names := slices.Sorted(maps.Keys(f.files))
 	f.count, f.bytes = 0, 0
@@ -57,8 +55,8 @@ func (f *firstMatches) trim() []string {
 			size := kept[j].bytes()
 			if f.count == f.limit || f.bytes+size > f.room {
 				f.files[name], f.bound = kept[:j], name
-				for _, behind := range names[i+1:] {
-					delete(f.files, behind)
+				for _, later := range names[i+1:] {
+					delete(f.files, later)
 				}
 				return names[:i+1]
 			}
@@ -69,7 +67,7 @@ func (f *firstMatches) trim() []string {
 	return names
 }
 
-// sorted returns the matches in their order.
+// sorted returns the first matches by file and line.
 func (f *firstMatches) sorted() []Match {
 	names := f.trim()
 	matches := make([]Match, 0, f.count)

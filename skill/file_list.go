@@ -14,26 +14,26 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// ListFolder lists the names in a folder.
+// ListFolder lists the entries of a directory. It returns a [Listed].
 type ListFolder struct {
 	Path    string
-	Hide    []string // names that are left out, in any case
-	UTF16   bool     // order the names by their UTF-16 units, not by their bytes
-	Details bool     // describe each entry, too; one that cannot be is the whole call's error
-	Limit   int      // entries listed at most; 0 means all
+	Hide    []string // names to leave out, in either case
+	UTF16   bool     // sort names by UTF-16 code units, as JavaScript does, instead of bytes
+	Details bool     // also describe each entry; fails if one cannot be described
+	Limit   int      // maximum number of entries; 0 means all
 }
 
 func (ListFolder) op() {}
 
-// Listed is the content of a folder, in order.
+// Listed is the result of [ListFolder].
 type Listed struct {
 	Path    string // absolute
 	Entries []workspace.Entry
-	Infos   []Info // of the entries, if asked for: of what a link leads to, but of a link itself that leads outside
-	More    int    // entries that the limit left out
+	Infos   []Info // with Details, one for each entry: links are followed unless they lead outside
+	More    int    // number of entries beyond the limit
 }
 
-// Message counts the entries.
+// Message says how many entries are listed.
 func (l Listed) Message() string {
 	return words.Count(len(l.Entries), "entry", "entries") + " in " + l.Path
 }
@@ -68,7 +68,7 @@ func (x *Executor) listFolder(ctx context.Context, s *Session, a ListFolder) (Re
 	return l, nil
 }
 
-// describe looks at each entry of a folder.
+// describe returns the Infos of the listed entries.
 func (x *Executor) describe(ctx context.Context, l Listed) ([]workspace.Info, error) {
 	infos := make([]workspace.Info, len(l.Entries))
 	for i, e := range l.Entries {
@@ -89,7 +89,7 @@ func (x *Executor) describe(ctx context.Context, l Listed) ([]workspace.Info, er
 	return infos, nil
 }
 
-// compareUTF16 orders two texts as if they were UTF-16.
+// compareUTF16 compares the UTF-16 encodings of two strings.
 func compareUTF16(a, b string) int {
 	for a != "" && b != "" {
 		ra, na := utf8.DecodeRuneInString(a)

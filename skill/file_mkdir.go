@@ -2,7 +2,8 @@ package skill
 
 import "context"
 
-// MakeFolder creates a folder and those above it. One that exists is success.
+// MakeFolder creates a directory and its parents. A directory that exists is no error. It
+// returns a [Changed].
 type MakeFolder struct{ Path string }
 
 func (MakeFolder) op() {}

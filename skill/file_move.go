@@ -12,13 +12,13 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// MoveFile renames a file, a folder, or a link itself. A file at the destination
-// is replaced.
+// MoveFile renames a file, a directory, or a link itself. A file at the destination is
+// replaced. It returns a [Changed].
 type MoveFile struct {
 	Source, Dest string
-	Into         bool // a folder at the destination receives the source under its name
-	NoReplace    bool // the destination must not exist: EEXIST
-	Parents      bool // create the folders above the destination
+	Into         bool // if Dest is a directory, move the source into it under its own name
+	NoReplace    bool // Dest must not exist, otherwise EEXIST
+	Parents      bool // create the directories above Dest
 }
 
 func (MoveFile) op() {}
@@ -38,9 +38,9 @@ func (x *Executor) moveFile(ctx context.Context, s *Session, a MoveFile) (Result
 	}
 	switch {
 	case a.Into && errors.Is(err, syscall.ENOTDIR) && strings.HasPrefix(to, from+string(filepath.Separator)) && x.isFolder(from):
-		return nil, &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EINVAL} // whatever else is wrong with it
+		return nil, &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EINVAL} // takes precedence over other errors
 	case a.Into:
-		err = x.blocked(from, to, err)
+		err = x.destinationError(from, to, err)
 	}
 	if err != nil {
 		return nil, err
@@ -48,9 +48,9 @@ func (x *Executor) moveFile(ctx context.Context, s *Session, a MoveFile) (Result
 	return Changed{Change: c}, nil
 }
 
-// blocked makes of an ENOTDIR that is not the source's what making the destination
-// would meet: a file is in its place, or in the place of a folder above it.
-func (x *Executor) blocked(from, to string, err error) error {
+// destinationError replaces an ENOTDIR at the destination by the error of creating the
+// destination's directory, which a file in its place prevents.
+func (x *Executor) destinationError(from, to string, err error) error {
 	var both *os.LinkError
 	if !errors.Is(err, syscall.ENOTDIR) || !errors.As(err, &both) {
 		return err
@@ -66,7 +66,7 @@ func (x *Executor) blocked(from, to string, err error) error {
 	return &fs.PathError{Op: "mkdir", Path: filepath.Dir(to), Err: syscall.ENOTDIR}
 }
 
-// An ExistsError reports that a folder already holds something of that name.
+// An ExistsError reports that the destination directory already has an entry of that name.
 type ExistsError struct{ Path string }
 
 func (e *ExistsError) Error() string { return e.Path + " already exists" }
@@ -76,7 +76,7 @@ func (e *ExistsError) Is(target error) bool {
 	return syscall.EEXIST.Is(target) || target == syscall.EEXIST
 }
 
-// isFolder tells whether abs is a folder, or a link to one.
+// isFolder reports whether abs is a directory, or a link to one.
 func (x *Executor) isFolder(abs string) bool {
 	info, err := x.ws.Stat(abs, true)
 	return err == nil && info.IsDir()

@@ -7,24 +7,24 @@ import (
 	"unicode"
 )
 
-// nearSize is how many bytes of a file are looked through for a near miss.
-const nearSize = 4 << 20
+// nearLimit is how many bytes of a file are searched for a similar line.
+const nearLimit = 4 << 20
 
-// nearest finds the line that resembles the first telling line of old most, so
-// that whoever missed can see why. It returns nil where nothing comes close.
+// nearest returns the line most similar to the first line of old that contains text, so
+// that the caller can see why old did not match. It returns nil if no line is similar.
 func nearest(src io.ReaderAt, size int64, old string) *NearLine {
-	wanted := tellingLine(old)
+	wanted := firstTextLine(old)
 	if wanted == "" || len(wanted) > 2000 {
 		return nil
 	}
 	best, bestScore := (*NearLine)(nil), 0.6
-	key := squeeze(wanted)
-	lines := bufio.NewReaderSize(io.NewSectionReader(src, 0, min(size, nearSize)), block)
+	key := removeSpace(wanted)
+	lines := bufio.NewReaderSize(io.NewSectionReader(src, 0, min(size, nearLimit)), block)
 	for number := 1; ; number++ {
 		line, err := lines.ReadString('\n')
 		if line != "" && len(line) <= 4000 {
 			text := strings.TrimSuffix(line, "\n")
-			if score := likeness(key, squeeze(text), bestScore); score > bestScore {
+			if score := similarity(key, removeSpace(text), bestScore); score > bestScore {
 				bestScore = score
 				best = &NearLine{Number: number, Text: visible(text), Wanted: visible(wanted), Differs: difference(text, wanted)}
 			}
@@ -35,18 +35,18 @@ func nearest(src io.ReaderAt, size int64, old string) *NearLine {
 	}
 }
 
-// tellingLine returns the first line of old that holds more than white space.
-func tellingLine(old string) string {
+// firstTextLine returns the first line of old that is not only white space.
+func firstTextLine(old string) string {
 	for line := range strings.SplitSeq(lf(old), "\n") {
-		if squeeze(line) != "" {
+		if removeSpace(line) != "" {
 			return line
 		}
 	}
 	return ""
 }
 
-// squeeze leaves out all white space, the kinds that cannot be seen included.
-func squeeze(s string) string {
+// removeSpace removes all white space, including zero-width characters.
+func removeSpace(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || r == '\u200b' || r == '\ufeff' {
 			return -1
@@ -55,9 +55,9 @@ func squeeze(s string) string {
 	}, s)
 }
 
-// difference says in what kind of characters two lines that look alike differ.
+// difference describes how two similar lines differ.
 func difference(text, wanted string) string {
-	if squeeze(text) != squeeze(wanted) {
+	if removeSpace(text) != removeSpace(wanted) {
 		return "letters differ"
 	}
 	switch {
@@ -73,17 +73,17 @@ func difference(text, wanted string) string {
 	return "blanks"
 }
 
-// visible shows the characters that a reader cannot tell apart.
-var shown = strings.NewReplacer("\t", "→", "\r", "␍", "\u00a0", "⍽", "\u200b", "[ZWSP]", "\ufeff", "[BOM]")
+// visibleChars replaces characters that look alike.
+var visibleChars = strings.NewReplacer("\t", "→", "\r", "␍", "\u00a0", "⍽", "\u200b", "[ZWSP]", "\ufeff", "[BOM]")
 
 func visible(line string) string {
 	body := strings.TrimRight(line, " ")
-	return "`" + shown.Replace(body) + strings.Repeat("·", len(line)-len(body)) + "`"
+	return "`" + visibleChars.Replace(body) + strings.Repeat("·", len(line)-len(body)) + "`"
 }
 
-// likeness is 1 for equal strings and falls with the part of their letters that
-// would have to change. Below atLeast it need not be exact.
-func likeness(a, b string, atLeast float64) float64 {
+// similarity returns 1 for equal strings, and less the more of their bytes must change.
+// Below atLeast it may return 0 instead of the exact value.
+func similarity(a, b string, atLeast float64) float64 {
 	if a == b {
 		return 1
 	}
@@ -94,7 +94,7 @@ func likeness(a, b string, atLeast float64) float64 {
 	return 1 - float64(Distance(a, b))/float64(long)
 }
 
-// Distance is how many bytes must be inserted, removed or replaced to make b of a.
+// Distance returns how many bytes must be inserted, removed or replaced to turn a into b.
 func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

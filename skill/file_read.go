@@ -13,33 +13,33 @@ import (
 	"textskill/skill/internal/words"
 )
 
-// ReadFile reads a file whole, or with Lines set the lines [From, To) of it,
-// counted from 0; negative numbers count from the end, and End is behind it.
+// ReadFile reads a file or, with Lines, its lines [From, To), counted from 0. Negative
+// numbers count from the end; To may be [End]. It returns a [FileRead].
 type ReadFile struct {
-	Path     string
-	Lines    bool
-	From, To int
-	Split    bool // a line is what stands between two LF: CR stays, and behind a final LF is one more, empty
-	Part     bool // of what is too large for one answer, read the beginning; else it is a [*TooLargeError]
-	Count    bool // count the lines of a file that is split, however large it is
+	Path         string
+	Lines        bool
+	From, To     int
+	Split        bool // split at LF only: CR is kept, and after a final LF there is one more, empty line
+	AllowPartial bool // read only the beginning of what is too large for one answer, instead of a [*TooLargeError]
+	Count        bool // with Split, count the lines of the whole file, whatever its size
 }
 
-// End as ReadFile.To is behind the last line.
+// End as [ReadFile].To means the end of the file.
 const End = math.MaxInt
 
 func (ReadFile) op() {}
 
-// FileRead is what was read of a file.
+// FileRead is the result of [ReadFile].
 type FileRead struct {
 	Path    string // absolute
-	Content []byte // as it is in the file; of lines, joined by LF without a final one
-	Size    int64  // of the file in bytes, when it was read whole
-	Lines   int    // of the whole file; 0 unless it was split and small enough, or they were to be counted
-	To      int    // the line behind the last one of Content, where the file was split
-	Partial bool   // Content is the beginning only
+	Content []byte // the file's bytes, or the lines joined by LF, without a final LF
+	Size    int64  // of the file in bytes; 0 if only some of its lines were read
+	Lines   int    // with Split, lines of the whole file; 0 if it exceeds Config.MaxRead and Count is not set
+	To      int    // with Split, the line after the last one of Content
+	Partial bool   // Content is only the beginning
 }
 
-// Message counts the bytes.
+// Message says how many bytes were read.
 func (r FileRead) Message() string {
 	return fmt.Sprintf("read %s of %s", words.Count(len(r.Content), "byte", "bytes"), r.Path)
 }
@@ -66,13 +66,13 @@ func (x *Executor) readFile(ctx context.Context, s *Session, a ReadFile) (Result
 	switch {
 	case serr != nil:
 		return nil, serr
-	case info.Size <= x.cfg.MaxRead: // more than any one read takes, or it was cut meanwhile
+	case info.Size <= x.cfg.MaxRead: // the file was truncated meanwhile
 		return nil, err
 	}
-	if a.Split && a.From >= 0 && a.To >= 0 && (a.To != End || a.Part) {
-		return x.readFar(ctx, abs, a)
+	if a.Split && a.From >= 0 && a.To >= 0 && (a.To != End || a.AllowPartial) {
+		return x.readLargeSplit(ctx, abs, a)
 	}
-	if !a.Part {
+	if !a.AllowPartial {
 		return nil, &TooLargeError{abs, info.Size, x.cfg.MaxRead}
 	}
 	f, info, err := x.ws.Open(abs)
@@ -122,8 +122,8 @@ func (x *Executor) readLines(abs string, a ReadFile) (Result, error) {
 
 const block = 64 << 10
 
-// lineOffset returns where line n starts, counted from the offset start, or if n
-// is negative from the end of the file. Past either end it is that end.
+// lineOffset returns the offset of the line n lines after the offset start or, if n is
+// negative, -n lines before the end of the file, limited to the ends of the file.
 func lineOffset(f *os.File, size, start int64, n int) (int64, error) {
 	if n < 0 {
 		return lineOffsetBack(f, size, -n)
@@ -150,7 +150,7 @@ func lineOffset(f *os.File, size, start int64, n int) (int64, error) {
 	return start, nil
 }
 
-// lineOffsetBack returns where the last n lines start. It reads from the end.
+// lineOffsetBack returns the offset of the last n lines. It reads backwards from the end.
 func lineOffsetBack(f *os.File, size int64, n int) (int64, error) {
 	buf := make([]byte, block)
 	last := true // the newline that ends the file starts no line

@@ -175,7 +175,7 @@ func TestReadTooLarge(t *testing.T) {
 			t.Errorf("%+v answers %v, want that it is too large", a, err)
 		}
 	}
-	if r := read(t, x, ReadFile{Path: "f", Part: true}); string(r.Content) != "0123456789" || !r.Partial || r.Size != 15 {
+	if r := read(t, x, ReadFile{Path: "f", AllowPartial: true}); string(r.Content) != "0123456789" || !r.Partial || r.Size != 15 {
 		t.Errorf("got %+v", r)
 	}
 	if r := read(t, x, ReadFile{Path: "f", Lines: true, From: -1, To: End}); string(r.Content) != "abc" {

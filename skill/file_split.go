@@ -5,11 +5,11 @@ import (
 	"context"
 )
 
-// split returns the lines of a whole file that were asked for.
+// split returns the requested lines of a file whose whole content is data.
 func split(abs string, data []byte, a ReadFile) FileRead {
 	n := bytes.Count(data, []byte("\n")) + 1
 	r := FileRead{Path: abs, Size: int64(len(data)), Lines: n}
-	from, to := within(a.From, n), within(a.To, n)
+	from, to := lineIndex(a.From, n), lineIndex(a.To, n)
 	if !a.Lines {
 		from, to = 0, n
 	}
@@ -17,9 +17,9 @@ func split(abs string, data []byte, a ReadFile) FileRead {
 	if from >= to {
 		return r
 	}
-	end, _ := passLines(data, from)
+	end, _ := skipLines(data, from)
 	data = data[end:]
-	end, _ = passLines(data, to-from)
+	end, _ = skipLines(data, to-from)
 	r.Content = data[:end]
 	if to < n {
 		r.Content = r.Content[:end-1]
@@ -27,17 +27,17 @@ func split(abs string, data []byte, a ReadFile) FileRead {
 	return r
 }
 
-// within reads a position among n lines: a negative one counts from the end.
-func within(at, n int) int {
+// lineIndex returns at limited to 0 through n; a negative at counts from the end.
+func lineIndex(at, n int) int {
 	if at < 0 {
 		at += n
 	}
 	return max(0, min(at, n))
 }
 
-// passLines returns the offset behind the first n lines of data, and how many more
-// there should have been; a line that has no LF is passed but not counted.
-func passLines(data []byte, n int) (end, left int) {
+// skipLines returns the offset after the first n lines of data, and how many of the n are
+// missing. A last line without LF is skipped but counts as missing.
+func skipLines(data []byte, n int) (end, left int) {
 	for ; n > 0; n-- {
 		i := bytes.IndexByte(data[end:], '\n')
 		if i < 0 {
@@ -48,8 +48,8 @@ func passLines(data []byte, n int) (end, left int) {
 	return end, 0
 }
 
-// readFar reads some lines of a file that is too large to be read whole.
-func (x *Executor) readFar(ctx context.Context, abs string, a ReadFile) (Result, error) {
+// readLargeSplit reads lines of a file that is larger than Config.MaxRead.
+func (x *Executor) readLargeSplit(ctx context.Context, abs string, a ReadFile) (Result, error) {
 	f, info, err := x.ws.Open(abs)
 	if err != nil {
 		return nil, err
@@ -69,15 +69,15 @@ func (x *Executor) readFar(ctx context.Context, abs string, a ReadFile) (Result,
 		part := buf[:n]
 		at += int64(n)
 		r.Lines += bytes.Count(part, []byte("\n"))
-		end, left := passLines(part, skip)
+		end, left := skipLines(part, skip)
 		if skip = left; skip > 0 || want == 0 {
 			continue
 		}
 		part = part[end:]
-		end, want = passLines(part, want)
+		end, want = skipLines(part, want)
 		r.Content = append(r.Content, part[:end]...)
 		if int64(len(r.Content)) > x.cfg.MaxRead {
-			if err := x.cut(&r, a.Part, info.Size); err != nil {
+			if err := x.truncate(&r, a.AllowPartial, info.Size); err != nil {
 				return nil, err
 			}
 			want = 0
@@ -88,7 +88,7 @@ func (x *Executor) readFar(ctx context.Context, abs string, a ReadFile) (Result,
 	case r.Partial || want == 0:
 		r.Content = bytes.TrimSuffix(r.Content, []byte("\n"))
 	case skip == 0:
-		r.To++ // what stands behind the last LF
+		r.To++ // the line after the last LF
 	default:
 		r.To = a.From - skip + 1
 	}
@@ -98,10 +98,10 @@ func (x *Executor) readFar(ctx context.Context, abs string, a ReadFile) (Result,
 	return r, nil
 }
 
-// cut keeps of the lines in r those that one answer carries, if some may do.
-func (x *Executor) cut(r *FileRead, some bool, size int64) error {
+// truncate drops the last lines of r if it exceeds Config.MaxRead, or fails unless partial is set.
+func (x *Executor) truncate(r *FileRead, partial bool, size int64) error {
 	end := bytes.LastIndexByte(r.Content[:x.cfg.MaxRead], '\n')
-	if !some || end < 0 {
+	if !partial || end < 0 {
 		return &TooLargeError{r.Path, size, x.cfg.MaxRead}
 	}
 	r.Content, r.Partial = r.Content[:end+1], true

@@ -35,7 +35,7 @@ func TestReadFileSplit(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					a, b := within(from, len(lines)), within(to, len(lines))
+					a, b := lineIndex(from, len(lines)), lineIndex(to, len(lines))
 					want := strings.Join(lines[a:max(a, b)], "\n")
 					if got := r.(FileRead); string(got.Content) != want || !large && got.Lines != len(lines) {
 						t.Errorf("%.20q [%d:%d]: %.40q of %d lines, want %.40q of %d", text, from, to, got.Content, got.Lines, want, len(lines))
@@ -63,7 +63,7 @@ func TestReadFileSplitPart(t *testing.T) {
 		lines := strings.Split(text, "\n")
 		var got []string
 		for from, last := 0, false; !last; {
-			r := read(t, x, ReadFile{Path: "f", Lines: true, Split: true, Part: true, Count: true, From: from, To: End})
+			r := read(t, x, ReadFile{Path: "f", Lines: true, Split: true, AllowPartial: true, Count: true, From: from, To: End})
 			got = append(got, string(r.Content))
 			if r.Lines != len(lines) || r.To <= from || r.To > r.Lines || r.Partial != (r.To < r.Lines) {
 				t.Fatalf("from %d: %d lines, To is %d of %d, Partial %t", from, strings.Count(string(r.Content), "\n")+1, r.To, r.Lines, r.Partial)
@@ -78,7 +78,7 @@ func TestReadFileSplitPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	var tooLarge *TooLargeError
-	if r, err := x.Execute(t.Context(), &Session{}, ReadFile{Path: "f", Lines: true, Split: true, Part: true, To: End}); !errors.As(err, &tooLarge) {
+	if r, err := x.Execute(t.Context(), &Session{}, ReadFile{Path: "f", Lines: true, Split: true, AllowPartial: true, To: End}); !errors.As(err, &tooLarge) {
 		t.Errorf("a line that is too large: %v, %v", r, err)
 	}
 }

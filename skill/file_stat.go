@@ -11,27 +11,27 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// Stat describes a file or folder; links are followed.
+// Stat describes a file or directory, following links. It returns a [Described].
 type Stat struct {
 	Path      string
-	Birth     bool // tell when it was made, too
-	MissingOK bool // what is not there, or cannot be seen, is an answer: Described.Exists is false
+	Birth     bool // also return the time of creation
+	MissingOK bool // a missing or inaccessible file is no error: Described.Exists is false
 }
 
 func (Stat) op() {}
 
-// Info is what the system knows of a file.
+// Info is the metadata of a file.
 type Info = workspace.Info
 
-// Described is a file as it is, if it is.
+// Described is the result of [Stat].
 type Described struct {
 	Path   string // absolute
 	Exists bool
 	Info   Info      // zero if it does not exist
-	Birth  time.Time // when it was made; zero unless asked for, or where the system does not say
+	Birth  time.Time // time of creation; zero if not requested or unknown
 }
 
-// Message tells whether there is such a file.
+// Message says whether the file exists.
 func (d Described) Message() string {
 	if d.Exists {
 		return d.Path + " exists"
@@ -48,7 +48,7 @@ func (x *Executor) stat(s *Session, a Stat) (Result, error) {
 		return nil, err
 	}
 	info, err := x.ws.Stat(abs, true)
-	if err != nil && a.MissingOK && unseen(err) {
+	if err != nil && a.MissingOK && isMissing(err) {
 		return Described{Path: abs}, nil
 	}
 	if err != nil {
@@ -63,9 +63,9 @@ func (x *Executor) stat(s *Session, a Stat) (Result, error) {
 	return d, nil
 }
 
-// unseen tells whether an error says of a file that it is not there or may not be
-// seen. One of this process, which has no room for another open file, says nothing.
-func unseen(err error) bool {
+// isMissing reports whether an error means that a file does not exist or is not
+// accessible. Errors such as too many open files do not.
+func isMissing(err error) bool {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
 		return errors.Is(err, fs.ErrNotExist)

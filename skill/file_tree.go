@@ -13,32 +13,33 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// ListTree lists a folder and the folders in it. Links to folders inside the
-// workspace are followed. What is in a folder .git is listed only where Path is in it.
+// ListTree lists a directory recursively, following links to directories inside the
+// workspace. The contents of .git are listed only if Path is in it. It returns a
+// [TreeListed].
 type ListTree struct {
 	Path  string
-	Depth int // levels below Path; at least 1
-	Limit int // entries at the most; 0 means 5000
+	Depth int // levels below Path; less than 1 means 1
+	Limit int // maximum number of entries; 0 means 5000
 }
 
 func (ListTree) op() {}
 
-// Tree is one entry of a tree of folders.
+// A Tree is a directory tree, or one entry of it.
 type Tree struct {
 	Name    string
-	Folder  bool // or a link to one
-	Denied  bool // it could not be read
+	Folder  bool // a directory, or a link to one
+	Denied  bool // a directory that could not be read
 	Entries []*Tree
 }
 
-// TreeListed is a tree from Path down.
+// TreeListed is the result of [ListTree].
 type TreeListed struct {
 	Path string // absolute
 	Tree *Tree
-	Cut  bool // there is more than the limit allowed
+	Cut  bool // entries beyond the limit are missing
 }
 
-// Message tells which tree it is.
+// Message names the directory.
 func (t TreeListed) Message() string { return "listed the tree of " + t.Path }
 
 func (x *Executor) listTree(ctx context.Context, s *Session, a ListTree) (Result, error) {
@@ -49,14 +50,14 @@ func (x *Executor) listTree(ctx context.Context, s *Session, a ListTree) (Result
 	w := &treeWalk{x: x, ctx: ctx, left: cmp.Or(a.Limit, 5000)}
 	root := &Tree{Name: filepath.Base(abs), Folder: true}
 	if err := w.fill(root, abs, max(1, a.Depth)); err != nil {
-		return nil, x.absent(abs, err)
+		return nil, x.listError(abs, err)
 	}
 	return TreeListed{abs, root, w.left < 0}, nil
 }
 
-// absent makes of an ENOTDIR that came from listing abs the error of looking at it,
-// where the name leads through a file and nothing is there.
-func (x *Executor) absent(abs string, err error) error {
+// listError replaces the ENOTDIR of listing abs by the error of describing it, if a parent
+// of abs is a file.
+func (x *Executor) listError(abs string, err error) error {
 	if errors.Is(err, syscall.ENOTDIR) {
 		if _, serr := x.ws.Stat(abs, true); serr != nil {
 			return serr
@@ -69,11 +70,11 @@ type treeWalk struct {
 	x       *Executor
 	ctx     context.Context
 	folders int64 // listed so far
-	left    int   // entries that may still be listed; negative once more were there
+	left    int   // number of entries that may still be listed; negative once the limit was exceeded
 }
 
-// fill lists the folder abs into t. Entries of one folder are taken before those
-// of the folders in it count against the limit.
+// fill lists the directory abs into t. The entries of a directory count against the limit
+// before those of its subdirectories.
 func (w *treeWalk) fill(t *Tree, abs string, depth int) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
@@ -119,7 +120,7 @@ func (w *treeWalk) fill(t *Tree, abs string, depth int) error {
 	return nil
 }
 
-// isFolder tells whether an entry is a folder or a link to one inside.
+// isFolder reports whether an entry is a directory, or a link to one inside the workspace.
 func (w *treeWalk) isFolder(dir string, e workspace.Entry) bool {
 	if e.Type != fs.ModeSymlink {
 		return e.Type.IsDir()

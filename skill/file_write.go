@@ -6,47 +6,47 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// WriteFile makes Content the whole of a file, which is created if need be.
+// WriteFile replaces the content of a file, or creates it. It returns a [Changed].
 type WriteFile struct {
 	Path      string
 	Content   string // any bytes
-	Parents   bool   // create the folders above
-	NoReplace bool   // the file must not exist: EEXIST
+	Parents   bool   // create the directories above Path
+	NoReplace bool   // the file must not exist, otherwise EEXIST
 }
 
-// AppendFile adds Content to the end of a file, which is created if need be.
+// AppendFile adds Content to the end of a file, or creates it. It returns a [Changed].
 type AppendFile struct {
 	Path    string
 	Content string // any bytes
-	Parents bool   // create the folders above
-	Exists  bool   // the file must exist: ENOENT
+	Parents bool   // create the directories above Path
+	Exists  bool   // the file must exist, otherwise ENOENT
 }
 
 func (WriteFile) op()  {}
 func (AppendFile) op() {}
 
-// Changed is the result of every operation that changes the workspace.
+// Changed is the result of operations that change the workspace.
 type Changed struct {
 	workspace.Change
-	Bytes int64 // written; 0 where nothing was
-	Again bool  // what was edited stands in the file once more, if that was asked
+	Bytes int64 // bytes written
+	More  bool  // EditFile.CheckMore: the old text occurs again
 }
 
-// past is how a change is told once it is made.
-var past = map[workspace.Kind]string{
+// pastTense describes changes that have been made.
+var pastTense = map[workspace.Kind]string{
 	workspace.Write: "wrote", workspace.Append: "appended to", workspace.Edit: "edited", workspace.Copy: "copied",
 	workspace.Move: "moved", workspace.Delete: "deleted", workspace.Mkdir: "created directory",
 }
 
-// Message tells what was changed, or in a dry run what would be.
+// Message says what was changed or, in a dry run, what would be changed.
 func (c Changed) Message() string {
 	switch {
 	case !c.Applied:
 		return c.Change.String()
 	case c.From != "":
-		return past[c.Kind] + " " + c.From + " to " + c.Path
+		return pastTense[c.Kind] + " " + c.From + " to " + c.Path
 	}
-	return past[c.Kind] + " " + c.Path
+	return pastTense[c.Kind] + " " + c.Path
 }
 
 func (x *Executor) writeFile(ctx context.Context, s *Session, a WriteFile) (Result, error) {

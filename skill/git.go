@@ -6,53 +6,55 @@ import (
 	"textskill/skill/internal/git"
 )
 
-// GitStatus finds out which files of a repository differ from its last commit. It
-// changes nothing, the index neither.
+// GitStatus lists the files that differ from the last commit. It changes nothing, not even
+// the index. It returns a [RepoStatus].
 type GitStatus struct {
-	Dir string // in the repository; "" means the session's folder
+	Dir string // any directory of the repository; "" means the session's directory
 }
 
-// GitCommit stages files and commits what is staged.
+// GitCommit stages files and commits what is staged. It returns a [Committed].
 type GitCommit struct {
-	Dir     string // in the repository
+	Dir     string // any directory of the repository; "" means the session's directory
 	Message string
-	Files   []string // names from Dir, not patterns; none means all that has changed
+	Files   []string // paths relative to Dir, not patterns; none means all that have changed
 }
 
-// GitPush sends commits to a remote.
+// GitPush pushes a branch to a remote. It returns a [Pushed].
 type GitPush struct {
-	Dir    string // in the repository
+	Dir    string // any directory of the repository; "" means the session's directory
 	Remote string // a name from its configuration
-	Branch string // "" means the one checked out
+	Branch string // "" means the branch that is checked out
 }
 
-// GitPull fetches commits from a remote and merges them, or puts the branch's own
-// on top of them, as the configuration says.
+// GitPull pulls from a remote. Whether it merges or rebases depends on git's configuration.
+// It returns a [Pulled].
 type GitPull struct {
-	Dir    string // in the repository
+	Dir    string // any directory of the repository; "" means the session's directory
 	Remote string // a name from its configuration
-	Branch string // "" means the one that the branch checked out follows
+	Branch string // "" means the upstream branch
 }
 
-// GitBranch lists the branches of a repository, makes one or deletes one.
+// GitBranch lists the branches of a repository, creates one or deletes one. It returns a
+// [Branches].
 type GitBranch struct {
-	Dir    string // in the repository
-	Create string // the name of a branch to make at the commit checked out, and to check out; "" for none
-	Delete string // the name of a branch to delete, if none is made; "" for none
-	Force  bool   // delete it even if it holds commits that are nowhere else
+	Dir    string // any directory of the repository; "" means the session's directory
+	Create string // branch to create at HEAD and check out; "" for none
+	Delete string // branch to delete if Create is ""; "" for none
+	Force  bool   // delete the branch even if it is not fully merged
 }
 
-// GitLog lists the commits that lead to the one checked out, latest first.
+// GitLog lists the commits that HEAD reaches, the latest first. It returns a [RepoLog].
 type GitLog struct {
-	Dir   string // in the repository
-	Limit int    // how many; a negative one means as many as an answer carries
+	Dir   string // any directory of the repository; "" means the session's directory
+	Limit int    // maximum number of commits; negative means 10,000
 }
 
-// GitDiff shows the changes that are not committed, in unified format.
+// GitDiff returns the changes that are not committed, as a unified diff. It returns a
+// [RepoDiff].
 type GitDiff struct {
-	Dir    string // in the repository
-	File   string // only this one, from Dir; "" means all
-	Staged bool   // what is staged against the last commit; else what is not, against what is staged
+	Dir    string // any directory of the repository; "" means the session's directory
+	File   string // path relative to Dir; "" means all files
+	Staged bool   // staged changes against the last commit, instead of unstaged changes against the staged ones
 }
 
 func (GitStatus) op() {}
@@ -63,19 +65,19 @@ func (GitBranch) op() {}
 func (GitLog) op()    {}
 func (GitDiff) op()   {}
 
-// What git found or did.
+// Results of the operations on repositories.
 type (
-	RepoStatus = git.Status
-	FileState  = git.FileState
-	Committed  = git.Committed
-	Pushed     = git.Pushed
-	Pulled     = git.Pulled
-	Branches   = git.Branches
-	RepoLog    = git.Log
-	RepoDiff   = git.Diff
+	RepoStatus = git.Status    // of GitStatus
+	FileState  = git.FileState // a changed file of a RepoStatus
+	Committed  = git.Committed // of GitCommit
+	Pushed     = git.Pushed    // of GitPush
+	Pulled     = git.Pulled    // of GitPull
+	Branches   = git.Branches  // of GitBranch
+	RepoLog    = git.Log       // of GitLog
+	RepoDiff   = git.Diff      // of GitDiff
 )
 
-// A GitError reports a git command that did not succeed.
+// A GitError reports a git command that failed.
 type GitError = git.Error
 
 func (x *Executor) gitStatus(ctx context.Context, s *Session, a GitStatus) (Result, error) {

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Health tells that the program answers, and how it is.
+// Health reports on the running program. It returns a [HealthReport].
 type Health struct{}
 
 func (Health) op() {}
 
-// HealthReport is how the program is. It holds nothing of the environment.
+// HealthReport is the result of [Health]. It contains nothing of the environment.
 type HealthReport struct {
 	Workspace           string        // absolute
 	Uptime              time.Duration // since the executor was opened
-	HeapUsed, HeapTotal uint64        // bytes that live objects take; bytes had from the system for them
+	HeapUsed, HeapTotal uint64        // bytes of heap objects; bytes of heap obtained from the system
 	PID                 int
-	Fence               Fence // what would keep a command that is started now
+	Fence               Fence // the fence that a command would get now
 }
 
 // Message names the workspace.

@@ -10,25 +10,26 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// History lists the changes that are kept and can be undone, the newest first.
+// History lists the recorded changes, which can be undone. It returns [Changes].
 type History struct {
-	Path  string // only of this file, or of what is in this folder; "" means all
-	Limit int    // of changes; 0 means all
+	Path  string // only changes of this file, or in this directory; "" means all
+	Limit int    // maximum number of changes; 0 means all
 }
 
-// Difference shows what a change did, as a unified diff.
+// Difference returns what a recorded change did, as a unified diff. It returns a
+// [Compared].
 type Difference struct{ ID string }
 
 func (History) op()    {}
 func (Difference) op() {}
 
-// Changes is what History lists.
+// Changes is the result of [History].
 type Changes struct {
-	List []workspace.HistoryEntry
-	More int // changes beyond the limit
+	List []workspace.HistoryEntry // the newest first
+	More int                      // number of changes beyond the limit
 }
 
-// Message is one line for each change.
+// Message returns one line for each change.
 func (c Changes) Message() string {
 	if len(c.List) == 0 {
 		return "no changes are recorded"
@@ -43,10 +44,10 @@ func (c Changes) Message() string {
 	return strings.Join(lines, "\n")
 }
 
-// Compared is what Difference shows.
+// Compared is the result of [Difference].
 type Compared struct{ ID, Diff string }
 
-// Message is the diff, or says that there is none.
+// Message returns the diff, or says that it is empty.
 func (c Compared) Message() string {
 	if c.Diff == "" {
 		return "change " + c.ID + " left the content as it was"
@@ -76,7 +77,7 @@ func (x *Executor) history(ctx context.Context, s *Session, a History) (Result, 
 	return c, nil
 }
 
-// inFolder tells whether name is dir or lies in it; both are absolute and clean.
+// inFolder reports whether name is dir or lies in it. Both are absolute and clean.
 func inFolder(dir, name string) bool {
 	const separator = string(filepath.Separator)
 	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, separator)+separator)

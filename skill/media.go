@@ -7,30 +7,30 @@ import (
 	"slices"
 )
 
-// Media checks that a file holds what can be shown to a model, by its first bytes
-// and never by its name.
+// Media checks that a file has one of the given media types, which it determines from the
+// first bytes of the content, never from the name. It returns a [MediaFound].
 type Media struct {
 	Path    string
-	Types   []string // what it may hold: "image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"
-	MaxSize int64    // bytes; a larger one is a [*TooLargeError]
+	Types   []string // allowed media types, such as "image/png" or "application/pdf"
+	MaxSize int64    // bytes; for a larger file the error is a [*TooLargeError]
 }
 
 func (Media) op() {}
 
-// MediaFound is a file that holds one of the types.
+// MediaFound is the result of [Media].
 type MediaFound struct {
 	Path string // absolute
 	Type string
 	Size int64 // bytes
 }
 
-// Message tells what the file holds.
+// Message says which type the file has.
 func (m MediaFound) Message() string { return m.Path + " holds " + m.Type }
 
-// An UnsupportedError reports a file that holds something else than was wanted.
+// An UnsupportedError reports a file whose media type is not allowed.
 type UnsupportedError struct {
 	Path string
-	Type string // as far as it can be told
+	Type string // detected media type
 	Size int64  // bytes
 }
 
@@ -38,8 +38,8 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("%s holds %s, which is not supported", e.Path, e.Type)
 }
 
-// sniffed is how many bytes tell what a file holds.
-const sniffed = 512
+// sniffLen is how many bytes determine the media type of a file.
+const sniffLen = 512
 
 func (x *Executor) media(s *Session, a Media) (Result, error) {
 	abs, err := x.path(s, "path", a.Path)
@@ -51,7 +51,7 @@ func (x *Executor) media(s *Session, a Media) (Result, error) {
 		return nil, err
 	}
 	defer f.Close()
-	head := make([]byte, sniffed)
+	head := make([]byte, sniffLen)
 	n, err := io.ReadFull(f, head)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return nil, err

@@ -17,67 +17,69 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// The memory of a workspace are entries in a file at its root, and files of any
-// shape below a folder beside it.
+// The memory of a workspace consists of the entries of a file at its root and of any
+// Markdown files below a directory at its root.
 const (
 	memoryFile   = "MEMORY.md"
 	memoryFolder = "memory"
 )
 
-// SaveMemory adds an entry to the end of MEMORY.md: a heading, the time, the value.
+// SaveMemory appends an entry to MEMORY.md: a heading, the time and the value. It returns
+// a [Changed].
 type SaveMemory struct {
 	Key   string // one line, not empty
 	Value string
 }
 
-// ListMemory lists the entries of MEMORY.md.
+// ListMemory lists the entries of MEMORY.md. It returns [Memories].
 type ListMemory struct {
-	Offset int // entries to leave out at the beginning
-	Limit  int // entries at the most; 0 means 1000
+	Offset int // number of entries to skip
+	Limit  int // maximum number of entries; 0 means 1000
 }
 
-// RecallMemory finds the files of the memory that hold a text, in letters of any case.
+// RecallMemory finds the files of the memory that contain a text, ignoring case. It returns
+// a [Recalled].
 type RecallMemory struct {
 	Query string
-	Limit int // files at the most
+	Limit int // maximum number of files
 }
 
 func (SaveMemory) op()   {}
 func (ListMemory) op()   {}
 func (RecallMemory) op() {}
 
-// A Memory is one entry.
+// A Memory is one entry of MEMORY.md.
 type Memory struct{ Title, Content string }
 
-// Memories are the entries that ListMemory chose, oldest first.
+// Memories is the result of [ListMemory].
 type Memories struct {
-	Entries []Memory
-	Total   int // of all entries
+	Entries []Memory // the oldest first
+	Total   int      // number of entries in the file
 }
 
-// Message counts the entries.
+// Message says how many entries there are.
 func (m Memories) Message() string { return words.Count(m.Total, "memory", "memories") }
 
-// Recalled are the files that RecallMemory found: MEMORY.md first, the others by name.
+// Recalled is the result of [RecallMemory].
 type Recalled struct {
-	Matches []string // absolute
-	Total   int      // how many match
-	Skipped []string // absolute: files that are no UTF-8, too large, or cannot be read
+	Matches []string // absolute: MEMORY.md first, then by name
+	Total   int      // number of matching files
+	Skipped []string // absolute: files that are not UTF-8, too large, or unreadable
 }
 
-// Message counts the files.
+// Message says how many files match.
 func (r Recalled) Message() string { return words.Count(r.Total, "file", "files") + " of the memory" }
 
 var (
-	opener  = words.Pattern(`##(\\*)# `)
-	escaped = words.Pattern(`##\\(\\*)# `)
-	dated   = words.Pattern(`^_.*_$`)
+	headingMark = words.Pattern(`##(\\*)# `)
+	escapedMark = words.Pattern(`##\\(\\*)# `)
+	dateLine    = words.Pattern(`^_.*_$`)
 )
 
-// escapeHeadings keeps "### " in a value from opening an entry: a backslash goes
-// before the last of the three, as Markdown has it. unescapeHeadings is its inverse.
-func escapeHeadings(s string) string   { return opener().ReplaceAllString(s, `##\$1# `) }
-func unescapeHeadings(s string) string { return escaped().ReplaceAllString(s, `##$1# `) }
+// escapeHeadings puts a Markdown backslash before the last # of "### " in a value, which
+// would otherwise start an entry. unescapeHeadings is its inverse.
+func escapeHeadings(s string) string   { return headingMark().ReplaceAllString(s, `##\$1# `) }
+func unescapeHeadings(s string) string { return escapedMark().ReplaceAllString(s, `##$1# `) }
 
 func (x *Executor) saveMemory(ctx context.Context, a SaveMemory) (Result, error) {
 	key := strings.TrimSpace(a.Key)
@@ -95,33 +97,33 @@ func (x *Executor) saveMemory(ctx context.Context, a SaveMemory) (Result, error)
 	return Changed{Change: c, Bytes: int64(len(entry))}, nil
 }
 
-// memoryEntry is how an entry stands in the file.
+// memoryEntry returns the text of an entry in the file.
 func memoryEntry(key, value string, at time.Time) string {
 	return "\n### " + key + "\n_" + at.Format("2006-01-02 15:04") + "_\n" + escapeHeadings(value) + "\n"
 }
 
 func (x *Executor) listMemory(a ListMemory) (Result, error) {
-	text, err := x.smallText(filepath.Join(x.ws.Dir(), memoryFile))
+	text, err := x.readText(filepath.Join(x.ws.Dir(), memoryFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	entries := memories(text)
-	return Memories{portion(entries, a.Offset, a.Limit), len(entries)}, nil
+	return Memories{paginate(entries, a.Offset, a.Limit), len(entries)}, nil
 }
 
-// Strip takes blanks off both ends, as Python's str.strip does: U+001C to U+001F too.
+// Strip removes white space at both ends as Python's str.strip does: also U+001C to U+001F.
 func Strip(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f })
 }
 
-// memories splits a file into its entries. A line that begins with "### " opens
-// one; the next may be its time.
+// memories returns the entries of a file. A line that begins with "### " starts an entry;
+// the line after it may be its time.
 func memories(text string) (list []Memory) {
 	var title string
 	var body []string
 	open := false
-	shut := func() {
-		if len(body) > 0 && dated().MatchString(Strip(body[0])) {
+	closeEntry := func() {
+		if len(body) > 0 && dateLine().MatchString(Strip(body[0])) {
 			body = body[1:]
 		}
 		if open {
@@ -131,13 +133,13 @@ func memories(text string) (list []Memory) {
 	}
 	for line := range strings.SplitSeq(strings.TrimPrefix(text, "\ufeff"), "\n") {
 		if heading, ok := strings.CutPrefix(line, "### "); ok {
-			shut()
+			closeEntry()
 			title, open = Strip(heading), true
 			continue
 		}
 		body = append(body, line)
 	}
-	shut()
+	closeEntry()
 	return list
 }
 
@@ -152,7 +154,7 @@ func (x *Executor) recallMemory(ctx context.Context, a RecallMemory) (Result, er
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		text, err := x.smallText(abs)
+		text, err := x.readText(abs)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil, !utf8.ValidString(text):
@@ -166,7 +168,7 @@ func (x *Executor) recallMemory(ctx context.Context, a RecallMemory) (Result, er
 	return r, nil
 }
 
-// memoryFiles names the files that memory may be in.
+// memoryFiles returns the absolute paths of the files that may hold memory.
 func (x *Executor) memoryFiles(ctx context.Context) ([]string, error) {
 	dir := filepath.Join(x.ws.Dir(), memoryFolder)
 	var mu sync.Mutex
@@ -186,8 +188,8 @@ func (x *Executor) memoryFiles(ctx context.Context) ([]string, error) {
 	return append([]string{filepath.Join(x.ws.Dir(), memoryFile)}, names...), nil
 }
 
-// smallText reads a file that is not larger than one answer.
-func (x *Executor) smallText(abs string) (string, error) {
+// readText reads a file, or fails if it exceeds Config.MaxRead.
+func (x *Executor) readText(abs string) (string, error) {
 	info, err := x.ws.Stat(abs, true)
 	if err != nil {
 		return "", err

@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// Plans are the records of a file at the workspace's root, .plans.json.
+// plansFile holds the plans, as records, at the workspace's root.
 const plansFile = ".plans.json"
 
-// CreatePlan adds a plan with a new id to the end of the list. It is pending.
+// CreatePlan appends a pending plan with a new id. It returns a [Recorded].
 type CreatePlan struct {
 	Goal  string
 	Steps []string
 }
 
-// ExecutePlan marks a plan as begun. Nothing is run: whoever asks takes the steps.
+// ExecutePlan marks a plan as in progress. It does not run the steps. It returns a
+// [Recorded].
 type ExecutePlan struct{ ID string }
 
 func (CreatePlan) op()  {}

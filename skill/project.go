@@ -13,32 +13,33 @@ import (
 	"textskill/skill/internal/words"
 )
 
-// ScanProject looks over a folder: what is in it, and which tools it is made for. What
-// is in .git and node_modules is left out. A file holds nothing.
+// ScanProject lists what a directory contains and which tools it is set up for. It skips
+// the contents of .git and node_modules. For a file, the lists are empty. It returns a
+// [Project].
 type ScanProject struct {
 	Path  string
-	Limit int // files and folders at the most, together; 0 means 101
+	Limit int // maximum number of files and directories together; 0 means 101
 }
 
 func (ScanProject) op() {}
 
-// Project is what ScanProject saw.
+// Project is the result of [ScanProject].
 type Project struct {
-	Name                     string   // of the folder
-	Files, Dirs              []string // relative to it, those in few folders first; links to folders are among the Dirs
-	Total                    int      // how many files and folders there are
-	Least                    bool     // there are more than Total, which were not counted
-	Unreadable               int      // folders that could not be read
-	Git, Python, Node, Image bool     // there is a .git, pyproject.toml, package.json, Dockerfile
+	Name                     string   // of the directory
+	Files, Dirs              []string // relative paths, the least deep first; links to directories are among the Dirs
+	Total                    int      // number of files and directories
+	AtLeast                  bool     // there are more than Total
+	Unreadable               int      // number of directories that could not be read
+	Git, Python, Node, Image bool     // whether there is a .git, pyproject.toml, package.json, Dockerfile
 }
 
-// Message counts what is there.
+// Message says how many files and directories there are.
 func (p Project) Message() string {
 	return p.Name + " holds " + words.Count(p.Total, "file or folder", "files and folders")
 }
 
-// scanned is how many names a scan looks at.
-const scanned = 100_000
+// maxScanned is how many entries a scan counts at most.
+const maxScanned = 100_000
 
 func (x *Executor) scanProject(ctx context.Context, s *Session, a ScanProject) (Result, error) {
 	abs, err := x.path(s, "path", a.Path)
@@ -56,7 +57,7 @@ func (x *Executor) scanProject(ctx context.Context, s *Session, a ScanProject) (
 	if err != nil {
 		return nil, err
 	}
-	p := Project{Name: filepath.Base(abs), Files: []string{}, Dirs: []string{}, Total: len(entries), Least: len(entries) == scanned, Unreadable: unreadable}
+	p := Project{Name: filepath.Base(abs), Files: []string{}, Dirs: []string{}, Total: len(entries), AtLeast: len(entries) == maxScanned, Unreadable: unreadable}
 	limit := cmp.Or(a.Limit, 101)
 	for _, e := range entries[:min(limit, len(entries))] {
 		if e.folder {
@@ -73,14 +74,14 @@ func (x *Executor) scanProject(ctx context.Context, s *Session, a ScanProject) (
 	return p, nil
 }
 
-// projectEntry is one name of a project.
+// projectEntry is a file or directory of a project.
 type projectEntry struct {
 	path   string // relative
 	depth  int
 	folder bool
 }
 
-// scan lists what is below abs, the highest first, then by name.
+// scan lists the entries below abs by depth, then by path.
 func (x *Executor) scan(ctx context.Context, abs string) (list []projectEntry, unreadable int, err error) {
 	var mu sync.Mutex
 	walked, err := search.Walk(ctx, x.ws, abs, search.WalkOptions{Git: true}, func(_ int, e *search.Entry) error {
@@ -88,7 +89,7 @@ func (x *Executor) scan(ctx context.Context, abs string) (list []projectEntry, u
 		folder := e.Type.IsDir() || e.Type == fs.ModeSymlink && x.isFolder(filepath.Join(abs, path))
 		mu.Lock()
 		defer mu.Unlock()
-		if len(list) == scanned {
+		if len(list) == maxScanned {
 			return fs.SkipAll
 		}
 		list = append(list, projectEntry{path, e.Depth, folder})

@@ -25,7 +25,7 @@ func TestScanProject(t *testing.T) {
 	if got, want := strings.Join(p.Dirs, " "), ".git dlink node_modules src src/deep"; got != want {
 		t.Errorf("folders are %s, want %s", got, want)
 	}
-	if p.Name != "p" || p.Total != 10 || p.Least || !p.Git || !p.Image || p.Python || p.Node {
+	if p.Name != "p" || p.Total != 10 || p.AtLeast || !p.Git || !p.Image || p.Python || p.Node {
 		t.Errorf("p is %+v", p)
 	}
 	p = did[Project](t, xs[0], ScanProject{Path: "p", Limit: 3})

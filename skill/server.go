@@ -7,58 +7,59 @@ import (
 	"textskill/skill/internal/process"
 )
 
-// StartServer starts a command of the shell that goes on after the call, also after
-// this program. It runs under a helper, which ends all of it when it is stopped.
+// StartServer starts a shell command that keeps running after the call, and after this
+// program has ended. [StopServer] ends it. It returns a [ServerState].
 type StartServer struct {
 	Command    string
-	Port       int           // where it is to listen, on this machine
-	Dir        string        // the folder to run in
-	Wait       time.Duration // how long it is waited for to listen; 0 means a second
-	MustListen bool          // it is ended if it does not listen by then; else it may take longer
+	Port       int           // TCP port on which it will listen, on this machine
+	Dir        string        // working directory; "" means the session's
+	Wait       time.Duration // how long to wait until it listens; 0 means one second
+	MustListen bool          // after Wait, stop a server that does not listen yet
 }
 
 func (StartServer) op() {}
 
-// ListServers finds the servers that were started in this workspace.
+// ListServers lists the servers that were started in this workspace. It returns [Servers].
 type ListServers struct {
 	ServerName
 }
 
 func (ListServers) op() {}
 
-// ReadServerLog reads the end of what a server printed.
+// ReadServerLog returns the last lines of a server's output, as a [ServerLog].
 type ReadServerLog struct {
 	ServerName
-	Lines int // at the most; 0 means 50
+	Lines int // maximum number of lines; 0 means 50
 }
 
 func (ReadServerLog) op() {}
 
-// StopServer ends a server and all that it started: by SIGTERM, and five seconds
-// later by force.
+// StopServer ends a server and all that it started: with SIGTERM, and after 5 s with
+// SIGKILL. It returns a [ServerState].
 type StopServer struct {
 	ServerName
 }
 
 func (StopServer) op() {}
 
-// ServerName says which server is meant: one by its ID, or the newest of a Port.
+// A ServerName selects servers: one by its ID, or all of a Port. Where one server is
+// needed, the newest that runs is chosen, or else the newest.
 type ServerName = process.ServerName
 
-// A ServerState is a server and how it is.
+// A ServerState describes a server.
 type ServerState = process.ServerState
 
-// Servers are those that were asked for, the newest first.
+// Servers is the result of [ListServers], the newest server first.
 type Servers = process.Servers
 
-// A ServerLog is the end of what a server printed.
+// A ServerLog is the result of [ReadServerLog].
 type ServerLog = process.ServerLog
 
 // Errors of servers.
 type (
-	NotServingError = process.NotServingError
-	PortTakenError  = process.PortTakenError
-	NoServerError   = process.NoServerError
+	NotServingError = process.NotServingError // the server ended, or did not listen in time
+	PortTakenError  = process.PortTakenError  // the port is in use
+	NoServerError   = process.NoServerError   // no server has this name
 )
 
 func (x *Executor) startServer(ctx context.Context, s *Session, a StartServer) (Result, error) {

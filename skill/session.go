@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// A Session is what belongs to one client. The zero Session works in the
-// workspace's own folder and has nothing to do. Its todos are safe for concurrent
-// use; it must not be copied.
+// A Session is the state of one client: its directory and its todos. The zero Session
+// works in the workspace directory and has no todos. Its todos are safe for concurrent
+// use. A Session must not be copied.
 type Session struct {
-	Dir string // where relative names start, absolute; "" means the workspace
+	Dir string // absolute; relative paths start here; "" means the workspace
 
 	todos atomic.Pointer[todoList] // nil until first used
 }
@@ -30,23 +30,23 @@ func (s *Session) within(dir string) *Session {
 	return inner
 }
 
-// A Snapshot is all that a [Session] holds, to be kept and restored later. It is
-// plain data, also as JSON.
+// A Snapshot is a copy of a [Session]'s state, for [Session.Restore]. It can be stored as
+// JSON.
 type Snapshot struct {
 	Dir   string     `json:"dir,omitempty"`
 	Todos []TodoItem `json:"todos,omitempty"`
 }
 
-// Snapshot returns what the session holds now.
+// Snapshot returns a copy of the session's state.
 func (s *Session) Snapshot() Snapshot {
 	return Snapshot{Dir: s.Dir, Todos: s.list().all()}
 }
 
-// Restore makes the session hold what was kept, and nothing else. Ids of todos are
-// given anew, in their order.
-func (s *Session) Restore(kept Snapshot) {
-	s.Dir = kept.Dir
-	items := slices.Clone(kept.Todos)
+// Restore replaces the session's state by that of a Snapshot. The todos get new ids in
+// their order.
+func (s *Session) Restore(saved Snapshot) {
+	s.Dir = saved.Dir
+	items := slices.Clone(saved.Todos)
 	for i := range items {
 		items[i].ID = i
 	}

@@ -10,26 +10,26 @@ import (
 	"textskill/skill/internal/words"
 )
 
-// Tasks are the records of a file at the workspace's root, .tasks.json.
+// tasksFile holds the tasks, as records, at the workspace's root.
 const tasksFile = ".tasks.json"
 
-// CreateTask adds a task with a new id to the end of the list. It is pending.
+// CreateTask appends a pending task with a new id. It returns a [Recorded].
 type CreateTask struct{ Title, Description, Priority string }
 
-// ListTasks lists the tasks of a status and a priority; "" and "all" are any.
+// ListTasks lists the tasks with a status and a priority. It returns a [TaskList].
 type ListTasks struct {
-	Status, Priority string
-	Offset           int // tasks to leave out at the beginning
-	Limit            int // tasks at the most; 0 means 1000
+	Status, Priority string // "" and "all" mean any
+	Offset           int    // number of tasks to skip
+	Limit            int    // maximum number of tasks; 0 means 1000
 }
 
-// UpdateTask sets fields of a task, and the time of the change.
+// UpdateTask sets fields of a task, and its field updated. It returns a [Recorded].
 type UpdateTask struct {
 	ID     string
-	Fields []Field // never id, created or updated
+	Fields []Field // not id, created or updated
 }
 
-// DeleteTask removes all tasks with that id.
+// DeleteTask removes all tasks with an id. It returns a [Recorded].
 type DeleteTask struct{ ID string }
 
 func (CreateTask) op() {}
@@ -37,22 +37,24 @@ func (ListTasks) op()  {}
 func (UpdateTask) op() {}
 func (DeleteTask) op() {}
 
-// Recorded is what became of one record, a task or plan.
+// Recorded is the result of operations that change one task or plan.
 type Recorded struct {
 	Changed
-	Record Record
+	Record Record // the new state; after DeleteTask it has only the id
 }
 
-// Message tells which one it is.
-func (r Recorded) Message() string { return past[r.Kind] + " " + r.Path + ": " + r.Record.Text("id") }
+// Message says what was changed and the id of the record.
+func (r Recorded) Message() string {
+	return pastTense[r.Kind] + " " + r.Path + ": " + r.Record.Text("id")
+}
 
-// TaskList are the tasks that ListTasks chose, oldest first.
+// TaskList is the result of [ListTasks].
 type TaskList struct {
-	Tasks []Record
-	Total int // how many match, also before and behind these
+	Tasks []Record // the oldest first
+	Total int      // number of matching tasks, whatever Offset and Limit
 }
 
-// Message counts the tasks.
+// Message says how many tasks match.
 func (l TaskList) Message() string { return words.Count(l.Total, "task", "tasks") }
 
 func (x *Executor) createTask(ctx context.Context, a CreateTask) (Result, error) {
@@ -75,15 +77,17 @@ func (x *Executor) listTasks(a ListTasks) (Result, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	is := func(r Record, name, want string) bool {
+	matches := func(r Record, name, want string) bool {
 		return want == "" || want == "all" || r.Text(name) == want
 	}
-	list = slices.DeleteFunc(list, func(r Record) bool { return !is(r, "status", a.Status) || !is(r, "priority", a.Priority) })
-	return TaskList{portion(list, a.Offset, a.Limit), len(list)}, nil
+	list = slices.DeleteFunc(list, func(r Record) bool {
+		return !matches(r, "status", a.Status) || !matches(r, "priority", a.Priority)
+	})
+	return TaskList{paginate(list, a.Offset, a.Limit), len(list)}, nil
 }
 
-// portion returns limit elements of a list behind the first offset; a limit of 0 is 1000.
-func portion[T any](list []T, offset, limit int) []T {
+// paginate returns at most limit elements of a list from offset on; a limit of 0 means 1000.
+func paginate[T any](list []T, offset, limit int) []T {
 	if limit == 0 {
 		limit = 1000
 	}
@@ -95,7 +99,7 @@ func (x *Executor) updateTask(ctx context.Context, a UpdateTask) (Result, error)
 	return x.changeRecord(ctx, tasksFile, "task", a.ID, append(slices.Clone(a.Fields), newField("updated", localTime(time.Now()))))
 }
 
-// changeRecord sets fields of the first record with that id.
+// changeRecord sets fields of the first record with an id.
 func (x *Executor) changeRecord(ctx context.Context, file, kind, id string, fields []Field) (Result, error) {
 	var found Record
 	c, err := x.changeRecords(ctx, file, false, func(list []Record) ([]Record, error) {
@@ -121,17 +125,17 @@ func (x *Executor) changeRecord(ctx context.Context, file, kind, id string, fiel
 }
 
 func (x *Executor) deleteTask(ctx context.Context, a DeleteTask) (Result, error) {
-	var gone Record
+	var deleted Record
 	c, err := x.changeRecords(ctx, tasksFile, false, func(list []Record) ([]Record, error) {
 		kept := slices.DeleteFunc(slices.Clone(list), func(r Record) bool { return r.Text("id") == a.ID })
 		if len(kept) == len(list) {
 			return nil, &UnknownIDError{"task", a.ID}
 		}
-		gone = Record{newField("id", a.ID)}
+		deleted = Record{newField("id", a.ID)}
 		return kept, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return Recorded{Changed{Change: c}, gone}, nil
+	return Recorded{Changed{Change: c}, deleted}, nil
 }

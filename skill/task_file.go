@@ -19,7 +19,8 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// A Record is an object of a file like .tasks.json, its members in their order.
+// A Record is a JSON object in .tasks.json or .plans.json. It keeps the order of its
+// members.
 type Record []Field
 
 // A Field is one member of a Record.
@@ -28,13 +29,13 @@ type Field struct {
 	Value json.RawMessage
 }
 
-// Text returns a field that is a text, "" for any other.
+// Text returns the value of a field that is a string, otherwise "".
 func (r Record) Text(name string) (text string) {
 	json.Unmarshal(r.Value(name), &text)
 	return text
 }
 
-// Value returns a field, nil if there is none.
+// Value returns the value of a field, nil if there is no such field.
 func (r Record) Value(name string) json.RawMessage {
 	if i := slices.IndexFunc(r, func(f Field) bool { return f.Name == name }); i >= 0 {
 		return r[i].Value
@@ -42,7 +43,7 @@ func (r Record) Value(name string) json.RawMessage {
 	return nil
 }
 
-// with returns the record with a field set: in its place, or as the last one.
+// with returns a copy of the record with a field replaced or appended.
 func (r Record) with(f Field) Record {
 	r = slices.Clone(r)
 	if i := slices.IndexFunc(r, func(old Field) bool { return old.Name == f.Name }); i >= 0 {
@@ -52,7 +53,7 @@ func (r Record) with(f Field) Record {
 	return append(r, f)
 }
 
-// MarshalJSON writes the fields in their order.
+// MarshalJSON returns an object with the fields in their order.
 func (r Record) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
 	for i, f := range r {
@@ -65,30 +66,30 @@ func (r Record) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// newField makes a field of a text or a list of texts.
+// newField returns a field with a string or a list of strings.
 func newField[T string | []string](name string, value T) Field {
 	return Field{name, encode(value)}
 }
 
-// encode is a text or a list of texts as JSON has it.
+// encode returns the JSON encoding of a string or a list of strings.
 func encode[T string | []string](v T) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	e.Encode(v) // every text has a JSON form, and the buffer takes all
+	e.Encode(v) // cannot fail for strings
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// A DamagedError reports a file of records that cannot be read, and so is not
-// written either.
+// A DamagedError reports a file of records that cannot be parsed. The file is left as it
+// is.
 type DamagedError struct{ Path, Reason string }
 
 func (e *DamagedError) Error() string {
 	return e.Path + " cannot be read and is left as it is: " + e.Reason
 }
 
-// An UnknownIDError reports that a file of records holds none with that id.
-type UnknownIDError struct{ Kind, ID string }
+// An UnknownIDError reports that no task or plan has the id.
+type UnknownIDError struct{ Kind, ID string } // Kind is "task" or "plan"
 
 func (e *UnknownIDError) Error() string { return "there is no " + e.Kind + " " + e.ID }
 
@@ -118,7 +119,7 @@ func parseRecords(data []byte) (list []Record, err error) {
 	return list, nil
 }
 
-// parseRecord reads an object. Of two members with one name the last counts.
+// parseRecord parses an object. If two members have the same name, the last one wins.
 func parseRecord(object json.RawMessage) (r Record, err error) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -139,7 +140,7 @@ func parseRecord(object json.RawMessage) (r Record, err error) {
 	return r, nil
 }
 
-// encodeRecords writes records as Python's json.dumps does with an indent of 2.
+// encodeRecords returns the bytes that Python's json.dumps writes with an indent of 2.
 func encodeRecords(list []Record) ([]byte, error) {
 	if list == nil {
 		list = []Record{}
@@ -166,7 +167,7 @@ func encodeRecords(list []Record) ([]byte, error) {
 	return b, nil
 }
 
-// records reads a file of records at the workspace's root.
+// records returns the records of a file at the workspace's root.
 func (x *Executor) records(name string) ([]Record, error) {
 	abs := filepath.Join(x.ws.Dir(), name)
 	f, info, err := x.ws.Open(abs)
@@ -192,12 +193,11 @@ func (x *Executor) readRecords(abs string, src io.ReaderAt, size int64) ([]Recor
 	return list, nil
 }
 
-// changeRecords replaces the records of a file by what change makes of them, while
-// nobody else changes them. Without a file there are none: it is made if create is
-// set, else that is an error.
+// changeRecords replaces the records of a file by the result of change, under the file's
+// lock. A missing file is created if create is set, and otherwise an error.
 func (x *Executor) changeRecords(ctx context.Context, name string, create bool, change func([]Record) ([]Record, error)) (c workspace.Change, err error) {
 	abs := filepath.Join(x.ws.Dir(), name)
-	for range 100 { // somebody may make the file or take it away meanwhile
+	for range 100 { // another process may create or remove the file meanwhile
 		c, err = x.ws.EditFile(ctx, abs, workspace.WriteOptions{}, func(src io.ReaderAt, size int64) (workspace.Splice, error) {
 			list, err := x.readRecords(abs, src, size)
 			if err != nil {
@@ -228,7 +228,7 @@ func (x *Executor) changeRecords(ctx context.Context, name string, create bool, 
 	return c, err
 }
 
-// newID makes an id of eight hexadecimal digits that none of the records bears.
+// newID returns an id of eight hexadecimal digits that none of the records has.
 func newID(list []Record) string {
 	for {
 		var b [4]byte
@@ -240,7 +240,7 @@ func newID(list []Record) string {
 	}
 }
 
-// localTime is a time as Python writes one that has no zone.
+// localTime formats a time as Python's isoformat does without a time zone.
 func localTime(t time.Time) string {
 	return strings.TrimSuffix(t.Local().Format("2006-01-02T15:04:05.000000"), ".000000")
 }

@@ -8,14 +8,15 @@ import (
 	"textskill/skill/internal/words"
 )
 
-// Todo adds entries to the session's list and then marks some as done. Without
-// either it only answers the list.
+// Todo adds entries to the session's list and then marks entries as done. It returns a
+// [TodoListed], also without either.
 type Todo struct {
 	Add  []string // titles
-	Done []int    // ids; those that the list does not hold are passed over
+	Done []int    // ids; unknown ids are ignored
 }
 
-// ClearTodos empties the session's list; ids start at 0 again.
+// ClearTodos empties the session's list, so that ids start at 0 again. It returns an empty
+// [TodoListed].
 type ClearTodos struct{}
 
 func (Todo) op()       {}
@@ -23,21 +24,21 @@ func (ClearTodos) op() {}
 
 // A TodoItem is one entry of a session's list.
 type TodoItem struct {
-	ID        int    `json:"id"` // counted from 0 in the order of adding
+	ID        int    `json:"id"` // from 0, in the order of adding
 	Title     string `json:"title"`
-	Completed bool   `json:"completed"` // for good: it is never unset
+	Completed bool   `json:"completed"` // never unset
 }
 
-// TodoListed is the whole list, in the order of adding.
+// TodoListed is the result of [Todo]: the whole list, in the order of adding.
 type TodoListed struct{ Items []TodoItem }
 
-// Message counts the entries.
+// Message says how many entries there are.
 func (t TodoListed) Message() string { return words.Count(len(t.Items), "todo", "todos") }
 
-// maxTodos is how many entries a list holds, as every answer repeats them all.
+// maxTodos limits a list because every answer repeats all of it.
 const maxTodos = 10_000
 
-// todoList is a list that several sessions may share. The zero list is empty.
+// A todoList is a list that several sessions may share. The zero list is empty.
 type todoList struct {
 	mu    sync.Mutex
 	items []TodoItem // the id of each is its index

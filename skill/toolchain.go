@@ -7,29 +7,29 @@ import (
 	"textskill/skill/internal/project"
 )
 
-// Toolchain runs the program by which a project is tested, linted, formatted,
-// type-checked or installed: the one that Runner names, or else the one that the
-// files say which lie nearest, at Path or in a folder above.
+// Toolchain tests, lints, formats, type-checks or installs a project. The project is the
+// nearest one at Path or above it. Its files determine the program, unless Runner names
+// one. It returns a [ToolRun].
 type Toolchain struct {
 	Do      Purpose
-	Path    string        // a folder or file of the project; "" is the session's folder
-	Runner  string        // "ruff", "npm"; "" finds one
-	Pattern string        // Test: names of the files with tests, for a runner that takes such
-	Name    string        // Test: run only tests whose name matches
-	Brief   bool          // Test: print less of tests that pass
-	Check   bool          // Format: say what would change, and change nothing
+	Path    string        // a directory or file of the project; "" means the session's directory
+	Runner  string        // program such as "ruff" or "npm"; "" chooses one
+	Pattern string        // Test: glob for the names of test files; only Python's runners use it
+	Name    string        // Test: run only the tests whose name matches
+	Brief   bool          // Test: omit output about tests that pass
+	Check   bool          // Format: report what would change, and change nothing
 	Scripts bool          // Install: let packages run their own programs
-	Timeout time.Duration // 0 means none
+	Timeout time.Duration // 0 means no limit
 
 	MaxOutput int64 // bytes kept of each stream; 0 means 1 MiB
 }
 
 func (Toolchain) op() {}
 
-// Purpose is what can be done with a project.
+// A Purpose is what [Toolchain] does with a project.
 type Purpose = project.Purpose
 
-// The purposes.
+// The purposes of [Toolchain].
 const (
 	Test      = project.Test
 	Lint      = project.Lint
@@ -38,16 +38,16 @@ const (
 	Install   = project.Install
 )
 
-// ToolRun is how a toolchain's program ended.
+// ToolRun is the result of [Toolchain].
 type ToolRun = project.Run
 
-// A TestReport is what the output of a run of tests says of them.
+// A TestReport is the summary of a test run, read from the runner's output.
 type TestReport = project.TestReport
 
-// A TestFailure is a test that failed, or a file or package of which none could run.
+// A TestFailure is a test that failed, or a file or package whose tests could not run.
 type TestFailure = project.TestFailure
 
-// An UnknownRunnerError reports a program that is none of those for a purpose.
+// An UnknownRunnerError reports a Runner that cannot do the task.
 type UnknownRunnerError = project.UnknownRunnerError
 
 func (x *Executor) toolchain(ctx context.Context, s *Session, a Toolchain) (Result, error) {

@@ -6,24 +6,24 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// Undo takes back what a change did: the last one that is in effect and is no undo
-// itself, or what is named. An undo that is taken back makes its change again.
+// Undo undoes a change. Without ID and Since it undoes the last change that is in effect
+// and is not an undo. Undoing an undo redoes the change. It returns a [Reverted].
 type Undo struct {
-	ID    string // this change
-	Since string // this change and all that came after it; not together with ID
-	Force bool   // also where something else has changed a file since; what is there is kept
+	ID    string // undo this change
+	Since string // undo this change and all later ones; not together with ID
+	Force bool   // also undo a change of a file that has changed since; the current version is saved first
 }
 
 func (Undo) op() {}
 
-// An UndoError reports that there is no such change to undo, or that it cannot be
-// undone as things are. Its Hint says what to do.
+// An UndoError reports a change that does not exist or cannot be undone now. Its Hint says
+// what to do.
 type UndoError = workspace.UndoError
 
-// Reverted is what an Undo took back, the last change first.
-type Reverted struct{ Changes []workspace.Undone }
+// Reverted is the result of [Undo].
+type Reverted struct{ Changes []workspace.Undone } // the last change first
 
-// Message names the changes.
+// Message lists the changes that were undone.
 func (r Reverted) Message() string {
 	if len(r.Changes) == 0 {
 		return "nothing was changed since"
@@ -41,7 +41,7 @@ func (r Reverted) Message() string {
 	return word + text
 }
 
-// UndoID returns what the last of the changes is taken back by.
+// UndoID returns the id that undoes the last of these undos, "" if there are none.
 func (r Reverted) UndoID() string {
 	if len(r.Changes) == 0 {
 		return ""
@@ -49,11 +49,12 @@ func (r Reverted) UndoID() string {
 	return r.Changes[len(r.Changes)-1].ID
 }
 
-// UndoID returns what the change is taken back by, "" where it is not recorded.
+// UndoID returns the id that undoes the change, "" if it is not recorded.
 func (c Changed) UndoID() string { return c.ID }
 
-// Left says why the change cannot be undone although changes are recorded.
-func (c Changed) Left() string { return c.NotKept }
+// CannotUndo says why the change cannot be undone although changes are recorded; "" if it
+// can.
+func (c Changed) CannotUndo() string { return c.NotKept }
 
 func (x *Executor) undo(ctx context.Context, a Undo) (Result, error) {
 	if a.ID != "" && a.Since != "" {
@@ -66,8 +67,8 @@ func (x *Executor) undo(ctx context.Context, a Undo) (Result, error) {
 	return Reverted{done}, nil
 }
 
-// WithLabel returns a context under which changes are recorded as those of a tool of
-// a dialect.
+// WithLabel returns a context in which changes are recorded with the name of a dialect and
+// of one of its tools.
 func WithLabel(ctx context.Context, dialect, tool string) context.Context {
 	return workspace.WithLabel(ctx, dialect, tool)
 }

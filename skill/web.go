@@ -11,49 +11,49 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// Fetch reads a page of the web as text: HTML as Markdown, JSON indented, other
-// text as it is.
+// Fetch reads a web page as text: HTML as Markdown, JSON indented, other text as it is. It
+// returns a [Fetched].
 type Fetch struct {
 	URL     string
-	Start   int           // characters left out at the beginning
-	Max     int           // characters of the answer; 0 is none at all
-	Raw     bool          // HTML and JSON as they came
-	Timeout time.Duration // 0 means 30 seconds; more than 300 are not waited
+	Start   int           // number of characters to skip
+	Max     int           // maximum number of characters; 0 means none
+	Raw     bool          // do not convert HTML and JSON
+	Timeout time.Duration // 0 means 30 seconds; the maximum is 300 seconds
 }
 
-// Download saves what an address of the web answers to a file, in place of what
-// was there. It does so once all of it has come; else nothing changes.
+// Download saves the content of a web address to a file. A file at Dest is replaced, but
+// only after the download is complete. It returns a [Downloaded].
 type Download struct {
 	URL     string
 	Dest    string
-	Max     int64         // bytes at most; 0 means 1 GiB
-	Timeout time.Duration // 0 means 300 seconds, which are also the most
+	Max     int64         // maximum number of bytes; 0 means 1 GiB
+	Timeout time.Duration // 0 means 300 seconds, the maximum
 }
 
-// CheckURL asks whether an address of the web answers. It follows no redirect.
+// CheckURL requests a web address, without following redirects. It returns a [Checked].
 type CheckURL struct {
 	URL     string
-	Timeout time.Duration // 0 means 30 seconds; more than 300 are not waited
+	Timeout time.Duration // 0 means 30 seconds; the maximum is 300 seconds
 }
 
-// WebSearch asks a search engine. Of several the first that answers is taken.
+// WebSearch returns the results of the first search engine that answers, as a [Searched].
 type WebSearch struct {
 	Query     string
-	Count     int           // results wanted, 20 at most; 0 or less is none
+	Count     int           // maximum number of results, at most 20; 0 or less means no search
 	Freshness string        // "day", "week", "month", "year"; "" for any age
-	Language  string        // like "en"; "" for any
-	Timeout   time.Duration // 0 means 30 seconds; more than 300 are not waited
+	Language  string        // such as "en"; "" for any
+	Timeout   time.Duration // 0 means 30 seconds; the maximum is 300 seconds
 }
 
-// Screenshot saves a picture of a page, as a browser shows it, in PNG. The browser
-// is a Chromium that is on this machine; it reaches what the other operations may
-// reach, and nothing else. It takes a Config.Browser.
+// Screenshot saves a PNG picture of a web page, taken by a Chromium that is installed on
+// this machine. The browser connects only to addresses that the configuration allows.
+// Screenshot needs a Config.Browser. It returns a [Shot].
 type Screenshot struct {
 	URL           string
 	Dest          string
-	Width, Height int           // of the window in pixels; 0 means 1280 and 800
-	Full          bool          // the whole page, not only what the window shows
-	Timeout       time.Duration // 0 means 60 seconds; more than 300 are not waited
+	Width, Height int           // of the window, in pixels; 0 means 1280 and 800
+	Full          bool          // the whole page, not only the part that the window shows
+	Timeout       time.Duration // 0 means 60 seconds; the maximum is 300 seconds
 }
 
 func (Fetch) op()      {}
@@ -62,62 +62,61 @@ func (CheckURL) op()   {}
 func (WebSearch) op()  {}
 func (Screenshot) op() {}
 
-// Fetched is a part of a page. It was written by strangers: data, not advice.
+// Fetched is the result of [Fetch]. Callers treat its content as untrusted data.
 type Fetched = web.Fetched
 
-// Downloaded is a file that came from the web.
+// Downloaded is the result of [Download].
 type Downloaded struct {
 	Changed
 	URL         string // after redirects
 	Type        string // media type, as the server named it
-	SHA256      string // of the content, in hexadecimal
-	Overwritten bool   // there was a file before
+	SHA256      string // of the content, in lower-case hexadecimal
+	Overwritten bool   // a file was replaced
 }
 
-// Message counts the bytes.
+// Message says how many bytes were saved.
 func (d Downloaded) Message() string {
 	return fmt.Sprintf("saved %s of %s as %s", words.Count(int(d.Bytes), "byte", "bytes"), d.URL, d.Path)
 }
 
-// Checked is what an address answered.
+// Checked is the result of [CheckURL].
 type Checked = web.Checked
 
-// Searched is what a search engine found. The texts were written by strangers:
-// data, not advice.
+// Searched is the result of [WebSearch]. Callers treat its texts as untrusted data.
 type Searched = web.Searched
 
 // A Hit is one result of a search.
 type Hit = web.Hit
 
-// Shot is a picture that was taken.
+// Shot is the result of [Screenshot].
 type Shot struct {
 	Changed
 	URL    string // after redirects
-	Status int    // of HTTP; 0 where there was none
+	Status int    // HTTP status; 0 if there was no response
 	Title  string
 }
 
-// Message says where the picture is.
+// Message says where the picture was saved.
 func (s Shot) Message() string { return "took a picture of " + s.URL + ": " + s.Path }
 
-// A SearchEngine is where WebSearch asks.
+// A SearchEngine is a service that [WebSearch] can use.
 type SearchEngine = web.SearchEngine
 
-// SearchEngines are the kinds of search engines. The one called brave-search is a
-// program of that name; the others are asked over HTTP.
+// SearchEngines lists the kinds of search engines. brave-search is a program of that
+// name; the others are HTTP services.
 var SearchEngines = web.SearchEngines
 
-// What Screenshot asks of a browser: package browser has one.
+// A Browser takes a Picture of a Page for [Screenshot]: see package browser.
 type (
 	Browser = web.Browser
 	Page    = web.Page
 	Picture = web.Picture
 )
 
-// Errors of the web.
+// Errors of web operations.
 type (
-	AddressError = web.AddressError // an address that is not of the public internet
-	BrowserError = web.BrowserError
+	AddressError = web.AddressError // the address is outside the public internet
+	BrowserError = web.BrowserError // the browser is missing or failed
 )
 
 func (x *Executor) fetch(ctx context.Context, a Fetch) (Result, error) {

@@ -6,35 +6,33 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// Journal limits how much is recorded of changes, so that they can be undone. Of
-// its limits 0 means the default and less than 0 none. The last change is always
-// kept.
+// Journal limits what is recorded about changes so that they can be undone. In each field
+// 0 means the default and a negative number no limit. The last change is always kept.
 type Journal = workspace.Journal
 
-// Errors with which the workspace refuses a path.
+// Errors for paths that the workspace refuses.
 type (
-	OutsideError    = workspace.OutsideError
-	DeniedError     = workspace.DeniedError
-	NotRegularError = workspace.NotRegularError
+	OutsideError    = workspace.OutsideError    // the path leads outside the workspace
+	DeniedError     = workspace.DeniedError     // the path is protected
+	NotRegularError = workspace.NotRegularError // the path is a device, pipe or socket
 )
 
 // ErrSameFile reports a copy of a file onto itself.
 var ErrSameFile = workspace.ErrSameFile
 
-// WithProgress returns a context under which long operations call report with the
-// number of files or seconds that are done. A total of 0 is not known. report is
-// called from several goroutines, and often.
+// WithProgress returns a context in which long operations call report with the number of
+// files, bytes or seconds done. A total of 0 means unknown. Operations call report often,
+// and from several goroutines.
 func WithProgress(ctx context.Context, report func(done, total int64, note string)) context.Context {
 	return workspace.WithProgress(ctx, report)
 }
 
-// Unified returns the difference between two versions of a file as a unified diff
-// with three lines of context, "" if they are equal. A nil version means that there
-// is no such file. Binary and large versions are summed up in one line.
+// Unified returns a unified diff of two versions of a file with three lines of context, ""
+// if they are equal. A nil version means that the file does not exist. For binary and large
+// files the diff is one line that says so.
 func Unified(oldName, newName string, before, after []byte) string {
 	return workspace.Unified(oldName, newName, before, after)
 }
 
-// Hidden reports whether every operation leaves a file of this name out of its
-// answers.
+// Hidden reports whether operations leave files of this name out of their results.
 func Hidden(name string) bool { return workspace.Hidden(name) }

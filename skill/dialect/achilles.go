@@ -28,7 +28,7 @@ var Achilles = &Dialect{
 		{
 			Name: "readFile", Doc: "Check that a file can be read.", Params: []Param{pathParam},
 			operation: func(in *call) (skill.Args, error) {
-				return skill.ReadFile{Path: in.str("path"), Part: true}, nil
+				return skill.ReadFile{Path: in.str("path"), AllowPartial: true}, nil
 			},
 			reply: sentence("Read file at %s successfully."),
 		},

@@ -155,8 +155,8 @@ func (r Reply) UndoID() string {
 // NotKept says why the change that the call made, or a part of it, cannot be undone
 // although changes are recorded; "" if it can.
 func (r Reply) NotKept() string {
-	if c, ok := r.outcome().(interface{ Left() string }); ok {
-		return c.Left()
+	if c, ok := r.outcome().(interface{ CannotUndo() string }); ok {
+		return c.CannotUndo()
 	}
 	return ""
 }

@@ -59,7 +59,7 @@ var stackFiles = []Tool{
 			if err == nil && in.str("old_text") == "" {
 				err = errors.New("old_text is empty; give the text to replace")
 			}
-			return skill.EditFile{Path: path, Old: in.str("old_text"), New: in.str("new_text"), Again: true}, err
+			return skill.EditFile{Path: path, Old: in.str("old_text"), New: in.str("new_text"), CheckMore: true}, err
 		},
 		reword: stackEditError,
 		reply: typed(func(in *call, c skill.Changed) string {
@@ -68,7 +68,7 @@ var stackFiles = []Tool{
 				Edits int    `json:"edits_made"`
 				Again bool   `json:"more_occurrences,omitempty"`
 				dryRunKeys
-			}{in.str("path"), 1, c.Again, dryRunOf(c)})
+			}{in.str("path"), 1, c.More, dryRunOf(c)})
 		}),
 	},
 	stackSearch,
@@ -170,7 +170,7 @@ func dryRunOf(c skill.Changed) dryRunKeys {
 func stackReadOperation(in *call) (skill.Args, error) {
 	path, err := in.afterLinks("path", true)
 	offset, limit := in.int("offset"), in.int("limit")
-	a := skill.ReadFile{Path: path, Lines: true, From: offset, To: skill.End, Split: true, Part: true, Count: true}
+	a := skill.ReadFile{Path: path, Lines: true, From: offset, To: skill.End, Split: true, AllowPartial: true, Count: true}
 	if err == nil && offset < 0 {
 		err = fmt.Errorf("offset is %d; it counts lines from the beginning, 0 for none", offset)
 	}

@@ -186,7 +186,7 @@ func projectScanReply(_ *call, p skill.Project) string {
 		Total     int  `json:"total,omitempty"` // files and folders
 		AtLeast   bool `json:"at_least,omitempty"`
 		Unread    int  `json:"unreadable,omitempty"` // folders
-	}{Total: totalIfMore(p.Total, len(p.Files)+len(p.Dirs)), AtLeast: p.Least, Unread: p.Unreadable}
+	}{Total: totalIfMore(p.Total, len(p.Files)+len(p.Dirs)), AtLeast: p.AtLeast, Unread: p.Unreadable}
 	keys.Truncated = keys.Total > 0
 	k := &keys.Project
 	k.Name, k.Files, k.Dirs = wellFormed(p.Name), wellFormedAll(p.Files), wellFormedAll(p.Dirs)

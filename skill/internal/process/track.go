@@ -20,8 +20,8 @@ type Tracked struct {
 // UndoID returns Undo.
 func (c Tracked) UndoID() string { return c.Undo }
 
-// Left says in one line what undo cannot restore; "" if nothing is known.
-func (c Tracked) Left() string { return strings.Join(c.NotUndoable, "; ") }
+// CannotUndo says in one line what undo cannot restore; "" if nothing is known.
+func (c Tracked) CannotUndo() string { return strings.Join(c.NotUndoable, "; ") }
 
 // defaultSnapshot is how many bytes of the workspace are kept before a program runs, so
 // that its changes can be undone.

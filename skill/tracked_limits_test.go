@@ -15,9 +15,9 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// TestCoverLimits changes what is not kept, beside what is. The answer names it, and
+// TestTrackedLimits changes what is not kept, beside what is. The answer names it, and
 // undo takes back the rest.
-func TestCoverLimits(t *testing.T) {
+func TestTrackedLimits(t *testing.T) {
 	tests := map[string]struct {
 		files map[string]string
 		limit int64
@@ -60,8 +60,8 @@ func TestCoverLimits(t *testing.T) {
 	}
 }
 
-// TestCoverHuge changes a file that is too large to be kept, and makes another one.
-func TestCoverHuge(t *testing.T) {
+// TestTrackedHuge changes a file that is too large to be kept, and makes another one.
+func TestTrackedHuge(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, map[string]string{"huge": "", "a": "alpha"})
 	if err := os.Truncate(filepath.Join(dir, "huge"), workspace.MaxKept+1); err != nil {
@@ -84,8 +84,8 @@ func TestCoverHuge(t *testing.T) {
 	}
 }
 
-// TestCoverPrunes keeps what is kept within its limit while files change.
-func TestCoverPrunes(t *testing.T) {
+// TestTrackedPrunes keeps what is kept within its limit while files change.
+func TestTrackedPrunes(t *testing.T) {
 	dir := t.TempDir()
 	x := newExecutor(t, Config{Dir: dir, NoSync: true, SnapshotBytes: 64 << 10})
 	for i := range 30 {
@@ -112,8 +112,8 @@ func TestCoverPrunes(t *testing.T) {
 	}
 }
 
-// TestCoverQuick changes files so fast that the system's times do not tell it.
-func TestCoverQuick(t *testing.T) {
+// TestTrackedQuick changes files so fast that the system's times do not tell it.
+func TestTrackedQuick(t *testing.T) {
 	dir := t.TempDir()
 	x := newExecutor(t, Config{Dir: dir, NoSync: true})
 	file := filepath.Join(dir, "a")
@@ -144,14 +144,14 @@ func TestCoverQuick(t *testing.T) {
 	}
 }
 
-// TestCoverDamaged lets a command damage what is kept. Undo brings nothing back that
+// TestTrackedDamaged lets a command damage what is kept. Undo brings nothing back that
 // was not there, and nothing is written elsewhere.
-func TestCoverDamaged(t *testing.T) {
+func TestTrackedDamaged(t *testing.T) {
 	dir, out := t.TempDir(), t.TempDir()
 	fill(t, dir, map[string]string{"a": "alpha", "b": "beta"})
 	x := newExecutor(t, Config{Dir: dir, NoSync: true})
 	e := shell(t, x, "for f in .skill/snapshot/????????????????????????????????; do echo evil > $f; done; rm a; echo c > c")
-	if !strings.Contains(e.Left(), "a: what was kept of it is damaged") {
+	if !strings.Contains(e.CannotUndo(), "a: what was kept of it is damaged") {
 		t.Errorf("left are %q", e.NotUndoable)
 	}
 	undoes(t, x, e.Undo)
@@ -178,8 +178,8 @@ func TestCoverDamaged(t *testing.T) {
 	}
 }
 
-// TestCoverNarrow runs commands in a part of the workspace.
-func TestCoverNarrow(t *testing.T) {
+// TestTrackedNarrow runs commands in a part of the workspace.
+func TestTrackedNarrow(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, map[string]string{"a": "alpha", "sub/b": "beta"})
 	whole := newExecutor(t, Config{Dir: dir, NoSync: true})
@@ -200,9 +200,9 @@ func TestCoverNarrow(t *testing.T) {
 	}
 }
 
-// TestCoverFails covers a program that fails, one that is stopped, and one that is not
+// TestTrackedFails covers a program that fails, one that is stopped, and one that is not
 // there.
-func TestCoverFails(t *testing.T) {
+func TestTrackedFails(t *testing.T) {
 	dir := t.TempDir()
 	x := newExecutor(t, Config{Dir: dir, NoSync: true})
 	failed := mustExec(t, x, sh("echo 1 > one; exit 3"))

@@ -89,9 +89,9 @@ func fill(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// TestCoverOneByOne runs one command at a time: undo gives what was there, and undo
+// TestTrackedOneByOne runs one command at a time: undo gives what was there, and undo
 // of that what the command left.
-func TestCoverOneByOne(t *testing.T) {
+func TestTrackedOneByOne(t *testing.T) {
 	tests := map[string]string{
 		"create":                  "echo new > new",
 		"create in a new folder":  "mkdir -p n/e/w; echo new > n/e/w/f; ln -s f n/e/w/l",
@@ -152,8 +152,8 @@ func TestCoverOneByOne(t *testing.T) {
 	}
 }
 
-// TestCoverNothing runs commands that change nothing that counts.
-func TestCoverNothing(t *testing.T) {
+// TestTrackedNothing runs commands that change nothing that counts.
+func TestTrackedNothing(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, map[string]string{"a": "alpha", ".git/HEAD": "ref"})
 	x := newExecutor(t, Config{Dir: dir, NoSync: true})
@@ -192,9 +192,9 @@ func randomScript(rng *rand.Rand, n int) string {
 	return strings.Join(append(lines, "true"), "\n")
 }
 
-// TestCoverRandom runs scripts of many changes on random trees, in one process and
+// TestTrackedRandom runs scripts of many changes on random trees, in one process and
 // with a new one for each command.
-func TestCoverRandom(t *testing.T) {
+func TestTrackedRandom(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 7))
@@ -241,8 +241,8 @@ func TestCoverRandom(t *testing.T) {
 	}
 }
 
-// TestCoverTimes looks at the times of files that undo brings back.
-func TestCoverTimes(t *testing.T) {
+// TestTrackedTimes looks at the times of files that undo brings back.
+func TestTrackedTimes(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, map[string]string{"a": "alpha", "sub/b": "beta"})
 	old := time.Date(2020, 1, 2, 3, 4, 5, 678, time.UTC)

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// BenchmarkCover compares what it costs that a command is covered, in a folder of
+// BenchmarkTracked compares what it costs that a command is covered, in a folder of
 // 20,000 files where nothing changes, with find -type f on it: the figure "find" is
 // how many times as long it takes.
-func BenchmarkCover(b *testing.B) {
+func BenchmarkTracked(b *testing.B) {
 	dir := b.TempDir()
 	for i := range 20_000 {
 		name := filepath.Join(dir, fmt.Sprintf("d%02d/e%02d/f%d", i%40, i/40%25, i))

@@ -45,9 +45,9 @@ func carried(t *testing.T, x *Executor, a Args) Result {
 	return r
 }
 
-// TestCoverOthers lets other calls change things while a command runs. Undo of the
+// TestTrackedOthers lets other calls change things while a command runs. Undo of the
 // command leaves what is theirs.
-func TestCoverOthers(t *testing.T) {
+func TestTrackedOthers(t *testing.T) {
 	tests := map[string]struct {
 		line string
 		args []Args
@@ -118,16 +118,16 @@ func listed(t *testing.T, dir string) string {
 	return strings.Join(list, " ")
 }
 
-// TestCoverOverlap runs two commands at the same time. Each is a change of its own,
+// TestTrackedOverlap runs two commands at the same time. Each is a change of its own,
 // and says that the other one ran.
-func TestCoverOverlap(t *testing.T) {
+func TestTrackedOverlap(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, map[string]string{"a": "alpha"})
 	x, y := newExecutor(t, Config{Dir: dir, NoSync: true}), newExecutor(t, Config{Dir: dir, NoSync: true})
 	var second Executed
 	first := meanwhile(t, x, "echo 1 > one; : > started; "+waiting, func() { second = shell(t, y, "echo 2 > two") })
 	for _, e := range []Executed{first, second} {
-		if !strings.Contains(e.Left(), "another command ran at the same time") {
+		if !strings.Contains(e.CannotUndo(), "another command ran at the same time") {
 			t.Errorf("undo %q leaves %q", e.Undo, e.NotUndoable)
 		}
 	}
@@ -140,9 +140,9 @@ func TestCoverOverlap(t *testing.T) {
 	}
 }
 
-// TestCoverOverlapTaken tells a command of which all changes were recorded as another
+// TestTrackedOverlapTaken tells a command of which all changes were recorded as another
 // one's.
-func TestCoverOverlapTaken(t *testing.T) {
+func TestTrackedOverlapTaken(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, map[string]string{".gitignore": "started\n"})
 	x := newExecutor(t, Config{Dir: dir, NoSync: true})
@@ -150,7 +150,7 @@ func TestCoverOverlapTaken(t *testing.T) {
 	first := meanwhile(t, x, ": > started; while [ ! -e two ]; do sleep 0.01; done; echo 1 > one; "+waiting, func() {
 		second = shell(t, x, "echo 2 > two; while [ ! -e one ]; do sleep 0.01; done")
 	})
-	if first.Undo != "" || !strings.Contains(first.Left(), "may be among that one's changes") {
+	if first.Undo != "" || !strings.Contains(first.CannotUndo(), "may be among that one's changes") {
 		t.Errorf("undo %q leaves %q", first.Undo, first.NotUndoable)
 	}
 	undoes(t, x, second.Undo)
@@ -159,8 +159,8 @@ func TestCoverOverlapTaken(t *testing.T) {
 	}
 }
 
-// TestCoverAllowed says of folders of --allow that nothing there is covered.
-func TestCoverAllowed(t *testing.T) {
+// TestTrackedAllowed says of folders of --allow that nothing there is covered.
+func TestTrackedAllowed(t *testing.T) {
 	allowed, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -172,8 +172,8 @@ func TestCoverAllowed(t *testing.T) {
 	}
 }
 
-// TestCoverPull takes back what a pull did to the files, one that fails included.
-func TestCoverPull(t *testing.T) {
+// TestTrackedPull takes back what a pull did to the files, one that fails included.
+func TestTrackedPull(t *testing.T) {
 	b := newGitBed(t)
 	b.remote()
 	b.fork()

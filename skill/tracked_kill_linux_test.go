@@ -35,10 +35,10 @@ func coverOn(dir string) int {
 	}
 }
 
-// TestCoverKilled kills programs while they run commands and record what those have
+// TestTrackedKilled kills programs while they run commands and record what those have
 // changed. What is recorded then can all be read, what was done last be undone, and
 // the next command covered.
-func TestCoverKilled(t *testing.T) {
+func TestTrackedKilled(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, map[string]string{"f": "first", "d1/x": "x"})
 	for round := range 15 {
