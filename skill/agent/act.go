@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	maxCalls    = 1000    // of one answer
-	atOnce      = 8       // calls that run beside each other
-	maxResult   = 1 << 20 // bytes of text that one result takes
-	unreadable  = "The arguments are no JSON object: "
-	stillToCome = "Not completed: other calls of the same answer failed or have no result yet. See to them, then call attemptCompletion again."
+	maxCalls          = 1000    // of one answer
+	maxConcurrent     = 8       // calls that run beside each other
+	maxResult         = 1 << 20 // bytes of text that one result takes
+	unreadable        = "The arguments are no JSON object: "
+	completionRefused = "Not completed: other calls of the same answer failed or have no result yet. See to them, then call attemptCompletion again."
 )
 
-// A call is one call of an answer, read.
+// A call is one tool call of an answer.
 type call struct {
-	ToolCall                 // as it is recorded: without secrets
+	ToolCall                 // as recorded, without secrets
 	args     json.RawMessage // as the model gave them
-	tool     *tool           // nil where there is none of that name
-	wrong    string          // why it is not carried out, for the model
+	tool     *tool           // nil if no tool has the name
+	fault    string          // tells the model why the call is not run; "" if it is
 	outcome  outcome
 }
 
@@ -40,9 +40,9 @@ func ids(calls []*call) (list []string) {
 	return list
 }
 
-// read finds the tools of calls and reads their arguments. Ids that are missing
-// or come twice are given anew.
-func (t *task) read(calls []Call) []*call {
+// parseCalls finds the tools of calls and parses their arguments. Missing and duplicate
+// ids are replaced.
+func (t *task) parseCalls(calls []Call) []*call {
 	list := make([]*call, len(calls))
 	seen := map[string]bool{}
 	for i, asked := range calls {
@@ -59,17 +59,17 @@ func (t *task) read(calls []Call) []*call {
 		args, _, err := rawjson.Decode(text)
 		switch {
 		case err != nil:
-			c.wrong = unreadable + err.Error()
+			c.fault = unreadable + err.Error()
 		case args[0] != '{':
-			c.wrong = unreadable + "they are " + shorten(string(args), 100)
+			c.fault = unreadable + "they are " + shorten(string(args), 100)
 		default:
 			c.args = args
 		}
 		switch {
 		case c.tool == nil:
-			c.wrong = fmt.Sprintf("Tool %s not found", c.ToolName)
-		case c.wrong == "" && c.tool.kind == delegating:
-			c.wrong = t.undelegable(c.args)
+			c.fault = fmt.Sprintf("Tool %s not found", c.ToolName)
+		case c.fault == "" && c.tool.kind == delegating:
+			c.fault = t.undelegable(c.args)
 			fallthrough
 		default:
 			c.SkillName = c.tool.skill
@@ -83,7 +83,7 @@ func (t *task) read(calls []Call) []*call {
 	return list
 }
 
-// expertMessage is what the model said.
+// expertMessage returns the message of an answer with a text and calls.
 func expertMessage(calls []*call, text string) Message {
 	m := newMessage(ExpertMessage)
 	for _, c := range calls {
@@ -95,63 +95,63 @@ func expertMessage(calls []*call, text string) Message {
 	return m
 }
 
-// act carries out the calls of an answer: first those that tools answer, then the
-// one that would end the run; it stops for those that others answer.
+// act runs the calls of an answer: first those of tools, then attemptCompletion. It stops
+// the run if calls remain that another expert or the user must answer.
 func (t *task) act(ctx context.Context, a Answer) (done bool, err error) {
-	calls := t.read(a.Calls)
+	calls := t.parseCalls(a.Calls)
 	m := expertMessage(calls, t.clean.Text(a.Text))
-	t.say(m)
-	t.order, t.results, t.pending = ids(calls), nil, nil
-	told := &teller{message: m, usage: a.Usage}
-	var now, last, later []*call
+	t.addMessage(m)
+	t.callIDs, t.results, t.pending = ids(calls), nil, nil
+	events := &callEvents{message: m, usage: a.Usage}
+	var now, completions, waiting []*call
 	for _, c := range calls {
 		switch {
-		case c.wrong == "" && c.tool.kind != plain:
-			later = append(later, c)
+		case c.fault == "" && c.tool.kind != plain:
+			waiting = append(waiting, c)
 		case c.SkillName == baseSkill && c.ToolName == completion:
-			last = append(last, c)
+			completions = append(completions, c)
 		default:
 			now = append(now, c)
 		}
 	}
-	if err := t.perform(ctx, now, told); err != nil {
+	if err := t.runCalls(ctx, now, events); err != nil {
 		return true, err
 	}
-	if len(later) > 0 || slices.ContainsFunc(now, func(c *call) bool { return c.outcome.failed }) {
-		for _, c := range last {
-			c.wrong = stillToCome
+	if len(waiting) > 0 || slices.ContainsFunc(now, func(c *call) bool { return c.outcome.failed }) {
+		for _, c := range completions {
+			c.fault = completionRefused
 		}
 	}
-	if err := t.perform(ctx, last, told); err != nil {
+	if err := t.runCalls(ctx, completions, events); err != nil {
 		return true, err
 	}
-	t.keepFirst(append(now, last...), calls[0])
-	if len(later) > 0 {
-		slices.SortStableFunc(later, func(a, b *call) int { return int(a.tool.kind) - int(b.tool.kind) })
-		for _, c := range later {
+	t.recordFirst(append(now, completions...), calls[0])
+	if len(waiting) > 0 {
+		slices.SortStableFunc(waiting, func(a, b *call) int { return int(a.tool.kind) - int(b.tool.kind) })
+		for _, c := range waiting {
 			t.pending = append(t.pending, c.ToolCall)
 		}
-		t.told = told
+		t.callEvents = events
 		return true, t.stopForCall(ctx)
 	}
-	t.say(resultMessage(t.order, t.results))
-	t.order, t.results = nil, nil
-	if len(last) > 0 && last[len(last)-1].outcome.done {
+	t.addMessage(resultMessage(t.callIDs, t.results))
+	t.callIDs, t.results = nil, nil
+	if len(completions) > 0 && completions[len(completions)-1].outcome.done {
 		return true, t.complete(ctx)
 	}
 	return false, t.emit(ctx, Event{Type: FinishToolCall, NewMessages: t.step.NewMessages[len(t.step.NewMessages)-1:]})
 }
 
-// A teller says in events what of an answer is new: its text and usage come with
-// the first call.
-type teller struct {
+// callEvents makes the events of an answer's calls. The event of the first call also
+// carries the text and the usage of the answer.
+type callEvents struct {
 	message Message
 	usage   Usage
 	begun   bool
 }
 
-// of returns the event of one call.
-func (t *teller) of(e EventType, c ToolCall) Event {
+// event returns the event of one call.
+func (t *callEvents) event(e EventType, c ToolCall) Event {
 	m := t.message
 	m.Contents = nil
 	for _, p := range t.message.Contents {
@@ -167,8 +167,8 @@ func (t *teller) of(e EventType, c ToolCall) Event {
 	return Event{Type: e, NewMessage: &m, ToolCall: &c, Usage: &usage}
 }
 
-// keepFirst notes the first call and its result as those of the step.
-func (t *task) keepFirst(done []*call, first *call) {
+// recordFirst records the first call and its result in the step, which has room for one.
+func (t *task) recordFirst(done []*call, first *call) {
 	t.step.ToolCall = &first.ToolCall
 	if slices.Contains(done, first) {
 		r := first.result(texts(first.outcome.contents)...)
@@ -176,20 +176,19 @@ func (t *task) keepFirst(done []*call, first *call) {
 	}
 }
 
-// perform carries out calls in their order; neighbours that only read run beside
-// each other.
-func (t *task) perform(ctx context.Context, calls []*call, told *teller) error {
+// runCalls runs calls in their order, and consecutive calls that only read concurrently.
+func (t *task) runCalls(ctx context.Context, calls []*call, events *callEvents) error {
 	for len(calls) > 0 {
 		n := 1
-		for n < len(calls) && calls[0].reads() && calls[n].reads() {
+		for n < len(calls) && calls[0].readOnly() && calls[n].readOnly() {
 			n++
 		}
 		for _, c := range calls[:n] {
-			if err := t.emit(ctx, told.of(CallTool, c.ToolCall)); err != nil {
+			if err := t.emit(ctx, events.event(CallTool, c.ToolCall)); err != nil {
 				return err
 			}
 		}
-		t.together(ctx, calls[:n])
+		t.runConcurrently(ctx, calls[:n])
 		for _, c := range calls[:n] {
 			t.results = append(t.results, c.result(c.outcome.contents...))
 			e := Event{Type: c.outcome.event}
@@ -207,46 +206,46 @@ func (t *task) perform(ctx context.Context, calls []*call, told *teller) error {
 	return nil
 }
 
-// reads tells whether a call changes nothing.
-func (c *call) reads() bool { return c.wrong != "" || c.tool.reads }
+// readOnly reports whether a call changes nothing.
+func (c *call) readOnly() bool { return c.fault != "" || c.tool.reads }
 
-// together carries out calls at the same time, a few of them.
-func (t *task) together(ctx context.Context, calls []*call) {
-	slots := make(chan struct{}, atOnce)
+// runConcurrently runs calls concurrently, at most maxConcurrent at a time.
+func (t *task) runConcurrently(ctx context.Context, calls []*call) {
+	slots := make(chan struct{}, maxConcurrent)
 	var all sync.WaitGroup
 	for _, c := range calls {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			if c.wrong != "" {
-				c.outcome = said(string(rawjson.Encode(reason{"Error", c.wrong})), true)
+			if c.fault != "" {
+				c.outcome = textOutcome(string(rawjson.Encode(reason{"Error", c.fault})), true)
 			} else {
 				sent := c.ToolCall
 				sent.Args = c.args
 				c.outcome = c.tool.call(ctx, sent)
 			}
 			for i, p := range c.outcome.contents {
-				c.outcome.contents[i].Text = bounded(t.clean.Text(p.Text))
+				c.outcome.contents[i].Text = limitText(t.clean.Text(p.Text))
 			}
 		})
 	}
 	all.Wait()
 }
 
-// texts returns the parts that are text. The others come with the message.
+// texts returns the parts that are text. Events leave out the others.
 func texts(parts []Part) []Part {
 	return slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.Type != TextPart })
 }
 
-// bounded cuts a text that is too long for a conversation, and says so.
-func bounded(text string) string {
+// limitText cuts a text to maxResult bytes, and says so in the text.
+func limitText(text string) string {
 	if len(text) <= maxResult {
 		return text
 	}
 	return fmt.Sprintf("%s\n… %d bytes of %d are not shown; ask for less at once", shorten(text, maxResult), len(text)-maxResult, len(text))
 }
 
-// shorten returns the beginning of a text, of at most n bytes.
+// shorten returns the longest prefix of a text with at most n bytes and whole characters.
 func shorten(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -257,31 +256,31 @@ func shorten(text string, n int) string {
 	return text[:n]
 }
 
-// stopForCall stops the run for the first call that waits.
+// stopForCall stops the run for the first pending call.
 func (t *task) stopForCall(ctx context.Context) error {
 	c := t.pending[0]
-	if t.told == nil {
-		t.told = &teller{message: newMessage(ExpertMessage, callPart(c))}
+	if t.callEvents == nil {
+		t.callEvents = &callEvents{message: newMessage(ExpertMessage, callPart(c))}
 	}
 	t.cp.PendingToolCalls, t.cp.PartialToolResults = t.pending, t.results
 	called := t.tool(c.ToolName)
 	if called == nil || called.kind == plain {
-		return fmt.Errorf("the run waits for the result of %s, which is no tool of another any more", c.ToolName)
+		return fmt.Errorf("the run waits for the result of %s, which is not a delegate or interactive tool any more", c.ToolName)
 	}
 	if called.kind == delegating {
 		t.cp.DelegateTo = t.delegateTo(c)
-		if err := t.emit(ctx, t.told.of(CallDelegate, c)); err != nil {
+		if err := t.emit(ctx, t.callEvents.event(CallDelegate, c)); err != nil {
 			return err
 		}
 		return t.stop(ctx, Event{Type: StopRunByDelegate}, StoppedByDelegate)
 	}
-	if err := t.emit(ctx, t.told.of(CallInteractiveTool, c)); err != nil {
+	if err := t.emit(ctx, t.callEvents.event(CallInteractiveTool, c)); err != nil {
 		return err
 	}
 	return t.stop(ctx, Event{Type: StopRunByInteractiveTool}, StoppedByInteractiveTool)
 }
 
-// complete asks for the run's result and ends the run with it.
+// complete asks the model for the run's result and ends the run.
 func (t *task) complete(ctx context.Context) error {
 	answer, err := t.generate(ctx, nil)
 	if err != nil {
@@ -289,7 +288,7 @@ func (t *task) complete(ctx context.Context) error {
 	}
 	text := t.clean.Text(answer.Text)
 	if text != "" {
-		t.say(newMessage(ExpertMessage, textPart(text)))
+		t.addMessage(newMessage(ExpertMessage, textPart(text)))
 	}
 	return t.stop(ctx, Event{Type: CompleteRun, Text: &text, Usage: &answer.Usage}, Completed)
 }

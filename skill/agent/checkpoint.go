@@ -6,10 +6,10 @@ import (
 	"textskill/skill"
 )
 
-// A Checkpoint is what a run is at the end of a step. One that is recorded holds
-// the messages of its step alone, and the id of the checkpoint before; that of
-// [Records.Checkpoint] holds all of them, and is everything needed to go on. In an
-// event it has none: those of the step are beside it.
+// A Checkpoint is the state of a run at the end of a step. A stored checkpoint has the
+// messages of its own step and the id of the checkpoint before it. [Records.Checkpoint]
+// returns it with all messages, which is all that is needed to continue the run. In an
+// event it has no messages; the event's Step has them.
 type Checkpoint struct {
 	ID                 string       `json:"id"`
 	RunID              string       `json:"runId"`
@@ -19,14 +19,14 @@ type Checkpoint struct {
 	Messages           []Message    `json:"messages"`
 	Usage              Usage        `json:"usage"` // of the run so far
 	ContextWindow      int          `json:"contextWindow,omitempty"`
-	ContextWindowUsage *float64     `json:"contextWindowUsage,omitempty"` // share of the window that the last answer filled
+	ContextWindowUsage *float64     `json:"contextWindowUsage,omitempty"` // fraction of the window used by the last request and answer
 	DelegateTo         *DelegateTo  `json:"delegateTo,omitempty"`
 	DelegatedBy        *DelegatedBy `json:"delegatedBy,omitempty"`
 
-	ParentID           string          `json:"parentId,omitempty"`           // the checkpoint before; "" for an expert's first
+	ParentID           string          `json:"parentId,omitempty"`           // checkpoint before it; "" for the first one of an expert
 	Session            *skill.Snapshot `json:"session,omitempty"`            // the todos; nil in events
-	PendingToolCalls   []ToolCall      `json:"pendingToolCalls,omitempty"`   // not answered yet; the run waits for the first
-	PartialToolResults []ToolResult    `json:"partialToolResults,omitempty"` // of the calls beside those
+	PendingToolCalls   []ToolCall      `json:"pendingToolCalls,omitempty"`   // without a result; the run waits for that of the first
+	PartialToolResults []ToolResult    `json:"partialToolResults,omitempty"` // of the other calls of the answer
 }
 
 // An ExpertRef names an expert.
@@ -36,10 +36,10 @@ type ExpertRef struct {
 	Version string `json:"version"`
 }
 
-// Status says how far a run is.
+// A Status is the state of a run.
 type Status string
 
-// The states of a run.
+// The values of Status.
 const (
 	Init                      Status = "init"
 	Proceeding                Status = "proceeding"
@@ -50,7 +50,7 @@ const (
 	StoppedByError            Status = "stoppedByError"
 )
 
-// DelegateTo is a task that an expert gives to another.
+// A DelegateTo is a task that an expert delegates to another one.
 type DelegateTo struct {
 	Expert     ExpertRef `json:"expert"`
 	ToolCallID string    `json:"toolCallId"`
@@ -58,15 +58,15 @@ type DelegateTo struct {
 	Query      string    `json:"query"`
 }
 
-// DelegatedBy is where a task came from.
+// A DelegatedBy says which call delegated a task.
 type DelegatedBy struct {
 	Expert       ExpertRef `json:"expert"`
 	ToolCallID   string    `json:"toolCallId"`
 	ToolName     string    `json:"toolName"`
-	CheckpointID string    `json:"checkpointId"` // of the expert that waits
+	CheckpointID string    `json:"checkpointId"` // at which the delegating expert waits
 }
 
-// calls returns the ids of the calls of the last message, in their order.
+// calls returns the ids of the calls in the last message, in their order.
 func (c *Checkpoint) calls() (ids []string) {
 	if len(c.Messages) == 0 {
 		return nil
@@ -79,24 +79,24 @@ func (c *Checkpoint) calls() (ids []string) {
 	return ids
 }
 
-// restore makes a session hold what the checkpoint does.
+// restore restores a session to the checkpoint's.
 func (c *Checkpoint) restore(s *skill.Session) {
 	if c.Session != nil {
 		s.Restore(*c.Session)
 	}
 }
 
-// waitsFor names the tool whose result the run waits for.
-func (c *Checkpoint) waitsFor() string {
+// pendingToolName returns the name of the tool whose result the run waits for.
+func (c *Checkpoint) pendingToolName() string {
 	if len(c.PendingToolCalls) == 0 {
 		return "a tool"
 	}
 	return c.PendingToolCalls[0].ToolName
 }
 
-// answered returns the results of the calls before c, when text is that of the
-// first that waits, and those that wait still.
-func (c *Checkpoint) answered(text string) ([]ToolResult, []ToolCall, error) {
+// answer takes text as the result of the first pending call. It returns all results so far
+// and the calls that remain pending.
+func (c *Checkpoint) answer(text string) ([]ToolResult, []ToolCall, error) {
 	if len(c.PendingToolCalls) == 0 {
 		return nil, nil, fmt.Errorf("checkpoint %s waits for the result of a call that it does not name", c.ID)
 	}

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// maxDepth is how many tasks may wait for each other.
+// maxDepth is how deep delegation may be nested.
 const maxDepth = 16
 
-// delegate returns the skill that gives tasks to the expert of a key.
+// delegate returns the skill whose tool delegates a task to the expert key.
 func (t *task) delegate(key string) openedSkill {
 	doc := t.cfg.Experts[key].Description
 	if doc == "" {
@@ -22,14 +22,14 @@ func (t *task) delegate(key string) openedSkill {
 	return openedSkill{name: key, tools: []tool{newTool(key, delegating, delegateName(key), doc, schema)}}
 }
 
-// delegateName is the name of an expert as a tool: the last part of its key, without
-// a version.
+// delegateName returns the tool name of an expert: the last part of its key, without the
+// version.
 func delegateName(key string) string {
 	name, _, _ := strings.Cut(key[strings.LastIndexByte(key, '/')+1:], "@")
 	return toolName(name)
 }
 
-// undelegable returns why a task cannot be delegated, "" if it can.
+// undelegable says why a task with these arguments cannot be delegated, "" if it can.
 func (t *task) undelegable(args json.RawMessage) string {
 	depth := 0
 	for p := t; p != nil; p = p.parent {
@@ -59,8 +59,8 @@ func (t *task) delegateTo(c ToolCall) *DelegateTo {
 	return &DelegateTo{Expert: e.ref(), ToolCallID: c.ID, ToolName: c.ToolName, Query: queryOf(c.Args)}
 }
 
-// next returns the task to continue with when t has stopped: the one it delegated,
-// or the one that waits for its report; nil when the run stops.
+// next returns the task to continue with after t has stopped: the one that t delegated, or
+// the one that waits for t's report. It returns nil if the run stops.
 func (r *run) next(t *task) (*task, error) {
 	step := t.last.StepNumber + 1
 	if r.limit > 0 && step > r.limit {
@@ -88,9 +88,9 @@ func (r *run) next(t *task) (*task, error) {
 	return nil, nil
 }
 
-// enter opens the skills of a task and returns the task to work on: t, or its parent,
-// with the error as the result, where the skills of a new task cannot be opened.
-func (t *task) enter(ctx context.Context) (*task, error) {
+// openOrReport opens the skills of t and returns t. If the skills of a new delegated task
+// cannot be opened, it returns the parent, with the error as the result of its call.
+func (t *task) openOrReport(ctx context.Context) (*task, error) {
 	err := t.open(ctx)
 	if err == nil || ctx.Err() != nil || t.parent == nil || t.cp.Status != Init {
 		return t, err
@@ -102,7 +102,7 @@ func (t *task) enter(ctx context.Context) (*task, error) {
 	return p, p.open(ctx)
 }
 
-// report returns the text with which a task was completed.
+// report returns the final text of a completed task.
 func (c *Checkpoint) report() string {
 	if n := len(c.Messages); n > 0 && c.Messages[n-1].Type == ExpertMessage {
 		if p := c.Messages[n-1].Contents; len(p) > 0 && p[0].Type == TextPart {
@@ -112,9 +112,9 @@ func (c *Checkpoint) report() string {
 	return "(no report)"
 }
 
-// waiting returns the task that waits for the task of a checkpoint, with those that
-// wait for it as parents, nil if there is none. The outermost must be that of the run.
-func (r *run) waiting(ctx context.Context, from Checkpoint) (*task, error) {
+// waitingParent returns the task that waits for the report of a checkpoint's task, with
+// its own parents, or nil. The outermost task must be that of the run's expert.
+func (r *run) waitingParent(ctx context.Context, from Checkpoint) (*task, error) {
 	records := Records{r.cfg.Executor}
 	var chain []Checkpoint
 	for c := from; c.DelegatedBy != nil; {

@@ -1,24 +1,24 @@
 package agent
 
-// An Event is one transition of a run. Its type says which of the fields behind
-// StepNumber are set. Messages are told once: an event holds those that are new.
+// An Event is one transition of a run. Its type determines which of the fields after
+// StepNumber are set. An event contains only messages that no earlier event contained.
 type Event struct {
 	Type       EventType `json:"type"`
 	ID         string    `json:"id"`
 	ExpertKey  string    `json:"expertKey"`
 	Timestamp  int64     `json:"timestamp"` // milliseconds since 1970; no two events of a run share one
 	RunID      string    `json:"runId"`
-	StepNumber int       `json:"stepNumber"` // counted from 1 over all experts of the run
+	StepNumber int       `json:"stepNumber"` // from 1, over all experts of the run
 
 	InitialCheckpoint *Checkpoint `json:"initialCheckpoint,omitempty"`
 	InputMessages     []Message   `json:"inputMessages,omitzero"`
-	Messages          []Message   `json:"messages,omitzero"` // those that the model has not been sent before
+	Messages          []Message   `json:"messages,omitzero"` // those sent to the model for the first time
 	Reason            string      `json:"reason,omitempty"`  // JSON: {"error":…,"message":…}
 	NewMessage        *Message    `json:"newMessage,omitempty"`
 	NewMessages       []Message   `json:"newMessages,omitzero"`
 	ToolCall          *ToolCall   `json:"toolCall,omitempty"`
 	ToolResult        *ToolResult `json:"toolResult,omitempty"`
-	Checkpoint        *Checkpoint `json:"checkpoint,omitempty"` // without messages: Step has those that it adds
+	Checkpoint        *Checkpoint `json:"checkpoint,omitempty"` // without messages; Step has the new ones
 	Step              *Step       `json:"step,omitempty"`
 	NextCheckpoint    *Checkpoint `json:"nextCheckpoint,omitempty"`
 	Text              *string     `json:"text,omitempty"`
@@ -26,35 +26,35 @@ type Event struct {
 	Error             *RunError   `json:"error,omitempty"`
 }
 
-// EventType names a transition.
+// An EventType names a transition.
 type EventType string
 
 // The types of events.
 const (
 	StartRun                  EventType = "startRun"
 	StartGeneration           EventType = "startGeneration"
-	Retry                     EventType = "retry" // the model has to answer again
+	Retry                     EventType = "retry" // the model must answer again
 	CallTool                  EventType = "callTool"
 	CallInteractiveTool       EventType = "callInteractiveTool"
 	CallDelegate              EventType = "callDelegate"
 	ResolveToolResult         EventType = "resolveToolResult"
 	ResolveImageFile          EventType = "resolveImageFile"
 	ResolvePdfFile            EventType = "resolvePdfFile"
-	AttemptCompletion         EventType = "attemptCompletion" // and nothing remains to be done
+	AttemptCompletion         EventType = "attemptCompletion" // nothing remains to be done
 	FinishToolCall            EventType = "finishToolCall"
 	ContinueToNextStep        EventType = "continueToNextStep"
 	StopRunByInteractiveTool  EventType = "stopRunByInteractiveTool"
 	StopRunByDelegate         EventType = "stopRunByDelegate"
 	StopRunByExceededMaxSteps EventType = "stopRunByExceededMaxSteps"
-	StopRunByError            EventType = "stopRunByError" // the model cannot be asked
+	StopRunByError            EventType = "stopRunByError" // the request to the model failed
 	CompleteRun               EventType = "completeRun"
 )
 
 // Usage counts tokens.
 type Usage struct {
-	InputTokens       int `json:"inputTokens"` // those from a cache among them
+	InputTokens       int `json:"inputTokens"` // including CachedInputTokens
 	OutputTokens      int `json:"outputTokens"`
-	ReasoningTokens   int `json:"reasoningTokens"` // among the output
+	ReasoningTokens   int `json:"reasoningTokens"` // included in OutputTokens
 	TotalTokens       int `json:"totalTokens"`
 	CachedInputTokens int `json:"cachedInputTokens"`
 }
@@ -72,19 +72,19 @@ func (u Usage) add(v Usage) Usage {
 // A Step is one cycle of the loop.
 type Step struct {
 	StepNumber    int         `json:"stepNumber"`
-	InputMessages []Message   `json:"inputMessages,omitempty"` // of the first step after a start
+	InputMessages []Message   `json:"inputMessages,omitempty"` // only in the first step after a start
 	NewMessages   []Message   `json:"newMessages"`
 	Usage         Usage       `json:"usage"`
 	StartedAt     int64       `json:"startedAt"` // milliseconds since 1970
 	ToolCall      *ToolCall   `json:"toolCall,omitempty"`
-	ToolResult    *ToolResult `json:"toolResult,omitempty"` // of that call; the events tell of the others
+	ToolResult    *ToolResult `json:"toolResult,omitempty"` // of that call; the events have the others
 	FinishedAt    int64       `json:"finishedAt,omitempty"`
 }
 
-// A RunError says why a run could not go on.
+// A RunError says why a run stopped.
 type RunError struct {
 	Name        string `json:"name"`
 	Message     string `json:"message"`
-	StatusCode  int    `json:"statusCode,omitempty"` // of HTTP
-	IsRetryable bool   `json:"isRetryable"`          // it may pass: the run may be continued later
+	StatusCode  int    `json:"statusCode,omitempty"` // HTTP status
+	IsRetryable bool   `json:"isRetryable"`          // the cause may be temporary: continue the run later
 }

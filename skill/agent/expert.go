@@ -5,36 +5,35 @@ type Expert struct {
 	Key               string                 `toml:"-" json:"-"`
 	Version           string                 `toml:"version" json:"version"`
 	MinRuntimeVersion string                 `toml:"minRuntimeVersion" json:"minRuntimeVersion,omitempty"`
-	Description       string                 `toml:"description" json:"description,omitempty"` // for those who delegate to it
+	Description       string                 `toml:"description" json:"description,omitempty"` // for experts that delegate to it
 	Instruction       string                 `toml:"instruction" json:"instruction"`
-	Skills            map[string]SkillConfig `toml:"skills" json:"skills,omitempty"`       // by name; the Base Skill need not be there
+	Skills            map[string]SkillConfig `toml:"skills" json:"skills,omitempty"`       // by name; the Base Skill may be left out
 	Delegates         []string               `toml:"delegates" json:"delegates,omitempty"` // keys of experts
 	Tags              []string               `toml:"tags" json:"tags,omitempty"`
 }
 
-// ref names the expert.
+// ref returns a reference to the expert.
 func (e Expert) ref() ExpertRef { return ExpertRef{e.Key, e.Key, e.Version} }
 
-// A SkillConfig says where a skill's tools are. Which fields it has depends on its
-// type.
+// A SkillConfig configures a skill. Which fields it has depends on its type.
 type SkillConfig struct {
 	Type           string   `toml:"type" json:"type"` // "mcpStdioSkill", "mcpSseSkill" or "interactiveSkill"
 	Description    string   `toml:"description" json:"description,omitempty"`
 	Rule           string   `toml:"rule" json:"rule,omitempty"` // for the model
-	Pick           []string `toml:"pick" json:"pick,omitempty"` // the tools to have; empty means all
-	Omit           []string `toml:"omit" json:"omit,omitempty"` // the tools to leave out
+	Pick           []string `toml:"pick" json:"pick,omitempty"` // names of tools to use; empty means all
+	Omit           []string `toml:"omit" json:"omit,omitempty"` // names of tools to leave out
 	Command        string   `toml:"command" json:"command,omitempty"`
-	PackageName    string   `toml:"packageName" json:"packageName,omitempty"` // the command's argument, instead of Args
+	PackageName    string   `toml:"packageName" json:"packageName,omitempty"` // only argument of the command, instead of Args
 	Args           []string `toml:"args" json:"args,omitempty"`
-	RequiredEnv    []string `toml:"requiredEnv" json:"requiredEnv,omitempty"` // names of variables, all that the command is given
+	RequiredEnv    []string `toml:"requiredEnv" json:"requiredEnv,omitempty"` // names of the variables that the command gets
 	LazyInit       bool     `toml:"lazyInit" json:"lazyInit,omitempty"`
 	AllowedDomains []string `toml:"allowedDomains" json:"allowedDomains,omitempty"`
 	Endpoint       string   `toml:"endpoint" json:"endpoint,omitempty"` // a URL
 
-	Tools map[string]InteractiveTool `toml:"tools" json:"tools,omitempty"` // of an interactive skill, by name
+	Tools map[string]InteractiveTool `toml:"tools" json:"tools,omitempty"` // of an interactiveSkill, by name
 }
 
-// An InteractiveTool is one that whoever started the run answers.
+// An InteractiveTool is a tool whose calls are answered by the user who started the run.
 type InteractiveTool struct {
 	Description     string `toml:"description" json:"description,omitempty"`
 	InputJSONSchema string `toml:"inputJsonSchema" json:"inputJsonSchema"`

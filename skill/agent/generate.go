@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	firstWait = 500 * time.Millisecond
-	maxWait   = time.Minute // a longer wait that an endpoint asks for ends the run
+	minWait = 500 * time.Millisecond
+	maxWait = time.Minute // an endpoint that asks for a longer wait ends the run
 )
 
-// generate asks the model, and again while that may help. Without tools it asks for
-// a text.
+// generate returns the model's answer, and retries temporary errors. Without tools it asks
+// for a text.
 func (t *task) generate(ctx context.Context, tools []Tool) (Answer, error) {
 	for tries := 0; ; tries++ {
 		if tools != nil {
@@ -25,17 +25,17 @@ func (t *task) generate(ctx context.Context, tools []Tool) (Answer, error) {
 				return Answer{}, err
 			}
 		}
-		answer, err := t.ask(ctx, tools)
+		answer, err := t.askOnce(ctx, tools)
 		if err == nil {
-			t.account(answer.Usage)
+			t.addUsage(answer.Usage)
 			return answer, nil
 		}
 		fault, ok := errors.AsType[*openai.Error](err)
 		if ctx.Err() != nil || !ok || !fault.Retry || tries >= t.cfg.MaxRetries || fault.After > maxWait {
 			return Answer{}, err
 		}
-		told := string(rawjson.Encode(reason{"ProviderError", t.clean.Text(err.Error())}))
-		if err := t.emit(ctx, Event{Type: Retry, Reason: told, NewMessages: []Message{}, Usage: &Usage{}}); err != nil {
+		reason := string(rawjson.Encode(reason{"ProviderError", t.clean.Text(err.Error())}))
+		if err := t.emit(ctx, Event{Type: Retry, Reason: reason, NewMessages: []Message{}, Usage: &Usage{}}); err != nil {
 			return Answer{}, err
 		}
 		if err := t.cfg.wait(ctx, pause(tries, fault.After)); err != nil {
@@ -44,8 +44,8 @@ func (t *task) generate(ctx context.Context, tools []Tool) (Answer, error) {
 	}
 }
 
-// ask asks once.
-func (t *task) ask(ctx context.Context, tools []Tool) (Answer, error) {
+// askOnce sends one request to the model.
+func (t *task) askOnce(ctx context.Context, tools []Tool) (Answer, error) {
 	inner, cancel := context.WithTimeout(ctx, t.cfg.Timeout)
 	defer cancel()
 	answer, err := t.cfg.Model.Next(inner, Request{Messages: t.history, Tools: tools})
@@ -55,7 +55,8 @@ func (t *task) ask(ctx context.Context, tools []Tool) (Answer, error) {
 	return answer, modelError(err)
 }
 
-// modelError says of an error, unless it is nil, that it is about the model.
+// modelError adds to an error that it concerns the request to the model. It returns nil
+// for nil.
 func modelError(err error) error {
 	if err == nil {
 		return nil
@@ -63,15 +64,15 @@ func modelError(err error) error {
 	return fmt.Errorf("the model could not be asked: %w", err)
 }
 
-// unsent returns the messages that no event has shown as sent, never nil.
+// unsent returns the messages that no event has reported as sent. It is never nil.
 func (t *task) unsent() []Message {
 	messages := thin(t.history[t.sent:len(t.history):len(t.history)])
 	t.sent = len(t.history)
 	return messages
 }
 
-// account adds the usage of an answer.
-func (t *task) account(u Usage) {
+// addUsage adds the usage of an answer to the step and the checkpoint.
+func (t *task) addUsage(u Usage) {
 	t.step.Usage = t.step.Usage.add(u)
 	t.cp.Usage = t.cp.Usage.add(u)
 	if window := t.cfg.About.ContextWindow; window > 0 {
@@ -80,14 +81,14 @@ func (t *task) account(u Usage) {
 	}
 }
 
-// pause returns how long to wait before the next try: as long as the endpoint asks,
-// else twice as long each time, and up to a quarter more so that many clients do not
-// come back at once.
+// pause returns how long to wait before the next try: as long as the endpoint asks, or
+// twice as long after each try, plus up to a quarter at random so that many clients do not
+// retry at the same time.
 func pause(tries int, asked time.Duration) time.Duration {
 	if asked > 0 {
 		return asked
 	}
-	d := min(firstWait<<min(tries, 16), maxWait)
+	d := min(minWait<<min(tries, 16), maxWait)
 	return d + rand.N(d/4)
 }
 

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// loopRules tell a model how it works here, whatever the expert is.
+// loopRules is the part of the instruction that is the same for all experts.
 const loopRules = `You work in a loop: you call tools, you are given their results, and you decide again, until the task is done.
 - Every answer calls at least one tool. Several calls may stand in one answer; they are carried out in their order.
 - A call that fails is answered with what was wrong. Read it and go another way; the same call again fails again.
 - Plan what takes several steps with the todo tool, and mark what is done.
 - When nothing remains, call attemptCompletion. You are then asked for the final report, which is the result of the run.`
 
-// instruction is what the model is told of itself: the rules of the loop, where
-// it works, the expert's own instruction, and what is to be known of its skills.
+// instruction returns the system message: the rules of the loop, the time and directory,
+// the expert's own instruction, the rules of its skills, and its delegates.
 func (t *task) instruction() string {
 	sections := []string{
 		loopRules,

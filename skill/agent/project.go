@@ -19,8 +19,8 @@ import (
 // ProjectFile is the name of the file that defines experts.
 const ProjectFile = "perstack.toml"
 
-// A Project is what a perstack.toml says. What it does not say is nil, or the
-// zero value where that cannot be said.
+// A Project is the content of a perstack.toml. Settings that are not in the file are nil,
+// or the zero value if that is not a valid setting.
 type Project struct {
 	Provider    Provider          `toml:"provider"`
 	Model       string            `toml:"model"`
@@ -31,7 +31,7 @@ type Project struct {
 	EnvPath     []string          `toml:"envPath"` // files that define variables
 	Experts     map[string]Expert `toml:"experts"`
 
-	// Known, and without a meaning here.
+	// Accepted for compatibility, and ignored.
 	Runtime                  string   `toml:"runtime"`
 	ReasoningBudget          any      `toml:"reasoningBudget"`
 	PerstackAPIBaseURL       string   `toml:"perstackApiBaseUrl"`
@@ -46,8 +46,8 @@ type Provider struct {
 	} `toml:"setting"`
 }
 
-// FindProject returns the path of the perstack.toml of a folder: its own, or that
-// of the nearest folder above which has one.
+// FindProject returns the path of the perstack.toml in dir, or in the nearest directory
+// above it that has one.
 func FindProject(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -66,7 +66,7 @@ func FindProject(dir string) (string, error) {
 	}
 }
 
-// ReadProject reads a perstack.toml. An error says in which line what is wrong.
+// ReadProject parses a perstack.toml. Its errors name the line and what is wrong.
 func ReadProject(data []byte) (Project, error) {
 	var p Project
 	d := toml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\uFEFF")))).DisallowUnknownFields()
@@ -86,7 +86,7 @@ func ReadProject(data []byte) (Project, error) {
 	return p, nil
 }
 
-// wrongTOML words the library's errors: each unknown key with its line.
+// wrongTOML rewords the library's errors, with the line of each unknown key.
 func wrongTOML(err error) error {
 	if missing, ok := errors.AsType[*toml.StrictMissingError](err); ok {
 		var unknown []string
@@ -99,7 +99,7 @@ func wrongTOML(err error) error {
 	if wrong, ok := errors.AsType[*toml.DecodeError](err); ok {
 		line, column := wrong.Position()
 		why := strings.TrimPrefix(wrong.Error(), "toml: ")
-		if kind, _, ok := strings.Cut(why, " into "); ok { // a type of Go follows
+		if kind, _, ok := strings.Cut(why, " into "); ok { // the Go type follows
 			why = "a value of type " + strings.TrimPrefix(kind, "cannot decode TOML ") + " does not fit here"
 		}
 		return fmt.Errorf("%s: line %d, column %d: %s", ProjectFile, line, column, why)
@@ -107,10 +107,10 @@ func wrongTOML(err error) error {
 	return fmt.Errorf("%s: %w", ProjectFile, err)
 }
 
-// maxInstruction is the length of an instruction in UTF-16 units.
+// maxInstruction is the maximum length of an instruction, in UTF-16 code units.
 const maxInstruction = 20480
 
-// check finds what is wrong with an expert beside its types.
+// check validates the fields of an expert.
 func (e Expert) check(key string, all map[string]Expert) error {
 	switch n := len(utf16.Encode([]rune(e.Instruction))); {
 	case n == 0:
@@ -138,8 +138,8 @@ const (
 	interactiveSkill = "interactiveSkill"
 )
 
-// check finds what is wrong with the skill of a name. What would start the Base
-// Skill is passed over: it is here already.
+// check validates the fields of a skill. For the Base Skill, which is built in, it ignores
+// how to start it.
 func (c SkillConfig) check(name string) error {
 	switch c.Type {
 	case stdioSkill:
@@ -154,7 +154,7 @@ func (c SkillConfig) check(name string) error {
 			return errors.New("endpoint is required")
 		}
 		if u, err := url.Parse(c.Endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return errors.New("endpoint is no address; it looks like https://example.org/mcp")
+			return errors.New("endpoint is not a URL like https://example.org/mcp")
 		}
 	case interactiveSkill:
 		if len(c.Tools) == 0 {
@@ -163,11 +163,11 @@ func (c SkillConfig) check(name string) error {
 		for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
 			var schema map[string]any
 			if json.Unmarshal([]byte(c.Tools[name].InputJSONSchema), &schema) != nil || schema == nil {
-				return fmt.Errorf("tools.%s: inputJsonSchema is no JSON object", name)
+				return fmt.Errorf("tools.%s: inputJsonSchema is not a JSON object", name)
 			}
 		}
 	default:
-		return fmt.Errorf("type %q is none; there are %s, %s and %s", c.Type, stdioSkill, sseSkill, interactiveSkill)
+		return fmt.Errorf("unknown type %q; choose %s, %s or %s", c.Type, stdioSkill, sseSkill, interactiveSkill)
 	}
 	return nil
 }

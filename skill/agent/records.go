@@ -17,21 +17,21 @@ import (
 	"textskill/skill"
 )
 
-// runsDir is where runs are recorded, in the workspace.
+// runsDir is the directory of the recorded runs, relative to the workspace.
 const runsDir = "perstack/runs"
 
-// Records are the runs that a workspace holds. What they hold was written by this
-// program, but others may have changed it.
+// Records reads the recorded runs of a workspace. Other programs may have changed the
+// records, so it validates them.
 type Records struct {
-	Executor *skill.Executor // of the workspace
+	Executor *skill.Executor // on the workspace
 }
 
-// ErrNoCheckpoint is what [Records.Latest] returns for a run without checkpoints.
+// ErrNoCheckpoint is the error of [Records.Latest] for a run without checkpoints.
 //
 //lint:ignore ST1005 the wording of the original runtime
 var ErrNoCheckpoint = errors.New("No checkpoint found")
 
-// A RecordName is the name of a checkpoint's or an event's file.
+// A RecordName is the file name of a checkpoint or event, in parts.
 type RecordName struct {
 	Kind       string // "checkpoint" or "event"
 	Timestamp  int64  // milliseconds since 1970
@@ -59,8 +59,8 @@ func parseRecordName(file string) (RecordName, bool) {
 	return n, true
 }
 
-// Runs returns the settings of all runs, that of the one updated last first. A
-// run whose setting cannot be read is left out.
+// Runs returns the settings of all runs, the most recently updated run first. It leaves out
+// runs whose setting cannot be read.
 func (r Records) Runs(ctx context.Context) ([]RunSetting, error) {
 	names, err := r.list(ctx, runsDir)
 	if err != nil {
@@ -80,7 +80,7 @@ func (r Records) Runs(ctx context.Context) ([]RunSetting, error) {
 	return runs, nil
 }
 
-// Files returns the checkpoints and events of a run, the oldest first.
+// Files returns the names of a run's checkpoints and events, the oldest first.
 func (r Records) Files(ctx context.Context, runID string) ([]RecordName, error) {
 	if err := checkRunID(runID); err != nil {
 		return nil, err
@@ -99,14 +99,14 @@ func (r Records) Files(ctx context.Context, runID string) ([]RecordName, error) 
 	return files, nil
 }
 
-// Event reads an event of a run.
+// Event returns an event of a run.
 func (r Records) Event(ctx context.Context, runID string, n RecordName) (e Event, err error) {
 	return e, r.read(ctx, path.Join(runsDir, runID, n.String()), &e)
 }
 
-// Latest returns the checkpoint of a run that was written last and is whole, as are
-// those before it, with the messages of all steps. It returns [ErrNoCheckpoint] for a
-// run without checkpoints; if none is whole, the error says why the last is not.
+// Latest returns the last checkpoint of a run that can be read together with all
+// checkpoints before it. It has the messages of all steps. For a run without checkpoints
+// the error is [ErrNoCheckpoint]; if no checkpoint can be read, it is that of the last one.
 func (r Records) Latest(ctx context.Context, runID string) (Checkpoint, error) {
 	files, err := r.checkpoints(ctx, runID)
 	if err != nil {
@@ -126,28 +126,28 @@ func (r Records) Latest(ctx context.Context, runID string) (Checkpoint, error) {
 	return Checkpoint{}, first
 }
 
-// Checkpoint returns a checkpoint of a run with the messages of all steps. It is
-// named by its id, or as its file is between "checkpoint-" and ".json".
+// Checkpoint returns a checkpoint of a run with the messages of all steps. The name is its
+// id, or the part of its file name between "checkpoint-" and ".json".
 func (r Records) Checkpoint(ctx context.Context, runID, name string) (Checkpoint, error) {
-	files, n, err := r.named(ctx, runID, name)
+	files, n, err := r.find(ctx, runID, name)
 	if err != nil {
 		return Checkpoint{}, err
 	}
 	return r.complete(ctx, runID, files, n)
 }
 
-// Recorded returns a checkpoint as it is recorded, with the messages of its step
-// alone. It is named as for [Records.Checkpoint].
+// Recorded returns a checkpoint as it is stored, with the messages of its own step only.
+// The name is that of [Records.Checkpoint].
 func (r Records) Recorded(ctx context.Context, runID, name string) (Checkpoint, error) {
-	_, n, err := r.named(ctx, runID, name)
+	_, n, err := r.find(ctx, runID, name)
 	if err != nil {
 		return Checkpoint{}, err
 	}
 	return r.checkpoint(ctx, runID, n)
 }
 
-// named finds a checkpoint among all of its run.
-func (r Records) named(ctx context.Context, runID, name string) ([]RecordName, RecordName, error) {
+// find returns all checkpoints of a run, and the one with this name.
+func (r Records) find(ctx context.Context, runID, name string) ([]RecordName, RecordName, error) {
 	files, err := r.checkpoints(ctx, runID)
 	if err != nil {
 		return nil, RecordName{}, err
@@ -166,7 +166,7 @@ func (r Records) checkpoints(ctx context.Context, runID string) ([]RecordName, e
 	return slices.DeleteFunc(files, func(n RecordName) bool { return n.Kind != "checkpoint" }), err
 }
 
-// complete reads a checkpoint and puts the messages of those before it in front.
+// complete reads a checkpoint and adds the messages of those before it.
 func (r Records) complete(ctx context.Context, runID string, files []RecordName, n RecordName) (Checkpoint, error) {
 	last, err := r.checkpoint(ctx, runID, n)
 	if err != nil {
@@ -182,7 +182,7 @@ func (r Records) complete(ctx context.Context, runID string, files []RecordName,
 		if err != nil {
 			return last, err
 		}
-		files = slices.Delete(slices.Clone(files), i, i+1) // none comes twice
+		files = slices.Delete(slices.Clone(files), i, i+1) // a loop of parents ends here
 		chain = append(chain, c.Messages)
 		parent = c.ParentID
 	}
@@ -201,7 +201,7 @@ func (r Records) checkpoint(ctx context.Context, runID string, n RecordName) (c 
 	return c, nil
 }
 
-// list returns the names in a folder, none where it is not there.
+// list returns the names in a directory, none if it does not exist.
 func (r Records) list(ctx context.Context, dir string) (names []string, err error) {
 	l, err := r.Executor.Execute(ctx, &skill.Session{}, skill.ListFolder{Path: dir})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -231,16 +231,16 @@ func (r Records) read(ctx context.Context, file string, v any) error {
 	return nil
 }
 
-// A damagedError reports a record that holds something else.
+// A damagedError reports a record that cannot be parsed.
 type damagedError struct{ file, why string }
 
 func (e *damagedError) Error() string { return e.file + ": " + e.why }
 
-// checkRunID refuses what cannot name a run's folder.
+// checkRunID returns an error if id cannot be the name of a run's directory.
 func checkRunID(id string) error {
 	if id == "" || len(id) > 128 || strings.HasPrefix(id, ".") || strings.HasSuffix(id, ".") ||
 		strings.ContainsFunc(id, func(c rune) bool { return !strings.ContainsRune(runIDChars, c) }) {
-		return fmt.Errorf("run id %q is none: it is letters, digits and - _ . inside, at most 128", id)
+		return fmt.Errorf("invalid run id %q: use at most 128 letters, digits, - and _, with . only inside", id)
 	}
 	return nil
 }

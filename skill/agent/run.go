@@ -67,7 +67,7 @@ type Config struct {
 
 	Warn func(string) // is told, in a sentence, what of the configuration comes to nothing; may be nil
 
-	ready time.Duration                              // for a skill's server; 0 means connectTime
+	ready time.Duration                              // for a skill's server; 0 means connectTimeout
 	wait  func(context.Context, time.Duration) error // between retries; nil sleeps
 }
 
@@ -131,7 +131,7 @@ func newRun(ctx context.Context, cfg Config) (*run, error) {
 	if cfg.Getenv == nil {
 		cfg.Getenv = os.Getenv
 	}
-	cfg.ready = cmp.Or(cfg.ready, connectTime)
+	cfg.ready = cmp.Or(cfg.ready, connectTimeout)
 	cfg.Base = cmp.Or(cfg.Base, dialect.Perstack)
 	if cfg.wait == nil {
 		cfg.wait = sleep
@@ -160,9 +160,9 @@ func newRun(ctx context.Context, cfg Config) (*run, error) {
 	}
 	var err error
 	r.store, err = openStore(ctx, cfg.Executor, r.id)
-	if err == nil && cfg.From == nil && r.store.existed(ctx) {
+	if err == nil && cfg.From == nil && r.store.exists(ctx) {
 		r.store.close()
-		err = r.store.begun()
+		err = r.store.takenError()
 	}
 	return r, err
 }
@@ -196,12 +196,12 @@ func (r *run) work(ctx context.Context, query string) error {
 		return err
 	}
 	defer func() { t.closeAll() }()
-	if t, err = t.enter(ctx); err != nil {
+	if t, err = t.openOrReport(ctx); err != nil {
 		return err
 	}
-	write := r.store.first
+	write := r.store.createSetting
 	if r.cfg.From != nil {
-		write = r.store.again
+		write = r.store.updateSetting
 	}
 	if err := write(ctx, r.setting(query), r.clean); err != nil {
 		return err
@@ -214,7 +214,7 @@ func (r *run) work(ctx context.Context, query string) error {
 		if err != nil || next == nil {
 			return err
 		}
-		if t, err = next.enter(ctx); err != nil {
+		if t, err = next.openOrReport(ctx); err != nil {
 			return err
 		}
 	}
@@ -256,7 +256,7 @@ func (r *run) start(e Expert, query string, step int) *task {
 // resume returns the task that a checkpoint is of, with the tasks that wait for its
 // report as parents.
 func (r *run) resume(ctx context.Context, from Checkpoint, query string) (*task, error) {
-	parent, err := r.waiting(ctx, from)
+	parent, err := r.waitingParent(ctx, from)
 	if err != nil {
 		return nil, err
 	}
@@ -273,7 +273,7 @@ func (r *run) resume(ctx context.Context, from Checkpoint, query string) (*task,
 	case r.cfg.Answer && !waits:
 		return nil, errors.New("the run waits for no answer; leave -i out to go on")
 	case waits && !r.cfg.Answer:
-		return nil, fmt.Errorf("the run waits for the result of %s; give it as the query with -i", from.waitsFor())
+		return nil, fmt.Errorf("the run waits for the result of %s; give it as the query with -i", from.pendingToolName())
 	case waits && query == "":
 		return nil, errNoQuery
 	case waits:

@@ -5,7 +5,7 @@ import "net/url"
 // settingFile is the name of a RunSetting's file.
 const settingFile = "run-setting.json"
 
-// A RunSetting says how a run was started. It holds no credential and nothing of
+// A RunSetting says how a run was started. It contains no credential and nothing of
 // the environment.
 type RunSetting struct {
 	Model          string            `json:"model"`
@@ -15,25 +15,25 @@ type RunSetting struct {
 	Input          Input             `json:"input"`
 	Experts        map[string]Expert `json:"experts"`
 	Temperature    float64           `json:"temperature"`
-	MaxSteps       int               `json:"maxSteps,omitempty"` // 0 is no limit
+	MaxSteps       int               `json:"maxSteps,omitempty"` // 0 means no limit
 	MaxRetries     int               `json:"maxRetries"`
-	Timeout        int64             `json:"timeout"`   // milliseconds, of one answer of the model
+	Timeout        int64             `json:"timeout"`   // of one answer of the model, in milliseconds
 	StartedAt      int64             `json:"startedAt"` // milliseconds since 1970
-	UpdatedAt      int64             `json:"updatedAt"` // likewise: when it was started or continued last
+	UpdatedAt      int64             `json:"updatedAt"` // last start or continuation, in milliseconds since 1970
 }
 
 // A ProviderConfig says where the model is.
 type ProviderConfig struct {
 	ProviderName string `json:"providerName"`
-	BaseURL      string `json:"baseUrl,omitempty"` // without user and query
+	BaseURL      string `json:"baseUrl,omitempty"` // without user, query and fragment
 }
 
-// Input is what a run was started with.
+// An Input is what a run was started with.
 type Input struct {
 	Text string `json:"text,omitempty"`
 }
 
-// plainURL is a URL without what may be secret in it.
+// plainURL returns a URL without user, query and fragment, which may contain secrets.
 func plainURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

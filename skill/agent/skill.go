@@ -11,55 +11,55 @@ import (
 	"sync"
 )
 
-// An openedSkill is a source of tools that is open.
+// An openedSkill is a skill whose tools can be called.
 type openedSkill struct {
 	name  string // as in perstack.toml
 	rule  string // for the model; may be ""
 	tools []tool
-	close func() error // ends whatever the skill started; nil where there is nothing
+	close func() error // ends what the skill started; may be nil
 
-	unknown []string // what pick and omit name that is none of its tools
+	unknown []string // names in pick and omit that are not tools of the skill
 }
 
-// A tool is one of a skill's, as the loop sees it.
+// A tool is one tool of a skill.
 type tool struct {
 	Tool
-	skill string // its name
+	skill string // name of the skill
 	kind  toolKind
-	reads bool // it changes nothing, so it may run beside others that do not
+	reads bool // changes nothing, so it may run concurrently with other such tools
 
-	// call carries out one call of a tool of kind plain. A failure is an outcome;
-	// once ctx is done nothing is made of it.
+	// call runs one call of a tool of kind plain. A failure is an outcome too. The
+	// outcome is ignored if ctx is done.
 	call func(ctx context.Context, c ToolCall) outcome
 }
 
-// toolKind says who answers a call.
+// A toolKind says who answers a call.
 type toolKind int
 
 const (
 	plain       toolKind = iota // the tool itself
-	delegating                  // another expert: the run stops for it
-	interactive                 // whoever started the run, which stops for it
+	delegating                  // another expert, for which the run stops
+	interactive                 // the user who started the run, which stops until then
 )
 
-// An outcome is what a call came to.
+// An outcome is the result of a call.
 type outcome struct {
 	contents []Part // for the model
 	failed   bool
-	done     bool      // the work is completed
+	done     bool      // the task is completed
 	event    EventType // "" means ResolveToolResult
 }
 
-// said is an outcome that is a text.
-func said(text string, failed bool) outcome {
+// textOutcome returns an outcome with a text.
+func textOutcome(text string, failed bool) outcome {
 	if text == "" {
-		text = "Error: No content" // an endpoint may refuse an empty message
+		text = "Error: No content" // endpoints may refuse an empty message
 	}
 	return outcome{contents: []Part{textPart(text)}, failed: failed}
 }
 
-// filter returns the tools that a skill's configuration leaves, of which one
-// never goes: without it no run could end.
+// filter returns the tools that pick and omit select. It always keeps attemptCompletion,
+// without which no run could end.
 func (c SkillConfig) filter(tools []tool) []tool {
 	return slices.DeleteFunc(slices.Clone(tools), func(t tool) bool {
 		omitted := slices.Contains(c.Omit, t.Name) || len(c.Pick) > 0 && !slices.Contains(c.Pick, t.Name)
@@ -67,14 +67,14 @@ func (c SkillConfig) filter(tools []tool) []tool {
 	})
 }
 
-// unknown returns what pick and omit name that is none of the tools.
+// unknown returns the names in pick and omit that are not names of tools.
 func (c SkillConfig) unknown(tools []tool) []string {
 	return slices.DeleteFunc(slices.Concat(c.Pick, c.Omit), func(name string) bool {
 		return slices.ContainsFunc(tools, func(t tool) bool { return t.Name == name })
 	})
 }
 
-// interactive returns the skill whose tools whoever started the run answers.
+// interactive returns a skill whose calls are answered by the user who started the run.
 func (c SkillConfig) interactive(name string) openedSkill {
 	s := openedSkill{name: name, rule: c.Rule}
 	for _, tool := range slices.Sorted(maps.Keys(c.Tools)) {
@@ -88,19 +88,19 @@ func newTool(skill string, kind toolKind, name, doc string, schema json.RawMessa
 	return tool{Tool: Tool{Name: name, Doc: doc, Schema: schema}, skill: skill, kind: kind}
 }
 
-// open makes the expert's skills ready, its servers all at the same time. What it
-// started ends with close.
+// open opens the expert's skills, its servers concurrently. The caller closes them with
+// close.
 func (t *task) open(ctx context.Context) error {
-	if t.skills != nil { // it waited for a delegate
+	if t.skills != nil { // they stayed open while it waited for a delegate
 		return nil
 	}
 	var servers []string
-	var asking []openedSkill
+	var interactives []openedSkill
 	for _, name := range slices.Sorted(maps.Keys(t.expert.Skills)) {
 		switch c := t.expert.Skills[name]; {
 		case name == baseSkill:
 		case c.Type == interactiveSkill:
-			asking = append(asking, c.interactive(name))
+			interactives = append(interactives, c.interactive(name))
 		default:
 			servers = append(servers, name)
 		}
@@ -111,7 +111,7 @@ func (t *task) open(ctx context.Context) error {
 		all.Go(func() { opened[i], errs[i] = t.connect(ctx, name, t.expert.Skills[name]) })
 	}
 	all.Wait()
-	t.skills = slices.Concat([]openedSkill{t.base()}, opened, asking)
+	t.skills = slices.Concat([]openedSkill{t.base()}, opened, interactives)
 	for _, key := range t.expert.Delegates {
 		t.skills = append(t.skills, t.delegate(key))
 	}
@@ -127,14 +127,14 @@ func (t *task) open(ctx context.Context) error {
 	return nil
 }
 
-// closeAll ends the skills of the expert and of those that wait for it.
+// closeAll closes the skills of t and of the tasks that wait for it.
 func (t *task) closeAll() {
 	for ; t != nil; t = t.parent {
 		t.close()
 	}
 }
 
-// close ends the skills, all at the same time.
+// close closes the skills concurrently.
 func (t *task) close() {
 	var all sync.WaitGroup
 	for _, s := range t.skills {
@@ -146,8 +146,8 @@ func (t *task) close() {
 	t.skills = nil
 }
 
-// tool returns the tool of a name, nil if there is none. Of two with one name the
-// first counts.
+// tool returns the tool with a name, nil if there is none. If several tools have the name,
+// the first one wins.
 func (t *task) tool(name string) *tool {
 	for _, s := range t.skills {
 		for i := range s.tools {
@@ -159,7 +159,7 @@ func (t *task) tool(name string) *tool {
 	return nil
 }
 
-// tools are what the model is told of, each name once. They are never nil.
+// tools returns the tools for the model, each name once. It is never nil.
 func (t *task) tools() []Tool {
 	list := []Tool{}
 	for _, s := range t.skills {

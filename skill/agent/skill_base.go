@@ -10,14 +10,14 @@ import (
 	"textskill/skill/dialect"
 )
 
-// The Base Skill, and the tool of it that ends a run.
+// The names of the Base Skill and of its tool that ends a run.
 const (
 	baseSkill  = "@perstack/base"
 	completion = "attemptCompletion"
 )
 
-// base returns the Base Skill, which is part of this program. The expert's
-// configuration may name it for a rule, pick and omit.
+// base returns the Base Skill, which is built in. The expert may configure its rule, pick
+// and omit.
 func (t *task) base() openedSkill {
 	c := t.expert.Skills[baseSkill]
 	s := openedSkill{name: baseSkill, rule: c.Rule}
@@ -32,11 +32,11 @@ func (t *task) base() openedSkill {
 	return s
 }
 
-// callBase carries out a call of the Base Skill.
+// callBase runs a call of the Base Skill.
 func (t *task) callBase(ctx context.Context, c ToolCall) outcome {
 	x := t.cfg.Executor
 	reply := t.cfg.Base.Do(ctx, x, t.session, parser.ToolCall{ID: c.ID, Name: c.ToolName, Arguments: c.Args})
-	o := said(reply.Body, reply.Err != nil)
+	o := textOutcome(reply.Body, reply.Err != nil)
 	switch r := reply.Result.(type) {
 	case skill.Completed:
 		if len(r.Remaining) == 0 {
@@ -54,7 +54,7 @@ func (t *task) callBase(ctx context.Context, c ToolCall) outcome {
 func inline(ctx context.Context, x *skill.Executor, o outcome, m skill.MediaFound) outcome {
 	r, err := x.Execute(ctx, &skill.Session{}, skill.ReadFile{Path: m.Path})
 	if err != nil {
-		return said(fmt.Sprintf("Failed to read file %q: %v", m.Path, err), true)
+		return textOutcome(fmt.Sprintf("Failed to read file %q: %v", m.Path, err), true)
 	}
 	data := base64.StdEncoding.EncodeToString(r.(skill.FileRead).Content)
 	p := Part{Type: ImageInlinePart, EncodedData: data, MimeType: m.Type, ID: newID()}

@@ -20,21 +20,21 @@ import (
 )
 
 const (
-	connectTime = 2 * time.Minute // for a server to start, which may have to be downloaded, and to list its tools
-	maxTools    = 1000            // of one skill
-	unsentCode  = -32005          // by which the SDK says that it could not send a message
+	connectTimeout = 2 * time.Minute // for a server to start, which may include a download, and to list its tools
+	maxTools       = 1000            // of one skill
+	sendFailedCode = -32005          // the SDK's error code for a message that it could not send
 )
 
-// A server is an MCP server that is connected.
+// A server is a connected MCP server.
 type server struct {
 	name    string // of the skill
 	session *mcp.ClientSession
-	process *skill.Process // nil if it was not started here
+	process *skill.Process // nil for a server at an endpoint
 	cancel  context.CancelFunc
 	timeout time.Duration // of one call
 }
 
-// connect starts or finds the server of a skill, and asks for its tools.
+// connect starts the server of a skill or connects to its endpoint, and lists its tools.
 func (t *task) connect(ctx context.Context, name string, c SkillConfig) (openedSkill, error) {
 	for _, variable := range c.RequiredEnv {
 		if c.Type != sseSkill && t.cfg.Getenv(variable) == "" {
@@ -43,7 +43,7 @@ func (t *task) connect(ctx context.Context, name string, c SkillConfig) (openedS
 		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	late := time.AfterFunc(t.cfg.ready, cancel)
+	timer := time.AfterFunc(t.cfg.ready, cancel)
 	v := &server{name: name, cancel: cancel, timeout: t.cfg.Timeout}
 	s := openedSkill{name: name, rule: c.Rule, close: v.close}
 	err := v.dial(ctx, t, c)
@@ -51,13 +51,13 @@ func (t *task) connect(ctx context.Context, name string, c SkillConfig) (openedS
 		s.tools, err = v.tools(ctx)
 	}
 	switch {
-	case !late.Stop():
+	case !timer.Stop():
 		err = fmt.Errorf("it was not ready within %s", t.cfg.ready)
 	case err != nil:
-		err = bare(v.why(err))
+		err = plainError(v.exitError(err))
 	}
 	if err != nil {
-		err = errors.New(t.clean.Text(fmt.Sprintf("skill %s: %v%s", name, err, v.said())))
+		err = errors.New(t.clean.Text(fmt.Sprintf("skill %s: %v%s", name, err, v.lastStderr())))
 		v.close()
 		return openedSkill{}, err
 	}
@@ -69,12 +69,12 @@ func (t *task) connect(ctx context.Context, name string, c SkillConfig) (openedS
 	return s, nil
 }
 
-// dial opens the session. What is at an endpoint speaks streamable HTTP, or what
-// came before it.
+// dial opens the session. For an endpoint it tries streamable HTTP and then the older SSE
+// transport.
 func (v *server) dial(ctx context.Context, t *task, c SkillConfig) (err error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "skill", Version: "1"}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
 	if c.Type == sseSkill {
-		if err := mayReach(t.cfg.Executor.Config()); err != nil {
+		if err := checkReach(t.cfg.Executor.Config()); err != nil {
 			return err
 		}
 		web := &http.Client{Transport: boundedHTTP{}}
@@ -82,8 +82,8 @@ func (v *server) dial(ctx context.Context, t *task, c SkillConfig) (err error) {
 			Endpoint: c.Endpoint, HTTPClient: web, DisableStandaloneSSE: true, MaxEventSize: maxMessage,
 		}, nil)
 		if err != nil && ctx.Err() == nil {
-			var older error
-			if v.session, older = client.Connect(ctx, &mcp.SSEClientTransport{Endpoint: c.Endpoint, HTTPClient: web, MaxEventSize: maxMessage}, nil); older == nil {
+			var sseErr error
+			if v.session, sseErr = client.Connect(ctx, &mcp.SSEClientTransport{Endpoint: c.Endpoint, HTTPClient: web, MaxEventSize: maxMessage}, nil); sseErr == nil {
 				err = nil
 			}
 		}
@@ -99,9 +99,9 @@ func (v *server) dial(ctx context.Context, t *task, c SkillConfig) (err error) {
 	return err
 }
 
-// mayReach refuses other machines where nothing may be changed, as nobody knows
-// what they do.
-func mayReach(c skill.Config) error {
+// checkReach refuses servers at endpoints in a read-only workspace or a dry run, because
+// they may change anything.
+func checkReach(c skill.Config) error {
 	const what = "reaching a server"
 	switch {
 	case c.ReadOnly:
@@ -112,13 +112,12 @@ func mayReach(c skill.Config) error {
 	return nil
 }
 
-// program returns how the server of a skill is started: with the variables that it
-// requires and a PATH of the usual folders and its own, and nothing else of the
-// environment.
+// program returns the program of a skill's server. Its environment has only the variables
+// in requiredEnv and a PATH.
 func (t *task) program(c SkillConfig) skill.Program {
 	p := skill.Program{Command: c.Command}
 	if filepath.Base(c.Command) == "npx" {
-		p.Args = append(p.Args, "-y") // nobody is there to be asked
+		p.Args = append(p.Args, "-y") // install without asking
 	}
 	if c.PackageName != "" {
 		p.Args = append(p.Args, c.PackageName)
@@ -133,8 +132,8 @@ func (t *task) program(c SkillConfig) skill.Program {
 	return p
 }
 
-// programPath is the PATH of a skill's server: the usual folders, behind that of
-// the command as the own PATH has it.
+// programPath returns the PATH of a skill's server: the directory where path has the
+// command, then the usual directories.
 func programPath(command, path string) string {
 	usual := "/usr/local/bin:/usr/bin:/bin"
 	if found, err := lookPath(command, path); err == nil {
@@ -143,7 +142,7 @@ func programPath(command, path string) string {
 	return usual
 }
 
-// tools asks for the tools of the server.
+// tools lists the tools of the server.
 func (v *server) tools(ctx context.Context) (list []tool, err error) {
 	for t, err := range v.session.Tools(ctx, nil) {
 		if err != nil {
@@ -164,7 +163,7 @@ func (v *server) tools(ctx context.Context) (list []tool, err error) {
 	return list, nil
 }
 
-// toolName is a name as endpoints take it: letters, digits, _ and -, at most 64.
+// toolName returns a name that endpoints accept: at most 64 letters, digits, _ and -.
 func toolName(name string) string {
 	name = strings.Map(func(c rune) rune {
 		if strings.ContainsRune(runIDChars, c) && c != '.' {
@@ -175,36 +174,36 @@ func toolName(name string) string {
 	return name[:min(len(name), 64)]
 }
 
-// call carries out a call. What goes wrong is told to the model.
+// call runs a call. Errors are outcomes for the model.
 func (v *server) call(ctx context.Context, name string, c ToolCall) outcome {
 	inner, cancel := context.WithTimeout(ctx, v.timeout)
 	defer cancel()
 	r, err := v.session.CallTool(inner, &mcp.CallToolParams{Name: name, Arguments: c.Args})
 	switch {
 	case err != nil && inner.Err() != nil && ctx.Err() == nil:
-		return said(fmt.Sprintf("Error calling tool %s: no answer within %s", c.ToolName, v.timeout), true)
+		return textOutcome(fmt.Sprintf("Error calling tool %s: no answer within %s", c.ToolName, v.timeout), true)
 	case errors.Is(err, io.EOF), errors.Is(err, mcp.ErrConnectionClosed):
-		return said(fmt.Sprintf("Error calling tool %s: %v%s", c.ToolName, v.why(err), v.said()), true)
+		return textOutcome(fmt.Sprintf("Error calling tool %s: %v%s", c.ToolName, v.exitError(err), v.lastStderr()), true)
 	case err != nil:
-		return said(fmt.Sprintf("Error calling tool %s: %v", c.ToolName, bare(err)), true)
+		return textOutcome(fmt.Sprintf("Error calling tool %s: %v", c.ToolName, plainError(err)), true)
 	}
 	return serverOutcome(c, r)
 }
 
-// bare is what a server answered, or why it was not reached, without what the SDK
-// says of itself.
-func bare(err error) error {
+// plainError returns the error without the wrapping of the SDK: the MCP error that a server
+// answered, or why it was not reached.
+func plainError(err error) error {
 	if unsent, ok := errors.AsType[*url.Error](err); ok {
 		return unsent
 	}
-	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && wire.Code != unsentCode {
+	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && wire.Code != sendFailedCode {
 		return fmt.Errorf("MCP error %d: %s", wire.Code, wire.Message)
 	}
 	return err
 }
 
-// why is what the end of the server's program says about an error, else the error.
-func (v *server) why(err error) error {
+// exitError returns how the server's program ended, or err if it has not ended.
+func (v *server) exitError(err error) error {
 	if v.process == nil {
 		return err
 	}
@@ -213,13 +212,13 @@ func (v *server) why(err error) error {
 	case failed != nil:
 		return failed
 	case ended:
-		return errors.New("the server is gone: " + end.Message())
+		return errors.New("the server has ended: " + end.Message())
 	}
 	return err
 }
 
-// said is what the server's program told last, to be put behind an error.
-func (v *server) said() string {
+// lastStderr returns the end of the server's standard error, as a suffix for an error.
+func (v *server) lastStderr() string {
 	if v.process == nil {
 		return ""
 	}
@@ -240,7 +239,7 @@ func (v *server) close() error {
 		select {
 		case err := <-closed:
 			errs = append(errs, err)
-		case <-time.After(time.Second): // what does not answer is left
+		case <-time.After(time.Second): // do not wait longer for an answer
 		}
 	}
 	if v.process != nil {

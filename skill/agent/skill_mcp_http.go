@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// boundedHTTP are requests whose answers have at most maxMessage bytes, but for
-// streams of events, each of which has that limit.
+// boundedHTTP is a transport that limits responses to maxMessage bytes. Event streams are
+// not limited, because the SDK limits each event.
 type boundedHTTP struct{}
 
-// RoundTrip is [http.RoundTripper].
+// RoundTrip implements [http.RoundTripper].
 func (boundedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err == nil && !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
@@ -20,17 +20,17 @@ func (boundedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// serverBody is a body of which left bytes may still be read.
+// A serverBody is a body of which at most left more bytes may be read.
 type serverBody struct {
 	io.ReadCloser
 	left int
 }
 
-// Read is [io.Reader].
+// Read implements [io.Reader].
 func (b *serverBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= n; b.left < 0 {
-		return 0, fmt.Errorf("the server sent an answer of more than %d bytes", maxMessage)
+		return 0, fmt.Errorf("the server sent a response of more than %d bytes", maxMessage)
 	}
 	return n, err
 }

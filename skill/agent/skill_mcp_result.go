@@ -15,38 +15,38 @@ const (
 	maxParts  = 1000     // of one result
 )
 
-// shownImages are the types of images that models are shown.
+// shownImages lists the types of images that models accept.
 var shownImages = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// serverOutcome turns a server's answer into what the model gets. What cannot be
-// shown is named.
+// serverOutcome converts a server's result for the model. Content that models do not
+// accept is replaced by a note.
 func serverOutcome(c ToolCall, r *mcp.CallToolResult) outcome {
-	var s shown
+	var s resultParts
 	for _, content := range r.Content {
 		s.add(content)
 	}
 	if len(r.Content) == 0 && r.StructuredContent != nil {
 		s.text(string(rawjson.Encode(r.StructuredContent)))
 	}
-	if s.texts > maxResult || s.left > 0 {
-		s.parts = append(s.parts, textPart(fmt.Sprintf("… %d bytes of text and %d parts are not shown; ask for less at once", max(0, s.texts-maxResult), s.left)))
+	if s.texts > maxResult || s.omitted > 0 {
+		s.parts = append(s.parts, textPart(fmt.Sprintf("… %d bytes of text and %d parts are not shown; ask for less at once", max(0, s.texts-maxResult), s.omitted)))
 	}
 	if len(s.parts) == 0 {
-		return said(fmt.Sprintf("Tool %s returned nothing with arguments: %s", c.ToolName, shorten(string(c.Args), 1000)), r.IsError)
+		return textOutcome(fmt.Sprintf("Tool %s returned nothing with arguments: %s", c.ToolName, shorten(string(c.Args), 1000)), r.IsError)
 	}
 	return outcome{contents: s.parts, failed: r.IsError}
 }
 
-// shown collects the parts of a result.
-type shown struct {
-	parts  []Part
-	texts  int // bytes, those that had no room too
-	inline int // bytes
-	left   int // parts that had no room
+// resultParts collects the parts of a result within the limits.
+type resultParts struct {
+	parts   []Part
+	texts   int // bytes of all texts, including what was left out
+	inline  int // bytes
+	omitted int // number of parts left out
 }
 
 // add adds a part.
-func (s *shown) add(content mcp.Content) {
+func (s *resultParts) add(content mcp.Content) {
 	switch c := content.(type) {
 	case *mcp.TextContent:
 		s.text(c.Text)
@@ -67,20 +67,20 @@ func (s *shown) add(content mcp.Content) {
 	}
 }
 
-// text adds as much of a text as there is room for.
-func (s *shown) text(text string) {
+// text adds a text, cut to the limit of all texts.
+func (s *resultParts) text(text string) {
 	room := max(0, maxResult-s.texts)
 	s.texts += len(text)
 	switch {
 	case len(s.parts) >= maxParts:
-		s.left++
+		s.omitted++
 	case room > 0:
-		s.parts = append(s.parts, said(shorten(text, room), false).contents[0])
+		s.parts = append(s.parts, textOutcome(shorten(text, room), false).contents[0])
 	}
 }
 
-// data adds an image or PDF, or a note in its place.
-func (s *shown) data(what, mime string, data []byte) {
+// data adds an image or PDF, or a note if it is of another type or too large.
+func (s *resultParts) data(what, mime string, data []byte) {
 	t := ImageInlinePart
 	if mime == "application/pdf" {
 		t = FileInlinePart
@@ -96,7 +96,7 @@ func (s *shown) data(what, mime string, data []byte) {
 	s.parts = append(s.parts, Part{Type: t, EncodedData: base64.StdEncoding.EncodeToString(data), MimeType: mime, ID: newID()})
 }
 
-// note adds what is said of data that is not shown.
-func (s *shown) note(what, mime string, n int) {
+// note adds a text in place of data that is not shown.
+func (s *resultParts) note(what, mime string, n int) {
 	s.text(fmt.Sprintf("(%s of type %s and %d bytes cannot be shown)", what, mime, n))
 }

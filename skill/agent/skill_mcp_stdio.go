@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	maxMessage = 32 << 20    // bytes of one message of a server
-	writeTime  = time.Minute // for a server to read what it is sent
+	maxMessage   = 32 << 20    // bytes of one message of a server
+	writeTimeout = time.Minute // for a server to read a message
 )
 
-// serverOutput is what a server's program prints: lines that are JSON objects. Other
-// lines, which programs print that take it for a terminal, are left out.
+// serverOutput reads the lines of a server's standard output that are JSON objects. It
+// skips other lines, which some programs print as if to a terminal.
 type serverOutput struct {
 	*os.File
 	lines *bufio.Reader
-	rest  []byte // of the message that is being read
+	rest  []byte // unread part of the current message
 }
 
 func newServerOutput(f *os.File) *serverOutput {
 	return &serverOutput{File: f, lines: bufio.NewReaderSize(f, 64<<10)}
 }
 
-// Read is [io.Reader].
+// Read implements [io.Reader].
 func (o *serverOutput) Read(p []byte) (int, error) {
 	for len(o.rest) == 0 {
 		line, err := o.line()
@@ -43,7 +43,7 @@ func (o *serverOutput) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// line reads a line, of at most maxMessage bytes.
+// line reads a line of at most maxMessage bytes.
 func (o *serverOutput) line() (line []byte, err error) {
 	for {
 		part, err := o.lines.ReadSlice('\n')
@@ -57,15 +57,15 @@ func (o *serverOutput) line() (line []byte, err error) {
 	}
 }
 
-// serverInput is what a server's program reads, or does not.
+// serverInput writes to a server's standard input, and fails if the server does not read.
 type serverInput struct{ *os.File }
 
-// Write is [io.Writer].
+// Write implements [io.Writer].
 func (i serverInput) Write(p []byte) (int, error) {
-	i.SetWriteDeadline(time.Now().Add(writeTime))
+	i.SetWriteDeadline(time.Now().Add(writeTimeout))
 	n, err := i.File.Write(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = errors.New("the server does not read what it is sent")
+		err = errors.New("the server does not read its input")
 	}
 	return n, err
 }

@@ -210,7 +210,7 @@ func TestServersFarAway(t *testing.T) {
 	}))
 	t.Cleanup(large.Close)
 	for endpoint, want := range map[string]string{
-		large.URL:            "the server sent an answer of more than 33554432 bytes",
+		large.URL:            "the server sent a response of more than 33554432 bytes",
 		quiet.URL:            "skill s: it was not ready within 1s",
 		none.URL:             "Not Found",
 		"http://127.0.0.1:1": "connection refused",

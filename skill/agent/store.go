@@ -17,18 +17,17 @@ import (
 type store struct {
 	run string
 
-	// Executors of its own, which may write where tools may not; nil where nothing
-	// is recorded.
-	durable *skill.Executor // waits for the disk
-	hasty   *skill.Executor // does not
+	// Separate executors that may write in perstack; nil if nothing is recorded.
+	durable  *skill.Executor // waits until writes are on the disk
+	unsynced *skill.Executor // does not wait
 
 	mu      sync.Mutex
-	last    int64    // the timestamp given out last
-	pending []string // events whose content is not on the disk yet, by absolute name
+	last    int64    // the last result of now
+	pending []string // absolute paths of events that may not be on the disk yet
 }
 
-// openStore readies the records of a run. Where the workspace may not be changed
-// nothing is recorded.
+// openStore opens the records of a run. In a read-only workspace or a dry run the store
+// records nothing.
 func openStore(ctx context.Context, x *skill.Executor, run string) (*store, error) {
 	s := &store{run: run}
 	c := x.Config()
@@ -42,7 +41,7 @@ func openStore(ctx context.Context, x *skill.Executor, run string) (*store, erro
 		return nil, err
 	}
 	own.NoSync = true
-	if s.hasty, err = skill.New(own); err != nil {
+	if s.unsynced, err = skill.New(own); err != nil {
 		s.durable.Close()
 		return nil, err
 	}
@@ -63,11 +62,11 @@ func (s *store) close() {
 	if s.durable != nil {
 		s.flush()
 		s.durable.Close()
-		s.hasty.Close()
+		s.unsynced.Close()
 	}
 }
 
-// now returns a timestamp that this run has not had.
+// now returns the time, or a later timestamp if this run has used that one.
 func (s *store) now() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,16 +74,16 @@ func (s *store) now() int64 {
 	return s.last
 }
 
-// event gives an event its time and writes it. The disk is waited for with the
-// next checkpoint.
+// event sets the timestamp of an event and writes it. Only the next checkpoint waits until
+// it is on the disk.
 func (s *store) event(ctx context.Context, e *Event) error {
-	return s.write(ctx, s.hasty, RecordName{"event", 0, e.StepNumber, string(e.Type)}, func(at int64) any {
+	return s.write(ctx, s.unsynced, RecordName{"event", 0, e.StepNumber, string(e.Type)}, func(at int64) any {
 		e.Timestamp = at
 		return e
 	})
 }
 
-// checkpoint writes a checkpoint, once the events before it are on the disk.
+// checkpoint writes a checkpoint after the earlier events are on the disk.
 func (s *store) checkpoint(ctx context.Context, c *Checkpoint) error {
 	if err := s.flush(); err != nil {
 		return err
@@ -104,8 +103,8 @@ func (s *store) flush() error {
 	return s.durable.Flush(events...)
 }
 
-// write writes a new file under the time of now. If somebody else who continues
-// the same run has just used that name, the next is tried.
+// write creates the file of a record with the timestamp of now. If another process that
+// continues the same run has used the name, it takes the next timestamp.
 func (s *store) write(ctx context.Context, x *skill.Executor, n RecordName, value func(at int64) any) error {
 	for {
 		n.Timestamp = s.now()
@@ -120,7 +119,7 @@ func (s *store) write(ctx context.Context, x *skill.Executor, n RecordName, valu
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
-		if err == nil && x == s.hasty {
+		if err == nil && x == s.unsynced {
 			s.mu.Lock()
 			s.pending = append(s.pending, r.(skill.Changed).Path)
 			s.mu.Unlock()
@@ -129,14 +128,14 @@ func (s *store) write(ctx context.Context, x *skill.Executor, n RecordName, valu
 	}
 }
 
-// begun is the error of a new run whose id is taken.
-func (s *store) begun() error {
+// takenError returns the error of a new run whose id is taken.
+func (s *store) takenError() error {
 	return fmt.Errorf("there is a run %s already; continue it, or choose another id", s.run)
 }
 
-// first writes the setting of a new run. Of several that begin it at the same time
-// all but one fail.
-func (s *store) first(ctx context.Context, setting RunSetting, clean Redactor) error {
+// createSetting writes the setting of a new run. If several processes start a run with the
+// same id, all but one fail.
+func (s *store) createSetting(ctx context.Context, setting RunSetting, clean Redactor) error {
 	now := time.Now().UnixMilli()
 	setting.StartedAt, setting.UpdatedAt = now, now
 	if s.durable == nil {
@@ -146,14 +145,14 @@ func (s *store) first(ctx context.Context, setting RunSetting, clean Redactor) e
 		Path: path.Join(runsDir, s.run, settingFile), Content: string(clean.JSON(rawjson.Encode(setting))), Parents: true, NoReplace: true,
 	})
 	if errors.Is(err, fs.ErrExist) {
-		return s.begun()
+		return s.takenError()
 	}
 	return err
 }
 
-// again writes the new time into the setting of a run that is gone on with; where
-// there is none that can be read, this one.
-func (s *store) again(ctx context.Context, setting RunSetting, clean Redactor) error {
+// updateSetting sets the time of update in the setting of a continued run. If the setting
+// is missing or damaged, it writes this one.
+func (s *store) updateSetting(ctx context.Context, setting RunSetting, clean Redactor) error {
 	now := time.Now().UnixMilli()
 	setting.StartedAt, setting.UpdatedAt = now, now
 	if s.durable == nil {
@@ -174,8 +173,8 @@ func (s *store) again(ctx context.Context, setting RunSetting, clean Redactor) e
 	return err
 }
 
-// existed tells whether anything is recorded of the run.
-func (s *store) existed(ctx context.Context) bool {
+// exists reports whether the run has any records.
+func (s *store) exists(ctx context.Context) bool {
 	if s.durable == nil {
 		return false
 	}

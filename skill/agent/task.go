@@ -33,10 +33,10 @@ type task struct {
 	fruitless int
 
 	// The calls of the last message, while some have no result.
-	order   []string // their ids
-	results []ToolResult
-	pending []ToolCall // calls that the run has to stop for, in order
-	told    *teller    // of the answer that holds them; nil for an answer of an earlier run
+	callIDs    []string // their ids
+	results    []ToolResult
+	pending    []ToolCall  // calls that the run has to stop for, in order
+	callEvents *callEvents // of the answer that holds them; nil for an answer of an earlier run
 }
 
 // work takes steps until the run stops or goes on with another task.
@@ -67,9 +67,9 @@ func (t *task) input() {
 		m.Cache = true
 		t.history = append(t.history, m)
 	}
-	if t.order != nil && len(t.pending) == 0 {
-		t.history = append(t.history, resultMessage(t.order, t.results))
-		t.order, t.results = nil, nil
+	if t.callIDs != nil && len(t.pending) == 0 {
+		t.history = append(t.history, resultMessage(t.callIDs, t.results))
+		t.callIDs, t.results = nil, nil
 	}
 	if t.query != nil {
 		t.history = append(t.history, newMessage(UserMessage, textPart(t.clean.Text(*t.query))))
@@ -96,8 +96,8 @@ func (t *task) resumeAt(step int) {
 
 // resumeWith continues the task with the result of the call that it waits for.
 func (t *task) resumeWith(text string) (err error) {
-	t.results, t.pending, err = t.last.answered(t.clean.Text(text))
-	t.order, t.told, t.query = t.last.calls(), nil, nil
+	t.results, t.pending, err = t.last.answer(t.clean.Text(text))
+	t.callIDs, t.callEvents, t.query = t.last.calls(), nil, nil
 	t.resumeAt(t.last.StepNumber + 1)
 	return err
 }
@@ -135,19 +135,19 @@ func (t *task) again(ctx context.Context, a Answer, what, advice string) error {
 	e := Event{Type: Retry, Reason: reason, Usage: &a.Usage}
 	first := len(t.step.NewMessages)
 	if len(a.Calls) > 0 && len(a.Calls) <= maxCalls {
-		calls := t.read(a.Calls)
-		t.say(expertMessage(calls, t.clean.Text(a.Text)))
+		calls := t.parseCalls(a.Calls)
+		t.addMessage(expertMessage(calls, t.clean.Text(a.Text)))
 		var results []ToolResult
 		for _, c := range calls {
 			results = append(results, c.result(textPart(reason)))
 		}
 		e.ToolCall, e.ToolResult = &calls[0].ToolCall, &results[0]
-		t.say(resultMessage(ids(calls), results))
+		t.addMessage(resultMessage(ids(calls), results))
 	} else {
 		if a.Text != "" {
-			t.say(newMessage(ExpertMessage, textPart(t.clean.Text(a.Text))))
+			t.addMessage(newMessage(ExpertMessage, textPart(t.clean.Text(a.Text))))
 		}
-		t.say(newMessage(UserMessage, textPart(reason)))
+		t.addMessage(newMessage(UserMessage, textPart(reason)))
 	}
 	e.NewMessages = t.step.NewMessages[first:]
 	return t.emit(ctx, e)
@@ -160,7 +160,7 @@ type reason struct {
 }
 
 // say adds a message of this step to the history.
-func (t *task) say(m Message) {
+func (t *task) addMessage(m Message) {
 	t.history = append(t.history, m)
 	t.step.NewMessages = append(t.step.NewMessages, m)
 }
