@@ -18,7 +18,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// fenced opens an executor whose commands run inside the whole fence.
+// fenced returns an executor whose commands run inside a complete fence.
 func fenced(t testing.TB, cfg Config) *Executor {
 	t.Helper()
 	cfg.Helper = self(t)
@@ -28,7 +28,7 @@ func fenced(t testing.TB, cfg Config) *Executor {
 	return x
 }
 
-// outside is a folder beside the workspace with a file that holds "secret".
+// outside returns a directory outside the workspace with a file that contains "secret".
 func outside(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -113,10 +113,10 @@ func TestFenceFiles(t *testing.T) {
 		}
 	}
 	if data, _ := os.ReadFile(out + "/secret"); string(data) != "secret" {
-		t.Errorf("the file outside holds %q", data)
+		t.Errorf("the file outside contains %q", data)
 	}
 	if list, _ := os.ReadDir(out); len(list) != 1 {
-		t.Errorf("outside there is %v", list)
+		t.Errorf("the directory outside contains %v", list)
 	}
 }
 
@@ -149,7 +149,7 @@ func TestFenceSignals(t *testing.T) {
 	}
 }
 
-// What programs usually do they do inside the fence as well.
+// Common programs work inside the fence.
 func TestFenceLetsProgramsWork(t *testing.T) {
 	x := fenced(t, Config{})
 	layout(t, x.Dir(), "m/go.mod=module example.org/m\n\ngo 1.26\n", "m/m.go=package main\n\nfunc main() { println(f()) }\n\nfunc f() int { return 1 }\n",
@@ -233,7 +233,7 @@ func TestFenceModes(t *testing.T) {
 	}
 }
 
-// A program that the fence hides says so; it is not called no program.
+// The error for a program that the fence hides says so, and not that it does not exist.
 func TestFenceTellsOfAHiddenProgram(t *testing.T) {
 	needs.Shell(t)
 	out := t.TempDir()
@@ -254,8 +254,7 @@ func TestFenceTellsOfAHiddenProgram(t *testing.T) {
 	}
 }
 
-// The kernel takes sixteen fences, one around the other. Under the last of them
-// there is none to be had.
+// The kernel allows sixteen nested fences. Inside the last one no further fence can be set.
 func TestFenceWhereThereIsNone(t *testing.T) {
 	needs.Shell(t)
 	cmd := exec.Command(self(t), t.TempDir())
@@ -267,7 +266,7 @@ func TestFenceWhereThereIsNone(t *testing.T) {
 	}
 }
 
-// nested runs a command where no further fence can be put up.
+// nested runs a command inside sixteen nested fences.
 func nested(dir string) int {
 	for range 16 {
 		if err := landlock.V1.RestrictPaths(landlock.RWDirs("/")); err != nil {
@@ -305,6 +304,6 @@ func TestFenceRemovesTemporaryFiles(t *testing.T) {
 	}
 	x.Close()
 	if err := unix.Stat(strings.TrimSpace(first), &st); err != unix.ENOENT {
-		t.Errorf("it stays: %v", err)
+		t.Errorf("the temporary directory still exists: %v", err)
 	}
 }

@@ -43,7 +43,7 @@ func TestFenceTCP(t *testing.T) {
 	}
 }
 
-// There is no way round the denial of TCP.
+// Multipath TCP and other ways do not bypass the denial of TCP.
 func TestFenceSockets(t *testing.T) {
 	needs.Program(t, "python3")
 	script := `
@@ -69,7 +69,7 @@ print(libc.syscall(425, 4, None), errno.errorcode[ctypes.get_errno()])
 	}
 }
 
-// A server listens on its port without the network, and on no other.
+// Without the network a server can listen on its own port only.
 func TestFenceServer(t *testing.T) {
 	needs.Program(t, "python3")
 	x := fenced(t, Config{})

@@ -19,7 +19,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// playRole is what the test binary does when a test starts it under another role.
+// playRole is the main function of the test binary when a test starts it with a role.
 func playRole(role string) int {
 	switch role {
 	case "serve": // start a server, and end
@@ -34,7 +34,7 @@ func playRole(role string) int {
 			return 1
 		}
 	case "cover": // change files, over and over
-		return coverOn(os.Args[1])
+		return changeUntilKilled(os.Args[1])
 	case "listen": // on a port, until the end
 		l, err := net.Listen("tcp", "127.0.0.1:"+os.Args[1])
 		if err != nil {
@@ -78,13 +78,13 @@ func playRole(role string) int {
 	return 0
 }
 
-// marker is an argument for sleep that no other process has.
+// marker returns an argument for sleep that no other process has.
 func marker(t *testing.T) string {
 	needs.Shell(t)
 	return fmt.Sprintf("1000.%d%d", os.Getpid(), time.Now().UnixNano())
 }
 
-// marked returns the processes, zombies apart, with mark in their command line.
+// marked returns the processes, except for zombies, with mark in their command line.
 func marked(t *testing.T, mark string) (pids []int) {
 	t.Helper()
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -101,7 +101,7 @@ func marked(t *testing.T, mark string) (pids []int) {
 	return pids
 }
 
-// parentOf returns the parent of pid, 0 if there is no such process.
+// parentOf returns the parent of pid, 0 if pid does not exist.
 func parentOf(pid int) (ppid int) {
 	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if _, rest, ok := strings.Cut(string(data), ") "); ok {
@@ -110,7 +110,7 @@ func parentOf(pid int) (ppid int) {
 	return ppid
 }
 
-// escapes are scripts that leave sleepers named $1 behind, or try to.
+// escapes are scripts that try to leave sleep processes with the argument $1 running.
 var escapes = map[string]string{
 	"child":       `sleep "$1"`,
 	"background":  `sleep "$1" & sleep "$1" & wait`,
@@ -173,8 +173,7 @@ func TestWithoutAHelperTheGroupIsEnded(t *testing.T) {
 	}
 }
 
-// A process that forks and leaves its session faster than it can be looked at is
-// caught in the end.
+// A process that keeps forking and leaving its session is ended too.
 func TestAHopperIsCaught(t *testing.T) {
 	x := newExecutor(t, Config{Helper: self(t)})
 	mark := marker(t)

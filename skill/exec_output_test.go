@@ -42,7 +42,7 @@ func TestExecMaxOutput(t *testing.T) {
 	}
 }
 
-// What another process holds open cannot be waited for.
+// Exec does not wait for a stream that another process holds open.
 func TestExecAnswersThoughAPipeIsHeldOpen(t *testing.T) {
 	eachWay(t, func(t *testing.T, helper string) {
 		x := newExecutor(t, Config{Helper: helper})
@@ -55,7 +55,7 @@ func TestExecAnswersThoughAPipeIsHeldOpen(t *testing.T) {
 	})
 }
 
-// Where no file can be made the command runs all the same.
+// A command runs even if the file of its log cannot be created.
 func TestExecLogsWhereItCan(t *testing.T) {
 	x := newExecutor(t, Config{})
 	long := Exec{Command: "sh", Args: []string{"-c", "seq 1000"}, MaxOutput: 100, Log: true}
@@ -71,6 +71,6 @@ func TestExecLogsWhereItCan(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if got := mustExec(t, x, Exec{Command: "sh", Args: []string{"-c", "echo a; echo b >&2"}, Log: true}); got.Log != "" {
-		t.Errorf("a log of nothing: %+v", got)
+		t.Errorf("a log without a file: %+v", got)
 	}
 }

@@ -50,7 +50,7 @@ func newExecutor(t testing.TB, cfg Config) *Executor {
 	return x
 }
 
-// eachWay runs test with a helper and without one.
+// eachWay runs a test with a helper and without one.
 func eachWay(t *testing.T, test func(t *testing.T, helper string)) {
 	if runtime.GOOS == "windows" {
 		t.Fatal("these tests run programs of a Unix system")
@@ -60,7 +60,7 @@ func eachWay(t *testing.T, test func(t *testing.T, helper string)) {
 	t.Run("group", func(t *testing.T) { test(t, "") })
 }
 
-// eventually waits for ok for at most a minute.
+// eventually waits at most a minute until ok returns true.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
@@ -70,7 +70,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// hasFile tells whether a file is there.
+// hasFile reports whether a file exists.
 func hasFile(x *Executor, name string) func() bool {
 	return func() bool {
 		_, err := os.Stat(filepath.Join(x.Dir(), name))
@@ -229,7 +229,7 @@ func TestExecIsRefusedWhereNothingMayChange(t *testing.T) {
 			t.Errorf("%s: %v", flag, err)
 		}
 		if names, _ := os.ReadDir(x.Dir()); len(names) > 0 {
-			t.Errorf("%s: %v came to be", flag, names)
+			t.Errorf("%s: the program ran and made %v", flag, names)
 		}
 	}
 }

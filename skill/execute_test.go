@@ -52,7 +52,7 @@ func times(names []string, name string) (n int) {
 	return n
 }
 
-// sources parses the files of the package except its tests.
+// sources parses the files of the package except for its tests.
 func sources(t *testing.T) (files []*ast.File) {
 	t.Helper()
 	names, err := filepath.Glob("*.go")

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// open opens an executor on a new folder.
+// open returns an executor on a new directory.
 func open(t testing.TB) (x *Executor, dir string) {
 	t.Helper()
 	x, err := New(Config{Dir: t.TempDir(), NoSync: true})
@@ -21,7 +21,7 @@ func open(t testing.TB) (x *Executor, dir string) {
 	return x, x.Dir()
 }
 
-// edit edits a file that holds before and returns what it holds then.
+// edit edits a file with the content before and returns its new content.
 func edit(t *testing.T, x *Executor, before, old, new string) (after string, err error) {
 	t.Helper()
 	name := filepath.Join(x.Dir(), "f")
@@ -66,7 +66,7 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// TestEditMiss names the nearest line and what differs, and changes nothing.
+// TestEditMiss checks the nearest line in the error of an edit that does not match.
 func TestEditMiss(t *testing.T) {
 	x, _ := open(t)
 	for _, tt := range []struct{ before, old, hint string }{
@@ -93,8 +93,8 @@ func TestEditMiss(t *testing.T) {
 	}
 }
 
-// TestEditAcrossWindows puts an occurrence at every place around the border of
-// the part of a file that is searched at a time.
+// TestEditAcrossWindows puts an occurrence at every offset around the border of two search
+// windows.
 func TestEditAcrossWindows(t *testing.T) {
 	x, _ := open(t)
 	old := "needle\nin\na stack"
@@ -120,7 +120,7 @@ func TestEditRefuses(t *testing.T) {
 	}
 }
 
-// spliced is edit in memory; ok tells whether old was found.
+// spliced edits in memory; ok reports whether old was found.
 func spliced(t *testing.T, before, old, new string) (after string, ok bool) {
 	t.Helper()
 	s, ok, err := locate(t.Context(), strings.NewReader(before), int64(len(before)), old, new)
@@ -133,7 +133,7 @@ func spliced(t *testing.T, before, old, new string) (after string, ok bool) {
 	return before[:s.Offset] + string(s.New) + before[s.Offset+s.Old:], true
 }
 
-// FuzzEdit holds edits to their laws.
+// FuzzEdit checks the laws that every edit obeys.
 func FuzzEdit(f *testing.F) {
 	for _, s := range [][3]string{
 		{"one\ntwo\nthree\n", "two", "2"}, {"a\r\nb\r\n", "a\nb", "c\nd"}, {"aaa", "aa", "a"},
@@ -168,8 +168,8 @@ func FuzzEdit(f *testing.F) {
 	})
 }
 
-// explained tells whether after is before with one piece, which is old but for its
-// line ends, replaced by new with some line ends.
+// explained reports whether after is before with one occurrence of old replaced by new,
+// whatever the line ends of both.
 func explained(before, old, new, after string) bool {
 	for _, piece := range []string{new, lf(new), crlf(new)} {
 		for i := 0; i+len(piece) <= len(after); i++ {
@@ -185,8 +185,8 @@ func explained(before, old, new, after string) bool {
 	return false
 }
 
-// undone edits back. That restores the file if the new text stands nowhere before
-// the place of the edit, and the line ends are of one kind.
+// undone replaces new by old again. That restores the file if new does not occur before
+// the edit, and all line ends are of one kind.
 func undone(t *testing.T, before, old, new, after string) {
 	plain := !strings.Contains(before+old+new, "\r")
 	dos := !strings.Contains(old+new, "\r") && strings.Contains(before, "\n") && crlf(lf(before)) == before && !strings.Contains(lf(before), "\r")
@@ -204,7 +204,7 @@ func undone(t *testing.T, before, old, new, after string) {
 	}
 }
 
-// TestEditLarge edits the end of a large file without taking it into memory.
+// TestEditLarge edits the end of a large file without reading all of it into memory.
 func TestEditLarge(t *testing.T) {
 	x, dir := open(t)
 	name := filepath.Join(dir, "large")
@@ -233,7 +233,7 @@ func TestEditLarge(t *testing.T) {
 	}
 }
 
-// sparse makes a file of a size that ends with text and holds zeros before it.
+// sparse creates a file of zeros of the given size that ends with text.
 func sparse(t testing.TB, name string, size int64, text string) {
 	t.Helper()
 	f, err := os.Create(name)

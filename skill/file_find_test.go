@@ -14,7 +14,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// plant makes files; a name that ends in / is a folder, and "a -> b" a link.
+// plant creates files; a name that ends in / is a directory, and "a -> b" a link.
 func plant(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -36,7 +36,7 @@ func plant(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// find returns what a pattern finds, relative to the folder and separated by blanks.
+// find returns the matches of a pattern as relative paths, separated by spaces.
 func find(t *testing.T, x *Executor, pattern string) string {
 	t.Helper()
 	r, err := x.Execute(t.Context(), &Session{}, Find{Path: ".", Pattern: pattern, Limit: 1000})
@@ -88,7 +88,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindLeavesOut says what is passed over, and that it was.
+// TestFindLeavesOut checks what Find skips, and that it reports it.
 func TestFindLeavesOut(t *testing.T) {
 	x, dir := open(t)
 	plant(t, dir, "a.py", "b.txt", "src/c.py", "src/gen/d.py", "build/e.py", "src/build/f.py", "link -> src", ".git/config", ".git/hooks/g.py", "sub/.git/config", ".gitignore")
@@ -142,8 +142,8 @@ func TestFindLeavesOut(t *testing.T) {
 	}
 }
 
-// TestFindAsDoublestar compares with doublestar below random folders, where both
-// mean the same: "P at any depth" is there "**/P".
+// TestFindAsDoublestar compares with the package doublestar on random trees. Pattern P of
+// Find is **/P there.
 func TestFindAsDoublestar(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	parts := []string{"a", "b", "*", "?", "a*", "*b", "[ab]", "[!a]", "a.b", "**"}
@@ -187,7 +187,7 @@ func planted(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// TestFindLimit says how many matches are left out.
+// TestFindLimit checks how many matches beyond the limit are counted.
 func TestFindLimit(t *testing.T) {
 	x, dir := open(t)
 	for i := range 150 {

@@ -114,7 +114,7 @@ func TestGrepMessage(t *testing.T) {
 	}
 }
 
-// TestGrepKeepsTheFirst adds matches in any order and expects the first of them.
+// TestGrepKeepsTheFirst adds matches in random order and expects the first ones.
 func TestGrepKeepsTheFirst(t *testing.T) {
 	x, dir := open(t)
 	for i := range 300 {

@@ -24,7 +24,7 @@ func read(t *testing.T, x *Executor, a ReadFile) FileRead {
 	return r.(FileRead)
 }
 
-// TestReadWhole reads bytes as they are.
+// TestReadWhole checks that bytes are returned unchanged.
 func TestReadWhole(t *testing.T) {
 	x, dir := open(t)
 	for _, text := range []string{"", "\n", "a", "a\r\nb\r\n", "\ufeffa\x00\xff"} {
@@ -37,8 +37,8 @@ func TestReadWhole(t *testing.T) {
 	}
 }
 
-// TestReadLines compares ranges of lines with slices of them: of files with every
-// kind of line end, and longer than what is read at a time.
+// TestReadLines compares line ranges with slices of all lines, for files with every kind
+// of line end and longer than one block.
 func TestReadLines(t *testing.T) {
 	x, dir := open(t)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -62,8 +62,8 @@ func TestReadLines(t *testing.T) {
 	}
 }
 
-// randomLines is a text of few or many lines, short and long, with or without an
-// end of the last one.
+// randomLines returns a text of few or many lines, short and long, with or without a final
+// line end.
 func randomLines(rng *rand.Rand) string {
 	var b strings.Builder
 	long := []int{3, 20, block - 1, 3 * block}[rng.IntN(4)]
@@ -87,7 +87,7 @@ func splitLines(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// bound makes of a line number, negative from the end, an index.
+// bound returns the index of a line number; a negative one counts from the end.
 func bound(n, lines int) int {
 	if n < 0 {
 		n += lines
@@ -128,7 +128,7 @@ func TestReadLinesAsTheProgramsDo(t *testing.T) {
 	}
 }
 
-// TestTailReadsTheEndOnly takes the last lines of a gigabyte.
+// TestTailReadsTheEndOnly reads the last lines of a file of 1 GB.
 func TestTailReadsTheEndOnly(t *testing.T) {
 	x, dir := open(t)
 	sparse(t, filepath.Join(dir, "large"), 1<<30, "\none\ntwo\nthree\n")
@@ -149,7 +149,7 @@ func TestTailReadsTheEndOnly(t *testing.T) {
 	}
 }
 
-// bytesRead is how many bytes this process has read, where the system counts them.
+// bytesRead returns how many bytes this process has read, if the system counts them.
 func bytesRead() (n int64, ok bool) {
 	data, err := os.ReadFile("/proc/self/io")
 	if err != nil {
@@ -159,7 +159,7 @@ func bytesRead() (n int64, ok bool) {
 	return n, err == nil
 }
 
-// TestReadTooLarge bounds what one answer carries.
+// TestReadTooLarge checks the limit on one answer.
 func TestReadTooLarge(t *testing.T) {
 	x, err := New(Config{Dir: t.TempDir(), MaxRead: 10})
 	if err != nil {

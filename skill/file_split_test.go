@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestReadFileSplit compares with the lines that splitting the whole text gives,
-// also of a file that is too large to be read whole.
+// TestReadFileSplit compares with the lines of strings.Split, also for a file larger than
+// MaxRead.
 func TestReadFileSplit(t *testing.T) {
 	dir := t.TempDir()
 	texts := []string{"", "\n", "a", "a\n", "a\nb", "a\r\n\r\nb\n\n", "l0\nl1\nl2\nl3\nl4", strings.Repeat("line\n", 30000)}
@@ -46,8 +46,8 @@ func TestReadFileSplit(t *testing.T) {
 	}
 }
 
-// TestReadFileSplitPart reads what fits of lines that do not fit into one answer,
-// and goes on behind them until the end.
+// TestReadFileSplitPart reads lines that exceed one answer, as many at a time as fit, until
+// the end of the file.
 func TestReadFileSplitPart(t *testing.T) {
 	dir := t.TempDir()
 	x, err := New(Config{Dir: dir, NoSync: true, MaxRead: 100 << 10})

@@ -15,7 +15,7 @@ func listTree(t *testing.T, x *Executor, a ListTree) TreeListed {
 	return r.(TreeListed)
 }
 
-// outline writes a tree on one line: folders with / and what is in them in brackets.
+// outline returns a tree as one line: directories end in /, with their entries in brackets.
 func outline(t *Tree) string {
 	var parts []string
 	for _, e := range t.Entries {
@@ -55,7 +55,7 @@ func TestListTree(t *testing.T) {
 	}
 }
 
-// TestListTreeGit lists what is in .git only where that is asked for.
+// TestListTreeGit checks that .git is listed only if Path is in it.
 func TestListTreeGit(t *testing.T) {
 	x, dir := open(t)
 	plant(t, dir, "a", ".git/refs/heads/main", "sub/.git")
@@ -66,7 +66,7 @@ func TestListTreeGit(t *testing.T) {
 	}
 }
 
-// TestListTreeLimit bounds trees that are large, or made endless by a link.
+// TestListTreeLimit checks the limit for large trees, and for those that a link makes endless.
 func TestListTreeLimit(t *testing.T) {
 	x, dir := open(t)
 	plant(t, dir, "a/1", "a/2", "b/3", "loop -> .")

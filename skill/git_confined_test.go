@@ -13,8 +13,8 @@ import (
 	"textskill/testdata/needs"
 )
 
-// A gitBed is a workspace with a repository in it, and a program outside that
-// leaves a mark when it is run.
+// A gitBed is a workspace with a repository, and an "evil" program outside the workspace
+// that creates a file when it is run.
 type gitBed struct {
 	t    *testing.T
 	dir  string // the workspace
@@ -45,7 +45,7 @@ func newGitBed(t *testing.T) *gitBed {
 	return b
 }
 
-// write makes a file of the workspace.
+// write creates a file in the workspace.
 func (b *gitBed) write(name, content string) {
 	b.t.Helper()
 	path := filepath.Join(b.dir, name)
@@ -57,7 +57,7 @@ func (b *gitBed) write(name, content string) {
 	}
 }
 
-// copyEvil makes a file that is a copy of the evil program.
+// copyEvil creates a copy of the evil program.
 func (b *gitBed) copyEvil(name string) {
 	b.t.Helper()
 	text, err := os.ReadFile(b.evil)
@@ -88,7 +88,7 @@ func (b *gitBed) try(dir string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// remote makes a bare repository, which repo follows.
+// remote creates a bare repository as the upstream of repo.
 func (b *gitBed) remote() {
 	b.t.Helper()
 	b.git("", "init", "-q", "--bare", "remote.git")
@@ -96,7 +96,7 @@ func (b *gitBed) remote() {
 	b.git("repo", "push", "-q", "-u", "origin", "main")
 }
 
-// fork makes a commit in the remote and one in repo, which change one line.
+// fork makes a commit in the remote and one in repo that change the same line.
 func (b *gitBed) fork() {
 	b.t.Helper()
 	b.git("", "clone", "-q", "remote.git", "other")
@@ -108,7 +108,7 @@ func (b *gitBed) fork() {
 	b.git("repo", "config", "pull.rebase", "false")
 }
 
-// executor opens the workspace.
+// executor returns an executor on the workspace.
 func (b *gitBed) executor(cfg Config) *Executor {
 	cfg.Dir = b.dir
 	return newExecutor(b.t, cfg)
@@ -119,8 +119,8 @@ func (b *gitBed) ran() bool {
 	return err == nil
 }
 
-// TestGitRunsNothing names the evil program everywhere in a repository. No
-// operation runs it, where git itself does.
+// TestGitRunsNothing configures the evil program in every place of a repository where git
+// would run it. No operation runs it.
 func TestGitRunsNothing(t *testing.T) {
 	all := []Args{GitStatus{Dir: "repo"}, GitDiff{Dir: "repo"}, GitDiff{Dir: "repo", Staged: true}, GitLog{Dir: "repo", Limit: 5}, GitBranch{Dir: "repo"},
 		GitCommit{Dir: "repo", Message: "m", Files: []string{"a.txt"}}, GitCommit{Dir: "repo", Message: "m"}, GitBranch{Dir: "repo", Create: "made"},
@@ -252,7 +252,7 @@ func TestGitRunsNothing(t *testing.T) {
 	}
 }
 
-// hookLinks makes hooks that are links to a program of the workspace.
+// hookLinks creates hooks that are links to a program in the workspace.
 func (b *gitBed) hookLinks() {
 	for _, hook := range []string{"pre-commit", "post-commit"} {
 		if err := os.Symlink(filepath.Join(b.dir, "evil"), filepath.Join(b.repo, ".git/hooks", hook)); err != nil {
@@ -261,8 +261,8 @@ func (b *gitBed) hookLinks() {
 	}
 }
 
-// TestGitAsksNobody has a server that wants a password. Helpers that the
-// repository names are not asked, the user's own is.
+// TestGitAsksNobody uses a server that requires a password. Git asks the user's own
+// credential helper, and none that the repository configures.
 func TestGitAsksNobody(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="x"`)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestGitOutside has repositories that lead out of the workspace.
+// TestGitOutside checks that repositories that lead outside the workspace are refused.
 func TestGitOutside(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -83,7 +83,7 @@ func TestGitOutside(t *testing.T) {
 		x := b.executor(Config{})
 		t.Setenv("PATH", ".::"+os.Getenv("PATH"))
 		if do[RepoStatus](t, x, GitStatus{Dir: "repo"}); b.ran() {
-			t.Error("a program of the workspace was taken for git")
+			t.Error("a program in the workspace was run as git")
 		}
 		t.Setenv("PATH", ".")
 		_, err := x.Execute(t.Context(), &Session{}, GitStatus{Dir: "repo"})

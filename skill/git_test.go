@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// do executes an operation that has to succeed.
+// do executes an operation that must succeed.
 func do[R Result](t *testing.T, x *Executor, a Args) R {
 	t.Helper()
 	r, err := x.Execute(t.Context(), &Session{}, a)
@@ -76,7 +76,7 @@ func TestGitStatusBranch(t *testing.T) {
 	}
 }
 
-// TestGitReadOnly lets reads pass, which change no byte, and nothing else.
+// TestGitReadOnly checks that only reading operations run, and that they change no byte.
 func TestGitReadOnly(t *testing.T) {
 	for _, cfg := range []Config{{ReadOnly: true, Network: true}, {DryRun: true, Network: true}} {
 		b := newGitBed(t)
@@ -104,7 +104,7 @@ func TestGitReadOnly(t *testing.T) {
 	}
 }
 
-// TestGitRefusesNames has arguments that are something else than they are said to be.
+// TestGitRefusesNames checks arguments that git would read as something else.
 func TestGitRefusesNames(t *testing.T) {
 	b := newGitBed(t)
 	b.remote()
@@ -132,7 +132,7 @@ func TestGitRefusesNames(t *testing.T) {
 	}
 }
 
-// TestGitRemotes has addresses that may be reached, and others.
+// TestGitRemotes lists addresses that may be reached, and others.
 func TestGitRemotes(t *testing.T) {
 	tests := []struct {
 		address string
@@ -171,7 +171,7 @@ func TestGitRemotes(t *testing.T) {
 	}
 }
 
-// TestGitGuard lets git reach a private host that is allowed, and no other to
+// TestGitGuard checks that git reaches an allowed private host, but not another one to
 // which it redirects.
 func TestGitGuard(t *testing.T) {
 	asked := 0
@@ -220,7 +220,8 @@ func TestGitHTTPS(t *testing.T) {
 	}
 }
 
-// TestGitSSH pushes by an ssh that runs the other end here. It is told to ask nothing.
+// TestGitSSH pushes with a fake ssh that runs the remote command locally. It must be
+// called with BatchMode.
 func TestGitSSH(t *testing.T) {
 	b := newGitBed(t)
 	b.remote()
@@ -245,7 +246,7 @@ func TestGitSSH(t *testing.T) {
 	}
 }
 
-// TestGitRoundTrip pushes, pulls and merges by way of a repository of the workspace.
+// TestGitRoundTrip pushes, pulls and merges with a remote in the workspace.
 func TestGitRoundTrip(t *testing.T) {
 	b := newGitBed(t)
 	b.remote()
@@ -268,11 +269,11 @@ func TestGitRoundTrip(t *testing.T) {
 	}
 	b.git("repo", "checkout", "-q", "--detach")
 	if _, err := x.Execute(t.Context(), &Session{}, GitPush{Dir: "repo", Remote: "origin"}); err == nil {
-		t.Error("what is no branch was pushed")
+		t.Error("an invalid branch name was pushed")
 	}
 }
 
-// TestGitCommitFiles stages what is named, and this program's records never.
+// TestGitCommitFiles checks that named files are staged, and .skill never.
 func TestGitCommitFiles(t *testing.T) {
 	b := newGitBed(t)
 	for _, name := range []string{"b", "*", "in/c", "in/.skill/x", ".skill/x", "ä", "-A"} {
@@ -302,7 +303,7 @@ func TestGitCommitFiles(t *testing.T) {
 	}
 }
 
-// TestGitCommitNeedsFilter fails to commit what a filter has to change first.
+// TestGitCommitNeedsFilter checks that a file with a required filter cannot be committed.
 func TestGitCommitNeedsFilter(t *testing.T) {
 	b := newGitBed(t)
 	b.git("repo", "config", "--global", "filter.lfs.clean", "git-lfs clean")
@@ -354,7 +355,7 @@ func TestGitDiffIsBounded(t *testing.T) {
 	}
 }
 
-// TestGitErrorsSayWhy takes git's own words.
+// TestGitErrorsSayWhy checks that errors contain git's own message.
 func TestGitErrorsSayWhy(t *testing.T) {
 	b := newGitBed(t)
 	b.git("", "init", "-q", "empty")
@@ -373,7 +374,7 @@ func TestGitErrorsSayWhy(t *testing.T) {
 	}
 }
 
-// TestGitSecondRoot works in a further allowed folder, and not above it.
+// TestGitSecondRoot works in an additional allowed directory, and not above it.
 func TestGitSecondRoot(t *testing.T) {
 	b := newGitBed(t)
 	further := filepath.Join(filepath.Dir(b.dir), "further")

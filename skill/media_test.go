@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMedia tells files apart by their first bytes.
+// TestMedia checks that types are determined from the first bytes.
 func TestMedia(t *testing.T) {
 	dir := t.TempDir()
 	x, err := New(Config{Dir: dir})

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// inside makes files in a folder and opens it, as many times as there are
-// processes that work in it.
+// inside creates files in a directory and returns n executors on it, as n processes would
+// have.
 func inside(t *testing.T, files map[string]string, times int) (dir string, list []*Executor) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -48,7 +48,7 @@ func did[R Result](t *testing.T, x *Executor, a Args) R {
 	return r.(R)
 }
 
-// TestSaveMemory saves values that look like entries, and gets them back.
+// TestSaveMemory saves values that look like entries, and lists them unchanged.
 func TestSaveMemory(t *testing.T) {
 	dir, xs := inside(t, map[string]string{"MEMORY.md": "# Memory\nno entry"}, 1)
 	x := xs[0]
@@ -82,7 +82,7 @@ func TestSaveMemory(t *testing.T) {
 	}
 }
 
-// FuzzMemories looks for a value that does not come back, or forges an entry.
+// FuzzMemories searches for a value that is not listed unchanged, or forges an entry.
 func FuzzMemories(f *testing.F) {
 	for _, s := range []string{"### a", "####\\# ", "##\\# ", "## # ", "###\n### ### "} {
 		f.Add(s)

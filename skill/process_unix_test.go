@@ -16,7 +16,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// TestStartProcess talks to programs, with a helper and without, and ends them.
+// TestStartProcess exchanges lines with a program, with a helper and without, and closes it.
 func TestStartProcess(t *testing.T) {
 	needs.Shell(t)
 	for _, helper := range []string{"", self(t)} {
@@ -29,21 +29,21 @@ func TestStartProcess(t *testing.T) {
 		first, _ := out.ReadString('\n')
 		c.Stdin.WriteString("said\n")
 		if line, err := out.ReadString('\n'); line != "said\n" || !strings.HasSuffix(first, " stays\n") {
-			t.Errorf("it answers %q and %q, %v", first, line, err)
+			t.Errorf("the program printed %q and %q, %v", first, line, err)
 		}
 		if got := c.Stderr(); got != "last words\n" {
-			t.Errorf("it said %q", got)
+			t.Errorf("Stderr is %q", got)
 		}
 		start := time.Now()
 		c.Close()
 		if d := time.Since(start); d > 4500*time.Millisecond {
-			t.Errorf("its end took %s", d)
+			t.Errorf("Close took %s", d)
 		}
 		if helper != "" && runtime.GOOS == "linux" {
 			expectGone(t, strings.Fields(first)[0])
 		}
 		if _, err := c.Stdin.WriteString("x"); !errors.Is(err, os.ErrClosed) {
-			t.Errorf("its input is still open: %v", err)
+			t.Errorf("Stdin is still open: %v", err)
 		}
 	}
 }
@@ -59,7 +59,7 @@ func expectGone(t *testing.T, pid string) {
 func TestStartProcessIsRefused(t *testing.T) {
 	x := newExecutor(t, Config{ReadOnly: true})
 	if _, err := x.StartProcess(Program{Command: "sh"}); err == nil {
-		t.Error("a program runs where nothing may be changed")
+		t.Error("a program runs in a read-only workspace")
 	}
 	x = newExecutor(t, Config{})
 	var spawn *SpawnError

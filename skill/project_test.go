@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestScanProject looks over folders.
+// TestScanProject scans several directories.
 func TestScanProject(t *testing.T) {
 	dir, xs := inside(t, map[string]string{
 		"p/Dockerfile": "", "p/.git/HEAD": "", "p/node_modules/m/index.js": "", "p/src/deep/a.go": "", "p/src/b.go": "", "p/z": "", "q/package.json/x": "",
@@ -43,7 +43,7 @@ func TestScanProject(t *testing.T) {
 	}
 }
 
-// TestLoadContext reads those of the files that are there.
+// TestLoadContext reads the files that exist.
 func TestLoadContext(t *testing.T) {
 	dir, xs := inside(t, map[string]string{"AGENTS.md": "", "TOOLS.md": "t", "tools.md": "x"}, 1)
 	c := did[Context](t, xs[0], LoadContext{})

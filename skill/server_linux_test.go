@@ -19,7 +19,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// freePort is one on which nothing listens now.
+// freePort returns a port on which nothing listens now.
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -30,7 +30,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// listening is a command that listens on a port.
+// listening returns a command that listens on a port.
 func listening(t *testing.T, port int) string {
 	return fmt.Sprintf("EXEC_TEST_ROLE=listen exec '%s' %d", self(t), port)
 }
@@ -44,7 +44,7 @@ func must[T Result](t *testing.T, x *Executor, a Args) T {
 	return r.(T)
 }
 
-// endServers ends whatever a test leaves running.
+// endServers ends the servers that a test has left running.
 func endServers(t *testing.T, x *Executor) {
 	needs.Shell(t)
 	t.Cleanup(func() {
@@ -101,8 +101,7 @@ func TestServerIsStartedFoundAndStopped(t *testing.T) {
 	}
 }
 
-// A server lives on when the program that started it has ended, and with it all
-// but its helper.
+// A server keeps running after the program that started it has been killed.
 func TestServerOutlivesTheProgram(t *testing.T) {
 	dir, mark := t.TempDir(), marker(t)
 	parent := exec.Command(self(t), dir, "sleep "+mark, strconv.Itoa(freePort(t)))
@@ -147,7 +146,7 @@ func TestServerThatEndsOrDoesNotListen(t *testing.T) {
 	}
 }
 
-// Of servers that are started at once for one port, by several programs, there is one.
+// If several programs start a server for one port at the same time, one server starts.
 func TestServersAreStartedOneByOne(t *testing.T) {
 	dir := t.TempDir()
 	port := freePort(t)
@@ -193,7 +192,7 @@ func TestServerPortIsTakenByAnother(t *testing.T) {
 	}
 }
 
-// A server may take its time to end, and no more than its time.
+// A server has five seconds to end after SIGTERM, and is then killed.
 func TestServerIsAskedBeforeItIsForced(t *testing.T) {
 	t.Parallel()
 	x := newExecutor(t, Config{Helper: self(t)})
@@ -231,8 +230,8 @@ func TestServerDiesWithItsHelper(t *testing.T) {
 	}
 }
 
-// The log keeps the newest, whole lines, and those that have long ended are
-// forgotten with theirs.
+// A log keeps its newest whole lines. The records and logs of servers that ended long ago
+// are removed.
 func TestServerLogsAreBounded(t *testing.T) {
 	x := newExecutor(t, Config{Helper: self(t)})
 	endServers(t, x)

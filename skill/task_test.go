@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestTasks takes tasks from being made to being gone, and compares the file.
+// TestTasks creates, updates and deletes tasks, and compares the file after each step.
 func TestTasks(t *testing.T) {
 	dir, xs := inside(t, nil, 1)
 	x := xs[0]
@@ -72,7 +72,7 @@ var (
 	aStamp = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?"`)
 )
 
-// masked reads a file of records, without what differs from run to run.
+// masked returns a file of records with ids and times replaced.
 func masked(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -82,7 +82,7 @@ func masked(t *testing.T, path string) string {
 	return aStamp.ReplaceAllString(anID.ReplaceAllString(string(data), `"id": "ID"`), `"TIME"`)
 }
 
-// TestPlans makes a plan and begins it.
+// TestPlans creates a plan and starts it.
 func TestPlans(t *testing.T) {
 	dir, xs := inside(t, nil, 1)
 	x := xs[0]
@@ -124,7 +124,7 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// TestDamagedRecords leaves files alone that cannot be read.
+// TestDamagedRecords checks that files that cannot be parsed are not changed.
 func TestDamagedRecords(t *testing.T) {
 	for _, text := range []string{
 		"", " ", "{oops", "{}", "null", "5", `"x"`, `[1]`, `[{}`, `[{}] x`, "\ufeff[]", "[{\"title\":\"\xff\"}]", "[{\"a\":NaN}]", strings.Repeat(" ", 1<<20) + "[]",
@@ -144,7 +144,7 @@ func TestDamagedRecords(t *testing.T) {
 	}
 }
 
-// TestRecordsOfOthers reads what other programs wrote, and keeps what it does not know.
+// TestRecordsOfOthers checks that unknown fields of other programs are kept.
 func TestRecordsOfOthers(t *testing.T) {
 	dir, xs := inside(t, map[string]string{".tasks.json": `[{"id":5},{"id":"a","x":1e2,"x":{"k":[]},"title":"é\u00e9"},{"id":"a","status":"done"},{}]`}, 1)
 	did[Recorded](t, xs[0], UpdateTask{ID: "a", Fields: []Field{newField("status", "blocked")}})
@@ -162,7 +162,7 @@ func TestRecordsOfOthers(t *testing.T) {
 	}
 }
 
-// TestCreateTaskAtOnce makes tasks from two executors at the same time.
+// TestCreateTaskAtOnce creates tasks in two executors at the same time.
 func TestCreateTaskAtOnce(t *testing.T) {
 	_, xs := inside(t, nil, 2)
 	var all sync.WaitGroup
@@ -183,7 +183,7 @@ func TestCreateTaskAtOnce(t *testing.T) {
 	}
 }
 
-// TestLocalTime leaves out a fraction of nothing, as Python does.
+// TestLocalTime checks that a fraction of zero is omitted, as Python does.
 func TestLocalTime(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
 	for _, tt := range []struct {

@@ -18,8 +18,8 @@ func todoExecutor(t *testing.T) *Executor {
 	return x
 }
 
-// TestTodoConcurrent adds from a hundred goroutines at a time to a session that
-// was not used before: each entry is there, under an id of its own.
+// TestTodoConcurrent adds from a hundred goroutines to a new session: every entry must be
+// in the list, with its own id.
 func TestTodoConcurrent(t *testing.T) {
 	x, s := todoExecutor(t), &Session{}
 	var wg sync.WaitGroup
@@ -49,7 +49,7 @@ func TestTodoConcurrent(t *testing.T) {
 	}
 }
 
-// TestTodoSteps goes through what can be done to a list.
+// TestTodoSteps applies each kind of change to a list.
 func TestTodoSteps(t *testing.T) {
 	x, s := todoExecutor(t), &Session{}
 	item := func(id int, title string, done bool) TodoItem { return TodoItem{id, title, done} }
@@ -86,7 +86,7 @@ func TestTodoSteps(t *testing.T) {
 	}
 }
 
-// TestSessionSnapshot keeps a session as JSON and restores it into another.
+// TestSessionSnapshot stores a session as JSON and restores it into another one.
 func TestSessionSnapshot(t *testing.T) {
 	x, s := todoExecutor(t), &Session{Dir: "/w"}
 	if _, err := x.Execute(t.Context(), s, Todo{Add: []string{"a", "b"}, Done: []int{0}}); err != nil {
@@ -114,7 +114,7 @@ func TestSessionSnapshot(t *testing.T) {
 	}
 }
 
-// TestSessionEnter shares the todos of sessions in different folders.
+// TestSessionEnter checks that sessions in different directories share their todos.
 func TestSessionEnter(t *testing.T) {
 	x, s := todoExecutor(t), &Session{}
 	if _, err := x.Execute(t.Context(), s, MakeFolder{Path: "d"}); err != nil {

@@ -16,8 +16,8 @@ import (
 	"textskill/testdata/needs"
 )
 
-// stubs are programs that print how they were called, in front of PATH, which has
-// only the system's own folders besides.
+// stubs puts programs that print their arguments first in PATH, before the system's own
+// directories.
 func stubs(t *testing.T, names ...string) string {
 	t.Helper()
 	needs.Shell(t)
@@ -29,7 +29,7 @@ func stubs(t *testing.T, names ...string) string {
 	return dir
 }
 
-// layout makes files, of which "name=content" says what is in them.
+// layout creates files from entries "name=content" or "name".
 func layout(t *testing.T, dir string, files ...string) {
 	t.Helper()
 	for _, f := range files {
@@ -58,8 +58,8 @@ func task(t *testing.T, x *Executor, a Toolchain) (ToolRun, error) {
 var everyRunner = []string{"go", "gofmt", "golangci-lint", "cargo", "npm", "pnpm", "yarn", "bun", "eslint", "prettier", "tsc",
 	"pytest", "ruff", "pylint", "black", "mypy", "pyright", "pip", "poetry", "uv", "make"}
 
-// TestToolchainsAreFound goes through what marks a project and which command follows:
-// the command, and behind @ the folder it is run in, if that is not the workspace.
+// TestToolchainsAreFound maps the files of a project to the expected command. After @
+// follows its directory, if that is not the workspace.
 func TestToolchainsAreFound(t *testing.T) {
 	goFiles := []string{"go.mod=module m", "sub/a.go", "sub/a_test.go", "deep/go.mod=module d", "deep/er/x.go"}
 	scripts := `package.json={"scripts":{"test":"jest","lint":"eslint .","format":"prettier -w .","typecheck":"tsc -b"}}`
@@ -146,8 +146,8 @@ func TestToolchainsAreFound(t *testing.T) {
 	}
 }
 
-// What packages would run is not run, what is not in a virtual environment is not
-// installed into, and other machines are not asked unless they may be.
+// Without permission, packages run no programs, nothing is installed outside a virtual
+// environment, and nothing uses the network.
 func TestToolchainEnvironment(t *testing.T) {
 	stubs(t, everyRunner...)
 	for _, tt := range []struct {
@@ -237,7 +237,7 @@ func TestToolchainIsRefused(t *testing.T) {
 	}
 }
 
-// brief describes a report in a few lines.
+// brief returns a report as one line for the counts and one for each failure.
 func brief(r *TestReport) string {
 	b := fmt.Sprintf("%d passed, %d failed, %d skipped", r.Passed, r.Failed, r.Skipped)
 	for _, f := range r.Failures {
@@ -291,8 +291,7 @@ func TestGoProject(t *testing.T) {
 	}
 }
 
-// A pip that would install into the system installs into a virtual environment,
-// which is made.
+// If pip would install into the system, a virtual environment is created and used instead.
 func TestInstallMakesAVirtualEnvironment(t *testing.T) {
 	needs.Shell(t)
 	for name, pip := range map[string]string{"outside": "#!/bin/sh\nexit 3\n", "missing": ""} {
@@ -318,7 +317,7 @@ func TestInstallMakesAVirtualEnvironment(t *testing.T) {
 	}
 }
 
-// Without pytest, tests that are made for unittest are run by Python itself.
+// Without pytest, tests that use unittest are run with python -m unittest.
 func TestUnittestWithoutPytest(t *testing.T) {
 	needs.Shell(t)
 	bin := t.TempDir()

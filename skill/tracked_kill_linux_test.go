@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// coverOn changes files of a folder as commands would, until it is killed.
-func coverOn(dir string) int {
+// changeUntilKilled runs tracked changes in a directory until the process is killed.
+func changeUntilKilled(dir string) int {
 	x, err := New(Config{Dir: dir, NoSync: true})
 	if err != nil {
 		fmt.Println(err)
@@ -35,9 +35,9 @@ func coverOn(dir string) int {
 	}
 }
 
-// TestTrackedKilled kills programs while they run commands and record what those have
-// changed. What is recorded then can all be read, what was done last be undone, and
-// the next command covered.
+// TestTrackedKilled kills programs while they run commands and record the changes.
+// Afterwards all records can be read, the last change can be undone, and the next command
+// is tracked.
 func TestTrackedKilled(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, map[string]string{"f": "first", "d1/x": "x"})
@@ -75,7 +75,7 @@ func TestTrackedKilled(t *testing.T) {
 			carried(t, x, Difference{ID: r.ID})
 		}
 		if left, _ := os.ReadDir(filepath.Join(dir, ".skill/stage")); len(left) > 0 {
-			t.Fatalf("%d: a stage is left: %v", round, left)
+			t.Fatalf("%d: temporary files remain: %v", round, left)
 		}
 		x.Close()
 	}

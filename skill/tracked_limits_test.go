@@ -15,8 +15,8 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// TestTrackedLimits changes what is not kept, beside what is. The answer names it, and
-// undo takes back the rest.
+// TestTrackedLimits changes files whose content is not kept, beside others. The result
+// names the former, and undo restores the latter.
 func TestTrackedLimits(t *testing.T) {
 	tests := map[string]struct {
 		files map[string]string
@@ -49,18 +49,18 @@ func TestTrackedLimits(t *testing.T) {
 				t.Errorf("there is %s, want %s", got, tt.want)
 			}
 			if len(e.NotUndoable) != len(tt.left) {
-				t.Fatalf("left are %q, want %q", e.NotUndoable, tt.left)
+				t.Fatalf("NotUndoable is %q, want %q", e.NotUndoable, tt.left)
 			}
 			for i, left := range tt.left {
 				if !strings.HasPrefix(e.NotUndoable[i], filepath.Join(dir, left)) {
-					t.Errorf("left is %q, want %q", e.NotUndoable[i], left)
+					t.Errorf("NotUndoable is %q, want %q", e.NotUndoable[i], left)
 				}
 			}
 		})
 	}
 }
 
-// TestTrackedHuge changes a file that is too large to be kept, and makes another one.
+// TestTrackedHuge changes a file that is too large to be kept, and creates another one.
 func TestTrackedHuge(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, map[string]string{"huge": "", "a": "alpha"})
@@ -70,10 +70,10 @@ func TestTrackedHuge(t *testing.T) {
 	x := newExecutor(t, Config{Dir: dir, NoSync: true})
 	e := shell(t, x, "echo more >> huge; chmod 600 a")
 	if len(e.NotUndoable) != 1 || !strings.HasPrefix(e.NotUndoable[0], filepath.Join(dir, "huge")+": it held 16777217 bytes") {
-		t.Errorf("left are %q", e.NotUndoable)
+		t.Errorf("NotUndoable is %q", e.NotUndoable)
 	}
 	if e = shell(t, x, "chmod 600 huge; cp huge other"); e.NotUndoable != nil {
-		t.Errorf("left are %q", e.NotUndoable)
+		t.Errorf("NotUndoable is %q", e.NotUndoable)
 	}
 	undoes(t, x, e.Undo)
 	if _, err := os.Stat(filepath.Join(dir, "other")); err == nil {
@@ -84,7 +84,7 @@ func TestTrackedHuge(t *testing.T) {
 	}
 }
 
-// TestTrackedPrunes keeps what is kept within its limit while files change.
+// TestTrackedPrunes checks that the kept content stays within its limit while files change.
 func TestTrackedPrunes(t *testing.T) {
 	dir := t.TempDir()
 	x := newExecutor(t, Config{Dir: dir, NoSync: true, SnapshotBytes: 64 << 10})
@@ -94,7 +94,7 @@ func TestTrackedPrunes(t *testing.T) {
 		before := listed(t, dir)
 		undoes(t, x, undoes(t, x, e.Undo))
 		if got := listed(t, dir); got != before || e.NotUndoable != nil {
-			t.Fatalf("%d: there is %.80s, want %.80s; left are %q", i, got, before, e.NotUndoable)
+			t.Fatalf("%d: there is %.80s, want %.80s; NotUndoable is %q", i, got, before, e.NotUndoable)
 		}
 	}
 	var size int64
@@ -112,7 +112,7 @@ func TestTrackedPrunes(t *testing.T) {
 	}
 }
 
-// TestTrackedQuick changes files so fast that the system's times do not tell it.
+// TestTrackedQuick changes files so fast that their modification times may be equal.
 func TestTrackedQuick(t *testing.T) {
 	dir := t.TempDir()
 	x := newExecutor(t, Config{Dir: dir, NoSync: true})
@@ -144,15 +144,15 @@ func TestTrackedQuick(t *testing.T) {
 	}
 }
 
-// TestTrackedDamaged lets a command damage what is kept. Undo brings nothing back that
-// was not there, and nothing is written elsewhere.
+// TestTrackedDamaged runs commands that damage the kept content. Undo restores nothing but
+// original content, and writes nothing outside the workspace.
 func TestTrackedDamaged(t *testing.T) {
 	dir, out := t.TempDir(), t.TempDir()
 	fill(t, dir, map[string]string{"a": "alpha", "b": "beta"})
 	x := newExecutor(t, Config{Dir: dir, NoSync: true})
 	e := shell(t, x, "for f in .skill/snapshot/????????????????????????????????; do echo evil > $f; done; rm a; echo c > c")
 	if !strings.Contains(e.CannotUndo(), "a: what was kept of it is damaged") {
-		t.Errorf("left are %q", e.NotUndoable)
+		t.Errorf("NotUndoable is %q", e.NotUndoable)
 	}
 	undoes(t, x, e.Undo)
 	if got := listed(t, dir); got != "b=beta" {
@@ -166,7 +166,7 @@ func TestTrackedDamaged(t *testing.T) {
 		y := newExecutor(t, Config{Dir: dir, NoSync: true})
 		e := shell(t, y, "echo x >> b")
 		if e.Undo == "" && e.NotUndoable == nil {
-			t.Errorf("after %q nothing is said", line)
+			t.Errorf("after %q there is neither an id nor a reason", line)
 		}
 		if e.Undo != "" {
 			undoes(t, y, e.Undo)
@@ -174,7 +174,7 @@ func TestTrackedDamaged(t *testing.T) {
 		fill(t, dir, map[string]string{"b": "beta"})
 	}
 	if left, _ := os.ReadDir(out); len(left) > 0 {
-		t.Errorf("outside there is %v", left)
+		t.Errorf("the directory outside contains %v", left)
 	}
 }
 
@@ -196,12 +196,12 @@ func TestTrackedNarrow(t *testing.T) {
 		t.Errorf("there is %s", got)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "sub/.skill")); err == nil {
-		t.Error("the part has records of its own")
+		t.Error("the narrowed workspace has its own state directory")
 	}
 }
 
-// TestTrackedFails covers a program that fails, one that is stopped, and one that is not
-// there.
+// TestTrackedFails runs a program that fails, one that is stopped, and one that does not
+// exist.
 func TestTrackedFails(t *testing.T) {
 	dir := t.TempDir()
 	x := newExecutor(t, Config{Dir: dir, NoSync: true})

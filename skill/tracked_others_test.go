@@ -14,11 +14,11 @@ import (
 	"textskill/testdata/needs"
 )
 
-// waiting is a line of the shell that waits for the file go.
+// waiting is shell code that waits for the file go.
 const waiting = "while [ ! -e go ]; do sleep 0.01; done; "
 
-// meanwhile runs a line of the shell until the file started is there, then other, and
-// makes the file go.
+// meanwhile runs shell code in x. Once that has created the file started, it calls other
+// and then creates the file go.
 func meanwhile(t *testing.T, x *Executor, line string, other func()) (e Executed) {
 	t.Helper()
 	needs.Shell(t)
@@ -45,14 +45,14 @@ func carried(t *testing.T, x *Executor, a Args) Result {
 	return r
 }
 
-// TestTrackedOthers lets other calls change things while a command runs. Undo of the
-// command leaves what is theirs.
+// TestTrackedOthers makes other calls while a command runs. Undo of the command keeps
+// their changes.
 func TestTrackedOthers(t *testing.T) {
 	tests := map[string]struct {
 		line string
 		args []Args
-		want string // the names after undo, with their contents
-		left string // what of the names is said to be left as it is
+		want string // the files after undo, with their contents
+		left string // the files that the result reports as not undoable
 	}{
 		"elsewhere": {"echo x > mine; : > started; " + waiting + "echo y >> mine",
 			[]Args{WriteFile{Path: "theirs", Content: "T"}}, "a=alpha go=go sub/b=beta theirs=T", ""},
@@ -90,13 +90,13 @@ func TestTrackedOthers(t *testing.T) {
 			overlap := slices.ContainsFunc(e.NotUndoable, func(s string) bool { return strings.Contains(s, "at the same time") })
 			named := slices.ContainsFunc(e.NotUndoable, func(s string) bool { return strings.HasPrefix(s, filepath.Join(dir, tt.left)+":") })
 			if named != (tt.left != "") || len(e.NotUndoable) > 0 && !named && !overlap {
-				t.Errorf("left are %q, want %q", e.NotUndoable, tt.left)
+				t.Errorf("NotUndoable is %q, want %q", e.NotUndoable, tt.left)
 			}
 		})
 	}
 }
 
-// listed is the files of a folder with their contents, without ends of lines.
+// listed returns the files of a directory with their contents, without line breaks.
 func listed(t *testing.T, dir string) string {
 	t.Helper()
 	var list []string
@@ -118,8 +118,8 @@ func listed(t *testing.T, dir string) string {
 	return strings.Join(list, " ")
 }
 
-// TestTrackedOverlap runs two commands at the same time. Each is a change of its own,
-// and says that the other one ran.
+// TestTrackedOverlap runs two commands at the same time. Each is a separate change, and
+// reports the other one.
 func TestTrackedOverlap(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, map[string]string{"a": "alpha"})
@@ -132,7 +132,7 @@ func TestTrackedOverlap(t *testing.T) {
 		}
 	}
 	if second.Undo == "" || first.Undo == second.Undo {
-		t.Errorf("they are undone by %q and %q", first.Undo, second.Undo)
+		t.Errorf("the ids are %q and %q", first.Undo, second.Undo)
 	}
 	carried(t, x, Undo{Since: second.Undo})
 	if got := listed(t, dir); !strings.HasPrefix(got, "a=alpha") || strings.Contains(got, "one=") || strings.Contains(got, "two=") {
@@ -140,8 +140,8 @@ func TestTrackedOverlap(t *testing.T) {
 	}
 }
 
-// TestTrackedOverlapTaken tells a command of which all changes were recorded as another
-// one's.
+// TestTrackedOverlapTaken checks the result of a command all of whose changes were recorded
+// as those of another one.
 func TestTrackedOverlapTaken(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, map[string]string{".gitignore": "started\n"})
@@ -159,7 +159,7 @@ func TestTrackedOverlapTaken(t *testing.T) {
 	}
 }
 
-// TestTrackedAllowed says of folders of --allow that nothing there is covered.
+// TestTrackedAllowed checks that directories of --allow are reported as not tracked.
 func TestTrackedAllowed(t *testing.T) {
 	allowed, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -172,7 +172,7 @@ func TestTrackedAllowed(t *testing.T) {
 	}
 }
 
-// TestTrackedPull takes back what a pull did to the files, one that fails included.
+// TestTrackedPull undoes what a pull did to the files, also if the pull failed.
 func TestTrackedPull(t *testing.T) {
 	b := newGitBed(t)
 	b.remote()

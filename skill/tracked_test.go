@@ -17,7 +17,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// shell runs a line of the shell and returns how it ended.
+// shell runs shell code, which must succeed, and returns the result.
 func shell(t *testing.T, x *Executor, line string) Executed {
 	t.Helper()
 	needs.Shell(t)
@@ -32,7 +32,7 @@ func shell(t *testing.T, x *Executor, line string) Executed {
 	return e
 }
 
-// undoes takes a change back and returns what undoes that.
+// undoes undoes a change and returns the id of the undo.
 func undoes(t *testing.T, x *Executor, id string) string {
 	t.Helper()
 	r, err := x.Execute(t.Context(), &Session{}, Undo{ID: id})
@@ -42,8 +42,8 @@ func undoes(t *testing.T, x *Executor, id string) string {
 	return r.(Reverted).UndoID()
 }
 
-// pictured is all that is in a folder: kinds, permissions, contents and the times of
-// files, without the journal.
+// pictured returns a description of all files in a directory, without .skill: their types,
+// permissions, contents and link targets.
 func pictured(t *testing.T, dir string) string {
 	t.Helper()
 	var lines []string
@@ -78,7 +78,7 @@ func pictured(t *testing.T, dir string) string {
 	return strings.Join(lines, "\n")
 }
 
-// fill makes files with these contents.
+// fill creates files with the given contents.
 func fill(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
@@ -89,8 +89,8 @@ func fill(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// TestTrackedOneByOne runs one command at a time: undo gives what was there, and undo
-// of that what the command left.
+// TestTrackedOneByOne runs one command at a time: undo restores the state before it, and
+// undoing that the state after it.
 func TestTrackedOneByOne(t *testing.T) {
 	tests := map[string]string{
 		"create":                  "echo new > new",
@@ -134,7 +134,7 @@ func TestTrackedOneByOne(t *testing.T) {
 			e := shell(t, x, line)
 			after := pictured(t, dir)
 			if e.Undo == "" || e.NotUndoable != nil {
-				t.Fatalf("undo is %q, left are %q", e.Undo, e.NotUndoable)
+				t.Fatalf("undo is %q, NotUndoable is %q", e.Undo, e.NotUndoable)
 			}
 			redo := undoes(t, x, e.Undo)
 			if now := pictured(t, dir); now != before {
@@ -152,26 +152,26 @@ func TestTrackedOneByOne(t *testing.T) {
 	}
 }
 
-// TestTrackedNothing runs commands that change nothing that counts.
+// TestTrackedNothing runs commands without any change that is recorded.
 func TestTrackedNothing(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, map[string]string{"a": "alpha", ".git/HEAD": "ref"})
 	x := newExecutor(t, Config{Dir: dir, NoSync: true})
 	for _, line := range []string{"true", "cat a", "touch a", "echo x > t; rm t", "echo x > .git/x", "chmod 700 .git"} {
 		if e := shell(t, x, line); e.Undo != "" || e.NotUndoable != nil {
-			t.Errorf("%q is undone by %q, left are %q", line, e.Undo, e.NotUndoable)
+			t.Errorf("%q is undone by %q, NotUndoable is %q", line, e.Undo, e.NotUndoable)
 		}
 	}
 	none := newExecutor(t, Config{Dir: dir, NoSync: true, Journal: workspace.Journal{Off: true}})
 	off := newExecutor(t, Config{Dir: dir, NoSync: true, SnapshotBytes: -1})
 	for _, x := range []*Executor{none, off} {
 		if e := shell(t, x, "echo x >> a"); e.Undo != "" || e.NotUndoable != nil {
-			t.Errorf("it is undone by %q, left are %q", e.Undo, e.NotUndoable)
+			t.Errorf("it is undone by %q, NotUndoable is %q", e.Undo, e.NotUndoable)
 		}
 	}
 }
 
-// randomScript is n lines of the shell, most of which change something.
+// randomScript returns n lines of shell code, most of which change something.
 func randomScript(rng *rand.Rand, n int) string {
 	name := func() string {
 		parts := make([]string, 1+rng.IntN(3))
@@ -192,7 +192,7 @@ func randomScript(rng *rand.Rand, n int) string {
 	return strings.Join(append(lines, "true"), "\n")
 }
 
-// TestTrackedRandom runs scripts of many changes on random trees, in one process and
+// TestTrackedRandom runs scripts of many changes on random trees, with one executor and
 // with a new one for each command.
 func TestTrackedRandom(t *testing.T) {
 	for seed := range uint64(12) {
@@ -213,7 +213,7 @@ func TestTrackedRandom(t *testing.T) {
 				e := shell(t, x, randomScript(rng, 25))
 				after := pictured(t, dir)
 				if e.NotUndoable != nil {
-					t.Fatalf("left are %q", e.NotUndoable)
+					t.Fatalf("NotUndoable is %q", e.NotUndoable)
 				}
 				if e.Undo == "" {
 					if before != after {
@@ -241,7 +241,7 @@ func TestTrackedRandom(t *testing.T) {
 	}
 }
 
-// TestTrackedTimes looks at the times of files that undo brings back.
+// TestTrackedTimes checks the modification times of files that undo restores.
 func TestTrackedTimes(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, map[string]string{"a": "alpha", "sub/b": "beta"})

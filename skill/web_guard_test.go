@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// counted is a server on the loopback interface that counts its requests.
+// counted starts a loopback server that counts its requests.
 func counted(t *testing.T, h http.HandlerFunc) (s *httptest.Server, requests *atomic.Int32) {
 	requests = new(atomic.Int32)
 	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -21,7 +21,7 @@ func counted(t *testing.T, h http.HandlerFunc) (s *httptest.Server, requests *at
 
 func hello(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("hello")) }
 
-// spellings are ways to write this machine, or what a cloud keeps for its own.
+// spellings are ways to write this machine's address, or that of a cloud's metadata.
 func spellings(port string) []string {
 	hosts := []string{"127.0.0.1", "127.0.0.2", "127.1", "0.0.0.0", "0", "2130706433", "0x7f000001", "0x7f.0.0.1", "017700000001", "0177.0.0.1",
 		"localhost", "LOCALHOST", "127.0.0.1.", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[fe80::1%25lo]",
@@ -33,8 +33,8 @@ func spellings(port string) []string {
 	return list
 }
 
-// TestNoRedirectLeadsInside sends requests to an allowed server, which redirects
-// them to this machine in many spellings: none arrives.
+// TestNoRedirectLeadsInside sends requests to an allowed server that redirects them to this
+// machine in many spellings. None arrives.
 func TestNoRedirectLeadsInside(t *testing.T) {
 	inside, requests := counted(t, hello)
 	port := strings.TrimPrefix(inside.URL, "http://127.0.0.1:")
@@ -58,7 +58,7 @@ func TestNoRedirectLeadsInside(t *testing.T) {
 	}
 }
 
-// TestNoSpellingLeadsInside asks for this machine itself, in as many spellings.
+// TestNoSpellingLeadsInside requests this machine itself, in the same spellings.
 func TestNoSpellingLeadsInside(t *testing.T) {
 	inside, requests := counted(t, hello)
 	x := newExecutor(t, Config{Network: true})
@@ -75,7 +75,7 @@ func TestNoSpellingLeadsInside(t *testing.T) {
 	}
 }
 
-// TestNoProxyBySurprise sets the variables that name one.
+// TestNoProxyBySurprise checks that the variables that name a proxy are ignored.
 func TestNoProxyBySurprise(t *testing.T) {
 	proxy, requests := counted(t, hello)
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"} {

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// webExecutor may reach the loopback interface.
+// webExecutor returns an executor that may reach the loopback interface.
 func webExecutor(t *testing.T) *Executor { return newExecutor(t, Config{Network: true, Private: true}) }
 
-// TestTheWebIsOffUnlessAllowed asks each operation without the network.
+// TestTheWebIsOffUnlessAllowed runs each web operation without the network.
 func TestTheWebIsOffUnlessAllowed(t *testing.T) {
 	server, requests := counted(t, hello)
 	for _, cfg := range []Config{{}, {Private: true}, {Network: true, Private: true, ReadOnly: true}, {Network: true, Private: true, DryRun: true}} {
@@ -100,11 +100,11 @@ func TestFetch(t *testing.T) {
 		t.Errorf("title: %+v, %v", r, err)
 	}
 	if r, err = x.Execute(t.Context(), &Session{}, Fetch{URL: server.URL + "/app", Max: 10}); err != nil || r.(Fetched).Note == "" {
-		t.Errorf("nothing is said of a page that scripts write: %+v, %v", r, err)
+		t.Errorf("no Note for a page that needs scripts: %+v, %v", r, err)
 	}
 }
 
-// TestFetchPages reads a text part by part, in characters.
+// TestFetchPages reads a text in pages, counted in characters.
 func TestFetchPages(t *testing.T) {
 	text := strings.Repeat("åäö", 100)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -133,7 +133,7 @@ func TestFetchPages(t *testing.T) {
 	}
 }
 
-// TestTheWebIsBounded asks servers that send too much, too slowly or half.
+// TestTheWebIsBounded uses servers that send too much, too slowly or incompletely.
 func TestTheWebIsBounded(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/bomb", func(w http.ResponseWriter, _ *http.Request) { // 1 GiB in 1 MiB
@@ -190,7 +190,7 @@ func TestTheWebIsBounded(t *testing.T) {
 		t.Errorf("a download that failed left %q, %v", data, err)
 	}
 	if names, _ := os.ReadDir(x.Dir()); len(names) != 1 {
-		t.Errorf("something is left behind: %v", names)
+		t.Errorf("temporary files remain: %v", names)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
@@ -254,7 +254,7 @@ func TestCheckURL(t *testing.T) {
 	server.Close()
 	r, err := x.Execute(t.Context(), &Session{}, CheckURL{URL: server.URL})
 	if err != nil || r.(Checked).Status != 0 || r.(Checked).Err == nil {
-		t.Errorf("a server that is gone: %+v, %v", r, err)
+		t.Errorf("a server that has stopped: %+v, %v", r, err)
 	}
 }
 
@@ -298,7 +298,7 @@ func TestWebSearch(t *testing.T) {
 	}
 }
 
-// TestWebSearchInventsNothing asks engines that refuse.
+// TestWebSearchInventsNothing uses search engines that refuse to answer.
 func TestWebSearchInventsNothing(t *testing.T) {
 	tries := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -240,7 +240,7 @@ func (e *damagedError) Error() string { return e.file + ": " + e.why }
 func checkRunID(id string) error {
 	if id == "" || len(id) > 128 || strings.HasPrefix(id, ".") || strings.HasSuffix(id, ".") ||
 		strings.ContainsFunc(id, func(c rune) bool { return !strings.ContainsRune(runIDChars, c) }) {
-		return fmt.Errorf("invalid run id %q: use at most 128 letters, digits, - and _, with . only inside", id)
+		return fmt.Errorf("run id %q is none: it is letters, digits and - _ . inside, at most 128", id)
 	}
 	return nil
 }
