@@ -81,7 +81,7 @@ func TestGitReadOnly(t *testing.T) {
 	for _, cfg := range []Config{{ReadOnly: true, Network: true}, {DryRun: true, Network: true}} {
 		b := newGitBed(t)
 		b.remote()
-		later := time.Now().Add(-time.Hour) // the index no longer tells that it has not changed
+		later := time.Now().Add(-time.Hour) // the index no longer shows that the file is unchanged
 		if err := os.Chtimes(filepath.Join(b.repo, "a.txt"), later, later); err != nil {
 			t.Fatal(err)
 		}

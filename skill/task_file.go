@@ -123,7 +123,7 @@ func parseRecords(data []byte) (list []Record, err error) {
 func parseRecord(object json.RawMessage) (r Record, err error) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, fmt.Errorf("%.40s is no object", object)
+		return nil, fmt.Errorf("%.40s is not an object", object)
 	}
 	r = Record{}
 	for d.More() {

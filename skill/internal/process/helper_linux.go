@@ -24,7 +24,7 @@ const canSupervise = true
 // helperName is the argv[0] of a helper.
 const helperName = "skill-exec-helper"
 
-// The helper's descriptors. It reads a Spec from standard input, whose end tells it to
+// The helper's descriptors. It reads a Spec from standard input, whose end makes it
 // stop. Its own standard output and error are /dev/null.
 const (
 	reportFD = 3 + iota // the helper writes its events here
@@ -186,7 +186,7 @@ func (h *helper) reap() {
 }
 
 // killRemaining kills the helper's children and their process groups until no child is
-// left, and returns how many withstood for killTimeout. The orphans of its children
+// left, and returns how many survived killTimeout. The orphans of its children
 // become its own children. Their ids cannot be reused before it reaps them.
 func (h *helper) killRemaining() (left int) {
 	for deadline := time.Now().Add(killTimeout); ; {
