@@ -70,14 +70,15 @@ func startTime(pid int) (ticks uint64, ok bool) {
 	return ticks, err == nil
 }
 
-// isRunning reports whether p is still the same process and runs as a helper.
+// isRunning reports whether p is still the same process and runs as a helper. Right after
+// its start the command line may still be empty.
 func (p processID) isRunning() bool {
 	begin, ok := startTime(p.Pid)
 	if !ok || begin != p.Begin {
 		return false
 	}
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.Pid))
-	return err == nil && (string(line) == helperName+"\x00")
+	return err == nil && (len(line) == 0 || string(line) == helperName+"\x00")
 }
 
 // stop asks the helper p to end its server, whose shell is pid, and then kills both.

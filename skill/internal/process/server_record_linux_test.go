@@ -2,6 +2,7 @@ package process
 
 import (
 	"net"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -66,4 +67,26 @@ func freePort(t *testing.T) int {
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port
+}
+
+// A helper counts as running from its start, before the kernel shows its name: about one
+// in fifteen reads of its command line right after the start is empty.
+func TestHelperIsRunningFromItsStart(t *testing.T) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	for range 200 {
+		h, err := startServerHelper(self(t), Spec{Dir: "/"}, null, null)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := h.id()
+		running := id.isRunning()
+		h.release(false)
+		if err != nil || !running {
+			t.Fatalf("helper %+v is not running, %v", id, err)
+		}
+	}
 }
