@@ -33,7 +33,7 @@ func TestExecuteIsTotal(t *testing.T) {
 	}
 	for _, name := range operations {
 		if n := times(cases, name); n != 1 {
-			t.Errorf("%s has %d cases in Execute, want 1", name, n)
+			t.Errorf("%s has %d cases in the switch of Execute, want 1: see execute.go", name, n)
 		}
 	}
 	for _, name := range cases {

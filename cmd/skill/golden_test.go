@@ -17,12 +17,15 @@ const goldens = "../../testdata/"
 // prompted are the dialects that a prompt can be of.
 var prompted = slices.DeleteFunc(slices.Clone(dialect.All), func(d *dialect.Dialect) bool { return d.Prompt == nil })
 
+// writeGolden says how a golden file is made.
+const writeGolden = "write testdata/DIALECT/TOOL.txtar with prompts, as testdata/README.md says, and run go test ./cmd/skill -run Golden -update"
+
 // TestGolden plays the golden prompt files as "skill test" does.
 func TestGolden(t *testing.T) {
 	for _, d := range prompted {
 		files, err := filepath.Glob(goldens + d.Name + "/*.txtar")
 		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %d files, %v", d.Name, len(files), err)
+			t.Errorf("testdata/%s holds no golden file, %v; %s", d.Name, err, writeGolden)
 		}
 		for _, name := range files {
 			t.Run(d.Name+"/"+strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
@@ -65,7 +68,7 @@ func TestGoldenOfEveryTool(t *testing.T) {
 		for _, tool := range d.Tools {
 			data, err := os.ReadFile(goldens + d.Name + "/" + goldenName(d, tool.Name) + ".txtar")
 			if err != nil {
-				t.Error(err)
+				t.Errorf("%s has no golden file: %v; %s", tool.Name, err, writeGolden)
 				continue
 			}
 			for _, name := range append(tool.Aliases, tool.Name) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"textskill/skill"
 	"textskill/skill/dialect"
 	"textskill/testdata/needs"
 )
@@ -61,7 +62,7 @@ func TestReadmeTools(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s is stale; go test ./cmd/skill -run Readme -update writes it\n got %s\nwant %s", dialectReadme, table, want)
+		t.Fatalf("%s\n%s is stale; go test ./cmd/skill -run Readme -update writes it", skill.Unified("there", "wanted", []byte(table), []byte(want)), dialectReadme)
 	}
 	if err := os.WriteFile("../../"+dialectReadme, []byte(before+open+want+shut+after), 0o644); err != nil {
 		t.Fatal(err)

@@ -18,9 +18,6 @@ import (
 	"textskill/skill/browser"
 )
 
-// every is all tables there are.
-var every = append(append([]*Dialect{}, tables...), Undo)
-
 // hostilePaths are the names that every path of every tool is tried with. $BASE
 // stands for the folder above the workspace.
 var hostilePaths = []string{
@@ -293,7 +290,7 @@ func loopback(t *testing.T) string {
 // place of every path. What is outside stays as it is and untold.
 func TestHostilePaths(t *testing.T) {
 	r := newHostileRun(t)
-	for _, d := range every {
+	for _, d := range All {
 		for i := range d.Tools {
 			tool := &d.Tools[i]
 			for j := range tool.Params {

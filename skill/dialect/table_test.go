@@ -15,7 +15,19 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-var tables = []*Dialect{Achilles, Filesystem, Perstack, Stack}
+// TestDialectsAreWhole looks for what every dialect and row needs.
+func TestDialectsAreWhole(t *testing.T) {
+	for _, d := range All {
+		if d.Name == "" || d.Doc == "" || d.fail == nil {
+			t.Errorf("dialect %q lacks Name, Doc or fail, which words its errors; see undo.go for a short one", d.Name)
+		}
+		for _, tool := range d.Tools {
+			if tool.operation == nil || tool.reply == nil {
+				t.Errorf("%s %s lacks operation or reply", d.Name, tool.Name)
+			}
+		}
+	}
+}
 
 // TestOf recognizes prompts by their shape alone: a command whatever follows it, an
 // envelope, and all others for the dialect that has the fallback.
@@ -33,7 +45,7 @@ func TestOf(t *testing.T) {
 		{"", Achilles},
 	} {
 		if got := Of(tt.text); got != tt.want {
-			t.Errorf("%q is for %s, want %s", tt.text, got.Name, tt.want.Name)
+			t.Errorf("%q is for %s, want %s (All lists the dialects in the order in which they claim a text)", tt.text, got.Name, tt.want.Name)
 		}
 	}
 	for _, d := range All {
@@ -45,7 +57,7 @@ func TestOf(t *testing.T) {
 
 // TestNamesAreDistinct looks for two rows that answer to one name.
 func TestNamesAreDistinct(t *testing.T) {
-	for _, d := range tables {
+	for _, d := range All {
 		rows := map[string]string{}
 		for i := range d.Tools {
 			tool := &d.Tools[i]
@@ -106,9 +118,9 @@ func TestNamesAreWrittenOnce(t *testing.T) {
 		"perstack deleteFile":     1, // in the original's words
 		"perstack appendTextFile": 1, // what to do with a text that is too long
 	}
-	for _, d := range tables {
+	for _, d := range All {
 		others := func(at string) bool { // the same name may be another dialect's, too
-			return slices.ContainsFunc(tables, func(o *Dialect) bool { return o != d && strings.HasPrefix(at, o.Name) })
+			return slices.ContainsFunc(All, func(o *Dialect) bool { return o != d && strings.HasPrefix(at, o.Name) })
 		}
 		for _, tool := range d.Tools {
 			for _, name := range append([]string{tool.Name}, tool.Aliases...) {
@@ -130,7 +142,7 @@ func TestSchemas(t *testing.T) {
 		"array": []any{}, "object": map[string]any{}, "array of string": []any{"x"}, "array of number": []any{1.5},
 		"object of string": map[string]any{"a": "x"},
 	}
-	for _, d := range tables {
+	for _, d := range All {
 		for _, tool := range d.Tools {
 			var schema jsonschema.Schema
 			if err := json.Unmarshal(tool.Schema(), &schema); err != nil {
@@ -222,7 +234,7 @@ func TestEffects(t *testing.T) {
 func TestPathsAreMarked(t *testing.T) {
 	spoken := regexp.MustCompile(`(?i)path|folder|file|director|destination|source|\bsrc\b|\bdst\b|cwd|repo\b`)
 	other := map[string]bool{"edit_file old_text": true, "search_files pattern": true, "search pattern": true, "test pattern": true}
-	for _, d := range append(slices.Clone(tables), Undo) {
+	for _, d := range All {
 		for _, tool := range d.Tools {
 			for _, p := range tool.Params {
 				texts := p.Type == "string" || p.Type == "array"
