@@ -25,12 +25,6 @@ func Read(prompt string) Reading {
 	return r.read()
 }
 
-// understand returns what a prompt asks for, if it is clear.
-func understand(prompt string) (Extraction, bool) {
-	r := Read(prompt)
-	return r.Extraction, r.Answered
-}
-
 // A reader reads one prompt.
 type reader struct {
 	words

@@ -2,6 +2,12 @@ package llmfallback
 
 import "testing"
 
+// understand returns what a prompt asks for, if it is clear.
+func understand(prompt string) (Extraction, bool) {
+	r := Read(prompt)
+	return r.Extraction, r.Answered
+}
+
 func TestRulesAnswer(t *testing.T) {
 	for _, tt := range answered {
 		got, ok := understand(tt.prompt)
