@@ -139,8 +139,8 @@ func TestImportsHaveNoCircle(t *testing.T) {
 	}
 }
 
-// maxFiles is how many files a folder may hold, tests not counted: more is no room
-// that one look takes in.
+// maxFiles is how many files a folder may hold, tests not counted: more than
+// that cannot be taken in at one look.
 const maxFiles = 45
 
 // TestFolders counts the files of each folder.
