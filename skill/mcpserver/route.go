@@ -84,31 +84,33 @@ func (c *conn) route(line []byte) *fastCall {
 			return call
 		}
 	}
-	switch err := c.begin(id, &pending{initialize: string(e.method) == `"initialize"`}); err {
-	case nil:
-		c.pass(line, &e)
-	case errInUse:
-		c.refuse(nil, jsonrpc.CodeInvalidRequest, err.Error())
-	default:
-		c.refuse(e.id, codeBusy, err.Error())
-	}
+	c.pass(line, &e)
 	return nil
 }
 
-// pass hands a message to the SDK. e is the envelope of a request, which must be
-// pending, else nil.
+// pass hands a message to the SDK. e is the envelope of a request, else nil. A request
+// is pending under the ID that the SDK reads, by which its answer is found: of bytes
+// that are not UTF-8 the SDK may read another text than readID.
 func (c *conn) pass(data []byte, e *envelope) {
 	m, err := jsonrpc.DecodeMessage(bytes.Clone(data))
 	if err != nil {
 		var id []byte
 		if e != nil {
 			id = e.id
-			known, _ := readID(id)
-			c.done(known)
-			c.sent()
 		}
 		c.refuse(id, jsonrpc.CodeInvalidRequest, "the message is neither a request nor an answer to one")
 		return
+	}
+	if r, ok := m.(*jsonrpc.Request); ok && e != nil {
+		switch err := c.begin(callIDOf(r.ID), &pending{initialize: r.Method == "initialize"}); err {
+		case nil:
+		case errInUse:
+			c.refuse(nil, jsonrpc.CodeInvalidRequest, err.Error())
+			return
+		default:
+			c.refuse(e.id, codeBusy, err.Error())
+			return
+		}
 	}
 	select {
 	case c.forSDK <- m:
