@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -50,6 +49,7 @@ type runOptions struct {
 	last        bool
 	lastOf      string
 	from        string
+	takeOver    bool
 	answer      bool
 }
 
@@ -84,6 +84,7 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&r.last, "continue", false, "continue the latest run")
 	f.StringVar(&r.lastOf, "continue-run", "", "continue the run `ID`")
 	f.StringVar(&r.from, "resume-from", "", "continue from `CHECKPOINT`: an ID, or TIMESTAMP-STEP-ID")
+	f.BoolVar(&r.takeOver, "take-over", false, "continue a run whose process has died, where the system has no file locks to say so")
 	f.BoolVarP(&r.answer, "interactive-tool-call-result", "i", false, "use the query as the answer to the tool call that the run waits for")
 	r.obey(cmd, "workspace", "undo", "--fence", "--fence-read", "--fence-write", "--limit-file", "--limit-memory", "--limit-processes",
 		"--network", "--openai-base-url", "--openai-api-key", "--skill-model", "--max-text")
@@ -135,7 +136,7 @@ func (r *runOptions) prepare(ctx context.Context, c *cli) (cfg agent.Config, err
 	if cfg.Executor, err = c.executor(r.options); err != nil {
 		return cfg, err
 	}
-	if cfg.From, err = r.resumed(ctx, c, cfg.Executor); err != nil {
+	if err = r.resume(ctx, &cfg); err != nil {
 		cfg.Executor.Close()
 	}
 	return cfg, err
@@ -208,7 +209,7 @@ func (r *runOptions) variables(c *cli, p agent.Project) (*variables, error) {
 
 // runConfig returns what flags, project and variables say, in this order.
 func (r *runOptions) runConfig(c *cli, p agent.Project, v *variables) (agent.Config, error) {
-	cfg := agent.Config{Experts: p.Experts, RunID: r.runID, Answer: r.answer, Base: r.limit(dialect.Perstack), Getenv: v.get, Secrets: v.secrets()}
+	cfg := agent.Config{Experts: p.Experts, RunID: r.runID, Answer: r.answer, TakeOver: r.takeOver, Base: r.limit(dialect.Perstack), Getenv: v.get, Secrets: v.secrets()}
 	cfg.Warn = func(what string) { fmt.Fprintln(c.stderr, "skill:", what) }
 	if name := cmp.Or(r.provider, p.Provider.ProviderName, "openai"); name != "openai" {
 		return cfg, fmt.Errorf("provider %q is not supported; there is openai, which with --openai-base-url is any endpoint that speaks OpenAI's chat completions", name)
@@ -280,53 +281,32 @@ func (c *cli) number(flag, text string, said *int, fallback, low int) (int, erro
 	return n, nil
 }
 
-// resumed returns the checkpoint that the flags name, nil for a new run.
-func (r *runOptions) resumed(ctx context.Context, c *cli, x *skill.Executor) (*agent.Checkpoint, error) {
+// resume sets where the flags say that a run is continued.
+func (r *runOptions) resume(ctx context.Context, cfg *agent.Config) error {
 	switch {
 	case r.last || r.lastOf != "" || r.from != "":
 	case r.answer:
-		return nil, errors.New("-i answers a run that waits; name it with --continue, --continue-run or --resume-from")
+		return errors.New("-i answers a run that waits; name it with --continue, --continue-run or --resume-from")
 	default:
-		return nil, nil
+		return nil
 	}
-	records, run := agent.Records{Executor: x}, r.lastOf
+	records, run := agent.Records{Executor: cfg.Executor}, r.lastOf
 	if run == "" {
 		runs, err := records.Runs(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if len(runs) == 0 {
 			//lint:ignore ST1005 the wording of the original runtime
-			return nil, errors.New("No runs found")
+			return errors.New("No runs found")
 		}
 		run = runs[0].RunID
 	}
-	var checkpoint agent.Checkpoint
-	var err error
-	if r.from != "" {
-		checkpoint, err = records.Checkpoint(ctx, run, r.from)
-	} else {
-		checkpoint, err = c.latest(ctx, records, run)
+	if r.from == "" {
+		cfg.Continue = run
+		return nil
 	}
-	return &checkpoint, err
-}
-
-// latest returns the last intact checkpoint of a run, and warns of later ones that are
-// damaged.
-func (c *cli) latest(ctx context.Context, records agent.Records, run string) (agent.Checkpoint, error) {
-	checkpoint, err := records.Latest(ctx, run)
-	if err != nil {
-		return checkpoint, err
-	}
-	files, err := records.Files(ctx, run)
-	for _, n := range slices.Backward(files) {
-		if n.Kind != "checkpoint" {
-			continue
-		}
-		if n.Of == checkpoint.ID {
-			break
-		}
-		fmt.Fprintf(c.stderr, "skill: %s is damaged, or one before it is; the run continues from step %d\n", n, checkpoint.StepNumber)
-	}
-	return checkpoint, err
+	from, err := records.Checkpoint(ctx, run, r.from)
+	cfg.From = &from
+	return err
 }

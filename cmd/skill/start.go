@@ -41,16 +41,24 @@ func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 		return err
 	}
 	defer cfg.Executor.Close()
-	ask := c.asker(ctx)
+	ask, records := c.asker(ctx), agent.Records{Executor: cfg.Executor}
+	last := cfg.From
+	if cfg.Continue != "" {
+		latest, err := records.Latest(ctx, cfg.Continue)
+		if err != nil {
+			return err
+		}
+		last = &latest
+	}
 	if len(args) > 0 {
 		cfg.Expert = args[0]
-	} else if cfg.Expert, err = c.whichExpert(ctx, cfg, ask); err != nil {
+	} else if cfg.Expert, err = c.whichExpert(ctx, cfg, last, ask); err != nil {
 		return left(err)
 	}
-	query, question := "", c.nextQuestion(&cfg)
+	query, question := "", c.nextQuestion(&cfg, last)
 	if len(args) > 1 {
 		query = args[1]
-	} else if cfg.From == nil || cfg.Answer || cfg.From.Status == agent.Completed {
+	} else if last == nil || cfg.Answer || last.Status == agent.Completed {
 		if query, err = ask(question); err != nil {
 			return left(err)
 		}
@@ -60,24 +68,23 @@ func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 		if err != nil {
 			return c.ended(ctx, cfg, runID, err)
 		}
-		last, err := agent.Records{Executor: cfg.Executor}.Latest(ctx, runID)
+		latest, err := records.Latest(ctx, runID)
 		if errors.Is(err, agent.ErrNoCheckpoint) { // as under --read-only
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		cfg.RunID, cfg.From = "", &last
-		if query, err = ask(c.nextQuestion(&cfg)); err != nil {
+		cfg.RunID, cfg.From, cfg.Continue = "", nil, runID
+		if query, err = ask(c.nextQuestion(&cfg, &latest)); err != nil {
 			return left(err)
 		}
 	}
 }
 
-// nextQuestion returns what to ask next, and sets cfg.Answer to whether the reply
-// answers a tool. It shows the tool's call.
-func (c *cli) nextQuestion(cfg *agent.Config) string {
-	from := cfg.From
+// nextQuestion returns what to ask after a checkpoint, nil for a new run, and sets
+// cfg.Answer to whether the reply answers a tool. It shows the tool's call.
+func (c *cli) nextQuestion(cfg *agent.Config, from *agent.Checkpoint) string {
 	if from == nil {
 		return "What should I do? "
 	}
@@ -97,15 +104,15 @@ func left(err error) error {
 	return err
 }
 
-// whichExpert returns the expert of the run that is continued, else the only expert,
-// else the one that the person names.
-func (c *cli) whichExpert(ctx context.Context, cfg agent.Config, ask func(string) (string, error)) (string, error) {
-	if cfg.From != nil {
+// whichExpert returns the expert of the run that is continued from a checkpoint, else the
+// only expert, else the one that the person names.
+func (c *cli) whichExpert(ctx context.Context, cfg agent.Config, from *agent.Checkpoint, ask func(string) (string, error)) (string, error) {
+	if from != nil {
 		runs, err := agent.Records{Executor: cfg.Executor}.Runs(ctx)
-		if i := slices.IndexFunc(runs, func(s agent.RunSetting) bool { return s.RunID == cfg.From.RunID }); i >= 0 {
+		if i := slices.IndexFunc(runs, func(s agent.RunSetting) bool { return s.RunID == from.RunID }); i >= 0 {
 			return runs[i].ExpertKey, err
 		}
-		return cfg.From.Expert.Key, err
+		return from.Expert.Key, err
 	}
 	keys := slices.Sorted(maps.Keys(cfg.Experts))
 	if len(keys) == 1 {

@@ -62,7 +62,7 @@ func TestStorageIsLinear(t *testing.T) {
 	if size > 1<<20 {
 		t.Errorf("101 steps take %d bytes", size)
 	}
-	if want := len(events) + 101 + 1; len(names) != want {
+	if want := len(events) + 101 + 2; len(names) != want {
 		t.Errorf("%d files, want %d", len(names), want)
 	}
 	t.Logf("101 steps: %d files, %d bytes", len(names), size)

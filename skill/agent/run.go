@@ -21,6 +21,7 @@
 //	checkpoint.go  the state of a run at the end of a step
 //	records.go     reading what was recorded
 //	store.go       recording
+//	lease.go       the one owner of a run
 //	project.go     perstack.toml
 //	model.go       what a model is asked and answers
 //	openai.go      a model at an OpenAI-compatible endpoint
@@ -55,9 +56,11 @@ type Config struct {
 	MaxRetries int           // how often one question to the model is repeated; 0 means 5, below 0 never
 	Timeout    time.Duration // for one answer of the model; 0 means 5 minutes
 
-	RunID  string      // of a new run; "" means one that no other has
-	From   *Checkpoint // goes on from there; from [Records], so with the messages of all steps; nil begins a run
-	Answer bool        // the query is the result of the call that From waits for
+	RunID    string      // of a new run; "" means one that no other has
+	Continue string      // the id of a run to continue from its last record; "" begins a run, unless From is set
+	From     *Checkpoint // continues from there; from [Records], so with the messages of all steps
+	Answer   bool        // the query is the result of the call that the continued run waits for
+	TakeOver bool        // where the system has no file locks, continue a run whose owner did not give it back
 
 	// Getenv returns the variables that skills require, "" for one that is not set;
 	// nil means [os.Getenv]. Their values count as secrets, but for short words.
@@ -137,20 +140,19 @@ func newRun(ctx context.Context, cfg Config) (*run, error) {
 		cfg.wait = sleep
 	}
 	r := &run{cfg: cfg, id: cmp.Or(cfg.RunID, newID()), clean: cfg.Redactor()}
-	first := 1
-	if from := cfg.From; from != nil {
-		if cfg.RunID != "" && cfg.RunID != from.RunID {
-			return nil, fmt.Errorf("run id %s is not that of the checkpoint, %s", cfg.RunID, from.RunID)
-		}
-		r.id, first = from.RunID, from.StepNumber+1
+	continued := cfg.Continue
+	if cfg.From != nil {
+		continued = cfg.From.RunID
 	}
 	switch {
 	case cfg.Executor == nil || cfg.Model == nil:
 		return nil, errors.New("a run needs an executor and a model")
 	case cfg.MaxSteps < 0:
 		return nil, fmt.Errorf("max steps is %d; it must be at least 1, or 0 for no limit", cfg.MaxSteps)
-	case cfg.MaxSteps > 0:
-		r.limit = first + cfg.MaxSteps - 1
+	case continued != "" && cfg.RunID != "" && cfg.RunID != continued:
+		return nil, fmt.Errorf("run id %s is not that of the continued run, %s", cfg.RunID, continued)
+	case continued != "":
+		r.id = continued
 	}
 	if err := checkRunID(r.id); err != nil {
 		return nil, err
@@ -159,12 +161,60 @@ func newRun(ctx context.Context, cfg Config) (*run, error) {
 		return nil, errors.New("the run id holds a credential, which would be recorded; choose another")
 	}
 	var err error
-	r.store, err = openStore(ctx, cfg.Executor, r.id)
-	if err == nil && cfg.From == nil && r.store.exists(ctx) {
-		r.store.close()
+	if r.store, err = openStore(ctx, cfg.Executor, r.id); err != nil {
+		return nil, err
+	}
+	switch {
+	case continued != "":
+		err = r.takeUp(ctx)
+	case r.store.exists(ctx):
 		err = r.store.takenError()
 	}
-	return r, err
+	if err != nil {
+		r.store.close()
+		return nil, err
+	}
+	first := 1
+	if from := r.cfg.From; from != nil {
+		first = from.StepNumber + 1
+	}
+	if cfg.MaxSteps > 0 {
+		r.limit = first + cfg.MaxSteps - 1
+	}
+	return r, nil
+}
+
+// takeUp makes this process the owner of the run that is continued. Only then is the
+// run's state read, because an owner before may have changed it until then.
+func (r *run) takeUp(ctx context.Context) error {
+	if r.store.durable != nil && !r.store.exists(ctx) {
+		return ErrNoCheckpoint
+	}
+	err := r.store.lease(ctx, r.cfg.TakeOver)
+	if err != nil || r.cfg.From != nil {
+		return err
+	}
+	records := Records{r.cfg.Executor}
+	from, err := records.Latest(ctx, r.id)
+	if err != nil {
+		return err
+	}
+	files, err := records.checkpoints(ctx, r.id)
+	for _, n := range slices.Backward(files) {
+		if n.Of == from.ID {
+			break
+		}
+		r.warn(fmt.Sprintf("%s is damaged, or one before it is; the run continues from step %d", n, from.StepNumber))
+	}
+	r.cfg.From = &from
+	return err
+}
+
+// warn tells the caller what it should know of the run's configuration or records.
+func (r *run) warn(what string) {
+	if r.cfg.Warn != nil {
+		r.cfg.Warn(r.clean.Text(what))
+	}
 }
 
 // Redactor returns what takes the run's secrets out: those of Secrets, the values

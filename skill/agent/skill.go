@@ -120,8 +120,8 @@ func (t *task) open(ctx context.Context) error {
 		return err
 	}
 	for _, s := range t.skills {
-		if len(s.unknown) > 0 && t.cfg.Warn != nil {
-			t.cfg.Warn(t.clean.Text(fmt.Sprintf("skill %s: pick and omit name what is none of its tools: %s", s.name, strings.Join(s.unknown, ", "))))
+		if len(s.unknown) > 0 {
+			t.warn(fmt.Sprintf("skill %s: pick and omit name what is none of its tools: %s", s.name, strings.Join(s.unknown, ", ")))
 		}
 	}
 	return nil

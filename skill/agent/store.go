@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ type store struct {
 	durable  *skill.Executor // waits until writes are on the disk
 	unsynced *skill.Executor // does not wait
 
+	held    *lease // nil until this process owns the run
 	mu      sync.Mutex
 	last    int64    // the last result of now
 	pending []string // absolute paths of events that may not be on the disk yet
@@ -61,6 +63,7 @@ func (s *store) records() Records { return Records{s.durable} }
 func (s *store) close() {
 	if s.durable != nil {
 		s.flush()
+		s.held.release()
 		s.durable.Close()
 		s.unsynced.Close()
 	}
@@ -133,13 +136,16 @@ func (s *store) takenError() error {
 	return fmt.Errorf("there is a run %s already; continue it, or choose another id", s.run)
 }
 
-// createSetting writes the setting of a new run. If several processes start a run with the
-// same id, all but one fail.
+// createSetting writes the setting of a new run, whose owner this process becomes. If
+// several processes start a run with the same id, all but one fail.
 func (s *store) createSetting(ctx context.Context, setting RunSetting, clean Redactor) error {
 	now := time.Now().UnixMilli()
 	setting.StartedAt, setting.UpdatedAt = now, now
 	if s.durable == nil {
 		return nil
+	}
+	if err := s.lease(ctx, false); err != nil {
+		return errors.Join(s.takenError(), err)
 	}
 	_, err := s.durable.Execute(ctx, &skill.Session{}, skill.WriteFile{
 		Path: path.Join(runsDir, s.run, settingFile), Content: string(clean.JSON(rawjson.Encode(setting))), Parents: true, NoReplace: true,
@@ -173,11 +179,12 @@ func (s *store) updateSetting(ctx context.Context, setting RunSetting, clean Red
 	return err
 }
 
-// exists reports whether the run has any records.
+// exists reports whether the run has any records. A lease alone is none: its run ended
+// before it began.
 func (s *store) exists(ctx context.Context) bool {
 	if s.durable == nil {
 		return false
 	}
 	names, err := s.records().list(ctx, path.Join(runsDir, s.run))
-	return err == nil && len(names) > 0
+	return err == nil && slices.ContainsFunc(names, func(name string) bool { return name != leaseFile })
 }

@@ -1,0 +1,10 @@
+//go:build !unix || aix || solaris
+
+package agent
+
+import (
+	"errors"
+	"os"
+)
+
+func tryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
