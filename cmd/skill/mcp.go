@@ -28,14 +28,15 @@ Context Protocol: over standard input and output, or with --http over streamable
 HTTP at /mcp.
 
 Clients can reach the workspace and the directories of --allow. The roots of a client
-can narrow that, never widen it. HTTP listens on the loopback interface; an address
-that other machines can reach needs a token. A token in a file does not show in the
-list of processes.`
+can narrow that, never widen it. HTTP needs a bearer token: that of --http-token-file,
+or one that is made once and kept in the user's state folder. unix:PATH needs none,
+and serves this user alone.`
 
 const mcpExample = `  skill mcp -C ~/notes
   skill mcp --tools filesystem --read-only
   skill mcp --tools stack --network
   skill mcp --http 127.0.0.1:3900
+  skill mcp --http unix:/run/user/1000/skill.sock
   skill mcp --http 0.0.0.0:3900 --http-token-file ~/.skill-token --http-host files.example.org`
 
 // mcpDefault is what is served when no dialect is named.
@@ -52,6 +53,7 @@ type mcpOptions struct {
 	http      string
 	token     string
 	tokenFile string
+	noToken   bool
 	hosts     []string
 }
 
@@ -68,9 +70,10 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
 	f := cmd.Flags()
 	f.StringSliceVar(&m.tools, "tools", nil, "serve `DIALECT`, repeated or joined by commas: "+strings.Join(dialectNames(), ", ")+
 		" (default "+mcpDefault[0].Name+")")
-	f.StringVar(&m.http, "http", "", "serve streamable HTTP at `ADDR`, like 127.0.0.1:3900")
+	f.StringVar(&m.http, "http", "", "serve streamable HTTP at `ADDR`, like 127.0.0.1:3900 or unix:PATH")
 	f.StringVar(&m.token, "http-token", "", "with --http, require this bearer `TOKEN`")
 	f.StringVar(&m.tokenFile, "http-token-file", "", "with --http, require the bearer token in `FILE`")
+	f.BoolVar(&m.noToken, "no-token", false, "with --http, let every user of this machine use the tools as you")
 	f.StringSliceVar(&m.hosts, "http-host", nil, "with --http, also accept requests for the host `NAME`; may be repeated")
 	o.obey(cmd, "workspace", "undo", "sandbox", "network", "--max-text")
 	return cmd
@@ -105,7 +108,21 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 	if h == nil {
 		return c.mcpStdio(ctx, s)
 	}
-	h.Ready = func(url string) { fmt.Fprintln(c.stderr, "skill: serving MCP at", url) }
+	note := ""
+	if h.Token == "" && !h.NoToken && !strings.HasPrefix(h.Addr, "unix:") {
+		if h.Token, note, err = c.ownToken(x); err != nil {
+			return fmt.Errorf("--http: %w", err)
+		}
+		if err := skill.Undumpable(); err != nil {
+			return err
+		}
+	}
+	h.Ready = func(url string) {
+		fmt.Fprintln(c.stderr, "skill: serving MCP at", url)
+		if note != "" {
+			fmt.Fprintln(c.stderr, "skill:", note)
+		}
+	}
 	err = s.HTTP(ctx, *h)
 	var network *net.OpError
 	switch {
@@ -149,10 +166,13 @@ func mcpDialects(names []string) []*dialect.Dialect {
 
 // serving returns what the flags of HTTP say, nil for stdio.
 func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
-	h := &mcpserver.HTTP{Addr: m.http, Token: strings.Clone(m.token), Hosts: m.hosts}
+	h := &mcpserver.HTTP{Addr: m.http, Token: strings.Clone(m.token), NoToken: m.noToken, Hosts: m.hosts}
+	given := m.token != "" || m.tokenFile != ""
 	switch {
-	case m.http == "" && (m.token != "" || m.tokenFile != "" || len(m.hosts) > 0):
-		return nil, errors.New("--http-token, --http-token-file and --http-host go with --http")
+	case m.http == "" && (given || m.noToken || len(m.hosts) > 0):
+		return nil, errors.New("--http-token, --http-token-file, --no-token and --http-host go with --http")
+	case m.noToken && given:
+		return nil, errors.New("--no-token and a token are given; one of them is enough")
 	case m.http == "":
 		return nil, nil
 	case m.token != "" && m.tokenFile != "":

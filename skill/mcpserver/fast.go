@@ -78,9 +78,10 @@ func (c *conn) nextCall(buf []byte) (*fastCall, []byte) {
 	}
 }
 
-// fast returns the call that a message makes and makes it pending, or nil if the SDK
-// has to handle the message.
-func (c *conn) fast(e envelope, id callID) *fastCall {
+// fast returns the call that a message of a client makes and makes it pending, or nil
+// if the SDK has to handle the message. The version of the protocol must have been
+// negotiated.
+func (q *requests) fast(c *session, e envelope, id callID) *fastCall {
 	if e.other || !plainID(e.id) || len(e.params) == 0 || e.params[0] != '{' {
 		return nil
 	}
@@ -102,19 +103,13 @@ func (c *conn) fast(e envelope, id callID) *fastCall {
 	if !ok {
 		return nil
 	}
-	c.mu.Lock()
-	agreed := c.version != ""
-	c.mu.Unlock()
-	if !agreed {
-		return nil
-	}
-	sc := c.session.enterKnown()
+	sc := c.enterKnown()
 	if sc == nil {
 		return nil
 	}
 	p := &pending{}
-	if c.begin(id, p) != nil {
-		c.session.leave(sc)
+	if q.begin(id, p) != nil {
+		c.leave(sc)
 		return nil // the caller refuses it
 	}
 	return &fastCall{id: id, pending: p, rawID: e.id, tool: t, arguments: arguments, scope: sc}
@@ -145,18 +140,24 @@ func isDigits(raw []byte) bool {
 // runFast executes a call and answers it. The answer is built in buf, which is
 // returned for the next one.
 func (c *conn) runFast(call *fastCall, buf []byte) []byte {
-	ctx, r := c.session.begin(context.Background())
-	c.setRunning(call.pending, r)
-	a := c.server.do(ctx, c.session, call.scope, call.tool, call.arguments)
-	c.session.leave(call.scope)
-	c.session.done(r)
-	buf = appendReply(buf[:0], call.rawID, a)
+	buf = c.run(c.session, call, buf)
 	c.done(call.id)
 	c.answer(call.pending, buf)
 	if cap(buf) > keepLine {
 		return nil
 	}
 	return buf
+}
+
+// run executes a call and returns the answer, a line that is built in buf. The call
+// stays pending.
+func (q *requests) run(c *session, call *fastCall, buf []byte) []byte {
+	ctx, r := c.begin(context.Background())
+	q.setRunning(call.pending, r)
+	a := c.server.do(ctx, c, call.scope, call.tool, call.arguments)
+	c.leave(call.scope)
+	c.done(r)
+	return appendReply(buf[:0], call.rawID, a)
 }
 
 func appendReply(buf, id []byte, a answerText) []byte {

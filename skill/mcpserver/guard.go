@@ -11,59 +11,74 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	rawjson "textskill/parser/json"
 )
 
-// guard passes valid requests to the SDK's handler and refuses all others.
+// guard passes valid requests on and refuses all others.
 type guard struct {
-	server   *Server
-	next     http.Handler
-	http     HTTP
-	loopback bool
-	names    []string // the server's host names, in lower case
-	requests chan struct{}
-
-	mu      sync.Mutex
-	opening int // sessions that are about to begin
+	server    *Server
+	sessions  *clients
+	stateful  http.Handler
+	stateless http.Handler // of the versions from statelessVersion on
+	http      HTTP
+	loopback  bool
+	names     []string // the server's host names, in lower case; nil for a unix socket, whose clients may use any
+	origins   []string // pages that may call, in lower case
+	requests  chan struct{}
+	bodies    atomic.Int64 // bytes of requests that are being read
 }
 
-func (s *Server) guarded(h HTTP, addr *net.TCPAddr) http.Handler {
+func (s *Server) guarded(h HTTP, addr net.Addr) *guard {
 	g := &guard{
-		server:   s,
-		next:     s.streamable(h),
-		http:     h,
-		loopback: addr.IP.IsLoopback(),
-		names:    []string{"localhost"},
-		requests: make(chan struct{}, maxRequests),
+		server:    s,
+		sessions:  newClients(s, h),
+		stateful:  s.streamable(h, h.Stateless),
+		stateless: s.streamable(h, true),
+		http:      h,
+		names:     []string{"localhost"},
+		requests:  make(chan struct{}, maxRequests),
 	}
 	for _, name := range h.Hosts {
-		g.names = append(g.names, strings.ToLower(name))
+		name = strings.ToLower(name)
+		g.names = append(g.names, name)
+		g.origins = append(g.origins, "https://"+name)
 	}
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok { // a page of a browser cannot reach a unix socket
+		g.names = nil
+		return g
+	}
+	g.loopback = tcp.IP.IsLoopback()
 	if host, _, err := net.SplitHostPort(h.Addr); err == nil {
 		g.names = append(g.names, strings.ToLower(host))
 	}
 	if name, err := os.Hostname(); err == nil && !g.loopback {
 		g.names = append(g.names, strings.ToLower(name))
 	}
+	port := strconv.Itoa(tcp.Port)
+	for _, name := range append(g.names, "127.0.0.1", "::1", tcp.IP.String()) {
+		g.origins = append(g.origins, "http://"+net.JoinHostPort(name, port))
+	}
 	return g
 }
 
 // ServeHTTP checks the host that a request is meant for, the page it comes from, its
-// token, and last its body.
+// token, and last its body. A request counts as one of maxRequests when its body has
+// been read.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	select {
-	case g.requests <- struct{}{}:
-		defer func() { <-g.requests }()
-	default:
-		deny(w, http.StatusServiceUnavailable, fmt.Sprintf("%d requests are being answered; try again later", maxRequests))
-		return
-	}
+	g.serve(&patientWriter{ResponseWriter: w, c: http.NewResponseController(w), status: http.StatusOK}, r)
+}
+
+func (g *guard) serve(w *patientWriter, r *http.Request) {
 	switch {
 	case !g.hostAllowed(r.Host):
 		deny(w, http.StatusForbidden, fmt.Sprintf("Host %q is not a name of this server", r.Host))
@@ -76,12 +91,32 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		deny(w, http.StatusUnauthorized, "a bearer token is needed")
 	case r.Method == http.MethodPost:
 		g.post(w, r)
-	case r.Method == http.MethodDelete:
-		g.stopCalls(r.Header.Get("Mcp-Session-Id"))
-		g.next.ServeHTTP(w, r)
 	default:
-		g.next.ServeHTTP(w, r)
+		g.limited(w, func() { g.pass(w, r) })
 	}
+}
+
+// limited calls serve, unless maxRequests are being answered.
+func (g *guard) limited(w http.ResponseWriter, serve func()) {
+	select {
+	case g.requests <- struct{}{}:
+		defer func() { <-g.requests }()
+		serve()
+	default:
+		deny(w, http.StatusServiceUnavailable, fmt.Sprintf("%d requests are being answered; try again later", maxRequests))
+	}
+}
+
+// pass hands a request to the SDK.
+func (g *guard) pass(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Mcp-Protocol-Version") >= statelessVersion && r.Header.Get("Mcp-Session-Id") == "" {
+		g.stateless.ServeHTTP(w, r)
+		return
+	}
+	if r.Method == http.MethodDelete {
+		g.sessions.stopCalls(r.Header.Get("Mcp-Session-Id"))
+	}
+	g.stateful.ServeHTTP(w, r)
 }
 
 // hostAllowed reports whether a Host header names this server. A page of another
@@ -96,22 +131,13 @@ func (g *guard) hostAllowed(hostport string) bool {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return ip.Unmap().IsLoopback() || !g.loopback
 	}
-	for _, name := range g.names {
-		if host == name || host == name+"." {
-			return true
-		}
-	}
-	return false
+	return g.names == nil || slices.Contains(g.names, strings.TrimSuffix(host, "."))
 }
 
 // originAllowed reports whether a request does not come from a web page, or comes
-// from one of this server.
+// from one that this server has served itself, or that a proxy with a name of Hosts has.
 func (g *guard) originAllowed(origins []string) bool {
-	if len(origins) == 0 {
-		return true
-	}
-	u, err := url.Parse(origins[0])
-	return len(origins) == 1 && err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && g.hostAllowed(u.Host)
+	return len(origins) == 0 || len(origins) == 1 && slices.Contains(g.origins, strings.ToLower(origins[0]))
 }
 
 // authorized reports whether a request has the token, in a time that does not depend
@@ -126,44 +152,73 @@ func (g *guard) authorized(authorization string) bool {
 }
 
 // post reads a body, and passes the request on if the body is a message.
-func (g *guard) post(w http.ResponseWriter, r *http.Request) {
+func (g *guard) post(w *patientWriter, r *http.Request) {
 	body, ok := g.body(w, r)
 	if !ok {
 		return
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
 	if problem := checkBody(body); problem != nil {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
 		w.Write(problem)
 		return
 	}
-	if r.Header.Get("Mcp-Session-Id") == "" && !g.http.Stateless {
-		if !g.reserve() {
-			w.Header().Set("Retry-After", "60")
-			deny(w, http.StatusServiceUnavailable, fmt.Sprintf("there are %d sessions already; end one", g.http.MaxSessions))
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	g.limited(w, func() {
+		if cl, version := g.sessions.begin(r); cl != nil {
+			status := 0
+			defer func() { g.sessions.end(cl, r, status) }()
+			if !cl.call(w, r, body, version) {
+				g.pass(w, r)
+				status = w.status
+			}
 			return
 		}
-		defer g.unreserve()
-	}
-	g.next.ServeHTTP(w, r)
+		if r.Header.Get("Mcp-Session-Id") != "" || g.http.Stateless || r.Header.Get("Mcp-Protocol-Version") >= statelessVersion {
+			g.pass(w, r)
+			return
+		}
+		if !g.sessions.reserve() {
+			w.Header().Set("Retry-After", "60")
+			deny(w, http.StatusServiceUnavailable, fmt.Sprintf("%d sessions have calls that run; try again later", g.http.MaxSessions))
+			return
+		}
+		defer func() { g.sessions.opened(w.Header().Get("Mcp-Session-Id")) }()
+		g.pass(w, r)
+	})
 }
 
 // body reads the body of a request within limits of size and time.
 func (g *guard) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // without deadlines, the limits of the server itself apply
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.http.MaxBody))
+	in := http.MaxBytesReader(w, r.Body, g.http.MaxBody)
+	body := make([]byte, 0, min(max(r.ContentLength, 0), 4<<10)+1)
+	var err error
+	defer func() { g.bodies.Add(-int64(len(body))) }()
+	for began := time.Now(); err == nil; {
+		// without deadlines, the limits of the server itself apply
+		_ = c.SetReadDeadline(began.Add(bodyTime + time.Duration(len(body)/bodyPerSecond)*time.Second))
+		var n int
+		n, err = in.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		if g.bodies.Add(int64(n)) > maxBodies {
+			deny(w, http.StatusServiceUnavailable, fmt.Sprintf("requests of %d bytes are being read; try again later", int64(maxBodies)))
+			return nil, false
+		}
+		if len(body) == cap(body) {
+			body = slices.Grow(body, len(body))
+		}
+	}
 	_ = c.SetReadDeadline(time.Time{})
 	switch tooLarge, ok := errors.AsType[*http.MaxBytesError](err); {
 	case ok:
 		deny(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit))
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		deny(w, http.StatusRequestTimeout, fmt.Sprintf("the request took longer than %v to arrive", bodyTime))
-	case err != nil:
+		deny(w, http.StatusRequestTimeout, fmt.Sprintf("the request took too long to arrive: %v and a second for each %d bytes are allowed", bodyTime, bodyPerSecond))
+	case err != io.EOF:
 		deny(w, http.StatusBadRequest, "the request was cut off")
 	}
-	return body, err == nil
+	return body, err == io.EOF
 }
 
 // checkBody returns the answer to a body that is not a message; nil if it is one.
@@ -175,6 +230,9 @@ func checkBody(body []byte) (answer []byte) {
 	case !json.Valid(body):
 		return errorLine(nil, jsonrpc.CodeParseError, "the request is not JSON")
 	case body[0] == '[':
+		if n := elements(body); n > maxBatch {
+			return errorLine(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the request has %d messages; %d are allowed", n, maxBatch))
+		}
 		return nil // a batch; the SDK knows which versions have them
 	}
 	e, err := readEnvelope(body)
@@ -187,36 +245,43 @@ func checkBody(body []byte) (answer []byte) {
 	return nil
 }
 
-// reserve counts a session that is about to begin; it returns false if there are
-// MaxSessions.
-func (g *guard) reserve() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	n := g.opening
-	for range g.server.sdk.Sessions() {
+// elements counts the elements of a JSON array.
+func elements(array []byte) (n int) {
+	for range rawjson.EachElement(array) {
 		n++
 	}
-	if n >= g.http.MaxSessions {
-		return false
-	}
-	g.opening++
-	return true
+	return n
 }
 
-func (g *guard) unreserve() {
-	g.mu.Lock()
-	g.opening--
-	g.mu.Unlock()
+// patientWriter closes the connection of a client that does not take what is written
+// within writeTime and a second for each bodyPerSecond.
+type patientWriter struct {
+	http.ResponseWriter
+	c      *http.ResponseController
+	status int // of the answer
 }
 
-// stopCalls stops the calls of a session that is about to end.
-func (g *guard) stopCalls(id string) {
-	for ss := range g.server.sdk.Sessions() {
-		if id != "" && ss.ID() == id {
-			g.server.session(ss).stopCalls()
-		}
-	}
+// WriteHeader implements [http.ResponseWriter].
+func (w *patientWriter) WriteHeader(status int) {
+	w.status = status
+	w.allow(0)
+	w.ResponseWriter.WriteHeader(status)
 }
+
+// allow sets how long the client may take for n bytes and what is written with them.
+func (w *patientWriter) allow(n int) {
+	// without deadlines, such a client is waited for
+	_ = w.c.SetWriteDeadline(time.Now().Add(writeTime + time.Duration(n/bodyPerSecond)*time.Second))
+}
+
+// Write implements [http.ResponseWriter].
+func (w *patientWriter) Write(data []byte) (int, error) {
+	w.allow(len(data))
+	return w.ResponseWriter.Write(data)
+}
+
+// Unwrap lets the SDK flush and set deadlines.
+func (w *patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func deny(w http.ResponseWriter, status int, reason string) {
 	http.Error(w, reason, status)

@@ -14,14 +14,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// HTTP says where and to whom streamable HTTP is served. The zero HTTP listens on
-// a free port of the loopback interface.
+// HTTP says where and to whom streamable HTTP is served. The zero HTTP needs a Token
+// or NoToken, and listens on a free port of the loopback interface.
 type HTTP struct {
-	Addr        string           // HOST:PORT; without a host it is the loopback interface
-	Token       string           // bearer token that every request must have; "" means none
+	Addr        string           // HOST:PORT, without a host on the loopback interface; or unix:PATH, a socket for this user alone
+	Token       string           // bearer token that every request must have; not for unix:PATH
+	NoToken     bool             // serve every user of this machine without a token
 	Hosts       []string         // further host names that clients may use, without a port
 	MaxBody     int64            // bytes of one request; 0 means 16 MiB
-	MaxSessions int              // clients at a time; 0 means 256
+	MaxSessions int              // clients at a time; 0 means 256. A further one ends the session that is idle for longest
 	Idle        time.Duration    // a session without requests ends after this time; 0 means 1 hour
 	Life        time.Duration    // every session ends after this time; 0 means 24 hours
 	Stateless   bool             // no sessions: nothing is kept from one request to the next
@@ -29,53 +30,76 @@ type HTTP struct {
 }
 
 const (
-	maxRequests   = 1024 // at a time, event streams included
+	maxRequests   = 1024      // at a time, event streams included
+	maxBodies     = 256 << 20 // bytes of all requests that are being read
+	maxBatch      = 100       // messages of one request
 	maxHeader     = 64 << 10
 	headerTime    = 10 * time.Second // for the head of a request
-	bodyTime      = 30 * time.Second // for its body
+	bodyTime      = 10 * time.Second // for its body, and a second more for each bodyPerSecond
+	bodyPerSecond = 64 << 10
+	writeTime     = 30 * time.Second // for a client to take what is written at once
 	keepAliveTime = 2 * time.Minute  // between two requests of one connection
 )
 
-// ErrNoToken is the error of an address that other machines can reach, where no
+// ErrNoToken is the error of an address that others than this user can reach, where no
 // token was given.
-var ErrNoToken = errors.New("can be reached from other machines, so it needs a token")
+var ErrNoToken = errors.New("needs a token")
 
 // HTTP serves clients over streamable HTTP until ctx is done, and then ends their
-// sessions. An address that is not the loopback interface, without a token,
-// is a [*NoTokenError].
+// sessions. An address that others can reach, without a token, is [ErrNoToken].
 func (s *Server) HTTP(ctx context.Context, h HTTP) error {
 	h.MaxBody = cmp.Or(h.MaxBody, 16<<20)
 	h.MaxSessions = cmp.Or(h.MaxSessions, 256)
 	h.Idle = cmp.Or(h.Idle, time.Hour)
 	h.Life = cmp.Or(h.Life, 24*time.Hour)
-	addr, err := h.address()
+	listener, err := h.listen()
 	if err != nil {
 		return err
 	}
-	listener, err := net.ListenTCP("tcp", addr)
-	if err != nil {
-		return err
-	}
+	g := s.guarded(h, listener.Addr())
 	server := &http.Server{
-		Handler:           s.guarded(h, addr),
+		Handler:           g,
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       keepAliveTime,
 		MaxHeaderBytes:    maxHeader,
 	}
 	if h.Ready != nil {
-		h.Ready("http://" + listener.Addr().String() + "/mcp")
+		h.Ready(h.url(listener.Addr()))
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go s.endOld(inner, h.Life)
+	go g.sessions.endOld(inner)
 	select {
 	case err := <-failed:
 		return err
 	case <-ctx.Done():
 	}
 	return s.shutDown(server)
+}
+
+// url returns the address that clients are given.
+func (h HTTP) url(addr net.Addr) string {
+	if path, ok := h.socket(); ok {
+		return "unix:" + path
+	}
+	return "http://" + addr.String() + "/mcp"
+}
+
+// socket returns the path of a unix socket, if Addr names one.
+func (h HTTP) socket() (path string, ok bool) { return strings.CutPrefix(h.Addr, "unix:") }
+
+// listen opens the address.
+func (h HTTP) listen() (net.Listener, error) {
+	if path, ok := h.socket(); ok {
+		return listenUnix(path)
+	}
+	addr, err := h.address()
+	if err != nil {
+		return nil, err
+	}
+	return net.ListenTCP("tcp", addr)
 }
 
 // address returns the address to listen on.
@@ -86,52 +110,28 @@ func (h HTTP) address() (*net.TCPAddr, error) {
 	}
 	host, port, err := net.SplitHostPort(given)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not an address of the form HOST:PORT", h.Addr)
+		return nil, fmt.Errorf("%s is not an address of the form HOST:PORT or unix:PATH", h.Addr)
 	}
 	addr, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if h.Token == "" && !addr.IP.IsLoopback() {
-		return nil, fmt.Errorf("%v %w", addr, ErrNoToken)
+	case h.Token == "" && !addr.IP.IsLoopback():
+		return nil, fmt.Errorf("%v can be reached from other machines, so it %w", addr, ErrNoToken)
+	case h.Token == "" && !h.NoToken:
+		return nil, fmt.Errorf("%v can be reached by every user of this machine, so it %w", addr, ErrNoToken)
 	}
 	return addr, nil
 }
 
-// streamable returns the SDK's handler.
-func (s *Server) streamable(h HTTP) http.Handler {
+// streamable returns the SDK's handler, with sessions or without.
+func (s *Server) streamable(h HTTP, stateless bool) http.Handler {
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk }, &mcp.StreamableHTTPOptions{
-		Stateless:                    h.Stateless,
-		SessionTimeout:               h.Idle,
+		Stateless:                    stateless,
 		MaxRequestBodyBytes:          h.MaxBody,
 		DisableLocalhostProtection:   true, // the guard is stricter
 		PropagateRequestCancellation: true,
 	})
-}
-
-// endOld ends sessions that are older than life, until ctx is done.
-func (s *Server) endOld(ctx context.Context, life time.Duration) {
-	began := make(map[*mcp.ServerSession]time.Time)
-	tick := time.NewTicker(min(max(life/8, time.Millisecond), time.Minute))
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-tick.C:
-			old := began
-			began = make(map[*mcp.ServerSession]time.Time)
-			for ss := range s.sdk.Sessions() {
-				began[ss] = now
-				if t, ok := old[ss]; ok {
-					began[ss] = t
-				}
-				if now.Sub(began[ss]) >= life {
-					go s.endSession(ss)
-				}
-			}
-		}
-	}
 }
 
 // endSession stops the calls of a client and ends its session.

@@ -3,15 +3,20 @@
 package mcpserver
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +29,7 @@ func serveHTTP(t *testing.T, s *Server, h HTTP) (at string, stop func() error) {
 	t.Helper()
 	ready := make(chan string, 1)
 	ended := make(chan error, 1)
+	h.NoToken = h.Token == ""
 	h.Ready = func(url string) { ready <- url }
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { ended <- s.HTTP(ctx, h) }()
@@ -46,6 +52,7 @@ type httpClient struct {
 	at      string
 	session string
 	header  http.Header // of every request
+	via     *http.Client
 }
 
 func newHTTPClient(t *testing.T, at string) *httpClient {
@@ -86,7 +93,7 @@ func (c *httpClient) request(method, body string) *http.Request {
 
 func (c *httpClient) do(r *http.Request) (*http.Response, string) {
 	c.t.Helper()
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := cmp.Or(c.via, http.DefaultClient).Do(r)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -184,7 +191,11 @@ func TestHTTPRefuses(t *testing.T) {
 		{"a rebound name with our port", func(r *http.Request) { r.Host = "evil.example.com:" + u.Port() }, 403},
 		{"a name that begins like ours", func(r *http.Request) { r.Host = "localhost.evil.example.com" }, 403},
 		{"another machine's address", func(r *http.Request) { r.Host = "192.0.2.1" }, 403},
-		{"a page of this machine", func(r *http.Request) { r.Header.Set("Origin", "http://localhost:8080") }, 200},
+		{"a page of this server", func(r *http.Request) { r.Header.Set("Origin", "http://localhost:"+u.Port()) }, 200},
+		{"a page behind the proxy", func(r *http.Request) { r.Header.Set("Origin", "https://files.example.org") }, 200},
+		{"a page of another server of this machine", func(r *http.Request) { r.Header.Set("Origin", "http://localhost:8080") }, 403},
+		{"a page of this machine without a port", func(r *http.Request) { r.Header.Set("Origin", "http://localhost") }, 403},
+		{"a page behind another port of the proxy", func(r *http.Request) { r.Header.Set("Origin", "https://files.example.org:8443") }, 403},
 		{"a page of another site", func(r *http.Request) { r.Header.Set("Origin", "https://evil.example.com") }, 403},
 		{"a page of nowhere", func(r *http.Request) { r.Header.Set("Origin", "null") }, 403},
 		{"two origins", func(r *http.Request) { r.Header["Origin"] = []string{"http://localhost", "https://evil.example.com"} }, 403},
@@ -214,6 +225,7 @@ func TestHTTPRefuses(t *testing.T) {
 		{"42", 400, -32600},
 		{`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, 400, -32600},
 		{`"` + strings.Repeat("x", 100000) + `"`, 413, 0},
+		{"[" + strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"tools/list"},`, 100) + `{"jsonrpc":"2.0","id":1,"method":"ping"}]`, 400, -32600},
 	}
 	for _, tt := range bodies {
 		r, body := c.post(tt.body)
@@ -227,9 +239,9 @@ func TestHTTPRefuses(t *testing.T) {
 
 func TestHTTPNeedsATokenWhereOthersCanReachIt(t *testing.T) {
 	s, _ := newServer(t, nil)
-	for _, addr := range []string{"0.0.0.0:0", "[::]:0"} {
-		if err := s.HTTP(t.Context(), HTTP{Addr: addr}); !errors.Is(err, ErrNoToken) {
-			t.Errorf("at %s: %v", addr, err)
+	for _, h := range []HTTP{{}, {Addr: "127.0.0.1:0"}, {Addr: "0.0.0.0:0"}, {Addr: "[::]:0"}, {Addr: "0.0.0.0:0", NoToken: true}} {
+		if err := s.HTTP(t.Context(), h); !errors.Is(err, ErrNoToken) {
+			t.Errorf("%+v: %v", h, err)
 		}
 	}
 	at, _ := serveHTTP(t, s, HTTP{Addr: "0.0.0.0:0", Token: "secret"})
@@ -243,35 +255,67 @@ func TestHTTPNeedsATokenWhereOthersCanReachIt(t *testing.T) {
 		}
 	}
 	for _, addr := range []string{":0", "0", "127.0.0.1:0", "localhost:0", "[::1]:0"} {
-		if a, err := (HTTP{Addr: addr}).address(); err != nil || !a.IP.IsLoopback() {
+		if a, err := (HTTP{Addr: addr, NoToken: true}).address(); err != nil || !a.IP.IsLoopback() {
 			t.Errorf("address %s is %v, %v", addr, a, err)
 		}
 	}
 }
 
 func TestHTTPSessionsAreBounded(t *testing.T) {
-	s, _ := newServer(t, map[string]string{"a.txt": "alpha"})
-	at, _ := serveHTTP(t, s, HTTP{MaxSessions: 2, Idle: 2 * time.Second})
+	s, dir := newServer(t, map[string]string{"a.txt": "alpha"})
+	at, _ := serveHTTP(t, s, HTTP{MaxSessions: 2})
 	a, b := newHTTPClient(t, at), newHTTPClient(t, at)
-	refused := &httpClient{t: t, at: at}
-	if r, body := refused.post(greeting("{}")); r.StatusCode != 503 || r.Header.Get("Retry-After") == "" {
-		t.Errorf("a third session: %s %s", r.Status, body)
-	}
-	if r, _ := a.do(a.request(http.MethodDelete, "")); r.StatusCode != 204 {
-		t.Errorf("to end a session: %s", r.Status)
-	}
-	newHTTPClient(t, at)
-	read := call(1, "read_file", `{"path":"a.txt"}`)
-	if r, _ := b.post(read); r.StatusCode != 200 {
-		t.Errorf("within its time: %s", r.Status)
-	}
-	gone := func(c *httpClient) bool {
+	ping := func(c *httpClient) int {
 		r, _ := c.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
-		return r.StatusCode == 404
+		return r.StatusCode
 	}
-	time.Sleep(3 * time.Second)
-	if !gone(b) {
-		t.Error("an idle session goes on")
+	if ping(b) != 200 || ping(a) != 200 { // b is idle for longest
+		t.Error("a session ended before there were too many")
+	}
+	c := newHTTPClient(t, at)
+	if ping(a) != 200 || ping(b) != 404 {
+		t.Error("the third session did not end the one that was idle for longest")
+	}
+	unlock := lockFolder(t, dir)
+	defer unlock()
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	for _, busy := range []*httpClient{a, c} {
+		waiting.Go(func() { busy.post(call("write", "write_file", `{"path":"b","content":"x"}`)) })
+		defer busy.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"write"}}`)
+	}
+	running := func() (n int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, c := range s.sessions {
+			c.mu.Lock()
+			n += len(c.running)
+			c.mu.Unlock()
+		}
+		return n
+	}
+	for began := time.Now(); running() < 2; time.Sleep(time.Millisecond) {
+		if time.Since(began) > patience {
+			t.Fatal("the calls do not begin")
+		}
+	}
+	d := &httpClient{t: t, at: at}
+	if r, body := d.post(greeting("{}")); r.StatusCode != 503 || r.Header.Get("Retry-After") == "" {
+		t.Errorf("where all sessions have calls that run: %s %s", r.Status, body)
+	}
+}
+
+func TestHTTPIdleSessionsEnd(t *testing.T) {
+	s, _ := newServer(t, nil)
+	at, _ := serveHTTP(t, s, HTTP{Idle: time.Second})
+	c := newHTTPClient(t, at)
+	for began := time.Now(); ; time.Sleep(1500 * time.Millisecond) {
+		if r, _ := c.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`); r.StatusCode == 404 {
+			break
+		}
+		if time.Since(began) > patience {
+			t.Fatal("an idle session goes on")
+		}
 	}
 }
 
@@ -381,5 +425,169 @@ func TestSlowBodyIsRead(t *testing.T) {
 	}()
 	if answer, text := c.do(r); answer.StatusCode != 400 || !strings.Contains(text, "-32700") { // for the last comma
 		t.Errorf("got %s %s", answer.Status, text)
+	}
+}
+
+func TestHTTPServesOverAUnixSocket(t *testing.T) {
+	s, _ := newServer(t, map[string]string{"a.txt": "alpha"})
+	path := filepath.Join(t.TempDir(), "s")
+	at, stop := serveHTTP(t, s, HTTP{Addr: "unix:" + path})
+	if at != "unix:"+path {
+		t.Errorf("served at %s", at)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket is %v, %v", info, err)
+	}
+	dial := func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", path) }
+	c := &httpClient{t: t, at: "http://skill/mcp", via: &http.Client{Transport: &http.Transport{DialContext: dial}}}
+	if r, body := c.post(greeting("{}")); r.StatusCode != 200 {
+		t.Errorf("got %s %s", r.Status, body)
+	}
+	second, _ := newServer(t, nil)
+	if err := second.HTTP(t.Context(), HTTP{Addr: "unix:" + path}); err == nil || !strings.Contains(err.Error(), "served already") {
+		t.Errorf("a second server at the same path: %v", err)
+	}
+	c.via.CloseIdleConnections()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.SetUnlinkOnClose(false)
+	left.Close()
+	serveHTTP(t, second, HTTP{Addr: "unix:" + path})
+}
+
+// TestHTTPFastPathEqualsSDK sends calls to a session that the SDK serves, and to one
+// that answers most of them itself.
+func TestHTTPFastPathEqualsSDK(t *testing.T) {
+	s, _ := newServer(t, awkward)
+	at, _ := serveHTTP(t, s, HTTP{})
+	fast, slow := newHTTPClient(t, at), newHTTPClient(t, at)
+	slow.header = http.Header{"Content-Type": {"application/json; charset=utf-8"}}
+	last := func(body string) string { return strings.TrimSpace(body[strings.LastIndex(body, "data: ")+1:]) }
+	short := 0
+	for i, line := range []string{
+		call(1, "read_file", `{"path":"html"}`), call(2, "read_file", `{"path":"large"}`), call("x", "read_file", `{"path":"missing"}`),
+		call(3, "no_such", `{}`), call(4, "read_file", `{"path":5}`), call(5, "write_file", `{"path":"new","content":"\u2028<"}`),
+		`{"jsonrpc":"2.0","id":6,"method":"ping"}`, `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, `{}`, `{"jsonrpc":"2.0","id":7,"method":"no/such"}`,
+	} {
+		r1, got := fast.post(line)
+		r2, want := slow.post(line)
+		if strings.Contains(want, "data: ") && !strings.Contains(got, "data: ") {
+			short++
+			want = strings.TrimPrefix(last(want), "ata: ")
+		}
+		got, want = undoID.ReplaceAllString(strings.TrimSpace(got), "ID"), undoID.ReplaceAllString(strings.TrimSpace(want), "ID")
+		if r1.StatusCode != r2.StatusCode || got != want {
+			t.Errorf("%d: %.100s\n got %s %.300s\nwant %s %.300s", i, line, r1.Status, got, r2.Status, want)
+		}
+	}
+	if short != 4 { // all calls of tools that exist, but the first
+		t.Errorf("%d calls did without the SDK", short)
+	}
+}
+
+var undoID = regexp.MustCompile(`"undo":"[^"]*"`)
+
+// TestHTTPServesBothKindsOfVersions calls in a session, and without one as clients do
+// since 2026-07-28.
+func TestHTTPServesBothKindsOfVersions(t *testing.T) {
+	s, _ := newServer(t, map[string]string{"a.txt": "alpha"})
+	at, _ := serveHTTP(t, s, HTTP{})
+	if a := newHTTPClient(t, at).ask(call(1, "read_file", `{"path":"a.txt"}`)); a.text() != "alpha" {
+		t.Errorf("in a session: %+v", a)
+	}
+	c := &httpClient{t: t, at: at, header: http.Header{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"read_file"}}}
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+	if a := c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a.txt"},` + meta + `}}`); a.text() != "alpha" {
+		t.Errorf("without a session: %+v", a)
+	}
+}
+
+// TestHTTPServesBesideOthersWhoDoNot opens sessions that are never ended and requests
+// whose bodies do not come.
+func TestHTTPServesBesideOthersWhoDoNot(t *testing.T) {
+	s, _ := newServer(t, map[string]string{"a.txt": "alpha"})
+	at, _ := serveHTTP(t, s, HTTP{})
+	u, err := url.Parse(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := 1200 // more than maxRequests
+	for range many {
+		c, err := net.Dial("tcp", u.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Length: 100\r\n\r\n{", u.Host)
+	}
+	for range 600 {
+		c := &httpClient{t: t, at: at}
+		if r, body := c.post(greeting("{}")); r.StatusCode != 200 {
+			t.Fatalf("%s %s", r.Status, body)
+		}
+	}
+	if a := newHTTPClient(t, at).ask(call(1, "read_file", `{"path":"a.txt"}`)); a.text() != "alpha" {
+		t.Errorf("got %+v", a)
+	}
+}
+
+// BenchmarkHTTPCall is a call over one connection of HTTP, by our own path and by the
+// SDK's.
+func BenchmarkHTTPCall(b *testing.B) {
+	for name, kind := range map[string]string{"fast": "application/json", "sdk": "application/json; charset=utf-8"} {
+		b.Run(name, func(b *testing.B) { benchmarkHTTPCall(b, kind) })
+	}
+}
+
+func benchmarkHTTPCall(b *testing.B, kind string) {
+	s, _ := newServer(b, map[string]string{"a.txt": strings.Repeat("0123456789abcde\n", 128)})
+	ready, ended := make(chan string, 1), make(chan error, 1)
+	ctx, cancel := context.WithCancel(b.Context())
+	go func() { ended <- s.HTTP(ctx, HTTP{NoToken: true, Ready: func(url string) { ready <- url }}) }()
+	defer func() {
+		cancel()
+		<-ended
+	}()
+	u, err := url.Parse(<-ready)
+	if err != nil {
+		b.Fatal(err)
+	}
+	c, err := net.Dial("tcp", u.Host)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	in := bufio.NewReader(c)
+	session := ""
+	ask := func(body string) *http.Response {
+		head := fmt.Sprintf("POST /mcp HTTP/1.1\r\nHost: %s\r\nAccept: application/json, text/event-stream\r\nContent-Type: %s\r\nContent-Length: %d\r\n", u.Host, kind, len(body))
+		if session != "" {
+			head += "Mcp-Session-Id: " + session + "\r\nMcp-Protocol-Version: 2025-11-25\r\n"
+		}
+		if _, err := io.WriteString(c, head+"\r\n"+body); err != nil {
+			b.Fatal(err)
+		}
+		answer, err := http.ReadResponse(in, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+			b.Fatal(err)
+		}
+		return answer
+	}
+	session = ask(greeting("{}")).Header.Get("Mcp-Session-Id")
+	read := call(1, "read_file", `{"path":"a.txt"}`)
+	ask(read)
+	b.ReportAllocs()
+	for b.Loop() {
+		if answer := ask(read); answer.StatusCode != 200 {
+			b.Fatal(answer.Status)
+		}
 	}
 }

@@ -9,11 +9,14 @@
 //	roots.go      the folders that a client limits its calls to
 //	stdio.go      a connection that reads and writes lines, and its orderly end
 //	lines.go      lines of bounded length, and writing several at once
+//	requests.go   requests of a client that have not been answered
 //	route.go      what happens to a line: a call, a message for the SDK, or a refusal
 //	message.go    the members of a message, and which messages are invalid
 //	fast.go       calls answered without the SDK
 //	http.go       listening, limits, shutdown
 //	guard.go      which HTTP requests are accepted
+//	clients.go    the sessions of HTTP
+//	unix.go       a socket for one user alone
 package mcpserver
 
 import (

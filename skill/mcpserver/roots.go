@@ -107,16 +107,16 @@ func (c *session) roots(ctx context.Context, req *mcp.CallToolRequest) (_ []*mcp
 //
 //   - A root inside the workspace narrows it to that root; one that contains the
 //     workspace leaves it whole.
-//   - A root outside is ignored, with a message. If all are outside, the workspace is
-//     left whole.
-//   - If roots are inside, but none of them can be opened, all calls are refused.
+//   - A root outside is ignored, with a message.
+//   - If roots are named and all are outside, or none of them can be opened, all calls
+//     are refused.
 func (s *Server) narrowed(ctx context.Context, ss *mcp.ServerSession, roots []*mcp.Root) *scope {
 	whole := &scope{x: s.cfg.Executor}
 	ceiling := []string{s.cfg.Executor.Dir()}
 	for _, dir := range s.cfg.Executor.Config().Allow {
 		ceiling = append(ceiling, realPath(dir))
 	}
-	var kept []string
+	var kept, outside []string
 	for _, r := range roots {
 		dir, err := rootPath(r.URI)
 		var inside []string
@@ -125,11 +125,18 @@ func (s *Server) narrowed(ctx context.Context, ss *mcp.ServerSession, roots []*m
 		}
 		switch {
 		case err != nil:
-			s.warn(ctx, ss, "root %s is ignored: %v", r.URI, err)
+			outside = append(outside, fmt.Sprintf("%s: %v", r.URI, err))
 		case len(inside) == 0:
-			s.warn(ctx, ss, "root %s is ignored: it is outside %s", r.URI, strings.Join(ceiling, ", "))
+			outside = append(outside, fmt.Sprintf("%s: it is outside %s", r.URI, strings.Join(ceiling, ", ")))
 		}
 		kept = append(kept, inside...)
+	}
+	for _, problem := range outside {
+		s.warn(ctx, ss, "root %s; it is ignored", problem)
+	}
+	if len(roots) > 0 && len(kept) == 0 {
+		return &scope{x: s.cfg.Executor, refusal: "none of the client's roots can be used (" + strings.Join(outside, "; ") +
+			"); open one of them in the client, or start skill with -C or --allow for one"}
 	}
 	kept = outermost(kept)
 	if len(kept) == 0 || slices.Equal(kept, outermost(ceiling)) {

@@ -70,7 +70,7 @@ func (c *conn) route(line []byte) *fastCall {
 		return nil
 	}
 	if e.method == nil || e.id == nil { // an answer or a notification
-		c.notification(e)
+		c.notification(c.session, e)
 		c.pass(line, nil)
 		return nil
 	}
@@ -79,8 +79,8 @@ func (c *conn) route(line []byte) *fastCall {
 		c.refuse(nil, jsonrpc.CodeInvalidRequest, errID.Error())
 		return nil
 	}
-	if string(e.method) == `"tools/call"` {
-		if call := c.fast(e, id); call != nil {
+	if string(e.method) == `"tools/call"` && c.agreed() {
+		if call := c.fast(c.session, e, id); call != nil {
 			return call
 		}
 	}
@@ -118,8 +118,16 @@ func (c *conn) pass(data []byte, e *envelope) {
 	}
 }
 
-// notification does what a notification requires before the next line is read.
-func (c *conn) notification(e envelope) {
+// agreed reports whether the version of the protocol has been negotiated.
+func (c *conn) agreed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.version != ""
+}
+
+// notification does what a notification of a client requires before its next message
+// is read.
+func (q *requests) notification(c *session, e envelope) {
 	switch string(e.method) {
 	case `"notifications/cancelled"`:
 		var params struct {
@@ -127,11 +135,11 @@ func (c *conn) notification(e envelope) {
 		}
 		if json.Unmarshal(e.params, &params) == nil {
 			if id, ok := readID(params.RequestID); ok {
-				c.cancel(id)
+				q.cancel(id)
 			}
 		}
 	case `"notifications/roots/list_changed"`:
-		c.session.forgetScope()
+		c.forgetScope()
 	}
 }
 

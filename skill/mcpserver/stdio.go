@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -15,9 +14,8 @@ import (
 )
 
 const (
-	maxPending = 4096            // unanswered requests of one client
-	drainTime  = 5 * time.Second // for running calls to end after the input has ended
-	stopTime   = 5 * time.Second // for cancelled calls to end
+	drainTime = 5 * time.Second // for running calls to end after the input has ended
+	stopTime  = 5 * time.Second // for cancelled calls to end
 )
 
 // Stdio serves one client that writes messages to in, one per line, and reads
@@ -59,32 +57,22 @@ type conn struct {
 	closing sync.Once
 	waiting atomic.Int32 // workers that wait for their turn
 
-	mu       sync.Mutex
-	pending  map[callID]*pending
+	requests
 	sending  int           // messages that are being written
 	version  string        // of the protocol; "" before it has been negotiated
 	whenIdle chan struct{} // closed when no request is pending and no message is being written; nil when nobody waits for that
 }
 
-// pending is a request that has not been answered.
-type pending struct {
-	running    *running // the call that a worker executes; nil if the SDK does
-	cancelled  bool     // no answer is sent
-	initialize bool     // the answer says which version of the protocol is used
-}
-
-var errCancelled = errors.New("the client cancelled the call")
-
 func newConn(s *Server, in io.Reader, out io.Writer) *conn {
 	c := &conn{
-		server:  s,
-		in:      bufio.NewReaderSize(in, 64<<10),
-		out:     newLineWriter(out),
-		turn:    make(chan struct{}, 1),
-		forSDK:  make(chan jsonrpc.Message),
-		ended:   make(chan struct{}),
-		closed:  make(chan struct{}),
-		pending: make(map[callID]*pending),
+		server:   s,
+		in:       bufio.NewReaderSize(in, 64<<10),
+		out:      newLineWriter(out),
+		turn:     make(chan struct{}, 1),
+		forSDK:   make(chan jsonrpc.Message),
+		ended:    make(chan struct{}),
+		closed:   make(chan struct{}),
+		requests: requests{pending: make(map[callID]*pending)},
 	}
 	c.turn <- struct{}{}
 	return c
@@ -143,21 +131,6 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 	return c.answer(p, append(data, '\n'))
 }
 
-// begin makes a request pending. It fails if one with the same ID is, or too many
-// are.
-func (c *conn) begin(id callID, p *pending) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.pending[id] != nil:
-		return errInUse
-	case len(c.pending) >= maxPending:
-		return errBusy
-	}
-	c.pending[id] = p
-	return nil
-}
-
 // done removes a pending request and returns it, so that answer can be called; nil
 // if there is none with that ID.
 func (c *conn) done(id callID) *pending {
@@ -193,30 +166,6 @@ func (c *conn) sent() {
 }
 
 func (c *conn) idle() bool { return len(c.pending) == 0 && c.sending == 0 }
-
-// cancel stops a pending request, whose answer is then not sent. It does nothing if
-// the request has been answered.
-func (c *conn) cancel(id callID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p := c.pending[id]; p != nil && !p.initialize {
-		p.cancelled = true
-		if p.running != nil {
-			p.running.stop(errCancelled)
-		}
-	}
-}
-
-// setRunning makes it possible to cancel a call, and cancels one whose cancellation
-// has come before.
-func (c *conn) setRunning(p *pending, r *running) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p.running = r
-	if p.cancelled {
-		r.stop(errCancelled)
-	}
-}
 
 // awaitIdle waits until all requests have been answered, but no longer than d and
 // not for a client that is gone.

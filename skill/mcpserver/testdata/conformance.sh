@@ -73,7 +73,7 @@ suite '0.2.0-alpha.12, 2026-07-28' 2 --requirements 2026-07-28
 
 for calls in "$here"/inspector/*.txt; do
   dialect=$(basename "$calls" .txt)
-  serve "$dialect" "$work/skill" mcp --tools "$dialect" -C "$work/ws" --http 127.0.0.1:0
+  serve "$dialect" "$work/skill" mcp --tools "$dialect" -C "$work/ws" --http 127.0.0.1:0 --no-token
   for scenario in server-initialize server-session-lifecycle server-sse-multiple-streams logging-set-level ping tools-list dns-rebinding-protection; do
     suite "skill mcp --tools $dialect, $scenario" 2 --scenario "$scenario"
   done

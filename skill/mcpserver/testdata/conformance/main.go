@@ -28,7 +28,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, *dir, mcpserver.HTTP{Addr: *addr, Stateless: *stateless}); err != nil {
+	if err := serve(ctx, *dir, mcpserver.HTTP{Addr: *addr, NoToken: true, Stateless: *stateless}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

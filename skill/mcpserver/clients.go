@@ -1,0 +1,183 @@
+package mcpserver
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// clients are the sessions of HTTP, by their ID.
+type clients struct {
+	server *Server
+	limits HTTP
+
+	mu      sync.Mutex
+	byID    map[string]*client
+	opening int // sessions that are about to begin
+}
+
+// client is one session of HTTP.
+type client struct {
+	requests
+	sdk     *mcp.ServerSession
+	session *session
+
+	// clients.mu guards these.
+	began   time.Time
+	used    time.Time // when its last request ended
+	active  int       // requests that are being answered, event streams not counted
+	version string    // of the protocol, as in the header of requests; "-" before the first that the SDK accepted
+}
+
+func newClients(s *Server, limits HTTP) *clients {
+	return &clients{server: s, limits: limits, byID: make(map[string]*client)}
+}
+
+// reserve counts a session that is about to begin. If there are MaxSessions, it ends the
+// one that is idle for longest; it returns false if none is idle.
+func (c *clients) reserve() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.byID)+c.opening >= c.limits.MaxSessions {
+		id := ""
+		for i, cl := range c.byID {
+			if cl.active == 0 && (id == "" || cl.used.Before(c.byID[id].used)) {
+				id = i
+			}
+		}
+		if id == "" {
+			return false
+		}
+		c.endLocked(id)
+	}
+	c.opening++
+	return true
+}
+
+// opened ends what reserve began. id is that of the new session; "" if none has begun.
+func (c *clients) opened(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.opening--
+	for ss := range c.server.sdk.Sessions() {
+		if id == "" || ss.ID() != id {
+			continue
+		}
+		now := time.Now()
+		c.byID[id] = &client{
+			requests: requests{pending: make(map[callID]*pending)},
+			sdk:      ss, session: c.server.session(ss), began: now, used: now, version: "-",
+		}
+		go func() {
+			_ = ss.Wait() // how the session ended does not matter
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			delete(c.byID, id)
+		}()
+	}
+}
+
+// endLocked ends a session without waiting for it. c.mu is held.
+func (c *clients) endLocked(id string) {
+	go c.server.endSession(c.byID[id].sdk)
+	delete(c.byID, id)
+}
+
+// stopCalls stops the calls of a session that is about to end.
+func (c *clients) stopCalls(id string) {
+	c.mu.Lock()
+	cl := c.byID[id]
+	c.mu.Unlock()
+	if cl != nil {
+		cl.session.stopCalls()
+	}
+}
+
+// endOld ends sessions that are idle for too long or too old, until ctx is done.
+func (c *clients) endOld(ctx context.Context) {
+	tick := time.NewTicker(min(max(min(c.limits.Idle, c.limits.Life)/8, time.Millisecond), time.Minute))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			c.mu.Lock()
+			for id, cl := range c.byID {
+				if now.Sub(cl.began) >= c.limits.Life || cl.active == 0 && now.Sub(cl.used) >= c.limits.Idle {
+					c.endLocked(id)
+				}
+			}
+			c.mu.Unlock()
+		}
+	}
+}
+
+// begin returns the client of a request, for which end must be called, and its version
+// of the protocol; nil if the request has no session.
+func (c *clients) begin(r *http.Request) (cl *client, version string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cl = c.byID[r.Header.Get("Mcp-Session-Id")]; cl == nil {
+		return nil, ""
+	}
+	cl.active++
+	return cl, cl.version
+}
+
+// end records that a request has been answered, by the SDK if status is not 0.
+func (c *clients) end(cl *client, r *http.Request, status int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cl.active--
+	cl.used = time.Now()
+	if status == http.StatusOK {
+		cl.version = r.Header.Get("Mcp-Protocol-Version")
+	}
+}
+
+// call answers a request that makes a call which can be executed without the SDK. It
+// returns false for all others.
+func (cl *client) call(w http.ResponseWriter, r *http.Request, body []byte, version string) bool {
+	e, err := readEnvelope(body)
+	if err != nil {
+		return false
+	}
+	if e.method == nil || e.id == nil {
+		cl.notification(cl.session, e)
+		return false
+	}
+	id, ok := readID(e.id)
+	if !ok || string(e.method) != `"tools/call"` || r.Header.Get("Mcp-Protocol-Version") != version || !plainHeader(r.Header) {
+		return false
+	}
+	call := cl.fast(cl.session, e, id)
+	if call == nil {
+		return false
+	}
+	answer := cl.run(cl.session, call, nil)
+	cl.mu.Lock()
+	delete(cl.pending, id)
+	cl.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-cache, no-transform")
+	w.Write(answer)
+	return true
+}
+
+// plainHeader reports whether the SDK would accept a request with such a header, and
+// look at nothing else in it.
+func plainHeader(h http.Header) bool {
+	accept := strings.Join(h.Values("Accept"), ",")
+	for name := range h {
+		if name != "Mcp-Session-Id" && name != "Mcp-Protocol-Version" && strings.HasPrefix(name, "Mcp-") || name == "Last-Event-Id" {
+			return false
+		}
+	}
+	return h.Get("Content-Type") == "application/json" &&
+		strings.Contains(accept, "application/json") && strings.Contains(accept, "text/event-stream")
+}
