@@ -2,6 +2,7 @@ package textskill_test
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -38,6 +39,28 @@ func TestSecurity(t *testing.T) {
 		head := strings.HasPrefix(line, "| what |") || strings.HasPrefix(line, "|---|")
 		if strings.HasPrefix(line, "|") && !head && !named.MatchString(line) {
 			t.Errorf("no test backs %s", line)
+		}
+	}
+}
+
+// TestWorkflowsArePinned has every action of the workflows name its commit: a tag may
+// be moved.
+func TestWorkflowsArePinned(t *testing.T) {
+	files, err := filepath.Glob(".github/workflows/*.yml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	action := regexp.MustCompile(`(?m)uses:\s*(\S+)`)
+	pinned := regexp.MustCompile(`@[0-9a-f]{40}$`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range action.FindAllSubmatch(text, -1) {
+			if !pinned.Match(m[1]) {
+				t.Errorf("%s uses %s; write the commit of it", file, m[1])
+			}
 		}
 	}
 }
