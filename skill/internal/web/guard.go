@@ -124,13 +124,23 @@ func (g *Guard) dial(ctx context.Context, network, addr string) (net.Conn, error
 			if err != nil {
 				return err
 			}
-			if !g.public(ap.Addr()) {
+			if !g.public(ap.Addr()) || !g.private && own(ap.Addr()) {
 				return &AddressError{host, ap.Addr()}
 			}
 			return nil
 		}
 	}
 	return d.DialContext(ctx, network, addr)
+}
+
+// own reports whether an interface of this machine has an address, which may be one of
+// the public internet.
+func own(a netip.Addr) bool {
+	addrs, err := net.InterfaceAddrs()
+	return err != nil || slices.ContainsFunc(addrs, func(of net.Addr) bool {
+		n, ok := of.(*net.IPNet)
+		return ok && n.IP.Equal(a.Unmap().AsSlice())
+	})
 }
 
 // public reports whether the guard allows an IP address.
@@ -156,12 +166,17 @@ var (
 	globalUnicast = netip.MustParsePrefix("2000::/3")
 )
 
-// special lists the special-purpose addresses of IANA's registries.
+// special lists the special-purpose addresses of IANA's registries, and below them the
+// public ones at which a cloud answers only its own machines: Azure's platform ("What is
+// IP address 168.63.129.16?", learn.microsoft.com) and IBM Cloud's service network ("IBM
+// Cloud IP ranges", cloud.ibm.com/docs). Other clouds use link-local addresses.
 var special = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
 	"192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16",
 	"192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
 	"2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20",
+
+	"168.63.129.16/32", "161.26.0.0/16", "166.8.0.0/14",
 )
 
 func prefixes(list ...string) []netip.Prefix {

@@ -22,11 +22,35 @@ func TestGuardAddresses(t *testing.T) {
 		"127.0.0.1": false, "127.255.0.1": false, "0.0.0.0": false, "10.1.2.3": false, "172.16.0.1": false, "172.31.255.255": false,
 		"192.168.1.1": false, "169.254.169.254": false, "100.64.0.1": false, "192.0.0.1": false, "198.18.0.1": false, "224.0.0.1": false,
 		"255.255.255.255": false, "::1": false, "::": false, "fe80::1": false, "fc00::1": false, "fd12::1": false, "ff02::1": false,
-		"::ffff:127.0.0.1": false, "::127.0.0.1": false, "64:ff9b::7f00:1": false, "2002:7f00:1::": false, "2001:db8::1": false, "fe80::1%lo": false,
+		"::ffff:127.0.0.1": false, "::127.0.0.1": false, "64:ff9b::7f00:1": false, "168.63.129.16": false, "::ffff:168.63.129.16": false, "fd00:ec2::254": false, "100.100.100.200": false, "192.0.0.192": false, "2002:7f00:1::": false, "2001:db8::1": false, "fe80::1%lo": false,
 	} {
 		if got := (&Guard{}).public(netip.MustParseAddr(text)); got != want {
 			t.Errorf("%s: public is %t", text, got)
 		}
+	}
+}
+
+// TestOwnAddressIsRefused connects to an address of this machine that the guard would
+// take for one of the public internet.
+func TestOwnAddressIsRefused(t *testing.T) {
+	lo, err := netip.ParseAddr("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !own(lo) || own(netip.MustParseAddr("8.8.8.8")) {
+		t.Errorf("own: %t for this machine, %t for another", own(lo), own(netip.MustParseAddr("8.8.8.8")))
+	}
+	saved := special
+	special = nil
+	defer func() { special = saved }()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := (&Guard{}).dial(t.Context(), "tcp", l.Addr().String())
+	if _, refused := errors.AsType[*AddressError](err); !refused {
+		t.Errorf("connected: %v, %v", c, err)
 	}
 }
 
