@@ -10,10 +10,8 @@
 package openai
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -98,7 +96,7 @@ func loopback(host string) bool {
 // Complete sends a request and returns the answer, or an [*Error]. Status and
 // Bytes of the Completion are set in both cases.
 func (c *Client) Complete(ctx context.Context, r Request) (Completion, error) {
-	body, err := json.Marshal(r)
+	body, err := r.body()
 	if err != nil {
 		return Completion{}, &Error{Reason: "the request cannot be written as JSON: " + err.Error(), Err: err}
 	}
@@ -128,14 +126,14 @@ func (c *Client) Complete(ctx context.Context, r Request) (Completion, error) {
 type exchange struct {
 	*Client
 	answer
-	body   []byte
+	body   body
 	stream bool // the answer may come in pieces
 }
 
 // Do is what go-openai calls.
 func (x *exchange) Do(r *http.Request) (*http.Response, error) {
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(x.body)), int64(len(x.body))
-	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.body)), nil }
+	r.Body, r.ContentLength = x.body.reader(), x.body.size()
+	r.GetBody = func() (io.ReadCloser, error) { return x.body.reader(), nil }
 	if !x.stream {
 		r.Header.Set("Accept", "application/json")
 	}

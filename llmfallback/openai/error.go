@@ -109,19 +109,16 @@ var parameters = [...]string{
 
 // refused returns the parameter that a complaint is about: one of the request's
 // before any other, because endpoints also name what to send instead.
-func refused(complaint, request []byte) (parameter string) {
-	var sent map[string]json.RawMessage
-	if !json.Valid(complaint) || json.Unmarshal(request, &sent) != nil {
+func refused(complaint []byte, request body) (parameter string) {
+	if !json.Valid(complaint) {
 		return ""
 	}
 	for _, name := range parameters {
-		isPart := name == "image" || name == "file"
-		there := sent[name] != nil || isPart && bytes.Contains(sent["messages"], []byte(`"type":"`+name))
 		switch {
 		case !bytes.Contains(complaint, []byte(name)):
-		case there:
+		case request.has(name):
 			return name
-		case parameter == "" && !isPart:
+		case parameter == "" && name != "image" && name != "file":
 			parameter = name
 		}
 	}

@@ -1,6 +1,11 @@
 package openai
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"slices"
+)
 
 // A Request is one question to a model, in the fields of the protocol. A zero
 // field is left out. go-openai's own type cannot be used: it leaves out a
@@ -16,6 +21,63 @@ type Request struct {
 	Temperature         *float64        `json:"temperature,omitempty"`
 	ToolChoice          any             `json:"tool_choice,omitempty"` // "required" for any of Tools, or a Tool that has but a name
 	Tools               []Tool          `json:"tools,omitempty"`
+
+	Conversation Conversation `json:"-"` // if not empty, sent instead of Messages
+}
+
+// A Conversation holds messages as they are sent, so that requests which build on each
+// other encode each message once. The zero Conversation is empty. A copy shares its
+// messages with the original; only one of the two may be appended to.
+type Conversation struct{ encoded []byte }
+
+// Append adds messages.
+func (c *Conversation) Append(messages ...Message) error {
+	for _, m := range messages {
+		data, err := json.Marshal(m)
+		if err != nil {
+			return err
+		}
+		if len(c.encoded) > 0 {
+			c.encoded = append(c.encoded, ',')
+		}
+		c.encoded = append(c.encoded, data...)
+	}
+	return nil
+}
+
+// A body is a request as it is sent: the JSON before its messages, the messages, and the
+// JSON after them.
+type body struct{ before, messages, after []byte }
+
+func (r Request) body() (body, error) {
+	messages := r.Conversation
+	if len(messages.encoded) == 0 {
+		if err := messages.Append(r.Messages...); err != nil {
+			return body{}, err
+		}
+	}
+	r.Messages = nil
+	rest, err := json.Marshal(r)
+	if err != nil {
+		return body{}, err
+	}
+	before, after, _ := bytes.Cut(rest, []byte(`"messages":null`)) // fields before it are numbers
+	return body{slices.Concat(before, []byte(`"messages":[`)), messages.encoded, slices.Concat([]byte("]"), after)}, nil
+}
+
+func (b body) size() int64 { return int64(len(b.before) + len(b.messages) + len(b.after)) }
+
+func (b body) reader() io.ReadCloser {
+	return io.NopCloser(io.MultiReader(bytes.NewReader(b.before), bytes.NewReader(b.messages), bytes.NewReader(b.after)))
+}
+
+// has reports whether the request has a parameter, or a part of a content of this type.
+func (b body) has(parameter string) bool {
+	if parameter == "image" || parameter == "file" {
+		return bytes.Contains(b.messages, []byte(`"type":"`+parameter))
+	}
+	var sent map[string]json.RawMessage
+	return json.Unmarshal(slices.Concat(b.before, b.after), &sent) == nil && sent[parameter] != nil
 }
 
 // StreamOptions ask for more in a stream.

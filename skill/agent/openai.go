@@ -1,12 +1,10 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 
 	"textskill/llmfallback/openai"
@@ -30,7 +28,8 @@ type OpenAI struct {
 	client   *openai.Client
 
 	mu      sync.Mutex
-	refused []string // names of parameters
+	refused []string    // names of parameters
+	encoded []*encoding // of conversations, the one used last first
 }
 
 // NewOpenAI returns the model of an endpoint. Errors say which of its fields is
@@ -56,7 +55,11 @@ const (
 func (m *OpenAI) Next(ctx context.Context, r Request) (Answer, error) {
 	for {
 		refused := m.without()
-		c, err := m.client.Complete(ctx, m.request(r, refused))
+		request, err := m.request(r, refused)
+		if err != nil {
+			return Answer{}, err
+		}
+		c, err := m.client.Complete(ctx, request)
 		fault, failed := errors.AsType[*openai.Error](err)
 		switch {
 		case !failed && c.Finish == "content_filter":
@@ -89,9 +92,9 @@ func (m *OpenAI) refuse(parameter string) bool {
 }
 
 // request spells a request without what the endpoint refuses.
-func (m *OpenAI) request(r Request, refused []string) openai.Request {
+func (m *OpenAI) request(r Request, refused []string) (s openai.Request, err error) {
 	accepts := func(name string) bool { return !slices.Contains(refused, name) }
-	s := openai.Request{Model: m.endpoint.Model, Stream: true}
+	s = openai.Request{Model: m.endpoint.Model, Stream: true}
 	if accepts(streamOptions) {
 		s.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 	}
@@ -104,64 +107,8 @@ func (m *OpenAI) request(r Request, refused []string) openai.Request {
 	if len(r.Tools) > 0 && accepts(toolChoice) {
 		s.ToolChoice = "required"
 	}
-	for _, message := range r.Messages {
-		s.Messages = append(s.Messages, spelled(message, accepts)...)
-	}
-	return s
-}
-
-// spelled returns a message as the protocol has it.
-func spelled(m Message, accepts func(parameter string) bool) []openai.Message {
-	out := openai.Message{Role: "assistant"}
-	switch m.Type {
-	case InstructionMessage:
-		out.Role = "system"
-	case UserMessage:
-		out.Role = "user"
-	case ToolMessage:
-		return spelledResults(m, accepts)
-	}
-	text := ""
-	for _, p := range m.Contents {
-		switch p.Type {
-		case TextPart:
-			text += p.Text
-		case ToolCallPart:
-			out.ToolCalls = append(out.ToolCalls, openai.Call{ID: p.ToolCallID, Name: cmp.Or(toolName(p.ToolName), "_"), Arguments: string(p.Args)})
-		}
-	}
-	if text != "" || out.ToolCalls == nil {
-		out.Content = text
-	}
-	return []openai.Message{out}
-}
-
-// spelledResults returns the results of calls. A result can only be text, so
-// images and files follow in a message of the user's.
-func spelledResults(m Message, accepts func(parameter string) bool) (list []openai.Message) {
-	var shown []openai.Part
-	for _, r := range m.Contents {
-		note := openai.Part{Text: "What " + r.ToolName + " (call " + r.ToolCallID + ") shows:"}
-		var text strings.Builder
-		for _, p := range r.Contents {
-			data := "data:" + p.MimeType + ";base64," + p.EncodedData
-			switch {
-			case p.Type == TextPart:
-				text.WriteString(p.Text)
-			case p.Type == ImageInlinePart && accepts(images):
-				shown = append(shown, note, openai.Part{Image: data})
-			case p.Type == FileInlinePart && accepts(files):
-				shown = append(shown, note, openai.Part{File: data})
-			default:
-				text.WriteString("\n(This model cannot be shown it: its endpoint takes no " + p.MimeType + ".)")
-			}
-		}
-		list = append(list, openai.Message{Role: "tool", ToolCallID: r.ToolCallID, Content: text.String()})
-	}
-	if shown != nil {
-		list = append(list, openai.Message{Role: "user", Content: shown})
-	}
-	return list
+	s.Conversation, err = m.conversation(r.Messages, accepts)
+	return s, err
 }
 
 func answer(c openai.Completion) Answer {

@@ -213,3 +213,31 @@ func TestNewOpenAI(t *testing.T) {
 		}
 	}
 }
+
+// TestOpenAIConversation sends conversations that go on, fork and change, as a model that
+// sees each of them for the first time does.
+func TestOpenAIConversation(t *testing.T) {
+	turn := func(text string) Message { return newMessage(UserMessage, textPart(text)) }
+	image := newMessage(ToolMessage, Part{Type: ToolResultPart, ToolCallID: "a", ToolName: "t", Contents: []Part{{Type: ImageInlinePart, EncodedData: "AAAA", MimeType: "image/png"}}})
+	a, b, c := turn("a"), turn("b"), turn("c")
+	conversations := [][]Message{{a}, {a, b}, {a, b, c}, {a, c}, {b}, {a, b, c, turn("d")}, {a, image, c}, {}, {a, image, c, b}}
+	answers := make([]func(http.ResponseWriter), 2*len(conversations))
+	for i := range answers {
+		answers[i] = whole(200, `{"choices":[{"message":{"content":"x"}}]}`)
+	}
+	e, used := newEndpoint(t, answers...)
+	for i, messages := range conversations {
+		unused, err := NewOpenAI(Endpoint{BaseURL: e.URL, Key: "k", Model: "m"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range []*OpenAI{used, unused} {
+			if _, err := m.Next(t.Context(), Request{Messages: messages}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := e.bodies[2*i], e.bodies[2*i+1]; got != want || !json.Valid([]byte(got)) {
+			t.Errorf("conversation %d\n got %s\nwant %s", i, got, want)
+		}
+	}
+}
