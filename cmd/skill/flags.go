@@ -17,7 +17,8 @@ import (
 // options are the flags that commands share, by subject. A command obeys those that
 // it is given by obey, and refuses the others.
 type options struct {
-	helper string // not a flag: see cli
+	helper string   // not a flag: see cli
+	args   []string // the whole command line
 	groups []flagGroup
 
 	workspaceFlags

@@ -14,14 +14,17 @@ import (
 
 const rootLong = `skill carries out what an agent asks of a workspace directory, and nowhere else.
 
-A command is words on the command line, or a prompt on standard input. A prompt
+A command is words on the command line, or a prompt on standard input. On the command
+line the second word is the path, whatever it holds, and what is left over is an error;
+"--" makes text of the words after it, and "content:" at the end reads a pipe. A prompt
 whose first word is one of the nine operations is a text command; one that is a
 JSON object is an envelope of tool_calls; anything else goes to the fallback.
 With --tools stack a prompt is a model's text with calls like read(path: 'a.txt').`
 
 const rootExample = `  skill writeFile notes/a.txt content: hi
   echo 'listDirectory .' | skill --json
-  skill copyFile a.txt destination: b.txt
+  skill copyFile 'my notes.txt' destination: b.txt
+  git diff | skill writeFile changes.patch content:
   skill please create a folder called drafts
   echo '{"tool_calls":[{"id":"1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a.txt\"}"}}]}' | skill
   skill --dry-run deleteFile a.txt
@@ -53,7 +56,7 @@ func (c *cli) helpCommand(o *options) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if slices.Equal(args, []string{"flags"}) {
-				fmt.Fprint(c.stdout, "A command obeys the flags that its help lists, and refuses the others. Flags stand\nbefore the first word of a prompt, and before or after a command like mcp.\n")
+				fmt.Fprint(c.stdout, "A command obeys the flags that its help lists, and refuses the others. Flags stand\nbefore the first word of a command or prompt, and before or after a command like mcp.\n")
 				o.printFlags(c.stdout, func(*pflag.Flag) bool { return true })
 				return nil
 			}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -38,6 +39,7 @@ func (c *cli) run(ctx context.Context, args []string) int {
 // command returns the command for a command line.
 func (c *cli) command(args []string) *cobra.Command {
 	o := newOptions(c.helper)
+	o.args = args
 	root := &cobra.Command{
 		Use:           "skill [flags] COMMAND WORDS…",
 		Short:         "Carry out what an agent asks of a workspace",
@@ -130,6 +132,10 @@ func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
 			return unknownCommand(cmd, words[0])
 		}
 	}
+	line, err := o.commandLine(cmd, words)
+	if err != nil {
+		return err
+	}
 	x, err := c.executor(o)
 	if err != nil {
 		return err
@@ -143,10 +149,12 @@ func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
 	switch {
 	case o.lines:
 		return c.failed(p.eachLine(cmd.Context(), c.stdin))
+	case line != nil:
+		return p.carryOut(cmd.Context(), line)
 	case len(words) > 0:
 		return p.answer(cmd.Context(), strings.Join(words, " "))
 	}
-	text, err := readPrompt(c.stdin)
+	text, err := c.readInput(cmd.Context(), "a prompt")
 	if err != nil {
 		return c.failed(err)
 	}
@@ -165,15 +173,33 @@ func (c *cli) failed(err error) error {
 // maxPrompt is how many bytes a prompt may have.
 const maxPrompt = 256 << 20
 
-func readPrompt(r io.Reader) (string, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxPrompt+1))
-	switch {
-	case err != nil:
-		return "", err
-	case len(data) > maxPrompt:
-		return "", fmt.Errorf("the prompt is larger than %d bytes", maxPrompt)
+// patience is how long nothing is said while standard input is waited for.
+const patience = 2 * time.Second
+
+// readInput reads standard input whole. If that takes long it says what it waits for.
+func (c *cli) readInput(ctx context.Context, what string) (string, error) {
+	var data []byte
+	var err error
+	read := make(chan struct{})
+	go func() { // it ends with the input, at the latest with the program
+		data, err = io.ReadAll(io.LimitReader(c.stdin, maxPrompt+1))
+		close(read)
+	}()
+	slow := time.NewTimer(patience)
+	defer slow.Stop()
+	for {
+		select {
+		case <-read:
+			if len(data) > maxPrompt {
+				return "", fmt.Errorf("standard input is larger than %d bytes", maxPrompt)
+			}
+			return string(data), err
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		case <-slow.C:
+			fmt.Fprintf(c.stderr, "skill: waiting for %s on standard input\n", what)
+		}
 	}
-	return string(data), nil
 }
 
 func isTerminal(r io.Reader) bool {

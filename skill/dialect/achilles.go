@@ -149,6 +149,26 @@ func (d *Dialect) text(ctx context.Context, x *skill.Executor, s *skill.Session,
 	return r
 }
 
+// Command carries out the command of an operation whose arguments are known: path, and
+// content or destination. They are used as they are; a missing one is an error.
+func (d *Dialect) Command(ctx context.Context, x *skill.Executor, s *skill.Session, operation string, args map[string]string) Reply {
+	in := d.call(x, s, operation)
+	switch {
+	case in.tool == nil:
+		return in.fail(errUnknown)
+	case args["path"] == "":
+		return in.fail(errIncomplete)
+	}
+	in.values = values{}
+	for name, value := range args {
+		in.values[name] = value
+	}
+	if err := in.complete(); err != nil {
+		return in.fail(err)
+	}
+	return in.run(ctx)
+}
+
 // understand carries out what the fallback makes of a prompt.
 func (in *call) understand(ctx context.Context, prompt string, ask Fallback) Reply {
 	if in.sent == "" {
@@ -167,25 +187,14 @@ func (in *call) understand(ctx context.Context, prompt string, ask Fallback) Rep
 	case err != nil:
 		r = in.fail(err)
 	default:
-		r = in.dialect.call(in.x, in.s, strings.Fields(e.Operation)[0]).extracted(ctx, e)
+		args := map[string]string{"path": e.Path, "content": e.Content}
+		if e.Destination != "" {
+			args["destination"] = e.Destination
+		}
+		r = in.dialect.Command(ctx, in.x, in.s, strings.Fields(e.Operation)[0], args)
 	}
 	r.Via = e.Via
 	return r
-}
-
-// extracted carries out an extraction, whose values are used as they are.
-func (in *call) extracted(ctx context.Context, e Extraction) Reply {
-	if in.tool == nil {
-		return in.fail(errUnknown)
-	}
-	in.values = values{"path": e.Path, "content": e.Content}
-	if e.Destination != "" {
-		in.values["destination"] = e.Destination
-	}
-	if err := in.complete(); err != nil {
-		return in.fail(err)
-	}
-	return in.run(ctx)
 }
 
 // errIncomplete is the error of a command without its first two words.

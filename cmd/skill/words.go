@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"textskill/parser"
+	"textskill/skill/dialect"
+)
+
+// A commandLine is a text command on the command line, where a word is a word: the
+// second one is the path, whatever it holds, and no word is split or dropped.
+type commandLine struct {
+	words []string       // from the operation on
+	given []string       // the arguments before them
+	flags *pflag.FlagSet // what may stand there, and not among the words
+	tool  *dialect.Tool
+	plain bool // a -- before the operation made text of what looks like a flag
+
+	args  map[string]string // of the operation
+	input bool              // the content is what standard input holds
+}
+
+// commandLine returns the text command that words are, nil if they are a prompt: the
+// first one is not an operation alone, or there is no second one. An error names the
+// word that is too much, and the line that was probably meant.
+func (o *options) commandLine(cmd *cobra.Command, words []string) (*commandLine, error) {
+	if len(words) < 2 || o.tools != "" && o.tools != dialect.Achilles.Name {
+		return nil, nil
+	}
+	t := dialect.Achilles.Lookup(words[0])
+	if t == nil {
+		return nil, nil
+	}
+	l := &commandLine{
+		words: words, given: o.args[:len(o.args)-len(words)], flags: cmd.Flags(), tool: t, plain: cmd.ArgsLenAtDash() >= 0,
+		args: map[string]string{"path": words[1]},
+	}
+	return l, l.read()
+}
+
+// read reads the words after the path.
+func (l *commandLine) read() error {
+	rest, flagless, verbatim := l.words[2:], l.words[1:], false
+	switch dash := slices.Index(l.words, "--"); {
+	case dash == 1:
+		return errors.New("-- stands after the path; a file of that name is ./--")
+	case dash == 2:
+		rest, flagless, verbatim = l.words[3:], l.words[1:2], true
+	case dash == 3 && (begins("content", rest[0]) || begins("destination", rest[0])):
+		rest, flagless = slices.Concat(rest[:1], l.words[4:]), l.words[1:2]
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(l.tool.Params, func(p dialect.Param) bool { return p.Name == name })
+	}
+	switch {
+	case !l.plain && slices.ContainsFunc(flagless, l.isFlag):
+		return l.strayFlags()
+	case has("content"):
+		return l.content(rest, verbatim)
+	case has("destination"):
+		return l.destination(rest)
+	case len(rest) > 0:
+		return fmt.Errorf("unexpected word %q after the path; if it belongs to the path, type: %s", rest[0], l.line(strings.Join(l.words[1:], " ")))
+	}
+	return nil
+}
+
+// laterContent matches content: within a text that does not begin with it.
+var laterContent = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\scontent\s*:`) })
+
+// content reads the words after the path of a write: a text, with or without content:
+// before it. What follows a path that was not quoted would be taken for the text.
+func (l *commandLine) content(rest []string, verbatim bool) error {
+	joined := strings.Join(rest, " ")
+	text, explicit := parser.Command{Payload: joined}.Content()
+	switch {
+	case verbatim || !explicit && !laterContent().MatchString(joined):
+		if joined != "" {
+			l.args["content"] = joined
+		}
+		return nil
+	case !explicit:
+		path, text := l.words[1], rest
+		if i := slices.IndexFunc(rest, func(w string) bool { return begins("content", w) }); i >= 0 {
+			path, text = strings.Join(l.words[1:2+i], " "), rest[i:]
+		} else {
+			text = append([]string{"content:"}, rest...)
+		}
+		return fmt.Errorf("%q stands between the path and content:; type: %s", rest[0], l.line(append([]string{path}, text...)...))
+	case strings.EqualFold(rest[0], "content:") && len(rest) > 1:
+		text = strings.Join(rest[1:], " ")
+	case text == "":
+		l.input = true
+		return nil
+	}
+	l.args["content"] = text
+	return nil
+}
+
+// destination reads the words after the path of a copy or a move.
+func (l *commandLine) destination(rest []string) error {
+	to, explicit := parser.Command{Payload: strings.Join(rest, " ")}.Destination()
+	switch {
+	case len(rest) == 2 && strings.EqualFold(rest[0], "destination:"):
+		to = rest[1]
+	case len(rest) > 1 || len(rest) == 1 && !explicit:
+		i := slices.IndexFunc(rest, func(w string) bool { return begins("destination", w) })
+		if i < 0 {
+			i = len(rest) - 1
+			to = rest[i]
+		} else {
+			to, _ = parser.Command{Payload: strings.Join(rest[i:], " ")}.Destination()
+		}
+		return fmt.Errorf("want destination: and one word after the path, found %q; type: %s", strings.Join(rest, " "),
+			l.line(strings.Join(l.words[1:2+i], " "), "destination:", to))
+	}
+	if to != "" {
+		l.args["destination"] = to
+	}
+	return nil
+}
+
+// begins reports whether a word begins with a keyword and a colon.
+func begins(keyword, word string) bool {
+	return len(word) > len(keyword) && strings.EqualFold(word[:len(keyword)+1], keyword+":")
+}
+
+// isFlag reports whether a word is one of the flags, with its value or without.
+func (l *commandLine) isFlag(word string) bool {
+	name, long := strings.CutPrefix(word, "--")
+	name, _, _ = strings.Cut(name, "=")
+	switch {
+	case long:
+		return l.flags.Lookup(name) != nil
+	case len(word) == 2 && word[0] == '-':
+		return l.flags.ShorthandLookup(word[1:]) != nil
+	}
+	return false
+}
+
+// strayFlags returns the error of flags that stand after the operation.
+func (l *commandLine) strayFlags() error {
+	moved, kept, first := slices.Clone(l.given), []string{l.words[0]}, ""
+	for i := 1; i < len(l.words); i++ {
+		word := l.words[i]
+		if !l.isFlag(word) {
+			kept = append(kept, word)
+			continue
+		}
+		if first == "" {
+			first = word
+		}
+		moved = append(moved, word)
+		f := l.flags.Lookup(strings.TrimPrefix(word, "--"))
+		if len(word) == 2 {
+			f = l.flags.ShorthandLookup(word[1:])
+		}
+		if f != nil && f.NoOptDefVal == "" && i+1 < len(l.words) {
+			i++
+			moved = append(moved, l.words[i])
+		}
+	}
+	return fmt.Errorf("the flag %s stands after the command; type: %s (or -- before words that are text)",
+		first, shellLine(slices.Concat(moved, kept)))
+}
+
+// line returns the command line with other words after the operation.
+func (l *commandLine) line(words ...string) string {
+	return shellLine(slices.Concat(l.given, l.words[:1], words))
+}
+
+// bare matches a word that a shell takes as it is.
+var bare = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w@%+=:,./-]+$`) })
+
+// shellLine returns a line for a POSIX shell that runs this program.
+func shellLine(args []string) string {
+	line := "skill"
+	for _, arg := range args {
+		if !bare().MatchString(arg) {
+			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+		line += " " + arg
+	}
+	return line
+}
+
+// carryOut carries out a text command of the command line.
+func (p *prompter) carryOut(ctx context.Context, l *commandLine) error {
+	if l.input && isSent(p.stdin) {
+		text, err := p.readInput(ctx, "the content of "+l.args["path"])
+		if err != nil {
+			return p.failed(err)
+		}
+		if text != "" {
+			l.args["content"] = text
+		}
+	}
+	return p.print(dialect.Achilles.Command(ctx, p.x, p.s, l.words[0], l.args))
+}
+
+// isSent reports whether r is what another program or the shell passes on: a pipe, a
+// socket or a regular file.
+func isSent(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	if !ok {
+		return true
+	}
+	info, err := f.Stat()
+	return err == nil && (info.Mode().IsRegular() || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0)
+}
