@@ -80,7 +80,8 @@ var doors = map[string][]string{
 	"golang.org/x/sync":                            {"skill/internal/state/*.go", "skill/internal/workspace/*.go"},
 	"github.com/peterh/liner":                      {"cmd/skill/terminal.go"},
 	"github.com/landlock-lsm/go-landlock":          {"skill/internal/process/*.go", "skill/mcpserver/unix_*.go"},
-	"github.com/pelletier/go-toml/v2":              {"skill/agent/project.go"},
+	"github.com/pelletier/go-toml/v2":              {"skill/agent/project.go", "cmd/skill/setup_file.go"},
+	"github.com/tailscale/hujson":                  {"cmd/skill/setup_file.go"},
 	"github.com/JohannesKaufmann/html-to-markdown": {"skill/internal/web/*.go"},
 	"github.com/chromedp/chromedp":                 {"skill/browser/browser.go"},
 }

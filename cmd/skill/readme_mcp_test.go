@@ -25,8 +25,8 @@ func TestReadmeMCP(t *testing.T) {
 			commands = append(commands, started(t, block))
 		}
 	}
-	if len(commands) != 5 {
-		t.Errorf("the documents configure %d clients, want 5", len(commands))
+	if len(commands) != 4 {
+		t.Errorf("the documents configure %d clients, want 4", len(commands))
 	}
 	for _, c := range commands {
 		tools := listTools(t, c)

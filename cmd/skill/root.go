@@ -79,7 +79,7 @@ func (c *cli) subcommands() []subcommand {
 		{"mcp", c.mcpCommand}, {"run", c.runCommand}, {"start", c.startCommand}, {"log", c.logCommand},
 		{"undo", c.undoCommand}, {"history", c.historyCommand}, {"diff", c.diffCommand},
 		{"explain", c.explainCommand},
-		{"tools", c.toolsCommand}, {"test", c.testCommand}, {"version", c.versionCommand},
+		{"tools", c.toolsCommand}, {"test", c.testCommand}, {"setup", c.setupCommand}, {"version", c.versionCommand},
 	}
 }
 

@@ -40,7 +40,7 @@ func (c clean) Run() int {
 // commands are added: "exits CODE PROGRAM ARGS…" checks the exit code, and "holds
 // FILE TEXT" compares a file with a text in which \n and \r are escaped. The
 // condition [mounts] is true where a file system may be mounted in a namespace, and
-// where no test may be skipped.
+// where no test may be skipped. $PROGRAM is the program's path.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -49,8 +49,9 @@ func TestScript(t *testing.T) {
 		RequireUniqueNames:  true,
 		Condition:           condition,
 		Setup: func(env *testscript.Env) error {
-			env.Vars = append(env.Vars, noSleep)
-			return nil
+			program, err := exec.LookPath("skill")
+			env.Vars = append(env.Vars, noSleep, "PROGRAM="+program)
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "holds": holds},
 	})

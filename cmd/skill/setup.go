@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// A host is a program that starts MCP servers, and how it is told to start one.
+type host struct {
+	name   string
+	title  string
+	file   func(places) string
+	toml   bool     // the file is TOML; else JSON, with comments
+	keys   []string // where servers stand in the file
+	entry  func(command string, args []string) entry
+	folder string // what the host writes for the project's folder; "" if servers start in it, "-" if it has none
+	reload string // what makes the host read its file again
+}
+
+// entry is how a host has a server: names and values, in the order to write them.
+type entry []member
+
+type member struct {
+	name  string
+	value any
+}
+
+// places are folders in which hosts keep their configuration.
+type places struct{ home, config string }
+
+var hosts = []host{
+	{name: "claude-code", title: "Claude Code", keys: []string{"mcpServers"}, entry: stdioEntry,
+		file:   func(p places) string { return filepath.Join(p.home, ".claude.json") },
+		reload: "start Claude Code again; /mcp lists the server"},
+	{name: "claude-desktop", title: "Claude Desktop", keys: []string{"mcpServers"}, entry: plainEntry, folder: "-",
+		file:   func(p places) string { return filepath.Join(p.config, "Claude", "claude_desktop_config.json") },
+		reload: "quit Claude Desktop and start it again"},
+	{name: "cursor", title: "Cursor", keys: []string{"mcpServers"}, entry: plainEntry, folder: "${workspaceFolder}",
+		file:   func(p places) string { return filepath.Join(p.home, ".cursor", "mcp.json") },
+		reload: "Cursor reads the file by itself; its settings list the server under MCP"},
+	{name: "vscode", title: "VS Code", keys: []string{"servers"}, entry: stdioEntry, folder: "${workspaceFolder}",
+		file:   func(p places) string { return filepath.Join(p.config, "Code", "User", "mcp.json") },
+		reload: "VS Code reads the file by itself; run \"MCP: List Servers\" to start the server"},
+	{name: "codex", title: "Codex", keys: []string{"mcp_servers"}, entry: plainEntry, toml: true,
+		file:   func(p places) string { return filepath.Join(p.home, ".codex", "config.toml") },
+		reload: "start codex again; \"codex mcp list\" lists the server"},
+	{name: "gemini", title: "Gemini CLI", keys: []string{"mcpServers"}, entry: plainEntry,
+		file:   func(p places) string { return filepath.Join(p.home, ".gemini", "settings.json") },
+		reload: "start gemini again; /mcp lists the server"},
+	{name: "opencode", title: "opencode", keys: []string{"mcp"}, entry: opencodeEntry,
+		file:   func(p places) string { return filepath.Join(p.home, ".config", "opencode", "opencode.json") },
+		reload: "start opencode again"},
+}
+
+func plainEntry(command string, args []string) entry {
+	return entry{{"command", command}, {"args", args}}
+}
+
+func stdioEntry(command string, args []string) entry {
+	return append(entry{{"type", "stdio"}}, plainEntry(command, args)...)
+}
+
+func opencodeEntry(command string, args []string) entry {
+	return entry{{"type", "local"}, {"command", append([]string{command}, args...)}, {"enabled", true}}
+}
+
+// serverName is what hosts call this server.
+const serverName = "skill"
+
+const setupLong = `setup writes into the configuration of a host that it starts "skill mcp". What else the
+file holds stays as it is, with its comments; before a change the file is copied to
+FILE.bak. Without -C the server works in the folder of the host's project.
+
+Hosts: `
+
+func (c *cli) setupCommand(o *options) *cobra.Command {
+	var remove, show bool
+	names := make([]string, len(hosts))
+	for i, h := range hosts {
+		names[i] = h.name
+	}
+	cmd := &cobra.Command{
+		Use:       "setup [flags] HOST",
+		Short:     "Have an editor or agent start skill mcp",
+		Long:      setupLong + strings.Join(names, ", ") + ".",
+		Example:   "  skill setup claude-code\n  skill setup claude-desktop -C ~/notes\n  skill setup --print cursor\n  skill setup --remove vscode",
+		Args:      arguments(1, 1, "a host: "+strings.Join(names, ", ")),
+		ValidArgs: names,
+		RunE:      func(_ *cobra.Command, args []string) error { return c.setup(o, args[0], remove, show) },
+	}
+	cmd.Flags().BoolVar(&remove, "remove", false, "take the server out of the configuration")
+	cmd.Flags().BoolVar(&show, "print", false, "print the file as it would be, and change nothing")
+	o.obey(cmd, "--workspace")
+	return cmd
+}
+
+// setup is skill setup.
+func (c *cli) setup(o *options, name string, remove, show bool) error {
+	h, err := hostNamed(name)
+	if err != nil {
+		return err
+	}
+	var e entry
+	if !remove {
+		if e, err = h.server(o.workspace); err != nil {
+			return err
+		}
+	}
+	p, err := c.places()
+	if err != nil {
+		return c.failed(err)
+	}
+	file := h.file(p)
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		file = real // a link to the file stays one
+	}
+	before, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return c.failed(err)
+	}
+	edit := editJSON
+	if h.toml {
+		edit = editTOML
+	}
+	after, err := edit(before, append(h.keys, serverName), e)
+	switch {
+	case err != nil:
+		return c.failed(fmt.Errorf("%s: %w; the file is left as it is", file, err))
+	case show:
+		_, err := c.stdout.Write(after)
+		return err
+	case bytes.Equal(before, after) && remove:
+		fmt.Fprintf(c.stdout, "%s has no server %s in %s\n", h.title, serverName, file)
+		return nil
+	case bytes.Equal(before, after):
+		fmt.Fprintf(c.stdout, "%s is set up already in %s\n", h.title, file)
+		return nil
+	}
+	if err := replaceFile(file, before, after); err != nil {
+		return c.failed(err)
+	}
+	done := "is set up in"
+	if remove {
+		done = "no longer starts skill; changed is"
+	}
+	fmt.Fprintf(c.stdout, "%s %s %s\n%s\n", h.title, done, file, h.reload)
+	return nil
+}
+
+func hostNamed(name string) (host, error) {
+	names := ""
+	for _, h := range hosts {
+		if h.name == name {
+			return h, nil
+		}
+		names += ", " + h.name
+	}
+	return host{}, fmt.Errorf("%q is not a host; there are %s", name, names[2:])
+}
+
+// server returns the entry that starts this program in a workspace; "" means that of
+// the host's project.
+func (h host) server(workspace string) (entry, error) {
+	command, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"mcp"}
+	switch {
+	case workspace != "":
+		dir, err := filepath.Abs(workspace)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "-C", dir)
+	case h.folder == "-":
+		return nil, fmt.Errorf("%s has no project; name the folder to work in: skill setup %s -C DIR", h.title, h.name)
+	case h.folder != "":
+		args = append(args, "-C", h.folder)
+	}
+	return h.entry(command, args), nil
+}
+
+// places returns where hosts of this user keep their configuration.
+func (c *cli) places() (places, error) {
+	home := c.getenv("HOME")
+	if runtime.GOOS == "windows" {
+		home = c.getenv("USERPROFILE")
+	}
+	if home == "" {
+		return places{}, errors.New("the environment names no home folder")
+	}
+	switch config := c.getenv("XDG_CONFIG_HOME"); {
+	case runtime.GOOS == "windows":
+		return places{home, c.getenv("APPDATA")}, nil
+	case runtime.GOOS == "darwin":
+		return places{home, filepath.Join(home, "Library", "Application Support")}, nil
+	case config != "":
+		return places{home, config}, nil
+	}
+	return places{home, filepath.Join(home, ".config")}, nil
+}
+
+// replaceFile puts data in the place of a file's, which is copied to FILE.bak first.
+func replaceFile(file string, before, data []byte) error {
+	mode := fs.FileMode(0o600) // such files hold keys of other servers
+	if info, err := os.Stat(file); err == nil {
+		mode = info.Mode().Perm()
+		if err := os.WriteFile(file+".bak", before, mode); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	t, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(t.Name())
+	_, err = t.Write(data)
+	if err := errors.Join(err, t.Chmod(mode), t.Sync(), t.Close()); err != nil {
+		return err
+	}
+	return os.Rename(t.Name(), file)
+}
+
+// encode returns a value as JSON on one line, which is also how TOML has it.
+func encode(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // strings, lists of strings and booleans
+	return strings.TrimSpace(strings.ReplaceAll(b.String(), `","`, `", "`))
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/tailscale/hujson"
+)
+
+// editJSON sets the members of the object at a path of keys, or removes the object if e
+// is nil. All else stays as it is, comments included. Empty data is an empty object.
+func editJSON(data []byte, path []string, e entry) ([]byte, error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		data = []byte("{}\n")
+	}
+	v, err := hujson.Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	indent := "  "
+	if o, ok := v.Value.(*hujson.Object); ok && len(o.Members) > 0 {
+		if before := string(o.Members[0].Name.BeforeExtra); strings.Contains(before, "\n") {
+			indent = before[strings.LastIndexByte(before, '\n')+1:]
+		}
+	}
+	at := &v
+	for depth, key := range path {
+		o, ok := at.Value.(*hujson.Object)
+		if !ok {
+			return nil, fmt.Errorf("%q is not in an object", key)
+		}
+		i := slices.IndexFunc(o.Members, func(m hujson.ObjectMember) bool { return isNamed(m, key) })
+		switch {
+		case i < 0 && e == nil:
+			return data, nil
+		case e == nil && depth == len(path)-1:
+			removeMember(o, i)
+			return v.Pack(), nil
+		case i < 0:
+			addMember(o, key, "{}", strings.Repeat(indent, depth+1), strings.Repeat(indent, depth))
+			i = len(o.Members) - 1
+		}
+		at = &o.Members[i].Value
+	}
+	o, ok := at.Value.(*hujson.Object)
+	if !ok {
+		return nil, fmt.Errorf("%q is not an object", path[len(path)-1])
+	}
+	for _, m := range e {
+		text := encode(m.value)
+		if i := slices.IndexFunc(o.Members, func(have hujson.ObjectMember) bool { return isNamed(have, m.name) }); i < 0 {
+			addMember(o, m.name, text, strings.Repeat(indent, len(path)+1), strings.Repeat(indent, len(path)))
+		} else if !sameJSON(o.Members[i].Value, text) {
+			o.Members[i].Value.Value = parsed(text)
+		}
+	}
+	return v.Pack(), nil
+}
+
+func isNamed(m hujson.ObjectMember, name string) bool {
+	literal, ok := m.Name.Value.(hujson.Literal)
+	return ok && literal.String() == name
+}
+
+func parsed(text string) hujson.ValueTrimmed {
+	v, err := hujson.Parse([]byte(text))
+	if err != nil {
+		panic(err) // encode has written it
+	}
+	return v.Value
+}
+
+func sameJSON(v hujson.Value, text string) bool {
+	have, want := v.Clone(), hujson.Value{Value: parsed(text)}
+	have.Minimize()
+	want.Minimize()
+	return bytes.Equal(have.Pack(), want.Pack())
+}
+
+// addMember adds a member to an object, on a line of its own. A comment after the last
+// member stays with that one.
+func addMember(o *hujson.Object, name, text, indent, closing string) {
+	m := hujson.ObjectMember{
+		Name:  hujson.Value{BeforeExtra: hujson.Extra("\n" + indent), Value: hujson.String(name)},
+		Value: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: parsed(text)},
+	}
+	if n := len(o.Members); n > 0 && o.Members[n-1].Value.AfterExtra != nil { // it has a comma, so the new one gets one
+		m.Value.AfterExtra = hujson.Extra{}
+	}
+	if comment := strings.TrimRight(string(o.AfterExtra), " \t\r\n"); comment != "" {
+		m.Name.BeforeExtra = hujson.Extra(comment + "\n" + indent)
+	}
+	o.Members = append(o.Members, m)
+	o.AfterExtra = hujson.Extra("\n" + closing)
+}
+
+// removeMember removes a member of an object. A comment before it stays.
+func removeMember(o *hujson.Object, i int) {
+	comment := strings.TrimRight(string(o.Members[i].Name.BeforeExtra), " \t\r\n")
+	o.Members = slices.Delete(o.Members, i, i+1)
+	next := &o.AfterExtra
+	if i < len(o.Members) {
+		next = &o.Members[i].Name.BeforeExtra
+	}
+	*next = append(hujson.Extra(comment), *next...)
+}
+
+// editTOML sets the members of the table at a path of keys, or removes the table if e is
+// nil. All else stays as it is, comments included. It changes lines, and then compares
+// what the file means with what it should: a file that it cannot change by lines is an
+// error.
+func editTOML(data []byte, path []string, e entry) ([]byte, error) {
+	before, err := readTOML(data)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := readTOML(data)
+	if err != nil {
+		return nil, err
+	}
+	table := strings.Join(path, ".")
+	if change(wanted, path, e); reflect.DeepEqual(before, wanted) {
+		return data, nil
+	}
+	members := ""
+	for _, m := range e {
+		members += m.name + " = " + encode(m.value) + "\n"
+	}
+	var out strings.Builder
+	in, placed := false, false // in the lines of the table; its members are written
+	for line := range strings.Lines(string(data)) {
+		text := strings.TrimSpace(line)
+		name, _, _ := strings.Cut(text, "=")
+		switch {
+		case strings.HasPrefix(text, "["):
+			if in = text == "["+table+"]" || e == nil && strings.HasPrefix(text, "["+table+"."); in && e == nil {
+				continue
+			}
+			out.WriteString(line)
+			if in {
+				out.WriteString(members)
+				placed = true
+			}
+		case !in || strings.HasPrefix(text, "#") || e != nil && !e.has(strings.TrimSpace(name)):
+			out.WriteString(line)
+		}
+	}
+	if e != nil && !placed {
+		if out.Len() > 0 {
+			out.WriteString("\n")
+		}
+		out.WriteString("[" + table + "]\n" + members)
+	}
+	if after, err := readTOML([]byte(out.String())); err != nil || !reflect.DeepEqual(after, wanted) {
+		return nil, fmt.Errorf("it has %s in a form that only a person can change", table)
+	}
+	return []byte(out.String()), nil
+}
+
+func (e entry) has(name string) bool {
+	return slices.ContainsFunc(e, func(m member) bool { return m.name == name })
+}
+
+func readTOML(data []byte) (map[string]any, error) {
+	v := map[string]any{}
+	return v, toml.Unmarshal(data, &v)
+}
+
+// change sets the members of the table at a path in v, or removes it if e is nil.
+func change(v map[string]any, path []string, e entry) {
+	for i, key := range path {
+		if i == len(path)-1 && e == nil {
+			delete(v, key)
+			return
+		}
+		inner, ok := v[key].(map[string]any)
+		if !ok {
+			if e == nil {
+				return
+			}
+			inner = map[string]any{}
+			v[key] = inner
+		}
+		v = inner
+	}
+	for _, m := range e {
+		v[m.name] = m.value
+		if list, ok := m.value.([]string); ok { // as toml reads it
+			read := make([]any, len(list))
+			for i, s := range list {
+				read[i] = s
+			}
+			v[m.name] = read
+		}
+	}
+}
