@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -158,15 +159,10 @@ func parseMode(t *testing.T, s string) fs.FileMode {
 	return fs.FileMode(m)
 }
 
-// snapshot describes what is in dir, a line for each file, modes only of files
-// that want has one for.
-func snapshot(t *testing.T, dir string, want []fixture) []string {
+// snapshot describes what is in dir, a sorted line for each file.
+func snapshot(t *testing.T, dir string) []string {
 	t.Helper()
-	modes := map[string]bool{}
-	for _, f := range want {
-		modes[f.name(t)] = f.Mode != ""
-	}
-	lines := []string{}
+	var files []fixture
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || name == dir {
 			return err
@@ -187,40 +183,47 @@ func snapshot(t *testing.T, dir string, want []fixture) []string {
 			text := string(data)
 			f.Content = &text
 		}
-		if info, ierr := d.Info(); ierr == nil && modes[rel] {
+		if info, ierr := d.Info(); ierr == nil {
 			f.Mode = fmt.Sprintf("%03o", info.Mode().Perm())
 		}
-		lines = append(lines, f.line(t, dir))
+		files = append(files, f)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return treeLines(t, files, dir)
+}
+
+// treeLines describes files, a sorted line for each. The mode that a row leaves out is
+// that of a new file.
+func treeLines(t *testing.T, files []fixture, dir string) []string {
+	lines := []string{}
+	for _, f := range files {
+		mode, what := "644", ""
+		switch {
+		case f.Link != "":
+			mode, what = "", "-> "+strings.ReplaceAll(f.Link, "${ROOT}", dir)
+		case f.Dir:
+			mode, what = "755", "dir"
+		default:
+			what = strconv.Quote(string(f.bytes(t)))
+		}
+		if f.Mode != "" && f.Link == "" {
+			mode = strings.TrimLeft(f.Mode, "0")
+		}
+		lines = append(lines, fmt.Sprintf("%q %s %s", f.name(t), mode, what))
+	}
 	slices.Sort(lines)
 	return lines
 }
 
-func (f fixture) line(t *testing.T, dir string) string {
-	kind := "dir"
-	switch {
-	case f.Link != "":
-		kind = "-> " + strings.ReplaceAll(f.Link, "${ROOT}", dir)
-	case !f.Dir:
-		kind = fmt.Sprintf("%q", f.bytes(t))
+// treeFaults compares what a row left.
+func treeFaults(got, want []string) []string {
+	if slices.Equal(got, want) {
+		return nil
 	}
-	return fmt.Sprintf("%q %s %s", f.name(t), strings.TrimLeft(f.Mode, "0"), kind)
-}
-
-func checkTree(t *testing.T, dir string, want []fixture) {
-	t.Helper()
-	lines := []string{}
-	for _, f := range want {
-		lines = append(lines, f.line(t, dir))
-	}
-	slices.Sort(lines)
-	if got := snapshot(t, dir, want); !slices.Equal(got, lines) {
-		t.Errorf("tree\n got %s\nwant %s", strings.Join(got, "\n     "), strings.Join(lines, "\n     "))
-	}
+	return []string{fmt.Sprintf("tree\n got %s\nwant %s", strings.Join(got, "\n     "), strings.Join(want, "\n     "))}
 }
 
 // play runs one command line and returns what it prints.
@@ -235,16 +238,10 @@ func play(t *testing.T, c *cli, stdin string, args ...string) (stdout, stderr st
 	return out.String(), errs.String(), code
 }
 
-// same compares an optional answer with the one that was wanted.
-func same(t *testing.T, what string, got, want *string) {
-	t.Helper()
-	show := func(s *string) string {
-		if s == nil {
-			return "none"
-		}
-		return fmt.Sprintf("%q", *s)
+// differs says where an answer is not the wanted one.
+func differs[T comparable](what string, got, want T) []string {
+	if got == want {
+		return nil
 	}
-	if show(got) != show(want) {
-		t.Errorf("%s\n got %s\nwant %s", what, show(got), show(want))
-	}
+	return []string{fmt.Sprintf("%s\n got %#v\nwant %#v", what, got, want)}
 }

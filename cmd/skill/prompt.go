@@ -99,17 +99,19 @@ type record struct {
 	Cause     string `json:"cause,omitempty"`
 	Via       string `json:"via,omitempty"`
 	Undo      string `json:"undo,omitempty"`
+
+	Repaired []string `json:"repaired,omitempty"`
 }
 
 // print writes a reply. The error is an exit if the call failed.
 func (p *prompter) print(r dialect.Reply) error {
-	if p.o.verbose && len(r.Repairs) > 0 {
+	if !p.o.json && len(r.Repairs) > 0 {
 		fmt.Fprintln(p.stderr, "skill: repaired:", strings.Join(r.Repairs, ", "))
 	}
 	if r.JSON {
 		return p.printDocument(r)
 	}
-	rec := record{OK: r.Err == nil, Operation: r.Tool, Via: r.Via, Undo: r.UndoID()}
+	rec := record{OK: r.Err == nil, Operation: r.Tool, Via: r.Via, Undo: r.UndoID(), Repaired: r.Repairs}
 	if r.Err == nil {
 		if !p.o.json {
 			fmt.Fprintln(p.stdout, r.Body)

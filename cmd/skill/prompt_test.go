@@ -63,7 +63,7 @@ func TestHostilePrompt(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "keep"), []byte("keep"), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			before := snapshot(t, dir, nil)
+			before := snapshot(t, dir)
 			start := time.Now()
 			stdout, stderr, code := play(t, &cli{}, tt.prompt, "-C", dir, "--fallback", "none")
 			if took := time.Since(start); took > 30*time.Second {
@@ -72,7 +72,7 @@ func TestHostilePrompt(t *testing.T) {
 			if code != exitFailed || stdout != "" || !strings.HasPrefix(stderr, "skill: ") || !strings.Contains(stderr, tt.want) {
 				t.Errorf("got %.80q %.200q %d, want %q", stdout, stderr, code, tt.want)
 			}
-			if after := snapshot(t, dir, nil); strings.Join(before, "\n") != strings.Join(after, "\n") {
+			if after := snapshot(t, dir); strings.Join(before, "\n") != strings.Join(after, "\n") {
 				t.Errorf("the folder holds %q", after)
 			}
 		})

@@ -199,7 +199,11 @@ func (d *Dialect) envelope(ctx context.Context, x *skill.Executor, s *skill.Sess
 			messages[i].Undo, messages[i].NotKept = c.UndoID(), c.NotKept()
 		}
 	}
-	r.Body = string(rawjson.Encode(map[string]any{"messages": messages}))
+	body := map[string]any{"messages": messages}
+	if in.UndoKeys && e.Repairs != nil {
+		body["repaired"] = e.Repairs
+	}
+	r.Body = string(rawjson.Encode(body))
 	return r
 }
 

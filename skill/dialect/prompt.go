@@ -43,7 +43,7 @@ type Prompt struct {
 type Input struct {
 	Text     string
 	Fallback Fallback // asked what the text means if no grammar says it; may be nil
-	UndoKeys bool     // add to JSON how a change is undone ("undo"), or why it cannot be ("not_kept")
+	UndoKeys bool     // add to JSON how a change is undone ("undo"), or why it cannot be ("not_kept"), and how the text was repaired ("repaired")
 }
 
 // Answer carries out what a text asks for, one call after the other as the replies
