@@ -87,7 +87,7 @@ var mutations = map[string]func(*outcome){
 	"texts are cut":              eachText(func(s string) string { return s[:len(s)/2] }),
 	"absolute paths are not":     eachText(func(s string) string { return strings.ReplaceAll(s, "${ROOT}/", "") }),
 	"texts are null":             eachValue(ofKind(func(string) any { return nil })),
-	"numbers are one too large":  eachValue(ofKind(func(n json.Number) any { return json.Number("1" + string(n)) })),
+	"numbers are too large":      eachValue(ofKind(func(n json.Number) any { return json.Number("1" + strings.TrimPrefix(string(n), "-")) })),
 	"numbers are texts":          eachValue(ofKind(func(n json.Number) any { return string(n) })),
 	"true and false are swapped": eachValue(ofKind(func(b bool) any { return !b })),
 	"lists are reversed":         eachValue(ofKind(func(l []any) any { l = slices.Clone(l); slices.Reverse(l); return l })),
@@ -188,14 +188,14 @@ func eachValue(change func(any) any) func(*outcome) {
 	return func(o *outcome) {
 		var b strings.Builder
 		for line := range strings.Lines(o.stdout) {
-			b.WriteString(mutated(line, change))
+			b.WriteString(mutated(line, inTexts(change)))
 		}
 		o.stdout = b.String()
 	}
 }
 
-// mutated returns a JSON text with changed values, or the text itself if nothing in it
-// changes.
+// mutated returns a JSON text with changed values, without the order of its keys, or the
+// text itself if nothing in it changes.
 func mutated(text string, change func(any) any) string {
 	v, ok := decoded(text)
 	if !ok {
@@ -222,14 +222,20 @@ func deep(v any, change func(any) any) any {
 			list[i] = deep(v, change)
 		}
 		v = list
-	case string:
-		if strings.HasPrefix(inner, "{") {
-			if text := mutated(inner, change); text != inner {
-				return text
-			}
-		}
 	}
 	return change(v)
+}
+
+// inTexts also changes the values of objects that strings hold.
+func inTexts(change func(any) any) func(any) any {
+	return func(v any) any {
+		if text, ok := v.(string); ok && strings.HasPrefix(text, "{") {
+			if inner := mutated(text, inTexts(change)); inner != text {
+				return inner
+			}
+		}
+		return change(v)
+	}
 }
 
 func decoded(text string) (v any, ok bool) {

@@ -49,6 +49,10 @@ type perstackResult struct {
 		Text string `json:"text"`
 	} `json:"content"`
 	IsError bool `json:"isError,omitempty"`
+	Meta    *struct {
+		Undo    json.Number `json:"undo"`
+		NotKept string      `json:"not_kept"`
+	} `json:"_meta,omitempty"`
 }
 
 // A perstackFile is one file after the calls. Folders end with a slash.
@@ -80,6 +84,8 @@ type perstackDivergence struct {
 // (rule P5), and getFileInfo tells the path as it was given (rule P4).
 func TestConformancePerstack(t *testing.T) {
 	fenced := isFenced(t)
+	var r replay
+	t.Cleanup(func() { r.finish(t, perstackBesides...) })
 	for _, file := range []string{"perstack-base", "perstack-base-limits"} {
 		listed := map[string]perstackDivergence{}
 		for _, d := range readRows[perstackDivergence](t, "divergences.jsonl") {
@@ -96,19 +102,16 @@ func TestConformancePerstack(t *testing.T) {
 					needs.Shell(t)
 				}
 				w := newPerstackWorkspace(t, row)
-				got := w.call(t, row)
-				want := row.wanted()
-				after := row.After
+				o := w.replay(t, row)
+				want, after := wantedResults{calls: row.Calls, texts: row.wanted()}, row.After
 				if diverges && (fenced || !d.Fenced) {
-					want = d.Results
+					want.texts = d.Results
 					if d.After != nil {
 						after = d.After
 					}
 				}
-				for i, text := range want {
-					checkPerstack(t, row.Calls[i], w.mask(got[i]), text)
-				}
-				w.checkTree(t, after)
+				want.tree = w.treeLines(t, after)
+				r.judge(t, o, strings.Contains(strings.Join(want.texts, ""), "${VOLATILE}"), want.faults)
 			})
 		}
 		for id := range listed {
@@ -137,26 +140,55 @@ func (row perstackRow) wanted() []string {
 
 var givenPath = regexp.MustCompile(`^\{"exists":true,"path":"[^"]*"`)
 
-// checkPerstack compares one result. Whether it is a failure must show in its text.
-func checkPerstack(t *testing.T, call perstackCall, got perstackResult, want string) {
-	t.Helper()
-	if len(got.Content) != 1 || got.Content[0].Type != "text" {
-		t.Fatalf("%s: the content is %+v, want one text", call.Name, got.Content)
+// perstackBesides are the mutations for which an MCP server gives no occasion.
+var perstackBesides = []string{"a dry run shows no diff", "a diff has no hunks", "the exit status is 0", "nothing is on stderr", "every call ID is x"}
+
+// wantedResults is what calls over MCP have to be answered and to leave.
+type wantedResults struct {
+	calls []perstackCall
+	texts []string
+	tree  []string
+}
+
+func (w wantedResults) faults(o outcome) []string {
+	bad := treeFaults(o.tree, w.tree)
+	bad = append(bad, differs("stderr", o.stderr, "")...)
+	bad = append(bad, differs("exit", o.exit, 0)...)
+	lines := strings.SplitAfter(o.stdout, "\n")
+	if len(lines) != len(w.texts)+1 || len(w.texts) != len(w.calls) {
+		return append(bad, fmt.Sprintf("%d answers to %d calls, want %d", len(lines)-1, len(w.calls), len(w.texts)))
 	}
-	text := got.Content[0].Text
+	for i, text := range w.texts {
+		bad = append(bad, w.calls[i].faults(lines[i], i+1, text)...)
+	}
+	return bad
+}
+
+// faults compares one answer. Whether it is a failure must show in its text.
+func (c perstackCall) faults(line string, id int, want string) []string {
+	var got struct {
+		JSONRPC string
+		ID      int
+		Result  perstackResult
+	}
+	d := json.NewDecoder(strings.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&got); err != nil || got.JSONRPC != "2.0" || got.ID != id {
+		return []string{fmt.Sprintf("call %d is answered by %s: %v", id, line, err)}
+	}
+	if len(got.Result.Content) != 1 || got.Result.Content[0].Type != "text" {
+		return []string{fmt.Sprintf("%s: the content is %+v, want one text", c.Name, got.Result.Content)}
+	}
+	text := got.Result.Content[0].Text
 	if strings.Contains(want, "${VOLATILE}") {
 		pattern := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(want), `\$\{VOLATILE\}`, `\d+`) + "$")
 		if pattern.MatchString(text) {
 			want = text
 		}
 	}
-	if text != want {
-		t.Errorf("%s %.300s\n got %.2000s\nwant %.2000s", call.Name, call.Arguments, text, want)
-	}
+	bad := differs(c.Name+" "+string(c.Arguments), text, want)
 	failed := strings.HasPrefix(want, `{"error":`) || strings.HasPrefix(want, "MCP error ")
-	if got.IsError != failed {
-		t.Errorf("%s: isError is %t, want %t", call.Name, got.IsError, failed)
-	}
+	return append(bad, differs("isError of "+c.Name, got.Result.IsError, failed)...)
 }
 
 // perstackWorkspace is where a row is replayed: the folder ws in a folder of its own.
@@ -239,8 +271,8 @@ func (w perstackWorkspace) make(s perstackStep) error {
 	return fmt.Errorf("no such step: %s", s.Op)
 }
 
-// call makes the row's calls, one after another, to a server of its own.
-func (w perstackWorkspace) call(t *testing.T, row perstackRow) (results []perstackResult) {
+// replay makes the row's calls, one after another, to a server of its own.
+func (w perstackWorkspace) replay(t *testing.T, row perstackRow) (o outcome) {
 	t.Helper()
 	env := map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": w.parent + "/home"}
 	for name, value := range row.ServerEnv {
@@ -249,9 +281,11 @@ func (w perstackWorkspace) call(t *testing.T, row perstackRow) (results []persta
 	s := startPerstack(t, w.root, env)
 	for _, c := range row.Calls {
 		c.Arguments = json.RawMessage(w.fill(string(c.Arguments)))
-		results = append(results, s.call(t, c))
+		s.ask(t, c)
+		o.stdout += mutated(string(s.line), ofKind(func(s string) any { return w.mask(s) }))
 	}
-	return results
+	o.stderr, o.tree = w.mask(s.stop(t)), w.tree(t, row.After)
+	return o
 }
 
 var (
@@ -280,28 +314,24 @@ func isFenced(t *testing.T) bool {
 }
 
 // mask puts the recorded names in place of what differs from run to run.
-func (w perstackWorkspace) mask(r perstackResult) perstackResult {
-	for i := range r.Content {
-		text := r.Content[i].Text
-		text = strings.ReplaceAll(strings.ReplaceAll(text, w.root, "${ROOT}"), w.parent, "${PARENT}")
-		text = anyTime.ReplaceAllStringFunc(text, func(at string) string {
-			if strings.HasPrefix(at, `"2001-`) {
-				return at
-			}
-			return `"${TIME}"`
-		})
-		text = folderSize.ReplaceAllString(text, `$1"$${DIRSIZE}"`)
-		text = ownVars.ReplaceAllLiteralString(text, "")
-		r.Content[i].Text = folderText.ReplaceAllString(text, `$1"$${DIRSIZE}"`)
-	}
-	return r
+func (w perstackWorkspace) mask(text string) string {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, w.root, "${ROOT}"), w.parent, "${PARENT}")
+	text = anyTime.ReplaceAllStringFunc(text, func(at string) string {
+		if strings.HasPrefix(at, `"2001-`) {
+			return at
+		}
+		return `"${TIME}"`
+	})
+	text = folderSize.ReplaceAllString(text, `$1"$${DIRSIZE}"`)
+	text = ownVars.ReplaceAllLiteralString(text, "")
+	return folderText.ReplaceAllString(text, `$1"$${DIRSIZE}"`)
 }
 
-// checkTree compares what is there now. Folders outside of the workspace do not count.
-func (w perstackWorkspace) checkTree(t *testing.T, want []perstackFile) {
+// treeLines describes the files of a row, a sorted line for each.
+func (w perstackWorkspace) treeLines(t *testing.T, files []perstackFile) []string {
 	t.Helper()
-	var lines []string
-	for _, f := range want {
+	lines := []string{}
+	for _, f := range files {
 		if f.Missing {
 			t.Fatalf("%s must be missing, which no rule allows", f.Path)
 		}
@@ -313,9 +343,7 @@ func (w perstackWorkspace) checkTree(t *testing.T, want []perstackFile) {
 		lines = append(lines, f.line())
 	}
 	slices.Sort(lines)
-	if got := w.tree(t, want); !slices.Equal(got, lines) {
-		t.Errorf("tree\n got %.3000s\nwant %.3000s", strings.Join(got, "\n     "), strings.Join(lines, "\n     "))
-	}
+	return lines
 }
 
 func (f perstackFile) line() string {
@@ -331,7 +359,7 @@ func (f perstackFile) line() string {
 	return fmt.Sprintf("%q %s %s", f.Path, f.Mode, what)
 }
 
-// tree describes all files, those whose content want does not hold by their size.
+// tree describes all files but folders outside of the workspace, those whose content want does not hold by their size.
 func (w perstackWorkspace) tree(t *testing.T, want []perstackFile) []string {
 	t.Helper()
 	var lines []string

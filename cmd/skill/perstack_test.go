@@ -14,9 +14,12 @@ import (
 
 // perstackServer is skill mcp in a process of its own, spoken to line by line.
 type perstackServer struct {
-	in    io.Writer
-	out   *bufio.Reader
-	calls int
+	in     io.WriteCloser
+	out    *bufio.Reader
+	cmd    *exec.Cmd
+	stderr strings.Builder // complete when the server has stopped
+	calls  int
+	line   []byte // the last one received
 }
 
 func startPerstack(t *testing.T, dir string, env map[string]string, flags ...string) *perstackServer {
@@ -33,7 +36,8 @@ func startPerstack(t *testing.T, dir string, env map[string]string, flags ...str
 // startServer starts a server and greets it. It ends with the test.
 func startServer(t *testing.T, cmd *exec.Cmd) *perstackServer {
 	t.Helper()
-	cmd.Stderr = os.Stderr
+	s := &perstackServer{cmd: cmd}
+	cmd.Stderr = &s.stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -45,17 +49,25 @@ func startServer(t *testing.T, cmd *exec.Cmd) *perstackServer {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		in.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the server ended with %v", err)
-		}
-	})
-	s := &perstackServer{in: in, out: bufio.NewReader(out)}
+	t.Cleanup(func() { s.stop(t) })
+	s.in, s.out = in, bufio.NewReader(out)
 	s.send(t, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"replay","version":"1"}}}`)
 	s.receive(t)
 	s.send(t, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	return s
+}
+
+// stop ends the server and returns what it printed beside its answers. A second call
+// does nothing.
+func (s *perstackServer) stop(t *testing.T) string {
+	t.Helper()
+	if s.cmd.ProcessState == nil {
+		s.in.Close()
+		if err := s.cmd.Wait(); err != nil {
+			t.Errorf("the server ended with %v\n%s", err, s.stderr.String())
+		}
+	}
+	return s.stderr.String()
 }
 
 func (s *perstackServer) send(t *testing.T, line string) {
@@ -81,6 +93,7 @@ func (s *perstackServer) receive(t *testing.T) (r perstackReply) {
 	if err := json.Unmarshal(line, &r); err != nil {
 		t.Fatalf("%v in %s", err, line)
 	}
+	s.line = line
 	return r
 }
 
