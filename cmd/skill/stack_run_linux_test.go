@@ -55,8 +55,13 @@ func startStack(t *testing.T, flags ...string) *stackSession {
 // do makes one call.
 func (s *stackSession) do(t *testing.T, name string, args map[string]any) (r ran) {
 	t.Helper()
-	text := s.object(t, perstackCall{Name: name, Arguments: rawjson.Encode(args)})
-	if err := json.Unmarshal([]byte(text), &r); err != nil {
+	s.ask(t, perstackCall{Name: name, Arguments: rawjson.Encode(args)})
+	object, err := stackObject(string(s.line), s.calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := rawjson.Encode(object)
+	if err := json.Unmarshal(text, &r); err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
 	return r

@@ -3,10 +3,12 @@
 package main
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"unicode/utf8"
+
+	rawjson "textskill/parser/json"
 )
 
 // A stackStep is one step before the calls of a row.
@@ -36,6 +40,7 @@ type stackFile struct {
 	Symlink    string  `json:"symlink,omitempty"`
 	Dir        bool    `json:"dir,omitempty"`
 	Unreadable bool    `json:"unreadable,omitempty"`
+	Mode       string  `json:"mode,omitempty"` // "" is 644
 	Gone       bool    `json:"gone,omitempty"` // the workspace itself
 }
 
@@ -194,53 +199,99 @@ func (w *stackWorkspace) git(dir string, args ...string) (string, error) {
 
 var earlier = regexp.MustCompile(`\$\{ref:(\d+)\.([^}]*)\}`)
 
-// replay makes the calls of a row and tells what was answered and what is left.
-func (w *stackWorkspace) replay(t *testing.T, program string, row stackRow) (a stackAnswer) {
+// replay makes the calls of a row.
+func (w *stackWorkspace) replay(t *testing.T, program string, row stackRow) (o outcome) {
 	t.Helper()
 	flags := append([]string{"mcp", "--tools", "stack", "--network", "-C", w.dir}, w.connect(t, row)...)
 	cmd := asUser(exec.Command(program, flags...))
 	cmd.Dir, cmd.Env = w.dir, w.env()
 	s := startServer(t, cmd)
+	var results []any
 	for _, c := range row.Calls {
 		c.Arguments = json.RawMessage(earlier.ReplaceAllStringFunc(w.fill(string(c.Arguments)), func(ref string) string {
 			at := earlier.FindStringSubmatch(ref)
 			i, _ := strconv.Atoi(at[1])
-			v := plain(a.Results[i])
+			v := results[i]
 			for key := range strings.SplitSeq(at[2], ".") {
 				v = v.(map[string]any)[key]
 			}
 			return v.(string)
 		}))
-		a.Results = append(a.Results, json.RawMessage(w.mask(s.object(t, c))))
+		s.ask(t, c)
+		line := w.mask(string(s.line))
+		object, _ := stackObject(line, s.calls)
+		results = append(results, object)
+		o.stdout += line
 	}
-	a.After = w.tree(t)
-	for repo := range row.AfterGit {
-		if a.AfterGit == nil {
-			a.AfterGit = map[string]stackGit{}
-		}
-		a.AfterGit[repo] = w.repository(t, repo)
+	o.stderr, o.tree = w.mask(s.stop(t)), stackTree(t, w.tree(t))
+	for _, repo := range slices.Sorted(maps.Keys(row.AfterGit)) {
+		o.tree = append(o.tree, repositoryLine(repo, w.repository(t, repo)))
 	}
-	return a
+	return o
 }
 
-// object makes one call and returns the object that it is answered with. Of a tool
-// that is none, the protocol itself says so.
-func (s *perstackServer) object(t *testing.T, c perstackCall) string {
-	t.Helper()
-	reply := s.ask(t, c)
-	if strings.Contains(string(reply.Error), "unknown tool") {
-		return `{"$unknown_tool":true}`
+// stackObject returns the object that a call is answered with. Of a tool that does not
+// exist, the protocol itself says so (rule P8).
+func stackObject(line string, id int) (any, error) {
+	var got struct {
+		JSONRPC string
+		ID      int
+		Result  *perstackResult
+		Error   *struct {
+			Code    int
+			Message string
+		}
 	}
-	var r perstackResult
-	if err := json.Unmarshal(reply.Result, &r); err != nil || len(r.Content) != 1 {
-		t.Fatalf("%s was answered %s %s", c.Name, reply.Result, reply.Error)
+	d := json.NewDecoder(strings.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&got); err != nil || got.JSONRPC != "2.0" || got.ID != id {
+		return nil, fmt.Errorf("call %d is answered by %s: %v", id, line, err)
 	}
-	text := r.Content[0].Text
-	var said struct{ Success *bool }
-	if err := json.Unmarshal([]byte(text), &said); err != nil || said.Success == nil || *said.Success == r.IsError {
-		t.Fatalf("%s: isError is %t with %s", c.Name, r.IsError, text)
+	if got.Result == nil {
+		if got.Error == nil || got.Error.Code != -32602 || !strings.HasPrefix(got.Error.Message, "unknown tool \"") {
+			return nil, fmt.Errorf("call %d is answered by %s", id, line)
+		}
+		return map[string]any{"$unknown_tool": true}, nil
 	}
-	return text
+	if len(got.Result.Content) != 1 || got.Result.Content[0].Type != "text" {
+		return nil, fmt.Errorf("call %d: the content is %+v, want one text", id, got.Result.Content)
+	}
+	var object map[string]any
+	text := got.Result.Content[0].Text
+	err := json.Unmarshal([]byte(text), &object)
+	if success, ok := object["success"].(bool); err != nil || !ok || success == got.Result.IsError {
+		return nil, fmt.Errorf("call %d: isError is %t with %s", id, got.Result.IsError, text)
+	}
+	return object, nil
+}
+
+// stackTree describes files, a sorted line for each.
+func stackTree(t *testing.T, files []stackFile) []string {
+	lines := []string{}
+	for _, f := range files {
+		what := "dir"
+		switch {
+		case f.Symlink != "":
+			what = "-> " + f.Symlink
+		case f.Gone:
+			what = "gone"
+		case f.Unreadable:
+			what = "unreadable"
+		case f.Content != nil:
+			what = f.mode() + strconv.Quote(*f.Content)
+		case !f.Dir:
+			what = f.mode() + strconv.Quote(string(decode64(t, f.Base64)))
+		}
+		lines = append(lines, fmt.Sprintf("%q %s", f.Path, what))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func (f stackFile) mode() string { return cmp.Or(f.Mode, "644") + " " }
+
+func repositoryLine(path string, g stackGit) string {
+	return "git " + path + " " + string(rawjson.Encode(g))
 }
 
 // tree describes what is there, without what belongs to git or to this program.
@@ -289,6 +340,7 @@ func (w *stackWorkspace) describe(name string, d fs.DirEntry, f *stackFile) erro
 		f.Unreadable = true
 		return nil
 	}
+	f.Mode = strconv.FormatUint(uint64(info.Mode().Perm()), 8)
 	data, err := os.ReadFile(name)
 	if !utf8.Valid(data) {
 		f.Base64 = base64.StdEncoding.EncodeToString(data)
