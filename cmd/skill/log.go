@@ -19,13 +19,16 @@ import (
 
 const logLong = `log lists the runs in a workspace, the latest first, or shows the events of one run, a
 line each. --step, --type, --errors and --tools select events. A checkpoint is printed
-as the JSON that was recorded, with --full with the messages of all steps before it.`
+as the JSON that was recorded, with --full with the messages of all steps before it.
+--check reads all records of a run, lists the damaged files, and says from which step
+the run can be continued.`
 
 const logExample = `  skill log
   skill log --run c3b5wj… --tools --step 2-5
   skill log --last --errors
   skill log --last --json | jq .type
-  skill log --checkpoint cq7x… --full`
+  skill log --checkpoint cq7x… --full
+  skill log --check c3b5wj…`
 
 // logOptions are the flags of skill log.
 type logOptions struct {
@@ -34,6 +37,7 @@ type logOptions struct {
 	last       bool
 	checkpoint string
 	full       bool
+	check      string
 	step       string
 	types      []string
 	errors     bool
@@ -53,6 +57,7 @@ func (c *cli) logCommand(o *options) *cobra.Command {
 	f.BoolVar(&l.last, "last", false, "show the latest run")
 	f.StringVar(&l.checkpoint, "checkpoint", "", "print the checkpoint `ID`, or TIMESTAMP-STEP-ID, of --run or of the latest run")
 	f.BoolVar(&l.full, "full", false, "with --checkpoint, include the messages of all steps before it")
+	f.StringVar(&l.check, "check", "", "check the records of the run `ID`")
 	f.StringVar(&l.step, "step", "", "show only these `STEPS`: 5, 2-5, >5, >=5, <5 or <=5")
 	f.StringSliceVar(&l.types, "type", nil, "show only events of this `TYPE`; may be repeated")
 	f.BoolVar(&l.errors, "errors", false, "show only what went wrong")
@@ -74,6 +79,9 @@ func (c *cli) log(ctx context.Context, l *logOptions) error {
 	}
 	defer x.Close()
 	records := agent.Records{Executor: x}
+	if l.check != "" {
+		return c.checkRun(ctx, records, l.check)
+	}
 	one := l.run != "" || l.last || l.checkpoint != "" || l.step != "" || l.types != nil || l.errors || l.tools
 	if l.run == "" {
 		runs, err := records.Runs(ctx)
@@ -104,6 +112,26 @@ func (c *cli) log(ctx context.Context, l *logOptions) error {
 	return c.showRun(ctx, l, records, inStep)
 }
 
+// checkRun says which records of a run are damaged, and fails if there are any.
+func (c *cli) checkRun(ctx context.Context, records agent.Records, run string) error {
+	n, wrong, err := records.Check(ctx, run)
+	if err != nil {
+		return err
+	}
+	for _, what := range wrong {
+		fmt.Fprintln(c.stdout, oneLine(what, 2*lineWidth))
+	}
+	step, err := records.Step(ctx, run)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "%d of %d records are whole; the run continues in step %d\n", n-len(wrong), n, step)
+	if len(wrong) > 0 {
+		return exit(exitFailed)
+	}
+	return nil
+}
+
 // listRuns prints a line for each run.
 func (c *cli) listRuns(ctx context.Context, l *logOptions, records agent.Records, runs []agent.RunSetting) error {
 	if l.take > 0 {
@@ -117,6 +145,9 @@ func (c *cli) listRuns(ctx context.Context, l *logOptions, records agent.Records
 		state := "nothing recorded"
 		if last, err := records.Latest(ctx, r.RunID); err == nil {
 			state = fmt.Sprintf("%s at step %d", last.Status, last.StepNumber)
+		}
+		if r.Damage != "" {
+			state += "; " + r.Damage
 		}
 		fmt.Fprintf(c.stdout, "%s  %s  %s  %s  %s\n", r.RunID, time.UnixMilli(r.UpdatedAt).Format(time.DateTime),
 			oneLine(r.ExpertKey, lineWidth), oneLine(state, lineWidth), oneLine(r.Input.Text, 80))

@@ -154,11 +154,8 @@ func (c *cli) ended(ctx context.Context, cfg agent.Config, runID string, err err
 	if ctx.Err() == nil {
 		return errors.New(cfg.Redactor().Text(err.Error()))
 	}
-	records := agent.Records{Executor: cfg.Executor}
-	if _, none := records.Latest(context.WithoutCancel(ctx), runID); none == nil && runID != "" {
-		fmt.Fprintln(c.stderr, "skill: stopped; --continue resumes from the last checkpoint")
-	} else {
-		fmt.Fprintln(c.stderr, "skill: stopped in the first step; nothing is saved")
+	if runID != "" {
+		fmt.Fprintln(c.stderr, "skill: stopped; --continue resumes where it stopped")
 	}
 	if cause := context.Cause(ctx); strings.HasPrefix(cause.Error(), syscall.SIGTERM.String()) {
 		return exit(exitTerminate)

@@ -176,7 +176,8 @@ func (t *task) recordFirst(done []*call, first *call) {
 	}
 }
 
-// runCalls runs calls in their order, and consecutive calls that only read concurrently.
+// runCalls runs calls in their order, and consecutive calls that only read concurrently. That
+// a call has begun is on the disk before it changes anything.
 func (t *task) runCalls(ctx context.Context, calls []*call, events *callEvents) error {
 	for len(calls) > 0 {
 		n := 1
@@ -188,6 +189,13 @@ func (t *task) runCalls(ctx context.Context, calls []*call, events *callEvents) 
 				return err
 			}
 		}
+		if !calls[0].readOnly() {
+			if err := t.store.flush(); err != nil {
+				return err
+			}
+		}
+		before := t.session.Snapshot()
+		t.cfg.point()
 		t.runConcurrently(ctx, calls[:n])
 		for _, c := range calls[:n] {
 			t.results = append(t.results, c.result(c.outcome.contents...))
@@ -196,6 +204,9 @@ func (t *task) runCalls(ctx context.Context, calls []*call, events *callEvents) 
 				e.Type = ResolveToolResult
 			}
 			r := c.result(texts(c.outcome.contents)...)
+			if after := t.session.Snapshot(); !slices.Equal(after.Todos, before.Todos) {
+				r.Session = &after
+			}
 			e.ToolResult = &r
 			if err := t.emit(ctx, e); err != nil {
 				return err

@@ -129,7 +129,7 @@ func (r *run) waitingParent(ctx context.Context, from Checkpoint) (*task, error)
 		c = p
 	}
 	if root := append([]Checkpoint{from}, chain...)[len(chain)]; root.Expert.Key != r.cfg.Expert {
-		return nil, fmt.Errorf("Checkpoint expert key %s does not match input expert key %s", root.Expert.Key, r.cfg.Expert)
+		return nil, expertMismatch(root.Expert.Key, r.cfg.Expert)
 	}
 	var parent *task
 	for _, c := range slices.Backward(chain) {

@@ -1,7 +1,8 @@
 package agent
 
 // An Event is one transition of a run. Its type determines which of the fields after
-// StepNumber are set. An event contains only messages that no earlier event contained.
+// StepNumber are set. An event contains only messages that no earlier event contained,
+// except that StartRun repeats those of a step that was interrupted.
 type Event struct {
 	Type       EventType `json:"type"`
 	ID         string    `json:"id"`

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"textskill/skill"
 )
 
 // A Message is one turn of the conversation between an expert and its model.
@@ -65,6 +67,8 @@ type ToolResult struct {
 	SkillName string `json:"skillName"`
 	ToolName  string `json:"toolName"`
 	Result    []Part `json:"result"`
+
+	Session *skill.Snapshot `json:"session,omitempty"` // in an event: the todos, if the call changed them
 }
 
 // newID returns a random identifier of lower-case letters and digits, of 115 bits.

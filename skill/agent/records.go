@@ -59,8 +59,9 @@ func parseRecordName(file string) (RecordName, bool) {
 	return n, true
 }
 
-// Runs returns the settings of all runs, the most recently updated run first. It leaves out
-// runs whose setting cannot be read.
+// Runs returns the settings of all runs, the most recently updated run first. Of a run
+// whose setting is damaged it returns what the other records say; a run without any is left
+// out.
 func (r Records) Runs(ctx context.Context) ([]RunSetting, error) {
 	names, err := r.list(ctx, runsDir)
 	if err != nil {
@@ -71,13 +72,30 @@ func (r Records) Runs(ctx context.Context) ([]RunSetting, error) {
 		if checkRunID(name) != nil {
 			continue
 		}
-		var s RunSetting
-		if r.read(ctx, path.Join(runsDir, name, settingFile), &s) == nil && s.RunID == name {
-			runs = append(runs, s)
+		s, err := r.setting(ctx, name)
+		if err != nil {
+			files, _ := r.Files(ctx, name)
+			if len(files) == 0 {
+				continue
+			}
+			s = RunSetting{RunID: name, UpdatedAt: files[len(files)-1].Timestamp, Damage: err.Error()}
+			if e, err := r.Event(ctx, name, files[0]); err == nil {
+				s.ExpertKey = e.ExpertKey
+			}
 		}
+		runs = append(runs, s)
 	}
 	slices.SortStableFunc(runs, func(a, b RunSetting) int { return cmp.Compare(b.UpdatedAt, a.UpdatedAt) })
 	return runs, nil
+}
+
+// setting returns how a run was started.
+func (r Records) setting(ctx context.Context, runID string) (s RunSetting, err error) {
+	file := path.Join(runsDir, runID, settingFile)
+	if err = r.read(ctx, file, &s); err == nil && s.RunID != runID {
+		err = &damagedError{file, "it is of the run " + strconv.Quote(s.RunID)}
+	}
+	return s, err
 }
 
 // Files returns the names of a run's checkpoints and events, the oldest first.
@@ -105,35 +123,77 @@ func (r Records) Event(ctx context.Context, runID string, n RecordName) (e Event
 }
 
 // Latest returns the last checkpoint of a run that can be read together with all
-// checkpoints before it. It has the messages of all steps. For a run without checkpoints
+// checkpoints before it. It has the messages of all steps. What a damaged checkpoint
+// lacks is taken from the event that ended its step. For a run without checkpoints
 // the error is [ErrNoCheckpoint]; if no checkpoint can be read, it is that of the last one.
 func (r Records) Latest(ctx context.Context, runID string) (Checkpoint, error) {
-	files, err := r.checkpoints(ctx, runID)
+	files, err := r.Files(ctx, runID)
 	if err != nil {
 		return Checkpoint{}, err
 	}
-	if len(files) == 0 {
-		return Checkpoint{}, ErrNoCheckpoint
-	}
-	var first error
-	for _, n := range slices.Backward(files) {
-		c, err := r.complete(ctx, runID, files, n)
-		if err == nil || ctx.Err() != nil {
-			return c, err
+	c, _, _, err := r.lastCheckpoint(ctx, runID, files)
+	return c, err
+}
+
+// lastCheckpoint is Latest. It also returns the index of the checkpoint among the files,
+// and what is damaged.
+func (r Records) lastCheckpoint(ctx context.Context, runID string, files []RecordName) (c Checkpoint, at int, damage []string, err error) {
+	err = ErrNoCheckpoint
+	tried := map[string]bool{}
+	for i, n := range slices.Backward(files) {
+		id := n.Of
+		if n.Kind == "event" {
+			e, err := r.ending(ctx, runID, n)
+			if err != nil {
+				continue
+			}
+			id = e.Checkpoint.ID
 		}
-		first = cmp.Or(first, err)
+		if tried[id] {
+			continue
+		}
+		tried[id] = true
+		found, repaired, wrong := r.complete(ctx, runID, files, id)
+		damage = append(damage, repaired...)
+		if wrong == nil || ctx.Err() != nil {
+			return found, i, damage, wrong
+		}
+		damage = append(damage, wrong.Error())
+		if err == ErrNoCheckpoint {
+			err = wrong
+		}
 	}
-	return Checkpoint{}, first
+	return c, -1, damage, err
+}
+
+// errNoEnding says that an event does not end a step.
+var errNoEnding = errors.New("the event holds no checkpoint")
+
+// ending reads an event that ends a step.
+func (r Records) ending(ctx context.Context, runID string, n RecordName) (Event, error) {
+	if n.Kind != "event" || !endsStep(n.Of) {
+		return Event{}, errNoEnding
+	}
+	e, err := r.Event(ctx, runID, n)
+	if err == nil && (e.Checkpoint == nil || e.Step == nil || e.Checkpoint.ID == "" || e.Checkpoint.RunID != runID) {
+		err = errNoEnding
+	}
+	return e, err
 }
 
 // Checkpoint returns a checkpoint of a run with the messages of all steps. The name is its
 // id, or the part of its file name between "checkpoint-" and ".json".
 func (r Records) Checkpoint(ctx context.Context, runID, name string) (Checkpoint, error) {
-	files, n, err := r.find(ctx, runID, name)
+	_, n, err := r.find(ctx, runID, name)
 	if err != nil {
 		return Checkpoint{}, err
 	}
-	return r.complete(ctx, runID, files, n)
+	files, err := r.Files(ctx, runID)
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	c, _, err := r.complete(ctx, runID, files, n.Of)
+	return c, err
 }
 
 // Recorded returns a checkpoint as it is stored, with the messages of its own step only.
@@ -166,29 +226,75 @@ func (r Records) checkpoints(ctx context.Context, runID string) ([]RecordName, e
 	return slices.DeleteFunc(files, func(n RecordName) bool { return n.Kind != "checkpoint" }), err
 }
 
-// complete reads a checkpoint and adds the messages of those before it.
-func (r Records) complete(ctx context.Context, runID string, files []RecordName, n RecordName) (Checkpoint, error) {
-	last, err := r.checkpoint(ctx, runID, n)
-	if err != nil {
-		return last, err
-	}
-	chain := [][]Message{last.Messages}
-	for parent := last.ParentID; parent != ""; {
-		i := slices.IndexFunc(files, func(n RecordName) bool { return n.Of == parent })
-		if i < 0 {
-			return last, fmt.Errorf("%s: the checkpoint %s before it is not there", n, parent)
+// complete reads a checkpoint and adds the messages of those before it. It also returns
+// which of them are damaged.
+func (r Records) complete(ctx context.Context, runID string, files []RecordName, id string) (last Checkpoint, damage []string, err error) {
+	var chain [][]Message
+	after, seen := "the run "+runID, map[string]bool{} // a loop of parents ends at seen
+	for next := id; next != ""; {
+		c, name, repaired, err := r.stored(ctx, runID, files, next)
+		switch {
+		case seen[next]:
+			err = fmt.Errorf("%s: the checkpoint %s before it is also after it", after, next)
+		case errors.Is(err, fs.ErrNotExist):
+			err = fmt.Errorf("%s: the checkpoint %s before it is not there", after, next)
 		}
-		c, err := r.checkpoint(ctx, runID, files[i])
 		if err != nil {
-			return last, err
+			return last, damage, err
 		}
-		files = slices.Delete(slices.Clone(files), i, i+1) // a loop of parents ends here
+		if repaired != "" {
+			damage = append(damage, repaired)
+		}
+		if next == id {
+			last = c
+		} else if last.Session == nil {
+			last.Session = c.Session
+		}
+		seen[next], after = true, name
 		chain = append(chain, c.Messages)
-		parent = c.ParentID
+		next = c.ParentID
 	}
 	slices.Reverse(chain)
 	last.Messages = slices.Concat(chain...)
-	return last, nil
+	return last, damage, nil
+}
+
+// stored returns a checkpoint by its id, with the messages of its step, and the name of
+// its file. If the file is damaged or missing, the event that ended the step takes its
+// place, and repaired says so.
+func (r Records) stored(ctx context.Context, runID string, files []RecordName, id string) (c Checkpoint, name, repaired string, err error) {
+	name, err = "the checkpoint "+id, fs.ErrNotExist
+	if i := slices.IndexFunc(files, func(n RecordName) bool { return n.Kind == "checkpoint" && n.Of == id }); i >= 0 {
+		name = files[i].String()
+		if c, err = r.checkpoint(ctx, runID, files[i]); err == nil {
+			return c, name, "", nil
+		}
+	}
+	for _, n := range files {
+		e, wrong := r.ending(ctx, runID, n)
+		if wrong != nil || e.Checkpoint.ID != id {
+			continue
+		}
+		c = *e.Checkpoint
+		c.Messages = slices.Concat(e.Step.InputMessages, e.Step.NewMessages)
+		for i := range c.Messages {
+			c.Messages[i].Contents = withoutLostMedia(c.Messages[i].Contents)
+		}
+		return c, name, fmt.Sprintf("%s is damaged; what %s holds of it is used", name, n), nil
+	}
+	return c, name, "", err
+}
+
+// withoutLostMedia puts a text in the place of images and files whose data is not in the
+// events.
+func withoutLostMedia(parts []Part) []Part {
+	for i, p := range parts {
+		if (p.Type == ImageInlinePart || p.Type == FileInlinePart) && p.EncodedData == "" {
+			parts[i] = textPart(lostMedia)
+		}
+		parts[i].Contents = withoutLostMedia(p.Contents)
+	}
+	return parts
 }
 
 func (r Records) checkpoint(ctx context.Context, runID string, n RecordName) (c Checkpoint, err error) {

@@ -83,12 +83,12 @@ func TestLinkedRecordsStayInside(t *testing.T) {
 	}
 }
 
-// damage truncates the checkpoint of a step.
-func (l *lab) damage(step int) {
+// damage truncates a record of a step.
+func (l *lab) damage(pattern string, step int) {
 	l.Helper()
-	found, err := filepath.Glob(filepath.Join(l.dir, "perstack", "runs", "run", fmt.Sprintf("checkpoint-*-%d-*.json", step)))
+	found, err := filepath.Glob(filepath.Join(l.dir, runsDir, "run", fmt.Sprintf(pattern, step)))
 	if err != nil || len(found) != 1 {
-		l.Fatalf("step %d has the checkpoints %q, %v", step, found, err)
+		l.Fatalf("step %d has the records %q, %v", step, found, err)
 	}
 	if err := os.Truncate(found[0], 40); err != nil {
 		l.Fatal(err)
@@ -96,16 +96,23 @@ func (l *lab) damage(step int) {
 }
 
 func TestLatestIsWhole(t *testing.T) {
-	for _, tt := range []struct{ damaged, want int }{{4, 3}, {3, 2}, {1, 0}} {
+	for _, tt := range []struct {
+		damaged int
+		events  bool // those that end the step are damaged too
+		want    int
+	}{{4, false, 4}, {1, false, 4}, {4, true, 3}, {3, true, 2}, {1, true, 0}} {
 		l := newLab(t, calls("todo"), calls("todo"), calls("todo"), calls("attemptCompletion"), "done")
 		l.ran("go")
-		l.damage(tt.damaged)
+		l.damage("checkpoint-*-%d-*.json", tt.damaged)
+		if tt.events {
+			l.damage("event-*-%d-co*.json", tt.damaged)
+		}
 		c, err := Records{l.cfg.Executor}.Latest(t.Context(), "run")
 		if c.StepNumber != tt.want || (err == nil) != (tt.want > 0) {
 			t.Errorf("with step %d damaged it is step %d, %v; want %d", tt.damaged, c.StepNumber, err, tt.want)
 		}
-		if tt.want > 0 && len(c.Messages) != 2+2*tt.want {
-			t.Errorf("it has %d messages at step %d", len(c.Messages), tt.want)
+		if n := 2 + 2*tt.want + tt.want/4; tt.want > 0 && len(c.Messages) != n {
+			t.Errorf("it has %d messages at step %d, want %d", len(c.Messages), tt.want, n)
 		}
 	}
 }

@@ -20,6 +20,8 @@
 //	event.go       what Run reports
 //	checkpoint.go  the state of a run at the end of a step
 //	records.go     reading what was recorded
+//	resume.go      where an interrupted run continues
+//	check.go       which records are damaged
 //	store.go       recording
 //	lease.go       the one owner of a run
 //	project.go     perstack.toml
@@ -72,6 +74,7 @@ type Config struct {
 
 	ready time.Duration                              // for a skill's server; 0 means connectTimeout
 	wait  func(context.Context, time.Duration) error // between retries; nil sleeps
+	point func()                                     // is called between any two changes of files and records, for tests; may be nil
 }
 
 // About describes a model. Nothing is decided by it.
@@ -103,9 +106,9 @@ func Run(ctx context.Context, cfg Config, query string) iter.Seq2[Event, error] 
 		defer cancel()
 		r, err := newRun(ctx, cfg)
 		if err == nil {
+			defer r.store.close()
 			r.yield = yield
 			err = r.work(ctx, query)
-			r.store.close()
 		}
 		if err != nil && err != errEnough {
 			yield(Event{}, err)
@@ -124,7 +127,8 @@ type run struct {
 	id    string
 	store *store
 	clean Redactor
-	limit int // the last step that may be taken; 0 is none
+	from  *position // where it is continued; nil for a new run
+	limit int       // the last step that may be taken; 0 is none
 	yield func(Event, error) bool
 }
 
@@ -138,6 +142,9 @@ func newRun(ctx context.Context, cfg Config) (*run, error) {
 	cfg.Base = cmp.Or(cfg.Base, dialect.Perstack)
 	if cfg.wait == nil {
 		cfg.wait = sleep
+	}
+	if cfg.point == nil {
+		cfg.point = func() {}
 	}
 	r := &run{cfg: cfg, id: cmp.Or(cfg.RunID, newID()), clean: cfg.Redactor()}
 	continued := cfg.Continue
@@ -164,6 +171,7 @@ func newRun(ctx context.Context, cfg Config) (*run, error) {
 	if r.store, err = openStore(ctx, cfg.Executor, r.id); err != nil {
 		return nil, err
 	}
+	r.store.point = cfg.point
 	switch {
 	case continued != "":
 		err = r.takeUp(ctx)
@@ -175,8 +183,8 @@ func newRun(ctx context.Context, cfg Config) (*run, error) {
 		return nil, err
 	}
 	first := 1
-	if from := r.cfg.From; from != nil {
-		first = from.StepNumber + 1
+	if r.from != nil {
+		first = cmp.Or(r.from.step, r.from.StepNumber+1)
 	}
 	if cfg.MaxSteps > 0 {
 		r.limit = first + cfg.MaxSteps - 1
@@ -190,24 +198,29 @@ func (r *run) takeUp(ctx context.Context) error {
 	if r.store.durable != nil && !r.store.exists(ctx) {
 		return ErrNoCheckpoint
 	}
-	err := r.store.lease(ctx, r.cfg.TakeOver)
-	if err != nil || r.cfg.From != nil {
+	if err := r.store.lease(ctx, r.cfg.TakeOver); err != nil {
 		return err
 	}
-	records := Records{r.cfg.Executor}
-	from, err := records.Latest(ctx, r.id)
-	if err != nil {
+	if r.cfg.From != nil {
+		r.from = &position{Checkpoint: *r.cfg.From}
+		return nil
+	}
+	from, damage, err := Records{r.cfg.Executor}.position(ctx, r.id)
+	for _, what := range damage {
+		r.warn(what)
+	}
+	switch {
+	case err != nil:
 		return err
+	case len(from.interrupted) > 0:
+		r.warn(fmt.Sprintf("the run was interrupted during %s, which may have happened; the model is told", strings.Join(from.interrupted, ", ")))
+	case len(damage) > 0 && from.step > 0:
+		r.warn(fmt.Sprintf("the run continues in step %d", from.step))
+	case len(damage) > 0:
+		r.warn(fmt.Sprintf("the run continues from step %d", from.StepNumber))
 	}
-	files, err := records.checkpoints(ctx, r.id)
-	for _, n := range slices.Backward(files) {
-		if n.Of == from.ID {
-			break
-		}
-		r.warn(fmt.Sprintf("%s is damaged, or one before it is; the run continues from step %d", n, from.StepNumber))
-	}
-	r.cfg.From = &from
-	return err
+	r.from = &from
+	return nil
 }
 
 // warn tells the caller what it should know of the run's configuration or records.
@@ -250,7 +263,7 @@ func (r *run) work(ctx context.Context, query string) error {
 		return err
 	}
 	write := r.store.createSetting
-	if r.cfg.From != nil {
+	if r.from != nil {
 		write = r.store.updateSetting
 	}
 	if err := write(ctx, r.setting(query), r.clean); err != nil {
@@ -272,8 +285,11 @@ func (r *run) work(ctx context.Context, query string) error {
 
 // begin returns the task that the run starts or continues with.
 func (r *run) begin(ctx context.Context, query string) (*task, error) {
-	if r.cfg.From != nil {
-		return r.resume(ctx, *r.cfg.From, query)
+	if r.from != nil && r.from.setting == nil {
+		return r.resume(ctx, *r.from, query)
+	}
+	if r.from != nil {
+		return r.restart(*r.from.setting, query)
 	}
 	expert, err := r.expert(r.cfg.Expert)
 	if err == nil && query == "" {
@@ -303,10 +319,34 @@ func (r *run) start(e Expert, query string, step int) *task {
 	return t
 }
 
-// resume returns the task that a checkpoint is of, with the tasks that wait for its
-// report as parents.
-func (r *run) resume(ctx context.Context, from Checkpoint, query string) (*task, error) {
-	parent, err := r.waitingParent(ctx, from)
+// restart returns the first task of a run that was interrupted before its first event. A
+// query of the continuation is added to that of the run.
+func (r *run) restart(s RunSetting, query string) (*task, error) {
+	if s.ExpertKey != r.cfg.Expert {
+		return nil, expertMismatch(s.ExpertKey, r.cfg.Expert)
+	}
+	if r.cfg.Answer {
+		return nil, errNoAnswer
+	}
+	e, err := r.expert(s.ExpertKey)
+	t := r.start(e, s.Input.Text, 1)
+	if query != "" {
+		t.recovered = []Message{newMessage(UserMessage, textPart(s.Input.Text))}
+		t.query = &query
+	}
+	return t, err
+}
+
+func expertMismatch(recorded, given string) error {
+	return fmt.Errorf("Checkpoint expert key %s does not match input expert key %s", recorded, given)
+}
+
+var errNoAnswer = errors.New("the run waits for no answer; leave -i out to go on")
+
+// resume returns the task that a position is of, with the tasks that wait for its report
+// as parents.
+func (r *run) resume(ctx context.Context, from position, query string) (*task, error) {
+	parent, err := r.waitingParent(ctx, from.Checkpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -315,13 +355,21 @@ func (r *run) resume(ctx context.Context, from Checkpoint, query string) (*task,
 		return nil, err
 	}
 	t := r.newTask(e)
-	t.parent, t.last = parent, &from
+	t.parent, t.last = parent, &from.Checkpoint
 	from.restore(t.session)
 	waits := from.Status == StoppedByInteractiveTool || from.Status == StoppedByDelegate && r.cfg.Answer
 	reports := from.Status == StoppedByDelegate || from.Status == Completed && parent != nil
 	switch {
-	case r.cfg.Answer && !waits:
-		return nil, errors.New("the run waits for no answer; leave -i out to go on")
+	case r.cfg.Answer && (!waits || from.step > 0):
+		return nil, errNoAnswer
+	case from.step > 0:
+		t.recovered, t.completing = from.input, from.completing && query == ""
+		if query != "" {
+			t.query = &query
+		}
+		t.resumeAt(from.step)
+		t.cp.Usage = from.usage
+		return t, nil
 	case waits && !r.cfg.Answer:
 		return nil, fmt.Errorf("the run waits for the result of %s; give it as the query with -i", from.pendingToolName())
 	case waits && query == "":

@@ -20,6 +20,8 @@ type RunSetting struct {
 	Timeout        int64             `json:"timeout"`   // of one answer of the model, in milliseconds
 	StartedAt      int64             `json:"startedAt"` // milliseconds since 1970
 	UpdatedAt      int64             `json:"updatedAt"` // last start or continuation, in milliseconds since 1970
+
+	Damage string `json:"-"` // why the file cannot be read; "" if it can
 }
 
 // A ProviderConfig says where the model is.

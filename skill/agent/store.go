@@ -23,6 +23,7 @@ type store struct {
 	unsynced *skill.Executor // does not wait
 
 	held    *lease // nil until this process owns the run
+	point   func() // see Config
 	mu      sync.Mutex
 	last    int64    // the last result of now
 	pending []string // absolute paths of events that may not be on the disk yet
@@ -115,6 +116,7 @@ func (s *store) write(ctx context.Context, x *skill.Executor, n RecordName, valu
 		if x == nil {
 			return nil
 		}
+		s.point()
 		r, err := x.Execute(ctx, &skill.Session{}, skill.WriteFile{
 			Path: path.Join(runsDir, s.run, n.String()), Content: string(rawjson.Encode(v)),
 			Parents: true, NoReplace: true,
@@ -147,6 +149,7 @@ func (s *store) createSetting(ctx context.Context, setting RunSetting, clean Red
 	if err := s.lease(ctx, false); err != nil {
 		return errors.Join(s.takenError(), err)
 	}
+	s.point()
 	_, err := s.durable.Execute(ctx, &skill.Session{}, skill.WriteFile{
 		Path: path.Join(runsDir, s.run, settingFile), Content: string(clean.JSON(rawjson.Encode(setting))), Parents: true, NoReplace: true,
 	})

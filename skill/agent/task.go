@@ -24,7 +24,10 @@ type task struct {
 	parent  *task       // the task that waits for the report; nil for the first
 	last    *Checkpoint // the one recorded last or continued from, with all messages
 
-	query   *string   // to start or continue with; nil for none
+	query      *string   // to start or continue with; nil for none
+	recovered  []Message // of the step that was under way when the run was interrupted
+	completing bool      // that step lacks only the final report
+
 	history []Message // all that the expert and its model have said
 	sent    int       // how many messages of the history an event has shown as sent to the model
 
@@ -42,7 +45,9 @@ type task struct {
 // work takes steps until the run stops or goes on with another task.
 func (t *task) work(ctx context.Context) error {
 	initial := t.checkpoint(t.cp.Status)
-	initial.Session = nil
+	if len(initial.Session.Todos) == 0 {
+		initial.Session = nil
+	}
 	t.input()
 	t.step.StartedAt = time.Now().UnixMilli()
 	if err := t.emit(ctx, Event{Type: StartRun, InitialCheckpoint: initial, InputMessages: t.step.inputs()}); err != nil {
@@ -62,11 +67,13 @@ func (t *task) work(ctx context.Context) error {
 // input adds the messages that the task starts or continues with.
 func (t *task) input() {
 	first := len(t.history)
-	if first == 0 {
+	if first == 0 && (len(t.recovered) == 0 || t.recovered[0].Type != InstructionMessage) {
 		m := newMessage(InstructionMessage, textPart(t.clean.Text(t.instruction())))
 		m.Cache = true
 		t.history = append(t.history, m)
 	}
+	t.history = append(t.history, t.recovered...)
+	t.recovered = nil
 	if t.callIDs != nil && len(t.pending) == 0 {
 		t.history = append(t.history, resultMessage(t.callIDs, t.results))
 		t.callIDs, t.results = nil, nil
@@ -106,6 +113,10 @@ func (t *task) resumeWith(text string) (err error) {
 func (t *task) takeStep(ctx context.Context) (done bool, err error) {
 	if len(t.pending) > 0 {
 		return true, t.stopForCall(ctx)
+	}
+	if t.completing {
+		t.completing = false
+		return true, t.complete(ctx)
 	}
 	answer, err := t.generate(ctx, t.tools())
 	if err != nil {

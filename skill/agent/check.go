@@ -1,0 +1,57 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+)
+
+// Check reads all records of a run. It returns their number and what is wrong, a
+// sentence for each file. The error is one of reading the directory, or that there are no
+// records.
+func (r Records) Check(ctx context.Context, runID string) (n int, wrong []string, err error) {
+	files, err := r.Files(ctx, runID)
+	if err != nil {
+		return 0, nil, err
+	}
+	names, err := r.list(ctx, path.Join(runsDir, runID))
+	if err != nil {
+		return 0, nil, err
+	}
+	if len(names) == 0 {
+		return 0, nil, errors.New("the run " + runID + " has no records")
+	}
+	report := func(name string, err error) {
+		if err != nil {
+			wrong = append(wrong, fmt.Sprintf("%s: %v", name, err))
+		}
+	}
+	_, err = r.setting(ctx, runID)
+	report(settingFile, err)
+	for _, name := range names {
+		if _, ok := parseRecordName(name); !ok && name != settingFile && name != leaseFile {
+			report(name, errors.New("is not a record"))
+		}
+	}
+	for _, n := range files {
+		if err := ctx.Err(); err != nil {
+			return 0, nil, err
+		}
+		if n.Kind == "event" {
+			e, err := r.Event(ctx, runID, n)
+			if err == nil && (RecordName{"event", e.Timestamp, e.StepNumber, string(e.Type)} != n || e.RunID != runID) {
+				err = fmt.Errorf("holds the event %s of step %d of the run %q", e.Type, e.StepNumber, e.RunID)
+			}
+			report(n.String(), err)
+			continue
+		}
+		c, err := r.checkpoint(ctx, runID, n)
+		if err == nil && c.ParentID != "" && !slices.ContainsFunc(files, func(n RecordName) bool { return n.Of == c.ParentID }) {
+			err = fmt.Errorf("the checkpoint %s before it is not there", c.ParentID)
+		}
+		report(n.String(), err)
+	}
+	return len(files) + 1, wrong, nil
+}

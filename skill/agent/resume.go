@@ -1,0 +1,244 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	rawjson "textskill/parser/json"
+)
+
+// A position is where a run is continued: after a checkpoint, or in the step that was
+// under way when the run was interrupted. That step is put together from its events, so
+// that no call that they show as finished is made again.
+type position struct {
+	Checkpoint             // with all messages; its id is "" if the task has none yet
+	setting    *RunSetting // of a run that was interrupted before its first event; else nil
+
+	step        int       // under way; 0 if none was
+	input       []Message // of that step: what it began with, and what was done
+	usage       Usage     // of the run so far
+	completing  bool      // all is done but the final report
+	interrupted []string  // names of tools whose calls were under way
+
+	answer  *Message // of the model, while calls of it are open
+	results []ToolResult
+	waiting []string // ids of calls that another expert or the user answers
+}
+
+const (
+	interruptedCall = "The run was interrupted during this call. What it does may have happened, in part or whole: find out before you call it again."
+	notBegunCall    = "The run was interrupted before this call. Nothing of it has happened; call it again if it is still needed."
+	lostMedia       = "(The image or file is not kept here, because the run was interrupted. Read it again if it is needed.)"
+	lostRecords     = "Records of this run are damaged: %s. Calls may have been made that this conversation does not show. Find out before you repeat anything."
+)
+
+// position returns where a run is continued, and what of its records is damaged. For a run
+// without any usable record the error is [ErrNoCheckpoint], or says what is damaged.
+func (r Records) position(ctx context.Context, runID string) (position, []string, error) {
+	files, err := r.Files(ctx, runID)
+	if err != nil {
+		return position{}, nil, err
+	}
+	last, at, damage, broken := r.lastCheckpoint(ctx, runID, files)
+	p := position{Checkpoint: last, usage: last.Usage}
+	begun := at >= 0
+	var lost []string
+	for _, n := range files[at+1:] {
+		if n.Kind != "event" {
+			continue
+		}
+		e, err := r.Event(ctx, runID, n)
+		switch {
+		case ctx.Err() != nil:
+			return p, damage, ctx.Err()
+		case err != nil:
+			damage = append(damage, err.Error())
+			if !endsStep(n.Of) {
+				lost = append(lost, n.String())
+			}
+		case e.Type == StartRun && e.InitialCheckpoint != nil:
+			started, repaired, err := r.started(ctx, runID, files, e)
+			damage = append(damage, repaired...)
+			switch {
+			case err != nil:
+				damage, lost = append(damage, err.Error()), append(lost, n.String())
+			case started.Status == StoppedByInteractiveTool && started.step == 0:
+				return started, damage, nil
+			case started.step == 0: // the task that was delegated has ended, and its report was not used
+				return position{Checkpoint: last}, damage, nil
+			default:
+				p, begun, lost = started, true, nil
+			}
+		case begun && (e.Checkpoint == nil || e.Checkpoint.ID != last.ID):
+			p.add(e)
+		}
+	}
+	if !begun {
+		p, err = r.unbegun(ctx, runID, broken)
+		return p, damage, err
+	}
+	p.interrupt()
+	if len(lost) > 0 {
+		p.input = append(p.input, newMessage(UserMessage, textPart(fmt.Sprintf(lostRecords, strings.Join(lost, ", ")))))
+		p.step = max(p.step, p.StepNumber+1)
+	}
+	return p, damage, nil
+}
+
+// Step returns the number of the step in which a run continues, from 1.
+func (r Records) Step(ctx context.Context, runID string) (int, error) {
+	p, _, err := r.position(ctx, runID)
+	return cmp.Or(p.step, p.StepNumber+1), err
+}
+
+// started returns the position at the beginning of a task or of its continuation. Its
+// step is 0 if nothing came of that: calls still wait for the result that it brought.
+func (r Records) started(ctx context.Context, runID string, files []RecordName, e Event) (p position, damage []string, err error) {
+	p = position{Checkpoint: *e.InitialCheckpoint, usage: e.InitialCheckpoint.Usage, step: e.StepNumber, input: slices.Clone(e.InputMessages)}
+	p.ID = p.ParentID
+	if p.ID == "" {
+		return p, nil, nil
+	}
+	before, damage, err := r.complete(ctx, runID, files, p.ID)
+	if err != nil {
+		return p, damage, err
+	}
+	if len(before.PendingToolCalls) > 0 && !slices.ContainsFunc(e.InputMessages, func(m Message) bool { return m.Type == ToolMessage }) {
+		return position{Checkpoint: before}, damage, nil
+	}
+	p.Messages = before.Messages
+	if p.Session == nil {
+		p.Session = before.Session
+	}
+	return p, damage, nil
+}
+
+// unbegun returns the position of a run that has no checkpoint and no event to begin
+// with. The error is why its checkpoints are unusable, if it has any.
+func (r Records) unbegun(ctx context.Context, runID string, broken error) (p position, err error) {
+	if broken != ErrNoCheckpoint {
+		return p, broken
+	}
+	s, err := r.setting(ctx, runID)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, ErrNoCheckpoint
+	}
+	p.setting = &s
+	return p, err
+}
+
+// add adds an event of the step that was under way.
+func (p *position) add(e Event) {
+	p.step = e.StepNumber
+	if endsStep(string(e.Type)) {
+		p.step++
+	}
+	if e.Usage != nil {
+		p.usage = p.usage.add(*e.Usage)
+	}
+	switch e.Type {
+	case Retry:
+		p.input = append(p.input, e.NewMessages...)
+	case CallTool, CallDelegate, CallInteractiveTool:
+		if e.NewMessage != nil && e.ToolCall != nil {
+			p.call(*e.NewMessage)
+			if e.Type != CallTool {
+				p.waiting = append(p.waiting, e.ToolCall.ID)
+			}
+		}
+	case FinishToolCall:
+		p.finish(e.NewMessages)
+	}
+	if e.ToolResult == nil || p.answer == nil {
+		return
+	}
+	r := *e.ToolResult
+	if e.Type == ResolveImageFile || e.Type == ResolvePdfFile {
+		r.Result = append(slices.Clone(r.Result), textPart(lostMedia))
+	}
+	if r.Session != nil {
+		p.Session, r.Session = r.Session, nil
+	}
+	p.results = append(p.results, r)
+	p.completing = e.Type == AttemptCompletion
+}
+
+// call adds a call, and the text of the answer, which only the first call's message has.
+func (p *position) call(m Message) {
+	if p.answer == nil || p.answer.ID != m.ID {
+		p.interrupt()
+		m.Contents = slices.Clone(m.Contents)
+		p.answer = &m
+		return
+	}
+	p.answer.Contents = slices.Insert(p.answer.Contents, p.answer.calls(), m.Contents...)
+}
+
+// calls returns the number of the calls that a message begins with.
+func (m *Message) calls() int {
+	for i, p := range m.Contents {
+		if p.Type != ToolCallPart {
+			return i
+		}
+	}
+	return len(m.Contents)
+}
+
+// finish adds the answer, its calls in the order of the results, and the results.
+func (p *position) finish(results []Message) {
+	if p.answer == nil || len(results) != 1 {
+		return
+	}
+	place := map[string]int{}
+	for i, r := range results[0].Contents {
+		place[r.ToolCallID] = i
+	}
+	slices.SortStableFunc(p.answer.Contents[:p.answer.calls()], func(a, b Part) int {
+		return place[a.ToolCallID] - place[b.ToolCallID]
+	})
+	p.input = append(p.input, *p.answer, results[0])
+	p.answer, p.results = nil, nil
+}
+
+// interrupt ends the answer whose calls are open: calls without a result get one that
+// says so.
+func (p *position) interrupt() {
+	if p.answer == nil {
+		return
+	}
+	var order []string
+	for _, c := range p.answer.Contents {
+		if c.Type != ToolCallPart {
+			continue
+		}
+		order = append(order, c.ToolCallID)
+		if slices.ContainsFunc(p.results, func(r ToolResult) bool { return r.ID == c.ToolCallID }) {
+			continue
+		}
+		what := interruptedCall
+		if slices.Contains(p.waiting, c.ToolCallID) {
+			what = notBegunCall
+		} else {
+			p.interrupted = append(p.interrupted, c.ToolName)
+		}
+		p.completing = false
+		p.results = append(p.results, ToolResult{ID: c.ToolCallID, ToolName: c.ToolName,
+			Result: []Part{textPart(string(rawjson.Encode(reason{"Interrupted", what})))}})
+	}
+	p.input = append(p.input, *p.answer, resultMessage(order, p.results))
+	p.answer, p.results = nil, nil
+}
+
+// endsStep reports whether events of a type end a step, and so hold its checkpoint.
+func endsStep(event string) bool {
+	switch EventType(event) {
+	case ContinueToNextStep, StopRunByInteractiveTool, StopRunByDelegate, StopRunByExceededMaxSteps, StopRunByError, CompleteRun:
+		return true
+	}
+	return false
+}
