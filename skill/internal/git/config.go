@@ -171,16 +171,6 @@ func (r *repository) checkInclude(s setting) error {
 	return r.checkInside("included configuration", path)
 }
 
-// A ProgramError reports a repository whose own configuration decides which program git
-// runs, or how it reaches the network, and cannot be overridden.
-type ProgramError struct {
-	Setting string // "remote.origin.uploadpack"
-}
-
-func (e *ProgramError) Error() string {
-	return "the repository's own configuration sets " + e.Setting + ", which decides what git runs or trusts on its way to a remote; remove it, or start with --allow-hooks"
-}
-
 // transportSettings lists settings that decide how a remote is reached: with which
 // program, through which proxy, trusting which certificates.
 var transportSettings = map[string][]string{
@@ -203,7 +193,7 @@ func (r *repository) checkTransport(local bool) error {
 		}
 		if slices.Contains(transportSettings[section], name) ||
 			local && (section == "remote" && name == "promisor" || s.key == "extensions.partialclone") {
-			return &ProgramError{s.key}
+			return fmt.Errorf("the repository's own configuration sets %s, which decides what git runs or trusts on its way to a remote; remove it, or start with --allow-hooks", s.key)
 		}
 	}
 	return nil
