@@ -55,12 +55,11 @@ type Servers = process.Servers
 // A ServerLog is the result of [ReadServerLog].
 type ServerLog = process.ServerLog
 
-// Errors of servers.
-type (
-	NotServingError = process.NotServingError // the server ended, or did not listen in time
-	PortTakenError  = process.PortTakenError  // the port is in use
-	NoServerError   = process.NoServerError   // no server has this name
-)
+// A NotServingError reports a server that ended, or did not listen in time.
+type NotServingError = process.NotServingError
+
+// ErrNoServer reports that no server has the name that was asked for.
+var ErrNoServer = process.ErrNoServer
 
 func (x *Executor) startServer(ctx context.Context, s *Session, a StartServer) (Result, error) {
 	return result(x.process.StartServer(ctx, s.Dir, process.ServerCommand(a)))

@@ -187,7 +187,7 @@ func serverError(_ *call, err error) error {
 		k.Output = &text
 		return withKeys(err, k)
 	}
-	if _, ok := errors.AsType[*skill.NoServerError](err); ok {
+	if errors.Is(err, skill.ErrNoServer) {
 		return fmt.Errorf("%w; server(action: 'list') lists them", err)
 	}
 	return err

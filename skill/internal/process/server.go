@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -99,29 +100,8 @@ func (e *NotServingError) Error() string {
 	return e.Message() + " before it was ready"
 }
 
-// A PortTakenError reports a port that is in use.
-type PortTakenError struct {
-	Port int
-	Pid  int    // the process that listens; 0 if unknown
-	ID   string // the server of this workspace that uses the port; "" if none does
-}
-
-func (e *PortTakenError) Error() string {
-	switch {
-	case e.ID != "" && e.Pid == 0:
-		return fmt.Sprintf("port %d is that of server %s, which is being started; stop it first", e.Port, e.ID)
-	case e.ID != "":
-		return fmt.Sprintf("port %d is that of server %s, which runs as process %d; stop it first", e.Port, e.ID, e.Pid)
-	case e.Pid != 0:
-		return fmt.Sprintf("port %d is taken by process %d", e.Port, e.Pid)
-	}
-	return fmt.Sprintf("port %d is taken", e.Port)
-}
-
-// A NoServerError reports that no server has this name.
-type NoServerError struct{ ServerName }
-
-func (e *NoServerError) Error() string { return "there is no server for " + e.String() }
+// ErrNoServer reports that no server has the name that was asked for.
+var ErrNoServer = errors.New("there is no server for")
 
 // listens reports whether something accepts connections on a port of this machine.
 func listens(ctx context.Context, port int) bool {

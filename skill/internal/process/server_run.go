@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"path"
 	"slices"
@@ -20,8 +21,8 @@ import (
 const pollInterval = 20 * time.Millisecond
 
 // StartServer starts a server and waits until it listens, ends, or a.Wait is over. A
-// relative a.Dir starts at base. Errors are [*PortTakenError], [*NotServingError] or
-// those of [Runner.Exec].
+// relative a.Dir starts at base. A server that does not become
+// ready is a [*NotServingError].
 func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) (ServerState, error) {
 	if err := cmp.Or(x.CheckAllowed("running a program"), a.check()); err != nil {
 		return ServerState{}, err
@@ -59,15 +60,22 @@ func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) 
 	return x.awaitServer(ctx, dir, r, a)
 }
 
-// portFree returns a *PortTakenError if something listens on the port, or a server will.
+// portFree fails if something listens on the port, or a server will.
 func (x *Runner) portFree(ctx context.Context, dir *os.Root, port int) error {
 	for _, r := range readRecords(dir) {
 		if s := x.serverState(dir, r); r.Port == port && s.Running {
-			return &PortTakenError{port, s.Pid, r.ID}
+			how := "is being started"
+			if s.Pid != 0 {
+				how = fmt.Sprintf("runs as process %d", s.Pid)
+			}
+			return fmt.Errorf("port %d is that of server %s, which %s; stop it first", port, r.ID, how)
 		}
 	}
 	if listens(ctx, port) {
-		return &PortTakenError{port, listeningPid(port), ""}
+		if pid := listeningPid(port); pid != 0 {
+			return fmt.Errorf("port %d is taken by process %d", port, pid)
+		}
+		return fmt.Errorf("port %d is taken", port)
 	}
 	return nil
 }
@@ -188,7 +196,7 @@ func (x *Runner) findServer(n ServerName) (*os.Root, serverRecord, error) {
 	}
 	if len(list) == 0 {
 		dir.Close()
-		return nil, serverRecord{}, &NoServerError{n}
+		return nil, serverRecord{}, fmt.Errorf("%w %s", ErrNoServer, n)
 	}
 	return dir, list[0], nil
 }
