@@ -9,12 +9,9 @@ import (
 // An ArgError reports an argument that its operation cannot accept.
 type ArgError = refusal.ArgError
 
-// A RefusedError reports an operation that the configuration forbids. It matches
-// fs.ErrPermission.
+// A RefusedError reports an operation or an address that the configuration forbids. It
+// matches fs.ErrPermission.
 type RefusedError = refusal.RefusedError
-
-// An OffError reports an operation that must be turned on first.
-type OffError = refusal.OffError
 
 // A NoMatchError reports that [EditFile].Old is not in the file.
 type NoMatchError struct {

@@ -113,11 +113,8 @@ type (
 	Picture = web.Picture
 )
 
-// Errors of web operations.
-type (
-	AddressError = web.AddressError // the address is outside the public internet
-	BrowserError = web.BrowserError // the browser is missing or failed
-)
+// ErrBrowser reports a browser that is missing or failed.
+var ErrBrowser = web.ErrBrowser
 
 func (x *Executor) fetch(ctx context.Context, a Fetch) (Result, error) {
 	if err := x.process.CheckNetwork("reaching other machines"); err != nil {

@@ -27,9 +27,8 @@ func TestTheWebIsOffUnlessAllowed(t *testing.T) {
 		for _, args := range []Args{Fetch{URL: server.URL, Max: 1}, Download{URL: server.URL, Dest: "f"}, CheckURL{URL: server.URL},
 			WebSearch{Query: "q", Count: 1}, Screenshot{URL: server.URL, Dest: "s.png"}} {
 			_, err := x.Execute(t.Context(), &Session{}, args)
-			var off *OffError
 			var refused *RefusedError
-			if !errors.As(err, &off) && !errors.As(err, &refused) {
+			if !errors.As(err, &refused) {
 				t.Errorf("%T with %+v: %v", args, cfg, err)
 			}
 		}

@@ -102,12 +102,11 @@ func (v *server) dial(ctx context.Context, t *task, c SkillConfig) (err error) {
 // checkReach refuses servers at endpoints in a read-only workspace or a dry run, because
 // they may change anything.
 func checkReach(c skill.Config) error {
-	const what = "reaching a server"
 	switch {
 	case c.ReadOnly:
-		return &skill.RefusedError{What: what, Flag: "--read-only"}
+		return &skill.RefusedError{Reason: "reaching a server is refused under --read-only"}
 	case c.DryRun:
-		return &skill.RefusedError{What: what, Flag: "--dry-run"}
+		return &skill.RefusedError{Reason: "reaching a server is refused under --dry-run"}
 	}
 	return nil
 }

@@ -58,9 +58,9 @@ func (chromium) Picture(ctx context.Context, endpoint string, p skill.Page) (pic
 	return pic, nil
 }
 
-// browserError returns a BrowserError for err, or for the cause of ctx's end.
+// browserError returns a skill.ErrBrowser for err, or for the cause of ctx's end.
 func browserError(ctx context.Context, err error) error {
-	return &skill.BrowserError{Err: cause(ctx, err)}
+	return fmt.Errorf("%w: %w", skill.ErrBrowser, cause(ctx, err))
 }
 
 // cause returns the cause of ctx's end, or err if ctx has not ended.

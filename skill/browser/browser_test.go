@@ -91,7 +91,7 @@ func TestScreenshot(t *testing.T) {
 		}
 	}
 	_, err = x.Execute(t.Context(), &skill.Session{}, skill.Screenshot{URL: site.URL + "/in", Dest: "in.png"})
-	var refused *skill.AddressError
+	var refused *skill.RefusedError
 	if !errors.As(err, &refused) {
 		t.Errorf("a redirect to this machine: %v", err)
 	}

@@ -107,10 +107,10 @@ var stackWeb = []Tool{
 				Full: in.flag("full_page"), Timeout: timeout}, cmp.Or(err, refuseHome(in, "destination"))
 		},
 		reword: func(_ *call, err error) error {
-			if b, ok := errors.AsType[*skill.BrowserError](err); ok {
+			if errors.Is(err, skill.ErrBrowser) {
 				return withKeys(failf("Failed to take screenshot"), struct {
 					Reason string `json:"reason"`
-				}{b.Error()})
+				}{err.Error()})
 			}
 			return err
 		},

@@ -108,9 +108,9 @@ func IsSpawnError(err error) bool {
 func (x *Runner) CheckAllowed(what string) error {
 	switch {
 	case x.cfg.ReadOnly:
-		return &refusal.RefusedError{What: what, Flag: "--read-only"}
+		return refusal.Under(what, "--read-only")
 	case x.cfg.DryRun:
-		return &refusal.RefusedError{What: what, Flag: "--dry-run"}
+		return refusal.Under(what, "--dry-run")
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func (x *Runner) CheckNetwork(what string) error {
 		return err
 	}
 	if !x.cfg.Network {
-		return &refusal.OffError{What: what, Flag: "--network"}
+		return refusal.Off(what, "--network")
 	}
 	return nil
 }

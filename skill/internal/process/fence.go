@@ -74,7 +74,7 @@ const socketsFiltered = 1 << 16
 // fenceUnavailable is the error of a command that was not run because [FenceRequire]
 // demands more than the kernel can enforce.
 func fenceUnavailable(why string) error {
-	return &refusal.RefusedError{What: "running a program", Flag: "--fence=require", Why: why}
+	return refusal.Under("running a program", "--fence=require: "+why)
 }
 
 // fence is the sandbox that the helper applies before it starts a command. The zero

@@ -23,33 +23,27 @@ func (e *ArgError) Error() string {
 	return e.Tool + ": " + e.Arg + " " + e.Reason
 }
 
-// A RefusedError reports an operation that the configuration forbids. It matches
-// [fs.ErrPermission].
+// A RefusedError reports an operation or an address that the configuration forbids. It
+// matches [fs.ErrPermission].
 type RefusedError struct {
-	What string // "running a program"
-	Flag string // the flag in force: "--read-only"
-	Why  string // "" if the flag is the whole reason
+	Reason string // names the flag that forbids it or would allow it
 }
 
-func (e *RefusedError) Error() string {
-	text := e.What + " is refused under " + e.Flag
-	if e.Why != "" {
-		text += ": " + e.Why
-	}
-	return text
-}
+func (e *RefusedError) Error() string { return e.Reason }
 
 // Is makes the error match [fs.ErrPermission].
 func (e *RefusedError) Is(target error) bool { return target == fs.ErrPermission }
 
-// An OffError reports an operation that must be turned on first.
-type OffError struct {
-	What string // "reaching other machines"
-	Flag string // the flag that allows it: "--network"
+// Under returns the error for what a flag in force forbids: "running a program",
+// "--read-only".
+func Under(what, flag string) error {
+	return &RefusedError{what + " is refused under " + flag}
 }
 
-func (e *OffError) Error() string {
-	return e.What + " is off; start skill with " + e.Flag + " to allow it"
+// Off returns the error for what only a flag allows: "reaching other machines",
+// "--network".
+func Off(what, flag string) error {
+	return &RefusedError{what + " is off; start skill with " + flag + " to allow it"}
 }
 
 // CheckPath returns an *ArgError for arg if the path name, whose absolute form is abs,

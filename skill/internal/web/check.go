@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"textskill/skill/internal/refusal"
 )
 
 // Checked is the result of [Client.Check].
@@ -30,7 +32,7 @@ func (c Checked) Message() string {
 
 // Check requests an address and returns the status. It does not follow redirects. A
 // timeout of 0 means 30 seconds; the maximum is 300 seconds. If the address may not be
-// reached, the error is an [*AddressError].
+// reached, the error is a [*refusal.RefusedError].
 func (c *Client) Check(ctx context.Context, address string, timeout time.Duration) (Checked, error) {
 	ctx, cancel := withTimeout(ctx, timeout)
 	defer cancel()
@@ -43,7 +45,7 @@ func (c *Client) Check(ctx context.Context, address string, timeout time.Duratio
 	}
 	r.Elapsed = time.Since(begin)
 	if err != nil {
-		var refused *AddressError
+		var refused *refusal.RefusedError
 		if errors.As(err, &refused) {
 			return Checked{}, err
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"textskill/skill/internal/process"
+	"textskill/skill/internal/refusal"
 )
 
 // A SearchEngine is a service that [Client.Search] can use.
@@ -55,20 +56,6 @@ const userAgent = "skill/1"
 
 // urlError adds an address to err.
 func urlError(address string, err error) error { return fmt.Errorf("%s: %w", address, err) }
-
-// A statusError reports an HTTP status other than success.
-type statusError struct {
-	Status  int
-	Excerpt string // start of the response, "" if it is not text
-}
-
-func (e *statusError) Error() string {
-	text := fmt.Sprintf("the server answered %d %s", e.Status, http.StatusText(e.Status))
-	if e.Excerpt != "" {
-		text += ": " + e.Excerpt
-	}
-	return text
-}
 
 // A webRequest is one request and its redirects.
 type webRequest struct {
@@ -146,7 +133,7 @@ func webError(ctx context.Context, err error) error {
 	}
 	err = plainURLError(err)
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		var refused *AddressError
+		var refused *refusal.RefusedError
 		if errors.As(op.Err, &refused) {
 			return refused
 		}

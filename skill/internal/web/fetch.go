@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -66,17 +67,27 @@ func (c *Client) Fetch(ctx context.Context, address string, raw bool, timeout ti
 	return f, nil
 }
 
-// badStatus returns a *statusError with an excerpt of the response, if it is text.
+var errForbidden = errors.New("the server answered 403 Forbidden")
+
+// badStatus returns the error for a status other than success, with an excerpt of the
+// response, if that is text. A 403 is errForbidden.
 func badStatus(res *http.Response, data []byte) error {
+	err := errForbidden
+	if res.StatusCode != http.StatusForbidden {
+		err = fmt.Errorf("the server answered %d %s", res.StatusCode, http.StatusText(res.StatusCode))
+	}
 	f := Fetched{URL: res.Request.URL.String()}
 	if f.read(data[:min(len(data), maxPage)], res.Header.Get("Content-Type"), false) != nil {
-		return &statusError{Status: res.StatusCode}
+		return err
 	}
 	text := strings.Join(strings.Fields(f.Content), " ")
 	if r := []rune(text); len(r) > maxExcerpt {
 		text = string(r[:maxExcerpt]) + "…"
 	}
-	return &statusError{res.StatusCode, text}
+	if text == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, text)
 }
 
 // read sets Type, Title, Content and Note from the body of a response.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"textskill/skill/internal/refusal"
 )
 
 // A Guard prevents connections to addresses outside the public internet: this machine,
@@ -26,18 +28,14 @@ func (c *Client) guard(hosts []string) *Guard {
 	return &Guard{private: c.cfg.Private, hosts: slices.Concat(c.cfg.Hosts, hosts)}
 }
 
-// An AddressError reports an address outside the public internet.
-type AddressError struct {
-	Host string // as the caller wrote it
-	Addr netip.Addr
-}
-
-func (e *AddressError) Error() string {
-	what := e.Host
-	if what != e.Addr.String() {
-		what += " (" + e.Addr.String() + ")"
+// privateAddress returns the error for an address outside the public internet of a host
+// as the caller wrote it.
+func privateAddress(host string, addr netip.Addr) error {
+	what := host
+	if what != addr.String() {
+		what += " (" + addr.String() + ")"
 	}
-	return what + " is a private address; --allow-host " + e.Host + " lets it be reached"
+	return &refusal.RefusedError{Reason: what + " is a private address; --allow-host " + host + " lets it be reached"}
 }
 
 var errNoScheme = errors.New("a web address begins with http:// or https://")
@@ -75,7 +73,7 @@ func (g *Guard) check(u *url.URL) error {
 		return fmt.Errorf("%s is neither a name nor an address like 192.0.2.1", host)
 	}
 	if err == nil && !g.allowed(host, Port(u)) && !g.public(addr) {
-		return &AddressError{host, addr}
+		return privateAddress(host, addr)
 	}
 	return nil
 }
@@ -125,7 +123,7 @@ func (g *Guard) dial(ctx context.Context, network, addr string) (net.Conn, error
 				return err
 			}
 			if !g.public(ap.Addr()) || !g.private && own(ap.Addr()) {
-				return &AddressError{host, ap.Addr()}
+				return privateAddress(host, ap.Addr())
 			}
 			return nil
 		}
@@ -187,7 +185,7 @@ func prefixes(list ...string) []netip.Prefix {
 	return out
 }
 
-// CheckHost returns an [*AddressError] for a host outside the public internet. With
+// CheckHost returns a [*refusal.RefusedError] for a host outside the public internet. With
 // resolve it looks up a host name; a name that cannot be resolved is no error.
 func (c *Client) CheckHost(ctx context.Context, host, port string, resolve bool) error {
 	return c.guard(nil).checkHost(ctx, host, port, resolve)
@@ -199,7 +197,7 @@ func (g *Guard) checkHost(ctx context.Context, host, port string, resolve bool) 
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if !g.public(addr) {
-			return &AddressError{host, addr}
+			return privateAddress(host, addr)
 		}
 		return nil
 	}
@@ -210,7 +208,7 @@ func (g *Guard) checkHost(ctx context.Context, host, port string, resolve bool) 
 	addrs, _ := resolver.LookupNetIP(ctx, "ip", host)
 	for _, addr := range addrs {
 		if !g.public(addr) {
-			return &AddressError{host, addr.Unmap()}
+			return privateAddress(host, addr.Unmap())
 		}
 	}
 	return nil

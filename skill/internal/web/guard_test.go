@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"textskill/skill/internal/refusal"
 )
 
 // TestGuardAddresses lists addresses that are in the public internet, and others.
@@ -49,7 +51,7 @@ func TestOwnAddressIsRefused(t *testing.T) {
 	}
 	defer l.Close()
 	c, err := (&Guard{}).dial(t.Context(), "tcp", l.Addr().String())
-	if _, refused := errors.AsType[*AddressError](err); !refused {
+	if _, refused := errors.AsType[*refusal.RefusedError](err); !refused {
 		t.Errorf("connected: %v, %v", c, err)
 	}
 }
@@ -97,12 +99,12 @@ func TestANameThatChangesItsAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		res, err := g.client(false).Get(u.String())
-		var refused *AddressError
+		var refused *refusal.RefusedError
 		if err == nil {
 			res.Body.Close()
 			t.Errorf("the request was answered with %s", res.Status)
 		} else if !errors.As(err, &refused) {
-			t.Errorf("want an *AddressError, got %v", err)
+			t.Errorf("want a *refusal.RefusedError, got %v", err)
 		}
 	}
 	if n := requests.Load(); n != 0 || asked.Load() < 4 {

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"textskill/skill/internal/refusal"
 )
 
 // A Proxy is an HTTP proxy on the loopback interface that connects only as its guard
@@ -60,7 +62,7 @@ func (p *Proxy) Close() { p.server.Close() }
 
 // refuse answers a request with an error and records it for [Proxy.Failure].
 func (p *Proxy) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	var address *AddressError
+	var address *refusal.RefusedError
 	if errors.As(err, &address) {
 		err = address
 	}

@@ -31,18 +31,15 @@ type Picture struct {
 
 // A Browser takes a picture of a page with a running Chromium, whose DevTools listen at
 // endpoint, a WebSocket address. If that fails, Picture.URL is the last address that was
-// reached. Failures of the browser itself are a [*BrowserError].
+// reached. Failures of the browser itself are [ErrBrowser].
 type Browser interface {
 	Picture(ctx context.Context, endpoint string, p Page) (Picture, error)
 }
 
-// A BrowserError reports a browser that is missing or failed.
-type BrowserError struct{ Err error }
+// ErrBrowser reports a browser that is missing or failed.
+var ErrBrowser = errors.New("the browser")
 
-func (e *BrowserError) Error() string { return "the browser: " + e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *BrowserError) Unwrap() error { return e.Err }
+func browserError(err error) error { return fmt.Errorf("%w: %w", ErrBrowser, err) }
 
 // browsers lists the programs that can take a picture, in order of preference.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "chrome-headless-shell", "headless_shell"}
@@ -97,7 +94,7 @@ type browser struct {
 // startBrowser starts a Chromium that reaches the network only through the proxy.
 func (c *Client) startBrowser(ctx context.Context, proxy string) (_ *browser, err error) {
 	if os.Geteuid() == 0 && !c.cfg.NoSandbox {
-		return nil, &refusal.OffError{What: "a browser without its sandbox, which root cannot have,", Flag: "--browser-no-sandbox"}
+		return nil, refusal.Off("a browser without its sandbox, which root cannot have,", "--browser-no-sandbox")
 	}
 	dir, err := os.MkdirTemp("", "skill-browser-*")
 	if err != nil {
@@ -120,7 +117,7 @@ func (c *Client) startBrowser(ctx context.Context, proxy string) (_ *browser, er
 	}
 	defer null.Close()
 	if b.run, err = c.run.Start(process.Spec{Path: path, Args: browserArgs(path, dir, proxy, c.cfg.NoSandbox), Env: env, Dir: dir}, null, null); err != nil {
-		return nil, &BrowserError{err}
+		return nil, browserError(err)
 	}
 	b.endpoint, err = b.await(ctx)
 	return b, err
@@ -132,7 +129,7 @@ func lookBrowser(dir string, env []string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", &BrowserError{fmt.Errorf("none is installed: PATH has no %s", strings.Join(browsers, ", no "))}
+	return "", fmt.Errorf("%w: none is installed: PATH has no %s", ErrBrowser, strings.Join(browsers, ", no "))
 }
 
 // browserArgs returns the command line of the browser. Even loopback addresses go
@@ -159,11 +156,11 @@ func (b *browser) await(ctx context.Context) (string, error) {
 		case e := <-b.run.Done():
 			b.run = nil
 			if e.Err != nil {
-				return "", &BrowserError{e.Err}
+				return "", browserError(e.Err)
 			}
-			return "", &BrowserError{fmt.Errorf("it ended at once, with %d", e.Code)}
+			return "", fmt.Errorf("%w: it ended at once, with %d", ErrBrowser, e.Code)
 		case <-ctx.Done():
-			return "", &BrowserError{context.Cause(ctx)}
+			return "", browserError(context.Cause(ctx))
 		case <-tick.C:
 		}
 		data, err := os.ReadFile(filepath.Join(b.dir, "DevToolsActivePort"))
@@ -172,7 +169,7 @@ func (b *browser) await(ctx context.Context) (string, error) {
 			return "ws://127.0.0.1:" + port + path, nil
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return "", &BrowserError{err}
+			return "", browserError(err)
 		}
 	}
 }

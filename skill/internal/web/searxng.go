@@ -22,7 +22,7 @@ func (c *Client) searchSearXNG(ctx context.Context, e SearchEngine, a Query) ([]
 		return nil, err
 	}
 	data, err := c.query(ctx, webRequest{method: http.MethodGet, url: address, header: http.Header{"Accept": {"application/json"}}}, "")
-	if s, ok := errors.AsType[*statusError](err); ok && s.Status == http.StatusForbidden {
+	if errors.Is(err, errForbidden) {
 		return nil, errors.New("it refuses JSON; add json to search.formats in its settings.yml")
 	}
 	if err != nil {
