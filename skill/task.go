@@ -3,6 +3,7 @@ package skill
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"time"
@@ -99,6 +100,8 @@ func (x *Executor) updateTask(ctx context.Context, a UpdateTask) (Result, error)
 	return x.changeRecord(ctx, tasksFile, "task", a.ID, append(slices.Clone(a.Fields), newField("updated", localTime(time.Now()))))
 }
 
+func noRecord(kind, id string) error { return fmt.Errorf("there is no %s %s", kind, id) }
+
 // changeRecord sets fields of the first record with an id.
 func (x *Executor) changeRecord(ctx context.Context, file, kind, id string, fields []Field) (Result, error) {
 	var found Record
@@ -114,7 +117,7 @@ func (x *Executor) changeRecord(ctx context.Context, file, kind, id string, fiel
 			break
 		}
 		if found == nil {
-			return nil, &UnknownIDError{kind, id}
+			return nil, noRecord(kind, id)
 		}
 		return list, nil
 	})
@@ -129,7 +132,7 @@ func (x *Executor) deleteTask(ctx context.Context, a DeleteTask) (Result, error)
 	c, err := x.changeRecords(ctx, tasksFile, false, func(list []Record) ([]Record, error) {
 		kept := slices.DeleteFunc(slices.Clone(list), func(r Record) bool { return r.Text("id") == a.ID })
 		if len(kept) == len(list) {
-			return nil, &UnknownIDError{"task", a.ID}
+			return nil, noRecord("task", a.ID)
 		}
 		deleted = Record{newField("id", a.ID)}
 		return kept, nil

@@ -80,19 +80,6 @@ func encode[T string | []string](v T) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// A DamagedError reports a file of records that cannot be parsed. The file is left as it
-// is.
-type DamagedError struct{ Path, Reason string }
-
-func (e *DamagedError) Error() string {
-	return e.Path + " cannot be read and is left as it is: " + e.Reason
-}
-
-// An UnknownIDError reports that no task or plan has the id.
-type UnknownIDError struct{ Kind, ID string } // Kind is "task" or "plan"
-
-func (e *UnknownIDError) Error() string { return "there is no " + e.Kind + " " + e.ID }
-
 // parseRecords reads a JSON array of objects.
 func parseRecords(data []byte) (list []Record, err error) {
 	var objects []json.RawMessage
@@ -179,8 +166,9 @@ func (x *Executor) records(name string) ([]Record, error) {
 }
 
 func (x *Executor) readRecords(abs string, src io.ReaderAt, size int64) ([]Record, error) {
+	const unreadable = "%s cannot be read and is left as it is: %w"
 	if size > x.cfg.MaxRead {
-		return nil, &DamagedError{abs, fmt.Sprintf("it holds %d bytes, more than %d", size, x.cfg.MaxRead)}
+		return nil, fmt.Errorf(unreadable, abs, fmt.Errorf("it holds %d bytes, more than %d", size, x.cfg.MaxRead))
 	}
 	data := make([]byte, size)
 	if _, err := src.ReadAt(data, 0); err != nil && err != io.EOF {
@@ -188,7 +176,7 @@ func (x *Executor) readRecords(abs string, src io.ReaderAt, size int64) ([]Recor
 	}
 	list, err := parseRecords(data)
 	if err != nil {
-		return nil, &DamagedError{abs, err.Error()}
+		return nil, fmt.Errorf(unreadable, abs, err)
 	}
 	return list, nil
 }

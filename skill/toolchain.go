@@ -47,8 +47,8 @@ type TestReport = project.TestReport
 // A TestFailure is a test that failed, or a file or package whose tests could not run.
 type TestFailure = project.TestFailure
 
-// An UnknownRunnerError reports a Runner that cannot do the task.
-type UnknownRunnerError = project.UnknownRunnerError
+// ErrUnknownRunner reports a Runner that cannot do the task.
+var ErrUnknownRunner = project.ErrUnknownRunner
 
 func (x *Executor) toolchain(ctx context.Context, s *Session, a Toolchain) (Result, error) {
 	return result(x.project.Run(ctx, s.Dir, project.Task(a)))

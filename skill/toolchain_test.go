@@ -247,8 +247,7 @@ func brief(r *TestReport) string {
 }
 
 func isUnknown(err error) bool {
-	_, ok := errors.AsType[*UnknownRunnerError](err)
-	return ok
+	return errors.Is(err, ErrUnknownRunner)
 }
 
 // TestGoProject has the real go command test, lint, format and build a module.

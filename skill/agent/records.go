@@ -323,24 +323,27 @@ func (r Records) list(ctx context.Context, dir string) (names []string, err erro
 }
 
 func (r Records) read(ctx context.Context, file string, v any) error {
-	data, err := r.Executor.Execute(ctx, &skill.Session{}, skill.ReadFile{Path: file})
+	data, err := r.bytes(ctx, file)
 	if err != nil {
 		return err
 	}
-	err = json.Unmarshal(data.(skill.FileRead).Content, v)
+	err = json.Unmarshal(data, v)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return &damagedError{file, cmp.Or(wrong.Field, "the file") + " holds a " + wrong.Value}
+		return fmt.Errorf("%s: %s holds a %s", file, cmp.Or(wrong.Field, "the file"), wrong.Value)
 	}
 	if err != nil {
-		return &damagedError{file, err.Error()}
+		return fmt.Errorf("%s: %w", file, err)
 	}
 	return nil
 }
 
-// A damagedError reports a record that cannot be parsed.
-type damagedError struct{ file, why string }
-
-func (e *damagedError) Error() string { return e.file + ": " + e.why }
+func (r Records) bytes(ctx context.Context, file string) ([]byte, error) {
+	data, err := r.Executor.Execute(ctx, &skill.Session{}, skill.ReadFile{Path: file})
+	if err != nil {
+		return nil, err
+	}
+	return data.(skill.FileRead).Content, nil
+}
 
 // checkRunID returns an error if id cannot be the name of a run's directory.
 func checkRunID(id string) error {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -168,15 +169,16 @@ func (s *store) updateSetting(ctx context.Context, setting RunSetting, clean Red
 		return nil
 	}
 	file := path.Join(runsDir, s.run, settingFile)
-	var before RunSetting
-	switch err := s.records().read(ctx, file, &before); {
-	case err == nil:
-		setting = before
-		setting.UpdatedAt = max(now, before.UpdatedAt+1)
-	case !errors.Is(err, fs.ErrNotExist) && !errors.As(err, new(*damagedError)):
+	data, err := s.records().bytes(ctx, file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	_, err := s.durable.Execute(ctx, &skill.Session{}, skill.WriteFile{
+	var before RunSetting
+	if json.Unmarshal(data, &before) == nil {
+		setting = before
+		setting.UpdatedAt = max(now, before.UpdatedAt+1)
+	}
+	_, err = s.durable.Execute(ctx, &skill.Session{}, skill.WriteFile{
 		Path: file, Content: string(clean.JSON(rawjson.Encode(setting))), Parents: true,
 	})
 	return err

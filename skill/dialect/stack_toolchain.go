@@ -59,6 +59,13 @@ var (
 
 var projectPath = Param{Name: "path", Type: "string", Path: true, Default: ".", Doc: "a folder or file of the project"}
 
+// runnerParams are the parameters that name the program to run. A tool has at most one.
+var runnerParams = []string{"linter", "formatter", "package_manager"}
+
+func unknownRunner(param, name string) error {
+	return failf("Unknown %s: %s", strings.ReplaceAll(param, "_", " "), name)
+}
+
 // projectTool is the row of a task, whose timeout is usual seconds by default.
 func projectTool(do skill.Purpose, usual int, t Tool) Tool {
 	t.Params = append(t.Params, timeoutParam(usual))
@@ -68,14 +75,14 @@ func projectTool(do skill.Purpose, usual int, t Tool) Tool {
 			Do: do, Path: in.str("path"), Pattern: in.str("pattern"), Name: in.str("name"),
 			Brief: !in.flag("verbose"), Check: in.flag("check"), Scripts: in.flag("scripts"), MaxOutput: stackOutput,
 		}
-		for _, key := range []string{"linter", "formatter", "package_manager"} {
+		for _, key := range runnerParams {
 			v, given := in.values[key]
 			text, ok := v.(string)
 			switch {
 			case given && !ok:
 				return nil, fmt.Errorf("%s must be a text", key)
 			case given && text == "":
-				return nil, failf("Unknown %s: ", strings.ReplaceAll(key, "_", " "))
+				return nil, unknownRunner(key, text)
 			case given:
 				a.Runner = text
 			}
@@ -165,9 +172,12 @@ func projectFailure(_ *call, d skill.ToolRun) error {
 
 // projectError says why nothing was run, with the message of the manual if it has one.
 func projectError(in *call, err error) error {
-	if unknown, ok := errors.AsType[*skill.UnknownRunnerError](err); ok {
-		what := map[skill.Purpose]string{skill.Lint: "linter", skill.Format: "formatter", skill.Install: "package manager"}
-		return failf("Unknown %s: %s", what[unknown.Do], unknown.Runner)
+	if errors.Is(err, skill.ErrUnknownRunner) {
+		for _, key := range runnerParams {
+			if name := in.str(key); name != "" {
+				return unknownRunner(key, name)
+			}
+		}
 	}
 	if spawn, ok := errors.AsType[*skill.SpawnError](err); ok && spawn.Err == syscall.ENOENT {
 		return failf("%s not found", spawn.Command)

@@ -56,7 +56,7 @@ var namedRunners = map[Purpose][]string{
 // for Python in the session's directory.
 func (x *Tools) plan(base string, a Task) (*project, *runner, error) {
 	if a.Runner != "" && !slices.Contains(namedRunners[a.Do], a.Runner) {
-		return nil, nil, &UnknownRunnerError{a.Do, a.Runner, namedRunners[a.Do]}
+		return nil, nil, fmt.Errorf("%s %w %s; there are %s", a.Runner, ErrUnknownRunner, a.Do, strings.Join(namedRunners[a.Do], ", "))
 	}
 	at, err := x.taskPath(base, a)
 	if err != nil {

@@ -8,9 +8,7 @@ package project
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -76,16 +74,8 @@ type Run struct {
 // Failed reports whether the program failed, reported problems, or found no tests.
 func (d Run) Failed() bool { return d.Executed.Failed() || d.Wrong || d.NoTests }
 
-// An UnknownRunnerError reports a Runner that cannot do the Task.
-type UnknownRunnerError struct {
-	Do     Purpose
-	Runner string
-	Known  []string
-}
-
-func (e *UnknownRunnerError) Error() string {
-	return fmt.Sprintf("%s is not known to %s; there are %s", e.Runner, e.Do, strings.Join(e.Known, ", "))
-}
+// ErrUnknownRunner reports a Runner that cannot do the Task.
+var ErrUnknownRunner = errors.New("is not known to")
 
 // A runner is a command for a task.
 type runner struct {
@@ -101,7 +91,7 @@ type runner struct {
 	fallback *runner // used if the program is not installed; may be nil
 }
 
-// Run runs a task. Errors are [*UnknownRunnerError] or those of [process.Runner.Exec].
+// Run runs a task. Errors are [ErrUnknownRunner] or those of [process.Runner.Exec].
 func (x *Tools) Run(ctx context.Context, base string, a Task) (Run, error) {
 	if err := x.process.CheckAllowed("running a program"); err != nil {
 		return Run{}, err
