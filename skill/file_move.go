@@ -34,7 +34,7 @@ func (x *Executor) moveFile(ctx context.Context, s *Session, a MoveFile) (Result
 	}
 	c, err := x.ws.Move(ctx, from, to, o)
 	if a.Into && o.NoReplace && errors.Is(err, syscall.EEXIST) {
-		return nil, &ExistsError{to}
+		return nil, &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EEXIST}
 	}
 	switch {
 	case a.Into && errors.Is(err, syscall.ENOTDIR) && strings.HasPrefix(to, from+string(filepath.Separator)) && x.isFolder(from):
@@ -64,16 +64,6 @@ func (x *Executor) destinationError(from, to string, err error) error {
 		}
 	}
 	return &fs.PathError{Op: "mkdir", Path: filepath.Dir(to), Err: syscall.ENOTDIR}
-}
-
-// An ExistsError reports that the destination directory already has an entry of that name.
-type ExistsError struct{ Path string }
-
-func (e *ExistsError) Error() string { return e.Path + " already exists" }
-
-// Is makes the error match EEXIST and [fs.ErrExist].
-func (e *ExistsError) Is(target error) bool {
-	return syscall.EEXIST.Is(target) || target == syscall.EEXIST
 }
 
 // isFolder reports whether abs is a directory, or a link to one.

@@ -74,10 +74,10 @@ func fsListError(in *call, err error) error {
 }
 
 func fsMoveError(in *call, err error) error {
-	var taken *skill.ExistsError
+	var both *os.LinkError
 	switch {
-	case errors.As(err, &taken):
-		return errors.New("Destination path " + pyRepr(taken.Path) + " already exists")
+	case errors.Is(err, syscall.EEXIST) && errors.As(err, &both):
+		return errors.New("Destination path " + pyRepr(both.New) + " already exists")
 	case errors.Is(err, syscall.EINVAL):
 		return errors.New("Cannot move a directory " + pyRepr(in.at("src")) + " into itself " + pyRepr(in.at("dst")) + ".")
 	}

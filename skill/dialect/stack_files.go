@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -218,7 +219,7 @@ func stackCopyError(in *call, err error) error {
 
 func stackMoveError(in *call, err error) error {
 	switch {
-	case errors.As(err, new(*skill.ExistsError)):
+	case errors.Is(err, syscall.EEXIST) && errors.As(err, new(*os.LinkError)):
 		return failf("Destination path '%s' already exists", plainPath(in.str("destination"))+"/"+path.Base(in.str("source")))
 	case errors.Is(err, syscall.EINVAL):
 		return failf("Cannot move a directory '%s' into itself '%s'.", plainPath(in.str("source")), plainPath(in.str("destination")))
