@@ -51,12 +51,12 @@ var Perstack = &Dialect{
 		{
 			Name: "readImageFile", Doc: "Show a PNG, JPEG, GIF or WebP image of at most 15 MB. Its content decides the type, not its name.",
 			Params:    []Param{basePath},
-			operation: mediaOperation(images, maxImage), reword: readImageFileError, reply: typed(mediaReply),
+			operation: mediaOperation, failure: typed(image.failure), reword: image.reword, reply: typed(mediaReply),
 		},
 		{
 			Name: "readPdfFile", Doc: "Show a PDF file of at most 30 MB.",
 			Params:    []Param{basePath},
-			operation: mediaOperation(pdfs, maxPDF), reword: readPdfFileError, reply: typed(mediaReply),
+			operation: mediaOperation, failure: typed(pdf.failure), reword: pdf.reword, reply: typed(mediaReply),
 		},
 		{
 			Name: "writeTextFile", Doc: "Write a text file, replacing an existing one; missing parent directories are created. For longer texts, appendTextFile the rest.",

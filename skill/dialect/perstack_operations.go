@@ -148,22 +148,9 @@ func lineNumber(f float64) int {
 	return int(max(-most, min(most, math.Trunc(f))))
 }
 
-// What may be shown to a model, and how many bytes of it.
-var (
-	images = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
-	pdfs   = []string{"application/pdf"}
-)
-
-const (
-	maxImage = 15 << 20
-	maxPDF   = 30 << 20
-)
-
-func mediaOperation(types []string, limit int64) func(*call) (skill.Args, error) {
-	return func(in *call) (skill.Args, error) {
-		path, err := in.existing(mustBeInside, mustExist("File %s does not exist."))
-		return skill.Media{Path: path, Types: types, MaxSize: limit}, err
-	}
+func mediaOperation(in *call) (skill.Args, error) {
+	path, err := in.existing(mustBeInside, mustExist("File %s does not exist."))
+	return skill.Media{Path: path}, err
 }
 
 // maxItems is how many entries of a directory are listed.

@@ -142,32 +142,38 @@ func mediaReply(_ *call, m skill.MediaFound) string {
 	return string(object("path", m.Path, "mimeType", m.Type, "size", m.Size))
 }
 
+// A mediaKind is what a tool shows to a model.
+type mediaKind struct {
+	what, file  string // "Image", "image"
+	types       []string
+	limit       int64  // bytes
+	unsupported string // for a file of another type
+}
+
 var (
-	readImageFileError = mediaError("Image", "image", images, maxImage, "File %s is not supported.")
-	readPdfFileError   = mediaError("PDF", "PDF", pdfs, maxPDF, "File %s is not a PDF file.")
+	image = mediaKind{"Image", "image", []string{"image/png", "image/jpeg", "image/gif", "image/webp"}, 15 << 20, "File %s is not supported."}
+	pdf   = mediaKind{"PDF", "PDF", []string{"application/pdf"}, 30 << 20, "File %s is not a PDF file."}
 )
 
-// mediaError says why a file cannot be shown. A file whose name has one of the types
-// and that is too large is called too large, whatever it holds.
-func mediaError(what, file string, types []string, limit int64, unsupported string) func(*call, error) error {
-	return func(in *call, err error) error {
-		size := int64(0)
-		if large, ok := errors.AsType[*skill.TooLargeError](err); ok {
-			size = large.Size
-		}
-		other, ok := errors.AsType[*skill.UnsupportedError](err)
-		if ok && slices.Contains(types, mimeType(in.at("path"))) {
-			size = other.Size
-		}
-		switch {
-		case size > limit:
-			return failf("%s file too large (%sMB). Maximum supported size is %dMB. Please use a smaller %s file.",
-				what, toFixed(size, 1<<20, 1), limit>>20, file)
-		case ok, errors.Is(err, syscall.EISDIR):
-			return failf(unsupported, in.str("path"))
-		}
-		return err
+// failure says why a file cannot be shown. A file whose name has one of the types and
+// that is too large is called too large, whatever it holds.
+func (k mediaKind) failure(in *call, m skill.MediaFound) error {
+	supported := slices.Contains(k.types, m.Type)
+	switch {
+	case m.Size > k.limit && (supported || slices.Contains(k.types, mimeType(in.at("path")))):
+		return failf("%s file too large (%sMB). Maximum supported size is %dMB. Please use a smaller %s file.",
+			k.what, toFixed(m.Size, 1<<20, 1), k.limit>>20, k.file)
+	case !supported:
+		return failf(k.unsupported, in.str("path"))
 	}
+	return nil
+}
+
+func (k mediaKind) reword(in *call, err error) error {
+	if errors.Is(err, syscall.EISDIR) {
+		return failf(k.unsupported, in.str("path"))
+	}
+	return err
 }
 
 func getFileInfoReply(in *call, d skill.Described) string {

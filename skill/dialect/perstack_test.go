@@ -255,7 +255,7 @@ func TestPerstackMedia(t *testing.T) {
 			t.Errorf("%s %s\n got %s\nwant %s", tt.tool, tt.path, got, tt.want)
 		}
 	}
-	if err := os.Truncate(filepath.Join(b.dir, "png"), maxImage+1); err != nil {
+	if err := os.Truncate(filepath.Join(b.dir, "png"), image.limit+1); err != nil {
 		t.Fatal(err)
 	}
 	if got := said(b.call("readImageFile", `{"path":"png"}`)); got != "Image file too large (15.0MB). Maximum supported size is 15MB. Please use a smaller image file." {
