@@ -85,19 +85,19 @@ func trusted(values []any) (Extraction, error) {
 		return e, nil
 	}
 	if !isText {
-		return e, &ValueError{Name: "path", Got: describe(at(1))}
+		return e, &ArgumentError{Name: "path", Got: describe(at(1))}
 	}
 	switch e.Operation {
 	case "writeFile", "appendFile":
 		text, ok := joined(at(2))
 		if !ok {
-			return e, &ValueError{Name: "content", Got: describe(at(2))}
+			return e, &ArgumentError{Name: "content", Got: describe(at(2))}
 		}
 		e.Content = text
 	case "copyFile", "moveFile":
 		dest, ok := at(3).(string)
 		if !ok && at(3) != nil {
-			return e, &ValueError{Name: "destination", Got: describe(at(3))}
+			return e, &ArgumentError{Name: "destination", Got: describe(at(3))}
 		}
 		e.Destination = dest
 	}

@@ -80,7 +80,7 @@ func TestTrusted(t *testing.T) {
 		}
 		got, err := x.Extract(t.Context(), "foo bar")
 		wrong := ""
-		if v, ok := errors.AsType[*ValueError](err); ok {
+		if v, ok := errors.AsType[*ArgumentError](err); ok {
 			wrong = v.Name
 		} else if errors.Is(err, ErrNotArray) {
 			wrong = "array"
@@ -162,7 +162,7 @@ func TestExtractArgumentsWithLLM(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	agent = Bare(func(context.Context, string) (string, error) { return `["readFile",5]`, nil })
-	var wrong *ValueError
+	var wrong *ArgumentError
 	if _, err := ExtractArgumentsWithLLM(t.Context(), agent, "foo", Instruction, Names()); !errors.As(err, &wrong) ||
 		wrong.Name != "path" || wrong.Code() != "ERR_INVALID_ARG_TYPE" {
 		t.Errorf("got %v", err)

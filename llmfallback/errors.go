@@ -47,22 +47,26 @@ func (e *ConfirmError) Error() string {
 	return e.Reason + "; to do it, type: " + e.Command
 }
 
-// A ContentError reports a request to write that does not say what.
-type ContentError struct {
-	Operation string // writeFile or appendFile
+// An ArgumentError reports a request to write that does not say what, or a value of the
+// wrong type in a bare answer.
+type ArgumentError struct {
+	Operation string // "writeFile" or "appendFile" where the content is missing, else ""
+	Name      string // "path", "content" or "destination"
+	Got       string // what is there instead of a string: "a number (5)"; "" if nothing is
 }
 
-func (e *ContentError) Error() string { return "Content required for " + e.Operation }
-
-// A ValueError reports a value of the wrong type in a bare answer.
-type ValueError struct {
-	Name string // "path", "content" or "destination"
-	Got  string // what is there instead: "a number (5)"
-}
-
-func (e *ValueError) Error() string {
+func (e *ArgumentError) Error() string {
+	if e.Got == "" {
+		return "Content required for " + e.Operation
+	}
 	return fmt.Sprintf("the %s argument must be a string, not %s", e.Name, e.Got)
 }
 
-// Code returns the code with which Node.js reports such a value.
-func (e *ValueError) Code() string { return "ERR_INVALID_ARG_TYPE" }
+// Code returns the code with which Node.js reports a value of the wrong type, "" where
+// the content is missing.
+func (e *ArgumentError) Code() string {
+	if e.Got == "" {
+		return ""
+	}
+	return "ERR_INVALID_ARG_TYPE"
+}

@@ -55,7 +55,7 @@ type Extraction struct {
 
 // ExtractArgumentsWithLLM asks agent for names and returns their values in that
 // order; a value that was not stated is "". It returns [ErrNotArray] if the answer
-// is not an array, and a [*ValueError] for a value that is not a string.
+// is not an array, and an [*ArgumentError] for a value that is not a string.
 func ExtractArgumentsWithLLM(ctx context.Context, agent Agent, promptText, instructionText string, names []string) ([]string, error) {
 	reply, err := agent.Complete(ctx, Request{Prompt: promptText, Instruction: instructionText, Names: names})
 	if err != nil {
@@ -71,7 +71,7 @@ func ExtractArgumentsWithLLM(ctx context.Context, agent Agent, promptText, instr
 		}
 		s, ok := reply.Values[i].(string)
 		if !ok {
-			return nil, &ValueError{Name: name, Got: describe(reply.Values[i])}
+			return nil, &ArgumentError{Name: name, Got: describe(reply.Values[i])}
 		}
 		values[i] = s
 	}

@@ -222,7 +222,7 @@ type Result struct {
 // Extract reads a prompt. If the error is nil the Extraction may be carried out; its
 // Path or Destination may be "", which the operation itself refuses. [ErrSilent]
 // means that there is no answer; any other error says why an answer must not be
-// carried out: a [*ConfirmError] has the command to type, a [*ContentError] lacks
+// carried out: a [*ConfirmError] has the command to type, an [*ArgumentError] lacks
 // the content. Via and Telemetry are set in any case.
 func (x *Extractor) Extract(ctx context.Context, prompt string) (Result, error) {
 	reply, err := x.ask(ctx, prompt)
@@ -280,7 +280,7 @@ func (x *Extractor) guarded(prompt string, reply Reply) (Extraction, error) {
 		return e, err
 	}
 	if (e.Operation == "writeFile" || e.Operation == "appendFile") && !e.HasContent {
-		return e, &ContentError{Operation: e.Operation}
+		return e, &ArgumentError{Operation: e.Operation, Name: "content"}
 	}
 	if e.incomplete() {
 		return e, nil
@@ -309,11 +309,11 @@ func (e Extraction) incomplete() bool {
 
 func (r *Result) outcome(err error) string {
 	_, confirm := errors.AsType[*ConfirmError](err)
-	_, content := errors.AsType[*ContentError](err)
+	argument, ok := errors.AsType[*ArgumentError](err)
 	switch {
 	case confirm:
 		return "confirm"
-	case content:
+	case ok && argument.Got == "":
 		return "clarify"
 	case err != nil:
 		return "fail"

@@ -64,8 +64,7 @@ func (o *options) interpreter(c *cli, x *skill.Executor) (dialect.Fallback, erro
 // that nobody understood is an unknown operation, whatever the reason was.
 func (m *modelFlags) worded(err error, operation string) error {
 	var confirm *llmfallback.ConfirmError
-	var content *llmfallback.ContentError
-	var value *llmfallback.ValueError
+	var wrong *llmfallback.ArgumentError
 	switch {
 	case err == nil:
 		return nil
@@ -77,10 +76,12 @@ func (m *modelFlags) worded(err error, operation string) error {
 			f.Hint = "nothing was done; to do it, type: " + confirm.Command
 		}
 		return f
-	case errors.As(err, &content):
-		return &dialect.Failure{Message: err.Error(), Hint: "say it in the command: " + content.Operation + " PATH content: TEXT", Cause: err}
-	case errors.As(err, &value):
-		return &dialect.Failure{Message: err.Error(), Code: value.Code(), Cause: err}
+	case errors.As(err, &wrong):
+		f := &dialect.Failure{Message: err.Error(), Code: wrong.Code(), Cause: err}
+		if wrong.Got == "" {
+			f.Hint = "say it in the command: " + wrong.Operation + " PATH content: TEXT"
+		}
+		return f
 	case m.trust && !errors.Is(err, llmfallback.ErrNotArray):
 		return err
 	}
