@@ -93,7 +93,7 @@ func (r Records) Runs(ctx context.Context) ([]RunSetting, error) {
 func (r Records) setting(ctx context.Context, runID string) (s RunSetting, err error) {
 	file := path.Join(runsDir, runID, settingFile)
 	if err = r.read(ctx, file, &s); err == nil && s.RunID != runID {
-		err = &damagedError{file, "it is of the run " + strconv.Quote(s.RunID)}
+		err = fmt.Errorf("%s: it is of the run %q", file, s.RunID)
 	}
 	return s, err
 }
