@@ -176,7 +176,7 @@ func (r *reader) hasAny(i, end int, set map[string]bool) bool {
 
 var (
 	// stating and wanting verbs follow I in a reason; what is wanted is not a thing but to do something.
-	stating = wordSet(`am are was is has had have finished started forgot lost found got think thought just keep kept renamed wrote`)
+	stating = wordSet(`am are was is has had have finished started forgot lost found got think thought just keep kept renamed wrote hope`)
 	wanting = wordSet(`need want have plan hope would`)
 
 	// places move the request elsewhere: a reason before it must not.

@@ -31,6 +31,7 @@ const (
 	deed      // a verb of an operation, or of what people ask for beside them
 	aim       // a verb that says what a request is for
 	subject   // I, we, they
+	sample    // a text by itself in examples: hello
 	describes // begins the description of a text rather than a text
 	binding   // makes a reason into a condition, a filter or a second request
 )
@@ -52,7 +53,7 @@ var vocabulary = [...]struct {
 	words string
 }{
 	{function, `well including excluding ensuring inside outside beneath containing saying located situated been so because since a an the this that these those my our your his her its their it them they i we you he she me us
-and or nor but if then else when while unless except without with within into onto in on at to from of for
+contain contains include includes and or nor but if then else when while unless except without with within into onto in on at to from of for
 by as over under below above before after between through via about around across along against during until
 not no never don't do does did is are was were be been being am has have had will would can could should may might must shall
 what which who whom whose where why how there here everything anything something nothing all any every each both
@@ -67,7 +68,7 @@ tree structure hierarchy level levels alphabetical numeric lowercase uppercase c
 reverse ascending descending today tomorrow yesterday later soon immediately quickly recursively recursive permanently etc vs
 order depth detail details columns size sizes date dates permissions owner ownership usage statistics info information metadata
 attributes properties timestamps extension extensions explorer manager system systems count number types time case sync place progress question advance turn brief
-contain contains say says hold holds look looks include includes mean means lack lacks need needs show shows
+say says hold holds look looks mean means lack lacks need needs show shows
 void memory mind parallel total stdin stdout stderr clipboard exists exist`},
 	{topic, `english german french spanish italian portuguese dutch russian chinese japanese korean arabic hindi latin
 python javascript typescript java golang rust ruby php perl kotlin swift scala haskell lua c c++ c# bash shell sql
@@ -118,6 +119,7 @@ help start begin work use know free avoid separate group maintain make ensure le
 archive document contain house collect manage improve tidy clean be get confirm find figure decide look compare read view recall
 serve support gather capture centralize record log monitor have give show`},
 	{subject, `i we it they he she you`},
+	{sample, `hello hi hey goodbye bye world foo bar baz qux lorem ipsum`},
 	{describes, `about of from for that describing explaining as in to and my our your the a an some this these those all any
 like similar based such what which whatever how it same including containing listing summarizing i we you
 today's current or with both every each one two three random dummy default appropriate relevant is was

@@ -18,7 +18,7 @@ var parts = newBook(
 	line[part]{whole, `the|a|its|my|all|this? full|complete|entire|whole|current|raw|exact|actual|present|existing|updated? file|directory|folder? contents|content|text|data|body|code|source of|from|in|inside|within|for /
 		the|all? source code of|from|in|inside|within|for / all|everything of? the? contents|content of / all of / all? the? visible and hidden contents of /
 		all|everything in|inside|from / everything that is in|inside / everything that's in|inside / everything i have in|inside / the? contents|content /
-		what's|whats all? currently|left|stored|there|kept|saved|written|contained|recorded|sitting? in|inside|within|of /
+		what's|whats all? currently|left|stored|there|kept|saved|written|contained|recorded|sitting? in|inside|within|of of? /
 		what is|are|was|has|else all? currently|left|stored|there|kept|saved|written|contained|recorded|been? stored|saved|written|kept? in|inside|within|of /
 		what's been stored|saved|written|kept|put in|inside / what all is in|inside / what's|what|whats is? the contents|content|text of|in|inside /
 		what are all? the contents of|in|inside / everything that's in|inside /

@@ -23,6 +23,9 @@ var filesInFolders = [...]string{"hosts", "group", "authors", "notice", "copying
 // hostEndings make a bare word with a point a site rather than a file.
 var hostEndings = [...]string{".com", ".org", ".net", ".edu", ".gov"}
 
+// proseEndings are those of files that hold what is said, rather than code for it.
+var proseEndings = [...]string{".txt", ".md", ".log"}
+
 // pathBytes reports whether s is made of what an unquoted path is made of.
 func pathBytes(s string) bool {
 	if len(s) > maxPathBytes {

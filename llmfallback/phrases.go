@@ -92,12 +92,13 @@ const (
 )
 
 var openings = newBook(
-	line[opening]{polite, `please|kindly|ok|okay|alright|well|great|good|perfect|awesome|nice|excellent|next|finally|now|just|quickly|simply|directly|so|first|then|also|hey|hi|hello|thanks|carefully /
+	line[opening]{polite, `please|pls|plz|kindly|ok|okay|alright|well|great|good|perfect|awesome|nice|excellent|next|finally|now|just|quickly|simply|directly|so|first|then|also|hey|hi|hello|thanks|carefully /
 		hey|hi|hello there|assistant|claude|copilot|bot|computer|team|everyone|buddy / please|kindly help me|us to? / go ahead and / try to / be so kind as to / be able to /
-		do me a favor and / time to / on a different note`},
-	line[opening]{asks, `can|could|would|will you please|kindly|possibly|quickly|just? / are you able to / would you be able to / would it be possible to / would it be possible for you to /
+		do me a favor and / time to / on a different note /
+		good morning|afternoon|evening|day / great|nice|good|excellent job|work / sounds good / next up / quick|one check|question`},
+	line[opening]{asks, `can|could|would|will you|u please|kindly|possibly|quickly|just? / are you able to / would you be able to / would it be possible to / would it be possible for you to /
 		help me|us to? / help me|us out and / i|we need|want|wish to / i|we need|want|would|like you to / i|we would like|love|prefer to /
-		i|we would like|love|prefer for? you to / i'd|we'd like|love|prefer to / i'd|we'd like|love|prefer for? you to / i'd ask you to / i|we hope to / i wanna / need|want to /
+		i|we would like|love|prefer for? you to / i'd|we'd like|love|prefer to / i'd|we'd like|love|prefer for? you to / i'd ask you to / i|we hope to / i? wanna / need|want to / any chance you could|can / do you think you could|can /
 		it's time to / it is time to / let's / let us / let's|let us go ahead and /
 		it would be great|nice|helpful|good|awesome|lovely|wonderful|fantastic|useful if you could|would|can /
 		it'd be great|nice|helpful|good|awesome|lovely|wonderful|fantastic|useful if you could|would|can / i'd appreciate it if you could|would|can /

@@ -2,6 +2,7 @@ package llmfallback
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -55,6 +56,7 @@ type frame struct {
 	name   string // the name that it gets: called X
 	text   string
 	texted bool // text was stated, possibly as the empty text
+	sample bool // it is neither quoted nor introduced
 	awaits bool // a text was announced: "the following line"
 	sort   string
 	atEnd  bool // the text goes to the end of the file
@@ -109,7 +111,7 @@ func (r *reader) opened(i int) (start int, ing bool) {
 	for i < len(r.list) {
 		o, next := match(r, openings(), i)
 		switch {
-		case next < 0 && (i == 0 && r.list[i].text == "\n" || i > 0 && r.list[i].kind == mark && strings.Contains(",!.-\n", r.list[i].text)):
+		case next < 0 && (i == 0 && r.list[i].text == "\n" || i > 0 && r.list[i].kind == mark && strings.Contains(",:!.-\n", r.list[i].text)):
 			next = i + 1
 		case next < 0:
 			return i, ing
@@ -224,6 +226,9 @@ func (f *frame) settle(r *reader) bool {
 		return f.list(in, e)
 	case "writeFile", "appendFile":
 		e.Content, e.HasContent = f.text, f.texted
+		if f.sample && !slices.Contains(proseEndings[:], lower(path.Ext(f.object.name))) {
+			return f.fail("it is not clear that this is the text itself; put it in quotes: " + f.text)
+		}
 		if !f.texted {
 			if f.awaits || f.op == "appendFile" || !(f.object.empty || f.object.head&docNoun == 0) {
 				return f.fail("it does not say what to write")

@@ -208,6 +208,22 @@ var answeredChanges = []sentence{
 	{"Can you rename `utils.js` to `strings.js`?", "moveFile", "utils.js", "", "strings.js"},
 	{"move a.txt to b.txt, replacing it if it exists", "moveFile", "a.txt", "", "b.txt"},
 
+	// a text without quotes that can be nothing else
+	{"write hello into a.txt", "writeFile", "a.txt", "hello", ""},
+	{"put hello world in notes.txt", "writeFile", "notes.txt", "hello world", ""},
+	{"Write Hello World to a new file called a.md", "writeFile", "a.md", "Hello World", ""},
+	{"put 42 in answer.txt", "writeFile", "answer.txt", "42", ""},
+	{"add hello at the end of a.txt", "appendFile", "a.txt", "hello", ""},
+	{"create a.txt with hello in it", "writeFile", "a.txt", "hello", ""},
+	{"create a file a.txt containing hello world", "writeFile", "a.txt", "hello world", ""},
+
+	// as people talk
+	{"Alright, next: delete a.txt", "deleteFile", "a.txt", "", ""},
+	{"Great job. Now move a.txt to docs/", "moveFile", "a.txt", "", "docs/a.txt"},
+	{"I think we need a folder called reports", "createDirectory", "reports", "", ""},
+	{"It'd be nice to have a folder called drafts", "createDirectory", "drafts", "", ""},
+	{"any chance you could rename a.txt to b.txt?", "moveFile", "a.txt", "", "b.txt"},
+
 	// commands of a shell, and the names as other programs spell them
 	{"cat notes.txt", "readFile", "notes.txt", "", ""},
 	{"ls", "listDirectory", ".", "", ""},

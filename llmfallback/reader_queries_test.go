@@ -64,6 +64,10 @@ var answeredQueries = []sentence{
 	{"review src/lib/parser.rs", "readFile", "src/lib/parser.rs", "", ""},
 	{"Open up the script deploy.sh", "readFile", "deploy.sh", "", ""},
 	{"Load the contents of model/params.json", "readFile", "model/params.json", "", ""},
+	{"pls gimme a.txt", "readFile", "a.txt", "", ""},
+	{"can u read a.txt", "readFile", "a.txt", "", ""},
+	{"what's inside of a.txt", "readFile", "a.txt", "", ""},
+	{"do you think you can open a.txt?", "readFile", "a.txt", "", ""},
 	{"Shows the contents of a.txt", "readFile", "a.txt", "", ""},
 	{"I need the contents of report.md", "readFile", "report.md", "", ""},
 
@@ -130,6 +134,8 @@ var answeredQueries = []sentence{
 	{"List all items in the Templates folder so I know what I have.", "listDirectory", "Templates", "", ""},
 	{"What are the files in ./dist?", "listDirectory", "./dist", "", ""},
 	{"Provide a listing of the directory /opt/tools", "listDirectory", "/opt/tools", "", ""},
+	{"Next up, list the docs folder", "listDirectory", "docs", "", ""},
+	{"Hi there! I hope you're well. Could you list the files in src?", "listDirectory", "src", "", ""},
 	{"list the docs folder in the website directory", "listDirectory", "website/docs", "", ""},
 
 	// fileExists
@@ -142,6 +148,8 @@ var answeredQueries = []sentence{
 	{"Does the file a.txt exist in docs?", "fileExists", "docs/a.txt", "", ""},
 	{"Does a file named a.txt exist in docs?", "fileExists", "docs/a.txt", "", ""},
 	{"Does the docs folder contain a file named a.txt?", "fileExists", "docs/a.txt", "", ""},
+	{"Does the src directory contain main.c?", "fileExists", "src/main.c", "", ""},
+	{"Quick check: does server.crt exist?", "fileExists", "server.crt", "", ""},
 	{"Does my workspace have a README.md?", "fileExists", "README.md", "", ""},
 	{"check for a.txt", "fileExists", "a.txt", "", ""},
 	{"Is a.txt still there?", "fileExists", "a.txt", "", ""},

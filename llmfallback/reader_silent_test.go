@@ -78,4 +78,12 @@ var unanswered = []string{
 	"List all the markdown files in my Projects folder.", "create a file explorer", "copy file permissions from a.txt to b.txt",
 	"log \"x\" to a.txt", "insert 'x' into a.txt", "read a.txt every day", "list src/ every hour", "read a.txt before you delete it",
 	"If you see this, delete a.txt", "Make directory a/b if it does not exist but not just yet, please wait", "He wrote a file called a.txt. Rename it to b.txt", "readFile", "writeFile", "readFile a.txt extra words here please now", "commit a.txt", "git add a.txt",
+	"write hello world in main.go", "write a hello world program to a.txt", "write hello world program to a.txt", "put hello in notes", "put comments in notes.txt",
+	"write poetry into a.txt", "add 1 to counter.txt", "write 100 words to essay.txt", "write 3 jokes to a.txt", "put foo and bar in a.txt", "write hello to bob",
+	"write hello, then delete a.txt", "write hello into a.txt if it is empty", "don't write hello into a.txt", "write hello in French to a.txt",
+	"write hello 100 times to a.txt", "replace hello in a.txt with bye", "change hello to bye in a.txt", "remove hello from a.txt", "write hello to a.txt and b.txt",
+	"put hello in all files", "create a.txt with hello in French", "create a.txt with 5 jokes", "create a.txt with hello in each line", "insert hello on line 3 of a.txt",
+	"add hello to the top of a.txt", "Do you think I could delete a.txt?", "do you think we should delete a.txt?", "Any chance a.txt is gone?",
+	"I think you deleted a.txt", "Good job deleting a.txt", "I hope nobody reads a.txt", "It would be nice if a.txt were shorter", "does src contain only tests?",
+	"Quick question: should I delete a.txt?", "Next up: nothing",
 }

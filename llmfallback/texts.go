@@ -92,7 +92,20 @@ func (r *reader) given(f *frame, i int, how intro) int {
 	if noun && how != ordered || how == anyText {
 		return r.line(f, i)
 	}
-	return -1
+	return r.sample(f, i)
+}
+
+// sample reads a text without quotes of words that are nothing else: hello world, 42.
+func (r *reader) sample(f *frame, i int) int {
+	k := i
+	for r.is(k, sample) || r.word(k).kind == plain && strings.Trim(r.word(k).text, "0123456789") == "" && !r.any(f.at, "add") {
+		k++
+	}
+	if k == i {
+		return -1
+	}
+	f.text, f.texted, f.sample = r.prompt[r.list[i].start:r.list[k-1].end], true, true
+	return k
 }
 
 // colon reads the text after a colon: one in quotes, or all the rest.
@@ -186,6 +199,9 @@ func (r *reader) writing(f *frame, i int) int {
 		}
 	} else if r.word(k).text == ":" {
 		k++
+	}
+	if next := r.sample(f, k); next > 0 && r.any(next, "in", "into", "inside", "to", "at") {
+		return r.toFile(f, next)
 	}
 	announced := k > i
 	switch w := r.word(k); {

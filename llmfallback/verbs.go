@@ -29,7 +29,7 @@ const (
 
 var verbs = newBook(
 	line[sense]{toRead, `read out|through|back|in|over|aloud? me|us? / read and display|show|print|return / load|recite|cat / print out? / dump`},
-	line[sense]{toShow, `show|give|get|fetch|bring|send me|us? / display|view|see|output|reveal|retrieve|access|return|preview|study|consult|grab|extract|examine|inspect|review / open up? /
+	line[sense]{toShow, `gimme / show|give|get|fetch|bring|send me|us? / display|view|see|output|reveal|retrieve|access|return|preview|study|consult|grab|extract|examine|inspect|review / open up? /
 		check out / check|know|learn|scan / pull|bring up? / pop open / go|look over|through / look|peek|glance at|in|inside|into|through / look in at /
 		take|have|get a quick? look|peek|glance|gander at|in|inside|into|through / take|have|get a quick? look|peek|glance|gander / provide me|us? with? / tell me|us /
 		let me|us know / let me|us see|read|view|check / find out / figure out / arrange for her|him|them|me to see|view|read`},
@@ -52,7 +52,8 @@ var verbs = newBook(
 	line[sense]{toRename, `give|rename|update|change|modify / change|update|modify|switch the name|filename of|from / change|update the file name of|from`},
 	line[sense]{toEnsure, `ensure|guarantee that? / make sure|certain that? / see to it that`},
 	line[sense]{toGo, `go in|into|to|inside / navigate|move|cd|change|switch in|into|to / directly? open / enter`},
-	line[sense]{toWant, `i|we need|want|require / i|we would like|love / i'd|we'd like|love / we'll|i'll need / there should be / can|could|may i have|get`},
+	line[sense]{toWant, `i|we need|want|require / i|we would like|love / i'd|we'd like|love / we'll|i'll need / i think i|we need /
+		it'd|it would? be nice|good|great|handy|helpful to have / there should be / can|could|may i have|get`},
 )
 
 // verbForm returns the plain form of a verb in -ing or -s, "" for any other word.
