@@ -18,7 +18,10 @@ type Reading struct {
 }
 
 // A Role is a part of a request and what fills it.
-type Role struct{ Name, Value string }
+type Role struct {
+	Name  string `json:"name"` // "object", "to"
+	Value string `json:"value"`
+}
 
 // Read reads a prompt. It answers only where one reading explains every word.
 func Read(prompt string) Reading {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"textskill/llmfallback"
+	rawjson "textskill/parser/json"
 )
 
 func (c *cli) explainCommand(o *options) *cobra.Command {
@@ -15,12 +16,15 @@ func (c *cli) explainCommand(o *options) *cobra.Command {
 		Use:   "explain [flags] PROMPT",
 		Short: "Show how a prompt in plain words is understood, and carry out nothing",
 		Long: "explain prints the command that a prompt in plain words stands for, or why it stands for\n" +
-			"none. With -v it prints the request in the prompt, its verb, and what each part of it is.\n" +
-			"No language model is asked. The exit code is 1 if the prompt is not understood.",
+			"none. With -v or --json it also prints the request in the prompt, its verb, and what each\n" +
+			"part of it is. No language model is asked. The exit code is 1 if the prompt is not understood.",
 		Example: "  skill explain 'move notes.md from Inbox to Archive'\n  skill explain -v 'delete a.txt if it is empty'",
 		Args:    arguments(1, math.MaxInt, "a prompt: skill explain 'read a.txt'"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := llmfallback.Read(strings.Join(args, " "))
+			if o.json {
+				return c.printReading(r)
+			}
 			if o.verbose {
 				fmt.Fprintf(c.stdout, "clause: %s\nverb: %s\n", r.Clause, r.Verb)
 				for _, role := range r.Roles {
@@ -40,6 +44,26 @@ func (c *cli) explainCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
-	o.obey(cmd, "--verbose")
+	o.obey(cmd, "--verbose", "--json")
 	return cmd
+}
+
+// printReading prints a reading as one line of JSON.
+func (c *cli) printReading(r llmfallback.Reading) error {
+	line := struct {
+		OK      bool               `json:"ok"`
+		Command string             `json:"command,omitempty"`
+		Clause  string             `json:"clause,omitempty"`
+		Verb    string             `json:"verb,omitempty"`
+		Roles   []llmfallback.Role `json:"roles,omitempty"`
+		Why     string             `json:"why,omitempty"`
+	}{r.Answered, "", r.Clause, r.Verb, r.Roles, r.Why}
+	if r.Answered {
+		line.Command = r.Command()
+	}
+	fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(line))
+	if !r.Answered {
+		return exit(exitFailed)
+	}
+	return nil
 }
