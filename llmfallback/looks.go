@@ -63,9 +63,7 @@ func (r *reader) looking(f *frame, i int) int {
 	listed := f.sense == toList || of == names
 	if of == names {
 		i = next
-		if f.op = "listDirectory"; r.any(i-1, "listing") {
-			return i
-		}
+		f.op = "listDirectory"
 		of, next = match(r, parts(), i)
 	}
 	if f.sense == toAsk && !listed && of != whole {
@@ -188,10 +186,7 @@ func (r *reader) holding(f *frame, i int) int {
 // entries reads a noun for what lies in a folder: all the files and folders. Of
 // one sort it is only if the folder has that name: the report files in Reports.
 func (r *reader) entries(f *frame, i int) int {
-	k := r.skip(i, "all", "of", "the", "my", "our", "these", "its", "those", "any", "available", "existing", "current", "visible and", "visible", "top-level", "complete", "full")
-	if r.any(k, "and") && r.any(k-1, "visible") && r.any(k+1, "hidden") {
-		k += 2
-	}
+	k := r.skip(i, "all", "of", "the", "my", "our", "these", "its", "those", "any", "available", "existing", "current", "visible", "top-level", "complete", "full")
 	if r.any(k, "everything") {
 		f.things = true
 		return max(k+1, r.past(lyings(), k+1))

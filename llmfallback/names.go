@@ -110,7 +110,7 @@ func isLetter(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 // given reports whether an unquoted word can be a name after "called".
 func (w *word) given() bool {
 	return w.kind == plain && w.class&function == 0 && pathBytes(w.text) && !strings.Contains(w.text, "/") &&
-		strings.ContainsFunc(w.text, func(r rune) bool { return isLetter(r) || '0' <= r && r <= '9' })
+		letterOrDigit(w.text)
 }
 
 // follows reports whether an unquoted word can be the name after "folder".

@@ -115,13 +115,12 @@ func (r *reader) named(n noun, begin, k int) (noun, int) {
 	case folder && r.skip(head+1, "structure", "hierarchy", "path", "tree") < k:
 		return n, -1
 	case folder:
-		n.extra += r.extras(begin, head)
+		r.describe(&n, begin, head)
 		n.kind, n.head = someDir, folderNoun
 	default:
-		n.extra += r.extras(begin, k)
+		r.describe(&n, begin, k)
 		for j := begin; j < k; j++ {
 			n.head |= r.word(j).class & (fileNoun | docNoun)
-			n.empty = n.empty || r.any(j, "empty") || r.any(j, "blank")
 		}
 	}
 	n.name = name
@@ -169,14 +168,13 @@ func (r *reader) headed(n noun, begin, end int) (noun, int) {
 		}
 		first := begin
 		for first < head && r.is(first, adjective) && (r.word(first).text == r.word(first).lower || !r.titledPair(first)) {
-			n.empty = n.empty || r.any(first, "empty")
 			first++
 		}
 		n.kind, n.head = someDir, folderNoun
 		before := first+1 == head && (slashed(r.word(first).text) || r.word(first).precedes())
 		switch next := r.afterNoun(&n, head+1); {
 		case next > 0 && n.name != "" && !(before && n.bare):
-			n.extra += r.extras(first, head)
+			r.describe(&n, first, head)
 			if n.extra == 0 || n.fresh {
 				return n, next
 			}
@@ -208,10 +206,7 @@ func (r *reader) headed(n noun, begin, end int) (noun, int) {
 	}
 	if head >= 0 {
 		n.kind, n.head = someFile, r.word(head).class&(fileNoun|docNoun)
-		for j := begin; j < head; j++ {
-			n.empty = n.empty || r.any(j, "empty") || r.any(j, "blank")
-		}
-		n.extra += r.extras(begin, head)
+		r.describe(&n, begin, head)
 		if next := r.afterNoun(&n, head+1); next > 0 {
 			return n, next
 		}
@@ -257,18 +252,18 @@ func (r *reader) past(b book[bool], i int) int {
 	return max(next, i)
 }
 
-// extras counts the words from i to end that are not known to change nothing.
-func (r *reader) extras(i, end int) (n int) {
+// describe notes what the words from i to end, before a noun, say about it.
+func (r *reader) describe(n *noun, i, end int) {
 	for ; i < end; i++ {
+		n.empty = n.empty || r.any(i, "empty", "blank")
 		switch {
 		case r.is(i, adjective|adverb|kindNoun|fileNoun|docNoun|determiner):
 		case r.is(i, pointing|vague|topic|describes):
-			n += maxNounWords // the last note
+			n.extra += maxNounWords // the last note
 		default:
-			n++
+			n.extra++
 		}
 	}
-	return n
 }
 
 // afterNoun reads the name after a noun: called X, at the path X, or X itself.
@@ -283,11 +278,6 @@ func (r *reader) afterNoun(n *noun, i int) int {
 			n.name, n.bare = w.text, true
 			return i + 1
 		}
-		if r.any(i, "or") && r.is(i+1, fileNoun) { // the folder or file X
-			i += 2
-		}
-	} else if r.any(i, "or") && r.is(i+1, folderNoun) {
-		i += 2
 	}
 	if next := r.calling(i); next > i {
 		if name, quoted, after := r.givenName(next, n.kind); after > 0 {

@@ -96,14 +96,11 @@ var openings = newBook(
 		hey|hi|hello there|assistant|claude|copilot|bot|computer|team|everyone|buddy / please|kindly help me|us to? / go ahead and / try to / be so kind as to / be able to /
 		do me a favor and / time to / on a different note /
 		good morning|afternoon|evening|day / great|nice|good|excellent job|work / sounds good / next up / quick|one check|question`},
-	line[opening]{asks, `can|could|would|will you|u please|kindly|possibly|quickly|just? / are you able to / would you be able to / would it be possible to / would it be possible for you to /
-		help me|us to? / help me|us out and / i|we need|want|wish to / i|we need|want|would|like you to / i|we would like|love|prefer to /
-		i|we would like|love|prefer for? you to / i'd|we'd like|love|prefer to / i'd|we'd like|love|prefer for? you to / i'd ask you to / i|we hope to / i? wanna / need|want to / any chance you could|can / do you think you could|can /
-		it's time to / it is time to / let's / let us / let's|let us go ahead and /
-		it would be great|nice|helpful|good|awesome|lovely|wonderful|fantastic|useful if you could|would|can /
-		it'd be great|nice|helpful|good|awesome|lovely|wonderful|fantastic|useful if you could|would|can / i'd appreciate it if you could|would|can /
-		i'd be grateful|happy|glad if you could|would|can / i'd love it if you could|would|can / i would appreciate it if you could|would|can /
-		i would be grateful|happy|glad if you could|would|can / i was wondering if you could|can|would|might / i wonder if you could|can|would|might /
+	line[opening]{asks, `can|could|would|will you|u please|kindly|possibly|quickly|just? / are you able to / would you|it be able|possible for? you? to /
+		help me|us out? and|to? / i|we need|want|wish|hope to / i|we need|want|would|like you to / i|we would like|love|prefer for? you? to /
+		i'd|we'd like|love|prefer for? you? to / i'd ask you to / i? wanna / need|want to / any chance you could|can / do you think you could|can /
+		it's|it is? time to / let's|let us? go? ahead? and? / it'd|it would? be great|nice|helpful|good|awesome|lovely|wonderful|fantastic|useful if you could|would|can /
+		i'd|i would? appreciate|love it if you could|would|can / i'd|i would? be grateful|happy|glad if you could|would|can / i was? wonder|wondering if you could|can|would|might /
 		wondering if you could|can|would|might / can|could i ask|get you to / your|the|my task|job|goal|request is to`},
 	line[opening]{leave, `can|may|could|might i please? / let me|us`},
 	line[opening]{gerund, `would|do you mind / mind / start|begin by / let's start|begin by / let us start|begin by`},
@@ -120,45 +117,34 @@ var closings = newBook(
 
 // closingsOf are what may follow one operation only: what it does anyway.
 var closingsOf = map[string]func() book[bool]{
-	"readFile": newBook(line[bool]{true, `to me / up / and then? show|display|print|tell|give|read me? it|its contents|content / and then? show|display|print|tell|give|read me? the contents|content /
-		and then? show|display|print|tell|give|read it to me / and then? show|display|print|tell|give|read it out|back / and then? tell|show me what's inside|in it? /
+	"readFile": newBook(line[bool]{true, `to me / up / and then? show|display|print|tell|give|read me? it|its|the contents|content? to|out|back? me? / and then? tell|show me what's inside|in it? /
 		and then? tell|show me what it says|contains / aloud / out loud / in full / in its entirety / completely|fully / on|to the|my? screen|terminal|console / as plain? text /
 		in|on the terminal|console|chat|screen / for me|us|her|him|them to have|take a look|look-see|glance|peek`}),
-	"listDirectory": newBook(line[bool]{true, `in|inside it|there / and? then? list|show|display|tell me? its contents|files|entries / and? then? list|show|display|tell me? what's in|inside it? /
-		and? then? list|show|display|tell me? all? the? files|contents|entries in|inside? it|there? / and? then? list|show|display|tell me? everything in|inside? it|there? /
-		currently / at the moment / so far / by name / in|on the terminal|console|chat|screen / to me / and tell|show me what you find`}),
-	"fileExists": newBook(line[bool]{true, `or not / yet|already|there|anywhere / at all / in there / at the moment / anywhere here / on disk|there / on the disk|filesystem|system|drive /
+	"listDirectory": newBook(line[bool]{true, `in|inside it|there / and? then? list|show|display|tell me? its|all? the? contents|files|entries in|inside? it|there? /
+		and? then? list|show|display|tell me? everything|what's in|inside? it|there? / and tell|show me what you find /
+		currently / at the moment / so far / by name / in|on the terminal|console|chat|screen / to me`}),
+	"fileExists": newBook(line[bool]{true, `or not / yet|already|there|anywhere / at all / in there / at the moment / anywhere here / on the? disk|there|filesystem|system|drive /
 		in the file? system|filesystem`}),
 	"createDirectory": newBook(line[bool]{true, `too|there|created|silently|quietly|recursively / ignoring any? errors / and? create|creating it if it doesn't|isn't exist|there? /
 		and? create|creating it if it does|is not exist|there? / as user root / as a|the new? folder|directory|subfolder`}),
 	"writeFile": newBook(line[bool]{true, `in|into|inside it|there / as|for the|its content|contents|text|body / in|into|to|inside the|this|that file|document|note / in its content|contents|body /
 		and overwrite|replace it|that / on the server|system`}),
 	"appendFile": newBook(line[bool]{true, `as|on a|one|another new? line|entry|item|bullet / on its own line / in there|it`}),
-	"copyFile":   newBook(line[bool]{true, `as a backup|copy|template / as a safety|safe copy / as a starting point / for backup|safekeeping purposes?`}),
+	"copyFile":   newBook(line[bool]{true, `as a backup|copy|template|safety|safe copy? / as a starting point / for backup|safekeeping purposes?`}),
 }
 
 // overwriting says that what stands at the target may go.
 var overwriting = newBook(
-	line[bool]{true, `and|then? overwriting|replacing|overwrite|replace it|one? if|when it|one|that? already? exists /
-		and|then? overwriting|replacing|overwrite|replace it if needed|necessary / and|then? overwriting|replacing|overwrite|replace it|them|that|anything? /
-		and|then? overwriting|replacing|overwrite|replace the|any existing|old file|one|version|copy /
-		and|then? overwriting|replacing|overwrite|replace the|any existing|old file|one|version|copy if it|one|the|that file? already? exists|there /
-		and|then? overwriting|replacing|overwrite|replace what is there / and|then? overwriting|replacing|overwrite|replace the|that|this file`},
+	line[bool]{true, `and|then? overwriting|replacing|overwrite|replace it|them|that|this|one|anything? if|when? it|one|that? already? exists|needed|necessary? /
+		and|then? overwriting|replacing|overwrite|replace the|that|this|any existing|old? file|one|version|copy if? it|one|the|that? file? already? exists|there? /
+		and|then? overwriting|replacing|overwrite|replace what is there`},
 )
 
 // unneeded says why a file can go.
 var unneeded = newBook(
-	line[bool]{true, `that|which|as|since|because|and? i|we don't|no need|want|use|longer it|that|this|need|want|use? anymore|it|longer? /
-		that|which|as|since|because|and? i|we no longer need|want|use it|that|this? anymore? / that|which|as|since|because|and? i|we don't need|want|use it|that|this? anymore? /
-		that|which|as|since|because|and? i|we don't need|want|use it|that|this? any more|longer /
-		that|which|as|since|because|and? i|we do not need|want|use it|that|this? anymore? /
-		that|which|as|since|because|and? i|we do not need|want|use it|that|this? any more|longer /
-		as|since|because? it's|that's no longer needed|used|necessary|required|relevant /
-		as|since|because|which? it|that|which? is no longer needed|used|necessary|required|relevant / as|since|because? it's|that's not needed anymore? /
-		as|since|because? it's|that's outdated|obsolete|old|useless|redundant|unused|unnecessary /
-		as|since|because? it|which|that is outdated|obsolete|old|useless|redundant|unused|unnecessary / as|since|because? it's|that's a duplicate /
-		as|since|because? it is a duplicate / as|since|because? it isn't needed|used|necessary|required anymore? /
-		as|since|because? it is not needed|used|necessary|required anymore?`},
+	line[bool]{true, `that|which|as|since|because|and? i|we do? don't|not|no longer? need|want|use it|that|this? any? more|longer|anymore? /
+		as|since|because? it|it's|that|that's|which is? isn't|no|not longer? needed|used|necessary|required|relevant anymore? /
+		as|since|because? it|it's|that|that's|which is? outdated|obsolete|old|useless|redundant|unused|unnecessary / as|since|because? it|it's is? a duplicate`},
 )
 
 // heres are phrases for the workspace itself.

@@ -244,9 +244,6 @@ func (f *frame) settle(r *reader) bool {
 	case "copyFile", "moveFile":
 		return f.transfer(in, e)
 	}
-	if f.object.name == "" && f.name != "" {
-		e.Path = f.name
-	}
 	if e.Path == "" {
 		return f.fail("it does not say which")
 	}

@@ -238,12 +238,6 @@ func (r *reader) role(f *frame, i int) int {
 		return -1
 	}
 	how := r.word(next - 1).lower
-	if k := r.calling(next); k > 0 {
-		next = k
-	}
-	if r.any(next, "be") {
-		return -1
-	}
 	if _, end := match(r, ends(), next); end > 0 && (f.sense == toAppend || f.sense == toWrite) {
 		next, f.atEnd, f.op = end, true, "appendFile"
 	}
@@ -285,9 +279,6 @@ func (r *reader) assign(f *frame, role role, n noun, i, after int) int {
 	}
 	if slot.kind != nothing && slot.kind != workspace {
 		return -1
-	}
-	if slot.kind == workspace && n.kind == workspace {
-		return after
 	}
 	*slot = n
 	return after
@@ -346,9 +337,6 @@ func (r *reader) calls(f *frame, i int) int {
 		f.name = name
 	default:
 		return -1
-	}
-	if after = max(after, 0); r.is(after, fileNoun|folderNoun) {
-		after++
 	}
 	return after
 }
