@@ -5,8 +5,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,6 +121,25 @@ func TestImports(t *testing.T) {
 			case !throughDoor(file, name):
 				t.Errorf("%s imports %s, which has no door there", file, name)
 			}
+		}
+	}
+}
+
+// starts matches what starts a program in the standard library.
+var starts = regexp.MustCompile(`"os/exec"|\bos\.StartProcess\b|\b(syscall|unix)\.(ForkExec|StartProcess|Exec|RawSyscall\w*\((syscall|unix)\.SYS_(CLONE|FORK|EXEC))`)
+
+// TestOneWayToStartAProgram has package process start all programs, for it knows the fence.
+func TestOneWayToStartAProgram(t *testing.T) {
+	for _, file := range sources(t) {
+		if strings.HasSuffix(file, "_test.go") || path.Dir(file) == "skill/internal/process" {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := starts.Find(data); m != nil {
+			t.Errorf("%s starts programs by %s, which only skill/internal/process may", file, m)
 		}
 	}
 }

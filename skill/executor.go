@@ -35,6 +35,7 @@ type Config struct {
 	FenceWrite    []string  // additional directories that commands may write; must exist
 	Limits        Limits    // resource limits of commands; the zero value is right for most
 	AllowHooks    bool      // let git run the programs that a repository configures: hooks, filters, editors
+	AllowSSH      bool      // let git reach remotes over ssh, with the keys of the user's agent
 
 	NoSandbox bool           // run the browser without its sandbox, which root must do
 	Browser   Browser        // takes screenshots: see package browser; nil refuses them
@@ -81,10 +82,10 @@ func newExecutorOn(cfg Config, ws *workspace.Workspace) (*Executor, error) {
 	}
 	reach := web.New(web.Config{
 		Private: cfg.Private, Hosts: cfg.Hosts, Search: cfg.Search, Browser: cfg.Browser, NoSandbox: cfg.NoSandbox,
-	}, run, ws.Dir())
+	}, run)
 	return &Executor{
 		cfg: cfg, ws: ws, process: run, web: reach, opened: time.Now(),
-		git:     git.New(git.Config{Allow: cfg.Allow, AllowHooks: cfg.AllowHooks}, ws, run, reach),
+		git:     git.New(git.Config{Allow: cfg.Allow, AllowHooks: cfg.AllowHooks, AllowSSH: cfg.AllowSSH}, ws, run, reach),
 		project: project.New(cfg.Network, ws, run),
 	}, nil
 }

@@ -13,8 +13,8 @@ import (
 	"textskill/testdata/needs"
 )
 
-// A gitBed is a workspace with a repository, and an "evil" program outside the workspace
-// that creates a file when it is run.
+// A gitBed is a workspace with a repository, and an "evil" program that creates a file
+// when it is run. Both lie in the workspace, where the fence allows it.
 type gitBed struct {
 	t    *testing.T
 	dir  string // the workspace
@@ -27,15 +27,15 @@ func newGitBed(t *testing.T) *gitBed {
 	t.Helper()
 	needs.Program(t, "git", "sh")
 	parent := t.TempDir()
-	b := &gitBed{t: t, dir: filepath.Join(parent, "ws"), evil: filepath.Join(parent, "evil"), mark: filepath.Join(parent, "ran")}
+	b := &gitBed{t: t, dir: filepath.Join(parent, "ws"), evil: filepath.Join(parent, "ws", "evil"), mark: filepath.Join(parent, "ws", "ran")}
 	b.repo = filepath.Join(b.dir, "repo")
 	t.Setenv("HOME", parent)
 	t.Setenv("XDG_CONFIG_HOME", parent)
 	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(parent, "gitconfig"))
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	b.write("../gitconfig", "[user]\n\tname = A U Thor\n\temail = a@example.com\n[init]\n\tdefaultBranch = main\n[http]\n\tsslVerify = false\n")
-	b.write("../evil", "#!/bin/sh\necho \"$0 $*\" >>"+b.mark+"\ncat >/dev/null 2>&1 </dev/null\nexit 1\n")
-	if err := errors.Join(os.Chmod(b.evil, 0o755), os.Mkdir(b.dir, 0o755)); err != nil {
+	b.write("evil", "#!/bin/sh\necho \"$0 $*\" >>"+b.mark+"\ncat >/dev/null 2>&1 </dev/null\nexit 1\n")
+	if err := os.Chmod(b.evil, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	b.git("", "init", "-q", "repo")
@@ -110,7 +110,7 @@ func (b *gitBed) fork() {
 
 // executor returns an executor on the workspace.
 func (b *gitBed) executor(cfg Config) *Executor {
-	cfg.Dir = b.dir
+	cfg.Dir, cfg.Helper = b.dir, self(b.t)
 	return newExecutor(b.t, cfg)
 }
 
@@ -131,7 +131,7 @@ func TestGitRunsNothing(t *testing.T) {
 		git   []string // in repo: runs the program
 	}{
 		{"pre-commit", func(b *gitBed) { b.copyEvil("repo/.git/hooks/pre-commit"); b.write("repo/a.txt", "2\n") }, []string{"commit", "-am", "m"}},
-		{"hooks that are links", func(b *gitBed) { b.copyEvil("evil"); b.write("repo/a.txt", "2\n"); b.hookLinks() }, []string{"commit", "-am", "m"}},
+		{"hooks that are links", func(b *gitBed) { b.write("repo/a.txt", "2\n"); b.hookLinks() }, []string{"commit", "-am", "m"}},
 		{"hooksPath", func(b *gitBed) {
 			b.copyEvil("repo/h/post-checkout")
 			b.copyEvil("repo/h/pre-push")

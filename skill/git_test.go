@@ -164,7 +164,7 @@ func TestGitRemotes(t *testing.T) {
 	for _, test := range tests {
 		b := newGitBed(t)
 		b.git("repo", "remote", "add", "there", test.address)
-		_, err := b.executor(Config{Network: test.network}).Execute(t.Context(), &Session{}, GitPush{Dir: "repo", Remote: "there"})
+		_, err := b.executor(Config{Network: test.network, AllowSSH: true}).Execute(t.Context(), &Session{}, GitPush{Dir: "repo", Remote: "there"})
 		if err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s, network %t: %v", test.address, test.network, err)
 		}
@@ -232,7 +232,7 @@ func TestGitSSH(t *testing.T) {
 	}
 	b.git("repo", "remote", "set-url", "origin", "git@box:"+filepath.Join(b.dir, "remote.git"))
 	b.git("repo", "config", "core.sshCommand", "false")
-	x := b.executor(Config{Network: true, Hosts: []string{"box"}})
+	x := b.executor(Config{Network: true, AllowSSH: true, Hosts: []string{"box"}})
 	t.Setenv("PATH", programs+":"+os.Getenv("PATH"))
 	t.Setenv("GIT_SSH_COMMAND", "false")
 	do[Branches](t, x, GitBranch{Dir: "repo", Create: "side"})

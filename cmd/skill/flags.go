@@ -163,6 +163,7 @@ type sandboxFlags struct {
 	fenceWrite []string
 	limits     skill.Limits
 	allowHooks bool
+	allowSSH   bool
 	noSandbox  bool
 }
 
@@ -176,6 +177,7 @@ func (s *sandboxFlags) add(f *pflag.FlagSet) {
 	f.Int64Var(&s.limits.Memory, "limit-memory", 0, "limit the address space of each process of a command to `BYTES` (0: no limit)")
 	f.Int64Var(&s.limits.Processes, "limit-processes", 0, "limit the user to `N` processes and threads while a command runs (0: no limit; root has none)")
 	f.BoolVar(&s.allowHooks, "allow-hooks", false, "let git run the hooks, filters and editors that a repository configures")
+	f.BoolVar(&s.allowSSH, "allow-ssh", false, "with --network, let git reach remotes over ssh, with the keys of your agent")
 	f.BoolVar(&s.noSandbox, "browser-no-sandbox", false, "run the browser for screenshots without its own sandbox, as root must")
 }
 

@@ -109,7 +109,7 @@ func (c *cli) executor(o *options) (*skill.Executor, error) {
 		Dir: o.workspace, Allow: o.allow, ReadOnly: o.readOnly, DryRun: o.dryRun,
 		AllowConfig: o.allowConfig, NoSync: o.noSync, Journal: o.kept(), Helper: o.helper,
 		SnapshotBytes: cmp.Or(o.snapshot, -1),
-		Network:       o.network, Private: o.private, Hosts: o.hosts, AllowHooks: o.allowHooks,
+		Network:       o.network, Private: o.private, Hosts: o.hosts, AllowHooks: o.allowHooks, AllowSSH: o.allowSSH,
 		Fence: skill.FenceMode(o.fence), FenceRead: o.fenceRead, FenceWrite: o.fenceWrite, Limits: o.limits,
 		Search: engines, NoSandbox: o.noSandbox, Browser: browser.New(),
 	})

@@ -1,8 +1,8 @@
 package agent
 
 import (
+	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -19,5 +19,5 @@ func lookPath(command, path string) (string, error) {
 			return file, nil
 		}
 	}
-	return "", exec.ErrNotFound
+	return "", fs.ErrNotExist
 }

@@ -7,10 +7,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/remote"
 
 	"textskill/skill"
 )
@@ -23,10 +23,24 @@ type chromium struct{}
 // New returns a Browser that controls Chromium with the DevTools protocol.
 func New() skill.Browser { return chromium{} }
 
-// Picture opens a page in the browser that listens at endpoint, and takes a picture.
-func (chromium) Picture(ctx context.Context, endpoint string, p skill.Page) (pic skill.Picture, err error) {
+// A running browser is an Allocator of one browser, which runs already.
+type running struct{ devtools io.ReadWriteCloser }
+
+// Allocate connects to the browser.
+func (r running) Allocate(ctx context.Context, opts ...chromedp.BrowserOption) (*chromedp.Browser, error) {
+	return chromedp.NewBrowserTransport(ctx, chromedp.NewPipeConn(r.devtools, r.devtools), opts...)
+}
+
+// Wait returns at once: who started the browser ends it.
+func (running) Wait() {}
+
+// Attaches says that the browser runs already.
+func (running) Attaches() bool { return true }
+
+// Picture opens a page in the browser at the other end of devtools, and takes a picture.
+func (chromium) Picture(ctx context.Context, devtools io.ReadWriteCloser, p skill.Page) (pic skill.Picture, err error) {
 	pic.URL = p.URL
-	at, cancel := remote.NewAllocator(ctx, endpoint, remote.NoModifyURL)
+	at, cancel := chromedp.NewAllocatorContext(ctx, running{devtools})
 	defer cancel()
 	tab, cancelTab := chromedp.NewContext(at)
 	defer cancelTab()

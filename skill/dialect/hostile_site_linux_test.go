@@ -35,12 +35,18 @@ type hostileSite struct {
 	base string // holds ws, ws-evil, outside, linked and lib
 	ws   string
 	repo string // a git repository to copy
+	bin  string // programs, where commands cannot write
 }
 
 func newHostileSite(t *testing.T) *hostileSite {
 	t.Helper()
 	needs.Shell(t)
 	needs.Program(t, "git")
+	bin, err := os.MkdirTemp("", "hostile-bin-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(bin) })
 	if fi, err := os.Stat("/dev/shm"); err == nil && fi.IsDir() {
 		t.Setenv("TMPDIR", "/dev/shm")
 	}
@@ -48,7 +54,7 @@ func newHostileSite(t *testing.T) *hostileSite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &hostileSite{t: t, base: base, ws: base + "/ws", repo: base + "/lib/repo"}
+	s := &hostileSite{t: t, base: base, ws: base + "/ws", repo: base + "/lib/repo", bin: bin}
 	s.programs()
 	s.git()
 	for _, name := range []string{"outside/secret.txt", "outside/sub/deep.txt", "outside/" + secret, "outside/home/.profile",
@@ -84,13 +90,13 @@ func (s *hostileSite) put(abs, content string) {
 // given, in place of the tools of projects and the browser.
 func (s *hostileSite) programs() {
 	for _, name := range strings.Fields("pytest python python3 ruff black mypy pylint flake8 pyright pip poetry go npm npx node tsc make cargo gofmt staticcheck golangci-lint chromium brave-search") {
-		s.put(s.base+"/lib/bin/"+name, "#!/bin/sh\npwd -P\nls\nfor a; do [ ! -f \"$a\" ] || cat -- \"$a\"; ls -- \"$a\" 2>&1; done\ntrue\n")
-		s.do(os.Chmod(s.base+"/lib/bin/"+name, 0o755))
+		s.put(s.bin+"/"+name, "#!/bin/sh\npwd -P\nls\nfor a; do [ ! -f \"$a\" ] || cat -- \"$a\"; ls -- \"$a\" 2>&1; done\ntrue\n")
+		s.do(os.Chmod(s.bin+"/"+name, 0o755))
 	}
 	for _, name := range strings.Fields("GOCACHE GOMODCACHE npm_config_cache UV_CACHE_DIR XDG_CACHE_HOME") { // which are made for commands
 		s.t.Setenv(name, s.base+"/lib/cache")
 	}
-	s.t.Setenv("PATH", s.base+"/lib/bin:"+os.Getenv("PATH"))
+	s.t.Setenv("PATH", s.bin+":"+os.Getenv("PATH"))
 }
 
 func (s *hostileSite) git() {

@@ -70,7 +70,7 @@ func (r *repository) checkAddress(ctx context.Context, use remoteUse, address st
 	if err != nil {
 		return false, fmt.Errorf("remote %s: %w", use.remote, err)
 	}
-	other.dir.Close()
+	other.close()
 	return true, other.checkTransport(true)
 }
 

@@ -55,7 +55,7 @@ func (x *Git) Branch(ctx context.Context, base string, a BranchChange) (b Branch
 	if err != nil {
 		return b, err
 	}
-	defer r.dir.Close()
+	defer r.close()
 	switch {
 	case a.Create != "":
 		e, err := r.git(ctx, command{args: []string{"checkout", "--quiet", "--no-track", "--no-recurse-submodules", "-b", a.Create, "--"}})

@@ -51,7 +51,7 @@ func (x *Git) Commit(ctx context.Context, base, dir, message string, files []str
 	if err != nil {
 		return c, err
 	}
-	defer r.dir.Close()
+	defer r.close()
 	if err := r.readSubmodules(ctx); err != nil {
 		return c, err
 	}

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"textskill/skill/internal/process"
 )
 
 // A setting is one entry of git's configuration.
@@ -40,6 +38,7 @@ var fixedSettings = []setting{
 	{key: "push.recurseSubmodules", value: "no"},
 	{key: "status.submoduleSummary", value: "false"},
 	{key: "transfer.bundleURI", value: "false"},
+	{key: "credential.helper"}, // an empty value clears the list of helpers
 	{key: "color.ui", value: "false"},
 	{key: "color.advice", value: "false"},
 	{key: "color.push", value: "false"},
@@ -70,7 +69,7 @@ const textMerge = "git merge-file --marker-size=%L -L ours -L base -L theirs %A 
 
 // settings returns the variables that pass git the settings for the repository.
 func (r *repository) settings() []string {
-	set := slices.Concat(fixedSettings, r.extra)
+	set := slices.Concat(r.userSettings(), fixedSettings, r.extra)
 	if r.x.cfg.AllowHooks {
 		return configVariables(set)
 	}
@@ -82,40 +81,13 @@ func (r *repository) settings() []string {
 			set = append(set, setting{key: s.key}, setting{key: "filter." + of + ".required", value: fmt.Sprint(r.writes)})
 		case section == "merge" && name == "driver":
 			set = append(set, setting{key: s.key, value: textMerge})
+		case section == "hook" && (name == "command" || name == "event"):
+			set = append(set, setting{key: "hook." + of + ".enabled", value: "false"}, setting{key: "hook." + of + ".event"}, setting{key: "hook." + of + ".command", value: "true"})
 		case section == "alias" && s.fromRepo: // it may name a command that this git lacks
 			set = append(set, setting{key: s.key})
 		}
 	}
-	return configVariables(append(set, r.credentialHelpers()...))
-}
-
-// ssh returns the variables that run ssh without questions, or none if hooks are allowed
-// and the user has configured another command.
-func (r *repository) ssh() []string {
-	if r.x.cfg.AllowHooks && (slices.ContainsFunc(r.config, func(s setting) bool { return s.key == "core.sshcommand" }) ||
-		process.VariableIndex(r.env, "GIT_SSH_COMMAND") >= 0 || process.VariableIndex(r.env, "GIT_SSH") >= 0) {
-		return nil
-	}
-	return []string{"GIT_SSH_COMMAND=ssh -o BatchMode=yes", "GIT_SSH_VARIANT=ssh"}
-}
-
-// credentialHelpers returns the settings that restore the user's own credential helpers
-// if the repository names some.
-func (r *repository) credentialHelpers() (set []setting) {
-	isHelper := func(s setting) bool {
-		section, _, name := s.parts()
-		return section == "credential" && name == "helper"
-	}
-	if !slices.ContainsFunc(r.config, func(s setting) bool { return s.fromRepo && isHelper(s) }) {
-		return nil
-	}
-	set = []setting{{key: "credential.helper"}} // an empty value clears the list
-	for _, s := range r.config {
-		if !s.fromRepo && isHelper(s) {
-			set = append(set, s)
-		}
-	}
-	return set
+	return configVariables(set)
 }
 
 // readConfig reads all settings that are in force. It returns an error if the
@@ -125,6 +97,7 @@ func (r *repository) readConfig(ctx context.Context) error {
 		args:      []string{"config", "--list", "-z", "--show-scope", "--show-origin", "--includes"},
 		env:       []string{"GIT_DIR=" + r.gitDir}, // makes the origins absolute
 		maxOutput: maxListing,
+		asUser:    true,
 	})
 	if err != nil {
 		return err
@@ -140,7 +113,10 @@ func (r *repository) readConfig(ctx context.Context) error {
 			fromEnv = true
 			continue
 		}
-		key, value, _ := strings.Cut(parts[i+2], "\n")
+		key, value, ok := strings.Cut(parts[i+2], "\n")
+		if !ok {
+			value = "true"
+		}
 		origin := strings.TrimPrefix(parts[i+1], "file:")
 		_, outside := r.x.ws.Real("", origin, true)
 		s := setting{key, value, scope == "local" || scope == "worktree" || outside == nil, origin}

@@ -31,7 +31,7 @@ func (x *Git) Diff(ctx context.Context, base, dir, file string, staged bool) (Di
 	if err != nil {
 		return Diff{}, err
 	}
-	defer r.dir.Close()
+	defer r.close()
 	args := []string{"diff", "--no-color", "--submodule=short", "--ignore-submodules=dirty",
 		"--src-prefix=a/", "--dst-prefix=b/", "--no-relative"}
 	if !x.cfg.AllowHooks {

@@ -2,8 +2,12 @@
 // from running the programs that a repository configures: hooks, filters, signers,
 // editors.
 //
+// git runs inside the fence: it may write the workspace only, and reach only the remote
+// that was named.
+//
 //	git.go         run one git command           repository.go  find a repository and check it
 //	config.go      settings and refused ones     remote.go      push and pull
+//	user.go        what git gets of the user's configuration, and of the user's logins
 package git
 
 import (
@@ -11,7 +15,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -28,6 +31,7 @@ import (
 type Config struct {
 	Allow      []string // additional directories of the workspace
 	AllowHooks bool     // let git run the programs that a repository configures
+	AllowSSH   bool     // reach remotes over ssh, with the keys of the user's agent
 }
 
 // A Git works on the repositories of one workspace. Its methods find the repository
@@ -80,12 +84,14 @@ type command struct {
 	limit     time.Duration // 0 means commandTimeout
 	maxOutput int64         // 0 means maxOutput
 	patterns  bool          // pathspecs may be patterns; otherwise they are literal
+	asUser    bool          // git reads the user's configuration itself, and may write nothing
+	needs     process.Needs // in addition to those of every command
 }
 
 // git runs c in the repository. If git fails, the error is an [*Error], and the output
 // is still returned.
 func (r *repository) git(ctx context.Context, c command) (process.Executed, error) {
-	env := process.SetVariables(slices.Concat(r.env, r.ssh(), r.settings()), c.env)
+	env := process.SetVariables(slices.Concat(r.env, r.settings()), append(r.ownHome(c.asUser), c.env...))
 	if !c.patterns {
 		env = append(env, "GIT_LITERAL_PATHSPECS=1")
 	}
@@ -96,7 +102,7 @@ func (r *repository) git(ctx context.Context, c command) (process.Executed, erro
 	if err := run.Check(); err != nil {
 		return process.Executed{}, err
 	}
-	e, err := r.x.process.Run(ctx, run, process.Spec{Path: r.program, Args: append([]string{"git"}, run.Args...), Env: env, Dir: r.dir.Handle})
+	e, err := r.x.process.Run(ctx, run, process.Spec{Path: r.program.Path, Args: append([]string{"git"}, run.Args...), Env: env, Dir: r.dir.Handle, Needs: r.needs(c)})
 	if err != nil {
 		return process.Executed{}, err
 	}
@@ -111,6 +117,27 @@ func (r *repository) git(ctx context.Context, c command) (process.Executed, erro
 		return e, failed
 	}
 	return e, nil
+}
+
+// needs returns what git may use for c.
+func (r *repository) needs(c command) process.Needs {
+	n := c.needs
+	switch {
+	case c.asUser:
+		n.Workspace, n.Read = process.ReadAccess, userFiles()
+		return n
+	case r.x.cfg.AllowHooks:
+		n.AsCommand = true
+	case r.writes:
+		n.Workspace = process.WriteAccess
+	default:
+		n.Workspace = process.ReadAccess
+	}
+	if r.home != "" {
+		n.Write = append(n.Write, r.home)
+	}
+	n.Read = append(n.Read, r.reads...)
+	return n
 }
 
 // failure returns the Error of a git command that failed.
@@ -161,11 +188,11 @@ func splitNUL(e process.Executed) (parts []string, cut bool) {
 // keptVariables are the GIT_ variables that git gets: the author of commits, the place
 // of the user's configuration, and certificates. All others are removed, for they move
 // the repository, name programs or print passwords.
-var keptVariables = words.Pattern(`^GIT_(CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)|(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)|SSL_.*|PROXY_SSL_.*|HTTP_PROXY_AUTHMETHOD|EXEC_PATH)=`)
+var keptVariables = words.Pattern(`^GIT_(CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)|(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)|SSL_.*|PROXY_SSL_.*|HTTP_PROXY_AUTHMETHOD)=`)
 
 // unattended makes git ask no questions, start no editor or pager, and print English.
 var unattended = []string{
-	"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never",
+	"LC_ALL=C", "GIT_SSH_COMMAND=false", "GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never",
 	"GIT_ASKPASS=", "SSH_ASKPASS_REQUIRE=never",
 	"GIT_PAGER=cat", "GIT_EDITOR=:", "GIT_SEQUENCE_EDITOR=:", "GIT_MERGE_AUTOEDIT=no",
 	"GIT_ALLOW_PROTOCOL=", "GIT_NO_LAZY_FETCH=1",
@@ -174,16 +201,10 @@ var unattended = []string{
 // environment returns the environment of a git command in dir.
 func (x *Git) environment(dir string) []string {
 	env := slices.DeleteFunc(x.process.Environment(nil, dir), func(v string) bool {
-		if x.cfg.AllowHooks && (strings.HasPrefix(v, "GIT_SSH=") || strings.HasPrefix(v, "GIT_SSH_")) {
-			return false
-		}
 		return strings.HasPrefix(strings.ToUpper(v), "GIT_") && !keptVariables().MatchString(v)
 	})
-	if i := process.VariableIndex(env, "PATH"); i >= 0 { // relative parts would run programs of the workspace
-		parts := slices.DeleteFunc(filepath.SplitList(env[i][len("PATH="):]), func(part string) bool { return !filepath.IsAbs(part) })
-		env[i] = "PATH=" + cmp.Or(strings.Join(parts, string(os.PathListSeparator)), os.DevNull) // an empty PATH means the current directory
-	}
-	return append(process.SetVariables(env, unattended), "GIT_CEILING_DIRECTORIES="+filepath.Dir(x.rootOf(dir)))
+	env = process.SetVariables(env, append([]string{"PATH=" + x.process.SafePath()}, unattended...))
+	return append(env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(x.rootOf(dir)))
 }
 
 // rootOf returns the outermost directory of the workspace that contains dir.

@@ -26,7 +26,7 @@ func (x *Git) Log(ctx context.Context, base, dir string, limit int) (Log, error)
 	if err != nil {
 		return Log{}, err
 	}
-	defer r.dir.Close()
+	defer r.close()
 	if limit < 0 || limit > maxCommits {
 		limit = maxCommits + 1
 	}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"textskill/skill/internal/process"
@@ -41,7 +44,7 @@ func (x *Git) Push(ctx context.Context, base, dir, remote, branch string) (p Pus
 	if err != nil {
 		return p, err
 	}
-	defer r.dir.Close()
+	defer r.close()
 	if branch == "" {
 		e, err := r.git(ctx, command{args: []string{"symbolic-ref", "--short", "HEAD"}})
 		if err != nil {
@@ -64,7 +67,7 @@ func (x *Git) Pull(ctx context.Context, base, dir, remote, branch string) (p Pul
 	if err != nil {
 		return p, err
 	}
-	defer r.dir.Close()
+	defer r.close()
 	if err := r.readSubmodules(ctx); err != nil {
 		return p, err
 	}
@@ -102,12 +105,19 @@ const (
 	plainUpload  = plainGit + "upload-pack"
 )
 
-// runRemote runs a command that talks to a remote. Its HTTP traffic goes through a proxy
-// with the web guard, unless the user's own configuration names a proxy.
+// runRemote runs a command that talks to a remote. HTTP traffic goes through a proxy with
+// the web guard, unless the user's own configuration names a proxy; ssh connects to the
+// address that the guard has checked.
 func (r *repository) runRemote(ctx context.Context, via transport, args []string) (process.Executed, error) {
 	c := command{limit: remoteTimeout, env: via.env, args: args}
-	if via.address == "" || slices.ContainsFunc(r.config, func(s setting) bool { return !s.fromRepo && s.key == "http.proxy" }) {
+	switch {
+	case via.address == "":
 		return r.git(ctx, c)
+	case !strings.HasPrefix(via.address, "https:"):
+		return r.runSSH(ctx, via.address, c)
+	case slices.ContainsFunc(r.config, func(s setting) bool { return !s.fromRepo && s.key == "http.proxy" }):
+		c.needs.Network = true
+		return r.runWithLogin(ctx, via.address, c)
 	}
 	proxy, err := r.x.web.StartProxy()
 	if err != nil {
@@ -115,13 +125,49 @@ func (r *repository) runRemote(ctx context.Context, via transport, args []string
 	}
 	defer proxy.Close()
 	r.extra = append(r.extra, setting{key: "http.proxy", value: "http://" + proxy.Addr})
-	e, err := r.git(ctx, c)
-	if failed, ok := errors.AsType[*Error](err); ok && strings.Contains(via.address, "://") {
+	c.needs.Connect = proxy.Port()
+	e, err := r.runWithLogin(ctx, via.address, c)
+	if failed, ok := errors.AsType[*Error](err); ok {
 		if refused := proxy.Failure(via.address); refused != nil {
 			failed.Hint = refused.Error()
 		}
 	}
 	return e, err
+}
+
+// runSSH runs c with an ssh that reads the user's known hosts, asks the user's agent, and
+// neither reads a key nor asks a question.
+func (r *repository) runSSH(ctx context.Context, address string, c command) (process.Executed, error) {
+	host, port := hostOf(address)
+	config := []string{"Host *", "HostKeyAlias " + sshAlias(host, port), "IdentityFile none", "UpdateHostKeys no", "CheckHostIP no", "GlobalKnownHostsFile /etc/ssh/ssh_known_hosts"}
+	addr, err := r.x.web.Lookup(ctx, host, port)
+	if _, refused := errors.AsType[*refusal.RefusedError](err); refused {
+		return process.Executed{}, err
+	}
+	if err == nil {
+		config = append(config, "HostName "+addr.String())
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		known := filepath.Join(home, ".ssh", "known_hosts")
+		config = append(config, fmt.Sprintf("UserKnownHostsFile %q %q", known, known+"2"))
+		c.needs.Read = append(c.needs.Read, known, known+"2")
+	}
+	file := filepath.Join(r.home, "ssh_config")
+	if err := os.WriteFile(file, []byte(strings.Join(config, "\n")+"\n"), 0o600); err != nil {
+		return process.Executed{}, err
+	}
+	c.env = append(slices.Clone(c.env), "GIT_SSH_COMMAND=ssh -o BatchMode=yes -F '"+strings.ReplaceAll(file, "'", `'\''`)+"'", "GIT_SSH_VARIANT=ssh")
+	c.needs.Read = append(c.needs.Read, "/etc/ssh/ssh_known_hosts", os.Getenv("SSH_AUTH_SOCK"))
+	c.needs.Connect, _ = strconv.Atoi(port)
+	return r.git(ctx, c)
+}
+
+// sshAlias returns the name of a host in a file of known hosts.
+func sshAlias(host, port string) string {
+	if port == "22" {
+		return host
+	}
+	return "[" + host + "]:" + port
 }
 
 // openRemote opens the repository and returns how its remote is reached.
@@ -139,7 +185,7 @@ func (x *Git) openRemote(ctx context.Context, base string, use remoteUse) (*repo
 	}
 	via, err = r.transport(ctx, use)
 	if err != nil {
-		r.dir.Close()
+		r.close()
 		return nil, via, err
 	}
 	return r, via, nil
@@ -188,6 +234,9 @@ func (r *repository) transport(ctx context.Context, use remoteUse) (transport, e
 	}
 	if local > 0 {
 		return transport{env: []string{"GIT_ALLOW_PROTOCOL=file"}, receive: plainReceive, upload: plainUpload}, nil
+	}
+	if over := !strings.HasPrefix(addresses[0], "https:"); over && !r.x.cfg.AllowSSH {
+		return transport{}, refusal.Off("a git "+use.command+" over ssh", "--allow-ssh")
 	}
 	// NO_PROXY would lead around the guard.
 	env := []string{"GIT_ALLOW_PROTOCOL=https:ssh", "GIT_NO_LAZY_FETCH=0", "NO_PROXY=", "no_proxy="}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,9 +20,11 @@ import (
 type repository struct {
 	x       *Git
 	dir     process.Dir // the working directory of git
-	program string      // path of git
-	env     []string    // environment of every command
-	writes  bool        // the command changes files or commits
+	program process.Found
+	env     []string // environment of every command
+	writes  bool     // the command changes files or commits
+	home    string   // git's own home directory; "" for commands that only read
+	reads   []string // files outside the workspace that the user's configuration names
 
 	top       string // root of the working tree; "" if bare
 	gitDir    string
@@ -32,7 +35,7 @@ type repository struct {
 
 // openRepository finds the repository that contains the directory name, checks that it
 // does not reach outside the workspace, and reads its configuration. The caller closes
-// its dir.
+// it.
 func (x *Git) openRepository(ctx context.Context, base string, name string, writes bool) (*repository, error) {
 	dir, err := x.process.OpenDir(base, name)
 	if err != nil {
@@ -42,20 +45,31 @@ func (x *Git) openRepository(ctx context.Context, base string, name string, writ
 	if !writes {
 		r.env = append(r.env, "GIT_OPTIONAL_LOCKS=0")
 	}
-	if r.program, err = process.LookProgram("git", dir.Path, r.env); err == nil {
+	if r.program, err = x.process.FindProgram("git"); err == nil && writes {
+		r.home, err = os.MkdirTemp("", "skill-git-")
+	}
+	if err == nil {
 		err = r.inspect(ctx)
 	}
 	if err != nil {
-		dir.Close()
+		r.close()
 		return nil, err
 	}
 	return r, nil
 }
 
+// close removes git's home directory.
+func (r *repository) close() {
+	r.dir.Close()
+	if r.home != "" {
+		os.RemoveAll(r.home)
+	}
+}
+
 // inspect finds the repository's directories, refuses it if one of them, a link or a
 // source of objects is outside the workspace, and reads its configuration.
 func (r *repository) inspect(ctx context.Context) error {
-	e, err := r.git(ctx, command{args: []string{"rev-parse", "--path-format=absolute",
+	e, err := r.git(ctx, command{asUser: true, args: []string{"rev-parse", "--path-format=absolute",
 		"--is-bare-repository", "--absolute-git-dir", "--git-common-dir", "--show-toplevel"}})
 	lines := strings.Split(strings.TrimSuffix(string(e.Stdout), "\n"), "\n")
 	switch {
@@ -87,7 +101,11 @@ func (r *repository) inspect(ctx context.Context) error {
 	if err := r.checkAlternates(filepath.Join(r.commonDir, "objects"), 0); err != nil {
 		return err
 	}
-	return r.readConfig(ctx)
+	if err := r.readConfig(ctx); err != nil {
+		return err
+	}
+	r.addUserFiles()
+	return nil
 }
 
 // checkInside refuses a path of the repository that leads outside the workspace.
@@ -191,7 +209,7 @@ func (r *repository) readSubmodules(ctx context.Context) error {
 			return fmt.Errorf("submodule %s: %w", name, err)
 		}
 		err = inner.readSubmodules(ctx)
-		inner.dir.Close()
+		inner.close()
 		if err != nil {
 			return err
 		}

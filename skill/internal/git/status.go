@@ -42,7 +42,7 @@ func (x *Git) Status(ctx context.Context, base, dir string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	defer r.dir.Close()
+	defer r.close()
 	e, err := r.git(ctx, command{maxOutput: maxListing, args: []string{"status", "--porcelain=v2", "--branch", "-z",
 		"--untracked-files=normal", "--ignore-submodules=dirty", "--renames"}})
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 // A Command is a program to run without a shell, with empty standard input.
 type Command struct {
 	Name       string        // a name to search for in PATH, or a path, absolute or relative to Dir
+	Path       string        // the program's file, if it is found already; only then Name is not searched for
 	Args       []string      // without the name
 	Env        []string      // NAME=value entries added to the environment; the last one of a name wins
 	Dir        string        // working directory, inside the workspace; "" means the caller's base
@@ -80,6 +81,8 @@ type SpawnError struct {
 	Command string // as the caller wrote it
 	Err     error  // a syscall.Errno: ENOENT, EACCES (also for a directory), ENOEXEC, E2BIG, …
 	Fenced  bool   // the program is executable, but the fence does not let commands read it
+
+	PassedOver string // the programs of that name that were not run, because a command may have written them
 }
 
 func (e *SpawnError) Error() string {
@@ -87,6 +90,8 @@ func (e *SpawnError) Error() string {
 	switch {
 	case e.Fenced:
 		reason = "it is outside the directories that commands may read; allow its directory with --fence-read"
+	case e.PassedOver != "":
+		reason = "PATH has only " + e.PassedOver + ", which commands may write"
 	case e.Err == syscall.EACCES:
 		reason = "it is not an executable file"
 	case e.Err == syscall.ENOENT && !strings.Contains(e.Command, "/"):
@@ -132,9 +137,13 @@ type Spec struct {
 	Path   string   // the program's file, absolute or relative to Dir
 	Args   []string // the command's name first
 	Env    []string
-	Dir    string // working directory: [Dir].Handle
+	Dir    string     // working directory: [Dir].Handle
+	Stdin  string     // what it reads on its standard input, at most 4 KiB; for [Runner.Run] only
+	Files  []*os.File // descriptors 3 and up
+	Needs  Needs
 	fence  fence
 	server bool // outlives this process: see [superviseServer]
+	files  int  // in the helper: the length of Files
 }
 
 // Exec runs a command inside the fence, waits for it, ends every process that it
@@ -158,13 +167,15 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 	}
 	set = slices.Concat(set, a.Env)
 	env := x.Environment(set, dir.Path)
-	path, err := LookProgram(a.Name, dir.Path, env)
-	if err != nil {
-		return Executed{}, err
+	path := a.Path
+	if path == "" {
+		if path, err = LookProgram(a.Name, dir.Path, env); err != nil {
+			return Executed{}, err
+		}
 	}
 	var done Executed
 	tracked, err := x.Track(ctx, a.Name, func(ctx context.Context) (err error) {
-		done, err = x.Run(ctx, a, Spec{Path: path, Args: append([]string{a.Name}, a.Args...), Env: env, Dir: dir.Handle, fence: fence})
+		done, err = x.run(ctx, a, Spec{Path: path, Args: append([]string{a.Name}, a.Args...), Env: env, Dir: dir.Handle, fence: fence})
 		return err
 	})
 	if err != nil {
@@ -206,9 +217,18 @@ func checkNUL(arg, value string) error {
 	return &refusal.ArgError{Arg: arg, Reason: fmt.Sprintf("holds a NUL byte, which no program can be given: %q", value), Code: "ERR_INVALID_ARG_VALUE"}
 }
 
-// Run starts spec, unchanged and untracked, and waits for its end. It uses only the
-// name, the timeout and the output settings of a.
+// Run starts spec, a program that this one needs, inside the fence that spec.Needs asks
+// for, and waits for its end. What it changes is not recorded. Run uses only the name,
+// the timeout and the output settings of a.
 func (x *Runner) Run(ctx context.Context, a Command, spec Spec) (Executed, error) {
+	var err error
+	if spec.fence, err = x.fenceForNeeds(spec.Needs); err != nil {
+		return Executed{}, err
+	}
+	return x.run(ctx, a, spec)
+}
+
+func (x *Runner) run(ctx context.Context, a Command, spec Spec) (Executed, error) {
 	var log *outputLog
 	if a.Log {
 		log = &outputLog{x: x, limit: int(2 * cmp.Or(a.MaxOutput, defaultOutput))}
@@ -224,7 +244,12 @@ func (x *Runner) Run(ctx context.Context, a Command, spec Spec) (Executed, error
 		return Executed{}, err
 	}
 	begin := time.Now()
-	p, err := startCommand(x.cfg.Helper, spec, stdout.w, stderr.w)
+	stdin, err := inputFile(spec.Stdin)
+	if err != nil {
+		return Executed{}, err
+	}
+	p, err := startWithStdin(x.cfg.Helper, spec, stdin, stdout.w, stderr.w)
+	stdin.Close()
 	stdout.w.Close()
 	stderr.w.Close()
 	done := Executed{Command: a.Name}
@@ -249,6 +274,20 @@ func (x *Runner) Run(ctx context.Context, a Command, spec Spec) (Executed, error
 	return done, nil
 }
 
+// inputFile returns a file from which text is read, which the caller closes.
+func inputFile(text string) (*os.File, error) {
+	if text == "" {
+		return os.Open(os.DevNull)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	_, err = w.WriteString(text) // a pipe holds more than 4 KiB
+	return r, err
+}
+
 // Running is a command that was started.
 type Running interface {
 	Done() <-chan Ending // receives one value, when the command and all that it started have ended
@@ -256,8 +295,12 @@ type Running interface {
 	Kill()               // for a program that Stop did not end
 }
 
-// Start starts spec, unchanged and untracked, with its output going to stdout and stderr.
+// Start starts spec as [Runner.Run] does, with its output going to stdout and stderr.
 func (x *Runner) Start(spec Spec, stdout, stderr *os.File) (Running, error) {
+	var err error
+	if spec.fence, err = x.fenceForNeeds(spec.Needs); err != nil {
+		return nil, err
+	}
 	return startCommand(x.cfg.Helper, spec, stdout, stderr)
 }
 

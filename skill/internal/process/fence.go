@@ -80,13 +80,15 @@ func fenceUnavailable(why string) error {
 // fence is the sandbox that the helper applies before it starts a command. The zero
 // fence is no sandbox.
 type fence struct {
-	on      bool
-	require bool
-	network bool
-	port    int    // TCP port on which the command may listen without the network; 0 means none
-	temp    string // directory for temporary files, which the helper of a server empties
-	limits  Limits
-	rules   []fenceRule
+	on       bool
+	possible bool // the kernel can enforce rules
+	require  bool
+	network  bool
+	port     int    // TCP port on which the command may listen without the network; 0 means none
+	connect  int    // TCP port to which it may connect without the network; 0 means none
+	temp     string // directory for temporary files, which the helper of a server empties
+	limits   Limits
+	rules    []fenceRule
 }
 
 // fenceRule allows a command to read and execute one file, or all files of one
@@ -100,8 +102,22 @@ type fenceRule struct {
 // fenceFor returns the fence of a command that may listen on port, and the TMPDIR
 // variable for its environment.
 func (x *Runner) fenceFor(port int, temp func() (string, error)) (f fence, env []string, err error) {
+	if f, err = x.newFence(); err != nil || !f.possible {
+		return f, nil, err
+	}
+	f.network, f.port = x.cfg.Network, port
+	if f.temp, err = temp(); err != nil {
+		return f, nil, err
+	}
+	f.rules = append(x.fenceRules(), fenceRule{path: f.temp, write: true})
+	return f, []string{"TMPDIR=" + f.temp}, nil
+}
+
+// newFence returns a fence without rules, or an error if [FenceRequire] demands more than
+// this system can enforce.
+func (x *Runner) newFence() (f fence, err error) {
 	if x.cfg.Fence == FenceOff {
-		return f, nil, nil
+		return f, nil
 	}
 	held := x.Fence()
 	if x.cfg.Fence == FenceRequire && held.ABI < abiTCP {
@@ -109,17 +125,66 @@ func (x *Runner) fenceFor(port int, temp func() (string, error)) (f fence, env [
 		if held.ABI > 0 {
 			why = fmt.Sprintf("Landlock of this kernel has ABI %d, and %d is the first that denies TCP", held.ABI, abiTCP)
 		}
-		return f, nil, fenceUnavailable(why)
+		return f, fenceUnavailable(why)
 	}
-	f = fence{on: true, require: x.cfg.Fence == FenceRequire, network: x.cfg.Network, port: port, limits: x.cfg.Limits}
-	if held.ABI == 0 {
-		return f, nil, nil
+	return fence{on: true, possible: held.ABI > 0, require: x.cfg.Fence == FenceRequire, limits: x.cfg.Limits}, nil
+}
+
+// Needs lists what a program that this one starts for itself may use besides the system's
+// programs and libraries. The zero Needs is right for one that only prints.
+type Needs struct {
+	Read, Write []string // files, directories and sockets outside the workspace; absolute paths, which need not exist
+	Workspace   Access   // to the whole workspace
+	Connect     int      // TCP port to which it may connect, at any address; 0 means none
+	Network     bool     // it may reach any machine
+	Unfenced    bool     // it is a program of the user, and may do what the user may
+	AsCommand   bool     // it may use in addition all that a command may: it runs programs of the workspace
+}
+
+// Access says what a program may do in the workspace.
+type Access int
+
+// The kinds of access.
+const (
+	NoAccess Access = iota
+	ReadAccess
+	WriteAccess // includes ReadAccess
+)
+
+// fenceForNeeds returns the fence of a program that this one starts for itself.
+func (x *Runner) fenceForNeeds(n Needs) (f fence, err error) {
+	if n.Unfenced {
+		return f, nil
 	}
-	if f.temp, err = temp(); err != nil {
-		return f, nil, err
+	if f, err = x.newFence(); err != nil || !f.possible {
+		return f, err
 	}
-	f.rules = append(x.fenceRules(), fenceRule{path: f.temp, write: true})
-	return f, []string{"TMPDIR=" + f.temp}, nil
+	f.network, f.connect = n.Network, n.Connect
+	var list ruleList
+	switch {
+	case n.AsCommand:
+		f.network = f.network || x.cfg.Network
+		if f.temp, err = x.tempDir(); err != nil {
+			return f, err
+		}
+		list = append(list, fenceRule{path: f.temp, write: true})
+		list = append(list, x.fenceRules()...)
+	case n.Workspace != NoAccess:
+		list = x.rootRules(n.Workspace == WriteAccess)
+		fallthrough
+	default:
+		list = append(list, x.programRules()...)
+	}
+	for _, path := range n.Write {
+		list.add(path, true)
+	}
+	for _, path := range n.Read {
+		if !x.commandsWrite(path) {
+			list.add(path, false)
+		}
+	}
+	f.rules = list
+	return f, nil
 }
 
 // Fence returns the fence that a command would get now.
@@ -226,5 +291,5 @@ func (f fence) explain(err error, path, dir string) error {
 			return spawn
 		}
 	}
-	return &SpawnError{spawn.Command, spawn.Err, true}
+	return &SpawnError{Command: spawn.Command, Err: spawn.Err, Fenced: true}
 }

@@ -147,8 +147,11 @@ func (f fence) ruleset(abi int) (fd int, err error) {
 			break
 		}
 	}
-	if err == nil && f.port != 0 && attr.HandledAccessNet != 0 {
-		err = kernel.LandlockAddNetPortRule(fd, &kernel.NetPortAttr{AllowedAccess: kernel.AccessNetBindTCP, Port: uint64(f.port)}, 0)
+	ports := map[uint64]int{kernel.AccessNetBindTCP: f.port, kernel.AccessNetConnectTCP: f.connect}
+	for access, port := range ports {
+		if err == nil && port != 0 && attr.HandledAccessNet != 0 {
+			err = kernel.LandlockAddNetPortRule(fd, &kernel.NetPortAttr{AllowedAccess: access, Port: uint64(port)}, 0)
+		}
 	}
 	if err != nil {
 		unix.Close(fd)
@@ -172,6 +175,8 @@ func (r fenceRule) addTo(rules int, handled uint64) error {
 	}
 	var access uint64
 	switch dir := st.Mode&unix.S_IFMT == unix.S_IFDIR; {
+	case st.Mode&unix.S_IFMT == unix.S_IFSOCK:
+		access = kernel.AccessFSResolveUnix
 	case dir && r.write:
 		access = mayWriteDir
 	case dir:
@@ -181,7 +186,10 @@ func (r fenceRule) addTo(rules int, handled uint64) error {
 	default:
 		access = mayReadFile
 	}
-	return kernel.LandlockAddPathBeneathRule(rules, &kernel.PathBeneathAttr{ParentFd: fd, AllowedAccess: access & handled}, 0)
+	if access &= handled; access == 0 {
+		return nil
+	}
+	return kernel.LandlockAddPathBeneathRule(rules, &kernel.PathBeneathAttr{ParentFd: fd, AllowedAccess: access}, 0)
 }
 
 // apply sets the limits that may also apply to the helper itself.

@@ -26,7 +26,10 @@ var systemReads = []string{
 }
 
 // devices lists the files of /dev that commands may read and write.
-var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/shm"}
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
+
+// sharedMemory is the directory in which commands make shared memory.
+var sharedMemory = []string{"/dev/shm"}
 
 // homeReads lists what commands may read in the home directory: toolchains, and
 // settings without credentials.
@@ -38,6 +41,10 @@ var homeReads = []string{
 	".cargo/bin", ".cargo/env", ".cargo/config.toml", ".cargo/registry", ".cargo/git", ".dotnet", ".gem/ruby", ".linuxbrew",
 	"go", "sdk", "miniconda3", "anaconda3", "miniforge3", ".cache/ms-playwright", ".cache/puppeteer", ".cache/electron",
 }
+
+// programReads lists what the programs that this one starts for itself read in addition:
+// the settings of browsers.
+var programReads = []string{"/etc/chromium", "/etc/chromium.d", "/etc/chromium-browser", "/etc/opt/chrome"}
 
 // A cache is a directory that programs keep between their runs.
 type cache struct {
@@ -88,12 +95,9 @@ var sharedDirs = []string{".local", ".cargo", ".config", ".docker", ".deno", ".b
 // findFenceRules returns the rules for all commands of this Runner: all but the one for
 // temporary files. They depend on the configuration, never on the arguments of a call.
 func (x *Runner) findFenceRules() []fenceRule {
-	var list ruleList
-	for _, r := range x.ws.Roots() {
-		list = append(list, fenceRule{r.Dir, true, r.ID})
-	}
+	list := x.rootRules(true)
 	home, _ := os.UserHomeDir()
-	for _, path := range slices.Concat(devices, x.cfg.FenceWrite, x.cachePaths(home)) {
+	for _, path := range slices.Concat(devices, sharedMemory, x.cfg.FenceWrite, x.cachePaths(home)) {
 		list.add(path, true)
 	}
 	for _, path := range slices.Concat(systemReads, x.cfg.FenceRead, x.pathReads(home), []string{x.cfg.Helper, os.Getenv("GOROOT")}) {
@@ -107,6 +111,64 @@ func (x *Runner) findFenceRules() []fenceRule {
 	return slices.Clip(list)
 }
 
+// findProgramRules returns the rules for all programs that this one starts for itself.
+func (x *Runner) findProgramRules() []fenceRule {
+	var list ruleList
+	for _, path := range devices {
+		list.add(path, true)
+	}
+	home, _ := os.UserHomeDir()
+	for _, path := range slices.Concat(systemReads, programReads, x.cfg.FenceRead, x.pathReads(home), []string{x.cfg.Helper}) {
+		if !x.commandsWrite(path) { // a command could have made it a link
+			list.add(path, false)
+		}
+	}
+	return slices.Clip(list)
+}
+
+// rootRules returns the rules for the workspace.
+func (x *Runner) rootRules(write bool) (list ruleList) {
+	for _, r := range x.ws.Roots() {
+		list = append(list, fenceRule{r.Dir, write, r.ID})
+	}
+	return list
+}
+
+// commandsWrite reports whether path is, or leads, to where a command may write.
+func (x *Runner) commandsWrite(path string) bool {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		real = path
+	}
+	for _, dir := range x.writable() {
+		if Contains(dir, filepath.Clean(path)) || Contains(dir, real) {
+			return true
+		}
+	}
+	return false
+}
+
+// findWritable returns the directories outside the temporary one that any command may
+// write, with or without the network.
+func (x *Runner) findWritable() (dirs []string) {
+	for _, r := range x.ws.Roots() {
+		dirs = append(dirs, r.Dir)
+	}
+	home, _ := os.UserHomeDir()
+	for _, c := range caches {
+		if path := c.find(home); path != "" {
+			dirs = append(dirs, path)
+		}
+	}
+	dirs = slices.Concat(dirs, sharedMemory, x.cfg.FenceWrite)
+	for _, dir := range dirs {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
+			dirs = append(dirs, real)
+		}
+	}
+	return dirs
+}
+
 // cachePaths returns the caches that may be written, and creates those that an
 // installed program needs.
 func (x *Runner) cachePaths(home string) (paths []string) {
@@ -114,8 +176,8 @@ func (x *Runner) cachePaths(home string) (paths []string) {
 		if c.network && !x.cfg.Network {
 			continue
 		}
-		path := cmp.Or(os.Getenv(c.variable), c.defaultPath(home))
-		if !filepath.IsAbs(path) {
+		path := c.find(home)
+		if path == "" {
 			continue
 		}
 		paths = append(paths, path)
@@ -128,6 +190,14 @@ func (x *Runner) cachePaths(home string) (paths []string) {
 		}
 	}
 	return paths
+}
+
+// find returns the path of the cache, "" if unknown.
+func (c cache) find(home string) string {
+	if path := cmp.Or(os.Getenv(c.variable), c.defaultPath(home)); filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return ""
 }
 
 // defaultPath returns the path of the cache if its variable is not set, "" if unknown.

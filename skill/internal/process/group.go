@@ -55,7 +55,7 @@ func startGroup(spec Spec, stdin, stdout, stderr *os.File) (Running, error) {
 }
 
 func startLeader(spec Spec, stdin, stdout, stderr *os.File) (*exec.Cmd, error) {
-	cmd := &exec.Cmd{Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: spec.Dir, Stdin: stdin, Stdout: stdout, Stderr: stderr, SysProcAttr: ownGroup()}
+	cmd := &exec.Cmd{Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: spec.Dir, Stdin: stdin, Stdout: stdout, Stderr: stderr, ExtraFiles: spec.Files, SysProcAttr: ownGroup()}
 	return cmd, cmd.Start()
 }
 

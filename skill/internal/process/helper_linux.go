@@ -31,6 +31,7 @@ const (
 	stdoutFD            // of the command
 	stderrFD
 	stdinFD
+	firstFileFD // the first of Spec.Files
 )
 
 // An event is a message of a helper about its command.
@@ -67,8 +68,8 @@ func Undumpable() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 func supervise() int {
 	runtime.LockOSThread()
 	if unix.CloseRange(reportFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) != nil {
-		for _, fd := range []int{reportFD, stdoutFD, stderrFD, stdinFD} {
-			unix.CloseOnExec(fd)
+		for fd := range 16 {
+			unix.CloseOnExec(reportFD + fd)
 		}
 	}
 	if unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != nil {
@@ -89,6 +90,9 @@ func supervise() int {
 	unix.Close(stdoutFD)
 	unix.Close(stderrFD)
 	unix.Close(stdinFD)
+	for i := range spec.files {
+		unix.Close(firstFileFD + i)
+	}
 	h.waitCommand()
 	left := h.killRemaining()
 	event{eventEnded, uint32(h.status), uint32(left)}.send()
@@ -128,8 +132,12 @@ func (h *helper) start(spec Spec, stdin, stdout, stderr uintptr) bool {
 // launch starts the command in its own session, so that it cannot join the helper's
 // process group.
 func (h *helper) launch(spec Spec, stdin, stdout, stderr uintptr) error {
+	files := []uintptr{stdin, stdout, stderr}
+	for i := range spec.files {
+		files = append(files, firstFileFD+uintptr(i))
+	}
 	attr := &syscall.ProcAttr{
-		Env: spec.Env, Files: []uintptr{stdin, stdout, stderr},
+		Env: spec.Env, Files: files,
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &h.pidfd},
 	}
 	pid, err := syscall.ForkExec(spec.Path, spec.Args, attr)

@@ -33,10 +33,12 @@ type Config struct {
 
 // A Runner starts programs for one workspace. It is safe for concurrent use.
 type Runner struct {
-	cfg        Config
-	ws         *workspace.Workspace
-	fenceRules func() []fenceRule
-	temp       struct {
+	cfg          Config
+	ws           *workspace.Workspace
+	fenceRules   func() []fenceRule // of commands
+	programRules func() []fenceRule // of programs that this one starts for itself
+	writable     func() []string    // directories that commands may write
+	temp         struct {
 		sync.Mutex
 		dir string // "" until first used
 	}
@@ -50,6 +52,8 @@ func New(cfg Config, ws *workspace.Workspace) (*Runner, error) {
 	}
 	x := &Runner{cfg: cfg, ws: ws}
 	x.fenceRules = sync.OnceValue(x.findFenceRules)
+	x.writable = sync.OnceValue(x.findWritable)
+	x.programRules = sync.OnceValue(x.findProgramRules)
 	return x, nil
 }
 

@@ -14,9 +14,11 @@ const maxSpec = 64 << 20 // bytes
 
 // specHead is the fixed-size part of an encoded Spec.
 type specHead struct {
-	Args, Rules uint32 // counts
-	Flags, Port uint32
-	Limits      Limits
+	Args, Rules   uint32 // counts
+	Flags         uint32
+	Port, Connect uint32
+	Files         uint32 // count
+	Limits        Limits
 }
 
 // The bits of specHead.Flags.
@@ -36,7 +38,7 @@ type ruleHead struct {
 // encode returns s for [readSpec] in the helper: a length, the numbers, and the strings,
 // each ended by a NUL. It leaves out Dir, in which the helper is started.
 func (s Spec) encode() []byte {
-	head := specHead{Args: uint32(len(s.Args)), Rules: uint32(len(s.fence.rules)), Port: uint32(s.fence.port), Limits: s.fence.limits}
+	head := specHead{Args: uint32(len(s.Args)), Rules: uint32(len(s.fence.rules)), Port: uint32(s.fence.port), Connect: uint32(s.fence.connect), Files: uint32(len(s.Files)), Limits: s.fence.limits}
 	for flag, on := range map[uint32]bool{flagServer: s.server, flagFence: s.fence.on, flagRequire: s.fence.require, flagNetwork: s.fence.network} {
 		if on {
 			head.Flags |= flag
@@ -86,8 +88,8 @@ func readSpec(r io.Reader) (spec Spec, err error) {
 		return spec, errors.New("not a spec")
 	}
 	has := func(flag uint32) bool { return head.Flags&flag != 0 }
-	spec = Spec{Path: words[0], Args: words[fixed : fixed+int(head.Args)], Env: words[fixed+int(head.Args):], server: has(flagServer)}
-	spec.fence = fence{on: has(flagFence), require: has(flagRequire), network: has(flagNetwork), port: int(head.Port), temp: words[1], limits: head.Limits}
+	spec = Spec{Path: words[0], Args: words[fixed : fixed+int(head.Args)], Env: words[fixed+int(head.Args):], server: has(flagServer), files: int(head.Files)}
+	spec.fence = fence{on: has(flagFence), require: has(flagRequire), network: has(flagNetwork), port: int(head.Port), connect: int(head.Connect), temp: words[1], limits: head.Limits}
 	for i, r := range rules {
 		spec.fence.rules = append(spec.fence.rules, fenceRule{words[2+i], r.Write, r.ID})
 	}

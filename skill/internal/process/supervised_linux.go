@@ -23,13 +23,13 @@ type supervisedCommand struct {
 
 // startHelper starts a helper in dir, which reads its Spec from spec and writes its
 // events to report. The other files are the command's; stdin may be nil.
-func startHelper(path, dir string, spec, report, stdin, stdout, stderr *os.File) (*exec.Cmd, error) {
+func startHelper(path, dir string, spec, report, stdin, stdout, stderr *os.File, files ...*os.File) (*exec.Cmd, error) {
 	if isHelper() {
 		return nil, errors.New("this process was started as a helper and does not call HelperMain")
 	}
 	cmd := &exec.Cmd{
 		Path: path, Args: []string{helperName}, Env: []string{}, Dir: dir,
-		Stdin: spec, ExtraFiles: []*os.File{reportFD - 3: report, stdoutFD - 3: stdout, stderrFD - 3: stderr, stdinFD - 3: stdin},
+		Stdin: spec, ExtraFiles: append([]*os.File{reportFD - 3: report, stdoutFD - 3: stdout, stderrFD - 3: stderr, stdinFD - 3: stdin}, files...),
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // not reached by the terminal's signals
 	}
 	if err := cmd.Start(); err != nil {
@@ -50,7 +50,7 @@ func startSupervised(path string, spec Spec, stdin, stdout, stderr *os.File) (Ru
 		return nil, err
 	}
 	defer reportW.Close()
-	cmd, err := startHelper(path, spec.Dir, specR, reportW, stdin, stdout, stderr)
+	cmd, err := startHelper(path, spec.Dir, specR, reportW, stdin, stdout, stderr, spec.Files...)
 	if err != nil {
 		specW.Close()
 		report.Close()

@@ -65,7 +65,11 @@ func (c *Client) searchProgram(ctx context.Context, a Query) ([]Hit, error) {
 	if strings.HasPrefix(a.Query, "-") {
 		return nil, errors.New("a query for this program cannot begin with -")
 	}
-	done, err := c.run.Exec(ctx, "", process.Command{Name: "brave-search", Args: []string{a.Query, "--count", strconv.Itoa(a.Count)}, Dir: "."})
+	program, err := c.run.FindProgram("brave-search")
+	if err != nil {
+		return nil, err
+	}
+	done, err := c.run.Exec(ctx, "", process.Command{Name: "brave-search", Path: program.Path, Args: []string{a.Query, "--count", strconv.Itoa(a.Count)}, Dir: "."})
 	if err != nil {
 		return nil, err
 	}

@@ -37,11 +37,10 @@ type Config struct {
 type Client struct {
 	cfg Config
 	run *process.Runner
-	dir string // the workspace directory
 }
 
-// New returns a Client that starts programs with run, in the workspace dir.
-func New(cfg Config, run *process.Runner, dir string) *Client { return &Client{cfg, run, dir} }
+// New returns a Client that starts programs with run.
+func New(cfg Config, run *process.Runner) *Client { return &Client{cfg, run} }
 
 // Limits of a request.
 const (

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
@@ -55,6 +56,13 @@ func startProxy(g *Guard) (*Proxy, error) {
 	})}
 	go p.server.Serve(l)
 	return p, nil
+}
+
+// Port returns the TCP port on which the proxy listens.
+func (p *Proxy) Port() int {
+	_, port, _ := net.SplitHostPort(p.Addr)
+	n, _ := strconv.Atoi(port)
+	return n
 }
 
 // Close closes the proxy and its connections.

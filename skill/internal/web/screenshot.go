@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -29,11 +29,12 @@ type Picture struct {
 	Title  string
 }
 
-// A Browser takes a picture of a page with a running Chromium, whose DevTools listen at
-// endpoint, a WebSocket address. If that fails, Picture.URL is the last address that was
-// reached. Failures of the browser itself are [ErrBrowser].
+// A Browser takes a picture of a page with a running Chromium, to which it talks through
+// devtools: messages of the DevTools protocol, each ended by a NUL. If that fails,
+// Picture.URL is the last address that was reached. Failures of the browser itself are a
+// [ErrBrowser].
 type Browser interface {
-	Picture(ctx context.Context, endpoint string, p Page) (Picture, error)
+	Picture(ctx context.Context, devtools io.ReadWriteCloser, p Page) (Picture, error)
 }
 
 // ErrBrowser reports a browser that is missing or failed.
@@ -72,29 +73,44 @@ func (c *Client) Screenshot(ctx context.Context, page Page) (pic Picture, err er
 		return pic, err
 	}
 	defer proxy.Close()
-	b, err := c.startBrowser(ctx, proxy.Addr)
+	b, err := c.startBrowser(proxy)
 	if err != nil {
 		return pic, err
 	}
 	defer b.close()
-	pic, err = c.cfg.Browser.Picture(ctx, b.endpoint, page)
+	pic, err = c.cfg.Browser.Picture(ctx, b.devtools, page)
 	if failed := proxy.Failure(pic.URL); failed != nil {
 		return pic, urlError(page.URL, failed)
 	}
-	return pic, err
+	return pic, b.explain(err)
 }
 
 // A browser is a running Chromium with its own profile directory.
 type browser struct {
-	endpoint string // WebSocket address of its DevTools
+	devtools pipes // no other process reaches them
 	run      process.Running
 	dir      string
 }
 
-// startBrowser starts a Chromium that reaches the network only through the proxy.
-func (c *Client) startBrowser(ctx context.Context, proxy string) (_ *browser, err error) {
+// pipes are two pipes, one to a program and one from it.
+type pipes struct{ in, out *os.File }
+
+func (p pipes) Read(b []byte) (int, error)  { return p.out.Read(b) }
+func (p pipes) Write(b []byte) (int, error) { return p.in.Write(b) }
+func (p pipes) Close() error                { return errors.Join(p.in.Close(), p.out.Close()) }
+
+// startBrowser starts a Chromium that writes its own directory only, and reaches the
+// network only through the proxy.
+func (c *Client) startBrowser(proxy *Proxy) (_ *browser, err error) {
 	if os.Geteuid() == 0 && !c.cfg.NoSandbox {
 		return nil, refusal.Off("a browser without its sandbox, which root cannot have,", "--browser-no-sandbox")
+	}
+	program, err := c.run.FindProgram(browsers...)
+	if spawn, ok := errors.AsType[*process.SpawnError](err); ok && spawn.PassedOver == "" {
+		err = fmt.Errorf("none is installed: PATH has no %s", strings.Join(browsers, ", no "))
+	}
+	if err != nil {
+		return nil, browserError(err)
 	}
 	dir, err := os.MkdirTemp("", "skill-browser-*")
 	if err != nil {
@@ -106,36 +122,55 @@ func (c *Client) startBrowser(ctx context.Context, proxy string) (_ *browser, er
 			b.close()
 		}
 	}()
-	env := c.run.Environment([]string{"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_CACHE_HOME=" + dir}, dir)
-	path, err := lookBrowser(dir, env)
+	theirIn, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
+	defer theirIn.Close()
+	out, theirOut, err := os.Pipe()
+	if err != nil {
+		in.Close()
+		return nil, err
+	}
+	defer theirOut.Close()
+	b.devtools = pipes{in, out}
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer null.Close()
-	if b.run, err = c.run.Start(process.Spec{Path: path, Args: browserArgs(path, dir, proxy, c.cfg.NoSandbox), Env: env, Dir: dir}, null, null); err != nil {
+	spec := process.Spec{
+		Path: program.Path, Args: browserArgs(program.Name, dir, proxy.Addr, c.cfg.NoSandbox), Dir: dir, Files: []*os.File{theirIn, theirOut},
+		Env:   c.run.Environment([]string{"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_CACHE_HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "TMPDIR=" + dir, "PATH=" + c.run.SafePath()}, dir),
+		Needs: process.Needs{Write: []string{dir}, Connect: proxy.Port()},
+	}
+	if b.run, err = c.run.Start(spec, null, null); err != nil {
 		return nil, browserError(err)
 	}
-	b.endpoint, err = b.await(ctx)
-	return b, err
+	return b, nil
 }
 
-func lookBrowser(dir string, env []string) (string, error) {
-	for _, name := range browsers {
-		if path, err := process.LookProgram(name, dir, env); err == nil {
-			return path, nil
-		}
+// explain returns err, or how the browser ended if it ended by itself.
+func (b *browser) explain(err error) error {
+	if err == nil {
+		return nil
 	}
-	return "", fmt.Errorf("%w: none is installed: PATH has no %s", ErrBrowser, strings.Join(browsers, ", no "))
+	select {
+	case e := <-b.run.Done():
+		b.run = nil
+		if e.Err != nil {
+			return browserError(e.Err)
+		}
+		return browserError(fmt.Errorf("it ended at once, with %d", e.Code))
+	case <-time.After(100 * time.Millisecond):
+		return err
+	}
 }
 
 // browserArgs returns the command line of the browser. Even loopback addresses go
 // through the proxy, and no name resolves without it.
 func browserArgs(path, dir, proxy string, noSandbox bool) []string {
-	args := []string{path, "--headless=new", "--remote-debugging-port=0", "--user-data-dir=" + dir,
+	args := []string{path, "--headless=new", "--remote-debugging-pipe", "--user-data-dir=" + dir,
 		"--proxy-server=http://" + proxy, "--proxy-bypass-list=<-loopback>", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 		"--disable-quic", "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-default-apps",
@@ -147,35 +182,9 @@ func browserArgs(path, dir, proxy string, noSandbox bool) []string {
 	return append(args, "about:blank")
 }
 
-// await waits until the browser has written the address of its DevTools to a file.
-func (b *browser) await(ctx context.Context) (string, error) {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case e := <-b.run.Done():
-			b.run = nil
-			if e.Err != nil {
-				return "", browserError(e.Err)
-			}
-			return "", fmt.Errorf("%w: it ended at once, with %d", ErrBrowser, e.Code)
-		case <-ctx.Done():
-			return "", browserError(context.Cause(ctx))
-		case <-tick.C:
-		}
-		data, err := os.ReadFile(filepath.Join(b.dir, "DevToolsActivePort"))
-		port, path, ok := strings.Cut(strings.TrimSpace(string(data)), "\n")
-		if err == nil && ok {
-			return "ws://127.0.0.1:" + port + path, nil
-		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return "", browserError(err)
-		}
-	}
-}
-
 // close ends the browser and removes its directory.
 func (b *browser) close() {
+	b.devtools.Close()
 	if b.run != nil {
 		process.End(b.run)
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"textskill/skill/internal/process"
 	"textskill/skill/internal/words"
 )
 
@@ -84,7 +83,7 @@ func (c *Client) searchEngines() []SearchEngine {
 		return c.cfg.Search
 	}
 	list := []SearchEngine{{Kind: "duckduckgo"}}
-	if _, err := process.LookProgram("brave-search", c.dir, c.run.Environment(nil, c.dir)); err == nil {
+	if _, err := c.run.FindProgram("brave-search"); err == nil {
 		list = slices.Insert(list, 0, SearchEngine{Kind: "brave-search"})
 	}
 	return list
