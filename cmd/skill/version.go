@@ -24,9 +24,16 @@ func (c *cli) printVersion() error {
 	return err
 }
 
-// version returns the module's version, with the commit if the program was built from a
-// checkout.
+// released is the version and commit of a released program; "" for others. .ci/release
+// sets it.
+var released string
+
+// version returns that of the release, or the module's, with the commit if the program
+// was built from a checkout.
 func version() string {
+	if released != "" {
+		return released
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
