@@ -43,6 +43,7 @@ type logOptions struct {
 	errors     bool
 	tools      bool
 	take       int
+	prices     string
 }
 
 func (c *cli) logCommand(o *options) *cobra.Command {
@@ -62,6 +63,7 @@ func (c *cli) logCommand(o *options) *cobra.Command {
 	f.StringSliceVar(&l.types, "type", nil, "show only events of this `TYPE`; may be repeated")
 	f.BoolVar(&l.errors, "errors", false, "show only what went wrong")
 	f.BoolVar(&l.tools, "tools", false, "show only tool calls and their results")
+	f.StringVar(&l.prices, "prices", "", "read prices of models from `FILE`, as skill run does")
 	f.IntVar(&l.take, "take", 0, "show at most `N` runs, or the last N events of a run (0: all)")
 	o.obey(cmd, "--workspace", "--allow", "--json")
 	return cmd
@@ -137,6 +139,10 @@ func (c *cli) listRuns(ctx context.Context, l *logOptions, records agent.Records
 	if l.take > 0 {
 		runs = runs[:min(l.take, len(runs))]
 	}
+	prices, err := readPrices(l.prices)
+	if err != nil {
+		return err
+	}
 	for _, r := range runs {
 		if l.json {
 			fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(r))
@@ -144,7 +150,7 @@ func (c *cli) listRuns(ctx context.Context, l *logOptions, records agent.Records
 		}
 		state := "nothing recorded"
 		if last, err := records.Latest(ctx, r.RunID); err == nil {
-			state = fmt.Sprintf("%s at step %d", last.Status, last.StepNumber)
+			state = fmt.Sprintf("%s at step %d, %s", last.Status, last.StepNumber, spent(last.Usage, prices.Of(r.Model)))
 		}
 		if r.Damage != "" {
 			state += "; " + r.Damage
@@ -168,6 +174,14 @@ func (c *cli) showRun(ctx context.Context, l *logOptions, records agent.Records,
 	files = slices.DeleteFunc(files, func(n agent.RecordName) bool {
 		return n.Kind != "event" || !inStep(n.StepNumber) || l.types != nil && !slices.Contains(l.types, n.Of)
 	})
+	prices, err := readPrices(l.prices)
+	if err != nil {
+		return err
+	}
+	var price *agent.Price
+	if setting, err := records.Setting(ctx, l.run); err == nil {
+		price = prices.Of(setting.Model)
+	}
 	var chosen []agent.Event
 	var damaged error
 	for _, n := range files {
@@ -187,7 +201,7 @@ func (c *cli) showRun(ctx context.Context, l *logOptions, records agent.Records,
 		if l.json {
 			fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(e))
 		} else {
-			fmt.Fprintf(c.stdout, "%3d  %-25s  %s\n", e.StepNumber, oneLine(string(e.Type), lineWidth), line(e))
+			fmt.Fprintf(c.stdout, "%3d  %-25s  %s\n", e.StepNumber, oneLine(string(e.Type), lineWidth), line(e, price))
 		}
 	}
 	return damaged
@@ -203,13 +217,27 @@ func wentWrong(e agent.Event) bool {
 // lineWidth is how many characters of an event are shown.
 const lineWidth = 160
 
-// line returns what an event says, as one line for a person.
-func line(e agent.Event) string {
+// spent says how many tokens were used and, if the price is known, what they cost.
+func spent(u agent.Usage, price *agent.Price) string {
+	text := fmt.Sprintf("%d tokens", u.TotalTokens)
+	if price != nil {
+		text += fmt.Sprintf(", $%.4f", price.Cost(u))
+	}
+	return text
+}
+
+// line returns what an event says, as one line for a person. The price is of the model;
+// nil if it is not known.
+func line(e agent.Event, price *agent.Price) string {
 	switch {
 	case e.Error != nil:
 		return oneLine(e.Error.Message, lineWidth)
+	case e.Text != nil && e.Step != nil && e.Step.Usage.TotalTokens > 0:
+		return oneLine(spent(e.Step.Usage, price)+": "+*e.Text, lineWidth)
 	case e.Text != nil:
 		return oneLine(*e.Text, lineWidth)
+	case e.Reason != "" && e.Step != nil:
+		return oneLine(reasonOf(e)+"; "+spent(e.Step.Usage, price), lineWidth)
 	case e.Reason != "":
 		return oneLine(e.Reason, lineWidth)
 	case e.ToolCall != nil:
@@ -229,7 +257,7 @@ func line(e agent.Event) string {
 		}
 		return oneLine(text, lineWidth)
 	case e.Step != nil && e.Checkpoint != nil:
-		return oneLine(fmt.Sprintf("checkpoint %s, %d tokens", e.Checkpoint.ID, e.Step.Usage.TotalTokens), lineWidth)
+		return oneLine("checkpoint "+e.Checkpoint.ID+", "+spent(e.Step.Usage, price), lineWidth)
 	case e.Type == agent.StartGeneration:
 		return fmt.Sprintf("%d new messages", len(e.Messages))
 	}

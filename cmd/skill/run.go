@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -51,6 +52,8 @@ type runOptions struct {
 	from        string
 	takeOver    bool
 	answer      bool
+	budget      agent.Budget
+	prices      string
 }
 
 func (c *cli) runCommand(o *options) *cobra.Command {
@@ -77,6 +80,11 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&r.model, "model", "", "use the model `NAME` (default the one in perstack.toml, then --skill-model)")
 	f.StringVar(&r.temperature, "temperature", "", "sample the model at temperature `T`, from 0 to 2 (default 0)")
 	f.StringVar(&r.maxSteps, "max-steps", "", "stop after `N` steps (default no limit)")
+	f.IntVar(&r.budget.Tokens, "max-tokens", 0, "stop after `N` tokens of requests and answers (0: no limit)")
+	f.Float64Var(&r.budget.Cost, "max-cost", 0, "stop after spending `DOLLARS` on the model (0: no limit)")
+	f.StringVar(&r.prices, "prices", "", "read prices of models from `FILE`: {\"MODEL\":{\"input\":2.5,\"output\":10}}, per million tokens")
+	f.Var(duration{&r.budget.Time}, "max-time", "stop after this long (0: no limit)")
+	f.IntVar(&r.budget.EqualCalls, "max-equal-calls", 25, "stop when the model makes the same call `N` times in a row (0: no limit)")
 	f.StringVar(&r.maxRetries, "max-retries", "", "retry a failed request to the model up to `N` times (default 5)")
 	f.StringVar(&r.timeout, "timeout", "", "give up on an answer of the model after `MS` milliseconds (default 300000)")
 	f.StringVar(&r.runID, "run-id", "", "give a new run this `ID`")
@@ -113,10 +121,22 @@ func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error 
 			return err
 		}
 	}
+	if last.Type == agent.StopRunByExceededMaxSteps && last.Reason != "" {
+		fmt.Fprintf(c.stderr, "skill: stopped: %s; --continue goes on\n", reasonOf(last))
+	}
 	if last.Type == agent.StopRunByDelegate || last.Type == agent.CompleteRun && last.ExpertKey != cfg.Expert {
 		fmt.Fprintln(c.stderr, "skill: out of steps before the delegate's result was used; --continue resumes there")
 	}
 	return nil
+}
+
+// reasonOf returns the message of an event's reason.
+func reasonOf(e agent.Event) string {
+	var r struct{ Message string }
+	if json.Unmarshal([]byte(e.Reason), &r) != nil || r.Message == "" {
+		return e.Reason
+	}
+	return r.Message
 }
 
 // prepare returns what a run needs, except for the expert. The caller closes the
@@ -222,7 +242,7 @@ func (r *runOptions) runConfig(c *cli, p agent.Project, v *variables) (agent.Con
 	case e.BaseURL == "" && e.Key == "":
 		return cfg, errors.New("OPENAI_API_KEY is not set")
 	}
-	if err := errors.Join(r.numbers(c, p, &cfg, &e), skill.Undumpable()); err != nil {
+	if err := errors.Join(r.numbers(c, p, &cfg, &e), r.limits(&cfg, e.Model), skill.Undumpable()); err != nil {
 		return cfg, err
 	}
 	hideArgument(r.key)
@@ -231,6 +251,46 @@ func (r *runOptions) runConfig(c *cli, p agent.Project, v *variables) (agent.Con
 	cfg.Secrets = append(cfg.Secrets, e.Key)
 	cfg.About = agent.About{Provider: "openai", BaseURL: e.BaseURL, Model: e.Model, Temperature: e.Temperature, ContextWindow: agent.ContextWindow(e.Model)}
 	return cfg, err
+}
+
+// limits reads the flags that bound what a run may use.
+func (r *runOptions) limits(cfg *agent.Config, model string) error {
+	b := r.budget
+	switch {
+	case b.Tokens < 0:
+		return fmt.Errorf("--max-tokens %d: it must be at least 0", b.Tokens)
+	case !(b.Cost >= 0):
+		return fmt.Errorf("--max-cost %v: it must be at least 0", b.Cost)
+	case b.Time < 0:
+		return fmt.Errorf("--max-time %s: it must be at least 0s", b.Time)
+	case b.EqualCalls < 0:
+		return fmt.Errorf("--max-equal-calls %d: it must be at least 0", b.EqualCalls)
+	}
+	prices, err := readPrices(r.prices)
+	if err != nil {
+		return err
+	}
+	if b.Price = prices.Of(model); b.Price == nil && b.Cost > 0 {
+		return fmt.Errorf("the price of the model %s is not known, so --max-cost cannot hold; give it in a file: --prices FILE", model)
+	}
+	cfg.Budget = b
+	return nil
+}
+
+// readPrices returns the known prices of models, with those of a file, "" for none.
+func readPrices(file string) (agent.Prices, error) {
+	if file == "" {
+		return agent.ReadPrices(nil)
+	}
+	data, err := readRegular(file)
+	if err != nil {
+		return nil, err
+	}
+	prices, err := agent.ReadPrices(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return prices, nil
 }
 
 const maxTimeout = 365 * 24 * 60 * 60 * 1000 // milliseconds; a Duration holds 292 years

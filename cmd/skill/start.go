@@ -134,13 +134,13 @@ func (c *cli) show(ctx context.Context, cfg agent.Config, query string) (runID s
 		switch e.Type {
 		case agent.StartRun:
 			if e.InitialCheckpoint.DelegatedBy != nil && e.InitialCheckpoint.Status == agent.Init {
-				fmt.Fprintf(c.stdout, "%3d  %s\n", e.StepNumber, line(e))
+				fmt.Fprintf(c.stdout, "%3d  %s\n", e.StepNumber, line(e, cfg.Budget.Price))
 			}
 		case agent.CallInteractiveTool, agent.CallDelegate, agent.StartGeneration, agent.FinishToolCall, agent.ContinueToNextStep, agent.StopRunByInteractiveTool, agent.StopRunByDelegate:
 		case agent.CompleteRun:
 			fmt.Fprintf(c.stdout, "\n%s\n\n", visible(*e.Text))
 		default:
-			fmt.Fprintf(c.stdout, "%3d  %s\n", e.StepNumber, line(e))
+			fmt.Fprintf(c.stdout, "%3d  %s\n", e.StepNumber, line(e, cfg.Budget.Price))
 		}
 	}
 	return runID, nil

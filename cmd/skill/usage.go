@@ -57,6 +57,8 @@ func wrongValue(f *pflag.Flag, err error) string {
 		return "must be true or false"
 	case "int", "int64":
 		return "must be a whole number"
+	case "float64":
+		return "must be a number"
 	}
 	return err.Error()
 }

@@ -185,6 +185,7 @@ func (t *task) runCalls(ctx context.Context, calls []*call, events *callEvents) 
 			n++
 		}
 		for _, c := range calls[:n] {
+			t.spent.called(c.ToolCall)
 			if err := t.emit(ctx, events.event(CallTool, c.ToolCall)); err != nil {
 				return err
 			}
@@ -222,6 +223,8 @@ func (c *call) readOnly() bool { return c.fault != "" || c.tool.reads }
 
 // runConcurrently runs calls concurrently, at most maxConcurrent at a time.
 func (t *task) runConcurrently(ctx context.Context, calls []*call) {
+	ctx, release := t.spent.within(ctx)
+	defer release()
 	slots := make(chan struct{}, maxConcurrent)
 	var all sync.WaitGroup
 	for _, c := range calls {

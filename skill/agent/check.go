@@ -28,7 +28,7 @@ func (r Records) Check(ctx context.Context, runID string) (n int, wrong []string
 			wrong = append(wrong, fmt.Sprintf("%s: %v", name, err))
 		}
 	}
-	_, err = r.setting(ctx, runID)
+	_, err = r.Setting(ctx, runID)
 	report(settingFile, err)
 	for _, name := range names {
 		if _, ok := parseRecordName(name); !ok && name != settingFile && name != leaseFile {

@@ -63,7 +63,7 @@ func (t *task) delegateTo(c ToolCall) *DelegateTo {
 // the one that waits for t's report. It returns nil if the run stops.
 func (r *run) next(t *task) (*task, error) {
 	step := t.last.StepNumber + 1
-	if r.limit > 0 && step > r.limit {
+	if r.limit > 0 && step > r.limit || r.spent.exceeded() != "" {
 		return nil, nil
 	}
 	switch {

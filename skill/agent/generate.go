@@ -38,7 +38,10 @@ func (t *task) generate(ctx context.Context, tools []Tool) (Answer, error) {
 		if err := t.emit(ctx, Event{Type: Retry, Reason: reason, NewMessages: []Message{}, Usage: &Usage{}}); err != nil {
 			return Answer{}, err
 		}
-		if err := t.cfg.wait(ctx, pause(tries, fault.After)); err != nil {
+		inTime, release := t.spent.within(ctx)
+		err = t.cfg.wait(inTime, pause(tries, fault.After))
+		release()
+		if err != nil {
 			return Answer{}, err
 		}
 	}
@@ -46,9 +49,14 @@ func (t *task) generate(ctx context.Context, tools []Tool) (Answer, error) {
 
 // askOnce sends one request to the model.
 func (t *task) askOnce(ctx context.Context, tools []Tool) (Answer, error) {
-	inner, cancel := context.WithTimeout(ctx, t.cfg.Timeout)
+	inTime, release := t.spent.within(ctx)
+	defer release()
+	inner, cancel := context.WithTimeout(inTime, t.cfg.Timeout)
 	defer cancel()
 	answer, err := t.cfg.Model.Next(inner, Request{Messages: t.history, Tools: tools})
+	if err != nil && ctx.Err() == nil && inTime.Err() != nil {
+		return answer, errTime
+	}
 	if err != nil && ctx.Err() == nil && inner.Err() != nil {
 		err = &openai.Error{Reason: fmt.Sprintf("no answer within %s", t.cfg.Timeout), Retry: true, Err: err}
 	}
@@ -74,6 +82,7 @@ func (t *task) unsent() []Message {
 // addUsage adds the usage of an answer to the step and the checkpoint.
 func (t *task) addUsage(u Usage) {
 	t.step.Usage = t.step.Usage.add(u)
+	t.spent.used = t.spent.used.add(u)
 	t.cp.Usage = t.cp.Usage.add(u)
 	if window := t.cfg.About.ContextWindow; window > 0 {
 		share := float64(u.InputTokens+u.OutputTokens) / float64(window)

@@ -72,7 +72,7 @@ func (r Records) Runs(ctx context.Context) ([]RunSetting, error) {
 		if checkRunID(name) != nil {
 			continue
 		}
-		s, err := r.setting(ctx, name)
+		s, err := r.Setting(ctx, name)
 		if err != nil {
 			files, _ := r.Files(ctx, name)
 			if len(files) == 0 {
@@ -89,8 +89,8 @@ func (r Records) Runs(ctx context.Context) ([]RunSetting, error) {
 	return runs, nil
 }
 
-// setting returns how a run was started.
-func (r Records) setting(ctx context.Context, runID string) (s RunSetting, err error) {
+// Setting returns how a run was started.
+func (r Records) Setting(ctx context.Context, runID string) (s RunSetting, err error) {
 	file := path.Join(runsDir, runID, settingFile)
 	if err = r.read(ctx, file, &s); err == nil && s.RunID != runID {
 		err = fmt.Errorf("%s: it is of the run %q", file, s.RunID)

@@ -124,7 +124,7 @@ func (r Records) unbegun(ctx context.Context, runID string, broken error) (p pos
 	if broken != ErrNoCheckpoint {
 		return p, broken
 	}
-	s, err := r.setting(ctx, runID)
+	s, err := r.Setting(ctx, runID)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, ErrNoCheckpoint
 	}

@@ -13,6 +13,7 @@
 //	task.go        one task: its steps and how they end
 //	act.go         the tool calls of one answer
 //	delegate.go    tasks that one expert gives to another
+//	budget.go      limits of a run
 //	generate.go    asking the model, and again where that may help
 //	skill.go       where tools come from
 //	skill_base.go  the Base Skill, which every expert has
@@ -27,6 +28,7 @@
 //	project.go     perstack.toml
 //	model.go       what a model is asked and answers
 //	openai.go      a model at an OpenAI-compatible endpoint
+//	price.go       what models cost
 package agent
 
 import (
@@ -55,6 +57,7 @@ type Config struct {
 	Base     *dialect.Dialect  // the Base Skill's tools; nil means [dialect.Perstack]
 
 	MaxSteps   int           // how many steps this Run may take, those of delegates among them; 0 is no limit
+	Budget     Budget        // the zero Budget is no limit
 	MaxRetries int           // how often one question to the model is repeated; 0 means 5, below 0 never
 	Timeout    time.Duration // for one answer of the model; 0 means 5 minutes
 
@@ -129,6 +132,7 @@ type run struct {
 	clean Redactor
 	from  *position // where it is continued; nil for a new run
 	limit int       // the last step that may be taken; 0 is none
+	spent spending
 	yield func(Event, error) bool
 }
 
@@ -146,7 +150,7 @@ func newRun(ctx context.Context, cfg Config) (*run, error) {
 	if cfg.point == nil {
 		cfg.point = func() {}
 	}
-	r := &run{cfg: cfg, id: cmp.Or(cfg.RunID, newID()), clean: cfg.Redactor()}
+	r := &run{cfg: cfg, id: cmp.Or(cfg.RunID, newID()), clean: cfg.Redactor(), spent: spending{Budget: cfg.Budget, start: time.Now()}}
 	continued := cfg.Continue
 	if cfg.From != nil {
 		continued = cfg.From.RunID
@@ -154,6 +158,8 @@ func newRun(ctx context.Context, cfg Config) (*run, error) {
 	switch {
 	case cfg.Executor == nil || cfg.Model == nil:
 		return nil, errors.New("a run needs an executor and a model")
+	case cfg.Budget.Cost > 0 && cfg.Budget.Price == nil:
+		return nil, errors.New("a limit of the cost needs the price of the model")
 	case cfg.MaxSteps < 0:
 		return nil, fmt.Errorf("max steps is %d; it must be at least 1, or 0 for no limit", cfg.MaxSteps)
 	case continued != "" && cfg.RunID != "" && cfg.RunID != continued:

@@ -178,8 +178,8 @@ func (t *task) addMessage(m Message) {
 
 // finishStep ends a step. It reports whether that was the last step allowed.
 func (t *task) finishStep(ctx context.Context) (done bool, err error) {
-	if t.limit > 0 && t.cp.StepNumber >= t.limit {
-		return true, t.stop(ctx, Event{Type: StopRunByExceededMaxSteps}, StoppedByExceededMaxSteps)
+	if done, err := t.exceeded(ctx); done {
+		return true, err
 	}
 	next := t.cp
 	next.ID, next.StepNumber, next.Status, next.ParentID = newID(), t.cp.StepNumber+1, Proceeding, t.cp.ID
@@ -232,6 +232,10 @@ func (t *task) fail(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	if err == errEnough {
+		return err
+	}
+	if errors.Is(err, errTime) {
+		_, err = t.exceeded(ctx)
 		return err
 	}
 	e := &RunError{Name: "Error", Message: t.clean.Text(err.Error())}

@@ -1,28 +1,16 @@
 package agent
 
-import "strings"
-
-// windows are the context windows of models, in tokens, by prefixes of their names
-// without a provider ("openai/"). The longest prefix counts.
-var windows = []struct {
-	name   string
-	tokens int
-}{
-	{"gpt-3.5", 16_385}, {"gpt-4", 8_192}, {"gpt-4-turbo", 128_000}, {"gpt-4o", 128_000}, {"gpt-4.1", 1_047_576},
-	{"gpt-5", 400_000}, {"o1", 200_000}, {"o3", 200_000}, {"o4", 200_000}, {"claude-", 200_000},
-	{"gemini-2", 1_048_576}, {"gemini-3", 1_048_576}, {"deepseek-", 128_000}, {"mistral-large", 128_000},
-	{"llama-3.1", 131_072}, {"llama-3.3", 131_072}, {"qwen3-", 32_768},
+// windows are the context windows of models, in tokens, by the beginnings of their names.
+var windows = map[string]int{
+	"gpt-3.5": 16_385, "gpt-4": 8_192, "gpt-4-turbo": 128_000, "gpt-4o": 128_000, "gpt-4.1": 1_047_576,
+	"gpt-5": 400_000, "o1": 200_000, "o3": 200_000, "o4": 200_000, "claude-": 200_000,
+	"gemini-2": 1_048_576, "gemini-3": 1_048_576, "deepseek-": 128_000, "mistral-large": 128_000,
+	"llama-3.1": 131_072, "llama-3.3": 131_072, "qwen3-": 32_768,
 }
 
 // ContextWindow returns how many tokens fit the context of a model, 0 if that is not
 // known.
-func ContextWindow(model string) (tokens int) {
-	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
-	longest := 0
-	for _, w := range windows {
-		if strings.HasPrefix(name, w.name) && len(w.name) > longest {
-			longest, tokens = len(w.name), w.tokens
-		}
-	}
+func ContextWindow(model string) int {
+	tokens, _ := longestPrefix(windows, model)
 	return tokens
 }

@@ -1,0 +1,81 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestBudget(t *testing.T) {
+	slow := func(ctx context.Context) (Answer, error) { // an answer that comes only when it is no longer waited for
+		<-ctx.Done()
+		return Answer{}, ctx.Err()
+	}
+	different := []any{calls(`todo {"newTodos":["1"]}`), calls(`todo {"newTodos":["2"]}`), calls(`todo {"newTodos":["3"]}`), calls(`todo {"newTodos":["4"]}`)}
+	for _, tt := range []struct {
+		name    string
+		budget  Budget
+		answers []any
+		steps   int
+		reason  string
+	}{
+		{"tokens", Budget{Tokens: 220}, different, 2, "220 tokens are used, of 220"},
+		{"cost", Budget{Cost: 0.0005, Price: &Price{Input: 1, Output: 10}}, different, 3, "$0.0006 is spent, of $0.0005"},
+		{"equal calls", Budget{EqualCalls: 3}, []any{calls("todo {}"), calls("todo"), calls(`todo {"newTodos":["1"]}`), calls("todo"), calls("todo"), calls("todo")}, 6, "the same call was made 3 times in a row: todo {}"},
+		{"time of a request", Budget{Time: 30 * time.Millisecond}, []any{slow}, 1, "the time of 30ms is over"},
+		{"time of a tool", Budget{Time: 300 * time.Millisecond}, []any{calls(`exec {"command":"sleep","args":["600"],"env":{},"cwd":".","stdout":true,"stderr":true}`)}, 1, "the time of 300ms is over"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(t, tt.answers...)
+			l.cfg.Budget = tt.budget
+			events := l.ran("go")
+			last := events[len(events)-1]
+			if last.Type != StopRunByExceededMaxSteps || !strings.Contains(last.Reason, tt.reason) || last.StepNumber != tt.steps {
+				t.Errorf("the run ends with %s in step %d: %s", last.Type, last.StepNumber, last.Reason)
+			}
+			if c := l.from(); c.Status != StoppedByExceededMaxSteps || c.StepNumber != tt.steps {
+				t.Errorf("the last checkpoint is %s of step %d", c.Status, c.StepNumber)
+			}
+			l.answers = append(slices.Clone(l.answers[:len(l.asked)]), calls("clearTodo", "attemptCompletion"), "done")
+			l.cfg.Budget, l.cfg.From, l.cfg.Continue = Budget{}, nil, "run"
+			if events := l.ran(""); events[len(events)-1].Type != CompleteRun {
+				t.Errorf("going on: %s", types(events))
+			}
+		})
+	}
+}
+
+// TestBudgetOfDelegates spends the budget in a delegate.
+func TestBudgetOfDelegates(t *testing.T) {
+	l := newTeam(t, calls(`worker {"query":"do X"}`), calls("todo"))
+	l.cfg.Budget.Tokens = 220
+	const want = "[coord] startRun/1 startGeneration/1 callDelegate/1 stopRunByDelegate/1 [@me/worker] startRun/2 startGeneration/2 callTool/2 resolveToolResult/2 finishToolCall/2 stopRunByExceededMaxSteps/2"
+	if got := experts(l.ran("go")); got != want {
+		t.Errorf("events\n got %s\nwant %s", got, want)
+	}
+}
+
+func TestPrices(t *testing.T) {
+	known, err := ReadPrices([]byte(`{"gpt-4o-mini":{"input":1,"output":2},"local":{"input":0,"output":0}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := Usage{InputTokens: 3e6, CachedInputTokens: 1e6, OutputTokens: 1e6}
+	for model, want := range map[string]float64{
+		"openai/gpt-4o-2024-08-06": 2*2.5 + 1.25 + 10, "GPT-4o-mini": 3 + 2, "local-8b": 0, "gpt-4-turbo": 3*10 + 30,
+	} {
+		if p := known.Of(model); p == nil || p.Cost(used) != want {
+			t.Errorf("%s costs %v, want %v", model, p, want)
+		}
+	}
+	if p := known.Of("nobody-knows"); p != nil {
+		t.Errorf("a price of %+v", *p)
+	}
+	for _, wrong := range []string{`{"m":{"inputs":1}}`, `[`, `{"m":1}`} {
+		if _, err := ReadPrices([]byte(wrong)); err == nil {
+			t.Errorf("%s is accepted", wrong)
+		}
+	}
+}
