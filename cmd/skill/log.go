@@ -209,9 +209,7 @@ func (c *cli) showRun(ctx context.Context, l *logOptions, records agent.Records,
 
 // wentWrong reports whether an event is of a failure: of the model, or of a tool.
 func wentWrong(e agent.Event) bool {
-	return e.Type == agent.Retry || e.Error != nil || e.ToolResult != nil && slices.ContainsFunc(e.ToolResult.Result, func(p agent.Part) bool {
-		return strings.HasPrefix(p.Text, `{"error":`) || strings.HasPrefix(p.Text, "Error") || strings.HasPrefix(p.Text, "MCP error")
-	})
+	return e.Type == agent.Retry || e.Error != nil || e.ToolResult != nil && e.ToolResult.IsError
 }
 
 // lineWidth is how many characters of an event are shown.

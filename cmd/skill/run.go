@@ -52,6 +52,7 @@ type runOptions struct {
 	from        string
 	takeOver    bool
 	answer      bool
+	maxWait     time.Duration
 	budget      agent.Budget
 	prices      string
 }
@@ -86,7 +87,9 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f.Var(duration{&r.budget.Time}, "max-time", "stop after this long (0: no limit)")
 	f.IntVar(&r.budget.EqualCalls, "max-equal-calls", 25, "stop when the model makes the same call `N` times in a row (0: no limit)")
 	f.StringVar(&r.maxRetries, "max-retries", "", "retry a failed request to the model up to `N` times (default 5)")
-	f.StringVar(&r.timeout, "timeout", "", "give up on an answer of the model after `MS` milliseconds (default 300000)")
+	r.maxWait = agent.DefaultMaxWait
+	f.StringVar(&r.timeout, "timeout", "", "give up on an answer of the model after `MS` milliseconds of silence (default 300000)")
+	f.Var(duration{&r.maxWait}, "max-wait", "wait for the model's endpoint as long as it asks, up to this")
 	f.StringVar(&r.runID, "run-id", "", "give a new run this `ID`")
 	f.StringSliceVar(&r.envPath, "env-path", nil, "read variables from `FILE`; may be repeated (default .env and .env.local)")
 	f.BoolVar(&r.last, "continue", false, "continue the latest run")
@@ -245,6 +248,10 @@ func (r *runOptions) runConfig(c *cli, p agent.Project, v *variables) (agent.Con
 	if err := errors.Join(r.numbers(c, p, &cfg, &e), r.limits(&cfg, e.Model), skill.Undumpable()); err != nil {
 		return cfg, err
 	}
+	for _, what := range p.Ignored() {
+		cfg.Warn(what)
+	}
+	e.Reasoning = p.ReasoningBudget
 	hideArgument(r.key)
 	model, err := agent.NewOpenAI(e)
 	cfg.Model = model
@@ -273,7 +280,7 @@ func (r *runOptions) limits(cfg *agent.Config, model string) error {
 	if b.Price = prices.Of(model); b.Price == nil && b.Cost > 0 {
 		return fmt.Errorf("the price of the model %s is not known, so --max-cost cannot hold; give it in a file: --prices FILE", model)
 	}
-	cfg.Budget = b
+	cfg.Budget, cfg.MaxWait = b, max(r.maxWait, 1)
 	return nil
 }
 

@@ -35,7 +35,7 @@ func (v *variables) load(files ...string) error {
 		if err != nil {
 			return err
 		}
-		for _, m := range assignment().FindAllStringSubmatch(string(data), -1) {
+		for _, m := range assignment().FindAllStringSubmatch(strings.TrimPrefix(string(data), "\ufeff"), -1) {
 			if _, ok := v.files[m[1]]; !ok {
 				v.files[m[1]] = unquoted(m[2])
 			}

@@ -93,20 +93,22 @@ func loopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// Complete sends a request and returns the answer, or an [*Error]. Status and
-// Bytes of the Completion are set in both cases.
+// Complete sends a request and returns the answer, or an [*Error]. Status, Bytes
+// and Usage of the Completion are set in both cases.
 func (c *Client) Complete(ctx context.Context, r Request) (Completion, error) {
 	body, err := r.body()
 	if err != nil {
 		return Completion{}, &Error{Reason: "the request cannot be written as JSON: " + err.Error(), Err: err}
 	}
-	x := &exchange{Client: c, body: body, stream: r.Stream}
+	x := &exchange{Client: c, body: body, stream: r.Stream, heard: r.Heard}
 	config := openai.DefaultConfig(c.key)
 	config.BaseURL, config.HTTPClient = c.base, x
 	config.EmptyMessagesLimit = maxAnswer // lines that keep a connection alive are no reason to stop
 	stream, err := openai.NewClientWithConfig(config).CreateChatCompletionStream(ctx, openai.ChatCompletionRequest{Model: r.Model})
 	if err == nil {
-		err = x.read(ctx, stream)
+		if err = x.read(ctx, stream); err == nil {
+			x.drain()
+		}
 		stream.Close()
 	}
 	if err != nil {
@@ -114,7 +116,7 @@ func (c *Client) Complete(ctx context.Context, r Request) (Completion, error) {
 		if !ok {
 			fault = &Error{Reason: err.Error(), Err: err}
 		}
-		return Completion{Status: x.got.Status, Bytes: x.got.Bytes}, fault
+		return Completion{Status: x.got.Status, Bytes: x.got.Bytes, Usage: x.got.Usage}, fault
 	}
 	return x.completion(), nil
 }
@@ -128,6 +130,8 @@ type exchange struct {
 	answer
 	body   body
 	stream bool // the answer may come in pieces
+	heard  func(text string)
+	pieces io.ReadCloser // the answer that comes in pieces
 }
 
 // Do is what go-openai calls.
@@ -143,9 +147,13 @@ func (x *exchange) Do(r *http.Request) (*http.Response, error) {
 	}
 	x.got.Status = resp.StatusCode
 	resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
+	if x.heard != nil {
+		resp.Body = &listener{resp.Body, x.heard}
+	}
 	success := resp.StatusCode >= 200 && resp.StatusCode <= 299
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if success && x.stream && kind == "text/event-stream" {
+		x.pieces = resp.Body
 		return resp, nil
 	}
 	defer resp.Body.Close()
@@ -165,13 +173,45 @@ func (x *exchange) Do(r *http.Request) (*http.Response, error) {
 	return resp, x.add(body)
 }
 
+// A listener reports each sign of life of an endpoint.
+type listener struct {
+	io.ReadCloser
+	heard func(text string)
+}
+
+func (l *listener) Read(p []byte) (n int, err error) {
+	n, err = l.ReadCloser.Read(p)
+	if n > 0 {
+		l.heard("")
+	}
+	return n, err
+}
+
+// drainTime is how long the end of a stream is waited for after its last piece.
+const drainTime = 250 * time.Millisecond
+
+// drain reads a stream to its end, without which its connection cannot be used again: 50
+// streamed answers took 11 connections.
+func (x *exchange) drain() {
+	if x.pieces == nil {
+		return
+	}
+	late := time.AfterFunc(drainTime, func() { x.pieces.Close() })
+	defer late.Stop()
+	io.CopyN(io.Discard, x.pieces, 64<<10)
+}
+
 // read adds the pieces of a stream. One that ends before the model says why it
 // stopped is broken, however it ends.
 func (x *exchange) read(ctx context.Context, stream *openai.ChatCompletionStream) error {
 	for {
 		piece, err := stream.RecvRaw()
 		if err == nil {
+			before := x.text.Len()
 			err = x.add(piece)
+			if x.heard != nil && x.text.Len() > before {
+				x.heard(x.text.String()[before:])
+			}
 		}
 		api, ok := errors.AsType[*openai.APIError](err)
 		switch {

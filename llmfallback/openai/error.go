@@ -103,7 +103,7 @@ func (x *exchange) refusal(resp *http.Response, body []byte) *Error {
 // parameters are those that some endpoints do not accept. A name that contains
 // another stands before it; words that also mean something else stand last.
 var parameters = [...]string{
-	"max_completion_tokens", "max_tokens", "temperature", "stream_options", "parallel_tool_calls", "tool_choice",
+	"max_completion_tokens", "max_tokens", "temperature", "reasoning_effort", "stream_options", "parallel_tool_calls", "tool_choice",
 	"response_format", "json_schema", "grammar", "strict", "image", "file", "tools",
 }
 

@@ -15,6 +15,7 @@ type Request struct {
 	MaxTokens           int             `json:"max_tokens,omitempty"`            // of the answer
 	Messages            []Message       `json:"messages"`
 	Model               string          `json:"model"`
+	ReasoningEffort     string          `json:"reasoning_effort,omitempty"` // "none", "minimal", "low", "medium" or "high"
 	ResponseFormat      json.RawMessage `json:"response_format,omitempty"`
 	Stream              bool            `json:"stream"` // the answer may come in pieces; a whole one is accepted all the same
 	StreamOptions       *StreamOptions  `json:"stream_options,omitempty"`
@@ -23,6 +24,10 @@ type Request struct {
 	Tools               []Tool          `json:"tools,omitempty"`
 
 	Conversation Conversation `json:"-"` // if not empty, sent instead of Messages
+
+	// Heard is called with each piece of the answer's text that comes in a stream, and
+	// with "" for any other sign of life. It may be nil.
+	Heard func(text string) `json:"-"`
 }
 
 // A Conversation holds messages as they are sent, so that requests which build on each

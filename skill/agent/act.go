@@ -17,6 +17,7 @@ const (
 	maxConcurrent     = 8       // calls that run beside each other
 	maxResult         = 1 << 20 // bytes of text that one result takes
 	unreadable        = "The arguments are no JSON object: "
+	incompleteReport  = "The final report must be a text, whole, and without tool calls. If work remains, do it; then call attemptCompletion again."
 	completionRefused = "Not completed: other calls of the same answer failed or have no result yet. See to them, then call attemptCompletion again."
 )
 
@@ -74,10 +75,11 @@ func (t *task) parseCalls(calls []Call) []*call {
 		default:
 			c.SkillName = c.tool.skill
 		}
-		c.Args = json.RawMessage("{}")
-		if c.args != nil {
-			c.Args = t.clean.JSON(c.args)
+		c.Args = c.args
+		if c.Args == nil {
+			c.Args = rawjson.Encode(map[string]string{"unreadable": limitText(text)})
 		}
+		c.Args = t.clean.JSON(c.Args)
 		list[i] = c
 	}
 	return list
@@ -137,7 +139,7 @@ func (t *task) act(ctx context.Context, a Answer) (done bool, err error) {
 	t.addMessage(resultMessage(t.callIDs, t.results))
 	t.callIDs, t.results = nil, nil
 	if len(completions) > 0 && completions[len(completions)-1].outcome.done {
-		return true, t.complete(ctx)
+		return t.complete(ctx)
 	}
 	return false, t.emit(ctx, Event{Type: FinishToolCall, NewMessages: t.step.NewMessages[len(t.step.NewMessages)-1:]})
 }
@@ -205,6 +207,7 @@ func (t *task) runCalls(ctx context.Context, calls []*call, events *callEvents) 
 				e.Type = ResolveToolResult
 			}
 			r := c.result(texts(c.outcome.contents)...)
+			r.IsError = c.outcome.failed
 			if after := t.session.Snapshot(); !slices.Equal(after.Todos, before.Todos) {
 				r.Session = &after
 			}
@@ -294,15 +297,27 @@ func (t *task) stopForCall(ctx context.Context) error {
 	return t.stop(ctx, Event{Type: StopRunByInteractiveTool}, StoppedByInteractiveTool)
 }
 
-// complete asks the model for the run's result and ends the run.
-func (t *task) complete(ctx context.Context) error {
+// complete asks the model for the run's result and ends the run. The run goes on if the
+// answer is not a whole text.
+func (t *task) complete(ctx context.Context) (done bool, err error) {
 	answer, err := t.generate(ctx, nil)
 	if err != nil {
-		return t.fail(ctx, err)
+		return true, t.fail(ctx, err)
 	}
-	text := t.clean.Text(answer.Text)
-	if text != "" {
-		t.addMessage(newMessage(ExpertMessage, textPart(text)))
+	if strings.TrimSpace(answer.Text) == "" || answer.Cut || len(answer.Calls) > 0 {
+		t.fruitless++
+		answer.Calls = nil
+		if err := t.again(ctx, answer, "No final report", incompleteReport); err != nil {
+			return true, err
+		}
+		return t.tooManyFruitless(ctx)
 	}
-	return t.stop(ctx, Event{Type: CompleteRun, Text: &text, Usage: &answer.Usage}, Completed)
+	return true, t.report(ctx, answer)
+}
+
+// report ends the run with a text.
+func (t *task) report(ctx context.Context, a Answer) error {
+	text := t.clean.Text(a.Text)
+	t.addMessage(newMessage(ExpertMessage, textPart(text)))
+	return t.stop(ctx, Event{Type: CompleteRun, Text: &text, Usage: &a.Usage}, Completed)
 }

@@ -13,20 +13,26 @@ import (
 const maxDepth = 16
 
 // delegate returns the skill whose tool delegates a task to the expert key.
-func (t *task) delegate(key string) openedSkill {
+func (t *task) delegate(key, name string) openedSkill {
 	doc := t.cfg.Experts[key].Description
 	if doc == "" {
 		doc = "Give a task to the expert " + key + ". The answer is its report."
 	}
 	schema := json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"the task; all that the expert is told of it"}},"required":["query"],"additionalProperties":false}`)
-	return openedSkill{name: key, tools: []tool{newTool(key, delegating, delegateName(key), doc, schema)}}
+	return openedSkill{name: key, tools: []tool{newTool(key, delegating, name, doc, schema)}}
 }
 
 // delegateName returns the tool name of an expert: the last part of its key, without the
-// version.
-func delegateName(key string) string {
-	name, _, _ := strings.Cut(key[strings.LastIndexByte(key, '/')+1:], "@")
-	return toolName(name)
+// version. If a tool has that name it is the whole key, or that with a number.
+func (t *task) delegateName(key string) string {
+	whole, _, _ := strings.Cut(strings.TrimPrefix(key, "@"), "@")
+	name := toolName(whole[strings.LastIndexByte(whole, '/')+1:])
+	for n := 1; t.tool(name) != nil; n++ {
+		if name = toolName(whole); n > 1 || !strings.Contains(whole, "/") {
+			name += fmt.Sprintf("_%d", n+1)
+		}
+	}
+	return name
 }
 
 // undelegable says why a task with these arguments cannot be delegated, "" if it can.

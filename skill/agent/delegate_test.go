@@ -188,6 +188,22 @@ func TestInteractive(t *testing.T) {
 	}
 }
 
+// TestDelegatesOfOneName has delegates that share the last part of their keys, and one
+// that is called like a tool.
+func TestDelegatesOfOneName(t *testing.T) {
+	l := newLab(t, calls(`w {"query":"1"}`, `y_w {"query":"2"}`, `exec_2 {"query":"3"}`), calls("attemptCompletion"), "one", calls("attemptCompletion"), "two", calls("attemptCompletion"), "three", calls("attemptCompletion"), "done")
+	for _, key := range []string{"@x/w", "@y/w@1.0.0", "exec"} {
+		l.cfg.Experts[key] = Expert{Instruction: "I am " + key + "."}
+	}
+	l.cfg.Experts["e"] = Expert{Instruction: "Do it.", Delegates: []string{"@x/w", "@y/w@1.0.0", "exec"}}
+	l.ran("go")
+	for i, want := range map[int]string{1: "I am @x/w.", 3: "I am @y/w@1.0.0.", 5: "I am exec."} {
+		if got := l.asked[i].Messages[0].Contents[0].Text; !strings.Contains(got, want) {
+			t.Errorf("request %d goes to %s", i, got)
+		}
+	}
+}
+
 // TestDelegateThatCannotWork has the one who gave the task told why.
 func TestDelegateThatCannotWork(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 
 const (
 	minWait = 500 * time.Millisecond
-	maxWait = time.Minute // an endpoint that asks for a longer wait ends the run
+	maxWait = time.Minute // where the endpoint does not say how long
 )
 
 // generate returns the model's answer, and retries temporary errors. Without tools it asks
@@ -26,16 +26,18 @@ func (t *task) generate(ctx context.Context, tools []Tool) (Answer, error) {
 			}
 		}
 		answer, err := t.askOnce(ctx, tools)
-		if err == nil {
+		if err == nil || answer.Usage != (Usage{}) {
 			t.addUsage(answer.Usage)
+		}
+		if err == nil {
 			return answer, nil
 		}
 		fault, ok := errors.AsType[*openai.Error](err)
-		if ctx.Err() != nil || !ok || !fault.Retry || tries >= t.cfg.MaxRetries || fault.After > maxWait {
+		if ctx.Err() != nil || !ok || !fault.Retry || tries >= t.cfg.MaxRetries || fault.After > t.cfg.MaxWait {
 			return Answer{}, err
 		}
 		reason := string(rawjson.Encode(reason{"ProviderError", t.clean.Text(err.Error())}))
-		if err := t.emit(ctx, Event{Type: Retry, Reason: reason, NewMessages: []Message{}, Usage: &Usage{}}); err != nil {
+		if err := t.emit(ctx, Event{Type: Retry, Reason: reason, NewMessages: []Message{}, Usage: &answer.Usage}); err != nil {
 			return Answer{}, err
 		}
 		inTime, release := t.spent.within(ctx)
@@ -47,18 +49,26 @@ func (t *task) generate(ctx context.Context, tools []Tool) (Answer, error) {
 	}
 }
 
+// errSilence is the cause of a request that was given up.
+var errSilence = errors.New("the model is silent")
+
 // askOnce sends one request to the model.
 func (t *task) askOnce(ctx context.Context, tools []Tool) (Answer, error) {
 	inTime, release := t.spent.within(ctx)
 	defer release()
-	inner, cancel := context.WithTimeout(inTime, t.cfg.Timeout)
-	defer cancel()
-	answer, err := t.cfg.Model.Next(inner, Request{Messages: t.history, Tools: tools})
-	if err != nil && ctx.Err() == nil && inTime.Err() != nil {
+	inner, cancel := context.WithCancelCause(inTime)
+	defer cancel(nil)
+	silence := time.AfterFunc(t.cfg.Timeout, func() { cancel(errSilence) })
+	defer silence.Stop()
+	answer, err := t.cfg.Model.Next(inner, Request{Messages: t.history, Tools: tools, Heard: func(text string) {
+		silence.Reset(t.cfg.Timeout)
+	}})
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case inTime.Err() != nil:
 		return answer, errTime
-	}
-	if err != nil && ctx.Err() == nil && inner.Err() != nil {
-		err = &openai.Error{Reason: fmt.Sprintf("no answer within %s", t.cfg.Timeout), Retry: true, Err: err}
+	case context.Cause(inner) == errSilence:
+		err = &openai.Error{Reason: fmt.Sprintf("nothing came from the model for %s", t.cfg.Timeout), Retry: true, Err: err}
 	}
 	return answer, modelError(err)
 }

@@ -68,6 +68,7 @@ type ToolResult struct {
 	ToolName  string `json:"toolName"`
 	Result    []Part `json:"result"`
 
+	IsError bool            `json:"isError,omitempty"` // in an event: the call failed
 	Session *skill.Snapshot `json:"session,omitempty"` // in an event: the todos, if the call changed them
 }
 

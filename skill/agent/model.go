@@ -8,7 +8,7 @@ import (
 // A Model decides what to do next. It must be safe for concurrent use.
 type Model interface {
 	// Next answers a conversation. An error after which asking again may help
-	// is an [*openai.Error] that says so.
+	// is an [*openai.Error] that says so; the Answer then has the usage, if any.
 	Next(ctx context.Context, r Request) (Answer, error)
 }
 
@@ -16,6 +16,11 @@ type Model interface {
 type Request struct {
 	Messages []Message
 	Tools    []Tool // one of them must be called; without tools the answer is a text
+
+	// Heard is called with each piece of the answer's text as it comes, and with "" for
+	// any other sign of life. A model that calls it is given up on after a silence, others
+	// after a time. It may be nil.
+	Heard func(text string)
 }
 
 // A Tool is what a model knows of a tool.

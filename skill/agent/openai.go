@@ -16,6 +16,7 @@ type Endpoint struct {
 	Key         string // sent as a bearer token, over https or to this machine only; may be ""
 	Model       string
 	Temperature float64 // below 0 leaves it to the endpoint
+	Reasoning   string  // "none", "minimal", "low", "medium" or "high"; "" leaves it to the endpoint
 
 	Transport http.RoundTripper // nil means one of its own
 }
@@ -30,6 +31,7 @@ type OpenAI struct {
 	mu      sync.Mutex
 	refused []string    // names of parameters
 	encoded []*encoding // of conversations, the one used last first
+	media   mediaState
 }
 
 // NewOpenAI returns the model of an endpoint. Errors say which of its fields is
@@ -44,11 +46,12 @@ func NewOpenAI(e Endpoint) (*OpenAI, error) {
 
 // The parameters that can be left out, as [openai.Error] names them.
 const (
-	temperature   = "temperature"
-	toolChoice    = "tool_choice"
-	streamOptions = "stream_options"
-	images        = "image"
-	files         = "file"
+	temperature     = "temperature"
+	reasoningEffort = "reasoning_effort"
+	toolChoice      = "tool_choice"
+	streamOptions   = "stream_options"
+	images          = "image"
+	files           = "file"
 )
 
 // Next asks the endpoint. Errors are [*openai.Error].
@@ -63,11 +66,13 @@ func (m *OpenAI) Next(ctx context.Context, r Request) (Answer, error) {
 		fault, failed := errors.AsType[*openai.Error](err)
 		switch {
 		case !failed && c.Finish == "content_filter":
-			return Answer{}, &openai.Error{Reason: "the endpoint's content filter stopped the answer", Retry: true}
+			return Answer{Usage: usage(c)}, &openai.Error{Reason: "the endpoint's content filter stopped the answer", Retry: true}
 		case !failed:
+			m.answered(r.Messages)
 			return answer(c), nil
+		case m.refuseMedia(r.Messages, fault):
 		case slices.Contains(refused, fault.Parameter) || !m.refuse(fault.Parameter):
-			return Answer{}, fault
+			return Answer{Usage: usage(c)}, fault
 		}
 	}
 }
@@ -82,7 +87,7 @@ func (m *OpenAI) without() []string {
 // requests can do without it.
 func (m *OpenAI) refuse(parameter string) bool {
 	switch parameter {
-	case temperature, toolChoice, streamOptions, images, files:
+	case temperature, reasoningEffort, toolChoice, streamOptions, images, files:
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.refused = append(m.refused, parameter)
@@ -94,7 +99,7 @@ func (m *OpenAI) refuse(parameter string) bool {
 // request spells a request without what the endpoint refuses.
 func (m *OpenAI) request(r Request, refused []string) (s openai.Request, err error) {
 	accepts := func(name string) bool { return !slices.Contains(refused, name) }
-	s = openai.Request{Model: m.endpoint.Model, Stream: true}
+	s = openai.Request{Model: m.endpoint.Model, Stream: true, Heard: r.Heard}
 	if accepts(streamOptions) {
 		s.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 	}
@@ -104,6 +109,9 @@ func (m *OpenAI) request(r Request, refused []string) (s openai.Request, err err
 	for _, t := range r.Tools {
 		s.Tools = append(s.Tools, openai.Tool{Name: t.Name, Description: t.Doc, Parameters: t.Schema})
 	}
+	if accepts(reasoningEffort) {
+		s.ReasoningEffort = m.endpoint.Reasoning
+	}
 	if len(r.Tools) > 0 && accepts(toolChoice) {
 		s.ToolChoice = "required"
 	}
@@ -112,12 +120,16 @@ func (m *OpenAI) request(r Request, refused []string) (s openai.Request, err err
 }
 
 func answer(c openai.Completion) Answer {
-	a := Answer{Text: c.Text + c.Refusal, Cut: c.Finish == "length", Usage: Usage{
-		InputTokens: c.Usage.Prompt, OutputTokens: c.Usage.Completion, TotalTokens: c.Usage.Total,
-		CachedInputTokens: c.Usage.PromptDetails.Cached, ReasoningTokens: c.Usage.CompletionDetails.Reasoning,
-	}}
+	a := Answer{Text: c.Text + c.Refusal, Cut: c.Finish == "length", Usage: usage(c)}
 	for _, call := range c.Calls {
 		a.Calls = append(a.Calls, Call(call))
 	}
 	return a
+}
+
+func usage(c openai.Completion) Usage {
+	return Usage{
+		InputTokens: c.Usage.Prompt, OutputTokens: c.Usage.Completion, TotalTokens: c.Usage.Total,
+		CachedInputTokens: c.Usage.PromptDetails.Cached, ReasoningTokens: c.Usage.CompletionDetails.Reasoning,
+	}
 }

@@ -2,8 +2,10 @@ package agent
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"textskill/llmfallback/openai"
 )
@@ -13,6 +15,7 @@ import (
 type encoding struct {
 	ids           []string // of the messages
 	images, files bool     // whether they are part of it
+	answered      int      // messages of requests that were answered
 	openai.Conversation
 }
 
@@ -32,7 +35,7 @@ func (m *OpenAI) conversation(messages []Message, accepts func(parameter string)
 		m.encoded = slices.Delete(m.encoded, i, i+1)
 	}
 	for _, message := range messages[len(e.ids):] {
-		if err := e.Append(spelled(message, accepts)...); err != nil {
+		if err := e.Append(spelled(message, m.shows(message, accepts))...); err != nil {
 			return e.Conversation, err
 		}
 		e.ids = append(e.ids, message.ID)
@@ -48,8 +51,80 @@ func (e *encoding) begins(messages []Message, accepts func(parameter string) boo
 		slices.EqualFunc(e.ids, messages[:len(e.ids)], func(id string, m Message) bool { return id == m.ID })
 }
 
+// mediaState says which messages' images and files an endpoint takes, by the messages' ids.
+type mediaState struct {
+	shown   map[string]bool   // were in a request that was answered
+	refused map[string]string // are left out, because the endpoint said this of them
+}
+
+// shows returns a function that says why an image or file of a message is not shown to the
+// model, "" if it is.
+func (m *OpenAI) shows(message Message, accepts func(parameter string) bool) func(parameter, mimeType string) string {
+	said, refused := m.media.refused[message.ID]
+	return func(parameter, mimeType string) string {
+		switch {
+		case refused:
+			return "\n(This model cannot be shown it: its endpoint refused this " + mimeType + ": " + said + ")"
+		case parameter == "" || !accepts(parameter):
+			return "\n(This model cannot be shown it: its endpoint takes no " + mimeType + ".)"
+		}
+		return ""
+	}
+}
+
+// answered notes that the endpoint takes the images and files of a conversation.
+func (m *OpenAI) answered(messages []Message) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.IndexFunc(m.encoded, func(e *encoding) bool {
+		return len(e.ids) > 0 && len(e.ids) == len(messages) && e.ids[0] == messages[0].ID
+	})
+	if i < 0 {
+		return
+	}
+	e := m.encoded[i]
+	for _, message := range messages[e.answered:] {
+		if inlined(message.Contents) {
+			if m.media.shown == nil {
+				m.media.shown = map[string]bool{}
+			}
+			m.media.shown[message.ID] = true
+		}
+	}
+	e.answered = len(messages)
+}
+
+// takesNone recognises a complaint about images or files as such, not about one of them.
+var takesNone = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)support|takes? no|accepts? (no|only)|not accept|no (image|file|vision)|only (text|accept)|text.only|modal|unknown (variant|type|field)|unrecognized|not allowed|cannot (see|read|process) images`)
+})
+
+// refuseMedia leaves out the images and files that the endpoint has not taken before, if
+// it complains about one of them. It reports whether there are any.
+func (m *OpenAI) refuseMedia(messages []Message, fault *openai.Error) bool {
+	if fault.Parameter != images && fault.Parameter != files || takesNone().MatchString(fault.Said) {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found := false
+	for _, message := range messages {
+		if _, refused := m.media.refused[message.ID]; refused || m.media.shown[message.ID] || !inlined(message.Contents) {
+			continue
+		}
+		if m.media.refused == nil {
+			m.media.refused = map[string]string{}
+		}
+		m.media.refused[message.ID], found = fault.Said, true
+	}
+	if found {
+		m.encoded = nil
+	}
+	return found
+}
+
 // spelled returns a message as the protocol has it.
-func spelled(m Message, accepts func(parameter string) bool) []openai.Message {
+func spelled(m Message, hidden func(parameter, mimeType string) string) []openai.Message {
 	out := openai.Message{Role: "assistant"}
 	switch m.Type {
 	case InstructionMessage:
@@ -57,7 +132,7 @@ func spelled(m Message, accepts func(parameter string) bool) []openai.Message {
 	case UserMessage:
 		out.Role = "user"
 	case ToolMessage:
-		return spelledResults(m, accepts)
+		return spelledResults(m, hidden)
 	}
 	text := ""
 	for _, p := range m.Contents {
@@ -68,31 +143,36 @@ func spelled(m Message, accepts func(parameter string) bool) []openai.Message {
 			out.ToolCalls = append(out.ToolCalls, openai.Call{ID: p.ToolCallID, Name: cmp.Or(toolName(p.ToolName), "_"), Arguments: string(p.Args)})
 		}
 	}
-	if text != "" || out.ToolCalls == nil {
-		out.Content = text
-	}
+	out.Content = text // also if empty: some endpoints require the field
 	return []openai.Message{out}
 }
 
 // spelledResults returns the results of calls. A result can only be text, so
 // images and files follow in a message of the user's.
-func spelledResults(m Message, accepts func(parameter string) bool) (list []openai.Message) {
+func spelledResults(m Message, hidden func(parameter, mimeType string) string) (list []openai.Message) {
 	var shown []openai.Part
 	for _, r := range m.Contents {
 		note := openai.Part{Text: "What " + r.ToolName + " (call " + r.ToolCallID + ") shows:"}
 		var text strings.Builder
 		for _, p := range r.Contents {
-			data := "data:" + p.MimeType + ";base64," + p.EncodedData
-			switch {
-			case p.Type == TextPart:
+			kind, medium := "", openai.Part{}
+			switch data := "data:" + p.MimeType + ";base64," + p.EncodedData; p.Type {
+			case TextPart:
 				text.WriteString(p.Text)
-			case p.Type == ImageInlinePart && accepts(images):
-				shown = append(shown, note, openai.Part{Image: data})
-			case p.Type == FileInlinePart && accepts(files):
-				shown = append(shown, note, openai.Part{File: data})
-			default:
-				text.WriteString("\n(This model cannot be shown it: its endpoint takes no " + p.MimeType + ".)")
+				continue
+			case ImageInlinePart:
+				kind, medium.Image = images, data
+			case FileInlinePart:
+				kind, medium.File = files, data
 			}
+			if why := hidden(kind, p.MimeType); why != "" {
+				text.WriteString(why)
+				continue
+			}
+			shown = append(shown, note, medium)
+		}
+		if text.Len() == 0 { // endpoints refuse an empty result
+			text.WriteString("(It is in the message after this one.)")
 		}
 		list = append(list, openai.Message{Role: "tool", ToolCallID: r.ToolCallID, Content: text.String()})
 	}

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -183,6 +185,73 @@ func TestOpenAILearns(t *testing.T) {
 	}
 	if len(e.bodies) != 5 || !strings.Contains(e.bodies[4], "takes no image/png") {
 		t.Errorf("requests:\n%s", strings.Join(e.bodies, "\n"))
+	}
+}
+
+// TestOpenAIImages has an endpoint that refuses one image of two.
+func TestOpenAIImages(t *testing.T) {
+	ok := whole(200, `{"choices":[{"message":{"content":"x"}}]}`)
+	e, m := newEndpoint(t, ok, whole(400, `{"error":{"message":"messages.3.content.1.image: image exceeds 5 MB maximum"}}`), ok, ok)
+	image := func(id, data string) Message {
+		return newMessage(ToolMessage, Part{Type: ToolResultPart, ToolCallID: id, ToolName: "t", Contents: []Part{{Type: ImageInlinePart, EncodedData: data, MimeType: "image/png"}}})
+	}
+	call := func(id string) Message {
+		return newMessage(ExpertMessage, callPart(ToolCall{ID: id, ToolName: "t", Args: json.RawMessage("{}")}))
+	}
+	messages := []Message{call("a"), image("a", "SMALL"), call("b"), image("b", "LARGE"), call("c"), image("c", "OTHER")}
+	for n := 2; n <= 6; n += 2 {
+		if _, err := m.Next(t.Context(), Request{Messages: messages[:n]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := e.bodies[3]
+	if !strings.Contains(last, "SMALL") || strings.Contains(last, "LARGE") || !strings.Contains(last, "OTHER") || !strings.Contains(last, "its endpoint refused this image/png: messages.3.content.1.image: image exceeds 5 MB") {
+		t.Errorf("the last request is %s", last)
+	}
+	for _, body := range e.bodies {
+		var sent struct{ Messages []map[string]any }
+		if err := json.Unmarshal([]byte(body), &sent); err != nil {
+			t.Fatal(err)
+		}
+		for i, m := range sent.Messages {
+			if content, ok := m["content"]; !ok || content == nil || m["role"] == "tool" && content == "" {
+				t.Errorf("message %d has the content %v", i, content)
+			}
+		}
+	}
+}
+
+// TestOpenAIKeepsItsConnection streams fifty answers.
+func TestOpenAIKeepsItsConnection(t *testing.T) {
+	var mu sync.Mutex
+	opened := 0
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		pieces(true, finished)(w)
+		w.(http.Flusher).Flush()
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			mu.Lock()
+			opened++
+			mu.Unlock()
+		}
+	}
+	s.Start()
+	defer s.Close()
+	m, err := NewOpenAI(Endpoint{BaseURL: s.URL, Key: "k", Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		if _, err := m.Next(t.Context(), Request{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if opened != 1 {
+		t.Errorf("%d connections were opened", opened)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 
@@ -31,11 +32,23 @@ type Project struct {
 	EnvPath     []string          `toml:"envPath"` // files that define variables
 	Experts     map[string]Expert `toml:"experts"`
 
-	// Accepted for compatibility, and ignored.
-	Runtime                  string   `toml:"runtime"`
-	ReasoningBudget          any      `toml:"reasoningBudget"`
+	ReasoningBudget string `toml:"reasoningBudget"` // how much the model thinks: one of reasoningBudgets
+	Runtime         string `toml:"runtime"`         // "perstack", or "" for that
+
+	// Accepted, and without effect: see Ignored.
 	PerstackAPIBaseURL       string   `toml:"perstackApiBaseUrl"`
 	PerstackBaseSkillCommand []string `toml:"perstackBaseSkillCommand"`
+}
+
+// Ignored says which settings of the project have no effect, and why.
+func (p Project) Ignored() (list []string) {
+	if p.PerstackAPIBaseURL != "" {
+		list = append(list, ProjectFile+": perstackApiBaseUrl has no effect; experts are those of the file")
+	}
+	if p.PerstackBaseSkillCommand != nil {
+		list = append(list, ProjectFile+": perstackBaseSkillCommand has no effect; the Base Skill is built in")
+	}
+	return list
 }
 
 // A Provider says where the model is.
@@ -73,6 +86,12 @@ func ReadProject(data []byte) (Project, error) {
 	if err := d.Decode(&p); err != nil {
 		return p, wrongTOML(err)
 	}
+	if p.Runtime != "" && p.Runtime != "perstack" {
+		return p, fmt.Errorf("%s: runtime %q is not supported; leave it out, or choose perstack", ProjectFile, p.Runtime)
+	}
+	if p.ReasoningBudget != "" && !slices.Contains(reasoningBudgets, p.ReasoningBudget) {
+		return p, fmt.Errorf("%s: reasoningBudget %q is not supported; choose %s", ProjectFile, p.ReasoningBudget, strings.Join(reasoningBudgets, ", "))
+	}
 	for _, key := range slices.Sorted(maps.Keys(p.Experts)) {
 		e := p.Experts[key]
 		if err := e.check(key, p.Experts); err != nil {
@@ -107,6 +126,31 @@ func wrongTOML(err error) error {
 	return fmt.Errorf("%s: %w", ProjectFile, err)
 }
 
+var reasoningBudgets = []string{"none", "minimal", "low", "medium", "high"}
+
+// runtimeVersion is the version of the runtime that minRuntimeVersion is compared with.
+const runtimeVersion = "1.0.0"
+
+// newerThan reports whether a version like 1.2.3, of which parts may be missing, is later
+// than another. What is not a version is later than all.
+func newerThan(version, other string) bool {
+	have := strings.Split(other, ".")
+	for i, part := range strings.Split(strings.TrimPrefix(version, "v"), ".") {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			return true
+		}
+		m := 0
+		if i < len(have) {
+			m, _ = strconv.Atoi(have[i])
+		}
+		if n != m {
+			return n > m
+		}
+	}
+	return false
+}
+
 // maxInstruction is the maximum length of an instruction, in UTF-16 code units.
 const maxInstruction = 20480
 
@@ -117,6 +161,9 @@ func (e Expert) check(key string, all map[string]Expert) error {
 		return errors.New("instruction is required")
 	case n > maxInstruction:
 		return fmt.Errorf("instruction is too long: %d characters; at most %d", n, maxInstruction)
+	}
+	if v := e.MinRuntimeVersion; v != "" && newerThan(v, runtimeVersion) {
+		return fmt.Errorf("minRuntimeVersion %s is later than that of this program, %s", v, runtimeVersion)
 	}
 	for _, d := range e.Delegates {
 		if _, ok := all[d]; !ok {
@@ -141,6 +188,9 @@ const (
 // check validates the fields of a skill. For the Base Skill, which is built in, it ignores
 // how to start it.
 func (c SkillConfig) check(name string) error {
+	if len(c.AllowedDomains) > 0 {
+		return errors.New("allowedDomains is not supported: what a skill connects to cannot be restricted to names; leave it out")
+	}
 	switch c.Type {
 	case stdioSkill:
 		if c.Command == "" {

@@ -143,7 +143,11 @@ func (p *position) add(e Event) {
 	}
 	switch e.Type {
 	case Retry:
-		p.input = append(p.input, e.NewMessages...)
+		if len(e.NewMessages) > 0 {
+			p.interrupt()
+			p.completing = false
+			p.input = append(p.input, e.NewMessages...)
+		}
 	case CallTool, CallDelegate, CallInteractiveTool:
 		if e.NewMessage != nil && e.ToolCall != nil {
 			p.call(*e.NewMessage)
@@ -164,6 +168,7 @@ func (p *position) add(e Event) {
 	if r.Session != nil {
 		p.Session, r.Session = r.Session, nil
 	}
+	r.IsError = false
 	p.results = append(p.results, r)
 	p.completing = e.Type == AttemptCompletion
 }

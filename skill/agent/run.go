@@ -59,7 +59,8 @@ type Config struct {
 	MaxSteps   int           // how many steps this Run may take, those of delegates among them; 0 is no limit
 	Budget     Budget        // the zero Budget is no limit
 	MaxRetries int           // how often one question to the model is repeated; 0 means 5, below 0 never
-	Timeout    time.Duration // for one answer of the model; 0 means 5 minutes
+	Timeout    time.Duration // for which the model may be silent; 0 means 5 minutes
+	MaxWait    time.Duration // that an endpoint may ask for before a retry, else the run ends; 0 means 5 minutes
 
 	RunID    string      // of a new run; "" means one that no other has
 	Continue string      // the id of a run to continue from its last record; "" begins a run, unless From is set
@@ -93,6 +94,7 @@ type About struct {
 const (
 	DefaultMaxRetries = 5
 	DefaultTimeout    = 5 * time.Minute
+	DefaultMaxWait    = 5 * time.Minute
 )
 
 // Run gives the query to an expert and reports what happens, in order. The run
@@ -139,6 +141,7 @@ type run struct {
 func newRun(ctx context.Context, cfg Config) (*run, error) {
 	cfg.MaxRetries = cmp.Or(cfg.MaxRetries, DefaultMaxRetries)
 	cfg.Timeout = cmp.Or(cfg.Timeout, DefaultTimeout)
+	cfg.MaxWait = cmp.Or(cfg.MaxWait, DefaultMaxWait)
 	if cfg.Getenv == nil {
 		cfg.Getenv = os.Getenv
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"textskill/llmfallback/openai"
 )
@@ -40,6 +41,22 @@ func TestRun(t *testing.T) {
 		{"unknown tool, wrong arguments", []any{calls("fly {}", "todo [1]", `readTextFile {"path"`), calls("attemptCompletion"), "done"}, 0,
 			"startRun/1 startGeneration/1 callTool/1 callTool/1 callTool/1 resolveToolResult/1 resolveToolResult/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1" + ending, ""},
 		{"no call", []any{"well", calls("attemptCompletion"), "done"}, 0, "startRun/1 startGeneration/1 retry/1 continueToNextStep/1" + ending, ""},
+		{"a text twice", []any{"well", "it is done"}, 0, "startRun/1 startGeneration/1 retry/1 continueToNextStep/1 startGeneration/2 completeRun/2", ""},
+		{"a text twice, but not in a row", []any{"well", "", "well", calls("attemptCompletion"), "done"}, 0,
+			"startRun/1 startGeneration/1 retry/1 continueToNextStep/1 startGeneration/2 retry/2 continueToNextStep/2 startGeneration/3 retry/3 continueToNextStep/3 startGeneration/4 callTool/4 attemptCompletion/4 completeRun/4", ""},
+		{"a text twice with todos", []any{calls(`todo {"newTodos":["x"]}`), "well", "well", calls("clearTodo", "attemptCompletion"), "done"}, 0,
+			"startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1 startGeneration/2 retry/2 continueToNextStep/2 startGeneration/3 retry/3 continueToNextStep/3 " +
+				"startGeneration/4 callTool/4 resolveToolResult/4 callTool/4 attemptCompletion/4 completeRun/4", ""},
+		{"a call as text", []any{"I look.\n<tool_call>\n{\"name\":\"listDirectory\",\"arguments\":{\"path\":\".\"}}\n</tool_call>", "```json\n{\"name\":\"attemptCompletion\",\"arguments\":{}}\n```", "done"}, 0,
+			"startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1" + ending, ""},
+		{"an unknown call as text", []any{"<tool_call>{\"name\":\"fly\",\"arguments\":{}}</tool_call>", calls("attemptCompletion"), "done"}, 0,
+			"startRun/1 startGeneration/1 retry/1 continueToNextStep/1" + ending, ""},
+		{"an empty report", []any{calls("attemptCompletion"), " ", calls("attemptCompletion"), "done"}, 0,
+			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 continueToNextStep/1" + ending, ""},
+		{"a cut report", []any{calls("attemptCompletion"), Answer{Text: "all is", Cut: true}, calls("attemptCompletion"), "done"}, 0,
+			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 continueToNextStep/1" + ending, ""},
+		{"a report that calls", []any{calls("attemptCompletion"), calls("todo"), calls("attemptCompletion"), "done"}, 0,
+			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 continueToNextStep/1" + ending, ""},
 		{"cut", []any{Answer{Cut: true, Calls: calls("todo {}").Calls}, calls("attemptCompletion"), "done"}, 0,
 			"startRun/1 startGeneration/1 retry/1 continueToNextStep/1" + ending, ""},
 		{"max steps", []any{calls("todo"), calls("todo"), calls("todo")}, 2,
@@ -198,11 +215,88 @@ func TestManyCalls(t *testing.T) {
 func TestTooManyFruitlessAnswers(t *testing.T) {
 	var answers []any
 	for range maxFruitless {
-		answers = append(answers, "well")
+		answers = append(answers, " ")
 	}
 	l := newLab(t, answers...)
 	events, err := l.run("go")
 	if err == nil || events[len(events)-1].Type != StopRunByError {
 		t.Errorf("%s, %v", types(events), err)
+	}
+}
+
+// TestUnreadableArguments keeps what a model wrote instead of arguments.
+func TestUnreadableArguments(t *testing.T) {
+	l := newLab(t, calls(`todo {"newTodos":`), calls("attemptCompletion"), "done")
+	events := l.ran("go")
+	for _, got := range []string{string(events[2].ToolCall.Args), string(l.asked[1].Messages[2].Contents[0].Args)} {
+		if want := `{"unreadable":"{\"newTodos\":"}`; got != want {
+			t.Errorf("the arguments are %s, want %s", got, want)
+		}
+	}
+	if !events[3].ToolResult.IsError {
+		t.Error("the result is not an error")
+	}
+}
+
+// TestSilence gives an answer that takes longer than the timeout, but is never silent for so
+// long, and one that is.
+func TestSilence(t *testing.T) {
+	l := newLab(t)
+	l.cfg.Timeout = 500 * time.Millisecond
+	l.cfg.Model = talker(func(ctx context.Context, r Request) (Answer, error) {
+		if len(r.Messages) > 2 {
+			<-ctx.Done()
+			return Answer{}, ctx.Err()
+		}
+		for range 15 {
+			time.Sleep(50 * time.Millisecond)
+			r.Heard("x")
+		}
+		return calls("todo"), ctx.Err()
+	})
+	l.cfg.MaxRetries = 1
+	events, err := l.run("go")
+	if want := "startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1 startGeneration/2 retry/2 startGeneration/2 stopRunByError/2"; types(events) != want {
+		t.Errorf("events\n got %s\nwant %s", types(events), want)
+	}
+	if err == nil || !strings.Contains(err.Error(), "nothing came from the model for 500ms") {
+		t.Errorf("error %v", err)
+	}
+}
+
+type talker func(context.Context, Request) (Answer, error)
+
+func (f talker) Next(ctx context.Context, r Request) (Answer, error) { return f(ctx, r) }
+
+// TestPaidAnswers counts the usage of answers that are of no use.
+func TestPaidAnswers(t *testing.T) {
+	used := Usage{InputTokens: 5, OutputTokens: 2, TotalTokens: 7}
+	asked := 0
+	l := newLab(t)
+	l.cfg.Model = talker(func(context.Context, Request) (Answer, error) {
+		switch asked++; asked {
+		case 1:
+			return Answer{Usage: used}, &openai.Error{Reason: "filtered", Retry: true}
+		case 2:
+			return calls("attemptCompletion"), nil
+		}
+		return Answer{Text: "done", Usage: used}, nil
+	})
+	l.ran("go")
+	if c := l.from(); c.Usage.TotalTokens != 7+110+7 {
+		t.Errorf("the usage is %+v", c.Usage)
+	}
+}
+
+// TestRetryAfter has an endpoint that asks for a wait, below and above the limit.
+func TestRetryAfter(t *testing.T) {
+	busy := func(after time.Duration) error {
+		return &openai.Error{Status: 429, Reason: "busy", Retry: true, After: after}
+	}
+	var waited []time.Duration
+	l := newLab(t, busy(61*time.Second), calls("todo"), busy(6*time.Minute))
+	l.cfg.wait = func(_ context.Context, d time.Duration) error { waited = append(waited, d); return nil }
+	if _, err := l.run("go"); err == nil || len(waited) != 1 || waited[0] != 61*time.Second {
+		t.Errorf("waited %v, %v", waited, err)
 	}
 }

@@ -113,7 +113,7 @@ func (t *task) open(ctx context.Context) error {
 	all.Wait()
 	t.skills = slices.Concat([]openedSkill{t.base()}, opened, interactives)
 	for _, key := range t.expert.Delegates {
-		t.skills = append(t.skills, t.delegate(key))
+		t.skills = append(t.skills, t.delegate(key, t.delegateName(key)))
 	}
 	if err := cmp.Or(errs...); err != nil {
 		t.close()

@@ -169,7 +169,7 @@ func (l *lab) results(request int) (list []string) {
 func TestSkillOverStdio(t *testing.T) {
 	t.Setenv("GH_TOKEN", "gh-planted-token")
 	t.Setenv("OTHER", "not-to-be-seen")
-	l := newLab(t, calls(`echo_text {"text":"hello"}`, "fails {}", "empty {}", "picture {}", "env {}"), calls("attemptCompletion"), calls("attemptCompletion"), "done")
+	l := newLab(t, calls(`echo_text {"text":"hello"}`, "fails {}", "empty {}", "picture {}", "env {}"), calls("attemptCompletion"), "done")
 	l.withSkill("fine", func(c *SkillConfig) { c.RequiredEnv, c.Rule = []string{"GH_TOKEN"}, "Be careful." })
 	events := l.ran("go")
 	got := l.results(1)

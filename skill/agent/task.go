@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"textskill/llmfallback/openai"
+	"textskill/parser"
 	rawjson "textskill/parser/json"
 	"textskill/skill"
 )
@@ -34,6 +37,7 @@ type task struct {
 	cp        Checkpoint // of the step under way; messages are filled in at its end
 	step      Step
 	fruitless int
+	answered  bool // the last answer was a text
 
 	// The calls of the last message, while some have no result.
 	callIDs    []string // their ids
@@ -116,28 +120,69 @@ func (t *task) takeStep(ctx context.Context) (done bool, err error) {
 	}
 	if t.completing {
 		t.completing = false
-		return true, t.complete(ctx)
+		return t.complete(ctx)
 	}
 	answer, err := t.generate(ctx, t.tools())
 	if err != nil {
 		return true, t.fail(ctx, err)
 	}
 	t.fruitless++
+	if len(answer.Calls) == 0 && !answer.Cut {
+		answer.Text, answer.Calls = t.writtenCalls(answer.Text)
+	}
+	insists := t.answered && !slices.ContainsFunc(t.session.Snapshot().Todos, func(todo skill.TodoItem) bool { return !todo.Completed })
+	t.answered = false
 	switch {
 	case len(answer.Calls) > maxCalls:
 		err = t.again(ctx, answer, "Too many tool calls", fmt.Sprintf("There are %d tool calls; at most %d are carried out at once. Try again.", len(answer.Calls), maxCalls))
 	case answer.Cut:
 		err = t.again(ctx, answer, "Tool call generation failed", "Generation length exceeded. Try again.")
+	case len(answer.Calls) == 0 && insists && strings.TrimSpace(answer.Text) != "":
+		return true, t.report(ctx, answer)
 	case len(answer.Calls) == 0:
+		t.answered = strings.TrimSpace(answer.Text) != ""
 		err = t.again(ctx, answer, "No tool call generated", "You must generate a tool call. Try again.")
 	default:
 		t.fruitless = 0
 		return t.act(ctx, answer)
 	}
-	if err == nil && t.fruitless >= maxFruitless {
-		return true, t.fail(ctx, modelError(&openai.Error{Reason: fmt.Sprintf("%d answers in a row held no usable tool call", maxFruitless)}))
+	if err != nil {
+		return true, err
 	}
-	return false, err
+	return t.tooManyFruitless(ctx)
+}
+
+// tooManyFruitless ends the run after too many answers in a row that were of no use.
+func (t *task) tooManyFruitless(ctx context.Context) (done bool, err error) {
+	if t.fruitless < maxFruitless {
+		return false, nil
+	}
+	return true, t.fail(ctx, modelError(&openai.Error{Reason: fmt.Sprintf("%d answers in a row held no usable tool call", maxFruitless)}))
+}
+
+// writtenCalls returns the calls that a model wrote into its text instead of making them:
+// in tags, or as JSON that is all of the text. A text that names unknown tools is only a
+// text.
+func (t *task) writtenCalls(text string) (rest string, calls []Call) {
+	body := strings.TrimSpace(text)
+	at := strings.Index(body, "<tool_call")
+	if from, to, ok := rawjson.Fenced(body); ok {
+		body = body[from:to]
+	}
+	if at < 0 && !strings.HasPrefix(body, "{") && !strings.HasPrefix(body, "[") {
+		return text, nil
+	}
+	written, err := parser.Calls(text, func(string) bool { return false })
+	if err != nil {
+		return text, nil
+	}
+	for _, c := range written {
+		if c.Err != nil || t.tool(c.Name) == nil {
+			return text, nil
+		}
+		calls = append(calls, Call{ID: c.ID, Name: c.Name, Arguments: string(c.Arguments)})
+	}
+	return strings.TrimSpace(text[:max(strings.Index(text, "<tool_call"), 0)]), calls
 }
 
 // again answers the model why its answer cannot be used.
