@@ -57,7 +57,7 @@ func BenchmarkCalls(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if calls, err := parser.Calls(text, offered); err != nil || len(calls) != 1 {
+		if calls, _, err := parser.Calls(text, offered); err != nil || len(calls) != 1 {
 			b.Fatal(err)
 		}
 	}

@@ -1,6 +1,7 @@
 package parser
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -27,7 +28,7 @@ const maxMarks = 256
 //	<tool_call><name>name</name><args>{…}</args></tool_call>
 //
 // Prose and code fences may stand around calls, but a call within a sentence is only
-// a mention: a call begins its line, after list markers or quote signs at most, or
+// mentioned: a call begins its line, after list markers or quote signs at most, or
 // follows a full stop, a colon or another call. Prose are also a name without an
 // argument, as in read(…), a call after which the sentence goes on, a JSON value
 // that is not a call, and a <think> block.
@@ -37,30 +38,52 @@ const maxMarks = 256
 // anything else stands for itself, as every backslash does in r'…'. Keys keep their
 // order and numbers their digits. A tuple becomes an array.
 //
+// What looks like a call and is not one of them is a [Mention], so that nobody takes it
+// for one that was carried out.
+//
 // A call that begins and cannot be read is the last one: its Err is a
 // [*SyntaxError], and nothing after it is read, since that may be part of the call. A
 // reasoning block without an end counts as such a call, without a name. A text
 // without any call is a [*SyntaxError] as well. More than 64 MiB or 10,000 calls are
 // a [*rawjson.Error] with [rawjson.ErrTooLarge].
-func Calls(text string, known func(name string) bool) ([]ToolCall, error) {
+func Calls(text string, known func(name string) bool) ([]ToolCall, []Mention, error) {
 	if len(text) > rawjson.MaxBytes {
-		return nil, &rawjson.Error{Offset: rawjson.MaxBytes, Err: rawjson.ErrTooLarge}
+		return nil, nil, &rawjson.Error{Offset: rawjson.MaxBytes, Err: rawjson.ErrTooLarge}
 	}
 	r := &callReader{text: strings.TrimPrefix(text, "\ufeff"), known: known}
 	for r.pos < len(r.text) {
 		name, err := r.next()
 		switch {
 		case err != nil:
-			return append(r.calls, ToolCall{Name: name, Err: err}), nil
+			return append(r.calls, ToolCall{Name: name, Err: err}), r.mentions, nil
 		case len(r.calls) > maxCalls:
-			return nil, &rawjson.Error{Offset: r.pos, Reason: fmt.Sprintf("more than %d calls", maxCalls), Err: rawjson.ErrTooLarge}
+			return nil, nil, &rawjson.Error{Offset: r.pos, Reason: fmt.Sprintf("more than %d calls", maxCalls), Err: rawjson.ErrTooLarge}
 		}
 	}
 	if len(r.calls) == 0 {
-		return nil, r.none()
+		return nil, r.mentions, r.none()
 	}
-	return r.calls, nil
+	return r.calls, r.mentions, nil
 }
+
+// A Mention is what looks like a call and is not one: a call within a sentence, in a
+// reasoning block or in a list of other things, or one of an unknown name.
+type Mention struct {
+	Name         string
+	Line, Column int    // counted from 1
+	Reason       string // why it is not a call, after its name; "" if only its name is not known
+	Before       int    // how many calls stand before it
+	Keyed        bool   // its arguments begin as name(key: does
+	weak         bool   // without an argument, or JSON: not what a text without any call was about
+}
+
+// String says where the mention is and why it is not a call.
+func (m Mention) String() string {
+	return fmt.Sprintf("%s on line %d, column %d %s, so it was not run", cmp.Or(m.Name, "what looks like a call"), m.Line, m.Column, cmp.Or(m.Reason, "is not a tool"))
+}
+
+// maxMentions is the most mentions that are returned of a text.
+const maxMentions = 100
 
 // A callReader reads a text from left to right.
 type callReader struct {
@@ -68,13 +91,13 @@ type callReader struct {
 	pos   int
 	known func(name string) bool
 	calls []ToolCall
+	at    []int  // where each call begins
 	free  int    // where the last call ended; another may begin there
 	flat  bool   // a bracket is never closed, so no further one is decoded: each would cost the rest of the text
 	out   []byte // the JSON of the arguments being read
 	depth int
 
-	mention, unknown string // the first known name within a sentence, and the first unknown name
-	where            int    // position of mention
+	mentions []Mention
 }
 
 // next reads a call or skips what is not one. An error is a [*SyntaxError] in the
@@ -111,14 +134,15 @@ func (r *callReader) word() (name string, err error) {
 	r.pos++
 	inside := r.pos
 	known, stands, begins := r.known(name), r.stands(start), r.begins()
+	keyed := r.peek() == ':'
 	r.pos = inside
 	if !known || !stands || !begins {
 		switch {
 		case !begins:
-		case !known && stands && r.unknown == "":
-			r.unknown = name
-		case known:
-			r.mentioned(name, start)
+		case stands && !known:
+			r.mentioned(name, start, "").Keyed = keyed
+		case known || r.known(strings.ToLower(name)):
+			r.mentioned(name, start, inSentence).weak = !known
 		}
 		return "", nil
 	}
@@ -126,27 +150,38 @@ func (r *callReader) word() (name string, err error) {
 	if err != nil {
 		return name, err
 	}
-	switch empty := string(arguments) == "{}"; {
-	case empty && !r.alone():
-		return "", nil
-	case !empty && r.goesOn():
-		r.mentioned(name, start)
+	if empty := string(arguments) == "{}"; empty && !r.alone() || !empty && r.goesOn() {
+		r.mentioned(name, start, inSentence).weak = empty
 		return "", nil
 	}
-	r.add(ToolCall{Name: name, Arguments: arguments})
+	r.add(start, ToolCall{Name: name, Arguments: arguments})
 	return "", nil
 }
 
-// mentioned records the first call that is only a mention.
-func (r *callReader) mentioned(name string, at int) {
-	if r.mention == "" {
-		r.mention, r.where = name, at
+// Why a mention is not a call.
+const (
+	inSentence  = "stands within a sentence"
+	inReasoning = "is in a reasoning block"
+	inList      = "is in a list of other things"
+)
+
+// mentioned records what looks like a call.
+func (r *callReader) mentioned(name string, at int, reason string) *Mention {
+	m := Mention{Name: name, Reason: reason, Before: len(r.calls)}
+	if len(r.mentions) == maxMentions {
+		return &m
 	}
+	m.Line, m.Column = r.position(at)
+	r.mentions = append(r.mentions, m)
+	return &r.mentions[len(r.mentions)-1]
 }
 
-// add adds calls that end at pos.
-func (r *callReader) add(calls ...ToolCall) {
-	r.calls = append(r.calls, calls...)
+// add adds calls that begin at a position and end at pos.
+func (r *callReader) add(at int, calls ...ToolCall) {
+	for _, c := range calls {
+		r.calls = append(r.calls, c)
+		r.at = append(r.at, at)
+	}
 	r.free = r.pos
 }
 
@@ -218,14 +253,19 @@ func (r *callReader) goesOn() bool {
 
 // none returns the error for a text without a call.
 func (r *callReader) none() error {
-	e := &SyntaxError{Name: r.unknown, what: "there is no call in the text"}
-	switch {
-	case trimSpace(r.text) == "":
+	e := &SyntaxError{what: "there is no call in the text"}
+	if trimSpace(r.text) == "" {
 		e.what = "the text is empty"
-	case r.mention != "":
-		line, column := r.position(r.where)
-		e.Name = ""
-		e.what = fmt.Sprintf("%s on line %d, column %d stands within a sentence, so it was not run", r.mention, line, column)
+	}
+	for _, m := range r.mentions {
+		if m.weak {
+			continue
+		}
+		if m.Reason != "" {
+			e.Name, e.what = "", m.String()
+			break
+		}
+		e.Name = cmp.Or(e.Name, m.Name)
 	}
 	e.what += "; a call is written name(key: 'text', key: 1) at the beginning of a line"
 	return e

@@ -35,8 +35,13 @@ func (r *callReader) bracket() (name string, err error) {
 	value, end, err := rawjson.DecodeAt(r.text, start, callKeys...)
 	if err == nil {
 		r.pos = end
-		if calls, ok := r.callsOf(value); ok && r.stands(start) {
-			r.add(calls...)
+		switch calls, ok := r.callsOf(value); {
+		case ok && r.stands(start):
+			r.add(start, calls...)
+		case len(calls) > 0 && ok:
+			r.mentioned(calls[0].Name, start, inSentence).weak = true
+		case len(calls) > 0:
+			r.mentioned(calls[0].Name, start, inList).weak = true
 		}
 		return "", nil
 	}
@@ -86,8 +91,19 @@ func (r *callReader) tag() (name string, err error) {
 	if err != nil {
 		return "", r.fail(r.pos, "the reasoning block that begins here has no end")
 	}
-	if alone {
+	switch {
+	case alone: // all before it was reasoning
+		calls := r.calls
 		r.calls = nil
+		for i := range r.mentions {
+			r.mentions[i].Before = 0
+		}
+		for i, c := range calls {
+			r.mentioned(c.Name, r.at[i], inReasoning).weak = true
+		}
+		r.at = nil
+	case size > 0:
+		r.reason(size)
 	}
 	if size > 0 {
 		r.pos += size
@@ -107,6 +123,21 @@ func (r *callReader) tag() (name string, err error) {
 		return r.named()
 	}
 	return "", nil
+}
+
+// reason records what looks like a call in the reasoning block of a size at pos.
+func (r *callReader) reason(size int) {
+	inner := &callReader{text: r.text[:r.pos+strings.LastIndex(r.text[r.pos:r.pos+size], "</")], pos: r.pos + 1, free: r.pos + len("<think>"), known: r.known}
+	for inner.pos < len(inner.text) {
+		start := inner.pos
+		if name, err := inner.next(); err != nil {
+			inner.add(start, ToolCall{Name: name})
+			break
+		}
+	}
+	for i, c := range inner.calls {
+		r.mentioned(c.Name, inner.at[i], inReasoning).weak = true
+	}
 }
 
 // skip skips a text if it stands at pos.
@@ -163,7 +194,7 @@ func (r *callReader) untag(call ToolCall) error {
 	if r.space(); r.pos < len(r.text) && !r.skip("</tool_call>") {
 		return r.want("</tool_call>")
 	}
-	r.add(call)
+	r.add(r.free, call)
 	return nil
 }
 
@@ -178,27 +209,30 @@ func (r *callReader) json() (json.RawMessage, error) {
 }
 
 // callsOf returns the calls that a JSON value holds: one, or a list of them. ok is
-// false for any other value.
+// false for any other value, with the calls that it holds among other things.
 func (r *callReader) callsOf(value json.RawMessage) (calls []ToolCall, ok bool) {
-	list := value
+	list, mixed := value, false
 	if value[0] == '{' {
 		members, _, _ := rawjson.Members(value)
 		if list = members["tool_calls"]; list == nil || list[0] != '[' {
-			call, ok := r.callOf(value)
-			return []ToolCall{call}, ok
+			if call, ok := r.callOf(value); ok {
+				return []ToolCall{call}, true
+			}
+			return nil, false
 		}
 	}
 	for e := range rawjson.EachElement(list) {
 		call, ok := r.callOf(e)
 		if !ok && value[0] == '[' {
-			return nil, false
+			mixed = true
+			continue
 		}
 		if !ok {
 			call.Err = errors.New("a call must be an object with name and arguments")
 		}
 		calls = append(calls, call)
 	}
-	return calls, len(calls) > 0
+	return calls, len(calls) > 0 && !mixed
 }
 
 // callOf returns the call that an object describes. An object without arguments is a

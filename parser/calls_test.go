@@ -45,7 +45,7 @@ func written(calls []parser.ToolCall) string {
 func checkCalls(t *testing.T, tests []struct{ text, want string }) {
 	t.Helper()
 	for _, tt := range tests {
-		calls, err := parser.Calls(tt.text, offered)
+		calls, _, err := parser.Calls(tt.text, offered)
 		got := written(calls)
 		if err != nil {
 			got += "error: " + strings.TrimSuffix(err.Error(), "; a call is written name(key: 'text', key: 1) at the beginning of a line")
@@ -74,7 +74,7 @@ func TestCallsExamples(t *testing.T) {
 		if err := json.Unmarshal(line, &row); err != nil {
 			t.Fatal(err)
 		}
-		calls, err := parser.Calls(row.Text, func(name string) bool { return name == row.Name })
+		calls, _, err := parser.Calls(row.Text, func(name string) bool { return name == row.Name })
 		var want bytes.Buffer
 		json.Compact(&want, row.Arguments)
 		if err != nil || len(calls) != 1 || calls[0].Name != row.Name || calls[0].Err != nil || string(calls[0].Arguments) != want.String() {
@@ -238,7 +238,7 @@ func TestCallsBroken(t *testing.T) {
 // TestNoCalls asks for the name that was not known.
 func TestNoCalls(t *testing.T) {
 	for text, want := range map[string]string{"raed(path: 'a')": "raed", "use raed(path: 'a')": "", "raed(…)": "", "x": ""} {
-		_, err := parser.Calls(text, offered)
+		_, _, err := parser.Calls(text, offered)
 		none, ok := errors.AsType[*parser.SyntaxError](err)
 		if !ok || none.Name != want {
 			t.Errorf("Calls(%s) = %+v, want the name %q", text, err, want)
@@ -248,7 +248,7 @@ func TestNoCalls(t *testing.T) {
 
 func TestCallsLimits(t *testing.T) {
 	for _, text := range []string{strings.Repeat("test()\n", 10_001), strings.Repeat(" ", 64<<20+1)} {
-		calls, err := parser.Calls(text, offered)
+		calls, _, err := parser.Calls(text, offered)
 		if !errors.Is(err, rawjson.ErrTooLarge) || calls != nil {
 			t.Errorf("%d calls, %v; want none and ErrTooLarge", len(calls), err)
 		}
@@ -292,7 +292,7 @@ func FuzzCalls(f *testing.F) {
 	f.Add(`read(path: 'a\\"\'\u00e9', n: [-1.50, (None,), {"k": True}])`+"\ntest()", 1)
 	f.Add("<tool_call><name>read</name><args>{\"path\":\"a\"}</args></tool_call>\n{\"tool\":\"read\",\"params\":{\"a\":1e5}}", 2)
 	f.Fuzz(func(t *testing.T, text string, i int) {
-		calls, err := parser.Calls(text, offered)
+		calls, _, err := parser.Calls(text, offered)
 		if (err == nil) != (len(calls) > 0) {
 			t.Fatalf("Calls(%q) = %d calls, %v", text, len(calls), err)
 		}
@@ -304,7 +304,7 @@ func FuzzCalls(f *testing.F) {
 				continue
 			}
 			want := decoded(t, call.Arguments)
-			again, err := parser.Calls("read("+pairs(want, i&0xff)+")", offered)
+			again, _, err := parser.Calls("read("+pairs(want, i&0xff)+")", offered)
 			if err != nil || len(again) != 1 || again[0].Err != nil {
 				t.Fatalf("%s printed is %q: %v, %v", call.Arguments, pairs(want, i&0xff), written(again), err)
 			}

@@ -68,7 +68,7 @@ func ExampleSyntaxError() {
 
 func ExampleCalls() {
 	known := func(name string) bool { return name == "grep" || name == "write" }
-	calls, err := parser.Calls("I search with grep(…) first:\n```\ngrep(path: '.', pattern: 'def\\\\s+', context: 2)\n```\nwrite(path: 'a.txt', content: 'it's')", known)
+	calls, _, err := parser.Calls("I search with grep(…) first:\n```\ngrep(path: '.', pattern: 'def\\\\s+', context: 2)\n```\nwrite(path: 'a.txt', content: 'it's')", known)
 	for _, c := range calls {
 		fmt.Println(c.Name, string(c.Arguments), c.Err)
 	}

@@ -172,7 +172,7 @@ func (t *task) writtenCalls(text string) (rest string, calls []Call) {
 	if at < 0 && !strings.HasPrefix(body, "{") && !strings.HasPrefix(body, "[") {
 		return text, nil
 	}
-	written, err := parser.Calls(text, func(string) bool { return false })
+	written, _, err := parser.Calls(text, func(string) bool { return false })
 	if err != nil {
 		return text, nil
 	}

@@ -144,9 +144,22 @@ func (d *Dialect) text(ctx context.Context, x *skill.Executor, s *skill.Session,
 		r = in.fail(err)
 	} else {
 		r = in.run(ctx)
+		r.Ignored = in.unread(prompt, c.Payload)
 	}
 	r.Tool = cmp.Or(r.Tool, c.Operation)
 	return r
+}
+
+// unread says that only the first line of several was read as the command.
+func (in *call) unread(prompt, payload string) []string {
+	const hint = "--lines reads one command per line"
+	switch {
+	case in.tool.param("content") != nil || !strings.Contains(strings.TrimSpace(prompt), "\n"):
+		return nil
+	case in.tool.param("destination") != nil:
+		return []string{"the destination goes over several lines; " + hint}
+	}
+	return []string{fmt.Sprintf("what follows the path was ignored: %.40q; %s", payload, hint)}
 }
 
 // Command carries out the command of an operation whose arguments are known: path, and

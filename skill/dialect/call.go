@@ -138,6 +138,7 @@ type Reply struct {
 	JSON    bool     // Body is a JSON document in the client's wire, of a failure too
 	Calls   []Reply  // to the calls of an envelope, which Body holds together
 	Repairs []string // repairs to the syntax of the text, one phrase each
+	Ignored []string // what the text holds that was not carried out although it looks like it, a sentence each
 	Via     string   // what read the text if no grammar did: "rules", "llm"; else ""
 
 	ran skill.Result // if the call failed although something was done

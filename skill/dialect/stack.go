@@ -31,22 +31,38 @@ var Stack = &Dialect{
 	Tools:        slices.Concat(stackFiles, stackGit, stackRun, stackWeb, stackMemory, stackTasks),
 }
 
-// answerStack carries out the calls of a text, one after the other.
+// answerStack carries out the calls of a text, one after the other. A call of an unknown
+// tool is answered in its place, and what else looks like a call is named in the first
+// reply.
 func answerStack(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Session, in Input, yield func(Reply) bool) {
-	calls, err := parser.Calls(in.Text, func(name string) bool { return d.Lookup(name) != nil })
-	var none *parser.SyntaxError
-	switch {
-	case errors.As(err, &none) && none.Name != "":
-		unknown := d.Do(ctx, x, s, parser.ToolCall{Name: none.Name})
-		yield(failureReply(&Failure{Message: unknown.Err.Error()}))
-		return
-	case err != nil:
-		yield(failureReply(&Failure{Message: err.Error(), Cause: err}))
+	calls, mentions, err := parser.Calls(in.Text, func(name string) bool { return d.Lookup(name) != nil })
+	if err != nil {
+		r := failureReply(&Failure{Message: err.Error(), Cause: err})
+		none, ok := errors.AsType[*parser.SyntaxError](err)
+		if ok && none.Name != "" {
+			r = failureReply(&Failure{Message: d.Do(ctx, x, s, parser.ToolCall{Name: none.Name}).Err.Error()})
+		}
+		r.Ignored = ignored(slices.DeleteFunc(mentions, func(m parser.Mention) bool { // the error names it
+			return ok && none.Name == m.Name || strings.HasPrefix(err.Error(), m.String())
+		}))
+		yield(r)
 		return
 	}
-	for _, sent := range calls {
+	wrong := func(m parser.Mention) bool { // a call of an unknown tool, not code that stands in the text
+		return m.Reason == "" && (m.Keyed || d.Lookup(strings.ToLower(m.Name)) != nil)
+	}
+	for _, m := range slices.Backward(mentions) {
+		if wrong(m) {
+			calls = slices.Insert(calls, m.Before, parser.ToolCall{Name: m.Name})
+		}
+	}
+	mentions = slices.DeleteFunc(mentions, wrong)
+	for i, sent := range calls {
 		r := d.Do(ctx, x, s, sent)
 		r.JSON = true
+		if i == 0 {
+			r.Ignored = ignored(mentions)
+		}
 		if in.UndoKeys {
 			r.Body = withUndoKeys(r)
 		}
@@ -54,6 +70,15 @@ func answerStack(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Se
 			return
 		}
 	}
+}
+
+// ignored says of each mention why it was not run.
+func ignored(mentions []parser.Mention) []string {
+	list := make([]string, len(mentions))
+	for i, m := range mentions {
+		list[i] = m.String()
+	}
+	return list
 }
 
 // withUndoKeys returns the object that answers a call, with the ID of its change, or
@@ -185,6 +210,9 @@ func plainMessage(err error) string {
 func (d *Dialect) suggest(name string) string {
 	best, least := "", 3
 	for i := range d.Tools {
+		if len(name) > 32 { // no name is as long
+			break
+		}
 		if n := skill.Distance(strings.ToLower(name), d.Tools[i].Name); n < least {
 			best, least = d.Tools[i].Name, n
 		}
