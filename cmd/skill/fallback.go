@@ -19,10 +19,14 @@ func (o *options) interpreter(c *cli, x *skill.Executor) (dialect.Fallback, erro
 		}
 		return c.getenv(name)
 	}
+	key, err := o.givenKey()
+	if err != nil {
+		return nil, err
+	}
 	cfg := llmfallback.Config{
 		Mode: llmfallback.Mode(o.fallback), Trust: o.trust, Destructive: llmfallback.Destructive(o.destructive),
 		Model: llmfallback.Model{
-			BaseURL: env(o.baseURL, "OPENAI_BASE_URL"), Key: env(o.key, "OPENAI_API_KEY"),
+			BaseURL: env(o.baseURL, "OPENAI_BASE_URL"), Key: env(key, "OPENAI_API_KEY"),
 			Name: env(o.modelName, "SKILL_MODEL"), Rung: o.rung, Timeout: o.llmTimeout,
 		},
 		Stat:     folderAt(x),

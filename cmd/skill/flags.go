@@ -224,6 +224,7 @@ type modelFlags struct {
 	destructive string
 	baseURL     string
 	key         string
+	keyFile     string
 	modelName   string
 	rung        string
 	llmTimeout  time.Duration
@@ -236,7 +237,8 @@ func (m *modelFlags) add(f *pflag.FlagSet) {
 	f.Var(choice{&m.fallback, "MODE", []string{"auto", "rules", "llm", "none"}},
 		"fallback", "how to interpret input that is not a command: auto (rules, then the model), rules, llm, none")
 	f.StringVar(&m.baseURL, "openai-base-url", "", "ask the model at `URL`, any OpenAI-compatible endpoint (default $OPENAI_BASE_URL)")
-	f.StringVar(&m.key, "openai-api-key", "", "send `KEY` to the model's endpoint (default $OPENAI_API_KEY, which other users cannot see)")
+	f.StringVar(&m.key, "openai-api-key", "", "send `KEY` to the model's endpoint (default $OPENAI_API_KEY); shells and system logs keep it")
+	f.StringVar(&m.keyFile, "openai-api-key-file", "", "send the key in `FILE` to the model's endpoint")
 	f.StringVar(&m.modelName, "skill-model", "", "use the model `NAME` (default $SKILL_MODEL)")
 	f.BoolVar(&m.trust, "trust-llm", false, "carry out the model's answer unchecked and unrepaired, after one request")
 	f.Var(choice{&m.destructive, "POLICY", []string{"two-key", "refuse", "allow"}},
@@ -246,6 +248,25 @@ func (m *modelFlags) add(f *pflag.FlagSet) {
 	f.Var(duration{&m.llmTimeout}, "llm-timeout", "give up on a prompt after this long, all requests to the model included")
 	f.IntVar(&m.maxCalls, "llm-max-calls", 0, "send the model at most `N` requests (0: no limit)")
 	f.IntVar(&m.maxTokens, "llm-max-tokens", 0, "use at most `N` tokens of the model (0: no limit)")
+}
+
+// givenKey returns the key that a flag gives, "" if none does.
+func (m *modelFlags) givenKey() (string, error) {
+	if m.keyFile == "" {
+		return m.key, nil
+	}
+	if m.key != "" {
+		return "", errors.New("--openai-api-key and --openai-api-key-file both give a key; one is enough")
+	}
+	data, err := readRegular(m.keyFile)
+	key := strings.TrimSpace(string(data))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("--openai-api-key-file: %w", err)
+	case key == "":
+		return "", fmt.Errorf("--openai-api-key-file: %s holds no key", m.keyFile)
+	}
+	return key, nil
 }
 
 type outputFlags struct {

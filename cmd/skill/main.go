@@ -13,6 +13,7 @@ import (
 
 func main() {
 	skill.HelperMain()
+	args := takeArguments(os.Args[1:])
 	if err := skill.GuardSecrets(); err != nil {
 		fmt.Fprintln(os.Stderr, "skill:", err)
 		os.Exit(exitFailed)
@@ -20,7 +21,7 @@ func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go cancelOnSignal(cancel)
 	c := &cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, helper: ownProgram()}
-	os.Exit(c.run(ctx, os.Args[1:]))
+	os.Exit(c.run(ctx, args))
 }
 
 // cli is the program without the process: it may be run from a test.

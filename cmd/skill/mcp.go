@@ -1,20 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/signal"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
-	"unsafe"
 
 	"github.com/spf13/cobra"
 
@@ -166,7 +163,7 @@ func mcpDialects(names []string) []*dialect.Dialect {
 
 // serving returns what the flags of HTTP say, nil for stdio.
 func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
-	h := &mcpserver.HTTP{Addr: m.http, Token: strings.Clone(m.token), NoToken: m.noToken, Hosts: m.hosts}
+	h := &mcpserver.HTTP{Addr: m.http, Token: m.token, NoToken: m.noToken, Hosts: m.hosts}
 	given := m.token != "" || m.tokenFile != ""
 	switch {
 	case m.http == "" && (given || m.noToken || len(m.hosts) > 0):
@@ -189,20 +186,5 @@ func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
 	if h.Token == "" {
 		return h, nil
 	}
-	hideArgument(m.token)
 	return h, skill.Undumpable()
-}
-
-// hideArgument overwrites a secret in the command line that other processes see, on
-// systems where os.Args refers to that memory.
-func hideArgument(secret string) {
-	if runtime.GOOS != "linux" || secret == "" {
-		return
-	}
-	for _, arg := range os.Args[1:] {
-		if i := strings.Index(arg, secret); i >= 0 {
-			seen := unsafe.Slice(unsafe.StringData(arg), len(arg))
-			copy(seen[i:], bytes.Repeat([]byte{'*'}, len(secret)))
-		}
-	}
 }

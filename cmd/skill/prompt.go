@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,9 +118,9 @@ func (p *prompter) print(r dialect.Reply) error {
 	rec := record{OK: r.Err == nil, Operation: r.Tool, Via: r.Via, Undo: r.UndoID(), Repaired: r.Repairs}
 	if r.Err == nil {
 		if !p.o.json {
-			fmt.Fprintln(p.stdout, r.Body)
+			_, err := fmt.Fprintln(p.stdout, r.Body)
 			p.warn(r)
-			return nil
+			return err
 		}
 		rec.Result, rec.Data = r.Body, dialect.Data(r.Result)
 		return p.printJSON(rec)
@@ -138,8 +139,7 @@ func (p *prompter) print(r dialect.Reply) error {
 		}
 	}
 	if p.o.json {
-		p.printJSON(rec)
-		return exit(code)
+		return cmp.Or(p.printJSON(rec), error(exit(code)))
 	}
 	fmt.Fprintln(p.stderr, "skill:", rec.Error)
 	if rec.Hint != "" {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,19 @@ import (
 
 // run carries out one command line and returns the exit code.
 func (c *cli) run(ctx context.Context, args []string) int {
+	stdout, stderr := newOutput(c.stdout), newOutput(c.stderr)
+	own := *c
+	own.stdout, own.stderr = stdout, stderr
+	code := own.execute(ctx, args)
+	if err := stdout.failure(); err != nil && !errors.Is(err, syscall.EPIPE) { // a reader that has gone wants no answer
+		fmt.Fprintln(stderr, "skill:", err)
+		code = cmp.Or(code, exitFailed)
+	}
+	return code
+}
+
+// execute is run on outputs that are safe for a terminal.
+func (c *cli) execute(ctx context.Context, args []string) int {
 	root := c.command(args)
 	root.SetArgs(goFlags(root, args))
 	root.SetIn(c.stdin)
@@ -31,6 +45,8 @@ func (c *cli) run(ctx context.Context, args []string) int {
 		return exitOK
 	case errors.As(err, &code):
 		return int(code)
+	case errors.Is(err, errUnwritten):
+		return exitFailed
 	}
 	c.printUsageError(cmd, err)
 	return exitUsage
@@ -163,7 +179,7 @@ func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
 
 // failed prints an error that is not the command line's.
 func (c *cli) failed(err error) error {
-	if err == nil || errors.As(err, new(exit)) {
+	if err == nil || errors.As(err, new(exit)) || errors.Is(err, errUnwritten) {
 		return err
 	}
 	fmt.Fprintln(c.stderr, "skill:", err)
@@ -202,8 +218,8 @@ func (c *cli) readInput(ctx context.Context, what string) (string, error) {
 	}
 }
 
-func isTerminal(r io.Reader) bool {
-	f, ok := r.(*os.File)
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	if !ok {
 		return false
 	}

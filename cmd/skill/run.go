@@ -98,7 +98,7 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&r.takeOver, "take-over", false, "continue a run whose process has died, where the system has no file locks to say so")
 	f.BoolVarP(&r.answer, "interactive-tool-call-result", "i", false, "use the query as the answer to the tool call that the run waits for")
 	r.obey(cmd, "workspace", "undo", "--fence", "--fence-read", "--fence-write", "--limit-file", "--limit-memory", "--limit-processes",
-		"--network", "--openai-base-url", "--openai-api-key", "--skill-model", "--max-text")
+		"--network", "--openai-base-url", "--openai-api-key", "--openai-api-key-file", "--skill-model", "--max-text")
 }
 
 // runExpert is skill run.
@@ -234,9 +234,13 @@ func (r *runOptions) runConfig(c *cli, p agent.Project, v *variables) (agent.Con
 	if name := cmp.Or(r.provider, p.Provider.ProviderName, "openai"); name != "openai" {
 		return cfg, fmt.Errorf("provider %q is not supported; there is openai, which with --openai-base-url is any endpoint that speaks OpenAI's chat completions", name)
 	}
+	key, err := r.givenKey()
+	if err != nil {
+		return cfg, err
+	}
 	e := agent.Endpoint{
 		BaseURL: cmp.Or(r.baseURL, v.get("OPENAI_BASE_URL"), p.Provider.Setting.BaseURL),
-		Key:     strings.Clone(cmp.Or(r.key, v.get("OPENAI_API_KEY"))),
+		Key:     cmp.Or(key, v.get("OPENAI_API_KEY")),
 		Model:   cmp.Or(r.model, p.Model, r.modelName, v.get("SKILL_MODEL")),
 	}
 	switch {
@@ -252,7 +256,6 @@ func (r *runOptions) runConfig(c *cli, p agent.Project, v *variables) (agent.Con
 		cfg.Warn(what)
 	}
 	e.Reasoning = p.ReasoningBudget
-	hideArgument(r.key)
 	model, err := agent.NewOpenAI(e)
 	cfg.Model = model
 	cfg.Secrets = append(cfg.Secrets, e.Key)

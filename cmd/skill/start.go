@@ -160,7 +160,7 @@ func visible(text string) string {
 // asker returns a function that asks a person for a line. An empty line and the end of
 // the input are errLeft.
 func (c *cli) asker(ctx context.Context) func(question string) (string, error) {
-	if editable(c.stdin, c.stdout) {
+	if editable(c.stdin) {
 		return askTerminal(ctx)
 	}
 	lines := make(chan string)

@@ -51,6 +51,6 @@ func askTerminal(ctx context.Context) func(question string) (string, error) {
 }
 
 // editable reports whether a person can edit the lines read from in.
-func editable(in io.Reader, out io.Writer) bool {
-	return in == os.Stdin && out == os.Stdout && isTerminal(os.Stdin) && isTerminal(os.Stdout) && liner.TerminalSupported()
+func editable(in io.Reader) bool {
+	return in == os.Stdin && isTerminal(os.Stdin) && isTerminal(os.Stdout) && liner.TerminalSupported()
 }

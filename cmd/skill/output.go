@@ -1,0 +1,77 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// An output is standard output or standard error. On a terminal the control characters
+// of what is written are shown and not sent: names, contents and errors are a
+// stranger's. Anywhere else every byte stays.
+type output struct {
+	w        io.Writer
+	terminal bool
+
+	mu  sync.Mutex
+	err error // of the first write that failed
+}
+
+// errUnwritten is the error of an output that cannot be written.
+var errUnwritten = errors.New("the answer cannot be written")
+
+func newOutput(w io.Writer) *output { return &output{w: w, terminal: isTerminal(w)} }
+
+func (o *output) Write(text []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	sent := text
+	if o.terminal {
+		sent = visibleControls(text)
+	}
+	if _, err := o.w.Write(sent); err != nil {
+		err = fmt.Errorf("%w: %w", errUnwritten, err)
+		if o.err == nil {
+			o.err = err
+		}
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// failure returns the error of the first write that failed.
+func (o *output) failure() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
+
+// visibleControls returns a text with its control characters, what changes the
+// direction of writing, and bytes that are not UTF-8 escaped as in Go and JSON, but for
+// line ends and tabs.
+func visibleControls(text []byte) []byte {
+	var out []byte // nil as long as nothing is escaped
+	done := 0
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		invalid := r == utf8.RuneError && size == 1
+		lineEnd := r == '\r' && i+1 < len(text) && text[i+1] == '\n'
+		if invalid || unicode.IsControl(r) && r != '\n' && r != '\t' && !lineEnd || unicode.Is(unicode.Bidi_Control, r) {
+			out = append(out, text[done:i]...)
+			if invalid {
+				out = fmt.Appendf(out, `\x%02x`, text[i])
+			} else {
+				out = fmt.Appendf(out, `\u%04x`, r)
+			}
+			done = i + size
+		}
+		i += size
+	}
+	if done == 0 {
+		return text
+	}
+	return append(out, text[done:]...)
+}
