@@ -109,8 +109,10 @@ func (p *prompter) print(r dialect.Reply) error {
 	if !p.o.json && len(r.Repairs) > 0 {
 		fmt.Fprintln(p.stderr, "skill: repaired:", strings.Join(r.Repairs, ", "))
 	}
-	for _, what := range r.Ignored {
-		fmt.Fprintln(p.stderr, "skill:", what)
+	if p.o.tools != dialect.Achilles.Name { // who names it sends what the original takes
+		for _, what := range r.Ignored {
+			fmt.Fprintln(p.stderr, "skill:", what)
+		}
 	}
 	if r.JSON {
 		return p.printDocument(r)

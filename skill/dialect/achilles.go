@@ -154,10 +154,10 @@ func (d *Dialect) text(ctx context.Context, x *skill.Executor, s *skill.Session,
 func (in *call) unread(prompt, payload string) []string {
 	const hint = "--lines reads one command per line"
 	switch {
-	case in.tool.param("content") != nil || !strings.Contains(strings.TrimSpace(prompt), "\n"):
-		return nil
-	case in.tool.param("destination") != nil:
+	case in.tool.param("destination") != nil && strings.Contains(in.str("destination"), "\n"):
 		return []string{"the destination goes over several lines; " + hint}
+	case len(in.tool.Params) > 1 || payload == "" || !strings.Contains(strings.TrimSpace(prompt), "\n"):
+		return nil
 	}
 	return []string{fmt.Sprintf("what follows the path was ignored: %.40q; %s", payload, hint)}
 }
