@@ -76,7 +76,7 @@ var doors = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk":       {"skill/mcpserver/*.go", "skill/agent/*.go"},
 	"github.com/spf13/cobra":                       {"cmd/skill/*.go"},
 	"github.com/spf13/pflag":                       {"cmd/skill/*.go"},
-	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/test.go"},
+	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/golden.go"},
 	"golang.org/x/sys":                             {"skill/internal/workspace/tree/*.go", "skill/internal/state/*.go", "skill/internal/process/*.go", "skill/mcpserver/unix_*.go"},
 	"golang.org/x/net":                             {"skill/internal/web/*.go"},
 	"golang.org/x/sync":                            {"skill/internal/state/*.go", "skill/internal/workspace/*.go"},

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"textskill/skill/dialect"
 	"textskill/testdata/needs"
 )
@@ -32,7 +34,7 @@ func TestGolden(t *testing.T) {
 				if d == dialect.Stack && filepath.Base(name) == "git.txtar" {
 					needs.Program(t, "git")
 				}
-				diff, err := testFile(t.Context(), name, *update)
+				diff, err := goldenRunner{helper: ownProgram(), given: goldenGiven(t)}.testFile(t.Context(), name, *update)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -42,6 +44,15 @@ func TestGolden(t *testing.T) {
 			})
 		}
 	}
+}
+
+// goldenGiven are the flags of skill test that the golden files here need.
+func goldenGiven(t *testing.T) *pflag.FlagSet {
+	cmd := (&cli{}).testCommand(newOptions(""))
+	if err := cmd.ParseFlags([]string{"--fence=auto", "--network", "--allow-config", "--trust-llm"}); err != nil {
+		t.Fatal(err)
+	}
+	return cmd.Flags()
 }
 
 // TestGoldenRule holds every golden file to its first line, which says the rule.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"textskill/skill"
 )
 
@@ -29,8 +31,9 @@ type cli struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
-	helper         string         // program that commands run under; may be ""
-	agent          *scriptedAgent // answers in place of a configured model; may be nil
+	helper         string                     // program that commands run under; may be ""
+	agent          *scriptedAgent             // answers in place of a configured model; may be nil
+	allowed        func(*cobra.Command) error // refuses a command line before it is carried out; may be nil
 }
 
 // Exit codes.

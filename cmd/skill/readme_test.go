@@ -155,7 +155,7 @@ func TestReadmeShell(t *testing.T) {
 // TestReadmeGolden plays the README's golden file.
 func TestReadmeGolden(t *testing.T) {
 	for _, block := range blocks(t, goldenReadme, "txtar") {
-		got, err := runGolden(t.Context(), txtar.Parse([]byte(block)))
+		got, err := goldenRunner{given: goldenGiven(t)}.play(t.Context(), txtar.Parse([]byte(block)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -72,6 +72,12 @@ func (c *cli) command(args []string) *cobra.Command {
 	for _, g := range o.groups {
 		f.AddFlagSet(g.flags)
 	}
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if c.allowed == nil {
+			return nil
+		}
+		return c.allowed(cmd)
+	}
 	root.RunE = func(cmd *cobra.Command, words []string) error {
 		if *printVersion {
 			return c.printVersion()

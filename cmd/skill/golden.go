@@ -1,0 +1,279 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"textskill/skill"
+)
+
+// A goldenRunner plays golden files, which may be a stranger's: their flags cannot
+// widen what those of the command line allow.
+type goldenRunner struct {
+	helper string         // see cli
+	given  *pflag.FlagSet // of skill test; nil means none
+}
+
+// goldenGroups are the shared flags of skill test: a golden file may set what is given.
+var goldenGroups = []string{"--allow", "--allow-config", "sandbox", "network", "--trust-llm", "--llm-destructive"}
+
+// goldenFlags are the flags that a golden file may set itself, with the values that it
+// may give, or none for any.
+var goldenFlags = map[string][]string{
+	"read-only": nil, "dry-run": nil, "fence": {string(skill.FenceRequire)},
+	"network": {"false"}, "allow-private": {"false"}, "allow-config": {"false"}, "allow-hooks": {"false"},
+	"no-sync": nil, "no-journal": nil, "journal-changes": nil, "journal-age": nil, "journal-bytes": nil, "snapshot-bytes": nil,
+	"fallback": nil, "llm-destructive": {"two-key", "refuse"}, "llm-mode": nil, "llm-timeout": nil, "llm-max-calls": nil, "llm-max-tokens": nil, "skill-model": nil,
+	"tools": nil, "lines": nil, "json": nil, "verbose": nil, "max-text": nil, "help": nil, "version": nil,
+	"limit": nil, "since": nil, "force": nil, "run": nil, "last": nil, "checkpoint": nil, "full": nil, "step": nil, "type": nil, "errors": nil, "take": nil,
+}
+
+// goldenCommands are the commands that a golden file may run.
+var goldenCommands = []string{"skill", "undo", "history", "diff", "log", "explain", "tools", "version", "help"}
+
+// testFile runs one golden file and returns how what it printed differs from what
+// it wants, or with update writes that into the file.
+func (g goldenRunner) testFile(ctx context.Context, name string, update bool) (diff string, err error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return "", err
+	}
+	got, err := g.play(ctx, txtar.Parse(data))
+	if err != nil {
+		return "", err
+	}
+	after := txtar.Format(got)
+	if bytes.Equal(data, after) {
+		return "", nil
+	}
+	if update {
+		return "", os.WriteFile(name, after, 0o666)
+	}
+	return skill.Unified(name, name+" (got)", data, after), nil
+}
+
+// play plays an archive and returns it with what was printed.
+func (g goldenRunner) play(ctx context.Context, a *txtar.Archive) (*txtar.Archive, error) {
+	dir, err := os.MkdirTemp("", "skill-test-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	p := &golden{goldenRunner: g, ctx: ctx, dir: dir, root: root, out: &txtar.Archive{Comment: a.Comment}}
+	defer p.stopServers()
+	for i, f := range a.Files {
+		if err := p.section(f, i+1 < len(a.Files) && a.Files[i+1].Name == "want"); err != nil {
+			return nil, err
+		}
+	}
+	return p.out, nil
+}
+
+// stopServers ends the servers that prompts started, with all that they started.
+func (g *golden) stopServers() {
+	x, err := skill.New(skill.Config{Dir: g.dir, Helper: g.helper, NoSync: true})
+	if err != nil {
+		return
+	}
+	defer x.Close()
+	ctx := context.WithoutCancel(g.ctx)
+	running, err := x.Execute(ctx, &skill.Session{}, skill.ListServers{})
+	if err != nil {
+		return
+	}
+	for _, s := range running.(skill.Servers) {
+		x.Execute(ctx, &skill.Session{}, skill.StopServer{ServerName: skill.ServerName{ID: s.ID}})
+	}
+}
+
+// golden is one archive being played.
+type golden struct {
+	goldenRunner
+	ctx     context.Context
+	dir     string
+	root    *os.Root // dir; a command may have left links in it
+	out     *txtar.Archive
+	flags   []string
+	llm     []string // the model's next answers
+	printed string   // by the last prompt
+}
+
+func (g *golden) section(f txtar.File, wanted bool) error {
+	text := string(f.Data)
+	var err error
+	switch f.Name {
+	case "flags":
+		g.flags = strings.Fields(g.expand(text))
+	case "llm":
+		g.llm = append(g.llm, strings.TrimSuffix(g.expand(text), "\n"))
+	case "prompt":
+		if g.printed, err = g.run(text); err != nil {
+			return err
+		}
+		g.keep("prompt", text)
+		if !wanted {
+			g.keep("want", g.printed)
+		}
+		return nil
+	case "want":
+		text = g.printed
+	case "tree":
+		if text, err = g.drawTree(); err != nil {
+			return err
+		}
+	default:
+		if !filepath.IsLocal(filepath.FromSlash(f.Name)) {
+			return fmt.Errorf("%s is not a name inside the folder", f.Name)
+		}
+		if err := errors.Join(g.root.MkdirAll(path.Dir(f.Name), 0o777), g.root.WriteFile(f.Name, f.Data, 0o666)); err != nil {
+			return err
+		}
+	}
+	g.keep(f.Name, text)
+	return nil
+}
+
+func (g *golden) keep(name, text string) {
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	g.out.Files = append(g.out.Files, txtar.File{Name: name, Data: []byte(text)})
+}
+
+func (g *golden) expand(text string) string { return strings.ReplaceAll(text, "$WORK", g.dir) }
+
+// run plays one prompt and returns what it prints, with the exit code if it is not 0.
+// The error is of flags that the file may not set.
+func (g *golden) run(prompt string) (string, error) {
+	var out, errs bytes.Buffer
+	var refused error
+	c := &cli{
+		stdin:  strings.NewReader(strings.TrimSuffix(g.expand(prompt), "\n")),
+		stdout: &out, stderr: &errs,
+		getenv: func(string) string { return "" },
+		helper: g.helper,
+		allowed: func(cmd *cobra.Command) error {
+			refused = g.allowed(cmd)
+			return refused
+		},
+	}
+	if len(g.llm) > 0 {
+		c.agent = &scriptedAgent{replies: g.llm}
+		g.llm = nil
+	}
+	code := c.run(g.ctx, slices.Concat(g.base(), []string{"-C", g.dir}, g.flags))
+	text := out.String() + errs.String()
+	if code != 0 {
+		text += fmt.Sprintf("[exit %d]\n", code)
+	}
+	return strings.ReplaceAll(text, g.dir, "$WORK"), refused
+}
+
+// base returns the flags that count for every prompt: the fence and the limits.
+func (g *golden) base() []string {
+	args := []string{"--fence=" + string(skill.FenceRequire)}
+	if g.given == nil {
+		return args
+	}
+	for _, name := range []string{"fence", "limit-file", "limit-memory", "limit-processes"} {
+		if f := g.given.Lookup(name); f.Changed {
+			args = append(args, "--"+name+"="+f.Value.String())
+		}
+	}
+	return args
+}
+
+// allowed returns an error if a command line goes beyond what the user allowed.
+func (g *golden) allowed(cmd *cobra.Command) (err error) {
+	if !slices.Contains(goldenCommands, cmd.Name()) {
+		return fmt.Errorf("flags: a golden file cannot run %s", cmd.CommandPath())
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		value := f.Value.String()
+		values, known := goldenFlags[f.Name]
+		switch {
+		case f.Name == "workspace" && value == g.dir:
+		case known && (values == nil || slices.Contains(values, value)):
+		case g.isGiven(f):
+		case err == nil:
+			err = fmt.Errorf("flags: a golden file cannot set --%s %s", f.Name, value)
+			if g.given != nil && g.given.Lookup(f.Name) != nil {
+				err = fmt.Errorf("%w; if you trust it, give --%s to skill test", err, f.Name)
+			}
+		}
+	})
+	return err
+}
+
+// isGiven reports whether the command line gives a flag its value, or all of its values.
+func (g *golden) isGiven(f *pflag.Flag) bool {
+	if g.given == nil {
+		return false
+	}
+	given := g.given.Lookup(f.Name)
+	if given == nil || !given.Changed {
+		return false
+	}
+	list, ok := f.Value.(pflag.SliceValue)
+	if !ok {
+		return f.Value.String() == given.Value.String()
+	}
+	wide := given.Value.(pflag.SliceValue).GetSlice()
+	return !slices.ContainsFunc(list.GetSlice(), func(v string) bool { return !slices.Contains(wide, v) })
+}
+
+// drawTree lists what is in the folder: a name and a quoted content per line.
+func (g *golden) drawTree() (string, error) {
+	var lines []string
+	err := fs.WalkDir(g.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || name == "." {
+			return err
+		}
+		if skill.Hidden(d.Name()) {
+			return fs.SkipDir
+		}
+		line := name
+		switch {
+		case d.IsDir():
+			line += "/"
+		case d.Type() == fs.ModeSymlink:
+			target, err := g.root.Readlink(name)
+			if err != nil {
+				return err
+			}
+			line += " -> " + target
+		case d.Type().IsRegular():
+			data, err := g.root.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			line += fmt.Sprintf(" %q", data)
+		default:
+			line += " " + d.Type().String()
+		}
+		lines = append(lines, line+"\n")
+		return nil
+	})
+	slices.Sort(lines)
+	return strings.ReplaceAll(strings.Join(lines, ""), g.dir, "$WORK"), err
+}
