@@ -254,6 +254,8 @@ func line(e agent.Event, price *agent.Price) string {
 			}
 		}
 		return oneLine(text, lineWidth)
+	case e.Type == agent.CompactConversation && e.Step != nil && e.Checkpoint != nil:
+		return oneLine(fmt.Sprintf("checkpoint %s, shortened to %d messages", e.Checkpoint.ID, len(e.Step.NewMessages)), lineWidth)
 	case e.Step != nil && e.Checkpoint != nil:
 		return oneLine("checkpoint "+e.Checkpoint.ID+", "+spent(e.Step.Usage, price), lineWidth)
 	case e.Type == agent.StartGeneration:

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -22,6 +24,8 @@ type Error struct {
 	Advice    string        // what to do next; may be ""
 	Retry     bool          // the same request may succeed later
 	After     time.Duration // how long the endpoint asks to wait before that; 0 where it does not say
+	TooLong   bool          // the request does not fit the context window of the model
+	Window    int           // that window in tokens; 0 where the endpoint does not say
 	Parameter string        // the parameter of the request that the endpoint does not accept; "" for none
 	Err       error         // the cause; may be nil
 }
@@ -90,6 +94,9 @@ func (x *exchange) refusal(resp *http.Response, body []byte) *Error {
 		e.Reason, e.Retry = "server error", true
 	default:
 		e.Reason = "the request was refused"
+		if e.TooLong, e.Window = tooLong(e.Said); e.TooLong {
+			e.Reason = "the request does not fit the model's context window"
+		}
 		if code == 400 || code == 404 || code == 422 {
 			e.Parameter = refused(body, x.body)
 		}
@@ -99,6 +106,28 @@ func (x *exchange) refusal(resp *http.Response, body []byte) *Error {
 	}
 	return e
 }
+
+// tooLong reports whether a complaint is that the request does not fit the context
+// window, and the size of the window if it is named.
+func tooLong(said string) (yes bool, window int) {
+	if !tooLongWords().MatchString(said) {
+		return false, 0
+	}
+	if m := windowNumber().FindStringSubmatch(said); m != nil {
+		window, _ = strconv.Atoi(strings.ReplaceAll(cmp.Or(m[1], m[2], m[3]), ",", ""))
+	}
+	return true, window
+}
+
+var tooLongWords = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)context.?(length|window|size)|prompt is too long|input is too long|too many (input )?tokens|maximum (number of )?(input )?tokens|input token count|reduce the length`)
+})
+
+// windowNumber finds the larger window in "maximum context length is 8192 tokens", "213462
+// tokens > 200000 maximum", "exceeds the available context size (4096 tokens)".
+var windowNumber = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(?:maximum context length|max(?:imum)?(?: number of)?(?: input)? tokens(?: allowed)?|context window|context size|context length|n_ctx|limit)(?: of| is|:|=| \(| for this model is| only)*\s*(\d[\d,]{2,})|> (\d[\d,]{2,}) max|(\d[\d,]{2,}) tokens? (?:context|limit|maximum)`)
+})
 
 // parameters are those that some endpoints do not accept. A name that contains
 // another stands before it; words that also mean something else stand last.

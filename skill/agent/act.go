@@ -15,7 +15,7 @@ import (
 const (
 	maxCalls          = 1000    // of one answer
 	maxConcurrent     = 8       // calls that run beside each other
-	maxResult         = 1 << 20 // bytes of text that one result takes
+	maxResult         = 1 << 20 // bytes of text that one result takes where the window is not known
 	unreadable        = "The arguments are no JSON object: "
 	incompleteReport  = "The final report must be a text, whole, and without tool calls. If work remains, do it; then call attemptCompletion again."
 	completionRefused = "Not completed: other calls of the same answer failed or have no result yet. See to them, then call attemptCompletion again."
@@ -77,7 +77,7 @@ func (t *task) parseCalls(calls []Call) []*call {
 		}
 		c.Args = c.args
 		if c.Args == nil {
-			c.Args = rawjson.Encode(map[string]string{"unreadable": limitText(text)})
+			c.Args = rawjson.Encode(map[string]string{"unreadable": limitText(text, maxResult)})
 		}
 		c.Args = t.clean.JSON(c.Args)
 		list[i] = c
@@ -228,6 +228,10 @@ func (c *call) readOnly() bool { return c.fault != "" || c.tool.reads }
 func (t *task) runConcurrently(ctx context.Context, calls []*call) {
 	ctx, release := t.spent.within(ctx)
 	defer release()
+	limit := maxResult
+	if t.window > 0 {
+		limit = min(limit, t.share(recent)*bytesPerToken)
+	}
 	slots := make(chan struct{}, maxConcurrent)
 	var all sync.WaitGroup
 	for _, c := range calls {
@@ -242,7 +246,7 @@ func (t *task) runConcurrently(ctx context.Context, calls []*call) {
 				c.outcome = c.tool.call(ctx, sent)
 			}
 			for i, p := range c.outcome.contents {
-				c.outcome.contents[i].Text = limitText(t.clean.Text(p.Text))
+				c.outcome.contents[i].Text = limitText(t.clean.Text(p.Text), limit)
 			}
 		})
 	}
@@ -254,12 +258,12 @@ func texts(parts []Part) []Part {
 	return slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.Type != TextPart })
 }
 
-// limitText cuts a text to maxResult bytes, and says so in the text.
-func limitText(text string) string {
-	if len(text) <= maxResult {
+// limitText cuts a text to n bytes, and says so in the text.
+func limitText(text string, n int) string {
+	if len(text) <= n {
 		return text
 	}
-	return fmt.Sprintf("%s\n… %d bytes of %d are not shown; ask for less at once", shorten(text, maxResult), len(text)-maxResult, len(text))
+	return fmt.Sprintf("%s\n… %d bytes of %d are not shown; ask for a part at once, for example from a line to a line", shorten(text, n), len(text)-n, len(text))
 }
 
 // shorten returns the longest prefix of a text with at most n bytes and whole characters.

@@ -24,6 +24,7 @@ type Checkpoint struct {
 	DelegatedBy        *DelegatedBy `json:"delegatedBy,omitempty"`
 
 	ParentID           string          `json:"parentId,omitempty"`           // checkpoint before it; "" for the first one of an expert
+	Compacted          bool            `json:"compacted,omitempty"`          // its messages take the place of all before
 	Session            *skill.Snapshot `json:"session,omitempty"`            // the todos; nil in events
 	PendingToolCalls   []ToolCall      `json:"pendingToolCalls,omitempty"`   // without a result; the run waits for that of the first
 	PartialToolResults []ToolResult    `json:"partialToolResults,omitempty"` // of the other calls of the answer

@@ -44,6 +44,7 @@ const (
 	AttemptCompletion         EventType = "attemptCompletion" // nothing remains to be done
 	FinishToolCall            EventType = "finishToolCall"
 	ContinueToNextStep        EventType = "continueToNextStep"
+	CompactConversation       EventType = "compactConversation" // the messages of its step take the place of all before
 	StopRunByInteractiveTool  EventType = "stopRunByInteractiveTool"
 	StopRunByDelegate         EventType = "stopRunByDelegate"
 	StopRunByExceededMaxSteps EventType = "stopRunByExceededMaxSteps"

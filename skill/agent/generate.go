@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,11 +26,12 @@ func (t *task) generate(ctx context.Context, tools []Tool) (Answer, error) {
 				return Answer{}, err
 			}
 		}
-		answer, err := t.askOnce(ctx, tools)
+		answer, err := t.askOnce(ctx, t.history, tools)
 		if err == nil || answer.Usage != (Usage{}) {
 			t.addUsage(answer.Usage)
 		}
 		if err == nil {
+			t.size = cmp.Or(answer.Usage.InputTokens, t.size)
 			return answer, nil
 		}
 		fault, ok := errors.AsType[*openai.Error](err)
@@ -53,14 +55,14 @@ func (t *task) generate(ctx context.Context, tools []Tool) (Answer, error) {
 var errSilence = errors.New("the model is silent")
 
 // askOnce sends one request to the model.
-func (t *task) askOnce(ctx context.Context, tools []Tool) (Answer, error) {
+func (t *task) askOnce(ctx context.Context, messages []Message, tools []Tool) (Answer, error) {
 	inTime, release := t.spent.within(ctx)
 	defer release()
 	inner, cancel := context.WithCancelCause(inTime)
 	defer cancel(nil)
 	silence := time.AfterFunc(t.cfg.Timeout, func() { cancel(errSilence) })
 	defer silence.Stop()
-	answer, err := t.cfg.Model.Next(inner, Request{Messages: t.history, Tools: tools, Heard: func(text string) {
+	answer, err := t.cfg.Model.Next(inner, Request{Messages: messages, Tools: tools, Heard: func(text string) {
 		silence.Reset(t.cfg.Timeout)
 	}})
 	switch {

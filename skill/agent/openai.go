@@ -70,6 +70,8 @@ func (m *OpenAI) Next(ctx context.Context, r Request) (Answer, error) {
 		case !failed:
 			m.answered(r.Messages)
 			return answer(c), nil
+		case fault.TooLong:
+			return Answer{Usage: usage(c)}, fault
 		case m.refuseMedia(r.Messages, fault):
 		case slices.Contains(refused, fault.Parameter) || !m.refuse(fault.Parameter):
 			return Answer{Usage: usage(c)}, fault

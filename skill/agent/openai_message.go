@@ -33,6 +33,8 @@ func (m *OpenAI) conversation(messages []Message, accepts func(parameter string)
 	if i >= 0 {
 		e = m.encoded[i]
 		m.encoded = slices.Delete(m.encoded, i, i+1)
+	} else if len(messages) > 0 { // one with the same beginning was compacted since
+		m.encoded = slices.DeleteFunc(m.encoded, func(e *encoding) bool { return len(e.ids) > len(messages) && e.ids[0] == messages[0].ID })
 	}
 	for _, message := range messages[len(e.ids):] {
 		if err := e.Append(spelled(message, m.shows(message, accepts))...); err != nil {

@@ -252,7 +252,9 @@ func (r Records) complete(ctx context.Context, runID string, files []RecordName,
 		}
 		seen[next], after = true, name
 		chain = append(chain, c.Messages)
-		next = c.ParentID
+		if next = c.ParentID; c.Compacted {
+			break
+		}
 	}
 	slices.Reverse(chain)
 	last.Messages = slices.Concat(chain...)

@@ -242,7 +242,7 @@ func (p *position) interrupt() {
 // endsStep reports whether events of a type end a step, and so hold its checkpoint.
 func endsStep(event string) bool {
 	switch EventType(event) {
-	case ContinueToNextStep, StopRunByInteractiveTool, StopRunByDelegate, StopRunByExceededMaxSteps, StopRunByError, CompleteRun:
+	case ContinueToNextStep, CompactConversation, StopRunByInteractiveTool, StopRunByDelegate, StopRunByExceededMaxSteps, StopRunByError, CompleteRun:
 		return true
 	}
 	return false

@@ -14,6 +14,7 @@
 //	act.go         the tool calls of one answer
 //	delegate.go    tasks that one expert gives to another
 //	budget.go      limits of a run
+//	compact.go     making room in the model's window
 //	generate.go    asking the model, and again where that may help
 //	skill.go       where tools come from
 //	skill_base.go  the Base Skill, which every expert has
@@ -81,13 +82,13 @@ type Config struct {
 	point func()                                     // is called between any two changes of files and records, for tests; may be nil
 }
 
-// About describes a model. Nothing is decided by it.
+// About describes a model.
 type About struct {
 	Provider      string // "openai"
 	BaseURL       string
 	Model         string
 	Temperature   float64
-	ContextWindow int // in tokens; 0 is unknown
+	ContextWindow int // in tokens, before which a conversation is compacted; 0 is unknown
 }
 
 // The defaults of a Config.
@@ -135,7 +136,9 @@ type run struct {
 	from  *position // where it is continued; nil for a new run
 	limit int       // the last step that may be taken; 0 is none
 	spent spending
-	yield func(Event, error) bool
+
+	window int // of the model, in tokens, as far as it is known; 0 if it is not
+	yield  func(Event, error) bool
 }
 
 func newRun(ctx context.Context, cfg Config) (*run, error) {
@@ -153,7 +156,7 @@ func newRun(ctx context.Context, cfg Config) (*run, error) {
 	if cfg.point == nil {
 		cfg.point = func() {}
 	}
-	r := &run{cfg: cfg, id: cmp.Or(cfg.RunID, newID()), clean: cfg.Redactor(), spent: spending{Budget: cfg.Budget, start: time.Now()}}
+	r := &run{cfg: cfg, id: cmp.Or(cfg.RunID, newID()), clean: cfg.Redactor(), window: cfg.About.ContextWindow, spent: spending{Budget: cfg.Budget, start: time.Now()}}
 	continued := cfg.Continue
 	if cfg.From != nil {
 		continued = cfg.From.RunID

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type task struct {
 
 	history []Message // all that the expert and its model have said
 	sent    int       // how many messages of the history an event has shown as sent to the model
+	size    int       // of the history, in tokens: as the endpoint counts, and estimated for what came since
 
 	cp        Checkpoint // of the step under way; messages are filled in at its end
 	step      Step
@@ -86,6 +88,7 @@ func (t *task) input() {
 		t.history = append(t.history, newMessage(UserMessage, textPart(t.clean.Text(*t.query))))
 	}
 	t.step = Step{StepNumber: t.cp.StepNumber, InputMessages: t.history[first:len(t.history):len(t.history)]}
+	t.size = tokens(t.history...)
 }
 
 // inputs returns the messages that the step began with, never nil.
@@ -122,7 +125,7 @@ func (t *task) takeStep(ctx context.Context) (done bool, err error) {
 		t.completing = false
 		return t.complete(ctx)
 	}
-	answer, err := t.generate(ctx, t.tools())
+	answer, err := t.ask(ctx)
 	if err != nil {
 		return true, t.fail(ctx, err)
 	}
@@ -218,6 +221,7 @@ type reason struct {
 // say adds a message of this step to the history.
 func (t *task) addMessage(m Message) {
 	t.history = append(t.history, m)
+	t.size += tokens(m)
 	t.step.NewMessages = append(t.step.NewMessages, m)
 }
 
@@ -298,7 +302,7 @@ func (t *task) emit(ctx context.Context, e Event) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	e.ID, e.ExpertKey, e.RunID, e.StepNumber = newID(), t.expert.Key, t.id, t.cp.StepNumber
+	e.ID, e.ExpertKey, e.RunID, e.StepNumber = newID(), t.expert.Key, t.id, cmp.Or(e.StepNumber, t.cp.StepNumber)
 	if err := t.store.event(ctx, &e); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
