@@ -59,7 +59,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 print(libc.syscall(425, 4, None), errno.errorcode[ctypes.get_errno()])
 `
 	python := Exec{Command: "python3", Args: []string{"-c", script}}
-	want := "denied denied denied denied denied denied denied\nyes yes yes yes yes\n-1 ENOSYS\n"
+	want := "denied denied denied denied denied denied denied\ndenied denied yes yes yes\n-1 ENOSYS\n"
 	if got := mustExec(t, fenced(t, Config{}), python); string(got.Stdout) != want || !got.Fence.UDP {
 		t.Errorf("%s%s %s", got.Stdout, got.Stderr, got.Fence)
 	}

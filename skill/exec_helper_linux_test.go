@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -60,6 +61,18 @@ func playRole(role string) int {
 			return 1
 		}
 		x.Execute(context.Background(), &Session{}, Exec{Command: os.Args[2], Args: os.Args[3:], Env: []string{"EXEC_TEST_ROLE="}})
+	case "adopter": // run what the arguments say, and tell what is left of it
+		x, err := New(Config{Dir: os.Args[1], Helper: "/proc/self/exe", Subreaper: true})
+		if err != nil {
+			return 1
+		}
+		r, err := x.Execute(context.Background(), &Session{}, Exec{Command: os.Args[2], Args: os.Args[3:], Env: []string{"EXEC_TEST_ROLE="}})
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		data, _ := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
+		fmt.Printf("lost %t, left %d\n", r.(Executed).Lost, len(strings.Fields(string(data))))
 	case "keeper": // hold a credential, and let a command look for it
 		if err := Undumpable(); err != nil {
 			return 1
@@ -204,8 +217,9 @@ func TestTheCommandDiesWithItsHelper(t *testing.T) {
 	eventually(t, "all to be gone", func() bool { return len(marked(t, mark)) == 0 })
 }
 
+// Without a fence a command can kill its helper, and dies with it.
 func TestACommandThatKillsItsHelperDies(t *testing.T) {
-	x := newExecutor(t, Config{Helper: self(t)})
+	x := newExecutor(t, Config{Helper: self(t), Fence: FenceOff})
 	for range 5 {
 		mark := marker(t)
 		got := mustExec(t, x, sh(`sleep "$1" & setsid sleep "$1" & kill -KILL $PPID; sleep "$1"`, mark))
@@ -213,6 +227,44 @@ func TestACommandThatKillsItsHelperDies(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		eventually(t, "all to be gone", func() bool { return len(marked(t, mark)) == 0 })
+	}
+}
+
+// Inside the fence a command reaches neither its helper nor the pipes of its helper.
+func TestACommandDoesNotReachItsHelper(t *testing.T) {
+	x := fenced(t, Config{})
+	got := mustExec(t, x, sh(`kill -KILL $PPID; for task in /proc/$PPID/task/*; do kill -KILL ${task##*/}; done
+		for fd in 0 3 4 5; do echo x >/proc/$PPID/fd/$fd; done; cat /proc/$PPID/mem /proc/$PPID/environ | head -c 1; readlink /proc/$PPID/fd/0; echo end`))
+	if got.Lost || !got.Supervised || string(got.Stdout) != "end\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A helper that is killed leaves no process, however far its command has run.
+func TestNothingOutlivesItsHelper(t *testing.T) {
+	for name, script := range escapes {
+		mark := marker(t)
+		parent := exec.Command(self(t), t.TempDir(), "sh", "-c", script, "sh", mark)
+		out, err := parent.StdoutPipe()
+		parent.Env = append(os.Environ(), "EXEC_TEST_ROLE=adopter")
+		if err = errors.Join(err, parent.Start()); err != nil {
+			t.Fatal(err)
+		}
+		enough := map[string]int{"child": 1, "background": 3, "setsid": 3, "double fork": 4}[name]
+		eventually(t, name+" to begin", func() bool { return len(marked(t, mark)) > max(enough, 1) }) // the parent is marked too
+		for _, pid := range marked(t, mark) {
+			if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", parentOf(pid))); string(line) == "skill-exec-helper\x00" {
+				syscall.Kill(parentOf(pid), syscall.SIGKILL)
+				break
+			}
+		}
+		said, _ := io.ReadAll(out) // until the command has been answered, and all that had its output is gone
+		if parent.Wait(); string(said) != "lost true, left 0\n" {
+			t.Errorf("%s: %s", name, said)
+		}
+		if left := marked(t, mark); len(left) > 0 {
+			t.Errorf("%s: left %v", name, left)
+		}
 	}
 }
 
@@ -295,7 +347,7 @@ func TestNoCredentialCanBeSeenInProc(t *testing.T) {
 	}
 	cmd := exec.Command(binary, dir, "sh", "-c", `
 		for p in $$ $PPID $KEEPER; do echo "$p:"; tr '\0' '\n' < /proc/$p/environ; done 2>&1
-		readlink /proc/$PPID/exe >/dev/null && echo helper is seen
+		readlink /proc/$PPID/exe >/dev/null || echo helper is not seen
 		echo end`)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "EXEC_TEST_ROLE=keeper", "OPENAI_API_KEY=sk-hidden", "SEEN=yes"}
 	if os.Getuid() == 0 { // root sees everything
@@ -305,7 +357,7 @@ func TestNoCredentialCanBeSeenInProc(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if s := string(out); strings.Contains(s, "sk-hidden") || !strings.Contains(s, "SEEN=yes") || !strings.HasSuffix(s, "helper is seen\nend\n") || strings.Count(s, "ermission denied") != 1 {
+	if s := string(out); strings.Contains(s, "sk-hidden") || !strings.Contains(s, "SEEN=yes") || !strings.HasSuffix(s, "helper is not seen\nend\n") || strings.Count(s, "ermission denied") != 2 {
 		t.Errorf("the command saw: %s", s)
 	}
 }

@@ -26,6 +26,7 @@ type Config struct {
 	Journal       Journal   // limits of the recorded changes; the zero value is right for most
 	MaxRead       int64     // bytes of a file in one answer; 0 means 64 MiB
 	Helper        string    // absolute path of a program that calls HelperMain first and supervises each command; "" means none
+	Subreaper     bool      // on Linux, this process has no children but those of this package: it adopts, and ends, what a helper that is killed leaves behind
 	Secrets       []string  // names of variables that commands do not get, in addition to this program's own credentials
 	Network       bool      // let operations reach other machines
 	Private       bool      // with Network, also reach private addresses, this machine included
@@ -34,6 +35,7 @@ type Config struct {
 	FenceRead     []string  // additional files and directories that commands may read; must exist
 	FenceWrite    []string  // additional directories that commands may write; must exist
 	Limits        Limits    // resource limits of commands; the zero value is right for most
+	AllowSysV     bool      // let commands use System V's IPC of all programs of the user, where they cannot have their own
 	AllowHooks    bool      // let git run the programs that a repository configures: hooks, filters, editors
 	AllowSSH      bool      // let git reach remotes over ssh, with the keys of the user's agent
 
@@ -72,9 +74,9 @@ func New(cfg Config) (*Executor, error) {
 // newExecutorOn returns an Executor that owns ws, and closes ws on an error.
 func newExecutorOn(cfg Config, ws *workspace.Workspace) (*Executor, error) {
 	run, err := process.New(process.Config{
-		ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun, Network: cfg.Network, Helper: cfg.Helper, Secrets: cfg.Secrets,
+		ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun, Network: cfg.Network, Helper: cfg.Helper, Subreaper: cfg.Subreaper, Secrets: cfg.Secrets,
 		Allow: cfg.Allow, SnapshotBytes: cfg.SnapshotBytes,
-		Fence: cfg.Fence, FenceRead: cfg.FenceRead, FenceWrite: cfg.FenceWrite, Limits: cfg.Limits,
+		Fence: cfg.Fence, FenceRead: cfg.FenceRead, FenceWrite: cfg.FenceWrite, Limits: cfg.Limits, AllowSysV: cfg.AllowSysV,
 	}, ws)
 	if err != nil {
 		ws.Close()

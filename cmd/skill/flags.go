@@ -164,6 +164,7 @@ type sandboxFlags struct {
 	limits     skill.Limits
 	allowHooks bool
 	allowSSH   bool
+	allowSysV  bool
 	noSandbox  bool
 }
 
@@ -178,6 +179,7 @@ func (s *sandboxFlags) add(f *pflag.FlagSet) {
 	f.Int64Var(&s.limits.Processes, "limit-processes", 0, "limit the user to `N` processes and threads while a command runs (0: no limit; root has none)")
 	f.BoolVar(&s.allowHooks, "allow-hooks", false, "let git run the hooks, filters and editors that a repository configures")
 	f.BoolVar(&s.allowSSH, "allow-ssh", false, "with --network, let git reach remotes over ssh, with the keys of your agent")
+	f.BoolVar(&s.allowSysV, "allow-sysv", false, "let commands share System V memory, semaphores and queues with your other programs, where they cannot have their own")
 	f.BoolVar(&s.noSandbox, "browser-no-sandbox", false, "run the browser for screenshots without its own sandbox, as root must")
 }
 

@@ -321,7 +321,7 @@ type Ending struct {
 	survivors  int
 	supervised bool
 	lost       bool
-	held       uint32 // what the fence enforced: Landlock's version and [socketsFiltered]
+	held       uint32 // what the fence enforced: Landlock's version and [callsFiltered]
 	Err        error  // the command could not be started; no other field is set
 }
 

@@ -67,9 +67,9 @@ const (
 	abiSignals = 6 // denies signals to processes outside
 )
 
-// socketsFiltered is the bit that a helper adds to the version of Landlock if the
-// seccomp filter of sockets is in place.
-const socketsFiltered = 1 << 16
+// callsFiltered is the bit that a helper adds to the version of Landlock if the filter of
+// system calls is in place.
+const callsFiltered = 1 << 16
 
 // fenceUnavailable is the error of a command that was not run because [FenceRequire]
 // demands more than the kernel can enforce.
@@ -84,6 +84,7 @@ type fence struct {
 	possible bool // the kernel can enforce rules
 	require  bool
 	network  bool
+	sysV     bool   // System V's IPC of all programs of the user, where the command cannot have its own
 	port     int    // TCP port on which the command may listen without the network; 0 means none
 	connect  int    // TCP port to which it may connect without the network; 0 means none
 	temp     string // directory for temporary files, which the helper of a server empties
@@ -105,7 +106,7 @@ func (x *Runner) fenceFor(port int, temp func() (string, error)) (f fence, env [
 	if f, err = x.newFence(); err != nil || !f.possible {
 		return f, nil, err
 	}
-	f.network, f.port = x.cfg.Network, port
+	f.network, f.sysV, f.port = x.cfg.Network, x.cfg.AllowSysV, port
 	if f.temp, err = temp(); err != nil {
 		return f, nil, err
 	}
@@ -163,7 +164,7 @@ func (x *Runner) fenceForNeeds(n Needs) (f fence, err error) {
 	var list ruleList
 	switch {
 	case n.AsCommand:
-		f.network = f.network || x.cfg.Network
+		f.network, f.sysV = f.network || x.cfg.Network, x.cfg.AllowSysV
 		if f.temp, err = x.tempDir(); err != nil {
 			return f, err
 		}
@@ -197,11 +198,11 @@ func (x *Runner) Fence() Fence {
 	case x.cfg.Helper == "":
 		return Fence{Why: "no helper watches the command"}
 	}
-	return x.fenceWith(landlockABI(), canDenySockets())
+	return x.fenceWith(landlockABI(), canFilter())
 }
 
 // fenceWith returns the Fence for a version of Landlock, 0 for none, with or without
-// the filter of sockets.
+// the filter of system calls.
 func (x *Runner) fenceWith(abi int, sockets bool) Fence {
 	switch {
 	case x.cfg.Fence == FenceOff:
@@ -220,7 +221,7 @@ func (x *Runner) fenceOfRun(spec Spec, held uint32) Fence {
 	case !spec.fence.on && x.cfg.Fence != FenceOff:
 		return Fence{Why: "this command is run without it"}
 	case canSupervise && x.cfg.Helper != "":
-		return x.fenceWith(int(held&^socketsFiltered), held&socketsFiltered != 0)
+		return x.fenceWith(int(held&^callsFiltered), held&callsFiltered != 0)
 	}
 	return x.Fence()
 }

@@ -11,15 +11,7 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// The versions of Landlock.
-const (
-	abiThreadSync = 8  // the kernel restricts all threads of a process at once
-	newestABI     = 11 // that this package knows
-)
-
-// erratumSignals is set by kernels that let a restricted thread signal the other
-// threads of its process.
-const erratumSignals = 1 << 1
+const newestABI = 11 // version of Landlock that this package knows
 
 // landlockABI returns the version of Landlock to use, 0 if the kernel has none.
 func landlockABI() int {
@@ -27,77 +19,91 @@ func landlockABI() int {
 	if err != nil {
 		return 0
 	}
-	if errata, err := kernel.LandlockGetErrata(); v >= abiSignals && (err != nil || errata&erratumSignals == 0) {
-		return abiSignals - 1
-	}
 	return min(v, newestABI)
 }
 
-// apply restricts this process and all that it starts, irreversibly. It returns the
-// version of Landlock that is enforced, 0 for none, with [socketsFiltered].
-//
-// It restricts the whole process because a command may read the memory of any thread
-// that is under the same restrictions.
-func (f fence) apply() (held uint32, err error) {
-	if !f.on {
-		return 0, nil
+// errUnfenced says that the fence could not be set.
+var errUnfenced = errors.New("the fence could not be set")
+
+// launch starts spec inside its fence. It returns with held the version of Landlock that
+// is enforced, 0 for none, with [callsFiltered]. Where the fence is not required and the
+// kernel refuses a part of it, the command runs without that part.
+func (f fence) launch(spec Spec, files []uintptr) (pid, pidfd int, held uint32, err error) {
+	l, err := newLaunch(spec, files)
+	if err != nil {
+		return 0, -1, 0, err
 	}
-	if err := f.limits.apply(); err != nil {
-		return 0, err
+	if f.on {
+		if err := f.limits.apply(); err != nil {
+			return 0, -1, 0, err
+		}
+		l.noNewPrivs, l.bounding = true, f.bounding()
+		if held, err = f.prepare(&l); err != nil && f.require {
+			return 0, -1, 0, errUnfenced
+		}
+		if l.rules >= 0 {
+			defer unix.Close(l.rules)
+		}
 	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return 0, err
+	for {
+		pid, pidfd, step, err := l.start()
+		switch {
+		case err == nil || step == stepExec:
+			return pid, pidfd, held, err
+		case f.require:
+			return 0, -1, 0, errUnfenced
+		case step == stepFilter:
+			held &^= callsFiltered
+		default:
+			l.rules, held = -1, 0
+		}
+		l.private, l.shared = nil, nil
 	}
-	f.dropCapabilities()
+}
+
+// prepare adds the rules and the filter to l.
+func (f fence) prepare(l *launch) (held uint32, err error) {
 	abi := landlockABI()
 	if abi == 0 || len(f.rules) == 0 {
 		return 0, errors.ErrUnsupported
 	}
-	if err := f.restrict(abi); err != nil {
+	rules, err := f.ruleset(abi)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(rules)
+	if l.rules, err = unix.FcntlInt(uintptr(rules), unix.F_DUPFD_CLOEXEC, highFD); err != nil {
+		l.rules = -1
 		return 0, err
 	}
 	held = uint32(abi)
-	if f.network {
-		return held, nil
+	if !canFilter() {
+		return held, errors.ErrUnsupported
 	}
-	if err = denySockets(); err == nil {
-		held |= socketsFiltered
-	}
-	return held, err
+	of := filterOf{network: f.network, tcp: f.port != 0 || f.connect != 0, sysV: f.sysV, root: os.Geteuid() == 0}
+	l.shared = of.program().pointer()
+	of.sysV = true
+	l.private, l.ownIPC = of.program().pointer(), of.root
+	return held | callsFiltered, nil
 }
 
-// restrict applies the Landlock rules to all threads of this process.
-func (f fence) restrict(abi int) error {
-	rules, err := f.ruleset(abi)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(rules)
-	if abi >= abiThreadSync {
-		return kernel.LandlockRestrictSelf(rules, kernel.FlagRestrictSelfTSync)
-	}
-	if err := kernel.AllThreadsPrctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return err
-	}
-	return kernel.AllThreadsLandlockRestrictSelf(rules, 0)
-}
-
-// keptCapabilities are the capabilities of a command that root runs: it can work on
-// files and change its user, but not make devices, read other processes or mount.
+// keptCapabilities are the capabilities of a command that root runs: it reaches all
+// files that the fence leaves it and may change its user, but it cannot give files to
+// others, change what belongs to others, set capabilities or set-id bits, make devices,
+// read other processes or mount.
 var keptCapabilities = []uintptr{
-	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_KILL,
-	unix.CAP_SETGID, unix.CAP_SETUID, unix.CAP_SETPCAP, unix.CAP_SETFCAP, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_CHROOT,
+	unix.CAP_DAC_OVERRIDE, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID, unix.CAP_SETPCAP, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_CHROOT,
 }
 
-// dropCapabilities removes capabilities from the commands that this thread starts. The
-// helper itself keeps them, so that no command may read its memory. For users other
-// than root this has no effect.
-func (f fence) dropCapabilities() {
+// bounding lists the capabilities that commands lose. For users other than root this has
+// no effect.
+func (f fence) bounding() (drop []uintptr) {
 	for c := range uintptr(unix.CAP_LAST_CAP + 1) {
 		if !slices.Contains(keptCapabilities, c) && !(f.network && c == unix.CAP_NET_RAW) {
-			unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+			drop = append(drop, c)
 		}
 	}
+	return drop
 }
 
 // Sets of Landlock's access rights. Whatever may be read may also be executed.

@@ -4,4 +4,4 @@ package process
 
 func landlockABI() int { return 0 }
 
-func canDenySockets() bool { return false }
+func canFilter() bool { return false }

@@ -56,7 +56,7 @@ func startGroup(spec Spec, stdin, stdout, stderr *os.File) (Running, error) {
 
 func startLeader(spec Spec, stdin, stdout, stderr *os.File) (*exec.Cmd, error) {
 	cmd := &exec.Cmd{Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: spec.Dir, Stdin: stdin, Stdout: stdout, Stderr: stderr, ExtraFiles: spec.Files, SysProcAttr: ownGroup()}
-	return cmd, cmd.Start()
+	return cmd, startChild(cmd)
 }
 
 // script returns the Spec by which execvp runs a file without a #! line: through the shell.
@@ -71,7 +71,7 @@ func (g *group) wait() {
 	if seen {
 		g.Kill() // before Wait frees the process id
 	}
-	g.cmd.Wait()
+	waitChild(g.cmd)
 	g.mu.Lock()
 	g.over = true
 	if !seen {

@@ -39,7 +39,7 @@ type event struct{ Kind, Value, More uint32 }
 
 const (
 	eventFailed   = 1 + iota // the command did not start; Value: errno. No event follows.
-	eventStarted             // Value: process id; More: see [fence.apply]
+	eventStarted             // Value: process id; More: see [fence.launch]
 	eventEnded               // Value: wait status; More: number of processes that could not be ended. No event follows.
 	eventUnfenced            // the command did not start because the fence failed. No event follows.
 )
@@ -63,10 +63,11 @@ func Undumpable() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 // SIGKILL stops it.
 //
 // It locks the thread that starts the command, because the command is killed when that
-// thread ends (Pdeathsig), and because capabilities dropped by that thread alone are
-// lost to the command and kept by the helper.
+// thread ends. It is not dumpable: no command, of whatever user, reads its memory or opens
+// its pipes.
 func supervise() int {
 	runtime.LockOSThread()
+	Undumpable()
 	if unix.CloseRange(reportFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) != nil {
 		for fd := range 16 {
 			unix.CloseOnExec(reportFD + fd)
@@ -111,15 +112,23 @@ type helper struct {
 // start applies the fence, starts the command and sends an event. It reports whether
 // the command runs.
 func (h *helper) start(spec Spec, stdin, stdout, stderr uintptr) bool {
-	held, err := spec.fence.apply()
-	if err != nil && spec.fence.require {
+	files := []uintptr{stdin, stdout, stderr}
+	for i := range spec.files {
+		files = append(files, firstFileFD+uintptr(i))
+	}
+	var held uint32
+	h.status = syscall.WaitStatus(syscall.SIGKILL) // reported if its end is never seen
+	err := spec.fence.limits.startUnder(func() (_ int, err error) {
+		h.pid, h.pidfd, held, err = spec.fence.launch(spec, files)
+		if err == syscall.ENOEXEC {
+			h.pid, h.pidfd, held, err = spec.fence.launch(spec.script(), files)
+		}
+		return h.pid, err
+	})
+	if err == errUnfenced {
 		event{eventUnfenced, 0, 0}.send()
 		return false
 	}
-	err = spec.fence.limits.startUnder(func() (int, error) {
-		err := h.launch(spec, stdin, stdout, stderr)
-		return h.pid, err
-	})
 	if err != nil {
 		errno, _ := errors.AsType[syscall.Errno](err)
 		event{eventFailed, uint32(errno), 0}.send()
@@ -127,27 +136,6 @@ func (h *helper) start(spec Spec, stdin, stdout, stderr uintptr) bool {
 	}
 	event{eventStarted, uint32(h.pid), held}.send()
 	return true
-}
-
-// launch starts the command in its own session, so that it cannot join the helper's
-// process group.
-func (h *helper) launch(spec Spec, stdin, stdout, stderr uintptr) error {
-	files := []uintptr{stdin, stdout, stderr}
-	for i := range spec.files {
-		files = append(files, firstFileFD+uintptr(i))
-	}
-	attr := &syscall.ProcAttr{
-		Env: spec.Env, Files: files,
-		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &h.pidfd},
-	}
-	pid, err := syscall.ForkExec(spec.Path, spec.Args, attr)
-	if err == syscall.ENOEXEC {
-		spec = spec.script()
-		pid, err = syscall.ForkExec(spec.Path, spec.Args, attr)
-	}
-	h.pid = pid
-	h.status = syscall.WaitStatus(syscall.SIGKILL) // reported if its end is never seen
-	return err
 }
 
 // waitCommand waits for the end of the command. When standard input ends, it sends

@@ -2,7 +2,11 @@
 
 package process
 
-import "os"
+import (
+	"errors"
+	"os"
+	"os/exec"
+)
 
 // canSupervise reports whether this system lets a process adopt the orphans of its
 // descendants.
@@ -20,3 +24,9 @@ func startSupervised(_ string, spec Spec, stdin, stdout, stderr *os.File) (Runni
 
 // awaitEnd returns false: this system cannot wait for a process without freeing its id.
 func awaitEnd(int) bool { return false }
+
+func adoptOrphans() error { return errors.New("only Linux lets a process adopt orphans") }
+
+func startChild(cmd *exec.Cmd) error { return cmd.Start() }
+
+func waitChild(cmd *exec.Cmd) error { return cmd.Wait() }

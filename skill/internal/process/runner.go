@@ -21,6 +21,7 @@ type Config struct {
 	ReadOnly, DryRun bool     // refuse to run any program
 	Network          bool     // let programs reach other machines
 	Helper           string   // absolute path of a program that calls HelperMain first and supervises each command; "" means none
+	Subreaper        bool     // on Linux, adopt what a helper that is killed leaves behind, and end it; every child that this package has not started counts as that
 	Secrets          []string // names of variables that commands do not get, in addition to this program's own credentials
 	Allow            []string // additional directories of the workspace, whose changes are not tracked
 	SnapshotBytes    int64    // bytes of the workspace kept before a command, for undo; 0 means 256 MiB, negative none
@@ -29,6 +30,7 @@ type Config struct {
 	FenceRead  []string // additional files and directories that commands may read; must exist
 	FenceWrite []string // additional directories that commands may write; must exist
 	Limits     Limits
+	AllowSysV  bool // let commands use System V's IPC of all programs of the user, where they cannot have their own
 }
 
 // A Runner starts programs for one workspace. It is safe for concurrent use.
@@ -49,6 +51,11 @@ type Runner struct {
 func New(cfg Config, ws *workspace.Workspace) (*Runner, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
+	}
+	if cfg.Subreaper && canSupervise {
+		if err := adoptOrphans(); err != nil {
+			return nil, err
+		}
 	}
 	x := &Runner{cfg: cfg, ws: ws}
 	x.fenceRules = sync.OnceValue(x.findFenceRules)

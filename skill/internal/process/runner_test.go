@@ -11,6 +11,9 @@ import (
 
 func TestMain(m *testing.M) {
 	HelperMain()
+	if role := os.Getenv("FENCE_PROBE"); role != "" {
+		os.Exit(probeMain(role))
+	}
 	needs.Clean()
 	os.Exit(m.Run())
 }
@@ -28,17 +31,21 @@ func self(t testing.TB) string {
 // newRunner returns a Runner for the workspace dir.
 func newRunner(t testing.TB, dir string, cfg Config) *Runner {
 	t.Helper()
-	ws, err := workspace.Open(workspace.Options{Dir: dir, Allow: cfg.Allow})
+	x, err := runnerOn(dir, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := New(cfg, ws)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ws.Close() })
+	t.Cleanup(func() { x.ws.Close() })
 	t.Cleanup(x.Close)
 	return x
+}
+
+func runnerOn(dir string, cfg Config) (*Runner, error) {
+	ws, err := workspace.Open(workspace.Options{Dir: dir, Allow: cfg.Allow})
+	if err != nil {
+		return nil, err
+	}
+	return New(cfg, ws)
 }
 
 // fenced returns a Runner whose commands run inside a complete fence.

@@ -52,7 +52,12 @@ func (h *serverHelper) release(run bool) {
 		h.specW.Write(h.spec.encode())
 	}
 	h.specW.Close()
-	go h.cmd.Wait() // no zombie, if it ends before this process
+	go func() { // no zombie, if it ends before this process
+		waitChild(h.cmd)
+		if killed(h.cmd.ProcessState) {
+			endOrphans()
+		}
+	}()
 }
 
 // startTime returns when a process was started, in clock ticks since boot. It returns

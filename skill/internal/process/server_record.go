@@ -90,7 +90,7 @@ func (x *Runner) serverState(dir *os.Root, r serverRecord) ServerState {
 	s.Running = r.Helper.isRunning()
 	started, last := readEvents(dir, r.ID)
 	s.Pid = int(started.Value)
-	s.Fence = Fence{ABI: int(started.More &^ socketsFiltered), TCP: r.NoTCP, UDP: started.More&socketsFiltered != 0}
+	s.Fence = Fence{ABI: int(started.More &^ callsFiltered), TCP: r.NoTCP, UDP: started.More&callsFiltered != 0}
 	if s.Fence.ABI == 0 {
 		s.Fence.Why = "it was started without"
 	}

@@ -32,7 +32,7 @@ func startHelper(path, dir string, spec, report, stdin, stdout, stderr *os.File,
 		Stdin: spec, ExtraFiles: append([]*os.File{reportFD - 3: report, stdoutFD - 3: stdout, stderrFD - 3: stderr, stdinFD - 3: stdin}, files...),
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // not reached by the terminal's signals
 	}
-	if err := cmd.Start(); err != nil {
+	if err := startChild(cmd); err != nil {
 		return nil, fmt.Errorf("helper: %w", err)
 	}
 	return cmd, nil
@@ -81,7 +81,7 @@ func (h *supervisedCommand) runSpec(spec Spec, report *os.File) Ending {
 		last = readEvent(report)
 	}
 	h.specW.Close()
-	h.cmd.Wait()
+	waitChild(h.cmd)
 	switch {
 	case last.Kind == eventEnded:
 		code, signal := outcome(syscall.WaitStatus(last.Value))
@@ -94,7 +94,9 @@ func (h *supervisedCommand) runSpec(spec Spec, report *os.File) Ending {
 		if first.Kind == eventStarted {
 			syscall.Kill(-int(first.Value), syscall.SIGKILL)
 		}
-		endWriters(h.output)
+		if !endOrphans() {
+			endWriters(h.output)
+		}
 		return Ending{Code: -int(syscall.SIGKILL), signal: "SIGKILL", lost: true, held: first.More}
 	case h.stopped.Load(): // before the command had started
 		return Ending{Code: -int(syscall.SIGTERM), signal: "SIGTERM", supervised: true}

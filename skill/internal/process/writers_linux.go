@@ -18,7 +18,8 @@ func pipeName(f *os.File) string {
 }
 
 // endWriters kills the processes that can write to one of the pipes. It is for commands
-// whose helper was killed: their output pipes are the only trace of what they started.
+// whose helper was killed where this process adopts no orphans: their output pipes are then
+// the only trace of what they started.
 func endWriters(pipes []string) {
 	for range 3 { // catches processes that are starting meanwhile
 		files, _ := filepath.Glob("/proc/[0-9]*/fd/*")

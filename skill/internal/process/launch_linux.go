@@ -1,0 +1,179 @@
+package process
+
+import (
+	"os"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A launch starts a program inside a fence of its own. Between fork and exec the child
+// restricts itself, which package syscall cannot do: a thread of the helper that shared
+// the command's fence could be signalled by the command.
+type launch struct {
+	path       *byte
+	argv, envp []*byte
+	files      []uintptr // descriptors 0 and up of the program
+
+	bounding   []uintptr       // capabilities to drop
+	noNewPrivs bool            //
+	rules      int             // Landlock's; -1 for none
+	private    *unix.SockFprog // filter of a program that has System V's IPC of its own; nil for none
+	shared     *unix.SockFprog // filter of any other
+	ownIPC     bool            // try to give the program an IPC namespace of its own
+}
+
+// The steps of a launch that can fail.
+const (
+	stepExec = iota
+	stepFence
+	stepFilter
+)
+
+// failure is what a child reports through a pipe before it ends.
+type failure struct{ step, errno uint32 }
+
+// newLaunch returns a launch without a fence.
+func newLaunch(spec Spec, files []uintptr) (l launch, err error) {
+	if l.path, err = syscall.BytePtrFromString(spec.Path); err != nil {
+		return l, err
+	}
+	if l.argv, err = syscall.SlicePtrFromStrings(spec.Args); err != nil {
+		return l, err
+	}
+	l.envp, err = syscall.SlicePtrFromStrings(spec.Env)
+	l.rules, l.files = -1, files
+	return l, err
+}
+
+// highFD is above all descriptors that a program is given.
+const highFD = 64
+
+// start starts the program in its own session. The program is killed when this thread
+// ends. pidfd becomes readable when the program ends; -1 if the kernel has none.
+func (l launch) start() (pid, pidfd int, step uint32, err error) {
+	var failed [2]int
+	if err := unix.Pipe2(failed[:], unix.O_CLOEXEC); err != nil {
+		return 0, -1, stepExec, err
+	}
+	defer unix.Close(failed[0])
+	report, err := unix.FcntlInt(uintptr(failed[1]), unix.F_DUPFD_CLOEXEC, highFD)
+	unix.Close(failed[1])
+	if err != nil {
+		return 0, -1, stepExec, err
+	}
+	sources := make([]uintptr, len(l.files))
+	for i, file := range l.files {
+		fd, err := unix.FcntlInt(file, unix.F_DUPFD_CLOEXEC, highFD)
+		if err != nil {
+			unix.Close(report)
+			return 0, -1, stepExec, err
+		}
+		defer unix.Close(fd)
+		sources[i] = uintptr(fd)
+	}
+	fd := int32(-1)
+	child := l.fork(sources, uintptr(report), &fd, os.Getpid())
+	unix.Close(report)
+	if int(child) < 0 {
+		return 0, -1, stepExec, syscall.Errno(-int(child))
+	}
+	var f failure
+	n, _ := descriptor(failed[0]).Read((*[8]byte)(unsafe.Pointer(&f))[:])
+	if n != 0 {
+		var ws syscall.WaitStatus
+		for _, err := syscall.Wait4(int(child), &ws, 0, nil); err == syscall.EINTR; _, err = syscall.Wait4(int(child), &ws, 0, nil) {
+		}
+		if fd >= 0 {
+			unix.Close(int(fd))
+		}
+		return 0, -1, f.step, syscall.Errno(f.errno)
+	}
+	return int(child), int(fd), 0, nil
+}
+
+//go:linkname beforeFork syscall.runtime_BeforeFork
+func beforeFork()
+
+//go:linkname afterFork syscall.runtime_AfterFork
+func afterFork()
+
+//go:linkname afterForkInChild syscall.runtime_AfterForkInChild
+func afterForkInChild()
+
+// fork starts the child and returns its id, or a negative errno. In the child there is
+// one thread and no runtime: nothing may be allocated there, and no stack may grow.
+//
+//go:noinline
+//go:norace
+//go:nocheckptr
+func (l *launch) fork(files []uintptr, report uintptr, pidfd *int32, parent int) uintptr {
+	var (
+		f      failure
+		errno  syscall.Errno
+		filter *unix.SockFprog
+	)
+	flags, stack := uintptr(syscall.SIGCHLD)|unix.CLONE_PIDFD, uintptr(0)
+	if runtime.GOARCH == "s390x" {
+		flags, stack = stack, flags
+	}
+	path, argv, envp := uintptr(unsafe.Pointer(l.path)), uintptr(unsafe.Pointer(&l.argv[0])), uintptr(unsafe.Pointer(&l.envp[0]))
+	beforeFork()
+	pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, flags, stack, uintptr(unsafe.Pointer(pidfd)), 0, 0, 0)
+	if pid != 0 || errno != 0 {
+		afterFork()
+		if errno != 0 {
+			return -uintptr(errno)
+		}
+		return pid
+	}
+	afterForkInChild()
+	syscall.RawSyscall(syscall.SYS_SETSID, 0, 0, 0)
+	if _, _, errno = syscall.RawSyscall(syscall.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0); errno != 0 {
+		goto failed
+	}
+	if ppid, _, _ := syscall.RawSyscall(syscall.SYS_GETPPID, 0, 0, 0); int(ppid) != parent { // ended before the line above
+		goto failed
+	}
+	for i := range files {
+		if _, _, errno = syscall.RawSyscall(syscall.SYS_DUP3, files[i], uintptr(i), 0); errno != 0 {
+			goto failed
+		}
+	}
+	filter = l.shared
+	if l.ownIPC {
+		if _, _, errno = syscall.RawSyscall(syscall.SYS_UNSHARE, unix.CLONE_NEWIPC, 0, 0); errno == 0 {
+			filter = l.private
+		}
+	}
+	for i := range l.bounding {
+		syscall.RawSyscall(syscall.SYS_PRCTL, unix.PR_CAPBSET_DROP, l.bounding[i], 0)
+	}
+	f.step = stepFence
+	if l.noNewPrivs {
+		if _, _, errno = syscall.RawSyscall6(syscall.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); errno != 0 {
+			goto failed
+		}
+	}
+	if l.rules >= 0 {
+		if _, _, errno = syscall.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(l.rules), 0, 0); errno != 0 {
+			goto failed
+		}
+	}
+	f.step = stepFilter
+	if filter != nil {
+		if _, _, errno = syscall.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(filter))); errno != 0 {
+			goto failed
+		}
+	}
+	f.step = stepExec
+	_, _, errno = syscall.RawSyscall(syscall.SYS_EXECVE, path, argv, envp)
+failed:
+	f.errno = uint32(errno)
+	syscall.RawSyscall(syscall.SYS_WRITE, report, uintptr(unsafe.Pointer(&f)), unsafe.Sizeof(f))
+	for {
+		syscall.RawSyscall(syscall.SYS_EXIT, 127, 0, 0)
+	}
+}

@@ -1,0 +1,4 @@
+package process
+
+// legacyModeCalls are calls with a mode that this architecture lacks.
+var legacyModeCalls = map[string]uintptr{}
