@@ -169,6 +169,13 @@ func TestFenceLetsProgramsWork(t *testing.T) {
 		{"git", "git init -q g && cd g && git config user.name N && git config user.email e && echo x > f && git add f && git commit -qm one && git status --short && git log --format=%s", "one\n"},
 		{"sh", "printf 'b\\na\\n' | sort | tee list | wc -l | tr -d ' '", "2\n"},
 		{"sh", "echo out > /dev/stdout; echo x | cat /dev/stdin", "out\nx\n"},
+		{"tar", "mkdir d && echo x >d/f && chmod 640 d/f && tar --owner=1234 -cf a.tar d && mkdir o && tar -xf a.tar -C o && stat -c %a o/d/f", "640\n"},
+		{"sh", "echo x >p && touch -d 2001-02-03 p && chmod 600 p && cp -p p q && stat -c '%a %y' q | cut -c1-14", "600 2001-02-03\n"},
+		{"make", "printf 'install:\n\tinstall -D -m 755 a.sh $(DESTDIR)/bin/a\n' >Makefile && make -s install DESTDIR=root && root/bin/a x | wc -l", "1\n"},
+		{"npm", "mkdir n && cd n && npm init -y >/dev/null && npm pkg set scripts.x='echo ran' && npm run -s x", "ran\n"},
+		{"python3", "python3 -m venv --without-pip v && v/bin/python -c 'import threading, os; os.sched_setaffinity(0, {0}); print(1)'", "1\n"},
+		{"python3", "python3 -c \"import multiprocessing as m; s = m.Manager(); print(len(s.list([1, 2])))\"", "2\n"},
+		{"sh", "nice -n 5 true && (ulimit -n 256; ulimit -n)", "256\n"},
 	} {
 		t.Run(tt.script, func(t *testing.T) {
 			needs.Program(t, tt.program)

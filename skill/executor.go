@@ -27,7 +27,8 @@ type Config struct {
 	MaxRead       int64     // bytes of a file in one answer; 0 means 64 MiB
 	Helper        string    // absolute path of a program that calls HelperMain first and supervises each command; "" means none
 	Subreaper     bool      // on Linux, this process has no children but those of this package: it adopts, and ends, what a helper that is killed leaves behind
-	Secrets       []string  // names of variables that commands do not get, in addition to this program's own credentials
+	Secrets       []string  // names of variables that commands do not get, in addition to those that look like credentials
+	PassEnv       []string  // names of variables that commands do get, whatever they look like
 	Network       bool      // let operations reach other machines
 	Private       bool      // with Network, also reach private addresses, this machine included
 	Hosts         []string  // hosts, with or without a port, that may be reached even if they are private
@@ -74,7 +75,7 @@ func New(cfg Config) (*Executor, error) {
 // newExecutorOn returns an Executor that owns ws, and closes ws on an error.
 func newExecutorOn(cfg Config, ws *workspace.Workspace) (*Executor, error) {
 	run, err := process.New(process.Config{
-		ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun, Network: cfg.Network, Helper: cfg.Helper, Subreaper: cfg.Subreaper, Secrets: cfg.Secrets,
+		ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun, Network: cfg.Network, Helper: cfg.Helper, Subreaper: cfg.Subreaper, Secrets: cfg.Secrets, PassEnv: cfg.PassEnv,
 		Allow: cfg.Allow, SnapshotBytes: cfg.SnapshotBytes,
 		Fence: cfg.Fence, FenceRead: cfg.FenceRead, FenceWrite: cfg.FenceWrite, Limits: cfg.Limits, AllowSysV: cfg.AllowSysV,
 	}, ws)

@@ -156,7 +156,7 @@ func (r *repository) runSSH(ctx context.Context, address string, c command) (pro
 	if err := os.WriteFile(file, []byte(strings.Join(config, "\n")+"\n"), 0o600); err != nil {
 		return process.Executed{}, err
 	}
-	c.env = append(slices.Clone(c.env), "GIT_SSH_COMMAND=ssh -o BatchMode=yes -F '"+strings.ReplaceAll(file, "'", `'\''`)+"'", "GIT_SSH_VARIANT=ssh")
+	c.env = append(slices.Clone(c.env), "GIT_SSH_COMMAND=ssh -o BatchMode=yes -F '"+strings.ReplaceAll(file, "'", `'\''`)+"'", "GIT_SSH_VARIANT=ssh", "SSH_AUTH_SOCK="+os.Getenv("SSH_AUTH_SOCK"))
 	c.needs.Read = append(c.needs.Read, "/etc/ssh/ssh_known_hosts", os.Getenv("SSH_AUTH_SOCK"))
 	c.needs.Connect, _ = strconv.Atoi(port)
 	return r.git(ctx, c)

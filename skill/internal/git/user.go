@@ -173,7 +173,9 @@ func (r *repository) askHelper(ctx context.Context, to *url.URL) (login *url.Use
 	if to.User != nil {
 		question += "username=" + to.User.Username() + "\n"
 	}
-	env := process.SetVariables(slices.Clone(r.env), append(configVariables(set), "GIT_DIR="+os.DevNull, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1"))
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_") }) // a helper may need a token, or the user's keyring
+	env = process.SetVariables(env, slices.Concat(unattended, []string{"PATH=" + r.x.process.SafePath()}))
+	env = process.SetVariables(env, append(configVariables(set), "GIT_DIR="+os.DevNull, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1"))
 	e, err := r.x.process.Run(ctx, process.Command{Name: "git", Timeout: commandTimeout}, process.Spec{
 		Path: r.program.Path, Args: []string{"git", "credential", "fill"}, Env: env, Dir: "/", Stdin: question + "\n", Needs: process.Needs{Unfenced: true},
 	})

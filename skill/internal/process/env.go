@@ -10,16 +10,6 @@ import (
 	"syscall"
 )
 
-// ownSecrets are the variables from which this program reads credentials. They are
-// removed from the environment of every command.
-var ownSecrets = []string{
-	"OPENAI_API_KEY",
-	"OPENAI_ORG_ID",
-	"OPENAI_PROJECT_ID",
-	"SKILL_HTTP_TOKEN",
-	"BRAVE_API_KEY",
-}
-
 // unattended are the variables that make programs neither prompt, page nor colour.
 var unattended = []string{"CI=1", "NO_COLOR=1", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "DEBIAN_FRONTEND=noninteractive"}
 
@@ -34,13 +24,12 @@ func GuardSecrets() error {
 }
 
 // Environment returns the environment of a command that runs in dir: that of this
-// process without its credentials, changed by the NAME=value entries of set. If PWD
-// is set, it becomes dir.
+// process without credentials and what leads to services of the user, changed by the
+// NAME=value entries of set. If PWD is set, it becomes dir.
 func (x *Runner) Environment(set []string, dir string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
-		name, _, _ := strings.Cut(v, "=")
-		same := func(secret string) bool { return strings.EqualFold(secret, name) }
-		return slices.ContainsFunc(ownSecrets, same) || slices.ContainsFunc(x.cfg.Secrets, same)
+		name, value, _ := strings.Cut(v, "=")
+		return x.keptFromCommands(name, value)
 	})
 	if i := VariableIndex(env, "PWD"); i >= 0 {
 		env[i] = "PWD=" + dir

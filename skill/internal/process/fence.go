@@ -57,6 +57,9 @@ func (f Fence) String() string {
 	if f.ABI >= abiSignals {
 		held = append(held, "signals")
 	}
+	if f.ABI >= abiNamedSockets {
+		held = append(held, "named sockets")
+	}
 	return fmt.Sprintf("Landlock ABI %d: %s", f.ABI, strings.Join(held, ", "))
 }
 
@@ -65,6 +68,8 @@ const (
 	abiRefer   = 2 // allows moves between directories
 	abiTCP     = 4 // denies TCP
 	abiSignals = 6 // denies signals to processes outside
+
+	abiNamedSockets = 9 // denies sockets that have a name in the file system
 )
 
 // callsFiltered is the bit that a helper adds to the version of Landlock if the filter of
@@ -111,7 +116,16 @@ func (x *Runner) fenceFor(port int, temp func() (string, error)) (f fence, env [
 		return f, nil, err
 	}
 	f.rules = append(x.fenceRules(), fenceRule{path: f.temp, write: true})
-	return f, []string{"TMPDIR=" + f.temp}, nil
+	return f, append(rootVariables(), "TMPDIR="+f.temp), nil
+}
+
+// rootVariables returns what root's commands need because the fence keeps them from giving
+// files to others: tar, run by root, tries to.
+func rootVariables() []string {
+	if os.Geteuid() != 0 || os.Getenv("TAR_OPTIONS") != "" {
+		return nil
+	}
+	return []string{"TAR_OPTIONS=--no-same-owner"}
 }
 
 // newFence returns a fence without rules, or an error if [FenceRequire] demands more than

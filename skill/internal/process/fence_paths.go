@@ -35,62 +35,69 @@ var sharedMemory = []string{"/dev/shm"}
 // settings without credentials.
 var homeReads = []string{
 	".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes", ".config/go/env",
-	".local/bin", ".local/lib", ".local/pipx", ".local/share/pipx", ".local/share/uv", ".local/share/mise", ".local/share/pnpm",
-	".local/share/virtualenv", ".local/share/fnm", ".local/share/jupyter", ".virtualenvs",
+	".local/bin", ".local/lib", ".local/pipx", ".local/share/pipx", ".local/share/uv/python", ".local/share/uv/tools", ".local/share/mise", ".local/share/pnpm",
+	".local/share/virtualenv", ".local/share/fnm", ".local/share/jupyter/kernels", ".virtualenvs",
 	".pyenv", ".asdf", ".nvm", ".volta", ".nodenv", ".rbenv", ".jenv", ".goenv", ".sdkman/candidates", ".rustup", ".deno/bin", ".bun/bin", ".bun/install",
-	".cargo/bin", ".cargo/env", ".cargo/config.toml", ".cargo/registry", ".cargo/git", ".dotnet", ".gem/ruby", ".linuxbrew",
-	"go", "sdk", "miniconda3", "anaconda3", "miniforge3", ".cache/ms-playwright", ".cache/puppeteer", ".cache/electron",
+	".cargo/bin", ".cargo/env", ".cargo/registry", ".cargo/git",
+	".dotnet/dotnet", ".dotnet/host", ".dotnet/packs", ".dotnet/sdk", ".dotnet/sdk-manifests", ".dotnet/shared", ".dotnet/templates", ".dotnet/tools", ".gem/ruby", ".linuxbrew",
+	"go/bin", "go/pkg", "sdk", "miniconda3", "anaconda3", "miniforge3", ".cache/ms-playwright", ".cache/puppeteer", ".cache/electron",
 }
 
 // programReads lists what the programs that this one starts for itself read in addition:
 // the settings of browsers.
 var programReads = []string{"/etc/chromium", "/etc/chromium.d", "/etc/chromium-browser", "/etc/opt/chrome"}
 
-// A cache is a directory that programs keep between their runs.
+// A cache is a directory that programs keep between their runs, without what configures
+// a later run.
 type cache struct {
 	variable string // environment variable that overrides path; "" means none
 	path     string // relative to the home directory
 	network  bool   // writable only with the network, because it holds downloads
 	program  string // if this program is installed, the directory is created, for the program needs it
+
+	parts []string // the directories in it that are written, where configuration lies beside them; nil for all of it
 }
+
+// ccacheParts are the directories of ccache, beside which its configuration lies.
+var ccacheParts = []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "a", "b", "c", "d", "e", "f", "lock", "tmp"}
 
 // caches lists the directories outside the workspace that commands may write.
 var caches = []cache{
-	{"GOCACHE", ".cache/go-build", false, "go"},
-	{"GOMODCACHE", "go/pkg/mod", true, "go"},
-	{"GOLANGCI_LINT_CACHE", ".cache/golangci-lint", false, ""},
-	{"STATICCHECK_CACHE", ".cache/staticcheck", false, ""},
-	{"npm_config_cache", ".npm", true, "npm"},
-	{"", ".cache/node", true, ""},
-	{"", ".cache/node-gyp", true, ""},
-	{"", ".cache/yarn", true, ""},
-	{"", ".yarn/berry/cache", true, ""},
-	{"", ".cache/pnpm", true, ""},
-	{"", ".local/share/pnpm/store", true, ""},
-	{"", ".bun/install/cache", true, ""},
-	{"PIP_CACHE_DIR", ".cache/pip", true, ""},
-	{"UV_CACHE_DIR", ".cache/uv", true, "uv"},
-	{"", ".cache/pypoetry", true, ""},
-	{"RUFF_CACHE_DIR", ".cache/ruff", false, ""},
-	{"", ".cache/black", false, ""},
-	{"", ".cache/pylint", false, ""},
-	{"", ".cache/matplotlib", false, ""},
-	{"", ".cache/fontconfig", false, ""},
-	{"", ".cache/typescript", false, ""},
-	{"", ".cargo/registry", true, ""},
-	{"", ".cargo/git", true, ""},
-	{"CCACHE_DIR", ".cache/ccache", false, ""},
-	{"", ".ccache", false, ""},
-	{"", ".cache/sccache", false, ""},
-	{"", ".cache/deno", true, ""},
-	{"", ".m2/repository", true, ""},
-	{"GRADLE_USER_HOME", ".gradle", true, ""},
-	{"NUGET_PACKAGES", ".nuget/packages", true, ""},
+	{"GOCACHE", ".cache/go-build", false, "go", nil},
+	{"GOMODCACHE", "go/pkg/mod", true, "go", nil},
+	{"GOLANGCI_LINT_CACHE", ".cache/golangci-lint", false, "", nil},
+	{"STATICCHECK_CACHE", ".cache/staticcheck", false, "", nil},
+	{"npm_config_cache", ".npm", true, "npm", nil},
+	{"", ".cache/node", true, "", nil},
+	{"", ".cache/node-gyp", true, "", nil},
+	{"", ".cache/yarn", true, "", nil},
+	{"", ".yarn/berry/cache", true, "", nil},
+	{"", ".cache/pnpm", true, "", nil},
+	{"", ".local/share/pnpm/store", true, "", nil},
+	{"", ".bun/install/cache", true, "", nil},
+	{"PIP_CACHE_DIR", ".cache/pip", true, "", nil},
+	{"UV_CACHE_DIR", ".cache/uv", true, "uv", nil},
+	{"", ".cache/pypoetry", true, "", nil},
+	{"RUFF_CACHE_DIR", ".cache/ruff", false, "", nil},
+	{"", ".cache/black", false, "", nil},
+	{"", ".cache/pylint", false, "", nil},
+	{"", ".cache/matplotlib", false, "", nil},
+	{"", ".cache/fontconfig", false, "", nil},
+	{"", ".cache/typescript", false, "", nil},
+	{"", ".cargo/registry", true, "", nil},
+	{"", ".cargo/git", true, "", nil},
+	{"CCACHE_DIR", ".cache/ccache", false, "", ccacheParts},
+	{"", ".ccache", false, "", ccacheParts},
+	{"", ".cache/sccache", false, "", nil},
+	{"", ".cache/deno", true, "", nil},
+	{"", ".m2/repository", true, "", nil},
+	{"GRADLE_USER_HOME", ".gradle", true, "", []string{"caches", "daemon", "native", "notifications", "workers", "wrapper", ".tmp"}},
+	{"NUGET_PACKAGES", ".nuget/packages", true, "", nil},
 }
 
 // sharedDirs lists the directories in the home directory that hold credentials beside
 // toolchains: that their bin is in PATH does not make them readable.
-var sharedDirs = []string{".local", ".cargo", ".config", ".docker", ".deno", ".bun"}
+var sharedDirs = []string{".local", ".cargo", ".config", ".docker", ".deno", ".bun", ".dotnet", "go"}
 
 // findFenceRules returns the rules for all commands of this Runner: all but the one for
 // temporary files. They depend on the configuration, never on the arguments of a call.
@@ -157,7 +164,7 @@ func (x *Runner) findWritable() (dirs []string) {
 	home, _ := os.UserHomeDir()
 	for _, c := range caches {
 		if path := c.find(home); path != "" {
-			dirs = append(dirs, path)
+			dirs = append(dirs, c.in(path)...)
 		}
 	}
 	dirs = slices.Concat(dirs, sharedMemory, x.cfg.FenceWrite)
@@ -180,14 +187,30 @@ func (x *Runner) cachePaths(home string) (paths []string) {
 		if path == "" {
 			continue
 		}
-		paths = append(paths, path)
+		paths = append(paths, c.in(path)...)
 		inside := func(r workspace.Root) bool { return Contains(r.Dir, path) } // a command could have made it a link
-		if c.program == "" || slices.ContainsFunc(x.ws.Roots(), inside) {
+		if slices.ContainsFunc(x.ws.Roots(), inside) {
 			continue
 		}
-		if _, err := LookProgram(c.program, "/", os.Environ()); err == nil {
-			os.MkdirAll(path, 0o755) // on failure the program reports the missing directory
+		if c.program != "" {
+			if _, err := LookProgram(c.program, "/", os.Environ()); err == nil {
+				os.MkdirAll(path, 0o755) // on failure the program reports the missing directory
+			}
 		}
+		for _, part := range c.parts {
+			os.Mkdir(filepath.Join(path, part), 0o755) // fails where the cache itself does not exist
+		}
+	}
+	return paths
+}
+
+// in returns what is written of the cache at path.
+func (c cache) in(path string) (paths []string) {
+	if c.parts == nil {
+		return []string{path}
+	}
+	for _, part := range c.parts {
+		paths = append(paths, filepath.Join(path, part))
 	}
 	return paths
 }
@@ -227,15 +250,21 @@ func (x *Runner) pathReads(home string) (paths []string) {
 			continue
 		}
 		dir = filepath.Clean(dir)
-		paths = append(paths, dir)
 		above := filepath.Dir(dir)
+		if above == home && slices.Contains(sharedDirs, filepath.Base(dir)) {
+			continue
+		}
+		paths = append(paths, dir)
 		own := filepath.Dir(above) == home && slices.Contains(sharedDirs, filepath.Base(above))
 		wide := filepath.Dir(above) == "/" || Contains(above, home) || Contains(above, x.ws.Dir())
 		if slices.Contains([]string{"bin", "sbin", ".bin", "shims"}, filepath.Base(dir)) && !own && !wide {
 			paths = append(paths, above)
 		}
 	}
-	return append(paths, filepath.SplitList(os.Getenv("GOPATH"))...)
+	for _, dir := range filepath.SplitList(os.Getenv("GOPATH")) {
+		paths = append(paths, filepath.Join(dir, "bin"), filepath.Join(dir, "pkg")) // beside them lie the user's sources
+	}
+	return paths
 }
 
 type ruleList []fenceRule

@@ -22,7 +22,8 @@ type Config struct {
 	Network          bool     // let programs reach other machines
 	Helper           string   // absolute path of a program that calls HelperMain first and supervises each command; "" means none
 	Subreaper        bool     // on Linux, adopt what a helper that is killed leaves behind, and end it; every child that this package has not started counts as that
-	Secrets          []string // names of variables that commands do not get, in addition to this program's own credentials
+	Secrets          []string // names of variables that commands do not get, in addition to those that look like credentials
+	PassEnv          []string // names of variables that commands do get, whatever they look like
 	Allow            []string // additional directories of the workspace, whose changes are not tracked
 	SnapshotBytes    int64    // bytes of the workspace kept before a command, for undo; 0 means 256 MiB, negative none
 
