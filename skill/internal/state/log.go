@@ -9,9 +9,12 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // A FullError reports that there is no room for a record, so that the change must not
@@ -35,7 +38,8 @@ func (e *FullError) Unwrap() error { return e.Err }
 // Next is where the search for what a bare undo takes back goes on below the record:
 // all between the two is settled. Where r.Next is 0, Add sets it. The record of an
 // undo that takes back what a bare undo would have, X, has the Next of X; a redo of
-// such an undo has X itself; other undos leave it 0.
+// such an undo has X itself; other undos leave it 0. It counts once the undo has the
+// end [Done].
 //
 // An error means that the record is not there, and that the change must not be made:
 // a [*BusyError], a [*FullError], or the system's.
@@ -83,7 +87,8 @@ func (s *Store) add(r *Record) error {
 	if err := g.append(text); err != nil {
 		return err
 	}
-	g.last, g.bytes, g.leaves = r.ID, g.bytes+r.Bytes, r.leaves()
+	g.last, g.bytes, g.leaves = r.ID, g.bytes+r.Bytes, r.leaves(false)
+	g.newest = Record{ID: r.ID, Undoes: r.Undoes, Next: r.Next}
 	return nil
 }
 
@@ -245,20 +250,20 @@ func (p page) entry(l line) Entry {
 // OpenImage opens a file that a step of the record took away: fs.ErrNotExist where it
 // is not kept. The caller closes it. Folders are found through [Store.OpenImages].
 func (s *Store) OpenImage(e *Entry, step int) (*os.File, error) {
-	images, err := s.OpenImages(e.ID)
+	if e.Steps[step].Image == "" {
+		return nil, fs.ErrNotExist
+	}
+	images, err := s.OpenImages(e.ID, false)
 	if err != nil {
 		return nil, err
 	}
 	defer images.Close()
-	if e.Steps[step].Image == "" {
-		return nil, fs.ErrNotExist
-	}
-	return images.Open(e.Steps[step].Image)
+	return images.Open(e.Steps[step].Image, os.O_RDONLY)
 }
 
-// OpenImages opens the images folder of the segment that has the record. The caller
-// closes it.
-func (s *Store) OpenImages(id int64) (*os.Root, error) {
+// OpenImages opens the images folder of the segment that has the record, as [tree.Open]
+// does. The caller closes it.
+func (s *Store) OpenImages(id int64, portable bool) (tree.Tree, error) {
 	list, err := segments(s.dir.Load())
 	if err != nil {
 		return nil, err
@@ -270,7 +275,7 @@ func (s *Store) OpenImages(id int64) (*os.Root, error) {
 	if i < 0 {
 		return nil, fs.ErrNotExist
 	}
-	return s.dir.Load().OpenRoot(logsName + "/" + segmentName(list[i]) + "/" + imagesName)
+	return tree.Open(filepath.Join(s.Path(), logsName, segmentName(list[i]), imagesName), portable)
 }
 
 const damageName = "damaged"

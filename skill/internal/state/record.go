@@ -67,6 +67,7 @@ type Patch struct {
 	Length int64  `json:"length"`        // of the bytes that were replaced
 	New    int64  `json:"new"`           // length of what replaced them
 	Old    []byte `json:"old,omitempty"` // the bytes, up to [MaxInline]; longer ones are the step's image
+	Sum    string `json:"sum,omitempty"` // SHA-256 of what replaced them, of an append, for which the whole file is not read
 }
 
 // MaxInline is how many replaced bytes a Patch holds itself.
@@ -206,9 +207,10 @@ func guess(text []byte, after int64) int64 {
 	}
 }
 
-// leaves returns the Next of a record that follows r.
-func (r *Record) leaves() int64 {
-	if r.Undoes > 0 && r.Next <= r.Undoes {
+// leaves returns the Next of a record that follows r. An undo settles nothing before it is
+// done.
+func (r *Record) leaves(done bool) int64 {
+	if done && r.Undoes > 0 && r.Next <= r.Undoes {
 		return r.Next
 	}
 	return r.ID

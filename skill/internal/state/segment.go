@@ -25,12 +25,13 @@ type segment struct {
 	log    *os.File
 	images tree.Folder // used by all changes of the segment, which neither list nor close it
 
-	end    int64 // offset after the last byte that was read or written
-	room   int64 // bytes that are allocated
-	last   int64 // highest number in use; first-1 if there is none
-	bytes  int64 // sum of Record.Bytes
-	leaves int64 // Next of the record that comes next
-	seal   int64 // first number of the next segment; 0 while this one is the last
+	end    int64  // offset after the last byte that was read or written
+	room   int64  // bytes that are allocated
+	last   int64  // highest number in use; first-1 if there is none
+	bytes  int64  // sum of Record.Bytes
+	leaves int64  // Next of the record that comes next
+	newest Record // of which only ID, Undoes and Next are known
+	seal   int64  // first number of the next segment; 0 while this one is the last
 
 	damaged []int64      // numbers of damaged lines
 	torn    bool         // the last line has no end
@@ -199,12 +200,17 @@ func (g *segment) readOn() error {
 
 // take counts the lines of data up to the last byte that is not zero.
 func (g *segment) take(data []byte, visit func(line)) {
-	text, newest := bytes.TrimRight(data, "\x00"), []byte(nil)
+	text, newest, done := bytes.TrimRight(data, "\x00"), []byte(nil), false
 	g.end += int64(len(text))
 	count := func(l line, text []byte) {
 		g.note(l, text)
-		if l.kind == aRecord {
-			newest = l.text
+		switch {
+		case l.kind == aRecord:
+			newest, done = l.text, false
+		case l.kind == aMark && l.id == g.last:
+			var m mark
+			done = json.Unmarshal(l.text, &m) == nil && m.End == Done
+			g.settle(m)
 		}
 		if visit != nil {
 			visit(l)
@@ -230,7 +236,14 @@ func (g *segment) take(data []byte, visit func(line)) {
 	}
 	var r Record
 	if newest != nil && json.Unmarshal(newest, &r) == nil {
-		g.leaves = r.leaves()
+		g.newest, g.leaves = r, r.leaves(done)
+	}
+}
+
+// settle counts the end of a record.
+func (g *segment) settle(m mark) {
+	if m.End == Done && m.Of == g.newest.ID {
+		g.leaves = g.newest.leaves(true)
 	}
 }
 
@@ -339,7 +352,11 @@ func (g *segment) appendMark(m mark) error {
 	if err != nil {
 		return err
 	}
-	return g.append(text)
+	if err := g.append(text); err != nil {
+		return err
+	}
+	g.settle(m)
+	return nil
 }
 
 // finish seals the segment. It is complete where it was sealed before and another

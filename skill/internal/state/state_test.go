@@ -176,19 +176,27 @@ func TestSegmentOfLargeImages(t *testing.T) {
 func TestNext(t *testing.T) {
 	s := open(t, Options{NoSync: true})
 	steps := []struct{ undoes, next, want int64 }{
-		{0, 0, 0}, // 1
-		{0, 0, 1}, // 2
-		{0, 0, 2}, // 3
-		{3, 2, 2}, // 4 takes back 3 in order
-		{0, 0, 2}, // 5
-		{2, 0, 5}, // 6 takes back 2 out of order
-		{0, 0, 6}, // 7
-		{4, 3, 3}, // 8 does 3 again
-		{0, 0, 3}, // 9
+		{0, 0, 0},  // 1
+		{0, 0, 1},  // 2
+		{0, 0, 2},  // 3
+		{3, 2, 2},  // 4 takes back 3 in order
+		{0, 0, 2},  // 5
+		{2, 0, 5},  // 6 takes back 2 out of order
+		{0, 0, 6},  // 7
+		{4, 3, 3},  // 8 does 3 again
+		{0, 0, 3},  // 9
+		{9, 3, 3},  // 10 does not end
+		{0, 0, 10}, // 11
 	}
 	for i, step := range steps {
-		r := Record{Undoes: step.undoes, Next: step.next}
-		add(t, s, r)
+		c, err := s.Add(bg, &Record{Undoes: step.undoes, Next: step.next})
+		if err == nil && step.undoes > 0 && i != 9 {
+			err = c.End(bg, Done)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
 		if e, _ := s.Find(bg, int64(i+1)); e.Next != step.want {
 			t.Errorf("record %d goes on at %d, want %d", i+1, e.Next, step.want)
 		}
