@@ -51,7 +51,7 @@ func (s *Store) Add(ctx context.Context, r *Record) (*Change, error) {
 		return nil, err
 	}
 	defer s.leave()
-	err := s.writable()
+	err := s.writable(r.Undoes == 0) // an undo must not drop what is undone next
 	if err == nil {
 		err = s.add(r)
 	}

@@ -350,8 +350,9 @@ func (s *Store) turnTo(first int64) error {
 	return nil
 }
 
-// writable makes cur a segment that takes another record.
-func (s *Store) writable() error {
+// writable makes cur a segment that takes another record. With retain, older segments may
+// be dropped for that.
+func (s *Store) writable(retain bool) error {
 	first := max(s.from, 1)
 	if s.cur != nil {
 		id, here := s.cur.next()
@@ -362,7 +363,9 @@ func (s *Store) writable() error {
 			return err
 		}
 		s.noteSize(s.cur)
-		s.retain()
+		if retain {
+			s.retain()
+		}
 		first = id
 	}
 	g, err := createSegment(s.dir.Load(), first, !s.o.NoSync)
