@@ -24,7 +24,10 @@ func TestMain(m *testing.M) {
 		os.Exit(playRole(role))
 	}
 	needs.Clean()
-	os.Exit(m.Run())
+	remove := needs.OwnState()
+	code := m.Run()
+	remove()
+	os.Exit(code)
 }
 
 // self is the path of the test binary, which is its own helper.

@@ -42,10 +42,7 @@ func TestTrackedKilled(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, map[string]string{"f": "first", "d1/x": "x"})
 	for round := range 15 {
-		var size int64
-		if info, err := os.Stat(filepath.Join(dir, ".skill/journal")); err == nil {
-			size = info.Size()
-		}
+		last := lastRecorded(t, dir)
 		child := exec.Command(self(t), dir)
 		child.Env = append(os.Environ(), "EXEC_TEST_ROLE=cover")
 		child.Stdout = os.Stderr
@@ -53,8 +50,7 @@ func TestTrackedKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, "something to be recorded", func() bool {
-			info, err := os.Stat(filepath.Join(dir, ".skill/journal"))
-			return err == nil && info.Size() > size
+			return lastRecorded(t, dir) != last
 		})
 		time.Sleep(rand.N(20 * time.Millisecond))
 		child.Process.Kill()
@@ -74,9 +70,21 @@ func TestTrackedKilled(t *testing.T) {
 		for _, r := range list {
 			carried(t, x, Difference{ID: r.ID})
 		}
-		if left, _ := os.ReadDir(filepath.Join(dir, ".skill/stage")); len(left) > 0 {
+		if left, _ := os.ReadDir(historyOf(t, dir) + "/stage"); len(left) > 0 {
 			t.Fatalf("%d: temporary files remain: %v", round, left)
 		}
 		x.Close()
 	}
+}
+
+// lastRecorded returns the last ID in the history of a folder.
+func lastRecorded(t *testing.T, dir string) string {
+	t.Helper()
+	x := newExecutor(t, Config{Dir: dir, ReadOnly: true})
+	defer x.Close()
+	list := carried(t, x, History{}).(Changes).List
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0].ID + list[len(list)-1].ID
 }

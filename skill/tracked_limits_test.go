@@ -3,6 +3,7 @@
 package skill
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"textskill/skill/internal/process"
+	"textskill/skill/internal/state"
 	"textskill/skill/internal/workspace"
 )
 
@@ -98,7 +100,7 @@ func TestTrackedPrunes(t *testing.T) {
 		}
 	}
 	var size int64
-	entries, err := os.ReadDir(filepath.Join(dir, ".skill/snapshot"))
+	entries, err := os.ReadDir(historyOf(t, dir) + "/snapshot")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,23 +152,39 @@ func TestTrackedDamaged(t *testing.T) {
 	dir, out := t.TempDir(), t.TempDir()
 	fill(t, dir, map[string]string{"a": "alpha", "b": "beta"})
 	x := newExecutor(t, Config{Dir: dir, NoSync: true})
-	e := shell(t, x, "for f in .skill/snapshot/????????????????????????????????; do echo evil > $f; done; rm a; echo c > c")
+	history := historyOf(t, dir)
+	e := meanwhile(t, x, ": > started; "+waiting+"rm a; echo c > c", func() {
+		names, err := filepath.Glob(history + "/snapshot/" + strings.Repeat("?", 32))
+		if err != nil || len(names) == 0 {
+			t.Errorf("%q, %v", names, err)
+		}
+		for _, name := range names {
+			fill(t, "", map[string]string{name: "evil"})
+		}
+	})
 	if !strings.Contains(e.CannotUndo(), "a: what was kept of it is damaged") {
 		t.Errorf("NotUndoable is %q", e.NotUndoable)
 	}
 	undoes(t, x, e.Undo)
-	if got := listed(t, dir); got != "b=beta" {
+	if got := listed(t, dir); got != "b=beta go=go" {
 		t.Errorf("there is %s", got)
 	}
-	for _, line := range []string{
-		"echo rubbish > .skill/snapshot/index", "rm -r .skill", "rm -r .skill/snapshot; ln -s " + out + " .skill/snapshot",
-		"rm .skill/snapshot; mkdir .skill/snapshot; ln -s " + out + "/x .skill/snapshot/index",
+	snapshot := history + "/snapshot"
+	for i, damage := range []func() error{
+		func() error { return os.WriteFile(snapshot+"/index", []byte("rubbish"), 0o600) },
+		func() error { return os.RemoveAll(history) },
+		func() error { return cmp.Or(os.RemoveAll(snapshot), os.Symlink(out, snapshot)) },
+		func() error {
+			return cmp.Or(os.Remove(snapshot), os.Mkdir(snapshot, 0o700), os.Symlink(out+"/x", snapshot+"/index"))
+		},
 	} {
-		shell(t, x, line)
+		if err := damage(); err != nil {
+			t.Fatal(err)
+		}
 		y := newExecutor(t, Config{Dir: dir, NoSync: true})
 		e := shell(t, y, "echo x >> b")
 		if e.Undo == "" && e.NotUndoable == nil {
-			t.Errorf("after %q there is neither an id nor a reason", line)
+			t.Errorf("after damage %d there is neither an id nor a reason", i)
 		}
 		if e.Undo != "" {
 			undoes(t, y, e.Undo)
@@ -218,4 +236,14 @@ func TestTrackedFails(t *testing.T) {
 	if got := listed(t, dir); got != "" {
 		t.Errorf("there is %s", got)
 	}
+}
+
+// historyOf returns the folder of a workspace's history.
+func historyOf(t *testing.T, dir string) string {
+	t.Helper()
+	p, err := state.Find(state.Options{Root: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(p.Path, p.Key)
 }

@@ -41,6 +41,7 @@ func TestNoPermission(t *testing.T) {
 		t.Cleanup(func() { os.Chmod(in("closed"), 0o700); os.Chmod(in("sealed"), 0o700) })
 	}
 	must(os.Chmod(dir, 0o777))
+	ownState(t)
 	for _, tt := range []struct{ prompt, want string }{
 		{"readFile secret", "skill: EACCES: permission denied, open 'secret'"},
 		{"copyFile secret destination: b", "skill: EACCES: permission denied, copyfile 'secret' -> 'b'"},
@@ -149,4 +150,20 @@ func publicCopy(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return to.Name()
+}
+
+// ownState lets the histories be kept in a folder of the user that asNobody has.
+func ownState(t *testing.T) {
+	t.Helper()
+	state, err := os.MkdirTemp("", "skill-state")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(state) })
+	if os.Getuid() == 0 {
+		if err := os.Chown(state, 65534, 65534); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("XDG_STATE_HOME", state)
 }

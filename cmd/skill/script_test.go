@@ -33,6 +33,7 @@ type clean struct{ *testing.M }
 
 func (c clean) Run() int {
 	needs.Clean()
+	defer needs.OwnState()()
 	return c.M.Run()
 }
 
@@ -49,8 +50,13 @@ func TestScript(t *testing.T) {
 		RequireUniqueNames:  true,
 		Condition:           condition,
 		Setup: func(env *testscript.Env) error {
+			state, err := os.MkdirTemp("", "skill-state") // the workspace is all that the script has
+			if err != nil {
+				return err
+			}
+			env.Defer(func() { os.RemoveAll(state) })
 			program, err := exec.LookPath("skill")
-			env.Vars = append(env.Vars, noSleep, "PROGRAM="+program)
+			env.Vars = append(env.Vars, noSleep, "PROGRAM="+program, "XDG_STATE_HOME="+state)
 			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "holds": holds},

@@ -29,7 +29,10 @@ func TestMain(m *testing.M) {
 		return
 	}
 	needs.Clean()
-	os.Exit(m.Run())
+	remove := needs.OwnState()
+	code := m.Run()
+	remove()
+	os.Exit(code)
 }
 
 // skillServer is an MCP server with tools of all kinds.

@@ -11,5 +11,8 @@ import (
 func TestMain(m *testing.M) {
 	skill.HelperMain()
 	needs.Clean()
-	os.Exit(m.Run())
+	remove := needs.OwnState()
+	code := m.Run()
+	remove()
+	os.Exit(code)
 }

@@ -27,7 +27,10 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	needs.Clean()
-	os.Exit(m.Run())
+	remove := needs.OwnState()
+	code := m.Run()
+	remove()
+	os.Exit(code)
 }
 
 // serve is a program that serves dir over stdio.

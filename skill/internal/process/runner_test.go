@@ -15,7 +15,10 @@ func TestMain(m *testing.M) {
 		os.Exit(probeMain(role))
 	}
 	needs.Clean()
-	os.Exit(m.Run())
+	remove := needs.OwnState()
+	code := m.Run()
+	remove()
+	os.Exit(code)
 }
 
 // self returns the path of the test binary, which is its own helper.

@@ -1,12 +1,17 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"path"
+	"slices"
 	"syscall"
 
+	"textskill/skill/internal/state"
 	"textskill/skill/internal/workspace/tree"
 )
 
@@ -22,7 +27,10 @@ type Change struct {
 	ID      string // for [Workspace.Undo]; "" if the change is not in a journal
 	NotKept string // why the change cannot be undone although there is a journal; "" if it can
 
-	parents int64 // ID of the record of the folders that were made for it, 0 if none were
+	parents *state.Change   // the record of the folders that were made for it, nil if none were
+	open    []*state.Change // all of its records; see settle
+	folders []tree.Folder   // that were changed on the way
+	files   []*os.File      // that were written in place
 }
 
 // Kind is what a Change does. It is printed after "would": "would write P".
@@ -49,48 +57,101 @@ func (c Change) String() string {
 	return "would " + string(c.Kind) + " " + c.Path
 }
 
-// commit is the one way to change something: it records planned in the journal, calls
-// apply to make the change, and completes c. What the change takes away goes into the
-// backup, which is nil if nothing is to be kept. A journal that cannot be written does
-// not stop the change, but is reported in c.NotKept.
-func (w *Workspace) commit(ctx context.Context, c *Change, planned plan, apply func(*backup) error) error {
-	j := w.journal(planned.root)
-	if j == nil {
+// commit is the one way to change something: it records planned, calls apply to make the
+// change, and completes c. What the last step takes away goes to the keeper, which is nil if
+// nothing is to be kept. A record that cannot be written refuses the change. The record and
+// the change are made durable by settle, after the locks are released.
+func (w *Workspace) commit(ctx context.Context, c *Change, planned plan, apply func(*keeper) error) error {
+	h := w.journal(planned.root)
+	if h == nil {
 		if err := apply(nil); err != nil {
 			return err
 		}
 		c.Applied = true
 		return nil
 	}
-	r := record{Kind: c.Kind, Steps: planned.steps, Part: planned.part, Parents: c.parents, Bytes: planned.bytes, Note: planned.notUndoable, Command: planned.command}
-	r.Dialect, r.Tool = labelOf(ctx)
-	images, err := j.begin(ctx, &r)
-	if ctx.Err() != nil && err != nil {
+	s, err := h.open()
+	if err != nil {
 		return err
 	}
-	var b *backup
+	r := &state.Record{Kind: string(cmp.Or(planned.kind, c.Kind)), Steps: planned.steps, Bytes: planned.bytes, Note: planned.note, Command: planned.command, Undoes: planned.undoes, Next: planned.next}
+	if c.parents != nil {
+		r.Steps = append(slices.Clone(c.parents.Steps), r.Steps...)
+	}
+	r.Dialect, r.Tool = labelOf(ctx)
+	for i := range r.Steps {
+		r.Steps[i].Keep = r.Steps[i].Keep && r.Note == ""
+	}
+	change, err := s.Add(ctx, r)
 	if err != nil {
-		r.Note = "the journal cannot be written: " + err.Error()
-	} else {
-		defer j.releaseImages(images)
+		return err
 	}
+	c.open = append(c.open, change)
+	var k *keeper
 	if r.Note == "" {
-		b = &backup{images.folder, r.Steps}
+		k = &keeper{change, w, h, len(r.Steps) - 1}
 	}
-	if aerr := apply(b); aerr != nil {
-		if err == nil {
-			j.mark(r.ID, markVoid)
+	if err := apply(k); err != nil {
+		change.End(context.WithoutCancel(ctx), state.Void)
+		return err
+	}
+	if c.parents != nil { // its steps are those of this record now
+		c.parents.End(context.WithoutCancel(ctx), state.Void)
+	}
+	if planned.end {
+		if err := change.End(context.WithoutCancel(ctx), state.Done); err != nil {
+			return err
 		}
-		return aerr
 	}
-	if err == nil {
-		c.ID = w.changeID(j, r.ID)
-		if planned.markDone {
-			j.mark(r.ID, markDone)
-		}
-	}
+	c.ID = w.changeID(h, r.ID)
 	c.Applied, c.NotKept = true, r.Note
 	return nil
+}
+
+// settle makes what commit recorded and changed durable, in that order, with the changes of
+// others. folders are those that were changed.
+func (w *Workspace) settle(c *Change, folders ...tree.Folder) error {
+	folders = append(folders, c.folders...)
+	var errs []error
+	for i, change := range c.open {
+		last := c.open[len(c.open)-1]
+		if !c.Applied {
+			break
+		}
+		if i == len(c.open)-1 || change.Images().ID() != last.Images().ID() {
+			errs = append(errs, change.Flush(folders...))
+		}
+	}
+	if len(c.open) == 0 && c.Applied && !w.opts.NoSync {
+		errs = append(errs, syncFolders(folders))
+	}
+	for _, f := range c.files {
+		errs = append(errs, w.flush(f), f.Close())
+	}
+	for _, change := range c.open {
+		change.Close()
+	}
+	for _, d := range c.folders {
+		d.Close()
+	}
+	applied := c.Applied
+	c.open, c.folders, c.files, c.parents = nil, nil, nil, nil
+	if err := errors.Join(errs...); err != nil && applied {
+		return fmt.Errorf("it is changed, but may not survive a power cut: %w", err)
+	}
+	return nil
+}
+
+// syncFolders makes the names in folders durable.
+func syncFolders(folders []tree.Folder) error {
+	var errs []error
+	for _, d := range folders {
+		if f, err := d.OpenFile(".", os.O_RDONLY, 0); err == nil {
+			errs = append(errs, f.Sync())
+			f.Close()
+		}
+	}
+	return errors.Join(errs...)
 }
 
 type labelKey struct{}
@@ -127,10 +188,22 @@ type scope struct {
 // exclusive locks, so that nobody removes them before do is called; if do fails, they
 // are removed.
 func (w *Workspace) inFolder(ctx context.Context, c *Change, p location, s scope, do func(d tree.Folder) error) error {
-	err := retryBusy(func() error { return w.tryInFolder(ctx, c, p, s, do) })
-	if s.parents && !s.exclusive && missingFolder(err) {
-		s.exclusive = true
-		err = retryBusy(func() error { return w.tryInFolder(ctx, c, p, s, do) })
+	return w.again(s.parents, s.exclusive, func(alone bool) error {
+		s.exclusive = alone
+		return w.tryInFolder(ctx, c, p, s, do)
+	})
+}
+
+// again calls try once more where something else has changed a file meanwhile, and with the
+// roots locked alone where folders are to be made.
+func (w *Workspace) again(parents, alone bool, try func(alone bool) error) error {
+	err := try(alone)
+	if parents && !alone && missingFolder(err) {
+		alone = true
+		err = try(alone)
+	}
+	for n := 0; err == errChanged && n < 100; n++ {
+		err = try(alone)
 	}
 	return err
 }
@@ -144,26 +217,39 @@ func (w *Workspace) tryInFolder(ctx context.Context, c *Change, p location, s sc
 	if s.source != nil {
 		locked = append(locked, *s.source)
 	}
-	h, err := w.lockRoots(ctx, s.exclusive, locked...)
+	return w.locked(ctx, c, s.parents && s.exclusive, s.exclusive, locked, []location{p}, func(d []tree.Folder) error {
+		removeLeftover(d[0])
+		return do(d[0])
+	})
+}
+
+// locked locks the roots of some locations, makes the folder of the last of at with those
+// above if parents is set, locks the folders of at, and calls do with them. After that all is
+// unlocked and made durable.
+func (w *Workspace) locked(ctx context.Context, c *Change, parents, alone bool, roots, at []location, do func(d []tree.Folder) error) error {
+	l, err := w.lockRoots(ctx, alone, roots...)
 	if err != nil {
 		return err
 	}
-	defer h.release()
-	removeParents := func() {}
-	if s.parents && s.exclusive {
-		if removeParents, err = w.makeParents(ctx, c, p.parent()); err != nil {
-			return err
+	defer l.close()
+	err = func() error {
+		defer l.release()
+		removeParents := func() {}
+		if parents {
+			if removeParents, err = w.makeParents(ctx, c, at[len(at)-1].parent()); err != nil {
+				return err
+			}
 		}
-	}
-	d, err := h.lockFolder(ctx, p)
-	if err == nil {
-		removeLeftover(d)
-		err = do(d)
-	}
-	if err != nil {
-		removeParents()
-	}
-	return err
+		d, err := l.lockFolders(ctx, w, at...)
+		if err == nil {
+			err = do(d)
+		}
+		if err != nil {
+			removeParents()
+		}
+		return err
+	}()
+	return cmp.Or(err, w.settle(c, l.folders...))
 }
 
 // makeParents makes p and the folders above it for c, which is recorded next. The
@@ -171,17 +257,20 @@ func (w *Workspace) tryInFolder(ctx context.Context, c *Change, p location, s sc
 func (w *Workspace) makeParents(ctx context.Context, c *Change, p location) (removeParents func(), err error) {
 	var made []location
 	part := Change{Kind: Mkdir, Path: p.path()}
-	err = w.commit(ctx, &part, w.planFolders(p, true), func(*backup) error {
-		made, err = w.makeFolders(p)
+	err = w.commit(ctx, &part, w.planFolders(p), func(*keeper) error {
+		made, err = w.makeFolders(&part, p)
 		return err
 	})
-	j, id, _ := w.byID(part.ID)
-	c.parents = id
+	c.open, c.folders = append(c.open, part.open...), append(c.folders, part.folders...)
+	if err == nil && len(part.open) > 0 {
+		c.parents = part.open[0]
+	}
 	return func() {
 		removeFolders(made)
-		if c.parents = 0; j != nil {
-			j.mark(id, markVoid)
+		if c.parents != nil {
+			c.parents.End(context.WithoutCancel(ctx), state.Void)
 		}
+		c.parents = nil
 	}, err
 }
 
@@ -193,9 +282,9 @@ func removeLeftover(d tree.Folder) {
 	}
 }
 
-// makeFolders makes p and the folders above it, and returns those that did not exist,
-// the outermost first. If it fails, it leaves none of them.
-func (w *Workspace) makeFolders(p location) (made []location, err error) {
+// makeFolders makes p and the folders above it for c, and returns those that did not
+// exist, the outermost first. If it fails, it leaves none of them.
+func (w *Workspace) makeFolders(c *Change, p location) (made []location, err error) {
 	info, err := p.root.tree.Stat(p.rel)
 	switch {
 	case err == nil && info.IsLink():
@@ -207,14 +296,14 @@ func (w *Workspace) makeFolders(p location) (made []location, err error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, mkdirFailed(err)
 	}
-	made, err = w.makeFolders(p.parent())
+	made, err = w.makeFolders(c, p.parent())
 	if err != nil {
 		return nil, err
 	}
 	d, err := p.root.tree.OpenFolder(p.parent().rel)
 	if err == nil {
+		c.folders = append(c.folders, d)
 		err = d.Mkdir(p.base(), 0o777)
-		d.Close()
 	}
 	switch {
 	case errors.Is(err, fs.ErrExist):

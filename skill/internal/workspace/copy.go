@@ -28,7 +28,7 @@ var ErrSameFile = errors.New("source and destination are the same file")
 
 // Copy copies the file from to the path to, with its permissions unless it has to be
 // written in place; links to either are followed. A tree appears whole or not at all,
-// without this program's own records; it is not flushed to the disk. Errors are
+// without this program's own records. Errors are
 // *os.LinkError with Op "copyfile", one of them [ErrSameFile], *fs.PathError with Op
 // "mkdir", or the workspace's own.
 func (w *Workspace) Copy(ctx context.Context, from, to string, o CopyOptions) (Change, error) {
@@ -56,7 +56,7 @@ func (w *Workspace) Copy(ctx context.Context, from, to string, o CopyOptions) (C
 				return err
 			}
 			return w.copyTree(ctx, src, d, dst, o, func(rename func() error) error {
-				return w.commit(ctx, &c, w.planTree(dst, d), func(*backup) error { return rename() })
+				return w.commit(ctx, &c, w.planTree(dst, d), func(*keeper) error { return rename() })
 			})
 		})
 	})
@@ -144,9 +144,12 @@ func (w *Workspace) copyFile(ctx context.Context, c *Change, src, dst location, 
 				return err
 			}
 		}
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
 		_, err := io.Copy(new, f)
 		return err
-	})
+	}, nil, nil)
 	if err == nil && o.Times {
 		d.Chtimes(dst.base(), info) // fails for another user's file, written in place
 	}

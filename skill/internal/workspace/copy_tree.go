@@ -33,7 +33,7 @@ func (w *Workspace) copyTree(ctx context.Context, src location, to tree.Folder, 
 	if err == nil {
 		err = c.finish()
 	}
-	if err == nil && o.moving && !w.opts.NoSync {
+	if err == nil && !w.opts.NoSync {
 		err = tree.Syncfs(to)
 	}
 	if err == nil {

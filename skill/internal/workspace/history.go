@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -56,17 +57,17 @@ func (e HistoryEntry) String() string {
 // a change are part of it.
 func (w *Workspace) History(ctx context.Context) ([]HistoryEntry, error) {
 	var list []HistoryEntry
-	for _, j := range w.journals {
-		all, err := j.read(ctx)
-		if err != nil {
-			return nil, wrap("open", j.path(StateDir+"/"+journalName), err)
-		}
-		for _, c := range all {
-			if c.applied() && !c.part && w.holdsAll(j, c) {
-				list = append(list, w.entry(j, c))
+	for _, h := range w.histories {
+		for c, err := range h.changes(ctx, false) {
+			if err != nil {
+				return nil, wrap("open", h.root.dir, err)
+			}
+			if c.applied() && w.holdsAll(c) {
+				list = append(list, w.entry(c))
 			}
 		}
 	}
+	slices.Reverse(list)
 	slices.SortStableFunc(list, func(a, b HistoryEntry) int {
 		if strings.Contains(a.ID, "@") == strings.Contains(b.ID, "@") {
 			return 0
@@ -76,22 +77,23 @@ func (w *Workspace) History(ctx context.Context) ([]HistoryEntry, error) {
 	return list, nil
 }
 
-func (w *Workspace) entry(j *journal, c *change) HistoryEntry {
-	e := HistoryEntry{ID: w.changeID(j, c.ID), Time: c.Time, Dialect: c.Dialect, Tool: c.Tool, Kind: c.Kind, Command: c.Command, Undone: c.undone, NotKept: c.Note}
+func (w *Workspace) entry(c *change) HistoryEntry {
+	h := c.h
+	e := HistoryEntry{ID: w.changeID(h, c.ID), Time: c.Time, Dialect: c.Dialect, Tool: c.Tool, Kind: Kind(c.Kind), Command: c.Command, Undone: c.undone, NotKept: cmp.Or(c.Note, c.Gone)}
 	if len(c.Steps) > 0 {
-		main := c.Steps[len(c.Steps)-1]
-		e.Path = j.path(main.Path)
+		main := c.main()
+		e.Path = h.path(main.Path)
 		if main.From != "" && c.Undoes == 0 {
-			e.From = j.path(main.From)
+			e.From = h.path(main.From)
 		}
 	}
 	for _, s := range c.Steps {
-		if c.Kind == Run {
-			e.Paths = append(e.Paths, j.path(s.Path))
+		if e.Kind == Run {
+			e.Paths = append(e.Paths, h.path(s.Path))
 		}
 	}
 	if c.Undoes > 0 {
-		e.Of = w.changeID(j, c.Undoes)
+		e.Kind, e.Of = Undo, w.changeID(h, c.Undoes)
 	}
 	return e
 }

@@ -2,102 +2,92 @@ package workspace
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 
+	"textskill/skill/internal/state"
 	"textskill/skill/internal/workspace/tree"
 )
 
 // Difference returns what a change did as a unified diff, with a line for each version that
 // is no longer kept.
 func (w *Workspace) Difference(ctx context.Context, id string) (string, error) {
-	j, n, ok := w.byID(id)
+	h, n, ok := w.byID(id)
 	if !ok {
-		return "", &UndoError{ID: id, Reason: "is not one of this workspace; history lists those that are"}
+		return "", unknown(id)
 	}
-	all, err := j.read(ctx)
-	if err != nil {
-		return "", err
-	}
-	i := slices.IndexFunc(all, func(c *change) bool { return c.ID == n && c.applied() && w.holdsAll(j, c) })
-	if i < 0 {
-		return "", &UndoError{ID: id, Reason: "is not in the journal"}
-	}
-	images, err := j.root.tree.OpenFolder(StateDir + "/" + imagesName)
-	if err != nil {
-		return "", err
-	}
-	defer images.Close()
-	var out strings.Builder
-	d := differ{w, j, all, images}
-	for _, s := range w.newUndo(j, all[i], all, false).steps {
-		text, err := d.step(s, all[i].Back)
+	for c, err := range h.changes(ctx, false) {
 		if err != nil {
-			return "", wrap("open", j.path(s.Path), err)
+			return "", err
 		}
-		out.WriteString(text)
+		if c.ID < n {
+			break
+		}
+		if c.ID > n || !c.applied() || !w.holdsAll(c) {
+			continue
+		}
+		var out strings.Builder
+		d := differ{w, h, c}
+		for i, s := range c.Steps {
+			text, err := d.step(i, s)
+			if err != nil {
+				return "", wrap("open", h.path(s.Path), err)
+			}
+			out.WriteString(text)
+		}
+		return out.String(), nil
 	}
-	return out.String(), nil
+	return "", notRecorded(id)
 }
 
-// A differ prints steps.
+// A differ prints steps of a change.
 type differ struct {
-	w      *Workspace
-	j      *journal
-	all    []*change
-	images tree.Folder
+	w *Workspace
+	h *history
+	c *change
 }
 
-func (d differ) step(s pathChange, back bool) (string, error) {
-	abs := d.j.path(s.Path)
-	before, after := s.Before, s.After
-	if back {
-		before, after = after, before
-	}
+func (d differ) step(i int, s state.Step) (string, error) {
+	abs := d.h.path(s.Path)
 	switch {
-	case s.How == asFolder && after.Type == "":
+	case s.After.Kind == "" && isEmptyFolder(s.Before):
 		return "removed directory " + abs + "\n", nil
-	case s.How == asFolder:
+	case s.Before.Kind == "" && isEmptyFolder(s.After):
 		return "created directory " + abs + "\n", nil
-	case s.How == asMode:
-		return fmt.Sprintf("changed the permissions of %s from %o to %o\n", abs, before.Mode, after.Mode), nil
-	case s.How == byAppend:
-		return d.tail(s, back)
-	case s.How == byMove && back:
-		return "moved " + abs + " to " + d.j.path(s.From) + "\n", nil
-	case s.How == byMove:
-		text := "moved " + d.j.path(s.From) + " to " + abs + "\n"
-		if before.Type == "" {
+	case isMode(s):
+		return fmt.Sprintf("changed the permissions of %s from %o to %o\n", abs, s.Before.Mode, s.After.Mode), nil
+	case s.Patch != nil:
+		return d.patch(i, s)
+	case s.From != "":
+		text := "moved " + d.h.path(s.From) + " to " + abs + "\n"
+		if s.Before.Kind == "" {
 			return text, nil
 		}
-		more, err := d.contents(s.Path, before, after)
+		more, err := d.contents(s.Path, s.Before, s.After)
 		return text + more, err
 	}
-	return d.contents(s.Path, before, after)
+	return d.contents(s.Path, s.Before, s.After)
 }
 
 // contents prints the difference between two versions of a file, link or folder.
-func (d differ) contents(name string, before, after fileState) (string, error) {
-	abs := d.j.path(name)
+func (d differ) contents(name state.Name, before, after state.State) (string, error) {
+	abs := d.h.path(name)
 	head, text, whole := header(abs, abs), "", false
 	switch {
-	case before.Type == "":
+	case before.Kind == "":
 		head = header("/dev/null", abs)
 		text, whole = d.folder(name, after, false)
-	case after.Type == "":
+	case after.Kind == "":
 		head = header(abs, "/dev/null")
 		text, whole = d.folder(name, before, true)
 	}
 	if whole {
 		return text, nil
 	}
-	if !before.isFileOrNothing() || !after.isFileOrNothing() {
+	if !isFileOrNothing(before) || !isFileOrNothing(after) {
 		return head + describe("was", before) + describe("is", after), nil
 	}
 	if max(before.Size, after.Size) > maxDiff {
@@ -111,20 +101,20 @@ func (d differ) contents(name string, before, after fileState) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if before.Type != "" && was == nil || after.Type != "" && is == nil {
+	if before.Kind != "" && was == nil || after.Kind != "" && is == nil {
 		return head + "Not kept any more: what it was or what it became\n", nil
 	}
 	return Unified(abs, abs, was, is), nil
 }
 
-func (s fileState) isFileOrNothing() bool { return s.Type == "" || s.Type == "file" }
+func isFileOrNothing(s state.State) bool { return s.Kind == "" || s.Kind == "file" }
 
-func describe(when string, s fileState) string {
-	switch s.Type {
+func describe(when string, s state.State) string {
+	switch s.Kind {
 	case "":
 		return ""
 	case "link":
-		return when + " a link to " + s.Digest + "\n"
+		return when + " a link to " + string(s.Target) + "\n"
 	case "folder":
 		return fmt.Sprintf("%s a folder of %d bytes\n", when, s.Size)
 	case "other":
@@ -135,49 +125,62 @@ func describe(when string, s fileState) string {
 
 // content returns the content of a state, from the file itself or an image. It is nil if
 // neither has it, and for the state of nothing.
-func (d differ) content(name string, s fileState) ([]byte, error) {
-	if s.Type == "" {
+func (d differ) content(name state.Name, s state.State) (data []byte, err error) {
+	if s.Kind == "" {
 		return nil, nil
 	}
-	if data, err := d.inPlace(name, s); data != nil || err != nil {
-		return data, err
+	err = d.find(name, s, func(in tree.Folder, base string) error {
+		data, err = readImage(in, base)
+		return err
+	})
+	return data, err
+}
+
+// find calls use with where a state is: at its name, in an image of the change or of a later
+// one, or where one of those has put it. It calls nothing if it is in none of them.
+func (d differ) find(name state.Name, s state.State, use func(in tree.Folder, base string) error) error {
+	if ok, err := d.inPlace(name, s, use); ok || err != nil {
+		return err
 	}
-	for _, c := range d.all {
+	for _, c := range append(slices.Clone(d.c.seen), d.c) {
 		for _, t := range c.Steps {
-			if data, err := d.contentOf(t, s); data != nil || err != nil {
-				return data, err
+			if t.Image != "" && t.Patch == nil && same(t.Before, s) {
+				if ok, err := d.inImage(c.ID, t.Image, s, use); ok || err != nil {
+					return err
+				}
+			}
+			if t.Path != name && same(t.After, s) {
+				if ok, err := d.inPlace(t.Path, s, use); ok || err != nil {
+					return err
+				}
 			}
 		}
 	}
-	return nil, nil
+	return nil
 }
 
-// contentOf returns the content of a state from the image of a step, or from the file that
-// the step changed: it may have been moved there. It is nil if neither has it.
-func (d differ) contentOf(t pathChange, s fileState) ([]byte, error) {
-	if !t.Before.sameContent(s) && !t.After.sameContent(s) {
-		return nil, nil
-	}
-	if t.Image != "" {
-		if has, err := stateAt(d.images, t.Image); err == nil && has.sameContent(s) {
-			return readImage(d.images, t.Image)
-		}
-	}
-	return d.inPlace(t.Path, s)
-}
-
-// inPlace returns the content of the file name if it is in that state, else nil.
-func (d differ) inPlace(name string, s fileState) ([]byte, error) {
-	b := &undoStep{undo: &undo{w: d.w, j: d.j}}
-	p, in, err := b.open(name)
+func (d differ) inImage(id int64, image string, s state.State, use func(in tree.Folder, base string) error) (bool, error) {
+	images, err := d.h.openImages(id)
 	if err != nil {
-		return nil, nil
+		return false, nil
+	}
+	defer images.close()
+	if has, err := stateNow(images.top, image, s); err != nil || has.Kind == "" || !same(has, s) {
+		return false, nil
+	}
+	return true, use(images.top, image)
+}
+
+func (d differ) inPlace(name state.Name, s state.State, use func(in tree.Folder, base string) error) (bool, error) {
+	p, in, err := d.w.openRecorded(d.h, name)
+	if err != nil {
+		return false, nil
 	}
 	defer in.Close()
-	if there, err := stateAt(in, p.base()); err != nil || !there.sameContent(s) {
-		return nil, nil
+	if there, err := stateNow(in, p.base(), s); err != nil || there.Kind == "" || !same(there, s) {
+		return false, nil
 	}
-	return readImage(in, p.base())
+	return true, use(in, p.base())
 }
 
 func readImage(in tree.Folder, name string) ([]byte, error) {
@@ -190,41 +193,91 @@ func readImage(in tree.Folder, name string) ([]byte, error) {
 	return append([]byte{}, data...), tree.Cause(err)
 }
 
-// tail prints what was appended, with the lines before it.
-func (d differ) tail(s pathChange, back bool) (string, error) {
-	abs := d.j.path(s.Path)
-	added := s.After.Size - s.Before.Size
+// patch prints what an edit of a large file or an append did, with the lines around it.
+func (d differ) patch(i int, s state.Step) (string, error) {
+	abs, p := d.h.path(s.Path), s.Patch
 	head := header(abs, abs)
-	gone := head + "Not kept any more: what was appended\n"
-	if added > maxDiff || added < 0 {
+	gone := head + "Not kept any more: what it was or what it became\n"
+	if p.Sum != "" {
+		gone = head + "Not kept any more: what was appended\n"
+	}
+	if p.Sum != "" && p.New == 0 {
+		return "taken off again:\n" + head + largeSummary(s.Before.Size, s.After.Size), nil
+	}
+	if max(p.New, p.Length) > maxDiff {
 		return head + largeSummary(s.Before.Size, s.After.Size), nil
 	}
-	b := &undoStep{undo: &undo{w: d.w, j: d.j}}
-	p, in, err := b.open(s.Path)
+	at, in, err := d.w.openRecorded(d.h, s.Path)
 	if err != nil {
 		return gone, nil
 	}
 	defer in.Close()
-	f, err := in.OpenFile(p.base(), os.O_RDONLY, 0)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
+	f, _, err := tree.RegularFile(in.OpenFile(at.base(), os.O_RDONLY, 0))
+	if err != nil {
 		return gone, nil
 	}
-	if err != nil {
-		return "", err
-	}
 	defer f.Close()
-	tail := make([]byte, added)
-	if n, _ := f.ReadAt(tail, s.Before.Size); int64(n) < added || digest(tail) != s.After.Digest {
-		if tail, err = readImage(d.images, s.Image); err != nil || digest(tail) != s.After.Digest {
+	now := make([]byte, p.New)
+	_, err = f.ReadAt(now, p.Offset)
+	switch {
+	case p.Sum == "" || err == nil && sumOf(now) == p.Sum:
+	default:
+		if now = d.undoneTail(s); now == nil {
 			return gone, nil
 		}
 	}
-	if back {
-		return "taken off again:\n" + head + largeSummary(s.After.Size, s.Before.Size), nil
+	if p.Sum == "" {
+		if there, err := stateOf(f, allBytes); err != nil || !same(there, s.After) {
+			return gone, nil
+		}
 	}
-	text, err := spliceDiff(abs, io.NewSectionReader(f, 0, s.Before.Size), s.Before.Size, Splice{Offset: s.Before.Size, New: tail})
+	old, err := (&undoStep{u: &undo{h: d.h}, patch: p, source: s.Image, sourceRecord: d.c.ID}).old()
+	if err != nil {
+		return gone, nil
+	}
+	text, err := spliceDiff(abs, before{f, p, old}, s.Before.Size, Splice{Offset: p.Offset, Old: p.Length, New: now})
 	if err != nil {
 		return gone, nil
 	}
 	return text, nil
+}
+
+// undoneTail returns what an append has added from the undo of it, nil if none has it.
+func (d differ) undoneTail(s state.Step) []byte {
+	for _, c := range d.c.seen {
+		for _, t := range c.Steps {
+			if t.Path != s.Path || t.Patch == nil || t.Patch.Offset != s.Patch.Offset || t.Patch.Length != s.Patch.New {
+				continue
+			}
+			data, err := (&undoStep{u: &undo{h: d.h}, patch: t.Patch, source: t.Image, sourceRecord: c.ID}).old()
+			if err == nil && sumOf(data) == s.Patch.Sum {
+				return data
+			}
+		}
+	}
+	return nil
+}
+
+// before reads a file as it was before a patch.
+type before struct {
+	now   io.ReaderAt
+	patch *state.Patch
+	old   []byte
+}
+
+func (b before) ReadAt(data []byte, off int64) (n int, err error) {
+	end := b.patch.Offset + b.patch.Length
+	for n < len(data) && err == nil {
+		m, at := 0, off+int64(n)
+		switch {
+		case at < b.patch.Offset:
+			m, err = b.now.ReadAt(data[n:min(len(data), n+int(b.patch.Offset-at))], at)
+		case at < end:
+			m = copy(data[n:], b.old[at-b.patch.Offset:])
+		default:
+			m, err = b.now.ReadAt(data[n:], at+b.patch.New-b.patch.Length)
+		}
+		n += m
+	}
+	return n, err
 }

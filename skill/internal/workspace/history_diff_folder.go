@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"textskill/skill/internal/state"
 	"textskill/skill/internal/workspace/tree"
 )
 
@@ -23,31 +24,17 @@ type folderDiff struct {
 
 // folder prints a folder that was made or removed as a whole. ok is false if s is not of a
 // folder, or its content is no longer kept.
-func (d differ) folder(name string, s fileState, gone bool) (text string, ok bool) {
-	if s.Type != "folder" {
+func (d differ) folder(name state.Name, s state.State, gone bool) (text string, ok bool) {
+	if s.Kind != kindFolder {
 		return "", false
 	}
 	f := &folderDiff{gone: gone}
-	b := &undoStep{undo: &undo{w: d.w, j: d.j}}
-	if p, in, err := b.open(name); err == nil {
-		defer in.Close()
-		if there, err := stateAt(in, p.base()); err == nil && there.sameContent(s) {
-			f.folder(in, p.base(), d.j.path(name))
-			return f.out.String(), true
-		}
-	}
-	for _, c := range d.all {
-		for _, t := range c.Steps {
-			if t.Path != name || t.Image == "" {
-				continue
-			}
-			if has, err := stateAt(d.images, t.Image); err == nil && has.sameContent(s) {
-				f.folder(d.images, t.Image, d.j.path(name))
-				return f.out.String(), true
-			}
-		}
-	}
-	return "", false
+	err := d.find(name, s, func(in tree.Folder, base string) error {
+		ok = true
+		f.folder(in, base, d.h.path(name))
+		return nil
+	})
+	return f.out.String(), ok && err == nil
 }
 
 // folder prints the folder name of d, whose absolute path is abs.
@@ -91,7 +78,7 @@ func (f *folderDiff) file(in tree.Folder, e Entry, abs string) {
 		return
 	}
 	if !info.Mode.IsRegular() || f.out.Len()+int(info.Size) > maxDiff {
-		s, err := stateAt(in, e.Name)
+		s, err := stateAt(in, e.Name, -1)
 		if err == nil {
 			f.out.WriteString(head + describe(when, s))
 		}

@@ -105,7 +105,7 @@ func TestKilledJournal(t *testing.T) {
 			if got := s.tree(); got != first {
 				t.Fatalf("round %d: undone, there is\n%.3000s\nwant\n%.3000s\n%s", round, short(got), short(first), lastOf(s))
 			}
-			os.RemoveAll(s.p(StateDir))
+			os.RemoveAll(s.base + "/" + stateHome)
 		}
 		t.Logf("%d changes", changes)
 		if changes < 1000 {
@@ -125,7 +125,12 @@ func short(tree string) string {
 
 // lastOf is the end of the journal.
 func lastOf(s *site) string {
-	data, _ := os.ReadFile(s.p(".skill/journal"))
+	var data []byte
+	logs, _ := filepath.Glob(s.history() + "/log/*/log")
+	for _, name := range logs {
+		text, _ := os.ReadFile(name)
+		data = append(data, bytes.TrimRight(text, "\x00")...)
+	}
 	lines := strings.Split(string(data), "\n")
 	return strings.Join(lines[max(0, len(lines)-14):], "\n")
 }
@@ -185,8 +190,9 @@ func TestKilledBeforeRename(t *testing.T) {
 		c, err := w.Move(bg, s.p("from"), s.p("to"), MoveOptions{})
 		must(t, c, err)
 		w.Close()
+		image := s.history() + "/log/0000000000000001/images/1"
 		for _, step := range []error{ // as it was between the two system calls
-			os.Rename(s.p("to"), s.p("from")), os.Rename(s.p(".skill/images/1"), s.p("to")), os.Link(s.p("to"), s.p(".skill/images/1")),
+			os.Rename(s.p("to"), s.p("from")), os.Rename(image, s.p("to")), os.Link(s.p("to"), image),
 		} {
 			if step != nil {
 				t.Fatal(step)

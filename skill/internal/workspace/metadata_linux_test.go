@@ -104,6 +104,15 @@ func TestForeignFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n, portable := range []bool{false, true} {
+		home, err := os.MkdirTemp("", "foreign-home")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(home)
+		if err := os.Chown(home, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("XDG_STATE_HOME", home)
 		child := startChild(t, "foreign", nobody, base, fmt.Sprint(portable))
 		child.wait(t)
 		after, err := os.Stat(file)

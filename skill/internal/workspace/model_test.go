@@ -186,8 +186,6 @@ func (s *site) onDisk(t *rapid.T) model {
 		switch {
 		case err != nil || rel == ".":
 			return err
-		case rel == StateDir:
-			return filepath.SkipDir
 		case d.IsDir():
 			m[rel] = &node{dir: true}
 			return nil

@@ -40,12 +40,7 @@ func (w *Workspace) Move(ctx context.Context, from, to string, o MoveOptions) (C
 			return previewMove(src, dst, o)
 		}
 		m := &move{w, src, dst, info, o}
-		exclusive := info.IsDir()
-		err = retryBusy(func() error { return m.try(ctx, &c, exclusive) })
-		if o.Parents && !exclusive && missingFolder(err) {
-			err = retryBusy(func() error { return m.try(ctx, &c, true) })
-		}
-		return err
+		return w.again(o.Parents, info.IsDir(), func(alone bool) error { return m.try(ctx, &c, alone) })
 	})
 	return c, wrap2("rename", from, to, err)
 }
@@ -135,27 +130,12 @@ type move struct {
 
 // try locks and moves. Only with exclusive locks are folders made, as in inFolder.
 func (m *move) try(ctx context.Context, c *Change, exclusive bool) error {
-	h, err := m.w.lockRoots(ctx, exclusive, m.src, m.dst)
-	if err != nil {
-		return err
-	}
-	defer h.release()
-	removeParents := func() {}
-	if m.o.Parents && exclusive {
-		if removeParents, err = m.w.makeParents(ctx, c, m.dst.parent()); err != nil {
-			return err
-		}
-	}
-	from, to, err := h.lockFolders(ctx, m.src, m.dst)
-	if err == nil {
-		removeLeftover(from)
-		removeLeftover(to)
-		err = m.moveLocked(ctx, c, from, to)
-	}
-	if err != nil {
-		removeParents()
-	}
-	return err
+	both := []location{m.src, m.dst}
+	return m.w.locked(ctx, c, m.o.Parents && exclusive, exclusive, both, both, func(d []tree.Folder) error {
+		removeLeftover(d[0])
+		removeLeftover(d[1])
+		return m.moveLocked(ctx, c, d[0], d[1])
+	})
 }
 
 // moveLocked moves between two locked folders.
@@ -174,18 +154,16 @@ func (m *move) moveLocked(ctx context.Context, c *Change, from, to tree.Folder) 
 	if err != nil {
 		return err
 	}
-	return m.w.commit(ctx, c, planned, func(b *backup) error {
-		if b == nil {
-			return m.rename(ctx, from, to)
-		}
-		if !m.o.NoReplace && planned.steps[0].Before.Type != "" {
-			if err := b.save(to, m.dst.base()); err != nil {
+	return m.w.commit(ctx, c, planned, func(k *keeper) error {
+		kept := k != nil && !m.o.NoReplace && k.image() != ""
+		if kept {
+			if err := k.save(to, m.dst.base()); err != nil {
 				return err
 			}
 		}
 		err := m.rename(ctx, from, to)
-		if err != nil {
-			b.discard()
+		if err != nil && kept {
+			discard(k.Images(), k.image())
 		}
 		return err
 	})
@@ -221,8 +199,7 @@ func (m *move) across(ctx context.Context, from, to tree.Folder) error {
 		if _, err := m.w.checkTree(m.src, removing); err != nil {
 			return err
 		}
-		err := m.w.copyTree(ctx, m.src, to, m.dst, CopyOptions{Times: true, Replace: !m.o.NoReplace, moving: true},
-			func(appear func() error) error { return appear() })
+		err := m.w.copyTree(ctx, m.src, to, m.dst, CopyOptions{Times: true, Replace: !m.o.NoReplace, moving: true}, atOnce)
 		if err != nil {
 			return err
 		}

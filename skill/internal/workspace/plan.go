@@ -2,39 +2,41 @@ package workspace
 
 import (
 	"errors"
-	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
 
+	"textskill/skill/internal/state"
 	"textskill/skill/internal/workspace/tree"
 )
 
 // A plan is what is recorded of a change before it is made. The zero plan is of a
 // change that is not recorded.
 type plan struct {
-	root        *root // has the journal; nil for none
-	steps       []pathChange
-	bytes       int64  // size of what the change takes away
-	notUndoable string // why it cannot be undone; "" if it can
-	markDone    bool   // it is not made in one step: the journal also says when it is complete
-	part        bool   // it makes folders for the change that comes next
-
+	root    *root // whose history it is; nil for none
+	steps   []state.Step
+	bytes   int64  // size of what the change takes away
+	note    string // why it cannot be undone; "" if it can
+	end     bool   // it is not made in one step: that it is complete is recorded, too
 	command string // the program that was run; "" for none
+	kind    Kind   // "" for that of the Change
+	undoes  int64  // see state.Record
+	next    int64
 }
 
 // planFolders plans to make p and the folders above it, as far as they are missing.
-func (w *Workspace) planFolders(p location, part bool) plan {
-	j := w.journal(p.root)
-	if j == nil {
+func (w *Workspace) planFolders(p location) plan {
+	h := w.journal(p.root)
+	if h == nil {
 		return plan{}
 	}
-	planned := plan{root: p.root, part: part, markDone: true}
+	planned := plan{root: p.root, end: true}
 	for at := p; ; at = at.parent() {
 		if _, err := at.root.tree.Stat(at.rel); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
-		planned.steps = append(planned.steps, pathChange{How: asFolder, Path: j.name(at), After: fileState{Type: "folder", Mode: 0o777}})
+		planned.steps = append(planned.steps, state.Step{Path: h.name(at), After: madeFolder(0o777)})
 	}
 	if len(planned.steps) == 0 {
 		return plan{}
@@ -43,103 +45,139 @@ func (w *Workspace) planFolders(p location, part bool) plan {
 	return planned
 }
 
-// planReplace plans to give the file p, in d, the content of full.
-func (w *Workspace) planReplace(p location, d tree.Folder, how method, full *os.File) (plan, error) {
-	j := w.journal(p.root)
-	if j == nil {
-		return plan{}, nil
-	}
-	before, err := stateAt(d, p.base())
-	if err != nil {
-		return plan{}, err
-	}
-	after, err := stateOf(full)
-	if err != nil {
-		return plan{}, err
-	}
-	planned := plan{root: p.root, bytes: before.Size, markDone: how == inPlace,
-		steps: []pathChange{{How: how, Path: j.name(p), Before: before, After: after}}}
-	if (how == inPlace || j.root.id.Dev != d.ID().Dev) && before.Size > maxCopied {
-		planned.notUndoable = tooBig(before.Size)
-	}
-	return planned, nil
+// madeFolder is the state of an empty folder.
+func madeFolder(mode fs.FileMode) state.State {
+	return state.State{Kind: kindFolder, Mode: uint32(mode.Perm()), Sum: emptySum}
 }
 
-func tooBig(size int64) string {
-	return fmt.Sprintf("what was there holds %d bytes, and more than %d are not copied to be kept", size, maxCopied)
+// near reports whether what is in d can be moved to the images of h, so far as is known.
+func (h *history) near(d tree.Folder) bool {
+	s, err := h.open()
+	return err == nil && !h.portable && s.Place().Near && d.ID().Dev == h.root.id.Dev
+}
+
+// takenFrom returns the state of what is at name in d and about to be taken away, and the reason
+// why it cannot be kept, if copied says that it must be copied for that.
+func (h *history) takenFrom(d tree.Folder, name string, copied bool) (before state.State, note string, err error) {
+	limit := int64(maxSum)
+	if copied = copied || !h.near(d); copied {
+		limit = allBytes // a copy has another stamp
+	}
+	if before, err = stateAt(d, name, limit); err == nil && copied {
+		if note = state.CopyNote(before.Size); holdsSpecial(d, name) {
+			note = "what is not a regular file is not copied to be kept"
+		}
+	}
+	return before, note, err
+}
+
+// planReplace plans to give the file p, in d, the content of full, in place or not. splice is
+// what is replaced of it, nil if that is all.
+func (w *Workspace) planReplace(p location, d tree.Folder, inPlace bool, full *os.File, splice *Splice) (plan, error) {
+	h := w.journal(p.root)
+	if h == nil {
+		return plan{}, nil
+	}
+	after, err := stateOf(full, allBytes)
+	if err != nil {
+		return plan{}, err
+	}
+	after.Stamp = state.Stamp{} // it changes with the name
+	step := state.Step{Path: h.name(p), After: after}
+	if splice != nil && splice.Old <= state.MaxCopied {
+		if step.Before, step.Patch, err = patchOf(d, p.base(), *splice); err != nil {
+			return plan{}, err
+		}
+		step.Keep = len(step.Patch.Old) < int(splice.Old)
+		return plan{root: p.root, bytes: splice.Old, steps: []state.Step{step}}, nil
+	}
+	var note string
+	if step.Before, note, err = h.takenFrom(d, p.base(), inPlace); err != nil {
+		return plan{}, err
+	}
+	step.Keep = step.Before.Kind != ""
+	return plan{root: p.root, bytes: step.Before.Size, end: inPlace, note: note, steps: []state.Step{step}}, nil
+}
+
+// patchOf returns the state of a file before a splice, and what the splice takes away.
+func patchOf(d tree.Folder, name string, s Splice) (before state.State, patch *state.Patch, err error) {
+	f, err := d.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return before, nil, err
+	}
+	defer f.Close()
+	patch = &state.Patch{Offset: s.Offset, Length: s.Old, New: int64(len(s.New))}
+	if s.Old <= state.MaxInline {
+		patch.Old = make([]byte, s.Old)
+		if _, err := f.ReadAt(patch.Old, s.Offset); err != nil && err != io.EOF {
+			return before, nil, tree.Cause(err)
+		}
+	}
+	before, err = stateOf(f, allBytes)
+	return before, patch, err
 }
 
 // planAppend plans to add data to the end of the file p.
 func (w *Workspace) planAppend(p location, info Info, data []byte) plan {
-	j := w.journal(p.root)
-	if j == nil {
+	h := w.journal(p.root)
+	if h == nil {
 		return plan{}
 	}
-	return plan{root: p.root, markDone: true, steps: []pathChange{{
-		How: byAppend, Path: j.name(p),
-		Before: fileState{Type: "file", Size: info.Size, Time: info.ModTime.UnixNano()},
-		After:  fileState{Type: "file", Size: info.Size + int64(len(data)), Digest: digest(data)},
-	}}}
+	before := stateFrom(info)
+	after := state.State{Kind: kindFile, Mode: before.Mode, Size: before.Size + int64(len(data))}
+	return plan{root: p.root, end: true, steps: []state.Step{{Path: h.name(p), Before: before, After: after,
+		Patch: &state.Patch{Offset: before.Size, New: int64(len(data)), Sum: sumOf(data)}}}}
 }
 
 // planTree plans to make the complete folder tempName of d appear as p.
 func (w *Workspace) planTree(p location, d tree.Folder) plan {
-	j := w.journal(p.root)
-	if j == nil {
+	h := w.journal(p.root)
+	if h == nil {
 		return plan{}
 	}
-	after, err := stateAt(d, tempName)
-	planned := plan{root: p.root, steps: []pathChange{{How: bySwap, Path: j.name(p), After: after}}}
+	after, err := stateAt(d, tempName, allBytes)
+	planned := plan{root: p.root, steps: []state.Step{{Path: h.name(p), After: after}}}
 	if err != nil {
-		planned.notUndoable = "the copy cannot be read: " + err.Error()
+		planned.note = "the copy cannot be read: " + err.Error()
 	}
 	return planned
 }
 
-// planRemove plans to remove what is at p, in d.
-func (w *Workspace) planRemove(p location, d tree.Folder) (plan, error) {
-	j := w.journal(p.root)
-	if j == nil {
+// planRemove plans to remove what is at p, in d. Without whole a folder is empty.
+func (w *Workspace) planRemove(p location, d tree.Folder, whole bool) (plan, error) {
+	h := w.journal(p.root)
+	if h == nil {
 		return plan{}, nil
 	}
-	before, err := stateAt(d, p.base())
+	before, note, err := h.takenFrom(d, p.base(), false)
 	if err != nil {
 		return plan{}, err
 	}
-	planned := plan{root: p.root, bytes: before.Size, steps: []pathChange{{How: bySwap, Path: j.name(p), Before: before}}}
-	switch elsewhere := j.root.id.Dev != d.ID().Dev; {
-	case elsewhere && before.Type == "folder" && before.Digest != emptyTreeDigest:
-		planned.notUndoable = "it was on another file system than the journal"
-	case elsewhere && before.Size > maxCopied:
-		planned.notUndoable = tooBig(before.Size)
+	keep := true
+	if before.Kind == kindFolder && !whole {
+		before.Sum, keep = emptySum, false
 	}
-	return planned, nil
+	return plan{root: p.root, bytes: before.Size, note: note, steps: []state.Step{{Path: h.name(p), Before: before, Keep: keep}}}, nil
 }
 
 // planMove plans to move src, in from, to dst, in to.
 func (w *Workspace) planMove(src, dst location, from, to tree.Folder) (plan, error) {
-	j := w.journal(dst.root)
-	if j == nil || src == dst {
+	h := w.journal(dst.root)
+	if h == nil || src == dst {
 		return plan{}, nil
 	}
-	before, err := stateAt(to, dst.base())
+	before, note, err := h.takenFrom(to, dst.base(), false)
 	if err != nil {
 		return plan{}, err
 	}
-	info, err := from.Lstat(src.base())
+	after, err := stateAt(from, src.base(), maxSum)
 	if err != nil {
 		return plan{}, err
 	}
-	after := fileState{Type: "folder"}
-	if !info.IsDir() { // a folder can be moved back even if its content has changed since
-		if after, err = stateAt(from, src.base()); err != nil {
-			return plan{}, err
-		}
+	keep := before.Kind != "" && before.Kind != kindFolder
+	if before.Kind == kindFolder {
+		before.Sum = emptySum // else it cannot be replaced
 	}
-	planned := plan{root: dst.root, bytes: before.Size,
-		steps: []pathChange{{How: byMove, Path: j.name(dst), From: j.name(src), Before: before, After: after}}}
-	if j.root.id.Dev != to.ID().Dev && before.Size > maxCopied {
-		planned.notUndoable = tooBig(before.Size)
-	}
-	return planned, nil
+	return plan{root: dst.root, bytes: before.Size, note: note,
+		steps: []state.Step{{Path: h.name(dst), From: h.name(src), Before: before, After: after, Keep: keep}}}, nil
 }

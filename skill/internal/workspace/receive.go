@@ -17,7 +17,7 @@ func (w *Workspace) Receive(ctx context.Context, abs string, o WriteOptions, pro
 	noDiff := func(tree.Folder, string, *Info) (string, error) { return "", nil }
 	ahead := o
 	ahead.DryRun = true
-	if err := w.write(ctx, &c, ahead, nil, noDiff); err != nil || o.DryRun || w.opts.DryRun {
+	if err := w.write(ctx, &c, ahead, nil, nil, noDiff); err != nil || o.DryRun || w.opts.DryRun {
 		return c, err
 	}
 	top, err := w.roots[0].tree.OpenFolder(".")
@@ -33,14 +33,17 @@ func (w *Workspace) Receive(ctx context.Context, abs string, o WriteOptions, pro
 	if err := produce(onlyWriter{spool.file}); err != nil {
 		return c, err
 	}
-	err = w.write(ctx, &c, o, func(p location, d tree.Folder, old *Info) error {
-		return w.replace(ctx, &c, p, d, old, func(dst *os.File) error {
-			if _, err := spool.file.Seek(0, io.SeekStart); err != nil {
-				return err
-			}
-			_, err := io.Copy(dst, spool.file)
+	spooled := func(dst *os.File) error {
+		if _, err := spool.file.Seek(0, io.SeekStart); err != nil {
 			return err
-		})
+		}
+		_, err := io.Copy(dst, spool.file)
+		return err
+	}
+	err = w.write(ctx, &c, o, func(p location, d tree.Folder, old *Info) (*newFile, error) {
+		return w.draft(p, d, old, spooled, nil)
+	}, func(p location, d tree.Folder, old *Info, ready *newFile) error {
+		return w.replace(ctx, &c, p, d, old, spooled, nil, ready)
 	}, noDiff)
 	return c, err
 }

@@ -28,16 +28,13 @@ func (w *Workspace) MakeDir(ctx context.Context, abs string, dryRun bool) (Chang
 			return previewDir(p)
 		}
 		if info, err := p.root.tree.Stat(p.rel); err == nil && info.IsDir() {
-			return w.commit(ctx, &c, plan{}, func(*backup) error { return nil })
+			return w.commit(ctx, &c, plan{}, func(*keeper) error { return nil })
 		}
-		h, err := w.lockRoots(ctx, true, p)
-		if err != nil {
-			return err
-		}
-		defer h.release()
-		return w.commit(ctx, &c, w.planFolders(p, false), func(*backup) error {
-			_, err := w.makeFolders(p)
-			return err
+		return w.locked(ctx, &c, false, true, []location{p}, nil, func([]tree.Folder) error {
+			return w.commit(ctx, &c, w.planFolders(p), func(*keeper) error {
+				_, err := w.makeFolders(&c, p)
+				return err
+			})
 		})
 	})
 	if me, ok := err.(mkdirError); ok {
@@ -137,17 +134,16 @@ func (w *Workspace) removeLocked(ctx context.Context, c *Change, p location, d t
 // remove moves what is at p, which info describes, into the backup, or removes it. Its
 // folder d is locked. With whole it may be a folder with something in it.
 func (w *Workspace) remove(ctx context.Context, c *Change, p location, d tree.Folder, info Info, whole bool) error {
-	planned, err := w.planRemove(p, d)
+	whole = whole && info.IsDir()
+	planned, err := w.planRemove(p, d, whole)
 	if err != nil {
 		return err
 	}
-	return w.commit(ctx, c, planned, func(b *backup) error {
-		if b != nil && (whole || !info.IsDir()) {
-			if done, err := b.move(d, p.base(), info); done || err != nil {
-				return err
-			}
-		}
-		if whole && info.IsDir() {
+	return w.commit(ctx, c, planned, func(k *keeper) error {
+		switch {
+		case k != nil && (whole || !info.IsDir()):
+			return k.take(ctx, p, d, info)
+		case whole:
 			return removeTree(d, p.base())
 		}
 		return d.Remove(p.base(), info.IsDir())

@@ -13,36 +13,98 @@ import (
 
 // replace gives the file p the content that write produces; its folder d is locked. old
 // describes the file that exists, with the mode that the new one is to have; it is nil
-// if none may exist.
+// if none may exist. ready is a file that was written before the lock; it is used if nothing
+// has changed since, and may be nil.
 //
 // The content is written to a new file, which then replaces the old one in one step.
 // The old file is overwritten in place instead if it has several links, an owner or
 // attributes that the new file cannot be given, if its folder cannot be written, or if
 // something is mounted on it.
-func (w *Workspace) replace(ctx context.Context, c *Change, p location, d tree.Folder, old *Info, write fill) error {
-	n, err := createFile(d, old != nil, write)
-	if old != nil && n == nil && cannotCreate(err) {
-		return w.overwriteFrom(ctx, c, p, d, write)
+func (w *Workspace) replace(ctx context.Context, c *Change, p location, d tree.Folder, old *Info, write fill, splice *Splice, ready *newFile) error {
+	n := ready
+	if !n.fitsNow(d, old) {
+		var err error
+		n, err = w.draft(p, d, old, write, splice)
+		if old != nil && n == nil && cannotCreate(err) {
+			return w.overwriteFrom(ctx, c, p, d, write)
+		}
+		if err != nil {
+			return err
+		}
+		defer n.close()
 	}
-	if err != nil {
-		return err
-	}
-	defer n.close()
-	if old != nil && (old.Links > 1 || !tree.CopyMetadata(n.file, d, p.base(), *old)) {
+	if n.misfit {
 		return w.overwrite(ctx, c, p, d, n.file)
 	}
-	if err := w.flush(n.file); err != nil {
-		return tree.Cause(err)
-	}
-	planned, err := w.planReplace(p, d, bySwap, n.file)
-	if err != nil {
-		return err
-	}
-	err = w.commit(ctx, c, planned, func(b *backup) error { return n.install(p.base(), old != nil, b) })
+	n.dir = d
+	err := w.commit(ctx, c, n.planned, func(k *keeper) error { return n.install(p.base(), old != nil, k) })
 	if old != nil && errors.Is(err, syscall.EBUSY) {
 		return w.overwrite(ctx, c, p, d, n.file)
 	}
 	return err
+}
+
+// draft writes a new file for p, in d, and plans to replace the old one with it. It is nil if
+// no file can be made there. splice is what it replaces in the old one, nil if that is all.
+func (w *Workspace) draft(p location, d tree.Folder, old *Info, write fill, splice *Splice) (n *newFile, err error) {
+	if n, err = createFile(d, old != nil, write); err != nil {
+		return n, err
+	}
+	n.old = old
+	if old != nil && (old.Links > 1 || !tree.CopyMetadata(n.file, d, p.base(), *old)) {
+		n.misfit = true
+		return n, nil
+	}
+	if err = w.flush(n.file); err == nil {
+		n.planned, err = w.planReplace(p, d, false, n.file, splice)
+	}
+	if err != nil {
+		n.close()
+	}
+	return n, tree.Cause(err)
+}
+
+// prepare is draft before the folder of p is locked. It returns nil where that cannot be
+// done, or fails: then it is done with the lock.
+func (w *Workspace) prepare(p location, draft func(d tree.Folder, old *Info) (*newFile, error)) *newFile {
+	d, err := p.root.tree.OpenFolder(p.parent().rel)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	old, err := existingFile(d, p.base(), false)
+	if err != nil || !p.root.makesUnnamed(d) {
+		return nil
+	}
+	n, err := draft(d, old)
+	if err != nil {
+		return nil
+	}
+	return n
+}
+
+// makesUnnamed reports whether files without a name can be made in d, as far as is known
+// from others in the root.
+func (r *root) makesUnnamed(d tree.Folder) bool {
+	r.once.Do(func() {
+		if f, err := d.CreateUnnamed(0o600); err == nil {
+			r.unnamed = true
+			f.Close()
+		}
+	})
+	return r.unnamed && d.ID().Dev == r.id.Dev
+}
+
+// fitsNow reports whether a file that was prepared for d may replace the file that old
+// describes.
+func (n *newFile) fitsNow(d tree.Folder, old *Info) bool {
+	switch {
+	case n == nil || n.named || n.dir.ID() != d.ID() || (n.old == nil) != (old == nil):
+		return false
+	case old == nil:
+		return true
+	}
+	return stampFrom(*n.old) == stampFrom(*old) && n.old.ID == old.ID
 }
 
 // A newFile is a file that is written before it gets its name.
@@ -50,6 +112,10 @@ type newFile struct {
 	file  *os.File
 	dir   tree.Folder
 	named bool // it has the temporary name
+
+	old     *Info // what it is to replace, nil for nothing
+	misfit  bool  // the old file must be overwritten
+	planned plan
 }
 
 // createFile creates a file in d and calls write to fill it: an unnamed file where the
@@ -77,8 +143,34 @@ func createFile(d tree.Folder, private bool, write fill) (*newFile, error) {
 	return n, nil
 }
 
-// close closes the file, and removes it unless it was installed.
+// again makes another file with the same content under the temporary name: one that lost
+// its only name cannot be linked again.
+func (n *newFile) again() error {
+	f, err := n.dir.OpenFile(tempName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	old := n.file
+	defer old.Close()
+	n.file, n.named = f, true
+	info, err := tree.StatRegular(old)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(f, io.NewSectionReader(old, 0, info.Size)); err != nil {
+		return tree.Cause(err)
+	}
+	if n.old == nil || !tree.CopyMetadata(f, n.dir, tempName, *n.old) {
+		err = f.Chmod(info.Mode.Perm())
+	}
+	return tree.Cause(err)
+}
+
+// close closes the file, and removes it unless it was installed. A nil newFile is none.
 func (n *newFile) close() {
+	if n == nil {
+		return
+	}
 	n.file.Close()
 	if n.named {
 		n.dir.Remove(tempName, false)
@@ -90,26 +182,46 @@ func cannotCreate(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
-// install gives a finished file its name. With replace, the file of that name goes into
-// the backup, or is removed if that is nil.
-func (n *newFile) install(name string, replace bool, b *backup) error {
+// install gives a finished file its name. With replace, the file of that name goes to the keeper, or is removed if that is nil or has only a part of it to keep.
+func (n *newFile) install(name string, replace bool, k *keeper) error {
 	if !replace {
 		return n.installNew(name)
 	}
-	if b != nil {
-		if done, err := b.exchange(n, name); done || err != nil {
+	switch {
+	case k == nil:
+	case k.Steps[k.step].Patch != nil:
+		if err := n.keepPart(name, k); err != nil {
+			return err
+		}
+		k = nil
+	default:
+		if done, err := k.exchange(n, name, *n.old); done || err != nil {
 			return err
 		}
 	}
 	if err := n.giveTempName(); err != nil {
 		return err
 	}
-	if b == nil {
+	if k == nil {
 		if err := n.exchange(name); err == nil || !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return n.rename(name, true)
+}
+
+// keepPart keeps the bytes that a patch replaces, unless the record has them.
+func (n *newFile) keepPart(name string, k *keeper) error {
+	patch := k.Steps[k.step].Patch
+	if k.image() == "" {
+		return nil
+	}
+	f, err := n.dir.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return k.Copy(k.step, f, patch.Offset, patch.Length)
 }
 
 // installNew gives a finished file a name that no file has.
@@ -176,13 +288,13 @@ func (w *Workspace) overwriteFrom(ctx context.Context, c *Change, p location, d 
 
 // overwrite replaces the content of the file p with that of full, in place.
 func (w *Workspace) overwrite(ctx context.Context, c *Change, p location, d tree.Folder, full *os.File) error {
-	planned, err := w.planReplace(p, d, inPlace, full)
+	planned, err := w.planReplace(p, d, true, full, nil)
 	if err != nil {
 		return err
 	}
-	return w.commit(ctx, c, planned, func(b *backup) error {
-		if b != nil {
-			if err := b.copy(d, p.base()); err != nil {
+	return w.commit(ctx, c, planned, func(k *keeper) error {
+		if k != nil {
+			if err := k.copy(d, p.base()); err != nil {
 				return err
 			}
 		}

@@ -26,6 +26,9 @@ type site struct {
 	portable bool
 }
 
+// stateHome is the folder beside a site's in which the histories are kept.
+const stateHome = "state"
+
 // each runs a test over both ways of confinement.
 func each(t *testing.T, test func(t *testing.T, s *site)) {
 	t.Helper()
@@ -59,6 +62,7 @@ func newSite(t testing.TB, portable bool) *site {
 		t.Fatal(err)
 	}
 	s := &site{t: t, base: base, dir: filepath.Join(base, "ws"), portable: portable}
+	t.Setenv("XDG_STATE_HOME", filepath.Join(base, stateHome)) // also for children
 	for name, content := range map[string]string{"out/secret": "secret", "out/sub/deep": "deep", "ws-evil/secret": "evil"} {
 		s.put(filepath.Join(base, name), content)
 	}
@@ -163,7 +167,7 @@ func (s *site) snapshot() string {
 		}
 		st := fi.Sys().(*syscall.Stat_t)
 		rel, _ := filepath.Rel(s.base, p)
-		if d.Name() == StateDir && d.IsDir() {
+		if rel == stateHome || d.Name() == StateDir && d.IsDir() {
 			return filepath.SkipDir
 		}
 		fmt.Fprintf(&b, "%s %v %d:%d inode %d", rel, fi.Mode(), st.Uid, st.Gid, st.Ino)

@@ -4,23 +4,23 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"path"
 	"sync"
 	"time"
 
+	"textskill/skill/internal/state"
 	"textskill/skill/internal/workspace/tree"
 )
 
 // A Snapshot is what a workspace holds before a program is run in it. Record compares it
 // with what the workspace holds after that, and records the differences as a change.
 //
-// Each content is saved once, in the journal's folder, under its digest. A table has the
+// Each content is saved once, in the store, under its digest. A table has the
 // metadata that each file had when its content was saved, so that a file is read again
 // only if its metadata has changed. What git ignores, files larger than [MaxKept], other
 // file systems and .git are left out.
 type Snapshot struct {
 	w     *Workspace
-	j     *journal
+	h     *history
 	walk  Walker
 	table *table
 	lock  tree.Folder // of the contents; while it is locked, nobody removes any
@@ -46,7 +46,7 @@ type Visited struct {
 const SnapshotWorkers = 64
 
 // MaxKept is the size in bytes up to which a snapshot saves a file.
-const MaxKept = maxDigested
+const MaxKept = 16 << 20
 
 // MaxVisited is the largest number of names of which a snapshot is made.
 const MaxVisited = 200_000
@@ -54,11 +54,8 @@ const MaxVisited = 200_000
 // ErrTooManyFiles reports a workspace of more names than [MaxVisited].
 var ErrTooManyFiles = errors.New("the workspace holds too many files")
 
-// Folders in [StateDir].
-const (
-	snapshotName = "snapshot" // of the contents and the tables
-	stageName    = "stage"    // of files and folders that are restored
-)
+// stageName is the folder of the store in which files and folders are restored.
+const stageName = "stage"
 
 // snapshots are the tables of a journal, one for each folder of which snapshots are made.
 type snapshots struct {
@@ -71,20 +68,20 @@ type snapshots struct {
 // [ErrTooManyFiles], those of ctx and of the system. Close releases the snapshot.
 func (w *Workspace) Snapshot(ctx context.Context, limit int64, walk Walker) (*Snapshot, error) {
 	top := location{w.roots[0], "."}
-	j := w.journal(top.root)
-	if j == nil || limit <= 0 || w.checkWritable() != nil || w.opts.DryRun {
+	h := w.journal(top.root)
+	if h == nil || limit <= 0 || w.checkWritable() != nil || w.opts.DryRun {
 		return nil, nil
 	}
-	dir, err := j.snapshotFolder()
+	dir, err := h.folder(state.Snapshot)
 	if err != nil {
 		return nil, err
 	}
-	s := &Snapshot{w: w, j: j, walk: walk, lock: dir}
-	if s.alone, err = s.share(j.clearStages); err == nil {
-		s.since, err = j.lastID(ctx)
+	s := &Snapshot{w: w, h: h, walk: walk, lock: dir}
+	if s.alone, err = s.share(h.clearStages); err == nil {
+		s.since, err = h.lastID(ctx)
 	}
 	if err == nil {
-		err = s.take(ctx, limit, j.name(top))
+		err = s.take(ctx, limit, string(h.name(top)))
 	}
 	if err != nil {
 		s.Close()
@@ -115,12 +112,12 @@ func (s *Snapshot) share(first func()) (alone bool, err error) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return false, errBusy
+	return false, errors.New("the snapshots are in use by another process")
 }
 
 // take brings the table and the saved contents up to date.
 func (s *Snapshot) take(ctx context.Context, limit int64, base string) error {
-	all := &s.j.snapshots
+	all := &s.h.snapshots
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	old := all.tables[base]
@@ -131,7 +128,7 @@ func (s *Snapshot) take(ctx context.Context, limit int64, base string) error {
 	if err != nil {
 		return err
 	}
-	k := saver{j: s.j, store: s.lock, old: old, table: old.updated(found), begin: found.begin}
+	k := saver{h: s.h, store: s.lock, old: old, table: old.updated(found), begin: found.begin}
 	err = k.save(ctx, limit)
 	t := k.table
 	if t != old {
@@ -149,7 +146,7 @@ func (s *Snapshot) take(ctx context.Context, limit int64, base string) error {
 
 // scan compares the workspace with a table.
 func (s *Snapshot) scan(ctx context.Context, old *table, base string) (*scan, error) {
-	c := newScan(old, base, s.j.root.id.Dev)
+	c := newScan(old, base, s.h.root.id.Dev)
 	if err := s.walk(ctx, c.visit); err != nil {
 		return nil, err
 	}
@@ -185,25 +182,9 @@ func (s *Snapshot) removeUnused(t *table) {
 	s.share(nil)
 }
 
-// snapshotFolder opens the folder of the contents, and makes it if it does not exist.
-func (j *journal) snapshotFolder() (tree.Folder, error) {
-	top, err := j.root.tree.OpenFolder(".")
-	if err != nil {
-		return nil, err
-	}
-	defer top.Close()
-	state, err := subfolder(top, StateDir, true)
-	if err != nil {
-		return nil, err
-	}
-	defer state.Close()
-	ignoreAll(state)
-	return subfolder(state, snapshotName, true)
-}
-
 // clearStages removes what killed processes left in the folder of stages.
-func (j *journal) clearStages() {
-	d, err := j.root.tree.OpenFolder(StateDir + "/" + stageName)
+func (h *history) clearStages() {
+	d, err := h.folder(stageName)
 	if err != nil {
 		return
 	}
@@ -215,19 +196,12 @@ func (j *journal) clearStages() {
 }
 
 // lastID returns the number of the last change that is recorded, 0 if there is none.
-func (j *journal) lastID(ctx context.Context) (int64, error) {
-	err := j.acquire(ctx, false)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+func (h *history) lastID(ctx context.Context) (int64, error) {
+	for c, err := range h.changes(ctx, false) {
+		if err != nil {
+			return 0, err
+		}
+		return c.ID, nil
 	}
-	if err != nil {
-		return 0, err
-	}
-	defer j.release()
-	return j.last.ID, nil
-}
-
-// folderOf opens the folder that holds a name of the journal's own root.
-func (j *journal) folderOf(name string) (tree.Folder, error) {
-	return j.root.tree.OpenFolder(path.Dir(name))
+	return 0, nil
 }

@@ -1,6 +1,11 @@
 package workspace
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"textskill/skill/internal/state"
+)
 
 // concurrentChanges are the changes in the journal since a snapshot, by path: what they
 // did is not the program's doing.
@@ -8,7 +13,7 @@ type concurrentChanges map[string]*concurrentChange
 
 // A concurrentChange is what a change left at a path.
 type concurrentChange struct {
-	after      fileState
+	after      state.State
 	tail       bool // only the size of after is known
 	recursive  bool // it is also about everything below the path
 	anyContent bool // after is a folder, whatever is in it
@@ -19,45 +24,41 @@ type concurrentChange struct {
 // findConcurrent reads what was recorded since the snapshot.
 func (r *recorder) findConcurrent() error {
 	r.concurrent = concurrentChanges{}
-	last, err := r.j.lastID(r.ctx)
+	last, err := r.h.lastID(r.ctx)
 	if err != nil || last == r.since {
 		return err
 	}
-	all, err := r.j.read(r.ctx)
-	if err != nil {
-		return err
-	}
-	for _, c := range all {
-		if c.ID <= r.since || c.void {
-			continue
+	var all []*change
+	for c, err := range r.h.changes(r.ctx, false) {
+		if err != nil {
+			return err
 		}
-		r.otherCommand = r.otherCommand || c.Kind == Run
+		if c.ID <= r.since {
+			break
+		}
+		if c.End != state.Void {
+			all = append(all, c)
+		}
+	}
+	for _, c := range slices.Backward(all) {
+		r.otherCommand = r.otherCommand || c.Kind == string(Run)
 		for _, s := range c.Steps {
-			r.concurrent.add(s, c.Back)
+			r.concurrent.add(s)
 		}
 	}
 	return nil
 }
 
-func (t concurrentChanges) add(s pathChange, back bool) {
-	before, after := s.Before, s.After
-	if back {
-		before, after = after, before
+func (t concurrentChanges) add(s state.Step) {
+	made := s.Before.Kind == "" && isEmptyFolder(s.After)
+	tree := !made && (s.Before.Kind == kindFolder || s.After.Kind == kindFolder)
+	switch {
+	case isMode(s): // to undo it twice does no harm
+	case s.From != "":
+		t[string(s.Path)], t[string(s.From)] = &concurrentChange{after: s.After, recursive: tree, anyContent: true}, &concurrentChange{recursive: tree}
+	default:
+		t[string(s.Path)] = &concurrentChange{after: s.After, tail: s.Patch != nil && s.Patch.Sum != "", recursive: tree, anyContent: made}
 	}
-	if s.How == asMode { // to undo it twice does no harm
-		return
-	}
-	tree := s.How != asFolder && (before.Type == "folder" || after.Type == "folder")
-	if s.How != byMove {
-		t[s.Path] = &concurrentChange{after: after, tail: s.How == byAppend, recursive: tree, anyContent: s.How == asFolder}
-		return
-	}
-	moved := s.After
-	at, from := &concurrentChange{after: moved, recursive: tree, anyContent: true}, &concurrentChange{recursive: tree}
-	if back {
-		at, from = &concurrentChange{after: s.Before, recursive: tree}, &concurrentChange{after: moved, recursive: tree, anyContent: true}
-	}
-	t[s.Path], t[s.From] = at, from
 }
 
 // at returns the change of a path, or a recursive one of a folder above it; nil if there
@@ -110,12 +111,12 @@ func (r *recorder) byCommand(d diff) (bool, error) {
 }
 
 // holdsWith reports whether now is the state in which the change left the path.
-func (c *concurrentChange) holdsWith(now fileState) bool {
+func (c *concurrentChange) holdsWith(now state.State) bool {
 	switch {
 	case c.tail:
-		return now.Type == "file" && now.Size == c.after.Size
-	case c.anyContent && now.Type == "folder":
-		return c.after.Type == "folder"
+		return now.Kind == "file" && now.Size == c.after.Size
+	case c.anyContent && now.Kind == "folder":
+		return c.after.Kind == "folder"
 	}
-	return now.sameContent(c.after)
+	return same(now, c.after)
 }

@@ -3,8 +3,11 @@ package workspace
 import (
 	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
 	"strings"
 
 	"textskill/skill/internal/workspace/tree"
@@ -24,7 +27,7 @@ func indexName(base string) string {
 	if base == "." {
 		return "index"
 	}
-	return "index-" + digest([]byte(base))
+	return "index-" + sumOf([]byte(base))[:digestLength]
 }
 
 // tableBase reports whether a file of that name holds a table.
@@ -215,4 +218,13 @@ const kinds = string(aFile) + string(aLink) + string(aFolder) + string(aSpecial)
 // validDigest reports whether s may be the name of a saved content.
 func validDigest(s string) bool {
 	return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func checksum(data []byte) uint32 { return crc32.Checksum(data, castagnoli) }
+
+// validPath reports whether a name of a table stays in the folder.
+func validPath(name string) bool {
+	return filepath.IsLocal(name) && name != "." && path.Clean(name) == name && strings.IndexByte(name, 0) < 0
 }

@@ -7,12 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"textskill/skill/internal/state"
 	"textskill/skill/internal/workspace/tree"
 )
 
@@ -51,34 +53,42 @@ func (s *Snapshot) Record(ctx context.Context, command string) (Change, []Untrac
 	}
 	waiting, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
-	h, err := s.w.lockAll(waiting)
+	l, err := s.w.lockAll(waiting)
 	if err != nil {
 		return c, nil, err
 	}
-	defer h.release()
+	untracked, err := r.record(ctx, &c, command)
+	l.release()
+	if serr := s.w.settle(&c); err == nil {
+		err = serr
+	}
+	return c, untracked, err
+}
+
+// record does that with the roots locked.
+func (r *recorder) record(ctx context.Context, c *Change, command string) ([]Untracked, error) {
 	if err := r.findConcurrent(); err != nil {
-		return c, nil, err
+		return nil, err
 	}
 	defer r.removeStage()
 	if err := r.describe(); err != nil {
-		return c, r.untracked, err
+		return r.untracked, err
 	}
 	if len(r.steps) == 0 {
 		if r.otherCommand {
 			r.untracked = append(r.untracked, Untracked{"", "another command ran at the same time, and what this one changed may be among that one's changes"})
 		}
-		return c, r.untracked, nil
+		return r.untracked, nil
 	}
-	if alone, err := s.share(nil); err == nil && !(alone && s.alone) || r.otherCommand {
+	if alone, err := r.share(nil); err == nil && !(alone && r.alone) || r.otherCommand {
 		r.untracked = append(r.untracked, Untracked{"", "another command ran at the same time, and what it changed may be among these changes"})
 	}
-	c.Path = s.j.path(r.steps[len(r.steps)-1].Path)
-	d := plan{root: s.w.roots[0], steps: r.steps, bytes: r.bytes, markDone: true, command: command}
+	c.Path = r.h.path(r.steps[len(r.steps)-1].Path)
+	d := plan{root: r.w.roots[0], steps: r.steps, bytes: r.bytes, end: true, command: command}
 	if len(r.steps) > maxSteps {
-		d.notUndoable = fmt.Sprintf("it changed %d files, and more than %d cannot be undone", len(r.steps), maxSteps)
+		d.note = fmt.Sprintf("it changed %d files, and more than %d cannot be undone", len(r.steps), maxSteps)
 	}
-	err = s.w.commit(ctx, &c, d, r.installImages)
-	return c, r.untracked, err
+	return r.untracked, r.w.commit(ctx, c, d, r.installImages)
 }
 
 // A diff is one path that has changed.
@@ -118,21 +128,24 @@ type recorder struct {
 	otherCommand bool            // another command was recorded meanwhile
 	linked       map[FileID]bool // files with several names that were described
 
-	steps     []pathChange
+	steps     []state.Step
 	staged    []string    // for each step the name in stage of what becomes its image; "" for none
 	stage     tree.Folder // nil until it is needed
 	stages    tree.Folder // that holds it
-	name      string      // of stage
-	bytes     int64       // of the images
+	stageTree tree.Tree
+	name      string // of stage
+	bytes     int64  // of the images
 	untracked []Untracked
 }
 
 // skip notes that undo leaves name as it is.
 func (r *recorder) skip(name, reason string) {
-	r.untracked = append(r.untracked, Untracked{r.j.path(name), reason})
+	r.untracked = append(r.untracked, Untracked{r.h.path(state.Name(name)), reason})
 }
 
-func (r *recorder) add(s pathChange, staged string) {
+func (r *recorder) add(s state.Step, staged string) {
+	s.Keep = staged != ""
+	s.After.Stamp.CTime = 0
 	r.steps, r.staged = append(r.steps, s), append(r.staged, staged)
 	r.bytes += s.Before.Size
 }
@@ -148,7 +161,7 @@ func (r *recorder) describe() error {
 		if whole != "" && strings.HasPrefix(d.path, whole+"/") {
 			continue
 		}
-		p := location{r.j.root, d.path}
+		p := location{r.h.root, d.path}
 		if err := r.w.denied(p, request{p.path(), false, toChange}); err != nil {
 			r.skip(d.path, "it is kept from being changed, also by undo")
 			continue
@@ -173,7 +186,7 @@ func (r *recorder) describe() error {
 		case was == aFolder && is == aFolder:
 			r.addMode(d, "folder", d.now.mode)
 		case is == aFolder && was == 0 && r.concurrent.below(d.path):
-			r.add(pathChange{How: asFolder, Path: d.path, After: fileState{Type: "folder", Mode: d.now.mode}}, "")
+			r.add(state.Step{Path: state.Name(d.path), After: madeFolder(fs.FileMode(d.now.mode))}, "")
 		case was == aFolder || is == aFolder:
 			whole = d.path
 			err = r.addExchange(d)
@@ -207,7 +220,7 @@ func (r *recorder) stillFolder(d diff) bool {
 	if d.before.kind != aFolder {
 		return false
 	}
-	info, err := r.j.root.tree.Stat(d.path)
+	info, err := r.h.root.tree.Stat(d.path)
 	return err == nil && info.IsDir()
 }
 
@@ -228,13 +241,13 @@ func (r *recorder) addFile(d diff) error {
 	}
 	now, err := r.now(d.path)
 	switch {
-	case err != nil || now.Type == "folder":
+	case err != nil || now.Kind == "folder":
 		r.skip(d.path, unseenReason)
 		return nil
-	case b.is() == aFile && now.Type == "file" && now.Digest == b.digest:
+	case b.is() == aFile && now.Kind == "file" && strings.HasPrefix(now.Sum, b.digest):
 		r.addMode(d, "file", now.Mode)
 		return nil
-	case b.is() == aLink && now.Type == "link" && now.Digest == b.digest, b == nil && now.Type == "":
+	case b.is() == aLink && now.Kind == "link" && string(now.Target) == b.digest, b == nil && now.Kind == "":
 		return nil
 	}
 	return r.addExchange(d)
@@ -245,25 +258,25 @@ const unseenReason = "what it is now cannot be read"
 // addMode describes a change of permissions, if there is one.
 func (r *recorder) addMode(d diff, is string, now uint32) {
 	if was := d.before.mode; was != now {
-		r.add(pathChange{How: asMode, Path: d.path, Before: fileState{Type: is, Mode: was}, After: fileState{Type: is, Mode: now}}, "")
+		r.add(state.Step{Path: state.Name(d.path), Before: state.State{Kind: is, Mode: was}, After: state.State{Kind: is, Mode: now}}, "")
 	}
 }
 
 // addExchange describes a file that was created, removed or replaced.
 func (r *recorder) addExchange(d diff) error {
-	how := bySwap
+	linked := false
 	if b, n := d.before, d.now; b.is() == aFile && n.is() == aFile && b.id == n.id && n.links > 1 {
 		if r.linked[n.id] {
 			return nil // described already, under its other name
 		}
-		r.linked[n.id], how = true, inPlace
+		r.linked[n.id], linked = true, true
 	}
 	after, err := r.now(d.path)
 	if err != nil {
 		r.skip(d.path, unseenReason)
 		return nil
 	}
-	before, staged := fileState{}, ""
+	before, staged := state.State{}, ""
 	if d.before != nil {
 		if staged, err = r.restore(d.before); err != nil {
 			return err
@@ -271,28 +284,28 @@ func (r *recorder) addExchange(d diff) error {
 		if staged == "" {
 			return nil
 		}
-		if before, err = stateAt(r.stage, staged); err != nil {
+		if before, err = stateAt(r.stage, staged, allBytes); err != nil {
 			return err
 		}
 	}
-	r.add(pathChange{How: how, Path: d.path, Before: before, After: after}, staged)
-	if how == inPlace {
+	r.add(state.Step{Path: state.Name(d.path), Before: before, After: after}, staged)
+	if linked {
 		r.addMode(d, "file", after.Mode)
 	}
 	return nil
 }
 
 // now returns the state of what is at name.
-func (r *recorder) now(name string) (fileState, error) {
-	d, err := r.j.folderOf(name)
+func (r *recorder) now(name string) (state.State, error) {
+	d, err := r.h.folderOf(name)
 	if errors.Is(err, fs.ErrNotExist) || err == syscall.ENOTDIR || err == syscall.ELOOP {
-		return fileState{}, nil
+		return state.State{}, nil
 	}
 	if err != nil {
-		return fileState{}, err
+		return state.State{}, err
 	}
 	defer d.Close()
-	return stateAt(d, path.Base(name))
+	return stateAt(d, path.Base(name), allBytes)
 }
 
 // notKept returns the reason why the content of a file was not saved.
@@ -304,41 +317,49 @@ func notKept(e *entry) string {
 }
 
 // installImages moves what is staged to be the images.
-func (r *recorder) installImages(k *backup) error {
+func (r *recorder) installImages(k *keeper) error {
 	if k == nil {
 		return nil
 	}
-	for i, s := range k.steps {
+	for i, s := range k.Steps {
 		if r.staged[i] == "" {
 			continue
 		}
-		err := r.stage.Rename(r.staged[i], k.folder, s.Image, false)
-		if errors.Is(err, fs.ErrExist) { // left by a journal that was lost
-			discard(k.folder, s.Image)
-			err = r.stage.Rename(r.staged[i], k.folder, s.Image, false)
-		}
-		if err != nil {
+		if err := r.stage.Rename(r.staged[i], k.Images(), s.Image, false); err != nil {
 			return err
 		}
 	}
-	return nil
+	return k.w.syncImages(k.Images())
+}
+
+// syncImages makes images durable that were made of what a snapshot saved.
+func (w *Workspace) syncImages(images tree.Folder) error {
+	if w.opts.NoSync {
+		return nil
+	}
+	return tree.Syncfs(images)
 }
 
 // openStage makes the folder in which files and folders are restored as they were.
-func (r *recorder) openStage() error {
+func (r *recorder) openStage() (err error) {
 	if r.stage != nil {
 		return nil
 	}
-	state, err := r.j.root.tree.OpenFolder(StateDir)
-	if err != nil {
-		return err
-	}
-	defer state.Close()
-	if r.stages, err = subfolder(state, stageName, true); err != nil {
+	if r.stages, err = r.h.folder(stageName); err != nil {
 		return err
 	}
 	r.name = strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
-	r.stage, err = subfolder(r.stages, r.name, true)
+	if err := r.stages.Mkdir(r.name, 0o700); err != nil {
+		return err
+	}
+	s, err := r.h.open()
+	if err != nil {
+		return err
+	}
+	if r.stageTree, err = tree.Open(filepath.Join(s.Path(), stageName, r.name), false); err != nil {
+		return err
+	}
+	r.stage, err = r.stageTree.OpenFolder(".")
 	return err
 }
 
@@ -349,6 +370,9 @@ func (r *recorder) removeStage() {
 	}
 	if r.stage != nil {
 		r.stage.Close()
+	}
+	if r.stageTree != nil {
+		r.stageTree.Close()
 	}
 	discard(r.stages, r.name)
 	r.stages.Close()

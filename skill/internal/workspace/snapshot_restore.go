@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"textskill/skill/internal/state"
 	"textskill/skill/internal/workspace/tree"
 )
 
@@ -64,7 +65,7 @@ func (r *recorder) restoreIn(e *entry, name string) error {
 }
 
 func (r *recorder) stageFolder(name string) (tree.Folder, error) {
-	return r.j.root.tree.OpenFolder(path.Join(StateDir, stageName, r.name, name))
+	return r.stageTree.OpenFolder(name)
 }
 
 // restoreOne makes a file or link. ok is false if its content was not saved, which is noted.
@@ -83,11 +84,11 @@ func (r *recorder) restoreOne(e *entry, in tree.Folder, name string) (ok bool, e
 		return true, in.Symlink(e.digest, name)
 	}
 	err = r.lock.CopyFile(e.digest, in, name, false)
-	has := fileState{}
+	var has state.State
 	if err == nil {
-		has, err = stateAt(in, name)
+		has, err = stateAt(in, name, allBytes)
 	}
-	if err != nil || has.Digest != e.digest {
+	if err != nil || !strings.HasPrefix(has.Sum, e.digest) {
 		in.Remove(name, false)
 		r.skip(e.path, "what was kept of it is damaged or gone")
 		return false, nil

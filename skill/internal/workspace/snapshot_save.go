@@ -16,7 +16,7 @@ import (
 
 // A saver saves the contents of a table's files.
 type saver struct {
-	j     *journal
+	h     *history
 	store tree.Folder
 	old   *table // others may read it
 	table *table
@@ -110,13 +110,13 @@ func (k *saver) saveAll(ctx context.Context, todo []*entry) error {
 func (k *saver) saveOne(e *entry) error {
 	e.racy = e.changed > k.begin-int64(timeGrain)
 	if e.kind == aLink {
-		if d, err := k.j.folderOf(e.path); err == nil {
+		if d, err := k.h.folderOf(e.path); err == nil {
 			e.digest, _ = d.Readlink(path.Base(e.path))
 			d.Close()
 		}
 		return nil
 	}
-	f, err := k.j.root.tree.Open(e.path, os.O_RDONLY)
+	f, err := k.h.root.tree.Open(e.path, os.O_RDONLY)
 	if err != nil {
 		return nil
 	}
@@ -125,10 +125,11 @@ func (k *saver) saveOne(e *entry) error {
 	if err != nil || info.Size > MaxKept {
 		return nil
 	}
-	print, err := fileDigest(f, info.Size)
+	print, err := fileSum(f, info.Size)
 	if err != nil {
 		return nil
 	}
+	print = print[:digestLength]
 	if err := storeContent(k.store, print, f, info.Size); err != nil {
 		return err
 	}

@@ -18,6 +18,9 @@ type entry struct {
 	digest string // of the saved content, or the target of a link; "" if not saved
 }
 
+// digestLength is how many digits of a sum name a saved content.
+const digestLength = 32
+
 // A kind is a type of file.
 type kind byte
 

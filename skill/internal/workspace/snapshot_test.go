@@ -90,18 +90,3 @@ func TestByPath(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
-
-// TestOddNames records names that are no text.
-func TestOddNames(t *testing.T) {
-	for _, name := range []string{"plain", "\xff", "a\xc3(b", "ü\xff", "�"} {
-		r := record{ID: 1, Kind: Move, Steps: []pathChange{{How: byMove, Path: name, From: name + "/x", Before: fileState{Type: "link", Digest: name}}}}
-		line, err := r.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := decode(line[:len(line)-1])
-		if err != nil || !reflect.DeepEqual(got.Steps, r.Steps) {
-			t.Errorf("%q became %+v, %v", name, got, err)
-		}
-	}
-}

@@ -30,7 +30,7 @@ func (w *Workspace) State(name string) (*os.Root, error) {
 	}
 	defer own.Close()
 	if made {
-		if err := own.WriteFile(ignoreName, []byte("*\n"), 0o600); err != nil {
+		if err := own.WriteFile(".gitignore", []byte("*\n"), 0o600); err != nil {
 			return nil, err
 		}
 	}

@@ -3,8 +3,10 @@ package workspace
 import (
 	"context"
 	"errors"
-	"fmt"
+	"iter"
 	"slices"
+
+	"textskill/skill/internal/state"
 )
 
 // UndoOptions say what to undo. The zero value undoes the last change that is in effect
@@ -18,7 +20,8 @@ type UndoOptions struct {
 // Undone is one change that was undone. Its ID is that of the undo.
 type Undone struct {
 	Change
-	Of string // the ID of the change that was undone
+	Of     string  // the ID of the change that was undone
+	Passed []error // later changes that cannot be undone, and that this one does not depend on
 }
 
 // An UndoError reports that there is no such change to undo, or that it cannot be
@@ -50,226 +53,332 @@ func (e *UndoError) Hint() string {
 
 // Undo undoes changes, the last one first. Those that were undone before an error stay
 // undone, and are returned with it. Errors are [*UndoError] or the workspace's own.
-func (w *Workspace) Undo(ctx context.Context, o UndoOptions) ([]Undone, error) {
+func (w *Workspace) Undo(ctx context.Context, o UndoOptions) (done []Undone, err error) {
 	if err := w.checkWritable(); err != nil {
 		return nil, wrap("change", w.Dir(), err)
 	}
-	if len(w.journals) == 0 {
+	if w.histories[0].off {
 		return nil, &UndoError{Reason: "there is no journal, and so nothing to undo"}
 	}
-	h, err := w.lockAll(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer h.release()
-	todo, err := w.selectChanges(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	var done []Undone
-	for _, u := range todo {
-		switch back, err := u.run(ctx); {
-		case errors.Is(err, errNoEffect) && o.ID != "":
-			return done, &UndoError{ID: o.ID, Reason: "is not in effect: there is nothing left of it to undo"}
-		case errors.Is(err, errNoEffect):
-		case err != nil:
-			return done, err
-		default:
-			done = append(done, back)
-			if o.ID == "" && o.Since == "" {
-				return done, nil
-			}
+	if !w.opts.DryRun {
+		l, err := w.lockAll(ctx)
+		if err != nil {
+			return nil, err
 		}
+		defer l.release()
 	}
-	if len(done) == 0 && o.Since == "" {
-		return nil, &UndoError{Reason: "there is nothing to undo"}
+	all := &undone{paths: map[string]bool{}, last: map[*history]int64{}}
+	defer func() {
+		if serr := w.settleUndone(all); err == nil {
+			err = serr
+		}
+	}()
+	switch {
+	case o.ID == "" && o.Since == "":
+		return w.undoLast(ctx, all, o.Force)
+	case o.ID != "" && o.Since != "":
+		return nil, unknown(o.ID)
+	case o.ID != "":
+		return w.undoOne(ctx, all, o.ID, o.Force)
 	}
-	return done, nil
+	return w.undoSince(ctx, all, o.Since, o.Force)
+}
+
+func unknown(id string) error {
+	return &UndoError{ID: id, Reason: "is not one of this workspace; history lists those that are"}
 }
 
 // lockAll locks all roots exclusively.
-func (w *Workspace) lockAll(ctx context.Context) (h *heldLocks, err error) {
+func (w *Workspace) lockAll(ctx context.Context) (*heldLocks, error) {
 	var all []location
 	for _, r := range w.roots {
 		all = append(all, location{r, "."})
 	}
-	err = retryBusy(func() error {
-		h, err = w.lockRoots(ctx, true, all...)
-		return err
-	})
-	return h, err
+	return w.lockRoots(ctx, true, all...)
 }
 
-// An undo is a change that is about to be undone.
-type undo struct {
-	w     *Workspace
-	j     *journal
-	c     *change
-	all   []*change // of the same journal
-	force bool
-	back  bool // from after to before; false for a change that is an undo
-	steps []pathChange
-}
-
-// selectChanges returns the changes that o names, in the order in which they are undone.
-func (w *Workspace) selectChanges(ctx context.Context, o UndoOptions) ([]*undo, error) {
-	if o.ID == "" && o.Since == "" {
-		return w.undoableChanges(ctx, o)
-	}
-	id := o.ID + o.Since
-	j, n, ok := w.byID(id)
-	if !ok || o.ID != "" && o.Since != "" {
-		return nil, &UndoError{ID: id, Reason: "is not one of this workspace; history lists those that are"}
-	}
-	all, err := j.read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var todo []*undo
-	for _, c := range slices.Backward(all) {
-		switch {
-		case c.ID < n || c.ID > n && o.ID != "":
-		case o.ID != "" && (c.undone || !c.applied()):
-			return nil, &UndoError{ID: id, Reason: "is not in effect: it was undone, or never made"}
-		case o.ID == "" && (!c.undoable() || !w.holdsAll(j, c)):
-		default:
-			todo = append(todo, w.newUndo(j, c, all, o.Force))
-		}
-	}
-	if !slices.ContainsFunc(all, func(c *change) bool { return c.ID == n }) {
-		return nil, &UndoError{ID: id, Reason: "is not in the journal"}
-	}
-	return todo, nil
-}
-
-// undoableChanges returns the changes of all journals that are in effect and are not
-// undos, the last one first.
-func (w *Workspace) undoableChanges(ctx context.Context, o UndoOptions) ([]*undo, error) {
-	var todo []*undo
-	for _, j := range w.journals {
-		all, err := j.read(ctx)
+// undoLast undoes the last change that is in effect and is not an undo itself. Those that
+// cannot be undone are passed over, unless the next one that can is about the same files.
+func (w *Workspace) undoLast(ctx context.Context, all *undone, force bool) ([]Undone, error) {
+	var passed []*change
+	var errs []error
+	for c, err := range w.undoable(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range all {
-			if c.undoable() && w.holdsAll(j, c) {
-				todo = append(todo, w.newUndo(j, c, all, o.Force))
+		for i, p := range passed {
+			if p.h == c.h && p.overlaps(c) {
+				return nil, errs[i]
 			}
 		}
-	}
-	slices.SortStableFunc(todo, func(a, b *undo) int {
-		if a.j == b.j {
-			return int(b.c.ID - a.c.ID)
+		u := w.newUndo(c, all, force)
+		u.first = len(passed) == 0
+		done, err := u.run(ctx)
+		refused, ok := errors.AsType[*UndoError](err)
+		switch {
+		case errors.Is(err, errNoEffect):
+		case ok && !refused.Force:
+			passed, errs = append(passed, c), append(errs, err)
+		case err != nil:
+			return nil, err
+		default:
+			done.Passed = errs
+			return []Undone{done}, nil
 		}
-		return b.c.Time.Compare(a.c.Time)
-	})
-	return todo, nil
+	}
+	if len(errs) > 0 {
+		return nil, errs[0]
+	}
+	return nil, &UndoError{Reason: "there is nothing to undo"}
+}
+
+// undoable iterates over the changes of all histories that are in effect and are not undos,
+// the last one first.
+func (w *Workspace) undoable(ctx context.Context) iter.Seq2[*change, error] {
+	return func(yield func(*change, error) bool) {
+		var next []*change
+		var more []func() (*change, error, bool)
+		for _, h := range w.histories {
+			pull, stop := iter.Pull2(h.changes(ctx, true))
+			defer stop()
+			more, next = append(more, pull), append(next, nil)
+		}
+		for {
+			latest := -1
+			for i, pull := range more {
+				for next[i] == nil && pull != nil {
+					c, err, ok := pull()
+					if err != nil {
+						yield(nil, err)
+						return
+					}
+					if !ok {
+						more[i], pull = nil, nil
+					} else if c.undoable() && w.holdsAll(c) {
+						next[i] = c
+					}
+				}
+				if next[i] != nil && (latest < 0 || next[i].Time.After(next[latest].Time)) {
+					latest = i
+				}
+			}
+			if latest < 0 || !yield(next[latest], nil) {
+				return
+			}
+			next[latest] = nil
+		}
+	}
+}
+
+// undoOne undoes the change that is named.
+func (w *Workspace) undoOne(ctx context.Context, all *undone, id string, force bool) ([]Undone, error) {
+	h, n, ok := w.byID(id)
+	if !ok {
+		return nil, unknown(id)
+	}
+	first := true
+	for c, err := range h.changes(ctx, false) {
+		switch {
+		case err != nil:
+			return nil, err
+		case c.ID < n:
+			return nil, notRecorded(id)
+		case c.ID > n:
+			first = first && !c.undoable()
+			continue
+		case c.Damaged:
+			return nil, &UndoError{ID: id, Reason: "has a damaged record"}
+		case c.undone || !c.applied():
+			return nil, &UndoError{ID: id, Reason: "is not in effect: it was undone, or never made"}
+		case !w.holdsAll(c):
+			return nil, unknown(id)
+		}
+		u := w.newUndo(c, all, force)
+		u.first = first
+		done, err := u.run(ctx)
+		if errors.Is(err, errNoEffect) {
+			return nil, &UndoError{ID: id, Reason: "is not in effect: there is nothing left of it to undo"}
+		}
+		if err != nil {
+			return nil, err
+		}
+		return []Undone{done}, nil
+	}
+	return nil, notRecorded(id)
+}
+
+func notRecorded(id string) error { return &UndoError{ID: id, Reason: "is not in the journal"} }
+
+// undoSince undoes the change that is named and all after it.
+func (w *Workspace) undoSince(ctx context.Context, all *undone, id string, force bool) (done []Undone, err error) {
+	h, n, ok := w.byID(id)
+	if !ok {
+		return nil, unknown(id)
+	}
+	var todo []*change
+	found := false
+	for c, err := range h.changes(ctx, false) {
+		if err != nil {
+			return nil, err
+		}
+		if c.ID < n {
+			break
+		}
+		if c.Damaged {
+			return nil, &UndoError{ID: w.changeID(h, c.ID), Reason: "has a damaged record, and so what it did is not known"}
+		}
+		found = found || c.ID == n
+		if c.undoable() && w.holdsAll(c) {
+			todo = append(todo, c)
+		}
+	}
+	if !found {
+		return nil, notRecorded(id)
+	}
+	for _, c := range todo {
+		u := w.newUndo(c, all, force)
+		u.first = true
+		back, err := u.run(ctx)
+		if errors.Is(err, errNoEffect) {
+			continue
+		}
+		if err != nil {
+			return done, err
+		}
+		done = append(done, back)
+	}
+	return done, nil
 }
 
 // holdsAll reports whether all of a change is inside w, which it need not be if the
-// journal is another Workspace's.
-func (w *Workspace) holdsAll(j *journal, c *change) bool {
-	return !w.borrowed || !slices.ContainsFunc(c.Steps, func(s pathChange) bool {
-		_, ok := w.matchRoot(j.path(s.Path))
+// history is another Workspace's.
+func (w *Workspace) holdsAll(c *change) bool {
+	return !w.borrowed || !slices.ContainsFunc(c.Steps, func(s state.Step) bool {
+		_, ok := w.matchRoot(c.h.path(s.Path))
 		return !ok
 	})
 }
 
-func (w *Workspace) newUndo(j *journal, c *change, all []*change, force bool) *undo {
-	u := &undo{w: w, j: j, c: c, all: all, force: force, back: !c.Back}
-	if i := slices.IndexFunc(all, func(p *change) bool { return p.ID == c.Parents }); i >= 0 && c.Undoes == 0 {
-		u.steps = append(u.steps, all[i].Steps...)
-	}
-	u.steps = append(u.steps, c.Steps...)
-	return u
+// A change is a record, with what later ones say of it.
+type change struct {
+	state.Entry
+	h       *history
+	undone  bool
+	carrier *change   // what made it again after an undo, and so has what it took away
+	seen    []*change // the later ones that were read, the last one first
 }
 
-// errNoEffect means that everything is already as the undo would make it.
-var errNoEffect = errors.New("there is nothing to undo")
+// redo is the kind of the record of an undo that undoes an undo.
+const redo Kind = "redo"
 
-func (u *undo) id() string { return u.w.changeID(u.j, u.c.ID) }
-
-func (u *undo) conflict(s pathChange, force bool, format string, args ...any) error {
-	return &UndoError{u.id(), u.j.path(s.Path), fmt.Sprintf(format, args...), force}
+// applied reports whether the change was made, as far as is recorded. An undo, and the
+// record of a command, count only when complete: the one can be made again, and the other
+// lacks images.
+func (c *change) applied() bool {
+	return c.End != state.Void && !c.Damaged && (c.Undoes == 0 && c.Kind != string(Run) || c.End == state.Done)
 }
 
-// run checks every step before it applies the first.
-func (u *undo) run(ctx context.Context) (Undone, error) {
-	if u.c.Note != "" {
-		return Undone{}, &UndoError{ID: u.id(), Path: u.j.path(u.mainStep().Path), Reason: "was not kept: " + u.c.Note}
-	}
-	err := u.j.acquire(ctx, false) // for the images
-	if err != nil {
-		return Undone{}, err
-	}
-	images := u.j.images
-	images.users++
-	u.j.release()
-	defer u.j.releaseImages(images)
-	var todo []*undoStep
-	var bytes int64
-	for i := range u.steps {
-		b := &undoStep{undo: u, step: u.steps[i], images: images.folder}
-		err := b.check()
-		b.close() // apply opens it again: there may be more folders than a process may have descriptors
-		if err != nil {
-			return Undone{}, err
-		}
-		u.steps[i] = b.step
-		if !b.unneeded {
-			todo = append(todo, b)
-			bytes += b.current.Size
-		}
-	}
-	if len(todo) == 0 || u.onlyParentsLeft(todo) {
-		return Undone{}, errNoEffect
-	}
-	if u.w.opts.DryRun {
-		return Undone{Of: u.id(), Change: Change{Kind: Undo, Path: u.j.path(u.mainStep().Path)}}, nil
-	}
-	return u.apply(ctx, todo, bytes)
+// undoable reports whether an undo that names no change may undo this one.
+func (c *change) undoable() bool {
+	return c.applied() && !c.undone && c.Undoes == 0 && !c.idle()
 }
 
-// onlyParentsLeft reports whether only the folders that were made for the change are left
-// to undo, because a later change has replaced the rest.
-func (u *undo) onlyParentsLeft(todo []*undoStep) bool {
-	if u.c.Parents == 0 || slices.ContainsFunc(todo, func(b *undoStep) bool { return b.step.How != asFolder }) {
+// idle reports whether the change left all contents as they were.
+func (c *change) idle() bool {
+	return !slices.ContainsFunc(c.Steps, func(s state.Step) bool {
+		appended := s.Patch != nil && s.Patch.Sum != "" && s.Before.Size != s.After.Size
+		return s.From != "" || isMode(s) || appended || s.Before.Kind != s.After.Kind || s.Before.Kind == kindLink ||
+			s.Before.Sum == "" && !(s.Patch != nil && s.Patch.Sum != "") || s.Before.Sum != s.After.Sum
+	})
+}
+
+// main is the step by which the change is described.
+func (c *change) main() state.Step {
+	switch {
+	case len(c.Steps) == 0:
+		return state.Step{}
+	case c.Kind == string(Undo): // the last one is undone first
+		return c.Steps[0]
+	}
+	return c.Steps[len(c.Steps)-1]
+}
+
+// overlaps reports whether two changes are about the same files.
+func (c *change) overlaps(d *change) bool {
+	return slices.ContainsFunc(c.Steps, func(s state.Step) bool { return d.touches(s) })
+}
+
+func (c *change) touches(at state.Step) bool {
+	return slices.ContainsFunc(c.Steps, func(s state.Step) bool {
+		return overlap(s.Path, at.Path) || overlap(s.From, at.Path) || overlap(s.Path, at.From) || overlap(s.From, at.From)
+	})
+}
+
+// overlap reports whether one of two names is the other, or is in it.
+func overlap(a, b state.Name) bool {
+	if a == "" || b == "" {
 		return false
 	}
-	return slices.ContainsFunc(u.c.Steps, func(s pathChange) bool { return u.laterChange(s) != nil })
+	_, below1 := below(string(a), string(b))
+	_, below2 := below(string(b), string(a))
+	return below1 || below2
 }
 
-// mainStep is the step by which the change is described.
-func (u *undo) mainStep() pathChange {
-	if len(u.steps) == 0 {
-		return pathChange{}
-	}
-	return u.steps[len(u.steps)-1]
-}
-
-// apply records the undo and applies its steps.
-func (u *undo) apply(ctx context.Context, todo []*undoStep, bytes int64) (Undone, error) {
-	r := record{Kind: Undo, Undoes: u.c.ID, Back: u.back, Bytes: bytes}
-	for _, b := range todo {
-		r.Steps = append(r.Steps, b.step)
-	}
-	r.Dialect, r.Tool = labelOf(ctx)
-	images, err := u.j.begin(ctx, &r)
-	if err != nil {
-		return Undone{}, err
-	}
-	defer u.j.releaseImages(images)
-	if u.back {
-		slices.Reverse(todo)
-	}
-	for _, b := range todo {
-		if err := b.apply(ctx); err != nil {
-			return Undone{}, wrap("undo", u.j.path(b.step.Path), err)
+// changes iterates over the changes of a history, the last one first. With jump, those are
+// left out of which it is known that a bare undo has no business with them.
+func (h *history) changes(ctx context.Context, jump bool) iter.Seq2[*change, error] {
+	return func(yield func(*change, error) bool) {
+		s, err := h.open()
+		if noHistory(err) || h.off {
+			return
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		r := reader{h: h, undoer: map[int64]*change{}, carrier: map[int64]*change{}}
+		for below, more := int64(0), true; more; {
+			more = false
+			for e, err := range s.Newest(ctx, below) {
+				if err != nil {
+					yield(nil, err)
+					return
+				}
+				c := r.add(e)
+				if !yield(c, nil) {
+					return
+				}
+				settled := c.Undoes == 0 || c.End == state.Done && !c.undone
+				if jump && settled && c.Next > 0 && c.Next < c.ID-1 {
+					below, more = c.Next+1, true
+					break
+				}
+			}
 		}
 	}
-	if err := u.j.mark(r.ID, markDone); err != nil {
-		return Undone{}, err
+}
+
+// A reader reads a history from its end.
+type reader struct {
+	h       *history
+	seen    []*change
+	undoer  map[int64]*change // by the ID of a change, the undo of it that is in effect
+	carrier map[int64]*change // see change
+}
+
+func (r *reader) add(e state.Entry) *change {
+	c := &change{Entry: e, h: r.h, carrier: r.carrier[e.ID], seen: r.seen}
+	by := r.undoer[c.ID]
+	c.undone = by != nil
+	if c.undone && c.Undoes > 0 {
+		if by.carrier != nil {
+			by = by.carrier
+		}
+		r.carrier[c.Undoes] = by
 	}
-	done := Undone{Of: u.id(), Change: Change{Kind: Undo, Path: u.j.path(u.mainStep().Path), Applied: true, ID: u.w.changeID(u.j, r.ID)}}
-	return done, nil
+	if c.Undoes > 0 && c.applied() && !c.undone && r.undoer[c.Undoes] == nil {
+		r.undoer[c.Undoes] = c
+	}
+	r.seen = append(r.seen, c)
+	return c
 }

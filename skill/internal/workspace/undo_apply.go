@@ -9,218 +9,249 @@ import (
 	"syscall"
 	"time"
 
+	"textskill/skill/internal/state"
 	"textskill/skill/internal/workspace/tree"
 )
 
-// apply makes the change that check found to be needed.
-func (b *undoStep) apply(ctx context.Context) (err error) {
-	b.location, b.folder, err = b.open(b.step.Path)
-	if errors.Is(err, fs.ErrNotExist) && b.target.Type == "" {
+// apply takes the step.
+func (b *undoStep) apply(ctx context.Context, k *keeper) error {
+	p, d, err := b.u.open(b.path)
+	if errors.Is(err, fs.ErrNotExist) && b.target.Kind == "" && b.way == byPut {
 		return nil // an earlier step removed it with its folder
 	}
 	if err != nil {
 		return err
 	}
-	defer b.close()
-	switch b.step.How {
-	case bySwap:
-		return b.exchange()
-	case inPlace:
-		return b.exchangeBytes()
-	case byAppend:
-		return b.applyAppend()
+	defer d.Close()
+	switch b.way {
 	case byMove:
-		return b.move(ctx)
-	case asMode:
-		return b.folder.Chmod(b.location.base(), fs.FileMode(b.target.Mode))
+		return b.move(ctx, p, d)
+	case byPatch:
+		return b.applyPatch(ctx, k, p, d)
+	case byMode:
+		return d.Chmod(p.base(), fs.FileMode(b.target.Mode))
 	}
-	return b.applyFolder()
+	return b.put(ctx, k, p, d)
 }
 
-// exchange swaps the file and the image, each of which may be nothing.
-func (b *undoStep) exchange() error {
-	name, image := b.location.base(), b.step.Image
-	emptyFolder := b.target.Type == "folder" && b.target.Digest == emptyTreeDigest
-	switch {
-	case emptyFolder && b.current.Type == "":
-		return b.makeFolder()
-	case b.current.Type == "folder" && b.current.Digest == emptyTreeDigest && b.target.Type == "":
-		return b.folder.Remove(name, true)
-	case b.current.Type == "":
-		return b.restore(name)
-	case b.target.Type == "":
-		return b.backUp(name)
+// put makes the target appear at p, in d; what is there becomes the image.
+func (b *undoStep) put(ctx context.Context, k *keeper, p location, d tree.Folder) error {
+	info, err := d.Lstat(p.base())
+	if errors.Is(err, fs.ErrNotExist) {
+		return b.appear(ctx, p, d)
 	}
-	err := b.images.Exchange(image, b.folder, name)
-	if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EXDEV) {
+	if err != nil {
 		return err
 	}
-	spare := image + spareEnd
-	discard(b.images, spare)
-	if b.current.Type != "folder" && b.target.Type != "folder" && b.folder.Link(name, b.images, spare) == nil {
-		if err := b.images.Rename(image, b.folder, name, true); err != nil {
-			discard(b.images, spare)
+	switch {
+	case b.removesEmpty():
+		return b.removeFolder(p, d)
+	case b.target.Kind == kindFile && info.Mode.IsRegular() && info.Links > 1:
+		return b.overwrite(k, p, d, info)
+	case b.source != "" && b.exchange(k, p, d) == nil:
+		return nil
+	case b.source == "" || info.IsDir() || b.target.Kind == kindFolder:
+		if err := k.take(ctx, p, d, info); err != nil {
 			return err
 		}
-		return b.images.Rename(spare, b.images, image, false)
+		return b.appear(ctx, p, d)
 	}
-	if err := b.images.Rename(image, b.images, spare, false); err != nil {
+	images, err := b.u.h.openImages(b.sourceRecord)
+	if err != nil {
 		return err
 	}
-	if err := b.backUp(name); err != nil {
-		b.images.Rename(spare, b.images, image, false)
+	defer images.close()
+	if err := k.save(d, p.base()); err != nil {
 		return err
 	}
-	b.step.Image = spare
-	return b.restore(name)
+	removeLeftover(d)
+	if err := b.u.w.copyWithMetadata(images.top, b.source, d, tempName); err != nil {
+		discard(d, tempName)
+		return err
+	}
+	return d.Rename(tempName, d, p.base(), true)
 }
 
-// spareEnd is added to the name of an image for the file that it is being swapped with.
-const spareEnd = ".0"
-
-// restore moves the image to name, where nothing is.
-func (b *undoStep) restore(name string) error {
-	err := b.images.Rename(b.step.Image, b.folder, name, false)
-	if !errors.Is(err, syscall.EXDEV) {
+// exchange lets the source and what is at p change places, in one step. Before, the
+// source becomes the image; if that was interrupted, findSource finds it there.
+func (b *undoStep) exchange(k *keeper, p location, d tree.Folder) error {
+	images, err := b.u.h.openImages(b.sourceRecord)
+	if err != nil {
 		return err
 	}
-	if err := copyWithMetadata(b.images, b.step.Image, b.folder, name); err != nil {
+	defer images.close()
+	if err := images.top.Rename(b.source, k.Images(), k.image(), true); err != nil {
 		return err
 	}
-	discard(b.images, b.step.Image)
+	if err := k.Images().Exchange(k.image(), d, p.base()); err != nil {
+		if rerr := k.Images().Rename(k.image(), images.top, b.source, false); rerr != nil {
+			return rerr
+		}
+		return err
+	}
 	return nil
 }
 
-// backUp moves what is at name to be the image.
-func (b *undoStep) backUp(name string) error {
-	err := b.folder.Rename(name, b.images, b.step.Image, false)
-	if errors.Is(err, fs.ErrExist) { // the image is not the one that is needed
-		discard(b.images, b.step.Image)
-		err = b.folder.Rename(name, b.images, b.step.Image, false)
+// appear makes the target at p, where nothing is.
+func (b *undoStep) appear(ctx context.Context, p location, d tree.Folder) error {
+	switch {
+	case b.target.Kind == "":
+		return nil
+	case b.source == "":
+		return b.makeFolder(p, d)
 	}
+	images, err := b.u.h.openImages(b.sourceRecord)
+	if err != nil {
+		return err
+	}
+	defer images.close()
+	err = images.top.Rename(b.source, d, p.base(), false)
 	if !errors.Is(err, syscall.EXDEV) {
 		return err
 	}
-	if err := copyWithMetadata(b.folder, name, b.images, b.step.Image); err != nil {
+	removeLeftover(d)
+	if b.target.Kind == kindFolder {
+		err = b.u.w.copyTree(ctx, images.at(b.source), d, p, CopyOptions{Times: true, moving: true}, atOnce)
+	} else if err = b.u.w.copyWithMetadata(images.top, b.source, d, tempName); err == nil {
+		err = d.Rename(tempName, d, p.base(), false)
+	}
+	if err != nil {
 		return err
 	}
-	return b.folder.Remove(name, false)
+	discard(images.top, b.source)
+	return nil
 }
 
-// exchangeBytes swaps the content of the file and of the image; the file stays the same
-// one, with all its links.
-func (b *undoStep) exchangeBytes() error {
-	name, image, spare := b.location.base(), b.step.Image, b.step.Image+spareEnd
-	if b.current.Type != "file" {
-		return b.exchange()
-	}
-	discard(b.images, spare)
-	if err := copyWithMetadata(b.folder, name, b.images, spare); err != nil {
+// makeFolder makes an empty folder.
+func (b *undoStep) makeFolder(p location, d tree.Folder) error {
+	mode := fs.FileMode(b.target.Mode).Perm()
+	if err := d.Mkdir(p.base(), mode); err != nil || b.target.Stamp.Ino == 0 { // it was made by an operation, as the umask has it
 		return err
 	}
-	full, err := b.images.OpenFile(image, os.O_RDONLY, 0)
+	return d.Chmod(p.base(), mode)
+}
+
+// removeFolder removes a folder if it is empty.
+func (b *undoStep) removeFolder(p location, d tree.Folder) error {
+	if in, err := d.OpenFolder(p.base()); err == nil { // the roots are locked: this is what a killed process left
+		removeLeftover(in)
+		in.Close()
+	}
+	err := d.Remove(p.base(), true)
+	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// overwrite replaces the content of a file with several names by that of the source; it
+// stays the same file, with all its names.
+func (b *undoStep) overwrite(k *keeper, p location, d tree.Folder, info Info) error {
+	images, err := b.u.h.openImages(b.sourceRecord)
+	if err != nil {
+		return err
+	}
+	defer images.close()
+	full, err := images.top.OpenFile(b.source, os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer full.Close()
-	if err := b.w.overwriteBytes(full, b.folder, name); err != nil {
+	if err := k.copy(d, p.base()); err != nil {
 		return err
 	}
-	if err := b.setModTime(b.target); err != nil {
+	if err := b.u.w.overwriteBytes(full, d, p.base()); err != nil {
 		return err
 	}
-	return b.images.Rename(spare, b.images, image, true)
+	return setModTime(d, p.base(), b.target)
 }
 
-// setModTime gives the file the modification time of s.
-func (b *undoStep) setModTime(s fileState) error {
-	info, err := b.folder.Lstat(b.location.base())
-	if err != nil || s.Time == 0 {
+// setModTime gives a file the modification time of s.
+func setModTime(d tree.Folder, name string, s state.State) error {
+	info, err := d.Lstat(name)
+	if err != nil || s.MTime == 0 {
 		return err
 	}
-	info.ModTime = time.Unix(0, s.Time)
-	return b.folder.Chtimes(b.location.base(), info)
+	info.ModTime = time.Unix(0, s.MTime)
+	return d.Chtimes(name, info)
 }
 
-// applyAppend moves what was appended from the file to the image, or back.
-func (b *undoStep) applyAppend() error {
-	name := b.location.base()
-	f, err := b.folder.OpenFile(name, os.O_RDWR, 0)
+// applyPatch puts back the bytes that an edit or an append replaced.
+func (b *undoStep) applyPatch(ctx context.Context, k *keeper, p location, d tree.Folder) error {
+	old, err := b.old()
 	if err != nil {
 		return err
+	}
+	f, err := d.OpenFile(p.base(), os.O_RDWR, 0)
+	if err != nil {
+		return tree.Cause(err)
+	}
+	if k.image() != "" {
+		if err := k.Copy(k.step, f, b.back.Offset, b.back.Length); err != nil {
+			f.Close()
+			return err
+		}
+	}
+	if b.patch.Sum != "" {
+		return b.applyToEnd(k, f, old, d, p.base())
 	}
 	defer f.Close()
-	before := b.step.Before.Size
-	if !b.back {
-		tail, err := b.images.OpenFile(b.step.Image, os.O_RDONLY, 0)
-		if err != nil {
-			return err
-		}
-		defer tail.Close()
-		if _, err := f.Seek(0, io.SeekEnd); err != nil {
-			return tree.Cause(err)
-		}
-		if _, err := io.Copy(f, tail); err != nil {
-			f.Truncate(before)
-			return tree.Cause(err)
-		}
-		return tree.Cause(b.w.flush(f))
-	}
-	discard(b.images, b.step.Image)
-	tail, err := b.images.OpenFile(b.step.Image, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	info, err := tree.StatRegular(f)
 	if err != nil {
 		return err
 	}
-	defer tail.Close()
-	if _, err := f.Seek(before, io.SeekStart); err != nil {
-		return tree.Cause(err)
-	}
-	if _, err := io.Copy(tail, f); err != nil {
-		return tree.Cause(err)
-	}
-	if err := f.Truncate(before); err != nil {
-		return tree.Cause(err)
-	}
-	return b.setModTime(b.step.Before)
-}
-
-// move moves a file or folder back and restores what it replaced, or moves it again.
-func (b *undoStep) move(ctx context.Context) error {
-	from, d, err := b.open(b.step.From)
+	n, err := createFile(d, true, func(dst *os.File) error {
+		return writeSpliced(dst, f, info.Size, Splice{b.back.Offset, b.back.Length, old})
+	})
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	name := b.location.base()
-	if !b.back {
-		switch {
-		case b.current.Type == "folder":
-			err = b.folder.Remove(name, true)
-		case b.current.Type != "":
-			err = b.backUp(name)
-		}
-		if err != nil {
-			return err
-		}
-		return b.moveTo(ctx, from, d, b.location, b.folder)
+	defer n.close()
+	n.old = &info
+	if info.Links > 1 || !tree.CopyMetadata(n.file, d, p.base(), info) {
+		err = b.u.w.overwriteBytes(n.file, d, p.base())
+	} else if err = b.u.w.flush(n.file); err == nil {
+		err = n.install(p.base(), true, nil)
 	}
-	if b.current.Type != "" {
-		if err := b.moveTo(ctx, b.location, b.folder, from, d); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
-	switch b.step.Before.Type {
-	case "":
-		return nil
-	case "folder":
-		return b.makeFolder()
-	}
-	return b.restore(name)
+	return setModTime(d, p.base(), b.target)
 }
 
-// moveTo moves src to dst, where nothing is, also to another file system.
-func (b *undoStep) moveTo(ctx context.Context, src location, from tree.Folder, dst location, to tree.Folder) error {
-	err := from.Rename(src.base(), to, dst.base(), false)
+// applyToEnd puts the bytes at the end of the file f in place of those that are there. It
+// closes f later.
+func (b *undoStep) applyToEnd(k *keeper, f *os.File, old []byte, d tree.Folder, name string) error {
+	err := k.Flush()
+	if err == nil {
+		_, err = f.Seek(b.back.Offset, io.SeekStart)
+	}
+	if err == nil {
+		err = f.Truncate(b.back.Offset)
+	}
+	if err == nil {
+		_, err = f.Write(old)
+	}
+	if ferr := b.u.w.flush(f); err == nil {
+		err = ferr
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return tree.Cause(err)
+	}
+	return setModTime(d, name, b.target)
+}
+
+// move moves what is at from to p, where nothing is, also to another file system.
+func (b *undoStep) move(ctx context.Context, p location, d tree.Folder) error {
+	src, from, err := b.u.open(b.from)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	err = from.Rename(src.base(), d, p.base(), false)
 	if !errors.Is(err, syscall.EXDEV) {
 		return err
 	}
@@ -228,39 +259,6 @@ func (b *undoStep) moveTo(ctx context.Context, src location, from tree.Folder, d
 	if err != nil {
 		return err
 	}
-	m := &move{b.w, src, dst, info, MoveOptions{NoReplace: true}}
-	return m.across(ctx, from, to)
-}
-
-// applyFolder makes the folder, or removes it if it is empty.
-func (b *undoStep) applyFolder() error {
-	if b.target.Type == "folder" {
-		return b.makeFolder()
-	}
-	if in, err := b.folder.OpenFolder(b.location.base()); err == nil { // the roots are locked: this is what a killed process left
-		removeLeftover(in)
-		in.Close()
-	}
-	err := b.folder.Remove(b.location.base(), true)
-	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return err
-}
-
-func (b *undoStep) makeFolder() error {
-	mode := fs.FileMode(b.target.Mode).Perm()
-	if b.step.How == byMove {
-		mode = fs.FileMode(b.step.Before.Mode).Perm()
-	}
-	name := b.location.base()
-	if err := b.folder.Mkdir(name, mode); err != nil || b.step.How == asFolder {
-		return err
-	}
-	f, err := b.folder.OpenFile(name, os.O_RDONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return tree.Cause(f.Chmod(mode))
+	m := &move{b.u.w, src, p, info, MoveOptions{NoReplace: true}}
+	return m.across(ctx, from, d)
 }

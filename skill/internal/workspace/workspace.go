@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"textskill/skill/internal/workspace/tree"
 )
@@ -18,7 +19,8 @@ type Options struct {
 	ReadOnly    bool     // every change fails with EROFS
 	DryRun      bool     // every change is described and none is applied
 	AllowConfig bool     // .git, perstack and perstack.toml may be changed
-	NoSync      bool     // changes are not flushed to the disk before they appear
+	NoSync      bool     // changes and their records are not flushed to the disk
+	State       string   // folder in which the history is kept; "" means one that package state finds
 	Journal     Journal  // how much is kept for undo
 	Portable    bool     // use os.Root also on Linux, as on other systems
 }
@@ -27,11 +29,11 @@ type Options struct {
 // access. It is safe for concurrent use. Close releases it.
 type Workspace struct {
 	opts  Options
-	roots []*root // the workspace first, then the allowed folders
-	locks lockTable
+	roots []*root    // the workspace first, then the allowed folders
+	solo  sync.Mutex // see lockRoots
 
-	journals []*journal // of the roots; none if nothing is recorded
-	borrowed bool       // the journals are another Workspace's, which closes them
+	histories []*history // of the roots
+	borrowed  bool       // the histories are another Workspace's, which closes them
 }
 
 // A root is a folder that counts as inside, with all that is below it.
@@ -41,6 +43,9 @@ type root struct {
 	info  fs.FileInfo
 	id    FileID
 	tree  tree.Tree
+
+	once    sync.Once
+	unnamed bool // see makesUnnamed
 }
 
 // The types in which package tree describes files.
@@ -64,9 +69,13 @@ func Open(opts Options) (*Workspace, error) {
 			return nil, err
 		}
 		w.roots = append(w.roots, r)
-		if !opts.Journal.Off {
-			w.journals = append(w.journals, newJournal(r, opts))
-		}
+	}
+	var dirs []string
+	for _, r := range w.roots {
+		dirs = append(dirs, r.dir)
+	}
+	for _, r := range w.roots {
+		w.histories = append(w.histories, newHistory(r, opts, dirs))
 	}
 	return w, nil
 }
@@ -75,12 +84,12 @@ func Open(opts Options) (*Workspace, error) {
 // journals of w, and must be closed before w.
 func (w *Workspace) Narrow(dir string, allow ...string) (*Workspace, error) {
 	opts := w.opts
-	opts.Dir, opts.Allow, opts.Journal.Off = dir, allow, true
+	opts.Dir, opts.Allow = dir, allow
 	n, err := Open(opts)
 	if err != nil {
 		return nil, err
 	}
-	n.journals, n.borrowed = w.journals, true
+	n.histories, n.borrowed = w.histories, true
 	return n, nil
 }
 
@@ -88,8 +97,8 @@ func (w *Workspace) Narrow(dir string, allow ...string) (*Workspace, error) {
 func (w *Workspace) Close() error {
 	var errs []error
 	if !w.borrowed {
-		for _, j := range w.journals {
-			j.close()
+		for _, h := range w.histories {
+			h.close()
 		}
 	}
 	for _, r := range w.roots {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"textskill/skill/internal/state"
 	"textskill/skill/internal/workspace/tree"
 )
 
@@ -24,8 +25,10 @@ type WriteOptions struct {
 // "open" or "mkdir", or the workspace's own.
 func (w *Workspace) WriteFile(ctx context.Context, abs string, data []byte, o WriteOptions) (Change, error) {
 	c := Change{Kind: Write, Path: abs}
-	err := w.write(ctx, &c, o, func(p location, d tree.Folder, old *Info) error {
-		return w.replace(ctx, &c, p, d, old, allOf(data))
+	err := w.write(ctx, &c, o, func(p location, d tree.Folder, old *Info) (*newFile, error) {
+		return w.draft(p, d, old, allOf(data), nil)
+	}, func(p location, d tree.Folder, old *Info, ready *newFile) error {
+		return w.replace(ctx, &c, p, d, old, allOf(data), nil, ready)
 	}, func(d tree.Folder, name string, old *Info) (string, error) {
 		return writeDiff(abs, d, name, old, data)
 	})
@@ -36,9 +39,9 @@ func (w *Workspace) WriteFile(ctx context.Context, abs string, data []byte, o Wr
 // a part of data. Errors are as for [Workspace.WriteFile].
 func (w *Workspace) AppendFile(ctx context.Context, abs string, data []byte, o WriteOptions) (Change, error) {
 	c := Change{Kind: Append, Path: abs}
-	err := w.write(ctx, &c, o, func(p location, d tree.Folder, old *Info) error {
+	err := w.write(ctx, &c, o, nil, func(p location, d tree.Folder, old *Info, _ *newFile) error {
 		if old == nil {
-			return w.replace(ctx, &c, p, d, nil, allOf(data))
+			return w.replace(ctx, &c, p, d, nil, allOf(data), nil, nil)
 		}
 		return w.appendInPlace(ctx, &c, p, d, data)
 	}, func(d tree.Folder, name string, old *Info) (string, error) {
@@ -65,12 +68,13 @@ func allOf(data []byte) fill {
 	}
 }
 
-// write resolves the path of c, and calls apply to change the file, or preview to
-// print the change in a dry run. Both get the file's folder and description; the
-// description is nil for a file that does not exist, and the folder is nil in a preview
-// if it does not exist either.
+// write resolves the path of c, and calls draft to write the new file, unless that is nil,
+// then apply to change the file, with the folder locked; or preview to print the change in a
+// dry run. They get the file's folder and description; the description is nil for a file
+// that does not exist, and the folder is nil in a preview if it does not exist either.
 func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
-	apply func(p location, d tree.Folder, old *Info) error,
+	draft func(p location, d tree.Folder, old *Info) (*newFile, error),
+	apply func(p location, d tree.Folder, old *Info, ready *newFile) error,
 	preview func(d tree.Folder, name string, old *Info) (string, error)) error {
 	err := w.withLocation(request{c.Path, true, toChange}, func(p location) error {
 		if err := w.checkWritable(); err != nil {
@@ -82,12 +86,17 @@ func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 		if o.DryRun || w.opts.DryRun {
 			return previewWrite(c, p, o, preview)
 		}
+		var ready *newFile
+		if draft != nil {
+			ready = w.prepare(p, func(d tree.Folder, old *Info) (*newFile, error) { return draft(p, d, old) })
+			defer ready.close()
+		}
 		return w.inFolder(ctx, c, p, scope{parents: o.Parents}, func(d tree.Folder) error {
 			old, err := existingFile(d, p.base(), o.NoReplace)
 			if err != nil {
 				return err
 			}
-			return apply(p, d, old)
+			return apply(p, d, old, ready)
 		})
 	})
 	return wrapMkdir("open", c.Path, filepath.Dir(c.Path), err)
@@ -120,8 +129,8 @@ func (s Splice) check(size int64) error {
 }
 
 // EditFile calls find to choose a splice of the regular file abs, and applies it. find
-// reads src, of the given size, while the file's folder is locked; its error is
-// returned unchanged. Other errors are as for [Workspace.WriteFile].
+// reads src, of the given size; it is called again, with the file's folder locked, if
+// the file has changed meanwhile. Its error is returned unchanged. Other errors are as for [Workspace.WriteFile].
 func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions, find func(src io.ReaderAt, size int64) (Splice, error)) (Change, error) {
 	c := Change{Kind: Edit, Path: abs}
 	var refused error // by find
@@ -146,9 +155,26 @@ func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions, fi
 		}
 		return use(src, s)
 	}
-	err := w.write(ctx, &c, WriteOptions{DryRun: o.DryRun}, func(p location, d tree.Folder, old *Info) error {
+	// patched returns the splice if it is to be kept instead of the whole file.
+	patched := func(old *Info, s Splice) *Splice {
+		if old.Size < state.PatchFrom {
+			return nil
+		}
+		return &s
+	}
+	err := w.write(ctx, &c, WriteOptions{DryRun: o.DryRun}, func(p location, d tree.Folder, old *Info) (n *newFile, err error) {
+		err = choose(d, p.base(), old, func(src *os.File, s Splice) (err error) {
+			n, err = w.draft(p, d, old, func(dst *os.File) error { return writeSpliced(dst, src, old.Size, s) }, patched(old, s))
+			return err
+		})
+		refused = nil
+		return n, err
+	}, func(p location, d tree.Folder, old *Info, ready *newFile) error {
+		if ready.fitsNow(d, old) {
+			return w.replace(ctx, &c, p, d, old, nil, nil, ready)
+		}
 		return choose(d, p.base(), old, func(src *os.File, s Splice) error {
-			return w.replace(ctx, &c, p, d, old, func(dst *os.File) error { return writeSpliced(dst, src, old.Size, s) })
+			return w.replace(ctx, &c, p, d, old, func(dst *os.File) error { return writeSpliced(dst, src, old.Size, s) }, patched(old, s), nil)
 		})
 	}, func(d tree.Folder, name string, old *Info) (diff string, err error) {
 		err = choose(d, name, old, func(src *os.File, s Splice) error {
@@ -208,15 +234,20 @@ func (w *Workspace) appendInPlace(ctx context.Context, c *Change, p location, d 
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	return w.commit(ctx, c, w.planAppend(p, info, data), func(*backup) error {
+	err = w.commit(ctx, c, w.planAppend(p, info, data), func(*keeper) error {
 		if _, err := f.Write(data); err != nil {
 			f.Truncate(info.Size)
 			d.Chtimes(p.base(), info)
 			return tree.Cause(err)
 		}
-		return tree.Cause(w.flush(f))
+		return nil
 	})
+	if err != nil {
+		f.Close()
+		return err
+	}
+	c.files = append(c.files, f) // flushed after the record
+	return nil
 }
 
 // writeSpliced writes src to dst with one range replaced. io.CopyN lets the kernel copy

@@ -1,0 +1,175 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"textskill/skill/internal/state"
+	"textskill/skill/internal/workspace/tree"
+)
+
+// A keeper puts what one step of a change takes away into the image of the step.
+type keeper struct {
+	*state.Change
+	w    *Workspace
+	h    *history
+	step int
+}
+
+func (k *keeper) image() string { return k.Steps[k.step].Image }
+
+// errChanged means that something else has changed a file since it was read.
+var errChanged = errors.New("something else changed it at the same time")
+
+// exchange installs a new file under name; the old file, which info describes, becomes the
+// image, in the same step. done is false if that is not possible here: then the image is
+// a link to the old file, or a copy, and the caller replaces the file.
+func (k *keeper) exchange(n *newFile, name string, old Info) (done bool, err error) {
+	if n.named {
+		return false, k.save(n.dir, name)
+	}
+	err = k.Change.Exchange(k.step, n.file, n.dir, name)
+	switch {
+	case err == nil:
+		return true, k.checkExchange(n, name, old)
+	case errors.Is(err, errors.ErrUnsupported):
+		if err := n.again(); err != nil {
+			return true, err
+		}
+	case !errors.Is(err, syscall.EXDEV):
+		return true, err
+	}
+	return false, k.save(n.dir, name)
+}
+
+// checkExchange takes an exchange back if what became the image is not the file that
+// was there.
+func (k *keeper) checkExchange(n *newFile, name string, old Info) error {
+	info, err := k.Images().Lstat(k.image())
+	if err == nil && info.ID == old.ID && info.Size == old.Size && info.ModTime.Equal(old.ModTime) {
+		return nil
+	}
+	if err := k.Images().Exchange(k.image(), n.dir, name); err != nil {
+		return err
+	}
+	discard(k.Images(), k.image())
+	if info.IsDir() {
+		return syscall.EISDIR
+	}
+	return errChanged
+}
+
+// save makes an image of the file at name, which is about to be replaced: another link
+// to it, or a copy. A folder that can be replaced is empty, and needs no image.
+func (k *keeper) save(d tree.Folder, name string) error {
+	info, err := d.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if d.Link(name, k.Images(), k.image()) == nil {
+		return nil
+	}
+	return k.copy(d, name)
+}
+
+// copy makes a copy of the file at name the image, and makes it durable with the record
+// before the file is changed.
+func (k *keeper) copy(d tree.Folder, name string) error {
+	discard(k.Images(), k.image()) // of an undo that was interrupted
+	if err := k.w.copyWithMetadata(d, name, k.Images(), k.image()); err != nil {
+		return err
+	}
+	return k.Flush()
+}
+
+// copyWithMetadata copies a file or a symbolic link to a new name.
+func (w *Workspace) copyWithMetadata(d tree.Folder, name string, to tree.Folder, newName string) error {
+	target, err := d.Readlink(name)
+	if err == nil {
+		return to.Symlink(target, newName)
+	}
+	if err := d.CopyFile(name, to, newName, true); err != nil {
+		return err
+	}
+	info, err := d.Lstat(name)
+	if err != nil {
+		return err
+	}
+	f, err := to.OpenFile(newName, os.O_RDONLY, 0)
+	if err != nil {
+		return nil // its mode keeps even its owner from reading it
+	}
+	defer f.Close()
+	tree.CopyMetadata(f, d, name, info)
+	return w.flush(f)
+}
+
+// take moves what is at p, in d, to be the image. Where it cannot be moved, it is copied
+// and then removed.
+func (k *keeper) take(ctx context.Context, p location, d tree.Folder, info Info) error {
+	err := d.Rename(p.base(), k.Images(), k.image(), false)
+	if !errors.Is(err, syscall.EXDEV) {
+		return err
+	}
+	if !info.IsDir() {
+		if err := k.copy(d, p.base()); err != nil {
+			return err
+		}
+		return d.Remove(p.base(), false)
+	}
+	if _, size, err := treeSum(d, p.base()); err != nil || state.CopyNote(size) != "" {
+		return fmt.Errorf("%s cannot be moved to the history, and %s; --no-journal removes it for good", p.path(), state.CopyNote(size))
+	}
+	images, err := k.h.openImages(k.ID)
+	if err != nil {
+		return err
+	}
+	defer images.close()
+	if err := k.w.copyTree(ctx, p, images.top, images.at(k.image()), CopyOptions{Times: true, moving: true}, atOnce); err != nil {
+		return err
+	}
+	if err := k.Flush(); err != nil {
+		return err
+	}
+	return removeTree(d, p.base())
+}
+
+func atOnce(appear func() error) error { return appear() }
+
+// images are those of one segment of the store.
+type images struct {
+	tree tree.Tree
+	top  tree.Folder
+}
+
+func (h *history) openImages(id int64) (*images, error) {
+	s, err := h.open()
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.OpenImages(id, false)
+	if err != nil {
+		return nil, err
+	}
+	top, err := t.OpenFolder(".")
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	return &images{t, top}, nil
+}
+
+// at returns the location of an image.
+func (i *images) at(name string) location { return location{&root{tree: i.tree}, name} }
+
+func (i *images) close() {
+	i.top.Close()
+	i.tree.Close()
+}

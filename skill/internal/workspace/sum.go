@@ -1,0 +1,215 @@
+package workspace
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"textskill/skill/internal/state"
+	"textskill/skill/internal/workspace/tree"
+)
+
+// Kinds of a [state.State].
+const (
+	kindFile   = "file"
+	kindLink   = "link"
+	kindFolder = "folder"
+	kindOther  = "other"
+)
+
+// maxSum is the size in bytes up to which a file that a change takes away is read for its
+// sum. Above, what is taken away is known by its stamp: a gigabyte takes 0.5 s to read.
+const maxSum = state.PatchFrom
+
+// allBytes as limit of a sum is none.
+const allBytes = 1<<63 - 1
+
+// fileSum returns the SHA-256 of a content in hex.
+func fileSum(f io.ReaderAt, size int64) (string, error) {
+	h := sha256.New()
+	if err := hashRange(h, f, 0, size); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+func hashRange(h hash.Hash, f io.ReaderAt, from, n int64) error {
+	_, err := io.CopyBuffer(onlyWriter{h}, onlyReader{io.NewSectionReader(f, from, n)}, make([]byte, min(n+1, 256<<10)))
+	return tree.Cause(err)
+}
+
+// An onlyReader hides the other methods of a reader.
+type onlyReader struct{ io.Reader }
+
+// sumOf is fileSum of data.
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func stampFrom(i Info) state.Stamp {
+	return state.Stamp{Ino: i.ID.Ino, Size: i.Size, MTime: i.ModTime.UnixNano(), CTime: i.Changed.UnixNano()}
+}
+
+// stateFrom returns the state of what info describes, without its sum.
+func stateFrom(i Info) state.State {
+	s := state.State{Kind: kindOther, Mode: uint32(i.Mode.Perm()), Stamp: stampFrom(i)}
+	switch {
+	case i.Mode.IsRegular():
+		s.Kind, s.Size, s.MTime = kindFile, i.Size, i.ModTime.UnixNano()
+	case i.IsLink():
+		s.Kind = kindLink
+	case i.IsDir():
+		s.Kind = kindFolder
+	}
+	return s
+}
+
+// stateOf returns the state of an open file, with its sum up to limit bytes.
+func stateOf(f *os.File, limit int64) (state.State, error) {
+	info, err := tree.StatRegular(f)
+	if err != nil {
+		return state.State{}, err
+	}
+	s := stateFrom(info)
+	if s.Size <= limit {
+		s.Sum, err = fileSum(f, s.Size)
+	}
+	return s, err
+}
+
+// stateAt returns the state of what is at name in d; the zero state if nothing is. Files
+// up to limit bytes have their sums. A folder has the sum of its tree only for allBytes.
+// A file that may not be read has none.
+func stateAt(d tree.Folder, name string, limit int64) (state.State, error) {
+	info, err := d.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return state.State{}, nil
+	}
+	if err != nil {
+		return state.State{}, err
+	}
+	s := stateFrom(info)
+	switch {
+	case s.Kind == kindFile && s.Size <= limit:
+		f, err := d.OpenFile(name, os.O_RDONLY, 0)
+		if errors.Is(err, fs.ErrPermission) {
+			return s, nil
+		}
+		if err != nil {
+			return s, err
+		}
+		defer f.Close()
+		return stateOf(f, limit)
+	case s.Kind == kindLink:
+		target, err := d.Readlink(name)
+		s.Target = state.Name(target)
+		return s, err
+	case s.Kind == kindFolder && limit == allBytes:
+		s.Sum, s.Size, err = treeSum(d, name)
+	}
+	return s, err
+}
+
+// same reports whether two states are of the same content. Where the sum of one is not
+// known, it is the same file that was not changed.
+func same(a, b state.State) bool {
+	switch {
+	case a.Kind != b.Kind:
+		return false
+	case a.Kind == "":
+		return true
+	case a.Kind == kindLink:
+		return a.Target == b.Target
+	case a.Sum != "" && b.Sum != "": // one of an older version is shorter
+		return strings.HasPrefix(a.Sum, b.Sum) || strings.HasPrefix(b.Sum, a.Sum)
+	case a.Kind == kindFolder:
+		return a.Stamp.Ino != 0 && a.Stamp.Ino == b.Stamp.Ino
+	case a.Stamp.Ino != 0 && b.Stamp.Ino != 0 && a.Stamp.Ino != b.Stamp.Ino:
+		return false
+	}
+	return a.Size == b.Size && a.MTime == b.MTime
+}
+
+// emptySum is the treeSum of an empty folder.
+var emptySum = sumOf(nil)
+
+func isEmptyFolder(s state.State) bool { return s.Kind == kindFolder && s.Sum == emptySum }
+
+// treeSum returns a sum of the names, kinds, permissions and contents of everything in a
+// folder, and the size of its files in bytes.
+func treeSum(d tree.Folder, name string) (sum string, size int64, err error) {
+	h := &treeHash{Hash: sha256.New()}
+	err = hashTree(h, d, name)
+	return hex.EncodeToString(h.Sum(nil)), h.size, err
+}
+
+// holdsSpecial reports whether there is a pipe, socket or device at name or below it, which
+// cannot be copied.
+func holdsSpecial(d tree.Folder, name string) bool {
+	info, err := d.Lstat(name)
+	if err != nil || !info.IsDir() {
+		return err == nil && stateFrom(info).Kind == kindOther
+	}
+	in, err := d.OpenFolder(name)
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	entries, _ := in.Entries()
+	return slices.ContainsFunc(entries, func(e Entry) bool {
+		return !e.Type.IsRegular() && e.Type != fs.ModeSymlink && holdsSpecial(in, e.Name)
+	})
+}
+
+type treeHash struct {
+	hash.Hash
+	size int64
+}
+
+func hashTree(h *treeHash, d tree.Folder, name string) error {
+	sub, err := d.OpenFolder(name)
+	var entries []Entry
+	if err == nil {
+		defer sub.Close()
+		entries, err = sub.Entries()
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		fmt.Fprintf(h, "shut\x00")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
+	for _, e := range entries {
+		info, err := sub.Lstat(e.Name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%s\x00%o\x00", e.Name, info.Mode)
+		if info.IsDir() {
+			err = hashTree(h, sub, e.Name)
+			fmt.Fprintf(h, "/\x00")
+		} else {
+			var s state.State
+			s, err = stateAt(sub, e.Name, allBytes)
+			if s.Kind == kindFile {
+				h.size += s.Size
+			}
+			fmt.Fprintf(h, "%s\x00%s\x00", s.Sum, s.Target)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"textskill/skill/internal/state"
+	"textskill/skill/internal/workspace/tree"
+)
+
+// An undo is a change that is about to be undone. Its steps lead from what the change left
+// to what was there before; the record that it makes is one like any other, so that it can be
+// undone in the same way.
+type undo struct {
+	w     *Workspace
+	h     *history
+	c     *change
+	by    *change // c, or what made it again after an undo, and so has what it took away
+	all   *undone // with all that is undone now
+	force bool
+	first bool // a bare undo would undo it
+
+	steps []*undoStep
+	will  map[state.Name]state.State // what steps so far will leave
+}
+
+func (w *Workspace) newUndo(c *change, all *undone, force bool) *undo {
+	u := &undo{w: w, h: c.h, c: c, by: c, all: all, force: force, will: map[state.Name]state.State{}}
+	if c.carrier != nil {
+		u.by = c.carrier
+	}
+	return u
+}
+
+// errNoEffect means that everything is already as the undo would make it.
+var errNoEffect = errors.New("there is nothing to undo")
+
+func (u *undo) id() string { return u.w.changeID(u.h, u.c.ID) }
+
+func (u *undo) conflict(name state.Name, force bool, format string, args ...any) error {
+	return &UndoError{u.id(), u.h.path(name), fmt.Sprintf(format, args...), force}
+}
+
+// run checks every step before it applies the first.
+func (u *undo) run(ctx context.Context) (Undone, error) {
+	if why := cmp.Or(u.c.Note, u.c.Gone); why != "" {
+		return Undone{}, u.conflict(u.c.main().Path, false, "was not kept: %s", why)
+	}
+	for _, s := range backwards(u.c.Steps) {
+		if err := u.check(s); err != nil {
+			return Undone{}, err
+		}
+	}
+	// An undo that was killed is completed, though nothing of it may be left to do.
+	if (len(u.steps) == 0 || u.onlyFolders()) && !u.interrupted() {
+		return Undone{}, errNoEffect
+	}
+	done := Undone{Of: u.id(), Change: Change{Kind: Undo, Path: u.h.path(u.c.main().Path)}}
+	if u.w.opts.DryRun {
+		return done, nil
+	}
+	planned := plan{root: u.h.root, end: true, kind: Undo, undoes: u.by.ID, next: u.next()}
+	if u.c.Kind == string(Undo) {
+		planned.kind = redo
+	}
+	for _, s := range u.steps {
+		planned.steps = append(planned.steps, s.record())
+		planned.bytes += s.there.Size
+	}
+	err := u.w.commit(ctx, &done.Change, planned, func(k *keeper) error {
+		for i, s := range u.steps {
+			k.step = i
+			if err := s.apply(ctx, k); err != nil {
+				return wrap("undo", u.h.path(s.path), err)
+			}
+		}
+		return nil
+	})
+	u.all.add(u, &done.Change)
+	return done, err
+}
+
+// next returns the Next of the record: see [state.Store.Add]. Where not all after it is
+// settled, that is the number before the record's own. What an undo of an undo makes again is
+// to be found with it, and so settles nothing.
+func (u *undo) next() int64 {
+	if u.first && u.c.Kind != string(Undo) && !u.c.undoneBelow() {
+		return u.c.Next
+	}
+	last := max(u.by.ID+1, u.all.last[u.h])
+	if len(u.c.seen) > 0 {
+		last = max(last, u.c.seen[0].ID)
+	}
+	return last
+}
+
+// undoneBelow reports whether one of the later records that are in effect is about an earlier
+// change: an undo out of order, or what made its change again.
+func (c *change) undoneBelow() bool {
+	undoes := map[int64]int64{}
+	for _, d := range c.seen {
+		undoes[d.ID] = d.Undoes
+	}
+	return slices.ContainsFunc(c.seen, func(d *change) bool {
+		id := d.ID
+		for undoes[id] > 0 {
+			id = undoes[id]
+		}
+		return d.Undoes > 0 && id < c.ID && d.applied() && !d.undone
+	})
+}
+
+// interrupted reports whether an undo of the change was not completed.
+func (u *undo) interrupted() bool {
+	return slices.ContainsFunc(u.c.seen, func(c *change) bool { return c.Undoes == u.by.ID && c.End == "" })
+}
+
+// onlyFolders reports whether only the folders that were made for the change are left
+// to undo, because a later change has replaced the rest.
+func (u *undo) onlyFolders() bool {
+	made := func(s state.Step) bool { return s.Before.Kind == "" && isEmptyFolder(s.After) }
+	rest := slices.DeleteFunc(slices.Clone(u.c.Steps), made)
+	return len(rest) > 0 && len(rest) < len(u.c.Steps) &&
+		!slices.ContainsFunc(u.steps, func(s *undoStep) bool { return s.way != byPut || !isEmptyFolder(s.expect) }) &&
+		slices.ContainsFunc(rest, func(s state.Step) bool { return u.laterChange(s) != nil })
+}
+
+// laterChange returns the last change in effect that is about the files of a step and was made
+// since, nil if there is none.
+func (u *undo) laterChange(at state.Step) *change {
+	for _, c := range u.c.seen {
+		if c.undoable() && c.touches(at) {
+			return c
+		}
+	}
+	return nil
+}
+
+// undone is what is made durable together after all was undone.
+type undone struct {
+	Change
+	paths map[string]bool    // of the folders that were changed
+	last  map[*history]int64 // number of the last record
+}
+
+func (all *undone) add(u *undo, c *Change) {
+	all.Applied = all.Applied || c.Applied
+	if n := len(c.open); n > 0 {
+		all.last[u.h] = c.open[n-1].ID
+	}
+	all.open, all.files = append(all.open, c.open...), append(all.files, c.files...)
+	c.open, c.files = nil, nil
+	for _, s := range u.steps {
+		all.paths[filepath.Dir(u.h.path(s.path))] = true
+		if s.from != "" {
+			all.paths[filepath.Dir(u.h.path(s.from))] = true
+		}
+	}
+}
+
+// settleUndone is settle for several undos.
+func (w *Workspace) settleUndone(all *undone) error {
+	const most = 64 // folders are flushed one by one; above, all that is on their file systems
+	var folders []tree.Folder
+	for path := range all.paths {
+		if p, ok := w.matchRoot(path); ok && !w.opts.NoSync && len(all.paths) <= most {
+			if d, err := p.root.tree.OpenFolder(p.rel); err == nil {
+				folders = append(folders, d)
+			}
+		}
+	}
+	all.folders = folders
+	err := w.settle(&all.Change)
+	for _, r := range w.roots {
+		if d, oerr := r.tree.OpenFolder("."); oerr == nil {
+			if len(all.paths) > most && !w.opts.NoSync {
+				err = errors.Join(err, tree.Syncfs(d))
+			}
+			d.Close()
+		}
+	}
+	return err
+}
+
+// backwards returns the steps that lead back, the last one first. A move is two: what it
+// moved goes back, and what it replaced appears again.
+func backwards(steps []state.Step) (list []*undoStep) {
+	for i, s := range slices.Backward(steps) {
+		b := &undoStep{index: i, way: byPut, path: s.Path, expect: s.After, target: s.Before, patch: s.Patch}
+		switch {
+		case s.From != "":
+			list = append(list, &undoStep{index: i, way: byMove, path: s.From, from: s.Path, expect: s.After, target: s.Before})
+			if b.expect = (state.State{}); s.Before.Kind == "" {
+				continue
+			}
+		case s.Patch != nil:
+			b.way = byPatch
+		case isMode(s):
+			b.way = byMode
+		}
+		list = append(list, b)
+	}
+	return list
+}
+
+// isMode reports whether a step changes nothing but permissions.
+func isMode(s state.Step) bool {
+	return s.Before.Kind != "" && s.Before.Kind == s.After.Kind && s.Image == "" && s.Patch == nil && s.Before.Sum == "" && s.After.Sum == "" && s.Before.Mode != s.After.Mode
+}

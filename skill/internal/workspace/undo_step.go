@@ -1,0 +1,491 @@
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"syscall"
+
+	"textskill/skill/internal/state"
+	"textskill/skill/internal/workspace/tree"
+)
+
+// An undoStep leads back from what one step of a change left.
+type undoStep struct {
+	u            *undo
+	index        int // of the step in the change
+	way          way
+	path, from   state.Name   // from is where a move takes what comes to path
+	expect       state.State  // what the change left at path; of a move, at from
+	target       state.State  // what is to be at path
+	patch        *state.Patch // of the change
+	back         state.Patch  // that leads back
+	there        state.State  // at path, now
+	source       string       // name of the image that is the target; "" for none
+	sourceRecord int64
+}
+
+// A way is how a step is taken back.
+type way int
+
+const (
+	byPut way = iota
+	byMove
+	byPatch
+	byMode
+)
+
+// record returns the step as it is recorded.
+func (b *undoStep) record() state.Step {
+	s := state.Step{Path: b.path, Before: b.there, After: b.target}
+	s.After.Stamp.CTime = 0 // it changes with the name
+	switch b.way {
+	case byPut:
+		s.Keep = b.there.Kind != "" && !b.removesEmpty()
+	case byMove:
+		s.From, s.After = b.from, b.expect
+	case byPatch:
+		s.Patch = &b.back
+		s.Keep = int64(len(b.back.Old)) < b.back.Length
+	case byMode:
+		s.Before, s.After = state.State{Kind: b.there.Kind, Mode: b.there.Mode}, state.State{Kind: b.there.Kind, Mode: b.target.Mode}
+	}
+	return s
+}
+
+// removesEmpty reports whether the step removes a folder that is empty by then.
+func (b *undoStep) removesEmpty() bool { return b.target.Kind == "" && isEmptyFolder(b.there) }
+
+// open opens the folder of a file that is named in a record. The name is not trusted: it
+// fails if it leads out, through a link, or to something that is denied.
+func (u *undo) open(name state.Name) (p location, d tree.Folder, err error) {
+	return u.w.openRecorded(u.h, name)
+}
+
+func (w *Workspace) openRecorded(h *history, name state.Name) (p location, d tree.Folder, err error) {
+	q := request{h.path(name), false, toChange}
+	if p, err = w.locate(q); err != nil {
+		return p, nil, err
+	}
+	if err = w.denied(p, q); err != nil {
+		return p, nil, err
+	}
+	if p.isRoot() || w.holdsRoot(p) {
+		return p, nil, syscall.EBUSY
+	}
+	d, err = p.root.tree.OpenFolder(p.parent().rel)
+	return p, d, err
+}
+
+// look returns what will be at a name once the steps so far are taken. Its sum is taken if
+// one of want has one.
+func (u *undo) look(name state.Name, want ...state.State) (state.State, error) {
+	for at := string(name); at != "." && at != "/" && at != ""; at = path.Dir(at) {
+		s, ok := u.will[state.Name(at)]
+		if ok && at == string(name) {
+			return s, nil
+		}
+		if ok {
+			return state.State{}, nil // it is in a folder that comes or goes
+		}
+	}
+	p, d, err := u.open(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return state.State{}, errNoFolder
+	case err == syscall.ELOOP:
+		return state.State{}, u.conflict(name, false, "is now reached through a symbolic link")
+	case err == syscall.ENOTDIR:
+		return state.State{}, u.conflict(name, false, "is now below something that is not a folder")
+	case err != nil:
+		return state.State{}, err
+	}
+	defer d.Close()
+	s, err := stateNow(d, p.base(), want...)
+	return s, wrap("undo", p.path(), err)
+}
+
+// errNoFolder means that the folder of a name does not exist.
+var errNoFolder = errors.New("is in a folder that no longer exists")
+
+// stateNow returns the state of what is at name, with its sum if one of want has one. A
+// file whose stamp is that of one of want need not be read for it.
+func stateNow(d tree.Folder, name string, want ...state.State) (state.State, error) {
+	s, err := stateAt(d, name, -1)
+	if err != nil {
+		return s, err
+	}
+	for _, x := range want {
+		if x.Kind == s.Kind && x.Sum != "" && s.Kind == kindFile && x.Stamp == s.Stamp {
+			s.Sum = x.Sum
+			return s, nil
+		}
+	}
+	if slices.ContainsFunc(want, func(x state.State) bool { return x.Kind == s.Kind && x.Sum != "" }) {
+		return stateAt(d, name, allBytes)
+	}
+	return s, nil
+}
+
+// check adds the step to those that are to be taken, if there is anything to do, and fails
+// with an [*UndoError] if that would lose something.
+func (u *undo) check(b *undoStep) (err error) {
+	b.u = u
+	if b.way == byMove {
+		return u.checkMove(b)
+	}
+	b.there, err = u.look(b.path, b.expect, b.target)
+	if err == errNoFolder {
+		switch {
+		case b.target.Kind == "" || b.way == byMode:
+			return nil
+		case !u.force:
+			return u.conflict(b.path, true, "%v", err)
+		}
+		err = u.makeFolders(path.Dir(string(b.path)))
+	}
+	if err != nil {
+		return err
+	}
+	switch b.way {
+	case byPatch:
+		return u.checkPatch(b)
+	case byMode:
+		return u.checkMode(b)
+	}
+	return u.checkPut(b)
+}
+
+// add adds a step that is to be taken.
+func (u *undo) add(b *undoStep) {
+	u.steps = append(u.steps, b)
+	switch b.way {
+	case byPut:
+		u.will[b.path] = b.target
+	case byMove:
+		u.will[b.path], u.will[b.from] = b.expect, state.State{}
+	}
+}
+
+// makeFolders adds steps that make a folder and those above it.
+func (u *undo) makeFolders(name string) error {
+	s, err := u.look(state.Name(name))
+	if err == errNoFolder {
+		if err = u.makeFolders(path.Dir(name)); err != nil {
+			return err
+		}
+	}
+	if err == nil && s.Kind == "" {
+		u.add(&undoStep{u: u, path: state.Name(name), target: madeFolder(0o777)})
+	}
+	return err
+}
+
+func (u *undo) checkPut(b *undoStep) error {
+	if b.target.Kind == "" && isEmptyFolder(b.expect) {
+		return u.checkFolder(b)
+	}
+	if same(b.there, b.target) || isEmptyFolder(b.target) && b.there.Kind == kindFolder {
+		u.dropLink(b)
+		return nil
+	}
+	if !same(b.there, b.expect) && !u.force && !u.torn(b) && !u.madeAgain(b) {
+		return u.changedSince(b.path, b.there, b.expect)
+	}
+	if err := u.findSource(b); err != nil {
+		return err
+	}
+	u.add(b)
+	return nil
+}
+
+// madeAgain reports whether a file is as it was before a forced undo, which was undone.
+func (u *undo) madeAgain(b *undoStep) bool {
+	return u.by != u.c && slices.ContainsFunc(u.by.Steps, func(s state.Step) bool { return s.Path == b.path && same(b.there, s.After) })
+}
+
+// checkFolder checks a step that removes a folder which was made.
+func (u *undo) checkFolder(b *undoStep) error {
+	reason := ""
+	switch {
+	case b.there.Kind == "":
+		return nil
+	case b.there.Kind != kindFolder:
+		reason = "is no longer a folder"
+	case !isEmptyFolder(b.there) && !u.empties(b.path):
+		reason = "is no longer empty"
+	}
+	if reason != "" {
+		if u.c.Kind == string(Mkdir) || u.c.Kind == string(Undo) {
+			return u.conflict(b.path, false, "%s", reason)
+		}
+		return nil // the folder was only made for the change, and may stay
+	}
+	b.there.Sum = emptySum
+	u.add(b)
+	return nil
+}
+
+// empties reports whether the steps so far take away all that is in a folder.
+func (u *undo) empties(name state.Name) bool {
+	p, d, err := u.open(name)
+	if err != nil {
+		return false
+	}
+	defer d.Close()
+	in, err := d.OpenFolder(p.base())
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	entries, err := in.Entries()
+	return err == nil && !slices.ContainsFunc(entries, func(e Entry) bool {
+		s, ok := u.will[state.Name(path.Join(string(name), e.Name))]
+		return e.Name != tempName && (!ok || s.Kind != "")
+	})
+}
+
+// torn reports whether a file was being overwritten in place when that was interrupted.
+func (u *undo) torn(b *undoStep) bool {
+	return b.there.Kind == kindFile && (u.c.End == "" || u.interrupted()) && b.target.Kind == kindFile && b.there.Stamp.Ino == b.target.Stamp.Ino
+}
+
+// changedSince returns the error for a file that is not as the change left it.
+func (u *undo) changedSince(name state.Name, there, expect state.State) error {
+	if c := u.laterChange(state.Step{Path: name}); c != nil {
+		return u.conflict(name, true, "was changed since by change %s", u.w.changeID(u.h, c.ID))
+	}
+	switch {
+	case expect.Kind == "":
+		return u.conflict(name, true, "exists again: something else created it")
+	case there.Kind == "":
+		return u.conflict(name, true, "no longer exists: something else removed it")
+	}
+	return u.conflict(name, true, "was changed since by something else")
+}
+
+// findSource finds the image that is the target: of the change, or of an undo of it that
+// was interrupted while two files changed places.
+func (u *undo) findSource(b *undoStep) error {
+	if b.target.Kind == "" || isEmptyFolder(b.target) {
+		return nil
+	}
+	reason := "has no saved version"
+	records := []*change{u.by}
+	for _, c := range u.c.seen {
+		if c.Undoes == u.by.ID && c.End == "" {
+			records = append(records, c)
+		}
+	}
+	for _, c := range append(records, u.c) {
+		for i, s := range c.Steps {
+			if s.Path != b.path || s.Image == "" || c == u.c && i != b.index {
+				continue
+			}
+			reason = "has no saved version any more"
+			images, err := u.h.openImages(c.ID)
+			if err != nil {
+				return err
+			}
+			has, err := stateNow(images.top, s.Image, b.target)
+			images.close()
+			switch {
+			case err != nil:
+				return err
+			case has.Kind != "" && same(has, b.target), has.Kind == kindFolder && b.target.Kind == kindFolder && b.target.Sum == "":
+				b.source, b.sourceRecord = s.Image, c.ID
+				if has.Sum == "" && has.Kind == kindFolder {
+					b.target.Sum = "" // the sum of the tree is taken once it is there
+				}
+				return nil
+			case has.Kind != "":
+				reason = "has a saved version that something else has changed"
+			}
+		}
+	}
+	return u.conflict(b.path, false, "%s", reason)
+}
+
+// dropLink removes an image that is a second name of the file which it is to bring back:
+// the change was interrupted before it replaced the file.
+func (u *undo) dropLink(b *undoStep) {
+	if b.index >= len(u.c.Steps) || u.c.Steps[b.index].Image == "" || b.there.Kind == "" {
+		return
+	}
+	images, err := u.h.openImages(u.c.ID)
+	if err != nil {
+		return
+	}
+	defer images.close()
+	name := u.c.Steps[b.index].Image
+	if info, err := images.top.Lstat(name); err == nil && info.ID.Ino == b.there.Stamp.Ino && info.Links > 1 {
+		images.top.Remove(name, false)
+	}
+}
+
+func (u *undo) checkMode(b *undoStep) error {
+	switch {
+	case b.there.Kind != b.expect.Kind && u.force:
+		return nil
+	case b.there.Kind != b.expect.Kind:
+		return u.changedSince(b.path, b.there, b.expect)
+	case b.there.Mode == b.target.Mode:
+		return nil
+	case b.there.Mode != b.expect.Mode && !u.force:
+		return u.conflict(b.path, true, "has other permissions now")
+	}
+	mode := b.target.Mode
+	b.target = b.there
+	b.target.Mode = mode
+	u.add(b)
+	return nil
+}
+
+func (u *undo) checkMove(b *undoStep) error {
+	was, err := u.look(b.from, b.expect, b.target)
+	if err == nil || err == errNoFolder {
+		b.there, err = u.look(b.path, b.expect)
+		if err == errNoFolder && u.force {
+			err = u.makeFolders(path.Dir(string(b.path)))
+		}
+	}
+	if err == errNoFolder {
+		return u.conflict(b.path, true, "cannot be moved back: it %v", err)
+	}
+	if err != nil {
+		return err
+	}
+	moved := func(s state.State) bool {
+		return s.Kind == b.expect.Kind && (s.Kind == kindFolder || same(s, b.expect))
+	}
+	replaced := b.target
+	switch {
+	case moved(b.there) && (was.Kind == "" || same(was, replaced) || isEmptyFolder(replaced) && was.Kind == kindFolder):
+		u.will[b.from] = was
+		return nil
+	case b.there.Kind != "" && !u.force:
+		return u.conflict(b.path, true, "exists again, and would be lost")
+	case was.Kind == "" || !moved(was) && !u.force:
+		return u.changedSince(b.from, was, b.expect)
+	case b.there.Kind != "":
+		u.add(&undoStep{u: u, path: b.path, there: b.there})
+		b.there = state.State{}
+	}
+	b.expect = was
+	u.add(b)
+	return nil
+}
+
+// checkPatch finds the patch that leads back.
+func (u *undo) checkPatch(b *undoStep) error {
+	before, after, p := b.target, b.expect, b.patch
+	b.back = state.Patch{Offset: p.Offset, Length: p.New, New: p.Length}
+	if b.there.Kind != kindFile {
+		return u.changedSince(b.path, b.there, after)
+	}
+	if p.Sum == "" {
+		switch {
+		case same(b.there, before):
+			return nil
+		case !same(b.there, after):
+			if c := u.laterChange(state.Step{Path: b.path}); c != nil {
+				return u.conflict(b.path, false, "was changed since by change %s", u.w.changeID(u.h, c.ID))
+			}
+			return u.conflict(b.path, false, "was changed since by something else")
+		}
+	} else {
+		size := b.there.Size
+		growing := after.Size > before.Size
+		switch {
+		case size == before.Size:
+			return nil
+		case growing && size > before.Size && size < after.Size && (u.c.End == "" || u.interrupted()):
+			b.back.Length = size - before.Size
+		case size != after.Size && growing:
+			return u.conflict(b.path, false, "was changed since at its end, where the change had appended")
+		case size != after.Size:
+			return u.conflict(b.path, false, "has another size now")
+		default:
+			if sum, err := u.sumOfPart(b.path, p.Offset, p.New); err != nil || sum != p.Sum {
+				return u.conflict(b.path, false, "was changed since at its end, where the change had appended")
+			}
+		}
+	}
+	if int64(len(p.Old)) < p.Length {
+		b.source, b.sourceRecord = u.c.Steps[b.index].Image, u.c.ID
+	}
+	if err := b.readBack(); err != nil {
+		return err
+	}
+	u.add(b)
+	return nil
+}
+
+// sumOfPart returns the sum of some bytes of a file.
+func (u *undo) sumOfPart(name state.Name, from, n int64) (string, error) {
+	f, err := u.openFile(name, os.O_RDONLY)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	part := make([]byte, n)
+	if _, err := f.ReadAt(part, from); err != nil {
+		return "", err
+	}
+	return sumOf(part), nil
+}
+
+func (u *undo) openFile(name state.Name, flag int) (*os.File, error) {
+	p, d, err := u.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	f, _, err := tree.RegularFile(d.OpenFile(p.base(), flag, 0))
+	return f, err
+}
+
+// readBack fills in what the patch that leads back takes away, and what it puts there.
+func (b *undoStep) readBack() error {
+	if b.back.Length <= state.MaxInline {
+		f, err := b.u.openFile(b.path, os.O_RDONLY)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		b.back.Old = make([]byte, b.back.Length)
+		if _, err := f.ReadAt(b.back.Old, b.back.Offset); err != nil {
+			return tree.Cause(err)
+		}
+	}
+	old, err := b.old()
+	if err != nil {
+		return b.u.conflict(b.path, false, "has no saved version any more")
+	}
+	if b.patch.Sum != "" {
+		b.back.Sum = sumOf(old)
+	}
+	return nil
+}
+
+// old returns the bytes that the patch of the change took away.
+func (b *undoStep) old() ([]byte, error) {
+	if b.source == "" {
+		return b.patch.Old, nil
+	}
+	images, err := b.u.h.openImages(b.sourceRecord)
+	if err != nil {
+		return nil, err
+	}
+	defer images.close()
+	f, err := images.top.OpenFile(b.source, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data := make([]byte, b.patch.Length)
+	_, err = f.ReadAt(data, 0)
+	return data, err
+}
