@@ -308,7 +308,7 @@ func (w *stackWorkspace) tree(t *testing.T) (files []stackFile) {
 		rel, _ := filepath.Rel(w.root, name)
 		f := stackFile{Path: rel}
 		switch {
-		case d.IsDir() && (filepath.Ext(name) == ".git" || d.Name() == ".skill"):
+		case d.IsDir() && (filepath.Ext(name) == ".git" || d.Name() == ".skill" || strings.HasSuffix(rel, "home/.local")):
 			return fs.SkipDir
 		case d.IsDir():
 			names, err := os.ReadDir(name)
