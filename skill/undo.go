@@ -23,7 +23,7 @@ type UndoError = workspace.UndoError
 // Reverted is the result of [Undo].
 type Reverted struct{ Changes []workspace.Undone } // the last change first
 
-// Message lists the changes that were undone.
+// Message lists the changes that were undone, and those that were passed over for that.
 func (r Reverted) Message() string {
 	if len(r.Changes) == 0 {
 		return "nothing was changed since"
@@ -37,6 +37,9 @@ func (r Reverted) Message() string {
 			text += ", "
 		}
 		text += "change " + u.Of + " of " + u.Path
+		for _, err := range u.Passed {
+			text += "; passed over: " + err.Error()
+		}
 	}
 	return word + text
 }

@@ -159,6 +159,7 @@ func TestAdverse(t *testing.T) {
 func (s *hostileSite) suffer(a adversity, n int, warm bool, c hostileCall) {
 	s.t.Helper()
 	s.do(os.RemoveAll(s.ws + "/w"))
+	s.do(os.RemoveAll(s.history()))
 	for _, name := range []string{"a.txt", "keep.txt", "dir/b.txt", "dir/sub/c.txt"} {
 		s.put(s.ws+"/w/"+name, "text of "+name)
 	}
@@ -234,11 +235,14 @@ func says(list, text string) bool {
 	return slices.ContainsFunc(strings.Split(list, "|"), func(one string) bool { return strings.Contains(text, one) })
 }
 
-// own leaves out the journal.
+// history returns the folder that holds the history, as the workspace is on its own mount.
+func (s *hostileSite) history() string { return fmt.Sprintf("%s/.skill-%d", s.ws, os.Getuid()) }
+
+// own leaves out the history.
 func (s *hostileSite) own(seen map[string]string) map[string]string {
 	kept := map[string]string{}
 	for name, state := range seen {
-		if name != "w/.skill" && !strings.HasPrefix(name, "w/.skill/") && name != "" && name != "w" {
+		if !strings.HasPrefix(s.ws+"/"+name, s.history()) && name != "" && name != "w" {
 			kept[name] = state
 		}
 	}

@@ -3,6 +3,8 @@ package state
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -194,4 +196,55 @@ func TestImageWithoutRecord(t *testing.T) {
 	if err != nil || len(r.NoRecord) != 1 || !slices.Equal(r.NoImage, []int64{1, 8}) {
 		t.Errorf("%+v, %v", r, err)
 	}
+}
+
+// FuzzLog reads any bytes as a log: what is written after it is read again, under a
+// number that was not used.
+func FuzzLog(f *testing.F) {
+	var lines []byte
+	for _, v := range []any{
+		Record{ID: 1, Kind: "write", Steps: []Step{{Path: "a/b", After: State{Kind: "file", Sum: "00"}, Image: "1"}}},
+		mark{Of: 1, End: Done},
+		Record{ID: 2, Kind: "move", Undoes: 1, Next: 1, Steps: []Step{{Path: "a\xff", From: "b"}}},
+		mark{Seal: 3, Lost: []int64{2}},
+	} {
+		line, err := encode(v)
+		if err != nil {
+			f.Fatal(err)
+		}
+		lines = append(lines, line...)
+		f.Add(lines)
+		f.Add(lines[:len(lines)-len(line)/2])
+		f.Add(line[sumLength:])
+	}
+	read := func(data []byte) (g *segment, ids []int64) {
+		g = &segment{first: 1}
+		g.take(data, func(l line) {
+			if l.kind == aRecord {
+				ids = append(ids, page{}.entry(l).ID)
+			}
+		})
+		return g, append(ids, g.damaged...)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if !bytes.ContainsAny(data, "\n") { // a text with a sum that is right is read
+			data = append(fmt.Appendf(nil, "%08x ", crc32.Checksum(data, castagnoli)), append(data, '\n')...)
+		}
+		g, ids := read(data)
+		id, _ := g.next()
+		if id <= slices.Max(append(ids, 0)) {
+			t.Errorf("%d comes after %v", id, ids)
+		}
+		next, err := encode(Record{ID: id, Kind: "write"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.torn {
+			next = append([]byte("\n"), next...)
+		}
+		after, more := read(append(bytes.TrimRight(data, "\x00"), next...))
+		if after.last != id || len(more) != len(ids)+1 || !slices.Contains(more, id) || slices.Contains(after.damaged, id) {
+			t.Errorf("%d after %v: %v, damaged %v", id, ids, more, after.damaged)
+		}
+	})
 }

@@ -2,12 +2,27 @@ package state
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"textskill/skill/internal/workspace/tree"
 )
+
+// named gives an error of a file below dir its whole path, and the usual name of the call
+// that failed.
+func named(dir string, err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok && !filepath.IsAbs(e.Path) {
+		e.Op, e.Path = strings.TrimSuffix(e.Op, "at"), filepath.Join(dir, e.Path)
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok && !filepath.IsAbs(e.Old) {
+		e.Op, e.Old, e.New = strings.TrimSuffix(e.Op, "at"), filepath.Join(dir, e.Old), filepath.Join(dir, e.New)
+	}
+	return err
+}
 
 // namesIn lists a folder of the store.
 func namesIn(dir *os.Root, name string) ([]string, error) {

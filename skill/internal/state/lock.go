@@ -92,7 +92,7 @@ func (l *Lock) Folders(ctx context.Context, ids ...tree.FileID) error {
 func (l *Lock) take(ctx context.Context, what, name string, alone bool) error {
 	f, err := l.s.locks.open(l.s.dir.Load(), name)
 	if err != nil {
-		return err
+		return named(l.s.Path(), err)
 	}
 	if err := f.lock(ctx, what, alone, l.s.o.LockWait); err != nil {
 		l.s.locks.leave(f)

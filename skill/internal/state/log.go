@@ -55,6 +55,7 @@ func (s *Store) Add(ctx context.Context, r *Record) (*Change, error) {
 	if err == nil {
 		err = s.add(r)
 	}
+	err = named(s.Path(), err)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return nil, &FullError{err}
 	}
@@ -168,7 +169,8 @@ func (s *Store) list(ctx context.Context) ([]int64, error) {
 		return nil, err
 	}
 	defer s.leave()
-	return segments(s.dir.Load())
+	list, err := segments(s.dir.Load())
+	return list, named(s.Path(), err)
 }
 
 // A page is a segment that was read.
@@ -184,7 +186,8 @@ func (s *Store) page(ctx context.Context, first int64) (page, error) {
 		return page{}, err
 	}
 	defer s.leave()
-	return s.pageOf(first)
+	p, err := s.pageOf(first)
+	return p, named(s.Path(), err)
 }
 
 func (s *Store) pageOf(first int64) (p page, err error) {
@@ -266,7 +269,7 @@ func (s *Store) OpenImage(e *Entry, step int) (*os.File, error) {
 func (s *Store) OpenImages(id int64, portable bool) (tree.Tree, error) {
 	list, err := segments(s.dir.Load())
 	if err != nil {
-		return nil, err
+		return nil, named(s.Path(), err)
 	}
 	i, exact := slices.BinarySearch(list, id)
 	if !exact {

@@ -76,10 +76,8 @@ func Find(o Options) (Place, error) {
 	for i := range f.found {
 		f.found[i].Root, f.found[i].Key = root, keyOf(root, at)
 	}
-	for _, p := range f.found {
-		if _, err := os.Lstat(filepath.Join(p.Path, p.Key)); err == nil {
-			return p, nil
-		}
+	if i := slices.IndexFunc(f.found, func(p Place) bool { return f.holds(p.Path) }); i >= 0 {
+		return f.found[i], nil
 	}
 	return f.found[0], nil
 }
@@ -138,7 +136,7 @@ func (f *finder) search(user string) {
 	inside := filepath.Join(f.root, Inside)
 	parent, err := identify(filepath.Dir(f.root))
 	switch {
-	case !writable(f.root) || !f.mine(inside):
+	case !f.holds(inside) && !writable(f.root) || !f.mine(inside):
 	case filepath.Dir(f.root) == f.root || err == nil && !f.near(parent):
 		f.add(4, inside, "the workspace is the top of its mount, and nothing on that mount is outside of it")
 	case user != "" && within(user, f.root):
@@ -149,7 +147,14 @@ func (f *finder) search(user string) {
 	}
 }
 
-// above finds the folder of rule 3.
+// holds reports whether a place has a history of the root.
+func (f *finder) holds(place string) bool {
+	_, err := os.Lstat(filepath.Join(place, keyOf(f.root, f.at)))
+	return err == nil
+}
+
+// above finds the folder of rule 3: one that has a history, which also counts where nothing
+// can be written now, or the topmost.
 func (f *finder) above() (top string) {
 	for dir := f.root; filepath.Dir(dir) != dir; {
 		dir = filepath.Dir(dir)
@@ -158,7 +163,12 @@ func (f *finder) above() (top string) {
 			break
 		}
 		shared := at.mode&0o022 != 0 && at.mode&0o1000 == 0 // others may rename what is in it
-		if at.owner == os.Geteuid() && !shared && !f.inRoots(dir) && writable(dir) && f.mine(filepath.Join(dir, fmt.Sprintf("%s-%d", Inside, os.Geteuid()))) {
+		place := filepath.Join(dir, fmt.Sprintf("%s-%d", Inside, os.Geteuid()))
+		switch {
+		case at.owner != os.Geteuid() || shared || f.inRoots(dir) || !f.mine(place):
+		case f.holds(place):
+			return dir
+		case writable(dir):
 			top = dir
 		}
 	}

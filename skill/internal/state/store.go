@@ -92,7 +92,7 @@ func Open(o Options) (*Store, error) {
 	s := &Store{o: o, place: p, busy: make(chan struct{}, 1), closing: make(chan struct{}), flush: newFlusher()}
 	if err := s.open(); err != nil {
 		s.release()
-		return nil, err
+		return nil, named(s.Path(), err)
 	}
 	if !o.ReadOnly {
 		s.sweeps.Go(func() { s.sweep(1) })
@@ -150,6 +150,7 @@ func (s *Store) makeDir() (fresh bool, err error) {
 		return false, err
 	}
 	defer place.Close()
+	defer func() { err = named(s.place.Path, err) }()
 	if _, err := place.Lstat(s.place.Key + "/" + rootName); err == nil {
 		return false, nil
 	}
@@ -230,10 +231,11 @@ func (s *Store) Earlier() []Earlier { return s.earlier }
 func (s *Store) Folder(name string) (*os.Root, error) {
 	if !s.o.ReadOnly {
 		if err := s.dir.Load().Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, err
+			return nil, named(s.Path(), err)
 		}
 	}
-	return s.dir.Load().OpenRoot(name)
+	dir, err := s.dir.Load().OpenRoot(name)
+	return dir, named(s.Path(), err)
 }
 
 // enter locks the log against other goroutines and processes, and reads what they have
@@ -254,7 +256,7 @@ func (s *Store) enter(ctx context.Context) error {
 	if err != nil {
 		s.leave()
 	}
-	return err
+	return named(s.Path(), err)
 }
 
 func (s *Store) entered(ctx context.Context) error {

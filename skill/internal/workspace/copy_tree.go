@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -17,15 +18,14 @@ import (
 )
 
 // copyTree copies the folder src to dst, whose folder to is locked. The copy is made under
-// the temporary name. Then commit is called with a function that gives it its own name.
+// a temporary name. Then commit is called with a function that gives it its own name.
 func (w *Workspace) copyTree(ctx context.Context, src location, to tree.Folder, dst location, o CopyOptions, commit func(rename func() error) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
-	c := &treeCopy{w: w, g: g, ctx: ctx, o: o}
+	c, name := &treeCopy{w: w, g: g, ctx: ctx, o: o}, cmp.Or(o.temp, tempName)
 	info, err := src.root.tree.Stat(src.rel)
 	if err == nil {
-		temp := dst.parent().child(tempName)
-		err = c.copyFolder(to, tempName, copiedFolder{src: src, dst: temp, info: info})
+		err = c.copyFolder(to, name, copiedFolder{src: src, dst: dst.parent().child(name), info: info})
 	}
 	if werr := g.Wait(); err == nil || errors.Is(err, context.Canceled) && werr != nil {
 		err = werr
@@ -37,10 +37,10 @@ func (w *Workspace) copyTree(ctx context.Context, src location, to tree.Folder, 
 		err = tree.Syncfs(to)
 	}
 	if err == nil {
-		err = commit(func() error { return to.Rename(tempName, to, dst.base(), o.moving && o.Replace) })
+		err = commit(func() error { return to.Rename(name, to, dst.base(), o.moving && o.Replace) })
 	}
 	if err != nil {
-		discard(to, tempName)
+		discard(to, name)
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // tree is what is at the site's workspace, names, kinds, permissions and contents,
@@ -251,6 +252,11 @@ func TestDamagedJournal(t *testing.T) {
 		"an absolute": func(s *site, h string) {
 			rewrite(s, h+segment+"/log", `"path":"f"`, `"path":"`+s.base+`/outfile"`)
 		},
+		"denied": func(s *site, h string) { rewrite(s, h+segment+"/log", `"path":"f"`, `"path":".git/config"`) },
+		"a folder": func(s *site, h string) {
+			os.Remove(h + segment + "/log")
+			os.Mkdir(h+segment+"/log", 0o700)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, s *site) {
@@ -274,6 +280,13 @@ func TestDamagedJournal(t *testing.T) {
 					t.Errorf("%q, %v", data, err)
 				}
 				c, err = w.WriteFile(bg, s.p("f"), []byte("newer"), WriteOptions{})
+				if name == "a folder" { // what cannot be recorded is not done
+					if err == nil {
+						t.Errorf("%+v", c)
+					}
+					s.has("f", "new")
+					return
+				}
 				must(t, c, err)
 				s.has("f", "newer")
 				if c.ID == "" {
@@ -312,17 +325,24 @@ func rewrite(s *site, name, old, new string) {
 func TestPruned(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f")
-		w := s.open(Options{NoSync: true, Journal: Journal{Count: 8}})
-		for n := range 600 {
-			c, err := w.WriteFile(bg, s.p("f"), bytes.Repeat([]byte{byte('a' + n%26)}, 500), WriteOptions{})
-			must(t, c, err)
-		}
-		list, err := w.History(bg)
-		if err != nil || len(list) < 8 || len(list) > 512 {
-			t.Errorf("%d changes are kept; %v", len(list), err)
-		}
-		if _, err := w.Undo(bg, UndoOptions{Since: list[0].ID}); err != nil {
-			t.Error(err)
+		for name, limit := range map[string]Journal{"count": {Count: 8}, "bytes": {Bytes: 3000}, "age": {Age: time.Nanosecond}} {
+			w := s.open(Options{NoSync: true, Journal: limit})
+			for n := range 600 {
+				c, err := w.WriteFile(bg, s.p("f"), bytes.Repeat([]byte{byte('a' + n%26)}, 500), WriteOptions{})
+				must(t, c, err)
+			}
+			list, err := w.History(bg)
+			if err != nil || len(list) < 2 || len(list) > 512 {
+				t.Errorf("%s: %d changes are kept; %v", name, len(list), err)
+			}
+			images, err := filepath.Glob(s.history() + "/log/*/images/*")
+			if err != nil || len(images) > len(list) {
+				t.Errorf("%s: %d changes and %d images are kept; %v", name, len(list), len(images), err)
+			}
+			if _, err := w.Undo(bg, UndoOptions{Since: list[0].ID}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			w.Close()
 		}
 	})
 }

@@ -132,7 +132,7 @@ func (k *keeper) take(ctx context.Context, p location, d tree.Folder, info Info)
 		return err
 	}
 	defer images.close()
-	if err := k.w.copyTree(ctx, p, images.top, images.at(k.image()), CopyOptions{Times: true, moving: true}, atOnce); err != nil {
+	if err := k.w.copyTree(ctx, p, images.top, images.at(k.image()), CopyOptions{Times: true, moving: true, temp: k.image() + "~"}, atOnce); err != nil {
 		return err
 	}
 	if err := k.Flush(); err != nil {

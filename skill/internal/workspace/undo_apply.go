@@ -3,7 +3,6 @@ package workspace
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"syscall"
@@ -23,6 +22,7 @@ func (b *undoStep) apply(ctx context.Context, k *keeper) error {
 		return err
 	}
 	defer d.Close()
+	removeLeftover(d) // of a process that was killed: the roots are locked
 	switch b.way {
 	case byMove:
 		return b.move(ctx, p, d)
@@ -64,7 +64,6 @@ func (b *undoStep) put(ctx context.Context, k *keeper, p location, d tree.Folder
 	if err := k.save(d, p.base()); err != nil {
 		return err
 	}
-	removeLeftover(d)
 	if err := b.u.w.copyWithMetadata(images.top, b.source, d, tempName); err != nil {
 		discard(d, tempName)
 		return err
@@ -109,7 +108,6 @@ func (b *undoStep) appear(ctx context.Context, p location, d tree.Folder) error 
 	if !errors.Is(err, syscall.EXDEV) {
 		return err
 	}
-	removeLeftover(d)
 	if b.target.Kind == kindFolder {
 		err = b.u.w.copyTree(ctx, images.at(b.source), d, p, CopyOptions{Times: true, moving: true}, atOnce)
 	} else if err = b.u.w.copyWithMetadata(images.top, b.source, d, tempName); err == nil {
@@ -174,74 +172,6 @@ func setModTime(d tree.Folder, name string, s state.State) error {
 	}
 	info.ModTime = time.Unix(0, s.MTime)
 	return d.Chtimes(name, info)
-}
-
-// applyPatch puts back the bytes that an edit or an append replaced.
-func (b *undoStep) applyPatch(ctx context.Context, k *keeper, p location, d tree.Folder) error {
-	old, err := b.old()
-	if err != nil {
-		return err
-	}
-	f, err := d.OpenFile(p.base(), os.O_RDWR, 0)
-	if err != nil {
-		return tree.Cause(err)
-	}
-	if k.image() != "" {
-		if err := k.Copy(k.step, f, b.back.Offset, b.back.Length); err != nil {
-			f.Close()
-			return err
-		}
-	}
-	if b.patch.Sum != "" {
-		return b.applyToEnd(k, f, old, d, p.base())
-	}
-	defer f.Close()
-	info, err := tree.StatRegular(f)
-	if err != nil {
-		return err
-	}
-	n, err := createFile(d, true, func(dst *os.File) error {
-		return writeSpliced(dst, f, info.Size, Splice{b.back.Offset, b.back.Length, old})
-	})
-	if err != nil {
-		return err
-	}
-	defer n.close()
-	n.old = &info
-	if info.Links > 1 || !tree.CopyMetadata(n.file, d, p.base(), info) {
-		err = b.u.w.overwriteBytes(n.file, d, p.base())
-	} else if err = b.u.w.flush(n.file); err == nil {
-		err = n.install(p.base(), true, nil)
-	}
-	if err != nil {
-		return err
-	}
-	return setModTime(d, p.base(), b.target)
-}
-
-// applyToEnd puts the bytes at the end of the file f in place of those that are there. It
-// closes f later.
-func (b *undoStep) applyToEnd(k *keeper, f *os.File, old []byte, d tree.Folder, name string) error {
-	err := k.Flush()
-	if err == nil {
-		_, err = f.Seek(b.back.Offset, io.SeekStart)
-	}
-	if err == nil {
-		err = f.Truncate(b.back.Offset)
-	}
-	if err == nil {
-		_, err = f.Write(old)
-	}
-	if ferr := b.u.w.flush(f); err == nil {
-		err = ferr
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return tree.Cause(err)
-	}
-	return setModTime(d, name, b.target)
 }
 
 // move moves what is at from to p, where nothing is, also to another file system.

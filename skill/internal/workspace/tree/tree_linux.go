@@ -58,6 +58,9 @@ func (t *kernelTree) Close() error {
 	return unix.Close(fd)
 }
 
+// maxRaces is how often a name is looked up that the kernel finds outside of the folder.
+const maxRaces = 100
+
 // fd opens rel.
 func (t *kernelTree) fd(rel string, flag int) (int, error) {
 	t.mu.RLock()
@@ -66,13 +69,14 @@ func (t *kernelTree) fd(rel string, flag int) (int, error) {
 		return -1, fs.ErrClosed
 	}
 	how := unix.OpenHow{Flags: uint64(flag) | unix.O_CLOEXEC, Resolve: beneath}
-	for {
+	for tries := 1; ; tries++ {
 		fd, err := unix.Openat2(t.dir, rel, &how)
-		switch err {
-		case nil:
+		switch {
+		case err == nil:
 			return fd, nil
-		case unix.EINTR, unix.EAGAIN: // a rename elsewhere, after which the kernel must look again
-		case unix.ENXIO:
+		case err == unix.EINTR, err == unix.EAGAIN: // a rename elsewhere, after which the kernel must look again
+		case err == unix.EXDEV && tries < maxRaces: // what was found was moved out of the folder meanwhile
+		case err == unix.ENXIO:
 			return -1, t.unopened(rel)
 		default:
 			return -1, err

@@ -1,0 +1,190 @@
+package workspace
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"textskill/skill/internal/state"
+	"textskill/skill/internal/workspace/tree"
+)
+
+// checkPatch finds the patch that leads back.
+func (u *undo) checkPatch(b *undoStep) error {
+	before, after, p := b.target, b.expect, b.patch
+	b.back = state.Patch{Offset: p.Offset, Length: p.New, New: p.Length}
+	if b.there.Kind != kindFile {
+		return u.changedSince(b.path, b.there, after)
+	}
+	if p.Sum == "" {
+		switch {
+		case same(b.there, before):
+			return nil
+		case !same(b.there, after):
+			if c := u.laterChange(state.Step{Path: b.path}); c != nil {
+				return u.conflict(b.path, false, "was changed since by change %s", u.w.changeID(u.h, c.ID))
+			}
+			return u.conflict(b.path, false, "was changed since by something else")
+		}
+	} else {
+		size := b.there.Size
+		growing := after.Size > before.Size
+		switch {
+		case size == before.Size:
+			return nil
+		case growing && size > before.Size && size < after.Size && (u.c.End == "" || u.interrupted()):
+			b.back.Length = size - before.Size
+		case size != after.Size && growing:
+			return u.conflict(b.path, false, "was changed since at its end, where the change had appended")
+		case size != after.Size:
+			return u.conflict(b.path, false, "has another size now")
+		default:
+			if sum, err := u.sumOfPart(b.path, p.Offset, p.New); err != nil || sum != p.Sum {
+				return u.conflict(b.path, false, "was changed since at its end, where the change had appended")
+			}
+		}
+	}
+	if int64(len(p.Old)) < p.Length {
+		b.source, b.sourceRecord = u.c.Steps[b.index].Image, u.c.ID
+	}
+	if err := b.readBack(); err != nil {
+		return err
+	}
+	u.add(b)
+	return nil
+}
+
+// sumOfPart returns the sum of some bytes of a file.
+func (u *undo) sumOfPart(name state.Name, from, n int64) (string, error) {
+	f, err := u.openFile(name, os.O_RDONLY)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	part := make([]byte, n)
+	if _, err := f.ReadAt(part, from); err != nil {
+		return "", err
+	}
+	return sumOf(part), nil
+}
+
+func (u *undo) openFile(name state.Name, flag int) (*os.File, error) {
+	p, d, err := u.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	f, _, err := tree.RegularFile(d.OpenFile(p.base(), flag, 0))
+	return f, err
+}
+
+// readBack fills in what the patch that leads back takes away, and what it puts there.
+func (b *undoStep) readBack() error {
+	if b.back.Length <= state.MaxInline {
+		f, err := b.u.openFile(b.path, os.O_RDONLY)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		b.back.Old = make([]byte, b.back.Length)
+		if _, err := f.ReadAt(b.back.Old, b.back.Offset); err != nil {
+			return tree.Cause(err)
+		}
+	}
+	old, err := b.old()
+	if err != nil {
+		return b.u.conflict(b.path, false, "has no saved version any more")
+	}
+	if b.patch.Sum != "" {
+		b.back.Sum = sumOf(old)
+	}
+	return nil
+}
+
+// old returns the bytes that the patch of the change took away.
+func (b *undoStep) old() ([]byte, error) {
+	if b.source == "" {
+		return b.patch.Old, nil
+	}
+	images, err := b.u.h.openImages(b.sourceRecord)
+	if err != nil {
+		return nil, err
+	}
+	defer images.close()
+	f, err := images.top.OpenFile(b.source, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data := make([]byte, b.patch.Length)
+	_, err = f.ReadAt(data, 0)
+	return data, err
+}
+
+// applyPatch puts back the bytes that an edit or an append replaced.
+func (b *undoStep) applyPatch(ctx context.Context, k *keeper, p location, d tree.Folder) error {
+	old, err := b.old()
+	if err != nil {
+		return err
+	}
+	f, err := d.OpenFile(p.base(), os.O_RDWR, 0)
+	if err != nil {
+		return tree.Cause(err)
+	}
+	if k.image() != "" {
+		if err := k.Copy(k.step, f, b.back.Offset, b.back.Length); err != nil {
+			f.Close()
+			return err
+		}
+	}
+	if b.patch.Sum != "" {
+		return b.applyToEnd(k, f, old, d, p.base())
+	}
+	defer f.Close()
+	info, err := tree.StatRegular(f)
+	if err != nil {
+		return err
+	}
+	n, err := createFile(d, true, func(dst *os.File) error {
+		return writeSpliced(dst, f, info.Size, Splice{b.back.Offset, b.back.Length, old})
+	})
+	if err != nil {
+		return err
+	}
+	defer n.close()
+	n.old = &info
+	if info.Links > 1 || !tree.CopyMetadata(n.file, d, p.base(), info) {
+		err = b.u.w.overwriteBytes(n.file, d, p.base())
+	} else if err = b.u.w.flush(n.file); err == nil {
+		err = n.install(p.base(), true, nil)
+	}
+	if err != nil {
+		return err
+	}
+	return setModTime(d, p.base(), b.target)
+}
+
+// applyToEnd puts the bytes at the end of the file f in place of those that are there. It
+// closes f later.
+func (b *undoStep) applyToEnd(k *keeper, f *os.File, old []byte, d tree.Folder, name string) error {
+	err := k.Flush()
+	if err == nil {
+		_, err = f.Seek(b.back.Offset, io.SeekStart)
+	}
+	if err == nil {
+		err = f.Truncate(b.back.Offset)
+	}
+	if err == nil {
+		_, err = f.Write(old)
+	}
+	if ferr := b.u.w.flush(f); err == nil {
+		err = ferr
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return tree.Cause(err)
+	}
+	return setModTime(d, name, b.target)
+}
