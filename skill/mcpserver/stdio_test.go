@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -72,7 +73,25 @@ func TestProcessEndsWhenNobodyReads(t *testing.T) {
 // lockFolder takes the lock that a change in dir waits for.
 func lockFolder(t *testing.T, dir string) (unlock func()) {
 	t.Helper()
-	f, err := os.Open(dir)
+	x, err := skill.New(skill.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	for _, a := range []skill.Args{skill.WriteFile{Path: "begin"}, skill.DeleteFile{Path: "begin"}} { // the history
+		if _, err := x.Execute(t.Context(), &skill.Session{}, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	roots, _ := filepath.Glob(os.Getenv("XDG_STATE_HOME") + "/skill/*/root.json")
+	i := slices.IndexFunc(roots, func(name string) bool {
+		data, _ := os.ReadFile(name)
+		return strings.Contains(string(data), `"path":"`+x.Dir()+`"`)
+	})
+	if i < 0 {
+		t.Fatalf("%s is not the root of any history of %q", x.Dir(), roots)
+	}
+	f, err := os.OpenFile(filepath.Dir(roots[i])+"/locks/root", os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

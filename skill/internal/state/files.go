@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,8 +67,8 @@ func writeJSON(dir *os.Root, name string, v any, sync bool) error {
 	if err != nil {
 		return err
 	}
-	fresh := fmt.Sprintf("%s.%d", name, os.Getpid())
-	f, err := dir.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	fresh := fmt.Sprintf("%s.%x", name, rand.Uint64())
+	f, err := dir.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

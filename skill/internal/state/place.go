@@ -249,6 +249,9 @@ func makeAll(path string, sync bool) error {
 			err = os.Mkdir(path, 0o700)
 		}
 	}
+	if errors.Is(err, fs.ErrExist) { // another process was faster
+		return nil
+	}
 	if err != nil || !sync {
 		return err
 	}

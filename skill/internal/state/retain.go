@@ -176,7 +176,7 @@ func (s *Store) dropImages(first int64, one imageSize) {
 }
 
 // GC drops what the limits do not allow and the histories whose root is gone, and
-// deletes what was dropped. Without it, each start looks at one other history.
+// deletes what was dropped. Without it, the first start of a day looks at one other history.
 func (s *Store) GC(ctx context.Context) error {
 	if s.o.ReadOnly {
 		return syscall.EROFS
@@ -198,6 +198,9 @@ func (s *Store) sweep(others int) {
 	if dir, err := os.OpenRoot(s.Path()); err == nil {
 		s.sweepIn(dir)
 		dir.Close()
+	}
+	if others == 0 {
+		return
 	}
 	if place, err := os.OpenRoot(s.place.Path); err == nil {
 		s.sweepHistories(place, others)

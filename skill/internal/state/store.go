@@ -63,7 +63,6 @@ type Store struct {
 	size sizes
 	shut bool
 
-	earlier []Earlier
 	sweeps  sync.WaitGroup
 	closing chan struct{}
 }
@@ -94,9 +93,6 @@ func Open(o Options) (*Store, error) {
 		s.release()
 		return nil, named(s.Path(), err)
 	}
-	if !o.ReadOnly {
-		s.sweeps.Go(func() { s.sweep(1) })
-	}
 	return s, nil
 }
 
@@ -113,9 +109,8 @@ func withDefault[T int64 | time.Duration](n, def T) T {
 // open opens the folder of the history.
 func (s *Store) open() (err error) {
 	dir := filepath.Join(s.place.Path, s.place.Key)
-	fresh := false
 	if !s.o.ReadOnly {
-		if fresh, err = s.makeDir(); err != nil {
+		if err := s.makeDir(); err != nil {
 			return err
 		}
 	}
@@ -134,57 +129,57 @@ func (s *Store) open() (err error) {
 	if s.o.ReadOnly {
 		return nil
 	}
-	if fresh {
-		s.earlier = earlierHistories(s.place)
-	}
-	if err := s.noteRoot(); err != nil {
+	noted, err := s.noteRoot()
+	if err != nil {
 		return err
 	}
+	s.sweeps.Go(func() { s.sweep(noted) })
 	return s.importJournal()
 }
 
 // makeDir makes the folder of the history and what is in it, for this user alone.
-func (s *Store) makeDir() (fresh bool, err error) {
+func (s *Store) makeDir() (err error) {
 	place, err := s.place.open(!s.o.NoSync)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer place.Close()
 	defer func() { err = named(s.place.Path, err) }()
 	if _, err := place.Lstat(s.place.Key + "/" + rootName); err == nil {
-		return false, nil
+		return nil
 	}
 	for _, name := range []string{"", logsName, locksName} {
 		if err := place.Mkdir(filepath.Join(s.place.Key, name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return false, err
+			return err
 		}
 	}
 	if !s.o.NoSync {
 		for _, name := range []string{s.place.Key, "."} {
 			if err := syncName(place, name); err != nil {
-				return false, err
+				return err
 			}
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // noteRoot keeps root.json at the path of the root, and its time within a day of the
-// last use.
-func (s *Store) noteRoot() error {
+// last use. It returns how many other histories are to be looked at: one, as often as it has
+// written.
+func (s *Store) noteRoot() (others int, err error) {
 	var f rootFile
 	info, err := s.dir.Load().Lstat(rootName)
 	if err == nil {
 		err = readJSON(s.dir.Load(), rootName, &f)
 	}
 	if err == nil && f.Path == s.place.Root && f.Gone.IsZero() && time.Since(info.ModTime()) < 24*time.Hour {
-		return nil
+		return 0, nil
 	}
 	if f.Begun.IsZero() {
 		f.Begun = time.Now().UTC()
 	}
 	f.Path, f.Gone = s.place.Root, time.Time{}
-	return writeJSON(s.dir.Load(), rootName, f, !s.o.NoSync)
+	return 1, writeJSON(s.dir.Load(), rootName, f, !s.o.NoSync)
 }
 
 // Close gives everything back. The caller ends its changes first.
@@ -222,8 +217,7 @@ func (s *Store) Place() Place { return s.place }
 func (s *Store) Path() string { return filepath.Join(s.place.Path, s.place.Key) }
 
 // Earlier returns other histories of the same path, whose root was removed or renamed.
-// They are looked for when a history is begun.
-func (s *Store) Earlier() []Earlier { return s.earlier }
+func (s *Store) Earlier() []Earlier { return earlierHistories(s.place) }
 
 // Folder opens a folder of the store that is the caller's own to use: [Output],
 // [Servers], [Snapshot]. It is made where it is not there, unless the Store is only
