@@ -176,7 +176,7 @@ func (s *Store) dropImages(first int64, one imageSize) {
 }
 
 // GC drops what the limits do not allow and the histories whose root is gone, and
-// deletes what was dropped. Without it, the first start of a day looks at one other history.
+// deletes what was dropped. Without it, the first start of a day looks at one other history on average.
 func (s *Store) GC(ctx context.Context) error {
 	if s.o.ReadOnly {
 		return syscall.EROFS

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
@@ -164,8 +165,8 @@ func (s *Store) makeDir() (err error) {
 }
 
 // noteRoot keeps root.json at the path of the root, and its time within a day of the
-// last use. It returns how many other histories are to be looked at: one, as often as it has
-// written.
+// last use. It returns how many other histories are to be looked at: one each time it has
+// written, but sixteen at once, since the place must be listed for that.
 func (s *Store) noteRoot() (others int, err error) {
 	var f rootFile
 	info, err := s.dir.Load().Lstat(rootName)
@@ -179,7 +180,10 @@ func (s *Store) noteRoot() (others int, err error) {
 		f.Begun = time.Now().UTC()
 	}
 	f.Path, f.Gone = s.place.Root, time.Time{}
-	return 1, writeJSON(s.dir.Load(), rootName, f, !s.o.NoSync)
+	if rand.IntN(16) == 0 {
+		others = 16
+	}
+	return others, writeJSON(s.dir.Load(), rootName, f, !s.o.NoSync)
 }
 
 // Close gives everything back. The caller ends its changes first.
