@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // A Report is what can be said of a history.
@@ -129,19 +128,15 @@ func (s *Store) inspect(r *Report, first int64, undone map[int64]bool) error {
 
 // holders asks which locks are held.
 func (s *Store) holders() (list []Holder) {
-	names := []string{lockName}
-	all, _ := namesIn(s.dir.Load(), locksName)
-	for _, name := range all {
-		names = append(names, locksName+"/"+name)
-	}
-	for _, name := range names {
-		f, err := s.dir.Load().Open(name)
+	paths, _ := filepath.Glob(filepath.Join(s.place.Path, locksName, "*"))
+	for _, path := range append(paths, filepath.Join(s.Path(), lockName), filepath.Join(s.Path(), locksName, "root")) {
+		f, err := os.Open(path)
 		if err != nil {
 			continue
 		}
 		for _, pid := range holders(f) {
-			lock := strings.TrimPrefix(name, locksName+"/")
-			if name == lockName {
+			lock := filepath.Base(path)
+			if lock == lockName {
 				lock = "log"
 			}
 			list = append(list, Holder{lock, pid, commandOf(pid)})

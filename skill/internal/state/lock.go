@@ -67,14 +67,15 @@ type Lock struct {
 // order everywhere. Errors are [*BusyError], which wraps that of ctx, or the system's.
 func (s *Store) Lock(ctx context.Context, alone bool) (*Lock, error) {
 	l := &Lock{s: s, root: alone}
-	if err := l.take(ctx, "the workspace", "root", alone); err != nil {
+	if err := l.take(ctx, s.dir.Load(), "the workspace", "root", alone); err != nil {
 		return nil, err
 	}
 	return l, nil
 }
 
-// Folders locks folders alone. It is called once, with all of them, which it sorts; a Lock
-// that has the root alone has no need of it.
+// Folders locks folders alone, also against other histories in the same place, whose root may
+// be above or below this one's. It is called once, with all of them, which it sorts, and for
+// one Store of a place; a Lock that has the root alone has no need of it.
 func (l *Lock) Folders(ctx context.Context, ids ...tree.FileID) error {
 	var names []string
 	for _, id := range ids {
@@ -82,17 +83,17 @@ func (l *Lock) Folders(ctx context.Context, ids ...tree.FileID) error {
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		if err := l.take(ctx, "a folder", name, true); err != nil {
+		if err := l.take(ctx, l.s.all.Load(), "a folder", name, true); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *Lock) take(ctx context.Context, what, name string, alone bool) error {
-	f, err := l.s.locks.open(l.s.dir.Load(), name)
+func (l *Lock) take(ctx context.Context, dir *os.Root, what, name string, alone bool) error {
+	f, err := l.s.locks.open(dir, name)
 	if err != nil {
-		return named(l.s.Path(), err)
+		return named(dir.Name(), err)
 	}
 	if err := f.lock(ctx, what, alone, l.s.o.LockWait); err != nil {
 		l.s.locks.leave(f)

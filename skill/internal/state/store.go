@@ -58,6 +58,7 @@ type Store struct {
 
 	busy chan struct{}           // holds one value while what is below is used
 	dir  atomic.Pointer[os.Root] // another one once the history was removed
+	all  atomic.Pointer[os.Root] // the place; nil if the Store is only read
 	lock *os.File                // held while the log is read or written
 	cur  *segment                // the last segment; nil until it is needed
 	from int64                   // where cur stays nil, the number that comes next
@@ -144,7 +145,9 @@ func (s *Store) makeDir() (err error) {
 	if err != nil {
 		return err
 	}
-	defer place.Close()
+	if old := s.all.Swap(place); old != nil {
+		old.Close()
+	}
 	defer func() { err = named(s.place.Path, err) }()
 	if _, err := place.Lstat(s.place.Key + "/" + rootName); err == nil {
 		return nil
@@ -209,8 +212,10 @@ func (s *Store) release() {
 	if s.lock != nil {
 		s.lock.Close()
 	}
-	if dir := s.dir.Load(); dir != nil {
-		dir.Close()
+	for _, dir := range []*os.Root{s.dir.Load(), s.all.Load()} {
+		if dir != nil {
+			dir.Close()
+		}
 	}
 }
 

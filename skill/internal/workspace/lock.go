@@ -26,7 +26,6 @@ type heldLocks struct {
 }
 
 type rootLock struct {
-	h     *history
 	store *state.Store
 	lock  *state.Lock
 }
@@ -72,10 +71,12 @@ func (w *Workspace) lockRoots(ctx context.Context, alone bool, locations ...loca
 			l.alone, l.free = true, w.solo.Unlock
 			return l, nil
 		}
-		byKey[s.Place().Key] = rootLock{h: h, store: s}
+		byKey[s.Place().Key] = rootLock{store: s}
 	}
-	for _, key := range slices.Sorted(maps.Keys(byKey)) {
-		r := byKey[key]
+	inOrder := func(a, b rootLock) int {
+		return cmp.Or(cmp.Compare(a.store.Place().Path, b.store.Place().Path), cmp.Compare(a.store.Place().Key, b.store.Place().Key))
+	}
+	for _, r := range slices.SortedFunc(maps.Values(byKey), inOrder) {
 		var err error
 		if r.lock, err = r.store.Lock(ctx, alone); err != nil {
 			l.release()
@@ -89,7 +90,7 @@ func (w *Workspace) lockRoots(ctx context.Context, alone bool, locations ...loca
 // lockFolders opens and locks the folders that the locations are in; l closes them. If
 // a folder is removed before it is locked, creating a file in it will fail with ENOENT.
 func (l *heldLocks) lockFolders(ctx context.Context, w *Workspace, locations ...location) ([]tree.Folder, error) {
-	ids := map[*history][]FileID{}
+	ids := map[string][]FileID{} // by the path of the place
 	first := len(l.folders)
 	for _, p := range locations {
 		d, err := p.root.tree.OpenFolder(p.parent().rel)
@@ -97,16 +98,21 @@ func (l *heldLocks) lockFolders(ctx context.Context, w *Workspace, locations ...
 			return nil, err
 		}
 		l.folders = append(l.folders, d)
-		h := w.history(p.root)
-		ids[h] = append(ids[h], d.ID())
-	}
-	for _, r := range l.stores {
 		if l.alone {
-			break
+			continue
 		}
-		if err := r.lock.Folders(ctx, ids[r.h]...); err != nil {
+		s, err := w.history(p.root).open()
+		if err != nil {
 			return nil, err
 		}
+		ids[s.Place().Path] = append(ids[s.Place().Path], d.ID())
+	}
+	for _, r := range l.stores {
+		at := r.store.Place().Path
+		if err := r.lock.Folders(ctx, ids[at]...); err != nil {
+			return nil, err
+		}
+		delete(ids, at)
 	}
 	l.shutOut(l.folders[first:])
 	return l.folders[first:], nil
