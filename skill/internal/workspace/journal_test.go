@@ -229,11 +229,11 @@ func TestUndoInOrder(t *testing.T) {
 // history returns the folder of the history.
 func (s *site) history() string {
 	s.t.Helper()
-	list, err := filepath.Glob(s.base + "/" + stateHome + "/skill/*")
+	list, err := filepath.Glob(s.base + "/" + stateHome + "/skill/*/log")
 	if err != nil || len(list) != 1 {
 		s.t.Fatalf("%q, %v", list, err)
 	}
-	return list[0]
+	return filepath.Dir(list[0])
 }
 
 // A history that something else has damaged loses what was damaged, and leads nowhere.
