@@ -22,7 +22,7 @@ var parts = newBook(
 		what is|are|was|has|else all? currently|left|stored|there|kept|saved|written|contained|recorded|been? stored|saved|written|kept? in|inside|within|of /
 		what's been stored|saved|written|kept|put in|inside / what all is in|inside / what's|what|whats is? the contents|content|text of|in|inside /
 		what are all? the contents of|in|inside / everything that's in|inside /
-		what do|did|does|have i|we currently? have|got|keep|store|write? stored|saved|left|written? in|inside|within /
+		what all? do|did|does|have i|we currently? have|got|keep|store|write? stored|saved|left|written? in|inside|within /
 		what i|we have|keep|got|store|wrote|put? stored|saved? in|inside|within / what is the content of`},
 )
 
@@ -171,14 +171,14 @@ func (r *reader) asking(f *frame, i int) int {
 func (r *reader) holding(f *frame, i int) int {
 	n, next := r.noun(i)
 	_, after := match(r, holdings(), next)
-	if next < 0 || after < 0 || n.name == "" && n.kind != workspace {
+	files := f.op == "listDirectory" // which files does it hold
+	if next < 0 || after < 0 || n.name == "" && n.kind != workspace ||
+		files && n.kind == someFile || n.kind == somePath && !strings.Contains(n.name, "/") {
 		return -1
 	}
 	f.object, f.op = n, "listDirectory"
 	if n.kind == someFile {
 		f.op = "readFile"
-	} else if n.kind == somePath && !strings.Contains(n.name, "/") {
-		return -1
 	}
 	return after
 }

@@ -102,7 +102,7 @@ var openings = newBook(
 		it's|it is? time to / let's|let us? go? ahead? and? / it'd|it would? be great|nice|helpful|good|awesome|lovely|wonderful|fantastic|useful if you could|would|can /
 		i'd|i would? appreciate|love it if you could|would|can / i'd|i would? be grateful|happy|glad if you could|would|can / i was? wonder|wondering if you could|can|would|might /
 		wondering if you could|can|would|might / can|could i ask|get you to / your|the|my task|job|goal|request is to`},
-	line[opening]{leave, `can|may|could|might i please? / let me|us`},
+	line[opening]{leave, `can|may|could|might i please? / let me|us / i'm|i am|was? just? curious|wondering`},
 	line[opening]{gerund, `would|do you mind / mind / start|begin by / let's start|begin by / let us start|begin by`},
 )
 
@@ -130,14 +130,14 @@ var closingsOf = map[string]func() book[bool]{
 	"writeFile": newBook(line[bool]{true, `in|into|inside it|there / as|for the|its content|contents|text|body / in|into|to|inside the|this|that file|document|note / in its content|contents|body /
 		and overwrite|replace it|that / on the server|system`}),
 	"appendFile": newBook(line[bool]{true, `as|on a|one|another new? line|entry|item|bullet / on its own line / in there|it`}),
-	"copyFile":   newBook(line[bool]{true, `as a backup|copy|template|safety|safe copy? / as a starting point / for backup|safekeeping purposes?`}),
+	"copyFile":   newBook(line[bool]{true, `as a backup|copy|template|safety|safe copy? / as a starting point / for backup|safekeeping purposes? / in the same folder|directory|place`}),
 }
 
 // overwriting says that what stands at the target may go.
 var overwriting = newBook(
 	line[bool]{true, `and|then? overwriting|replacing|overwrite|replace it|them|that|this|one|anything? if|when? it|one|that? already? exists|needed|necessary? /
 		and|then? overwriting|replacing|overwrite|replace the|that|this|any existing|old? file|one|version|copy if? it|one|the|that? file? already? exists|there? /
-		and|then? overwriting|replacing|overwrite|replace what is there`},
+		and|then? overwriting|replacing|overwrite|replace what|whatever is there`},
 )
 
 // unneeded says why a file can go.
@@ -172,10 +172,10 @@ var prepositions = newBook(
 	line[role]{inRole, `in|inside|within|under|at|beneath / inside of / located|found|stored|saved|placed|situated|kept|lying|living in|inside|at|under|within /
 		that|which is|are located|found|stored|saved|placed|kept? in|inside|at|under|within / that's located|found|stored|saved|placed|kept? in|inside|at|under|within /
 		that|which resides|lives|lies|sits happily|currently? in|inside|at|under|within`},
-	line[role]{toRole, `to|into|onto|->|=> / over|out to|into / and move|put|place|transfer|store|save it to|into|in|inside|under / by moving it to|into`},
+	line[role]{toRole, `to|into|onto|->|=> / and into / over|out to|into / and move|put|place|transfer|store|save it to|into|in|inside|under / by moving it to|into`},
 	line[role]{ofRole, `of|for`},
 	line[role]{fromRole, `from / out of`},
-	line[role]{asRole, `as / and? then? save|store it as|at|under / and? then? save the copy as|at|under / so that? it is|it's / saved|stored as`},
+	line[role]{asRole, `as / and? then? save|store it as|at|under / and? then? save the copy as|at|under / so that? it|it's is? called|named / saved|stored as`},
 )
 
 // callings come before a name.

@@ -136,7 +136,7 @@ func (r *reader) request(i int, ing bool) {
 	longest := 0
 	for _, a := range r.senses(i, ing) {
 		f := frame{sense: a.means, at: i, next: a.next, past: i}
-		if r.mayI && f.sense > toCheck {
+		if r.mayI && f.sense > toCheck && f.sense != toAsk {
 			continue
 		}
 		if len(r.found) > 0 && a.next < longest {

@@ -224,6 +224,14 @@ var answeredChanges = []sentence{
 	{"It'd be nice to have a folder called drafts", "createDirectory", "drafts", "", ""},
 	{"any chance you could rename a.txt to b.txt?", "moveFile", "a.txt", "", "b.txt"},
 
+	{"Can you set me up with a new folder called designs?", "createDirectory", "designs", "", ""},
+	{"I need a backup copy of data.csv as data.bak.csv", "copyFile", "data.csv", "", "data.bak.csv"},
+	{"Make a copy of a.txt called b.txt in the same folder", "copyFile", "a.txt", "", "b.txt"},
+	{"Could you rename old.txt so that it's called new.txt?", "moveFile", "old.txt", "", "new.txt"},
+	{"Move a.txt out of inbox and into archive", "moveFile", "inbox/a.txt", "", "archive/a.txt"},
+	{"Write 'done' into status.txt, overwriting whatever is there.", "writeFile", "status.txt", "done", ""},
+	{"Tack 'bye' on to the end of greeting.txt", "appendFile", "greeting.txt", "bye", ""},
+
 	// commands of a shell, and the names as other programs spell them
 	{"cat notes.txt", "readFile", "notes.txt", "", ""},
 	{"ls", "listDirectory", ".", "", ""},

@@ -250,7 +250,7 @@ func (r *reader) toFile(f *frame, i int) int {
 
 // ends are the places where a text is appended.
 var ends = newBook(
-	line[bool]{true, `to|at|on|onto the very? end|bottom of / as the new|very|final? last? line|entry of|in|to / at|to end of`},
+	line[bool]{true, `on? to|at|on|onto the very? end|bottom of / as the new|very|final? last? line|entry of|in|to / at|to end of`},
 )
 
 // replacing reads the file whose text is replaced.

@@ -38,7 +38,7 @@ var verbs = newBook(
 		find out / tell|inform me|us / let me|us know / know|figure|learn / figure|work out / i|i'm|we wonder|wondering / i am|was wondering / i'm not sure / not sure /
 		i want to know`},
 	line[sense]{toMake, `create|make|build|generate|establish|initialize|initialise|add|start|prepare|produce|draft|new|compose me|us? / create|make|build|generate|add for me|us /
-		set|put up|together me|us? / set up for me|us / setup|spin / draft up / create and write /
+		set|put up|together me|us? / set me|us up with / set up for me|us / setup|spin / draft up / create and write /
 		create|make a new? directory|folder or ensure|verify that? a|it|the? directory|folder? exists / create|write|make or overwrite|replace|update / draft up a create /
 		mkdir|md -p|--parents? / recursively create|make`},
 	line[sense]{toWrite, `write|save|put|store|output|dump|place|record|enter|type down? / jot down? / note down`},
@@ -46,6 +46,7 @@ var verbs = newBook(
 	line[sense]{toReplace, `overwrite|replace|fill|populate|set|update|change|modify|rewrite / replace|overwrite|change|update all|everything of? in? / fill in`},
 	line[sense]{toDelete, `delete|remove|erase|discard|trash|rm|del|unlink / get rid of / throw away / permanently delete|remove|erase`},
 	line[sense]{toCopy, `copy|duplicate|clone|replicate|backup|cp / back up /
+		i|we need|want|require a|another|one|an new|second|full|identical|exact|backup? copy|duplicate|backup|clone of /
 		make|create|save|keep|take|get|produce|put|place|store|have|transfer|copy|need|want|like|leave me|us? a|another|one|an new|second|full|identical|exact|backup|prioritized? copy|duplicate|backup|clone of /
 		make|create a|another|an new|full|prioritized? backup|copy|duplicate by moving|putting|placing|storing a copy of`},
 	line[sense]{toMove, `move|transfer|relocate|shift|archive|mv|take over? / move and|or rename`},
