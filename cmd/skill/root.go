@@ -100,7 +100,7 @@ func (c *cli) subcommands() []subcommand {
 	return []subcommand{
 		{"mcp", c.mcpCommand}, {"run", c.runCommand}, {"start", c.startCommand}, {"log", c.logCommand},
 		{"undo", c.undoCommand}, {"history", c.historyCommand}, {"diff", c.diffCommand},
-		{"explain", c.explainCommand},
+		{"explain", c.explainCommand}, {"trust", c.trustCommand},
 		{"tools", c.toolsCommand}, {"test", c.testCommand}, {"setup", c.setupCommand}, {"version", c.versionCommand},
 	}
 }

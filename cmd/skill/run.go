@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	rawjson "textskill/parser/json"
 	"textskill/skill"
@@ -28,7 +29,8 @@ run can be continued from there, with another query or without one.
 
 The model is any that speaks OpenAI's chat completions. --openai-base-url and
 --openai-api-key name its endpoint and key; without them, OPENAI_BASE_URL and
-OPENAI_API_KEY do, from the environment or from .env and .env.local in the workspace.`
+OPENAI_API_KEY do, from the environment or from .env and .env.local in the workspace.
+What the workspace says of endpoints, keys and commands counts after "skill trust".`
 
 const runExample = `  skill run file-organizer "Organize files in this directory by type" --max-steps 50
   skill run file-organizer --continue --max-steps 50
@@ -55,6 +57,8 @@ type runOptions struct {
 	maxWait     time.Duration
 	budget      agent.Budget
 	prices      string
+
+	trustWorkspace bool
 }
 
 func (c *cli) runCommand(o *options) *cobra.Command {
@@ -73,10 +77,17 @@ func (c *cli) runCommand(o *options) *cobra.Command {
 	return cmd
 }
 
+// addSources adds the flags that name what a run reads.
+func (r *runOptions) addSources(f *pflag.FlagSet) {
+	f.StringVar(&r.config, "config", "", "read the experts from `FILE` (default perstack.toml, here or in a directory above)")
+	f.StringSliceVar(&r.envPath, "env-path", nil, "read variables from `FILE`; may be repeated (default .env and .env.local)")
+}
+
 // addFlags gives cmd the flags of a run.
 func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.config, "config", "", "read the experts from `FILE` (default perstack.toml, here or in a directory above)")
+	r.addSources(f)
+	f.BoolVar(&r.trustWorkspace, "trust-workspace", false, "trust what perstack.toml and .env name, for this run; \"skill help trust\" says what")
 	f.StringVar(&r.provider, "provider", "", "use the model provider `NAME`: openai, which is any compatible endpoint (default openai)")
 	f.StringVar(&r.model, "model", "", "use the model `NAME` (default the one in perstack.toml, then --skill-model)")
 	f.StringVar(&r.temperature, "temperature", "", "sample the model at temperature `T`, from 0 to 2 (default 0)")
@@ -91,7 +102,6 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&r.timeout, "timeout", "", "give up on an answer of the model after `MS` milliseconds of silence (default 300000)")
 	f.Var(duration{&r.maxWait}, "max-wait", "wait for the model's endpoint as long as it asks, up to this")
 	f.StringVar(&r.runID, "run-id", "", "give a new run this `ID`")
-	f.StringSliceVar(&r.envPath, "env-path", nil, "read variables from `FILE`; may be repeated (default .env and .env.local)")
 	f.BoolVar(&r.last, "continue", false, "continue the latest run")
 	f.StringVar(&r.lastOf, "continue-run", "", "continue the run `ID`")
 	f.StringVar(&r.from, "resume-from", "", "continue from `CHECKPOINT`: an ID, or TIMESTAMP-STEP-ID")
@@ -145,15 +155,11 @@ func reasonOf(e agent.Event) string {
 // prepare returns what a run needs, except for the expert. The caller closes the
 // executor.
 func (r *runOptions) prepare(ctx context.Context, c *cli) (cfg agent.Config, err error) {
-	project, err := r.project()
+	w, err := r.stranger(c)
 	if err != nil {
 		return cfg, err
 	}
-	vars, err := r.variables(c, project)
-	if err != nil {
-		return cfg, err
-	}
-	if cfg, err = r.runConfig(c, project, vars); err != nil {
+	if cfg, err = r.runConfig(c, w); err != nil {
 		return cfg, err
 	}
 	if cfg.Executor, err = c.executor(r.options); err != nil {
@@ -186,24 +192,38 @@ func (c *cli) ended(ctx context.Context, cfg agent.Config, runID string, err err
 	return exit(exitInterrupt)
 }
 
-// project reads the file that defines the experts.
-func (r *runOptions) project() (agent.Project, error) {
+// holds reports whether a file lies in the workspace, or in a directory of --allow.
+func (r *runOptions) holds(file string) bool {
+	for _, root := range append([]string{r.workspace}, r.allow...) {
+		root, err1 := filepath.Abs(root)
+		file, err2 := filepath.Abs(file)
+		rel, err3 := filepath.Rel(realDir(root), realDir(file))
+		if err1 != nil || err2 != nil || err3 != nil || filepath.IsLocal(rel) {
+			return true
+		}
+	}
+	return false
+}
+
+// project reads the file that defines the experts, and returns its path.
+func (r *runOptions) project() (agent.Project, string, error) {
 	file := r.config
 	if file == "" {
 		var err error
 		if file, err = agent.FindProject(r.workspace); err != nil {
-			return agent.Project{}, err
+			return agent.Project{}, "", err
 		}
 	}
 	data, err := readRegular(file)
 	if errors.Is(err, os.ErrNotExist) {
 		//lint:ignore ST1005 the wording of the original runtime
-		return agent.Project{}, fmt.Errorf("Given config path %q is not found", file)
+		return agent.Project{}, "", fmt.Errorf("Given config path %q is not found", file)
 	}
 	if err != nil {
-		return agent.Project{}, err
+		return agent.Project{}, "", err
 	}
-	return agent.ReadProject(data)
+	p, err := agent.ReadProject(data)
+	return p, file, err
 }
 
 // variables returns those of the environment and of the files of --env-path, which must
@@ -212,7 +232,12 @@ func (r *runOptions) variables(c *cli, p agent.Project) (*variables, error) {
 	v := &variables{getenv: c.getenv}
 	switch {
 	case r.envPath != nil:
-		return v, v.load(r.envPath...)
+		for _, name := range r.envPath {
+			if err := v.load(name, !r.holds(name)); err != nil {
+				return nil, err
+			}
+		}
+		return v, nil
 	case p.EnvPath == nil:
 		p.EnvPath = []string{".env", ".env.local"}
 	}
@@ -220,7 +245,7 @@ func (r *runOptions) variables(c *cli, p agent.Project) (*variables, error) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(r.workspace, name)
 		}
-		if err := v.load(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := v.load(name, false); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
 	}
@@ -228,7 +253,8 @@ func (r *runOptions) variables(c *cli, p agent.Project) (*variables, error) {
 }
 
 // runConfig returns what flags, project and variables say, in this order.
-func (r *runOptions) runConfig(c *cli, p agent.Project, v *variables) (agent.Config, error) {
+func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
+	p, v := w.project, w.vars
 	cfg := agent.Config{Experts: p.Experts, RunID: r.runID, Answer: r.answer, TakeOver: r.takeOver, Base: r.limit(dialect.Perstack), Getenv: v.get, Secrets: v.secrets()}
 	cfg.Warn = func(what string) { fmt.Fprintln(c.stderr, "skill:", what) }
 	if name := cmp.Or(r.provider, p.Provider.ProviderName, "openai"); name != "openai" {
@@ -256,6 +282,9 @@ func (r *runOptions) runConfig(c *cli, p agent.Project, v *variables) (agent.Con
 		cfg.Warn(what)
 	}
 	e.Reasoning = p.ReasoningBudget
+	if !r.trustWorkspace {
+		cfg.Grant = w.grant(r.endpointPowers(key, w))
+	}
 	model, err := agent.NewOpenAI(e)
 	cfg.Model = model
 	cfg.Secrets = append(cfg.Secrets, e.Key)

@@ -38,7 +38,7 @@ func TestRunTakesItsServersAlong(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(project), 0o666); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command(program, "run", "e", "go")
+			cmd := exec.Command(program, "run", "--trust-workspace", "e", "go")
 			cmd.Args[0], cmd.Dir = "skill", dir
 			cmd.Env = []string{noSleep, "OPENAI_BASE_URL=" + scriptedEndpoint(t, script).URL, "SKILL_MODEL=m"}
 			out, err := cmd.StdoutPipe()

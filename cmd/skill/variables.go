@@ -4,17 +4,25 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 
+	rawjson "textskill/parser/json"
 	"textskill/skill/agent"
 )
 
 // variables are those of the environment, then those of files.
 type variables struct {
 	getenv func(string) string
-	files  map[string]string
+	files  map[string]variable
+}
+
+// A variable is one that a file defines.
+type variable struct {
+	value string
+	from  string // the workspace's file; "" for a file that the user named outside of it
 }
 
 // get returns a variable, "" if it is not set.
@@ -22,23 +30,39 @@ func (v *variables) get(name string) string {
 	if value := v.getenv(name); value != "" {
 		return value
 	}
-	return v.files[name]
+	return v.files[name].value
 }
 
-// load adds the variables of files. If two files define a variable the first counts.
-func (v *variables) load(files ...string) error {
-	if v.files == nil {
-		v.files = map[string]string{}
+// power returns the variable as a power of the workspace. ok is false if it is not set,
+// or not by a file of the workspace.
+func (v *variables) power(name string) (p agent.Power, ok bool) {
+	f := v.files[name]
+	if v.getenv(name) != "" || f.value == "" || f.from == "" {
+		return p, false
 	}
-	for _, file := range files {
-		data, err := readRegular(file)
-		if err != nil {
+	return agent.Power{Setting: f.from + ": " + name, Value: string(rawjson.Encode(f.value))}, true
+}
+
+// load adds the variables of a file, of the workspace unless users is set. If two files
+// define a variable the first counts.
+func (v *variables) load(file string, users bool) error {
+	if v.files == nil {
+		v.files = map[string]variable{}
+	}
+	data, err := readRegular(file)
+	if err != nil {
+		return err
+	}
+	from := ""
+	if !users {
+		if from, err = filepath.Abs(file); err != nil {
 			return err
 		}
-		for _, m := range assignment().FindAllStringSubmatch(strings.TrimPrefix(string(data), "\ufeff"), -1) {
-			if _, ok := v.files[m[1]]; !ok {
-				v.files[m[1]] = unquoted(m[2])
-			}
+		from = realDir(from)
+	}
+	for _, m := range assignment().FindAllStringSubmatch(strings.TrimPrefix(string(data), "\ufeff"), -1) {
+		if _, ok := v.files[m[1]]; !ok {
+			v.files[m[1]] = variable{unquoted(m[2]), from}
 		}
 	}
 	return nil
@@ -64,18 +88,15 @@ func unquoted(value string) string {
 	return strings.TrimSpace(value)
 }
 
-// secrets returns the values that must not be recorded or shown: the credentials of
-// the environment, and every value of a file that is long enough to be one.
+// secrets returns the credentials of the environment and of the files, which must not be
+// recorded or shown.
 func (v *variables) secrets() (values []string) {
 	for _, pair := range os.Environ() {
-		if name, value, _ := strings.Cut(pair, "="); agent.CredentialName(name) && len(value) >= agent.ShortCredential {
-			values = append(values, value)
-		}
+		name, value, _ := strings.Cut(pair, "=")
+		values = append(values, agent.Credentials(name, value)...)
 	}
-	for name, value := range v.files {
-		if agent.CredentialName(name) || len(value) >= agent.ShortCredential {
-			values = append(values, value)
-		}
+	for name, f := range v.files {
+		values = append(values, agent.Credentials(name, f.value)...)
 	}
 	return values
 }

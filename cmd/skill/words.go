@@ -187,12 +187,17 @@ var bare = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\
 func shellLine(args []string) string {
 	line := "skill"
 	for _, arg := range args {
-		if !bare().MatchString(arg) {
-			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-		line += " " + arg
+		line += " " + shellWord(arg)
 	}
 	return line
+}
+
+// shellWord quotes a word for a POSIX shell where that is needed.
+func shellWord(word string) string {
+	if bare().MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // carryOut carries out a text command of the command line.

@@ -17,8 +17,12 @@ const loopRules = `You work in a loop: you call tools, you are given their resul
 // instruction returns the system message: the rules of the loop, the time and directory,
 // the expert's own instruction, the rules of its skills, and its delegates.
 func (t *task) instruction() string {
+	rules := loopRules
+	if t.clean.replace != nil {
+		rules += "\n" + redactedNote
+	}
 	sections := []string{
-		loopRules,
+		rules,
 		fmt.Sprintf("It is %s. The working directory, which file tools do not leave, is %s.",
 			time.Now().UTC().Format("2006-01-02 15:04 MST"), t.cfg.Executor.Dir()),
 		strings.TrimSpace(t.expert.Instruction),

@@ -60,20 +60,27 @@ type Provider struct {
 }
 
 // FindProject returns the path of the perstack.toml in dir, or in the nearest directory
-// above it that has one.
+// above it that has one. A file of another user above dir is not used.
 func FindProject(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
-	for {
+	others := ""
+	for above := false; ; above = true {
 		file := filepath.Join(dir, ProjectFile)
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+		info, err := os.Stat(file)
+		link, lerr := os.Lstat(file)
+		switch {
+		case err != nil || lerr != nil || !info.Mode().IsRegular():
+		case above && !(ownedByUser(info) && ownedByUser(link)):
+			others += " " + file + " belongs to another user and is not used."
+		default:
 			return file, nil
 		}
 		if dir == filepath.Dir(dir) {
 			//lint:ignore ST1005 the wording of the original runtime
-			return "", errors.New("perstack.toml not found. Create one or specify --config path.")
+			return "", errors.New("perstack.toml not found. Create one or specify --config path." + others)
 		}
 		dir = filepath.Dir(dir)
 	}

@@ -27,6 +27,7 @@
 //	store.go       recording
 //	lease.go       the one owner of a run
 //	project.go     perstack.toml
+//	powers.go      what of it acts on the user
 //	model.go       what a model is asked and answers
 //	openai.go      a model at an OpenAI-compatible endpoint
 //	price.go       what models cost
@@ -74,6 +75,10 @@ type Config struct {
 	Getenv  func(string) string
 	Secrets []string // values that neither records, events nor the model may hold
 	About   About    // of the model, for the records
+
+	// Grant is asked before an expert starts, with what its skills start, reach and pass
+	// on, which may be nothing. An error keeps the expert from starting; nil grants all.
+	Grant func(needed []Power) error
 
 	Warn func(string) // is told, in a sentence, what of the configuration comes to nothing; may be nil
 
@@ -243,7 +248,7 @@ func (r *run) warn(what string) {
 }
 
 // Redactor returns what takes the run's secrets out: those of Secrets, the values
-// of the variables that skills require, but for short words, and what looks like a credential in a
+// of the variables that skills require as far as they are credentials, and what looks like one in a
 // skill's address or arguments.
 func (c Config) Redactor() Redactor {
 	secrets := slices.Clone(c.Secrets)
@@ -254,10 +259,7 @@ func (c Config) Redactor() Redactor {
 		for _, s := range e.Skills {
 			secrets = append(secrets, s.spelled()...)
 			for _, name := range s.RequiredEnv {
-				value := c.Getenv(name)
-				if CredentialName(name) || len(value) >= ShortCredential && !slices.Contains(harmless, name) {
-					secrets = append(secrets, value)
-				}
+				secrets = append(secrets, Credentials(name, c.Getenv(name))...)
 			}
 		}
 	}

@@ -3,11 +3,17 @@ package agent
 import (
 	"cmp"
 	"encoding/json"
+	"net"
+	"net/netip"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 
 	rawjson "textskill/parser/json"
 )
@@ -79,24 +85,82 @@ func (r Redactor) JSON(raw json.RawMessage) json.RawMessage {
 	return append(out, raw[copied:]...)
 }
 
-// ShortCredential is how many bytes a value has at least that counts as a credential
-// whatever its variable is called. Shorter ones are words that texts are full of.
-const ShortCredential = 8
+// redactedNote tells a model what redacted is. Without it, models write it into files.
+const redactedNote = "- " + redacted + " stands for a credential that is not shown to you. Files hold the value itself: never write " + redacted + " into one."
 
 var credentialName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL`)
+	return regexp.MustCompile(`(?i)KEY|TOKEN|SECRET|PASS|CREDENTIAL|DATABASE_URL|(^|_)(PATS?|AUTH|DSN|PWD)(_|$)`)
 })
 
-// CredentialName tells whether a variable holds a credential, as far as its name
-// says.
-func CredentialName(name string) bool { return credentialName().MatchString(name) }
+// Credentials returns what a variable's value has that is a credential: nothing, if its
+// name does not say so, or the value is a common word, a number, a path or a host, of
+// which texts are full; else the value, and the password in it if it is a URL.
+func Credentials(name, value string) []string {
+	value = strings.TrimSpace(value)
+	if !credentialName().MatchString(name) || ordinary(value) {
+		return nil
+	}
+	if u, err := url.Parse(value); err == nil && u.Host != "" {
+		if password, _ := u.User.Password(); password != "" {
+			return []string{value, password}
+		}
+	}
+	return []string{value}
+}
 
-// harmless are variables that many programs require and that hold no credential:
-// where things are, and how they are shown. Without their values no path could be
-// told.
-var harmless = []string{
-	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "TZ", "PWD", "TMPDIR", "NODE_PATH", "DISPLAY",
-	"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR",
+// commonWords are values of eight letters or more that are settings, not credentials.
+// Fewer letters and nothing else are always taken for a word.
+var commonWords = []string{
+	"localhost", "production", "development", "staging", "testing", "disabled", "enabled", "optional", "required", "undefined",
+	"anonymous", "internal", "external", "password", "username", "changeme", "administrator", "postgres", "postgresql", "keychain",
+}
+
+// ordinary reports whether a value is a common word, a boolean, a number, a path or a host.
+func ordinary(value string) bool {
+	word := strings.ToLower(value)
+	if !strings.ContainsFunc(word, func(c rune) bool { return !unicode.IsLetter(c) }) {
+		return len(word) < 8 || slices.Contains(commonWords, word)
+	}
+	if _, err := strconv.ParseFloat(value, 64); err == nil && len(value) < 16 {
+		return true
+	}
+	return isPath(value) || isHost(value)
+}
+
+// isPath reports whether a value is a path: relative by its beginning, or absolute in a
+// folder that exists. A credential in base64 may begin with a slash, too.
+func isPath(value string) bool {
+	for _, prefix := range []string{"./", "../", "~/"} {
+		if strings.HasPrefix(value, prefix) {
+			return true
+		}
+	}
+	dir := filepath.Dir(value)
+	if !filepath.IsAbs(value) || dir == filepath.Dir(dir) && filepath.Clean(value) != dir {
+		_, err := os.Lstat(value)
+		return err == nil && filepath.IsAbs(value)
+	}
+	info, err := os.Stat(dir)
+	return err == nil && info.IsDir()
+}
+
+var hostName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(localhost|([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,24})$`)
+})
+
+// isHost reports whether a value is a host, with a port or without, or a URL that names
+// a host and no user, query or long segment.
+func isHost(value string) bool {
+	if u, err := url.Parse(value); err == nil && u.Host != "" {
+		long := slices.ContainsFunc(strings.Split(u.Path, "/"), func(segment string) bool { return len(segment) >= 20 })
+		return u.User == nil && u.RawQuery == "" && u.Fragment == "" && !long
+	}
+	host := value
+	if h, _, err := net.SplitHostPort(value); err == nil {
+		host = h
+	}
+	_, err := netip.ParseAddr(host)
+	return err == nil || hostName().MatchString(host)
 }
 
 // credentialFlag is what an argument looks like that holds a credential, or is

@@ -2,6 +2,10 @@ package agent
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -67,5 +71,72 @@ func TestRequiredVariablesAreSecrets(t *testing.T) {
 	const text, want = `{"completed":true} t0ken db://u:p@h /home/somebody`, `{"completed":true} [redacted] [redacted] /home/somebody`
 	if got := cfg.Redactor().Text(text); got != want {
 		t.Errorf("it is %s, want %s", got, want)
+	}
+}
+
+func TestCredentials(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		name, value string
+		want        []string
+	}{
+		{"OPENAI_API_KEY", "sk-proj-abc123", []string{"sk-proj-abc123"}},
+		{"GITHUB_PAT", "github_pat_11A", []string{"github_pat_11A"}},
+		{"DB_PASS", "hunter2", []string{"hunter2"}},
+		{"PGPASSWORD", "correcthorse", []string{"correcthorse"}},
+		{"DATABASE_URL", "postgres://u:p4ss@db.example.com/x", []string{"postgres://u:p4ss@db.example.com/x", "p4ss"}},
+		{"SENTRY_DSN", "https://abc123@o1.ingest.example.com/1", []string{"https://abc123@o1.ingest.example.com/1"}},
+		{"HOOK_TOKEN", "https://hooks.example.com/services/T0/B0/abcdefghijklmnopqrstuvwx", []string{"https://hooks.example.com/services/T0/B0/abcdefghijklmnopqrstuvwx"}},
+		{"AWS_SECRET_ACCESS_KEY", "/Jalr/XUtnFEMIK7MDENG+bPxRfiCYEXAMPLE", []string{"/Jalr/XUtnFEMIK7MDENG+bPxRfiCYEXAMPLE"}},
+		{"SIGNING_KEY", "0123456789abcdef", []string{"0123456789abcdef"}},
+		{"CARD_KEY", "4111111111111111", []string{"4111111111111111"}},
+
+		{"USE_TOKENS", "true", nil},
+		{"MAX_TOKENS", "128000", nil},
+		{"TOKEN_RATIO", "-0.25", nil},
+		{"KEY_HOST", "localhost", nil},
+		{"KEY_HOST", "localhost:8080", nil},
+		{"KEY_HOST", "keys.example.com:443", nil},
+		{"KEY_HOST", "10.0.0.1", nil},
+		{"KEY_HOST", "[::1]:80", nil},
+		{"TOKEN_URL", "https://login.example.com/oauth/token", nil},
+		{"DATABASE_URL", "postgres://localhost:5432/app", nil},
+		{"SSH_AUTH_SOCK", dir + "/agent.1", nil},
+		{"KEY_FILE", "./keys/a.pem", nil},
+		{"KEY_FILE", "~/.ssh/id", nil},
+		{"KEYBOARD", "us", nil},
+		{"KEY_STAGE", "Production", nil},
+		{"GIT_AUTHOR_NAME", "Jane Doe", nil},
+		{"EDITOR_FLAGS", "a-long-value-1", nil},
+		{"PATH", "/usr/bin:/opt/x", nil},
+	} {
+		if got := Credentials(tt.name, tt.value); !slices.Equal(got, tt.want) {
+			t.Errorf("Credentials(%s, %s) = %q, want %q", tt.name, tt.value, got, tt.want)
+		}
+	}
+}
+
+// TestRedactedIsExplained has an expert read a credential and write another file: the
+// model is told what it sees, and the file it writes holds what it wrote.
+func TestRedactedIsExplained(t *testing.T) {
+	l := newLab(t,
+		calls(`readTextFile {"path":".env"}`, `writeTextFile {"path":"out","text":"KEY=s3cr3t-value"}`),
+		calls("attemptCompletion"), "done")
+	l.cfg.Secrets = []string{"s3cr3t-value"}
+	if err := os.WriteFile(filepath.Join(l.dir, ".env"), []byte("KEY=s3cr3t-value\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.ran("go")
+	var got string
+	for _, m := range l.asked[1].Messages {
+		for _, c := range m.Contents {
+			got += fmt.Sprintln(c)
+		}
+	}
+	if strings.Contains(got, "s3cr3t") || strings.Count(got, "- [redacted] stands for a credential") != 1 {
+		t.Errorf("the model is told %s", got)
+	}
+	if out := l.file("out"); out != "KEY=s3cr3t-value" {
+		t.Errorf("out holds %q", out)
 	}
 }

@@ -94,17 +94,16 @@ func (t *task) open(ctx context.Context) error {
 	if t.skills != nil { // they stayed open while it waited for a delegate
 		return nil
 	}
-	var servers []string
+	if err := t.granted(); err != nil {
+		return err
+	}
 	var interactives []openedSkill
 	for _, name := range slices.Sorted(maps.Keys(t.expert.Skills)) {
-		switch c := t.expert.Skills[name]; {
-		case name == baseSkill:
-		case c.Type == interactiveSkill:
+		if c := t.expert.Skills[name]; name != baseSkill && c.Type == interactiveSkill {
 			interactives = append(interactives, c.interactive(name))
-		default:
-			servers = append(servers, name)
 		}
 	}
+	servers := t.expert.servers()
 	opened, errs := make([]openedSkill, len(servers)), make([]error, len(servers))
 	var all sync.WaitGroup
 	for i, name := range servers {

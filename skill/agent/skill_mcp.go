@@ -36,12 +36,6 @@ type server struct {
 
 // connect starts the server of a skill or connects to its endpoint, and lists its tools.
 func (t *task) connect(ctx context.Context, name string, c SkillConfig) (openedSkill, error) {
-	for _, variable := range c.RequiredEnv {
-		if c.Type != sseSkill && t.cfg.Getenv(variable) == "" {
-			//lint:ignore ST1005 the wording of the original runtime
-			return openedSkill{}, fmt.Errorf("Skill %s requires environment variable %s", name, variable)
-		}
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	timer := time.AfterFunc(t.cfg.ready, cancel)
 	v := &server{name: name, cancel: cancel, timeout: t.cfg.Timeout}

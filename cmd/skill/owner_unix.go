@@ -1,0 +1,17 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"syscall"
+)
+
+// ownerOf returns the user to whom a file or link belongs, -1 if there is none.
+func ownerOf(name string) int {
+	info, err := os.Lstat(name)
+	if err != nil {
+		return -1
+	}
+	return int(info.Sys().(*syscall.Stat_t).Uid)
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"textskill/skill/agent"
+)
+
+const trustLong = `trust records that you trust a workspace: the endpoint, the provider and the keys that its
+perstack.toml and .env name, and the commands that its skills start. Until then an
+expert that needs one of them does not start. trust prints what it is about to trust.
+
+The record lies in your state folder. It holds for the directory, its owner and these
+settings as they are: after one of them changes, trust has to be given again. To edit an
+instruction changes nothing. What a trusted command does is not looked at.`
+
+func (c *cli) trustCommand(o *options) *cobra.Command {
+	r := runOptions{options: o}
+	var list, forget bool
+	cmd := &cobra.Command{
+		Use:     "trust [flags] [DIR]",
+		Short:   "Trust the experts' commands and endpoints of a workspace",
+		Long:    trustLong,
+		Example: "  skill trust\n  skill trust ~/project\n  skill trust --list\n  skill trust --forget ~/project",
+		Args:    arguments(0, 1, ""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				r.workspace = args[0]
+			}
+			switch {
+			case list && (forget || len(args) > 0):
+				return errors.New("--list lists all trusted directories; leave the rest out")
+			case list:
+				return c.failed(c.listTrust())
+			case forget:
+				return c.failed(c.forgetTrust(r.workspace))
+			}
+			return c.failed(c.giveTrust(&r))
+		},
+	}
+	cmd.Flags().BoolVar(&list, "list", false, "list the trusted directories")
+	cmd.Flags().BoolVar(&forget, "forget", false, "trust the directory no longer")
+	r.addSources(cmd.Flags())
+	o.obey(cmd, "--workspace", "--allow")
+	return cmd
+}
+
+// giveTrust trusts what the workspace says now.
+func (c *cli) giveTrust(r *runOptions) error {
+	w, err := r.stranger(c)
+	if err != nil {
+		return err
+	}
+	if len(w.powers) == 0 {
+		fmt.Fprintf(c.stdout, "%s asks for nothing that needs trust.\n", w.dir)
+		return nil
+	}
+	for _, p := range w.powers {
+		fmt.Fprintln(c.stdout, shownPower(p))
+	}
+	if err := w.record(); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "%s is trusted with these settings of %s.\n", w.dir, w.file)
+	return nil
+}
+
+func (c *cli) listTrust() error {
+	all, err := trustRecords(c.trustDir())
+	for _, t := range all {
+		fmt.Fprintf(c.stdout, "%s  %s\n", t.Dir, t.File)
+	}
+	return err
+}
+
+func (c *cli) forgetTrust(dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	dir = realDir(dir)
+	all, err := trustRecords(c.trustDir())
+	forgotten := false
+	for _, t := range all {
+		if t.Dir == dir {
+			err = errors.Join(err, os.Remove(t.name))
+			forgotten = true
+		}
+	}
+	if err == nil && !forgotten {
+		return fmt.Errorf("%s is not trusted; skill trust --list lists what is", dir)
+	}
+	return err
+}
+
+// shownPower returns a power as a line for a person, without a credential in it.
+func shownPower(p agent.Power) string {
+	name := p.Setting[strings.LastIndex(p.Setting, " ")+1:]
+	if value := strings.Trim(p.Value, `"`); len(agent.Credentials(name, value)) > 0 {
+		return p.Setting + " (a credential)"
+	}
+	return p.String()
+}
+
+// A stranger is a workspace as it asks for trust.
+type stranger struct {
+	dir    string        // absolute, without links
+	file   string        // perstack.toml, likewise
+	powers []agent.Power // of all experts, and of the variables that they may use
+	store  string        // folder of the trust records; "" if there is none, or tools reach it
+
+	project agent.Project
+	vars    *variables
+}
+
+// stranger returns what the workspace that the flags name asks for.
+func (r *runOptions) stranger(c *cli) (*stranger, error) {
+	project, file, err := r.project()
+	if err != nil {
+		return nil, err
+	}
+	vars, err := r.variables(c, project)
+	if err != nil {
+		return nil, err
+	}
+	w := &stranger{project: project, vars: vars, powers: project.Powers(), store: c.trustDir()}
+	dir, err1 := filepath.Abs(r.workspace)
+	file, err2 := filepath.Abs(file)
+	w.dir, w.file = realDir(dir), realDir(file)
+	if w.store != "" && r.holds(w.store) {
+		w.store = ""
+	}
+	names := []string{"OPENAI_BASE_URL", "OPENAI_API_KEY", "PATH"}
+	for _, e := range project.Experts {
+		for _, s := range e.Skills {
+			names = append(names, s.RequiredEnv...)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if p, ok := vars.power(name); ok {
+			w.powers = append(w.powers, p)
+		}
+	}
+	return w, errors.Join(err1, err2)
+}
+
+// endpointPowers returns what of the workspace decides where the model is asked, and
+// with which key.
+func (r *runOptions) endpointPowers(key string, w *stranger) (needed []agent.Power) {
+	if own, ok := w.vars.power("OPENAI_BASE_URL"); ok && r.baseURL == "" {
+		needed = append(needed, own)
+	}
+	if own, ok := w.vars.power("OPENAI_API_KEY"); ok && key == "" {
+		needed = append(needed, own)
+	}
+	for _, p := range w.project.Powers() {
+		switch p.Setting {
+		case "provider.setting.baseUrl":
+			if r.baseURL == "" && w.vars.get("OPENAI_BASE_URL") == "" {
+				needed = append(needed, p)
+			}
+		case "provider.providerName":
+			if r.provider == "" && w.project.Provider.ProviderName != "openai" {
+				needed = append(needed, p)
+			}
+		}
+	}
+	return needed
+}
+
+// grant returns the check of a run: an error that names what an expert needs and the
+// user has not trusted. endpoint are the powers that the run needs for its model.
+func (w *stranger) grant(endpoint []agent.Power) func([]agent.Power) error {
+	trusted := w.isTrusted()
+	return func(needed []agent.Power) error {
+		needed = append(slices.Clone(endpoint), needed...)
+		if trusted || len(needed) == 0 {
+			return nil
+		}
+		lines := []string{fmt.Sprintf("%s is not trusted, and the expert needs of it:", w.dir)}
+		for _, p := range needed {
+			lines = append(lines, "  "+shownPower(p))
+		}
+		how := "if you trust it, type: skill trust " + shellWord(w.dir) + " (or add --trust-workspace for this run)"
+		if w.store == "" {
+			how = "if you trust it, add --trust-workspace; there is no state folder outside the workspace to record it in"
+		}
+		return errors.New(strings.Join(append(lines, how), "\n"))
+	}
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	rawjson "textskill/parser/json"
+)
+
+// A trustRecord says what of a workspace its user trusts.
+type trustRecord struct {
+	Dir   string `json:"dir"`
+	File  string `json:"file"`
+	Owner int    `json:"owner"` // of File; -1 where the system does not say
+	Hash  string `json:"hash"`  // of the powers
+
+	name string // of the record's own file
+}
+
+// trustDir returns the folder of the trust records, "" where there is no home folder.
+func (c *cli) trustDir() string {
+	if dir := c.stateDir(); dir != "" {
+		return filepath.Join(dir, "trust")
+	}
+	return ""
+}
+
+// claim returns the record that trusts the workspace as it is.
+func (w *stranger) claim() trustRecord {
+	t := trustRecord{Dir: w.dir, File: w.file, Owner: ownerOf(w.file), Hash: fmt.Sprintf("%x", sha256.Sum256(rawjson.Encode(w.powers)))}
+	t.name = filepath.Join(w.store, fmt.Sprintf("%x.json", sha256.Sum256([]byte(t.Dir+"\x00"+t.File))))
+	return t
+}
+
+// isTrusted reports whether the user has trusted the workspace as it is.
+func (w *stranger) isTrusted() bool {
+	if w.store == "" {
+		return false
+	}
+	want := w.claim()
+	got, err := readTrust(want.name)
+	return err == nil && got == want
+}
+
+// record trusts the workspace as it is.
+func (w *stranger) record() error {
+	if w.store == "" {
+		return errors.New("there is no state folder outside the workspace to record trust in; set XDG_STATE_HOME, or use --trust-workspace for each run")
+	}
+	t := w.claim()
+	if err := os.MkdirAll(w.store, 0o700); err != nil {
+		return err
+	}
+	made := t.name + "." + rand.Text()
+	defer os.Remove(made)
+	return errors.Join(os.WriteFile(made, append(rawjson.Encode(t), '\n'), 0o600), os.Rename(made, t.name))
+}
+
+// readTrust reads a record that only this user can have written.
+func readTrust(name string) (t trustRecord, err error) {
+	info, err := os.Lstat(name)
+	if err != nil {
+		return t, err
+	}
+	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || ownerOf(name) != os.Geteuid() {
+		return t, fmt.Errorf("%s: others may have written it; delete it", name)
+	}
+	data, err := readRegular(name)
+	if err == nil {
+		err = json.Unmarshal(data, &t)
+	}
+	t.name = name
+	return t, err
+}
+
+// trustRecords returns the records that can be read, and an error for the others.
+func trustRecords(dir string) (all []trustRecord, err error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	for _, name := range names {
+		t, broken := readTrust(name)
+		if broken != nil && !errors.Is(broken, fs.ErrNotExist) {
+			err = errors.Join(err, broken)
+			continue
+		}
+		all = append(all, t)
+	}
+	return all, err
+}

@@ -1,0 +1,105 @@
+package agent
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"syscall"
+
+	rawjson "textskill/parser/json"
+	"textskill/skill"
+)
+
+// A Power is a setting of a workspace that acts on its user: what is started, what is
+// reached, which variables are passed on.
+type Power struct {
+	Setting string // as perstack.toml or a file of variables names it
+	Value   string // JSON
+}
+
+// String returns the power as a line for a person.
+func (p Power) String() string { return p.Setting + " = " + p.Value }
+
+// Powers returns what a project has power over, sorted: the provider, its address, the
+// files of variables, and the skills of all experts. Instructions are not among it.
+func (p Project) Powers() []Power {
+	var list []Power
+	add := func(setting string, value any) {
+		if text := string(rawjson.Encode(value)); text != `""` && text != "null" {
+			list = append(list, Power{setting, text})
+		}
+	}
+	add("provider.providerName", p.Provider.ProviderName)
+	add("provider.setting.baseUrl", p.Provider.Setting.BaseURL)
+	add("envPath", p.EnvPath)
+	for _, key := range slices.Sorted(maps.Keys(p.Experts)) {
+		list = append(list, p.Experts[key].powers()...)
+	}
+	return list
+}
+
+// powers returns the powers of an expert's skills: the servers that they start or reach.
+// The Base Skill is this program's own, whatever it says about it.
+func (e Expert) powers() []Power {
+	var list []Power
+	for _, name := range e.servers() {
+		c := e.Skills[name]
+		setting := "experts." + e.Key + ".skills." + name
+		if c.Type == sseSkill {
+			list = append(list, Power{setting + ".endpoint", string(rawjson.Encode(c.Endpoint))})
+			continue
+		}
+		command := []string{c.Command}
+		if c.PackageName != "" {
+			command = append(command, c.PackageName)
+		}
+		list = append(list, Power{setting + ".command", string(rawjson.Encode(append(command, c.Args...)))})
+		if len(c.RequiredEnv) > 0 {
+			list = append(list, Power{setting + ".requiredEnv", string(rawjson.Encode(c.RequiredEnv))})
+		}
+	}
+	return list
+}
+
+// servers returns the names of the skills that are servers, sorted.
+func (e Expert) servers() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(e.Skills)), func(name string) bool {
+		return name == baseSkill || e.Skills[name].Type == interactiveSkill
+	})
+}
+
+// granted returns an error if the expert needs a power of the workspace that the caller
+// does not grant. What is missing anyway is said first: that is found out without
+// starting anything.
+func (t *task) granted() error {
+	for _, name := range t.expert.servers() {
+		if err := t.missing(name, t.expert.Skills[name]); err != nil {
+			return err
+		}
+	}
+	if t.cfg.Grant == nil {
+		return nil
+	}
+	return t.cfg.Grant(t.expert.powers())
+}
+
+// missing returns an error if a skill lacks a variable or its program.
+func (t *task) missing(name string, c SkillConfig) error {
+	if c.Type == sseSkill {
+		return nil
+	}
+	for _, variable := range c.RequiredEnv {
+		if t.cfg.Getenv(variable) == "" {
+			//lint:ignore ST1005 the wording of the original runtime
+			return fmt.Errorf("Skill %s requires environment variable %s", name, variable)
+		}
+	}
+	path := t.cfg.Getenv("PATH")
+	if !slices.Contains(c.RequiredEnv, "PATH") {
+		path = programPath(c.Command, path)
+	}
+	if _, err := lookPath(c.Command, path); err != nil {
+		return fmt.Errorf("skill %s: %w", name, &skill.SpawnError{Command: c.Command, Err: syscall.ENOENT})
+	}
+	return nil
+}
