@@ -86,6 +86,7 @@ var unanswered = []string{
 	"add hello to the top of a.txt", "Do you think I could delete a.txt?", "do you think we should delete a.txt?", "Any chance a.txt is gone?",
 	"I think you deleted a.txt", "Good job deleting a.txt", "I hope nobody reads a.txt", "It would be nice if a.txt were shorter", "does src contain only tests?",
 	"Quick question: should I delete a.txt?", "Next up: nothing",
+	"a.txt removed", "the file a.txt erased", "a.txt transferred to docs", "a.txt duplicated as b.txt", "a.txt has been removed", "a.txt was removed",
 	"I keep a copy of a.txt in docs", "We have a copy of a.txt called b.txt", "I made a copy of a.txt called b.txt", "I make a backup of a.txt every day",
 	"I'm curious whether to delete a.txt", "I was curious who deleted a.txt", "I'm wondering if you deleted a.txt", "I was wondering, can a.txt be deleted?",
 	"which files does backup.zip contain?", "which files does the commit contain?", "set me up with a meeting", "have a.txt been deleted?", "We have a file called a.txt",

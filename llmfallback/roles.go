@@ -172,17 +172,18 @@ func (r *reader) making(f *frame, i int) int {
 
 // participles say what becomes of a noun before them.
 var participles = newBook(
-	line[sense]{toDelete, `to? be? permanently? deleted|removed|erased / should|must be deleted|removed|erased / needs|has to be deleted|removed|erased`},
-	line[sense]{toCopy, `to? be? copied|duplicated / should|must be copied|duplicated / needs|has to be copied|duplicated`},
-	line[sense]{toMove, `to? be? moved|transferred|relocated / should|must be moved|transferred|relocated / needs|has to be moved|transferred|relocated`},
-	line[sense]{toRename, `to? be? renamed / should|must be renamed / needs|has to be renamed`},
+	line[sense]{toDelete, `should|must|needs|has? to? be? permanently? deleted|removed|erased`},
+	line[sense]{toCopy, `should|must|needs|has? to? be? copied|duplicated`},
+	line[sense]{toMove, `should|must|needs|has? to? be? moved|transferred|relocated`},
+	line[sense]{toRename, `should|must|needs|has? to? be? renamed`},
 )
 
 // passive reads what becomes of a noun: "I need a.txt deleted", "a.txt should be deleted".
+// Without "be" the latter reports what has been done.
 func (r *reader) passive(f *frame, i int) int {
 	n, next := r.noun(i)
 	s, after := match(r, participles(), next)
-	if next < 0 || after < 0 || n.name == "" || s == toDelete && n.extra > 0 || f.sense == toState && r.any(after-1, "deleted", "copied", "moved", "renamed") && !r.any(after-2, "be") {
+	if next < 0 || after < 0 || n.name == "" || s == toDelete && n.extra > 0 || f.sense == toState && !r.any(after-2, "be") {
 		return -1
 	}
 	f.object, f.sense, f.op = n, s, operationOf[s]
