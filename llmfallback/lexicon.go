@@ -69,11 +69,12 @@ reverse ascending descending today tomorrow yesterday later soon immediately qui
 order depth detail details columns size sizes date dates permissions owner ownership usage statistics info information metadata
 attributes properties timestamps extension extensions explorer manager system systems count number types time case sync place progress question advance turn brief
 say says hold holds look looks mean means lack lacks need needs show shows
-void memory mind parallel total stdin stdout stderr clipboard exists exist`},
+end beginning top bottom middle handle void memory mind parallel total stdin stdout stderr clipboard exists exist`},
 	{topic, `english german french spanish italian portuguese dutch russian chinese japanese korean arabic hindi latin
 python javascript typescript java golang rust ruby php perl kotlin swift scala haskell lua c c++ c# bash shell sql
 markdown json yaml xml csv html css pdf latex utf-8 utf8 ascii binary hex base64 unicode
 vim vi nano emacs vscode notepad sublime word excel chrome firefox browser editor terminal console finder explorer git github docker
+server cloud s3 ftp usb phone printer internet commit zip quotes brackets bold italics
 human use trash bin garbage vault repo repository project`},
 	{vague, `fresh old latest recent final single double multiple various main default local remote target source destination original
 duplicate copy temporary permanent private hidden secret secure shared nested separate dedicated special proper personal simple
@@ -98,7 +99,7 @@ todo dataset table budget itinerary essay story poem novel thesis book specifica
 	{dirsNoun, `folders directories subfolders subdirectories sub-folders sub-directories dirs`},
 	{thingNoun, `items documents notes stuff things artifacts assets resources materials objects`},
 	{textNoun, `content contents text body data message line lines words word heading header string phrase sentence greeting paragraph code value
-note entry item task section reminder bullet comment title snippet statement remark record sentence todo quote information`},
+note entry item task section reminder bullet title snippet statement remark record sentence todo quote information`},
 	{kindNoun, `text plain txt markdown md json yaml yml toml xml csv html css log config configuration settings source python
 javascript typescript go rust java image pdf word excel data script readme template report draft notes todo env environment shell bash sql project meeting
 journal shopping blog research budget backup cache test temp to-do study lecture class travel design build output input work documentation

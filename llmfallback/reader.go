@@ -38,6 +38,7 @@ type reader struct {
 	after       bool // a reason or another sentence came before the request
 	phraseStart int  // of the noun phrase that is being read
 	mayI        bool // it asks for leave, which only looking needs
+	asked       bool // "can you": a question mark asks for the deed
 	found       []frame
 	best        frame // of the attempts that failed the one that explained most
 }
@@ -119,12 +120,9 @@ func (r *reader) opened(i int) (start int, ing bool) {
 		case next < 0:
 			return i, ing
 		}
-		if o == gerund {
-			ing = true
-		}
-		if o == leave {
-			r.mayI = true
-		}
+		ing = ing || o == gerund
+		r.mayI = r.mayI || o == leave
+		r.asked = r.asked || o == asks || o == gerund
 		i = next
 	}
 	return i, ing
@@ -136,7 +134,7 @@ func (r *reader) request(i int, ing bool) {
 	longest := 0
 	for _, a := range r.senses(i, ing) {
 		f := frame{sense: a.means, at: i, next: a.next, past: i}
-		if r.mayI && f.sense > toCheck && f.sense != toAsk {
+		if r.mayI && f.sense > toCheck && f.sense != toAsk || (f.sense == toDelete || f.sense == toState) && r.doubted() {
 			continue
 		}
 		if len(r.found) > 0 && a.next < longest {
@@ -152,6 +150,11 @@ func (r *reader) request(i int, ing bool) {
 			r.best = f
 		}
 	}
+}
+
+// doubted reports whether the prompt asks whether something should be done: delete a.txt?
+func (r *reader) doubted() bool {
+	return !r.asked && strings.HasSuffix(strings.TrimRight(r.prompt, " \t\r\n"), "?")
 }
 
 // rest explains what follows the object, word by word.

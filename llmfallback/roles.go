@@ -249,6 +249,9 @@ func (r *reader) role(f *frame, i int) int {
 	if n.kind == someDir && r.is(after, namer) && f.object.name != "" {
 		return -1 // copy a.txt to the docs folder called b.txt
 	}
+	if how == "at" && n.bare { // delete a.txt at noon
+		return -1
+	}
 	n.into = how != "to" && how != "onto" && how != "as" && n.kind == somePath || role == toRole && f.roles[fromRole].kind != nothing && n.kind == somePath && n.bare
 	return r.assign(f, role, n, i, after)
 }
