@@ -101,7 +101,7 @@ func (r *reader) sample(f *frame, i int) int {
 	for r.is(k, sample) || r.word(k).kind == plain && strings.Trim(r.word(k).text, "0123456789") == "" && !r.any(f.at, "add") {
 		k++
 	}
-	if k == i {
+	if k == i || r.loose { // with 5 jokes
 		return -1
 	}
 	f.text, f.texted, f.sample = r.prompt[r.list[i].start:r.list[k-1].end], true, true
