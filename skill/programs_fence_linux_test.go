@@ -230,6 +230,30 @@ func TestGitLogin(t *testing.T) {
 	}
 }
 
+// An address cannot ask the user's helper for the login of another host.
+func TestGitLoginOfAnotherHost(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer server.Close()
+	for _, address := range []string{server.URL + "/x%0ahost=github.com", strings.Replace(server.URL, "://", "://u%0ahost=github.com@", 1) + "/x", server.URL + "/x%0d%0ahost=github.com%0a"} {
+		b := newGitBed(t)
+		out := outside(t)
+		b.git("repo", "remote", "add", "origin", address)
+		b.write("../helper", "#!/bin/sh\ncat >>"+out+"/asked\necho username=me\necho password=pass\n")
+		if err := os.Chmod(filepath.Dir(b.dir)+"/helper", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		b.git("repo", "config", "--global", "credential.helper", filepath.Dir(b.dir)+"/helper")
+		b.git("repo", "config", "--global", "credential.useHttpPath", "true")
+		b.executor(Config{Network: true, Private: true}).Execute(t.Context(), &Session{}, GitPull{Dir: "repo", Remote: "origin", Branch: "main"})
+		if asked, _ := os.ReadFile(out + "/asked"); strings.Contains(string(asked), "host=github.com") {
+			t.Errorf("%s: the helper was asked for %s", address, asked)
+		}
+	}
+}
+
 func exePath(name string) (string, error) {
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		if path, err := filepath.EvalSymlinks(filepath.Join(dir, name)); err == nil {

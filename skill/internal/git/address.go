@@ -71,6 +71,7 @@ func (r *repository) checkAddress(ctx context.Context, use remoteUse, address st
 		return false, fmt.Errorf("remote %s: %w", use.remote, err)
 	}
 	other.close()
+	r.others = append(r.others, other.config...)
 	return true, other.checkTransport(true)
 }
 

@@ -97,13 +97,29 @@ type transport struct {
 	address         string   // on the network; "" means a directory of this machine
 }
 
-// Commands for the other end of a remote that is a directory of this machine. They do
-// not run what the configuration of that directory names.
-const (
-	plainGit     = "git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=true -c gc.auto=0 -c maintenance.auto=false "
-	plainReceive = plainGit + "-c receive.autogc=false -c receive.denyCurrentBranch=refuse receive-pack"
-	plainUpload  = plainGit + "upload-pack"
-)
+// plainGit is how git runs at the other end of a remote that is a directory of this
+// machine: it does not run what the configuration of that directory names.
+const plainGit = "git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=true -c gc.auto=0 -c maintenance.auto=false"
+
+// localTransport returns how such a remote is reached.
+func (r *repository) localTransport() (transport, error) {
+	command := plainGit
+	for _, s := range r.others {
+		section, of, name := s.parts()
+		if section != "hook" || name != "command" {
+			continue
+		}
+		if strings.ContainsAny(of, "='\n") { // git would read -c, or the shell the name, as something else
+			return transport{}, fmt.Errorf("the remote's own configuration sets %s, a hook that cannot be switched off; rename it, or start with --allow-hooks", s.key)
+		}
+		command += " -c 'hook." + of + ".enabled=false'"
+	}
+	return transport{
+		env:     []string{"GIT_ALLOW_PROTOCOL=file"},
+		receive: command + " -c receive.autogc=false -c receive.denyCurrentBranch=refuse receive-pack",
+		upload:  command + " upload-pack",
+	}, nil
+}
 
 // runRemote runs a command that talks to a remote. HTTP traffic goes through a proxy with
 // the web guard, unless the user's own configuration names a proxy; ssh connects to the
@@ -233,7 +249,7 @@ func (r *repository) transport(ctx context.Context, use remoteUse) (transport, e
 		return transport{}, err
 	}
 	if local > 0 {
-		return transport{env: []string{"GIT_ALLOW_PROTOCOL=file"}, receive: plainReceive, upload: plainUpload}, nil
+		return r.localTransport()
 	}
 	if over := !strings.HasPrefix(addresses[0], "https:"); over && !r.x.cfg.AllowSSH {
 		return transport{}, refusal.Off("a git "+use.command+" over ssh", "--allow-ssh")

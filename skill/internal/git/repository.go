@@ -31,6 +31,7 @@ type repository struct {
 	commonDir string // differs from gitDir in a linked working tree
 	config    []setting
 	extra     []setting // passed to every command
+	others    []setting // of the remotes that are directories of this machine
 }
 
 // openRepository finds the repository that contains the directory name, checks that it

@@ -166,7 +166,7 @@ func (r *repository) askHelper(ctx context.Context, to *url.URL) (login *url.Use
 			set = append(set, s)
 		}
 	}
-	if len(set) == 1 {
+	if len(set) == 1 || strings.ContainsAny(to.Path+to.User.Username(), "\r\n\x00") { // a line break would ask for another host
 		return nil, false
 	}
 	question := "protocol=" + to.Scheme + "\nhost=" + to.Host + "\npath=" + strings.TrimPrefix(to.Path, "/") + "\n"
