@@ -62,6 +62,14 @@ func cancelOnSignal(cancel context.CancelCauseFunc) {
 	cancel(fmt.Errorf("%v signal received", <-received))
 }
 
+// takeInterrupts returns the interrupts from now on, which then do not end the program.
+func takeInterrupts() <-chan os.Signal {
+	received := make(chan os.Signal, 1)
+	signal.Reset(os.Interrupt)
+	signal.Notify(received, os.Interrupt)
+	return received
+}
+
 // prepare gives root the subcommands that args may name: those whose name is anywhere
 // in args. To build all of them, with their flags, takes 0.08 ms of a start. For skill
 // mcp it also begins to build the first answer, which saves 0.12 ms where a second

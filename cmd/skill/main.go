@@ -22,7 +22,7 @@ func main() {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go cancelOnSignal(cancel)
-	c := &cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, helper: ownProgram()}
+	c := &cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, helper: ownProgram(), interrupts: takeInterrupts}
 	os.Exit(c.run(ctx, args))
 }
 
@@ -31,6 +31,7 @@ type cli struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
+	interrupts     func() <-chan os.Signal    // takes over the signals of Ctrl-C; nil leaves them to the context
 	helper         string                     // program that commands run under; may be ""
 	agent          *scriptedAgent             // answers in place of a configured model; may be nil
 	allowed        func(*cobra.Command) error // refuses a command line before it is carried out; may be nil

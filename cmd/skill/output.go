@@ -42,6 +42,12 @@ func (o *output) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
+// onTerminal reports whether a person sees what is written.
+func onTerminal(w io.Writer) bool {
+	o, ok := w.(*output)
+	return ok && o.terminal
+}
+
 // failure returns the error of the first write that failed.
 func (o *output) failure() error {
 	o.mu.Lock()

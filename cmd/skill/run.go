@@ -22,8 +22,9 @@ import (
 	"textskill/skill/dialect"
 )
 
-const runLong = `run gives a query to an expert of perstack.toml and prints what happens, each event
-as a line of JSON. The expert works until it says that it is done, --max-steps steps
+const runLong = `run gives a query to an expert of perstack.toml and prints what happens: for people on
+a terminal, else, or with --json, each event as a line of JSON. The query may come from
+standard input, as "-" or in a pipe. The expert works until it says that it is done, --max-steps steps
 are taken, or the program is interrupted. Every step is recorded in perstack/runs. A
 run can be continued from there, with another query or without one.
 
@@ -35,7 +36,8 @@ What the workspace says of endpoints, keys and commands counts after "skill trus
 const runExample = `  skill run file-organizer "Organize files in this directory by type" --max-steps 50
   skill run file-organizer --continue --max-steps 50
   skill run file-organizer "and now the archives" --continue-run c3b5wj…
-  skill run file-organizer "Blue" --continue -i`
+  skill run file-organizer "Blue" --continue -i
+  git diff | skill run reviewer --output-schema findings.json --last-message out.json`
 
 // runOptions are the flags of skill run.
 type runOptions struct {
@@ -55,6 +57,8 @@ type runOptions struct {
 	takeOver    bool
 	answer      bool
 	maxWait     time.Duration
+	lastMessage string
+	schema      string
 	budget      agent.Budget
 	prices      string
 
@@ -101,6 +105,8 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	r.maxWait = agent.DefaultMaxWait
 	f.StringVar(&r.timeout, "timeout", "", "give up on an answer of the model after `MS` milliseconds of silence (default 300000)")
 	f.Var(duration{&r.maxWait}, "max-wait", "wait for the model's endpoint as long as it asks, up to this")
+	f.StringVar(&r.lastMessage, "last-message", "", "write the final report to `FILE`")
+	f.StringVar(&r.schema, "output-schema", "", "let the final report be JSON that fits the JSON Schema in `FILE`")
 	f.StringVar(&r.runID, "run-id", "", "give a new run this `ID`")
 	f.BoolVar(&r.last, "continue", false, "continue the latest run")
 	f.StringVar(&r.lastOf, "continue-run", "", "continue the run `ID`")
@@ -108,7 +114,7 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&r.takeOver, "take-over", false, "continue a run whose process has died, where the system has no file locks to say so")
 	f.BoolVarP(&r.answer, "interactive-tool-call-result", "i", false, "use the query as the answer to the tool call that the run waits for")
 	r.obey(cmd, "workspace", "undo", "--fence", "--fence-read", "--fence-write", "--limit-file", "--limit-memory", "--limit-processes",
-		"--network", "--openai-base-url", "--openai-api-key", "--openai-api-key-file", "--skill-model", "--max-text")
+		"--network", "--openai-base-url", "--openai-api-key", "--openai-api-key-file", "--skill-model", "--max-text", "--json")
 }
 
 // runExpert is skill run.
@@ -120,27 +126,59 @@ func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error 
 	}
 	defer cfg.Executor.Close()
 	cfg.Expert = args[0]
-	query := ""
-	if len(args) > 1 {
-		query = args[1]
+	query, err := c.query(ctx, r, args)
+	if err != nil {
+		return err
 	}
-	var last agent.Event
-	for e, err := range agent.Run(ctx, cfg, query) {
-		if err != nil {
-			return c.ended(ctx, cfg, last.RunID, err)
-		}
-		last = e
-		if _, err := fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(e)); err != nil {
+	run := c.printEvents
+	people := onTerminal(c.stdout) && !r.json
+	if people {
+		run = c.show
+	}
+	runID, last, err := run(ctx, cfg, query)
+	if err != nil {
+		return c.ended(ctx, cfg, runID, err)
+	}
+	if last.Type == agent.CompleteRun && last.ExpertKey == cfg.Expert && r.lastMessage != "" {
+		if err := os.WriteFile(r.lastMessage, []byte(*last.Text), 0o666); err != nil {
 			return err
 		}
 	}
-	if last.Type == agent.StopRunByExceededMaxSteps && last.Reason != "" {
+	if last.Type == agent.StopRunByExceededMaxSteps && last.Reason != "" && !people {
 		fmt.Fprintf(c.stderr, "skill: stopped: %s; --continue goes on\n", reasonOf(last))
 	}
 	if last.Type == agent.StopRunByDelegate || last.Type == agent.CompleteRun && last.ExpertKey != cfg.Expert {
 		fmt.Fprintln(c.stderr, "skill: out of steps before the delegate's result was used; --continue resumes there")
 	}
 	return nil
+}
+
+// query returns the query of the command line, or of standard input where that is "-" or,
+// for a new run, left out.
+func (c *cli) query(ctx context.Context, r *runOptions, args []string) (string, error) {
+	continued := r.last || r.lastOf != "" || r.from != ""
+	if len(args) > 1 && args[1] != "-" {
+		return args[1], nil
+	}
+	if len(args) < 2 && (continued || isTerminal(c.stdin)) {
+		return "", nil
+	}
+	text, err := c.readInput(ctx, "a query")
+	return strings.TrimRight(text, "\r\n"), err
+}
+
+// printEvents runs an expert and prints each event as a line of JSON.
+func (c *cli) printEvents(ctx context.Context, cfg agent.Config, query string) (runID string, last agent.Event, err error) {
+	for e, err := range agent.Run(ctx, cfg, query) {
+		if err != nil {
+			return runID, last, err
+		}
+		runID, last = e.RunID, e
+		if _, err := fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(e)); err != nil {
+			return runID, last, err
+		}
+	}
+	return runID, last, nil
 }
 
 // reasonOf returns the message of an event's reason.
@@ -256,6 +294,13 @@ func (r *runOptions) variables(c *cli, p agent.Project) (*variables, error) {
 func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 	p, v := w.project, w.vars
 	cfg := agent.Config{Experts: p.Experts, RunID: r.runID, Answer: r.answer, TakeOver: r.takeOver, Base: r.limit(dialect.Perstack), Getenv: v.get, Secrets: v.secrets()}
+	if r.schema != "" {
+		data, err := readRegular(r.schema)
+		if err != nil {
+			return cfg, err
+		}
+		cfg.Schema = data
+	}
 	cfg.Warn = func(what string) { fmt.Fprintln(c.stderr, "skill:", what) }
 	if name := cmp.Or(r.provider, p.Provider.ProviderName, "openai"); name != "openai" {
 		return cfg, fmt.Errorf("provider %q is not supported; there is openai, which with --openai-base-url is any endpoint that speaks OpenAI's chat completions", name)

@@ -206,3 +206,39 @@ func anys(events []map[string]any) (list []any) {
 	}
 	return list
 }
+
+// TestRunForScripts reads the query from standard input, and writes a report that fits a
+// schema to a file. The model's first report does not fit.
+func TestRunForScripts(t *testing.T) {
+	dir := newProject(t)
+	schema, report := filepath.Join(dir, "schema.json"), filepath.Join(dir, "report.json")
+	if err := os.WriteFile(schema, []byte(`{"type":"object","properties":{"files":{"type":"integer"}},"required":["files"]}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var script []scriptedAnswer
+	err := json.Unmarshal([]byte("[{\"tools\":[{\"id\":\"a\",\"name\":\"attemptCompletion\",\"input\":{}}]}, {\"text\":\"two\"},"+
+		"{\"tools\":[{\"id\":\"b\",\"name\":\"attemptCompletion\",\"input\":{}}]}, {\"text\":\"```json\\n{\\\"files\\\": 2}\\n```\"}]"), &script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoint := scriptedEndpoint(t, script).URL
+	var stdout, stderr strings.Builder
+	c := &cli{stdin: strings.NewReader("How many\nfiles?\n"), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
+		return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m"}[name]
+	}}
+	if code := c.run(t.Context(), []string{"run", "-C", dir, "e", "--output-schema", schema, "--last-message", report}); code != 0 || stderr.Len() > 0 {
+		t.Fatalf("exit %d: %s", code, stderr.String())
+	}
+	if data, err := os.ReadFile(report); string(data) != `{"files": 2}` {
+		t.Errorf("the report is %q, %v", data, err)
+	}
+	for _, want := range []string{`"text":"How many\nfiles?"`, `does not fit the schema`, `{\"files\": 2}`} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("no %s in the events\n%s", want, stdout.String())
+		}
+	}
+	c.stdin = strings.NewReader("")
+	if code := c.run(t.Context(), []string{"run", "-C", dir, "e", "-"}); code != 1 || !strings.HasSuffix(stderr.String(), "Input message is undefined\n") {
+		t.Errorf("without a query: exit %d: %s", code, stderr.String())
+	}
+}

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -16,8 +18,9 @@ import (
 )
 
 const startLong = `start is run for a person at a terminal: it asks for the expert and the query if they
-are not given, prints a line for each step, asks for the answers that tools need, and
-then for the next query. An empty line ends it. It takes the flags of skill run.`
+are not given, prints what the model says and does, asks for the answers that tools
+need, and then for the next query. Ctrl-C interrupts the model or its tools, an empty
+line ends the conversation. It takes the flags of skill run.`
 
 func (c *cli) startCommand(o *options) *cobra.Command {
 	r := runOptions{options: o}
@@ -41,14 +44,13 @@ func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 		return err
 	}
 	defer cfg.Executor.Close()
+	ctx, steps := c.interruptible(ctx)
 	ask, records := c.asker(ctx), agent.Records{Executor: cfg.Executor}
 	last := cfg.From
 	if cfg.Continue != "" {
-		latest, err := records.Latest(ctx, cfg.Continue)
-		if err != nil {
+		if last, err = latest(ctx, records, cfg.Continue); err != nil {
 			return err
 		}
-		last = &latest
 	}
 	if len(args) > 0 {
 		cfg.Expert = args[0]
@@ -64,21 +66,83 @@ func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 		}
 	}
 	for {
-		runID, err := c.show(ctx, cfg, query)
-		if err != nil {
+		step, end := steps.begin(ctx)
+		runID, _, err := c.show(step, cfg, query)
+		interrupted := step.Err() != nil
+		end()
+		switch {
+		case ctx.Err() != nil || err != nil && runID == "":
 			return c.ended(ctx, cfg, runID, err)
+		case interrupted:
+			fmt.Fprintln(c.stdout, "\ninterrupted; what was done is kept")
+		case err != nil:
+			fmt.Fprintln(c.stderr, "skill:", cfg.Redactor().Text(err.Error()))
 		}
-		latest, err := records.Latest(ctx, runID)
-		if errors.Is(err, agent.ErrNoCheckpoint) { // as under --read-only
+		if cfg.Executor.Config().ReadOnly || cfg.Executor.Config().DryRun { // nothing is recorded to go on from
 			return nil
 		}
-		if err != nil {
+		if last, err = latest(ctx, records, runID); err != nil {
 			return err
 		}
 		cfg.RunID, cfg.From, cfg.Continue = "", nil, runID
-		if query, err = ask(c.nextQuestion(&cfg, &latest)); err != nil {
+		if query, err = ask(c.nextQuestion(&cfg, last)); err != nil {
 			return left(err)
 		}
+	}
+}
+
+// latest returns the last checkpoint of a run, nil if it has none yet.
+func latest(ctx context.Context, records agent.Records, runID string) (*agent.Checkpoint, error) {
+	c, err := records.Latest(ctx, runID)
+	if errors.Is(err, agent.ErrNoCheckpoint) {
+		return nil, nil
+	}
+	return &c, err
+}
+
+// errInterrupted is the cause of a step that the person interrupted.
+var errInterrupted = errors.New("interrupted")
+
+// An interrupter ends the step under way when the person presses Ctrl-C, or the
+// conversation if none is.
+type interrupter struct {
+	mu   sync.Mutex
+	step context.CancelCauseFunc // nil between steps
+}
+
+// interruptible returns a context that an interrupt between two steps ends.
+func (c *cli) interruptible(ctx context.Context) (context.Context, *interrupter) {
+	i := &interrupter{}
+	if c.interrupts == nil {
+		return ctx, i
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	received := c.interrupts()
+	go func() { // it ends with the program
+		for range received {
+			i.mu.Lock()
+			if i.step != nil {
+				i.step(errInterrupted)
+			} else {
+				cancel(fmt.Errorf("%v signal received", os.Interrupt))
+			}
+			i.mu.Unlock()
+		}
+	}()
+	return ctx, i
+}
+
+// begin returns the context of a step, and what ends the step.
+func (i *interrupter) begin(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	i.mu.Lock()
+	i.step = cancel
+	i.mu.Unlock()
+	return ctx, func() {
+		i.mu.Lock()
+		i.step = nil
+		i.mu.Unlock()
+		cancel(nil)
 	}
 }
 
@@ -122,39 +186,6 @@ func (c *cli) whichExpert(ctx context.Context, cfg agent.Config, from *agent.Che
 		fmt.Fprintf(c.stdout, "  %s  %s\n", key, oneLine(cfg.Experts[key].Description, 80))
 	}
 	return ask("Which expert? ")
-}
-
-// show runs an expert and prints a line for each event that matters to a person.
-func (c *cli) show(ctx context.Context, cfg agent.Config, query string) (runID string, err error) {
-	for e, err := range agent.Run(ctx, cfg, query) {
-		if err != nil {
-			return runID, err
-		}
-		runID = e.RunID
-		switch e.Type {
-		case agent.StartRun:
-			if e.InitialCheckpoint.DelegatedBy != nil && e.InitialCheckpoint.Status == agent.Init {
-				fmt.Fprintf(c.stdout, "%3d  %s\n", e.StepNumber, line(e, cfg.Budget.Price))
-			}
-		case agent.CallInteractiveTool, agent.CallDelegate, agent.StartGeneration, agent.FinishToolCall, agent.ContinueToNextStep, agent.StopRunByInteractiveTool, agent.StopRunByDelegate:
-		case agent.CompleteRun:
-			fmt.Fprintf(c.stdout, "\n%s\n\n", visible(*e.Text))
-		default:
-			fmt.Fprintf(c.stdout, "%3d  %s\n", e.StepNumber, line(e, cfg.Budget.Price))
-		}
-	}
-	return runID, nil
-}
-
-// visible returns a text without the characters that control a terminal, except line
-// ends and tabs.
-func visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0) {
-			return -1
-		}
-		return r
-	}, text)
 }
 
 // asker returns a function that asks a person for a line. An empty line and the end of

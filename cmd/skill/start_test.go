@@ -2,9 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -55,10 +58,14 @@ Answer:   2  writeTextFile {"path":"c.txt","text":"blue"}
 It is [34mblue.
 Really.
 
+(step 2, 336 tokens)
+
 What next?   3  attemptCompletion {}
   3  attemptCompletion: {}
 
 Bye.
+
+(step 3, 570 tokens)
 
 What next? 
 `
@@ -98,8 +105,8 @@ instruction = "Work."
 	for _, tt := range []struct{ stdin, args, want string }{
 		{"", "ask go", "  1  askUser {\"question\":\"Colour?\"}\nAnswer: \n"},
 		{"blue\n", "--continue", "  1  askUser {\"question\":\"Colour?\"}\nAnswer:   3  worker: paint\n" +
-			"  3  attemptCompletion {}\n  3  attemptCompletion: {}\n\nPainted.\n\n  4  attemptCompletion {}\n  4  attemptCompletion: {}\n\nDone.\n\nWhat next? \n"},
-		{"more\n", "ask --continue", "What next?   5  attemptCompletion {}\n  5  attemptCompletion: {}\n\nMore.\n\nWhat next? \n"},
+			"  3  attemptCompletion {}\n  3  attemptCompletion: {}\n\nPainted.\n\n  4  attemptCompletion {}\n  4  attemptCompletion: {}\n\nDone.\n\n(step 4, 690 tokens)\n\nWhat next? \n"},
+		{"more\n", "ask --continue", "What next?   5  attemptCompletion {}\n  5  attemptCompletion: {}\n\nMore.\n\n(step 5, 936 tokens)\n\nWhat next? \n"},
 	} {
 		var stdout, stderr strings.Builder
 		c := &cli{stdin: strings.NewReader(tt.stdin), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
@@ -111,5 +118,46 @@ instruction = "Work."
 		if got := stdout.String(); got != tt.want {
 			t.Errorf("%s: the conversation is\n%s\nwant\n%s", tt.args, got, tt.want)
 		}
+	}
+}
+
+// TestStartInterrupted has a person who interrupts the model, then meets an endpoint that
+// refuses, and goes on after both.
+func TestStartInterrupted(t *testing.T) {
+	dir := newProject(t)
+	var script []scriptedAnswer
+	err := json.Unmarshal([]byte(`[
+		{"tools":[{"id":"a","name":"writeTextFile","input":{"path":"c.txt","text":"blue"}}]},
+		{"delay":60}, {"status":401}, {"text":"Well."}, {"text":"It is done."}]`), &script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked atomic.Int32
+	interrupts := make(chan os.Signal)
+	answers := scriptedEndpoint(t, script)
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 2 {
+			go func() { interrupts <- os.Interrupt }()
+		}
+		answers.Config.Handler.ServeHTTP(w, r)
+	}))
+	defer endpoint.Close()
+	var stdout, stderr strings.Builder
+	c := &cli{stdin: strings.NewReader("paint it\ngo on\nonce more\n\n"), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
+		return map[string]string{"OPENAI_BASE_URL": endpoint.URL, "SKILL_MODEL": "m"}[name]
+	}, interrupts: func() <-chan os.Signal { return interrupts }}
+	if code := c.run(t.Context(), []string{"start", "-C", dir}); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	if want := "skill: the model could not be asked: the key was refused: scripted (status 401); check OPENAI_API_KEY\n"; stderr.String() != want {
+		t.Errorf("stderr is %s", stderr.String())
+	}
+	for _, want := range []string{"interrupted; what was done is kept\nWhat next? ", "\nIt is done.\n"} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("no %q in\n%s", want, stdout.String())
+		}
+	}
+	if got := tree(t, dir)["c.txt"]; got != "blue" {
+		t.Errorf("the file holds %q", got)
 	}
 }

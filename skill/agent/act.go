@@ -308,15 +308,21 @@ func (t *task) complete(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return true, t.fail(ctx, err)
 	}
-	if strings.TrimSpace(answer.Text) == "" || answer.Cut || len(answer.Calls) > 0 {
-		t.fruitless++
-		answer.Calls = nil
-		if err := t.again(ctx, answer, "No final report", incompleteReport); err != nil {
-			return true, err
+	what, why := "No final report", incompleteReport
+	if strings.TrimSpace(answer.Text) != "" && !answer.Cut && len(answer.Calls) == 0 {
+		text, err := t.fitting(answer.Text)
+		if err == nil {
+			answer.Text = text
+			return true, t.report(ctx, answer)
 		}
-		return t.tooManyFruitless(ctx)
+		what, why = "The final report does not fit the schema", err.Error()
 	}
-	return true, t.report(ctx, answer)
+	t.fruitless++
+	answer.Calls = nil
+	if err := t.again(ctx, answer, what, why); err != nil {
+		return true, err
+	}
+	return t.tooManyFruitless(ctx)
 }
 
 // report ends the run with a text.

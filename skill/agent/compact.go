@@ -159,7 +159,7 @@ func (t *task) withoutResults(messages []Message, before int) []Message {
 func (t *task) summary(ctx context.Context, history []Message) (string, error) {
 	text := ""
 	if tokens(history...) < t.share(0.9) {
-		answer, err := t.askOnce(ctx, slices.Concat(history, []Message{newMessage(UserMessage, textPart(summaryRequest))}), nil)
+		answer, err := t.askOnce(ctx, Request{Messages: slices.Concat(history, []Message{newMessage(UserMessage, textPart(summaryRequest))})}, nil)
 		t.addUsage(answer.Usage)
 		if fault, ok := errors.AsType[*openai.Error](err); err != nil && (!ok || !fault.TooLong) {
 			return "", err

@@ -26,7 +26,11 @@ func (t *task) generate(ctx context.Context, tools []Tool) (Answer, error) {
 				return Answer{}, err
 			}
 		}
-		answer, err := t.askOnce(ctx, t.history, tools)
+		request := Request{Messages: t.history, Tools: tools}
+		if tools == nil && t.parent == nil {
+			request.Schema = t.cfg.Schema
+		}
+		answer, err := t.askOnce(ctx, request, t.cfg.Heard)
 		if err == nil || answer.Usage != (Usage{}) {
 			t.addUsage(answer.Usage)
 		}
@@ -54,17 +58,25 @@ func (t *task) generate(ctx context.Context, tools []Tool) (Answer, error) {
 // errSilence is the cause of a request that was given up.
 var errSilence = errors.New("the model is silent")
 
-// askOnce sends one request to the model.
-func (t *task) askOnce(ctx context.Context, messages []Message, tools []Tool) (Answer, error) {
+// askOnce sends one request to the model, and passes its words on as they come.
+func (t *task) askOnce(ctx context.Context, request Request, heard func(text string)) (Answer, error) {
 	inTime, release := t.spent.within(ctx)
 	defer release()
 	inner, cancel := context.WithCancelCause(inTime)
 	defer cancel(nil)
 	silence := time.AfterFunc(t.cfg.Timeout, func() { cancel(errSilence) })
 	defer silence.Stop()
-	answer, err := t.cfg.Model.Next(inner, Request{Messages: messages, Tools: tools, Heard: func(text string) {
+	said := words{clean: t.clean, heard: heard}
+	request.Heard = func(text string) {
 		silence.Reset(t.cfg.Timeout)
-	}})
+		if heard != nil {
+			said.add(text)
+		}
+	}
+	answer, err := t.cfg.Model.Next(inner, request)
+	if heard != nil {
+		said.end()
+	}
 	switch {
 	case err == nil || ctx.Err() != nil:
 	case inTime.Err() != nil:

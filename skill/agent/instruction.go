@@ -37,6 +37,9 @@ func (t *task) instruction() string {
 			sections = append(sections, fmt.Sprintf("About %q:\n%s", key, strings.TrimSpace(d.Description)))
 		}
 	}
+	if t.cfg.Schema != nil && t.parent == nil {
+		sections = append(sections, "The final report is JSON, and nothing else, that fits this JSON Schema:\n"+string(t.cfg.Schema))
+	}
 	sections = slices.DeleteFunc(sections, func(s string) bool { return s == "" })
 	return strings.Join(sections, "\n\n---\n\n")
 }

@@ -17,6 +17,8 @@ type Request struct {
 	Messages []Message
 	Tools    []Tool // one of them must be called; without tools the answer is a text
 
+	Schema json.RawMessage // that a text answer should fit; nil for none
+
 	// Heard is called with each piece of the answer's text as it comes, and with "" for
 	// any other sign of life. A model that calls it is given up on after a silence, others
 	// after a time. It may be nil.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -50,6 +51,8 @@ const (
 	reasoningEffort = "reasoning_effort"
 	toolChoice      = "tool_choice"
 	streamOptions   = "stream_options"
+	responseFormat  = "response_format"
+	jsonSchema      = "json_schema"
 	images          = "image"
 	files           = "file"
 )
@@ -89,7 +92,7 @@ func (m *OpenAI) without() []string {
 // requests can do without it.
 func (m *OpenAI) refuse(parameter string) bool {
 	switch parameter {
-	case temperature, reasoningEffort, toolChoice, streamOptions, images, files:
+	case temperature, reasoningEffort, responseFormat, jsonSchema, toolChoice, streamOptions, images, files:
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.refused = append(m.refused, parameter)
@@ -113,6 +116,12 @@ func (m *OpenAI) request(r Request, refused []string) (s openai.Request, err err
 	}
 	if accepts(reasoningEffort) {
 		s.ReasoningEffort = m.endpoint.Reasoning
+	}
+	if r.Schema != nil && accepts(responseFormat) && accepts(jsonSchema) {
+		s.ResponseFormat, err = json.Marshal(map[string]any{"type": jsonSchema, jsonSchema: map[string]any{"name": "report", "schema": r.Schema}})
+		if err != nil {
+			return s, err
+		}
 	}
 	if len(r.Tools) > 0 && accepts(toolChoice) {
 		s.ToolChoice = "required"

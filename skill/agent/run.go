@@ -12,6 +12,8 @@
 //	run.go         Run and its configuration
 //	task.go        one task: its steps and how they end
 //	act.go         the tool calls of one answer
+//	schema.go      a report that fits a JSON Schema
+//	words.go       the model's words as they come
 //	delegate.go    tasks that one expert gives to another
 //	budget.go      limits of a run
 //	compact.go     making room in the model's window
@@ -36,6 +38,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -44,6 +47,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"textskill/skill"
 	"textskill/skill/dialect"
@@ -80,7 +85,11 @@ type Config struct {
 	// on, which may be nothing. An error keeps the expert from starting; nil grants all.
 	Grant func(needed []Power) error
 
-	Warn func(string) // is told, in a sentence, what of the configuration comes to nothing; may be nil
+	// Schema is a JSON Schema that the final report of the expert must fit; nil for none.
+	Schema json.RawMessage
+
+	Heard func(string) // is called with the model's words as they come, without secrets; may be nil
+	Warn  func(string) // is told, in a sentence, what of the configuration comes to nothing; may be nil
 
 	ready time.Duration                              // for a skill's server; 0 means connectTimeout
 	wait  func(context.Context, time.Duration) error // between retries; nil sleeps
@@ -142,6 +151,8 @@ type run struct {
 	limit int       // the last step that may be taken; 0 is none
 	spent spending
 
+	schema *jsonschema.Resolved // nil for none
+
 	window int // of the model, in tokens, as far as it is known; 0 if it is not
 	yield  func(Event, error) bool
 }
@@ -185,6 +196,9 @@ func newRun(ctx context.Context, cfg Config) (*run, error) {
 		return nil, errors.New("the run id holds a credential, which would be recorded; choose another")
 	}
 	var err error
+	if r.schema, err = resolveSchema(cfg.Schema); err != nil {
+		return nil, err
+	}
 	if r.store, err = openStore(ctx, cfg.Executor, r.id); err != nil {
 		return nil, err
 	}

@@ -22,7 +22,10 @@ import (
 const redacted = "[redacted]"
 
 // A Redactor puts [redacted] in the place of secrets. The zero Redactor knows none.
-type Redactor struct{ replace *strings.Replacer }
+type Redactor struct {
+	replace *strings.Replacer
+	longest int // bytes of a secret
+}
 
 // NewRedactor returns a Redactor for these values, of which it passes over those
 // shorter than four bytes. They are found also as JSON has them, and lines of a
@@ -51,7 +54,7 @@ func NewRedactor(values []string) Redactor {
 	if pairs == nil {
 		return Redactor{}
 	}
-	return Redactor{strings.NewReplacer(pairs...)}
+	return Redactor{strings.NewReplacer(pairs...), len(all[0])}
 }
 
 // escaped is a text as it stands in JSON between the quotes.

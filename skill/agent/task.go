@@ -135,12 +135,14 @@ func (t *task) takeStep(ctx context.Context) (done bool, err error) {
 	}
 	insists := t.answered && !slices.ContainsFunc(t.session.Snapshot().Todos, func(todo skill.TodoItem) bool { return !todo.Completed })
 	t.answered = false
+	report, misfit := t.fitting(answer.Text)
 	switch {
 	case len(answer.Calls) > maxCalls:
 		err = t.again(ctx, answer, "Too many tool calls", fmt.Sprintf("There are %d tool calls; at most %d are carried out at once. Try again.", len(answer.Calls), maxCalls))
 	case answer.Cut:
 		err = t.again(ctx, answer, "Tool call generation failed", "Generation length exceeded. Try again.")
-	case len(answer.Calls) == 0 && insists && strings.TrimSpace(answer.Text) != "":
+	case len(answer.Calls) == 0 && insists && strings.TrimSpace(answer.Text) != "" && misfit == nil:
+		answer.Text = report
 		return true, t.report(ctx, answer)
 	case len(answer.Calls) == 0:
 		t.answered = strings.TrimSpace(answer.Text) != ""

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"textskill/skill/agent"
+)
+
+// A viewer prints a run for a person: the model's words as they come, a line for each
+// call and result, the report, and what it cost.
+type viewer struct {
+	*cli
+	price *agent.Price // of the model; nil if it is not known
+	words strings.Builder
+}
+
+// show runs an expert and prints what happens. It returns the id of the run, "" if none
+// has begun, and the last event.
+func (c *cli) show(ctx context.Context, cfg agent.Config, query string) (runID string, last agent.Event, err error) {
+	v := &viewer{cli: c, price: cfg.Budget.Price}
+	cfg.Heard = v.heard
+	for e, err := range agent.Run(ctx, cfg, query) {
+		if err != nil {
+			v.pause()
+			return runID, last, err
+		}
+		runID, last = e.RunID, e
+		v.event(e)
+	}
+	return runID, last, nil
+}
+
+// heard prints words of the model.
+func (v *viewer) heard(text string) {
+	if v.words.Len() == 0 {
+		if text = strings.TrimLeft(text, " \n"); text == "" {
+			return
+		}
+		fmt.Fprintln(v.stdout)
+	}
+	v.words.WriteString(text)
+	fmt.Fprint(v.stdout, visible(text))
+}
+
+// pause ends the line of words that were printed, and returns the words.
+func (v *viewer) pause() string {
+	words := v.words.String()
+	if words != "" && !strings.HasSuffix(words, "\n") {
+		fmt.Fprintln(v.stdout)
+	}
+	v.words.Reset()
+	return strings.TrimSpace(words)
+}
+
+// said prints words that came in one piece, unless they were printed as they came.
+func (v *viewer) said(text string) {
+	if words := v.pause(); strings.TrimSpace(text) != "" && words != strings.TrimSpace(text) {
+		fmt.Fprintf(v.stdout, "\n%s\n", visible(text))
+	}
+}
+
+// event prints what an event says that matters to a person.
+func (v *viewer) event(e agent.Event) {
+	shown := true
+	switch e.Type {
+	case agent.StartRun:
+		shown = e.InitialCheckpoint.DelegatedBy != nil && e.InitialCheckpoint.Status == agent.Init
+	case agent.CompleteRun:
+		v.said(*e.Text)
+		fmt.Fprintf(v.stdout, "\n")
+		if e.Checkpoint.DelegatedBy == nil {
+			v.total(e)
+		}
+		return
+	case agent.StopRunByExceededMaxSteps:
+		v.pause()
+		what := "the last step allowed is taken"
+		if e.Reason != "" {
+			what = reasonOf(e)
+		}
+		fmt.Fprintf(v.stdout, "\nstopped: %s\n", oneLine(what, lineWidth))
+		v.total(e)
+		return
+	case agent.CallTool:
+		v.said(textOf(e.NewMessage))
+	case agent.CallInteractiveTool, agent.CallDelegate:
+		v.said(textOf(e.NewMessage))
+		shown = false
+	case agent.StartGeneration, agent.FinishToolCall, agent.ContinueToNextStep, agent.StopRunByInteractiveTool, agent.StopRunByDelegate:
+		return
+	}
+	v.pause()
+	if shown {
+		fmt.Fprintf(v.stdout, "%3d  %s\n", e.StepNumber, line(e, v.price))
+	}
+}
+
+// total prints what the run has used so far.
+func (v *viewer) total(e agent.Event) {
+	if u := e.Checkpoint.Usage; u.TotalTokens > 0 {
+		fmt.Fprintf(v.stdout, "(step %d, %s)\n\n", e.StepNumber, spent(u, v.price))
+	}
+}
+
+// textOf returns the text of a message, "" for nil.
+func textOf(m *agent.Message) (text string) {
+	if m == nil {
+		return ""
+	}
+	for _, p := range m.Contents {
+		if p.Type == agent.TextPart {
+			text += p.Text
+		}
+	}
+	return text
+}
+
+// visible returns a text without the characters that control a terminal, except line
+// ends and tabs.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0) {
+			return -1
+		}
+		return r
+	}, text)
+}
