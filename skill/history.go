@@ -36,7 +36,7 @@ func (c Changes) Message() string {
 	}
 	lines := make([]string, len(c.List))
 	for i, r := range c.List {
-		lines[i] = r.String()
+		lines[i] = strings.ReplaceAll(r.String(), "\n", `\n`) // a name can hold one
 	}
 	if c.More > 0 {
 		lines = append(lines, "and "+words.Count(c.More, "older change", "older changes"))

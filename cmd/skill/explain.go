@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +20,11 @@ func (c *cli) explainCommand(o *options) *cobra.Command {
 		Example: "  skill explain 'move notes.md from Inbox to Archive'\n  skill explain -v 'delete a.txt if it is empty'",
 		Args:    arguments(1, math.MaxInt, "a prompt: skill explain 'read a.txt'"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r := llmfallback.Read(strings.Join(args, " "))
+			text, err := o.joined(args)
+			if err != nil {
+				return err
+			}
+			r := llmfallback.Read(text)
 			if o.json {
 				return c.printReading(r)
 			}

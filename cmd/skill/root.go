@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -158,6 +157,10 @@ func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
 	if err != nil {
 		return err
 	}
+	text, err := o.joined(words)
+	if err != nil {
+		return err
+	}
 	x, err := c.executor(o)
 	if err != nil {
 		return err
@@ -174,9 +177,9 @@ func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
 	case line != nil:
 		return p.carryOut(cmd.Context(), line)
 	case len(words) > 0:
-		return p.answer(cmd.Context(), strings.Join(words, " "))
+		return p.answer(cmd.Context(), text)
 	}
-	text, err := c.readInput(cmd.Context(), "a prompt")
+	text, err = c.readInput(cmd.Context(), "a prompt")
 	if err != nil {
 		return c.failed(err)
 	}

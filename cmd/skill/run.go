@@ -230,14 +230,18 @@ func (c *cli) ended(ctx context.Context, cfg agent.Config, runID string, err err
 	return exit(exitInterrupt)
 }
 
-// holds reports whether a file lies in the workspace, or in a directory of --allow.
+// holds reports whether a file, or the link that leads to it, lies in the workspace or
+// in a directory of --allow.
 func (r *runOptions) holds(file string) bool {
+	file, err := filepath.Abs(file)
+	link := filepath.Join(realDir(filepath.Dir(file)), filepath.Base(file))
 	for _, root := range append([]string{r.workspace}, r.allow...) {
-		root, err1 := filepath.Abs(root)
-		file, err2 := filepath.Abs(file)
-		rel, err3 := filepath.Rel(realDir(root), realDir(file))
-		if err1 != nil || err2 != nil || err3 != nil || filepath.IsLocal(rel) {
-			return true
+		root, rootErr := filepath.Abs(root)
+		for _, name := range []string{link, realDir(file)} {
+			rel, relErr := filepath.Rel(realDir(root), name)
+			if err != nil || rootErr != nil || relErr != nil || filepath.IsLocal(rel) {
+				return true
+			}
 		}
 	}
 	return false

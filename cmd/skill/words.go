@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"textskill/parser"
+	"textskill/skill"
 	"textskill/skill/dialect"
 )
 
@@ -47,6 +48,34 @@ func (o *options) commandLine(cmd *cobra.Command, words []string) (*commandLine,
 		args: map[string]string{"path": words[1]},
 	}
 	return l, l.read()
+}
+
+// joined returns words as a prompt. Where the first one is a plain word, those that hold
+// blanks are put in quotes: to delete "my file.txt" is not to delete file.txt. An
+// operation that is misspelt is an error then, for its text would keep the quotes.
+func (o *options) joined(words []string) (string, error) {
+	blank := func(w string) bool { return strings.ContainsAny(w, " \t\r\n") }
+	if o.tools != "" && o.tools != dialect.Achilles.Name || len(words) < 2 || blank(words[0]) || !slices.ContainsFunc(words, blank) {
+		return strings.Join(words, " "), nil
+	}
+	for _, t := range dialect.Achilles.Tools {
+		folded := strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(words[0]))
+		if words[0] != t.Name && len(folded) < 20 && skill.Distance(folded, strings.ToLower(t.Name)) <= 2 {
+			right := slices.Concat(o.args[:len(o.args)-len(words)], []string{t.Name}, words[1:])
+			return "", fmt.Errorf("%q is not an operation; did you mean %s? type: %s", words[0], t.Name, shellLine(right))
+		}
+	}
+	quoted := slices.Clone(words)
+	for i, w := range words {
+		switch {
+		case !blank(w):
+		case !strings.Contains(w, `"`):
+			quoted[i] = `"` + w + `"`
+		case !strings.Contains(w, "'"):
+			quoted[i] = "'" + w + "'"
+		}
+	}
+	return strings.Join(quoted, " "), nil
 }
 
 // read reads the words after the path.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 
 	rawjson "textskill/parser/json"
@@ -44,7 +46,7 @@ func (e Expert) powers() []Power {
 	var list []Power
 	for _, name := range e.servers() {
 		c := e.Skills[name]
-		setting := "experts." + e.Key + ".skills." + name
+		setting := "experts." + tomlKey(e.Key) + ".skills." + tomlKey(name)
 		if c.Type == sseSkill {
 			list = append(list, Power{setting + ".endpoint", string(rawjson.Encode(c.Endpoint))})
 			continue
@@ -59,6 +61,15 @@ func (e Expert) powers() []Power {
 		}
 	}
 	return list
+}
+
+// tomlKey returns a key as TOML has it: in quotes if it is more than letters, digits, _
+// and -, so that no name looks like another setting.
+func tomlKey(key string) string {
+	if key != "" && strings.Trim(key, runIDChars) == "" && !strings.Contains(key, ".") {
+		return key
+	}
+	return strconv.Quote(key)
 }
 
 // servers returns the names of the skills that are servers, sorted.
