@@ -41,9 +41,12 @@ type NearLine struct {
 // A TooLargeError reports content that exceeds [Config].MaxRead.
 type TooLargeError struct {
 	Path        string
-	Size, Limit int64 // bytes
+	Size, Limit int64 // bytes; of lines whose end was not looked for, Size is 0
 }
 
 func (e *TooLargeError) Error() string {
+	if e.Size == 0 {
+		return fmt.Sprintf("the lines asked for of %s hold more than the %d bytes that one answer carries; ask for fewer", e.Path, e.Limit)
+	}
 	return fmt.Sprintf("%s holds %d bytes, more than the %d that one answer carries; ask for some of its lines", e.Path, e.Size, e.Limit)
 }

@@ -24,7 +24,7 @@ type Config struct {
 
 	SnapshotBytes int64     // bytes of the workspace kept before a program runs, for undo; 0 means 256 MiB, negative none
 	Journal       Journal   // limits of the recorded changes; the zero value is right for most
-	MaxRead       int64     // bytes of a file in one answer; 0 means 64 MiB
+	MaxRead       int64     // bytes of a file in one answer; 0 means 1 MiB
 	Helper        string    // absolute path of a program that calls HelperMain first and supervises each command; "" means none
 	Subreaper     bool      // on Linux, this process has no children but those of this package: it adopts, and ends, what a helper that is killed leaves behind
 	Secrets       []string  // names of variables that commands do not get, in addition to those that look like credentials
@@ -60,7 +60,7 @@ type Executor struct {
 // New opens the workspace. The caller closes the Executor.
 func New(cfg Config) (*Executor, error) {
 	if cfg.MaxRead == 0 {
-		cfg.MaxRead = 64 << 20
+		cfg.MaxRead = 1 << 20
 	}
 	ws, err := workspace.Open(workspace.Options{
 		Dir: cfg.Dir, Allow: cfg.Allow, ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun,

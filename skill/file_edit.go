@@ -11,8 +11,8 @@ import (
 
 // EditFile replaces the first occurrence of Old in a file by New, literally. All other
 // bytes stay as they are. Line ends need not match: an Old with LF matches CRLF, and New
-// gets the line ends of the file. Only an Old that ends with CR must match exactly. It
-// returns a [Changed].
+// gets the line ends of the file. Only an Old that ends with CR must match exactly. A
+// file in another encoding than UTF-8 keeps it. It returns a [Changed].
 type EditFile struct {
 	Path      string
 	Old, New  string // Old must not be empty
@@ -32,13 +32,20 @@ func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result
 	}
 	r := Changed{}
 	c, err := x.ws.EditFile(ctx, abs, workspace.WriteOptions{DryRun: a.DryRun}, func(src io.ReaderAt, size int64) (workspace.Splice, error) {
-		sp, ok, err := locate(ctx, src, size, a.Old, a.New)
+		text, textSize, encoding, err := asText(src, size)
+		if err != nil {
+			return workspace.Splice{}, err
+		}
+		sp, ok, err := locate(ctx, text, textSize, a.Old, a.New)
 		if err == nil && !ok {
-			err = &NoMatchError{Path: abs, Near: nearest(src, size, a.Old)}
+			err = &NoMatchError{Path: abs, Near: nearest(text, textSize, a.Old)}
 		}
 		r.Bytes = int64(len(sp.New))
 		if rest := sp.Offset + sp.Old; ok && err == nil && a.CheckMore {
-			_, r.More, err = locate(ctx, io.NewSectionReader(src, rest, size-rest), size-rest, a.Old, "")
+			_, r.More, err = locate(ctx, io.NewSectionReader(text, rest, textSize-rest), textSize-rest, a.Old, "")
+		}
+		if encoding != "" && err == nil {
+			return encodeSplice(encoding, abs, text, textSize, size, sp)
 		}
 		return sp, err
 	})

@@ -3,28 +3,28 @@ package skill
 import (
 	"bytes"
 	"context"
+	"io"
+	"os"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
-// split returns the requested lines of a file whose whole content is data.
-func split(abs string, data []byte, a ReadFile) FileRead {
-	n := bytes.Count(data, []byte("\n")) + 1
-	r := FileRead{Path: abs, Size: int64(len(data)), Lines: n}
-	from, to := lineIndex(a.From, n), lineIndex(a.To, n)
-	if !a.Lines {
-		from, to = 0, n
-	}
-	r.To = max(from, to)
+// split leaves of r, which holds a whole file, the requested lines.
+func split(r *FileRead, a ReadFile) {
+	data := r.Content
+	r.Lines = bytes.Count(data, []byte("\n")) + 1
+	from, to := lineIndex(a.From, r.Lines), lineIndex(a.To, r.Lines)
+	r.To, r.Content = max(from, to), nil
 	if from >= to {
-		return r
+		return
 	}
 	end, _ := skipLines(data, from)
 	data = data[end:]
 	end, _ = skipLines(data, to-from)
 	r.Content = data[:end]
-	if to < n {
+	if to < r.Lines {
 		r.Content = r.Content[:end-1]
 	}
-	return r
 }
 
 // lineIndex returns at limited to 0 through n; a negative at counts from the end.
@@ -48,62 +48,88 @@ func skipLines(data []byte, n int) (end, left int) {
 	return end, 0
 }
 
-// readLargeSplit reads lines of a file that is larger than Config.MaxRead.
-func (x *Executor) readLargeSplit(ctx context.Context, abs string, a ReadFile) (Result, error) {
-	f, info, err := x.ws.Open(abs)
-	if err != nil {
-		return nil, err
+// readSplit reads lines of a file that does not fit in one answer, and counts the lines
+// of the whole file. It needs memory for the answer only.
+func readSplit(ctx context.Context, r *FileRead, src io.ReaderAt, size int64, a ReadFile) error {
+	if a.From < 0 || a.To < 0 {
+		lines, err := countLines(ctx, src, size)
+		if err != nil {
+			return err
+		}
+		a.From, a.To = lineIndex(a.From, lines), lineIndex(a.To, lines)
 	}
-	defer f.Close()
-	r := FileRead{Path: abs}
 	skip, want := a.From, max(0, a.To-a.From)
-	buf := make([]byte, block)
-	for at := int64(0); at < info.Size && (want > 0 || a.Count); {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		n, err := f.ReadAt(buf, at)
-		if n == 0 {
-			return nil, err
-		}
-		part := buf[:n]
-		at += int64(n)
+	err := eachBlock(ctx, src, size, func(part []byte) (zeros bool) {
 		r.Lines += bytes.Count(part, []byte("\n"))
 		end, left := skipLines(part, skip)
 		if skip = left; skip > 0 || want == 0 {
-			continue
+			return false
 		}
 		part = part[end:]
 		end, want = skipLines(part, want)
 		r.Content = append(r.Content, part[:end]...)
-		if int64(len(r.Content)) > x.cfg.MaxRead {
-			if err := x.truncate(&r, a.AllowPartial, info.Size); err != nil {
-				return nil, err
-			}
-			want = 0
+		if int64(len(r.Content)) > a.MaxBytes {
+			r.Partial, want = true, 0
 		}
-	}
-	r.To = a.From + bytes.Count(r.Content, []byte("\n"))
+		return want > 0
+	})
+	r.Lines++
 	switch {
-	case r.Partial || want == 0:
+	case err != nil:
+		return err
+	case r.Partial && !a.AllowPartial:
+		return &TooLargeError{r.Path, size, a.MaxBytes}
+	case r.Partial:
+		cut(r, a)
+	case want == 0:
 		r.Content = bytes.TrimSuffix(r.Content, []byte("\n"))
-	case skip == 0:
-		r.To++ // the line after the last LF
+		r.To = max(a.From, min(a.To, r.Lines))
 	default:
-		r.To = a.From - skip + 1
+		r.To = r.Lines
 	}
-	if r.Lines++; !a.Count {
-		r.Lines = 0
-	}
-	return r, nil
+	return nil
 }
 
-// truncate drops the last lines of r if it exceeds Config.MaxRead, or fails unless partial is set.
-func (x *Executor) truncate(r *FileRead, partial bool, size int64) error {
-	end := bytes.LastIndexByte(r.Content[:x.cfg.MaxRead], '\n')
-	if !partial || end < 0 {
-		return &TooLargeError{r.Path, size, x.cfg.MaxRead}
+// cut drops what does not fit from the end of r: the last lines or, if only one line is
+// left, the rest of that.
+func cut(r *FileRead, a ReadFile) {
+	if end := bytes.LastIndexByte(r.Content[:a.MaxBytes+1], '\n'); end >= 0 {
+		r.To = a.From + bytes.Count(r.Content[:end+1], []byte("\n"))
+		r.Content = r.Content[:end]
+		return
 	}
-	r.Content, r.Partial = r.Content[:end+1], true
+	r.Content, r.To, r.LineCut = wholeRunes(r.Content[:a.MaxBytes]), a.From+1, true
+}
+
+func countLines(ctx context.Context, src io.ReaderAt, size int64) (int, error) {
+	n := 1
+	err := eachBlock(ctx, src, size, func(part []byte) (zeros bool) {
+		n += bytes.Count(part, []byte("\n"))
+		return false
+	})
+	return n, err
+}
+
+// eachBlock calls use for each block of a file, in order, and leaves out the holes of a
+// sparse file, which hold no line end, unless use has asked for zeros.
+func eachBlock(ctx context.Context, src io.ReaderAt, size int64, use func(part []byte) (zeros bool)) error {
+	f, isFile := src.(*os.File)
+	buf := make([]byte, block)
+	for at := int64(0); at < size; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := src.ReadAt(buf[:min(block, size-at)], at)
+		if n == 0 {
+			if err == io.EOF {
+				err = nil
+			}
+			return err
+		}
+		at += int64(n)
+		if zeros := use(buf[:n]); !zeros && isFile && at < size {
+			at, _ = tree.DataRange(f, at, size)
+		}
+	}
 	return nil
 }

@@ -54,11 +54,15 @@ func (x *Executor) writeFile(ctx context.Context, s *Session, a WriteFile) (Resu
 	if err != nil {
 		return nil, err
 	}
-	c, err := x.ws.WriteFile(ctx, abs, []byte(a.Content), workspace.WriteOptions{Parents: a.Parents, NoReplace: a.NoReplace})
+	data, err := x.encodeLike(abs, a.Content)
 	if err != nil {
 		return nil, err
 	}
-	return Changed{Change: c, Bytes: int64(len(a.Content))}, nil
+	c, err := x.ws.WriteFile(ctx, abs, data, workspace.WriteOptions{Parents: a.Parents, NoReplace: a.NoReplace})
+	if err != nil {
+		return nil, err
+	}
+	return Changed{Change: c, Bytes: int64(len(data))}, nil
 }
 
 func (x *Executor) appendFile(ctx context.Context, s *Session, a AppendFile) (Result, error) {
@@ -71,9 +75,13 @@ func (x *Executor) appendFile(ctx context.Context, s *Session, a AppendFile) (Re
 			return nil, err
 		}
 	}
-	c, err := x.ws.AppendFile(ctx, abs, []byte(a.Content), workspace.WriteOptions{Parents: a.Parents})
+	data, err := x.encodeEnd(abs, a.Content)
 	if err != nil {
 		return nil, err
 	}
-	return Changed{Change: c, Bytes: int64(len(a.Content))}, nil
+	c, err := x.ws.AppendFile(ctx, abs, data, workspace.WriteOptions{Parents: a.Parents})
+	if err != nil {
+		return nil, err
+	}
+	return Changed{Change: c, Bytes: int64(len(data))}, nil
 }

@@ -188,14 +188,17 @@ func (x *Executor) memoryFiles(ctx context.Context) ([]string, error) {
 	return append([]string{filepath.Join(x.ws.Dir(), memoryFile)}, names...), nil
 }
 
-// readText reads a file, or fails if it exceeds Config.MaxRead.
+// maxStore is the size in bytes of the largest file of memory, tasks or plans.
+const maxStore = 64 << 20
+
+// readText reads a file of memory.
 func (x *Executor) readText(abs string) (string, error) {
 	info, err := x.ws.Stat(abs, true)
 	if err != nil {
 		return "", err
 	}
-	if info.Size > x.cfg.MaxRead {
-		return "", &TooLargeError{abs, info.Size, x.cfg.MaxRead}
+	if info.Size > maxStore {
+		return "", &TooLargeError{abs, info.Size, maxStore}
 	}
 	data, err := x.ws.ReadFile(abs)
 	return string(data), err

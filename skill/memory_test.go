@@ -29,7 +29,7 @@ func inside(t *testing.T, files map[string]string, times int) (dir string, list 
 		}
 	}
 	for range times {
-		x, err := New(Config{Dir: dir, NoSync: true, MaxRead: 1 << 20})
+		x, err := New(Config{Dir: dir, NoSync: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,8 +107,9 @@ func FuzzMemories(f *testing.F) {
 func TestRecallMemory(t *testing.T) {
 	dir, xs := inside(t, map[string]string{
 		"MEMORY.md": "x", "memory/a.md": "STRASSE Ä", "memory/deep/b.md": `##\# title`, "memory/bad.md": "\xffk",
-		"memory/no.txt": "k", "memory/large.md": strings.Repeat("k", 1<<20+1), "memory/z.md": "k", "memory/y.md": "K",
+		"memory/no.txt": "k", "memory/z.md": "k", "memory/y.md": "K",
 	}, 1)
+	sparse(t, filepath.Join(dir, "memory/large.md"), maxStore+1, "k")
 	if err := os.Symlink("../outside.md", filepath.Join(dir, "memory/link.md")); err != nil {
 		t.Fatal(err)
 	}

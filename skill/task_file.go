@@ -167,8 +167,8 @@ func (x *Executor) records(name string) ([]Record, error) {
 
 func (x *Executor) readRecords(abs string, src io.ReaderAt, size int64) ([]Record, error) {
 	const unreadable = "%s cannot be read and is left as it is: %w"
-	if size > x.cfg.MaxRead {
-		return nil, fmt.Errorf(unreadable, abs, fmt.Errorf("it holds %d bytes, more than %d", size, x.cfg.MaxRead))
+	if size > maxStore {
+		return nil, fmt.Errorf(unreadable, abs, fmt.Errorf("it holds %d bytes, more than %d", size, maxStore))
 	}
 	data := make([]byte, size)
 	if _, err := src.ReadAt(data, 0); err != nil && err != io.EOF {

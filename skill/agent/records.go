@@ -324,6 +324,9 @@ func (r Records) list(ctx context.Context, dir string) (names []string, err erro
 	return names, nil
 }
 
+// maxRecord is the size in bytes of the largest record that is read.
+const maxRecord = 256 << 20
+
 func (r Records) read(ctx context.Context, file string, v any) error {
 	data, err := r.bytes(ctx, file)
 	if err != nil {
@@ -340,7 +343,7 @@ func (r Records) read(ctx context.Context, file string, v any) error {
 }
 
 func (r Records) bytes(ctx context.Context, file string) ([]byte, error) {
-	data, err := r.Executor.Execute(ctx, &skill.Session{}, skill.ReadFile{Path: file})
+	data, err := r.Executor.Execute(ctx, &skill.Session{}, skill.ReadFile{Path: file, MaxBytes: maxRecord})
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ func (t *task) callBase(ctx context.Context, c ToolCall) outcome {
 
 // inline adds an image or PDF itself to the outcome that names it.
 func inline(ctx context.Context, x *skill.Executor, o outcome, m skill.MediaFound) outcome {
-	r, err := x.Execute(ctx, &skill.Session{}, skill.ReadFile{Path: m.Path})
+	r, err := x.Execute(ctx, &skill.Session{}, skill.ReadFile{Path: m.Path, MaxBytes: m.Size})
 	if err != nil {
 		return textOutcome(fmt.Sprintf("Failed to read file %q: %v", m.Path, err), true)
 	}

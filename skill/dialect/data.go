@@ -3,7 +3,6 @@ package dialect
 import (
 	"encoding/base64"
 	"time"
-	"unicode/utf8"
 
 	"textskill/skill"
 )
@@ -15,13 +14,16 @@ func Data(r skill.Result) any {
 	switch r := r.(type) {
 	case skill.FileRead:
 		d := map[string]any{"path": r.Path, "size": r.Size}
-		if utf8.Valid(r.Content) {
-			d["content"] = string(r.Content)
-		} else {
+		if r.NotText {
 			d["content_base64"] = base64.StdEncoding.EncodeToString(r.Content)
+		} else {
+			d["content"] = string(r.Content)
+		}
+		if r.Encoding != "" {
+			d["encoding"] = r.Encoding
 		}
 		if r.Partial {
-			d["partial"] = true
+			d["truncated"] = true
 		}
 		return d
 	case skill.Changed:

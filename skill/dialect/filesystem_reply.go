@@ -41,7 +41,12 @@ func fsPathError(path string, err error) error {
 
 func fsReadError(in *call, err error) error {
 	var special *skill.NotRegularError
+	large, isLarge := errors.AsType[*skill.TooLargeError](err)
 	switch {
+	case isLarge && large.Size > 0:
+		return failf("%s holds %d bytes, more than the %d of one answer; read its first or last lines with head or tail", in.at("path"), large.Size, large.Limit)
+	case isLarge:
+		return failf("the lines asked for of %s hold more than the %d bytes of one answer; ask for fewer with head or tail", in.at("path"), large.Limit)
 	case errors.Is(err, syscall.EISDIR), errors.As(err, &special):
 		return failf("not a file: %s", in.at("path"))
 	case fsMissing(err):

@@ -129,7 +129,7 @@ func todoOperation(in *call) (skill.Args, error) {
 
 func readTextFileOperation(in *call) (skill.Args, error) {
 	path, err := in.existing(mustNotLinkOutside, mustExist("File %s does not exist."))
-	a := skill.ReadFile{Path: path, Lines: true, Split: true, To: skill.End}
+	a := skill.ReadFile{Path: path, Lines: true, Split: true, To: skill.End, AllowPartial: true}
 	if from, ok := in.values["from"].(float64); ok {
 		a.From = lineNumber(from)
 	}

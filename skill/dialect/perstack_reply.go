@@ -135,7 +135,15 @@ func readTextFileReply(in *call, read skill.FileRead) string {
 	if !ok {
 		to = float64(read.Lines)
 	}
-	return string(object("path", in.str("path"), "content", wellFormed(string(read.Content)), "from", from, "to", to))
+	pairs := []any{"path", in.str("path"), "content", wellFormed(string(read.Content)), "from", from, "to", to}
+	if read.Partial {
+		pairs[len(pairs)-1] = float64(read.To)
+		pairs = append(pairs, "truncated", true, "totalLines", read.Lines, "next", object("from", read.To))
+	}
+	if read.LineCut {
+		pairs = append(pairs, "lineCut", true)
+	}
+	return string(object(pairs...))
 }
 
 func mediaReply(_ *call, m skill.MediaFound) string {

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"unicode/utf8"
 
 	"textskill/skill"
 )
@@ -171,7 +170,7 @@ func dryRunOf(c skill.Changed) dryRunKeys {
 func stackReadOperation(in *call) (skill.Args, error) {
 	path, err := in.afterLinks("path", true)
 	offset, limit := in.int("offset"), in.int("limit")
-	a := skill.ReadFile{Path: path, Lines: true, From: offset, To: skill.End, Split: true, AllowPartial: true, Count: true}
+	a := skill.ReadFile{Path: path, Lines: true, From: offset, To: skill.End, Split: true, AllowPartial: true}
 	if err == nil && offset < 0 {
 		err = fmt.Errorf("offset is %d; it counts lines from the beginning, 0 for none", offset)
 	}
@@ -183,15 +182,24 @@ func stackReadOperation(in *call) (skill.Args, error) {
 
 func stackReadReply(in *call, f skill.FileRead) string {
 	keys := struct {
+		Warning   string `json:"warning,omitempty"`
 		Content   string `json:"content"`
 		Total     int    `json:"total_lines"`
 		Path      string `json:"path"`
 		Truncated bool   `json:"truncated,omitempty"`
 		Next      *int   `json:"next_offset,omitempty"`
 		Invalid   bool   `json:"invalid_utf8,omitempty"` // bytes that are not UTF-8 show as U+FFFD
-	}{Content: string(f.Content), Total: f.Lines, Path: in.str("path"), Invalid: !utf8.Valid(f.Content)}
+		Encoding  string `json:"encoding,omitempty"`
+	}{Content: string(f.Content), Total: f.Lines, Path: in.str("path"), Invalid: f.NotText, Encoding: f.Encoding}
+	switch {
+	case f.NotText:
+		keys.Warning = "not text: bytes that are not UTF-8 show as U+FFFD, and writing the content back would change them"
+	case f.LineCut:
+		keys.Warning = fmt.Sprintf("only the beginning of line %d is shown, which is too long for one answer; grep finds what is in the rest", f.To)
+	}
+	keys.Truncated = f.Partial || f.To < f.Lines
 	if f.To < f.Lines {
-		keys.Truncated, keys.Next = true, &f.To
+		keys.Next = &f.To
 	}
 	return success(keys)
 }

@@ -93,7 +93,7 @@ func TestStackFiles(t *testing.T) {
 	b.stackCases([]stackCase{
 		{"read", `{"path":"crlf","offset":1,"limit":1}`, `{"success":true,"content":"b\r","total_lines":4,"path":"crlf","truncated":true,"next_offset":2}`},
 		{"read", `{"path":"crlf","offset":9}`, `{"success":true,"content":"","total_lines":4,"path":"crlf"}`},
-		{"read", `{"path":"bad"}`, `{"success":true,"content":"x` + "\ufffd" + `\n","total_lines":2,"path":"bad","invalid_utf8":true}`},
+		{"read", `{"path":"bad"}`, `{"success":true,"warning":"not text: bytes that are not UTF-8 show as U+FFFD, and writing the content back would change them","content":"x` + "\ufffd" + `\n","total_lines":2,"path":"bad","invalid_utf8":true}`},
 		{"read", `{"path":"long","offset":1}`, `{"success":true,"content":"` + strings.Repeat(`0123456789\n`, 4) + `0123456789","total_lines":11,"path":"long","truncated":true,"next_offset":6}`},
 		{"read", `{"path":"long","offset":6}`, `{"success":true,"content":"` + strings.Repeat(`0123456789\n`, 4) + `","total_lines":11,"path":"long"}`},
 		{"read", `{"path":"l/../g"}`, `{"success":true,"content":"g","total_lines":1,"path":"l/../g"}`},

@@ -148,8 +148,7 @@ func (w *Workspace) copyFile(ctx context.Context, c *Change, src, dst location, 
 		if _, err := f.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
-		_, err := io.Copy(new, f)
-		return err
+		return tree.CopyContent(new, f, info.Size)
 	}, nil, nil)
 	if err == nil && o.Times {
 		d.Chtimes(dst.base(), info) // fails for another user's file, written in place

@@ -3,7 +3,6 @@ package workspace
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -241,8 +240,7 @@ func (w *Workspace) copyAcross(from tree.Folder, name string, to tree.Folder, ne
 	}
 	defer src.Close()
 	n, err := createFile(to, true, func(dst *os.File) error {
-		_, err := io.Copy(dst, src)
-		return err
+		return tree.CopyContent(dst, src, info.Size)
 	})
 	if err != nil {
 		return err

@@ -187,7 +187,11 @@ func (d *kernelFolder) CopyFile(name string, to Folder, newName string, times bo
 	if err != nil {
 		return err
 	}
-	err = copyAll(dst, src, st.Size)
+	if st.Blocks*512 < st.Size {
+		err = copySparse(dst, src, st.Size)
+	} else {
+		err = copyAll(dst, src, st.Size)
+	}
 	if err == nil {
 		err = unix.Fchmod(dst, st.Mode&0o777)
 	}
@@ -221,6 +225,26 @@ func copyAll(dst, src int, size int64) error {
 		return copyThrough(dst, src)
 	}
 	return nil
+}
+
+// copySparse is copyAll for a file with holes, which stay holes.
+func copySparse(dst, src int, size int64) error {
+	for at := int64(0); at < size; {
+		from, to := dataRange(src, at, size)
+		if from == size {
+			break
+		}
+		for _, fd := range []int{src, dst} {
+			if _, err := unix.Seek(fd, from, unix.SEEK_SET); err != nil {
+				return err
+			}
+		}
+		if err := copyAll(dst, src, to-from); err != nil {
+			return err
+		}
+		at = to
+	}
+	return unix.Ftruncate(dst, size)
 }
 
 func copyThrough(dst, src int) error {

@@ -340,7 +340,7 @@ func copyWith(from Folder, name string, to Folder, newName string, times bool) e
 	if err != nil {
 		return err
 	}
-	_, err = dst.ReadFrom(src)
+	err = CopyContent(dst, src, info.Size)
 	if err == nil {
 		err = dst.Chmod(info.Mode.Perm())
 	}

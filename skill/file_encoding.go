@@ -1,0 +1,152 @@
+package skill
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/charset"
+	"golang.org/x/text/encoding"
+
+	"textskill/skill/internal/words"
+	"textskill/skill/internal/workspace"
+)
+
+const (
+	maxDecoded = 64 << 20 // bytes of the largest file in another encoding that is read as text
+	headSize   = 1024     // bytes in which a file says what encoding it has, as HTML does
+)
+
+// decode returns a file's content as UTF-8, and the name of its encoding if that is
+// another. Known are UTF-16 with a byte order mark, and what HTML and XML declare. ok is false, and the content as it is, if no known encoding gives it back
+// byte for byte.
+func decode(data []byte) (text []byte, name string, ok bool) {
+	if utf8.Valid(data) {
+		return data, "", true
+	}
+	e, name := declared(data)
+	if e == nil {
+		return data, "", false
+	}
+	text, err := e.NewDecoder().Bytes(data)
+	if err != nil {
+		return data, "", false
+	}
+	if back, err := e.NewEncoder().Bytes(text); err != nil || !bytes.Equal(back, data) {
+		return data, "", false
+	}
+	return text, name, true
+}
+
+var declaration = words.Pattern(`(?i)<meta\s[^>]*charset\s*=\s*["']?\s*([\w.:-]+)|^<\?xml\s[^>]*encoding\s*=\s*["']([\w.:-]+)`)
+
+// declared returns the encoding that the beginning of a file declares, by a byte order
+// mark or as HTML and XML do, nil if that is UTF-8 or none.
+func declared(data []byte) (encoding.Encoding, string) {
+	head := data[:min(len(data), headSize)]
+	label := ""
+	switch {
+	case bytes.HasPrefix(head, []byte("\xff\xfe")):
+		return charset.Lookup("utf-16le")
+	case bytes.HasPrefix(head, []byte("\xfe\xff")):
+		return charset.Lookup("utf-16be")
+	case bytes.IndexByte(head, '<') >= 0:
+		if at := declaration().FindSubmatch(head); at != nil {
+			label = string(at[1]) + string(at[2])
+		}
+	}
+	e, name := charset.Lookup(label)
+	if strings.HasPrefix(name, "utf-") { // 8 bits are no UTF-16
+		return nil, ""
+	}
+	return e, name
+}
+
+// asText returns the content of a file as UTF-8, like decode, with its size. What is
+// UTF-8, no text, or too large to be decoded is the file itself.
+func asText(f io.ReaderAt, size int64) (src io.ReaderAt, textSize int64, name string, err error) {
+	head, err := readRange(f, 0, min(size, headSize))
+	if e, _ := declared(head); err != nil || e == nil || size > maxDecoded {
+		return f, size, "", err
+	}
+	data, err := readRange(f, 0, size)
+	if err != nil {
+		return nil, 0, "", err
+	}
+	text, name, _ := decode(data)
+	return bytes.NewReader(text), int64(len(text)), name, nil
+}
+
+// A NotTextError reports a file that would lose bytes if what was read of it were written
+// back.
+type NotTextError struct{ Path string }
+
+func (e *NotTextError) Error() string {
+	return e.Path + " is not text: reading shows the bytes that are not UTF-8 as U+FFFD, and writing that back would change them; delete the file first to replace it"
+}
+
+// encodeLike returns content in the encoding of the file abs that it is to replace, if
+// the content declares the same one. Content that was read of a file in no known
+// encoding, with U+FFFD in place of bytes, is a [*NotTextError].
+func (x *Executor) encodeLike(abs, content string) ([]byte, error) {
+	data := []byte(content)
+	marked := strings.HasPrefix(content, "\ufeff")
+	lossy := strings.Contains(content, "\ufffd")
+	if _, name := declared(data); !marked && !lossy && name == "" {
+		return data, nil
+	}
+	old, err := x.ws.ReadUpTo(abs, maxDecoded)
+	if err != nil {
+		return data, nil // there is nothing to keep, or the write itself says what is wrong
+	}
+	text, name, ok := decode(old)
+	switch {
+	case !ok && lossy:
+		return nil, &NotTextError{abs}
+	case name == "" || marked != bytes.HasPrefix(text, []byte("\ufeff")):
+		return data, nil
+	}
+	if e, again := declared(data); !marked && (e == nil || again != name) {
+		return data, nil
+	}
+	return encodeAs(name, abs, content)
+}
+
+// encodeAs encodes text for the file abs.
+func encodeAs(name, abs, text string) ([]byte, error) {
+	e, _ := charset.Lookup(name)
+	data, err := e.NewEncoder().Bytes([]byte(text))
+	if err == nil { // characters that the encoding lacks are encoded as HTML
+		var back []byte
+		if back, err = e.NewDecoder().Bytes(data); string(back) == text {
+			return data, nil
+		}
+	}
+	return nil, fmt.Errorf("%s is in %s, which cannot hold all of the new text", abs, name)
+}
+
+// encodeSplice returns the splice of a file for one of its text, which src holds.
+func encodeSplice(name, abs string, src io.ReaderAt, textSize, size int64, sp workspace.Splice) (workspace.Splice, error) {
+	text, err := readRange(src, 0, textSize)
+	if err != nil {
+		return sp, err
+	}
+	data, err := encodeAs(name, abs, string(text[:sp.Offset])+string(sp.New)+string(text[sp.Offset+sp.Old:]))
+	return workspace.Splice{Old: size, New: data}, err
+}
+
+// encodeEnd returns content in the encoding of the file abs, to whose end it goes.
+func (x *Executor) encodeEnd(abs, content string) ([]byte, error) {
+	f, info, err := x.ws.Open(abs)
+	if err != nil {
+		return []byte(content), nil // there is none, or the write itself says what is wrong
+	}
+	defer f.Close()
+	_, _, name, err := asText(f, info.Size)
+	if err != nil || name == "" {
+		return []byte(content), err
+	}
+	return encodeAs(name, abs, content)
+}
