@@ -98,6 +98,7 @@ var testOnly = []string{
 	"github.com/bmatcuk/doublestar",
 	"github.com/modelcontextprotocol/go-sdk",
 	"github.com/landlock-lsm/go-landlock",
+	"golang.org/x/net",
 	"golang.org/x/sys",
 	"pgregory.net/rapid",
 }
