@@ -5,6 +5,7 @@ import (
 	"regexp/syntax"
 	"slices"
 	"unicode"
+	"unicode/utf8"
 )
 
 func newDFA(prog *syntax.Prog) *dfa {
@@ -29,7 +30,7 @@ func (d *dfa) classify() {
 		}
 	}
 	if d.words {
-		cut = append(cut, '0', '9'+1, 'A', 'Z'+1, '_', '_'+1, 'a', 'z'+1)
+		cut = append(cut, wordEdges()...)
 	}
 	slices.Sort(cut)
 	d.bounds = slices.Compact(cut)
@@ -127,22 +128,39 @@ func (d *dfa) step(s state, class int) int32 {
 	if class == lineEnd {
 		return d.start
 	}
-	var insts []uint32
+	next := d.after(r)
+	if r == '\r' && d.follow(s, -1) {
+		next.flags |= beforeCR
+	}
+	return d.row(next.insts, next.flags)
+}
+
+// after returns the state after the rune r, which the instructions in d.reach wait for.
+func (d *dfa) after(r rune) (s state) {
 	for _, pc := range d.reach.list {
 		if inst := &d.prog.Inst[pc]; inst.MatchRune(r) {
-			insts = append(insts, inst.Out)
+			s.insts = append(s.insts, inst.Out)
 		}
 	}
-	slices.Sort(insts)
-	insts = slices.Compact(insts)
-	var flags uint8
-	if d.words && syntax.IsWordChar(r) {
-		flags |= afterWord
+	slices.Sort(s.insts)
+	s.insts = slices.Compact(s.insts)
+	if d.words && isWord(r) {
+		s.flags |= afterWord
 	}
-	if r == '\r' && d.follow(s, -1) {
-		flags |= beforeCR
+	return s
+}
+
+// simulate judges one line and keeps no states.
+func (d *dfa) simulate(line []byte) bool {
+	s := state{flags: begin}
+	for len(line) > 0 {
+		r, size := utf8.DecodeRune(line)
+		if d.follow(s, r) {
+			return true
+		}
+		s, line = d.after(r), line[size:]
 	}
-	return d.row(insts, flags)
+	return d.follow(s, -1)
 }
 
 // reach is the set of instructions that wait for a rune.
@@ -162,6 +180,11 @@ func (d *dfa) follow(s state, next rune) bool {
 		before = -1
 	case s.flags&afterWord != 0:
 		before = 'a'
+	}
+	if r := next; r >= utf8.RuneSelf { // package syntax knows words of ASCII only
+		if next = ' '; isWord(r) {
+			next = 'a'
+		}
 	}
 	given := syntax.EmptyOpContext(before, next)
 	q := &d.reach

@@ -24,9 +24,9 @@ func (h *heard) emit(lines []Line) {
 
 // lineByLine is what one line after the other says of a file.
 func lineByLine(p *Pattern, data []byte) (want heard) {
-	offset := int64(0)
+	offset, m := int64(0), p.matcher()
 	for i, line := range bytes.Split(data, lf) {
-		if p.matchLine(line) {
+		if m.matchLine(line) {
 			want = append(want, Line{i + 1, offset, line})
 		}
 		offset += int64(len(line)) + 1

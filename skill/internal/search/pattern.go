@@ -10,9 +10,9 @@ import (
 
 // A Pattern says which lines are looked for. It is safe for concurrent use.
 //
-// It is a regular expression in RE2 syntax, as package regexp reads it: \w, \d,
-// \s, \b and [[:alpha:]] are of ASCII, (?i) is of Unicode, and there is neither
-// lookaround nor backreference. A line is judged by itself, without its LF: ^ and $
+// It is a regular expression in RE2 syntax, as package regexp reads it, except that \w,
+// \d, \s and \b are of Unicode, as Python's are; [[:alpha:]] is of ASCII. There is
+// neither lookaround nor backreference. A line is judged by itself, without its LF: ^ and $
 // are its ends, and nothing matches across two. It is judged with and without the
 // CR that may end it, so that $ stands before the line ends of Windows too.
 type Pattern struct {
@@ -37,6 +37,7 @@ func Compile(expr string, opts PatternOptions) (*Pattern, error) {
 	if _, err := syntax.Parse(expr, syntax.Perl); err != nil {
 		return nil, unreadable(err)
 	}
+	expr = unicodeClasses(expr)
 	if opts.FoldCase {
 		expr = "(?i)" + expr
 	}
@@ -149,7 +150,7 @@ func (m *matcher) scan(buf []byte, from int) (start, end int, ok bool) {
 		return start, end, true
 	}
 	for start, end = lineAround(buf, from+at); start < len(buf); start, end = lineAround(buf, end+1) {
-		if m.p.matchLine(buf[start:end]) {
+		if m.matchLine(buf[start:end]) {
 			return start, end, true
 		}
 		if end == len(buf) {
@@ -163,7 +164,7 @@ func (m *matcher) scan(buf []byte, from int) (start, end int, ok bool) {
 func (m *matcher) matches(line []byte) bool {
 	at, sure := m.automaton().find(line)
 	if !sure {
-		return m.p.matchLine(line)
+		return m.matchLine(line)
 	}
 	return at >= 0
 }
@@ -175,11 +176,15 @@ func (m *matcher) automaton() *dfa {
 	return m.dfa
 }
 
-// matchLine judges one line without the automaton.
-func (p *Pattern) matchLine(line []byte) bool {
-	if p.re.Match(line) {
+// matchLine judges one line without states that are kept.
+func (m *matcher) matchLine(line []byte) bool {
+	match := m.p.re.Match
+	if m.automaton().words { // whose boundaries package regexp has of ASCII only
+		match = m.dfa.simulate
+	}
+	if match(line) {
 		return true
 	}
 	bare, cr := bytes.CutSuffix(line, []byte("\r"))
-	return cr && p.re.Match(bare)
+	return cr && match(bare)
 }

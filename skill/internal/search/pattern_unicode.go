@@ -1,0 +1,104 @@
+package search
+
+import (
+	"fmt"
+	"regexp/syntax"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// The classes of Python: \w is letters and numbers, \d decimal digits, \s white space. Each
+// is written so that a - may follow it in brackets.
+var perlClasses = map[byte]string{'w': `_\p{L}\p{N}`, 'd': `\p{Nd}`, 's': `\t-\r\x1c-\x20\x{85}\p{Z}`}
+
+// othersOf returns what is outside of a class, as ranges: brackets cannot hold brackets.
+var othersOf = map[byte]func() string{'w': others('w'), 'd': others('d'), 's': others('s')}
+
+func others(class byte) func() string {
+	return sync.OnceValue(func() string {
+		tree, err := syntax.Parse("[^"+perlClasses[class]+"]", syntax.Perl)
+		if err != nil {
+			panic(err) // a mistake in the table
+		}
+		var b strings.Builder
+		for i := 0; i < len(tree.Rune); i += 2 {
+			fmt.Fprintf(&b, `\x{%x}-\x{%x}`, tree.Rune[i], tree.Rune[i+1])
+		}
+		return b.String()
+	})
+}
+
+// unicodeClasses writes the classes \w, \d and \s of a valid expression, and those of what
+// is outside of them, as Unicode has them.
+func unicodeClasses(expr string) string {
+	if !strings.Contains(expr, `\`) {
+		return expr
+	}
+	var b strings.Builder
+	inside := false // of brackets
+	for i := 0; i < len(expr); i++ {
+		switch c := expr[i]; {
+		case c == '\\' && expr[i+1] == 'Q':
+			quoted, _, _ := strings.Cut(expr[i:], `\E`)
+			b.WriteString(quoted)
+			i += len(quoted) - 1
+		case c == '\\':
+			i++
+			b.WriteString(unicodeClass(expr[i], inside))
+		case c == '[' && strings.HasPrefix(expr[i:], "[:") && inside:
+			name, _, _ := strings.Cut(expr[i:], ":]")
+			b.WriteString(name + ":]")
+			i += len(name) + 1
+		case c == '[' && !inside:
+			inside = true
+			b.WriteByte(c)
+			for i+1 < len(expr) && (expr[i+1] == '^' || expr[i+1] == ']') { // ] is itself at the beginning
+				i++
+				b.WriteByte(expr[i])
+				if expr[i] == ']' {
+					break
+				}
+			}
+		default:
+			inside = inside && c != ']'
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// unicodeClass writes the escape of one letter.
+func unicodeClass(letter byte, inside bool) string {
+	class, negated := letter|0x20, letter < 'a'
+	members, ok := perlClasses[class]
+	switch {
+	case !ok || letter|0x20 != class || letter < 'A':
+		return `\` + string(letter)
+	case inside && negated:
+		return othersOf[class]()
+	case inside:
+		return members
+	case negated:
+		return "[^" + members + "]"
+	}
+	return "[" + members + "]"
+}
+
+// isWord reports whether a rune belongs to a word: \b lies where one of two neighbors does.
+func isWord(r rune) bool {
+	return r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r)
+}
+
+// wordEdges returns where the runes of words begin and end.
+var wordEdges = sync.OnceValue(func() []rune {
+	tree, err := syntax.Parse("["+perlClasses['w']+"]", syntax.Perl)
+	if err != nil {
+		panic(err) // a mistake in the table
+	}
+	edges := []rune{}
+	for i := 0; i < len(tree.Rune); i += 2 {
+		edges = append(edges, tree.Rune[i], tree.Rune[i+1]+1)
+	}
+	return edges
+})
