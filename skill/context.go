@@ -26,7 +26,7 @@ func (c Context) Message() string { return "loaded " + words.Count(len(c.Files),
 func (x *Executor) loadContext() (Result, error) {
 	var c Context
 	for _, name := range []string{"AGENTS.md", "SOUL.md", "TOOLS.md"} {
-		text, err := x.readText(filepath.Join(x.ws.Dir(), name))
+		text, err := x.readText(filepath.Join(x.ws.Dir(), name), x.cfg.MaxRead)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:

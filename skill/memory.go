@@ -1,9 +1,11 @@
 package skill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,8 +39,8 @@ type ListMemory struct {
 	Limit  int // maximum number of entries; 0 means 1000
 }
 
-// RecallMemory finds the files of the memory that contain a text, ignoring case. It returns
-// a [Recalled].
+// RecallMemory finds the files of the memory that contain all words of a query, in any
+// order and case. It returns a [Recalled].
 type RecallMemory struct {
 	Query string
 	Limit int // maximum number of files
@@ -62,7 +64,7 @@ func (m Memories) Message() string { return words.Count(m.Total, "memory", "memo
 
 // Recalled is the result of [RecallMemory].
 type Recalled struct {
-	Matches []string // absolute: MEMORY.md first, then by name
+	Matches []string // absolute: MEMORY.md first, then those with the whole query, with more of its words, by name
 	Total   int      // number of matching files
 	Skipped []string // absolute: files that are not UTF-8, too large, or unreadable
 }
@@ -103,7 +105,7 @@ func memoryEntry(key, value string, at time.Time) string {
 }
 
 func (x *Executor) listMemory(a ListMemory) (Result, error) {
-	text, err := x.readText(filepath.Join(x.ws.Dir(), memoryFile))
+	text, err := x.readText(filepath.Join(x.ws.Dir(), memoryFile), maxStore)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -150,22 +152,53 @@ func (x *Executor) recallMemory(ctx context.Context, a RecallMemory) (Result, er
 	}
 	r := Recalled{Matches: []string{}}
 	query := strings.ToLower(a.Query)
-	for _, abs := range names {
+	type match struct {
+		path  string
+		score int
+	}
+	var found []match
+	for i, abs := range names {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		text, err := x.readText(abs)
+		text, err := x.readText(abs, maxStore)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil, !utf8.ValidString(text):
 			r.Skipped = append(r.Skipped, abs)
-		case strings.Contains(strings.ToLower(unescapeHeadings(text)), query):
-			if r.Total++; r.Total <= a.Limit {
-				r.Matches = append(r.Matches, abs)
+		default:
+			score := relevance(strings.ToLower(unescapeHeadings(text)), query)
+			if i == 0 && score > 0 {
+				score = math.MaxInt
+			}
+			if score > 0 {
+				found = append(found, match{abs, score})
 			}
 		}
 	}
+	slices.SortStableFunc(found, func(a, b match) int { return cmp.Compare(b.score, a.score) })
+	r.Total = len(found)
+	for _, m := range found[:min(len(found), max(0, a.Limit))] {
+		r.Matches = append(r.Matches, m.path)
+	}
 	return r, nil
+}
+
+// relevance rates a text for a query: 0 if it lacks one of the words, else more the more
+// of them it has; a text with the whole query is above all without it.
+func relevance(text, query string) int {
+	score := 1
+	for word := range strings.FieldsSeq(query) {
+		n := strings.Count(text, word)
+		if n == 0 {
+			return 0
+		}
+		score += min(n, 1000)
+	}
+	if strings.Contains(text, query) {
+		score += 1 << 30
+	}
+	return score
 }
 
 // memoryFiles returns the absolute paths of the files that may hold memory.
@@ -191,14 +224,14 @@ func (x *Executor) memoryFiles(ctx context.Context) ([]string, error) {
 // maxStore is the size in bytes of the largest file of memory, tasks or plans.
 const maxStore = 64 << 20
 
-// readText reads a file of memory.
-func (x *Executor) readText(abs string) (string, error) {
+// readText reads a file, or fails if it exceeds limit bytes.
+func (x *Executor) readText(abs string, limit int64) (string, error) {
 	info, err := x.ws.Stat(abs, true)
 	if err != nil {
 		return "", err
 	}
-	if info.Size > maxStore {
-		return "", &TooLargeError{abs, info.Size, maxStore}
+	if info.Size > limit {
+		return "", &TooLargeError{abs, info.Size, limit}
 	}
 	data, err := x.ws.ReadFile(abs)
 	return string(data), err

@@ -14,7 +14,7 @@ type CreatePlan struct {
 	Steps []string
 }
 
-// ExecutePlan marks a plan as in progress. It does not run the steps. It returns a
+// ExecutePlan marks a plan as executing. It does not run the steps. It returns a
 // [Recorded].
 type ExecutePlan struct{ ID string }
 
@@ -38,6 +38,6 @@ func (x *Executor) createPlan(ctx context.Context, a CreatePlan) (Result, error)
 
 func (x *Executor) executePlan(ctx context.Context, a ExecutePlan) (Result, error) {
 	return x.changeRecord(ctx, plansFile, "plan", a.ID, []Field{
-		newField("status", "in_progress"), newField("started", localTime(time.Now())),
+		newField("status", "executing"), newField("started", localTime(time.Now())),
 	})
 }

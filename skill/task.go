@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,9 +20,11 @@ type CreateTask struct{ Title, Description, Priority string }
 
 // ListTasks lists the tasks with a status and a priority. It returns a [TaskList].
 type ListTasks struct {
-	Status, Priority string // "" and "all" mean any
-	Offset           int    // number of tasks to skip
-	Limit            int    // maximum number of tasks; 0 means 1000
+	Status, Priority string // "" and "all" mean any; another that is neither listed below nor in a task is an [*UnknownValueError]
+
+	Statuses, Priorities []string
+	Offset               int // number of tasks to skip
+	Limit                int // maximum number of tasks; 0 means 1000
 }
 
 // UpdateTask sets fields of a task, and its field updated. It returns a [Recorded].
@@ -78,6 +81,9 @@ func (x *Executor) listTasks(a ListTasks) (Result, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	if err := cmp.Or(knownValue(list, "status", a.Status, a.Statuses), knownValue(list, "priority", a.Priority, a.Priorities)); err != nil {
+		return nil, err
+	}
 	matches := func(r Record, name, want string) bool {
 		return want == "" || want == "all" || r.Text(name) == want
 	}
@@ -85,6 +91,23 @@ func (x *Executor) listTasks(a ListTasks) (Result, error) {
 		return !matches(r, "status", a.Status) || !matches(r, "priority", a.Priority)
 	})
 	return TaskList{paginate(list, a.Offset, a.Limit), len(list)}, nil
+}
+
+// knownValue fails unless a filter is a known value of a field, or one that a task has.
+func knownValue(list []Record, field, want string, known []string) error {
+	if want == "" || want == "all" {
+		return nil
+	}
+	known = slices.Clone(known)
+	for _, r := range list {
+		if v := r.Text(field); v != "" && !slices.Contains(known, v) {
+			known = append(known, v)
+		}
+	}
+	if slices.Contains(known, want) {
+		return nil
+	}
+	return &UnknownValueError{field, want, known}
 }
 
 // paginate returns at most limit elements of a list from offset on; a limit of 0 means 1000.

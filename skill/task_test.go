@@ -109,7 +109,7 @@ func TestPlans(t *testing.T) {
       "one",
       "<two>"
     ],
-    "status": "in_progress",
+    "status": "executing",
     "created": "TIME",
     "started": "TIME"
   }

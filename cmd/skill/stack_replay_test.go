@@ -64,6 +64,7 @@ func TestStackReplay(t *testing.T) {
 	t.Cleanup(func() { r.finish(t, perstackBesides...) })
 	program, tools := publicCopy(t, "skill"), publicLinks(t, "cat", "git", "head", "sh", "sleep", "sort", "stat")
 	for _, row := range readRows[stackRow](t, "stack.jsonl") {
+		row.decide()
 		d, diverges := listed[row.ID]
 		delete(listed, row.ID)
 		t.Run(row.ID, func(t *testing.T) {
@@ -97,6 +98,35 @@ func TestStackReplay(t *testing.T) {
 	}
 }
 
+// decide applies the rules by which the manual overrules what was recorded: check_url
+// is answered as recorded (rule S7), and so is a search for \w (rule S8); context_load lists the names of files, and a plan is
+// executing in its file too (rule S10).
+func (row *stackRow) decide() {
+	switch row.Tool {
+	case "check_url":
+		row.Verdict = "keep"
+	case "grep":
+		if row.ID == "grep-016-unicode-word" {
+			row.Verdict = "keep"
+		}
+	case "context_load":
+		for i, text := range row.Results {
+			for _, name := range []string{"agents", "soul", "tools"} {
+				list := regexp.MustCompile(`("loaded": ?\[.*)"` + name + `"`)
+				text = list.ReplaceAll(text, []byte(`$1"`+strings.ToUpper(name)+`.md"`))
+			}
+			row.Results[i] = text
+		}
+	case "execute_plan":
+		for i, f := range row.After {
+			if f.Content != nil {
+				text := strings.ReplaceAll(*f.Content, `"in_progress"`, `"executing"`)
+				row.After[i].Content = &text
+			}
+		}
+	}
+}
+
 // unseen are the rows to be fixed whose fault does not show in what was recorded.
 var unseen = map[string]string{
 	"download-004-missing-parent": "the parent is made; the row's address is one of a file, which is refused",
@@ -111,7 +141,7 @@ var moreKeys = map[string]string{
 	"git_status": "branch states", "git_branch": "current",
 	"run": ranKeys + " signal error returncode stdout stderr command", "test": toolKeys, "lint": toolKeys, "format": toolKeys, "typecheck": toolKeys, "install": toolKeys,
 	"server": ranKeys + " id cwd command started log running ready returncode output errors port message error",
-	"fetch":  "status_code final_url content_type total_length truncated next_index", "download": "error", "check_url": "ok latency_ms error final_url",
+	"fetch":  "status_code final_url content_type total_length truncated next_index", "download": "error", "check_url": "ok latency_ms error location",
 	"screenshot": "reason", "memory_recall": "skipped", "memory_list": "content_preview truncated", "context_load": "files",
 }
 

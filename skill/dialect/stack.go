@@ -9,9 +9,11 @@ import (
 	"maps"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"textskill/parser"
@@ -120,8 +122,8 @@ func stackDecode(t *Tool, raw json.RawMessage) (values, error) {
 		switch p := t.param(key); {
 		case p == nil && !t.More:
 			return nil, fmt.Errorf("there is no argument %s; %s", key, t.argumentNames())
-		case p != nil && p.Type == "integer":
-			given[key] = integral(given[key])
+		case p != nil:
+			given[key] = p.coerced(given[key])
 		}
 	}
 	in, err := t.check(given)
@@ -141,6 +143,44 @@ func (in values) int(name string) int {
 	n, _ := pyInt(in[name])
 	return n
 }
+
+// coerced returns a value as the type that the parameter wants where nothing is lost:
+// "3" is 3, 5 is "5", "true" is true. Other values are returned as they are.
+func (p *Param) coerced(v any) any {
+	text, isText := v.(string)
+	switch p.Type {
+	case "string":
+		switch v := v.(type) {
+		case json.Number:
+			return v.String()
+		case bool:
+			return strconv.FormatBool(v)
+		}
+	case "integer", "number":
+		if n := json.Number(text); isText && numeral().MatchString(text) {
+			return integral(n)
+		}
+		return integral(v)
+	case "boolean":
+		switch text {
+		case "true", "True":
+			return true
+		case "false", "False":
+			return false
+		}
+	case "array":
+		if list, ok := v.([]any); ok && p.Of == "string" {
+			element := Param{Type: p.Of}
+			for i := range list {
+				list[i] = element.coerced(list[i])
+			}
+		}
+	}
+	return v
+}
+
+// numeral matches a number as JSON has it, without what would be lost.
+var numeral = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9]\d{0,14})(\.0+)?$`) })
 
 // integral writes a whole number without a fraction or exponent: 2.0 is 2.
 func integral(v any) any {

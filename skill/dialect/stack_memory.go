@@ -11,9 +11,9 @@ import (
 // stackMemory are the tools that remember, and that describe the workspace.
 var stackMemory = []Tool{
 	{
-		Name: "memory_recall", Doc: "Find the files of the memory, MEMORY.md and memory/*.md, that contain a text, ignoring case.",
+		Name: "memory_recall", Doc: "Find the files of the memory, MEMORY.md and memory/*.md, that contain all words of a query, in any order and case. MEMORY.md is first, then those with the words side by side, then those with more of them.",
 		Params: []Param{
-			{Name: "query", Type: "string", Required: true, Empty: true, Doc: "the text"},
+			{Name: "query", Type: "string", Required: true, Empty: true, Doc: "the words"},
 			{Name: "max_results", Type: "integer", Default: json.Number("5"), Doc: "maximum number of files"}},
 		Effect: Reads,
 		operation: func(in *call) (skill.Args, error) {
@@ -158,17 +158,16 @@ func memoryListReply(in *call, list skill.Memories) string {
 
 func contextLoadReply(_ *call, c skill.Context) string {
 	texts := map[string]string{}
-	loaded, files := []string{}, []string{}
+	loaded := []string{}
 	for _, f := range c.Files {
 		key := strings.ToLower(strings.TrimSuffix(f.Name, ".md"))
 		texts[key] = f.Content
-		loaded, files = append(loaded, key), append(files, f.Name)
+		loaded = append(loaded, f.Name)
 	}
 	return success(struct {
 		Context map[string]string `json:"context"`
 		Loaded  []string          `json:"loaded"`
-		Files   []string          `json:"files"`
-	}{texts, loaded, files})
+	}{texts, loaded})
 }
 
 func projectScanReply(_ *call, p skill.Project) string {

@@ -135,12 +135,8 @@ func grepReply(in *call, g skill.Grepped) string {
 		searchKeys
 		Note string `json:"note,omitempty"`
 	}{matches, len(matches), searchKeys{g.More > 0, totalIfMore(len(matches)+g.More, len(matches)), 0, 0, g.Binary, g.Unreadable}, ""}
-	switch pattern := in.str("pattern"); {
-	case len(matches) > 0:
-	case strings.Contains(pattern, "{,"):
+	if len(matches) == 0 && strings.Contains(in.str("pattern"), "{,") {
 		keys.Note = "{,n} stands for itself; {0,n} repeats"
-	case strings.Contains(pattern, `\w`), strings.Contains(pattern, `\b`):
-		keys.Note = `\w and \b know the letters of ASCII only; [\pL\pN_] is for those of all scripts`
 	}
 	return success(keys)
 }

@@ -18,7 +18,7 @@ var stackTasks = []Tool{
 	{
 		Name: "create_task", Doc: "Create a task, which is pending.",
 		Params: []Param{
-			{Name: "title", Type: "string", Required: true, Empty: true, Doc: "what to do"},
+			{Name: "title", Type: "string", Required: true, Doc: "what to do"},
 			{Name: "description", Type: "string", Default: "", Doc: "more about it"},
 			{Name: "priority", Type: "string", Enum: priorities, Default: "medium", Doc: "how much it matters"}},
 		Effect: Adds,
@@ -41,7 +41,7 @@ var stackTasks = []Tool{
 		Effect: Reads,
 		operation: func(in *call) (skill.Args, error) {
 			offset, err := offsetOf(in)
-			return skill.ListTasks{Status: in.str("status"), Priority: in.str("priority"), Offset: offset}, err
+			return skill.ListTasks{Statuses: statuses, Priorities: priorities, Status: in.str("status"), Priority: in.str("priority"), Offset: offset}, err
 		},
 		reply: typed(func(in *call, list skill.TaskList) string {
 			return success(struct {
@@ -85,13 +85,19 @@ var stackTasks = []Tool{
 	{
 		Name: "create_plan", Doc: "Create a plan with its steps in their order.",
 		Params: []Param{
-			{Name: "goal", Type: "string", Required: true, Empty: true, Doc: "what the plan is for"},
+			{Name: "goal", Type: "string", Required: true, Doc: "what the plan is for"},
 			{Name: "steps", Type: "array", Of: "string", Required: true, Doc: "the steps"}},
 		Effect: Adds,
 		operation: func(in *call) (skill.Args, error) {
 			var steps []string
-			for _, s := range in.values["steps"].([]any) {
+			for i, s := range in.values["steps"].([]any) {
+				if strings.TrimSpace(s.(string)) == "" {
+					return nil, fmt.Errorf("step %d is empty; say what is to be done", i+1)
+				}
 				steps = append(steps, s.(string))
+			}
+			if len(steps) == 0 {
+				return nil, errors.New("steps is empty; give at least one")
 			}
 			return skill.CreatePlan{Goal: in.str("goal"), Steps: steps}, nil
 		},

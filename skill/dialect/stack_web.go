@@ -73,14 +73,14 @@ var stackWeb = []Tool{
 		reply: typed(downloadReply),
 	},
 	{
-		Name: "check_url", Open: true, Doc: "Check whether a URL answers, without following redirects. Success is 200 to 399.",
+		Name: "check_url", Open: true, Doc: "Check whether a URL answers, without following redirects. Success is 200, 301 or 302; ok is any of 200 to 399.",
 		Params: []Param{webURL, webTimeout(30)},
 		operation: func(in *call) (skill.Args, error) {
 			timeout, err := in.seconds("timeout", 30)
 			return skill.CheckURL{URL: in.str("url"), Timeout: timeout}, err
 		},
 		failure: typed(func(in *call, c skill.Checked) error {
-			if !c.OK() {
+			if c.Status != 200 && c.Status != 301 && c.Status != 302 {
 				return withKeys(errors.New(c.Message()), checkedURL(in, c))
 			}
 			return nil
@@ -186,6 +186,7 @@ func downloadReply(in *call, d skill.Downloaded) string {
 type urlStatus struct {
 	URL      string `json:"url"`
 	Status   string `json:"status_code"` // three digits, "000" where nothing answered
+	OK       bool   `json:"ok"`
 	Location string `json:"location,omitempty"`
 	Elapsed  int64  `json:"latency_ms"`
 }
@@ -195,5 +196,5 @@ func checkedURL(in *call, c skill.Checked) urlStatus {
 	if c.Status == 0 {
 		code = "000"
 	}
-	return urlStatus{in.str("url"), code, c.Location, c.Elapsed.Milliseconds()}
+	return urlStatus{in.str("url"), code, c.OK(), c.Location, c.Elapsed.Milliseconds()}
 }
