@@ -34,10 +34,23 @@ func decode(data []byte) (text []byte, name string, ok bool) {
 	if err != nil {
 		return data, "", false
 	}
-	if back, err := e.NewEncoder().Bytes(text); err != nil || !bytes.Equal(back, data) {
+	if back, err := e.NewEncoder().Bytes(text); err != nil || !bytes.Equal(back, data) || !plausible(text) {
 		return data, "", false
 	}
 	return text, name, true
+}
+
+// plausible reports whether a decoded text may be one. Any few bytes after FF FE are
+// UTF-16, but of a text without ASCII none is in the Latin alphabet.
+func plausible(text []byte) bool {
+	latin := false
+	for _, r := range string(bytes.TrimPrefix(text, []byte("\ufeff"))) {
+		if ' ' <= r && r < 0x7f || r == '\n' {
+			return true
+		}
+		latin = latin || r < 0x250
+	}
+	return !latin
 }
 
 var declaration = words.Pattern(`(?i)<meta\s[^>]*charset\s*=\s*["']?\s*([\w.:-]+)|^<\?xml\s[^>]*encoding\s*=\s*["']([\w.:-]+)`)

@@ -91,7 +91,7 @@ func holds(t *testing.T, name, want string) {
 func TestNotText(t *testing.T) {
 	x, dir := open(t)
 	name := filepath.Join(dir, "f")
-	for _, old := range []string{"caf\xe9\n", "\x89PNG\r\n\x1a\n\x00", "\xff\xfea", "\xff\xfe\x00\xd8a\x00", "<meta charset=utf-8>\xff"} {
+	for _, old := range []string{"caf\xe9\n", "\x89PNG\r\n\x1a\n\x00", "\xff\xfea", "\xff\xfe\x00\xd8a\x00", "\xff\xfe\x00\x01\x80\x81", "<meta charset=utf-8>\xff"} {
 		mustDo(t, os.WriteFile(name, []byte(old), 0o644))
 		r := read(t, x, ReadFile{Path: "f"})
 		if string(r.Content) != old || !r.NotText {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"textskill/llmfallback"
 	"textskill/skill"
@@ -65,7 +66,8 @@ func (o *options) interpreter(c *cli, x *skill.Executor) (dialect.Fallback, erro
 }
 
 // worded turns what a fallback reports into what the dialect prints. A prompt
-// that nobody understood is an unknown operation, whatever the reason was.
+// that nobody understood is an unknown operation, or one without a path; the hint is
+// the reason, and what to type.
 func (m *modelFlags) worded(err error, operation string) error {
 	var confirm *llmfallback.ConfirmError
 	var wrong *llmfallback.ArgumentError
@@ -89,7 +91,11 @@ func (m *modelFlags) worded(err error, operation string) error {
 	case m.trust && !errors.Is(err, llmfallback.ErrNotArray):
 		return err
 	}
-	return &dialect.Failure{Message: "Unknown operation: " + operation, Cause: err}
+	cause := strings.Join(strings.Fields(err.Error()), " ")
+	if tool := dialect.Achilles.Lookup(operation); tool != nil && !errors.Is(err, llmfallback.ErrNotArray) {
+		return &dialect.Failure{Message: "Invalid input: operation and path are required.", Hint: tool.Usage() + " (" + cause + ")", Cause: err}
+	}
+	return &dialect.Failure{Message: "Unknown operation: " + operation, Hint: cause + "; or type a command, like readFile a.txt", Cause: err}
 }
 
 // folderAt returns a function that reports whether a path is a directory.

@@ -24,7 +24,7 @@ func TestLinesAnswersAtOnce(t *testing.T) {
 	for _, step := range []struct{ line, want string }{
 		{"writeFile a.txt content: one\n", "Wrote file at "},
 		{"\n\nfileExists a.txt\r\n", "Checked file existence at "},
-		{"readFile b.txt\n", "skill: ENOENT: "},
+		{"readFile b.txt\n", "skill: line 5: ENOENT: "},
 		{"deleteFile a.txt", ""}, // no answer before the line has its end
 		{"\n", "Deleted file at "},
 	} {

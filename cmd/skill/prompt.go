@@ -51,6 +51,8 @@ type prompter struct {
 	x   *skill.Executor
 	s   *skill.Session
 	ask dialect.Fallback
+
+	line int // number of the line that is answered, from 1; 0 without --lines
 }
 
 // answer carries out one prompt and prints the replies. Without --tools, the shape of
@@ -102,12 +104,13 @@ type record struct {
 	Undo      string `json:"undo,omitempty"`
 
 	Repaired []string `json:"repaired,omitempty"`
+	Line     int      `json:"line,omitempty"`
 }
 
 // print writes a reply. The error is an exit if the call failed.
 func (p *prompter) print(r dialect.Reply) error {
 	if !p.o.json && len(r.Repairs) > 0 {
-		fmt.Fprintln(p.stderr, "skill: repaired:", strings.Join(r.Repairs, ", "))
+		fmt.Fprintln(p.stderr, "skill: "+p.where()+"repaired:", strings.Join(r.Repairs, ", "))
 	}
 	if p.o.tools != dialect.Achilles.Name { // who names it sends what the original takes
 		for _, what := range r.Ignored {
@@ -117,7 +120,7 @@ func (p *prompter) print(r dialect.Reply) error {
 	if r.JSON {
 		return p.printDocument(r)
 	}
-	rec := record{OK: r.Err == nil, Operation: r.Tool, Via: r.Via, Undo: r.UndoID(), Repaired: r.Repairs}
+	rec := record{Line: p.line, OK: r.Err == nil, Operation: r.Tool, Via: r.Via, Undo: r.UndoID(), Repaired: r.Repairs}
 	if r.Err == nil {
 		if !p.o.json {
 			_, err := fmt.Fprintln(p.stdout, r.Body)
@@ -143,7 +146,7 @@ func (p *prompter) print(r dialect.Reply) error {
 	if p.o.json {
 		return cmp.Or(p.printJSON(rec), error(exit(code)))
 	}
-	fmt.Fprintln(p.stderr, "skill:", rec.Error)
+	fmt.Fprintln(p.stderr, "skill:", p.where()+rec.Error)
 	if rec.Hint != "" {
 		fmt.Fprintln(p.stderr, rec.Hint)
 	}
@@ -158,7 +161,11 @@ func (p *prompter) printDocument(r dialect.Reply) error {
 	if !p.o.json {
 		p.warn(r)
 	}
-	if _, err := fmt.Fprintln(p.stdout, r.Body); err != nil {
+	body := r.Body
+	if object, ok := strings.CutSuffix(body, "}"); ok && p.o.json && p.line > 0 {
+		body = fmt.Sprintf(`%s,"line":%d}`, object, p.line)
+	}
+	if _, err := fmt.Fprintln(p.stdout, body); err != nil {
 		return err
 	}
 	if r.Err != nil {
@@ -172,14 +179,26 @@ func (p *prompter) printJSON(rec record) error {
 	return err
 }
 
-// eachLine carries out one command per line, as they come. Blank lines are passed
-// over. It goes on after a failure, and then fails at the end.
+// where names the line that is answered, for a message.
+func (p *prompter) where() string {
+	if p.line == 0 {
+		return ""
+	}
+	return fmt.Sprintf("line %d: ", p.line)
+}
+
+// eachLine carries out one command per line, as they come. A blank line is nothing to
+// do, which JSON says, so that each line has its answer. It goes on after a failure, and
+// then fails at the end.
 func (p *prompter) eachLine(ctx context.Context, r io.Reader) error {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	var worst exit
 	for ctx.Err() == nil {
 		line, err := readLine(lines)
-		if strings.TrimSpace(line) != "" {
+		p.line++
+		if blank := strings.TrimSpace(line) == ""; blank && p.o.json && err == nil {
+			p.printJSON(record{Line: p.line, OK: true})
+		} else if !blank {
 			aerr := p.answer(ctx, line)
 			var code exit
 			if errors.As(aerr, &code) {

@@ -255,12 +255,12 @@ func achillesFail(in *call, err error) Reply {
 	case errors.Is(err, errUnknown):
 		f.Message, f.Hint, f.Cause = "Unknown operation: "+in.sent, in.dialect.nearest(in.sent), nil
 	case errors.Is(err, errIncomplete):
-		f.Message, f.Hint, f.Cause = "Invalid input: operation and path are required.", usage(in.tool), nil
+		f.Message, f.Hint, f.Cause = "Invalid input: operation and path are required.", in.tool.Usage(), nil
 	case errors.As(err, &pe) && pe.want == "" && pe.param.Name != "path":
 		name := strings.ToUpper(pe.param.Name[:1]) + pe.param.Name[1:]
-		f.Message, f.Hint, f.Cause = name+" required for "+in.sent, usage(in.tool), nil
+		f.Message, f.Hint, f.Cause = name+" required for "+in.sent, in.tool.Usage(), nil
 	case errors.As(err, &pe):
-		f.Message, f.Hint = in.sent+": "+err.Error(), usage(in.tool)
+		f.Message, f.Hint = in.sent+": "+err.Error(), in.tool.Usage()
 	case system:
 		f.Message, f.Code = message, code
 	default:
@@ -278,8 +278,8 @@ func achillesFail(in *call, err error) Reply {
 	return failureReply(f)
 }
 
-// usage shows how a command is written.
-func usage(t *Tool) string {
+// Usage shows how a text command is written; it is "" for no tool.
+func (t *Tool) Usage() string {
 	if t == nil {
 		return ""
 	}
@@ -311,5 +311,5 @@ func (d *Dialect) nearest(name string) string {
 		}
 		return "the operations are " + strings.Join(names, ", ")
 	}
-	return "did you mean " + best.Name + "? " + usage(best)
+	return "did you mean " + best.Name + "? " + best.Usage()
 }

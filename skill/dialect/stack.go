@@ -47,6 +47,9 @@ func answerStack(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Se
 		r.Ignored = ignored(slices.DeleteFunc(mentions, func(m parser.Mention) bool { // the error names it
 			return ok && none.Name == m.Name || strings.HasPrefix(err.Error(), m.String())
 		}))
+		if in.UndoKeys {
+			r.JSON, r.Body = true, fmt.Sprintf(`{"success":false,"error":%s}`, rawjson.Encode(r.Err.Error()))
+		}
 		yield(r)
 		return
 	}
