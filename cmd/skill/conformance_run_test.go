@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -122,9 +122,16 @@ func (a scriptedAnswer) write(w http.ResponseWriter, n int, stream bool) {
 	w.Write(body)
 }
 
-// skillRun runs the program as a process of its own and returns what it printed.
+// skillRun is runSkill with the parts of the outcome.
+func skillRun(t *testing.T, dir, endpoint string, signal bool, args ...string) (events []map[string]any, stderr string, code int) {
+	t.Helper()
+	events, o := runSkill(t, dir, endpoint, signal, args...)
+	return events, o.stderr, o.exit
+}
+
+// runSkill runs the program as a process of its own and returns what it printed.
 // With a signal, it gets that once it asks for an answer that does not come.
-func skillRun(t *testing.T, dir, endpoint string, signal bool, args ...string) (stdout []map[string]any, stderr string, code int) {
+func runSkill(t *testing.T, dir, endpoint string, signal bool, args ...string) (events []map[string]any, o outcome) {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
@@ -149,14 +156,140 @@ func skillRun(t *testing.T, dir, endpoint string, signal bool, args ...string) (
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			t.Errorf("%v: %s", err, lines.Bytes())
 		}
-		stdout = append(stdout, e)
+		events = append(events, e)
+		o.stdout += lines.Text() + "\n"
 		if signal && e["type"] == "startGeneration" && e["stepNumber"] == 2.0 {
 			time.Sleep(50 * time.Millisecond)
 			cmd.Process.Signal(syscall.SIGINT)
 		}
 	}
 	cmd.Wait()
-	return stdout, said.String(), cmd.ProcessState.ExitCode()
+	o.stdout, o.stderr, o.exit = strings.ReplaceAll(o.stdout, dir, "${ROOT}"), said.String(), cmd.ProcessState.ExitCode()
+	return events, o
+}
+
+// runBesides are the mutations for which a run gives no occasion.
+var runBesides = []string{"a dry run shows no diff", "a diff has no hunks", "a file is left over", "files have mode 777",
+	"files are empty", "files lack their newline", "line ends are CRLF", "absolute paths are not", "lines are dropped",
+	"the last newline is lost", "lines are reversed"}
+
+// noted is what runs say that succeed.
+var noted = map[string]string{"max-steps-nan": "skill: --max-steps abc is not a number and is ignored\n"}
+
+// A wantedRun is how one run has to go.
+type wantedRun struct {
+	exit   int
+	stderr string           // all of it, or a part of what a run says that fails
+	short  string           // type and step of each event
+	events []map[string]any // as recorded
+	whole  []string         // of a run that diverges: all events, masked
+}
+
+// loose reports whether the values of some event are not recorded.
+func (w wantedRun) loose() bool {
+	return w.exit != 0 || slices.ContainsFunc(w.events, func(e map[string]any) bool { return e["keys"] != nil })
+}
+
+func (w wantedRun) faults(o outcome) (bad []string) {
+	var events []map[string]any
+	for line := range strings.Lines(o.stdout) {
+		var e map[string]any
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			return []string{fmt.Sprintf("%v: %s", err, line)}
+		}
+		events = append(events, e)
+	}
+	bad = append(bad, differs("events", shortEvents(events), w.short)...)
+	bad = append(bad, differs("exit", o.exit, w.exit)...)
+	bad = append(bad, differs("files", len(o.tree), 0)...)
+	if w.exit == 0 && o.stderr != w.stderr || !strings.Contains(o.stderr, w.stderr) {
+		bad = append(bad, fmt.Sprintf("stderr\n got %s\nwant %s", o.stderr, w.stderr))
+	}
+	if w.whole == nil {
+		return append(bad, eventFaults(events, w.events)...)
+	}
+	var got []string
+	for _, e := range events {
+		got = append(got, encoded(masked(e)))
+	}
+	return append(bad, treeFaults(got, w.whole)...)
+}
+
+// wholeEvents are the events of the runs that diverge, masked, by row and run. -update
+// rewrites them.
+type wholeEvents struct {
+	mu  sync.Mutex
+	all map[string][]string
+}
+
+const wholeEventsFile = conformanceDir + "perstack-runtime-events.jsonl"
+
+type wholeRun struct {
+	ID     string            `json:"id"`
+	Events []json.RawMessage `json:"events"`
+}
+
+func readWholeEvents(t *testing.T) *wholeEvents {
+	w := &wholeEvents{all: map[string][]string{}}
+	if *update {
+		return w
+	}
+	for _, row := range readRows[wholeRun](t, filepath.Base(wholeEventsFile)) {
+		w.all[row.ID] = []string{}
+		for _, e := range row.Events {
+			w.all[row.ID] = append(w.all[row.ID], string(e))
+		}
+	}
+	return w
+}
+
+// of returns the wanted events of a run; with -update those are the events themselves.
+func (w *wholeEvents) of(id string, o outcome) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if *update {
+		w.all[id] = []string{}
+		for line := range strings.Lines(o.stdout) {
+			e, _ := decoded(line)
+			w.all[id] = append(w.all[id], encoded(masked(e)))
+		}
+	}
+	return append([]string{}, w.all[id]...)
+}
+
+func (w *wholeEvents) write(t *testing.T) {
+	if !*update {
+		return
+	}
+	var b strings.Builder
+	for _, id := range slices.Sorted(maps.Keys(w.all)) {
+		fmt.Fprintf(&b, `{"id":%q,"events":[%s]}`+"\n", id, strings.Join(w.all[id], ","))
+	}
+	if err := os.WriteFile(wholeEventsFile, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// storedEvents returns the events in the records, sorted.
+func storedEvents(t *testing.T, dir string) []string {
+	stored := []string{}
+	names, err := filepath.Glob(filepath.Join(dir, "perstack/runs/*/event-*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		var e map[string]any
+		if err == nil {
+			err = json.Unmarshal(data, &e)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		stored = append(stored, encoded(e))
+	}
+	slices.Sort(stored)
+	return stored
 }
 
 // TestConformanceRun replays what the original runtime did. Of events that are
@@ -170,6 +303,12 @@ func TestConformanceRun(t *testing.T) {
 			listed[d.ID] = d
 		}
 	}
+	var judge replay
+	whole := readWholeEvents(t)
+	t.Cleanup(func() {
+		whole.write(t)
+		judge.finish(t, runBesides...)
+	})
 	for _, row := range readRows[runRow](t, file+".jsonl") {
 		d, diverges := listed[row.ID]
 		delete(listed, row.ID)
@@ -188,39 +327,43 @@ func TestConformanceRun(t *testing.T) {
 			for _, name := range row.Files {
 				write(name, "\x89PNG\r\n\x1a\n")
 			}
-			var expected []string
+			var expected, printed []string
 			runID := ""
 			told := &told{map[string]bool{}}
 			for i, r := range row.Runs {
-				events, stderr, code := skillRun(t, dir, scriptedEndpoint(t, r.Script).URL, r.Exit == -int(syscall.SIGINT), r.Args...)
+				events, o := runSkill(t, dir, scriptedEndpoint(t, r.Script).URL, r.Exit == -int(syscall.SIGINT), r.Args...)
 				if len(events) > 0 {
 					runID = events[0]["runId"].(string)
 				}
-				want, exit, complaint := shortEvents(r.Events), r.Exit, wantedStderr(r.Stderr, dir, runID)
-				if exit < 0 {
-					exit, complaint = 128-exit, ""
+				want := wantedRun{exit: r.Exit, stderr: wantedStderr(r.Stderr, dir, runID), short: shortEvents(r.Events)}
+				if r.Exit == 0 {
+					want.stderr = noted[row.ID]
+				}
+				if r.Exit < 0 {
+					want.exit, want.stderr = 128-r.Exit, ""
 				}
 				if diverges && i < len(d.Runs) && d.Runs[i].Events+d.Runs[i].Stderr != "" {
-					exit, complaint = d.Runs[i].Exit, d.Runs[i].Stderr
-					want = d.Runs[i].Events
+					want.exit, want.stderr, want.short = d.Runs[i].Exit, d.Runs[i].Stderr, d.Runs[i].Events
+					want.whole = whole.of(fmt.Sprintf("%s/%d", row.ID, i), o)
 				} else {
-					checkEvents(t, events, told.wanted(r.Events))
+					want.events = told.wanted(r.Events)
 				}
-				if got := shortEvents(events); got != want {
-					t.Errorf("run %d: events\n got %s\nwant %s", i, got, want)
-				}
-				if code != exit {
-					t.Errorf("run %d: exit %d, want %d\n%s", i, code, exit, stderr)
-				}
-				if exit != 0 && !strings.Contains(stderr, complaint) {
-					t.Errorf("run %d: stderr\n got %s\nwant %s", i, stderr, complaint)
-				}
+				judge.judge(t, o, want.loose(), want.faults)
 				expected = append(expected, recordNames(events)...)
+				for _, e := range events {
+					printed = append(printed, encoded(e))
+				}
 			}
 			if diverges && d.After != nil {
 				row.After = d.After
 			}
 			checkFiles(t, dir, row, expected, diverges)
+			slices.Sort(printed)
+			stored := outcome{tree: storedEvents(t, dir)}
+			judge.judge(t, stored, false, func(o outcome) []string {
+				bad := differs("stored", fmt.Sprint(o.stdout, o.stderr, o.exit), "0")
+				return append(bad, treeFaults(o.tree, printed)...)
+			})
 		})
 	}
 	for id := range listed {
@@ -305,27 +448,22 @@ func checkFiles(t *testing.T, dir string, row runRow, events []string, diverges 
 	}
 }
 
-// checkEvents compares the keys of events, and what else is recorded of them.
-func checkEvents(t *testing.T, got, want []map[string]any) {
-	t.Helper()
+// eventFaults compares the keys of events, and what else is recorded of them.
+func eventFaults(got, want []map[string]any) (bad []string) {
 	for i := range min(len(got), len(want)) {
-		if keys, ok := want[i]["keys"].([]any); ok {
-			for _, key := range keys {
-				if _, ok := got[i][key.(string)]; !ok {
-					t.Errorf("event %d, %s, has no %s", i, got[i]["type"], key)
-				}
-			}
-			if len(got[i]) != len(keys) {
-				t.Errorf("event %d, %s, has other keys than %v: %v", i, got[i]["type"], keys, got[i])
-			}
+		keys, ok := want[i]["keys"].([]any)
+		if !ok {
+			bad = append(bad, differs(fmt.Sprintf("event %d", i), encoded(masked(got[i])), encoded(masked(want[i])))...)
 			continue
 		}
-		if g, w := masked(got[i]), masked(want[i]); !reflect.DeepEqual(g, w) {
-			a, _ := json.MarshalIndent(g, "", " ")
-			b, _ := json.MarshalIndent(w, "", " ")
-			t.Errorf("event %d\n got %s\nwant %s", i, a, b)
+		var names []string
+		for _, key := range keys {
+			names = append(names, key.(string))
 		}
+		slices.Sort(names)
+		bad = append(bad, differs(fmt.Sprintf("keys of event %d, %s", i, got[i]["type"]), fmt.Sprint(slices.Sorted(maps.Keys(got[i]))), fmt.Sprint(names))...)
 	}
+	return bad
 }
 
 // told are the messages that events have shown so far; a run that
@@ -377,7 +515,7 @@ func masked(v any) any {
 				}
 			case "text":
 				switch s, _ := inner.(string); {
-				case strings.HasPrefix(s, "You work in a loop"):
+				case strings.HasPrefix(s, "You work in a loop") && strings.Count(s, "\n") > 4 && !strings.Contains(s, "\r"):
 					inner = "${INSTRUCTION}"
 				case s == `{"message":"End the agent loop and provide a final report"}`:
 					inner = "{}"

@@ -160,11 +160,18 @@ func (c *cli) query(ctx context.Context, r *runOptions, args []string) (string, 
 	if len(args) > 1 && args[1] != "-" {
 		return args[1], nil
 	}
-	if len(args) < 2 && (continued || isTerminal(c.stdin)) {
+	if len(args) < 2 && continued {
 		return "", nil
 	}
-	text, err := c.readInput(ctx, "a query")
-	return strings.TrimRight(text, "\r\n"), err
+	text, err := "", error(nil)
+	if !isTerminal(c.stdin) || len(args) > 1 {
+		text, err = c.readInput(ctx, "a query")
+	}
+	text = strings.TrimRight(text, "\r\n")
+	if text == "" && err == nil && len(args) < 2 {
+		return "", errors.New("error: missing required argument 'query'") // in the original's words
+	}
+	return text, err
 }
 
 // printEvents runs an expert and prints each event as a line of JSON.

@@ -74,7 +74,7 @@ func (u Usage) add(v Usage) Usage {
 // A Step is one cycle of the loop.
 type Step struct {
 	StepNumber    int         `json:"stepNumber"`
-	InputMessages []Message   `json:"inputMessages,omitempty"` // only in the first step after a start
+	InputMessages []Message   `json:"inputMessages"` // none except in the first step after a start
 	NewMessages   []Message   `json:"newMessages"`
 	Usage         Usage       `json:"usage"`
 	StartedAt     int64       `json:"startedAt"` // milliseconds since 1970

@@ -258,7 +258,7 @@ func (t *task) stop(ctx context.Context, e Event, s Status) error {
 	t.last = &last
 	told, step := *c, t.step
 	told.Messages, told.Session = []Message{}, nil
-	step.InputMessages, step.NewMessages = thin(step.InputMessages), thin(append([]Message{}, step.NewMessages...))
+	step.InputMessages, step.NewMessages = thin(append([]Message{}, step.InputMessages...)), thin(append([]Message{}, step.NewMessages...))
 	e.Checkpoint, e.Step = &told, &step
 	return t.emit(ctx, e)
 }
