@@ -93,6 +93,16 @@ func userDir() string {
 	return ""
 }
 
+// UserDir returns the user's state folder, without links as far as it exists; "" where
+// there is no home folder.
+func UserDir() string {
+	dir := userDir()
+	if dir != "" {
+		_, dir = existing(dir)
+	}
+	return dir
+}
+
 type finder struct {
 	root  string
 	at    identity

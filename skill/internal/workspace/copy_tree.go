@@ -104,7 +104,7 @@ func (c *treeCopy) copyContent(s copiedFolder) error {
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
-		if Hidden(e.Name) {
+		if Hidden(e.Name) || c.w.isRecords(s.src.child(e.Name), toRead) {
 			continue
 		}
 		if err := c.copyEntry(from, to, s, e); err != nil {

@@ -41,6 +41,42 @@ func TestRecordsAreDenied(t *testing.T) {
 	}
 }
 
+// The user's state folder, with its tokens and records of trust, is denied where it is
+// in a root, by every spelling; it cannot be taken away with a folder above it, and a
+// copy of that folder leaves it out.
+func TestUserStateIsDenied(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		t.Setenv("XDG_STATE_HOME", s.p("home/state"))
+		s.layout("home/state/skill/trust/a.json=x", "home/state/other=x", "link => home/state", "home/f=x")
+		w := s.open(Options{AllowConfig: true, NoSync: true})
+		for _, o := range operations {
+			leaf := map[string]string{"file": "/trust/a.json", "folder": "/trust", "nothing": "/trust/new", "link": "/trust/a.json"}[o.needs]
+			for _, abs := range []string{s.p("home/state/skill") + leaf, s.p("link/skill") + leaf, s.p("home/../home/state/skill") + leaf} {
+				if _, denied := errors.AsType[*DeniedError](o.run(w, s, abs)); !denied {
+					t.Errorf("%s: %s is not denied", o.name, abs)
+				}
+			}
+		}
+		for _, dir := range []string{"home", "home/state"} {
+			if _, err := w.Move(t.Context(), s.p(dir), s.p("away"), MoveOptions{}); !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("move of %s: %v", dir, err)
+			}
+		}
+		if _, err := w.Remove(t.Context(), s.p("home"), RemoveOptions{Tree: true}); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("removal: %v", err)
+		}
+		if _, err := w.WriteFile(t.Context(), s.p("home/state/other"), []byte("y"), WriteOptions{}); err != nil {
+			t.Errorf("beside it: %v", err)
+		}
+		if _, err := w.Copy(t.Context(), s.p("home"), s.p("copy"), CopyOptions{Tree: true}); err != nil {
+			t.Error(err)
+		}
+		if _, err := w.Stat(s.p("copy/state/skill"), true); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the copy has it, too: %v", err)
+		}
+	})
+}
+
 func TestRecordsAreNotListed(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout(".skill/journal", ".skill.tmp=x", ".SKILL/x", ".skillet", "skill", "d/.skill/x", "d/f")

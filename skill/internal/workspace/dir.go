@@ -50,6 +50,9 @@ func (d *Dir) OpenDir(rel string) (*Dir, error) {
 	if err := d.w.denied(location{p.root, rel}, request{abs: rel}); err != nil {
 		return nil, err
 	}
+	if d.w.isRecords(p, toRead) {
+		return nil, &DeniedError{rel, ownRecords}
+	}
 	var h tree.Dir
 	var err error
 	if strings.Contains(rel, "/") {

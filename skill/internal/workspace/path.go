@@ -349,6 +349,9 @@ var configNames = []string{".git", "perstack", "perstack.toml"}
 
 // denied fails with a [*DeniedError] if q may not lead to p.
 func (w *Workspace) denied(p location, q request) error {
+	if w.isRecords(p, q.access) {
+		return &DeniedError{q.abs, ownRecords}
+	}
 	if _, output := below(OutputDir, p.rel); output && q.access == toRead {
 		return nil
 	}
@@ -358,6 +361,19 @@ func (w *Workspace) denied(p location, q request) error {
 		}
 	}
 	return nil
+}
+
+// isRecords reports whether p is in the user's state folder, which holds histories,
+// tokens and trust, or for a change, whether the folder is in p. Case is ignored, as
+// macOS does.
+func (w *Workspace) isRecords(p location, a access) bool {
+	if w.records == "" {
+		return false
+	}
+	at, records := strings.ToLower(p.path()), strings.ToLower(w.records)
+	_, inside := below(records, at)
+	_, holds := below(at, records)
+	return inside || holds && a == toChange && !p.isRoot()
 }
 
 // deniedName is denied for one part of a path. It ignores case, as macOS does, and dots

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"textskill/skill/internal/state"
 	"textskill/skill/internal/workspace/tree"
 )
 
@@ -34,6 +35,8 @@ type Workspace struct {
 
 	histories []*history // of the roots
 	borrowed  bool       // the histories are another Workspace's, which closes them
+
+	records string // the user's state folder, if a root holds it or is in it; else ""
 }
 
 // A root is a folder that counts as inside, with all that is below it.
@@ -73,6 +76,15 @@ func Open(opts Options) (*Workspace, error) {
 	var dirs []string
 	for _, r := range w.roots {
 		dirs = append(dirs, r.dir)
+	}
+	if records := state.UserDir(); records != "" {
+		for _, r := range w.roots {
+			_, holds := below(r.dir, records)
+			_, inside := below(records, r.dir)
+			if holds || inside {
+				w.records = records
+			}
+		}
 	}
 	for _, r := range w.roots {
 		w.histories = append(w.histories, newHistory(r, opts, dirs))
