@@ -26,6 +26,7 @@ type Config struct {
 	Journal       Journal   // limits of the recorded changes; the zero value is right for most
 	MaxRead       int64     // bytes of a file in one answer; 0 means 1 MiB
 	Helper        string    // absolute path of a program that calls HelperMain first and supervises each command; "" means none
+	KeepHelper    bool      // keep a helper ready for the next command: for programs that run many
 	Subreaper     bool      // on Linux, this process has no children but those of this package: it adopts, and ends, what a helper that is killed leaves behind
 	Secrets       []string  // names of variables that commands do not get, in addition to those that look like credentials
 	PassEnv       []string  // names of variables that commands do get, whatever they look like
@@ -55,6 +56,8 @@ type Executor struct {
 	git     *git.Git
 	project *project.Tools
 	opened  time.Time
+	helpers *process.Helpers // nil if none are kept ready; shared with those that [Executor.Narrow] returns
+	narrow  bool
 }
 
 // New opens the workspace. The caller closes the Executor.
@@ -69,13 +72,17 @@ func New(cfg Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newExecutorOn(cfg, ws)
+	var helpers *process.Helpers
+	if cfg.KeepHelper {
+		helpers = &process.Helpers{}
+	}
+	return newExecutorOn(cfg, ws, helpers)
 }
 
 // newExecutorOn returns an Executor that owns ws, and closes ws on an error.
-func newExecutorOn(cfg Config, ws *workspace.Workspace) (*Executor, error) {
+func newExecutorOn(cfg Config, ws *workspace.Workspace, helpers *process.Helpers) (*Executor, error) {
 	run, err := process.New(process.Config{
-		ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun, Network: cfg.Network, Helper: cfg.Helper, Subreaper: cfg.Subreaper, Secrets: cfg.Secrets, PassEnv: cfg.PassEnv,
+		ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun, Network: cfg.Network, Helper: cfg.Helper, Ready: helpers, Subreaper: cfg.Subreaper, Secrets: cfg.Secrets, PassEnv: cfg.PassEnv,
 		Allow: cfg.Allow, SnapshotBytes: cfg.SnapshotBytes,
 		Fence: cfg.Fence, FenceRead: cfg.FenceRead, FenceWrite: cfg.FenceWrite, Limits: cfg.Limits, AllowSysV: cfg.AllowSysV,
 	}, ws)
@@ -87,7 +94,7 @@ func newExecutorOn(cfg Config, ws *workspace.Workspace) (*Executor, error) {
 		Private: cfg.Private, Hosts: cfg.Hosts, Search: cfg.Search, Browser: cfg.Browser, NoSandbox: cfg.NoSandbox,
 	}, run)
 	return &Executor{
-		cfg: cfg, ws: ws, process: run, web: reach, opened: time.Now(),
+		cfg: cfg, ws: ws, process: run, web: reach, opened: time.Now(), helpers: helpers,
 		git:     git.New(git.Config{Allow: cfg.Allow, AllowHooks: cfg.AllowHooks, AllowSSH: cfg.AllowSSH}, ws, run, reach),
 		project: project.New(cfg.Network, ws, run),
 	}, nil
@@ -103,12 +110,19 @@ func (x *Executor) Narrow(dirs []string) (*Executor, error) {
 	}
 	cfg := x.cfg
 	cfg.Dir, cfg.Allow = dirs[0], dirs[1:]
-	return newExecutorOn(cfg, ws)
+	y, err := newExecutorOn(cfg, ws, x.helpers)
+	if err == nil {
+		y.narrow = true
+	}
+	return y, err
 }
 
 // Close closes the workspace and removes the temporary files of commands.
 func (x *Executor) Close() error {
 	x.process.Close()
+	if x.helpers != nil && !x.narrow {
+		x.helpers.Close()
+	}
 	return x.ws.Close()
 }
 

@@ -17,9 +17,10 @@ import (
 // options are the flags that commands share, by subject. A command obeys those that
 // it is given by obey, and refuses the others.
 type options struct {
-	helper string   // not a flag: see cli
-	args   []string // the whole command line
-	groups []flagGroup
+	helper     string   // not a flag: see cli
+	keepHelper bool     // not a flag: this command runs many programs
+	args       []string // the whole command line
+	groups     []flagGroup
 
 	workspaceFlags
 	undoFlags

@@ -90,6 +90,7 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 	if err != nil {
 		return err
 	}
+	m.options.keepHelper = true
 	x, err := c.executor(m.options)
 	if err != nil {
 		return err

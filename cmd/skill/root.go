@@ -131,7 +131,7 @@ func (c *cli) executor(o *options) (*skill.Executor, error) {
 		AllowConfig: o.allowConfig, NoSync: o.noSync, Journal: o.kept(), Helper: o.helper,
 		SnapshotBytes: cmp.Or(o.snapshot, -1),
 		Network:       o.network, Private: o.private, Hosts: o.hosts, AllowHooks: o.allowHooks, AllowSSH: o.allowSSH,
-		Fence: skill.FenceMode(o.fence), FenceRead: o.fenceRead, FenceWrite: o.fenceWrite, Limits: o.limits, AllowSysV: o.allowSysV, PassEnv: o.passEnv, Subreaper: true,
+		Fence: skill.FenceMode(o.fence), FenceRead: o.fenceRead, FenceWrite: o.fenceWrite, Limits: o.limits, AllowSysV: o.allowSysV, PassEnv: o.passEnv, Subreaper: true, KeepHelper: o.keepHelper,
 		Search: engines, NoSandbox: o.noSandbox, Browser: browser.New(),
 	})
 }

@@ -207,6 +207,7 @@ func (r *runOptions) prepare(ctx context.Context, c *cli) (cfg agent.Config, err
 	if cfg, err = r.runConfig(c, w); err != nil {
 		return cfg, err
 	}
+	r.options.keepHelper = true
 	if cfg.Executor, err = c.executor(r.options); err != nil {
 		return cfg, err
 	}

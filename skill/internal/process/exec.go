@@ -248,7 +248,7 @@ func (x *Runner) run(ctx context.Context, a Command, spec Spec) (Executed, error
 	if err != nil {
 		return Executed{}, err
 	}
-	p, err := startWithStdin(x.cfg.Helper, spec, stdin, stdout.w, stderr.w)
+	p, err := x.startWithStdin(spec, stdin, stdout.w, stderr.w)
 	stdin.Close()
 	stdout.w.Close()
 	stderr.w.Close()
@@ -301,7 +301,7 @@ func (x *Runner) Start(spec Spec, stdout, stderr *os.File) (Running, error) {
 	if spec.fence, err = x.fenceForNeeds(spec.Needs); err != nil {
 		return nil, err
 	}
-	return startCommand(x.cfg.Helper, spec, stdout, stderr)
+	return x.startCommand(spec, stdout, stderr)
 }
 
 // End stops a program and all that it started, and waits for their end.

@@ -11,19 +11,19 @@ import (
 
 // startCommand starts spec with its output going to stdout and stderr: under the helper
 // if there is one and the system supports it, otherwise in a process group.
-func startCommand(helper string, spec Spec, stdout, stderr *os.File) (Running, error) {
+func (x *Runner) startCommand(spec Spec, stdout, stderr *os.File) (Running, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return nil, err
 	}
 	defer null.Close()
-	return startWithStdin(helper, spec, null, stdout, stderr)
+	return x.startWithStdin(spec, null, stdout, stderr)
 }
 
 // startWithStdin is startCommand for a command that reads stdin.
-func startWithStdin(helper string, spec Spec, stdin, stdout, stderr *os.File) (Running, error) {
-	if helper != "" && canSupervise {
-		return startSupervised(helper, spec, stdin, stdout, stderr)
+func (x *Runner) startWithStdin(spec Spec, stdin, stdout, stderr *os.File) (Running, error) {
+	if x.cfg.Helper != "" && canSupervise {
+		return startSupervised(x.cfg.Helper, x.cfg.Ready, spec, stdin, stdout, stderr)
 	}
 	return startGroup(spec, stdin, stdout, stderr)
 }

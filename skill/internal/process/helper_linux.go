@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -24,14 +25,16 @@ const canSupervise = true
 // helperName is the argv[0] of a helper.
 const helperName = "skill-exec-helper"
 
-// The helper's descriptors. It reads a Spec from standard input, whose end makes it
-// stop. Its own standard output and error are /dev/null.
+// The helper's descriptors. It receives these and a Spec through standard input, a socket
+// whose end makes it stop. Its own standard output and error are /dev/null.
 const (
 	reportFD = 3 + iota // the helper writes its events here
 	stdoutFD            // of the command
 	stderrFD
 	stdinFD
 	firstFileFD // the first of Spec.Files
+
+	maxFiles = firstFileFD - reportFD + 4 // all of these, and those of Spec.Files
 )
 
 // An event is a message of a helper about its command.
@@ -76,7 +79,11 @@ func supervise() int {
 	if unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != nil {
 		return 1
 	}
-	spec, err := readSpec(descriptor(0))
+	size, err := receiveFiles()
+	if err != nil {
+		return 1
+	}
+	spec, err := readSpec(io.MultiReader(bytes.NewReader(size[:]), descriptor(0)))
 	if err != nil {
 		return 1 // the parent has ended, or closed the pipe to cancel
 	}

@@ -18,7 +18,7 @@ func HelperMain() {}
 // Undumpable does nothing on this system.
 func Undumpable() error { return nil }
 
-func startSupervised(_ string, spec Spec, stdin, stdout, stderr *os.File) (Running, error) {
+func startSupervised(_ string, _ *Helpers, spec Spec, stdin, stdout, stderr *os.File) (Running, error) {
 	return startGroup(spec, stdin, stdout, stderr)
 }
 
@@ -30,3 +30,9 @@ func adoptOrphans() error { return errors.New("only Linux lets a process adopt o
 func startChild(cmd *exec.Cmd) error { return cmd.Start() }
 
 func waitChild(cmd *exec.Cmd) error { return cmd.Wait() }
+
+// Helpers does nothing on this system.
+type Helpers struct{}
+
+// Close does nothing on this system.
+func (p *Helpers) Close() {}

@@ -21,6 +21,7 @@ type Config struct {
 	ReadOnly, DryRun bool     // refuse to run any program
 	Network          bool     // let programs reach other machines
 	Helper           string   // absolute path of a program that calls HelperMain first and supervises each command; "" means none
+	Ready            *Helpers // keeps a helper ready; nil starts one for each command
 	Subreaper        bool     // on Linux, adopt what a helper that is killed leaves behind, and end it; every child that this package has not started counts as that
 	Secrets          []string // names of variables that commands do not get, in addition to those that look like credentials
 	PassEnv          []string // names of variables that commands do get, whatever they look like

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,26 +15,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A serverHelper is a helper that waits for the Spec of its server.
+// A serverHelper is a helper that waits for its server.
 type serverHelper struct {
-	cmd   *exec.Cmd
-	specW *os.File
-	spec  Spec
+	*helperProcess
+	spec        Spec
+	events, log *os.File
 }
 
 // startServerHelper starts a helper for spec, which runs after [serverHelper.release].
 func startServerHelper(path string, spec Spec, events, log *os.File) (*serverHelper, error) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	cmd, err := startHelper(path, spec.Dir, r, events, nil, log, log)
-	if err != nil {
-		w.Close()
-		return nil, err
-	}
-	return &serverHelper{cmd, w, spec}, nil
+	h, err := startHelper(path)
+	return &serverHelper{h, spec, events, log}, err
 }
 
 func (h *serverHelper) id() (processID, error) {
@@ -46,12 +36,13 @@ func (h *serverHelper) id() (processID, error) {
 	return processID{h.cmd.Process.Pid, begin}, nil
 }
 
-// release makes the helper run its command, or end if run is false.
+// release makes the helper run its server, or end if run is false. The server outlives
+// this process.
 func (h *serverHelper) release(run bool) {
 	if run {
-		h.specW.Write(h.spec.encode())
+		h.run(h.spec, h.events, h.log, h.log, h.log) // an error shows by its lack of events; a server has no standard input
 	}
-	h.specW.Close()
+	h.channel.Close()
 	go func() { // no zombie, if it ends before this process
 		waitChild(h.cmd)
 		if killed(h.cmd.ProcessState) {

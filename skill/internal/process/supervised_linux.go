@@ -2,10 +2,8 @@ package process
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"sync/atomic"
 	"syscall"
 
@@ -14,52 +12,27 @@ import (
 
 // A supervisedCommand runs under a helper.
 type supervisedCommand struct {
-	cmd     *exec.Cmd
-	specW   *os.File // closing it, also by the end of this process, makes the helper stop
+	*helperProcess
 	stopped atomic.Bool
 	output  []string // the names of its pipes in /proc
 	ends    chan Ending
 }
 
-// startHelper starts a helper in dir, which reads its Spec from spec and writes its
-// events to report. The other files are the command's; stdin may be nil.
-func startHelper(path, dir string, spec, report, stdin, stdout, stderr *os.File, files ...*os.File) (*exec.Cmd, error) {
-	if isHelper() {
-		return nil, errors.New("this process was started as a helper and does not call HelperMain")
-	}
-	cmd := &exec.Cmd{
-		Path: path, Args: []string{helperName}, Env: []string{}, Dir: dir,
-		Stdin: spec, ExtraFiles: append([]*os.File{reportFD - 3: report, stdoutFD - 3: stdout, stderrFD - 3: stderr, stdinFD - 3: stdin}, files...),
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // not reached by the terminal's signals
-	}
-	if err := startChild(cmd); err != nil {
-		return nil, fmt.Errorf("helper: %w", err)
-	}
-	return cmd, nil
-}
-
-func startSupervised(path string, spec Spec, stdin, stdout, stderr *os.File) (Running, error) {
-	specR, specW, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer specR.Close()
+func startSupervised(path string, ready *Helpers, spec Spec, stdin, stdout, stderr *os.File) (Running, error) {
 	report, reportW, err := os.Pipe()
 	if err != nil {
-		specW.Close()
 		return nil, err
 	}
 	defer reportW.Close()
-	cmd, err := startHelper(path, spec.Dir, specR, reportW, stdin, stdout, stderr, spec.Files...)
+	helper, err := startHelperFor(path, ready, spec, reportW, stdin, stdout, stderr)
 	if err != nil {
-		specW.Close()
 		report.Close()
 		return nil, err
 	}
-	h := &supervisedCommand{cmd: cmd, specW: specW, output: []string{pipeName(stdout), pipeName(stderr)}, ends: make(chan Ending, 1)}
+	h := &supervisedCommand{helperProcess: helper, output: []string{pipeName(stdout), pipeName(stderr)}, ends: make(chan Ending, 1)}
 	go func() {
 		defer report.Close()
-		h.ends <- h.runSpec(spec, report)
+		h.ends <- h.awaitEnding(spec, report)
 	}()
 	return h, nil
 }
@@ -69,18 +42,17 @@ func (h *supervisedCommand) Kill()               { h.cmd.Process.Kill() }
 
 func (h *supervisedCommand) Stop() {
 	h.stopped.Store(true)
-	h.specW.Close()
+	h.channel.Close()
 }
 
-// runSpec sends spec to the helper and returns the Ending that its events describe.
-func (h *supervisedCommand) runSpec(spec Spec, report *os.File) Ending {
-	h.specW.Write(spec.encode()) // an error shows below: the helper sends no event
+// awaitEnding returns the Ending that the events of the helper describe.
+func (h *supervisedCommand) awaitEnding(spec Spec, report *os.File) Ending {
 	first := readEvent(report)
 	last := first
 	if first.Kind == eventStarted {
 		last = readEvent(report)
 	}
-	h.specW.Close()
+	h.channel.Close()
 	waitChild(h.cmd)
 	switch {
 	case last.Kind == eventEnded:

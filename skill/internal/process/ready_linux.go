@@ -1,0 +1,173 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A helperProcess is a helper that waits for its command.
+type helperProcess struct {
+	cmd     *exec.Cmd
+	channel *os.File // a socket; closing it, also by the end of this process, makes the helper stop
+}
+
+// startHelper starts a helper.
+func startHelper(path string) (*helperProcess, error) {
+	if isHelper() {
+		return nil, errors.New("this process was started as a helper and does not call HelperMain")
+	}
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	unix.SetNonblock(ends[0], true)
+	channel, theirs := os.NewFile(uintptr(ends[0]), "helper"), os.NewFile(uintptr(ends[1]), "helper")
+	defer theirs.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		channel.Close()
+		return nil, err
+	}
+	defer null.Close()
+	places := make([]*os.File, maxFiles) // so that nothing else takes these numbers
+	for i := range places {
+		places[i] = null
+	}
+	cmd := &exec.Cmd{
+		Path: path, Args: []string{helperName}, Env: []string{}, Stdin: theirs, ExtraFiles: places,
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // not reached by the terminal's signals
+	}
+	if err := startChild(cmd); err != nil {
+		channel.Close()
+		return nil, fmt.Errorf("helper: %w", err)
+	}
+	return &helperProcess{cmd, channel}, nil
+}
+
+// run makes the helper run spec, which writes to stdout and stderr and reads stdin. The
+// helper writes its events to report.
+func (h *helperProcess) run(spec Spec, report, stdin, stdout, stderr *os.File) error {
+	dir, err := unix.Open(spec.Dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "chdir", Path: spec.Dir, Err: err}
+	}
+	defer unix.Close(dir)
+	fds := []int{dir}
+	for _, f := range append([]*os.File{reportFD - 3: report, stdoutFD - 3: stdout, stderrFD - 3: stderr, stdinFD - 3: stdin}, spec.Files...) {
+		fds = append(fds, int(f.Fd()))
+	}
+	data := spec.encode()
+	raw, err := h.channel.SyscallConn()
+	if err != nil {
+		return err
+	}
+	controlErr := raw.Control(func(fd uintptr) {
+		err = unix.Sendmsg(int(fd), data[:4], unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
+	})
+	if err = errors.Join(controlErr, err); err != nil {
+		return err
+	}
+	h.channel.Write(data[4:]) // an error shows by its lack of events
+	return nil
+}
+
+// end ends a helper that runs nothing.
+func (h *helperProcess) end() {
+	h.channel.Close()
+	waitChild(h.cmd)
+}
+
+// receiveFiles moves the files that come with the first bytes of a Spec to their places,
+// enters its directory, and returns those bytes. It is called in the helper.
+func receiveFiles() (size [4]byte, err error) {
+	oob := make([]byte, unix.CmsgSpace(4*(1+maxFiles)))
+	n, oobn, _, _, err := unix.Recvmsg(0, size[:], oob, unix.MSG_CMSG_CLOEXEC|unix.MSG_WAITALL)
+	for err == unix.EINTR {
+		n, oobn, _, _, err = unix.Recvmsg(0, size[:], oob, unix.MSG_CMSG_CLOEXEC|unix.MSG_WAITALL)
+	}
+	if err != nil || n != len(size) {
+		return size, errors.Join(err, errors.New("no spec came"))
+	}
+	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
+	if err != nil || len(messages) != 1 {
+		return size, errors.Join(err, errors.New("no files came"))
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) < 1 {
+		return size, errors.Join(err, errors.New("no files came"))
+	}
+	err = unix.Fchdir(fds[0])
+	unix.Close(fds[0])
+	for i, fd := range fds[1:] {
+		err = errors.Join(err, unix.Dup3(fd, reportFD+i, unix.O_CLOEXEC))
+		unix.Close(fd)
+	}
+	return size, err
+}
+
+// Helpers keeps a helper ready for the next command, from the first command on: to start
+// one takes some milliseconds. The zero Helpers is ready for use. It is safe for
+// concurrent use.
+type Helpers struct {
+	mu     sync.Mutex
+	ready  *helperProcess
+	closed bool
+}
+
+// Close ends the helper that is ready.
+func (p *Helpers) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	if p.ready != nil {
+		p.ready.end()
+		p.ready = nil
+	}
+}
+
+// take returns the helper that is ready, nil if none is, and starts the next one. A nil
+// Helpers has none.
+func (p *Helpers) take(path string) *helperProcess {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	h := p.ready
+	p.ready = nil
+	p.mu.Unlock()
+	go p.prepare(path)
+	return h
+}
+
+func (p *Helpers) prepare(path string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ready == nil && !p.closed {
+		p.ready, _ = startHelper(path) // an error comes again with the next command
+	}
+}
+
+// startHelperFor starts spec under a helper that is ready, or else under a new one.
+func startHelperFor(path string, ready *Helpers, spec Spec, report, stdin, stdout, stderr *os.File) (*helperProcess, error) {
+	if h := ready.take(path); h != nil {
+		if err := h.run(spec, report, stdin, stdout, stderr); err == nil {
+			return h, nil
+		}
+		h.end() // it was killed meanwhile
+	}
+	h, err := startHelper(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.run(spec, report, stdin, stdout, stderr); err != nil && !errors.Is(err, unix.EPIPE) { // a helper that has ended shows by its lack of events
+		h.end()
+		return nil, err
+	}
+	return h, nil
+}
