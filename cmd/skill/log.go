@@ -237,7 +237,7 @@ func line(e agent.Event, price *agent.Price) string {
 	case e.Reason != "" && e.Step != nil:
 		return oneLine(reasonOf(e)+"; "+spent(e.Step.Usage, price), lineWidth)
 	case e.Reason != "":
-		return oneLine(e.Reason, lineWidth)
+		return oneLine(reasonOf(e), lineWidth)
 	case e.ToolCall != nil:
 		return oneLine(e.ToolCall.ToolName+" "+string(e.ToolCall.Args), lineWidth)
 	case e.ToolResult != nil:

@@ -56,7 +56,7 @@ func (v *viewer) pause() string {
 
 // said prints words that came in one piece, unless they were printed as they came.
 func (v *viewer) said(text string) {
-	if words := v.pause(); strings.TrimSpace(text) != "" && words != strings.TrimSpace(text) {
+	if !strings.Contains(v.pause(), strings.TrimSpace(text)) {
 		fmt.Fprintf(v.stdout, "\n%s\n", visible(text))
 	}
 }

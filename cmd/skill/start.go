@@ -60,7 +60,7 @@ func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 	query, question := "", c.nextQuestion(&cfg, last)
 	if len(args) > 1 {
 		query = args[1]
-	} else if last == nil || cfg.Answer || last.Status == agent.Completed {
+	} else if last == nil && cfg.Continue == "" || cfg.Answer || last != nil && last.Status == agent.Completed {
 		if query, err = ask(question); err != nil {
 			return left(err)
 		}
@@ -149,8 +149,12 @@ func (i *interrupter) begin(ctx context.Context) (context.Context, func()) {
 // nextQuestion returns what to ask after a checkpoint, nil for a new run, and sets
 // cfg.Answer to whether the reply answers a tool. It shows the tool's call.
 func (c *cli) nextQuestion(cfg *agent.Config, from *agent.Checkpoint) string {
-	if from == nil {
+	switch {
+	case from == nil && cfg.Continue == "":
 		return "What should I do? "
+	case from == nil:
+		cfg.Answer = false
+		return "What next? "
 	}
 	if cfg.Answer = from.Status == agent.StoppedByInteractiveTool && len(from.PendingToolCalls) > 0; !cfg.Answer {
 		return "What next? "
@@ -171,12 +175,16 @@ func left(err error) error {
 // whichExpert returns the expert of the run that is continued from a checkpoint, else the
 // only expert, else the one that the person names.
 func (c *cli) whichExpert(ctx context.Context, cfg agent.Config, from *agent.Checkpoint, ask func(string) (string, error)) (string, error) {
+	run := cfg.Continue
 	if from != nil {
-		runs, err := agent.Records{Executor: cfg.Executor}.Runs(ctx)
-		if i := slices.IndexFunc(runs, func(s agent.RunSetting) bool { return s.RunID == from.RunID }); i >= 0 {
-			return runs[i].ExpertKey, err
+		run = from.RunID
+	}
+	if run != "" {
+		s, err := agent.Records{Executor: cfg.Executor}.Setting(ctx, run)
+		if err != nil && from != nil {
+			return from.Expert.Key, nil
 		}
-		return from.Expert.Key, err
+		return s.ExpertKey, err
 	}
 	keys := slices.Sorted(maps.Keys(cfg.Experts))
 	if len(keys) == 1 {

@@ -39,7 +39,10 @@ func (t *task) generate(ctx context.Context, tools []Tool) (Answer, error) {
 			return answer, nil
 		}
 		fault, ok := errors.AsType[*openai.Error](err)
-		if ctx.Err() != nil || !ok || !fault.Retry || tries >= t.cfg.MaxRetries || fault.After > t.cfg.MaxWait {
+		if ok && fault.Retry && fault.After > t.cfg.MaxWait {
+			return Answer{}, fmt.Errorf("%w; the endpoint asks to wait %s, and at most %s are waited", err, fault.After, t.cfg.MaxWait)
+		}
+		if ctx.Err() != nil || !ok || !fault.Retry || tries >= t.cfg.MaxRetries {
 			return Answer{}, err
 		}
 		reason := string(rawjson.Encode(reason{"ProviderError", t.clean.Text(err.Error())}))

@@ -88,20 +88,28 @@ func (s *store) event(ctx context.Context, e *Event) error {
 	})
 }
 
-// checkpoint writes a checkpoint after the earlier events are on the disk.
+// checkpoint writes a checkpoint, and waits until that and the earlier events are on the
+// disk, for both together.
 func (s *store) checkpoint(ctx context.Context, c *Checkpoint) error {
-	if err := s.flush(); err != nil {
-		return err
-	}
-	return s.write(ctx, s.durable, RecordName{"checkpoint", 0, c.StepNumber, c.ID}, func(int64) any { return c })
+	flushed := make(chan error, 1)
+	go func(events []string) { flushed <- s.flushEvents(events) }(s.take())
+	err := s.write(ctx, s.durable, RecordName{"checkpoint", 0, c.StepNumber, c.ID}, func(int64) any { return c })
+	return errors.Join(err, <-flushed)
 }
 
 // flush waits until the events written so far are on the disk.
-func (s *store) flush() error {
+func (s *store) flush() error { return s.flushEvents(s.take()) }
+
+// take returns the events that may not be on the disk yet, and forgets them.
+func (s *store) take() []string {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	events := s.pending
 	s.pending = nil
-	s.mu.Unlock()
+	return events
+}
+
+func (s *store) flushEvents(events []string) error {
 	if len(events) == 0 || s.durable.Config().NoSync {
 		return nil
 	}
