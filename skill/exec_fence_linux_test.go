@@ -170,6 +170,7 @@ func TestFenceLetsProgramsWork(t *testing.T) {
 		{"sh", "printf 'b\\na\\n' | sort | tee list | wc -l | tr -d ' '", "2\n"},
 		{"sh", "echo out > /dev/stdout; echo x | cat /dev/stdin", "out\nx\n"},
 		{"tar", "mkdir d && echo x >d/f && chmod 640 d/f && tar --owner=1234 -cf a.tar d && mkdir o && tar -xf a.tar -C o && stat -c %a o/d/f", "640\n"},
+		{"sh", "if [ $(id -u) = 0 ]; then echo x >own && chown 12345:12345 own && stat -c %u own; else echo 0; fi", "0\n"},
 		{"sh", "echo x >p && touch -d 2001-02-03 p && chmod 600 p && cp -p p q && stat -c '%a %y' q | cut -c1-14", "600 2001-02-03\n"},
 		{"make", "printf 'install:\n\tinstall -D -m 755 a.sh $(DESTDIR)/bin/a\n' >Makefile && make -s install DESTDIR=root && root/bin/a x | wc -l", "1\n"},
 		{"npm", "mkdir n && cd n && npm init -y >/dev/null && npm pkg set scripts.x='echo ran' && npm run -s x", "ran\n"},

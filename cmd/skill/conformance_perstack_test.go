@@ -297,7 +297,7 @@ var (
 // ownVars are the variable by which a fenced command knows its folder for temporary
 // files, what keeps tar from setting owners for root, and noSleep. The original had no
 // fence.
-var ownVars = regexp.MustCompile(`(?:TMPDIR=[^"\\]*/skill-\d+|TAR_OPTIONS=--no-same-owner|` + noSleep + `)\\n`)
+var ownVars = regexp.MustCompile(`(?:TMPDIR=[^"\\]*/skill-\d+|` + noSleep + `)\\n`)
 
 // isFenced tells whether this system has a fence for commands.
 func isFenced(t *testing.T) bool {

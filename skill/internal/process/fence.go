@@ -116,16 +116,7 @@ func (x *Runner) fenceFor(port int, temp func() (string, error)) (f fence, env [
 		return f, nil, err
 	}
 	f.rules = append(x.fenceRules(), fenceRule{path: f.temp, write: true})
-	return f, append(rootVariables(), "TMPDIR="+f.temp), nil
-}
-
-// rootVariables returns what root's commands need because the fence keeps them from giving
-// files to others: tar, run by root, tries to.
-func rootVariables() []string {
-	if os.Geteuid() != 0 || os.Getenv("TAR_OPTIONS") != "" {
-		return nil
-	}
-	return []string{"TAR_OPTIONS=--no-same-owner"}
+	return f, []string{"TMPDIR=" + f.temp}, nil
 }
 
 // newFence returns a fence without rules, or an error if [FenceRequire] demands more than

@@ -69,6 +69,13 @@ var filteredCalls = []filteredCall{
 	{[4]uint32{94, 91, 94, 52}, setID(1)},                // fchmod
 	{[4]uint32{306, 268, 333, 53}, setID(2)},             // fchmodat
 	{[4]uint32{452, 452, 452, 452}, setID(2)},            // fchmodat2
+	{[4]uint32{182, 92, 182, 0}, givesNothing},           // chown
+	{[4]uint32{95, 93, 95, 55}, givesNothing},            // fchown
+	{[4]uint32{16, 94, 16, 0}, givesNothing},             // lchown
+	{[4]uint32{298, 260, 325, 54}, givesNothing},         // fchownat
+	{[4]uint32{212, 0, 212, 0}, givesNothing},            // chown32
+	{[4]uint32{207, 0, 207, 0}, givesNothing},            // fchown32
+	{[4]uint32{198, 0, 198, 0}, givesNothing},            // lchown32
 	{[4]uint32{340, 302, 369, 261}, ownLimits},           // prlimit64
 	{[4]uint32{97, 141, 97, 140}, ownPriority},           // setpriority
 	{[4]uint32{289, 251, 314, 30}, ownIOPriority},        // ioprio_set
@@ -103,6 +110,7 @@ const (
 	denied = unix.SECCOMP_RET_ERRNO | uint32(unix.EACCES)
 	refuse = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
 	none   = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	done   = unix.SECCOMP_RET_ERRNO // no error, and nothing done
 )
 
 // Offsets in a filter's input, in bytes: struct seccomp_data.
@@ -163,6 +171,16 @@ func newUsers(f filterOf) filter {
 		return nil
 	}
 	return slices.Concat(load(arg(0)), ifBits(unix.CLONE_NEWUSER, ret(refuse)))
+}
+
+// givesNothing lets root's calls that would give a file to another user succeed and do
+// nothing. Root lacks the right, but tar, cp -p and npm, run by root, take a failure to
+// keep an owner for an error.
+func givesNothing(f filterOf) filter {
+	if !f.root {
+		return nil
+	}
+	return ret(done)
 }
 
 // socketCheck allows Unix and netlink sockets, and TCP where Landlock lets a port be used:
