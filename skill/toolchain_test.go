@@ -56,7 +56,7 @@ func task(t *testing.T, x *Executor, a Toolchain) (ToolRun, error) {
 }
 
 var everyRunner = []string{"go", "gofmt", "golangci-lint", "cargo", "npm", "pnpm", "yarn", "bun", "eslint", "prettier", "tsc",
-	"pytest", "ruff", "pylint", "black", "mypy", "pyright", "pip", "poetry", "uv", "make"}
+	"pytest", "ruff", "pylint", "black", "mypy", "pyright", "pip", "poetry", "uv", "make", "node", "vitest"}
 
 // TestToolchainsAreFound maps the files of a project to the expected command. After @
 // follows its directory, if that is not the workspace.
@@ -109,7 +109,10 @@ func TestToolchainsAreFound(t *testing.T) {
 		{[]string{scripts}, Toolchain{Do: Typecheck}, "npm run typecheck"},
 		{[]string{"package.json={}", "tsconfig.json"}, Toolchain{Do: Typecheck}, "tsc --noEmit"},
 		{[]string{"package.json={}", "-x.js"}, Toolchain{Do: Lint, Path: "-x.js"}, "eslint ./-x.js"},
-		{[]string{`package.json={"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}`}, Toolchain{Do: Test}, "pytest . -v"},
+		{[]string{`package.json={"scripts":{"test":"echo \"Error: no test specified\" && exit 1"},"devDependencies":{"vitest":"1"}}`}, Toolchain{Do: Test, Name: "sum"}, "vitest run -t sum"},
+		{[]string{`package.json={"scripts":{"test":"mocha"}}`}, Toolchain{Do: Test, Name: "sum"}, "npm run test -- --grep sum"},
+		{[]string{"package.json={}", "sum.test.js"}, Toolchain{Do: Test}, "node --test"},
+		{[]string{"docs/x.md", "app/go.mod"}, Toolchain{Do: Lint}, "go vet ./... @app"},
 		{[]string{"package.json={}", "a.py"}, Toolchain{Do: Format, Path: "a.py"}, "ruff format a.py"},
 		{[]string{"package.json={}"}, Toolchain{Do: Install}, "npm install"},
 		{[]string{"package.json={}", "package-lock.json"}, Toolchain{Do: Install}, "npm ci"},
@@ -219,10 +222,12 @@ func TestToolchainIsRefused(t *testing.T) {
 		{Toolchain{Do: Lint, Path: "out/x"}, "WS/out/x is outside the workspace WS", isOutside},
 		{Toolchain{Do: Lint, Path: "a\x00"}, `path holds a NUL byte, which no file name can: "WS/a\x00"`, nil},
 		{Toolchain{Do: Install, Path: "built"}, "without a lockfile or requirements.txt the project itself must be built, which runs its programs; scripts: true allows it", nil},
+		{Toolchain{Do: Test, Path: "bare"}, `package.json in WS/bare has no script for tests; add one, like "scripts": {"test": "node --test"}`, nil},
+		{Toolchain{Do: Test, Path: "two"}, "two is in no project, and there are several below it; give one as the path: a, b", nil},
 		{Toolchain{Do: Test, Path: "bad"}, "package.json in WS/bad is not a valid JSON object", nil},
 	} {
 		x := newExecutor(t, Config{Network: true})
-		layout(t, x.Dir(), "f.js", "built/pyproject.toml", "bad/package.json=[")
+		layout(t, x.Dir(), "f.js", "m.py", "built/pyproject.toml", "bad/package.json=[", "bare/package.json={}", "two/a/go.mod", "two/b/Cargo.toml")
 		if err := os.Symlink(outside, x.Dir()+"/out"); err != nil {
 			t.Fatal(err)
 		}

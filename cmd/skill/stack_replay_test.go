@@ -147,7 +147,7 @@ var moreKeys = map[string]string{
 
 const (
 	ranKeys  = "timed_out duration_ms truncated fence"
-	toolKeys = ranKeys + " runner command cwd returncode error"
+	toolKeys = ranKeys + " runner command cwd returncode error hint"
 )
 
 // needs skips the test where a program is missing that the row starts.

@@ -170,6 +170,14 @@ func projectFailure(_ *call, d skill.ToolRun) error {
 	return withKeys(err, projectKeys(d))
 }
 
+// installHint says what to install for a tool whose program is missing.
+func installHint(tool, program string) string {
+	if tool == "lint" && program == "ruff" {
+		return "no linter is installed: install ruff (pip install ruff), pylint, flake8 or mypy"
+	}
+	return "install " + program + ", or put it on PATH"
+}
+
 // projectError says why nothing was run, with the message of the manual if it has one.
 func projectError(in *call, err error) error {
 	if errors.Is(err, skill.ErrUnknownRunner) {
@@ -180,7 +188,9 @@ func projectError(in *call, err error) error {
 		}
 	}
 	if spawn, ok := errors.AsType[*skill.SpawnError](err); ok && spawn.Err == syscall.ENOENT {
-		return failf("%s not found", spawn.Command)
+		return withKeys(failf("%s not found", spawn.Command), struct {
+			Hint string `json:"hint"`
+		}{installHint(in.tool.Name, spawn.Command)})
 	}
 	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Op == "stat" && errors.Is(err, fs.ErrNotExist) {
 		return failf("Path not found: %s", in.str("path"))

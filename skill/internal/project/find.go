@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"textskill/skill/internal/refusal"
+	"textskill/skill/internal/workspace"
 )
 
 // A project is a directory that contains the marker file of a kind.
@@ -87,7 +88,60 @@ func (x *Tools) plan(base string, a Task) (*project, *runner, error) {
 			break
 		}
 	}
-	return x.planUnmarked(at, a)
+	if at.file || a.Runner != "" {
+		return x.planUnmarked(at, a)
+	}
+	return x.planBelow(at, a)
+}
+
+// planBelow returns the plan for the one project below a directory that is in none. A
+// directory with Python files of its own needs no marker.
+func (x *Tools) planBelow(at taskPath, a Task) (*project, *runner, error) {
+	var found []string
+	level := []string{at.start}
+	for depth := 0; depth < 3 && len(found) == 0; depth++ {
+		var below []string
+		for _, dir := range level {
+			entries, _ := x.ws.ReadDir(dir)
+			for _, e := range entries {
+				if depth == 0 && slices.Contains([]string{".py", ".pyi"}, filepath.Ext(e.Name)) {
+					return x.planUnmarked(at, a)
+				}
+				if e.Type.IsDir() && !strings.HasPrefix(e.Name, ".") && e.Name != "node_modules" && e.Name != "vendor" && len(below) < maxLooked {
+					below = append(below, filepath.Join(dir, e.Name))
+				}
+			}
+		}
+		for _, dir := range below {
+			if x.isProject(dir) {
+				found = append(found, dir)
+			}
+		}
+		level = below
+	}
+	switch len(found) {
+	case 0:
+		return x.planUnmarked(at, a)
+	case 1:
+		a.Path = found[0]
+		return x.plan(at.base, a)
+	}
+	for i := range found {
+		found[i], _ = filepath.Rel(at.start, found[i])
+	}
+	slices.Sort(found)
+	return nil, nil, fmt.Errorf("%s is in no project, and there are several below it; give one as the path: %s", at.given, strings.Join(found[:min(len(found), 20)], ", "))
+}
+
+// maxLooked is how many directories of one depth are searched for projects.
+const maxLooked = 500
+
+// isProject reports whether a directory has the marker of a kind other than make.
+func (x *Tools) isProject(dir string) bool {
+	entries, _ := x.ws.ReadDir(dir)
+	return slices.ContainsFunc(entries, func(e workspace.Entry) bool {
+		return slices.ContainsFunc(kinds, func(k kind) bool { return k.name != "make" && slices.Contains(k.markers, e.Name) })
+	})
 }
 
 // planUnmarked returns the plan for a task outside of any project.

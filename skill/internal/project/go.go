@@ -18,7 +18,7 @@ func planGo(p *project, a Task) (*runner, error) {
 			line = append(line, "-run", a.Name)
 		}
 		tests := &goTests{module: p.module(), brief: a.Brief}
-		return &runner{name: "go test", argv: append(line, p.packages()), tests: tests}, nil
+		return &runner{name: "go test", argv: append(line, p.packages()), tests: tests, countTests: true}, nil
 	case Lint:
 		vet := &runner{name: "go vet", argv: []string{"go", "vet", p.packages()}}
 		if p.has(".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json") {
@@ -76,7 +76,11 @@ func planRust(p *project, a Task) (*runner, error) {
 	case a.Do == Install && p.has("Cargo.lock"):
 		line = append(line, "--locked")
 	}
-	return &runner{name: strings.Join(line[:2], " "), argv: line}, nil
+	r := &runner{name: strings.Join(line[:2], " "), argv: line}
+	if a.Do == Test {
+		r.tests, r.countTests = new(cargoTests), true
+	}
+	return r, nil
 }
 
 // planMake uses the makefile's target test or lint, if it exists.

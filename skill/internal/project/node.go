@@ -3,6 +3,9 @@ package project
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -10,6 +13,8 @@ import (
 type packageJSON struct {
 	PackageManager string
 	Scripts        map[string]string
+
+	Dependencies, DevDependencies map[string]any
 }
 
 // planNode uses the scripts in package.json, or the usual programs if a script is missing.
@@ -26,10 +31,12 @@ func planNode(p *project, a Task) (*runner, error) {
 		Test: {"test"}, Lint: {"lint"}, Typecheck: {"typecheck", "type-check"}, Format: formatScripts(a.Check),
 	}[a.Do] {
 		if script, ok := pkg.Scripts[name]; ok && !strings.Contains(script, "no test specified") {
-			return p.script(a, manager, name), nil
+			return p.script(a, manager, name, script), nil
 		}
 	}
 	switch {
+	case a.Do == Test && p.has("package.json"):
+		return p.nodeTest(a, pkg)
 	case a.Do == Lint:
 		return &runner{argv: []string{"eslint", p.arg}}, nil
 	case a.Do == Format && a.Check:
@@ -49,9 +56,62 @@ func formatScripts(check bool) []string {
 	return []string{"format"}
 }
 
+// nodeTest runs the tests of a package without a script for them: with the runner that
+// it depends on, or as files that node itself runs.
+func (p *project) nodeTest(a Task, pkg packageJSON) (*runner, error) {
+	var line []string
+	for _, name := range []string{"vitest", "jest", "mocha"} {
+		if pkg.DevDependencies[name] != nil || pkg.Dependencies[name] != nil {
+			line = []string{name}
+			break
+		}
+	}
+	switch {
+	case line == nil && !p.testsOfNode():
+		return nil, fmt.Errorf("package.json in %s has no script for tests; add one, like \"scripts\": {\"test\": \"node --test\"}", p.dir)
+	case line == nil:
+		line = []string{"node", "--test"}
+	case line[0] == "vitest":
+		line = append(line, "run")
+	}
+	r := &runner{name: strings.Join(line, " "), tests: new(scriptTests), countTests: true}
+	if a.Name != "" {
+		line = append(line, nameFlag(r.name), a.Name)
+	}
+	if !p.whole {
+		line = append(line, p.arg)
+	}
+	r.argv = line
+	return r, nil
+}
+
+// testsOfNode reports whether node --test finds files by their names.
+func (p *project) testsOfNode() bool {
+	for name := range p.names {
+		ext := filepath.Ext(name)
+		base := strings.TrimSuffix(name, ext)
+		if name == "test" || slices.Contains([]string{".js", ".mjs", ".cjs"}, ext) &&
+			(base == "test" || strings.HasPrefix(base, "test-") || strings.HasSuffix(base, ".test") || strings.HasSuffix(base, "-test") || strings.HasSuffix(base, "_test")) {
+			return true
+		}
+	}
+	return false
+}
+
+// nameFlag is the flag by which a runner selects tests by their names.
+func nameFlag(script string) string {
+	switch {
+	case strings.Contains(script, "--test"):
+		return "--test-name-pattern"
+	case strings.Contains(script, "mocha"):
+		return "--grep"
+	}
+	return "-t"
+}
+
 // script runs a script of package.json, with the target as an argument unless that is
 // the whole project.
-func (p *project) script(a Task, manager, name string) *runner {
+func (p *project) script(a Task, manager, name, script string) *runner {
 	line := []string{manager, "run", name}
 	var args []string
 	if !p.whole {
@@ -59,9 +119,9 @@ func (p *project) script(a Task, manager, name string) *runner {
 	}
 	r := &runner{name: strings.Join(line, " ")}
 	if a.Do == Test {
-		r.tests = new(jestTests)
+		r.tests, r.countTests = new(scriptTests), true
 		if a.Name != "" {
-			args = append(args, "-t", a.Name)
+			args = append(args, nameFlag(script), a.Name)
 		}
 	}
 	if manager == "npm" && len(args) > 0 {

@@ -22,7 +22,11 @@ func planPython(p *project, a Task) (*runner, error) {
 	case Test:
 		return p.pytest(a), nil
 	case Lint:
-		return firstInstalled(a.Runner, [][]string{{"ruff", "check", p.arg}, {"pylint", p.arg}, {"flake8", p.arg}, {"mypy", p.arg}}), nil
+		pylint := []string{"pylint", p.arg}
+		if a.Runner == "" && !p.file { // of a directory that is no package it says only that
+			pylint = []string{"pylint", "--recursive=y", p.arg}
+		}
+		return firstInstalled(a.Runner, [][]string{{"ruff", "check", p.arg}, pylint, {"flake8", p.arg}, {"mypy", p.arg}}), nil
 	case Format:
 		ruff, black := []string{"ruff", "format"}, []string{"black"}
 		if a.Check {

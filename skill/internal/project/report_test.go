@@ -47,6 +47,16 @@ Test suite failed to run at src/b.test.js:1: Cannot find module './missing' from
 		{"vitest.txt", func() testReader { return new(jestTests) }, true, `1 passed, 2 failed, 1 skipped
 math > is wrong at src/a.test.js:5: AssertionError: expected 2 to be 3 // Object.is equality | - Expected | + Received | - 3 | + 2
 throws at src/a.test.js:10: Error: boom`},
+		{"cargo.txt", func() testReader { return new(cargoTests) }, true, `1 passed, 1 failed, 1 skipped
+tests::bad at src/lib.rs:6: assertion ` + "`left == right`" + ` failed: sum | left: 2 | right: 3`},
+		{"nextest.txt", func() testReader { return new(cargoTests) }, true, `2 passed, 1 failed, 1 skipped
+c tests::bad at src/lib.rs:6: assertion failed: no`},
+		{"node-tap.txt", func() testReader { return new(scriptTests) }, true, `1 passed, 1 failed, 1 skipped
+is wrong at /tmp/nt/a.test.js:3: 2 == 3`},
+		{"node-spec.txt", func() testReader { return new(scriptTests) }, true, `1 passed, 1 failed, 1 skipped
+is wrong at a.test.js:3: AssertionError [ERR_ASSERTION]: 2 == 3`},
+		{"mocha.txt", func() testReader { return new(scriptTests) }, true, `2 passed, 1 failed, 1 skipped
+math is wrong at test/a.js:6: AssertionError [ERR_ASSERTION]: Expected values to be strictly equal: | 2 !== 3 | + expected - actual | -2 | +3`},
 	}
 	for _, tt := range tests {
 		data, err := os.ReadFile("testdata/" + tt.file)

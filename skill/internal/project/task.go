@@ -168,7 +168,7 @@ func (r *runner) result(e process.Executed, dir string) Run {
 	if r.tests != nil {
 		if report, ok := r.tests.report(); ok {
 			d.Tests = &report
-			d.NoTests = d.NoTests || r.countTests && report.Passed+report.Failed+report.Skipped == 0
+			d.NoTests = d.NoTests || r.countTests && e.ExitCode == 0 && report.Passed+report.Failed+report.Skipped == 0
 		}
 	}
 	return d
