@@ -81,7 +81,8 @@ python3 -c "import socket; socket.create_connection(('127.0.0.1', %[3]s)); print
 }
 
 func TestBrowserIsFenced(t *testing.T) {
-	needs.Program(t, "python3")
+	needs.Shell(t)
+	needs.Program(t, "python3", "printenv", "tail")
 	out, tools := outside(t), programDir(t, t.TempDir())
 	t.Setenv("OPENAI_API_KEY", "sk-secret")
 	web, requests := counted(t, hello)
@@ -104,7 +105,8 @@ func TestBrowserIsFenced(t *testing.T) {
 }
 
 func TestSearchProgramIsFenced(t *testing.T) {
-	needs.Program(t, "python3")
+	needs.Shell(t)
+	needs.Program(t, "python3", "printenv", "tail")
 	out, tools := outside(t), programDir(t, t.TempDir())
 	web, _ := counted(t, hello)
 	x := fenced(t, Config{Network: true, Search: []SearchEngine{{Kind: "brave-search"}}})
@@ -130,7 +132,6 @@ exec %[1]s "$@"
 `
 
 func TestGitIsFenced(t *testing.T) {
-	needs.Program(t, "python3")
 	b := newGitBed(t)
 	b.remote()
 	out := outside(t)
