@@ -17,6 +17,7 @@ const (
 	maxConcurrent     = 8       // calls that run beside each other
 	maxResult         = 1 << 20 // bytes of text that one result takes where the window is not known
 	unreadable        = "The arguments are no JSON object: "
+	misfitting        = "The final report does not fit the schema"
 	incompleteReport  = "The final report must be a text, whole, and without tool calls. If work remains, do it; then call attemptCompletion again."
 	completionRefused = "Not completed: other calls of the same answer failed or have no result yet. See to them, then call attemptCompletion again."
 )
@@ -315,7 +316,7 @@ func (t *task) complete(ctx context.Context) (done bool, err error) {
 			answer.Text = text
 			return true, t.report(ctx, answer)
 		}
-		what, why = "The final report does not fit the schema", err.Error()
+		what, why = misfitting, err.Error()
 	}
 	t.fruitless++
 	answer.Calls = nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 )
 
 // Check reads all records of a run. It returns their number and what is wrong, a
@@ -25,7 +26,8 @@ func (r Records) Check(ctx context.Context, runID string) (n int, wrong []string
 	}
 	report := func(name string, err error) {
 		if err != nil {
-			wrong = append(wrong, fmt.Sprintf("%s: %v", name, err))
+			why := strings.TrimPrefix(err.Error(), path.Join(runsDir, runID, name)+": ")
+			wrong = append(wrong, name+": "+strings.TrimPrefix(why, name+": "))
 		}
 	}
 	_, err = r.Setting(ctx, runID)

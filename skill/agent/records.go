@@ -282,7 +282,7 @@ func (r Records) stored(ctx context.Context, runID string, files []RecordName, i
 		for i := range c.Messages {
 			c.Messages[i].Contents = withoutLostMedia(c.Messages[i].Contents)
 		}
-		return c, name, fmt.Sprintf("%s is damaged; what %s holds of it is used", name, n), nil
+		return c, name, fmt.Sprintf("%s is damaged or missing; what %s holds of it is used", name, n), nil
 	}
 	return c, name, "", err
 }

@@ -177,7 +177,7 @@ func TestDamagedRecords(t *testing.T) {
 		warns  []string
 		told   bool // the model, that calls may be missing
 	}{
-		{"the first checkpoint", []string{"checkpoint-*-1-*"}, 3, []string{"checkpoint-*-1-* is damaged; what event-*-1-continueToNextStep.json holds of it is used", "continues from step 3"}, false},
+		{"the first checkpoint", []string{"checkpoint-*-1-*"}, 3, []string{"checkpoint-*-1-* is damaged or missing; what event-*-1-continueToNextStep.json holds of it is used", "continues from step 3"}, false},
 		{"the last checkpoint", []string{"checkpoint-*-3-*"}, 3, []string{"checkpoint-*-3-*"}, false},
 		{"a checkpoint and its event", []string{"checkpoint-*-2-*", "*-2-continue*"}, 3, []string{"checkpoint-*-2-*"}, false},
 		{"all checkpoints", []string{"checkpoint-*"}, 3, []string{"checkpoint-*"}, false},

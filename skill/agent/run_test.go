@@ -300,3 +300,27 @@ func TestRetryAfter(t *testing.T) {
 		t.Errorf("waited %v, %v", waited, err)
 	}
 }
+
+// TestSchema has reports that do not fit: one that was asked for, and texts in a row.
+func TestSchema(t *testing.T) {
+	l := newLab(t, calls("attemptCompletion"), "[]", "well", `{"n":"two"}`, `{"n":2}`)
+	l.cfg.Schema = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
+	events := l.ran("go")
+	const want = "startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 continueToNextStep/1 startGeneration/2 retry/2 continueToNextStep/2 " +
+		"startGeneration/3 retry/3 continueToNextStep/3 startGeneration/4 completeRun/4"
+	if got := types(events); got != want {
+		t.Errorf("events\n got %s\nwant %s", got, want)
+	}
+	for i, what := range map[int]string{4: misfitting, 7: "No tool call generated", 10: misfitting} {
+		if got := events[i].Reason; !strings.Contains(got, what) {
+			t.Errorf("event %d says %s", i, got)
+		}
+	}
+	if text := *events[len(events)-1].Text; text != `{"n":2}` {
+		t.Errorf("the report is %s", text)
+	}
+	l.cfg.RunID, l.cfg.Schema = "another", json.RawMessage(`{"type":1}`)
+	if _, err := l.run("go"); err == nil || !strings.Contains(err.Error(), "is not a JSON Schema") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -144,6 +144,9 @@ func (t *task) takeStep(ctx context.Context) (done bool, err error) {
 	case len(answer.Calls) == 0 && insists && strings.TrimSpace(answer.Text) != "" && misfit == nil:
 		answer.Text = report
 		return true, t.report(ctx, answer)
+	case len(answer.Calls) == 0 && insists && strings.TrimSpace(answer.Text) != "":
+		t.answered = true
+		err = t.again(ctx, answer, misfitting, misfit.Error())
 	case len(answer.Calls) == 0:
 		t.answered = strings.TrimSpace(answer.Text) != ""
 		err = t.again(ctx, answer, "No tool call generated", "You must generate a tool call. Try again.")
