@@ -188,7 +188,7 @@ func (l *commandLine) strayFlags() error {
 			continue
 		}
 		if first == "" {
-			first = word
+			first, _, _ = strings.Cut(word, "=")
 		}
 		moved = append(moved, word)
 		f := l.flags.Lookup(strings.TrimPrefix(word, "--"))
@@ -212,11 +212,21 @@ func (l *commandLine) line(words ...string) string {
 // bare matches a word that a shell takes as it is.
 var bare = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w@%+=:,./-]+$`) })
 
-// shellLine returns a line for a POSIX shell that runs this program.
+// shellLine returns a line for a POSIX shell that runs this program, with *** for secrets.
 func shellLine(args []string) string {
-	line := "skill"
+	line, secret := "skill", false
 	for _, arg := range args {
-		line += " " + shellWord(arg)
+		flag, _, joined := strings.Cut(arg, "=")
+		isSecret := slices.Contains(secretFlags[:], flag)
+		switch {
+		case secret:
+			line += " ***"
+		case isSecret && joined:
+			line += " " + flag + "=***"
+		default:
+			line += " " + shellWord(arg)
+		}
+		secret = isSecret && !joined
 	}
 	return line
 }

@@ -79,7 +79,6 @@ func FindProject(dir string) (string, error) {
 			return file, nil
 		}
 		if dir == filepath.Dir(dir) {
-			//lint:ignore ST1005 the wording of the original runtime
 			return "", errors.New("perstack.toml not found. Create one or specify --config path." + others)
 		}
 		dir = filepath.Dir(dir)
