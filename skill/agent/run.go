@@ -9,7 +9,8 @@
 // In a step the model gives one answer, its tool calls are carried out, and a
 // [Checkpoint] is recorded. Steps are counted over the whole run.
 //
-//	run.go         Run and its configuration
+//	run.go         Run
+//	config.go      its configuration
 //	task.go        one task: its steps and how they end
 //	act.go         the tool calls of one answer
 //	schema.go      a report that fits a JSON Schema
@@ -38,7 +39,6 @@ package agent
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -52,64 +52,6 @@ import (
 
 	"textskill/skill"
 	"textskill/skill/dialect"
-)
-
-// Config says who works, where, and with which model. Executor, Model, Experts
-// and Expert are required.
-type Config struct {
-	Executor *skill.Executor // the workspace; it stays the caller's to close
-	Model    Model
-	Experts  map[string]Expert // by key
-	Expert   string            // the key of the one that is given the query
-	Base     *dialect.Dialect  // the Base Skill's tools; nil means [dialect.Perstack]
-
-	MaxSteps   int           // how many steps this Run may take, those of delegates among them; 0 is no limit
-	Budget     Budget        // the zero Budget is no limit
-	MaxRetries int           // how often one question to the model is repeated; 0 means 5, below 0 never
-	Timeout    time.Duration // for which the model may be silent; 0 means 5 minutes
-	MaxWait    time.Duration // that an endpoint may ask for before a retry, else the run ends; 0 means 5 minutes
-
-	RunID    string      // of a new run; "" means one that no other has
-	Continue string      // the id of a run to continue from its last record; "" begins a run, unless From is set
-	From     *Checkpoint // continues from there; from [Records], so with the messages of all steps
-	Answer   bool        // the query is the result of the call that the continued run waits for
-	TakeOver bool        // where the system has no file locks, continue a run whose owner did not give it back
-
-	// Getenv returns the variables that skills require, "" for one that is not set;
-	// nil means [os.Getenv]. Their values count as secrets, but for short words.
-	Getenv  func(string) string
-	Secrets []string // values that neither records, events nor the model may hold
-	About   About    // of the model, for the records
-
-	// Grant is asked before an expert starts, with what its skills start, reach and pass
-	// on, which may be nothing. An error keeps the expert from starting; nil grants all.
-	Grant func(needed []Power) error
-
-	// Schema is a JSON Schema that the final report of the expert must fit; nil for none.
-	Schema json.RawMessage
-
-	Heard func(string) // is called with the model's words as they come, without secrets; may be nil
-	Warn  func(string) // is told, in a sentence, what of the configuration comes to nothing; may be nil
-
-	ready time.Duration                              // for a skill's server; 0 means connectTimeout
-	wait  func(context.Context, time.Duration) error // between retries; nil sleeps
-	point func()                                     // is called between any two changes of files and records, for tests; may be nil
-}
-
-// About describes a model.
-type About struct {
-	Provider      string // "openai"
-	BaseURL       string
-	Model         string
-	Temperature   float64
-	ContextWindow int // in tokens, before which a conversation is compacted; 0 is unknown
-}
-
-// The defaults of a Config.
-const (
-	DefaultMaxRetries = 5
-	DefaultTimeout    = 5 * time.Minute
-	DefaultMaxWait    = 5 * time.Minute
 )
 
 // Run gives the query to an expert and reports what happens, in order. The run
@@ -259,25 +201,6 @@ func (r *run) warn(what string) {
 	if r.cfg.Warn != nil {
 		r.cfg.Warn(r.clean.Text(what))
 	}
-}
-
-// Redactor returns what takes the run's secrets out: those of Secrets, the values
-// of the variables that skills require as far as they are credentials, and what looks like one in a
-// skill's address or arguments.
-func (c Config) Redactor() Redactor {
-	secrets := slices.Clone(c.Secrets)
-	if c.Getenv == nil {
-		c.Getenv = os.Getenv
-	}
-	for _, e := range c.Experts {
-		for _, s := range e.Skills {
-			secrets = append(secrets, s.spelled()...)
-			for _, name := range s.RequiredEnv {
-				secrets = append(secrets, Credentials(name, c.Getenv(name))...)
-			}
-		}
-	}
-	return NewRedactor(secrets)
 }
 
 // work is Run once everything is ready.

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"textskill/skill"
+	"textskill/skill/agent"
+	"textskill/skill/dialect"
+)
+
+// runConfig returns what flags, project and variables say, in this order.
+func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
+	p, v := w.project, w.vars
+	cfg := agent.Config{Experts: p.Experts, RunID: r.runID, Answer: r.answer, TakeOver: r.takeOver, Base: r.limit(dialect.Perstack), Getenv: v.get, Secrets: v.secrets()}
+	if r.schema != "" {
+		data, err := readRegular(r.schema)
+		if err != nil {
+			return cfg, err
+		}
+		cfg.Schema = data
+	}
+	cfg.Warn = func(what string) { fmt.Fprintln(c.stderr, "skill:", what) }
+	if name := cmp.Or(r.provider, p.Provider.ProviderName, "openai"); name != "openai" {
+		return cfg, fmt.Errorf("provider %q is not supported; there is openai, which with --openai-base-url is any endpoint that speaks OpenAI's chat completions", name)
+	}
+	key, err := r.givenKey()
+	if err != nil {
+		return cfg, err
+	}
+	e := agent.Endpoint{
+		BaseURL: cmp.Or(r.baseURL, v.get("OPENAI_BASE_URL"), p.Provider.Setting.BaseURL),
+		Key:     cmp.Or(key, v.get("OPENAI_API_KEY")),
+		Model:   cmp.Or(r.model, p.Model, r.modelName, v.get("SKILL_MODEL")),
+	}
+	switch {
+	case e.Model == "":
+		return cfg, errors.New("no model is named; give one with --model, in perstack.toml or in SKILL_MODEL")
+	case e.BaseURL == "" && e.Key == "":
+		return cfg, errors.New("OPENAI_API_KEY is not set")
+	}
+	if err := errors.Join(r.numbers(c, p, &cfg, &e), r.limits(&cfg, e.Model), skill.Undumpable()); err != nil {
+		return cfg, err
+	}
+	for _, what := range p.Ignored() {
+		cfg.Warn(what)
+	}
+	e.Reasoning = p.ReasoningBudget
+	if !r.trustWorkspace {
+		cfg.Grant = w.grant(r.endpointPowers(key, w))
+	}
+	model, err := agent.NewOpenAI(e)
+	cfg.Model = model
+	cfg.Secrets = append(cfg.Secrets, e.Key)
+	cfg.About = agent.About{Provider: "openai", BaseURL: e.BaseURL, Model: e.Model, Temperature: e.Temperature, ContextWindow: agent.ContextWindow(e.Model)}
+	return cfg, err
+}
+
+// limits reads the flags that bound what a run may use.
+func (r *runOptions) limits(cfg *agent.Config, model string) error {
+	b := r.budget
+	switch {
+	case b.Tokens < 0:
+		return fmt.Errorf("--max-tokens %d: it must be at least 0", b.Tokens)
+	case !(b.Cost >= 0):
+		return fmt.Errorf("--max-cost %v: it must be at least 0", b.Cost)
+	case b.Time < 0:
+		return fmt.Errorf("--max-time %s: it must be at least 0s", b.Time)
+	case b.EqualCalls < 0:
+		return fmt.Errorf("--max-equal-calls %d: it must be at least 0", b.EqualCalls)
+	}
+	prices, err := readPrices(r.prices)
+	if err != nil {
+		return err
+	}
+	if b.Price = prices.Of(model); b.Price == nil && b.Cost > 0 {
+		return fmt.Errorf("the price of the model %s is not known, so --max-cost cannot hold; give it in a file: --prices FILE", model)
+	}
+	cfg.Budget, cfg.MaxWait = b, max(r.maxWait, 1)
+	return nil
+}
+
+// readPrices returns the known prices of models, with those of a file, "" for none.
+func readPrices(file string) (agent.Prices, error) {
+	if file == "" {
+		return agent.ReadPrices(nil)
+	}
+	data, err := readRegular(file)
+	if err != nil {
+		return nil, err
+	}
+	prices, err := agent.ReadPrices(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return prices, nil
+}
+
+const maxTimeout = 365 * 24 * 60 * 60 * 1000 // milliseconds; a Duration holds 292 years
+
+// numbers reads the flags that are numbers; without a flag perstack.toml counts.
+func (r *runOptions) numbers(c *cli, p agent.Project, cfg *agent.Config, e *agent.Endpoint) error {
+	steps, err1 := c.number("max-steps", r.maxSteps, p.MaxSteps, 0, 1)
+	retries, err2 := c.number("max-retries", r.maxRetries, p.MaxRetries, agent.DefaultMaxRetries, 0)
+	ms, err3 := c.number("timeout", r.timeout, p.Timeout, int(agent.DefaultTimeout.Milliseconds()), 1)
+	cfg.MaxSteps, cfg.MaxRetries, cfg.Timeout = steps, retries, time.Duration(min(ms, maxTimeout))*time.Millisecond
+	if retries == 0 {
+		cfg.MaxRetries = -1
+	}
+	if p.Temperature != nil {
+		e.Temperature = *p.Temperature
+	}
+	var err4 error
+	if r.temperature != "" {
+		e.Temperature, err4 = strconv.ParseFloat(r.temperature, 64)
+	}
+	if err4 != nil || !(e.Temperature >= 0 && e.Temperature <= 2) {
+		err4 = fmt.Errorf("--temperature %s: it is a number from 0 to 2", cmp.Or(r.temperature, fmt.Sprint(e.Temperature)))
+	}
+	return cmp.Or(err1, err2, err3, err4)
+}
+
+// number returns the number of a flag; without one said, and without that fallback. A
+// flag that is not a number is ignored with a warning.
+func (c *cli) number(flag, text string, said *int, fallback, low int) (int, error) {
+	n := fallback
+	if said != nil {
+		n = *said
+	}
+	if text != "" {
+		given, err := strconv.Atoi(text)
+		if err != nil {
+			fmt.Fprintf(c.stderr, "skill: --%s %s is not a number and is ignored\n", flag, text)
+			return n, nil
+		}
+		n = given
+	}
+	if n < low && (text != "" || said != nil) {
+		return n, fmt.Errorf("--%s %d: it must be at least %d", flag, n, low)
+	}
+	return n, nil
+}
