@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"image"
@@ -20,6 +21,9 @@ import (
 
 func TestMain(m *testing.M) {
 	skill.HelperMain()
+	if url := os.Getenv("BROWSER_TEST_URL"); url != "" {
+		os.Exit(shoot(url))
+	}
 	needs.Clean()
 	os.Exit(m.Run())
 }
@@ -101,4 +105,21 @@ func TestScreenshot(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "skill-browser-*")); len(left) != 0 {
 		t.Errorf("profile directories remain: %v", left)
 	}
+}
+
+// shoot takes a picture and prints its title.
+func shoot(url string) int {
+	x, err := skill.New(skill.Config{Network: true, Private: true, Helper: "/proc/self/exe", Browser: browser.New()})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer x.Close()
+	r, err := x.Execute(context.Background(), &skill.Session{}, skill.Screenshot{URL: url, Dest: "s.png"})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Print(r.(skill.Shot).Title)
+	return 0
 }

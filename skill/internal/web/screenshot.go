@@ -144,6 +144,9 @@ func (c *Client) startBrowser(proxy *Proxy) (_ *browser, err error) {
 		Env:   c.run.Environment([]string{"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_CACHE_HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "TMPDIR=" + dir, "PATH=" + c.run.SafePath()}, dir),
 		Needs: process.Needs{Write: []string{dir}, Connect: proxy.Port()},
 	}
+	if !c.cfg.NoSandbox {
+		spec.Needs.Write = append(spec.Needs.Write, "/proc") // the browser's own sandbox maps users there
+	}
 	if b.run, err = c.run.Start(spec, null, null); err != nil {
 		return nil, browserError(err)
 	}
