@@ -37,7 +37,7 @@ var mayImport = map[string][]string{
 
 	"skill/internal/search": {"skill/internal/workspace", "skill/internal/workspace/tree"},
 
-	"skill/internal/process": {"skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/search", "skill/internal/refusal", "skill/internal/words"},
+	"skill/internal/process": {"skill/internal/state", "skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/search", "skill/internal/refusal", "skill/internal/words"},
 
 	"skill/internal/web": {"skill/internal/process", "skill/internal/workspace", "skill/internal/refusal", "skill/internal/words"},
 

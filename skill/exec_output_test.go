@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -63,10 +64,11 @@ func TestExecLogsWhereItCan(t *testing.T) {
 	if data, err := os.ReadFile(got.Log); err != nil || len(data) != 3893 || got.LogCut != 0 || got.StdoutCut == 0 {
 		t.Errorf("%s: %d bytes, %v", got.Log, len(data), err)
 	}
-	if err := os.RemoveAll(x.Dir() + "/.skill"); err != nil {
+	output := filepath.Dir(got.Log)
+	if err := os.RemoveAll(output); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, x.Dir()+"/.skill", "", 0o644)
+	writeFile(t, output, "", 0o644)
 	if got := mustExec(t, x, long); got.Log != "" || got.StdoutCut == 0 || got.ExitCode != 0 {
 		t.Errorf("%+v", got)
 	}

@@ -258,7 +258,7 @@ func TestServerLogsAreBounded(t *testing.T) {
 		x.Execute(t.Context(), &Session{}, StartServer{Command: "exit 1", Port: freePort(t)})
 	}
 	list := must[Servers](t, x, ListServers{})
-	files, _ := filepath.Glob(x.Dir() + "/.skill/*/*")
+	files, _ := filepath.Glob(filepath.Dir(filepath.Dir(log.Log)) + "/[os]*/*") // output, servers
 	if len(list) > keptServers+2 || len(files) > 3*len(list) || !list[len(list)-1].Running {
 		t.Errorf("%d servers, %q", len(list), files)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"textskill/skill/internal/state"
 	"textskill/skill/internal/workspace"
 )
 
@@ -103,6 +104,10 @@ var sharedDirs = []string{".local", ".cargo", ".config", ".docker", ".deno", ".b
 // temporary files. They depend on the configuration, never on the arguments of a call.
 func (x *Runner) findFenceRules() []fenceRule {
 	list := x.rootRules(true)
+	if dir, err := x.ws.State(state.Output); err == nil { // made now, because all commands have these rules
+		dir.Close()
+		list.add(x.ws.OutputDir(), false)
+	}
 	home, _ := os.UserHomeDir()
 	for _, path := range slices.Concat(devices, sharedMemory, x.cfg.FenceWrite, x.cachePaths(home)) {
 		list.add(path, true)

@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"textskill/skill/internal/workspace"
+	"textskill/skill/internal/state"
 )
 
 // Limits of the logs of commands. The oldest logs are removed first.
@@ -23,7 +22,7 @@ const (
 	maxLogCount = 200
 )
 
-// logSuffix distinguishes these logs from other files in [workspace.OutputDir].
+// logSuffix distinguishes these logs from other files in [state.Output].
 const logSuffix = ".run.log"
 
 // An outputLog keeps the whole output of a command, both streams interleaved: in memory
@@ -60,7 +59,7 @@ func (l *outputLog) Write(p []byte) (int, error) {
 func (l *outputLog) create() {
 	held := l.held
 	l.held, l.off = nil, true
-	dir, err := l.x.ws.State(path.Base(workspace.OutputDir))
+	dir, err := l.x.ws.State(state.Output)
 	if err != nil {
 		return
 	}
@@ -72,7 +71,7 @@ func (l *outputLog) create() {
 		return
 	}
 	l.f, l.off = f, false
-	l.name = filepath.Join(l.x.ws.Dir(), filepath.FromSlash(workspace.OutputDir), name)
+	l.name = filepath.Join(l.x.ws.OutputDir(), name)
 	l.add(held)
 }
 

@@ -6,14 +6,13 @@ import (
 	"encoding/json"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"textskill/skill/internal/state"
 	"textskill/skill/internal/words"
-	"textskill/skill/internal/workspace"
 )
 
 // A serverRecord is stored in the file ID.json. The file ID.events beside it holds the
@@ -50,7 +49,7 @@ func serverLogName(id string) string { return "server-" + id + ".log" }
 
 // serverLog returns the absolute path of a server's log.
 func (x *Runner) serverLog(id string) string {
-	return filepath.Join(x.ws.Dir(), filepath.FromSlash(workspace.OutputDir), serverLogName(id))
+	return filepath.Join(x.ws.OutputDir(), serverLogName(id))
 }
 
 // save writes the record atomically.
@@ -130,7 +129,7 @@ func makeServerTemp(id string) (string, error) {
 func (x *Runner) removeRecord(dir *os.Root, id string) {
 	dir.Remove(id + recordSuffix)
 	dir.Remove(id + eventsSuffix)
-	if logs, err := x.ws.State(path.Base(workspace.OutputDir)); err == nil {
+	if logs, err := x.ws.State(state.Output); err == nil {
 		logs.Remove(serverLogName(id))
 		logs.Close()
 	}
@@ -155,7 +154,7 @@ const maxLogRead = 256 << 10
 
 // lastLines returns the last n lines of a server's log, and whether there are earlier ones.
 func (x *Runner) lastLines(id string, n int) (text []byte, more bool) {
-	logs, err := x.ws.State(path.Base(workspace.OutputDir))
+	logs, err := x.ws.State(state.Output)
 	if err != nil {
 		return nil, false
 	}

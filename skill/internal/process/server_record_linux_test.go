@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"textskill/testdata/needs"
+
+	"textskill/skill/internal/state"
 )
 
 // Stopping a server never kills a process that is not its helper, whatever the record says.
@@ -31,7 +33,7 @@ func TestForgedServerRecordsKillNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { x.StopServer(ServerName{ID: real.ID}) })
-	dir, err := x.ws.State("servers")
+	dir, err := x.ws.State(state.Servers)
 	if err != nil {
 		t.Fatal(err)
 	}

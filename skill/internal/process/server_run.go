@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"textskill/skill/internal/refusal"
+	"textskill/skill/internal/state"
 	"textskill/skill/internal/workspace"
 )
 
@@ -35,7 +35,7 @@ func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) 
 		return ServerState{}, err
 	}
 	defer wd.Close()
-	dir, err := x.ws.State("servers")
+	dir, err := x.ws.State(state.Servers)
 	if err != nil {
 		return ServerState{}, err
 	}
@@ -83,7 +83,7 @@ func (x *Runner) portFree(ctx context.Context, dir *os.Root, port int) error {
 // launchServer starts the helper, writes the record, and only then lets the helper start
 // the server: no server runs without a record.
 func (x *Runner) launchServer(dir *os.Root, r *serverRecord, spec Spec) error {
-	logs, err := x.ws.State(path.Base(workspace.OutputDir))
+	logs, err := x.ws.State(state.Output)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (x *Runner) findServers(n ServerName) (dir *os.Root, list []serverRecord, e
 	if err := x.CheckAllowed("access to servers"); err != nil {
 		return nil, nil, err
 	}
-	if dir, err = x.ws.State("servers"); err != nil {
+	if dir, err = x.ws.State(state.Servers); err != nil {
 		return nil, nil, err
 	}
 	for _, r := range readRecords(dir) {

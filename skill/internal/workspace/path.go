@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+
+	"textskill/skill/internal/state"
 )
 
 // A location is where a path leads: a root, and a clean slash-separated path in it.
@@ -127,7 +129,8 @@ func (w *Workspace) rootAt(dir string) *root {
 }
 
 // matchRoot finds the root that an absolute path is in by its spelling alone. A path
-// below several roots is in the first of them.
+// below several roots is in the first of them. The output of commands counts as one, of which
+// nothing is changed.
 func (w *Workspace) matchRoot(abs string) (location, bool) {
 	for _, r := range w.roots {
 		if rel, ok := below(r.dir, abs); ok {
@@ -139,7 +142,7 @@ func (w *Workspace) matchRoot(abs string) (location, bool) {
 			return w.matchRoot(r.dir + string(filepath.Separator) + rel)
 		}
 	}
-	return location{}, false
+	return w.matchOutput(abs)
 }
 
 // below returns abs relative to dir, both absolute, if abs is dir or below it.
@@ -325,10 +328,10 @@ func (w *Workspace) holdsRoot(p location) bool {
 	return false
 }
 
-// StateDir is the folder of this program's own records, at the root of a
-// workspace. No operation reads, lists or changes a folder of that name, at any
-// depth, except that [OutputDir] may be read.
-const StateDir = ".skill"
+// StateDir is the folder of this program's own records where they must lie in the workspace:
+// see package state. No operation reads, lists or changes a folder of that name, at any depth,
+// except that the output of commands may be read.
+const StateDir = state.Inside
 
 // tempName is the name of a new file, where it needs one, before it replaces an old
 // one. A file of that name left by a killed process is removed by the next change
@@ -349,11 +352,11 @@ var configNames = []string{".git", "perstack", "perstack.toml"}
 
 // denied fails with a [*DeniedError] if q may not lead to p.
 func (w *Workspace) denied(p location, q request) error {
+	if err, ok := w.deniedOutput(p, q); ok {
+		return err
+	}
 	if w.isRecords(p, q.access) {
 		return &DeniedError{q.abs, ownRecords}
-	}
-	if _, output := below(OutputDir, p.rel); output && q.access == toRead {
-		return nil
 	}
 	for name := range strings.SplitSeq(p.rel, "/") {
 		if err := w.deniedName(name, q); err != nil {

@@ -1,58 +1,95 @@
 package workspace
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
+
+	"textskill/skill/internal/state"
 )
 
-// OutputDir is the folder, at the root of a workspace, that holds the output of
-// commands. It is the only part of [StateDir] that operations read; none changes it.
-const OutputDir = StateDir + "/output"
-
-// State opens a folder in [StateDir], for this program's own records, and creates it
-// for this user alone if it does not exist. The caller closes it. The error is EROFS if
-// the workspace is opened read-only or for a dry run.
+// State opens a folder of the history for this program's records, and makes it for this user
+// alone if it does not exist: [state.Output], whose files operations read, or
+// [state.Servers]. The caller closes it. The error is EROFS if the workspace is opened
+// read-only or for a dry run.
 func (w *Workspace) State(name string) (*os.Root, error) {
 	if w.opts.ReadOnly || w.opts.DryRun {
-		return nil, wrap("mkdir", w.Abs("", StateDir), syscall.EROFS)
+		return nil, wrap("mkdir", filepath.Join(w.Dir(), name), syscall.EROFS)
 	}
-	top, err := os.OpenRoot(w.Dir())
+	s, err := w.histories[0].open()
 	if err != nil {
 		return nil, err
 	}
-	defer top.Close()
-	own, made, err := enterState(top, StateDir)
-	if err != nil {
-		return nil, err
-	}
-	defer own.Close()
-	if made {
-		if err := own.WriteFile(".gitignore", []byte("*\n"), 0o600); err != nil {
-			return nil, err
-		}
-	}
-	dir, _, err := enterState(own, name)
-	return dir, err
+	return s.Folder(name)
 }
 
-// enterState opens the folder name of in, which must not be a link, and creates it if
-// it does not exist.
-func enterState(in *os.Root, name string) (dir *os.Root, made bool, err error) {
-	err = in.Mkdir(name, 0o700)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, false, err
+// OutputDir returns the folder that holds the output of commands, whether it exists or not; ""
+// if there is no place for a history. Operations read it like a part of the workspace, and
+// do not change it.
+func (w *Workspace) OutputDir() string {
+	h := w.histories[0]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.outputDir()
+}
+
+func (h *history) outputDir() string {
+	if h.store != nil {
+		return filepath.Join(h.store.Path(), state.Output)
 	}
-	made = err == nil
-	info, err := in.Lstat(name)
+	p, err := state.Find(h.options)
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(p.Path, p.Key, state.Output)
+}
+
+// outputs returns the folder of the output of commands as a root; nil if there is none, or if
+// it is in the workspace, whose own root confines what commands could have put there.
+func (h *history) outputs() *root {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.output != nil || h.closed {
+		return h.output
+	}
+	dir := h.outputDir()
+	if _, inside := below(h.root.dir, dir); inside || dir == "" {
+		return nil
+	}
+	if r, err := openRoot(dir, h.portable); err == nil {
+		r.isOutput = true
+		h.output = r
+	}
+	return h.output
+}
+
+// matchOutput finds a path in the folder of the output of commands by its spelling.
+func (w *Workspace) matchOutput(abs string) (location, bool) {
+	if !strings.Contains(abs, string(filepath.Separator)+state.Output) {
+		return location{}, false
+	}
+	r := w.histories[0].outputs()
+	if r == nil {
+		return location{}, false
+	}
+	rel, ok := below(r.dir, abs)
+	return location{r, rel}, ok
+}
+
+// deniedOutput is denied for the output of commands; ok is false if p is none of that.
+func (w *Workspace) deniedOutput(p location, q request) (err error, ok bool) {
 	switch {
-	case err != nil:
-		return nil, false, err
-	case !info.IsDir():
-		return nil, false, fmt.Errorf("%s/%s is not a directory; this program keeps its own records there", in.Name(), name)
+	case p.root.isOutput:
+	case strings.HasPrefix(p.rel, StateDir+"/"):
+		if _, ok := below(w.OutputDir(), p.path()); !ok {
+			return nil, false
+		}
+	default:
+		return nil, false
 	}
-	dir, err = in.OpenRoot(name)
-	return dir, made, err
+	if q.access == toRead {
+		return nil, true
+	}
+	return &DeniedError{q.abs, ownRecords}, true
 }

@@ -4,30 +4,51 @@ package workspace
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
+
+	"textskill/skill/internal/state"
 )
 
 // What commands printed is there to be read, and nothing else of the records is.
 func TestOutputIsReadAndNotChanged(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
-		s.layout(".skill/output/a.log=printed", ".skill/journal=secret", ".skill/output/out => ../journal",
-			".skill/outputs/a.log=x", "d/.skill/output/a.log=x")
+		s.layout("d/f=x", ".skill/output/a.log=x", "d/.skill/output/a.log=x", "l => output")
 		w := s.open(Options{AllowConfig: true})
-		if data, err := w.ReadFile(s.p(".skill/output/a.log")); err != nil || string(data) != "printed" {
-			t.Errorf("%q, %v", data, err)
+		dir, err := w.State(state.Output)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, name := range []string{".skill/output/../journal", ".skill/output/out", ".skill/outputs/a.log", "d/.skill/output/a.log", ".SKILL/output/a.log"} {
-			_, err := w.ReadFile(s.p(".") + "/" + name)
-			if _, denied := errors.AsType[*DeniedError](err); !denied {
+		defer dir.Close()
+		output := w.OutputDir()
+		for _, err := range []error{dir.WriteFile("a.log", []byte("printed"), 0o600), dir.Symlink("../root.json", "out"), os.Remove(s.p("l")), os.Symlink(output, s.p("l"))} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, name := range []string{output + "/a.log", output + "/../output/a.log", s.p("l/a.log")} {
+			if data, err := w.ReadFile(name); err != nil || string(data) != "printed" {
+				t.Errorf("%s: %q, %v", name, data, err)
+			}
+		}
+		c, err := w.Copy(bg, output+"/a.log", s.p("copy"), CopyOptions{})
+		must(t, c, err)
+		s.has("copy", "printed")
+		for _, name := range []string{output + "/../root.json", output + "/out", output + "s/a.log", filepath.Dir(output), filepath.Dir(output) + "/log", s.p("l/../root.json"),
+			s.p(".skill/output/a.log"), s.p("d/.skill/output/a.log")} {
+			if _, err := w.ReadFile(name); !errors.Is(err, fs.ErrPermission) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		for _, name := range []string{".skill/output/a.log", ".skill/output/new", ".skill/output"} {
-			_, err := w.WriteFile(t.Context(), s.p(name), nil, WriteOptions{})
-			_, rerr := w.Remove(t.Context(), s.p(name), RemoveOptions{Tree: true})
-			for _, err := range []error{err, rerr} {
+		for _, name := range []string{output + "/a.log", output + "/new", output, s.p("l/a.log")} {
+			_, err := w.WriteFile(bg, name, nil, WriteOptions{})
+			_, rerr := w.Remove(bg, name, RemoveOptions{Tree: true})
+			_, cerr := w.Copy(bg, s.p("d/f"), name, CopyOptions{Replace: true})
+			_, merr := w.Move(bg, name, s.p("moved"), MoveOptions{})
+			for _, err := range []error{err, rerr, cerr, merr} {
 				if _, denied := errors.AsType[*DeniedError](err); !denied {
 					t.Errorf("%s is changed: %v", name, err)
 				}
@@ -40,7 +61,7 @@ func TestStateIsMadeForThisUserAlone(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		w := s.open(Options{})
 		for range 2 {
-			dir, err := w.State("output")
+			dir, err := w.State(state.Output)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,31 +70,25 @@ func TestStateIsMadeForThisUserAlone(t *testing.T) {
 			}
 			dir.Close()
 		}
-		for _, name := range []string{".skill", ".skill/output"} {
-			if info, err := os.Stat(s.p(name)); err != nil || info.Mode().Perm() != 0o700 {
+		for _, name := range []string{w.OutputDir(), filepath.Dir(w.OutputDir())} {
+			if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o700 {
 				t.Errorf("%s: %v, %v", name, info, err)
 			}
 		}
-		if data, _ := os.ReadFile(s.p(".skill/.gitignore")); string(data) != "*\n" {
-			t.Errorf(".gitignore holds %q", data)
-		}
+		s.lacks(StateDir)
 	})
 }
 
-func TestStateIsNoLinkAndNothingWhereNothingMayChange(t *testing.T) {
+func TestStateIsMadeWhereChangesAreAllowed(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		for name, o := range map[string]Options{"read": {ReadOnly: true}, "dry": {DryRun: true}} {
-			_, err := s.open(o).State("output")
-			if _, lerr := os.Lstat(s.p(".skill")); !errors.Is(err, syscall.EROFS) || lerr == nil {
-				t.Errorf("%s: %v, %v", name, err, lerr)
+			if _, err := s.open(o).State(state.Output); !errors.Is(err, syscall.EROFS) {
+				t.Errorf("%s: %v", name, err)
 			}
 		}
-		s.layout("d/f=x", ".skill => d", "o/.skill/output => ../../d", "o/.skill/file=x")
-		for dir, name := range map[string]string{".": "output", "o": "output"} {
-			w := s.open(Options{Dir: s.p(dir)})
-			if _, err := w.State(name); err == nil {
-				t.Errorf("%s/.skill/%s is a link and was followed", dir, name)
-			}
+		s.lacks(StateDir)
+		if list, _ := os.ReadDir(s.base + "/" + stateHome); len(list) > 0 {
+			t.Errorf("%v is made", list)
 		}
 	})
 }

@@ -34,6 +34,7 @@ type history struct {
 
 	mu     sync.Mutex
 	store  *state.Store
+	output *root // nil until it is needed; see outputs
 	closed bool
 
 	snapshots snapshots
@@ -68,6 +69,9 @@ func (h *history) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true
+	if h.output != nil {
+		h.output.tree.Close()
+	}
 	if h.store != nil {
 		h.store.Close()
 	}
@@ -93,7 +97,7 @@ func (h *history) folder(name string) (tree.Folder, error) {
 	return t.OpenFolder(".")
 }
 
-// history returns the history of a root.
+// history returns the history of a root; that of the output of commands is the first.
 func (w *Workspace) history(r *root) *history {
 	for _, h := range w.histories {
 		if h.root == r {
@@ -105,7 +109,7 @@ func (w *Workspace) history(r *root) *history {
 			return h
 		}
 	}
-	return nil
+	return w.histories[0]
 }
 
 // journal returns the history in which changes below a root are recorded, nil if they

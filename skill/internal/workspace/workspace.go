@@ -47,6 +47,8 @@ type root struct {
 	id    FileID
 	tree  tree.Tree
 
+	isOutput bool // the output of commands: only read
+
 	once    sync.Once
 	unnamed bool // see makesUnnamed
 }
