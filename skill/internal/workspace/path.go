@@ -328,9 +328,8 @@ func (w *Workspace) holdsRoot(p location) bool {
 	return false
 }
 
-// StateDir is the folder of this program's own records where they must lie in the workspace:
-// see package state. No operation reads, lists or changes a folder of that name, at any depth,
-// except that the output of commands may be read.
+// StateDir is the folder of this program's records where they lie in the workspace. No operation
+// reads, lists or changes a folder of that name, but for the output of commands in it.
 const StateDir = state.Inside
 
 // tempName is the name of a new file, where it needs one, before it replaces an old
