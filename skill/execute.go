@@ -109,6 +109,8 @@ func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (Result, 
 		return x.undo(ctx, a)
 	case History:
 		return x.history(ctx, s, a)
+	case Restore:
+		return x.restore(ctx, s, a)
 	case Difference:
 		return x.difference(ctx, a)
 	case Health:

@@ -24,6 +24,7 @@ type Config struct {
 
 	SnapshotBytes int64     // bytes of the workspace kept before a program runs, for undo; 0 means 256 MiB, negative none
 	Journal       Journal   // limits of the recorded changes; the zero value is right for most
+	State         string    // the folder in which histories are kept, outside the workspace; "" means one that is found
 	MaxRead       int64     // bytes of a file in one answer; 0 means 1 MiB
 	Helper        string    // absolute path of a program that calls HelperMain first and supervises each command; "" means none
 	KeepHelper    bool      // keep a helper ready for the next command: for programs that run many
@@ -67,7 +68,7 @@ func New(cfg Config) (*Executor, error) {
 	}
 	ws, err := workspace.Open(workspace.Options{
 		Dir: cfg.Dir, Allow: cfg.Allow, ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun,
-		AllowConfig: cfg.AllowConfig, NoSync: cfg.NoSync, Journal: cfg.Journal,
+		AllowConfig: cfg.AllowConfig, NoSync: cfg.NoSync, Journal: cfg.Journal, State: cfg.State,
 	})
 	if err != nil {
 		return nil, err

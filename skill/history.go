@@ -25,13 +25,15 @@ func (Difference) op() {}
 
 // Changes is the result of [History].
 type Changes struct {
-	List []workspace.HistoryEntry // the newest first
-	More int                      // number of changes beyond the limit
+	List    []workspace.HistoryEntry // the newest first
+	More    int                      // number of changes beyond the limit
+	Damaged int                      // records that cannot be read
 }
 
 // Message returns one line for each change.
 func (c Changes) Message() string {
-	if len(c.List) == 0 {
+	damaged := damagedNote(c.Damaged)
+	if len(c.List) == 0 && damaged == "" {
 		return "no changes are recorded"
 	}
 	lines := make([]string, len(c.List))
@@ -40,6 +42,9 @@ func (c Changes) Message() string {
 	}
 	if c.More > 0 {
 		lines = append(lines, "and "+words.Count(c.More, "older change", "older changes"))
+	}
+	if damaged != "" {
+		lines = append(lines, damaged)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -70,7 +75,7 @@ func (x *Executor) history(ctx context.Context, s *Session, a History) (Result, 
 		})
 	}
 	slices.Reverse(list)
-	c := Changes{List: list}
+	c := Changes{List: list, Damaged: x.ws.Damaged()}
 	if a.Limit > 0 && len(list) > a.Limit {
 		c.List, c.More = list[:a.Limit], len(list)-a.Limit
 	}

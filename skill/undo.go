@@ -2,6 +2,7 @@ package skill
 
 import (
 	"context"
+	"errors"
 
 	"textskill/skill/internal/workspace"
 )
@@ -21,7 +22,10 @@ func (Undo) op() {}
 type UndoError = workspace.UndoError
 
 // Reverted is the result of [Undo].
-type Reverted struct{ Changes []workspace.Undone } // the last change first
+type Reverted struct {
+	Changes []workspace.Undone // the last change first
+	Damaged int                // records that cannot be read
+}
 
 // Message lists the changes that were undone, and those that were passed over for that.
 func (r Reverted) Message() string {
@@ -40,6 +44,9 @@ func (r Reverted) Message() string {
 		for _, err := range u.Passed {
 			text += "; passed over: " + err.Error()
 		}
+	}
+	if note := damagedNote(r.Damaged); note != "" {
+		text += "; " + note
 	}
 	return word + text
 }
@@ -65,9 +72,12 @@ func (x *Executor) undo(ctx context.Context, a Undo) (Result, error) {
 	}
 	done, err := x.ws.Undo(ctx, workspace.UndoOptions{ID: a.ID, Since: a.Since, Force: a.Force})
 	if err != nil {
+		if e, ok := errors.AsType[*UndoError](err); ok && e.ID == "" && x.ws.Damaged() > 0 {
+			e.Reason += "; " + damagedNote(x.ws.Damaged())
+		}
 		return nil, err
 	}
-	return Reverted{done}, nil
+	return Reverted{done, x.ws.Damaged()}, nil
 }
 
 // WithLabel returns a context in which changes are recorded with the name of a dialect and

@@ -12,6 +12,6 @@ func (c *cli) diffCommand(o *options) *cobra.Command {
 			return c.journal(cmd.Context(), o, cmd.Name(), map[string]any{"id": args[0]})
 		},
 	}
-	o.obey(cmd, "--workspace", "--allow", "--json")
+	o.obey(cmd, "--workspace", "--allow", "--state", "--json")
 	return cmd
 }

@@ -18,6 +18,6 @@ func (c *cli) historyCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVarP(&limit, "limit", "n", 50, "list at most `N` changes")
-	o.obey(cmd, "--workspace", "--allow", "--json")
+	o.obey(cmd, "--workspace", "--allow", "--state", "--json")
 	return cmd
 }

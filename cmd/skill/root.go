@@ -99,6 +99,7 @@ func (c *cli) subcommands() []subcommand {
 	return []subcommand{
 		{"mcp", c.mcpCommand}, {"run", c.runCommand}, {"start", c.startCommand}, {"log", c.logCommand},
 		{"undo", c.undoCommand}, {"history", c.historyCommand}, {"diff", c.diffCommand},
+		{"restore", c.restoreCommand}, {"doctor", c.doctorCommand}, {"gc", c.gcCommand},
 		{"explain", c.explainCommand}, {"trust", c.trustCommand},
 		{"tools", c.toolsCommand}, {"test", c.testCommand}, {"setup", c.setupCommand}, {"version", c.versionCommand},
 	}
@@ -128,7 +129,7 @@ func (c *cli) executor(o *options) (*skill.Executor, error) {
 	}
 	return skill.New(skill.Config{
 		Dir: o.workspace, Allow: o.allow, ReadOnly: o.readOnly, DryRun: o.dryRun,
-		AllowConfig: o.allowConfig, NoSync: o.noSync, Journal: o.kept(), Helper: o.helper,
+		AllowConfig: o.allowConfig, NoSync: o.noSync, Journal: o.kept(), State: cmp.Or(o.state, c.getenv("SKILL_STATE")), Helper: o.helper,
 		SnapshotBytes: cmp.Or(o.snapshot, -1),
 		Network:       o.network, Private: o.private, Hosts: o.hosts, AllowHooks: o.allowHooks, AllowSSH: o.allowSSH,
 		Fence: skill.FenceMode(o.fence), FenceRead: o.fenceRead, FenceWrite: o.fenceWrite, Limits: o.limits, AllowSysV: o.allowSysV, PassEnv: o.passEnv, Subreaper: true, KeepHelper: o.keepHelper,

@@ -37,7 +37,7 @@ func (c *cli) undoCommand(o *options) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&since, "since", "", "undo the change `ID` and all after it")
 	cmd.Flags().BoolVar(&force, "force", false, "undo even if a file was changed since; the current version is saved first")
-	o.obey(cmd, "workspace", "--journal-changes", "--journal-age", "--journal-bytes", "--json")
+	o.obey(cmd, "workspace", "--journal-changes", "--journal-age", "--journal-bytes", "--state", "--json")
 	return cmd
 }
 

@@ -38,7 +38,7 @@ func openStore(ctx context.Context, x *skill.Executor, run string) (*store, erro
 	if c.ReadOnly || c.DryRun {
 		return s, nil
 	}
-	own := skill.Config{Dir: x.Dir(), AllowConfig: true, NoSync: c.NoSync}
+	own := skill.Config{Dir: x.Dir(), AllowConfig: true, NoSync: c.NoSync, State: c.State}
 	own.Journal.Off = true
 	var err error
 	if s.durable, err = skill.New(own); err != nil {

@@ -3,6 +3,7 @@ package dialect
 import (
 	"encoding/base64"
 	"time"
+	"unicode/utf8"
 
 	"textskill/skill"
 )
@@ -49,9 +50,14 @@ func Data(r skill.Result) any {
 				list[i]["undo"] = u.ID
 			}
 		}
-		return map[string]any{"undone": list}
+		return withDamaged(map[string]any{"undone": list}, r.Damaged)
 	case skill.Changes:
-		return map[string]any{"changes": recorded(r), "more": r.More}
+		return withDamaged(map[string]any{"changes": recorded(r), "more": r.More}, r.Damaged)
+	case skill.Restored:
+		if utf8.Valid(r.Content) {
+			return map[string]any{"path": r.Path, "content": string(r.Content)}
+		}
+		return map[string]any{"path": r.Path, "content_base64": base64.StdEncoding.EncodeToString(r.Content)}
 	case skill.Compared:
 		return map[string]any{"change": r.ID, "diff": r.Diff}
 	case skill.Listed:
@@ -69,6 +75,14 @@ func Data(r skill.Result) any {
 		return d
 	}
 	return nil
+}
+
+// withDamaged adds how many records of the history are damaged, if some are.
+func withDamaged(d map[string]any, damaged int) map[string]any {
+	if damaged > 0 {
+		d["damaged"] = damaged
+	}
+	return d
 }
 
 func recorded(r skill.Changes) []map[string]any {

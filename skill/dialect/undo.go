@@ -47,6 +47,18 @@ var Undo = &Dialect{
 			reply: message,
 		},
 		{
+			Name: "restore", Doc: "Show what a file held before a change, or write that to another file. The change stays.",
+			Params: []Param{
+				{Name: "id", Type: "string", Required: true, Doc: "the change"},
+				{Name: "path", Type: "string", Path: true, Doc: "the file, if the change is about several"},
+				{Name: "to", Type: "string", Path: true, Doc: "the file to write; by default the content is the answer"}},
+			Effect: Destroys,
+			operation: func(in *call) (skill.Args, error) {
+				return skill.Restore{ID: in.str("id"), Path: in.str("path"), To: in.str("to")}, nil
+			},
+			reply: message,
+		},
+		{
 			Name: "diff", Doc: "Show what a change did, as a unified diff.",
 			Params:    []Param{{Name: "id", Type: "string", Required: true, Doc: "the change"}},
 			operation: func(in *call) (skill.Args, error) { return skill.Difference{ID: in.str("id")}, nil },

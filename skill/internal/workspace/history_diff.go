@@ -15,32 +15,40 @@ import (
 // Difference returns what a change did as a unified diff, with a line for each version that
 // is no longer kept.
 func (w *Workspace) Difference(ctx context.Context, id string) (string, error) {
+	c, err := w.recorded(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	d := differ{w, c.h, c}
+	for i, s := range c.Steps {
+		text, err := d.step(i, s)
+		if err != nil {
+			return "", wrap("open", c.h.path(s.Path), err)
+		}
+		out.WriteString(text)
+	}
+	return out.String(), nil
+}
+
+// recorded returns a change that was made, with the later ones.
+func (w *Workspace) recorded(ctx context.Context, id string) (*change, error) {
 	h, n, ok := w.byID(id)
 	if !ok {
-		return "", unknown(id)
+		return nil, unknown(id)
 	}
 	for c, err := range h.changes(ctx, false) {
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		if c.ID < n {
 			break
 		}
-		if c.ID > n || !c.applied() || !w.holdsAll(c) {
-			continue
+		if c.ID == n && c.applied() && w.holdsAll(c) {
+			return c, nil
 		}
-		var out strings.Builder
-		d := differ{w, h, c}
-		for i, s := range c.Steps {
-			text, err := d.step(i, s)
-			if err != nil {
-				return "", wrap("open", h.path(s.Path), err)
-			}
-			out.WriteString(text)
-		}
-		return out.String(), nil
 	}
-	return "", notRecorded(id)
+	return nil, notRecorded(id)
 }
 
 // A differ prints steps of a change.

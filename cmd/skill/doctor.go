@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"textskill/skill"
+)
+
+func (c *cli) doctorCommand(o *options) *cobra.Command {
+	var adopt string
+	cmd := &cobra.Command{
+		Use:   "doctor [flags]",
+		Short: "Show where the history is, why, and what is wrong with it",
+		Long: "doctor shows where the history of the workspace is and why, how much it holds, which\n" +
+			"records are damaged, and which processes hold its locks. It changes nothing.\n\n" +
+			"A folder that was removed and made again has a new history. doctor lists the earlier\n" +
+			"ones of its path, and --adopt makes one of them its own.",
+		Example: "  skill doctor\n  skill doctor --adopt 0f3c1d2e4b5a69788796a5b4c3d2e1f0",
+		Args:    arguments(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.onHistory(o, func(x *skill.Executor) error {
+				if adopt != "" {
+					if err := x.Adopt(adopt); err != nil {
+						return err
+					}
+				}
+				found, err := x.Inspect(cmd.Context())
+				if err == nil {
+					_, err = fmt.Fprintln(c.stdout, found.Message())
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&adopt, "adopt", "", "make the earlier history `KEY` the workspace's own")
+	o.obey(cmd, "--workspace", "--allow", "--state")
+	return cmd
+}
+
+func (c *cli) gcCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "gc [flags]",
+		Short:   "Delete what the limits of the history no longer allow",
+		Long:    "gc drops the changes that the limits do not allow, and the histories of folders that\nhave been gone for 30 days. Without it, that is done by and by.",
+		Example: "  skill gc\n  skill gc --journal-bytes 100000000",
+		Args:    arguments(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.onHistory(o, func(x *skill.Executor) error { return x.GC(cmd.Context()) })
+		},
+	}
+	o.obey(cmd, "--workspace", "--allow", "--journal-changes", "--journal-age", "--journal-bytes", "--state")
+	return cmd
+}
+
+// onHistory opens the workspace for what is about its history.
+func (c *cli) onHistory(o *options, do func(x *skill.Executor) error) error {
+	x, err := c.executor(o)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	return c.failed(do(x))
+}

@@ -1,0 +1,54 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+
+	"textskill/skill/internal/state"
+)
+
+// Inspect describes the history of each folder that counts as inside, the workspace's own
+// first, and changes nothing.
+func (w *Workspace) Inspect(ctx context.Context) ([]state.Report, error) {
+	var list []state.Report
+	for _, h := range w.histories {
+		r, err := state.Inspect(ctx, h.options)
+		if err != nil {
+			return list, err
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// Adopt makes an earlier history that of the workspace: see [state.Adopt].
+func (w *Workspace) Adopt(key string) error {
+	if err := w.checkWritable(); err != nil {
+		return err
+	}
+	return state.Adopt(w.histories[0].options, key)
+}
+
+// GC deletes what the limits do not allow, and the histories of folders that have been gone
+// for a month.
+func (w *Workspace) GC(ctx context.Context) error {
+	var errs []error
+	for _, h := range w.histories {
+		s, err := h.open()
+		if err == nil {
+			err = s.GC(ctx)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Damaged returns how many records were found that cannot be read.
+func (w *Workspace) Damaged() (n int) {
+	for _, h := range w.histories {
+		if s, err := h.open(); err == nil {
+			n += len(s.Damaged())
+		}
+	}
+	return n
+}
