@@ -17,6 +17,7 @@ type GitCommit struct {
 	Dir     string // any directory of the repository; "" means the session's directory
 	Message string
 	Files   []string // paths relative to Dir, not patterns; none means all that have changed
+	Force   bool     // commit unmerged paths and conflict markers too
 }
 
 // GitPush pushes a branch to a remote. It returns a [Pushed].
@@ -32,6 +33,7 @@ type GitPull struct {
 	Dir    string // any directory of the repository; "" means the session's directory
 	Remote string // a name from its configuration
 	Branch string // "" means the upstream branch
+	Abort  bool   // instead, go back from a merge or rebase that a pull left unfinished
 }
 
 // GitBranch lists the branches of a repository, creates one or deletes one. It returns a
@@ -85,7 +87,7 @@ func (x *Executor) gitStatus(ctx context.Context, s *Session, a GitStatus) (Resu
 }
 
 func (x *Executor) gitCommit(ctx context.Context, s *Session, a GitCommit) (Result, error) {
-	return x.git.Commit(ctx, s.Dir, a.Dir, a.Message, a.Files)
+	return x.git.Commit(ctx, s.Dir, a.Dir, a.Message, a.Files, a.Force)
 }
 
 func (x *Executor) gitPush(ctx context.Context, s *Session, a GitPush) (Result, error) {
@@ -93,6 +95,9 @@ func (x *Executor) gitPush(ctx context.Context, s *Session, a GitPush) (Result, 
 }
 
 func (x *Executor) gitPull(ctx context.Context, s *Session, a GitPull) (Result, error) {
+	if a.Abort {
+		return x.git.Abort(ctx, s.Dir, a.Dir)
+	}
 	return x.git.Pull(ctx, s.Dir, a.Dir, a.Remote, a.Branch)
 }
 

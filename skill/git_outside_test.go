@@ -21,7 +21,7 @@ func TestGitOutside(t *testing.T) {
 		{"a repository above", func(b *gitBed, _ string) {
 			b.git("..", "init", "-q")
 			os.RemoveAll(filepath.Join(b.repo, ".git"))
-		}, "not a git repository"},
+		}, "holds the workspace, and lies outside it; start skill with --allow"},
 		{"a gitdir file", func(b *gitBed, outside string) {
 			os.RemoveAll(filepath.Join(b.repo, ".git"))
 			b.write("repo/.git", "gitdir: "+outside+"/.git\n")

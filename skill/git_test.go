@@ -7,6 +7,7 @@ import (
 	"net/http/cgi"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -53,7 +54,7 @@ func TestGitStatusFiles(t *testing.T) {
 	st := do[RepoStatus](t, b.executor(Config{ReadOnly: true}), GitStatus{Dir: "repo/in"})
 	want := []FileState{
 		{Path: "both", Index: "M", Worktree: "M"}, {Path: "is now", From: "was", Index: "R"}, {Path: "modified", Worktree: "M"},
-		{Path: "removed", Index: "D"}, {Path: "staged", Index: "M"}, {Path: "in/conflict", Index: "U", Worktree: "U"},
+		{Path: "removed", Index: "D"}, {Path: "staged", Index: "M"}, {Path: "in/conflict", Index: "U", Worktree: "U", Unmerged: true},
 		{Path: " -> ", Index: "?", Worktree: "?"}, {Path: "new/", Index: "?", Worktree: "?"}, {Path: "ä ö\n\"ü\"", Index: "?", Worktree: "?"},
 	}
 	if !reflect.DeepEqual(st.Files, want) || st.Branch != "main" || st.Dir != b.repo {
@@ -350,9 +351,48 @@ func TestGitDiffIsBounded(t *testing.T) {
 	if len(d.Text) > 256<<10+100 || d.Cut == 0 || !strings.Contains(string(d.Text), fmt.Sprintf("[… %d bytes left out …]", d.Cut)) {
 		t.Errorf("%d bytes, %d cut", len(d.Text), d.Cut)
 	}
-	if d := do[RepoDiff](t, b.executor(Config{}), GitDiff{Dir: "repo", File: "./b"}); len(d.Text) != 0 {
-		t.Errorf("%s", d.Text)
+	if _, err := b.executor(Config{}).Execute(t.Context(), &Session{}, GitDiff{Dir: "repo", File: "./b"}); err == nil || !strings.Contains(err.Error(), `"./b" does not exist`) {
+		t.Errorf("of a file that does not exist: %v", err)
 	}
+}
+
+// TestGitConflict refuses to commit what a merge left, until it is resolved and named.
+func TestGitConflict(t *testing.T) {
+	b := newGitBed(t)
+	b.write("repo/c", "base\n")
+	b.git("repo", "add", ".")
+	b.git("repo", "commit", "-qm", "base")
+	b.git("repo", "checkout", "-qb", "other")
+	b.write("repo/c", "theirs\n")
+	b.git("repo", "commit", "-qam", "theirs")
+	b.git("repo", "checkout", "-q", "-")
+	b.write("repo/c", "ours\n")
+	b.git("repo", "commit", "-qam", "ours")
+	exec.Command("git", "-C", b.repo, "merge", "other").Run() // fails: there is a conflict
+	x := b.executor(Config{})
+	if st := do[RepoStatus](t, x, GitStatus{Dir: "repo"}); st.State != "merge" || len(st.Files) != 1 || !st.Files[0].Unmerged {
+		t.Errorf("status %+v", st)
+	}
+	refused := func(a GitCommit, says string) {
+		t.Helper()
+		a.Dir, a.Message = "repo", "m"
+		if _, err := x.Execute(t.Context(), &Session{}, a); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%+v: %v", a, err)
+		}
+	}
+	refused(GitCommit{}, "unmerged: c")
+	refused(GitCommit{Files: []string{"c"}}, "conflict markers are left in c")
+	b.write("repo/c", "both\n")
+	refused(GitCommit{}, "unmerged: c")
+	do[Committed](t, x, GitCommit{Dir: "repo", Message: "m", Files: []string{"c"}})
+	if st := do[RepoStatus](t, x, GitStatus{Dir: "repo"}); st.State != "" || len(st.Files) != 0 {
+		t.Errorf("after the commit: status %+v", st)
+	}
+	b.write("repo/c", "<<<<<<< a\n=======\n>>>>>>> b\n")
+	refused(GitCommit{}, "conflict markers are left in c")
+	do[Committed](t, x, GitCommit{Dir: "repo", Message: "m", Force: true})
+	b.write("repo/c", "Title\n=======\n")
+	do[Committed](t, x, GitCommit{Dir: "repo", Message: "m"})
 }
 
 // TestGitErrorsSayWhy checks that errors contain git's own message.

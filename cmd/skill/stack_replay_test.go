@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -100,7 +101,7 @@ func TestStackReplay(t *testing.T) {
 
 // decide applies the rules by which the manual overrules what was recorded: check_url
 // is answered as recorded (rule S7), and so is a search for \w (rule S8); context_load lists the names of files, and a plan is
-// executing in its file too (rule S10).
+// executing in its file too, and git_push names the branch (rule S10).
 func (row *stackRow) decide() {
 	switch row.Tool {
 	case "check_url":
@@ -116,6 +117,10 @@ func (row *stackRow) decide() {
 				text = list.ReplaceAll(text, []byte(`$1"`+strings.ToUpper(name)+`.md"`))
 			}
 			row.Results[i] = text
+		}
+	case "git_push":
+		if row.ID == "git_push-003-up-to-date" { // the branch that was pushed
+			row.Results[0] = bytes.Replace(row.Results[0], []byte("null"), []byte(`"main"`), 1)
 		}
 	case "execute_plan":
 		for i, f := range row.After {
@@ -138,7 +143,7 @@ var unseen = map[string]string{
 // moreKeys are what we answer besides the keys of the original, by tool.
 var moreKeys = map[string]string{
 	"read": "truncated next_offset", "edit": "more_occurrences", "search": "excluded",
-	"git_status": "branch states", "git_branch": "current",
+	"git_status": "branch states detached state unmerged", "git_branch": "current",
 	"run": ranKeys + " signal error returncode stdout stderr command", "test": toolKeys, "lint": toolKeys, "format": toolKeys, "typecheck": toolKeys, "install": toolKeys,
 	"server": ranKeys + " id cwd command started log running ready returncode output errors port message error",
 	"fetch":  "status_code final_url content_type total_length truncated next_index", "download": "error", "check_url": "ok latency_ms error location",

@@ -22,10 +22,11 @@ var stackGit = []Tool{
 		Name: "git_commit", Doc: "Stage the files, or all changes, and commit what is staged. Hooks and filters of the repository do not run.",
 		Params: []Param{repoParam,
 			{Name: "message", Type: "string", Required: true, Doc: "the commit's message"},
-			{Name: "files", Type: "array", Of: "string", Path: true, Doc: "files to stage, relative to repo_path; default: all changes"}},
+			{Name: "files", Type: "array", Of: "string", Path: true, Doc: "files to stage, relative to repo_path; default: all changes"},
+			{Name: "force", Type: "boolean", Default: false, Doc: "commit unmerged files and conflict markers too"}},
 		Effect: Adds, reword: gitError,
 		operation: func(in *call) (skill.Args, error) {
-			a := skill.GitCommit{Dir: in.str("repo_path"), Message: in.str("message")}
+			a := skill.GitCommit{Dir: in.str("repo_path"), Message: in.str("message"), Force: in.flag("force")}
 			files, _ := in.values["files"].([]any)
 			for _, f := range files {
 				a.Files = append(a.Files, f.(string))
@@ -52,16 +53,17 @@ var stackGit = []Tool{
 			return skill.GitPush{Dir: in.str("repo_path"), Remote: in.str("remote"), Branch: in.str("branch")}, nil
 		},
 		reply: typed(func(in *call, p skill.Pushed) string {
-			return success(remoteReply{Remote: p.Remote, Branch: in.values["branch"], Output: p.Output, NotRun: p.NotRun})
+			return success(remoteReply{Remote: p.Remote, Branch: p.Branch, Output: p.Output, NotRun: p.NotRun})
 		}),
 	},
 	{
 		Name: "git_pull", Doc: "Fetch commits from a remote of the repository and merge them into the branch checked out.",
 		Params: []Param{repoParam, remoteParam,
-			{Name: "branch", Type: "string", Doc: "default: the upstream of the branch checked out"}},
+			{Name: "branch", Type: "string", Doc: "default: the upstream of the branch checked out"},
+			{Name: "abort", Type: "boolean", Default: false, Doc: "go back from a merge that a pull left unfinished"}},
 		Effect: Destroys, Open: true, reword: gitError,
 		operation: func(in *call) (skill.Args, error) {
-			return skill.GitPull{Dir: in.str("repo_path"), Remote: in.str("remote"), Branch: in.str("branch")}, nil
+			return skill.GitPull{Dir: in.str("repo_path"), Remote: in.str("remote"), Branch: in.str("branch"), Abort: in.flag("abort")}, nil
 		},
 		reply: typed(func(in *call, p skill.Pulled) string {
 			return success(remoteReply{p.Remote, in.values["branch"], p.Output, p.NotRun, undoable(p.Tracked)})
@@ -137,16 +139,22 @@ func statusReply(in *call, st skill.RepoStatus) string {
 		Repo      string      `json:"repo"`
 		States    []fileState `json:"states,omitempty"`
 		Branch    string      `json:"branch,omitempty"`
+		Detached  bool        `json:"detached,omitempty"`
+		State     string      `json:"state,omitempty"` // "merge", "rebase": not finished
+		Unmerged  []string    `json:"unmerged,omitempty"`
 		Upstream  string      `json:"upstream,omitempty"`
 		Ahead     int         `json:"ahead,omitempty"`
 		Behind    int         `json:"behind,omitempty"`
 		Truncated bool        `json:"truncated,omitempty"`
 		NotRun    []string    `json:"not_run,omitempty"`
-	}{Files: []string{}, Count: len(st.Files), Repo: in.str("repo_path"), Branch: st.Branch, Upstream: st.Upstream,
+	}{Files: []string{}, Count: len(st.Files), Repo: in.str("repo_path"), Branch: st.Branch, Detached: st.Branch == "", State: st.State, Upstream: st.Upstream,
 		Ahead: st.Ahead, Behind: st.Behind, Truncated: st.Truncated, NotRun: st.NotRun}
 	for _, f := range st.Files {
 		a.Files = append(a.Files, f.Path)
-		a.States = append(a.States, fileState(f))
+		if f.Unmerged {
+			a.Unmerged = append(a.Unmerged, f.Path)
+		}
+		a.States = append(a.States, fileState{f.Path, f.From, f.Index, f.Worktree})
 	}
 	return success(a)
 }

@@ -33,8 +33,9 @@ const (
 )
 
 // Commit stages files, whose names start at dir, and commits what is staged. No files
-// means all that have changed.
-func (x *Git) Commit(ctx context.Context, base, dir, message string, files []string) (c Committed, err error) {
+// means all that have changed. Unmerged paths and conflict markers are refused unless
+// force is set.
+func (x *Git) Commit(ctx context.Context, base, dir, message string, files []string, force bool) (c Committed, err error) {
 	if err := x.process.CheckAllowed("a git commit"); err != nil {
 		return c, err
 	}
@@ -54,6 +55,11 @@ func (x *Git) Commit(ctx context.Context, base, dir, message string, files []str
 	defer r.close()
 	if err := r.readSubmodules(ctx); err != nil {
 		return c, err
+	}
+	if !force {
+		if err := r.checkCommit(ctx, files); err != nil {
+			return c, err
+		}
 	}
 	if err := r.add(ctx, files); err != nil {
 		return c, err

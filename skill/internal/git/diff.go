@@ -48,7 +48,30 @@ func (x *Git) Diff(ctx context.Context, base, dir, file string, staged bool) (Di
 	if err != nil {
 		return Diff{}, err
 	}
+	if file != "" && len(e.Stdout) == 0 {
+		if err := r.checkKnown(ctx, file); err != nil {
+			return Diff{}, err
+		}
+	}
 	return Diff{e.Stdout, e.StdoutCut, r.notRun()}, nil
+}
+
+// checkKnown refuses a name that neither the working tree, the index nor the last commit
+// has.
+func (r *repository) checkKnown(ctx context.Context, file string) error {
+	abs := r.pathspec(file)
+	if !filepath.IsAbs(abs) {
+		abs = filepath.Join(r.dir.Path, abs)
+	}
+	if _, err := r.x.ws.Stat(abs, false); err == nil {
+		return nil
+	}
+	for _, args := range [][]string{{"ls-files", "-z", "--"}, {"ls-tree", "-r", "-z", "--name-only", "HEAD", "--"}} {
+		if e, err := r.git(ctx, command{args: append(args, r.pathspec(file))}); err == nil && len(e.Stdout) > 0 {
+			return nil
+		}
+	}
+	return &refusal.ArgError{Arg: "file", Reason: fmt.Sprintf("%q does not exist, and git does not know it; git_status lists what has changed", file)}
 }
 
 // checkPath refuses a path that looks like an option.

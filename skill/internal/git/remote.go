@@ -60,8 +60,7 @@ func (x *Git) Push(ctx context.Context, base, dir, remote, branch string) (p Pus
 	return Pushed{remote, branch, output(e), r.notRun("pre-push")}, err
 }
 
-// Pull pulls a branch of a remote, "" for the upstream branch. Whether it merges or
-// rebases depends on git's configuration.
+// Pull fetches a branch of a remote, "" for the upstream branch, and merges it.
 func (x *Git) Pull(ctx context.Context, base, dir, remote, branch string) (p Pulled, err error) {
 	r, via, err := x.openRemote(ctx, base, remoteUse{"pull", dir, remote, branch})
 	if err != nil {
@@ -71,7 +70,7 @@ func (x *Git) Pull(ctx context.Context, base, dir, remote, branch string) (p Pul
 	if err := r.readSubmodules(ctx); err != nil {
 		return p, err
 	}
-	args := []string{"pull", "--no-edit", "--recurse-submodules=no"}
+	args := []string{"pull", "--no-rebase", "--no-edit", "--recurse-submodules=no"}
 	if !x.cfg.AllowHooks {
 		args = append(args, "--no-gpg-sign", "--upload-pack="+via.upload)
 	}
@@ -82,7 +81,7 @@ func (x *Git) Pull(ctx context.Context, base, dir, remote, branch string) (p Pul
 	var e process.Executed
 	tracked, err := x.process.Track(ctx, "git", func(ctx context.Context) (err error) {
 		e, err = r.runRemote(ctx, via, args)
-		return err
+		return r.leftOver(ctx, err)
 	})
 	return Pulled{tracked, remote, branch, output(e), r.notRun("post-merge", "post-checkout", "pre-merge-commit", "commit-msg", "pre-rebase", "post-rewrite")}, err
 }

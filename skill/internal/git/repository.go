@@ -75,7 +75,7 @@ func (r *repository) inspect(ctx context.Context) error {
 	lines := strings.Split(strings.TrimSuffix(string(e.Stdout), "\n"), "\n")
 	switch {
 	case err != nil && len(lines) != 3: // with three lines there is only no working tree
-		return err
+		return r.aroundWorkspace(err)
 	case err == nil && len(lines) != 4:
 		return fmt.Errorf("git does not say where the repository is: %q; git 2.31 or later is needed, and paths without line breaks", e.Stdout)
 	}

@@ -14,6 +14,7 @@ import (
 type Status struct {
 	Dir           string // root of the working tree
 	Branch        string // "" if HEAD is detached
+	State         string // what is not finished: "merge", "rebase", "cherry-pick", "revert" or "bisect"; "" is nothing
 	Upstream      string // such as "origin/main"; "" if the branch has none
 	Ahead, Behind int    // number of commits, relative to Upstream
 	Files         []FileState
@@ -33,6 +34,7 @@ type FileState struct {
 	From     string // its former path if it was renamed or copied, otherwise ""
 	Index    string // staged change against the last commit; "" for none
 	Worktree string // unstaged change against the index; "" for none
+	Unmerged bool   // a merge left it in conflict
 }
 
 // Status lists the files that differ from the last commit in the repository that
@@ -48,7 +50,7 @@ func (x *Git) Status(ctx context.Context, base, dir string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	st := Status{Dir: r.top, NotRun: r.notRun()}
+	st := Status{Dir: r.top, State: r.state(), NotRun: r.notRun()}
 	parts, cut := splitNUL(e)
 	st.Truncated = cut
 	for i := 0; i < len(parts); i++ {
@@ -98,5 +100,6 @@ func fileState(entry string) (f FileState, renamed bool) {
 	}
 	state := strings.ReplaceAll(parts[1], ".", " ")
 	f.Index, f.Worktree = strings.TrimSpace(state[:1]), strings.TrimSpace(state[1:])
+	f.Unmerged = entry[0] == 'u'
 	return f, entry[0] == '2'
 }

@@ -1,0 +1,152 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"textskill/skill/internal/process"
+)
+
+// state returns what the repository is in the middle of, such as "merge"; "" is nothing.
+func (r *repository) state() string {
+	for _, s := range []struct{ file, name string }{
+		{"rebase-merge", "rebase"}, {"rebase-apply", "rebase"}, {"MERGE_HEAD", "merge"},
+		{"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"BISECT_LOG", "bisect"},
+	} {
+		if _, err := r.x.ws.Stat(filepath.Join(r.gitDir, s.file), false); err == nil {
+			return s.name
+		}
+	}
+	return ""
+}
+
+// maxMarked is how many bytes of a file are searched for conflict markers.
+const maxMarked = 8 << 20
+
+// checkCommit refuses a commit of unmerged paths that files does not name, and of files
+// with conflict markers. No files means all.
+func (r *repository) checkCommit(ctx context.Context, files []string) error {
+	e, err := r.git(ctx, command{maxOutput: maxListing, args: []string{"status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty"}})
+	if err != nil {
+		return err
+	}
+	parts, _ := splitNUL(e)
+	var unmerged, marked []string
+	for i := 0; i < len(parts); i++ {
+		f, renamed := fileState(parts[i])
+		if renamed {
+			i++
+		}
+		named := r.names(files, f.Path)
+		switch {
+		case f.Unmerged && !named:
+			unmerged = append(unmerged, f.Path)
+		case (named || len(files) == 0 || f.Index != "" && f.Index != "?") && r.hasMarkers(f.Path):
+			marked = append(marked, f.Path)
+		}
+	}
+	switch {
+	case len(marked) > 0:
+		return fmt.Errorf("conflict markers are left in %s; edit them away, or commit them with force: true", someNames(marked))
+	case len(unmerged) > 0:
+		return fmt.Errorf("unmerged: %s; resolve what the %s left, then name each in files, or commit them as they are with force: true", someNames(unmerged), r.state())
+	}
+	return nil
+}
+
+// names reports whether one of the files, whose names start at the directory of r, is the
+// path or a directory above it.
+func (r *repository) names(files []string, path string) bool {
+	abs := filepath.Join(r.top, path)
+	return slices.ContainsFunc(files, func(file string) bool {
+		file = r.pathspec(file)
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(r.dir.Path, file)
+		}
+		return process.Contains(filepath.Clean(file), abs)
+	})
+}
+
+// hasMarkers reports whether a file has lines that begin and end a conflict.
+func (r *repository) hasMarkers(path string) bool {
+	data, _ := r.x.ws.ReadUpTo(filepath.Join(r.top, path), maxMarked)
+	begin, end := false, false
+	for line := range bytes.Lines(data) {
+		begin = begin || bytes.HasPrefix(line, []byte("<<<<<<< "))
+		end = end || begin && bytes.HasPrefix(line, []byte(">>>>>>> "))
+	}
+	return end
+}
+
+// someNames lists up to ten names.
+func someNames(names []string) string {
+	if len(names) > 10 {
+		return strings.Join(names[:10], ", ") + fmt.Sprintf(" and %d more", len(names)-10)
+	}
+	return strings.Join(names, ", ")
+}
+
+// leftOver adds to an error of git pull how it left the repository, and what to do.
+func (r *repository) leftOver(ctx context.Context, err error) error {
+	failed, ok := errors.AsType[*Error](err)
+	state := r.state()
+	if !ok || state == "" {
+		return err
+	}
+	e, derr := r.git(ctx, command{args: []string{"diff", "--name-only", "--diff-filter=U", "-z"}})
+	if derr != nil {
+		return err
+	}
+	paths, _ := splitNUL(e)
+	failed.Words = fmt.Sprintf("the %s is not finished, with conflicts in %s", state, someNames(paths))
+	failed.Hint = "resolve them and commit with files that names each, or go back with git_pull(abort: true)"
+	return failed
+}
+
+// Abort ends a merge or rebase that a pull left unfinished, and restores the branch as it
+// was.
+func (x *Git) Abort(ctx context.Context, base, dir string) (p Pulled, err error) {
+	if err := x.process.CheckAllowed("a git pull"); err != nil {
+		return p, err
+	}
+	r, err := x.openRepository(ctx, base, dir, true)
+	if err != nil {
+		return p, err
+	}
+	defer r.close()
+	state := r.state()
+	if state != "merge" && state != "rebase" {
+		return p, errors.New("there is no merge or rebase to go back from")
+	}
+	p.Tracked, err = x.process.Track(ctx, "git", func(ctx context.Context) error {
+		e, err := r.git(ctx, command{args: []string{state, "--abort"}})
+		p.Output = output(e)
+		return err
+	})
+	return p, err
+}
+
+// aroundWorkspace names in an error of git the repository that the workspace lies in, if
+// there is one.
+func (r *repository) aroundWorkspace(err error) error {
+	failed, ok := errors.AsType[*Error](err)
+	if !ok || !strings.Contains(failed.Words, "not a git repository") {
+		return err
+	}
+	for dir := filepath.Dir(r.x.ws.Dir()); ; dir = filepath.Dir(dir) {
+		if _, serr := os.Lstat(filepath.Join(dir, ".git")); serr == nil {
+			failed.Words = "the repository " + dir + " holds the workspace, and lies outside it"
+			failed.Hint = "start skill with --allow " + dir
+			return failed
+		}
+		if dir == filepath.Dir(dir) {
+			return err
+		}
+	}
+}
