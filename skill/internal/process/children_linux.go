@@ -10,8 +10,8 @@ import (
 )
 
 // family is what this process knows of its children: those that it has started, and
-// whether all others are orphans of helpers. It is one for the process, as the children
-// are.
+// whether all others are orphans of helpers. It is global because a process has one set of
+// children.
 var family struct {
 	sync.RWMutex          // held to read while a child is started, to write while orphans are ended
 	started      sync.Map // of process ids

@@ -1,1 +1,1 @@
-// The bodies of the functions that launch_linux.go links to package runtime are not here.
+// Lets launch_linux.go declare functions without bodies, which it links to the runtime.
