@@ -70,8 +70,8 @@ var envelopeKeys = []string{"tool_calls", "final", "id", "type", "function", "na
 //	{"final":"text"}
 //
 // The text is repaired as by [rawjson.Decode], and so is the object that arguments
-// hold, but nothing may stand around that object. A final text that is not blank
-// takes precedence over calls. Of several objects the first with tool_calls or final
+// hold, but nothing may stand around that object. A final text that is not blank and
+// calls in one object are an error. Of several objects the first with tool_calls or final
 // counts, if exactly one of them has tool_calls.
 //
 // A call of the wrong form has its Err set and does not affect the others. Any other
@@ -91,6 +91,9 @@ func ToolCalls(text string) (Envelope, error) {
 	}
 	e := Envelope{Repairs: repairs}
 	if final, ok := rawjson.String(members["final"]); ok && trimSpace(final) != "" {
+		if raw := members["tool_calls"]; raw != nil && raw[0] == '[' && strings.Trim(string(raw[1:]), rawjson.Space) != "]" {
+			return Envelope{}, noEnvelope("the object has both tool_calls and final, where one is wanted, so nothing of it was run")
+		}
 		e.Final, e.HasFinal = trimSpace(final), true
 		return e, nil
 	}

@@ -30,7 +30,7 @@ func TestToolCalls(t *testing.T) {
 
 		// a final text
 		{`{"final":" done\n"}`, parser.Envelope{Final: "done", HasFinal: true}},
-		{`{"final":"done","working_dir":"d","tool_calls":` + good[len(`{"tool_calls":`):], parser.Envelope{Final: "done", HasFinal: true}},
+		{`{"final":"done","working_dir":"d","tool_calls":[]}`, parser.Envelope{Final: "done", HasFinal: true}},
 		{`{"final":" ","tool_calls":` + good[len(`{"tool_calls":`):], parser.Envelope{Calls: []parser.ToolCall{call}}},
 		{`{"final":null,"tool_calls":` + good[len(`{"tool_calls":`):], parser.Envelope{Calls: []parser.ToolCall{call}}},
 
@@ -120,6 +120,7 @@ func TestToolCallsWrongEnvelope(t *testing.T) {
 		{`{"` + strings.Repeat("é", 40) + `":1}`, "key `" + strings.Repeat("é", 20) + "…` is not `tool_calls`", nil},
 		{`{"Tool_Calls":[1]}`, "key `Tool_Calls` is not `tool_calls`", nil},
 		{`{"tool_calls":[]}`, "tool_calls is empty", nil},
+		{`{"final":"x","tool_calls":[{}]}`, "the object has both tool_calls and final, where one is wanted, so nothing of it was run", nil},
 		{`{"tool_calls":null}`, "tool_calls must be an array, got null", nil},
 		{`{"tool_calls":{}}`, "tool_calls must be an array, got an object", nil},
 		{`{"final":" "}`, "final must be a string that is not blank, got a string", nil},

@@ -95,7 +95,7 @@ func (m *modelFlags) worded(err error, operation string) error {
 	if tool := dialect.Achilles.Lookup(operation); tool != nil && !errors.Is(err, llmfallback.ErrNotArray) {
 		return &dialect.Failure{Message: "Invalid input: operation and path are required.", Hint: tool.Usage() + " (" + cause + ")", Cause: err}
 	}
-	return &dialect.Failure{Message: "Unknown operation: " + operation, Hint: cause + "; or type a command, like readFile a.txt", Cause: err}
+	return &dialect.Failure{Message: "Unknown operation: " + operation, Hint: cause + " (a command is like readFile a.txt)", Cause: err}
 }
 
 // folderAt returns a function that reports whether a path is a directory.

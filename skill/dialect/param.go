@@ -71,7 +71,21 @@ func (t *Tool) decode(raw json.RawMessage) (values, error) {
 	if err != nil {
 		return nil, err
 	}
+	if members, twice, ok := rawjson.Members(raw); ok && twice != "" && otherwise(raw, twice, members[twice]) {
+		return nil, fmt.Errorf("%s is given twice", twice)
+	}
 	return t.check(given)
+}
+
+// otherwise reports whether a member that an object has several times has another value than
+// the last one.
+func otherwise(object json.RawMessage, name string, last json.RawMessage) bool {
+	for key, value := range rawjson.EachMember(object) {
+		if k, _ := rawjson.String(key); k == name && !bytes.Equal(value, last) {
+			return true
+		}
+	}
+	return false
 }
 
 // decodeObject reads a JSON object; none at all is empty.
