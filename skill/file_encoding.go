@@ -132,8 +132,7 @@ func encodeAs(name, abs, text string) ([]byte, error) {
 	e, _ := charset.Lookup(name)
 	data, err := e.NewEncoder().Bytes([]byte(text))
 	if err == nil { // characters that the encoding lacks are encoded as HTML
-		var back []byte
-		if back, err = e.NewDecoder().Bytes(data); string(back) == text {
+		if back, err := e.NewDecoder().Bytes(data); err == nil && string(back) == text {
 			return data, nil
 		}
 	}
