@@ -16,7 +16,7 @@ type Place struct {
 	Path string // absolute
 	Root string // the root, absolute and without links
 	Key  string // of the root: the same after a rename, another one for a copy
-	Rule int    // which rule found it, from 1 to 5
+	Rule int    // which rule found it, from 1 to 6
 	Why  string // the rule, as a sentence about it
 	Near bool   // on the root's mount and device: images are moved and linked, not copied
 
@@ -44,6 +44,7 @@ type identity struct {
 //     user's own, and in no root.
 //  4. .skill in the root, which is the top of its mount or holds the user's state folder.
 //  5. The user's state folder, on another mount: what changes take away is copied there.
+//  6. .skill in the root, as in rule 4.
 func Find(o Options) (Place, error) {
 	root, err := filepath.Abs(o.Root)
 	if err == nil {
@@ -112,7 +113,7 @@ type finder struct {
 
 func (f *finder) add(rule int, path, why string) {
 	there, _ := existing(path)
-	f.found = append(f.found, Place{Path: path, Rule: rule, Why: why, Near: f.near(there), ignore: rule == 3 || rule == 4})
+	f.found = append(f.found, Place{Path: path, Rule: rule, Why: why, Near: f.near(there), ignore: rule == 3 || rule == 4 || rule == 6})
 }
 
 // named is rule 1.
@@ -129,13 +130,13 @@ func (f *finder) named(dir string) error {
 	return nil
 }
 
-// search is rules 2 to 5.
+// search is rules 2 to 6.
 func (f *finder) search(user string) {
 	var there identity
 	usable := false
 	if user != "" {
 		there, user = existing(user)
-		usable = there.folder && !f.inRoots(user) && (there.owner == os.Geteuid() || there.owner < 0)
+		usable = there.folder && !f.inRoots(user) && (there.owner == os.Geteuid() || there.owner < 0) && (f.holds(user) || mayBeMade(user))
 	}
 	if usable && f.near(there) {
 		f.add(2, user, "the user's state folder is on the mount of the workspace")
@@ -145,8 +146,9 @@ func (f *finder) search(user string) {
 	}
 	inside := filepath.Join(f.root, Inside)
 	parent, err := identify(filepath.Dir(f.root))
+	insideHolds := (f.holds(inside) || writable(f.root)) && f.mine(inside)
 	switch {
-	case !f.holds(inside) && !writable(f.root) || !f.mine(inside):
+	case !insideHolds:
 	case filepath.Dir(f.root) == f.root || err == nil && !f.near(parent):
 		f.add(4, inside, "the workspace is the top of its mount, and nothing on that mount is outside of it")
 	case user != "" && within(user, f.root):
@@ -155,6 +157,20 @@ func (f *finder) search(user string) {
 	if usable && !f.near(there) {
 		f.add(5, user, "no folder of this user's is on the mount of the workspace: what changes take away is copied")
 	}
+	if len(f.found) == 0 && insideHolds {
+		f.add(6, inside, "no folder above the workspace is this user's, and there is no home folder")
+	}
+}
+
+// mayBeMade reports whether a folder can be made, or can be written if it is there.
+func mayBeMade(dir string) bool {
+	for filepath.Dir(dir) != dir {
+		if _, err := os.Lstat(dir); err == nil {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return writable(dir)
 }
 
 // holds reports whether a place has a history of the root.

@@ -123,7 +123,7 @@ func TestPlace(t *testing.T) {
 			if info, err := os.Stat(s.Path()); err != nil || info.Mode().Perm() != 0o700 {
 				t.Errorf("%v, %v", info, err)
 			}
-			if _, err := os.Stat(p.Path + "/.gitignore"); (err == nil) != (p.Rule == 3 || p.Rule == 4) {
+			if _, err := os.Stat(p.Path + "/.gitignore"); (err == nil) != (p.Rule == 3 || p.Rule == 4 || p.Rule == 6) {
 				t.Errorf(".gitignore: %v", err)
 			}
 		})
@@ -191,6 +191,35 @@ func TestPlaceOfAnotherUser(t *testing.T) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "no folder for the history") {
+		t.Errorf("%s, %v", out, err)
+	}
+}
+
+// A user without a home folder, below a folder of somebody else's, has the history inside.
+func TestPlaceWithoutHome(t *testing.T) {
+	needs.That(t, os.Geteuid() == 0, "another user", "run the tests as root")
+	parent, err := os.MkdirTemp("/dev/shm", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(parent)
+	os.Chmod(parent, 0o755)
+	mine := mkdir(t, parent+"/mine", 12345)
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(binary)
+	if err == nil {
+		err = os.WriteFile(parent+"/test", data, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(parent+"/test", "-test.run", "TestPlaceOfAnotherUser")
+	cmd.Env = []string{"STATE_TEST_PLACE=" + mine}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "6 /.skill <nil>\n" {
 		t.Errorf("%s, %v", out, err)
 	}
 }
