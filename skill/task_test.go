@@ -125,7 +125,7 @@ func TestPlans(t *testing.T) {
 // TestDamagedRecords checks that files that cannot be parsed are not changed.
 func TestDamagedRecords(t *testing.T) {
 	for _, text := range []string{
-		"", " ", "{oops", "{}", "null", "5", `"x"`, `[1]`, `[{}`, `[{}] x`, "\ufeff[]", "[{\"title\":\"\xff\"}]", "[{\"a\":NaN}]", strings.Repeat(" ", 1<<20) + "[]",
+		"", " ", "{oops", "{}", "null", "5", `"x"`, `[1]`, `[{}`, `[{}] x`, "\ufeff[]", "[{\"title\":\"\xff\"}]", "[{\"a\":NaN}]", strings.Repeat(" ", maxStore) + "[]",
 	} {
 		dir, xs := inside(t, map[string]string{".tasks.json": text}, 1)
 		for _, a := range []Args{CreateTask{Title: "a"}, ListTasks{}, UpdateTask{ID: "a"}, DeleteTask{ID: "a"}} {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"textskill/testdata/needs"
 )
 
 func TestBudget(t *testing.T) {
@@ -28,6 +30,9 @@ func TestBudget(t *testing.T) {
 		{"time of a tool", Budget{Time: 300 * time.Millisecond}, []any{calls(`exec {"command":"sleep","args":["600"],"env":{},"cwd":".","stdout":true,"stderr":true}`)}, 1, "the time of 300ms is over"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.name == "time of a tool" {
+				needs.Program(t, "sleep")
+			}
 			l := newLab(t, tt.answers...)
 			l.cfg.Budget = tt.budget
 			events := l.ran("go")

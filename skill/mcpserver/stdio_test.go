@@ -212,8 +212,11 @@ func TestLargeMessages(t *testing.T) {
 	if a := c.ask(call(1, "write_file", string(arguments))); a.Result.IsError {
 		t.Fatalf("got %s", a.text())
 	}
-	if a := c.ask(call(2, "read_file", `{"path":"large"}`)); a.text() != content {
-		t.Errorf("%d bytes came back as %d", len(content), len(a.text()))
+	if got, err := os.ReadFile(filepath.Join(dir, "large")); err != nil || string(got) != content {
+		t.Errorf("%d bytes were written as %d, %v", len(content), len(got), err)
+	}
+	if a := c.ask(call(2, "read_file", `{"path":"large"}`)); !a.Result.IsError || !strings.Contains(a.text(), "head") {
+		t.Errorf("a file that is too large for an answer: %.200s", a.text())
 	}
 	for i := range 10000 {
 		if err := os.Link(filepath.Join(dir, "large"), filepath.Join(dir, fmt.Sprintf("%05d", i))); err != nil {
