@@ -110,6 +110,8 @@ func filler(t *Tool, p *Param, url string) []byte {
 		v = "sh"
 	case p.Name == "url":
 		v = url
+	case p.Name == "abort": // there is nothing to go back from
+		return nil
 	case p.Path && folders[t.Name] != "":
 		v = folders[t.Name]
 	case ok:
@@ -321,7 +323,7 @@ func (r *hostileRun) plain(d *Dialect, tool *Tool) {
 // unable says why the plain call of a tool fails.
 var unable = map[string]string{
 	"readImageFile": "is not supported", "readPdfFile": "is not a PDF file", "git_push": "the repository has no remote", "git_pull": "the repository has no remote",
-	"screenshot": "the browser",
+	"screenshot": "the browser", "restore": "is not one of this workspace",
 }
 
 // try calls a tool with every hostile name as its argument p.

@@ -134,7 +134,7 @@ func TestAdverse(t *testing.T) {
 	url := loopback(t)
 	for _, d := range All {
 		for i := range d.Tools {
-			if tool := &d.Tools[i]; (tool.Effect != Reads || a.name == "files") && !tool.Open && tool.Name != "healthCheck" && !startsPrograms(tool.Name) {
+			if tool := &d.Tools[i]; (tool.Effect != Reads || a.name == "files") && !tool.Open && tool.Name != "healthCheck" && tool.Name != "restore" && !startsPrograms(tool.Name) {
 				for n := range max(a.times, 1) {
 					for _, warm := range []bool{true, false} {
 						if !warm && d == Undo {
