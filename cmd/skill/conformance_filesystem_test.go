@@ -120,7 +120,7 @@ type wantedMessages struct {
 // failedCall matches the content that answers a call that failed.
 var failedCall = regexp.MustCompile(`^(\S+ )?ERR: |^unknown op_type: `)
 
-// envelopeHints say why a text is no envelope of calls.
+// envelopeHints say why a text is not an envelope of calls.
 var envelopeHints = []string{
 	"the object is empty", "the text is empty", "the top level is an array", "key `result` is not `tool_calls`",
 	"key `ops`, `working_dir` is not `tool_calls`",

@@ -189,7 +189,7 @@ func (g *golden) run(prompt string) (string, error) {
 	return strings.ReplaceAll(text, g.dir, "$WORK"), refused
 }
 
-// base returns the flags that count for every prompt: the fence and the limits.
+// base returns the flags that every prompt is run with: the fence and the limits.
 func (g *golden) base() []string {
 	args := []string{"--fence=" + string(skill.FenceRequire)}
 	if g.given == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A host is a program that starts MCP servers, and how it is told to start one.
+// A host is a program that starts MCP servers, with the place and form of its configuration.
 type host struct {
 	name   string
 	title  string
