@@ -215,12 +215,7 @@ func (d differ) patch(i int, s state.Step) (string, error) {
 	if max(p.New, p.Length) > maxDiff {
 		return head + largeSummary(s.Before.Size, s.After.Size), nil
 	}
-	at, in, err := d.w.openRecorded(d.h, s.Path)
-	if err != nil {
-		return gone, nil
-	}
-	defer in.Close()
-	f, _, err := tree.RegularFile(in.OpenFile(at.base(), os.O_RDONLY, 0))
+	f, _, err := d.current(s)
 	if err != nil {
 		return gone, nil
 	}
@@ -239,7 +234,7 @@ func (d differ) patch(i int, s state.Step) (string, error) {
 			return gone, nil
 		}
 	}
-	old, err := (&undoStep{u: &undo{h: d.h}, patch: p, source: s.Image, sourceRecord: d.c.ID}).old()
+	old, err := d.h.replaced(s, d.c.ID)
 	if err != nil {
 		return gone, nil
 	}
@@ -250,6 +245,16 @@ func (d differ) patch(i int, s state.Step) (string, error) {
 	return text, nil
 }
 
+// current opens the file that a step is about, as it is now.
+func (d differ) current(s state.Step) (*os.File, tree.Info, error) {
+	at, in, err := d.w.openRecorded(d.h, s.Path)
+	if err != nil {
+		return nil, tree.Info{}, err
+	}
+	defer in.Close()
+	return tree.RegularFile(in.OpenFile(at.base(), os.O_RDONLY, 0))
+}
+
 // undoneTail returns what an append has added from the undo of it, nil if none has it.
 func (d differ) undoneTail(s state.Step) []byte {
 	for _, c := range d.c.seen {
@@ -257,7 +262,7 @@ func (d differ) undoneTail(s state.Step) []byte {
 			if t.Path != s.Path || t.Patch == nil || t.Patch.Offset != s.Patch.Offset || t.Patch.Length != s.Patch.New {
 				continue
 			}
-			data, err := (&undoStep{u: &undo{h: d.h}, patch: t.Patch, source: t.Image, sourceRecord: c.ID}).old()
+			data, err := d.h.replaced(t, c.ID)
 			if err == nil && sumOf(data) == s.Patch.Sum {
 				return data
 			}

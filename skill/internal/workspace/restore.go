@@ -70,12 +70,7 @@ func (w *Workspace) fileBefore(c *change, id, abs string) (state.Step, error) {
 
 // beforePatch calls use with what a file held before a patch, if that is still in it.
 func (d differ) beforePatch(s state.Step, use func(content io.ReaderAt) error) (ok bool, err error) {
-	at, in, err := d.w.openRecorded(d.h, s.Path)
-	if err != nil {
-		return false, nil
-	}
-	defer in.Close()
-	f, info, err := tree.RegularFile(in.OpenFile(at.base(), os.O_RDONLY, 0))
+	f, info, err := d.current(s)
 	if err != nil {
 		return false, nil
 	}
@@ -89,7 +84,7 @@ func (d differ) beforePatch(s state.Step, use func(content io.ReaderAt) error) (
 	} else if there, err := stateOf(f, allBytes); err != nil || !same(there, s.After) {
 		return false, nil
 	}
-	old, err := (&undoStep{u: &undo{h: d.h}, patch: s.Patch, source: s.Image, sourceRecord: d.c.ID}).old()
+	old, err := d.h.replaced(s, d.c.ID)
 	if err != nil {
 		return false, nil
 	}

@@ -188,3 +188,8 @@ func (b *undoStep) applyToEnd(k *keeper, f *os.File, old []byte, d tree.Folder, 
 	}
 	return setModTime(d, name, b.target)
 }
+
+// replaced returns the bytes that the patch of a step took away, by the record that has it.
+func (h *history) replaced(s state.Step, record int64) ([]byte, error) {
+	return (&undoStep{u: &undo{h: h}, patch: s.Patch, source: s.Image, sourceRecord: record}).old()
+}
