@@ -52,13 +52,15 @@ var mayImport = map[string][]string{
 
 	"skill/dialect": {"skill", "parser", "parser/json"},
 
-	"llmfallback/openai": {},
+	"llmfallback/remote": {},
 
-	"llmfallback": {"llmfallback/openai", "parser", "parser/json"},
+	"llmfallback/openai": {"llmfallback/remote"},
+
+	"llmfallback": {"llmfallback/openai", "llmfallback/remote", "parser", "parser/json"},
 
 	"skill/mcpserver": {"skill/dialect", "skill", "parser", "parser/json"},
 
-	"skill/agent": {"skill/dialect", "skill", "llmfallback/openai", "parser", "parser/json"},
+	"skill/agent": {"skill/dialect", "skill", "llmfallback/openai", "llmfallback/remote", "parser", "parser/json"},
 
 	"cmd/skill": {"skill/mcpserver", "skill/agent", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser", "parser/json"},
 }

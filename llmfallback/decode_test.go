@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"textskill/llmfallback/openai"
+	"textskill/llmfallback/remote"
 )
 
 func TestDecodeAnswer(t *testing.T) {
@@ -137,7 +138,7 @@ func FuzzWire(f *testing.F) {
 			if status > 299 || !json.Valid([]byte(body)) {
 				t.Fatalf("%d %q is taken: %v", status, body, err)
 			}
-		case *openai.Error:
+		case *remote.Error:
 			if err.Reason == "" {
 				t.Fatalf("%d %q: no reason", status, body)
 			}

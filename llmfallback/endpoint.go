@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"textskill/llmfallback/openai"
+	"textskill/llmfallback/remote"
 )
 
 const (
@@ -36,7 +37,7 @@ type answer struct {
 }
 
 // A sender sends one request of shape s and reads what the model answered. Its
-// error is an [*openai.Error] or an [*answerError].
+// error is a [*remote.Error] or an [*answerError].
 type sender func(ctx context.Context, s shape, messages []message, limit int, t *Telemetry) (answer, error)
 
 // An endpoint is the agent that asks a model. It is safe for concurrent use.
@@ -78,7 +79,7 @@ func (p *endpoint) Complete(ctx context.Context, r Request) (Reply, error) {
 
 // unavailable makes the error of an exchange that failed an [ErrUnavailable].
 func unavailable(err error) error {
-	if fault, ok := errors.AsType[*openai.Error](err); ok {
+	if fault, ok := errors.AsType[*remote.Error](err); ok {
 		return fmt.Errorf("%w: %w", ErrUnavailable, fault)
 	}
 	return err
@@ -169,7 +170,7 @@ func (p *endpoint) ask(ctx context.Context, messages []message, limit int, t *Te
 		a, err := p.send(ctx, s, messages, limit, t)
 		t.Latencies = append(t.Latencies, p.now().Sub(start))
 		p.charge(spent(t)-before, messages, a)
-		fault, failed := errors.AsType[*openai.Error](err)
+		fault, failed := errors.AsType[*remote.Error](err)
 		if !failed {
 			p.worked()
 			return a, err
@@ -190,7 +191,7 @@ func (p *endpoint) ask(ctx context.Context, messages []message, limit int, t *Te
 
 // wait sleeps as long as the endpoint asks, else about [firstWait]. It returns an
 // error if that is more than [maxWait].
-func (p *endpoint) wait(ctx context.Context, fault *openai.Error) error {
+func (p *endpoint) wait(ctx context.Context, fault *remote.Error) error {
 	d := fault.After
 	switch {
 	case d > maxWait:

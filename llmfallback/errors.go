@@ -7,7 +7,7 @@ import (
 
 // The reasons why a prompt yields no operation, for [errors.Is]. The error that
 // wraps one says what is wrong with this prompt or answer. An [ErrUnavailable]
-// also wraps the [openai.Error] of an exchange that failed; it holds nothing of
+// also wraps the [remote.Error] of an exchange that failed; it holds nothing of
 // what was sent or answered.
 var (
 	ErrSilent          = errors.New("nobody understands the request")

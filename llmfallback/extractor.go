@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"textskill/llmfallback/openai"
+	"textskill/llmfallback/remote"
 )
 
 const connectTimeout = 3 * time.Second // a person waits
@@ -153,7 +154,7 @@ func overFunc(complete func(context.Context, string) (string, error)) sender {
 	return func(ctx context.Context, _ shape, messages []message, _ int, _ *Telemetry) (answer, error) {
 		text, err := complete(ctx, messages[len(messages)-1].text)
 		if err != nil {
-			return answer{}, &openai.Error{Reason: "no answer", Err: err}
+			return answer{}, &remote.Error{Reason: "no answer", Err: err}
 		}
 		return answer{text: text}, nil
 	}

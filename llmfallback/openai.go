@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"textskill/llmfallback/openai"
+	"textskill/llmfallback/remote"
 )
 
 // request builds one chat request of shape s. limit is in tokens.
@@ -45,7 +46,7 @@ func overOpenAI(client *openai.Client, model string) sender {
 		c, err := client.Complete(ctx, s.request(model, messages, limit))
 		t.HTTPStatus = c.Status
 		t.Bytes += c.Bytes
-		if fault, ok := errors.AsType[*openai.Error](err); ok {
+		if fault, ok := errors.AsType[*remote.Error](err); ok {
 			fault.Said = "" // endpoints repeat the prompt and parts of the key
 			return answer{}, fault
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"textskill/llmfallback/remote"
 )
 
 // asking returns a client of a server that answers as answer does.
@@ -35,7 +37,7 @@ func with(status int, kind, body string) http.HandlerFunc {
 
 // outcome is what came of a request, on one line.
 func outcome(c Completion, err error) string {
-	fault, failed := errors.AsType[*Error](err)
+	fault, failed := errors.AsType[*remote.Error](err)
 	switch {
 	case failed:
 		return fmt.Sprintf("%v; retry %v", fault, fault.Retry)
@@ -176,8 +178,8 @@ func TestRefusals(t *testing.T) {
 			with(tt.status, tt.kind, tt.body)(w, r)
 		})
 		got, err := c.Complete(t.Context(), sent)
-		if outcome(got, err) != tt.want || err.(*Error).Parameter != tt.parameter || requests != 1 || got.Status != tt.status {
-			t.Errorf("%d %s\n got %s, parameter %s, %d requests, %+v\nwant %s, %s", tt.status, tt.body, outcome(got, err), err.(*Error).Parameter, requests, got, tt.want, tt.parameter)
+		if outcome(got, err) != tt.want || err.(*remote.Error).Parameter != tt.parameter || requests != 1 || got.Status != tt.status {
+			t.Errorf("%d %s\n got %s, parameter %s, %d requests, %+v\nwant %s, %s", tt.status, tt.body, outcome(got, err), err.(*remote.Error).Parameter, requests, got, tt.want, tt.parameter)
 		}
 	}
 }
@@ -194,8 +196,8 @@ func TestBadAnswers(t *testing.T) {
 		{"application/json", `{"error":{"message":"x"}}`, "the endpoint answered with an error: x; retry true"},
 		{"application/json", `{"choices":[{"message":{},"error":{"message":"x"}}]}`, "the endpoint answered with an error: x; retry true"},
 		{"application/json", `{"choices":[{"message":{},"finish_reason":"error"}]}`, "the endpoint answered with an error; retry true"},
-		{"application/json", strings.Repeat(" ", maxAnswer+1), "the answer is larger than 16 MiB; retry false"},
-		{"text/event-stream", strings.Repeat(":\n", maxAnswer/2+1), "the answer is larger than 16 MiB; retry false"},
+		{"application/json", strings.Repeat(" ", remote.MaxAnswer+1), "the answer is larger than 16 MiB; retry false"},
+		{"text/event-stream", strings.Repeat(":\n", remote.MaxAnswer/2+1), "the answer is larger than 16 MiB; retry false"},
 		{"text/event-stream", "data: {\"id\":1,\"error\":\"x\"}\n\n", "the endpoint answered with an error: x; retry true"},
 		{"text/event-stream", "data: {\"error\":{\"message\":\"x\"}}\n\n", "the endpoint answered with an error: x; retry true"},
 		{"text/event-stream", "data: {\n\n", "the answer is not valid JSON; retry true"},
@@ -226,19 +228,6 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-func TestRetryAfter(t *testing.T) {
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	for value, want := range map[string]time.Duration{
-		"": 0, "soon": 0, "-1": 0, "0": 0, "1": time.Second, "0.5": time.Second / 2, "1e30": 1e6 * time.Second,
-		now.Add(3 * time.Second).Format(http.TimeFormat): 3 * time.Second,
-		now.Add(-time.Minute).Format(http.TimeFormat):    1,
-	} {
-		if got := retryAfter(http.Header{"Retry-After": {value}}, now); got != want {
-			t.Errorf("%q: %v, want %v", value, got, want)
-		}
-	}
-}
-
 // Whatever an endpoint sends, there is one completion or an Error with a reason.
 func FuzzComplete(f *testing.F) {
 	f.Add(200, "application/json", `{"choices":[{"message":{"content":[{"text":"a"}],"tool_calls":[{"function":{"arguments":{}}}]}}]}`)
@@ -257,7 +246,7 @@ func FuzzComplete(f *testing.F) {
 			t.Fatal(err)
 		}
 		_, err = c.Complete(t.Context(), Request{Stream: true})
-		if fault, ok := err.(*Error); err != nil && (!ok || fault.Reason == "") || err == nil && status > 299 {
+		if fault, ok := err.(*remote.Error); err != nil && (!ok || fault.Reason == "") || err == nil && status > 299 {
 			t.Fatalf("%d %q: %T %v", status, body, err, err)
 		}
 	})

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"strings"
+
+	"textskill/llmfallback/remote"
 )
 
 // A Completion is what a model answered.
@@ -93,18 +95,18 @@ func (a *answer) add(piece []byte) error {
 	}
 	switch {
 	case c.Error != nil:
-		return &Error{Reason: answeredError, Said: words(*c.Error), Retry: true}
+		return remote.Failure(*c.Error)
 	case a.whole && len(c.Choices) == 0:
-		return &Error{Reason: ErrNoChoices.Error(), Retry: true, Err: ErrNoChoices}
+		return &remote.Error{Reason: ErrNoChoices.Error(), Retry: true, Err: ErrNoChoices}
 	}
 	for i, choice := range c.Choices {
 		switch {
 		case choice.Error != nil:
-			return &Error{Reason: answeredError, Said: words(*choice.Error), Retry: true}
+			return remote.Failure(*choice.Error)
 		case choice.FinishReason == "error":
-			return &Error{Reason: answeredError, Retry: true}
+			return remote.Failure(nil)
 		case a.whole && choice.Message == nil:
-			return &Error{Reason: "the answer is not a chat completion"}
+			return &remote.Error{Reason: "the answer is not a chat completion"}
 		case i == 0:
 			a.got.Finish = cmp.Or(choice.FinishReason, a.got.Finish)
 			a.message(cmp.Or(choice.Message, choice.Delta, &message{}))
@@ -123,14 +125,14 @@ func decode(piece []byte) (c chunk, err error) {
 	_, mistyped := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
 	case err == io.EOF:
-		return c, &Error{Reason: "the answer is empty", Retry: true}
+		return c, &remote.Error{Reason: "the answer is empty", Retry: true}
 	case mistyped:
-		return c, &Error{Reason: "the answer is not a chat completion", Err: err}
+		return c, &remote.Error{Reason: "the answer is not a chat completion", Err: err}
 	case err != nil:
-		return c, &Error{Reason: "the answer is not valid JSON", Retry: true, Err: err}
+		return c, &remote.Error{Reason: "the answer is not valid JSON", Retry: true, Err: err}
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return c, &Error{Reason: "the answer goes on after its end"}
+		return c, &remote.Error{Reason: "the answer goes on after its end"}
 	}
 	return c, nil
 }

@@ -3,8 +3,9 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"slices"
+
+	"textskill/llmfallback/remote"
 )
 
 // A Request is one question to a model, in the fields of the protocol. A zero
@@ -70,11 +71,7 @@ func (r Request) body() (body, error) {
 	return body{slices.Concat(before, []byte(`"messages":[`)), messages.encoded, slices.Concat([]byte("]"), after)}, nil
 }
 
-func (b body) size() int64 { return int64(len(b.before) + len(b.messages) + len(b.after)) }
-
-func (b body) reader() io.ReadCloser {
-	return io.NopCloser(io.MultiReader(bytes.NewReader(b.before), bytes.NewReader(b.messages), bytes.NewReader(b.after)))
-}
+func (b body) pieces() remote.Body { return remote.Body{b.before, b.messages, b.after} }
 
 // has reports whether the request has a parameter, or a part of a content of this type.
 func (b body) has(parameter string) bool {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"textskill/llmfallback/openai"
+	"textskill/llmfallback/remote"
 )
 
 // A conversation is compacted before its model's window is full: at fullness of the
@@ -67,7 +67,7 @@ func (t *task) ask(ctx context.Context) (Answer, error) {
 			}
 		}
 		answer, err := t.generate(ctx, t.tools())
-		fault, _ := errors.AsType[*openai.Error](err)
+		fault, _ := errors.AsType[*remote.Error](err)
 		if fault == nil || !fault.TooLong || tries == 2 || !t.compactible() {
 			return answer, err
 		}
@@ -161,7 +161,7 @@ func (t *task) summary(ctx context.Context, history []Message) (string, error) {
 	if tokens(history...) < t.share(0.9) {
 		answer, err := t.askOnce(ctx, Request{Messages: slices.Concat(history, []Message{newMessage(UserMessage, textPart(summaryRequest))})}, nil)
 		t.addUsage(answer.Usage)
-		if fault, ok := errors.AsType[*openai.Error](err); err != nil && (!ok || !fault.TooLong) {
+		if fault, ok := errors.AsType[*remote.Error](err); err != nil && (!ok || !fault.TooLong) {
 			return "", err
 		}
 		text = strings.TrimSpace(answer.Text)

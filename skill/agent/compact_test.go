@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"textskill/llmfallback/openai"
+	"textskill/llmfallback/remote"
 )
 
 // A reader is a model with a small window. It reads a file in 30 steps, and then writes
@@ -28,7 +28,7 @@ func (m *reader) Next(_ context.Context, r Request) (Answer, error) {
 	size := tokens(r.Messages...)
 	if size > m.window {
 		m.refused++
-		e := &openai.Error{Status: 400, Reason: "too long", TooLong: true}
+		e := &remote.Error{Status: 400, Reason: "too long", TooLong: true}
 		if m.says {
 			e.Window = m.window
 		}

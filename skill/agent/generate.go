@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"textskill/llmfallback/openai"
+	"textskill/llmfallback/remote"
 	rawjson "textskill/parser/json"
 )
 
@@ -38,7 +38,7 @@ func (t *task) generate(ctx context.Context, tools []Tool) (Answer, error) {
 			t.size = cmp.Or(answer.Usage.InputTokens, t.size)
 			return answer, nil
 		}
-		fault, ok := errors.AsType[*openai.Error](err)
+		fault, ok := errors.AsType[*remote.Error](err)
 		if ok && fault.Retry && fault.After > t.cfg.MaxWait {
 			return Answer{}, fmt.Errorf("%w; the endpoint asks to wait %s, and at most %s are waited", err, fault.After, t.cfg.MaxWait)
 		}
@@ -85,7 +85,7 @@ func (t *task) askOnce(ctx context.Context, request Request, heard func(text str
 	case inTime.Err() != nil:
 		return answer, errTime
 	case context.Cause(inner) == errSilence:
-		err = &openai.Error{Reason: fmt.Sprintf("nothing came from the model for %s", t.cfg.Timeout), Retry: true, Err: err}
+		err = &remote.Error{Reason: fmt.Sprintf("nothing came from the model for %s", t.cfg.Timeout), Retry: true, Err: err}
 	}
 	return answer, modelError(err)
 }

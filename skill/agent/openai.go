@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"textskill/llmfallback/openai"
+	"textskill/llmfallback/remote"
 )
 
 // An Endpoint says where a model is that speaks OpenAI's chat completions.
@@ -45,7 +46,7 @@ func NewOpenAI(e Endpoint) (*OpenAI, error) {
 	return &OpenAI{endpoint: e, client: client}, err
 }
 
-// The parameters that can be left out, as [openai.Error] names them.
+// The parameters that can be left out, as [remote.Error] names them.
 const (
 	temperature     = "temperature"
 	reasoningEffort = "reasoning_effort"
@@ -57,7 +58,7 @@ const (
 	files           = "file"
 )
 
-// Next asks the endpoint. Errors are [*openai.Error].
+// Next asks the endpoint. Errors are [*remote.Error].
 func (m *OpenAI) Next(ctx context.Context, r Request) (Answer, error) {
 	for {
 		refused := m.without()
@@ -66,10 +67,10 @@ func (m *OpenAI) Next(ctx context.Context, r Request) (Answer, error) {
 			return Answer{}, err
 		}
 		c, err := m.client.Complete(ctx, request)
-		fault, failed := errors.AsType[*openai.Error](err)
+		fault, failed := errors.AsType[*remote.Error](err)
 		switch {
 		case !failed && c.Finish == "content_filter":
-			return Answer{Usage: usage(c)}, &openai.Error{Reason: "the endpoint's content filter stopped the answer", Retry: true}
+			return Answer{Usage: usage(c)}, &remote.Error{Reason: "the endpoint's content filter stopped the answer", Retry: true}
 		case !failed:
 			m.answered(r.Messages)
 			return answer(c), nil

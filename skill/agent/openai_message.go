@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"textskill/llmfallback/openai"
+	"textskill/llmfallback/remote"
 )
 
 // An encoding is a conversation as the endpoint is sent it. Each message is encoded once:
@@ -103,7 +104,7 @@ var takesNone = sync.OnceValue(func() *regexp.Regexp {
 
 // refuseMedia leaves out the images and files that the endpoint has not taken before, if
 // it complains about one of them. It reports whether there are any.
-func (m *OpenAI) refuseMedia(messages []Message, fault *openai.Error) bool {
+func (m *OpenAI) refuseMedia(messages []Message, fault *remote.Error) bool {
 	if fault.Parameter != images && fault.Parameter != files || takesNone().MatchString(fault.Said) {
 		return false
 	}

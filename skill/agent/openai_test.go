@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"textskill/llmfallback/openai"
+	"textskill/llmfallback/remote"
 )
 
 // An endpoint answers requests in turn, and keeps their bodies.
@@ -108,7 +108,7 @@ func TestOpenAIAnswers(t *testing.T) {
 			_, m := newEndpoint(t, tt.answer)
 			a, err := m.Next(t.Context(), Request{Messages: []Message{newMessage(UserMessage, textPart("hi"))}})
 			got := fmt.Sprint(a)
-			if fault, ok := errors.AsType[*openai.Error](err); ok {
+			if fault, ok := errors.AsType[*remote.Error](err); ok {
 				got = fmt.Sprintf("%s; again %v", strings.TrimPrefix(fault.Error(), "the model could not be asked: "), fault.Retry)
 			}
 			if strings.TrimPrefix(got, "the answer ") != strings.TrimPrefix(tt.want, "the answer ") {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"textskill/llmfallback/openai"
+	"textskill/llmfallback/remote"
 )
 
 func TestSecretsStayOut(t *testing.T) {
@@ -17,7 +17,7 @@ func TestSecretsStayOut(t *testing.T) {
 		calls(`readTextFile {"path":".env"}`, `writeTextFile {"path":"out","text":"KEY=`+secret+`"}`, `fly-`+secret+` {"x":"say \"hi\" \u003c&>"}`),
 		"no call but "+secret,
 		Answer{Cut: true, Text: secret, Calls: []Call{{ID: secret, Name: "todo", Arguments: `{"newTodos":["` + secret + `"]}`}}},
-		&openai.Error{Reason: "bad key " + secret, Retry: true},
+		&remote.Error{Reason: "bad key " + secret, Retry: true},
 		calls("attemptCompletion"), "the key is "+secret)
 	l.cfg.Secrets = []string{secret, quoted}
 	l.cfg.About = About{Provider: "openai", BaseURL: "http://u:" + secret + "@h/v1?key=" + secret}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"textskill/llmfallback/openai"
+	"textskill/llmfallback/remote"
 )
 
 const ending = " startGeneration/2 callTool/2 attemptCompletion/2 completeRun/2"
@@ -62,9 +62,9 @@ func TestRun(t *testing.T) {
 		{"max steps", []any{calls("todo"), calls("todo"), calls("todo")}, 2,
 			"startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1 " +
 				"startGeneration/2 callTool/2 resolveToolResult/2 finishToolCall/2 stopRunByExceededMaxSteps/2", ""},
-		{"it may pass", []any{&openai.Error{Status: 503, Reason: "busy", Retry: true}, calls("attemptCompletion"), &openai.Error{Reason: "cut", Retry: true}, "done"}, 0,
+		{"it may pass", []any{&remote.Error{Status: 503, Reason: "busy", Retry: true}, calls("attemptCompletion"), &remote.Error{Reason: "cut", Retry: true}, "done"}, 0,
 			"startRun/1 startGeneration/1 retry/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 completeRun/1", ""},
-		{"it does not pass", []any{&openai.Error{Status: 401, Reason: "key refused"}}, 0,
+		{"it does not pass", []any{&remote.Error{Status: 401, Reason: "key refused"}}, 0,
 			"startRun/1 startGeneration/1 stopRunByError/1", "the model could not be asked: key refused (status 401)"},
 	}
 	for _, tt := range tests {
@@ -276,7 +276,7 @@ func TestPaidAnswers(t *testing.T) {
 	l.cfg.Model = talker(func(context.Context, Request) (Answer, error) {
 		switch asked++; asked {
 		case 1:
-			return Answer{Usage: used}, &openai.Error{Reason: "filtered", Retry: true}
+			return Answer{Usage: used}, &remote.Error{Reason: "filtered", Retry: true}
 		case 2:
 			return calls("attemptCompletion"), nil
 		}
@@ -291,7 +291,7 @@ func TestPaidAnswers(t *testing.T) {
 // TestRetryAfter has an endpoint that asks for a wait, below and above the limit.
 func TestRetryAfter(t *testing.T) {
 	busy := func(after time.Duration) error {
-		return &openai.Error{Status: 429, Reason: "busy", Retry: true, After: after}
+		return &remote.Error{Status: 429, Reason: "busy", Retry: true, After: after}
 	}
 	var waited []time.Duration
 	l := newLab(t, busy(61*time.Second), calls("todo"), busy(6*time.Minute))

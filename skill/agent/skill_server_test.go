@@ -15,7 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"textskill/llmfallback/openai"
+	"textskill/llmfallback/remote"
 	"textskill/skill"
 )
 
@@ -86,7 +86,7 @@ func TestServersAreStopped(t *testing.T) {
 			t.Errorf("%s: it took %v to stop", mode, took)
 		}
 		serverGone(t, l)
-		l = newLab(t, calls("env {}"), &openai.Error{Reason: "refused"})
+		l = newLab(t, calls("env {}"), &remote.Error{Reason: "refused"})
 		l.withSkill(mode, nil)
 		l.cfg.ready = time.Minute
 		if _, err := l.run("go"); err == nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"textskill/llmfallback/openai"
+	"textskill/llmfallback/remote"
 	"textskill/parser"
 	rawjson "textskill/parser/json"
 	"textskill/skill"
@@ -165,7 +165,7 @@ func (t *task) tooManyFruitless(ctx context.Context) (done bool, err error) {
 	if t.fruitless < maxFruitless {
 		return false, nil
 	}
-	return true, t.fail(ctx, modelError(&openai.Error{Reason: fmt.Sprintf("%d answers in a row held no usable tool call", maxFruitless)}))
+	return true, t.fail(ctx, modelError(&remote.Error{Reason: fmt.Sprintf("%d answers in a row held no usable tool call", maxFruitless)}))
 }
 
 // writtenCalls returns the calls that a model wrote into its text instead of making them:
@@ -293,7 +293,7 @@ func (t *task) fail(ctx context.Context, err error) error {
 		return err
 	}
 	e := &RunError{Name: "Error", Message: t.clean.Text(err.Error())}
-	if fault, ok := errors.AsType[*openai.Error](err); ok {
+	if fault, ok := errors.AsType[*remote.Error](err); ok {
 		e.Name, e.StatusCode, e.IsRetryable = "ProviderError", fault.Status, fault.Retry
 	}
 	if err := t.stop(ctx, Event{Type: StopRunByError, Error: e}, StoppedByError); err != nil {

@@ -1,0 +1,212 @@
+// Package remote asks language models over HTTP. It knows no protocol: a package of one
+// writes the JSON of the request and reads the JSON of the answer, which comes whole or as
+// a stream of events.
+//
+// Every failure is an [*Error], which says what went wrong, what to do next, and whether
+// and when the same request may succeed. A [Client] never repeats a request itself and
+// never follows a redirect.
+package remote
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// MaxAnswer bounds what is read of an answer, in bytes after decompression. It
+// is far above what a model writes, and keeps an endless answer out of memory.
+const MaxAnswer = 16 << 20
+
+// A Config says where an endpoint is and how to reach it.
+type Config struct {
+	BaseURL string                   // of the API
+	Path    func(path string) string // completes the path of the base URL; nil leaves it as it is
+	Header  http.Header              // of all requests
+	Keyed   bool                     // the header holds a key, which is sent over https or to this machine only
+	Names   Names
+
+	Transport      http.RoundTripper // nil means one of its own
+	ConnectTimeout time.Duration     // for a connection of its own transport; 0 means 10 s
+	Now            func() time.Time  // dates in Retry-After are compared with it; nil means [time.Now]
+}
+
+// Names are what advice to the user is worded with.
+type Names struct {
+	BaseURL string // the variable of the base URL
+	Key     string // the variable of the key
+	Example string // a base URL
+}
+
+// A Client asks one endpoint. It is safe for concurrent use.
+type Client struct {
+	base   string
+	header http.Header
+	names  Names
+	now    func() time.Time
+	http   *http.Client
+}
+
+// New returns a client, or an error that says what is wrong with the base URL
+// or that the key would be sent in the clear.
+func New(c Config) (*Client, error) {
+	base, err := c.baseURL()
+	if err != nil {
+		return nil, err
+	}
+	if c.Transport == nil {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.DialContext = (&net.Dialer{Timeout: cmp.Or(c.ConnectTimeout, 10*time.Second)}).DialContext
+		c.Transport = t
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Client{base, c.Header, c.Names, c.Now, &http.Client{
+		Transport:     c.Transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// BaseURL returns the address of the API, completed.
+func (c *Client) BaseURL() string { return c.base }
+
+// baseURL completes the address of an endpoint and refuses one that must not
+// be used. Its errors do not repeat the address, which may hold a password.
+func (c Config) baseURL() (string, error) {
+	u, err := url.Parse(c.BaseURL)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return "", fmt.Errorf("the base URL (%s) is not an address; it looks like %s", c.Names.BaseURL, c.Names.Example)
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return "", fmt.Errorf("the base URL (%s) has a user, a query or a fragment; leave them out and give a key as %s", c.Names.BaseURL, c.Names.Key)
+	case u.Scheme == "http" && c.Keyed && !loopback(u.Hostname()):
+		return "", fmt.Errorf("a key is not sent over plain http to %s; use https, or give no key", u.Host)
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	if c.Path != nil {
+		u.Path = c.Path(u.Path)
+	}
+	return u.String(), nil
+}
+
+// loopback reports whether a host is this machine. Names below localhost are
+// not: a name server may send them anywhere.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// A Request is what a protocol sends.
+type Request struct {
+	Path   string // added to the base URL; may have a query
+	Body   Body
+	Stream bool // the answer may come in pieces
+
+	// Refused returns the parameter that a complaint of the endpoint is about, "" for
+	// none. It may be nil.
+	Refused func(complaint []byte) string
+
+	// Heard is called for each sign of life of the endpoint. It may be nil.
+	Heard func()
+}
+
+// A Body is JSON, in pieces that follow each other.
+type Body [][]byte
+
+// Reader returns the body as one text.
+func (b Body) Reader() io.ReadCloser {
+	buffers := net.Buffers(append([][]byte(nil), b...))
+	return io.NopCloser(&buffers)
+}
+
+// Size returns the length in bytes.
+func (b Body) Size() (n int64) {
+	for _, piece := range b {
+		n += int64(len(piece))
+	}
+	return n
+}
+
+// A Reply is an answer whose status is a success.
+type Reply struct {
+	Status int           // of HTTP; also set where there is an error; 0 where no answer came
+	Bytes  int           // of an answer that came whole
+	Whole  []byte        // JSON; nil for a stream
+	Stream io.ReadCloser // of events; nil for an answer that came whole. The caller closes it.
+}
+
+// Ask sends a request and calls each with the data of every event, or with an answer that
+// came whole, until it says that the answer is complete. The rest of the stream is read,
+// so that its connection serves the next request. Errors of each are returned as they are.
+// A stream that ends before the answer is complete is an error.
+func (c *Client) Ask(ctx context.Context, r Request, each func(data []byte, whole bool) (complete bool, err error)) (Reply, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+r.Path, nil)
+	if err != nil {
+		return Reply{}, &Error{Reason: "the address of the request cannot be used", Err: err}
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if r.Stream {
+		request.Header.Set("Accept", "text/event-stream")
+	}
+	reply, err := c.Do(request, r)
+	if err != nil {
+		return reply, err
+	}
+	if reply.Stream == nil {
+		complete, err := each(reply.Whole, true)
+		if err == nil && !complete {
+			err = &Error{Reason: cut, Retry: true}
+		}
+		return reply, err
+	}
+	defer reply.Stream.Close()
+	return reply, events(ctx, reply.Stream, func(data []byte) (bool, error) { return each(data, false) })
+}
+
+// Do sends a request to the address that it has already, with the body and the headers
+// that it lacks.
+func (c *Client) Do(request *http.Request, r Request) (Reply, error) {
+	for name, values := range c.header {
+		request.Header[name] = values
+	}
+	if !r.Stream {
+		request.Header.Set("Accept", "application/json")
+	}
+	request.Body, request.ContentLength = r.Body.Reader(), r.Body.Size()
+	request.GetBody = func() (io.ReadCloser, error) { return r.Body.Reader(), nil }
+	resp, err := c.http.Do(request)
+	if err != nil {
+		return Reply{}, c.broken(request.Context(), "the connection broke", err)
+	}
+	reply := Reply{Status: resp.StatusCode}
+	resp.Body = http.MaxBytesReader(nil, resp.Body, MaxAnswer)
+	if r.Heard != nil {
+		resp.Body = &listener{resp.Body, r.Heard}
+	}
+	success := resp.StatusCode >= 200 && resp.StatusCode <= 299
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if success && r.Stream && kind == "text/event-stream" {
+		reply.Stream = resp.Body
+		return reply, nil
+	}
+	defer resp.Body.Close()
+	if success && kind != "application/json" && !strings.HasSuffix(kind, "+json") {
+		return reply, &Error{Reason: "the answer is not JSON", Advice: "check that the base URL (" + c.names.BaseURL + ") is the address of the API"}
+	}
+	reply.Whole, err = io.ReadAll(resp.Body)
+	reply.Bytes = len(reply.Whole)
+	switch {
+	case !success:
+		return reply, c.refusal(resp, reply.Whole, r.Refused)
+	case err != nil:
+		return reply, c.broken(request.Context(), cut, err)
+	}
+	return reply, nil
+}
