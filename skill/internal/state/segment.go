@@ -229,9 +229,6 @@ func (g *segment) take(data []byte, visit func(line)) {
 				count(parse(before), before)
 			}
 		}
-		if !whole {
-			l = line{}
-		}
 		count(l, one)
 	}
 	var r Record
