@@ -33,6 +33,7 @@ func (f fence) launch(spec Spec, files []uintptr) (pid, pidfd int, held uint32, 
 	if err != nil {
 		return 0, -1, 0, err
 	}
+	l.limits = f.limits.ofCommand()
 	if f.on {
 		if err := f.limits.apply(); err != nil {
 			return 0, -1, 0, err
@@ -200,48 +201,38 @@ func (r fenceRule) addTo(rules int, handled uint64) error {
 
 // apply sets the limits that may also apply to the helper itself.
 func (l Limits) apply() error {
-	if err := limit(0, unix.RLIMIT_CORE, 0); err != nil {
+	if err := limit(unix.RLIMIT_CORE, 0); err != nil {
 		return err
 	}
 	if l.FileSize == 0 {
 		l.FileSize = defaultFileSize
 	}
-	return limit(0, unix.RLIMIT_FSIZE, l.FileSize)
+	return limit(unix.RLIMIT_FSIZE, l.FileSize)
 }
 
-// startUnder calls start, which starts a command, under the limits that would break the
-// helper. It lifts them from the helper afterwards and makes them final for the command.
-func (l Limits) startUnder(start func() (pid int, err error)) error {
-	most := map[int]int64{unix.RLIMIT_AS: l.Memory, unix.RLIMIT_NPROC: l.Processes}
-	before := map[int]unix.Rlimit{}
-	for resource, n := range most {
+// ofCommand returns the limits that would break the helper, which the command sets for
+// itself before its program begins.
+func (l Limits) ofCommand() (list []resourceLimit) {
+	for resource, most := range map[int]int64{unix.RLIMIT_AS: l.Memory, unix.RLIMIT_NPROC: l.Processes} {
 		var now unix.Rlimit
-		if n > 0 && unix.Prlimit(0, resource, nil, &now) == nil {
-			before[resource] = now
-			unix.Prlimit(0, resource, &unix.Rlimit{Cur: min(uint64(n), now.Cur), Max: now.Max}, nil)
+		if most > 0 && unix.Prlimit(0, resource, nil, &now) == nil {
+			list = append(list, resourceLimit{uintptr(resource), unix.Rlimit{Cur: min(uint64(most), now.Cur), Max: min(uint64(most), now.Max)}})
 		}
 	}
-	pid, err := start()
-	for resource, old := range before {
-		unix.Prlimit(0, resource, &old, nil)
-		if err == nil {
-			limit(pid, resource, most[resource])
-		}
-	}
-	return err
+	return list
 }
 
-// limit lowers a limit of a process, pid 0 for this one. It never raises a limit.
-func limit(pid, resource int, most int64) error {
+// limit lowers a limit of this process. It never raises a limit.
+func limit(resource int, most int64) error {
 	if most < 0 {
 		return nil
 	}
 	var now unix.Rlimit
-	if err := unix.Prlimit(pid, resource, nil, &now); err != nil {
+	if err := unix.Prlimit(0, resource, nil, &now); err != nil {
 		return err
 	}
 	least := min(uint64(most), now.Max)
-	return unix.Prlimit(pid, resource, &unix.Rlimit{Cur: min(least, now.Cur), Max: least}, nil)
+	return unix.Prlimit(0, resource, &unix.Rlimit{Cur: min(least, now.Cur), Max: least}, nil)
 }
 
 // emptyTemp removes all files from the directory for temporary files.

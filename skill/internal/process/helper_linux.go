@@ -123,15 +123,12 @@ func (h *helper) start(spec Spec, stdin, stdout, stderr uintptr) bool {
 	for i := range spec.files {
 		files = append(files, firstFileFD+uintptr(i))
 	}
-	var held uint32
 	h.status = syscall.WaitStatus(syscall.SIGKILL) // reported if its end is never seen
-	err := spec.fence.limits.startUnder(func() (_ int, err error) {
-		h.pid, h.pidfd, held, err = spec.fence.launch(spec, files)
-		if err == syscall.ENOEXEC {
-			h.pid, h.pidfd, held, err = spec.fence.launch(spec.script(), files)
-		}
-		return h.pid, err
-	})
+	pid, pidfd, held, err := spec.fence.launch(spec, files)
+	if err == syscall.ENOEXEC {
+		pid, pidfd, held, err = spec.fence.launch(spec.script(), files)
+	}
+	h.pid, h.pidfd = pid, pidfd
 	if err == errUnfenced {
 		event{eventUnfenced, 0, 0}.send()
 		return false

@@ -17,12 +17,20 @@ type launch struct {
 	argv, envp []*byte
 	files      []uintptr // descriptors 0 and up of the program
 
+	limits     []resourceLimit //
 	bounding   []uintptr       // capabilities to drop
 	noNewPrivs bool            //
 	rules      int             // Landlock's; -1 for none
 	private    *unix.SockFprog // filter of a program that has System V's IPC of its own; nil for none
 	shared     *unix.SockFprog // filter of any other
 	ownIPC     bool            // try to give the program an IPC namespace of its own
+}
+
+// A resourceLimit is a limit that the child sets for itself: the helper, which goes on to
+// make threads, could not live with it.
+type resourceLimit struct {
+	resource uintptr
+	limit    unix.Rlimit
 }
 
 // The steps of a launch that can fail.
@@ -147,6 +155,9 @@ func (l *launch) fork(files []uintptr, report uintptr, pidfd *int32, parent int)
 		if _, _, errno = syscall.RawSyscall(syscall.SYS_UNSHARE, unix.CLONE_NEWIPC, 0, 0); errno == 0 {
 			filter = l.private
 		}
+	}
+	for i := range l.limits {
+		syscall.RawSyscall6(unix.SYS_PRLIMIT64, 0, l.limits[i].resource, uintptr(unsafe.Pointer(&l.limits[i].limit)), 0, 0, 0)
 	}
 	for i := range l.bounding {
 		syscall.RawSyscall(syscall.SYS_PRCTL, unix.PR_CAPBSET_DROP, l.bounding[i], 0)
