@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -99,7 +100,13 @@ func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 			return apply(p, d, old, ready)
 		})
 	})
-	return wrapMkdir("open", c.Path, filepath.Dir(c.Path), err)
+	dir := filepath.Dir(c.Path)
+	if o.Parents && err == syscall.ENAMETOOLONG {
+		if _, above := w.Real("", dir, true); errors.Is(above, err) { // so the folder is what cannot be made
+			err = mkdirFailed(err)
+		}
+	}
+	return wrapMkdir("open", c.Path, dir, err)
 }
 
 func previewWrite(c *Change, p location, o WriteOptions, preview func(d tree.Folder, name string, old *Info) (string, error)) error {
