@@ -139,7 +139,7 @@ func runSkill(t *testing.T, dir, endpoint string, signal bool, args ...string) (
 	}
 	cmd := exec.CommandContext(t.Context(), program, append([]string{"run"}, args...)...)
 	cmd.Args[0], cmd.Dir = "skill", dir
-	cmd.Env = []string{noSleep, "PATH=" + os.Getenv("PATH"), "OPENAI_BASE_URL=" + endpoint, "SKILL_MODEL=claude-sonnet-4-5"}
+	cmd.Env = []string{noSleep, "XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME"), "PATH=" + os.Getenv("PATH"), "OPENAI_BASE_URL=" + endpoint, "SKILL_MODEL=claude-sonnet-4-5"}
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()

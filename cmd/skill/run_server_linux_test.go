@@ -40,7 +40,7 @@ func TestRunTakesItsServersAlong(t *testing.T) {
 			}
 			cmd := exec.Command(program, "run", "--trust-workspace", "e", "go")
 			cmd.Args[0], cmd.Dir = "skill", dir
-			cmd.Env = []string{noSleep, "OPENAI_BASE_URL=" + scriptedEndpoint(t, script).URL, "SKILL_MODEL=m"}
+			cmd.Env = []string{noSleep, "XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME"), "OPENAI_BASE_URL=" + scriptedEndpoint(t, script).URL, "SKILL_MODEL=m"}
 			out, err := cmd.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)

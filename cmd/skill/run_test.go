@@ -155,7 +155,7 @@ func killedRun(t *testing.T, dir, endpoint string, after time.Duration, args []s
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, append([]string{"run", "--no-sync"}, args...)...)
 	cmd.Args[0], cmd.Dir = "skill", dir
-	cmd.Env = []string{noSleep, "OPENAI_BASE_URL=" + endpoint, "SKILL_MODEL=m"}
+	cmd.Env = []string{noSleep, "XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME"), "OPENAI_BASE_URL=" + endpoint, "SKILL_MODEL=m"}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	err = cmd.Run()
