@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -48,5 +50,26 @@ func TestLinesWithoutEnd(t *testing.T) {
 	stdout, stderr, code := play(t, &cli{}, "fileExists a", "-C", t.TempDir(), "--lines")
 	if !strings.HasSuffix(stdout, "a: false.\n") || stderr != "" || code != exitOK {
 		t.Errorf("got %q %q %d", stdout, stderr, code)
+	}
+}
+
+// TestLinesIsInterrupted ends the wait for a line, and does not carry out the part of it
+// that has come.
+func TestLinesIsInterrupted(t *testing.T) {
+	in, input := io.Pipe()
+	output, out := io.Pipe()
+	defer input.Close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		io.WriteString(input, "fileExists a\n")
+		bufio.NewReader(output).ReadString('\n')
+		io.WriteString(input, "fileExi")
+		cancel(errors.New("interrupt signal received"))
+	}()
+	var stderr strings.Builder
+	c := &cli{stdin: in, stdout: out, stderr: &stderr, getenv: func(string) string { return "" }}
+	code := c.run(ctx, []string{"-C", t.TempDir(), "--lines"})
+	if stderr.String() != "skill: interrupt signal received\n" || code != exitFailed {
+		t.Errorf("got %q %d", stderr.String(), code)
 	}
 }

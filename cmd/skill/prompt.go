@@ -191,32 +191,59 @@ func (p *prompter) where() string {
 // do, which JSON says, so that each line has its answer. It goes on after a failure, and
 // then fails at the end.
 func (p *prompter) eachLine(ctx context.Context, r io.Reader) error {
-	lines := bufio.NewReaderSize(r, 64<<10)
+	input := make(chan inputLine)
+	go sendLines(ctx, r, input) // it ends with the input, at the latest with the program
 	var worst exit
-	for ctx.Err() == nil {
-		line, err := readLine(lines)
+	for {
+		var line inputLine
+		select {
+		case line = <-input:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 		p.line++
-		if blank := strings.TrimSpace(line) == ""; blank && p.o.json && err == nil {
+		if blank := strings.TrimSpace(line.text) == ""; blank && p.o.json && line.err == nil {
 			p.printJSON(record{Line: p.line, OK: true})
 		} else if !blank {
-			aerr := p.answer(ctx, line)
+			err := p.answer(ctx, line.text)
 			var code exit
-			if errors.As(aerr, &code) {
+			if errors.As(err, &code) {
 				worst = max(worst, code)
-			} else if aerr != nil {
-				return aerr
+			} else if err != nil {
+				return err
 			}
 		}
 		switch {
-		case err == io.EOF && worst != 0:
+		case line.err == io.EOF && worst != 0:
 			return worst
-		case err == io.EOF:
+		case line.err == io.EOF:
 			return nil
-		case err != nil:
-			return err
+		case line.err != nil:
+			return line.err
 		}
 	}
-	return ctx.Err()
+}
+
+// An inputLine is a line of the input, and the error that reading it ended with.
+type inputLine struct {
+	text string
+	err  error
+}
+
+// sendLines sends the lines of r, the last with its error.
+func sendLines(ctx context.Context, r io.Reader, to chan<- inputLine) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	for {
+		text, err := readLine(in)
+		select {
+		case to <- inputLine{text, err}:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
 }
 
 func readLine(r *bufio.Reader) (string, error) {
