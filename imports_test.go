@@ -25,6 +25,8 @@ var mayImport = map[string][]string{
 
 	"parser": {"parser/json"},
 
+	"parser/wire": {"parser", "parser/json"},
+
 	"skill/internal/words": {},
 
 	"skill/internal/refusal": {},
@@ -50,7 +52,7 @@ var mayImport = map[string][]string{
 
 	"skill/browser": {"skill"},
 
-	"skill/dialect": {"skill", "parser", "parser/json"},
+	"skill/dialect": {"skill", "parser/wire", "parser", "parser/json"},
 
 	"llmfallback/remote": {},
 
@@ -60,9 +62,9 @@ var mayImport = map[string][]string{
 
 	"skill/mcpserver": {"skill/dialect", "skill", "parser", "parser/json"},
 
-	"skill/agent": {"skill/dialect", "skill", "llmfallback/openai", "llmfallback/remote", "parser", "parser/json"},
+	"skill/agent": {"skill/dialect", "skill", "llmfallback/openai", "llmfallback/remote", "parser/wire", "parser", "parser/json"},
 
-	"cmd/skill": {"skill/mcpserver", "skill/agent", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser", "parser/json"},
+	"cmd/skill": {"skill/mcpserver", "skill/agent", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
 }
 
 // testsImport says what tests import besides.

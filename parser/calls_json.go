@@ -14,7 +14,7 @@ import (
 )
 
 // callKeys are the keys that may stand without quotes in a call that is JSON.
-var callKeys = slices.Concat(envelopeKeys, argumentKeys, []string{"tool"})
+var callKeys = slices.Concat(EnvelopeKeys, argumentKeys, []string{"tool"})
 
 // argumentKeys are the keys under which a call that is JSON may have its arguments.
 var argumentKeys = []string{"arguments", "params", "parameters", "args", "input"}

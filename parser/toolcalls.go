@@ -57,12 +57,18 @@ func badEnvelope(hint string, err error) error {
 	return &SyntaxError{what: "ERR: no tool_calls provided", hint: hint + `; want {"tool_calls":[…]} or {"final":"…"}`, err: err}
 }
 
+// NoCalls returns a [*SyntaxError] for a message without a call; hint says what is wrong
+// with it, and err is its cause, if it has one.
+func NoCalls(hint string, err error) error {
+	return &SyntaxError{what: "there is no call in the message", hint: hint, err: err}
+}
+
 func noEnvelope(format string, args ...any) error {
 	return badEnvelope(fmt.Sprintf(format, args...), nil)
 }
 
-// envelopeKeys are the keys that may stand without quotes in an envelope.
-var envelopeKeys = []string{"tool_calls", "final", "id", "type", "function", "name", "arguments", "working_dir"}
+// EnvelopeKeys are the keys that may stand without quotes in an envelope.
+var EnvelopeKeys = []string{"tool_calls", "final", "id", "type", "function", "name", "arguments", "working_dir"}
 
 // ToolCalls reads a model's answer of the form
 //
@@ -78,7 +84,7 @@ var envelopeKeys = []string{"tool_calls", "final", "id", "type", "function", "na
 // error is a [*SyntaxError], among them an empty list of calls, and a text that is
 // cut off, however many calls it holds.
 func ToolCalls(text string) (Envelope, error) {
-	values, repairs, err := rawjson.DecodeAll(text, envelopeKeys...)
+	values, repairs, err := rawjson.DecodeAll(text, EnvelopeKeys...)
 	if err != nil {
 		return Envelope{}, unreadable(text, err)
 	}
@@ -131,7 +137,7 @@ func IsEnvelope(text string) bool {
 	if strings.HasPrefix(inside, "{") {
 		return true
 	}
-	_, _, err := rawjson.DecodeOne(inside, envelopeKeys...)
+	_, _, err := rawjson.DecodeOne(inside, EnvelopeKeys...)
 	return err == nil
 }
 
@@ -277,6 +283,10 @@ func shown(raw json.RawMessage) string {
 	return rawjson.Kind(raw)
 }
 
+// ErrNoArguments is the error of a call whose arguments are a blank string, which some
+// servers send for a call without any.
+var ErrNoArguments = errors.New("function.arguments is empty, want a JSON string that holds an object")
+
 // readArguments decodes the string that holds a call's arguments.
 func readArguments(raw json.RawMessage) (object json.RawMessage, repairs []string, err error) {
 	text, ok := rawjson.String(raw)
@@ -284,7 +294,7 @@ func readArguments(raw json.RawMessage) (object json.RawMessage, repairs []strin
 		return nil, nil, fmt.Errorf("function.arguments must be a JSON string that holds an object, got %s", rawjson.Kind(raw))
 	}
 	if strings.Trim(text, rawjson.Space) == "" {
-		return nil, nil, errors.New("function.arguments is empty, want a JSON string that holds an object")
+		return nil, nil, ErrNoArguments
 	}
 	if object, repairs, err = rawjson.DecodeOne(text); err != nil {
 		return nil, nil, fmt.Errorf("function.arguments: %w", err)

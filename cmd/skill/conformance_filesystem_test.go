@@ -12,7 +12,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"textskill/skill/dialect"
+	"textskill/parser/wire"
 )
 
 // TestConformanceFilesystem replays what the original did with tool_calls. The
@@ -143,7 +143,7 @@ func (w wantedMessages) faults(o outcome) (bad []string) {
 		bad = append(bad, differs("stderr", o.stderr, w.repairs())...)
 		return append(bad, differs("exit", o.exit, 0)...)
 	}
-	var answer struct{ Messages []dialect.Message }
+	var answer struct{ Messages []wire.ToolMessage }
 	d := json.NewDecoder(strings.NewReader(o.stdout))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&answer); err != nil || strings.Index(o.stdout, "\n") != len(o.stdout)-1 {
@@ -195,7 +195,7 @@ type plannedCall struct {
 }
 
 // messageFaults compares messages with the calls, and the original's one string.
-func (w wantedMessages) messageFaults(messages []dialect.Message) (bad []string) {
+func (w wantedMessages) messageFaults(messages []wire.ToolMessage) (bad []string) {
 	calls := w.planned()
 	if len(messages) != len(calls) {
 		return []string{fmt.Sprintf("%d messages for %d calls", len(messages), len(calls))}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"textskill/parser/wire"
 	"textskill/skill"
 )
 
@@ -278,6 +279,7 @@ func (m *modelFlags) givenKey() (string, error) {
 
 type outputFlags struct {
 	tools   string
+	wire    string
 	maxText int // UTF-16 units; 0 is no limit, less than 0 the limit of each tool
 	lines   bool
 	json    bool
@@ -286,6 +288,8 @@ type outputFlags struct {
 
 func (p *outputFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&p.tools, "tools", "", "read prompts as `DIALECT`, not by their shape: "+strings.Join(dialectNames(), ", "))
+	f.Var(choice{&p.wire, "WIRE", wire.Names(func(*wire.Wire) bool { return true })},
+		"wire", "read prompts as a message of WIRE, and answer in it; default by their shape, where that is certain: "+strings.Join(wire.Names(func(*wire.Wire) bool { return true }), ", "))
 	f.BoolVar(&p.lines, "lines", false, "read one command per line of standard input, and answer each at once")
 	f.BoolVar(&p.json, "json", false, "answer with one line of JSON")
 	f.BoolVarP(&p.verbose, "verbose", "v", false, "explain on standard error how a prompt was understood")

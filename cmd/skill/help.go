@@ -17,8 +17,9 @@ const rootLong = `skill carries out what an agent asks of a workspace directory,
 A command is words on the command line, or a prompt on standard input. On the command
 line the second word is the path, whatever it holds, and what is left over is an error;
 "--" makes text of the words after it, and "content:" at the end reads a pipe. A prompt
-whose first word is one of the nine operations is a text command; one that is a
-JSON object is an envelope of tool_calls; anything else goes to the fallback.
+whose first word is one of the nine operations is a text command; one that is JSON is a
+message with tool calls of OpenAI, Anthropic, Gemini or Ollama, and is answered as that
+provider's next request holds it; anything else goes to the fallback.
 With --tools stack a prompt is a model's text with calls like read(path: 'a.txt').`
 
 const rootExample = `  skill writeFile notes/a.txt content: hi

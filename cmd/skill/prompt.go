@@ -11,6 +11,7 @@ import (
 
 	"textskill/llmfallback"
 	rawjson "textskill/parser/json"
+	"textskill/parser/wire"
 	"textskill/skill"
 	"textskill/skill/dialect"
 )
@@ -62,11 +63,17 @@ func (p *prompter) answer(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	if d == nil {
+	in := dialect.Input{Text: text, Fallback: p.ask, UndoKeys: p.o.json, Wire: wire.Named(p.o.wire)}
+	switch {
+	case d == nil && in.Wire != nil:
+		d = dialect.Filesystem
+	case d == nil:
 		d = dialect.Of(text)
+	case d.Prompt == nil && d.Wire(in) == nil:
+		return fmt.Errorf("--tools %[1]s takes no prompts; \"skill mcp --tools %[1]s\" serves it", d.Name)
 	}
 	var worst exit
-	for r := range d.Answer(ctx, p.x, p.s, dialect.Input{Text: text, Fallback: p.ask, UndoKeys: p.o.json}) {
+	for r := range d.Answer(ctx, p.x, p.s, in) {
 		err := p.print(r)
 		var code exit
 		if err != nil && !errors.As(err, &code) {
@@ -117,7 +124,7 @@ func (p *prompter) print(r dialect.Reply) error {
 			fmt.Fprintln(p.stderr, "skill:", what)
 		}
 	}
-	if r.JSON {
+	if r.JSON || r.Message && !p.o.json {
 		return p.printDocument(r)
 	}
 	rec := record{Line: p.line, OK: r.Err == nil, Operation: r.Tool, Via: r.Via, Undo: r.UndoID(), Repaired: r.Repairs}

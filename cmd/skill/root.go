@@ -139,11 +139,9 @@ func (c *cli) executor(o *options) (*skill.Executor, error) {
 
 // prompt is the root command: a prompt from the words or from standard input.
 func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
-	switch d, err := o.dialect(); {
+	switch _, err := o.dialect(); {
 	case err != nil:
 		return err
-	case d != nil && d.Prompt == nil:
-		return fmt.Errorf("--tools %[1]s takes no prompts; \"skill mcp --tools %[1]s\" serves it", d.Name)
 	case o.lines && len(words) > 0:
 		return errors.New("--lines reads standard input; give the command there or leave --lines out")
 	case len(words) == 0 && isTerminal(c.stdin):

@@ -2,33 +2,32 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/wire"
 	"textskill/skill/dialect"
 )
 
 func (c *cli) toolsCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tools [flags]",
-		Short: "List the tools of a dialect, with --json as OpenAI tool definitions",
+		Short: "List the tools of a dialect, or print their definitions for a request",
 		Long: "tools lists the tools of all dialects, or of the one that --tools names: name, arguments\n" +
-			"and what each does. With --json it prints the definitions of one dialect's tools, as a\n" +
-			"request to an OpenAI-compatible endpoint holds them (default filesystem).",
-		Example: "  skill tools\n  skill tools --tools filesystem --json > tools.json",
+			"and what each does. With --wire it prints the definitions of one dialect's tools (default\n" +
+			"filesystem), as the field \"tools\" of a request to that provider holds them: " + strings.Join(definingWires(), ",\n") + ".\n--json alone is --wire openai.",
+		Example: "  skill tools\n  skill tools --tools filesystem --wire anthropic > tools.json",
 		Args:    arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			chosen, err := o.dialect()
 			if err != nil {
 				return err
 			}
-			if o.json {
-				return c.printDefinitions(cmp.Or(chosen, dialect.Filesystem))
+			if o.wire != "" || o.json {
+				return c.printDefinitions(cmp.Or(chosen, dialect.Filesystem), cmp.Or(o.wire, wire.OpenAI.Name))
 			}
 			if chosen != nil {
 				return c.printTools([]*dialect.Dialect{chosen})
@@ -36,7 +35,7 @@ func (c *cli) toolsCommand(o *options) *cobra.Command {
 			return c.printTools(dialect.All)
 		},
 	}
-	o.obey(cmd, "--tools", "--json", "--max-text")
+	o.obey(cmd, "--tools", "--wire", "--json", "--max-text")
 	return cmd
 }
 
@@ -66,24 +65,14 @@ func argumentList(t dialect.Tool) string {
 	return strings.Join(names, " ")
 }
 
-// definition is a tool as the field "tools" of a chat completion request holds it.
-type definition struct {
-	Type     string `json:"type"`
-	Function struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description"`
-		Parameters  json.RawMessage `json:"parameters"`
-	} `json:"function"`
-}
+// definingWires are the wires that definitions are printed for.
+func definingWires() []string { return wire.Names((*wire.Wire).Defines) }
 
-func (c *cli) printDefinitions(d *dialect.Dialect) error {
-	list := make([]definition, len(d.Tools))
-	for i, t := range d.Tools {
-		list[i].Type = "function"
-		list[i].Function.Name = t.Name
-		list[i].Function.Description = t.Doc
-		list[i].Function.Parameters = t.Schema()
+func (c *cli) printDefinitions(d *dialect.Dialect, name string) error {
+	w := wire.Named(name)
+	if !w.Defines() {
+		return fmt.Errorf("--wire %s has no form of its own for definitions; there are %s", name, strings.Join(definingWires(), ", "))
 	}
-	_, err := fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(list))
+	_, err := fmt.Fprintf(c.stdout, "%s\n", d.Definitions(w))
 	return err
 }

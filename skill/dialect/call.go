@@ -136,7 +136,8 @@ type Reply struct {
 	Err    error        // a [*Failure]; for the model it is data like any other
 
 	JSON    bool     // Body is a JSON document in the client's wire, of a failure too
-	Calls   []Reply  // to the calls of an envelope, which Body holds together
+	Message bool     // Body is a whole message in the client's wire, of a failure too; without JSON it is text
+	Calls   []Reply  // to the calls of a message, which Body holds together
 	Repairs []string // repairs to the syntax of the text, one phrase each
 	Ignored []string // what the text holds that was not carried out although it looks like it, a sentence each
 	Via     string   // what read the text if no grammar did: "rules", "llm"; else ""

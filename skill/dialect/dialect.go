@@ -21,6 +21,7 @@ type Dialect struct {
 
 	Prompt *Prompt // how a text is recognized and answered; nil if only calls are
 
+	strict       bool                                               // a blank string in place of arguments is an error, not a call without any
 	noSurrogates bool                                               // refuse arguments with half of a surrogate pair; else it is read as U+FFFD
 	foldName     func(name string) string                           // maps names that are the same to one; nil means that no two are
 	decode       func(t *Tool, raw json.RawMessage) (values, error) // reads and checks the arguments, which may be missing; nil means Tool.decode

@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/wire"
 	"textskill/skill"
 )
 
@@ -19,13 +19,14 @@ import (
 var Filesystem = &Dialect{
 	Name:         "filesystem",
 	Doc:          `OpenAI tool_calls: {"tool_calls":[…]}`,
+	strict:       true,
 	noSurrogates: true,
 	foldName:     func(name string) string { return strings.ToLower(strings.TrimSpace(name)) },
 	fail:         filesystemFail,
 	Prompt: &Prompt{
-		claims: func(_ *Dialect, text string) bool { return parser.IsEnvelope(text) },
+		claims: func(_ *Dialect, text string) bool { return parser.IsEnvelope(text) || wire.Of(text) != nil },
 		answer: func(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Session, in Input, yield func(Reply) bool) {
-			yield(d.envelope(ctx, x, s, in))
+			yield(d.message(ctx, x, s, wire.OpenAI, in))
 		},
 	},
 	Tools: []Tool{
@@ -164,57 +165,6 @@ var (
 	fsSource = Param{Name: "src", Aliases: []string{"source"}, Type: "string", Path: true, Required: true, Doc: "the current path"}
 	fsDest   = Param{Name: "dst", Aliases: []string{"destination"}, Type: "string", Path: true, Required: true, Doc: "the new path; a directory receives the source under its name"}
 )
-
-// A Message is the answer to one call of an envelope.
-type Message struct {
-	Role       string `json:"role"` // "tool"
-	ToolCallID string `json:"tool_call_id"`
-	Content    string `json:"content"`
-	Undo       string `json:"undo,omitempty"`     // see [Reply.UndoID]; only on demand
-	NotKept    string `json:"not_kept,omitempty"` // see [Reply.NotKept]; only on demand
-}
-
-// envelope carries out the calls of an envelope in their order.
-func (d *Dialect) envelope(ctx context.Context, x *skill.Executor, s *skill.Session, in Input) Reply {
-	e, err := parser.ToolCalls(in.Text)
-	switch {
-	case err != nil:
-		return failureReply(&Failure{Message: err.Error(), Hint: hintOf(err), Cause: err})
-	case e.HasFinal:
-		return Reply{Tool: "final", Body: e.Final, Repairs: e.Repairs}
-	}
-	r := Reply{JSON: true, Calls: make([]Reply, len(e.Calls)), Repairs: e.Repairs}
-	messages := make([]Message, len(e.Calls))
-	s, wrong := workingDir(x, s, e.WorkingDir)
-	for i, sent := range e.Calls {
-		c := &r.Calls[i]
-		if wrong != nil {
-			*c = d.fail(&call{dialect: d, sent: sent.Name}, wrong)
-		} else {
-			*c = d.Do(ctx, x, s, sent)
-		}
-		r.Err = cmp.Or(r.Err, c.Err)
-		messages[i] = Message{Role: "tool", ToolCallID: sent.ID, Content: wellFormed(c.Body)}
-		if in.UndoKeys {
-			messages[i].Undo, messages[i].NotKept = c.UndoID(), c.NotKept()
-		}
-	}
-	body := map[string]any{"messages": messages}
-	if in.UndoKeys && e.Repairs != nil {
-		body["repaired"] = e.Repairs
-	}
-	r.Body = string(rawjson.Encode(body))
-	return r
-}
-
-// workingDir returns a session in a folder, which is relative to the workspace; s if
-// none is named.
-func workingDir(x *skill.Executor, s *skill.Session, dir string) (*skill.Session, error) {
-	if dir == "" {
-		return s, nil
-	}
-	return x.Enter(&skill.Session{}, dir)
-}
 
 // filesystemFail formats an error as Python's runtime does.
 func filesystemFail(in *call, err error) Reply {

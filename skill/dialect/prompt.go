@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 
+	"textskill/parser/wire"
 	"textskill/skill"
 )
 
@@ -42,14 +43,30 @@ type Prompt struct {
 // An Input is a text for a dialect to answer.
 type Input struct {
 	Text     string
-	Fallback Fallback // asked what the text means if no grammar says it; may be nil
-	UndoKeys bool     // add to JSON how a change is undone ("undo"), or why it cannot be ("not_kept"), and how the text was repaired ("repaired")
+	Wire     *wire.Wire // of the text; nil if its shape decides
+	Fallback Fallback   // asked what the text means if no grammar says it; may be nil
+	UndoKeys bool       // add to JSON how a change is undone ("undo"), or why it cannot be ("not_kept"), and how the text was repaired ("repaired")
 }
 
 // Answer carries out what a text asks for, one call after the other as the replies
-// are taken. The dialect must have a Prompt.
+// are taken. The dialect must have a Prompt, or the text a wire; see [Dialect.Wire].
 func (d *Dialect) Answer(ctx context.Context, x *skill.Executor, s *skill.Session, in Input) iter.Seq[Reply] {
-	return func(yield func(Reply) bool) { d.Prompt.answer(ctx, d, x, s, in, yield) }
+	return func(yield func(Reply) bool) {
+		if w := d.Wire(in); w != nil {
+			yield(d.message(ctx, x, s, w, in))
+			return
+		}
+		d.Prompt.answer(ctx, d, x, s, in, yield)
+	}
+}
+
+// Wire returns the wire that a text is read and answered in: the one that is named, or
+// the one whose shape the text has; nil if the dialect's own grammar reads the text.
+func (d *Dialect) Wire(in Input) *wire.Wire {
+	if in.Wire != nil {
+		return in.Wire
+	}
+	return wire.Of(in.Text)
 }
 
 // An Extraction is a text command as a fallback understood it.

@@ -1,0 +1,80 @@
+package wire
+
+import (
+	"textskill/parser"
+	rawjson "textskill/parser/json"
+)
+
+// Anthropic is the Messages protocol: a whole message, its content, or one block of it.
+var Anthropic = &Wire{
+	Name: "anthropic",
+	Doc:  `{"content":[{"type":"tool_use","id":"1","name":"f","input":{}}]}`,
+	shape: func(v value) bool {
+		return v.str("type") == "message" && v.str("role") == "assistant" && v.get("content").elements != nil ||
+			isToolUse(v) || v.any(isToolUse) || v.get("content").any(isToolUse)
+	},
+	read: readAnthropic, key: "messages", list: answerAnthropic, define: defineAnthropic,
+}
+
+var isToolUse = typed("tool_use")
+
+func readAnthropic(text string, _ Schemas) (parser.Envelope, error) {
+	stopped := ""
+	blocks := func(v value) (value, error) {
+		stopped = v.str("stop_reason")
+		switch {
+		case v.elements != nil:
+			return v, nil
+		case v.get("content").elements != nil:
+			return v.get("content"), nil
+		case v.str("content") != "":
+			return split(rawjson.Encode(object{"type": "text", "text": v.str("content")})).alone(), nil
+		case v.str("type") != "":
+			return v.alone(), nil
+		}
+		return value{}, parser.NoCalls(`the content is missing; want {"content":[{"type":"tool_use",…}]}`, nil)
+	}
+	last := false // the last block is a call
+	e, err := readParts(text, blocks, func(m *message, block value) {
+		switch last = isToolUse(block); {
+		case last:
+			m.call(block, block.str("id"), block.str("name"), block.members["input"], objectArguments)
+		case block.str("type") == "text":
+			m.said = append(m.said, block.str("text"))
+		}
+	})
+	if last && stopped == "max_tokens" { // its input may lack what was to come
+		m := message{Envelope: e}
+		m.cut(stopped)
+	}
+	return e, err
+}
+
+// answerAnthropic returns one message with a block for each call.
+func answerAnthropic(answers []Answer) any {
+	blocks := make([]object, len(answers))
+	for i, a := range answers {
+		block := object{"type": "tool_result", "tool_use_id": a.Call.ID, "content": a.Text}
+		if a.Failed {
+			block["is_error"] = true
+		}
+		if a.Media != nil {
+			kind := "document"
+			if a.Media.isImage() {
+				kind = "image"
+			}
+			source := object{"type": "base64", "media_type": a.Media.Type, "data": a.Media.base64()}
+			block["content"] = []object{{"type": "text", "text": a.Text}, {"type": kind, "source": source}}
+		}
+		blocks[i] = block
+	}
+	return []object{{"role": "user", "content": blocks}}
+}
+
+func defineAnthropic(tools []Tool) any {
+	list := make([]object, len(tools))
+	for i, t := range tools {
+		list[i] = object{"name": t.Name, "description": t.Doc, "input_schema": t.Schema}
+	}
+	return list
+}

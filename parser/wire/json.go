@@ -1,0 +1,200 @@
+package wire
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"textskill/parser"
+	rawjson "textskill/parser/json"
+)
+
+// A value is a JSON value, taken apart at its top level.
+type value struct {
+	raw      json.RawMessage
+	members  map[string]json.RawMessage // of an object
+	elements []json.RawMessage          // of an array
+	twice    string                     // a key that this object, or one that get came through, has twice; "" if there is none
+}
+
+// split takes a valid JSON value apart. Missing values have no parts.
+func split(raw json.RawMessage) value {
+	v := value{raw: raw}
+	v.members, v.twice, _ = rawjson.Members(raw)
+	if len(raw) > 0 && raw[0] == '[' {
+		for e := range rawjson.EachElement(raw) {
+			v.elements = append(v.elements, e)
+		}
+	}
+	return v
+}
+
+// get returns the value at a path of keys.
+func (v value) get(keys ...string) value {
+	for _, key := range keys {
+		inner := split(v.members[key])
+		inner.twice = cmp.Or(v.twice, inner.twice)
+		v = inner
+	}
+	return v
+}
+
+// alone is a list with v as its one element.
+func (v value) alone() value { return value{elements: []json.RawMessage{v.raw}, twice: v.twice} }
+
+// str returns the string under a key, "" if there is none.
+func (v value) str(key string) string {
+	s, _ := rawjson.String(v.members[key])
+	return s
+}
+
+// has reports whether a key has a value that is not null.
+func (v value) has(key string) bool {
+	raw := v.members[key]
+	return raw != nil && string(raw) != "null"
+}
+
+// any reports whether an element is an object that ok accepts.
+func (v value) any(ok func(e value) bool) bool {
+	for _, e := range v.elements {
+		if ok(split(e)) {
+			return true
+		}
+	}
+	return false
+}
+
+// typed returns a function that reports whether an object has one of some types.
+func typed(types ...string) func(v value) bool {
+	return func(v value) bool {
+		for _, t := range types {
+			if v.str("type") == t {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// A message collects what the parts of a provider's message hold.
+type message struct {
+	parser.Envelope
+	said []string // the texts
+}
+
+// readParts reads a text that holds one JSON value with a list of parts. parts finds the
+// list, and each reads one of them.
+func readParts(text string, parts func(v value) (list value, err error), each func(m *message, part value)) (parser.Envelope, error) {
+	raw, repairs, err := rawjson.Decode(text)
+	if err != nil {
+		return parser.Envelope{}, parser.NoCalls(err.Error(), err)
+	}
+	v := split(raw)
+	list, err := parts(v)
+	switch {
+	case err != nil:
+		return parser.Envelope{}, err
+	case v.twice+list.twice != "":
+		return parser.Envelope{}, parser.NoCalls(fmt.Sprintf("key `%s` is given twice, so nothing of it was run", cmp.Or(v.twice, list.twice)), nil)
+	}
+	m := message{Envelope: parser.Envelope{Repairs: repairs}}
+	for _, part := range list.elements {
+		each(&m, split(part))
+	}
+	return m.finish()
+}
+
+// finish returns the calls of a message, or its text if it has none.
+func (m *message) finish() (parser.Envelope, error) {
+	if len(m.Calls) > 0 {
+		return m.Envelope, nil
+	}
+	if m.Final = strings.TrimSpace(strings.Join(m.said, "")); m.Final == "" {
+		return parser.Envelope{}, parser.NoCalls("the message holds neither a call nor a text", nil)
+	}
+	m.HasFinal = true
+	return m.Envelope, nil
+}
+
+// call adds a call whose arguments are read by a function.
+func (m *message) call(v value, id, name string, arguments json.RawMessage, read func(json.RawMessage) (json.RawMessage, []string, error)) {
+	c := parser.ToolCall{ID: id, Name: name}
+	_, twice, _ := rawjson.Members(v.raw)
+	switch {
+	case twice != "":
+		c.Err = fmt.Errorf("key `%s` is given twice", twice)
+	case strings.TrimSpace(name) == "":
+		c.Err = errors.New("the call has no name")
+	default:
+		var repairs []string
+		if c.Arguments, repairs, c.Err = read(arguments); c.Err != nil {
+			c.Arguments = nil
+		}
+		for _, r := range repairs {
+			m.Repairs = append(m.Repairs, fmt.Sprintf("arguments of call %d: %s", len(m.Calls)+1, r))
+		}
+	}
+	m.Calls = append(m.Calls, c)
+}
+
+// fail says that the last call was cut off.
+func (m *message) cut(reason string) {
+	if n := len(m.Calls); n > 0 {
+		c := &m.Calls[n-1]
+		*c = parser.ToolCall{ID: c.ID, Name: c.Name, Err: fmt.Errorf("the message was cut off (%s), so this call was not run", reason)}
+	}
+}
+
+// objectArguments reads arguments that are an object; missing ones are empty.
+func objectArguments(raw json.RawMessage) (json.RawMessage, []string, error) {
+	switch {
+	case raw == nil || string(raw) == "null":
+		return json.RawMessage("{}"), nil, nil
+	case raw[0] != '{':
+		return nil, nil, fmt.Errorf("the arguments must be an object, got %s", rawjson.Kind(raw))
+	}
+	return raw, nil, nil
+}
+
+// stringArguments reads arguments that are a string, which holds an object; missing and
+// blank ones are empty.
+func stringArguments(raw json.RawMessage) (json.RawMessage, []string, error) {
+	if raw == nil || string(raw) == "null" {
+		return json.RawMessage("{}"), nil, nil
+	}
+	text, ok := rawjson.String(raw)
+	if !ok {
+		return nil, nil, fmt.Errorf("the arguments must be a JSON string that holds an object, got %s", rawjson.Kind(raw))
+	}
+	return textArguments(text)
+}
+
+// textArguments reads the text of an object; a blank one is empty.
+func textArguments(text string) (json.RawMessage, []string, error) {
+	if strings.Trim(text, rawjson.Space) == "" {
+		return json.RawMessage("{}"), nil, nil
+	}
+	object, repairs, err := rawjson.DecodeOne(text)
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("the arguments: %w", err)
+	case object[0] != '{':
+		return nil, nil, fmt.Errorf("the arguments must be an object, got %s", rawjson.Kind(object))
+	}
+	return object, repairs, nil
+}
+
+// base64 is the content as base64.
+func (m *Media) base64() string { return base64.StdEncoding.EncodeToString(m.Data) }
+
+// dataURL is the content as a data URL.
+func (m *Media) dataURL() string { return "data:" + m.Type + ";base64," + m.base64() }
+
+// isImage reports whether it is a picture; else it is a PDF.
+func (m *Media) isImage() bool { return strings.HasPrefix(m.Type, "image/") }
+
+// object is a JSON object that keeps no order of its keys.
+type object = map[string]any

@@ -1,0 +1,130 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"textskill/parser"
+	rawjson "textskill/parser/json"
+)
+
+// OpenAI is the chat completions protocol: a whole response, or its message.
+var OpenAI = &Wire{
+	Name: "openai",
+	Doc:  `{"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+	shape: func(v value) bool {
+		calls := v.get("tool_calls")
+		function := func(c value) bool { return c.get("function").members != nil && c.str("type") == "function" }
+		return v.get("choices").any(func(c value) bool { return c.get("message").members != nil }) || calls.any(function)
+	},
+	read: readOpenAI, key: "messages", list: answerOpenAI, define: defineOpenAI,
+}
+
+// readOpenAI reads the message of a response, or what parser.ToolCalls reads.
+func readOpenAI(text string, _ Schemas) (parser.Envelope, error) {
+	raw, ok := whole(text)
+	v := split(raw)
+	if !ok || !v.has("choices") {
+		return parser.ToolCalls(text)
+	}
+	raw, repairs, err := rawjson.Decode(text, parser.EnvelopeKeys...)
+	if err != nil {
+		return parser.Envelope{}, parser.NoCalls(err.Error(), err)
+	}
+	choice, err := only(split(raw).get("choices").elements, "choices", func(c value) bool {
+		return len(c.get("message", "tool_calls").elements) > 0
+	})
+	if err != nil {
+		return parser.Envelope{}, err
+	}
+	message := choice.get("message")
+	if len(message.get("tool_calls").elements) == 0 {
+		m := readContent(message)
+		m.Repairs = repairs
+		return m.finish()
+	}
+	e, err := parser.ToolCalls(string(message.raw))
+	e.Repairs = append(repairs, e.Repairs...)
+	return e, err
+}
+
+// readContent reads the text of a message, or why the model refused.
+func readContent(message value) (m message) {
+	if text := message.str("content"); text != "" {
+		m.said = append(m.said, text)
+	}
+	for _, part := range message.get("content").elements {
+		m.said = append(m.said, split(part).str("text"))
+	}
+	m.said = append(m.said, message.str("refusal"))
+	return m
+}
+
+// only returns the one element that holds calls, or the first if none does.
+func only(list []json.RawMessage, what string, holds func(v value) bool) (picked value, err error) {
+	n := 0
+	for i, raw := range list {
+		v := split(raw)
+		if calls := holds(v); calls || i == 0 {
+			picked = v
+			if calls {
+				n++
+			}
+		}
+	}
+	if n > 1 {
+		return value{}, parser.NoCalls(fmt.Sprintf("%d %s hold calls, where one is wanted, so nothing of it was run", n, what), nil)
+	}
+	return picked, nil
+}
+
+// A ToolMessage is the answer to one call.
+type ToolMessage struct {
+	Role       string `json:"role"` // "tool"
+	ToolCallID string `json:"tool_call_id"`
+	Content    string `json:"content"`
+	Undo       string `json:"undo,omitempty"`     // as in [Answer]
+	NotKept    string `json:"not_kept,omitempty"` // as in [Answer]
+}
+
+// answerOpenAI returns a message for each call. A message of the role "tool" holds text
+// only, so pictures and files follow in one of the user.
+func answerOpenAI(answers []Answer) any {
+	var messages, shown []any
+	for _, a := range answers {
+		messages = append(messages, ToolMessage{Role: "tool", ToolCallID: a.Call.ID, Content: a.Text, Undo: a.Undo, NotKept: a.NotKept})
+		if a.Media == nil {
+			continue
+		}
+		shown = append(shown, object{"type": "text", "text": a.Call.Name + " " + a.Call.ID + ": " + a.Media.Name})
+		if a.Media.isImage() {
+			shown = append(shown, object{"type": "image_url", "image_url": object{"url": a.Media.dataURL()}})
+		} else {
+			shown = append(shown, object{"type": "file", "file": object{"filename": a.Media.Name, "file_data": a.Media.dataURL()}})
+		}
+	}
+	if shown != nil {
+		messages = append(messages, object{"role": "user", "content": shown})
+	}
+	return messages
+}
+
+// A definition is a tool as a chat completion request has it.
+type definition struct {
+	Type     string   `json:"type"`
+	Function function `json:"function"`
+}
+
+type function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+func defineOpenAI(tools []Tool) any {
+	list := make([]definition, len(tools))
+	for i, t := range tools {
+		list[i] = definition{"function", function{t.Name, t.Doc, t.Schema}}
+	}
+	return list
+}

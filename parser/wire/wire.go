@@ -1,0 +1,147 @@
+// Package wire reads the calls in what a provider or a model sends, and writes the
+// answers in the form that the same provider or model takes them in.
+//
+// A wire is a row of [All]. Wires of JSON are recognized by their shape, see [Of]; wires
+// of text, where models write calls as their chat template has them, by a marker.
+// Like package parser, no wire knows a tool by name: what it must know of tools is given
+// as [Schemas].
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+
+	"textskill/parser"
+	rawjson "textskill/parser/json"
+)
+
+// A Wire is the form of one provider's or model's calls, answers and definitions.
+type Wire struct {
+	Name string // as in --wire
+	Doc  string // one line: an example of a call
+
+	shape  func(v value) bool         // recognizes a JSON value; nil if its shape is not certain, and for wires of text
+	marker func(text string) (at int) // where calls begin in a text, -1 if they do not; nil for wires of JSON, and where no marker is certain
+
+	read   func(text string, tools Schemas) (parser.Envelope, error)
+	key    string                        // under which a request has what list returns; "" for wires of text
+	list   func(answers []Answer) any    // the answers, for a JSON document
+	text   func(answers []Answer) string // the answers, of a wire of text
+	define func(tools []Tool) any        // the definitions for a request; nil if the wire has no form of its own
+}
+
+// All lists the wires, in the order in which they may claim a text.
+var All = []*Wire{OpenAI, Responses, Anthropic, Gemini, Ollama}
+
+// Named returns the wire of a name, nil if there is none.
+func Named(name string) *Wire {
+	for _, w := range All {
+		if w.Name == name {
+			return w
+		}
+	}
+	return nil
+}
+
+// Names lists the names of the wires that keep reports true for.
+func Names(keep func(w *Wire) bool) (names []string) {
+	for _, w := range All {
+		if keep(w) {
+			names = append(names, w.Name)
+		}
+	}
+	return names
+}
+
+// Of returns the wire of a text that is one JSON value, alone or in a code fence, if
+// the shape of the value is certain; else nil.
+func Of(text string) *Wire {
+	raw, ok := whole(text)
+	if !ok {
+		return nil
+	}
+	v := split(raw)
+	for _, w := range All {
+		if w.shape != nil && w.shape(v) {
+			return w
+		}
+	}
+	return nil
+}
+
+// whole returns the one object or array that a text is, alone or in a code fence.
+func whole(text string) (json.RawMessage, bool) {
+	text = strings.TrimPrefix(strings.Trim(text, rawjson.Space), "\ufeff")
+	if from, to, ok := rawjson.Fenced(text); ok {
+		text = strings.Trim(text[from:to], rawjson.Space)
+	}
+	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
+		return nil, false
+	}
+	raw, _, err := rawjson.DecodeOne(text, parser.EnvelopeKeys...)
+	return raw, err == nil
+}
+
+// IsText reports whether calls stand in a model's text. Such a text must be read for
+// calls only where its sender asked for that.
+func (w *Wire) IsText() bool { return w.text != nil }
+
+// Defines reports whether the wire has a form of its own for definitions.
+func (w *Wire) Defines() bool { return w.define != nil }
+
+// Read reads the calls, or the final text. A call of the wrong form has its Err set and
+// does not affect the others. Any other error is a [*parser.SyntaxError] or a
+// [*rawjson.Error].
+func (w *Wire) Read(text string, tools Schemas) (parser.Envelope, error) { return w.read(text, tools) }
+
+// Answer returns what the next request has after the message with the calls. The answers
+// are in the order of the calls. With more, a JSON document has further members, which are
+// not for the provider; a text never has.
+func (w *Wire) Answer(answers []Answer, more map[string]any) string {
+	if w.IsText() {
+		return w.text(answers)
+	}
+	document := map[string]any{w.key: w.list(answers)}
+	for key, v := range more {
+		document[key] = v
+	}
+	return string(rawjson.Encode(document))
+}
+
+// Definitions returns the tools as the field "tools" of a request has them, as JSON. The
+// wire must be one that [Wire.Defines].
+func (w *Wire) Definitions(tools []Tool) json.RawMessage { return rawjson.Encode(w.define(tools)) }
+
+// An Answer is the answer to one call.
+type Answer struct {
+	Call   parser.ToolCall
+	Text   string // UTF-8
+	Failed bool
+	Media  *Media // what the model is shown besides; may be nil
+
+	Undo, NotKept string // for who sent the calls, where the wire has room for it; "" is nothing
+}
+
+// Media is a picture or a PDF.
+type Media struct {
+	Type string // such as "image/png"
+	Name string // of the file, without its folder
+	Data []byte
+}
+
+// withoutMedia is the text of an answer on a wire that cannot show what comes with it.
+func (a Answer) withoutMedia() string {
+	if a.Media == nil {
+		return a.Text
+	}
+	return a.Text + "\n(" + a.Media.Type + " cannot be shown to this model.)"
+}
+
+// A Tool is what a model is told about a tool.
+type Tool struct {
+	Name, Doc string
+	Schema    json.RawMessage // JSON Schema of the arguments: an object with properties
+}
+
+// Schemas returns the JSON Schema of a tool's arguments, nil if there is no such tool.
+type Schemas func(name string) json.RawMessage

@@ -1,0 +1,111 @@
+package dialect
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+
+	"textskill/parser"
+	"textskill/parser/wire"
+	"textskill/skill"
+)
+
+// message carries out the calls of a message in their order, and answers them in the
+// wire of the message.
+func (d *Dialect) message(ctx context.Context, x *skill.Executor, s *skill.Session, w *wire.Wire, in Input) Reply {
+	e, err := w.Read(in.Text, d.schema)
+	switch {
+	case err != nil:
+		return failureReply(&Failure{Message: err.Error(), Hint: hintOf(err), Cause: err})
+	case e.HasFinal:
+		return Reply{Tool: "final", Body: e.Final, Repairs: e.Repairs}
+	}
+	r := Reply{JSON: !w.IsText(), Message: true, Calls: make([]Reply, len(e.Calls)), Repairs: e.Repairs}
+	answers := make([]wire.Answer, len(e.Calls))
+	s, wrong := workingDir(x, s, e.WorkingDir)
+	for i, sent := range e.Calls {
+		c := &r.Calls[i]
+		if errors.Is(sent.Err, parser.ErrNoArguments) && !d.strict {
+			sent.Arguments, sent.Err = json.RawMessage("{}"), nil
+		}
+		if wrong != nil {
+			*c = d.fail(&call{dialect: d, sent: sent.Name}, wrong)
+		} else {
+			*c = d.Do(ctx, x, s, sent)
+		}
+		answers[i] = wire.Answer{Call: sent}
+		if m, ok := c.Result.(skill.MediaFound); ok && c.Err == nil {
+			if answers[i].Media, err = content(ctx, x, m); err != nil {
+				*c = d.fail(d.call(x, s, sent.Name), err)
+			}
+		}
+		answers[i].Text, answers[i].Failed = wellFormed(c.Body), c.Err != nil
+		if in.UndoKeys {
+			answers[i].Undo, answers[i].NotKept = c.UndoID(), c.NotKept()
+		}
+		r.Err = cmp.Or(r.Err, c.Err)
+	}
+	r.Body = w.Answer(answers, more(in, w, e.Repairs, answers))
+	return r
+}
+
+// more returns what an answer for --json holds besides: repairs, and how to undo the
+// changes where the answers themselves have no place for it.
+func more(in Input, w *wire.Wire, repairs []string, answers []wire.Answer) map[string]any {
+	more := map[string]any{}
+	if !in.UndoKeys {
+		return more
+	}
+	if repairs != nil {
+		more["repaired"] = repairs
+	}
+	var changes []map[string]any
+	for i, a := range answers {
+		if a.Undo != "" || a.NotKept != "" {
+			changes = append(changes, map[string]any{"call": i + 1, "undo": a.Undo, "not_kept": a.NotKept})
+		}
+	}
+	if changes != nil && w != wire.OpenAI {
+		more["changes"] = changes
+	}
+	return more
+}
+
+// content reads a picture or a PDF.
+func content(ctx context.Context, x *skill.Executor, m skill.MediaFound) (*wire.Media, error) {
+	r, err := x.Execute(ctx, &skill.Session{}, skill.ReadFile{Path: m.Path, MaxBytes: m.Size})
+	if err != nil {
+		return nil, err
+	}
+	return &wire.Media{Type: m.Type, Name: filepath.Base(m.Path), Data: r.(skill.FileRead).Content}, nil
+}
+
+// schema returns the schema of a tool's arguments, nil if there is no such tool.
+func (d *Dialect) schema(name string) json.RawMessage {
+	if t := d.Lookup(name); t != nil {
+		return t.Schema()
+	}
+	return nil
+}
+
+// Definitions returns the tools as a request on a wire that [wire.Wire.Defines] has them,
+// as JSON.
+func (d *Dialect) Definitions(w *wire.Wire) json.RawMessage {
+	tools := make([]wire.Tool, len(d.Tools))
+	for i := range d.Tools {
+		t := &d.Tools[i]
+		tools[i] = wire.Tool{Name: t.Name, Doc: t.Doc, Schema: t.Schema()}
+	}
+	return w.Definitions(tools)
+}
+
+// workingDir returns a session in a folder, which is relative to the workspace; s if
+// none is named.
+func workingDir(x *skill.Executor, s *skill.Session, dir string) (*skill.Session, error) {
+	if dir == "" {
+		return s, nil
+	}
+	return x.Enter(&skill.Session{}, dir)
+}
