@@ -62,14 +62,17 @@ var mayImport = map[string][]string{
 
 	"skill/mcpserver": {"skill/dialect", "skill", "parser", "parser/json"},
 
-	"skill/agent": {"skill/dialect", "skill", "llmfallback/openai", "llmfallback/remote", "parser/wire", "parser", "parser/json"},
+	"skill/agent": {"skill/dialect", "skill", "llmfallback/remote", "parser/wire", "parser", "parser/json"},
 
-	"cmd/skill": {"skill/mcpserver", "skill/agent", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
+	"skill/agent/provider": {"skill/agent", "llmfallback/openai", "llmfallback/remote"},
+
+	"cmd/skill": {"skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
 }
 
 // testsImport says what tests import besides.
 var testsImport = map[string][]string{
-	"skill/dialect": {"skill/browser"}, // for its screenshots
+	"skill/dialect": {"skill/browser"},        // for its screenshots
+	"skill/agent":   {"skill/agent/provider"}, // for what a step costs
 }
 
 // doors says through which files a library comes in, as patterns of [path.Match].

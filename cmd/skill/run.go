@@ -24,9 +24,16 @@ standard input, as "-" or in a pipe. The expert works until it says that it is d
 are taken, or the program is interrupted. Every step is recorded in perstack/runs. A
 run can be continued from there, with another query or without one.
 
-The model is any that speaks OpenAI's chat completions. --openai-base-url and
---openai-api-key name its endpoint and key; without them, OPENAI_BASE_URL and
-OPENAI_API_KEY do, from the environment or from .env and .env.local in the workspace.
+The model is one of OpenAI, or of any endpoint that speaks OpenAI's protocols, of
+Anthropic or of Google. The provider is the one of --provider, else of perstack.toml;
+else openai if a base URL of it is set; else the one that the name of the model begins
+for, if its key is set and OpenAI's is not; else openai. -v prints it.
+
+  openai     OPENAI_API_KEY, OPENAI_BASE_URL, or the flags --openai-…
+  anthropic  ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL
+  google     GOOGLE_API_KEY or GEMINI_API_KEY, GOOGLE_GEMINI_BASE_URL
+
+Variables are those of the environment, then of .env and .env.local in the workspace.
 What the workspace says of endpoints, keys and commands counts after "skill trust".`
 
 const runExample = `  skill run file-organizer "Organize files in this directory by type" --max-steps 50
@@ -40,6 +47,7 @@ type runOptions struct {
 	*options
 	config      string
 	provider    string
+	api         string
 	model       string
 	temperature string
 	maxSteps    string
@@ -88,7 +96,9 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	r.addSources(f)
 	f.BoolVar(&r.trustWorkspace, "trust-workspace", false, "trust what perstack.toml and .env name, for this run; \"skill help trust\" says what")
-	f.StringVar(&r.provider, "provider", "", "use the model provider `NAME`: openai, which is any compatible endpoint (default openai)")
+	f.StringVar(&r.provider, "provider", "", "ask the model provider `NAME`: openai (any compatible endpoint), anthropic, google (default found as above)")
+	r.api = "auto"
+	f.Var(choice{&r.api, "API", []string{"auto", "chat", "responses"}}, "openai-api", "speak chat completions or responses to the provider openai: chat, responses, auto (responses for reasoning models at OpenAI's own address)")
 	f.StringVar(&r.model, "model", "", "use the model `NAME` (default the one in perstack.toml, then --skill-model)")
 	f.StringVar(&r.temperature, "temperature", "", "sample the model at temperature `T`, from 0 to 2 (default 0)")
 	f.StringVar(&r.maxSteps, "max-steps", "", "stop after `N` steps (default no limit)")
@@ -110,7 +120,7 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&r.takeOver, "take-over", false, "continue a run whose process has died, where the system has no file locks to say so")
 	f.BoolVarP(&r.answer, "interactive-tool-call-result", "i", false, "use the query as the answer to the tool call that the run waits for")
 	r.obey(cmd, "workspace", "undo", "--fence", "--fence-read", "--fence-write", "--limit-file", "--limit-memory", "--limit-processes",
-		"--network", "--openai-base-url", "--openai-api-key", "--openai-api-key-file", "--skill-model", "--max-text", "--json")
+		"--network", "--openai-base-url", "--openai-api-key", "--openai-api-key-file", "--skill-model", "--max-text", "--json", "--verbose")
 }
 
 // runExpert is skill run.

@@ -9,6 +9,7 @@ import (
 
 	"textskill/skill"
 	"textskill/skill/agent"
+	"textskill/skill/agent/provider"
 	"textskill/skill/dialect"
 )
 
@@ -24,24 +25,11 @@ func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 		cfg.Schema = data
 	}
 	cfg.Warn = func(what string) { fmt.Fprintln(c.stderr, "skill:", what) }
-	if name := cmp.Or(r.provider, p.Provider.ProviderName, "openai"); name != "openai" {
-		return cfg, fmt.Errorf("provider %q is not supported; there is openai, which with --openai-base-url is any endpoint that speaks OpenAI's chat completions", name)
-	}
-	key, err := r.givenKey()
+	s, err := r.source(w)
 	if err != nil {
 		return cfg, err
 	}
-	e := agent.Endpoint{
-		BaseURL: cmp.Or(r.baseURL, v.get("OPENAI_BASE_URL"), p.Provider.Setting.BaseURL),
-		Key:     cmp.Or(key, v.get("OPENAI_API_KEY")),
-		Model:   cmp.Or(r.model, p.Model, r.modelName, v.get("SKILL_MODEL")),
-	}
-	switch {
-	case e.Model == "":
-		return cfg, errors.New("no model is named; give one with --model, in perstack.toml or in SKILL_MODEL")
-	case e.BaseURL == "" && e.Key == "":
-		return cfg, errors.New("OPENAI_API_KEY is not set")
-	}
+	e := s.endpoint
 	if err := errors.Join(r.numbers(c, p, &cfg, &e), r.limits(&cfg, e.Model), skill.Undumpable()); err != nil {
 		return cfg, err
 	}
@@ -50,12 +38,15 @@ func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 	}
 	e.Reasoning = p.ReasoningBudget
 	if !r.trustWorkspace {
-		cfg.Grant = w.grant(r.endpointPowers(key, w))
+		cfg.Grant = w.grant(s.powers)
 	}
-	model, err := agent.NewOpenAI(e)
+	if r.verbose {
+		fmt.Fprintf(c.stderr, "skill: the model %s of the provider %s (%s)\n", e.Model, e.Provider, s.why)
+	}
+	model, err := provider.New(e)
 	cfg.Model = model
 	cfg.Secrets = append(cfg.Secrets, e.Key)
-	cfg.About = agent.About{Provider: "openai", BaseURL: e.BaseURL, Model: e.Model, Temperature: e.Temperature, ContextWindow: agent.ContextWindow(e.Model)}
+	cfg.About = agent.About{Provider: e.Provider, BaseURL: e.BaseURL, Model: e.Model, Temperature: e.Temperature, ContextWindow: agent.ContextWindow(e.Model)}
 	return cfg, err
 }
 
@@ -102,7 +93,7 @@ func readPrices(file string) (agent.Prices, error) {
 const maxTimeout = 365 * 24 * 60 * 60 * 1000 // milliseconds; a Duration holds 292 years
 
 // numbers reads the flags that are numbers; without a flag perstack.toml counts.
-func (r *runOptions) numbers(c *cli, p agent.Project, cfg *agent.Config, e *agent.Endpoint) error {
+func (r *runOptions) numbers(c *cli, p agent.Project, cfg *agent.Config, e *provider.Endpoint) error {
 	steps, err1 := c.number("max-steps", r.maxSteps, p.MaxSteps, 0, 1)
 	retries, err2 := c.number("max-retries", r.maxRetries, p.MaxRetries, agent.DefaultMaxRetries, 0)
 	ms, err3 := c.number("timeout", r.timeout, p.Timeout, int(agent.DefaultTimeout.Milliseconds()), 1)

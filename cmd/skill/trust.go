@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"textskill/skill/agent"
+	"textskill/skill/agent/provider"
 )
 
 const trustLong = `trust records that you trust a workspace: the endpoint, the provider and the keys that its
@@ -137,7 +138,10 @@ func (r *runOptions) stranger(c *cli) (*stranger, error) {
 	if w.store != "" && r.holds(w.store) {
 		w.store = ""
 	}
-	names := []string{"OPENAI_BASE_URL", "OPENAI_API_KEY", "PATH"}
+	names := []string{"PATH"}
+	for _, p := range provider.All {
+		names = append(append(names, p.BaseURL), p.Keys...)
+	}
 	for _, e := range project.Experts {
 		for _, s := range e.Skills {
 			names = append(names, s.RequiredEnv...)
@@ -150,30 +154,6 @@ func (r *runOptions) stranger(c *cli) (*stranger, error) {
 		}
 	}
 	return w, errors.Join(err1, err2)
-}
-
-// endpointPowers returns what of the workspace decides where the model is asked, and
-// with which key.
-func (r *runOptions) endpointPowers(key string, w *stranger) (needed []agent.Power) {
-	if own, ok := w.vars.power("OPENAI_BASE_URL"); ok && r.baseURL == "" {
-		needed = append(needed, own)
-	}
-	if own, ok := w.vars.power("OPENAI_API_KEY"); ok && key == "" {
-		needed = append(needed, own)
-	}
-	for _, p := range w.project.Powers() {
-		switch p.Setting {
-		case "provider.setting.baseUrl":
-			if r.baseURL == "" && w.vars.get("OPENAI_BASE_URL") == "" {
-				needed = append(needed, p)
-			}
-		case "provider.providerName":
-			if r.provider == "" && w.project.Provider.ProviderName != "openai" {
-				needed = append(needed, p)
-			}
-		}
-	}
-	return needed
 }
 
 // grant returns the check of a run: an error that names what an expert needs and the

@@ -33,6 +33,16 @@ func (v *variables) get(name string) string {
 	return v.files[name].value
 }
 
+// first returns the name of the first of some variables that is set, "" for none.
+func (v *variables) first(names []string) string {
+	for _, name := range names {
+		if v.get(name) != "" {
+			return name
+		}
+	}
+	return ""
+}
+
 // power returns the variable as a power of the workspace. ok is false if it is not set,
 // or not by a file of the workspace.
 func (v *variables) power(name string) (p agent.Power, ok bool) {

@@ -77,7 +77,7 @@ func (c *Client) BaseURL() string { return c.remote.BaseURL() }
 func (c *Client) Complete(ctx context.Context, r Request) (Completion, error) {
 	body, err := r.body()
 	if err != nil {
-		return Completion{}, &remote.Error{Reason: "the request cannot be written as JSON: " + err.Error(), Err: err}
+		return Completion{}, err
 	}
 	x := &exchange{Client: c, body: body, stream: r.Stream, heard: r.Heard}
 	config := openai.DefaultConfig(c.key)
@@ -107,7 +107,7 @@ func (c *Client) Complete(ctx context.Context, r Request) (Completion, error) {
 type exchange struct {
 	*Client
 	answer
-	body   body
+	body   remote.Body
 	stream bool // the answer may come in pieces
 	heard  func(text string)
 	pieces io.ReadCloser // the answer that comes in pieces
@@ -115,7 +115,7 @@ type exchange struct {
 
 // Do is what go-openai calls.
 func (x *exchange) Do(r *http.Request) (*http.Response, error) {
-	request := remote.Request{Body: x.body.pieces(), Stream: x.stream, Refused: func(complaint []byte) string { return refused(complaint, x.body) }}
+	request := remote.Request{Body: x.body, Stream: x.stream, Refused: func(complaint []byte) string { return refused(complaint, x.body) }}
 	if x.heard != nil {
 		request.Heard = func() { x.heard("") }
 	}

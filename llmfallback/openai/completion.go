@@ -24,6 +24,9 @@ type Completion struct {
 
 	Status int // of HTTP; 0 where no answer came
 	Bytes  int // of an answer that came whole
+
+	Under string                  // the field that the reasoning came in: "reasoning_content" or "reasoning"
+	Extra map[int]json.RawMessage // extra_content of calls by their index, such as signatures; for sending back
 }
 
 // Usage counts tokens. What the endpoint does not count is 0.
@@ -79,8 +82,9 @@ type message struct {
 }
 
 type toolCall struct {
-	Index    *int   `json:"index"`
-	ID       string `json:"id"`
+	Index    *int            `json:"index"`
+	ID       string          `json:"id"`
+	Extra    json.RawMessage `json:"extra_content"`
 	Function struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
@@ -141,8 +145,13 @@ func (a *answer) message(m *message) {
 	a.text.WriteString(a.content(m.Content))
 	a.refusal.WriteString(m.Refusal)
 	reasoning, ok := m.ReasoningContent.(string)
+	under := "reasoning_content"
 	if !ok {
-		reasoning, _ = m.Reasoning.(string)
+		reasoning, ok = m.Reasoning.(string)
+		under = "reasoning"
+	}
+	if ok && reasoning != "" {
+		a.got.Under = under
 	}
 	a.reasoning.WriteString(reasoning)
 	for i, c := range m.ToolCalls {
@@ -194,6 +203,12 @@ func (a *answer) call(c toolCall) {
 	}
 	call := &a.got.Calls[i]
 	call.ID = cmp.Or(call.ID, c.ID)
+	if len(c.Extra) > 0 && string(c.Extra) != "null" {
+		if a.got.Extra == nil {
+			a.got.Extra = map[int]json.RawMessage{}
+		}
+		a.got.Extra[i] = c.Extra
+	}
 	if c.Function.Name != call.Name { // some endpoints repeat it with every piece
 		call.Name += c.Function.Name
 	}

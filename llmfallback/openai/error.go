@@ -3,6 +3,8 @@ package openai
 import (
 	"bytes"
 	"errors"
+
+	"textskill/llmfallback/remote"
 )
 
 // ErrNoChoices is the cause of a [remote.Error] for an answer that is in order but
@@ -13,16 +15,17 @@ var ErrNoChoices = errors.New("the answer has no choices")
 // another stands before it; words that also mean something else stand last.
 var parameters = [...]string{
 	"max_completion_tokens", "max_tokens", "temperature", "reasoning_effort", "stream_options", "parallel_tool_calls", "tool_choice",
+	"reasoning_content", "extra_content",
 	"response_format", "json_schema", "grammar", "strict", "image", "file", "tools",
 }
 
 // refused returns the parameter that a complaint is about: one of the request's
 // before any other, because endpoints also name what to send instead.
-func refused(complaint []byte, request body) (parameter string) {
+func refused(complaint []byte, request remote.Body) (parameter string) {
 	for _, name := range parameters {
 		switch {
 		case !bytes.Contains(complaint, []byte(name)):
-		case request.has(name):
+		case has(request, name):
 			return name
 		case parameter == "" && name != "image" && name != "file":
 			parameter = name

@@ -1,9 +1,7 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
-	"slices"
 
 	"textskill/llmfallback/remote"
 )
@@ -24,62 +22,36 @@ type Request struct {
 	ToolChoice          any             `json:"tool_choice,omitempty"` // "required" for any of Tools, or a Tool that has but a name
 	Tools               []Tool          `json:"tools,omitempty"`
 
-	Conversation Conversation `json:"-"` // if not empty, sent instead of Messages
+	Conversation remote.List `json:"-"` // if not empty, sent instead of Messages
 
 	// Heard is called with each piece of the answer's text that comes in a stream, and
 	// with "" for any other sign of life. It may be nil.
 	Heard func(text string) `json:"-"`
 }
 
-// A Conversation holds messages as they are sent, so that requests which build on each
-// other encode each message once. The zero Conversation is empty. A copy shares its
-// messages with the original; only one of the two may be appended to.
-type Conversation struct{ encoded []byte }
-
-// Append adds messages.
-func (c *Conversation) Append(messages ...Message) error {
-	for _, m := range messages {
-		data, err := json.Marshal(m)
-		if err != nil {
-			return err
-		}
-		if len(c.encoded) > 0 {
-			c.encoded = append(c.encoded, ',')
-		}
-		c.encoded = append(c.encoded, data...)
-	}
-	return nil
-}
-
-// A body is a request as it is sent: the JSON before its messages, the messages, and the
-// JSON after them.
-type body struct{ before, messages, after []byte }
-
-func (r Request) body() (body, error) {
+func (r Request) body() (remote.Body, error) {
 	messages := r.Conversation
-	if len(messages.encoded) == 0 {
-		if err := messages.Append(r.Messages...); err != nil {
-			return body{}, err
+	if messages.Empty() {
+		for _, m := range r.Messages {
+			if err := messages.Append(m); err != nil {
+				return remote.Body{}, &remote.Error{Reason: "the request cannot be written as JSON: " + err.Error(), Err: err}
+			}
 		}
 	}
 	r.Messages = nil
-	rest, err := json.Marshal(r)
-	if err != nil {
-		return body{}, err
-	}
-	before, after, _ := bytes.Cut(rest, []byte(`"messages":null`)) // fields before it are numbers
-	return body{slices.Concat(before, []byte(`"messages":[`)), messages.encoded, slices.Concat([]byte("]"), after)}, nil
+	return remote.NewBody(r, "messages", messages) // fields before it are numbers
 }
 
-func (b body) pieces() remote.Body { return remote.Body{b.before, b.messages, b.after} }
-
-// has reports whether the request has a parameter, or a part of a content of this type.
-func (b body) has(parameter string) bool {
-	if parameter == "image" || parameter == "file" {
-		return bytes.Contains(b.messages, []byte(`"type":"`+parameter))
+// has reports whether the request has a parameter, or something in its messages that an
+// endpoint may not accept.
+func has(b remote.Body, parameter string) bool {
+	switch parameter {
+	case "image", "file":
+		return b.ListHas(`"type":"` + parameter)
+	case "reasoning_content", "extra_content":
+		return b.ListHas(`"` + parameter + `":`)
 	}
-	var sent map[string]json.RawMessage
-	return json.Unmarshal(slices.Concat(b.before, b.after), &sent) == nil && sent[parameter] != nil
+	return b.Has(parameter)
 }
 
 // StreamOptions ask for more in a stream.

@@ -117,23 +117,6 @@ type Request struct {
 	Heard func()
 }
 
-// A Body is JSON, in pieces that follow each other.
-type Body [][]byte
-
-// Reader returns the body as one text.
-func (b Body) Reader() io.ReadCloser {
-	buffers := net.Buffers(append([][]byte(nil), b...))
-	return io.NopCloser(&buffers)
-}
-
-// Size returns the length in bytes.
-func (b Body) Size() (n int64) {
-	for _, piece := range b {
-		n += int64(len(piece))
-	}
-	return n
-}
-
 // A Reply is an answer whose status is a success.
 type Reply struct {
 	Status int           // of HTTP; also set where there is an error; 0 where no answer came
@@ -143,9 +126,9 @@ type Reply struct {
 }
 
 // Ask sends a request and calls each with the data of every event, or with an answer that
-// came whole, until it says that the answer is complete. The rest of the stream is read,
-// so that its connection serves the next request. Errors of each are returned as they are.
-// A stream that ends before the answer is complete is an error.
+// came whole. A stream that ends before each says that the answer is complete is an error.
+// It is read to its end all the same, so that its connection serves the next request.
+// Errors of each are returned as they are.
 func (c *Client) Ask(ctx context.Context, r Request, each func(data []byte, whole bool) (complete bool, err error)) (Reply, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+r.Path, nil)
 	if err != nil {
@@ -179,8 +162,8 @@ func (c *Client) Do(request *http.Request, r Request) (Reply, error) {
 	if !r.Stream {
 		request.Header.Set("Accept", "application/json")
 	}
-	request.Body, request.ContentLength = r.Body.Reader(), r.Body.Size()
-	request.GetBody = func() (io.ReadCloser, error) { return r.Body.Reader(), nil }
+	request.Body, request.ContentLength = r.Body.reader(), r.Body.size()
+	request.GetBody = func() (io.ReadCloser, error) { return r.Body.reader(), nil }
 	resp, err := c.http.Do(request)
 	if err != nil {
 		return Reply{}, c.broken(request.Context(), "the connection broke", err)

@@ -36,6 +36,8 @@ func Failure(said json.RawMessage) *Error {
 	e := &Error{Reason: "the endpoint answered with an error", Retry: true}
 	if said != nil {
 		e.Said = words(said)
+		e.TooLong, e.Window = tooLong(e.Said)
+		e.Retry = !e.TooLong
 	}
 	return e
 }

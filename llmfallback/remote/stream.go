@@ -30,11 +30,12 @@ const cut = "the answer broke off in the middle"
 // complete. An *[Error] in err stays as it is, and a context that is done is final.
 func Broken(ctx context.Context, err error) *Error { return (&Client{}).broken(ctx, cut, err) }
 
-// events calls each with the data of every event of a stream, until it says that the
-// answer is complete.
+// events calls each with the data of every event of a stream. Once each says that the
+// answer is complete, the stream may end, and is not waited for longer than drainTime.
 func events(ctx context.Context, stream io.ReadCloser, each func(data []byte) (complete bool, err error)) error {
 	lines := bufio.NewReader(stream)
 	var data []byte
+	done := false
 	for {
 		line, err := lines.ReadBytes('\n')
 		ended := len(line) > 0 && err == nil || err == io.EOF
@@ -46,17 +47,21 @@ func events(ctx context.Context, stream io.ReadCloser, each func(data []byte) (c
 			data = append(data, bytes.TrimPrefix(value, []byte(" "))...)
 		}
 		if ended && (len(line) == 0 || err == io.EOF) && len(data) > 0 {
-			complete, failed := each(data)
-			if failed != nil {
-				return failed
-			}
-			if complete {
-				Drain(stream)
-				return nil
+			if string(data) != "[DONE]" {
+				complete, failed := each(data)
+				if failed != nil && !done {
+					return failed
+				}
+				if complete && !done {
+					done = true
+					defer time.AfterFunc(drainTime, func() { stream.Close() }).Stop()
+				}
 			}
 			data = nil
 		}
 		switch {
+		case err != nil && done:
+			return nil
 		case errors.Is(err, io.EOF):
 			return &Error{Reason: cut, Retry: true, Err: io.ErrUnexpectedEOF}
 		case err != nil:

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -86,23 +87,37 @@ func (t *task) parseCalls(calls []Call) []*call {
 	return list
 }
 
-// expertMessage returns the message of an answer with a text and calls.
-func expertMessage(calls []*call, text string) Message {
+// expertMessage returns the message of an answer, whose calls are given.
+func (t *task) expertMessage(calls []*call, a Answer) Message {
 	m := newMessage(ExpertMessage)
 	for _, c := range calls {
 		m.Contents = append(m.Contents, callPart(c.ToolCall))
 	}
-	if text != "" {
-		m.Contents = append(m.Contents, textPart(text))
+	if a.Text != "" {
+		m.Contents = append(m.Contents, textPart(t.clean.Text(a.Text)))
+	}
+	if a.Thinking.Text != "" || a.Thinking.Replay != nil {
+		m.Contents = append(m.Contents, t.thinkingPart(a.Thinking))
 	}
 	return m
+}
+
+// thinkingPart returns the part for what a model thought. A signature does not hold for a
+// text from which a secret was taken out.
+func (t *task) thinkingPart(thought Thinking) Part {
+	p := textPart(t.clean.Text(thought.Text))
+	p.Type, p.Model = ThinkingPart, thought.Model
+	if thought.Replay != nil && bytes.Equal(t.clean.JSON(thought.Replay), thought.Replay) {
+		p.Replay = thought.Replay
+	}
+	return p
 }
 
 // act runs the calls of an answer: first those of tools, then attemptCompletion. It stops
 // the run if calls remain that another expert or the user must answer.
 func (t *task) act(ctx context.Context, a Answer) (done bool, err error) {
 	calls := t.parseCalls(a.Calls)
-	m := expertMessage(calls, t.clean.Text(a.Text))
+	m := t.expertMessage(calls, a)
 	t.addMessage(m)
 	t.callIDs, t.results, t.pending = ids(calls), nil, nil
 	events := &callEvents{message: m, usage: a.Usage}
@@ -146,7 +161,7 @@ func (t *task) act(ctx context.Context, a Answer) (done bool, err error) {
 }
 
 // callEvents makes the events of an answer's calls. The event of the first call also
-// carries the text and the usage of the answer.
+// carries the text, the thinking and the usage of the answer.
 type callEvents struct {
 	message Message
 	usage   Usage
@@ -158,7 +173,7 @@ func (t *callEvents) event(e EventType, c ToolCall) Event {
 	m := t.message
 	m.Contents = nil
 	for _, p := range t.message.Contents {
-		if p.ToolCallID == c.ID || p.Type == TextPart && !t.begun {
+		if p.ToolCallID == c.ID || p.Type != ToolCallPart && !t.begun {
 			m.Contents = append(m.Contents, p)
 		}
 	}
@@ -329,6 +344,6 @@ func (t *task) complete(ctx context.Context) (done bool, err error) {
 // report ends the run with a text.
 func (t *task) report(ctx context.Context, a Answer) error {
 	text := t.clean.Text(a.Text)
-	t.addMessage(newMessage(ExpertMessage, textPart(text)))
+	t.addMessage(t.expertMessage(nil, a))
 	return t.stop(ctx, Event{Type: CompleteRun, Text: &text, Usage: &a.Usage}, Completed)
 }

@@ -1,4 +1,4 @@
-package agent
+package agent_test
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"textskill/skill"
+	"textskill/skill/agent"
+	"textskill/skill/agent/provider"
 )
 
 // An instant is the transport of an endpoint that answers at once: it reads the request
@@ -43,16 +45,16 @@ func BenchmarkCost(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				model, err := NewOpenAI(Endpoint{BaseURL: "http://localhost", Model: "m", Transport: endpoint})
+				model, err := provider.New(provider.Endpoint{BaseURL: "http://localhost", Model: "m", Transport: endpoint})
 				if err != nil {
 					b.Fatal(err)
 				}
-				cfg := Config{Executor: x, Model: model, Expert: "e", Experts: map[string]Expert{"e": {Instruction: "Do it."}}, MaxSteps: steps}
-				for e, err := range Run(b.Context(), cfg, "go") {
+				cfg := agent.Config{Executor: x, Model: model, Expert: "e", Experts: map[string]agent.Expert{"e": {Instruction: "Do it."}}, MaxSteps: steps}
+				for e, err := range agent.Run(b.Context(), cfg, "go") {
 					if err != nil {
 						b.Fatal(err)
 					}
-					if e.Type == StartGeneration {
+					if e.Type == agent.StartGeneration {
 						at[e.StepNumber] = time.Now()
 					}
 				}

@@ -45,7 +45,7 @@ func tokens(messages ...Message) (n int) {
 
 func tokensOf(parts []Part) (n int) {
 	for _, p := range parts {
-		n += (len(p.Text) + len(p.ToolName) + len(p.Args)) / bytesPerToken
+		n += (len(p.Text) + len(p.ToolName) + len(p.Args) + len(p.Replay)) / bytesPerToken
 		if p.EncodedData != "" {
 			n += mediaTokens
 		}
@@ -159,7 +159,7 @@ func (t *task) withoutResults(messages []Message, before int) []Message {
 func (t *task) summary(ctx context.Context, history []Message) (string, error) {
 	text := ""
 	if tokens(history...) < t.share(0.9) {
-		answer, err := t.askOnce(ctx, Request{Messages: slices.Concat(history, []Message{newMessage(UserMessage, textPart(summaryRequest))})}, nil)
+		answer, err := t.askOnce(ctx, Request{Messages: slices.Concat(history, []Message{newMessage(UserMessage, textPart(summaryRequest))}), Withheld: t.tools()}, nil)
 		t.addUsage(answer.Usage)
 		if fault, ok := errors.AsType[*remote.Error](err); err != nil && (!ok || !fault.TooLong) {
 			return "", err

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// maxDepth is how deep delegation may be nested.
-const maxDepth = 16
+// MaxDepth is how deep delegation may be nested.
+const MaxDepth = 16
 
 // delegate returns the skill whose tool delegates a task to the expert key.
 func (t *task) delegate(key, name string) openedSkill {
@@ -26,9 +26,9 @@ func (t *task) delegate(key, name string) openedSkill {
 // version. If a tool has that name it is the whole key, or that with a number.
 func (t *task) delegateName(key string) string {
 	whole, _, _ := strings.Cut(strings.TrimPrefix(key, "@"), "@")
-	name := toolName(whole[strings.LastIndexByte(whole, '/')+1:])
+	name := ToolName(whole[strings.LastIndexByte(whole, '/')+1:])
 	for n := 1; t.tool(name) != nil; n++ {
-		if name = toolName(whole); n > 1 || !strings.Contains(whole, "/") {
+		if name = ToolName(whole); n > 1 || !strings.Contains(whole, "/") {
 			name += fmt.Sprintf("_%d", n+1)
 		}
 	}
@@ -44,7 +44,7 @@ func (t *task) undelegable(args json.RawMessage) string {
 	switch {
 	case queryOf(args) == "":
 		return "query is required: the task, as a text"
-	case depth >= maxDepth:
+	case depth >= MaxDepth:
 		return fmt.Sprintf("%d experts wait for each other already; do it without a delegate", depth)
 	}
 	return ""
@@ -124,8 +124,8 @@ func (r *run) waitingParent(ctx context.Context, from Checkpoint) (*task, error)
 	records := Records{r.cfg.Executor}
 	var chain []Checkpoint
 	for c := from; c.DelegatedBy != nil; {
-		if len(chain) >= maxDepth {
-			return nil, fmt.Errorf("checkpoint %s: more than %d experts wait for each other", from.ID, maxDepth)
+		if len(chain) >= MaxDepth {
+			return nil, fmt.Errorf("checkpoint %s: more than %d experts wait for each other", from.ID, MaxDepth)
 		}
 		p, err := records.Checkpoint(ctx, r.id, c.DelegatedBy.CheckpointID)
 		if err != nil {

@@ -141,11 +141,11 @@ func TestDelegationResumed(t *testing.T) {
 // TestDelegationWithoutEnd has experts that do nothing but delegate.
 func TestDelegationWithoutEnd(t *testing.T) {
 	var answers []any
-	for i := range maxDepth - 1 {
+	for i := range MaxDepth - 1 {
 		answers = append(answers, calls([]string{`worker {"query":"do X"}`, `coord {"query":"do X"}`}[i%2]))
 	}
 	l := newTeam(t, append(answers, calls(`coord {"query":"do X"}`), "stop")...)
-	l.cfg.MaxSteps = maxDepth
+	l.cfg.MaxSteps = MaxDepth
 	l.ran("go")
 	c := l.from()
 	if text := c.Messages[3].Contents[0].Contents[0].Text; !strings.Contains(text, "16 experts wait for each other") {

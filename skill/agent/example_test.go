@@ -35,7 +35,7 @@ func ExampleRun() {
 	defer x.Close()
 	cfg := agent.Config{
 		Executor: x,
-		Model:    greeter{}, // or agent.NewOpenAI(agent.Endpoint{Model: "gpt-4o", Key: os.Getenv("OPENAI_API_KEY")})
+		Model:    greeter{}, // or provider.New(provider.Endpoint{Model: "gpt-4o", Key: os.Getenv("OPENAI_API_KEY")})
 		Experts:  map[string]agent.Expert{"greeter": {Instruction: "You write greetings."}},
 		Expert:   "greeter",
 	}

@@ -27,6 +27,9 @@ func (t *task) generate(ctx context.Context, tools []Tool) (Answer, error) {
 			}
 		}
 		request := Request{Messages: t.history, Tools: tools}
+		if tools == nil {
+			request.Withheld = t.tools()
+		}
 		if tools == nil && t.parent == nil {
 			request.Schema = t.cfg.Schema
 		}

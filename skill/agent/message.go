@@ -38,6 +38,8 @@ type Part struct {
 	Contents    []Part          `json:"contents,omitzero"`     // of a result
 	EncodedData string          `json:"encodedData,omitempty"` // base64
 	MimeType    string          `json:"mimeType,omitempty"`
+	Model       string          `json:"model,omitempty"`  // that thought, as PROVIDER/NAME
+	Replay      json.RawMessage `json:"replay,omitempty"` // of thinking: what its model is given back, such as signatures
 	ID          string          `json:"id"`
 }
 
@@ -47,6 +49,7 @@ type PartType string
 // The types of parts.
 const (
 	TextPart        PartType = "textPart"
+	ThinkingPart    PartType = "thinkingPart" // of the model, after its text and its calls
 	ToolCallPart    PartType = "toolCallPart"
 	ToolResultPart  PartType = "toolResultPart"
 	ImageInlinePart PartType = "imageInlinePart"
@@ -103,7 +106,7 @@ func resultMessage(order []string, results []ToolResult) Message {
 // thin returns messages without the data of images and files, which is recorded in
 // checkpoints and in the event that adds the message only.
 func thin(messages []Message) []Message {
-	if !slices.ContainsFunc(messages, func(m Message) bool { return inlined(m.Contents) }) {
+	if !slices.ContainsFunc(messages, func(m Message) bool { return Inlined(m.Contents) }) {
 		return messages
 	}
 	messages = slices.Clone(messages)
@@ -114,7 +117,7 @@ func thin(messages []Message) []Message {
 }
 
 func thinParts(parts []Part) []Part {
-	if !inlined(parts) {
+	if !Inlined(parts) {
 		return parts
 	}
 	parts = slices.Clone(parts)
@@ -125,7 +128,7 @@ func thinParts(parts []Part) []Part {
 	return parts
 }
 
-// inlined reports whether parts hold data of images or files.
-func inlined(parts []Part) bool {
-	return slices.ContainsFunc(parts, func(p Part) bool { return p.EncodedData != "" || inlined(p.Contents) })
+// Inlined reports whether parts hold data of images or files.
+func Inlined(parts []Part) bool {
+	return slices.ContainsFunc(parts, func(p Part) bool { return p.EncodedData != "" || Inlined(p.Contents) })
 }

@@ -16,6 +16,7 @@ type Model interface {
 type Request struct {
 	Messages []Message
 	Tools    []Tool // one of them must be called; without tools the answer is a text
+	Withheld []Tool // of the conversation, where none may be called now; nil if Tools has them
 
 	Schema json.RawMessage // that a text answer should fit; nil for none
 
@@ -34,10 +35,18 @@ type Tool struct {
 
 // An Answer is what a model answered.
 type Answer struct {
-	Text  string
-	Calls []Call
-	Usage Usage
-	Cut   bool // it reached its limit of tokens
+	Text     string
+	Calls    []Call
+	Thinking Thinking
+	Usage    Usage
+	Cut      bool // it reached its limit of tokens
+}
+
+// Thinking is what a model thought before it answered.
+type Thinking struct {
+	Text   string          // may be empty or a summary
+	Model  string          // as PROVIDER/NAME
+	Replay json.RawMessage // what that model is given back with the answer, such as signatures; nil for nothing
 }
 
 // A Call is a tool call as the model wrote it. Any of it may be wrong.

@@ -32,8 +32,9 @@
 //	project.go     perstack.toml
 //	powers.go      what of it acts on the user
 //	model.go       what a model is asked and answers
-//	openai.go      a model at an OpenAI-compatible endpoint
 //	price.go       what models cost
+//
+// The models of the providers are in package provider.
 package agent
 
 import (

@@ -79,7 +79,7 @@ func (c SkillConfig) interactive(name string) openedSkill {
 	s := openedSkill{name: name, rule: c.Rule}
 	for _, tool := range slices.Sorted(maps.Keys(c.Tools)) {
 		t := c.Tools[tool]
-		s.tools = append(s.tools, newTool(name, interactive, toolName(tool), t.Description, json.RawMessage(t.InputJSONSchema)))
+		s.tools = append(s.tools, newTool(name, interactive, ToolName(tool), t.Description, json.RawMessage(t.InputJSONSchema)))
 	}
 	return s
 }

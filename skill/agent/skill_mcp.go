@@ -57,7 +57,7 @@ func (t *task) connect(ctx context.Context, name string, c SkillConfig) (openedS
 	}
 	s.unknown, s.tools = c.unknown(s.tools), c.filter(s.tools)
 	for i := range s.tools {
-		s.tools[i].Name = toolName(t.clean.Text(s.tools[i].Name))
+		s.tools[i].Name = ToolName(t.clean.Text(s.tools[i].Name))
 		s.tools[i].Doc, s.tools[i].Schema = t.clean.Text(s.tools[i].Doc), t.clean.JSON(s.tools[i].Schema)
 	}
 	return s, nil
@@ -156,8 +156,8 @@ func (v *server) tools(ctx context.Context) (list []tool, err error) {
 	return list, nil
 }
 
-// toolName returns a name that endpoints accept: at most 64 letters, digits, _ and -.
-func toolName(name string) string {
+// ToolName returns a name that all providers accept: at most 64 letters, digits, _ and -.
+func ToolName(name string) string {
 	name = strings.Map(func(c rune) rune {
 		if strings.ContainsRune(runIDChars, c) && c != '.' {
 			return c

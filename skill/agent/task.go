@@ -200,7 +200,7 @@ func (t *task) again(ctx context.Context, a Answer, what, advice string) error {
 	first := len(t.step.NewMessages)
 	if len(a.Calls) > 0 && len(a.Calls) <= maxCalls {
 		calls := t.parseCalls(a.Calls)
-		t.addMessage(expertMessage(calls, t.clean.Text(a.Text)))
+		t.addMessage(t.expertMessage(calls, a))
 		var results []ToolResult
 		for _, c := range calls {
 			results = append(results, c.result(textPart(reason)))
@@ -209,7 +209,7 @@ func (t *task) again(ctx context.Context, a Answer, what, advice string) error {
 		t.addMessage(resultMessage(ids(calls), results))
 	} else {
 		if a.Text != "" {
-			t.addMessage(newMessage(ExpertMessage, textPart(t.clean.Text(a.Text))))
+			t.addMessage(t.expertMessage(nil, a))
 		}
 		t.addMessage(newMessage(UserMessage, textPart(reason)))
 	}

@@ -1,4 +1,4 @@
-package agent
+package provider
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"textskill/llmfallback/remote"
+	"textskill/skill/agent"
 )
 
 // An endpoint answers requests in turn, and keeps their bodies.
@@ -23,7 +24,7 @@ type endpoint struct {
 	bodies []string
 }
 
-func newEndpoint(t *testing.T, answers ...func(http.ResponseWriter)) (*endpoint, *OpenAI) {
+func newEndpoint(t *testing.T, answers ...func(http.ResponseWriter)) (*endpoint, *Model) {
 	e := &endpoint{}
 	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -33,7 +34,7 @@ func newEndpoint(t *testing.T, answers ...func(http.ResponseWriter)) (*endpoint,
 		}
 	}))
 	t.Cleanup(e.Close)
-	m, err := NewOpenAI(Endpoint{BaseURL: e.URL, Key: "k", Model: "m"})
+	m, err := New(Endpoint{BaseURL: e.URL, Key: "k", Model: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,8 +107,8 @@ func TestOpenAIAnswers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, m := newEndpoint(t, tt.answer)
-			a, err := m.Next(t.Context(), Request{Messages: []Message{newMessage(UserMessage, textPart("hi"))}})
-			got := fmt.Sprint(a)
+			a, err := m.Next(t.Context(), agent.Request{Messages: []agent.Message{newMessage(agent.UserMessage, textPart("hi"))}})
+			got := fmt.Sprintf("{%s %v %v %v}", a.Text, a.Calls, a.Usage, a.Cut)
 			if fault, ok := errors.AsType[*remote.Error](err); ok {
 				got = fmt.Sprintf("%s; again %v", strings.TrimPrefix(fault.Error(), "the model could not be asked: "), fault.Retry)
 			}
@@ -122,15 +123,15 @@ func TestOpenAIRequest(t *testing.T) {
 	ok := whole(200, `{"choices":[{"message":{"content":"x"}}]}`)
 	e, m := newEndpoint(t, ok)
 	args := json.RawMessage(`{"path":"i.png"}`)
-	_, err := m.Next(t.Context(), Request{
-		Messages: []Message{
-			newMessage(InstructionMessage, textPart("rules")), newMessage(UserMessage, textPart("go")),
-			newMessage(ExpertMessage, callPart(ToolCall{ID: "a", ToolName: "readImageFile", Args: args}), callPart(ToolCall{ID: "b", ToolName: "readPdfFile", Args: args}), textPart("I look")),
-			newMessage(ToolMessage,
-				Part{Type: ToolResultPart, ToolCallID: "a", ToolName: "readImageFile", Contents: []Part{textPart("{}"), {Type: ImageInlinePart, EncodedData: "AAAA", MimeType: "image/png"}}},
-				Part{Type: ToolResultPart, ToolCallID: "b", ToolName: "readPdfFile", Contents: []Part{textPart("{}"), {Type: FileInlinePart, EncodedData: "BBBB", MimeType: "application/pdf"}}}),
+	_, err := m.Next(t.Context(), agent.Request{
+		Messages: []agent.Message{
+			newMessage(agent.InstructionMessage, textPart("rules")), newMessage(agent.UserMessage, textPart("go")),
+			newMessage(agent.ExpertMessage, callPart(agent.ToolCall{ID: "a", ToolName: "readImageFile", Args: args}), callPart(agent.ToolCall{ID: "b", ToolName: "readPdfFile", Args: args}), textPart("I look")),
+			newMessage(agent.ToolMessage,
+				agent.Part{Type: agent.ToolResultPart, ToolCallID: "a", ToolName: "readImageFile", Contents: []agent.Part{textPart("{}"), {Type: agent.ImageInlinePart, EncodedData: "AAAA", MimeType: "image/png"}}},
+				agent.Part{Type: agent.ToolResultPart, ToolCallID: "b", ToolName: "readPdfFile", Contents: []agent.Part{textPart("{}"), {Type: agent.FileInlinePart, EncodedData: "BBBB", MimeType: "application/pdf"}}}),
 		},
-		Tools: []Tool{{Name: "todo", Doc: "d", Schema: json.RawMessage(`{"type":"object"}`)}},
+		Tools: []agent.Tool{{Name: "todo", Doc: "d", Schema: json.RawMessage(`{"type":"object"}`)}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -151,8 +152,8 @@ func TestOpenAIRequest(t *testing.T) {
 func TestOpenAIRequestNames(t *testing.T) {
 	e, m := newEndpoint(t, whole(200, `{"choices":[{"message":{"content":"x"}}]}`))
 	args := json.RawMessage("{}")
-	_, err := m.Next(t.Context(), Request{Messages: []Message{
-		newMessage(ExpertMessage, callPart(ToolCall{ID: "a", ToolName: "files.read it", Args: args}), callPart(ToolCall{ID: "b", Args: args})),
+	_, err := m.Next(t.Context(), agent.Request{Messages: []agent.Message{
+		newMessage(agent.ExpertMessage, callPart(agent.ToolCall{ID: "a", ToolName: "files.read it", Args: args}), callPart(agent.ToolCall{ID: "b", Args: args})),
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -171,8 +172,8 @@ func TestOpenAILearns(t *testing.T) {
 		whole(400, `{"error":{"message":"Unsupported value: 'temperature' does not support 0"}}`),
 		whole(400, `{"error":{"message":"bad value","param":"tool_choice"}}`),
 		whole(422, `{"detail":"this model takes no image input"}`), ok, ok)
-	r := Request{Tools: []Tool{{Name: "todo", Schema: json.RawMessage(`{}`)}}, Messages: []Message{newMessage(ToolMessage,
-		Part{Type: ToolResultPart, ToolCallID: "a", ToolName: "t", Contents: []Part{textPart("{}"), {Type: ImageInlinePart, EncodedData: "AAAA", MimeType: "image/png"}}})}}
+	r := agent.Request{Tools: []agent.Tool{{Name: "todo", Schema: json.RawMessage(`{}`)}}, Messages: []agent.Message{newMessage(agent.ToolMessage,
+		agent.Part{Type: agent.ToolResultPart, ToolCallID: "a", ToolName: "t", Contents: []agent.Part{textPart("{}"), {Type: agent.ImageInlinePart, EncodedData: "AAAA", MimeType: "image/png"}}})}}
 	for range 2 {
 		if a, err := m.Next(t.Context(), r); err != nil || a.Text != "x" {
 			t.Fatalf("%+v, %v", a, err)
@@ -192,15 +193,15 @@ func TestOpenAILearns(t *testing.T) {
 func TestOpenAIImages(t *testing.T) {
 	ok := whole(200, `{"choices":[{"message":{"content":"x"}}]}`)
 	e, m := newEndpoint(t, ok, whole(400, `{"error":{"message":"messages.3.content.1.image: image exceeds 5 MB maximum"}}`), ok, ok)
-	image := func(id, data string) Message {
-		return newMessage(ToolMessage, Part{Type: ToolResultPart, ToolCallID: id, ToolName: "t", Contents: []Part{{Type: ImageInlinePart, EncodedData: data, MimeType: "image/png"}}})
+	image := func(id, data string) agent.Message {
+		return newMessage(agent.ToolMessage, agent.Part{Type: agent.ToolResultPart, ToolCallID: id, ToolName: "t", Contents: []agent.Part{{Type: agent.ImageInlinePart, EncodedData: data, MimeType: "image/png"}}})
 	}
-	call := func(id string) Message {
-		return newMessage(ExpertMessage, callPart(ToolCall{ID: id, ToolName: "t", Args: json.RawMessage("{}")}))
+	call := func(id string) agent.Message {
+		return newMessage(agent.ExpertMessage, callPart(agent.ToolCall{ID: id, ToolName: "t", Args: json.RawMessage("{}")}))
 	}
-	messages := []Message{call("a"), image("a", "SMALL"), call("b"), image("b", "LARGE"), call("c"), image("c", "OTHER")}
+	messages := []agent.Message{call("a"), image("a", "SMALL"), call("b"), image("b", "LARGE"), call("c"), image("c", "OTHER")}
 	for n := 2; n <= 6; n += 2 {
-		if _, err := m.Next(t.Context(), Request{Messages: messages[:n]}); err != nil {
+		if _, err := m.Next(t.Context(), agent.Request{Messages: messages[:n]}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -239,12 +240,12 @@ func TestOpenAIKeepsItsConnection(t *testing.T) {
 	}
 	s.Start()
 	defer s.Close()
-	m, err := NewOpenAI(Endpoint{BaseURL: s.URL, Key: "k", Model: "m"})
+	m, err := New(Endpoint{BaseURL: s.URL, Key: "k", Model: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 50 {
-		if _, err := m.Next(t.Context(), Request{}); err != nil {
+		if _, err := m.Next(t.Context(), agent.Request{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -261,7 +262,7 @@ func TestOpenAIHangs(t *testing.T) {
 	_, m := newEndpoint(t, func(http.ResponseWriter) { <-done })
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := m.Next(ctx, Request{}); err == nil {
+	if _, err := m.Next(ctx, agent.Request{}); err == nil {
 		t.Error("an answer from nobody")
 	}
 }
@@ -277,7 +278,7 @@ func TestNewOpenAI(t *testing.T) {
 		{Endpoint{Model: "m", BaseURL: "localhost"}, "the base URL (OPENAI_BASE_URL) is not an address; it looks like http://localhost:11434/v1"},
 		{Endpoint{Model: "m", BaseURL: "http://example.org", Key: "k"}, "a key is not sent over plain http to example.org; use https, or give no key"},
 	} {
-		if _, err := NewOpenAI(tt.e); fmt.Sprint(err) != tt.want {
+		if _, err := New(tt.e); fmt.Sprint(err) != tt.want {
 			t.Errorf("%+v: %v, want %s", tt.e, err, tt.want)
 		}
 	}
@@ -286,22 +287,22 @@ func TestNewOpenAI(t *testing.T) {
 // TestOpenAIConversation sends conversations that go on, fork and change, as a model that
 // sees each of them for the first time does.
 func TestOpenAIConversation(t *testing.T) {
-	turn := func(text string) Message { return newMessage(UserMessage, textPart(text)) }
-	image := newMessage(ToolMessage, Part{Type: ToolResultPart, ToolCallID: "a", ToolName: "t", Contents: []Part{{Type: ImageInlinePart, EncodedData: "AAAA", MimeType: "image/png"}}})
+	turn := func(text string) agent.Message { return newMessage(agent.UserMessage, textPart(text)) }
+	image := newMessage(agent.ToolMessage, agent.Part{Type: agent.ToolResultPart, ToolCallID: "a", ToolName: "t", Contents: []agent.Part{{Type: agent.ImageInlinePart, EncodedData: "AAAA", MimeType: "image/png"}}})
 	a, b, c := turn("a"), turn("b"), turn("c")
-	conversations := [][]Message{{a}, {a, b}, {a, b, c}, {a, c}, {b}, {a, b, c, turn("d")}, {a, image, c}, {}, {a, image, c, b}}
+	conversations := [][]agent.Message{{a}, {a, b}, {a, b, c}, {a, c}, {b}, {a, b, c, turn("d")}, {a, image, c}, {}, {a, image, c, b}}
 	answers := make([]func(http.ResponseWriter), 2*len(conversations))
 	for i := range answers {
 		answers[i] = whole(200, `{"choices":[{"message":{"content":"x"}}]}`)
 	}
 	e, used := newEndpoint(t, answers...)
 	for i, messages := range conversations {
-		unused, err := NewOpenAI(Endpoint{BaseURL: e.URL, Key: "k", Model: "m"})
+		unused, err := New(Endpoint{BaseURL: e.URL, Key: "k", Model: "m"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range []*OpenAI{used, unused} {
-			if _, err := m.Next(t.Context(), Request{Messages: messages}); err != nil {
+		for _, m := range []*Model{used, unused} {
+			if _, err := m.Next(t.Context(), agent.Request{Messages: messages}); err != nil {
 				t.Fatal(err)
 			}
 		}

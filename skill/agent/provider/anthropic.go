@@ -1,0 +1,423 @@
+package provider
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"textskill/llmfallback/remote"
+	"textskill/skill/agent"
+)
+
+// anthropic is Anthropic's Messages.
+type anthropic struct {
+	endpoint Endpoint
+	client   *remote.Client
+	limit    atomic.Int64 // of tokens of an answer
+}
+
+// maxTokens is what a model may write at once, its thinking included. An endpoint that
+// allows less says how much.
+const maxTokens = 32_000
+
+func newAnthropic(e Endpoint, provider Provider) (*anthropic, error) {
+	c := provider.keyed(e, "https://api.anthropic.com", "X-Api-Key", "https://api.anthropic.com")
+	c.Header.Set("Anthropic-Version", "2023-06-01")
+	c.Path = func(path string) string {
+		return strings.TrimSuffix(strings.TrimSuffix(path, "/messages"), "/v1") + "/v1"
+	}
+	client, err := remote.New(c)
+	if err == nil && e.Temperature > 1 {
+		err = fmt.Errorf("temperature %v: %s takes 0 to 1", e.Temperature, Anthropic)
+	}
+	p := &anthropic{endpoint: e, client: client}
+	p.limit.Store(maxTokens)
+	return p, err
+}
+
+// What Messages can be asked without.
+const (
+	thinkingAdaptive = "thinking.adaptive"
+	thinkingEnabled  = "thinking.enabled"
+	thinkingDisabled = "thinking.disabled"
+	outputFormat     = "output_config.format"
+	effort           = "output_config.effort"
+	cacheControl     = "cache_control"
+)
+
+type anthropicRequest struct {
+	MaxTokens    int64            `json:"max_tokens"`
+	Messages     any              `json:"messages"` // nil: see [remote.NewBody]
+	Model        string           `json:"model"`
+	CacheControl any              `json:"cache_control,omitempty"` // caches all of the conversation
+	OutputConfig map[string]any   `json:"output_config,omitempty"`
+	Stream       bool             `json:"stream"`
+	System       []anthropicBlock `json:"system,omitempty"`
+	Temperature  *float64         `json:"temperature,omitempty"`
+	Thinking     map[string]any   `json:"thinking,omitempty"`
+	ToolChoice   map[string]any   `json:"tool_choice,omitempty"`
+	Tools        []anthropicTool  `json:"tools,omitempty"`
+}
+
+type anthropicTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"input_schema"`
+}
+
+type anthropicMessage struct {
+	Role    string `json:"role"`
+	Content []any  `json:"content"`
+}
+
+// An anthropicBlock is a block of a request or an answer. Its type says which fields it has.
+type anthropicBlock struct {
+	Type         string           `json:"type"`
+	Text         string           `json:"text,omitempty"`
+	ID           string           `json:"id,omitempty"`
+	Name         string           `json:"name,omitempty"`
+	Input        json.RawMessage  `json:"input,omitempty"`
+	ToolUseID    string           `json:"tool_use_id,omitempty"`
+	Content      []anthropicBlock `json:"content,omitempty"`
+	Source       *anthropicSource `json:"source,omitempty"`
+	CacheControl any              `json:"cache_control,omitempty"`
+}
+
+type anthropicSource struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      string `json:"data"`
+}
+
+var ephemeral = map[string]any{"type": "ephemeral"}
+
+// budgets are tokens of thinking for models that know no effort.
+var budgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high": 24_000}
+
+// fixedBudget matches models that take a budget of thinking in tokens, not an effort.
+var fixedBudget = lazy(`claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-20\d{6})?$)`)
+
+// request returns a request without what the endpoint refuses.
+func (p *anthropic) request(q question) (r anthropicRequest) {
+	r = anthropicRequest{MaxTokens: p.limit.Load(), Model: p.endpoint.Model, Stream: true}
+	if text := q.instruction(); strings.TrimSpace(text) != "" {
+		r.System = []anthropicBlock{{Type: "text", Text: text}}
+	}
+	if q.accepts(cacheControl) {
+		r.CacheControl = ephemeral
+		for i := range r.System {
+			r.System[i].CacheControl = ephemeral
+		}
+	}
+	r.think(p.endpoint.Reasoning, q)
+	thinks := r.Thinking != nil && p.endpoint.Reasoning != "none"
+	if p.endpoint.Temperature >= 0 && q.accepts(temperature) && !thinks {
+		r.Temperature = &p.endpoint.Temperature
+	}
+	if q.Schema != nil && q.accepts(outputFormat) {
+		r.configure("format", map[string]any{"type": jsonSchema, "schema": q.Schema})
+	}
+	for _, t := range slices.Concat(q.Tools, q.Withheld) {
+		r.Tools = append(r.Tools, anthropicTool{t.Name, t.Doc, schemaOf(t)})
+	}
+	switch {
+	case len(r.Tools) == 0 || !q.accepts(toolChoice):
+	case q.Tools == nil:
+		r.ToolChoice = map[string]any{"type": "none"}
+	case !thinks: // which allows no other choice than auto
+		r.ToolChoice = map[string]any{"type": "any"}
+	}
+	return r
+}
+
+func (r *anthropicRequest) configure(name string, value any) {
+	if r.OutputConfig == nil {
+		r.OutputConfig = map[string]any{}
+	}
+	r.OutputConfig[name] = value
+}
+
+// think sets how much the model thinks: by effort, and by a number of tokens where the
+// endpoint or the model knows no effort.
+func (r *anthropicRequest) think(much string, q question) {
+	adaptive := q.accepts(thinkingAdaptive) && !fixedBudget().MatchString(r.Model)
+	switch {
+	case much == "" || much == "none" && !q.accepts(thinkingDisabled):
+	case much == "none":
+		r.Thinking = map[string]any{"type": "disabled"}
+	case adaptive:
+		r.Thinking = map[string]any{"type": "adaptive"}
+		if q.accepts(effort) {
+			r.configure("effort", strings.Replace(much, "minimal", "low", 1))
+		}
+	case q.accepts(thinkingEnabled):
+		r.Thinking = map[string]any{"type": "enabled", "budget_tokens": min(int64(budgets[much]), max(r.MaxTokens/2, 1024))}
+	}
+}
+
+func (p *anthropic) ask(ctx context.Context, q question) (agent.Answer, error) {
+	for {
+		r := p.request(q)
+		answer, err := p.send(ctx, q, r)
+		if fault, ok := err.(*remote.Error); ok && fault.Status == 400 {
+			if limit := tokenLimit(fault.Said); limit > 0 && limit < r.MaxTokens {
+				p.limit.Store(limit)
+				continue
+			}
+		}
+		return answer, err
+	}
+}
+
+// tokenLimit returns the limit in a complaint that an answer may not be so long, 0 if it
+// is another complaint.
+func tokenLimit(said string) int64 {
+	m := tooManyTokens().FindStringSubmatch(said)
+	if m == nil {
+		return 0
+	}
+	limit, _ := strconv.ParseInt(m[1], 10, 64)
+	return limit
+}
+
+var tooManyTokens = lazy(`max_tokens: \d+ > (\d+)`)
+
+func (p *anthropic) send(ctx context.Context, q question, r anthropicRequest) (agent.Answer, error) {
+	body, err := remote.NewBody(r, "messages", q.conversation)
+	if err != nil {
+		return agent.Answer{}, err
+	}
+	kind, _ := r.Thinking["type"].(string)
+	request := remote.Request{Path: "/messages", Body: body, Stream: true, Refused: refusedOf(
+		optional{toolChoice, r.ToolChoice != nil, []string{"toolchoice"}},
+		optional{temperature, r.Temperature != nil, []string{"temperature"}},
+		optional{"thinking." + kind, r.Thinking != nil, []string{"thinking"}},
+		optional{effort, r.OutputConfig["effort"] != nil, []string{"effort"}},
+		optional{outputFormat, r.OutputConfig["format"] != nil, []string{"outputconfig", "format", "schema"}},
+		optional{cacheControl, r.CacheControl != nil, []string{"cachecontrol"}},
+		optional{images, body.ListHas(`"type":"image"`), []string{"image"}},
+		optional{files, body.ListHas(`"type":"document"`), []string{"document", "pdf"}},
+	)}
+	if q.Heard != nil {
+		request.Heard = func() { q.Heard("") }
+	}
+	a := anthropicAnswer{heard: q.Heard}
+	_, err = p.client.Ask(ctx, request, a.add)
+	answer := a.answer()
+	if err == nil && a.stop == "refusal" {
+		err = filtered()
+	}
+	return answer, err
+}
+
+// spell leaves out instructions, which are the system prompt.
+func (p *anthropic) spell(m agent.Message, s spelling) []any {
+	out := anthropicMessage{Role: "user"}
+	switch m.Type {
+	case agent.InstructionMessage:
+		return nil
+	case agent.ToolMessage:
+		for _, r := range m.Contents {
+			out.Content = append(out.Content, anthropicResult(m, r, s))
+		}
+		return []any{out}
+	case agent.ExpertMessage:
+		out.Role = "assistant"
+		var blocks []json.RawMessage
+		if t := s.thinking(m); t != nil && json.Unmarshal(t.Replay, &blocks) == nil {
+			for _, b := range blocks {
+				out.Content = append(out.Content, b)
+			}
+		}
+	}
+	if text := textOf(m); strings.TrimSpace(text) != "" { // endpoints refuse a blank one
+		out.Content = append(out.Content, anthropicBlock{Type: "text", Text: text})
+	}
+	for _, c := range m.Contents {
+		if c.Type == agent.ToolCallPart {
+			out.Content = append(out.Content, anthropicBlock{Type: "tool_use", ID: agent.ToolName(c.ToolCallID), Name: callName(c), Input: c.Args})
+		}
+	}
+	if len(out.Content) == 0 {
+		out.Content = []any{anthropicBlock{Type: "text", Text: "(nothing)"}}
+	}
+	return []any{out}
+}
+
+// anthropicResult returns the result of a call, with its images and files.
+func anthropicResult(m agent.Message, r agent.Part, s spelling) anthropicBlock {
+	out := anthropicBlock{Type: "tool_result", ToolUseID: agent.ToolName(r.ToolCallID)}
+	for _, p := range r.Contents {
+		block, kind := anthropicBlock{Type: "text", Text: p.Text}, ""
+		switch p.Type {
+		case agent.ImageInlinePart:
+			kind, block.Type = images, "image"
+		case agent.FileInlinePart:
+			kind, block.Type = files, "document"
+		}
+		if p.Type != agent.TextPart {
+			if why := s.hidden(m, kind, p.MimeType); why != "" {
+				block = anthropicBlock{Type: "text", Text: strings.TrimSpace(why)}
+			} else {
+				block.Source = &anthropicSource{"base64", p.MimeType, p.EncodedData}
+			}
+		}
+		if block.Type != "text" || strings.TrimSpace(block.Text) != "" {
+			out.Content = append(out.Content, block)
+		}
+	}
+	return out
+}
+
+// An anthropicAnswer is put together from the events of a stream, or from a whole message.
+type anthropicAnswer struct {
+	heard  func(text string)
+	blocks []*anthropicPart
+	usage  anthropicUsage
+	stop   string
+}
+
+// An anthropicPart is a block of an answer. Pieces of it are added as they come.
+type anthropicPart struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	Thinking  string          `json:"thinking"`
+	Signature string          `json:"signature"`
+	Data      string          `json:"data"` // of thinking that is not shown
+
+	index           int
+	partial         strings.Builder // of the input
+	text, reasoning strings.Builder
+}
+
+type anthropicUsage struct {
+	Input   int `json:"input_tokens"`
+	Created int `json:"cache_creation_input_tokens"`
+	Read    int `json:"cache_read_input_tokens"`
+	Output  int `json:"output_tokens"`
+	Details struct {
+		Thinking int `json:"thinking_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+type anthropicEvent struct {
+	Type    string `json:"type"`
+	Index   int    `json:"index"`
+	Message *struct {
+		Usage anthropicUsage `json:"usage"`
+	} `json:"message"`
+	Block *anthropicPart `json:"content_block"`
+	Delta struct {
+		Type       string `json:"type"`
+		Text       string `json:"text"`
+		Partial    string `json:"partial_json"`
+		Thinking   string `json:"thinking"`
+		Signature  string `json:"signature"`
+		StopReason string `json:"stop_reason"`
+	} `json:"delta"`
+	Usage   *anthropicUsage  `json:"usage"`
+	Error   *json.RawMessage `json:"error"`
+	Content []*anthropicPart `json:"content"`     // of a whole message
+	Stop    string           `json:"stop_reason"` // likewise
+}
+
+// add adds an event. What it does not know is passed over, as the protocol wants.
+func (a *anthropicAnswer) add(data []byte, whole bool) (complete bool, err error) {
+	var e anthropicEvent
+	if err := decode(data, &e); err != nil {
+		return false, err
+	}
+	if e.Error != nil {
+		return false, remote.Failure(*e.Error)
+	}
+	if e.Message != nil {
+		a.count(e.Message.Usage)
+	}
+	if e.Usage != nil {
+		a.count(*e.Usage)
+	}
+	switch {
+	case whole && e.Type != "message":
+		return false, &remote.Error{Reason: "the answer is not a message"}
+	case whole:
+		a.blocks, a.stop = e.Content, e.Stop
+		a.blocks = slices.DeleteFunc(a.blocks, func(b *anthropicPart) bool { return b == nil })
+		return true, nil
+	case e.Type == "content_block_start" && e.Block != nil:
+		e.Block.index = e.Index
+		a.blocks = append(a.blocks, e.Block)
+		a.say(e.Block.Text)
+	case e.Type == "content_block_delta":
+		a.piece(e)
+	case e.Type == "message_delta":
+		a.stop = cmp.Or(e.Delta.StopReason, a.stop)
+	}
+	return e.Type == "message_stop", nil
+}
+
+func (a *anthropicAnswer) say(text string) {
+	if a.heard != nil && text != "" {
+		a.heard(text)
+	}
+}
+
+// piece adds a piece to its block. One of a block that was not begun is passed over.
+func (a *anthropicAnswer) piece(e anthropicEvent) {
+	for _, b := range a.blocks {
+		if b.index == e.Index {
+			b.text.WriteString(e.Delta.Text)
+			b.partial.WriteString(e.Delta.Partial)
+			b.reasoning.WriteString(e.Delta.Thinking)
+			b.Signature += e.Delta.Signature
+			a.say(e.Delta.Text)
+			return
+		}
+	}
+}
+
+// count takes over what a usage says, which repeats and completes what was said before.
+func (a *anthropicAnswer) count(u anthropicUsage) {
+	a.usage.Input, a.usage.Created = max(a.usage.Input, u.Input), max(a.usage.Created, u.Created)
+	a.usage.Read, a.usage.Output = max(a.usage.Read, u.Read), max(a.usage.Output, u.Output)
+	a.usage.Details.Thinking = max(a.usage.Details.Thinking, u.Details.Thinking)
+}
+
+func (a *anthropicAnswer) answer() agent.Answer {
+	u := agent.Usage{
+		InputTokens: a.usage.Input + a.usage.Created + a.usage.Read, OutputTokens: a.usage.Output,
+		CachedInputTokens: a.usage.Read, ReasoningTokens: a.usage.Details.Thinking,
+	}
+	u.TotalTokens = u.InputTokens + u.OutputTokens
+	out := agent.Answer{Usage: u, Cut: a.stop == "max_tokens" || a.stop == "model_context_window_exceeded"}
+	var replay []any
+	for _, b := range a.blocks {
+		switch b.Type {
+		case "text":
+			out.Text += b.Text + b.text.String()
+		case "tool_use":
+			input := string(b.Input)
+			if b.partial.Len() > 0 {
+				input = b.partial.String()
+			}
+			out.Calls = append(out.Calls, agent.Call{ID: b.ID, Name: b.Name, Arguments: input})
+		case "thinking":
+			text := b.Thinking + b.reasoning.String()
+			out.Thinking.Text += text
+			replay = append(replay, map[string]string{"type": b.Type, "thinking": text, "signature": b.Signature})
+		case "redacted_thinking":
+			replay = append(replay, map[string]string{"type": b.Type, "data": b.Data})
+		}
+	}
+	if replay != nil {
+		out.Thinking.Replay, _ = json.Marshal(replay)
+	}
+	return out
+}

@@ -1,0 +1,197 @@
+package provider
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"textskill/llmfallback/openai"
+	"textskill/llmfallback/remote"
+	"textskill/skill/agent"
+)
+
+// chat is OpenAI's chat completions.
+type chat struct {
+	endpoint Endpoint
+	client   *openai.Client
+}
+
+func newChat(e Endpoint) (*chat, error) {
+	client, err := openai.New(openaiConfig(e))
+	return &chat{e, client}, err
+}
+
+// What chat completions can be asked without, as [remote.Error] names it.
+const (
+	reasoningEffort  = "reasoning_effort"
+	reasoningContent = "reasoning_content"
+	extraContent     = "extra_content"
+	streamOptions    = "stream_options"
+	responseFormat   = "response_format"
+	jsonSchema       = "json_schema"
+)
+
+var chatOptional = []string{temperature, reasoningEffort, responseFormat, jsonSchema, toolChoice, streamOptions, images, files, reasoningContent, extraContent}
+
+func (p *chat) ask(ctx context.Context, q question) (agent.Answer, error) {
+	r, err := p.request(q)
+	if err != nil {
+		return agent.Answer{}, &remote.Error{Reason: err.Error(), Err: err}
+	}
+	c, err := p.client.Complete(ctx, r)
+	a := agent.Answer{Text: c.Text + c.Refusal, Cut: c.Finish == "length", Thinking: thought(c), Usage: agent.Usage{
+		InputTokens: c.Usage.Prompt, OutputTokens: c.Usage.Completion, TotalTokens: c.Usage.Total,
+		CachedInputTokens: c.Usage.PromptDetails.Cached, ReasoningTokens: c.Usage.CompletionDetails.Reasoning,
+	}}
+	for _, call := range c.Calls {
+		a.Calls = append(a.Calls, agent.Call(call))
+	}
+	if err == nil && c.Finish == "content_filter" {
+		err = filtered()
+	}
+	if fault, ok := errors.AsType[*remote.Error](err); ok && !slices.Contains(chatOptional, fault.Parameter) {
+		fault.Parameter = ""
+	}
+	return a, err
+}
+
+// request returns a request without what the endpoint refuses.
+func (p *chat) request(q question) (s openai.Request, err error) {
+	s = openai.Request{Model: p.endpoint.Model, Stream: true, Heard: q.Heard, Conversation: q.conversation}
+	if q.accepts(streamOptions) {
+		s.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
+	}
+	if p.endpoint.Temperature >= 0 && q.accepts(temperature) {
+		s.Temperature = &p.endpoint.Temperature
+	}
+	for _, t := range q.Tools {
+		s.Tools = append(s.Tools, openai.Tool{Name: t.Name, Description: t.Doc, Parameters: t.Schema})
+	}
+	if q.accepts(reasoningEffort) {
+		s.ReasoningEffort = p.endpoint.Reasoning
+	}
+	if q.Schema != nil && q.accepts(responseFormat) && q.accepts(jsonSchema) {
+		s.ResponseFormat, err = json.Marshal(map[string]any{"type": jsonSchema, jsonSchema: map[string]any{"name": "report", "schema": q.Schema}})
+	}
+	if len(q.Tools) > 0 && q.accepts(toolChoice) {
+		s.ToolChoice = "required"
+	}
+	return s, err
+}
+
+// chatReplay is what a model wants back beside its reasoning.
+type chatReplay struct {
+	Under string                  `json:"under,omitempty"` // the field that the reasoning came in
+	Extra map[int]json.RawMessage `json:"extra,omitempty"` // of calls by their index: signatures of Google's models
+}
+
+func thought(c openai.Completion) (t agent.Thinking) {
+	t.Text = c.Reasoning
+	if c.Under != "" || c.Extra != nil {
+		t.Replay, _ = json.Marshal(chatReplay{c.Under, c.Extra})
+	}
+	return t
+}
+
+// A chatMessage is a message with what the model wants back.
+type chatMessage struct {
+	openai.Message
+	ToolCalls        []chatCall `json:"tool_calls,omitempty"`
+	Reasoning        string     `json:"reasoning,omitempty"`
+	ReasoningContent string     `json:"reasoning_content,omitempty"`
+}
+
+type chatCall struct {
+	openai.Call
+	extra json.RawMessage // nil for none
+}
+
+// MarshalJSON returns the call as the protocol has it.
+func (c chatCall) MarshalJSON() ([]byte, error) {
+	data, err := c.Call.MarshalJSON()
+	if c.extra != nil && err == nil {
+		data = slices.Concat([]byte(`{"extra_content":`), c.extra, []byte(","), data[1:])
+	}
+	return data, err
+}
+
+func (p *chat) spell(m agent.Message, s spelling) []any {
+	out := chatMessage{Message: openai.Message{Role: "assistant"}}
+	switch m.Type {
+	case agent.InstructionMessage:
+		out.Role = "system"
+	case agent.UserMessage:
+		out.Role = "user"
+	case agent.ToolMessage:
+		return chatResults(m, s)
+	}
+	out.Content = textOf(m) // also if empty: some endpoints require the field
+	var replay chatReplay
+	if t := s.thinking(m); t != nil && json.Unmarshal(t.Replay, &replay) == nil && s.accepts(reasoningContent) {
+		switch replay.Under {
+		case "reasoning":
+			out.Reasoning = t.Text
+		case reasoningContent:
+			out.ReasoningContent = t.Text
+		}
+	}
+	for _, c := range m.Contents {
+		if c.Type != agent.ToolCallPart {
+			continue
+		}
+		call := chatCall{Call: openai.Call{ID: c.ToolCallID, Name: callName(c), Arguments: string(c.Args)}}
+		if s.accepts(extraContent) {
+			call.extra = replay.Extra[len(out.ToolCalls)]
+		}
+		out.ToolCalls = append(out.ToolCalls, call)
+	}
+	return []any{out}
+}
+
+// callName returns the name of a call's tool as providers accept it.
+func callName(c agent.Part) string { return cmp.Or(agent.ToolName(c.ToolName), "_") }
+
+// chatResults returns the results of calls. A result can only be text, so
+// images and files follow in a message of the user's.
+func chatResults(m agent.Message, s spelling) (list []any) {
+	var shown []openai.Part
+	for _, r := range m.Contents {
+		note := openai.Part{Text: shownBy(r)}
+		var text strings.Builder
+		for _, p := range r.Contents {
+			kind, medium := "", openai.Part{}
+			switch data := dataURL(p); p.Type {
+			case agent.TextPart:
+				text.WriteString(p.Text)
+				continue
+			case agent.ImageInlinePart:
+				kind, medium.Image = images, data
+			case agent.FileInlinePart:
+				kind, medium.File = files, data
+			}
+			if why := s.hidden(m, kind, p.MimeType); why != "" {
+				text.WriteString(why)
+				continue
+			}
+			shown = append(shown, note, medium)
+		}
+		if text.Len() == 0 { // endpoints refuse an empty result
+			text.WriteString("(It is in the message after this one.)")
+		}
+		list = append(list, openai.Message{Role: "tool", ToolCallID: r.ToolCallID, Content: text.String()})
+	}
+	if shown != nil {
+		list = append(list, openai.Message{Role: "user", Content: shown})
+	}
+	return list
+}
+
+// shownBy introduces an image or file that does not stand in the result that it is of.
+func shownBy(result agent.Part) string {
+	return "What " + result.ToolName + " (call " + result.ToolCallID + ") shows:"
+}
+
+func dataURL(p agent.Part) string { return "data:" + p.MimeType + ";base64," + p.EncodedData }

@@ -1,0 +1,348 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"textskill/llmfallback/remote"
+	"textskill/skill/agent"
+)
+
+// google is generateContent of Google's Gemini API.
+type google struct {
+	endpoint Endpoint
+	client   *remote.Client
+}
+
+func newGoogle(e Endpoint, provider Provider) (*google, error) {
+	c := provider.keyed(e, "https://generativelanguage.googleapis.com", "X-Goog-Api-Key", "https://generativelanguage.googleapis.com")
+	c.Path = func(path string) string {
+		if strings.HasSuffix(path, "/v1beta") || strings.HasSuffix(path, "/v1") {
+			return path
+		}
+		return path + "/v1beta"
+	}
+	client, err := remote.New(c)
+	return &google{e, client}, err
+}
+
+// What generateContent can be asked without.
+const (
+	thinkingLevel  = "thinkingConfig.thinkingLevel"
+	thinkingBudget = "thinkingConfig.thinkingBudget"
+	responseSchema = "responseJsonSchema"
+)
+
+type googleRequest struct {
+	Contents          any            `json:"contents"` // nil: see [remote.NewBody]
+	GenerationConfig  map[string]any `json:"generationConfig,omitempty"`
+	SystemInstruction *googleContent `json:"systemInstruction,omitempty"`
+	ToolConfig        map[string]any `json:"toolConfig,omitempty"`
+	Tools             []googleTools  `json:"tools,omitempty"`
+}
+
+type googleTools struct {
+	FunctionDeclarations []googleTool `json:"functionDeclarations"`
+}
+
+type googleTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parametersJsonSchema"`
+}
+
+type googleContent struct {
+	Role  string       `json:"role,omitempty"`
+	Parts []googlePart `json:"parts"`
+}
+
+// A googlePart is a piece of a request or an answer. One of its fields is set, besides
+// Thought and the signature.
+type googlePart struct {
+	Text             *string         `json:"text,omitempty"`
+	FunctionCall     *googleCall     `json:"functionCall,omitempty"`
+	FunctionResponse *googleResponse `json:"functionResponse,omitempty"`
+	InlineData       *googleBlob     `json:"inlineData,omitempty"`
+	Thought          bool            `json:"thought,omitempty"`
+	ThoughtSignature string          `json:"thoughtSignature,omitempty"`
+}
+
+type googleCall struct {
+	ID   string          `json:"id,omitempty"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args,omitempty"`
+}
+
+type googleResponse struct {
+	ID       string            `json:"id,omitempty"`
+	Name     string            `json:"name"`
+	Response map[string]string `json:"response"`
+}
+
+type googleBlob struct {
+	MimeType string `json:"mimeType"`
+	Data     string `json:"data"`
+}
+
+// googleReplay is what a model wants back: the signatures of its calls by their index, and
+// that of its text.
+type googleReplay struct {
+	Calls map[int]string `json:"calls,omitempty"`
+	Text  string         `json:"text,omitempty"`
+}
+
+// unsigned stands for the signature of a call that the model did not make itself. Without
+// one, models that sign refuse the call.
+const unsigned = "skip_thought_signature_validator"
+
+// signs matches models that sign their calls.
+var signs = lazy(`gemini-[3-9]`)
+
+// thinkingTokens are budgets of thinking for models that know no level.
+var thinkingTokens = map[string]int{"none": 0, "minimal": 512, "low": 2048, "medium": 8192, "high": 24_576}
+
+// request returns a request without what the endpoint refuses.
+func (p *google) request(q question) (r googleRequest) {
+	config := map[string]any{}
+	if p.endpoint.Temperature >= 0 && q.accepts(temperature) {
+		config["temperature"] = p.endpoint.Temperature
+	}
+	levels := signs().MatchString(p.endpoint.Model)
+	switch much := p.endpoint.Reasoning; {
+	case much == "":
+	case levels && much != "none" && q.accepts(thinkingLevel):
+		config["thinkingConfig"] = map[string]any{"thinkingLevel": much}
+	case !levels && q.accepts(thinkingBudget):
+		config["thinkingConfig"] = map[string]any{"thinkingBudget": thinkingTokens[much]}
+	}
+	if q.Schema != nil && q.accepts(responseSchema) {
+		config["responseMimeType"], config["responseJsonSchema"] = "application/json", q.Schema
+	}
+	r.GenerationConfig = config
+	if text := q.instruction(); text != "" {
+		r.SystemInstruction = &googleContent{Parts: []googlePart{{Text: &text}}}
+	}
+	tools, mode := q.Tools, "ANY"
+	if tools == nil {
+		tools, mode = q.Withheld, "NONE"
+	}
+	if len(tools) == 0 {
+		return r
+	}
+	var list []googleTool
+	for _, t := range tools {
+		list = append(list, googleTool{t.Name, t.Doc, schemaOf(t)})
+	}
+	r.Tools = []googleTools{{list}}
+	if q.accepts(toolChoice) {
+		r.ToolConfig = map[string]any{"functionCallingConfig": map[string]any{"mode": mode}}
+	}
+	return r
+}
+
+func (p *google) ask(ctx context.Context, q question) (agent.Answer, error) {
+	r := p.request(q)
+	body, err := remote.NewBody(r, "contents", q.conversation)
+	if err != nil {
+		return agent.Answer{}, err
+	}
+	thinking, _ := r.GenerationConfig["thinkingConfig"].(map[string]any)
+	request := remote.Request{
+		Path: "/models/" + url.PathEscape(strings.TrimPrefix(p.endpoint.Model, "models/")) + ":streamGenerateContent?alt=sse", Body: body, Stream: true,
+		Refused: refusedOf(
+			optional{toolChoice, r.ToolConfig != nil, []string{"toolconfig", "functioncallingconfig", "function calling config"}},
+			optional{temperature, r.GenerationConfig[temperature] != nil, []string{"temperature"}},
+			optional{thinkingLevel, thinking["thinkingLevel"] != nil, []string{"thinking"}},
+			optional{thinkingBudget, thinking["thinkingBudget"] != nil, []string{"thinking", "budget"}},
+			optional{responseSchema, r.GenerationConfig[responseSchema] != nil, []string{"schema", "mime type", "mimetype"}},
+			optional{images, body.ListHas(`"mimeType":"image/`), []string{"image"}},
+			optional{files, body.ListHas(`"mimeType":"application/`), []string{"document", "pdf"}},
+		)}
+	if q.Heard != nil {
+		request.Heard = func() { q.Heard("") }
+	}
+	a := googleAnswer{heard: q.Heard}
+	_, err = p.client.Ask(ctx, request, a.add)
+	return a.answer(), err
+}
+
+// spell leaves out instructions, which stand beside the contents.
+func (p *google) spell(m agent.Message, s spelling) []any {
+	out := googleContent{Role: "user"}
+	switch m.Type {
+	case agent.InstructionMessage:
+		return nil
+	case agent.ToolMessage:
+		out.Parts = googleResults(m, s)
+		return []any{out}
+	case agent.ExpertMessage:
+		out.Role = "model"
+	}
+	var replay googleReplay
+	if t := s.thinking(m); t != nil {
+		json.Unmarshal(t.Replay, &replay)
+	}
+	text := textOf(m)
+	if text != "" || replay.Text != "" {
+		out.Parts = append(out.Parts, googlePart{Text: &text, ThoughtSignature: replay.Text})
+	}
+	calls := 0
+	for _, c := range m.Contents {
+		if c.Type != agent.ToolCallPart {
+			continue
+		}
+		part := googlePart{FunctionCall: &googleCall{c.ToolCallID, callName(c), c.Args}, ThoughtSignature: replay.Calls[calls]}
+		if calls == 0 && len(replay.Calls) == 0 && signs().MatchString(p.endpoint.Model) {
+			part.ThoughtSignature = unsigned
+		}
+		out.Parts = append(out.Parts, part)
+		calls++
+	}
+	if len(out.Parts) == 0 { // which endpoints refuse
+		text = "(nothing)"
+		out.Parts = []googlePart{{Text: &text}}
+	}
+	return []any{out}
+}
+
+// googleResults returns the results of calls, then the images and files in them.
+func googleResults(m agent.Message, s spelling) (parts []googlePart) {
+	var shown []googlePart
+	for _, r := range m.Contents {
+		var text strings.Builder
+		for _, p := range r.Contents {
+			kind := ""
+			switch p.Type {
+			case agent.TextPart:
+				text.WriteString(p.Text)
+				continue
+			case agent.ImageInlinePart:
+				kind = images
+			case agent.FileInlinePart:
+				kind = files
+			}
+			if why := s.hidden(m, kind, p.MimeType); why != "" {
+				text.WriteString(why)
+				continue
+			}
+			note := shownBy(r)
+			shown = append(shown, googlePart{Text: &note}, googlePart{InlineData: &googleBlob{p.MimeType, p.EncodedData}})
+		}
+		if text.Len() == 0 {
+			text.WriteString("(It is below.)")
+		}
+		parts = append(parts, googlePart{FunctionResponse: &googleResponse{r.ToolCallID, callName(r), map[string]string{"output": text.String()}}})
+	}
+	return append(parts, shown...)
+}
+
+// A googleAnswer is put together from the pieces of a stream, or from one.
+type googleAnswer struct {
+	heard  func(text string)
+	text   strings.Builder
+	calls  []agent.Call
+	replay googleReplay
+	think  strings.Builder
+	finish string
+	usage  googleUsage
+}
+
+type googleUsage struct {
+	Prompt     int `json:"promptTokenCount"`
+	Candidates int `json:"candidatesTokenCount"`
+	Thoughts   int `json:"thoughtsTokenCount"`
+	Cached     int `json:"cachedContentTokenCount"`
+	ToolUse    int `json:"toolUsePromptTokenCount"`
+	Total      int `json:"totalTokenCount"`
+}
+
+type googlePiece struct {
+	Candidates []struct {
+		Content struct {
+			Parts []googlePart `json:"parts"`
+		} `json:"content"`
+		FinishReason  string `json:"finishReason"`
+		FinishMessage string `json:"finishMessage"`
+	} `json:"candidates"`
+	PromptFeedback struct {
+		BlockReason string `json:"blockReason"`
+	} `json:"promptFeedback"`
+	Usage *googleUsage     `json:"usageMetadata"`
+	Error *json.RawMessage `json:"error"`
+}
+
+func (a *googleAnswer) add(data []byte, whole bool) (complete bool, err error) {
+	var p googlePiece
+	if err := decode(data, &p); err != nil {
+		return false, err
+	}
+	if p.Usage != nil {
+		a.usage = *p.Usage
+	}
+	switch {
+	case p.Error != nil:
+		return false, remote.Failure(*p.Error)
+	case p.PromptFeedback.BlockReason != "":
+		return false, &remote.Error{Reason: "the endpoint's content filter stopped the request", Said: p.PromptFeedback.BlockReason}
+	case len(p.Candidates) == 0:
+		if whole {
+			return false, &remote.Error{Reason: "the answer has no candidates", Retry: true}
+		}
+		return a.finish != "", nil
+	}
+	c := p.Candidates[0]
+	for _, part := range c.Content.Parts {
+		a.part(part)
+	}
+	switch c.FinishReason {
+	case "":
+		return a.finish != "", nil
+	case "STOP", "MAX_TOKENS":
+		a.finish = c.FinishReason
+		return true, nil
+	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY":
+		return false, filtered()
+	}
+	return false, &remote.Error{Reason: "the model stopped", Said: remote.OneLine(strings.TrimSpace(c.FinishReason + " " + c.FinishMessage)), Retry: true}
+}
+
+// part adds a part. One of a kind that it does not know is passed over.
+func (a *googleAnswer) part(p googlePart) {
+	switch {
+	case p.FunctionCall != nil:
+		if p.ThoughtSignature != "" {
+			if a.replay.Calls == nil {
+				a.replay.Calls = map[int]string{}
+			}
+			a.replay.Calls[len(a.calls)] = p.ThoughtSignature
+		}
+		a.calls = append(a.calls, agent.Call{ID: p.FunctionCall.ID, Name: p.FunctionCall.Name, Arguments: string(p.FunctionCall.Args)})
+	case p.Text != nil && p.Thought:
+		a.think.WriteString(*p.Text)
+	case p.Text != nil:
+		a.text.WriteString(*p.Text)
+		if a.heard != nil && *p.Text != "" {
+			a.heard(*p.Text)
+		}
+		fallthrough
+	default:
+		if p.ThoughtSignature != "" {
+			a.replay.Text = p.ThoughtSignature
+		}
+	}
+}
+
+func (a *googleAnswer) answer() agent.Answer {
+	u := a.usage
+	out := agent.Answer{Text: a.text.String(), Calls: a.calls, Cut: a.finish == "MAX_TOKENS", Usage: agent.Usage{
+		InputTokens: u.Prompt + u.ToolUse, OutputTokens: u.Candidates + u.Thoughts, ReasoningTokens: u.Thoughts, CachedInputTokens: u.Cached,
+	}}
+	out.Usage.TotalTokens = max(u.Total, out.Usage.InputTokens+out.Usage.OutputTokens)
+	out.Thinking.Text = a.think.String()
+	if a.replay.Calls != nil || a.replay.Text != "" {
+		out.Thinking.Replay, _ = json.Marshal(a.replay)
+	}
+	return out
+}

@@ -1,0 +1,76 @@
+package provider
+
+import (
+	"slices"
+
+	"textskill/llmfallback/remote"
+	"textskill/skill/agent"
+)
+
+// mediaState says which messages' images and files an endpoint takes, by the messages' ids.
+type mediaState struct {
+	shown   map[string]bool   // were in a request that was answered
+	refused map[string]string // are left out, because the endpoint said this of them
+}
+
+// hidden says why an image or file of a message is not shown to the model, "" if it is.
+// The parameter is what complaints call its kind, "" for one that the protocol has not.
+func (s spelling) hidden(message agent.Message, parameter, mimeType string) string {
+	said, refused := s.refusals[message.ID]
+	switch {
+	case refused:
+		return "\n(This model cannot be shown it: its endpoint refused this " + mimeType + ": " + said + ")"
+	case parameter == "" || !s.accepts(parameter):
+		return "\n(This model cannot be shown it: its endpoint takes no " + mimeType + ".)"
+	}
+	return ""
+}
+
+// answered notes that the endpoint takes the images and files of a conversation.
+func (m *Model) answered(messages []agent.Message) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.IndexFunc(m.encoded, func(e *encoding) bool {
+		return len(e.ids) > 0 && len(e.ids) == len(messages) && e.ids[0] == messages[0].ID
+	})
+	if i < 0 {
+		return
+	}
+	e := m.encoded[i]
+	for _, message := range messages[e.answered:] {
+		if agent.Inlined(message.Contents) {
+			if m.media.shown == nil {
+				m.media.shown = map[string]bool{}
+			}
+			m.media.shown[message.ID] = true
+		}
+	}
+	e.answered = len(messages)
+}
+
+// takesNone recognises a complaint about images or files as such, not about one of them.
+var takesNone = lazy(`(?i)support|takes? no|accepts? (no|only)|not accept|no (image|file|vision)|only (text|accept)|text.only|modal|unknown (variant|type|field)|unrecognized|not allowed|cannot (see|read|process) images`)
+
+// refuseMedia leaves out the images and files that the endpoint has not taken before, if
+// it complains about one of them. It reports whether there are any.
+func (m *Model) refuseMedia(messages []agent.Message, fault *remote.Error) bool {
+	if fault.Parameter != images && fault.Parameter != files || takesNone().MatchString(fault.Said) {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found := false
+	for _, message := range messages {
+		if _, refused := m.media.refused[message.ID]; refused || m.media.shown[message.ID] || !agent.Inlined(message.Contents) {
+			continue
+		}
+		if m.media.refused == nil {
+			m.media.refused = map[string]string{}
+		}
+		m.media.refused[message.ID], found = fault.Said, true
+	}
+	if found {
+		m.encoded = nil
+	}
+	return found
+}

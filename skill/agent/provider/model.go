@@ -1,0 +1,157 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"textskill/llmfallback/remote"
+	"textskill/skill/agent"
+)
+
+// A Model is an [agent.Model] at an [Endpoint]. Answers are streamed where the endpoint
+// can. A parameter or a type of content that the endpoint refuses, such as a temperature
+// or images, is left out of later requests.
+type Model struct {
+	protocol
+	name string // as PROVIDER/NAME
+
+	mu      sync.Mutex
+	refused []string    // names of parameters
+	encoded []*encoding // of conversations, the one used last first
+	media   mediaState
+}
+
+// A protocol is how the models of a provider are asked.
+type protocol interface {
+	// spell returns a message as the protocol has it, nothing for an instruction that
+	// stands elsewhere in the request.
+	spell(message agent.Message, s spelling) []any
+
+	// ask sends one request. Errors are [*remote.Error], whose parameter is one that can be
+	// left out; the usage of the answer is set in any case.
+	ask(ctx context.Context, q question) (agent.Answer, error)
+}
+
+// A question is a request, with its messages as the protocol has them.
+type question struct {
+	agent.Request
+	conversation remote.List
+	refused      []string // parameters to leave out
+}
+
+func (q question) accepts(parameter string) bool { return !slices.Contains(q.refused, parameter) }
+
+// instruction returns the text of the instructions.
+func (q question) instruction() (text string) {
+	for _, m := range q.Messages {
+		if m.Type == agent.InstructionMessage {
+			text += textOf(m)
+		}
+	}
+	return text
+}
+
+// The parameters that can be left out, as complaints name them.
+const (
+	temperature = "temperature"
+	toolChoice  = "tool_choice"
+	images      = "image"
+	files       = "file"
+)
+
+var errFiltered = remote.Error{Reason: "the endpoint's content filter stopped the answer", Retry: true}
+
+// filtered returns the error of an answer that a filter stopped.
+func filtered() error {
+	e := errFiltered
+	return &e
+}
+
+// Next asks the endpoint. Errors are [*remote.Error].
+func (m *Model) Next(ctx context.Context, r agent.Request) (agent.Answer, error) {
+	for {
+		q, err := m.question(r)
+		if err != nil {
+			return agent.Answer{}, &remote.Error{Reason: "the conversation cannot be written as JSON: " + err.Error(), Err: err}
+		}
+		answer, err := m.ask(ctx, q)
+		fault, failed := errors.AsType[*remote.Error](err)
+		switch {
+		case !failed:
+			m.answered(r.Messages)
+			if answer.Thinking.Text != "" || answer.Thinking.Replay != nil {
+				answer.Thinking.Model = m.name
+			}
+			return answer, err
+		case fault.TooLong:
+			return answer, fault
+		case m.refuseMedia(r.Messages, fault):
+		case fault.Parameter == "" || slices.Contains(q.refused, fault.Parameter):
+			return answer, fault
+		default:
+			m.refuse(fault.Parameter)
+		}
+	}
+}
+
+// refuse notes a parameter that the endpoint does not accept.
+func (m *Model) refuse(parameter string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refused = append(m.refused, parameter)
+	m.encoded = nil
+}
+
+// An optional is a parameter that a request can do without.
+type optional struct {
+	name  string
+	sent  bool     // the request has it
+	words []string // of complaints about it, in lower case and without underscores
+}
+
+// refusedOf returns a function that finds the first parameter that a complaint names.
+func refusedOf(parameters ...optional) func(complaint []byte) string {
+	return func(complaint []byte) string {
+		said := strings.ReplaceAll(strings.ToLower(string(complaint)), "_", "")
+		for _, p := range parameters {
+			if p.sent && slices.ContainsFunc(p.words, func(word string) bool { return strings.Contains(said, word) }) {
+				return p.name
+			}
+		}
+		return ""
+	}
+}
+
+// lazy returns an expression that is compiled when it is first needed.
+func lazy(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
+
+func schemaOf(tool agent.Tool) json.RawMessage {
+	if len(tool.Schema) == 0 {
+		return json.RawMessage(`{"type":"object"}`)
+	}
+	return tool.Schema
+}
+
+// decode reads one JSON value of an answer.
+func decode(data []byte, into any) error {
+	err := json.Unmarshal(data, into)
+	if err == nil {
+		return nil
+	}
+	_, mistyped := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case mistyped:
+		return &remote.Error{Reason: "the answer is not of the provider's form", Err: err}
+	case len(bytes.TrimSpace(data)) == 0:
+		return &remote.Error{Reason: "the answer is empty", Retry: true}
+	}
+	return &remote.Error{Reason: "the answer is not valid JSON", Retry: true, Err: err}
+}

@@ -1,0 +1,129 @@
+// Package provider has the models of the providers that experts can be run with.
+//
+//	provider.go      which providers there are, and which one a run takes
+//	model.go         what all protocols share: learning what an endpoint refuses
+//	conversation.go  encoding each message once
+//	media.go         images and files that an endpoint refuses
+//	chat.go          OpenAI's chat completions, which most endpoints speak
+//	responses.go     OpenAI's Responses
+//	anthropic.go     Anthropic's Messages
+//	google.go        Google's generateContent
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"textskill/llmfallback/openai"
+	"textskill/llmfallback/remote"
+)
+
+// The names of providers.
+const (
+	OpenAI    = "openai"
+	Anthropic = "anthropic"
+	Google    = "google"
+)
+
+// A Provider is one whose protocols are spoken.
+type Provider struct {
+	Name    string
+	BaseURL string   // the variable of the base URL
+	Keys    []string // variables of the key; the first that is set counts
+
+	models []string // what names of its models begin with
+}
+
+// All are the providers. The first is the default.
+var All = []Provider{
+	{OpenAI, "OPENAI_BASE_URL", []string{"OPENAI_API_KEY"}, nil},
+	{Anthropic, "ANTHROPIC_BASE_URL", []string{"ANTHROPIC_API_KEY"}, []string{"claude-"}},
+	{Google, "GOOGLE_GEMINI_BASE_URL", []string{"GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"}, []string{"gemini-", "gemma-"}},
+}
+
+// Named returns the provider of a name, or an error that lists those that there are.
+func Named(name string) (Provider, error) {
+	i := slices.IndexFunc(All, func(p Provider) bool { return p.Name == name })
+	if i < 0 {
+		return Provider{}, fmt.Errorf("provider %q is not supported; there are %s (any endpoint that speaks OpenAI's protocols), %s and %s", name, OpenAI, Anthropic, Google)
+	}
+	return All[i], nil
+}
+
+// ByModel returns the provider of a model by the model's name, if key returns the name of
+// its key, and "" for that of [OpenAI]; else OpenAI. why says in a few words how it was
+// chosen.
+func ByModel(model string, key func(p Provider) string) (p Provider, why string) {
+	for _, p := range All[1:] {
+		if key(p) != "" && key(All[0]) == "" && slices.ContainsFunc(p.models, func(prefix string) bool { return strings.HasPrefix(model, prefix) }) {
+			return p, "the name of the model, and " + key(p)
+		}
+	}
+	return All[0], "the default"
+}
+
+// An Endpoint says where a model is, and what it is asked for.
+type Endpoint struct {
+	Provider    string // "" means OpenAI
+	API         string // of OpenAI: "chat" or "responses"; "" means responses for a reasoning model at OpenAI's own address, else chat
+	BaseURL     string // "" means the provider's own
+	Key         string // sent over https or to this machine only; may be ""
+	Model       string
+	Temperature float64 // below 0 leaves it to the endpoint
+	Reasoning   string  // "none", "minimal", "low", "medium" or "high"; "" leaves it to the endpoint
+
+	Transport http.RoundTripper // nil means one of its own
+}
+
+// New returns the model of an endpoint. Errors say which of its fields is wrong.
+func New(e Endpoint) (*Model, error) {
+	if e.Provider == "" {
+		e.Provider = OpenAI
+	}
+	provider, err := Named(e.Provider)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{name: e.Provider + "/" + e.Model}
+	switch {
+	case e.API != "" && (e.Provider != OpenAI || e.API != "chat" && e.API != "responses"):
+		return nil, fmt.Errorf("the API %q of the provider %s is not supported; %s has chat and responses", e.API, e.Provider, OpenAI)
+	case e.Provider == Anthropic:
+		m.protocol, err = newAnthropic(e, provider)
+	case e.Provider == Google:
+		m.protocol, err = newGoogle(e, provider)
+	case e.API == "responses" || e.API == "" && e.BaseURL == "" && reasons().MatchString(e.Model):
+		m.protocol, err = newResponses(e)
+	default:
+		m.protocol, err = newChat(e)
+	}
+	if err == nil && e.Model == "" {
+		err = errors.New("the model is not named")
+	}
+	return m, err
+}
+
+// reasons matches OpenAI's models that reason, and whose reasoning is only kept by Responses.
+var reasons = lazy(`^(o\d|gpt-[5-9])`)
+
+func openaiConfig(e Endpoint) openai.Config {
+	return openai.Config{BaseURL: e.BaseURL, Key: e.Key, Transport: e.Transport}
+}
+
+// keyed returns the configuration of a client that sends the key in a header of its own.
+func (p Provider) keyed(e Endpoint, own, header, example string) remote.Config {
+	c := remote.Config{
+		BaseURL: e.BaseURL, Header: http.Header{}, Keyed: e.Key != "", Transport: e.Transport,
+		Names: remote.Names{BaseURL: p.BaseURL, Key: p.Keys[0], Example: example},
+	}
+	if c.BaseURL == "" {
+		c.BaseURL = own
+	}
+	if e.Key != "" {
+		c.Header.Set(header, e.Key)
+	}
+	return c
+}
