@@ -27,9 +27,9 @@ type client struct {
 	session *session
 
 	// clients.mu guards these.
+	active  map[*patientWriter]bool // of requests that are being answered, event streams not counted
 	began   time.Time
 	used    time.Time // when its last request ended
-	active  int       // requests that are being answered, event streams not counted
 	version string    // of the protocol, as in the header of requests; "-" before the first that the SDK accepted
 }
 
@@ -45,7 +45,7 @@ func (c *clients) reserve() bool {
 	if len(c.byID)+c.opening >= c.limits.MaxSessions {
 		id := ""
 		for i, cl := range c.byID {
-			if cl.active == 0 && (id == "" || cl.used.Before(c.byID[id].used)) {
+			if len(cl.active) == 0 && (id == "" || cl.used.Before(c.byID[id].used)) {
 				id = i
 			}
 		}
@@ -68,9 +68,12 @@ func (c *clients) opened(id string) {
 			continue
 		}
 		now := time.Now()
+		session := c.server.session(ss)
+		session.unread.hangUp = func(why error) { c.hangUp(id, why) }
 		c.byID[id] = &client{
 			requests: requests{pending: make(map[callID]*pending)},
-			sdk:      ss, session: c.server.session(ss), began: now, used: now, version: "-",
+			active:   make(map[*patientWriter]bool),
+			sdk:      ss, session: session, began: now, used: now, version: "-",
 		}
 		go func() {
 			_ = ss.Wait() // how the session ended does not matter
@@ -85,6 +88,21 @@ func (c *clients) opened(id string) {
 func (c *clients) endLocked(id string) {
 	go c.server.endSession(c.byID[id].sdk)
 	delete(c.byID, id)
+}
+
+// hangUp ends the session of a client that does not read, and its connections.
+func (c *clients) hangUp(id string, why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cl := c.byID[id]
+	if cl == nil {
+		return
+	}
+	for w := range cl.active {
+		_ = w.c.SetWriteDeadline(time.Now()) // without deadlines, the client is waited for
+	}
+	c.endLocked(id)
+	c.server.logf("ended the session of a client: %v", why)
 }
 
 // stopCalls stops the calls of a session that is about to end.
@@ -108,7 +126,7 @@ func (c *clients) endOld(ctx context.Context) {
 		case now := <-tick.C:
 			c.mu.Lock()
 			for id, cl := range c.byID {
-				if now.Sub(cl.began) >= c.limits.Life || cl.active == 0 && now.Sub(cl.used) >= c.limits.Idle {
+				if now.Sub(cl.began) >= c.limits.Life || len(cl.active) == 0 && now.Sub(cl.used) >= c.limits.Idle {
 					c.endLocked(id)
 				}
 			}
@@ -119,21 +137,22 @@ func (c *clients) endOld(ctx context.Context) {
 
 // begin returns the client of a request, for which end must be called, and its version
 // of the protocol; nil if the request has no session.
-func (c *clients) begin(r *http.Request) (cl *client, version string) {
+func (c *clients) begin(w *patientWriter, r *http.Request) (cl *client, version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if cl = c.byID[r.Header.Get("Mcp-Session-Id")]; cl == nil {
 		return nil, ""
 	}
-	cl.active++
+	cl.active[w] = true
+	w.unread = cl.session.unread
 	return cl, cl.version
 }
 
 // end records that a request has been answered, by the SDK if status is not 0.
-func (c *clients) end(cl *client, r *http.Request, status int) {
+func (c *clients) end(cl *client, w *patientWriter, r *http.Request, status int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cl.active--
+	delete(cl.active, w)
 	cl.used = time.Now()
 	if status == http.StatusOK {
 		cl.version = r.Header.Get("Mcp-Protocol-Version")
@@ -166,6 +185,7 @@ func (cl *client) call(w http.ResponseWriter, r *http.Request, body []byte, vers
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-cache, no-transform")
 	w.Write(answer)
+	call.release(cl.session)
 	return true
 }
 

@@ -31,6 +31,7 @@ type fastCall struct {
 type tool struct {
 	dialect *dialect.Dialect
 	name    string
+	reads   bool // a call changes nothing
 }
 
 // work waits for its turn, reads lines up to the next call, passes the turn on and
@@ -143,10 +144,18 @@ func (c *conn) runFast(call *fastCall, buf []byte) []byte {
 	buf = c.run(c.session, call, buf)
 	c.done(call.id)
 	c.answer(call.pending, buf)
+	call.release(c.session)
 	if cap(buf) > keepLine {
 		return nil
 	}
 	return buf
+}
+
+// release must follow run, when the answer has been written.
+func (call *fastCall) release(c *session) {
+	if call.tool.reads {
+		c.unread.release()
+	}
 }
 
 // run executes a call and returns the answer, a line that is built in buf. The call
@@ -154,6 +163,9 @@ func (c *conn) runFast(call *fastCall, buf []byte) []byte {
 func (q *requests) run(c *session, call *fastCall, buf []byte) []byte {
 	ctx, r := c.begin(context.Background())
 	q.setRunning(call.pending, r)
+	if call.tool.reads {
+		c.unread.reserve(ctx.Done())
+	}
 	a := c.server.do(ctx, c, call.scope, call.tool, call.arguments)
 	c.leave(call.scope)
 	c.done(r)

@@ -165,13 +165,18 @@ func (g *guard) post(w *patientWriter, r *http.Request) {
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	g.limited(w, func() {
-		if cl, version := g.sessions.begin(r); cl != nil {
+		if cl, version := g.sessions.begin(w, r); cl != nil {
 			status := 0
-			defer func() { g.sessions.end(cl, r, status) }()
-			if !cl.call(w, r, body, version) {
-				g.pass(w, r)
-				status = w.status
+			defer func() { g.sessions.end(cl, w, r, status) }()
+			if cl.call(w, r, body, version) {
+				return
 			}
+			if e, err := readEnvelope(body); err == nil && g.server.reads(e) {
+				w.unread.reserve(r.Context().Done())
+				defer w.unread.release()
+			}
+			g.pass(w, r)
+			status = w.status
 			return
 		}
 		if r.Header.Get("Mcp-Session-Id") != "" || g.http.Stateless || r.Header.Get("Mcp-Protocol-Version") >= statelessVersion {
@@ -258,7 +263,8 @@ func elements(array []byte) (n int) {
 type patientWriter struct {
 	http.ResponseWriter
 	c      *http.ResponseController
-	status int // of the answer
+	unread *unread // of the client; nil if it has no session
+	status int     // of the answer
 }
 
 // WriteHeader implements [http.ResponseWriter].
@@ -276,7 +282,13 @@ func (w *patientWriter) allow(n int) {
 
 // Write implements [http.ResponseWriter].
 func (w *patientWriter) Write(data []byte) (int, error) {
-	w.allow(len(data))
+	w.allow(len(data)) // before add, so that a client which is closed now gets no more time
+	if w.unread != nil {
+		if !w.unread.add(len(data)) {
+			return 0, os.ErrDeadlineExceeded
+		}
+		defer w.unread.take(len(data))
+	}
 	return w.ResponseWriter.Write(data)
 }
 

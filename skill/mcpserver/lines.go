@@ -48,7 +48,8 @@ func readLine(r *bufio.Reader, buf []byte) ([]byte, error) {
 // together by the next.
 type lineWriter struct {
 	w      io.Writer
-	broken chan struct{} // closed when a write has failed
+	unread *unread
+	broken chan struct{} // closed when a write has failed, or nothing more is to be written
 
 	mu     sync.Mutex
 	room   sync.Cond
@@ -59,7 +60,7 @@ type lineWriter struct {
 }
 
 func newLineWriter(w io.Writer) *lineWriter {
-	l := &lineWriter{w: w, broken: make(chan struct{})}
+	l := &lineWriter{w: w, unread: &unread{}, broken: make(chan struct{})}
 	l.room.L = &l.mu
 	return l
 }
@@ -67,6 +68,7 @@ func newLineWriter(w io.Writer) *lineWriter {
 // send writes a line, or leaves it to a write that is under way. It waits while more
 // than maxUnsent bytes are unsent.
 func (l *lineWriter) send(line []byte) error {
+	l.unread.add(len(line))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.busy && len(l.unsent) > maxUnsent && l.err == nil {
@@ -95,11 +97,26 @@ func (l *lineWriter) send(line []byte) error {
 func (l *lineWriter) write(data []byte) {
 	l.mu.Unlock()
 	_, err := l.w.Write(data)
+	l.unread.take(len(data))
 	l.mu.Lock()
-	if err != nil && l.err == nil {
-		l.err = err
-		l.unsent = nil
-		close(l.broken)
-		l.room.Broadcast()
+	l.failLocked(err)
+}
+
+// fail makes the writer write nothing more, unless a write has failed before. A write
+// that is under way may go on.
+func (l *lineWriter) fail(err error) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failLocked(err)
+}
+
+func (l *lineWriter) failLocked(err error) bool {
+	if err == nil || l.err != nil {
+		return false
 	}
+	l.err = err
+	l.unsent = nil
+	close(l.broken)
+	l.room.Broadcast()
+	return true
 }

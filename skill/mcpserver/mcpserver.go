@@ -9,6 +9,7 @@
 //	roots.go      the folders that a client limits its calls to
 //	stdio.go      a connection that reads and writes lines, and its orderly end
 //	lines.go      lines of bounded length, and writing several at once
+//	unread.go     a bound on the answers that a client has not read
 //	requests.go   requests of a client that have not been answered
 //	route.go      what happens to a line: a call, a message for the SDK, or a refusal
 //	message.go    the members of a message, and which messages are invalid
@@ -28,6 +29,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -65,6 +67,9 @@ type Server struct {
 	mu       sync.Mutex
 	sessions map[*mcp.ServerSession]*session
 	logging  sync.Mutex
+
+	maxUnread int64         // maxUnread; less in tests
+	patience  time.Duration // unreadTime; less in tests
 }
 
 // Warm makes encoding/json build its encoder for the answer to initialize, which
@@ -82,13 +87,16 @@ func New(cfg Config) (*Server, error) {
 		cfg:      cfg,
 		tools:    make(map[string]tool),
 		sessions: make(map[*mcp.ServerSession]*session),
+
+		maxUnread: maxUnread,
+		patience:  unreadTime,
 	}
 	for _, d := range cfg.Dialects {
 		for _, t := range d.Tools {
 			if first, ok := s.tools[t.Name]; ok {
 				return nil, fmt.Errorf("the dialects %s and %s both have a tool %s; choose one of the two", first.dialect.Name, d.Name, t.Name)
 			}
-			s.tools[t.Name] = tool{d, t.Name}
+			s.tools[t.Name] = tool{d, t.Name, t.Effect == dialect.Reads}
 			s.order = append(s.order, t.Name)
 		}
 	}
@@ -108,7 +116,7 @@ func (s *Server) addTools() {
 				Description: t.Doc,
 				InputSchema: t.Schema(),
 				Annotations: annotations(t),
-			}, s.handler(tool{d, t.Name}))
+			}, s.handler(s.tools[t.Name]))
 		}
 	}
 }

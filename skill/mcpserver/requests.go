@@ -20,6 +20,7 @@ type pending struct {
 	running    *running // the call that is executed without the SDK; nil if the SDK does
 	cancelled  bool     // no answer is sent
 	initialize bool     // the answer says which version of the protocol is used
+	reads      bool     // room for the answer is reserved
 }
 
 // begin makes a request pending. It fails if one with the same ID is, or too many

@@ -101,8 +101,9 @@ func (c *conn) pass(data []byte, e *envelope) {
 		c.refuse(id, jsonrpc.CodeInvalidRequest, "the message is neither a request nor an answer to one")
 		return
 	}
+	reads := e != nil && c.server.reads(*e)
 	if r, ok := m.(*jsonrpc.Request); ok && e != nil {
-		switch err := c.begin(callIDOf(r.ID), &pending{initialize: r.Method == "initialize"}); err {
+		switch err := c.begin(callIDOf(r.ID), &pending{initialize: r.Method == "initialize", reads: reads}); err {
 		case nil:
 		case errInUse:
 			c.refuse(nil, jsonrpc.CodeInvalidRequest, err.Error())
@@ -112,10 +113,35 @@ func (c *conn) pass(data []byte, e *envelope) {
 			return
 		}
 	}
+	if !reads || c.session.unread.tryReserve() {
+		c.deliver(m)
+		return
+	}
+	go func() {
+		c.session.unread.reserve(c.closed)
+		c.deliver(m)
+	}()
+}
+
+// deliver hands a message to the SDK.
+func (c *conn) deliver(m jsonrpc.Message) {
 	select {
 	case c.forSDK <- m:
 	case <-c.closed:
 	}
+}
+
+// reads reports whether a message calls a tool that changes nothing.
+func (s *Server) reads(e envelope) bool {
+	if string(e.method) != `"tools/call"` || len(e.params) == 0 || e.params[0] != '{' {
+		return false
+	}
+	for key, value := range rawjson.EachMember(e.params) {
+		if string(key) == `"name"` && len(value) > 2 {
+			return s.tools[string(value[1:len(value)-1])].reads
+		}
+	}
+	return false
 }
 
 // agreed reports whether the version of the protocol has been negotiated.

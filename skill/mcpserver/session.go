@@ -14,6 +14,7 @@ import (
 type session struct {
 	server     *Server
 	state      *skill.Session
+	unread     *unread
 	inputEnded chan struct{} // closed when the client sends nothing more
 	inputOnce  sync.Once
 
@@ -40,7 +41,8 @@ type scope struct {
 var errClientGone = errors.New("the client is gone")
 
 func newSession(s *Server) *session {
-	return &session{server: s, state: &skill.Session{}, inputEnded: make(chan struct{}), running: make(map[*running]bool)}
+	return &session{server: s, state: &skill.Session{}, unread: &unread{limit: s.maxUnread, patience: s.patience},
+		inputEnded: make(chan struct{}), running: make(map[*running]bool)}
 }
 
 // session returns the session of a client, which begins with its first call and

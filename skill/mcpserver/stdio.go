@@ -28,6 +28,12 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 		return err
 	}
 	c.session = s.session(ss)
+	c.session.unread.hangUp = func(why error) {
+		if c.out.fail(why) {
+			s.logf("closed the client: %v", why)
+		}
+	}
+	c.out.unread = c.session.unread
 	go c.work()
 	select {
 	case <-ctx.Done():
@@ -127,6 +133,9 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 		c.mu.Lock()
 		c.version = agreed.ProtocolVersion
 		c.mu.Unlock()
+	}
+	if p.reads {
+		defer c.session.unread.release()
 	}
 	return c.answer(p, append(data, '\n'))
 }
