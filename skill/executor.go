@@ -58,7 +58,7 @@ type Executor struct {
 	project *project.Tools
 	opened  time.Time
 	helpers *process.Helpers // nil if none are kept ready; shared with those that [Executor.Narrow] returns
-	narrow  bool
+	narrow  bool             // helpers are another Executor's, which closes them
 }
 
 // New opens the workspace. The caller closes the Executor.
@@ -112,6 +112,24 @@ func (x *Executor) Narrow(dirs []string) (*Executor, error) {
 	cfg := x.cfg
 	cfg.Dir, cfg.Allow = dirs[0], dirs[1:]
 	y, err := newExecutorOn(cfg, ws, x.helpers)
+	if err == nil {
+		y.narrow = true
+	}
+	return y, err
+}
+
+// CheckReplaced fails with a [*ReplacedError] if the workspace or a directory of
+// Config.Allow was removed, or something else is at its path.
+func (x *Executor) CheckReplaced() error { return x.ws.CheckReplaced() }
+
+// Reopen returns an Executor on what is at the paths of the workspace and of Config.Allow
+// by now. It must be closed before x.
+func (x *Executor) Reopen() (*Executor, error) {
+	ws, err := x.ws.Reopen()
+	if err != nil {
+		return nil, err
+	}
+	y, err := newExecutorOn(x.cfg, ws, x.helpers)
 	if err == nil {
 		y.narrow = true
 	}

@@ -13,6 +13,7 @@ type Journal = workspace.Journal
 // Errors for paths that the workspace refuses.
 type (
 	OutsideError    = workspace.OutsideError    // the path leads outside the workspace
+	ReplacedError   = workspace.ReplacedError   // the workspace was removed, or another directory is at its path
 	DeniedError     = workspace.DeniedError     // the path is protected
 	NotRegularError = workspace.NotRegularError // the path is a device, pipe or socket
 )

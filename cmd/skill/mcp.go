@@ -100,6 +100,7 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 	if err != nil {
 		return fmt.Errorf("--tools: %w", err)
 	}
+	defer s.Close()
 	if c.getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(mcpGarbage))
 	}

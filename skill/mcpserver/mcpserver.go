@@ -6,6 +6,7 @@
 //	mcpserver.go  the tools of the dialects as go-sdk tools
 //	call.go       one call of a tool: arguments, progress, reply
 //	session.go    what belongs to one client
+//	reopen.go     the workspace, opened again when it was replaced
 //	roots.go      the folders that a client limits its calls to
 //	stdio.go      a connection that reads and writes lines, and its orderly end
 //	lines.go      lines of bounded length, and writing several at once
@@ -56,7 +57,9 @@ type Config struct {
 }
 
 // A Server serves the tools of its dialects to any number of clients. What
-// belongs to one client is a [skill.Session] that no other client sees.
+// belongs to one client is a [skill.Session] that no other client sees. When the
+// workspace is replaced by another folder at its path, the server serves that; Close
+// closes what it has opened then.
 type Server struct {
 	cfg   Config
 	sdk   *mcp.Server
@@ -65,6 +68,7 @@ type Server struct {
 	add   func()   // adds the tools to the SDK's server, once
 
 	mu       sync.Mutex
+	served   *served
 	sessions map[*mcp.ServerSession]*session
 	logging  sync.Mutex
 
@@ -86,6 +90,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg:      cfg,
 		tools:    make(map[string]tool),
+		served:   &served{x: cfg.Executor, users: 1},
 		sessions: make(map[*mcp.ServerSession]*session),
 
 		maxUnread: maxUnread,

@@ -50,13 +50,11 @@ func (c *session) enter(ctx context.Context, req *mcp.CallToolRequest) (sc *scop
 func (c *session) adopt(sc *scope, changes int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	sc.users = 1
 	if c.scope != nil || c.changes != changes && !c.ended {
-		if sc.narrow {
-			sc.x.Close()
-		}
+		c.release(sc)
 		return false
 	}
-	sc.users = 1
 	if !c.ended { // else the call is the only user
 		sc.users = 2
 		c.scope = sc
@@ -111,9 +109,14 @@ func (c *session) roots(ctx context.Context, req *mcp.CallToolRequest) (_ []*mcp
 //   - If roots are named and all are outside, or none of them can be opened, all calls
 //     are refused.
 func (s *Server) narrowed(ctx context.Context, ss *mcp.ServerSession, roots []*mcp.Root) *scope {
-	whole := &scope{x: s.cfg.Executor}
-	ceiling := []string{s.cfg.Executor.Dir()}
-	for _, dir := range s.cfg.Executor.Config().Allow {
+	v, err := s.use()
+	whole := &scope{served: v, x: v.x}
+	if err != nil {
+		whole.refusal = err.Error()
+		return whole
+	}
+	ceiling := []string{v.x.Dir()}
+	for _, dir := range v.x.Config().Allow {
 		ceiling = append(ceiling, realPath(dir))
 	}
 	var kept, outside []string
@@ -135,8 +138,9 @@ func (s *Server) narrowed(ctx context.Context, ss *mcp.ServerSession, roots []*m
 		s.warn(ctx, ss, "root %s; it is ignored", problem)
 	}
 	if len(roots) > 0 && len(kept) == 0 {
-		return &scope{x: s.cfg.Executor, refusal: "none of the client's roots can be used (" + strings.Join(outside, "; ") +
-			"); open one of them in the client, or start skill with -C or --allow for one"}
+		whole.refusal = "none of the client's roots can be used (" + strings.Join(outside, "; ") +
+			"); open one of them in the client, or start skill with -C or --allow for one"
+		return whole
 	}
 	kept = outermost(kept)
 	if len(kept) == 0 || slices.Equal(kept, outermost(ceiling)) {
@@ -145,16 +149,16 @@ func (s *Server) narrowed(ctx context.Context, ss *mcp.ServerSession, roots []*m
 	if i := slices.Index(kept, ceiling[0]); i > 0 { // relative names still begin there
 		kept[0], kept[i] = kept[i], kept[0]
 	}
-	return s.opened(ctx, ss, kept)
+	return s.opened(ctx, ss, v, kept)
 }
 
 // opened returns a scope of dirs, or one that refuses if none of them can be opened.
-func (s *Server) opened(ctx context.Context, ss *mcp.ServerSession, dirs []string) *scope {
+func (s *Server) opened(ctx context.Context, ss *mcp.ServerSession, v *served, dirs []string) *scope {
 	var problems []string
 	for len(dirs) > 0 {
-		x, err := s.cfg.Executor.Narrow(dirs)
+		x, err := v.x.Narrow(dirs)
 		if err == nil {
-			return &scope{x: x, narrow: true}
+			return &scope{served: v, x: x, narrow: true}
 		}
 		bad := 0 // the folder that the error is about
 		for i, dir := range dirs {
@@ -166,7 +170,7 @@ func (s *Server) opened(ctx context.Context, ss *mcp.ServerSession, dirs []strin
 		problems = append(problems, err.Error())
 		dirs = slices.Delete(dirs, bad, bad+1)
 	}
-	return &scope{x: s.cfg.Executor, refusal: "none of the client's roots can be opened (" + strings.Join(problems, "; ") + ")"}
+	return &scope{served: v, x: v.x, refusal: "none of the client's roots can be opened (" + strings.Join(problems, "; ") + ")"}
 }
 
 // intersect returns the parts of dir that are in a folder of the ceiling.

@@ -33,9 +33,10 @@ type running struct{ stop context.CancelCauseFunc }
 // scope is the part of the workspace that the calls of a session may use.
 type scope struct {
 	x       *skill.Executor
-	refusal string // why every call is refused; "" if calls are executed
-	narrow  bool   // x was opened for this scope and is closed with it
-	users   int    // the calls that use it, plus one while it is the session's
+	refusal string  // why every call is refused; "" if calls are executed
+	served  *served // what x is, or a part of; nil if the scope only refuses
+	narrow  bool    // x was opened for this scope and is closed with it
+	users   int     // the calls that use it, plus one while it is the session's
 }
 
 var errClientGone = errors.New("the client is gone")
@@ -111,11 +112,12 @@ func (c *session) end() {
 // the client has to be asked for its roots first.
 func (c *session) enterKnown() *scope {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.scope != nil {
-		c.scope.users++
+	sc := c.scope
+	if sc != nil {
+		sc.users++
 	}
-	return c.scope
+	c.mu.Unlock()
+	return c.usable(sc)
 }
 
 // leave ends one use of a scope.
@@ -126,8 +128,14 @@ func (c *session) leave(sc *scope) {
 }
 
 func (c *session) release(sc *scope) {
-	if sc.users--; sc.users == 0 && sc.narrow {
+	if sc.users--; sc.users > 0 {
+		return
+	}
+	if sc.narrow {
 		sc.x.Close()
+	}
+	if sc.served != nil {
+		c.server.unuse(sc.served)
 	}
 }
 
@@ -137,8 +145,19 @@ func (c *session) forgetScope() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changes++
-	if c.scope != nil {
-		c.release(c.scope)
+	c.forgetLocked(c.scope)
+}
+
+// forget is forgetScope if sc is still the session's.
+func (c *session) forget(sc *scope) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forgetLocked(sc)
+}
+
+func (c *session) forgetLocked(sc *scope) {
+	if sc != nil && sc == c.scope {
+		c.release(sc)
 		c.scope = nil
 	}
 }

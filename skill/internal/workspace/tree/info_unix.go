@@ -17,3 +17,13 @@ func InfoOf(fi fs.FileInfo) Info {
 		ID: FileID{uint64(st.Dev), uint64(st.Ino)},
 	}
 }
+
+// IDAt returns the ID of the file at abs, of a link itself; zero where the system does
+// not say.
+func IDAt(abs string) (FileID, error) {
+	var st syscall.Stat_t
+	if err := syscall.Lstat(abs, &st); err != nil {
+		return FileID{}, err
+	}
+	return FileID{uint64(st.Dev), uint64(st.Ino)}, nil
+}
