@@ -13,6 +13,7 @@ import (
 // History lists the recorded changes, which can be undone. It returns [Changes].
 type History struct {
 	Path  string // only changes of this file, or in this directory; "" means all
+	Run   string // only changes of this run of an expert; "" means all
 	Limit int    // maximum number of changes; 0 means all
 }
 
@@ -73,6 +74,9 @@ func (x *Executor) history(ctx context.Context, s *Session, a History) (Result, 
 		list = slices.DeleteFunc(list, func(r workspace.HistoryEntry) bool {
 			return !inFolder(abs, r.Path) && !inFolder(abs, r.From) && !slices.ContainsFunc(r.Paths, func(p string) bool { return inFolder(abs, p) })
 		})
+	}
+	if a.Run != "" {
+		list = slices.DeleteFunc(list, func(r workspace.HistoryEntry) bool { return r.Run != a.Run })
 	}
 	slices.Reverse(list)
 	c := Changes{List: list, Damaged: x.ws.Damaged()}

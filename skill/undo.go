@@ -10,9 +10,12 @@ import (
 // Undo undoes a change. Without ID and Since it undoes the last change that is in effect
 // and is not an undo. Undoing an undo redoes the change. It returns a [Reverted].
 type Undo struct {
-	ID    string // undo this change
-	Since string // undo this change and all later ones; not together with ID
-	Force bool   // also undo a change of a file that has changed since; the current version is saved first
+	ID    string   // undo this change
+	Since string   // undo this change and all later ones; not together with ID
+	Run   string   // undo the changes of this run of an expert; not together with ID or Since
+	After []string // with Run, only those after this [Executor.Position]
+	Whole bool     // with Run, undo nothing if one of them cannot be undone
+	Force bool     // also undo a change of a file that has changed since; the current version is saved first
 }
 
 func (Undo) op() {}
@@ -20,6 +23,9 @@ func (Undo) op() {}
 // An UndoError reports a change that does not exist or cannot be undone now. Its Hint says
 // what to do.
 type UndoError = workspace.UndoError
+
+// A PartlyUndoneError reports that some changes of a run were not undone.
+type PartlyUndoneError = workspace.PartlyUndoneError
 
 // Reverted is the result of [Undo].
 type Reverted struct {
@@ -70,7 +76,10 @@ func (x *Executor) undo(ctx context.Context, a Undo) (Result, error) {
 	if a.ID != "" && a.Since != "" {
 		return nil, &ArgError{Arg: "since", Reason: "is given together with an id; one of them says what is undone"}
 	}
-	done, err := x.ws.Undo(ctx, workspace.UndoOptions{ID: a.ID, Since: a.Since, Force: a.Force})
+	if a.Run != "" && a.ID+a.Since != "" {
+		return nil, &ArgError{Arg: "run", Reason: "is given together with a change; one of them says what is undone"}
+	}
+	done, err := x.ws.Undo(ctx, workspace.UndoOptions{ID: a.ID, Since: a.Since, Run: a.Run, After: a.After, Whole: a.Whole, Force: a.Force})
 	if err != nil {
 		if e, ok := errors.AsType[*UndoError](err); ok && e.ID == "" && x.ws.Damaged() > 0 {
 			e.Reason += "; " + damagedNote(x.ws.Damaged())
@@ -78,6 +87,21 @@ func (x *Executor) undo(ctx context.Context, a Undo) (Result, error) {
 		return nil, err
 	}
 	return Reverted{done, x.ws.Damaged()}, nil
+}
+
+// WithRun returns a context in which changes are recorded as those of a step of an
+// expert's run. made is called with the ID of each; it may be nil.
+func WithRun(ctx context.Context, run string, step int, made func(id string)) context.Context {
+	return workspace.WithRun(ctx, run, step, made)
+}
+
+// Position returns where the history stands: the ID of the last change of each directory
+// that has one. It is nil if nothing is recorded.
+func (x *Executor) Position(ctx context.Context) ([]string, error) {
+	if x.cfg.Journal.Off {
+		return nil, nil
+	}
+	return x.ws.Position(ctx)
 }
 
 // WithLabel returns a context in which changes are recorded with the name of a dialect and

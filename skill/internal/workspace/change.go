@@ -79,6 +79,8 @@ func (w *Workspace) commit(ctx context.Context, c *Change, planned plan, apply f
 		r.Steps = append(slices.Clone(c.parents.Steps), r.Steps...)
 	}
 	r.Dialect, r.Tool = labelOf(ctx)
+	by := runOf(ctx)
+	r.Run, r.RunStep = by.run, by.step
 	for i := range r.Steps {
 		r.Steps[i].Keep = r.Steps[i].Keep && r.Note == ""
 	}
@@ -104,6 +106,9 @@ func (w *Workspace) commit(ctx context.Context, c *Change, planned plan, apply f
 		}
 	}
 	c.ID = w.changeID(h, r.ID)
+	if by.made != nil && !planned.parents {
+		by.made(c.ID)
+	}
 	c.Applied, c.NotKept = true, r.Note
 	return nil
 }
@@ -167,6 +172,25 @@ func WithLabel(ctx context.Context, dialect, tool string) context.Context {
 func labelOf(ctx context.Context) (dialect, tool string) {
 	l, _ := ctx.Value(labelKey{}).(label)
 	return l.dialect, l.tool
+}
+
+type runKey struct{}
+
+type runLabel struct {
+	run  string
+	step int
+	made func(id string)
+}
+
+// WithRun returns a context under which changes are recorded as those of a step of an
+// expert's run. made is called with the ID of each; it may be nil.
+func WithRun(ctx context.Context, run string, step int, made func(id string)) context.Context {
+	return context.WithValue(ctx, runKey{}, runLabel{run, step, made})
+}
+
+func runOf(ctx context.Context) runLabel {
+	l, _ := ctx.Value(runKey{}).(runLabel)
+	return l
 }
 
 // checkWritable fails with EROFS if the workspace is opened read-only.
@@ -257,7 +281,9 @@ func (w *Workspace) locked(ctx context.Context, c *Change, parents, alone bool, 
 func (w *Workspace) makeParents(ctx context.Context, c *Change, p location) (removeParents func(), err error) {
 	var made []location
 	part := Change{Kind: Mkdir, Path: p.path()}
-	err = w.commit(ctx, &part, w.planFolders(p), func(*keeper) error {
+	planned := w.planFolders(p)
+	planned.parents = true
+	err = w.commit(ctx, &part, planned, func(*keeper) error {
 		made, err = w.makeFolders(&part, p)
 		return err
 	})

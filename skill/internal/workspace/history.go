@@ -18,6 +18,8 @@ type HistoryEntry struct {
 	Path          string   // absolute
 	From          string   // absolute; the source of a move
 	Command       string   // of a run: the program
+	Run           string   // the run of an expert that made it; "" for none
+	RunStep       int      // in which step
 	Paths         []string // of a run: all that it changed, absolute
 	Of            string   // of an undo: the ID of the change that it undid
 	Undone        bool     // and not made again since
@@ -40,6 +42,9 @@ func (e HistoryEntry) String() string {
 	var notes []string
 	if e.Tool != "" {
 		notes = append(notes, e.Tool)
+	}
+	if e.Run != "" {
+		notes = append(notes, fmt.Sprintf("run %s, step %d", e.Run, e.RunStep))
 	}
 	if e.Undone {
 		notes = append(notes, "undone")
@@ -79,7 +84,7 @@ func (w *Workspace) History(ctx context.Context) ([]HistoryEntry, error) {
 
 func (w *Workspace) entry(c *change) HistoryEntry {
 	h := c.h
-	e := HistoryEntry{ID: w.changeID(h, c.ID), Time: c.Time, Dialect: c.Dialect, Tool: c.Tool, Kind: Kind(c.Kind), Command: c.Command, Undone: c.undone, NotKept: cmp.Or(c.Note, c.Gone)}
+	e := HistoryEntry{ID: w.changeID(h, c.ID), Time: c.Time, Dialect: c.Dialect, Tool: c.Tool, Kind: Kind(c.Kind), Command: c.Command, Run: c.Run, RunStep: c.RunStep, Undone: c.undone, NotKept: cmp.Or(c.Note, c.Gone)}
 	if len(c.Steps) > 0 {
 		main := c.main()
 		e.Path = h.path(main.Path)

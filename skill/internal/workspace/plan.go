@@ -18,6 +18,7 @@ type plan struct {
 	steps   []state.Step
 	bytes   int64  // size of what the change takes away
 	note    string // why it cannot be undone; "" if it can
+	parents bool   // folders that are made for a change, which takes their steps over
 	end     bool   // it is not made in one step: that it is complete is recorded, too
 	command string // the program that was run; "" for none
 	kind    Kind   // "" for that of the Change

@@ -12,9 +12,12 @@ import (
 // UndoOptions say what to undo. The zero value undoes the last change that is in effect
 // and is not an undo itself.
 type UndoOptions struct {
-	ID    string // undo this change, which may be an undo
-	Since string // undo this change and all after it; not together with ID
-	Force bool   // also if something else has changed the file since; that version is saved
+	ID    string   // undo this change, which may be an undo
+	Since string   // undo this change and all after it; not together with ID
+	Run   string   // undo the changes of this run of an expert, and no others; see [WithRun]
+	After []string // with Run, only those after this [Workspace.Position]
+	Whole bool     // with Run, undo nothing if one of them cannot be undone
+	Force bool     // also if something else has changed the file since; that version is saved
 }
 
 // Undone is one change that was undone. Its ID is that of the undo.
@@ -74,6 +77,8 @@ func (w *Workspace) Undo(ctx context.Context, o UndoOptions) (done []Undone, err
 		}
 	}()
 	switch {
+	case o.Run != "":
+		return w.undoRun(ctx, all, o)
 	case o.ID == "" && o.Since == "":
 		return w.undoLast(ctx, all, o.Force)
 	case o.ID != "" && o.Since != "":
@@ -209,14 +214,15 @@ func (w *Workspace) undoOne(ctx context.Context, all *undone, id string, force b
 
 func notRecorded(id string) error { return &UndoError{ID: id, Reason: "is not in the journal"} }
 
-// undoSince undoes the change that is named and all after it.
+// undoSince undoes the change that is named and all after it. If it is an undo, that makes
+// what was undone since again.
 func (w *Workspace) undoSince(ctx context.Context, all *undone, id string, force bool) (done []Undone, err error) {
 	h, n, ok := w.byID(id)
 	if !ok {
 		return nil, unknown(id)
 	}
 	var todo []*change
-	found := false
+	found, isUndo := false, false
 	for c, err := range h.changes(ctx, false) {
 		if err != nil {
 			return nil, err
@@ -227,17 +233,22 @@ func (w *Workspace) undoSince(ctx context.Context, all *undone, id string, force
 		if c.Damaged {
 			return nil, &UndoError{ID: w.changeID(h, c.ID), Reason: "has a damaged record, and so what it did is not known"}
 		}
-		found = found || c.ID == n
-		if c.undoable() && w.holdsAll(c) {
+		if c.ID == n {
+			found, isUndo = true, c.Undoes > 0
+		}
+		if c.undoableTo(n-1) && w.holdsAll(c) {
 			todo = append(todo, c)
 		}
 	}
 	if !found {
 		return nil, notRecorded(id)
 	}
+	if !isUndo {
+		todo = slices.DeleteFunc(todo, func(c *change) bool { return c.Undoes > 0 })
+	}
 	for _, c := range todo {
 		u := w.newUndo(c, all, force)
-		u.first = true
+		u.first = !isUndo
 		back, err := u.run(ctx)
 		if errors.Is(err, errNoEffect) {
 			continue
@@ -281,6 +292,12 @@ func (c *change) applied() bool {
 // undoable reports whether an undo that names no change may undo this one.
 func (c *change) undoable() bool {
 	return c.applied() && !c.undone && c.Undoes == 0 && !c.idle()
+}
+
+// undoableTo reports whether the change is to be undone where all is to be as it was after
+// the change with the number n. The undo of an earlier change is, too.
+func (c *change) undoableTo(n int64) bool {
+	return c.undoable() || 0 < c.Undoes && c.Undoes <= n && c.applied() && !c.undone
 }
 
 // idle reports whether the change left all contents as they were.

@@ -59,7 +59,7 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 	if (len(u.steps) == 0 || u.onlyFolders()) && !u.interrupted() {
 		return Undone{}, errNoEffect
 	}
-	done := Undone{Of: u.id(), Change: Change{Kind: Undo, Path: u.h.path(u.c.main().Path)}}
+	done := u.undone()
 	if u.w.opts.DryRun {
 		return done, nil
 	}
@@ -82,6 +82,11 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 	})
 	u.all.add(u, &done.Change)
 	return done, err
+}
+
+// undone describes the undo.
+func (u *undo) undone() Undone {
+	return Undone{Of: u.id(), Change: Change{Kind: Undo, Path: u.h.path(u.c.main().Path)}}
 }
 
 // next returns the Next of the record: see [state.Store.Add]. Where not all after it is

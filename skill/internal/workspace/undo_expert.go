@@ -1,0 +1,131 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Position returns where the histories stand: the ID of the last change in each.
+func (w *Workspace) Position(ctx context.Context) ([]string, error) {
+	var at []string
+	for _, h := range w.histories {
+		last := int64(0)
+		for c, err := range h.changes(ctx, false) {
+			if err != nil {
+				return nil, err
+			}
+			last = c.ID
+			break
+		}
+		at = append(at, w.changeID(h, last))
+	}
+	return at, nil
+}
+
+// A PartlyUndoneError reports that some changes of a run were not undone.
+type PartlyUndoneError struct {
+	Run  string
+	Done []Undone // those that were undone; nil if Whole was asked for
+	Left []error  // why the others were not, the last one first
+}
+
+func (e *PartlyUndoneError) Error() string {
+	var left []string
+	for _, err := range e.Left {
+		left = append(left, err.Error())
+	}
+	return fmt.Sprintf("%d changes of the run %s were undone, and %d were not: %s", len(e.Done), e.Run, len(left), strings.Join(left, "; "))
+}
+
+// Unwrap returns the errors of the changes that were not undone.
+func (e *PartlyUndoneError) Unwrap() []error { return e.Left }
+
+// Hint says what to do, "" if nothing helps.
+func (e *PartlyUndoneError) Hint() string {
+	for _, err := range e.Left {
+		if u, ok := errors.AsType[*UndoError](err); ok && u.Force {
+			return "use force to undo these too; the current versions are saved first"
+		}
+	}
+	return ""
+}
+
+// undoRun undoes the changes of a run, the last one first. It goes on after those that
+// cannot be undone.
+func (w *Workspace) undoRun(ctx context.Context, all *undone, o UndoOptions) (done []Undone, err error) {
+	todo, err := w.changesOfRun(ctx, o.Run, o.After)
+	if err != nil {
+		return nil, err
+	}
+	failed := &PartlyUndoneError{Run: o.Run}
+	for i, c := range todo {
+		u := w.newUndo(c, all, o.Force)
+		if w.opts.DryRun && slices.ContainsFunc(todo[:i], c.overlaps) { // it is not undone yet, and in the way
+			done = append(done, u.undone())
+			continue
+		}
+		back, err := u.run(ctx)
+		refused, ok := errors.AsType[*UndoError](err)
+		switch {
+		case errors.Is(err, errNoEffect):
+		case ok:
+			failed.Left = append(failed.Left, refused)
+		case err != nil:
+			return done, err
+		default:
+			done = append(done, back)
+		}
+		if o.Whole && len(failed.Left) > 0 {
+			break
+		}
+	}
+	if len(failed.Left) == 0 {
+		return done, nil
+	}
+	if !o.Whole {
+		failed.Done = done
+		return nil, failed
+	}
+	for _, d := range slices.Backward(done) {
+		if _, err := w.undoOne(ctx, all, d.ID, false); err != nil {
+			return done, errors.Join(failed, err)
+		}
+	}
+	return nil, failed
+}
+
+// changesOfRun returns the changes of a run after a position that are in effect, the last
+// one first.
+func (w *Workspace) changesOfRun(ctx context.Context, run string, after []string) (todo []*change, err error) {
+	for _, h := range w.histories {
+		from, oldest := int64(-1), int64(0)
+		for _, id := range after {
+			number, _, _ := strings.Cut(id, "@")
+			if n, err := strconv.ParseInt(number, 10, 64); err == nil && w.changeID(h, n) == id {
+				from = n
+			}
+		}
+		for c, err := range h.changes(ctx, false) {
+			if err != nil {
+				return nil, err
+			}
+			if oldest = c.ID; c.ID <= from {
+				break
+			}
+			if c.Damaged {
+				return nil, &UndoError{ID: w.changeID(h, c.ID), Reason: "has a damaged record, and so it is not known whether it is of the run " + run}
+			}
+			if c.Run == run && c.undoableTo(from) && w.holdsAll(c) {
+				todo = append(todo, c)
+			}
+		}
+		if from >= 0 && oldest > from+1 {
+			return nil, &UndoError{Reason: fmt.Sprintf("the history begins with change %s, and does not go back to change %s any more", w.changeID(h, oldest), w.changeID(h, from))}
+		}
+	}
+	return todo, nil
+}
