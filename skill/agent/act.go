@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	rawjson "textskill/parser/json"
+	"textskill/skill"
 )
 
 const (
@@ -30,11 +31,15 @@ type call struct {
 	tool     *tool           // nil if no tool has the name
 	fault    string          // tells the model why the call is not run; "" if it is
 	outcome  outcome
+	changes  []string // IDs of what it changed in the workspace
 }
 
 func (c *call) result(parts ...Part) ToolResult {
 	return ToolResult{ID: c.ID, SkillName: c.SkillName, ToolName: c.ToolName, Result: parts}
 }
+
+// changed notes a change that the call made. An operation makes one change after the other.
+func (c *call) changed(id string) { c.changes = append(c.changes, id) }
 
 func ids(calls []*call) (list []string) {
 	for _, c := range calls {
@@ -217,6 +222,7 @@ func (t *task) runCalls(ctx context.Context, calls []*call, events *callEvents) 
 		t.cfg.point()
 		t.runConcurrently(ctx, calls[:n])
 		for _, c := range calls[:n] {
+			t.files.add(c.changes...)
 			t.results = append(t.results, c.result(c.outcome.contents...))
 			e := Event{Type: c.outcome.event}
 			if e.Type == "" {
@@ -224,8 +230,8 @@ func (t *task) runCalls(ctx context.Context, calls []*call, events *callEvents) 
 			}
 			r := c.result(texts(c.outcome.contents)...)
 			r.IsError = c.outcome.failed
-			if after := t.session.Snapshot(); !slices.Equal(after.Todos, before.Todos) {
-				r.Session = &after
+			if after := t.session.Snapshot(); !slices.Equal(after.Todos, before.Todos) || c.changes != nil {
+				r.Session = &SessionState{Snapshot: after, Changes: c.changes}
 			}
 			e.ToolResult = &r
 			if err := t.emit(ctx, e); err != nil {
@@ -259,7 +265,7 @@ func (t *task) runConcurrently(ctx context.Context, calls []*call) {
 			} else {
 				sent := c.ToolCall
 				sent.Args = c.args
-				c.outcome = c.tool.call(ctx, sent)
+				c.outcome = c.tool.call(skill.WithRun(ctx, t.id, t.cp.StepNumber, c.changed), sent)
 			}
 			for i, p := range c.outcome.contents {
 				c.outcome.contents[i].Text = limitText(t.clean.Text(p.Text), limit)

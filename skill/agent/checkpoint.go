@@ -23,11 +23,26 @@ type Checkpoint struct {
 	DelegateTo         *DelegateTo  `json:"delegateTo,omitempty"`
 	DelegatedBy        *DelegatedBy `json:"delegatedBy,omitempty"`
 
-	ParentID           string          `json:"parentId,omitempty"`           // checkpoint before it; "" for the first one of an expert
-	Compacted          bool            `json:"compacted,omitempty"`          // its messages take the place of all before
-	Session            *skill.Snapshot `json:"session,omitempty"`            // the todos; nil in events
-	PendingToolCalls   []ToolCall      `json:"pendingToolCalls,omitempty"`   // without a result; the run waits for that of the first
-	PartialToolResults []ToolResult    `json:"partialToolResults,omitempty"` // of the other calls of the answer
+	ParentID           string        `json:"parentId,omitempty"`           // checkpoint before it; "" for the first one of an expert
+	Compacted          bool          `json:"compacted,omitempty"`          // its messages take the place of all before
+	Session            *SessionState `json:"session,omitempty"`            // nil in the events that end a step
+	PendingToolCalls   []ToolCall    `json:"pendingToolCalls,omitempty"`   // without a result; the run waits for that of the first
+	PartialToolResults []ToolResult  `json:"partialToolResults,omitempty"` // of the other calls of the answer
+}
+
+// A SessionState is what is kept of a task besides its conversation.
+type SessionState struct {
+	skill.Snapshot          // the todos
+	History        []string `json:"history,omitempty"` // of a checkpoint: see [skill.Executor.Position]; nil if it is not known
+	Changes        []string `json:"changes,omitempty"` // of a call: the IDs of the changes that it made
+}
+
+// withoutFiles returns the state for another checkpoint.
+func (s *SessionState) withoutFiles() *SessionState {
+	if s == nil {
+		return nil
+	}
+	return &SessionState{Snapshot: s.Snapshot}
 }
 
 // An ExpertRef names an expert.
@@ -83,7 +98,7 @@ func (c *Checkpoint) calls() (ids []string) {
 // restore restores a session to the checkpoint's.
 func (c *Checkpoint) restore(s *skill.Session) {
 	if c.Session != nil {
-		s.Restore(*c.Session)
+		s.Restore(c.Session.Snapshot)
 	}
 }
 

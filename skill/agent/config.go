@@ -29,6 +29,7 @@ type Config struct {
 	RunID    string      // of a new run; "" means one that no other has
 	Continue string      // the id of a run to continue from its last record; "" begins a run, unless From is set
 	From     *Checkpoint // continues from there; from [Records], so with the messages of all steps
+	Files    bool        // with From, first undo what the run changed in the workspace since
 	Answer   bool        // the query is the result of the call that the continued run waits for
 	TakeOver bool        // where the system has no file locks, continue a run whose owner did not give it back
 

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-
-	"textskill/skill"
 )
 
 // A Message is one turn of the conversation between an expert and its model.
@@ -71,8 +69,8 @@ type ToolResult struct {
 	ToolName  string `json:"toolName"`
 	Result    []Part `json:"result"`
 
-	IsError bool            `json:"isError,omitempty"` // in an event: the call failed
-	Session *skill.Snapshot `json:"session,omitempty"` // in an event: the todos, if the call changed them
+	IsError bool          `json:"isError,omitempty"` // in an event: the call failed
+	Session *SessionState `json:"session,omitempty"` // in an event: the todos and what the call changed; nil if it changed nothing
 }
 
 // newID returns a random identifier of lower-case letters and digits, of 115 bits.

@@ -248,7 +248,7 @@ func (r Records) complete(ctx context.Context, runID string, files []RecordName,
 		if next == id {
 			last = c
 		} else if last.Session == nil {
-			last.Session = c.Session
+			last.Session = c.Session.withoutFiles()
 		}
 		seen[next], after = true, name
 		chain = append(chain, c.Messages)

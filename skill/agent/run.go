@@ -23,6 +23,7 @@
 //	skill_base.go  the Base Skill, which every expert has
 //	skill_mcp.go   MCP servers
 //	event.go       what Run reports
+//	files.go       the files of an earlier step
 //	checkpoint.go  the state of a run at the end of a step
 //	records.go     reading what was recorded
 //	resume.go      where an interrupted run continues
@@ -93,6 +94,7 @@ type run struct {
 	from  *position // where it is continued; nil for a new run
 	limit int       // the last step that may be taken; 0 is none
 	spent spending
+	files filePosition // after the last call; nil if it is not known
 
 	schema *jsonschema.Resolved // nil for none
 
@@ -212,6 +214,9 @@ func (r *run) work(ctx context.Context, query string) error {
 	}
 	defer func() { t.closeAll() }()
 	if t, err = t.openOrReport(ctx); err != nil {
+		return err
+	}
+	if err := r.openFiles(ctx); err != nil {
 		return err
 	}
 	write := r.store.createSetting

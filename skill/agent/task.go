@@ -51,7 +51,7 @@ type task struct {
 // work takes steps until the run stops or goes on with another task.
 func (t *task) work(ctx context.Context) error {
 	initial := t.checkpoint(t.cp.Status)
-	if len(initial.Session.Todos) == 0 {
+	if len(initial.Session.Todos) == 0 && initial.Session.History == nil {
 		initial.Session = nil
 	}
 	t.input()
@@ -275,8 +275,7 @@ func (t *task) checkpoint(s Status) *Checkpoint {
 	if c.ContextWindow > 0 && c.ContextWindowUsage == nil {
 		c.ContextWindowUsage = new(float64)
 	}
-	kept := t.session.Snapshot()
-	c.Session = &kept
+	c.Session = &SessionState{Snapshot: t.session.Snapshot(), History: slices.Clone(t.files)}
 	return &c
 }
 

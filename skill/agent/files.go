@@ -1,0 +1,89 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"textskill/skill"
+)
+
+// A position in the undo history is, for each directory that has one, the ID of its last
+// change: see [skill.Executor.Position].
+type filePosition []string
+
+// add notes changes.
+func (p filePosition) add(ids ...string) {
+	for _, id := range ids {
+		for i, last := range p {
+			if directory(last) == directory(id) {
+				p[i] = id
+			}
+		}
+	}
+}
+
+// directory returns what the ID of a change says of the directory, "" for the workspace.
+func directory(id string) string {
+	_, dir, _ := strings.Cut(id, "@")
+	return dir
+}
+
+// openFiles finds out where the undo history stands. If the caller wants the files of the
+// checkpoint that the run continues from, it first undoes what the run changed since.
+func (r *run) openFiles(ctx context.Context) error {
+	x := r.cfg.Executor
+	if r.cfg.From != nil && r.cfg.Files {
+		u, err := r.cfg.From.UndoAfter()
+		if err != nil {
+			return err
+		}
+		u.Whole = true
+		done, err := x.Execute(ctx, &skill.Session{}, u)
+		if partly, ok := errors.AsType[*skill.PartlyUndoneError](err); ok {
+			return fmt.Errorf("the files cannot be taken back to checkpoint %s, and are as they were: %w", r.cfg.From.ID, errors.Join(partly.Left...))
+		}
+		if err != nil {
+			return fmt.Errorf("the files cannot be taken back to checkpoint %s: %w", r.cfg.From.ID, err)
+		}
+		if n := len(done.(skill.Reverted).Changes); n > 0 {
+			r.warn(fmt.Sprintf("the files are as at checkpoint %s: changes undone: %d; \"skill undo --since %s\" makes them again", r.cfg.From.ID, n, done.(skill.Reverted).Changes[0].ID))
+		}
+	}
+	at, err := x.Position(ctx)
+	r.files = at
+	return err
+}
+
+// UndoAfter returns the operation that undoes what the run changed after the checkpoint. It
+// fails if the checkpoint does not say where the history stood.
+func (c *Checkpoint) UndoAfter() (skill.Undo, error) {
+	if c.Session == nil || c.Session.History == nil {
+		return skill.Undo{}, fmt.Errorf("checkpoint %s does not say which changes came before it", c.ID)
+	}
+	return skill.Undo{Run: c.RunID, After: c.Session.History}, nil
+}
+
+// AtStep returns the last checkpoint of a step, without messages. Step 0 is the beginning of
+// the run.
+func (r Records) AtStep(ctx context.Context, runID string, step int) (c Checkpoint, err error) {
+	files, err := r.Files(ctx, runID)
+	if err != nil {
+		return c, err
+	}
+	for _, n := range slices.Backward(files) {
+		if n.Kind == "checkpoint" && n.StepNumber == step {
+			return r.checkpoint(ctx, runID, n)
+		}
+	}
+	if len(files) == 0 {
+		return c, fmt.Errorf("there is no run %s; \"skill log\" lists the runs", runID)
+	}
+	if e, err := r.Event(ctx, runID, files[0]); step == 0 && err == nil && e.Type == StartRun && e.InitialCheckpoint != nil {
+		return *e.InitialCheckpoint, nil
+	}
+	last := files[len(files)-1].StepNumber
+	return c, fmt.Errorf("the run %s has no checkpoint of step %d; its last step is %d", runID, step, last)
+}
