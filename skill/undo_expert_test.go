@@ -89,7 +89,7 @@ func TestRedoRun(t *testing.T) {
 		t.Errorf("made again: %s", got)
 	}
 	list := carried(t, x, History{Run: "r"}).(Changes)
-	if len(list.List) != 3 || !strings.Contains(list.Message(), "run r, step 1") {
+	if len(list.List) != 6 || !strings.Contains(list.Message(), "run r, step 1") {
 		t.Errorf("the history: %s", list.Message())
 	}
 }

@@ -4,6 +4,7 @@ import "github.com/spf13/cobra"
 
 func (c *cli) historyCommand(o *options) *cobra.Command {
 	var limit int
+	var run string
 	cmd := &cobra.Command{
 		Use:     "history [flags] [PATH]",
 		Short:   "List the changes that can be undone, the newest first",
@@ -11,12 +12,16 @@ func (c *cli) historyCommand(o *options) *cobra.Command {
 		Args:    arguments(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := map[string]any{"limit": limit}
+			if run != "" {
+				in["run"] = run
+			}
 			if len(args) > 0 {
 				in["path"] = args[0]
 			}
 			return c.journal(cmd.Context(), o, cmd.Name(), in)
 		},
 	}
+	cmd.Flags().StringVar(&run, "run", "", "list only the changes of the expert's run `ID`; \"skill log\" lists runs")
 	cmd.Flags().IntVarP(&limit, "limit", "n", 50, "list at most `N` changes")
 	o.obey(cmd, "--workspace", "--allow", "--state", "--json")
 	return cmd

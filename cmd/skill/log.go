@@ -245,7 +245,11 @@ func line(e agent.Event, price *agent.Price) string {
 		for _, p := range e.ToolResult.Result {
 			texts = append(texts, p.Text)
 		}
-		return oneLine(e.ToolResult.ToolName+": "+strings.Join(texts, " "), lineWidth)
+		name := e.ToolResult.ToolName
+		if s := e.ToolResult.Session; s != nil && s.Changes != nil {
+			name += ", change " + strings.Join(s.Changes, ", ")
+		}
+		return oneLine(name+": "+strings.Join(texts, " "), lineWidth)
 	case e.Type == agent.StartRun:
 		text := e.ExpertKey
 		for _, m := range e.InputMessages {

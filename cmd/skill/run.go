@@ -58,6 +58,7 @@ type runOptions struct {
 	last        bool
 	lastOf      string
 	from        string
+	files       bool
 	takeOver    bool
 	answer      bool
 	maxWait     time.Duration
@@ -117,6 +118,7 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&r.last, "continue", false, "continue the latest run")
 	f.StringVar(&r.lastOf, "continue-run", "", "continue the run `ID`")
 	f.StringVar(&r.from, "resume-from", "", "continue from `CHECKPOINT`: an ID, or TIMESTAMP-STEP-ID")
+	f.BoolVar(&r.files, "files", false, "with --resume-from, first undo what the run changed in files since")
 	f.BoolVar(&r.takeOver, "take-over", false, "continue a run whose process has died, where the system has no file locks to say so")
 	f.BoolVarP(&r.answer, "interactive-tool-call-result", "i", false, "use the query as the answer to the tool call that the run waits for")
 	r.obey(cmd, "workspace", "undo", "--fence", "--fence-read", "--fence-write", "--limit-file", "--limit-memory", "--limit-processes",
@@ -311,6 +313,8 @@ func (r *runOptions) variables(c *cli, p agent.Project) (*variables, error) {
 // resume sets where the flags say that a run is continued.
 func (r *runOptions) resume(ctx context.Context, cfg *agent.Config) error {
 	switch {
+	case r.files && r.from == "":
+		return errors.New("--files takes the files back to a checkpoint; name it with --resume-from")
 	case r.last || r.lastOf != "" || r.from != "":
 	case r.answer:
 		return errors.New("-i answers a run that waits; name it with --continue, --continue-run or --resume-from")
@@ -334,6 +338,6 @@ func (r *runOptions) resume(ctx context.Context, cfg *agent.Config) error {
 		return nil
 	}
 	from, err := records.Checkpoint(ctx, run, r.from)
-	cfg.From = &from
+	cfg.From, cfg.Files = &from, r.files
 	return err
 }

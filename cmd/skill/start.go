@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -57,6 +58,11 @@ func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 	} else if cfg.Expert, err = c.whichExpert(ctx, cfg, last, ask); err != nil {
 		return left(err)
 	}
+	if cfg.From != nil && !cfg.Files {
+		if cfg.Files, err = c.wantsFiles(ctx, cfg, ask); err != nil {
+			return left(err)
+		}
+	}
 	query, question := "", c.nextQuestion(&cfg, last)
 	if len(args) > 1 {
 		query = args[1]
@@ -84,11 +90,23 @@ func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 		if last, err = latest(ctx, records, runID); err != nil {
 			return err
 		}
-		cfg.RunID, cfg.From, cfg.Continue = "", nil, runID
+		cfg.RunID, cfg.From, cfg.Files, cfg.Continue = "", nil, false, runID
 		if query, err = ask(c.nextQuestion(&cfg, last)); err != nil {
 			return left(err)
 		}
 	}
+}
+
+// wantsFiles asks whether the files are to be taken back to the checkpoint that the run is
+// continued from, if the run has changed any since.
+func (c *cli) wantsFiles(ctx context.Context, cfg agent.Config, ask func(string) (string, error)) (bool, error) {
+	since, err := cfg.From.ChangesAfter(ctx, cfg.Executor)
+	if err != nil || len(since.List) == 0 {
+		return false, nil // there is nothing to ask
+	}
+	fmt.Fprintln(c.stdout, since.Message())
+	reply, err := ask("The run made these changes after step " + strconv.Itoa(cfg.From.StepNumber) + ". Undo them first? (yes or no) ")
+	return strings.HasPrefix(strings.ToLower(reply), "y"), err
 }
 
 // latest returns the last checkpoint of a run, nil if it has none yet.

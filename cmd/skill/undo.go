@@ -3,29 +3,49 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"textskill/parser"
+	rawjson "textskill/parser/json"
 	"textskill/skill"
+	"textskill/skill/agent"
 	"textskill/skill/dialect"
 )
 
 func (c *cli) undoCommand(o *options) *cobra.Command {
-	var since string
+	var since, run string
+	var step int
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "undo [flags] [ID]",
-		Short: "Undo the last change, one change, or all changes since one",
+		Short: "Undo the last change, one change, all since one, or those of a run",
 		Long: "undo takes back the last change, or the one with the given ID. Called again, it takes\n" +
 			"back the one before. An undo is a change too: undo it by its own ID to redo what it\n" +
 			"took back.\n\n" +
 			"A change is not undone if something else has changed one of its files since. With\n" +
-			"--force it is, and the current version is saved first, as a change of its own.",
-		Example: "  skill undo\n  skill undo 12\n  skill undo --since 12\n  skill --dry-run undo",
+			"--force it is, and the current version is saved first, as a change of its own.\n\n" +
+			"With --run it takes back what an expert's run changed, with --step what it changed\n" +
+			"after that step, and leaves the changes of others. \"skill run --resume-from\" then\n" +
+			"continues the conversation from there; with --files it does both.",
+		Example: "  skill undo\n  skill undo 12\n  skill undo --since 12\n  skill --dry-run undo\n  skill undo --run c3b5wj… --step 2",
 		Args:    arguments(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := map[string]any{"force": force}
+			if run != "" || cmd.Flags().Changed("step") {
+				if since != "" || len(args) > 0 {
+					return errors.New("--run undoes the changes of a run; leave the ID and --since out")
+				}
+				if run == "" {
+					return errors.New("--step needs --run: the run whose step it is")
+				}
+				if !cmd.Flags().Changed("step") {
+					step = -1
+				}
+				return c.failed(c.undoRun(cmd.Context(), o, run, step, in))
+			}
 			if since != "" {
 				in["since"] = since
 			}
@@ -36,9 +56,47 @@ func (c *cli) undoCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&since, "since", "", "undo the change `ID` and all after it")
+	cmd.Flags().StringVar(&run, "run", "", "undo the changes of the expert's run `ID`; \"skill log\" lists runs")
+	cmd.Flags().IntVar(&step, "step", 0, "with --run, only those after step `N`")
 	cmd.Flags().BoolVar(&force, "force", false, "undo even if a file was changed since; the current version is saved first")
 	o.obey(cmd, "workspace", "--journal-changes", "--journal-age", "--journal-bytes", "--state", "--json")
 	return cmd
+}
+
+// undoRun undoes what a run changed after a step, -1 for all, and says how to go on.
+func (c *cli) undoRun(ctx context.Context, o *options, run string, step int, in map[string]any) error {
+	x, err := c.executor(o)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	records := agent.Records{Executor: x}
+	release, err := records.Hold(ctx, run)
+	if err != nil {
+		return err
+	}
+	defer release()
+	at, err := records.AtStep(ctx, run, max(step, 0))
+	undo := skill.Undo{Run: run}
+	if err == nil {
+		undo, err = at.UndoAfter()
+	}
+	if err != nil && step >= 0 {
+		return err
+	}
+	if in["run"] = run; undo.After != nil {
+		in["after"] = undo.After
+	}
+	p := &prompter{cli: c, o: o, x: x, s: &skill.Session{}}
+	reply := dialect.Undo.Do(ctx, x, p.s, parser.ToolCall{Name: "undo", Arguments: rawjson.Encode(in)})
+	err = p.print(reply)
+	if done, ok := reply.Result.(skill.Reverted); ok && err == nil && !o.json && len(done.Changes) > 0 && done.Changes[0].Applied {
+		fmt.Fprintf(c.stderr, "skill: undo --since %s makes all of it again\n", done.Changes[0].ID)
+		if step > 0 {
+			fmt.Fprintf(c.stderr, "skill: run %s --continue-run %s --resume-from %s continues the conversation from there\n", at.Expert.Key, run, at.ID)
+		}
+	}
+	return err
 }
 
 // journal carries out a call of the undo dialect and prints the answer.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"textskill/skill"
@@ -23,6 +24,17 @@ func (p filePosition) add(ids ...string) {
 			}
 		}
 	}
+}
+
+// before reports whether a change came after the position.
+func (p filePosition) before(id string) bool {
+	return slices.ContainsFunc(p, func(last string) bool { return directory(last) == directory(id) && number(last) < number(id) })
+}
+
+func number(id string) int64 {
+	text, _, _ := strings.Cut(id, "@")
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
 }
 
 // directory returns what the ID of a change says of the directory, "" for the workspace.
@@ -64,6 +76,27 @@ func (c *Checkpoint) UndoAfter() (skill.Undo, error) {
 		return skill.Undo{}, fmt.Errorf("checkpoint %s does not say which changes came before it", c.ID)
 	}
 	return skill.Undo{Run: c.RunID, After: c.Session.History}, nil
+}
+
+// ChangesAfter lists what the run changed after the checkpoint and is still in effect.
+func (c *Checkpoint) ChangesAfter(ctx context.Context, x *skill.Executor) (skill.Changes, error) {
+	if _, err := c.UndoAfter(); err != nil {
+		return skill.Changes{}, err
+	}
+	r, err := x.Execute(ctx, &skill.Session{}, skill.History{Run: c.RunID})
+	if err != nil {
+		return skill.Changes{}, err
+	}
+	all := r.(skill.Changes)
+	kept := all.List[:0]
+	for _, e := range all.List {
+		at := filePosition(c.Session.History)
+		if !e.Undone && at.before(e.ID) && (e.Of == "" || !at.before(e.Of)) {
+			kept = append(kept, e)
+		}
+	}
+	all.List = kept
+	return all, nil
 }
 
 // AtStep returns the last checkpoint of a step, without messages. Step 0 is the beginning of

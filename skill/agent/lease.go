@@ -78,6 +78,24 @@ func (s *store) lease(ctx context.Context, takeOver bool) error {
 	return nil
 }
 
+// Hold makes this process the owner of a run until release, so that nobody continues it
+// meanwhile. A run without records has no owner.
+func (r Records) Hold(ctx context.Context, runID string) (release func(), err error) {
+	if err := checkRunID(runID); err != nil {
+		return nil, err
+	}
+	s, err := openStore(ctx, r.Executor, runID)
+	if err == nil && s.exists(ctx) {
+		if err = s.lease(ctx, false); err != nil {
+			s.close()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.close, nil
+}
+
 // release gives the lease back. The file stays: a process that has it open could
 // otherwise lock a file that the next one does not see.
 func (l *lease) release() {

@@ -42,6 +42,15 @@ func (in values) flag(name string) bool {
 	return b
 }
 
+// texts returns a list of strings, nil for none.
+func (in values) texts(name string) (list []string) {
+	given, _ := in[name].([]any)
+	for _, text := range given {
+		list = append(list, text.(string))
+	}
+	return list
+}
+
 func (t *Tool) param(name string) *Param {
 	for i := range t.Params {
 		if t.Params[i].Name == name {

@@ -26,12 +26,7 @@ var stackGit = []Tool{
 			{Name: "force", Type: "boolean", Default: false, Doc: "commit unmerged files and conflict markers too"}},
 		Effect: Adds, reword: gitError,
 		operation: func(in *call) (skill.Args, error) {
-			a := skill.GitCommit{Dir: in.str("repo_path"), Message: in.str("message"), Force: in.flag("force")}
-			files, _ := in.values["files"].([]any)
-			for _, f := range files {
-				a.Files = append(a.Files, f.(string))
-			}
-			return a, nil
+			return skill.GitCommit{Dir: in.str("repo_path"), Message: in.str("message"), Files: in.values.texts("files"), Force: in.flag("force")}, nil
 		},
 		reply: typed(func(in *call, c skill.Committed) string {
 			if c.Nothing {

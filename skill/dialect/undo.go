@@ -21,10 +21,12 @@ var Undo = &Dialect{
 			Params: []Param{
 				{Name: "id", Type: "string", Doc: "the change to undo; the last one by default"},
 				{Name: "since", Type: "string", Doc: "undo this change and all that came after it"},
+				{Name: "run", Type: "string", Doc: "undo the changes of this run of an expert, and no others"},
+				{Name: "after", Type: "array", Of: "string", Doc: "with run, only those after these changes"},
 				{Name: "force", Type: "boolean", Doc: "undo even if something else has changed the file since; the current content is saved as a change"}},
 			Effect: Destroys,
 			operation: func(in *call) (skill.Args, error) {
-				return skill.Undo{ID: in.str("id"), Since: in.str("since"), Force: truthy(in.values["force"])}, nil
+				return skill.Undo{ID: in.str("id"), Since: in.str("since"), Run: in.str("run"), After: in.values.texts("after"), Force: truthy(in.values["force"])}, nil
 			},
 			reply: message,
 		},
@@ -32,6 +34,7 @@ var Undo = &Dialect{
 			Name: "history", Doc: "List the changes that can be undone, the newest first.",
 			Params: []Param{
 				{Name: "path", Type: "string", Path: true, Doc: "only changes of this file or folder"},
+				{Name: "run", Type: "string", Doc: "only changes of this run of an expert"},
 				{Name: "limit", Type: "integer", Doc: "number of changes, 50 by default"}},
 			operation: func(in *call) (skill.Args, error) {
 				limit := historyLimit
@@ -42,7 +45,7 @@ var Undo = &Dialect{
 					}
 					limit = int(min(i, maxHistory))
 				}
-				return skill.History{Path: in.str("path"), Limit: limit}, nil
+				return skill.History{Path: in.str("path"), Run: in.str("run"), Limit: limit}, nil
 			},
 			reply: message,
 		},

@@ -19,7 +19,7 @@ type HistoryEntry struct {
 	From          string   // absolute; the source of a move
 	Command       string   // of a run: the program
 	Run           string   // the run of an expert that made it; "" for none
-	RunStep       int      // in which step
+	RunStep       int      // in which step; 0 for none, as of its undos
 	Paths         []string // of a run: all that it changed, absolute
 	Of            string   // of an undo: the ID of the change that it undid
 	Undone        bool     // and not made again since
@@ -43,8 +43,11 @@ func (e HistoryEntry) String() string {
 	if e.Tool != "" {
 		notes = append(notes, e.Tool)
 	}
-	if e.Run != "" {
+	switch {
+	case e.RunStep > 0:
 		notes = append(notes, fmt.Sprintf("run %s, step %d", e.Run, e.RunStep))
+	case e.Run != "":
+		notes = append(notes, "run "+e.Run)
 	}
 	if e.Undone {
 		notes = append(notes, "undone")

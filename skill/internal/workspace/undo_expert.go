@@ -55,12 +55,14 @@ func (e *PartlyUndoneError) Hint() string {
 }
 
 // undoRun undoes the changes of a run, the last one first. It goes on after those that
-// cannot be undone.
+// cannot be undone. Its undos are changes of the run, too, so that a position which the run
+// had before can be returned to.
 func (w *Workspace) undoRun(ctx context.Context, all *undone, o UndoOptions) (done []Undone, err error) {
 	todo, err := w.changesOfRun(ctx, o.Run, o.After)
 	if err != nil {
 		return nil, err
 	}
+	ctx = WithRun(ctx, o.Run, 0, nil)
 	failed := &PartlyUndoneError{Run: o.Run}
 	for i, c := range todo {
 		u := w.newUndo(c, all, o.Force)

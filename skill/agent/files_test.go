@@ -1,0 +1,139 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"textskill/skill"
+)
+
+// files lists the files of the workspace that are not records, with their contents.
+func (l *lab) files() string {
+	l.Helper()
+	var list []string
+	for _, pattern := range []string{"*", "*/*"} {
+		names, _ := filepath.Glob(filepath.Join(l.dir, pattern))
+		for _, name := range names {
+			if data, err := os.ReadFile(name); err == nil {
+				list = append(list, strings.TrimPrefix(name, l.dir+"/")+"="+string(data))
+			}
+		}
+	}
+	slices.Sort(list)
+	return strings.Join(list, " ")
+}
+
+// TestFilesOfStep continues a run from its steps, with the files as they were there.
+func TestFilesOfStep(t *testing.T) {
+	work := []any{
+		calls(`writeTextFile {"path":"a","text":"1"}`),
+		calls(`appendTextFile {"path":"a","text":"2"}`, `writeTextFile {"path":"d/b","text":"b"}`),
+		calls(`readTextFile {"path":"a"}`), calls(`deleteFile {"path":"a"}`),
+	}
+	want := []string{"mine=m", "a=1 mine=m", "a=12 d/b=b mine=m", "a=12 d/b=b mine=m", "d/b=b mine=m"}
+	for step := 1; step <= 4; step++ {
+		l := newLab(t, append(work, calls(`writeTextFile {"path":"fork","text":"f"}`))...)
+		if err := os.WriteFile(filepath.Join(l.dir, "mine"), []byte("m"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		l.cfg.MaxSteps = 4
+		events := l.ran("go")
+		if got := l.files(); got != want[4] {
+			t.Fatalf("after the run: %s", got)
+		}
+		r := Records{l.cfg.Executor}
+		c, err := r.AtStep(t.Context(), "run", step)
+		if err == nil {
+			c, err = r.Checkpoint(t.Context(), "run", c.ID)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.cfg.From, l.cfg.Files, l.cfg.MaxSteps = &c, true, 1
+		l.ran("")
+		fork := strings.ReplaceAll(want[step], "mine", "fork=f mine")
+		if got := l.files(); got != fork {
+			t.Errorf("step %d: %s, want %s", step, got, fork)
+		}
+		last, err := r.Checkpoint(t.Context(), "run", events[len(events)-1].Checkpoint.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := last.UndoAfter()
+		if err == nil {
+			_, err = l.cfg.Executor.Execute(t.Context(), &skill.Session{}, back)
+		}
+		if got := l.files(); err != nil || got != want[4] {
+			t.Errorf("step %d: back at the end of the first attempt: %s, %v", step, got, err)
+		}
+		again, err := r.AtStep(t.Context(), "run", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		undo, err := again.UndoAfter()
+		if err == nil {
+			_, err = l.cfg.Executor.Execute(t.Context(), &skill.Session{}, undo)
+		}
+		if got := l.files(); err != nil || got != want[0] {
+			t.Errorf("step %d: undone: %s, %v", step, got, err)
+		}
+		checkChanges(t, events)
+	}
+}
+
+// checkChanges compares the changes in the events with what the calls do.
+func checkChanges(t *testing.T, events []Event) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, e := range events {
+		if e.ToolResult == nil {
+			continue
+		}
+		changes := e.ToolResult.Session != nil && len(e.ToolResult.Session.Changes) == 1
+		if changes == (e.ToolResult.ToolName == "readTextFile") {
+			t.Errorf("%s has the changes %v", e.ToolResult.ToolName, e.ToolResult.Session)
+		}
+		if changes && seen[e.ToolResult.Session.Changes[0]] {
+			t.Errorf("two calls have the change %v", e.ToolResult.Session.Changes)
+		} else if changes {
+			seen[e.ToolResult.Session.Changes[0]] = true
+		}
+	}
+}
+
+// TestFilesConflict does not continue a run whose files somebody else has changed.
+func TestFilesConflict(t *testing.T) {
+	l := newLab(t, calls(`writeTextFile {"path":"a","text":"1"}`), calls(`writeTextFile {"path":"a","text":"2"}`), calls(`writeTextFile {"path":"b","text":"2"}`))
+	l.cfg.MaxSteps = 3
+	l.ran("go")
+	os.WriteFile(filepath.Join(l.dir, "a"), []byte("theirs"), 0o666)
+	c, err := Records{l.cfg.Executor}.AtStep(t.Context(), "run", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.cfg.From, l.cfg.Files = &c, true
+	events, err := l.run("")
+	if err == nil || !strings.Contains(err.Error(), "was changed since") || len(events) > 0 || len(l.asked) != 3 {
+		t.Errorf("%v, %s", err, types(events))
+	}
+	if got := l.files(); got != "a=theirs b=2" {
+		t.Errorf("the files are %s", got)
+	}
+}
+
+// TestDelegateChanges undoes what a delegate changed with the run of its parent.
+func TestDelegateChanges(t *testing.T) {
+	l := newTeam(t)
+	l.cfg.Model = delegator{filepath.Join(l.dir, "f")}
+	os.WriteFile(filepath.Join(l.dir, "f"), nil, 0o666)
+	l.ran("go")
+	if l.file("f") != "x" {
+		t.Fatalf("the file holds %q", l.file("f"))
+	}
+	if _, err := l.cfg.Executor.Execute(t.Context(), &skill.Session{}, skill.Undo{Run: "run"}); err != nil || l.file("f") != "" {
+		t.Errorf("undone: %q, %v", l.file("f"), err)
+	}
+}
