@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"textskill/skill/internal/refusal"
@@ -25,11 +26,14 @@ func (c Committed) Message() string {
 	return first
 }
 
-// Pathspecs of git. The state directory of this program is never committed.
+// Pathspecs of git. The state directory of this program is never committed, and the records
+// of experts' runs only if they are named.
 const (
 	everything = ":/"
 	notState   = ":(exclude,top,glob)**/.skill/**"
+	notRecords = ":(exclude,top,glob)**/" + records + "/**"
 	literal    = ":(literal)"
+	records    = "perstack/runs"
 )
 
 // Commit stages files, whose names start at dir, and commits what is staged. No files
@@ -64,7 +68,7 @@ func (x *Git) Commit(ctx context.Context, base, dir, message string, files []str
 	if err := r.add(ctx, files); err != nil {
 		return c, err
 	}
-	e, err := r.git(ctx, command{args: []string{"status", "--porcelain", "-z", "--ignore-submodules=dirty", "--", everything, notState}, patterns: true})
+	e, err := r.git(ctx, command{args: append([]string{"status", "--porcelain", "-z", "--ignore-submodules=dirty", "--", everything}, leftOut(files)...), patterns: true})
 	if err != nil {
 		return c, err
 	}
@@ -82,9 +86,17 @@ func (x *Git) Commit(ctx context.Context, base, dir, message string, files []str
 	return Committed{Output: output(e), NotRun: r.notRun("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")}, nil
 }
 
+// leftOut returns the pathspecs of what is not committed with files.
+func leftOut(files []string) []string {
+	if slices.ContainsFunc(files, func(file string) bool { return strings.Contains(file+"/", records+"/") }) {
+		return []string{notState}
+	}
+	return []string{notState, notRecords}
+}
+
 // add stages the named files, or all if there are none.
 func (r *repository) add(ctx context.Context, files []string) error {
-	args := []string{"add", "-A", "--", notState}
+	args := append([]string{"add", "-A", "--"}, leftOut(files)...)
 	for _, file := range files {
 		args = append(args, literal+r.pathspec(file))
 	}

@@ -38,15 +38,15 @@ type FileState struct {
 }
 
 // Status lists the files that differ from the last commit in the repository that
-// contains dir. It changes nothing, not even the index.
+// contains dir, without the records of experts' runs. It changes nothing, not even the index.
 func (x *Git) Status(ctx context.Context, base, dir string) (Status, error) {
 	r, err := x.openRepository(ctx, base, dir, false)
 	if err != nil {
 		return Status{}, err
 	}
 	defer r.close()
-	e, err := r.git(ctx, command{maxOutput: maxListing, args: []string{"status", "--porcelain=v2", "--branch", "-z",
-		"--untracked-files=normal", "--ignore-submodules=dirty", "--renames"}})
+	e, err := r.git(ctx, command{maxOutput: maxListing, patterns: true, args: []string{"status", "--porcelain=v2", "--branch", "-z",
+		"--untracked-files=normal", "--ignore-submodules=dirty", "--renames", "--", everything, notRecords}})
 	if err != nil {
 		return Status{}, err
 	}

@@ -35,8 +35,8 @@ func Workers() int { return max(4, runtime.GOMAXPROCS(0)) }
 
 // Walk calls visit for every name below the folder dir, in no order, folders
 // before what is in them. Links are visited and never followed, dir itself
-// excepted; what the workspace denies is not visited. Folders that cannot be read
-// are passed over.
+// excepted; what the workspace denies is not visited, nor are the records of runs
+// unless dir is in them. Folders that cannot be read are passed over.
 //
 // Ignored is what the .gitignore files say from the top of the repository down,
 // its .git/info/exclude and the user's core.excludesFile, whether or not git tracks
@@ -54,7 +54,7 @@ func Walk(ctx context.Context, w *workspace.Workspace, dir string, o WalkOptions
 	if err != nil {
 		return Walked{}, err
 	}
-	k := &walk{ctx: ctx, base: base, options: o, visit: visit, workers: o.Workers}
+	k := &walk{ctx: ctx, base: base, options: o, visit: visit, workers: o.Workers, records: aboveRecords(w.Dir(), base.Path())}
 	if k.workers <= 0 {
 		k.workers = Workers()
 	}
@@ -142,6 +142,7 @@ type walk struct {
 	options WalkOptions
 	visit   func(worker int, e *Entry) error
 	workers int
+	records string // folder in which the records of runs are
 
 	ignoring *ignoring // nil unless that is asked for
 
@@ -314,6 +315,9 @@ func (w *worker) visitAll(f *folder) error {
 		}
 		if !w.options.Git && string(name.Bytes) == ".git" {
 			w.git.Add(1)
+			continue
+		}
+		if string(name.Bytes) == recordsName && f.rel == w.records {
 			continue
 		}
 		if f.rules != nil {
