@@ -201,7 +201,7 @@ func (c *cli) showRun(ctx context.Context, l *logOptions, records agent.Records,
 		if l.json {
 			fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(e))
 		} else {
-			fmt.Fprintf(c.stdout, "%3d  %-25s  %s\n", e.StepNumber, oneLine(string(e.Type), lineWidth), line(e, price))
+			fmt.Fprintf(c.stdout, "%3d  %-25s  %s%s\n", e.StepNumber, oneLine(string(e.Type), lineWidth), line(e, price), changes(e))
 		}
 	}
 	return damaged
@@ -210,6 +210,14 @@ func (c *cli) showRun(ctx context.Context, l *logOptions, records agent.Records,
 // wentWrong reports whether an event is of a failure: of the model, or of a tool.
 func wentWrong(e agent.Event) bool {
 	return e.Type == agent.Retry || e.Error != nil || e.ToolResult != nil && e.ToolResult.IsError
+}
+
+// changes names the changes that a call made.
+func changes(e agent.Event) string {
+	if e.ToolResult == nil || e.ToolResult.Session == nil || e.ToolResult.Session.Changes == nil {
+		return ""
+	}
+	return " (change " + strings.Join(e.ToolResult.Session.Changes, ", ") + ")"
 }
 
 // lineWidth is how many characters of an event are shown.
@@ -245,11 +253,7 @@ func line(e agent.Event, price *agent.Price) string {
 		for _, p := range e.ToolResult.Result {
 			texts = append(texts, p.Text)
 		}
-		name := e.ToolResult.ToolName
-		if s := e.ToolResult.Session; s != nil && s.Changes != nil {
-			name += ", change " + strings.Join(s.Changes, ", ")
-		}
-		return oneLine(name+": "+strings.Join(texts, " "), lineWidth)
+		return oneLine(e.ToolResult.ToolName+": "+strings.Join(texts, " "), lineWidth)
 	case e.Type == agent.StartRun:
 		text := e.ExpertKey
 		for _, m := range e.InputMessages {

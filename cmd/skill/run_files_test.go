@@ -50,7 +50,7 @@ func TestRunFiles(t *testing.T) {
 	}
 	files(`{"d/g":"g","f":"123"}`)
 
-	if out, _, _ := do("", "log", "--run", "r", "--tools"); !strings.Contains(out, "appendTextFile, change 2: ") {
+	if out, _, _ := do("", "log", "--run", "r", "--tools"); !strings.Contains(out, `"2"} (change 2)`) {
 		t.Errorf("the log is\n%s", out)
 	}
 	if out, _, _ := do("", "history", "--run", "r"); strings.Count(out, "run r, step 2") != 2 || strings.Count(out, "\n") != 4 {
