@@ -63,7 +63,7 @@ func (p *prompter) answer(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	in := dialect.Input{Text: text, Fallback: p.ask, UndoKeys: p.o.json, Wire: wire.Named(p.o.wire)}
+	in := dialect.Input{Text: text, Fallback: p.ask, UndoKeys: p.o.json, Wire: wire.Named(p.o.wire), Named: d != nil}
 	switch {
 	case d == nil && in.Wire != nil:
 		d = dialect.Filesystem
@@ -128,6 +128,14 @@ func (p *prompter) print(r dialect.Reply) error {
 		return p.printDocument(r)
 	}
 	rec := record{Line: p.line, OK: r.Err == nil, Operation: r.Tool, Via: r.Via, Undo: r.UndoID(), Repaired: r.Repairs}
+	if r.Message { // a text, of a failure too
+		rec.Result = r.Body
+		code := error(nil)
+		if r.Err != nil {
+			code = exit(exitFailed)
+		}
+		return cmp.Or(p.printJSON(rec), code)
+	}
 	if r.Err == nil {
 		if !p.o.json {
 			_, err := fmt.Fprintln(p.stdout, r.Body)

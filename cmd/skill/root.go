@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"textskill/parser/wire"
 	"textskill/skill"
 	"textskill/skill/browser"
 	"textskill/skill/dialect"
@@ -139,9 +140,11 @@ func (c *cli) executor(o *options) (*skill.Executor, error) {
 
 // prompt is the root command: a prompt from the words or from standard input.
 func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
-	switch _, err := o.dialect(); {
+	switch d, err := o.dialect(); {
 	case err != nil:
 		return err
+	case d == nil && o.wire != "" && wire.Named(o.wire).IsText():
+		return fmt.Errorf("--wire %s reads a model's text for calls; name the tools that they may use: --tools DIALECT", o.wire)
 	case o.lines && len(words) > 0:
 		return errors.New("--lines reads standard input; give the command there or leave --lines out")
 	case len(words) == 0 && isTerminal(c.stdin):

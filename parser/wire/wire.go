@@ -2,7 +2,8 @@
 // answers in the form that the same provider or model takes them in.
 //
 // A wire is a row of [All]. Wires of JSON are recognized by their shape, see [Of]; wires
-// of text, where models write calls as their chat template has them, by a marker.
+// of text, where models write calls as their chat template has them, by a marker, see
+// [OfText].
 // Like package parser, no wire knows a tool by name: what it must know of tools is given
 // as [Schemas].
 package wire
@@ -20,6 +21,8 @@ type Wire struct {
 	Name string // as in --wire
 	Doc  string // one line: an example of a call
 
+	family *Wire // the first of the wires that a name stands for; nil if this is it
+
 	shape  func(v value) bool         // recognizes a JSON value; nil if its shape is not certain, and for wires of text
 	marker func(text string) (at int) // where calls begin in a text, -1 if they do not; nil for wires of JSON, and where no marker is certain
 
@@ -31,7 +34,8 @@ type Wire struct {
 }
 
 // All lists the wires, in the order in which they may claim a text.
-var All = []*Wire{OpenAI, Responses, Anthropic, Gemini, Ollama}
+var All = []*Wire{OpenAI, Responses, Anthropic, Gemini, Ollama,
+	Hermes, Qwen, GLM, Mistral, Mistral11, DeepSeek, DeepSeek31, Kimi, Granite, Llama, Invoke, ReAct, Harmony}
 
 // Named returns the wire of a name, nil if there is none.
 func Named(name string) *Wire {
@@ -67,6 +71,31 @@ func Of(text string) *Wire {
 		}
 	}
 	return nil
+}
+
+// OfText returns the wire of text whose calls begin first in a text, and where; nil if
+// no marker is certain.
+func OfText(text string) (first *Wire, at int) {
+	for _, w := range All {
+		if w.marker == nil {
+			continue
+		}
+		if i := w.marker(text); i >= 0 && (first == nil || i < at) {
+			first, at = w, i
+		}
+	}
+	return first, at
+}
+
+// For returns the wire that reads a text: w, or another of the same models whose marker
+// the text has.
+func (w *Wire) For(text string) *Wire {
+	for _, other := range All {
+		if other.family == w && (w.marker == nil || w.marker(text) < 0) && other.marker(text) >= 0 {
+			return other
+		}
+	}
+	return w
 }
 
 // whole returns the one object or array that a text is, alone or in a code fence.

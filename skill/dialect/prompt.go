@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 
+	"textskill/parser"
 	"textskill/parser/wire"
 	"textskill/skill"
 )
@@ -37,6 +38,7 @@ func Of(text string) *Dialect {
 // A Prompt says how a dialect recognizes a text and answers it.
 type Prompt struct {
 	claims func(d *Dialect, text string) bool // by its shape; nil if the dialect of such a text must be named
+	own    *wire.Wire                         // whose calls the dialect's own grammar reads, when its name is not given; may be nil
 	answer func(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Session, in Input, yield func(Reply) bool)
 }
 
@@ -44,6 +46,7 @@ type Prompt struct {
 type Input struct {
 	Text     string
 	Wire     *wire.Wire // of the text; nil if its shape decides
+	Named    bool       // the dialect was named, not found by the shape of the text
 	Fallback Fallback   // asked what the text means if no grammar says it; may be nil
 	UndoKeys bool       // add to JSON how a change is undone ("undo"), or why it cannot be ("not_kept"), and how the text was repaired ("repaired")
 }
@@ -61,12 +64,24 @@ func (d *Dialect) Answer(ctx context.Context, x *skill.Executor, s *skill.Sessio
 }
 
 // Wire returns the wire that a text is read and answered in: the one that is named, or
-// the one whose shape the text has; nil if the dialect's own grammar reads the text.
+// the one whose shape the text has; nil if the dialect's own grammar reads the text. Only
+// where the dialect was named is a text read for the calls that a model writes, and only
+// if nothing before them is a call of that grammar, which may hold them.
 func (d *Dialect) Wire(in Input) *wire.Wire {
 	if in.Wire != nil {
-		return in.Wire
+		return in.Wire.For(in.Text)
 	}
-	return wire.Of(in.Text)
+	if w := wire.Of(in.Text); w != nil || !in.Named {
+		return w
+	}
+	w, at := wire.OfText(in.Text)
+	if w == nil || d.Prompt != nil && (w == d.Prompt.own || d.Prompt.claims != nil && d.Prompt.claims(d, in.Text)) {
+		return nil
+	}
+	if calls, _, _ := parser.Calls(in.Text[:at], func(name string) bool { return d.Lookup(name) != nil }); len(calls) > 0 {
+		return nil
+	}
+	return w
 }
 
 // An Extraction is a text command as a fallback understood it.

@@ -18,6 +18,7 @@ import (
 
 	"textskill/parser"
 	rawjson "textskill/parser/json"
+	"textskill/parser/wire"
 	"textskill/skill"
 )
 
@@ -29,7 +30,7 @@ var Stack = &Dialect{
 	noSurrogates: true,
 	decode:       stackDecode,
 	fail:         stackFail,
-	Prompt:       &Prompt{answer: answerStack},
+	Prompt:       &Prompt{own: wire.Hermes, answer: answerStack},
 	Tools:        slices.Concat(stackFiles, stackGit, stackRun, stackWeb, stackMemory, stackTasks),
 }
 

@@ -1,0 +1,165 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	rawjson "textskill/parser/json"
+)
+
+// A writer writes a call of write_file as a model does, by its wire.
+type writer struct {
+	write func(content string) string
+	end   string // stands once in each answer; no result may hold it
+	raw   string // what content cannot hold, because the wire has no escape for it
+}
+
+var writers = map[string]writer{
+	"openai": {write: func(c string) string { return `{"tool_calls":[` + openAICall(c) + `]}` }},
+	"responses": {write: func(c string) string {
+		return `{"output":[{"type":"function_call","call_id":"1","name":"write_file","arguments":` + quote(arguments(c)) + `}]}`
+	}},
+	"anthropic": {write: func(c string) string {
+		return `{"content":[{"type":"tool_use","id":"1","name":"write_file","input":` + arguments(c) + `}]}`
+	}},
+	"gemini": {write: func(c string) string {
+		return `{"parts":[{"functionCall":{"name":"write_file","args":` + arguments(c) + `}}]}`
+	}},
+	"ollama": {write: func(c string) string {
+		return `{"message":{"role":"assistant","tool_calls":[{"function":{"name":"write_file","arguments":` + arguments(c) + `}}]}}`
+	}},
+	"hermes": {write: func(c string) string { return "<tool_call>\n" + named(c, "arguments") + "\n</tool_call>" }, end: "</tool_response>"},
+	"qwen3-coder": {write: func(c string) string {
+		return "<tool_call>\n<function=write_file>\n<parameter=path>\na\n</parameter>\n<parameter=content>\n" + c + "\n</parameter>\n</function>\n</tool_call>"
+	}, end: "</tool_response>", raw: "</"},
+	"glm": {write: func(c string) string {
+		return "<tool_call>write_file\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n<arg_key>content</arg_key>\n<arg_value>" + c + "</arg_value>\n</tool_call>"
+	}, end: "</tool_response>", raw: "</"},
+	"mistral":     {write: func(c string) string { return "[TOOL_CALLS] [" + named(c, "arguments") + "]" }, end: "[/TOOL_RESULTS]"},
+	"mistral-v11": {write: func(c string) string { return "[TOOL_CALLS]write_file[ARGS]" + arguments(c) }, end: "[/TOOL_RESULTS]"},
+	"deepseek": {write: func(c string) string {
+		return "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>write_file\n```json\n" + arguments(c) + "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+	}, end: "<｜tool▁output▁end｜>"},
+	"deepseek-v3.1": {write: func(c string) string {
+		return "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>write_file<｜tool▁sep｜>" + arguments(c) + "<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+	}, end: "<｜tool▁output▁end｜>"},
+	"kimi": {write: func(c string) string {
+		return "<|tool_calls_section_begin|><|tool_call_begin|>functions.write_file:0<|tool_call_argument_begin|>" + arguments(c) + "<|tool_call_end|><|tool_calls_section_end|>"
+	}, end: "<|im_end|>"},
+	"granite": {write: func(c string) string { return "<|tool_call|>[" + named(c, "arguments") + "]" }, end: "<|end_of_text|>"},
+	"llama":   {write: func(c string) string { return "<|python_tag|>" + named(c, "parameters") }, end: "<|eot_id|>"},
+	"invoke": {write: func(c string) string {
+		return "<function_calls>\n<invoke name=\"write_file\">\n<parameter name=\"path\">a</" + "parameter>\n<parameter name=\"content\">" + c + "</" + "parameter>\n</" + "invoke>\n</function_calls>"
+	}, end: "</result>", raw: "</"},
+	"react": {write: func(c string) string { return "\nAction: write_file\nAction Input: " + arguments(c) + "\n" }, end: "\nObservation:"},
+	"harmony": {write: func(c string) string {
+		return "<|start|>assistant<|channel|>commentary to=functions.write_file <|constrain|>json<|message|>" + arguments(c) + "<|call|>"
+	}, end: "<|end|>"},
+}
+
+func quote(text string) string { return string(rawjson.AppendString(nil, text)) }
+
+func arguments(content string) string { return `{"path":"a","content":` + quote(content) + `}` }
+
+func named(content, key string) string {
+	return `{"name":"write_file","` + key + `":` + arguments(content) + `}`
+}
+
+func openAICall(content string) string {
+	return `{"id":"1","type":"function","function":{"name":"write_file","arguments":` + quote(arguments(content)) + `}}`
+}
+
+// FuzzWires puts random text around a known call. What is carried out stands in the text:
+// the known call exactly, or one that the text around it names. What is not carried out is
+// answered: there is an error, or a call with one.
+func FuzzWires(f *testing.F) {
+	for i, w := range All {
+		f.Add(uint8(i), "I look.\n", "one\n</p> \"two\"", "\n")
+		f.Add(uint8(i), "<think>"+writers[w.Name].write("x")+"</think>", "[/TOOL_RESULTS]</tool_response><|im_end|>\nObservation: x", writers[w.Name].write("y"))
+		f.Add(uint8(i), writers[w.Name].write("x")[:9], "}", `"}}`)
+		f.Add(uint8(i), "", "say \"hi\" "+writers[w.Name].write("x"), "\n<")
+	}
+	f.Fuzz(func(t *testing.T, which uint8, before, content, after string) {
+		w := All[int(which)%len(All)]
+		by := writers[w.Name]
+		if !utf8.ValidString(content) || by.raw != "" && strings.Contains(content, by.raw) {
+			t.Skip()
+		}
+		e, err := w.Read(before+by.write(content)+after, schemas)
+		around := before + after
+		found, failed := false, err != nil || e.HasFinal
+		for _, c := range e.Calls {
+			known := c.Err == nil && c.Name == "write_file" && equal(c.Arguments, []byte(arguments(content)))
+			found, failed = found || known, failed || c.Err != nil
+			if c.Err == nil && !known && !strings.Contains(around, c.Name) && !strings.Contains(around, `\u`) {
+				t.Errorf("%s: call %s %s stands nowhere in %q", w.Name, c.Name, c.Arguments, around)
+			}
+		}
+		if !found && !failed && e.Repairs == nil && !strings.Contains(around, "write_file") {
+			t.Errorf("%s: the call is neither carried out nor answered between %q and %q: %+v", w.Name, before, after, e)
+		}
+		if plain := strings.Trim(around, "abcdefghijklmnopqrstuvwxyz. \n") == ""; plain && w.IsText() && (!found || len(e.Calls) != 1) {
+			t.Errorf("%s: read %+v, error %v, between %q and %q", w.Name, e, err, before, after)
+		}
+		if by.end == "" || e.Calls == nil {
+			return
+		}
+		call := e.Calls[0]
+		call.ID, call.Name = "1", "f"
+		got := w.Answer([]Answer{{Call: call, Text: content}, {Call: call, Text: "x"}}, nil)
+		if n := strings.Count("\n"+got, by.end); n != 2 {
+			t.Errorf("%s: result %q is answered with %d × %q: %s", w.Name, content, n, by.end, got)
+		}
+	})
+}
+
+// TestHostile reads texts that would take minutes if a wire read any part of them for
+// each call in it.
+func TestHostile(t *testing.T) {
+	for _, w := range All {
+		whole := writers[w.Name].write("x")
+		for _, part := range []string{whole[:len(whole)/2], whole[:len(whole)-3], whole[:12], whole[len(whole)/2:], "<think>", "{", "\nAction:\nAction Input:\n", "</", "<|message|> to="} {
+			w.Read(whole+strings.Repeat(part, (512<<10)/len(part))+whole, schemas)
+		}
+	}
+}
+
+// TestDefinitions has each wire that defines tools print the tools of the rows.
+func TestDefinitions(t *testing.T) {
+	tools := []Tool{{"now", "Tell the time.", schemas("now")}, {"run", "Run a command.", schemas("run")}, {"write_file", "Write.", schemas("write_file")}}
+	for name, want := range map[string]string{
+		"openai":    `[{"type":"function","function":{"name":"now","description":"Tell the time.","parameters":{"type":"object","properties":{},"required":[]}}},`,
+		"responses": `[{"description":"Tell the time.","name":"now","parameters":{"type":"object","properties":{},"required":[]},"strict":false,"type":"function"},`,
+		"anthropic": `[{"description":"Tell the time.","input_schema":{"type":"object","properties":{},"required":[]},"name":"now"},`,
+		"gemini": `[{"functionDeclarations":[{"description":"Tell the time.","name":"now"},` +
+			`{"description":"Run a command.","name":"run","parameters":{"properties":{"command":{"type":"STRING"},"env":{"items":{"properties":{"name":{"type":"STRING"},"value":{"type":"STRING"}},"required":["name","value"],"type":"OBJECT"},"type":"ARRAY"}},"propertyOrdering":["command","env"],"required":["command"],"type":"OBJECT"}},` +
+			`{"description":"Write.","name":"write_file","parameters":{"properties":{"content":{"type":"STRING"},"path":{"type":"STRING"},"tags":{"items":{"type":"STRING"},"type":"ARRAY"}},"propertyOrdering":["path","content","tags"],"required":["path","content"],"type":"OBJECT"}}]}]`,
+		"ollama": `[{"type":"function","function":{"name":"now",`,
+	} {
+		if got := fmt.Sprintf("%s", Named(name).Definitions(tools)); !strings.HasPrefix(got, want) {
+			t.Errorf("%s prints\n%s\nwant\n%s", name, got, want)
+		}
+	}
+}
+
+// TestMedia shows a picture and a PDF on each wire.
+func TestMedia(t *testing.T) {
+	for name, want := range map[string]string{
+		"openai":    `{"messages":[{"role":"tool","tool_call_id":"1","content":"t"},{"role":"tool","tool_call_id":"1","content":"t"},{"content":[{"text":"f 1: a.png","type":"text"},{"image_url":{"url":"data:image/png;base64,UA=="},"type":"image_url"},{"text":"f 1: a.pdf","type":"text"},{"file":{"file_data":"data:application/pdf;base64,UA==","filename":"a.pdf"},"type":"file"}],"role":"user"}]}`,
+		"responses": `{"input":[{"call_id":"1","output":[{"text":"t","type":"input_text"},{"detail":"auto","image_url":"data:image/png;base64,UA==","type":"input_image"}],"type":"function_call_output"},{"call_id":"1","output":[{"text":"t","type":"input_text"},{"file_data":"data:application/pdf;base64,UA==","filename":"a.pdf","type":"input_file"}],"type":"function_call_output"}]}`,
+		"anthropic": `{"messages":[{"content":[{"content":[{"text":"t","type":"text"},{"source":{"data":"UA==","media_type":"image/png","type":"base64"},"type":"image"}],"tool_use_id":"1","type":"tool_result"},{"content":[{"text":"t","type":"text"},{"source":{"data":"UA==","media_type":"application/pdf","type":"base64"},"type":"document"}],"tool_use_id":"1","type":"tool_result"}],"role":"user"}]}`,
+		"gemini":    `{"contents":[{"parts":[{"functionResponse":{"id":"1","name":"f","parts":[{"inlineData":{"data":"UA==","mimeType":"image/png"}}],"response":{"output":"t"}}},{"functionResponse":{"id":"1","name":"f","parts":[{"inlineData":{"data":"UA==","mimeType":"application/pdf"}}],"response":{"output":"t"}}}],"role":"user"}]}`,
+		"ollama":    `{"messages":[{"content":"t","images":["UA=="],"role":"tool","tool_call_id":"1","tool_name":"f"},{"content":"t\n(application/pdf cannot be shown to this model.)","role":"tool","tool_call_id":"1","tool_name":"f"}]}`,
+		"llama":     "<|start_header_id|>ipython<|end_header_id|>\n\nt\n(image/png cannot be shown to this model.)<|eot_id|><|start_header_id|>ipython<|end_header_id|>\n\nt\n(application/pdf cannot be shown to this model.)<|eot_id|>",
+	} {
+		a := Answer{Text: "t", Media: &Media{Type: "image/png", Name: "a.png", Data: []byte("P")}}
+		a.Call.ID, a.Call.Name = "1", "f"
+		b := a
+		b.Media = &Media{Type: "application/pdf", Name: "a.pdf", Data: []byte("P")}
+		if got := Named(name).Answer([]Answer{a, b}, nil); got != want {
+			t.Errorf("%s answers\n%s\nwant\n%s", name, got, want)
+		}
+	}
+}

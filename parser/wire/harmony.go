@@ -1,0 +1,114 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+
+	"textskill/parser"
+)
+
+// Harmony is the format of gpt-oss: a call is a message to a function. The recipient is
+// the id.
+var Harmony = &Wire{
+	Name:   "harmony",
+	Doc:    "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>",
+	marker: matcher(` to=[^<\s]+[^<]*(?:<\|channel\|>[^<]*)?(?:<\|constrain\|>[^<]*)?<\|message\|>`),
+	read:   readHarmony,
+	text: each("", func(a Answer, text string) string {
+		return "<|start|>" + a.Call.ID + " to=assistant<|channel|>commentary<|message|>" + text + "<|end|>"
+	}, "<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>", "<|call|>", "<|return|>"),
+}
+
+const (
+	harmonyMessage = "<|message|>"
+	harmonyStart   = "<|start|>"
+)
+
+var harmonyEnds = []string{"<|call|>", "<|end|>", "<|return|>"}
+
+// readHarmony reads the messages of a text. Those to nobody are analysis, or the final
+// text.
+func readHarmony(text string, tools Schemas) (parser.Envelope, error) {
+	s := &scanner{frame: frame{open: harmonyMessage, end: harmonyEnds[0]}, text: text, tools: tools, found: map[string]int{}}
+	var m message
+	for from := 0; s.find(harmonyMessage) < len(text); from = s.pos {
+		at := s.find(harmonyMessage)
+		header := text[from:at]
+		header = header[strings.LastIndex(header, harmonyStart)+1:]
+		s.pos = at + len(harmonyMessage)
+		_, recipient, ok := strings.Cut(header, " to=")
+		if !ok {
+			m.pass(s, header)
+			continue
+		}
+		c := parser.ToolCall{ID: recipient[:len(recipient)-len(strings.TrimLeftFunc(recipient, inRecipient))]}
+		c.Name = strings.TrimPrefix(c.ID, "functions.")
+		calls, err := s.arguments(c)
+		if err == nil && !s.ended() {
+			err = fmt.Errorf("want %s after the arguments", harmonyEnds[0])
+		}
+		c = calls[0]
+		if err != nil {
+			c.Arguments, c.Err = nil, err
+			if !s.resume() {
+				if s.find(harmonyMessage) < len(text) {
+					c.Err = fmt.Errorf("%w; nothing from there on was read", err)
+				}
+				m.Calls = append(m.Calls, c)
+				break
+			}
+		}
+		if m.Calls = append(m.Calls, c); len(m.Calls) > maxCalls {
+			return parser.Envelope{}, parser.NoCalls(fmt.Sprintf("the text has more than %d calls", maxCalls), nil)
+		}
+	}
+	if len(m.Calls) == 0 && m.said == nil {
+		return parser.Envelope{}, parser.NoCalls("a call is a message to=functions.NAME<|message|>{…}", nil)
+	}
+	return m.finish()
+}
+
+// inRecipient reports whether a character may be part of the name of a recipient.
+func inRecipient(c rune) bool { return c != '<' && c != ' ' && c != '\t' && c != '\n' }
+
+// pass skips the content of a message that is not a call.
+func (m *message) pass(s *scanner, header string) {
+	start := s.pos
+	end := len(s.text)
+	for _, token := range append(harmonyEnds, harmonyStart) {
+		end = min(end, s.find(token))
+	}
+	if strings.Contains(header, "<|channel|>final") {
+		m.said = append(m.said, s.text[start:end])
+	}
+	s.pos = end
+}
+
+// ended skips the end of a message; none is needed at the end of the text.
+func (s *scanner) ended() bool {
+	s.space()
+	for _, token := range harmonyEnds {
+		if s.skip(token) {
+			return true
+		}
+	}
+	return s.pos == len(s.text)
+}
+
+// resume goes after the end of a message that cannot be read, if the rest of the text is
+// messages and nothing else.
+func (s *scanner) resume() bool {
+	end := s.find(harmonyEnds[0])
+	if end == len(s.text) {
+		return false
+	}
+	rest := s.text[end+len(harmonyEnds[0]):]
+	for _, part := range strings.SplitAfter(rest, harmonyEnds[0]) {
+		part = strings.TrimSpace(part)
+		if part != "" && !strings.HasPrefix(part, harmonyStart) && !strings.HasPrefix(part, "<|channel|>") {
+			return false
+		}
+	}
+	s.pos = end + len(harmonyEnds[0])
+	return true
+}

@@ -1,0 +1,127 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"textskill/parser"
+	rawjson "textskill/parser/json"
+)
+
+// ReAct is the format of agents that think aloud. Its words are those of any text, so it
+// is never recognized.
+var ReAct = &Wire{
+	Name: "react",
+	Doc:  "Action: f\nAction Input: {}",
+	read: readReAct,
+	text: each("\n", func(_ Answer, text string) string { return "Observation: " + text },
+		"\nObservation:", "\nAction:", "\nThought:", "\nFinal Answer:"),
+}
+
+// errObserved is the error of a call after an observation: that was to be ours.
+var errObserved = errors.New("it stands after an observation that the model wrote itself, so it was not run")
+
+// readReAct reads the actions of a text up to its first observation.
+func readReAct(text string, tools Schemas) (parser.Envelope, error) {
+	var m message
+	observed := false
+	for rest := text; rest != ""; {
+		line, after, _ := strings.Cut(rest, "\n")
+		line = strings.Trim(line, rawjson.Space)
+		switch {
+		case strings.HasPrefix(line, "Observation:"):
+			observed, rest = true, after
+		case strings.HasPrefix(line, "Action:"):
+			c := parser.ToolCall{Name: strings.Trim(strings.TrimPrefix(line, "Action:"), rawjson.Space+"`")}
+			if rest, c = actionInput(after, c, tools); observed {
+				c.Arguments, c.Err = nil, errObserved
+			}
+			m.Calls = append(m.Calls, c)
+		case strings.HasPrefix(line, "Final Answer:") && len(m.Calls) == 0:
+			_, final, _ := strings.Cut(rest, "Final Answer:")
+			m.said, rest = append(m.said, final), ""
+		default:
+			rest = after
+		}
+		if len(m.Calls) > maxCalls {
+			return parser.Envelope{}, &rawjson.Error{Reason: "more than 10000 calls", Err: rawjson.ErrTooLarge}
+		}
+	}
+	if len(m.Calls) == 0 && m.said == nil {
+		return parser.Envelope{}, parser.NoCalls("a call is the lines Action: NAME and Action Input: {…}", nil)
+	}
+	return m.finish()
+}
+
+// actionInput reads the arguments of an action: an object, or for a tool that needs one
+// text, that text. It returns what follows them.
+func actionInput(text string, c parser.ToolCall, tools Schemas) (string, parser.ToolCall) {
+	input, ok := strings.CutPrefix(strings.TrimLeft(text, rawjson.Space), "Action Input:")
+	if !ok {
+		if c.Err = errors.New("want the line Action Input: {…} after the action"); c.Name == "" {
+			c.Err = errors.New("the call has no name")
+		}
+		return text, c
+	}
+	input = strings.TrimLeft(input, rawjson.Space)
+	body := input
+	for _, fence := range []string{"```json", "```"} {
+		if inside, fenced := strings.CutPrefix(input, fence); fenced {
+			body = strings.TrimLeft(inside, rawjson.Space)
+			break
+		}
+	}
+	if strings.HasPrefix(body, "{") {
+		v, end, err := rawjson.DecodeAt(body, 0, callKeys...)
+		if err != nil {
+			c.Err = err
+			return input[min(len(input), actionEnd(input)):], c
+		}
+		c.Arguments = v
+		line, after, _ := strings.Cut(body[end:], "\n")
+		if strings.Trim(line, rawjson.Space+"`") != "" {
+			c.Arguments, c.Err = nil, errors.New("the line goes on after the arguments")
+		}
+		return after, c
+	}
+	end := actionEnd(input)
+	c.Arguments, c.Err = loneArgument(tools(c.Name), strings.TrimRight(input[:end], rawjson.Space))
+	return input[end:], c
+}
+
+// actionEnd returns where a text goes on with another step.
+func actionEnd(text string) int {
+	end := len(text)
+	for at := 0; at < len(text); {
+		next := strings.IndexByte(text[at:], '\n')
+		if next < 0 {
+			break
+		}
+		at += next + 1
+		for _, word := range []string{"Observation:", "Thought:", "Action:", "Final Answer:"} {
+			if strings.HasPrefix(strings.TrimLeft(text[at:min(len(text), at+64)], " \t"), word) {
+				return at
+			}
+		}
+	}
+	return end
+}
+
+// loneArgument makes the arguments of a tool that requires one text.
+func loneArgument(schema json.RawMessage, text string) (json.RawMessage, error) {
+	v := split(schema)
+	required := v.get("required").elements
+	if len(v.members) > 0 && len(required) == 0 && (text == "" || strings.EqualFold(text, "none")) {
+		return json.RawMessage("{}"), nil
+	}
+	if len(required) == 1 {
+		if name, _ := rawjson.String(required[0]); v.get("properties", name).str("type") == "string" {
+			if unquoted, ok := rawjson.String(json.RawMessage(text)); ok {
+				text = unquoted
+			}
+			return rawjson.Encode(map[string]string{name: text}), nil
+		}
+	}
+	return nil, errors.New(`want Action Input: {"key":"value",…}`)
+}

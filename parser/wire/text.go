@@ -1,0 +1,425 @@
+package wire
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"textskill/parser"
+	rawjson "textskill/parser/json"
+)
+
+// maxCalls is the most calls of a text; a text with more is refused whole.
+const maxCalls = 10_000
+
+// A frame is how a wire of text marks calls: each begins with open and ends with end,
+// which may be missing at the end of the text, and "" if there is none.
+type frame struct {
+	open, end string
+	ends      []string // tokens that may stand at the end of the text or between calls
+	// body reads what is in the frame, at s.pos. Along with an error it returns what it
+	// knows of the call: its ID and name, or no call if the frame does not begin as one.
+	body func(s *scanner) ([]parser.ToolCall, error)
+}
+
+// A scanner reads a text from left to right.
+type scanner struct {
+	frame
+	text  string
+	pos   int
+	tools Schemas
+	found map[string]int // where each token that was searched for is next; len(text) if it is not
+
+	parser.Envelope
+	clean bool // all that follows is whole frames
+}
+
+// read reads the calls of a text in their order. What stands between them is prose, and in
+// a reasoning block nothing is a call.
+//
+// A call that cannot be read is answered in its place. What follows its frame is read only
+// if the rest of the text is frames and nothing else: otherwise it may be a part of that
+// call, such as a file with calls in it.
+func (f frame) read(text string, tools Schemas) (parser.Envelope, error) {
+	s, err := f.scan(text, tools)
+	if err != nil {
+		return parser.Envelope{}, err
+	}
+	return s.Envelope, nil
+}
+
+// scan is read, with the scanner where it stopped.
+func (f frame) scan(text string, tools Schemas) (*scanner, error) {
+	if len(text) > rawjson.MaxBytes {
+		return nil, &rawjson.Error{Offset: rawjson.MaxBytes, Err: rawjson.ErrTooLarge}
+	}
+	s := &scanner{frame: f, text: f.trim(text), tools: tools, found: map[string]int{}}
+	for s.next() {
+		if len(s.Calls) > maxCalls {
+			return nil, &rawjson.Error{Offset: s.pos, Reason: fmt.Sprintf("more than %d calls", maxCalls), Err: rawjson.ErrTooLarge}
+		}
+	}
+	if len(s.Calls) == 0 {
+		return nil, parser.NoCalls("a call begins with "+f.open, nil)
+	}
+	return s, nil
+}
+
+// trim removes tokens and white space at the end of a text.
+func (f frame) trim(text string) string {
+	for {
+		text = strings.TrimRight(text, rawjson.Space)
+		i := slices.IndexFunc(f.ends, func(token string) bool { return strings.HasSuffix(text, token) })
+		if i < 0 {
+			return text
+		}
+		text = strings.TrimSuffix(text, f.ends[i])
+	}
+}
+
+// next reads the next frame, or skips a reasoning block. It returns false at the end.
+func (s *scanner) next() bool {
+	open, think, thought := s.find(s.open), s.find("<think"), s.find("</think")
+	switch at := min(open, think, thought); {
+	case at == len(s.text):
+		return false
+	case at < open:
+		return s.reasoning(at)
+	}
+	s.pos = open + len(s.open)
+	calls, err := s.body(s)
+	if err == nil && !s.closed() {
+		err = fmt.Errorf("want %s after the call", s.end)
+	}
+	if err == nil {
+		s.Calls = append(s.Calls, calls...)
+		return true
+	}
+	bad := parser.ToolCall{}
+	if len(calls) > 0 {
+		bad = calls[0]
+	}
+	bad.Arguments, bad.Err = nil, err
+	s.Calls = append(s.Calls, bad)
+	return s.recover(open, len(calls) > 0)
+}
+
+// closed skips the end of a frame and reports whether it is there.
+func (s *scanner) closed() bool {
+	if s.end == "" {
+		return true
+	}
+	s.space()
+	return s.skip(s.end) || s.pos == len(s.text)
+}
+
+// recover goes to what is after a frame that cannot be read, if that is certain. began
+// says that the frame began as a call does.
+func (s *scanner) recover(open int, began bool) bool {
+	s.pos = open + len(s.open)
+	after := s.find(s.open)
+	if after == len(s.text) {
+		return false
+	}
+	if s.end != "" {
+		end := s.find(s.end)
+		switch {
+		case after < end && !began && s.frames(after): // the token was only mentioned
+			s.pos = after
+			return true
+		case end < after && s.frames(end+len(s.end)):
+			s.pos = end + len(s.end)
+			return true
+		}
+	} else if rest := (&scanner{frame: s.frame, text: s.text, pos: after, tools: s.tools, found: map[string]int{}}); rest.only() {
+		s.Calls = append(s.Calls, rest.Calls...)
+		return false
+	}
+	last := &s.Calls[len(s.Calls)-1]
+	last.Err = fmt.Errorf("%w; nothing from there on was read", last.Err)
+	return false
+}
+
+// frames reports whether a text is frames and nothing else from a position on.
+func (s *scanner) frames(at int) bool {
+	for rest := s.text[at:]; !s.clean; {
+		rest = s.trimLeft(rest)
+		if rest == "" {
+			s.clean = true
+			break
+		}
+		inside, ok := strings.CutPrefix(rest, s.open)
+		frame, after, closed := strings.Cut(inside, s.end)
+		if !ok || !closed || strings.Contains(frame, s.open) {
+			return false
+		}
+		rest = after
+	}
+	return true
+}
+
+// only reads the rest of the text and reports whether it is calls and nothing else.
+func (s *scanner) only() bool {
+	for {
+		s.pos = len(s.text) - len(s.trimLeft(s.text[s.pos:]))
+		switch {
+		case s.pos == len(s.text):
+			return true
+		case len(s.Calls) > maxCalls || !s.skip(s.open):
+			return false
+		}
+		calls, err := s.body(s)
+		if err != nil {
+			return false
+		}
+		s.Calls = append(s.Calls, calls...)
+	}
+}
+
+// trimLeft removes white space and tokens that may stand between calls.
+func (f frame) trimLeft(text string) string {
+	for {
+		text = strings.TrimLeft(text, rawjson.Space)
+		i := slices.IndexFunc(f.ends, func(token string) bool { return strings.HasPrefix(text, token) })
+		if i < 0 {
+			return text
+		}
+		text = text[len(f.ends[i]):]
+	}
+}
+
+// reasoning skips a reasoning block, or something else that begins alike.
+func (s *scanner) reasoning(at int) bool {
+	size, alone, err := rawjson.Reasoning(s.text[at:])
+	s.pos = at + max(size, 1)
+	if err != nil {
+		if s.find(s.open) < len(s.text) {
+			s.Calls = append(s.Calls, parser.ToolCall{Err: errors.New("the reasoning block that begins before the call has no end, so it was not run")})
+		}
+		return false
+	}
+	const removed = "reasoning block removed"
+	if skipped := alone && len(s.Calls) > 0 || strings.Contains(s.text[at:s.pos], s.open); skipped && !slices.Contains(s.Repairs, removed) {
+		s.Repairs = append(s.Repairs, removed)
+	}
+	if alone { // all before it was the block
+		s.Calls = nil
+	}
+	return true
+}
+
+// find returns where a token is next, len(text) if it is not. Each part of the text is
+// searched once for each token.
+func (s *scanner) find(token string) int {
+	if at, ok := s.found[token]; ok && at >= s.pos {
+		return at
+	}
+	at := strings.Index(s.text[s.pos:], token)
+	if at < 0 {
+		at = len(s.text) - s.pos
+	}
+	s.found[token] = s.pos + at
+	return s.pos + at
+}
+
+func (s *scanner) space() {
+	s.pos = len(s.text) - len(strings.TrimLeft(s.text[s.pos:], rawjson.Space))
+}
+
+// skip skips a token if it stands at pos.
+func (s *scanner) skip(token string) bool {
+	if !strings.HasPrefix(s.text[s.pos:], token) {
+		return false
+	}
+	s.pos += len(token)
+	return true
+}
+
+// peek returns the next byte, 0 at the end.
+func (s *scanner) peek() byte {
+	if s.pos < len(s.text) {
+		return s.text[s.pos]
+	}
+	return 0
+}
+
+// maxName is how many bytes the name of a tool may have. It bounds the search for the
+// token after a name.
+const maxName = 256
+
+// until reads a name and the token after it.
+func (s *scanner) until(token string) (name string, err error) {
+	name, _, ok := strings.Cut(s.text[s.pos:min(len(s.text), s.pos+maxName+len(token))], token)
+	if !ok || strings.ContainsAny(strings.Trim(name, rawjson.Space), "\n<>{}\"") {
+		return "", fmt.Errorf("want a name and %q after it", token)
+	}
+	s.pos += len(name) + len(token)
+	return strings.Trim(name, rawjson.Space), nil
+}
+
+// callKeys are the keys that need no quotes.
+var callKeys = []string{"name", "arguments", "parameters", "id"}
+
+// json reads the JSON value at pos.
+func (s *scanner) json() (json.RawMessage, error) {
+	s.space()
+	v, end, err := rawjson.DecodeAt(s.text, s.pos, callKeys...)
+	if err == nil {
+		s.pos = end
+	}
+	return v, err
+}
+
+// arguments reads the object at pos; a missing one is empty.
+func (s *scanner) arguments(c parser.ToolCall) ([]parser.ToolCall, error) {
+	if c.Name == "" {
+		return []parser.ToolCall{c}, errors.New("the call has no name")
+	}
+	s.space()
+	c.Arguments = json.RawMessage("{}")
+	if s.pos < len(s.text) && (s.end == "" || !strings.HasPrefix(s.text[s.pos:], s.end)) {
+		v, err := s.json()
+		if err == nil {
+			c.Arguments, _, err = eitherArguments(v)
+		}
+		if err != nil {
+			return []parser.ToolCall{c}, err
+		}
+	}
+	return []parser.ToolCall{c}, nil
+}
+
+// calls reads an object with a name and arguments, or an array of them.
+func (s *scanner) calls() ([]parser.ToolCall, error) {
+	s.space()
+	start := s.pos
+	if c := s.peek(); c != '{' && c != '[' {
+		return nil, errors.New(`want {"name":…,"arguments":{…}}`)
+	}
+	raw, err := s.json()
+	if err != nil {
+		return []parser.ToolCall{{Name: nameIn(s.text[start:])}}, err
+	}
+	v := split(raw)
+	if v.members != nil {
+		v = v.alone()
+	}
+	if len(v.elements) == 0 {
+		return []parser.ToolCall{{}}, errors.New("the list of calls is empty")
+	}
+	var m message
+	for _, e := range v.elements {
+		c := split(e)
+		arguments := c.members["arguments"]
+		switch {
+		case c.members == nil:
+			m.Calls = append(m.Calls, parser.ToolCall{Err: fmt.Errorf("a call must be an object, got %s", rawjson.Kind(e))})
+			continue
+		case c.has("arguments") && c.has("parameters"):
+			m.Calls = append(m.Calls, parser.ToolCall{ID: c.str("id"), Name: c.str("name"), Err: errors.New("arguments and parameters are both given")})
+			continue
+		case arguments == nil:
+			arguments = c.members["parameters"]
+		}
+		m.call(c, c.str("id"), c.str("name"), arguments, eitherArguments)
+	}
+	return m.Calls, nil
+}
+
+// nameIn returns the name in an object that is broken, "" if none is near its beginning.
+func nameIn(text string) string {
+	_, after, ok := strings.Cut(text[:min(len(text), maxName)], `"name"`)
+	after = strings.TrimLeft(after, rawjson.Space+":")
+	if !ok || !strings.HasPrefix(after, `"`) {
+		return ""
+	}
+	name, _, _ := strings.Cut(after[1:], `"`)
+	return strings.ToValidUTF8(name, "")
+}
+
+// A written argument has no type of its own: its text means what the schema says.
+type written struct{ key, text string }
+
+// object makes the arguments of a call that is written without types: a string is what is
+// written, and other values are JSON. What is not JSON stays a string, for the tool to
+// refuse.
+func (s *scanner) object(name string, list []written) (json.RawMessage, error) {
+	properties := split(s.tools(name)).get("properties")
+	out := []byte{'{'}
+	seen := map[string]bool{}
+	for i, w := range list {
+		switch {
+		case seen[w.key]:
+			return nil, fmt.Errorf("%s is given twice", w.key)
+		case !utf8.ValidString(w.key + w.text):
+			return nil, fmt.Errorf("%s is not UTF-8", w.key)
+		}
+		seen[w.key] = true
+		value := rawjson.AppendString(nil, w.text)
+		if kind := cmp.Or(properties.get(w.key).str("type"), "string"); kind != "string" {
+			if v, _, err := rawjson.DecodeOne(strings.Trim(w.text, rawjson.Space)); err == nil {
+				value = v
+			}
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(rawjson.AppendString(out, w.key), ':'), value...)
+	}
+	return append(out, '}'), nil
+}
+
+// value reads up to an end tag, which counts only where one of the tokens follows: what is
+// written may hold that tag.
+func (s *scanner) value(end string, next ...string) (string, error) {
+	start := s.pos
+	for {
+		at := s.find(end)
+		if at == len(s.text) {
+			s.pos = start
+			return "", fmt.Errorf("the value that is written here has no %s", end)
+		}
+		s.pos = at + len(end)
+		after := strings.TrimLeft(s.text[s.pos:], rawjson.Space)
+		if after != "" && !slices.ContainsFunc(next, func(token string) bool { return strings.HasPrefix(after, token) }) {
+			continue
+		}
+		if strings.Contains(s.text[start:at], s.end) { // or an end tag is missing, and it is the end of the call
+			return "", fmt.Errorf("a value holds %s, which cannot be told from the end of the call; write it with another tool, or in parts", s.end)
+		}
+		return s.text[start:at], nil
+	}
+}
+
+// quoted returns a text, as a JSON string if it holds one of the tokens by which the model
+// tells results and messages apart: a file cannot forge the end of its own result.
+func quoted(text string, tokens []string) string {
+	if slices.ContainsFunc(tokens, func(token string) bool { return strings.Contains(text, token) }) {
+		return escaped(text, tokens)
+	}
+	return text
+}
+
+// escaped returns a text as a JSON string without any of the tokens.
+func escaped(text string, tokens []string) string {
+	q := string(rawjson.AppendString(nil, text))
+	for _, token := range tokens {
+		q = strings.ReplaceAll(q, token, fmt.Sprintf(`\u%04x`, token[0])+token[1:])
+	}
+	return q
+}
+
+// each joins the answers as a function writes them.
+func each(separator string, write func(a Answer, text string) string, tokens ...string) func([]Answer) string {
+	return func(answers []Answer) string {
+		list := make([]string, len(answers))
+		for i, a := range answers {
+			list[i] = write(a, quoted(a.withoutMedia(), tokens))
+		}
+		return strings.Join(list, separator)
+	}
+}
