@@ -80,6 +80,24 @@ func New(cfg Config) (*Executor, error) {
 	return newExecutorOn(cfg, ws, helpers)
 }
 
+// WithDomains returns an Executor like x whose web and git operations reach these domains
+// only, each with the names below it; "*.NAME" stands for the latter alone. Commands are
+// not restricted. It shares everything else with x, and is not closed.
+func (x *Executor) WithDomains(domains []string) *Executor {
+	y := *x
+	y.connect(domains)
+	return &y
+}
+
+// connect sets what reaches other machines. No domains mean all.
+func (x *Executor) connect(domains []string) {
+	cfg := x.cfg
+	x.web = web.New(web.Config{
+		Private: cfg.Private, Hosts: cfg.Hosts, Domains: domains, Search: cfg.Search, Browser: cfg.Browser, NoSandbox: cfg.NoSandbox,
+	}, x.process)
+	x.git = git.New(git.Config{Allow: cfg.Allow, AllowHooks: cfg.AllowHooks, AllowSSH: cfg.AllowSSH}, x.ws, x.process, x.web)
+}
+
 // newExecutorOn returns an Executor that owns ws, and closes ws on an error.
 func newExecutorOn(cfg Config, ws *workspace.Workspace, helpers *process.Helpers) (*Executor, error) {
 	run, err := process.New(process.Config{
@@ -91,14 +109,9 @@ func newExecutorOn(cfg Config, ws *workspace.Workspace, helpers *process.Helpers
 		ws.Close()
 		return nil, err
 	}
-	reach := web.New(web.Config{
-		Private: cfg.Private, Hosts: cfg.Hosts, Search: cfg.Search, Browser: cfg.Browser, NoSandbox: cfg.NoSandbox,
-	}, run)
-	return &Executor{
-		cfg: cfg, ws: ws, process: run, web: reach, opened: time.Now(), helpers: helpers,
-		git:     git.New(git.Config{Allow: cfg.Allow, AllowHooks: cfg.AllowHooks, AllowSSH: cfg.AllowSSH}, ws, run, reach),
-		project: project.New(cfg.Network, ws, run),
-	}, nil
+	x := &Executor{cfg: cfg, ws: ws, process: run, opened: time.Now(), helpers: helpers, project: project.New(cfg.Network, ws, run)}
+	x.connect(nil)
+	return x, nil
 }
 
 // Narrow returns an Executor on directories inside the workspace: dirs[0] as its

@@ -40,6 +40,12 @@ func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 	if !r.trustWorkspace {
 		cfg.Grant = w.grant(s.powers)
 	}
+	switch _, trusted := w.isTrusted(); {
+	case trusted || r.trustWorkspace:
+		cfg.Guide = w.guide
+	case w.guide != "":
+		cfg.Warn(guideFile + " is not read, because you have not trusted it as it is: type skill trust " + shellWord(w.dir))
+	}
 	if r.verbose {
 		fmt.Fprintf(c.stderr, "skill: the model %s of the provider %s (%s)\n", e.Model, e.Provider, s.why)
 	}

@@ -16,11 +16,12 @@ import (
 
 const trustLong = `trust records that you trust a workspace: the endpoint, the provider and the keys that its
 perstack.toml and .env name, and the commands that its skills start. Until then an
-expert that needs one of them does not start. trust prints what it is about to trust.
+expert that needs one of them does not start, and AGENTS.md is not read. trust prints
+what it is about to trust.
 
 The record lies in your state folder. It holds for the directory, its owner and these
 settings as they are: after one of them changes, trust has to be given again. To edit an
-instruction changes nothing. What a trusted command does is not looked at.`
+instruction of perstack.toml changes nothing; AGENTS.md is read as it was. What a trusted command does is not looked at.`
 
 func (c *cli) trustCommand(o *options) *cobra.Command {
 	r := runOptions{options: o}
@@ -59,12 +60,15 @@ func (c *cli) giveTrust(r *runOptions) error {
 	if err != nil {
 		return err
 	}
-	if len(w.powers) == 0 {
+	if len(w.powers) == 0 && w.guide == "" {
 		fmt.Fprintf(c.stdout, "%s asks for nothing that needs trust.\n", w.dir)
 		return nil
 	}
 	for _, p := range w.powers {
 		fmt.Fprintln(c.stdout, shownPower(p))
+	}
+	if w.guide != "" {
+		fmt.Fprintf(c.stdout, "%s (%d bytes of instructions for every expert, as they are now)\n", guideFile, len(w.guide))
 	}
 	if err := w.record(); err != nil {
 		return err
@@ -119,7 +123,11 @@ type stranger struct {
 
 	project agent.Project
 	vars    *variables
+	guide   string // content of AGENTS.md; "" if there is none
 }
+
+// guideFile is the name of the file in which a workspace instructs all experts.
+const guideFile = "AGENTS.md"
 
 // stranger returns what the workspace that the flags name asks for.
 func (r *runOptions) stranger(c *cli) (*stranger, error) {
@@ -135,6 +143,11 @@ func (r *runOptions) stranger(c *cli) (*stranger, error) {
 	dir, err1 := filepath.Abs(r.workspace)
 	file, err2 := filepath.Abs(file)
 	w.dir, w.file = realDir(dir), realDir(file)
+	guide, err := readRegular(filepath.Join(w.dir, guideFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		fmt.Fprintf(c.stderr, "skill: %s is not read: %v\n", guideFile, err)
+	}
+	w.guide = strings.TrimSpace(string(guide))
 	if w.store != "" && r.holds(w.store) {
 		w.store = ""
 	}
@@ -159,7 +172,7 @@ func (r *runOptions) stranger(c *cli) (*stranger, error) {
 // grant returns the check of a run: an error that names what an expert needs and the
 // user has not trusted. endpoint are the powers that the run needs for its model.
 func (w *stranger) grant(endpoint []agent.Power) func([]agent.Power) error {
-	trusted := w.isTrusted()
+	trusted, _ := w.isTrusted()
 	return func(needed []agent.Power) error {
 		needed = append(slices.Clone(endpoint), needed...)
 		if trusted || len(needed) == 0 {

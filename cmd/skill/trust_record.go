@@ -19,6 +19,7 @@ type trustRecord struct {
 	File  string `json:"file"`
 	Owner int    `json:"owner"` // of File; -1 where the system does not say
 	Hash  string `json:"hash"`  // of the powers
+	Guide string `json:"guide"` // hash of AGENTS.md; "" if there is none
 
 	name string // of the record's own file
 }
@@ -34,18 +35,24 @@ func (c *cli) trustDir() string {
 // claim returns the record that trusts the workspace as it is.
 func (w *stranger) claim() trustRecord {
 	t := trustRecord{Dir: w.dir, File: w.file, Owner: ownerOf(w.file), Hash: fmt.Sprintf("%x", sha256.Sum256(rawjson.Encode(w.powers)))}
+	if w.guide != "" {
+		t.Guide = fmt.Sprintf("%x", sha256.Sum256([]byte(w.guide)))
+	}
 	t.name = filepath.Join(w.store, fmt.Sprintf("%x.json", sha256.Sum256([]byte(t.Dir+"\x00"+t.File))))
 	return t
 }
 
-// isTrusted reports whether the user has trusted the workspace as it is.
-func (w *stranger) isTrusted() bool {
+// isTrusted reports whether the user has trusted the workspace as it is, and guide
+// whether that is so of its AGENTS.md, without which experts start all the same.
+func (w *stranger) isTrusted() (all, guide bool) {
 	if w.store == "" {
-		return false
+		return false, false
 	}
 	want := w.claim()
 	got, err := readTrust(want.name)
-	return err == nil && got == want
+	guide = err == nil && got.Dir == want.Dir && got.Guide == want.Guide
+	got.Guide = want.Guide
+	return err == nil && got == want, guide
 }
 
 // record trusts the workspace as it is.

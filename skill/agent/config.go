@@ -18,6 +18,7 @@ type Config struct {
 	Model    Model
 	Experts  map[string]Expert // by key
 	Expert   string            // the key of the one that is given the query
+	Guide    string            // instructions of the workspace for all experts: its AGENTS.md; may be ""
 	Base     *dialect.Dialect  // the Base Skill's tools; nil means [dialect.Perstack]
 
 	MaxSteps   int           // how many steps this Run may take, those of delegates among them; 0 is no limit

@@ -17,7 +17,7 @@ func (e Expert) ref() ExpertRef { return ExpertRef{e.Key, e.Key, e.Version} }
 
 // A SkillConfig configures a skill. Which fields it has depends on its type.
 type SkillConfig struct {
-	Type           string   `toml:"type" json:"type"` // "mcpStdioSkill", "mcpSseSkill" or "interactiveSkill"
+	Type           string   `toml:"type" json:"type"` // "mcpStdioSkill", "mcpSseSkill", "interactiveSkill" or "builtin"
 	Description    string   `toml:"description" json:"description,omitempty"`
 	Rule           string   `toml:"rule" json:"rule,omitempty"` // for the model
 	Pick           []string `toml:"pick" json:"pick,omitempty"` // names of tools to use; empty means all
@@ -27,10 +27,13 @@ type SkillConfig struct {
 	Args           []string `toml:"args" json:"args,omitempty"`
 	RequiredEnv    []string `toml:"requiredEnv" json:"requiredEnv,omitempty"` // names of the variables that the command gets
 	LazyInit       bool     `toml:"lazyInit" json:"lazyInit,omitempty"`
-	AllowedDomains []string `toml:"allowedDomains" json:"allowedDomains,omitempty"`
-	Endpoint       string   `toml:"endpoint" json:"endpoint,omitempty"` // a URL
+	AllowedDomains []string `toml:"allowedDomains" json:"allowedDomains,omitempty"` // that the web tools of a builtin reach; nil means all
+	Endpoint       string   `toml:"endpoint" json:"endpoint,omitempty"`             // a URL
 
-	Tools map[string]InteractiveTool `toml:"tools" json:"tools,omitempty"` // of an interactiveSkill, by name
+	Tools   map[string]InteractiveTool `toml:"-" json:"tools,omitempty"`   // of an interactiveSkill, by name
+	Dialect string                     `toml:"-" json:"dialect,omitempty"` // of a builtin, whose tools it has
+
+	ToolsTOML any `toml:"tools" json:"-"` // Tools or Dialect as perstack.toml has them: see [ReadProject]
 }
 
 // An InteractiveTool is a tool whose calls are answered by the user who started the run.

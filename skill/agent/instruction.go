@@ -14,8 +14,11 @@ const loopRules = `You work in a loop: you call tools, you are given their resul
 - Plan what takes several steps with the todo tool, and mark what is done.
 - When nothing remains, call attemptCompletion. You are then asked for the final report, which is the result of the run.`
 
+// maxGuide is how much of the instructions of the workspace a model is given, in bytes.
+const maxGuide = 32 << 10
+
 // instruction returns the system message: the rules of the loop, the time and directory,
-// the expert's own instruction, the rules of its skills, and its delegates.
+// the expert's own instruction, that of the workspace, the rules of its skills, and its delegates.
 func (t *task) instruction() string {
 	rules := loopRules
 	if t.clean.replace != nil {
@@ -26,6 +29,9 @@ func (t *task) instruction() string {
 		fmt.Sprintf("It is %s. The working directory, which file tools do not leave, is %s.",
 			time.Now().UTC().Format("2006-01-02 15:04 MST"), t.cfg.Executor.Dir()),
 		strings.TrimSpace(t.expert.Instruction),
+	}
+	if t.cfg.Guide != "" {
+		sections = append(sections, "The workspace's AGENTS.md says:\n"+limitText(t.cfg.Guide, maxGuide))
 	}
 	for _, s := range t.skills {
 		if s.rule != "" {

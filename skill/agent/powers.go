@@ -75,7 +75,7 @@ func tomlKey(key string) string {
 // servers returns the names of the skills that are servers, sorted.
 func (e Expert) servers() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(e.Skills)), func(name string) bool {
-		return name == baseSkill || e.Skills[name].Type == interactiveSkill
+		return name == baseSkill || e.Skills[name].Type == interactiveSkill || e.Skills[name].Type == builtinSkill
 	})
 }
 

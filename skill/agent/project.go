@@ -100,6 +100,13 @@ func ReadProject(data []byte) (Project, error) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.Experts)) {
 		e := p.Experts[key]
+		for _, name := range slices.Sorted(maps.Keys(e.Skills)) {
+			c := e.Skills[name]
+			if err := c.readTools(); err != nil {
+				return p, fmt.Errorf("%s: experts.%s: skills.%s: %w", ProjectFile, key, name, err)
+			}
+			e.Skills[name] = c
+		}
 		if err := e.check(key, p.Experts); err != nil {
 			return p, fmt.Errorf("%s: experts.%s: %w", ProjectFile, key, err)
 		}
@@ -189,12 +196,13 @@ const (
 	stdioSkill       = "mcpStdioSkill"
 	sseSkill         = "mcpSseSkill"
 	interactiveSkill = "interactiveSkill"
+	builtinSkill     = "builtin"
 )
 
 // check validates the fields of a skill. For the Base Skill, which is built in, it ignores
 // how to start it.
 func (c SkillConfig) check(name string) error {
-	if len(c.AllowedDomains) > 0 {
+	if c.AllowedDomains != nil && c.Type != builtinSkill {
 		return errors.New("allowedDomains is not supported: what a skill connects to cannot be restricted to names; leave it out")
 	}
 	switch c.Type {
@@ -222,8 +230,10 @@ func (c SkillConfig) check(name string) error {
 				return fmt.Errorf("tools.%s: inputJsonSchema is not a JSON object", name)
 			}
 		}
+	case builtinSkill:
+		return c.checkBuiltin(name)
 	default:
-		return fmt.Errorf("unknown type %q; choose %s, %s or %s", c.Type, stdioSkill, sseSkill, interactiveSkill)
+		return fmt.Errorf("unknown type %q; choose %s, %s, %s or %s", c.Type, stdioSkill, sseSkill, interactiveSkill, builtinSkill)
 	}
 	return nil
 }

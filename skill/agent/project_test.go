@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"textskill/skill/dialect"
 )
 
 func TestReadProject(t *testing.T) {
@@ -60,6 +62,13 @@ instruction = "Work."
 }
 
 func TestReadProjectRefuses(t *testing.T) {
+	var names []string
+	for _, d := range dialect.All {
+		if d != dialect.Perstack {
+			names = append(names, d.Name)
+		}
+	}
+	others := strings.Join(names, ", ")
 	for _, tt := range []struct{ in, want string }{
 		{"[experts.", "perstack.toml: line 1, column "},
 		{"[experts.x]\ndescription = \"d\"\n", "perstack.toml: experts.x: instruction is required"},
@@ -67,9 +76,16 @@ func TestReadProjectRefuses(t *testing.T) {
 		{"[experts.x]\ninstruction = 1\n", "perstack.toml: line 2, column 15: a value of type integer does not fit here"},
 		{"[experts]\nx = [1]\n", "perstack.toml: line 2, column 5: a value of type array does not fit here"},
 		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"mcpSseSkill\"\nendpoint = \"example.org\"\n", "perstack.toml: experts.x: skills.s: endpoint is not a URL like https://example.org/mcp"},
+		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"builtin\"\ntools = \"nope\"\n", "perstack.toml: experts.x: skills.s: tools = \"nope\" is not a dialect; choose one of " + others},
+		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"builtin\"\n", "perstack.toml: experts.x: skills.s: tools = \"\" is not a dialect; choose one of " + others},
+		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"builtin\"\ntools = \"stack\"\ncommand = \"c\"\n", "perstack.toml: experts.x: skills.s: command, packageName, args, requiredEnv, lazyInit and endpoint mean nothing where the type is builtin; leave them out"},
+		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"interactiveSkill\"\ntools = \"stack\"\n", "perstack.toml: experts.x: skills.s: tools is the name of a dialect where the type is builtin, and a table of tools where it is interactiveSkill"},
+		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"builtin\"\n[experts.x.skills.s.tools.t]\n", "perstack.toml: experts.x: skills.s: tools is the name of a dialect where the type is builtin, and a table of tools where it is interactiveSkill"},
+		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"interactiveSkill\"\n[experts.x.skills.s.tools.t]\nschema = \"{}\"\n", "perstack.toml: experts.x: skills.s: unknown key tools.t.schema"},
+		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"interactiveSkill\"\n[experts.x.skills.s.tools.t]\ninputJsonSchema = 1\n", "perstack.toml: experts.x: skills.s: tools: each has a description and an inputJsonSchema, which are texts"},
 		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"interactiveSkill\"\n[experts.x.skills.s.tools.t]\ninputJsonSchema = \"null\"\n", "perstack.toml: experts.x: skills.s: tools.t: inputJsonSchema is not a JSON object"},
 		{"[experts.x]\ninstruction = \"i\"\ndelegates = [\"ghost\"]\n", `perstack.toml: experts.x: delegates: expert "ghost" is not defined`},
-		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"t\"\n", `perstack.toml: experts.x: skills.s: unknown type "t"; choose mcpStdioSkill, mcpSseSkill or interactiveSkill`},
+		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"t\"\n", `perstack.toml: experts.x: skills.s: unknown type "t"; choose mcpStdioSkill, mcpSseSkill, interactiveSkill or builtin`},
 		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"mcpStdioSkill\"\n", "perstack.toml: experts.x: skills.s: command is required"},
 		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"mcpStdioSkill\"\ncommand = \"npx\"\npackageName = \"p\"\nargs = [\"a\"]\n", "perstack.toml: experts.x: skills.s: packageName and args are both given; there must be exactly one of them"},
 		{"[experts.x]\ninstruction = \"" + strings.Repeat("x", 20481) + "\"\n", "perstack.toml: experts.x: instruction is too long: 20481 characters; at most 20480"},

@@ -21,6 +21,7 @@
 //	generate.go    asking the model, and again where that may help
 //	skill.go       where tools come from
 //	skill_base.go  the Base Skill, which every expert has
+//	builtin.go     further tools that are built in
 //	skill_mcp.go   MCP servers
 //	event.go       what Run reports
 //	files.go       the files of an earlier step

@@ -98,9 +98,14 @@ func (t *task) open(ctx context.Context) error {
 		return err
 	}
 	var interactives []openedSkill
+	builtins := []openedSkill{t.base()}
 	for _, name := range slices.Sorted(maps.Keys(t.expert.Skills)) {
-		if c := t.expert.Skills[name]; name != baseSkill && c.Type == interactiveSkill {
+		switch c := t.expert.Skills[name]; {
+		case name == baseSkill:
+		case c.Type == interactiveSkill:
 			interactives = append(interactives, c.interactive(name))
+		case c.Type == builtinSkill:
+			builtins = append(builtins, t.builtin(name, c))
 		}
 	}
 	servers := t.expert.servers()
@@ -110,7 +115,7 @@ func (t *task) open(ctx context.Context) error {
 		all.Go(func() { opened[i], errs[i] = t.connect(ctx, name, t.expert.Skills[name]) })
 	}
 	all.Wait()
-	t.skills = slices.Concat([]openedSkill{t.base()}, opened, interactives)
+	t.skills = slices.Concat(builtins, opened, interactives)
 	for _, key := range t.expert.Delegates {
 		t.skills = append(t.skills, t.delegate(key, t.delegateName(key)))
 	}

@@ -19,23 +19,27 @@ const (
 // base returns the Base Skill, which is built in. The expert may configure its rule, pick
 // and omit.
 func (t *task) base() openedSkill {
-	c := t.expert.Skills[baseSkill]
-	s := openedSkill{name: baseSkill, rule: c.Rule}
-	for i := range t.cfg.Base.Tools {
-		row := &t.cfg.Base.Tools[i]
+	return t.dialectSkill(baseSkill, t.expert.Skills[baseSkill], t.cfg.Base, t.cfg.Executor)
+}
+
+// dialectSkill returns the skill that has the tools of a dialect, carried out by x.
+func (t *task) dialectSkill(name string, c SkillConfig, d *dialect.Dialect, x *skill.Executor) openedSkill {
+	s := openedSkill{name: name, rule: c.Rule}
+	call := func(ctx context.Context, c ToolCall) outcome { return t.callDialect(ctx, c, d, x) }
+	for i := range d.Tools {
+		row := &d.Tools[i]
 		s.tools = append(s.tools, tool{
 			Tool:  Tool{Name: row.Name, Doc: row.Doc, Schema: row.Schema()},
-			skill: baseSkill, reads: row.Effect == dialect.Reads, call: t.callBase,
+			skill: name, reads: row.Effect == dialect.Reads, call: call,
 		})
 	}
 	s.unknown, s.tools = c.unknown(s.tools), c.filter(s.tools)
 	return s
 }
 
-// callBase runs a call of the Base Skill.
-func (t *task) callBase(ctx context.Context, c ToolCall) outcome {
-	x := t.cfg.Executor
-	reply := t.cfg.Base.Do(ctx, x, t.session, parser.ToolCall{ID: c.ID, Name: c.ToolName, Arguments: c.Args})
+// callDialect runs a call of a tool of a dialect.
+func (t *task) callDialect(ctx context.Context, c ToolCall, d *dialect.Dialect, x *skill.Executor) outcome {
+	reply := d.Do(ctx, x, t.session, parser.ToolCall{ID: c.ID, Name: c.ToolName, Arguments: c.Args})
 	o := textOutcome(reply.Body, reply.Err != nil)
 	switch r := reply.Result.(type) {
 	case skill.Completed:

@@ -28,6 +28,7 @@ type SearchEngine struct {
 type Config struct {
 	Private   bool           // also reach private addresses, this machine included
 	Hosts     []string       // hosts, with or without a port, that may be reached even if they are private
+	Domains   []string       // names that may be reached, each with the names below it, "*.NAME" for these alone; nil means all
 	Search    []SearchEngine // tried in this order; nil means those that need no configuration
 	Browser   Browser        // takes screenshots; may be nil
 	NoSandbox bool           // run the browser without its sandbox, which root must do

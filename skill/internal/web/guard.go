@@ -21,11 +21,12 @@ import (
 type Guard struct {
 	private  bool
 	hosts    []string      // names or addresses, with or without a port, that are always allowed
+	domains  []string      // outside of which nothing is reached; nil means everywhere
 	resolver *net.Resolver // nil means net.DefaultResolver
 }
 
 func (c *Client) guard(hosts []string) *Guard {
-	return &Guard{private: c.cfg.Private, hosts: slices.Concat(c.cfg.Hosts, hosts)}
+	return &Guard{private: c.cfg.Private, hosts: slices.Concat(c.cfg.Hosts, hosts), domains: c.cfg.Domains}
 }
 
 // privateAddress returns the error for an address outside the public internet of a host
@@ -68,6 +69,9 @@ func (g *Guard) check(u *url.URL) error {
 	case host == "":
 		return errors.New("the address names no host")
 	}
+	if err := g.within(host); err != nil {
+		return err
+	}
 	addr, err := netip.ParseAddr(host)
 	if err != nil && LooksNumeric(host) {
 		return fmt.Errorf("%s is neither a name nor an address like 192.0.2.1", host)
@@ -76,6 +80,21 @@ func (g *Guard) check(u *url.URL) error {
 		return privateAddress(host, addr)
 	}
 	return nil
+}
+
+// within returns an error for a host outside the domains.
+func (g *Guard) within(host string) error {
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	for _, d := range g.domains {
+		d, below := strings.CutPrefix(strings.ToLower(d), "*.")
+		if strings.HasSuffix(name, "."+d) || name == d && !below {
+			return nil
+		}
+	}
+	if g.domains == nil {
+		return nil
+	}
+	return &refusal.RefusedError{Reason: host + " is not among the allowed domains: " + strings.Join(g.domains, ", ")}
 }
 
 // Port returns the port of an address, or the default port of its scheme.
@@ -113,6 +132,9 @@ func (g *Guard) allowed(host, port string) bool {
 func (g *Guard) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
+		return nil, err
+	}
+	if err := g.within(host); err != nil {
 		return nil, err
 	}
 	d := net.Dialer{Timeout: dialTimeout, Resolver: g.resolver}
@@ -194,6 +216,9 @@ func (c *Client) CheckHost(ctx context.Context, host, port string, resolve bool)
 // Lookup returns an address of host to which the guard lets this program connect.
 func (c *Client) Lookup(ctx context.Context, host, port string) (addr netip.Addr, err error) {
 	g := c.guard(nil)
+	if err := g.within(host); err != nil {
+		return addr, err
+	}
 	addrs, err := cmp.Or(g.resolver, net.DefaultResolver).LookupNetIP(ctx, "ip", host)
 	for _, addr := range addrs {
 		if g.allowed(host, port) || g.public(addr) {
@@ -205,6 +230,9 @@ func (c *Client) Lookup(ctx context.Context, host, port string) (addr netip.Addr
 }
 
 func (g *Guard) checkHost(ctx context.Context, host, port string, resolve bool) error {
+	if err := g.within(host); err != nil {
+		return err
+	}
 	if g.allowed(host, port) {
 		return nil
 	}

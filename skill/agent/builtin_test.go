@@ -1,0 +1,77 @@
+package agent
+
+import (
+	"strings"
+	"testing"
+
+	"textskill/skill"
+)
+
+// TestBuiltin has an expert use tools of another dialect beside those of the Base Skill.
+func TestBuiltin(t *testing.T) {
+	p, err := ReadProject([]byte(`
+[experts.e]
+instruction = "Do it."
+[experts.e.skills.stack]
+type = "builtin"
+tools = "stack"
+omit = ["git_push"]
+[experts.e.skills.history]
+type = "builtin"
+tools = "undo"
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLab(t, calls(`writeTextFile {"path":"a.txt","text":"one\ntwo\n"}`), calls(`grep {"path":".","pattern":"tw."}`), calls("undo {}"), calls("attemptCompletion"), "done")
+	l.cfg.Experts = p.Experts
+	l.ran("go")
+	result := func(i int) string {
+		return l.asked[i].Messages[len(l.asked[i].Messages)-1].Contents[0].Contents[0].Text
+	}
+	if !strings.Contains(result(2), `"two"`) || !strings.Contains(result(2), `"success": true`) && !strings.Contains(result(2), `"success":true`) {
+		t.Errorf("grep answers %s", result(2))
+	}
+	if l.file("a.txt") == "one\ntwo\n" {
+		t.Errorf("nothing is undone: %s", result(3))
+	}
+	for _, tool := range l.asked[0].Tools {
+		if tool.Name == "git_push" {
+			t.Error("omit is not obeyed")
+		}
+	}
+}
+
+// TestAllowedDomains has the web tools of a skill refuse what lies outside its domains.
+func TestAllowedDomains(t *testing.T) {
+	p, err := ReadProject([]byte(`
+[experts.e]
+instruction = "Do it."
+[experts.e.skills.web]
+type = "builtin"
+tools = "stack"
+allowedDomains = ["example.org"]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLab(t, calls(`fetch {"url":"http://127.0.0.1:1/"}`, `fetch {"url":"https://example.org.evil.test/"}`), calls("attemptCompletion"), "done")
+	l.cfg.Experts = p.Experts
+	x, err := skill.New(skill.Config{Dir: l.dir, NoSync: true, Network: true, Private: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	l.cfg.Executor = x
+	warned := ""
+	l.cfg.Warn = func(what string) { warned += what }
+	l.ran("go")
+	for _, r := range l.asked[1].Messages[3].Contents {
+		if text := r.Contents[0].Text; !strings.Contains(text, "is not among the allowed domains: example.org") {
+			t.Errorf("fetch answers %s", text)
+		}
+	}
+	if !strings.Contains(warned, "allowedDomains") {
+		t.Errorf("warned of %q", warned)
+	}
+}
