@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
@@ -26,20 +28,67 @@ var errUnwritten = errors.New("the answer cannot be written")
 func newOutput(w io.Writer) *output { return &output{w: w, terminal: isTerminal(w)} }
 
 func (o *output) Write(text []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	sent := text
 	if o.terminal {
 		sent = visibleControls(text)
 	}
-	if _, err := o.w.Write(sent); err != nil {
-		err = fmt.Errorf("%w: %w", errUnwritten, err)
-		if o.err == nil {
-			o.err = err
-		}
+	if err := o.send(sent); err != nil {
 		return 0, err
 	}
 	return len(text), nil
+}
+
+func (o *output) send(text []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, err := o.w.Write(text)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errUnwritten, err)
+		o.err = cmp.Or(o.err, err)
+	}
+	return err
+}
+
+// The colours of a diff, as a terminal numbers them.
+const (
+	red   = 31
+	green = 32
+	cyan  = 36
+)
+
+// paint writes a text in a colour to a terminal; 0 is the terminal's own colour.
+func (o *output) paint(colour int, text string) error {
+	shown := visibleControls([]byte(text))
+	if colour != 0 {
+		shown = fmt.Appendf(nil, "\x1b[%dm%s\x1b[0m", colour, shown)
+	}
+	return o.send(shown)
+}
+
+// printDiff writes a diff, in colours on a terminal, but not under NO_COLOR.
+func (c *cli) printDiff(diff string) error {
+	o, ok := c.stdout.(*output)
+	if !ok || !o.terminal || c.getenv("NO_COLOR") != "" || c.getenv("TERM") == "dumb" {
+		_, err := fmt.Fprintln(c.stdout, diff)
+		return err
+	}
+	for line := range strings.Lines(diff + "\n") {
+		colour := 0
+		switch text := strings.TrimSuffix(line, "\n"); {
+		case strings.HasPrefix(text, "--- "), strings.HasPrefix(text, "+++ "): // mostly the names of the files
+		case strings.HasPrefix(text, "@@"):
+			colour = cyan
+		case strings.HasPrefix(text, "+"):
+			colour = green
+		case strings.HasPrefix(text, "-"):
+			colour = red
+		}
+		if err := o.paint(colour, strings.TrimSuffix(line, "\n")); err != nil {
+			return err
+		}
+		fmt.Fprintln(o)
+	}
+	return nil
 }
 
 // onTerminal reports whether a person sees what is written.

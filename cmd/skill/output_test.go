@@ -1,6 +1,9 @@
 package main
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestVisibleControls(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
@@ -14,6 +17,21 @@ func TestVisibleControls(t *testing.T) {
 	} {
 		if got := string(visibleControls([]byte(tt.text))); got != tt.want {
 			t.Errorf("visibleControls(%q)\n got %s\nwant %s", tt.text, got, tt.want)
+		}
+	}
+}
+
+// TestPrintDiffInColours sends a terminal the control characters of colours and no others.
+func TestPrintDiffInColours(t *testing.T) {
+	diff := "--- a\n+++ a\n@@ -1 +1 @@\n-\x1b]0;owned\a\n+new"
+	want := "--- a\n+++ a\n\x1b[36m@@ -1 +1 @@\x1b[0m\n\x1b[31m-\\u001b]0;owned\\u0007\x1b[0m\n\x1b[32m+new\x1b[0m\n"
+	for _, tt := range []struct{ noColour, want string }{{"", want}, {"1", "--- a\n+++ a\n@@ -1 +1 @@\n-\\u001b]0;owned\\u0007\n+new\n"}} {
+		var out strings.Builder
+		c := &cli{stdout: &output{w: &out, terminal: true}, getenv: func(name string) string {
+			return map[string]string{"NO_COLOR": tt.noColour}[name]
+		}}
+		if err := c.printDiff(diff); err != nil || out.String() != tt.want {
+			t.Errorf("NO_COLOR=%s: %q, %v", tt.noColour, out.String(), err)
 		}
 	}
 }

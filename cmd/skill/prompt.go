@@ -138,7 +138,7 @@ func (p *prompter) print(r dialect.Reply) error {
 	}
 	if r.Err == nil {
 		if !p.o.json {
-			_, err := fmt.Fprintln(p.stdout, r.Body)
+			err := p.printBody(r)
 			p.warn(r)
 			return err
 		}
@@ -169,6 +169,19 @@ func (p *prompter) print(r dialect.Reply) error {
 		fmt.Fprintln(p.stderr, "cause:", rec.Cause)
 	}
 	return exit(code)
+}
+
+// printBody writes the sentence of a reply, on a terminal with what a person wants to see
+// besides: the text that was read.
+func (p *prompter) printBody(r dialect.Reply) error {
+	if _, ok := r.Result.(skill.Compared); ok {
+		return p.printDiff(r.Body)
+	}
+	_, err := fmt.Fprintln(p.stdout, r.Body)
+	if read, ok := r.Result.(skill.FileRead); ok && err == nil && onTerminal(p.stdout) && len(read.Content) > 0 {
+		_, err = fmt.Fprintln(p.stdout, strings.TrimSuffix(string(read.Content), "\n"))
+	}
+	return err
 }
 
 // printDocument writes a reply that is JSON by itself.

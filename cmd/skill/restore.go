@@ -5,11 +5,12 @@ import "github.com/spf13/cobra"
 func (c *cli) restoreCommand(o *options) *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
-		Use:     "restore [flags] ID [PATH]",
-		Short:   "Show what a file held before a change",
-		Long:    "restore prints what a file held before a change, or writes it to another file. The\nchange itself is not undone. PATH names the file if the change is about several.",
-		Example: "  skill restore 12\n  skill restore 12 --to notes/old.txt\n  skill restore 31 src/main.go",
-		Args:    arguments(1, 2, "ID: the number of a change; \"skill history\" lists them"),
+		Use:               "restore [flags] ID [PATH]",
+		Short:             "Show what a file held before a change",
+		Long:              "restore prints what a file held before a change, or writes it to another file. The\nchange itself is not undone. PATH names the file if the change is about several.",
+		Example:           "  skill restore 12\n  skill restore 12 --to notes/old.txt\n  skill restore 31 src/main.go",
+		Args:              arguments(1, 2, "ID: the number of a change; \"skill history\" lists them"),
+		ValidArgsFunction: c.completeChange(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := map[string]any{"id": args[0]}
 			if len(args) > 1 {

@@ -57,11 +57,14 @@ func (c *cli) command(args []string) *cobra.Command {
 	o := newOptions(c.helper)
 	o.args = args
 	root := &cobra.Command{
-		Use:           "skill [flags] COMMAND WORDS…",
-		Short:         "Carry out what an agent asks of a workspace",
-		Long:          rootLong,
-		Example:       rootExample,
-		Args:          cobra.ArbitraryArgs,
+		Use:     "skill [flags] COMMAND WORDS…",
+		Short:   "Carry out what an agent asks of a workspace",
+		Long:    rootLong,
+		Example: rootExample,
+		Args:    cobra.ArbitraryArgs,
+
+		ValidArgsFunction: completeOperation,
+
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -147,6 +150,8 @@ func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
 		return fmt.Errorf("--wire %s reads a model's text for calls; name the tools that they may use: --tools DIALECT", o.wire)
 	case o.lines && len(words) > 0:
 		return errors.New("--lines reads standard input; give the command there or leave --lines out")
+	case len(words) == 0 && !o.lines && editable(c.stdin):
+		return c.converse(cmd.Context(), o)
 	case len(words) == 0 && isTerminal(c.stdin):
 		return errors.New("missing a command: words, or a prompt on standard input")
 	case len(words) == 1 && cmd.ArgsLenAtDash() < 0 && dialect.Of(words[0]).Lookup(words[0]) == nil:

@@ -73,11 +73,12 @@ type runOptions struct {
 func (c *cli) runCommand(o *options) *cobra.Command {
 	r := runOptions{options: o}
 	cmd := &cobra.Command{
-		Use:     "run [flags] EXPERT [QUERY]",
-		Short:   "Let an expert work on a query",
-		Long:    runLong,
-		Example: runExample,
-		Args:    arguments(1, 2, "EXPERT: the name of an expert in perstack.toml"),
+		Use:               "run [flags] EXPERT [QUERY]",
+		Short:             "Let an expert work on a query",
+		Long:              runLong,
+		Example:           runExample,
+		Args:              arguments(1, 2, "EXPERT: the name of an expert in perstack.toml"),
+		ValidArgsFunction: r.completeExpert,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.failed(c.runExpert(cmd, &r, args))
 		},

@@ -11,39 +11,75 @@ import (
 	"github.com/peterh/liner"
 )
 
-// askTerminal returns a function that asks a person at the terminal for a line, which
-// can be edited; the arrows bring back earlier lines. An empty line, Ctrl-C and Ctrl-D
-// are errLeft.
+// A lineEditor asks a person at the terminal for lines, which can be edited; the arrows
+// bring back earlier ones. Only while it asks is the terminal in its mode.
+type lineEditor struct {
+	complete      liner.WordCompleter // for the tabulator; may be nil
+	state         *liner.State        // nil before the first line; it holds what was typed ahead
+	before, while liner.ModeApplier
+}
+
+// errAborted says that the person gave up a line with Ctrl-C.
+var errAborted = liner.ErrPromptAborted
+
+// line asks for a line and returns it without white space around it. Errors are io.EOF for
+// Ctrl-D, errAborted, the cause of ctx, and the terminal's.
+func (e *lineEditor) line(ctx context.Context, question string) (string, error) {
+	if err := e.begin(); err != nil {
+		return "", err
+	}
+	defer e.before.ApplyMode()
+	type reply struct {
+		text string
+		err  error
+	}
+	replies := make(chan reply, 1)
+	go func() { // it ends with the line, at the latest with the program
+		text, err := e.state.Prompt(question)
+		replies <- reply{strings.TrimSpace(text), err}
+	}()
+	select {
+	case r := <-replies:
+		if r.err == nil && r.text != "" {
+			e.state.AppendHistory(r.text)
+		}
+		return r.text, r.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// begin puts the terminal into the mode for editing.
+func (e *lineEditor) begin() (err error) {
+	if e.state != nil {
+		return e.while.ApplyMode()
+	}
+	if e.before, err = liner.TerminalMode(); err != nil {
+		return err
+	}
+	e.state = liner.NewLiner() // which sets the mode
+	e.state.SetCtrlCAborts(true)
+	e.state.SetTabCompletionStyle(liner.TabPrints)
+	if e.complete != nil {
+		e.state.SetWordCompleter(e.complete)
+	}
+	e.while, err = liner.TerminalMode()
+	return err
+}
+
+// askTerminal returns a function that asks a person at the terminal for a line. An empty
+// line, Ctrl-C and Ctrl-D are errLeft.
 func askTerminal(ctx context.Context) func(question string) (string, error) {
-	var history []string
+	e := &lineEditor{}
 	return func(question string) (string, error) {
-		type reply struct {
-			text string
-			err  error
-		}
-		replies := make(chan reply, 1)
-		l := liner.NewLiner() // it has the terminal only while it asks
-		defer l.Close()
-		l.SetCtrlCAborts(true)
-		for _, text := range history {
-			l.AppendHistory(text)
-		}
-		go func() {
-			text, err := l.Prompt(question)
-			replies <- reply{strings.TrimSpace(text), err}
-		}()
-		select {
-		case r := <-replies:
-			switch {
-			case r.err == nil && r.text != "":
-				history = append(history, r.text)
-				return r.text, nil
-			case r.err == nil, errors.Is(r.err, liner.ErrPromptAborted):
-				return "", errLeft
-			case !errors.Is(r.err, io.EOF):
-				return "", r.err
-			}
-		case <-ctx.Done():
+		text, err := e.line(ctx, question)
+		switch {
+		case err == nil && text != "":
+			return text, nil
+		case err == nil, errors.Is(err, errAborted):
+			return "", errLeft
+		case !errors.Is(err, io.EOF) && ctx.Err() == nil:
+			return "", err
 		}
 		fmt.Println()
 		return "", errLeft

@@ -30,8 +30,9 @@ func (c *cli) undoCommand(o *options) *cobra.Command {
 			"With --run it takes back what an expert's run changed, with --step what it changed\n" +
 			"after that step, and leaves the changes of others. \"skill run --resume-from\" then\n" +
 			"continues the conversation from there; with --files it does both.",
-		Example: "  skill undo\n  skill undo 12\n  skill undo --since 12\n  skill --dry-run undo\n  skill undo --run c3b5wj… --step 2",
-		Args:    arguments(0, 1, ""),
+		Example:           "  skill undo\n  skill undo 12\n  skill undo --since 12\n  skill --dry-run undo\n  skill undo --run c3b5wj… --step 2",
+		Args:              arguments(0, 1, ""),
+		ValidArgsFunction: c.completeChange(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := map[string]any{"force": force}
 			if run != "" || cmd.Flags().Changed("step") {

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"textskill/skill/dialect"
+)
+
+// completeOperation lets shells complete the operation of a text command, and after it
+// the names of files.
+func completeOperation(_ *cobra.Command, args []string, _ string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	for _, t := range dialect.Achilles.Tools {
+		list = append(list, cobra.CompletionWithDesc(t.Name, t.Doc))
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeChange lets shells complete the ID of a change, and after it the names of files.
+func (c *cli) completeChange(o *options) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		x, err := c.executor(o)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		defer x.Close()
+		for _, e := range changesOf(cmd.Context(), x).List {
+			list = append(list, cobra.CompletionWithDesc(e.ID, string(e.Kind)+" "+e.Path))
+		}
+		return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
+// completeExpert lets shells complete the name of an expert of perstack.toml.
+func (r *runOptions) completeExpert(_ *cobra.Command, args []string, _ string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	p, _, err := r.project()
+	if len(args) > 0 || err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Experts)) {
+		list = append(list, cobra.CompletionWithDesc(name, p.Experts[name].Description))
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}

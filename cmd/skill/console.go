@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"textskill/parser"
+	rawjson "textskill/parser/json"
+	"textskill/skill"
+	"textskill/skill/dialect"
+)
+
+// A console is skill on a terminal without a command. A line is a prompt in the dialect
+// that the question names, or begins with a colon and is for the console itself.
+type console struct {
+	*prompter
+	left bool // the person has ended it
+}
+
+// converse asks for lines and answers them until the person ends it. Ctrl-C ends what a
+// line has begun.
+func (c *cli) converse(ctx context.Context, o *options) error {
+	x, err := c.executor(o)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	ask, err := o.interpreter(c, x)
+	if err != nil {
+		return err
+	}
+	if o.tools == "" {
+		o.tools = dialect.Achilles.Name
+	}
+	ctx, steps := c.interruptible(ctx)
+	k := &console{prompter: &prompter{cli: c, o: o, x: x, s: &skill.Session{}, ask: ask}}
+	edit := &lineEditor{complete: func(line string, at int) (string, []string, string) { return k.complete(ctx, line, at) }}
+	fmt.Fprintf(c.stdout, "The workspace is %s. :help lists what can be typed.\n", x.Dir())
+	for !k.left {
+		text, err := edit.line(ctx, o.tools+"> ")
+		switch {
+		case ctx.Err() != nil || errors.Is(err, io.EOF):
+			fmt.Fprintln(c.stdout)
+			return nil
+		case errors.Is(err, errAborted) || err == nil && text == "":
+			continue
+		case err != nil:
+			return c.failed(err)
+		}
+		step, end := steps.begin(ctx)
+		err = k.do(step, text)
+		end()
+		if errors.Is(err, errUnwritten) {
+			return err
+		}
+		c.failed(err)
+	}
+	return nil
+}
+
+// do carries out a line.
+func (k *console) do(ctx context.Context, text string) error {
+	if !strings.HasPrefix(text, ":") {
+		return k.answer(ctx, text)
+	}
+	name, rest, _ := strings.Cut(text, " ")
+	for _, command := range k.commands() {
+		if command.name == name {
+			return command.do(ctx, strings.TrimSpace(rest))
+		}
+	}
+	return fmt.Errorf("%s is not a command of this prompt; :help lists them", name)
+}
+
+type consoleCommand struct {
+	name, argument, doc string
+	do                  func(ctx context.Context, argument string) error
+}
+
+func (k *console) commands() []consoleCommand {
+	call := func(tool, argument string) func(context.Context, string) error {
+		return func(ctx context.Context, value string) error {
+			in := map[string]any{}
+			if value != "" {
+				in[argument] = value
+			}
+			return k.print(dialect.Undo.Do(ctx, k.x, k.s, parser.ToolCall{Name: tool, Arguments: rawjson.Encode(in)}))
+		}
+	}
+	return []consoleCommand{
+		{":tools", "[DIALECT]", "read lines in another dialect, or list the dialects", k.setTools},
+		{":undo", "[ID]", "undo the last change, or one", call("undo", "id")},
+		{":history", "[PATH]", "list the changes that can be undone, the newest first", call("history", "path")},
+		{":diff", "ID", "show what a change did", call("diff", "id")},
+		{":help", "", "list these commands and the tools of the dialect", k.help},
+		{":quit", "", "end; Ctrl-D does, too", func(context.Context, string) error { k.left = true; return nil }},
+	}
+}
+
+func (k *console) setTools(_ context.Context, name string) error {
+	d := dialect.Named(name)
+	switch {
+	case name == "":
+		for _, d := range dialect.All {
+			if d.Prompt != nil {
+				fmt.Fprintf(k.stdout, "  %-12s%s\n", d.Name, d.Doc)
+			}
+		}
+		return nil
+	case d == nil || d.Prompt == nil:
+		return fmt.Errorf("%s is not a dialect that reads lines; :tools lists them", name)
+	}
+	k.o.tools = name
+	return nil
+}
+
+func (k *console) help(context.Context, string) error {
+	for _, command := range k.commands() {
+		fmt.Fprintf(k.stdout, "  %-20s%s\n", strings.TrimSpace(command.name+" "+command.argument), command.doc)
+	}
+	fmt.Fprintf(k.stdout, "A line without a colon is a prompt of %s. Its tools:\n", k.o.tools)
+	for _, t := range dialect.Named(k.o.tools).Tools {
+		fmt.Fprintf(k.stdout, "  %-20s%s\n", t.Name, t.Doc)
+	}
+	return nil
+}
+
+// complete proposes words for the one before the cursor, which stands after so many
+// characters of the line.
+func (k *console) complete(ctx context.Context, line string, at int) (head string, words []string, tail string) {
+	before := string([]rune(line)[:at])
+	tail = line[len(before):]
+	start := strings.LastIndexFunc(before, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`'"(,`, r) }) + 1
+	head, word := before[:start], before[start:]
+	var all []string
+	switch command := strings.TrimSpace(head); {
+	case command == ":tools":
+		all = dialectNames()
+	case command == ":undo" || command == ":diff":
+		for _, e := range changesOf(ctx, k.x).List {
+			all = append(all, e.ID)
+		}
+	case command != "":
+		return head, k.paths(ctx, word), tail
+	case strings.HasPrefix(word, ":"):
+		for _, c := range k.commands() {
+			all = append(all, c.name)
+		}
+	default:
+		for _, t := range dialect.Named(k.o.tools).Tools {
+			all = append(all, t.Name)
+		}
+	}
+	return head, slices.DeleteFunc(all, func(w string) bool { return !strings.HasPrefix(w, word) }), tail
+}
+
+// paths lists the files and folders whose path begins with word. Names with a blank,
+// which only quotes hold together, are left out, and hidden ones unless word begins so.
+func (k *console) paths(ctx context.Context, word string) (list []string) {
+	dir, base := path.Split(word)
+	of := dir
+	if of == "" {
+		of = "."
+	}
+	r, err := k.x.Execute(ctx, k.s, skill.ListFolder{Path: of, Limit: 1000})
+	if err != nil {
+		return nil
+	}
+	for _, e := range r.(skill.Listed).Entries {
+		hidden := strings.HasPrefix(e.Name, ".") && !strings.HasPrefix(base, ".")
+		if !strings.HasPrefix(e.Name, base) || hidden || strings.ContainsFunc(e.Name, unicode.IsSpace) {
+			continue
+		}
+		name := dir + e.Name
+		if e.Type.IsDir() {
+			name += "/"
+		}
+		list = append(list, name)
+	}
+	return list
+}
+
+// changesOf returns the last changes, none if they cannot be read.
+func changesOf(ctx context.Context, x *skill.Executor) skill.Changes {
+	r, _ := x.Execute(ctx, &skill.Session{}, skill.History{Limit: 50})
+	changes, _ := r.(skill.Changes)
+	return changes
+}
