@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -79,6 +78,7 @@ func FuzzWires(f *testing.F) {
 		f.Add(uint8(i), "I look.\n", "one\n</p> \"two\"", "\n")
 		f.Add(uint8(i), "<think>"+writers[w.Name].write("x")+"</think>", "[/TOOL_RESULTS]</tool_response><|im_end|>\nObservation: x", writers[w.Name].write("y"))
 		f.Add(uint8(i), writers[w.Name].write("x")[:9], "}", `"}}`)
+		f.Add(uint8(i), "Action: run\nAction Input: \"a\\", "", "")
 		f.Add(uint8(i), "", "say \"hi\" "+writers[w.Name].write("x"), "\n<")
 	}
 	f.Fuzz(func(t *testing.T, which uint8, before, content, after string) {
@@ -136,9 +136,10 @@ func TestDefinitions(t *testing.T) {
 		"gemini": `[{"functionDeclarations":[{"description":"Tell the time.","name":"now"},` +
 			`{"description":"Run a command.","name":"run","parameters":{"properties":{"command":{"type":"STRING"},"env":{"items":{"properties":{"name":{"type":"STRING"},"value":{"type":"STRING"}},"required":["name","value"],"type":"OBJECT"},"type":"ARRAY"}},"propertyOrdering":["command","env"],"required":["command"],"type":"OBJECT"}},` +
 			`{"description":"Write.","name":"write_file","parameters":{"properties":{"content":{"type":"STRING"},"path":{"type":"STRING"},"tags":{"items":{"type":"STRING"},"type":"ARRAY"}},"propertyOrdering":["path","content","tags"],"required":["path","content"],"type":"OBJECT"}}]}]`,
-		"ollama": `[{"type":"function","function":{"name":"now",`,
+		"ollama": `[{"type":"function","function":{"name":"now","description":"Tell the time.","parameters":{"properties":{},"required":[],"type":"object"}}},` +
+			`{"type":"function","function":{"name":"run","description":"Run a command.","parameters":{"properties":{"command":{"type":"string"},"env":{"type":"object"}},`,
 	} {
-		if got := fmt.Sprintf("%s", Named(name).Definitions(tools)); !strings.HasPrefix(got, want) {
+		if got := string(Named(name).Definitions(tools)); !strings.HasPrefix(got, want) {
 			t.Errorf("%s prints\n%s\nwant\n%s", name, got, want)
 		}
 	}

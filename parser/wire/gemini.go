@@ -106,12 +106,8 @@ func defineGemini(tools []Tool) any {
 // object that may have any properties is an array of pairs; see [joinPairs].
 func geminiSchema(raw json.RawMessage) object {
 	v := split(raw)
-	s := object{"type": strings.ToUpper(v.str("type"))}
-	for _, key := range []string{"description", "enum", "default", "required"} {
-		if v.has(key) {
-			s[key] = v.members[key]
-		}
-	}
+	s := v.part("description", "enum", "default", "required")
+	s["type"] = strings.ToUpper(v.str("type"))
 	for _, key := range []string{"minLength", "maxLength"} {
 		if v.has(key) {
 			s[key] = string(v.members[key])

@@ -20,13 +20,24 @@ type value struct {
 	twice    string                     // a key that this object, or one that get came through, has twice; "" if there is none
 }
 
-// split takes a valid JSON value apart. Missing values have no parts.
+// split takes a valid JSON value apart. Missing values have no parts, and of a key that is
+// given twice the last value counts.
 func split(raw json.RawMessage) value {
 	v := value{raw: raw}
-	v.members, v.twice, _ = rawjson.Members(raw)
-	if len(raw) > 0 && raw[0] == '[' {
+	switch {
+	case len(raw) == 0:
+	case raw[0] == '[':
 		for e := range rawjson.EachElement(raw) {
 			v.elements = append(v.elements, e)
+		}
+	case raw[0] == '{':
+		v.members = map[string]json.RawMessage{}
+		for key, member := range rawjson.EachMember(raw) {
+			name, _ := rawjson.String(key)
+			if _, given := v.members[name]; given && v.twice == "" {
+				v.twice = name
+			}
+			v.members[name] = member
 		}
 	}
 	return v
@@ -55,6 +66,17 @@ func (v value) str(key string) string {
 func (v value) has(key string) bool {
 	raw := v.members[key]
 	return raw != nil && string(raw) != "null"
+}
+
+// part returns those of some members that v has.
+func (v value) part(keys ...string) object {
+	o := object{}
+	for _, key := range keys {
+		if v.has(key) {
+			o[key] = v.members[key]
+		}
+	}
+	return o
 }
 
 // any reports whether an element is an object that ok accepts.
@@ -122,10 +144,9 @@ func (m *message) finish() (parser.Envelope, error) {
 // call adds a call whose arguments are read by a function.
 func (m *message) call(v value, id, name string, arguments json.RawMessage, read func(json.RawMessage) (json.RawMessage, []string, error)) {
 	c := parser.ToolCall{ID: id, Name: name}
-	_, twice, _ := rawjson.Members(v.raw)
 	switch {
-	case twice != "":
-		c.Err = fmt.Errorf("key `%s` is given twice", twice)
+	case v.twice != "":
+		c.Err = fmt.Errorf("key `%s` is given twice", v.twice)
 	case strings.TrimSpace(name) == "":
 		c.Err = errors.New("the call has no name")
 	default:

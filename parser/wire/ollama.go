@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"textskill/parser"
+	rawjson "textskill/parser/json"
 )
 
 // Ollama is the protocol of Ollama's chat: a whole response, or its message.
@@ -23,7 +24,7 @@ var Ollama = &Wire{
 			m.call(f, part.str("id"), f.str("name"), f.members["arguments"], eitherArguments)
 		})
 	},
-	key: "messages", list: answerOllama, define: defineOpenAI,
+	key: "messages", list: answerOllama, define: defineOllama,
 }
 
 // eitherArguments reads arguments that are an object, or a string that holds one.
@@ -67,4 +68,19 @@ func answerOllama(answers []Answer) any {
 		messages[i] = m
 	}
 	return messages
+}
+
+// defineOllama returns the definitions with what Ollama's clients know of JSON Schema.
+func defineOllama(tools []Tool) any {
+	list := make([]definition, len(tools))
+	for i, t := range tools {
+		schema := split(t.Schema)
+		properties := object{}
+		for name, raw := range schema.get("properties").members {
+			properties[name] = split(raw).part("type", "description", "enum", "items")
+		}
+		parameters := object{"type": "object", "properties": properties, "required": schema.members["required"]}
+		list[i] = definition{"function", function{t.Name, t.Doc, rawjson.Encode(parameters)}}
+	}
+	return list
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"textskill/parser"
@@ -64,7 +65,12 @@ func actionInput(text string, c parser.ToolCall, tools Schemas) (string, parser.
 		}
 		return text, c
 	}
+	own, _, _ := strings.Cut(input, "\n")
 	input = strings.TrimLeft(input, rawjson.Space)
+	if strings.Trim(own, rawjson.Space) == "" && isStep(input) {
+		c.Arguments, c.Err = loneArgument(tools(c.Name), "")
+		return input, c
+	}
 	body := input
 	for _, fence := range []string{"```json", "```"} {
 		if inside, fenced := strings.CutPrefix(input, fence); fenced {
@@ -98,14 +104,19 @@ func actionEnd(text string) int {
 		if next < 0 {
 			break
 		}
-		at += next + 1
-		for _, word := range []string{"Observation:", "Thought:", "Action:", "Final Answer:"} {
-			if strings.HasPrefix(strings.TrimLeft(text[at:min(len(text), at+64)], " \t"), word) {
-				return at
-			}
+		if at += next + 1; isStep(text[at:]) {
+			return at
 		}
 	}
 	return end
+}
+
+// isStep reports whether a text begins with the word of a step.
+func isStep(text string) bool {
+	begin := strings.TrimLeft(text[:min(len(text), 64)], " \t")
+	return slices.ContainsFunc([]string{"Observation:", "Thought:", "Action:", "Action Input:", "Final Answer:"}, func(word string) bool {
+		return strings.HasPrefix(begin, word)
+	})
 }
 
 // loneArgument makes the arguments of a tool that requires one text.
@@ -117,8 +128,8 @@ func loneArgument(schema json.RawMessage, text string) (json.RawMessage, error) 
 	}
 	if len(required) == 1 {
 		if name, _ := rawjson.String(required[0]); v.get("properties", name).str("type") == "string" {
-			if unquoted, ok := rawjson.String(json.RawMessage(text)); ok {
-				text = unquoted
+			if v, _, err := rawjson.DecodeOne(text); err == nil && v[0] == '"' {
+				text, _ = rawjson.String(v)
 			}
 			return rawjson.Encode(map[string]string{name: text}), nil
 		}

@@ -34,7 +34,7 @@ var Qwen = &Wire{
 	read: func(text string, tools Schemas) (parser.Envelope, error) {
 		f := frame{open: "<tool_call>", end: "</tool_call>", ends: chatML, body: qwenCall}
 		if !strings.Contains(text, f.open) { // the model forgets it at times
-			f = frame{open: "<function=", end: "</function>", ends: append(chatML, f.end), body: qwenFunction}
+			f = frame{open: "<function=", end: "</function>", closed: true, ends: append(chatML, f.end), body: qwenFunction}
 		}
 		return f.read(text, tools)
 	},
@@ -93,7 +93,7 @@ var GLM = &Wire{
 	Name:   "glm",
 	Doc:    "<tool_call>f\n<arg_key>k</arg_key>\n<arg_value>v</arg_value>\n</tool_call>",
 	marker: matcher(`<tool_call>\s*[\w.-]+\s*(?:<arg_key>|</tool_call>)`),
-	read: frame{open: "<tool_call>", end: "</tool_call>", ends: []string{"<|observation|>", "<|user|>", "<|endoftext|>"},
+	read: frame{open: "<tool_call>", end: "</tool_call>", closed: true, ends: []string{"<|observation|>", "<|user|>", "<|endoftext|>"},
 		body: func(s *scanner) ([]parser.ToolCall, error) {
 			name := glmName().FindString(s.text[s.pos:min(len(s.text), s.pos+2*maxName)])
 			if s.pos += len(name); strings.TrimSpace(name) == "" {
@@ -129,7 +129,7 @@ var Invoke = &Wire{
 	Name:   "invoke",
 	Doc:    `<function_calls><invoke name="f"><parameter name="k">v</parameter></invoke></function_calls>`,
 	marker: matcher(`<function_calls>\s*<invoke name=`),
-	read: frame{open: "<invoke ", end: "</invoke>", ends: []string{"<function_calls>", "</function_calls>"},
+	read: frame{open: "<invoke ", end: "</invoke>", closed: true, ends: []string{"<function_calls>", "</function_calls>"},
 		body: func(s *scanner) ([]parser.ToolCall, error) {
 			if !s.skip(`name="`) {
 				return nil, errors.New(`want <invoke name="NAME">`)

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,9 +16,10 @@ import (
 const maxCalls = 10_000
 
 // A frame is how a wire of text marks calls: each begins with open and ends with end,
-// which may be missing at the end of the text, and "" if there is none.
+// which is "" if there is none.
 type frame struct {
 	open, end string
+	closed    bool     // end must not be missing at the end of the text: without it arguments may be missing
 	ends      []string // tokens that may stand at the end of the text or between calls
 	// body reads what is in the frame, at s.pos. Along with an error it returns what it
 	// knows of the call: its ID and name, or no call if the frame does not begin as one.
@@ -92,7 +92,7 @@ func (s *scanner) next() bool {
 	}
 	s.pos = open + len(s.open)
 	calls, err := s.body(s)
-	if err == nil && !s.closed() {
+	if err == nil && !s.close() {
 		err = fmt.Errorf("want %s after the call", s.end)
 	}
 	if err == nil {
@@ -108,13 +108,13 @@ func (s *scanner) next() bool {
 	return s.recover(open, len(calls) > 0)
 }
 
-// closed skips the end of a frame and reports whether it is there.
-func (s *scanner) closed() bool {
+// close skips the end of a frame and reports whether it is there.
+func (s *scanner) close() bool {
 	if s.end == "" {
 		return true
 	}
 	s.space()
-	return s.skip(s.end) || s.pos == len(s.text)
+	return s.skip(s.end) || s.pos == len(s.text) && !s.closed
 }
 
 // recover goes to what is after a frame that cannot be read, if that is certain. began
@@ -254,11 +254,16 @@ const maxName = 256
 // until reads a name and the token after it.
 func (s *scanner) until(token string) (name string, err error) {
 	name, _, ok := strings.Cut(s.text[s.pos:min(len(s.text), s.pos+maxName+len(token))], token)
-	if !ok || strings.ContainsAny(strings.Trim(name, rawjson.Space), "\n<>{}\"") {
-		return "", fmt.Errorf("want a name and %q after it", token)
+	if trimmed := strings.Trim(name, rawjson.Space); ok && isName(trimmed) {
+		s.pos += len(name) + len(token)
+		return trimmed, nil
 	}
-	s.pos += len(name) + len(token)
-	return strings.Trim(name, rawjson.Space), nil
+	return "", fmt.Errorf("want a name and %q after it", token)
+}
+
+// isName reports whether a text may be a name or an ID, and not a part of the format.
+func isName(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsAny(text, "\n<>{}[]\"")
 }
 
 // callKeys are the keys that need no quotes.
@@ -339,87 +344,4 @@ func nameIn(text string) string {
 	}
 	name, _, _ := strings.Cut(after[1:], `"`)
 	return strings.ToValidUTF8(name, "")
-}
-
-// A written argument has no type of its own: its text means what the schema says.
-type written struct{ key, text string }
-
-// object makes the arguments of a call that is written without types: a string is what is
-// written, and other values are JSON. What is not JSON stays a string, for the tool to
-// refuse.
-func (s *scanner) object(name string, list []written) (json.RawMessage, error) {
-	properties := split(s.tools(name)).get("properties")
-	out := []byte{'{'}
-	seen := map[string]bool{}
-	for i, w := range list {
-		switch {
-		case seen[w.key]:
-			return nil, fmt.Errorf("%s is given twice", w.key)
-		case !utf8.ValidString(w.key + w.text):
-			return nil, fmt.Errorf("%s is not UTF-8", w.key)
-		}
-		seen[w.key] = true
-		value := rawjson.AppendString(nil, w.text)
-		if kind := cmp.Or(properties.get(w.key).str("type"), "string"); kind != "string" {
-			if v, _, err := rawjson.DecodeOne(strings.Trim(w.text, rawjson.Space)); err == nil {
-				value = v
-			}
-		}
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(append(rawjson.AppendString(out, w.key), ':'), value...)
-	}
-	return append(out, '}'), nil
-}
-
-// value reads up to an end tag, which counts only where one of the tokens follows: what is
-// written may hold that tag.
-func (s *scanner) value(end string, next ...string) (string, error) {
-	start := s.pos
-	for {
-		at := s.find(end)
-		if at == len(s.text) {
-			s.pos = start
-			return "", fmt.Errorf("the value that is written here has no %s", end)
-		}
-		s.pos = at + len(end)
-		after := strings.TrimLeft(s.text[s.pos:], rawjson.Space)
-		if after != "" && !slices.ContainsFunc(next, func(token string) bool { return strings.HasPrefix(after, token) }) {
-			continue
-		}
-		if strings.Contains(s.text[start:at], s.end) { // or an end tag is missing, and it is the end of the call
-			return "", fmt.Errorf("a value holds %s, which cannot be told from the end of the call; write it with another tool, or in parts", s.end)
-		}
-		return s.text[start:at], nil
-	}
-}
-
-// quoted returns a text, as a JSON string if it holds one of the tokens by which the model
-// tells results and messages apart: a file cannot forge the end of its own result.
-func quoted(text string, tokens []string) string {
-	if slices.ContainsFunc(tokens, func(token string) bool { return strings.Contains(text, token) }) {
-		return escaped(text, tokens)
-	}
-	return text
-}
-
-// escaped returns a text as a JSON string without any of the tokens.
-func escaped(text string, tokens []string) string {
-	q := string(rawjson.AppendString(nil, text))
-	for _, token := range tokens {
-		q = strings.ReplaceAll(q, token, fmt.Sprintf(`\u%04x`, token[0])+token[1:])
-	}
-	return q
-}
-
-// each joins the answers as a function writes them.
-func each(separator string, write func(a Answer, text string) string, tokens ...string) func([]Answer) string {
-	return func(answers []Answer) string {
-		list := make([]string, len(answers))
-		for i, a := range answers {
-			list[i] = write(a, quoted(a.withoutMedia(), tokens))
-		}
-		return strings.Join(list, separator)
-	}
 }

@@ -40,8 +40,8 @@ var Mistral11 = &Wire{
 		name, _, _ := strings.Cut(before, "[ARGS]")
 		name, id, _ := strings.Cut(name, "[CALL_ID]")
 		c := parser.ToolCall{ID: strings.TrimSpace(id), Name: strings.TrimSpace(name)}
-		if !ok {
-			return []parser.ToolCall{c}, errors.New("want NAME[ARGS]{…}")
+		if !ok || !isName(c.Name) || !isName(c.ID) {
+			return nil, errors.New("want NAME[ARGS]{…}")
 		}
 		s.pos += len(before)
 		return s.arguments(c)

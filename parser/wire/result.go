@@ -1,0 +1,38 @@
+package wire
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	rawjson "textskill/parser/json"
+)
+
+// quoted returns a text, as a JSON string if it holds one of the tokens by which the model
+// tells results and messages apart: a file cannot forge the end of its own result.
+func quoted(text string, tokens []string) string {
+	if slices.ContainsFunc(tokens, func(token string) bool { return strings.Contains(text, token) }) {
+		return escaped(text, tokens)
+	}
+	return text
+}
+
+// escaped returns a text as a JSON string without any of the tokens.
+func escaped(text string, tokens []string) string {
+	q := string(rawjson.AppendString(nil, text))
+	for _, token := range tokens {
+		q = strings.ReplaceAll(q, token, fmt.Sprintf(`\u%04x`, token[0])+token[1:])
+	}
+	return q
+}
+
+// each joins the answers as a function writes them.
+func each(separator string, write func(a Answer, text string) string, tokens ...string) func([]Answer) string {
+	return func(answers []Answer) string {
+		list := make([]string, len(answers))
+		for i, a := range answers {
+			list[i] = write(a, quoted(a.withoutMedia(), tokens))
+		}
+		return strings.Join(list, separator)
+	}
+}
