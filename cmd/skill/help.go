@@ -34,7 +34,7 @@ const rootExample = `  skill writeFile notes/a.txt content: hi
 
 // rootFlags are the flags that the help of the program shows.
 var rootFlags = []string{"workspace", "allow", "read-only", "dry-run", "no-journal", "fence", "network", "fallback",
-	"tools", "lines", "json", "verbose", "version"}
+	"tools", "wire", "lines", "json", "verbose", "version"}
 
 // helpCommand is skill help: of the program, of a command, or of all shared flags.
 func (c *cli) helpCommand(o *options) *cobra.Command {

@@ -27,6 +27,7 @@ func split(raw json.RawMessage) value {
 	switch {
 	case len(raw) == 0:
 	case raw[0] == '[':
+		v.elements = []json.RawMessage{} // an empty array is not nil
 		for e := range rawjson.EachElement(raw) {
 			v.elements = append(v.elements, e)
 		}
@@ -104,7 +105,8 @@ func typed(types ...string) func(v value) bool {
 // A message collects what the parts of a provider's message hold.
 type message struct {
 	parser.Envelope
-	said []string // the texts
+	said    []string // the texts
+	refused string   // what only another program can answer, so that nothing must be run
 }
 
 // readParts reads a text that holds one JSON value with a list of parts. parts finds the
@@ -131,7 +133,10 @@ func readParts(text string, parts func(v value) (list value, err error), each fu
 
 // finish returns the calls of a message, or its text if it has none.
 func (m *message) finish() (parser.Envelope, error) {
-	if len(m.Calls) > 0 {
+	switch {
+	case m.refused != "":
+		return parser.Envelope{}, parser.NoCalls(m.refused+" cannot be answered here, so nothing of the message was run", nil)
+	case len(m.Calls) > 0:
 		return m.Envelope, nil
 	}
 	if m.Final = strings.TrimSpace(strings.Join(m.said, "")); m.Final == "" {
@@ -161,7 +166,7 @@ func (m *message) call(v value, id, name string, arguments json.RawMessage, read
 	m.Calls = append(m.Calls, c)
 }
 
-// fail says that the last call was cut off.
+// cut says that the last call was cut off.
 func (m *message) cut(reason string) {
 	if n := len(m.Calls); n > 0 {
 		c := &m.Calls[n-1]

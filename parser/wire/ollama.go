@@ -12,7 +12,9 @@ var Ollama = &Wire{
 	Name: "ollama",
 	Doc:  `{"message":{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{}}}]},"done":true}`,
 	shape: func(v value) bool {
-		return v.get("message").str("role") == "assistant" && (v.has("done") || v.get("message", "tool_calls").elements != nil)
+		untyped := func(c value) bool { return c.get("function", "arguments").members != nil && !c.has("type") }
+		return v.get("message").str("role") == "assistant" && (v.has("done") || v.get("message", "tool_calls").elements != nil) ||
+			v.str("role") == "assistant" && v.get("tool_calls").any(untyped)
 	},
 	read: func(text string, _ Schemas) (parser.Envelope, error) {
 		return readParts(text, ollamaCalls, func(m *message, part value) {

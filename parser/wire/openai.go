@@ -41,6 +41,9 @@ func readOpenAI(text string, _ Schemas) (parser.Envelope, error) {
 	if len(message.get("tool_calls").elements) == 0 {
 		m := readContent(message)
 		m.Repairs = repairs
+		if message.has("function_call") {
+			m.refused = "a function_call, which tool_calls replaced,"
+		}
 		return m.finish()
 	}
 	e, err := parser.ToolCalls(string(message.raw))

@@ -44,6 +44,8 @@ func readItem(m *message, item value) {
 		}
 	case "custom_tool_call":
 		m.Calls = append(m.Calls, parser.ToolCall{ID: item.str("call_id"), Name: item.str("name"), Err: errCustom})
+	case "computer_call", "local_shell_call", "shell_call", "apply_patch_call", "mcp_approval_request":
+		m.refused = "a " + item.str("type")
 	case "message":
 		for _, part := range item.get("content").elements {
 			m.said = append(m.said, split(part).str("text"), split(part).str("refusal"))
