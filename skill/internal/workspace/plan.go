@@ -79,14 +79,19 @@ func (w *Workspace) planReplace(p location, d tree.Folder, inPlace bool, full *o
 	if h == nil {
 		return plan{}, nil
 	}
-	after, err := stateOf(full, allBytes)
+	patched := splice != nil && splice.Old <= state.MaxCopied
+	limit := int64(allBytes)
+	if patched { // patchOf finds the sums of both
+		limit = noBytes
+	}
+	after, err := stateOf(full, limit)
 	if err != nil {
 		return plan{}, err
 	}
 	after.Stamp = state.Stamp{} // it changes with the name
 	step := state.Step{Path: h.name(p), After: after}
-	if splice != nil && splice.Old <= state.MaxCopied {
-		if step.Before, step.Patch, err = patchOf(d, p.base(), *splice); err != nil {
+	if patched {
+		if step.Before, step.Patch, step.After.Sum, err = patchOf(d, p.base(), *splice); err != nil {
 			return plan{}, err
 		}
 		step.Keep = len(step.Patch.Old) < int(splice.Old)
@@ -100,22 +105,25 @@ func (w *Workspace) planReplace(p location, d tree.Folder, inPlace bool, full *o
 	return plan{root: p.root, bytes: step.Before.Size, end: inPlace, note: note, steps: []state.Step{step}}, nil
 }
 
-// patchOf returns the state of a file before a splice, and what the splice takes away.
-func patchOf(d tree.Folder, name string, s Splice) (before state.State, patch *state.Patch, err error) {
+// patchOf returns the state of a file before a splice, what the splice takes away, and the
+// sum of the file after it.
+func patchOf(d tree.Folder, name string, s Splice) (before state.State, patch *state.Patch, after string, err error) {
 	f, err := d.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
-		return before, nil, err
+		return before, nil, "", err
 	}
 	defer f.Close()
 	patch = &state.Patch{Offset: s.Offset, Length: s.Old, New: int64(len(s.New))}
 	if s.Old <= state.MaxInline {
 		patch.Old = make([]byte, s.Old)
 		if _, err := f.ReadAt(patch.Old, s.Offset); err != nil && err != io.EOF {
-			return before, nil, tree.Cause(err)
+			return before, nil, "", tree.Cause(err)
 		}
 	}
-	before, err = stateOf(f, allBytes)
-	return before, patch, err
+	if before, err = stateOf(f, noBytes); err == nil {
+		before.Sum, after, err = splicedSums(f, before.Size, s)
+	}
+	return before, patch, after, err
 }
 
 // planAppend plans to add data to the end of the file p.

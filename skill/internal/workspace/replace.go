@@ -72,7 +72,7 @@ func (w *Workspace) prepare(p location, draft func(d tree.Folder, old *Info) (*n
 		return nil
 	}
 	defer d.Close()
-	old, err := existingFile(d, p.base(), false)
+	old, err := lookAt(d, p.base(), false)
 	if err != nil || !p.root.makesUnnamed(d) {
 		return nil
 	}

@@ -196,8 +196,18 @@ func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions, fi
 	return c, err
 }
 
-// existingFile describes the file that is about to be written, nil if there is none.
+// existingFile describes the file that is about to be written, nil if there is none. It
+// fails for one that may not be written.
 func existingFile(d tree.Folder, name string, noReplace bool) (*Info, error) {
+	old, err := lookAt(d, name, noReplace)
+	if old == nil || err != nil {
+		return nil, err
+	}
+	return old, d.CheckWritable(name)
+}
+
+// lookAt is existingFile for one that is not about to be written yet.
+func lookAt(d tree.Folder, name string, noReplace bool) (*Info, error) {
 	info, err := d.Lstat(name)
 	found, err := existing(info, err)
 	switch {
@@ -211,7 +221,7 @@ func existingFile(d tree.Folder, name string, noReplace bool) (*Info, error) {
 	if err := tree.CheckRegular(info.Mode); err != nil {
 		return nil, err
 	}
-	return &info, d.CheckWritable(name)
+	return &info, nil
 }
 
 // previewTarget is existingFile without locks, for a dry run. The folder is nil if it

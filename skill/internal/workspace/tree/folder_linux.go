@@ -125,6 +125,22 @@ func (d *kernelFolder) OpenFile(name string, flag int, perm fs.FileMode) (*os.Fi
 	return os.NewFile(uintptr(fd), name), nil
 }
 
+func (d *kernelFolder) openContent(name string) (File, Info, error) {
+	fd, err := d.open(name, unix.O_RDONLY, 0)
+	if err != nil {
+		return File{}, Info{}, err
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil {
+		err = CheckRegular(modeFromStat(st.Mode))
+	}
+	if err != nil {
+		unix.Close(fd)
+		return File{}, Info{}, err
+	}
+	return File{kernelFile(fd), st.Size}, infoFromStat(&st), nil
+}
+
 func (d *kernelFolder) open(name string, flag int, perm fs.FileMode) (int, error) {
 	flag |= unix.O_NOFOLLOW | unix.O_CLOEXEC | openFlags
 	fd, err := unix.Openat(d.fd, name, flag, uint32(perm.Perm()))

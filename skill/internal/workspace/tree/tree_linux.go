@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -133,6 +134,9 @@ func (t *kernelTree) ReadFile(rel string, limit int64) ([]byte, error) {
 }
 
 func (t *kernelTree) Stat(rel string) (Info, error) {
+	if rel != "." && rel != ".." && strings.IndexByte(rel, '/') < 0 {
+		return t.statTop(rel)
+	}
 	fd, err := t.fd(rel, unix.O_PATH|unix.O_NOFOLLOW)
 	if err != nil {
 		return Info{}, err
@@ -140,6 +144,20 @@ func (t *kernelTree) Stat(rel string) (Info, error) {
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
+		return Info{}, err
+	}
+	return infoFromStat(&st), nil
+}
+
+// statTop is Stat for a name in the folder itself, in one system call in place of three.
+func (t *kernelTree) statTop(name string) (Info, error) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.dir < 0 {
+		return Info{}, fs.ErrClosed
+	}
+	var st unix.Stat_t
+	if err := unix.Fstatat(t.dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return Info{}, err
 	}
 	return infoFromStat(&st), nil
