@@ -46,7 +46,8 @@ const (
 	Delete Kind = "delete"
 	Mkdir  Kind = "create directory"
 	Undo   Kind = "undo"
-	Run    Kind = "run" // what a command changed, see [Snapshot.Record]
+	Run    Kind = "run"   // what a command changed, see [Snapshot.Record]
+	Patch  Kind = "patch" // of several files, see [Workspace.ChangeFiles]
 )
 
 // String says what an unapplied change would have done.

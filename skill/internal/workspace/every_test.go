@@ -101,6 +101,12 @@ var operations = []operation{
 	{"EditFile", "file", true, true, func(w *Workspace, s *site, abs string) error {
 		return failed(w.EditFile(bg, abs, WriteOptions{}, swap("content", "new")))
 	}, written},
+	{"ChangeFiles", "file", true, true, func(w *Workspace, s *site, abs string) error {
+		return failed(w.ChangeFiles(bg, fixed(FileChange{Path: abs, Before: []byte("content"), After: []byte("new")})))
+	}, written},
+	{"ChangeFiles remove", "file", false, true, func(w *Workspace, s *site, abs string) error {
+		return failed(w.ChangeFiles(bg, fixed(FileChange{Path: abs, Before: []byte("content")})))
+	}, gone},
 	{"MakeDir", "nothing", true, true, func(w *Workspace, s *site, abs string) error {
 		return failed(w.MakeDir(bg, abs+"/x/y", false))
 	}, func(s *site, rel string) { s.lacks(rel + "/x/y/z"); isFolder(s, rel+"/x/y") }},

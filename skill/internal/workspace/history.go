@@ -20,7 +20,7 @@ type HistoryEntry struct {
 	Command       string   // of a run: the program
 	Run           string   // the run of an expert that made it; "" for none
 	RunStep       int      // in which step; 0 for none, as of its undos
-	Paths         []string // of a run: all that it changed, absolute
+	Paths         []string // of a run or a patch: all that it changed, absolute
 	Of            string   // of an undo: the ID of the change that it undid
 	Undone        bool     // and not made again since
 	NotKept       string   // why it cannot be undone; "" if it can
@@ -36,6 +36,8 @@ func (e HistoryEntry) String() string {
 		what = fmt.Sprintf("%s %s: %s and %d more", e.Kind, e.Command, e.Path, len(e.Paths)-1)
 	case e.Command != "":
 		what = string(e.Kind) + " " + e.Command + ": " + e.Path
+	case len(e.Paths) > 1:
+		what = fmt.Sprintf("%s and %d more", what, len(e.Paths)-1)
 	case e.Of != "":
 		what = string(e.Kind) + " " + e.Of + ": " + e.Path
 	}
@@ -96,7 +98,7 @@ func (w *Workspace) entry(c *change) HistoryEntry {
 		}
 	}
 	for _, s := range c.Steps {
-		if e.Kind == Run {
+		if e.Kind == Run || e.Kind == Patch {
 			e.Paths = append(e.Paths, h.path(s.Path))
 		}
 	}

@@ -1,0 +1,366 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"syscall"
+
+	"textskill/skill/internal/state"
+	"textskill/skill/internal/workspace/tree"
+)
+
+// A FileChange is what [Workspace.ChangeFiles] does with one file.
+type FileChange struct {
+	Path   string      // absolute; a link in the last part is followed, but not to remove a file
+	Before []byte      // what the file holds; nil if there is none
+	After  []byte      // what it is to hold; nil to remove it
+	Mode   fs.FileMode // of a new file: its permissions; 0 for those that new files usually have
+}
+
+// MaxBatch is the largest number of files that [Workspace.ChangeFiles] changes at once.
+const MaxBatch = 200
+
+// ChangeFiles changes several files as one change: all of them or, if it fails, none. Folders
+// above new files are made. compute says what to change; it is called while nobody else may
+// change the workspace, and again if something else has changed one of the files all the same.
+// Its error is returned unchanged. Other errors are as for [Workspace.WriteFile] and
+// [Workspace.Remove].
+func (w *Workspace) ChangeFiles(ctx context.Context, compute func() ([]FileChange, error)) (c Change, err error) {
+	for n := 0; n == 0 || err == errChanged && n < 100; n++ {
+		c = Change{Kind: Patch, Path: w.Dir()}
+		err = w.changeFiles(ctx, &c, compute)
+	}
+	return c, wrap("open", c.Path, err)
+}
+
+func (w *Workspace) changeFiles(ctx context.Context, c *Change, compute func() ([]FileChange, error)) error {
+	if err := w.checkWritable(); err != nil {
+		return err
+	}
+	b := &batch{w: w, c: c}
+	defer b.close()
+	if w.opts.DryRun {
+		if err := b.gather(compute); err != nil {
+			return err
+		}
+		for _, f := range b.files {
+			c.Diff += Unified(f.abs, f.abs, f.Before, f.After)
+		}
+		return nil
+	}
+	l, err := w.lockAll(ctx)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	err = func() error {
+		defer l.release()
+		if err := b.gather(compute); err != nil {
+			return err
+		}
+		if err := b.lock(ctx, l); err != nil {
+			return err
+		}
+		return b.apply(ctx)
+	}()
+	if serr := w.settle(c, l.folders...); err == nil {
+		err = serr
+	}
+	return err
+}
+
+// A batch is files that are changed together.
+type batch struct {
+	w       *Workspace
+	c       *Change
+	files   []*batchFile
+	folders []location // to be made, the outermost first
+	made    []location
+}
+
+// A batchFile is one of them.
+type batchFile struct {
+	FileChange
+	abs   string
+	p     location
+	old   *Info       // nil if there is none
+	d     tree.Folder // it is in; nil until that is made
+	ready *newFile    // with the content; nil until it is written, and of a file to remove
+	step  int         // of the record
+	image string
+}
+
+func (b *batch) close() {
+	for _, f := range b.files {
+		f.ready.close()
+	}
+}
+
+// gather finds the files that are to be changed, and what is in the way of that.
+func (b *batch) gather(compute func() ([]FileChange, error)) error {
+	list, err := compute()
+	if err != nil {
+		return err
+	}
+	if len(list) > MaxBatch {
+		return fmt.Errorf("%d files are more than the %d that are changed at once", len(list), MaxBatch)
+	}
+	at := map[location]bool{}
+	for _, ch := range list {
+		f := &batchFile{FileChange: ch, abs: ch.Path}
+		b.c.Path = ch.Path
+		err := b.w.withLocation(request{ch.Path, ch.After != nil, toChange}, func(p location) error {
+			f.p = p
+			return b.look(f)
+		})
+		if err != nil {
+			op := "open"
+			if ch.After == nil {
+				op = "unlink"
+			}
+			return wrapMkdir(op, ch.Path, path.Dir(ch.Path), err)
+		}
+		switch {
+		case at[f.p]:
+			return fmt.Errorf("%s is named twice, or once and once more through a link", ch.Path)
+		case len(b.files) > 0 && b.files[0].p.root != f.p.root:
+			return fmt.Errorf("%s and %s are in folders that have separate histories; change them by two calls", b.files[0].abs, ch.Path)
+		}
+		at[f.p] = true
+		b.files = append(b.files, f)
+	}
+	return nil
+}
+
+// look describes a file, and returns the error that changing it would fail with.
+func (b *batch) look(f *batchFile) error {
+	if f.p.isRoot() {
+		return syscall.EISDIR
+	}
+	f.old = nil
+	d, err := f.p.root.tree.OpenFolder(f.p.parent().rel)
+	if f.Before == nil && missingFolder(err) {
+		return mkdirFailed(previewDir(f.p.parent()))
+	}
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if f.After == nil {
+		info, err := d.Lstat(f.p.base())
+		if err == nil && !info.IsLink() {
+			err = tree.CheckRegular(info.Mode)
+		}
+		f.old = &info
+		return cmp.Or(err, d.CheckWritable("."))
+	}
+	old, err := existingFile(d, f.p.base(), f.Before == nil)
+	switch {
+	case err != nil:
+		return err
+	case old == nil && f.Before != nil:
+		return syscall.ENOENT
+	case old == nil:
+		return d.CheckWritable(".")
+	}
+	f.old = old
+	return nil
+}
+
+// lock opens and locks the folders that exist, and writes the new files in them, as far as
+// they need no name for that: a full disk then changes nothing.
+func (b *batch) lock(ctx context.Context, l *heldLocks) error {
+	for _, f := range b.files {
+		if _, err := f.p.root.tree.Stat(f.p.parent().rel); err != nil {
+			b.planParents(f.p.parent())
+			continue
+		}
+		d, err := l.lockFolders(ctx, b.w, f.p)
+		if err != nil {
+			return err
+		}
+		f.d = d[0]
+		removeLeftover(f.d)
+		if f.After != nil && f.p.root.makesUnnamed(f.d) {
+			if err := b.draft(f); err != nil {
+				return wrap("open", f.abs, err)
+			}
+		}
+	}
+	return nil
+}
+
+// planParents adds a folder and those above it to the ones to be made.
+func (b *batch) planParents(p location) {
+	if _, err := p.root.tree.Stat(p.rel); err == nil || slices.Contains(b.folders, p) {
+		return
+	}
+	b.planParents(p.parent())
+	b.folders = append(b.folders, p)
+}
+
+// draft writes the new file.
+func (b *batch) draft(f *batchFile) (err error) {
+	f.ready, err = createFile(f.d, f.old != nil || f.Mode != 0, allOf(f.After))
+	if err != nil {
+		f.ready = nil
+		return err
+	}
+	f.ready.old = f.old
+	switch {
+	case f.old != nil:
+		f.ready.misfit = f.old.Links > 1 || !tree.CopyMetadata(f.ready.file, f.d, f.p.base(), *f.old)
+	case f.Mode != 0:
+		err = f.ready.file.Chmod(f.Mode)
+	}
+	if err == nil {
+		err = b.w.flush(f.ready.file)
+	}
+	return tree.Cause(err)
+}
+
+// plan is what is recorded of the batch.
+func (b *batch) plan() (plan, error) {
+	if len(b.files) == 0 {
+		return plan{}, nil
+	}
+	root := b.files[0].p.root
+	h := b.w.journal(root)
+	if h == nil {
+		return plan{}, nil
+	}
+	planned := plan{root: root, end: true}
+	for _, p := range b.folders {
+		planned.steps = append(planned.steps, state.Step{Path: h.name(p), After: madeFolder(0o777)})
+	}
+	for _, f := range b.files {
+		s := state.Step{Path: h.name(f.p)}
+		if f.old != nil {
+			var note string
+			var err error
+			if s.Before, note, err = h.takenFrom(f.d, f.p.base(), f.old.Links > 1 && f.After != nil); err != nil {
+				return plan{}, err
+			}
+			planned.note, s.Keep = note+planned.note, true
+			planned.bytes += s.Before.Size
+		}
+		if f.After != nil {
+			s.After = state.State{Kind: kindFile, Mode: uint32(cmp.Or(f.Mode, 0o644)), Size: int64(len(f.After)), Sum: sumOf(f.After)}
+		}
+		f.step = len(planned.steps)
+		planned.steps = append(planned.steps, s)
+	}
+	return planned, nil
+}
+
+// apply changes the files. After an error those that were changed are as before.
+func (b *batch) apply(ctx context.Context) error {
+	planned, err := b.plan()
+	if err != nil {
+		return err
+	}
+	var broken error // what could not be put back
+	err = b.w.commit(ctx, b.c, planned, func(k *keeper) error {
+		var err error
+		for _, p := range b.folders {
+			made, ferr := b.w.makeFolders(b.c, p)
+			if b.made = append(b.made, made...); ferr != nil {
+				err = wrapMkdir("mkdir", p.path(), p.path(), ferr)
+				break
+			}
+		}
+		done := 0
+		for err == nil && done < len(b.files) {
+			if err = b.change(ctx, k, b.files[done]); err == nil {
+				done++
+			}
+		}
+		if err == nil {
+			return nil
+		}
+		if done < len(b.files) {
+			failed := b.files[done]
+			failed.ready.close() // it may have the temporary name
+			failed.ready = nil
+		}
+		for _, f := range slices.Backward(b.files[:done]) {
+			if perr := b.putBack(k, f); perr != nil {
+				broken = errors.Join(broken, wrap("open", f.abs, perr))
+			}
+		}
+		removeFolders(b.made)
+		if broken != nil {
+			broken = fmt.Errorf("%w; some of the files were changed and could not be put back: %w", err, broken)
+			return nil // the record stays: undo can still bring them back
+		}
+		return err
+	})
+	return errors.Join(err, broken)
+}
+
+// change changes one file.
+func (b *batch) change(ctx context.Context, k *keeper, f *batchFile) (err error) {
+	defer func() {
+		if err != errChanged {
+			err = wrap("open", f.abs, err)
+		}
+	}()
+	if k != nil {
+		k.step = f.step
+		f.image = k.image()
+	}
+	if f.d == nil {
+		if f.d, err = f.p.root.tree.OpenFolder(f.p.parent().rel); err != nil {
+			return err
+		}
+		b.c.folders = append(b.c.folders, f.d)
+	}
+	if f.After == nil {
+		if k == nil {
+			return f.d.Remove(f.p.base(), false)
+		}
+		return k.take(ctx, f.p, f.d, *f.old)
+	}
+	if f.ready == nil {
+		if err := b.draft(f); err != nil {
+			return err
+		}
+	}
+	if !f.ready.misfit {
+		return f.ready.install(f.p.base(), f.old != nil, k)
+	}
+	if k != nil {
+		if err := k.copy(f.d, f.p.base()); err != nil {
+			return err
+		}
+	}
+	return b.w.overwriteBytes(f.ready.file, f.d, f.p.base())
+}
+
+// putBack makes a file that was changed what it was before.
+func (b *batch) putBack(k *keeper, f *batchFile) error {
+	name := f.p.base()
+	switch {
+	case f.old == nil:
+		return f.d.Remove(name, false)
+	case f.image != "" && (f.ready == nil || !f.ready.misfit) && k.Images().Rename(f.image, f.d, name, f.After != nil) == nil:
+		return nil
+	}
+	old, err := createFile(f.d, true, allOf(f.Before))
+	if err != nil {
+		return err
+	}
+	defer old.close()
+	if f.After != nil {
+		return b.w.overwriteBytes(old.file, f.d, name)
+	}
+	if err := old.file.Chmod(f.old.Mode.Perm()); err != nil {
+		return tree.Cause(err)
+	}
+	return old.installNew(name)
+}
