@@ -37,6 +37,8 @@ var mayImport = map[string][]string{
 
 	"skill/internal/workspace": {"skill/internal/state", "skill/internal/workspace/tree"},
 
+	"skill/internal/patch": {},
+
 	"skill/internal/search": {"skill/internal/workspace", "skill/internal/workspace/tree"},
 
 	"skill/internal/process": {"skill/internal/state", "skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/search", "skill/internal/refusal", "skill/internal/words"},
@@ -47,7 +49,7 @@ var mayImport = map[string][]string{
 
 	"skill/internal/project": {"skill/internal/process", "skill/internal/search", "skill/internal/workspace", "skill/internal/refusal", "skill/internal/words"},
 
-	"skill": {"skill/internal/state", "skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/search", "skill/internal/process", "skill/internal/web",
+	"skill": {"skill/internal/state", "skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/patch", "skill/internal/search", "skill/internal/process", "skill/internal/web",
 		"skill/internal/git", "skill/internal/project", "skill/internal/refusal", "skill/internal/words"},
 
 	"skill/browser": {"skill"},

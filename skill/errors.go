@@ -30,6 +30,21 @@ func (e *NoMatchError) Hint() string {
 	return fmt.Sprintf("line %d is nearest: %s; wanted: %s (%s)", e.Near.Number, e.Near.Text, e.Near.Wanted, e.Near.Differs)
 }
 
+// A ManyMatchesError reports that the text of an edit occurs more than once in the file.
+type ManyMatchesError struct {
+	Path  string
+	Lines []int // where it begins, from 1
+}
+
+func (e *ManyMatchesError) Error() string {
+	return fmt.Sprintf("the old text occurs %d times in %s, first in lines %d and %d", len(e.Lines), e.Path, e.Lines[0], e.Lines[1])
+}
+
+// Hint says what makes the edit possible.
+func (e *ManyMatchesError) Hint() string {
+	return "name more of the text around it, or ask for all of them to be replaced"
+}
+
 // A NearLine is a line of a file and the similar line that was searched for. In both,
 // invisible characters are replaced: → tab, · trailing space, ␍ CR, ⍽ no-break space.
 type NearLine struct {

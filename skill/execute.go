@@ -25,12 +25,16 @@ func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (Result, 
 	switch a := args.(type) {
 	case ReadFile:
 		return x.readFile(ctx, s, a)
+	case ReadFiles:
+		return x.readFiles(ctx, s, a)
 	case WriteFile:
 		return x.writeFile(ctx, s, a)
 	case AppendFile:
 		return x.appendFile(ctx, s, a)
 	case EditFile:
 		return x.editFile(ctx, s, a)
+	case Patch:
+		return x.patch(ctx, s, a)
 	case CopyFile:
 		return x.copyFile(ctx, s, a)
 	case MoveFile:

@@ -18,6 +18,7 @@ type CopyFile struct {
 	Into         bool // if Dest is a directory, copy a file into it under its own name
 	Parents      bool // create the directories above Dest
 	Times        bool // keep the modification times
+	NoReplace    bool // Dest must not exist, otherwise EEXIST
 	SameOK       bool // copying a file onto itself succeeds and changes nothing, instead of [ErrSameFile]
 }
 
@@ -32,7 +33,7 @@ func (x *Executor) copyFile(ctx context.Context, s *Session, a CopyFile) (Result
 		to = filepath.Join(to, filepath.Base(from))
 	}
 	c, err := x.ws.Copy(ctx, from, to, workspace.CopyOptions{
-		Tree: a.Tree, Follow: a.Tree, Replace: true, Parents: a.Parents, Times: a.Times,
+		Tree: a.Tree, Follow: a.Tree, Replace: !a.NoReplace, Parents: a.Parents, Times: a.Times,
 	})
 	if a.SameOK && errors.Is(err, workspace.ErrSameFile) {
 		c.Applied = !x.cfg.DryRun

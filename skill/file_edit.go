@@ -3,6 +3,7 @@ package skill
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"strings"
 
@@ -18,7 +19,20 @@ type EditFile struct {
 	Old, New  string // Old must not be empty
 	DryRun    bool   // describe the change only
 	CheckMore bool   // report in Changed.More whether Old occurs again after the replaced text
+
+	Edits []Replacement // made one after the other instead of Old and New: all of them, or none
+	Diff  bool          // describe the change in Changed.Diff although it is made
 }
+
+// A Replacement is one edit of several. Without All, an Old that occurs more than once is a
+// [*ManyMatchesError].
+type Replacement struct {
+	Old, New string // Old must not be empty
+	All      bool   // replace each occurrence
+}
+
+// maxEdited is the size in bytes of a file up to which several edits are made in it at once.
+const maxEdited = 64 << 20
 
 func (EditFile) op() {}
 
@@ -27,14 +41,27 @@ func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result
 	if err != nil {
 		return nil, err
 	}
-	if a.Old == "" {
-		return nil, &ArgError{Arg: "old text", Reason: "is empty; name the text to replace"}
+	edits := a.Edits
+	if edits == nil {
+		edits = []Replacement{{Old: a.Old}}
+	}
+	for _, e := range edits {
+		if e.Old == "" {
+			return nil, &ArgError{Arg: "old text", Reason: "is empty; name the text to replace"}
+		}
 	}
 	r := Changed{}
-	c, err := x.ws.EditFile(ctx, abs, workspace.WriteOptions{DryRun: a.DryRun}, func(src io.ReaderAt, size int64) (workspace.Splice, error) {
+	c, err := x.ws.EditFile(ctx, abs, workspace.WriteOptions{DryRun: a.DryRun, Diff: a.Diff}, func(src io.ReaderAt, size int64) (workspace.Splice, error) {
 		text, textSize, encoding, err := asText(src, size)
 		if err != nil {
 			return workspace.Splice{}, err
+		}
+		if a.Edits != nil {
+			sp, err := replaceAll(ctx, abs, text, textSize, a.Edits)
+			if encoding != "" && err == nil {
+				return encodeSplice(encoding, abs, text, textSize, size, sp)
+			}
+			return sp, err
 		}
 		sp, ok, err := locate(ctx, text, textSize, a.Old, a.New)
 		if err == nil && !ok {
@@ -166,4 +193,56 @@ func usesCRLF(src io.ReaderAt, size, at int64) (bool, error) {
 	}
 	i := bytes.LastIndexByte(buf[:n], '\n')
 	return i > 0 && buf[i-1] == '\r', nil
+}
+
+// replaceAll returns what the edits change in a text, as one splice.
+func replaceAll(ctx context.Context, abs string, src io.ReaderAt, size int64, edits []Replacement) (workspace.Splice, error) {
+	if size > maxEdited {
+		return workspace.Splice{}, &TooLargeError{abs, size, maxEdited}
+	}
+	before, err := readRange(src, 0, size)
+	after := before
+	for i := 0; i < len(edits) && err == nil; i++ {
+		after, err = replaceEach(ctx, abs, after, edits[i])
+		if many := len(edits) > 1; many && err != nil {
+			err = fmt.Errorf("edit %d of %d: %w", i+1, len(edits), err)
+		}
+	}
+	if err != nil {
+		return workspace.Splice{}, err
+	}
+	from, end := 0, 0 // what both begin and end with
+	for shorter := min(len(before), len(after)); from < shorter && before[from] == after[from]; {
+		from++
+	}
+	for shorter := min(len(before), len(after)) - from; end < shorter && before[len(before)-1-end] == after[len(after)-1-end]; {
+		end++
+	}
+	return workspace.Splice{Offset: int64(from), Old: int64(len(before) - end - from), New: after[from : len(after)-end]}, nil
+}
+
+// replaceEach makes one of several edits.
+func replaceEach(ctx context.Context, abs string, text []byte, e Replacement) (out []byte, err error) {
+	var found []int // lines, from 1
+	rest, line := text, 1
+	for {
+		sp, ok, err := locate(ctx, bytes.NewReader(rest), int64(len(rest)), e.Old, e.New)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			break
+		}
+		found = append(found, line+bytes.Count(rest[:sp.Offset], []byte("\n")))
+		line += bytes.Count(rest[:sp.Offset+sp.Old], []byte("\n"))
+		out = append(append(out, rest[:sp.Offset]...), sp.New...)
+		rest = rest[sp.Offset+sp.Old:]
+	}
+	switch {
+	case len(found) == 0:
+		return nil, &NoMatchError{Path: abs, Near: nearest(bytes.NewReader(text), int64(len(text)), e.Old)}
+	case len(found) > 1 && !e.All:
+		return nil, &ManyMatchesError{abs, found}
+	}
+	return append(out, rest...), nil
 }

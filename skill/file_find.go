@@ -72,16 +72,24 @@ func (x *Executor) find(ctx context.Context, s *Session, a Find) (Result, error)
 		return nil, &ArgError{Arg: "pattern", Reason: err.Error()}
 	}
 	o := search.FindOptions{Ignore: a.SkipIgnored, Limit: cmp.Or(a.Limit, 100)}
-	for _, text := range a.Exclude {
-		g, err := search.ParseBraces(text)
-		if err != nil {
-			return nil, &ArgError{Arg: "exclude", Reason: err.Error()}
-		}
-		o.Exclude = append(o.Exclude, g)
+	if o.Exclude, err = parseGlobs("exclude", a.Exclude); err != nil {
+		return nil, err
 	}
 	n, err := search.Find(ctx, x.ws, abs, glob, o)
 	if err != nil {
 		return nil, x.listError(abs, err)
 	}
 	return Found{abs, n.Paths, n.More, n.Excluded, n.Ignored, n.Unreadable, n.Git}, nil
+}
+
+// parseGlobs parses the patterns in the argument arg, which may have braces.
+func parseGlobs(arg string, patterns []string) (list []search.Glob, err error) {
+	for _, text := range patterns {
+		g, err := search.ParseBraces(text)
+		if err != nil {
+			return nil, &ArgError{Arg: arg, Reason: err.Error()}
+		}
+		list = append(list, g)
+	}
+	return list, nil
 }

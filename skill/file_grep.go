@@ -15,13 +15,14 @@ import (
 type Grep struct {
 	Path        string
 	Pattern     string
-	Literal     bool // Pattern is plain text
-	FoldCase    bool // ignore case
-	Context     int  // number of lines to return before and after each match
-	Git         bool // also search .git directories below Path
-	SkipIgnored bool // leave out what git ignores
-	Limit       int  // maximum number of matches; 0 means 1000
-	MaxLine     int  // bytes to return of each line; 0 means 2000
+	Literal     bool     // Pattern is plain text
+	FoldCase    bool     // ignore case
+	Context     int      // number of lines to return before and after each match
+	Git         bool     // also search .git directories below Path
+	SkipIgnored bool     // leave out what git ignores
+	Include     []string // patterns as those of Find.Exclude: only files that one of them matches; nil means all
+	Limit       int      // maximum number of matches; 0 means 1000
+	MaxLine     int      // bytes to return of each line; 0 means 2000
 }
 
 func (Grep) op() {}
@@ -81,8 +82,12 @@ func (x *Executor) grep(ctx context.Context, s *Session, a Grep) (Result, error)
 	if a.MaxLine <= 0 {
 		a.MaxLine = 2000
 	}
+	o := search.GrepOptions{WalkOptions: search.WalkOptions{Git: a.Git, Ignore: a.SkipIgnored}}
+	if o.Include, err = parseGlobs("glob", a.Include); err != nil {
+		return nil, err
+	}
 	first := &firstMatches{limit: a.Limit, room: x.cfg.MaxRead, maxLine: a.MaxLine}
-	sum, err := search.Grep(ctx, x.ws, abs, pattern, search.WalkOptions{Git: a.Git, Ignore: a.SkipIgnored}, first.add)
+	sum, err := search.Grep(ctx, x.ws, abs, pattern, o, first.add)
 	if err != nil {
 		return nil, x.listError(abs, err)
 	}

@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
+	"textskill/skill/internal/search"
 	"textskill/skill/internal/workspace"
 )
 
@@ -20,6 +23,8 @@ type ListTree struct {
 	Path  string
 	Depth int // levels below Path; less than 1 means 1
 	Limit int // maximum number of entries; 0 means 5000
+
+	SkipIgnored bool // leave out .git and what git ignores, follow no links, and return the sizes of files
 }
 
 func (ListTree) op() {}
@@ -27,8 +32,9 @@ func (ListTree) op() {}
 // A Tree is a directory tree, or one entry of it.
 type Tree struct {
 	Name    string
-	Folder  bool // a directory, or a link to one
-	Denied  bool // a directory that could not be read
+	Folder  bool  // a directory, or a link to one
+	Denied  bool  // a directory that could not be read
+	Size    int64 // of a file, with SkipIgnored
 	Entries []*Tree
 }
 
@@ -37,6 +43,10 @@ type TreeListed struct {
 	Path string // absolute
 	Tree *Tree
 	Cut  bool // entries beyond the limit are missing
+
+	Files, Folders int   // with SkipIgnored: how many there are, also those that are cut
+	Ignored        int   // with SkipIgnored: entries that were left out, without their content
+	Bytes          int64 // with SkipIgnored: size of the files
 }
 
 // Message names the directory.
@@ -47,12 +57,15 @@ func (x *Executor) listTree(ctx context.Context, s *Session, a ListTree) (Result
 	if err != nil {
 		return nil, err
 	}
+	if a.SkipIgnored {
+		return result(x.walkTree(ctx, abs, a))
+	}
 	w := &treeWalk{x: x, ctx: ctx, left: cmp.Or(a.Limit, 5000)}
 	root := &Tree{Name: filepath.Base(abs), Folder: true}
 	if err := w.fill(root, abs, max(1, a.Depth)); err != nil {
 		return nil, x.listError(abs, err)
 	}
-	return TreeListed{abs, root, w.left < 0}, nil
+	return TreeListed{Path: abs, Tree: root, Cut: w.left < 0}, nil
 }
 
 // listError replaces the ENOTDIR of listing abs by the error of describing it, if a parent
@@ -64,6 +77,75 @@ func (x *Executor) listError(abs string, err error) error {
 		}
 	}
 	return err
+}
+
+// sort puts directories first, and then sorts by name, ignoring case.
+func (t *Tree) sort() {
+	slices.SortFunc(t.Entries, func(a, b *Tree) int {
+		if a.Folder != b.Folder {
+			if a.Folder {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// walkTree lists a directory without what git ignores. Entries of a level count against the
+// limit before those below.
+func (x *Executor) walkTree(ctx context.Context, abs string, a ListTree) (TreeListed, error) {
+	var mu sync.Mutex
+	depth := max(1, a.Depth)
+	r := TreeListed{Path: abs, Tree: &Tree{Name: filepath.Base(abs), Folder: true}}
+	levels := make([][]found, depth+1)
+	sum, err := search.Walk(ctx, x.ws, abs, search.WalkOptions{Ignore: true}, func(_ int, e *search.Entry) error {
+		f := found{e.Folder(), &Tree{Name: string(e.Name), Folder: e.Type.IsDir()}}
+		if info, err := e.Stat(); err == nil && !f.Folder {
+			f.Size = info.Size
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if f.Folder {
+			r.Folders++
+		} else {
+			r.Files++
+			r.Bytes += f.Size
+		}
+		if e.Depth <= depth {
+			levels[e.Depth] = append(levels[e.Depth], f)
+		}
+		return nil
+	})
+	if err != nil {
+		return r, x.listError(abs, err)
+	}
+	r.Ignored = sum.Ignored
+	left := cmp.Or(a.Limit, 5000)
+	folders := map[string]*Tree{"": r.Tree}
+	for _, level := range levels {
+		slices.SortFunc(level, func(a, b found) int { return cmp.Or(cmp.Compare(a.in, b.in), cmp.Compare(a.Name, b.Name)) })
+		for _, f := range level {
+			in := folders[f.in]
+			if left--; left < 0 || in == nil {
+				r.Cut = true
+				continue
+			}
+			if in.Entries = append(in.Entries, f.Tree); f.Folder {
+				folders[path.Join(f.in, f.Name)] = f.Tree
+			}
+		}
+	}
+	for _, t := range folders {
+		t.sort()
+	}
+	return r, nil
+}
+
+// found is an entry of a tree and the directory that it is in, relative to the first one.
+type found struct {
+	in string
+	*Tree
 }
 
 type treeWalk struct {
@@ -88,15 +170,7 @@ func (w *treeWalk) fill(t *Tree, abs string, depth int) error {
 	for _, e := range entries {
 		t.Entries = append(t.Entries, &Tree{Name: e.Name, Folder: w.isFolder(abs, e)})
 	}
-	slices.SortFunc(t.Entries, func(a, b *Tree) int {
-		if a.Folder != b.Folder {
-			if a.Folder {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(cmp.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), cmp.Compare(a.Name, b.Name))
-	})
+	t.sort()
 	if len(t.Entries) > w.left {
 		t.Entries = t.Entries[:max(0, w.left)]
 		w.left = -1

@@ -146,7 +146,7 @@ func merge(a, b []string) []string {
 // put together.
 func (f *finder) visit(worker int, e *Entry) error {
 	name := unsafe.String(unsafe.SliceData(e.Name), len(e.Name)) // good as long as e is
-	if len(f.options.Exclude) > 0 && f.excludes(e.Path(), name, e.Type.IsDir()) {
+	if len(f.options.Exclude) > 0 && matchesAny(f.options.Exclude, e.Path(), name, e.Type.IsDir()) {
 		f.excluded.Add(1)
 		return fs.SkipDir
 	}
@@ -168,9 +168,9 @@ func (f *finder) visit(worker int, e *Entry) error {
 	return nil
 }
 
-// excludes tells whether a name is left out. Those below one that is are not met.
-func (f *finder) excludes(path, name string, folder bool) bool {
-	for _, g := range f.options.Exclude {
+// matchesAny reports whether a glob matches a path, or its last name where the glob is one name.
+func matchesAny(globs []Glob, path, name string, folder bool) bool {
+	for _, g := range globs {
 		for _, p := range g.patterns {
 			if len(p.parts) == 0 || p.dirs && !folder {
 				continue

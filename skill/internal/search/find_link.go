@@ -72,7 +72,7 @@ func (l *follower) match(path string, folder bool, parts []part, dirs bool) erro
 	for _, e := range entries {
 		below := path + "/" + e.Name
 		switch {
-		case !l.options.Git && e.Name == ".git", l.excludes(below, e.Name, e.Type.IsDir()):
+		case !l.options.Git && e.Name == ".git", matchesAny(l.options.Exclude, below, e.Name, e.Type.IsDir()):
 		case parts[0].kind == deep && e.Type.IsDir():
 			err = l.match(below, true, parts, dirs)
 		case parts[0].kind != deep && parts[0].match(e.Name):

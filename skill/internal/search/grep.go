@@ -11,6 +11,12 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
+// GrepOptions say which files are searched.
+type GrepOptions struct {
+	WalkOptions
+	Include []Glob // only files of these: matched against the path, or the name where a Glob is one name; nil for all
+}
+
 // Grepped counts what Grep came across.
 type Grepped struct {
 	Count      int // lines that match
@@ -38,7 +44,7 @@ func (g *Grepped) add(other *Grepped) {
 // emit is given the lines of a file by its absolute name, in their order, several
 // at a time and a large file's in several calls. It is called by several goroutines
 // at a time, each with files of its own. The lines are good until it returns.
-func Grep(ctx context.Context, w *workspace.Workspace, abs string, p *Pattern, o WalkOptions, emit func(file string, lines []Line)) (Grepped, error) {
+func Grep(ctx context.Context, w *workspace.Workspace, abs string, p *Pattern, o GrepOptions, emit func(file string, lines []Line)) (Grepped, error) {
 	info, err := w.Stat(abs, true)
 	if err != nil {
 		return Grepped{}, err
@@ -48,9 +54,9 @@ func Grep(ctx context.Context, w *workspace.Workspace, abs string, p *Pattern, o
 	}
 	// The walk says how far it is; what its files say would not fit in.
 	quiet := workspace.WithProgress(ctx, func(int64, int64, string) {})
-	g := &grep{ctx: quiet, w: w, dir: abs, p: p, emit: emit, searches: make([]treeSearch, cmp.Or(o.Workers, Workers()))}
+	g := &grep{ctx: quiet, w: w, dir: abs, p: p, include: o.Include, emit: emit, searches: make([]treeSearch, cmp.Or(o.Workers, Workers()))}
 	o.Workers = len(g.searches)
-	walked, err := Walk(ctx, w, abs, o, g.visit)
+	walked, err := Walk(ctx, w, abs, o.WalkOptions, g.visit)
 	sum := Grepped{Unreadable: walked.Unreadable, Ignored: walked.Ignored, Git: walked.Git}
 	for i := range g.searches {
 		sum.add(&g.searches[i].sum)
@@ -86,6 +92,7 @@ type grep struct {
 	w        *workspace.Workspace
 	dir      string
 	p        *Pattern
+	include  []Glob
 	emit     func(string, []Line)
 	searches []treeSearch // by the number of the walk's worker
 }
@@ -101,6 +108,9 @@ type treeSearch struct {
 
 // visit searches one file of the tree.
 func (g *grep) visit(worker int, e *Entry) error {
+	if g.include != nil && !matchesAny(g.include, e.Path(), string(e.Name), e.Type.IsDir()) {
+		return nil
+	}
 	own := &g.searches[worker]
 	if own.s == nil {
 		own.s = g.p.searcher(func(lines []Line) {

@@ -22,7 +22,7 @@ func grepped(t *testing.T, w *workspace.Workspace, path, expr string, o WalkOpti
 	}
 	var mu sync.Mutex
 	var found []string
-	sum, err := Grep(t.Context(), w, filepath.Join(w.Dir(), path), p, o, func(file string, lines []Line) {
+	sum, err := Grep(t.Context(), w, filepath.Join(w.Dir(), path), p, GrepOptions{WalkOptions: o}, func(file string, lines []Line) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, line := range lines {
@@ -80,7 +80,7 @@ func TestGrep(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, path := range []string{"none", "up", "a/b", "broken", ".skill/journal", "../x"} {
-			if _, err := Grep(t.Context(), w, filepath.Join(w.Dir(), path), p, WalkOptions{}, nil); err == nil {
+			if _, err := Grep(t.Context(), w, filepath.Join(w.Dir(), path), p, GrepOptions{}, nil); err == nil {
 				t.Errorf("%s is searched", path)
 			}
 		}
@@ -119,7 +119,7 @@ func TestGrepCancelled(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		_, err = Grep(ctx, w, w.Dir(), p, WalkOptions{}, func(string, []Line) { cancel() })
+		_, err = Grep(ctx, w, w.Dir(), p, GrepOptions{}, func(string, []Line) { cancel() })
 		if err != context.Canceled {
 			t.Error(err)
 		}

@@ -21,7 +21,7 @@ type Change struct {
 	Kind    Kind
 	Path    string // absolute: what is written, made, moved to or removed
 	From    string // absolute: the source of a copy or a move
-	Diff    string // unified; only of a change that was not applied
+	Diff    string // unified; of a change that was not applied, and where it is asked for
 	Applied bool   // false in a dry run
 
 	ID      string // for [Workspace.Undo]; "" if the change is not in a journal

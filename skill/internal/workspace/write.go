@@ -18,6 +18,7 @@ type WriteOptions struct {
 	Parents   bool // make the folders above it
 	NoReplace bool // fail with EEXIST if something exists there
 	DryRun    bool // describe only
+	Diff      bool // describe the change in Change.Diff although it is made
 }
 
 // WriteFile makes data the content of the file abs, following a link in the last part.
@@ -94,6 +95,9 @@ func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 		}
 		return w.inFolder(ctx, c, p, scope{parents: o.Parents}, func(d tree.Folder) error {
 			old, err := existingFile(d, p.base(), o.NoReplace)
+			if err == nil && o.Diff {
+				c.Diff, err = preview(d, p.base(), old)
+			}
 			if err != nil {
 				return err
 			}
@@ -169,7 +173,7 @@ func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions, fi
 		}
 		return &s
 	}
-	err := w.write(ctx, &c, WriteOptions{DryRun: o.DryRun}, func(p location, d tree.Folder, old *Info) (n *newFile, err error) {
+	err := w.write(ctx, &c, WriteOptions{DryRun: o.DryRun, Diff: o.Diff}, func(p location, d tree.Folder, old *Info) (n *newFile, err error) {
 		err = choose(d, p.base(), old, func(src *os.File, s Splice) (err error) {
 			n, err = w.draft(p, d, old, func(dst *os.File) error { return writeSpliced(dst, src, old.Size, s) }, patched(old, s))
 			return err

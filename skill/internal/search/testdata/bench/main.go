@@ -68,7 +68,7 @@ func run(expr, path string, fold bool) error {
 		return err
 	}
 	out := printer{w: bufio.NewWriterSize(os.Stdout, 64<<10)}
-	if _, err := search.Grep(context.Background(), w, abs, p, search.WalkOptions{Git: true}, out.print); err != nil {
+	if _, err := search.Grep(context.Background(), w, abs, p, search.GrepOptions{WalkOptions: search.WalkOptions{Git: true}}, out.print); err != nil {
 		return err
 	}
 	return out.w.Flush()
