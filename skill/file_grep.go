@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"cmp"
 	"context"
 	"os"
 
@@ -23,6 +24,7 @@ type Grep struct {
 	Include     []string // patterns as those of Find.Exclude: only files that one of them matches; nil means all
 	Limit       int      // maximum number of matches; 0 means 1000
 	MaxLine     int      // bytes to return of each line; 0 means 2000
+	MaxBytes    int64    // bytes to return in all, about; 0 means Config.MaxRead
 }
 
 func (Grep) op() {}
@@ -31,7 +33,7 @@ func (Grep) op() {}
 type Grepped struct {
 	Path       string  // absolute
 	Matches    []Match // in byte order of the files, then by line
-	More       int     // number of further matching lines beyond Limit or Config.MaxRead
+	More       int     // number of further matching lines beyond Limit or MaxBytes
 	Searched   int     // number of files
 	Binary     int     // number of binary files, which were not searched
 	Unreadable int     // number of files and directories that could not be read
@@ -82,11 +84,12 @@ func (x *Executor) grep(ctx context.Context, s *Session, a Grep) (Result, error)
 	if a.MaxLine <= 0 {
 		a.MaxLine = 2000
 	}
+	a.MaxBytes = cmp.Or(a.MaxBytes, x.cfg.MaxRead)
 	o := search.GrepOptions{WalkOptions: search.WalkOptions{Git: a.Git, Ignore: a.SkipIgnored}}
 	if o.Include, err = parseGlobs("glob", a.Include); err != nil {
 		return nil, err
 	}
-	first := &firstMatches{limit: a.Limit, room: x.cfg.MaxRead, maxLine: a.MaxLine}
+	first := &firstMatches{limit: a.Limit, room: a.MaxBytes, maxLine: a.MaxLine}
 	sum, err := search.Grep(ctx, x.ws, abs, pattern, o, first.add)
 	if err != nil {
 		return nil, x.listError(abs, err)
@@ -104,9 +107,9 @@ func (x *Executor) grep(ctx context.Context, s *Session, a Grep) (Result, error)
 }
 
 // surround adds the context to the matches, and drops the last ones if the answer would
-// exceed Config.MaxRead.
+// exceed MaxBytes.
 func (x *Executor) surround(ctx context.Context, matches []Match, a Grep) ([]Match, error) {
-	room := x.cfg.MaxRead
+	room := a.MaxBytes
 	var f *os.File
 	for i := range matches {
 		m := &matches[i]

@@ -37,7 +37,7 @@ const mcpExample = `  skill mcp -C ~/notes
   skill mcp --http 0.0.0.0:3900 --http-token-file ~/.skill-token --http-host files.example.org`
 
 // mcpDefault is what is served when no dialect is named.
-var mcpDefault = []*dialect.Dialect{dialect.Perstack}
+var mcpDefault = []*dialect.Dialect{dialect.Workspace}
 
 // mcpGarbage is how much garbage a server keeps, in percent of the memory in use. A
 // server waits most of the time, and keeps less memory while it does.
@@ -83,8 +83,8 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 	if i := slices.Index(list, nil); i >= 0 {
 		return fmt.Errorf("--tools %s is not a dialect; there are %s", m.tools[i], strings.Join(dialectNames(), ", "))
 	}
-	for i, d := range list {
-		list[i] = m.limit(d)
+	if len(m.tools) == 0 {
+		fmt.Fprintf(c.stderr, "skill: serving the tools of the dialect %s; --tools perstack serves the Base Skill's\n", mcpDefault[0].Name)
 	}
 	h, err := m.serving()
 	if err != nil {
@@ -96,6 +96,9 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 		return err
 	}
 	defer x.Close()
+	for i, d := range list {
+		list[i] = m.limit(d.For(x.Config()))
+	}
 	s, err := mcpserver.New(mcpserver.Config{Executor: x, Dialects: list, Version: version(), Log: c.stderr, Progress: skill.WithProgress})
 	if err != nil {
 		return fmt.Errorf("--tools: %w", err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"textskill/parser"
+	rawjson "textskill/parser/json"
 	"textskill/skill"
 )
 
@@ -111,9 +112,24 @@ func (in *call) run(ctx context.Context) Reply {
 	if err != nil {
 		reply := in.fail(err)
 		reply.ran = r
+		if r != nil {
+			in.structure(&reply, r)
+		}
 		return reply
 	}
-	return Reply{Tool: t.Name, Body: t.reply(in, r), Result: r}
+	reply := Reply{Tool: t.Name, Body: t.reply(in, r), Result: r}
+	in.structure(&reply, r)
+	return reply
+}
+
+// structure adds to a reply what of a result is not its text.
+func (in *call) structure(reply *Reply, r skill.Result) {
+	if in.tool.data != nil {
+		reply.Structured = rawjson.Encode(in.tool.data(in, r))
+	}
+	if in.tool.blocks != nil {
+		reply.Blocks = in.tool.blocks(in, r)
+	}
 }
 
 // fail answers the call with an error.
@@ -135,6 +151,9 @@ type Reply struct {
 	Result skill.Result // nil if the call failed
 	Err    error        // a [*Failure]; for the model it is data like any other
 
+	Structured []byte  // Body as a JSON object that the tool's Output describes; nil if it has none
+	Blocks     []Block // what Body cannot hold
+
 	JSON    bool     // Body is a JSON document in the client's wire, of a failure too
 	Message bool     // Body is a whole message in the client's wire, of a failure too; without JSON it is text
 	Calls   []Reply  // to the calls of a message, which Body holds together
@@ -143,6 +162,13 @@ type Reply struct {
 	Via     string   // what read the text if no grammar did: "rules", "llm"; else ""
 
 	ran skill.Result // if the call failed although something was done
+}
+
+// A Block is a picture or a document in a reply, or a link to a file.
+type Block struct {
+	Type string // media type, such as "image/png"
+	Path string // absolute
+	Data []byte // nil if the block is a link
 }
 
 // UndoID returns the ID of the change that the call made; "" if it made none, or

@@ -21,6 +21,9 @@ type Dialect struct {
 
 	Prompt *Prompt // how a text is recognized and answered; nil if only calls are
 
+	Resources bool // over MCP, the history and the files are resources, too
+
+	own          bool                                               // it is this program's: see For
 	strict       bool                                               // a blank string in place of arguments is an error, not a call without any
 	noSurrogates bool                                               // refuse arguments with half of a surrogate pair; else it is read as U+FFFD
 	foldName     func(name string) string                           // maps names that are the same to one; nil means that no two are
@@ -31,9 +34,11 @@ type Dialect struct {
 // A Tool is a row: a name, its arguments, the operation, and the reply.
 type Tool struct {
 	Name       string
+	Title      string   // for people; "" if Name is enough
 	Aliases    []string // further names; not shown to clients
 	Doc        string   // for a model: what it does and what it answers
 	Params     []Param
+	Output     []Param // members of [Reply.Structured]; nil if replies have none
 	Effect     Effect
 	Open       bool // it may reach what is outside the workspace
 	More       bool // it accepts arguments that Params does not name
@@ -41,9 +46,27 @@ type Tool struct {
 
 	operation func(in *call) (skill.Args, error)                // resolves the paths and makes the operation
 	reply     func(in *call, r skill.Result) string             // formats a result; see typed
+	data      func(in *call, r skill.Result) any                // returns a result as Output describes it; nil if Output is
+	blocks    func(in *call, r skill.Result) []Block            // returns what of a result is not text; may be nil
 	failure   func(in *call, r skill.Result) error              // finds a result that the client counts as a failure; may be nil
 	tolerate  func(in *call, err error) (reply string, ok bool) // answers an error that the client counts as a success; may be nil
 	reword    func(in *call, err error) error                   // replaces an error of the operation by this tool's own; may be nil
+}
+
+// For returns the dialect without the tools that an executor with this configuration refuses
+// in any case: those that change something if it only reads, those that start programs if it
+// changes nothing, and those that reach only other machines if it may not. Dialects that are
+// another program's have all of their tools.
+func (d *Dialect) For(cfg skill.Config) *Dialect {
+	if !d.own {
+		return d
+	}
+	able := *d
+	able.Tools = slices.DeleteFunc(slices.Clone(d.Tools), func(t Tool) bool {
+		changes, opens := t.Effect != Reads, t.Open && t.Effect != Reads
+		return cfg.ReadOnly && changes || cfg.DryRun && opens || !cfg.Network && t.Open && !changes
+	})
+	return &able
 }
 
 // Effect says what a call may do to the workspace.

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -58,7 +59,8 @@ var unprintable = regexp.MustCompile(`\*?\b(operation|workspace|dialect|search|p
 
 // fillers are values for arguments that are not tested; others are by their type.
 var fillers = map[string]any{
-	"path": "a.txt", "source": "a.txt", "src": "a.txt", "destination": "new.txt", "dst": "new.txt", "cwd": ".", "repo_path": ".", "file": "a.txt", "files": []string{"a.txt"},
+	"path": "a.txt", "source": "a.txt", "src": "a.txt", "destination": "new.txt", "dst": "new.txt", "cwd": ".", "repo_path": ".", "file": "a.txt", "files": []string{"a.txt"}, "paths": []string{"a.txt"},
+	"edits": []map[string]string{{"old_text": "text", "new_text": secretless}}, "patch": "*** Begin Patch\n*** Update File: a.txt\n@@\n-text of a.txt\n+patched\n*** End Patch",
 	"old_text": "text", "oldText": "text", "new_text": secretless, "newText": secretless, "pattern": "t*", "command": shows, "args": []string{"-c", shows}, "env": map[string]string{},
 	"port": 9, "background": false, "remote": "origin", "branch": "main", "check": false, "dry_run": false, "width": 100, "height": 100,
 }
@@ -128,7 +130,7 @@ func filler(t *Tool, p *Param, url string) []byte {
 }
 
 // folders are paths for tools that take a folder's.
-var folders = map[string]string{"listDirectory": "dir", "list_directory": "dir", "directory_tree": "dir", "search_files": "dir", "search": "dir", "project_scan": "dir", "install": ".",
+var folders = map[string]string{"glob": "dir", "list": "dir", "listDirectory": "dir", "list_directory": "dir", "directory_tree": "dir", "search_files": "dir", "search": "dir", "project_scan": "dir", "install": ".",
 	"createDirectory": "new", "create_directory": "new", "deleteDirectory": "dir/sub"}
 
 // A hostileRun makes calls and looks at what they did.
@@ -202,7 +204,7 @@ func (r *hostileRun) judge(c hostileCall, reply Reply) {
 // named tells whether a failure tells which tool failed, where its dialect does so.
 func named(c hostileCall, f *Failure) bool {
 	switch c.d {
-	case Filesystem, Undo:
+	case Filesystem, Undo, Workspace:
 		return strings.HasPrefix(f.Message, c.t.Name+" ") || strings.HasPrefix(f.Message, c.t.Name+":")
 	case Stack:
 		_, manual := f.Cause.(*Failure)
@@ -315,7 +317,7 @@ func (r *hostileRun) plain(d *Dialect, tool *Tool) {
 	r.fresh()
 	c := hostileCall{d, tool, &Param{}, "\x00", arguments(tool, nil, nil, r.url)}
 	reply := r.call(c)
-	if want := unable[tool.Name]; want == "" && reply.Err != nil || want != "" && !strings.Contains(reply.Body, want) {
+	if want := cmp.Or(unable[d.Name+" "+tool.Name], unable[tool.Name]); want == "" && reply.Err != nil || want != "" && !strings.Contains(reply.Body, want) {
 		r.t.Errorf("%s %s %s: %.300q; want %q", d.Name, tool.Name, c.args, reply.Body, want)
 	}
 }
@@ -323,7 +325,7 @@ func (r *hostileRun) plain(d *Dialect, tool *Tool) {
 // unable says why the plain call of a tool fails.
 var unable = map[string]string{
 	"readImageFile": "is not supported", "readPdfFile": "is not a PDF file", "git_push": "the repository has no remote", "git_pull": "the repository has no remote",
-	"screenshot": "the browser", "restore": "is not one of this workspace",
+	"workspace server": "before it was ready", "screenshot": "the browser", "restore": "is not one of this workspace",
 }
 
 // try calls a tool with every hostile name as its argument p.

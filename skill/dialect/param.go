@@ -17,6 +17,7 @@ type Param struct {
 	Aliases  []string // further names; not shown to clients
 	Type     string   // of JSON Schema: "string", "integer", "number", "boolean", "array", "object"
 	Of       string   // type of an array's elements or of an object's values; "" is any
+	Fields   []Param  // members of an array's elements, which are objects; nil if they are not
 	Enum     []string // what a string may be; nil is anything
 	Min, Max int      // length of a string in UTF-16 units, if the dialect checks it; a Max of 0 is no limit
 	Required bool
@@ -53,8 +54,8 @@ func (in values) texts(name string) (list []string) {
 
 func (t *Tool) param(name string) *Param {
 	for i := range t.Params {
-		if t.Params[i].Name == name {
-			return &t.Params[i]
+		if p := &t.Params[i]; p.Name == name || slices.Contains(p.Aliases, name) {
+			return p
 		}
 	}
 	return nil
@@ -128,9 +129,35 @@ func (t *Tool) check(given map[string]any) (values, error) {
 		if want := p.wants(v); want != "" && !p.Lenient {
 			return nil, &paramError{p, want}
 		}
+		if p.Fields != nil {
+			var err error
+			if v, err = p.checkElements(v.([]any)); err != nil {
+				return nil, err
+			}
+		}
 		in[p.Name] = v
 	}
 	return in, nil
+}
+
+// checkElements holds the elements of an array to Fields.
+func (p *Param) checkElements(list []any) ([]any, error) {
+	element := Tool{Params: p.Fields}
+	checked := make([]any, len(list))
+	for i, e := range list {
+		given := e.(map[string]any)
+		for key := range given {
+			if element.param(key) == nil {
+				return nil, fmt.Errorf("%s[%d] has no member %s; %s", p.Name, i, key, element.argumentNames())
+			}
+		}
+		v, err := element.check(given)
+		if err != nil {
+			return nil, fmt.Errorf("%s[%d]: %w", p.Name, i, err)
+		}
+		checked[i] = v
+	}
+	return checked, nil
 }
 
 func (p *Param) lookup(given map[string]any) (any, bool) {
@@ -221,10 +248,21 @@ func refuseSurrogates(t *Tool, raw json.RawMessage) error {
 }
 
 // Schema is the JSON Schema of a tool's arguments, as JSON.
-func (t *Tool) Schema() json.RawMessage {
+func (t *Tool) Schema() json.RawMessage { return objectSchema(t.Params, t.More) }
+
+// OutputSchema is the JSON Schema of the tool's structured replies, as JSON; nil if it has none.
+func (t *Tool) OutputSchema() json.RawMessage {
+	if t.Output == nil {
+		return nil
+	}
+	b := objectSchema(t.Output, true)
+	return bytes.Replace(b, []byte(`,"required":[],"additionalProperties":true`), nil, 1) // more may come
+}
+
+func objectSchema(params []Param, more bool) []byte {
 	var b, required bytes.Buffer
 	b.WriteString(`{"type":"object","properties":{`)
-	for i, p := range t.Params {
+	for i, p := range params {
 		if i > 0 {
 			b.WriteByte(',')
 		}
@@ -238,7 +276,7 @@ func (t *Tool) Schema() json.RawMessage {
 	}
 	b.WriteString(`},"required":[`)
 	b.Write(required.Bytes())
-	fmt.Fprintf(&b, `],"additionalProperties":%t}`, t.More)
+	fmt.Fprintf(&b, `],"additionalProperties":%t}`, more)
 	return b.Bytes()
 }
 
@@ -246,6 +284,9 @@ func (t *Tool) Schema() json.RawMessage {
 func (p *Param) schema() []byte {
 	b := fmt.Appendf(nil, `{"type":%s`, rawjson.Encode(p.Type))
 	switch {
+	case p.Fields != nil:
+		b = fmt.Appendf(b, `,"items":%s`, bytes.TrimSuffix(objectSchema(p.Fields, false), []byte(`,"additionalProperties":false}`)))
+		b = append(b, '}')
 	case p.Of != "" && p.Type == "array":
 		b = fmt.Appendf(b, `,"items":{"type":%s}`, rawjson.Encode(p.Of))
 	case p.Of != "" && p.Type == "object":

@@ -12,7 +12,7 @@ import (
 
 // All lists the dialects, in the order in which they may claim a text. A text that
 // none claims is for the first.
-var All = []*Dialect{Achilles, Filesystem, Perstack, Stack, Undo}
+var All = []*Dialect{Achilles, Filesystem, Perstack, Stack, Workspace, Undo}
 
 // Named returns the dialect of a name, nil if there is none.
 func Named(name string) *Dialect {

@@ -28,7 +28,7 @@ var Stack = &Dialect{
 	Name:         "stack",
 	Doc:          "Stack 2.9 calls: read(path: 'a.txt', limit: 100)",
 	noSurrogates: true,
-	decode:       stackDecode,
+	decode:       decodeCoerced,
 	fail:         stackFail,
 	Prompt:       &Prompt{own: wire.Hermes, answer: answerStack},
 	Tools:        slices.Concat(stackFiles, stackGit, stackRun, stackWeb, stackMemory, stackTasks),
@@ -105,9 +105,9 @@ func withUndoKeys(r Reply) string {
 	return body + "}"
 }
 
-// stackDecode reads the arguments of a call. One that the row does not name is
+// decodeCoerced reads the arguments of a call. One that the row does not name is
 // refused, unless the row accepts any.
-func stackDecode(t *Tool, raw json.RawMessage) (values, error) {
+func decodeCoerced(t *Tool, raw json.RawMessage) (values, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
@@ -173,6 +173,9 @@ func (p *Param) coerced(v any) any {
 			return false
 		}
 	case "array":
+		if isText && p.Of == "string" && p.Aliases != nil { // one name in place of several
+			return []any{v}
+		}
 		if list, ok := v.([]any); ok && p.Of == "string" {
 			element := Param{Type: p.Of}
 			for i := range list {

@@ -140,6 +140,7 @@ func TestSchemas(t *testing.T) {
 	samples := map[string]any{
 		"string": "x", "integer": 1.0, "number": 1.5, "boolean": true,
 		"array": []any{}, "object": map[string]any{}, "array of string": []any{"x"}, "array of number": []any{1.5},
+		"array of object":  []any{map[string]any{"old_text": "x", "new_text": "y"}},
 		"object of string": map[string]any{"a": "x"},
 	}
 	for _, d := range All {
@@ -233,7 +234,7 @@ func TestEffects(t *testing.T) {
 // of them: the tests of confinement go by the mark.
 func TestPathsAreMarked(t *testing.T) {
 	spoken := regexp.MustCompile(`(?i)path|folder|file|director|destination|source|\bsrc\b|\bdst\b|cwd|repo\b`)
-	other := map[string]bool{"edit_file old_text": true, "search_files pattern": true, "search pattern": true, "test pattern": true}
+	other := map[string]bool{"patch patch": true, "grep glob": true, "glob pattern": true, "edit_file old_text": true, "search_files pattern": true, "search pattern": true, "test pattern": true}
 	for _, d := range All {
 		for _, tool := range d.Tools {
 			for _, p := range tool.Params {

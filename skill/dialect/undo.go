@@ -15,59 +15,62 @@ var Undo = &Dialect{
 	Doc:          "The journal: undo changes",
 	noSurrogates: true,
 	fail:         undoFail,
-	Tools: []Tool{
-		{
-			Name: "undo", Doc: "Undo the last change, one change, or everything since one. An undo can be undone.",
-			Params: []Param{
-				{Name: "id", Type: "string", Doc: "the change to undo; the last one by default"},
-				{Name: "since", Type: "string", Doc: "undo this change and all that came after it"},
-				{Name: "run", Type: "string", Doc: "undo the changes of this run of an expert, and no others"},
-				{Name: "after", Type: "array", Of: "string", Doc: "with run, only those after these changes"},
-				{Name: "force", Type: "boolean", Doc: "undo even if something else has changed the file since; the current content is saved as a change"}},
-			Effect: Destroys,
-			operation: func(in *call) (skill.Args, error) {
-				return skill.Undo{ID: in.str("id"), Since: in.str("since"), Run: in.str("run"), After: in.values.texts("after"), Force: truthy(in.values["force"])}, nil
-			},
-			reply: message,
-		},
-		{
-			Name: "history", Doc: "List the changes that can be undone, the newest first.",
-			Params: []Param{
-				{Name: "path", Type: "string", Path: true, Doc: "only changes of this file or folder"},
-				{Name: "run", Type: "string", Doc: "only changes of this run of an expert"},
-				{Name: "limit", Type: "integer", Doc: "number of changes, 50 by default"}},
-			operation: func(in *call) (skill.Args, error) {
-				limit := historyLimit
-				if n, ok := in.values["limit"].(json.Number); ok {
-					i, err := n.Int64()
-					if err != nil || i < 1 {
-						return nil, errors.New("limit must be at least 1")
-					}
-					limit = int(min(i, maxHistory))
-				}
-				return skill.History{Path: in.str("path"), Run: in.str("run"), Limit: limit}, nil
-			},
-			reply: message,
-		},
-		{
-			Name: "restore", Doc: "Show what a file held before a change, or write that to another file. The change stays.",
-			Params: []Param{
-				{Name: "id", Type: "string", Required: true, Doc: "the change"},
-				{Name: "path", Type: "string", Path: true, Doc: "the file, if the change is about several"},
-				{Name: "to", Type: "string", Path: true, Doc: "the file to write; by default the content is the answer"}},
-			Effect: Destroys,
-			operation: func(in *call) (skill.Args, error) {
-				return skill.Restore{ID: in.str("id"), Path: in.str("path"), To: in.str("to")}, nil
-			},
-			reply: message,
-		},
-		{
-			Name: "diff", Doc: "Show what a change did, as a unified diff.",
-			Params:    []Param{{Name: "id", Type: "string", Required: true, Doc: "the change"}},
-			operation: func(in *call) (skill.Args, error) { return skill.Difference{ID: in.str("id")}, nil },
-			reply:     message,
-		},
+	Tools:        []Tool{undoTool, historyTool, restoreTool, diffTool},
+}
+
+var undoTool = Tool{
+	Name: "undo", Doc: "Undo the last change, one change, or everything since one. An undo can be undone.",
+	Params: []Param{
+		{Name: "id", Type: "string", Doc: "the change to undo; the last one by default"},
+		{Name: "since", Type: "string", Doc: "undo this change and all that came after it"},
+		{Name: "run", Type: "string", Doc: "undo the changes of this run of an expert, and no others"},
+		{Name: "after", Type: "array", Of: "string", Doc: "with run, only those after these changes"},
+		{Name: "force", Type: "boolean", Doc: "undo even if something else has changed the file since; the current content is saved as a change"}},
+	Effect: Destroys,
+	operation: func(in *call) (skill.Args, error) {
+		return skill.Undo{ID: in.str("id"), Since: in.str("since"), Run: in.str("run"), After: in.values.texts("after"), Force: truthy(in.values["force"])}, nil
 	},
+	reply: message,
+}
+
+var historyTool = Tool{
+	Name: "history", Doc: "List the changes that can be undone, the newest first.",
+	Params: []Param{
+		{Name: "path", Type: "string", Path: true, Doc: "only changes of this file or folder"},
+		{Name: "run", Type: "string", Doc: "only changes of this run of an expert"},
+		{Name: "limit", Type: "integer", Doc: "number of changes, 50 by default"}},
+	operation: func(in *call) (skill.Args, error) {
+		limit := historyLimit
+		if n, ok := in.values["limit"].(json.Number); ok {
+			i, err := n.Int64()
+			if err != nil || i < 1 {
+				return nil, errors.New("limit must be at least 1")
+			}
+			limit = int(min(i, maxHistory))
+		}
+		return skill.History{Path: in.str("path"), Run: in.str("run"), Limit: limit}, nil
+	},
+	reply: message,
+}
+
+var restoreTool = Tool{
+	Name: "restore", Doc: "Show what a file held before a change, or write that to another file. The change stays.",
+	Params: []Param{
+		{Name: "id", Type: "string", Required: true, Doc: "the change"},
+		{Name: "path", Type: "string", Path: true, Doc: "the file, if the change is about several"},
+		{Name: "to", Type: "string", Path: true, Doc: "the file to write; by default the content is the answer"}},
+	Effect: Destroys,
+	operation: func(in *call) (skill.Args, error) {
+		return skill.Restore{ID: in.str("id"), Path: in.str("path"), To: in.str("to")}, nil
+	},
+	reply: message,
+}
+
+var diffTool = Tool{
+	Name: "diff", Doc: "Show what a change did, as a unified diff.",
+	Params:    []Param{{Name: "id", Type: "string", Required: true, Doc: "the change"}},
+	operation: func(in *call) (skill.Args, error) { return skill.Difference{ID: in.str("id")}, nil },
+	reply:     message,
 }
 
 // How many changes are listed, by default and at most.

@@ -3,13 +3,16 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"textskill/parser"
+	"textskill/skill/dialect"
 )
 
 // handler answers the calls of one tool that come through the SDK.
@@ -38,12 +41,20 @@ type answerText struct {
 	failed  bool
 	undo    string // ID that undoes its change; "" if no change was recorded
 	notKept string // why its change cannot be undone; "" if it can
+
+	structured []byte          // the answer as a JSON object; nil if there is none
+	blocks     []dialect.Block // what is not text
 }
 
-// result is an answer as the protocol has it: one text, not repeated as structured
-// content.
+// result is an answer as the protocol has it.
 func result(a answerText) *mcp.CallToolResult {
 	r := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: a.text}}, IsError: a.failed}
+	if a.structured != nil {
+		r.StructuredContent = json.RawMessage(a.structured)
+	}
+	for _, b := range a.blocks {
+		r.Content = append(r.Content, content(b))
+	}
 	if a.undo != "" || a.notKept != "" {
 		r.Meta = mcp.Meta{}
 	}
@@ -54,6 +65,18 @@ func result(a answerText) *mcp.CallToolResult {
 		r.Meta["notKept"] = a.notKept
 	}
 	return r
+}
+
+// content is a block as the protocol has it.
+func content(b dialect.Block) mcp.Content {
+	switch uri := fileURI(b.Path); {
+	case b.Data == nil:
+		return &mcp.ResourceLink{URI: uri, Name: filepath.Base(b.Path), MIMEType: b.Type}
+	case strings.HasPrefix(b.Type, "image/"):
+		return &mcp.ImageContent{Data: b.Data, MIMEType: b.Type}
+	default:
+		return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: uri, MIMEType: b.Type, Blob: b.Data}}
+	}
 }
 
 // do executes one call. The dialect decides whether arguments may be missing.
@@ -71,7 +94,7 @@ func (s *Server) do(ctx context.Context, c *session, sc *scope, t tool, argument
 	if r.Err != nil && r.Body == "" {
 		return answerText{text: r.Err.Error(), failed: true}
 	}
-	return answerText{r.Body, r.Err != nil, r.UndoID(), r.NotKept()}
+	return answerText{r.Body, r.Err != nil, r.UndoID(), r.NotKept(), r.Structured, r.Blocks}
 }
 
 // progressEvery is the least time between two progress notifications of a call.

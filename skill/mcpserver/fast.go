@@ -1,7 +1,9 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"unicode/utf8"
 
@@ -175,11 +177,20 @@ func (q *requests) run(c *session, call *fastCall, buf []byte) []byte {
 func appendReply(buf, id []byte, a answerText) []byte {
 	buf = append(buf, `{"jsonrpc":"2.0","id":`...)
 	buf = append(buf, id...)
+	if a.blocks != nil {
+		r, _ := json.Marshal(result(a)) // texts and bytes can always be encoded
+		return append(append(append(buf, `,"result":`...), r...), "}\n"...)
+	}
 	buf = append(buf, `,"result":{`...)
 	buf = appendMeta(buf, a)
 	buf = append(buf, `"content":[{"type":"text","text":`...)
 	buf = rawjson.AppendHTMLString(buf, a.text)
 	buf = append(buf, "}]"...)
+	if a.structured != nil {
+		escaped := bytes.NewBuffer(append(buf, `,"structuredContent":`...))
+		json.HTMLEscape(escaped, a.structured)
+		buf = escaped.Bytes()
+	}
 	if a.failed {
 		buf = append(buf, `,"isError":true`...)
 	}

@@ -4,6 +4,7 @@
 // go-sdk implements the protocol. This package puts around it:
 //
 //	mcpserver.go  the tools of the dialects as go-sdk tools
+//	resource.go   the history and the files of the workspace as resources
 //	call.go       one call of a tool: arguments, progress, reply
 //	session.go    what belongs to one client
 //	reopen.go     the workspace, opened again when it was replaced
@@ -67,6 +68,8 @@ type Server struct {
 	order []string // names as they are listed
 	add   func()   // adds the tools to the SDK's server, once
 
+	addLinked func() // adds the resources, once
+
 	mu       sync.Mutex
 	served   *served
 	sessions map[*mcp.ServerSession]*session
@@ -108,6 +111,7 @@ func New(cfg Config) (*Server, error) {
 	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "skill", Title: "Skill", Version: cfg.Version}, s.options())
 	s.sdk.AddReceivingMiddleware(s.listInOrder)
 	s.add = sync.OnceFunc(s.addTools) // 0.5 ms for 17 tools, which initialize need not wait for
+	s.addLinked = sync.OnceFunc(s.addResources)
 	return s, nil
 }
 
@@ -116,12 +120,11 @@ func (s *Server) addTools() {
 	for _, d := range s.cfg.Dialects {
 		for i := range d.Tools {
 			t := &d.Tools[i]
-			s.sdk.AddTool(&mcp.Tool{
-				Name:        t.Name,
-				Description: t.Doc,
-				InputSchema: t.Schema(),
-				Annotations: annotations(t),
-			}, s.handler(s.tools[t.Name]))
+			listed := &mcp.Tool{Name: t.Name, Title: t.Title, Description: t.Doc, InputSchema: t.Schema(), Annotations: annotations(t)}
+			if t.Output != nil {
+				listed.OutputSchema = t.OutputSchema()
+			}
+			s.sdk.AddTool(listed, s.handler(s.tools[t.Name]))
 		}
 	}
 }
@@ -144,6 +147,11 @@ func (s *Server) options() *mcp.ServerOptions {
 		caps.Tools = &mcp.ToolCapabilities{} // the list never changes
 		o.Capabilities = &caps
 	}
+	if o.Capabilities.Resources == nil && s.hasResources() {
+		caps := *o.Capabilities
+		caps.Resources = &mcp.ResourceCapabilities{}
+		o.Capabilities = &caps
+	}
 	if o.Instructions == "" {
 		o.Instructions = "Files are those of the workspace " + s.cfg.Executor.Dir() +
 			"; names are absolute inside it, or relative to it. Nothing outside can be reached."
@@ -155,6 +163,11 @@ func (s *Server) options() *mcp.ServerOptions {
 	return &o
 }
 
+// hasResources reports whether a dialect has them.
+func (s *Server) hasResources() bool {
+	return slices.ContainsFunc(s.cfg.Dialects, func(d *dialect.Dialect) bool { return d.Resources })
+}
+
 // annotations describe what a call may do, so that a client can ask its user first.
 func annotations(t *dialect.Tool) *mcp.ToolAnnotations {
 	a := &mcp.ToolAnnotations{
@@ -164,6 +177,15 @@ func annotations(t *dialect.Tool) *mcp.ToolAnnotations {
 	}
 	destroys := t.Effect == dialect.Destroys
 	a.DestructiveHint = &destroys
+	if t.Title != "" { // of our own: every client reads all definitions, and what these say by default is left out
+		a.DestructiveHint = nil
+		if !destroys && !a.ReadOnlyHint {
+			a.DestructiveHint = &destroys
+		}
+		if t.Open {
+			a.OpenWorldHint = nil
+		}
+	}
 	return a
 }
 
@@ -171,8 +193,11 @@ func annotations(t *dialect.Tool) *mcp.ToolAnnotations {
 // by name, and adds them to the SDK's server when a client first needs them.
 func (s *Server) listInOrder(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if strings.HasPrefix(method, "tools/") {
+		switch {
+		case strings.HasPrefix(method, "tools/"):
 			s.add()
+		case strings.HasPrefix(method, "resources/") && s.hasResources():
+			s.addLinked()
 		}
 		r, err := next(ctx, method, req)
 		if list, ok := r.(*mcp.ListToolsResult); ok && list != nil {

@@ -1,0 +1,86 @@
+package dialect
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// Workspace is this program's own dialect, for hosts that have no other. Replies are text for
+// a model and, where a program may want to read them, an object. A change is answered with the
+// ID that undoes it, and what does not fit into a reply with how to go on.
+var Workspace = &Dialect{
+	Name:         "workspace",
+	Doc:          "this program's own tools, for skill mcp",
+	Resources:    true,
+	own:          true,
+	noSurrogates: true,
+	decode:       decodeCoerced,
+	fail:         workspaceFail,
+	Tools: []Tool{
+		readTool, writeTool, editTool, patchTool, grepTool, globTool, listTool, moveTool, copyTool, deleteTool,
+		shellTool, backgroundTool, takeBackTool, changesTool, versionTool, pageTool,
+	},
+}
+
+// maxReply is how many bytes of text a reply holds: less than 25,000 tokens, the most that
+// hosts accept, at 2.6 bytes for one.
+const maxReply = 64 << 10
+
+// workspaceFail formats an error as the name of the tool, what is wrong, and what to do.
+func workspaceFail(in *call, err error) Reply {
+	f := &Failure{Code: codeOf(err), Hint: hintOf(err), Cause: err, Message: in.sent + ": " + plainMessage(err)}
+	if in.tool == nil && errors.Is(err, errUnknown) {
+		f.Message = fmt.Sprintf("there is no tool %s; %s", in.sent, in.dialect.suggest(in.sent))
+	}
+	reply := failureReply(f)
+	if own, ok := errors.AsType[*Failure](err); ok && own.body != "" {
+		reply.Body = own.body
+	}
+	if f.Hint != "" {
+		reply.Body += "\n" + f.Hint
+	}
+	return reply
+}
+
+// name is what replies call a file: relative to where the client is, if it is below.
+func (in *call) name(abs string) string {
+	rel, err := filepath.Rel(in.x.Abs(in.s, ""), abs)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		rel = abs
+	}
+	return wellFormed(filepath.ToSlash(rel))
+}
+
+// count returns an integer argument from 1 to most, or the usual one if it is missing.
+func (in values) count(name string, usual, most int64) (int, error) {
+	given, ok := in[name].(json.Number)
+	if !ok {
+		return int(usual), nil
+	}
+	n, err := given.Int64()
+	if err != nil || n < 1 || n > most {
+		return 0, fmt.Errorf("%s must be from 1 to %d, not %s", name, most, given)
+	}
+	return int(n), nil
+}
+
+// A page is the text of a reply, as far as that has room.
+type page struct {
+	strings.Builder
+	cut bool
+}
+
+// line adds a line, unless the page is full.
+func (p *page) line(format string, args ...any) bool {
+	text := fmt.Sprintf(format, args...)
+	if p.cut = p.cut || p.Len()+len(text) >= maxReply; !p.cut {
+		p.WriteString(text + "\n")
+	}
+	return !p.cut
+}
+
+// text returns the page without its last line break.
+func (p *page) text() string { return strings.TrimSuffix(p.String(), "\n") }

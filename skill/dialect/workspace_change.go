@@ -1,0 +1,243 @@
+package dialect
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"textskill/skill"
+)
+
+// changeOutput is what a program is told of a change.
+var changeOutput = []Param{{Name: "undo", Type: "string"}}
+
+var onePath = Param{Name: "path", Aliases: []string{"file_path"}, Type: "string", Path: true, Required: true, Doc: "file"}
+
+var writeTool = Tool{
+	Name: "write", Title: "Write a file",
+	Doc: "Create a file, or replace all of it. Missing parents are made.",
+	Params: []Param{onePath,
+		{Name: "content", Type: "string", Required: true, Empty: true, Doc: "text"},
+		{Name: "append", Type: "boolean", Doc: "add to the end"}},
+	Output: changeOutput, Effect: Destroys,
+	operation: func(in *call) (skill.Args, error) {
+		if err := refuseHome(in, "path"); err != nil {
+			return nil, err
+		}
+		if in.flag("append") {
+			return skill.AppendFile{Path: in.str("path"), Content: in.str("content"), Parents: true}, nil
+		}
+		return skill.WriteFile{Path: in.str("path"), Content: in.str("content"), Parents: true}, nil
+	},
+	reply: typed(func(in *call, c skill.Changed) string {
+		return changeText(in, c, fmt.Sprintf("wrote %s: %d bytes", in.name(c.Path), c.Bytes))
+	}),
+	data: changeData,
+}
+
+var editTool = Tool{
+	Name: "edit", Title: "Edit a file",
+	Doc: "Replace texts in a file: all edits or none. Each old_text must occur once, unless replace_all. Returns the diff.",
+	Params: []Param{onePath,
+		{Name: "edits", Type: "array", Of: "object", Required: true, Doc: "made in this order", Fields: []Param{
+			{Name: "old_text", Aliases: []string{"old_string", "oldText"}, Type: "string", Required: true, Empty: true},
+			{Name: "new_text", Aliases: []string{"new_string", "newText"}, Type: "string", Required: true, Empty: true},
+			{Name: "replace_all", Type: "boolean"}}}},
+	Output: changeOutput, Effect: Destroys,
+	operation: func(in *call) (skill.Args, error) {
+		a := skill.EditFile{Path: in.str("path"), Edits: []skill.Replacement{}, Diff: true}
+		list, _ := in.values["edits"].([]any)
+		for _, e := range list {
+			one := e.(values)
+			a.Edits = append(a.Edits, skill.Replacement{Old: one.str("old_text"), New: one.str("new_text"), All: one.flag("replace_all")})
+		}
+		if len(list) == 0 {
+			return nil, errors.New("edits is empty; give an old_text and its new_text")
+		}
+		return a, nil
+	},
+	reword: func(_ *call, err error) error {
+		if many, ok := errors.AsType[*skill.ManyMatchesError](err); ok {
+			return fmt.Errorf("%w; add lines around it to old_text, or set replace_all", withoutHint{many})
+		}
+		return err
+	},
+	reply: typed(func(in *call, c skill.Changed) string {
+		return changeText(in, c, "edited "+in.name(c.Path)+"\n"+cutDiff(c.Diff))
+	}),
+	data: changeData,
+}
+
+var patchTool = Tool{
+	Name: "patch", Title: "Apply a patch",
+	Doc: "Change, add, move and delete files by one patch, all or nothing.",
+	Params: []Param{{Name: "patch", Aliases: []string{"input"}, Type: "string", Required: true,
+		Doc: "*** Begin Patch … *** End Patch (Update File, Add File, Delete File, Move to), or a unified diff"}},
+	Output:    []Param{{Name: "undo", Type: "string"}, {Name: "files", Type: "array"}},
+	Effect:    Destroys,
+	operation: func(in *call) (skill.Args, error) { return skill.Patch{Text: in.str("patch")}, nil },
+	reply: typed(func(in *call, p skill.Patched) string {
+		return changeText(in, p.Changed, p.Message()+"\n"+strings.Join(patchedFiles(in, p), "\n"))
+	}),
+	data: typed(func(in *call, p skill.Patched) any {
+		d := changeKeys(in, p.Changed)
+		return struct {
+			Files []string `json:"files"`
+			changeMembers
+		}{patchedFiles(in, p), d}
+	}),
+}
+
+// patchedFiles describes the files of a patch, a line for each.
+func patchedFiles(in *call, p skill.Patched) []string {
+	lines := make([]string, len(p.Files))
+	for i, f := range p.Files {
+		lines[i] = fmt.Sprintf("%s %s +%d -%d", f.Kind, in.name(f.Path), f.Added, f.Removed)
+		if f.From != "" {
+			lines[i] = fmt.Sprintf("%s %s to %s +%d -%d", f.Kind, in.name(f.From), in.name(f.Path), f.Added, f.Removed)
+		}
+	}
+	return lines
+}
+
+var (
+	ownSource = Param{Name: "source", Type: "string", Path: true, Required: true, Doc: "file or folder"}
+	ownDest   = Param{Name: "destination", Type: "string", Path: true, Required: true, Doc: "new path, or a folder"}
+	overwrite = Param{Name: "overwrite", Type: "boolean", Doc: "replace a file"}
+)
+
+var moveTool = Tool{
+	Name: "move", Title: "Move or rename", Doc: "Move or rename a file or folder.",
+	Params: []Param{ownSource, ownDest, overwrite}, Output: changeOutput, Effect: Destroys,
+	operation: func(in *call) (skill.Args, error) {
+		return skill.MoveFile{Source: in.str("source"), Dest: in.str("destination"), Into: true, Parents: true, NoReplace: !in.flag("overwrite")}, refuseHome(in, "destination")
+	},
+	reply: typed(func(in *call, c skill.Changed) string {
+		return changeText(in, c, "moved "+in.name(c.From)+" to "+in.name(c.Path))
+	}),
+	data: changeData,
+}
+
+var copyTool = Tool{
+	Name: "copy", Title: "Copy", Doc: "Copy a file or folder with everything in it.",
+	Params: []Param{ownSource, ownDest, overwrite}, Output: changeOutput, Effect: Destroys,
+	operation: func(in *call) (skill.Args, error) {
+		return skill.CopyFile{Source: in.str("source"), Dest: in.str("destination"), Tree: true, Into: true, Parents: true, NoReplace: !in.flag("overwrite")}, refuseHome(in, "destination")
+	},
+	reply: typed(func(in *call, c skill.Changed) string {
+		return changeText(in, c, "copied "+in.name(c.From)+" to "+in.name(c.Path))
+	}),
+	data: changeData,
+}
+
+var deleteTool = Tool{
+	Name: "delete", Title: "Delete", Doc: "Delete a file, or a folder with everything in it.",
+	Params: []Param{{Name: "path", Type: "string", Path: true, Required: true, Doc: "file or folder"}}, Output: changeOutput, Effect: Destroys,
+	operation: func(in *call) (skill.Args, error) { return skill.DeleteFile{Path: in.str("path"), Tree: true}, nil },
+	reply:     typed(func(in *call, c skill.Changed) string { return changeText(in, c, "deleted "+in.name(c.Path)) }),
+	data:      changeData,
+}
+
+// withoutHint hides the hint of an error that a row words for itself.
+type withoutHint struct{ err error }
+
+func (e withoutHint) Error() string { return e.err.Error() }
+
+// changeText adds to what a call did how it is undone, or in a dry run what it would have done.
+func changeText(_ *call, c skill.Changed, did string) string {
+	switch {
+	case !c.Applied:
+		return strings.TrimSuffix(c.Change.String()+"\n"+cutDiff(c.Diff), "\n")
+	case c.ID != "":
+		did = strings.TrimSuffix(did, "\n") + "\nundo ID " + c.ID
+	case c.NotKept != "":
+		did = strings.TrimSuffix(did, "\n") + "\nit cannot be undone: " + c.NotKept
+	}
+	return strings.TrimSuffix(did, "\n")
+}
+
+// cutDiff is a diff as far as a reply has room for it: half of it, for the object has it too.
+func cutDiff(diff string) string { return cutTo(diff, maxReply/2, "read shows the file") }
+
+// cutText is a text as far as a reply has room for it.
+func cutText(text string) string { return cutTo(text, maxReply, "write it to a file, and read that") }
+
+func cutTo(text string, most int, rest string) string {
+	if text = wellFormed(text); len(text) <= most {
+		return text
+	}
+	end := strings.LastIndexByte(text[:most], '\n') + 1
+	return text[:end] + fmt.Sprintf("[%d bytes more; %s]\n", len(text)-end, rest)
+}
+
+// changeMembers are a change as an object.
+type changeMembers struct {
+	Path    string `json:"path"`
+	From    string `json:"from,omitempty"`
+	Undo    string `json:"undo,omitempty"`
+	NotKept string `json:"not_undoable,omitempty"`
+	Diff    string `json:"diff,omitempty"`
+	DryRun  bool   `json:"dry_run,omitempty"`
+}
+
+func changeKeys(in *call, c skill.Changed) changeMembers {
+	k := changeMembers{Path: in.name(c.Path), Undo: c.ID, NotKept: c.NotKept, Diff: cutDiff(c.Diff), DryRun: !c.Applied}
+	if c.From != "" {
+		k.From = in.name(c.From)
+	}
+	return k
+}
+
+func changeData(in *call, r skill.Result) any { return changeKeys(in, r.(skill.Changed)) }
+
+var takeBackTool = Tool{
+	Name: undoTool.Name, Title: "Undo", Doc: "Undo the last change, one, or all since one. An undo can be undone.",
+	Params: []Param{
+		{Name: "id", Type: "string", Doc: "default: the last"},
+		{Name: "since", Type: "string", Doc: "this change and all later ones"},
+		{Name: "force", Type: "boolean", Doc: "though it has changed since"}},
+	Output: []Param{{Name: "undone", Type: "array"}}, Effect: Destroys,
+	operation: undoTool.operation,
+	reply: func(in *call, r skill.Result) string {
+		return strings.TrimSuffix(r.Message()+"\nundo ID "+Reply{Result: r}.UndoID(), "\nundo ID ")
+	},
+	data: func(_ *call, r skill.Result) any { return Data(r) },
+}
+
+var versionTool = Tool{
+	Name: restoreTool.Name, Title: "Restore a version", Doc: "Show what a file held before a change, or write it to a file.",
+	Params: []Param{
+		{Name: "id", Type: "string", Required: true, Doc: "the change"},
+		{Name: "path", Type: "string", Path: true, Doc: "the file, if it changed several"},
+		{Name: "to", Type: "string", Path: true, Doc: "the file to write"}},
+	Effect:    Destroys,
+	operation: restoreTool.operation,
+	reply: func(in *call, r skill.Result) string {
+		if c, ok := r.(skill.Changed); ok {
+			return changeText(in, c, "wrote "+in.name(c.Path))
+		}
+		return cutText(r.Message())
+	},
+}
+
+var changesTool = Tool{
+	Name: historyTool.Name, Title: "History", Doc: "List changes, the newest first; with id, show the diff of one.",
+	Params: []Param{
+		{Name: "path", Type: "string", Path: true, Doc: "only of this file or folder"},
+		{Name: "limit", Type: "integer", Doc: "default 50"},
+		{Name: "id", Type: "string", Doc: "a change"}},
+	Output: []Param{{Name: "changes", Type: "array"}},
+	operation: func(in *call) (skill.Args, error) {
+		if id := in.str("id"); id != "" {
+			return skill.Difference{ID: id}, nil
+		}
+		return historyTool.operation(in)
+	},
+	reply: func(_ *call, r skill.Result) string { return cutDiff(r.Message()) },
+	data: func(_ *call, r skill.Result) any {
+		if c, ok := r.(skill.Compared); ok {
+			return map[string]any{"diff": cutDiff(c.Diff)}
+		}
+		return Data(r)
+	},
+}

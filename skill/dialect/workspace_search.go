@@ -1,0 +1,193 @@
+package dialect
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+
+	"textskill/skill"
+)
+
+var (
+	searchedParam = Param{Name: "path", Type: "string", Path: true, Doc: "file or folder"}
+	ignoredParam  = Param{Name: "ignored", Type: "boolean", Doc: "those too"}
+)
+
+var grepTool = Tool{
+	Name: "grep", Title: "Search in files",
+	Doc: "Find lines by a regular expression (RE2), in all files but binary ones and those that git ignores.",
+	Params: []Param{
+		{Name: "pattern", Type: "string", Required: true, Doc: "for one line; (?i) ignores case"},
+		searchedParam,
+		{Name: "glob", Type: "string", Doc: "only *.go, {src,lib}/**"},
+		{Name: "literal", Type: "boolean", Doc: "plain text"},
+		{Name: "context", Type: "integer", Doc: "lines around"},
+		{Name: "limit", Type: "integer", Doc: "default 200"},
+		ignoredParam},
+	Output: []Param{{Name: "matches", Type: "array"}},
+	operation: func(in *call) (skill.Args, error) {
+		limit, err := in.count("limit", 200, 10000)
+		a := skill.Grep{Path: in.str("path"), Pattern: in.str("pattern"), Literal: in.flag("literal"),
+			Context: in.int("context"), SkipIgnored: !in.flag("ignored"), Limit: limit, MaxLine: 500, MaxBytes: maxReply * 3 / 4}
+		if g := in.str("glob"); g != "" {
+			a.Include = []string{g}
+		}
+		return a, err
+	},
+	reply: typed(grepText), data: typed(grepData),
+}
+
+func grepText(in *call, g skill.Grepped) string {
+	var p page
+	file := ""
+	shown := 0
+	for _, m := range g.Matches {
+		if m.File != file {
+			file = m.File
+			p.line("%s", in.name(file))
+		}
+		if m.Context == nil {
+			p.line("%d: %s", m.Line, lineText(m.Text))
+		}
+		for i, text := range m.Context {
+			mark := "-"
+			if m.From+i == m.Line {
+				mark = ":"
+			}
+			p.line("%d%s %s", m.From+i, mark, lineText(text))
+		}
+		if p.cut {
+			break
+		}
+		shown++
+	}
+	more := len(g.Matches) - shown + g.More
+	g.Matches, g.More = nil, shown+more
+	text := strings.TrimPrefix(g.Message(), "")
+	if more > 0 {
+		text = fmt.Sprintf("%d of %d matching lines; narrow path, glob or pattern for the others", shown, shown+more)
+	}
+	return p.String() + "[" + strings.Replace(text, " of "+g.Path, "", 1) + "]"
+}
+
+// lineText is a line of a file as a reply shows it.
+func lineText(text string) string { return wellFormed(strings.TrimSuffix(text, "\r")) }
+
+func grepData(in *call, g skill.Grepped) any {
+	type match struct {
+		Path string `json:"path"`
+		Line int    `json:"line"`
+		Text string `json:"text"`
+	}
+	list := make([]match, len(g.Matches))
+	for i, m := range g.Matches {
+		list[i] = match{in.name(m.File), m.Line, lineText(m.Text)}
+	}
+	return struct {
+		Matches []match `json:"matches"`
+		More    int     `json:"more"`
+	}{list, g.More}
+}
+
+var globTool = Tool{
+	Name: "glob", Title: "Find files",
+	Doc: "Find files and folders by name at any depth, but those that git ignores.",
+	Params: []Param{
+		{Name: "pattern", Type: "string", Required: true, Doc: "like *.go, src/**/*_test.*, dir*/"},
+		{Name: "path", Type: "string", Path: true, Doc: "folder"},
+		{Name: "limit", Type: "integer", Doc: "default 200"},
+		ignoredParam},
+	Output: []Param{{Name: "paths", Type: "array", Of: "string"}},
+	operation: func(in *call) (skill.Args, error) {
+		limit, err := in.count("limit", 200, 10000)
+		return skill.Find{Path: in.str("path"), Pattern: in.str("pattern"), SkipIgnored: !in.flag("ignored"), Limit: limit}, err
+	},
+	reply: typed(func(in *call, f skill.Found) string {
+		var p page
+		shown := 0
+		for _, m := range f.Matches {
+			if !p.line("%s", in.name(m)) {
+				break
+			}
+			shown++
+		}
+		more := len(f.Matches) - shown + f.More
+		if more > 0 {
+			return p.String() + fmt.Sprintf("[%d of %d; narrow path or pattern, or raise limit]", shown, shown+more)
+		}
+		return p.String() + "[" + strings.Replace(f.Message(), " below "+f.Path, "", 1) + "]"
+	}),
+	data: typed(func(in *call, f skill.Found) any {
+		paths := make([]string, len(f.Matches))
+		for i, m := range f.Matches {
+			paths[i] = in.name(m)
+		}
+		return struct {
+			Paths []string `json:"paths"`
+			More  int      `json:"more"`
+		}{paths, f.More}
+	}),
+}
+
+var listTool = Tool{
+	Name: "list", Title: "List a folder",
+	Doc: "Show a folder as a tree with sizes in bytes, without what git ignores.",
+	Params: []Param{
+		{Name: "path", Type: "string", Path: true, Doc: "folder"},
+		{Name: "depth", Type: "integer", Default: json.Number("2"), Doc: "levels"}},
+	Output: []Param{{Name: "entries", Type: "array"}},
+	operation: func(in *call) (skill.Args, error) {
+		depth, err := in.count("depth", 2, 100)
+		return skill.ListTree{Path: in.str("path"), Depth: depth, Limit: 1000, SkipIgnored: true}, err
+	},
+	reply: typed(listText), data: typed(listData),
+}
+
+func listText(_ *call, t skill.TreeListed) string {
+	var p page
+	var show func(t *skill.Tree, indent string)
+	show = func(t *skill.Tree, indent string) {
+		for _, e := range t.Entries {
+			if e.Folder {
+				p.line("%s%s/", indent, wellFormed(e.Name))
+				show(e, indent+"  ")
+			} else {
+				p.line("%s%s %d", indent, wellFormed(e.Name), e.Size)
+			}
+		}
+	}
+	show(t.Tree, "")
+	text := fmt.Sprintf("%d files, %d folders, %d bytes below", t.Files, t.Folders, t.Bytes)
+	if t.Ignored > 0 {
+		text += fmt.Sprintf("; %d ignored by git", t.Ignored)
+	}
+	if t.Cut || p.cut {
+		text += "; not all are shown: list a folder of it, or with a smaller depth"
+	}
+	return p.String() + "[" + text + "]"
+}
+
+func listData(_ *call, t skill.TreeListed) any {
+	type entry struct {
+		Path string `json:"path"` // of a folder, with a slash at the end
+		Size int64  `json:"size"`
+	}
+	list := []entry{}
+	var add func(t *skill.Tree, in string)
+	add = func(t *skill.Tree, in string) {
+		for _, e := range t.Entries {
+			name := path.Join(in, wellFormed(e.Name))
+			if e.Folder {
+				name += "/"
+			}
+			list = append(list, entry{name, e.Size})
+			add(e, name)
+		}
+	}
+	add(t.Tree, "")
+	return struct {
+		Entries []entry `json:"entries"`
+		Cut     bool    `json:"cut"`
+	}{list, t.Cut}
+}
