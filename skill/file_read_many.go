@@ -92,17 +92,22 @@ func (x *Executor) readPart(ctx context.Context, s *Session, f FileRange, text, 
 	if text <= 0 {
 		return part, ErrFull
 	}
+	ended := x.endsLine(m.Path, m.Size)
+	if part.From = f.From; ended && f.From < 0 {
+		f.From-- // the empty line after the last line break does not count
+	}
 	r, err := x.readFile(ctx, s, ReadFile{Path: f.Path, Lines: true, Split: true, AllowPartial: true, From: f.From, To: f.To, MaxBytes: text})
 	if err != nil {
 		return part, err
 	}
-	part.FileRead, part.From, part.Size = r.(FileRead), f.From, m.Size
+	part.FileRead = r.(FileRead)
+	part.Size = m.Size
 	if part.NotText && bytes.IndexByte(part.Content, 0) >= 0 {
 		part.Content, part.Type = nil, m.Type
 		return part, nil
 	}
-	if x.endsLine(m.Path, m.Size) {
-		part.Lines-- // the empty one after the last line break
+	if ended {
+		part.Lines--
 		part.To = min(part.To, part.Lines)
 	}
 	return part, nil

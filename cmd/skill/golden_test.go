@@ -17,7 +17,7 @@ import (
 const goldens = "../../testdata/"
 
 // prompted are the dialects that a prompt can be of.
-var prompted = slices.DeleteFunc(slices.Clone(dialect.All), func(d *dialect.Dialect) bool { return d.Prompt == nil })
+var prompted = slices.DeleteFunc(slices.Clone(dialect.All), func(d *dialect.Dialect) bool { return d.Prompt == nil && d != dialect.Workspace })
 
 // writeGolden says how a golden file is made.
 const writeGolden = "write testdata/DIALECT/TOOL.txtar with prompts, as testdata/README.md says, and run go test ./cmd/skill -run Golden -update"

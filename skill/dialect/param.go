@@ -142,13 +142,13 @@ func (t *Tool) check(given map[string]any) (values, error) {
 
 // checkElements holds the elements of an array to Fields.
 func (p *Param) checkElements(list []any) ([]any, error) {
-	element := Tool{Params: p.Fields}
+	element := Tool{Name: p.Name, Params: p.Fields}
 	checked := make([]any, len(list))
 	for i, e := range list {
 		given := e.(map[string]any)
 		for key := range given {
 			if element.param(key) == nil {
-				return nil, fmt.Errorf("%s[%d] has no member %s; %s", p.Name, i, key, element.argumentNames())
+				return nil, fmt.Errorf("%s[%d] has a member %s; %s", p.Name, i, key, element.argumentNames())
 			}
 		}
 		v, err := element.check(given)

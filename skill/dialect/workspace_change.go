@@ -63,7 +63,7 @@ var editTool = Tool{
 		return err
 	},
 	reply: typed(func(in *call, c skill.Changed) string {
-		return changeText(in, c, "edited "+in.name(c.Path)+"\n"+cutDiff(c.Diff))
+		return changeText(in, c, "edited "+in.name(c.Path)+"\n"+in.diff(c))
 	}),
 	data: changeData,
 }
@@ -144,16 +144,21 @@ type withoutHint struct{ err error }
 func (e withoutHint) Error() string { return e.err.Error() }
 
 // changeText adds to what a call did how it is undone, or in a dry run what it would have done.
-func changeText(_ *call, c skill.Changed, did string) string {
+func changeText(in *call, c skill.Changed, did string) string {
 	switch {
 	case !c.Applied:
-		return strings.TrimSuffix(c.Change.String()+"\n"+cutDiff(c.Diff), "\n")
+		return strings.TrimSuffix(c.Change.String()+"\n"+in.diff(c), "\n")
 	case c.ID != "":
 		did = strings.TrimSuffix(did, "\n") + "\nundo ID " + c.ID
 	case c.NotKept != "":
 		did = strings.TrimSuffix(did, "\n") + "\nit cannot be undone: " + c.NotKept
 	}
 	return strings.TrimSuffix(did, "\n")
+}
+
+// diff is what a change did to one file, or to several.
+func (in *call) diff(c skill.Changed) string {
+	return cutDiff(strings.Replace(strings.Replace(c.Diff, "--- "+c.Path+"\n", "--- "+in.name(c.Path)+"\n", 1), "+++ "+c.Path+"\n", "+++ "+in.name(c.Path)+"\n", 1))
 }
 
 // cutDiff is a diff as far as a reply has room for it: half of it, for the object has it too.
@@ -181,7 +186,7 @@ type changeMembers struct {
 }
 
 func changeKeys(in *call, c skill.Changed) changeMembers {
-	k := changeMembers{Path: in.name(c.Path), Undo: c.ID, NotKept: c.NotKept, Diff: cutDiff(c.Diff), DryRun: !c.Applied}
+	k := changeMembers{Path: in.name(c.Path), Undo: c.ID, NotKept: c.NotKept, Diff: in.diff(c), DryRun: !c.Applied}
 	if c.From != "" {
 		k.From = in.name(c.From)
 	}

@@ -139,6 +139,9 @@ func partNote(name string, f skill.FilePart) string {
 	case from > 0:
 		note = fmt.Sprintf("lines %d-%d of %d", from+1, f.To, f.Lines)
 	}
+	if one := fmt.Sprintf("lines %d-%[1]d of", from+1); strings.HasPrefix(note, one) {
+		note = fmt.Sprintf("line %d of", from+1) + note[len(one):]
+	}
 	if f.NotText {
 		note = strings.TrimPrefix(note+"; not UTF-8: bytes that are not show as U+FFFD", "; ")
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"textskill/skill"
 )
@@ -40,7 +39,7 @@ func shellText(in *call, e skill.Executed) string {
 	default:
 		fmt.Fprintf(&b, "exit %d", e.ExitCode)
 	}
-	fmt.Fprintf(&b, " after %s\n", e.Elapsed.Round(time.Millisecond))
+	b.WriteString("\n")
 	add := func(text string) {
 		if b.WriteString(text); text != "" && !strings.HasSuffix(text, "\n") {
 			b.WriteString("\n")
@@ -68,11 +67,12 @@ func shellData(_ *call, e skill.Executed) any {
 		Code     int    `json:"exit_code"`
 		Stdout   string `json:"stdout"`
 		Stderr   string `json:"stderr"`
+		Elapsed  int64  `json:"duration_ms"`
 		TimedOut bool   `json:"timed_out,omitempty"`
 		Signal   string `json:"signal,omitempty"`
 		Log      string `json:"log,omitempty"`
 		undoKeys
-	}{e.ExitCode, wellFormed(string(e.Stdout)), wellFormed(string(e.Stderr)), e.TimedOut, e.Signal, e.Log, undoable(e.Tracked)}
+	}{e.ExitCode, wellFormed(string(e.Stdout)), wellFormed(string(e.Stderr)), e.Elapsed.Milliseconds(), e.TimedOut, e.Signal, e.Log, undoable(e.Tracked)}
 }
 
 var backgroundTool = Tool{

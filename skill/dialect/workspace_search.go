@@ -63,8 +63,7 @@ func grepText(in *call, g skill.Grepped) string {
 		shown++
 	}
 	more := len(g.Matches) - shown + g.More
-	g.Matches, g.More = nil, shown+more
-	text := strings.TrimPrefix(g.Message(), "")
+	text := g.Message()
 	if more > 0 {
 		text = fmt.Sprintf("%d of %d matching lines; narrow path, glob or pattern for the others", shown, shown+more)
 	}
@@ -158,9 +157,9 @@ func listText(_ *call, t skill.TreeListed) string {
 		}
 	}
 	show(t.Tree, "")
-	text := fmt.Sprintf("%d files, %d folders, %d bytes below", t.Files, t.Folders, t.Bytes)
+	text := fmt.Sprintf("in all: files %d, folders %d, bytes %d", t.Files, t.Folders, t.Bytes)
 	if t.Ignored > 0 {
-		text += fmt.Sprintf("; %d ignored by git", t.Ignored)
+		text += fmt.Sprintf(", ignored by git %d", t.Ignored)
 	}
 	if t.Cut || p.cut {
 		text += "; not all are shown: list a folder of it, or with a smaller depth"

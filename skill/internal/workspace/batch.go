@@ -31,9 +31,16 @@ const MaxBatch = 200
 // Its error is returned unchanged. Other errors are as for [Workspace.WriteFile] and
 // [Workspace.Remove].
 func (w *Workspace) ChangeFiles(ctx context.Context, compute func() ([]FileChange, error)) (c Change, err error) {
+	var refused error // by compute
 	for n := 0; n == 0 || err == errChanged && n < 100; n++ {
 		c = Change{Kind: Patch, Path: w.Dir()}
-		err = w.changeFiles(ctx, &c, compute)
+		err = w.changeFiles(ctx, &c, func() (list []FileChange, err error) {
+			list, refused = compute()
+			return list, refused
+		})
+	}
+	if refused != nil {
+		return c, refused
 	}
 	return c, wrap("open", c.Path, err)
 }
