@@ -91,7 +91,7 @@ func TestGoldenOfEveryTool(t *testing.T) {
 	}
 }
 
-// shared are the golden files of stack that several tools share, and those tools.
+// shared are the golden files that several tools of stack share, and those tools.
 var shared = map[string]string{
 	"git":    "git_status git_commit git_push git_pull git_branch git_log git_diff",
 	"exec":   "run test lint format typecheck server install",
@@ -100,7 +100,15 @@ var shared = map[string]string{
 	"tasks":  "create_task list_tasks update_task delete_task create_plan execute_plan",
 }
 
+// together are those of workspace.
+var together = map[string]string{"search": "grep glob list", "move": "move copy delete", "run": "run server", "undo": "undo history restore", "errors": "fetch"}
+
 func goldenName(d *dialect.Dialect, tool string) string {
+	for file, tools := range together {
+		if d == dialect.Workspace && slices.Contains(strings.Fields(tools), tool) {
+			return file
+		}
+	}
 	for file, tools := range shared {
 		if d == dialect.Stack && slices.Contains(strings.Fields(tools), tool) {
 			return file
@@ -109,7 +117,7 @@ func goldenName(d *dialect.Dialect, tool string) string {
 	return tool
 }
 
-// hasPrompt tells whether a golden file has a prompt that calls name.
+// hasPrompt reports whether a golden file has a prompt that calls name.
 func hasPrompt(golden string, d *dialect.Dialect, name string) bool {
 	call := "-- prompt --\n" + name + " "
 	switch d {
@@ -117,6 +125,8 @@ func hasPrompt(golden string, d *dialect.Dialect, name string) bool {
 		call = `"name":"` + name + `"`
 	case dialect.Stack:
 		call = "\n" + name + "("
+	case dialect.Workspace:
+		call = `"name": "` + name + `"`
 	}
 	return strings.Contains(golden, call)
 }

@@ -119,6 +119,7 @@ func TestMCPMakesAToken(t *testing.T) {
 			cmd.Wait()
 		})
 		lines := bufio.NewReader(stderr)
+		lines.ReadString('\n') // says which tools are served
 		url, _ = lines.ReadString('\n')
 		if len(arguments) == 0 {
 			note, _ = lines.ReadString('\n')

@@ -1,0 +1,257 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"textskill/skill"
+	"textskill/skill/dialect"
+)
+
+// hostSession is a client of the SDK with the tools of workspace, in a folder with some files.
+func hostSession(t *testing.T, cfg skill.Config, files map[string]string) *mcp.ClientSession {
+	t.Helper()
+	if cfg.Dir == "" {
+		cfg.Dir = t.TempDir()
+	}
+	for name, content := range files {
+		at := filepath.Join(cfg.Dir, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x, err := skill.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	s, err := New(Config{Executor: x, Dialects: []*dialect.Dialect{dialect.Workspace.For(x.Config())}, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, there := mcp.NewInMemoryTransports()
+	if _, err := s.SDK().Connect(t.Context(), there, nil); err != nil {
+		t.Fatal(err)
+	}
+	c, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(), here, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// hostCall calls a tool, and returns its text and its structured content.
+func hostCall(t *testing.T, c *mcp.ClientSession, name, arguments string) (*mcp.CallToolResult, string, map[string]any) {
+	t.Helper()
+	r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: json.RawMessage(arguments)})
+	if err != nil {
+		t.Fatalf("%s %s: %v", name, arguments, err)
+	}
+	object, _ := r.StructuredContent.(map[string]any)
+	return r, r.Content[0].(*mcp.TextContent).Text, object
+}
+
+// TestWorkspaceDefinitions holds the definitions to 9 KB, and each tool to a title, a
+// description and hints.
+func TestWorkspaceDefinitions(t *testing.T) {
+	c := hostSession(t, skill.Config{Network: true, NoSync: true}, nil)
+	list, err := c.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := json.Marshal(list.Tools)
+	if err != nil || len(all) > 9<<10 {
+		t.Errorf("the definitions have %d bytes, %v", len(all), err)
+	}
+	if len(list.Tools) != 16 {
+		t.Errorf("there are %d tools", len(list.Tools))
+	}
+	for _, tool := range list.Tools {
+		if tool.Title == "" || tool.Description == "" || tool.Annotations == nil {
+			t.Errorf("%s lacks a title, a description or hints", tool.Name)
+		}
+	}
+}
+
+// TestWorkspaceStructured holds structured content to the schema of its tool.
+func TestWorkspaceStructured(t *testing.T) {
+	c := hostSession(t, skill.Config{NoSync: true}, map[string]string{"a.txt": "alpha\nbeta\n", "d/b.go": "package b\n"})
+	list, err := c.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schemas := map[string]*jsonschema.Resolved{}
+	for _, tool := range list.Tools {
+		var s jsonschema.Schema
+		data, _ := json.Marshal(tool.OutputSchema)
+		if tool.OutputSchema == nil {
+			continue
+		}
+		if err := json.Unmarshal(data, &s); err != nil {
+			t.Fatal(err)
+		}
+		if schemas[tool.Name], err = s.Resolve(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	called := map[string]bool{}
+	for _, tt := range []struct{ tool, arguments, member string }{
+		{"write", `{"path":"n.txt","content":"n"}`, "undo"}, {"edit", `{"path":"a.txt","edits":[{"old_text":"beta","new_text":"b"}]}`, "diff"},
+		{"patch", `{"patch":"*** Begin Patch\n*** Add File: p\n+x\n*** End Patch"}`, "files"}, {"grep", `{"pattern":"a"}`, "matches"}, {"glob", `{"pattern":"*.go"}`, "paths"},
+		{"list", `{}`, "entries"}, {"move", `{"source":"n.txt","destination":"m.txt"}`, "from"}, {"copy", `{"source":"d","destination":"e"}`, "undo"},
+		{"delete", `{"path":"e"}`, "undo"}, {"history", `{}`, "changes"}, {"undo", `{}`, "undone"},
+	} {
+		r, text, object := hostCall(t, c, tt.tool, tt.arguments)
+		if called[tt.tool] = true; r.IsError || object[tt.member] == nil || schemas[tt.tool] == nil {
+			t.Errorf("%s: %s, %v", tt.tool, text, object)
+		} else if err := schemas[tt.tool].Validate(object); err != nil {
+			t.Errorf("%s: %v", tt.tool, err)
+		}
+		if undo, ok := object["undo"].(string); ok && (r.Meta["undo"] != undo || !strings.Contains(text, "undo ID "+undo)) {
+			t.Errorf("%s: %s, %v, %v", tt.tool, text, object, r.Meta)
+		}
+	}
+	for name := range schemas {
+		if !called[name] && name != "run" {
+			t.Errorf("%s is not called", name)
+		}
+	}
+}
+
+// TestWorkspaceShows answers pictures, documents and links to what is neither.
+func TestWorkspaceShows(t *testing.T) {
+	png, pdf := "\x89PNG\r\n\x1a\nrest", "%PDF-1.4\nrest"
+	c := hostSession(t, skill.Config{NoSync: true}, map[string]string{"p.png": png, "d.pdf": pdf, "z.bin": "\x1f\x8b\x00\x01", "t.txt": "text\n"})
+	r, text, _ := hostCall(t, c, "read", `{"paths":["p.png","d.pdf","z.bin","t.txt"]}`)
+	if len(r.Content) != 4 || r.IsError || !strings.Contains(text, "text\n") || !strings.Contains(text, "p.png: image/png") {
+		t.Fatalf("%d blocks: %s", len(r.Content), text)
+	}
+	if i, ok := r.Content[1].(*mcp.ImageContent); !ok || string(i.Data) != png || i.MIMEType != "image/png" {
+		t.Errorf("the picture is %+v", r.Content[1])
+	}
+	if d, ok := r.Content[2].(*mcp.EmbeddedResource); !ok || string(d.Resource.Blob) != pdf || d.Resource.MIMEType != "application/pdf" {
+		t.Errorf("the document is %+v", r.Content[2])
+	}
+	link, ok := r.Content[3].(*mcp.ResourceLink)
+	if !ok || !strings.HasPrefix(link.URI, "file:///") || !strings.HasSuffix(link.URI, "/z.bin") {
+		t.Fatalf("the link is %+v", r.Content[3])
+	}
+	got, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: link.URI})
+	if err != nil || string(got.Contents[0].Blob) != "\x1f\x8b\x00\x01" {
+		t.Errorf("the link leads to %+v, %v", got, err)
+	}
+}
+
+// TestWorkspaceResources lists and reads resources, and none outside.
+func TestWorkspaceResources(t *testing.T) {
+	dir := t.TempDir()
+	outside := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := hostSession(t, skill.Config{Dir: dir, NoSync: true}, map[string]string{"a b.txt": "alpha"})
+	list, err := c.ListResources(t.Context(), nil)
+	if err != nil || len(list.Resources) != 1 || list.Resources[0].URI != "skill://history" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	hostCall(t, c, "write", `{"path":"n.txt","content":"n"}`)
+	read := func(uri string) string {
+		r, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		if err != nil {
+			return err.Error()
+		}
+		return r.Contents[0].Text
+	}
+	for uri, want := range map[string]string{
+		"skill://history": "n.txt (write)", fileURI(filepath.Join(dir, "a b.txt")): "alpha", fileURI(outside): "is outside the workspace",
+		"file://elsewhere/a": "on another host", fileURI(dir): "is a directory", "skill://other": "not found",
+	} {
+		if got := read(uri); !strings.Contains(got, want) || strings.HasSuffix(got, "secret") {
+			t.Errorf("%s: %s; want %s", uri, got, want)
+		}
+	}
+}
+
+// TestWorkspaceIsBounded goes on where an answer ends, until all of a file is read.
+func TestWorkspaceIsBounded(t *testing.T) {
+	var big strings.Builder
+	for i := range 20_000 {
+		big.WriteString(strings.Repeat("x", i%50) + "\n")
+	}
+	c := hostSession(t, skill.Config{NoSync: true}, map[string]string{"big.txt": big.String(), "one.txt": "1\n"})
+	var all strings.Builder
+	path, calls := "big.txt", 0
+	for path != "" {
+		_, text, _ := hostCall(t, c, "read", `{"paths":["`+path+`"]}`)
+		if calls++; len(text) > 66<<10 || calls > 100 {
+			t.Fatalf("%d bytes in answer %d", len(text), calls)
+		}
+		body, note, cut := strings.Cut(text, "\n[lines ")
+		all.WriteString(strings.TrimSuffix(body, "\n") + "\n")
+		path = ""
+		if _, next, ok := strings.Cut(note, "; go on with "); cut && ok {
+			path = strings.TrimSuffix(next, "]\n")
+		}
+	}
+	if strings.ReplaceAll(all.String(), "\n\n", "\n") != strings.ReplaceAll(strings.TrimSuffix(big.String(), "\n")+"\n", "\n\n", "\n") {
+		t.Errorf("%d bytes were read of %d", all.Len(), big.Len())
+	}
+	_, text, _ := hostCall(t, c, "read", `{"paths":["big.txt","one.txt"]}`)
+	if !strings.Contains(text, "the answer is full") && !strings.HasSuffix(text, "1\n") {
+		t.Errorf("the second file: %s", text[len(text)-200:])
+	}
+	_, text, object := hostCall(t, c, "grep", `{"pattern":"x{30}","limit":10000}`)
+	if matches := object["matches"].([]any); len(text) > 66<<10 || len(matches) == 10000 || !strings.Contains(text, " of 8000 matching lines") {
+		t.Errorf("%d bytes, %d matches: %s", len(text), len(matches), text[len(text)-100:])
+	}
+}
+
+// TestWorkspaceFastPathEqualsSDK answers calls alike through the SDK and past it.
+func TestWorkspaceFastPathEqualsSDK(t *testing.T) {
+	for _, a := range []answerText{
+		{text: "a <b> & \u2028", structured: []byte(`{"a":"<b> & \u2028","n":[1]}`), undo: "7"},
+		{text: "x", structured: []byte(`{"exit_code":1}`), failed: true, notKept: "why"},
+		{text: "x", blocks: []dialect.Block{{Type: "image/png", Path: "/a.png", Data: []byte("png")}, {Type: "application/zip", Path: "/a b.zip"}}, undo: "8"},
+	} {
+		want, err := json.Marshal(result(a))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := string(appendReply(nil, []byte("1"), a))
+		if want := `{"jsonrpc":"2.0","id":1,"result":` + string(want) + "}\n"; got != want {
+			t.Errorf("got  %swant %s", got, want)
+		}
+	}
+}
+
+// TestWorkspaceFor leaves out what a configuration refuses in any case.
+func TestWorkspaceFor(t *testing.T) {
+	for _, tt := range []struct {
+		cfg  skill.Config
+		lack string
+	}{
+		{skill.Config{}, "fetch"}, {skill.Config{Network: true}, ""}, {skill.Config{DryRun: true}, "run server fetch"},
+		{skill.Config{ReadOnly: true}, "write edit patch move copy delete run server undo restore fetch"},
+	} {
+		for _, tool := range dialect.Workspace.Tools {
+			has := dialect.Workspace.For(tt.cfg).Lookup(tool.Name) != nil
+			if has == slices.Contains(strings.Fields(tt.lack), tool.Name) {
+				t.Errorf("%+v: that %s is served is %t", tt.cfg, tool.Name, has)
+			}
+		}
+		if len(dialect.Perstack.For(tt.cfg).Tools) != len(dialect.Perstack.Tools) {
+			t.Error("the Base Skill lacks tools")
+		}
+	}
+}
