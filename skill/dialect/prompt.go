@@ -71,11 +71,11 @@ func (d *Dialect) Wire(in Input) *wire.Wire {
 	if in.Wire != nil {
 		return in.Wire.For(in.Text)
 	}
-	if w := wire.Of(in.Text); w != nil || !in.Named {
+	if w := wire.Of(in.Text); w != nil || !in.Named || d.Prompt != nil && d.Prompt.claims != nil && d.Prompt.claims(d, in.Text) {
 		return w
 	}
 	w, at := wire.OfText(in.Text)
-	if w == nil || d.Prompt != nil && (w == d.Prompt.own || d.Prompt.claims != nil && d.Prompt.claims(d, in.Text)) {
+	if w == nil || d.Prompt != nil && w == d.Prompt.own {
 		return nil
 	}
 	if calls, _, _ := parser.Calls(in.Text[:at], func(name string) bool { return d.Lookup(name) != nil }); len(calls) > 0 {
