@@ -66,9 +66,11 @@ var mayImport = map[string][]string{
 
 	"skill/agent": {"skill/dialect", "skill", "llmfallback/remote", "parser/wire", "parser", "parser/json"},
 
+	"skill/agent/trace": {"skill/agent"},
+
 	"skill/agent/provider": {"skill/agent", "llmfallback/openai", "llmfallback/remote"},
 
-	"cmd/skill": {"skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
+	"cmd/skill": {"skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
 }
 
 // testsImport says what tests import besides.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	rawjson "textskill/parser/json"
 	"textskill/skill/agent"
+	"textskill/skill/agent/trace"
 )
 
 const runLong = `run gives a query to an expert of perstack.toml and prints what happens: for people on
@@ -185,7 +187,7 @@ func (c *cli) query(ctx context.Context, r *runOptions, args []string) (string, 
 
 // printEvents runs an expert and prints each event as a line of JSON.
 func (c *cli) printEvents(ctx context.Context, cfg agent.Config, query string) (runID string, last agent.Event, err error) {
-	for e, err := range agent.Run(ctx, cfg, query) {
+	for e, err := range c.events(ctx, cfg, query) {
 		if err != nil {
 			return runID, last, err
 		}
@@ -195,6 +197,34 @@ func (c *cli) printEvents(ctx context.Context, cfg agent.Config, query string) (
 		}
 	}
 	return runID, last, nil
+}
+
+// events runs an expert. If the environment names a collector of OpenTelemetry, it is sent
+// the spans of the run at its end.
+func (c *cli) events(ctx context.Context, cfg agent.Config, query string) iter.Seq2[agent.Event, error] {
+	recorder, err := trace.New(c.getenv, cfg)
+	if err != nil {
+		fmt.Fprintln(c.stderr, "skill:", err)
+	}
+	if recorder == nil {
+		return agent.Run(ctx, cfg, query)
+	}
+	return func(yield func(agent.Event, error) bool) {
+		var failed error
+		defer func() {
+			if err := recorder.Close(failed); err != nil {
+				fmt.Fprintln(c.stderr, "skill:", cfg.Redactor().Text(err.Error()))
+			}
+		}()
+		for e, err := range agent.Run(ctx, cfg, query) {
+			if failed = err; err == nil {
+				recorder.Event(e)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 // reasonOf returns the message of an event's reason.

@@ -144,10 +144,16 @@ func TestRunWithClaude(t *testing.T) {
 		event(`{"type":"message_stop"}`)
 	}))
 	defer s.Close()
+	spans := ""
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		spans += string(body)
+	}))
+	defer collector.Close()
 	dir := newProject(t)
 	state := t.TempDir()
 	c := &cli{getenv: func(name string) string {
-		return map[string]string{"ANTHROPIC_API_KEY": "sk-mine", "ANTHROPIC_BASE_URL": s.URL, "XDG_STATE_HOME": state}[name]
+		return map[string]string{"ANTHROPIC_API_KEY": "sk-mine", "ANTHROPIC_BASE_URL": s.URL, "XDG_STATE_HOME": state, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL}[name]
 	}}
 	stdout, stderr, code := play(t, c, "", "run", "-C", dir, "--model", "claude-opus-4-8", "e", "write hi.txt")
 	data, _ := os.ReadFile(filepath.Join(dir, "hi.txt"))
@@ -170,5 +176,13 @@ func TestRunWithClaude(t *testing.T) {
 	}
 	if u := last.Checkpoint.Usage; last.Text != "It is written." || u.InputTokens != 300 || u.CachedInputTokens != 270 || u.OutputTokens != 15 {
 		t.Errorf("the run ends with %+v", last)
+	}
+	for _, want := range []string{`"invoke_agent e"`, `"chat claude-opus-4-8"`, `"execute_tool writeTextFile"`, `"execute_tool attemptCompletion"`} {
+		if !strings.Contains(spans, want) {
+			t.Errorf("there is no span %s in %s", want, spans)
+		}
+	}
+	if n := strings.Count(spans, `"chat claude-opus-4-8"`); n != 3 {
+		t.Errorf("%d requests to the model are reported, of 3", n)
 	}
 }

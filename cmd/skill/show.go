@@ -21,7 +21,7 @@ type viewer struct {
 func (c *cli) show(ctx context.Context, cfg agent.Config, query string) (runID string, last agent.Event, err error) {
 	v := &viewer{cli: c, price: cfg.Budget.Price}
 	cfg.Heard = v.heard
-	for e, err := range agent.Run(ctx, cfg, query) {
+	for e, err := range c.events(ctx, cfg, query) {
 		if err != nil {
 			v.pause()
 			return runID, last, err

@@ -1,0 +1,245 @@
+// Package trace reports runs as OpenTelemetry spans, by the semantic conventions for
+// generative AI and MCP: one for the run, one for each request to the model, and one for
+// each tool call. Spans hold names and counts, never what was said, read or written.
+//
+// They are sent as OTLP in JSON over HTTP. The official SDK brings protobuf and gRPC into
+// the program: 7.8 MB, and 94 more package inits at every start.
+package trace
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"textskill/skill/agent"
+)
+
+// A Recorder makes spans of the events of a run and sends them. It is used by one
+// goroutine.
+type Recorder struct {
+	url     string
+	header  http.Header
+	service string
+	cfg     agent.Config
+
+	trace, root string
+	started     time.Time
+	expert      string
+	run         string
+	usage       agent.Usage
+	asked       time.Time // when the model was asked; zero if it is not
+	calls       map[string]open
+	spans       []span
+}
+
+// open is a tool call under way.
+type open struct {
+	at   time.Time
+	call agent.ToolCall
+}
+
+// New returns a Recorder that sends to the collector which the variables name, as the
+// specification of OpenTelemetry has them; nil if they name none. The values of the
+// variables may not come from a workspace.
+func New(getenv func(string) string, cfg agent.Config) (*Recorder, error) {
+	address := getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+	if base := getenv("OTEL_EXPORTER_OTLP_ENDPOINT"); address == "" && base != "" {
+		address = strings.TrimRight(base, "/") + "/v1/traces"
+	}
+	if address == "" || strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") {
+		return nil, nil
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT is not an address like http://localhost:4318")
+	}
+	r := &Recorder{
+		url: address, header: http.Header{"Content-Type": {"application/json"}}, service: cmp.Or(getenv("OTEL_SERVICE_NAME"), "skill"),
+		cfg: cfg, trace: id(16), root: id(8), started: time.Now(), calls: map[string]open{},
+	}
+	for _, pair := range strings.Split(cmp.Or(getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS"), getenv("OTEL_EXPORTER_OTLP_HEADERS")), ",") {
+		name, value, ok := strings.Cut(pair, "=")
+		if value, err := url.PathUnescape(strings.TrimSpace(value)); ok && err == nil {
+			r.header.Set(strings.TrimSpace(name), value)
+		}
+	}
+	return r, nil
+}
+
+func id(bytes int) string {
+	b := make([]byte, bytes)
+	rand.Read(b)
+	return hex.EncodeToString(b)
+}
+
+// A span is one as OTLP has it in JSON.
+type span struct {
+	TraceID    string      `json:"traceId"`
+	SpanID     string      `json:"spanId"`
+	ParentID   string      `json:"parentSpanId,omitempty"`
+	Name       string      `json:"name"`
+	Kind       int         `json:"kind"`
+	Start      string      `json:"startTimeUnixNano"`
+	End        string      `json:"endTimeUnixNano"`
+	Attributes []attribute `json:"attributes"`
+	Status     *status     `json:"status,omitempty"`
+}
+
+type attribute struct {
+	Key   string         `json:"key"`
+	Value map[string]any `json:"value"`
+}
+
+type status struct {
+	Code    int    `json:"code"` // 2 is an error
+	Message string `json:"message,omitempty"`
+}
+
+// The kinds of spans.
+const (
+	internal = 1
+	client   = 3
+)
+
+func text(key, value string) attribute {
+	return attribute{key, map[string]any{"stringValue": value}}
+}
+func number(key string, n int) attribute {
+	return attribute{key, map[string]any{"intValue": strconv.Itoa(n)}}
+}
+
+// add adds a span below that of the run, which ends now. A failure is "" if there is none.
+func (r *Recorder) add(name string, kind int, from time.Time, failure string, attributes ...attribute) {
+	s := span{TraceID: r.trace, SpanID: id(8), ParentID: r.root, Name: name, Kind: kind, Attributes: attributes,
+		Start: nanoseconds(from), End: nanoseconds(time.Now())}
+	if failure != "" {
+		s.Status = &status{Code: 2}
+		s.Attributes = append(s.Attributes, text("error.type", failure))
+	}
+	r.spans = append(r.spans, s)
+}
+
+func nanoseconds(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
+
+// Event adds an event of the run, as it happens.
+func (r *Recorder) Event(e agent.Event) {
+	if r.run == "" {
+		r.run, r.expert = e.RunID, e.ExpertKey
+	}
+	if e.Usage != nil && !r.asked.IsZero() {
+		r.generated(*e.Usage, "")
+	}
+	switch e.Type {
+	case agent.StartGeneration, agent.AttemptCompletion: // after which the report is asked for
+		r.asked = time.Now()
+	case agent.StopRunByError:
+		if !r.asked.IsZero() {
+			r.generated(agent.Usage{}, "_OTHER")
+		}
+	case agent.CallTool:
+		if e.ToolCall != nil {
+			r.calls[e.ToolCall.ID] = open{time.Now(), *e.ToolCall}
+		}
+	}
+	if e.ToolResult != nil && e.Type != agent.Retry {
+		r.called(e)
+	}
+}
+
+// generated ends the request to the model.
+func (r *Recorder) generated(u agent.Usage, failure string) {
+	r.add("chat "+r.cfg.About.Model, client, r.asked, failure, append(r.model("chat"), usage(u)...)...)
+	r.usage.InputTokens += u.InputTokens
+	r.usage.OutputTokens += u.OutputTokens
+	r.usage.CachedInputTokens += u.CachedInputTokens
+	r.asked = time.Time{}
+}
+
+// providers are the names of the conventions.
+var providers = map[string]string{"google": "gcp.gemini"}
+
+func (r *Recorder) model(operation string) []attribute {
+	return []attribute{
+		text("gen_ai.operation.name", operation), text("gen_ai.provider.name", cmp.Or(providers[r.cfg.About.Provider], r.cfg.About.Provider)),
+		text("gen_ai.request.model", r.cfg.About.Model), text("gen_ai.conversation.id", r.run),
+	}
+}
+
+func usage(u agent.Usage) []attribute {
+	return []attribute{
+		number("gen_ai.usage.input_tokens", u.InputTokens), number("gen_ai.usage.output_tokens", u.OutputTokens),
+		number("gen_ai.usage.cache_read.input_tokens", u.CachedInputTokens),
+	}
+}
+
+// called ends a tool call.
+func (r *Recorder) called(e agent.Event) {
+	c, ok := r.calls[e.ToolResult.ID]
+	if !ok {
+		return
+	}
+	delete(r.calls, e.ToolResult.ID)
+	failure := ""
+	if e.ToolResult.IsError {
+		failure = "tool_error"
+	}
+	attributes := []attribute{
+		text("gen_ai.operation.name", "execute_tool"), text("gen_ai.tool.name", c.call.ToolName),
+		text("gen_ai.tool.call.id", c.call.ID), text("gen_ai.tool.type", "function"),
+	}
+	if kind := r.cfg.Experts[e.ExpertKey].Skills[c.call.SkillName].Type; strings.HasPrefix(kind, "mcp") {
+		attributes = append(attributes, text("mcp.method.name", "tools/call"))
+	}
+	r.add("execute_tool "+c.call.ToolName, internal, c.at, failure, attributes...)
+}
+
+// maxWait is how long the collector may take.
+const maxWait = 3 * time.Second
+
+// Close ends the span of the run, with the error that ended the run or nil, and sends all
+// spans. Its error is that they could not be sent.
+func (r *Recorder) Close(failed error) error {
+	if !r.asked.IsZero() {
+		r.generated(agent.Usage{}, "_OTHER")
+	}
+	failure := ""
+	if failed != nil {
+		failure = "_OTHER"
+	}
+	r.add("invoke_agent "+r.expert, internal, r.started, failure, append(append(r.model("invoke_agent"), text("gen_ai.agent.name", r.expert)), usage(r.usage)...)...)
+	last := &r.spans[len(r.spans)-1]
+	last.SpanID, last.ParentID = r.root, ""
+	type m = map[string]any
+	body, err := json.Marshal(m{"resourceSpans": []m{{
+		"resource":   m{"attributes": []attribute{text("service.name", r.service)}},
+		"scopeSpans": []m{{"scope": m{"name": "textskill/skill/agent"}, "spans": r.spans}},
+	}}})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait) // also after an interrupt
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header = r.header
+	resp, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("the spans of the run cannot be sent: %w", err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("the spans of the run are refused: status %d", resp.StatusCode)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package trace
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"textskill/skill/agent"
+)
+
+// A collector keeps what it is sent.
+func collector(t *testing.T, status int) (getenv func(string) string, got *[]string) {
+	got = new([]string)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		*got = append(*got, r.URL.Path+" "+r.Header.Get("X-Team")+" "+string(body))
+		w.WriteHeader(status)
+	}))
+	t.Cleanup(s.Close)
+	return func(name string) string {
+		return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": s.URL + "/", "OTEL_EXPORTER_OTLP_HEADERS": "x-team=a%20b, other=1"}[name]
+	}, got
+}
+
+func TestSpans(t *testing.T) {
+	getenv, got := collector(t, 200)
+	cfg := agent.Config{
+		About:   agent.About{Provider: "google", Model: "gemini-3-pro"},
+		Experts: map[string]agent.Expert{"e": {Skills: map[string]agent.SkillConfig{"s": {Type: "mcpStdioSkill"}}}},
+	}
+	r, err := New(getenv, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := func(id, skill, tool string) *agent.ToolCall {
+		return &agent.ToolCall{ID: id, SkillName: skill, ToolName: tool, Args: json.RawMessage(`{"path":"secret.txt"}`)}
+	}
+	used := agent.Usage{InputTokens: 10, OutputTokens: 2, CachedInputTokens: 4}
+	for _, e := range []agent.Event{
+		{Type: agent.StartRun, RunID: "r1"}, {Type: agent.StartGeneration},
+		{Type: agent.CallTool, ToolCall: call("a", "@perstack/base", "readTextFile"), Usage: &used},
+		{Type: agent.CallTool, ToolCall: call("b", "s", "search"), Usage: &agent.Usage{}},
+		{Type: agent.ResolveToolResult, ToolResult: &agent.ToolResult{ID: "b", IsError: true}},
+		{Type: agent.ResolveToolResult, ToolResult: &agent.ToolResult{ID: "a"}},
+		{Type: agent.ResolveToolResult, ToolResult: &agent.ToolResult{ID: "unknown"}},
+		{Type: agent.ContinueToNextStep}, {Type: agent.StartGeneration}, {Type: agent.Retry, Usage: &used},
+		{Type: agent.StartGeneration}, {Type: agent.StopRunByError},
+	} {
+		e.ExpertKey = "e"
+		if e.RunID == "" {
+			e.RunID = "r1"
+		}
+		r.Event(e)
+	}
+	if err := r.Close(errors.New("no key")); err != nil {
+		t.Fatal(err)
+	}
+	if len(*got) != 1 || !strings.HasPrefix((*got)[0], "/v1/traces a b ") || strings.Contains((*got)[0], "secret") {
+		t.Fatalf("the collector is sent %q", *got)
+	}
+	var sent struct {
+		ResourceSpans []struct {
+			ScopeSpans []struct{ Spans []span }
+		}
+	}
+	if err := json.Unmarshal([]byte(strings.TrimPrefix((*got)[0], "/v1/traces a b ")), &sent); err != nil {
+		t.Fatal(err)
+	}
+	spans := sent.ResourceSpans[0].ScopeSpans[0].Spans
+	root := spans[len(spans)-1]
+	var lines []string
+	for _, s := range spans {
+		line := s.Name
+		for _, a := range s.Attributes {
+			switch a.Key {
+			case "gen_ai.usage.input_tokens":
+				line += fmt.Sprint(" in=", a.Value["intValue"])
+			case "error.type", "mcp.method.name", "gen_ai.provider.name", "gen_ai.conversation.id":
+				line += fmt.Sprint(" ", a.Value["stringValue"])
+			}
+		}
+		lines = append(lines, line)
+		if s.TraceID != root.TraceID || s.SpanID != root.SpanID && s.ParentID != root.SpanID || s.Start > s.End || len(s.TraceID) != 32 || len(s.SpanID) != 16 {
+			t.Errorf("span %+v", s)
+		}
+		if failed := slices.ContainsFunc(s.Attributes, func(a attribute) bool { return a.Key == "error.type" }); failed != (s.Status != nil && s.Status.Code == 2) {
+			t.Errorf("span %s: failed %v, status %v", s.Name, failed, s.Status)
+		}
+	}
+	want := []string{"chat gemini-3-pro gcp.gemini r1 in=10", "execute_tool search mcp tools/call tool_error", "execute_tool readTextFile",
+		"chat gemini-3-pro gcp.gemini r1 in=10", "chat gemini-3-pro gcp.gemini r1 in=0 _OTHER", "invoke_agent e gcp.gemini r1 in=20 _OTHER"}
+	want[1] = "execute_tool search tools/call tool_error"
+	if !slices.Equal(lines, want) {
+		t.Errorf("spans\n got %q\nwant %q", lines, want)
+	}
+}
+
+func TestNoCollector(t *testing.T) {
+	if r, err := New(func(string) string { return "" }, agent.Config{}); r != nil || err != nil {
+		t.Errorf("%v, %v", r, err)
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
+		if r, err := New(func(n string) string { return map[string]string{name: "collector:4318"}[n] }, agent.Config{}); r != nil || err == nil {
+			t.Errorf("%s: %v, %v", name, r, err)
+		}
+	}
+	getenv, _ := collector(t, 400)
+	r, err := New(getenv, agent.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(nil); err == nil || err.Error() != "the spans of the run are refused: status 400" {
+		t.Error(err)
+	}
+}
