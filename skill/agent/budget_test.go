@@ -75,8 +75,10 @@ func TestPrices(t *testing.T) {
 			t.Errorf("%s costs %v, want %v", model, p, want)
 		}
 	}
-	if p := known.Of("nobody-knows"); p != nil {
-		t.Errorf("a price of %+v", *p)
+	for _, model := range []string{"nobody-knows", "gpt-5.1", "gpt-5-pro", "o3-pro", "claude-opus-4-8", "claude-opus-5", "gemini-2.5-flash-image"} {
+		if p := known.Of(model); p != nil {
+			t.Errorf("%s has a price of %+v", model, *p)
+		}
 	}
 	for _, wrong := range []string{`{"m":{"inputs":1}}`, `[`, `{"m":1}`} {
 		if _, err := ReadPrices([]byte(wrong)); err == nil {

@@ -17,8 +17,8 @@ type Price struct {
 }
 
 // Prices are prices by the beginnings of models' names, without a provider ("openai/").
-// The longest one that fits a model counts.
-type Prices map[string]Price
+// The longest one that fits a model counts; nil says that the price is not known.
+type Prices map[string]*Price
 
 // prices are list prices of the providers. Those of --prices come before them.
 //
@@ -46,11 +46,8 @@ func ReadPrices(file []byte) (Prices, error) {
 
 // Of returns the price of a model, nil if it is not known.
 func (p Prices) Of(model string) *Price {
-	price, ok := longestPrefix(p, model)
-	if !ok {
-		return nil
-	}
-	return &price
+	price, _ := longestPrefix(p, model)
+	return price
 }
 
 // longestPrefix returns the value of the longest key that a model's name begins with,
