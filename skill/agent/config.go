@@ -20,6 +20,7 @@ type Config struct {
 	Expert   string            // the key of the one that is given the query
 	Guide    string            // instructions of the workspace for all experts: its AGENTS.md; may be ""
 	Base     *dialect.Dialect  // the Base Skill's tools; nil means [dialect.Perstack]
+	Tools    *dialect.Dialect  // further tools that every expert has, such as those of [dialect.New]; nil means none
 
 	MaxSteps   int           // how many steps this Run may take, those of delegates among them; 0 is no limit
 	Budget     Budget        // the zero Budget is no limit

@@ -99,6 +99,9 @@ func (t *task) open(ctx context.Context) error {
 	}
 	var interactives []openedSkill
 	builtins := []openedSkill{t.base()}
+	if d := t.cfg.Tools; d != nil {
+		builtins = append(builtins, t.dialectSkill(d.Name, SkillConfig{}, d, t.cfg.Executor))
+	}
 	for _, name := range slices.Sorted(maps.Keys(t.expert.Skills)) {
 		switch c := t.expert.Skills[name]; {
 		case name == baseSkill:

@@ -41,6 +41,11 @@ func (t *task) dialectSkill(name string, c SkillConfig, d *dialect.Dialect, x *s
 func (t *task) callDialect(ctx context.Context, c ToolCall, d *dialect.Dialect, x *skill.Executor) outcome {
 	reply := d.Do(ctx, x, t.session, parser.ToolCall{ID: c.ID, Name: c.ToolName, Arguments: c.Args})
 	o := textOutcome(reply.Body, reply.Err != nil)
+	for _, b := range reply.Blocks {
+		if b.Data != nil {
+			o.contents = append(o.contents, mediaPart(b.Type, b.Data))
+		}
+	}
 	switch r := reply.Result.(type) {
 	case skill.Completed:
 		if len(r.Remaining) == 0 {
@@ -54,18 +59,25 @@ func (t *task) callDialect(ctx context.Context, c ToolCall, d *dialect.Dialect, 
 	return o
 }
 
+// mediaPart is an image or PDF itself.
+func mediaPart(mediaType string, data []byte) Part {
+	p := Part{Type: ImageInlinePart, EncodedData: base64.StdEncoding.EncodeToString(data), MimeType: mediaType, ID: newID()}
+	if mediaType == "application/pdf" {
+		p.Type = FileInlinePart
+	}
+	return p
+}
+
 // inline adds an image or PDF itself to the outcome that names it.
 func inline(ctx context.Context, x *skill.Executor, o outcome, m skill.MediaFound) outcome {
 	r, err := x.Execute(ctx, &skill.Session{}, skill.ReadFile{Path: m.Path, MaxBytes: m.Size})
 	if err != nil {
 		return textOutcome(fmt.Sprintf("Failed to read file %q: %v", m.Path, err), true)
 	}
-	data := base64.StdEncoding.EncodeToString(r.(skill.FileRead).Content)
-	p := Part{Type: ImageInlinePart, EncodedData: data, MimeType: m.Type, ID: newID()}
 	o.event = ResolveImageFile
 	if m.Type == "application/pdf" {
-		p.Type, o.event = FileInlinePart, ResolvePdfFile
+		o.event = ResolvePdfFile
 	}
-	o.contents = append(o.contents, p)
+	o.contents = append(o.contents, mediaPart(m.Type, r.(skill.FileRead).Content))
 	return o
 }

@@ -75,6 +75,8 @@ func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, s
 		return in.fail(sent.Err)
 	case in.tool == nil:
 		return in.fail(errUnknown)
+	case in.tool.reply == nil || in.tool.operation == nil && in.tool.function == nil:
+		return in.fail(errors.New("the tool has no function; make it with dialect.Func, and the dialect with dialect.New"))
 	}
 	decode := d.decode
 	if decode == nil {
@@ -93,11 +95,18 @@ func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, s
 // run carries out the call once its arguments are read.
 func (in *call) run(ctx context.Context) Reply {
 	t := in.tool
-	args, err := t.operation(in)
-	if err != nil {
-		return in.fail(err)
+	ctx = skill.WithLabel(ctx, in.dialect.Name, t.Name)
+	var r skill.Result
+	var err error
+	if t.function != nil {
+		r, err = in.callFunction(ctx)
+	} else {
+		var args skill.Args
+		if args, err = t.operation(in); err != nil {
+			return in.fail(err)
+		}
+		r, err = in.x.Execute(ctx, in.s, args)
 	}
-	r, err := in.x.Execute(skill.WithLabel(ctx, in.dialect.Name, t.Name), in.s, args)
 	if err != nil && t.tolerate != nil {
 		if body, ok := t.tolerate(in, err); ok {
 			return Reply{Tool: t.Name, Body: body, Result: r}
@@ -124,6 +133,9 @@ func (in *call) run(ctx context.Context) Reply {
 
 // structure adds to a reply what of a result is not its text.
 func (in *call) structure(reply *Reply, r skill.Result) {
+	if f, ok := r.(returned); ok && f.object != nil {
+		reply.Structured = f.object
+	}
 	if in.tool.data != nil {
 		reply.Structured = rawjson.Encode(in.tool.data(in, r))
 	}
@@ -134,7 +146,11 @@ func (in *call) structure(reply *Reply, r skill.Result) {
 
 // fail answers the call with an error.
 func (in *call) fail(err error) Reply {
-	reply := in.dialect.fail(in, err)
+	fail := in.dialect.fail
+	if fail == nil {
+		fail = workspaceFail
+	}
+	reply := fail(in, err)
 	if in.tool != nil {
 		reply.Tool = in.tool.Name
 	}

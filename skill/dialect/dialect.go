@@ -44,6 +44,7 @@ type Tool struct {
 	More       bool // it accepts arguments that Params does not name
 	Idempotent bool // a second call with the same arguments changes nothing more
 
+	function  *function                                         // what Func has made, instead of an operation
 	operation func(in *call) (skill.Args, error)                // resolves the paths and makes the operation
 	reply     func(in *call, r skill.Result) string             // formats a result; see typed
 	data      func(in *call, r skill.Result) any                // returns a result as Output describes it; nil if Output is

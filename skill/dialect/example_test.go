@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"textskill/parser"
 	"textskill/skill"
 	"textskill/skill/dialect"
 )
@@ -35,6 +36,40 @@ func ExampleText() {
 	// Wrote file at …/notes/a.txt successfully. false
 	// Listed entries at …/notes successfully: ["a.txt"]. false
 	// ENOENT: no such file or directory, open '…/b.txt' true
+}
+
+// A Go function becomes a tool, which a client calls in any wire.
+func ExampleFunc() {
+	type order struct {
+		Item  string `json:"item" jsonschema:"what to count"`
+		Count int    `json:"count"`
+	}
+	own, err := dialect.New("shop", "the tools of a shop",
+		dialect.Func("price", "Return the price of an order.", func(_ context.Context, o order) (string, error) {
+			if o.Count < 1 {
+				return "", fmt.Errorf("%d is no number of %s", o.Count, o.Item)
+			}
+			return fmt.Sprintf("%d euros", 3*o.Count), nil
+		}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	dir := example()
+	defer os.RemoveAll(dir)
+	x, err := skill.New(skill.Config{Dir: dir})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer x.Close()
+
+	for _, arguments := range []string{`{"item":"pear","count":2}`, `{"item":"pear","count":0}`, `{"item":"pear"}`} {
+		r := own.Do(context.Background(), x, &skill.Session{}, parser.ToolCall{Name: "price", Arguments: []byte(arguments)})
+		fmt.Println(r.Body)
+	}
+	// Output:
+	// 6 euros
+	// price: 0 is no number of pear
+	// price: the arguments do not fit: validating root: required: missing properties: ["count"]
 }
 
 // The shape of a text says what dialect it is in. The calls of an envelope are

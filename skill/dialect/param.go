@@ -248,11 +248,19 @@ func refuseSurrogates(t *Tool, raw json.RawMessage) error {
 }
 
 // Schema is the JSON Schema of a tool's arguments, as JSON.
-func (t *Tool) Schema() json.RawMessage { return objectSchema(t.Params, t.More) }
+func (t *Tool) Schema() json.RawMessage {
+	if t.function != nil {
+		return t.function.in
+	}
+	return objectSchema(t.Params, t.More)
+}
 
 // OutputSchema is the JSON Schema of the tool's structured replies, as JSON; nil if it has none.
 func (t *Tool) OutputSchema() json.RawMessage {
-	if t.Output == nil {
+	switch {
+	case t.function != nil:
+		return t.function.out
+	case t.Output == nil:
 		return nil
 	}
 	b := objectSchema(t.Output, true)

@@ -121,8 +121,8 @@ func (s *Server) addTools() {
 		for i := range d.Tools {
 			t := &d.Tools[i]
 			listed := &mcp.Tool{Name: t.Name, Title: t.Title, Description: t.Doc, InputSchema: t.Schema(), Annotations: annotations(t)}
-			if t.Output != nil {
-				listed.OutputSchema = t.OutputSchema()
+			if s := t.OutputSchema(); s != nil {
+				listed.OutputSchema = s
 			}
 			s.sdk.AddTool(listed, s.handler(s.tools[t.Name]))
 		}

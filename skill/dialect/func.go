@@ -1,0 +1,168 @@
+package dialect
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	rawjson "textskill/parser/json"
+	"textskill/skill"
+)
+
+// New returns a dialect of tools that [Func] has made. It can be served over MCP, given to an
+// agent, and called by [Dialect.Do] and in every wire. Errors name the tool: one that has no
+// name or a name that others could not send, one whose function Func cannot describe, and one
+// whose name another has.
+func New(name, doc string, tools ...Tool) (*Dialect, error) {
+	d := &Dialect{Name: name, Doc: doc, Tools: tools, noSurrogates: true, decode: decodeFunction, fail: workspaceFail}
+	if name == "" {
+		return nil, errors.New("the dialect has no name")
+	}
+	for i := range tools {
+		t := &tools[i]
+		switch {
+		case !toolName().MatchString(t.Name):
+			return nil, fmt.Errorf("%q is not a name for a tool: letters, digits, _ and -, at most 64", t.Name)
+		case t.function == nil:
+			return nil, fmt.Errorf("%s has no function; make the tool with Func", t.Name)
+		case t.function.err != nil:
+			return nil, fmt.Errorf("%s: %w", t.Name, t.function.err)
+		case d.Lookup(t.Name) != t:
+			return nil, fmt.Errorf("two tools are called %s", t.Name)
+		}
+	}
+	return d, nil
+}
+
+// toolName matches the names that all endpoints accept.
+var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) })
+
+// Func returns a tool that is a Go function. In is a struct, whose JSON names are the arguments;
+// a tag `jsonschema:"…"` describes one, and those without omitempty are required. An Out that
+// is a string is the reply; another is the reply as JSON and, if it is a struct or a map, its
+// structured content. An error is the reply of a call that failed.
+//
+// A tool may do anything, as far as clients know: set its Effect to [Reads] and Open to false if
+// it does not. Where the configuration allows no changes, only a tool that reads is called. The
+// function may be called by several goroutines at a time.
+func Func[In, Out any](name, doc string, f func(ctx context.Context, in In) (Out, error)) Tool {
+	fn := &function{}
+	fn.describe(reflect.TypeFor[In](), reflect.TypeFor[Out]())
+	fn.call = func(ctx context.Context, raw json.RawMessage) (any, error) {
+		var in In
+		if err := json.Unmarshal(raw, &in); err != nil {
+			return nil, err
+		}
+		return f(ctx, in)
+	}
+	return Tool{Name: name, Doc: doc, Effect: Destroys, Open: true, function: fn, reply: message}
+}
+
+// A function is what a tool calls that is not an operation.
+type function struct {
+	call       func(ctx context.Context, arguments json.RawMessage) (any, error)
+	in, out    json.RawMessage      // schemas; out is nil if replies are only text
+	arguments  *jsonschema.Resolved // that in is
+	structured bool                 // the result is an object
+	err        error                // why it cannot be called
+}
+
+// describe makes the schemas of a function.
+func (f *function) describe(in, out reflect.Type) {
+	var err error
+	if f.in, f.arguments, err = schemaOf(in); err != nil {
+		f.err = fmt.Errorf("its arguments: %w", err)
+		return
+	}
+	for out.Kind() == reflect.Pointer {
+		out = out.Elem()
+	}
+	if f.structured = out.Kind() == reflect.Struct || out.Kind() == reflect.Map; f.structured {
+		if f.out, _, err = schemaOf(out); err != nil {
+			f.err = fmt.Errorf("its result: %w", err)
+		}
+	}
+}
+
+// schemaOf returns the schema of the JSON that a type is encoded as, which is an object.
+func schemaOf(t reflect.Type) (json.RawMessage, *jsonschema.Resolved, error) {
+	if t.Kind() != reflect.Struct && t.Kind() != reflect.Map {
+		return nil, nil, fmt.Errorf("%s is not a struct", t)
+	}
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := s.Resolve(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := json.Marshal(s)
+	return data, r, err
+}
+
+// rawArguments is the name under which the arguments of a function are values, as JSON.
+const rawArguments = "arguments"
+
+// decodeFunction holds the arguments of a call to the schema of its function.
+func decodeFunction(t *Tool, raw json.RawMessage) (values, error) {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	if _, twice, ok := rawjson.Members(raw); !ok || twice != "" {
+		return nil, errors.New("the arguments are not a JSON object, or have a member twice")
+	}
+	var given any
+	if err := json.Unmarshal(raw, &given); err != nil {
+		return nil, err
+	}
+	if err := t.function.arguments.Validate(given); err != nil {
+		return nil, fmt.Errorf("the arguments do not fit: %w", err)
+	}
+	return values{rawArguments: raw}, nil
+}
+
+// returned is the result of a function.
+type returned struct {
+	text   string
+	object []byte // nil if it is none
+}
+
+// Message returns the text.
+func (r returned) Message() string { return r.text }
+
+// callFunction calls the function of a tool. A function that panics fails.
+func (in *call) callFunction(ctx context.Context) (r skill.Result, err error) {
+	if cfg := in.x.Config(); (cfg.ReadOnly || cfg.DryRun) && in.tool.Effect != Reads {
+		return nil, errors.New("it may change something, and nothing may be changed here")
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			r, err = nil, fmt.Errorf("the function panicked: %v", p)
+		}
+	}()
+	raw, _ := in.values[rawArguments].(json.RawMessage)
+	out, err := in.tool.function.call(ctx, raw)
+	if err != nil {
+		return nil, err
+	}
+	if text, ok := out.(string); ok {
+		return returned{text: text}, nil
+	}
+	data, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("the result is not JSON: %w", err)
+	}
+	answer := returned{text: string(data)}
+	if in.tool.function.structured && data[0] == '{' { // not null
+		answer.object = data
+	}
+	return answer, nil
+}

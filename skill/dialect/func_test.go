@@ -1,0 +1,110 @@
+package dialect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"textskill/parser"
+	"textskill/skill"
+)
+
+type shoutIn struct {
+	Text  string `json:"text" jsonschema:"what to shout"`
+	Times int    `json:"times,omitempty"`
+}
+
+type shoutOut struct {
+	Loud string `json:"loud"`
+}
+
+func shout(_ context.Context, in shoutIn) (shoutOut, error) {
+	if in.Text == "nothing" {
+		return shoutOut{}, errors.New("there is nothing to shout")
+	}
+	return shoutOut{strings.Repeat(strings.ToUpper(in.Text), max(1, in.Times))}, nil
+}
+
+// TestFunc calls functions as tools: arguments are held to the schema of their type.
+func TestFunc(t *testing.T) {
+	plain := Func("plain", "Say it.", func(_ context.Context, in struct {
+		A *int `json:"a,omitempty"`
+	}) (string, error) {
+		return strings.Repeat("x", *in.A), nil // panics without a
+	})
+	read := Func("look", "Look.", func(context.Context, struct{}) (*shoutOut, error) { return nil, nil })
+	read.Effect = Reads
+	d, err := New("own", "Tools of a test", Func("shout", "Shout a text.", shout), plain, read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := skill.New(skill.Config{Dir: t.TempDir(), NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	frozen, err := skill.New(skill.Config{Dir: t.TempDir(), ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer frozen.Close()
+	for _, tt := range []struct {
+		x                           *skill.Executor
+		tool, args, body, structure string
+		fails                       bool
+	}{
+		{x, "shout", `{"text":"hi","times":2}`, `{"loud":"HIHI"}`, `{"loud":"HIHI"}`, false},
+		{x, "shout", `{"text":"nothing"}`, "shout: there is nothing to shout", "", true},
+		{x, "shout", `{}`, `required: missing properties: ["text"]`, "", true},
+		{x, "shout", ``, "do not fit", "", true}, {x, "shout", `{"text":1}`, "do not fit", "", true}, {x, "shout", `[]`, "not a JSON object", "", true},
+		{x, "shout", `{"text":"a","text":"b"}`, "a member twice", "", true}, {x, "shout", `{"text":"a","loud":true}`, "do not fit", "", true},
+		{x, "plain", `{"a":3}`, "xxx", "", false}, {x, "plain", `{}`, "plain: the function panicked", "", true},
+		{x, "look", `{}`, "null", "", false}, {x, "luok", `{}`, "is it look?", "", true},
+		{frozen, "shout", `{"text":"hi"}`, "nothing may be changed here", "", true}, {frozen, "look", `{}`, "null", "", false},
+	} {
+		r := d.Do(t.Context(), tt.x, &skill.Session{}, parser.ToolCall{Name: tt.tool, Arguments: json.RawMessage(tt.args)})
+		if !strings.Contains(r.Body, tt.body) || string(r.Structured) != tt.structure || (r.Err != nil) != tt.fails {
+			t.Errorf("%s %s: %s, %s, %v", tt.tool, tt.args, r.Body, r.Structured, r.Err)
+		}
+	}
+	if in, out := string(d.Lookup("shout").Schema()), string(d.Lookup("shout").OutputSchema()); !strings.Contains(in, "what to shout") || !strings.Contains(out, "loud") {
+		t.Errorf("the schemas are %s and %s", in, out)
+	}
+}
+
+// TestNewRefuses finds what no client could call.
+func TestNewRefuses(t *testing.T) {
+	ok := Func("ok", "Do.", shout)
+	for want, tools := range map[string][]Tool{
+		"is not a name for a tool":  {Func("no blanks", "Do.", shout)},
+		"two tools are called ok":   {ok, ok},
+		"shout has no function":     {{Name: "shout"}},
+		"its arguments: int is not": {Func("n", "Do.", func(context.Context, int) (string, error) { return "", nil })},
+		"bad: its arguments: ":      {Func("bad", "Do.", func(context.Context, struct{ C chan int }) (string, error) { return "", nil })},
+		"its result: ":              {Func("out", "Do.", func(context.Context, struct{}) (struct{ F func() }, error) { panic("no") })},
+	} {
+		if _, err := New("own", "", tools...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+	if _, err := New("", ""); err == nil {
+		t.Error("a dialect without a name")
+	}
+}
+
+// TestHandmadeDialect answers calls of a dialect that New has not made with an error.
+func TestHandmadeDialect(t *testing.T) {
+	x, err := skill.New(skill.Config{Dir: t.TempDir(), NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	d := &Dialect{Name: "mine", Tools: []Tool{{Name: "shout"}}}
+	for _, name := range []string{"shout", "other"} {
+		if r := d.Do(t.Context(), x, &skill.Session{}, parser.ToolCall{Name: name}); r.Err == nil {
+			t.Errorf("%s: %s", name, r.Body)
+		}
+	}
+}
