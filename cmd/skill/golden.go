@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -114,8 +115,35 @@ type golden struct {
 	root    *os.Root // dir; a command may have left links in it
 	out     *txtar.Archive
 	flags   []string
-	llm     []string // the model's next answers
-	printed string   // by the last prompt
+	llm     []string         // the model's next answers
+	masks   []*regexp.Regexp // of what is not compared
+	printed string           // by the last prompt
+}
+
+// goldenSections are the names that mean something else than a file.
+var goldenSections = []string{"flags", "llm", "mask", "prompt", "want", "tree"}
+
+// mistyped returns the section that a file's name looks like, "" if it looks like none. A file
+// of such a name is written with ./ before it.
+func mistyped(name string) string {
+	for _, section := range goldenSections {
+		if skill.Distance(strings.ToLower(name), section) <= max(1, len(section)/3) {
+			return section
+		}
+	}
+	return ""
+}
+
+// usualMasks match what no two runs print alike: how long something took.
+var usualMasks = regexp.MustCompile(`("(?:duration|latency)_ms":)\d+`)
+
+// mask replaces what is not compared.
+func (g *golden) mask(text string) string {
+	text = usualMasks.ReplaceAllString(text, `${1}"[masked]"`)
+	for _, re := range g.masks {
+		text = re.ReplaceAllLiteralString(text, "[masked]")
+	}
+	return text
 }
 
 func (g *golden) section(f txtar.File, wanted bool) error {
@@ -126,6 +154,14 @@ func (g *golden) section(f txtar.File, wanted bool) error {
 		g.flags = strings.Fields(g.expand(text))
 	case "llm":
 		g.llm = append(g.llm, strings.TrimSuffix(g.expand(text), "\n"))
+	case "mask":
+		for line := range strings.Lines(text) {
+			re, err := regexp.Compile(strings.TrimSuffix(line, "\n"))
+			if err != nil {
+				return fmt.Errorf("mask: %w", err)
+			}
+			g.masks = append(g.masks, re)
+		}
 	case "prompt":
 		if g.printed, err = g.run(text); err != nil {
 			return err
@@ -136,12 +172,17 @@ func (g *golden) section(f txtar.File, wanted bool) error {
 		}
 		return nil
 	case "want":
-		text = g.printed
+		if g.mask(text) != g.printed {
+			text = g.printed
+		}
 	case "tree":
 		if text, err = g.drawTree(); err != nil {
 			return err
 		}
 	default:
+		if section := mistyped(f.Name); section != "" {
+			return fmt.Errorf("there is no section %s; is it %s? A file of that name is ./%[1]s", f.Name, section)
+		}
 		if !filepath.IsLocal(filepath.FromSlash(f.Name)) {
 			return fmt.Errorf("%s is not a name inside the folder", f.Name)
 		}
@@ -186,7 +227,7 @@ func (g *golden) run(prompt string) (string, error) {
 	if code != 0 {
 		text += fmt.Sprintf("[exit %d]\n", code)
 	}
-	return strings.ReplaceAll(text, g.dir, "$WORK"), refused
+	return g.mask(strings.ReplaceAll(text, g.dir, "$WORK")), refused
 }
 
 // base returns the flags that every prompt is run with: the fence and the limits.

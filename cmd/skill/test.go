@@ -1,13 +1,13 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -21,6 +21,7 @@ that a temporary directory starts with, then sections in any order:
   -- llm --      what the language model answers to the next prompt
   -- prompt --   a prompt, run in the directory
   -- want --     what the prompt prints, errors and exit code included
+  -- mask --     regular expressions, one per line, of what is not compared in what follows
   -- tree --     what the directory holds at the end
 
 $WORK stands for the directory. If PATH is a directory, all .txtar files below it run.
@@ -31,13 +32,13 @@ it: --network, --allow-config and the like are refused unless skill test is give
 same. Commands run inside the fence or not at all, but with another --fence.`
 
 func (c *cli) testCommand(o *options) *cobra.Command {
-	var update bool
+	var t goldenTest
 	var run string
 	cmd := &cobra.Command{
 		Use:     "test [flags] PATH…",
 		Short:   "Run golden prompt files",
 		Long:    testLong,
-		Example: "  skill test testdata\n  skill test -update -run delete testdata\n  skill test --network testdata",
+		Example: "  skill test testdata\n  skill test -update -run delete testdata\n  skill test --network testdata\n  skill test --junit report.xml testdata",
 		Args:    arguments(1, math.MaxInt, "PATH: a golden file, or a directory of golden files"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			re, err := regexp.Compile(run)
@@ -48,13 +49,19 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g := goldenRunner{helper: c.helper, given: cmd.Flags()}
-			return c.testFiles(cmd.Context(), g, files, re, update)
+			if t.parallel < 1 {
+				return fmt.Errorf("--parallel is %d; it must be at least 1", t.parallel)
+			}
+			files = slices.DeleteFunc(files, func(name string) bool { return !re.MatchString(name) })
+			t.goldenRunner, t.json = goldenRunner{helper: c.helper, given: cmd.Flags()}, o.json
+			return c.testFiles(cmd.Context(), t, files)
 		},
 	}
-	cmd.Flags().BoolVar(&update, "update", false, "write what the prompts print into the files")
+	cmd.Flags().BoolVar(&t.update, "update", false, "write what the prompts print into the files")
 	cmd.Flags().StringVar(&run, "run", "", "run only the files whose path matches the regular expression `REGEXP`")
-	o.obey(cmd, goldenGroups...)
+	cmd.Flags().IntVar(&t.parallel, "parallel", runtime.GOMAXPROCS(0), "run `N` files at the same time")
+	cmd.Flags().StringVar(&t.junit, "junit", "", "also write the results to `FILE`, as JUnit's XML")
+	o.obey(cmd, append(slices.Clone(goldenGroups), "--json")...)
 	return cmd
 }
 
@@ -101,28 +108,4 @@ func goldenFiles(paths []string) (files []string, err error) {
 		}
 	}
 	return files, nil
-}
-
-func (c *cli) testFiles(ctx context.Context, g goldenRunner, files []string, re *regexp.Regexp, update bool) error {
-	passed, failed := 0, 0
-	for _, name := range files {
-		if !re.MatchString(name) {
-			continue
-		}
-		diff, err := g.testFile(ctx, name, update)
-		if err != nil {
-			diff = err.Error() + "\n"
-		}
-		if diff == "" {
-			passed++
-			continue
-		}
-		failed++
-		fmt.Fprintf(c.stdout, "FAIL %s\n%s", name, diff)
-	}
-	fmt.Fprintf(c.stdout, "%d passed, %d failed\n", passed, failed)
-	if failed > 0 || passed == 0 {
-		return exit(exitFailed)
-	}
-	return nil
 }

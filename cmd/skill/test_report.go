@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"encoding/xml"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	rawjson "textskill/parser/json"
+)
+
+// A goldenTest is a call of skill test.
+type goldenTest struct {
+	goldenRunner
+	update   bool
+	parallel int    // files that run at the same time
+	json     bool   // results are lines of JSON
+	junit    string // file for the results; "" for none
+}
+
+// A goldenResult is how one golden file did.
+type goldenResult struct {
+	File    string  `json:"file"`
+	OK      bool    `json:"ok"`
+	Diff    string  `json:"diff,omitempty"`  // what it printed instead
+	Error   string  `json:"error,omitempty"` // why it could not be played
+	Seconds float64 `json:"seconds"`
+}
+
+// testFiles plays golden files, several at a time, and prints the results in their order.
+func (c *cli) testFiles(ctx context.Context, t goldenTest, files []string) error {
+	results := make([]goldenResult, len(files))
+	done := make([]chan struct{}, len(files))
+	for i := range done {
+		done[i] = make(chan struct{})
+	}
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(t.parallel, len(files)) {
+		workers.Go(func() {
+			for i := range next {
+				results[i] = t.result(ctx, files[i])
+				close(done[i])
+			}
+		})
+	}
+	go func() {
+		for i := range files {
+			next <- i
+		}
+		close(next)
+	}()
+	passed := 0
+	for i := range results {
+		<-done[i]
+		if results[i].OK {
+			passed++
+		}
+		c.printResult(t, results[i])
+	}
+	workers.Wait()
+	if t.json {
+		fmt.Fprintf(c.stdout, "{\"passed\":%d,\"failed\":%d}\n", passed, len(files)-passed)
+	} else {
+		fmt.Fprintf(c.stdout, "%d passed, %d failed\n", passed, len(files)-passed)
+	}
+	if t.junit != "" {
+		if err := writeJUnit(t.junit, results); err != nil {
+			return c.failed(err)
+		}
+	}
+	if passed < len(files) || passed == 0 {
+		return exit(exitFailed)
+	}
+	return nil
+}
+
+func (t goldenTest) result(ctx context.Context, name string) goldenResult {
+	start := time.Now()
+	diff, err := t.testFile(ctx, name, t.update)
+	r := goldenResult{File: name, OK: err == nil && diff == "", Diff: diff, Seconds: time.Since(start).Seconds()}
+	if err != nil {
+		r.Error = err.Error()
+	}
+	return r
+}
+
+func (c *cli) printResult(t goldenTest, r goldenResult) {
+	switch {
+	case t.json:
+		fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(r))
+	case r.Error != "":
+		fmt.Fprintf(c.stdout, "FAIL %s\n%s\n", r.File, r.Error)
+	case !r.OK:
+		fmt.Fprintf(c.stdout, "FAIL %s\n%s", r.File, r.Diff)
+	}
+}
+
+// writeJUnit writes the results in the form that CI systems read.
+func writeJUnit(name string, results []goldenResult) error {
+	type failure struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+	type testcase struct {
+		Name    string   `xml:"name,attr"`
+		Class   string   `xml:"classname,attr"`
+		File    string   `xml:"file,attr"`
+		Time    string   `xml:"time,attr"`
+		Failure *failure `xml:"failure,omitempty"`
+	}
+	suite := struct {
+		XMLName  xml.Name   `xml:"testsuite"`
+		Name     string     `xml:"name,attr"`
+		Tests    int        `xml:"tests,attr"`
+		Failures int        `xml:"failures,attr"`
+		Cases    []testcase `xml:"testcase"`
+	}{Name: "skill test", Tests: len(results)}
+	for _, r := range results {
+		one := testcase{Name: r.File, Class: "skill", File: r.File, Time: fmt.Sprintf("%.3f", r.Seconds)}
+		if !r.OK {
+			suite.Failures++
+			one.Failure = &failure{"it prints something else", r.Diff}
+			if r.Error != "" {
+				one.Failure = &failure{r.Error, r.Error}
+			}
+			one.Failure.Text = strings.ToValidUTF8(one.Failure.Text, "\ufffd")
+		}
+		suite.Cases = append(suite.Cases, one)
+	}
+	data, err := xml.MarshalIndent(suite, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, append([]byte(xml.Header), append(data, '\n')...), 0o666)
+}
