@@ -15,7 +15,7 @@ type Undo struct {
 	Run   string   // undo the changes of this run of an expert; not together with ID or Since
 	After []string // with Run, only those after this [Executor.Position]
 	Whole bool     // with Run, undo nothing if one of them cannot be undone
-	Force bool     // also undo a change of a file that has changed since; the current version is saved first
+	Force bool     // also undo a change of a file that has changed since, and save the current version; pass over what cannot be undone
 }
 
 func (Undo) op() {}

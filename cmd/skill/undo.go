@@ -26,7 +26,8 @@ func (c *cli) undoCommand(o *options) *cobra.Command {
 			"back the one before. An undo is a change too: undo it by its own ID to redo what it\n" +
 			"took back.\n\n" +
 			"A change is not undone if something else has changed one of its files since. With\n" +
-			"--force it is, and the current version is saved first, as a change of its own.\n\n" +
+			"--force it is, and the current version is saved first, as a change of its own. --force\n" +
+			"also passes over what cannot be undone.\n\n" +
 			"With --run it takes back what an expert's run changed, with --step what it changed\n" +
 			"after that step, and leaves the changes of others. \"skill run --resume-from\" then\n" +
 			"continues the conversation from there; with --files it does both.",
@@ -59,7 +60,7 @@ func (c *cli) undoCommand(o *options) *cobra.Command {
 	cmd.Flags().StringVar(&since, "since", "", "undo the change `ID` and all after it")
 	cmd.Flags().StringVar(&run, "run", "", "undo the changes of the expert's run `ID`; \"skill log\" lists runs")
 	cmd.Flags().IntVar(&step, "step", 0, "with --run, only those after step `N`")
-	cmd.Flags().BoolVar(&force, "force", false, "undo even if a file was changed since; the current version is saved first")
+	cmd.Flags().BoolVar(&force, "force", false, "undo even if a file was changed since, and save the current version; pass over what cannot be undone")
 	o.obey(cmd, "workspace", "--journal-changes", "--journal-age", "--journal-bytes", "--state", "--json")
 	return cmd
 }

@@ -19,7 +19,7 @@ func Clean() {
 	}
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
-		if settings.MatchString(name) && name != all {
+		if settings.MatchString(name) && !strings.HasPrefix(name, "SKILL_TEST_") {
 			os.Unsetenv(name)
 		}
 	}

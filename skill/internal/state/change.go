@@ -124,5 +124,38 @@ func (c *Change) End(ctx context.Context, end End) error {
 	return c.g.appendMark(mark{Of: c.ID, End: end})
 }
 
+// End records how a change of another process ended, which did not live to do so.
+func (s *Store) End(ctx context.Context, id int64, end End) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	list, err := segments(s.dir.Load())
+	if err != nil {
+		return err
+	}
+	first, err := segmentOf(list, id)
+	if err != nil {
+		return err
+	}
+	if s.cur != nil && s.cur.first == first {
+		return s.cur.appendMark(mark{Of: id, End: end})
+	}
+	return s.markOld(first, mark{Of: id, End: end})
+}
+
+// markOld adds a mark to a segment that is not cur. The log is locked.
+func (s *Store) markOld(first int64, m mark) error {
+	g, err := openSegment(s.dir.Load(), first, false)
+	if err != nil {
+		return err
+	}
+	defer g.close()
+	if err := g.read(nil); err != nil {
+		return err
+	}
+	return g.appendMark(m)
+}
+
 // Close gives the segment back.
 func (c *Change) Close() { c.g.close() }

@@ -141,14 +141,11 @@ func (s *Store) Find(ctx context.Context, id int64) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	i, exact := slices.BinarySearch(list, id)
-	if !exact {
-		i--
+	first, err := segmentOf(list, id)
+	if err != nil {
+		return Entry{}, err
 	}
-	if i < 0 {
-		return Entry{}, fs.ErrNotExist
-	}
-	p, err := s.page(ctx, list[i])
+	p, err := s.page(ctx, first)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -271,14 +268,11 @@ func (s *Store) OpenImages(id int64, portable bool) (tree.Tree, error) {
 	if err != nil {
 		return nil, named(s.Path(), err)
 	}
-	i, exact := slices.BinarySearch(list, id)
-	if !exact {
-		i--
+	first, err := segmentOf(list, id)
+	if err != nil {
+		return nil, err
 	}
-	if i < 0 {
-		return nil, fs.ErrNotExist
-	}
-	return tree.Open(filepath.Join(s.Path(), logsName, segmentName(list[i]), imagesName), portable)
+	return tree.Open(filepath.Join(s.Path(), logsName, segmentName(first), imagesName), portable)
 }
 
 const damageName = "damaged"

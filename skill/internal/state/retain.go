@@ -157,22 +157,18 @@ func (s *Store) dropImages(first int64, one imageSize) {
 	sz.Bytes -= one.Bytes
 	sz.Large = slices.DeleteFunc(slices.Clone(sz.Large), func(o imageSize) bool { return o.ID == one.ID })
 	s.remember(first, sz)
-	g, err := openSegment(s.dir.Load(), first, false)
-	if err != nil {
-		return
-	}
-	defer g.close()
 	reason := fmt.Sprintf("what was there held %d bytes, which went first when more than %d were kept", one.Bytes, s.o.Limits.Bytes)
-	if g.read(nil) != nil || g.appendMark(mark{Of: one.ID, Gone: reason}) != nil {
+	if s.markOld(first, mark{Of: one.ID, Gone: reason}) != nil {
 		return
 	}
-	names, _ := namesIn(s.dir.Load(), g.path+"/"+imagesName)
+	path := logsName + "/" + segmentName(first)
+	names, _ := namesIn(s.dir.Load(), path+"/"+imagesName)
 	for _, name := range names {
 		if leadingNumber([]byte(name)) == one.ID {
-			s.dir.Load().Rename(g.path+"/"+imagesName+"/"+name, goneName+name)
+			s.dir.Load().Rename(path+"/"+imagesName+"/"+name, goneName+name)
 		}
 	}
-	writeJSON(s.dir.Load(), g.path+"/"+sizesName, sz, false)
+	writeJSON(s.dir.Load(), path+"/"+sizesName, sz, false)
 }
 
 // GC drops what the limits do not allow and the histories whose root is gone, and

@@ -74,6 +74,18 @@ func segments(dir *os.Root) (list []int64, err error) {
 	return list, err
 }
 
+// segmentOf returns the one of the segments that has the number.
+func segmentOf(list []int64, id int64) (first int64, err error) {
+	i, exact := slices.BinarySearch(list, id)
+	if !exact {
+		i--
+	}
+	if i < 0 {
+		return 0, fs.ErrNotExist
+	}
+	return list[i], nil
+}
+
 // openSegment opens a segment, which is fs.ErrNotExist without its log. The images are
 // open unless it is only read.
 func openSegment(dir *os.Root, first int64, readOnly bool) (g *segment, err error) {

@@ -25,6 +25,7 @@ var children = map[string]func(t testing.TB, args []string){
 		must(t, c, err)
 	},
 	"count":   countChild,
+	"dying":   dying,
 	"stream":  stream,
 	"mixed":   mixed,
 	"sharing": sharing,

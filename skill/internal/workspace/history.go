@@ -23,6 +23,7 @@ type HistoryEntry struct {
 	Paths         []string // of a run or a patch: all that it changed, absolute
 	Of            string   // of an undo: the ID of the change that it undid
 	Undone        bool     // and not made again since
+	Unmade        bool     // recorded, and certainly not made
 	NotKept       string   // why it cannot be undone; "" if it can
 }
 
@@ -53,6 +54,9 @@ func (e HistoryEntry) String() string {
 	}
 	if e.Undone {
 		notes = append(notes, "undone")
+	}
+	if e.Unmade {
+		notes = append(notes, "never made")
 	}
 	if e.NotKept != "" {
 		notes = append(notes, "not kept: "+e.NotKept)
@@ -89,7 +93,7 @@ func (w *Workspace) History(ctx context.Context) ([]HistoryEntry, error) {
 
 func (w *Workspace) entry(c *change) HistoryEntry {
 	h := c.h
-	e := HistoryEntry{ID: w.changeID(h, c.ID), Time: c.Time, Dialect: c.Dialect, Tool: c.Tool, Kind: Kind(c.Kind), Command: c.Command, Run: c.Run, RunStep: c.RunStep, Undone: c.undone, NotKept: cmp.Or(c.Note, c.Gone)}
+	e := HistoryEntry{ID: w.changeID(h, c.ID), Time: c.Time, Dialect: c.Dialect, Tool: c.Tool, Kind: Kind(c.Kind), Command: c.Command, Run: c.Run, RunStep: c.RunStep, Undone: c.undone, Unmade: w.unmade(c), NotKept: cmp.Or(c.Note, c.Gone)}
 	if len(c.Steps) > 0 {
 		main := c.main()
 		e.Path = h.path(main.Path)

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -17,14 +18,14 @@ type UndoOptions struct {
 	Run   string   // undo the changes of this run of an expert, and no others; see [WithRun]
 	After []string // with Run, only those after this [Workspace.Position]
 	Whole bool     // with Run, undo nothing if one of them cannot be undone
-	Force bool     // also if something else has changed the file since; that version is saved
+	Force bool     // also if something else has changed the file since, which is saved; what cannot be undone is passed over
 }
 
 // Undone is one change that was undone. Its ID is that of the undo.
 type Undone struct {
 	Change
 	Of     string  // the ID of the change that was undone
-	Passed []error // later changes that cannot be undone, and that this one does not depend on
+	Passed []error // later changes that were passed over: they cannot be undone, or are not in effect
 }
 
 // An UndoError reports that there is no such change to undo, or that it cannot be
@@ -33,7 +34,7 @@ type UndoError struct {
 	ID     string // of the change; "" if none was named
 	Path   string // absolute, of the file that is in the way; "" if none is
 	Reason string
-	Force  bool // [UndoOptions].Force would undo it
+	Force  bool // [UndoOptions].Force would undo it, or pass over it
 }
 
 func (e *UndoError) Error() string {
@@ -51,7 +52,7 @@ func (e *UndoError) Hint() string {
 	if !e.Force {
 		return ""
 	}
-	return "use force to undo it anyway; the current version is saved first"
+	return "use force to go on anyway: what it replaces is saved first, and what cannot be undone is passed over"
 }
 
 // Undo undoes changes, the last one first. Those that were undone before an error stay
@@ -103,48 +104,104 @@ func (w *Workspace) lockAll(ctx context.Context) (*heldLocks, error) {
 }
 
 // undoLast undoes the last change that is in effect and is not an undo itself. Those that
-// cannot be undone are passed over, unless the next one that can is about the same files.
+// cannot be undone are passed over, unless the next one that can is about the same files: that
+// needs force.
 func (w *Workspace) undoLast(ctx context.Context, all *undone, force bool) ([]Undone, error) {
-	var passed []*change
-	var errs []error
+	var refused []*change
+	var passed []error
 	for c, err := range w.undoable(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		for i, p := range passed {
-			if p.h == c.h && p.overlaps(c) {
-				return nil, errs[i]
+		for _, p := range refused {
+			if p.h == c.h && p.overlaps(c) && !force {
+				return nil, &UndoError{ID: w.changeID(c.h, c.ID), Path: c.h.path(c.main().Path), Force: true,
+					Reason: "was changed since, and " + firstRefusal(passed).Error()}
 			}
 		}
 		u := w.newUndo(c, all, force)
-		u.first = len(passed) == 0
+		u.first = len(refused) == 0
 		done, err := u.run(ctx)
-		refused, ok := errors.AsType[*UndoError](err)
+		no, ok := errors.AsType[*UndoError](err)
 		switch {
 		case errors.Is(err, errNoEffect):
-		case ok && !refused.Force:
-			passed, errs = append(passed, c), append(errs, err)
+			passed = append(passed, w.notInEffect(ctx, c))
+		case ok && !no.Force:
+			refused, passed = append(refused, c), append(passed, err)
 		case err != nil:
 			return nil, err
 		default:
-			done.Passed = errs
+			done.Passed = passed
 			return []Undone{done}, nil
 		}
 	}
-	if len(errs) > 0 {
-		return nil, errs[0]
+	if err := firstRefusal(passed); err != nil {
+		return nil, err
 	}
 	return nil, &UndoError{Reason: "there is nothing to undo"}
 }
 
-// undoable iterates over the changes of all histories that are in effect and are not undos,
-// the last one first.
+// firstRefusal returns the first error for a change that is in effect; nil if there is none.
+func firstRefusal(passed []error) error {
+	for _, err := range passed {
+		if no, ok := errors.AsType[*UndoError](err); ok && no.Path != "" {
+			return err
+		}
+	}
+	return nil
+}
+
+// notInEffect returns the error for a change that needs no undo. Where it is certain that it
+// was never made, that is recorded.
+func (w *Workspace) notInEffect(ctx context.Context, c *change) error {
+	id := w.changeID(c.h, c.ID)
+	if !w.unmade(c) {
+		return &UndoError{ID: id, Reason: "is not in effect: everything is as it was before"}
+	}
+	if s, err := c.h.open(); err == nil && !w.opts.DryRun {
+		s.End(context.WithoutCancel(ctx), c.ID, state.Void)
+	}
+	return &UndoError{ID: id, Reason: "was never made: its process was ended before"}
+}
+
+// unmade reports whether a change was recorded and certainly not made: all that it was to
+// change is still the same, by its stamp.
+func (w *Workspace) unmade(c *change) bool {
+	if c.End != "" || c.Undoes > 0 || len(c.Steps) == 0 {
+		return false
+	}
+	proof := false
+	for _, s := range c.Steps {
+		name, was := s.Path, s.Before
+		if s.From != "" {
+			name, was = s.From, s.After
+		}
+		p, d, err := w.openRecorded(c.h, name)
+		if err != nil {
+			return false
+		}
+		now, err := stateAt(d, p.base(), -1)
+		d.Close()
+		if err != nil || now.Kind != was.Kind || was.Kind != "" && (was.Stamp.Ino == 0 || now.Stamp != was.Stamp) {
+			return false
+		}
+		proof = proof || was.Kind != ""
+	}
+	return proof
+}
+
+// undoable iterates over the changes that are in effect and are not undos, the last one first.
 func (w *Workspace) undoable(ctx context.Context) iter.Seq2[*change, error] {
+	return w.changes(ctx, true, func(c *change) bool { return c.undoable() && w.holdsAll(c) })
+}
+
+// changes iterates over those changes of all histories that are wanted, the last one first.
+func (w *Workspace) changes(ctx context.Context, jump bool, wanted func(*change) bool) iter.Seq2[*change, error] {
 	return func(yield func(*change, error) bool) {
 		var next []*change
 		var more []func() (*change, error, bool)
 		for _, h := range w.histories {
-			pull, stop := iter.Pull2(h.changes(ctx, true))
+			pull, stop := iter.Pull2(h.changes(ctx, jump))
 			defer stop()
 			more, next = append(more, pull), append(next, nil)
 		}
@@ -159,7 +216,7 @@ func (w *Workspace) undoable(ctx context.Context) iter.Seq2[*change, error] {
 					}
 					if !ok {
 						more[i], pull = nil, nil
-					} else if c.undoable() && w.holdsAll(c) {
+					} else if wanted(c) {
 						next[i] = c
 					}
 				}
@@ -193,7 +250,7 @@ func (w *Workspace) undoOne(ctx context.Context, all *undone, id string, force b
 			continue
 		case c.Damaged:
 			return nil, &UndoError{ID: id, Reason: "has a damaged record"}
-		case c.undone || !c.applied():
+		case c.undone && c.open == nil || !c.applied():
 			return nil, &UndoError{ID: id, Reason: "is not in effect: it was undone, or never made"}
 		case !w.holdsAll(c):
 			return nil, unknown(id)
@@ -202,7 +259,7 @@ func (w *Workspace) undoOne(ctx context.Context, all *undone, id string, force b
 		u.first = first
 		done, err := u.run(ctx)
 		if errors.Is(err, errNoEffect) {
-			return nil, &UndoError{ID: id, Reason: "is not in effect: there is nothing left of it to undo"}
+			return nil, w.notInEffect(ctx, c)
 		}
 		if err != nil {
 			return nil, err
@@ -214,51 +271,76 @@ func (w *Workspace) undoOne(ctx context.Context, all *undone, id string, force b
 
 func notRecorded(id string) error { return &UndoError{ID: id, Reason: "is not in the journal"} }
 
-// undoSince undoes the change that is named and all after it. If it is an undo, that makes
-// what was undone since again.
+// undoSince undoes the change that is named and all after it, in all histories. If it is an
+// undo, that makes what was undone since again. With force it passes over those that cannot be
+// undone.
 func (w *Workspace) undoSince(ctx context.Context, all *undone, id string, force bool) (done []Undone, err error) {
+	todo, isUndo, err := w.since(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var passed []error
+	for _, c := range todo {
+		var back Undone
+		if c.Damaged {
+			err = &UndoError{ID: w.changeID(c.h, c.ID), Reason: "has a damaged record, and so what it did is not known"}
+		} else {
+			u := w.newUndo(c, all, force)
+			u.first = !isUndo
+			back, err = u.run(ctx)
+		}
+		no, ok := errors.AsType[*UndoError](err)
+		switch {
+		case errors.Is(err, errNoEffect):
+			passed = append(passed, w.notInEffect(ctx, c))
+		case ok && force:
+			passed = append(passed, err)
+		case ok:
+			no.Force = true // which passes it over
+			return done, no
+		case err != nil:
+			return done, err
+		default:
+			done = append(done, back)
+		}
+	}
+	if n := len(done); n > 0 {
+		done[n-1].Passed = passed
+		return done, nil
+	}
+	return nil, firstRefusal(passed)
+}
+
+// since returns the change that is named and those after it, in all histories, of which an
+// undo may have something to do, the last one first, and whether the one that is named is an
+// undo.
+func (w *Workspace) since(ctx context.Context, id string) (todo []*change, isUndo bool, err error) {
 	h, n, ok := w.byID(id)
 	if !ok {
-		return nil, unknown(id)
+		return nil, false, unknown(id)
 	}
-	var todo []*change
-	found, isUndo := false, false
-	for c, err := range h.changes(ctx, false) {
-		if err != nil {
-			return nil, err
+	undoable := func(c *change) bool {
+		return c.Damaged || (c.undoable() || c.h == h && c.undoableTo(n-1)) && w.holdsAll(c)
+	}
+	for c, err := range w.changes(ctx, false, func(c *change) bool { return undoable(c) || c.h == h && c.ID <= n }) {
+		switch {
+		case err != nil:
+			return nil, false, err
+		case c.h == h && c.ID < n:
+			return nil, false, notRecorded(id)
 		}
-		if c.ID < n {
-			break
-		}
-		if c.Damaged {
-			return nil, &UndoError{ID: w.changeID(h, c.ID), Reason: "has a damaged record, and so what it did is not known"}
-		}
-		if c.ID == n {
-			found, isUndo = true, c.Undoes > 0
-		}
-		if c.undoableTo(n-1) && w.holdsAll(c) {
+		if undoable(c) {
 			todo = append(todo, c)
 		}
-	}
-	if !found {
-		return nil, notRecorded(id)
-	}
-	if !isUndo {
-		todo = slices.DeleteFunc(todo, func(c *change) bool { return c.Undoes > 0 })
-	}
-	for _, c := range todo {
-		u := w.newUndo(c, all, force)
-		u.first = !isUndo
-		back, err := u.run(ctx)
-		if errors.Is(err, errNoEffect) {
+		if c.h != h || c.ID > n {
 			continue
 		}
-		if err != nil {
-			return done, err
+		if isUndo = c.Undoes > 0; !isUndo {
+			todo = slices.DeleteFunc(todo, func(c *change) bool { return c.Undoes > 0 })
 		}
-		done = append(done, back)
+		return todo, isUndo, nil
 	}
-	return done, nil
+	return nil, false, notRecorded(id)
 }
 
 // holdsAll reports whether all of a change is inside w, which it need not be if the
@@ -275,6 +357,7 @@ type change struct {
 	state.Entry
 	h       *history
 	undone  bool
+	open    *change   // the undo or redo of it that was interrupted: what is there says what is in effect; or nil
 	carrier *change   // what made it again after an undo, and so has what it took away
 	seen    []*change // the later ones that were read, the last one first
 }
@@ -291,7 +374,7 @@ func (c *change) applied() bool {
 
 // undoable reports whether an undo that names no change may undo this one.
 func (c *change) undoable() bool {
-	return c.applied() && !c.undone && c.Undoes == 0 && !c.idle()
+	return c.applied() && (!c.undone || c.open != nil) && c.Undoes == 0 && !c.idle()
 }
 
 // undoableTo reports whether the change is to be undone where all is to be as it was after
@@ -353,7 +436,7 @@ func (h *history) changes(ctx context.Context, jump bool) iter.Seq2[*change, err
 			yield(nil, err)
 			return
 		}
-		r := reader{h: h, undoer: map[int64]*change{}, carrier: map[int64]*change{}}
+		r := reader{h: h, undoer: map[int64]*change{}, carrier: map[int64]*change{}, ended: map[int64]bool{}, open: map[int64]*change{}}
 		for below, more := int64(0), true; more; {
 			more = false
 			for e, err := range s.Newest(ctx, below) {
@@ -365,7 +448,7 @@ func (h *history) changes(ctx context.Context, jump bool) iter.Seq2[*change, err
 				if !yield(c, nil) {
 					return
 				}
-				settled := c.Undoes == 0 || c.End == state.Done && !c.undone
+				settled := c.Undoes == 0 || c.End == state.Done && !c.undone && c.open == nil
 				if jump && settled && c.Next > 0 && c.Next < c.ID-1 {
 					below, more = c.Next+1, true
 					break
@@ -381,21 +464,31 @@ type reader struct {
 	seen    []*change
 	undoer  map[int64]*change // by the ID of a change, the undo of it that is in effect
 	carrier map[int64]*change // see change
+	ended   map[int64]bool    // by the ID of a change, whether a later undo of it is complete
+	open    map[int64]*change // see change
 }
 
 func (r *reader) add(e state.Entry) *change {
-	c := &change{Entry: e, h: r.h, carrier: r.carrier[e.ID], seen: r.seen}
+	c := &change{Entry: e, h: r.h, open: r.open[e.ID], carrier: r.carrier[e.ID], seen: r.seen}
+	if n := len(r.seen); c.Damaged && n > 0 {
+		c.Time = r.seen[n-1].Time
+	}
 	by := r.undoer[c.ID]
 	c.undone = by != nil
+	switch {
+	case c.Undoes == 0:
+	case c.End == "" && !c.undone && !r.ended[c.Undoes]:
+		r.open[c.Undoes] = c
+	case c.open != nil:
+		r.open[c.Undoes], r.carrier[c.Undoes] = c.open, cmp.Or(c.open.carrier, c.open)
+	}
 	if c.undone && c.Undoes > 0 {
-		if by.carrier != nil {
-			by = by.carrier
-		}
-		r.carrier[c.Undoes] = by
+		r.carrier[c.Undoes] = cmp.Or(by.carrier, by)
 	}
 	if c.Undoes > 0 && c.applied() && !c.undone && r.undoer[c.Undoes] == nil {
 		r.undoer[c.Undoes] = c
 	}
+	r.ended[c.Undoes] = r.ended[c.Undoes] || c.End == state.Done
 	r.seen = append(r.seen, c)
 	return c
 }

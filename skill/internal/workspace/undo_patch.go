@@ -16,33 +16,15 @@ func (u *undo) checkPatch(b *undoStep) error {
 	if b.there.Kind != kindFile {
 		return u.changedSince(b.path, b.there, after)
 	}
-	if p.Sum == "" {
-		switch {
-		case same(b.there, before):
-			return nil
-		case !same(b.there, after):
-			if c := u.laterChange(state.Step{Path: b.path}); c != nil {
-				return u.conflict(b.path, false, "was changed since by change %s", u.w.changeID(u.h, c.ID))
-			}
-			return u.conflict(b.path, false, "was changed since by something else")
+	switch {
+	case p.Sum != "":
+		if done, err := u.checkEnd(b); done || err != nil {
+			return err
 		}
-	} else {
-		size := b.there.Size
-		growing := after.Size > before.Size
-		switch {
-		case size == before.Size:
-			return nil
-		case growing && size > before.Size && size < after.Size && (u.c.End == "" || u.interrupted()):
-			b.back.Length = size - before.Size
-		case size != after.Size && growing:
-			return u.conflict(b.path, false, "was changed since at its end, where the change had appended")
-		case size != after.Size:
-			return u.conflict(b.path, false, "has another size now")
-		default:
-			if sum, err := u.sumOfPart(b.path, p.Offset, p.New); err != nil || sum != p.Sum {
-				return u.conflict(b.path, false, "was changed since at its end, where the change had appended")
-			}
-		}
+	case same(b.there, before):
+		return nil
+	case !same(b.there, after):
+		return u.changedPart(b, "of all else that the file held, nothing is kept")
 	}
 	if int64(len(p.Old)) < p.Length {
 		b.source, b.sourceRecord = u.c.Steps[b.index].Image, u.c.ID
@@ -52,6 +34,39 @@ func (u *undo) checkPatch(b *undoStep) error {
 	}
 	u.add(b)
 	return nil
+}
+
+// checkEnd checks a patch at the end of a file, of which only the size is known: an append,
+// or what took one back. done means that there is nothing to do. With force, all that follows
+// what was there before is taken away.
+func (u *undo) checkEnd(b *undoStep) (done bool, err error) {
+	size, before, after := b.there.Size, b.target.Size, b.expect.Size
+	appended := after > before
+	if size == after {
+		if sum, err := u.sumOfPart(b.path, b.patch.Offset, b.patch.New); err == nil && sum == b.patch.Sum {
+			return false, nil
+		}
+	}
+	switch {
+	case size == before:
+		return true, nil
+	case appended && size > before && (u.force || size < after && u.unfinished()):
+		b.back.Length = size - before
+		return false, nil
+	case appended && size > before:
+		return false, u.conflict(b.path, true, "was changed since at its end, where the change had appended")
+	}
+	return false, u.changedPart(b, "the change was at an end that the file no longer has")
+}
+
+// changedPart returns the error for a file that was changed since, and of which too little is
+// kept to bring it back.
+func (u *undo) changedPart(b *undoStep, why string) error {
+	by := "something else"
+	if c := u.laterChange(state.Step{Path: b.path}); c != nil {
+		by = "change " + u.w.changeID(u.h, c.ID)
+	}
+	return u.conflict(b.path, false, "was changed since by %s, and %s", by, why)
 }
 
 // sumOfPart returns the sum of some bytes of a file.

@@ -41,8 +41,10 @@ var errNoEffect = errors.New("there is nothing to undo")
 
 func (u *undo) id() string { return u.w.changeID(u.h, u.c.ID) }
 
+// conflict returns the error for a name that is not as the change left it. force means that
+// an undo with force goes on.
 func (u *undo) conflict(name state.Name, force bool, format string, args ...any) error {
-	return &UndoError{u.id(), u.h.path(name), fmt.Sprintf(format, args...), force}
+	return &UndoError{u.id(), u.h.path(name), fmt.Sprintf(format, args...), force && !u.force}
 }
 
 // run checks every step before it applies the first.
@@ -50,10 +52,14 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 	if why := cmp.Or(u.c.Note, u.c.Gone); why != "" {
 		return Undone{}, u.conflict(u.c.main().Path, false, "was not kept: %s", why)
 	}
-	for _, s := range backwards(u.c.Steps) {
-		if err := u.check(s); err != nil {
-			return Undone{}, err
+	err := u.checkAll()
+	if refused, ok := errors.AsType[*UndoError](err); ok && refused.Force {
+		if ferr := u.w.newUndo(u.c, u.all, true).checkAll(); ferr != nil { // force would not help
+			err = ferr
 		}
+	}
+	if err != nil {
+		return Undone{}, err
 	}
 	// An undo that was killed is completed, though nothing of it may be left to do.
 	if (len(u.steps) == 0 || u.onlyFolders()) && !u.interrupted() {
@@ -71,7 +77,7 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 		planned.steps = append(planned.steps, s.record())
 		planned.bytes += s.there.Size
 	}
-	err := u.w.commit(ctx, &done.Change, planned, func(k *keeper) error {
+	err = u.w.commit(ctx, &done.Change, planned, func(k *keeper) error {
 		for i, s := range u.steps {
 			k.step = i
 			if err := s.apply(ctx, k); err != nil {
@@ -87,6 +93,20 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 // undone describes the undo.
 func (u *undo) undone() Undone {
 	return Undone{Of: u.id(), Change: Change{Kind: Undo, Path: u.h.path(u.c.main().Path)}}
+}
+
+// checkAll checks every step, and adds what is to be done.
+func (u *undo) checkAll() error {
+	for _, s := range backwards(u.c.Steps) {
+		err := u.check(s)
+		if _, ok := errors.AsType[*UndoError](err); err != nil && !ok {
+			err = u.conflict(s.path, false, "%v", tree.Cause(err))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // next returns the Next of the record: see [state.Store.Add]. Where not all after it is
@@ -118,6 +138,9 @@ func (c *change) undoneBelow() bool {
 		return d.Undoes > 0 && id < c.ID && d.applied() && !d.undone
 	})
 }
+
+// unfinished reports whether the change, or an undo of it, may have been interrupted.
+func (u *undo) unfinished() bool { return u.c.End == "" || u.interrupted() }
 
 // interrupted reports whether an undo of the change was not completed.
 func (u *undo) interrupted() bool {

@@ -248,7 +248,7 @@ func (u *undo) empties(name state.Name) bool {
 
 // torn reports whether a file was being overwritten in place when that was interrupted.
 func (u *undo) torn(b *undoStep) bool {
-	return b.there.Kind == kindFile && (u.c.End == "" || u.interrupted()) && b.target.Kind == kindFile && b.there.Stamp.Ino == b.target.Stamp.Ino
+	return b.there.Kind == kindFile && u.unfinished() && b.target.Kind == kindFile && b.there.Stamp.Ino == b.target.Stamp.Ino
 }
 
 // changedSince returns the error for a file that is not as the change left it.
@@ -364,9 +364,14 @@ func (u *undo) checkMove(b *undoStep) error {
 	case moved(b.there) && (was.Kind == "" || same(was, replaced) || isEmptyFolder(replaced) && was.Kind == kindFolder):
 		u.will[b.from] = was
 		return nil
+	case was.Kind == "":
+		return u.conflict(b.from, false, "no longer exists: something else removed it")
+	case u.unfinished() && moved(was) && u.sameContent(b.path, b.from): // it was copied, and not removed yet
+		u.add(&undoStep{u: u, path: b.from, there: was})
+		return nil
 	case b.there.Kind != "" && !u.force:
 		return u.conflict(b.path, true, "exists again, and would be lost")
-	case was.Kind == "" || !moved(was) && !u.force:
+	case !moved(was) && !u.force:
 		return u.changedSince(b.from, was, b.expect)
 	case b.there.Kind != "":
 		u.add(&undoStep{u: u, path: b.path, there: b.there})
@@ -375,4 +380,21 @@ func (u *undo) checkMove(b *undoStep) error {
 	b.expect = was
 	u.add(b)
 	return nil
+}
+
+// sameContent reports whether there are two copies of the same.
+func (u *undo) sameContent(a, b state.Name) bool {
+	var states [2]state.State
+	for i, name := range []state.Name{a, b} {
+		p, d, err := u.open(name)
+		if err != nil {
+			return false
+		}
+		states[i], err = stateAt(d, p.base(), allBytes)
+		d.Close()
+		if err != nil {
+			return false
+		}
+	}
+	return same(states[0], states[1])
 }

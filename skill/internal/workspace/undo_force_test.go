@@ -1,0 +1,151 @@
+//go:build linux || darwin
+
+package workspace
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+)
+
+// What something else has added to a file after an append is taken away only with force, and
+// is kept.
+func TestForceUndoOfAppend(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("f=old\n")
+		w := s.open(Options{NoSync: true})
+		for _, line := range []string{"one\n", "two\n"} {
+			c, err := w.AppendFile(bg, s.p("f"), []byte(line), WriteOptions{})
+			must(t, c, err)
+		}
+		s.put(s.p("f"), "old\none\ntwo\ntheirs\n")
+		_, err := w.Undo(bg, UndoOptions{})
+		if refused, ok := errors.AsType[*UndoError](err); !ok || !refused.Force {
+			t.Errorf("%v", err)
+		}
+		done, err := w.Undo(bg, UndoOptions{Force: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.has("f", "old\none\n")
+		if _, err := w.Undo(bg, UndoOptions{ID: done[0].ID}); err != nil {
+			t.Fatal(err)
+		}
+		s.has("f", "old\none\ntwo\ntheirs\n")
+		if _, err := w.Undo(bg, UndoOptions{Force: true}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Undo(bg, UndoOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		s.has("f", "old\n")
+	})
+}
+
+// A change that cannot be undone is passed over with force, also where the one before is about
+// the same file, and by undo of all since another.
+func TestForcePassesOver(t *testing.T) {
+	for _, since := range []bool{false, true} {
+		each(t, func(t *testing.T, s *site) {
+			big := strings.Repeat("0123456789abcdef", 80<<10)
+			s.layout("f=first", "other=x")
+			w := s.open(Options{NoSync: true})
+			first, err := w.WriteFile(bg, s.p("other"), []byte("y"), WriteOptions{})
+			must(t, first, err)
+			c, err := w.WriteFile(bg, s.p("f"), []byte(big), WriteOptions{})
+			must(t, c, err)
+			patch, err := w.EditFile(bg, s.p("f"), WriteOptions{}, swap("9abc", "new"))
+			must(t, patch, err)
+			s.put(s.p("f"), "theirs, of which too little is kept to bring the file back")
+			o := UndoOptions{}
+			if since {
+				o.Since = first.ID
+			}
+			_, err = w.Undo(bg, o)
+			if refused, ok := errors.AsType[*UndoError](err); !ok || !refused.Force {
+				t.Fatalf("%v", err)
+			}
+			s.has("f", "theirs, of which too little is kept to bring the file back")
+			o.Force = true
+			done, err := w.Undo(bg, o)
+			if err != nil || len(done[len(done)-1].Passed) != 1 || !strings.Contains(done[len(done)-1].Passed[0].Error(), "change "+patch.ID+" ") {
+				t.Fatalf("%+v, %v", done, err)
+			}
+			s.has("f", "first")
+			if !since {
+				if _, err := w.Undo(bg, UndoOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.has("other", "x")
+			if _, err := w.Undo(bg, UndoOptions{ID: done[0].ID}); err != nil {
+				t.Fatal(err)
+			}
+			s.has("f", "theirs, of which too little is kept to bring the file back")
+		})
+	}
+}
+
+// Undo of all since a change covers what was changed in other folders since.
+func TestSinceInAllFolders(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("f=old")
+		s.put(s.base+"/more/g", "old")
+		w := s.open(Options{NoSync: true, Allow: []string{s.base + "/more"}})
+		before, err := w.WriteFile(bg, s.base+"/more/g", []byte("before"), WriteOptions{})
+		must(t, before, err)
+		first, err := w.WriteFile(bg, s.p("f"), []byte("new"), WriteOptions{})
+		must(t, first, err)
+		second, err := w.Move(bg, s.p("f"), s.base+"/more/f", MoveOptions{})
+		must(t, second, err)
+		if done, err := w.Undo(bg, UndoOptions{Since: first.ID}); err != nil || len(done) != 2 {
+			t.Fatalf("%v, %v", done, err)
+		}
+		s.has("f", "old")
+		if data, _ := os.ReadFile(s.base + "/more/g"); string(data) != "before" || exists(s.base+"/more/f") {
+			t.Errorf("%q", data)
+		}
+	})
+}
+
+// A change that was recorded and not made is listed as that, and undo passes over it.
+func TestNeverMade(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("f=old", "g=old")
+		w := s.open(Options{NoSync: true})
+		c, err := w.WriteFile(bg, s.p("g"), []byte("new"), WriteOptions{})
+		must(t, c, err)
+		h := w.histories[0]
+		p, err := w.locate(request{s.p("f"), false, toChange})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := h.folderOf("f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		planned, err := w.planRemove(p, d, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		func() { // as if the process were killed
+			defer func() { recover() }()
+			w.commit(bg, &Change{Kind: Delete}, planned, func(*keeper) error { panic("killed") })
+		}()
+		list, err := w.History(bg)
+		if err != nil || len(list) != 2 || !strings.Contains(list[1].String(), "never made") || strings.Contains(list[0].String(), "never made") {
+			t.Fatalf("%v, %v", list, err)
+		}
+		done, err := w.Undo(bg, UndoOptions{})
+		if err != nil || done[0].Of != c.ID || len(done[0].Passed) != 1 || !strings.Contains(done[0].Passed[0].Error(), "change 2 was never made") {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		s.has("f", "old")
+		s.has("g", "old")
+		if list, err = w.History(bg); err != nil || len(list) != 2 || list[1].Of != c.ID {
+			t.Errorf("%v, %v", list, err)
+		}
+	})
+}
