@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -57,4 +58,53 @@ func TestCopySparse(t *testing.T) {
 			t.Errorf("%s takes %d bytes on the disk", name, used)
 		}
 	}
+}
+
+// An edit of a file with holes, and its undo, keep the holes around it.
+func TestEditSparse(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("f")
+		f, err := os.OpenFile(s.p("f"), os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		const at, size = 64 << 20, 200 << 20
+		if _, err := f.WriteAt([]byte("middle"), at); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Truncate(size); err != nil {
+			t.Fatal(err)
+		}
+		w := s.open(Options{NoSync: true})
+		holds := func(text string) {
+			t.Helper()
+			f, err := os.Open(s.p("f"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			info, err := f.Stat()
+			if err != nil {
+				t.Fatal(err)
+			}
+			data := make([]byte, len(text))
+			want := int64(size - len("middle") + len(text))
+			if _, err := f.ReadAt(data, at); err != nil || string(data) != text || info.Size() != want {
+				t.Errorf("it has %d bytes, not %d, and holds %q, %v", info.Size(), want, data, err)
+			}
+			if used := info.Sys().(*syscall.Stat_t).Blocks * 512; used > 1<<20 {
+				t.Errorf("it takes %d bytes on the disk", used)
+			}
+		}
+		c, err := w.EditFile(bg, s.p("f"), WriteOptions{}, func(io.ReaderAt, int64) (Splice, error) {
+			return Splice{Offset: at, Old: int64(len("middle")), New: []byte("in between")}, nil
+		})
+		must(t, c, err)
+		holds("in between")
+		if _, err := w.Undo(bg, UndoOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		holds("middle")
+	})
 }

@@ -271,22 +271,14 @@ func (w *Workspace) appendInPlace(ctx context.Context, c *Change, p location, d 
 	return nil
 }
 
-// writeSpliced writes src to dst with one range replaced. io.CopyN lets the kernel copy
-// the ranges around it, by reference where the file system shares blocks.
+// writeSpliced writes src to dst with one range replaced. The kernel copies the ranges around
+// it, by reference where the file system shares blocks.
 func writeSpliced(dst, src *os.File, size int64, s Splice) error {
-	if _, err := src.Seek(0, io.SeekStart); err != nil {
+	if err := tree.CopyRange(dst, 0, src, 0, s.Offset); err != nil {
 		return err
 	}
-	if _, err := io.CopyN(dst, src, s.Offset); err != nil {
+	if _, err := dst.WriteAt(s.New, s.Offset); err != nil {
 		return err
 	}
-	if _, err := dst.Write(s.New); err != nil {
-		return err
-	}
-	end := s.Offset + s.Old
-	if _, err := src.Seek(end, io.SeekStart); err != nil {
-		return err
-	}
-	_, err := io.CopyN(dst, src, size-end)
-	return err
+	return tree.CopyRange(dst, s.Offset+int64(len(s.New)), src, s.Offset+s.Old, size)
 }

@@ -13,23 +13,31 @@ func CopyContent(dst, src *os.File, size int64) error {
 		_, err := io.Copy(dst, src)
 		return err
 	}
-	for at := int64(0); at < size; {
-		from, to := DataRange(src, at, size)
-		if from == size {
-			break
-		}
-		if _, err := src.Seek(from, io.SeekStart); err != nil {
-			return err
-		}
-		if _, err := dst.Seek(from, io.SeekStart); err != nil {
-			return err
-		}
-		if _, err := io.CopyN(dst, src, to-from); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		at = to
+	err := CopyRange(dst, 0, src, 0, size)
+	if err == io.EOF {
+		return nil
 	}
-	return dst.Truncate(size)
+	return err
+}
+
+// CopyRange copies the bytes of src from an offset to another to the end of dst, which is at
+// the offset at. The holes of a sparse file stay holes. The error is io.EOF if src is shorter.
+func CopyRange(dst *os.File, at int64, src *os.File, from, to int64) error {
+	for done := from; done < to; {
+		data, end := DataRange(src, done, to)
+		if data == to { // the rest is a hole
+			return dst.Truncate(at + to - from)
+		}
+		if _, err := src.Seek(data, io.SeekStart); err != nil {
+			return err
+		}
+		if _, err := dst.Seek(at+data-from, io.SeekStart); err != nil {
+			return err
+		}
+		if _, err := io.CopyN(dst, src, end-data); err != nil {
+			return err
+		}
+		done = end
+	}
+	return nil
 }
