@@ -144,17 +144,21 @@ func (s *Store) End(ctx context.Context, id int64, end End) error {
 	return s.markOld(first, mark{Of: id, End: end})
 }
 
-// markOld adds a mark to a segment that is not cur. The log is locked.
+// markOld adds a mark to a segment that is not cur, and flushes it. The log is locked.
 func (s *Store) markOld(first int64, m mark) error {
 	g, err := openSegment(s.dir.Load(), first, false)
 	if err != nil {
 		return err
 	}
 	defer g.close()
-	if err := g.read(nil); err != nil {
-		return err
+	err = g.read(nil)
+	if err == nil {
+		err = g.appendMark(m)
 	}
-	return g.appendMark(m)
+	if err == nil && !s.o.NoSync {
+		err = tree.Datasync(g.log)
+	}
+	return err
 }
 
 // Close gives the segment back.

@@ -54,8 +54,9 @@ type writer struct {
 }
 
 func TestMain(m *testing.M) {
-	if args := strings.Split(os.Getenv("STATE_TEST_WRITER"), "\n"); len(args) == 3 {
-		s, err := Open(Options{Root: args[0], Dir: args[1], NoSync: args[2] == "true", Limits: Limits{Count: limitIf(args[2] == "true")}})
+	if args := strings.Split(os.Getenv("STATE_TEST_WRITER"), "\n"); len(args) == 4 {
+		limit, _ := strconv.ParseInt(args[3], 10, 64)
+		s, err := Open(Options{Root: args[0], Dir: args[1], NoSync: args[2] == "true", Limits: Limits{Count: limit, Bytes: limit * contentSize / 2}})
 		if err != nil {
 			fmt.Println("error", err)
 			os.Exit(1)
@@ -71,15 +72,6 @@ func TestMain(m *testing.M) {
 	}
 	needs.Clean()
 	os.Exit(m.Run())
-}
-
-// limitIf lets retention work only where no power fails, so that what a cut has left
-// is looked for in the rounds after it, too.
-func limitIf(noSync bool) int64 {
-	if noSync {
-		return 400
-	}
-	return -1
 }
 
 func (w *writer) run(g int) {
@@ -245,14 +237,14 @@ type ack struct {
 
 // runWriters runs processes until end returns, kills them and returns what they
 // acknowledged. Those that find an error are fine only if the file system was ended.
-func runWriters(t *testing.T, processes int, root, dir string, noSync bool, mayFail bool, end func()) (acks []ack) {
+func runWriters(t *testing.T, processes int, root, dir string, noSync bool, limit int64, mayFail bool, end func()) (acks []ack) {
 	t.Helper()
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	var stop []func()
 	for range processes {
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), "STATE_TEST_WRITER="+strings.Join([]string{root, dir, strconv.FormatBool(noSync)}, "\n"))
+		cmd.Env = append(os.Environ(), "STATE_TEST_WRITER="+strings.Join([]string{root, dir, strconv.FormatBool(noSync), fmt.Sprint(limit)}, "\n"))
 		out, err := cmd.StdoutPipe()
 		if err == nil {
 			err = cmd.Start()
@@ -392,7 +384,7 @@ func TestKill(t *testing.T) {
 	layout(t, root)
 	var acks []ack
 	for range rounds {
-		acks = append(acks, runWriters(t, 3, root, dir, true, false, func() { time.Sleep(time.Duration(30+rand.IntN(100)) * time.Millisecond) })...)
+		acks = append(acks, runWriters(t, 3, root, dir, true, 400, false, func() { time.Sleep(time.Duration(30+rand.IntN(100)) * time.Millisecond) })...)
 		s := open(t, Options{Root: root, Dir: dir, NoSync: true, Limits: Limits{Count: 400}})
 		if n := audit(t, s, acks); n > 0 {
 			t.Errorf("%d changes have no record", n)
@@ -411,7 +403,7 @@ func TestKill(t *testing.T) {
 	t.Logf("%d changes acknowledged in %d rounds", len(acks), rounds)
 }
 
-// The power fails in the middle of changes: the file system stops writing to its disk from one
+// The power fails in the middle of changes, half of the times with little that is kept: the file system stops writing to its disk from one
 // moment to the next, and is mounted again. STATE_TEST_CUTS says how often; the
 // default is 20.
 func TestPowerCut(t *testing.T) {
@@ -422,26 +414,33 @@ func TestPowerCut(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("STATE_TEST_CUTS")); err == nil {
 		cuts = n
 	}
-	disk := newDisk(t, 64<<20)
-	disk.mount()
-	root, dir := disk.dir+"/ws", disk.dir+"/state"
+	disk := needs.NewDisk(t, 64<<20)
+	root, dir := disk.Dir+"/ws", disk.Dir+"/state"
 	os.Mkdir(root, 0o755)
 	layout(t, root)
 	var acks []ack
 	unrecorded, damaged := 0, 0
 	for cut := range cuts {
-		acks = append(acks, runWriters(t, 2, root, dir, false, true, func() {
+		limit := int64(-1)
+		if cut >= cuts/2 {
+			limit = 300
+		}
+		acks = append(acks, runWriters(t, 2, root, dir, false, limit, true, func() {
 			time.Sleep(time.Duration(20+rand.IntN(200)) * time.Millisecond)
-			disk.cut()
+			disk.Cut()
 		})...)
-		disk.unmount()
-		disk.mount()
+		disk.Remount()
 		s, err := Open(Options{Root: root, Dir: dir, Limits: Limits{Count: -1}})
 		if err != nil {
 			t.Fatalf("cut %d: %v", cut, err)
 		}
 		unrecorded = audit(t, s, acks)
 		damaged = len(s.Damaged())
+		for _, id := range s.Damaged() {
+			if !slices.Contains(tornLines(t, s), id) {
+				t.Errorf("%d counts as damaged, and no line of it is there", id)
+			}
+		}
 		s.Close()
 		if t.Failed() {
 			t.Fatalf("cut %d", cut)
@@ -450,64 +449,24 @@ func TestPowerCut(t *testing.T) {
 	t.Logf("%d changes acknowledged in %d cuts; %d others are there without a record, %d records damaged", len(acks), cuts, unrecorded, damaged)
 }
 
-// A disk is a file with a file system that can be cut off.
-type disk struct {
-	t          *testing.T
-	image, dir string
-}
-
-func newDisk(t *testing.T, size int64) *disk {
+// tornLines returns the numbers of the lines that are damaged, but not of those that are
+// missing.
+func tornLines(t *testing.T, s *Store) (ids []int64) {
 	t.Helper()
-	needs.Root(t)
-	needs.Program(t, "mkfs.ext4", "mount", "umount")
-	d := &disk{t, filepath.Join(t.TempDir(), "image"), t.TempDir()}
-	f, err := os.Create(d.image)
+	list, err := segments(s.dir.Load())
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Truncate(size)
-	f.Close()
-	if out, err := exec.Command("mkfs.ext4", "-q", "-F", d.image).CombinedOutput(); err != nil {
-		t.Fatalf("%v %s", err, out)
-	}
-	t.Cleanup(func() { exec.Command("umount", d.dir).Run() })
-	return d
-}
-
-func (d *disk) mount() {
-	d.t.Helper()
-	for range 60 {
-		if out, err := exec.Command("mount", "-o", "loop", d.image, d.dir).CombinedOutput(); err != nil {
-			needs.That(d.t, false, fmt.Sprintf("a loop mount (%v %s)", err, out), "run the tests where /dev/loop may be used")
+	for _, first := range list {
+		data, err := os.ReadFile(filepath.Join(s.Path(), logsName, segmentName(first), "log"))
+		if err != nil {
+			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(d.dir, "probe"), nil, 0o600); err == nil {
-			return
-		}
-		d.unmount() // a mount namespace that another process made meanwhile still holds what was cut off
-		time.Sleep(time.Second)
+		g := &segment{first: first, last: first - 1}
+		g.take(data, nil)
+		ids = append(ids, g.damaged...)
 	}
-	d.t.Fatal("the disk cannot be mounted again")
-}
-
-func (d *disk) unmount() {
-	d.t.Helper()
-	if out, err := exec.Command("umount", d.dir).CombinedOutput(); err != nil {
-		d.t.Fatalf("%v %s", err, out)
-	}
-}
-
-// cut ends all writing to the disk at once, the journal's too.
-func (d *disk) cut() {
-	d.t.Helper()
-	const shutdown, noLogFlush = 0x8004587d, 2 // EXT4_IOC_SHUTDOWN
-	f, err := os.Open(d.dir)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	defer f.Close()
-	if err := unix.IoctlSetPointerInt(int(f.Fd()), shutdown, noLogFlush); err != nil {
-		d.t.Fatalf("the file system cannot be cut off: %v", err)
-	}
+	return ids
 }
 
 // A full disk refuses the change, and names what helps. Nothing is half written.

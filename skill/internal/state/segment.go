@@ -276,6 +276,9 @@ func (g *segment) note(l line, text []byte) {
 	switch l.kind {
 	case damaged:
 		g.last = max(g.last, guess(text, g.last))
+		if g.seal > 0 { // it was a mark, and the number after the last is the next segment's
+			g.last = min(g.last, g.seal-1)
+		}
 		g.damaged = append(g.damaged, g.last)
 	case aRecord:
 		g.last = max(g.last, l.id)
@@ -369,13 +372,19 @@ func (g *segment) appendMark(m mark) error {
 }
 
 // finish seals the segment. It is complete where it was sealed before and another
-// process was killed then.
-func (g *segment) finish(next int64) error {
+// process was killed then. With sync the seal is durable before the log is cut to its
+// length, which without a seal would count as damage.
+func (g *segment) finish(next int64, sync bool) error {
 	if g.seal == 0 {
 		if err := g.appendMark(mark{Seal: next, Lost: slices.Compact(slices.Sorted(slices.Values(g.damaged)))}); err != nil {
 			return err
 		}
 		g.seal = next
+	}
+	if sync {
+		if err := tree.Datasync(g.log); err != nil {
+			return err
+		}
 	}
 	return g.log.Truncate(g.end)
 }

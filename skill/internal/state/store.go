@@ -364,7 +364,7 @@ func (s *Store) writable(retain bool) error {
 		if here {
 			return nil
 		}
-		if err := s.cur.finish(id); err != nil {
+		if err := s.cur.finish(id, !s.o.NoSync); err != nil {
 			return err
 		}
 		s.noteSize(s.cur)
