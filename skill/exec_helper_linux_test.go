@@ -43,6 +43,8 @@ func playRole(role string) int {
 		}
 		fmt.Println("listening on", l.Addr())
 		time.Sleep(time.Hour) // an empty select would be a deadlock without cgo
+	case "work":
+		return work(os.Args[1:])
 	case "nested":
 		return nested(os.Args[1])
 	case "hop": // leave the session by a child, over and over

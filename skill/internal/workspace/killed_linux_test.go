@@ -332,7 +332,7 @@ func killAndUndo(t *testing.T, s *site, c killedChange, far, way string, n int, 
 		for _, name := range []string{"f", "g", "d/g", "d/f"} {
 			if info, err := os.Lstat(s.p(name)); err == nil && info.Mode().IsRegular() {
 				s.put(s.p(name), "other "+name)
-				others = append(others, "other "+name)
+				others = []string{"other " + name} // two names may be of one file
 			}
 		}
 	}

@@ -449,8 +449,8 @@ func (h *history) changes(ctx context.Context, jump bool) iter.Seq2[*change, err
 					return
 				}
 				settled := c.Undoes == 0 || c.End == state.Done && !c.undone && c.open == nil
-				if jump && settled && c.Next > 0 && c.Next < c.ID-1 {
-					below, more = c.Next+1, true
+				if next := max(c.Next, r.revived(c.ID)); jump && settled && c.Next > 0 && next < c.ID-1 {
+					below, more = next+1, true
 					break
 				}
 			}
@@ -464,6 +464,7 @@ type reader struct {
 	seen    []*change
 	undoer  map[int64]*change // by the ID of a change, the undo of it that is in effect
 	carrier map[int64]*change // see change
+	revives []int64           // the IDs of changes that later undos made again, and of undos that are undone
 	ended   map[int64]bool    // by the ID of a change, whether a later undo of it is complete
 	open    map[int64]*change // see change
 }
@@ -489,6 +490,20 @@ func (r *reader) add(e state.Entry) *change {
 		r.undoer[c.Undoes] = c
 	}
 	r.ended[c.Undoes] = r.ended[c.Undoes] || c.End == state.Done
+	if c.Undoes > 0 && (c.undone || c.open != nil || c.Kind == string(redo)) {
+		r.revives = append(r.revives, c.Undoes)
+	}
 	r.seen = append(r.seen, c)
 	return c
+}
+
+// revived returns the highest number below n of a change that may be in effect again, or of the
+// undo of one; 0 if there is none.
+func (r *reader) revived(n int64) (highest int64) {
+	for _, id := range r.revives {
+		if id < n {
+			highest = max(highest, id)
+		}
+	}
+	return highest
 }

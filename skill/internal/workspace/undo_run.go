@@ -113,7 +113,7 @@ func (u *undo) checkAll() error {
 // settled, that is the number before the record's own. What an undo of an undo makes again is
 // to be found with it, and so settles nothing.
 func (u *undo) next() int64 {
-	if u.first && u.c.Kind != string(Undo) && !u.c.undoneBelow() {
+	if u.first && u.c.Next > 0 && u.c.Kind != string(Undo) && !u.c.undoneBelow() {
 		return u.c.Next
 	}
 	last := max(u.by.ID+1, u.all.last[u.h])
