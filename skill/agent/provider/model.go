@@ -65,12 +65,9 @@ const (
 	files       = "file"
 )
 
-var errFiltered = remote.Error{Reason: "the endpoint's content filter stopped the answer", Retry: true}
-
 // filtered returns the error of an answer that a filter stopped.
 func filtered() error {
-	e := errFiltered
-	return &e
+	return &remote.Error{Reason: "the endpoint's content filter stopped the answer", Retry: true}
 }
 
 // Next asks the endpoint. Errors are [*remote.Error].
