@@ -58,13 +58,16 @@ func answerAnthropic(answers []Answer) any {
 		if a.Failed {
 			block["is_error"] = true
 		}
-		if a.Media != nil {
-			kind := "document"
-			if a.Media.isImage() {
-				kind = "image"
+		if len(a.Media) > 0 {
+			parts := []object{{"type": "text", "text": a.Text}}
+			for _, m := range a.Media {
+				kind := "document"
+				if m.isImage() {
+					kind = "image"
+				}
+				parts = append(parts, object{"type": kind, "source": object{"type": "base64", "media_type": m.Type, "data": m.base64()}})
 			}
-			source := object{"type": "base64", "media_type": a.Media.Type, "data": a.Media.base64()}
-			block["content"] = []object{{"type": "text", "text": a.Text}, {"type": kind, "source": source}}
+			block["content"] = parts
 		}
 		blocks[i] = block
 	}

@@ -155,10 +155,10 @@ func TestMedia(t *testing.T) {
 		"ollama":    `{"messages":[{"content":"t","images":["UA=="],"role":"tool","tool_call_id":"1","tool_name":"f"},{"content":"t\n(application/pdf cannot be shown to this model.)","role":"tool","tool_call_id":"1","tool_name":"f"}]}`,
 		"llama":     "<|start_header_id|>ipython<|end_header_id|>\n\nt\n(image/png cannot be shown to this model.)<|eot_id|><|start_header_id|>ipython<|end_header_id|>\n\nt\n(application/pdf cannot be shown to this model.)<|eot_id|>",
 	} {
-		a := Answer{Text: "t", Media: &Media{Type: "image/png", Name: "a.png", Data: []byte("P")}}
+		a := Answer{Text: "t", Media: []Media{{Type: "image/png", Name: "a.png", Data: []byte("P")}}}
 		a.Call.ID, a.Call.Name = "1", "f"
 		b := a
-		b.Media = &Media{Type: "application/pdf", Name: "a.pdf", Data: []byte("P")}
+		b.Media = []Media{{Type: "application/pdf", Name: "a.pdf", Data: []byte("P")}}
 		if got := Named(name).Answer([]Answer{a, b}, nil); got != want {
 			t.Errorf("%s answers\n%s\nwant\n%s", name, got, want)
 		}

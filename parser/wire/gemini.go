@@ -80,8 +80,12 @@ func answerGemini(answers []Answer) any {
 		if a.Call.ID != "" {
 			r["id"] = a.Call.ID
 		}
-		if a.Media != nil {
-			r["parts"] = []object{{"inlineData": object{"mimeType": a.Media.Type, "data": a.Media.base64()}}}
+		if len(a.Media) > 0 {
+			var shown []object
+			for _, m := range a.Media {
+				shown = append(shown, object{"inlineData": object{"mimeType": m.Type, "data": m.base64()}})
+			}
+			r["parts"] = shown
 		}
 		parts[i] = object{"functionResponse": r}
 	}

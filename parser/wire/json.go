@@ -214,13 +214,13 @@ func textArguments(text string) (json.RawMessage, []string, error) {
 }
 
 // base64 is the content as base64.
-func (m *Media) base64() string { return base64.StdEncoding.EncodeToString(m.Data) }
+func (m Media) base64() string { return base64.StdEncoding.EncodeToString(m.Data) }
 
 // dataURL is the content as a data URL.
-func (m *Media) dataURL() string { return "data:" + m.Type + ";base64," + m.base64() }
+func (m Media) dataURL() string { return "data:" + m.Type + ";base64," + m.base64() }
 
 // isImage reports whether it is a picture; else it is a PDF.
-func (m *Media) isImage() bool { return strings.HasPrefix(m.Type, "image/") }
+func (m Media) isImage() bool { return strings.HasPrefix(m.Type, "image/") }
 
 // object is a JSON object that keeps no order of its keys.
 type object = map[string]any

@@ -56,16 +56,18 @@ func ollamaCalls(v value) (value, error) {
 func answerOllama(answers []Answer) any {
 	messages := make([]object, len(answers))
 	for i, a := range answers {
-		m := object{"role": "tool", "tool_name": a.Call.Name, "content": a.Text}
+		m := object{"role": "tool", "tool_name": a.Call.Name, "content": a.withoutMedia(Media.isImage)}
 		if a.Call.ID != "" {
 			m["tool_call_id"] = a.Call.ID
 		}
-		switch {
-		case a.Media == nil:
-		case a.Media.isImage():
-			m["images"] = []string{a.Media.base64()}
-		default:
-			m["content"] = a.withoutMedia()
+		var images []string
+		for _, shown := range a.Media {
+			if shown.isImage() {
+				images = append(images, shown.base64())
+			}
+		}
+		if images != nil {
+			m["images"] = images
 		}
 		messages[i] = m
 	}

@@ -96,14 +96,13 @@ func answerOpenAI(answers []Answer) any {
 	var messages, shown []any
 	for _, a := range answers {
 		messages = append(messages, ToolMessage{Role: "tool", ToolCallID: a.Call.ID, Content: a.Text, Undo: a.Undo, NotKept: a.NotKept})
-		if a.Media == nil {
-			continue
-		}
-		shown = append(shown, object{"type": "text", "text": a.Call.Name + " " + a.Call.ID + ": " + a.Media.Name})
-		if a.Media.isImage() {
-			shown = append(shown, object{"type": "image_url", "image_url": object{"url": a.Media.dataURL()}})
-		} else {
-			shown = append(shown, object{"type": "file", "file": object{"filename": a.Media.Name, "file_data": a.Media.dataURL()}})
+		for _, m := range a.Media {
+			shown = append(shown, object{"type": "text", "text": a.Call.Name + " " + a.Call.ID + ": " + m.Name})
+			if m.isImage() {
+				shown = append(shown, object{"type": "image_url", "image_url": object{"url": m.dataURL()}})
+			} else {
+				shown = append(shown, object{"type": "file", "file": object{"filename": m.Name, "file_data": m.dataURL()}})
+			}
 		}
 	}
 	if shown != nil {

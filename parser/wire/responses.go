@@ -64,12 +64,16 @@ func answerResponses(answers []Answer) any {
 		if a.Call.Err == errCustom {
 			item["type"] = "custom_tool_call_output"
 		}
-		if a.Media != nil {
-			shown := object{"type": "input_file", "filename": a.Media.Name, "file_data": a.Media.dataURL()}
-			if a.Media.isImage() {
-				shown = object{"type": "input_image", "image_url": a.Media.dataURL(), "detail": "auto"}
+		if len(a.Media) > 0 {
+			parts := []object{{"type": "input_text", "text": a.Text}}
+			for _, m := range a.Media {
+				part := object{"type": "input_file", "filename": m.Name, "file_data": m.dataURL()}
+				if m.isImage() {
+					part = object{"type": "input_image", "image_url": m.dataURL(), "detail": "auto"}
+				}
+				parts = append(parts, part)
 			}
-			item["output"] = []object{{"type": "input_text", "text": a.Text}, shown}
+			item["output"] = parts
 		}
 		items[i] = item
 	}

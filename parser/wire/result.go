@@ -31,7 +31,7 @@ func each(separator string, write func(a Answer, text string) string, tokens ...
 	return func(answers []Answer) string {
 		list := make([]string, len(answers))
 		for i, a := range answers {
-			list[i] = write(a, quoted(a.withoutMedia(), tokens))
+			list[i] = write(a, quoted(a.withoutMedia(func(Media) bool { return false }), tokens))
 		}
 		return strings.Join(list, separator)
 	}

@@ -146,7 +146,7 @@ type Answer struct {
 	Call   parser.ToolCall
 	Text   string // UTF-8
 	Failed bool
-	Media  *Media // what the model is shown besides; may be nil
+	Media  []Media // what the model is shown besides
 
 	Undo, NotKept string // for who sent the calls, where the wire has room for it; "" is nothing
 }
@@ -158,12 +158,15 @@ type Media struct {
 	Data []byte
 }
 
-// withoutMedia is the text of an answer on a wire that cannot show what comes with it.
-func (a Answer) withoutMedia() string {
-	if a.Media == nil {
-		return a.Text
+// withoutMedia is the text of an answer on a wire that cannot show some of what comes with it.
+func (a Answer) withoutMedia(shows func(m Media) bool) string {
+	text := a.Text
+	for _, m := range a.Media {
+		if !shows(m) {
+			text += "\n(" + m.Type + " cannot be shown to this model.)"
+		}
 	}
-	return a.Text + "\n(" + a.Media.Type + " cannot be shown to this model.)"
+	return text
 }
 
 // A Tool is what a model is told about a tool.

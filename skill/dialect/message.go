@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"slices"
 
 	"textskill/parser"
 	"textskill/parser/wire"
@@ -36,10 +37,8 @@ func (d *Dialect) message(ctx context.Context, x *skill.Executor, s *skill.Sessi
 			*c = d.Do(ctx, x, s, sent)
 		}
 		answers[i] = wire.Answer{Call: sent}
-		if m, ok := c.Result.(skill.MediaFound); ok && c.Err == nil {
-			if answers[i].Media, err = content(ctx, x, m); err != nil {
-				*c = d.fail(d.call(x, s, sent.Name), err)
-			}
+		if answers[i].Media, err = media(ctx, x, *c); err != nil {
+			*c = d.fail(d.call(x, s, sent.Name), err)
 		}
 		answers[i].Text, answers[i].Failed = wellFormed(c.Body), c.Err != nil
 		if in.UndoKeys {
@@ -73,13 +72,22 @@ func more(in Input, w *wire.Wire, repairs []string, answers []wire.Answer) map[s
 	return more
 }
 
-// content reads a picture or a PDF.
-func content(ctx context.Context, x *skill.Executor, m skill.MediaFound) (*wire.Media, error) {
-	r, err := x.Execute(ctx, &skill.Session{}, skill.ReadFile{Path: m.Path, MaxBytes: m.Size})
+// media returns the pictures and PDFs that a reply shows.
+func media(ctx context.Context, x *skill.Executor, r Reply) (list []wire.Media, err error) {
+	for _, b := range r.Blocks {
+		if b.Data != nil && (slices.Contains(image.types, b.Type) || slices.Contains(pdf.types, b.Type)) {
+			list = append(list, wire.Media{Type: b.Type, Name: filepath.Base(b.Path), Data: b.Data})
+		}
+	}
+	m, ok := r.Result.(skill.MediaFound)
+	if !ok || r.Err != nil {
+		return list, nil
+	}
+	read, err := x.Execute(ctx, &skill.Session{}, skill.ReadFile{Path: m.Path, MaxBytes: m.Size})
 	if err != nil {
 		return nil, err
 	}
-	return &wire.Media{Type: m.Type, Name: filepath.Base(m.Path), Data: r.(skill.FileRead).Content}, nil
+	return append(list, wire.Media{Type: m.Type, Name: filepath.Base(m.Path), Data: read.(skill.FileRead).Content}), nil
 }
 
 // schema returns the schema of a tool's arguments, nil if there is no such tool.
