@@ -97,9 +97,12 @@ func onTerminal(w io.Writer) bool {
 	return ok && o.terminal
 }
 
-// failure returns the error of the first write that failed.
+// failure returns the error of the first write that failed. It does not wait for a write
+// that is under way: a client that does not read would keep the program from ending.
 func (o *output) failure() error {
-	o.mu.Lock()
+	if !o.mu.TryLock() {
+		return nil
+	}
 	defer o.mu.Unlock()
 	return o.err
 }

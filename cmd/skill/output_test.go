@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"strings"
 	"testing"
 )
@@ -33,5 +34,17 @@ func TestPrintDiffInColours(t *testing.T) {
 		if err := c.printDiff(diff); err != nil || out.String() != tt.want {
 			t.Errorf("NO_COLOR=%s: %q, %v", tt.noColour, out.String(), err)
 		}
+	}
+}
+
+// TestFailureDoesNotWaitForAReader asks for the failures of an output that nobody reads.
+func TestFailureDoesNotWaitForAReader(t *testing.T) {
+	r, w := io.Pipe()
+	defer r.Close()
+	o := newOutput(w)
+	go o.Write([]byte("xy"))
+	r.Read(make([]byte, 1)) // the other byte waits
+	if err := o.failure(); err != nil {
+		t.Error(err)
 	}
 }
