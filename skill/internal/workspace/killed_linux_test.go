@@ -357,6 +357,9 @@ func killAndUndo(t *testing.T, s *site, c killedChange, far, way string, n int, 
 		}
 		break
 	}
+	if strings.Contains(c.name, "append") {
+		others = nil // what is taken from the end is in a record, and the rest in place
+	}
 	for _, content := range others {
 		if out, err := exec.Command("grep", "-rqF", content, s.base, filepath.Dir(far)).CombinedOutput(); err != nil {
 			fail("%q is lost: %v %s", content, err, out)
