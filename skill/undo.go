@@ -3,6 +3,7 @@ package skill
 import (
 	"context"
 	"errors"
+	"os"
 
 	"textskill/skill/internal/workspace"
 )
@@ -89,11 +90,15 @@ func (x *Executor) undo(ctx context.Context, a Undo) (Result, error) {
 	return Reverted{done, x.ws.Damaged()}, nil
 }
 
-// WithRun returns a context in which changes are recorded as those of a step of an
-// expert's run. made is called with the ID of each; it may be nil.
-func WithRun(ctx context.Context, run string, step int, made func(id string)) context.Context {
-	return workspace.WithRun(ctx, run, step, made)
-}
+// A RunStep is a step of an expert's run, in which changes are made.
+type RunStep = workspace.RunStep
+
+// WithRun returns a context in which changes are recorded as those of a step of a run.
+func WithRun(ctx context.Context, s RunStep) context.Context { return workspace.WithRun(ctx, s) }
+
+// Runs opens the folder beside the history that holds the sums of experts' records, where no
+// operation and no command reaches them. The caller closes it.
+func (x *Executor) Runs() (*os.Root, error) { return x.ws.Runs() }
 
 // Position returns where the history stands: the ID of the last change of each directory
 // that has one. It is nil if nothing is recorded.

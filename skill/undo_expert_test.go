@@ -42,7 +42,7 @@ func TestUndoRun(t *testing.T) {
 			for i, c := range tt.changes {
 				ctx := t.Context()
 				if c.run != "" {
-					ctx = WithRun(ctx, c.run, i+1, func(id string) { made = append(made, id) })
+					ctx = WithRun(ctx, RunStep{Run: c.run, Step: i + 1, Made: func(id string) { made = append(made, id) }})
 				}
 				if _, err := x.Execute(ctx, &Session{}, c.args); err != nil {
 					t.Fatal(err)
@@ -74,7 +74,7 @@ func TestUndoRun(t *testing.T) {
 // TestRedoRun undoes a run, and that.
 func TestRedoRun(t *testing.T) {
 	x := newExecutor(t, Config{Dir: t.TempDir(), NoSync: true})
-	ctx := WithRun(context.Background(), "r", 1, nil)
+	ctx := WithRun(context.Background(), RunStep{Run: "r", Step: 1})
 	for _, a := range []Args{WriteFile{Path: "d/a", Content: "1", Parents: true}, WriteFile{Path: "d/a", Content: "2"}, WriteFile{Path: "b", Content: "3"}} {
 		if _, err := x.Execute(ctx, &Session{}, a); err != nil {
 			t.Fatal(err)

@@ -20,8 +20,8 @@ import (
 const logLong = `log lists the runs in a workspace, the latest first, or shows the events of one run, a
 line each. --step, --type, --errors and --tools select events. A checkpoint is printed
 as the JSON that was recorded, with --full with the messages of all steps before it.
---check reads all records of a run, lists the damaged files, and says from which step
-the run can be continued.`
+--check reads all records of a run, lists the files that are damaged or that skill did not
+write, and says from which step the run can be continued.`
 
 const logExample = `  skill log
   skill log --run c3b5wj… --tools --step 2-5
@@ -123,11 +123,18 @@ func (c *cli) checkRun(ctx context.Context, records agent.Records, run string) e
 	for _, what := range wrong {
 		fmt.Fprintln(c.stdout, oneLine(what, 2*lineWidth))
 	}
-	step, err := records.Step(ctx, run)
+	confirmed, known, err := records.Confirmed(run)
+	if err != nil {
+		return err
+	}
+	step, err := confirmed.Step(ctx, run)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(c.stdout, "%d of %d records are whole; the run continues in step %d\n", n-len(wrong), n, step)
+	if !known {
+		fmt.Fprintln(c.stdout, "nothing confirms them: the run was recorded on another machine or by an older version, or others wrote them")
+	}
 	if len(wrong) > 0 {
 		return exit(exitFailed)
 	}

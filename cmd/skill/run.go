@@ -368,6 +368,10 @@ func (r *runOptions) resume(ctx context.Context, cfg *agent.Config) error {
 		cfg.Continue = run
 		return nil
 	}
+	records, _, err := records.Confirmed(run)
+	if err != nil {
+		return err
+	}
 	from, err := records.Checkpoint(ctx, run, r.from)
 	cfg.From, cfg.Files = &from, r.files
 	return err

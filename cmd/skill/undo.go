@@ -72,12 +72,15 @@ func (c *cli) undoRun(ctx context.Context, o *options, run string, step int, in 
 		return err
 	}
 	defer x.Close()
-	records := agent.Records{Executor: x}
-	release, err := records.Hold(ctx, run)
+	release, err := agent.Records{Executor: x}.Hold(ctx, run)
 	if err != nil {
 		return err
 	}
 	defer release()
+	records, _, err := agent.Records{Executor: x}.Confirmed(run)
+	if err != nil {
+		return err
+	}
 	at, err := records.AtStep(ctx, run, max(step, 0))
 	undo := skill.Undo{Run: run}
 	if err == nil {

@@ -200,7 +200,8 @@ func (t *task) recordFirst(done []*call, first *call) {
 }
 
 // runCalls runs calls in their order, and consecutive calls that only read concurrently. That
-// a call has begun is on the disk before it changes anything.
+// a call has begun is on the disk before what it does, or with its first change if it does
+// nothing but change the workspace.
 func (t *task) runCalls(ctx context.Context, calls []*call, events *callEvents) error {
 	for len(calls) > 0 {
 		n := 1
@@ -213,7 +214,7 @@ func (t *task) runCalls(ctx context.Context, calls []*call, events *callEvents) 
 				return err
 			}
 		}
-		if !calls[0].readOnly() {
+		if !calls[0].readOnly() && !calls[0].tool.inside {
 			if err := t.store.flush(); err != nil {
 				return err
 			}
@@ -265,7 +266,7 @@ func (t *task) runConcurrently(ctx context.Context, calls []*call) {
 			} else {
 				sent := c.ToolCall
 				sent.Args = c.args
-				c.outcome = c.tool.call(skill.WithRun(ctx, t.id, t.cp.StepNumber, c.changed), sent)
+				c.outcome = c.tool.call(skill.WithRun(ctx, skill.RunStep{Run: t.id, Step: t.cp.StepNumber, Made: c.changed, Flush: t.store.flush}), sent)
 			}
 			for i, p := range c.outcome.contents {
 				c.outcome.contents[i].Text = limitText(t.clean.Text(p.Text), limit)

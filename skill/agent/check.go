@@ -13,6 +13,10 @@ import (
 // sentence for each file. The error is one of reading the directory, or that there are no
 // records.
 func (r Records) Check(ctx context.Context, runID string) (n int, wrong []string, err error) {
+	r, _, err = r.Confirmed(runID)
+	if err != nil {
+		return 0, nil, err
+	}
 	files, err := r.Files(ctx, runID)
 	if err != nil {
 		return 0, nil, err
@@ -37,6 +41,10 @@ func (r Records) Check(ctx context.Context, runID string) (n int, wrong []string
 			report(name, errors.New("is not a record"))
 		}
 	}
+	missing, _ := r.missing(files)
+	for _, n := range missing {
+		report(n.String(), errors.New("is missing"))
+	}
 	for _, n := range files {
 		if err := ctx.Err(); err != nil {
 			return 0, nil, err
@@ -55,5 +63,5 @@ func (r Records) Check(ctx context.Context, runID string) (n int, wrong []string
 		}
 		report(n.String(), err)
 	}
-	return len(files) + 1, wrong, nil
+	return len(files) + 1 + len(missing), wrong, nil
 }

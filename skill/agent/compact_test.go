@@ -99,11 +99,11 @@ func TestCompaction(t *testing.T) {
 			if text := fmt.Sprint(final); !strings.Contains(text, "Read the file thirty times.") || strings.Count(text, shortened) != 1 {
 				t.Errorf("the last request is %s", text)
 			}
-			c, err := Records{l.cfg.Executor}.Latest(t.Context(), "run")
+			c, err := Records{Executor: l.cfg.Executor}.Latest(t.Context(), "run")
 			if err != nil || c.StepNumber != 31 || fmt.Sprint(c.Messages[:len(final)]) != fmt.Sprint(final) {
 				t.Errorf("step %d has %d messages, of %d: %v", c.StepNumber, len(c.Messages), len(final), err)
 			}
-			seen, err := Records{l.cfg.Executor}.Recorded(t.Context(), "run", last.Checkpoint.ID)
+			seen, err := Records{Executor: l.cfg.Executor}.Recorded(t.Context(), "run", last.Checkpoint.ID)
 			if err != nil || !seen.Compacted || len(seen.Messages) == 0 {
 				t.Errorf("the checkpoint of the compaction is %+v, %v", seen, err)
 			}
@@ -121,7 +121,7 @@ func TestCompactionKilled(t *testing.T) {
 		if ended = l.killAt(first); !ended && !l.killAt(0) {
 			t.Fatal("the run does not end")
 		}
-		if c, err := (Records{l.cfg.Executor}).Latest(t.Context(), "run"); err != nil || c.Status != Completed {
+		if c, err := (Records{Executor: l.cfg.Executor}).Latest(t.Context(), "run"); err != nil || c.Status != Completed {
 			t.Fatalf("killed at %d: %v, %s", first, err, c.Status)
 		}
 		if m.refused > 0 {

@@ -121,13 +121,12 @@ func (c *Checkpoint) report() string {
 // waitingParent returns the task that waits for the report of a checkpoint's task, with
 // its own parents, or nil. The outermost task must be that of the run's expert.
 func (r *run) waitingParent(ctx context.Context, from Checkpoint) (*task, error) {
-	records := Records{r.cfg.Executor}
 	var chain []Checkpoint
 	for c := from; c.DelegatedBy != nil; {
 		if len(chain) >= MaxDepth {
 			return nil, fmt.Errorf("checkpoint %s: more than %d experts wait for each other", from.ID, MaxDepth)
 		}
-		p, err := records.Checkpoint(ctx, r.id, c.DelegatedBy.CheckpointID)
+		p, err := r.records.Checkpoint(ctx, r.id, c.DelegatedBy.CheckpointID)
 		if err != nil {
 			return nil, err
 		}

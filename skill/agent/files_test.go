@@ -44,7 +44,7 @@ func TestFilesOfStep(t *testing.T) {
 		if got := l.files(); got != want[4] {
 			t.Fatalf("after the run: %s", got)
 		}
-		r := Records{l.cfg.Executor}
+		r := Records{Executor: l.cfg.Executor}
 		c, err := r.AtStep(t.Context(), "run", step)
 		if err == nil {
 			c, err = r.Checkpoint(t.Context(), "run", c.ID)
@@ -110,7 +110,7 @@ func TestFilesConflict(t *testing.T) {
 	l.cfg.MaxSteps = 3
 	l.ran("go")
 	os.WriteFile(filepath.Join(l.dir, "a"), []byte("theirs"), 0o666)
-	c, err := Records{l.cfg.Executor}.AtStep(t.Context(), "run", 1)
+	c, err := Records{Executor: l.cfg.Executor}.AtStep(t.Context(), "run", 1)
 	if err != nil {
 		t.Fatal(err)
 	}

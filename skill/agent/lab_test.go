@@ -100,7 +100,7 @@ func (l *lab) ran(query string) []Event {
 // from sets the run to go on from its last checkpoint.
 func (l *lab) from() Checkpoint {
 	l.Helper()
-	c, err := Records{l.cfg.Executor}.Latest(l.Context(), "run")
+	c, err := Records{Executor: l.cfg.Executor}.Latest(l.Context(), "run")
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func checkConversation(t *testing.T, n int, messages []Message) {
 // checkRecords compares what is recorded with what was reported.
 func checkRecords(t *testing.T, l *lab, events []Event) {
 	t.Helper()
-	r := Records{l.cfg.Executor}
+	r := Records{Executor: l.cfg.Executor}
 	files, err := r.Files(t.Context(), "run")
 	if err != nil {
 		t.Fatal(err)

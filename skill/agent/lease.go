@@ -37,15 +37,15 @@ const leasePatience = 200 * time.Millisecond
 
 // lease makes this process the owner of the run until close.
 func (s *store) lease(ctx context.Context, takeOver bool) error {
-	if s.durable == nil {
+	if s.x == nil {
 		return nil
 	}
 	name := path.Join(runsDir, s.run, leaseFile)
-	_, err := s.unsynced.Execute(ctx, &skill.Session{}, skill.WriteFile{Path: name, Parents: true, NoReplace: true})
+	_, err := s.x.Execute(ctx, &skill.Session{}, skill.WriteFile{Path: name, Parents: true, NoReplace: true})
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	root, err := os.OpenRoot(s.durable.Dir())
+	root, err := os.OpenRoot(s.x.Dir())
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,8 @@ const runsDir = "perstack/runs"
 // records, so it validates them.
 type Records struct {
 	Executor *skill.Executor // on the workspace
+
+	sums sums // nil to read records whoever wrote them; see Confirmed
 }
 
 // ErrNoCheckpoint is the error of [Records.Latest] for a run without checkpoints.
@@ -335,6 +337,9 @@ func (r Records) read(ctx context.Context, file string, v any) error {
 	err = json.Unmarshal(data, v)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("%s: %s holds a %s", file, cmp.Or(wrong.Field, "the file"), wrong.Value)
+	}
+	if err == nil {
+		err = r.confirm(path.Base(file), data)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)

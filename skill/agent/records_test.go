@@ -107,7 +107,7 @@ func TestLatestIsWhole(t *testing.T) {
 		if tt.events {
 			l.damage("event-*-%d-co*.json", tt.damaged)
 		}
-		c, err := Records{l.cfg.Executor}.Latest(t.Context(), "run")
+		c, err := Records{Executor: l.cfg.Executor}.Latest(t.Context(), "run")
 		if c.StepNumber != tt.want || (err == nil) != (tt.want > 0) {
 			t.Errorf("with step %d damaged it is step %d, %v; want %d", tt.damaged, c.StepNumber, err, tt.want)
 		}

@@ -34,6 +34,7 @@ const (
 	interruptedCall = "The run was interrupted during this call. What it does may have happened, in part or whole: find out before you call it again."
 	notBegunCall    = "The run was interrupted before this call. Nothing of it has happened; call it again if it is still needed."
 	lostMedia       = "(The image or file is not kept here, because the run was interrupted. Read it again if it is needed.)"
+	unknownRecords  = "Nothing confirms the records of this conversation. What it says of calls and results may be wrong; find out before you rely on it."
 	lostRecords     = "Records of this run are damaged: %s. Calls may have been made that this conversation does not show. Find out before you repeat anything."
 )
 
@@ -78,16 +79,32 @@ func (r Records) position(ctx context.Context, runID string) (position, []string
 			p.add(e)
 		}
 	}
+	missing, _ := r.missing(files)
+	for _, n := range missing {
+		if n.Kind == "event" && !endsStep(n.Of) && (at < 0 || n.Timestamp > files[at].Timestamp) {
+			damage, lost = append(damage, n.String()+" is missing"), append(lost, n.String())
+		}
+	}
 	if !begun {
 		p, err = r.unbegun(ctx, runID, broken)
 		return p, damage, err
 	}
 	p.interrupt()
 	if len(lost) > 0 {
-		p.input = append(p.input, newMessage(UserMessage, textPart(fmt.Sprintf(lostRecords, strings.Join(lost, ", ")))))
-		p.step = max(p.step, p.StepNumber+1)
+		p.tell(fmt.Sprintf(lostRecords, strings.Join(lost, ", ")))
 	}
 	return p, damage, nil
+}
+
+// proceeds reports whether the run goes on with a question to the model.
+func (p *position) proceeds() bool {
+	return p.step > 0 || p.Status == Proceeding || p.Status == StoppedByExceededMaxSteps || p.Status == StoppedByError
+}
+
+// tell adds a message to what the step begins with.
+func (p *position) tell(text string) {
+	p.input = append(p.input, newMessage(UserMessage, textPart(text)))
+	p.step = max(p.step, p.StepNumber+1)
 }
 
 // Step returns the number of the step in which a run continues, from 1.

@@ -116,7 +116,7 @@ func TestKilledAnywhere(t *testing.T) {
 			if got := l.file("f"); got != "1\n2\n3\n4\n" {
 				t.Fatalf("killed at %d: the file holds %q", first, got)
 			}
-			c, err := Records{l.cfg.Executor}.Latest(t.Context(), "run")
+			c, err := Records{Executor: l.cfg.Executor}.Latest(t.Context(), "run")
 			if err != nil || c.Status != Completed || len(c.Session.Todos) != 2 || !c.Session.Todos[1].Completed {
 				t.Fatalf("killed at %d: the run ends with %v, %s, %+v", first, err, c.Status, c.Session)
 			}
@@ -135,7 +135,7 @@ func TestInterruptedDelegation(t *testing.T) {
 		if ended = l.killAt(first); !ended && !l.killAt(0) {
 			t.Fatal("the run does not end")
 		}
-		c, err := Records{l.cfg.Executor}.Latest(t.Context(), "run")
+		c, err := Records{Executor: l.cfg.Executor}.Latest(t.Context(), "run")
 		if err != nil || c.Status != Completed || c.DelegatedBy != nil {
 			t.Fatalf("killed at %d: the run ends with %v, %+v", first, err, c)
 		}
@@ -247,7 +247,7 @@ func TestForkKilled(t *testing.T) {
 func TestCheck(t *testing.T) {
 	l := newLab(t, calls("todo"), calls("todo"), calls("attemptCompletion"), "done")
 	events := l.ran("go")
-	r := Records{l.cfg.Executor}
+	r := Records{Executor: l.cfg.Executor}
 	whole := len(events) + 3 + 1
 	if n, wrong, err := r.Check(t.Context(), "run"); n != whole || wrong != nil || err != nil {
 		t.Errorf("%d records, %q, %v", n, wrong, err)

@@ -88,14 +88,15 @@ var errNoQuery = errors.New("Input message is undefined")
 
 // run is what all tasks of one Run share.
 type run struct {
-	cfg   Config
-	id    string
-	store *store
-	clean Redactor
-	from  *position // where it is continued; nil for a new run
-	limit int       // the last step that may be taken; 0 is none
-	spent spending
-	files filePosition // after the last call; nil if it is not known
+	cfg     Config
+	id      string
+	store   *store
+	records Records // of what is continued
+	clean   Redactor
+	from    *position // where it is continued; nil for a new run
+	limit   int       // the last step that may be taken; 0 is none
+	spent   spending
+	files   filePosition // after the last call; nil if it is not known
 
 	schema *jsonschema.Resolved // nil for none
 
@@ -172,17 +173,35 @@ func newRun(ctx context.Context, cfg Config) (*run, error) {
 // takeUp makes this process the owner of the run that is continued. Only then is the
 // run's state read, because an owner before may have changed it until then.
 func (r *run) takeUp(ctx context.Context) error {
-	if r.store.durable != nil && !r.store.exists(ctx) {
+	if r.store.x != nil && !r.store.exists(ctx) {
 		return ErrNoCheckpoint
 	}
 	if err := r.store.lease(ctx, r.cfg.TakeOver); err != nil {
+		return err
+	}
+	known, err := false, error(nil)
+	if r.records, known, err = (Records{Executor: r.cfg.Executor}).Confirmed(r.id); err != nil {
+		return err
+	}
+	switch {
+	case r.store.x == nil:
+	case known:
+		err = r.store.dropUnwritten(ctx, r.records)
+	default:
+		r.warn("nothing confirms the records of the run: it was recorded on another machine or by an older version, or others wrote them")
+		err = r.store.adopt(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	if r.cfg.From != nil {
 		r.from = &position{Checkpoint: *r.cfg.From}
 		return nil
 	}
-	from, damage, err := Records{r.cfg.Executor}.position(ctx, r.id)
+	from, damage, err := r.records.position(ctx, r.id)
+	if err == nil && !known && from.proceeds() {
+		from.tell(unknownRecords)
+	}
 	for _, what := range damage {
 		r.warn(what)
 	}

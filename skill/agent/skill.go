@@ -28,6 +28,10 @@ type tool struct {
 	kind  toolKind
 	reads bool // changes nothing, so it may run concurrently with other such tools
 
+	// It does nothing but change the workspace, by operations that wait until a change is on
+	// the disk, and the run's records with it.
+	inside bool
+
 	// call runs one call of a tool of kind plain. A failure is an outcome too. The
 	// outcome is ignored if ctx is done.
 	call func(ctx context.Context, c ToolCall) outcome

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"sync"
@@ -19,15 +20,15 @@ import (
 type store struct {
 	run string
 
-	// Separate executors that may write in perstack; nil if nothing is recorded.
-	durable  *skill.Executor // waits until writes are on the disk
-	unsynced *skill.Executor // does not wait
+	x    *skill.Executor // may write in perstack, and does not wait for the disk; nil if nothing is recorded
+	sync bool            // flush waits until what was written is on the disk
 
 	held    *lease // nil until this process owns the run
 	point   func() // see Config
 	mu      sync.Mutex
 	last    int64    // the last result of now
-	pending []string // absolute paths of events that may not be on the disk yet
+	sums    *os.File // nil until the first record is written; see sums
+	pending []string // absolute paths of records that may not be on the disk yet
 }
 
 // openStore opens the records of a run. In a read-only workspace or a dry run the store
@@ -38,36 +39,40 @@ func openStore(ctx context.Context, x *skill.Executor, run string) (*store, erro
 	if c.ReadOnly || c.DryRun {
 		return s, nil
 	}
-	own := skill.Config{Dir: x.Dir(), AllowConfig: true, NoSync: c.NoSync, State: c.State}
+	own := skill.Config{Dir: x.Dir(), AllowConfig: true, NoSync: true, State: c.State}
 	own.Journal.Off = true
 	var err error
-	if s.durable, err = skill.New(own); err != nil {
+	if s.x, err = skill.New(own); err != nil {
 		return nil, err
 	}
-	own.NoSync = true
-	if s.unsynced, err = skill.New(own); err != nil {
-		s.durable.Close()
-		return nil, err
+	s.sync = !c.NoSync
+	records, _, err := s.records().Confirmed(run)
+	var files []RecordName
+	if err == nil {
+		files, err = records.Files(ctx, run)
 	}
-	files, err := s.records().Files(ctx, run)
 	if err != nil {
 		s.close()
 		return nil, err
 	}
-	if len(files) > 0 {
-		s.last = files[len(files)-1].Timestamp
+	for _, n := range files {
+		if _, ok := records.sums[n.String()]; ok || records.sums == nil {
+			s.last = max(s.last, n.Timestamp)
+		}
 	}
 	return s, nil
 }
 
-func (s *store) records() Records { return Records{s.durable} }
+func (s *store) records() Records { return Records{Executor: s.x} }
 
 func (s *store) close() {
-	if s.durable != nil {
+	if s.x != nil {
 		s.flush()
 		s.held.release()
-		s.durable.Close()
-		s.unsynced.Close()
+		s.x.Close()
+	}
+	if s.sums != nil {
+		s.sums.Close()
 	}
 }
 
@@ -79,67 +84,68 @@ func (s *store) now() int64 {
 	return s.last
 }
 
-// event sets the timestamp of an event and writes it. Only the next checkpoint waits until
-// it is on the disk.
+// event sets the timestamp of an event and writes it. The next flush waits until it is on
+// the disk.
 func (s *store) event(ctx context.Context, e *Event) error {
-	return s.write(ctx, s.unsynced, RecordName{"event", 0, e.StepNumber, string(e.Type)}, func(at int64) any {
+	return s.write(ctx, RecordName{"event", 0, e.StepNumber, string(e.Type)}, func(at int64) any {
 		e.Timestamp = at
 		return e
 	})
 }
 
 // checkpoint writes a checkpoint, and waits until that and the earlier events are on the
-// disk, for both together.
+// disk.
 func (s *store) checkpoint(ctx context.Context, c *Checkpoint) error {
-	flushed := make(chan error, 1)
-	go func(events []string) { flushed <- s.flushEvents(events) }(s.take())
-	err := s.write(ctx, s.durable, RecordName{"checkpoint", 0, c.StepNumber, c.ID}, func(int64) any { return c })
-	return errors.Join(err, <-flushed)
+	err := s.write(ctx, RecordName{"checkpoint", 0, c.StepNumber, c.ID}, func(int64) any { return c })
+	return errors.Join(err, s.flush())
 }
 
-// flush waits until the events written so far are on the disk.
-func (s *store) flush() error { return s.flushEvents(s.take()) }
-
-// take returns the events that may not be on the disk yet, and forgets them.
-func (s *store) take() []string {
+// flush waits until the records written so far are on the disk.
+func (s *store) flush() error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	events := s.pending
+	pending, sums := s.pending, s.sums
 	s.pending = nil
-	return events
-}
-
-func (s *store) flushEvents(events []string) error {
-	if len(events) == 0 || s.durable.Config().NoSync {
+	s.mu.Unlock()
+	if len(pending) == 0 || !s.sync {
 		return nil
 	}
-	return s.durable.Flush(events...)
+	flushed := make(chan error, 1)
+	go func() { flushed <- sums.Sync() }()
+	return errors.Join(s.x.Flush(pending...), <-flushed)
 }
 
 // write creates the file of a record with the timestamp of now. If another process that
 // continues the same run has used the name, it takes the next timestamp.
-func (s *store) write(ctx context.Context, x *skill.Executor, n RecordName, value func(at int64) any) error {
+func (s *store) write(ctx context.Context, n RecordName, value func(at int64) any) error {
 	for {
 		n.Timestamp = s.now()
-		v := value(n.Timestamp)
-		if x == nil {
+		data := value(n.Timestamp)
+		if s.x == nil {
 			return nil
 		}
-		s.point()
-		r, err := x.Execute(ctx, &skill.Session{}, skill.WriteFile{
-			Path: path.Join(runsDir, s.run, n.String()), Content: string(rawjson.Encode(v)),
-			Parents: true, NoReplace: true,
-		})
-		if errors.Is(err, fs.ErrExist) {
-			continue
+		err := s.put(ctx, n.String(), rawjson.Encode(data), true)
+		if !errors.Is(err, fs.ErrExist) {
+			return err
 		}
-		if err == nil && x == s.unsynced {
-			s.mu.Lock()
-			s.pending = append(s.pending, r.(skill.Changed).Path)
-			s.mu.Unlock()
-		}
+	}
+}
+
+// put writes a record for the next flush.
+func (s *store) put(ctx context.Context, name string, data []byte, fresh bool) error {
+	s.point()
+	if err := s.addSum(name, sumOf(data)); err != nil {
 		return err
 	}
+	s.point()
+	r, err := s.x.Execute(ctx, &skill.Session{}, skill.WriteFile{
+		Path: path.Join(runsDir, s.run, name), Content: string(data), Parents: true, NoReplace: fresh,
+	})
+	if err == nil {
+		s.mu.Lock()
+		s.pending = append(s.pending, r.(skill.Changed).Path)
+		s.mu.Unlock()
+	}
+	return err
 }
 
 // takenError returns the error of a new run whose id is taken.
@@ -152,20 +158,17 @@ func (s *store) takenError() error {
 func (s *store) createSetting(ctx context.Context, setting RunSetting, clean Redactor) error {
 	now := time.Now().UnixMilli()
 	setting.StartedAt, setting.UpdatedAt = now, now
-	if s.durable == nil {
+	if s.x == nil {
 		return nil
 	}
 	if err := s.lease(ctx, false); err != nil {
 		return errors.Join(s.takenError(), err)
 	}
-	s.point()
-	_, err := s.durable.Execute(ctx, &skill.Session{}, skill.WriteFile{
-		Path: path.Join(runsDir, s.run, settingFile), Content: string(clean.JSON(rawjson.Encode(setting))), Parents: true, NoReplace: true,
-	})
+	err := s.put(ctx, settingFile, clean.JSON(rawjson.Encode(setting)), true)
 	if errors.Is(err, fs.ErrExist) {
 		return s.takenError()
 	}
-	return err
+	return errors.Join(err, s.flush())
 }
 
 // updateSetting sets the time of update in the setting of a continued run. If the setting
@@ -173,7 +176,7 @@ func (s *store) createSetting(ctx context.Context, setting RunSetting, clean Red
 func (s *store) updateSetting(ctx context.Context, setting RunSetting, clean Redactor) error {
 	now := time.Now().UnixMilli()
 	setting.StartedAt, setting.UpdatedAt = now, now
-	if s.durable == nil {
+	if s.x == nil {
 		return nil
 	}
 	file := path.Join(runsDir, s.run, settingFile)
@@ -186,16 +189,13 @@ func (s *store) updateSetting(ctx context.Context, setting RunSetting, clean Red
 		setting = before
 		setting.UpdatedAt = max(now, before.UpdatedAt+1)
 	}
-	_, err = s.durable.Execute(ctx, &skill.Session{}, skill.WriteFile{
-		Path: file, Content: string(clean.JSON(rawjson.Encode(setting))), Parents: true,
-	})
-	return err
+	return errors.Join(s.put(ctx, settingFile, clean.JSON(rawjson.Encode(setting)), false), s.flush())
 }
 
 // exists reports whether the run has any records. A lease alone is none: its run ended
 // before it began.
 func (s *store) exists(ctx context.Context) bool {
-	if s.durable == nil {
+	if s.x == nil {
 		return false
 	}
 	names, err := s.records().list(ctx, path.Join(runsDir, s.run))

@@ -39,6 +39,7 @@ const (
 	Output   = "output"
 	Servers  = "servers"
 	Snapshot = "snapshot"
+	Runs     = "runs"
 )
 
 const (
@@ -229,7 +230,7 @@ func (s *Store) Path() string { return filepath.Join(s.place.Path, s.place.Key) 
 func (s *Store) Earlier() []Earlier { return earlierHistories(s.place) }
 
 // Folder opens a folder of the store that is the caller's own to use: [Output],
-// [Servers], [Snapshot]. It is made where it is not there, unless the Store is only
+// [Servers], [Snapshot], [Runs]. It is made where it is not there, unless the Store is only
 // read. The caller closes it.
 func (s *Store) Folder(name string) (*os.Root, error) {
 	if !s.o.ReadOnly {

@@ -31,6 +31,7 @@ type Change struct {
 	open    []*state.Change // all of its records; see settle
 	folders []tree.Folder   // that were changed on the way
 	files   []*os.File      // that were written in place
+	flush   func() error    // see [RunStep]
 }
 
 // Kind is what a Change does. It is printed after "would": "would write P".
@@ -63,6 +64,8 @@ func (c Change) String() string {
 // nothing is to be kept. A record that cannot be written refuses the change. The record and
 // the change are made durable by settle, after the locks are released.
 func (w *Workspace) commit(ctx context.Context, c *Change, planned plan, apply func(*keeper) error) error {
+	by := runOf(ctx)
+	c.flush = by.Flush
 	h := w.journal(planned.root)
 	if h == nil {
 		if err := apply(nil); err != nil {
@@ -80,8 +83,7 @@ func (w *Workspace) commit(ctx context.Context, c *Change, planned plan, apply f
 		r.Steps = append(slices.Clone(c.parents.Steps), r.Steps...)
 	}
 	r.Dialect, r.Tool = labelOf(ctx)
-	by := runOf(ctx)
-	r.Run, r.RunStep = by.run, by.step
+	r.Run, r.RunStep = by.Run, by.Step
 	for i := range r.Steps {
 		r.Steps[i].Keep = r.Steps[i].Keep && r.Note == ""
 	}
@@ -107,8 +109,8 @@ func (w *Workspace) commit(ctx context.Context, c *Change, planned plan, apply f
 		}
 	}
 	c.ID = w.changeID(h, r.ID)
-	if by.made != nil && !planned.parents {
-		by.made(c.ID)
+	if by.Made != nil && !planned.parents {
+		by.Made(c.ID)
 	}
 	c.Applied, c.NotKept = true, r.Note
 	return nil
@@ -119,6 +121,12 @@ func (w *Workspace) commit(ctx context.Context, c *Change, planned plan, apply f
 func (w *Workspace) settle(c *Change, folders ...tree.Folder) error {
 	folders = append(folders, c.folders...)
 	var errs []error
+	flushed := make(chan error, 1)
+	if c.Applied && c.flush != nil {
+		go func() { flushed <- c.flush() }()
+	} else {
+		flushed <- nil
+	}
 	for i, change := range c.open {
 		last := c.open[len(c.open)-1]
 		if !c.Applied {
@@ -134,6 +142,7 @@ func (w *Workspace) settle(c *Change, folders ...tree.Folder) error {
 	for _, f := range c.files {
 		errs = append(errs, w.flush(f), f.Close())
 	}
+	errs = append(errs, <-flushed)
 	for _, change := range c.open {
 		change.Close()
 	}
@@ -177,21 +186,22 @@ func labelOf(ctx context.Context) (dialect, tool string) {
 
 type runKey struct{}
 
-type runLabel struct {
-	run  string
-	step int
-	made func(id string)
+// A RunStep is a step of an expert's run, in which changes are made.
+type RunStep struct {
+	Run   string
+	Step  int
+	Made  func(id string) // is called with the ID of each change; nil for nobody
+	Flush func() error    // makes the caller's own records durable, beside each flush of a change; nil for none
 }
 
-// WithRun returns a context under which changes are recorded as those of a step of an
-// expert's run. made is called with the ID of each; it may be nil.
-func WithRun(ctx context.Context, run string, step int, made func(id string)) context.Context {
-	return context.WithValue(ctx, runKey{}, runLabel{run, step, made})
+// WithRun returns a context under which changes are recorded as those of a step of a run.
+func WithRun(ctx context.Context, s RunStep) context.Context {
+	return context.WithValue(ctx, runKey{}, s)
 }
 
-func runOf(ctx context.Context) runLabel {
-	l, _ := ctx.Value(runKey{}).(runLabel)
-	return l
+func runOf(ctx context.Context) RunStep {
+	s, _ := ctx.Value(runKey{}).(RunStep)
+	return s
 }
 
 // checkWritable fails with EROFS if the workspace is opened read-only.

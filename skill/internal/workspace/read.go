@@ -122,8 +122,8 @@ func (w *Workspace) ReadDir(abs string) (entries []Entry, err error) {
 	return entries, wrap("scandir", abs, err)
 }
 
-// Flush makes the content of regular files durable, all at the same time, so that the
-// disk may write them together. Errors are as for [Workspace.ReadFile].
+// Flush makes regular files durable, their contents and then their names, all at the same
+// time, so that the disk may write them together. Errors are as for [Workspace.ReadFile].
 func (w *Workspace) Flush(abs ...string) error {
 	errs := make([]error, len(abs))
 	var all sync.WaitGroup
@@ -138,5 +138,21 @@ func (w *Workspace) Flush(abs ...string) error {
 		})
 	}
 	all.Wait()
+	var folders []string
+	for _, name := range abs {
+		if dir := filepath.Dir(name); !slices.Contains(folders, dir) {
+			folders = append(folders, dir)
+		}
+	}
+	for _, dir := range folders {
+		errs = append(errs, w.withLocation(request{dir, true, toRead}, func(p location) error {
+			d, err := p.root.tree.OpenFolder(p.rel)
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			return syncFolders([]tree.Folder{d})
+		}))
+	}
 	return errors.Join(errs...)
 }

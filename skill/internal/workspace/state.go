@@ -24,6 +24,17 @@ func (w *Workspace) State(name string) (*os.Root, error) {
 	return s.Folder(name)
 }
 
+// Runs opens the folder of the history that holds the sums of experts' records. If the
+// workspace is opened read-only, the error is fs.ErrNotExist where there is none. The caller
+// closes it.
+func (w *Workspace) Runs() (*os.Root, error) {
+	s, err := w.histories[0].open()
+	if err != nil {
+		return nil, err
+	}
+	return s.Folder(state.Runs)
+}
+
 // OutputDir returns the folder that holds the output of commands, whether it exists or not; ""
 // if there is no place for a history. Operations read it like a part of the workspace, and
 // do not change it.

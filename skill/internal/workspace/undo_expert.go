@@ -62,7 +62,7 @@ func (w *Workspace) undoRun(ctx context.Context, all *undone, o UndoOptions) (do
 	if err != nil {
 		return nil, err
 	}
-	ctx = WithRun(ctx, o.Run, 0, nil)
+	ctx = WithRun(ctx, RunStep{Run: o.Run})
 	failed := &PartlyUndoneError{Run: o.Run}
 	for i, c := range todo {
 		u := w.newUndo(c, all, o.Force)

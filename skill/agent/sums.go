@@ -1,0 +1,171 @@
+package agent
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"textskill/skill"
+)
+
+// The records of a run lie in the workspace, where a command can write them. Their sums
+// lie beside the history, where none can: a line "SUM NAME" for each record, written just
+// before the record. A record that is replaced has several.
+type sums map[string][]string // by the names of records
+
+// void stands in place of the sum of a record that was not written after all.
+const void = "void"
+
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// readSums returns the sums of a run's records, nil if none were kept.
+func readSums(x *skill.Executor, runID string) (sums, error) {
+	dir, err := x.Runs()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	f, err := dir.Open(runID)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	all := sums{}
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		switch sum, name, ok := strings.Cut(lines.Text(), " "); {
+		case sum == void:
+			delete(all, name)
+		case ok && len(sum) == 2*sha256.Size:
+			all[name] = append(all[name], sum)
+		}
+	}
+	return all, lines.Err()
+}
+
+// openSums opens the file that the sums of a run's records are added to. It removes those of
+// runs that were deleted.
+func openSums(x *skill.Executor, runID string) (*os.File, error) {
+	dir, err := x.Runs()
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	if entries, err := fs.ReadDir(dir.FS(), "."); err == nil {
+		for _, e := range entries {
+			info, err := e.Info()
+			if _, gone := os.Lstat(path.Join(x.Dir(), runsDir, e.Name())); err == nil && errors.Is(gone, fs.ErrNotExist) && time.Since(info.ModTime()) > 24*time.Hour {
+				dir.Remove(e.Name())
+			}
+		}
+	}
+	return dir.OpenFile(runID, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+}
+
+// addSum notes the sum of a record that is about to be written, or [void].
+func (s *store) addSum(name, sum string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sums == nil {
+		var err error
+		if s.sums, err = openSums(s.x, s.run); err != nil {
+			return err
+		}
+	}
+	_, err := s.sums.WriteString(sum + " " + name + "\n")
+	return err
+}
+
+// adopt notes the sums of all records as they are, so that what this program writes next is
+// told from what others write.
+func (s *store) adopt(ctx context.Context) error {
+	names, err := s.records().list(ctx, path.Join(runsDir, s.run))
+	for _, name := range names {
+		if _, ok := parseRecordName(name); !ok && name != settingFile {
+			continue
+		}
+		data, err := s.records().bytes(ctx, path.Join(runsDir, s.run, name))
+		if err == nil {
+			err = s.addSum(name, sumOf(data))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// dropUnwritten notes that a record whose writing was interrupted is not to be missed.
+func (s *store) dropUnwritten(ctx context.Context, r Records) error {
+	files, err := r.Files(ctx, s.run)
+	if _, name := r.missing(files); err == nil && name != "" {
+		err = s.addSum(name, void)
+	}
+	return err
+}
+
+// Confirmed returns Records that refuse what this program did not record of a run, or what
+// has changed since. known is false if nothing can be said of the run: it was recorded on
+// another machine or by an older version, or its history is gone.
+func (r Records) Confirmed(runID string) (confirmed Records, known bool, err error) {
+	if err := checkRunID(runID); err != nil {
+		return r, false, err
+	}
+	r.sums, err = readSums(r.Executor, runID)
+	return r, r.sums != nil, err
+}
+
+// missing returns the records that have a sum and are not there, in the order of their
+// times. The last one of all may not have been written: then it is unwritten.
+func (r Records) missing(files []RecordName) (names []RecordName, unwritten string) {
+	var all []RecordName
+	for name := range r.sums {
+		if n, ok := parseRecordName(name); ok {
+			all = append(all, n)
+		}
+	}
+	slices.SortFunc(all, func(a, b RecordName) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
+	there := map[RecordName]bool{}
+	for _, n := range files {
+		there[n] = true
+	}
+	for i, n := range all {
+		switch {
+		case there[n]:
+		case i == len(all)-1:
+			unwritten = n.String()
+		default:
+			names = append(names, n)
+		}
+	}
+	return names, unwritten
+}
+
+// confirm checks a record against its sum.
+func (r Records) confirm(name string, data []byte) error {
+	switch {
+	case r.sums == nil || slices.Contains(r.sums[name], sumOf(data)):
+		return nil
+	case r.sums[name] == nil:
+		return errors.New("this program did not record it")
+	}
+	return errors.New("it has changed since it was recorded")
+}
