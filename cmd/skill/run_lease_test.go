@@ -15,7 +15,7 @@ import (
 // the other says who does.
 func TestRunContinuedTwice(t *testing.T) {
 	t.Parallel()
-	const pairs = 5
+	pairs := kills(5, 50)
 	var first, second scriptedAnswer
 	json.Unmarshal([]byte(`{"tools":[{"id":"a","name":"appendTextFile","input":{"path":"a","text":"x"}}]}`), &first)
 	json.Unmarshal([]byte(`{"tools":[{"id":"b","name":"attemptCompletion","input":{}}]}`), &second)

@@ -33,6 +33,8 @@ func (e *instant) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // BenchmarkCost times steps of a run of 2,000 steps and of 500 KB of conversation or more,
 // without the disk: what a step costs around step 100 and around the last, and the ratio.
+// Beside it stands the floor: the same loop with an empty body, which asks the same model
+// without a conversation and makes the same call, and records nothing.
 func BenchmarkCost(b *testing.B) {
 	const steps, around = 2000, 50
 	for _, size := range []int{0, 100} {
@@ -62,10 +64,38 @@ func BenchmarkCost(b *testing.B) {
 				late += at[steps].Sub(at[steps-2*around])
 				x.Close()
 			}
-			b.ReportMetric(float64(endpoint.sent)/1000, "KB/request")
+			kilobytes := float64(endpoint.sent) / 1000
+			floorEarly, floorLate := floor(b, endpoint, steps, around)
+			b.ReportMetric(kilobytes, "KB/request")
+			b.ReportMetric(floorEarly.Seconds()*1000/2/around, "ms/floor100")
+			b.ReportMetric(floorLate.Seconds()*1000/2/around, "ms/floor2000")
 			b.ReportMetric(early.Seconds()*1000/2/around/float64(b.N), "ms/step100")
 			b.ReportMetric(late.Seconds()*1000/2/around/float64(b.N), "ms/step2000")
 			b.ReportMetric(float64(late)/float64(early), "ratio")
 		})
 	}
+}
+
+// floor takes the steps of BenchmarkCost without a run.
+func floor(b *testing.B, endpoint *instant, steps, around int) (early, late time.Duration) {
+	x, err := skill.New(skill.Config{Dir: b.TempDir(), NoSync: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer x.Close()
+	model, err := NewOpenAI(Endpoint{BaseURL: "http://localhost", Model: "m", Transport: endpoint})
+	if err != nil {
+		b.Fatal(err)
+	}
+	at := make([]time.Time, steps+1)
+	for i := range at {
+		at[i] = time.Now()
+		if _, err := model.Next(b.Context(), Request{}); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := x.Execute(b.Context(), &skill.Session{}, skill.WriteFile{Path: "f", Content: endpoint.body}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return at[100+around].Sub(at[100-around]), at[steps].Sub(at[steps-2*around])
 }

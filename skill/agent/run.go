@@ -30,6 +30,7 @@
 //	resume.go      where an interrupted run continues
 //	check.go       which records are damaged
 //	store.go       recording
+//	sums.go        telling records from what others wrote
 //	lease.go       the one owner of a run
 //	project.go     perstack.toml
 //	powers.go      what of it acts on the user
@@ -199,9 +200,6 @@ func (r *run) takeUp(ctx context.Context) error {
 		return nil
 	}
 	from, damage, err := r.records.position(ctx, r.id)
-	if err == nil && !known && from.proceeds() {
-		from.tell(unknownRecords)
-	}
 	for _, what := range damage {
 		r.warn(what)
 	}
@@ -214,6 +212,9 @@ func (r *run) takeUp(ctx context.Context) error {
 		r.warn(fmt.Sprintf("the run continues in step %d", from.step))
 	case len(damage) > 0:
 		r.warn(fmt.Sprintf("the run continues from step %d", from.StepNumber))
+	}
+	if !known && from.proceeds() {
+		from.tell(unknownRecords)
 	}
 	r.from = &from
 	return nil

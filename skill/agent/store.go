@@ -164,6 +164,9 @@ func (s *store) createSetting(ctx context.Context, setting RunSetting, clean Red
 	if err := s.lease(ctx, false); err != nil {
 		return errors.Join(s.takenError(), err)
 	}
+	if err := forgetSums(s.x, s.run); err != nil {
+		return err
+	}
 	err := s.put(ctx, settingFile, clean.JSON(rawjson.Encode(setting)), true)
 	if errors.Is(err, fs.ErrExist) {
 		return s.takenError()

@@ -80,6 +80,19 @@ func openSums(x *skill.Executor, runID string) (*os.File, error) {
 	return dir.OpenFile(runID, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 }
 
+// forgetSums removes what is left of an earlier run with the id, whose records were deleted.
+func forgetSums(x *skill.Executor, runID string) error {
+	dir, err := x.Runs()
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err = dir.Remove(runID); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // addSum notes the sum of a record that is about to be written, or [void].
 func (s *store) addSum(name, sum string) error {
 	s.mu.Lock()

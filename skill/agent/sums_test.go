@@ -118,3 +118,18 @@ func TestUnknownRecords(t *testing.T) {
 		t.Errorf("afterwards the user is told %q, the model %s", warned, text)
 	}
 }
+
+// TestRunAgain begins another run with the id of one whose records were deleted.
+func TestRunAgain(t *testing.T) {
+	l := newLab(t, calls("todo"), calls("attemptCompletion"), "done")
+	for range 2 {
+		l.asked = nil
+		l.ran("go")
+		if _, wrong, err := (Records{Executor: l.cfg.Executor}).Check(t.Context(), "run"); err != nil || wrong != nil {
+			t.Errorf("the records are %q, %v", wrong, err)
+		}
+		if err := os.RemoveAll(filepath.Join(l.dir, runsDir, "run")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
