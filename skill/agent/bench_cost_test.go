@@ -83,14 +83,14 @@ func floor(b *testing.B, endpoint *instant, steps, around int) (early, late time
 		b.Fatal(err)
 	}
 	defer x.Close()
-	model, err := NewOpenAI(Endpoint{BaseURL: "http://localhost", Model: "m", Transport: endpoint})
+	model, err := provider.New(provider.Endpoint{BaseURL: "http://localhost", Model: "m", Transport: endpoint})
 	if err != nil {
 		b.Fatal(err)
 	}
 	at := make([]time.Time, steps+1)
 	for i := range at {
 		at[i] = time.Now()
-		if _, err := model.Next(b.Context(), Request{}); err != nil {
+		if _, err := model.Next(b.Context(), agent.Request{}); err != nil {
 			b.Fatal(err)
 		}
 		if _, err := x.Execute(b.Context(), &skill.Session{}, skill.WriteFile{Path: "f", Content: endpoint.body}); err != nil {

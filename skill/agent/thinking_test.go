@@ -58,7 +58,7 @@ func TestThinkingOfAnInterruptedStep(t *testing.T) {
 			}
 		}
 	}
-	p, _, err := Records{l.cfg.Executor}.position(t.Context(), "run")
+	p, _, err := Records{Executor: l.cfg.Executor}.position(t.Context(), "run")
 	if err != nil {
 		t.Fatal(err)
 	}
