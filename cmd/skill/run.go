@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,6 +61,7 @@ type runOptions struct {
 	last        bool
 	lastOf      string
 	from        string
+	ask         string
 	files       bool
 	takeOver    bool
 	answer      bool
@@ -121,6 +123,7 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&r.last, "continue", false, "continue the latest run")
 	f.StringVar(&r.lastOf, "continue-run", "", "continue the run `ID`")
 	f.StringVar(&r.from, "resume-from", "", "continue from `CHECKPOINT`: an ID, or TIMESTAMP-STEP-ID")
+	f.StringVar(&r.ask, "ask", "", "ask before calls that `WHAT`: destroy, change or never (default destroy in start on a terminal, else never)")
 	f.BoolVar(&r.files, "files", false, "with --resume-from, first undo what the run changed in files since")
 	f.BoolVar(&r.takeOver, "take-over", false, "continue a run whose process has died, where the system has no file locks to say so")
 	f.BoolVarP(&r.answer, "interactive-tool-call-result", "i", false, "use the query as the answer to the tool call that the run waits for")
@@ -146,7 +149,18 @@ func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error 
 	if people {
 		run = c.show
 	}
+	var ask func(string) (string, error)
+	if people && isTerminal(c.stdin) {
+		ask = c.asker(ctx)
+	}
+	if err := c.setGate(&cfg, cmp.Or(r.ask, askNever), ask); err != nil {
+		return err
+	}
 	runID, last, err := run(ctx, cfg, query)
+	if unasked, ok := errors.AsType[*unaskedError](err); ok {
+		fmt.Fprintf(c.stderr, "skill: %s\nskill run %s --continue-run %s --ask never does it; so does allow under [tools] in %s\n", cfg.Redactor().Text(unasked.Error()), cfg.Expert, runID, userFile)
+		return exit(exitConfirm)
+	}
 	if err != nil {
 		return c.ended(ctx, cfg, runID, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"textskill/skill"
 	"textskill/skill/agent"
 )
 
@@ -12,7 +13,8 @@ import (
 // call and result, the report, and what it cost.
 type viewer struct {
 	*cli
-	price *agent.Price // of the model; nil if it is not known
+	price *agent.Price    // of the model; nil if it is not known
+	x     *skill.Executor // for the diffs of changes; nil to show none
 	words strings.Builder
 }
 
@@ -20,6 +22,9 @@ type viewer struct {
 // has begun, and the last event.
 func (c *cli) show(ctx context.Context, cfg agent.Config, query string) (runID string, last agent.Event, err error) {
 	v := &viewer{cli: c, price: cfg.Budget.Price}
+	if onTerminal(c.stdout) {
+		v.x = cfg.Executor
+	}
 	cfg.Heard = v.heard
 	for e, err := range c.events(ctx, cfg, query) {
 		if err != nil {
@@ -28,6 +33,7 @@ func (c *cli) show(ctx context.Context, cfg agent.Config, query string) (runID s
 		}
 		runID, last = e.RunID, e
 		v.event(e)
+		v.diffs(ctx, e)
 	}
 	return runID, last, nil
 }
@@ -94,6 +100,29 @@ func (v *viewer) event(e agent.Event) {
 	v.pause()
 	if shown {
 		fmt.Fprintf(v.stdout, "%3d  %s\n", e.StepNumber, line(e, v.price))
+	}
+}
+
+// diffLines is how many lines of a diff are shown.
+const diffLines = 40
+
+// diffs prints what a call changed.
+func (v *viewer) diffs(ctx context.Context, e agent.Event) {
+	if v.x == nil || e.ToolResult == nil || e.ToolResult.Session == nil {
+		return
+	}
+	for _, id := range e.ToolResult.Session.Changes {
+		r, err := v.x.Execute(ctx, &skill.Session{}, skill.Difference{ID: id})
+		if err != nil {
+			continue // the history says why, to who asks for it
+		}
+		lines := strings.Split(visible(r.Message()), "\n")
+		for _, line := range lines[:min(len(lines), diffLines)] {
+			fmt.Fprintln(v.stdout, "     "+line)
+		}
+		if more := len(lines) - diffLines; more > 0 {
+			fmt.Fprintf(v.stdout, "     … %d more lines: skill diff %s\n", more, id)
+		}
 	}
 }
 

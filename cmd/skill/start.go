@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,13 @@ func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 	defer cfg.Executor.Close()
 	ctx, steps := c.interruptible(ctx)
 	ask, records := c.asker(ctx), agent.Records{Executor: cfg.Executor}
+	when := askNever
+	if editable(c.stdin) {
+		when = askDestroy
+	}
+	if err := c.setGate(&cfg, cmp.Or(r.ask, when), ask); err != nil {
+		return err
+	}
 	last := cfg.From
 	if cfg.Continue != "" {
 		if last, err = latest(ctx, records, cfg.Continue); err != nil {

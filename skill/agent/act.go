@@ -12,6 +12,7 @@ import (
 
 	rawjson "textskill/parser/json"
 	"textskill/skill"
+	"textskill/skill/dialect"
 )
 
 const (
@@ -204,8 +205,11 @@ func (t *task) recordFirst(done []*call, first *call) {
 // nothing but change the workspace.
 func (t *task) runCalls(ctx context.Context, calls []*call, events *callEvents) error {
 	for len(calls) > 0 {
-		n := 1
-		for n < len(calls) && calls[0].readOnly() && calls[n].readOnly() {
+		n := 0
+		for n < len(calls) && (n == 0 || calls[0].readOnly() && calls[n].readOnly()) {
+			if err := t.allow(ctx, calls[n]); err != nil {
+				return err
+			}
 			n++
 		}
 		for _, c := range calls[:n] {
@@ -244,8 +248,20 @@ func (t *task) runCalls(ctx context.Context, calls []*call, events *callEvents) 
 	return nil
 }
 
+// allow refuses a call that the user does not allow.
+func (t *task) allow(ctx context.Context, c *call) (err error) {
+	if t.cfg.Allow == nil || c.fault != "" || c.SkillName == baseSkill && c.ToolName == completion {
+		return nil
+	}
+	c.fault, err = t.cfg.Allow(ctx, c.ToolCall, c.tool.effect)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
 // readOnly reports whether a call changes nothing.
-func (c *call) readOnly() bool { return c.fault != "" || c.tool.reads }
+func (c *call) readOnly() bool { return c.fault != "" || c.tool.effect == dialect.Reads }
 
 // runConcurrently runs calls concurrently, at most maxConcurrent at a time.
 func (t *task) runConcurrently(ctx context.Context, calls []*call) {

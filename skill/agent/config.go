@@ -45,6 +45,11 @@ type Config struct {
 	// on, which may be nothing. An error keeps the expert from starting; nil grants all.
 	Grant func(needed []Power) error
 
+	// Allow is asked before each call of a tool, but attemptCompletion. It returns why the
+	// call is not made, for the model; "" lets it be made. An error ends the run. Nil allows
+	// all.
+	Allow func(ctx context.Context, c ToolCall, e dialect.Effect) (refusal string, err error)
+
 	// Schema is a JSON Schema that the final report of the expert must fit; nil for none.
 	Schema json.RawMessage
 

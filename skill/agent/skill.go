@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"textskill/skill/dialect"
 )
 
 // An openedSkill is a skill whose tools can be called.
@@ -24,9 +26,9 @@ type openedSkill struct {
 // A tool is one tool of a skill.
 type tool struct {
 	Tool
-	skill string // name of the skill
-	kind  toolKind
-	reads bool // changes nothing, so it may run concurrently with other such tools
+	skill  string // name of the skill
+	kind   toolKind
+	effect dialect.Effect // of tools that only read several run at the same time
 
 	// It does nothing but change the workspace, by operations that wait until a change is on
 	// the disk, and the run's records with it.

@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"textskill/skill"
+	"textskill/skill/dialect"
 )
 
 const (
@@ -149,7 +150,13 @@ func (v *server) tools(ctx context.Context) (list []tool, err error) {
 			schema = json.RawMessage(`{"type":"object"}`)
 		}
 		own := newTool(v.name, plain, t.Name, t.Description, schema)
-		own.reads = t.Annotations != nil && t.Annotations.ReadOnlyHint
+		switch own.effect = dialect.Destroys; {
+		case t.Annotations == nil:
+		case t.Annotations.ReadOnlyHint:
+			own.effect = dialect.Reads
+		case t.Annotations.DestructiveHint != nil && !*t.Annotations.DestructiveHint:
+			own.effect = dialect.Adds
+		}
 		own.call = func(ctx context.Context, c ToolCall) outcome { return v.call(ctx, t.Name, c) }
 		list = append(list, own)
 	}

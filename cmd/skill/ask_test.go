@@ -1,0 +1,68 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAsk has calls that a person is asked about, that the user's settings allow or deny,
+// and that nobody can be asked about.
+func TestAsk(t *testing.T) {
+	var script []scriptedAnswer
+	err := json.Unmarshal([]byte(`[
+		{"tools":[{"id":"a","name":"readTextFile","input":{"path":"f"}},{"id":"b","name":"createDirectory","input":{"path":"d"}},{"id":"c","name":"deleteFile","input":{"path":"f"}}]},
+		{"tools":[{"id":"d","name":"deleteFile","input":{"path":"g"}}]},
+		{"tools":[{"id":"e","name":"attemptCompletion","input":{}}]}, {"text":"done"}]`), &script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		command, settings, stdin, left string
+		code                           int
+		says                           string
+	}{
+		"allowed":            {"start --ask destroy e go", "", "yes\nyes\n", "d", 0, "deleteFile {\"path\":\"f\"}\nAllow this call? (yes, no, or always for this tool) "},
+		"refused":            {"start --ask destroy e go", "", "no\nyes\n", "d f", 0, "The user did not allow this call"},
+		"always":             {"start --ask destroy e go", "", "always\n", "d", 0, "Allow this call?"},
+		"every change":       {"start --ask change e go", "", "no\nno\nno\n", "f g", 0, "createDirectory {\"path\":\"d\"}\nAllow"},
+		"nobody to ask":      {"run --ask destroy e go", "", "", "d f g", exitConfirm, "not done, because it needs your consent: deleteFile {\"path\":\"f\"}\nskill run e --continue-run r --ask never does it"},
+		"never":              {"run e go", "", "", "d", 0, ""},
+		"allowed by setting": {"run --ask change e go", "[tools]\nallow = [\"delete*\", \"createDirectory\"]", "", "d", 0, ""},
+		"asked by setting":   {"run e go", "[tools]\nallow = [\"*\"]\nask = [\"createDirectory\"]", "", "f g", exitConfirm, "createDirectory"},
+		"denied by setting":  {"run e go", "[tools]\nallow = [\"*\"]\nask = [\"deleteFile\"]\ndeny = [\"delete*\"]", "", "d f g", 0, "The user's settings deny this tool"},
+		"a wrong setting":    {"run e go", "[tools]\nforbid = [\"*\"]", "", "f g", exitFailed, "skill.toml"},
+		"a wrong flag":       {"run --ask always e go", "", "", "f g", exitFailed, "--ask always: it is destroy, change or never"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, config := newProject(t), t.TempDir()
+			os.WriteFile(filepath.Join(dir, "f"), []byte("f"), 0o666)
+			os.WriteFile(filepath.Join(dir, "g"), []byte("g"), 0o666)
+			if tt.settings != "" {
+				os.Mkdir(filepath.Join(config, "skill"), 0o777)
+				if err := os.WriteFile(filepath.Join(config, "skill", userFile), []byte(tt.settings), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			endpoint := scriptedEndpoint(t, script).URL
+			c := &cli{getenv: func(name string) string {
+				return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": config, "XDG_CONFIG_HOME": config}[name]
+			}}
+			out, errs, code := play(t, c, tt.stdin, append(strings.Fields(tt.command), "-C", dir, "--run-id", "r")...)
+			if code != tt.code || !strings.Contains(out+errs, tt.says) {
+				t.Errorf("exit %d, %s%s", code, out, errs)
+			}
+			var left []string
+			for _, name := range []string{"d", "f", "g"} {
+				if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+					left = append(left, name)
+				}
+			}
+			if got := strings.Join(left, " "); got != tt.left {
+				t.Errorf("left are %s, want %s", got, tt.left)
+			}
+		})
+	}
+}
