@@ -33,7 +33,7 @@ type told struct {
 // work changes things until the power fails.
 func work(args []string) int {
 	seed, _ := strconv.ParseUint(args[2], 10, 64)
-	w := &worker{near: args[0], far: args[1], intN: rand.New(rand.NewPCG(seed, 0)).IntN, out: json.NewEncoder(os.Stdout)}
+	w := &worker{near: args[0], far: args[1], intN: rand.New(rand.NewPCG(seed, 0)).IntN, out: json.NewEncoder(os.Stdout), inOrder: true}
 	var err error
 	w.x, err = New(Config{Dir: w.near, Allow: []string{w.far}, Helper: "/proc/self/exe"})
 	os.Setenv("EXEC_TEST_ROLE", "")
@@ -67,21 +67,31 @@ type worker struct {
 	n         int
 	last      []string // the IDs of changes, and what they are about
 	about     [][]string
-	inOrder   bool   // the last change is undone, or the last undo, if nothing came after it
-	redo      string // the ID of that
+
+	inOrder bool       // the last change is undone, or the last undo, if nothing came after it
+	effect  [][]string // what the changes that are in effect are about
+	redo    string     // the ID of the last undo, "" if something came after it
+	redone  []string   // what that is about
 }
 
 func (w *worker) undoInOrder() error {
-	o := Undo{}
-	if w.intN(2) == 0 {
-		o.ID = w.redo
-	}
-	if err := w.do(o); err != nil {
+	if w.redo != "" && w.intN(2) == 0 {
+		id := w.redo
+		w.redo = ""
+		err := w.do(Undo{ID: id}, w.redone...)
+		if err == nil {
+			w.effect = append(w.effect, w.redone)
+		}
 		return err
 	}
-	if w.redo = ""; o.ID == "" {
-		w.redo = w.last[len(w.last)-1]
+	if len(w.effect) == 0 {
+		return nil
 	}
+	about := w.effect[len(w.effect)-1]
+	if err := w.do(Undo{}, about...); err != nil {
+		return err
+	}
+	w.effect, w.redo, w.redone = w.effect[:len(w.effect)-1], w.last[len(w.last)-1], about
 	return nil
 }
 
@@ -147,7 +157,8 @@ func (w *worker) step() error {
 // do carries out an operation.
 func (w *worker) do(a Args, about ...string) error {
 	w.out.Encode(told{Begin: about})
-	if _, undo := a.(Undo); !undo {
+	_, undo := a.(Undo)
+	if !undo {
 		w.redo = ""
 	}
 	r, err := w.x.Execute(context.Background(), &Session{}, a)
@@ -165,6 +176,9 @@ func (w *worker) do(a Args, about ...string) error {
 	}
 	if t.ID != "" {
 		w.last, w.about = append(w.last, t.ID), append(w.about, about)
+	}
+	if t.ID != "" && !undo {
+		w.effect = append(w.effect, about)
 	}
 	if t.Tree, err = picture(w.near, w.far); err == nil {
 		w.out.Encode(t)
