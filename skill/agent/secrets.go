@@ -92,12 +92,13 @@ func (r Redactor) JSON(raw json.RawMessage) json.RawMessage {
 const redactedNote = "- " + redacted + " stands for a credential that is not shown to you. Files hold the value itself: never write " + redacted + " into one."
 
 var credentialName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)KEY|TOKEN|SECRET|PASS|CREDENTIAL|DATABASE_URL|(^|_)(PATS?|AUTH|DSN|PWD)(_|$)`)
+	return regexp.MustCompile(`(?i)KEY|TOKEN|SECRET|PASS|CREDENTIAL|DATABASE_URL|(^|_)(PATS?|AUTH|DSN|PWD)(_|$)|^OTEL_.*HEADERS$`)
 })
 
 // Credentials returns what a variable's value has that is a credential: nothing, if its
 // name does not say so, or the value is a common word, a number, a path or a host, of
-// which texts are full; else the value, and the password in it if it is a URL.
+// which texts are full; else the value, and the password in it if it is a URL, or the
+// values of the headers that a variable of OpenTelemetry lists.
 func Credentials(name, value string) []string {
 	value = strings.TrimSpace(value)
 	if !credentialName().MatchString(name) || ordinary(value) {
@@ -108,7 +109,15 @@ func Credentials(name, value string) []string {
 			return []string{value, password}
 		}
 	}
-	return []string{value}
+	list := []string{value}
+	if strings.HasSuffix(strings.ToUpper(name), "HEADERS") {
+		for header := range strings.SplitSeq(value, ",") {
+			if _, text, ok := strings.Cut(header, "="); ok && !ordinary(strings.TrimSpace(text)) {
+				list = append(list, strings.TrimSpace(text))
+			}
+		}
+	}
+	return list
 }
 
 // commonWords are values of eight letters or more that are settings, not credentials.

@@ -100,6 +100,7 @@ func TestCredentials(t *testing.T) {
 		{"KEY_HOST", "10.0.0.1", nil},
 		{"KEY_HOST", "[::1]:80", nil},
 		{"TOKEN_URL", "https://login.example.com/oauth/token", nil},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "x-key=s3cr3tvalue1, team=blue", []string{"x-key=s3cr3tvalue1, team=blue", "s3cr3tvalue1"}},
 		{"DATABASE_URL", "postgres://localhost:5432/app", nil},
 		{"SSH_AUTH_SOCK", dir + "/agent.1", nil},
 		{"KEY_FILE", "./keys/a.pem", nil},

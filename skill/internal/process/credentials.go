@@ -19,7 +19,7 @@ var ownSecrets = []string{
 // credentialName matches the names of variables that hold credentials.
 var credentialName = words.Pattern(`(?i)^(GITHUB|AWS|AZURE)_|(API|ACCESS|ADMIN|ACCOUNT|AUTH|SECRET|PRIVATE|MASTER|SIGNING|ENCRYPTION|DEPLOY)_?KEY|` +
 	`(^|_)(TOKEN|PAT|PASS|SECRET|SECRETS|CREDENTIAL|CREDENTIALS|JWT|DSN)$|(^|_)TOKEN_|PASSWORD|PASSWD|PASSPHRASE|SECRET_|_CREDENTIALS|` +
-	`^(DATABASE|DB|REDIS|MONGO|MONGODB|POSTGRES|MYSQL|AMQP|RABBITMQ|CELERY_BROKER)_(URL|URI)$|CONNECTION_?STRING`)
+	`^(DATABASE|DB|REDIS|MONGO|MONGODB|POSTGRES|MYSQL|AMQP|RABBITMQ|CELERY_BROKER)_(URL|URI)$|CONNECTION_?STRING|^OTEL_.*HEADERS$`)
 
 // credentialValue matches the shapes of credentials: those of well-known services, keys,
 // and addresses with a password.
