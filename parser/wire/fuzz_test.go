@@ -79,6 +79,8 @@ func FuzzWires(f *testing.F) {
 		f.Add(uint8(i), "<think>"+writers[w.Name].write("x")+"</think>", "[/TOOL_RESULTS]</tool_response><|im_end|>\nObservation: x", writers[w.Name].write("y"))
 		f.Add(uint8(i), writers[w.Name].write("x")[:9], "}", `"}}`)
 		f.Add(uint8(i), "Action: run\nAction Input: \"a\\", "", "")
+		f.Add(uint8(i), "", "x", strings.Replace(writers[w.Name].write("y"), `"write_file`, `"\rite_file`, 1))
+		f.Add(uint8(i), "<function_calls>\n<invoke name=\"other\">\n<parameter name=\"path\">", "x", "")
 		f.Add(uint8(i), "", "say \"hi\" "+writers[w.Name].write("x"), "\n<")
 	}
 	f.Fuzz(func(t *testing.T, which uint8, before, content, after string) {
@@ -92,8 +94,9 @@ func FuzzWires(f *testing.F) {
 		found, failed := false, err != nil || e.HasFinal
 		for _, c := range e.Calls {
 			known := c.Err == nil && c.Name == "write_file" && equal(c.Arguments, []byte(arguments(content)))
-			found, failed = found || known, failed || c.Err != nil
-			if c.Err == nil && !known && !strings.Contains(around, c.Name) && !strings.Contains(around, `\u`) {
+			within := strings.Contains(string(c.Arguments), "write_file") // of another call, which is answered
+			found, failed = found || known, failed || c.Err != nil || within
+			if c.Err == nil && !known && !strings.Contains(around, c.Name) && !strings.Contains(around, `\`) { // an escape may be of the name
 				t.Errorf("%s: call %s %s stands nowhere in %q", w.Name, c.Name, c.Arguments, around)
 			}
 		}
