@@ -218,6 +218,12 @@ func FuzzLog(f *testing.F) {
 		f.Add(slices.Clone(lines[:len(lines)-1])) // whole but for its newline
 		f.Add(line[sumLength:])
 	}
+	f.Add([]byte(`{"seal":3,"lost":[7]}`))
+	seal, err := encode(mark{Seal: 3, Lost: []int64{2}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(slices.Concat([]byte("x\nx\nx\n"), seal, []byte(`\`)))
 	read := func(data []byte) (g *segment, ids []int64) {
 		g = &segment{first: 1}
 		g.take(data, func(l line) {

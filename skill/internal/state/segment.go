@@ -275,11 +275,11 @@ func divide(text []byte) (before []byte, last line) {
 func (g *segment) note(l line, text []byte) {
 	switch l.kind {
 	case damaged:
-		g.last = max(g.last, guess(text, g.last))
+		id := guess(text, g.last)
 		if g.seal > 0 { // it was a mark, and the number after the last is the next segment's
-			g.last = min(g.last, g.seal-1)
+			id = min(id, g.seal-1)
 		}
-		g.damaged = append(g.damaged, g.last)
+		g.last, g.damaged = max(g.last, id), append(g.damaged, id)
 	case aRecord:
 		g.last = max(g.last, l.id)
 		g.bytes += bytesOf(l.text)
@@ -287,6 +287,7 @@ func (g *segment) note(l line, text []byte) {
 		var m mark
 		json.Unmarshal(l.text, &m) // a line whose sum holds is JSON
 		g.seal, g.damaged = max(g.seal, l.id), append(g.damaged, m.Lost...)
+		g.damaged = slices.DeleteFunc(g.damaged, func(id int64) bool { return id >= g.seal }) // a damaged mark was taken for a record
 	}
 }
 
