@@ -62,18 +62,26 @@ func qwenFunction(s *scanner) ([]parser.ToolCall, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []written
-	for s.space(); s.skip("<parameter="); s.space() {
-		key, err := s.until(">")
-		if err != nil {
-			return []parser.ToolCall{{Name: name}}, err
-		}
+	return s.tagged(name, "<parameter=", func() (string, error) { return s.until(">") }, func() (string, error) {
 		text, err := s.value("</parameter>", "<parameter=", "</function>")
+		return strings.TrimSuffix(strings.TrimPrefix(text, "\n"), "\n"), err
+	})
+}
+
+// tagged reads the arguments of a call in tags, each with open before its key, and returns the
+// call.
+func (s *scanner) tagged(name, open string, key, value func() (string, error)) ([]parser.ToolCall, error) {
+	var list []written
+	for s.space(); s.skip(open); s.space() {
+		k, err := key()
+		var text string
+		if err == nil {
+			text, err = value()
+		}
 		if err != nil {
 			return []parser.ToolCall{{Name: name}}, err
 		}
-		text = strings.TrimSuffix(strings.TrimPrefix(text, "\n"), "\n")
-		list = append(list, written{key, text})
+		list = append(list, written{k, text})
 	}
 	return s.written(name, list)
 }
@@ -100,22 +108,13 @@ var GLM = &Wire{
 				return nil, errors.New("want the name of a tool in <tool_call>")
 			}
 			name = strings.TrimSpace(name)
-			var list []written
-			for s.space(); s.skip("<arg_key>"); s.space() {
+			return s.tagged(name, "<arg_key>", func() (string, error) {
 				key, err := s.until("</arg_key>")
 				if s.space(); err == nil && !s.skip("<arg_value>") {
 					err = errors.New("want <arg_value> after " + key)
 				}
-				if err != nil {
-					return []parser.ToolCall{{Name: name}}, err
-				}
-				text, err := s.value("</arg_value>", "<arg_key>", "</tool_call>")
-				if err != nil {
-					return []parser.ToolCall{{Name: name}}, err
-				}
-				list = append(list, written{key, text})
-			}
-			return s.written(name, list)
+				return key, err
+			}, func() (string, error) { return s.value("</arg_value>", "<arg_key>", "</tool_call>") })
 		}}.read,
 	text: func(answers []Answer) string {
 		return "<|observation|>\n" + each("\n", response, "<tool_response>", "</tool_response>", "<|observation|>", "<|user|>", "<|assistant|>", "<|system|>")(answers)
@@ -138,19 +137,9 @@ var Invoke = &Wire{
 			if err != nil {
 				return nil, err
 			}
-			var list []written
-			for s.space(); s.skip(`<parameter name="`); s.space() {
-				key, err := s.until(`">`)
-				if err != nil {
-					return []parser.ToolCall{{Name: name}}, err
-				}
-				text, err := s.value("</parameter>", "<parameter ", "</invoke>")
-				if err != nil {
-					return []parser.ToolCall{{Name: name}}, err
-				}
-				list = append(list, written{key, text})
-			}
-			return s.written(name, list)
+			return s.tagged(name, `<parameter name="`, func() (string, error) { return s.until(`">`) }, func() (string, error) {
+				return s.value("</parameter>", "<parameter ", "</invoke>")
+			})
 		}}.read,
 	text: func(answers []Answer) string {
 		return "<function_results>\n" + each("\n", func(a Answer, text string) string {
