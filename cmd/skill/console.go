@@ -26,24 +26,17 @@ type console struct {
 // converse asks for lines and answers them until the person ends it. Ctrl-C ends what a
 // line has begun.
 func (c *cli) converse(ctx context.Context, o *options) error {
-	x, err := c.executor(o)
+	p, err := c.prompter(o)
 	if err != nil {
 		return err
 	}
-	defer x.Close()
-	ask, err := o.interpreter(c, x)
-	if err != nil {
-		return err
-	}
-	if o.tools == "" {
-		o.tools = dialect.Achilles.Name
-	}
+	defer p.x.Close()
 	ctx, steps := c.interruptible(ctx)
-	k := &console{prompter: &prompter{cli: c, o: o, x: x, s: &skill.Session{}, ask: ask}}
+	k := &console{prompter: p}
 	edit := &lineEditor{complete: func(line string, at int) (string, []string, string) { return k.complete(ctx, line, at) }}
-	fmt.Fprintf(c.stdout, "The workspace is %s. :help lists what can be typed.\n", x.Dir())
+	fmt.Fprintf(c.stdout, "The workspace is %s. :help lists what can be typed.\n", p.x.Dir())
 	for !k.left {
-		text, err := edit.line(ctx, o.tools+"> ")
+		text, err := edit.line(ctx, k.dialect().Name+"> ")
 		switch {
 		case ctx.Err() != nil || errors.Is(err, io.EOF):
 			fmt.Fprintln(c.stdout)
@@ -62,6 +55,15 @@ func (c *cli) converse(ctx context.Context, o *options) error {
 		c.failed(err)
 	}
 	return nil
+}
+
+// dialect returns the dialect that the question names. As long as the person has named
+// none, the shape of a line may say another, as it does in a pipe.
+func (k *console) dialect() *dialect.Dialect {
+	if d := dialect.Named(k.o.tools); d != nil {
+		return d
+	}
+	return dialect.Achilles
 }
 
 // do carries out a line.
@@ -124,8 +126,8 @@ func (k *console) help(context.Context, string) error {
 	for _, command := range k.commands() {
 		fmt.Fprintf(k.stdout, "  %-20s%s\n", strings.TrimSpace(command.name+" "+command.argument), command.doc)
 	}
-	fmt.Fprintf(k.stdout, "A line without a colon is a prompt of %s. Its tools:\n", k.o.tools)
-	for _, t := range dialect.Named(k.o.tools).Tools {
+	fmt.Fprintf(k.stdout, "A line without a colon is a prompt of %s. Its tools:\n", k.dialect().Name)
+	for _, t := range k.dialect().Tools {
 		fmt.Fprintf(k.stdout, "  %-20s%s\n", t.Name, t.Doc)
 	}
 	return nil
@@ -153,7 +155,7 @@ func (k *console) complete(ctx context.Context, line string, at int) (head strin
 			all = append(all, c.name)
 		}
 	default:
-		for _, t := range dialect.Named(k.o.tools).Tools {
+		for _, t := range k.dialect().Tools {
 			all = append(all, t.Name)
 		}
 	}

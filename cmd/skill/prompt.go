@@ -56,6 +56,20 @@ type prompter struct {
 	line int // number of the line that is answered, from 1; 0 without --lines
 }
 
+// prompter opens the workspace that the flags name. The caller closes it.
+func (c *cli) prompter(o *options) (*prompter, error) {
+	x, err := c.executor(o)
+	if err != nil {
+		return nil, err
+	}
+	ask, err := o.interpreter(c, x)
+	if err != nil {
+		x.Close()
+		return nil, err
+	}
+	return &prompter{cli: c, o: o, x: x, s: &skill.Session{}, ask: ask}, nil
+}
+
 // answer carries out one prompt and prints the replies. Without --tools, the shape of
 // the prompt says what dialect it is in.
 func (p *prompter) answer(ctx context.Context, text string) error {

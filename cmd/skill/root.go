@@ -168,16 +168,11 @@ func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
 	if err != nil {
 		return err
 	}
-	x, err := c.executor(o)
+	p, err := c.prompter(o)
 	if err != nil {
 		return err
 	}
-	defer x.Close()
-	ask, err := o.interpreter(c, x)
-	if err != nil {
-		return err
-	}
-	p := &prompter{cli: c, o: o, x: x, s: &skill.Session{}, ask: ask}
+	defer p.x.Close()
 	switch {
 	case o.lines:
 		return c.failed(p.eachLine(cmd.Context(), c.stdin))
