@@ -114,16 +114,21 @@ func (l *heldLocks) lockFolders(ctx context.Context, w *Workspace, locations ...
 		}
 		delete(ids, at)
 	}
-	l.shutOut(l.folders[first:])
+	l.shutOut(first)
 	return l.folders[first:], nil
 }
 
 // shutOut locks the folders also with flock, against those who change them as part of
 // another workspace, which has another store. Anybody may hold such a lock for as long as
-// he likes: so it is not waited for longer than a change takes.
-func (l *heldLocks) shutOut(folders []tree.Folder) {
+// he likes: so it is not waited for longer than a change takes. The folders before first
+// have been: a second lock of the same one would wait for ourselves.
+func (l *heldLocks) shutOut(first int) {
 	const patience = 300 * time.Millisecond
-	folders = slices.SortedFunc(slices.Values(folders), func(a, b tree.Folder) int { return byID(a.ID(), b.ID()) })
+	before := l.folders[:first]
+	folders := slices.SortedFunc(slices.Values(l.folders[first:]), func(a, b tree.Folder) int { return byID(a.ID(), b.ID()) })
+	folders = slices.DeleteFunc(folders, func(d tree.Folder) bool {
+		return slices.ContainsFunc(before, func(b tree.Folder) bool { return b.ID() == d.ID() })
+	})
 	for _, d := range slices.CompactFunc(folders, func(a, b tree.Folder) bool { return a.ID() == b.ID() }) {
 		fd, ok := d.FD()
 		start := time.Now()
