@@ -95,7 +95,7 @@ var doors = map[string][]string{
 	"github.com/peterh/liner":                      {"cmd/skill/terminal.go"},
 	"github.com/landlock-lsm/go-landlock":          {"skill/internal/process/*.go", "skill/mcpserver/unix_*.go"},
 	"github.com/google/jsonschema-go":              {"skill/agent/schema.go", "skill/agent/run.go", "skill/dialect/func.go"},
-	"github.com/pelletier/go-toml/v2":              {"skill/agent/project.go", "skill/agent/builtin.go", "cmd/skill/setup_file.go", "cmd/skill/ask.go"},
+	"github.com/pelletier/go-toml/v2":              {"skill/agent/project.go", "skill/agent/builtin.go", "cmd/skill/setup_file.go", "cmd/skill/rules.go"},
 	"github.com/tailscale/hujson":                  {"cmd/skill/setup_file.go"},
 	"github.com/JohannesKaufmann/html-to-markdown": {"skill/internal/web/*.go"},
 	"github.com/chromedp/chromedp":                 {"skill/browser/browser.go"},

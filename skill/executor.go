@@ -19,7 +19,7 @@ type Config struct {
 	Allow       []string // additional directories that count as inside
 	ReadOnly    bool     // refuse every change
 	DryRun      bool     // describe every change and apply none
-	AllowConfig bool     // allow changes to .git, perstack and perstack.toml
+	AllowConfig bool     // allow changes to .git, perstack, perstack.toml and skill.toml
 	NoSync      bool     // do not wait for the disk
 
 	SnapshotBytes int64     // bytes of the workspace kept before a program runs, for undo; 0 means 256 MiB, negative none

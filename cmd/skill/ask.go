@@ -1,54 +1,17 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/pelletier/go-toml/v2"
 
 	"textskill/skill/agent"
 	"textskill/skill/dialect"
 )
-
-// toolRules are the patterns of tool names under [tools] of the user's skill.toml. Deny
-// counts before ask, and ask before allow.
-type toolRules struct{ Allow, Ask, Deny []string }
-
-// userFile is the name of the user's settings, in the folder skill of the configuration.
-const userFile = "skill.toml"
-
-// readRules reads the user's skill.toml; without one there are no rules.
-func (c *cli) readRules() (r toolRules, err error) {
-	at, err := c.places()
-	if err != nil {
-		return r, nil // no home folder, no settings
-	}
-	file := filepath.Join(at.config, "skill", userFile)
-	data, err := readRegular(file)
-	if errors.Is(err, os.ErrNotExist) || at.config == os.DevNull {
-		return r, nil
-	}
-	var settings struct{ Tools toolRules }
-	if err == nil {
-		err = toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&settings)
-	}
-	for _, pattern := range slices.Concat(settings.Tools.Allow, settings.Tools.Ask, settings.Tools.Deny) {
-		if _, wrong := path.Match(pattern, ""); wrong != nil && err == nil {
-			err = fmt.Errorf("the pattern %q: %w", pattern, wrong)
-		}
-	}
-	if err != nil {
-		err = fmt.Errorf("%s: %w", file, err)
-	}
-	return settings.Tools, err
-}
 
 // When the person is asked before a call.
 const (
@@ -73,27 +36,27 @@ func (e *unaskedError) Error() string {
 	return "not done, because it needs your consent: " + e.call
 }
 
-// newGate returns what --ask and the user's rules say, nil if they allow all.
-func (c *cli) newGate(when string, ask func(string) (string, error)) (*gate, error) {
-	rules, err := c.readRules()
-	if err != nil {
-		return nil, err
-	}
+// newGate returns what --ask says, without it otherwise, and the rules of the user and of a
+// workspace that is trusted; nil if they allow all.
+func (c *cli) newGate(o *options, given, otherwise string, trusted bool) (*gate, error) {
+	when := cmp.Or(given, otherwise)
 	switch when {
 	case askDestroy, askChange, askNever:
 	default:
 		return nil, fmt.Errorf("--ask %s: it is destroy, change or never", when)
 	}
-	if when == askNever && len(rules.Ask)+len(rules.Deny) == 0 {
-		return nil, nil
+	rules, err := c.readRules(o, trusted, given != "")
+	if err != nil || when == askNever && len(rules.Ask)+len(rules.Deny) == 0 {
+		return nil, err
 	}
-	return &gate{c, rules, when, ask, map[string]bool{}}, nil
+	return &gate{cli: c, rules: rules, when: when, always: map[string]bool{}}, nil
 }
 
 // setGate lets the calls of a run pass the gate.
-func (c *cli) setGate(cfg *agent.Config, when string, ask func(string) (string, error)) error {
-	g, err := c.newGate(when, ask)
+func (c *cli) setGate(cfg *agent.Config, r *runOptions, otherwise string, ask func(string) (string, error)) error {
+	g, err := c.newGate(r.options, r.ask, otherwise, r.trustWorkspace)
 	if g != nil {
+		g.ask = ask
 		cfg.Allow = g.allow
 	}
 	return err
@@ -103,20 +66,27 @@ func matches(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, name); return ok })
 }
 
+// verdict returns why a call of a tool is refused, "" if it is not, and whether the person
+// is asked first.
+func (g *gate) verdict(name string, effect dialect.Effect) (refusal string, ask bool) {
+	switch {
+	case matches(g.rules.Deny, name):
+		return "The user's settings deny this tool.", false
+	case matches(g.rules.Ask, name):
+		return "", true
+	case matches(g.rules.Allow, name), g.when == askNever, effect == dialect.Reads, g.when == askDestroy && effect == dialect.Adds:
+		return "", false
+	}
+	return "", true
+}
+
 // allow implements Allow of [agent.Config].
 func (g *gate) allow(_ context.Context, call agent.ToolCall, effect dialect.Effect) (refusal string, err error) {
-	asks := matches(g.rules.Ask, call.ToolName)
-	switch {
-	case matches(g.rules.Deny, call.ToolName):
-		return "The user's settings deny this tool.", nil
-	case asks:
-	case matches(g.rules.Allow, call.ToolName), g.when == askNever, effect == dialect.Reads, g.when == askDestroy && effect == dialect.Adds:
-		return "", nil
+	refusal, ask := g.verdict(call.ToolName, effect)
+	if !ask || g.always[call.ToolName] {
+		return refusal, nil
 	}
 	what := oneLine(call.ToolName+" "+string(call.Args), lineWidth)
-	if g.always[call.ToolName] {
-		return "", nil
-	}
 	if g.ask == nil {
 		return "", &unaskedError{what}
 	}
@@ -132,4 +102,17 @@ func (g *gate) allow(_ context.Context, call agent.ToolCall, effect dialect.Effe
 		return "The user did not allow this call. Ask what to do instead, or go another way.", nil
 	}
 	return "", nil
+}
+
+// check implements Check of [mcpserver.Config].
+func (g *gate) check(tool string, effect dialect.Effect) (refusal string, ask bool) {
+	if refusal, ask = g.verdict(tool, effect); !ask {
+		return refusal, false
+	}
+	file := cmp.Or(g.userRules(), rulesFile)
+	set := fmt.Sprintf("add it to allow under [tools] in %s, or start skill mcp with --ask never", file)
+	if matches(g.rules.Ask, tool) {
+		set = fmt.Sprintf("take it out of ask under [tools] in %s or in the workspace's %s", file, rulesFile)
+	}
+	return "This call needs the user's consent, and this client cannot ask for it. To allow " + tool + ", " + set + ".", true
 }

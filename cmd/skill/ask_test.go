@@ -42,7 +42,7 @@ func TestAsk(t *testing.T) {
 			os.WriteFile(filepath.Join(dir, "g"), []byte("g"), 0o666)
 			if tt.settings != "" {
 				os.Mkdir(filepath.Join(config, "skill"), 0o777)
-				if err := os.WriteFile(filepath.Join(config, "skill", userFile), []byte(tt.settings), 0o666); err != nil {
+				if err := os.WriteFile(filepath.Join(config, "skill", rulesFile), []byte(tt.settings), 0o666); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -62,6 +62,65 @@ func TestAsk(t *testing.T) {
 			}
 			if got := strings.Join(left, " "); got != tt.left {
 				t.Errorf("left are %s, want %s", got, tt.left)
+			}
+		})
+	}
+}
+
+// TestWorkspaceRules has a workspace with a skill.toml of its own, which counts once it is
+// trusted, and never allows what the user denies or asks about.
+func TestWorkspaceRules(t *testing.T) {
+	var script []scriptedAnswer
+	err := json.Unmarshal([]byte(`[
+		{"tools":[{"id":"a","name":"deleteFile","input":{"path":"f"}}]},
+		{"tools":[{"id":"b","name":"writeTextFile","input":{"path":"skill.toml","text":"[tools]\nallow=['*']"}}]},
+		{"tools":[{"id":"c","name":"attemptCompletion","input":{}}]}, {"text":"done"}]`), &script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		user, theirs string
+		trust        bool
+		ask          string
+		code         int
+		kept         bool
+		says         string
+	}{
+		"untrusted":           {"", `deny = ["*"]`, false, "", 0, false, "skill.toml of the workspace does not count, because you have not trusted it as it is: type skill trust "},
+		"denied":              {"", `deny = ["delete*"]`, true, "", 0, true, "The user's settings deny this tool"},
+		"asked":               {`allow = ["*"]`, `ask = ["deleteFile"]`, true, "", exitConfirm, true, "needs your consent"},
+		"no way around deny":  {`deny = ["deleteFile"]`, `allow = ["*"]`, true, "", 0, true, "deny this tool"},
+		"no way around ask":   {`ask = ["deleteFile"]`, `allow = ["*"]`, true, "", exitConfirm, true, "needs your consent"},
+		"no way around --ask": {"", `allow = ["*"]`, true, "destroy", exitConfirm, true, "needs your consent"},
+		"the user's own":      {`allow = ["*"]`, ``, true, "destroy", 0, false, "changing skill.toml can make"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, home := newProject(t), t.TempDir()
+			os.WriteFile(filepath.Join(dir, "f"), []byte("f"), 0o666)
+			os.WriteFile(filepath.Join(dir, rulesFile), []byte("[tools]\n"+tt.theirs), 0o666)
+			os.Mkdir(filepath.Join(home, "skill"), 0o777)
+			os.WriteFile(filepath.Join(home, "skill", rulesFile), []byte("[tools]\n"+tt.user), 0o666)
+			endpoint := scriptedEndpoint(t, script).URL
+			c := &cli{getenv: func(name string) string {
+				return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": home, "XDG_CONFIG_HOME": home}[name]
+			}}
+			if tt.trust {
+				out, errs, code := play(t, c, "", "trust", dir)
+				if code != 0 || tt.theirs != "" && !strings.Contains(out, "tools.") {
+					t.Fatalf("exit %d, %s%s", code, out, errs)
+				}
+			}
+			words := []string{"run", "e", "go", "-C", dir}
+			if tt.ask != "" {
+				words = append(words, "--ask", tt.ask)
+			}
+			out, errs, code := play(t, c, "", words...)
+			_, err := os.Stat(filepath.Join(dir, "f"))
+			if code != tt.code || (err == nil) != tt.kept || !strings.Contains(out+errs, tt.says) {
+				t.Errorf("exit %d, %v, %s%s", code, err, out, errs)
+			}
+			if got, _ := os.ReadFile(filepath.Join(dir, rulesFile)); string(got) != "[tools]\n"+tt.theirs {
+				t.Errorf("a tool has written %s: %s", rulesFile, got)
 			}
 		})
 	}

@@ -133,7 +133,7 @@ func (w *workspaceFlags) add(f *pflag.FlagSet) {
 	f.StringArrayVar(&w.allow, "allow", nil, "allow access to `DIR` too; may be repeated")
 	f.BoolVar(&w.readOnly, "read-only", false, "refuse every change")
 	f.BoolVar(&w.dryRun, "dry-run", false, "show what would change, and change nothing")
-	f.BoolVar(&w.allowConfig, "allow-config", false, "allow changes to .git, perstack and perstack.toml")
+	f.BoolVar(&w.allowConfig, "allow-config", false, "allow changes to .git, perstack, perstack.toml and skill.toml")
 	f.BoolVar(&w.noSync, "no-sync", false, "do not wait until changes are on disk")
 }
 

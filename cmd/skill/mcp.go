@@ -27,7 +27,10 @@ HTTP at /mcp.
 Clients can reach the workspace and the directories of --allow. The roots of a client
 can narrow that, never widen it. HTTP needs a bearer token: that of --http-token-file,
 or one that is made once and kept in the user's state folder. unix:PATH needs none,
-and serves this user alone.`
+and serves this user alone.
+
+With --ask, and for tools that [tools] of skill.toml names under ask, the user is asked
+by the client, if it can do that; else the call is refused. Tools under deny are refused.`
 
 const mcpExample = `  skill mcp -C ~/notes
   skill mcp --tools filesystem --read-only
@@ -52,6 +55,7 @@ type mcpOptions struct {
 	tokenFile string
 	noToken   bool
 	hosts     []string
+	ask       string
 }
 
 func (c *cli) mcpCommand(o *options) *cobra.Command {
@@ -72,6 +76,7 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
 	f.StringVar(&m.tokenFile, "http-token-file", "", "with --http, require the bearer token in `FILE`")
 	f.BoolVar(&m.noToken, "no-token", false, "with --http, let every user of this machine use the tools as you")
 	f.StringSliceVar(&m.hosts, "http-host", nil, "with --http, also accept requests for the host `NAME`; may be repeated")
+	f.StringVar(&m.ask, "ask", "", "let the client ask you before calls that `WHAT`: destroy, change or never (default never)")
 	o.obey(cmd, "workspace", "undo", "sandbox", "network", "--max-text")
 	return cmd
 }
@@ -99,7 +104,15 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 	for i, d := range list {
 		list[i] = m.limit(d.For(x.Config()))
 	}
-	s, err := mcpserver.New(mcpserver.Config{Executor: x, Dialects: list, Version: version(), Log: c.stderr, Progress: skill.WithProgress})
+	cfg := mcpserver.Config{Executor: x, Dialects: list, Version: version(), Log: c.stderr, Progress: skill.WithProgress}
+	g, err := c.newGate(m.options, m.ask, askNever, false)
+	if err != nil {
+		return c.failed(err)
+	}
+	if g != nil {
+		cfg.Check = g.check
+	}
+	s, err := mcpserver.New(cfg)
 	if err != nil {
 		return fmt.Errorf("--tools: %w", err)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -153,12 +152,12 @@ func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error 
 	if people && isTerminal(c.stdin) {
 		ask = c.asker(ctx)
 	}
-	if err := c.setGate(&cfg, cmp.Or(r.ask, askNever), ask); err != nil {
+	if err := c.setGate(&cfg, r, askNever, ask); err != nil {
 		return err
 	}
 	runID, last, err := run(ctx, cfg, query)
 	if unasked, ok := errors.AsType[*unaskedError](err); ok {
-		fmt.Fprintf(c.stderr, "skill: %s\nskill run %s --continue-run %s --ask never does it; so does allow under [tools] in %s\n", cfg.Redactor().Text(unasked.Error()), cfg.Expert, runID, userFile)
+		fmt.Fprintf(c.stderr, "skill: %s\nskill run %s --continue-run %s --ask never does it; so does allow under [tools] in %s\n", cfg.Redactor().Text(unasked.Error()), cfg.Expert, runID, rulesFile)
 		return exit(exitConfirm)
 	}
 	if err != nil {
@@ -293,10 +292,10 @@ func (c *cli) ended(ctx context.Context, cfg agent.Config, runID string, err err
 
 // holds reports whether a file, or the link that leads to it, lies in the workspace or
 // in a directory of --allow.
-func (r *runOptions) holds(file string) bool {
+func (o *options) holds(file string) bool {
 	file, err := filepath.Abs(file)
 	link := filepath.Join(realDir(filepath.Dir(file)), filepath.Base(file))
-	for _, root := range append([]string{r.workspace}, r.allow...) {
+	for _, root := range append([]string{o.workspace}, o.allow...) {
 		root, rootErr := filepath.Abs(root)
 		for _, name := range []string{link, realDir(file)} {
 			rel, relErr := filepath.Rel(realDir(root), name)

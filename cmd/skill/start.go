@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +51,7 @@ func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 	if editable(c.stdin) {
 		when = askDestroy
 	}
-	if err := c.setGate(&cfg, cmp.Or(r.ask, when), ask); err != nil {
+	if err := c.setGate(&cfg, r, when, ask); err != nil {
 		return err
 	}
 	last := cfg.From

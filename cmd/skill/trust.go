@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -20,7 +21,8 @@ expert that needs one of them does not start, and AGENTS.md is not read. trust p
 what it is about to trust.
 
 The record lies in your state folder. It holds for the directory, its owner and these
-settings as they are: after one of them changes, trust has to be given again. To edit an
+settings as they are: after one of them changes, trust has to be given again. So does what
+skill.toml of the workspace says of tools, which until then does not count. To edit an
 instruction of perstack.toml changes nothing; AGENTS.md is read as it was. What a trusted command does is not looked at.`
 
 func (c *cli) trustCommand(o *options) *cobra.Command {
@@ -56,24 +58,34 @@ func (c *cli) trustCommand(o *options) *cobra.Command {
 
 // giveTrust trusts what the workspace says now.
 func (c *cli) giveTrust(r *runOptions) error {
-	w, err := r.stranger(c)
+	settings, _, err := r.settings(c)
 	if err != nil {
 		return err
 	}
-	if len(w.powers) == 0 && w.guide == "" {
-		fmt.Fprintf(c.stdout, "%s asks for nothing that needs trust.\n", w.dir)
-		return nil
-	}
-	for _, p := range w.powers {
-		fmt.Fprintln(c.stdout, shownPower(p))
-	}
-	if w.guide != "" {
-		fmt.Fprintf(c.stdout, "%s (%d bytes of instructions for every expert, as they are now)\n", guideFile, len(w.guide))
-	}
-	if err := w.record(); err != nil {
+	w, err := r.stranger(c)
+	if err != nil && (settings == nil || !errors.Is(err, agent.ErrNoProject)) {
 		return err
 	}
-	fmt.Fprintf(c.stdout, "%s is trusted with these settings of %s.\n", w.dir, w.file)
+	asks := false
+	for _, w := range []*stranger{w, settings} {
+		if w == nil || len(w.powers) == 0 && w.guide == "" {
+			continue
+		}
+		asks = true
+		for _, p := range w.powers {
+			fmt.Fprintln(c.stdout, shownPower(p))
+		}
+		if w.guide != "" {
+			fmt.Fprintf(c.stdout, "%s (%d bytes of instructions for every expert, as they are now)\n", guideFile, len(w.guide))
+		}
+		if err := w.record(); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.stdout, "%s is trusted with these settings of %s.\n", w.dir, w.file)
+	}
+	if !asks {
+		fmt.Fprintf(c.stdout, "%s asks for nothing that needs trust.\n", cmp.Or(w, settings).dir)
+	}
 	return nil
 }
 
@@ -139,7 +151,7 @@ func (r *runOptions) stranger(c *cli) (*stranger, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &stranger{project: project, vars: vars, powers: project.Powers(), store: c.trustDir()}
+	w := &stranger{project: project, vars: vars, powers: project.Powers(), store: r.trustStore(c)}
 	dir, err1 := filepath.Abs(r.workspace)
 	file, err2 := filepath.Abs(file)
 	w.dir, w.file = realDir(dir), realDir(file)
@@ -148,9 +160,6 @@ func (r *runOptions) stranger(c *cli) (*stranger, error) {
 		fmt.Fprintf(c.stderr, "skill: %s is not read: %v\n", guideFile, err)
 	}
 	w.guide = strings.TrimSpace(string(guide))
-	if w.store != "" && r.holds(w.store) {
-		w.store = ""
-	}
 	names := []string{"PATH"}
 	for _, p := range provider.All {
 		names = append(append(names, p.BaseURL), p.Keys...)

@@ -32,6 +32,14 @@ func (c *cli) trustDir() string {
 	return ""
 }
 
+// trustStore returns the folder of the trust records, "" if there is none or tools reach it.
+func (o *options) trustStore(c *cli) string {
+	if dir := c.trustDir(); dir != "" && !o.holds(dir) {
+		return dir
+	}
+	return ""
+}
+
 // claim returns the record that trusts the workspace as it is.
 func (w *stranger) claim() trustRecord {
 	t := trustRecord{Dir: w.dir, File: w.file, Owner: ownerOf(w.file), Hash: fmt.Sprintf("%x", sha256.Sum256(rawjson.Encode(w.powers)))}

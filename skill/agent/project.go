@@ -59,6 +59,11 @@ type Provider struct {
 	} `toml:"setting"`
 }
 
+// ErrNoProject is the error of a folder that has no perstack.toml, nor has one above it.
+//
+//lint:ignore ST1005 the wording of the original runtime
+var ErrNoProject = errors.New("perstack.toml not found. Create one or specify --config path.")
+
 // FindProject returns the path of the perstack.toml in dir, or in the nearest directory
 // above it that has one. A file of another user above dir is not used.
 func FindProject(dir string) (string, error) {
@@ -79,7 +84,7 @@ func FindProject(dir string) (string, error) {
 			return file, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", errors.New("perstack.toml not found. Create one or specify --config path." + others)
+			return "", fmt.Errorf("%w%s", ErrNoProject, others)
 		}
 		dir = filepath.Dir(dir)
 	}

@@ -26,9 +26,19 @@ func (s *Server) handler(t tool) mcp.ToolHandler {
 		case err != nil:
 			return result(answerText{text: err.Error(), failed: true}), nil
 		case ask != nil:
+			if q, _ := c.question(req, t); q != nil { // in one go: the next call holds the answers to this one alone
+				ask.InputRequests[consentKey] = q
+			}
 			return ask, nil
 		}
 		defer c.leave(sc)
+		refusal, ask := c.consent(ctx, req, t)
+		switch {
+		case ask != nil:
+			return ask, nil
+		case refusal != "":
+			return result(answerText{text: t.name + ": " + refusal, failed: true}), nil
+		}
 		ctx, quiet := s.progress(ctx, req)
 		defer quiet()
 		return result(s.do(ctx, c, sc, t, req.Params.Arguments)), nil

@@ -9,6 +9,7 @@
 //	session.go    what belongs to one client
 //	reopen.go     the workspace, opened again when it was replaced
 //	roots.go      the folders that a client limits its calls to
+//	consent.go    calls that the user is asked about
 //	stdio.go      a connection that reads and writes lines, and its orderly end
 //	lines.go      lines of bounded length, and writing several at once
 //	unread.go     a bound on the answers that a client has not read
@@ -51,6 +52,11 @@ type Config struct {
 	// unknown. It is called for each call whose client asked for progress; if nil,
 	// no progress is reported.
 	Progress func(ctx context.Context, report func(done, total int64, note string)) context.Context
+
+	// Check is called before each call of a tool, by several goroutines. It returns why the
+	// call is refused, "" if it is made. With ask the user is asked first, and refusal is
+	// for a client that cannot do that. If nil, all calls are made.
+	Check func(tool string, e dialect.Effect) (refusal string, ask bool)
 
 	// Options are passed to the SDK's server; nil suits a server that has only
 	// tools.
@@ -104,7 +110,7 @@ func New(cfg Config) (*Server, error) {
 			if first, ok := s.tools[t.Name]; ok {
 				return nil, fmt.Errorf("the dialects %s and %s both have a tool %s; choose one of the two", first.dialect.Name, d.Name, t.Name)
 			}
-			s.tools[t.Name] = tool{d, t.Name, t.Effect == dialect.Reads}
+			s.tools[t.Name] = tool{d, t.Name, t.Effect, t.Effect == dialect.Reads}
 			s.order = append(s.order, t.Name)
 		}
 	}

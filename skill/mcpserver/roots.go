@@ -82,13 +82,8 @@ func (c *session) roots(ctx context.Context, req *mcp.CallToolRequest) (_ []*mcp
 	}
 	ctx, cancel := context.WithTimeout(ctx, rootsWait)
 	defer cancel()
-	go func() {
-		select {
-		case <-c.inputEnded:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	ctx, stop := c.whileOpen(ctx)
+	defer stop()
 	named, err := req.Session.ListRoots(ctx, nil)
 	if err == nil {
 		return named.Roots, nil, nil

@@ -21,8 +21,9 @@ type session struct {
 	mu      sync.Mutex
 	running map[*running]bool
 	ended   bool
-	scope   *scope // nil until the client's roots are known
-	changes int    // how often the client has announced a change of its roots
+	scope   *scope          // nil until the client's roots are known
+	changes int             // how often the client has announced a change of its roots
+	always  map[string]bool // names of tools that the user is no longer asked about
 
 	asking sync.Mutex // held while the client is asked for its roots
 }
@@ -43,7 +44,7 @@ var errClientGone = errors.New("the client is gone")
 
 func newSession(s *Server) *session {
 	return &session{server: s, state: &skill.Session{}, unread: &unread{limit: s.maxUnread, patience: s.patience},
-		inputEnded: make(chan struct{}), running: make(map[*running]bool)}
+		inputEnded: make(chan struct{}), running: make(map[*running]bool), always: make(map[string]bool)}
 }
 
 // session returns the session of a client, which begins with its first call and
@@ -90,6 +91,20 @@ func (c *session) done(r *running) {
 
 // endInput records that the client sends nothing more, not even answers.
 func (c *session) endInput() { c.inputOnce.Do(func() { close(c.inputEnded) }) }
+
+// whileOpen returns a context for waiting for an answer of the client, which ends when
+// the client sends nothing more.
+func (c *session) whileOpen(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-c.inputEnded:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
 
 // stopCalls cancels the calls that are running and all that begin later.
 func (c *session) stopCalls() {

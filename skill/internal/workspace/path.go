@@ -347,7 +347,7 @@ func Hidden(name string) bool {
 
 // configNames are files and folders from which other programs take commands to run:
 // operations read them, and change them only with [Options].AllowConfig.
-var configNames = []string{".git", "perstack", "perstack.toml"}
+var configNames = []string{".git", "perstack", "perstack.toml", "skill.toml"}
 
 // denied fails with a [*DeniedError] if q may not lead to p.
 func (w *Workspace) denied(p location, q request) error {
