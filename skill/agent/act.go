@@ -224,7 +224,7 @@ func (t *task) runCalls(ctx context.Context, calls []*call, events *callEvents) 
 			}
 		}
 		before := t.session.Snapshot()
-		t.cfg.point()
+		t.cfg.point(beforeChange)
 		t.runConcurrently(ctx, calls[:n])
 		for _, c := range calls[:n] {
 			t.files.add(c.changes...)

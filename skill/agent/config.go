@@ -58,8 +58,16 @@ type Config struct {
 
 	ready time.Duration                              // for a skill's server; 0 means connectTimeout
 	wait  func(context.Context, time.Duration) error // between retries; nil sleeps
-	point func()                                     // is called between any two changes of files and records, for tests; may be nil
+	point func(moment)                               // is called between any two changes of files and records, for tests; may be nil
 }
+
+// A moment is one between two changes of files and records.
+type moment int
+
+const (
+	beforeChange moment = iota
+	beforeFlush         // of records, and of the change that they are flushed beside
+)
 
 // About describes a model.
 type About struct {

@@ -76,7 +76,7 @@ func (l *lab) killAt(point int) (ended bool) {
 	go func() {
 		defer func() { gone <- ended }()
 		cfg, query := l.cfg, "go"
-		cfg.point = func() {
+		cfg.point = func(moment) {
 			if point--; point == 0 {
 				runtime.Goexit()
 			}

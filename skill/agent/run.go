@@ -118,7 +118,7 @@ func newRun(ctx context.Context, cfg Config) (*run, error) {
 		cfg.wait = sleep
 	}
 	if cfg.point == nil {
-		cfg.point = func() {}
+		cfg.point = func(moment) {}
 	}
 	r := &run{cfg: cfg, id: cmp.Or(cfg.RunID, newID()), clean: cfg.Redactor(), window: cfg.About.ContextWindow, spent: spending{Budget: cfg.Budget, start: time.Now()}}
 	continued := cfg.Continue

@@ -23,8 +23,8 @@ type store struct {
 	x    *skill.Executor // may write in perstack, and does not wait for the disk; nil if nothing is recorded
 	sync bool            // flush waits until what was written is on the disk
 
-	held    *lease // nil until this process owns the run
-	point   func() // see Config
+	held    *lease       // nil until this process owns the run
+	point   func(moment) // see Config
 	mu      sync.Mutex
 	last    int64    // the last result of now
 	sums    *os.File // nil until the first record is written; see sums
@@ -109,6 +109,7 @@ func (s *store) flush() error {
 	if len(pending) == 0 || !s.sync {
 		return nil
 	}
+	s.point(beforeFlush)
 	flushed := make(chan error, 1)
 	go func() { flushed <- sums.Sync() }()
 	return errors.Join(s.x.Flush(pending...), <-flushed)
@@ -132,11 +133,11 @@ func (s *store) write(ctx context.Context, n RecordName, value func(at int64) an
 
 // put writes a record for the next flush.
 func (s *store) put(ctx context.Context, name string, data []byte, fresh bool) error {
-	s.point()
+	s.point(beforeChange)
 	if err := s.addSum(name, sumOf(data)); err != nil {
 		return err
 	}
-	s.point()
+	s.point(beforeChange)
 	r, err := s.x.Execute(ctx, &skill.Session{}, skill.WriteFile{
 		Path: path.Join(runsDir, s.run, name), Content: string(data), Parents: true, NoReplace: fresh,
 	})

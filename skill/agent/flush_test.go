@@ -1,0 +1,65 @@
+package agent
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"textskill/skill"
+)
+
+// TestFlushesOfAStep counts how often a step waits for the disk: once at its end, and once
+// for each change, with which the record that its call has begun is flushed.
+func TestFlushesOfAStep(t *testing.T) {
+	const write, more = `writeTextFile {"path":"f","text":"x"}`, `appendTextFile {"path":"g","text":"x"}`
+	for _, tt := range []struct {
+		calls []string
+		want  int32
+	}{
+		{[]string{write}, 2},
+		{[]string{more}, 2},
+		{[]string{`editTextFile {"path":"g","oldText":"x","newText":"y"}`}, 2},
+		{[]string{`moveFile {"source":"g","destination":"h"}`}, 2},
+		{[]string{`deleteFile {"path":"g"}`}, 2},
+		{[]string{`createDirectory {"path":"a/b/c"}`}, 2},
+		{[]string{`readTextFile {"path":"g"}`, write}, 2},
+		{[]string{`readTextFile {"path":"g"}`, `listDirectory {"path":"."}`}, 1},
+		{[]string{`todo {"newTodos":["x"],"completedTodos":[0]}`}, 1},
+		{[]string{`deleteFile {"path":"missing"}`}, 1},
+		{[]string{write, more, more}, 4},
+	} {
+		l := newLab(t, calls(tt.calls...), calls("attemptCompletion {}"), "done")
+		x, err := skill.New(skill.Config{Dir: l.dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer x.Close()
+		if _, err := x.Execute(t.Context(), &skill.Session{}, skill.WriteFile{Path: "g", Content: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		var flushes atomic.Int32
+		l.cfg.Executor = x
+		l.cfg.point = func(at moment) {
+			if at == beforeFlush {
+				flushes.Add(1)
+			}
+		}
+		began, counted := int32(0), false
+		for e, err := range Run(t.Context(), l.cfg, "go") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case e.Type == StartGeneration && e.StepNumber == 1:
+				began = flushes.Load()
+			case e.Type == ContinueToNextStep && !counted:
+				counted = true
+				if got := flushes.Load() - began; got != tt.want {
+					t.Errorf("%q: %d flushes, want %d", tt.calls, got, tt.want)
+				}
+			}
+		}
+		if !counted {
+			t.Errorf("%q: the step does not end", tt.calls)
+		}
+	}
+}
