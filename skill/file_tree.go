@@ -17,8 +17,8 @@ import (
 )
 
 // ListTree lists a directory recursively, following links to directories inside the
-// workspace. The contents of .git are listed only if Path is in it. It returns a
-// [TreeListed].
+// workspace. The contents of .git are listed only if Path is in it, and so are the records
+// of experts' runs, perstack/runs. It returns a [TreeListed].
 type ListTree struct {
 	Path  string
 	Depth int // levels below Path; less than 1 means 1
@@ -168,6 +168,9 @@ func (w *treeWalk) fill(t *Tree, abs string, depth int) error {
 		return err
 	}
 	for _, e := range entries {
+		if search.IsRecords(w.x.Dir(), filepath.Join(abs, e.Name)) {
+			continue
+		}
 		t.Entries = append(t.Entries, &Tree{Name: e.Name, Folder: w.isFolder(abs, e)})
 	}
 	t.sort()

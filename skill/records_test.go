@@ -33,6 +33,13 @@ func TestRunRecords(t *testing.T) {
 			t.Errorf("%+v finds %s, want %s", tt.args, got, tt.want)
 		}
 	}
+	for path, want := range map[string]string{".": "perstack/notes", "perstack": "notes", "perstack/runs": "r/event.json"} {
+		for _, ignored := range []bool{false, true} {
+			if got := shownTree(do[TreeListed](t, x, ListTree{Path: path, Depth: 9, SkipIgnored: ignored}).Tree, ""); !strings.Contains(got, want) || strings.Contains(got, "event.json") != (path == "perstack/runs") {
+				t.Errorf("the tree of %s is %s", path, got)
+			}
+		}
+	}
 	var changed []string
 	for _, f := range do[RepoStatus](t, x, GitStatus{}).Files {
 		changed = append(changed, f.Path)
@@ -59,4 +66,12 @@ func TestRunRecords(t *testing.T) {
 	if data, err := os.ReadFile(filepath.Join(b.repo, "perstack/runs/r/event.json")); err != nil || string(data) != "needlemore\n" {
 		t.Errorf("the record holds %q, %v", data, err)
 	}
+}
+
+// shownTree returns the paths of a tree, each with a space in front.
+func shownTree(t *Tree, in string) (text string) {
+	for _, e := range t.Entries {
+		text += " " + in + e.Name + shownTree(e, in+e.Name+"/")
+	}
+	return text
 }

@@ -12,6 +12,12 @@ const (
 	recordsName   = "runs"
 )
 
+// IsRecords reports whether a path is that of the records of the workspace. Both are absolute
+// and clean.
+func IsRecords(workspace, path string) bool {
+	return path == filepath.Join(workspace, recordsParent, recordsName)
+}
+
 // aboveRecords returns the folder that holds the records of the workspace, relative to base,
 // with slashes. If they are not below base it returns what no folder is called.
 func aboveRecords(workspace, base string) string {
