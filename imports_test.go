@@ -62,7 +62,9 @@ var mayImport = map[string][]string{
 
 	"llmfallback": {"llmfallback/openai", "llmfallback/remote", "parser", "parser/json"},
 
-	"skill/mcpserver": {"skill/dialect", "skill", "parser", "parser/json"},
+	"skill/internal/door": {},
+
+	"skill/mcpserver": {"skill/internal/door", "skill/dialect", "skill", "parser", "parser/json"},
 
 	"skill/agent": {"skill/dialect", "skill", "llmfallback/remote", "parser/wire", "parser", "parser/json"},
 

@@ -2,25 +2,21 @@ package mcpserver
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	rawjson "textskill/parser/json"
+	"textskill/skill/internal/door"
 )
 
 // guard passes valid requests on and refuses all others.
@@ -30,45 +26,21 @@ type guard struct {
 	stateful  http.Handler
 	stateless http.Handler // of the versions from statelessVersion on
 	http      HTTP
-	loopback  bool
-	names     []string // the server's host names, in lower case; nil for a unix socket, whose clients may use any
-	origins   []string // pages that may call, in lower case
+	door      *door.Door
 	requests  chan struct{}
 	bodies    atomic.Int64 // bytes of requests that are being read
 }
 
 func (s *Server) guarded(h HTTP, addr net.Addr) *guard {
-	g := &guard{
+	return &guard{
 		server:    s,
 		sessions:  newClients(s, h),
 		stateful:  s.streamable(h, h.Stateless),
 		stateless: s.streamable(h, true),
 		http:      h,
-		names:     []string{"localhost"},
+		door:      door.New(addr, h.Addr, h.Hosts),
 		requests:  make(chan struct{}, maxRequests),
 	}
-	for _, name := range h.Hosts {
-		name = strings.ToLower(name)
-		g.names = append(g.names, name)
-		g.origins = append(g.origins, "https://"+name)
-	}
-	tcp, ok := addr.(*net.TCPAddr)
-	if !ok { // a page of a browser cannot reach a unix socket
-		g.names = nil
-		return g
-	}
-	g.loopback = tcp.IP.IsLoopback()
-	if host, _, err := net.SplitHostPort(h.Addr); err == nil {
-		g.names = append(g.names, strings.ToLower(host))
-	}
-	if name, err := os.Hostname(); err == nil && !g.loopback {
-		g.names = append(g.names, strings.ToLower(name))
-	}
-	port := strconv.Itoa(tcp.Port)
-	for _, name := range append(g.names, "127.0.0.1", "::1", tcp.IP.String()) {
-		g.origins = append(g.origins, "http://"+net.JoinHostPort(name, port))
-	}
-	return g
 }
 
 // ServeHTTP checks the host that a request is meant for, the page it comes from, its
@@ -80,13 +52,13 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (g *guard) serve(w *patientWriter, r *http.Request) {
 	switch {
-	case !g.hostAllowed(r.Host):
+	case !g.door.Host(r.Host):
 		deny(w, http.StatusForbidden, fmt.Sprintf("Host %q is not a name of this server", r.Host))
-	case !g.originAllowed(r.Header.Values("Origin")):
+	case !g.door.Origin(r.Header.Values("Origin")):
 		deny(w, http.StatusForbidden, fmt.Sprintf("Origin %q is not this server", r.Header.Get("Origin")))
 	case r.URL.Path != "/" && r.URL.Path != "/mcp":
 		deny(w, http.StatusNotFound, "MCP is served at /mcp")
-	case !g.authorized(r.Header.Get("Authorization")):
+	case g.http.Token != "" && !door.Bearer(r.Header.Get("Authorization"), g.http.Token):
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		deny(w, http.StatusUnauthorized, "a bearer token is needed")
 	case r.Method == http.MethodPost:
@@ -117,38 +89,6 @@ func (g *guard) pass(w http.ResponseWriter, r *http.Request) {
 		g.sessions.stopCalls(r.Header.Get("Mcp-Session-Id"))
 	}
 	g.stateful.ServeHTTP(w, r)
-}
-
-// hostAllowed reports whether a Host header names this server. A page of another
-// site may have its own name resolve to this machine (DNS rebinding), but its
-// requests still carry that name; a numeric address cannot be rebound.
-func (g *guard) hostAllowed(hostport string) bool {
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	}
-	host = strings.ToLower(strings.Trim(host, "[]"))
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip.Unmap().IsLoopback() || !g.loopback
-	}
-	return g.names == nil || slices.Contains(g.names, strings.TrimSuffix(host, "."))
-}
-
-// originAllowed reports whether a request does not come from a web page, or comes
-// from one that this server has served itself, or that a proxy with a name of Hosts has.
-func (g *guard) originAllowed(origins []string) bool {
-	return len(origins) == 0 || len(origins) == 1 && slices.Contains(g.origins, strings.ToLower(origins[0]))
-}
-
-// authorized reports whether a request has the token, in a time that does not depend
-// on the token.
-func (g *guard) authorized(authorization string) bool {
-	if g.http.Token == "" {
-		return true
-	}
-	scheme, token, _ := strings.Cut(authorization, " ")
-	given, want := sha256.Sum256([]byte(strings.TrimSpace(token))), sha256.Sum256([]byte(g.http.Token))
-	return subtle.ConstantTimeCompare(given[:], want[:]) == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
 // post reads a body, and passes the request on if the body is a message.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"textskill/skill/internal/door"
 )
 
 // HTTP says where and to whom streamable HTTP is served. The zero HTTP needs a Token
@@ -104,16 +106,10 @@ func (h HTTP) listen() (net.Listener, error) {
 
 // address returns the address to listen on.
 func (h HTTP) address() (*net.TCPAddr, error) {
-	given := cmp.Or(h.Addr, ":0")
-	if !strings.Contains(given, ":") {
-		given = ":" + given // a port alone
-	}
-	host, port, err := net.SplitHostPort(given)
-	if err != nil {
-		return nil, fmt.Errorf("%s is not an address of the form HOST:PORT or unix:PATH", h.Addr)
-	}
-	addr, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
+	addr, err := door.Address(h.Addr)
 	switch {
+	case errors.Is(err, door.ErrForm):
+		return nil, fmt.Errorf("%w or unix:PATH", err)
 	case err != nil:
 		return nil, err
 	case h.Token == "" && !addr.IP.IsLoopback():
