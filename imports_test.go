@@ -66,13 +66,17 @@ var mayImport = map[string][]string{
 
 	"skill/mcpserver": {"skill/internal/door", "skill/dialect", "skill", "parser", "parser/json"},
 
+	"skill/page": {"skill/internal/door", "skill"},
+
+	"skill/page/runs": {"skill/page", "skill/agent"},
+
 	"skill/agent": {"skill/dialect", "skill", "llmfallback/remote", "parser/wire", "parser", "parser/json"},
 
 	"skill/agent/trace": {"skill/agent"},
 
 	"skill/agent/provider": {"skill/agent", "llmfallback/openai", "llmfallback/remote"},
 
-	"cmd/skill": {"skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
+	"cmd/skill": {"skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
 }
 
 // testsImport says what tests import besides.

@@ -250,9 +250,9 @@ func line(e agent.Event, price *agent.Price) string {
 	case e.Text != nil:
 		return oneLine(*e.Text, lineWidth)
 	case e.Reason != "" && e.Step != nil:
-		return oneLine(reasonOf(e)+"; "+spent(e.Step.Usage, price), lineWidth)
+		return oneLine(e.ReasonText()+"; "+spent(e.Step.Usage, price), lineWidth)
 	case e.Reason != "":
-		return oneLine(reasonOf(e), lineWidth)
+		return oneLine(e.ReasonText(), lineWidth)
 	case e.ToolCall != nil:
 		return oneLine(e.ToolCall.ToolName+" "+string(e.ToolCall.Args), lineWidth)
 	case e.ToolResult != nil:

@@ -101,7 +101,7 @@ type subcommand struct {
 
 func (c *cli) subcommands() []subcommand {
 	return []subcommand{
-		{"mcp", c.mcpCommand}, {"run", c.runCommand}, {"start", c.startCommand}, {"log", c.logCommand},
+		{"mcp", c.mcpCommand}, {"run", c.runCommand}, {"start", c.startCommand}, {"log", c.logCommand}, {"web", c.webCommand},
 		{"undo", c.undoCommand}, {"history", c.historyCommand}, {"diff", c.diffCommand},
 		{"restore", c.restoreCommand}, {"doctor", c.doctorCommand}, {"gc", c.gcCommand},
 		{"explain", c.explainCommand}, {"trust", c.trustCommand},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -169,7 +168,7 @@ func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error 
 		}
 	}
 	if last.Type == agent.StopRunByExceededMaxSteps && last.Reason != "" && !people {
-		fmt.Fprintf(c.stderr, "skill: stopped: %s; --continue goes on\n", reasonOf(last))
+		fmt.Fprintf(c.stderr, "skill: stopped: %s; --continue goes on\n", last.ReasonText())
 	}
 	if last.Type == agent.StopRunByDelegate || last.Type == agent.CompleteRun && last.ExpertKey != cfg.Expert {
 		fmt.Fprintln(c.stderr, "skill: out of steps before the delegate's result was used; --continue resumes there")
@@ -238,15 +237,6 @@ func (c *cli) events(ctx context.Context, cfg agent.Config, query string) iter.S
 			}
 		}
 	}
-}
-
-// reasonOf returns the message of an event's reason.
-func reasonOf(e agent.Event) string {
-	var r struct{ Message string }
-	if json.Unmarshal([]byte(e.Reason), &r) != nil || r.Message == "" {
-		return e.Reason
-	}
-	return r.Message
 }
 
 // prepare returns what a run needs, except for the expert. The caller closes the

@@ -84,15 +84,15 @@ func (v *viewer) event(e agent.Event) {
 		v.pause()
 		what := "the last step allowed is taken"
 		if e.Reason != "" {
-			what = reasonOf(e)
+			what = e.ReasonText()
 		}
 		fmt.Fprintf(v.stdout, "\nstopped: %s\n", oneLine(what, lineWidth))
 		v.total(e)
 		return
 	case agent.CallTool:
-		v.said(textOf(e.NewMessage))
+		v.said(e.NewMessage.Text())
 	case agent.CallInteractiveTool, agent.CallDelegate:
-		v.said(textOf(e.NewMessage))
+		v.said(e.NewMessage.Text())
 		shown = false
 	case agent.StartGeneration, agent.FinishToolCall, agent.ContinueToNextStep, agent.StopRunByInteractiveTool, agent.StopRunByDelegate:
 		return
@@ -131,19 +131,6 @@ func (v *viewer) total(e agent.Event) {
 	if u := e.Checkpoint.Usage; u.TotalTokens > 0 {
 		fmt.Fprintf(v.stdout, "(step %d, %s)\n\n", e.StepNumber, spent(u, v.price))
 	}
-}
-
-// textOf returns the text of a message, "" for nil.
-func textOf(m *agent.Message) (text string) {
-	if m == nil {
-		return ""
-	}
-	for _, p := range m.Contents {
-		if p.Type == agent.TextPart {
-			text += p.Text
-		}
-	}
-	return text
 }
 
 // visible returns a text without the characters that control a terminal, except line

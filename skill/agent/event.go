@@ -1,5 +1,7 @@
 package agent
 
+import "encoding/json"
+
 // An Event is one transition of a run. Its type determines which of the fields after
 // StepNumber are set. An event contains only messages that no earlier event contained,
 // except that StartRun repeats those of a step that was interrupted.
@@ -25,6 +27,15 @@ type Event struct {
 	Text              *string     `json:"text,omitempty"`
 	Usage             *Usage      `json:"usage,omitempty"` // of one answer of the model
 	Error             *RunError   `json:"error,omitempty"`
+}
+
+// ReasonText returns the message of Reason, or Reason as it is if that holds none.
+func (e Event) ReasonText() string {
+	var r reason
+	if json.Unmarshal([]byte(e.Reason), &r) != nil || r.Message == "" {
+		return e.Reason
+	}
+	return r.Message
 }
 
 // An EventType names a transition.

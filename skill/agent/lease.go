@@ -45,15 +45,7 @@ func (s *store) lease(ctx context.Context, takeOver bool) error {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	root, err := os.OpenRoot(s.x.Dir())
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if info, err := root.Lstat(name); err != nil || !info.Mode().IsRegular() {
-		return cmp.Or(err, fmt.Errorf("%s is not a regular file", name))
-	}
-	file, err := root.OpenFile(name, os.O_RDWR, 0)
+	file, err := openLease(s.x, s.run, os.O_RDWR)
 	if err != nil {
 		return err
 	}
@@ -76,6 +68,37 @@ func (s *store) lease(ctx context.Context, takeOver bool) error {
 	}
 	s.held = &lease{file}
 	return nil
+}
+
+// openLease opens the file of a run's lease.
+func openLease(x *skill.Executor, run string, flag int) (*os.File, error) {
+	name := path.Join(runsDir, run, leaseFile)
+	root, err := os.OpenRoot(x.Dir())
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	if info, err := root.Lstat(name); err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, fmt.Errorf("%s is not a regular file", name))
+	}
+	return root.OpenFile(name, flag, 0)
+}
+
+// Owned reports whether a process works on a run.
+func (r Records) Owned(runID string) bool {
+	if checkRunID(runID) != nil {
+		return false
+	}
+	file, err := openLease(r.Executor, runID, os.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	free, err := tryLock(file, true)
+	if err != nil {
+		return readOwner(file).PID != 0
+	}
+	return !free
 }
 
 // Hold makes this process the owner of a run until release, so that nobody continues it
@@ -110,7 +133,7 @@ func (l *lease) release() {
 // keeps the lock.
 func waitLock(ctx context.Context, file *os.File) (bool, error) {
 	for end := time.Now().Add(leasePatience); ; {
-		locked, err := tryLock(file)
+		locked, err := tryLock(file, false)
 		if locked || err != nil || time.Now().After(end) {
 			return locked, err
 		}

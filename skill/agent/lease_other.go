@@ -7,4 +7,4 @@ import (
 	"os"
 )
 
-func tryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
+func tryLock(*os.File, bool) (bool, error) { return false, errors.ErrUnsupported }

@@ -15,6 +15,19 @@ type Message struct {
 	Cache    bool        `json:"cache,omitempty"` // it starts every request of the task, so a provider may cache it
 }
 
+// Text returns the texts of a message without its other parts, "" for nil.
+func (m *Message) Text() (text string) {
+	if m == nil {
+		return ""
+	}
+	for _, p := range m.Contents {
+		if p.Type == TextPart {
+			text += p.Text
+		}
+	}
+	return text
+}
+
 // MessageType says whose turn a message is.
 type MessageType string
 

@@ -234,7 +234,7 @@ func (p *anthropic) spell(m agent.Message, s spelling) []any {
 			}
 		}
 	}
-	if text := textOf(m); strings.TrimSpace(text) != "" { // endpoints refuse a blank one
+	if text := m.Text(); strings.TrimSpace(text) != "" { // endpoints refuse a blank one
 		out.Content = append(out.Content, anthropicBlock{Type: "text", Text: text})
 	}
 	for _, c := range m.Contents {

@@ -128,7 +128,7 @@ func (p *chat) spell(m agent.Message, s spelling) []any {
 	case agent.ToolMessage:
 		return chatResults(m, s)
 	}
-	out.Content = textOf(m) // also if empty: some endpoints require the field
+	out.Content = m.Text() // also if empty: some endpoints require the field
 	var replay chatReplay
 	if t := s.thinking(m); t != nil && json.Unmarshal(t.Replay, &replay) == nil && s.accepts(reasoningContent) {
 		switch replay.Under {

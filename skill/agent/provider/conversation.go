@@ -71,13 +71,3 @@ func (e *encoding) begins(messages []agent.Message) bool {
 	return len(e.ids) > 0 && len(e.ids) <= len(messages) &&
 		slices.EqualFunc(e.ids, messages[:len(e.ids)], func(id string, m agent.Message) bool { return id == m.ID })
 }
-
-// textOf returns the text of a message.
-func textOf(m agent.Message) (text string) {
-	for _, p := range m.Contents {
-		if p.Type == agent.TextPart {
-			text += p.Text
-		}
-	}
-	return text
-}

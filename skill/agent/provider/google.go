@@ -184,7 +184,7 @@ func (p *google) spell(m agent.Message, s spelling) []any {
 	if t := s.thinking(m); t != nil {
 		json.Unmarshal(t.Replay, &replay)
 	}
-	text := textOf(m)
+	text := m.Text()
 	if text != "" || replay.Text != "" {
 		out.Parts = append(out.Parts, googlePart{Text: &text, ThoughtSignature: replay.Text})
 	}

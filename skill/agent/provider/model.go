@@ -51,7 +51,7 @@ func (q question) accepts(parameter string) bool { return !slices.Contains(q.ref
 func (q question) instruction() (text string) {
 	for _, m := range q.Messages {
 		if m.Type == agent.InstructionMessage {
-			text += textOf(m)
+			text += m.Text()
 		}
 	}
 	return text

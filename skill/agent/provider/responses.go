@@ -140,9 +140,9 @@ func (p *responses) ask(ctx context.Context, q question) (agent.Answer, error) {
 func (p *responses) spell(m agent.Message, s spelling) (list []any) {
 	switch m.Type {
 	case agent.InstructionMessage:
-		return []any{responsesItem{Type: "message", Role: "system", Content: textOf(m)}}
+		return []any{responsesItem{Type: "message", Role: "system", Content: m.Text()}}
 	case agent.UserMessage:
-		return []any{responsesItem{Type: "message", Role: "user", Content: textOf(m)}}
+		return []any{responsesItem{Type: "message", Role: "user", Content: m.Text()}}
 	case agent.ToolMessage:
 		for _, r := range m.Contents {
 			list = append(list, responsesResult(m, r, s))
@@ -161,7 +161,7 @@ func (p *responses) spell(m agent.Message, s spelling) (list []any) {
 		}
 	}
 	think(0)
-	if text := textOf(m); text != "" {
+	if text := m.Text(); text != "" {
 		list = append(list, responsesItem{Type: "message", Role: "assistant", Content: text})
 	}
 	calls := 0

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"textskill/skill"
+	"textskill/skill/agent"
+	"textskill/skill/page"
+	"textskill/skill/page/runs"
+)
+
+const webLong = `web serves a page on the workspace: the runs of experts as they go, with words, calls and
+costs; the changes of files, with diffs and a button to undo or redo each; servers and
+their logs; and with --results how golden files did.
+
+The address that it prints holds a token, made for this start, without which nothing is
+shown. The page is for you: whoever has the address can read and undo what you can.`
+
+const webExample = `  skill web
+  skill web -C ~/project --addr 127.0.0.1:3901
+  skill test --json testdata > results.jsonl; skill web --results results.jsonl`
+
+// webOptions are the flags of skill web.
+type webOptions struct {
+	*options
+	addr    string
+	hosts   []string
+	results string
+	prices  string
+}
+
+func (c *cli) webCommand(o *options) *cobra.Command {
+	w := webOptions{options: o}
+	cmd := &cobra.Command{
+		Use:     "web [flags]",
+		Short:   "Show runs, changes, servers and tests in a browser",
+		Long:    webLong,
+		Example: webExample,
+		Args:    arguments(0, 0, ""),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.web(cmd.Context(), &w) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&w.addr, "addr", "127.0.0.1:0", "serve at `ADDR`, a port of which 0 is a free one")
+	f.StringSliceVar(&w.hosts, "host", nil, "also accept requests for the host `NAME`; may be repeated")
+	f.StringVar(&w.results, "results", "", "show the results of golden files in `FILE`, which \"skill test --json\" has printed")
+	f.StringVar(&w.prices, "prices", "", "read prices of models from `FILE`, as skill run does")
+	o.obey(cmd, "workspace", "undo")
+	return cmd
+}
+
+// web is skill web.
+func (c *cli) web(ctx context.Context, w *webOptions) error {
+	prices, err := readPrices(w.prices)
+	if err != nil {
+		return err
+	}
+	if w.results != "" {
+		if _, err := os.Stat(w.results); err != nil {
+			return fmt.Errorf("--results: %w", err)
+		}
+	}
+	x, err := c.executor(w.options)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	if err := skill.Undumpable(); err != nil {
+		return err
+	}
+	if c.getenv("GOGC") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(mcpGarbage))
+	}
+	workspace := page.Workspace{Executor: x}
+	shown := page.Config{
+		Title: x.Dir(), Token: rand.Text(), Hosts: w.hosts,
+		Runs: runs.Of(agent.Records{Executor: x}, prices), Changes: workspace.Changes(), Servers: workspace.Servers(),
+	}
+	if w.results != "" {
+		shown.Tests = testResults(w.results)
+	}
+	err = page.Serve(ctx, shown, w.addr, func(link string) {
+		fmt.Fprintln(c.stdout, link)
+		fmt.Fprintln(c.stderr, "skill: open this address in a browser; Ctrl-C ends the page")
+	})
+	var network *net.OpError
+	if errors.As(err, &network) {
+		return c.failed(err)
+	}
+	if err != nil {
+		return fmt.Errorf("--addr: %w", err)
+	}
+	return nil
+}
+
+// testResults is the name of a file of results that skill test has printed as JSON.
+type testResults string
+
+// maxResults is how many bytes of results are read.
+const maxResults = 16 << 20
+
+// Results implements [page.Tests].
+func (name testResults) Results(context.Context) (t page.TestRun, err error) {
+	f, err := os.Open(string(name))
+	if err != nil {
+		return t, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return t, err
+	}
+	t.Source, t.Time = string(name), info.ModTime()
+	lines := bufio.NewScanner(io.LimitReader(f, maxResults))
+	lines.Buffer(nil, maxResults)
+	for lines.Scan() {
+		var r struct {
+			goldenResult
+			Passed *int `json:"passed"` // of the last line
+		}
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(line, &r); err != nil || r.File == "" && r.Passed == nil {
+			return t, fmt.Errorf("%s holds a line that is no result of skill test --json: %q", name, line[:min(len(line), 80)])
+		}
+		if r.Passed != nil {
+			t.Done = true
+			continue
+		}
+		if r.OK {
+			t.Passed++
+		}
+		text := r.Diff
+		if r.Error != "" {
+			text = r.Error
+		}
+		t.Results = append(t.Results, page.Result{File: r.File, OK: r.OK, Text: text})
+	}
+	return t, lines.Err()
+}

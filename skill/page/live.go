@@ -1,0 +1,56 @@
+package page
+
+import (
+	"crypto/sha256"
+	"net/http"
+	"strings"
+	"time"
+)
+
+const (
+	maxStreams = 64
+	quiet      = 15 * time.Second // after which a stream shows that it still is there
+	pause      = 10               // times as long as a view took to write is waited before the next one
+)
+
+// stream sends what main holds as server-sent events, whenever it has changed.
+func (p *page) stream(w http.ResponseWriter, r *http.Request, q query) {
+	select {
+	case p.streams <- struct{}{}:
+		defer func() { <-p.streams }()
+	default:
+		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	c := http.NewResponseController(w)
+	var sent [sha256.Size]byte
+	var last time.Time
+	for {
+		began := time.Now()
+		v := p.view(r.Context(), q)
+		if r.Context().Err() != nil {
+			return
+		}
+		main := v.main.b.String()
+		message := ""
+		if sum := sha256.Sum256([]byte(main)); sum != sent {
+			sent = sum
+			message = "data: " + strings.ReplaceAll(main, "\n", "\ndata: ") + "\n\n"
+		} else if time.Since(last) > quiet {
+			message = ":\n\n"
+		}
+		if message != "" {
+			last = time.Now()
+			c.SetWriteDeadline(last.Add(writeTime)) // without deadlines, a slow browser is waited for
+			if _, err := w.Write([]byte(message)); err != nil || c.Flush() != nil {
+				return
+			}
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-time.After(max(v.every, pause*time.Since(began))):
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package page
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"mime"
+	"net"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"textskill/skill/internal/door"
+)
+
+//go:embed assets
+var assets embed.FS
+
+const (
+	headerTime    = 10 * time.Second // for the head of a request
+	keepAliveTime = 2 * time.Minute  // between two requests of one connection
+	writeTime     = 30 * time.Second // for a browser to take what is written at once
+	stopTime      = 2 * time.Second  // for answers under way when the page ends
+	maxHeader     = 64 << 10
+)
+
+// Serve serves a page at an address, HOST:PORT or a port, until ctx is done. Without a host
+// it listens on the loopback interface. ready is called with the link that opens the page.
+func Serve(ctx context.Context, c Config, addr string, ready func(link string)) error {
+	if c.Token == "" {
+		return errors.New("a page needs a token")
+	}
+	tcp, err := door.Address(addr)
+	if err != nil {
+		return err
+	}
+	listener, err := net.ListenTCP("tcp", tcp)
+	if err != nil {
+		return err
+	}
+	p := &page{Config: c, guard: newGuard(door.New(listener.Addr(), addr, c.Hosts), c.Token), streams: make(chan struct{}, maxStreams)}
+	server := &http.Server{
+		Handler:           p,
+		ReadHeaderTimeout: headerTime,
+		ReadTimeout:       headerTime,
+		IdleTimeout:       keepAliveTime,
+		MaxHeaderBytes:    maxHeader,
+		BaseContext:       func(net.Listener) context.Context { return ctx }, // ends streams
+	}
+	ready("http://" + listener.Addr().String() + "/?" + tokenInLink + "=" + c.Token)
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+	defer cancel()
+	if server.Shutdown(rest) != nil {
+		return server.Close()
+	}
+	return nil
+}
+
+// A page answers requests.
+type page struct {
+	Config
+	guard   *guard
+	streams chan struct{} // those that are open
+}
+
+// ServeHTTP implements [http.Handler].
+func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // without deadlines, a slow browser is waited for
+	if !p.guard.admits(w, r) {
+		return
+	}
+	at, below := strings.CutPrefix(r.URL.Path, p.guard.base+"/")
+	if !below {
+		http.Redirect(w, r, p.guard.base+"/", http.StatusSeeOther)
+		return
+	}
+	if data, err := assets.ReadFile("assets/" + at); err == nil {
+		w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(at)))
+		w.Write(data)
+		return
+	}
+	q := query{path: at, more: r.URL.Query().Has("more"), done: r.URL.Query().Has("done")}
+	if stream, ok := strings.CutPrefix(at, "live/"); ok && r.Method == http.MethodGet {
+		q.path = stream
+		p.stream(w, r, q)
+		return
+	}
+	if r.Method == http.MethodPost {
+		p.post(w, r, q)
+		return
+	}
+	p.write(w, p.view(r.Context(), q))
+}
+
+// post undoes a change, and leads to what that has become.
+func (p *page) post(w http.ResponseWriter, r *http.Request, q query) {
+	id, ok := strings.CutPrefix(q.path, "changes/")
+	if !ok || p.Changes == nil {
+		p.write(w, missing())
+		return
+	}
+	undo, err := p.Changes.Undo(r.Context(), id, r.PostFormValue("force") != "")
+	if err != nil {
+		q.refused = err
+		v := p.view(r.Context(), q)
+		v.status = http.StatusConflict
+		p.write(w, v)
+		return
+	}
+	to := p.guard.base + "/changes/" + escape(id)
+	if undo != "" {
+		to = p.guard.base + "/changes/" + escape(undo) + "?done"
+	}
+	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+// write writes a view with its frame.
+func (p *page) write(w http.ResponseWriter, v view) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(v.status)
+	var d doc
+	p.frame(&d, v)
+	w.Write([]byte(d.b.String()))
+}

@@ -1,0 +1,66 @@
+package page
+
+import "strings"
+
+// How much of a text is shown.
+const (
+	maxText  = 8 << 10   // bytes of what was said, asked for or answered
+	maxLines = 200       // lines of that
+	maxDiff  = 256 << 10 // bytes of a diff or a log
+	maxDiffs = 3000      // lines of a diff
+)
+
+// rest says that a text is cut, and which command prints all of it.
+func rest(d *doc, whole string) {
+	d.add(`<p class="cut">This is cut; <code>%</code> prints all of it.</p>`, whole)
+}
+
+// folded shows a text: a short one as it is, a long one once its first line is opened.
+func folded(d *doc, text, whole string) {
+	head, all := cut(text, maxText, maxLines)
+	first, _ := cut(strings.TrimSpace(head), 120, 1)
+	short := len(head) <= 400 && strings.Count(head, "\n") < 4
+	if !short {
+		d.add(`<details><summary><code>%</code></summary>`, strings.TrimSpace(first))
+	}
+	d.add(`<pre class="text" tabindex="0">
+%</pre>`, head)
+	if !all {
+		rest(d, whole)
+	}
+	if !short {
+		d.add(`</details>`)
+	}
+}
+
+// difference shows a unified diff, or what else a change did.
+func difference(d *doc, diff, whole string) {
+	head, all := cut(diff, maxDiff, maxDiffs)
+	if strings.TrimSpace(diff) == "" {
+		d.add(`<p>The content is as it was.</p>`)
+		return
+	}
+	d.add(`<pre class="diff" tabindex="0" role="region" aria-label="Diff">`)
+	for line := range strings.Lines(head) {
+		class := markup("")
+		switch {
+		case strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "--- "):
+			class = "head"
+		case strings.HasPrefix(line, "@@"):
+			class = "hunk"
+		case strings.HasPrefix(line, "+"):
+			class = "add"
+		case strings.HasPrefix(line, "-"):
+			class = "del"
+		}
+		if class == "" {
+			d.add(`%`, line)
+		} else {
+			d.add(`<span class="%">%</span>`, class, line)
+		}
+	}
+	d.add(`</pre>`)
+	if !all {
+		rest(d, whole)
+	}
+}

@@ -1,0 +1,103 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"net/http"
+)
+
+// changes lists changes.
+func (p *page) changes(ctx context.Context, d *doc, limit int) {
+	list, more, err := p.Changes.List(ctx, limit)
+	if err != nil {
+		unread(d, err)
+		return
+	}
+	if len(list) == 0 {
+		d.add(`<p id="none-changes">No changes are recorded.</p>`)
+		return
+	}
+	d.add(`<ol class="rows" id="changes" data-list>`)
+	for _, c := range list {
+		d.add(`<li id="change-%"><a class="what" href="%/changes/%"><span class="id">%</span> %</a> `, c.ID, markup(p.guard.base), escape(c.ID), c.ID, c.What)
+		p.undo(d, c, false)
+		p.facts(d, c)
+		d.add("</li>\n")
+	}
+	d.add(`</ol>`)
+	p.older(d, "changes", len(list), more, "changes")
+}
+
+// facts shows when a change was made and by what, in a line.
+func (p *page) facts(d *doc, c Change) {
+	d.add(`<p class="meta">%`, c.Time)
+	if c.By != "" {
+		d.add(` · %`, c.By)
+	}
+	if c.Run != "" {
+		if p.Runs != nil {
+			d.add(` · <a href="%/runs/%">run</a>`, markup(p.guard.base), escape(c.Run))
+		}
+		if c.Step > 0 {
+			d.add(` · step %`, c.Step)
+		}
+	}
+	if c.NotKept != "" {
+		d.add(` · <span class="bad">cannot be undone: %</span>`, c.NotKept)
+	}
+	d.add(`</p>`)
+}
+
+// undo shows a button that undoes a change, or that this was done.
+func (p *page) undo(d *doc, c Change, force bool) {
+	switch {
+	case c.Undone:
+		d.add(`<span class="state">undone</span>`)
+		return
+	case c.NotKept != "":
+		return
+	}
+	verb, what := "Undo", "change "+c.ID
+	if c.Of != "" {
+		verb, what = "Redo", "change "+c.Of
+	}
+	d.add(`<form method="post" action="%/changes/%"><input type="hidden" name="%" value="%">`,
+		markup(p.guard.base), escape(c.ID), keyField, p.guard.change)
+	if force {
+		verb += " anyway"
+		d.add(`<input type="hidden" name="force" value="1">`)
+	}
+	d.add(`<button id="undo-%">% <span class="sr">%</span></button></form>`, c.ID, verb, what)
+}
+
+// change shows a change with its diff.
+func (p *page) change(ctx context.Context, v *view, id string, q query) {
+	c, diff, err := p.Changes.Change(ctx, id)
+	d := &v.main
+	d.add(`<h1>Change %</h1>`, id)
+	if err != nil {
+		v.status = http.StatusNotFound
+		unread(d, err)
+		return
+	}
+	d.add(`<p class="what">%</p>`, c.What)
+	needed, forcible := errors.AsType[*NeedsForceError](q.refused)
+	if q.refused != nil {
+		d.add(`<div class="notice bad" role="alert" tabindex="-1"><p>Nothing was undone: %</p>`, q.refused.Error())
+		if forcible {
+			d.add(`<p>Undo it anyway? %</p>`, needed.Hint)
+			p.undo(d, c, true)
+		}
+		d.add(`</div>`)
+	} else if q.done && c.Of != "" {
+		d.add(`<p class="notice good" role="status" tabindex="-1">Done: change % is undone. That is a change too, and can be redone.</p>`, c.Of)
+	}
+	d.add(`<div id="facts" data-live>`)
+	p.facts(d, c)
+	d.add(`</div><div id="take-back" data-live>`)
+	if !forcible {
+		p.undo(d, c, false)
+	}
+	d.add(`</div><h2 id="h-diff">What it did</h2>`)
+	difference(d, diff, "skill diff "+id)
+}

@@ -1,0 +1,127 @@
+package page
+
+import (
+	"context"
+	"net/http"
+	"strings"
+)
+
+// runs lists runs.
+func (p *page) runs(ctx context.Context, d *doc, limit int) {
+	list, more, err := p.Runs.List(ctx, limit)
+	if err != nil {
+		unread(d, err)
+		return
+	}
+	if len(list) == 0 {
+		d.add(`<p id="none-runs">No runs are recorded. <code>skill run EXPERT "QUERY"</code> begins one.</p>`)
+		return
+	}
+	d.add(`<ul class="rows" id="runs" data-list>`)
+	for _, r := range list {
+		query, _ := cut(strings.TrimSpace(r.Query), 300, 1)
+		if query == "" {
+			query = "Run " + r.ID
+		}
+		d.add(`<li id="run-%"><a class="what" href="%/runs/%">%</a> `, r.ID, markup(p.guard.base), escape(r.ID), query)
+		state(d, r)
+		d.add(`<p class="meta">%`, r.Expert)
+		spent(d, r)
+		d.add(` · %`, r.Updated)
+		if r.Problem != "" {
+			d.add(` · <span class="bad">%</span>`, r.Problem)
+		}
+		d.add("</p></li>\n")
+	}
+	d.add(`</ul>`)
+	p.older(d, "runs", len(list), more, "runs")
+}
+
+// state shows how a run is.
+func state(d *doc, r Run) {
+	class := markup("state")
+	switch {
+	case r.Live:
+		class = "state live"
+	case r.Failed:
+		class = "state bad"
+	}
+	d.add(`<span class="%">%</span>`, class, r.State)
+}
+
+// spent shows how far a run is, and what it cost.
+func spent(d *doc, r Run) {
+	d.add(` · step % · % tokens`, r.Step, r.Tokens)
+	if r.Cost != "" {
+		d.add(` · %`, r.Cost)
+	}
+}
+
+// run shows a run with its events.
+func (p *page) run(ctx context.Context, v *view, id string, q query) {
+	limit := q.items()
+	r, events, before, err := p.Runs.Run(ctx, id, limit)
+	d := &v.main
+	if err != nil {
+		v.status = http.StatusNotFound
+		d.add(`<h1>Run %</h1>`, id)
+		unread(d, err)
+		return
+	}
+	query, whole := cut(r.Query, maxText, maxLines)
+	d.add(`<h1>Run of %</h1><div id="now" role="status" data-live><p>`, r.Expert)
+	state(d, r)
+	spent(d, r)
+	if len(events) > 0 {
+		d.add(` <span class="sr">· %</span>`, events[len(events)-1].What)
+	}
+	d.add(`</p></div><p class="words query">%</p>`, query)
+	if !whole {
+		d.add(`<p class="cut">The query is cut.</p>`)
+	}
+	d.add(`<div id="facts" data-live><dl><dt>Run</dt><dd><code>%</code></dd><dt>Model</dt><dd>%</dd><dt>Began</dt><dd>%</dd><dt>Last active</dt><dd>%</dd>`,
+		r.ID, r.Model, r.Started, r.Updated)
+	if r.Holder != "" {
+		d.add(`<dt>Runs on</dt><dd>%</dd>`, r.Holder)
+	}
+	d.add(`</dl>`)
+	if r.Problem != "" {
+		d.add(`<p class="notice bad">%</p>`, r.Problem)
+	}
+	if before > 0 {
+		d.add(`<p class="cut">% earlier events are not shown`, before)
+		if !q.more {
+			d.add(`: <a href="%/runs/%?more">show %</a>`, markup(p.guard.base), escape(r.ID), min(before, manyItems-usualItems))
+		}
+		d.add(`.</p>`)
+	}
+	d.add(`</div><h2 id="h-events">What happened</h2><ol class="events" id="events" data-list data-follow aria-labelledby="h-events">`)
+	for _, e := range events {
+		p.event(d, e)
+	}
+	d.add(`</ol>`)
+}
+
+// event shows what happened.
+func (p *page) event(d *doc, e Event) {
+	class := markup("event")
+	if e.Failed {
+		class = "event failed"
+	}
+	d.add(`<li id="e-%" class="%"><h3>Step % · %</h3><p class="meta">%`, e.ID, class, e.Step, e.What, e.Time)
+	for _, c := range e.Changes {
+		d.add(` · <a href="%/changes/%">change %</a>`, markup(p.guard.base), escape(c), c)
+	}
+	d.add(`</p>`)
+	if words := strings.TrimSpace(e.Words); words != "" {
+		head, whole := cut(words, maxText, maxLines)
+		d.add(`<p class="words">%</p>`, head)
+		if !whole {
+			rest(d, e.More)
+		}
+	}
+	if e.Text != "" {
+		folded(d, e.Text, e.More)
+	}
+	d.add("</li>\n")
+}

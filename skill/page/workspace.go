@@ -1,0 +1,108 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"textskill/skill"
+)
+
+// A Workspace is what a page shows of a workspace.
+type Workspace struct{ Executor *skill.Executor }
+
+// Changes returns the history of the workspace.
+func (w Workspace) Changes() Changes { return changes(w) }
+
+// Servers returns the servers that were started in the workspace.
+func (w Workspace) Servers() Servers { return servers(w) }
+
+type changes Workspace
+
+func (w changes) List(ctx context.Context, limit int) (list []Change, more int, err error) {
+	r, err := w.Executor.Execute(ctx, &skill.Session{}, skill.History{Limit: limit})
+	if err != nil {
+		return nil, 0, err
+	}
+	history := r.(skill.Changes)
+	for _, e := range history.List {
+		c := Change{ID: e.ID, Time: e.Time, What: string(e.Kind) + " " + w.short(e.Path), By: e.Tool, Run: e.Run, Step: e.RunStep, Of: e.Of, Undone: e.Undone, NotKept: e.NotKept}
+		switch {
+		case e.Of != "":
+			c.What = "undo change " + e.Of + ": " + w.short(e.Path)
+		case e.From != "":
+			c.What = string(e.Kind) + " " + w.short(e.From) + " to " + w.short(e.Path)
+		case e.Command != "":
+			c.What = string(e.Kind) + " " + e.Command + ": " + w.short(e.Path)
+		}
+		if n := len(e.Paths); n > 1 {
+			c.What += fmt.Sprintf(" and %d more", n-1)
+		}
+		if e.Unmade {
+			c.NotKept = "it was never made"
+		}
+		list = append(list, c)
+	}
+	return list, history.More, nil
+}
+
+// short returns a path without that of the workspace.
+func (w changes) short(name string) string {
+	if rel, ok := strings.CutPrefix(name, w.Executor.Dir()+string(filepath.Separator)); ok {
+		return filepath.ToSlash(rel)
+	}
+	return name
+}
+
+func (w changes) Change(ctx context.Context, id string) (c Change, diff string, err error) {
+	r, err := w.Executor.Execute(ctx, &skill.Session{}, skill.Difference{ID: id})
+	if err != nil {
+		return c, "", err
+	}
+	list, _, err := w.List(ctx, 0)
+	for _, c := range list {
+		if c.ID == id {
+			return c, r.(skill.Compared).Diff, err
+		}
+	}
+	return c, "", errors.Join(err, fmt.Errorf("change %s is not recorded", id))
+}
+
+func (w changes) Undo(ctx context.Context, id string, force bool) (string, error) {
+	r, err := w.Executor.Execute(skill.WithLabel(ctx, "", "skill web"), &skill.Session{}, skill.Undo{ID: id, Force: force})
+	if e, ok := errors.AsType[*skill.UndoError](err); ok && e.Force {
+		return "", &NeedsForceError{e, "What it replaces is saved first, as a change of its own."}
+	}
+	if err != nil {
+		return "", err
+	}
+	return r.(skill.Reverted).UndoID(), nil
+}
+
+type servers Workspace
+
+func (w servers) List(ctx context.Context) (list []Server, err error) {
+	r, err := w.Executor.Execute(ctx, &skill.Session{}, skill.ListServers{})
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range r.(skill.Servers) {
+		list = append(list, server(s))
+	}
+	return list, nil
+}
+
+func (w servers) Log(ctx context.Context, id string) (s Server, log string, more bool, err error) {
+	r, err := w.Executor.Execute(ctx, &skill.Session{}, skill.ReadServerLog{ServerName: skill.ServerName{ID: id}, Lines: 1000})
+	if err != nil {
+		return s, "", false, err
+	}
+	l := r.(skill.ServerLog)
+	return server(l.ServerState), string(l.Text), l.More, nil
+}
+
+func server(s skill.ServerState) Server {
+	return Server{ID: s.ID, Command: s.Command, State: s.Message(), Running: s.Running, Port: s.Port, Started: s.Started, Log: s.Log}
+}
