@@ -68,7 +68,7 @@ var mayImport = map[string][]string{
 
 	"skill/page": {"skill/internal/door", "skill"},
 
-	"skill/page/runs": {"skill/page", "skill/agent"},
+	"skill/page/runs": {"skill/page", "skill/agent", "parser/json"},
 
 	"skill/agent": {"skill/dialect", "skill", "llmfallback/remote", "parser/wire", "parser", "parser/json"},
 
@@ -81,8 +81,9 @@ var mayImport = map[string][]string{
 
 // testsImport says what tests import besides.
 var testsImport = map[string][]string{
-	"skill/dialect": {"skill/browser"},        // for its screenshots
-	"skill/agent":   {"skill/agent/provider"}, // for what a step costs
+	"skill/dialect": {"skill/browser"},                  // for its screenshots
+	"skill/agent":   {"skill/agent/provider"},           // for what a step costs
+	"skill/page":    {"skill/agent", "skill/page/runs"}, // for a run that a browser follows
 }
 
 // doors says through which files a library comes in, as patterns of [path.Match].
@@ -104,7 +105,8 @@ var doors = map[string][]string{
 	"github.com/pelletier/go-toml/v2":              {"skill/agent/project.go", "skill/agent/builtin.go", "cmd/skill/setup_file.go", "cmd/skill/rules.go"},
 	"github.com/tailscale/hujson":                  {"cmd/skill/setup_file.go"},
 	"github.com/JohannesKaufmann/html-to-markdown": {"skill/internal/web/*.go"},
-	"github.com/chromedp/chromedp":                 {"skill/browser/browser.go"},
+	"github.com/chromedp/chromedp":                 {"skill/browser/browser.go", "skill/page/chromium_test.go"},
+	"github.com/chromedp/cdproto":                  {"skill/page/chromium_test.go"},
 }
 
 // testOnly are the libraries that tests of any package may use.

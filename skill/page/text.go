@@ -40,7 +40,7 @@ func difference(d *doc, diff, whole string) {
 		d.add(`<p>The content is as it was.</p>`)
 		return
 	}
-	d.add(`<pre class="diff" tabindex="0" role="region" aria-label="Diff">`)
+	d.add(`<pre class="diff" tabindex="0" role="region" aria-label="Diff"><code>`)
 	for line := range strings.Lines(head) {
 		class := markup("")
 		switch {
@@ -59,7 +59,7 @@ func difference(d *doc, diff, whole string) {
 			d.add(`<span class="%">%</span>`, class, line)
 		}
 	}
-	d.add(`</pre>`)
+	d.add(`</code></pre>`)
 	if !all {
 		rest(d, whole)
 	}

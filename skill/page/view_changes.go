@@ -85,7 +85,7 @@ func (p *page) change(ctx context.Context, v *view, id string, q query) {
 	if q.refused != nil {
 		d.add(`<div class="notice bad" role="alert" tabindex="-1"><p>Nothing was undone: %</p>`, q.refused.Error())
 		if forcible {
-			d.add(`<p>Undo it anyway? %</p>`, needed.Hint)
+			d.add(`<p>Do it anyway? %</p>`, needed.Hint)
 			p.undo(d, c, true)
 		}
 		d.add(`</div>`)

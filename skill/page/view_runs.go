@@ -25,7 +25,7 @@ func (p *page) runs(ctx context.Context, d *doc, limit int) {
 		}
 		d.add(`<li id="run-%"><a class="what" href="%/runs/%">%</a> `, r.ID, markup(p.guard.base), escape(r.ID), query)
 		state(d, r)
-		d.add(`<p class="meta">%`, r.Expert)
+		d.add(`<p class="meta">% · `, r.Expert)
 		spent(d, r)
 		d.add(` · %`, r.Updated)
 		if r.Problem != "" {
@@ -51,7 +51,7 @@ func state(d *doc, r Run) {
 
 // spent shows how far a run is, and what it cost.
 func spent(d *doc, r Run) {
-	d.add(` · step % · % tokens`, r.Step, r.Tokens)
+	d.add(`step % · % tokens`, r.Step, r.Tokens)
 	if r.Cost != "" {
 		d.add(` · %`, r.Cost)
 	}
@@ -71,6 +71,7 @@ func (p *page) run(ctx context.Context, v *view, id string, q query) {
 	query, whole := cut(r.Query, maxText, maxLines)
 	d.add(`<h1>Run of %</h1><div id="now" role="status" data-live><p>`, r.Expert)
 	state(d, r)
+	d.add(` `)
 	spent(d, r)
 	if len(events) > 0 {
 		d.add(` <span class="sr">· %</span>`, events[len(events)-1].What)
@@ -108,11 +109,11 @@ func (p *page) event(d *doc, e Event) {
 	if e.Failed {
 		class = "event failed"
 	}
-	d.add(`<li id="e-%" class="%"><h3>Step % · %</h3><p class="meta">%`, e.ID, class, e.Step, e.What, e.Time)
+	d.add(`<li id="e-%" class="%"><div class="head"><h3>Step % · %</h3><p class="meta">%`, e.ID, class, e.Step, e.What, e.Time)
 	for _, c := range e.Changes {
 		d.add(` · <a href="%/changes/%">change %</a>`, markup(p.guard.base), escape(c), c)
 	}
-	d.add(`</p>`)
+	d.add(`</p></div>`)
 	if words := strings.TrimSpace(e.Words); words != "" {
 		head, whole := cut(words, maxText, maxLines)
 		d.add(`<p class="words">%</p>`, head)

@@ -4,12 +4,14 @@ package runs
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	rawjson "textskill/parser/json"
 	"textskill/skill/agent"
 	"textskill/skill/page"
 )
@@ -143,7 +145,11 @@ func (r *recorded) Run(ctx context.Context, id string, limit int) (run page.Run,
 		shown = shown[before:]
 	}
 	for _, n := range shown {
-		events = append(events, r.event(ctx, id, n))
+		e := r.event(ctx, id, n)
+		if e.Text == s.Input.Text {
+			e.Text = "" // the query of the run
+		}
+		events = append(events, e)
 	}
 	return run, events, before, nil
 }
@@ -195,12 +201,13 @@ func Event(e agent.Event) page.Event {
 		shown.Text, shown.Failed = e.ReasonText(), true
 	case e.ToolCall != nil:
 		shown.What += " " + e.ToolCall.ToolName
-		shown.Words, shown.Text = e.NewMessage.Text(), string(e.ToolCall.Args)
+		shown.Words = e.NewMessage.Text()
+		shown.Text = readable(string(e.ToolCall.Args))
 	case e.ToolResult != nil:
 		shown.What += " " + e.ToolResult.ToolName
 		shown.Failed = e.ToolResult.IsError
 		for _, p := range e.ToolResult.Result {
-			shown.Text += p.Text
+			shown.Text += readable(p.Text)
 		}
 		if e.ToolResult.Session != nil {
 			shown.Changes = e.ToolResult.Session.Changes
@@ -214,6 +221,29 @@ func Event(e agent.Event) page.Event {
 		}
 	}
 	return shown
+}
+
+// readable returns a JSON object as lines of names and values, with texts as they are, and
+// any other text unchanged.
+func readable(text string) string {
+	object := []byte(strings.TrimSpace(text))
+	if len(object) == 0 || object[0] != '{' || !json.Valid(object) {
+		return text
+	}
+	var b strings.Builder
+	for name, value := range rawjson.EachMember(object) {
+		shown, ok := rawjson.String(value)
+		if !ok {
+			shown = string(value)
+		}
+		key, _ := rawjson.String(name)
+		b.WriteString(key + ": ")
+		if strings.Contains(strings.TrimSuffix(shown, "\n"), "\n") {
+			b.WriteString("\n")
+		}
+		b.WriteString(strings.TrimSuffix(shown, "\n") + "\n")
+	}
+	return b.String()
 }
 
 // clipped returns the beginning of a text, which does not keep the rest in memory.

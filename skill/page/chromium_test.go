@@ -1,0 +1,409 @@
+package page_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"textskill/skill"
+	"textskill/skill/agent"
+	"textskill/skill/page"
+	"textskill/skill/page/runs"
+	"textskill/testdata/needs"
+)
+
+// patience is how long a page is waited for.
+const patience = time.Minute
+
+// A tab is a page in a browser.
+type tab struct {
+	*testing.T
+	ctx context.Context
+}
+
+// openTab starts a browser of its own.
+func openTab(t *testing.T, url string) tab {
+	t.Helper()
+	needs.Browser(t)
+	at, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.Flag("disable-dev-shm-usage", true))...)
+	t.Cleanup(cancel)
+	ctx, cancelTab := chromedp.NewContext(at)
+	t.Cleanup(cancelTab)
+	b := tab{t, ctx}
+	b.do(chromedp.EmulateViewport(1000, 800))
+	b.do(chromedp.Navigate(url))
+	return b
+}
+
+func (b tab) do(a chromedp.Action[chromedp.Void]) {
+	b.Helper()
+	if err := chromedp.Do(b.ctx, a); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// eval returns what an expression is in the page, as text.
+func (b tab) eval(expression string) string {
+	b.Helper()
+	text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("String("+expression+")"))
+	if err != nil {
+		b.Fatalf("%s: %v", expression, err)
+	}
+	return text
+}
+
+// wait waits until an expression is true.
+func (b tab) wait(expression string) {
+	b.Helper()
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("String(Boolean("+expression+"))"))
+		switch {
+		case text == "true":
+			return
+		case time.Since(began) > patience:
+			b.Fatalf("%s does not become true: %v\n%s", expression, err, b.eval("document.body.innerText"))
+		}
+	}
+}
+
+// has waits until a text is to be seen.
+func (b tab) has(text string) {
+	b.Helper()
+	b.wait(fmt.Sprintf("document.body?.innerText.includes(%q)", text))
+}
+
+// follow clicks a link or a button.
+func (b tab) follow(selector string) {
+	b.Helper()
+	b.wait(fmt.Sprintf("document.querySelector(%q)", selector))
+	b.eval(fmt.Sprintf("document.querySelector(%q).click()", selector))
+}
+
+// picture keeps a picture of the whole page.
+func (b tab) picture(name string) {
+	b.Helper()
+	data, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(b.ArtifactDir(), name+".png"), data, 0o666)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b tab) scheme(name string) {
+	b.Helper()
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// workspace returns a workspace with a file.
+func workspace(t *testing.T) *skill.Executor {
+	t.Helper()
+	x, err := skill.New(skill.Config{Dir: t.TempDir(), NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	write(t, x, "notes.md", "before\n")
+	return x
+}
+
+func write(t *testing.T, x *skill.Executor, name, content string) {
+	t.Helper()
+	if _, err := x.Execute(t.Context(), &skill.Session{}, skill.WriteFile{Path: name, Content: content, Parents: true}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// held fails unless a file has a content.
+func held(t *testing.T, x *skill.Executor, name, want string) {
+	t.Helper()
+	if got, err := os.ReadFile(filepath.Join(x.Dir(), name)); string(got) != want {
+		t.Errorf("%s holds %q, %v; want %q", name, got, err, want)
+	}
+}
+
+func pageOf(t *testing.T, x *skill.Executor) page.Config {
+	t.Helper()
+	prices, err := agent.ReadPrices(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := page.Workspace{Executor: x}
+	return page.Config{Title: x.Dir(), Token: "the-token", Runs: runs.Of(agent.Records{Executor: x}, prices), Changes: w.Changes(), Servers: w.Servers()}
+}
+
+// serve serves a page until the test ends, and returns the link that opens it.
+func serve(t *testing.T, c page.Config) (link string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, ended := make(chan string, 1), make(chan error, 1)
+	go func() { ended <- page.Serve(ctx, c, "", func(link string) { ready <- link }) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case link = <-ready:
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	return link
+}
+
+// steps is a model that gives an answer when it gets one.
+type steps chan agent.Answer
+
+func (s steps) Next(ctx context.Context, _ agent.Request) (agent.Answer, error) {
+	select {
+	case a := <-s:
+		a.Usage = agent.Usage{InputTokens: 1000, OutputTokens: 50, TotalTokens: 1050}
+		return a, nil
+	case <-ctx.Done():
+		return agent.Answer{}, ctx.Err()
+	}
+}
+
+func call(name, args string) []agent.Call {
+	return []agent.Call{{ID: name, Name: name, Arguments: args}}
+}
+
+// begin begins a run, and returns its model and what waits for its end.
+func begin(t *testing.T, x *skill.Executor, query string) (steps, func()) {
+	t.Helper()
+	model, done := make(steps), make(chan error, 1)
+	cfg := agent.Config{Executor: x, Model: model, Expert: "writer", Experts: map[string]agent.Expert{"writer": {Version: "1.0.0", Instruction: "You write."}},
+		RunID: "r1", About: agent.About{Provider: "openai", Model: "gpt-4o"}}
+	ctx := t.Context()
+	go func() {
+		var last error
+		for _, err := range agent.Run(ctx, cfg, query) {
+			last = err
+		}
+		done <- last
+	}()
+	return model, func() {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestRunIsFollowedAndUndone follows a run as it happens, and undoes what it changed:
+// with the script and without it, also where something else has changed the file since.
+func TestRunIsFollowedAndUndone(t *testing.T) {
+	x := workspace(t)
+	b := openTab(t, serve(t, pageOf(t, x)))
+	b.has("No runs are recorded")
+	if at := b.eval("location.href"); strings.Contains(at, "token") {
+		t.Errorf("the address is %s", at)
+	}
+	b.eval("window.loaded = 1")
+
+	model, end := begin(t, x, "Write the notes anew")
+	b.has("Write the notes anew")
+	b.has("running")
+	if b.eval("window.loaded") != "1" {
+		t.Error("the page was loaded again")
+	}
+	b.follow(`a[href$="/runs/r1"]`)
+	b.has("Step 1 · writer begins")
+	b.eval("window.loaded = 1")
+	model <- agent.Answer{Text: "I write them now.", Calls: call("writeTextFile", `{"path":"notes.md","text":"after\n"}`)}
+	b.has("I write them now.")
+	b.has("Step 1 · calls writeTextFile")
+	b.has("Step 1 · result of writeTextFile")
+	b.has("step 2 · 1050 tokens · $0.0030")
+	held(t, x, "notes.md", "after\n")
+	model <- agent.Answer{Calls: call("attemptCompletion", "{}")}
+	model <- agent.Answer{Text: "The notes are written."}
+	end()
+	b.has("completed")
+	b.has("Step 2 · reports")
+	if b.eval("window.loaded") != "1" {
+		t.Error("the page was loaded again")
+	}
+	b.picture("run")
+
+	b.follow(`a[href$="/changes/2"]`)
+	b.has("-before")
+	b.has("+after")
+	b.picture("change")
+	b.follow("#undo-2")
+	b.has("Done: change 2 is undone.")
+	held(t, x, "notes.md", "before\n")
+	b.picture("undone")
+	b.follow("#undo-3") // a redo
+	b.has("Done: change 3 is undone.")
+	held(t, x, "notes.md", "after\n")
+
+	if err := os.WriteFile(filepath.Join(x.Dir(), "notes.md"), []byte("by another\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	b.follow("#undo-4")
+	b.has("Nothing was undone: change 4 cannot be undone: ")
+	held(t, x, "notes.md", "by another\n")
+	b.picture("refused")
+	b.follow(".notice button")
+	b.has("Done: change 4 is undone.")
+	held(t, x, "notes.md", "before\n")
+
+	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
+		t.Fatal(err)
+	}
+	b.do(chromedp.Reload())
+	b.has("Reload the page to see what is new.")
+	redo := b.eval(`document.querySelector("form button").id`)
+	b.do(chromedp.Click("#" + redo))
+	b.has("Done: change " + strings.TrimPrefix(redo, "undo-") + " is undone.")
+	held(t, x, "notes.md", "by another\n")
+}
+
+// TestPageFits has every view fit into a phone and a window, in both colour schemes, with
+// texts that are one long word, and none that becomes markup.
+func TestPageFits(t *testing.T) {
+	f := &fake{n: 4, text: hostile + strings.Repeat("long", 100)}
+	b := openTab(t, serve(t, f.config()))
+	base := strings.TrimSuffix(b.eval("location.href"), "/")
+	for _, size := range []struct {
+		name          string
+		width, height int64
+	}{{"phone", 360, 640}, {"window", 1000, 800}} {
+		b.do(chromedp.EmulateViewport(size.width, size.height))
+		for _, path := range paths {
+			b.do(chromedp.Navigate(base + "/" + path))
+			for _, scheme := range []string{"light", "dark"} {
+				b.scheme(scheme)
+				if wide := b.eval("document.scrollingElement.scrollWidth > innerWidth"); wide != "false" {
+					t.Errorf("/%s on a %s scrolls sideways, for %s", path, size.name, b.eval(`[...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > innerWidth && !e.closest("pre")).map(e => e.outerHTML.slice(0, 100)).join("\n")`))
+				}
+				if low := b.eval(contrast); low != "" {
+					t.Errorf("/%s in %s colours cannot be read well:\n%s", path, scheme, low)
+				}
+			}
+			if title := b.eval("document.title"); title == "owned" {
+				t.Fatalf("/%s carries out hostile text", path)
+			}
+			if wrong := b.eval(unnamed); wrong != "" {
+				t.Errorf("/%s has what a screen reader cannot name: %s", path, wrong)
+			}
+		}
+	}
+}
+
+// contrast lists the texts whose colour differs from the ground by less than 4.5 to 1.
+const contrast = `(() => {
+	const channels = (colour) => (colour.match(/[\d.]+/g) || []).map(Number);
+	const light = (c) => { const [r, g, b] = c.map((v) => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
+	const ground = (e) => { for (; e; e = e.parentElement) { const c = channels(getComputedStyle(e).backgroundColor); if (c.length === 3 || c[3] > 0) return c; } return [255, 255, 255]; };
+	const low = new Set();
+	for (const e of document.querySelectorAll("body *")) {
+		if (![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) || e.closest(".sr, noscript, .skip")) continue;
+		const [a, b] = [light(channels(getComputedStyle(e).color).slice(0, 3)), light(ground(e).slice(0, 3))];
+		const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+		if (ratio < 4.5) low.add(e.tagName + "." + e.className + " " + ratio.toFixed(2));
+	}
+	return [...low].join("\n");
+})()`
+
+// unnamed lists what a screen reader meets and has no name for, headings that leave a level
+// out, and ids that occur twice.
+const unnamed = `(() => {
+	const wrong = [];
+	for (const e of document.querySelectorAll("a, button, summary, [role=region], nav")) {
+		const by = e.getAttribute("aria-labelledby");
+		if (!(e.textContent.trim() || e.ariaLabel) || by && !document.getElementById(by)) wrong.push(e.outerHTML.slice(0, 100));
+	}
+	let level = 0;
+	for (const h of document.querySelectorAll("h1, h2, h3")) {
+		const n = Number(h.tagName[1]);
+		if (n > level + 1) wrong.push(h.outerHTML.slice(0, 100));
+		level = n;
+	}
+	const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
+	for (const id of ids) if (ids.indexOf(id) !== ids.lastIndexOf(id)) wrong.push("two of " + id);
+	if (document.querySelectorAll("main, header, footer, h1").length !== 4) wrong.push("landmarks");
+	return wrong.join("\n");
+})()`
+
+// TestPageByKeyboard opens a change and undoes it with keys alone.
+func TestPageByKeyboard(t *testing.T) {
+	x := workspace(t)
+	write(t, x, "notes.md", "after\n")
+	b := openTab(t, serve(t, pageOf(t, x)))
+	const active = `(document.activeElement.innerText || document.activeElement.tagName).trim()`
+	// until presses Tab until the text of what has the focus is as wanted.
+	until := func(want string) {
+		t.Helper()
+		for range 40 {
+			b.do(chromedp.KeyEvent("\t"))
+			if outline := b.eval("getComputedStyle(document.activeElement).outlineStyle"); outline == "none" {
+				t.Errorf("it cannot be seen that %s has the focus", b.eval(active))
+			}
+			if strings.Contains(strings.Join(strings.Fields(b.eval(active)), " "), want) {
+				return
+			}
+		}
+		t.Fatalf("Tab does not reach %s", want)
+	}
+	enter := func() { b.do(chromedp.KeyEvent("\r")) }
+	until("Skip to the content")
+	enter()
+	until("2 write notes.md")
+	enter()
+	b.wait(`document.querySelector("h1")?.innerText === "Change 2"`)
+	until("Undo change 2")
+	enter()
+	b.has("Done: change 2 is undone.")
+	held(t, x, "notes.md", "before\n")
+	b.wait(`document.activeElement.className === "notice good"`)
+	until("Redo change 2")
+	enter()
+	b.has("Done: change 3 is undone.")
+	held(t, x, "notes.md", "after\n")
+}
+
+// TestPagePictures takes pictures of every view, for people to look at: go test -artifacts.
+func TestPagePictures(t *testing.T) {
+	x := workspace(t)
+	write(t, x, "notes.md", "after\nand more\n")
+	write(t, x, "a/b.go", "package b\n\nfunc B() int {\n\treturn 1\n}\n")
+	write(t, x, "a/b.go", "package b\n\nfunc B() int {\n\treturn 2\n}\n")
+	model, end := begin(t, x, "Read the notes, and write a summary of what they say into summary.md")
+	c := pageOf(t, x)
+	f := &fake{n: 3, text: "site"}
+	c.Tests, c.Servers = f, fakeServers{f}
+	model <- agent.Answer{Text: "I look at the notes first.", Calls: call("readTextFile", `{"path":"notes.md"}`)}
+	model <- agent.Answer{Calls: call("readTextFile", `{"path":"missing.md"}`)}
+	model <- agent.Answer{Calls: call("writeTextFile", `{"path":"summary.md","text":"`+strings.Repeat(`A line of the summary.\n`, 12)+`"}`)}
+	b := openTab(t, serve(t, c))
+	base := strings.TrimSuffix(b.eval("location.href"), "/")
+	for _, size := range []struct {
+		name          string
+		width, height int64
+	}{{"phone", 360, 640}, {"window", 1000, 800}} {
+		b.do(chromedp.EmulateViewport(size.width, size.height))
+		for _, path := range []string{"", "runs/r1", "changes", "changes/4", "servers", "servers/srv0", "tests"} {
+			b.do(chromedp.Navigate(base + "/" + path))
+			for _, scheme := range []string{"light", "dark"} {
+				b.scheme(scheme)
+				b.picture(strings.Join([]string{strings.ReplaceAll("overview/"+path, "/", "-"), size.name, scheme}, "-"))
+			}
+		}
+	}
+	model <- agent.Answer{Calls: call("attemptCompletion", "{}")}
+	model <- agent.Answer{Text: "Done."}
+	end()
+}

@@ -1,0 +1,299 @@
+package page_test
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+)
+
+// A browser is a client that has opened a page.
+type browser struct {
+	*testing.T
+	http.Client
+	base string // of the page
+}
+
+// open opens the page of a link.
+func open(t *testing.T, link string) *browser {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &browser{T: t, Client: http.Client{Jar: jar}}
+	r, err := b.Get(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if r.StatusCode != http.StatusOK {
+		t.Fatal(r.Status)
+	}
+	b.base = r.Request.URL.String()
+	return b
+}
+
+// ask sends a request that a test may change.
+func (b *browser) ask(method, path, body string, change func(*http.Request)) (status int, header http.Header, text string) {
+	b.Helper()
+	r, err := http.NewRequestWithContext(b.Context(), method, b.base+path, strings.NewReader(body))
+	if err != nil {
+		b.Fatal(err)
+	}
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if change != nil {
+		change(r)
+	}
+	answer, err := b.Do(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer answer.Body.Close()
+	data, err := io.ReadAll(answer.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return answer.StatusCode, answer.Header, string(data)
+}
+
+// key returns what changes need.
+func (b *browser) key() string {
+	b.Helper()
+	_, _, text := b.ask("GET", "changes", "", nil)
+	m := regexp.MustCompile(`name="key" value="([0-9a-f]{40})"`).FindStringSubmatch(text)
+	if m == nil {
+		b.Fatal("the page has no key")
+	}
+	return m[1]
+}
+
+// TestPageRefuses sends requests of others: of other hosts and pages, without the token,
+// and without the key that changes need.
+func TestPageRefuses(t *testing.T) {
+	f := &fake{n: 5}
+	b := open(t, serve(t, f.config()))
+	key := b.key()
+	u, err := url.Parse(b.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(name, value string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set(name, value) }
+	}
+	both := func(changes ...func(*http.Request)) func(*http.Request) {
+		return func(r *http.Request) {
+			for _, change := range changes {
+				change(r)
+			}
+		}
+	}
+	host := func(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
+	stranger := func(r *http.Request) { b.Jar = nil }
+	jar := b.Jar
+	tests := []struct {
+		what, method, body string
+		change             func(*http.Request)
+		status             int
+	}{
+		{"a reader", "GET", "", nil, 200},
+		{"a name of this machine", "GET", "", host("localhost:" + u.Port()), 401}, // the cookie is of 127.0.0.1
+		{"a rebound name", "GET", "", host("evil.example.com:" + u.Port()), 403},
+		{"another machine's address", "GET", "", host("192.0.2.1"), 403},
+		{"a page of another site", "GET", "", set("Origin", "https://evil.example.com"), 403},
+		{"a page of another server of this machine", "GET", "", set("Origin", "http://127.0.0.1:1"), 403},
+		{"a page of nowhere", "GET", "", set("Origin", "null"), 403},
+		{"no cookie", "GET", "", stranger, 401},
+		{"a wrong cookie", "GET", "", both(stranger, set("Cookie", "skill-page=x")), 401},
+		{"the token", "GET", "", both(stranger, set("Authorization", "Bearer the-token")), 200},
+		{"another token", "GET", "", both(stranger, set("Authorization", "Bearer the-toke")), 401},
+		{"another method", "DELETE", "", nil, 405},
+		{"a form without the key", "POST", "", nil, 403},
+		{"a form with a wrong key", "POST", "key=" + key[1:], nil, 403},
+		{"a wrong key in the header", "POST", "key=" + key, set("Skill-Key", "x"), 403},
+		{"a form with the key, without the cookie", "POST", "key=" + key, stranger, 401},
+		{"a form of another site", "POST", "key=" + key, set("Origin", "https://evil.example.com"), 403},
+		{"a form of another site without a referrer", "POST", "key=" + key, both(set("Origin", "null"), set("Sec-Fetch-Site", "cross-site")), 403},
+		{"a form of another server of this machine", "POST", "key=" + key, both(set("Origin", "null"), set("Sec-Fetch-Site", "same-site")), 403},
+		{"a form of an unknown origin", "POST", "key=" + key, set("Origin", "null"), 403},
+		{"a form of more than a form", "POST", strings.Repeat("x", 5000) + "&key=" + key, nil, 403},
+	}
+	for _, tt := range tests {
+		b.Jar = jar
+		host := func(r *http.Request) {
+			if tt.change != nil {
+				tt.change(r)
+			}
+			if r.Host != "" && !strings.HasPrefix(r.Host, "127.") {
+				b.Jar = nil
+			}
+		}
+		status, header, text := b.ask(tt.method, "changes/2", tt.body, host)
+		if status != tt.status {
+			t.Errorf("%s: %d %.200s; want %d", tt.what, status, text, tt.status)
+		}
+		if status != 200 && strings.Contains(text, key) {
+			t.Errorf("%s: the answer has the key", tt.what)
+		}
+		for name, want := range map[string]string{"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"} {
+			if got := header.Get(name); got != want {
+				t.Errorf("%s: %s is %q", tt.what, name, got)
+			}
+		}
+		if policy := header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; ") || !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "unsafe") {
+			t.Errorf("%s: the policy is %q", tt.what, policy)
+		}
+	}
+	b.Jar = jar
+	if len(f.undone) != 0 {
+		t.Errorf("changes %v were undone", f.undone)
+	}
+	for _, send := range []struct {
+		body   string
+		change func(*http.Request)
+	}{
+		{"key=" + key, nil},
+		{"key=" + key, both(set("Origin", "null"), set("Sec-Fetch-Site", "same-origin"))}, // as browsers send a form
+		{"", both(set("Origin", "http://"+u.Host), set("Skill-Key", key))},                // as the script sends it
+	} {
+		if status, _, text := b.ask("POST", "changes/2", send.body, send.change); status != 200 || !strings.Contains(text, "Change 99") {
+			t.Errorf("%+v: %d %s", send, status, text)
+		}
+	}
+	if len(f.undone) != 3 {
+		t.Errorf("changes %v were undone", f.undone)
+	}
+	if status, _, text := b.ask("POST", "changes/1", "key="+key, nil); status != 409 || !strings.Contains(text, "change 1 cannot be undone") {
+		t.Errorf("an undo that needs force: %d %s", status, text)
+	}
+}
+
+// TestPageLink has the link set a cookie that no script, no other site and no other folder
+// of this address gets, and lead to an address without the token.
+func TestPageLink(t *testing.T) {
+	link := serve(t, (&fake{}).config())
+	c := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	r, err := c.Get(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	to := r.Header.Get("Location")
+	if r.StatusCode != http.StatusSeeOther || !regexp.MustCompile(`^/[0-9a-f]{12}/$`).MatchString(to) {
+		t.Errorf("the link leads to %s: %s", to, r.Status)
+	}
+	cookie := r.Header.Get("Set-Cookie")
+	if !strings.HasSuffix(cookie, "; Path="+to+"; HttpOnly; SameSite=Strict") || strings.Contains(cookie, "the-token") {
+		t.Errorf("the cookie is %q", cookie)
+	}
+	if r, err = c.Get(strings.Replace(link, "the-token", "the-toke", 1)); err != nil || r.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a wrong token: %v, %v", r, err)
+	}
+	r.Body.Close()
+}
+
+// TestPageShowsHostileText has every text be text: no element and no attribute comes of
+// it, and what would not be seen is shown.
+func TestPageShowsHostileText(t *testing.T) {
+	plain := open(t, serve(t, (&fake{n: 4, text: strings.Repeat("x", len(hostile))}).config()))
+	b := open(t, serve(t, (&fake{n: 4, text: hostile}).config()))
+	for _, path := range paths {
+		_, _, want := plain.ask("GET", path, "", nil)
+		_, _, got := b.ask("GET", path, "", nil)
+		if a, b := shape(t, want), shape(t, got); a != b {
+			t.Errorf("%s: hostile text makes elements:\n%s\nnot\n%s", path, b, a)
+		}
+		if strings.ContainsAny(got, "\x00\x1b\u202e\u200b") {
+			t.Errorf("%s: controls are sent", path)
+		}
+		if path != "nowhere" && !strings.Contains(got, "␛[31m␀[U+202E]gnp.exe[U+200B]\ufffd end") {
+			t.Errorf("%s: controls are not shown", path)
+		}
+	}
+}
+
+// shape returns the elements of a page with their attributes, whose values count only
+// where they lead somewhere or say what something is.
+func shape(t *testing.T, page string) string {
+	t.Helper()
+	var b strings.Builder
+	for z := html.NewTokenizer(strings.NewReader(page)); ; {
+		switch z.Next() {
+		case html.ErrorToken:
+			if !errors.Is(z.Err(), io.EOF) {
+				t.Fatal(z.Err())
+			}
+			return b.String()
+		case html.StartTagToken, html.SelfClosingTagToken:
+			token := z.Token()
+			b.WriteString("<" + token.Data)
+			for _, a := range token.Attr {
+				b.WriteString(" " + a.Key)
+				if a.Key == "class" {
+					b.WriteString("=" + a.Val)
+				}
+				if (a.Key == "href" || a.Key == "src" || a.Key == "action") && !strings.HasPrefix(a.Val, "/") && a.Val != "#main" {
+					t.Errorf("%s leads to %s", token.Data, a.Val)
+				}
+			}
+			b.WriteString(">\n")
+		}
+	}
+}
+
+// TestPageIsBounded has more of everything than is shown.
+func TestPageIsBounded(t *testing.T) {
+	b := open(t, serve(t, (&fake{n: 30000, text: strings.Repeat("long ", 20)}).config()))
+	for path, want := range map[string]string{
+		"runs": "Show 1900 more runs", "runs?more": "28000 more runs are not shown", "runs/run1": "29900 earlier events are not shown",
+		"changes": "Show 1900 more changes", "changes/2": "This is cut; <code>skill diff 2</code> prints all of it.",
+		"servers/srv0": "This is the end of the log; all of it is in <code>/state/server.log", "tests": "28000 more files are not shown",
+	} {
+		status, _, text := b.ask("GET", path, "", nil)
+		if status != 200 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d, and it does not say %q", path, status, want)
+		}
+		if len(text) > 4<<20 {
+			t.Errorf("%s has %d bytes", path, len(text))
+		}
+	}
+}
+
+// TestPageStreams has a stream send what main holds, and again once it has changed.
+func TestPageStreams(t *testing.T) {
+	x := workspace(t)
+	b := open(t, serve(t, pageOf(t, x)))
+	r, err := b.Get(b.base + "live/changes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if kind := r.Header.Get("Content-Type"); kind != "text/event-stream" {
+		t.Errorf("the stream is %s", kind)
+	}
+	lines := bufio.NewScanner(r.Body)
+	until := func(text string) {
+		t.Helper()
+		for lines.Scan() {
+			if line := lines.Text(); line != "" && !strings.HasPrefix(line, "data: ") && line != ":" {
+				t.Fatalf("the stream has the line %q", line)
+			}
+			if strings.Contains(lines.Text(), text) {
+				return
+			}
+		}
+		t.Fatal(lines.Err())
+	}
+	until(`id="change-1"`)
+	write(t, x, "more.md", "more")
+	until(`id="change-2"`)
+}
