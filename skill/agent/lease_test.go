@@ -24,14 +24,18 @@ func TestLease(t *testing.T) {
 		return nil
 	}
 	var refused error
+	records, owned := Records{Executor: l.cfg.Executor}, false
 	l.answers = append(l.answers, func(context.Context) (Answer, error) {
-		refused = second()
+		refused, owned = second(), records.Owned("run")
 		return calls("todo"), nil
 	})
 	l.cfg.Continue = "run"
 	l.ran("")
 	if refused == nil || !strings.Contains(refused.Error(), "the run run is in use by process ") {
 		t.Errorf("the second owner: %v", refused)
+	}
+	if !owned || records.Owned("run") || records.Owned("another") || records.Owned("../run") {
+		t.Errorf("while somebody works on the run: %t; after that: %t", owned, records.Owned("run"))
 	}
 	if err := second(); err != nil {
 		t.Errorf("after the first has ended: %v", err)

@@ -19,9 +19,10 @@ func rest(d *doc, whole string) {
 func folded(d *doc, text, whole string) {
 	head, all := cut(text, maxText, maxLines)
 	first, _ := cut(strings.TrimSpace(head), 120, 1)
-	short := len(head) <= 400 && strings.Count(head, "\n") < 4
+	lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
+	short := len(head) <= 600 && lines <= 8
 	if !short {
-		d.add(`<details><summary><code>%</code></summary>`, strings.TrimSpace(first))
+		d.add(`<details><summary><code>%</code> % lines</summary>`, strings.TrimSpace(first), lines)
 	}
 	d.add(`<pre class="text" tabindex="0">
 %</pre>`, head)
