@@ -32,7 +32,7 @@ type tab struct {
 func openTab(t *testing.T, url string) tab {
 	t.Helper()
 	needs.Browser(t)
-	at, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.Flag("disable-dev-shm-usage", true))...)
+	at, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WSURLReadTimeout(patience), chromedp.Flag("disable-dev-shm-usage", true))...)
 	t.Cleanup(cancel)
 	ctx, cancelTab := chromedp.NewContext(at)
 	t.Cleanup(cancelTab)
