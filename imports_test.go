@@ -81,9 +81,10 @@ var mayImport = map[string][]string{
 
 // testsImport says what tests import besides.
 var testsImport = map[string][]string{
-	"skill/dialect": {"skill/browser"},                  // for its screenshots
-	"skill/agent":   {"skill/agent/provider"},           // for what a step costs
-	"skill/page":    {"skill/agent", "skill/page/runs"}, // for a run that a browser follows
+	"skill/dialect":   {"skill/browser"},                  // for its screenshots
+	"skill/agent":     {"skill/agent/provider"},           // for what a step costs
+	"skill/page":      {"skill/agent", "skill/page/runs"}, // for a run that a browser follows
+	"skill/page/runs": {"skill"},                          // for a workspace
 }
 
 // doors says through which files a library comes in, as patterns of [path.Match].
