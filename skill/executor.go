@@ -42,6 +42,10 @@ type Config struct {
 	AllowHooks    bool      // let git run the programs that a repository configures: hooks, filters, editors
 	AllowSSH      bool      // let git reach remotes over ssh, with the keys of the user's agent
 
+	// Called receives each call of a tool after it was answered, reads included. Several
+	// goroutines may call it at a time. It may be nil.
+	Called func(Call)
+
 	NoSandbox bool           // run the browser without its sandbox, which root must do
 	Browser   Browser        // takes screenshots: see package browser; nil refuses them
 	Search    []SearchEngine // tried in this order; nil means those that need no configuration
@@ -160,6 +164,20 @@ func (x *Executor) Close() error {
 
 // Dir returns the workspace's absolute path without symbolic links.
 func (x *Executor) Dir() string { return x.ws.Dir() }
+
+// Called returns Config.Called.
+func (x *Executor) Called() func(Call) { return x.cfg.Called }
+
+// A Call is one call of a tool, as Config.Called receives it.
+type Call struct {
+	Dialect   string         // whose tool it is
+	Tool      string         // its name, as the client sent it if there is no such tool
+	Arguments map[string]any // bounded, and without contents of files; empty if they could not be read
+	Began     time.Time
+	Took      time.Duration
+	Failure   string // the message of the error; "" if the call succeeded
+	Undo      string // ID that undoes its change; "" if it made none
+}
 
 // Config returns the executor's configuration, with its defaults filled in.
 func (x *Executor) Config() Config { return x.cfg }

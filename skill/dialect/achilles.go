@@ -98,7 +98,7 @@ var Achilles = &Dialect{
 
 var (
 	pathParam        = Param{Name: "path", Type: "string", Path: true, Required: true, Doc: "relative to the workspace, or absolute inside it"}
-	contentParam     = Param{Name: "content", Type: "string", Required: true, Empty: true, Doc: "the text"}
+	contentParam     = Param{Name: "content", Type: "string", Content: true, Required: true, Empty: true, Doc: "the text"}
 	destinationParam = Param{Name: "destination", Type: "string", Path: true, Required: true, Doc: "the new path"}
 )
 

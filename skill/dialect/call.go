@@ -72,11 +72,11 @@ func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, s
 	in := d.call(x, s, sent.Name)
 	switch {
 	case sent.Err != nil:
-		return in.fail(sent.Err)
+		return in.refuse(sent.Err)
 	case in.tool == nil:
-		return in.fail(errUnknown)
+		return in.refuse(errUnknown)
 	case in.tool.reply == nil || in.tool.operation == nil && in.tool.function == nil:
-		return in.fail(errors.New("the tool has no function; make it with dialect.Func, and the dialect with dialect.New"))
+		return in.refuse(errors.New("the tool has no function; make it with dialect.Func, and the dialect with dialect.New"))
 	}
 	decode := d.decode
 	if decode == nil {
@@ -87,13 +87,20 @@ func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, s
 		err = refuseSurrogates(in.tool, sent.Arguments)
 	}
 	if err != nil {
-		return in.fail(err)
+		return in.refuse(err)
 	}
 	return in.run(ctx)
 }
 
+// refuse answers a call that is not carried out.
+func (in *call) refuse(err error) (r Reply) {
+	defer in.report(&r)()
+	return in.fail(err)
+}
+
 // run carries out the call once its arguments are read.
-func (in *call) run(ctx context.Context) Reply {
+func (in *call) run(ctx context.Context) (reply Reply) {
+	defer in.report(&reply)()
 	t := in.tool
 	ctx = skill.WithLabel(ctx, in.dialect.Name, t.Name)
 	var r skill.Result
@@ -119,14 +126,14 @@ func (in *call) run(ctx context.Context) Reply {
 		err = t.failure(in, r)
 	}
 	if err != nil {
-		reply := in.fail(err)
+		reply = in.fail(err)
 		reply.ran = r
 		if r != nil {
 			in.structure(&reply, r)
 		}
 		return reply
 	}
-	reply := Reply{Tool: t.Name, Body: t.reply(in, r), Result: r}
+	reply = Reply{Tool: t.Name, Body: t.reply(in, r), Result: r}
 	in.structure(&reply, r)
 	return reply
 }

@@ -50,8 +50,8 @@ var Filesystem = &Dialect{
 		{
 			Name: "edit_file", Aliases: []string{"replace_text"}, Doc: "Replace the first occurrence of a text in a file.",
 			Params: []Param{fsPath,
-				{Name: "old_text", Aliases: []string{"old"}, Type: "string", Required: true, Empty: true, Doc: "the text to replace, exactly as in the file"},
-				{Name: "new_text", Aliases: []string{"new"}, Type: "string", Required: true, Empty: true, Doc: "the new text"},
+				{Name: "old_text", Aliases: []string{"old"}, Type: "string", Content: true, Required: true, Empty: true, Doc: "the text to replace, exactly as in the file"},
+				{Name: "new_text", Aliases: []string{"new"}, Type: "string", Content: true, Required: true, Empty: true, Doc: "the new text"},
 				{Name: "dry_run", Type: "boolean", Lenient: true, Doc: "show the change without making it"}},
 			Effect: Destroys, operation: fsEditOperation, reword: fsEditError, reply: typed(fsEditReply),
 		},

@@ -24,6 +24,7 @@ type Param struct {
 	Empty    bool // a required string may be empty
 	Path     bool // it names a file or folder, which must be inside the workspace; of an array, each element does
 	Default  any  // of a missing argument; nil is none
+	Content  bool // it is what files hold, or a secret may be in it: records of calls have only its length
 	Lenient  bool // a value of another type is left to the row, not refused
 	Doc      string
 }

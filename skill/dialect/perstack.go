@@ -34,7 +34,7 @@ var Perstack = &Dialect{
 			Params: []Param{
 				{Name: "command", Type: "string", Required: true, Doc: "a program, not a command line"},
 				{Name: "args", Type: "array", Of: "string", Required: true, Doc: "its arguments; no shell reads them"},
-				{Name: "env", Type: "object", Of: "string", Required: true, Doc: "added to the environment of this server"},
+				{Name: "env", Type: "object", Of: "string", Content: true, Required: true, Doc: "added to the environment of this server"},
 				{Name: "cwd", Type: "string", Path: true, Required: true, Doc: "the directory to run in"},
 				{Name: "stdout", Type: "boolean", Required: true, Doc: "return it"},
 				{Name: "stderr", Type: "boolean", Required: true, Doc: "return it"},
@@ -60,7 +60,7 @@ var Perstack = &Dialect{
 		},
 		{
 			Name: "writeTextFile", Doc: "Write a text file, replacing an existing one; missing parent directories are created. For longer texts, appendTextFile the rest.",
-			Params: []Param{basePath, {Name: "text", Type: "string", Required: true, Max: 10000, Doc: "the whole content"}},
+			Params: []Param{basePath, {Name: "text", Type: "string", Content: true, Required: true, Max: 10000, Doc: "the whole content"}},
 			Effect: Destroys, Idempotent: true,
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.creatable(mustHaveNoNUL, mustNotLinkNowhere, mustBeWritable("File %s is not writable"))
@@ -70,7 +70,7 @@ var Perstack = &Dialect{
 		},
 		{
 			Name: "appendTextFile", Doc: "Append to a text file that exists. No newline is added.",
-			Params: []Param{basePath, {Name: "text", Type: "string", Required: true, Max: 2000, Doc: "what to append"}},
+			Params: []Param{basePath, {Name: "text", Type: "string", Content: true, Required: true, Max: 2000, Doc: "what to append"}},
 			Effect: Adds,
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.existing(mustNotLinkOutside, mustExist("File %s does not exist."), mustBeWritable("File %s is not writable"))
@@ -81,8 +81,8 @@ var Perstack = &Dialect{
 		{
 			Name: "editTextFile", Doc: "Replace the first occurrence of a text in a file. It must match exactly, except for line ends, which the file keeps.",
 			Params: []Param{basePath,
-				{Name: "newText", Type: "string", Required: true, Max: 2000, Doc: "the new text"},
-				{Name: "oldText", Type: "string", Required: true, Min: 1, Max: 2000, Doc: "the text to replace"}},
+				{Name: "newText", Type: "string", Content: true, Required: true, Max: 2000, Doc: "the new text"},
+				{Name: "oldText", Type: "string", Content: true, Required: true, Min: 1, Max: 2000, Doc: "the text to replace"}},
 			Effect: Destroys,
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.existing(mustNotLinkOutside, mustExist("File %s does not exist."), mustBeWritable("File %s is not writable"))

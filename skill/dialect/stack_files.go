@@ -51,8 +51,8 @@ var stackFiles = []Tool{
 	{
 		Name: "edit", Doc: "Replace the first occurrence of a text in a file. Line ends need not match; the file keeps its own. more_occurrences says that the text occurs again.",
 		Params: []Param{stackPath,
-			{Name: "old_text", Type: "string", Required: true, Empty: true, Doc: "the text to find, literally; not empty"},
-			{Name: "new_text", Type: "string", Required: true, Empty: true, Doc: "the new text, literally"}},
+			{Name: "old_text", Type: "string", Content: true, Required: true, Empty: true, Doc: "the text to find, literally; not empty"},
+			{Name: "new_text", Type: "string", Content: true, Required: true, Empty: true, Doc: "the new text, literally"}},
 		Effect: Destroys,
 		operation: func(in *call) (skill.Args, error) {
 			path, err := in.afterLinks("path", true)

@@ -29,7 +29,7 @@ var stackMemory = []Tool{
 		Name: "memory_save", Doc: "Add an entry to MEMORY.md.",
 		Params: []Param{
 			{Name: "key", Type: "string", Required: true, Doc: "its title, one line"},
-			{Name: "value", Type: "string", Required: true, Empty: true, Doc: "what to remember"}},
+			{Name: "value", Type: "string", Content: true, Required: true, Empty: true, Doc: "what to remember"}},
 		Effect: Adds,
 		operation: func(in *call) (skill.Args, error) {
 			return skill.SaveMemory{Key: in.str("key"), Value: in.str("value")}, nil

@@ -23,7 +23,7 @@ var runTool = Tool{
 		{Name: "command", Type: "string", Required: true, Empty: true, Doc: "for /bin/sh"},
 		timeoutParam(60),
 		{Name: "cwd", Type: "string", Path: true, Doc: "the folder to run in; the workspace by default"},
-		{Name: "env", Type: "object", Doc: "environment variables to set"},
+		{Name: "env", Type: "object", Content: true, Doc: "environment variables to set"},
 	},
 	Effect: Destroys, Open: true,
 	operation: runOperation,

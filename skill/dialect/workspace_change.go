@@ -17,7 +17,7 @@ var writeTool = Tool{
 	Name: "write", Title: "Write a file",
 	Doc: "Create a file, or replace all of it. Missing parents are made.",
 	Params: []Param{onePath,
-		{Name: "content", Type: "string", Required: true, Empty: true, Doc: "text"},
+		{Name: "content", Type: "string", Content: true, Required: true, Empty: true, Doc: "text"},
 		{Name: "append", Type: "boolean", Doc: "add to the end"}},
 	Output: changeOutput, Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
@@ -39,7 +39,7 @@ var editTool = Tool{
 	Name: "edit", Title: "Edit a file",
 	Doc: "Replace texts in a file: all edits or none. Each old_text must occur once, unless replace_all. Returns the diff.",
 	Params: []Param{onePath,
-		{Name: "edits", Type: "array", Of: "object", Required: true, Doc: "made in this order", Fields: []Param{
+		{Name: "edits", Type: "array", Of: "object", Content: true, Required: true, Doc: "made in this order", Fields: []Param{
 			{Name: "old_text", Aliases: []string{"old_string", "oldText"}, Type: "string", Required: true, Empty: true},
 			{Name: "new_text", Aliases: []string{"new_string", "newText"}, Type: "string", Required: true, Empty: true},
 			{Name: "replace_all", Type: "boolean"}}}},
@@ -71,7 +71,7 @@ var editTool = Tool{
 var patchTool = Tool{
 	Name: "patch", Title: "Apply a patch",
 	Doc: "Change, add, move and delete files by one patch, all or nothing.",
-	Params: []Param{{Name: "patch", Aliases: []string{"input"}, Type: "string", Required: true,
+	Params: []Param{{Name: "patch", Aliases: []string{"input"}, Type: "string", Content: true, Required: true,
 		Doc: "*** Begin Patch … *** End Patch (Update File, Add File, Delete File, Move to), or a unified diff"}},
 	Output:    []Param{{Name: "undo", Type: "string"}, {Name: "files", Type: "array"}},
 	Effect:    Destroys,

@@ -1,0 +1,57 @@
+package dialect
+
+import (
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	rawjson "textskill/parser/json"
+	"textskill/skill"
+)
+
+// report begins a call and returns what ends it: it gives the call to [skill.Config].Called,
+// if that is set.
+func (in *call) report(r *Reply) func() {
+	called := in.x.Called()
+	if called == nil {
+		return func() {}
+	}
+	began := time.Now()
+	return func() {
+		c := skill.Call{Dialect: in.dialect.Name, Tool: in.sent, Arguments: in.bounded(), Began: began, Took: time.Since(began), Undo: r.UndoID()}
+		if in.tool != nil {
+			c.Tool = in.tool.Name
+		}
+		if r.Err != nil {
+			c.Failure = r.Err.Error()
+		}
+		called(c)
+	}
+}
+
+// maxArgument is how many bytes of an argument a record of a call has.
+const maxArgument = 512
+
+// bounded returns the arguments of a call without content: its length stands for it, and a
+// long argument is cut.
+func (in *call) bounded() map[string]any {
+	short := make(map[string]any, len(in.values))
+	for name, value := range in.values {
+		text, isText := value.(string)
+		if !isText {
+			text = string(rawjson.Encode(value))
+		}
+		switch p := in.tool.param(name); {
+		case p != nil && p.Content:
+			value = fmt.Sprintf("[%d bytes]", len(text))
+		case len(text) > maxArgument:
+			n := maxArgument
+			for !utf8.RuneStart(text[n]) {
+				n--
+			}
+			value = text[:n] + fmt.Sprintf("… [%d bytes]", len(text))
+		}
+		short[name] = value
+	}
+	return short
+}
