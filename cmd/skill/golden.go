@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/spf13/cobra"
@@ -23,8 +24,9 @@ import (
 // A goldenRunner plays golden files, which may be a stranger's: their flags cannot
 // widen what those of the command line allow.
 type goldenRunner struct {
-	helper string         // see cli
-	given  *pflag.FlagSet // of skill test; nil means none
+	helper string           // see cli
+	given  *pflag.FlagSet   // of skill test; nil means none
+	called func(skill.Call) // receives each call of a tool; may be nil
 }
 
 // goldenGroups are the shared flags of skill test: a golden file may set what is given.
@@ -37,32 +39,38 @@ var goldenFlags = map[string][]string{
 	"network": {"false"}, "allow-private": {"false"}, "allow-config": {"false"}, "allow-hooks": {"false"},
 	"no-sync": nil, "no-journal": nil, "journal-changes": nil, "journal-age": nil, "journal-bytes": nil, "snapshot-bytes": nil,
 	"fallback": nil, "llm-destructive": {"two-key", "refuse"}, "llm-mode": nil, "llm-timeout": nil, "llm-max-calls": nil, "llm-max-tokens": nil, "skill-model": nil,
+	"max-steps": nil, "max-tokens": nil, "max-equal-calls": nil, "max-retries": nil, "ask": nil, "continue": nil, "interactive-tool-call-result": nil,
 	"tools": nil, "lines": nil, "json": nil, "verbose": nil, "max-text": nil, "help": nil, "version": nil,
 	"limit": nil, "since": nil, "force": nil, "run": nil, "last": nil, "checkpoint": nil, "full": nil, "step": nil, "type": nil, "errors": nil, "take": nil,
 }
 
-// goldenCommands are the commands that a golden file may run.
+// goldenCommands are the commands that the flags of a golden file may name. The sections mcp
+// and run run those that would wait for a client or for a model.
 var goldenCommands = []string{"skill", "undo", "history", "diff", "log", "explain", "tools", "version", "help"}
 
-// testFile runs one golden file and returns how what it printed differs from what
-// it wants, or with update writes that into the file.
-func (g goldenRunner) testFile(ctx context.Context, name string, update bool) (diff string, err error) {
+// testFile runs one golden file and returns how what it printed differs from what it wants,
+// and at which line of the file, from 1; with update it writes what was printed into the file.
+func (g goldenRunner) testFile(ctx context.Context, name string, update bool) (diff string, line int, err error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	got, err := g.play(ctx, txtar.Parse(data))
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	after := txtar.Format(got)
 	if bytes.Equal(data, after) {
-		return "", nil
+		return "", 0, nil
 	}
 	if update {
-		return "", os.WriteFile(name, after, 0o666)
+		return "", 0, os.WriteFile(name, after, 0o666)
 	}
-	return skill.Unified(name, name+" (got)", data, after), nil
+	same := 0
+	for same < min(len(data), len(after)) && data[same] == after[same] {
+		same++
+	}
+	return skill.Unified(name, name+" (got)", data, after), 1 + bytes.Count(data[:same], []byte("\n")), nil
 }
 
 // play plays an archive and returns it with what was printed.
@@ -75,12 +83,17 @@ func (g goldenRunner) play(ctx context.Context, a *txtar.Archive) (*txtar.Archiv
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, err
 	}
+	state, err := os.MkdirTemp("", "skill-test-state-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(state)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	p := &golden{goldenRunner: g, ctx: ctx, dir: dir, root: root, out: &txtar.Archive{Comment: a.Comment}}
+	p := &golden{goldenRunner: g, ctx: ctx, dir: dir, state: state, root: root, out: &txtar.Archive{Comment: a.Comment}}
 	defer p.stopServers()
 	for i, f := range a.Files {
 		if err := p.section(f, i+1 < len(a.Files) && a.Files[i+1].Name == "want"); err != nil {
@@ -92,7 +105,7 @@ func (g goldenRunner) play(ctx context.Context, a *txtar.Archive) (*txtar.Archiv
 
 // stopServers ends the servers that prompts started, with all that they started.
 func (g *golden) stopServers() {
-	x, err := skill.New(skill.Config{Dir: g.dir, Helper: g.helper, NoSync: true})
+	x, err := skill.New(skill.Config{Dir: g.dir, State: g.state, Helper: g.helper, NoSync: true})
 	if err != nil {
 		return
 	}
@@ -112,6 +125,7 @@ type golden struct {
 	goldenRunner
 	ctx     context.Context
 	dir     string
+	state   string   // folder of the history
 	root    *os.Root // dir; a command may have left links in it
 	out     *txtar.Archive
 	flags   []string
@@ -121,7 +135,7 @@ type golden struct {
 }
 
 // goldenSections are the names that mean something else than a file.
-var goldenSections = []string{"flags", "llm", "mask", "prompt", "want", "tree"}
+var goldenSections = []string{"flags", "llm", "mask", "prompt", "mcp", "run", "want", "tree"}
 
 // mistyped returns the section that a file's name looks like, "" if it looks like none. A file
 // of such a name is written with ./ before it.
@@ -134,12 +148,27 @@ func mistyped(name string) string {
 	return ""
 }
 
-// usualMasks match what no two runs print alike: how long something took.
-var usualMasks = regexp.MustCompile(`("(?:duration|latency)_ms":)\d+`)
+// usualMasks match what no two runs print alike, after what the first group matches: how long
+// something took, times, and IDs that are drawn at random.
+var usualMasks = sync.OnceValue(func() []*regexp.Regexp {
+	return []*regexp.Regexp{
+		regexp.MustCompile(`("(?:duration|latency|elapsed)_?[mM]s":)\d+`),
+		regexp.MustCompile(`("(?:timestamp|\w+At|\w+_at)":)\d{13}\b`),
+		regexp.MustCompile(`(\b)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d\b)?`),
+		regexp.MustCompile(`(\b)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`),
+		regexp.MustCompile(`(\b)c[a-z2-7]{23}\b`),
+	}
+})
 
 // mask replaces what is not compared.
 func (g *golden) mask(text string) string {
-	text = usualMasks.ReplaceAllString(text, `${1}"[masked]"`)
+	for i, re := range usualMasks() {
+		with := "${1}[masked]"
+		if i < 2 { // a number in JSON
+			with = `${1}"[masked]"`
+		}
+		text = re.ReplaceAllString(text, with)
+	}
 	for _, re := range g.masks {
 		text = re.ReplaceAllLiteralString(text, "[masked]")
 	}
@@ -162,11 +191,12 @@ func (g *golden) section(f txtar.File, wanted bool) error {
 			}
 			g.masks = append(g.masks, re)
 		}
-	case "prompt":
-		if g.printed, err = g.run(text); err != nil {
+	case "prompt", "mcp", "run":
+		play := map[string]func(string) (string, error){"prompt": g.run, "mcp": g.converse, "run": g.runExpert}[f.Name]
+		if g.printed, err = play(text); err != nil {
 			return err
 		}
-		g.keep("prompt", text)
+		g.keep(f.Name, text)
 		if !wanted {
 			g.keep("want", g.printed)
 		}
@@ -207,32 +237,49 @@ func (g *golden) expand(text string) string { return strings.ReplaceAll(text, "$
 // The error is of flags that the file may not set.
 func (g *golden) run(prompt string) (string, error) {
 	var out, errs bytes.Buffer
-	var refused error
-	c := &cli{
-		stdin:  strings.NewReader(strings.TrimSuffix(g.expand(prompt), "\n")),
-		stdout: &out, stderr: &errs,
-		getenv: func(string) string { return "" },
-		helper: g.helper,
-		allowed: func(cmd *cobra.Command) error {
-			refused = g.allowed(cmd)
-			return refused
-		},
+	c := g.cli(goldenCommands)
+	c.stdin, c.stdout, c.stderr = strings.NewReader(strings.TrimSuffix(g.expand(prompt), "\n")), &out, &errs
+	code := c.run(g.ctx, slices.Concat(g.base(), g.flags))
+	return g.outcome(out.String()+errs.String(), code), c.refused
+}
+
+// A goldenCLI is the program as a golden file runs it.
+type goldenCLI struct {
+	cli
+	refused error // of a command line that goes beyond what the user allowed
+}
+
+// cli returns the program, which may run these commands. The model gives the answers of the
+// sections llm before.
+func (g *golden) cli(commands []string) *goldenCLI {
+	c := &goldenCLI{cli: cli{
+		getenv:    func(name string) string { return map[string]string{"SKILL_STATE": g.state}[name] },
+		helper:    g.helper,
+		unlasting: true,
+		called:    g.called,
+	}}
+	c.allowed = func(cmd *cobra.Command) error {
+		c.refused = g.allowed(cmd, commands)
+		return c.refused
 	}
 	if len(g.llm) > 0 {
 		c.agent = &scriptedAgent{replies: g.llm}
 		g.llm = nil
 	}
-	code := c.run(g.ctx, slices.Concat(g.base(), []string{"-C", g.dir}, g.flags))
-	text := out.String() + errs.String()
+	return c
+}
+
+// outcome returns what was printed, as it is compared.
+func (g *golden) outcome(text string, code int) string {
 	if code != 0 {
 		text += fmt.Sprintf("[exit %d]\n", code)
 	}
-	return g.mask(strings.ReplaceAll(text, g.dir, "$WORK")), refused
+	return g.mask(strings.ReplaceAll(text, g.dir, "$WORK"))
 }
 
-// base returns the flags that every prompt is run with: the fence and the limits.
+// base returns the flags that everything is run with: the workspace, the fence and the limits.
 func (g *golden) base() []string {
-	args := []string{"--fence=" + string(skill.FenceRequire)}
+	args := []string{"-C", g.dir, "--fence=" + string(skill.FenceRequire)}
 	if g.given == nil {
 		return args
 	}
@@ -245,8 +292,8 @@ func (g *golden) base() []string {
 }
 
 // allowed returns an error if a command line goes beyond what the user allowed.
-func (g *golden) allowed(cmd *cobra.Command) (err error) {
-	if !slices.Contains(goldenCommands, cmd.Name()) {
+func (g *golden) allowed(cmd *cobra.Command, commands []string) (err error) {
+	if !slices.Contains(commands, cmd.Name()) {
 		return fmt.Errorf("flags: a golden file cannot run %s", cmd.CommandPath())
 	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -290,7 +337,7 @@ func (g *golden) drawTree() (string, error) {
 		if err != nil || name == "." {
 			return err
 		}
-		if skill.Hidden(d.Name()) {
+		if skill.Hidden(d.Name()) || name == "perstack/runs" { // the names of records are random
 			return fs.SkipDir
 		}
 		line := name

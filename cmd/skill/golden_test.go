@@ -34,7 +34,7 @@ func TestGolden(t *testing.T) {
 				if d == dialect.Stack && filepath.Base(name) == "git.txtar" {
 					needs.Program(t, "git")
 				}
-				diff, err := goldenRunner{helper: ownProgram(), given: goldenGiven(t)}.testFile(t.Context(), name, *update)
+				diff, _, err := goldenRunner{helper: ownProgram(), given: goldenGiven(t)}.testFile(t.Context(), name, *update)
 				if err != nil {
 					t.Fatal(err)
 				}

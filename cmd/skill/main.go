@@ -34,6 +34,8 @@ type cli struct {
 	interrupts     func() <-chan os.Signal    // takes over the signals of Ctrl-C; nil leaves them to the context
 	helper         string                     // program that commands run under; may be ""
 	agent          *scriptedAgent             // answers in place of a configured model; may be nil
+	called         func(skill.Call)           // receives each call of a tool; may be nil
+	unlasting      bool                       // the workspace is removed soon, so changes need not last through a power failure
 	allowed        func(*cobra.Command) error // refuses a command line before it is carried out; may be nil
 }
 

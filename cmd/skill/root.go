@@ -133,11 +133,11 @@ func (c *cli) executor(o *options) (*skill.Executor, error) {
 	}
 	return skill.New(skill.Config{
 		Dir: o.workspace, Allow: o.allow, ReadOnly: o.readOnly, DryRun: o.dryRun,
-		AllowConfig: o.allowConfig, NoSync: o.noSync, Journal: o.kept(), State: cmp.Or(o.state, c.getenv("SKILL_STATE")), Helper: o.helper,
+		AllowConfig: o.allowConfig, NoSync: o.noSync || c.unlasting, Journal: o.kept(), State: cmp.Or(o.state, c.getenv("SKILL_STATE")), Helper: o.helper,
 		SnapshotBytes: cmp.Or(o.snapshot, -1),
 		Network:       o.network, Private: o.private, Hosts: o.hosts, AllowHooks: o.allowHooks, AllowSSH: o.allowSSH,
 		Fence: skill.FenceMode(o.fence), FenceRead: o.fenceRead, FenceWrite: o.fenceWrite, Limits: o.limits, AllowSysV: o.allowSysV, PassEnv: o.passEnv, Subreaper: true, KeepHelper: o.keepHelper,
-		Search: engines, NoSandbox: o.noSandbox, Browser: browser.New(),
+		Search: engines, NoSandbox: o.noSandbox, Browser: browser.New(), Called: c.called,
 	})
 }
 

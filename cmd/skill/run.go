@@ -144,8 +144,11 @@ func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error 
 	}
 	run := c.printEvents
 	people := onTerminal(c.stdout) && !r.json
-	if people {
+	switch {
+	case people:
 		run = c.show
+	case c.agent != nil && !r.json:
+		run = c.transcript
 	}
 	var ask func(string) (string, error)
 	if people && isTerminal(c.stdin) {

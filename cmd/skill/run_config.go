@@ -25,9 +25,12 @@ func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 		cfg.Schema = data
 	}
 	cfg.Warn = func(what string) { fmt.Fprintln(c.stderr, "skill:", what) }
-	s, err := r.source(w)
-	if err != nil {
-		return cfg, err
+	var s modelSource
+	if c.agent == nil {
+		var err error
+		if s, err = r.source(w); err != nil {
+			return cfg, err
+		}
 	}
 	e := s.endpoint
 	if err := errors.Join(r.numbers(c, p, &cfg, &e), r.limits(&cfg, e.Model), skill.Undumpable()); err != nil {
@@ -48,6 +51,10 @@ func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 	}
 	if r.verbose {
 		fmt.Fprintf(c.stderr, "skill: the model %s of the provider %s (%s)\n", e.Model, e.Provider, s.why)
+	}
+	if c.agent != nil {
+		cfg.Model = scriptedModel{c.agent}
+		return cfg, nil
 	}
 	model, err := provider.New(e)
 	cfg.Model = model

@@ -18,11 +18,16 @@ const testLong = `test runs golden prompt files. A golden file is a txtar archiv
 that a temporary directory starts with, then sections in any order:
 
   -- flags --    command-line flags for the prompts that follow
-  -- llm --      what the language model answers to the next prompt
+  -- llm --      what the language model answers to the next prompt, or next in a run
   -- prompt --   a prompt, run in the directory
-  -- want --     what the prompt prints, errors and exit code included
+  -- mcp --      messages of an MCP client, a line of JSON-RPC each
+  -- run --      an expert of perstack.toml, and the query for it
+  -- want --     what that prints, errors and exit code included
   -- mask --     regular expressions, one per line, of what is not compared in what follows
   -- tree --     what the directory holds at the end
+
+In a run, a line "TOOL {JSON}" of llm is a call. A conversation that does not begin with
+initialize is initialized for it. Durations, times and random IDs are not compared.
 
 $WORK stands for the directory. If PATH is a directory, all .txtar files below it run.
 No model and no network is used.
@@ -34,6 +39,7 @@ same. Commands run inside the fence or not at all, but with another --fence.`
 func (c *cli) testCommand(o *options) *cobra.Command {
 	var t goldenTest
 	var run string
+	var covered, watch bool
 	cmd := &cobra.Command{
 		Use:     "test [flags] PATH…",
 		Short:   "Run golden prompt files",
@@ -45,15 +51,25 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("--run: %w", err)
 			}
-			files, err := goldenFiles(paths)
-			if err != nil {
-				return err
-			}
 			if t.parallel < 1 {
 				return fmt.Errorf("--parallel is %d; it must be at least 1", t.parallel)
 			}
-			files = slices.DeleteFunc(files, func(name string) bool { return !re.MatchString(name) })
+			list := func() ([]string, error) {
+				files, err := goldenFiles(paths)
+				return slices.DeleteFunc(files, func(name string) bool { return !re.MatchString(name) }), err
+			}
+			files, err := list()
+			if err != nil {
+				return err
+			}
 			t.goldenRunner, t.json = goldenRunner{helper: c.helper, given: cmd.Flags()}, o.json
+			if covered {
+				t.coverage = &coverage{calls: map[[2]string]int{}}
+				t.called = t.coverage.add
+			}
+			if watch {
+				return c.watchFiles(cmd.Context(), t, list)
+			}
 			return c.testFiles(cmd.Context(), t, files)
 		},
 	}
@@ -61,6 +77,9 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 	cmd.Flags().StringVar(&run, "run", "", "run only the files whose path matches the regular expression `REGEXP`")
 	cmd.Flags().IntVar(&t.parallel, "parallel", runtime.GOMAXPROCS(0), "run `N` files at the same time")
 	cmd.Flags().StringVar(&t.junit, "junit", "", "also write the results to `FILE`, as JUnit's XML")
+	cmd.Flags().BoolVar(&covered, "coverage", false, "also print how often each tool was called, of the dialects that were used")
+	cmd.Flags().BoolVar(&watch, "watch", false, "go on, and run each file again when it changes")
+	cmd.Flags().BoolVar(&t.annotate, "annotate", false, "also print failures as annotations of GitHub Actions")
 	o.obey(cmd, append(slices.Clone(goldenGroups), "--json")...)
 	return cmd
 }

@@ -1,24 +1,32 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/xml"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	rawjson "textskill/parser/json"
+	"textskill/skill"
+	"textskill/skill/dialect"
 )
 
 // A goldenTest is a call of skill test.
 type goldenTest struct {
 	goldenRunner
 	update   bool
-	parallel int    // files that run at the same time
-	json     bool   // results are lines of JSON
-	junit    string // file for the results; "" for none
+	parallel int       // files that run at the same time
+	json     bool      // results are lines of JSON
+	junit    string    // file for the results; "" for none
+	annotate bool      // also print failures as annotations of GitHub Actions
+	coverage *coverage // counts the calls of tools; nil counts none
 }
 
 // A goldenResult is how one golden file did.
@@ -26,6 +34,7 @@ type goldenResult struct {
 	File    string  `json:"file"`
 	OK      bool    `json:"ok"`
 	Diff    string  `json:"diff,omitempty"`  // what it printed instead
+	Line    int     `json:"line,omitempty"`  // at which line of the file, from 1; 0 if it is not known
 	Error   string  `json:"error,omitempty"` // why it could not be played
 	Seconds float64 `json:"seconds"`
 }
@@ -62,6 +71,9 @@ func (c *cli) testFiles(ctx context.Context, t goldenTest, files []string) error
 		c.printResult(t, results[i])
 	}
 	workers.Wait()
+	if t.coverage != nil {
+		t.coverage.print(c.stdout, t.json)
+	}
 	if t.json {
 		fmt.Fprintf(c.stdout, "{\"passed\":%d,\"failed\":%d}\n", passed, len(files)-passed)
 	} else {
@@ -78,10 +90,42 @@ func (c *cli) testFiles(ctx context.Context, t goldenTest, files []string) error
 	return nil
 }
 
+// watchEvery is how often skill test --watch looks for files that have changed.
+const watchEvery = 300 * time.Millisecond
+
+// watchFiles plays the golden files that list returns, and again those that change, until ctx
+// is done.
+func (c *cli) watchFiles(ctx context.Context, t goldenTest, list func() ([]string, error)) error {
+	played := map[string]time.Time{}
+	for {
+		files, err := list()
+		if err != nil {
+			return err
+		}
+		var changed []string
+		for _, name := range files {
+			if info, err := os.Stat(name); err == nil && !info.ModTime().Equal(played[name]) {
+				played[name] = info.ModTime()
+				changed = append(changed, name)
+			}
+		}
+		if len(changed) > 0 {
+			if err := c.testFiles(ctx, t, changed); err != nil && !errors.As(err, new(exit)) {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(watchEvery):
+		}
+	}
+}
+
 func (t goldenTest) result(ctx context.Context, name string) goldenResult {
 	start := time.Now()
-	diff, err := t.testFile(ctx, name, t.update)
-	r := goldenResult{File: name, OK: err == nil && diff == "", Diff: diff, Seconds: time.Since(start).Seconds()}
+	diff, line, err := t.testFile(ctx, name, t.update)
+	r := goldenResult{File: name, OK: err == nil && diff == "", Diff: diff, Line: line, Seconds: time.Since(start).Seconds()}
 	if err != nil {
 		r.Error = err.Error()
 	}
@@ -96,6 +140,56 @@ func (c *cli) printResult(t goldenTest, r goldenResult) {
 		fmt.Fprintf(c.stdout, "FAIL %s\n%s\n", r.File, r.Error)
 	case !r.OK:
 		fmt.Fprintf(c.stdout, "FAIL %s\n%s", r.File, r.Diff)
+	}
+	if t.annotate && !r.OK {
+		fmt.Fprintln(c.stdout, annotation(r))
+	}
+}
+
+// annotation returns the line by which GitHub Actions shows a failure at its place in a file.
+func annotation(r goldenResult) string {
+	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	what := cmp.Or(r.Error, "it prints something else\n"+r.Diff)
+	return fmt.Sprintf("::error file=%s,line=%d,title=skill test::%s", property.Replace(filepath.ToSlash(r.File)), max(r.Line, 1), data.Replace(strings.TrimSuffix(what, "\n")))
+}
+
+// A coverage counts the calls of each tool.
+type coverage struct {
+	mu    sync.Mutex
+	calls map[[2]string]int // by the dialect and the tool
+}
+
+// add counts a call.
+func (v *coverage) add(call skill.Call) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.calls[[2]string{call.Dialect, call.Tool}]++
+}
+
+// print lists the tools of the dialects of which at least one was called.
+func (v *coverage) print(w io.Writer, asJSON bool) {
+	for _, d := range dialect.All {
+		var lines []string
+		covered := 0
+		for _, t := range d.Tools {
+			n := v.calls[[2]string{d.Name, t.Name}]
+			if n > 0 {
+				covered++
+			}
+			if asJSON {
+				lines = append(lines, fmt.Sprintf(`{"dialect":%q,"tool":%q,"calls":%d}`, d.Name, t.Name, n))
+			} else {
+				lines = append(lines, fmt.Sprintf("  %6d  %s", n, t.Name))
+			}
+		}
+		if covered == 0 {
+			continue
+		}
+		if !asJSON {
+			fmt.Fprintf(w, "%s: %d of %d tools were called\n", d.Name, covered, len(d.Tools))
+		}
+		fmt.Fprintln(w, strings.Join(lines, "\n"))
 	}
 }
 
