@@ -108,7 +108,7 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&r.maxSteps, "max-steps", "", "stop after `N` steps (default no limit)")
 	f.IntVar(&r.budget.Tokens, "max-tokens", 0, "stop after `N` tokens of requests and answers (0: no limit)")
 	f.Float64Var(&r.budget.Cost, "max-cost", 0, "stop after spending `DOLLARS` on the model (0: no limit)")
-	f.StringVar(&r.prices, "prices", "", "read prices of models from `FILE`: {\"MODEL\":{\"input\":2.5,\"output\":10}}, per million tokens")
+	f.StringVar(&r.prices, "prices", "", "read prices of models from `FILE`: {\"MODEL\":{\"input\":2.5,\"output\":10}}, per million tokens (default list prices of "+agent.PricesDate+")")
 	f.Var(duration{&r.budget.Time}, "max-time", "stop after this long (0: no limit)")
 	f.IntVar(&r.budget.EqualCalls, "max-equal-calls", 25, "stop when the model makes the same call `N` times in a row (0: no limit)")
 	f.StringVar(&r.maxRetries, "max-retries", "", "retry a failed request to the model up to `N` times (default 5)")

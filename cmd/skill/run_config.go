@@ -51,6 +51,9 @@ func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 	}
 	if r.verbose {
 		fmt.Fprintf(c.stderr, "skill: the model %s of the provider %s (%s)\n", e.Model, e.Provider, s.why)
+		if p := cfg.Budget.Price; p != nil {
+			fmt.Fprintf(c.stderr, "skill: a million tokens cost $%g to read and $%g to write (%s)\n", p.Input, p.Output, cmp.Or(r.prices, "list prices of "+agent.PricesDate))
+		}
 	}
 	if c.agent != nil {
 		cfg.Model = scriptedModel{c.agent}
@@ -81,7 +84,7 @@ func (r *runOptions) limits(cfg *agent.Config, model string) error {
 		return err
 	}
 	if b.Price = prices.Of(model); b.Price == nil && b.Cost > 0 {
-		return fmt.Errorf("the price of the model %s is not known, so --max-cost cannot hold; give it in a file: --prices FILE", model)
+		return fmt.Errorf("the price of the model %s is not among the list prices of %s, so --max-cost cannot hold; give it in a file: --prices FILE", model, agent.PricesDate)
 	}
 	cfg.Budget, cfg.MaxWait = b, max(r.maxWait, 1)
 	return nil

@@ -27,6 +27,8 @@ type Completion struct {
 
 	Under string                  // the field that the reasoning came in: "reasoning_content" or "reasoning"
 	Extra map[int]json.RawMessage // extra_content of calls by their index, such as signatures; for sending back
+
+	Details []map[string]json.RawMessage // reasoning_details of OpenRouter: texts, summaries, signatures; for sending back
 }
 
 // Usage counts tokens. What the endpoint does not count is 0.
@@ -35,7 +37,8 @@ type Usage struct {
 	Completion    int `json:"completion_tokens"`
 	Total         int `json:"total_tokens"`
 	PromptDetails struct {
-		Cached int `json:"cached_tokens"`
+		Cached  int `json:"cached_tokens"`
+		Written int `json:"cache_write_tokens"` // of OpenRouter
 	} `json:"prompt_tokens_details"`
 	CompletionDetails struct {
 		Reasoning int `json:"reasoning_tokens"`
@@ -78,6 +81,7 @@ type message struct {
 	Refusal          string          `json:"refusal"`
 	Reasoning        any             `json:"reasoning"`
 	ReasoningContent any             `json:"reasoning_content"`
+	Details          json.RawMessage `json:"reasoning_details"`
 	ToolCalls        []toolCall      `json:"tool_calls"`
 }
 
@@ -154,12 +158,45 @@ func (a *answer) message(m *message) {
 		a.got.Under = under
 	}
 	a.reasoning.WriteString(reasoning)
+	a.details(m.Details)
 	for i, c := range m.ToolCalls {
 		if a.whole {
 			c.Index = &i
 		}
 		a.call(c)
 	}
+}
+
+// details adds entries of reasoning_details. In a stream the text of one comes in pieces, each
+// an entry of the same type and index.
+func (a *answer) details(raw json.RawMessage) {
+	var entries []map[string]json.RawMessage
+	if json.Unmarshal(raw, &entries) != nil {
+		return
+	}
+	for _, e := range entries {
+		n := len(a.got.Details)
+		if a.whole || n == 0 || e == nil || !continues(a.got.Details[n-1], e) {
+			a.got.Details = append(a.got.Details, e)
+			continue
+		}
+		for name, value := range e {
+			var before, more string
+			last := a.got.Details[n-1]
+			switch {
+			case (name == "text" || name == "summary") && json.Unmarshal(last[name], &before) == nil && json.Unmarshal(value, &more) == nil:
+				last[name], _ = json.Marshal(before + more)
+			case string(value) != "null":
+				last[name] = value
+			}
+		}
+	}
+}
+
+// continues reports whether an entry is a further piece of the last one.
+func continues(last, e map[string]json.RawMessage) bool {
+	text := e["text"] != nil || e["summary"] != nil || e["signature"] != nil
+	return text && string(last["type"]) == string(e["type"]) && string(last["index"]) == string(e["index"])
 }
 
 // content returns the text of a content: a string, an object, or parts.

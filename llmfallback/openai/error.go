@@ -15,7 +15,7 @@ var ErrNoChoices = errors.New("the answer has no choices")
 // another stands before it; words that also mean something else stand last.
 var parameters = [...]string{
 	"max_completion_tokens", "max_tokens", "temperature", "reasoning_effort", "stream_options", "parallel_tool_calls", "tool_choice",
-	"reasoning_content", "extra_content",
+	"reasoning_content", "reasoning_details", "extra_content",
 	"response_format", "json_schema", "grammar", "strict", "image", "file", "tools",
 }
 

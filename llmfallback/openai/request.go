@@ -48,7 +48,7 @@ func has(b remote.Body, parameter string) bool {
 	switch parameter {
 	case "image", "file":
 		return b.ListHas(`"type":"` + parameter)
-	case "reasoning_content", "extra_content":
+	case "reasoning_content", "reasoning_details", "extra_content":
 		return b.ListHas(`"` + parameter + `":`)
 	}
 	return b.Has(parameter)

@@ -70,6 +70,7 @@ type Usage struct {
 	ReasoningTokens   int `json:"reasoningTokens"` // included in OutputTokens
 	TotalTokens       int `json:"totalTokens"`
 	CachedInputTokens int `json:"cachedInputTokens"`
+	CacheWriteTokens  int `json:"cacheWriteTokens,omitempty"` // included in InputTokens; of providers that charge more for them
 }
 
 // add returns the sum.
@@ -79,6 +80,7 @@ func (u Usage) add(v Usage) Usage {
 	u.ReasoningTokens += v.ReasoningTokens
 	u.TotalTokens += v.TotalTokens
 	u.CachedInputTokens += v.CachedInputTokens
+	u.CacheWriteTokens += v.CacheWriteTokens
 	return u
 }
 

@@ -13,12 +13,16 @@ import (
 type Price struct {
 	Input       float64  `json:"input"`
 	CachedInput *float64 `json:"cachedInput"` // nil means as much as Input
+	CacheWrite  *float64 `json:"cacheWrite"`  // of tokens that the provider puts into its cache; nil means as much as Input
 	Output      float64  `json:"output"`
 }
 
 // Prices are prices by the beginnings of models' names, without a provider ("openai/").
 // The longest one that fits a model counts; nil says that the price is not known.
 type Prices map[string]*Price
+
+// PricesDate is the day of the prices that the program knows.
+const PricesDate = "2026-11-22"
 
 // prices are list prices of the providers. Those of --prices come before them.
 //
@@ -65,9 +69,13 @@ func longestPrefix[V any](table map[string]V, model string) (value V, ok bool) {
 
 // Cost returns what the tokens of a usage cost, in US dollars.
 func (p Price) Cost(u Usage) float64 {
-	cached := p.Input
+	cached, written := p.Input, p.Input
 	if p.CachedInput != nil {
 		cached = *p.CachedInput
 	}
-	return (float64(u.InputTokens-u.CachedInputTokens)*p.Input + float64(u.CachedInputTokens)*cached + float64(u.OutputTokens)*p.Output) / 1e6
+	if p.CacheWrite != nil {
+		written = *p.CacheWrite
+	}
+	plain := u.InputTokens - u.CachedInputTokens - u.CacheWriteTokens
+	return (float64(plain)*p.Input + float64(u.CachedInputTokens)*cached + float64(u.CacheWriteTokens)*written + float64(u.OutputTokens)*p.Output) / 1e6
 }

@@ -129,7 +129,7 @@ func (a *anthropicAnswer) count(u anthropicUsage) {
 func (a *anthropicAnswer) answer() agent.Answer {
 	u := agent.Usage{
 		InputTokens: a.usage.Input + a.usage.Created + a.usage.Read, OutputTokens: a.usage.Output,
-		CachedInputTokens: a.usage.Read, ReasoningTokens: a.usage.Details.Thinking,
+		CachedInputTokens: a.usage.Read, CacheWriteTokens: a.usage.Created, ReasoningTokens: a.usage.Details.Thinking,
 	}
 	u.TotalTokens = u.InputTokens + u.OutputTokens
 	out := agent.Answer{Usage: u, Cut: a.stop == "max_tokens" || a.stop == "model_context_window_exceeded"}

@@ -28,13 +28,14 @@ func newChat(e Endpoint) (*chat, error) {
 const (
 	reasoningEffort  = "reasoning_effort"
 	reasoningContent = "reasoning_content"
+	reasoningDetails = "reasoning_details"
 	extraContent     = "extra_content"
 	streamOptions    = "stream_options"
 	responseFormat   = "response_format"
 	jsonSchema       = "json_schema"
 )
 
-var chatOptional = []string{temperature, reasoningEffort, responseFormat, jsonSchema, toolChoice, streamOptions, images, files, reasoningContent, extraContent}
+var chatOptional = []string{temperature, reasoningEffort, responseFormat, jsonSchema, toolChoice, streamOptions, images, files, reasoningContent, reasoningDetails, extraContent}
 
 func (p *chat) ask(ctx context.Context, q question) (agent.Answer, error) {
 	r, err := p.request(q)
@@ -44,7 +45,7 @@ func (p *chat) ask(ctx context.Context, q question) (agent.Answer, error) {
 	c, err := p.client.Complete(ctx, r)
 	a := agent.Answer{Text: c.Text + c.Refusal, Cut: c.Finish == "length", Thinking: thought(c), Usage: agent.Usage{
 		InputTokens: c.Usage.Prompt, OutputTokens: c.Usage.Completion, TotalTokens: c.Usage.Total,
-		CachedInputTokens: c.Usage.PromptDetails.Cached, ReasoningTokens: c.Usage.CompletionDetails.Reasoning,
+		CachedInputTokens: c.Usage.PromptDetails.Cached, CacheWriteTokens: c.Usage.PromptDetails.Written, ReasoningTokens: c.Usage.CompletionDetails.Reasoning,
 	}}
 	for _, call := range c.Calls {
 		a.Calls = append(a.Calls, agent.Call(call))
@@ -86,12 +87,14 @@ func (p *chat) request(q question) (s openai.Request, err error) {
 type chatReplay struct {
 	Under string                  `json:"under,omitempty"` // the field that the reasoning came in
 	Extra map[int]json.RawMessage `json:"extra,omitempty"` // of calls by their index: signatures of Google's models
+
+	Details []map[string]json.RawMessage `json:"details,omitempty"` // in place of the reasoning, if the endpoint has them
 }
 
 func thought(c openai.Completion) (t agent.Thinking) {
 	t.Text = c.Reasoning
-	if c.Under != "" || c.Extra != nil {
-		t.Replay, _ = json.Marshal(chatReplay{c.Under, c.Extra})
+	if c.Under != "" || c.Extra != nil || c.Details != nil {
+		t.Replay, _ = json.Marshal(chatReplay{c.Under, c.Extra, c.Details})
 	}
 	return t
 }
@@ -102,6 +105,8 @@ type chatMessage struct {
 	ToolCalls        []chatCall `json:"tool_calls,omitempty"`
 	Reasoning        string     `json:"reasoning,omitempty"`
 	ReasoningContent string     `json:"reasoning_content,omitempty"`
+
+	Details []map[string]json.RawMessage `json:"reasoning_details,omitempty"`
 }
 
 type chatCall struct {
@@ -130,11 +135,14 @@ func (p *chat) spell(m agent.Message, s spelling) []any {
 	}
 	out.Content = m.Text() // also if empty: some endpoints require the field
 	var replay chatReplay
-	if t := s.thinking(m); t != nil && json.Unmarshal(t.Replay, &replay) == nil && s.accepts(reasoningContent) {
-		switch replay.Under {
-		case "reasoning":
+	if t := s.thinking(m); t != nil && json.Unmarshal(t.Replay, &replay) == nil {
+		switch {
+		case replay.Details != nil && s.accepts(reasoningDetails):
+			out.Details = replay.Details
+		case !s.accepts(reasoningContent):
+		case replay.Under == "reasoning":
 			out.Reasoning = t.Text
-		case reasoningContent:
+		case replay.Under == reasoningContent:
 			out.ReasoningContent = t.Text
 		}
 	}

@@ -38,7 +38,7 @@ var (
 
 // said is what came of a request, on one line.
 func said(a agent.Answer, err error) string {
-	u := fmt.Sprintf(" %d/%d/%d/%d", a.Usage.InputTokens, a.Usage.CachedInputTokens, a.Usage.OutputTokens, a.Usage.ReasoningTokens)
+	u := fmt.Sprintf(" %d/%d+%d/%d/%d", a.Usage.InputTokens, a.Usage.CachedInputTokens, a.Usage.CacheWriteTokens, a.Usage.OutputTokens, a.Usage.ReasoningTokens)
 	if fault, ok := errors.AsType[*remote.Error](err); ok {
 		return fmt.Sprintf("%v; retry %v%s", fault, fault.Retry, u)
 	}
@@ -69,13 +69,13 @@ func TestAnswers(t *testing.T) {
 		start    = `{"type":"message_start","message":{"id":"m","role":"assistant","content":[],"usage":{"input_tokens":7,"cache_read_input_tokens":5,"cache_creation_input_tokens":2,"output_tokens":1}}}`
 		stop     = `{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":9}}`
 		end      = `{"type":"message_stop"}`
-		wantUse  = `"I do" [{tu_1 todo {"x":1}} {tu_2 list {}}] cut false, thought "Let me" [{"signature":"c2ln","thinking":"Let me","type":"thinking"},{"data":"ZZ","type":"redacted_thinking"}] 14/5/9/0`
-		wantGem  = `"I do" [{g1 todo {"x":1}} { list {}}] cut false, thought "hm" {"calls":{"0":"c2ln"},"text":"dGV4dA=="} 7/5/9/4`
+		wantUse  = `"I do" [{tu_1 todo {"x":1}} {tu_2 list {}}] cut false, thought "Let me" [{"signature":"c2ln","thinking":"Let me","type":"thinking"},{"data":"ZZ","type":"redacted_thinking"}] 14/5+2/9/0`
+		wantGem  = `"I do" [{g1 todo {"x":1}} { list {}}] cut false, thought "hm" {"calls":{"0":"c2ln"},"text":"dGV4dA=="} 7/5+0/9/4`
 		itemsGPT = `{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"ENC"}`
 		msgGPT   = `{"type":"message","id":"msg","role":"assistant","content":[{"type":"output_text","text":"I do"}]}`
 		callGPT  = `{"type":"function_call","id":"fc","call_id":"c1","name":"todo","arguments":"{\"x\":1}"}`
 		useGPT   = `"usage":{"input_tokens":7,"input_tokens_details":{"cached_tokens":5},"output_tokens":9,"output_tokens_details":{"reasoning_tokens":4},"total_tokens":16}`
-		wantGPT  = `"I do" [{c1 todo {"x":1}}] cut false, thought "hm\n" [[` + itemsGPT + `]] 7/5/9/4`
+		wantGPT  = `"I do" [{c1 todo {"x":1}}] cut false, thought "hm\n" [[` + itemsGPT + `]] 7/5+0/9/4`
 	)
 	block := func(i int, json string) string {
 		return fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":%s}`, i, json)
@@ -97,52 +97,52 @@ func TestAnswers(t *testing.T) {
 			block(4, `{"type":"tool_use","id":"tu_2","name":"list","input":{}}`), block(5, `{"type":"server_news","what":{}}`), delta(9, `{"type":"text_delta","text":"lost"}`),
 			`{"type":"later_than_us"}`, stop, end), wantUse},
 		{"anthropic, whole", claude, whole(200, `{"type":"message","content":[{"type":"thinking","thinking":"Let me","signature":"c2ln"},{"type":"redacted_thinking","data":"ZZ"},{"type":"text","text":"I do"},{"type":"tool_use","id":"tu_1","name":"todo","input":{"x":1}},{"type":"tool_use","id":"tu_2","name":"list","input":{}},{"type":"server_news"},null],"stop_reason":"tool_use","usage":{"input_tokens":7,"cache_read_input_tokens":5,"cache_creation_input_tokens":2,"output_tokens":9}}`), wantUse},
-		{"anthropic, equal ids", claude, whole(200, `{"type":"message","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"a","name":"f","input":{}}]}`), `"" [{a f {}} {a f {}}] cut false, thought ""  0/0/0/0`},
-		{"anthropic, cut call", claude, typed(true, start, block(0, `{"type":"tool_use","id":"a","name":"f","input":{}}`), delta(0, `{"type":"input_json_delta","partial_json":"{\"x"}`), `{"type":"message_delta","delta":{"stop_reason":"max_tokens"}}`, end), `"" [{a f {"x}] cut true, thought ""  14/5/1/0`},
-		{"anthropic, empty", claude, typed(true, start, `{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`, end), `"" [] cut false, thought ""  14/5/1/0`},
-		{"anthropic, refusal", claude, typed(true, start, `{"type":"message_delta","delta":{"stop_reason":"refusal"},"usage":{"output_tokens":3}}`, end), "the endpoint's content filter stopped the answer; retry true 14/5/3/0"},
-		{"anthropic, no usage", claude, whole(200, `{"type":"message","content":[]}`), `"" [] cut false, thought ""  0/0/0/0`},
-		{"anthropic, broken off", claude, typed(false, start, block(0, `{"type":"text","text":"a"}`)), "the answer broke off in the middle; retry true 14/5/1/0"},
-		{"anthropic, ends early", claude, typed(true, start, stop), "the answer broke off in the middle; retry true 14/5/9/0"},
-		{"anthropic, error event", claude, typed(true, start, block(0, `{"type":"text","text":"a"}`), `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), "the endpoint answered with an error: Overloaded; retry true 14/5/1/0"},
-		{"anthropic, wrong JSON", claude, typed(true, start, `{"type":`), "the answer is not valid JSON; retry true 14/5/1/0"},
-		{"anthropic, wrong types", claude, typed(true, start, `{"type":"content_block_start","content_block":[]}`), "the answer is not of the provider's form; retry false 14/5/1/0"},
-		{"anthropic, another whole", claude, whole(200, `{"choices":[]}`), "the answer is not a message; retry false 0/0/0/0"},
-		{"anthropic, key", claude, whole(401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`), "the key was refused: invalid x-api-key (status 401); check ANTHROPIC_API_KEY; retry false 0/0/0/0"},
-		{"anthropic, overloaded", claude, whole(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), "server error: Overloaded (status 529); retry true 0/0/0/0"},
-		{"anthropic, page", claude, func(w http.ResponseWriter) { io.WriteString(w, "<html>") }, "the answer is not JSON; check that the base URL (ANTHROPIC_BASE_URL) is the address of the API; retry false 0/0/0/0"},
+		{"anthropic, equal ids", claude, whole(200, `{"type":"message","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"a","name":"f","input":{}}]}`), `"" [{a f {}} {a f {}}] cut false, thought ""  0/0+0/0/0`},
+		{"anthropic, cut call", claude, typed(true, start, block(0, `{"type":"tool_use","id":"a","name":"f","input":{}}`), delta(0, `{"type":"input_json_delta","partial_json":"{\"x"}`), `{"type":"message_delta","delta":{"stop_reason":"max_tokens"}}`, end), `"" [{a f {"x}] cut true, thought ""  14/5+2/1/0`},
+		{"anthropic, empty", claude, typed(true, start, `{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`, end), `"" [] cut false, thought ""  14/5+2/1/0`},
+		{"anthropic, refusal", claude, typed(true, start, `{"type":"message_delta","delta":{"stop_reason":"refusal"},"usage":{"output_tokens":3}}`, end), "the endpoint's content filter stopped the answer; retry true 14/5+2/3/0"},
+		{"anthropic, no usage", claude, whole(200, `{"type":"message","content":[]}`), `"" [] cut false, thought ""  0/0+0/0/0`},
+		{"anthropic, broken off", claude, typed(false, start, block(0, `{"type":"text","text":"a"}`)), "the answer broke off in the middle; retry true 14/5+2/1/0"},
+		{"anthropic, ends early", claude, typed(true, start, stop), "the answer broke off in the middle; retry true 14/5+2/9/0"},
+		{"anthropic, error event", claude, typed(true, start, block(0, `{"type":"text","text":"a"}`), `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), "the endpoint answered with an error: Overloaded; retry true 14/5+2/1/0"},
+		{"anthropic, wrong JSON", claude, typed(true, start, `{"type":`), "the answer is not valid JSON; retry true 14/5+2/1/0"},
+		{"anthropic, wrong types", claude, typed(true, start, `{"type":"content_block_start","content_block":[]}`), "the answer is not of the provider's form; retry false 14/5+2/1/0"},
+		{"anthropic, another whole", claude, whole(200, `{"choices":[]}`), "the answer is not a message; retry false 0/0+0/0/0"},
+		{"anthropic, key", claude, whole(401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`), "the key was refused: invalid x-api-key (status 401); check ANTHROPIC_API_KEY; retry false 0/0+0/0/0"},
+		{"anthropic, overloaded", claude, whole(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), "server error: Overloaded (status 529); retry true 0/0+0/0/0"},
+		{"anthropic, page", claude, func(w http.ResponseWriter) { io.WriteString(w, "<html>") }, "the answer is not JSON; check that the base URL (ANTHROPIC_BASE_URL) is the address of the API; retry false 0/0+0/0/0"},
 
 		{"google, streamed", gemini, typed(true, `{"candidates":[{"content":{"role":"model","parts":[{"text":"hm","thought":true},{"text":"I "}]}}],"usageMetadata":{"promptTokenCount":7}}`,
 			`{"candidates":[{"content":{"parts":[{"text":"do"},{"functionCall":{"id":"g1","name":"todo","args":{"x":1}},"thoughtSignature":"c2ln"},{"functionCall":{"name":"list","args":{}}},{"executableCode":{"code":"x"}}]},"finishReason":"STOP"}]}`,
 			`{"candidates":[{"content":{"parts":[{"text":"","thoughtSignature":"dGV4dA=="}]}}],"usageMetadata":{"promptTokenCount":7,"cachedContentTokenCount":5,"candidatesTokenCount":5,"thoughtsTokenCount":4,"totalTokenCount":16}}`), wantGem},
 		{"google, whole", gemini, whole(200, `{"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"I do","thoughtSignature":"dGV4dA=="},{"functionCall":{"id":"g1","name":"todo","args":{"x":1}},"thoughtSignature":"c2ln"},{"functionCall":{"name":"list","args":{}}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":7,"cachedContentTokenCount":5,"candidatesTokenCount":5,"thoughtsTokenCount":4}}`), wantGem},
-		{"google, cut", gemini, whole(200, `{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"MAX_TOKENS"}]}`), `"a" [] cut true, thought ""  0/0/0/0`},
-		{"google, empty", gemini, typed(true, `{"candidates":[{"content":{},"finishReason":"STOP"}]}`), `"" [] cut false, thought ""  0/0/0/0`},
-		{"google, filtered", gemini, typed(true, `{"candidates":[{"finishReason":"SAFETY"}],"usageMetadata":{"promptTokenCount":7}}`), "the endpoint's content filter stopped the answer; retry true 7/0/0/0"},
-		{"google, blocked", gemini, typed(true, `{"promptFeedback":{"blockReason":"OTHER"}}`), "the endpoint's content filter stopped the request: OTHER; retry false 0/0/0/0"},
-		{"google, malformed call", gemini, typed(true, `{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"print(todo())"}],"usageMetadata":{"candidatesTokenCount":3}}`), "the model stopped: MALFORMED_FUNCTION_CALL print(todo()); retry true 0/0/3/0"},
-		{"google, no candidates", gemini, whole(200, `{}`), "the answer has no candidates; retry true 0/0/0/0"},
-		{"google, broken off", gemini, typed(false, `{"candidates":[{"content":{"parts":[{"text":"a"}]}}],"usageMetadata":{"promptTokenCount":7}}`), "the answer broke off in the middle; retry true 7/0/0/0"},
-		{"google, ends early", gemini, typed(true, `{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}`), "the answer broke off in the middle; retry true 0/0/0/0"},
-		{"google, error event", gemini, typed(true, `{"error":{"code":503,"message":"The model is overloaded"}}`), "the endpoint answered with an error: The model is overloaded; retry true 0/0/0/0"},
-		{"google, wrong JSON", gemini, typed(true, `{"candidates"`), "the answer is not valid JSON; retry true 0/0/0/0"},
-		{"google, key", gemini, whole(403, `{"error":{"code":403,"message":"no"}}`), "the key was refused: no (status 403); check GOOGLE_API_KEY; retry false 0/0/0/0"},
+		{"google, cut", gemini, whole(200, `{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"MAX_TOKENS"}]}`), `"a" [] cut true, thought ""  0/0+0/0/0`},
+		{"google, empty", gemini, typed(true, `{"candidates":[{"content":{},"finishReason":"STOP"}]}`), `"" [] cut false, thought ""  0/0+0/0/0`},
+		{"google, filtered", gemini, typed(true, `{"candidates":[{"finishReason":"SAFETY"}],"usageMetadata":{"promptTokenCount":7}}`), "the endpoint's content filter stopped the answer; retry true 7/0+0/0/0"},
+		{"google, blocked", gemini, typed(true, `{"promptFeedback":{"blockReason":"OTHER"}}`), "the endpoint's content filter stopped the request: OTHER; retry false 0/0+0/0/0"},
+		{"google, malformed call", gemini, typed(true, `{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"print(todo())"}],"usageMetadata":{"candidatesTokenCount":3}}`), "the model stopped: MALFORMED_FUNCTION_CALL print(todo()); retry true 0/0+0/3/0"},
+		{"google, no candidates", gemini, whole(200, `{}`), "the answer has no candidates; retry true 0/0+0/0/0"},
+		{"google, broken off", gemini, typed(false, `{"candidates":[{"content":{"parts":[{"text":"a"}]}}],"usageMetadata":{"promptTokenCount":7}}`), "the answer broke off in the middle; retry true 7/0+0/0/0"},
+		{"google, ends early", gemini, typed(true, `{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}`), "the answer broke off in the middle; retry true 0/0+0/0/0"},
+		{"google, error event", gemini, typed(true, `{"error":{"code":503,"message":"The model is overloaded"}}`), "the endpoint answered with an error: The model is overloaded; retry true 0/0+0/0/0"},
+		{"google, wrong JSON", gemini, typed(true, `{"candidates"`), "the answer is not valid JSON; retry true 0/0+0/0/0"},
+		{"google, key", gemini, whole(403, `{"error":{"code":403,"message":"no"}}`), "the key was refused: no (status 403); check GOOGLE_API_KEY; retry false 0/0+0/0/0"},
 
 		{"responses, streamed", openaiNew, typed(true, `{"type":"response.created","response":{"status":"in_progress","output":[]}}`, `{"type":"response.output_text.delta","delta":"I do"}`,
 			`{"type":"response.output_item.done","item":`+itemsGPT+`}`, `{"type":"response.output_item.done","item":`+msgGPT+`}`, `{"type":"response.output_item.done","item":`+callGPT+`}`,
 			`{"type":"response.completed","response":{"status":"completed","output":[],`+useGPT+`}}`, `[DONE]`), wantGPT},
 		{"responses, whole", openaiNew, whole(200, `{"status":"completed","error":null,"output":[`+itemsGPT+`,`+msgGPT+`,{"type":"web_search_call"},`+callGPT+`],`+useGPT+`}`), wantGPT},
-		{"responses, between calls", openaiNew, whole(200, `{"status":"completed","output":[`+callGPT+`,`+itemsGPT+`,`+callGPT+`]}`), `"" [{c1 todo {"x":1}} {c1 todo {"x":1}}] cut false, thought "hm\n" [null,[` + itemsGPT + `]] 0/0/0/0`},
-		{"responses, refusal", openaiNew, whole(200, `{"status":"completed","output":[{"type":"message","content":[{"type":"refusal","refusal":"no"}]}]}`), `"no" [] cut false, thought ""  0/0/0/0`},
-		{"responses, cut", openaiNew, typed(true, `{"type":"response.output_item.done","item":`+msgGPT+`}`, `{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[],`+useGPT+`}}`), `"I do" [] cut true, thought ""  7/5/9/4`},
-		{"responses, filtered", openaiNew, typed(true, `{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"content_filter"},`+useGPT+`}}`), "the endpoint's content filter stopped the answer; retry true 7/5/9/4"},
-		{"responses, failed", openaiNew, typed(true, `{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"sorry"},`+useGPT+`}}`), "the endpoint answered with an error: sorry; retry true 7/5/9/4"},
-		{"responses, error event", openaiNew, typed(true, `{"type":"error","code":"x","message":"sorry"}`), "the endpoint answered with an error: sorry; retry true 0/0/0/0"},
-		{"responses, too long", openaiNew, typed(true, `{"type":"error","error":{"code":"context_length_exceeded","message":"Your input exceeds the context window of this model"}}`), "the endpoint answered with an error: Your input exceeds the context window of this model; retry false 0/0/0/0"},
-		{"responses, broken off", openaiNew, typed(false, `{"type":"response.output_item.done","item":`+msgGPT+`}`), "the answer broke off in the middle; retry true 0/0/0/0"},
-		{"responses, ends early", openaiNew, typed(true, `{"type":"response.output_item.done","item":`+msgGPT+`}`), "the answer broke off in the middle; retry true 0/0/0/0"},
-		{"responses, wrong JSON", openaiNew, typed(true, `{`), "the answer is not valid JSON; retry true 0/0/0/0"},
-		{"responses, chat completion", openaiNew, whole(200, `{"choices":[]}`), "the answer is not a response; retry false 0/0/0/0"},
+		{"responses, between calls", openaiNew, whole(200, `{"status":"completed","output":[`+callGPT+`,`+itemsGPT+`,`+callGPT+`]}`), `"" [{c1 todo {"x":1}} {c1 todo {"x":1}}] cut false, thought "hm\n" [null,[` + itemsGPT + `]] 0/0+0/0/0`},
+		{"responses, refusal", openaiNew, whole(200, `{"status":"completed","output":[{"type":"message","content":[{"type":"refusal","refusal":"no"}]}]}`), `"no" [] cut false, thought ""  0/0+0/0/0`},
+		{"responses, cut", openaiNew, typed(true, `{"type":"response.output_item.done","item":`+msgGPT+`}`, `{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[],`+useGPT+`}}`), `"I do" [] cut true, thought ""  7/5+0/9/4`},
+		{"responses, filtered", openaiNew, typed(true, `{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"content_filter"},`+useGPT+`}}`), "the endpoint's content filter stopped the answer; retry true 7/5+0/9/4"},
+		{"responses, failed", openaiNew, typed(true, `{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"sorry"},`+useGPT+`}}`), "the endpoint answered with an error: sorry; retry true 7/5+0/9/4"},
+		{"responses, error event", openaiNew, typed(true, `{"type":"error","code":"x","message":"sorry"}`), "the endpoint answered with an error: sorry; retry true 0/0+0/0/0"},
+		{"responses, too long", openaiNew, typed(true, `{"type":"error","error":{"code":"context_length_exceeded","message":"Your input exceeds the context window of this model"}}`), "the endpoint answered with an error: Your input exceeds the context window of this model; retry false 0/0+0/0/0"},
+		{"responses, broken off", openaiNew, typed(false, `{"type":"response.output_item.done","item":`+msgGPT+`}`), "the answer broke off in the middle; retry true 0/0+0/0/0"},
+		{"responses, ends early", openaiNew, typed(true, `{"type":"response.output_item.done","item":`+msgGPT+`}`), "the answer broke off in the middle; retry true 0/0+0/0/0"},
+		{"responses, wrong JSON", openaiNew, typed(true, `{`), "the answer is not valid JSON; retry true 0/0+0/0/0"},
+		{"responses, chat completion", openaiNew, whole(200, `{"choices":[]}`), "the answer is not a response; retry false 0/0+0/0/0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, m := at(t, tt.e, tt.answer)
@@ -286,6 +286,50 @@ func TestChatReasoning(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("request %d has %s, want %s:\n%s", i, got, want, s.bodies[i])
+		}
+	}
+}
+
+// TestReasoningDetails has an endpoint that wants back what it thought entry by entry, as
+// OpenRouter does: in pieces or whole, the entries are sent back as they are.
+func TestReasoningDetails(t *testing.T) {
+	const call = `"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]`
+	const text, sealed = `{"type":"reasoning.text","index":0,"format":"anthropic-claude-v1","text":"hm","signature":"c2ln"}`, `{"type":"reasoning.encrypted","index":1,"id":"r","data":"ZZ"}`
+	const want = `"reasoning_details":[{"format":"anthropic-claude-v1","index":0,"signature":"c2ln","text":"hm","type":"reasoning.text"},{"data":"ZZ","id":"r","index":1,"type":"reasoning.encrypted"}]`
+	for name, thinks := range map[string]func(http.ResponseWriter){
+		"whole": whole(200, `{"choices":[{"finish_reason":"tool_calls","message":{"reasoning":"hm","reasoning_details":[`+text+`,`+sealed+`],`+call+`}}]}`),
+		"streamed": pieces(true,
+			`{"choices":[{"delta":{"reasoning":"h","reasoning_details":[{"type":"reasoning.text","index":0,"format":"anthropic-claude-v1","text":"h","signature":null}]}}]}`,
+			`{"choices":[{"delta":{"reasoning":"m","reasoning_details":[{"type":"reasoning.text","index":0,"text":"m"}]}}]}`,
+			`{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.text","index":0,"signature":"c2ln"}]}}]}`,
+			`{"choices":[{"delta":{"reasoning_details":[`+sealed+`],`+call+`}}]}`, finished),
+		"mistyped": whole(200, `{"choices":[{"finish_reason":"tool_calls","message":{"reasoning":"hm","reasoning_details":"hm",`+call+`}}]}`),
+	} {
+		ok := whole(200, `{"choices":[{"message":{"content":"x"}}]}`)
+		s, m := at(t, Endpoint{Model: "m"}, thinks, ok, whole(400, `{"error":{"message":"Unknown parameter: reasoning_details"}}`), ok)
+		a, err := m.Next(t.Context(), agent.Request{})
+		if err != nil || a.Thinking.Text != "hm" {
+			t.Fatalf("%s: %+v, %v", name, a, err)
+		}
+		answer := newMessage(agent.ExpertMessage, callPart(agent.ToolCall{ID: "a", ToolName: "f", Args: json.RawMessage(`{}`)}),
+			agent.Part{Type: agent.ThinkingPart, Text: a.Thinking.Text, Model: a.Thinking.Model, Replay: a.Thinking.Replay})
+		next := func() {
+			if _, err := m.Next(t.Context(), agent.Request{Messages: []agent.Message{answer}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		next()
+		if name == "mistyped" {
+			if !strings.Contains(s.bodies[1], `"reasoning":"hm"`) {
+				t.Errorf("%s: the model is sent %s", name, s.bodies[1])
+			}
+			continue
+		}
+		if !strings.Contains(s.bodies[1], want) || strings.Contains(s.bodies[1], `"reasoning":`) {
+			t.Errorf("%s: the model is sent %s", name, s.bodies[1])
+		}
+		if next(); strings.Contains(s.bodies[3], "reasoning_details") {
+			t.Errorf("%s: the endpoint is sent again what it refused: %s", name, s.bodies[3])
 		}
 	}
 }
