@@ -186,3 +186,50 @@ func TestRunWithClaude(t *testing.T) {
 		t.Errorf("%d requests to the model are reported, of 3", n)
 	}
 }
+
+// TestTraceOfAContinuedRun continues a run, whose spans join the trace of the run. Another
+// run of the same name has a trace of its own.
+func TestTraceOfAContinuedRun(t *testing.T) {
+	type span struct {
+		TraceID, SpanID, Name string
+		Links                 []struct{ TraceID, SpanID string }
+	}
+	var roots []span
+	traces := map[string]int{}
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var sent struct {
+			ResourceSpans []struct{ ScopeSpans []struct{ Spans []span } }
+		}
+		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+			t.Error(err)
+		}
+		for _, s := range sent.ResourceSpans[0].ScopeSpans[0].Spans {
+			traces[s.TraceID]++
+			if strings.HasPrefix(s.Name, "invoke_agent") {
+				roots = append(roots, s)
+			}
+		}
+	}))
+	defer collector.Close()
+	var script []scriptedAnswer
+	const step = `{"tools":[{"id":"a","name":"listDirectory","input":{"path":"."}}]},`
+	if err := json.Unmarshal([]byte("["+step+step+step+`{}]`), &script); err != nil {
+		t.Fatal(err)
+	}
+	endpoint, home := scriptedEndpoint(t, script).URL, t.TempDir()
+	c := &cli{getenv: func(name string) string {
+		return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": home, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL}[name]
+	}}
+	dir := newProject(t)
+	for _, words := range []string{"run e go --run-id r -C " + dir, "run e --continue -C " + dir, "run e go --run-id r -C " + newProject(t)} {
+		if out, errs, code := play(t, c, "", append(strings.Fields(words), "--max-steps", "1")...); code != 0 {
+			t.Fatal(out, errs)
+		}
+	}
+	if len(roots) != 3 || len(traces) != 2 {
+		t.Fatalf("%d traces with the roots %+v", len(traces), roots)
+	}
+	if r := roots[1]; r.TraceID != roots[0].TraceID || len(r.Links) != 1 || r.Links[0] != struct{ TraceID, SpanID string }{r.TraceID, roots[0].SpanID} || len(roots[0].Links) != 0 {
+		t.Errorf("the roots are %+v", roots)
+	}
+}

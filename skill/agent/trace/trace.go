@@ -1,6 +1,8 @@
 // Package trace reports runs as OpenTelemetry spans, by the semantic conventions for
 // generative AI and MCP: one for the run, one for each request to the model, and one for
-// each tool call. Spans hold names and counts, never what was said, read or written.
+// each tool call. Spans hold names and counts, never what was said, read or written. All
+// processes that work on a run add to one trace: a run that is continued has a further span,
+// with a link to the first.
 //
 // They are sent as OTLP in JSON over HTTP. The official SDK brings protobuf and gRPC into
 // the program: 7.8 MB, and 94 more package inits at every start.
@@ -11,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -23,8 +26,9 @@ import (
 	"textskill/skill/agent"
 )
 
-// A Recorder makes spans of the events of a run and sends them. It is used by one
-// goroutine.
+// A Recorder makes spans of the events of a run and sends them: those that have ended every
+// few seconds, so that a run that is killed leaves its trace, and the rest at the end. It is
+// used by one goroutine.
 type Recorder struct {
 	url     string
 	header  http.Header
@@ -32,6 +36,7 @@ type Recorder struct {
 	cfg     agent.Config
 
 	trace, root string
+	first       string // the root of the process that began the run, if that is another one
 	started     time.Time
 	expert      string
 	run         string
@@ -39,6 +44,10 @@ type Recorder struct {
 	asked       time.Time // when the model was asked; zero if it is not
 	calls       map[string]open
 	spans       []span
+
+	due    time.Time  // when spans are sent next
+	sent   chan error // what became of those that are being sent; nil if none are
+	failed error      // of the first that could not be sent
 }
 
 // open is a tool call under way.
@@ -65,6 +74,7 @@ func New(getenv func(string) string, cfg agent.Config) (*Recorder, error) {
 	r := &Recorder{
 		url: address, header: http.Header{"Content-Type": {"application/json"}}, service: cmp.Or(getenv("OTEL_SERVICE_NAME"), "skill"),
 		cfg: cfg, trace: id(16), root: id(8), started: time.Now(), calls: map[string]open{},
+		due: time.Now().Add(sendEvery),
 	}
 	for _, pair := range strings.Split(cmp.Or(getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS"), getenv("OTEL_EXPORTER_OTLP_HEADERS")), ",") {
 		name, value, ok := strings.Cut(pair, "=")
@@ -86,12 +96,19 @@ type span struct {
 	TraceID    string      `json:"traceId"`
 	SpanID     string      `json:"spanId"`
 	ParentID   string      `json:"parentSpanId,omitempty"`
+	Links      []link      `json:"links,omitempty"`
 	Name       string      `json:"name"`
 	Kind       int         `json:"kind"`
 	Start      string      `json:"startTimeUnixNano"`
 	End        string      `json:"endTimeUnixNano"`
 	Attributes []attribute `json:"attributes"`
 	Status     *status     `json:"status,omitempty"`
+}
+
+// A link is to a span that is no parent.
+type link struct {
+	TraceID string `json:"traceId"`
+	SpanID  string `json:"spanId"`
 }
 
 type attribute struct {
@@ -134,6 +151,7 @@ func nanoseconds(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10
 func (r *Recorder) Event(e agent.Event) {
 	if r.run == "" {
 		r.run, r.expert = e.RunID, e.ExpertKey
+		r.join()
 	}
 	if e.Usage != nil && !r.asked.IsZero() {
 		r.generated(*e.Usage, "")
@@ -153,6 +171,29 @@ func (r *Recorder) Event(e agent.Event) {
 	if e.ToolResult != nil && e.Type != agent.Retry {
 		r.called(e)
 	}
+	if time.Now().After(r.due) {
+		r.send()
+	}
+}
+
+// join makes the trace that of the run, whose records say when it was started. A run without
+// records has a trace of its own.
+func (r *Recorder) join() {
+	if r.cfg.Executor == nil {
+		return
+	}
+	s, err := agent.Records{Executor: r.cfg.Executor}.Setting(context.Background(), r.run)
+	if err != nil {
+		return
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d", r.cfg.Executor.Dir(), r.run, s.StartedAt))
+	r.trace = hex.EncodeToString(sum[:16])
+	first := hex.EncodeToString(sum[16:24])
+	if r.cfg.Continue == "" && r.cfg.From == nil {
+		r.root = first
+	} else {
+		r.first = first
+	}
 }
 
 // generated ends the request to the model.
@@ -161,6 +202,8 @@ func (r *Recorder) generated(u agent.Usage, failure string) {
 	r.usage.InputTokens += u.InputTokens
 	r.usage.OutputTokens += u.OutputTokens
 	r.usage.CachedInputTokens += u.CachedInputTokens
+	r.usage.CacheWriteTokens += u.CacheWriteTokens
+	r.usage.ReasoningTokens += u.ReasoningTokens
 	r.asked = time.Time{}
 }
 
@@ -175,10 +218,17 @@ func (r *Recorder) model(operation string) []attribute {
 }
 
 func usage(u agent.Usage) []attribute {
-	return []attribute{
+	list := []attribute{
 		number("gen_ai.usage.input_tokens", u.InputTokens), number("gen_ai.usage.output_tokens", u.OutputTokens),
 		number("gen_ai.usage.cache_read.input_tokens", u.CachedInputTokens),
 	}
+	if u.CacheWriteTokens > 0 {
+		list = append(list, number("gen_ai.usage.cache_write.input_tokens", u.CacheWriteTokens))
+	}
+	if u.ReasoningTokens > 0 {
+		list = append(list, number("gen_ai.usage.reasoning.output_tokens", u.ReasoningTokens))
+	}
+	return list
 }
 
 // called ends a tool call.
@@ -202,11 +252,31 @@ func (r *Recorder) called(e agent.Event) {
 	r.add("execute_tool "+c.call.ToolName, internal, c.at, failure, attributes...)
 }
 
-// maxWait is how long the collector may take.
-const maxWait = 3 * time.Second
+const (
+	maxWait   = 3 * time.Second // for the collector
+	sendEvery = 5 * time.Second
+)
 
-// Close ends the span of the run, with the error that ended the run or nil, and sends all
-// spans. Its error is that they could not be sent.
+// send sends the spans that have ended, beside the run, unless others are being sent.
+func (r *Recorder) send() {
+	if r.sent != nil {
+		select {
+		case err := <-r.sent:
+			r.failed, r.sent = cmp.Or(r.failed, err), nil
+		default:
+			return
+		}
+	}
+	if len(r.spans) == 0 {
+		return
+	}
+	spans, sent := r.spans, make(chan error, 1)
+	r.spans, r.sent, r.due = nil, sent, time.Now().Add(sendEvery)
+	go func() { sent <- r.post(spans) }()
+}
+
+// Close ends the span of the run, with the error that ended the run or nil, and sends what
+// was not sent before. Its error is that spans could not be sent.
 func (r *Recorder) Close(failed error) error {
 	if !r.asked.IsZero() {
 		r.generated(agent.Usage{}, "_OTHER")
@@ -218,10 +288,21 @@ func (r *Recorder) Close(failed error) error {
 	r.add("invoke_agent "+r.expert, internal, r.started, failure, append(append(r.model("invoke_agent"), text("gen_ai.agent.name", r.expert)), usage(r.usage)...)...)
 	last := &r.spans[len(r.spans)-1]
 	last.SpanID, last.ParentID = r.root, ""
+	if r.first != "" {
+		last.Links = []link{{r.trace, r.first}}
+	}
+	if r.sent != nil {
+		r.failed = cmp.Or(r.failed, <-r.sent)
+	}
+	return cmp.Or(r.failed, r.post(r.spans))
+}
+
+// post sends spans to the collector. It may be called by several goroutines.
+func (r *Recorder) post(spans []span) error {
 	type m = map[string]any
 	body, err := json.Marshal(m{"resourceSpans": []m{{
 		"resource":   m{"attributes": []attribute{text("service.name", r.service)}},
-		"scopeSpans": []m{{"scope": m{"name": "textskill/skill/agent"}, "spans": r.spans}},
+		"scopeSpans": []m{{"scope": m{"name": "textskill/skill/agent"}, "spans": spans}},
 	}}})
 	if err != nil {
 		return err

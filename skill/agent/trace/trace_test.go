@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"textskill/skill/agent"
 )
@@ -117,5 +118,24 @@ func TestNoCollector(t *testing.T) {
 	}
 	if err := r.Close(nil); err == nil || err.Error() != "the spans of the run are refused: status 400" {
 		t.Error(err)
+	}
+}
+
+// TestKilledRun looks at what the collector has of a run that does not live to end its trace.
+func TestKilledRun(t *testing.T) {
+	getenv, got := collector(t, 200)
+	r, err := New(getenv, agent.Config{About: agent.About{Model: "m"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.due = time.Time{}
+	r.Event(agent.Event{Type: agent.StartGeneration, RunID: "r1"})
+	r.Event(agent.Event{Type: agent.CallTool, ToolCall: &agent.ToolCall{ID: "a"}, Usage: &agent.Usage{InputTokens: 1}})
+	if err := <-r.sent; err != nil || len(*got) != 1 || !strings.Contains((*got)[0], `"chat m"`) {
+		t.Fatalf("the collector is sent %q, %v", *got, err)
+	}
+	r.sent = nil
+	if err := r.Close(nil); err != nil || len(*got) != 2 || strings.Contains((*got)[1], `"chat m"`) || !strings.Contains((*got)[1], "invoke_agent") {
+		t.Errorf("at its end the collector is sent %q, %v", *got, err)
 	}
 }
