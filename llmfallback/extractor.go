@@ -124,8 +124,7 @@ func (x *Extractor) model() (Agent, error) {
 			x.off = "no model is configured; set OPENAI_BASE_URL or OPENAI_API_KEY, and SKILL_MODEL"
 			return nil, nil
 		case m.Name == "":
-			x.off = "an endpoint is configured but no model; set SKILL_MODEL"
-			return nil, nil
+			return unnamed{}, nil
 		}
 	}
 	p := &endpoint{
@@ -147,6 +146,13 @@ func (x *Extractor) model() (Agent, error) {
 		return Bare(p.plainly), nil
 	}
 	return p, nil
+}
+
+// unnamed is the agent where an endpoint is configured but no model.
+type unnamed struct{}
+
+func (unnamed) Complete(context.Context, Request) (Reply, error) {
+	return Reply{}, &answerError{kind: ErrUnavailable, why: "an endpoint is configured but no model; set SKILL_MODEL"}
 }
 
 // overFunc returns the sender that calls complete.

@@ -82,7 +82,7 @@ func TestModes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.Extract(t.Context(), "hm"); !errors.Is(err, ErrSilent) || !strings.Contains(err.Error(), "SKILL_MODEL") {
+	if _, err := x.Extract(t.Context(), "hm"); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "SKILL_MODEL") {
 		t.Errorf("half a configuration: %v", err)
 	}
 }
