@@ -18,7 +18,8 @@ import (
 type Find struct {
 	Path        string
 	Pattern     string
-	Exclude     []string // patterns, also with braces; one without a slash matches at any depth; a matched directory is excluded with its content
+	Braces      bool     // in the pattern, {a,b} stands for a or b, and a [ or { that is never closed is an error
+	Exclude     []string // patterns, always with braces; one without a slash matches at any depth; a matched directory is excluded with its content
 	SkipIgnored bool     // leave out what git ignores
 	Limit       int      // maximum number of matches; 0 means 100
 }
@@ -67,7 +68,11 @@ func (x *Executor) find(ctx context.Context, s *Session, a Find) (Result, error)
 	if err != nil {
 		return nil, err
 	}
-	glob, err := search.ParseGlob(a.Pattern)
+	parse := search.ParseGlob
+	if a.Braces {
+		parse = search.ParseBraces
+	}
+	glob, err := parse(a.Pattern)
 	if err != nil {
 		return nil, &ArgError{Arg: "pattern", Reason: err.Error()}
 	}

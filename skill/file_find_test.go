@@ -110,6 +110,8 @@ func TestFindLeavesOut(t *testing.T) {
 		{Find{Pattern: "*.py", Exclude: []string{""}}, "a.py build/e.py src/build/f.py src/c.py src/gen/d.py", "5 matches below $; not searched: 2 .git"},
 		{Find{Pattern: "*.[tp][xy]*", SkipIgnored: true}, "a.py build/e.py src/build/f.py src/c.py", "4 matches below $; not searched: 2 ignored by git, 2 .git"},
 		{Find{Pattern: "*", Limit: 3}, ".gitignore a.py b.txt", "13 matches below $; not searched: 2 .git"},
+		{Find{Pattern: "{a,c}.p{y,yc}", Braces: true}, "a.py src/c.py", "2 matches below $; not searched: 2 .git"},
+		{Find{Pattern: "{a,c}.py"}, "", "0 matches below $; not searched: 2 .git"},
 		{Find{Pattern: "config"}, "", "0 matches below $; not searched: 2 .git"},
 		{Find{Pattern: ".git/config"}, ".git/config sub/.git/config", "2 matches below $"},
 		{Find{Pattern: "*.py", Path: ".git"}, ".git/hooks/g.py", "1 match below $/.git"},

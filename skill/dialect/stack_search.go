@@ -102,8 +102,12 @@ func searchReply(in *call, f skill.Found) string {
 		matches = append(matches, below(in, f.Path, abs))
 	}
 	var note string
-	if pattern := in.str("pattern"); len(matches) == 0 && strings.Contains(pattern, "{") {
+	switch pattern := in.str("pattern"); {
+	case len(matches) > 0:
+	case strings.Contains(pattern, "{"):
 		note = "braces in a pattern stand for themselves; search for each choice"
+	case strings.LastIndex(pattern, "[") > strings.LastIndex(pattern, "]"):
+		note = "a [ that is never closed stands for itself"
 	}
 	return success(struct {
 		Matches []string `json:"matches"`

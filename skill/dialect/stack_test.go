@@ -153,6 +153,7 @@ func TestStackSearch(t *testing.T) {
 	b.stackCases([]stackCase{
 		{"search", `{"path":".","pattern":"*.[gp][oy]"}`, `{"success":true,"matches":["p/a.go","p/b.py"],"count":2,"skipped_git":1}`},
 		{"search", `{"path":".","pattern":"*.{go,py}"}`, `{"success":true,"matches":[],"count":0,"skipped_git":1,"note":"braces in a pattern stand for themselves; search for each choice"}`},
+		{"search", `{"path":".","pattern":"[a"}`, `{"success":true,"matches":[],"count":0,"skipped_git":1,"note":"a [ that is never closed stands for itself"}`},
 		{"search", `{"path":"./p/","pattern":"*.go","exclude":["*.py",""]}`, `{"success":true,"matches":["p/a.go"],"count":1,"excluded":1,"skipped_git":1}`},
 		{"search", `{"path":"p/../p","pattern":"a*"}`, `{"success":true,"matches":["p/../p/a.go"],"count":1,"skipped_git":1}`},
 		{"search", `{"path":"","pattern":"a*"}`, `{"success":true,"matches":["p/a.go"],"count":1,"skipped_git":1}`},

@@ -93,14 +93,14 @@ var globTool = Tool{
 	Name: "glob", Title: "Find files",
 	Doc: "Find files and folders by name at any depth, but those that git ignores.",
 	Params: []Param{
-		{Name: "pattern", Type: "string", Required: true, Doc: "like *.go, src/**/*_test.*, dir*/"},
+		{Name: "pattern", Type: "string", Required: true, Doc: "like *.{js,ts}, src/**/*_test.*, dir*/"},
 		{Name: "path", Type: "string", Path: true, Doc: "folder"},
 		{Name: "limit", Type: "integer", Doc: "default 200"},
 		ignoredParam},
 	Output: []Param{{Name: "paths", Type: "array", Of: "string"}},
 	operation: func(in *call) (skill.Args, error) {
 		limit, err := in.count("limit", 200, 10000)
-		return skill.Find{Path: in.str("path"), Pattern: in.str("pattern"), SkipIgnored: !in.flag("ignored"), Limit: limit}, err
+		return skill.Find{Path: in.str("path"), Pattern: in.str("pattern"), Braces: true, SkipIgnored: !in.flag("ignored"), Limit: limit}, err
 	},
 	reply: typed(func(in *call, f skill.Found) string {
 		var p page

@@ -39,12 +39,18 @@ const (
 // ParseGlob reads a pattern. It must be relative and must not climb with "..".
 func ParseGlob(text string) (Glob, error) { return parseGlobs(text, []string{text}) }
 
-// ParseBraces is ParseGlob for a pattern in which {a,b} stands for a or b. Braces
-// nest. One without its other half stands for itself.
+// ParseBraces is ParseGlob for a pattern in which {a,b} stands for a or b. Braces nest. A
+// [ or { that is never closed, which in the patterns of ParseGlob stands for itself, is an
+// error.
 func ParseBraces(text string) (Glob, error) {
 	choices, err := expandBraces(text)
 	if err != nil {
 		return Glob{}, err
+	}
+	for _, c := range choices {
+		if open := neverClosed(c); open != "" {
+			return Glob{}, fmt.Errorf("holds a %s that is never closed; the character itself is [%s]", open, open)
+		}
 	}
 	return parseGlobs(text, choices)
 }
@@ -109,6 +115,24 @@ func expandBraces(text string) ([]string, error) {
 		}
 	}
 	return done, nil
+}
+
+// neverClosed returns the first [ or { that opens neither a class nor, in a pattern whose
+// braces are expanded, choices; "" if there is none.
+func neverClosed(text string) string {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '[':
+			end := classEnd(text[i:])
+			if end == 0 {
+				return "["
+			}
+			i += end
+		case '{':
+			return "{"
+		}
+	}
+	return ""
 }
 
 // braces finds the first pair of braces, no matter what is in them, and where its

@@ -107,10 +107,8 @@ func TestGlob(t *testing.T) {
 		{"{a,b/c}/d", "a/d b/c/d", "b/d"},
 		{"{**/,}a", "a x/a x/y/a", "b"},
 		{"{a}", "a", "{a}"},
-		{"{", "{", "a"},
 		{"a}{b,c}", "a}b a}c", "ab"},
-		{"{a,b", "{a,b", "a b"},
-		{"{a,{b,c}", "{a,b {a,c", "a b"},
+		{"[[]{a,b}", "[a [b", "a"},
 		{"[{]a,b}", "{a,b}", "a b"},
 		{"{[,],a}", ", a", "["},
 		{"[!a-c]{1,2}", "d1 é2", "a1 d3"},
@@ -133,6 +131,11 @@ func TestGlob(t *testing.T) {
 		strings.Repeat("{a,b}", 10): "stands for more than 1000 patterns",
 		strings.Repeat("{", 5000):   "is longer than 4096 bytes",
 		"{a,/b}":                    "is absolute; it starts at the path",
+		"{":                         "holds a { that is never closed; the character itself is [{]",
+		"{a,{b,c}":                  "holds a { that is never closed; the character itself is [{]",
+		"a[":                        "holds a [ that is never closed; the character itself is [[]",
+		"[!]":                       "holds a [ that is never closed; the character itself is [[]",
+		"{a,[}":                     "holds a [ that is never closed; the character itself is [[]",
 		"{a,../b}":                  `holds "..", and only names below the path are found`,
 	} {
 		if _, err := ParseBraces(pattern); err == nil || err.Error() != want {
