@@ -245,7 +245,7 @@ func (p *prompter) eachLine(ctx context.Context, r io.Reader) error {
 		}
 		p.line++
 		if blank := strings.TrimSpace(line.text) == ""; blank && p.o.json && line.err == nil {
-			p.printJSON(record{Line: p.line, OK: true})
+			p.printNothingDone()
 		} else if !blank {
 			err := p.answer(ctx, line.text)
 			var code exit
@@ -264,6 +264,15 @@ func (p *prompter) eachLine(ctx context.Context, r io.Reader) error {
 			return line.err
 		}
 	}
+}
+
+// printNothingDone answers a blank line, in the shape of the dialect's other answers.
+func (p *prompter) printNothingDone() {
+	if p.o.tools == dialect.Stack.Name {
+		p.printDocument(dialect.Reply{Body: `{"success":true}`})
+		return
+	}
+	p.printJSON(record{Line: p.line, OK: true})
 }
 
 // An inputLine is a line of the input, and the error that reading it ended with.

@@ -227,10 +227,17 @@ func fsStatOperation(in *call) (skill.Args, error) {
 func fsReadOperation(in *call) (skill.Args, error) {
 	path, err := in.followed("path")
 	a := skill.ReadFile{Path: path, To: skill.End}
-	if n, ok := pyInt(in.values["head"]); ok {
-		a.Lines, a.To = true, n
-	} else if n, ok := pyInt(in.values["tail"]); ok {
-		a.Lines, a.From = true, -n
+	for _, name := range []string{"tail", "head"} { // head comes first
+		v, given := in.values[name]
+		n, ok := pyInt(v)
+		switch {
+		case given && !ok:
+			return nil, failf("arg '%s' must be int", name)
+		case given && name == "head":
+			a.Lines, a.From, a.To = true, 0, n
+		case given:
+			a.Lines, a.From = true, -n
+		}
 	}
 	return a, err
 }
@@ -240,7 +247,11 @@ func fsEditOperation(in *call) (skill.Args, error) {
 	if err == nil && in.str("old_text") == "" {
 		err = failf("missing old_text")
 	}
-	return skill.EditFile{Path: path, Old: in.str("old_text"), New: in.str("new_text"), DryRun: truthy(in.values["dry_run"])}, err
+	dry, ok := pyTruth(in.values["dry_run"])
+	if !ok {
+		err = failf("arg 'dry_run' must be bool")
+	}
+	return skill.EditFile{Path: path, Old: in.str("old_text"), New: in.str("new_text"), DryRun: dry}, err
 }
 
 // fsDepth reads the number of levels: 3 unless it is a number, and at least 1.
@@ -261,19 +272,23 @@ func fsDepth(v any) int {
 	return int(max(1, min(f, 1000)))
 }
 
-// truthy reads dry_run: a bool, a number, or a word that says yes.
-func truthy(v any) bool {
+// pyTruth reads a bool, a number, or a word that says yes or no; nothing is no.
+func pyTruth(v any) (yes, ok bool) {
 	switch v := v.(type) {
+	case nil:
+		return false, true
 	case bool:
-		return v
+		return v, true
 	case json.Number:
 		f, _ := v.Float64()
-		return f != 0
+		return f != 0, true
 	case string:
 		switch strings.ToLower(strings.TrimSpace(v)) {
 		case "1", "true", "yes", "on", "y", "t":
-			return true
+			return true, true
+		case "0", "false", "no", "off", "n", "f", "":
+			return false, true
 		}
 	}
-	return false
+	return false, false
 }

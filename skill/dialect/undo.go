@@ -28,7 +28,7 @@ var undoTool = Tool{
 		{Name: "force", Type: "boolean", Doc: "undo even if something else has changed the file since; the current content is saved as a change"}},
 	Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
-		return skill.Undo{ID: in.str("id"), Since: in.str("since"), Run: in.str("run"), After: in.values.texts("after"), Force: truthy(in.values["force"])}, nil
+		return skill.Undo{ID: in.str("id"), Since: in.str("since"), Run: in.str("run"), After: in.values.texts("after"), Force: in.flag("force")}, nil
 	},
 	reply: message,
 }
