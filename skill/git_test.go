@@ -395,6 +395,30 @@ func TestGitConflict(t *testing.T) {
 	do[Committed](t, x, GitCommit{Dir: "repo", Message: "m"})
 }
 
+// TestGitPullFails fails to pull while something goes on that no pull began: the error is
+// git's own. Where no branch is checked out, the error asks for one.
+func TestGitPullFails(t *testing.T) {
+	b := newGitBed(t)
+	b.git("", "init", "-q", "--bare", "far")
+	b.git("repo", "remote", "add", "origin", filepath.Join(b.dir, "far"))
+	b.write("repo/c", "1\n")
+	b.git("repo", "add", ".")
+	b.git("repo", "commit", "-qm", "c")
+	b.git("repo", "bisect", "start")
+	b.git("repo", "bisect", "bad")
+	x := b.executor(Config{Network: true})
+	_, err := x.Execute(t.Context(), &Session{}, GitPull{Dir: "repo", Remote: "origin", Branch: "none"})
+	if err == nil || strings.Contains(err.Error(), "not finished") || !strings.Contains(err.Error(), "remote ref none") {
+		t.Errorf("a pull during a bisect: %v", err)
+	}
+	b.git("repo", "checkout", "-q", "--detach")
+	for _, a := range []Args{GitPull{Dir: "repo", Remote: "origin"}, GitPush{Dir: "repo", Remote: "origin"}} {
+		if _, err := x.Execute(t.Context(), &Session{}, a); err == nil || !strings.Contains(err.Error(), "branch must be named: no branch is checked out") {
+			t.Errorf("%T without a branch: %v", a, err)
+		}
+	}
+}
+
 // TestGitErrorsSayWhy checks that errors contain git's own message.
 func TestGitErrorsSayWhy(t *testing.T) {
 	b := newGitBed(t)

@@ -46,11 +46,9 @@ func (x *Git) Push(ctx context.Context, base, dir, remote, branch string) (p Pus
 	}
 	defer r.close()
 	if branch == "" {
-		e, err := r.git(ctx, command{args: []string{"symbolic-ref", "--short", "HEAD"}})
-		if err != nil {
+		if branch, err = r.checkedOut(ctx); err != nil {
 			return p, err
 		}
-		branch = strings.TrimSpace(string(e.Stdout))
 	}
 	args := []string{"push", "--no-recurse-submodules", "--no-follow-tags"}
 	if !x.cfg.AllowHooks {
@@ -67,6 +65,11 @@ func (x *Git) Pull(ctx context.Context, base, dir, remote, branch string) (p Pul
 		return p, err
 	}
 	defer r.close()
+	if branch == "" {
+		if _, err := r.checkedOut(ctx); err != nil {
+			return p, err
+		}
+	}
 	if err := r.readSubmodules(ctx); err != nil {
 		return p, err
 	}
@@ -84,6 +87,15 @@ func (x *Git) Pull(ctx context.Context, base, dir, remote, branch string) (p Pul
 		return r.leftOver(ctx, err)
 	})
 	return Pulled{tracked, remote, branch, output(e), r.notRun("post-merge", "post-checkout", "pre-merge-commit", "commit-msg", "pre-rebase", "post-rewrite")}, err
+}
+
+// checkedOut returns the branch that is checked out.
+func (r *repository) checkedOut(ctx context.Context) (string, error) {
+	e, err := r.git(ctx, command{args: []string{"symbolic-ref", "--short", "--quiet", "HEAD"}})
+	if _, ok := errors.AsType[*Error](err); ok {
+		return "", &refusal.ArgError{Arg: "branch", Reason: "must be named: no branch is checked out (HEAD is detached)"}
+	}
+	return strings.TrimSpace(string(e.Stdout)), err
 }
 
 // A remoteUse is a push or a pull.

@@ -96,7 +96,7 @@ func someNames(names []string) string {
 func (r *repository) leftOver(ctx context.Context, err error) error {
 	failed, ok := errors.AsType[*Error](err)
 	state := r.state()
-	if !ok || state == "" {
+	if !ok || state != "merge" && state != "rebase" {
 		return err
 	}
 	e, derr := r.git(ctx, command{args: []string{"diff", "--name-only", "--diff-filter=U", "-z"}})
@@ -104,6 +104,11 @@ func (r *repository) leftOver(ctx context.Context, err error) error {
 		return err
 	}
 	paths, _ := splitNUL(e)
+	if len(paths) == 0 {
+		failed.Words = "the " + state + " is not finished"
+		failed.Hint = "commit it, or go back with git_pull(abort: true)"
+		return failed
+	}
 	failed.Words = fmt.Sprintf("the %s is not finished, with conflicts in %s", state, someNames(paths))
 	failed.Hint = "resolve them and commit with files that names each, or go back with git_pull(abort: true)"
 	return failed
