@@ -223,6 +223,7 @@ func TestToolchainIsRefused(t *testing.T) {
 		{Toolchain{Do: Lint, Path: "a\x00"}, `path holds a NUL byte, which no file name can: "WS/a\x00"`, nil},
 		{Toolchain{Do: Install, Path: "built"}, "without a lockfile or requirements.txt the project itself must be built, which runs its programs; scripts: true allows it", nil},
 		{Toolchain{Do: Test, Path: "bare"}, `package.json in WS/bare has no script for tests; add one, like "scripts": {"test": "node --test"}`, nil},
+		{Toolchain{Do: Typecheck, Path: "bare"}, "package.json in WS/bare has no script typecheck, and there is no tsconfig.json beside it: nothing says how types are checked", nil},
 		{Toolchain{Do: Test, Path: "two"}, "two is in no project, and there are several below it; give one as the path: a, b", nil},
 		{Toolchain{Do: Test, Path: "bad"}, "package.json in WS/bad is not a valid JSON object", nil},
 	} {

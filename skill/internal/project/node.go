@@ -45,6 +45,8 @@ func planNode(p *project, a Task) (*runner, error) {
 		return &runner{argv: []string{"prettier", "--write", p.arg}}, nil
 	case a.Do == Typecheck && p.has("tsconfig.json"):
 		return &runner{argv: []string{"tsc", "--noEmit"}}, nil
+	case a.Do == Typecheck && p.has("package.json"):
+		return nil, fmt.Errorf("package.json in %s has no script typecheck, and there is no tsconfig.json beside it: nothing says how types are checked", p.dir)
 	}
 	return nil, nil
 }
@@ -76,6 +78,7 @@ func (p *project) nodeTest(a Task, pkg packageJSON) (*runner, error) {
 	}
 	r := &runner{name: strings.Join(line, " "), tests: new(scriptTests), countTests: true}
 	if a.Name != "" {
+		r.skipsOthers = true
 		line = append(line, nameFlag(r.name), a.Name)
 	}
 	if !p.whole {
@@ -121,6 +124,7 @@ func (p *project) script(a Task, manager, name, script string) *runner {
 	if a.Do == Test {
 		r.tests, r.countTests = new(scriptTests), true
 		if a.Name != "" {
+			r.skipsOthers = true
 			args = append(args, nameFlag(script), a.Name)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"textskill/skill/internal/process"
 )
 
 // brief returns a report as one line for the counts and one for each failure.
@@ -16,6 +18,30 @@ func (r TestReport) brief() string {
 		b += fmt.Sprintf("\n%s at %s:%d: %s", f.Name, f.File, f.Line, strings.ReplaceAll(f.Message, "\n", " | "))
 	}
 	return b
+}
+
+// TestNoTestMatches has a runner count the tests that a name leaves out as skipped.
+func TestNoTestMatches(t *testing.T) {
+	for _, tt := range []struct {
+		output      string
+		skipsOthers bool
+		none        bool
+	}{
+		{"Tests:       3 skipped, 3 total\n", true, true},
+		{"Tests:       3 skipped, 3 total\n", false, false},
+		{"Tests:       2 skipped, 1 passed, 3 total\n", true, false},
+		{"      Tests  3 skipped (3)\n", true, true},
+		{"# tests 3\n# pass 0\n# fail 0\n# skipped 3\n", true, true},
+		{"  0 passing (1ms)\n", true, true},
+	} {
+		r := &runner{argv: []string{"npm"}, tests: new(scriptTests), countTests: true, skipsOthers: tt.skipsOthers}
+		for line := range strings.Lines(tt.output) {
+			r.tests.read([]byte(line))
+		}
+		if got := r.result(process.Executed{}, ""); got.Tests == nil || got.NoTests != tt.none {
+			t.Errorf("%q, skipsOthers %t: %+v, NoTests %t", tt.output, tt.skipsOthers, got.Tests, got.NoTests)
+		}
+	}
 }
 
 // The files are the output of real test runs. They are read in writes of several sizes.

@@ -85,6 +85,7 @@ type runner struct {
 	tests       testReader // may be nil
 	noTestsCode int        // exit code for "no tests"; 0 if the program has none
 	countTests  bool       // without tests it exits with 0; count them
+	skipsOthers bool       // it counts tests whose name does not match as skipped
 	outputFails bool       // any output means that there are problems
 	needsVenv   bool       // it is pip, which must install into a virtual environment
 
@@ -168,7 +169,8 @@ func (r *runner) result(e process.Executed, dir string) Run {
 	if r.tests != nil {
 		if report, ok := r.tests.report(); ok {
 			d.Tests = &report
-			d.NoTests = d.NoTests || r.countTests && e.ExitCode == 0 && report.Passed+report.Failed+report.Skipped == 0
+			none := report.Passed+report.Failed == 0 && (report.Skipped == 0 || r.skipsOthers)
+			d.NoTests = d.NoTests || r.countTests && e.ExitCode == 0 && none
 		}
 	}
 	return d
