@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -72,7 +73,8 @@ func openAICall(content string) string {
 
 // FuzzWires puts random text around a known call. What is carried out stands in the text:
 // the known call exactly, or one that the text around it names. What is not carried out is
-// answered: there is an error, or a call with one.
+// answered: there is an error, or a call with one. The wire is drawn too, but where
+// SKILL_FUZZ_WIRE names one.
 func FuzzWires(f *testing.F) {
 	for i, w := range All {
 		f.Add(uint8(i), "I look.\n", "one\n</p> \"two\"", "\n")
@@ -85,6 +87,9 @@ func FuzzWires(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, which uint8, before, content, after string) {
 		w := All[int(which)%len(All)]
+		if name := os.Getenv("SKILL_FUZZ_WIRE"); name != "" {
+			w = Named(name)
+		}
 		by := writers[w.Name]
 		if !utf8.ValidString(content) || by.raw != "" && strings.Contains(content, by.raw) {
 			t.Skip()
