@@ -129,6 +129,9 @@ func healthCheckReply(_ *call, h skill.HealthReport) string {
 		"memory", object("heapUsed", mb(h.HeapUsed), "heapTotal", mb(h.HeapTotal)), "pid", h.PID))
 }
 
+// notText is what a reply says of a file in no known encoding.
+const notText = "not text: bytes that are not UTF-8 show as U+FFFD, and writing the content back would change them"
+
 func readTextFileReply(in *call, read skill.FileRead) string {
 	from, _ := in.values["from"].(float64)
 	to, ok := in.values["to"].(float64)
@@ -142,6 +145,9 @@ func readTextFileReply(in *call, read skill.FileRead) string {
 	}
 	if read.LineCut {
 		pairs = append(pairs, "lineCut", true)
+	}
+	if read.NotText {
+		pairs = append(pairs, "warning", notText)
 	}
 	return string(object(pairs...))
 }

@@ -113,11 +113,13 @@ func TestPerstackLinks(t *testing.T) {
 func TestPerstackDryRun(t *testing.T) {
 	b := newBase(t, skill.Config{DryRun: true})
 	b.file("f", "old\n")
+	b.file("bin", "x\xff")
 	for _, tt := range []struct{ tool, args, want string }{
 		{"writeTextFile", `{"path":"f","text":"new\n"}`, `{"dryRun":"would write root/f","diff":"--- root/f\n+++ root/f\n@@ -1 +1 @@\n-old\n+new\n"}`},
 		{"moveFile", `{"source":"f","destination":"g"}`, `{"dryRun":"would move root/f to root/g","diff":""}`},
 		{"createDirectory", `{"path":"d"}`, `{"dryRun":"would create directory root/d","diff":""}`},
 		{"readTextFile", `{"path":"f"}`, `{"path":"f","content":"old\n","from":0,"to":2}`},
+		{"readTextFile", `{"path":"bin"}`, "{\"path\":\"bin\",\"content\":\"x\ufffd\",\"from\":0,\"to\":1,\"warning\":\"not text: bytes that are not UTF-8 show as U+FFFD, and writing the content back would change them\"}"},
 		{"exec", `{"command":"rm","args":["f"],"env":{},"cwd":"","stdout":true,"stderr":true}`, `{"error":"running a program is refused under --dry-run"}`},
 	} {
 		if got := b.call(tt.tool, tt.args); got != tt.want {

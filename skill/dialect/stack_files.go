@@ -193,7 +193,7 @@ func stackReadReply(in *call, f skill.FileRead) string {
 	}{Content: string(f.Content), Total: f.Lines, Path: in.str("path"), Invalid: f.NotText, Encoding: f.Encoding}
 	switch {
 	case f.NotText:
-		keys.Warning = "not text: bytes that are not UTF-8 show as U+FFFD, and writing the content back would change them"
+		keys.Warning = notText
 	case f.LineCut:
 		keys.Warning = fmt.Sprintf("only the beginning of line %d is shown, which is too long for one answer; grep finds what is in the rest", f.To)
 	}

@@ -143,7 +143,7 @@ func partNote(name string, f skill.FilePart) string {
 		note = fmt.Sprintf("line %d of", from+1) + note[len(one):]
 	}
 	if f.NotText {
-		note = strings.TrimPrefix(note+"; not UTF-8: bytes that are not show as U+FFFD", "; ")
+		note = strings.TrimPrefix(note+"; "+notText, "; ")
 	}
 	if f.Encoding != "" {
 		note = strings.TrimPrefix(note+"; the file is in "+f.Encoding, "; ")
