@@ -49,6 +49,17 @@ func (b *block) count() {
 	}
 }
 
+// own copies the lines into buf, so that data may go.
+func (b *block) own() {
+	b.buf, b.data = b.buf[:0], nil
+	for i, line := range b.lines {
+		at := len(b.buf)
+		b.buf = append(b.buf, line.Text...)
+		b.lines[i].Text = b.buf[at:len(b.buf):len(b.buf)]
+	}
+	b.buf = b.buf[:cap(b.buf)]
+}
+
 // load reads the block k.
 func (b *block) load(f io.ReaderAt, k int64) error {
 	if len(b.buf) > 4*blockSize { // for a line that was long

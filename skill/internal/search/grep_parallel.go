@@ -17,7 +17,7 @@ import (
 type parallel struct {
 	p      *Pattern
 	f      io.ReaderAt
-	pages  []byte // of f in memory; nil where that is not possible or of no use
+	pages  []byte // of f in memory; nil where that is not possible
 	blocks int64
 	next   atomic.Int64 // block to search
 	free   chan *block
@@ -31,7 +31,7 @@ func (p *Pattern) parallel(ctx context.Context, f io.ReaderAt, size int64, emit 
 	workers := runtime.GOMAXPROCS(0)
 	room := 2*workers + 2
 	w := &parallel{p: p, f: f, blocks: size/blockSize + 1, free: make(chan *block, room), done: make(chan *block, room)}
-	if f, ok := f.(interface{ Fd() uintptr }); ok && len(p.literals.set) > 0 {
+	if f, ok := f.(interface{ Fd() uintptr }); ok {
 		if pages, unmap, err := tree.Map(f, size); err == nil {
 			defer unmap()
 			w.pages = pages
@@ -68,7 +68,7 @@ func (w *parallel) work(ctx context.Context) {
 		if k >= w.blocks {
 			return
 		}
-		if !w.quiet(m, b, k) {
+		if !w.mapped(m, b, k) {
 			b.err = b.load(w.f, k)
 			if b.err == nil {
 				m.search(b)
@@ -79,40 +79,34 @@ func (w *parallel) work(ctx context.Context) {
 	}
 }
 
-// quiet tells whether no literal stands in the lines of the block k, and then counts
-// them. It looks at the file's own pages: to copy those takes longer than to search
-// them. Where the file was cut short meanwhile, it cannot tell.
-func (w *parallel) quiet(m *matcher, b *block, k int64) (quiet bool) {
-	if w.pages == nil {
+// mapped searches the block k in the file's own pages and copies the lines that match:
+// to read a block takes about as long as to search it. It is not ok for the last block,
+// where the line that ends a block is long, and where the file was cut short meanwhile.
+func (w *parallel) mapped(m *matcher, b *block, k int64) (ok bool) {
+	from, next := int(k*blockSize), int((k+1)*blockSize)
+	if next >= len(w.pages) { // after the end of a file that became shorter its last page has zeros
 		return false
 	}
 	defer func() {
-		if err := recover(); err != nil {
-			if _, fault := err.(interface{ Addr() uintptr }); !fault {
-				panic(err)
-			}
-			quiet = false
+		if recover() != nil { // a fault, or what stood there a moment ago is gone
+			ok = false
 		}
 	}()
-	size := len(w.pages)
-	from, next := int(k*blockSize), int(min((k+1)*blockSize, int64(size)))
-	end := next
-	if next < size {
-		i := bytes.IndexByte(w.pages[next-1:min(next+slack, size)], '\n')
+	if from > 0 { // the line before is that of another block
+		i := bytes.IndexByte(w.pages[from-1:next], '\n')
 		if i < 0 {
 			return false
 		}
-		end += i
+		from += i
 	}
-	m.begin()
-	if m.candidate(w.pages[from:end], 0) != none {
+	i := bytes.IndexByte(w.pages[next-1:min(next+slack, len(w.pages))], '\n')
+	if i < 0 {
 		return false
 	}
-	b.k, b.lines, b.cut, b.err = k, b.lines[:0], false, nil
-	b.starts = bytes.Count(w.pages[max(0, from-1):max(0, next-1)], lf)
-	if k == 0 {
-		b.starts++
-	}
+	b.k, b.data, b.offset, b.last, b.cut, b.err = k, w.pages[from:next+i], int64(from), false, false, nil
+	m.search(b)
+	b.count()
+	b.own()
 	return true
 }
 
