@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -223,6 +224,41 @@ func TestUndoInOrder(t *testing.T) {
 			t.Errorf("%v, %v", done, err)
 		}
 		s.lacks("f")
+	})
+}
+
+// A change that left all as it was is undone and made again, among others that were undone
+// before: an undo that names nothing still knows that those are.
+func TestUndoAmongUndone(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.put(s.p("idle"), "")
+		w := s.open(Options{NoSync: true})
+		write := func(text string) string {
+			c, err := w.WriteFile(bg, s.p("f"), []byte(text), WriteOptions{})
+			must(t, c, err)
+			return c.ID
+		}
+		undo := func(o UndoOptions, want ...string) (id string) {
+			t.Helper()
+			var got []string
+			done, err := w.Undo(bg, o)
+			for _, u := range done {
+				got, id = append(got, u.Of), u.ID
+			}
+			if err != nil || !slices.Equal(got, want) {
+				t.Fatalf("undid %q, %v; want %q", got, err, want)
+			}
+			return id
+		}
+		one, two, three := write("1"), write("2"), write("3")
+		idle, err := w.AppendFile(bg, s.p("idle"), nil, WriteOptions{})
+		must(t, idle, err)
+		undo(UndoOptions{Since: two}, three, two)
+		four := write("4")
+		again := undo(UndoOptions{ID: idle.ID}, idle.ID)
+		undo(UndoOptions{ID: again}, again)
+		undo(UndoOptions{}, four)
+		undo(UndoOptions{}, one)
 	})
 }
 

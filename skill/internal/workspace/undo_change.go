@@ -106,8 +106,8 @@ func (h *history) changes(ctx context.Context, jump bool) iter.Seq2[*change, err
 					return
 				}
 				settled := c.Undoes == 0 || c.End == state.Done && !c.undone && c.open == nil
-				if next := max(c.Next, r.revived(c.ID)); jump && settled && c.Next > 0 && next < c.ID-1 {
-					below, more = next+1, true
+				if jump && settled && 0 < c.Next && c.Next < c.ID-1 && !r.revived(c.Next, c.ID) {
+					below, more = c.Next+1, true
 					break
 				}
 			}
@@ -154,13 +154,8 @@ func (r *reader) add(e state.Entry) *change {
 	return c
 }
 
-// revived returns the highest number below n of a change that may be in effect again, or of the
-// undo of one; 0 if there is none.
-func (r *reader) revived(n int64) (highest int64) {
-	for _, id := range r.revives {
-		if id < n {
-			highest = max(highest, id)
-		}
-	}
-	return highest
+// revived reports whether a change between two numbers may be in effect again, or the undo of
+// one. What else was undone there is known only by reading all of it.
+func (r *reader) revived(above, below int64) bool {
+	return slices.ContainsFunc(r.revives, func(id int64) bool { return above < id && id < below })
 }
