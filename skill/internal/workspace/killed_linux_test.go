@@ -133,6 +133,14 @@ func killedChanges() (list []killedChange) {
 		killedChange{"delete far away", nil, true, func(w *Workspace, s *site, far string) (Change, error) {
 			return w.Remove(bg, far+"/tree", RemoveOptions{Tree: true})
 		}},
+		killedChange{"change files", []string{"f=old", "d/gone=x", "g=y"}, true, func(w *Workspace, s *site, _ string) (Change, error) {
+			return w.ChangeFiles(bg, fixed(
+				FileChange{Path: s.p("f"), Before: []byte("old"), After: []byte("new")},
+				FileChange{Path: s.p("d/gone"), Before: []byte("x")},
+				FileChange{Path: s.p("d/e/g"), After: []byte("made")},
+				FileChange{Path: s.p("g"), Before: []byte("y"), After: []byte("z")},
+			))
+		}},
 		killedChange{"run", []string{"f=old", "d/g=x", "gone=x", "both/a=x"}, true, func(w *Workspace, s *site, _ string) (Change, error) {
 			before, err := w.Snapshot(bg, 1<<20, s.walk)
 			if err != nil {
