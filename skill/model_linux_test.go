@@ -19,6 +19,7 @@ import (
 // that is left is undone: everything is as it was if that was done in order; and in any order
 // nothing is stuck.
 func TestModel(t *testing.T) {
+	needs.SameDraws(t)
 	needs.Shell(t)
 	mount := t.TempDir()
 	needs.Mount(t, "none", mount, "tmpfs", 0, "")

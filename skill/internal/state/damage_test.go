@@ -12,12 +12,15 @@ import (
 	"slices"
 	"testing"
 
+	"textskill/testdata/needs"
+
 	"pgregory.net/rapid"
 )
 
 // Whatever happens to the files of a store: what is lost is told, no number is given
 // again, and records can be written.
 func TestDamage(t *testing.T) {
+	needs.SameDraws(t)
 	inMemory(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		root, dir := tempDir(rt), tempDir(rt)

@@ -73,6 +73,34 @@ func BenchmarkWriteFile(b *testing.B) {
 
 // BenchmarkCopyTree copies to a fresh name each time: ext4 is slow to give out
 // numbers that were just freed.
+// BenchmarkChangeFiles changes 30 files of a folder as one change, and each by itself.
+func BenchmarkChangeFiles(b *testing.B) {
+	s := newSite(b, false)
+	var names []string
+	for i := range 30 {
+		names = append(names, fmt.Sprintf("d/%d=a", i))
+	}
+	s.layout(names...)
+	w := s.open(Options{NoSync: true})
+	now, next := []byte("a"), []byte("b")
+	versus(b, 1, func() error {
+		for i := range names {
+			if _, err := w.WriteFile(bg, s.p(fmt.Sprintf("d/%d", i)), now, WriteOptions{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func() error {
+		var list []FileChange
+		for i := range names {
+			list = append(list, FileChange{Path: s.p(fmt.Sprintf("d/%d", i)), Before: now, After: next})
+		}
+		now, next = next, now
+		_, err := w.ChangeFiles(bg, fixed(list...))
+		return err
+	})
+}
+
 func BenchmarkCopyTree(b *testing.B) {
 	s := newSite(b, false)
 	for n := range 2000 {

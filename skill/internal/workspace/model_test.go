@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"textskill/skill/internal/workspace/tree"
+	"textskill/testdata/needs"
 
 	"pgregory.net/rapid"
 )
@@ -236,6 +237,7 @@ func (x *world) told(format string, args ...any) {
 
 // Random operations, undo among them, leave what the model says.
 func TestModel(t *testing.T) {
+	needs.SameDraws(t)
 	inMemory(t)
 	each(t, func(t *testing.T, s *site) {
 		round := 0
