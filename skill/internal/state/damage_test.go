@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"textskill/testdata/needs"
@@ -180,6 +181,30 @@ func TestTornTail(t *testing.T) {
 	whole, damaged := ids(t, s)
 	if !slices.Equal(whole, []int64{1, 2, 3, 257, 258}) || !slices.Equal(damaged, []int64{4}) || !slices.Equal(s.Damaged(), []int64{4}) {
 		t.Errorf("whole %v, damaged %v, remembered %v", whole, damaged, s.Damaged())
+	}
+}
+
+// A kill leaves whole pages of a write: no line that fits in a page lies on two.
+func TestLinesInPages(t *testing.T) {
+	s := open(t, Options{Root: t.TempDir(), Dir: t.TempDir(), NoSync: true})
+	for n := range 200 {
+		add(t, s, Record{Note: strings.Repeat("x", n*37%5000)})
+	}
+	data, err := os.ReadFile(s.Path() + "/log/0000000000000001/log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, records := 0, 0
+	for text := range bytes.Lines(bytes.TrimRight(data, "\x00")) {
+		if last := at + len(text) - 1; at/4096 != last/4096 && len(text) <= 4096 {
+			t.Errorf("%.40q is from %d to %d", text, at, last)
+		}
+		if at += len(text); len(text) > 1 {
+			records++
+		}
+	}
+	if whole, damaged := ids(t, s); len(whole) != 200 || len(damaged) > 0 || records != 200 {
+		t.Errorf("%d lines, whole %v, damaged %v", records, whole, damaged)
 	}
 }
 

@@ -332,10 +332,22 @@ func allocate(f *os.File, room int64) error {
 	return f.Truncate(room)
 }
 
-// append adds a line. The log is locked and read to its end.
+// pageSize is what the kernel copies at a time: of a write, a kill leaves whole pages.
+const pageSize = 4 << 10
+
+// append adds a line. The log is locked and read to its end. Blank lines go before it where it
+// would lie on two pages, so that a kill does not cut it in two; one that is longer than a page
+// may be cut, and is damaged then.
 func (g *segment) append(text []byte) error {
+	blank := 0
 	if g.torn {
-		text = append([]byte("\n"), text...)
+		blank = 1
+	}
+	if left := int(pageSize - (g.end+int64(blank))%pageSize); left < len(text) && len(text) <= pageSize {
+		blank += left
+	}
+	if blank > 0 {
+		text = append(bytes.Repeat([]byte("\n"), blank), text...)
 	}
 	if need := g.end + int64(len(text)); need > g.room {
 		room := need
