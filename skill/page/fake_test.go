@@ -73,11 +73,15 @@ func (f fakeChanges) List(_ context.Context, limit int) (list []page.Change, mor
 	return list, f.n - len(list), nil
 }
 
-func (f fakeChanges) Change(_ context.Context, id string) (page.Change, string, error) {
+func (f fakeChanges) Change(_ context.Context, id string) (page.Change, error) {
 	if id == "none" {
-		return page.Change{}, "", errors.New("change none is not recorded")
+		return page.Change{}, errors.New("change none is not recorded")
 	}
-	return f.change(id), "--- a\n+++ b\n@@ -1 +1 @@\n-" + f.text + "\n+" + f.text + "\n" + strings.Repeat(" line\n", 10*f.n), nil
+	return f.change(id), nil
+}
+
+func (f fakeChanges) Diff(context.Context, string) (string, error) {
+	return "--- a\n+++ b\n@@ -1 +1 @@\n-" + f.text + "\n+" + f.text + "\n" + strings.Repeat(" line\n", 10*f.n), nil
 }
 
 func (f fakeChanges) Undo(_ context.Context, id string, force bool) (string, error) {

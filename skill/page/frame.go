@@ -11,6 +11,7 @@ type query struct {
 	path    string // below the folder of the page, like "runs/ID"
 	more    bool   // more of a list than usual
 	done    bool   // the change was just made
+	stream  bool   // only what may change is needed
 	refused error  // why the change was not undone
 }
 

@@ -79,8 +79,11 @@ type Changes interface {
 	// List returns at most limit changes, the newest first, and how many more there are.
 	List(ctx context.Context, limit int) (changes []Change, more int, err error)
 
-	// Change returns a change and what it did, as a unified diff.
-	Change(ctx context.Context, id string) (c Change, diff string, err error)
+	// Change returns a change.
+	Change(ctx context.Context, id string) (Change, error)
+
+	// Diff returns what a change did, as a unified diff.
+	Diff(ctx context.Context, id string) (string, error)
 
 	// Undo undoes a change, and returns the ID of that undo, which is a change too. Force
 	// undoes it also where a file was changed since. If force would help, the error is a

@@ -89,7 +89,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	q := query{path: at, more: r.URL.Query().Has("more"), done: r.URL.Query().Has("done")}
 	if stream, ok := strings.CutPrefix(at, "live/"); ok && r.Method == http.MethodGet {
-		q.path = stream
+		q.path, q.stream = stream, true
 		p.stream(w, r, q)
 		return
 	}

@@ -72,7 +72,7 @@ func (p *page) undo(d *doc, c Change, force bool) {
 
 // change shows a change with its diff.
 func (p *page) change(ctx context.Context, v *view, id string, q query) {
-	c, diff, err := p.Changes.Change(ctx, id)
+	c, err := p.Changes.Change(ctx, id)
 	d := &v.main
 	d.add(`<h1>Change %</h1>`, id)
 	if err != nil {
@@ -98,6 +98,14 @@ func (p *page) change(ctx context.Context, v *view, id string, q query) {
 	if !forcible {
 		p.undo(d, c, false)
 	}
-	d.add(`</div><h2 id="h-diff">What it did</h2>`)
+	d.add(`</div><h2>What it did</h2>`)
+	if q.stream {
+		return // what it did stays as it is
+	}
+	diff, err := p.Changes.Diff(ctx, id)
+	if err != nil {
+		unread(d, err)
+		return
+	}
 	difference(d, diff, "skill diff "+id)
 }

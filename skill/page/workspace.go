@@ -56,18 +56,22 @@ func (w changes) short(name string) string {
 	return name
 }
 
-func (w changes) Change(ctx context.Context, id string) (c Change, diff string, err error) {
-	r, err := w.Executor.Execute(ctx, &skill.Session{}, skill.Difference{ID: id})
-	if err != nil {
-		return c, "", err
-	}
+func (w changes) Change(ctx context.Context, id string) (Change, error) {
 	list, _, err := w.List(ctx, 0)
 	for _, c := range list {
 		if c.ID == id {
-			return c, r.(skill.Compared).Diff, err
+			return c, err
 		}
 	}
-	return c, "", errors.Join(err, fmt.Errorf("change %s is not recorded", id))
+	return Change{}, errors.Join(err, fmt.Errorf("change %s is not recorded", id))
+}
+
+func (w changes) Diff(ctx context.Context, id string) (string, error) {
+	r, err := w.Executor.Execute(ctx, &skill.Session{}, skill.Difference{ID: id})
+	if err != nil {
+		return "", err
+	}
+	return r.(skill.Compared).Diff, nil
 }
 
 func (w changes) Undo(ctx context.Context, id string, force bool) (string, error) {
