@@ -56,7 +56,7 @@ func (c *cli) webCommand(o *options) *cobra.Command {
 	f.StringSliceVar(&w.hosts, "host", nil, "also accept requests for the host `NAME`; may be repeated")
 	f.StringVar(&w.results, "results", "", "show the results of golden files in `FILE`, which \"skill test --json\" has printed")
 	f.StringVar(&w.prices, "prices", "", "read prices of models from `FILE`, as skill run does")
-	o.obey(cmd, "workspace", "undo")
+	o.obey(cmd, "workspace", "--journal-changes", "--journal-age", "--journal-bytes", "--state")
 	return cmd
 }
 
@@ -84,7 +84,7 @@ func (c *cli) web(ctx context.Context, w *webOptions) error {
 	}
 	workspace := page.Workspace{Executor: x}
 	shown := page.Config{
-		Title: x.Dir(), Token: rand.Text(), Hosts: w.hosts,
+		Title: x.Dir(), Token: rand.Text(), Hosts: w.hosts, ReadOnly: w.readOnly || w.dryRun,
 		Runs: runs.Of(agent.Records{Executor: x}, prices), Changes: workspace.Changes(), Servers: workspace.Servers(),
 	}
 	if w.results != "" {

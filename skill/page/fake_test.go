@@ -95,7 +95,7 @@ func (f fakeChanges) Undo(_ context.Context, id string, force bool) (string, err
 type fakeServers struct{ *fake }
 
 func (f fakeServers) server(id string) page.Server {
-	return page.Server{ID: id, Command: "python3 -m http.server " + f.text, State: "server listens " + f.text, Running: true, Port: 8000, Started: then, Log: "/state/server.log" + f.text}
+	return page.Server{ID: id, Command: "python3 -m http.server " + f.text, State: "server listens " + f.text, Running: true, Started: then, Log: "/state/server.log" + f.text}
 }
 
 func (f fakeServers) List(context.Context) (list []page.Server, err error) {

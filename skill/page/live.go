@@ -24,6 +24,7 @@ func (p *page) stream(w http.ResponseWriter, r *http.Request, q query) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	c := http.NewResponseController(w)
+	c.SetReadDeadline(time.Time{}) // the request is read
 	var sent [sha256.Size]byte
 	var last time.Time
 	for {

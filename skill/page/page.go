@@ -23,13 +23,14 @@ import (
 
 // A Config says what a page shows. What is nil is left out.
 type Config struct {
-	Title   string   // what the page is of, such as the path of a workspace
-	Token   string   // what opens the page; required
-	Hosts   []string // further host names that clients may use, without a port
-	Runs    Runs
-	Changes Changes
-	Servers Servers
-	Tests   Tests
+	Title    string   // what the page is of, such as the path of a workspace
+	Token    string   // what opens the page; required
+	Hosts    []string // further host names that clients may use, without a port
+	ReadOnly bool     // nothing can be undone
+	Runs     Runs
+	Changes  Changes
+	Servers  Servers
+	Tests    Tests
 }
 
 // Runs are the runs of experts.
@@ -129,7 +130,6 @@ type Server struct {
 	Command string
 	State   string // in a sentence
 	Running bool
-	Port    int
 	Started time.Time
 	Log     string // the file of its output
 }

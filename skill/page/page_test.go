@@ -268,6 +268,23 @@ func TestPageIsBounded(t *testing.T) {
 	}
 }
 
+// TestPageReadOnly has a page that may change nothing offer no undo, and refuse one.
+func TestPageReadOnly(t *testing.T) {
+	f := &fake{n: 5}
+	c := f.config()
+	key := open(t, serve(t, c)).key() // of the same token
+	c.ReadOnly = true
+	b := open(t, serve(t, c))
+	for _, path := range []string{"", "changes", "changes/2"} {
+		if _, _, text := b.ask("GET", path, "", nil); strings.Contains(text, "<form") {
+			t.Errorf("/%s has a form", path)
+		}
+	}
+	if status, _, text := b.ask("POST", "changes/2", "key="+key, nil); status != 404 || len(f.undone) > 0 {
+		t.Errorf("an undo is answered %d %s; undone is %v", status, text, f.undone)
+	}
+}
+
 // TestPageStreams has a stream send what main holds, and again once it has changed.
 func TestPageStreams(t *testing.T) {
 	x := workspace(t)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"mime"
 	"net"
 	"net/http"
 	"path"
@@ -16,6 +15,9 @@ import (
 
 //go:embed assets
 var assets embed.FS
+
+// types are those of the assets; what the system thinks of them may be anything.
+var types = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 const (
 	headerTime    = 10 * time.Second // for the head of a request
@@ -83,7 +85,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if data, err := assets.ReadFile("assets/" + at); err == nil {
-		w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(at)))
+		w.Header().Set("Content-Type", types[path.Ext(at)])
 		w.Write(data)
 		return
 	}
@@ -103,7 +105,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // post undoes a change, and leads to what that has become.
 func (p *page) post(w http.ResponseWriter, r *http.Request, q query) {
 	id, ok := strings.CutPrefix(q.path, "changes/")
-	if !ok || p.Changes == nil {
+	if !ok || p.Changes == nil || p.ReadOnly {
 		p.write(w, missing())
 		return
 	}

@@ -54,7 +54,7 @@ func (p *page) undo(d *doc, c Change, force bool) {
 	case c.Undone:
 		d.add(`<span class="state">undone</span>`)
 		return
-	case c.NotKept != "":
+	case c.NotKept != "" || p.ReadOnly:
 		return
 	}
 	verb, what := "Undo", "change "+c.ID

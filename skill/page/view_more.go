@@ -33,7 +33,7 @@ func serverState(d *doc, s Server) {
 	} else {
 		d.add(`<span class="state">ended</span>`)
 	}
-	d.add(`<p class="meta">% · port % · since %</p>`, s.State, s.Port, s.Started)
+	d.add(`<p class="meta">% · since %</p>`, s.State, s.Started)
 }
 
 // server shows a server with the end of its log.

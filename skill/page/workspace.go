@@ -108,5 +108,5 @@ func (w servers) Log(ctx context.Context, id string) (s Server, log string, more
 }
 
 func server(s skill.ServerState) Server {
-	return Server{ID: s.ID, Command: s.Command, State: s.Message(), Running: s.Running, Port: s.Port, Started: s.Started, Log: s.Log}
+	return Server{ID: s.ID, Command: s.Command, State: s.Message(), Running: s.Running, Started: s.Started, Log: s.Log}
 }
