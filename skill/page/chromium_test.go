@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -377,6 +378,7 @@ func TestPageByKeyboard(t *testing.T) {
 
 // TestPagePictures takes pictures of every view, for people to look at: go test -artifacts.
 func TestPagePictures(t *testing.T) {
+	needs.Browser(t)
 	x := workspace(t)
 	write(t, x, "notes.md", "after\nand more\n")
 	write(t, x, "a/b.go", "package b\n\nfunc B() int {\n\treturn 1\n}\n")
@@ -399,7 +401,8 @@ func TestPagePictures(t *testing.T) {
 			b.do(chromedp.Navigate(base + "/" + path))
 			for _, scheme := range []string{"light", "dark"} {
 				b.scheme(scheme)
-				b.picture(strings.Join([]string{strings.ReplaceAll("overview/"+path, "/", "-"), size.name, scheme}, "-"))
+				name := strings.ReplaceAll(cmp.Or(path, "overview"), "/", "-")
+				b.picture(name + "-" + size.name + "-" + scheme)
 			}
 		}
 	}
