@@ -222,12 +222,13 @@ func TestRunIsFollowedAndUndone(t *testing.T) {
 	b.follow(`a[href$="/runs/r1"]`)
 	b.has("Step 1 · writer begins")
 	b.eval("window.loaded = 1")
-	model <- agent.Answer{Text: "I write them now.", Calls: call("writeTextFile", `{"path":"notes.md","text":"after\n"}`)}
+	model <- agent.Answer{Text: "I write them now.", Calls: call("writeTextFile", `{"path":"notes.md","text":"after\n","note":"`+strings.Repeat(`a line\n`, 20)+`"}`)}
 	b.has("I write them now.")
 	b.has("Step 1 · calls writeTextFile")
 	b.has("Step 1 · result of writeTextFile")
 	b.has("step 2 · 1050 tokens · $0.0030")
 	held(t, x, "notes.md", "after\n")
+	b.follow("summary") // opens what stays open
 	model <- agent.Answer{Calls: call("attemptCompletion", "{}")}
 	model <- agent.Answer{Text: "The notes are written."}
 	end()
@@ -235,6 +236,9 @@ func TestRunIsFollowedAndUndone(t *testing.T) {
 	b.has("Step 2 · reports")
 	if b.eval("window.loaded") != "1" {
 		t.Error("the page was loaded again")
+	}
+	if b.eval(`document.querySelector("details").open`) != "true" {
+		t.Error("what was opened is closed")
 	}
 	b.picture("run")
 

@@ -15,6 +15,12 @@ import (
 // exported method of the program (22.0 MB, not 19.3 MB).
 type markup string
 
+// long is text that is shown whole; other text is a name or a sentence, of which
+// maxSentence bytes are.
+type long string
+
+const maxSentence = 1000
+
 // A doc is HTML that is being written.
 type doc struct{ b strings.Builder }
 
@@ -42,8 +48,14 @@ func (d *doc) value(arg any) {
 	switch v := arg.(type) {
 	case markup:
 		d.b.WriteString(string(v))
+	case long:
+		d.text(string(v))
 	case string:
-		d.text(v)
+		head, whole := cut(v, maxSentence, maxSentence)
+		d.text(string(head))
+		if !whole {
+			d.text("…")
+		}
 	case int:
 		d.b.WriteString(strconv.Itoa(v))
 	case time.Time:
@@ -96,8 +108,8 @@ func hidden(r rune) bool {
 
 // cut returns the beginning of a text, of at most so many bytes and lines, and whether that
 // is all of it.
-func cut(text string, bytes, lines int) (head string, whole bool) {
-	head = text
+func cut(text string, bytes, lines int) (head long, whole bool) {
+	head = long(text)
 	if len(head) > bytes {
 		head = head[:bytes]
 		for len(head) > 0 && !utf8.RuneStart(text[len(head)]) {
@@ -105,7 +117,7 @@ func cut(text string, bytes, lines int) (head string, whole bool) {
 		}
 	}
 	for at, n := 0, 0; ; n++ {
-		end := strings.IndexByte(head[at:], '\n')
+		end := strings.IndexByte(text[at:len(head)], '\n')
 		if end < 0 {
 			break
 		}
@@ -115,4 +127,13 @@ func cut(text string, bytes, lines int) (head string, whole bool) {
 		}
 	}
 	return head, len(head) == len(text)
+}
+
+// line returns the first line of a text, and … for the others.
+func line(text string) string {
+	text = strings.TrimSpace(text)
+	if first, _, more := strings.Cut(text, "\n"); more {
+		return strings.TrimSpace(first) + " …"
+	}
+	return text
 }

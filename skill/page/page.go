@@ -11,7 +11,8 @@
 //	guard.go      which requests are answered
 //	markup.go     HTML in which no text is markup
 //	frame.go      what all views have in common
-//	views.go      the views
+//	views.go      which view a path shows; view_….go are the views
+//	text.go       texts and diffs
 //	live.go       views as they change
 //	workspace.go  the changes and servers of a workspace
 package page

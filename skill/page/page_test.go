@@ -268,6 +268,16 @@ func TestPageIsBounded(t *testing.T) {
 	}
 }
 
+// TestPageCutsNames has names and sentences that are far too long.
+func TestPageCutsNames(t *testing.T) {
+	b := open(t, serve(t, (&fake{n: 3, text: strings.Repeat("long ", 1<<18)}).config()))
+	for _, path := range paths {
+		if _, _, text := b.ask("GET", path, "", nil); len(text) > 1<<20 {
+			t.Errorf("/%s has %d bytes", path, len(text))
+		}
+	}
+}
+
 // TestPageReadOnly has a page that may change nothing offer no undo, and refuse one.
 func TestPageReadOnly(t *testing.T) {
 	f := &fake{n: 5}

@@ -18,13 +18,12 @@ func rest(d *doc, whole string) {
 // folded shows a text: a short one as it is, a long one once its first line is opened.
 func folded(d *doc, text, whole string) {
 	head, all := cut(text, maxText, maxLines)
-	first, _ := cut(strings.TrimSpace(head), 120, 1)
 	lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
 	short := len(head) <= 600 && lines <= 8
 	if !short {
-		d.add(`<details><summary><code>%</code> % lines</summary>`, strings.TrimSpace(first), lines)
+		d.add(`<details><summary><code>%</code> % lines</summary>`, line(text), lines)
 	}
-	d.add(`<pre class="text" tabindex="0">
+	d.add(`<pre class="text">
 %</pre>`, head)
 	if !all {
 		rest(d, whole)
@@ -42,7 +41,7 @@ func difference(d *doc, diff, whole string) {
 		return
 	}
 	d.add(`<pre class="diff" tabindex="0" role="region" aria-label="Diff"><code>`)
-	for line := range strings.Lines(head) {
+	for line := range strings.Lines(string(head)) {
 		class := markup("")
 		switch {
 		case strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "--- "):
@@ -55,9 +54,9 @@ func difference(d *doc, diff, whole string) {
 			class = "del"
 		}
 		if class == "" {
-			d.add(`%`, line)
+			d.add(`%`, long(line))
 		} else {
-			d.add(`<span class="%">%</span>`, class, line)
+			d.add(`<span class="%">%</span>`, class, long(line))
 		}
 	}
 	d.add(`</code></pre>`)

@@ -25,6 +25,7 @@ func (p *page) changes(ctx context.Context, d *doc, limit int) {
 		d.add("</li>\n")
 	}
 	d.add(`</ol>`)
+	announce(d, "changes", "change "+list[0].ID+": "+list[0].What)
 	p.older(d, "changes", len(list), more, "changes")
 }
 
@@ -89,7 +90,7 @@ func (p *page) change(ctx context.Context, v *view, id string, q query) {
 			p.undo(d, c, true)
 		}
 		d.add(`</div>`)
-	} else if q.done && c.Of != "" {
+	} else if q.done && c.Of != "" && !c.Undone {
 		d.add(`<p class="notice good" role="status" tabindex="-1">Done: change % is undone. That is a change too, and can be redone.</p>`, c.Of)
 	}
 	d.add(`<div id="facts" data-live>`)

@@ -18,12 +18,12 @@ func (p *page) servers(ctx context.Context, d *doc) {
 	}
 	d.add(`<ul class="rows" id="servers" data-list>`)
 	for _, s := range list {
-		command, _ := cut(s.Command, 300, 1)
-		d.add(`<li id="server-%"><a class="what" href="%/servers/%"><code>%</code></a> `, s.ID, markup(p.guard.base), escape(s.ID), command)
+		d.add(`<li id="server-%"><a class="what" href="%/servers/%"><code>%</code></a> `, s.ID, markup(p.guard.base), escape(s.ID), line(s.Command))
 		serverState(d, s)
 		d.add("</li>\n")
 	}
 	d.add(`</ul>`)
+	announce(d, "servers", list[0].State)
 }
 
 // serverState shows how a server is.
@@ -47,10 +47,10 @@ func (p *page) server(ctx context.Context, v *view, id string) {
 		return
 	}
 	command, _ := cut(s.Command, maxText, maxLines)
-	d.add(`<pre class="text" tabindex="0" role="region" aria-label="Command">
+	d.add(`<pre class="text">
 %</pre><div id="now" role="status" data-live>`, command)
 	serverState(d, s)
-	d.add(`</div><h2 id="h-log">Log</h2><div id="log" data-live data-follow>`)
+	d.add(`</div><h2>Log</h2><div id="log" data-live data-follow>`)
 	text := log
 	if len(text) > maxDiff {
 		text, more = text[len(text)-maxDiff:], true
@@ -61,8 +61,8 @@ func (p *page) server(ctx context.Context, v *view, id string) {
 	if text == "" {
 		d.add(`<p>It has printed nothing.</p>`)
 	} else {
-		d.add(`<pre class="text" tabindex="0" role="region" aria-labelledby="h-log">
-%</pre>`, text)
+		d.add(`<pre class="text">
+%</pre>`, long(text))
 	}
 	d.add(`</div>`)
 }
@@ -71,7 +71,7 @@ func (p *page) server(ctx context.Context, v *view, id string) {
 func (p *page) tests(ctx context.Context, d *doc, limit int) {
 	if p.Tests == nil {
 		d.add(`<p>To see how golden files did, write the results into a file and name it when the page is started:</p>
-<pre class="text" tabindex="0" role="region" aria-label="Commands">skill test --json testdata &gt; results.jsonl
+<pre class="text">skill test --json testdata &gt; results.jsonl
 skill web --results results.jsonl</pre>`)
 		return
 	}

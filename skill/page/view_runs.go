@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -19,10 +20,7 @@ func (p *page) runs(ctx context.Context, d *doc, limit int) {
 	}
 	d.add(`<ul class="rows" id="runs" data-list>`)
 	for _, r := range list {
-		query, _ := cut(strings.TrimSpace(r.Query), 300, 1)
-		if query == "" {
-			query = "Run " + r.ID
-		}
+		query := cmp.Or(line(r.Query), "Run "+r.ID)
 		d.add(`<li id="run-%"><a class="what" href="%/runs/%">%</a> `, r.ID, markup(p.guard.base), escape(r.ID), query)
 		state(d, r)
 		d.add(`<p class="meta">% · `, r.Expert)
@@ -34,6 +32,7 @@ func (p *page) runs(ctx context.Context, d *doc, limit int) {
 		d.add("</p></li>\n")
 	}
 	d.add(`</ul>`)
+	announce(d, "runs", line(list[0].Query)+": "+list[0].State)
 	p.older(d, "runs", len(list), more, "runs")
 }
 
@@ -59,8 +58,7 @@ func spent(d *doc, r Run) {
 
 // run shows a run with its events.
 func (p *page) run(ctx context.Context, v *view, id string, q query) {
-	limit := q.items()
-	r, events, before, err := p.Runs.Run(ctx, id, limit)
+	r, events, before, err := p.Runs.Run(ctx, id, q.items())
 	d := &v.main
 	if err != nil {
 		v.status = http.StatusNotFound

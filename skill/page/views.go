@@ -98,6 +98,11 @@ func unread(d *doc, err error) {
 	d.add(`<p class="notice bad">%</p>`, err.Error())
 }
 
+// announce says what a list begins with to those who do not see it change.
+func announce(d *doc, list, first string) {
+	d.add(`<p class="sr" id="new-%" role="status" data-live>%</p>`, list, first)
+}
+
 // older ends a list of which there is more.
 func (p *page) older(d *doc, path markup, shown, more int, what string) {
 	switch {
