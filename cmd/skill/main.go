@@ -21,8 +21,9 @@ func main() {
 		os.Exit(exitFailed)
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	go cancelOnSignal(cancel)
-	c := &cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, helper: ownProgram(), interrupts: takeInterrupts}
+	waiting := make(chan struct{})
+	go cancelOnSignal(cancel, waiting)
+	c := &cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, helper: ownProgram(), interrupts: func() <-chan os.Signal { return takeInterrupts(waiting) }}
 	os.Exit(c.run(ctx, args))
 }
 
