@@ -20,6 +20,10 @@ const (
 	askNever   = "never"
 )
 
+// maxAsked is how many characters of a call the person sees who is asked about it: all of
+// most commands.
+const maxAsked = 2000
+
 // A gate lets calls pass, asks the person about them, or refuses them.
 type gate struct {
 	*cli
@@ -86,11 +90,11 @@ func (g *gate) allow(_ context.Context, call agent.ToolCall, effect dialect.Effe
 	if !ask || g.always[call.ToolName] {
 		return refusal, nil
 	}
-	what := oneLine(call.ToolName+" "+string(call.Args), lineWidth)
+	what := call.ToolName + " " + string(call.Args)
 	if g.ask == nil {
-		return "", &unaskedError{what}
+		return "", &unaskedError{oneLine(what, lineWidth)}
 	}
-	fmt.Fprintf(g.stdout, "\n     %s\n", what)
+	fmt.Fprintf(g.stdout, "\n     %s\n", oneLine(what, maxAsked))
 	reply, err := g.ask("Allow this call? (yes, no, or always for this tool) ")
 	if err != nil && !errors.Is(err, errLeft) {
 		return "", err

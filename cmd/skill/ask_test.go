@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"textskill/skill/agent"
+	"textskill/skill/dialect"
 )
 
 // TestAsk has calls that a person is asked about, that the user's settings allow or deny,
@@ -123,5 +126,16 @@ func TestWorkspaceRules(t *testing.T) {
 				t.Errorf("a tool has written %s: %s", rulesFile, got)
 			}
 		})
+	}
+}
+
+// TestAskShowsTheCall asks about a command whose end is far from its beginning.
+func TestAskShowsTheCall(t *testing.T) {
+	var out strings.Builder
+	g := &gate{cli: &cli{stdout: &out}, when: askDestroy, ask: func(string) (string, error) { return "no", nil }}
+	args, _ := json.Marshal(map[string]string{"command": "echo " + strings.Repeat("nothing ", 100) + "; rm -rf ~"})
+	refusal, err := g.allow(t.Context(), agent.ToolCall{ToolName: "run", Args: args}, dialect.Destroys)
+	if err != nil || refusal == "" || !strings.Contains(out.String(), "rm -rf ~") {
+		t.Errorf("%q, %v: the person sees %s", refusal, err, out.String())
 	}
 }
