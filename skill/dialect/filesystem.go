@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -224,8 +225,13 @@ func fsStatOperation(in *call) (skill.Args, error) {
 	return skill.Stat{Path: path}, err
 }
 
-func fsReadOperation(in *call) (skill.Args, error) {
-	path, err := in.followed("path")
+// fsReadOperation leaves it to the operation to follow links: what was read does not show
+// where the path leads, but errors do, see fsReadError.
+func fsReadOperation(in *call) (_ skill.Args, err error) {
+	path, _ := expandHome(strings.TrimSpace(in.str("path")))
+	if path == "" || slices.Contains(strings.Split(path, "/"), "..") {
+		path, err = in.followed("path")
+	}
 	a := skill.ReadFile{Path: path, To: skill.End}
 	for _, name := range []string{"tail", "head"} { // head comes first
 		v, given := in.values[name]

@@ -40,6 +40,9 @@ func fsPathError(path string, err error) error {
 }
 
 func fsReadError(in *call, err error) error {
+	if _, unresolved := in.followed("path"); unresolved != nil {
+		return unresolved
+	}
 	var special *skill.NotRegularError
 	large, isLarge := errors.AsType[*skill.TooLargeError](err)
 	switch {

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -243,6 +244,23 @@ func TestPathsAreMarked(t *testing.T) {
 					t.Errorf("%s %s %s: its mark as a path is %t: %s", d.Name, tool.Name, p.Name, p.Path, p.Doc)
 				}
 			}
+		}
+	}
+}
+
+// TestDecodeFlat holds the short way to decode arguments to the long one.
+func TestDecodeFlat(t *testing.T) {
+	for raw, flat := range map[string]bool{
+		`{}`: true, `{"a":"x","b":1.50,"c":-0,"d":1e400,"e":true,"f":false,"g":null}`: true, `{ "a\n" : "\"\\\/\b\f\r\t ä \u2028" }`: false,
+		`{"a":"\"\\\/\b\f\n\r\t ä😀"}`: true, ` {"a":1}`: false, `{"a":1} x`: false, `{"a":1,"a":2}`: false, `{"a":[1]}`: false, `{"a":{}}`: false,
+		"{\"a\":\"\xff\"}": false, `{"a":"\ud800"}`: false, `{"a":01}`: false, `[]`: false, `null`: false, ``: false, "{\"a\":\"\t\"}": false,
+	} {
+		got, ok := decodeFlat(json.RawMessage(raw))
+		if ok != flat {
+			t.Errorf("%s: decodeFlat is %t", raw, ok)
+		}
+		if want, err := decodeObject(json.RawMessage(raw)); ok && (err != nil || !reflect.DeepEqual(got, want)) {
+			t.Errorf("%s\n got %#v\nwant %#v, %v", raw, got, want, err)
 		}
 	}
 }
