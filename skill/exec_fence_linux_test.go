@@ -217,8 +217,8 @@ func TestFenceModes(t *testing.T) {
 		{Config{Helper: self(t), Fence: FenceRequire}, fmt.Sprintf("Landlock ABI %d: files, TCP, UDP, signals", abi), true},
 		{Config{Helper: self(t), Fence: FenceRequire, Network: true}, fmt.Sprintf("Landlock ABI %d: files, signals", abi), true},
 		{Config{Helper: self(t), Fence: FenceOff}, "none: --fence=off", false},
-		{Config{}, "none: no helper watches the command", false},
-		{Config{Fence: FenceRequire}, "", false},
+		{Config{Unfenced: true}, "none: no helper watches the command", false},
+		{Config{Fence: FenceRequire, Unfenced: true}, "", false},
 	} {
 		x := newExecutor(t, tt.cfg)
 		health := must[HealthReport](t, x, Health{}).Fence.String()

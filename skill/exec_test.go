@@ -45,6 +45,7 @@ func newExecutor(t testing.TB, cfg Config) *Executor {
 	if cfg.Dir == "" {
 		cfg.Dir = t.TempDir()
 	}
+	cfg.Unfenced = true // most tests are about something else
 	x, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)

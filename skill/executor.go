@@ -26,7 +26,8 @@ type Config struct {
 	Journal       Journal   // limits of the recorded changes; the zero value is right for most
 	State         string    // the folder in which histories are kept, outside the workspace; "" means one that is found
 	MaxRead       int64     // bytes of a file in one answer; 0 means 1 MiB
-	Helper        string    // absolute path of a program that calls HelperMain first and supervises each command; "" means none
+	Helper        string    // absolute path of a program that calls HelperMain first and supervises and fences each command; "" means none
+	Unfenced      bool      // run commands although no Helper fences them; without both they are refused
 	KeepHelper    bool      // keep a helper ready for the next command: for programs that run many
 	Subreaper     bool      // on Linux, this process has no children but those of this package: it adopts, and ends, what a helper that is killed leaves behind
 	Secrets       []string  // names of variables that commands do not get, in addition to those that look like credentials
@@ -105,7 +106,7 @@ func (x *Executor) connect(domains []string) {
 // newExecutorOn returns an Executor that owns ws, and closes ws on an error.
 func newExecutorOn(cfg Config, ws *workspace.Workspace, helpers *process.Helpers) (*Executor, error) {
 	run, err := process.New(process.Config{
-		ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun, Network: cfg.Network, Helper: cfg.Helper, Ready: helpers, Subreaper: cfg.Subreaper, Secrets: cfg.Secrets, PassEnv: cfg.PassEnv,
+		ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun, Network: cfg.Network, Helper: cfg.Helper, Unfenced: cfg.Unfenced, Ready: helpers, Subreaper: cfg.Subreaper, Secrets: cfg.Secrets, PassEnv: cfg.PassEnv,
 		Allow: cfg.Allow, SnapshotBytes: cfg.SnapshotBytes,
 		Fence: cfg.Fence, FenceRead: cfg.FenceRead, FenceWrite: cfg.FenceWrite, Limits: cfg.Limits, AllowSysV: cfg.AllowSysV,
 	}, ws)

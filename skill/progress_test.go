@@ -24,7 +24,7 @@ func TestProgress(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	x, err := New(Config{Dir: dir, NoSync: true})
+	x, err := New(Config{Dir: dir, NoSync: true, Unfenced: true})
 	if err != nil {
 		t.Fatal(err)
 	}

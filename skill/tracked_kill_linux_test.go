@@ -13,7 +13,7 @@ import (
 
 // changeUntilKilled runs tracked changes in a directory until the process is killed.
 func changeUntilKilled(dir string) int {
-	x, err := New(Config{Dir: dir, NoSync: true})
+	x, err := New(Config{Dir: dir, NoSync: true, Unfenced: true})
 	if err != nil {
 		fmt.Println(err)
 		return 1

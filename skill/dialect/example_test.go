@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"textskill/parser"
+	"textskill/parser/wire"
 	"textskill/skill"
 	"textskill/skill/dialect"
 )
@@ -70,6 +71,17 @@ func ExampleFunc() {
 	// 6 euros
 	// price: 0 is no number of pear
 	// price: the arguments do not fit: validating root: required: missing properties: ["count"]
+}
+
+// A request to a provider holds the definitions of a dialect's tools in the provider's form.
+func ExampleDialect_Definitions() {
+	mkdir := &dialect.Dialect{Tools: []dialect.Tool{*dialect.Filesystem.Lookup("create_directory")}}
+	for _, w := range []*wire.Wire{wire.OpenAI, wire.Anthropic} {
+		fmt.Printf("%.60s…\n", mkdir.Definitions(w))
+	}
+	// Output:
+	// [{"type":"function","function":{"name":"create_directory","d…
+	// [{"description":"Create a directory and its missing parents.…
 }
 
 // The shape of a text says what dialect it is in. The calls of an envelope are

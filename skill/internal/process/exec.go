@@ -120,6 +120,17 @@ func (x *Runner) CheckAllowed(what string) error {
 	return nil
 }
 
+// checkCommands returns an error if commands may not be run.
+func (x *Runner) checkCommands() error {
+	if err := x.CheckAllowed("running a program"); err != nil {
+		return err
+	}
+	if x.cfg.Helper == "" && !x.cfg.Unfenced {
+		return &refusal.RefusedError{Reason: "running a program is refused, because no helper fences and supervises it: set Helper of skill.Config to a program that calls skill.HelperMain first (on Linux /proc/self/exe, if this one does), or Unfenced to do without"}
+	}
+	return nil
+}
+
 // CheckNetwork returns the error of [Runner.CheckAllowed], or an error if the network
 // is not allowed.
 func (x *Runner) CheckNetwork(what string) error {
@@ -150,7 +161,7 @@ type Spec struct {
 // started, and records what it changed in the workspace. A relative a.Dir starts at
 // base.
 func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, error) {
-	if err := cmp.Or(x.CheckAllowed("running a program"), a.Check()); err != nil {
+	if err := cmp.Or(x.checkCommands(), a.Check()); err != nil {
 		return Executed{}, err
 	}
 	dir, err := x.OpenDir(base, a.Dir)

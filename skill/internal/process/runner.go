@@ -15,12 +15,13 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// Config configures a Runner. The zero Config runs programs without network, without a
-// helper, and therefore without a fence.
+// Config configures a Runner. The zero Config runs programs that this one needs, but no
+// commands: it has no helper.
 type Config struct {
 	ReadOnly, DryRun bool     // refuse to run any program
 	Network          bool     // let programs reach other machines
 	Helper           string   // absolute path of a program that calls HelperMain first and supervises each command; "" means none
+	Unfenced         bool     // run commands even without a helper, and therefore without a fence
 	Ready            *Helpers // keeps a helper ready; nil starts one for each command
 	Subreaper        bool     // on Linux, adopt what a helper that is killed leaves behind, and end it; every child that this package has not started counts as that
 	Secrets          []string // names of variables that commands do not get, in addition to those that look like credentials

@@ -24,7 +24,7 @@ const pollInterval = 20 * time.Millisecond
 // relative a.Dir starts at base. A server that does not become
 // ready is a [*NotServingError].
 func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) (ServerState, error) {
-	if err := cmp.Or(x.CheckAllowed("running a program"), a.check()); err != nil {
+	if err := cmp.Or(x.checkCommands(), a.check()); err != nil {
 		return ServerState{}, err
 	}
 	if x.cfg.Helper == "" || !canSupervise {
