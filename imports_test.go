@@ -54,6 +54,8 @@ var mayImport = map[string][]string{
 
 	"skill/browser": {"skill"},
 
+	"skill/audit": {"skill", "parser/json"},
+
 	"skill/dialect": {"skill", "parser/wire", "parser", "parser/json"},
 
 	"llmfallback/remote": {},
@@ -76,7 +78,7 @@ var mayImport = map[string][]string{
 
 	"skill/agent/provider": {"skill/agent", "llmfallback/openai", "llmfallback/remote"},
 
-	"cmd/skill": {"skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
+	"cmd/skill": {"skill/audit", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
 }
 
 // testsImport says what tests import besides.

@@ -18,9 +18,11 @@ import (
 // options are the flags that commands share, by subject. A command obeys those that
 // it is given by obey, and refuses the others.
 type options struct {
-	helper     string   // not a flag: see cli
-	keepHelper bool     // not a flag: this command runs many programs
-	args       []string // the whole command line
+	helper     string            // not a flag: see cli
+	keepHelper bool              // not a flag: this command runs many programs
+	args       []string          // the whole command line
+	layers     []layer           // what files say of flags
+	from       map[string]string // where the values of flags are from that no flag sets; see configure
 	groups     []flagGroup
 
 	workspaceFlags
@@ -126,6 +128,8 @@ type workspaceFlags struct {
 	dryRun      bool
 	allowConfig bool
 	noSync      bool
+	audit       string
+	profile     string
 }
 
 func (w *workspaceFlags) add(f *pflag.FlagSet) {
@@ -135,6 +139,8 @@ func (w *workspaceFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&w.dryRun, "dry-run", false, "show what would change, and change nothing")
 	f.BoolVar(&w.allowConfig, "allow-config", false, "allow changes to .git, perstack, perstack.toml and skill.toml")
 	f.BoolVar(&w.noSync, "no-sync", false, "do not wait until changes are on disk")
+	f.StringVar(&w.audit, "audit", "", "append a line of JSON for each call, reads included, to `FILE`, outside the workspace")
+	f.StringVar(&w.profile, "profile", "", "use the flags under [profile.`NAME`] of your skill.toml")
 }
 
 type undoFlags struct {

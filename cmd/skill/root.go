@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 
 	"textskill/parser/wire"
 	"textskill/skill"
+	"textskill/skill/agent"
+	"textskill/skill/audit"
 	"textskill/skill/browser"
 	"textskill/skill/dialect"
 )
@@ -76,10 +79,12 @@ func (c *cli) command(args []string) *cobra.Command {
 		f.AddFlagSet(g.flags)
 	}
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		if c.allowed == nil {
-			return nil
+		if c.allowed != nil {
+			if err := c.allowed(cmd); err != nil {
+				return err
+			}
 		}
-		return c.allowed(cmd)
+		return c.failed(c.configure(cmd, o))
 	}
 	root.RunE = func(cmd *cobra.Command, words []string) error {
 		if *printVersion {
@@ -104,7 +109,7 @@ func (c *cli) subcommands() []subcommand {
 		{"mcp", c.mcpCommand}, {"run", c.runCommand}, {"start", c.startCommand}, {"log", c.logCommand}, {"web", c.webCommand},
 		{"undo", c.undoCommand}, {"history", c.historyCommand}, {"diff", c.diffCommand},
 		{"restore", c.restoreCommand}, {"doctor", c.doctorCommand}, {"gc", c.gcCommand},
-		{"explain", c.explainCommand}, {"trust", c.trustCommand},
+		{"explain", c.explainCommand}, {"trust", c.trustCommand}, {"config", c.configCommand},
 		{"tools", c.toolsCommand}, {"test", c.testCommand}, {"setup", c.setupCommand}, {"version", c.versionCommand},
 	}
 }
@@ -131,14 +136,47 @@ func (c *cli) executor(o *options) (*skill.Executor, error) {
 	if err != nil {
 		return nil, err
 	}
+	called, err := c.record(o)
+	if err != nil {
+		return nil, err
+	}
 	return skill.New(skill.Config{
 		Dir: o.workspace, Allow: o.allow, ReadOnly: o.readOnly, DryRun: o.dryRun,
 		AllowConfig: o.allowConfig, NoSync: o.noSync || c.unlasting, Journal: o.kept(), State: cmp.Or(o.state, c.getenv("SKILL_STATE")), Helper: o.helper, Unfenced: o.helper == "", // but for Linux, there are no helpers
 		SnapshotBytes: cmp.Or(o.snapshot, -1),
 		Network:       o.network, Private: o.private, Hosts: o.hosts, AllowHooks: o.allowHooks, AllowSSH: o.allowSSH,
 		Fence: skill.FenceMode(o.fence), FenceRead: o.fenceRead, FenceWrite: o.fenceWrite, Limits: o.limits, AllowSysV: o.allowSysV, PassEnv: o.passEnv, Subreaper: true, KeepHelper: o.keepHelper,
-		Search: engines, NoSandbox: o.noSandbox, Browser: browser.New(), Called: c.called,
+		Search: engines, NoSandbox: o.noSandbox, Browser: browser.New(), Called: called,
 	})
+}
+
+// record returns what receives each call of a tool: the log of --audit, and a golden file's
+// counter; nil if nothing does.
+func (c *cli) record(o *options) (func(skill.Call), error) {
+	if o.audit == "" {
+		return c.called, nil
+	}
+	if o.holds(o.audit) {
+		return nil, fmt.Errorf("--audit %s lies in the workspace, where the tools can change it; name a file outside", o.audit)
+	}
+	log, err := audit.Open(o.audit)
+	if err != nil {
+		return nil, fmt.Errorf("--audit: %w", err)
+	}
+	var secrets []string
+	for _, pair := range os.Environ() {
+		name, value, _ := strings.Cut(pair, "=")
+		secrets = append(secrets, agent.Credentials(name, value)...)
+	}
+	log.Redact = agent.NewRedactor(secrets).JSON
+	return func(call skill.Call) {
+		if err := log.Add(call); err != nil {
+			fmt.Fprintln(c.stderr, "skill: --audit:", err)
+		}
+		if c.called != nil {
+			c.called(call)
+		}
+	}, nil
 }
 
 // prompt is the root command: a prompt from the words or from standard input.

@@ -1,13 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -23,17 +24,31 @@ const rulesFile = "skill.toml"
 // before ask, and ask before allow.
 type toolRules struct{ Allow, Ask, Deny []string }
 
-// readToolRules reads a skill.toml.
-func readToolRules(file string) (toolRules, error) {
-	var settings struct{ Tools toolRules }
+// settings are what a skill.toml says.
+type settings struct {
+	Tools   toolRules
+	Profile map[string]map[string]any // flags, by the name of the profile
+	flags   map[string]any            // by their names
+}
+
+// readSettings reads a skill.toml.
+func readSettings(file string) (s settings, err error) {
 	data, err := readRegular(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return settings.Tools, err
+		return s, err
 	}
 	if err == nil {
-		err = toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&settings)
+		err = errors.Join(toml.Unmarshal(data, &s), toml.Unmarshal(data, &s.flags))
 	}
-	for _, pattern := range slices.Concat(settings.Tools.Allow, settings.Tools.Ask, settings.Tools.Deny) {
+	rules, _ := s.flags["tools"].(map[string]any)
+	for name := range rules {
+		if !slices.Contains([]string{"allow", "ask", "deny"}, name) && err == nil {
+			err = fmt.Errorf("tools.%s: [tools] holds allow, ask and deny", name)
+		}
+	}
+	delete(s.flags, "tools")
+	delete(s.flags, "profile")
+	for _, pattern := range slices.Concat(s.Tools.Allow, s.Tools.Ask, s.Tools.Deny) {
 		if _, wrong := path.Match(pattern, ""); wrong != nil && err == nil {
 			err = fmt.Errorf("the pattern %q: %w", pattern, wrong)
 		}
@@ -41,7 +56,7 @@ func readToolRules(file string) (toolRules, error) {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", file, err)
 	}
-	return settings.Tools, err
+	return s, err
 }
 
 // and adds rules.
@@ -64,8 +79,8 @@ func (c *cli) userRules() string {
 func (c *cli) readRules(o *options, trusted, asked bool) (toolRules, error) {
 	var user toolRules
 	if file := c.userRules(); file != "" {
-		var err error
-		if user, err = readToolRules(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+		s, err := readSettings(file)
+		if user = s.Tools; err != nil && !errors.Is(err, os.ErrNotExist) {
 			return user, err
 		}
 		if user.Allow != nil && o.holds(file) {
@@ -73,10 +88,11 @@ func (c *cli) readRules(o *options, trusted, asked bool) (toolRules, error) {
 			user.Allow = nil
 		}
 	}
-	w, theirs, err := o.settings(c)
+	w, s, err := o.settings(c)
 	if w == nil || err != nil {
 		return user, err
 	}
+	theirs := s.Tools
 	if all, _ := w.isTrusted(); !all && !trusted {
 		fmt.Fprintf(c.stderr, "skill: %s of the workspace does not count, because you have not trusted it as it is: type skill trust %s\n", rulesFile, shellWord(w.dir))
 		return user, nil
@@ -87,29 +103,32 @@ func (c *cli) readRules(o *options, trusted, asked bool) (toolRules, error) {
 	return user.and(theirs), nil
 }
 
-// settings returns the workspace's skill.toml as it asks for trust, and its rules; nil if
-// there is none, or it holds no rules.
-func (o *options) settings(c *cli) (*stranger, toolRules, error) {
+// settings returns the workspace's skill.toml as it asks for trust, and what it says; nil if
+// there is none, or it says nothing.
+func (o *options) settings(c *cli) (*stranger, settings, error) {
 	dir, err := filepath.Abs(o.workspace)
 	if err != nil {
-		return nil, toolRules{}, err
+		return nil, settings{}, err
 	}
 	w := &stranger{dir: realDir(dir), store: o.trustStore(c)}
 	w.file = filepath.Join(w.dir, rulesFile)
-	rules, err := readToolRules(w.file)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, rules, nil
+	s, err := readSettings(w.file)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // what is wrong with the workspace is said where it is opened
+		return nil, s, nil
 	}
 	for _, list := range []struct {
 		name     string
 		patterns []string
-	}{{"allow", rules.Allow}, {"ask", rules.Ask}, {"deny", rules.Deny}} {
+	}{{"allow", s.Tools.Allow}, {"ask", s.Tools.Ask}, {"deny", s.Tools.Deny}} {
 		if list.patterns != nil {
 			w.powers = append(w.powers, agent.Power{Setting: "tools." + list.name, Value: string(rawjson.Encode(list.patterns))})
 		}
 	}
-	if err == nil && w.powers == nil {
-		return nil, rules, nil
+	for _, name := range slices.Sorted(maps.Keys(s.flags)) {
+		w.powers = append(w.powers, agent.Power{Setting: name, Value: string(rawjson.Encode(s.flags[name]))})
 	}
-	return w, rules, err
+	if err == nil && w.powers == nil {
+		return nil, s, nil
+	}
+	return w, s, err
 }

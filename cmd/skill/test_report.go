@@ -71,12 +71,15 @@ func (c *cli) testFiles(ctx context.Context, t goldenTest, files []string) error
 		c.printResult(t, results[i])
 	}
 	workers.Wait()
-	if t.coverage != nil {
-		t.coverage.print(c.stdout, t.json)
-	}
 	if t.json {
-		fmt.Fprintf(c.stdout, "{\"passed\":%d,\"failed\":%d}\n", passed, len(files)-passed)
+		last := struct {
+			Passed   int                       `json:"passed"`
+			Failed   int                       `json:"failed"`
+			Coverage map[string]map[string]int `json:"coverage,omitempty"`
+		}{passed, len(files) - passed, t.coverage.counts()}
+		fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(last))
 	} else {
+		t.coverage.print(c.stdout)
 		fmt.Fprintf(c.stdout, "%d passed, %d failed\n", passed, len(files)-passed)
 	}
 	if t.junit != "" {
@@ -154,7 +157,7 @@ func annotation(r goldenResult) string {
 	return fmt.Sprintf("::error file=%s,line=%d,title=skill test::%s", property.Replace(filepath.ToSlash(r.File)), max(r.Line, 1), data.Replace(strings.TrimSuffix(what, "\n")))
 }
 
-// A coverage counts the calls of each tool.
+// A coverage counts the calls of each tool. A nil coverage counts none.
 type coverage struct {
 	mu    sync.Mutex
 	calls map[[2]string]int // by the dialect and the tool
@@ -167,29 +170,40 @@ func (v *coverage) add(call skill.Call) {
 	v.calls[[2]string{call.Dialect, call.Tool}]++
 }
 
-// print lists the tools of the dialects of which at least one was called.
-func (v *coverage) print(w io.Writer, asJSON bool) {
+// counts returns the calls of all tools of the dialects of which at least one was called.
+func (v *coverage) counts() map[string]map[string]int {
+	counts := map[string]map[string]int{}
 	for _, d := range dialect.All {
-		var lines []string
-		covered := 0
+		tools, called := map[string]int{}, false
 		for _, t := range d.Tools {
-			n := v.calls[[2]string{d.Name, t.Name}]
-			if n > 0 {
-				covered++
+			if v != nil {
+				tools[t.Name] = v.calls[[2]string{d.Name, t.Name}]
 			}
-			if asJSON {
-				lines = append(lines, fmt.Sprintf(`{"dialect":%q,"tool":%q,"calls":%d}`, d.Name, t.Name, n))
-			} else {
-				lines = append(lines, fmt.Sprintf("  %6d  %s", n, t.Name))
-			}
+			called = called || tools[t.Name] > 0
 		}
-		if covered == 0 {
+		if called {
+			counts[d.Name] = tools
+		}
+	}
+	return counts
+}
+
+// print prints the counts for a person.
+func (v *coverage) print(w io.Writer) {
+	counts := v.counts()
+	for _, d := range dialect.All {
+		tools := counts[d.Name]
+		if tools == nil {
 			continue
 		}
-		if !asJSON {
-			fmt.Fprintf(w, "%s: %d of %d tools were called\n", d.Name, covered, len(d.Tools))
+		called := 0
+		for _, n := range tools {
+			called += min(n, 1)
 		}
-		fmt.Fprintln(w, strings.Join(lines, "\n"))
+		fmt.Fprintf(w, "%s: %d of %d tools were called\n", d.Name, called, len(d.Tools))
+		for _, t := range d.Tools {
+			fmt.Fprintf(w, "  %6d  %s\n", tools[t.Name], t.Name)
+		}
 	}
 }
 

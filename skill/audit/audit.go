@@ -1,0 +1,156 @@
+// Package audit keeps a log of the calls of tools, reads included: a line of JSON for each,
+// in a file that several processes may write at a time.
+package audit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	rawjson "textskill/parser/json"
+	"textskill/skill"
+)
+
+// The default limits of a Log.
+const (
+	DefaultMaxBytes = 16 << 20
+	DefaultKeep     = 8
+)
+
+// A Log appends to a file. When the file has grown to MaxBytes, it is renamed to the same
+// name with the time behind it, and a new one is begun. It is safe for concurrent use.
+type Log struct {
+	Redact   func(json.RawMessage) json.RawMessage // takes secrets out of a line; nil takes none
+	MaxBytes int64                                 // of one file; 0 means 16 MiB
+	Keep     int                                   // how many renamed files are kept; 0 means 8
+
+	name string
+	mu   sync.Mutex
+	file *os.File
+}
+
+// A line is one of the file.
+type line struct {
+	Time      string         `json:"time"` // when the call began
+	PID       int            `json:"pid"`
+	Dialect   string         `json:"dialect"`
+	Tool      string         `json:"tool"`
+	Arguments map[string]any `json:"arguments,omitempty"`
+	OK        bool           `json:"ok"`
+	Error     string         `json:"error,omitempty"`
+	Undo      string         `json:"undo,omitempty"` // ID of the change
+	Ms        float64        `json:"ms"`
+}
+
+// maxError is how many bytes of an error's first line a line has: what follows may be of a file.
+const maxError = 4096
+
+// Open opens the log, and creates it where there is none, for this user alone.
+func Open(name string) (*Log, error) {
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{name: name}
+	return l, l.open()
+}
+
+func (l *Log) open() (err error) {
+	l.file, err = os.OpenFile(l.name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	return err
+}
+
+// Close closes the file.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.file.Close()
+}
+
+// Add appends a call. Its line is one write at the end of the file, which those of other
+// processes do not interrupt; it survives the end of this one.
+func (l *Log) Add(c skill.Call) error {
+	failure, _, _ := strings.Cut(c.Failure, "\n")
+	failure = strings.ToValidUTF8(failure[:min(len(failure), maxError)], "")
+	text := rawjson.Encode(line{
+		Time: c.Began.UTC().Format("2006-01-02T15:04:05.000Z"), PID: os.Getpid(), Dialect: c.Dialect, Tool: c.Tool, Arguments: c.Arguments,
+		OK: c.Failure == "", Error: failure, Undo: c.Undo, Ms: float64(c.Took.Microseconds()) / 1000,
+	})
+	if l.Redact != nil {
+		text = l.Redact(text)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.rotate()
+	_, failed := l.file.Write(append(text, '\n'))
+	return errors.Join(err, failed)
+}
+
+// rotate opens the file again if another process has renamed it, and renames it if it is
+// full. Two processes may do so at once: the new name is not used twice, so that none takes
+// a file from the other.
+func (l *Log) rotate() error {
+	at, err := os.Stat(l.name)
+	own, ownErr := l.file.Stat()
+	switch {
+	case ownErr != nil:
+		return ownErr
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return err
+	case err != nil || !os.SameFile(at, own):
+		return l.reopen()
+	case own.Size() < max(l.MaxBytes, 0) || l.MaxBytes == 0 && own.Size() < DefaultMaxBytes:
+		return nil
+	}
+	aside := fmt.Sprintf("%s.%s-%d", l.name, time.Now().UTC().Format("20060102T150405.000000000"), os.Getpid())
+	if err := os.Rename(l.name, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return errors.Join(l.reopen(), l.prune())
+}
+
+func (l *Log) reopen() error {
+	before := l.file
+	if err := l.open(); err != nil {
+		l.file = before
+		return err
+	}
+	return before.Close()
+}
+
+// prune removes the oldest files that were renamed.
+func (l *Log) prune() error {
+	old, err := filepath.Glob(globbed(l.name) + ".[0-9]*T*-*")
+	if err != nil {
+		return err
+	}
+	keep := l.Keep
+	if keep == 0 {
+		keep = DefaultKeep
+	}
+	slices.Sort(old)
+	for _, name := range old[:max(len(old)-keep, 0)] {
+		if gone := os.Remove(name); !errors.Is(gone, os.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}
+	return err
+}
+
+// globbed returns a name as a pattern that matches it alone.
+func globbed(name string) string {
+	var pattern []rune
+	for _, r := range name {
+		if slices.Contains([]rune(`*?[\`), r) && filepath.Separator != '\\' {
+			pattern = append(pattern, '\\')
+		}
+		pattern = append(pattern, r)
+	}
+	return string(pattern)
+}
