@@ -62,7 +62,7 @@ type lab struct {
 func newLab(t *testing.T, answers ...any) *lab {
 	t.Helper()
 	dir := t.TempDir()
-	x, err := skill.New(skill.Config{Dir: dir, NoSync: true})
+	x, err := skill.New(skill.Config{Dir: dir, NoSync: true, Unfenced: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func newBase(t *testing.T, cfg skill.Config) *base {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Dir, cfg.NoSync = dir, true
+	cfg.Dir, cfg.NoSync, cfg.Unfenced = dir, true, true
 	x, err := skill.New(cfg)
 	if err != nil {
 		t.Fatal(err)
