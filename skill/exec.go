@@ -2,6 +2,7 @@ package skill
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"textskill/skill/internal/process"
@@ -79,3 +80,9 @@ func GuardSecrets() error { return process.GuardSecrets() }
 // Undumpable prevents other processes of the user from reading the memory and the
 // environment of this one. A process that holds a credential calls it early.
 func Undumpable() error { return process.Undumpable() }
+
+// RunPager shows a text on a terminal by a program of the user, such as less, which is not
+// fenced, and waits for its end. Its error is that the program could not be run.
+func RunPager(program string, args []string, text []byte, terminal *os.File) error {
+	return process.RunPager(program, args, text, terminal)
+}

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"textskill/skill"
 )
 
 // An output is standard output or standard error. On a terminal the control characters
@@ -89,6 +93,32 @@ func (c *cli) printDiff(diff string) error {
 		fmt.Fprintln(o)
 	}
 	return nil
+}
+
+// pageLines is how many lines go to a terminal without a pager.
+const pageLines = 20
+
+// paged prints by a pager if that is a person's terminal and the text is long: $PAGER, else
+// less if there is one. PAGER=cat means none.
+func (c *cli) paged(print func(*cli) error) error {
+	o, _ := c.stdout.(*output)
+	if o == nil || !o.terminal {
+		return print(c)
+	}
+	var text bytes.Buffer
+	own := *c
+	own.stdout = &output{w: &text, terminal: true}
+	failed := print(&own)
+	terminal, ok := o.w.(*os.File)
+	program, args := "less", []string{"-FRX"}
+	if pager := c.getenv("PAGER"); pager != "" {
+		program, args = "sh", []string{"-c", pager}
+		ok = ok && pager != "cat"
+	}
+	if !ok || c.getenv("TERM") == "dumb" || bytes.Count(text.Bytes(), []byte("\n")) <= pageLines || skill.RunPager(program, args, text.Bytes(), terminal) != nil {
+		return cmp.Or(failed, o.send(text.Bytes()))
+	}
+	return failed
 }
 
 // onTerminal reports whether a person sees what is written.

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 func TestVisibleControls(t *testing.T) {
@@ -33,6 +38,37 @@ func TestPrintDiffInColours(t *testing.T) {
 		}}
 		if err := c.printDiff(diff); err != nil || out.String() != tt.want {
 			t.Errorf("NO_COLOR=%s: %q, %v", tt.noColour, out.String(), err)
+		}
+	}
+}
+
+// TestPaged shows a long text by the pager, and a short one without it.
+func TestPaged(t *testing.T) {
+	needs.Program(t, "sh", "sed")
+	for _, tt := range []struct {
+		pager string
+		lines int
+		want  string // before each line
+	}{{"sed s/^/paged:/", 30, "paged:"}, {"sed s/^/paged:/", 20, ""}, {"cat", 30, ""}, {"no-such-pager", 30, ""}, {"head -n 0", 100000, "-"}} {
+		file, err := os.Create(filepath.Join(t.TempDir(), "terminal"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &cli{stdout: &output{w: file, terminal: true}, getenv: func(name string) string {
+			return map[string]string{"PAGER": tt.pager}[name]
+		}}
+		err = c.paged(func(c *cli) error {
+			_, err := fmt.Fprint(c.stdout, strings.Repeat("a\x1bb\n", tt.lines))
+			return err
+		})
+		file.Close()
+		want := strings.Repeat(tt.want+"a\\u001bb\n", tt.lines)
+		if tt.want == "-" {
+			want = ""
+		}
+		got, _ := os.ReadFile(file.Name())
+		if err != nil || string(got) != want {
+			t.Errorf("PAGER=%s, %d lines: %v, %.100q", tt.pager, tt.lines, err, got)
 		}
 	}
 }

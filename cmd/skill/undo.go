@@ -116,6 +116,9 @@ func (c *cli) journal(ctx context.Context, o *options, tool string, in map[strin
 		return err
 	}
 	s := &skill.Session{}
-	p := &prompter{cli: c, o: o, x: x, s: s}
-	return p.print(dialect.Undo.Do(ctx, x, s, parser.ToolCall{Name: tool, Arguments: arguments}))
+	reply := dialect.Undo.Do(ctx, x, s, parser.ToolCall{Name: tool, Arguments: arguments})
+	return c.paged(func(c *cli) error {
+		p := &prompter{cli: c, o: o, x: x, s: s}
+		return p.print(reply)
+	})
 }
