@@ -74,7 +74,7 @@ var mayImport = map[string][]string{
 
 	"skill/agent": {"skill/dialect", "skill", "llmfallback/remote", "parser/wire", "parser", "parser/json"},
 
-	"skill/agent/trace": {"skill/agent"},
+	"skill/agent/trace": {"skill/agent", "skill"},
 
 	"skill/agent/provider": {"skill/agent", "llmfallback/openai", "llmfallback/remote"},
 

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"textskill/skill"
+	"textskill/skill/agent/trace"
 	"textskill/skill/dialect"
 	"textskill/skill/mcpserver"
 )
@@ -96,6 +97,8 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 		return err
 	}
 	m.options.keepHelper = true
+	c, traced := c.tracing()
+	defer traced()
 	x, err := c.executor(m.options)
 	if err != nil {
 		return err
@@ -150,6 +153,30 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 		return fmt.Errorf("--http: %w", err)
 	}
 	return nil
+}
+
+// tracing returns the program with a span for each call, if the environment names a collector
+// of OpenTelemetry, and what sends the last of them.
+func (c *cli) tracing() (*cli, func()) {
+	calls, err := trace.NewCalls(c.getenv)
+	if err != nil {
+		fmt.Fprintln(c.stderr, "skill:", err)
+	}
+	if calls == nil {
+		return c, func() {}
+	}
+	own := *c
+	own.called = func(call skill.Call) {
+		calls.Add(call)
+		if c.called != nil {
+			c.called(call)
+		}
+	}
+	return &own, func() {
+		if err := calls.Close(); err != nil {
+			fmt.Fprintln(c.stderr, "skill:", err)
+		}
+	}
 }
 
 // mcpStdio serves the client that started the program.

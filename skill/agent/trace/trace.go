@@ -1,6 +1,6 @@
-// Package trace reports runs as OpenTelemetry spans, by the semantic conventions for
-// generative AI and MCP: one for the run, one for each request to the model, and one for
-// each tool call. Spans hold names and counts, never what was said, read or written. All
+// Package trace reports runs, and calls over MCP, as OpenTelemetry spans, by the semantic
+// conventions for generative AI and MCP: one for the run, one for each request to the model,
+// and one for each tool call. Spans hold names and counts, never what was said, read or written. All
 // processes that work on a run add to one trace: a run that is continued has a further span,
 // with a link to the first.
 //
@@ -30,10 +30,8 @@ import (
 // few seconds, so that a run that is killed leaves its trace, and the rest at the end. It is
 // used by one goroutine.
 type Recorder struct {
-	url     string
-	header  http.Header
-	service string
-	cfg     agent.Config
+	*collector
+	cfg agent.Config
 
 	trace, root string
 	first       string // the root of the process that began the run, if that is another one
@@ -60,6 +58,24 @@ type open struct {
 // specification of OpenTelemetry has them; nil if they name none. The values of the
 // variables may not come from a workspace.
 func New(getenv func(string) string, cfg agent.Config) (*Recorder, error) {
+	to, err := newCollector(getenv)
+	if to == nil || err != nil {
+		return nil, err
+	}
+	return &Recorder{
+		collector: to, cfg: cfg, trace: id(16), root: id(8), started: time.Now(), calls: map[string]open{},
+		due: time.Now().Add(sendEvery),
+	}, nil
+}
+
+// A collector receives spans.
+type collector struct {
+	url     string
+	header  http.Header
+	service string
+}
+
+func newCollector(getenv func(string) string) (*collector, error) {
 	address := getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 	if base := getenv("OTEL_EXPORTER_OTLP_ENDPOINT"); address == "" && base != "" {
 		address = strings.TrimRight(base, "/") + "/v1/traces"
@@ -71,18 +87,14 @@ func New(getenv func(string) string, cfg agent.Config) (*Recorder, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT is not an address like http://localhost:4318")
 	}
-	r := &Recorder{
-		url: address, header: http.Header{"Content-Type": {"application/json"}}, service: cmp.Or(getenv("OTEL_SERVICE_NAME"), "skill"),
-		cfg: cfg, trace: id(16), root: id(8), started: time.Now(), calls: map[string]open{},
-		due: time.Now().Add(sendEvery),
-	}
+	c := &collector{address, http.Header{"Content-Type": {"application/json"}}, cmp.Or(getenv("OTEL_SERVICE_NAME"), "skill")}
 	for _, pair := range strings.Split(cmp.Or(getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS"), getenv("OTEL_EXPORTER_OTLP_HEADERS")), ",") {
 		name, value, ok := strings.Cut(pair, "=")
 		if value, err := url.PathUnescape(strings.TrimSpace(value)); ok && err == nil {
-			r.header.Set(strings.TrimSpace(name), value)
+			c.header.Set(strings.TrimSpace(name), value)
 		}
 	}
-	return r, nil
+	return c, nil
 }
 
 func id(bytes int) string {
@@ -124,6 +136,7 @@ type status struct {
 // The kinds of spans.
 const (
 	internal = 1
+	server   = 2
 	client   = 3
 )
 
@@ -272,7 +285,7 @@ func (r *Recorder) send() {
 	}
 	spans, sent := r.spans, make(chan error, 1)
 	r.spans, r.sent, r.due = nil, sent, time.Now().Add(sendEvery)
-	go func() { sent <- r.post(spans) }()
+	go func() { sent <- r.post("agent", spans) }()
 }
 
 // Close ends the span of the run, with the error that ended the run or nil, and sends what
@@ -294,33 +307,34 @@ func (r *Recorder) Close(failed error) error {
 	if r.sent != nil {
 		r.failed = cmp.Or(r.failed, <-r.sent)
 	}
-	return cmp.Or(r.failed, r.post(r.spans))
+	return cmp.Or(r.failed, r.post("agent", r.spans))
 }
 
-// post sends spans to the collector. It may be called by several goroutines.
-func (r *Recorder) post(spans []span) error {
+// post sends spans to the collector, which a package below skill has made. It may be called
+// by several goroutines.
+func (c *collector) post(scope string, spans []span) error {
 	type m = map[string]any
 	body, err := json.Marshal(m{"resourceSpans": []m{{
-		"resource":   m{"attributes": []attribute{text("service.name", r.service)}},
-		"scopeSpans": []m{{"scope": m{"name": "textskill/skill/agent"}, "spans": spans}},
+		"resource":   m{"attributes": []attribute{text("service.name", c.service)}},
+		"scopeSpans": []m{{"scope": m{"name": "textskill/skill/" + scope}, "spans": spans}},
 	}}})
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), maxWait) // also after an interrupt
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	request.Header = r.header
+	request.Header = c.header
 	resp, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("the spans of the run cannot be sent: %w", err)
+		return fmt.Errorf("the spans cannot be sent: %w", err)
 	}
 	resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("the spans of the run are refused: status %d", resp.StatusCode)
+		return fmt.Errorf("the spans are refused: status %d", resp.StatusCode)
 	}
 	return nil
 }

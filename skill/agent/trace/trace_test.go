@@ -12,11 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"textskill/skill"
 	"textskill/skill/agent"
 )
 
-// A collector keeps what it is sent.
-func collector(t *testing.T, status int) (getenv func(string) string, got *[]string) {
+// collectorAt returns variables that name a collector, which keeps what it is sent.
+func collectorAt(t *testing.T, status int) (getenv func(string) string, got *[]string) {
 	got = new([]string)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -30,7 +31,7 @@ func collector(t *testing.T, status int) (getenv func(string) string, got *[]str
 }
 
 func TestSpans(t *testing.T) {
-	getenv, got := collector(t, 200)
+	getenv, got := collectorAt(t, 200)
 	cfg := agent.Config{
 		About:   agent.About{Provider: "google", Model: "gemini-3-pro"},
 		Experts: map[string]agent.Expert{"e": {Skills: map[string]agent.SkillConfig{"s": {Type: "mcpStdioSkill"}}}},
@@ -102,6 +103,39 @@ func TestSpans(t *testing.T) {
 	}
 }
 
+// TestCalls sends a span for each call of an MCP server, without arguments, when it ends.
+func TestCalls(t *testing.T) {
+	getenv, got := collectorAt(t, 200)
+	c, err := NewCalls(getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Unix(5, 0)
+	c.Add(skill.Call{Tool: "read", Arguments: map[string]any{"path": "secret.txt"}, Began: began, Took: time.Millisecond})
+	c.Add(skill.Call{Tool: "edit", Began: began, Failure: "secret"})
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if len(*got) != 1 || strings.Contains((*got)[0], "secret") {
+		t.Fatalf("the collector is sent %q", *got)
+	}
+	for _, want := range []string{`"name":"textskill/skill/mcpserver"`, `"name":"tools/call read","kind":2,"startTimeUnixNano":"5000000000","endTimeUnixNano":"5001000000"`, `"name":"tools/call edit"`, `"status":{"code":2}`} {
+		if strings.Count((*got)[0], want) != 1 {
+			t.Errorf("the collector is sent %s, want once %s", (*got)[0], want)
+		}
+	}
+	getenv, _ = collectorAt(t, 400)
+	if c, err = NewCalls(getenv); err != nil {
+		t.Fatal(err)
+	}
+	for range maxSpans + 1 {
+		c.Add(skill.Call{Tool: "read", Began: began})
+	}
+	if err := c.Close(); err == nil || !strings.Contains(err.Error(), "status 400") || !strings.Contains(err.Error(), "lost") {
+		t.Error(err)
+	}
+}
+
 func TestNoCollector(t *testing.T) {
 	if r, err := New(func(string) string { return "" }, agent.Config{}); r != nil || err != nil {
 		t.Errorf("%v, %v", r, err)
@@ -111,19 +145,19 @@ func TestNoCollector(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, r, err)
 		}
 	}
-	getenv, _ := collector(t, 400)
+	getenv, _ := collectorAt(t, 400)
 	r, err := New(getenv, agent.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Close(nil); err == nil || err.Error() != "the spans of the run are refused: status 400" {
+	if err := r.Close(nil); err == nil || err.Error() != "the spans are refused: status 400" {
 		t.Error(err)
 	}
 }
 
 // TestKilledRun looks at what the collector has of a run that does not live to end its trace.
 func TestKilledRun(t *testing.T) {
-	getenv, got := collector(t, 200)
+	getenv, got := collectorAt(t, 200)
 	r, err := New(getenv, agent.Config{About: agent.About{Model: "m"}})
 	if err != nil {
 		t.Fatal(err)
