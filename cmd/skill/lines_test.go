@@ -2,10 +2,14 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +46,42 @@ func TestLinesAnswersAtOnce(t *testing.T) {
 	input.Close()
 	if got := <-code; got != exitFailed {
 		t.Errorf("exit code %d, want %d", got, exitFailed)
+	}
+}
+
+// TestLinesInOrder carries out lines ahead of the disk: each sees what those before it did, and
+// is answered in its place.
+func TestLinesInOrder(t *testing.T) {
+	dir := t.TempDir()
+	var input, want, log strings.Builder
+	input.WriteString("createDirectory d\n")
+	want.WriteString("1 createDirectory\n")
+	for n := range 100 {
+		fmt.Fprintf(&input, "appendFile log content: %d,\nmoveFile log destination: d/log%d\nfileExists d/log%[2]d\nreadFile log\nmoveFile d/log%[2]d destination: log\n", n, n)
+		fmt.Fprintf(&want, "%d appendFile\n%d moveFile\n%d fileExists\n%d ENOENT\n%d moveFile\n", 5*n+2, 5*n+3, 5*n+4, 5*n+5, 5*n+6)
+		fmt.Fprintf(&log, "%d,", n)
+	}
+	stdout, stderr, code := play(t, &cli{}, input.String(), "-C", dir, "--lines", "--json", "--state", t.TempDir())
+	var got strings.Builder
+	for line := range strings.Lines(stdout) {
+		var r struct {
+			Line                         int
+			Operation, Code, Error, Undo string
+			Data                         struct{ Exists bool }
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		if r.Code == "" && r.Error != "" || r.Operation == "fileExists" && !r.Data.Exists || slices.Contains([]string{"createDirectory", "appendFile", "moveFile"}, r.Operation) != (r.Undo != "") {
+			t.Errorf("%s", line)
+		}
+		fmt.Fprintln(&got, r.Line, cmp.Or(r.Code, r.Operation))
+	}
+	if got.String() != want.String() || stderr != "" || code != exitFailed {
+		t.Errorf("got %s%s %d\nwant %s", got.String(), stderr, code, want.String())
+	}
+	if data, err := os.ReadFile(dir + "/log"); string(data) != log.String() {
+		t.Errorf("%s %v", data, err)
 	}
 }
 

@@ -1,12 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"iter"
 	"strings"
 
 	"textskill/llmfallback"
@@ -70,24 +69,36 @@ func (c *cli) prompter(o *options) (*prompter, error) {
 	return &prompter{cli: c, o: o, x: x, s: &skill.Session{}, ask: ask}, nil
 }
 
-// answer carries out one prompt and prints the replies. Without --tools, the shape of
-// the prompt says what dialect it is in.
+// answer carries out one prompt and prints the replies.
 func (p *prompter) answer(ctx context.Context, text string) error {
-	d, err := p.o.dialect()
+	d, in, err := p.read(text)
 	if err != nil {
 		return err
 	}
+	return p.printAll(d.Answer(ctx, p.x, p.s, in))
+}
+
+// read says what a prompt is read as, and by which dialect. Without --tools, the shape of the
+// prompt says that.
+func (p *prompter) read(text string) (*dialect.Dialect, dialect.Input, error) {
+	d, err := p.o.dialect()
 	in := dialect.Input{Text: text, Fallback: p.ask, UndoKeys: p.o.json, Wire: wire.Named(p.o.wire), Named: d != nil}
 	switch {
+	case err != nil:
 	case d == nil && in.Wire != nil:
 		d = dialect.Filesystem
 	case d == nil:
 		d = dialect.Of(text)
 	case d.Prompt == nil && d.Wire(in) == nil:
-		return fmt.Errorf("--tools %[1]s takes no prompts; \"skill mcp --tools %[1]s\" serves it", d.Name)
+		err = fmt.Errorf("--tools %[1]s takes no prompts; \"skill mcp --tools %[1]s\" serves it", d.Name)
 	}
+	return d, in, err
+}
+
+// printAll prints replies. The error is an exit if one of the calls failed.
+func (p *prompter) printAll(replies iter.Seq[dialect.Reply]) error {
 	var worst exit
-	for r := range d.Answer(ctx, p.x, p.s, in) {
+	for r := range replies {
 		err := p.print(r)
 		var code exit
 		if err != nil && !errors.As(err, &code) {
@@ -227,86 +238,4 @@ func (p *prompter) where() string {
 		return ""
 	}
 	return fmt.Sprintf("line %d: ", p.line)
-}
-
-// eachLine carries out one command per line, as they come. A blank line is nothing to
-// do, which JSON says, so that each line has its answer. It goes on after a failure, and
-// then fails at the end.
-func (p *prompter) eachLine(ctx context.Context, r io.Reader) error {
-	input := make(chan inputLine)
-	go sendLines(ctx, r, input) // it ends with the input, at the latest with the program
-	var worst exit
-	for {
-		var line inputLine
-		select {
-		case line = <-input:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		p.line++
-		if blank := strings.TrimSpace(line.text) == ""; blank && p.o.json && line.err == nil {
-			p.printNothingDone()
-		} else if !blank {
-			err := p.answer(ctx, line.text)
-			var code exit
-			if errors.As(err, &code) {
-				worst = max(worst, code)
-			} else if err != nil {
-				return err
-			}
-		}
-		switch {
-		case line.err == io.EOF && worst != 0:
-			return worst
-		case line.err == io.EOF:
-			return nil
-		case line.err != nil:
-			return line.err
-		}
-	}
-}
-
-// printNothingDone answers a blank line, in the shape of the dialect's other answers.
-func (p *prompter) printNothingDone() {
-	if p.o.tools == dialect.Stack.Name {
-		p.printDocument(dialect.Reply{Body: `{"success":true}`})
-		return
-	}
-	p.printJSON(record{Line: p.line, OK: true})
-}
-
-// An inputLine is a line of the input, and the error that reading it ended with.
-type inputLine struct {
-	text string
-	err  error
-}
-
-// sendLines sends the lines of r, the last with its error.
-func sendLines(ctx context.Context, r io.Reader, to chan<- inputLine) {
-	in := bufio.NewReaderSize(r, 64<<10)
-	for {
-		text, err := readLine(in)
-		select {
-		case to <- inputLine{text, err}:
-		case <-ctx.Done():
-			return
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-func readLine(r *bufio.Reader) (string, error) {
-	var line []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		line = append(line, part...)
-		if len(line) > maxPrompt {
-			return "", fmt.Errorf("a line is larger than %d bytes", maxPrompt)
-		}
-		if err != bufio.ErrBufferFull {
-			return strings.TrimSuffix(string(line), "\n"), err
-		}
-	}
 }
