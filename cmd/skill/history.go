@@ -26,3 +26,43 @@ func (c *cli) historyCommand(o *options) *cobra.Command {
 	o.obey(cmd, "--workspace", "--allow", "--state", "--json")
 	return cmd
 }
+
+func (c *cli) diffCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "diff [flags] ID",
+		Short:             "Show a change as a unified diff",
+		Example:           "  skill diff 12\n  skill --json diff 12",
+		Args:              arguments(1, 1, "ID: the number of a change; \"skill history\" lists them"),
+		ValidArgsFunction: c.completeChange(o),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.journal(cmd.Context(), o, cmd.Name(), map[string]any{"id": args[0]})
+		},
+	}
+	o.obey(cmd, "--workspace", "--allow", "--state", "--json")
+	return cmd
+}
+
+func (c *cli) restoreCommand(o *options) *cobra.Command {
+	var to string
+	cmd := &cobra.Command{
+		Use:               "restore [flags] ID [PATH]",
+		Short:             "Show what a file held before a change",
+		Long:              "restore prints what a file held before a change, or writes it to another file. The\nchange itself is not undone. PATH names the file if the change is about several.",
+		Example:           "  skill restore 12\n  skill restore 12 --to notes/old.txt\n  skill restore 31 src/main.go",
+		Args:              arguments(1, 2, "ID: the number of a change; \"skill history\" lists them"),
+		ValidArgsFunction: c.completeChange(o),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in := map[string]any{"id": args[0]}
+			if len(args) > 1 {
+				in["path"] = args[1]
+			}
+			if to != "" {
+				in["to"] = to
+			}
+			return c.journal(cmd.Context(), o, cmd.Name(), in)
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "", "write the content to `FILE`, in the workspace")
+	o.obey(cmd, "workspace", "--journal-changes", "--journal-age", "--journal-bytes", "--state", "--json")
+	return cmd
+}
