@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -17,23 +18,31 @@ func (LoadContext) op() {}
 // A Context holds the files that [LoadContext] found.
 type Context struct{ Files []ContextFile }
 
-// A ContextFile is one file of a [Context], with its whole content.
-type ContextFile struct{ Name, Content string }
+// A ContextFile is one file of a [Context].
+type ContextFile struct {
+	Name, Content string
+	Next          int // the line after the last one of Content, counted from 0, where that is not all; else 0
+}
 
 // Message says how many files there are.
 func (c Context) Message() string { return "loaded " + words.Count(len(c.Files), "file", "files") }
 
-func (x *Executor) loadContext() (Result, error) {
+func (x *Executor) loadContext(ctx context.Context, s *Session) (Result, error) {
 	var c Context
 	for _, name := range []string{"AGENTS.md", "SOUL.md", "TOOLS.md"} {
-		text, err := x.readText(filepath.Join(x.ws.Dir(), name), x.cfg.MaxRead)
+		r, err := x.readFile(ctx, s, ReadFile{Path: filepath.Join(x.ws.Dir(), name), Split: true, AllowPartial: true})
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
+			continue
 		case err != nil:
 			return nil, err
-		default:
-			c.Files = append(c.Files, ContextFile{name, text})
 		}
+		read := r.(FileRead)
+		f := ContextFile{Name: name, Content: string(read.Content)}
+		if read.Partial || read.To < read.Lines {
+			f.Next = read.To
+		}
+		c.Files = append(c.Files, f)
 	}
 	return c, nil
 }

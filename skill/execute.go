@@ -92,7 +92,7 @@ func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (Result, 
 	case RecallMemory:
 		return x.recallMemory(ctx, a)
 	case LoadContext:
-		return x.loadContext()
+		return x.loadContext(ctx, s)
 	case ScanProject:
 		return x.scanProject(ctx, s, a)
 	case CreateTask:

@@ -159,15 +159,21 @@ func memoryListReply(in *call, list skill.Memories) string {
 func contextLoadReply(_ *call, c skill.Context) string {
 	texts := map[string]string{}
 	loaded := []string{}
+	var cut []string
 	for _, f := range c.Files {
 		key := strings.ToLower(strings.TrimSuffix(f.Name, ".md"))
 		texts[key] = f.Content
 		loaded = append(loaded, f.Name)
+		if f.Next > 0 {
+			cut = append(cut, fmt.Sprintf("read(path: '%s', offset: %d)", f.Name, f.Next))
+		}
 	}
 	return success(struct {
-		Context map[string]string `json:"context"`
-		Loaded  []string          `json:"loaded"`
-	}{texts, loaded})
+		Context   map[string]string `json:"context"`
+		Loaded    []string          `json:"loaded"`
+		Truncated bool              `json:"truncated,omitempty"`
+		Next      []string          `json:"next,omitempty"` // the calls that read on
+	}{texts, loaded, cut != nil, cut})
 }
 
 func projectScanReply(_ *call, p skill.Project) string {
