@@ -106,7 +106,7 @@ func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 	})
 	dir := filepath.Dir(c.Path)
 	if o.Parents && err == syscall.ENAMETOOLONG {
-		if _, above := w.Real("", dir, true); errors.Is(above, err) { // so the folder is what cannot be made
+		if _, above := w.Stat(dir, true); errors.Is(above, err) { // so the folder is what cannot be made
 			err = mkdirFailed(err)
 		}
 	}

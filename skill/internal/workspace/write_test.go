@@ -228,6 +228,26 @@ func TestFoldersGoBack(t *testing.T) {
 	})
 }
 
+// TestFolderNameTooLong writes below a folder whose name no folder can have: to make the
+// folder is what fails, however deep the file is in it.
+func TestFolderNameTooLong(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		w := s.open(Options{NoSync: true})
+		long := strings.Repeat("n", 300)
+		for _, dir := range []string{long, "a/" + long, long + "/x", "a/" + long + "/x/y"} {
+			for _, err := range []error{
+				failed(w.WriteFile(t.Context(), s.p(dir+"/f"), nil, WriteOptions{Parents: true})),
+				failed(w.AppendFile(t.Context(), s.p(dir+"/f"), nil, WriteOptions{Parents: true})),
+			} {
+				pe, ok := errors.AsType[*fs.PathError](err)
+				if !ok || pe.Op != "mkdir" || pe.Path != s.p(dir) || pe.Err != syscall.ENAMETOOLONG {
+					t.Errorf("below %.10s: %.100s", dir, err)
+				}
+			}
+		}
+	})
+}
+
 // A change that was given up leaves nothing, and says so.
 func TestCanceled(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
