@@ -17,7 +17,7 @@ import (
 // the client would, on a folder of its own.
 func TestReadmeMCP(t *testing.T) {
 	var commands [][]string
-	for _, block := range append(blocks(t, readme, "json"), blocks(t, mcpReadme, "json")...) {
+	for _, block := range blocks(t, mcpReadme, "json") {
 		commands = append(commands, configured(t, block)...)
 	}
 	for _, block := range blocks(t, mcpReadme, "go") {
@@ -25,8 +25,8 @@ func TestReadmeMCP(t *testing.T) {
 			commands = append(commands, started(t, block))
 		}
 	}
-	if len(commands) != 4 {
-		t.Errorf("the documents configure %d clients, want 4", len(commands))
+	if len(commands) != 3 {
+		t.Errorf("the documents configure %d clients, want 3", len(commands))
 	}
 	for _, c := range commands {
 		tools := listTools(t, c)
