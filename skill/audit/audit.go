@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,7 +33,6 @@ type Log struct {
 
 	name string
 	mu   sync.Mutex
-	file *os.File
 }
 
 // A line is one of the file.
@@ -58,19 +58,15 @@ func Open(name string) (*Log, error) {
 		return nil, err
 	}
 	l := &Log{name: name}
-	return l, l.open()
+	f, err := l.open()
+	if err != nil {
+		return nil, err
+	}
+	return l, f.Close()
 }
 
-func (l *Log) open() (err error) {
-	l.file, err = os.OpenFile(l.name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	return err
-}
-
-// Close closes the file.
-func (l *Log) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.file.Close()
+func (l *Log) open() (*os.File, error) {
+	return os.OpenFile(l.name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 }
 
 // Add appends a call. Its line is one write at the end of the file, which those of other
@@ -88,40 +84,26 @@ func (l *Log) Add(c skill.Call) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	err := l.rotate()
-	_, failed := l.file.Write(append(text, '\n'))
-	return errors.Join(err, failed)
+	f, failed := l.open()
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	_, failed = f.Write(append(text, '\n'))
+	return errors.Join(err, failed, f.Close())
 }
 
-// rotate opens the file again if another process has renamed it, and renames it if it is
-// full. Two processes may do so at once: the new name is not used twice, so that none takes
-// a file from the other.
+// rotate renames the file if it is full. Two processes may do so at once: the new name is
+// not used twice, so that none takes a file from the other.
 func (l *Log) rotate() error {
-	at, err := os.Stat(l.name)
-	own, ownErr := l.file.Stat()
-	switch {
-	case ownErr != nil:
-		return ownErr
-	case err != nil && !errors.Is(err, os.ErrNotExist):
-		return err
-	case err != nil || !os.SameFile(at, own):
-		return l.reopen()
-	case own.Size() < max(l.MaxBytes, 0) || l.MaxBytes == 0 && own.Size() < DefaultMaxBytes:
-		return nil
+	info, err := os.Stat(l.name)
+	if err != nil || info.Size() < cmp.Or(l.MaxBytes, DefaultMaxBytes) {
+		return nil // what is wrong is said when it is opened
 	}
 	aside := fmt.Sprintf("%s.%s-%d", l.name, time.Now().UTC().Format("20060102T150405.000000000"), os.Getpid())
 	if err := os.Rename(l.name, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return errors.Join(l.reopen(), l.prune())
-}
-
-func (l *Log) reopen() error {
-	before := l.file
-	if err := l.open(); err != nil {
-		l.file = before
-		return err
-	}
-	return before.Close()
+	return l.prune()
 }
 
 // prune removes the oldest files that were renamed.
@@ -130,12 +112,8 @@ func (l *Log) prune() error {
 	if err != nil {
 		return err
 	}
-	keep := l.Keep
-	if keep == 0 {
-		keep = DefaultKeep
-	}
 	slices.Sort(old)
-	for _, name := range old[:max(len(old)-keep, 0)] {
+	for _, name := range old[:max(len(old)-cmp.Or(l.Keep, DefaultKeep), 0)] {
 		if gone := os.Remove(name); !errors.Is(gone, os.ErrNotExist) {
 			err = errors.Join(err, gone)
 		}

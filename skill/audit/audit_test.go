@@ -87,7 +87,6 @@ func TestKeep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
 	l.MaxBytes, l.Keep = 1, 2
 	l.Redact = func(raw json.RawMessage) json.RawMessage {
 		return json.RawMessage(strings.ReplaceAll(string(raw), "hunter2", "[redacted]"))
