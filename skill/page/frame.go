@@ -91,5 +91,8 @@ func (p *page) tabs() []tab {
 	if p.Servers != nil {
 		list = append(list, tab{"servers", "Servers"})
 	}
-	return append(list, tab{"tests", "Tests"})
+	if p.Tests != nil {
+		list = append(list, tab{"tests", "Tests"})
+	}
+	return list
 }

@@ -69,12 +69,6 @@ func (p *page) server(ctx context.Context, v *view, id string) {
 
 // tests shows how golden files did, those that failed first.
 func (p *page) tests(ctx context.Context, d *doc, limit int) {
-	if p.Tests == nil {
-		d.add(`<p>To see how golden files did, write the results into a file and name it when the page is started:</p>
-<pre class="text">skill test --json testdata &gt; results.jsonl
-skill web --results results.jsonl</pre>`)
-		return
-	}
 	t, err := p.Tests.Results(ctx)
 	if err != nil {
 		unread(d, err)

@@ -58,7 +58,7 @@ func (p *page) view(ctx context.Context, q query) (v view) {
 	case section == "servers" && p.Servers != nil:
 		v.title, v.tab, v.every = "Server "+id, "servers", later
 		p.server(ctx, &v, id)
-	case section == "tests" && !one:
+	case section == "tests" && p.Tests != nil && !one:
 		v.title, v.tab = "Tests", "tests"
 		v.main.add(`<h1>Tests</h1>`)
 		p.tests(ctx, &v.main, manyItems)
