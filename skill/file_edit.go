@@ -51,6 +51,7 @@ func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result
 		}
 	}
 	r := Changed{}
+	var before, after []byte // the text, where the file is in another encoding than UTF-8
 	c, err := x.ws.EditFile(ctx, abs, workspace.WriteOptions{DryRun: a.DryRun, Diff: a.Diff}, func(src io.ReaderAt, size int64) (workspace.Splice, error) {
 		text, textSize, encoding, err := asText(src, size)
 		if err != nil {
@@ -59,7 +60,7 @@ func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result
 		if a.Edits != nil {
 			sp, err := replaceAll(ctx, abs, text, textSize, a.Edits)
 			if encoding != "" && err == nil {
-				return encodeSplice(encoding, abs, text, textSize, size, sp)
+				sp, before, after, err = encodeSplice(encoding, abs, text, textSize, size, sp)
 			}
 			return sp, err
 		}
@@ -72,12 +73,15 @@ func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result
 			_, r.More, err = locate(ctx, io.NewSectionReader(text, rest, textSize-rest), textSize-rest, a.Old, "")
 		}
 		if encoding != "" && err == nil {
-			return encodeSplice(encoding, abs, text, textSize, size, sp)
+			sp, before, after, err = encodeSplice(encoding, abs, text, textSize, size, sp)
 		}
 		return sp, err
 	})
 	if err != nil {
 		return nil, err
+	}
+	if c.Diff != "" && before != nil { // of the text, not of the bytes
+		c.Diff = workspace.Unified(c.Path, c.Path, before, after)
 	}
 	r.Change = c
 	return r, nil

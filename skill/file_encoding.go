@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -139,14 +140,16 @@ func encodeAs(name, abs, text string) ([]byte, error) {
 	return nil, fmt.Errorf("%s is in %s, which cannot hold all of the new text", abs, name)
 }
 
-// encodeSplice returns the splice of a file for one of its text, which src holds.
-func encodeSplice(name, abs string, src io.ReaderAt, textSize, size int64, sp workspace.Splice) (workspace.Splice, error) {
-	text, err := readRange(src, 0, textSize)
+// encodeSplice returns the splice of a file for one of its text, which src holds, and the
+// text before and after.
+func encodeSplice(name, abs string, src io.ReaderAt, textSize, size int64, sp workspace.Splice) (_ workspace.Splice, before, after []byte, err error) {
+	before, err = readRange(src, 0, textSize)
 	if err != nil {
-		return sp, err
+		return sp, nil, nil, err
 	}
-	data, err := encodeAs(name, abs, string(text[:sp.Offset])+string(sp.New)+string(text[sp.Offset+sp.Old:]))
-	return workspace.Splice{Old: size, New: data}, err
+	after = slices.Concat(before[:sp.Offset], sp.New, before[sp.Offset+sp.Old:])
+	data, err := encodeAs(name, abs, string(after))
+	return workspace.Splice{Old: size, New: data}, before, after, err
 }
 
 // encodeEnd returns content in the encoding of the file abs, to whose end it goes.

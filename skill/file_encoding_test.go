@@ -56,6 +56,9 @@ func TestOtherEncodings(t *testing.T) {
 		}
 		did[Changed](t, x, WriteFile{Path: "f", Content: text})
 		holds(t, name, old)
+		if c := did[Changed](t, x, EditFile{Path: "f", Old: "eins", New: "one", DryRun: true}); !strings.Contains(c.Diff, "eins") || !strings.Contains(c.Diff, "\n zwei ") {
+			t.Errorf("%s: the diff is %s", encoding, c.Diff)
+		}
 		did[Changed](t, x, EditFile{Path: "f", Old: "eins\nzwei", New: "one\ntwo"})
 		text = strings.Replace(text, "eins\nzwei", "one\ntwo", 1)
 		holds(t, name, encoded(t, encoding, text))
