@@ -125,10 +125,11 @@ func TestRunKilled(t *testing.T) {
 	for killed < kills {
 		dir := newProject(t)
 		args := []string{"e", "go"}
-		for done := false; !done; {
-			done = killedRun(t, dir, endpoint, rand.N(usual/4), args)
+		for done, limit := false, usual/4; !done; {
+			done = killedRun(t, dir, endpoint, rand.N(limit), args)
 			if !done {
 				killed++
+				limit += usual / 20 // a machine that has become slower comes to an end, too
 			}
 			args = []string{"e", "--continue"}
 			if found, _ := filepath.Glob(filepath.Join(dir, "perstack/runs/*/run-setting.json")); len(found) == 0 {
