@@ -54,7 +54,7 @@ func (g *guard) serve(w *patientWriter, r *http.Request) {
 	switch {
 	case !g.door.Host(r.Host):
 		deny(w, http.StatusForbidden, fmt.Sprintf("Host %q is not a name of this server", r.Host))
-	case !g.door.Origin(r.Header.Values("Origin")):
+	case !g.door.Origin(r.Host, r.Header.Values("Origin")):
 		deny(w, http.StatusForbidden, fmt.Sprintf("Origin %q is not this server", r.Header.Get("Origin")))
 	case r.URL.Path != "/" && r.URL.Path != "/mcp":
 		deny(w, http.StatusNotFound, "MCP is served at /mcp")

@@ -101,7 +101,7 @@ func (h HTTP) listen() (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return net.ListenTCP("tcp", addr)
+	return door.Listen(addr)
 }
 
 // address returns the address to listen on.

@@ -89,7 +89,7 @@ func (g *guard) admits(w http.ResponseWriter, r *http.Request) bool {
 func (g *guard) sameSite(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
 	own := r.Header.Get("Sec-Fetch-Site") == "same-origin"
-	return g.door.Origin(origins) || own && len(origins) == 1 && origins[0] == "null"
+	return g.door.Origin(r.Host, origins) || own && len(origins) == 1 && origins[0] == "null"
 }
 
 func (g *guard) mayRead(r *http.Request) bool {

@@ -37,7 +37,7 @@ func Serve(ctx context.Context, c Config, addr string, ready func(link string)) 
 	if err != nil {
 		return err
 	}
-	listener, err := net.ListenTCP("tcp", tcp)
+	listener, err := door.Listen(tcp)
 	if err != nil {
 		return err
 	}

@@ -27,10 +27,22 @@ func Address(given string) (*net.TCPAddr, error) {
 		hostport = ":" + hostport
 	}
 	host, port, err := net.SplitHostPort(hostport)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s %w", given, ErrForm)
 	}
 	return net.ResolveTCPAddr("tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
+}
+
+// Listen listens at an address. At 0.0.0.0 that is IPv4 alone; [::] is both.
+func Listen(addr *net.TCPAddr) (*net.TCPListener, error) {
+	network := "tcp"
+	if addr.IP.Equal(net.IPv4zero) {
+		network = "tcp4"
+	}
+	return net.ListenTCP(network, addr)
 }
 
 // A Door knows the names of a server.
@@ -86,9 +98,15 @@ func (d *Door) Host(hostport string) bool {
 
 // Origin reports whether a request does not come from a web page, or comes from one that
 // this server has served itself, or that a proxy has. It is given the values of the
-// Origin header.
-func (d *Door) Origin(origins []string) bool {
-	return len(origins) == 0 || len(origins) == 1 && slices.Contains(d.origins, strings.ToLower(origins[0]))
+// Origin header, and a Host header that [Door.Host] lets in: a page whose address has the
+// host and port that the request is meant for is one of this server, also where both name
+// a port that is forwarded to it.
+func (d *Door) Origin(hostport string, origins []string) bool {
+	if len(origins) == 0 {
+		return true
+	}
+	origin := strings.ToLower(origins[0])
+	return len(origins) == 1 && (origin == "http://"+strings.ToLower(hostport) || slices.Contains(d.origins, origin))
 }
 
 // Same reports whether a token that was given is the one that is wanted, in a time that

@@ -21,11 +21,20 @@ func TestDoor(t *testing.T) {
 		"http://127.0.0.1:3900": true, "HTTP://LOCALHOST:3900": true, "https://files.example.org": true,
 		"http://127.0.0.1:3901": false, "http://127.0.0.1": false, "https://files.example.org:8443": false, "null": false, "": false,
 	} {
-		if got := local.Origin([]string{origin}); got != want {
+		if got := local.Origin("127.0.0.1:3900", []string{origin}); got != want {
 			t.Errorf("origin %q: %t", origin, got)
 		}
 	}
-	if !local.Origin(nil) || local.Origin([]string{"http://127.0.0.1:3900", "http://127.0.0.1:3900"}) {
+	// The port of a host may be one that is forwarded to this server.
+	for origin, want := range map[string]bool{"http://localhost:8080": true, "http://localhost:3901": false, "http://localhost": false, "http://evil.example.com:8080": false} {
+		if got := local.Origin("LocalHost:8080", []string{origin}); got != want {
+			t.Errorf("origin %q of a forwarded port: %t", origin, got)
+		}
+	}
+	if !open.Origin("192.0.2.1:3900", []string{"http://192.0.2.1:3900"}) {
+		t.Error("a page of another address of this machine is refused")
+	}
+	if !local.Origin("127.0.0.1:3900", nil) || local.Origin("127.0.0.1:3900", []string{"http://127.0.0.1:3900", "http://127.0.0.1:3900"}) {
 		t.Error("no origin is refused, or two are let in")
 	}
 }
@@ -36,8 +45,22 @@ func TestAddress(t *testing.T) {
 			t.Errorf("%q is %v, %v", given, addr, err)
 		}
 	}
-	if _, err := Address("nowhere:at:all"); !errors.Is(err, ErrForm) {
-		t.Error(err)
+	for _, given := range []string{"nowhere:at:all", "127.0.0.1", "unix:/run/page", "/run/page", "127.0.0.1:99999", "[::1"} {
+		if _, err := Address(given); !errors.Is(err, ErrForm) {
+			t.Errorf("%s: %v", given, err)
+		}
+	}
+}
+
+// TestListen listens at no more addresses than are asked for.
+func TestListen(t *testing.T) {
+	l, err := Listen(&net.TCPAddr{IP: net.IPv4zero})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if at := l.Addr().(*net.TCPAddr); at.IP.To4() == nil {
+		t.Errorf("0.0.0.0 is %v", at)
 	}
 }
 
