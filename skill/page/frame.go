@@ -59,11 +59,11 @@ func (p *page) frame(d *doc, v view) {
 	d.add(`<a class="skip" href="#main">Skip to the content</a>
 <header><p class="of"><b>skill</b> <code>%</code></p><nav aria-label="Views"><ul>`, p.Title)
 	for _, t := range p.tabs() {
-		current := markup("")
+		current := "false"
 		if t.path == v.tab {
-			current = ` aria-current="page"`
+			current = "page"
 		}
-		d.add(`<li><a href="%/%"%>%</a></li>`, base, t.path, current, t.name)
+		d.add(`<li><a href="%/%" aria-current="%">%</a></li>`, base, t.path, current, t.name)
 	}
 	d.add(`</ul></nav></header>
 <main id="main" tabindex="-1">%</main>

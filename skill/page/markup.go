@@ -26,7 +26,8 @@ type doc struct{ b strings.Builder }
 
 // add writes a format with each % replaced by the next argument: markup as it is, numbers,
 // times, and text that is escaped and whose controls are shown. A % stands between tags or
-// in an attribute in double quotes, and never begins the value of href, src or action.
+// in an attribute in double quotes, but in no script and no style, and an address begins
+// with the folder of the page: TestFormats holds all formats to that.
 func (d *doc) add(format markup, args ...any) {
 	rest := string(format)
 	for _, arg := range args {
@@ -98,9 +99,10 @@ func hidden(r rune) bool {
 	switch {
 	case 0x80 <= r && r < 0xa0, // controls
 		r == 0xad, r == 0x61c, r == 0x180e, r == 0xfeff, // hyphens, marks and spaces without a width
+		r == 0x34f, r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0, // joiners, fillers
 		r == 0x200b, r == 0x200e, r == 0x200f,
-		0x2028 <= r && r <= 0x202e, 0x2060 <= r && r <= 0x2069, // lines, directions
-		0xfff9 <= r && r <= 0xfffb, 0xe0000 <= r && r <= 0xe007f: // annotations, tags
+		0x2028 <= r && r <= 0x202e, 0x2060 <= r && r <= 0x206f, // lines, directions
+		0xfff9 <= r && r <= 0xfffb, 0xe0000 <= r && r <= 0xe0fff: // annotations, tags, variants that hold any text
 		return true
 	}
 	return false
