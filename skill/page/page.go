@@ -65,7 +65,7 @@ type Run struct {
 
 // An Event is something that happened in a run.
 type Event struct {
-	ID      string // letters and digits, unique in the run
+	ID      string // without spaces, unique in the run
 	Time    time.Time
 	Step    int
 	What    string // in a few words: "calls readFile"

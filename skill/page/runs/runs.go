@@ -165,9 +165,10 @@ func (r *recorded) event(ctx context.Context, run string, n agent.RecordName) pa
 	}
 	read, err := r.Event(ctx, run, n)
 	if err != nil {
-		return page.Event{ID: strconv.FormatInt(n.Timestamp, 10), Time: time.UnixMilli(n.Timestamp), Step: n.StepNumber, What: "a record that cannot be read", Text: err.Error(), Failed: true}
+		return page.Event{ID: n.String(), Time: time.UnixMilli(n.Timestamp), Step: n.StepNumber, What: "a record that cannot be read", Text: err.Error(), Failed: true}
 	}
 	e = Event(read)
+	e.ID = n.String() // two records may say the same
 	e.Text, e.Words = clipped(e.Text), clipped(e.Words)
 	r.mu.Lock()
 	defer r.mu.Unlock()

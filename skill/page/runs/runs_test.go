@@ -3,6 +3,7 @@ package runs_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -117,6 +118,17 @@ func TestRuns(t *testing.T) {
 	}
 	if _, _, _, err := all.Run(t.Context(), "../good", 10); err == nil {
 		t.Error("a run elsewhere is shown")
+	}
+
+	// Two records that say that they are one event are still two.
+	name := filepath.Join(x.Dir(), "perstack/runs/good/event-%d-1-callTool.json")
+	for _, at := range []int{1, 2} {
+		if err := os.WriteFile(fmt.Sprintf(name, at), []byte(`{"type":"callTool","timestamp":7}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, same, _, err := all.Run(t.Context(), "good", 100); err != nil || len(same) < 2 || same[0].ID == same[1].ID {
+		t.Errorf("two records with the same time: %+v, %v", same, err)
 	}
 
 	all = runs.Of(agent.Records{Executor: x}, prices) // has read nothing yet
