@@ -99,7 +99,7 @@ var doors = map[string][]string{
 	"github.com/spf13/pflag":                       {"cmd/skill/*.go"},
 	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/golden.go"},
 	"golang.org/x/sys":                             {"skill/internal/workspace/tree/*.go", "skill/internal/state/*.go", "skill/internal/process/*.go", "skill/mcpserver/unix_*.go"},
-	"golang.org/x/net":                             {"skill/internal/web/*.go", "skill/file_encoding.go"},
+	"golang.org/x/net":                             {"skill/internal/web/*.go", "skill/file_encoding.go", "skill/page/serve.go"},
 	"golang.org/x/text":                            {"skill/file_encoding.go"},
 	"golang.org/x/sync":                            {"skill/internal/state/*.go", "skill/internal/workspace/*.go"},
 	"github.com/peterh/liner":                      {"cmd/skill/terminal.go"},

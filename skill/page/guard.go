@@ -61,6 +61,7 @@ func (g *guard) admits(w http.ResponseWriter, r *http.Request) bool {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
+	h.Set("Connection", "close") // others do not keep the connections that there are
 	switch token := r.URL.Query().Get(tokenInLink); {
 	case !g.door.Host(r.Host):
 		http.Error(w, fmt.Sprintf("Host %q is not a name of this server", r.Host), http.StatusForbidden)
@@ -78,6 +79,7 @@ func (g *guard) admits(w http.ResponseWriter, r *http.Request) bool {
 	case r.Method == http.MethodPost && !g.mayChange(w, r):
 		http.Error(w, "nothing was changed: the request does not have the key of this page; reload the page and try again", http.StatusForbidden)
 	default:
+		h.Del("Connection")
 		return true
 	}
 	return false

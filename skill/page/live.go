@@ -1,7 +1,9 @@
 package page
 
 import (
+	"context"
 	"crypto/sha256"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -25,6 +27,7 @@ func (p *page) stream(w http.ResponseWriter, r *http.Request, q query) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	c := http.NewResponseController(w)
 	c.SetReadDeadline(time.Time{}) // the request is read
+	defer context.AfterFunc(r.Context(), func() { c.SetWriteDeadline(time.Now()) })()
 	var sent [sha256.Size]byte
 	var last time.Time
 	for {
@@ -33,18 +36,23 @@ func (p *page) stream(w http.ResponseWriter, r *http.Request, q query) {
 		if r.Context().Err() != nil {
 			return
 		}
-		main := v.main.b.String()
-		message := ""
-		if sum := sha256.Sum256([]byte(main)); sum != sent {
-			sent = sum
-			message = "data: " + strings.ReplaceAll(main, "\n", "\ndata: ") + "\n\n"
-		} else if time.Since(last) > quiet {
-			message = ":\n\n"
+		if v.live == "" {
+			http.Error(w, "there is nothing here that could change", http.StatusNotFound)
+			return
 		}
-		if message != "" {
+		main := v.main.b.String()
+		if sum := sha256.Sum256([]byte(main)); sum != sent || time.Since(last) > quiet {
 			last = time.Now()
 			c.SetWriteDeadline(last.Add(writeTime)) // without deadlines, a slow browser is waited for
-			if _, err := w.Write([]byte(message)); err != nil || c.Flush() != nil {
+			if sum != sent {
+				sent = sum
+				for line := range strings.Lines(main) { // a copy of all of them could have megabytes
+					io.WriteString(w, "data: ")
+					io.WriteString(w, line)
+				}
+			}
+			io.WriteString(w, "\n:\n\n")
+			if c.Flush() != nil {
 				return
 			}
 		}

@@ -3,13 +3,16 @@ package page_test
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html"
 )
@@ -118,6 +121,8 @@ func TestPageRefuses(t *testing.T) {
 		{"another token", "GET", "", both(stranger, set("Authorization", "Bearer the-toke")), 401},
 		{"another method", "DELETE", "", nil, 405},
 		{"a form without the key", "POST", "", nil, 403},
+		{"a form with the key for no change", "POST", "key=" + key, func(r *http.Request) { r.URL.Path = strings.TrimSuffix(r.URL.Path, "2") }, 404},
+		{"a form of another forwarded port", "POST", "key=" + key, set("Origin", "http://localhost:8080"), 403},
 		{"a form with a wrong key", "POST", "key=" + key[1:], nil, 403},
 		{"a wrong key in the header", "POST", "key=" + key, set("Skill-Key", "x"), 403},
 		{"a form with the key, without the cookie", "POST", "key=" + key, stranger, 401},
@@ -162,14 +167,15 @@ func TestPageRefuses(t *testing.T) {
 		change func(*http.Request)
 	}{
 		{"key=" + key, nil},
-		{"key=" + key, both(set("Origin", "null"), set("Sec-Fetch-Site", "same-origin"))}, // as browsers send a form
-		{"", both(set("Origin", "http://"+u.Host), set("Skill-Key", key))},                // as the script sends it
+		{"key=" + key, both(set("Origin", "null"), set("Sec-Fetch-Site", "same-origin"))},                                                           // as browsers send a form
+		{"", both(set("Origin", "http://"+u.Host), set("Skill-Key", key))},                                                                          // as the script sends it
+		{"", both(host("localhost:8080"), set("Authorization", "Bearer the-token"), set("Origin", "http://localhost:8080"), set("Skill-Key", key))}, // through a forwarded port
 	} {
 		if status, _, text := b.ask("POST", "changes/2", send.body, send.change); status != 200 || !strings.Contains(text, "Change 99") {
 			t.Errorf("%+v: %d %s", send, status, text)
 		}
 	}
-	if len(f.undone) != 3 {
+	if len(f.undone) != 4 {
 		t.Errorf("changes %v were undone", f.undone)
 	}
 	if status, _, text := b.ask("POST", "changes/1", "key="+key, nil); status != 409 || !strings.Contains(text, "change 1 cannot be undone") {
@@ -195,7 +201,7 @@ func TestPageLink(t *testing.T) {
 	if !strings.HasSuffix(cookie, "; Path="+to+"; HttpOnly; SameSite=Strict") || strings.Contains(cookie, "the-token") {
 		t.Errorf("the cookie is %q", cookie)
 	}
-	if r, err = c.Get(strings.Replace(link, "the-token", "the-toke", 1)); err != nil || r.StatusCode != http.StatusUnauthorized {
+	if r, err = c.Get(strings.Replace(link, "the-token", "the-toke", 1)); err != nil || r.StatusCode != http.StatusUnauthorized || !r.Close {
 		t.Errorf("a wrong token: %v, %v", r, err)
 	}
 	r.Body.Close()
@@ -323,4 +329,48 @@ func TestPageStreams(t *testing.T) {
 	until(`id="change-1"`)
 	write(t, x, "more.md", "more")
 	until(`id="change-2"`)
+}
+
+// TestPageStreamsNothing refuses a stream of what is not there, which would never end.
+func TestPageStreamsNothing(t *testing.T) {
+	b := open(t, serve(t, (&fake{}).config()))
+	if status, _, text := b.ask("GET", "live/nowhere", "", nil); status != 404 {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
+// TestPageBoundsConnections has clients that ask nothing hold all the connections that a
+// page has: another waits, and is answered once one of them has gone.
+func TestPageBoundsConnections(t *testing.T) {
+	link := serve(t, (&fake{}).config())
+	u, err := url.Parse(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	connect := func() net.Conn {
+		t.Helper()
+		c, err := net.Dial("tcp", u.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	var held []net.Conn
+	for range 256 {
+		held = append(held, connect())
+	}
+	other := connect()
+	if _, err := fmt.Fprintf(other, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", u.Host); err != nil {
+		t.Fatal(err)
+	}
+	other.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	if n, err := other.Read(make([]byte, 1)); n > 0 {
+		t.Errorf("it is answered at once, %v", err)
+	}
+	held[0].Close()
+	other.SetReadDeadline(time.Time{})
+	if line, err := bufio.NewReader(other).ReadString('\n'); !strings.Contains(line, "401") {
+		t.Errorf("it is answered %q, %v", line, err)
+	}
 }

@@ -8,7 +8,10 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/net/netutil"
 
 	"textskill/skill/internal/door"
 )
@@ -24,11 +27,14 @@ const (
 	keepAliveTime = 2 * time.Minute  // between two requests of one connection
 	writeTime     = 30 * time.Second // for a browser to take what is written at once
 	stopTime      = 2 * time.Second  // for answers under way when the page ends
-	maxHeader     = 64 << 10
+	maxHeader     = 16 << 10
+	maxViews      = 4   // that are written at a time; one may have megabytes
+	maxOpen       = 256 // connections, of which a browser opens six; others wait
 )
 
 // Serve serves a page at an address, HOST:PORT or a port, until ctx is done. Without a host
-// it listens on the loopback interface. ready is called with the link that opens the page.
+// it listens on the loopback interface. ready is called with the link that opens the page
+// on this machine.
 func Serve(ctx context.Context, c Config, addr string, ready func(link string)) error {
 	if c.Token == "" {
 		return errors.New("a page needs a token")
@@ -41,7 +47,15 @@ func Serve(ctx context.Context, c Config, addr string, ready func(link string)) 
 	if err != nil {
 		return err
 	}
-	p := &page{Config: c, guard: newGuard(door.New(listener.Addr(), addr, c.Hosts), c.Token), streams: make(chan struct{}, maxStreams)}
+	link := *listener.Addr().(*net.TCPAddr)
+	switch {
+	case link.IP.Equal(net.IPv4zero):
+		link.IP = net.IPv4(127, 0, 0, 1)
+	case link.IP.IsUnspecified():
+		link.IP = net.IPv6loopback
+	}
+	var silent sync.Map // connections without a request, for which Shutdown waits
+	p := &page{Config: c, guard: newGuard(door.New(listener.Addr(), addr, c.Hosts), c.Token), streams: make(chan struct{}, maxStreams), views: make(chan struct{}, maxViews)}
 	server := &http.Server{
 		Handler:           p,
 		ReadHeaderTimeout: headerTime,
@@ -49,14 +63,24 @@ func Serve(ctx context.Context, c Config, addr string, ready func(link string)) 
 		IdleTimeout:       keepAliveTime,
 		MaxHeaderBytes:    maxHeader,
 		BaseContext:       func(net.Listener) context.Context { return ctx }, // ends streams
+		ConnState: func(c net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				silent.Store(c, nil)
+			} else {
+				silent.Delete(c)
+			}
+		},
 	}
-	ready("http://" + listener.Addr().String() + "/?" + tokenInLink + "=" + c.Token)
+	ready("http://" + link.String() + "/?" + tokenInLink + "=" + c.Token)
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	go func() { failed <- server.Serve(netutil.LimitListener(listener, maxOpen)) }()
 	select {
 	case err := <-failed:
 		return err
 	case <-ctx.Done():
+	}
+	for c := range silent.Range {
+		c.(net.Conn).Close()
 	}
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
@@ -71,6 +95,7 @@ type page struct {
 	Config
 	guard   *guard
 	streams chan struct{} // those that are open
+	views   chan struct{} // those that are being written
 }
 
 // ServeHTTP implements [http.Handler].
@@ -105,7 +130,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // post undoes a change, and leads to what that has become.
 func (p *page) post(w http.ResponseWriter, r *http.Request, q query) {
 	id, ok := strings.CutPrefix(q.path, "changes/")
-	if !ok || p.Changes == nil || p.ReadOnly {
+	if !ok || id == "" || p.Changes == nil || p.ReadOnly {
 		p.write(w, missing())
 		return
 	}

@@ -28,8 +28,14 @@ func (q query) items() int {
 	return usualItems
 }
 
-// view returns what a path shows.
+// view returns what a path shows. No more than maxViews are written at a time.
 func (p *page) view(ctx context.Context, q query) (v view) {
+	select {
+	case p.views <- struct{}{}:
+		defer func() { <-p.views }()
+	case <-ctx.Done():
+		return missing() // to nobody
+	}
 	section, id, one := strings.Cut(q.path, "/")
 	v = view{status: http.StatusOK, live: q.live(), every: soon}
 	switch {
