@@ -26,7 +26,11 @@ costs; the changes of files, with diffs and a button to undo or redo each; serve
 their logs; and with --results how golden files did.
 
 The address that it prints holds a token, made for this start, without which nothing is
-shown. The page is for you: whoever has the address can read and undo what you can.`
+shown. The page is for you: whoever has the address can read and undo what you can.
+
+At 0.0.0.0 it can be reached from other machines, by this machine's name or address with
+the same port and token. Nothing is encrypted: in a network that others use, forward a
+port with ssh -L instead.`
 
 const webExample = `  skill web
   skill web -C ~/project --addr 127.0.0.1:3901
@@ -85,7 +89,10 @@ func (c *cli) web(ctx context.Context, w *webOptions) error {
 	workspace := page.Workspace{Executor: x}
 	shown := page.Config{
 		Title: x.Dir(), Token: rand.Text(), Hosts: w.hosts, ReadOnly: w.readOnly || w.dryRun,
-		Runs: runs.Of(agent.Records{Executor: x}, prices), Changes: workspace.Changes(), Servers: workspace.Servers(),
+		Runs: runs.Of(agent.Records{Executor: x}, prices), Changes: workspace.Changes(),
+	}
+	if !w.readOnly { // which refuses to look for servers too
+		shown.Servers = workspace.Servers()
 	}
 	if w.results != "" {
 		shown.Tests = testResults(w.results)
@@ -112,15 +119,20 @@ const maxResults = 16 << 20
 
 // Results implements [page.Tests].
 func (name testResults) Results(context.Context) (t page.TestRun, err error) {
+	info, err := os.Stat(string(name))
+	switch {
+	case err != nil:
+		return t, err
+	case !info.Mode().IsRegular(): // to open a pipe would wait
+		return t, fmt.Errorf("%s is not a regular file", name)
+	case info.Size() > maxResults:
+		return t, fmt.Errorf("%s has %d bytes; at most %d are read", name, info.Size(), maxResults)
+	}
 	f, err := os.Open(string(name))
 	if err != nil {
 		return t, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return t, err
-	}
 	t.Source, t.Time = string(name), info.ModTime()
 	lines := bufio.NewScanner(io.LimitReader(f, maxResults))
 	lines.Buffer(nil, maxResults)

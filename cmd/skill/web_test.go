@@ -81,6 +81,15 @@ func TestWeb(t *testing.T) {
 	if _, text = get(at + "tests"); !strings.Contains(text, "holds a line that is no result of skill test --json") {
 		t.Errorf("of what are no results it shows\n%s", text)
 	}
+	if err := os.Remove(results); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(results, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, text = get(at + "tests"); !strings.Contains(text, "results is not a regular file") {
+		t.Errorf("of a directory it shows\n%s", text)
+	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
