@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -274,6 +276,20 @@ func TestRunIsFollowedAndUndone(t *testing.T) {
 	b.do(chromedp.Click("#" + redo))
 	b.has("Done: change " + strings.TrimPrefix(redo, "undo-") + " is undone.")
 	held(t, x, "notes.md", "by another\n")
+}
+
+// TestPageOpensFromAnotherSite follows the link from a page of another site, such as a
+// terminal in a browser.
+func TestPageOpensFromAnotherSite(t *testing.T) {
+	link := serve(t, pageOf(t, workspace(t)))
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `<!doctype html><a id="link" href="%s">open</a>`, link)
+	}))
+	t.Cleanup(other.Close)
+	b := openTab(t, strings.Replace(other.URL, "127.0.0.1", "localhost", 1))
+	b.do(chromedp.Click("#link"))
+	b.wait(`location.hostname === "127.0.0.1" && document.readyState === "complete"`)
+	b.has("No runs are recorded")
 }
 
 // TestPageFits has every view fit into a phone and a window, in both colour schemes, with

@@ -16,7 +16,8 @@ import (
 // Who opens the page has the token in the address. The first answer puts a key in a cookie
 // and leads to the address without the token. The cookie belongs to a folder of the server
 // that nobody else knows: cookies are not kept apart by ports, so that other servers of
-// this machine would be sent one of /.
+// this machine would be sent one of /. It is Lax, for a Strict one is not sent after a
+// click on the link in a page of another site, such as a terminal in a browser.
 //
 // What changes something needs a second key besides, which the pages hold: in a header, as
 // the script sends it, or in a hidden field, for without a script no form can send a header.
@@ -71,7 +72,7 @@ func (g *guard) admits(w http.ResponseWriter, r *http.Request) bool {
 	case !g.sameSite(r):
 		http.Error(w, fmt.Sprintf("Origin %q is not this server", r.Header.Get("Origin")), http.StatusForbidden)
 	case r.Method != http.MethodPost && token != "" && door.Same(token, g.token):
-		http.SetCookie(w, &http.Cookie{Name: cookieName, Value: g.read, Path: g.base + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		http.SetCookie(w, &http.Cookie{Name: cookieName, Value: g.read, Path: g.base + "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
 		http.Redirect(w, r, g.base+"/", http.StatusSeeOther)
 	case !g.mayRead(r):
 		h.Set("WWW-Authenticate", "Bearer")
