@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/net/html"
+
+	"textskill/skill/page"
 )
 
 // A browser is a client that has opened a page.
@@ -372,5 +375,32 @@ func TestPageBoundsConnections(t *testing.T) {
 	other.SetReadDeadline(time.Time{})
 	if line, err := bufio.NewReader(other).ReadString('\n'); !strings.Contains(line, "401") {
 		t.Errorf("it is answered %q, %v", line, err)
+	}
+}
+
+// results are golden files that have all failed by as much.
+type results struct{ n, lines int }
+
+// Results implements [page.Tests].
+func (f results) Results(context.Context) (t page.TestRun, err error) {
+	for i := range f.n {
+		t.Results = append(t.Results, page.Result{File: fmt.Sprint(i), Text: strings.Repeat("+line\n", f.lines)})
+	}
+	return t, nil
+}
+
+// TestPageBoundsResults has so many golden files fail by so much that not all is shown.
+func TestPageBoundsResults(t *testing.T) {
+	c := (&fake{}).config()
+	c.Tests = results{1000, 1000}
+	b := open(t, serve(t, c))
+	_, _, text := b.ask("GET", "tests", "", nil)
+	for _, file := range []string{"0", "999"} {
+		if want := "This is cut; <code>skill test " + file + "</code> prints all of it."; !strings.Contains(text, want) {
+			t.Errorf("it does not say %q", want)
+		}
+	}
+	if len(text) > 2<<20 {
+		t.Errorf("it has %d bytes", len(text))
 	}
 }

@@ -33,9 +33,9 @@ func folded(d *doc, text, whole string) {
 	}
 }
 
-// difference shows a unified diff, or what else a change did.
-func difference(d *doc, diff, whole string) {
-	head, all := cut(diff, maxDiff, maxDiffs)
+// difference shows so many bytes and lines of a unified diff, or what else a change did.
+func difference(d *doc, diff, whole string, bytes, lines int) {
+	head, all := cut(diff, bytes, lines)
 	if strings.TrimSpace(diff) == "" {
 		d.add(`<p>The content is as it was.</p>`)
 		return

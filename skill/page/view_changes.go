@@ -108,5 +108,5 @@ func (p *page) change(ctx context.Context, v *view, id string, q query) {
 		unread(d, err)
 		return
 	}
-	difference(d, diff, "skill diff "+id)
+	difference(d, diff, "skill diff "+id, maxDiff, maxDiffs)
 }

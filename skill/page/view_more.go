@@ -97,7 +97,11 @@ func (p *page) tests(ctx context.Context, d *doc, limit int) {
 				d.add(`<span class="state good">passed</span>`)
 			} else {
 				d.add(`<span class="state bad">failed</span>`)
-				difference(d, r.Text, "skill test "+r.File)
+				if command := "skill test " + r.File; shown <= usualItems {
+					difference(d, r.Text, command, maxText, maxLines)
+				} else {
+					rest(d, command)
+				}
 			}
 			d.add("</li>\n")
 		}

@@ -20,9 +20,10 @@ function remember(root) {
 // merge changes, adds and removes items of a list, and leaves all others alone.
 function merge(list, fresh) {
   const kept = new Set();
+  const had = new Map([...list.children].map((old) => [key(old), old]));
   let at = list.firstElementChild;
   for (const item of [...fresh.children]) {
-    let have = [...list.children].find((old) => key(old) === key(item)) || item;
+    let have = had.get(key(item)) || item;
     if (have !== item && seen.get(key(item)) !== item.outerHTML) {
       if (have === at) at = item;
       seen.set(key(item), item.outerHTML);
