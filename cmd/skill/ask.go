@@ -42,23 +42,23 @@ func (e *unaskedError) Error() string {
 
 // newGate returns what --ask says, without it otherwise, and the rules of the user and of a
 // workspace that is trusted; nil if they allow all.
-func (c *cli) newGate(o *options, given, otherwise string, trusted bool) (*gate, error) {
+func (c *cli) newGate(o *options, given, otherwise string) (*gate, error) {
 	when := cmp.Or(given, otherwise)
 	switch when {
 	case askDestroy, askChange, askNever:
 	default:
 		return nil, fmt.Errorf("--ask %s: it is destroy, change or never", when)
 	}
-	rules, err := c.readRules(o, trusted, given != "")
-	if err != nil || when == askNever && len(rules.Ask)+len(rules.Deny) == 0 {
-		return nil, err
+	rules := o.rules(given != "")
+	if when == askNever && len(rules.Ask)+len(rules.Deny) == 0 {
+		return nil, nil
 	}
 	return &gate{cli: c, rules: rules, when: when, always: map[string]bool{}}, nil
 }
 
 // setGate lets the calls of a run pass the gate.
 func (c *cli) setGate(cfg *agent.Config, r *runOptions, otherwise string, ask func(string) (string, error)) error {
-	g, err := c.newGate(r.options, r.ask, otherwise, r.trustWorkspace)
+	g, err := c.newGate(r.options, r.ask, otherwise)
 	if g != nil {
 		g.ask = ask
 		cfg.Allow = g.allow

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -50,6 +51,8 @@ func (c *cli) configCommand(o *options) *cobra.Command {
 type layer struct {
 	from  string
 	flags map[string]any
+	of    settings
+	under string // the table of the flags with a dot after it; "" for none
 }
 
 // unsettable are the flags that only a command line gives.
@@ -60,66 +63,112 @@ var unsettable = []string{"workspace", "profile", "help", "version"}
 var unconfigured = []string{"help", "completion", "version", "trust", "setup", "test", "man", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
 // configure gives the flags of cmd that the command line does not set the values of the
-// profile, else of the user's skill.toml, else of the workspace's if that is trusted.
+// profile, else of the user's skill.toml, else of the workspace's if that is trusted. It
+// keeps the rules for tools in o.
 func (c *cli) configure(cmd *cobra.Command, o *options) error {
 	if slices.Contains(unconfigured, cmd.Name()) || cmd.Flags().Lookup("workspace") == nil {
 		return nil
 	}
-	layers, err := c.layers(cmd, o)
-	if err != nil {
-		return err
-	}
-	o.layers, o.from = layers, map[string]string{}
-	for _, l := range layers {
-		for _, name := range slices.Sorted(maps.Keys(l.flags)) {
-			f := cmd.Flags().Lookup(name)
-			switch {
-			case slices.Contains(unsettable, name) || f == nil && !c.isFlag(cmd, o, name):
-				return fmt.Errorf("%s: %s is not a flag that a file can set; skill config --help shows what it holds", l.from, name)
-			case f == nil || f.Changed || o.from[name] != "":
-				continue
-			}
-			if err := setFlag(f, l.flags[name]); err != nil {
-				return fmt.Errorf("%s: %s = %s: %s", l.from, name, rawjson.Encode(l.flags[name]), wrongValue(f, err))
-			}
-			o.from[name] = l.from
+	o.from = map[string]string{}
+	ruled := cmd.Flags().Lookup("ask") != nil || cmd.Name() == "config"
+	return cmp.Or(c.configureByUser(cmd, o, ruled), c.configureByWorkspace(cmd, o, ruled))
+}
+
+// configureByUser is the part of configure that reads the user's skill.toml.
+func (c *cli) configureByUser(cmd *cobra.Command, o *options, ruled bool) error {
+	file := c.userRules()
+	if file == "" {
+		if o.profile != "" {
+			return errors.New("--profile: there is no folder for your skill.toml, because the environment names no home folder")
 		}
+		return nil
+	}
+	s, err := readSettings(file)
+	given, ok := s.Profile[o.profile]
+	switch {
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return err
+	case o.profile != "" && !ok:
+		return fmt.Errorf("--profile %s: %s has no [profile.%[1]s]", o.profile, file)
+	case o.profile == "":
+		given = nil
+	}
+	o.user = s.Tools
+	if o.holds(file) {
+		if ruled && s.Tools.Allow != nil {
+			fmt.Fprintf(c.stderr, "skill: allow in %s does not count, because the tools reach that file\n", file)
+		}
+		o.user.Allow = nil
+		if len(s.flags)+len(given) > 0 {
+			fmt.Fprintf(c.stderr, "skill: the flags in %s do not count, because the tools reach that file\n", file)
+		}
+		return nil
+	}
+	profile := "profile." + o.profile
+	for _, l := range []layer{{"[" + profile + "] of " + file, given, s, profile + "."}, {file, s.flags, s, ""}} {
+		if err := c.configureBy(cmd, o, l); err != nil {
+			return err
+		}
+	}
+	if o.holds(file) {
+		return fmt.Errorf("%s: allow or fence-write lets the tools change this file, and with it what they may do; name other folders", file)
 	}
 	return nil
 }
 
-// layers returns what files say of flags, what counts most first.
-func (c *cli) layers(cmd *cobra.Command, o *options) (layers []layer, err error) {
-	if file := c.userRules(); file != "" {
-		s, err := readSettings(file)
-		switch given, ok := s.Profile[o.profile]; {
-		case err != nil && !errors.Is(err, os.ErrNotExist):
-			return nil, err
-		case o.profile != "" && !ok:
-			return nil, fmt.Errorf("--profile %s: %s has no [profile.%[1]s]", o.profile, file)
-		case len(s.flags)+len(given) > 0 && o.holds(file):
-			fmt.Fprintf(c.stderr, "skill: the flags in %s do not count, because the tools reach that file\n", file)
-		default:
-			layers = append(layers, layer{"[profile." + o.profile + "] of " + file, given}, layer{file, s.flags})
-		}
-	} else if o.profile != "" {
-		return nil, errors.New("--profile: there is no folder for your skill.toml, because the environment names no home folder")
-	}
+// configureByWorkspace is the part of configure that reads the workspace's skill.toml. What is
+// wrong in one that is not trusted stops nothing.
+func (c *cli) configureByWorkspace(cmd *cobra.Command, o *options, ruled bool) error {
 	w, s, err := o.settings(c)
-	if w == nil || err != nil || len(s.flags) == 0 {
-		return layers, err
+	if w == nil {
+		return err
 	}
 	trusted, _ := w.isTrusted()
 	if t := cmd.Flags().Lookup("trust-workspace"); t != nil && t.Value.String() == "true" {
 		trusted = true
 	}
 	switch {
-	case trusted:
-		layers = append(layers, layer{w.file, s.flags})
-	case cmd.Flags().Lookup("ask") == nil && cmd.Name() != "config": // else the rules for tools are read, which says the same
-		fmt.Fprintf(c.stderr, "skill: %s of the workspace does not count, because you have not trusted it as it is: type skill trust %s\n", rulesFile, shellWord(w.dir))
+	case !trusted && err != nil:
+		fmt.Fprintf(c.stderr, "skill: %s of the workspace does not count: %v\n", rulesFile, err)
+		return nil
+	case err != nil:
+		return err
+	case !trusted:
+		if ruled || len(s.flags) > 0 {
+			fmt.Fprintf(c.stderr, "skill: %s of the workspace does not count, because you have not trusted it as it is: type skill trust %s\n", rulesFile, shellWord(w.dir))
+		}
+		return nil
 	}
-	return layers, nil
+	o.theirs = s.Tools
+	if err := c.configureBy(cmd, o, layer{w.file, s.flags, s, ""}); err != nil {
+		return err
+	}
+	widened := o.from["allow"] == w.file || o.from["fence-write"] == w.file
+	for _, name := range []string{c.userRules(), c.trustDir()} {
+		if widened && name != "" && o.holds(name) {
+			return fmt.Errorf("%s: allow or fence-write lets the tools change %s, and with it what they may do; name other folders", w.file, name)
+		}
+	}
+	return nil
+}
+
+// configureBy gives flags of cmd that have no value yet those of a file.
+func (c *cli) configureBy(cmd *cobra.Command, o *options, l layer) error {
+	o.layers = append(o.layers, l)
+	for _, name := range slices.Sorted(maps.Keys(l.flags)) {
+		f := cmd.Flags().Lookup(name)
+		switch {
+		case slices.Contains(unsettable, name) || f == nil && !c.isFlag(cmd, o, name):
+			return fmt.Errorf("%s: %s is not a flag that a file can set; skill config --help shows what it holds", l.of.at(l.under+name), name)
+		case f == nil || f.Changed || o.from[name] != "":
+			continue
+		}
+		if err := setFlag(f, l.flags[name]); err != nil {
+			return fmt.Errorf("%s: %s = %s: %s", l.of.at(l.under+name), name, shownSetting(name, string(rawjson.Encode(l.flags[name]))), wrongValue(f, err))
+		}
+		o.from[name] = l.from
+	}
+	return nil
 }
 
 // isFlag reports whether some command has a flag of this name.
@@ -136,20 +185,26 @@ func (c *cli) isFlag(cmd *cobra.Command, o *options, name string) bool {
 // setFlag gives a flag a value of TOML.
 func setFlag(f *pflag.Flag, value any) error {
 	list, isList := value.([]any)
+	if !isList {
+		list = []any{value}
+	}
+	words := make([]string, len(list))
+	for i, v := range list {
+		switch v.(type) {
+		case string, bool, int64, float64:
+			words[i] = fmt.Sprint(v)
+		default:
+			return errors.New("must be a text, a number, true or false, or a list of these")
+		}
+	}
 	slice, takesList := f.Value.(pflag.SliceValue)
 	switch {
-	case isList && takesList:
-		words := make([]string, len(list))
-		for i, v := range list {
-			words[i] = fmt.Sprint(v)
-		}
-		return slice.Replace(words)
+	case !isList:
+		return f.Value.Set(words[0])
 	case takesList:
-		return slice.Replace([]string{fmt.Sprint(value)})
-	case isList:
-		return errors.New("must be one value")
+		return slice.Replace(words)
 	}
-	return f.Value.Set(fmt.Sprint(value))
+	return errors.New("must be one value")
 }
 
 // A setting is a flag as skill config prints it.
@@ -161,6 +216,14 @@ type setting struct {
 
 // flagVariables are the variables that give flags their defaults.
 var flagVariables = map[string]string{"state": "SKILL_STATE", "skill-model": "SKILL_MODEL", "openai-base-url": "OPENAI_BASE_URL", "openai-api-key": "OPENAI_API_KEY"}
+
+// shownSetting returns the value of a flag without a secret.
+func shownSetting(name, value string) string {
+	if slices.Contains(secretFlags[:], "--"+name) && value != "" {
+		return "[a secret]"
+	}
+	return value
+}
 
 // printConfig is skill config.
 func (c *cli) printConfig(cmd *cobra.Command, o *options) error {
@@ -178,28 +241,28 @@ func (c *cli) printConfig(cmd *cobra.Command, o *options) error {
 		case variable != "" && c.getenv(variable) != "":
 			s.Value, s.From = c.getenv(variable), "$"+variable
 		}
-		if slices.Contains(secretFlags[:], "--"+f.Name) && s.Value != "" {
-			s.Value = "[a secret]"
-		}
+		s.Value = shownSetting(s.Name, s.Value)
 		list = append(list, s)
 	})
 	for _, l := range o.layers {
 		for _, name := range slices.Sorted(maps.Keys(l.flags)) {
-			if cmd.Flags().Lookup(name) == nil { // a flag of one command alone
-				list = append(list, setting{name, string(rawjson.Encode(l.flags[name])), l.from})
+			if cmd.Flags().Lookup(name) == nil && o.from[name] == "" { // a flag of one command alone
+				list = append(list, setting{name, shownSetting(name, string(rawjson.Encode(l.flags[name]))), l.from})
+				o.from[name] = l.from
 			}
 		}
 	}
-	rules, err := c.readRules(o, false, false)
-	if err != nil {
-		return err
-	}
-	for _, r := range []struct {
-		name     string
-		patterns []string
-	}{{"tools.allow", rules.Allow}, {"tools.ask", rules.Ask}, {"tools.deny", rules.Deny}} {
-		if len(r.patterns) > 0 {
-			list = append(list, setting{r.name, strings.Join(r.patterns, ","), rulesFile})
+	for _, rules := range []struct {
+		toolRules
+		from string
+	}{{o.user, c.userRules()}, {o.theirs, rulesFile + " of the workspace"}} {
+		for _, r := range []struct {
+			name     string
+			patterns []string
+		}{{"tools.allow", rules.Allow}, {"tools.ask", rules.Ask}, {"tools.deny", rules.Deny}} {
+			if len(r.patterns) > 0 {
+				list = append(list, setting{r.name, strings.Join(r.patterns, ","), rules.from})
+			}
 		}
 	}
 	if o.json {

@@ -23,6 +23,8 @@ type options struct {
 	args       []string          // the whole command line
 	layers     []layer           // what files say of flags
 	from       map[string]string // where the values of flags are from that no flag sets; see configure
+	user       toolRules         // for tools, of the user's skill.toml
+	theirs     toolRules         // likewise of the workspace's, if that is trusted
 	groups     []flagGroup
 
 	workspaceFlags

@@ -108,7 +108,7 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 		list[i] = m.limit(d.For(x.Config()))
 	}
 	cfg := mcpserver.Config{Executor: x, Dialects: list, Version: version(), Log: c.stderr, Progress: skill.WithProgress}
-	g, err := c.newGate(m.options, m.ask, askNever, false)
+	g, err := c.newGate(m.options, m.ask, askNever)
 	if err != nil {
 		return c.failed(err)
 	}

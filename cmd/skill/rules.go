@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/pelletier/go-toml/v2"
@@ -29,34 +32,70 @@ type settings struct {
 	Tools   toolRules
 	Profile map[string]map[string]any // flags, by the name of the profile
 	flags   map[string]any            // by their names
+	file    string
+	lines   map[string]int // of keys like network, tools.ask and profile.NAME.network, from 1
+}
+
+// at returns the file and the line of a key.
+func (s settings) at(key string) string {
+	if line := s.lines[key]; line > 0 {
+		return fmt.Sprintf("%s:%d", s.file, line)
+	}
+	return s.file
 }
 
 // readSettings reads a skill.toml.
 func readSettings(file string) (s settings, err error) {
+	s.file = file
 	data, err := readRegular(file)
-	if errors.Is(err, os.ErrNotExist) {
+	if err != nil {
 		return s, err
 	}
-	if err == nil {
-		err = errors.Join(toml.Unmarshal(data, &s), toml.Unmarshal(data, &s.flags))
+	if err := cmp.Or(toml.Unmarshal(data, &s), toml.Unmarshal(data, &s.flags)); err != nil {
+		if wrong, ok := errors.AsType[*toml.DecodeError](err); ok {
+			line, _ := wrong.Position()
+			file = fmt.Sprintf("%s:%d", file, line)
+		}
+		why := strings.TrimPrefix(err.Error(), "toml: ")
+		if kind, _, ok := strings.Cut(why, " into "); ok { // the Go type follows
+			why = "a value of type " + strings.TrimPrefix(kind, "cannot decode TOML ") + " does not fit here"
+		}
+		return s, fmt.Errorf("%s: %s", file, why)
 	}
+	s.lines = keyLines(data)
 	rules, _ := s.flags["tools"].(map[string]any)
 	for name := range rules {
-		if !slices.Contains([]string{"allow", "ask", "deny"}, name) && err == nil {
-			err = fmt.Errorf("tools.%s: [tools] holds allow, ask and deny", name)
+		if !slices.Contains([]string{"allow", "ask", "deny"}, name) {
+			return s, fmt.Errorf("%s: tools.%s: [tools] holds allow, ask and deny", s.at("tools."+name), name)
 		}
 	}
 	delete(s.flags, "tools")
 	delete(s.flags, "profile")
-	for _, pattern := range slices.Concat(s.Tools.Allow, s.Tools.Ask, s.Tools.Deny) {
-		if _, wrong := path.Match(pattern, ""); wrong != nil && err == nil {
-			err = fmt.Errorf("the pattern %q: %w", pattern, wrong)
+	for name, patterns := range map[string][]string{"allow": s.Tools.Allow, "ask": s.Tools.Ask, "deny": s.Tools.Deny} {
+		for _, pattern := range patterns {
+			if _, err := path.Match(pattern, ""); err != nil {
+				return s, fmt.Errorf("%s: the pattern %q: %w", s.at("tools."+name), pattern, err)
+			}
 		}
 	}
-	if err != nil {
-		err = fmt.Errorf("%s: %w", file, err)
+	return s, nil
+}
+
+// keyLines returns the lines of the keys of a skill.toml.
+func keyLines(data []byte) map[string]int {
+	var none struct { // so that each key is reported as missing, with its place
+		Tools   struct{}
+		Profile map[string]struct{}
 	}
-	return s, err
+	lines := map[string]int{}
+	d := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
+	if missing, ok := errors.AsType[*toml.StrictMissingError](d.Decode(&none)); ok {
+		for _, e := range missing.Errors {
+			key := strings.Join(e.Key(), ".")
+			lines[key], _ = e.Position()
+		}
+	}
+	return lines
 }
 
 // and adds rules.
@@ -73,34 +112,15 @@ func (c *cli) userRules() string {
 	return filepath.Join(at.config, "skill", rulesFile)
 }
 
-// readRules returns the rules of the user's skill.toml, and those of the workspace's if the
+// rules returns the rules of the user's skill.toml, and those of the workspace's if the
 // user has trusted it. What the user denies or asks about no workspace allows: neither by
 // the user's rules nor, if asked is set, by --ask.
-func (c *cli) readRules(o *options, trusted, asked bool) (toolRules, error) {
-	var user toolRules
-	if file := c.userRules(); file != "" {
-		s, err := readSettings(file)
-		if user = s.Tools; err != nil && !errors.Is(err, os.ErrNotExist) {
-			return user, err
-		}
-		if user.Allow != nil && o.holds(file) {
-			fmt.Fprintf(c.stderr, "skill: allow in %s does not count, because the tools reach that file\n", file)
-			user.Allow = nil
-		}
-	}
-	w, s, err := o.settings(c)
-	if w == nil || err != nil {
-		return user, err
-	}
-	theirs := s.Tools
-	if all, _ := w.isTrusted(); !all && !trusted {
-		fmt.Fprintf(c.stderr, "skill: %s of the workspace does not count, because you have not trusted it as it is: type skill trust %s\n", rulesFile, shellWord(w.dir))
-		return user, nil
-	}
+func (o *options) rules(asked bool) toolRules {
+	theirs := o.theirs
 	if asked {
 		theirs.Allow = nil
 	}
-	return user.and(theirs), nil
+	return o.user.and(theirs)
 }
 
 // settings returns the workspace's skill.toml as it asks for trust, and what it says; nil if

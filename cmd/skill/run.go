@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -99,7 +100,7 @@ func (r *runOptions) addSources(f *pflag.FlagSet) {
 func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	r.addSources(f)
-	f.BoolVar(&r.trustWorkspace, "trust-workspace", false, "trust what perstack.toml and .env name, for this run; \"skill help trust\" says what")
+	f.BoolVar(&r.trustWorkspace, "trust-workspace", false, "trust what perstack.toml, .env and skill.toml name, for this run; \"skill help trust\" says what")
 	f.StringVar(&r.provider, "provider", "", "ask the model provider `NAME`: openai (any compatible endpoint), anthropic, google (default found as above)")
 	r.api = "auto"
 	f.Var(choice{&r.api, "API", []string{"auto", "chat", "responses"}}, "openai-api", "speak chat completions or responses to the provider openai: chat, responses, auto (responses for reasoning models at OpenAI's own address)")
@@ -283,12 +284,12 @@ func (c *cli) ended(ctx context.Context, cfg agent.Config, runID string, err err
 	return exit(exitInterrupt)
 }
 
-// holds reports whether a file, or the link that leads to it, lies in the workspace or
-// in a directory of --allow.
+// holds reports whether a file, or the link that leads to it, lies in the workspace, in a
+// directory of --allow or below a path of --fence-write: whether tools can change it.
 func (o *options) holds(file string) bool {
 	file, err := filepath.Abs(file)
 	link := filepath.Join(realDir(filepath.Dir(file)), filepath.Base(file))
-	for _, root := range append([]string{o.workspace}, o.allow...) {
+	for _, root := range slices.Concat([]string{o.workspace}, o.allow, o.fenceWrite) {
 		root, rootErr := filepath.Abs(root)
 		for _, name := range []string{link, realDir(file)} {
 			rel, relErr := filepath.Rel(realDir(root), name)
