@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/spf13/cobra"
@@ -26,6 +27,7 @@ import (
 type goldenRunner struct {
 	helper string           // see cli
 	given  *pflag.FlagSet   // of skill test; nil means none
+	limit  time.Duration    // for one file; 0 means none
 	called func(skill.Call) // receives each call of a tool; may be nil
 }
 
@@ -55,7 +57,15 @@ func (g goldenRunner) testFile(ctx context.Context, name string, update bool) (d
 	if err != nil {
 		return "", 0, err
 	}
+	if g.limit > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, g.limit, fmt.Errorf("it has not ended after %v; --timeout gives it longer", g.limit))
+		defer stop()
+	}
 	got, err := g.play(ctx, txtar.Parse(data))
+	if ctx.Err() != nil {
+		return "", 0, context.Cause(ctx)
+	}
 	if err != nil {
 		return "", 0, err
 	}

@@ -53,7 +53,14 @@ type message struct {
 }
 
 func messageOf(line string) (m message) {
-	json.Unmarshal([]byte(line), &m) // a line that is no message has neither
+	var members map[string]json.RawMessage // names are exact, those of a struct are not
+	json.Unmarshal([]byte(line), &members) // a line that is no message has neither
+	json.Unmarshal(members["method"], &m.Method)
+	if id, ok := members["id"]; ok {
+		var value any
+		json.Unmarshal(id, &value) // 1.0 and 1 are one ID
+		m.ID, _ = json.Marshal(value)
+	}
 	return m
 }
 
@@ -75,8 +82,9 @@ func (t *conversation) play(lines []string) {
 	}
 }
 
-// send sends a line and, if it is a request, hears what comes until it is answered. A request
-// of the server is answered by the next line, or refused if that is no answer.
+// send sends a line and, if it is a request, hears what comes until it is answered, or an error
+// says that the server saw no ID. A request of the server is answered by the next line, or
+// refused if that does not answer it.
 func (t *conversation) send(line string) {
 	if _, err := io.WriteString(t.client, line+"\n"); err != nil {
 		return // the server has ended
@@ -88,9 +96,9 @@ func (t *conversation) send(line string) {
 	for {
 		answer := t.hear()
 		switch got := messageOf(answer); {
-		case answer == "", got.Method == "" && bytes.Equal(got.ID, m.ID):
+		case answer == "", got.Method == "" && (bytes.Equal(got.ID, m.ID) || string(got.ID) == "null"):
 			return
-		case got.Method != "" && got.ID != nil && len(t.lines) > 0 && messageOf(t.lines[0]).Method == "":
+		case got.Method != "" && got.ID != nil && len(t.lines) > 0 && answers(t.lines[0], got):
 			next := t.lines[0]
 			t.lines = t.lines[1:]
 			t.send(next)
@@ -98,6 +106,12 @@ func (t *conversation) send(line string) {
 			t.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"the conversation has no answer"}}`, got.ID))
 		}
 	}
+}
+
+// answers reports whether a line of the client answers a request of the server.
+func answers(line string, request message) bool {
+	m := messageOf(line)
+	return m.Method == "" && bytes.Equal(m.ID, request.ID)
 }
 
 // listen reads what the server sends, which does not wait until it is heard: a server that

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -62,7 +63,7 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t.goldenRunner, t.json = goldenRunner{helper: c.helper, given: cmd.Flags()}, o.json
+			t.goldenRunner, t.json = goldenRunner{helper: c.helper, given: cmd.Flags(), limit: t.limit}, o.json
 			if covered {
 				t.coverage = &coverage{calls: map[[2]string]int{}}
 				t.called = t.coverage.add
@@ -76,6 +77,8 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 	cmd.Flags().BoolVar(&t.update, "update", false, "write what the prompts print into the files")
 	cmd.Flags().StringVar(&run, "run", "", "run only the files whose path matches the regular expression `REGEXP`")
 	cmd.Flags().IntVar(&t.parallel, "parallel", runtime.GOMAXPROCS(0), "run `N` files at the same time")
+	t.limit = 10 * time.Minute
+	cmd.Flags().Var(duration{&t.limit}, "timeout", "give up on a file after this long (0s: never)")
 	cmd.Flags().StringVar(&t.junit, "junit", "", "also write the results to `FILE`, as JUnit's XML")
 	cmd.Flags().BoolVar(&covered, "coverage", false, "also print how often each tool was called, of the dialects that were used")
 	cmd.Flags().BoolVar(&watch, "watch", false, "go on, and run each file again when it changes")

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -68,7 +69,11 @@ func (c *cli) testFiles(ctx context.Context, t goldenTest, files []string) error
 		if results[i].OK {
 			passed++
 		}
-		c.printResult(t, results[i])
+		if t.annotate && !results[i].OK {
+			c.printAnnotated(t, results[i])
+		} else {
+			c.printResult(t, results[i])
+		}
 	}
 	workers.Wait()
 	if t.json {
@@ -144,9 +149,15 @@ func (c *cli) printResult(t goldenTest, r goldenResult) {
 	case !r.OK:
 		fmt.Fprintf(c.stdout, "FAIL %s\n%s", r.File, r.Diff)
 	}
-	if t.annotate && !r.OK {
-		fmt.Fprintln(c.stdout, annotation(r))
-	}
+}
+
+// printAnnotated prints a result for GitHub Actions, which takes lines that begin with :: as
+// commands: those that a file prints must not be.
+func (c *cli) printAnnotated(t goldenTest, r goldenResult) {
+	token := rand.Text()
+	fmt.Fprintf(c.stdout, "::stop-commands::%s\n", token)
+	c.printResult(t, r)
+	fmt.Fprintf(c.stdout, "\n::%s::\n%s\n", token, annotation(r))
 }
 
 // annotation returns the line by which GitHub Actions shows a failure at its place in a file.
