@@ -57,6 +57,9 @@ func Open(name string) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
+	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+		return nil, fmt.Errorf("%s is a named pipe, which is not opened before somebody reads it; name a file", name)
+	}
 	l := &Log{name: name}
 	f, err := l.open()
 	if err != nil {
