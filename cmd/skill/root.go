@@ -156,12 +156,16 @@ func (c *cli) record(o *options) (func(skill.Call), error) {
 	if o.audit == "" {
 		return c.called, nil
 	}
+	inside := fmt.Errorf("--audit %s lies in the workspace, where the tools can change it; name a file outside", o.audit)
 	if o.holds(o.audit) {
-		return nil, fmt.Errorf("--audit %s lies in the workspace, where the tools can change it; name a file outside", o.audit)
+		return nil, inside
 	}
 	log, err := audit.Open(o.audit)
 	if err != nil {
 		return nil, fmt.Errorf("--audit: %w", err)
+	}
+	if o.holds(o.audit) { // a link led to no file before
+		return nil, inside
 	}
 	var secrets []string
 	for _, pair := range os.Environ() {
