@@ -31,8 +31,9 @@ type Log struct {
 	MaxBytes int64                                 // of one file; 0 means 16 MiB
 	Keep     int                                   // how many renamed files are kept; 0 means 8
 
-	name string
-	mu   sync.Mutex
+	name  string
+	mu    sync.Mutex
+	short bool // the last line was not written whole
 }
 
 // A line is one of the file.
@@ -91,7 +92,11 @@ func (l *Log) Add(c skill.Call) error {
 	if failed != nil {
 		return errors.Join(err, failed)
 	}
-	_, failed = f.Write(append(text, '\n'))
+	if l.short {
+		text = append([]byte{'\n'}, text...)
+	}
+	n, failed := f.Write(append(text, '\n'))
+	l.short = failed != nil && (n > 0 || l.short)
 	return errors.Join(err, failed, f.Close())
 }
 

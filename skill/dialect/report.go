@@ -2,8 +2,8 @@ package dialect
 
 import (
 	"fmt"
+	"strings"
 	"time"
-	"unicode/utf8"
 
 	rawjson "textskill/parser/json"
 	"textskill/skill"
@@ -45,10 +45,7 @@ func (in *call) bounded() map[string]any {
 		case p != nil && p.Content:
 			value = fmt.Sprintf("[%d bytes]", len(text))
 		case len(text) > maxArgument:
-			n := maxArgument
-			for !utf8.RuneStart(text[n]) {
-				n--
-			}
+			n := strings.LastIndexAny(text[:maxArgument], " \t\n\"'=,;&") + 1 // no part of a secret is left, which nobody would know for one
 			value = text[:n] + fmt.Sprintf("… [%d bytes]", len(text))
 		}
 		short[name] = value
