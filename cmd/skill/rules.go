@@ -136,6 +136,9 @@ func (o *options) settings(c *cli) (*stranger, settings, error) {
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // what is wrong with the workspace is said where it is opened
 		return nil, s, nil
 	}
+	if err == nil && len(s.Profile) > 0 {
+		err = fmt.Errorf("%s: profiles are read from your own %s alone", w.file, rulesFile)
+	}
 	for _, list := range []struct {
 		name     string
 		patterns []string
