@@ -92,6 +92,15 @@ func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, s
 	return in.run(ctx)
 }
 
+// Refuse reports a call that is not carried out, for a reason, to [skill.Config].Called.
+func (d *Dialect) Refuse(x *skill.Executor, s *skill.Session, sent parser.ToolCall, reason string) {
+	in := d.call(x, s, sent.Name)
+	if in.tool != nil {
+		in.values, _ = in.tool.decode(sent.Arguments) // what is wrong with them is not why
+	}
+	in.refuse(errors.New(reason))
+}
+
 // refuse answers a call that is not carried out.
 func (in *call) refuse(err error) (r Reply) {
 	defer in.report(&r)()

@@ -37,6 +37,7 @@ func (s *Server) handler(t tool) mcp.ToolHandler {
 		case ask != nil:
 			return ask, nil
 		case refusal != "":
+			t.dialect.Refuse(sc.x, c.state, parser.ToolCall{Name: t.name, Arguments: req.Params.Arguments}, refusal)
 			return result(answerText{text: t.name + ": " + refusal, failed: true}), nil
 		}
 		ctx, quiet := s.progress(ctx, req)
