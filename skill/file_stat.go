@@ -67,8 +67,12 @@ func (x *Executor) stat(s *Session, a Stat) (Result, error) {
 // accessible. Errors such as too many open files do not.
 func isMissing(err error) bool {
 	var errno syscall.Errno
-	if !errors.As(err, &errno) {
-		return errors.Is(err, fs.ErrNotExist)
-	}
-	return !slices.Contains([]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO}, errno)
+	return errors.Is(err, fs.ErrNotExist) || errors.As(err, &errno) && !isShortage(err)
+}
+
+// isShortage reports whether an error is the machine's, which lacks something, and says
+// nothing of the file.
+func isShortage(err error) bool {
+	var errno syscall.Errno
+	return errors.As(err, &errno) && slices.Contains([]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO}, errno)
 }

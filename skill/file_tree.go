@@ -171,7 +171,11 @@ func (w *treeWalk) fill(t *Tree, abs string, depth int) error {
 		if search.IsRecords(w.x.Dir(), filepath.Join(abs, e.Name)) {
 			continue
 		}
-		t.Entries = append(t.Entries, &Tree{Name: e.Name, Folder: w.isFolder(abs, e)})
+		folder, err := w.isFolder(abs, e)
+		if err != nil {
+			return err
+		}
+		t.Entries = append(t.Entries, &Tree{Name: e.Name, Folder: folder})
 	}
 	t.sort()
 	if len(t.Entries) > w.left {
@@ -190,7 +194,7 @@ func (w *treeWalk) fill(t *Tree, abs string, depth int) error {
 		err := w.fill(e, filepath.Join(abs, e.Name), depth-1)
 		if errors.Is(err, fs.ErrPermission) {
 			e.Denied = true
-		} else if err != nil && w.ctx.Err() != nil {
+		} else if err != nil && (isShortage(err) || w.ctx.Err() != nil) {
 			return err
 		}
 	}
@@ -198,9 +202,13 @@ func (w *treeWalk) fill(t *Tree, abs string, depth int) error {
 }
 
 // isFolder reports whether an entry is a directory, or a link to one inside the workspace.
-func (w *treeWalk) isFolder(dir string, e workspace.Entry) bool {
+func (w *treeWalk) isFolder(dir string, e workspace.Entry) (bool, error) {
 	if e.Type != fs.ModeSymlink {
-		return e.Type.IsDir()
+		return e.Type.IsDir(), nil
 	}
-	return w.x.isFolder(filepath.Join(dir, e.Name))
+	info, err := w.x.ws.Stat(filepath.Join(dir, e.Name), true)
+	if isShortage(err) {
+		return false, err
+	}
+	return err == nil && info.IsDir(), nil
 }
