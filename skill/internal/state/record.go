@@ -196,6 +196,21 @@ func leadingNumber(text []byte) int64 {
 	return n
 }
 
+// divide finds the whole line that a damaged one ends with: the newline before it is
+// damaged.
+func divide(text []byte) (before []byte, last line) {
+	for at := sumLength + 1; at < len(text); at++ {
+		if text[at] != '{' {
+			continue
+		}
+		start := at - sumLength
+		if last = parse(text[start:]); last.kind != damaged {
+			return text[:start-1], last
+		}
+	}
+	return text, line{}
+}
+
 // guess returns the number that a damaged line seems to have, at least after+1.
 func guess(text []byte, after int64) int64 {
 	id := after + 1

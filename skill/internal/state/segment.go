@@ -256,21 +256,6 @@ func (g *segment) settle(m mark) {
 	}
 }
 
-// divide finds the whole line that a damaged one ends with: the newline before it is
-// damaged.
-func divide(text []byte) (before []byte, last line) {
-	for at := sumLength + 1; at < len(text); at++ {
-		if text[at] != '{' {
-			continue
-		}
-		start := at - sumLength
-		if last = parse(text[start:]); last.kind != damaged {
-			return text[:start-1], last
-		}
-	}
-	return text, line{}
-}
-
 // note counts a line.
 func (g *segment) note(l line, text []byte) {
 	switch l.kind {
