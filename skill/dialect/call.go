@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -78,12 +79,8 @@ func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, s
 	case in.tool.reply == nil || in.tool.operation == nil && in.tool.function == nil:
 		return in.refuse(errors.New("the tool has no function; make it with dialect.Func, and the dialect with dialect.New"))
 	}
-	decode := d.decode
-	if decode == nil {
-		decode = (*Tool).decode
-	}
 	var err error
-	if in.values, err = decode(in.tool, sent.Arguments); err == nil && d.noSurrogates {
+	if in.values, err = d.arguments(in.tool, sent.Arguments); err == nil && d.noSurrogates {
 		err = refuseSurrogates(in.tool, sent.Arguments)
 	}
 	if err != nil {
@@ -92,11 +89,19 @@ func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, s
 	return in.run(ctx)
 }
 
+// arguments reads the arguments of a call as the dialect does.
+func (d *Dialect) arguments(t *Tool, raw json.RawMessage) (values, error) {
+	if d.decode != nil {
+		return d.decode(t, raw)
+	}
+	return t.decode(raw)
+}
+
 // Refuse reports a call that is not carried out, for a reason, to [skill.Config].Called.
 func (d *Dialect) Refuse(x *skill.Executor, s *skill.Session, sent parser.ToolCall, reason string) {
 	in := d.call(x, s, sent.Name)
 	if in.tool != nil {
-		in.values, _ = in.tool.decode(sent.Arguments) // what is wrong with them is not why
+		in.values, _ = d.arguments(in.tool, sent.Arguments) // what is wrong with them is not why
 	}
 	in.refuse(errors.New(reason))
 }
