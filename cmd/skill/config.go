@@ -256,12 +256,9 @@ func (c *cli) printConfig(cmd *cobra.Command, o *options) error {
 		toolRules
 		from string
 	}{{o.user, c.userRules()}, {o.theirs, rulesFile + " of the workspace"}} {
-		for _, r := range []struct {
-			name     string
-			patterns []string
-		}{{"tools.allow", rules.Allow}, {"tools.ask", rules.Ask}, {"tools.deny", rules.Deny}} {
+		for _, r := range rules.lists() {
 			if len(r.patterns) > 0 {
-				list = append(list, setting{r.name, strings.Join(r.patterns, ","), rules.from})
+				list = append(list, setting{"tools." + r.name, strings.Join(r.patterns, ","), rules.from})
 			}
 		}
 	}

@@ -27,18 +27,29 @@ const rulesFile = "skill.toml"
 // before ask, and ask before allow.
 type toolRules struct{ Allow, Ask, Deny []string }
 
+// A toolList is one of the lists under [tools].
+type toolList struct {
+	name     string
+	patterns []string
+}
+
+// lists returns the lists under [tools].
+func (r toolRules) lists() []toolList {
+	return []toolList{{"allow", r.Allow}, {"ask", r.Ask}, {"deny", r.Deny}}
+}
+
 // settings are what a skill.toml says.
 type settings struct {
 	Tools   toolRules
 	Profile map[string]map[string]any // flags, by the name of the profile
 	flags   map[string]any            // by their names
 	file    string
-	lines   map[string]int // of keys like network, tools.ask and profile.NAME.network, from 1
+	data    []byte // of the file
 }
 
-// at returns the file and the line of a key.
+// at returns the file and the line of a key like network, tools.ask or profile.NAME.network.
 func (s settings) at(key string) string {
-	if line := s.lines[key]; line > 0 {
+	if line := keyLines(s.data)[key]; line > 0 {
 		return fmt.Sprintf("%s:%d", s.file, line)
 	}
 	return s.file
@@ -62,7 +73,7 @@ func readSettings(file string) (s settings, err error) {
 		}
 		return s, fmt.Errorf("%s: %s", file, why)
 	}
-	s.lines = keyLines(data)
+	s.data = data
 	rules, _ := s.flags["tools"].(map[string]any)
 	for name := range rules {
 		if !slices.Contains([]string{"allow", "ask", "deny"}, name) {
@@ -71,17 +82,17 @@ func readSettings(file string) (s settings, err error) {
 	}
 	delete(s.flags, "tools")
 	delete(s.flags, "profile")
-	for name, patterns := range map[string][]string{"allow": s.Tools.Allow, "ask": s.Tools.Ask, "deny": s.Tools.Deny} {
-		for _, pattern := range patterns {
+	for _, list := range s.Tools.lists() {
+		for _, pattern := range list.patterns {
 			if _, err := path.Match(pattern, ""); err != nil {
-				return s, fmt.Errorf("%s: the pattern %q: %w", s.at("tools."+name), pattern, err)
+				return s, fmt.Errorf("%s: the pattern %q: %w", s.at("tools."+list.name), pattern, err)
 			}
 		}
 	}
 	return s, nil
 }
 
-// keyLines returns the lines of the keys of a skill.toml.
+// keyLines returns the lines of the keys of a skill.toml, from 1. Only errors ask for them.
 func keyLines(data []byte) map[string]int {
 	var none struct { // so that each key is reported as missing, with its place
 		Tools   struct{}
@@ -139,10 +150,7 @@ func (o *options) settings(c *cli) (*stranger, settings, error) {
 	if err == nil && len(s.Profile) > 0 {
 		err = fmt.Errorf("%s: profiles are read from your own %s alone", w.file, rulesFile)
 	}
-	for _, list := range []struct {
-		name     string
-		patterns []string
-	}{{"allow", s.Tools.Allow}, {"ask", s.Tools.Ask}, {"deny", s.Tools.Deny}} {
+	for _, list := range s.Tools.lists() {
 		if list.patterns != nil {
 			w.powers = append(w.powers, agent.Power{Setting: "tools." + list.name, Value: string(rawjson.Encode(list.patterns))})
 		}
