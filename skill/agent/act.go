@@ -222,6 +222,11 @@ func (t *task) runCalls(ctx context.Context, calls []*call, events *callEvents) 
 			if err := t.store.flush(); err != nil {
 				return err
 			}
+			if t.cfg.Begin != nil {
+				if err := t.cfg.Begin(ctx, calls[0].ToolCall); err != nil {
+					return err
+				}
+			}
 		}
 		before := t.session.Snapshot()
 		t.cfg.point(beforeChange)

@@ -33,6 +33,7 @@ type Config struct {
 	From     *Checkpoint // continues from there; from [Records], so with the messages of all steps
 	Files    bool        // with From, first undo what the run changed in the workspace since
 	Answer   bool        // the query is the result of the call that the continued run waits for
+	Note     string      // what the expert is told before it begins or goes on; "" is nothing
 	TakeOver bool        // where the system has no file locks, continue a run whose owner did not give it back
 
 	// Getenv returns the variables that skills require, "" for one that is not set;
@@ -49,6 +50,10 @@ type Config struct {
 	// call is not made, for the model; "" lets it be made. An error ends the run. Nil allows
 	// all.
 	Allow func(ctx context.Context, c ToolCall, e dialect.Effect) (refusal string, err error)
+
+	// Begin is called before each call that may act outside of the workspace, once its event
+	// is recorded. An error ends the run before the call is made; nil is called for none.
+	Begin func(ctx context.Context, c ToolCall) error
 
 	// Schema is a JSON Schema that the final report of the expert must fit; nil for none.
 	Schema json.RawMessage

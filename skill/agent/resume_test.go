@@ -3,10 +3,12 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -263,5 +265,35 @@ func TestCheck(t *testing.T) {
 	runs, err := r.Runs(t.Context())
 	if err != nil || len(runs) != 1 || runs[0].ExpertKey != "e" || !strings.Contains(runs[0].Damage, settingFile) {
 		t.Errorf("runs %+v, %v", runs, err)
+	}
+}
+
+// TestNote goes on from a checkpoint with a note, begins a run with one, and is asked for
+// each call that may act outside of the workspace.
+func TestNote(t *testing.T) {
+	l := newLab(t, calls(`writeTextFile {"path":"a","text":"x"}`), calls(`exec {"command":"true","args":[],"env":{},"cwd":".","stdout":true,"stderr":true}`))
+	var begun []string
+	l.cfg.Begin = func(_ context.Context, c ToolCall) error {
+		begun = append(begun, c.ToolName)
+		return errors.New("nobody knows of it")
+	}
+	if _, err := l.run("go"); err == nil || err.Error() != "nobody knows of it" || !slices.Equal(begun, []string{"exec"}) {
+		t.Fatalf("begun are %q, and the error is %v", begun, err)
+	}
+	l.from()
+	l.cfg.Begin, l.cfg.Note = nil, "exec may have happened."
+	l.script.answers = append(l.script.answers, calls("attemptCompletion {}"), "done")
+	l.ran("")
+	m := l.asked[2].Messages
+	if last := m[len(m)-1]; last.Type != UserMessage || last.Text() != l.cfg.Note {
+		t.Errorf("the last message is %+v", last)
+	}
+
+	l = newLab(t, calls("attemptCompletion {}"), "done")
+	l.cfg.Note = "A note."
+	l.ran("go")
+	m = l.asked[0].Messages
+	if len(m) != 3 || m[1].Text() != "A note." || m[2].Text() != "go" {
+		t.Errorf("a new run is asked %+v", m)
 	}
 }

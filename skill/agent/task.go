@@ -84,6 +84,10 @@ func (t *task) input() {
 		t.history = append(t.history, resultMessage(t.callIDs, t.results))
 		t.callIDs, t.results = nil, nil
 	}
+	if note := t.cfg.Note; note != "" {
+		t.history = append(t.history, newMessage(UserMessage, textPart(t.clean.Text(note))))
+		t.cfg.Note = ""
+	}
 	if t.query != nil {
 		t.history = append(t.history, newMessage(UserMessage, textPart(t.clean.Text(*t.query))))
 	}
