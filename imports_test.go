@@ -78,6 +78,12 @@ var mayImport = map[string][]string{
 
 	"skill/agent/provider": {"skill/agent", "llmfallback/openai", "llmfallback/remote"},
 
+	"skill/fleet/pack": {"skill"},
+
+	"skill/fleet": {"skill/fleet/pack", "skill/agent", "skill/dialect", "skill", "parser/json"},
+
+	"skill/fleet/jetstream": {"skill/fleet"},
+
 	"cmd/skill": {"skill/audit", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
 }
 
@@ -87,6 +93,7 @@ var testsImport = map[string][]string{
 	"skill/agent":     {"skill/agent/provider"},           // for what a step costs
 	"skill/page":      {"skill/agent", "skill/page/runs"}, // for a run that a browser follows
 	"skill/page/runs": {"skill"},                          // for a workspace
+	"skill/fleet":     {"skill/fleet/jetstream"},          // for a cluster
 }
 
 // doors says through which files a library comes in, as patterns of [path.Match].
@@ -110,6 +117,8 @@ var doors = map[string][]string{
 	"github.com/JohannesKaufmann/html-to-markdown": {"skill/internal/web/*.go"},
 	"github.com/chromedp/chromedp":                 {"skill/browser/browser.go", "skill/page/chromium_test.go"},
 	"github.com/chromedp/cdproto":                  {"skill/page/chromium_test.go"},
+	"github.com/nats-io/nats.go":                   {"skill/fleet/jetstream/*.go"},
+	"github.com/nats-io/nats-server":               {"skill/fleet/jetstream/server.go"},
 }
 
 // testOnly are the libraries that tests of any package may use.
