@@ -85,6 +85,9 @@ var mayImport = map[string][]string{
 	"skill/fleet/jetstream": {"skill/fleet"},
 
 	"cmd/skill": {"skill/audit", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
+
+	"cmd/skill-fleet": {"skill/fleet/jetstream", "skill/fleet/pack", "skill/fleet", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace",
+		"skill/dialect", "skill/browser", "skill", "llmfallback/remote", "parser/json"},
 }
 
 // testsImport says what tests import besides.
@@ -102,8 +105,8 @@ var doors = map[string][]string{
 	"github.com/sergi/go-diff":                     {"skill/internal/workspace/diff.go"},
 	"github.com/sashabaranov/go-openai":            {"llmfallback/openai/client.go"},
 	"github.com/modelcontextprotocol/go-sdk":       {"skill/mcpserver/*.go", "skill/agent/*.go"},
-	"github.com/spf13/cobra":                       {"cmd/skill/*.go"},
-	"github.com/spf13/pflag":                       {"cmd/skill/*.go"},
+	"github.com/spf13/cobra":                       {"cmd/skill/*.go", "cmd/skill-fleet/*.go"},
+	"github.com/spf13/pflag":                       {"cmd/skill/*.go", "cmd/skill-fleet/*.go"},
 	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/golden.go"},
 	"golang.org/x/sys":                             {"skill/internal/workspace/tree/*.go", "skill/internal/state/*.go", "skill/internal/process/*.go", "skill/mcpserver/unix_*.go"},
 	"golang.org/x/net":                             {"skill/internal/web/*.go", "skill/file_encoding.go", "skill/page/serve.go"},
@@ -112,7 +115,7 @@ var doors = map[string][]string{
 	"github.com/peterh/liner":                      {"cmd/skill/terminal.go"},
 	"github.com/landlock-lsm/go-landlock":          {"skill/internal/process/*.go", "skill/mcpserver/unix_*.go"},
 	"github.com/google/jsonschema-go":              {"skill/agent/schema.go", "skill/agent/run.go", "skill/dialect/func.go"},
-	"github.com/pelletier/go-toml/v2":              {"skill/agent/project.go", "skill/agent/builtin.go", "cmd/skill/setup_file.go", "cmd/skill/rules.go"},
+	"github.com/pelletier/go-toml/v2":              {"skill/agent/project.go", "skill/agent/builtin.go", "cmd/skill/setup_file.go", "cmd/skill/rules.go", "cmd/skill-fleet/config.go"},
 	"github.com/tailscale/hujson":                  {"cmd/skill/setup_file.go"},
 	"github.com/JohannesKaufmann/html-to-markdown": {"skill/internal/web/*.go"},
 	"github.com/chromedp/chromedp":                 {"skill/browser/browser.go", "skill/page/chromium_test.go"},

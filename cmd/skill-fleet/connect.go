@@ -1,0 +1,38 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/spf13/pflag"
+
+	"textskill/skill/fleet"
+)
+
+// options are the flags that all commands share.
+type options struct {
+	nats   string // URLs of the servers, separated by commas
+	creds  string // file of credentials; "" for none
+	config string // fleet.toml
+}
+
+// defaultNATS is where dev lets its server listen.
+const defaultNATS = "nats://127.0.0.1:4222"
+
+func (o *options) add(f *pflag.FlagSet, getenv func(string) string) {
+	f.StringVar(&o.nats, "nats", cmp.Or(getenv("NATS_URL"), defaultNATS), "connect to the NATS servers at `URL`, several separated by commas (NATS_URL)")
+	f.StringVar(&o.creds, "creds", getenv("NATS_CREDS"), "use the NATS credentials in `FILE` (NATS_CREDS)")
+	f.StringVar(&o.config, "config", "", "read the settings of this machine from `FILE` (default fleet.toml in the folder skill of the configuration)")
+}
+
+// A plane is a [fleet.Plane] that this program has to close.
+type plane interface {
+	fleet.Plane
+	Close()
+}
+
+// connect returns the plane that the flags name. The caller closes it.
+func (o *options) connect(ctx context.Context) (plane, error) {
+	return nil, errors.ErrUnsupported
+}

@@ -1,0 +1,115 @@
+// Command skill-fleet runs experts on many machines. Runs move between the machines with
+// their files. "skill-fleet help" says how.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"textskill/skill"
+)
+
+func main() {
+	skill.HelperMain()
+	if err := skill.GuardSecrets(); err != nil {
+		fmt.Fprintln(os.Stderr, "skill-fleet:", err)
+		os.Exit(exitFailed)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program
+	c := &cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, helper: ownProgram()}
+	os.Exit(c.run(ctx, os.Args[1:]))
+}
+
+// cli is the program without the process: it may be run from a test.
+type cli struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) string
+	helper         string // program that commands run under; "" where there is none
+}
+
+// Exit codes.
+const (
+	exitOK      = 0
+	exitFailed  = 1
+	exitUsage   = 2
+	exitStopped = 3 // the run that was followed has stopped before its end
+	exitQuota   = 4 // the tenant has too many waiting runs
+)
+
+// An exit ends the program with a code, after the message has been printed.
+type exit int
+
+func (exit) Error() string { return "" }
+
+// ownProgram returns the program that commands run under: this one again. The name
+// still leads to it after its file has been replaced.
+func ownProgram() string {
+	if runtime.GOOS == "linux" {
+		return "/proc/self/exe"
+	}
+	return ""
+}
+
+const rootLong = `skill-fleet runs experts on many machines. submit sends a folder and a query, a worker
+takes them, and after each step the files, the events and the state of the run are
+stored together. If a machine is lost, another one goes on from the last finished step,
+with the same bytes in the folder.`
+
+const rootExample = `  skill-fleet dev
+  skill-fleet worker --slots 16
+  skill-fleet submit file-organizer "Organize files by type" -C ~/photos
+  skill-fleet runs --follow 4kx2…
+  skill-fleet fetch 4kx2… -C ~/organized`
+
+// run carries out one command line and returns the exit code.
+func (c *cli) run(ctx context.Context, args []string) int {
+	root := c.command()
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	var code exit
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &code):
+		return int(code)
+	}
+	fmt.Fprintf(c.stderr, "skill-fleet: %v\nType %s --help for what it takes.\n", err, cmd.CommandPath())
+	return exitUsage
+}
+
+// command returns the command with all of its subcommands.
+func (c *cli) command() *cobra.Command {
+	o := &options{}
+	root := &cobra.Command{
+		Use:           "skill-fleet COMMAND",
+		Short:         "Run experts on many machines",
+		Long:          rootLong,
+		Example:       rootExample,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	o.add(root.PersistentFlags(), c.getenv)
+	root.SetIn(c.stdin)
+	root.SetOut(c.stdout)
+	root.SetErr(c.stderr)
+	return root
+}
+
+// failed prints an error that is not the command line's.
+func (c *cli) failed(err error) error {
+	if err == nil || errors.As(err, new(exit)) {
+		return err
+	}
+	fmt.Fprintln(c.stderr, "skill-fleet:", err)
+	return exit(exitFailed)
+}
