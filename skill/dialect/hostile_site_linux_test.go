@@ -32,7 +32,7 @@ const (
 // business.
 type hostileSite struct {
 	t    *testing.T
-	base string // holds ws, ws-evil, outside, linked and lib
+	base string // holds ws, ws-evil, outside, linked, lib and state
 	ws   string
 	repo string // a git repository to copy
 	bin  string // programs, where commands cannot write
@@ -66,6 +66,7 @@ func newHostileSite(t *testing.T) *hostileSite {
 	s.put(base+"/outside/secret.png", "\x89PNG\r\n\x1a\n"+secret)
 	s.put(base+"/outside/secret.pdf", "%PDF-1.4\n"+secret)
 	t.Setenv("HOME", base+"/outside/home")
+	t.Setenv("XDG_STATE_HOME", base+"/state")
 	for _, cache := range []string{".cache/go-build", "go/pkg/mod", ".npm", ".cache/uv"} { // as commands find them made
 		s.do(os.MkdirAll(base+"/outside/home/"+cache, 0o755))
 	}
@@ -132,6 +133,8 @@ func (s *hostileSite) build() {
 	s.t.Helper()
 	s.do(os.RemoveAll(s.base + "/ws"))
 	s.do(os.RemoveAll(s.base + "/linked"))
+	s.do(os.RemoveAll(s.base + "/state"))
+	s.do(os.Mkdir(s.base+"/state", 0o700))
 	for _, name := range []string{"keep.txt", "a.txt", "dir/b.txt", "dir/sub/c.txt", "x", "-rf", "a b.txt", "\u00e9.txt", "e\u0301.txt", "%2e%2e", "test_a.py"} {
 		s.put(s.ws+"/"+name, "text of "+name)
 	}
