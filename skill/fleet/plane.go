@@ -6,8 +6,17 @@
 // A run is owned by the worker that wrote its state last. State is the truth: a queued
 // job is only a hint that some run may need a worker.
 //
-//	plane.go  what a fleet needs of the network: Plane
-//	state.go  what is known of a run and of its workspace
+//	plane.go      what a fleet needs of the network: Plane
+//	state.go      what is known of a run and of its workspace
+//	submit.go     storing and queueing a run
+//	fetch.go      bringing its files back
+//	follow.go     its events
+//	worker.go     taking runs
+//	claim.go      becoming the owner of one
+//	open.go       restoring its files and going on with it
+//	hold.go       working on it, and storing each step
+//	commit.go     what is done where the plane does not answer
+//	reconcile.go  runs that the queue has lost
 package fleet
 
 import (
@@ -110,7 +119,7 @@ type Batch struct {
 
 // Topics of [Plane.Tell], each followed by the ID of a run.
 const (
-	Live    = "live."   // what happens before it is stored: JSON of an Event, or the model's words
+	Live    = "live."   // JSON of an Event that is not stored yet, or of one with the model's words
 	Cancels = "cancel." // that the run is to be ended
 )
 

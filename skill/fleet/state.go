@@ -80,7 +80,7 @@ type Event struct {
 	Text   string    `json:"text,omitempty"` // in a sentence
 
 	Agent json.RawMessage `json:"agent,omitempty"` // of kind Agent: an agent.Event
-	Blob  string          `json:"blob,omitempty"`  // the sum of the blob that holds Agent, if that is large
+	Blob  string          `json:"blob,omitempty"`  // the sums of the blobs that hold Agent, if that is large: see [AgentEvent]
 
 	Sequence uint64 `json:"-"` // its place among all events of the plane; 0 before it is stored
 }
@@ -95,6 +95,7 @@ const (
 	Agent     Kind = "agent"   // the expert works
 	Begins    Kind = "begins"  // a call that acts outside of the workspace is about to be made
 	Ended     Kind = "ended"
+	Words     Kind = "words" // Text is the next of the model's words; told live, and not stored
 )
 
 // A Worker is what a worker says of itself when it asks for jobs.

@@ -1,0 +1,130 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+)
+
+// maxLost is how many workers may be lost one after another in the same step of a run.
+const maxLost = 10
+
+// How long a job waits before it comes again.
+const (
+	busyWorkspace = 5 * time.Second // because another run holds its workspace
+	unreachable   = 3 * time.Second // because the plane did not answer
+)
+
+// take carries out the run of a job, if it needs a worker.
+func (w *worker) take(ctx context.Context, job Job) {
+	own := context.WithoutCancel(ctx) // what has begun is ended properly
+	done := func() { job.Done(own) }
+	later := func(d time.Duration) { job.Later(own, d) }
+	r, err := w.Plane.Run(ctx, job.Run())
+	switch {
+	case errors.Is(err, ErrNoRun):
+		done()
+		return
+	case err != nil:
+		later(unreachable)
+		return
+	case r.Status.Over():
+		done()
+		return
+	case r.Pin != "" && r.Pin != w.Name:
+		later(busyWorkspace)
+		return
+	case w.held(ctx, r) || !w.hold(r.ID):
+		later(w.Patience)
+		return
+	}
+	defer w.release(r.ID)
+	stop := w.beat(job)
+	defer stop()
+	h, err := w.claim(own, r)
+	if h != nil {
+		err = h.carryOut(ctx)
+	}
+	w.release(r.ID)
+	switch {
+	case err == nil:
+		done()
+	case err == errGivenBack:
+		later(0)
+	case err == errBusy:
+		later(busyWorkspace)
+	case errors.Is(err, ErrTaken):
+		later(w.Patience)
+	default:
+		w.Say(fmt.Sprintf("run %s: %v", r.ID, err))
+		later(unreachable)
+	}
+}
+
+// beat keeps a job from going to others until stop is called.
+func (w *worker) beat(job Job) (stop func()) {
+	t := time.NewTicker(w.Patience / 3)
+	end := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-t.C:
+				job.Working()
+			case <-end:
+				t.Stop()
+				return
+			}
+		}
+	}()
+	return func() { close(end) }
+}
+
+var errBusy = errors.New("another run holds the workspace")
+
+// claim makes this worker the owner of a run. It returns nil if the run has ended thereby.
+func (w *worker) claim(ctx context.Context, r Run) (*held, error) {
+	ws, err := w.Plane.Workspace(ctx, r.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	if ws.Run != "" && ws.Run != r.ID {
+		switch other, err := w.Plane.Run(ctx, ws.Run); {
+		case err != nil && !errors.Is(err, ErrNoRun):
+			return nil, err
+		case err == nil && !other.Status.Over():
+			return nil, errBusy
+		}
+	}
+	before, lost := r, r.Status == Running
+	if lost {
+		r.Lost++
+	}
+	r.Epoch++
+	r.Worker, r.Status, r.Reason = w.Name, Running, ""
+	h := &held{worker: w, run: r, ws: ws, dir: filepath.Join(w.dir, fmt.Sprintf("%s-%d", r.ID, r.Epoch))}
+	h.ws.Run = r.ID
+	switch {
+	case ws.Revision == 0:
+		return nil, h.end(ctx, Failed, fmt.Sprintf("its workspace %s does not exist", r.Workspace))
+	case r.Cancelled:
+		return nil, h.end(ctx, Cancelled, "")
+	case r.Lost >= maxLost && !lost:
+		return nil, h.end(ctx, Failed, before.Reason)
+	case r.Lost >= maxLost:
+		return nil, h.end(ctx, Failed, fmt.Sprintf("killed %d workers in step %d; its files are those of step %d", r.Lost, r.Step+1, r.Step))
+	}
+	text := fmt.Sprintf("worker %s begins", w.Name)
+	switch {
+	case lost:
+		text = fmt.Sprintf("worker %s lost, continued on %s from step %d", before.Worker, w.Name, r.Step)
+	case r.Step > 0:
+		text = fmt.Sprintf("continued on %s from step %d", w.Name, r.Step)
+	}
+	if err := h.commit(ctx, h.event(Event{Kind: Claimed, Text: text})); err != nil {
+		return nil, err
+	}
+	w.Say(fmt.Sprintf("run %s: %s", r.ID, text))
+	return h, nil
+}

@@ -1,0 +1,67 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"textskill/skill/fleet/pack"
+)
+
+// Fetch restores the files of a run, as they were after its last stored step, into a
+// directory that is empty or does not exist.
+func Fetch(ctx context.Context, p Plane, id, dir string, owner Tenant) (Run, error) {
+	r, err := p.Run(ctx, id)
+	if err != nil {
+		return r, err
+	}
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return r, fmt.Errorf("%s is not empty; nothing in it is replaced, so name another directory", dir)
+	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return r, err
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return r, err
+	}
+	if err := os.MkdirAll(filepath.Dir(abs), 0o777); err != nil {
+		return r, err
+	}
+	for {
+		ws, err := p.Workspace(ctx, r.Workspace)
+		if err != nil {
+			return r, err
+		}
+		err = restoreAt(ctx, owner.pack(p.Blobs(ws.Name), true), ws.Manifest, abs)
+		if errors.Is(err, ErrNoBlob) { // perhaps a later step needs it no more
+			if now, again := p.Workspace(ctx, r.Workspace); again == nil && now.Manifest != ws.Manifest {
+				continue
+			}
+		}
+		return r, err
+	}
+}
+
+// restoreAt restores a manifest whole, or nothing of it.
+func restoreAt(ctx context.Context, o pack.Options, manifest, dir string) error {
+	part, err := os.MkdirTemp(filepath.Dir(dir), ".fetch-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(part)
+	whole := filepath.Join(part, "workspace")
+	if err := os.Mkdir(whole, 0o777); err != nil {
+		return err
+	}
+	if manifest != "" {
+		if _, err := pack.Restore(ctx, o, manifest, whole); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return os.Rename(whole, dir)
+}

@@ -1,0 +1,49 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"strings"
+
+	"textskill/skill/agent"
+)
+
+// AgentEvent returns the event of an expert that an Event of kind [Agent] holds.
+func AgentEvent(ctx context.Context, p Plane, run string, e Event) (a agent.Event, err error) {
+	data := e.Agent
+	for sum := range strings.FieldsSeq(e.Blob) {
+		part, err := EventBlobs(p, run).Get(ctx, sum)
+		if err != nil {
+			return a, err
+		}
+		data = append(data, part...)
+	}
+	return a, json.Unmarshal(data, &a)
+}
+
+// Follow returns the stored events of a run, then further ones until the run has ended or
+// ctx is done. If live is not nil, it is called, from another goroutine, with what is not
+// stored yet: events that come again when they are, and the model's words (kind [Words]).
+func Follow(ctx context.Context, p Plane, run string, live func(Event)) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		if live != nil {
+			stop, err := p.Listen(Live+run, func(data []byte) {
+				var e Event
+				if json.Unmarshal(data, &e) == nil {
+					live(e)
+				}
+			})
+			if err != nil {
+				yield(Event{}, err)
+				return
+			}
+			defer stop()
+		}
+		for e, err := range p.Events(ctx, run, 0, true) {
+			if !yield(e, err) || err != nil || e.Kind == Ended {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package fleet
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// lostAfter is how old the state of a run must be before a missing job is noticed.
+const lostAfter = 2 * time.Minute
+
+// reconcile queues runs again that the queue has lost, from time to time.
+func (w *worker) reconcile(ctx context.Context) {
+	for sleep(ctx, w.Patience/2+rand.N(w.Patience)) == nil {
+		runs, err := w.Plane.Runs(ctx, "")
+		if err != nil {
+			continue
+		}
+		for _, r := range runs {
+			if r.Status.Over() || time.Since(r.Updated) < min(lostAfter, 4*w.Patience) || w.held(ctx, r) {
+				continue
+			}
+			if queued, err := w.Plane.Queued(ctx, r); err != nil || queued {
+				continue
+			}
+			if err := w.Plane.Queue(ctx, r); err == nil {
+				w.Say("run " + r.ID + ": the queue had lost it; it is queued again")
+			}
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"textskill/skill/fleet/pack"
+)
+
+// A Submission is a run that is to be carried out.
+type Submission struct {
+	Run            // ID and Workspace may be "", Tenant is required
+	Dir     string // whose files the workspace gets; "" means that it has its files
+	Replace bool   // the files of a workspace that exists
+	Owner   Tenant // how the files are stored
+}
+
+// refused is the reason of a run that was not queued. Submit takes its ID again.
+const refused = "the queue was full"
+
+// Submit stores a run and its files, and queues it. The run of an ID that was submitted
+// before is left as it is. Errors are [*QuotaError], [*pack.TooLargeError] and others.
+func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
+	r := s.Run
+	r.ID = cmp.Or(r.ID, strings.ToLower(rand.Text()))
+	r.Workspace = cmp.Or(r.Workspace, r.ID)
+	for what, name := range map[string]string{"run": r.ID, "workspace": r.Workspace, "tenant": r.Tenant, "worker": cmp.Or(r.Pin, "-"), "label": cmp.Or(r.Label, "-")} {
+		if err := CheckName(what, name); err != nil {
+			return r, err
+		}
+	}
+	before, err := p.Run(ctx, r.ID)
+	switch {
+	case err == nil && before.Reason != refused:
+		return before, requeue(ctx, p, before)
+	case err != nil && !errors.Is(err, ErrNoRun):
+		return r, fmt.Errorf("the queue cannot be reached: %w", err)
+	}
+	ws, err := s.store(ctx, p, r)
+	if err != nil {
+		return r, err
+	}
+	r.Revision, r.Submitted, r.Status = before.Revision, time.Now().UTC(), Waiting
+	r.Updated = r.Submitted
+	if err := p.Commit(ctx, Batch{Run: &r, Workspace: ws, Events: []Event{{Kind: Submitted, Time: r.Submitted, Text: "submitted for " + r.Expert}}}); err != nil {
+		if now, again := p.Run(ctx, r.ID); again == nil && now.Revision != before.Revision { // stored after all, or by somebody else at the same time
+			return now, requeue(ctx, p, now)
+		}
+		return r, err
+	}
+	err = p.Queue(ctx, r)
+	if full, ok := errors.AsType[*QuotaError](err); ok {
+		r.Status, r.Reason = Cancelled, refused
+		return r, errors.Join(full, p.Commit(ctx, Batch{Run: &r, Events: []Event{{Kind: Ended, Time: time.Now().UTC(), Text: refused}}}))
+	}
+	return r, err
+}
+
+// requeue queues a run that waits without a job.
+func requeue(ctx context.Context, p Plane, r Run) error {
+	if r.Status != Waiting {
+		return nil
+	}
+	if queued, err := p.Queued(ctx, r); err != nil || queued {
+		return err
+	}
+	return p.Queue(ctx, r)
+}
+
+// store stores the files of a submission. It returns the new state of the workspace, nil if
+// that has its files already.
+func (s Submission) store(ctx context.Context, p Plane, r Run) (*Workspace, error) {
+	ws, err := p.Workspace(ctx, r.Workspace)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the queue cannot be reached: %w", err)
+	case ws.Revision > 0 && ws.Tenant != r.Tenant:
+		return nil, fmt.Errorf("the workspace %s is not one of tenant %s; choose another name", r.Workspace, r.Tenant)
+	case s.Dir == "" && ws.Revision == 0:
+		return nil, fmt.Errorf("there is no workspace %s; give it files with -C DIR", r.Workspace)
+	case s.Dir == "":
+		return nil, nil
+	case ws.Revision > 0 && !s.Replace:
+		return nil, fmt.Errorf("there is a workspace %s already; leave -C out to use its files, or replace them with --replace", r.Workspace)
+	}
+	if ws.Run != "" {
+		switch other, err := p.Run(ctx, ws.Run); {
+		case err != nil && !errors.Is(err, ErrNoRun):
+			return nil, err
+		case err == nil && !other.Status.Over():
+			return nil, fmt.Errorf("the run %s works in the workspace %s; wait until it has ended, or cancel it", ws.Run, ws.Name)
+		}
+	}
+	kind, err := pack.SharedFilesystem(s.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if kind != "" {
+		return nil, fmt.Errorf("%s is on a file system that machines share (%s), where a run would change files that others use; copy it to a local disk first", s.Dir, kind)
+	}
+	f, err := pack.Open(s.Owner.pack(p.Blobs(r.Workspace), r.Pin != ""), s.Dir)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := f.Snapshot(ctx, nil, true)
+	if err != nil {
+		return nil, err
+	}
+	return &Workspace{Name: r.Workspace, Tenant: r.Tenant, Manifest: manifest, Updated: time.Now().UTC(), Revision: ws.Revision}, nil
+}
+
+// CheckName returns an error if a name cannot be that of a run, workspace, tenant, worker or
+// label: it is letters, digits, - and _, at most 100.
+func CheckName(what, name string) error {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+	if name == "" || len(name) > 100 || strings.Trim(name, letters) != "" || strings.HasPrefix(name, eventBlobs) {
+		return fmt.Errorf("%q cannot be the name of a %s: it is letters, digits, - and _, at most 100, and does not begin with %s", name, what, eventBlobs)
+	}
+	return nil
+}
+
+// EndRun asks that a run be ended. One that waits for a worker ends at once.
+func EndRun(ctx context.Context, p Plane, id string) (Run, error) {
+	r, err := p.Run(ctx, id)
+	if err != nil || r.Status.Over() {
+		return r, err
+	}
+	if err := p.Cancel(ctx, id); err != nil || r.Status != Waiting {
+		return r, err
+	}
+	if r, err = p.Run(ctx, id); err != nil || r.Status != Waiting {
+		return r, err
+	}
+	ended := r
+	ended.Status, ended.Updated = Cancelled, time.Now().UTC()
+	b := Batch{Run: &ended, Events: []Event{{Kind: Ended, Time: ended.Updated, Epoch: r.Epoch, Step: r.Step, Text: ended.ending()}}}
+	ws, err := p.Workspace(ctx, r.Workspace)
+	if err != nil {
+		return r, err
+	}
+	if ws.Run == id {
+		ws.Run = ""
+		b.Workspace = &ws
+	}
+	if err := p.Commit(ctx, b); err != nil && !errors.Is(err, ErrTaken) { // a worker that has just claimed it ends it
+		return r, err
+	}
+	return ended, nil
+}

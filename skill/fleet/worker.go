@@ -1,0 +1,207 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"textskill/skill"
+	"textskill/skill/agent"
+)
+
+// WorkerConfig says how a worker carries out runs. Plane, Name, Slots, Root and Model are
+// required.
+type WorkerConfig struct {
+	Plane Plane
+	Worker
+	Root     string            // folder in which the worker keeps copies of workspaces, in a folder of its own name
+	Executor skill.Config      // of the workspaces; Dir, State and NoSync are set for each
+	Tenants  map[string]Tenant // by name; others have the zero Tenant
+	Repeat   []string          // names of tools whose calls may be made twice
+	Patience time.Duration     // of the plane; 0 means [Patience]
+
+	// Model completes the configuration of a run with what this machine knows: the model,
+	// its key among the secrets, its price. The workspace's project names experts, and
+	// perhaps the model.
+	Model func(cfg *agent.Config, p agent.Project) error
+
+	// Held is called when the worker holds a workspace, and returns what to call before it
+	// gives the workspace up. It may be nil.
+	Held func(r Run, x *skill.Executor) (release func(), err error)
+
+	Say func(line string) // is told what the worker does, in a line each; may be nil
+}
+
+// A Tenant says what a worker does for a tenant.
+type Tenant struct {
+	Key     []byte   // 32 bytes, with which files are encrypted; nil means that they are not
+	Exclude []string // patterns, as in .gitignore, of files that are not stored
+	Trust   bool     // let workspaces name programs and addresses that experts use
+}
+
+// A worker carries out runs.
+type worker struct {
+	WorkerConfig
+	dir string // for the copies of workspaces
+
+	mu    sync.Mutex
+	holds map[string]bool // IDs of runs
+}
+
+// Work carries out runs until ctx is done. It then finishes the steps that are under way
+// and gives their runs to other workers.
+func Work(ctx context.Context, cfg WorkerConfig) error {
+	w := &worker{WorkerConfig: cfg, dir: filepath.Join(cfg.Root, cfg.Name), holds: map[string]bool{}}
+	if w.Patience == 0 {
+		w.Patience = Patience
+	}
+	if w.Say == nil {
+		w.Say = func(string) {}
+	}
+	if err := w.alone(ctx); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(w.dir); err != nil { // what an earlier process of this name left
+		return err
+	}
+	if err := os.MkdirAll(w.dir, 0o700); err != nil {
+		return err
+	}
+	stop, err := w.Plane.Serve(WorkerName+w.Name, w.answer)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	jobs, err := w.Plane.Jobs(ctx, w.Worker)
+	if err != nil {
+		return err
+	}
+	defer jobs.Close()
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() { w.reconcile(ctx) })
+	slots := make(chan struct{}, w.Slots)
+	for {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		job, err := jobs.Next(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			w.Say("no job can be taken: " + err.Error())
+			<-slots
+			sleep(ctx, time.Second)
+			continue
+		}
+		all.Go(func() {
+			defer func() { <-slots }()
+			w.take(ctx, job)
+		})
+	}
+}
+
+// alone fails if another worker has this one's name.
+func (w *worker) alone(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pingPatience)
+	defer cancel()
+	if _, err := w.Plane.Call(ctx, WorkerName+w.Name, []byte("{}")); err == nil {
+		return fmt.Errorf("a worker named %s runs already; give this one another name", w.Name)
+	}
+	return nil
+}
+
+// A holdsRequest asks a worker whether it holds a run.
+type holdsRequest struct {
+	Run string `json:"run"`
+}
+
+type holdsAnswer struct {
+	Holds bool     `json:"holds"`
+	Runs  []string `json:"runs"` // all that it holds
+}
+
+// answer answers a holdsRequest.
+func (w *worker) answer(_ context.Context, request []byte) []byte {
+	var asked holdsRequest
+	json.Unmarshal(request, &asked)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a := holdsAnswer{Holds: w.holds[asked.Run]}
+	for id := range w.holds {
+		a.Runs = append(a.Runs, id)
+	}
+	return encode(a)
+}
+
+// pingPatience is how long a worker may take to say whether it holds a run.
+const pingPatience = 500 * time.Millisecond
+
+// held reports whether a living worker holds a run.
+func (w *worker) held(ctx context.Context, r Run) bool {
+	if r.Status != Running {
+		return false
+	}
+	if r.Worker == w.Name {
+		return w.isHolding(r.ID)
+	}
+	ctx, cancel := context.WithTimeout(ctx, pingPatience)
+	defer cancel()
+	data, err := w.Plane.Call(ctx, WorkerName+r.Worker, encode(holdsRequest{r.ID}))
+	var a holdsAnswer
+	return err == nil && json.Unmarshal(data, &a) == nil && a.Holds
+}
+
+func (w *worker) isHolding(run string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.holds[run]
+}
+
+// hold notes that the worker holds a run. It reports false if the worker does already.
+func (w *worker) hold(run string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.holds[run] {
+		return false
+	}
+	w.holds[run] = true
+	return true
+}
+
+func (w *worker) release(run string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.holds, run)
+}
+
+// sleep waits for d, or returns why ctx is done.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// encode returns the JSON of a value that has one.
+func encode(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+var errCancelled = errors.New("cancelled")
