@@ -102,6 +102,11 @@ func (s *Server) do(ctx context.Context, c *session, sc *scope, t tool, argument
 		}
 	}()
 	r := t.dialect.Do(ctx, sc.x, c.state, parser.ToolCall{Name: t.name, Arguments: arguments})
+	if s.cfg.Changed != nil && !t.reads {
+		if err := s.cfg.Changed(context.WithoutCancel(ctx)); err != nil {
+			return answerText{text: t.name + ": " + err.Error(), failed: true}
+		}
+	}
 	if r.Err != nil && r.Body == "" {
 		return answerText{text: r.Err.Error(), failed: true}
 	}

@@ -21,6 +21,7 @@ import (
 
 // guard passes valid requests on and refuses all others.
 type guard struct {
+	relay     Relay // which all messages are for; nil if they are for server
 	server    *Server
 	sessions  *clients
 	stateful  http.Handler
@@ -63,6 +64,9 @@ func (g *guard) serve(w *patientWriter, r *http.Request) {
 		deny(w, http.StatusUnauthorized, "a bearer token is needed")
 	case r.Method == http.MethodPost:
 		g.post(w, r)
+	case g.relay != nil:
+		w.Header().Set("Allow", "POST")
+		deny(w, http.StatusMethodNotAllowed, "only POST is answered here")
 	default:
 		g.limited(w, func() { g.pass(w, r) })
 	}
@@ -105,6 +109,10 @@ func (g *guard) post(w *patientWriter, r *http.Request) {
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	g.limited(w, func() {
+		if g.relay != nil {
+			g.relay.post(w, r, body)
+			return
+		}
 		if cl, version := g.sessions.begin(w, r); cl != nil {
 			status := 0
 			defer func() { g.sessions.end(cl, w, r, status) }()

@@ -50,15 +50,28 @@ var ErrNoToken = errors.New("needs a token")
 // HTTP serves clients over streamable HTTP until ctx is done, and then ends their
 // sessions. An address that others can reach, without a token, is [ErrNoToken].
 func (s *Server) HTTP(ctx context.Context, h HTTP) error {
-	h.MaxBody = cmp.Or(h.MaxBody, 16<<20)
-	h.MaxSessions = cmp.Or(h.MaxSessions, 256)
-	h.Idle = cmp.Or(h.Idle, time.Hour)
-	h.Life = cmp.Or(h.Life, 24*time.Hour)
+	h = h.withDefaults()
 	listener, err := h.listen()
 	if err != nil {
 		return err
 	}
 	g := s.guarded(h, listener.Addr())
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go g.sessions.endOld(inner)
+	return h.serve(ctx, listener, g, s.shutDown)
+}
+
+func (h HTTP) withDefaults() HTTP {
+	h.MaxBody = cmp.Or(h.MaxBody, 16<<20)
+	h.MaxSessions = cmp.Or(h.MaxSessions, 256)
+	h.Idle = cmp.Or(h.Idle, time.Hour)
+	h.Life = cmp.Or(h.Life, 24*time.Hour)
+	return h
+}
+
+// serve passes requests to a guard until ctx is done, and then calls end.
+func (h HTTP) serve(ctx context.Context, listener net.Listener, g *guard, end func(*http.Server) error) error {
 	server := &http.Server{
 		Handler:           g,
 		ReadHeaderTimeout: headerTime,
@@ -70,15 +83,12 @@ func (s *Server) HTTP(ctx context.Context, h HTTP) error {
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go g.sessions.endOld(inner)
 	select {
 	case err := <-failed:
 		return err
 	case <-ctx.Done():
 	}
-	return s.shutDown(server)
+	return end(server)
 }
 
 // url returns the address that clients are given.
@@ -142,14 +152,20 @@ func (s *Server) shutDown(server *http.Server) error {
 	for ss := range s.sdk.Sessions() {
 		all.Go(func() { s.endSession(ss) })
 	}
+	if err := shutDown(server); err != nil {
+		return err
+	}
+	all.Wait()
+	return nil
+}
+
+// shutDown ends a server when its requests have been answered, or after stopTime.
+func shutDown(server *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
 	err := server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return server.Close()
-	}
-	if err == nil {
-		all.Wait()
 	}
 	return err
 }

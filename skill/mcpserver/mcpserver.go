@@ -20,6 +20,7 @@
 //	http.go       listening, limits, shutdown
 //	guard.go      which HTTP requests are accepted
 //	clients.go    the sessions of HTTP
+//	relay.go      messages carried to a server on another machine
 //	unix.go       a socket for one user alone
 package mcpserver
 
@@ -29,6 +30,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -58,6 +60,14 @@ type Config struct {
 	// for a client that cannot do that. If nil, all calls are made.
 	Check func(tool string, e dialect.Effect) (refusal string, ask bool)
 
+	// Session belongs to all clients; if nil, each has one of its own.
+	Session *skill.Session
+
+	// Changed is called after each call of a tool that may have changed something, before
+	// the call is answered, by several goroutines. Its error is the answer then. It may be
+	// nil.
+	Changed func(ctx context.Context) error
+
 	// Options are passed to the SDK's server; nil suits a server that has only
 	// tools.
 	Options *mcp.ServerOptions
@@ -75,6 +85,8 @@ type Server struct {
 	add   func()   // adds the tools to the SDK's server, once
 
 	addLinked func() // adds the resources, once
+
+	relaying relaying
 
 	mu       sync.Mutex
 	served   *served
@@ -117,6 +129,12 @@ func New(cfg Config) (*Server, error) {
 	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "skill", Title: "Skill", Version: cfg.Version}, s.options())
 	s.sdk.AddReceivingMiddleware(s.listInOrder)
 	s.add = sync.OnceFunc(s.addTools) // 0.5 ms for 17 tools, which initialize need not wait for
+	s.relaying.running = make(map[string]context.CancelFunc)
+	s.relaying.handler = sync.OnceValue(func() http.Handler {
+		return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk }, &mcp.StreamableHTTPOptions{
+			Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxLine, DisableLocalhostProtection: true, PropagateRequestCancellation: true,
+		})
+	})
 	s.addLinked = sync.OnceFunc(s.addResources)
 	return s, nil
 }

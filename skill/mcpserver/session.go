@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -43,7 +44,7 @@ type scope struct {
 var errClientGone = errors.New("the client is gone")
 
 func newSession(s *Server) *session {
-	return &session{server: s, state: &skill.Session{}, unread: &unread{limit: s.maxUnread, patience: s.patience},
+	return &session{server: s, state: cmp.Or(s.cfg.Session, &skill.Session{}), unread: &unread{limit: s.maxUnread, patience: s.patience},
 		inputEnded: make(chan struct{}), running: make(map[*running]bool), always: make(map[string]bool)}
 }
 
