@@ -84,6 +84,8 @@ var mayImport = map[string][]string{
 
 	"skill/fleet/jetstream": {"skill/fleet"},
 
+	"skill/fleet/toolcall": {"skill/fleet", "skill/mcpserver", "skill/dialect", "skill"},
+
 	"cmd/skill": {"skill/audit", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
 
 	"cmd/skill-fleet": {"skill/fleet/jetstream", "skill/fleet/pack", "skill/fleet", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace",

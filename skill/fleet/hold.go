@@ -30,6 +30,8 @@ type held struct {
 	events []Event      // of the step under way
 	walk   bool         // whether that step may have changed files without the history
 	ended  *agent.Event // of the step that has ended and is not stored; nil for none
+
+	callers callers
 }
 
 // errGivenBack says that the worker ends and another one may go on with the run.
@@ -102,15 +104,13 @@ func (h *held) work(ctx, own context.Context) error {
 	} else if err != nil {
 		return cmp.Or(context.Cause(own), err)
 	}
-	if h.Held != nil {
-		release, err := h.Held(h.run, h.x)
-		if err != nil {
-			return err
-		}
-		defer release()
+	calls, release, err := h.serveCalls()
+	if err != nil {
+		return err
 	}
+	defer release()
 	if h.run.Expert == "" {
-		return h.onlyHold(ctx, own)
+		return h.onlyHold(ctx, own, calls)
 	}
 	cfg, query, err := h.configure(own)
 	if err != nil {
@@ -134,26 +134,6 @@ func (h *held) work(ctx, own context.Context) error {
 		return h.endStep(context.WithoutCancel(ctx))
 	}
 	return fault
-}
-
-// onlyHold keeps the workspace for calls until the run is cancelled.
-func (h *held) onlyHold(ctx, own context.Context) error {
-	err := errGivenBack
-	select {
-	case <-ctx.Done():
-	case <-own.Done():
-		err = context.Cause(own)
-	}
-	if errors.Is(err, ErrTaken) {
-		return err
-	}
-	h.walk = true
-	manifest, changed := h.snapshot(context.WithoutCancel(own))
-	if changed != nil {
-		return changed
-	}
-	h.ws.Manifest = manifest
-	return err
 }
 
 // hear adds an event to those of the step. It reports whether it has stored a step.
@@ -187,7 +167,9 @@ func (h *held) hear(ctx context.Context, e agent.Event) (stored bool, err error)
 const baseSkill = "@perstack/base"
 
 // storeStep stores the step that has ended.
-func (h *held) storeStep(ctx context.Context) error {
+func (h *held) storeStep(ctx context.Context) (err error) {
+	stored := h.callers.take(h)
+	defer func() { stored(err) }()
 	manifest, err := h.snapshot(ctx)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@
 //	claim.go      becoming the owner of one
 //	open.go       restoring its files and going on with it
 //	hold.go       working on it, and storing each step
+//	calls.go      calls of others to its workspace
 //	commit.go     what is done where the plane does not answer
 //	reconcile.go  runs that the queue has lost
 package fleet

@@ -3,21 +3,24 @@ package fleet
 import (
 	"encoding/json"
 	"time"
+
+	"textskill/skill"
 )
 
 // A Run is the state of a run, as the worker that owns it wrote it last.
 type Run struct {
-	ID        string    `json:"id"`
-	Tenant    string    `json:"tenant"`
-	Workspace string    `json:"workspace"` // its name; that of a run without a named one is its ID
-	Expert    string    `json:"expert"`    // "" for a run that only holds its workspace for calls
-	Query     string    `json:"query,omitempty"`
-	Urgent    bool      `json:"urgent,omitempty"`
-	Label     string    `json:"label,omitempty"` // which a worker needs, such as "gpu"; "" is none
-	Pin       string    `json:"pin,omitempty"`   // the worker that alone has its files; "" if they are portable
-	MaxSteps  int       `json:"maxSteps,omitempty"`
-	Submitted time.Time `json:"submitted"`
-	Trace     string    `json:"trace,omitempty"` // traceparent of W3C
+	ID        string        `json:"id"`
+	Tenant    string        `json:"tenant"`
+	Workspace string        `json:"workspace"` // its name; that of a run without a named one is its ID
+	Expert    string        `json:"expert"`    // "" for a run that only holds its workspace for calls
+	Query     string        `json:"query,omitempty"`
+	Urgent    bool          `json:"urgent,omitempty"`
+	Label     string        `json:"label,omitempty"` // which a worker needs, such as "gpu"; "" is none
+	Pin       string        `json:"pin,omitempty"`   // the worker that alone has its files; "" if they are portable
+	MaxSteps  int           `json:"maxSteps,omitempty"`
+	Idle      time.Duration `json:"idle,omitempty"` // of a run without an expert: it ends after this time without a call; 0 is never
+	Submitted time.Time     `json:"submitted"`
+	Trace     string        `json:"trace,omitempty"` // traceparent of W3C
 
 	Status     Status    `json:"status"`
 	Reason     string    `json:"reason,omitempty"` // why it has stopped or failed, in a sentence
@@ -61,11 +64,12 @@ func (s Status) Over() bool { return s != Waiting && s != Running }
 
 // A Workspace is the state of a workspace between steps.
 type Workspace struct {
-	Name     string    `json:"name"`
-	Tenant   string    `json:"tenant"`
-	Manifest string    `json:"manifest"`      // the sum of the blob that lists its files; "" if it has none yet
-	Run      string    `json:"run,omitempty"` // that holds it; "" if none does
-	Updated  time.Time `json:"updated"`
+	Name     string         `json:"name"`
+	Tenant   string         `json:"tenant"`
+	Manifest string         `json:"manifest"`       // the sum of the blob that lists its files; "" if it has none yet
+	Run      string         `json:"run,omitempty"`  // that holds it; "" if none does
+	Todos    skill.Snapshot `json:"todos,omitzero"` // of those who call its tools
+	Updated  time.Time      `json:"updated"`
 
 	Revision uint64 `json:"-"`
 }

@@ -30,9 +30,9 @@ type WorkerConfig struct {
 	// perhaps the model.
 	Model func(cfg *agent.Config, p agent.Project) error
 
-	// Held is called when the worker holds a workspace, and returns what to call before it
-	// gives the workspace up. It may be nil.
-	Held func(r Run, x *skill.Executor) (release func(), err error)
+	// Held is called when the worker holds a workspace, and returns what answers calls to it,
+	// which is closed before the worker gives the workspace up. It may be nil.
+	Held func(h Holding) (Calls, error)
 
 	Say func(line string) // is told what the worker does, in a line each; may be nil
 }

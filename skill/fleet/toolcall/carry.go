@@ -1,0 +1,265 @@
+package toolcall
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"textskill/skill/fleet"
+)
+
+// A frame is what is sent as one message: what it asks for, the ID of a call, and the rest.
+// Requests and answers of more than maxPart bytes are sent in parts, which the worker keeps
+// in its memory until they are whole or fetched.
+const (
+	opPart  = 'p' // keep the rest, a part of a request
+	opCall  = 'c' // make the call: a byte, the number of the parts, and the rest
+	opNext  = 'n' // the next part of the answer
+	opAlive = 'a' // is the call being made?
+	opStop  = 's' // stop the call
+
+	isMore    = 'm' // a part of an answer, which is not the last
+	isLast    = 'l' // the last part of an answer
+	isOK      = 'k'
+	isUnknown = 'u' // there is no such call
+	isTooMuch = 't' // the rest says of what
+)
+
+const (
+	idSize   = 26
+	maxPart  = fleet.MaxMessage - 2 - idSize
+	maxKept  = 192 << 20        // bytes of all parts that a worker keeps
+	keepTime = 30 * time.Second // for the next part to come or be fetched
+	askEvery = 5 * time.Second  // whether the call is still being made
+)
+
+var errLost = errors.New("the worker was lost during the call, which it may have made; call again when another one holds the workspace")
+
+// send sends a request to a name, and returns the answer.
+func send(ctx context.Context, p fleet.Plane, name string, data []byte) ([]byte, error) {
+	id, parts := rand.Text(), byte(0)
+	for ; len(data) > maxPart; parts++ {
+		if _, err := ask(ctx, p, name, opPart, id, data[:maxPart]); err != nil {
+			return nil, err
+		}
+		data = data[maxPart:]
+	}
+	inner, lost := context.WithCancelCause(ctx)
+	defer lost(nil)
+	go watch(inner, p, name, id, lost)
+	answer, err := ask(inner, p, name, opCall, id, append([]byte{parts}, data...))
+	if ctx.Err() != nil {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_, _ = ask(last, p, name, opStop, id, nil) // a worker that is lost makes no call
+	}
+	if err != nil && inner.Err() != nil {
+		err = context.Cause(inner)
+	}
+	var whole []byte
+	for err == nil && answer[0] == isMore {
+		whole = append(whole, answer[1:]...)
+		answer, err = ask(ctx, p, name, opNext, id, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return append(whole, answer[1:]...), nil
+}
+
+// ask sends a frame, and returns the answer to it.
+func ask(ctx context.Context, p fleet.Plane, name string, op byte, id string, rest []byte) ([]byte, error) {
+	answer, err := p.Call(ctx, name, append(append([]byte{op}, id...), rest...))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(answer) == 0 || answer[0] == isUnknown:
+		return nil, errLost
+	case answer[0] == isTooMuch:
+		return nil, errors.New(string(answer[1:]))
+	}
+	return answer, nil
+}
+
+// watch calls lost if a call is not being made any more, though it has not been answered.
+func watch(ctx context.Context, p fleet.Plane, name, id string, lost func(error)) {
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for missing := 0; missing < 2; { // the answer may be on its way
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		soon, cancel := context.WithTimeout(ctx, askEvery)
+		_, err := ask(soon, p, name, opAlive, id, nil)
+		cancel()
+		if missing++; err == nil {
+			missing = 0
+		}
+	}
+	lost(errLost)
+}
+
+// A carrier receives frames for what answers requests.
+type carrier struct {
+	answer func(ctx context.Context, request []byte) []byte
+	ctx    context.Context
+	close  func()
+
+	mu    sync.Mutex
+	calls map[string]*carried // by ID
+	kept  int                 // bytes of all parts
+}
+
+// carried is a call.
+type carried struct {
+	parts [][]byte // of the request, or then of the answer
+	stop  func()   // nil before the call is made and after it
+	timer *time.Timer
+}
+
+func newCarrier(answer func(ctx context.Context, request []byte) []byte) *carrier {
+	c := &carrier{answer: answer, calls: map[string]*carried{}}
+	c.ctx, c.close = context.WithCancel(context.Background())
+	return c
+}
+
+// receive answers a frame.
+func (c *carrier) receive(_ context.Context, frame []byte) []byte {
+	if len(frame) < 1+idSize || frame[0] == opCall && len(frame) == 1+idSize {
+		return []byte{isUnknown}
+	}
+	op, id, rest := frame[0], string(frame[1:1+idSize]), frame[1+idSize:]
+	switch op {
+	case opPart:
+		return c.part(id, rest)
+	case opCall:
+		return c.call(id, rest[0], rest[1:])
+	case opNext:
+		return c.next(id)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	call := c.calls[id]
+	switch {
+	case call == nil || call.stop == nil:
+		return []byte{isUnknown}
+	case op == opStop:
+		call.stop()
+	}
+	return []byte{isOK}
+}
+
+// part keeps a part of a request.
+func (c *carrier) part(id string, data []byte) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kept+len(data) > maxKept {
+		return fmt.Appendf([]byte{isTooMuch}, "the worker has %d MB of calls to receive; try again later", maxKept>>20)
+	}
+	call := c.calls[id]
+	if call == nil {
+		call = &carried{}
+		c.calls[id] = call
+	}
+	c.keepLocked(id, call, append(call.parts, bytes.Clone(data)))
+	return []byte{isOK}
+}
+
+// call makes a call, and returns the first part of the answer.
+func (c *carrier) call(id string, parts byte, data []byte) []byte {
+	ctx, stop := context.WithCancel(c.ctx)
+	defer stop()
+	c.mu.Lock()
+	call := c.calls[id]
+	if call == nil {
+		call = &carried{}
+		c.calls[id] = call
+	}
+	if byte(len(call.parts)) != parts || call.stop != nil {
+		c.mu.Unlock()
+		return []byte{isUnknown}
+	}
+	request := append(bytes.Join(call.parts, nil), data...)
+	c.dropLocked(id)
+	call.stop = stop
+	c.calls[id] = call
+	c.mu.Unlock()
+
+	answer := c.answer(ctx, request)
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.calls, id)
+	if len(answer) <= maxPart {
+		return append([]byte{isLast}, answer...)
+	}
+	if c.kept+len(answer) > maxKept {
+		return fmt.Appendf([]byte{isTooMuch}, "the call was made; its answer has %d bytes, more than the worker can send now", len(answer))
+	}
+	var split [][]byte
+	for len(answer) > maxPart {
+		split, answer = append(split, answer[:maxPart]), answer[maxPart:]
+	}
+	c.calls[id] = &carried{}
+	c.keepLocked(id, c.calls[id], append(split, answer))
+	return c.nextLocked(id)
+}
+
+// next returns the next part of an answer.
+func (c *carrier) next(id string) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if call := c.calls[id]; call == nil || call.stop != nil || len(call.parts) == 0 {
+		return []byte{isUnknown}
+	}
+	return c.nextLocked(id)
+}
+
+func (c *carrier) nextLocked(id string) []byte {
+	call := c.calls[id]
+	part := call.parts[0]
+	if len(call.parts) == 1 {
+		c.dropLocked(id)
+		return append([]byte{isLast}, part...)
+	}
+	c.keepLocked(id, call, call.parts[1:])
+	return append([]byte{isMore}, part...)
+}
+
+// keepLocked sets the parts of a call, and lets them be forgotten after keepTime.
+func (c *carrier) keepLocked(id string, call *carried, parts [][]byte) {
+	c.kept += size(parts) - size(call.parts)
+	call.parts = parts
+	if call.timer == nil {
+		call.timer = time.AfterFunc(keepTime, func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.calls[id] == call && call.stop == nil {
+				c.dropLocked(id)
+			}
+		})
+		return
+	}
+	call.timer.Reset(keepTime)
+}
+
+// dropLocked forgets a call and its parts.
+func (c *carrier) dropLocked(id string) {
+	call := c.calls[id]
+	c.kept -= size(call.parts)
+	call.parts = nil
+	delete(c.calls, id)
+}
+
+func size(parts [][]byte) (n int) {
+	for _, p := range parts {
+		n += len(p)
+	}
+	return n
+}

@@ -1,0 +1,94 @@
+package toolcall
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"textskill/skill/fleet"
+	"textskill/skill/mcpserver"
+)
+
+// A NobodyError says that no worker holds a workspace.
+type NobodyError struct{ Workspace string }
+
+func (e *NobodyError) Error() string { return "no worker holds " + e.Workspace }
+
+// Relay returns what carries messages of MCP to the worker that holds a workspace, whoever
+// that is when a message is sent. tools are the names of the dialects that are served; none
+// is that of a workspace. An error of it is a [*NobodyError] if no worker holds it.
+func Relay(p fleet.Plane, workspace string, tools []string) mcpserver.Relay {
+	return func(ctx context.Context, m mcpserver.Message) (reply mcpserver.Reply, err error) {
+		data, err := json.Marshal(request{tools, m})
+		if err != nil {
+			return reply, err
+		}
+		data, err = send(ctx, p, fleet.WorkspaceName+workspace, data)
+		switch {
+		case errors.Is(err, fleet.ErrNobody):
+			return reply, &NobodyError{workspace}
+		case err != nil:
+			return reply, fmt.Errorf("%s: %w", workspace, err)
+		}
+		return reply, json.Unmarshal(data, &reply)
+	}
+}
+
+// An Answer is that of a tool.
+type Answer struct {
+	Text   string // of all its blocks
+	Failed bool
+	Undo   string // the change that it made; "" for none
+}
+
+// stateless is a version of the protocol without sessions.
+const stateless = "2026-07-28"
+
+// Call calls a tool.
+func Call(ctx context.Context, r mcpserver.Relay, tool string, arguments json.RawMessage) (a Answer, err error) {
+	const meta = "io.modelcontextprotocol/"
+	type object = map[string]any
+	body, err := json.Marshal(object{"jsonrpc": "2.0", "id": rand.Text(), "method": "tools/call", "params": object{
+		"name": tool, "arguments": arguments, "_meta": object{
+			meta + "protocolVersion": stateless, meta + "clientCapabilities": object{}, meta + "clientInfo": object{"name": "skill-fleet", "version": "1"},
+		},
+	}})
+	if err != nil {
+		return a, err
+	}
+	reply, err := r(ctx, mcpserver.Message{Body: body, Header: http.Header{
+		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
+		"Mcp-Protocol-Version": {stateless}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {tool},
+	}})
+	if err != nil {
+		return a, err
+	}
+	var answer struct {
+		Result *struct {
+			Content []struct{ Text, URI, MIMEType string }
+			IsError bool
+			Meta    struct{ Undo string } `json:"_meta"`
+		}
+		Error *struct{ Message string }
+	}
+	switch err := json.Unmarshal(reply.Body, &answer); {
+	case err != nil:
+		return a, fmt.Errorf("status %d: %s", reply.Status, strings.TrimSpace(string(reply.Body)))
+	case answer.Error != nil:
+		return a, errors.New(answer.Error.Message)
+	case answer.Result == nil:
+		return a, errors.New("the worker has not answered the call")
+	}
+	var texts []string
+	for _, c := range answer.Result.Content {
+		if c.Text == "" && c.MIMEType != "" {
+			c.Text = strings.TrimSpace(c.MIMEType + " " + c.URI)
+		}
+		texts = append(texts, c.Text)
+	}
+	return Answer{strings.Join(texts, "\n"), answer.Result.IsError, answer.Result.Meta.Undo}, nil
+}
