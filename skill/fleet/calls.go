@@ -13,7 +13,7 @@ import (
 // A Holding is a workspace that a worker holds, for what answers calls to it.
 type Holding struct {
 	Run      Run
-	Todos    skill.Snapshot // of the callers
+	Todos    *skill.Snapshot // of the callers; nil if they have none
 	Executor *skill.Executor
 
 	// Commit returns when the files as they are, and the todos, are stored. While an expert
@@ -63,7 +63,7 @@ func (c *callers) take(h *held) (stored func(error)) {
 	defer c.mu.Unlock()
 	waiting := c.waiting
 	if c.todos != nil {
-		h.ws.Todos, h.walk = *c.todos, true
+		h.ws.Todos, h.walk = c.todos, true
 	}
 	c.todos, c.waiting = nil, nil
 	return func(err error) {

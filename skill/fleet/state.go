@@ -64,12 +64,12 @@ func (s Status) Over() bool { return s != Waiting && s != Running }
 
 // A Workspace is the state of a workspace between steps.
 type Workspace struct {
-	Name     string         `json:"name"`
-	Tenant   string         `json:"tenant"`
-	Manifest string         `json:"manifest"`       // the sum of the blob that lists its files; "" if it has none yet
-	Run      string         `json:"run,omitempty"`  // that holds it; "" if none does
-	Todos    skill.Snapshot `json:"todos,omitzero"` // of those who call its tools
-	Updated  time.Time      `json:"updated"`
+	Name     string          `json:"name"`
+	Tenant   string          `json:"tenant"`
+	Manifest string          `json:"manifest"`        // the sum of the blob that lists its files; "" if it has none yet
+	Run      string          `json:"run,omitempty"`   // that holds it; "" if none does
+	Todos    *skill.Snapshot `json:"todos,omitempty"` // of those who call its tools
+	Updated  time.Time       `json:"updated"`
 
 	Revision uint64 `json:"-"`
 }

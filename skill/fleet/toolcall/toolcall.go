@@ -21,15 +21,15 @@ import (
 	"textskill/skill/mcpserver"
 )
 
-// A Config says what a [Desk] serves. All but Log is required.
+// A Config says what a [Desk] serves. All but Todos and Log is required.
 type Config struct {
 	Plane     fleet.Plane
 	Worker    string // its name
 	Workspace string // its name
 	Executor  *skill.Executor
-	Todos     skill.Snapshot // of the callers, as they were committed last
-	Version   string         // of the program, sent to clients
-	Log       io.Writer      // receives a line for each event that the worker's operator should see
+	Todos     *skill.Snapshot // of the callers, as they were committed last; nil if they have none
+	Version   string          // of the program, sent to clients
+	Log       io.Writer       // receives a line for each event that the worker's operator should see
 
 	// Commit makes the files as they are, and the todos of the callers, durable. A call that
 	// may have changed something is answered after it. It is called by several goroutines.
@@ -56,7 +56,9 @@ type Desk struct {
 // Open begins to answer. The caller closes the Desk before it gives the workspace up.
 func Open(cfg Config) (*Desk, error) {
 	d := &Desk{cfg: cfg, session: &skill.Session{}, servers: map[string]*mcpserver.Server{}, last: time.Now()}
-	d.session.Restore(cfg.Todos)
+	if cfg.Todos != nil {
+		d.session.Restore(*cfg.Todos)
+	}
 	d.none = sync.NewCond(&d.mu)
 	d.carrier = newCarrier(d.answer)
 	stop, err := cfg.Plane.Serve(fleet.WorkspaceName+cfg.Workspace, d.carrier.receive)
