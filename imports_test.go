@@ -78,7 +78,7 @@ var mayImport = map[string][]string{
 
 	"skill/agent/provider": {"skill/agent", "llmfallback/openai", "llmfallback/remote"},
 
-	"skill/fleet/pack": {"skill/internal/search", "skill/internal/workspace", "skill/internal/workspace/tree"},
+	"skill/fleet/pack": {"skill/internal/search", "skill/internal/workspace/tree"},
 
 	"skill/fleet": {"skill/fleet/pack", "skill/agent", "skill/dialect", "skill", "parser/json"},
 

@@ -1,22 +1,47 @@
 // Package pack keeps the files of a folder in blobs, so that another machine can restore
 // them with the same bytes.
+//
+// What moves is the content of files, their permissions, the targets of symbolic links,
+// folders that are empty too, and the times of modification to the nanosecond (those of
+// links on Linux only). Names are bytes, in no encoding. What does not move:
+//
+//   - sockets, pipes and devices;
+//   - the owner, extended attributes, and the setuid, setgid and sticky bits;
+//   - that two names are hard links of one file, and where a sparse file has holes: they
+//     become separate files and zeros;
+//   - files that usually hold credentials, and what [Options].Exclude names: exclude.go
+//     has the list. Of the config files of git the credentials alone stay behind.
+//
+// Files are cut into pieces of up to 512 KiB. Small ones share a pack, and equal ones are
+// stored once. A manifest lists the files: it is a delta to earlier ones, which it names,
+// or describes the whole folder anew after 32 of them.
+//
+//	pack.go      Folder: what is stored of a folder, and Snapshot
+//	node.go      what is known of a file
+//	scan.go      finds what has changed
+//	exclude.go   which files stay on the machine; gitconfig.go, which lines of git's
+//	store.go     reads files into packs
+//	blob.go      compresses, encrypts and checks blobs
+//	manifest.go  writes manifests; load.go reads them
+//	restore.go   writes files
+//	limit.go     how large a folder may be
+//	shared.go    which file systems are shared by machines
 package pack
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"time"
+	"slices"
+	"strings"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
-// Blobs is what packs are stored in. They are safe for concurrent use.
+// Blobs is what packs and manifests are stored in, by the SHA-256 of their bytes in
+// hexadecimal digits. It is safe for concurrent use. No blob is larger than 900 KiB.
 type Blobs interface {
+	// Put stores a blob, and returns after it was accepted.
 	Put(ctx context.Context, sum string, data []byte) error
 	Get(ctx context.Context, sum string) ([]byte, error)
 }
@@ -26,129 +51,161 @@ type Options struct {
 	Blobs    Blobs
 	Key      []byte   // 32 bytes, with which the blobs are encrypted; nil means that they are not
 	Exclude  []string // further patterns, as in .gitignore, of files that stay on the machine
-	MaxBytes int64    // of all files; 0 means 2 GiB
+	MaxBytes int64    // of all files, at most 8 GiB; 0 means 2 GiB
 	MaxFiles int      // with links and folders; 0 means 200,000
 }
 
 // A Folder is a folder whose files are stored in blobs. It is for one goroutine at a time.
+// It holds no file open.
 type Folder struct {
-	o    Options
-	dir  string
-	sums map[string]bool
-}
+	storage
+	dir      string
+	excluded excluder
+	maxBytes int64
+	maxFiles int
 
-type file struct {
-	Name []byte
-	Mode fs.FileMode
-	Time time.Time
-	Blob string
+	root     *node // what the last manifest lists, and nothing that was not accepted
+	count    int   // of nodes below root
+	bytes    int64 // of their files
+	pieces   map[[32]byte]*piece
+	packs    map[*pack]bool // that hold pieces of root's files; two may be the same blob, if a content was gone and came back
+	chain    []string       // the manifests that describe root together, the last one last
+	deltas   int            // of them since the whole folder was described
+	deltaLen int            // their size, to be compared with that of the whole description
+	baseLen  int
+	scans    uint32
 }
 
 // Open returns a folder of which nothing is stored yet.
 func Open(o Options, dir string) (*Folder, error) {
-	return &Folder{o: o, dir: dir, sums: map[string]bool{}}, nil
-}
-
-// Restore writes the files of a manifest into an empty folder.
-func Restore(ctx context.Context, o Options, manifest, dir string) (*Folder, error) {
-	f := &Folder{o: o, dir: dir, sums: map[string]bool{manifest: true}}
-	data, err := o.Blobs.Get(ctx, manifest)
-	if err != nil {
-		return nil, err
+	f := &Folder{
+		storage: storage{o.Blobs, o.Key}, dir: dir, maxBytes: o.MaxBytes, maxFiles: o.MaxFiles,
+		root: newFolderNode(), pieces: map[[32]byte]*piece{}, packs: map[*pack]bool{},
 	}
-	var files []file
-	if err := json.Unmarshal(data, &files); err != nil {
-		return nil, err
+	if f.maxBytes == 0 {
+		f.maxBytes = 2 << 30
 	}
-	for _, e := range files {
-		path := filepath.Join(dir, string(e.Name))
-		if e.Mode.IsDir() {
-			if err := os.Mkdir(path, e.Mode.Perm()|0o700); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if data, err = o.Blobs.Get(ctx, e.Blob); err != nil {
-			return nil, err
-		}
-		f.sums[e.Blob] = true
-		if err := os.WriteFile(path, data, e.Mode.Perm()); err != nil {
-			return nil, err
-		}
-		if err := os.Chtimes(path, e.Time, e.Time); err != nil {
-			return nil, err
-		}
+	if f.maxFiles == 0 {
+		f.maxFiles = 200_000
+	}
+	if f.maxBytes > maxMaxBytes {
+		return nil, fmt.Errorf("MaxBytes is %d; at most %d are possible", f.maxBytes, int64(maxMaxBytes))
+	}
+	if n := len(o.Key); o.Key != nil && n != keySize {
+		return nil, fmt.Errorf("the key has %d bytes; it must have %d", n, keySize)
+	}
+	var err error
+	if f.excluded, err = newExcluder(o.Exclude); err != nil {
+		return nil, err
 	}
 	return f, nil
 }
 
+// maxMaxBytes is the largest MaxBytes: the pieces of a file of that size still fit in one
+// manifest.
+const maxMaxBytes = 8 << 30
+
 // Snapshot stores what has changed since the last successful one and returns the sum of
-// the new manifest. changed are paths relative to the folder, with slashes, of files that
-// may have changed; one of a folder stands for all below it. walk makes it look at every
-// file.
+// the new manifest. changed are paths relative to the folder, with slashes, of what may
+// have changed; a folder stands for all below it. walk makes it look at every file. If it
+// fails, with a [*TooLargeError] among others, the next call stores all that is missing.
 func (f *Folder) Snapshot(ctx context.Context, changed []string, walk bool) (manifest string, err error) {
-	sums := map[string]bool{}
-	put := func(data []byte) (string, error) {
-		sum := sha256.Sum256(data)
-		name := hex.EncodeToString(sum[:])
-		sums[name] = true
-		return name, f.o.Blobs.Put(ctx, name, data)
+	hint, err := newHint(changed, walk)
+	if err != nil {
+		return "", err
 	}
-	var files []file
-	err = filepath.WalkDir(f.dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || path == f.dir {
-			return err
+	t, err := tree.Open(f.dir, false)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", f.dir, err)
+	}
+	defer t.Close()
+
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w := &writer{Folder: f, tree: t, ctx: ctx, cancel: cancel, fresh: map[[32]byte]*piece{}}
+	changes, err := f.scan(ctx, t, hint)
+	if err != nil {
+		return "", err
+	}
+	slices.SortFunc(changes, func(a, b *change) int { return strings.Compare(a.path, b.path) })
+	if err := f.checkSize(ctx, changes); err != nil {
+		return "", err
+	}
+	if changes, err = w.read(changes); err != nil {
+		return "", err
+	}
+	if err := f.checkSize(ctx, changes); err != nil { // files may have grown
+		return "", err
+	}
+	return f.commit(w, changes)
+}
+
+// commit stores the manifest of changes whose packs are stored, and then makes them
+// those of the folder.
+func (f *Folder) commit(w *writer, changes []*change) (manifest string, err error) {
+	if len(f.chain) > 0 && !slices.ContainsFunc(changes, (*change).matters) {
+		f.apply(w, changes)
+		return f.chain[len(f.chain)-1], nil
+	}
+	base := len(f.chain) == 0 || f.deltas >= maxDeltas || f.deltaLen > f.baseLen
+	e := encoder{w: w}
+	if base {
+		again, err := w.read(f.thin(changes))
+		for p := range f.packs {
+			p.thin = false
 		}
-		info, err := d.Info()
 		if err != nil {
-			return err
+			return "", err
 		}
-		rel, err := filepath.Rel(f.dir, path)
-		e := file{Name: []byte(filepath.ToSlash(rel)), Mode: info.Mode(), Time: info.ModTime()}
-		if err == nil && info.Mode().IsRegular() {
-			var data []byte
-			if data, err = os.ReadFile(path); err == nil {
-				e.Blob, err = put(data)
-			}
-		}
-		if info.Mode().IsRegular() || info.IsDir() {
-			files = append(files, e)
-		}
-		return err
-	})
+		changes = append(changes, again...)
+		e.whole(f.root, changes)
+	} else {
+		e.earlier = slices.Clone(f.chain)
+		e.changes(changes)
+	}
+	chain, err := e.finish()
 	if err != nil {
 		return "", err
 	}
-	data, err := json.Marshal(files)
-	if err != nil {
-		return "", err
+	f.apply(w, changes)
+	f.chain = chain
+	if base {
+		f.deltas, f.deltaLen, f.baseLen = 0, 0, e.total
+	} else {
+		f.deltas, f.deltaLen = f.deltas+1, f.deltaLen+e.total
 	}
-	if manifest, err = put(data); err != nil {
-		return "", err
+	return chain[len(chain)-1], nil
+}
+
+// apply makes changes in memory that are stored.
+func (f *Folder) apply(w *writer, changes []*change) {
+	f.count, f.bytes = f.sizeAfter(changes)
+	for _, c := range changes {
+		if c.now != nil {
+			f.acquire(c.now)
+		}
 	}
-	f.sums = sums
-	return manifest, nil
+	for _, c := range changes {
+		c.apply(f)
+	}
+	for sum, p := range w.fresh {
+		if p.pack.live > 0 {
+			f.pieces[sum] = p
+		}
+	}
 }
 
 // Sums returns the sums of the blobs that the last manifest needs, itself among them.
-func (f *Folder) Sums() map[string]bool { return f.sums }
-
-// A TooLargeError says that a folder has more than may be stored.
-type TooLargeError struct {
-	Bytes, MaxBytes int64
-	Files, MaxFiles int
-	Largest         []string // folders
-}
-
-func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("the folder has %d files of %d bytes; at most %d files of %d bytes move between machines: use --pin", e.Files, e.Bytes, e.MaxFiles, e.MaxBytes)
-}
-
-// SharedFilesystem returns the kind of file system that a folder is on, such as "nfs", if
-// that is one that machines share; "" if it is local or not known.
-func SharedFilesystem(dir string) (kind string, err error) {
-	if _, err := os.Stat(dir); err != nil {
-		return "", errors.Unwrap(err)
+func (f *Folder) Sums() map[string]bool {
+	sums := make(map[string]bool, len(f.chain)+len(f.packs))
+	for _, sum := range f.chain {
+		sums[sum] = true
 	}
-	return "", nil
+	for p := range f.packs {
+		sums[p.sum] = true
+	}
+	return sums
 }
+
+// errNotLocal is the error of a changed path that leads out of the folder.
+var errNotLocal = errors.New("is not a path below the folder")

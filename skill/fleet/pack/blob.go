@@ -1,0 +1,179 @@
+package pack
+
+import (
+	"bytes"
+	"compress/flate"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// maxBlob is the largest size of a blob, in bytes.
+const maxBlob = 900 << 10
+
+// A kind is what a blob holds.
+type kind byte
+
+const (
+	aPack     kind = 'p'
+	aManifest kind = 'm'
+)
+
+func (k kind) String() string {
+	if k == aPack {
+		return "pack"
+	}
+	return "manifest"
+}
+
+// A blob begins with its version, its kind and its flags. After them an encrypted one has
+// the salt from which its own key is made, so that no key is used twice; what begins the
+// blob is authenticated with the rest.
+const (
+	blobVersion = 1
+	headSize    = 3
+
+	flagCompressed = 1
+	flagEncrypted  = 2
+
+	keySize  = 32
+	saltSize = 32
+)
+
+// A storage keeps blobs of one folder.
+type storage struct {
+	blobs Blobs
+	key   []byte // nil means that blobs are not encrypted
+}
+
+// put stores a blob and returns its sum.
+func (s *storage) put(ctx context.Context, k kind, plain []byte) (string, error) {
+	data, err := s.seal(k, plain)
+	if err != nil {
+		return "", err
+	}
+	if len(data) > maxBlob {
+		return "", fmt.Errorf("a %s has %d bytes, more than the %d of a blob", k, len(data), maxBlob)
+	}
+	hash := sha256.Sum256(data)
+	sum := hex.EncodeToString(hash[:])
+	if err := s.blobs.Put(ctx, sum, data); err != nil {
+		return "", fmt.Errorf("storing %s %s: %w", k, sum, err)
+	}
+	return sum, nil
+}
+
+// get returns what put was given, at most limit bytes.
+func (s *storage) get(ctx context.Context, k kind, sum string, limit int) ([]byte, error) {
+	data, err := s.blobs.Get(ctx, sum)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", k, sum, err)
+	}
+	if hash := sha256.Sum256(data); hex.EncodeToString(hash[:]) != sum {
+		return nil, fmt.Errorf("%s %s is damaged: the sum of what is stored is %x", k, sum, hash)
+	}
+	plain, err := s.open(k, data, limit)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s %w", k, sum, err)
+	}
+	return plain, nil
+}
+
+// compressors are used again, for each takes 600 KB.
+var compressors = sync.Pool{New: func() any {
+	w, err := flate.NewWriter(nil, flate.BestSpeed)
+	if err != nil {
+		panic(err)
+	}
+	return w
+}}
+
+// seal returns the blob of plain bytes.
+func (s *storage) seal(k kind, plain []byte) ([]byte, error) {
+	head := []byte{blobVersion, byte(k), 0}
+	room := headSize + saltSize + 16 // with the tag of GCM
+	body := bytes.NewBuffer(make([]byte, 0, len(plain)/2+room))
+	w := compressors.Get().(*flate.Writer)
+	w.Reset(body)
+	w.Write(plain) // to a buffer, which does not fail
+	w.Close()
+	compressors.Put(w)
+	content := plain
+	if body.Len() < len(plain)-len(plain)/16 {
+		head[2], content = flagCompressed, body.Bytes()
+	}
+	if s.key == nil {
+		return append(head, content...), nil
+	}
+	head[2] |= flagEncrypted
+	salt := make([]byte, saltSize, len(content)+room)
+	rand.Read(salt)
+	gcm, err := s.cipher(salt)
+	if err != nil {
+		return nil, err
+	}
+	return gcm.Seal(append(head, salt...), make([]byte, gcm.NonceSize()), content, head), nil
+}
+
+// open returns the plain bytes of a blob.
+func (s *storage) open(k kind, data []byte, limit int) (plain []byte, err error) {
+	switch {
+	case len(data) < headSize || data[0] != blobVersion || data[2]&^(flagCompressed|flagEncrypted) != 0:
+		return nil, errors.New("is not in a form that this version reads")
+	case kind(data[1]) != k:
+		return nil, errors.New("is of another kind")
+	case data[2]&flagEncrypted != 0 && s.key == nil:
+		return nil, errors.New("is encrypted; a key is needed")
+	case data[2]&flagEncrypted == 0 && s.key != nil:
+		return nil, errors.New("is not encrypted, though a key is set")
+	}
+	head, content := data[:headSize], data[headSize:]
+	if s.key != nil {
+		if len(content) < saltSize {
+			return nil, errors.New("is damaged")
+		}
+		gcm, err := s.cipher(content[:saltSize])
+		if err != nil {
+			return nil, err
+		}
+		if content, err = gcm.Open(nil, make([]byte, gcm.NonceSize()), content[saltSize:], head); err != nil {
+			return nil, errors.New("was encrypted with another key")
+		}
+	}
+	if head[2]&flagCompressed == 0 {
+		if len(content) > limit {
+			return nil, errors.New("is damaged: it is too large")
+		}
+		return content, nil
+	}
+	plain, err = io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(content)), int64(limit)+1))
+	if err == nil && len(plain) > limit {
+		err = errors.New("it is too large")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("is damaged: %w", err)
+	}
+	return plain, nil
+}
+
+// cipher returns the cipher of the blob with that salt. As its key is used once, the
+// nonce is zero.
+func (s *storage) cipher(salt []byte) (cipher.AEAD, error) {
+	key, err := hkdf.Key(sha256.New, s.key, salt, "skill fleet pack", keySize)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}

@@ -1,0 +1,171 @@
+package pack
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A TooLargeError says that a folder has more than may be stored. Nothing was stored.
+type TooLargeError struct {
+	Bytes, MaxBytes int64 // of all files
+	Files, MaxFiles int   // with links and folders
+	Largest         []string
+}
+
+func (e *TooLargeError) Error() string {
+	var over []string
+	if e.Bytes > e.MaxBytes {
+		over = append(over, fmt.Sprintf("%s, %s more than the %s that move between machines", sizeText(e.Bytes), sizeText(e.Bytes-e.MaxBytes), sizeText(e.MaxBytes)))
+	}
+	if e.Files > e.MaxFiles {
+		over = append(over, fmt.Sprintf("%d files, %d more than the %d that move between machines", e.Files, e.Files-e.MaxFiles, e.MaxFiles))
+	}
+	text := "the folder has " + strings.Join(over, ", and ")
+	if len(e.Largest) > 0 {
+		text += "; the largest folders are " + strings.Join(e.Largest, ", ")
+	}
+	return text + "; remove or exclude files, or keep the run on one machine with --pin"
+}
+
+// sizeText returns a number of bytes in words, rounded up so that none reads as 0.
+func sizeText(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	case n >= 1<<10:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// sizeAfter returns what the folder has with changes.
+func (f *Folder) sizeAfter(changes []*change) (count int, bytes int64) {
+	count, bytes = f.count, f.bytes
+	for _, c := range changes {
+		if c.meta {
+			continue
+		}
+		if c.old != nil {
+			n, b := c.old.measure()
+			count, bytes = count-n, bytes-b
+		}
+		if c.now != nil { // what is in a new folder has changes of its own
+			count, bytes = count+1, bytes+c.now.size
+		}
+	}
+	return count, bytes
+}
+
+// checkSize fails if the folder has too much with changes.
+func (f *Folder) checkSize(ctx context.Context, changes []*change) error {
+	count, bytes := f.sizeAfter(changes)
+	if count <= f.maxFiles && bytes <= f.maxBytes {
+		return nil
+	}
+	return f.tooLarge(ctx)
+}
+
+// usage is what a folder has.
+type usage struct {
+	name  string
+	files int
+	bytes int64
+}
+
+// shownFolders is how many folders a TooLargeError names.
+const shownFolders = 3
+
+// tooLarge measures the folder for its error.
+func (f *Folder) tooLarge(ctx context.Context) error {
+	e := &TooLargeError{MaxBytes: f.maxBytes, MaxFiles: f.maxFiles}
+	folders := map[string]*usage{}
+	err := filepath.WalkDir(f.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == f.dir {
+			return ctx.Err()
+		}
+		rel, err := filepath.Rel(f.dir, path)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		parent := rel[:max(0, strings.LastIndexByte(rel, '/'))]
+		if f.excluded.match(parent, d.Name(), d.IsDir()) {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		var size int64
+		if d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				size = info.Size()
+			}
+		}
+		e.Files, e.Bytes = e.Files+1, e.Bytes+size
+		for part := range ancestors(rel) {
+			u := folders[part]
+			if u == nil {
+				u = &usage{name: part}
+				folders[part] = u
+			}
+			u.files, u.bytes = u.files+1, u.bytes+size
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	e.Largest = largest(folders, e)
+	return e
+}
+
+// ancestors returns the folders that a path is in, of the first two levels.
+func ancestors(rel string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		from := 0
+		for range 2 {
+			i := strings.IndexByte(rel[from:], '/')
+			if i < 0 || !yield(rel[:from+i]) {
+				return
+			}
+			from += i + 1
+		}
+	}
+}
+
+// largest describes the folders that have the most of what there is too much of. One that
+// has most of its own in a folder below gives way to that.
+func largest(folders map[string]*usage, e *TooLargeError) (texts []string) {
+	weight := func(u *usage) float64 {
+		return max(float64(u.bytes)/float64(e.MaxBytes), float64(u.files)/float64(e.MaxFiles))
+	}
+	list := make([]*usage, 0, len(folders))
+	for _, u := range folders {
+		list = append(list, u)
+	}
+	slices.SortFunc(list, func(a, b *usage) int {
+		return cmp.Or(cmp.Compare(weight(b), weight(a)), strings.Compare(a.name, b.name))
+	})
+	var shown []*usage
+	for _, u := range list {
+		parent, _, below := strings.Cut(u.name, "/")
+		i := slices.IndexFunc(shown, func(o *usage) bool { return o.name == parent })
+		switch {
+		case below && i >= 0 && weight(u) > weight(shown[i])*0.7:
+			shown[i] = u
+		case len(shown) < shownFolders && !(below && i >= 0):
+			shown = append(shown, u)
+		}
+	}
+	for _, u := range shown {
+		texts = append(texts, fmt.Sprintf("%s (%s, %d files)", u.name, sizeText(u.bytes), u.files))
+	}
+	return texts
+}

@@ -1,0 +1,274 @@
+package pack
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+)
+
+// errDamaged is the error of a manifest that no Snapshot writes.
+var errDamaged = errors.New("is damaged")
+
+// load reads a manifest and those before it.
+func (f *Folder) load(ctx context.Context, manifest string) error {
+	last, err := f.get(ctx, aManifest, manifest, maxManifest)
+	if err != nil {
+		return err
+	}
+	l := loader{Folder: f}
+	r := record{data: last}
+	earlier := r.sums(maxChain)
+	f.chain = append(earlier, manifest)
+	if r.bad || repeats(f.chain) {
+		return fmt.Errorf("manifest %s %w", manifest, errDamaged)
+	}
+	f.deltas, f.baseLen = len(earlier), len(last)
+	const ahead = 4
+	var batch [ahead][]byte
+	for i, sum := range f.chain {
+		if i%ahead == 0 {
+			if err := f.fetch(ctx, f.chain[i:min(i+ahead, len(earlier))], batch[:]); err != nil {
+				return err
+			}
+		}
+		data := batch[i%ahead]
+		if i == len(earlier) {
+			data = last
+		}
+		if err := l.read(data); err != nil {
+			return fmt.Errorf("manifest %s %w", sum, err)
+		}
+	}
+	f.count, f.bytes = f.root.measure()
+	if f.count--; f.bytes > f.maxBytes {
+		return &TooLargeError{Bytes: f.bytes, MaxBytes: f.maxBytes, Files: f.count, MaxFiles: f.maxFiles}
+	}
+	f.keep(f.root)
+	return nil
+}
+
+// repeats reports whether a sum is in a list twice.
+func repeats(sums []string) bool {
+	known := map[string]bool{}
+	for _, sum := range sums {
+		known[sum] = true
+	}
+	return len(known) < len(sums)
+}
+
+// fetch reads manifests at once.
+func (f *Folder) fetch(ctx context.Context, sums []string, into [][]byte) error {
+	errs := make([]error, len(sums))
+	var wg sync.WaitGroup
+	for i, sum := range sums {
+		wg.Go(func() { into[i], errs[i] = f.get(ctx, aManifest, sum, maxManifest) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// keep acquires the pieces of all nodes.
+func (f *Folder) keep(n *node) {
+	f.acquire(n)
+	for _, c := range n.children {
+		f.keep(c)
+	}
+}
+
+// A loader builds the nodes of a folder from the records of its manifests. A manifest may
+// be hostile: what it says is checked.
+type loader struct {
+	*Folder
+	packs map[string]*pack
+	nodes int
+
+	path   string
+	dir    *node // that path is in
+	parent string
+	mtime  int64
+}
+
+// read reads a manifest.
+func (l *loader) read(data []byte) error {
+	r := &record{data: data}
+	r.sums(maxChain)
+	sums := r.sums(len(data) / sumSize)
+	packs := make([]*pack, len(sums))
+	if l.packs == nil {
+		l.packs = map[string]*pack{}
+	}
+	for i, sum := range sums {
+		if packs[i] = l.packs[sum]; packs[i] == nil {
+			packs[i] = &pack{sum: sum}
+			l.packs[sum] = packs[i]
+		}
+	}
+	if int64(len(l.packs)) > 2*int64(l.maxFiles)+l.maxBytes/pieceSize+maxChain { // more than any folder needs
+		return errDamaged
+	}
+	l.path, l.mtime, l.dir = "", 0, nil
+	for len(r.data) > 0 && !r.bad {
+		op := r.number(opLink)
+		path := r.path(l.path)
+		var n *node
+		switch {
+		case r.bad:
+		case op == opRemove:
+		case op == opFolder:
+			n = newFolderNode()
+			n.mode |= fs.FileMode(r.number(uint64(fs.ModePerm)))
+			n.mtime = l.time(r)
+		case op == opLink:
+			n = &node{mode: fs.ModeSymlink, mtime: l.time(r)}
+			n.target = r.text(maxTarget)
+			r.check(n.target != "" && strings.IndexByte(n.target, 0) < 0)
+		case op == opFile:
+			n = &node{mode: fs.FileMode(r.number(uint64(fs.ModePerm))), mtime: l.time(r)}
+			n.size = int64(r.number(uint64(l.maxBytes)))
+			n.pieces = r.pieces(n.size, packs)
+		}
+		if r.bad || !l.set(path, n) {
+			return errDamaged
+		}
+		l.path = path
+		if l.nodes > l.maxFiles {
+			return &TooLargeError{Files: l.nodes, MaxFiles: l.maxFiles, MaxBytes: l.maxBytes}
+		}
+	}
+	if r.bad {
+		return errDamaged
+	}
+	return nil
+}
+
+func (l *loader) time(r *record) int64 {
+	l.mtime += r.signed()
+	return l.mtime
+}
+
+// set makes n what is at a path, nil for nothing, and reports whether it can be there.
+func (l *loader) set(path string, n *node) bool {
+	slash := strings.LastIndexByte(path, '/')
+	parent, name := path[:max(slash, 0)], strings.Clone(path[slash+1:])
+	if l.dir == nil || parent != l.parent {
+		l.dir, l.parent = l.root, parent
+		for part := range strings.SplitSeq(parent, "/") {
+			if parent == "" {
+				break
+			}
+			if l.dir = l.dir.children[part]; l.dir == nil || l.dir.children == nil {
+				return false
+			}
+		}
+	}
+	old := l.dir.children[name]
+	switch {
+	case !validName(name) || n == nil && old == nil:
+		return false
+	case n == nil:
+		delete(l.dir.children, name)
+	case old != nil && old.children != nil && n.children != nil: // the folder stays
+		old.mode, old.mtime = n.mode, n.mtime
+		return true
+	default:
+		l.dir.children[name] = n
+		l.nodes++
+	}
+	if old != nil {
+		count, _ := old.measure()
+		l.nodes -= count
+		if old.children != nil {
+			l.dir = nil // it may be below old
+		}
+	}
+	return true
+}
+
+const (
+	maxName   = 255
+	maxPath   = 4096 + maxName
+	maxTarget = 4096
+)
+
+// validName reports whether a file may have that name.
+func validName(name string) bool {
+	return name != "" && name != "." && name != ".." && len(name) <= maxName && !strings.ContainsAny(name, "/\x00")
+}
+
+// A record reads a manifest. It is bad after something that cannot be read; all that is
+// read from then on is zero.
+type record struct {
+	data []byte
+	bad  bool
+}
+
+func (r *record) check(ok bool) {
+	if !ok {
+		r.bad, r.data = true, nil
+	}
+}
+
+// number reads a number up to limit.
+func (r *record) number(limit uint64) uint64 {
+	n, size := binary.Uvarint(r.data)
+	if r.check(size > 0 && n <= limit); r.bad {
+		return 0
+	}
+	r.data = r.data[size:]
+	return n
+}
+
+func (r *record) signed() int64 {
+	n, size := binary.Varint(r.data)
+	if r.check(size > 0); r.bad {
+		return 0
+	}
+	r.data = r.data[size:]
+	return n
+}
+
+func (r *record) bytes(n int) []byte {
+	if r.check(n <= len(r.data)); r.bad {
+		return nil
+	}
+	b := r.data[:n]
+	r.data = r.data[n:]
+	return b
+}
+
+func (r *record) text(limit int) string { return string(r.bytes(int(r.number(uint64(limit))))) }
+
+func (r *record) path(before string) string {
+	shared := r.number(uint64(len(before)))
+	rest := r.text(maxPath)
+	r.check(int(shared)+len(rest) <= maxPath)
+	return before[:shared] + rest
+}
+
+// sums reads a list of sums.
+func (r *record) sums(limit int) (sums []string) {
+	for range r.number(uint64(min(limit, len(r.data)/sumSize))) {
+		sums = append(sums, hex.EncodeToString(r.bytes(sumSize)))
+	}
+	return sums
+}
+
+// pieces reads the pieces of a file.
+func (r *record) pieces(size int64, packs []*pack) (pieces []*piece) {
+	for size > 0 && !r.bad {
+		length := min(size, pieceSize)
+		number := r.number(uint64(len(packs)))
+		off := r.number(packSize - uint64(length))
+		if r.check(int(number) < len(packs)); r.bad {
+			return nil
+		}
+		pieces = append(pieces, &piece{pack: packs[number], off: uint32(off), len: uint32(length)})
+		size -= length
+	}
+	return pieces
+}

@@ -1,0 +1,294 @@
+package pack
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+// Restore writes the files of a manifest into an empty folder. It checks the sum of all
+// that it reads, and writes nothing outside of the folder, whatever the manifest says. If
+// it fails, the folder is empty again, but for what the error says could not be removed.
+func Restore(ctx context.Context, o Options, manifest, dir string) (*Folder, error) {
+	f, err := Open(o, dir)
+	if err != nil {
+		return nil, err
+	}
+	t, err := tree.Open(dir, false)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	defer t.Close()
+	top, err := t.OpenFolder(".")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	defer top.Close()
+	switch entries, err := top.Entries(); {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	case len(entries) > 0:
+		return nil, fmt.Errorf("%s is not empty: it has %q; files are restored into an empty folder", dir, entries[0].Name)
+	}
+	if err := f.load(ctx, manifest); err != nil {
+		return nil, err
+	}
+	r := &restorer{Folder: f, tree: t, jobs: map[*pack][]job{}}
+	if err := r.write(ctx); err != nil {
+		return nil, errors.Join(err, f.empty())
+	}
+	return f, nil
+}
+
+// empty removes what a failed Restore has written.
+func (f *Folder) empty() error {
+	root, err := os.OpenRoot(f.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for name := range f.root.children {
+		if rerr := root.RemoveAll(name); rerr != nil {
+			err = fmt.Errorf("%s holds a part of the files: %w", f.dir, rerr)
+		}
+	}
+	return err
+}
+
+// A restorer writes files.
+type restorer struct {
+	*Folder
+	tree tree.Tree
+	jobs map[*pack][]job
+	mu   sync.Mutex // of Folder.pieces
+}
+
+// A job is a piece that a pack has for a file.
+type job struct {
+	rel, name string
+	node      *node
+	index     int
+}
+
+// write writes all files.
+func (r *restorer) write(ctx context.Context) error {
+	if err := r.make(r.root, ""); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	slots := make(chan struct{}, maxPuts)
+	writers := make(chan struct{}, 2*runtime.GOMAXPROCS(0))
+	var wg sync.WaitGroup
+	for p, jobs := range r.jobs {
+		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			plain, err := r.get(ctx, aPack, p.sum, packSize)
+			if err == nil {
+				writers <- struct{}{}
+				err = r.unpack(p, plain, jobs)
+				<-writers
+			}
+			if err != nil {
+				cancel(err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	top, err := r.tree.OpenFolder(".")
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	if err := finish(top, r.root, ""); err != nil {
+		return err
+	}
+	r.check(r.root, time.Now())
+	return nil
+}
+
+// make makes what is in a folder: folders, which stay open to the owner alone until they
+// are finished, links, and files without content.
+func (r *restorer) make(dir *node, rel string) error {
+	folder, err := r.tree.OpenFolder(cmp.Or(rel, "."))
+	if err != nil {
+		return named(rel, err)
+	}
+	defer folder.Close()
+	for _, name := range slices.Sorted(maps.Keys(dir.children)) {
+		n, path := dir.children[name], join(rel, name)
+		if !filepath.IsLocal(name) || filepath.Base(name) != name {
+			return fmt.Errorf("%q cannot be the name of a file on this system", path)
+		}
+		for i, p := range n.pieces {
+			r.jobs[p.pack] = append(r.jobs[p.pack], job{rel, name, n, i})
+		}
+		switch {
+		case n.children != nil:
+			if err = folder.Mkdir(name, 0o700); err == nil {
+				if err := r.make(n, path); err != nil {
+					return err
+				}
+			}
+		case n.mode&fs.ModeSymlink != 0:
+			err = folder.Symlink(n.target, name)
+		case len(n.pieces) == 0:
+			err = create(folder, name, nil, n.mode)
+		case len(n.pieces) > 1: // the others are made when their pack is there
+			err = create(folder, name, nil, 0o600)
+		}
+		if err != nil {
+			return named(path, err)
+		}
+	}
+	return nil
+}
+
+// create makes a file.
+func create(folder tree.Folder, name string, content []byte, mode fs.FileMode) error {
+	f, err := folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(content); err == nil {
+		err = f.Chmod(mode.Perm())
+	}
+	return cmp.Or(err, f.Close())
+}
+
+// unpack writes the pieces of a pack.
+func (r *restorer) unpack(p *pack, plain []byte, jobs []job) (err error) {
+	var folder tree.Folder
+	rel := ""
+	defer func() {
+		if folder != nil {
+			folder.Close()
+		}
+	}()
+	p.size = len(plain)
+	for _, j := range jobs {
+		if folder == nil || j.rel != rel {
+			if folder != nil {
+				folder.Close()
+			}
+			if folder, err = r.tree.OpenFolder(cmp.Or(j.rel, ".")); err != nil {
+				folder = nil
+				return named(j.rel, err)
+			}
+			rel = j.rel
+		}
+		piece := j.node.pieces[j.index]
+		end := int(piece.off) + int(piece.len)
+		if end > len(plain) {
+			return fmt.Errorf("pack %s is damaged: it has no byte %d, which %s needs", p.sum, end-1, join(j.rel, j.name))
+		}
+		content := plain[piece.off:end]
+		if len(j.node.pieces) == 1 {
+			err = create(folder, j.name, content, j.node.mode)
+		} else {
+			err = writeAt(folder, j.name, content, int64(j.index)*pieceSize)
+		}
+		if err != nil {
+			return named(join(j.rel, j.name), err)
+		}
+		r.know(piece, content)
+	}
+	return nil
+}
+
+// know remembers the content of a piece, so that the next file with it needs no other.
+func (r *restorer) know(p *piece, content []byte) {
+	p.sum = sha256.Sum256(content)
+	p.pack.pieces = append(p.pack.pieces, p)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pieces[p.sum] = p
+}
+
+// writeAt writes a piece of a larger file.
+func writeAt(folder tree.Folder, name string, content []byte, at int64) error {
+	f, err := folder.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(content, at)
+	return cmp.Or(err, f.Close())
+}
+
+// finish gives all that is in a folder its permissions and times, and notes the stamps.
+func finish(folder tree.Folder, dir *node, rel string) error {
+	now := time.Now()
+	for name, n := range dir.children {
+		if err := finishOne(folder, name, n, path.Join(rel, name), now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func finishOne(folder tree.Folder, name string, n *node, rel string, now time.Time) error {
+	if n.children != nil {
+		below, err := folder.OpenFolder(name)
+		if err != nil {
+			return named(rel, err)
+		}
+		err = finish(below, n, rel)
+		if cerr := below.Close(); err == nil {
+			err = named(rel, cerr)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	link := n.mode&fs.ModeSymlink != 0
+	var err error
+	if n.children != nil || len(n.pieces) > 1 {
+		err = folder.Chmod(name, n.mode.Perm())
+	}
+	if err == nil && (!link || runtime.GOOS == "linux") { // elsewhere the time of what it leads to would change
+		err = folder.Chtimes(name, tree.Info{Accessed: now, ModTime: time.Unix(0, n.mtime)})
+	}
+	if err == nil && n.children == nil {
+		var info tree.Info
+		if info, err = folder.Lstat(name); err == nil {
+			n.stamp = stampOf(info)
+		}
+	}
+	return named(rel, err)
+}
+
+// check has the files looked at again that were written just before.
+func (r *restorer) check(n *node, now time.Time) {
+	for _, c := range n.children {
+		c.stamp = c.stamp.checked(now)
+		r.check(c, now)
+	}
+}
+
+// named returns an error about a file.
+func named(rel string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("restoring %s: %w", cmp.Or(rel, "."), tree.Cause(err))
+}

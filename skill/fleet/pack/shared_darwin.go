@@ -1,0 +1,23 @@
+package pack
+
+import (
+	"os"
+	"syscall"
+)
+
+// SharedFilesystem returns the kind of file system that a folder is on, such as "nfs" or
+// "smbfs", if it is one that machines share; "" if it is local or not known.
+func SharedFilesystem(dir string) (kind string, err error) {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(dir, &st); err != nil {
+		return "", &os.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	var name []byte
+	for _, c := range st.Fstypename {
+		if c == 0 {
+			break
+		}
+		name = append(name, byte(c))
+	}
+	return sharedKind(string(name)), nil
+}

@@ -1,0 +1,264 @@
+package pack
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+const (
+	// pieceSize is the size of the pieces of a file but for the last one, and packSize the
+	// largest size of a pack before it is compressed.
+	pieceSize = 512 << 10
+	packSize  = 512 << 10
+
+	// maxPuts is how many blobs are stored at once.
+	maxPuts = 16
+)
+
+// A writer stores what a snapshot needs. What it has stored is known to the Folder only
+// after the manifest was accepted: until then a Purge may remove it.
+type writer struct {
+	*Folder
+	tree   tree.Tree
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	puts   sync.WaitGroup
+	slots  chan struct{} // one for each put
+
+	mu      sync.Mutex
+	fresh   map[[32]byte]*piece
+	current *pack // that is being filled
+	buf     []byte
+	buffers sync.Pool // of packSize bytes, as *[]byte
+}
+
+// read reads the files of changes, and returns the changes without those of files that are
+// gone by now. All packs are stored when it returns.
+func (w *writer) read(changes []*change) ([]*change, error) {
+	w.slots = make(chan struct{}, maxPuts)
+	var todo []*change
+	for _, c := range changes {
+		if c.read {
+			todo = append(todo, c)
+		}
+	}
+	var next atomic.Int64
+	var readers sync.WaitGroup
+	for range min(len(todo), 2*runtime.GOMAXPROCS(0)) {
+		readers.Go(func() {
+			r := reader{writer: w}
+			defer r.close()
+			for i := next.Add(1); i <= int64(len(todo)) && w.ctx.Err() == nil; i = next.Add(1) {
+				if err := r.file(todo[i-1]); err != nil {
+					w.cancel(fmt.Errorf("%s: %w", todo[i-1].path, err))
+				}
+			}
+		})
+	}
+	readers.Wait()
+	w.mu.Lock()
+	w.flush()
+	w.mu.Unlock()
+	w.puts.Wait()
+	if err := context.Cause(w.ctx); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(changes, func(c *change) bool { return c.old == nil && c.now == nil }), nil
+}
+
+// put stores a blob in the background and passes on its sum, which is there when w.puts
+// are done.
+func (w *writer) put(k kind, plain []byte, sum *string, done func()) {
+	select {
+	case w.slots <- struct{}{}:
+	case <-w.ctx.Done():
+		done()
+		return
+	}
+	w.puts.Go(func() {
+		defer func() { <-w.slots }()
+		defer done()
+		var err error
+		if *sum, err = w.storage.put(w.ctx, k, plain); err != nil {
+			w.cancel(err)
+		}
+	})
+}
+
+// flush stores the pack that is being filled. w.mu is held.
+func (w *writer) flush() {
+	p, buf := w.current, w.buf
+	w.current, w.buf = nil, nil
+	if p == nil {
+		return
+	}
+	p.size = len(buf)
+	w.put(aPack, buf, &p.sum, func() { w.buffers.Put(&buf) })
+}
+
+// piece returns the piece with that content, which is stored if it is not yet: the one
+// with that index in the file before, if that is the same.
+func (w *writer) piece(content []byte, old *node, index int) *piece {
+	sum := sha256.Sum256(content)
+	if old != nil && index < len(old.pieces) && old.pieces[index].sum == sum && !old.pieces[index].pack.thin {
+		return old.pieces[index]
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.fresh[sum]; p != nil {
+		return p
+	}
+	if p := w.pieces[sum]; p != nil && !p.pack.thin {
+		return p
+	}
+	if w.current != nil && len(w.buf)+len(content) > packSize {
+		w.flush()
+	}
+	if w.current == nil {
+		w.current = &pack{}
+		if b, ok := w.buffers.Get().(*[]byte); ok {
+			w.buf = (*b)[:0]
+		}
+	}
+	p := &piece{w.current, uint32(len(w.buf)), uint32(len(content)), sum}
+	w.buf = append(w.buf, content...)
+	w.current.pieces = append(w.current.pieces, p)
+	w.fresh[sum] = p
+	return p
+}
+
+// A reader reads files one after another.
+type reader struct {
+	*writer
+	rel    string
+	folder tree.Folder // rel, that of the last file; nil if there is none
+	buf    []byte
+}
+
+func (r *reader) close() {
+	if r.folder != nil {
+		r.folder.Close()
+		r.folder = nil
+	}
+}
+
+// attempts is how often a file is read that changes while it is.
+const attempts = 5
+
+// errUnsteady is the error of a file that changes all the time.
+var errUnsteady = errors.New("it changed each time while it was read; take the snapshot when no program writes to it")
+
+// file reads the file or link of a change.
+func (r *reader) file(c *change) error {
+	for n := range attempts {
+		time.Sleep(time.Duration(n*n) * 5 * time.Millisecond)
+		steady, err := r.attempt(c)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
+			c.now = nil
+			return nil
+		case err != nil || steady:
+			return err
+		}
+	}
+	return errUnsteady
+}
+
+// attempt reads a file or link, and reports whether it was the same all the time.
+func (r *reader) attempt(c *change) (steady bool, err error) {
+	rel := path.Dir(c.path)
+	if r.folder == nil || rel != r.rel {
+		r.close()
+		if r.folder, err = r.tree.OpenFolder(rel); err != nil {
+			r.folder = nil
+			return false, err
+		}
+		r.rel = rel
+	}
+	begin := time.Now()
+	before, err := r.folder.Lstat(c.name)
+	if err != nil {
+		return false, err
+	}
+	now := newNode(before)
+	switch {
+	case before.IsLink():
+		now.target, err = r.folder.Readlink(c.name)
+	case before.Mode.IsRegular():
+		err = r.content(c, now, before.Size)
+	default: // a folder or something special has taken its place
+		return false, nil
+	}
+	if err != nil {
+		if info, serr := r.folder.Lstat(c.name); serr == nil && stampOf(info) != stampOf(before) {
+			return false, nil
+		}
+		return false, err
+	}
+	after, err := r.folder.Lstat(c.name)
+	if err != nil {
+		return false, err
+	}
+	now.stamp = stampOf(after).checked(begin)
+	c.now = now
+	return stampOf(before) == stampOf(after), nil
+}
+
+// content reads the content of a regular file of that size.
+func (r *reader) content(c *change, now *node, size int64) error {
+	f, _, err := tree.OpenContent(r.folder, c.name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if isGitConfig(c.path) {
+		data, err := f.ReadAll(maxGitConfig)
+		if err != nil {
+			return fmt.Errorf("a config file of git has credentials removed, for which it is too large: %w", err)
+		}
+		data = withoutSecrets(data)
+		now.size = int64(len(data))
+		for part := range slices.Chunk(data, pieceSize) {
+			now.pieces = append(now.pieces, r.piece(part, c.old, len(now.pieces)))
+		}
+		return nil
+	}
+	if want := int(min(size+1, pieceSize)); cap(r.buf) < want {
+		r.buf = make([]byte, want)
+	}
+	for now.size < size+1 { // the byte more shows a file that grows
+		part := r.buf[:min(pieceSize, size+1-now.size)]
+		n, err := io.ReadFull(f, part)
+		if err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
+			return err
+		}
+		if now.size += int64(n); n > 0 {
+			now.pieces = append(now.pieces, r.piece(part[:n], c.old, len(now.pieces)))
+		}
+		if n < len(part) {
+			break
+		}
+		if err := context.Cause(r.ctx); err != nil {
+			return err
+		}
+	}
+	if now.size != size {
+		return errUnsteady
+	}
+	return nil
+}
+
+// maxGitConfig is the largest size of a config file of git, in bytes.
+const maxGitConfig = 4 << 20
