@@ -1,0 +1,121 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"textskill/skill/fleet"
+)
+
+const (
+	errorHeader   = "Skill-Error"   // of an answer: why there is none
+	timeoutHeader = "Skill-Timeout" // of a request: for how many milliseconds its caller waits
+
+	stopped = "stopped" // the error of an answer by one who does not serve the name any more
+)
+
+// Call implements [fleet.Plane].
+func (p *Plane) Call(ctx context.Context, name string, request []byte) ([]byte, error) {
+	subj, err := subject("skill.call.%", name)
+	if err != nil {
+		return nil, err
+	}
+	if len(request) > fleet.MaxMessage {
+		return nil, fmt.Errorf("a request of %d bytes, more than the %d that are allowed", len(request), fleet.MaxMessage)
+	}
+	m := nats.NewMsg(subj)
+	m.Data = request
+	if end, ok := ctx.Deadline(); ok {
+		m.Header.Set(timeoutHeader, strconv.FormatInt(time.Until(end).Milliseconds(), 10))
+	}
+	// A request is sent once: whether a lost one was carried out is not known.
+	reply, err := p.nc.RequestMsgWithContext(ctx, m)
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return nil, fmt.Errorf("%s: %w", name, fleet.ErrNobody)
+	case err != nil && ctx.Err() == nil:
+		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
+	case err != nil:
+		return nil, err
+	}
+	switch why := reply.Header.Get(errorHeader); why {
+	case "":
+		return reply.Data, nil
+	case stopped:
+		return nil, fmt.Errorf("%s: %w", name, fleet.ErrNobody)
+	default:
+		return nil, errors.New(why)
+	}
+}
+
+// Serve implements [fleet.Plane]. The context of answer ends when its caller stops
+// waiting at a deadline, and when stop is called.
+func (p *Plane) Serve(name string, answer func(ctx context.Context, request []byte) []byte) (func(), error) {
+	subj, err := subject("skill.call.%", name)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	// In a group, so that a request is never carried out by two that serve the name.
+	sub, err := p.nc.QueueSubscribe(subj, "skill", func(m *nats.Msg) {
+		go func() {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			if ms, err := strconv.ParseInt(m.Header.Get(timeoutHeader), 10, 64); err == nil {
+				ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
+				defer cancel()
+			}
+			reply := nats.NewMsg(m.Reply)
+			if ctx.Err() != nil { // it was sent before the server knew of stop
+				reply.Header.Set(errorHeader, stopped)
+			} else if reply.Data = answer(ctx, m.Data); len(reply.Data) > fleet.MaxMessage {
+				reply.Header.Set(errorHeader, fmt.Sprintf("the answer of %s has %d bytes, more than the %d that are allowed; ask for less at once", name, len(reply.Data), fleet.MaxMessage))
+				reply.Data = nil
+			}
+			_ = p.nc.PublishMsg(reply) // the caller of a lost answer stops waiting by itself
+		}()
+	})
+	return p.until(sub, err, cancel)
+}
+
+// until returns what ends a subscription, after the server knows of it.
+func (p *Plane) until(sub *nats.Subscription, err error, cancel func()) (func(), error) {
+	if err == nil {
+		err = p.nc.FlushTimeout(oneTry)
+	}
+	if err != nil {
+		cancel()
+		if sub != nil {
+			_ = sub.Unsubscribe()
+		}
+		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
+	}
+	return func() {
+		cancel()
+		_ = sub.Drain() // what is on its way is answered
+	}, nil
+}
+
+// Tell implements [fleet.Plane].
+func (p *Plane) Tell(topic string, data []byte) error {
+	subj, err := subject("skill.tell.%", topic)
+	if err != nil {
+		return err
+	}
+	return p.nc.Publish(subj, data)
+}
+
+// Listen implements [fleet.Plane].
+func (p *Plane) Listen(topic string, hear func(data []byte)) (func(), error) {
+	subj, err := subject("skill.tell.%", topic)
+	if err != nil {
+		return nil, err
+	}
+	sub, err := p.nc.Subscribe(subj, func(m *nats.Msg) { hear(m.Data) })
+	return p.until(sub, err, func() {})
+}

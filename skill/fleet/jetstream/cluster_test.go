@@ -1,0 +1,124 @@
+package jetstream
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"textskill/skill/fleet"
+)
+
+// patience is that of the tests' planes: short, for jobs come again after it.
+const patience = 500 * time.Millisecond
+
+// A cluster is made of servers in this process.
+type cluster struct {
+	t       testing.TB
+	options []ServerOptions
+	servers []*Server
+}
+
+// startCluster starts n servers.
+func startCluster(t testing.TB, n int) *cluster {
+	t.Helper()
+	c := &cluster{t: t, servers: make([]*Server, n)}
+	ports := freePorts(t, 2*n)
+	var routes []string
+	for i := range n {
+		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", ports[i]))
+	}
+	dir := t.TempDir()
+	for i := range n {
+		o := ServerOptions{Dir: filepath.Join(dir, fmt.Sprint(i)), Name: fmt.Sprintf("n%d", i), Port: ports[n+i]}
+		if n > 1 {
+			o.Cluster, o.Routes = ports[i], routes
+		}
+		c.options = append(c.options, o)
+	}
+	for i := range n {
+		c.start(i)
+	}
+	t.Cleanup(func() {
+		for i := range n {
+			c.stop(i)
+		}
+	})
+	return c
+}
+
+func (c *cluster) start(i int) {
+	c.t.Helper()
+	s, err := StartServer(c.options[i])
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.servers[i] = s
+}
+
+func (c *cluster) stop(i int) {
+	if c.servers[i] != nil {
+		c.servers[i].Shutdown()
+		c.servers[i] = nil
+	}
+}
+
+// connect returns a plane of its own connection.
+func (c *cluster) connect() *Plane {
+	c.t.Helper()
+	o := Options{Patience: patience}
+	for _, s := range c.options {
+		o.Servers = append(o.Servers, fmt.Sprintf("nats://127.0.0.1:%d", s.Port))
+	}
+	return c.connectWith(o)
+}
+
+func (c *cluster) connectWith(o Options) *Plane {
+	c.t.Helper()
+	p, err := Connect(within(c.t), o)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(p.Close)
+	return p
+}
+
+// within returns a context that ends with the test, or after what no test needs.
+func within(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func freePorts(t testing.TB, n int) (ports []int) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+// must fails the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// submit commits the first state of a run and returns it.
+func submit(t testing.TB, p *Plane, r fleet.Run) fleet.Run {
+	t.Helper()
+	if r.Tenant == "" {
+		r.Tenant = "t"
+	}
+	r.Status = fleet.Waiting
+	must(t, p.Commit(within(t), fleet.Batch{Run: &r, Events: []fleet.Event{{Kind: fleet.Submitted}}}))
+	return r
+}

@@ -1,0 +1,155 @@
+// Package jetstream implements [fleet.Plane] with NATS JetStream.
+//
+//	connect.go  the connection and the streams
+//	names.go    what a name is called in a subject
+//	reach.go    trying again while servers are lost
+//	state.go    commits, and the states of runs and workspaces
+//	events.go   the events of a run
+//	jobs.go     the queue
+//	blobs.go    packs and manifests
+//	call.go     requests and messages that are not stored
+//	server.go   a server in this process
+//	check.go    whether a cluster keeps what it has accepted
+package jetstream
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"textskill/skill/fleet"
+)
+
+// Options say how to reach a cluster and how to make its streams. Only Servers is needed.
+type Options struct {
+	Servers  []string      // URLs, one of which must answer
+	Creds    string        // a file of credentials; "" is none
+	Name     string        // of this connection, as the servers list it
+	Replicas int           // copies of each stream; 0 means 3, or 1 for a server without a cluster
+	Patience time.Duration // 0 means [fleet.Patience]
+	Waiting  int           // jobs of a tenant, class and place, those with a worker included; 0 means 50, or what the queue has
+}
+
+// waiting is the quota of a queue that is made without one.
+const waiting = 50
+
+// keep is how long the state and the events of a run are kept after they were written.
+const keep = 30 * 24 * time.Hour
+
+// A Plane is a connection to a cluster. The caller closes it.
+type Plane struct {
+	nc       *nats.Conn
+	js       jetstream.JetStream
+	patience time.Duration
+
+	jobs, runs, blobs jetstream.Stream
+	quota             int
+
+	mu     sync.Mutex
+	queues map[string]bool // subjects of jobs that have a consumer
+}
+
+var _ fleet.Plane = (*Plane)(nil)
+
+// Connect connects to a cluster and makes the streams that it lacks.
+func Connect(ctx context.Context, o Options) (*Plane, error) {
+	opts := []nats.Option{
+		nats.Name(o.Name),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(200 * time.Millisecond),
+		nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
+		// Nothing is sent late: what could not be sent is tried again by who still wants it.
+		nats.ReconnectBufSize(-1),
+		nats.PingInterval(5 * time.Second),
+		nats.MaxPingsOutstanding(2),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // else it prints to standard error
+	}
+	if o.Creds != "" {
+		opts = append(opts, nats.UserCredentials(o.Creds))
+	}
+	nc, err := nats.Connect(strings.Join(o.Servers, ","), opts...)
+	if err != nil {
+		return nil, fmt.Errorf("%w at %s: %w", errUnreachable, strings.Join(o.Servers, ", "), err)
+	}
+	p := &Plane{nc: nc, patience: cmp.Or(o.Patience, fleet.Patience), queues: map[string]bool{}}
+	if p.js, err = jetstream.New(nc); err == nil {
+		err = p.makeStreams(ctx, o)
+	}
+	if err != nil {
+		nc.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close ends the connection. What was accepted stays.
+func (p *Plane) Close() { p.nc.Close() }
+
+func (p *Plane) makeStreams(ctx context.Context, o Options) error {
+	replicas := o.Replicas
+	if replicas == 0 {
+		replicas = 3
+		if p.nc.ConnectedClusterName() == "" {
+			replicas = 1
+		}
+	}
+	for _, s := range []struct {
+		stream *jetstream.Stream
+		config jetstream.StreamConfig
+	}{
+		{&p.jobs, jetstream.StreamConfig{
+			Name: "SKILL_JOBS", Subjects: []string{"skill.jobs.*.*.*"},
+			Retention: jetstream.WorkQueuePolicy, Duplicates: time.Hour,
+			Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgsPerSubject: int64(cmp.Or(o.Waiting, waiting)),
+		}},
+		{&p.runs, jetstream.StreamConfig{
+			Name: "SKILL_RUNS", Subjects: []string{"skill.runs.*.*", "skill.ws.*.state"},
+			AllowAtomicPublish: true, AllowRollup: true,
+			// The messages of runs expire one by one, for a commit is atomic in one stream
+			// only and the states of workspaces in it must not expire.
+			AllowMsgTTL: true,
+		}},
+		{&p.blobs, jetstream.StreamConfig{
+			Name: "SKILL_BLOBS", Subjects: []string{"skill.blobs.*.*"},
+			Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgsPerSubject: 1,
+			AllowDirect: true,
+		}},
+	} {
+		s.config.Storage, s.config.Replicas = jetstream.FileStorage, replicas
+		err := p.reach(ctx, func(ctx context.Context) (err error) {
+			*s.stream, err = p.js.Stream(ctx, s.config.Name)
+			if errors.Is(err, jetstream.ErrStreamNotFound) {
+				*s.stream, err = p.js.CreateStream(ctx, s.config)
+			}
+			if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // somebody else has just made it
+				*s.stream, err = p.js.Stream(ctx, s.config.Name)
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("making stream %s: %w", s.config.Name, err)
+		}
+	}
+	return p.setQuota(ctx, o.Waiting)
+}
+
+// setQuota changes the quota of a queue that was made with another one.
+func (p *Plane) setQuota(ctx context.Context, quota int) error {
+	config := p.jobs.CachedInfo().Config
+	p.quota = int(config.MaxMsgsPerSubject)
+	if quota == 0 || quota == p.quota {
+		return nil
+	}
+	p.quota, config.MaxMsgsPerSubject = quota, int64(quota)
+	return p.reach(ctx, func(ctx context.Context) error {
+		_, err := p.js.UpdateStream(ctx, config)
+		return err
+	})
+}

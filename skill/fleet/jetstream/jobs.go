@@ -1,0 +1,258 @@
+package jetstream
+
+import (
+	"cmp"
+	"context"
+	cryptorand "crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"textskill/skill/fleet"
+)
+
+const (
+	// poll is how long a worker waits before it looks for jobs that came back or whose
+	// announcement was lost.
+	poll = time.Second
+	// announced is the topic on which Queue says that there is a job.
+	announced = "skill.queued"
+)
+
+// jobSubject returns where a job of a run is queued: tenant, class and place.
+func jobSubject(r fleet.Run) (string, error) {
+	class, place := "normal", "any"
+	if r.Urgent {
+		class = "urgent"
+	}
+	switch {
+	case r.Pin != "":
+		place = "worker-" + r.Pin
+	case r.Label != "":
+		place = "label-" + r.Label
+	}
+	return subject("skill.jobs.%.%.%", r.Tenant, class, place)
+}
+
+// consumerOf returns the name of the consumer of a subject: at most 255 bytes, of letters.
+func consumerOf(subj string) string {
+	sum := sha256.Sum256([]byte(subj))
+	return hex.EncodeToString(sum[:16])
+}
+
+// consumer makes the consumer of a subject if it is missing. A quota of 0 is none, and
+// leaves a consumer as it is.
+func (p *Plane) consumer(ctx context.Context, subj string, quota int) error {
+	key := fmt.Sprint(subj, " ", quota)
+	p.mu.Lock()
+	known := p.queues[key]
+	p.mu.Unlock()
+	if known {
+		return nil
+	}
+	err := p.reach(ctx, func(ctx context.Context) error {
+		config := jetstream.ConsumerConfig{
+			Durable: consumerOf(subj), FilterSubject: subj, AckPolicy: jetstream.AckExplicitPolicy,
+			AckWait: p.patience, MaxDeliver: -1, MaxAckPending: cmp.Or(quota, -1),
+		}
+		if quota > 0 {
+			_, err := p.jobs.CreateOrUpdateConsumer(ctx, config)
+			return err
+		}
+		_, err := p.jobs.CreateConsumer(ctx, config)
+		if errors.Is(err, jetstream.ErrConsumerExists) {
+			return nil
+		}
+		return err
+	})
+	if err == nil {
+		p.mu.Lock()
+		p.queues[key] = true
+		p.mu.Unlock()
+	}
+	return err
+}
+
+// Queue implements [fleet.Plane]. Jobs count against the quota until they are done.
+func (p *Plane) Queue(ctx context.Context, r fleet.Run) error {
+	subj, err := jobSubject(r)
+	if err != nil {
+		return err
+	}
+	if err := p.consumer(ctx, subj, 0); err != nil {
+		return err
+	}
+	m := nats.NewMsg(subj)
+	m.Data = []byte(r.ID)
+	m.Header.Set(jetstream.MsgIDHeader, cryptorand.Text()) // a second try is no second job
+	err = p.reach(ctx, func(ctx context.Context) error {
+		_, err := p.publish(ctx, m)
+		return err
+	})
+	if errors.Is(err, errFull) {
+		return &fleet.QuotaError{Tenant: r.Tenant, Max: p.quota}
+	}
+	if err == nil {
+		_ = p.nc.Publish(announced, nil) // workers look each second all the same
+	}
+	return err
+}
+
+// Queued implements [fleet.Plane].
+func (p *Plane) Queued(ctx context.Context, r fleet.Run) (queued bool, err error) {
+	subj, err := jobSubject(r)
+	if err != nil {
+		return false, err
+	}
+	err = p.reach(ctx, func(ctx context.Context) error {
+		found, err := subjects(ctx, p.jobs, subj)
+		queued = found[subj] > 0
+		return err
+	})
+	return queued, err
+}
+
+// Jobs implements [fleet.Plane]. No job is taken before Next is called.
+func (p *Plane) Jobs(ctx context.Context, w fleet.Worker) (fleet.Jobs, error) {
+	j := &jobs{plane: p, places: map[string]bool{"any": true}, quotas: map[string]int{}, news: make(chan bool, 1)}
+	mine, err := token("worker-" + w.Name)
+	if err != nil {
+		return nil, err
+	}
+	j.places[mine] = true
+	for _, label := range w.Labels {
+		place, err := token("label-" + label)
+		if err != nil {
+			return nil, err
+		}
+		j.places[place] = true
+	}
+	for tenant, quota := range w.Quotas {
+		t, err := token(tenant)
+		if err != nil {
+			return nil, err
+		}
+		j.quotas[t] = quota
+	}
+	j.sub, err = p.nc.Subscribe(announced, func(*nats.Msg) {
+		select {
+		case j.news <- true:
+		default:
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// jobs are those that one worker may take.
+type jobs struct {
+	plane  *Plane
+	places map[string]bool // tokens of subjects
+	quotas map[string]int  // by the token of the tenant
+	news   chan bool       // something was queued
+	sub    *nats.Subscription
+}
+
+func (j *jobs) Close() { _ = j.sub.Unsubscribe() }
+
+// Next implements [fleet.Jobs].
+func (j *jobs) Next(ctx context.Context) (fleet.Job, error) {
+	for {
+		for _, subj := range j.subjects(ctx) {
+			job, err := j.take(ctx, subj)
+			if err != nil || job != nil {
+				return job, err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-j.news:
+		case <-time.After(poll/2 + rand.N(poll)):
+		}
+	}
+}
+
+// subjects returns those that have jobs for the worker, urgent ones first, the tenants of
+// a class in a random order. There are none while the queue cannot be reached.
+func (j *jobs) subjects(ctx context.Context) []string {
+	ctx, cancel := context.WithTimeout(ctx, oneTry)
+	defer cancel()
+	found, err := subjects(ctx, j.plane.jobs, "skill.jobs.>")
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for subj := range found {
+		if j.places[subj[strings.LastIndexByte(subj, '.')+1:]] {
+			list = append(list, subj)
+		}
+	}
+	rand.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
+	slices.SortStableFunc(list, func(a, b string) int {
+		return strings.Compare(part(b, 3), part(a, 3)) // urgent, normal
+	})
+	return list
+}
+
+// part returns a token of a subject.
+func part(subj string, n int) string { return strings.Split(subj, ".")[n] }
+
+// take asks for one job of a subject. It returns nil if there is none now.
+func (j *jobs) take(ctx context.Context, subj string) (fleet.Job, error) {
+	if err := j.plane.consumer(ctx, subj, j.quotas[part(subj, 2)]); err != nil {
+		return nil, err
+	}
+	// A job that nobody waits for any more would be lost until the patience is over.
+	once, cancel := context.WithTimeout(context.WithoutCancel(ctx), oneTry)
+	defer cancel()
+	m, err := j.plane.nc.RequestWithContext(once, "$JS.API.CONSUMER.MSG.NEXT.SKILL_JOBS."+consumerOf(subj), []byte(`{"batch":1,"no_wait":true}`))
+	if err != nil || m.Reply == "" { // a new leader is being chosen, or there is none
+		return nil, nil
+	}
+	meta, err := m.Metadata()
+	if err != nil {
+		return nil, fmt.Errorf("a message of the queue: %w", err)
+	}
+	job := &job{plane: j.plane, run: string(m.Data), deliveries: int(meta.NumDelivered), reply: m.Reply}
+	if ctx.Err() != nil {
+		_ = job.answer(once, "-NAK")
+		return nil, ctx.Err()
+	}
+	return job, nil
+}
+
+type job struct {
+	plane      *Plane
+	run        string
+	deliveries int
+	reply      string // the subject of its acknowledgements
+}
+
+func (j *job) Run() string     { return j.run }
+func (j *job) Deliveries() int { return j.deliveries }
+func (j *job) Working() error  { return j.plane.nc.Publish(j.reply, []byte("+WPI")) }
+
+func (j *job) Done(ctx context.Context) error { return j.answer(ctx, "+ACK") }
+
+func (j *job) Later(ctx context.Context, d time.Duration) error {
+	return j.answer(ctx, fmt.Sprintf(`-NAK {"delay": %d}`, d.Nanoseconds()))
+}
+
+// answer acknowledges a job, and returns after the server has stored that.
+func (j *job) answer(ctx context.Context, what string) error {
+	return j.plane.reach(ctx, func(ctx context.Context) error {
+		_, err := j.plane.nc.RequestWithContext(ctx, j.reply, []byte(what))
+		return err
+	})
+}

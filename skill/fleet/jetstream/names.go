@@ -1,0 +1,43 @@
+package jetstream
+
+import (
+	"fmt"
+	"strings"
+)
+
+// maxName is the most bytes of a name: three of its kind, escaped, fit a subject's 4 KiB.
+const maxName = 256
+
+// token returns a name as one token of a subject. Bytes besides letters, digits, _ and -
+// are escaped, so that two names never share a token and none reaches another subject.
+func token(name string) (string, error) {
+	if name == "" || len(name) > maxName {
+		return "", fmt.Errorf("the name %.40q has %d bytes; names have 1 to %d", name, len(name), maxName)
+	}
+	var b strings.Builder
+	for i := range len(name) {
+		c := name[i]
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "=%02X", c)
+		}
+	}
+	return b.String(), nil
+}
+
+// subject joins the tokens of names: each % in the pattern stands for one.
+func subject(pattern string, names ...string) (string, error) {
+	var b strings.Builder
+	for _, name := range names {
+		t, err := token(name)
+		if err != nil {
+			return "", err
+		}
+		before, after, _ := strings.Cut(pattern, "%")
+		b.WriteString(before)
+		b.WriteString(t)
+		pattern = after
+	}
+	return b.String() + pattern, nil
+}

@@ -1,0 +1,107 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+var (
+	errUnreachable = errors.New("the queue cannot be reached")
+	// errBusy is the error of a try that another one is in the way of.
+	errBusy = errors.New("another change is being stored")
+	// errFull is the error of publishing to a subject that has its most messages.
+	errFull = errors.New("the subject is full")
+)
+
+// oneTry is how long one try waits for an answer: a new leader is chosen in 4 to 9 s, and
+// requests to the old one are lost.
+const oneTry = 3 * time.Second
+
+// reach calls try until it succeeds, fails for good, or ctx is done.
+func (p *Plane) reach(ctx context.Context, try func(ctx context.Context) error) error {
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		once, cancel := context.WithTimeout(ctx, oneTry)
+		err := try(once)
+		cancel()
+		if err == nil || !passing(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w (%w)", errUnreachable, err, ctx.Err())
+		case <-time.After(wait):
+		}
+	}
+}
+
+// passing reports whether an error may be gone when servers are back or have agreed.
+func passing(err error) bool {
+	for _, e := range []error{
+		errBusy, context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected,
+		nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting, nats.ErrStaleConnection, nats.ErrNoServers,
+		jetstream.ErrNoStreamResponse, jetstream.ErrJetStreamNotEnabled, jetstream.ErrNoHeartbeat,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	var api *jetstream.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	switch api.ErrorCode {
+	case 10005, 10158, 10176, 10210: // too few servers yet, the same job on its way, a batch cut by a new leader, too many batches at once
+		return true
+	}
+	return api.Code >= 500
+}
+
+// code returns the code of an error of JetStream, or 0.
+func code(err error) jetstream.ErrorCode {
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode
+	}
+	return 0
+}
+
+// publish stores a message and returns its sequence number in the stream.
+func (p *Plane) publish(ctx context.Context, m *nats.Msg) (uint64, error) {
+	reply, err := p.nc.RequestMsgWithContext(ctx, m)
+	if err != nil {
+		return 0, err
+	}
+	var ack struct {
+		Sequence uint64              `json:"seq"`
+		Error    *jetstream.APIError `json:"error"`
+	}
+	if err := json.Unmarshal(reply.Data, &ack); err != nil {
+		return 0, fmt.Errorf("the answer of the server to %s: %w", m.Subject, err)
+	}
+	if ack.Error != nil && strings.HasPrefix(ack.Error.Description, "maximum messages per subject") {
+		return 0, errFull
+	}
+	if ack.Error != nil {
+		return 0, ack.Error
+	}
+	return ack.Sequence, nil
+}
+
+// subjects returns the subjects of a stream that match a filter, as its leader has them.
+func subjects(ctx context.Context, s jetstream.Stream, filter string) (map[string]uint64, error) {
+	info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
+	if err != nil {
+		return nil, err
+	}
+	return info.State.Subjects, nil
+}

@@ -1,0 +1,79 @@
+package jetstream
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// ServerOptions say what a server in this process is. Dir is needed.
+type ServerOptions struct {
+	Dir       string    // where it stores what it has accepted
+	Name      string    // unique in its cluster; "" means "skill"
+	Host      string    // "" means 127.0.0.1
+	Port      int       // 0 means a free one
+	Monitor   int       // the port of its state over HTTP; 0 means none
+	SyncLater bool      // whether it acknowledges before what it has written is on the disk
+	Cluster   int       // the port of its routes to the others of its cluster; 0 means that it is alone
+	Routes    []string  // the URLs of the routes of all servers of the cluster, its own included
+	Errors    io.Writer // nil discards what goes wrong in the server
+}
+
+// A Server is a NATS server in this process. The caller shuts it down.
+type Server struct{ server *server.Server }
+
+// StartServer starts a server, and returns when it answers clients. It goes on with what
+// another one has left in its folder.
+func StartServer(o ServerOptions) (*Server, error) {
+	opts := &server.Options{
+		ServerName: cmp.Or(o.Name, "skill"), Host: cmp.Or(o.Host, "127.0.0.1"), Port: cmp.Or(o.Port, server.RANDOM_PORT),
+		HTTPHost: "127.0.0.1", HTTPPort: o.Monitor,
+		JetStream: true, StoreDir: o.Dir, SyncAlways: !o.SyncLater,
+		NoSigs: true, NoLog: true,
+	}
+	if o.Cluster != 0 {
+		opts.Cluster = server.ClusterOpts{Name: "skill", Host: opts.Host, Port: o.Cluster}
+		for _, route := range o.Routes {
+			u, err := url.Parse(route)
+			if err != nil {
+				return nil, err
+			}
+			opts.Routes = append(opts.Routes, u)
+		}
+	}
+	s, err := server.NewServer(opts)
+	if err != nil {
+		return nil, err
+	}
+	s.SetLogger(errorLog{cmp.Or(o.Errors, io.Discard)}, false, false)
+	go s.Start()
+	if !s.ReadyForConnections(30 * time.Second) {
+		s.Shutdown()
+		return nil, errors.New("the server does not answer; see whether its ports are free and its folder " + o.Dir + " can be written")
+	}
+	return &Server{s}, nil
+}
+
+// URL returns the URL for clients.
+func (s *Server) URL() string { return s.server.ClientURL() }
+
+// Shutdown ends the server, and returns when its folder may be used by another one.
+func (s *Server) Shutdown() {
+	s.server.Shutdown()
+	s.server.WaitForShutdown()
+}
+
+// errorLog writes the errors of a server.
+type errorLog struct{ to io.Writer }
+
+func (l errorLog) Errorf(format string, v ...any) { fmt.Fprintf(l.to, "nats: "+format+"\n", v...) }
+func (l errorLog) Fatalf(format string, v ...any) { l.Errorf(format, v...) }
+func (errorLog) Warnf(string, ...any)             {}
+func (errorLog) Noticef(string, ...any)           {}
+func (errorLog) Debugf(string, ...any)            {}
+func (errorLog) Tracef(string, ...any)            {}

@@ -1,0 +1,300 @@
+package jetstream
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"textskill/skill/fleet"
+)
+
+// maxBatch is the most messages that a server takes in one batch.
+const maxBatch = 1000
+
+// commitHeader names the commit that a state was written by, so that a commit whose answer
+// was lost is known again.
+const commitHeader = "Skill-Commit"
+
+// runKeep says how long the server keeps a message of a run.
+var runKeep = strconv.Itoa(int(keep.Seconds())) + "s"
+
+// A fenced state is written only if it is still at its revision.
+type fenced struct {
+	subject  string
+	revision *uint64
+}
+
+// Commit implements [fleet.Plane].
+func (p *Plane) Commit(ctx context.Context, b fleet.Batch) error {
+	id := rand.Text()
+	msgs, states, err := messages(b, id)
+	if err != nil {
+		return err
+	}
+	var last uint64
+	err = p.reach(ctx, func(ctx context.Context) (err error) {
+		last, err = p.store(ctx, msgs)
+		if c := code(err); c == jetstream.JSErrCodeStreamWrongLastSequence || c == jetstream.JSErrCodeStreamWrongLastSequenceConstant {
+			last, err = p.owner(ctx, states, id)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i, s := range states {
+		*s.revision = last - uint64(len(states)-1-i)
+	}
+	return nil
+}
+
+// messages returns what a batch stores, the states last.
+func messages(b fleet.Batch, id string) (msgs []*nats.Msg, states []fenced, err error) {
+	add := func(pattern, name string, v any, revision *uint64) error {
+		subj, err := subject(pattern, name)
+		if err != nil {
+			return err
+		}
+		data, err := json.Marshal(v)
+		if err == nil && len(data) > fleet.MaxMessage {
+			err = fmt.Errorf("%s has %d bytes, more than the %d that are stored in one message", subj, len(data), fleet.MaxMessage)
+		}
+		if err != nil {
+			return err
+		}
+		m := nats.NewMsg(subj)
+		m.Data = data
+		if b.Run != nil && name == b.Run.ID && pattern != workspaceState {
+			m.Header.Set(jetstream.MsgTTLHeader, runKeep)
+		}
+		if revision != nil {
+			m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(*revision, 10))
+			m.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
+			m.Header.Set(commitHeader, id)
+			states = append(states, fenced{subj, revision})
+		}
+		msgs = append(msgs, m)
+		return nil
+	}
+	if len(b.Events) > 0 && b.Run == nil {
+		return nil, nil, errors.New("events without the run that they are of")
+	}
+	for i := range b.Events {
+		if err := add(runEvents, b.Run.ID, b.Events[i], nil); err != nil {
+			return nil, nil, err
+		}
+	}
+	if b.Workspace != nil {
+		if err := add(workspaceState, b.Workspace.Name, b.Workspace, &b.Workspace.Revision); err != nil {
+			return nil, nil, err
+		}
+	}
+	if b.Run != nil {
+		if err := add(runState, b.Run.ID, b.Run, &b.Run.Revision); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(msgs) == 0 {
+		return nil, nil, errors.New("there is nothing to commit")
+	}
+	if len(msgs) > maxBatch {
+		return nil, nil, fmt.Errorf("%d events in one step, more than the %d that are stored at once", len(b.Events), maxBatch-2)
+	}
+	return msgs, states, nil
+}
+
+// Patterns of subjects.
+const (
+	runEvents      = "skill.runs.%.events"
+	runState       = "skill.runs.%.state"
+	runCancel      = "skill.runs.%.cancel"
+	workspaceState = "skill.ws.%.state"
+)
+
+// store stores messages as one atomic batch and returns the sequence number of the last.
+func (p *Plane) store(ctx context.Context, msgs []*nats.Msg) (uint64, error) {
+	end := len(msgs) - 1
+	if end == 0 {
+		return p.publish(ctx, msgs[0])
+	}
+	id := rand.Text()
+	for i, m := range msgs {
+		m.Header.Set("Nats-Batch-Id", id)
+		m.Header.Set("Nats-Batch-Sequence", strconv.Itoa(i+1))
+		if i == end {
+			m.Header.Set("Nats-Batch-Commit", "1")
+			break
+		}
+		if err := p.nc.PublishMsg(m); err != nil {
+			return 0, err
+		}
+	}
+	return p.publish(ctx, msgs[end])
+}
+
+// owner looks at who wrote states that a commit did not find at their revisions. If that
+// was an earlier try of the commit, owner returns the sequence number of the last state.
+func (p *Plane) owner(ctx context.Context, states []fenced, id string) (uint64, error) {
+	var sequence uint64
+	ours := true
+	for _, s := range states {
+		m, err := p.runs.GetLastMsgForSubject(ctx, s.subject)
+		switch {
+		case errors.Is(err, jetstream.ErrMsgNotFound):
+			m = &jetstream.RawStreamMsg{}
+		case err != nil:
+			return 0, err
+		}
+		sequence = m.Sequence
+		if m.Header.Get(commitHeader) != id {
+			if ours = false; sequence != *s.revision {
+				return 0, fleet.ErrTaken
+			}
+		}
+	}
+	if !ours { // all are as expected: another change is on its way, which may still fail
+		return 0, errBusy
+	}
+	return sequence, nil
+}
+
+// last reads the last value that was written to a subject, as the leader of its stream
+// has it: another replica may lag. The error of none is jetstream.ErrMsgNotFound.
+func (p *Plane) last(ctx context.Context, pattern, name string, v any) (revision uint64, err error) {
+	subj, err := subject(pattern, name)
+	if err != nil {
+		return 0, err
+	}
+	err = p.reach(ctx, func(ctx context.Context) error {
+		m, err := p.runs.GetLastMsgForSubject(ctx, subj)
+		if err != nil {
+			return err
+		}
+		revision = m.Sequence
+		return json.Unmarshal(m.Data, v)
+	})
+	return revision, err
+}
+
+// Run implements [fleet.Plane].
+func (p *Plane) Run(ctx context.Context, id string) (r fleet.Run, err error) {
+	if r.Revision, err = p.last(ctx, runState, id, &r); errors.Is(err, jetstream.ErrMsgNotFound) {
+		return fleet.Run{}, fmt.Errorf("run %s: %w", id, fleet.ErrNoRun)
+	}
+	if err == nil {
+		r.Cancelled, err = p.cancelled(ctx, id)
+	}
+	return r, err
+}
+
+func (p *Plane) cancelled(ctx context.Context, id string) (bool, error) {
+	var when json.RawMessage
+	_, err := p.last(ctx, runCancel, id, &when)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Workspace implements [fleet.Plane].
+func (p *Plane) Workspace(ctx context.Context, name string) (w fleet.Workspace, err error) {
+	if w.Revision, err = p.last(ctx, workspaceState, name, &w); errors.Is(err, jetstream.ErrMsgNotFound) {
+		return fleet.Workspace{Name: name}, nil
+	}
+	return w, err
+}
+
+// atOnce is how many states Runs reads at a time.
+const atOnce = 16
+
+// Runs implements [fleet.Plane].
+func (p *Plane) Runs(ctx context.Context, tenant string) ([]fleet.Run, error) {
+	var states, cancels map[string]uint64
+	err := p.reach(ctx, func(ctx context.Context) (err error) {
+		if states, err = subjects(ctx, p.runs, "skill.runs.*.state"); err == nil {
+			cancels, err = subjects(ctx, p.runs, "skill.runs.*.cancel")
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var (
+		mu     sync.Mutex
+		wg     sync.WaitGroup
+		runs   []fleet.Run
+		failed error
+		names  = make(chan string)
+	)
+	for range min(atOnce, len(states)) {
+		wg.Go(func() {
+			for subj := range names {
+				r, err := p.runAt(ctx, subj)
+				mu.Lock()
+				switch {
+				case errors.Is(err, jetstream.ErrMsgNotFound): // it has just expired
+				case err != nil:
+					failed = err
+				case tenant == "" || r.Tenant == tenant:
+					cancel, _ := subject(runCancel, r.ID)
+					r.Cancelled = cancels[cancel] > 0
+					runs = append(runs, r)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for subj := range states {
+		names <- subj
+	}
+	close(names)
+	wg.Wait()
+	if failed != nil {
+		return nil, failed
+	}
+	return runs, nil
+}
+
+func (p *Plane) runAt(ctx context.Context, subj string) (r fleet.Run, err error) {
+	err = p.reach(ctx, func(ctx context.Context) error {
+		m, err := p.runs.GetLastMsgForSubject(ctx, subj)
+		if err != nil {
+			return err
+		}
+		r = fleet.Run{Revision: m.Sequence}
+		return json.Unmarshal(m.Data, &r)
+	})
+	return r, err
+}
+
+// Cancel implements [fleet.Plane].
+func (p *Plane) Cancel(ctx context.Context, run string) error {
+	r, err := p.Run(ctx, run)
+	if err != nil {
+		return err
+	}
+	if !r.Cancelled {
+		subj, err := subject(runCancel, run)
+		if err != nil {
+			return err
+		}
+		m := nats.NewMsg(subj)
+		m.Data = []byte("true")
+		m.Header.Set(jetstream.MsgTTLHeader, runKeep)
+		err = p.reach(ctx, func(ctx context.Context) error {
+			_, err := p.publish(ctx, m)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return p.Tell(fleet.Cancels+run, nil)
+}
