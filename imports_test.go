@@ -84,21 +84,25 @@ var mayImport = map[string][]string{
 
 	"skill/fleet/jetstream": {"skill/fleet"},
 
+	"skill/fleet/board": {"skill/fleet", "skill/page/runs", "skill/page", "skill/agent"},
+
 	"skill/fleet/toolcall": {"skill/fleet", "skill/mcpserver", "skill/dialect", "skill"},
 
 	"cmd/skill": {"skill/audit", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
 
-	"cmd/skill-fleet": {"skill/fleet/jetstream", "skill/fleet/pack", "skill/fleet", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace",
+	"cmd/skill-fleet": {"skill/fleet/board", "skill/fleet/toolcall", "skill/fleet/jetstream", "skill/fleet/pack", "skill/fleet", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace",
 		"skill/dialect", "skill/browser", "skill", "llmfallback/remote", "parser/json"},
 }
 
 // testsImport says what tests import besides.
 var testsImport = map[string][]string{
-	"skill/dialect":   {"skill/browser"},                  // for its screenshots
-	"skill/agent":     {"skill/agent/provider"},           // for what a step costs
-	"skill/page":      {"skill/agent", "skill/page/runs"}, // for a run that a browser follows
-	"skill/page/runs": {"skill"},                          // for a workspace
-	"skill/fleet":     {"skill/fleet/jetstream"},          // for a cluster
+	"skill/dialect":        {"skill/browser"},                  // for its screenshots
+	"skill/agent":          {"skill/agent/provider"},           // for what a step costs
+	"skill/page":           {"skill/agent", "skill/page/runs"}, // for a run that a browser follows
+	"skill/page/runs":      {"skill"},                          // for a workspace
+	"skill/fleet":          {"skill/fleet/jetstream"},          // for a cluster
+	"skill/fleet/board":    {"skill/fleet/jetstream", "skill"},
+	"skill/fleet/toolcall": {"skill/fleet/jetstream", "skill/agent"},
 }
 
 // doors says through which files a library comes in, as patterns of [path.Match].

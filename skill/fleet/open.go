@@ -45,7 +45,7 @@ func (h *held) open(ctx context.Context) (err error) {
 func (t Tenant) pack(b pack.Blobs, pinned bool) pack.Options {
 	o := pack.Options{Blobs: b, Key: t.Key, Exclude: t.Exclude}
 	if pinned {
-		o.MaxBytes, o.MaxFiles = 1<<62, 1<<30
+		o.MaxBytes, o.MaxFiles = 8<<30, 1<<30 // as many as a manifest can have
 	}
 	return o
 }

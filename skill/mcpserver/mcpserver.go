@@ -49,6 +49,8 @@ type Config struct {
 	Version  string             // of the program, sent to clients
 	Log      io.Writer          // receives a line for each event that the server's operator should see; may be nil
 
+	Instructions string // what clients are told; "" names the folder of the workspace
+
 	// Progress returns a context under which operations report their progress.
 	// done and total are in the operation's own unit, and total is 0 while it is
 	// unknown. It is called for each call whose client asked for progress; if nil,
@@ -175,6 +177,9 @@ func (s *Server) options() *mcp.ServerOptions {
 		caps := *o.Capabilities
 		caps.Resources = &mcp.ResourceCapabilities{}
 		o.Capabilities = &caps
+	}
+	if o.Instructions == "" {
+		o.Instructions = s.cfg.Instructions
 	}
 	if o.Instructions == "" {
 		o.Instructions = "Files are those of the workspace " + s.cfg.Executor.Dir() +

@@ -25,6 +25,9 @@ func (p *page) runs(ctx context.Context, d *doc, limit int) {
 		state(d, r)
 		d.add(`<p class="meta">% · `, r.Expert)
 		spent(d, r)
+		if r.Holder != "" {
+			d.add(` · on %`, r.Holder)
+		}
 		d.add(` · %`, r.Updated)
 		if r.Problem != "" {
 			d.add(` · <span class="bad">%</span>`, r.Problem)

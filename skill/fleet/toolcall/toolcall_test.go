@@ -1,0 +1,224 @@
+package toolcall_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"textskill/skill"
+	"textskill/skill/agent"
+	"textskill/skill/fleet"
+	"textskill/skill/fleet/jetstream"
+	"textskill/skill/fleet/toolcall"
+	"textskill/skill/mcpserver"
+	"textskill/testdata/needs"
+)
+
+// patience is how long a job may be lost: less than by default, for the tests to be short.
+const patience = 2 * time.Second
+
+func TestMain(m *testing.M) {
+	skill.HelperMain()
+	needs.Clean()
+	remove := needs.OwnState()
+	code := m.Run()
+	remove()
+	os.Exit(code)
+}
+
+// connect returns a plane of a server that ends with the test.
+func connect(t *testing.T) *jetstream.Plane {
+	t.Helper()
+	s, err := jetstream.StartServer(jetstream.ServerOptions{Dir: t.TempDir(), SyncLater: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Shutdown)
+	p, err := jetstream.Connect(t.Context(), jetstream.Options{Servers: []string{s.URL()}, Patience: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// work runs a worker that answers calls, until stop is called.
+func work(t *testing.T, p fleet.Plane, name string) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	cfg := fleet.WorkerConfig{
+		Plane: p, Worker: fleet.Worker{Name: name, Slots: 2}, Root: t.TempDir(), Patience: patience, Executor: skill.Config{Unfenced: true},
+		Model: func(cfg *agent.Config, _ agent.Project) error { return errors.New("there is no model here") },
+		Say:   func(line string) { t.Log(time.Now().Format("05.000"), name+": "+line) },
+		Held: func(h fleet.Holding) (fleet.Calls, error) {
+			return toolcall.Open(toolcall.Config{Plane: p, Worker: name, Workspace: h.Run.Workspace, Executor: h.Executor, Todos: h.Todos, Version: "1", Commit: h.Commit})
+		},
+	}
+	go func() { ended <- fleet.Work(ctx, cfg) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// hold has a worker hold a workspace with a file until it was idle.
+func hold(t *testing.T, p fleet.Plane, name string, idle time.Duration, files map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	for file, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := fleet.Submit(t.Context(), p, fleet.Submission{Run: fleet.Run{ID: name, Workspace: name, Tenant: "t", Idle: idle}, Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// call makes a call when somebody holds the workspace.
+func call(t *testing.T, r mcpserver.Relay, tool string, args map[string]any) toolcall.Answer {
+	t.Helper()
+	data, err := json.Marshal(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		a, err := toolcall.Call(t.Context(), r, tool, data)
+		switch {
+		case err == nil:
+			return a
+		case !errors.As(err, new(*toolcall.NobodyError)):
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func TestCall(t *testing.T) {
+	p := connect(t)
+	r := toolcall.Relay(p, "ws", nil)
+	if _, err := toolcall.Call(t.Context(), r, "read", json.RawMessage(`{"path":"a.txt"}`)); err == nil || err.Error() != "no worker holds ws" {
+		t.Fatalf("nobody: %v", err)
+	}
+	stop := work(t, p, "w1")
+	big := strings.Repeat("0123456789abcde\n", 62500) // nearly as much as one answer may have, and more than one message
+	hold(t, p, "ws", 0, map[string]string{"a.txt": "alpha", "big.txt": big})
+	if a := call(t, r, "read", map[string]any{"path": "a.txt"}); a.Failed || !strings.Contains(a.Text, "alpha") {
+		t.Errorf("%+v", a)
+	}
+	if a := call(t, r, "read", map[string]any{"path": "nothing"}); !a.Failed {
+		t.Errorf("a file that is not there: %+v", a)
+	}
+	if _, err := toolcall.Call(t.Context(), r, "fly", json.RawMessage(`{}`)); err == nil {
+		t.Error("an unknown tool is called")
+	}
+	if a := call(t, r, "write", map[string]any{"path": "larger.txt", "content": big + big}); a.Failed {
+		t.Errorf("%.200s", a.Text)
+	}
+	if a := call(t, toolcall.Relay(p, "ws", []string{"filesystem"}), "read_file", map[string]any{"path": "larger.txt"}); !a.Failed || !strings.Contains(a.Text, "more than the") {
+		t.Errorf("more than one answer may have: %.200s", a.Text)
+	}
+	before, err := p.Workspace(t.Context(), "ws")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := call(t, r, "write", map[string]any{"path": "b.txt", "content": big}); a.Failed || a.Undo == "" {
+		t.Fatalf("%.200s", a.Text)
+	}
+	if after, err := p.Workspace(t.Context(), "ws"); err != nil || after.Manifest == before.Manifest {
+		t.Errorf("the call is answered before it is stored: %+v, %v", after, err)
+	}
+	if a := call(t, toolcall.Relay(p, "ws", []string{"filesystem"}), "read_file", map[string]any{"path": "b.txt"}); a.Text != big {
+		t.Errorf("%d bytes come back of %d: %.200s", len(a.Text), len(big), a.Text)
+	}
+
+	stop() // and another worker goes on
+	work(t, p, "w2")
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			if a := call(t, r, "write", map[string]any{"path": string(rune('c' + i)), "content": "many"}); a.Failed {
+				t.Error(a.Text)
+			}
+		})
+	}
+	all.Wait()
+	if a := call(t, toolcall.Relay(p, "ws", []string{"filesystem"}), "read_file", map[string]any{"path": "b.txt"}); a.Text != big {
+		t.Errorf("on another worker %d bytes come back of %d", len(a.Text), len(big))
+	}
+	if err := p.Cancel(t.Context(), "ws"); err != nil {
+		t.Fatal(err)
+	}
+	for range fleet.Follow(t.Context(), p, "ws", nil) {
+	}
+	dir := filepath.Join(t.TempDir(), "fetched")
+	if _, err := fleet.Fetch(t.Context(), p, "ws", dir, fleet.Tenant{}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		if data, err := os.ReadFile(filepath.Join(dir, string(rune('c'+i)))); err != nil || string(data) != "many" {
+			t.Errorf("%q, %v", data, err)
+		}
+	}
+}
+
+func TestIdleWorkspaceIsGivenBack(t *testing.T) {
+	p := connect(t)
+	work(t, p, "w1")
+	hold(t, p, "ws", time.Nanosecond, map[string]string{"a.txt": "alpha"})
+	for range fleet.Follow(t.Context(), p, "ws", nil) {
+	}
+	r, err := p.Run(t.Context(), "ws")
+	if err != nil || r.Status != fleet.Completed {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if ws, err := p.Workspace(t.Context(), "ws"); err != nil || ws.Run != "" {
+		t.Errorf("%+v, %v", ws, err)
+	}
+}
+
+func TestTodosStayWithTheWorkspace(t *testing.T) {
+	p := connect(t)
+	stop := work(t, p, "w1")
+	hold(t, p, "ws", 0, nil)
+	r := toolcall.Relay(p, "ws", []string{"perstack"})
+	call(t, r, "todo", map[string]any{"newTodos": []string{"feed the cat"}})
+	stop()
+	work(t, p, "w2")
+	if a := call(t, r, "todo", map[string]any{}); !strings.Contains(a.Text, "feed the cat") {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestLostWorker has a worker end during a call.
+func TestLostWorker(t *testing.T) {
+	p := connect(t)
+	begun := make(chan bool)
+	stop, err := p.Serve(fleet.WorkspaceName+"ws", func(ctx context.Context, _ []byte) []byte {
+		close(begun)
+		<-ctx.Done()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		<-begun
+		stop()
+	}()
+	_, err = toolcall.Call(t.Context(), toolcall.Relay(p, "ws", nil), "read", json.RawMessage(`{"path":"a.txt"}`))
+	if err == nil || !strings.Contains(err.Error(), "lost during the call") {
+		t.Errorf("%v", err)
+	}
+}
