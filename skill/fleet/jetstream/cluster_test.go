@@ -22,7 +22,10 @@ type cluster struct {
 }
 
 // startCluster starts n servers.
-func startCluster(t testing.TB, n int) *cluster {
+func startCluster(t testing.TB, n int) *cluster { return startClusterWith(t, n, make([]int, n)) }
+
+// startClusterWith starts n servers with these monitoring ports.
+func startClusterWith(t testing.TB, n int, monitors []int) *cluster {
 	t.Helper()
 	c := &cluster{t: t, servers: make([]*Server, n)}
 	ports := freePorts(t, 2*n)
@@ -32,7 +35,7 @@ func startCluster(t testing.TB, n int) *cluster {
 	}
 	dir := t.TempDir()
 	for i := range n {
-		o := ServerOptions{Dir: filepath.Join(dir, fmt.Sprint(i)), Name: fmt.Sprintf("n%d", i), Port: ports[n+i]}
+		o := ServerOptions{Dir: filepath.Join(dir, fmt.Sprint(i)), Name: fmt.Sprintf("n%d", i), Port: ports[n+i], Monitor: monitors[i]}
 		if n > 1 {
 			o.Cluster, o.Routes = ports[i], routes
 		}

@@ -20,17 +20,18 @@ var (
 	errFull = errors.New("the subject is full")
 )
 
-// oneTry is how long one try waits for an answer: a new leader is chosen in 4 to 9 s, and
-// requests to the old one are lost.
-const oneTry = 3 * time.Second
+// oneTry is how long the last of many tries waits for an answer, the first one an eighth
+// of it: requests to a server that is lost are not answered, and a disk may be slow.
+const oneTry = 4 * time.Second
 
 // reach calls try until it succeeds, fails for good, or ctx is done.
 func (p *Plane) reach(ctx context.Context, try func(ctx context.Context) error) error {
-	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+	patience, wait := oneTry/8, 5*time.Millisecond
+	for ; ; patience, wait = min(2*patience, oneTry), min(2*wait, 500*time.Millisecond) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		once, cancel := context.WithTimeout(ctx, oneTry)
+		once, cancel := context.WithTimeout(ctx, patience)
 		err := try(once)
 		cancel()
 		if err == nil || !passing(err) {

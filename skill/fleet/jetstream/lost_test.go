@@ -1,0 +1,130 @@
+package jetstream
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"textskill/skill/fleet"
+)
+
+// TestServersLost has a worker go on with a run, and a viewer follow it, while servers are
+// stopped: operations wait, and all that was accepted is there once.
+func TestServersLost(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 3)
+	p, viewer := c.connect(), c.connect()
+	ctx := within(t)
+	r := submit(t, p, fleet.Run{ID: "long"})
+	must(t, p.Queue(ctx, r))
+
+	var wg sync.WaitGroup
+	running, stop := context.WithCancel(ctx)
+	steps := make(chan int, 100000)
+	wg.Go(func() {
+		defer close(steps)
+		w := fleet.Workspace{Name: "long"}
+		for step := 1; ; step++ {
+			data := fmt.Append(nil, "step ", step)
+			w.Manifest, r.Step = sumOf(data), step
+			kind := fleet.Agent
+			if running.Err() != nil {
+				kind = fleet.Ended
+			}
+			if err := p.Blobs("long").Put(ctx, w.Manifest, data); err != nil {
+				t.Errorf("step %d: %v", step, err)
+				return
+			}
+			if err := p.Commit(ctx, fleet.Batch{Run: &r, Workspace: &w, Events: []fleet.Event{{Kind: fleet.Agent, Step: step}, {Kind: kind, Step: step}}}); err != nil {
+				t.Errorf("step %d: %v", step, err)
+				return
+			}
+			if steps <- step; kind == fleet.Ended {
+				return
+			}
+		}
+	})
+	var followed []fleet.Event
+	wg.Go(func() {
+		for e, err := range viewer.Events(ctx, "long", 0, true) {
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			followed = append(followed, e)
+		}
+	})
+	// goesOn waits until steps are committed that began after it was called.
+	goesOn := func() {
+		t.Helper()
+		for range len(steps) + 3 {
+			select {
+			case _, ok := <-steps:
+				if !ok {
+					t.Fatal("the worker has ended")
+				}
+			case <-ctx.Done():
+				t.Fatal("the worker hangs")
+			}
+		}
+	}
+	nodes := 1
+	if os.Getenv("SKILL_TEST_ALL") != "" {
+		nodes = 3
+	}
+	for i := range nodes {
+		goesOn()
+		c.stop(i)
+		goesOn()
+		c.start(i)
+	}
+	goesOn()
+	c.stop(0)
+	c.stop(1)
+	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	if _, err := viewer.Run(short, "long"); err == nil || !strings.Contains(err.Error(), "the queue cannot be reached") {
+		t.Errorf("a read with one server of three: %v", err)
+	}
+	c.start(0)
+	c.start(1)
+	goesOn()
+	for i := range 3 {
+		c.stop(i)
+	}
+	if _, err := Connect(ctx, Options{Servers: []string{"nats://" + fmt.Sprint("127.0.0.1:", c.options[0].Port)}}); err == nil || !strings.Contains(err.Error(), "the queue cannot be reached") {
+		t.Errorf("connecting to no server: %v", err)
+	}
+	for i := range 3 {
+		c.start(i)
+	}
+	goesOn()
+	stop()
+	wg.Wait()
+
+	got, err := viewer.Run(ctx, "long")
+	must(t, err)
+	if got.Step != r.Step || got.Revision != r.Revision {
+		t.Errorf("the state is of step %d, revision %d; committed was %d, %d", got.Step, got.Revision, r.Step, r.Revision)
+	}
+	for _, all := range [][]fleet.Event{events(t, viewer, "long", 0), followed} {
+		for i, e := range all {
+			if e.Step != (i+1)/2 {
+				t.Fatalf("event %d is of step %d", i, e.Step)
+			}
+		}
+		if len(all) != 1+2*r.Step {
+			t.Errorf("%d events of %d steps", len(all), r.Step)
+		}
+	}
+	for step := 1; step <= r.Step; step++ {
+		if _, err := viewer.Blobs("long").Get(ctx, sumOf(fmt.Append(nil, "step ", step))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	drain(t, viewer, r)
+}
