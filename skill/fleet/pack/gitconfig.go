@@ -21,7 +21,7 @@ func isGitConfig(rel string) bool {
 
 var (
 	// gitSecret matches what remains of a line that sets a secret, and a section before it.
-	gitSecret = regexp.MustCompile(`(?im)^([ \t]*(?:\[[^\n]*\])?)[ \t#;]*(?:extraheader|helper|[a-z0-9-]*(?:password|passwd|smtppass|token|secret|apikey|api-key))[ \t]*=[^\n]*$`)
+	gitSecret = regexp.MustCompile(`(?im)^([ \t]*\[[^\n]*\])?[ \t#;]*(?:extraheader|helper|[a-z0-9-]*(?:password|passwd|smtppass|token|secret|apikey|api-key))[ \t]*=[^\n]*$`)
 	// webUser matches an address of the web with a user; a token may be in his place.
 	webUser = regexp.MustCompile(`(?i)((?:https?|ftps?)://)[^/\s]*@`)
 	// otherPassword matches another address with a user and a password.
