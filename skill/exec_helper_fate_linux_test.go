@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"textskill/testdata/needs"
 )
@@ -25,8 +27,8 @@ func TestACommandDoesNotReachItsHelper(t *testing.T) {
 	}
 }
 
-// A helper that is kept ready serves the next command, is replaced if it was killed, and
-// ends with the executor.
+// A helper that is kept ready serves one command after another, is replaced if it was killed
+// or its command was stopped, and ends with the executor.
 func TestAHelperIsKeptReady(t *testing.T) {
 	needs.Shell(t)
 	x := newExecutor(t, Config{Helper: self(t), KeepHelper: true})
@@ -40,26 +42,58 @@ func TestAHelperIsKeptReady(t *testing.T) {
 		return pids
 	}
 	others = helpers()
-	var ready []int
-	for i := range 5 {
-		got := mustExec(t, x, sh("pwd; echo $PPID; cat"))
+	run := func(script string) (helper int) {
+		t.Helper()
+		got := mustExec(t, x, sh("pwd; echo $PPID; "+script))
 		dir, line, _ := strings.Cut(string(got.Stdout), "\n")
 		helper, err := strconv.Atoi(strings.TrimSpace(line))
-		if dir != x.Dir() || err != nil || i > 0 && i < 4 && !slices.Contains(ready, helper) || !got.Supervised {
-			t.Errorf("command %d ran in %s, under %s; ready were %v", i, dir, line, ready)
+		if dir != x.Dir() || err != nil || !got.Supervised || got.Survivors != 0 {
+			t.Errorf("a command ran in %s, under %s: %+v", dir, line, got)
 		}
-		eventually(t, "a helper to be ready", func() bool {
-			ready = helpers()
-			return len(ready) == 1 && ready[0] != helper // which may still be ending
-		})
-		if i == 3 {
-			syscall.Kill(ready[0], syscall.SIGKILL)
-			eventually(t, "the helper to be gone", func() bool { // with its end of the socket
-				stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", ready[0]))
-				threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", ready[0]))
-				return err != nil || strings.Contains(string(stat), ") Z ") && len(threads) < 2
-			})
+		eventually(t, "one helper to be ready", func() bool { return len(helpers()) == 1 })
+		return helper
+	}
+	first := run("")
+	mark := marker(t)
+	for _, script := range []string{"cat", "umask 077; ulimit -n 20; cd /", "sleep 100 " + mark + " & setsid sleep 100 " + mark + " &", "exit 3", "kill -9 $$"} {
+		if next := run(script); next != first {
+			t.Errorf("after %s another helper runs", script)
 		}
+		if left := marked(t, mark); len(left) != 0 {
+			t.Errorf("%s left %v", script, left)
+		}
+	}
+	files := func() int {
+		list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", first))
+		if err != nil {
+			t.Skip("a helper's descriptors can be listed by root only")
+		}
+		return len(list)
+	}
+	t.Run("descriptors", func(t *testing.T) {
+		before := files()
+		for range 20 {
+			run("")
+		}
+		if after := files(); after != before {
+			t.Errorf("the helper has %d descriptors, and had %d", after, before)
+		}
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	time.AfterFunc(300*time.Millisecond, stop) // when another helper is about to be ready
+	x.Execute(ctx, &Session{}, sh("sleep 100"))
+	second := run("")
+	if second == first {
+		t.Error("the helper of a stopped command runs another one")
+	}
+	syscall.Kill(second, syscall.SIGKILL)
+	eventually(t, "the helper to be gone", func() bool { // with its end of the socket
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", second))
+		threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", second))
+		return err != nil || strings.Contains(string(stat), ") Z ") && len(threads) < 2
+	})
+	if third := run(""); third == second {
+		t.Error("a helper that was killed runs a command")
 	}
 	x.Close()
 	eventually(t, "the helper to be gone", func() bool { return len(helpers()) == 0 })

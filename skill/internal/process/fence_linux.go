@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"slices"
@@ -33,11 +34,8 @@ func (f fence) launch(spec Spec, files []uintptr) (pid, pidfd int, held uint32, 
 	if err != nil {
 		return 0, -1, 0, err
 	}
-	l.limits = f.limits.ofCommand()
+	l.limits = f.limits.resources(f.on)
 	if f.on {
-		if err := f.limits.apply(); err != nil {
-			return 0, -1, 0, err
-		}
 		l.noNewPrivs, l.bounding = true, f.bounding()
 		if held, err = f.prepare(&l); err != nil && f.require {
 			return 0, -1, 0, errUnfenced
@@ -199,40 +197,28 @@ func (r fenceRule) addTo(rules int, handled uint64) error {
 	return kernel.LandlockAddPathBeneathRule(rules, &kernel.PathBeneathAttr{ParentFd: fd, AllowedAccess: access}, 0)
 }
 
-// apply sets the limits that may also apply to the helper itself.
-func (l Limits) apply() error {
-	if err := limit(unix.RLIMIT_CORE, 0); err != nil {
-		return err
-	}
-	if l.FileSize == 0 {
-		l.FileSize = defaultFileSize
-	}
-	return limit(unix.RLIMIT_FSIZE, l.FileSize)
-}
-
-// ofCommand returns the limits that would break the helper, which the command sets for
-// itself before its program begins.
-func (l Limits) ofCommand() (list []resourceLimit) {
-	for resource, most := range map[int]int64{unix.RLIMIT_AS: l.Memory, unix.RLIMIT_NPROC: l.Processes} {
+// resources returns the limits, which the command sets for itself before its program
+// begins. None is higher than that of the helper.
+func (l Limits) resources(fenced bool) (list []resourceLimit) {
+	add := func(resource int, most uint64) {
 		var now unix.Rlimit
-		if most > 0 && unix.Prlimit(0, resource, nil, &now) == nil {
-			list = append(list, resourceLimit{uintptr(resource), unix.Rlimit{Cur: min(uint64(most), now.Cur), Max: min(uint64(most), now.Max)}})
+		if unix.Prlimit(0, resource, nil, &now) == nil {
+			list = append(list, resourceLimit{uintptr(resource), unix.Rlimit{Cur: min(most, now.Cur), Max: min(most, now.Max)}})
 		}
 	}
+	if l.Memory > 0 {
+		add(unix.RLIMIT_AS, uint64(l.Memory))
+	}
+	if l.Processes > 0 {
+		add(unix.RLIMIT_NPROC, uint64(l.Processes))
+	}
+	if size := cmp.Or(l.FileSize, defaultFileSize); fenced && size > 0 {
+		add(unix.RLIMIT_FSIZE, uint64(size))
+	}
+	if fenced {
+		add(unix.RLIMIT_CORE, 0)
+	}
 	return list
-}
-
-// limit lowers a limit of this process. It never raises a limit.
-func limit(resource int, most int64) error {
-	if most < 0 {
-		return nil
-	}
-	var now unix.Rlimit
-	if err := unix.Prlimit(0, resource, nil, &now); err != nil {
-		return err
-	}
-	least := min(uint64(most), now.Max)
-	return unix.Prlimit(0, resource, &unix.Rlimit{Cur: min(least, now.Cur), Max: least}, nil)
 }
 
 // emptyTemp removes all files from the directory for temporary files.

@@ -62,7 +62,8 @@ func isHelper() bool { return len(os.Args) > 0 && os.Args[0] == helperName }
 // environment of this one. A process that holds a credential calls it early.
 func Undumpable() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
-// supervise runs one command and ends all processes that it leaves behind. Only
+// supervise runs one command after another, and ends all processes that one leaves behind
+// before the next. It ends with its standard input, or if it could not end all of them. Only
 // SIGKILL stops it.
 //
 // It locks the thread that starts the command, because the command is killed when that
@@ -79,32 +80,47 @@ func supervise() int {
 	if unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != nil {
 		return 1
 	}
-	size, err := receiveFiles()
-	if err != nil {
-		return 1
+	for first := true; ; first = false {
+		size, err := receiveFiles()
+		if err != nil {
+			return 1
+		}
+		spec, err := readSpec(io.MultiReader(bytes.NewReader(size[:]), descriptor(0)))
+		if err != nil {
+			return 1 // the parent has ended, or closed the pipe to cancel
+		}
+		if spec.server {
+			return superviseServer(spec)
+		}
+		if first {
+			signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP) // dying of them would leave the command's processes
+		}
+		if !superviseOne(spec) {
+			return 0
+		}
 	}
-	spec, err := readSpec(io.MultiReader(bytes.NewReader(size[:]), descriptor(0)))
-	if err != nil {
-		return 1 // the parent has ended, or closed the pipe to cancel
-	}
-	if spec.server {
-		return superviseServer(spec)
-	}
-	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP) // dying of them would leave the command's processes
+}
+
+// superviseOne runs a command, and reports whether none of its processes is left.
+func superviseOne(spec Spec) bool {
 	var h helper
 	if !h.start(spec, stdinFD, stdoutFD, stderrFD) {
-		return 0
+		return false
 	}
-	unix.Close(stdoutFD)
-	unix.Close(stderrFD)
-	unix.Close(stdinFD)
-	for i := range spec.files {
-		unix.Close(firstFileFD + i)
+	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	for i := stdoutFD; i < firstFileFD+spec.files; i++ {
+		if err != nil || unix.Dup3(null, i, unix.O_CLOEXEC) != nil { // keeps the number for the next command
+			unix.Close(i)
+		}
 	}
+	unix.Close(null)
 	h.waitCommand()
 	left := h.killRemaining()
+	if h.pidfd >= 0 {
+		unix.Close(h.pidfd)
+	}
 	event{eventEnded, uint32(h.status), uint32(left)}.send()
-	return 0
+	return left == 0 && err == nil
 }
 
 // A helper supervises one command.

@@ -26,8 +26,8 @@ type launch struct {
 	ownIPC     bool            // try to give the program an IPC namespace of its own
 }
 
-// A resourceLimit is a limit that the child sets for itself: the helper, which goes on to
-// make threads, could not live with it.
+// A resourceLimit is a limit that the child sets for itself: the helper goes on with other
+// commands, and could not live with some limits.
 type resourceLimit struct {
 	resource uintptr
 	limit    unix.Rlimit

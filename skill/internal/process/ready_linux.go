@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,7 +15,8 @@ import (
 // A helperProcess is a helper that waits for its command.
 type helperProcess struct {
 	cmd     *exec.Cmd
-	channel *os.File // a socket; closing it, also by the end of this process, makes the helper stop
+	channel *os.File    // a socket; closing it, also by the end of this process, makes the helper stop
+	next    *time.Timer // makes another helper ready; nil if none is kept ready
 }
 
 // startHelper starts a helper.
@@ -47,7 +49,7 @@ func startHelper(path string) (*helperProcess, error) {
 		channel.Close()
 		return nil, fmt.Errorf("helper: %w", err)
 	}
-	return &helperProcess{cmd, channel}, nil
+	return &helperProcess{cmd: cmd, channel: channel}, nil
 }
 
 // run makes the helper run spec, which writes to stdout and stderr and reads stdin. The
@@ -77,10 +79,20 @@ func (h *helperProcess) run(spec Spec, report, stdin, stdout, stderr *os.File) e
 	return nil
 }
 
-// end ends a helper that runs nothing.
+// end makes a helper stop, and waits for that.
 func (h *helperProcess) end() {
+	h.running(nil)
 	h.channel.Close()
 	waitChild(h.cmd)
+}
+
+// running notes what makes another helper ready while this one runs a command, nil for the
+// command's end.
+func (h *helperProcess) running(next *time.Timer) {
+	if h.next != nil {
+		h.next.Stop()
+	}
+	h.next = next
 }
 
 // receiveFiles moves the files that come with the first bytes of a Spec to their places,
@@ -112,7 +124,8 @@ func receiveFiles() (size [4]byte, err error) {
 }
 
 // Helpers keeps a helper ready for the next command, from the first command on: to start
-// one takes some milliseconds. The zero Helpers is ready for use. It is safe for
+// one takes some milliseconds. That is the helper of a command that has ended, or a new one
+// once a command has taken a while. The zero Helpers is ready for use. It is safe for
 // concurrent use.
 type Helpers struct {
 	mu     sync.Mutex
@@ -131,9 +144,12 @@ func (p *Helpers) Close() {
 	}
 }
 
-// take returns the helper that is ready, nil if none is, and starts the next one. A nil
-// Helpers has none.
-func (p *Helpers) take(path string) *helperProcess {
+// soon is how long a command may take before another helper is made ready: to do that
+// beside short commands would slow them down.
+const soon = 100 * time.Millisecond
+
+// take returns the helper that is ready, nil if none is. A nil Helpers has none.
+func (p *Helpers) take() *helperProcess {
 	if p == nil {
 		return nil
 	}
@@ -141,8 +157,30 @@ func (p *Helpers) take(path string) *helperProcess {
 	h := p.ready
 	p.ready = nil
 	p.mu.Unlock()
-	go p.prepare(path)
 	return h
+}
+
+// lent makes another helper ready soon, unless h has ended its command by then.
+func (p *Helpers) lent(h *helperProcess, path string) {
+	if p != nil {
+		h.running(time.AfterFunc(soon, func() { p.prepare(path) }))
+	}
+}
+
+// giveBack takes a helper that is ready for another command, and ends it if there is one
+// already. A nil Helpers takes none.
+func (p *Helpers) giveBack(h *helperProcess) {
+	h.running(nil)
+	if p != nil {
+		p.mu.Lock()
+		if p.ready == nil && !p.closed {
+			p.ready, h = h, nil
+		}
+		p.mu.Unlock()
+	}
+	if h != nil {
+		h.end()
+	}
 }
 
 func (p *Helpers) prepare(path string) {
@@ -155,8 +193,9 @@ func (p *Helpers) prepare(path string) {
 
 // startHelperFor starts spec under a helper that is ready, or else under a new one.
 func startHelperFor(path string, ready *Helpers, spec Spec, report, stdin, stdout, stderr *os.File) (*helperProcess, error) {
-	if h := ready.take(path); h != nil {
+	if h := ready.take(); h != nil {
 		if err := h.run(spec, report, stdin, stdout, stderr); err == nil {
+			ready.lent(h, path)
 			return h, nil
 		}
 		h.end() // it was killed meanwhile
@@ -169,5 +208,6 @@ func startHelperFor(path string, ready *Helpers, spec Spec, report, stdin, stdou
 		h.end()
 		return nil, err
 	}
+	ready.lent(h, path)
 	return h, nil
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
-	"sync/atomic"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -12,10 +12,14 @@ import (
 
 // A supervisedCommand runs under a helper.
 type supervisedCommand struct {
-	*helperProcess
-	stopped atomic.Bool
-	output  []string // the names of its pipes in /proc
-	ends    chan Ending
+	helper *helperProcess
+	ready  *Helpers // gets the helper back
+	output []string // the names of its pipes in /proc
+	ends   chan Ending
+
+	mu      sync.Mutex
+	stopped bool
+	over    bool // the helper is not this command's any more
 }
 
 func startSupervised(path string, ready *Helpers, spec Spec, stdin, stdout, stderr *os.File) (Running, error) {
@@ -29,7 +33,7 @@ func startSupervised(path string, ready *Helpers, spec Spec, stdin, stdout, stde
 		report.Close()
 		return nil, err
 	}
-	h := &supervisedCommand{helperProcess: helper, output: []string{pipeName(stdout), pipeName(stderr)}, ends: make(chan Ending, 1)}
+	h := &supervisedCommand{helper: helper, ready: ready, output: []string{pipeName(stdout), pipeName(stderr)}, ends: make(chan Ending, 1)}
 	go func() {
 		defer report.Close()
 		h.ends <- h.awaitEnding(spec, report)
@@ -38,11 +42,37 @@ func startSupervised(path string, ready *Helpers, spec Spec, stdin, stdout, stde
 }
 
 func (h *supervisedCommand) Done() <-chan Ending { return h.ends }
-func (h *supervisedCommand) Kill()               { h.cmd.Process.Kill() }
+
+func (h *supervisedCommand) Kill() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.over {
+		h.stopped = true
+		h.helper.cmd.Process.Kill()
+	}
+}
 
 func (h *supervisedCommand) Stop() {
-	h.stopped.Store(true)
-	h.channel.Close()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.over {
+		h.stopped = true
+		h.helper.channel.Close()
+	}
+}
+
+// release gives the helper back, which is ready for another command if reusable is set, or
+// waits for its end.
+func (h *supervisedCommand) release(reusable bool) {
+	h.mu.Lock()
+	keep := reusable && !h.stopped
+	h.over = keep
+	h.mu.Unlock()
+	if keep {
+		h.ready.giveBack(h.helper)
+	} else {
+		h.helper.end()
+	}
 }
 
 // awaitEnding returns the Ending that the events of the helper describe.
@@ -52,8 +82,7 @@ func (h *supervisedCommand) awaitEnding(spec Spec, report *os.File) Ending {
 	if first.Kind == eventStarted {
 		last = readEvent(report)
 	}
-	h.channel.Close()
-	waitChild(h.cmd)
+	h.release(last.Kind == eventEnded && last.More == 0)
 	switch {
 	case last.Kind == eventEnded:
 		code, signal := outcome(syscall.WaitStatus(last.Value))
@@ -62,7 +91,7 @@ func (h *supervisedCommand) awaitEnding(spec Spec, report *os.File) Ending {
 		return Ending{Err: &SpawnError{Command: spec.Args[0], Err: syscall.Errno(last.Value)}}
 	case last.Kind == eventUnfenced:
 		return Ending{Err: fenceUnavailable("Landlock could not be used")}
-	case first.Kind == eventStarted || killed(h.cmd.ProcessState): // the helper was killed, and its command with it
+	case first.Kind == eventStarted || killed(h.helper.cmd.ProcessState): // the helper was killed, and its command with it
 		if first.Kind == eventStarted {
 			syscall.Kill(-int(first.Value), syscall.SIGKILL)
 		}
@@ -70,10 +99,16 @@ func (h *supervisedCommand) awaitEnding(spec Spec, report *os.File) Ending {
 			endWriters(h.output)
 		}
 		return Ending{Code: -int(syscall.SIGKILL), signal: "SIGKILL", lost: true, held: first.More}
-	case h.stopped.Load(): // before the command had started
+	case h.wasStopped(): // before the command had started
 		return Ending{Code: -int(syscall.SIGTERM), signal: "SIGTERM", supervised: true}
 	}
-	return Ending{Err: fmt.Errorf("helper %s: it ended before the command began: %v", h.cmd.Path, h.cmd.ProcessState)}
+	return Ending{Err: fmt.Errorf("helper %s: it ended before the command began: %v", h.helper.cmd.Path, h.helper.cmd.ProcessState)}
+}
+
+func (h *supervisedCommand) wasStopped() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.stopped
 }
 
 // killed reports whether a signal ended the process.
