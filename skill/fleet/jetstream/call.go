@@ -2,9 +2,11 @@ package jetstream
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -16,8 +18,16 @@ const (
 	errorHeader   = "Skill-Error"   // of an answer: why there is none
 	timeoutHeader = "Skill-Timeout" // of a request: for how many milliseconds its caller waits
 
+	callHeader = "Skill-Call" // of a request: its ID
+	askHeader  = "Skill-Ask"  // of a question whether a request is in progress: its ID
+
 	stopped = "stopped" // the error of an answer by one who does not serve the name any more
 )
+
+// asking is how long a caller waits before it asks whether its request is in progress.
+const asking = time.Second
+
+var errLost = errors.New("who was called is gone; the call may have been carried out")
 
 // Call implements [fleet.Plane].
 func (p *Plane) Call(ctx context.Context, name string, request []byte) ([]byte, error) {
@@ -33,11 +43,13 @@ func (p *Plane) Call(ctx context.Context, name string, request []byte) ([]byte, 
 	if end, ok := ctx.Deadline(); ok {
 		m.Header.Set(timeoutHeader, strconv.FormatInt(time.Until(end).Milliseconds(), 10))
 	}
-	// A request is sent once: whether a lost one was carried out is not known.
-	reply, err := p.nc.RequestMsgWithContext(ctx, m)
+	m.Header.Set(callHeader, rand.Text())
+	reply, err := p.request(ctx, m)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
 		return nil, fmt.Errorf("%s: %w", name, fleet.ErrNobody)
+	case errors.Is(err, errLost):
+		return nil, fmt.Errorf("%s: %w", name, err)
 	case err != nil && ctx.Err() == nil:
 		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
 	case err != nil:
@@ -53,6 +65,52 @@ func (p *Plane) Call(ctx context.Context, name string, request []byte) ([]byte, 
 	}
 }
 
+// request sends a request once, for whether a lost one was carried out is not known, and
+// asks from time to time whether it is still in progress.
+func (p *Plane) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type outcome struct {
+		reply *nats.Msg
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		reply, err := p.nc.RequestMsgWithContext(ctx, m)
+		done <- outcome{reply, err}
+	}()
+	wait := asking
+	for seen := time.Now(); ; {
+		select {
+		case o := <-done:
+			return o.reply, o.err
+		case <-time.After(wait):
+		}
+		if wait != asking {
+			return nil, errLost
+		}
+		there, err := p.ask(ctx, m)
+		if there {
+			seen = time.Now()
+		} else if err == nil || time.Since(seen) > p.patience {
+			wait = asking / 10 // it may just have been answered
+		}
+	}
+}
+
+// ask reports whether somebody is carrying a request out. The error is that nobody says.
+func (p *Plane) ask(ctx context.Context, request *nats.Msg) (bool, error) {
+	m := nats.NewMsg(request.Subject)
+	m.Header.Set(askHeader, request.Header.Get(callHeader))
+	ctx, cancel := context.WithTimeout(ctx, oneTry)
+	defer cancel()
+	answer, err := p.nc.RequestMsgWithContext(ctx, m)
+	if errors.Is(err, nats.ErrNoResponders) {
+		return false, nil
+	}
+	return err == nil && answer.Header.Get(errorHeader) == "", err
+}
+
 // Serve implements [fleet.Plane]. The context of answer ends when its caller stops
 // waiting at a deadline, and when stop is called.
 func (p *Plane) Serve(name string, answer func(ctx context.Context, request []byte) []byte) (func(), error) {
@@ -61,16 +119,27 @@ func (p *Plane) Serve(name string, answer func(ctx context.Context, request []by
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
+	var inProgress sync.Map // IDs of requests
 	// In a group, so that a request is never carried out by two that serve the name.
 	sub, err := p.nc.QueueSubscribe(subj, "skill", func(m *nats.Msg) {
+		reply := nats.NewMsg(m.Reply)
+		if asked := m.Header.Get(askHeader); asked != "" {
+			if _, ok := inProgress.Load(asked); !ok {
+				reply.Header.Set(errorHeader, stopped)
+			}
+			_ = p.nc.PublishMsg(reply)
+			return
+		}
+		id := m.Header.Get(callHeader)
+		inProgress.Store(id, true)
 		go func() {
+			defer inProgress.Delete(id)
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
 			if ms, err := strconv.ParseInt(m.Header.Get(timeoutHeader), 10, 64); err == nil {
 				ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
 				defer cancel()
 			}
-			reply := nats.NewMsg(m.Reply)
 			if ctx.Err() != nil { // it was sent before the server knew of stop
 				reply.Header.Set(errorHeader, stopped)
 			} else if reply.Data = answer(ctx, m.Data); len(reply.Data) > fleet.MaxMessage {

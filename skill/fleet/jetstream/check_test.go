@@ -9,7 +9,7 @@ import (
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	ports := freePorts(t, 5)
+	ports := freePorts(t, 2)
 	o := ServerOptions{Dir: t.TempDir(), Monitor: ports[0], SyncLater: true}
 	s, err := StartServer(o)
 	must(t, err)
@@ -38,11 +38,11 @@ func TestCheck(t *testing.T) {
 	}
 	s.Shutdown()
 
-	cluster := startClusterWith(t, 3, ports[2:])
+	cluster := startCluster(t, 3)
 	cluster.connect()
 	var all []string
-	for _, port := range ports[2:] {
-		all = append(all, fmt.Sprintf("http://127.0.0.1:%d", port))
+	for _, o := range cluster.options {
+		all = append(all, fmt.Sprintf("http://127.0.0.1:%d", o.Monitor))
 	}
 	report, err := Check{Monitors: all}.Run(within(t))
 	if err != nil || len(report) != 3 || !strings.Contains(report[0], "before it accepts, cluster of 3") {

@@ -22,20 +22,24 @@ type cluster struct {
 }
 
 // startCluster starts n servers.
-func startCluster(t testing.TB, n int) *cluster { return startClusterWith(t, n, make([]int, n)) }
+func startCluster(t testing.TB, n int) *cluster {
+	t.Helper()
+	return startClusterWith(t, n, ServerOptions{})
+}
 
-// startClusterWith starts n servers with these monitoring ports.
-func startClusterWith(t testing.TB, n int, monitors []int) *cluster {
+// startClusterWith starts n servers with monitoring ports and what o says besides.
+func startClusterWith(t testing.TB, n int, o ServerOptions) *cluster {
 	t.Helper()
 	c := &cluster{t: t, servers: make([]*Server, n)}
-	ports := freePorts(t, 2*n)
+	ports := freePorts(t, 3*n)
 	var routes []string
 	for i := range n {
 		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", ports[i]))
 	}
 	dir := t.TempDir()
 	for i := range n {
-		o := ServerOptions{Dir: filepath.Join(dir, fmt.Sprint(i)), Name: fmt.Sprintf("n%d", i), Port: ports[n+i], Monitor: monitors[i]}
+		o := o
+		o.Dir, o.Name, o.Port, o.Monitor = filepath.Join(dir, fmt.Sprint(i)), fmt.Sprintf("n%d", i), ports[n+i], ports[2*n+i]
 		if n > 1 {
 			o.Cluster, o.Routes = ports[i], routes
 		}

@@ -45,6 +45,7 @@ func holdsTheLaws(t *testing.T, n int) {
 		{"limit", keepsToTheQuotaOfATenant},
 		{"blobs", keepsBlobs},
 		{"calls", answersCalls},
+		{"gone", noticesWhoIsGone},
 		{"topics", tellsListeners},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.law(t, p, other) })
@@ -559,11 +560,37 @@ func answersCalls(t *testing.T, p, other *Plane) {
 	<-released // the one who answers is told of the deadline
 	stop()
 	eventually(t, "the call is not served any more", func() bool {
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
 		_, err := p.Call(ctx, name, nil)
 		return errors.Is(err, fleet.ErrNobody)
 	})
+}
+
+func noticesWhoIsGone(t *testing.T, p, other *Plane) {
+	ctx := within(t)
+	lost, err := Connect(ctx, Options{Servers: []string{other.nc.ConnectedUrl()}})
+	must(t, err)
+	defer lost.Close()
+	slow := make(chan bool)
+	_, err = lost.Serve("lost", func(ctx context.Context, request []byte) []byte {
+		if string(request) == "slow" {
+			time.Sleep(asking + asking/2)
+			slow <- true
+			<-ctx.Done() // never: its process is gone
+		}
+		return request
+	})
+	must(t, err)
+	eventually(t, "the call is served", func() bool {
+		_, err := p.Call(ctx, "lost", nil)
+		return err == nil
+	})
+	go func() {
+		<-slow
+		lost.Close()
+	}()
+	if _, err := p.Call(ctx, "lost", []byte("slow")); !errors.Is(err, errLost) {
+		t.Errorf("a call to a worker that is lost: %v", err)
+	}
 }
 
 func tellsListeners(t *testing.T, p, other *Plane) {
