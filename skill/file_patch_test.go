@@ -147,8 +147,12 @@ func TestPatchIsOneChange(t *testing.T) {
 	if p.UndoID() == "" || len(p.Files) != 2 || p.Files[0].Added != 2 || p.Files[0].Removed != 1 || p.Files[1].Kind != "add" {
 		t.Errorf("%+v", p)
 	}
-	if _, err := x.Execute(t.Context(), &Session{}, Undo{ID: p.UndoID()}); err != nil {
+	undone, err := x.Execute(t.Context(), &Session{}, Undo{ID: p.UndoID()})
+	if err != nil {
 		t.Fatal(err)
+	}
+	if text := undone.(Reverted).Message(); !strings.HasSuffix(text, " and 2 more") { // and the folder
+		t.Errorf("undo says %q", text)
 	}
 	if data, _ := os.ReadFile(dir + "/a.txt"); string(data) != "a\n" {
 		t.Errorf("a.txt holds %q", data)

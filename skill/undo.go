@@ -3,6 +3,7 @@ package skill
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"textskill/skill/internal/workspace"
@@ -48,6 +49,9 @@ func (r Reverted) Message() string {
 			text += ", "
 		}
 		text += "change " + u.Of + " of " + u.Path
+		if u.More > 0 {
+			text += fmt.Sprintf(" and %d more", u.More)
+		}
 		for _, err := range u.Passed {
 			text += "; passed over: " + err.Error()
 		}

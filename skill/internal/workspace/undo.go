@@ -24,6 +24,7 @@ type UndoOptions struct {
 type Undone struct {
 	Change
 	Of     string  // the ID of the change that was undone
+	More   int     // files, besides Path, of a run or a patch
 	Passed []error // later changes that were passed over: they cannot be undone, or are not in effect
 }
 
