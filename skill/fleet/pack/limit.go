@@ -32,7 +32,7 @@ func (e *TooLargeError) Error() string {
 	return text + "; remove or exclude files, or keep the run on one machine with --pin"
 }
 
-// sizeText returns a number of bytes in words, rounded up so that none reads as 0.
+// sizeText returns a number of bytes in words.
 func sizeText(n int64) string {
 	switch {
 	case n >= 1<<30:

@@ -25,10 +25,9 @@ type model struct {
 	base    string
 	dirs    int
 
-	dir      string
-	folder   *Folder
-	manifest string
-	changed  []string // since the last successful snapshot
+	dir     string
+	folder  *Folder
+	changed []string // since the last successful snapshot
 }
 
 var modelNames = []string{"a", "b", "c.txt", "\xff\xfe", "d e", "a-b"}
@@ -232,9 +231,7 @@ func (m *model) refuse(r *rapid.T) {
 	if err != nil && !errors.Is(err, errRefuse) {
 		r.Fatal(err)
 	}
-	if err == nil {
-		m.changed = nil
-	}
+	m.changed = nil // the folder remembers
 }
 
 func (m *model) take(r *rapid.T) (string, error) {

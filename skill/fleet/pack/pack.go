@@ -74,6 +74,9 @@ type Folder struct {
 	deltaLen int            // their size, to be compared with that of the whole description
 	baseLen  int
 	scans    uint32
+
+	owed     []string // what failed snapshots were told to look at
+	owedWalk bool
 }
 
 // Open returns a folder of which nothing is stored yet.
@@ -105,15 +108,31 @@ func Open(o Options, dir string) (*Folder, error) {
 // manifest.
 const maxMaxBytes = 8 << 30
 
+// maxOwed is after how many paths that failed snapshots were given all files are looked at.
+const maxOwed = 10_000
+
 // Snapshot stores what has changed since the last successful one and returns the sum of
 // the new manifest. changed are paths relative to the folder, with slashes, of what may
-// have changed; a folder stands for all below it. walk makes it look at every file. If it
-// fails, with a [*TooLargeError] among others, the next call stores all that is missing.
+// have changed since the last call; a folder stands for all below it. walk makes it look
+// at every file. If it fails, with a [*TooLargeError] among others, the next call stores
+// all that is missing.
 func (f *Folder) Snapshot(ctx context.Context, changed []string, walk bool) (manifest string, err error) {
+	changed, walk = slices.Concat(f.owed, changed), f.owedWalk || walk || len(f.owed) > maxOwed
 	hint, err := newHint(changed, walk)
 	if err != nil {
 		return "", err
 	}
+	if manifest, err = f.snapshot(ctx, hint); err != nil {
+		if f.owed, f.owedWalk = changed, walk; walk {
+			f.owed = nil
+		}
+		return "", err
+	}
+	f.owed, f.owedWalk = nil, false
+	return manifest, nil
+}
+
+func (f *Folder) snapshot(ctx context.Context, h *hint) (manifest string, err error) {
 	t, err := tree.Open(f.dir, false)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", f.dir, err)
@@ -123,7 +142,7 @@ func (f *Folder) Snapshot(ctx context.Context, changed []string, walk bool) (man
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w := &writer{Folder: f, tree: t, ctx: ctx, cancel: cancel, fresh: map[[32]byte]*piece{}}
-	changes, err := f.scan(ctx, t, hint)
+	changes, err := f.scan(ctx, t, h)
 	if err != nil {
 		return "", err
 	}
@@ -195,7 +214,8 @@ func (f *Folder) apply(w *writer, changes []*change) {
 	}
 }
 
-// Sums returns the sums of the blobs that the last manifest needs, itself among them.
+// Sums returns the sums of the blobs that the last manifest needs, itself among them. All
+// others may be removed when no state names an earlier manifest any more.
 func (f *Folder) Sums() map[string]bool {
 	sums := make(map[string]bool, len(f.chain)+len(f.packs))
 	for _, sum := range f.chain {

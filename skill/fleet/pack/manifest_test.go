@@ -1,0 +1,106 @@
+package pack
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestParts reads a description of a folder that fills several manifests, one of them with
+// a file of the largest size.
+func TestParts(t *testing.T) {
+	m := newMemory()
+	o := Options{Blobs: m, MaxBytes: maxMaxBytes}
+	f := open(t, o, t.TempDir())
+	rnd := rand.New(rand.NewPCG(3, 4))
+	pieces := func(size int64) (list []*piece) {
+		for ; size > 0; size -= pieceSize {
+			p := &pack{sum: fmt.Sprintf("%064x", rnd.Uint64())}
+			list = append(list, &piece{pack: p, off: rnd.Uint32N(100), len: uint32(min(size, pieceSize-100))})
+		}
+		return list
+	}
+	add := func(dir *node, name string, n *node) *node {
+		dir.children[name] = n
+		return n
+	}
+	for i := range 200 {
+		n := newFolderNode()
+		n.mode |= 0o711
+		dir := add(f.root, fmt.Sprintf("folder %d", i), n)
+		for k := range 100 {
+			size := rnd.Int64N(pieceSize - 100)
+			add(dir, fmt.Sprintf("%d %s", k, strings.Repeat("n", rnd.IntN(100))), &node{mode: 0o640, mtime: rnd.Int64(), size: size, pieces: pieces(size)})
+		}
+		add(dir, "link", &node{mode: fs.ModeSymlink, mtime: -rnd.Int64(), target: strings.Repeat("../", rnd.IntN(1000)+1)})
+	}
+	chain := encoded(t, f, func(e *encoder) { e.whole(f.root, nil) })
+	if len(chain) < 3 {
+		t.Errorf("there are %d manifests", len(chain))
+	}
+	compare(t, loaded(t, Options{Blobs: m, MaxBytes: maxMaxBytes}, chain), f.root, "")
+
+	root := newFolderNode()
+	n := add(root, "largest", &node{mode: 0o600, size: maxMaxBytes, pieces: pieces(maxMaxBytes)})
+	for _, p := range n.pieces {
+		p.off, p.len = 0, pieceSize
+	}
+	add(root, "small", &node{mode: 0o600})
+	changes := []*change{
+		{path: "largest", dir: root, name: "largest", now: n},
+		{path: "small", dir: root, name: "small", now: root.children["small"]},
+	}
+	chain = encoded(t, f, func(e *encoder) { e.changes(changes) })
+	compare(t, loaded(t, o, chain), root, "")
+}
+
+// encoded stores manifests.
+func encoded(t *testing.T, f *Folder, encode func(*encoder)) []string {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	e := &encoder{w: &writer{Folder: f, ctx: ctx, cancel: cancel, slots: make(chan struct{}, maxPuts)}}
+	encode(e)
+	chain, err := e.finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chain
+}
+
+// loaded reads the manifests.
+func loaded(t *testing.T, o Options, chain []string) *node {
+	t.Helper()
+	g := open(t, o, t.TempDir())
+	if err := g.load(t.Context(), chain[len(chain)-1]); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(g.chain, chain) {
+		t.Error("the manifests are others")
+	}
+	return g.root
+}
+
+// compare compares nodes by what a manifest says of them.
+func compare(t *testing.T, got, want *node, path string) {
+	t.Helper()
+	if got == nil || got.mode != want.mode || got.mtime != want.mtime || got.size != want.size || got.target != want.target || len(got.pieces) != len(want.pieces) {
+		t.Fatalf("%q is %+v, not %+v", path, got, want)
+	}
+	for i, p := range want.pieces {
+		if g := got.pieces[i]; g.pack.sum != p.pack.sum || g.off != p.off {
+			t.Fatalf("piece %d of %q is %+v, not %+v", i, path, g, p)
+		}
+	}
+	if !maps.EqualFunc(got.children, want.children, func(*node, *node) bool { return true }) {
+		t.Fatalf("%q has other names", path)
+	}
+	for name, n := range want.children {
+		compare(t, got.children[name], n, join(path, name))
+	}
+}
