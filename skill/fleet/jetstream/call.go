@@ -176,7 +176,16 @@ func (p *Plane) Tell(topic string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	return p.nc.Publish(subj, data)
+	return p.send(subj, data)
+}
+
+// send sends a message that nobody acknowledges.
+func (p *Plane) send(subj string, data []byte) error {
+	err := p.nc.Publish(subj, data)
+	if errors.Is(err, nats.ErrReconnectBufExceeded) {
+		return fmt.Errorf("%w: the connection is lost and is being made again", errUnreachable)
+	}
+	return err
 }
 
 // Listen implements [fleet.Plane].

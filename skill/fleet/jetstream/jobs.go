@@ -51,11 +51,10 @@ func consumerOf(subj string) string {
 // consumer makes the consumer of a subject if it is missing. A quota of 0 is none, and
 // leaves a consumer as it is.
 func (p *Plane) consumer(ctx context.Context, subj string, quota int) error {
-	key := fmt.Sprint(subj, " ", quota)
 	p.mu.Lock()
-	known := p.queues[key]
+	set, known := p.queues[subj]
 	p.mu.Unlock()
-	if known {
+	if known && (quota == 0 || quota == set) {
 		return nil
 	}
 	err := p.reach(ctx, func(ctx context.Context) error {
@@ -75,10 +74,17 @@ func (p *Plane) consumer(ctx context.Context, subj string, quota int) error {
 	})
 	if err == nil {
 		p.mu.Lock()
-		p.queues[key] = true
+		p.queues[subj] = quota
 		p.mu.Unlock()
 	}
 	return err
+}
+
+// forget has the consumer of a subject made again if it is missing.
+func (p *Plane) forget(subj string) {
+	p.mu.Lock()
+	delete(p.queues, subj)
+	p.mu.Unlock()
 }
 
 // Queue implements [fleet.Plane]. Jobs count against the quota until they are done.
@@ -193,8 +199,9 @@ func (j *jobs) subjects(ctx context.Context) []string {
 		return nil
 	}
 	var list []string
+	full := j.full(ctx, found)
 	for subj := range found {
-		if j.places[subj[strings.LastIndexByte(subj, '.')+1:]] {
+		if j.places[part(subj, 4)] && !full[part(subj, 2)] {
 			list = append(list, subj)
 		}
 	}
@@ -203,6 +210,30 @@ func (j *jobs) subjects(ctx context.Context) []string {
 		return strings.Compare(part(b, 3), part(a, 3)) // urgent, normal
 	})
 	return list
+}
+
+// full returns the tenants that have as many jobs with workers as their quotas allow. The
+// server counts for one consumer only, and a tenant with jobs of several classes and places
+// has several; two workers that ask at once may still exceed its quota by one.
+func (j *jobs) full(ctx context.Context, found map[string]uint64) map[string]bool {
+	queues := map[string][]string{}
+	for subj := range found {
+		queues[part(subj, 2)] = append(queues[part(subj, 2)], subj)
+	}
+	full := map[string]bool{}
+	for tenant, quota := range j.quotas {
+		if quota == 0 || len(queues[tenant]) < 2 {
+			continue
+		}
+		busy := 0
+		for _, subj := range queues[tenant] {
+			if c, err := j.plane.jobs.Consumer(ctx, consumerOf(subj)); err == nil {
+				busy += c.CachedInfo().NumAckPending
+			}
+		}
+		full[tenant] = busy >= quota
+	}
+	return full
 }
 
 // part returns a token of a subject.
@@ -217,6 +248,9 @@ func (j *jobs) take(ctx context.Context, subj string) (fleet.Job, error) {
 	once, cancel := context.WithTimeout(context.WithoutCancel(ctx), oneTry)
 	defer cancel()
 	m, err := j.plane.nc.RequestWithContext(once, "$JS.API.CONSUMER.MSG.NEXT.SKILL_JOBS."+consumerOf(subj), []byte(`{"batch":1,"no_wait":true}`))
+	if errors.Is(err, nats.ErrNoResponders) {
+		j.plane.forget(subj) // somebody may have removed it
+	}
 	if err != nil || m.Reply == "" { // a new leader is being chosen, or there is none
 		return nil, nil
 	}
@@ -241,7 +275,7 @@ type job struct {
 
 func (j *job) Run() string     { return j.run }
 func (j *job) Deliveries() int { return j.deliveries }
-func (j *job) Working() error  { return j.plane.nc.Publish(j.reply, []byte("+WPI")) }
+func (j *job) Working() error  { return j.plane.send(j.reply, []byte("+WPI")) }
 
 func (j *job) Done(ctx context.Context) error { return j.answer(ctx, "+ACK") }
 

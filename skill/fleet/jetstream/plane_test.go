@@ -43,6 +43,7 @@ func holdsTheLaws(t *testing.T, n int) {
 		{"again", givesAJobAgain},
 		{"places", keepsToPlaces},
 		{"limit", keepsToTheQuotaOfATenant},
+		{"classes", keepsToItOverClasses},
 		{"blobs", keepsBlobs},
 		{"calls", answersCalls},
 		{"gone", noticesWhoIsGone},
@@ -453,6 +454,26 @@ func keepsToTheQuotaOfATenant(t *testing.T, p, other *Plane) {
 	third, err := jobs.Next(ctx)
 	must(t, err)
 	must(t, third.Done(ctx))
+}
+
+func keepsToItOverClasses(t *testing.T, p, other *Plane) {
+	ctx := within(t)
+	must(t, p.Queue(ctx, fleet.Run{ID: "urgent", Tenant: "classes", Urgent: true}))
+	must(t, p.Queue(ctx, fleet.Run{ID: "normal", Tenant: "classes"}))
+	jobs, err := other.Jobs(ctx, fleet.Worker{Name: "w", Quotas: map[string]int{"classes": 1}})
+	must(t, err)
+	defer jobs.Close()
+	first, err := jobs.Next(ctx)
+	must(t, err)
+	soon, cancel := context.WithTimeout(ctx, patience/2)
+	defer cancel()
+	if job, err := jobs.Next(soon); err == nil && job.Run() == "normal" {
+		t.Error("a second job of a tenant with a quota of one")
+	}
+	must(t, first.Done(ctx))
+	second, err := jobs.Next(ctx)
+	must(t, err)
+	must(t, second.Done(ctx))
 }
 
 func keepsBlobs(t *testing.T, p, other *Plane) {

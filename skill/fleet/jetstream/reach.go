@@ -48,7 +48,7 @@ func (p *Plane) reach(ctx context.Context, try func(ctx context.Context) error) 
 // passing reports whether an error may be gone when servers are back or have agreed.
 func passing(err error) bool {
 	for _, e := range []error{
-		errBusy, context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected,
+		errBusy, errUnreachable, context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected,
 		nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting, nats.ErrStaleConnection, nats.ErrNoServers,
 		jetstream.ErrNoStreamResponse, jetstream.ErrJetStreamNotEnabled, jetstream.ErrNoHeartbeat,
 	} {

@@ -296,5 +296,5 @@ func (p *Plane) Cancel(ctx context.Context, run string) error {
 			return err
 		}
 	}
-	return p.Tell(fleet.Cancels+run, nil)
+	return p.reach(ctx, func(context.Context) error { return p.Tell(fleet.Cancels+run, nil) })
 }
