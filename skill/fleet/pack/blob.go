@@ -54,12 +54,17 @@ type storage struct {
 	key   []byte // nil means that blobs are not encrypted
 }
 
-// put stores a blob and returns its sum.
+// put stores a blob of plain bytes and returns its sum.
 func (s *storage) put(ctx context.Context, k kind, plain []byte) (string, error) {
 	data, err := s.seal(k, plain)
 	if err != nil {
 		return "", err
 	}
+	return s.store(ctx, k, data)
+}
+
+// store stores what seal returned.
+func (s *storage) store(ctx context.Context, k kind, data []byte) (string, error) {
 	if len(data) > maxBlob {
 		return "", fmt.Errorf("a %s has %d bytes, more than the %d of a blob", k, len(data), maxBlob)
 	}

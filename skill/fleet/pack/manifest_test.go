@@ -64,7 +64,7 @@ func encoded(t *testing.T, f *Folder, encode func(*encoder)) []string {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	e := &encoder{w: &writer{Folder: f, ctx: ctx, cancel: cancel, slots: make(chan struct{}, maxPuts)}}
+	e := &encoder{w: newWriter(ctx, cancel, f, nil)}
 	encode(e)
 	chain, err := e.finish()
 	if err != nil {

@@ -141,7 +141,7 @@ func (f *Folder) snapshot(ctx context.Context, h *hint) (manifest string, err er
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &writer{Folder: f, tree: t, ctx: ctx, cancel: cancel, fresh: map[[32]byte]*piece{}}
+	w := newWriter(ctx, cancel, f, t)
 	changes, err := f.scan(ctx, t, h)
 	if err != nil {
 		return "", err

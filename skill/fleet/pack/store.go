@@ -36,6 +36,7 @@ type writer struct {
 	cancel context.CancelCauseFunc
 	puts   sync.WaitGroup
 	slots  chan struct{} // one for each put
+	seals  chan struct{} // one for each of them that compresses, which takes memory
 
 	mu      sync.Mutex
 	fresh   map[[32]byte]*piece
@@ -44,10 +45,16 @@ type writer struct {
 	buffers sync.Pool // of packSize bytes, as *[]byte
 }
 
+func newWriter(ctx context.Context, cancel context.CancelCauseFunc, f *Folder, t tree.Tree) *writer {
+	return &writer{
+		Folder: f, tree: t, ctx: ctx, cancel: cancel, fresh: map[[32]byte]*piece{},
+		slots: make(chan struct{}, maxPuts), seals: make(chan struct{}, runtime.GOMAXPROCS(0)),
+	}
+}
+
 // read reads the files of changes, and returns the changes without those of files that are
 // gone by now. All packs are stored when it returns.
 func (w *writer) read(changes []*change) ([]*change, error) {
-	w.slots = make(chan struct{}, maxPuts)
 	var todo []*change
 	for _, c := range changes {
 		if c.read {
@@ -79,7 +86,7 @@ func (w *writer) read(changes []*change) ([]*change, error) {
 }
 
 // put stores a blob in the background and passes on its sum, which is there when w.puts
-// are done.
+// are done. It calls done when it needs plain no more.
 func (w *writer) put(k kind, plain []byte, sum *string, done func()) {
 	select {
 	case w.slots <- struct{}{}:
@@ -89,9 +96,14 @@ func (w *writer) put(k kind, plain []byte, sum *string, done func()) {
 	}
 	w.puts.Go(func() {
 		defer func() { <-w.slots }()
-		defer done()
-		var err error
-		if *sum, err = w.storage.put(w.ctx, k, plain); err != nil {
+		w.seals <- struct{}{}
+		data, err := w.seal(k, plain)
+		<-w.seals
+		done()
+		if err == nil {
+			*sum, err = w.store(w.ctx, k, data)
+		}
+		if err != nil {
 			w.cancel(err)
 		}
 	})
