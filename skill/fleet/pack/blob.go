@@ -92,7 +92,7 @@ func (s *storage) get(ctx context.Context, k kind, sum string, limit int) ([]byt
 	return plain, nil
 }
 
-// compressors are used again, for each takes 600 KB.
+// compressors are used again, for each takes 1.2 MB.
 var compressors = sync.Pool{New: func() any {
 	w, err := flate.NewWriter(nil, flate.BestSpeed)
 	if err != nil {
@@ -105,7 +105,7 @@ var compressors = sync.Pool{New: func() any {
 func (s *storage) seal(k kind, plain []byte) ([]byte, error) {
 	head := []byte{blobVersion, byte(k), 0}
 	room := headSize + saltSize + 16 // with the tag of GCM
-	body := bytes.NewBuffer(make([]byte, 0, len(plain)/2+room))
+	body := bytes.NewBuffer(make([]byte, 0, len(plain)+len(plain)/16+room))
 	w := compressors.Get().(*flate.Writer)
 	w.Reset(body)
 	w.Write(plain) // to a buffer, which does not fail
