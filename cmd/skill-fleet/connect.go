@@ -3,18 +3,18 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
+	"strings"
 
 	"github.com/spf13/pflag"
 
-	"textskill/skill/fleet"
+	"textskill/skill/fleet/jetstream"
 )
 
 // options are the flags that all commands share.
 type options struct {
 	nats   string // URLs of the servers, separated by commas
 	creds  string // file of credentials; "" for none
-	config string // fleet.toml
+	config string // fleet.toml; "" means that of the configuration
 }
 
 // defaultNATS is where dev lets its server listen.
@@ -26,13 +26,23 @@ func (o *options) add(f *pflag.FlagSet, getenv func(string) string) {
 	f.StringVar(&o.config, "config", "", "read the settings of this machine from `FILE` (default fleet.toml in the folder skill of the configuration)")
 }
 
-// A plane is a [fleet.Plane] that this program has to close.
-type plane interface {
-	fleet.Plane
-	Close()
+// connect returns the plane that the flags name. The caller closes it.
+func (o *options) connect(ctx context.Context, s settings) (*jetstream.Plane, error) {
+	patience, err := s.patience()
+	if err != nil {
+		return nil, err
+	}
+	return jetstream.Connect(ctx, jetstream.Options{
+		Servers: strings.Split(o.nats, ","), Creds: o.creds, Name: cmp.Or(s.Worker.Name, "skill-fleet"), Patience: patience,
+	})
 }
 
-// connect returns the plane that the flags name. The caller closes it.
-func (o *options) connect(ctx context.Context) (plane, error) {
-	return nil, errors.ErrUnsupported
+// open reads the settings and returns the plane. The caller closes it.
+func (o *options) open(ctx context.Context) (*jetstream.Plane, settings, error) {
+	s, err := o.settings()
+	if err != nil {
+		return nil, s, err
+	}
+	p, err := o.connect(ctx, s)
+	return p, s, err
 }

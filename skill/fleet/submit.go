@@ -17,7 +17,7 @@ type Submission struct {
 	Run            // ID and Workspace may be "", Tenant is required
 	Dir     string // whose files the workspace gets; "" means that it has its files
 	Replace bool   // the files of a workspace that exists
-	Owner   Tenant // how the files are stored
+	Owner   Tenant // what this machine knows of the tenant
 }
 
 // refused is the reason of a run that was not queued. Submit takes its ID again.
@@ -41,6 +41,9 @@ func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 	case err != nil && !errors.Is(err, ErrNoRun):
 		return r, fmt.Errorf("the queue cannot be reached: %w", err)
 	}
+	if err := s.room(ctx, p); err != nil {
+		return r, err
+	}
 	ws, err := s.store(ctx, p, r)
 	if err != nil {
 		return r, err
@@ -59,6 +62,24 @@ func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 		return r, errors.Join(full, p.Commit(ctx, Batch{Run: &r, Events: []Event{{Kind: Ended, Time: time.Now().UTC(), Text: refused}}}))
 	}
 	return r, err
+}
+
+// room fails if the tenant has as many waiting runs as its owner allows.
+func (s Submission) room(ctx context.Context, p Plane) error {
+	if s.Owner.Waiting == 0 {
+		return nil
+	}
+	runs, err := p.Runs(ctx, s.Tenant)
+	waiting := 0
+	for _, r := range runs {
+		if r.Status == Waiting {
+			waiting++
+		}
+	}
+	if err == nil && waiting >= s.Owner.Waiting {
+		err = &QuotaError{s.Tenant, s.Owner.Waiting}
+	}
+	return err
 }
 
 // requeue queues a run that waits without a job.

@@ -37,10 +37,11 @@ type WorkerConfig struct {
 	Say func(line string) // is told what the worker does, in a line each; may be nil
 }
 
-// A Tenant says what a worker does for a tenant.
+// A Tenant is what a machine knows of a tenant.
 type Tenant struct {
 	Key     []byte   // 32 bytes, with which files are encrypted; nil means that they are not
 	Exclude []string // patterns, as in .gitignore, of files that are not stored
+	Waiting int      // runs, beyond which Submit refuses one; 0 is what the plane allows
 	Trust   bool     // let workspaces name programs and addresses that experts use
 }
 

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"textskill/skill/fleet"
+)
+
+// settingsFile is the name of the file with the settings of this machine.
+const settingsFile = "fleet.toml"
+
+// settings are what fleet.toml holds.
+type settings struct {
+	Worker  workerSettings            `toml:"worker"`
+	Tenants map[string]tenantSettings `toml:"tenants"`
+	Repeat  []string                  `toml:"repeat"` // tools whose calls may be made twice
+}
+
+type workerSettings struct {
+	Name     string   `toml:"name"`
+	Slots    int      `toml:"slots"`
+	Labels   []string `toml:"labels"`
+	Root     string   `toml:"root"`
+	Model    string   `toml:"model"`
+	Provider string   `toml:"provider"`
+	Patience string   `toml:"patience"` // like "30s"
+	Network  bool     `toml:"network"`
+}
+
+type tenantSettings struct {
+	Running int      `toml:"running"` // runs at once in the fleet; 0 is no limit
+	Waiting int      `toml:"waiting"` // runs; 0 is what the queue allows
+	KeyFile string   `toml:"key-file"`
+	Trust   bool     `toml:"trust"`
+	Exclude []string `toml:"exclude"`
+}
+
+// settings reads fleet.toml. Without --config it may be missing.
+func (o *options) settings() (s settings, err error) {
+	file := o.config
+	if file == "" {
+		dir, err := os.UserConfigDir()
+		if err != nil {
+			return s, nil
+		}
+		file = filepath.Join(dir, "skill", settingsFile)
+	}
+	data, err := os.ReadFile(file)
+	if o.config == "" && err != nil {
+		return s, nil
+	}
+	if err == nil {
+		err = decodeSettings(data, &s)
+	}
+	if err != nil {
+		return s, fmt.Errorf("%s: %w", file, err)
+	}
+	return s, nil
+}
+
+// decodeSettings parses a fleet.toml. Unknown keys are errors.
+func decodeSettings(data []byte, s *settings) error {
+	err := toml.NewDecoder(strings.NewReader(string(data))).DisallowUnknownFields().Decode(s)
+	if missing, ok := errors.AsType[*toml.StrictMissingError](err); ok {
+		line, _ := missing.Errors[0].Position()
+		return fmt.Errorf("line %d: unknown key %s", line, strings.Join(missing.Errors[0].Key(), "."))
+	}
+	if wrong, ok := errors.AsType[*toml.DecodeError](err); ok {
+		line, column := wrong.Position()
+		return fmt.Errorf("line %d, column %d: %s", line, column, strings.TrimPrefix(wrong.Error(), "toml: "))
+	}
+	for name := range s.Tenants {
+		err = cmp.Or(err, fleet.CheckName("tenant", name))
+	}
+	return err
+}
+
+// tenant returns what a tenant's settings say.
+func (s settings) tenant(name string) (t fleet.Tenant, err error) {
+	own := s.Tenants[name]
+	t = fleet.Tenant{Exclude: own.Exclude, Trust: own.Trust, Waiting: own.Waiting}
+	if own.KeyFile != "" {
+		t.Key, err = readKey(own.KeyFile)
+	}
+	return t, err
+}
+
+// readKey reads a key of 32 bytes, or of 64 hexadecimal digits.
+func readKey(file string) ([]byte, error) {
+	data, err := os.ReadFile(file)
+	if err != nil || len(data) == 32 {
+		return data, err
+	}
+	key, err := hex.DecodeString(strings.TrimSpace(string(data)))
+	if err != nil || len(key) != 32 {
+		return nil, fmt.Errorf("%s: a key is 64 hexadecimal digits, such as openssl rand -hex 32 prints", file)
+	}
+	return key, nil
+}
+
+// patience returns the patience of the fleet; 0 is the usual one.
+func (s settings) patience() (time.Duration, error) {
+	if s.Worker.Patience == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(s.Worker.Patience)
+	if err == nil && d < time.Second {
+		err = errors.New("it must be at least 1s")
+	}
+	if err != nil {
+		return 0, fmt.Errorf("patience %q: %w", s.Worker.Patience, err)
+	}
+	return d, nil
+}
+
+// stateDir returns the folder in which this program keeps what is not settings.
+func (c *cli) stateDir() (string, error) {
+	if dir := c.getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "skill-fleet"), nil
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, ".local", "state", "skill-fleet"), err
+}

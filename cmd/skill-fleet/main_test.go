@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"textskill/skill"
+	"textskill/testdata/needs"
+)
+
+// asProgram makes the test binary the program.
+const asProgram = "SKILL_TEST_FLEET_PROGRAM"
+
+func TestMain(m *testing.M) {
+	skill.HelperMain()
+	if os.Getenv(asProgram) != "" {
+		os.Unsetenv(asProgram)
+		main()
+		return
+	}
+	needs.Clean()
+	remove := needs.OwnState()
+	code := m.Run()
+	remove()
+	os.Exit(code)
+}
+
+// program returns a command of the program, with an environment of its own.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	return cmd
+}
+
+// run runs the program and returns what it printed and its exit code.
+func run(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := program(t, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// newEndpoint starts a model on this machine that appends three lines to the file log,
+// after which it says that all is done. For the query "wait" it answers nothing.
+func newEndpoint(t *testing.T) string {
+	const lines = 3
+	hurry := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked struct {
+			Tools    []any
+			Messages []struct {
+				Role    string
+				Content any
+			}
+		}
+		json.NewDecoder(r.Body).Decode(&asked)
+		n := 0
+		for _, m := range asked.Messages {
+			if m.Role == "user" && fmt.Sprint(m.Content) == "wait" {
+				select {
+				case <-hurry:
+				case <-r.Context().Done():
+				}
+				return
+			}
+			if m.Role == "tool" {
+				n++
+			}
+		}
+		message := map[string]any{"role": "assistant", "content": "all done"}
+		call := func(name string, args map[string]string) {
+			data, _ := json.Marshal(args)
+			message["content"] = nil
+			message["tool_calls"] = []any{map[string]any{"id": fmt.Sprint("c", n), "type": "function", "function": map[string]any{"name": name, "arguments": string(data)}}}
+		}
+		switch {
+		case asked.Tools == nil:
+		case n == lines:
+			call("attemptCompletion", map[string]string{})
+		default:
+			call("appendTextFile", map[string]string{"path": "log", "text": fmt.Sprintln("line", n)})
+		}
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(map[string]any{
+			"id": "x", "object": "chat.completion", "model": "scripted",
+			"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": "stop"}},
+			"usage":   map[string]int{"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+		})
+	}))
+	t.Cleanup(s.Close)
+	t.Cleanup(func() { close(hurry) })
+	return s.URL
+}
+
+// newFolder returns a folder with a project whose expert is e.
+func newFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string]string{"perstack.toml": "[experts.e]\ninstruction = \"Count.\"\n", "log": "", "a.txt": "alpha\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// startDev starts skill-fleet dev until the end of the test, and returns its URL.
+func startDev(t *testing.T) string {
+	t.Helper()
+	cmd := program(t, "dev", "--dir", t.TempDir(), "--port", "0", "--name", "w1", "--model", "scripted")
+	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+newEndpoint(t), "OPENAI_API_KEY=sk-test")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = t.Output()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("dev ends with %v", err)
+		}
+	})
+	var said []byte
+	url := regexp.MustCompile(`--nats (nats://\S+) submit`)
+	for buf := make([]byte, 1024); url.Find(said) == nil; {
+		n, err := stdout.Read(buf)
+		if said = append(said, buf[:n]...); err != nil {
+			t.Fatalf("dev says %q and then %v", said, err)
+		}
+	}
+	return string(url.FindSubmatch(said)[1])
+}
+
+// TestDev types what a user would.
+func TestDev(t *testing.T) {
+	t.Parallel()
+	nats, dir := startDev(t), newFolder(t)
+	if out, stderr, code := run(t, "--nats", nats, "submit", "e", "go", "-C", dir, "--id", "one"); code != 0 || out != "one\n" {
+		t.Fatalf("submit: %d %q %s", code, out, stderr)
+	}
+	if out, stderr, code := run(t, "--nats", nats, "submit", "e", "go", "-C", dir, "--id", "one"); code != 0 || out != "one\n" {
+		t.Errorf("submit again: %d %q %s", code, out, stderr)
+	}
+	out, stderr, code := run(t, "--nats", nats, "runs", "--follow", "one")
+	if code != 0 || !strings.Contains(out, "claimed: worker w1 begins") || !strings.Contains(out, "completeRun: all done") || !strings.Contains(out, "ended: completed after step 4") {
+		t.Errorf("follow: %d %s %s", code, out, stderr)
+	}
+	if out, _, code := run(t, "--nats", nats, "runs"); code != 0 || !regexp.MustCompile(`\none +completed +w1 +4 +1 +default +e +\d+s\n`).MatchString(out) {
+		t.Errorf("runs: %d %s", code, out)
+	}
+	got := filepath.Join(t.TempDir(), "new", "files")
+	if out, stderr, code := run(t, "--nats", nats, "fetch", "one", "-C", got); code != 0 {
+		t.Errorf("fetch: %d %s %s", code, out, stderr)
+	}
+	for name, want := range map[string]string{"log": "line 0\nline 1\nline 2\n", "a.txt": "alpha\n"} {
+		if data, err := os.ReadFile(filepath.Join(got, name)); err != nil || string(data) != want {
+			t.Errorf("%s holds %q, want %q (%v)", name, data, want, err)
+		}
+	}
+	if _, stderr, code := run(t, "--nats", nats, "fetch", "one", "-C", got); code != exitFailed || !strings.Contains(stderr, "is not empty") {
+		t.Errorf("fetch into a full folder: %d %s", code, stderr)
+	}
+	if _, stderr, code := run(t, "--nats", nats, "submit", "e", "again", "--workspace", "nothing"); code != exitFailed || !strings.Contains(stderr, "there is no workspace nothing") {
+		t.Errorf("submit for no workspace: %d %s", code, stderr)
+	}
+	if _, stderr, code := run(t, "--nats", nats, "runs", "--follow", "none"); code != exitFailed || !strings.Contains(stderr, "no such run") {
+		t.Errorf("follow no run: %d %s", code, stderr)
+	}
+}
+
+// TestCancel ends a run whose model does not answer.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	nats := startDev(t)
+	if _, stderr, code := run(t, "--nats", nats, "submit", "e", "wait", "-C", newFolder(t), "--id", "two"); code != 0 {
+		t.Fatalf("submit: %d %s", code, stderr)
+	}
+	begun := time.Now()
+	for !strings.Contains(first(run(t, "--nats", nats, "runs")), "running") {
+		if time.Since(begun) > time.Minute {
+			t.Fatal("the run does not begin")
+		}
+	}
+	if _, stderr, code := run(t, "--nats", nats, "cancel", "two"); code != 0 {
+		t.Errorf("cancel: %d %s", code, stderr)
+	}
+	if out, stderr, code := run(t, "--nats", nats, "runs", "--follow", "two"); code != exitFailed || !strings.Contains(out, "ended: cancelled after step 0") {
+		t.Errorf("follow: %d %s %s", code, out, stderr)
+	}
+}
+
+func first(s, _ string, _ int) string { return s }
+
+// TestRefused has what is wrong said before anything is done.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	wrong := filepath.Join(t.TempDir(), "fleet.toml")
+	if err := os.WriteFile(wrong, []byte("[worker]\nname = \"w\"\nslot = 3\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--nats", "nats://127.0.0.1:1", "runs"}, exitFailed, "nats://127.0.0.1:1"},
+		{[]string{"submit", "e", "go"}, exitFailed, "-C"},
+		{[]string{"submit"}, exitUsage, "accepts between 1 and 2"},
+		{[]string{"submit", "e", "go", "-C", ".", "--replace"}, exitFailed, "--replace takes"},
+		{[]string{"--config", wrong, "runs"}, exitFailed, "line 3: unknown key worker.slot"},
+		{[]string{"worker"}, exitFailed, "no model is named"},
+		{[]string{"runz"}, exitUsage, "unknown command"},
+	} {
+		if out, stderr, code := run(t, tt.args...); code != tt.code || out != "" || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%q: %d %q %q", tt.args, code, out, stderr)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"textskill/skill/fleet"
+	"textskill/skill/fleet/pack"
+)
+
+const submitLong = `submit sends a run to the workers and prints its ID. The folder of -C is copied; what the
+run does is done in the copy, which fetch brings back. With --workspace alone the run
+works on files that an earlier run has left.
+
+A run that is submitted with the ID of an earlier one is the same run. Files named .env*,
+credentials of git and what fleet.toml excludes for the tenant are not sent. Of a tenant
+with too many waiting runs submit sends nothing and exits with 4.`
+
+func (c *cli) submitCommand(o *options) *cobra.Command {
+	s := fleet.Submission{}
+	cmd := &cobra.Command{
+		Use:   "submit [flags] EXPERT [QUERY]",
+		Short: "Send a run to the workers",
+		Long:  submitLong,
+		Example: `  skill-fleet submit file-organizer "Organize files by type" -C ~/photos
+  skill-fleet submit reviewer "Look again" --workspace service --urgent`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s.Expert = args[0]
+			if len(args) > 1 {
+				s.Query = args[1]
+			}
+			return c.failed(c.submit(cmd.Context(), o, s))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&s.Dir, "directory", "C", "", "copy the files of `DIR`")
+	f.StringVar(&s.Workspace, "workspace", "", "work in the workspace `NAME`: a new one with -C, else one that exists")
+	f.BoolVar(&s.Replace, "replace", false, "with -C, replace the files of a workspace that exists")
+	f.StringVar(&s.ID, "id", "", "give the run this `ID` (default one that no other has)")
+	f.StringVar(&s.Tenant, "tenant", "default", "submit it for the tenant `NAME`")
+	f.BoolVar(&s.Urgent, "urgent", false, "begin it before runs that are not urgent")
+	f.StringVar(&s.Label, "label", "", "let a worker with `LABEL` carry it out")
+	f.StringVar(&s.Pin, "pin", "", "let `WORKER` carry it out, with a folder of any size")
+	f.IntVar(&s.MaxSteps, "max-steps", 0, "stop after `N` steps (0: no limit)")
+	return cmd
+}
+
+func (c *cli) submit(ctx context.Context, o *options, s fleet.Submission) error {
+	switch {
+	case s.Dir == "" && s.Workspace == "":
+		return errors.New("which files shall the run have? Name a folder with -C, or a workspace with --workspace")
+	case s.Replace && (s.Dir == "" || s.Workspace == ""):
+		return errors.New("--replace takes a folder with -C and a workspace with --workspace")
+	case s.MaxSteps < 0:
+		return fmt.Errorf("--max-steps %d: it must be at least 0", s.MaxSteps)
+	case s.Query == "":
+		return errors.New("missing QUERY: what the expert shall do")
+	}
+	p, settings, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if s.Owner, err = settings.tenant(s.Tenant); err != nil {
+		return err
+	}
+	r, err := fleet.Submit(ctx, p, s)
+	if full, ok := errors.AsType[*fleet.QuotaError](err); ok {
+		fmt.Fprintln(c.stderr, "skill-fleet:", full)
+		return exit(exitQuota)
+	}
+	if large, ok := errors.AsType[*pack.TooLargeError](err); ok {
+		return fmt.Errorf("%w; --pin WORKER has no limit", large)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(c.stdout, r.ID)
+	return nil
+}
+
+func (c *cli) cancelCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:     "cancel ID",
+		Short:   "End a run; its files stay as they are after the last finished step",
+		Example: "  skill-fleet cancel 4kx2…",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, _, err := o.open(cmd.Context())
+			if err != nil {
+				return c.failed(err)
+			}
+			defer p.Close()
+			r, err := fleet.EndRun(cmd.Context(), p, args[0])
+			if err == nil && r.Status.Over() && r.Status != fleet.Cancelled {
+				err = fmt.Errorf("run %s is over already: %s", r.ID, r.Status)
+			}
+			return c.failed(err)
+		},
+	}
+}
+
+func (c *cli) fetchCommand(o *options) *cobra.Command {
+	dir := ""
+	cmd := &cobra.Command{
+		Use:     "fetch [flags] ID",
+		Short:   "Bring the files of a run here, as they are after its last finished step",
+		Example: "  skill-fleet fetch 4kx2… -C ~/organized",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.failed(c.fetch(cmd.Context(), o, args[0], dir))
+		},
+	}
+	cmd.Flags().StringVarP(&dir, "directory", "C", "", "write them to `DIR`, which is empty or does not exist (default the ID)")
+	return cmd
+}
+
+func (c *cli) fetch(ctx context.Context, o *options, id, dir string) error {
+	p, s, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	r, err := p.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	owner, err := s.tenant(r.Tenant)
+	if err != nil {
+		return err
+	}
+	if dir == "" {
+		dir = id
+	}
+	if r, err = fleet.Fetch(ctx, p, id, dir, owner); err == nil {
+		fmt.Fprintf(c.stdout, "%s has the files after step %d; the run is %s\n", dir, r.Step, r.Status)
+	}
+	return err
+}
