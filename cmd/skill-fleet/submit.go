@@ -44,7 +44,7 @@ func (c *cli) submitCommand(o *options) *cobra.Command {
 	f.StringVar(&s.Tenant, "tenant", "default", "submit it for the tenant `NAME`")
 	f.BoolVar(&s.Urgent, "urgent", false, "begin it before runs that are not urgent")
 	f.StringVar(&s.Label, "label", "", "let a worker with `LABEL` carry it out")
-	f.StringVar(&s.Pin, "pin", "", "let `WORKER` carry it out, with a folder of any size")
+	f.StringVar(&s.Pin, "pin", "", "let `WORKER` carry it out, with a folder of up to 8 GiB")
 	f.IntVar(&s.MaxSteps, "max-steps", 0, "stop after `N` steps (0: no limit)")
 	return cmd
 }
@@ -74,7 +74,7 @@ func (c *cli) submit(ctx context.Context, o *options, s fleet.Submission) error 
 		return exit(exitQuota)
 	}
 	if large, ok := errors.AsType[*pack.TooLargeError](err); ok {
-		return fmt.Errorf("%w; --pin WORKER has no limit", large)
+		return fmt.Errorf("%w; with --pin WORKER it may have 8 GiB", large)
 	}
 	if err != nil {
 		return err

@@ -1,21 +1,351 @@
 package fleet_test
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"textskill/skill/agent"
 	"textskill/skill/fleet"
+	"textskill/skill/fleet/jetstream"
 )
+
+// newWorker returns the configuration of a worker in this process.
+func newWorker(t *testing.T, p fleet.Plane, name string, steps int) fleet.WorkerConfig {
+	t.Helper()
+	out := t.Output()
+	return role{Name: name, Root: t.TempDir(), Slots: 4, Steps: steps}.config(p, func(line string) { fmt.Fprintln(out, name+": "+line) })
+}
 
 // TestRun has one worker carry out one run.
 func TestRun(t *testing.T) {
+	t.Parallel()
 	p := connect(t, 0, newServer(t))
-	work(t, role{Name: "w1", Root: t.TempDir(), Slots: 2, Steps: 5}.config(p, func(line string) { t.Log(line) }))
+	cfg := newWorker(t, p, "w1", 5)
+	work(t, cfg)
 	r := submit(t, p, "one", newFolder(t))
-	if again := submit(t, p, "one", newFolder(t)); again.Submitted != r.Submitted {
+	if again := submit(t, p, "one", newFolder(t)); !again.Submitted.Equal(r.Submitted) {
 		t.Errorf("the ID was submitted twice: %+v", again)
 	}
 	checkRun(t, p, "one", 5)
-	if r, err := p.Run(t.Context(), "one"); err != nil || r.Status != fleet.Completed || r.Step != 6 || r.Worker != "w1" {
+	if r, err := p.Run(t.Context(), "one"); err != nil || r.Status != fleet.Completed || r.Step != 6 || r.Worker != "w1" || r.Epoch != 1 {
 		t.Errorf("%+v %v", r, err)
 	}
+	if ws, err := p.Workspace(t.Context(), "one"); err != nil || ws.Run != "" {
+		t.Errorf("the workspace after the run: %+v %v", ws, err)
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		left, err := os.ReadDir(filepath.Join(cfg.Root, "w1"))
+		if err == nil && len(left) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the worker keeps %v (%v)", left, err)
+		}
+	}
+}
+
+// A modelFunc is a model that is a function.
+type modelFunc func(ctx context.Context, r agent.Request) (agent.Answer, error)
+
+func (f modelFunc) Next(ctx context.Context, r agent.Request) (agent.Answer, error) { return f(ctx, r) }
+
+// use lets a worker use a model.
+func use(cfg *fleet.WorkerConfig, m agent.Model) {
+	cfg.Model = func(c *agent.Config, _ agent.Project) error {
+		c.Model = m
+		return nil
+	}
+}
+
+// TestGivenBack ends a worker in the middle of a run. Another one goes on at once.
+func TestGivenBack(t *testing.T) {
+	t.Parallel()
+	url := newServer(t)
+	p := connect(t, 0, url)
+	cfg := newWorker(t, p, "w1", 4)
+	inStep, asked := make(chan struct{}), 0
+	use(&cfg, modelFunc(func(ctx context.Context, r agent.Request) (agent.Answer, error) {
+		if asked++; asked == 2 {
+			close(inStep)
+			time.Sleep(50 * time.Millisecond)
+		}
+		return appending{steps: 4}.Next(ctx, r)
+	}))
+	stop := work(t, cfg)
+	submit(t, p, "one", newFolder(t))
+	<-inStep
+	stop()
+	if r, err := p.Run(t.Context(), "one"); err != nil || r.Status != fleet.Waiting || r.Step < 1 {
+		t.Fatalf("%+v %v", r, err)
+	}
+	work(t, newWorker(t, p, "w2", 4))
+	checkRun(t, p, "one", 4)
+	if r, err := p.Run(t.Context(), "one"); err != nil || r.Worker != "w2" || r.Epoch != 2 || r.Lost != 0 {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
+// abandon submits a run and leaves it as a worker does that is lost.
+func abandon(t *testing.T, p fleet.Plane, id string, change func(r *fleet.Run)) {
+	t.Helper()
+	r := submit(t, p, id, newFolder(t))
+	r.Status, r.Worker, r.Epoch = fleet.Running, "gone", 1
+	change(&r)
+	if err := p.Commit(t.Context(), fleet.Batch{Run: &r}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTold tells the expert which calls a lost worker may have made.
+func TestTold(t *testing.T) {
+	t.Parallel()
+	p := connect(t, 0, newServer(t))
+	abandon(t, p, "one", func(r *fleet.Run) {
+		r.Begun = []fleet.Begun{{Step: 1, Tool: "exec", Args: json.RawMessage(`{"command":"deploy"}`)}}
+	})
+	cfg := newWorker(t, p, "w1", 2)
+	var mu sync.Mutex
+	told := ""
+	use(&cfg, modelFunc(func(ctx context.Context, r agent.Request) (agent.Answer, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, m := range r.Messages {
+			if text := m.Text(); strings.Contains(text, "may have happened") {
+				told = text
+			}
+		}
+		return appending{steps: 2}.Next(ctx, r)
+	}))
+	work(t, cfg)
+	checkRun(t, p, "one", 2)
+	mu.Lock()
+	defer mu.Unlock()
+	if !strings.Contains(told, `exec {"command":"deploy"}`) {
+		t.Errorf("the expert was told %q", told)
+	}
+	events := follow(t, p, "one")
+	if len(events) < 2 || events[1].Text != "worker gone lost, continued on w1 from step 0" || events[1].Epoch != 2 {
+		t.Errorf("events begin with %+v", events[:2])
+	}
+	if r, err := p.Run(t.Context(), "one"); err != nil || r.Lost != 0 || r.Begun != nil {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
+// TestBegins stores calls that act outside of the workspace before they are made, but for
+// those that may be made twice.
+func TestBegins(t *testing.T) {
+	t.Parallel()
+	p := connect(t, 0, newServer(t))
+	cfg := newWorker(t, p, "w1", 0)
+	cfg.Repeat = []string{"exec"}
+	command := modelFunc(func(ctx context.Context, r agent.Request) (agent.Answer, error) {
+		if len(r.Messages) < 4 {
+			return agent.Answer{Calls: []agent.Call{{ID: "x", Name: "exec", Arguments: `{"command":"no-such-program","args":[],"env":{},"cwd":".","stdout":true,"stderr":true}`}}}, nil
+		}
+		return appending{}.Next(ctx, r)
+	})
+	use(&cfg, command)
+	stop := work(t, cfg)
+	begins := func(id string) (n int) {
+		submit(t, p, id, newFolder(t))
+		for _, e := range follow(t, p, id) {
+			if e.Kind == fleet.Begins {
+				n++
+				if !strings.HasPrefix(e.Text, "exec {") || e.Step != 1 {
+					t.Errorf("%+v", e)
+				}
+			}
+		}
+		return n
+	}
+	if n := begins("repeats"); n != 0 {
+		t.Errorf("a call that may be made twice was stored %d times", n)
+	}
+	stop()
+	cfg.Name, cfg.Repeat = "w2", nil
+	work(t, cfg)
+	if n := begins("once"); n != 1 {
+		t.Errorf("the call was stored %d times", n)
+	}
+}
+
+// TestNotContinued ends runs that must not go on.
+func TestNotContinued(t *testing.T) {
+	t.Parallel()
+	p := connect(t, 0, newServer(t))
+	abandon(t, p, "killer", func(r *fleet.Run) { r.Lost = 9 })
+	abandon(t, p, "elsewhere", func(r *fleet.Run) { r.Step, r.Checkpoint = 3, "c3" })
+	abandon(t, p, "unknown", func(r *fleet.Run) { r.Expert = "f" })
+	submit(t, p, "cancelled", newFolder(t))
+	if r, err := fleet.EndRun(t.Context(), p, "cancelled"); err != nil || r.Status != fleet.Cancelled {
+		t.Fatal(r, err)
+	}
+	abandon(t, p, "cancelled-later", func(*fleet.Run) {})
+	if _, err := fleet.EndRun(t.Context(), p, "cancelled-later"); err != nil {
+		t.Fatal(err)
+	}
+	work(t, newWorker(t, p, "w1", 2))
+	for id, want := range map[string]string{
+		"killer":          "failed: killed 10 workers in step 1",
+		"elsewhere":       "failed: the checkpoint c3 of step 3 is not in the workspace",
+		"unknown":         `failed: expert "f" is not defined`,
+		"cancelled":       "cancelled: ",
+		"cancelled-later": "cancelled: ",
+	} {
+		follow(t, p, id)
+		r, err := p.Run(t.Context(), id)
+		if got := fmt.Sprintf("%s: %s", r.Status, r.Reason); err != nil || !strings.HasPrefix(got, want) {
+			t.Errorf("%s is %s, want %s (%v)", id, got, want, err)
+		}
+		if _, err := fleet.Fetch(t.Context(), p, id, filepath.Join(t.TempDir(), "f"), fleet.Tenant{}); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+}
+
+// TestLargeEvents keeps events that are larger than a message.
+func TestLargeEvents(t *testing.T) {
+	t.Parallel()
+	p := connect(t, 0, newServer(t))
+	cfg := newWorker(t, p, "w1", 0)
+	text := strings.Repeat("0123456789abcde\n", 100<<10) // 1.6 MB
+	use(&cfg, modelFunc(func(ctx context.Context, r agent.Request) (agent.Answer, error) {
+		if len(r.Messages) < 4 {
+			args, err := json.Marshal(map[string]string{"path": "log", "text": text})
+			return agent.Answer{Calls: []agent.Call{{ID: "x", Name: "appendTextFile", Arguments: string(args)}}}, err
+		}
+		return appending{}.Next(ctx, r)
+	}))
+	work(t, cfg)
+	submit(t, p, "one", newFolder(t))
+	found := false
+	for _, e := range follow(t, p, "one") {
+		if e.Kind != fleet.Agent {
+			continue
+		}
+		a, err := fleet.AgentEvent(t.Context(), p, "one", e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = found || e.Blob != "" && a.Type == agent.CallTool && len(a.ToolCall.Args) > len(text)
+	}
+	if !found {
+		t.Error("the call is not among the events")
+	}
+}
+
+// TestReconciled queues a run again that the queue does not know.
+func TestReconciled(t *testing.T) {
+	t.Parallel()
+	p := connect(t, time.Second, newServer(t))
+	r := submit(t, p, "one", newFolder(t))
+	jobs, err := p.Jobs(t.Context(), fleet.Worker{Name: "w0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := jobs.Next(t.Context())
+	if err == nil {
+		err = job.Done(t.Context())
+	}
+	jobs.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Updated = r.Updated.Add(-time.Hour)
+	if err := p.Commit(t.Context(), fleet.Batch{Run: &r}); err != nil {
+		t.Fatal(err)
+	}
+	cfg := newWorker(t, p, "w1", 2)
+	cfg.Patience = time.Second
+	work(t, cfg)
+	checkRun(t, p, "one", 2)
+}
+
+// TestOneAfterAnother has two runs work in the same workspace.
+func TestOneAfterAnother(t *testing.T) {
+	t.Parallel()
+	p := connect(t, 0, newServer(t))
+	for i, s := range []fleet.Submission{
+		{Run: fleet.Run{ID: "a", Tenant: "t", Expert: "e", Query: "go", Workspace: "both"}, Dir: newFolder(t)},
+		{Run: fleet.Run{ID: "b", Tenant: "t", Expert: "e", Query: "go", Workspace: "both"}},
+	} {
+		if _, err := fleet.Submit(t.Context(), p, s); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	work(t, newWorker(t, p, "w1", 3))
+	follow(t, p, "a")
+	follow(t, p, "b")
+	dir := filepath.Join(t.TempDir(), "f")
+	if _, err := fleet.Fetch(t.Context(), p, "b", dir, fleet.Tenant{}); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, "log")); err != nil || string(data) != numbers(3)+numbers(3) {
+		t.Errorf("log holds %q (%v)", data, err)
+	}
+}
+
+// TestSubmitRefused refuses what cannot be carried out, and takes it when it can.
+func TestSubmitRefused(t *testing.T) {
+	t.Parallel()
+	url := newServer(t)
+	p, err := jetstream.Connect(t.Context(), jetstream.Options{Servers: []string{url}, Waiting: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	dir := newFolder(t)
+	try := func(s fleet.Submission) error {
+		s.Tenant, s.Expert, s.Query = "t", "e", "go"
+		_, err := fleet.Submit(t.Context(), p, s)
+		return err
+	}
+	if err := try(fleet.Submission{Run: fleet.Run{ID: "a", Workspace: "ws"}, Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		s    fleet.Submission
+		want string
+	}{
+		{fleet.Submission{Run: fleet.Run{ID: "a b"}, Dir: dir}, "cannot be the name of a run"},
+		{fleet.Submission{Run: fleet.Run{Workspace: "ws"}, Dir: dir}, "there is a workspace ws already"},
+		{fleet.Submission{Run: fleet.Run{Workspace: "ws"}, Dir: dir, Replace: true}, ""}, // a does not hold it yet
+		{fleet.Submission{Run: fleet.Run{Workspace: "none"}}, "there is no workspace none"},
+		{fleet.Submission{Run: fleet.Run{}, Dir: filepath.Join(dir, "none")}, "no such file"},
+		{fleet.Submission{Run: fleet.Run{}, Dir: dir, Owner: fleet.Tenant{Waiting: 1}}, "tenant t has 1 waiting runs"},
+		{fleet.Submission{Run: fleet.Run{ID: "b"}, Dir: dir}, "tenant t has 1 waiting runs"},
+	} {
+		err := try(tt.s)
+		if tt.want == "" {
+			if _, ok := errors.AsType[*fleet.QuotaError](err); !ok {
+				t.Errorf("%+v: %v", tt.s, err)
+			}
+		} else if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: %v, want %s", tt.s, err, tt.want)
+		}
+	}
+	stop := work(t, newWorker(t, p, "w1", 1))
+	follow(t, p, "a")
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		err := try(fleet.Submission{Run: fleet.Run{ID: "b"}, Dir: dir})
+		if _, full := errors.AsType[*fleet.QuotaError](err); !full {
+			if err != nil {
+				t.Error(err)
+			}
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	stop()
 }
