@@ -44,7 +44,7 @@ func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 	if err := s.room(ctx, p); err != nil {
 		return r, err
 	}
-	ws, err := s.store(ctx, p, r)
+	ws, files, err := s.store(ctx, p, r)
 	if err != nil {
 		return r, err
 	}
@@ -59,7 +59,10 @@ func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 	err = p.Queue(ctx, r)
 	if full, ok := errors.AsType[*QuotaError](err); ok {
 		r.Status, r.Reason = Cancelled, refused
-		return r, errors.Join(full, p.Commit(ctx, Batch{Run: &r, Events: []Event{{Kind: Ended, Time: time.Now().UTC(), Text: refused}}}))
+		if ws != nil {
+			ws.Manifest = files
+		}
+		return r, errors.Join(full, p.Commit(ctx, Batch{Run: &r, Workspace: ws, Events: []Event{{Kind: Ended, Time: time.Now().UTC(), Text: refused}}}))
 	}
 	return r, err
 }
@@ -94,45 +97,45 @@ func requeue(ctx context.Context, p Plane, r Run) error {
 }
 
 // store stores the files of a submission. It returns the new state of the workspace, nil if
-// that has its files already.
-func (s Submission) store(ctx context.Context, p Plane, r Run) (*Workspace, error) {
+// that has its files already, and the manifest of the files before.
+func (s Submission) store(ctx context.Context, p Plane, r Run) (_ *Workspace, before string, err error) {
 	ws, err := p.Workspace(ctx, r.Workspace)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the queue cannot be reached: %w", err)
-	case ws.Revision > 0 && ws.Tenant != r.Tenant:
-		return nil, fmt.Errorf("the workspace %s is not one of tenant %s; choose another name", r.Workspace, r.Tenant)
-	case s.Dir == "" && ws.Revision == 0:
-		return nil, fmt.Errorf("there is no workspace %s; give it files with -C DIR", r.Workspace)
+		return nil, "", fmt.Errorf("the queue cannot be reached: %w", err)
+	case ws.Manifest != "" && ws.Tenant != r.Tenant:
+		return nil, "", fmt.Errorf("the workspace %s is not one of tenant %s; choose another name", r.Workspace, r.Tenant)
+	case s.Dir == "" && ws.Manifest == "":
+		return nil, "", fmt.Errorf("there is no workspace %s; give it files with -C DIR", r.Workspace)
 	case s.Dir == "":
-		return nil, nil
-	case ws.Revision > 0 && !s.Replace:
-		return nil, fmt.Errorf("there is a workspace %s already; leave -C out to use its files, or replace them with --replace", r.Workspace)
+		return nil, "", nil
+	case ws.Manifest != "" && !s.Replace:
+		return nil, "", fmt.Errorf("there is a workspace %s already; leave -C out to use its files, or replace them with --replace", r.Workspace)
 	}
 	if ws.Run != "" {
 		switch other, err := p.Run(ctx, ws.Run); {
 		case err != nil && !errors.Is(err, ErrNoRun):
-			return nil, err
+			return nil, "", err
 		case err == nil && !other.Status.Over():
-			return nil, fmt.Errorf("the run %s works in the workspace %s; wait until it has ended, or cancel it", ws.Run, ws.Name)
+			return nil, "", fmt.Errorf("the run %s works in the workspace %s; wait until it has ended, or cancel it", ws.Run, ws.Name)
 		}
 	}
 	kind, err := pack.SharedFilesystem(s.Dir)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if kind != "" {
-		return nil, fmt.Errorf("%s is on a file system that machines share (%s), where a run would change files that others use; copy it to a local disk first", s.Dir, kind)
+		return nil, "", fmt.Errorf("%s is on a file system that machines share (%s), where a run would change files that others use; copy it to a local disk first", s.Dir, kind)
 	}
 	f, err := pack.Open(s.Owner.pack(p.Blobs(r.Workspace), r.Pin != ""), s.Dir)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	manifest, err := f.Snapshot(ctx, nil, true)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return &Workspace{Name: r.Workspace, Tenant: r.Tenant, Manifest: manifest, Updated: time.Now().UTC(), Revision: ws.Revision}, nil
+	return &Workspace{Name: r.Workspace, Tenant: r.Tenant, Manifest: manifest, Updated: time.Now().UTC(), Revision: ws.Revision}, ws.Manifest, nil
 }
 
 // CheckName returns an error if a name cannot be that of a run, workspace, tenant, worker or

@@ -244,10 +244,21 @@ func (j *jobs) take(ctx context.Context, subj string) (fleet.Job, error) {
 	if err := j.plane.consumer(ctx, subj, j.quotas[part(subj, 2)]); err != nil {
 		return nil, err
 	}
-	// A job that nobody waits for any more would be lost until the patience is over.
+	// A job that nobody waits for any more would be lost until the patience is over. So the
+	// server gives the request up long before this side does, and the answer has an inbox of
+	// its own: of jobs sent to the inbox that requests share, some never arrived.
 	once, cancel := context.WithTimeout(context.WithoutCancel(ctx), oneTry)
 	defer cancel()
-	m, err := j.plane.nc.RequestWithContext(once, "$JS.API.CONSUMER.MSG.NEXT.SKILL_JOBS."+consumerOf(subj), []byte(`{"batch":1,"no_wait":true}`))
+	inbox := nats.NewInbox()
+	sub, err := j.plane.nc.SubscribeSync(inbox)
+	if err != nil {
+		return nil, nil
+	}
+	defer sub.Unsubscribe()
+	if err := j.plane.nc.PublishRequest("$JS.API.CONSUMER.MSG.NEXT.SKILL_JOBS."+consumerOf(subj), inbox, []byte(`{"batch":1,"no_wait":true,"expires":250000000}`)); err != nil {
+		return nil, nil
+	}
+	m, err := sub.NextMsgWithContext(once)
 	if errors.Is(err, nats.ErrNoResponders) {
 		j.plane.forget(subj) // somebody may have removed it
 	}
