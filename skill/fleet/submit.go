@@ -29,10 +29,9 @@ func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 	r := s.Run
 	r.ID = cmp.Or(r.ID, strings.ToLower(rand.Text()))
 	r.Workspace = cmp.Or(r.Workspace, r.ID)
-	for what, name := range map[string]string{"run": r.ID, "workspace": r.Workspace, "tenant": r.Tenant, "worker": cmp.Or(r.Pin, "-"), "label": cmp.Or(r.Label, "-")} {
-		if err := CheckName(what, name); err != nil {
-			return r, err
-		}
+	if err := cmp.Or(CheckName("run", r.ID), CheckName("workspace", r.Workspace), CheckName("tenant", r.Tenant),
+		CheckName("worker", cmp.Or(r.Pin, "-")), CheckName("label", cmp.Or(r.Label, "-"))); err != nil {
+		return r, err
 	}
 	before, err := p.Run(ctx, r.ID)
 	switch {

@@ -17,17 +17,20 @@ import (
 	"textskill/skill/fleet/jetstream"
 )
 
+// patience is that of the fleets of most tests. A worker that lives is not silent for so long.
+const patience = 3 * time.Second
+
 // newWorker returns the configuration of a worker in this process.
 func newWorker(t *testing.T, p fleet.Plane, name string, steps int) fleet.WorkerConfig {
 	t.Helper()
 	out := t.Output()
-	return role{Name: name, Root: t.TempDir(), Slots: 4, Steps: steps}.config(p, func(line string) { fmt.Fprintln(out, name+": "+line) })
+	return role{Name: name, Root: t.TempDir(), Slots: 4, Steps: steps, Patience: patience}.config(p, func(line string) { fmt.Fprintln(out, name+": "+line) })
 }
 
 // TestRun has one worker carry out one run.
 func TestRun(t *testing.T) {
 	t.Parallel()
-	p := connect(t, 0, newServer(t))
+	p := connect(t, patience, newServer(t))
 	cfg := newWorker(t, p, "w1", 5)
 	work(t, cfg)
 	r := submit(t, p, "one", newFolder(t))
@@ -69,7 +72,7 @@ func use(cfg *fleet.WorkerConfig, m agent.Model) {
 func TestGivenBack(t *testing.T) {
 	t.Parallel()
 	url := newServer(t)
-	p := connect(t, 0, url)
+	p := connect(t, patience, url)
 	cfg := newWorker(t, p, "w1", 4)
 	inStep, asked := make(chan struct{}), 0
 	use(&cfg, modelFunc(func(ctx context.Context, r agent.Request) (agent.Answer, error) {
@@ -107,7 +110,7 @@ func abandon(t *testing.T, p fleet.Plane, id string, change func(r *fleet.Run)) 
 // TestTold tells the expert which calls a lost worker may have made.
 func TestTold(t *testing.T) {
 	t.Parallel()
-	p := connect(t, 0, newServer(t))
+	p := connect(t, patience, newServer(t))
 	abandon(t, p, "one", func(r *fleet.Run) {
 		r.Begun = []fleet.Begun{{Step: 1, Tool: "exec", Args: json.RawMessage(`{"command":"deploy"}`)}}
 	})
@@ -144,7 +147,7 @@ func TestTold(t *testing.T) {
 // those that may be made twice.
 func TestBegins(t *testing.T) {
 	t.Parallel()
-	p := connect(t, 0, newServer(t))
+	p := connect(t, patience, newServer(t))
 	cfg := newWorker(t, p, "w1", 0)
 	cfg.Repeat = []string{"exec"}
 	command := modelFunc(func(ctx context.Context, r agent.Request) (agent.Answer, error) {
@@ -181,7 +184,7 @@ func TestBegins(t *testing.T) {
 // TestNotContinued ends runs that must not go on.
 func TestNotContinued(t *testing.T) {
 	t.Parallel()
-	p := connect(t, 0, newServer(t))
+	p := connect(t, patience, newServer(t))
 	abandon(t, p, "killer", func(r *fleet.Run) { r.Lost = 9 })
 	abandon(t, p, "elsewhere", func(r *fleet.Run) { r.Step, r.Checkpoint = 3, "c3" })
 	abandon(t, p, "unknown", func(r *fleet.Run) { r.Expert = "f" })
@@ -215,7 +218,7 @@ func TestNotContinued(t *testing.T) {
 // TestLargeEvents keeps events that are larger than a message.
 func TestLargeEvents(t *testing.T) {
 	t.Parallel()
-	p := connect(t, 0, newServer(t))
+	p := connect(t, patience, newServer(t))
 	cfg := newWorker(t, p, "w1", 0)
 	text := strings.Repeat("0123456789abcde\n", 100<<10) // 1.6 MB
 	use(&cfg, modelFunc(func(ctx context.Context, r agent.Request) (agent.Answer, error) {
@@ -223,7 +226,7 @@ func TestLargeEvents(t *testing.T) {
 			args, err := json.Marshal(map[string]string{"path": "log", "text": text})
 			return agent.Answer{Calls: []agent.Call{{ID: "x", Name: "appendTextFile", Arguments: string(args)}}}, err
 		}
-		return appending{}.Next(ctx, r)
+		return appending{steps: 1}.Next(ctx, r)
 	}))
 	work(t, cfg)
 	submit(t, p, "one", newFolder(t))
@@ -246,7 +249,7 @@ func TestLargeEvents(t *testing.T) {
 // TestReconciled queues a run again that the queue does not know.
 func TestReconciled(t *testing.T) {
 	t.Parallel()
-	p := connect(t, time.Second, newServer(t))
+	p := connect(t, patience, newServer(t))
 	r := submit(t, p, "one", newFolder(t))
 	jobs, err := p.Jobs(t.Context(), fleet.Worker{Name: "w0"})
 	if err != nil {
@@ -265,7 +268,6 @@ func TestReconciled(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := newWorker(t, p, "w1", 2)
-	cfg.Patience = time.Second
 	work(t, cfg)
 	checkRun(t, p, "one", 2)
 }
@@ -273,7 +275,7 @@ func TestReconciled(t *testing.T) {
 // TestOneAfterAnother has two runs work in the same workspace.
 func TestOneAfterAnother(t *testing.T) {
 	t.Parallel()
-	p := connect(t, 0, newServer(t))
+	p := connect(t, patience, newServer(t))
 	for i, s := range []fleet.Submission{
 		{Run: fleet.Run{ID: "a", Tenant: "t", Expert: "e", Query: "go", Workspace: "both"}, Dir: newFolder(t)},
 		{Run: fleet.Run{ID: "b", Tenant: "t", Expert: "e", Query: "go", Workspace: "both"}},
@@ -298,7 +300,7 @@ func TestOneAfterAnother(t *testing.T) {
 func TestSubmitRefused(t *testing.T) {
 	t.Parallel()
 	url := newServer(t)
-	p, err := jetstream.Connect(t.Context(), jetstream.Options{Servers: []string{url}, Waiting: 1})
+	p, err := jetstream.Connect(t.Context(), jetstream.Options{Servers: []string{url}, Waiting: 1, Patience: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
