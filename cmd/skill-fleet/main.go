@@ -99,7 +99,7 @@ func (c *cli) command() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	o.add(root.PersistentFlags(), c.getenv)
-	root.AddCommand(c.devCommand(o), c.workerCommand(o), c.submitCommand(o), c.runsCommand(o), c.cancelCommand(o), c.fetchCommand(o))
+	root.AddCommand(c.devCommand(o), c.workerCommand(o), c.submitCommand(o), c.runsCommand(o), c.cancelCommand(o), c.fetchCommand(o), c.callCommand(o), c.mcpCommand(o), c.webCommand(o), c.checkCommand(o))
 	root.SetIn(c.stdin)
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)

@@ -94,6 +94,7 @@ func (c *cli) work(ctx context.Context, o *options, s settings) error {
 	}
 	defer p.Close()
 	cfg.Plane = p
+	cfg.Held = c.held(cfg)
 	cfg.Say(fmt.Sprintf("worker %s takes runs, %d at once", cfg.Name, cfg.Slots))
 	return fleet.Work(ctx, cfg)
 }

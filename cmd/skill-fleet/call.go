@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"textskill/skill/dialect"
+	"textskill/skill/fleet"
+	"textskill/skill/fleet/toolcall"
+	"textskill/skill/mcpserver"
+)
+
+// doorOptions are the flags of commands that call tools in a workspace.
+type doorOptions struct {
+	*options
+	workspace string
+	tools     []string
+	start     bool
+	dir       string
+	tenant    string
+	idle      time.Duration
+}
+
+func (d *doorOptions) add(f *pflag.FlagSet) {
+	f.StringSliceVar(&d.tools, "tools", nil, "call the tools of `DIALECT`, repeated or joined by commas: "+strings.Join(dialects(), ", ")+" (default "+dialect.Workspace.Name+")")
+	f.BoolVar(&d.start, "start", false, "have a worker hold the workspace, if none does")
+	f.StringVarP(&d.dir, "directory", "C", "", "with --start, copy the files of `DIR` to a workspace that does not exist")
+	f.StringVar(&d.tenant, "tenant", "default", "with --start, hold it for the tenant `NAME`")
+	f.DurationVar(&d.idle, "idle", 10*time.Minute, "with --start, give it back after `TIME` without a call")
+}
+
+// dialects are what --tools may name.
+func dialects() (names []string) {
+	for _, d := range dialect.All {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+func (d *doorOptions) check() error {
+	for _, name := range d.tools {
+		if dialect.Named(name) == nil {
+			return fmt.Errorf("--tools %s is not a dialect; there are %s", name, strings.Join(dialects(), ", "))
+		}
+	}
+	switch {
+	case d.dir != "" && !d.start:
+		return errors.New("-C is for --start")
+	case d.idle <= 0:
+		return fmt.Errorf("--idle %v: it must be more than 0", d.idle)
+	}
+	return fleet.CheckName("workspace", d.workspace)
+}
+
+// relay returns what carries messages to the workspace, which with --start a worker is made
+// to hold.
+func (d *doorOptions) relay(p fleet.Plane, s settings) mcpserver.Relay {
+	r := toolcall.Relay(p, d.workspace, d.tools)
+	starting := make(chan bool, 1) // held by the one that starts
+	return func(ctx context.Context, m mcpserver.Message) (mcpserver.Reply, error) {
+		reply, err := r(ctx, m)
+		nobody := &toolcall.NobodyError{}
+		if !errors.As(err, &nobody) {
+			return reply, err
+		}
+		if !d.start {
+			return reply, fmt.Errorf("%w; with --start one does", nobody)
+		}
+		select {
+		case starting <- true:
+		case <-ctx.Done():
+			return reply, ctx.Err()
+		}
+		defer func() { <-starting }()
+		run := ""
+		for {
+			reply, err := r(ctx, m)
+			if !errors.As(err, &nobody) {
+				return reply, err
+			}
+			if run, err = d.hold(ctx, p, s, run); err != nil {
+				return reply, err
+			}
+			select {
+			case <-time.After(startEvery):
+			case <-ctx.Done():
+				return reply, fmt.Errorf("%w: run %s waits for a worker", nobody, run)
+			}
+		}
+	}
+}
+
+// startEvery is how often it is tried whether a worker holds the workspace by now.
+const startEvery = 100 * time.Millisecond
+
+// hold submits a run that only holds the workspace, unless a run works there that has not
+// ended. It returns its ID. run is what it returned before, "" at first.
+func (d *doorOptions) hold(ctx context.Context, p fleet.Plane, s settings, run string) (string, error) {
+	if run != "" {
+		r, err := p.Run(ctx, run)
+		if err != nil || !r.Status.Over() {
+			return run, err
+		}
+		if r.Status != fleet.Completed {
+			return run, fmt.Errorf("run %s of %s is %s: %s", run, d.workspace, r.Status, r.Reason)
+		}
+	}
+	ws, err := p.Workspace(ctx, d.workspace)
+	if err != nil {
+		return "", err
+	}
+	if ws.Run != "" && ws.Run != run {
+		if r, err := p.Run(ctx, ws.Run); err == nil && !r.Status.Over() {
+			return r.ID, nil
+		}
+	}
+	submission := fleet.Submission{Run: fleet.Run{Workspace: d.workspace, Tenant: d.tenant, Idle: d.idle}}
+	switch {
+	case ws.Revision == 0 && d.dir == "":
+		return "", fmt.Errorf("there is no workspace %s; with -C DIR it gets the files of a folder", d.workspace)
+	case ws.Revision == 0:
+		submission.Dir = d.dir
+	}
+	if submission.Owner, err = s.tenant(d.tenant); err != nil {
+		return "", err
+	}
+	r, err := fleet.Submit(ctx, p, submission)
+	return r.ID, err
+}
+
+const callLong = `call calls a tool in a workspace, on the worker that holds it, and prints the answer. What
+the call changed is stored before it is answered. JSON is an object with the tool's
+arguments; - reads it from standard input.
+
+A workspace is held while a run works in it. Calls that change something wait then for the
+end of the step under way, with which they are stored.`
+
+func (c *cli) callCommand(o *options) *cobra.Command {
+	d := doorOptions{options: o}
+	cmd := &cobra.Command{
+		Use:   "call [flags] WORKSPACE TOOL [JSON]",
+		Short: "Call a tool in a workspace, where it is held",
+		Long:  callLong,
+		Example: `  skill-fleet call notes read '{"path":"todo.txt"}'
+  skill-fleet call --start -C ~/notes notes list '{"path":"."}'`,
+		Args: cobra.RangeArgs(2, 3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d.workspace = args[0]
+			if err := d.check(); err != nil {
+				return err
+			}
+			return c.failed(c.call(cmd.Context(), &d, args[1], append(args, "{}")[2]))
+		},
+	}
+	d.add(cmd.Flags())
+	return cmd
+}
+
+func (c *cli) call(ctx context.Context, d *doorOptions, tool, arguments string) error {
+	data := []byte(arguments)
+	if arguments == "-" {
+		var err error
+		if data, err = io.ReadAll(c.stdin); err != nil {
+			return err
+		}
+	}
+	if !json.Valid(data) {
+		return fmt.Errorf("the arguments are not JSON: %.80q", data)
+	}
+	p, s, err := d.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	a, err := toolcall.Call(ctx, d.relay(p, s), tool, data)
+	if err != nil {
+		return err
+	}
+	out := c.stdout
+	if a.Failed {
+		out = c.stderr
+	}
+	fmt.Fprintln(out, strings.TrimSuffix(a.Text, "\n"))
+	if a.Failed {
+		return exit(exitFailed)
+	}
+	return nil
+}
+
+// held returns what answers the calls to workspaces that a worker holds.
+func (c *cli) held(cfg fleet.WorkerConfig) func(fleet.Holding) (fleet.Calls, error) {
+	return func(h fleet.Holding) (fleet.Calls, error) {
+		return toolcall.Open(toolcall.Config{
+			Plane: cfg.Plane, Worker: cfg.Name, Workspace: h.Run.Workspace, Executor: h.Executor, Todos: h.Todos,
+			Version: version(), Log: c.stderr, Commit: h.Commit,
+		})
+	}
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestCall calls tools as a user would.
+func TestCall(t *testing.T) {
+	t.Parallel()
+	nats, dir := startDev(t), newFolder(t)
+	for _, tt := range []struct {
+		args []string
+		code int
+		out  string // part of it
+		err  string
+	}{
+		{[]string{"call", "notes", "read", `{"path":"a.txt"}`}, exitFailed, "", "no worker holds notes; with --start one does"},
+		{[]string{"call", "--start", "notes", "read", `{"path":"a.txt"}`}, exitFailed, "", "there is no workspace notes; with -C DIR"},
+		{[]string{"call", "--start", "-C", dir, "notes", "read", `{"path":"a.txt"}`}, exitOK, "alpha\n", ""},
+		{[]string{"call", "notes", "write", `{"path":"a.txt","content":"beta"}`}, exitOK, "wrote a.txt: 4 bytes", ""},
+		{[]string{"call", "--tools", "filesystem", "notes", "read_file", `{"path":"a.txt"}`}, exitOK, "beta\n", ""},
+		{[]string{"call", "notes", "read", `{"path":"none"}`}, exitFailed, "", "none"},
+		{[]string{"call", "notes", "fly"}, exitFailed, "", `unknown tool "fly"`},
+		{[]string{"call", "notes", "read", "{"}, exitFailed, "", "not JSON"},
+		{[]string{"call", "--tools", "cobol", "notes", "read"}, exitUsage, "", "--tools cobol is not a dialect"},
+		{[]string{"mcp"}, exitUsage, "", "workspace"},
+		{[]string{"check", "--monitor", "http://127.0.0.1:1", "--accept-few"}, exitFailed, "", "127.0.0.1:1"},
+	} {
+		out, stderr, code := run(t, append([]string{"--nats", nats}, tt.args...)...)
+		if code != tt.code || !strings.Contains(out, tt.out) || tt.out == "" && out != "" || !strings.Contains(stderr, tt.err) {
+			t.Errorf("%q: %d %q %q", tt.args, code, out, stderr)
+		}
+	}
+}
+
+// TestMCPStdio serves a client that has a workspace started.
+func TestMCPStdio(t *testing.T) {
+	t.Parallel()
+	nats := startDev(t)
+	cmd := program(t, "--nats", nats, "mcp", "--workspace", "notes", "--start", "-C", newFolder(t))
+	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","arguments":{"path":"a.txt"}}}
+`)
+	cmd.Stderr = t.Output()
+	out, err := cmd.Output()
+	if lines := strings.Split(string(out), "\n"); err != nil || len(lines) != 3 || !strings.Contains(lines[0], `"protocolVersion":"2025-11-25"`) ||
+		!strings.Contains(lines[0], "the workspace notes") || !strings.Contains(lines[1], "alpha") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// begin starts a command until the end of the test, and returns what it printed first that
+// matches.
+func begin(t *testing.T, pattern string, args ...string) string {
+	t.Helper()
+	cmd := program(t, args...)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = w, w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	t.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%q ends with %v", args, err)
+		}
+		r.Close()
+	})
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		if m := regexp.MustCompile(pattern).FindString(lines.Text()); m != "" {
+			go io.Copy(io.Discard, r)
+			return m
+		}
+	}
+	t.Fatalf("%q prints nothing like %s", args, pattern)
+	return ""
+}
+
+// TestMCPHTTP asks a server whose workspace nobody holds.
+func TestMCPHTTP(t *testing.T) {
+	t.Parallel()
+	nats := startDev(t)
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	at := begin(t, `http://\S+`, "--nats", nats, "mcp", "--workspace", "notes", "--http", "127.0.0.1:0", "--http-token-file", token)
+	for token, want := range map[string]int{"secret": http.StatusServiceUnavailable, "wrong": http.StatusUnauthorized} {
+		r, err := http.NewRequest(http.MethodPost, at, strings.NewReader(`{"jsonrpc":"2.0","id":0,"method":"ping"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != want || want == http.StatusServiceUnavailable && !strings.Contains(string(body), "no worker holds notes") {
+			t.Errorf("%s: %s %s", token, resp.Status, body)
+		}
+	}
+}
+
+// TestWeb looks at a run with a browser's cookies.
+func TestWeb(t *testing.T) {
+	t.Parallel()
+	nats := startDev(t)
+	if _, stderr, code := run(t, "--nats", nats, "submit", "e", "go", "-C", newFolder(t), "--id", "one"); code != 0 {
+		t.Fatalf("submit: %d %s", code, stderr)
+	}
+	if out, stderr, code := run(t, "--nats", nats, "runs", "--follow", "one"); code != 0 {
+		t.Fatalf("follow: %d %s %s", code, out, stderr)
+	}
+	link := begin(t, `http://\S+`, "--nats", nats, "web")
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := http.Client{Jar: jar, Timeout: time.Minute}
+	get := func(at string) (string, string) {
+		resp, err := client.Get(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.Request.URL.String(), string(body)
+	}
+	base, _ := get(link)
+	if _, list := get(base + "runs"); !strings.Contains(list, "/runs/one") || !strings.Contains(list, "on w1") {
+		t.Errorf("the list: %s", list)
+	}
+	if _, one := get(base + "runs/one"); !strings.Contains(one, "worker w1 begins") || !strings.Contains(one, "calls appendTextFile") || !strings.Contains(one, "completed after step 4") {
+		t.Errorf("the run: %s", one)
+	}
+}

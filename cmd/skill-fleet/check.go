@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"textskill/skill/fleet/jetstream"
+)
+
+const checkLong = `check asks each server on its monitoring port whether the fleet may trust it: three servers
+with JetStream, three copies of each stream, and sync_interval: always, without which the
+power cut of all servers loses up to two minutes of accepted steps. It exits with 1 if not,
+and says what to change.`
+
+func (c *cli) checkCommand(o *options) *cobra.Command {
+	var check jetstream.Check
+	cmd := &cobra.Command{
+		Use:     "check [flags]",
+		Short:   "Look whether the servers keep what they accept",
+		Long:    checkLong,
+		Example: "  skill-fleet check --nats nats://n1,nats://n2,nats://n3\n  skill-fleet check --accept-loss 2m",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.failed(c.check(cmd.Context(), o, check))
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&check.Monitors, "monitor", nil, "ask the monitoring port `URL`; may be repeated (default port 8222 of each server of --nats)")
+	f.DurationVar(&check.AcceptLoss, "accept-loss", 0, "accept that a power cut of all servers loses the steps of the last `TIME`, like 2m")
+	f.BoolVar(&check.AcceptFew, "accept-few", false, "accept fewer than three servers and copies, to try things out")
+	return cmd
+}
+
+func (c *cli) check(ctx context.Context, o *options, check jetstream.Check) error {
+	if check.AcceptLoss < 0 {
+		return fmt.Errorf("--accept-loss %v: it must not be negative", check.AcceptLoss)
+	}
+	if check.Monitors == nil {
+		for _, host := range o.hosts() {
+			check.Monitors = append(check.Monitors, "http://"+net.JoinHostPort(host, "8222"))
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	report, err := check.Run(ctx)
+	for _, line := range report {
+		fmt.Fprintln(c.stdout, line)
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range joined.Unwrap() {
+			fmt.Fprintln(c.stderr, "skill-fleet:", err)
+		}
+		return exit(exitFailed)
+	}
+	return err
+}
+
+// hosts returns the names of the servers, without what is secret in their URLs.
+func (o *options) hosts() (hosts []string) {
+	for server := range strings.SplitSeq(o.nats, ",") {
+		if !strings.Contains(server, "://") {
+			server = "nats://" + server
+		}
+		if u, err := url.Parse(strings.TrimSpace(server)); err == nil {
+			hosts = append(hosts, u.Hostname())
+		}
+	}
+	return hosts
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"textskill/skill/mcpserver"
+)
+
+const mcpLong = `mcp serves the tools of a workspace, wherever it is held, to clients that speak the Model
+Context Protocol: over standard input and output, or with --http over streamable HTTP at
+/mcp. Any number of such servers may stand behind a balancer: none keeps anything of a
+client, and all reach the worker that holds the workspace, also after it has moved. All
+clients of a workspace share one list of todos.
+
+HTTP needs a bearer token: that of --http-token-file, which all servers share, or one that
+is made for this start. While nobody holds the workspace, requests are answered with 503.`
+
+type mcpOptions struct {
+	doorOptions
+	http      string
+	tokenFile string
+	hosts     []string
+}
+
+func (c *cli) mcpCommand(o *options) *cobra.Command {
+	m := mcpOptions{doorOptions: doorOptions{options: o}}
+	cmd := &cobra.Command{
+		Use:   "mcp [flags] --workspace NAME",
+		Short: "Serve the tools of a workspace to MCP clients, where it is held",
+		Long:  mcpLong,
+		Example: `  skill-fleet mcp --workspace notes --start
+  skill-fleet mcp --workspace notes --http 0.0.0.0:3900 --http-token-file /run/secrets/mcp`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := m.check(); err != nil {
+				return err
+			}
+			return c.failed(c.mcp(cmd.Context(), &m))
+		},
+	}
+	m.add(cmd.Flags())
+	f := cmd.Flags()
+	f.StringVar(&m.workspace, "workspace", "", "serve the workspace `NAME`")
+	f.StringVar(&m.http, "http", "", "serve streamable HTTP at `ADDR`, like 127.0.0.1:3900 or unix:PATH")
+	f.StringVar(&m.tokenFile, "http-token-file", "", "with --http, require the bearer token in `FILE`")
+	f.StringSliceVar(&m.hosts, "http-host", nil, "with --http, also accept requests for the host `NAME`; may be repeated")
+	return cmd
+}
+
+func (c *cli) mcp(ctx context.Context, m *mcpOptions) error {
+	h := mcpserver.HTTP{Addr: m.http, Hosts: m.hosts, Token: rand.Text(), Ready: func(url string) { fmt.Fprintln(c.stderr, "skill-fleet: serving MCP at", url) }}
+	note := "clients need the header \"Authorization: Bearer " + h.Token + "\" until this server ends"
+	if strings.HasPrefix(m.http, "unix:") {
+		h.Token, note = "", ""
+	} else if m.tokenFile != "" {
+		data, err := os.ReadFile(m.tokenFile)
+		if h.Token = strings.TrimSpace(string(data)); err == nil && h.Token == "" {
+			err = errors.New(m.tokenFile + " is empty")
+		}
+		if err != nil {
+			return fmt.Errorf("--http-token-file: %w", err)
+		}
+		note = ""
+	}
+	p, s, err := m.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	r := m.relay(p, s)
+	if c.getenv("GOGC") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(50)) // a server that waits most of the time
+	}
+	if m.http == "" {
+		return r.Stdio(ctx, c.stdin, c.stdout)
+	}
+	if note != "" {
+		fmt.Fprintln(c.stderr, "skill-fleet:", note)
+	}
+	return r.HTTP(ctx, h)
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"textskill/skill/fleet/board"
+	"textskill/skill/page"
+)
+
+const webLong = `web serves a page on the runs of the fleet, as they go: who works on each, what it does,
+and when another worker has taken it.
+
+The address that it prints holds a token, made for this start, without which nothing is
+shown. Nothing is encrypted: in a network that others use, forward a port with ssh -L.`
+
+func (c *cli) webCommand(o *options) *cobra.Command {
+	addr, tenant := "", ""
+	var hosts []string
+	cmd := &cobra.Command{
+		Use:     "web [flags]",
+		Short:   "Show the runs in a browser",
+		Long:    webLong,
+		Example: "  skill-fleet web --addr 127.0.0.1:3901",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.failed(c.web(cmd.Context(), o, tenant, addr, hosts))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&addr, "addr", "127.0.0.1:0", "serve at `ADDR`, a port of which 0 is a free one")
+	f.StringSliceVar(&hosts, "host", nil, "also accept requests for the host `NAME`; may be repeated")
+	f.StringVar(&tenant, "tenant", "", "show the runs of the tenant `NAME` only")
+	return cmd
+}
+
+func (c *cli) web(ctx context.Context, o *options, tenant, addr string, hosts []string) error {
+	p, _, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	b := board.Of(p, tenant)
+	defer b.Close()
+	servers := strings.Join(o.hosts(), ", ")
+	title := "Fleet at " + servers
+	if tenant != "" {
+		title = "Tenant " + tenant + " at " + servers
+	}
+	return page.Serve(ctx, page.Config{Title: title, Token: rand.Text(), Hosts: hosts, ReadOnly: true, Runs: b}, addr, func(link string) {
+		fmt.Fprintln(c.stdout, link)
+		fmt.Fprintln(c.stderr, "skill-fleet: open this address in a browser; Ctrl-C ends the page")
+	})
+}
