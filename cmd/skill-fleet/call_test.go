@@ -5,10 +5,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -152,5 +154,39 @@ func TestWeb(t *testing.T) {
 	}
 	if _, one := get(base + "runs/one"); !strings.Contains(one, "worker w1 begins") || !strings.Contains(one, "calls appendTextFile") || !strings.Contains(one, "completed after step 4") {
 		t.Errorf("the run: %s", one)
+	}
+}
+
+// TestObserved has a collector receive what a worker did.
+func TestObserved(t *testing.T) {
+	var mu sync.Mutex
+	got := ""
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		got += r.URL.Path + " " + string(body) + "\n"
+	}))
+	defer collector.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	t.Setenv("TRACEPARENT", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	t.Run("", func(t *testing.T) { // dev ends with it
+		nats := startDev(t)
+		if _, stderr, code := run(t, "--nats", nats, "submit", "e", "go", "-C", newFolder(t), "--id", "one"); code != 0 {
+			t.Fatalf("submit: %d %s", code, stderr)
+		}
+		if out, stderr, code := run(t, "--nats", nats, "runs", "--follow", "one"); code != 0 {
+			t.Fatalf("follow: %d %s %s", code, out, stderr)
+		}
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	for _, want := range []string{
+		`"parentSpanId":"b7ad6b7169203331","name":"invoke_agent e"`, `"name":"execute_tool appendTextFile"`,
+		`"traceId":"0af7651916cd43dd8448eb211c80319c"`, "/v1/metrics ", `"asDouble":4,"attributes":[]`, `"name":"skill.fleet.steps"`, `"name":"skill.fleet.commit.seconds"`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the collector is not sent %s: %s", want, got)
+		}
 	}
 }

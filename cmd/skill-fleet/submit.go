@@ -68,6 +68,7 @@ func (c *cli) submit(ctx context.Context, o *options, s fleet.Submission) error 
 	if s.Owner, err = settings.tenant(s.Tenant); err != nil {
 		return err
 	}
+	s.Trace = c.getenv("TRACEPARENT")
 	r, err := fleet.Submit(ctx, p, s)
 	if full, ok := errors.AsType[*fleet.QuotaError](err); ok {
 		fmt.Fprintln(c.stderr, "skill-fleet:", full)

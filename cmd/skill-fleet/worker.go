@@ -95,6 +95,11 @@ func (c *cli) work(ctx context.Context, o *options, s settings) error {
 	defer p.Close()
 	cfg.Plane = p
 	cfg.Held = c.held(cfg)
+	var sent func()
+	if cfg.Observer, sent, err = c.observer(); err != nil {
+		return err
+	}
+	defer sent()
 	cfg.Say(fmt.Sprintf("worker %s takes runs, %d at once", cfg.Name, cfg.Slots))
 	return fleet.Work(ctx, cfg)
 }

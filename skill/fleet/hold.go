@@ -117,9 +117,20 @@ func (h *held) work(ctx, own context.Context) error {
 		return err
 	}
 	var fault error
+	watch, end := func(agent.Event) {}, func(error) {}
+	if h.Observer.Run != nil {
+		watch, end = h.Observer.Run(h.run, cfg)
+	}
+	defer func() {
+		if fault == errGivenBack {
+			fault = nil
+		}
+		end(fault)
+	}()
 	for e, err := range agent.Run(own, cfg, query) {
 		stored := false
 		if err == nil {
+			watch(e)
 			stored, err = h.hear(own, e)
 		}
 		if err == nil && stored && ctx.Err() != nil {
@@ -169,7 +180,12 @@ const baseSkill = "@perstack/base"
 // storeStep stores the step that has ended.
 func (h *held) storeStep(ctx context.Context) (err error) {
 	stored := h.callers.take(h)
-	defer func() { stored(err) }()
+	defer func(began time.Time) {
+		stored(err)
+		if err == nil && h.Observer.Stored != nil {
+			h.Observer.Stored(time.Since(began))
+		}
+	}(time.Now())
 	manifest, err := h.snapshot(ctx)
 	if err != nil {
 		return err

@@ -16,6 +16,9 @@ func (w *worker) reconcile(ctx context.Context) {
 		if err != nil {
 			continue
 		}
+		if w.Observer.Listed != nil {
+			w.Observer.Listed(runs)
+		}
 		for _, r := range runs {
 			if r.Status.Over() || time.Since(r.Updated) < min(lostAfter, 4*w.Patience) || w.held(ctx, r) {
 				continue

@@ -34,7 +34,20 @@ type WorkerConfig struct {
 	// which is closed before the worker gives the workspace up. It may be nil.
 	Held func(h Holding) (Calls, error)
 
+	Observer Observer
+
 	Say func(line string) // is told what the worker does, in a line each; may be nil
+}
+
+// An Observer is told what a worker does. What is nil is not told.
+type Observer struct {
+	// Run is called when the worker begins to work on a run. hear is then called with each
+	// event of its expert, and end when the worker works on it no more: with an error if the
+	// run failed.
+	Run func(r Run, cfg agent.Config) (hear func(agent.Event), end func(error))
+
+	Stored func(took time.Duration) // is called after a step was stored, from its snapshot on
+	Listed func(runs []Run)         // is called with all runs of the fleet, from time to time
 }
 
 // A Tenant is what a machine knows of a tenant.

@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +35,7 @@ type Recorder struct {
 	cfg agent.Config
 
 	trace, root string
+	parent      string // of root; "" if there is none
 	first       string // the root of the process that began the run, if that is another one
 	started     time.Time
 	expert      string
@@ -67,6 +69,16 @@ func New(getenv func(string) string, cfg agent.Config) (*Recorder, error) {
 		due: time.Now().Add(sendEvery),
 	}, nil
 }
+
+// Continue makes the run a part of the trace of a traceparent, as W3C has it, if it is one.
+// It is called before the first event.
+func (r *Recorder) Continue(traceparent string) {
+	if m := traceparents.FindStringSubmatch(traceparent); m != nil {
+		r.trace, r.parent = m[1], m[2]
+	}
+}
+
+var traceparents = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$`)
 
 // A collector receives spans.
 type collector struct {
@@ -192,7 +204,7 @@ func (r *Recorder) Event(e agent.Event) {
 // join makes the trace that of the run, whose records say when it was started. A run without
 // records has a trace of its own.
 func (r *Recorder) join() {
-	if r.cfg.Executor == nil {
+	if r.cfg.Executor == nil || r.parent != "" {
 		return
 	}
 	s, err := agent.Records{Executor: r.cfg.Executor}.Setting(context.Background(), r.run)
@@ -300,7 +312,7 @@ func (r *Recorder) Close(failed error) error {
 	}
 	r.add("invoke_agent "+r.expert, internal, r.started, failure, append(append(r.model("invoke_agent"), text("gen_ai.agent.name", r.expert)), usage(r.usage)...)...)
 	last := &r.spans[len(r.spans)-1]
-	last.SpanID, last.ParentID = r.root, ""
+	last.SpanID, last.ParentID = r.root, r.parent
 	if r.first != "" {
 		last.Links = []link{{r.trace, r.first}}
 	}
@@ -321,6 +333,11 @@ func (c *collector) post(scope string, spans []span) error {
 	if err != nil {
 		return err
 	}
+	return c.send("spans", body)
+}
+
+// send sends what is named to the collector.
+func (c *collector) send(what string, body []byte) error {
 	ctx, cancel := context.WithTimeout(context.Background(), maxWait) // also after an interrupt
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
@@ -330,11 +347,11 @@ func (c *collector) post(scope string, spans []span) error {
 	request.Header = c.header
 	resp, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("the spans cannot be sent: %w", err)
+		return fmt.Errorf("the %s cannot be sent: %w", what, err)
 	}
 	resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("the spans are refused: status %d", resp.StatusCode)
+		return fmt.Errorf("the %s are refused: status %d", what, resp.StatusCode)
 	}
 	return nil
 }

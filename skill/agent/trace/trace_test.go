@@ -173,3 +173,26 @@ func TestKilledRun(t *testing.T) {
 		t.Errorf("at its end the collector is sent %q, %v", *got, err)
 	}
 }
+
+func TestTraceOfAnother(t *testing.T) {
+	getenv, got := collectorAt(t, 200)
+	for _, tt := range []struct{ given, want string }{
+		{"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", `"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"`},
+		{"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", `"parentSpanId":"b7ad6b7169203331","name":"invoke_agent e"`},
+		{"nonsense", `"name":"invoke_agent e"`},
+	} {
+		*got = nil
+		r, err := New(getenv, agent.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Continue(tt.given)
+		r.Event(agent.Event{Type: agent.StartRun, RunID: "r1", ExpertKey: "e"})
+		if err := r.Close(nil); err != nil {
+			t.Fatal(err)
+		}
+		if len(*got) != 1 || !strings.Contains((*got)[0], tt.want) || tt.given == "nonsense" && strings.Contains((*got)[0], "parentSpanId") {
+			t.Errorf("%s: %q", tt.given, *got)
+		}
+	}
+}
