@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 // connect returns a plane of a server that ends with the test.
-func connect(t *testing.T) *jetstream.Plane {
+func connect(t testing.TB) *jetstream.Plane {
 	t.Helper()
 	s, err := jetstream.StartServer(jetstream.ServerOptions{Dir: t.TempDir(), SyncLater: true})
 	if err != nil {
@@ -49,7 +49,7 @@ func connect(t *testing.T) *jetstream.Plane {
 }
 
 // work runs a worker that answers calls, until stop is called.
-func work(t *testing.T, p fleet.Plane, name string) (stop func()) {
+func work(t testing.TB, p fleet.Plane, name string) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -73,7 +73,7 @@ func work(t *testing.T, p fleet.Plane, name string) (stop func()) {
 }
 
 // hold has a worker hold a workspace with a file until it was idle.
-func hold(t *testing.T, p fleet.Plane, name string, idle time.Duration, files map[string]string) {
+func hold(t testing.TB, p fleet.Plane, name string, idle time.Duration, files map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
 	for file, content := range files {
@@ -87,7 +87,7 @@ func hold(t *testing.T, p fleet.Plane, name string, idle time.Duration, files ma
 }
 
 // call makes a call when somebody holds the workspace.
-func call(t *testing.T, r mcpserver.Relay, tool string, args map[string]any) toolcall.Answer {
+func call(t testing.TB, r mcpserver.Relay, tool string, args map[string]any) toolcall.Answer {
 	t.Helper()
 	data, err := json.Marshal(args)
 	if err != nil {
@@ -220,5 +220,20 @@ func TestLostWorker(t *testing.T) {
 	_, err = toolcall.Call(t.Context(), toolcall.Relay(p, "ws", nil), "read", json.RawMessage(`{"path":"a.txt"}`))
 	if err == nil || !strings.Contains(err.Error(), "lost during the call") {
 		t.Errorf("%v", err)
+	}
+}
+
+func BenchmarkCall(b *testing.B) {
+	p := connect(b)
+	work(b, p, "w1")
+	hold(b, p, "ws", 0, map[string]string{"a.txt": "alpha"})
+	r := toolcall.Relay(p, "ws", nil)
+	for tool, args := range map[string]map[string]any{"read": {"path": "a.txt"}, "write": {"path": "b.txt", "content": "beta"}} {
+		call(b, r, tool, args)
+		b.Run(tool, func(b *testing.B) {
+			for b.Loop() {
+				call(b, r, tool, args)
+			}
+		})
 	}
 }
