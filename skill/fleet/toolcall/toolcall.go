@@ -66,13 +66,18 @@ func Open(cfg Config) (*Desk, error) {
 	return d, err
 }
 
-// Close ends the calls that are being made, as if their clients were gone, and waits for
-// them.
+// closeTime is how long calls that are being made may take when a Desk is closed.
+const closeTime = 5 * time.Second
+
+// Close waits for the calls that are being made. Those that take longer than closeTime are
+// ended as if their clients were gone.
 func (d *Desk) Close() { d.closing.Do(d.end) }
 
 func (d *Desk) end() {
 	d.stop()
-	d.carrier.close()
+	late := time.AfterFunc(closeTime, d.carrier.close)
+	defer late.Stop()
+	defer d.carrier.close()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for d.calls > 0 {

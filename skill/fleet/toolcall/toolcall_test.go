@@ -55,7 +55,10 @@ func work(t testing.TB, p fleet.Plane, name string) (stop func()) {
 	ended := make(chan error, 1)
 	cfg := fleet.WorkerConfig{
 		Plane: p, Worker: fleet.Worker{Name: name, Slots: 2}, Root: t.TempDir(), Patience: patience, Executor: skill.Config{Unfenced: true},
-		Model: func(cfg *agent.Config, _ agent.Project) error { return errors.New("there is no model here") },
+		Model: func(cfg *agent.Config, _ agent.Project) error {
+			cfg.Model = slow(asked)
+			return nil
+		},
 		Say:   func(line string) { t.Log(time.Now().Format("05.000"), name+": "+line) },
 		Held: func(h fleet.Holding) (fleet.Calls, error) {
 			return toolcall.Open(toolcall.Config{Plane: p, Worker: name, Workspace: h.Run.Workspace, Executor: h.Executor, Todos: h.Todos, Version: "1", Commit: h.Commit})
@@ -70,6 +73,22 @@ func work(t testing.TB, p fleet.Plane, name string) (stop func()) {
 	})
 	t.Cleanup(stop)
 	return stop
+}
+
+// asked is sent a channel when a model is asked; the model answers when that is closed.
+var asked = make(chan chan bool)
+
+// slow is a model that ends its run.
+type slow chan chan bool
+
+func (m slow) Next(ctx context.Context, r agent.Request) (agent.Answer, error) {
+	if r.Tools == nil {
+		return agent.Answer{Text: "done"}, nil
+	}
+	answers := make(chan bool)
+	m <- answers
+	<-answers
+	return agent.Answer{Calls: []agent.Call{{ID: "end", Name: "attemptCompletion", Arguments: "{}"}}}, nil
 }
 
 // hold has a worker hold a workspace with a file until it was idle.
@@ -198,6 +217,49 @@ func TestTodosStayWithTheWorkspace(t *testing.T) {
 	work(t, p, "w2")
 	if a := call(t, r, "todo", map[string]any{}); !strings.Contains(a.Text, "feed the cat") {
 		t.Errorf("%+v", a)
+	}
+}
+
+// TestCallBesideAnExpert makes calls while an expert is in the middle of a step.
+func TestCallBesideAnExpert(t *testing.T) {
+	p := connect(t)
+	work(t, p, "w1")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte("[experts.e]\ninstruction = \"Wait.\"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fleet.Submit(t.Context(), p, fleet.Submission{Run: fleet.Run{ID: "ws", Tenant: "t", Expert: "e", Query: "go"}, Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	answers := <-asked
+	r := toolcall.Relay(p, "ws", nil)
+	written := make(chan toolcall.Answer, 1)
+	go func() {
+		a, err := toolcall.Call(t.Context(), r, "write", json.RawMessage(`{"path":"b.txt","content":"beta"}`))
+		if err != nil {
+			a.Failed, a.Text = true, err.Error()
+		}
+		written <- a
+	}()
+	for !strings.Contains(call(t, r, "list", map[string]any{"path": "."}).Text, "b.txt") { // reads wait for nothing
+	}
+	select {
+	case a := <-written:
+		t.Errorf("a call is answered before it is stored: %+v", a)
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(answers)
+	if a := <-written; a.Failed {
+		t.Error(a.Text)
+	}
+	for range fleet.Follow(t.Context(), p, "ws", nil) {
+	}
+	got := filepath.Join(t.TempDir(), "fetched")
+	if _, err := fleet.Fetch(t.Context(), p, "ws", got, fleet.Tenant{}); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(got, "b.txt")); err != nil || string(data) != "beta" {
+		t.Errorf("%q, %v", data, err)
 	}
 }
 
