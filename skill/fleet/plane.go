@@ -65,7 +65,8 @@ type Plane interface {
 	Blobs(workspace string) Blobs
 
 	// Call sends a request to whoever serves a name, and returns the answer. If nobody does
-	// the error is [ErrNobody], at once.
+	// the error is [ErrNobody], at once. If who serves it is lost before the answer, that is an
+	// error too, and the request may have been carried out.
 	Call(ctx context.Context, name string, request []byte) ([]byte, error)
 	// Serve answers the requests to a name until stop is called. It calls answer in a new
 	// goroutine for each. Requests and answers may have [MaxMessage] bytes.

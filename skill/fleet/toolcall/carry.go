@@ -16,11 +16,10 @@ import (
 // Requests and answers of more than maxPart bytes are sent in parts, which the worker keeps
 // in its memory until they are whole or fetched.
 const (
-	opPart  = 'p' // keep the rest, a part of a request
-	opCall  = 'c' // make the call: a byte, the number of the parts, and the rest
-	opNext  = 'n' // the next part of the answer
-	opAlive = 'a' // is the call being made?
-	opStop  = 's' // stop the call
+	opPart = 'p' // keep the rest, a part of a request
+	opCall = 'c' // make the call: a byte, the number of the parts, and the rest
+	opNext = 'n' // the next part of the answer
+	opStop = 's' // stop the call
 
 	isMore    = 'm' // a part of an answer, which is not the last
 	isLast    = 'l' // the last part of an answer
@@ -34,7 +33,6 @@ const (
 	maxPart  = fleet.MaxMessage - 2 - idSize
 	maxKept  = 192 << 20        // bytes of all parts that a worker keeps
 	keepTime = 30 * time.Second // for the next part to come or be fetched
-	askEvery = 5 * time.Second  // whether the call is still being made
 )
 
 var errLost = errors.New("the worker was lost during the call, which it may have made; call again when another one holds the workspace")
@@ -48,17 +46,11 @@ func send(ctx context.Context, p fleet.Plane, name string, data []byte) ([]byte,
 		}
 		data = data[maxPart:]
 	}
-	inner, lost := context.WithCancelCause(ctx)
-	defer lost(nil)
-	go watch(inner, p, name, id, lost)
-	answer, err := ask(inner, p, name, opCall, id, append([]byte{parts}, data...))
+	answer, err := ask(ctx, p, name, opCall, id, append([]byte{parts}, data...))
 	if ctx.Err() != nil {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		_, _ = ask(last, p, name, opStop, id, nil) // a worker that is lost makes no call
-	}
-	if err != nil && inner.Err() != nil {
-		err = context.Cause(inner)
 	}
 	var whole []byte
 	for err == nil && answer[0] == isMore {
@@ -83,26 +75,6 @@ func ask(ctx context.Context, p fleet.Plane, name string, op byte, id string, re
 		return nil, errors.New(string(answer[1:]))
 	}
 	return answer, nil
-}
-
-// watch calls lost if a call is not being made any more, though it has not been answered.
-func watch(ctx context.Context, p fleet.Plane, name, id string, lost func(error)) {
-	tick := time.NewTicker(askEvery)
-	defer tick.Stop()
-	for missing := 0; missing < 2; { // the answer may be on its way
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		soon, cancel := context.WithTimeout(ctx, askEvery)
-		_, err := ask(soon, p, name, opAlive, id, nil)
-		cancel()
-		if missing++; err == nil {
-			missing = 0
-		}
-	}
-	lost(errLost)
 }
 
 // A carrier receives frames for what answers requests.
@@ -145,11 +117,9 @@ func (c *carrier) receive(_ context.Context, frame []byte) []byte {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	call := c.calls[id]
-	switch {
-	case call == nil || call.stop == nil:
+	if call := c.calls[id]; call == nil || call.stop == nil {
 		return []byte{isUnknown}
-	case op == opStop:
+	} else if op == opStop {
 		call.stop()
 	}
 	return []byte{isOK}

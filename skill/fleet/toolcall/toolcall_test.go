@@ -59,7 +59,7 @@ func work(t testing.TB, p fleet.Plane, name string) (stop func()) {
 			cfg.Model = slow(asked)
 			return nil
 		},
-		Say:   func(line string) { t.Log(time.Now().Format("05.000"), name+": "+line) },
+		Say: func(line string) { t.Log(time.Now().Format("05.000"), name+": "+line) },
 		Held: func(h fleet.Holding) (fleet.Calls, error) {
 			return toolcall.Open(toolcall.Config{Plane: p, Worker: name, Workspace: h.Run.Workspace, Executor: h.Executor, Todos: h.Todos, Version: "1", Commit: h.Commit})
 		},
