@@ -87,8 +87,8 @@ func TestServersLost(t *testing.T) {
 	c.stop(1)
 	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer cancel()
-	if _, err := viewer.Run(short, "long"); err == nil || !strings.Contains(err.Error(), "the queue cannot be reached") {
-		t.Errorf("a read with one server of three: %v", err)
+	if err := viewer.Commit(short, fleet.Batch{Workspace: &fleet.Workspace{Name: "other"}}); err == nil || !strings.Contains(err.Error(), "the queue cannot be reached") {
+		t.Errorf("a commit with one server of three: %v", err)
 	}
 	c.start(0)
 	c.start(1)
