@@ -20,6 +20,7 @@ import (
 
 	"textskill/skill/fleet"
 	"textskill/skill/fleet/jetstream"
+	"textskill/testdata/needs"
 )
 
 // A process plays a role in a test.
@@ -140,17 +141,20 @@ func connectCluster(t *testing.T, patience time.Duration, servers []string) *jet
 	}
 }
 
-// long reports whether the tests may take hours.
+// long reports whether tests may take much longer than a change is worth.
 func long() bool { return os.Getenv("SKILL_TEST_LONG") != "" }
 
 // TestMachinesLost kills and stops workers and nodes while runs are carried out. Each run
 // comes to its end with the right bytes, each step ends once in its events, and no worker
 // that lives loses a run.
 func TestMachinesLost(t *testing.T) {
-	if !long() {
-		t.Skip("it takes minutes: set SKILL_TEST_LONG")
+	kills, runs, steps := 10, 12, 12
+	switch {
+	case long():
+		kills, runs = 200, 200
+	case !needs.All():
+		t.Skip("it takes a minute: set SKILL_TEST_ALL")
 	}
-	const kills, runs, steps = 200, 200, 12
 	const patience = 10 * time.Second // in which a cluster finds a new leader
 	nodes, servers := newCluster(t)
 	p := connectCluster(t, patience, servers)
@@ -228,7 +232,7 @@ func TestMachinesLost(t *testing.T) {
 // await waits until a number of runs is over.
 func await(t *testing.T, p fleet.Plane, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Hour); ; time.Sleep(500 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Minute); ; time.Sleep(500 * time.Millisecond) {
 		runs, err := p.Runs(t.Context(), "")
 		over := slices.DeleteFunc(slices.Clone(runs), func(r fleet.Run) bool { return !r.Status.Over() })
 		if len(over) >= n {
