@@ -55,6 +55,9 @@ func (h *held) carryOut(ctx context.Context) error {
 	}
 	go h.watch(own, cancel)
 	err = h.work(ctx, own)
+	if err != nil && err != errGivenBack && !errors.Is(err, ErrTaken) && own.Err() != nil {
+		err = context.Cause(own) // what was under way may only say that it was cancelled
+	}
 	if h.x != nil {
 		err = cmp.Or(err, h.x.Close())
 	}
