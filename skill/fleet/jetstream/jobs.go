@@ -23,10 +23,6 @@ const (
 	// poll is how long a worker waits before it looks for jobs that came back or whose
 	// announcement was lost.
 	poll = time.Second
-	// maxSilent is how often a consumer may leave a worker without an answer before another
-	// server is asked to lead it. After all servers were started anew at once, the leader of
-	// a consumer counted deliveries that no worker received, in 1 of 12 tries (NATS 2.15.2).
-	maxSilent = 2
 	// announced is the topic on which Queue says that there is a job.
 	announced = "skill.queued"
 )
@@ -82,19 +78,6 @@ func (p *Plane) consumer(ctx context.Context, subj string, quota int) error {
 		p.mu.Unlock()
 	}
 	return err
-}
-
-// silent returns how often in a row the consumer of a subject has not answered.
-func (p *Plane) silent(subj string, now bool) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !now || p.silences[subj] >= maxSilent {
-		delete(p.silences, subj)
-	}
-	if now {
-		p.silences[subj]++
-	}
-	return p.silences[subj]
 }
 
 // forget has the consumer of a subject made again if it is missing.
@@ -278,8 +261,6 @@ func (j *jobs) take(ctx context.Context, subj string) (fleet.Job, error) {
 	m, err := sub.NextMsgWithContext(once)
 	if errors.Is(err, nats.ErrNoResponders) {
 		j.plane.forget(subj) // somebody may have removed it
-	} else if j.plane.silent(subj, err != nil) >= maxSilent {
-		_ = j.plane.send("$JS.API.CONSUMER.LEADER.STEPDOWN.SKILL_JOBS."+consumerOf(subj), nil)
 	}
 	if err != nil || m.Reply == "" { // a new leader is being chosen, or there is none
 		return nil, nil
