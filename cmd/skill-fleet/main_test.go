@@ -162,6 +162,9 @@ func TestDev(t *testing.T) {
 	if out, stderr, code := run(t, "--nats", nats, "submit", "e", "go", "-C", dir, "--id", "one"); code != 0 || out != "one\n" {
 		t.Fatalf("submit: %d %q %s", code, out, stderr)
 	}
+	if out, stderr, code := run(t, "--nats", nats, "submit", "e", "something else", "-C", dir, "--id", "one"); code != exitFailed || out != "" || !strings.Contains(stderr, "choose another ID") {
+		t.Errorf("submit another run with the ID: %d %q %s", code, out, stderr)
+	}
 	if out, stderr, code := run(t, "--nats", nats, "submit", "e", "go", "-C", dir, "--id", "one"); code != 0 || out != "one\n" {
 		t.Errorf("submit again: %d %q %s", code, out, stderr)
 	}

@@ -15,9 +15,10 @@ const submitLong = `submit sends a run to the workers and prints its ID. The fol
 run does is done in the copy, which fetch brings back. With --workspace alone the run
 works on files that an earlier run has left.
 
-A run that is submitted with the ID of an earlier one is the same run. Files named .env*,
-credentials of git and what fleet.toml excludes for the tenant are not sent. Of a tenant
-with too many waiting runs submit sends nothing and exits with 4.`
+A run that is submitted again with its ID is the same run; another query, expert,
+workspace or tenant is an error. Files named .env*, credentials of git and what
+fleet.toml excludes for the tenant are not sent. Of a tenant with too many waiting runs
+submit sends nothing and exits with 4.`
 
 func (c *cli) submitCommand(o *options) *cobra.Command {
 	s := fleet.Submission{}

@@ -24,7 +24,8 @@ type Submission struct {
 const refused = "the queue was full"
 
 // Submit stores a run and its files, and queues it. The run of an ID that was submitted
-// before is left as it is. Errors are [*QuotaError], [*pack.TooLargeError] and others.
+// before is left as it is; it is an error if that was another run. Errors are [*QuotaError],
+// [*pack.TooLargeError] and others.
 func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 	r := s.Run
 	r.ID = cmp.Or(r.ID, strings.ToLower(rand.Text()))
@@ -36,7 +37,7 @@ func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 	before, err := p.Run(ctx, r.ID)
 	switch {
 	case err == nil && before.Reason != refused:
-		return before, requeue(ctx, p, before)
+		return before, requeue(ctx, p, r, before)
 	case err != nil && !errors.Is(err, ErrNoRun):
 		return r, fmt.Errorf("the queue cannot be reached: %w", err)
 	}
@@ -51,7 +52,7 @@ func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 	r.Updated = r.Submitted
 	if err := p.Commit(ctx, Batch{Run: &r, Workspace: ws, Events: []Event{{Kind: Submitted, Time: r.Submitted, Text: "submitted for " + r.Expert}}}); err != nil {
 		if now, again := p.Run(ctx, r.ID); again == nil && now.Revision != before.Revision { // stored after all, or by somebody else at the same time
-			return now, requeue(ctx, p, now)
+			return now, requeue(ctx, p, r, now)
 		}
 		return r, err
 	}
@@ -84,8 +85,12 @@ func (s Submission) room(ctx context.Context, p Plane) error {
 	return err
 }
 
-// requeue queues a run that waits without a job.
-func requeue(ctx context.Context, p Plane, r Run) error {
+// requeue queues a run that was submitted again, if it waits without a job. It fails if
+// another run has the ID.
+func requeue(ctx context.Context, p Plane, again, r Run) error {
+	if again.Tenant != r.Tenant || again.Workspace != r.Workspace || again.Expert != r.Expert || again.Query != r.Query {
+		return fmt.Errorf("the run %s was submitted before with another query, expert, workspace or tenant; choose another ID", r.ID)
+	}
 	if r.Status != Waiting {
 		return nil
 	}
