@@ -22,6 +22,7 @@ const defaultNATS = "nats://127.0.0.1:4222"
 
 func (o *options) add(f *pflag.FlagSet, getenv func(string) string) {
 	f.StringVar(&o.nats, "nats", cmp.Or(getenv("NATS_URL"), defaultNATS), "connect to the NATS servers at `URL`, several separated by commas (NATS_URL)")
+	f.Lookup("nats").DefValue = defaultNATS // what help says; the variable may hold a password
 	f.StringVar(&o.creds, "creds", getenv("NATS_CREDS"), "use the NATS credentials in `FILE` (NATS_CREDS)")
 	f.StringVar(&o.config, "config", "", "read the settings of this machine from `FILE` (default fleet.toml in the folder skill of the configuration)")
 }

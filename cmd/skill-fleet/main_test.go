@@ -232,6 +232,8 @@ func TestRefused(t *testing.T) {
 	}{
 		{[]string{"--nats", "nats://127.0.0.1:1", "runs"}, exitFailed, "nats://127.0.0.1:1"},
 		{[]string{"submit", "e", "go"}, exitFailed, "-C"},
+		{[]string{"--nats", "nats://me:pa:ss@127.0.0.1:1,nats://token@127.0.0.1:1", "runs"}, exitFailed, "at nats://127.0.0.1:1, nats://127.0.0.1:1: "},
+		{[]string{"--nats", "nats://me:pa/ss@127.0.0.1:1", "runs"}, exitFailed, "at nats://127.0.0.1:1: a URL is malformed"},
 		{[]string{"submit"}, exitUsage, "accepts between 1 and 2"},
 		{[]string{"submit", "e", "go", "-C", ".", "--replace"}, exitFailed, "--replace takes"},
 		{[]string{"--config", wrong, "runs"}, exitFailed, "line 3: unknown key worker.slot"},
@@ -241,5 +243,15 @@ func TestRefused(t *testing.T) {
 		if out, stderr, code := run(t, tt.args...); code != tt.code || out != "" || !strings.Contains(stderr, tt.want) {
 			t.Errorf("%q: %d %q %q", tt.args, code, out, stderr)
 		}
+	}
+}
+
+// TestSecretsUnsaid looks at what help says of the environment.
+func TestSecretsUnsaid(t *testing.T) {
+	t.Parallel()
+	cmd := program(t, "runs", "--help")
+	cmd.Env = append(cmd.Env, "NATS_URL=nats://me:passphrase@127.0.0.1:1")
+	if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "passphrase") {
+		t.Errorf("%v %s", err, out)
 	}
 }

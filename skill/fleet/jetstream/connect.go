@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -76,7 +77,10 @@ func Connect(ctx context.Context, o Options) (*Plane, error) {
 	}
 	nc, err := nats.Connect(strings.Join(o.Servers, ","), opts...)
 	if err != nil {
-		return nil, fmt.Errorf("%w at %s: %w", errUnreachable, strings.Join(o.Servers, ", "), err)
+		if errors.As(err, new(*url.Error)) {
+			err = errors.New("a URL is malformed; in a password, write / as %2F, @ as %40 and : as %3A")
+		}
+		return nil, fmt.Errorf("%w at %s: %w", errUnreachable, addresses(o.Servers), err)
 	}
 	p := &Plane{nc: nc, patience: cmp.Or(o.Patience, fleet.Patience), queues: map[string]int{}}
 	if p.js, err = jetstream.New(nc); err == nil {
@@ -87,6 +91,18 @@ func Connect(ctx context.Context, o Options) (*Plane, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// addresses lists servers without the users, passwords and tokens of their URLs.
+func addresses(servers []string) string {
+	var list []string
+	for _, server := range servers {
+		if at := strings.LastIndex(server, "@"); at >= 0 {
+			server = "nats://" + server[at+1:]
+		}
+		list = append(list, server)
+	}
+	return strings.Join(list, ", ")
 }
 
 // Close ends the connection. What was accepted stays.
