@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
@@ -55,7 +56,7 @@ func (o *options) settings() (s settings, err error) {
 		file = filepath.Join(dir, "skill", settingsFile)
 	}
 	data, err := os.ReadFile(file)
-	if o.config == "" && err != nil {
+	if o.config == "" && (errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) {
 		return s, nil
 	}
 	if err == nil {

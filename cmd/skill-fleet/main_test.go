@@ -255,3 +255,24 @@ func TestSecretsUnsaid(t *testing.T) {
 		t.Errorf("%v %s", err, out)
 	}
 }
+
+// TestSettingsUnread wants an error for settings that are there and cannot be read: they may
+// say that files are encrypted or stay behind.
+func TestSettingsUnread(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", home)
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := new(options).settings(); err != nil {
+		t.Error(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "skill", settingsFile), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := new(options).settings(); err == nil {
+		t.Error("no error")
+	}
+}
