@@ -53,8 +53,9 @@ type Plane struct {
 	jobs, runs, blobs jetstream.Stream
 	quota             int
 
-	mu     sync.Mutex
-	queues map[string]int // the quota of the consumer of each subject of jobs that has one; 0 is none
+	mu       sync.Mutex
+	silences map[string]int // requests for jobs in a row that were not answered, by subject
+	queues   map[string]int // the quota of the consumer of each subject of jobs that has one; 0 is none
 }
 
 var _ fleet.Plane = (*Plane)(nil)
@@ -82,7 +83,7 @@ func Connect(ctx context.Context, o Options) (*Plane, error) {
 		}
 		return nil, fmt.Errorf("%w at %s: %w", errUnreachable, addresses(o.Servers), err)
 	}
-	p := &Plane{nc: nc, patience: cmp.Or(o.Patience, fleet.Patience), queues: map[string]int{}}
+	p := &Plane{nc: nc, patience: cmp.Or(o.Patience, fleet.Patience), queues: map[string]int{}, silences: map[string]int{}}
 	if p.js, err = jetstream.New(nc); err == nil {
 		err = p.makeStreams(ctx, o)
 	}

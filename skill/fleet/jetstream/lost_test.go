@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"textskill/skill/fleet"
+	"textskill/testdata/needs"
 )
 
 // TestServersLost has a worker go on with a run, and a viewer follow it, while servers are
@@ -125,4 +126,31 @@ func TestServersLost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestJobAfterServersLost lets a job reach a worker after one server, two and all were lost.
+func TestJobAfterServersLost(t *testing.T) {
+	if !needs.All() {
+		t.Skip("it takes 10 s: set SKILL_TEST_ALL")
+	}
+	t.Parallel()
+	c := startCluster(t, 3)
+	p, worker := c.connect(), c.connect()
+	ctx := within(t)
+	r := submit(t, p, fleet.Run{ID: "a"})
+	jobs, err := worker.Jobs(ctx, fleet.Worker{Name: "w"})
+	must(t, err)
+	defer jobs.Close()
+	must(t, p.Queue(ctx, r))
+	for n := 1; n <= 3; n++ {
+		for i := range n {
+			c.stop(i)
+		}
+		for i := range n {
+			c.start(i)
+		}
+	}
+	job, err := jobs.Next(ctx)
+	must(t, err)
+	must(t, job.Done(ctx))
 }

@@ -41,6 +41,7 @@ func holdsTheLaws(t *testing.T, n int) {
 		{"quota", refusesOverQuota},
 		{"urgent", givesUrgentJobsFirst},
 		{"again", givesAJobAgain},
+		{"anew", makesAQueueAnew},
 		{"places", keepsToPlaces},
 		{"limit", keepsToTheQuotaOfATenant},
 		{"classes", keepsToItOverClasses},
@@ -405,6 +406,36 @@ func givesAJobAgain(t *testing.T, p, other *Plane) {
 	if _, err := jobs.Next(ended); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a worker that stops to wait: %v", err)
 	}
+}
+
+// makesAQueueAnew takes a job from a consumer that is then removed: both jobs come, and the
+// first can still be ended.
+func makesAQueueAnew(t *testing.T, p, other *Plane) {
+	ctx := within(t)
+	a, b := submit(t, p, fleet.Run{ID: "anew-a", Tenant: "anew"}), submit(t, p, fleet.Run{ID: "anew-b", Tenant: "anew"})
+	must(t, p.Queue(ctx, a))
+	jobs, err := p.Jobs(ctx, fleet.Worker{Name: "anew"})
+	must(t, err)
+	defer jobs.Close()
+	first, err := jobs.Next(ctx)
+	must(t, err)
+	subj, err := jobSubject(a)
+	must(t, err)
+	for range maxSilent {
+		p.silent(ctx, subj, true)
+	}
+	must(t, p.Queue(ctx, b))
+	again := map[string]bool{}
+	for len(again) < 2 {
+		job, err := jobs.Next(ctx)
+		must(t, err)
+		again[job.Run()] = true
+		must(t, job.Done(ctx))
+	}
+	if !again[a.ID] || !again[b.ID] {
+		t.Errorf("the jobs are %v", again)
+	}
+	_ = first.Done(ctx) // which must end
 }
 
 func keepsToPlaces(t *testing.T, p, other *Plane) {
