@@ -129,7 +129,7 @@ func (c *cli) workerConfig(s *settings) (cfg fleet.WorkerConfig, err error) {
 	cfg = fleet.WorkerConfig{
 		Worker: fleet.Worker{Name: w.Name, Slots: w.Slots, Labels: w.Labels, Quotas: map[string]int{}},
 		Root:   w.Root, Tenants: map[string]fleet.Tenant{}, Repeat: s.Repeat,
-		Executor: skill.Config{Helper: c.helper, Unfenced: c.helper == "", SnapshotBytes: -1, Network: w.Network, Subreaper: true}, // but for Linux, there are no helpers
+		Executor: skill.Config{Helper: c.helper, Unfenced: c.helper == "", SnapshotBytes: -1, Secrets: []string{"NATS_URL", "NATS_CREDS"}, Network: w.Network, Subreaper: true}, // but for Linux, there are no helpers
 		Say:      func(line string) { fmt.Fprintln(c.stderr, "skill-fleet:", line) },
 		Model:    func(cfg *agent.Config, p agent.Project) error { return c.setModel(cfg, *w, p) },
 	}
