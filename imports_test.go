@@ -82,7 +82,7 @@ var mayImport = map[string][]string{
 
 	"skill/fleet": {"skill/fleet/pack", "skill/agent", "skill/dialect", "skill", "parser/json"},
 
-	"skill/fleet/jetstream": {"skill/fleet"},
+	"skill/fleet/jetstream": {"skill/fleet", "skill/internal/workspace/tree"},
 
 	"skill/fleet/board": {"skill/fleet", "skill/page/runs", "skill/page", "skill/agent"},
 

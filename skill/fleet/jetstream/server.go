@@ -2,13 +2,16 @@ package jetstream
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // ServerOptions say what a server in this process is. Dir is needed.
@@ -25,7 +28,10 @@ type ServerOptions struct {
 }
 
 // A Server is a NATS server in this process. The caller shuts it down.
-type Server struct{ server *server.Server }
+type Server struct {
+	server *server.Server
+	lock   *os.File // of its folder
+}
 
 // StartServer starts a server, and returns when it answers clients. It goes on with what
 // another one has left in its folder.
@@ -50,13 +56,48 @@ func StartServer(o ServerOptions) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.SetLogger(errorLog{cmp.Or(o.Errors, io.Discard)}, false, false)
-	go s.Start()
-	if !s.ReadyForConnections(30 * time.Second) {
-		s.Shutdown()
-		return nil, errors.New("the server does not answer; see whether its ports are free and its folder " + o.Dir + " can be written")
+	lock, err := lockDir(o.Dir)
+	if err != nil {
+		return nil, err
 	}
-	return &Server{s}, nil
+	fatal := make(chan string, 1)
+	s.SetLogger(errorLog{cmp.Or(o.Errors, io.Discard), fatal}, false, false)
+	go s.Start()
+	ready := make(chan bool, 1)
+	go func() { ready <- s.ReadyForConnections(30 * time.Second) }()
+	own := &Server{s, lock}
+	select {
+	case why := <-fatal: // a port is taken, for example
+		err = fmt.Errorf("the NATS server cannot start: %s", why)
+	case ok := <-ready:
+		if ok {
+			return own, nil
+		}
+		err = fmt.Errorf("the NATS server does not answer; see whether its folder %s can be written", o.Dir)
+	}
+	own.Shutdown()
+	return nil, err
+}
+
+// lockDir keeps other servers from the folder of one until the file that it returns is closed:
+// each of two servers would overwrite what the other one has stored.
+func lockDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	ok, err := tree.TryLock(int(f.Fd()), true)
+	if err == nil && !ok {
+		err = fmt.Errorf("another server is running in %s; end it, or name another folder", dir)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // URL returns the URL for clients.
@@ -66,14 +107,26 @@ func (s *Server) URL() string { return s.server.ClientURL() }
 func (s *Server) Shutdown() {
 	s.server.Shutdown()
 	s.server.WaitForShutdown()
+	s.lock.Close()
 }
 
 // errorLog writes the errors of a server.
-type errorLog struct{ to io.Writer }
+type errorLog struct {
+	to    io.Writer
+	fatal chan string // receives why the server cannot start
+}
 
 func (l errorLog) Errorf(format string, v ...any) { fmt.Fprintf(l.to, "nats: "+format+"\n", v...) }
-func (l errorLog) Fatalf(format string, v ...any) { l.Errorf(format, v...) }
-func (errorLog) Warnf(string, ...any)             {}
-func (errorLog) Noticef(string, ...any)           {}
-func (errorLog) Debugf(string, ...any)            {}
-func (errorLog) Tracef(string, ...any)            {}
+
+func (l errorLog) Fatalf(format string, v ...any) {
+	select {
+	case l.fatal <- fmt.Sprintf(format, v...):
+	default:
+		l.Errorf(format, v...)
+	}
+}
+
+func (errorLog) Warnf(string, ...any)   {}
+func (errorLog) Noticef(string, ...any) {}
+func (errorLog) Debugf(string, ...any)  {}
+func (errorLog) Tracef(string, ...any)  {}
