@@ -40,6 +40,19 @@ type Project struct {
 	PerstackBaseSkillCommand []string `toml:"perstackBaseSkillCommand"`
 }
 
+// Expert returns an expert by its key.
+func (p Project) Expert(key string) (Expert, error) {
+	e, ok := p.Experts[key]
+	switch {
+	case len(p.Experts) == 0:
+		return e, fmt.Errorf("expert %q is not defined, nor is any other", key)
+	case !ok:
+		return e, fmt.Errorf("expert %q is not defined; there are %s", key, strings.Join(slices.Sorted(maps.Keys(p.Experts)), ", "))
+	}
+	e.Key = key
+	return e, nil
+}
+
 // Ignored says which settings of the project have no effect, and why.
 func (p Project) Ignored() (list []string) {
 	if p.PerstackAPIBaseURL != "" {

@@ -46,9 +46,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -278,15 +276,7 @@ func (r *run) begin(ctx context.Context, query string) (*task, error) {
 
 // expert returns an expert by its key.
 func (r *run) expert(key string) (Expert, error) {
-	e, ok := r.cfg.Experts[key]
-	switch {
-	case len(r.cfg.Experts) == 0:
-		return e, fmt.Errorf("expert %q is not defined, nor is any other", key)
-	case !ok:
-		return e, fmt.Errorf("expert %q is not defined; there are %s", key, strings.Join(slices.Sorted(maps.Keys(r.cfg.Experts)), ", "))
-	}
-	e.Key = key
-	return e, nil
+	return Project{Experts: r.cfg.Experts}.Expert(key)
 }
 
 // start returns a new task, whose first step is given.

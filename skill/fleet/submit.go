@@ -6,9 +6,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"textskill/skill/agent"
 	"textskill/skill/fleet/pack"
 )
 
@@ -63,6 +66,9 @@ func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 			ws.Manifest = files
 		}
 		return r, errors.Join(full, p.Commit(ctx, Batch{Run: &r, Workspace: ws, Events: []Event{{Kind: Ended, Time: time.Now().UTC(), Text: refused}}}))
+	}
+	if err != nil {
+		err = fmt.Errorf("run %s is stored but not queued yet, which a worker will do: %w", r.ID, err)
 	}
 	return r, err
 }
@@ -124,6 +130,9 @@ func (s Submission) store(ctx context.Context, p Plane, r Run) (_ *Workspace, be
 			return nil, "", fmt.Errorf("the run %s works in the workspace %s; wait until it has ended, or cancel it", ws.Run, ws.Name)
 		}
 	}
+	if err := s.checkExpert(); err != nil {
+		return nil, "", err
+	}
 	kind, err := pack.SharedFilesystem(s.Dir)
 	if err != nil {
 		return nil, "", err
@@ -140,6 +149,31 @@ func (s Submission) store(ctx context.Context, p Plane, r Run) (_ *Workspace, be
 		return nil, "", err
 	}
 	return &Workspace{Name: r.Workspace, Tenant: r.Tenant, Manifest: manifest, Updated: time.Now().UTC(), Revision: ws.Revision}, ws.Manifest, nil
+}
+
+// checkExpert fails if the project of the submitted folder does not define the expert.
+func (s Submission) checkExpert() error {
+	if s.Expert == "" {
+		return nil
+	}
+	data, err := os.ReadFile(filepath.Join(s.Dir, agent.ProjectFile))
+	if errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(s.Dir); err != nil {
+			return err
+		}
+		return fmt.Errorf("%s has no %s; submit the folder that has the one which defines %s", s.Dir, agent.ProjectFile, s.Expert)
+	}
+	if err != nil {
+		return err
+	}
+	p, err := agent.ReadProject(data)
+	if err == nil {
+		_, err = p.Expert(s.Expert)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Dir, err)
+	}
+	return nil
 }
 
 // CheckName returns an error if a name cannot be that of a run, workspace, tenant, worker or

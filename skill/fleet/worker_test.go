@@ -314,6 +314,10 @@ func TestSubmitRefused(t *testing.T) {
 	if err := try(fleet.Submission{Run: fleet.Run{ID: "a", Workspace: "ws"}, Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
+	others := t.TempDir()
+	if err := os.WriteFile(filepath.Join(others, "perstack.toml"), []byte("[experts.other]\ninstruction = \"Count.\"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		s    fleet.Submission
 		want string
@@ -323,6 +327,8 @@ func TestSubmitRefused(t *testing.T) {
 		{fleet.Submission{Run: fleet.Run{Workspace: "ws"}, Dir: dir, Replace: true}, ""}, // a does not hold it yet
 		{fleet.Submission{Run: fleet.Run{Workspace: "none"}}, "there is no workspace none"},
 		{fleet.Submission{Run: fleet.Run{}, Dir: filepath.Join(dir, "none")}, "no such file"},
+		{fleet.Submission{Run: fleet.Run{}, Dir: filepath.Join(dir, "sub")}, "sub has no perstack.toml"},
+		{fleet.Submission{Run: fleet.Run{}, Dir: others}, `expert "e" is not defined; there are other`},
 		{fleet.Submission{Run: fleet.Run{}, Dir: dir, Owner: fleet.Tenant{Waiting: 1}}, "tenant t has 1 waiting runs"},
 		{fleet.Submission{Run: fleet.Run{ID: "b"}, Dir: dir}, "tenant t has 1 waiting runs"},
 	} {
