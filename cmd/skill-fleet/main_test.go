@@ -187,6 +187,22 @@ func TestDev(t *testing.T) {
 	if _, stderr, code := run(t, "--nats", nats, "fetch", "one", "-C", got); code != exitFailed || !strings.Contains(stderr, "is not empty") {
 		t.Errorf("fetch into a full folder: %d %s", code, stderr)
 	}
+	empty := t.TempDir()
+	before, err := os.Stat(empty)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := program(t, "--nats", nats, "fetch", "one", "-C", ".")
+	cmd.Dir = empty
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("fetch into the current folder: %v %s", err, out)
+	}
+	if after, err := os.Stat(empty); err != nil || !os.SameFile(before, after) {
+		t.Errorf("fetch has replaced the current folder: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(empty, "a.txt")); err != nil {
+		t.Error(err)
+	}
 	if _, stderr, code := run(t, "--nats", nats, "submit", "e", "again", "--workspace", "nothing"); code != exitFailed || !strings.Contains(stderr, "there is no workspace nothing") {
 		t.Errorf("submit for no workspace: %d %s", code, stderr)
 	}
@@ -231,11 +247,12 @@ func TestRefused(t *testing.T) {
 		want string
 	}{
 		{[]string{"--nats", "nats://127.0.0.1:1", "runs"}, exitFailed, "nats://127.0.0.1:1"},
-		{[]string{"submit", "e", "go"}, exitFailed, "-C"},
+		{[]string{"submit", "e", "go"}, exitUsage, "-C"},
+		{[]string{"submit", "e", "-C", "."}, exitUsage, "missing QUERY"},
 		{[]string{"--nats", "nats://me:pa:ss@127.0.0.1:1,nats://token@127.0.0.1:1", "runs"}, exitFailed, "at nats://127.0.0.1:1, nats://127.0.0.1:1: "},
 		{[]string{"--nats", "nats://me:pa/ss@127.0.0.1:1", "runs"}, exitFailed, "at nats://127.0.0.1:1: a URL is malformed"},
 		{[]string{"submit"}, exitUsage, "accepts between 1 and 2"},
-		{[]string{"submit", "e", "go", "-C", ".", "--replace"}, exitFailed, "--replace takes"},
+		{[]string{"submit", "e", "go", "-C", ".", "--replace"}, exitUsage, "--replace needs"},
 		{[]string{"--config", wrong, "runs"}, exitFailed, "line 3: unknown key worker.slot"},
 		{[]string{"worker"}, exitFailed, "no model is named"},
 		{[]string{"runz"}, exitUsage, "unknown command"},

@@ -34,6 +34,9 @@ func (c *cli) submitCommand(o *options) *cobra.Command {
 			if len(args) > 1 {
 				s.Query = args[1]
 			}
+			if err := checkSubmission(s); err != nil {
+				return err
+			}
 			return c.failed(c.submit(cmd.Context(), o, s))
 		},
 	}
@@ -50,17 +53,22 @@ func (c *cli) submitCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-func (c *cli) submit(ctx context.Context, o *options, s fleet.Submission) error {
+// checkSubmission finds what is wrong in a command line.
+func checkSubmission(s fleet.Submission) error {
 	switch {
 	case s.Dir == "" && s.Workspace == "":
-		return errors.New("which files shall the run have? Name a folder with -C, or a workspace with --workspace")
+		return errors.New("the run needs files: name a folder with -C DIR, or a workspace with --workspace NAME")
 	case s.Replace && (s.Dir == "" || s.Workspace == ""):
-		return errors.New("--replace takes a folder with -C and a workspace with --workspace")
+		return errors.New("--replace needs a folder with -C DIR and a workspace with --workspace NAME")
 	case s.MaxSteps < 0:
 		return fmt.Errorf("--max-steps %d: it must be at least 0", s.MaxSteps)
 	case s.Query == "":
-		return errors.New("missing QUERY: what the expert shall do")
+		return errors.New("missing QUERY: what the expert is to do")
 	}
+	return nil
+}
+
+func (c *cli) submit(ctx context.Context, o *options, s fleet.Submission) error {
 	p, settings, err := o.open(ctx)
 	if err != nil {
 		return err

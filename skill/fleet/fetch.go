@@ -44,8 +44,16 @@ func Fetch(ctx context.Context, p Plane, id, dir string, owner Tenant) (Run, err
 	}
 }
 
-// restoreAt restores a manifest whole, or nothing of it.
+// restoreAt restores a manifest whole, or nothing of it. An empty directory stays the same one:
+// it may be the current one of a shell, a link to another, or the root of a file system.
 func restoreAt(ctx context.Context, o pack.Options, manifest, dir string) error {
+	if manifest == "" {
+		return os.MkdirAll(dir, 0o777)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		_, err := pack.Restore(ctx, o, manifest, dir)
+		return err
+	}
 	part, err := os.MkdirTemp(filepath.Dir(dir), ".fetch-")
 	if err != nil {
 		return err
@@ -55,12 +63,7 @@ func restoreAt(ctx context.Context, o pack.Options, manifest, dir string) error 
 	if err := os.Mkdir(whole, 0o777); err != nil {
 		return err
 	}
-	if manifest != "" {
-		if _, err := pack.Restore(ctx, o, manifest, whole); err != nil {
-			return err
-		}
-	}
-	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if _, err := pack.Restore(ctx, o, manifest, whole); err != nil {
 		return err
 	}
 	return os.Rename(whole, dir)
