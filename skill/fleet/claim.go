@@ -40,7 +40,6 @@ func (w *worker) take(ctx context.Context, job Job) {
 		later(w.Patience)
 		return
 	}
-	defer w.release(r.ID)
 	stop := w.beat(job)
 	defer stop()
 	h, err := w.claim(own, r)
