@@ -149,15 +149,14 @@ func (c *carrier) call(id string, parts byte, data []byte) []byte {
 	call := c.calls[id]
 	if call == nil {
 		call = &carried{}
-		c.calls[id] = call
 	}
 	if byte(len(call.parts)) != parts || call.stop != nil {
 		c.mu.Unlock()
 		return []byte{isUnknown}
 	}
 	request := append(bytes.Join(call.parts, nil), data...)
-	c.dropLocked(id)
-	call.stop = stop
+	c.kept -= size(call.parts)
+	call.parts, call.stop = nil, stop
 	c.calls[id] = call
 	c.mu.Unlock()
 
