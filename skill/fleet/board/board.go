@@ -269,7 +269,6 @@ func (r *run) hear(data []byte) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	id := fmt.Sprintf("live-%d", len(r.live))
 	if e.Kind == fleet.Words {
 		if len(r.words)+len(e.Text) > maxText {
 			return
@@ -290,7 +289,7 @@ func (r *run) hear(data []byte) {
 	}
 	r.words = ""
 	if ok && len(r.live) < maxLive {
-		next.ID = id
+		next.ID = fmt.Sprintf("live-%d", len(r.live))
 		r.live = append(r.live, next.Event)
 	}
 }

@@ -87,6 +87,27 @@ func TestBoardShowsARunAndItsTakeover(t *testing.T) {
 		}
 	}
 
+	for _, text := range []string{"first", "second"} {
+		live, err := json.Marshal(calls(2, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Tell(fleet.Live+"one", live); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for end := time.Now().Add(time.Minute); len(events) < 4; time.Sleep(time.Millisecond) {
+		if _, events, _, err = b.Run(t.Context(), "one", 100); err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the calls after the words are not shown: %+v", events)
+		}
+	}
+	if events[2].ID == events[3].ID {
+		t.Errorf("two events have the ID %s", events[2].ID)
+	}
+
 	r.Worker, r.Epoch = "w2", 2
 	const takeover = "worker w1 lost, continued on w2 from step 1"
 	commit(t, p, &r, fleet.Event{Kind: fleet.Claimed, Text: takeover}, calls(2, "short"))
