@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"textskill/skill"
@@ -66,7 +67,7 @@ func (h *held) carryOut(ctx context.Context) error {
 	case errors.Is(err, ErrTaken):
 		h.Say(fmt.Sprintf("run %s: another worker has taken it; the copy here is deleted", h.run.ID))
 		return ErrTaken
-	case errors.As(err, new(*unfitError)):
+	case errors.As(err, new(*unfitError)), errors.Is(err, syscall.ENOSPC): // a disk that is full is this worker's
 		h.run.Status, h.run.Worker, h.run.Reason = Waiting, "", err.Error()
 		h.run.Lost++
 		return cmp.Or(h.commit(last), err)

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -179,6 +181,24 @@ func TestBegins(t *testing.T) {
 	if n := begins("once"); n != 1 {
 		t.Errorf("the call was stored %d times", n)
 	}
+}
+
+// TestFull has a run wait for another worker while the disk of one is full.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	p := connect(t, patience, newServer(t))
+	cfg, full := newWorker(t, p, "w1", 2), true
+	model := cfg.Model
+	cfg.Model = func(c *agent.Config, project agent.Project) error {
+		if full {
+			full = false
+			return &fs.PathError{Op: "write", Path: "event.json", Err: syscall.ENOSPC}
+		}
+		return model(c, project)
+	}
+	submit(t, p, "one", newFolder(t))
+	work(t, cfg)
+	checkRun(t, p, "one", 2)
 }
 
 // TestNotContinued ends runs that must not go on.
