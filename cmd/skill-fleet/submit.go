@@ -17,8 +17,8 @@ works on files that an earlier run has left.
 
 A run that is submitted again with its ID is the same run; another query, expert,
 workspace or tenant is an error. Files named .env*, credentials of git and what
-fleet.toml excludes for the tenant are not sent. Of a tenant with too many waiting runs
-submit sends nothing and exits with 4.`
+fleet.toml excludes for the tenant are not sent. For a tenant with too many waiting runs
+submit exits with 4; the run can be submitted again later, with its ID.`
 
 func (c *cli) submitCommand(o *options) *cobra.Command {
 	s := fleet.Submission{}
