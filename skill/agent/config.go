@@ -58,6 +58,8 @@ type Config struct {
 	// Schema is a JSON Schema that the final report of the expert must fit; nil for none.
 	Schema json.RawMessage
 
+	Recorded func(path string) // is called with the path of each record in the workspace that was written; may be nil
+
 	Heard func(string) // is called with the model's words as they come, without secrets; may be nil
 	Warn  func(string) // is told, in a sentence, what of the configuration comes to nothing; may be nil
 

@@ -148,7 +148,7 @@ func newRun(ctx context.Context, cfg Config) (*run, error) {
 	if r.store, err = openStore(ctx, cfg.Executor, r.id); err != nil {
 		return nil, err
 	}
-	r.store.point = cfg.point
+	r.store.point, r.store.wrote = cfg.point, cfg.Recorded
 	switch {
 	case continued != "":
 		err = r.takeUp(ctx)

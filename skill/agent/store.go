@@ -25,6 +25,7 @@ type store struct {
 
 	held    *lease       // nil until this process owns the run
 	point   func(moment) // see Config
+	wrote   func(path string)
 	mu      sync.Mutex
 	last    int64    // the last result of now
 	sums    *os.File // nil until the first record is written; see sums
@@ -138,13 +139,17 @@ func (s *store) put(ctx context.Context, name string, data []byte, fresh bool) e
 		return err
 	}
 	s.point(beforeChange)
+	name = path.Join(runsDir, s.run, name)
 	r, err := s.x.Execute(ctx, &skill.Session{}, skill.WriteFile{
-		Path: path.Join(runsDir, s.run, name), Content: string(data), Parents: true, NoReplace: fresh,
+		Path: name, Content: string(data), Parents: true, NoReplace: fresh,
 	})
 	if err == nil {
 		s.mu.Lock()
 		s.pending = append(s.pending, r.(skill.Changed).Path)
 		s.mu.Unlock()
+		if s.wrote != nil {
+			s.wrote(name)
+		}
 	}
 	return err
 }

@@ -26,6 +26,7 @@ type held struct {
 	price    *agent.Price // of the model; nil if it is not known
 	folder   *pack.Folder
 	position []string // of the history, when the folder was stored last
+	records  []string // of the run, written since then
 	steps    int      // since blobs were purged
 
 	events []Event      // of the step under way

@@ -86,13 +86,14 @@ func (h *held) snapshot(ctx context.Context) (manifest string, err error) {
 }
 
 // changed returns the files that the history says have changed since the last snapshot,
-// and the folder of the run's records, which are not in it.
+// and the run's records since then, which are not in it.
 func (h *held) changed(ctx context.Context) ([]string, error) {
 	result, err := h.x.Execute(ctx, &skill.Session{}, skill.History{})
 	if err != nil {
 		return nil, err
 	}
-	paths := []string{"perstack/runs/" + h.run.ID}
+	paths := h.records
+	h.records = nil // a snapshot that fails keeps them in mind
 	changes := result.(skill.Changes)
 	for _, e := range changes.List {
 		if slices.Contains(h.position, e.ID) {
@@ -120,6 +121,7 @@ func (h *held) configure(ctx context.Context) (cfg agent.Config, query string, e
 	}
 	tenant := h.Tenants[h.run.Tenant]
 	cfg = agent.Config{Executor: h.x, Experts: p.Experts, Expert: h.run.Expert, MaxSteps: h.run.MaxSteps, Begin: h.begin, Note: h.note()}
+	cfg.Recorded = func(path string) { h.records = append(h.records, path) }
 	cfg.Budget.EqualCalls = 25
 	if cfg.MaxSteps == 0 && p.MaxSteps != nil {
 		cfg.MaxSteps = *p.MaxSteps
