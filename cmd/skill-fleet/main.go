@@ -111,6 +111,9 @@ func (c *cli) failed(err error) error {
 	if err == nil || errors.As(err, new(exit)) {
 		return err
 	}
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
 	fmt.Fprintln(c.stderr, "skill-fleet:", err)
 	return exit(exitFailed)
 }

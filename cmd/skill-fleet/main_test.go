@@ -224,6 +224,23 @@ func TestCancel(t *testing.T) {
 			t.Fatal("the run does not begin")
 		}
 	}
+	follower := program(t, "--nats", nats, "runs", "--follow", "two")
+	var stderr bytes.Buffer
+	follower.Stderr = &stderr
+	stdout, err := follower.StdoutPipe()
+	if err == nil {
+		err = follower.Start()
+	}
+	if err == nil {
+		_, err = stdout.Read(make([]byte, 1)) // it follows
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	follower.Process.Signal(syscall.SIGINT)
+	if follower.Wait(); stderr.String() != "skill-fleet: interrupted\n" || follower.ProcessState.ExitCode() != exitFailed {
+		t.Errorf("Ctrl-C: %v %q", follower.ProcessState, stderr.String())
+	}
 	if _, stderr, code := run(t, "--nats", nats, "cancel", "two"); code != 0 {
 		t.Errorf("cancel: %d %s", code, stderr)
 	}
