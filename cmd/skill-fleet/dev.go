@@ -62,7 +62,7 @@ func (c *cli) dev(ctx context.Context, o options, d devOptions) error {
 	}
 	server, err := jetstream.StartServer(jetstream.ServerOptions{Dir: filepath.Join(d.dir, "nats"), Port: d.port, Errors: c.stderr})
 	if err != nil {
-		return fmt.Errorf("%w; --port and --dir choose others", err)
+		return fmt.Errorf("%w; choose another port with --port, another folder with --dir", err)
 	}
 	defer server.Shutdown()
 	o.nats, o.creds = server.URL(), ""

@@ -53,7 +53,7 @@ func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 	}
 	r.Revision, r.Submitted, r.Status = before.Revision, time.Now().UTC(), Waiting
 	r.Updated = r.Submitted
-	if err := p.Commit(ctx, Batch{Run: &r, Workspace: ws, Events: []Event{{Kind: Submitted, Time: r.Submitted, Text: "submitted for " + r.Expert}}}); err != nil {
+	if err := p.Commit(ctx, Batch{Run: &r, Workspace: ws, Events: []Event{{Kind: Submitted, Time: r.Submitted, Text: "submitted for " + cmp.Or(r.Expert, "calls")}}}); err != nil {
 		if now, again := p.Run(ctx, r.ID); again == nil && now.Revision != before.Revision { // stored after all, or by somebody else at the same time
 			return now, requeue(ctx, p, r, now)
 		}

@@ -91,7 +91,7 @@ func lockDir(dir string) (*os.File, error) {
 	}
 	ok, err := tree.TryLock(int(f.Fd()), true)
 	if err == nil && !ok {
-		err = fmt.Errorf("another server is running in %s; end it, or name another folder", dir)
+		err = fmt.Errorf("another server is running in %s", dir)
 	}
 	if err != nil {
 		f.Close()
