@@ -12,9 +12,10 @@ import (
 
 // History lists the recorded changes, which can be undone. It returns [Changes].
 type History struct {
-	Path  string // only changes of this file, or in this directory; "" means all
-	Run   string // only changes of this run of an expert; "" means all
-	Limit int    // maximum number of changes; 0 means all
+	Path  string   // only changes of this file, or in this directory; "" means all
+	Run   string   // only changes of this run of an expert; "" means all
+	After []string // only changes after this [Executor.Position]; nil means all
+	Limit int      // maximum number of changes; 0 means all
 }
 
 // Difference returns what a recorded change did, as a unified diff. It returns a
@@ -62,7 +63,7 @@ func (c Compared) Message() string {
 }
 
 func (x *Executor) history(ctx context.Context, s *Session, a History) (Result, error) {
-	list, err := x.ws.History(ctx)
+	list, err := x.ws.History(ctx, a.After...)
 	if err != nil {
 		return nil, err
 	}

@@ -93,3 +93,26 @@ func TestRedoRun(t *testing.T) {
 		t.Errorf("the history: %s", list.Message())
 	}
 }
+
+// TestHistoryAfter lists the changes after each of four.
+func TestHistoryAfter(t *testing.T) {
+	x := newExecutor(t, Config{Dir: t.TempDir(), NoSync: true})
+	for i := range 4 {
+		at, err := x.Position(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range i {
+			if _, err := x.Execute(t.Context(), &Session{}, AppendFile{Path: "a", Content: "x"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := x.Execute(t.Context(), &Session{}, History{After: at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list := r.(Changes).List; len(list) != i {
+			t.Errorf("after %v there are %v", at, list)
+		}
+	}
+}

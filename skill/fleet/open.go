@@ -88,7 +88,7 @@ func (h *held) snapshot(ctx context.Context) (manifest string, err error) {
 // changed returns the files that the history says have changed since the last snapshot,
 // and the run's records since then, which are not in it.
 func (h *held) changed(ctx context.Context) ([]string, error) {
-	result, err := h.x.Execute(ctx, &skill.Session{}, skill.History{})
+	result, err := h.x.Execute(ctx, &skill.Session{}, skill.History{After: h.position})
 	if err != nil {
 		return nil, err
 	}
@@ -96,9 +96,6 @@ func (h *held) changed(ctx context.Context) ([]string, error) {
 	h.records = nil // a snapshot that fails keeps them in mind
 	changes := result.(skill.Changes)
 	for _, e := range changes.List {
-		if slices.Contains(h.position, e.ID) {
-			break
-		}
 		if e.Command != "" || changes.Damaged > 0 {
 			h.walk = true
 		}

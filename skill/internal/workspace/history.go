@@ -67,14 +67,17 @@ func (e HistoryEntry) String() string {
 	return e.ID + "  " + e.Time.Local().Format(time.DateTime) + "  " + what
 }
 
-// History returns the changes that are kept, the oldest first. Folders that were made for
-// a change are part of it.
-func (w *Workspace) History(ctx context.Context) ([]HistoryEntry, error) {
+// History returns the changes after a position that are kept, all without one, the oldest first.
+// Folders that were made for a change are part of it.
+func (w *Workspace) History(ctx context.Context, after ...string) ([]HistoryEntry, error) {
 	var list []HistoryEntry
 	for _, h := range w.histories {
 		for c, err := range h.changes(ctx, false) {
 			if err != nil {
 				return nil, wrap("open", h.root.dir, err)
+			}
+			if slices.Contains(after, w.changeID(h, c.ID)) {
+				break
 			}
 			if c.applied() && w.holdsAll(c) {
 				list = append(list, w.entry(c))
