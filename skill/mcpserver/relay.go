@@ -83,6 +83,7 @@ func (r Relay) post(w http.ResponseWriter, req *http.Request, body []byte) {
 // out, as [Server.Stdio] does.
 func (r Relay) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	c := &relayConn{relay: r, out: newLineWriter(out), session: rand.Text(), version: "2025-11-25", room: make(chan struct{}, maxPending)}
+	c.out.unread = &unread{limit: maxUnread, patience: unreadTime, hangUp: func(why error) { c.out.fail(why) }}
 	ended := make(chan struct{})
 	inner, stop := context.WithCancel(ctx)
 	defer stop()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httputil"
@@ -302,4 +303,34 @@ func relayedLines(t *testing.T, r Relay, version string, lines ...string) map[in
 		got[head.ID] = a
 	}
 	return got
+}
+
+// TestRelayAnswersAtATime lets many answers wait for a client that reads slowly.
+func TestRelayAnswersAtATime(t *testing.T) {
+	const n = 50
+	answered := make(chan struct{}, n)
+	relay := Relay(func(_ context.Context, m Message) (Reply, error) {
+		defer func() { answered <- struct{}{} }()
+		return Reply{Status: 200, Body: m.Body}, nil
+	})
+	var in strings.Builder
+	for i := range n {
+		fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n", i)
+	}
+	read, write := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- relay.Stdio(t.Context(), strings.NewReader(in.String()), write)
+		write.Close()
+	}()
+	for range n {
+		<-answered
+	}
+	out, err := io.ReadAll(read)
+	if lines := strings.Count(string(out), "\n"); err != nil || lines != n {
+		t.Errorf("%d answers of %d, %v", lines, n, err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }
