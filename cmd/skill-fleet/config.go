@@ -85,6 +85,15 @@ func decodeSettings(data []byte, s *settings) error {
 	return err
 }
 
+// jobs returns how many jobs the queue must hold for a tenant, waiting and with a worker: 0 if
+// that is what it holds anyway.
+func (s settings) jobs() (most int) {
+	for _, t := range s.Tenants {
+		most = max(most, t.Waiting+t.Running)
+	}
+	return most
+}
+
 // tenant returns what a tenant's settings say.
 func (s settings) tenant(name string) (t fleet.Tenant, err error) {
 	own := s.Tenants[name]

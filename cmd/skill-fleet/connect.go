@@ -34,7 +34,7 @@ func (o *options) connect(ctx context.Context, s settings) (*jetstream.Plane, er
 		return nil, err
 	}
 	return jetstream.Connect(ctx, jetstream.Options{
-		Servers: strings.Split(o.nats, ","), Creds: o.creds, Name: cmp.Or(s.Worker.Name, "skill-fleet"), Patience: patience,
+		Servers: strings.Split(o.nats, ","), Creds: o.creds, Name: cmp.Or(s.Worker.Name, "skill-fleet"), Patience: patience, Waiting: s.jobs(),
 	})
 }
 

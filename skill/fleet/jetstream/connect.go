@@ -35,7 +35,7 @@ type Options struct {
 	Name     string        // of this connection, as the servers list it
 	Replicas int           // copies of each stream; 0 means 3, or 1 for a server without a cluster
 	Patience time.Duration // 0 means [fleet.Patience]
-	Waiting  int           // jobs of a tenant, class and place, those with a worker included; 0 means 50, or what the queue has
+	Waiting  int           // jobs of a tenant, class and place, those with a worker included; a queue that has more keeps that; 0 means 50
 }
 
 // waiting is the quota of a queue that is made without one.
@@ -157,11 +157,12 @@ func (p *Plane) makeStreams(ctx context.Context, o Options) error {
 	return p.setQuota(ctx, o.Waiting)
 }
 
-// setQuota changes the quota of a queue that was made with another one.
+// setQuota raises the quota of a queue that was made with a lower one. It never lowers it:
+// other machines may need it.
 func (p *Plane) setQuota(ctx context.Context, quota int) error {
 	config := p.jobs.CachedInfo().Config
 	p.quota = int(config.MaxMsgsPerSubject)
-	if quota == 0 || quota == p.quota {
+	if quota <= p.quota {
 		return nil
 	}
 	p.quota, config.MaxMsgsPerSubject = quota, int64(quota)

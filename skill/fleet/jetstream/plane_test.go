@@ -671,3 +671,14 @@ func tellsListeners(t *testing.T, p, other *Plane) {
 	}
 	stop()
 }
+
+// TestQuotaIsRaised connects machines with different quotas.
+func TestQuotaIsRaised(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 1)
+	for _, tt := range []struct{ waiting, want int }{{0, waiting}, {60, 60}, {55, 60}, {0, 60}} {
+		if p := c.connectWith(Options{Servers: []string{c.servers[0].URL()}, Waiting: tt.waiting}); p.quota != tt.want {
+			t.Errorf("with %d the quota is %d, want %d", tt.waiting, p.quota, tt.want)
+		}
+	}
+}
