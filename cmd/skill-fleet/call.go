@@ -30,25 +30,17 @@ type doorOptions struct {
 }
 
 func (d *doorOptions) add(f *pflag.FlagSet) {
-	f.StringSliceVar(&d.tools, "tools", nil, "call the tools of `DIALECT`, repeated or joined by commas: "+strings.Join(dialects(), ", ")+" (default "+dialect.Workspace.Name+")")
+	f.StringSliceVar(&d.tools, "tools", nil, "call the tools of `DIALECT`, repeated or joined by commas: "+strings.Join(dialect.Names(), ", ")+" (default "+dialect.Workspace.Name+")")
 	f.BoolVar(&d.start, "start", false, "have a worker hold the workspace, if none does")
 	f.StringVarP(&d.dir, "directory", "C", "", "with --start, copy the files of `DIR` to a workspace that does not exist")
 	f.StringVar(&d.tenant, "tenant", "default", "with --start, hold it for the tenant `NAME`")
 	f.DurationVar(&d.idle, "idle", 10*time.Minute, "with --start, give it back after `TIME` without a call")
 }
 
-// dialects are what --tools may name.
-func dialects() (names []string) {
-	for _, d := range dialect.All {
-		names = append(names, d.Name)
-	}
-	return names
-}
-
 func (d *doorOptions) check() error {
 	for _, name := range d.tools {
 		if dialect.Named(name) == nil {
-			return fmt.Errorf("--tools %s is not a dialect; there are %s", name, strings.Join(dialects(), ", "))
+			return fmt.Errorf("--tools %s is not a dialect; there are %s", name, strings.Join(dialect.Names(), ", "))
 		}
 	}
 	switch {

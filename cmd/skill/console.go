@@ -143,7 +143,7 @@ func (k *console) complete(ctx context.Context, line string, at int) (head strin
 	var all []string
 	switch command := strings.TrimSpace(head); {
 	case command == ":tools":
-		all = dialectNames()
+		all = dialect.Names()
 	case command == ":undo" || command == ":diff":
 		for _, e := range changesOf(ctx, k.x).List {
 			all = append(all, e.ID)

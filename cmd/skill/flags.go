@@ -13,6 +13,7 @@ import (
 
 	"textskill/parser/wire"
 	"textskill/skill"
+	"textskill/skill/dialect"
 )
 
 // options are the flags that commands share, by subject. A command obeys those that
@@ -80,7 +81,7 @@ func (o *options) obey(cmd *cobra.Command, names ...string) {
 
 // completeValues lets shells complete the flags that take one of a few words.
 func completeValues(root *cobra.Command) {
-	words := map[string][]string{"tools": dialectNames()}
+	words := map[string][]string{"tools": dialect.Names()}
 	root.Flags().VisitAll(func(f *pflag.Flag) {
 		if c, ok := f.Value.(choice); ok {
 			words[f.Name] = c.words
@@ -295,7 +296,7 @@ type outputFlags struct {
 }
 
 func (p *outputFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&p.tools, "tools", "", "read prompts as `DIALECT`, not by their shape: "+strings.Join(dialectNames(), ", "))
+	f.StringVar(&p.tools, "tools", "", "read prompts as `DIALECT`, not by their shape: "+strings.Join(dialect.Names(), ", "))
 	f.Var(choice{&p.wire, "WIRE", wire.Names(func(*wire.Wire) bool { return true })},
 		"wire", "read prompts as a message of WIRE, and answer in it; default by their shape, where that is certain: "+strings.Join(wire.Names(func(*wire.Wire) bool { return true }), ", "))
 	f.BoolVar(&p.lines, "lines", false, "read one command per line of standard input, and answer each at once")

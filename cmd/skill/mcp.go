@@ -70,7 +70,7 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.mcp(cmd, &m) },
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&m.tools, "tools", nil, "serve `DIALECT`, repeated or joined by commas: "+strings.Join(dialectNames(), ", ")+
+	f.StringSliceVar(&m.tools, "tools", nil, "serve `DIALECT`, repeated or joined by commas: "+strings.Join(dialect.Names(), ", ")+
 		" (default "+mcpDefault[0].Name+")")
 	f.StringVar(&m.http, "http", "", "serve streamable HTTP at `ADDR`, like 127.0.0.1:3900 or unix:PATH")
 	f.StringVar(&m.token, "http-token", "", "with --http, require this bearer `TOKEN`")
@@ -87,7 +87,7 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 	ctx := cmd.Context()
 	list := mcpDialects(m.tools)
 	if i := slices.Index(list, nil); i >= 0 {
-		return fmt.Errorf("--tools %s is not a dialect; there are %s", m.tools[i], strings.Join(dialectNames(), ", "))
+		return fmt.Errorf("--tools %s is not a dialect; there are %s", m.tools[i], strings.Join(dialect.Names(), ", "))
 	}
 	if len(m.tools) == 0 {
 		fmt.Fprintf(c.stderr, "skill: serving the tools of the dialect %s; --tools perstack serves the Base Skill's\n", mcpDefault[0].Name)

@@ -15,15 +15,6 @@ import (
 	"textskill/skill/dialect"
 )
 
-// dialectNames are what --tools may name.
-func dialectNames() []string {
-	names := make([]string, len(dialect.All))
-	for i, d := range dialect.All {
-		names[i] = d.Name
-	}
-	return names
-}
-
 // dialect returns what --tools names, nil if it names nothing.
 func (o *options) dialect() (*dialect.Dialect, error) {
 	if o.tools == "" {
@@ -31,7 +22,7 @@ func (o *options) dialect() (*dialect.Dialect, error) {
 	}
 	d := dialect.Named(o.tools)
 	if d == nil {
-		return nil, fmt.Errorf("--tools %s is not a dialect; there are %s", o.tools, strings.Join(dialectNames(), ", "))
+		return nil, fmt.Errorf("--tools %s is not a dialect; there are %s", o.tools, strings.Join(dialect.Names(), ", "))
 	}
 	return o.limit(d), nil
 }

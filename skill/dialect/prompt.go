@@ -14,6 +14,15 @@ import (
 // none claims is for the first.
 var All = []*Dialect{Achilles, Filesystem, Perstack, Stack, Workspace, Undo}
 
+// Names returns the names of all dialects, in the order of [All].
+func Names() []string {
+	names := make([]string, len(All))
+	for i, d := range All {
+		names[i] = d.Name
+	}
+	return names
+}
+
 // Named returns the dialect of a name, nil if there is none.
 func Named(name string) *Dialect {
 	for _, d := range All {
