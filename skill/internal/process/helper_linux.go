@@ -80,7 +80,8 @@ func supervise() int {
 	if unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != nil {
 		return 1
 	}
-	for first := true; ; first = false {
+	ignored := make(chan os.Signal, 1)
+	for {
 		size, err := receiveFiles()
 		if err != nil {
 			return 1
@@ -92,9 +93,7 @@ func supervise() int {
 		if spec.server {
 			return superviseServer(spec)
 		}
-		if first {
-			signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP) // dying of them would leave the command's processes
-		}
+		signal.Notify(ignored, unix.SIGTERM, unix.SIGINT, unix.SIGHUP) // dying of them would leave the command's processes
 		if !superviseOne(spec) {
 			return 0
 		}

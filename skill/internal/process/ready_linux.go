@@ -170,10 +170,10 @@ func (p *Helpers) lent(h *helperProcess, path string) {
 // giveBack takes a helper that is ready for another command, and ends it if there is one
 // already. A nil Helpers takes none.
 func (p *Helpers) giveBack(h *helperProcess) {
-	h.running(nil)
 	if p != nil {
 		p.mu.Lock()
 		if p.ready == nil && !p.closed {
+			h.running(nil)
 			p.ready, h = h, nil
 		}
 		p.mu.Unlock()
