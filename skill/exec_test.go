@@ -23,11 +23,7 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv("EXEC_TEST_ROLE"); role != "" {
 		os.Exit(playRole(role))
 	}
-	needs.Clean()
-	remove := needs.OwnState()
-	code := m.Run()
-	remove()
-	os.Exit(code)
+	os.Exit(needs.Run(m))
 }
 
 // self is the path of the test binary, which is its own helper.

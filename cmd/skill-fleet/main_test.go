@@ -29,11 +29,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	needs.Clean()
-	remove := needs.OwnState()
-	code := m.Run()
-	remove()
-	os.Exit(code)
+	os.Exit(needs.Run(m))
 }
 
 // program returns a command of the program, with an environment of its own.

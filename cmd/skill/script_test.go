@@ -32,9 +32,7 @@ func TestMain(m *testing.M) {
 type clean struct{ *testing.M }
 
 func (c clean) Run() int {
-	needs.Clean()
-	defer needs.OwnState()()
-	return c.M.Run()
+	return needs.Run(c.M)
 }
 
 // TestScript runs the program from end to end, a script for each side of it. Two

@@ -28,11 +28,7 @@ func TestMain(m *testing.M) {
 		serveSkill(os.Args[2])
 		return
 	}
-	needs.Clean()
-	remove := needs.OwnState()
-	code := m.Run()
-	remove()
-	os.Exit(code)
+	os.Exit(needs.Run(m))
 }
 
 // skillServer is an MCP server with tools of all kinds.

@@ -24,8 +24,7 @@ func TestMain(m *testing.M) {
 	if url := os.Getenv("BROWSER_TEST_URL"); url != "" {
 		os.Exit(shoot(url))
 	}
-	needs.Clean()
-	os.Exit(m.Run())
+	os.Exit(needs.Run(m))
 }
 
 // counted starts a loopback server that counts its requests.

@@ -10,9 +10,5 @@ import (
 
 func TestMain(m *testing.M) {
 	skill.HelperMain()
-	needs.Clean()
-	remove := needs.OwnState()
-	code := m.Run()
-	remove()
-	os.Exit(code)
+	os.Exit(needs.Run(m))
 }

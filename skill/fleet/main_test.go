@@ -40,11 +40,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	needs.Clean()
-	remove := needs.OwnState()
-	code := m.Run()
-	remove()
-	os.Exit(code)
+	os.Exit(needs.Run(m))
 }
 
 // A role is what a process does that is a worker, or a node of the cluster.

@@ -26,11 +26,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	needs.Clean()
-	remove := needs.OwnState()
-	code := m.Run()
-	remove()
-	os.Exit(code)
+	os.Exit(needs.Run(m))
 }
 
 // serve is a program that serves dir over stdio.

@@ -8,9 +8,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	needs.Clean()
-	remove := needs.OwnState()
-	code := m.Run()
-	remove()
-	os.Exit(code)
+	os.Exit(needs.Run(m))
 }

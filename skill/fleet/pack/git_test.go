@@ -11,8 +11,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	needs.Clean()
-	os.Exit(m.Run())
+	os.Exit(needs.Run(m))
 }
 
 // TestRepository moves a repository of git, which works after that: it has no change, and

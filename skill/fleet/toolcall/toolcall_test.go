@@ -25,11 +25,7 @@ const patience = 2 * time.Second
 
 func TestMain(m *testing.M) {
 	skill.HelperMain()
-	needs.Clean()
-	remove := needs.OwnState()
-	code := m.Run()
-	remove()
-	os.Exit(code)
+	os.Exit(needs.Run(m))
 }
 
 // connect returns a plane of a server that ends with the test.

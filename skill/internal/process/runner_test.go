@@ -14,11 +14,7 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv("FENCE_PROBE"); role != "" {
 		os.Exit(probeMain(role))
 	}
-	needs.Clean()
-	remove := needs.OwnState()
-	code := m.Run()
-	remove()
-	os.Exit(code)
+	os.Exit(needs.Run(m))
 }
 
 // self returns the path of the test binary, which is its own helper.

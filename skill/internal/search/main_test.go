@@ -8,6 +8,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	needs.Clean()
-	os.Exit(m.Run())
+	os.Exit(needs.Run(m))
 }

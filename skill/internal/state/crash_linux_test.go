@@ -70,8 +70,7 @@ func TestMain(m *testing.M) {
 	if args := strings.Split(os.Getenv("STATE_TEST_HOLDER"), "\n"); len(args) == 2 {
 		holdLocks(args)
 	}
-	needs.Clean()
-	os.Exit(m.Run())
+	os.Exit(needs.Run(m))
 }
 
 func (w *writer) run(g int) {

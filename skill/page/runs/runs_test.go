@@ -17,11 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	needs.Clean()
-	remove := needs.OwnState()
-	code := m.Run()
-	remove()
-	os.Exit(code)
+	os.Exit(needs.Run(m))
 }
 
 // script is a model that gives its answers in turn, and then fails.
