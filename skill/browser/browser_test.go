@@ -43,7 +43,12 @@ func hello(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("hello")) }
 // TestScreenshot takes pictures with the Chromium of this machine.
 func TestScreenshot(t *testing.T) {
 	needs.Browser(t)
-	t.Setenv("TMPDIR", t.TempDir())
+	temp, err := os.MkdirTemp("/tmp", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(temp)
+	t.Setenv("TMPDIR", temp)
 	inside, arrived := counted(t, hello)
 	site, _ := counted(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -103,6 +108,25 @@ func TestScreenshot(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "skill-browser-*")); len(left) != 0 {
 		t.Errorf("profile directories remain: %v", left)
+	}
+}
+
+// TestScreenshotLongTemp takes a picture where the folder for temporary files has a long name.
+func TestScreenshotLongTemp(t *testing.T) {
+	needs.Browser(t)
+	site, _ := counted(t, hello)
+	temp := filepath.Join(t.TempDir(), strings.Repeat("x", 100))
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", temp)
+	x, err := skill.New(skill.Config{Dir: t.TempDir(), Network: true, Private: true, NoSandbox: true, Unfenced: true, Browser: browser.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	if _, err := x.Execute(t.Context(), &skill.Session{}, skill.Screenshot{URL: site.URL, Dest: "s.png"}); err != nil {
+		t.Error(err)
 	}
 }
 

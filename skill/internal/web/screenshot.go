@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -112,7 +113,7 @@ func (c *Client) startBrowser(proxy *Proxy) (_ *browser, err error) {
 	if err != nil {
 		return nil, browserError(err)
 	}
-	dir, err := os.MkdirTemp("", "skill-browser-*")
+	dir, err := newProfile()
 	if err != nil {
 		return nil, err
 	}
@@ -151,6 +152,17 @@ func (c *Client) startBrowser(proxy *Proxy) (_ *browser, err error) {
 		return nil, browserError(err)
 	}
 	return b, nil
+}
+
+// newProfile makes a directory for a browser's files. Its name is short, for the browser
+// makes a socket in it, whose path is 71 bytes longer than that of the folder for temporary
+// files; macOS allows 103 and has long names for that folder.
+func newProfile() (string, error) {
+	temp := os.TempDir()
+	if len(temp) > 103-71 && runtime.GOOS != "windows" {
+		temp = "/tmp"
+	}
+	return os.MkdirTemp(temp, "skill-browser-*")
 }
 
 // explain returns err, or how the browser ended if it ended by itself.
