@@ -142,9 +142,6 @@ func (in *call) run(ctx context.Context) (reply Reply) {
 	if err != nil {
 		reply = in.fail(err)
 		reply.ran = r
-		if r != nil {
-			in.structure(&reply, r)
-		}
 		return reply
 	}
 	reply = Reply{Tool: t.Name, Body: t.reply(in, r), Result: r}

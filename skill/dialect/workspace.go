@@ -9,8 +9,11 @@ import (
 )
 
 // Workspace is this program's own dialect, for hosts that have no other. Replies are text for
-// a model and, where a program may want to read them, an object. A change is answered with the
-// ID that undoes it, and what does not fit into a reply with how to go on.
+// a model. Those to write, patch, move, copy, delete and undo are an object as well, which says
+// all that the text does, because many hosts show a model the object alone; a long text, such as
+// a tree or what a command printed, has none, so that it is neither sent twice nor read as JSON.
+// A change is answered with the ID that undoes it, and what does not fit into a reply with how to
+// go on.
 var Workspace = &Dialect{
 	Name:         "workspace",
 	Doc:          "this program's own tools, for skill mcp",

@@ -8,7 +8,7 @@ import (
 	"textskill/skill"
 )
 
-// changeOutput is what a program is told of a change.
+// changeOutput is what the object of a change has, if the change was recorded.
 var changeOutput = []Param{{Name: "undo", Type: "string"}}
 
 var onePath = Param{Name: "path", Aliases: []string{"file_path"}, Type: "string", Path: true, Required: true, Doc: "file"}
@@ -43,7 +43,7 @@ var editTool = Tool{
 			{Name: "old_text", Aliases: []string{"old_string", "oldText"}, Type: "string", Required: true, Empty: true},
 			{Name: "new_text", Aliases: []string{"new_string", "newText"}, Type: "string", Required: true, Empty: true},
 			{Name: "replace_all", Type: "boolean"}}}},
-	Output: changeOutput, Effect: Destroys,
+	Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
 		a := skill.EditFile{Path: in.str("path"), Edits: []skill.Replacement{}, Diff: true}
 		list, _ := in.values["edits"].([]any)
@@ -65,7 +65,6 @@ var editTool = Tool{
 	reply: typed(func(in *call, c skill.Changed) string {
 		return changeText(in, c, "edited "+in.name(c.Path)+"\n"+in.diff(c))
 	}),
-	data: changeData,
 }
 
 var patchTool = Tool{
@@ -161,17 +160,17 @@ func (in *call) diff(c skill.Changed) string {
 	return cutDiff(strings.Replace(strings.Replace(c.Diff, "--- "+c.Path+"\n", "--- "+in.name(c.Path)+"\n", 1), "+++ "+c.Path+"\n", "+++ "+in.name(c.Path)+"\n", 1))
 }
 
-// cutDiff is a diff as far as a reply has room for it: half of it, for the object has it too.
-func cutDiff(diff string) string { return cutTo(diff, maxReply/2, "read shows the file") }
+// cutDiff is a diff as far as a reply has room for it.
+func cutDiff(diff string) string { return cutTo(diff, "read shows the file") }
 
 // cutText is a text as far as a reply has room for it.
-func cutText(text string) string { return cutTo(text, maxReply, "write it to a file, and read that") }
+func cutText(text string) string { return cutTo(text, "write it to a file, and read that") }
 
-func cutTo(text string, most int, rest string) string {
-	if text = wellFormed(text); len(text) <= most {
+func cutTo(text, rest string) string {
+	if text = wellFormed(text); len(text) <= maxReply {
 		return text
 	}
-	end := strings.LastIndexByte(text[:most], '\n') + 1
+	end := strings.LastIndexByte(text[:maxReply], '\n') + 1
 	return text[:end] + fmt.Sprintf("[%d bytes more; %s]\n", len(text)-end, rest)
 }
 
@@ -231,7 +230,6 @@ var changesTool = Tool{
 		{Name: "path", Type: "string", Path: true, Doc: "only of this file or folder"},
 		{Name: "limit", Type: "integer", Doc: "default 50"},
 		{Name: "id", Type: "string", Doc: "a change"}},
-	Output: []Param{{Name: "changes", Type: "array"}},
 	operation: func(in *call) (skill.Args, error) {
 		if id := in.str("id"); id != "" {
 			return skill.Difference{ID: id}, nil
@@ -239,10 +237,4 @@ var changesTool = Tool{
 		return historyTool.operation(in)
 	},
 	reply: func(_ *call, r skill.Result) string { return cutDiff(r.Message()) },
-	data: func(_ *call, r skill.Result) any {
-		if c, ok := r.(skill.Compared); ok {
-			return map[string]any{"diff": cutDiff(c.Diff)}
-		}
-		return Data(r)
-	},
 }

@@ -16,7 +16,6 @@ var shellTool = Tool{
 		{Name: "command", Type: "string", Required: true, Doc: "for /bin/sh"},
 		{Name: "timeout", Type: "number", Doc: "seconds, default 60, at most 600"},
 		{Name: "cwd", Type: "string", Path: true, Doc: "folder"}},
-	Output: []Param{{Name: "exit_code", Type: "integer"}, {Name: "stdout", Type: "string"}, {Name: "stderr", Type: "string"}, {Name: "undo", Type: "string"}},
 	Effect: Destroys, Open: true,
 	operation: runOperation,
 	failure: typed(func(in *call, e skill.Executed) error {
@@ -25,7 +24,7 @@ var shellTool = Tool{
 		}
 		return &Failure{Message: endError(e).Error(), body: shellText(in, e)}
 	}),
-	reply: typed(shellText), data: typed(shellData),
+	reply: typed(shellText),
 }
 
 // shellText is how a command ended and what it printed.
@@ -60,19 +59,6 @@ func shellText(in *call, e skill.Executed) string {
 		fmt.Fprintf(&b, "not undoable: %s\n", wellFormed(left))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-func shellData(_ *call, e skill.Executed) any {
-	return struct {
-		Code     int    `json:"exit_code"`
-		Stdout   string `json:"stdout"`
-		Stderr   string `json:"stderr"`
-		Elapsed  int64  `json:"duration_ms"`
-		TimedOut bool   `json:"timed_out,omitempty"`
-		Signal   string `json:"signal,omitempty"`
-		Log      string `json:"log,omitempty"`
-		undoKeys
-	}{e.ExitCode, wellFormed(string(e.Stdout)), wellFormed(string(e.Stderr)), e.Elapsed.Milliseconds(), e.TimedOut, e.Signal, e.Log, undoable(e.Tracked)}
 }
 
 var backgroundTool = Tool{

@@ -3,7 +3,6 @@ package dialect
 import (
 	"encoding/json"
 	"fmt"
-	"path"
 	"strings"
 
 	"textskill/skill"
@@ -25,17 +24,16 @@ var grepTool = Tool{
 		{Name: "context", Type: "integer", Doc: "lines around"},
 		{Name: "limit", Type: "integer", Doc: "default 200"},
 		ignoredParam},
-	Output: []Param{{Name: "matches", Type: "array"}},
 	operation: func(in *call) (skill.Args, error) {
 		limit, err := in.count("limit", 200, 10000)
 		a := skill.Grep{Path: in.str("path"), Pattern: in.str("pattern"), Literal: in.flag("literal"),
-			Context: in.int("context"), SkipIgnored: !in.flag("ignored"), Limit: limit, MaxLine: 500, MaxBytes: maxReply * 3 / 4}
+			Context: in.int("context"), SkipIgnored: !in.flag("ignored"), Limit: limit, MaxLine: 500, MaxBytes: 16 * maxReply}
 		if g := in.str("glob"); g != "" {
 			a.Include = []string{g}
 		}
 		return a, err
 	},
-	reply: typed(grepText), data: typed(grepData),
+	reply: typed(grepText),
 }
 
 func grepText(in *call, g skill.Grepped) string {
@@ -73,22 +71,6 @@ func grepText(in *call, g skill.Grepped) string {
 // lineText is a line of a file as a reply shows it.
 func lineText(text string) string { return wellFormed(strings.TrimSuffix(text, "\r")) }
 
-func grepData(in *call, g skill.Grepped) any {
-	type match struct {
-		Path string `json:"path"`
-		Line int    `json:"line"`
-		Text string `json:"text"`
-	}
-	list := make([]match, len(g.Matches))
-	for i, m := range g.Matches {
-		list[i] = match{in.name(m.File), m.Line, lineText(m.Text)}
-	}
-	return struct {
-		Matches []match `json:"matches"`
-		More    int     `json:"more"`
-	}{list, g.More}
-}
-
 var globTool = Tool{
 	Name: "glob", Title: "Find files",
 	Doc: "Find files and folders by name at any depth, but those that git ignores.",
@@ -97,7 +79,6 @@ var globTool = Tool{
 		{Name: "path", Type: "string", Path: true, Doc: "folder"},
 		{Name: "limit", Type: "integer", Doc: "default 200"},
 		ignoredParam},
-	Output: []Param{{Name: "paths", Type: "array", Of: "string"}},
 	operation: func(in *call) (skill.Args, error) {
 		limit, err := in.count("limit", 200, 10000)
 		return skill.Find{Path: in.str("path"), Pattern: in.str("pattern"), Braces: true, SkipIgnored: !in.flag("ignored"), Limit: limit}, err
@@ -117,16 +98,6 @@ var globTool = Tool{
 		}
 		return p.String() + "[" + strings.Replace(f.Message(), " below "+f.Path, "", 1) + "]"
 	}),
-	data: typed(func(in *call, f skill.Found) any {
-		paths := make([]string, len(f.Matches))
-		for i, m := range f.Matches {
-			paths[i] = in.name(m)
-		}
-		return struct {
-			Paths []string `json:"paths"`
-			More  int      `json:"more"`
-		}{paths, f.More}
-	}),
 }
 
 var listTool = Tool{
@@ -135,12 +106,11 @@ var listTool = Tool{
 	Params: []Param{
 		{Name: "path", Type: "string", Path: true, Doc: "folder"},
 		{Name: "depth", Type: "integer", Default: json.Number("2"), Doc: "levels"}},
-	Output: []Param{{Name: "entries", Type: "array"}},
 	operation: func(in *call) (skill.Args, error) {
 		depth, err := in.count("depth", 2, 100)
 		return skill.ListTree{Path: in.str("path"), Depth: depth, Limit: 1000, SkipIgnored: true}, err
 	},
-	reply: typed(listText), data: typed(listData),
+	reply: typed(listText),
 }
 
 func listText(_ *call, t skill.TreeListed) string {
@@ -165,28 +135,4 @@ func listText(_ *call, t skill.TreeListed) string {
 		text += "; not all are shown: list a folder of it, or with a smaller depth"
 	}
 	return p.String() + "[" + text + "]"
-}
-
-func listData(_ *call, t skill.TreeListed) any {
-	type entry struct {
-		Path string `json:"path"` // of a folder, with a slash at the end
-		Size int64  `json:"size"`
-	}
-	list := []entry{}
-	var add func(t *skill.Tree, in string)
-	add = func(t *skill.Tree, in string) {
-		for _, e := range t.Entries {
-			name := path.Join(in, wellFormed(e.Name))
-			if e.Folder {
-				name += "/"
-			}
-			list = append(list, entry{name, e.Size})
-			add(e, name)
-		}
-	}
-	add(t.Tree, "")
-	return struct {
-		Entries []entry `json:"entries"`
-		Cut     bool    `json:"cut"`
-	}{list, t.Cut}
 }
