@@ -25,7 +25,7 @@ import (
 
 // A process plays a role in a test.
 type process struct {
-	t    *testing.T
+	t    testing.TB
 	role role
 	cmd  *exec.Cmd
 	in   io.Closer // whose end ends the process
@@ -35,7 +35,7 @@ type process struct {
 }
 
 // newProcess starts a process until the end of the test.
-func newProcess(t *testing.T, r role) *process {
+func newProcess(t testing.TB, r role) *process {
 	t.Helper()
 	p := &process{t: t, role: r}
 	p.start()
@@ -98,8 +98,9 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
-// newCluster starts three nodes and returns them with the URLs for clients.
-func newCluster(t *testing.T) (nodes []*process, servers []string) {
+// newCluster starts three nodes, which may acknowledge before what they have written is on
+// the disk, and returns them with the URLs for clients.
+func newCluster(t testing.TB, later bool) (nodes []*process, servers []string) {
 	t.Helper()
 	const n = 3
 	var ports []int
@@ -120,14 +121,14 @@ func newCluster(t *testing.T) (nodes []*process, servers []string) {
 	}
 	for i := range n {
 		nodes = append(nodes, newProcess(t, role{Node: jetstream.ServerOptions{
-			Dir: t.TempDir(), Name: fmt.Sprintf("n%d", i), Port: ports[i], Cluster: ports[n+i], Routes: routes, SyncLater: true,
+			Dir: t.TempDir(), Name: fmt.Sprintf("n%d", i), Port: ports[i], Cluster: ports[n+i], Routes: routes, SyncLater: later,
 		}}))
 	}
 	return nodes, servers
 }
 
 // connectCluster connects to a cluster that is starting.
-func connectCluster(t *testing.T, patience time.Duration, servers []string) *jetstream.Plane {
+func connectCluster(t testing.TB, patience time.Duration, servers []string) *jetstream.Plane {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		p, err := jetstream.Connect(t.Context(), jetstream.Options{Servers: servers, Patience: patience, Waiting: 1000})
@@ -156,7 +157,7 @@ func TestMachinesLost(t *testing.T) {
 		t.Skip("it takes a minute: set SKILL_TEST_ALL")
 	}
 	const patience = 10 * time.Second // in which a cluster finds a new leader
-	nodes, servers := newCluster(t)
+	nodes, servers := newCluster(t, true)
 	p := connectCluster(t, patience, servers)
 	var workers []*process
 	for i := range 4 {
