@@ -54,26 +54,15 @@ type storage struct {
 	key   []byte // nil means that blobs are not encrypted
 }
 
-// put stores a blob of plain bytes and returns its sum.
-func (s *storage) put(ctx context.Context, k kind, plain []byte) (string, error) {
-	data, err := s.seal(k, plain)
-	if err != nil {
-		return "", err
-	}
-	return s.store(ctx, k, data)
-}
-
 // store stores what seal returned.
-func (s *storage) store(ctx context.Context, k kind, data []byte) (string, error) {
+func (s *storage) store(ctx context.Context, k kind, sum string, data []byte) error {
 	if len(data) > maxBlob {
-		return "", fmt.Errorf("a %s has %d bytes, more than the %d of a blob", k, len(data), maxBlob)
+		return fmt.Errorf("a %s has %d bytes, more than the %d of a blob", k, len(data), maxBlob)
 	}
-	hash := sha256.Sum256(data)
-	sum := hex.EncodeToString(hash[:])
 	if err := s.blobs.Put(ctx, sum, data); err != nil {
-		return "", fmt.Errorf("storing %s %s: %w", k, sum, err)
+		return fmt.Errorf("storing %s %s: %w", k, sum, err)
 	}
-	return sum, nil
+	return nil
 }
 
 // get returns what put was given, at most limit bytes.

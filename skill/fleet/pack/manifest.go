@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"io/fs"
@@ -193,18 +192,16 @@ func appendSum(b []byte, sum string) []byte {
 }
 
 // finish stores what is left, and returns the sums of all manifests that describe the
-// folder, the last of which names the others.
+// folder, the last of which names the others. All blobs are stored then.
 func (e *encoder) finish() (chain []string, err error) {
-	e.w.puts.Wait()
-	if err := context.Cause(e.w.ctx); err != nil {
-		return nil, err
-	}
+	e.w.sealed.Wait()
 	chain = e.earlier
 	for _, sum := range e.parts {
 		chain = append(chain, *sum)
 	}
-	last, err := e.w.storage.put(e.w.ctx, aManifest, e.blob(chain))
-	if err != nil {
+	last := ""
+	e.w.put(aManifest, e.blob(chain), &last, func() {})
+	if err := e.w.stored(); err != nil {
 		return nil, err
 	}
 	return append(chain, last), nil

@@ -142,6 +142,7 @@ func (f *Folder) snapshot(ctx context.Context, h *hint) (manifest string, err er
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w := newWriter(ctx, cancel, f, t)
+	defer w.stored()
 	changes, err := f.scan(ctx, t, h)
 	if err != nil {
 		return "", err
@@ -159,10 +160,13 @@ func (f *Folder) snapshot(ctx context.Context, h *hint) (manifest string, err er
 	return f.commit(w, changes)
 }
 
-// commit stores the manifest of changes whose packs are stored, and then makes them
-// those of the folder.
+// commit stores the manifest of changes whose packs are known, and makes the changes those
+// of the folder when all of it is stored.
 func (f *Folder) commit(w *writer, changes []*change) (manifest string, err error) {
 	if len(f.chain) > 0 && !slices.ContainsFunc(changes, (*change).matters) {
+		if err := w.stored(); err != nil {
+			return "", err
+		}
 		f.apply(w, changes)
 		return f.chain[len(f.chain)-1], nil
 	}

@@ -3,6 +3,7 @@ package pack
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -34,9 +35,10 @@ type writer struct {
 	tree   tree.Tree
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	puts   sync.WaitGroup
-	slots  chan struct{} // one for each put
-	seals  chan struct{} // one for each of them that compresses, which takes memory
+	sealed sync.WaitGroup // blobs whose sums are not known yet
+	puts   sync.WaitGroup // blobs that are not stored yet
+	slots  chan struct{}  // one for each put
+	seals  chan struct{}  // one for each of them that compresses, which takes memory
 
 	mu      sync.Mutex
 	fresh   map[[32]byte]*piece
@@ -53,7 +55,7 @@ func newWriter(ctx context.Context, cancel context.CancelCauseFunc, f *Folder, t
 }
 
 // read reads the files of changes, and returns the changes without those of files that are
-// gone by now. All packs are stored when it returns.
+// gone by now. The sums of all packs are known when it returns.
 func (w *writer) read(changes []*change) ([]*change, error) {
 	var todo []*change
 	for _, c := range changes {
@@ -78,15 +80,15 @@ func (w *writer) read(changes []*change) ([]*change, error) {
 	w.mu.Lock()
 	w.flush()
 	w.mu.Unlock()
-	w.puts.Wait()
+	w.sealed.Wait()
 	if err := context.Cause(w.ctx); err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(changes, func(c *change) bool { return c.old == nil && c.now == nil }), nil
 }
 
-// put stores a blob in the background and passes on its sum, which is there when w.puts
-// are done. It calls done when it needs plain no more.
+// put stores a blob in the background and passes on its sum, which is there when w.sealed
+// is done. It calls done when it needs plain no more.
 func (w *writer) put(k kind, plain []byte, sum *string, done func()) {
 	select {
 	case w.slots <- struct{}{}:
@@ -94,19 +96,29 @@ func (w *writer) put(k kind, plain []byte, sum *string, done func()) {
 		done()
 		return
 	}
+	w.sealed.Add(1)
 	w.puts.Go(func() {
 		defer func() { <-w.slots }()
 		w.seals <- struct{}{}
 		data, err := w.seal(k, plain)
 		<-w.seals
+		hash := sha256.Sum256(data)
+		*sum = hex.EncodeToString(hash[:])
+		w.sealed.Done()
 		done()
 		if err == nil {
-			*sum, err = w.store(w.ctx, k, data)
+			err = w.store(w.ctx, k, *sum, data)
 		}
 		if err != nil {
 			w.cancel(err)
 		}
 	})
+}
+
+// stored waits until all blobs are stored.
+func (w *writer) stored() error {
+	w.puts.Wait()
+	return context.Cause(w.ctx)
 }
 
 // flush stores the pack that is being filled. w.mu is held.
