@@ -68,33 +68,29 @@ func (s steady) Get(ctx context.Context, sum string) (data []byte, err error) {
 	return data, err
 }
 
-// snapshot stores the files of the workspace and returns the sum of their manifest.
+// snapshot stores the files of the workspace and returns the sum of their manifest. A snapshot
+// that fails keeps in mind what it was told.
 func (h *held) snapshot(ctx context.Context) (manifest string, err error) {
-	position, err := h.x.Position(ctx)
-	if err != nil {
-		return "", err
-	}
 	changed, err := h.changed(ctx)
 	if err != nil {
 		return "", err
 	}
-	manifest, err = h.folder.Snapshot(ctx, changed, h.walk)
-	if err == nil {
-		h.position = position
-	}
-	return manifest, err
+	return h.folder.Snapshot(ctx, changed, h.walk)
 }
 
-// changed returns the files that the history says have changed since the last snapshot,
-// and the run's records since then, which are not in it.
+// changed returns the files that the history says have changed since the last call, and the
+// run's records since then, which are not in it.
 func (h *held) changed(ctx context.Context) ([]string, error) {
 	result, err := h.x.Execute(ctx, &skill.Session{}, skill.History{After: h.position})
 	if err != nil {
 		return nil, err
 	}
 	paths := h.records
-	h.records = nil // a snapshot that fails keeps them in mind
+	h.records = nil
 	changes := result.(skill.Changes)
+	if len(changes.List) > 0 {
+		h.position = []string{changes.List[0].ID} // the newest one
+	}
 	for _, e := range changes.List {
 		if e.Command != "" || changes.Damaged > 0 {
 			h.walk = true
