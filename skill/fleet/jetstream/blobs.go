@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -102,12 +103,13 @@ func (b *blobs) Purge(ctx context.Context, keep map[string]bool) error {
 		found, err = subjects(ctx, b.plane.blobs, all)
 		return err
 	})
-	for subj := range found {
-		if err == nil && !keep[subj[strings.LastIndexByte(subj, '.')+1:]] {
-			err = b.plane.reach(ctx, func(ctx context.Context) error {
-				return b.plane.blobs.Purge(ctx, jetstream.WithPurgeSubject(subj))
-			})
-		}
+	if err != nil {
+		return err
 	}
-	return err
+	maps.DeleteFunc(found, func(subj string, _ uint64) bool { return keep[subj[strings.LastIndexByte(subj, '.')+1:]] })
+	return each(maps.Keys(found), func(subj string) error {
+		return b.plane.reach(ctx, func(ctx context.Context) error {
+			return b.plane.blobs.Purge(ctx, jetstream.WithPurgeSubject(subj))
+		})
+	})
 }

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 )
 
 var (
@@ -105,4 +107,14 @@ func subjects(ctx context.Context, s jetstream.Stream, filter string) (map[strin
 		return nil, err
 	}
 	return info.State.Subjects, nil
+}
+
+// each calls do for each subject, sixteen at once, and returns the first error.
+func each(subjects iter.Seq[string], do func(subj string) error) error {
+	var g errgroup.Group
+	g.SetLimit(16)
+	for subj := range subjects {
+		g.Go(func() error { return do(subj) })
+	}
+	return g.Wait()
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 
@@ -211,9 +212,6 @@ func (p *Plane) Workspace(ctx context.Context, name string) (w fleet.Workspace, 
 	return w, err
 }
 
-// atOnce is how many states Runs reads at a time.
-const atOnce = 16
-
 // Runs implements [fleet.Plane].
 func (p *Plane) Runs(ctx context.Context, tenant string) ([]fleet.Run, error) {
 	var states, cancels map[string]uint64
@@ -226,38 +224,24 @@ func (p *Plane) Runs(ctx context.Context, tenant string) ([]fleet.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	var (
-		mu     sync.Mutex
-		wg     sync.WaitGroup
-		runs   []fleet.Run
-		failed error
-		names  = make(chan string)
-	)
-	for range min(atOnce, len(states)) {
-		wg.Go(func() {
-			for subj := range names {
-				r, err := p.runAt(ctx, subj)
-				mu.Lock()
-				switch {
-				case errors.Is(err, jetstream.ErrMsgNotFound): // it has just expired
-				case err != nil:
-					failed = err
-				case tenant == "" || r.Tenant == tenant:
-					cancel, _ := subject(runCancel, r.ID)
-					r.Cancelled = cancels[cancel] > 0
-					runs = append(runs, r)
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for subj := range states {
-		names <- subj
-	}
-	close(names)
-	wg.Wait()
-	if failed != nil {
-		return nil, failed
+	var mu sync.Mutex
+	var runs []fleet.Run
+	err = each(maps.Keys(states), func(subj string) error {
+		r, err := p.runAt(ctx, subj)
+		if errors.Is(err, jetstream.ErrMsgNotFound) { // it has just expired
+			return nil
+		}
+		if err == nil && (tenant == "" || r.Tenant == tenant) {
+			cancel, _ := subject(runCancel, r.ID)
+			r.Cancelled = cancels[cancel] > 0
+			mu.Lock()
+			runs = append(runs, r)
+			mu.Unlock()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	return runs, nil
 }
