@@ -21,8 +21,8 @@ const (
 )
 
 // decode returns a file's content as UTF-8, and the name of its encoding if that is
-// another. Known are UTF-16 with a byte order mark, and what HTML and XML declare. ok is false, and the content as it is, if no known encoding gives it back
-// byte for byte.
+// another. Known are UTF-16 with a byte order mark, and what HTML and XML declare. ok is
+// false, and the content as it is, if no known encoding gives it back byte for byte.
 func decode(data []byte) (text []byte, name string, ok bool) {
 	if utf8.Valid(data) {
 		return data, "", true
@@ -91,6 +91,16 @@ func asText(f io.ReaderAt, size int64) (src io.ReaderAt, textSize int64, name st
 	}
 	text, name, _ := decode(data)
 	return bytes.NewReader(text), int64(len(text)), name, nil
+}
+
+// decodeUTF16 returns the content of a file in UTF-16 with a byte order mark as UTF-8.
+func decodeUTF16(f io.ReaderAt, size int64) (text []byte, ok bool) {
+	src, size, name, err := asText(f, size)
+	if err != nil || !strings.HasPrefix(name, "utf-16") {
+		return nil, false
+	}
+	text, err = readRange(src, 0, size)
+	return text, err == nil
 }
 
 // A NotTextError reports a file that would lose bytes if what was read of it were written

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,6 +87,28 @@ func holds(t *testing.T, name, want string) {
 	data, err := os.ReadFile(name)
 	if err != nil || string(data) != want {
 		t.Errorf("%s holds\n got %q, %v\nwant %q", filepath.Base(name), data, err, want)
+	}
+}
+
+// TestGrepUTF16 finds lines of files in UTF-16 among those of others, with what is around them.
+func TestGrepUTF16(t *testing.T) {
+	x, dir := open(t)
+	for _, name := range []string{"utf-16le", "utf-16be"} {
+		mustDo(t, os.WriteFile(filepath.Join(dir, name), []byte(encoded(t, name, otherEncodings[name])), 0o644))
+	}
+	mustDo(t, os.WriteFile(filepath.Join(dir, "utf-8"), []byte("zwei\n"), 0o644))
+	mustDo(t, os.WriteFile(filepath.Join(dir, "binary"), []byte("\xff\xfezwei\x00"), 0o644))
+	g := grepIn(t, x, Grep{Path: ".", Pattern: "zwei( ä €)?", Context: 1})
+	if len(g.Matches) != 3 || g.Searched != 3 || g.Binary != 1 {
+		t.Fatalf("%+v", g)
+	}
+	for _, m := range g.Matches[:2] {
+		if m.Line != 2 || m.Text != "zwei ä €\r" || !slices.Equal(m.Context, []string{"\ufeffeins", m.Text, "\U0001F600"}) {
+			t.Errorf("%+v", m)
+		}
+	}
+	if g := grepIn(t, x, Grep{Path: "utf-16le", Pattern: "\U0001F600"}); len(g.Matches) != 1 {
+		t.Errorf("%+v", g)
 	}
 }
 

@@ -1,8 +1,10 @@
 package skill
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"io"
 	"os"
 
 	"textskill/skill/internal/search"
@@ -12,7 +14,7 @@ import (
 // Grep finds the lines that match Pattern in the file Path, or in all files below the
 // directory Path. The pattern is a regular expression in RE2 syntax and is matched against
 // single lines. A file that ends with LF has one more, empty line. Binary files, with a
-// NUL byte in their first 8 KiB, are not searched. It returns a [Grepped].
+// NUL byte in their first 8 KiB, are not searched, but those in UTF-16 with a byte order mark. It returns a [Grepped].
 type Grep struct {
 	Path        string
 	Pattern     string
@@ -46,7 +48,7 @@ type Grepped struct {
 type Match struct {
 	File    string   // absolute
 	Line    int      // from 1
-	Offset  int64    // of the line's first byte in the file, from 0
+	Offset  int64    // of the line's first byte in the file, as UTF-8, from 0
 	Size    int      // bytes of the line without its LF
 	Text    string   // the line, cut after Grep.MaxLine bytes
 	Context []string // the lines around it and Text itself; nil if Grep.Context is 0
@@ -85,7 +87,7 @@ func (x *Executor) grep(ctx context.Context, s *Session, a Grep) (Result, error)
 		a.MaxLine = 2000
 	}
 	a.MaxBytes = cmp.Or(a.MaxBytes, x.cfg.MaxRead)
-	o := search.GrepOptions{WalkOptions: search.WalkOptions{Git: a.Git, Ignore: a.SkipIgnored}}
+	o := search.GrepOptions{WalkOptions: search.WalkOptions{Git: a.Git, Ignore: a.SkipIgnored}, Decode: decodeUTF16}
 	if o.Include, err = parseGlobs("glob", a.Include); err != nil {
 		return nil, err
 	}
@@ -111,6 +113,7 @@ func (x *Executor) grep(ctx context.Context, s *Session, a Grep) (Result, error)
 func (x *Executor) surround(ctx context.Context, matches []Match, a Grep) ([]Match, error) {
 	room := a.MaxBytes
 	var f *os.File
+	var text io.ReaderAt
 	for i := range matches {
 		m := &matches[i]
 		if i == 0 || m.File != matches[i-1].File {
@@ -120,9 +123,9 @@ func (x *Executor) surround(ctx context.Context, matches []Match, a Grep) ([]Mat
 			if f != nil {
 				f.Close()
 			}
-			f, _, _ = x.ws.Open(m.File) // nil if the file has been removed since
+			f, text = x.openText(m.File)
 		}
-		m.surround(f, a)
+		m.surround(text, a)
 		if room -= m.bytes(); room < 0 {
 			matches = matches[:i]
 			break
@@ -134,11 +137,23 @@ func (x *Executor) surround(ctx context.Context, matches []Match, a Grep) ([]Mat
 	return matches, nil
 }
 
-// surround sets Context and From. If f is nil or cannot be read, Context is the line alone.
-func (m *Match) surround(f *os.File, a Grep) {
+// openText opens a file to read what was searched of it; both are nil if it has been removed since.
+func (x *Executor) openText(abs string) (*os.File, io.ReaderAt) {
+	f, info, err := x.ws.Open(abs)
+	if err != nil {
+		return nil, nil
+	}
+	if text, ok := decodeUTF16(f, info.Size); ok {
+		return f, bytes.NewReader(text)
+	}
+	return f, f
+}
+
+// surround sets Context and From. If text is nil or cannot be read, Context is the line alone.
+func (m *Match) surround(text io.ReaderAt, a Grep) {
 	var before, after []string
-	if f != nil {
-		before, after, _ = search.Around(f, m.Offset, m.Size, a.Context, a.MaxLine)
+	if text != nil {
+		before, after, _ = search.Around(text, m.Offset, m.Size, a.Context, a.MaxLine)
 	}
 	m.From = m.Line - len(before)
 	m.Context = append(append(before, m.Text), after...)

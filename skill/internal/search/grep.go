@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"syscall"
@@ -15,6 +16,10 @@ import (
 type GrepOptions struct {
 	WalkOptions
 	Include []Glob // only files of these: matched against the path, or the name where a Glob is one name; nil for all
+
+	// Decode returns the content of a file that begins with a byte order mark of UTF-16 as
+	// UTF-8, which is then searched. ok is false if that cannot be done. nil for none.
+	Decode func(f io.ReaderAt, size int64) (text []byte, ok bool)
 }
 
 // Grepped counts what Grep came across.
@@ -50,11 +55,11 @@ func Grep(ctx context.Context, w *workspace.Workspace, abs string, p *Pattern, o
 		return Grepped{}, err
 	}
 	if !info.IsDir() {
-		return grepFile(ctx, w, abs, p, emit)
+		return grepFile(ctx, w, abs, p, o, emit)
 	}
 	// The walk says how far it is; what its files say would not fit in.
 	quiet := workspace.WithProgress(ctx, func(int64, int64, string) {})
-	g := &grep{ctx: quiet, w: w, dir: abs, p: p, include: o.Include, emit: emit, searches: make([]treeSearch, cmp.Or(o.Workers, Workers()))}
+	g := &grep{ctx: quiet, w: w, dir: abs, p: p, o: o, emit: emit, searches: make([]treeSearch, cmp.Or(o.Workers, Workers()))}
 	o.Workers = len(g.searches)
 	walked, err := Walk(ctx, w, abs, o.WalkOptions, g.visit)
 	sum := Grepped{Unreadable: walked.Unreadable, Ignored: walked.Ignored, Git: walked.Git}
@@ -65,13 +70,15 @@ func Grep(ctx context.Context, w *workspace.Workspace, abs string, p *Pattern, o
 }
 
 // grepFile searches one file, whatever its name.
-func grepFile(ctx context.Context, w *workspace.Workspace, abs string, p *Pattern, emit func(string, []Line)) (sum Grepped, err error) {
+func grepFile(ctx context.Context, w *workspace.Workspace, abs string, p *Pattern, o GrepOptions, emit func(string, []Line)) (sum Grepped, err error) {
 	f, info, err := w.Open(abs)
 	if err != nil {
 		return sum, err
 	}
 	defer f.Close()
-	in, err := p.searcher(func(lines []Line) { emit(abs, lines) }).file(ctx, f, info.Size)
+	sr := p.searcher(func(lines []Line) { emit(abs, lines) })
+	sr.decode = o.Decode
+	in, err := sr.file(ctx, f, info.Size)
 	sum.addFile(in)
 	return sum, err
 }
@@ -92,7 +99,7 @@ type grep struct {
 	w        *workspace.Workspace
 	dir      string
 	p        *Pattern
-	include  []Glob
+	o        GrepOptions
 	emit     func(string, []Line)
 	searches []treeSearch // by the number of the walk's worker
 }
@@ -108,7 +115,7 @@ type treeSearch struct {
 
 // visit searches one file of the tree.
 func (g *grep) visit(worker int, e *Entry) error {
-	if g.include != nil && !matchesAny(g.include, e.Path(), string(e.Name), e.Type.IsDir()) {
+	if g.o.Include != nil && !matchesAny(g.o.Include, e.Path(), string(e.Name), e.Type.IsDir()) {
 		return nil
 	}
 	own := &g.searches[worker]
@@ -116,6 +123,7 @@ func (g *grep) visit(worker int, e *Entry) error {
 		own.s = g.p.searcher(func(lines []Line) {
 			g.emit(own.name(g.dir), lines)
 		})
+		own.s.decode = g.o.Decode
 	}
 	own.entry, own.path = e, ""
 	in, err := g.search(own)

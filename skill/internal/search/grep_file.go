@@ -20,9 +20,10 @@ type source interface {
 
 // searcher searches one file after the other, for one goroutine.
 type searcher struct {
-	m    *matcher
-	b    *block
-	emit func([]Line) // is given lines that match, in their order, good until it returns
+	m      *matcher
+	b      *block
+	emit   func([]Line)                            // is given lines that match, in their order, good until it returns
+	decode func(io.ReaderAt, int64) ([]byte, bool) // as [GrepOptions.Decode]
 }
 
 // inFile says what became of a file.
@@ -43,6 +44,11 @@ func (s *searcher) file(ctx context.Context, f source, size int64) (inFile, erro
 		return inFile{}, err
 	}
 	data := s.b.buf[:n]
+	if s.decode != nil && n >= 2 && (data[0] == 0xff && data[1] == 0xfe || data[0] == 0xfe && data[1] == 0xff) {
+		if text, ok := s.decode(f, size); ok {
+			return s.whole(text), nil
+		}
+	}
 	switch {
 	case bytes.IndexByte(data[:min(n, sniffed)], 0) >= 0:
 		return inFile{binary: true}, nil
