@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	rawjson "textskill/parser/json"
@@ -282,6 +283,7 @@ func (t *task) runConcurrently(ctx context.Context, calls []*call) {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
+			began := time.Now()
 			if c.fault != "" {
 				c.outcome = textOutcome(string(rawjson.Encode(reason{"Error", c.fault})), true)
 			} else {
@@ -289,6 +291,7 @@ func (t *task) runConcurrently(ctx context.Context, calls []*call) {
 				sent.Args = c.args
 				c.outcome = c.tool.call(skill.WithRun(ctx, skill.RunStep{Run: t.id, Step: t.cp.StepNumber, Made: c.changed, Flush: t.store.flush}), sent)
 			}
+			t.record(c, began)
 			for i, p := range c.outcome.contents {
 				c.outcome.contents[i].Text = limitText(t.clean.Text(p.Text), limit)
 			}

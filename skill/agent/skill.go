@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"textskill/parser"
 	"textskill/skill/dialect"
 )
 
@@ -29,6 +32,8 @@ type tool struct {
 	skill  string // name of the skill
 	kind   toolKind
 	effect dialect.Effect // of tools that only read several run at the same time
+
+	dialect *dialect.Dialect // whose tool it is; nil if it is of none
 
 	// It does nothing but change the workspace, by operations that wait until a change is on
 	// the disk, and the run's records with it.
@@ -62,6 +67,28 @@ func textOutcome(text string, failed bool) outcome {
 		text = "Error: No content" // endpoints may refuse an empty message
 	}
 	return outcome{contents: []Part{textPart(text)}, failed: failed}
+}
+
+// record gives a call that no dialect has carried out to the executor's Called.
+func (t *task) record(c *call, began time.Time) {
+	d, failure := t.cfg.Base, c.fault
+	switch {
+	case c.tool == nil:
+	case c.tool.dialect == nil:
+		d = &dialect.Dialect{Name: c.SkillName}
+	case failure == "":
+		return
+	default:
+		d = c.tool.dialect
+	}
+	if failure == "" && c.outcome.failed {
+		failure = cmp.Or(c.outcome.contents[0].Text, "it failed")
+	}
+	var err error
+	if failure != "" {
+		err = errors.New(failure)
+	}
+	d.Report(t.cfg.Executor, t.session, parser.ToolCall{Name: c.ToolName, Arguments: c.args}, began, err)
 }
 
 // filter returns the tools that pick and omit select. It always keeps attemptCompletion,

@@ -30,7 +30,7 @@ func (t *task) dialectSkill(name string, c SkillConfig, d *dialect.Dialect, x *s
 		row := &d.Tools[i]
 		s.tools = append(s.tools, tool{
 			Tool:  Tool{Name: row.Name, Doc: row.Doc, Schema: row.Schema()},
-			skill: name, effect: row.Effect, inside: name == baseSkill && !row.Open, call: call,
+			skill: name, effect: row.Effect, dialect: d, inside: name == baseSkill && !row.Open, call: call,
 		})
 	}
 	s.unknown, s.tools = c.unknown(s.tools), c.filter(s.tools)

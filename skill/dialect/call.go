@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"textskill/parser"
 	rawjson "textskill/parser/json"
@@ -97,24 +98,27 @@ func (d *Dialect) arguments(t *Tool, raw json.RawMessage) (values, error) {
 	return t.decode(raw)
 }
 
-// Refuse reports a call that is not carried out, for a reason, to [skill.Config].Called.
-func (d *Dialect) Refuse(x *skill.Executor, s *skill.Session, sent parser.ToolCall, reason string) {
+// Report gives a call that the dialect does not carry out to [skill.Config].Called: one that is
+// refused, or that another program has answered since began. err is nil if that succeeded.
+func (d *Dialect) Report(x *skill.Executor, s *skill.Session, sent parser.ToolCall, began time.Time, err error) {
 	in := d.call(x, s, sent.Name)
 	if in.tool != nil {
 		in.values, _ = d.arguments(in.tool, sent.Arguments) // what is wrong with them is not why
+	} else {
+		_ = json.Unmarshal(sent.Arguments, &in.values)
 	}
-	in.refuse(errors.New(reason))
+	in.report(began, &Reply{Err: err})
 }
 
 // refuse answers a call that is not carried out.
 func (in *call) refuse(err error) (r Reply) {
-	defer in.report(&r)()
+	defer in.report(time.Now(), &r)
 	return in.fail(err)
 }
 
 // run carries out the call once its arguments are read.
 func (in *call) run(ctx context.Context) (reply Reply) {
-	defer in.report(&reply)()
+	defer in.report(time.Now(), &reply)
 	t := in.tool
 	ctx = skill.WithLabel(ctx, in.dialect.Name, t.Name)
 	var r skill.Result

@@ -9,24 +9,20 @@ import (
 	"textskill/skill"
 )
 
-// report begins a call and returns what ends it: it gives the call to [skill.Config].Called,
-// if that is set.
-func (in *call) report(r *Reply) func() {
+// report gives the call to [skill.Config].Called, if that is set.
+func (in *call) report(began time.Time, r *Reply) {
 	called := in.x.Called()
 	if called == nil {
-		return func() {}
+		return
 	}
-	began := time.Now()
-	return func() {
-		c := skill.Call{Dialect: in.dialect.Name, Tool: in.sent, Arguments: in.bounded(), Began: began, Took: time.Since(began), Undo: r.UndoID()}
-		if in.tool != nil {
-			c.Tool = in.tool.Name
-		}
-		if r.Err != nil {
-			c.Failure = r.Err.Error()
-		}
-		called(c)
+	c := skill.Call{Dialect: in.dialect.Name, Tool: in.sent, Arguments: in.bounded(), Began: began, Took: time.Since(began), Undo: r.UndoID()}
+	if in.tool != nil {
+		c.Tool = in.tool.Name
 	}
+	if r.Err != nil {
+		c.Failure = r.Err.Error()
+	}
+	called(c)
 }
 
 // maxArgument is how many bytes of an argument a record of a call has.
@@ -41,7 +37,11 @@ func (in *call) bounded() map[string]any {
 		if !isText {
 			text = string(rawjson.Encode(value))
 		}
-		switch p := in.tool.param(name); {
+		var p *Param
+		if in.tool != nil {
+			p = in.tool.param(name)
+		}
+		switch {
 		case p != nil && p.Content:
 			value = fmt.Sprintf("[%d bytes]", len(text))
 		case len(text) > maxArgument:

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -37,7 +38,7 @@ func (s *Server) handler(t tool) mcp.ToolHandler {
 		case ask != nil:
 			return ask, nil
 		case refusal != "":
-			t.dialect.Refuse(sc.x, c.state, parser.ToolCall{Name: t.name, Arguments: req.Params.Arguments}, refusal)
+			t.dialect.Report(sc.x, c.state, parser.ToolCall{Name: t.name, Arguments: req.Params.Arguments}, time.Now(), errors.New(refusal))
 			return result(answerText{text: t.name + ": " + refusal, failed: true}), nil
 		}
 		ctx, quiet := s.progress(ctx, req)
