@@ -159,7 +159,7 @@ func (name testResults) Results(context.Context) (t page.TestRun, err error) {
 		if r.Error != "" {
 			text = r.Error
 		}
-		t.Results = append(t.Results, page.Result{File: r.File, OK: r.OK, Text: text})
+		t.Results = append(t.Results, page.Result{File: r.File, OK: r.OK, Text: text, More: "skill test " + shellWord(r.File)})
 	}
 	return t, lines.Err()
 }

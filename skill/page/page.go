@@ -154,4 +154,5 @@ type Result struct {
 	File string
 	OK   bool
 	Text string // what it printed instead, or why it could not be played
+	More string // the command that prints that, if it is cut
 }

@@ -384,7 +384,7 @@ type results struct{ n, lines int }
 // Results implements [page.Tests].
 func (f results) Results(context.Context) (t page.TestRun, err error) {
 	for i := range f.n {
-		t.Results = append(t.Results, page.Result{File: fmt.Sprint(i), Text: strings.Repeat("+line\n", f.lines)})
+		t.Results = append(t.Results, page.Result{File: fmt.Sprint(i), Text: strings.Repeat("+line\n", f.lines), More: fmt.Sprintf("skill test 'a %d'", i)})
 	}
 	return t, nil
 }
@@ -396,7 +396,7 @@ func TestPageBoundsResults(t *testing.T) {
 	b := open(t, serve(t, c))
 	_, _, text := b.ask("GET", "tests", "", nil)
 	for _, file := range []string{"0", "999"} {
-		if want := "This is cut; <code>skill test " + file + "</code> prints all of it."; !strings.Contains(text, want) {
+		if want := "This is cut; <code>skill test &#39;a " + file + "&#39;</code> prints all of it."; !strings.Contains(text, want) {
 			t.Errorf("it does not say %q", want)
 		}
 	}

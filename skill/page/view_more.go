@@ -97,10 +97,10 @@ func (p *page) tests(ctx context.Context, d *doc, limit int) {
 				d.add(`<span class="state good">passed</span>`)
 			} else {
 				d.add(`<span class="state bad">failed</span>`)
-				if command := "skill test " + r.File; shown <= usualItems {
-					difference(d, r.Text, command, maxText, maxLines)
+				if shown <= usualItems {
+					difference(d, r.Text, r.More, maxText, maxLines)
 				} else {
-					rest(d, command)
+					rest(d, r.More)
 				}
 			}
 			d.add("</li>\n")
