@@ -1,17 +1,20 @@
 package needs
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// A Disk is a file with an ext4 file system that can be cut off, as if the power failed. It is
+// A Disk is a file with a file system that can be cut off, as if the power failed. It is
 // mounted at Dir.
 type Disk struct {
 	Dir   string
@@ -19,77 +22,113 @@ type Disk struct {
 	image string
 }
 
-// NewDisk makes and mounts a disk of size bytes, until the end of the test.
-func NewDisk(t testing.TB, size int64) *Disk {
-	t.Helper()
-	Root(t)
-	Program(t, "mkfs.ext4", "mount", "umount")
-	d := &Disk{t.TempDir(), t, filepath.Join(t.TempDir(), "image")}
-	f, err := os.Create(d.image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Truncate(size)
-	f.Close()
-	if out, err := exec.Command("mkfs.ext4", "-q", "-F", d.image).CombinedOutput(); err != nil {
-		t.Fatalf("%v %s", err, out)
-	}
-	t.Cleanup(func() { exec.Command("umount", d.Dir).Run() })
-	d.mount()
-	return d
+// disks are the kinds of file systems that a disk may have, and about the least bytes that their
+// mkfs accepts.
+var disks = []struct {
+	kind  string
+	size  int64
+	force string // the option of mkfs that lets it write to a file
+	cuts  int    // by default
+}{
+	{"ext4", 128 << 20, "-F", 20},
+	{"xfs", 300 << 20, "-f", 5},
+	{"btrfs", 128 << 20, "-f", 5},
 }
 
-func (d *Disk) mount() {
-	d.t.Helper()
-	for range 60 {
-		if out, err := exec.Command("mount", "-o", "loop", d.image, d.Dir).CombinedOutput(); err != nil {
-			That(d.t, false, fmt.Sprintf("a loop mount (%v %s)", err, out), "run the tests where /dev/loop may be used")
-		}
-		if err := os.WriteFile(filepath.Join(d.Dir, "probe"), nil, 0o600); err == nil {
-			return
-		}
-		d.unmount() // a mount namespace that another process made meanwhile still holds what was cut off
-		time.Sleep(time.Second)
+// EachDisk runs a test once for each kind of disk, with count of them. A kind whose mkfs is not
+// installed is skipped. The variable says how many cuts the test makes; the default is few for all
+// but the first.
+func EachDisk(t *testing.T, count int, variable string, test func(t *testing.T, cuts int, disks []*Disk)) {
+	for _, k := range disks {
+		t.Run(k.kind, func(t *testing.T) {
+			Root(t)
+			Program(t, "mkfs."+k.kind, "mount")
+			var made []*Disk
+			for range count {
+				d := &Disk{t.TempDir(), t, filepath.Join(t.TempDir(), "image")}
+				if err := errors.Join(os.WriteFile(d.image, nil, 0o600), os.Truncate(d.image, k.size)); err != nil {
+					t.Fatal(err)
+				}
+				if out, err := exec.Command("mkfs."+k.kind, "-q", k.force, d.image).CombinedOutput(); err != nil {
+					t.Fatalf("%v %s", err, out)
+				}
+				t.Cleanup(func() { unix.Unmount(d.Dir, 0) })
+				err := d.mount()
+				That(t, err == nil, fmt.Sprintf("a loop mount (%v)", err), "run the tests where /dev/loop may be used")
+				made = append(made, d)
+			}
+			cuts, err := strconv.Atoi(os.Getenv(variable))
+			if err != nil {
+				cuts = k.cuts
+			}
+			test(t, cuts, made)
+		})
 	}
-	d.t.Fatal("the disk cannot be mounted again")
+}
+
+func (d *Disk) mount() error {
+	if out, err := exec.Command("mount", "-o", "loop", d.image, d.Dir).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w %s", err, out)
+	}
+	return os.WriteFile(filepath.Join(d.Dir, "probe"), nil, 0o600)
 }
 
 func (d *Disk) unmount() {
 	d.t.Helper()
+	var err error
 	for range 60 { // a process that was killed may still hold it
-		out, err := exec.Command("umount", d.Dir).CombinedOutput()
-		if err == nil {
+		if err = unix.Unmount(d.Dir, 0); err == nil || err == unix.EINVAL {
 			return
 		}
-		if time.Sleep(100 * time.Millisecond); !d.mounted() {
-			d.t.Fatalf("%v %s", err, out)
-		}
+		time.Sleep(100 * time.Millisecond)
 	}
-	d.t.Fatal("the disk cannot be unmounted")
+	d.t.Fatalf("the disk cannot be unmounted: %v", err)
 }
 
-func (d *Disk) mounted() bool {
-	var at, above unix.Stat_t
-	return unix.Stat(d.Dir, &at) == nil && unix.Stat(filepath.Dir(d.Dir), &above) == nil && at.Dev != above.Dev
-}
-
-// Remount mounts the disk as it is after Cut. No process may use it.
+// Remount mounts the disk as it is after Cut. No process may use it. A mount namespace that
+// another process made meanwhile may hold what was cut off for some time.
 func (d *Disk) Remount() {
 	d.t.Helper()
-	d.unmount()
-	d.mount()
+	var err error
+	for range 60 {
+		d.unmount()
+		if err = d.mount(); err == nil {
+			return
+		}
+		time.Sleep(time.Second / 2)
+	}
+	d.t.Fatalf("the disk cannot be mounted again: %v", err)
 }
 
-// Cut ends all writing to the disk at once, the journal's too.
+// Cut ends all writing to the disk at once, as a power cut does: the device shrinks to one
+// sector. Of what was submitted before all is in the image, which is then what a copy of the
+// device at that moment holds; what the kernel still kept in memory is lost. A device may also
+// lose what it took since the last flush: that is not tried, as a file system that answers an
+// fsync has flushed it.
 func (d *Disk) Cut() {
 	d.t.Helper()
-	const shutdown, noLogFlush = 0x8004587d, 2 // EXT4_IOC_SHUTDOWN
-	f, err := os.Open(d.Dir)
+	devices, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
+	for _, name := range devices {
+		if image, _ := os.ReadFile(name); string(image) == d.image+"\n" {
+			if err := shrink(filepath.Join("/dev", strings.Split(name, "/")[3])); err != nil {
+				d.t.Fatalf("the disk cannot be cut off: %v", err)
+			}
+			return
+		}
+	}
+	d.t.Fatalf("%s is on no loop device", d.image)
+}
+
+func shrink(device string) error {
+	f, err := os.Open(device)
 	if err != nil {
-		d.t.Fatal(err)
+		return err
 	}
 	defer f.Close()
-	if err := unix.IoctlSetPointerInt(int(f.Fd()), shutdown, noLogFlush); err != nil {
-		d.t.Fatalf("the file system cannot be cut off: %v", err)
+	info, err := unix.IoctlLoopGetStatus64(int(f.Fd()))
+	if err != nil {
+		return err
 	}
+	info.Sizelimit = 512
+	return unix.IoctlLoopSetStatus64(int(f.Fd()), info)
 }
