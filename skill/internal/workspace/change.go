@@ -117,9 +117,21 @@ func (w *Workspace) commit(ctx context.Context, c *Change, planned plan, apply f
 }
 
 // settle makes what commit recorded and changed durable, in that order, with the changes of
-// others. folders are those that were changed.
+// others, and closes it. folders are those that were changed.
 func (w *Workspace) settle(c *Change, folders ...tree.Folder) error {
-	folders = append(folders, c.folders...)
+	err := w.flushAll(c, append(folders, c.folders...))
+	for _, change := range c.open {
+		change.Close()
+	}
+	for _, d := range c.folders {
+		d.Close()
+	}
+	c.open, c.folders, c.parents = nil, nil, nil
+	return err
+}
+
+// flushAll is settle for what is used further. It closes the files that were written in place.
+func (w *Workspace) flushAll(c *Change, folders []tree.Folder) error {
 	var errs []error
 	flushed := make(chan error, 1)
 	if c.Applied && c.flush != nil {
@@ -142,16 +154,9 @@ func (w *Workspace) settle(c *Change, folders ...tree.Folder) error {
 	for _, f := range c.files {
 		errs = append(errs, w.flush(f), f.Close())
 	}
+	c.files = nil
 	errs = append(errs, <-flushed)
-	for _, change := range c.open {
-		change.Close()
-	}
-	for _, d := range c.folders {
-		d.Close()
-	}
-	applied := c.Applied
-	c.open, c.folders, c.files, c.parents = nil, nil, nil, nil
-	if err := errors.Join(errs...); err != nil && applied {
+	if err := errors.Join(errs...); err != nil && c.Applied {
 		return fmt.Errorf("it is changed, but may not survive a power cut: %w", err)
 	}
 	return nil

@@ -73,7 +73,7 @@ func (w *Workspace) Undo(ctx context.Context, o UndoOptions) (done []Undone, err
 	}
 	all := &undone{paths: map[string]bool{}, last: map[*history]int64{}}
 	defer func() {
-		if serr := w.settleUndone(all); err == nil {
+		if serr := w.settleUndone(ctx, all); err == nil {
 			err = serr
 		}
 	}()

@@ -92,6 +92,9 @@ func (w *Workspace) undoRun(ctx context.Context, all *undone, o UndoOptions) (do
 		failed.Done = done
 		return nil, failed
 	}
+	if err := w.settleUndone(ctx, all); err != nil { // only complete undos are undone
+		return done, errors.Join(failed, err)
+	}
 	for _, d := range slices.Backward(done) {
 		if _, err := w.undoOne(ctx, all, d.ID, false); err != nil {
 			return done, errors.Join(failed, err)

@@ -69,7 +69,7 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 	if u.w.opts.DryRun {
 		return done, nil
 	}
-	planned := plan{root: u.h.root, end: true, kind: Undo, undoes: u.by.ID, next: u.next()}
+	planned := plan{root: u.h.root, kind: Undo, undoes: u.by.ID, next: u.next()}
 	if u.c.Kind == string(Undo) {
 		planned.kind = redo
 	}
@@ -86,7 +86,7 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 		}
 		return nil
 	})
-	u.all.add(u, &done.Change)
+	u.all.add(u, &done.Change, err == nil)
 	return done, err
 }
 
@@ -175,16 +175,20 @@ func (u *undo) laterChange(at state.Step) *change {
 // undone is what is made durable together after all was undone.
 type undone struct {
 	Change
+	made  []*state.Change    // those of its records whose changes were made
 	paths map[string]bool    // of the folders that were changed
 	last  map[*history]int64 // number of the last record
 }
 
-func (all *undone) add(u *undo, c *Change) {
+func (all *undone) add(u *undo, c *Change, made bool) {
 	all.Applied = all.Applied || c.Applied
 	if n := len(c.open); n > 0 {
 		all.last[u.h] = c.open[n-1].ID
 	}
 	all.open, all.files = append(all.open, c.open...), append(all.files, c.files...)
+	if made {
+		all.made = append(all.made, c.open...)
+	}
 	c.open, c.files = nil, nil
 	for _, s := range u.steps {
 		all.paths[filepath.Dir(u.h.path(s.path))] = true
@@ -194,28 +198,38 @@ func (all *undone) add(u *undo, c *Change) {
 	}
 }
 
-// settleUndone is settle for several undos.
-func (w *Workspace) settleUndone(all *undone) error {
+// settleUndone is settle for several undos. That they are complete is recorded once they are
+// durable: an undo that is only in the log would be in the way of those of earlier changes.
+func (w *Workspace) settleUndone(ctx context.Context, all *undone) error {
 	const most = 64 // folders are flushed one by one; above, all that is on their file systems
-	var folders []tree.Folder
+	many := len(all.paths) > most
 	for path := range all.paths {
-		if p, ok := w.matchRoot(path); ok && !w.opts.NoSync && len(all.paths) <= most {
+		if p, ok := w.matchRoot(path); ok && !w.opts.NoSync && !many {
 			if d, err := p.root.tree.OpenFolder(p.rel); err == nil {
-				folders = append(folders, d)
+				all.folders = append(all.folders, d)
 			}
 		}
 	}
-	all.folders = folders
-	err := w.settle(&all.Change)
-	for _, r := range w.roots {
-		if d, oerr := r.tree.OpenFolder("."); oerr == nil {
-			if len(all.paths) > most && !w.opts.NoSync {
+	err := w.flushAll(&all.Change, all.folders)
+	for _, d := range all.folders {
+		d.Close()
+	}
+	all.folders = nil
+	if many && !w.opts.NoSync {
+		for _, r := range w.roots {
+			if d, oerr := r.tree.OpenFolder("."); oerr == nil {
 				err = errors.Join(err, tree.Syncfs(d))
+				d.Close()
 			}
-			d.Close()
 		}
 	}
-	return err
+	for _, change := range all.made {
+		if err == nil {
+			err = change.End(context.WithoutCancel(ctx), state.Done)
+		}
+	}
+	all.made = nil
+	return errors.Join(err, w.settle(&all.Change))
 }
 
 // backwards returns the steps that lead back, the last one first. A move is two: what it
