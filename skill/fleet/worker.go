@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,9 +78,11 @@ func Work(ctx context.Context, cfg WorkerConfig) error {
 	if w.Say == nil {
 		w.Say = func(string) {}
 	}
-	if err := w.alone(ctx); err != nil {
+	release, err := w.takeName(ctx)
+	if err != nil {
 		return err
 	}
+	defer release()
 	if err := os.RemoveAll(w.dir); err != nil { // what an earlier process of this name left
 		return err
 	}
@@ -123,14 +126,41 @@ func Work(ctx context.Context, cfg WorkerConfig) error {
 	}
 }
 
-// alone fails if another worker has this one's name.
-func (w *worker) alone(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, pingPatience)
-	defer cancel()
-	if _, err := w.Plane.Call(ctx, WorkerName+w.Name, []byte("{}")); err == nil {
-		return fmt.Errorf("a worker named %s runs already; give this one another name", w.Name)
+// takeName makes this process the one that has the worker's name, until release is called.
+// Of processes that want a name in the same instant one gets it. Its ID is stored as the
+// run of a workspace that no run can name, after it answers calls to the ID: who finds a
+// process there that is gone, or is silent for the patience, may take the name.
+func (w *worker) takeName(ctx context.Context) (release func(), err error) {
+	name, process := WorkerName+w.Name, rand.Text()
+	release, err = w.Plane.Serve(name+"."+process, w.answer)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	for {
+		owner, err := w.Plane.Workspace(ctx, name)
+		if err == nil && owner.Run != "" && w.answers(ctx, name+"."+owner.Run) {
+			err = fmt.Errorf("a worker named %s runs already; give this one another name with --name", w.Name)
+		}
+		if err == nil {
+			owner.Run, owner.Updated = process, time.Now().UTC()
+			err = w.Plane.Commit(ctx, Batch{Workspace: &owner})
+		}
+		switch {
+		case err == nil:
+			return release, nil
+		case !errors.Is(err, ErrTaken):
+			release()
+			return nil, err
+		}
+	}
+}
+
+// answers reports whether a process answers calls to a name.
+func (w *worker) answers(ctx context.Context, name string) bool {
+	ctx, cancel := context.WithTimeout(ctx, w.Patience)
+	defer cancel()
+	_, err := w.Plane.Call(ctx, name, []byte("{}"))
+	return err == nil
 }
 
 // A holdsRequest asks a worker whether it holds a run.

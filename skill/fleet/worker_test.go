@@ -57,6 +57,38 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestOneName starts two workers of each of twenty names at once. One of them gets it.
+func TestOneName(t *testing.T) {
+	t.Parallel()
+	server := newServer(t)
+	planes := []fleet.Plane{connect(t, patience, server), connect(t, patience, server)}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	var refused, all sync.WaitGroup
+	for i := range 20 {
+		ended := make(chan error, len(planes))
+		for _, p := range planes {
+			cfg := newWorker(t, p, fmt.Sprint("w", i), 1)
+			cfg.Patience = time.Minute // the machine may be busy
+			go func() { ended <- fleet.Work(ctx, cfg) }()
+		}
+		refused.Add(1)
+		all.Go(func() {
+			err := <-ended
+			refused.Done()
+			if want := fmt.Sprintf("a worker named w%d runs already; give this one another name with --name", i); err == nil || err.Error() != want {
+				t.Errorf("the second worker ends with %v, want %s", err, want)
+			}
+			if err := <-ended; err != nil {
+				t.Errorf("no worker has the name w%d: %v", i, err)
+			}
+		})
+	}
+	refused.Wait()
+	cancel()
+	all.Wait()
+}
+
 // A modelFunc is a model that is a function.
 type modelFunc func(ctx context.Context, r agent.Request) (agent.Answer, error)
 
