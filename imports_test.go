@@ -88,9 +88,11 @@ var mayImport = map[string][]string{
 
 	"skill/fleet/toolcall": {"skill/fleet", "skill/mcpserver", "skill/dialect", "skill"},
 
-	"cmd/skill": {"skill/audit", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
+	"cmd/internal/usage": {},
 
-	"cmd/skill-fleet": {"skill/fleet/board", "skill/fleet/toolcall", "skill/fleet/jetstream", "skill/fleet/pack", "skill/fleet", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace",
+	"cmd/skill": {"cmd/internal/usage", "skill/audit", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
+
+	"cmd/skill-fleet": {"cmd/internal/usage", "skill/fleet/board", "skill/fleet/toolcall", "skill/fleet/jetstream", "skill/fleet/pack", "skill/fleet", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace",
 		"skill/dialect", "skill/browser", "skill", "llmfallback/remote", "parser/json"},
 }
 
@@ -111,8 +113,8 @@ var doors = map[string][]string{
 	"github.com/sergi/go-diff":                     {"skill/internal/workspace/diff.go"},
 	"github.com/sashabaranov/go-openai":            {"llmfallback/openai/client.go"},
 	"github.com/modelcontextprotocol/go-sdk":       {"skill/mcpserver/*.go", "skill/agent/*.go"},
-	"github.com/spf13/cobra":                       {"cmd/skill/*.go", "cmd/skill-fleet/*.go"},
-	"github.com/spf13/pflag":                       {"cmd/skill/*.go", "cmd/skill-fleet/*.go"},
+	"github.com/spf13/cobra":                       {"cmd/internal/usage/*.go", "cmd/skill/*.go", "cmd/skill-fleet/*.go"},
+	"github.com/spf13/pflag":                       {"cmd/internal/usage/*.go", "cmd/skill/*.go", "cmd/skill-fleet/*.go"},
 	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/golden.go"},
 	"golang.org/x/sys":                             {"skill/internal/workspace/tree/*.go", "skill/internal/state/*.go", "skill/internal/process/*.go", "skill/mcpserver/unix_*.go"},
 	"golang.org/x/net":                             {"skill/internal/web/*.go", "skill/file_encoding.go", "skill/page/serve.go"},

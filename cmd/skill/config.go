@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	rawjson "textskill/parser/json"
+
+	"textskill/cmd/internal/usage"
 )
 
 const configLong = `config prints the value of each flag, and where it is from: the command line, a profile,
@@ -40,7 +42,7 @@ func (c *cli) configCommand(o *options) *cobra.Command {
 		Short:   "Print the settings that hold, and where they are from",
 		Long:    configLong,
 		Example: "  skill config\n  skill config -C ~/project --profile claude-code",
-		Args:    arguments(0, 0, ""),
+		Args:    usage.Arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.failed(c.printConfig(cmd, o)) },
 	}
 	o.obey(cmd, "workspace", "undo", "sandbox", "network", "model", "output")
@@ -164,7 +166,7 @@ func (c *cli) configureBy(cmd *cobra.Command, o *options, l layer) error {
 			continue
 		}
 		if err := setFlag(f, l.flags[name]); err != nil {
-			return fmt.Errorf("%s: %s = %s: %s", l.of.at(l.under+name), name, shownSetting(name, string(rawjson.Encode(l.flags[name]))), wrongValue(f, err))
+			return fmt.Errorf("%s: %s = %s: %s", l.of.at(l.under+name), name, shownSetting(name, string(rawjson.Encode(l.flags[name]))), usage.WrongValue(f, err))
 		}
 		o.from[name] = l.from
 	}

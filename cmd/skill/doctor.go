@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"textskill/cmd/internal/usage"
 	"textskill/skill"
 )
 
@@ -18,7 +19,7 @@ func (c *cli) doctorCommand(o *options) *cobra.Command {
 			"A folder that was removed and made again has a new history. doctor lists the earlier\n" +
 			"ones of its path, and --adopt makes one of them its own.",
 		Example: "  skill doctor\n  skill doctor --adopt 0f3c1d2e4b5a69788796a5b4c3d2e1f0",
-		Args:    arguments(0, 0, ""),
+		Args:    usage.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.onHistory(o, func(x *skill.Executor) error {
 				if adopt != "" {
@@ -45,7 +46,7 @@ func (c *cli) gcCommand(o *options) *cobra.Command {
 		Short:   "Delete what the limits of the history no longer allow",
 		Long:    "gc drops the changes that the limits do not allow, and the histories of folders that\nhave been gone for 30 days. Without it, that is done by and by.",
 		Example: "  skill gc\n  skill gc --journal-bytes 100000000",
-		Args:    arguments(0, 0, ""),
+		Args:    usage.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.onHistory(o, func(x *skill.Executor) error { return x.GC(cmd.Context()) })
 		},

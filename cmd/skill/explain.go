@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"textskill/cmd/internal/usage"
 	"textskill/llmfallback"
 	rawjson "textskill/parser/json"
 )
@@ -18,7 +19,7 @@ func (c *cli) explainCommand(o *options) *cobra.Command {
 			"none. With -v or --json it also prints the request in the prompt, its verb, and what each\n" +
 			"part of it is. No language model is asked. The exit code is 1 if the prompt is not understood.",
 		Example: "  skill explain 'move notes.md from Inbox to Archive'\n  skill explain -v 'delete a.txt if it is empty'",
-		Args:    arguments(1, math.MaxInt, "a prompt: skill explain 'read a.txt'"),
+		Args:    usage.Arguments(1, math.MaxInt, "a prompt: skill explain 'read a.txt'"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := o.joined(args)
 			if err != nil {

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"textskill/cmd/internal/usage"
+)
 
 func (c *cli) historyCommand(o *options) *cobra.Command {
 	var limit int
@@ -9,7 +13,7 @@ func (c *cli) historyCommand(o *options) *cobra.Command {
 		Use:     "history [flags] [PATH]",
 		Short:   "List the changes that can be undone, the newest first",
 		Example: "  skill history\n  skill history -n 5 notes\n  skill --json history",
-		Args:    arguments(0, 1, ""),
+		Args:    usage.Arguments(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := map[string]any{"limit": limit}
 			if run != "" {
@@ -32,7 +36,7 @@ func (c *cli) diffCommand(o *options) *cobra.Command {
 		Use:               "diff [flags] ID",
 		Short:             "Show a change as a unified diff",
 		Example:           "  skill diff 12\n  skill --json diff 12",
-		Args:              arguments(1, 1, "ID: the number of a change; \"skill history\" lists them"),
+		Args:              usage.Arguments(1, 1, "ID: the number of a change; \"skill history\" lists them"),
 		ValidArgsFunction: c.completeChange(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.journal(cmd.Context(), o, cmd.Name(), map[string]any{"id": args[0]})
@@ -49,7 +53,7 @@ func (c *cli) restoreCommand(o *options) *cobra.Command {
 		Short:             "Show what a file held before a change",
 		Long:              "restore prints what a file held before a change, or writes it to another file. The\nchange itself is not undone. PATH names the file if the change is about several.",
 		Example:           "  skill restore 12\n  skill restore 12 --to notes/old.txt\n  skill restore 31 src/main.go",
-		Args:              arguments(1, 2, "ID: the number of a change; \"skill history\" lists them"),
+		Args:              usage.Arguments(1, 2, "ID: the number of a change; \"skill history\" lists them"),
 		ValidArgsFunction: c.completeChange(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := map[string]any{"id": args[0]}

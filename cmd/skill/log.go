@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"textskill/cmd/internal/usage"
 	rawjson "textskill/parser/json"
 	"textskill/skill/agent"
 )
@@ -50,7 +51,7 @@ func (c *cli) logCommand(o *options) *cobra.Command {
 	l := logOptions{options: o}
 	cmd := &cobra.Command{
 		Use: "log [flags]", Short: "List expert runs, or show one", Long: logLong, Example: logExample,
-		Args: arguments(0, 0, ""),
+		Args: usage.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.failed(c.log(cmd.Context(), &l)) },
 	}
 	f := cmd.Flags()

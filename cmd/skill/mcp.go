@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"textskill/cmd/internal/usage"
 	"textskill/skill"
 	"textskill/skill/agent/trace"
 	"textskill/skill/dialect"
@@ -66,7 +67,7 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
 		Short:   "Serve the tools to MCP clients over stdio or HTTP",
 		Long:    mcpLong,
 		Example: mcpExample,
-		Args:    arguments(0, 0, ""),
+		Args:    usage.Arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.mcp(cmd, &m) },
 	}
 	f := cmd.Flags()

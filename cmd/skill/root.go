@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"textskill/cmd/internal/usage"
 	"textskill/parser/wire"
 	"textskill/skill"
 	"textskill/skill/agent"
@@ -51,7 +52,7 @@ func (c *cli) execute(ctx context.Context, args []string) int {
 	case errors.Is(err, errUnwritten):
 		return exitFailed
 	}
-	c.printUsageError(cmd, err)
+	usage.PrintError(c.stderr, cmd, err)
 	return exitUsage
 }
 
@@ -92,7 +93,7 @@ func (c *cli) command(args []string) *cobra.Command {
 		}
 		return c.prompt(cmd, o, words)
 	}
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(usage.FlagError)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { c.printHelp(cmd, o) })
 	root.SetHelpCommand(c.helpCommand(o))
 	c.prepare(root, o, args)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"textskill/cmd/internal/usage"
 	rawjson "textskill/parser/json"
 	"textskill/skill/agent"
 	"textskill/skill/agent/trace"
@@ -80,7 +81,7 @@ func (c *cli) runCommand(o *options) *cobra.Command {
 		Short:             "Let an expert work on a query",
 		Long:              runLong,
 		Example:           runExample,
-		Args:              arguments(1, 2, "EXPERT: the name of an expert in perstack.toml"),
+		Args:              usage.Arguments(1, 2, "EXPERT: the name of an expert in perstack.toml"),
 		ValidArgsFunction: r.completeExpert,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.failed(c.runExpert(cmd, &r, args))

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"textskill/cmd/internal/usage"
 )
 
 // A host is a program that starts MCP servers, with the place and form of its configuration.
@@ -93,7 +95,7 @@ func (c *cli) setupCommand(o *options) *cobra.Command {
 		Short:     "Have an editor or agent start skill mcp",
 		Long:      setupLong + strings.Join(names, ", ") + ".",
 		Example:   "  skill setup claude-code\n  skill setup claude-desktop -C ~/notes\n  skill setup --print cursor\n  skill setup --remove vscode",
-		Args:      arguments(1, 1, "a host: "+strings.Join(names, ", ")),
+		Args:      usage.Arguments(1, 1, "a host: "+strings.Join(names, ", ")),
 		ValidArgs: names,
 		RunE:      func(_ *cobra.Command, args []string) error { return c.setup(o, args[0], remove, show) },
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"textskill/cmd/internal/usage"
 	"textskill/skill/agent"
 )
 
@@ -28,7 +29,7 @@ func (c *cli) startCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "start [flags] [EXPERT] [QUERY]", Short: "Work with an expert, question by question", Long: startLong,
 		Example: "  skill start\n  skill start file-organizer\n  skill start file-organizer --continue",
-		Args:    arguments(0, 2, ""), ValidArgsFunction: r.completeExpert,
+		Args:    usage.Arguments(0, 2, ""), ValidArgsFunction: r.completeExpert,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.failed(c.start(cmd.Context(), &r, args)) },
 	}
 	r.addFlags(cmd)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"textskill/cmd/internal/usage"
 )
 
 const testLong = `test runs golden prompt files. A golden file is a txtar archive: a comment, the files
@@ -46,7 +48,7 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 		Short:   "Run golden prompt files",
 		Long:    testLong,
 		Example: "  skill test testdata\n  skill test -update -run delete testdata\n  skill test --network testdata\n  skill test --junit report.xml testdata",
-		Args:    arguments(1, math.MaxInt, "PATH: a golden file, or a directory of golden files"),
+		Args:    usage.Arguments(1, math.MaxInt, "PATH: a golden file, or a directory of golden files"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			re, err := regexp.Compile(run)
 			if err != nil {

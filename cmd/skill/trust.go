@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"textskill/cmd/internal/usage"
 	"textskill/skill/agent"
 	"textskill/skill/agent/provider"
 )
@@ -33,7 +34,7 @@ func (c *cli) trustCommand(o *options) *cobra.Command {
 		Short:   "Trust the experts' commands and endpoints of a workspace",
 		Long:    trustLong,
 		Example: "  skill trust\n  skill trust ~/project\n  skill trust --list\n  skill trust --forget ~/project",
-		Args:    arguments(0, 1, ""),
+		Args:    usage.Arguments(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				r.workspace = args[0]

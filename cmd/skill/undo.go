@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"textskill/cmd/internal/usage"
 	"textskill/parser"
 	rawjson "textskill/parser/json"
 	"textskill/skill"
@@ -32,7 +33,7 @@ func (c *cli) undoCommand(o *options) *cobra.Command {
 			"after that step, and leaves the changes of others. \"skill run --resume-from\" then\n" +
 			"continues the conversation from there; with --files it does both.",
 		Example:           "  skill undo\n  skill undo 12\n  skill undo --since 12\n  skill --dry-run undo\n  skill undo --run c3b5wj… --step 2",
-		Args:              arguments(0, 1, ""),
+		Args:              usage.Arguments(0, 1, ""),
 		ValidArgsFunction: c.completeChange(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := map[string]any{"force": force}

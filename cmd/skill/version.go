@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"textskill/cmd/internal/usage"
 )
 
 func (c *cli) versionCommand(*options) *cobra.Command {
@@ -12,7 +14,7 @@ func (c *cli) versionCommand(*options) *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version",
 		Example: "  skill version",
-		Args:    arguments(0, 0, ""),
+		Args:    usage.Arguments(0, 0, ""),
 		RunE:    func(*cobra.Command, []string) error { return c.printVersion() },
 
 		DisableFlagsInUseLine: true,

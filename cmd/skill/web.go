@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"textskill/cmd/internal/usage"
 	"textskill/skill"
 	"textskill/skill/agent"
 	"textskill/skill/page"
@@ -52,7 +53,7 @@ func (c *cli) webCommand(o *options) *cobra.Command {
 		Short:   "Show runs, changes, servers and tests in a browser",
 		Long:    webLong,
 		Example: webExample,
-		Args:    arguments(0, 0, ""),
+		Args:    usage.Arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.web(cmd.Context(), &w) },
 	}
 	f := cmd.Flags()
