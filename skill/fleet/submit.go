@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,6 +72,13 @@ func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 		err = fmt.Errorf("run %s is stored but not queued yet, which a worker will do: %w", r.ID, err)
 	}
 	return r, err
+}
+
+// Runs returns the states of runs as [Plane.Runs] does, without those that Submit did not
+// queue.
+func Runs(ctx context.Context, p Plane, tenant string) ([]Run, error) {
+	runs, err := p.Runs(ctx, tenant)
+	return slices.DeleteFunc(runs, func(r Run) bool { return r.Reason == refused }), err
 }
 
 // room fails if the tenant has as many waiting runs as its owner allows.

@@ -393,6 +393,9 @@ func TestSubmitRefused(t *testing.T) {
 			t.Errorf("%+v: %v, want %s", tt.s, err, tt.want)
 		}
 	}
+	if runs, err := fleet.Runs(t.Context(), p, "t"); err != nil || len(runs) != 1 {
+		t.Errorf("what was not queued is listed: %+v %v", runs, err)
+	}
 	stop := work(t, newWorker(t, p, "w1", 1))
 	follow(t, p, "a")
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {

@@ -61,7 +61,7 @@ func (b *Board) List(ctx context.Context, limit int) (list []page.Run, more int,
 	b.listing.Lock()
 	defer b.listing.Unlock()
 	if time.Since(b.listed) > listEvery {
-		states, err := b.plane.Runs(ctx, b.tenant)
+		states, err := fleet.Runs(ctx, b.plane, b.tenant)
 		if err != nil {
 			return nil, 0, err
 		}
