@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"textskill/cmd/internal/usage"
 	"textskill/skill/dialect"
 	"textskill/skill/fleet"
 	"textskill/skill/fleet/toolcall"
@@ -49,7 +50,7 @@ func (d *doorOptions) check() error {
 	case d.idle <= 0:
 		return fmt.Errorf("--idle %v: it must be more than 0", d.idle)
 	}
-	return fleet.CheckName("workspace", d.workspace)
+	return nil
 }
 
 // relay returns what carries messages to the workspace, which with --start a worker is made
@@ -143,7 +144,7 @@ func (c *cli) callCommand(o *options) *cobra.Command {
 		Long:  callLong,
 		Example: `  skill-fleet call notes read '{"path":"todo.txt"}'
   skill-fleet call --start -C ~/notes notes list '{"path":"."}'`,
-		Args: cobra.RangeArgs(2, 3),
+		Args: usage.Arguments(2, 3, "WORKSPACE and TOOL: the name of a workspace, and of one of its tools"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d.workspace = args[0]
 			if err := d.check(); err != nil {
@@ -166,6 +167,9 @@ func (c *cli) call(ctx context.Context, d *doorOptions, tool, arguments string) 
 	}
 	if !json.Valid(data) {
 		return fmt.Errorf("the arguments are not JSON: %.80q", data)
+	}
+	if err := fleet.CheckName("workspace", d.workspace); err != nil {
+		return err
 	}
 	p, s, err := d.open(ctx)
 	if err != nil {

@@ -35,7 +35,13 @@ func TestCall(t *testing.T) {
 		{[]string{"call", "notes", "fly"}, exitFailed, "", `unknown tool "fly"`},
 		{[]string{"call", "notes", "read", "{"}, exitFailed, "", "not JSON"},
 		{[]string{"call", "--tools", "cobol", "notes", "read"}, exitUsage, "", "--tools cobol is not a dialect"},
-		{[]string{"mcp"}, exitUsage, "", "workspace"},
+		{[]string{"mcp"}, exitUsage, "", "missing --workspace NAME"},
+		{[]string{"submit", "e", "go", "--workspace", "none"}, exitFailed, "", "there is no workspace none"},
+		{[]string{"submit", "e", "go", "-C", dir, "--tenant", "a b"}, exitFailed, "", "cannot be the name of a tenant"},
+		{[]string{"runs", "--tenant", "a b"}, exitFailed, "", "cannot be the name of a tenant"},
+		{[]string{"runs", "--follow", "none"}, exitFailed, "", "run none: there is no such run"},
+		{[]string{"fetch", "none"}, exitFailed, "", "run none: there is no such run"},
+		{[]string{"cancel", "none"}, exitFailed, "", "run none: there is no such run"},
 		{[]string{"check", "--monitor", "http://127.0.0.1:1", "--accept-few"}, exitFailed, "", "127.0.0.1:1"},
 	} {
 		out, stderr, code := run(t, append([]string{"--nats", nats}, tt.args...)...)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"textskill/cmd/internal/usage"
 	"textskill/skill/fleet/jetstream"
 )
 
@@ -25,7 +26,7 @@ func (c *cli) checkCommand(o *options) *cobra.Command {
 		Short:   "Look whether the servers keep what they accept",
 		Long:    checkLong,
 		Example: "  skill-fleet check --nats nats://n1,nats://n2,nats://n3\n  skill-fleet check --accept-loss 2m",
-		Args:    cobra.NoArgs,
+		Args:    usage.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.failed(c.check(cmd.Context(), o, check))
 		},

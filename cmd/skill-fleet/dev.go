@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"textskill/cmd/internal/usage"
 	"textskill/skill/fleet/jetstream"
 )
 
@@ -26,7 +27,7 @@ func (c *cli) devCommand(o *options) *cobra.Command {
 		Long: `dev starts a NATS server on this machine and a worker, to try things out. What it has
 accepted stays in the folder of --dir, and it goes on with that when it is started again.`,
 		Example: "  skill-fleet dev --slots 8",
-		Args:    cobra.NoArgs,
+		Args:    usage.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.failed(c.dev(cmd.Context(), *o, d))
 		},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"textskill/cmd/internal/usage"
 	"textskill/skill"
 )
 
@@ -83,7 +84,7 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	case errors.As(err, &code):
 		return int(code)
 	}
-	fmt.Fprintf(c.stderr, "skill-fleet: %v\nType %s --help for what it takes.\n", err, cmd.CommandPath())
+	usage.PrintError(c.stderr, cmd, err)
 	return exitUsage
 }
 
@@ -91,13 +92,17 @@ func (c *cli) run(ctx context.Context, args []string) int {
 func (c *cli) command() *cobra.Command {
 	o := &options{}
 	root := &cobra.Command{
-		Use:           "skill-fleet COMMAND",
+		Use:           "skill-fleet [flags] COMMAND",
 		Short:         "Run experts on many machines",
 		Long:          rootLong,
 		Example:       rootExample,
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	root.SetFlagErrorFunc(usage.FlagError)
+	root.Flags().Bool("version", false, "print the version")
 	o.add(root.PersistentFlags(), c.getenv)
 	root.AddCommand(c.devCommand(o), c.workerCommand(o), c.submitCommand(o), c.runsCommand(o), c.cancelCommand(o), c.fetchCommand(o), c.callCommand(o), c.mcpCommand(o), c.webCommand(o), c.checkCommand(o))
 	root.SetIn(c.stdin)

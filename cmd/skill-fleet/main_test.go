@@ -264,7 +264,12 @@ func TestRefused(t *testing.T) {
 		{[]string{"submit", "e", "-C", "."}, exitUsage, "missing QUERY"},
 		{[]string{"--nats", "nats://me:pa:ss@127.0.0.1:1,nats://token@127.0.0.1:1", "runs"}, exitFailed, "at nats://127.0.0.1:1, nats://127.0.0.1:1: "},
 		{[]string{"--nats", "nats://me:pa/ss@127.0.0.1:1", "runs"}, exitFailed, "at nats://127.0.0.1:1: a URL is malformed"},
-		{[]string{"submit"}, exitUsage, "accepts between 1 and 2"},
+		{[]string{"submit"}, exitUsage, "skill-fleet: missing EXPERT: the name of an expert in perstack.toml\nusage: skill-fleet submit [flags] EXPERT [QUERY]\nhelp:  skill-fleet help submit\n"},
+		{[]string{"submit", "--max-steps", "x", "e", "go"}, exitUsage, "--max-steps x: must be a whole number"},
+		{[]string{"cancel"}, exitUsage, "missing ID"},
+		{[]string{"runs", "one"}, exitUsage, `unexpected argument "one"`},
+		{[]string{"runs", "--follow", ""}, exitUsage, "--follow needs a value"},
+		{[]string{"call", "a b", "read"}, exitFailed, "cannot be the name of a workspace"},
 		{[]string{"submit", "e", "go", "-C", ".", "--replace"}, exitUsage, "--replace needs"},
 		{[]string{"--config", wrong, "runs"}, exitFailed, "line 3: unknown key worker.slot"},
 		{[]string{"worker"}, exitFailed, "no model is named"},
@@ -304,5 +309,13 @@ func TestSettingsUnread(t *testing.T) {
 	}
 	if _, err := new(options).settings(); err == nil {
 		t.Error("no error")
+	}
+}
+
+// TestVersion prints the version.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	if out, stderr, code := run(t, "--version"); code != exitOK || !strings.HasPrefix(out, "skill-fleet ") || strings.Count(out, "\n") != 1 || stderr != "" {
+		t.Errorf("%d %q %q", code, out, stderr)
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"textskill/cmd/internal/usage"
+	"textskill/skill/fleet"
 	"textskill/skill/mcpserver"
 )
 
@@ -38,10 +40,13 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
 		Long:  mcpLong,
 		Example: `  skill-fleet mcp --workspace notes --start
   skill-fleet mcp --workspace notes --http 0.0.0.0:3900 --http-token-file /run/secrets/mcp`,
-		Args: cobra.NoArgs,
+		Args: usage.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := m.check(); err != nil {
 				return err
+			}
+			if m.workspace == "" {
+				return errors.New("missing --workspace NAME")
 			}
 			return c.failed(c.mcp(cmd.Context(), &m))
 		},
@@ -69,6 +74,9 @@ func (c *cli) mcp(ctx context.Context, m *mcpOptions) error {
 			return fmt.Errorf("--http-token-file: %w", err)
 		}
 		note = ""
+	}
+	if err := fleet.CheckName("workspace", m.workspace); err != nil {
+		return err
 	}
 	p, s, err := m.open(ctx)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"textskill/cmd/internal/usage"
 	"textskill/skill/agent"
 	"textskill/skill/fleet"
 )
@@ -34,8 +36,11 @@ func (c *cli) runsCommand(o *options) *cobra.Command {
 then what happens, until the run has ended. It exits with 0 if the run was completed, 3 if
 it was stopped at a limit or for an answer, and 1 if it failed or was cancelled.`,
 		Example: "  skill-fleet runs --tenant research\n  skill-fleet runs --follow 4kx2…",
-		Args:    cobra.NoArgs,
+		Args:    usage.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if r.follow == "" && cmd.Flags().Changed("follow") {
+				return errors.New("--follow needs a value: ID")
+			}
 			p, _, err := o.open(cmd.Context())
 			if err != nil {
 				return c.failed(err)
@@ -56,7 +61,10 @@ it was stopped at a limit or for an answer, and 1 if it failed or was cancelled.
 
 // list prints the runs.
 func (c *cli) list(ctx context.Context, p fleet.Plane, o runsOptions) error {
-	runs, err := p.Runs(ctx, o.tenant)
+	if err := fleet.CheckName("tenant", cmp.Or(o.tenant, "-")); err != nil {
+		return err
+	}
+	runs, err := fleet.Runs(ctx, p, o.tenant)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"textskill/cmd/internal/usage"
 	"textskill/skill/fleet"
 	"textskill/skill/fleet/pack"
 )
@@ -28,7 +29,7 @@ func (c *cli) submitCommand(o *options) *cobra.Command {
 		Long:  submitLong,
 		Example: `  skill-fleet submit file-organizer "Organize files by type" -C ~/photos
   skill-fleet submit reviewer "Look again" --workspace service --urgent`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: usage.Arguments(1, 2, "EXPERT: the name of an expert in perstack.toml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.Expert = args[0]
 			if len(args) > 1 {
@@ -95,10 +96,10 @@ func (c *cli) submit(ctx context.Context, o *options, s fleet.Submission) error 
 
 func (c *cli) cancelCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use:     "cancel ID",
+		Use:     "cancel [flags] ID",
 		Short:   "End a run; its files stay as they are after the last finished step",
 		Example: "  skill-fleet cancel 4kx2…",
-		Args:    cobra.ExactArgs(1),
+		Args:    usage.Arguments(1, 1, "ID: that of a run; \"skill-fleet runs\" lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, _, err := o.open(cmd.Context())
 			if err != nil {
@@ -120,7 +121,7 @@ func (c *cli) fetchCommand(o *options) *cobra.Command {
 		Use:     "fetch [flags] ID",
 		Short:   "Bring the files of a run here, as they are after its last finished step",
 		Example: "  skill-fleet fetch 4kx2… -C ~/organized",
-		Args:    cobra.ExactArgs(1),
+		Args:    usage.Arguments(1, 1, "ID: that of a run; \"skill-fleet runs\" lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.failed(c.fetch(cmd.Context(), o, args[0], dir))
 		},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"textskill/cmd/internal/usage"
 	"textskill/skill/fleet/board"
 	"textskill/skill/page"
 )
@@ -26,7 +27,7 @@ func (c *cli) webCommand(o *options) *cobra.Command {
 		Short:   "Show the runs in a browser",
 		Long:    webLong,
 		Example: "  skill-fleet web --addr 127.0.0.1:3901",
-		Args:    cobra.NoArgs,
+		Args:    usage.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.failed(c.web(cmd.Context(), o, tenant, addr, hosts))
 		},

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"textskill/cmd/internal/usage"
 	"textskill/skill"
 	"textskill/skill/agent"
 	"textskill/skill/agent/provider"
@@ -68,7 +69,7 @@ func (c *cli) workerCommand(o *options) *cobra.Command {
 		Short:   "Take runs and carry them out",
 		Long:    workerLong,
 		Example: "  skill-fleet worker --slots 16 --label gpu",
-		Args:    cobra.NoArgs,
+		Args:    usage.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := o.settings()
 			if err != nil {
