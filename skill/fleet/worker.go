@@ -79,10 +79,14 @@ func Work(ctx context.Context, cfg WorkerConfig) error {
 		w.Say = func(string) {}
 	}
 	release, err := w.takeName(ctx)
-	if err != nil {
+	switch {
+	case err == nil:
+		defer release()
+	case ctx.Err() != nil:
+		return nil
+	default:
 		return err
 	}
-	defer release()
 	if err := os.RemoveAll(w.dir); err != nil { // what an earlier process of this name left
 		return err
 	}
