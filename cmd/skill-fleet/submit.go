@@ -49,7 +49,7 @@ func (c *cli) submitCommand(o *options) *cobra.Command {
 	f.StringVar(&s.Tenant, "tenant", "default", "submit it for the tenant `NAME`")
 	f.BoolVar(&s.Urgent, "urgent", false, "begin it before runs that are not urgent")
 	f.StringVar(&s.Label, "label", "", "let a worker with `LABEL` carry it out")
-	f.StringVar(&s.Pin, "pin", "", "let `WORKER` carry it out, with a folder of up to 8 GiB")
+	f.StringVar(&s.Pin, "pin", "", "let only `WORKER` carry it out, with files of up to 8 GiB")
 	f.IntVar(&s.MaxSteps, "max-steps", 0, "stop after `N` steps (0: no limit)")
 	return cmd
 }

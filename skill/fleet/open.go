@@ -41,7 +41,8 @@ func (h *held) open(ctx context.Context) (err error) {
 	return err
 }
 
-// pack returns how files of the tenant are stored. Those of a pinned run have no limits.
+// pack returns how files of the tenant are stored. Those of a pinned run, which no other
+// worker has to make room for, have no limits but those of a manifest.
 func (t Tenant) pack(b pack.Blobs, pinned bool) pack.Options {
 	o := pack.Options{Blobs: b, Key: t.Key, Exclude: t.Exclude}
 	if pinned {

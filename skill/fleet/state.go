@@ -16,7 +16,7 @@ type Run struct {
 	Query     string        `json:"query,omitempty"`
 	Urgent    bool          `json:"urgent,omitempty"`
 	Label     string        `json:"label,omitempty"` // which a worker needs, such as "gpu"; "" is none
-	Pin       string        `json:"pin,omitempty"`   // the worker that alone has its files; "" if they are portable
+	Pin       string        `json:"pin,omitempty"`   // the worker that alone may carry it out; "" if each may
 	MaxSteps  int           `json:"maxSteps,omitempty"`
 	Idle      time.Duration `json:"idle,omitempty"` // of a run without an expert: it ends after this time without a call; 0 is never
 	Submitted time.Time     `json:"submitted"`

@@ -102,6 +102,32 @@ func use(cfg *fleet.WorkerConfig, m agent.Model) {
 	}
 }
 
+// TestPinned ends the only worker that may carry a run out, in the middle of it. One with its
+// name goes on, on what may be another machine.
+func TestPinned(t *testing.T) {
+	t.Parallel()
+	p := connect(t, patience, newServer(t))
+	work(t, newWorker(t, p, "other", 4))
+	cfg := newWorker(t, p, "w1", 4)
+	inStep, once := make(chan struct{}), sync.Once{}
+	use(&cfg, modelFunc(func(ctx context.Context, r agent.Request) (agent.Answer, error) {
+		once.Do(func() { close(inStep) })
+		return appending{steps: 4}.Next(ctx, r)
+	}))
+	stop := work(t, cfg)
+	_, err := fleet.Submit(t.Context(), p, fleet.Submission{Run: fleet.Run{ID: "one", Tenant: "t", Expert: "e", Query: "go", Pin: "w1"}, Dir: newFolder(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-inStep
+	stop()
+	work(t, newWorker(t, p, "w1", 4))
+	checkRun(t, p, "one", 4)
+	if r, err := p.Run(t.Context(), "one"); err != nil || r.Worker != "w1" || r.Epoch != 2 {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
 // TestGivenBack ends a worker in the middle of a run. Another one goes on at once.
 func TestGivenBack(t *testing.T) {
 	t.Parallel()
