@@ -83,7 +83,7 @@ func (e Expert) servers() []string {
 // does not grant. What is missing anyway is said first: that is found out without
 // starting anything.
 func (t *task) granted() error {
-	for _, name := range t.expert.servers() {
+	for _, name := range slices.Sorted(maps.Keys(t.expert.Skills)) {
 		if err := t.missing(name, t.expert.Skills[name]); err != nil {
 			return err
 		}
@@ -94,9 +94,9 @@ func (t *task) granted() error {
 	return t.cfg.Grant(t.expert.powers())
 }
 
-// missing returns an error if a skill lacks a variable or its program.
+// missing returns an error if a skill lacks a variable, or the program of a server.
 func (t *task) missing(name string, c SkillConfig) error {
-	if c.Type == sseSkill {
+	if c.Type != stdioSkill {
 		return nil
 	}
 	for _, variable := range c.RequiredEnv {
@@ -104,6 +104,9 @@ func (t *task) missing(name string, c SkillConfig) error {
 			//lint:ignore ST1005 the wording of the original runtime
 			return fmt.Errorf("Skill %s requires environment variable %s", name, variable)
 		}
+	}
+	if name == baseSkill { // it is built in
+		return nil
 	}
 	path := t.cfg.Getenv("PATH")
 	if !slices.Contains(c.RequiredEnv, "PATH") {

@@ -293,6 +293,11 @@ func TestSkillNeeds(t *testing.T) {
 	if _, err := l.run("go"); err == nil || !strings.Contains(err.Error(), `skill s: cannot run "no-such-cmd"`) {
 		t.Errorf("without the program: %v", err)
 	}
+	l.cfg.Experts["e"] = Expert{Instruction: "Do it.", Skills: map[string]SkillConfig{
+		baseSkill: {Type: stdioSkill, Command: "no-such-cmd", PackageName: baseSkill, RequiredEnv: []string{"GH_TOKEN_NOPE"}}}}
+	if _, err := l.run("go"); err == nil || !strings.Contains(err.Error(), "Skill @perstack/base requires environment variable GH_TOKEN_NOPE") {
+		t.Errorf("without the variable of the Base Skill: %v", err)
+	}
 }
 
 func TestSkillOverHTTP(t *testing.T) {
