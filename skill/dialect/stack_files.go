@@ -241,6 +241,11 @@ func stackSourceError(in *call, err error) error {
 	if errors.As(err, new(*fs.PathError)) {
 		return err
 	}
+	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) { // of the source or the destination
+		if _, missing := in.x.Look(in.s, in.str("source"), true); missing != nil {
+			err = missing
+		}
+	}
 	return stackMissing("Source not found: %s", "source")(in, err)
 }
 

@@ -31,7 +31,7 @@ var stackSearch = Tool{
 		return a, err
 	},
 	tolerate: func(in *call, err error) (string, bool) { // nothing is below a file
-		if !errors.Is(err, syscall.ENOTDIR) {
+		if !errors.Is(err, syscall.ENOTDIR) || fsMissingFolder(err) {
 			return "", false
 		}
 		return searchReply(in, skill.Found{}), true

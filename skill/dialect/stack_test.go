@@ -94,7 +94,7 @@ func TestStackFiles(t *testing.T) {
 	b := newBase(t, skill.Config{MaxRead: 64})
 	for name, content := range map[string]string{
 		"crlf": "a\r\nb\r\nc\r\n", "bad": "x\xff\n", "long": strings.Repeat("0123456789\n", 10), "twice": "one two one",
-		"real/deep/f": "deep", "real/g": "g", "real/l": "->nowhere", "dir/real/": "", "l": "->real/deep",
+		"real/deep/f": "deep", "real/g": "g", "real/l": "->nowhere", "dir/real/": "", "l": "->real/deep", "circle": "->circle",
 	} {
 		b.file(name, content)
 	}
@@ -119,6 +119,12 @@ func TestStackFiles(t *testing.T) {
 		{"read", `{"path":"long/x"}`, `{"success":false,"error":"File not found: long/x"}`},
 		{"edit", `{"path":"long/x","old_text":"a","new_text":"b"}`, `{"success":false,"error":"File not found: long/x"}`},
 		{"grep", `{"path":"long/x","pattern":"a"}`, `{"success":false,"error":"Invalid path: long/x"}`},
+		{"search", `{"path":"long/x","pattern":"*"}`, `{"success":false,"error":"Path not found: long/x"}`},
+		{"search", `{"path":"long","pattern":"*"}`, `{"success":true,"matches":[],"count":0}`},
+		{"copy", `{"source":"long/x","destination":"n"}`, `{"success":false,"error":"Source not found: long/x"}`},
+		{"move", `{"source":"long/x/y","destination":"n/m"}`, `{"success":false,"error":"Source not found: long/x/y"}`},
+		{"copy", `{"source":"circle","destination":"n"}`, `{"success":false,"error":"Source not found: circle"}`},
+		{"copy", `{"source":"twice","destination":"circle"}`, `{"success":false,"error":"copy: root/twice to root/circle: too many levels of symbolic links"}`},
 		{"run", `{"command":"true","env":{"A=B":"x"}}`, `{"success":false,"error":"run: env.A=B is an illegal environment variable name: it holds ="}`},
 		{"lint", `{"linter":""}`, `{"success":false,"error":"Unknown linter: "}`},
 		{"git_commit", `{"message":"m","files":[""]}`, `{"success":false,"error":"git_commit: files[0] is empty; no files at all, or \".\", mean all that has changed"}`},
@@ -127,7 +133,7 @@ func TestStackFiles(t *testing.T) {
 		{"delete", `{"path":"real","force":true}`, `{"success":true,"deleted":"real"}`},
 	})
 	names, err := filepath.Glob(filepath.Join(b.dir, "[^.]*"))
-	if err != nil || len(names) != 5 {
+	if err != nil || len(names) != 6 {
 		t.Errorf("there are %q, %v", names, err)
 	}
 }
