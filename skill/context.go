@@ -21,7 +21,8 @@ type Context struct{ Files []ContextFile }
 // A ContextFile is one file of a [Context].
 type ContextFile struct {
 	Name, Content string
-	Next          int // the line after the last one of Content, counted from 0, where that is not all; else 0
+	NotText       bool // Content is not UTF-8: the file is in no known encoding
+	Next          int  // the line after the last one of Content, counted from 0, where that is not all; else 0
 }
 
 // Message says how many files there are.
@@ -38,7 +39,7 @@ func (x *Executor) loadContext(ctx context.Context, s *Session) (Result, error) 
 			return nil, err
 		}
 		read := r.(FileRead)
-		f := ContextFile{Name: name, Content: string(read.Content)}
+		f := ContextFile{Name: name, Content: string(read.Content), NotText: read.NotText}
 		if read.Partial || read.To < read.Lines {
 			f.Next = read.To
 		}

@@ -57,6 +57,7 @@ type Memory struct{ Title, Content string }
 type Memories struct {
 	Entries []Memory // the oldest first
 	Total   int      // number of entries in the file
+	NotText bool     // the file is not UTF-8
 }
 
 // Message says how many entries there are.
@@ -110,7 +111,7 @@ func (x *Executor) listMemory(a ListMemory) (Result, error) {
 		return nil, err
 	}
 	entries := memories(text)
-	return Memories{paginate(entries, a.Offset, a.Limit), len(entries)}, nil
+	return Memories{paginate(entries, a.Offset, a.Limit), len(entries), !utf8.ValidString(text)}, nil
 }
 
 // Strip removes white space at both ends as Python's str.strip does: also U+001C to U+001F.

@@ -149,31 +149,44 @@ func memoryListReply(in *call, list skill.Memories) string {
 		e.Content = e.Preview
 		entries = append(entries, e)
 	}
+	var warning string
+	if list.NotText {
+		warning = "MEMORY.md: " + notText
+	}
 	return success(struct {
+		Warning string  `json:"warning,omitempty"`
 		Entries []entry `json:"entries"`
 		Count   int     `json:"count"`
 		pageKeys
-	}{entries, len(entries), pageOf(in, len(entries), list.Total)})
+	}{warning, entries, len(entries), pageOf(in, len(entries), list.Total)})
 }
 
 func contextLoadReply(_ *call, c skill.Context) string {
 	texts := map[string]string{}
 	loaded := []string{}
-	var cut []string
+	var cut, unclear []string
 	for _, f := range c.Files {
 		key := strings.ToLower(strings.TrimSuffix(f.Name, ".md"))
 		texts[key] = f.Content
 		loaded = append(loaded, f.Name)
+		if f.NotText {
+			unclear = append(unclear, f.Name)
+		}
 		if f.Next > 0 {
 			cut = append(cut, fmt.Sprintf("read(path: '%s', offset: %d)", f.Name, f.Next))
 		}
 	}
+	var warning string
+	if unclear != nil {
+		warning = strings.Join(unclear, ", ") + ": " + notText
+	}
 	return success(struct {
+		Warning   string            `json:"warning,omitempty"`
 		Context   map[string]string `json:"context"`
 		Loaded    []string          `json:"loaded"`
 		Truncated bool              `json:"truncated,omitempty"`
 		Next      []string          `json:"next,omitempty"` // the calls that read on
-	}{texts, loaded, cut != nil, cut})
+	}{warning, texts, loaded, cut != nil, cut})
 }
 
 func projectScanReply(_ *call, p skill.Project) string {

@@ -195,6 +195,36 @@ func TestStackRecords(t *testing.T) {
 	})
 }
 
+// TestStackNotText says which texts show U+FFFD in place of bytes.
+func TestStackNotText(t *testing.T) {
+	b := newBase(t, skill.Config{})
+	b.file("MEMORY.md", "### a\n_t_\nx\xff\n")
+	b.file("AGENTS.md", "a\xff")
+	b.file("SOUL.md", "s")
+	b.file("TOOLS.md", "\xfft")
+	b.stackCases([]stackCase{
+		{"memory_list", `{}`, `{"success":true,"warning":"MEMORY.md: ` + notText + `","entries":[{"title":"a","content_preview":"x` + "\ufffd" + `","content":"x` + "\ufffd" + `"}],"count":1}`},
+		{"context_load", `{}`, `{"success":true,"warning":"AGENTS.md, TOOLS.md: ` + notText + `","context":{"agents":"a` + "\ufffd" + `","soul":"s","tools":"` + "\ufffd" + `t"},"loaded":["AGENTS.md","SOUL.md","TOOLS.md"]}`},
+	})
+}
+
+// TestStackFetchParts says where a page continues, also one of which nothing was asked for.
+func TestStackFetchParts(t *testing.T) {
+	for _, tt := range []struct{ start, shown, want string }{
+		{"0", "", `"length":0,"total_length":5,"truncated":true,"next_index":0`},
+		{"1", "ée", `"length":2,"total_length":5,"truncated":true,"next_index":3`},
+		{"3", "lo", `"length":2,"total_length":5,"truncated":false`},
+		{"9", "", `"length":0,"total_length":5,"truncated":false`},
+	} {
+		in := &call{values: values{"url": "u", "start_index": json.Number(tt.start)}}
+		got := fetchReply(in, skill.Fetched{Content: tt.shown, Total: 5})
+		got = strings.Replace(got, `"final_url":"","status_code":0,"content_type":"",`, "", 1)
+		if want := `{"success":true,"url":"u","content":"` + tt.shown + `",` + tt.want + "}"; got != want {
+			t.Errorf("from %s\n got %s\nwant %s", tt.start, got, want)
+		}
+	}
+}
+
 // TestStackTaskTwice changes the first of two tasks of one id, and its status only
 // where one is given.
 func TestStackTaskTwice(t *testing.T) {

@@ -127,7 +127,8 @@ var stackWeb = []Tool{
 	},
 }
 
-var webURL = Param{Name: "url", Type: "string", Required: true, Doc: "begins with http:// or https://"}
+// webURL may be empty, so that a tool that answers it in its reply does so then too.
+var webURL = Param{Name: "url", Type: "string", Required: true, Empty: true, Doc: "begins with http:// or https://"}
 
 func webTimeout(usual int) Param {
 	return Param{Name: "timeout", Type: "number", Default: json.Number(strconv.Itoa(usual)), Doc: "in seconds, 300 at most; 0 means " + strconv.Itoa(usual)}
@@ -154,6 +155,11 @@ func webSearchReply(_ *call, s skill.Searched) string {
 }
 
 func fetchReply(in *call, f skill.Fetched) string {
+	length := utf8.RuneCountInString(f.Content)
+	var next *int
+	if end := in.int("start_index") + length; end < f.Total {
+		next = &end
+	}
 	return success(struct {
 		URL       string `json:"url"`
 		Content   string `json:"content"`
@@ -164,10 +170,10 @@ func fetchReply(in *call, f skill.Fetched) string {
 		Title     string `json:"title,omitempty"`
 		Total     int    `json:"total_length"`
 		Truncated bool   `json:"truncated"`
-		Next      int    `json:"next_index,omitempty"`
+		Next      *int   `json:"next_index,omitempty"`
 		Cut       bool   `json:"page_cut,omitempty"`
 		Note      string `json:"note,omitempty"`
-	}{in.str("url"), f.Content, utf8.RuneCountInString(f.Content), f.URL, f.Status, f.Type, f.Title, f.Total, f.Next > 0 || f.Cut, f.Next, f.Cut, f.Note})
+	}{in.str("url"), f.Content, length, f.URL, f.Status, f.Type, f.Title, f.Total, next != nil || f.Cut, next, f.Cut, f.Note})
 }
 
 func downloadReply(in *call, d skill.Downloaded) string {

@@ -43,6 +43,9 @@ var errNoScheme = errors.New("a web address begins with http:// or https://")
 
 // parse parses an address and checks it.
 func (g *Guard) parse(address string) (*url.URL, error) {
+	if address == "" {
+		return nil, errors.New("the address is empty; it begins with http:// or https://")
+	}
 	u, err := url.Parse(address)
 	switch {
 	case err == nil:
