@@ -186,8 +186,8 @@ func (p *Param) coerced(v any) any {
 	return v
 }
 
-// numeral matches a number as JSON has it, without what would be lost.
-var numeral = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9]\d{0,14})(\.0+)?$`) })
+// numeral matches a number as JSON has it, without an exponent.
+var numeral = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9]\d{0,14})(\.\d+)?$`) })
 
 // integral writes a whole number without a fraction or exponent: 2.0 is 2.
 func integral(v any) any {

@@ -178,34 +178,40 @@ func updateTaskOperation(in *call) (skill.Args, error) {
 		if key == "status" && given[key] == "" { // which the original ignores
 			continue
 		}
-		if err := taskField(key, given[key]); err != nil {
+		v, err := taskField(key, given[key])
+		if err != nil {
 			return nil, err
 		}
-		a.Fields = append(a.Fields, skill.Field{Name: key, Value: rawjson.Encode(given[key])})
+		a.Fields = append(a.Fields, skill.Field{Name: key, Value: rawjson.Encode(v)})
 	}
 	return a, nil
 }
 
-// taskField checks a field to set.
-func taskField(key string, v any) error {
-	text, isText := v.(string)
+// taskField checks a field to set, and returns its value as the type that it has in tasks.
+func taskField(key string, v any) (any, error) {
+	text := (&Param{Type: "string"}).coerced(v)
+	s, isText := text.(string)
 	switch key {
 	case "id", "created", "updated":
-		return fmt.Errorf("%s is the task's own and cannot be set", key)
+		return nil, fmt.Errorf("%s is the task's own and cannot be set", key)
 	case "title", "description":
-		if !isText {
-			return fmt.Errorf("%s must be of type string", key)
+		switch {
+		case !isText:
+			return nil, fmt.Errorf("%s must be of type string", key)
+		case key == "title" && strings.TrimSpace(s) == "":
+			return nil, fmt.Errorf("%s must be a text that is not empty", key)
 		}
+		return text, nil
 	case "priority":
-		if !slices.Contains(priorities, text) {
-			return oneOf(key, priorities)
+		if !slices.Contains(priorities, s) {
+			return nil, oneOf(key, priorities)
 		}
 	case "status":
-		if !slices.Contains(statuses, text) {
-			return oneOf(key, statuses)
+		if !slices.Contains(statuses, s) {
+			return nil, oneOf(key, statuses)
 		}
 	}
-	return nil
+	return v, nil
 }
 
 func oneOf(key string, names []string) error {

@@ -84,7 +84,9 @@ func TestStackArguments(t *testing.T) {
 		{"update_task", `{"task_id":"a","status":"ready"}`, `{"success":false,"error":"update_task: status must be one of pending, in_progress, done, blocked"}`},
 		{"update_task", `{"task_id":"a","kwargs":{"priority":"most"}}`, `{"success":false,"error":"update_task: priority must be one of low, medium, high, critical"}`},
 		{"update_task", `{"task_id":"a","kwargs":5}`, `{"success":false,"error":"update_task: kwargs must be an object of fields; or give the fields themselves"}`},
-		{"update_task", `{"task_id":"a","title":5}`, `{"success":false,"error":"update_task: title must be of type string"}`},
+		{"update_task", `{"task_id":"a","title":["x"]}`, `{"success":false,"error":"update_task: title must be of type string"}`},
+		{"update_task", `{"task_id":"a","title":" "}`, `{"success":false,"error":"update_task: title must be a text that is not empty"}`},
+		{"check_url", `{"url":"","timeout":"2.5"}`, `{"success":false,"error":"check_url: reaching other machines is off; start skill with --network to allow it","url":"","status_code":"000","ok":false,"latency_ms":0}`},
 		{"update_task", `{"task_id":"a","created":"x"}`, `{"success":false,"error":"update_task: created is the task's own and cannot be set"}`},
 	})
 }
@@ -232,14 +234,14 @@ func TestStackTaskTwice(t *testing.T) {
 	b.file(".tasks.json", `[{"id":"a","status":"pending"},{"id":"a","status":"pending"}]`)
 	b.stackCases([]stackCase{
 		{"update_task", `{"task_id":"a","status":"done"}`, `{"success":true,"task_id":"a","updated":true}`},
-		{"update_task", `{"task_id":"a","status":""}`, `{"success":true,"task_id":"a","updated":true}`},
+		{"update_task", `{"task_id":"a","status":"","title":5,"description":true}`, `{"success":true,"task_id":"a","updated":true}`},
 	})
-	var tasks []struct{ Status, Updated string }
+	var tasks []struct{ Title, Description, Status, Updated string }
 	data, err := os.ReadFile(filepath.Join(b.dir, ".tasks.json"))
 	if err == nil {
 		err = json.Unmarshal(data, &tasks)
 	}
-	if err != nil || len(tasks) != 2 || tasks[0].Status != "done" || tasks[1].Status != "pending" || tasks[1].Updated != "" {
+	if err != nil || len(tasks) != 2 || tasks[0].Status != "done" || tasks[0].Title+tasks[0].Description != "5true" || tasks[1].Status != "pending" || tasks[1].Updated != "" {
 		t.Errorf("%s, %v", data, err)
 	}
 }
