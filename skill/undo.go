@@ -97,6 +97,9 @@ func (x *Executor) undo(ctx context.Context, a Undo) (Result, error) {
 // A RunStep is a step of an expert's run, in which changes are made.
 type RunStep = workspace.RunStep
 
+// Unflushed is changes that are made and may not survive a power cut.
+type Unflushed = workspace.Unflushed
+
 // WithRun returns a context in which changes are recorded as those of a step of a run.
 func WithRun(ctx context.Context, s RunStep) context.Context { return workspace.WithRun(ctx, s) }
 

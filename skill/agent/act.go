@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	rawjson "textskill/parser/json"
 	"textskill/skill"
@@ -201,16 +201,27 @@ func (t *task) recordFirst(done []*call, first *call) {
 	}
 }
 
-// runCalls runs calls in their order, and consecutive calls that only read concurrently. That
-// a call has begun is on the disk before what it does, or with its first change if it does
-// nothing but change the workspace.
+// runCalls runs calls in their order, and consecutive calls that only read concurrently. What
+// they do is on the disk when it returns, also after an error.
 func (t *task) runCalls(ctx context.Context, calls []*call, events *callEvents) error {
+	err := t.runInOrder(ctx, calls, events)
+	if t.waits() {
+		err = cmp.Or(err, t.settle(ctx))
+	}
+	return err
+}
+
+// runInOrder is runCalls without the last wait for the disk. Before a call that may act outside
+// of the workspace, it waits for that and for those before. Of other calls it is on the disk
+// that they have begun as soon as their changes are.
+func (t *task) runInOrder(ctx context.Context, calls []*call, events *callEvents) error {
 	for len(calls) > 0 {
-		n := 0
+		n, outside := 0, false
 		for n < len(calls) && (n == 0 || calls[0].readOnly() && calls[n].readOnly()) {
 			if err := t.allow(ctx, calls[n]); err != nil {
 				return err
 			}
+			outside = outside || calls[n].tool != nil && !calls[n].tool.inside
 			n++
 		}
 		for _, c := range calls[:n] {
@@ -219,14 +230,15 @@ func (t *task) runCalls(ctx context.Context, calls []*call, events *callEvents) 
 				return err
 			}
 		}
-		if !calls[0].readOnly() && !calls[0].tool.inside {
-			if err := t.store.flush(); err != nil {
+		acts := outside && !calls[0].readOnly()
+		if acts || t.waits() && (outside || len(t.held) > maxHeld) {
+			if err := t.settle(ctx); err != nil {
 				return err
 			}
-			if t.cfg.Begin != nil {
-				if err := t.cfg.Begin(ctx, calls[0].ToolCall); err != nil {
-					return err
-				}
+		}
+		if acts && t.cfg.Begin != nil {
+			if err := t.cfg.Begin(ctx, calls[0].ToolCall); err != nil {
+				return err
 			}
 		}
 		before := t.session.Snapshot()
@@ -259,6 +271,11 @@ func (t *task) allow(ctx context.Context, c *call) (err error) {
 	if t.cfg.Allow == nil || c.fault != "" || c.SkillName == baseSkill && c.ToolName == completion {
 		return nil
 	}
+	if t.waits() { // the user sees what was done before
+		if err := t.settle(ctx); err != nil {
+			return err
+		}
+	}
 	c.fault, err = t.cfg.Allow(ctx, c.ToolCall, c.tool.effect)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -289,7 +306,11 @@ func (t *task) runConcurrently(ctx context.Context, calls []*call) {
 			} else {
 				sent := c.ToolCall
 				sent.Args = c.args
-				c.outcome = c.tool.call(skill.WithRun(ctx, skill.RunStep{Run: t.id, Step: t.cp.StepNumber, Made: c.changed, Flush: t.store.flush}), sent)
+				step := skill.RunStep{Run: t.id, Step: t.cp.StepNumber, Made: c.changed}
+				if c.tool.inside {
+					step.Later = &t.unflushed
+				}
+				c.outcome = c.tool.call(skill.WithRun(ctx, step), sent)
 			}
 			t.record(c, began)
 			for i, p := range c.outcome.contents {
@@ -303,25 +324,6 @@ func (t *task) runConcurrently(ctx context.Context, calls []*call) {
 // texts returns the parts that are text. Events leave out the others.
 func texts(parts []Part) []Part {
 	return slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.Type != TextPart })
-}
-
-// limitText cuts a text to n bytes, and says so in the text.
-func limitText(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return fmt.Sprintf("%s\n… %d bytes of %d are not shown; ask for a part at once, for example from a line to a line", shorten(text, n), len(text)-n, len(text))
-}
-
-// shorten returns the longest prefix of a text with at most n bytes and whole characters.
-func shorten(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
 }
 
 // stopForCall stops the run for the first pending call.

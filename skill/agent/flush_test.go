@@ -8,7 +8,7 @@ import (
 )
 
 // TestFlushesOfAStep counts how often a step waits for the disk: once at its end, and once
-// for each change, with which the record that its call has begun is flushed.
+// for all of its changes, with which the records that their calls have begun are flushed.
 func TestFlushesOfAStep(t *testing.T) {
 	const write, more = `writeTextFile {"path":"f","text":"x"}`, `appendTextFile {"path":"g","text":"x"}`
 	for _, tt := range []struct {
@@ -25,7 +25,8 @@ func TestFlushesOfAStep(t *testing.T) {
 		{[]string{`readTextFile {"path":"g"}`, `listDirectory {"path":"."}`}, 1},
 		{[]string{`todo {"newTodos":["x"],"completedTodos":[0]}`}, 1},
 		{[]string{`deleteFile {"path":"missing"}`}, 1},
-		{[]string{write, more, more}, 4},
+		{[]string{write, more, more, `readTextFile {"path":"g"}`, `moveFile {"source":"g","destination":"h"}`, `deleteFile {"path":"f"}`}, 2},
+		{[]string{write, more, `exec {"command":"x","args":[],"env":{},"cwd":".","stdout":true,"stderr":true}`, write, more}, 3},
 	} {
 		l := newLab(t, calls(tt.calls...), calls("attemptCompletion {}"), "done")
 		x, err := skill.New(skill.Config{Dir: l.dir})

@@ -3,8 +3,10 @@ package agent
 import (
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Message is one turn of the conversation between an expert and its model.
@@ -142,4 +144,23 @@ func thinParts(parts []Part) []Part {
 // Inlined reports whether parts hold data of images or files.
 func Inlined(parts []Part) bool {
 	return slices.ContainsFunc(parts, func(p Part) bool { return p.EncodedData != "" || Inlined(p.Contents) })
+}
+
+// limitText cuts a text to n bytes, and says so in the text.
+func limitText(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return fmt.Sprintf("%s\n… %d bytes of %d are not shown; ask for a part at once, for example from a line to a line", shorten(text, n), len(text)-n, len(text))
+}
+
+// shorten returns the longest prefix of a text with at most n bytes and whole characters.
+func shorten(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
 }

@@ -25,7 +25,8 @@ const runsDir = "perstack/runs"
 type Records struct {
 	Executor *skill.Executor // on the workspace
 
-	sums sums // nil to read records whoever wrote them; see Confirmed
+	sums sums   // nil to read records whoever wrote them; see Confirmed
+	last string // the record whose sum was noted last
 }
 
 // ErrNoCheckpoint is the error of [Records.Latest] for a run without checkpoints.

@@ -14,8 +14,8 @@ import (
 )
 
 // A ledger is a model that appends numbers to a file and keeps todos. It goes by what the
-// conversation shows: a call with a result is done, and one that was interrupted is done if
-// the file has the number.
+// conversation shows: a call with a result is done, and one that was interrupted, or may be
+// missing because records are damaged, is done if the file has the number.
 type ledger struct {
 	*testing.T
 	file  string
@@ -30,10 +30,19 @@ func (l *ledger) Next(_ context.Context, r Request) (Answer, error) {
 	}
 	done, finished := map[string]bool{}, map[string]bool{}
 	args := map[string]string{}
+	looked := func(args string) bool {
+		var in struct{ Text string }
+		json.Unmarshal([]byte(args), &in)
+		data, _ := os.ReadFile(l.file)
+		return strings.Contains(string(data), in.Text)
+	}
+	damaged := false
 	for _, m := range r.Messages {
 		for _, p := range m.Contents {
 			key := p.ToolName + " " + args[p.ToolCallID]
 			switch {
+			case strings.HasPrefix(p.Text, lostRecords[:10]):
+				damaged = true
 			case p.Type == ToolCallPart:
 				args[p.ToolCallID] = string(p.Args)
 			case p.Type != ToolResultPart:
@@ -43,10 +52,7 @@ func (l *ledger) Next(_ context.Context, r Request) (Answer, error) {
 				}
 				done[key], finished[key] = true, true
 			case p.ToolName == "appendTextFile":
-				var in struct{ Text string }
-				json.Unmarshal([]byte(args[p.ToolCallID]), &in)
-				data, _ := os.ReadFile(l.file)
-				done[key] = strings.Contains(string(data), in.Text)
+				done[key] = looked(args[p.ToolCallID])
 			}
 		}
 	}
@@ -59,7 +65,7 @@ func (l *ledger) Next(_ context.Context, r Request) (Answer, error) {
 		{"attemptCompletion {}"},
 	} {
 		for _, c := range step {
-			if name, arguments, _ := strings.Cut(c, " "); !done[c] {
+			if name, arguments, _ := strings.Cut(c, " "); !done[c] && !(damaged && name == "appendTextFile" && looked(arguments)) {
 				a.Calls = append(a.Calls, Call{Name: name, Arguments: arguments})
 			}
 		}

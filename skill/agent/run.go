@@ -24,6 +24,7 @@
 //	builtin.go     further tools that are built in
 //	skill_mcp.go   MCP servers
 //	event.go       what Run reports
+//	emit.go        when: after the disk
 //	files.go       the files of an earlier step
 //	checkpoint.go  the state of a run at the end of a step
 //	records.go     reading what was recorded
@@ -98,6 +99,9 @@ type run struct {
 	files   filePosition // after the last call; nil if it is not known
 
 	schema *jsonschema.Resolved // nil for none
+
+	unflushed skill.Unflushed // changes of calls
+	held      []Event         // of these calls and of later ones; see settle
 
 	window int // of the model, in tokens, as far as it is known; 0 if it is not
 	yield  func(Event, error) bool

@@ -35,8 +35,8 @@ type tool struct {
 
 	dialect *dialect.Dialect // whose tool it is; nil if it is of none
 
-	// It does nothing but change the workspace, by operations that wait until a change is on
-	// the disk, and the run's records with it.
+	// It does nothing but read and change the workspace, by operations that can leave it to the
+	// caller to wait for the disk.
 	inside bool
 
 	// call runs one call of a tool of kind plain. A failure is an outcome too. The

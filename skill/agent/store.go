@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -85,10 +86,10 @@ func (s *store) now() int64 {
 	return s.last
 }
 
-// event sets the timestamp of an event and writes it. The next flush waits until it is on
-// the disk.
+// event writes an event, and sets its timestamp unless it has one. The next flush waits until
+// it is on the disk.
 func (s *store) event(ctx context.Context, e *Event) error {
-	return s.write(ctx, RecordName{"event", 0, e.StepNumber, string(e.Type)}, func(at int64) any {
+	return s.write(ctx, RecordName{"event", e.Timestamp, e.StepNumber, string(e.Type)}, func(at int64) any {
 		e.Timestamp = at
 		return e
 	})
@@ -116,11 +117,11 @@ func (s *store) flush() error {
 	return errors.Join(s.x.Flush(pending...), <-flushed)
 }
 
-// write creates the file of a record with the timestamp of now. If another process that
-// continues the same run has used the name, it takes the next timestamp.
+// write creates the file of a record, with the timestamp of now if it has none. If another
+// process that continues the same run has used the name, it takes the next timestamp.
 func (s *store) write(ctx context.Context, n RecordName, value func(at int64) any) error {
-	for {
-		n.Timestamp = s.now()
+	for ; ; n.Timestamp = 0 {
+		n.Timestamp = cmp.Or(n.Timestamp, s.now())
 		data := value(n.Timestamp)
 		if s.x == nil {
 			return nil

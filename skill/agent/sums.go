@@ -30,35 +30,36 @@ func sumOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// readSums returns the sums of a run's records, nil if none were kept.
-func readSums(x *skill.Executor, runID string) (sums, error) {
+// readSums returns the sums of a run's records, nil if none were kept, and the name in the
+// last line.
+func readSums(x *skill.Executor, runID string) (all sums, last string, err error) {
 	dir, err := x.Runs()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, "", nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer dir.Close()
 	f, err := dir.Open(runID)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, "", nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer f.Close()
-	all := sums{}
+	all = sums{}
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		switch sum, name, ok := strings.Cut(lines.Text(), " "); {
 		case sum == void:
 			delete(all, name)
 		case ok && len(sum) == 2*sha256.Size:
-			all[name] = append(all[name], sum)
+			all[name], last = append(all[name], sum), name
 		}
 	}
-	return all, lines.Err()
+	return all, last, lines.Err()
 }
 
 // openSums opens the file that the sums of a run's records are added to. It removes those of
@@ -142,33 +143,23 @@ func (r Records) Confirmed(runID string) (confirmed Records, known bool, err err
 	if err := checkRunID(runID); err != nil {
 		return r, false, err
 	}
-	r.sums, err = readSums(r.Executor, runID)
+	r.sums, r.last, err = readSums(r.Executor, runID)
 	return r, r.sums != nil, err
 }
 
 // missing returns the records that have a sum and are not there, in the order of their
-// times. The last one of all may not have been written: then it is unwritten.
+// times. The one with the last sum may not have been written: then it is unwritten.
 func (r Records) missing(files []RecordName) (names []RecordName, unwritten string) {
-	var all []RecordName
 	for name := range r.sums {
-		if n, ok := parseRecordName(name); ok {
-			all = append(all, n)
-		}
-	}
-	slices.SortFunc(all, func(a, b RecordName) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
-	there := map[RecordName]bool{}
-	for _, n := range files {
-		there[n] = true
-	}
-	for i, n := range all {
-		switch {
-		case there[n]:
-		case i == len(all)-1:
-			unwritten = n.String()
+		switch n, ok := parseRecordName(name); {
+		case !ok || slices.Contains(files, n):
+		case name == r.last:
+			unwritten = name
 		default:
 			names = append(names, n)
 		}
 	}
+	slices.SortFunc(names, func(a, b RecordName) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
 	return names, unwritten
 }
 

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -303,22 +302,4 @@ func (t *task) fail(ctx context.Context, err error) error {
 		return err
 	}
 	return err
-}
-
-// emit completes an event, records it and passes it to the caller.
-func (t *task) emit(ctx context.Context, e Event) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	e.ID, e.ExpertKey, e.RunID, e.StepNumber = newID(), t.expert.Key, t.id, cmp.Or(e.StepNumber, t.cp.StepNumber)
-	if err := t.store.event(ctx, &e); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return fmt.Errorf("the run cannot be recorded: %w", err)
-	}
-	if !t.yield(e, nil) {
-		return errEnough
-	}
-	return nil
 }

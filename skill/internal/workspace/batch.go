@@ -64,7 +64,6 @@ func (w *Workspace) changeFiles(ctx context.Context, c *Change, compute func() (
 	if err != nil {
 		return err
 	}
-	defer l.close()
 	err = func() error {
 		defer l.release()
 		if err := b.gather(compute); err != nil {
@@ -75,7 +74,7 @@ func (w *Workspace) changeFiles(ctx context.Context, c *Change, compute func() (
 		}
 		return b.apply(ctx)
 	}()
-	if serr := w.settle(c, l.folders...); err == nil {
+	if serr := w.settle(c, l); err == nil {
 		err = serr
 	}
 	return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -31,7 +30,7 @@ type Change struct {
 	open    []*state.Change // all of its records; see settle
 	folders []tree.Folder   // that were changed on the way
 	files   []*os.File      // that were written in place
-	flush   func() error    // see [RunStep]
+	later   *Unflushed      // see [RunStep]
 }
 
 // Kind is what a Change does. It is printed after "would": "would write P".
@@ -65,7 +64,7 @@ func (c Change) String() string {
 // the change are made durable by settle, after the locks are released.
 func (w *Workspace) commit(ctx context.Context, c *Change, planned plan, apply func(*keeper) error) error {
 	by := runOf(ctx)
-	c.flush = by.Flush
+	c.later = by.Later
 	h := w.journal(planned.root)
 	if h == nil {
 		if err := apply(nil); err != nil {
@@ -117,61 +116,22 @@ func (w *Workspace) commit(ctx context.Context, c *Change, planned plan, apply f
 }
 
 // settle makes what commit recorded and changed durable, in that order, with the changes of
-// others, and closes it. folders are those that were changed.
-func (w *Workspace) settle(c *Change, folders ...tree.Folder) error {
-	err := w.flushAll(c, append(folders, c.folders...))
-	for _, change := range c.open {
-		change.Close()
+// others; or leaves that to the caller, see [RunStep]. It closes the folders of l.
+func (w *Workspace) settle(c *Change, l *heldLocks) error {
+	if l != nil {
+		c.folders, l.folders = append(c.folders, l.folders...), nil
 	}
-	for _, d := range c.folders {
-		d.Close()
+	made := unflushed{c.open, c.folders, c.files, w.opts.NoSync}
+	c.open, c.folders, c.files, c.parents = nil, nil, nil, nil
+	if c.Applied && c.later != nil && len(made.open) > 0 {
+		c.later.add(made)
+		return nil
 	}
-	c.open, c.folders, c.parents = nil, nil, nil
-	return err
-}
-
-// flushAll is settle for what is used further. It closes the files that were written in place.
-func (w *Workspace) flushAll(c *Change, folders []tree.Folder) error {
-	var errs []error
-	flushed := make(chan error, 1)
-	if c.Applied && c.flush != nil {
-		go func() { flushed <- c.flush() }()
-	} else {
-		flushed <- nil
+	defer made.close()
+	if !c.Applied {
+		return nil
 	}
-	for i, change := range c.open {
-		last := c.open[len(c.open)-1]
-		if !c.Applied {
-			break
-		}
-		if i == len(c.open)-1 || change.Images().ID() != last.Images().ID() {
-			errs = append(errs, change.Flush(folders...))
-		}
-	}
-	if len(c.open) == 0 && c.Applied && !w.opts.NoSync {
-		errs = append(errs, syncFolders(folders))
-	}
-	for _, f := range c.files {
-		errs = append(errs, w.flush(f), f.Close())
-	}
-	c.files = nil
-	errs = append(errs, <-flushed)
-	if err := errors.Join(errs...); err != nil && c.Applied {
-		return fmt.Errorf("it is changed, but may not survive a power cut: %w", err)
-	}
-	return nil
-}
-
-// syncFolders makes the names in folders durable.
-func syncFolders(folders []tree.Folder) error {
-	var errs []error
-	for _, d := range folders {
-		if f, err := d.OpenFile(".", os.O_RDONLY, 0); err == nil {
-			errs = append(errs, f.Sync())
-			f.Close()
-		}
-	}
-	return errors.Join(errs...)
+	return made.flush()
 }
 
 type labelKey struct{}
@@ -196,7 +156,7 @@ type RunStep struct {
 	Run   string
 	Step  int
 	Made  func(id string) // is called with the ID of each change; nil for nobody
-	Flush func() error    // makes the caller's own records durable, beside each flush of a change; nil for none
+	Later *Unflushed      // collects the recorded changes, which may not survive a power cut until it is flushed; nil flushes each
 }
 
 // WithRun returns a context under which changes are recorded as those of a step of a run.
@@ -271,7 +231,6 @@ func (w *Workspace) locked(ctx context.Context, c *Change, parents, alone bool, 
 	if err != nil {
 		return err
 	}
-	defer l.close()
 	err = func() error {
 		defer l.release()
 		removeParents := func() {}
@@ -289,7 +248,7 @@ func (w *Workspace) locked(ctx context.Context, c *Change, parents, alone bool, 
 		}
 		return err
 	}()
-	return cmp.Or(err, w.settle(c, l.folders...))
+	return cmp.Or(err, w.settle(c, l))
 }
 
 // makeParents makes p and the folders above it for c, which is recorded next. The

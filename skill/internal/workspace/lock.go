@@ -44,14 +44,6 @@ func (l *heldLocks) release() {
 	l.shut, l.stores, l.free = nil, nil, nil
 }
 
-// close closes the folders.
-func (l *heldLocks) close() {
-	for _, f := range l.folders {
-		f.Close()
-	}
-	l.folders = nil
-}
-
 // lockRoots locks the roots of the locations. Without a journal, where the store cannot
 // be opened either, changes of this Workspace alone are kept apart.
 func (w *Workspace) lockRoots(ctx context.Context, alone bool, locations ...location) (*heldLocks, error) {
@@ -87,7 +79,7 @@ func (w *Workspace) lockRoots(ctx context.Context, alone bool, locations ...loca
 	return l, nil
 }
 
-// lockFolders opens and locks the folders that the locations are in; l closes them. If
+// lockFolders opens and locks the folders that the locations are in; settle closes them. If
 // a folder is removed before it is locked, creating a file in it will fail with ENOENT.
 func (l *heldLocks) lockFolders(ctx context.Context, w *Workspace, locations ...location) ([]tree.Folder, error) {
 	ids := map[string][]FileID{} // by the path of the place

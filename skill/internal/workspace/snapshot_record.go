@@ -59,7 +59,7 @@ func (s *Snapshot) Record(ctx context.Context, command string) (Change, []Untrac
 	}
 	untracked, err := r.record(ctx, &c, command)
 	l.release()
-	if serr := s.w.settle(&c); err == nil {
+	if serr := s.w.settle(&c, nil); err == nil {
 		err = serr
 	}
 	return c, untracked, err

@@ -210,11 +210,13 @@ func (w *Workspace) settleUndone(ctx context.Context, all *undone) error {
 			}
 		}
 	}
-	err := w.flushAll(&all.Change, all.folders)
-	for _, d := range all.folders {
-		d.Close()
+	made := unflushed{all.open, all.folders, all.files, w.opts.NoSync}
+	var err error
+	if all.Applied {
+		err = made.flush()
 	}
-	all.folders = nil
+	made.open, all.folders, all.files = nil, nil, nil
+	made.close()
 	if many && !w.opts.NoSync {
 		for _, r := range w.roots {
 			if d, oerr := r.tree.OpenFolder("."); oerr == nil {
@@ -229,7 +231,7 @@ func (w *Workspace) settleUndone(ctx context.Context, all *undone) error {
 		}
 	}
 	all.made = nil
-	return errors.Join(err, w.settle(&all.Change))
+	return errors.Join(err, w.settle(&all.Change, nil))
 }
 
 // backwards returns the steps that lead back, the last one first. A move is two: what it

@@ -1,0 +1,102 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"textskill/skill/internal/state"
+	"textskill/skill/internal/workspace/tree"
+)
+
+// Unflushed is changes that are made and may not survive a power cut: one wait for the disk
+// serves all of them. It holds what they need open, a descriptor for each folder. It is not
+// safe for concurrent use.
+type Unflushed struct{ made unflushed }
+
+// Len returns the number of records of changes that are not flushed.
+func (u *Unflushed) Len() int { return len(u.made.open) }
+
+// Flush returns once the changes are durable.
+func (u *Unflushed) Flush() error {
+	made := u.made
+	u.made = unflushed{}
+	defer made.close()
+	return made.flush()
+}
+
+func (u *Unflushed) add(made unflushed) {
+	u.made.noSync = made.noSync
+	u.made.open, u.made.files = append(u.made.open, made.open...), append(u.made.files, made.files...)
+	for _, d := range made.folders {
+		if slices.ContainsFunc(u.made.folders, func(have tree.Folder) bool { return have.ID() == d.ID() }) {
+			d.Close()
+		} else {
+			u.made.folders = append(u.made.folders, d)
+		}
+	}
+}
+
+// unflushed is what changes recorded and changed.
+type unflushed struct {
+	open    []*state.Change
+	folders []tree.Folder
+	files   []*os.File // that were written in place
+	noSync  bool
+}
+
+// flush makes the records durable before the folders, and both before the files.
+func (u *unflushed) flush() error {
+	if u.noSync {
+		return nil
+	}
+	var logs []*state.Change // one of each
+	for _, c := range u.open {
+		if !slices.ContainsFunc(logs, func(l *state.Change) bool { return l.Images().ID() == c.Images().ID() }) {
+			logs = append(logs, c)
+		}
+	}
+	var errs []error
+	for i, c := range logs {
+		if i < len(logs)-1 {
+			errs = append(errs, c.Flush())
+		} else {
+			errs = append(errs, c.Flush(u.folders...))
+		}
+	}
+	if len(logs) == 0 {
+		errs = append(errs, syncFolders(u.folders))
+	}
+	for _, f := range u.files {
+		errs = append(errs, tree.Datasync(f))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("it is changed, but may not survive a power cut: %w", err)
+	}
+	return nil
+}
+
+func (u *unflushed) close() {
+	for _, f := range u.files {
+		f.Close()
+	}
+	for _, c := range u.open {
+		c.Close()
+	}
+	for _, d := range u.folders {
+		d.Close()
+	}
+}
+
+// syncFolders makes the names in folders durable.
+func syncFolders(folders []tree.Folder) error {
+	var errs []error
+	for _, d := range folders {
+		if f, err := d.OpenFile(".", os.O_RDONLY, 0); err == nil {
+			errs = append(errs, f.Sync())
+			f.Close()
+		}
+	}
+	return errors.Join(errs...)
+}
