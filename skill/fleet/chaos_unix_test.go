@@ -99,8 +99,8 @@ func (p *process) signal(s syscall.Signal) {
 }
 
 // newCluster starts three nodes, which may acknowledge before what they have written is on
-// the disk, and returns them with the URLs for clients.
-func newCluster(t testing.TB, later bool) (nodes []*process, servers []string) {
+// the disk, in dirs or else in temporary folders. It returns them with the URLs for clients.
+func newCluster(t testing.TB, later bool, dirs ...string) (nodes []*process, servers []string) {
 	t.Helper()
 	const n = 3
 	var ports []int
@@ -120,8 +120,11 @@ func newCluster(t testing.TB, later bool) (nodes []*process, servers []string) {
 		servers = append(servers, fmt.Sprintf("nats://127.0.0.1:%d", ports[i]))
 	}
 	for i := range n {
+		if len(dirs) == i {
+			dirs = append(dirs, t.TempDir())
+		}
 		nodes = append(nodes, newProcess(t, role{Node: jetstream.ServerOptions{
-			Dir: t.TempDir(), Name: fmt.Sprintf("n%d", i), Port: ports[i], Cluster: ports[n+i], Routes: routes, SyncLater: later,
+			Dir: dirs[i], Name: fmt.Sprintf("n%d", i), Port: ports[i], Cluster: ports[n+i], Routes: routes, SyncLater: later,
 		}}))
 	}
 	return nodes, servers
