@@ -119,7 +119,7 @@ var doors = map[string][]string{
 	"golang.org/x/sys":                             {"skill/internal/workspace/tree/*.go", "skill/internal/state/*.go", "skill/internal/process/*.go", "skill/mcpserver/unix_*.go"},
 	"golang.org/x/net":                             {"skill/internal/web/*.go", "skill/file_encoding.go", "skill/page/serve.go"},
 	"golang.org/x/text":                            {"skill/file_encoding.go"},
-	"golang.org/x/sync":                            {"skill/fleet/jetstream/*.go", "skill/internal/state/*.go", "skill/internal/workspace/*.go"},
+	"golang.org/x/sync":                            {"skill/fleet/jetstream/*.go", "skill/fleet/pack/*.go", "skill/internal/state/*.go", "skill/internal/workspace/*.go"},
 	"github.com/peterh/liner":                      {"cmd/skill/terminal.go"},
 	"github.com/landlock-lsm/go-landlock":          {"skill/internal/process/*.go", "skill/mcpserver/unix_*.go"},
 	"github.com/google/jsonschema-go":              {"skill/agent/schema.go", "skill/agent/run.go", "skill/dialect/func.go"},

@@ -166,13 +166,18 @@ func (p *Plane) owner(ctx context.Context, states []fenced, id string) (uint64, 
 	return sequence, nil
 }
 
-// last reads the last value that was written to a subject, as the leader of its stream
-// has it: another replica may lag. The error of none is jetstream.ErrMsgNotFound.
+// last reads the last value that was written to the subject of a name: see [Plane.lastAt].
 func (p *Plane) last(ctx context.Context, pattern, name string, v any) (revision uint64, err error) {
 	subj, err := subject(pattern, name)
 	if err != nil {
 		return 0, err
 	}
+	return p.lastAt(ctx, subj, v)
+}
+
+// lastAt reads the last value that was written to a subject, as the leader of its stream
+// has it: another replica may lag. The error of none is jetstream.ErrMsgNotFound.
+func (p *Plane) lastAt(ctx context.Context, subj string, v any) (revision uint64, err error) {
 	err = p.reach(ctx, func(ctx context.Context) error {
 		m, err := p.runs.GetLastMsgForSubject(ctx, subj)
 		if err != nil {
@@ -227,10 +232,12 @@ func (p *Plane) Runs(ctx context.Context, tenant string) ([]fleet.Run, error) {
 	var mu sync.Mutex
 	var runs []fleet.Run
 	err = each(maps.Keys(states), func(subj string) error {
-		r, err := p.runAt(ctx, subj)
+		var r fleet.Run
+		revision, err := p.lastAt(ctx, subj, &r)
 		if errors.Is(err, jetstream.ErrMsgNotFound) { // it has just expired
 			return nil
 		}
+		r.Revision = revision
 		if err == nil && (tenant == "" || r.Tenant == tenant) {
 			cancel, _ := subject(runCancel, r.ID)
 			r.Cancelled = cancels[cancel] > 0
@@ -244,18 +251,6 @@ func (p *Plane) Runs(ctx context.Context, tenant string) ([]fleet.Run, error) {
 		return nil, err
 	}
 	return runs, nil
-}
-
-func (p *Plane) runAt(ctx context.Context, subj string) (r fleet.Run, err error) {
-	err = p.reach(ctx, func(ctx context.Context) error {
-		m, err := p.runs.GetLastMsgForSubject(ctx, subj)
-		if err != nil {
-			return err
-		}
-		r = fleet.Run{Revision: m.Sequence}
-		return json.Unmarshal(m.Data, &r)
-	})
-	return r, err
 }
 
 // Cancel implements [fleet.Plane].

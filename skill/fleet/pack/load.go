@@ -8,7 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // errDamaged is the error of a manifest that no Snapshot writes.
@@ -63,13 +64,14 @@ func repeats(sums []string) bool {
 
 // fetch reads manifests at once.
 func (f *Folder) fetch(ctx context.Context, sums []string, into [][]byte) error {
-	errs := make([]error, len(sums))
-	var wg sync.WaitGroup
+	g, ctx := errgroup.WithContext(ctx)
 	for i, sum := range sums {
-		wg.Go(func() { into[i], errs[i] = f.get(ctx, aManifest, sum, maxManifest) })
+		g.Go(func() (err error) {
+			into[i], err = f.get(ctx, aManifest, sum, maxManifest)
+			return err
+		})
 	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return g.Wait()
 }
 
 // keep acquires the pieces of all nodes.

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"textskill/skill/internal/workspace/tree"
 )
 
@@ -88,31 +90,21 @@ func (r *restorer) write(ctx context.Context) error {
 	if err := r.make(r.root, ""); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	slots := make(chan struct{}, maxPuts)
+	g, own := errgroup.WithContext(ctx)
+	g.SetLimit(maxPuts)
 	writers := make(chan struct{}, 2*runtime.GOMAXPROCS(0))
-	var wg sync.WaitGroup
 	for p, jobs := range r.jobs {
-		slots <- struct{}{}
-		if ctx.Err() != nil {
-			break
-		}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			plain, err := r.get(ctx, aPack, p.sum, packSize)
+		g.Go(func() error {
+			plain, err := r.get(own, aPack, p.sum, packSize)
 			if err == nil {
 				writers <- struct{}{}
 				err = r.unpack(p, plain, jobs)
 				<-writers
 			}
-			if err != nil {
-				cancel(err)
-			}
+			return err
 		})
 	}
-	wg.Wait()
-	if err := context.Cause(ctx); err != nil {
+	if err := cmp.Or(g.Wait(), context.Cause(ctx)); err != nil {
 		return err
 	}
 	top, err := r.tree.OpenFolder(".")
