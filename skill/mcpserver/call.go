@@ -133,9 +133,15 @@ func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) (_ cont
 			return
 		}
 		p.done, p.next = done, now.Add(progressEvery)
-		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ // fails only if the client is gone
-			ProgressToken: token, Progress: float64(done), Total: float64(total), Message: note,
-		})
+		params := &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(done), Total: float64(total), Message: note}
+		if notify := s.relaying.notifier(req); notify != nil {
+			line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+			if err == nil {
+				notify(line)
+			}
+			return
+		}
+		_ = req.Session.NotifyProgress(ctx, params) // fails only if the client is gone
 	})
 	return inner, func() {
 		p.mu.Lock()

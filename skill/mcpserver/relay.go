@@ -28,6 +28,10 @@ type Relay func(ctx context.Context, m Message) (Reply, error)
 type Message struct {
 	Header http.Header // those that the protocol knows
 	Body   []byte
+
+	// Notify is called with each notification about a call that the client is to see before
+	// the reply, as JSON. It is nil if the client wants none.
+	Notify func(notification []byte) `json:"-"`
 }
 
 // A Reply is the answer to a Message.
@@ -45,6 +49,8 @@ const (
 	versionHeader = "Mcp-Protocol-Version"
 	methodHeader  = "Mcp-Method"
 	nameHeader    = "Mcp-Name"
+
+	notifyHeader = "Skill-Notify" // names the client of a message that was carried here
 )
 
 // HTTP serves clients over streamable HTTP, as [Server.HTTP] does, until ctx is done.
@@ -66,7 +72,14 @@ func (r Relay) post(w http.ResponseWriter, req *http.Request, body []byte) {
 			m.Header[name] = v
 		}
 	}
+	events := &eventStream{w: w}
+	if wantsProgress(body) { // the answer may be events: a client that does not take them is refused
+		m.Notify = events.notify
+	}
 	reply, err := r(req.Context(), m)
+	if events.end(reply, err, body) {
+		return
+	}
 	if err != nil {
 		w.Header().Set("Retry-After", "5")
 		deny(w, http.StatusServiceUnavailable, err.Error())
@@ -77,6 +90,55 @@ func (r Relay) post(w http.ResponseWriter, req *http.Request, body []byte) {
 	}
 	w.WriteHeader(reply.Status)
 	w.Write(reply.Body)
+}
+
+// wantsProgress reports whether a message may ask for notifications of progress.
+func wantsProgress(message []byte) bool { return bytes.Contains(message, []byte(`"progressToken"`)) }
+
+// An eventStream answers a request of HTTP with events, once there is one before the reply.
+type eventStream struct {
+	w http.ResponseWriter
+
+	mu           sync.Mutex
+	begun, ended bool
+}
+
+func (s *eventStream) notify(notification []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	if !s.begun {
+		s.begun = true
+		s.w.Header().Set("Content-Type", "text/event-stream")
+		s.w.Header().Set("Cache-Control", "no-cache")
+	}
+	s.send(notification)
+}
+
+func (s *eventStream) send(message []byte) {
+	fmt.Fprintf(s.w, "event: message\ndata: %s\n\n", bytes.TrimSpace(message))
+	_ = http.NewResponseController(s.w).Flush() // fails only if the client is gone
+}
+
+// end sends the reply to a request if there were events before it, which it reports. No
+// notification follows.
+func (s *eventStream) end(reply Reply, err error, request []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended = true; !s.begun {
+		return false
+	}
+	e, _ := readEnvelope(bytes.Clone(request))
+	switch {
+	case err != nil:
+		reply.Body = errorLine(e.id, codeBusy, err.Error())
+	case !json.Valid(reply.Body):
+		reply.Body = errorLine(e.id, jsonrpc.CodeInvalidRequest, strings.TrimSpace(string(reply.Body)))
+	}
+	s.send(reply.Body)
+	return true
 }
 
 // Stdio serves one client that writes messages to in, one per line, and reads them from
@@ -141,7 +203,21 @@ func (c *relayConn) line(ctx context.Context, line []byte) {
 }
 
 func (c *relayConn) carry(ctx context.Context, m Message, e envelope) {
+	var mu sync.Mutex
+	ended := false
+	if wantsProgress(m.Body) {
+		m.Notify = func(notification []byte) {
+			mu.Lock()
+			defer mu.Unlock()
+			if !ended {
+				c.out.send(append(bytes.TrimSpace(notification), '\n'))
+			}
+		}
+	}
 	reply, err := c.relay(ctx, m)
+	mu.Lock()
+	ended = true
+	mu.Unlock()
 	var head struct {
 		Result struct {
 			Version string `json:"protocolVersion"`
@@ -210,6 +286,12 @@ func (s *Server) Relayed(ctx context.Context, place string, m Message) Reply {
 	}
 	req.Header = m.Header.Clone()
 	req.Header.Del(sessionHeader)
+	if m.Notify != nil {
+		id := rand.Text()
+		req.Header.Set(notifyHeader, id)
+		s.relaying.notify.Store(id, m.Notify)
+		defer s.relaying.notify.Delete(id)
+	}
 	w := &recorder{Reply: Reply{Status: http.StatusOK, Header: http.Header{}}}
 	s.relaying.handler().ServeHTTP(w, req)
 	if string(e.method) == `"initialize"` && w.Status == http.StatusOK {
@@ -221,6 +303,7 @@ func (s *Server) Relayed(ctx context.Context, place string, m Message) Reply {
 // relaying are the messages that were carried here.
 type relaying struct {
 	handler func() http.Handler
+	notify  sync.Map // what a Message has to notify its client with, by its notifyHeader
 
 	mu      sync.Mutex
 	running map[string]context.CancelFunc // by session and ID
@@ -237,6 +320,16 @@ func (r *relaying) begin(session string, id []byte, stop context.CancelFunc) (en
 		defer r.mu.Unlock()
 		delete(r.running, key)
 	}
+}
+
+// notifier returns what notifies the client of a call that was carried here, nil for others.
+func (r *relaying) notifier(req *mcp.CallToolRequest) func([]byte) {
+	if req.Extra == nil {
+		return nil
+	}
+	notify, _ := r.notify.Load(req.Extra.Header.Get(notifyHeader))
+	f, _ := notify.(func([]byte))
+	return f
 }
 
 // cancel stops the request that a notification names.

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -303,6 +304,60 @@ func relayedLines(t *testing.T, r Relay, version string, lines ...string) map[in
 		got[head.ID] = a
 	}
 	return got
+}
+
+// TestRelayTellsProgress lets an operation report while and after clients wait for its answer.
+func TestRelayTellsProgress(t *testing.T) {
+	late := make(chan func(), 10)
+	s, _ := newServer(t, map[string]string{"a.txt": "alpha"}, func(cfg *Config) {
+		cfg.Progress = func(ctx context.Context, report func(done, total int64, note string)) context.Context {
+			report(10, 10, "all")
+			late <- func() { report(11, 11, "too late") }
+			return ctx
+		}
+	})
+	var p places
+	p.move(s)
+	const call = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a.txt"},"_meta":{"progressToken":7}}}`
+	read, write := io.Pipe()
+	out, in := io.Pipe()
+	c := newLineClient(t, write, out)
+	go func() {
+		err := Relay(p.relay).Stdio(t.Context(), read, in)
+		in.Close()
+		c.ended <- err
+	}()
+	c.greet("2025-11-25", "{}")
+	c.send(call)
+	want := []string{`7 10 10 "all"`, "alpha"}
+	lines := []string{c.told(c.next()), c.told(c.next())}
+	(<-late)()
+	if !slices.Equal(lines, want) {
+		t.Errorf("over stdio the client is told %q, want %q", lines, want)
+	}
+	r, err := http.NewRequest(http.MethodPost, p.replicas(t), strings.NewReader(call))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}, versionHeader: {"2025-11-25"}}
+	resp, err := bearer{}.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines = nil
+	for event := range strings.SplitSeq(string(body), "\n") {
+		if data, ok := strings.CutPrefix(event, "data: "); ok {
+			lines = append(lines, c.told(data))
+		}
+	}
+	if kind := resp.Header.Get("Content-Type"); kind != "text/event-stream" || !slices.Equal(lines, want) {
+		t.Errorf("over HTTP the client is told %q as %s, want %q", lines, kind, want)
+	}
 }
 
 // TestRelayAnswersAtATime lets many answers wait for a client that reads slowly.

@@ -23,7 +23,16 @@ func (e *NobodyError) Error() string { return "no worker holds " + e.Workspace }
 // is that of a workspace. An error of it is a [*NobodyError] if no worker holds it.
 func Relay(p fleet.Plane, workspace string, tools []string) mcpserver.Relay {
 	return func(ctx context.Context, m mcpserver.Message) (reply mcpserver.Reply, err error) {
-		data, err := json.Marshal(request{tools, m})
+		asked := request{Tools: tools, Message: m}
+		if m.Notify != nil {
+			asked.Notify = "notify." + rand.Text()
+			stop, err := p.Listen(asked.Notify, m.Notify)
+			if err != nil {
+				return reply, err
+			}
+			defer stop()
+		}
+		data, err := json.Marshal(asked)
 		if err != nil {
 			return reply, err
 		}

@@ -102,6 +102,7 @@ func (d *Desk) Idle() time.Duration {
 type request struct {
 	Tools   []string          `json:"tools,omitempty"` // names of dialects; none is [dialect.Workspace]
 	Message mcpserver.Message `json:"message"`
+	Notify  string            `json:"notify,omitempty"` // the topic of notifications about the call
 }
 
 // answer answers a request with the JSON of a [mcpserver.Reply].
@@ -127,6 +128,9 @@ func (d *Desk) answer(ctx context.Context, data []byte) []byte {
 	if err != nil {
 		reply.Body = []byte(err.Error())
 	} else {
+		if r.Notify != "" {
+			r.Message.Notify = func(notification []byte) { _ = d.cfg.Plane.Tell(r.Notify, notification) }
+		}
 		reply = s.Relayed(ctx, d.cfg.Worker, r.Message)
 	}
 	out, err := json.Marshal(reply)
@@ -156,7 +160,7 @@ func (d *Desk) server(tools []string) (*mcpserver.Server, error) {
 		list = append(list, found.For(d.cfg.Executor.Config()))
 	}
 	s, err := mcpserver.New(mcpserver.Config{
-		Executor: d.cfg.Executor, Dialects: list, Version: d.cfg.Version, Log: d.cfg.Log, Session: d.session,
+		Executor: d.cfg.Executor, Dialects: list, Version: d.cfg.Version, Log: d.cfg.Log, Session: d.session, Progress: skill.WithProgress,
 		Instructions: "Files are those of the workspace " + d.cfg.Workspace + "; names are relative to it. Nothing outside can be reached. The workspace may move to another machine with its files, and not with what runs.",
 		Changed: func(ctx context.Context) error {
 			if err := d.cfg.Commit(ctx, d.session.Snapshot()); err != nil {

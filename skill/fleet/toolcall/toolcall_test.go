@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,6 +118,33 @@ func call(t testing.TB, r mcpserver.Relay, tool string, args map[string]any) too
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// TestProgress has a command run for longer than a second, after which it says so.
+func TestProgress(t *testing.T) {
+	needs.Program(t, "sleep")
+	p := connect(t)
+	work(t, p, "w1")
+	hold(t, p, "ws", 0, map[string]string{"a.txt": "alpha"})
+	r := toolcall.Relay(p, "ws", []string{"perstack"})
+	call(t, r, "readTextFile", map[string]any{"path": "a.txt"}) // it is held
+	told := make(chan string, 100)
+	reply, err := r(t.Context(), mcpserver.Message{
+		Header: http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {"2025-11-25"}},
+		Body:   []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"exec","arguments":{"command":"sleep","args":["3"],"cwd":".","env":{},"stdout":true,"stderr":true},"_meta":{"progressToken":"x"}}}`),
+		Notify: func(notification []byte) { told <- string(notification) },
+	})
+	if err != nil || reply.Status != http.StatusOK {
+		t.Fatalf("%d %s %v", reply.Status, reply.Body, err)
+	}
+	line := ""
+	select {
+	case line = <-told:
+	case <-time.After(time.Minute):
+	}
+	if !strings.Contains(line, `"notifications/progress"`) || !strings.Contains(line, `"progressToken":"x"`) {
+		t.Error(line)
 	}
 }
 
