@@ -71,6 +71,7 @@ func TestPrices(t *testing.T) {
 	used := Usage{InputTokens: 3e6, CachedInputTokens: 1e6, CacheWriteTokens: 1e5, OutputTokens: 1e6}
 	for model, want := range map[string]float64{
 		"openai/gpt-4o-2024-08-06": 2*2.5 + 1.25 + 10, "GPT-4o-mini": 3 + 2, "local-8b": 0, "gpt-4-turbo": 3*10 + 30,
+		"gpt-4o-2024-05-13": 3*5 + 15, "gpt-3.5-turbo-0125": 3*0.5 + 1.5,
 		"claude-opus-5-20260724": 1.9*5 + 0.1*6.25 + 0.5 + 25,
 		"claude-sonnet-4-5":      1.9*3 + 0.1*3.75 + 0.3 + 15,
 	} {
@@ -78,7 +79,7 @@ func TestPrices(t *testing.T) {
 			t.Errorf("%s costs %v, want %v", model, p, want)
 		}
 	}
-	for _, model := range []string{"nobody-knows", "gpt-5.1", "gpt-5-pro", "o3-pro", "claude-opus-4-9", "claude-opus-6", "claude-opus-5-9", "claude-opus-5.5", "gemini-2.5-flash-image"} {
+	for _, model := range []string{"nobody-knows", "gpt-5.1", "gpt-5-pro", "o3-pro", "claude-opus-4-9", "claude-opus-6", "claude-opus-5-9", "claude-opus-5.5", "gemini-2.5-flash-image", "gemini-2.5-pro", "gpt-3.5-turbo-16k", "deepseek-chat"} {
 		if p := known.Of(model); p != nil {
 			t.Errorf("%s has a price of %+v", model, *p)
 		}
