@@ -150,9 +150,13 @@ func (r Records) Confirmed(runID string) (confirmed Records, known bool, err err
 // missing returns the records that have a sum and are not there, in the order of their
 // times. The one with the last sum may not have been written: then it is unwritten.
 func (r Records) missing(files []RecordName) (names []RecordName, unwritten string) {
+	there := map[RecordName]bool{}
+	for _, n := range files {
+		there[n] = true
+	}
 	for name := range r.sums {
 		switch n, ok := parseRecordName(name); {
-		case !ok || slices.Contains(files, n):
+		case !ok || there[n]:
 		case name == r.last:
 			unwritten = name
 		default:
