@@ -15,6 +15,9 @@ import (
 // is nil. All else stays as it is, comments included. Empty data is an empty object.
 func editJSON(data []byte, path []string, e entry) ([]byte, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
+		if e == nil {
+			return data, nil
+		}
 		data = []byte("{}\n")
 	}
 	v, err := hujson.Parse(data)
@@ -101,7 +104,11 @@ func addMember(o *hujson.Object, name, text, indent, closing string) {
 // removeMember removes a member of an object. A comment before it stays.
 func removeMember(o *hujson.Object, i int) {
 	comment := strings.TrimRight(string(o.Members[i].Name.BeforeExtra), " \t\r\n")
+	comma := o.Members[i].Value.AfterExtra
 	o.Members = slices.Delete(o.Members, i, i+1)
+	if n := len(o.Members); i == n && n > 0 && comma != nil && o.Members[n-1].Value.AfterExtra == nil {
+		o.Members[n-1].Value.AfterExtra = hujson.Extra{}
+	}
 	next := &o.AfterExtra
 	if i < len(o.Members) {
 		next = &o.Members[i].Name.BeforeExtra
@@ -155,10 +162,14 @@ func editTOML(data []byte, path []string, e entry) ([]byte, error) {
 		}
 		out.WriteString("[" + table + "]\n" + members)
 	}
-	if after, err := readTOML([]byte(out.String())); err != nil || !reflect.DeepEqual(after, wanted) {
+	text := out.String()
+	if e == nil && in && strings.HasSuffix(text, "\n\n") { // the line that parted the table from what is before it
+		text = text[:len(text)-1]
+	}
+	if after, err := readTOML([]byte(text)); err != nil || !reflect.DeepEqual(after, wanted) {
 		return nil, fmt.Errorf("it has %s in a form that only a person can change", table)
 	}
-	return []byte(out.String()), nil
+	return []byte(text), nil
 }
 
 func (e entry) has(name string) bool {
