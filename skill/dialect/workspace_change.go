@@ -3,6 +3,7 @@ package dialect
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"textskill/skill"
@@ -105,12 +106,21 @@ var (
 	overwrite = Param{Name: "overwrite", Type: "boolean", Doc: "replace a file"}
 )
 
+// refusedToReplace says of a destination that exists how a file is replaced.
+func refusedToReplace(in *call, err error) error {
+	if errors.Is(err, fs.ErrExist) && !in.flag("overwrite") {
+		return &Failure{Message: plainMessage(err) + "; set overwrite to replace a file", Cause: err}
+	}
+	return err
+}
+
 var moveTool = Tool{
 	Name: "move", Title: "Move or rename", Doc: "Move or rename a file or folder.",
 	Params: []Param{ownSource, ownDest, overwrite}, Output: changeOutput, Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
 		return skill.MoveFile{Source: in.str("source"), Dest: in.str("destination"), Into: true, Parents: true, NoReplace: !in.flag("overwrite")}, refuseHome(in, "destination")
 	},
+	reword: refusedToReplace,
 	reply: typed(func(in *call, c skill.Changed) string {
 		return changeText(in, c, "moved "+in.name(c.From)+" to "+in.name(c.Path))
 	}),
@@ -123,6 +133,7 @@ var copyTool = Tool{
 	operation: func(in *call) (skill.Args, error) {
 		return skill.CopyFile{Source: in.str("source"), Dest: in.str("destination"), Tree: true, Into: true, Parents: true, NoReplace: !in.flag("overwrite")}, refuseHome(in, "destination")
 	},
+	reword: refusedToReplace,
 	reply: typed(func(in *call, c skill.Changed) string {
 		return changeText(in, c, "copied "+in.name(c.From)+" to "+in.name(c.Path))
 	}),

@@ -32,7 +32,7 @@ func shellText(in *call, e skill.Executed) string {
 	var b strings.Builder
 	switch {
 	case e.TimedOut:
-		b.WriteString("timed out")
+		b.WriteString("timed out; give a larger timeout, or start what runs on with server")
 	case e.Failed() && e.ExitCode <= 0:
 		b.WriteString(e.Message())
 	default:

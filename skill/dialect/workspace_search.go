@@ -64,6 +64,9 @@ func grepText(in *call, g skill.Grepped) string {
 	text := g.Message()
 	if more > 0 {
 		text = fmt.Sprintf("%d of %d matching lines; narrow path, glob or pattern for the others", shown, shown+more)
+		if !p.cut {
+			text += ", or raise limit"
+		}
 	}
 	return p.String() + "[" + strings.Replace(text, " of "+g.Path, "", 1) + "]"
 }
