@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 )
@@ -20,12 +21,12 @@ func TestCopySparse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for at, text := range map[int64]string{0: "begin", 8 << 30: "middle"} {
+	for at, text := range map[int64]string{0: "begin", 2 << 30: "middle"} {
 		if _, err := f.WriteAt([]byte(text), at); err != nil {
 			t.Fatal(err)
 		}
 	}
-	const size = 10 << 30
+	const size = 5 << 29
 	if err := f.Truncate(size); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func TestCopySparse(t *testing.T) {
 			t.Fatal(err)
 		}
 		data := make([]byte, 6)
-		if _, err := f.ReadAt(data, 8<<30); err != nil || string(data) != "middle" || info.Size() != size {
+		if _, err := f.ReadAt(data, 2<<30); err != nil || string(data) != "middle" || info.Size() != size {
 			t.Errorf("%s has %d bytes and holds %q, %v", name, info.Size(), data, err)
 		}
 		if used := info.Sys().(*syscall.Stat_t).Blocks * 512; used > 1<<20 {
@@ -107,4 +108,40 @@ func TestEditSparse(t *testing.T) {
 		}
 		holds("middle")
 	})
+}
+
+// TestSumSparse sums files with holes at their beginning, between data and at their end, and
+// leaves the offset where it was.
+func TestSumSparse(t *testing.T) {
+	const size = 3*sparseFrom + 5
+	for _, at := range [][]int64{{}, {0}, {size - 1}, {sparseFrom + 7}, {1, sparseFrom, 2*sparseFrom - 1}} {
+		all := make([]byte, size)
+		f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if err := f.Truncate(size); err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range at {
+			all[at] = 'x'
+			if _, err := f.WriteAt(all[at:at+1], at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := f.Seek(3, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+		if sum, err := fileSum(f, size); err != nil || sum != sumOf(all) {
+			t.Errorf("%v: %s, %v", at, sum, err)
+		}
+		before, after, err := splicedSums(f, size, Splice{Offset: 5, Old: sparseFrom, New: []byte("new")})
+		if err != nil || before != sumOf(all) || after != sumOf(slices.Concat(all[:5], []byte("new"), all[5+sparseFrom:])) {
+			t.Errorf("%v: %s, %s, %v", at, before, after, err)
+		}
+		if offset, err := f.Seek(0, io.SeekCurrent); err != nil || offset != 3 {
+			t.Errorf("the offset is %d, %v", offset, err)
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"strconv"
 	"sync"
@@ -228,7 +229,7 @@ func copyAll(dst, src int, size int64) error {
 		switch {
 		case err == unix.EINTR:
 		case left == size && (err != nil || n == 0): // not between these two file systems
-			return copyThrough(dst, src)
+			return copyThrough(dst, src, size)
 		case err != nil:
 			return err
 		case n == 0: // src was truncated meanwhile
@@ -238,7 +239,7 @@ func copyAll(dst, src int, size int64) error {
 		}
 	}
 	if size == 0 { // or src is a file, as in /proc, whose size is given as 0
-		return copyThrough(dst, src)
+		return copyThrough(dst, src, math.MaxInt64)
 	}
 	return nil
 }
@@ -263,10 +264,10 @@ func copySparse(dst, src int, size int64) error {
 	return unix.Ftruncate(dst, size)
 }
 
-func copyThrough(dst, src int) error {
+func copyThrough(dst, src int, size int64) error {
 	buf := make([]byte, 64<<10)
 	for {
-		n, err := unix.Read(src, buf)
+		n, err := unix.Read(src, buf[:min(size, int64(len(buf)))])
 		switch {
 		case err == unix.EINTR:
 			continue
@@ -280,6 +281,7 @@ func copyThrough(dst, src int) error {
 			}
 			data = data[max(m, 0):]
 		}
+		size -= int64(n)
 	}
 }
 
