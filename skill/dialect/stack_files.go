@@ -190,10 +190,10 @@ func stackReadReply(in *call, f skill.FileRead) string {
 		Next      *int   `json:"next_offset,omitempty"`
 		Invalid   bool   `json:"invalid_utf8,omitempty"` // bytes that are not UTF-8 show as U+FFFD
 		Encoding  string `json:"encoding,omitempty"`
-	}{Content: string(f.Content), Total: f.Lines, Path: in.str("path"), Invalid: f.NotText, Encoding: f.Encoding}
+	}{Total: f.Lines, Path: in.str("path"), Invalid: f.NotText, Encoding: f.Encoding}
 	switch {
 	case f.NotText:
-		keys.Warning = notText
+		keys.Warning, keys.Content = notText, string(f.Content)
 	case f.LineCut:
 		keys.Warning = fmt.Sprintf("only the beginning of line %d is shown, which is too long for one answer; grep finds what is in the rest", f.To)
 	}
@@ -201,7 +201,10 @@ func stackReadReply(in *call, f skill.FileRead) string {
 	if f.To < f.Lines {
 		keys.Next = &f.To
 	}
-	return success(keys)
+	if f.NotText {
+		return success(keys)
+	}
+	return successText(keys, string(f.Content))
 }
 
 func stackEditError(in *call, err error) error {

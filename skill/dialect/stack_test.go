@@ -294,3 +294,21 @@ func TestStackLists(t *testing.T) {
 		{"memory_list", `{"offset":1500}`, `{"success":true,"entries":[{"title":"z","content_preview":"` + short + `","content":"` + short + `","truncated":true}],"count":1}`},
 	})
 }
+
+// A text is in an object as encoding/json has it, also where it is cut into pieces.
+func TestSuccessText(t *testing.T) {
+	type keys struct {
+		Warning string `json:"warning,omitempty"`
+		Content string `json:"content"`
+		Total   int    `json:"total_lines"`
+	}
+	for _, part := range []string{"", "a", "\x00\b\f\n\r\t\x1f\x7f", `\"content":""`, "</a>&\u2028\u2029\ufffd", "aä€😀"} {
+		for n := range 5 {
+			text := strings.Repeat(part, n*n*n*11)
+			want := success(keys{`"content":""`, text, n})
+			if got := successText(keys{`"content":""`, "", n}, text); got != want {
+				t.Errorf("%d times %q: %.200q, not %.200q", n*n*n*11, part, got, want)
+			}
+		}
+	}
+}
