@@ -60,7 +60,7 @@ func hashRange(h io.Writer, f io.ReaderAt, from, n int64) error {
 		data, next := from, end
 		if sparse {
 			data, next = tree.DataRange(file, from, end)
-			clear(buf)
+			clear(buf[:min(data-from, int64(len(buf)))])
 		}
 		for ; from < data; from += min(data-from, int64(len(buf))) { // the system takes three times as long to read a hole
 			h.Write(buf[:min(data-from, int64(len(buf)))])
