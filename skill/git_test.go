@@ -304,6 +304,29 @@ func TestGitCommitFiles(t *testing.T) {
 	}
 }
 
+// TestGitCommitRemoved names files that git rm and git mv have removed and staged.
+func TestGitCommitRemoved(t *testing.T) {
+	b := newGitBed(t)
+	for _, name := range []string{"b", "in/c", "in/d", "e", "f"} {
+		b.write("repo/"+name, name+"\n")
+	}
+	x := b.executor(Config{})
+	do[Committed](t, x, GitCommit{Dir: "repo", Message: "one"})
+	b.git("repo", "mv", "a.txt", "moved.txt")
+	b.git("repo", "rm", "-q", "-r", "in")
+	do[Committed](t, x, GitCommit{Dir: "repo", Message: "two", Files: []string{"a.txt", "moved.txt", filepath.Join(b.repo, "in")}})
+	b.git("repo", "rm", "-q", "b")
+	do[Committed](t, x, GitCommit{Dir: "repo", Message: "three", Files: []string{"./b"}})
+	if got := b.git("repo", "ls-files"); got != "e\nf\nmoved.txt\n" {
+		t.Errorf("%q", got)
+	}
+	b.git("repo", "rm", "-q", "e")
+	_, err := x.Execute(t.Context(), &Session{}, GitCommit{Dir: "repo", Message: "m", Files: []string{"e", "missing"}})
+	if err == nil || !strings.Contains(err.Error(), "pathspec 'missing' did not match any files") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestGitCommitNeedsFilter checks that a file with a required filter cannot be committed.
 func TestGitCommitNeedsFilter(t *testing.T) {
 	b := newGitBed(t)

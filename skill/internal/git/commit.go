@@ -94,7 +94,8 @@ func leftOut(files []string) []string {
 	return []string{notState, notRecords}
 }
 
-// add stages the named files, or all if there are none.
+// add stages the named files, or all if there are none. Those that are staged as removed
+// already, which git add does not find, are passed over.
 func (r *repository) add(ctx context.Context, files []string) error {
 	args := append([]string{"add", "-A", "--"}, leftOut(files)...)
 	for _, file := range files {
@@ -105,8 +106,25 @@ func (r *repository) add(ctx context.Context, files []string) error {
 	}
 	_, err := r.git(ctx, command{args: args, patterns: true})
 	if failed, ok := errors.AsType[*Error](err); ok {
+		rest := slices.DeleteFunc(slices.Clone(files), func(file string) bool { return r.removed(ctx, file) })
+		switch {
+		case len(files) > 0 && len(rest) == 0:
+			return nil
+		case len(rest) < len(files):
+			return r.add(ctx, rest)
+		}
 		failed.Words = strings.ReplaceAll(failed.Words, literal, "")
 		failed.Output = strings.ReplaceAll(failed.Output, literal, "")
 	}
 	return err
+}
+
+// removed reports whether a file is neither in the working tree nor in the index, but in
+// the last commit: git rm and git mv leave it so.
+func (r *repository) removed(ctx context.Context, file string) bool {
+	if r.exists(file) {
+		return false
+	}
+	e, err := r.git(ctx, command{args: []string{"diff", "--cached", "--name-only", "--no-renames", "--diff-filter=D", "-z", "--", r.pathspec(file)}})
+	return err == nil && len(e.Stdout) > 0
 }

@@ -59,11 +59,7 @@ func (x *Git) Diff(ctx context.Context, base, dir, file string, staged bool) (Di
 // checkKnown refuses a name that neither the working tree, the index nor the last commit
 // has.
 func (r *repository) checkKnown(ctx context.Context, file string) error {
-	abs := r.pathspec(file)
-	if !filepath.IsAbs(abs) {
-		abs = filepath.Join(r.dir.Path, abs)
-	}
-	if _, err := r.x.ws.Stat(abs, false); err == nil {
+	if r.exists(file) {
 		return nil
 	}
 	for _, args := range [][]string{{"ls-files", "-z", "--"}, {"ls-tree", "-r", "-z", "--name-only", "HEAD", "--"}} {
@@ -72,6 +68,16 @@ func (r *repository) checkKnown(ctx context.Context, file string) error {
 		}
 	}
 	return &refusal.ArgError{Arg: "file", Reason: fmt.Sprintf("%q does not exist, and git does not know it; git_status lists what has changed", file)}
+}
+
+// exists reports whether the working tree has a file.
+func (r *repository) exists(file string) bool {
+	abs := r.pathspec(file)
+	if !filepath.IsAbs(abs) {
+		abs = filepath.Join(r.dir.Path, abs)
+	}
+	_, err := r.x.ws.Stat(abs, false)
+	return err == nil
 }
 
 // checkPath refuses a path that looks like an option.
