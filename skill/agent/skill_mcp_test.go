@@ -168,11 +168,11 @@ func (l *lab) results(request int) (list []string) {
 func TestSkillOverStdio(t *testing.T) {
 	t.Setenv("GH_TOKEN", "gh-planted-token")
 	t.Setenv("OTHER", "not-to-be-seen")
-	l := newLab(t, calls(`echo_text {"text":"hello"}`, "fails {}", "empty {}", "picture {}", "env {}"), calls("attemptCompletion"), "done")
+	l := newLab(t, calls(`echo_text {"text":"hello"}`, "fails {}", `empty {"a": [1, "<"]}`, "picture {}", "env {}"), calls("attemptCompletion"), "done")
 	l.withSkill("fine", func(c *SkillConfig) { c.RequiredEnv, c.Rule = []string{"GH_TOKEN"}, "Be careful." })
 	events := l.ran("go")
 	got := l.results(1)
-	want := []string{"textPart: hello", "textPart: Error calling tool fails: MCP error 0: broken on purpose", "textPart: Tool empty returned nothing with arguments: {}",
+	want := []string{"textPart: hello", "textPart: Error calling tool fails: MCP error 0: broken on purpose", "textPart: Tool empty returned nothing with arguments: {\"a\":[1,\"<\"]}",
 		"imageInlinePart: cG5n; textPart: (A sound of type audio/wav and 3 bytes cannot be shown)"}
 	if !slices.Equal(got[:4], want) {
 		t.Errorf("results\n got %q\nwant %q", got[:4], want)
