@@ -119,7 +119,7 @@ func spawnMessage(in *call, err error) string {
 	case "ENOENT", "EACCES", "EAGAIN", "EMFILE", "ENFILE":
 		return "spawn " + in.str("command") + " " + code
 	default:
-		return "spawn " + code
+		return "spawn " + cmp.Or(code, "UNKNOWN")
 	}
 }
 

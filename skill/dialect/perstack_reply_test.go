@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	rawjson "textskill/parser/json"
@@ -148,6 +149,19 @@ func TestPerstackFolders(t *testing.T) {
 		got := b.call("exec", fmt.Sprintf(`{"command":"pwd","args":[],"env":{},"cwd":%s,"stdout":true,"stderr":true}`, rawjson.Encode(cwd)))
 		if got != `{"error":"`+want+`"}` {
 			t.Errorf("%.20q\n got %s\nwant %s", cwd, got, want)
+		}
+	}
+}
+
+// TestPerstackSpawn names why a program was not started.
+func TestPerstackSpawn(t *testing.T) {
+	in := &call{values: values{"command": "pwd"}}
+	for errno, want := range map[syscall.Errno]string{
+		syscall.E2BIG: "spawn E2BIG", syscall.ENOEXEC: "spawn ENOEXEC", syscall.ENOMEM: "spawn ENOMEM",
+		syscall.EACCES: "spawn pwd EACCES", syscall.EAGAIN: "spawn pwd EAGAIN", syscall.EINPROGRESS: "spawn UNKNOWN",
+	} {
+		if got := execStartError(in, &skill.SpawnError{Command: "pwd", Err: errno}); got.Error() != want {
+			t.Errorf("%d: %s, want %s", errno, got, want)
 		}
 	}
 }
