@@ -22,7 +22,7 @@ var Filesystem = &Dialect{
 	Doc:          `OpenAI tool_calls: {"tool_calls":[…]}`,
 	strict:       true,
 	noSurrogates: true,
-	foldName:     func(name string) string { return strings.ToLower(strings.TrimSpace(name)) },
+	foldName:     func(name string) string { return strings.ToLower(skill.Strip(name)) },
 	fail:         filesystemFail,
 	Prompt: &Prompt{
 		claims: func(_ *Dialect, text string) bool { return parser.IsEnvelope(text) || wire.Of(text) != nil },
@@ -170,7 +170,7 @@ var (
 // filesystemFail formats an error as Python's runtime does.
 func filesystemFail(in *call, err error) Reply {
 	f := &Failure{Cause: err, Code: codeOf(err)}
-	name := cmp.Or(in.sent, "tool_call")
+	name := cmp.Or(skill.Strip(in.sent), "tool_call")
 	var pe *paramError
 	var own *Failure
 	text, system := python(err)
@@ -178,7 +178,7 @@ func filesystemFail(in *call, err error) Reply {
 	case errors.As(err, &own):
 		f.Message, f.Cause = in.tool.Name+" ERR: "+own.Message, nil
 	case errors.Is(err, errUnknown):
-		f.Message, f.Cause = "unknown op_type: "+strings.ToLower(in.sent), nil
+		f.Message, f.Cause = "unknown op_type: "+strings.ToLower(name), nil
 	case errors.As(err, &pe) && pe.want == "" && pe.param.Name == "old_text":
 		f.Message = in.tool.Name + " ERR: missing old_text"
 	case errors.As(err, &pe) && pe.want == "":
@@ -205,7 +205,10 @@ func (in *call) followed(param string) (string, error) { return in.pythonPath(pa
 func (in *call) unfollowed(param string) (string, error) { return in.pythonPath(param, false) }
 
 func (in *call) pythonPath(param string, follow bool) (string, error) {
-	given, _ := expandHome(strings.TrimSpace(in.str(param)))
+	given, err := pyPath(in.str(param))
+	if err != nil {
+		return "", err
+	}
 	abs, err := in.x.Real(in.s, given, follow)
 	if errors.Is(err, syscall.ELOOP) {
 		if !filepath.IsAbs(given) {
@@ -228,8 +231,8 @@ func fsStatOperation(in *call) (skill.Args, error) {
 // fsReadOperation leaves it to the operation to follow links: what was read does not show
 // where the path leads, but errors do, see fsReadError.
 func fsReadOperation(in *call) (_ skill.Args, err error) {
-	path, _ := expandHome(strings.TrimSpace(in.str("path")))
-	if path == "" || slices.Contains(strings.Split(path, "/"), "..") {
+	path, err := pyPath(in.str("path"))
+	if err == nil && slices.Contains(strings.Split(path, "/"), "..") {
 		path, err = in.followed("path")
 	}
 	a := skill.ReadFile{Path: path, To: skill.End}
@@ -267,8 +270,8 @@ func fsDepth(v any) int {
 	case json.Number:
 		text = v.String()
 	case string:
-		if _, err := strconv.Atoi(strings.TrimSpace(v)); err == nil {
-			text = strings.TrimSpace(v)
+		if _, err := strconv.Atoi(skill.Strip(v)); err == nil {
+			text = skill.Strip(v)
 		}
 	}
 	f, err := strconv.ParseFloat(text, 64)
@@ -289,7 +292,7 @@ func pyTruth(v any) (yes, ok bool) {
 		f, _ := v.Float64()
 		return f != 0, true
 	case string:
-		switch strings.ToLower(strings.TrimSpace(v)) {
+		switch strings.ToLower(skill.Strip(v)) {
 		case "1", "true", "yes", "on", "y", "t":
 			return true, true
 		case "0", "false", "no", "off", "n", "f", "":

@@ -115,5 +115,9 @@ func workingDir(x *skill.Executor, s *skill.Session, dir string) (*skill.Session
 	if dir == "" {
 		return s, nil
 	}
+	dir, err := pyPath(dir)
+	if err != nil {
+		return nil, err
+	}
 	return x.Enter(&skill.Session{}, dir)
 }

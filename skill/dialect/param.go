@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	rawjson "textskill/parser/json"
+	"textskill/skill"
 )
 
 // A Param is one argument of a tool.
@@ -210,7 +211,7 @@ func (p *Param) wants(v any) string {
 	case string:
 		switch {
 		case p.Type != "string":
-		case p.Required && !p.Empty && strings.TrimSpace(v) == "":
+		case p.Required && !p.Empty && skill.Strip(v) == "":
 			return "a text that is not empty"
 		case p.Enum != nil && !slices.Contains(p.Enum, v):
 			return "one of " + strings.Join(p.Enum, ", ")
@@ -266,14 +267,12 @@ func refuseSurrogates(t *Tool, raw json.RawMessage) error {
 		return nil
 	}
 	members, _, _ := rawjson.Members(raw)
-	for i := range t.Params {
-		value := members[t.Params[i].Name]
-		if len(value) == 0 || value[0] != '"' {
+	for name, value := range members {
+		if t.param(name) == nil || value[0] != '"' {
 			continue
 		}
-		text := rawjson.Unquote(value)
-		if at, code := rawjson.IndexHalf(text); at >= 0 {
-			return fmt.Errorf("'utf-8' codec can't encode character '\\u%x' in position %d: surrogates not allowed", code, utf8.RuneCountInString(text[:at]))
+		if err := pyEncodeError(rawjson.Unquote(value)); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -7,11 +7,16 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"os/user"
 	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"unicode"
+	"unicode/utf8"
+
+	rawjson "textskill/parser/json"
+	"textskill/skill"
 )
 
 // python formats a file system error as Python does: "[Errno 2] No such file or
@@ -35,6 +40,52 @@ func python(err error) (message string, ok bool) {
 		message += ": " + pyRepr(le.Old) + " -> " + pyRepr(le.New)
 	}
 	return message, true
+}
+
+// pyPath reads a path as Python does: without white space at its ends, and with the home
+// folder of the user in place of ~ or ~user.
+func pyPath(path string) (string, error) {
+	path = skill.Strip(path)
+	if strings.Contains(path, "\x00") {
+		return "", errors.New("embedded null byte")
+	}
+	first, rest, below := strings.Cut(path, "/")
+	name, ok := strings.CutPrefix(first, "~")
+	if !ok {
+		return path, nil
+	}
+	home, err := os.UserHomeDir()
+	if name != "" {
+		var u *user.User
+		if u, err = user.Lookup(name); err == nil {
+			home = u.HomeDir
+		}
+	}
+	switch {
+	case err != nil:
+		return "", errors.New("Could not determine home directory.")
+	case below:
+		home += "/" + rest
+	}
+	return home, nil
+}
+
+// pyEncodeError returns the error of encoding a text that holds halves of surrogate pairs,
+// nil if there are none. It names the first, and those next to it.
+func pyEncodeError(s string) error {
+	at, code := rawjson.IndexHalf(s)
+	if at < 0 {
+		return nil
+	}
+	first, n := utf8.RuneCountInString(s[:at]), 0
+	for next := 0; next == 0; n++ {
+		at += len("\xed\xa0\x80")
+		next, _ = rawjson.IndexHalf(s[at:])
+	}
+	if n > 1 {
+		return fmt.Errorf("'utf-8' codec can't encode characters in position %d-%d: surrogates not allowed", first, first+n-1)
+	}
+	return fmt.Errorf("'utf-8' codec can't encode character '\\u%x' in position %d: surrogates not allowed", code, first)
 }
 
 // pyInt reads a number as Python's isinstance(v, int) lets it through.
