@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -86,6 +87,8 @@ func fsMoveError(in *call, err error) error {
 	switch {
 	case errors.Is(err, syscall.EEXIST) && errors.As(err, &both):
 		return errors.New("Destination path " + pyRepr(both.New) + " already exists")
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		return fsOnePath(err)
 	case errors.Is(err, syscall.EINVAL):
 		return errors.New("Cannot move a directory " + pyRepr(in.at("src")) + " into itself " + pyRepr(in.at("dst")) + ".")
 	}
@@ -102,8 +105,24 @@ func fsCopyError(in *call, err error) error {
 		return errors.New(pyRepr(both.Old) + " and " + pyRepr(both.New) + " are the same file")
 	case errors.Is(err, syscall.EEXIST):
 		return fsPathError(in.at("dst"), err)
+	case errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.EISDIR):
+		return fsOnePath(err)
 	}
 	return fsSourceError(in, err)
+}
+
+// fsOnePath names in an error about two paths the one that shutil names: the source if a
+// name in it is too long, which it looks at first, else the destination.
+func fsOnePath(err error) error {
+	both, ok := errors.AsType[*os.LinkError](err)
+	if !ok {
+		return err
+	}
+	path := both.New
+	if slices.ContainsFunc(strings.Split(both.Old, "/"), func(name string) bool { return len(name) > 255 }) {
+		path = both.Old
+	}
+	return fsPathError(path, err)
 }
 
 // fsSourceError says that the source to move or copy does not exist. If it does, the

@@ -63,22 +63,16 @@ func (w *Workspace) Abs(dir, name string) string {
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name)
 	}
-	if dir == "" {
-		dir = w.Dir()
-	}
-	return filepath.Join(dir, name)
+	return filepath.Join(cmp.Or(dir, w.Dir()), name)
 }
 
 // Real returns the absolute path that name leads to when symbolic links are
-// followed; a link in the last part is followed only if follow is set. ".." applies
-// after the links before it are followed. Parts that do not exist keep their
-// spelling. A name that leads outside is an [*OutsideError].
+// followed; a link in the last part, with or without a slash after it, is followed only if
+// follow is set. ".." applies after the links before it are followed. Parts that do not
+// exist keep their spelling. A name that leads outside is an [*OutsideError].
 func (w *Workspace) Real(dir, name string, follow bool) (string, error) {
 	if !filepath.IsAbs(name) {
-		if dir == "" {
-			dir = w.Dir()
-		}
-		name = dir + string(filepath.Separator) + name
+		name = cmp.Or(dir, w.Dir()) + string(filepath.Separator) + name
 	}
 	p, err := w.resolve(name, follow)
 	if err != nil {
@@ -172,6 +166,9 @@ func (w *Workspace) resolve(abs string, follow bool) (location, error) {
 		return location{}, err
 	}
 	rest := strings.Split(at.rel, "/")
+	for n := len(rest) - 1; n > 0 && (rest[n] == "" || rest[n] == "."); n-- {
+		rest = rest[:n]
+	}
 	at.rel = "."
 	for links := 0; len(rest) > 0; {
 		name := rest[0]
