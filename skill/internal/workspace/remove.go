@@ -1,11 +1,13 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"textskill/skill/internal/workspace/tree"
@@ -15,13 +17,8 @@ import (
 // Errors are *fs.PathError with Op "mkdir", or the workspace's own.
 func (w *Workspace) MakeDir(ctx context.Context, abs string, dryRun bool) (Change, error) {
 	c := Change{Kind: Mkdir, Path: abs}
-	if info, err := w.Stat(abs, false); err == nil && info.IsLink() {
-		if _, err := w.Stat(abs, true); err != nil { // no folder is made where a dangling link leads
-			return c, wrap("mkdir", abs, tree.Cause(err))
-		}
-	}
 	err := w.withLocation(request{abs, true, toChange}, func(p location) error {
-		if err := w.checkWritable(); err != nil {
+		if err := cmp.Or(w.checkWritable(), w.checkDangling(abs, p)); err != nil {
 			return err
 		}
 		if dryRun || w.opts.DryRun {
@@ -41,6 +38,40 @@ func (w *Workspace) MakeDir(ctx context.Context, abs string, dryRun bool) (Chang
 		err = me.error
 	}
 	return c, wrap("mkdir", abs, err)
+}
+
+// checkDangling fails if a folder would be made where a dangling link leads: if the link is
+// abs, or the lowest folder above it that there is. p is where abs leads.
+func (w *Workspace) checkDangling(abs string, p location) error {
+	if p.path() == abs {
+		return nil // no link was followed
+	}
+	for {
+		info, err := w.Stat(abs, false)
+		above := filepath.Dir(abs)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && above != abs:
+			abs = above
+		case err == nil && info.IsLink():
+			_, err = w.Stat(abs, true)
+			return tree.Cause(err)
+		default:
+			return nil
+		}
+	}
+}
+
+// makesParents is checkDangling for a file. It reports whether the folders above p may be
+// made, which those above the target of a link may not.
+func (w *Workspace) makesParents(abs string, p location) (bool, error) {
+	if err := w.checkDangling(filepath.Dir(abs), p.parent()); err != nil {
+		return false, mkdirFailed(err)
+	}
+	if p.path() == abs {
+		return true, nil
+	}
+	info, err := w.Stat(abs, false)
+	return err != nil || !info.IsLink(), nil
 }
 
 // previewDir returns the error that making the folder p would fail with.

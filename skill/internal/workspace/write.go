@@ -85,6 +85,12 @@ func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 		if p.isRoot() {
 			return syscall.EISDIR
 		}
+		if o.Parents {
+			var err error
+			if o.Parents, err = w.makesParents(c.Path, p); err != nil {
+				return err
+			}
+		}
 		if o.DryRun || w.opts.DryRun {
 			return previewWrite(c, p, o, preview)
 		}
