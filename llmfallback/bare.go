@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"textskill/parser"
 	rawjson "textskill/parser/json"
 )
 
@@ -72,7 +73,7 @@ func trusted(values []any) (Extraction, error) {
 		return nil
 	}
 	e := Extraction{HasContent: true}
-	if words := strings.Fields(javascript(at(0))); len(words) > 0 {
+	if words := strings.FieldsFunc(javascript(at(0)), parser.IsSpace); len(words) > 0 {
 		e.Operation = words[0]
 	}
 	if e.Operation == "" || at(1) == nil {

@@ -146,6 +146,14 @@ func spaceSize(s string, i int) int {
 
 func asciiSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
 
+// IsSpace reports whether r is white space to JavaScript's \s and trim.
+func IsSpace(r rune) bool {
+	if r < utf8.RuneSelf {
+		return asciiSpace(byte(r))
+	}
+	return wideSpace(r)
+}
+
 // wideSpace reports the white space of JavaScript's \s beyond ASCII.
 func wideSpace(r rune) bool {
 	switch r {

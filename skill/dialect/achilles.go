@@ -195,7 +195,7 @@ func (in *call) understand(ctx context.Context, prompt string, ask Fallback) Rep
 	switch {
 	case errors.Is(err, ErrSilent) && in.tool == nil:
 		r = failureReply(&Failure{Message: "Unknown operation: " + in.sent, Hint: in.dialect.nearest(in.sent), Cause: err})
-	case errors.Is(err, ErrSilent), err == nil && (strings.TrimSpace(e.Operation) == "" || e.Path == ""):
+	case errors.Is(err, ErrSilent), err == nil && (isBlank(e.Operation) || e.Path == ""):
 		r = in.fail(errIncomplete)
 	case err != nil:
 		r = in.fail(err)
@@ -204,7 +204,7 @@ func (in *call) understand(ctx context.Context, prompt string, ask Fallback) Rep
 		if e.Destination != "" {
 			args["destination"] = e.Destination
 		}
-		r = in.dialect.Command(ctx, in.x, in.s, strings.Fields(e.Operation)[0], args)
+		r = in.dialect.Command(ctx, in.x, in.s, strings.FieldsFunc(e.Operation, parser.IsSpace)[0], args)
 	}
 	r.Via = e.Via
 	return r

@@ -14,6 +14,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"textskill/parser"
 	rawjson "textskill/parser/json"
 )
 
@@ -83,15 +84,7 @@ func units(s string) (n int) {
 }
 
 // isBlank reports whether nothing is left of s after JavaScript's trim.
-func isBlank(s string) bool {
-	return strings.TrimFunc(s, func(r rune) bool {
-		switch r {
-		case ' ', '\t', '\n', '\v', '\f', '\r', 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000, 0xfeff:
-			return true
-		}
-		return 0x2000 <= r && r <= 0x200a
-	}) == ""
-}
+func isBlank(s string) bool { return strings.TrimFunc(s, parser.IsSpace) == "" }
 
 // inspect quotes s as node does in its messages, and cuts it as they do.
 func inspect(s string) string {

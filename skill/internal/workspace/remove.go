@@ -61,19 +61,6 @@ func (w *Workspace) checkDangling(abs string, p location) error {
 	}
 }
 
-// makesParents is checkDangling for a file. It reports whether the folders above p may be
-// made, which those above the target of a link may not.
-func (w *Workspace) makesParents(abs string, p location) (bool, error) {
-	if err := w.checkDangling(filepath.Dir(abs), p.parent()); err != nil {
-		return false, mkdirFailed(err)
-	}
-	if p.path() == abs {
-		return true, nil
-	}
-	info, err := w.Stat(abs, false)
-	return err != nil || !info.IsLink(), nil
-}
-
 // previewDir returns the error that making the folder p would fail with.
 func previewDir(p location) error {
 	for at := p; ; at = at.parent() {

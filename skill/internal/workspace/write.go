@@ -86,9 +86,8 @@ func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 			return syscall.EISDIR
 		}
 		if o.Parents {
-			var err error
-			if o.Parents, err = w.makesParents(c.Path, p); err != nil {
-				return err
+			if err := w.checkDangling(filepath.Dir(c.Path), p.parent()); err != nil {
+				return mkdirFailed(err)
 			}
 		}
 		if o.DryRun || w.opts.DryRun {
