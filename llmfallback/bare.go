@@ -60,8 +60,8 @@ func jsonArray(text string) []any {
 }
 
 // trusted turns a bare answer into an extraction as the original did: a value that
-// is false in JavaScript is missing, the operation is the first word of its value,
-// and a text may be an array of texts.
+// is false in JavaScript is missing, the operation is the first word of a text or the whole
+// of another value, and a text may be an array of texts.
 func trusted(values []any) (Extraction, error) {
 	if values == nil {
 		return Extraction{}, ErrNotArray
@@ -73,8 +73,10 @@ func trusted(values []any) (Extraction, error) {
 		return nil
 	}
 	e := Extraction{HasContent: true}
-	if words := strings.FieldsFunc(javascript(at(0)), parser.IsSpace); len(words) > 0 {
-		e.Operation = words[0]
+	e.Operation = javascript(at(0))
+	if _, isText := at(0).(string); isText {
+		words := strings.FieldsFunc(e.Operation, parser.IsSpace)
+		e.Operation = strings.Join(words[:min(1, len(words))], "")
 	}
 	if e.Operation == "" || at(1) == nil {
 		return e, nil

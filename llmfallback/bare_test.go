@@ -47,7 +47,7 @@ func TestTrusted(t *testing.T) {
 		{`[1e21,"a.txt"]`, Extraction{Operation: "1e+21", Path: "a.txt"}, ""},
 		{`[1e-7,"a.txt"]`, Extraction{Operation: "1e-7", Path: "a.txt"}, ""},
 		{`[true,"a.txt"]`, Extraction{Operation: "true", Path: "a.txt"}, ""},
-		{`[{},"a.txt"]`, Extraction{Operation: "[object", Path: "a.txt"}, ""},
+		{`[{},"a.txt"]`, Extraction{Operation: "[object Object]", Path: "a.txt"}, ""},
 		{`["chmod","a.txt"]`, Extraction{Operation: "chmod", Path: "a.txt"}, ""},
 		{`["chmod",5]`, Extraction{Operation: "chmod", Path: "5"}, ""},
 		{`["READFILE","a.txt"]`, Extraction{Operation: "READFILE", Path: "a.txt"}, ""},

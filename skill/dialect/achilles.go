@@ -204,7 +204,7 @@ func (in *call) understand(ctx context.Context, prompt string, ask Fallback) Rep
 		if e.Destination != "" {
 			args["destination"] = e.Destination
 		}
-		r = in.dialect.Command(ctx, in.x, in.s, strings.FieldsFunc(e.Operation, parser.IsSpace)[0], args)
+		r = in.dialect.Command(ctx, in.x, in.s, e.Operation, args)
 	}
 	r.Via = e.Via
 	return r
