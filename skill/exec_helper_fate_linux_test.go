@@ -63,7 +63,7 @@ func TestAHelperIsKeptReady(t *testing.T) {
 			t.Errorf("%s left %v", script, left)
 		}
 	}
-	files := func() int {
+	files := func(t *testing.T) int {
 		list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", first))
 		if err != nil {
 			t.Skip("a helper's descriptors can be listed by root only")
@@ -71,11 +71,11 @@ func TestAHelperIsKeptReady(t *testing.T) {
 		return len(list)
 	}
 	t.Run("descriptors", func(t *testing.T) {
-		before := files()
+		before := files(t)
 		for range 20 {
 			run("")
 		}
-		if after := files(); after != before {
+		if after := files(t); after != before {
 			t.Errorf("the helper has %d descriptors, and had %d", after, before)
 		}
 	})

@@ -167,14 +167,14 @@ func (p *Helpers) lent(h *helperProcess, path string) {
 	}
 }
 
-// giveBack takes a helper that is ready for another command, and ends it if there is one
-// already. A nil Helpers takes none.
+// giveBack takes a helper that is ready for another command, in the place of one that was
+// made ready meanwhile. A nil Helpers takes none.
 func (p *Helpers) giveBack(h *helperProcess) {
 	if p != nil {
 		p.mu.Lock()
-		if p.ready == nil && !p.closed {
+		if !p.closed {
 			h.running(nil)
-			p.ready, h = h, nil
+			p.ready, h = h, p.ready
 		}
 		p.mu.Unlock()
 	}
