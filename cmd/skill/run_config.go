@@ -139,6 +139,9 @@ func (c *cli) number(flag, text string, said *int, fallback, low int) (int, erro
 	}
 	if text != "" {
 		given, err := strconv.Atoi(text)
+		if f, e := strconv.ParseFloat(text, 64); err != nil && e == nil && f-f == 0 { // finite
+			return n, fmt.Errorf("--%s %s: it must be a whole number", flag, text)
+		}
 		if err != nil {
 			fmt.Fprintf(c.stderr, "skill: --%s %s is not a number and is ignored\n", flag, text)
 			return n, nil
