@@ -172,7 +172,9 @@ func (w *worker) do(a Args, about ...string) error {
 	case Reverted:
 		t.ID = r.UndoID()
 	case Executed:
-		t.ID = r.Undo
+		if t.ID = r.Undo; r.NotUndoable != nil {
+			return fmt.Errorf("the command cannot be undone: %v", r.NotUndoable)
+		}
 	}
 	if t.ID != "" {
 		w.last, w.about = append(w.last, t.ID), append(w.about, about)
@@ -286,6 +288,8 @@ func (c *powerCut) layout() {
 func (c *powerCut) run(seed uint64, cut func()) {
 	cmd := exec.Command("/proc/self/exe", c.near, c.far, fmt.Sprint(seed))
 	cmd.Env = append(os.Environ(), "EXEC_TEST_ROLE=work")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -306,6 +310,7 @@ func (c *powerCut) run(seed uint64, cut func()) {
 		}
 	}()
 	wait, timer := 1+rand.IntN(60), (<-chan time.Time)(nil) // acknowledgements
+	isCut := false
 	for t := range lines {
 		switch {
 		case t.Tree != "":
@@ -324,11 +329,13 @@ func (c *powerCut) run(seed uint64, cut func()) {
 			cmd.Process.Signal(syscall.SIGSTOP)
 			cut()
 			cmd.Process.Kill()
-			timer = nil
+			timer, isCut = nil, true
 		default:
 		}
 	}
-	cmd.Wait()
+	if cmd.Wait(); !isCut {
+		c.Errorf("the process ended: %s", stderr.String())
+	}
 }
 
 // audit looks at what is there after the cut. It returns how many changes of those that were

@@ -22,18 +22,19 @@ type Disk struct {
 	image string
 }
 
-// disks are the kinds of file systems that a disk may have, and about the least bytes that their
-// mkfs accepts.
+// disks are the kinds of file systems that a disk may have.
 var disks = []struct {
 	kind  string
-	size  int64
 	force string // the option of mkfs that lets it write to a file
 	cuts  int    // by default
 }{
-	{"ext4", 128 << 20, "-F", 20},
-	{"xfs", 300 << 20, "-f", 5},
-	{"btrfs", 128 << 20, "-f", 5},
+	{"ext4", "-F", 20},
+	{"xfs", "-f", 5},
+	{"btrfs", "-f", 5},
 }
+
+// diskSize is enough for mkfs of each kind and for hundreds of rounds. The image is sparse.
+const diskSize = 1 << 30
 
 // EachDisk runs a test once for each kind of disk, with count of them. A kind whose mkfs is not
 // installed is skipped. The variable says how many cuts the test makes; the default is few for all
@@ -46,7 +47,7 @@ func EachDisk(t *testing.T, count int, variable string, test func(t *testing.T, 
 			var made []*Disk
 			for range count {
 				d := &Disk{t.TempDir(), t, filepath.Join(t.TempDir(), "image")}
-				if err := errors.Join(os.WriteFile(d.image, nil, 0o600), os.Truncate(d.image, k.size)); err != nil {
+				if err := errors.Join(os.WriteFile(d.image, nil, 0o600), os.Truncate(d.image, diskSize)); err != nil {
 					t.Fatal(err)
 				}
 				if out, err := exec.Command("mkfs."+k.kind, "-q", k.force, d.image).CombinedOutput(); err != nil {

@@ -244,7 +244,7 @@ func (r *recorder) addFile(d diff) error {
 	case err != nil || now.Kind == "folder":
 		r.skip(d.path, unseenReason)
 		return nil
-	case b.is() == aFile && now.Kind == "file" && strings.HasPrefix(now.Sum, b.digest):
+	case b.is() == aFile && now.Kind == "file" && b.holds(now.Sum):
 		r.addMode(d, "file", now.Mode)
 		return nil
 	case b.is() == aLink && now.Kind == "link" && string(now.Target) == b.digest, b == nil && now.Kind == "":

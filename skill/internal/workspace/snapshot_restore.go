@@ -83,12 +83,16 @@ func (r *recorder) restoreOne(e *entry, in tree.Folder, name string) (ok bool, e
 	case e.kind == aLink:
 		return true, in.Symlink(e.digest, name)
 	}
-	err = r.lock.CopyFile(e.digest, in, name, false)
+	if len(e.digest) > digestLength { // with attributes
+		err = r.w.copyWithMetadata(r.lock, e.digest, in, name)
+	} else {
+		err = r.lock.CopyFile(e.digest, in, name, false)
+	}
 	var has state.State
 	if err == nil {
 		has, err = stateAt(in, name, allBytes)
 	}
-	if err != nil || !strings.HasPrefix(has.Sum, e.digest) {
+	if err != nil || !e.holds(has.Sum) {
 		in.Remove(name, false)
 		r.skip(e.path, "what was kept of it is damaged or gone")
 		return false, nil

@@ -129,7 +129,7 @@ func (k *saver) saveOne(e *entry) error {
 	if err != nil {
 		return nil
 	}
-	print = print[:digestLength]
+	print = print[:digestLength] + tree.AttributesSum(f)
 	if err := storeContent(k.store, print, f, info.Size); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (k *saver) saveOne(e *entry) error {
 	return nil
 }
 
-// storeContent saves a content under name, unless there is one of that name.
+// storeContent saves a content and its attributes under name, unless there is one of that name.
 func storeContent(store tree.Folder, name string, src *os.File, size int64) error {
 	info, err := store.Lstat(name)
 	if err == nil && info.Mode.IsRegular() && info.Size == size {
@@ -159,6 +159,9 @@ func storeContent(store tree.Folder, name string, src *os.File, size int64) erro
 		return err
 	}
 	_, err = io.Copy(dst, io.LimitReader(src, size))
+	if len(name) > digestLength {
+		tree.CopyAttributes(dst, src)
+	}
 	if cerr := dst.Close(); err == nil {
 		err = cerr
 	}

@@ -15,11 +15,17 @@ type entry struct {
 	ignored bool // by git: its content is not saved
 	racy    bool // it changed so shortly before that a later change may have the same stamp
 	stamp
-	digest string // of the saved content, or the target of a link; "" if not saved
+	digest string // name of the saved content, or the target of a link; "" if not saved
 }
 
-// digestLength is how many digits of a sum name a saved content.
+// digestLength is how many digits of a sum name a saved content. Where it has attributes, more
+// follow.
 const digestLength = 32
+
+// holds reports whether the saved content of a file is what has that sum.
+func (e *entry) holds(sum string) bool {
+	return e.digest != "" && strings.HasPrefix(sum, e.digest[:digestLength])
+}
 
 // A kind is a type of file.
 type kind byte

@@ -1,6 +1,10 @@
 package tree
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"iter"
 	"os"
 	"strings"
 
@@ -70,26 +74,56 @@ func copyAttributesOf(to int, d Folder, name string) bool {
 	return copyAttributes(int(src.Fd()), to)
 }
 
-// copyAttributes leaves out security.*: the system's security modules set those, or
-// they are capabilities, which any write to a file takes away.
+// copyAttributes copies the extended attributes of a file.
 func copyAttributes(from, to int) bool {
-	list, err := attribute(func(buf []byte) (int, error) { return unix.Flistxattr(from, buf) })
-	if err != nil {
-		return err == unix.EOPNOTSUPP
-	}
-	for attr := range strings.SplitSeq(strings.TrimRight(string(list), "\x00"), "\x00") {
-		if attr == "" || strings.HasPrefix(attr, "security.") {
-			continue
-		}
-		value, err := attribute(func(buf []byte) (int, error) { return unix.Fgetxattr(from, attr, buf) })
-		if err == nil {
-			err = unix.Fsetxattr(to, attr, value, 0)
-		}
-		if err != nil {
+	for attr, value := range attributes(from) {
+		if value == nil || unix.Fsetxattr(to, attr, value, 0) != nil {
 			return false
 		}
 	}
 	return true
+}
+
+// attributes iterates over the extended attributes of a file, the value nil for what cannot be
+// read. It leaves out security.*: the system's security modules set those, or they are
+// capabilities, which any write to a file takes away.
+func attributes(fd int) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		list, err := attribute(func(buf []byte) (int, error) { return unix.Flistxattr(fd, buf) })
+		if err != nil && err != unix.EOPNOTSUPP {
+			yield("", nil)
+			return
+		}
+		for attr := range strings.SplitSeq(strings.TrimRight(string(list), "\x00"), "\x00") {
+			if attr == "" || strings.HasPrefix(attr, "security.") {
+				continue
+			}
+			value, err := attribute(func(buf []byte) (int, error) { return unix.Fgetxattr(fd, attr, buf) })
+			if err == nil && value == nil {
+				value = []byte{}
+			}
+			if !yield(attr, value) {
+				return
+			}
+		}
+	}
+}
+
+// CopyAttributes copies the extended attributes of src. It reports whether it could.
+func CopyAttributes(dst, src *os.File) bool { return copyAttributes(int(src.Fd()), int(dst.Fd())) }
+
+// AttributesSum returns 16 hexadecimal digits that tell apart the extended attributes that are
+// copied; "" if a file has none.
+func AttributesSum(f *os.File) string {
+	h, any := sha256.New(), false
+	for attr, value := range attributes(int(f.Fd())) {
+		any = true
+		fmt.Fprintf(h, "%q %q\n", attr, value)
+	}
+	if !any {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // attribute calls get for the size, then for the value.
@@ -99,6 +133,8 @@ func attribute(get func([]byte) (int, error)) ([]byte, error) {
 		return nil, err
 	}
 	buf := make([]byte, n)
-	n, err = get(buf)
-	return buf[:max(n, 0)], err
+	if n, err = get(buf); err != nil {
+		return nil, err
+	}
+	return buf[:n], nil
 }

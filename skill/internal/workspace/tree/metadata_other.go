@@ -13,6 +13,12 @@ func Syncfs(Folder) error { return nil }
 // Reserve does nothing on this system.
 func Reserve(*os.File, int64) error { return nil }
 
+// CopyAttributes does nothing on this system.
+func CopyAttributes(dst, src *os.File) bool { return true }
+
+// AttributesSum returns "" on this system.
+func AttributesSum(*os.File) string { return "" }
+
 // CopyMetadata gives f the owner and mode of old, the description of the file that f
 // is about to replace. It reports whether it could.
 func CopyMetadata(f *os.File, _ Folder, _ string, old Info) bool {
