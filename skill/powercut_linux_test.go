@@ -172,7 +172,7 @@ func (w *worker) do(a Args, about ...string) error {
 	case Reverted:
 		t.ID = r.UndoID()
 	case Executed:
-		if t.ID = r.Undo; r.NotUndoable != nil {
+		if t.ID = r.Undo; t.ID == "" && len(r.NotUndoable) > 1 { // besides the far folder
 			return fmt.Errorf("the command cannot be undone: %v", r.NotUndoable)
 		}
 	}

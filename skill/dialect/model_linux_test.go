@@ -134,7 +134,7 @@ func (m *modelled) picture() string {
 		if err := unix.Lstat(path, &st); err != nil {
 			return err
 		}
-		var content []byte
+		var content, note []byte
 		target, _ := os.Readlink(path)
 		if e.Type().IsRegular() {
 			if content, err = os.ReadFile(path); err != nil {
@@ -144,10 +144,11 @@ func (m *modelled) picture() string {
 				names[st.Ino] = path
 			}
 			target = names[st.Ino]
+			note = make([]byte, 100)
+			n, _ := unix.Lgetxattr(path, "user.note", note) // folders that a command removed lose theirs
+			note = note[:max(n, 0)]
 		}
-		note := make([]byte, 100)
-		n, _ := unix.Lgetxattr(path, "user.note", note)
-		_, err = fmt.Fprintf(&b, "%s %o %q %q %q\n", path, st.Mode, target, content, note[:max(n, 0)])
+		_, err = fmt.Fprintf(&b, "%s %o %q %q %q\n", path, st.Mode, target, content, note)
 		return err
 	})
 	if err != nil {
