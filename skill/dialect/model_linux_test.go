@@ -160,12 +160,12 @@ func (m *modelled) picture() string {
 	return b.String()
 }
 
-// contents returns a picture without the permissions and attributes of files.
+// contents returns a picture without the attributes of files.
 func contents(picture string) string {
-	return metadata.ReplaceAllString(picture, "$1 $2\n")
+	return attributes.ReplaceAllString(picture, "$1\n")
 }
 
-var metadata = regexp.MustCompile(`(?m)^(\S+) 100\d+ (.*) "[^"]*"\n`)
+var attributes = regexp.MustCompile(`(?m)^(\S+ 100\d+ .*) "[^"]*"\n`)
 
 func (m *modelled) do(d *Dialect, tool string, args values) Reply {
 	reply := d.Do(m.Context(), m.x, &m.s, parser.ToolCall{Name: tool, Arguments: rawjson.Encode(args)})
@@ -269,7 +269,7 @@ func (m *modelled) change(before string) {
 	after := m.picture()
 	switch id := reply.UndoID(); {
 	case strings.HasPrefix(c.tool, "copy") && id != "" && after != before && contents(after) == contents(before):
-		m.Skip("only permissions or attributes differ, and undo passes over a file of the same bytes")
+		m.Skip("only attributes differ, and undo passes over a file of the same bytes and permissions")
 	case id != "":
 		m.past = append(m.past, taken{id, before, after})
 	case after != before:

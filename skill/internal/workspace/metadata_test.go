@@ -315,3 +315,26 @@ func TestCopyModes(t *testing.T) {
 		}
 	})
 }
+
+// A copy that changes only permissions is undone, and made again.
+func TestUndoCopyModes(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("f=x", "there=x")
+		for name, mode := range map[string]fs.FileMode{"f": 0o755, "there": 0o600} {
+			if err := os.Chmod(s.p(name), mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w := s.open(Options{NoSync: true})
+		c, err := w.Copy(t.Context(), s.p("f"), s.p("there"), CopyOptions{Replace: true})
+		must(t, c, err)
+		for _, want := range []fs.FileMode{0o600, 0o755} {
+			done, err := w.Undo(bg, UndoOptions{ID: c.ID})
+			fi, statErr := os.Stat(s.p("there"))
+			if err != nil || statErr != nil || len(done) != 1 || fi.Mode() != want {
+				t.Fatalf("%v, %v, %v; want %v", done, fi, err, want)
+			}
+			c.ID = done[0].ID
+		}
+	})
+}

@@ -40,11 +40,11 @@ func (c *change) undoableTo(n int64) bool {
 	return c.undoable() || 0 < c.Undoes && c.Undoes <= n && c.applied() && !c.undone
 }
 
-// idle reports whether the change left all contents as they were.
+// idle reports whether the change left all contents and permissions as they were.
 func (c *change) idle() bool {
 	return !slices.ContainsFunc(c.Steps, func(s state.Step) bool {
 		appended := s.Patch != nil && s.Patch.Sum != "" && s.Before.Size != s.After.Size
-		return s.From != "" || isMode(s) || appended || s.Before.Kind != s.After.Kind || s.Before.Kind == kindLink ||
+		return s.From != "" || s.Before.Mode != s.After.Mode || appended || s.Before.Kind != s.After.Kind || s.Before.Kind == kindLink ||
 			s.Before.Sum == "" && !(s.Patch != nil && s.Patch.Sum != "") || s.Before.Sum != s.After.Sum
 	})
 }

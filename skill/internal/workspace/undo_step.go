@@ -187,6 +187,10 @@ func (u *undo) checkPut(b *undoStep) error {
 		return u.checkFolder(b)
 	}
 	if same(b.there, b.target) || isEmptyFolder(b.target) && b.there.Kind == kindFolder {
+		if b.there.Kind == kindFile && b.there.Mode == b.expect.Mode && b.there.Mode != b.target.Mode {
+			b.way = byMode
+			u.add(b)
+		}
 		u.dropLink(b)
 		return nil
 	}
