@@ -63,6 +63,7 @@ func pyPath(path string) (string, error) {
 	}
 	switch {
 	case err != nil:
+		//lint:ignore ST1005 the wording of the original
 		return "", errors.New("Could not determine home directory.")
 	case below:
 		home += "/" + rest
