@@ -216,7 +216,7 @@ func picture(dirs ...string) (string, error) {
 
 // The power fails in the middle of operations, two disks at a time: what was acknowledged is
 // there, no file is torn or empty but those that were being written in place, and all is
-// undone. SKILL_TEST_CUTS says how often; the default is 20 times for ext4, and 5 for the others.
+// undone. SKILL_TEST_CUTS says how often; the default is 20 times for ext4 alone.
 func TestPowerCut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")

@@ -427,7 +427,7 @@ func TestKill(t *testing.T) {
 
 // The power fails in the middle of changes, half of the times with little that is kept: the
 // disk takes nothing from one moment to the next, and is mounted again. STATE_TEST_CUTS says
-// how often; the default is 20 times for ext4, and 5 for the others.
+// how often; the default is 20 times for ext4 alone.
 func TestPowerCut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
