@@ -203,7 +203,7 @@ func TestRootsStay(t *testing.T) {
 		outer := s.open(Options{NoSync: true, Dir: s.p("nested/allowed"), Allow: []string{s.dir}})
 		inner := s.open(Options{NoSync: true, Allow: []string{s.p("nested/allowed"), filepath.Join(s.base, "out")}})
 		before := s.unspared()
-		names := []string{s.dir, s.dir + "/", s.dir + "/.", s.p("a/.."), s.p("a/../a/.."), s.p("self/."), s.p("self/self/"), s.base + "/alias",
+		names := []string{s.dir, s.dir + "/", s.dir + "/.", s.p("a/.."), s.p("a/../a/.."), s.p("self/a/.."), s.base + "/alias",
 			s.base + "/out/../ws", s.p("nested/allowed"), s.p("nested"), s.p("self/nested")}
 		for _, w := range []*Workspace{outer, inner} {
 			for _, name := range names {

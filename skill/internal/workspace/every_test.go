@@ -92,7 +92,7 @@ var operations = []operation{
 	{"WriteFile new", "nothing", true, true, func(w *Workspace, s *site, abs string) error {
 		return failed(w.WriteFile(bg, abs, []byte("new"), WriteOptions{NoReplace: true}))
 	}, written},
-	{"WriteFile below", "nothing", true, true, func(w *Workspace, s *site, abs string) error {
+	{"WriteFile below", "folder", true, true, func(w *Workspace, s *site, abs string) error {
 		return failed(w.WriteFile(bg, abs+"/x/y", []byte("new"), WriteOptions{Parents: true}))
 	}, func(s *site, rel string) { s.has(rel+"/x/y", "new") }},
 	{"AppendFile", "file", true, true, func(w *Workspace, s *site, abs string) error {
@@ -107,7 +107,7 @@ var operations = []operation{
 	{"ChangeFiles remove", "file", false, true, func(w *Workspace, s *site, abs string) error {
 		return failed(w.ChangeFiles(bg, fixed(FileChange{Path: abs, Before: []byte("content")})))
 	}, gone},
-	{"MakeDir", "nothing", true, true, func(w *Workspace, s *site, abs string) error {
+	{"MakeDir", "folder", true, true, func(w *Workspace, s *site, abs string) error {
 		return failed(w.MakeDir(bg, abs+"/x/y", false))
 	}, func(s *site, rel string) { s.lacks(rel + "/x/y/z"); isFolder(s, rel+"/x/y") }},
 	{"Remove", "file", false, true, func(w *Workspace, s *site, abs string) error {
