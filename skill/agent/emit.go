@@ -58,7 +58,8 @@ func (r *run) pass(e Event) error {
 
 // settle waits until what the calls so far have changed, and that they had begun, is on the
 // disk. Then it records their results, so that a result which a power cut leaves is that of
-// a change which it left, and passes the events that were held to the caller.
+// a change which it left, and passes the events that were held to the caller, up to the first
+// that cannot be recorded.
 func (t *task) settle(ctx context.Context) error {
 	flushed := make(chan error, 1)
 	go func() { flushed <- t.unflushed.Flush() }()
@@ -69,12 +70,18 @@ func (t *task) settle(ctx context.Context) error {
 		return unrecorded(err)
 	}
 	for i := range held {
-		if held[i].ToolResult != nil {
-			err = cmp.Or(err, t.write(context.WithoutCancel(ctx), &held[i]))
+		if held[i].ToolResult == nil {
+			continue
+		}
+		if err = t.write(context.WithoutCancel(ctx), &held[i]); err != nil {
+			held = held[:i]
+			break
 		}
 	}
 	for _, e := range held {
-		err = cmp.Or(err, t.pass(e))
+		if stopped := t.pass(e); stopped != nil {
+			return cmp.Or(err, stopped)
+		}
 	}
 	return err
 }

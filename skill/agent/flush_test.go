@@ -1,6 +1,10 @@
 package agent
 
 import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -62,5 +66,64 @@ func TestFlushesOfAStep(t *testing.T) {
 		if !counted {
 			t.Errorf("%q: the step does not end", tt.calls)
 		}
+	}
+}
+
+// TestSettle ends a step of three writes while their results wait for the disk. What is
+// reported is recorded, and a caller who has stopped listening hears no more.
+func TestSettle(t *testing.T) {
+	for name, tt := range map[string]struct {
+		recorded func(l *lab, path string, cancel func()) // after each record
+		stop     bool                                     // the caller stops listening once the context is done
+		want     string                                   // the last error
+	}{
+		"canceled":                {func(l *lab, path string, cancel func()) { cancel() }, false, "context canceled"},
+		"canceled, and not heard": {func(l *lab, path string, cancel func()) { cancel() }, true, ""},
+		"no folder for records": {func(l *lab, path string, cancel func()) {
+			if strings.Contains(path, string(ResolveToolResult)) {
+				dir := filepath.Join(l.dir, filepath.Dir(path))
+				os.Rename(dir, dir+".gone")
+				os.WriteFile(dir, nil, 0o644)
+			}
+		}, false, "the run cannot be recorded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, calls(`writeTextFile {"path":"a","text":"x"}`, `writeTextFile {"path":"b","text":"x"}`, `writeTextFile {"path":"c","text":"x"}`))
+			x, err := skill.New(skill.Config{Dir: l.dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer x.Close()
+			l.cfg.Executor = x
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			began, records, told := 0, 0, 0
+			l.cfg.Recorded = func(path string) {
+				if strings.Contains(path, string(CallTool)) {
+					began++
+				}
+				if strings.Contains(path, string(ResolveToolResult)) {
+					records++
+				}
+				if began == 3 {
+					tt.recorded(l, path, cancel)
+				}
+			}
+			last := ""
+			for e, err := range Run(ctx, l.cfg, "go") {
+				if err != nil {
+					last = err.Error()
+				}
+				if e.Type == ResolveToolResult {
+					told++
+				}
+				if tt.stop && ctx.Err() != nil {
+					break
+				}
+			}
+			if told > records || !strings.Contains(last, tt.want) || tt.want == "" && last != "" {
+				t.Errorf("%d of %d results that are recorded were told; the error is %q", told, records, last)
+			}
+		})
 	}
 }

@@ -70,13 +70,14 @@ func Run(ctx context.Context, cfg Config, query string) iter.Seq2[Event, error] 
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		r, err := newRun(ctx, cfg)
-		if err == nil {
-			defer r.store.close()
-			r.yield = yield
-			err = r.work(ctx, query)
-		}
-		if err != nil && err != errEnough {
+		if err != nil {
 			yield(Event{}, err)
+			return
+		}
+		defer r.store.close()
+		r.yield = yield
+		if err := r.work(ctx, query); err != nil && err != errEnough {
+			r.yield(Event{}, err)
 		}
 	}
 }

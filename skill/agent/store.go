@@ -127,7 +127,8 @@ func (s *store) write(ctx context.Context, n RecordName, value func(at int64) an
 			return nil
 		}
 		err := s.put(ctx, n.String(), rawjson.Encode(data), true)
-		if !errors.Is(err, fs.ErrExist) {
+		used, ok := errors.AsType[*fs.PathError](err)
+		if !errors.Is(err, fs.ErrExist) || !ok || used.Op != "open" { // a folder that a file is in the place of exists, too
 			return err
 		}
 	}
