@@ -60,11 +60,8 @@ func fsReadError(in *call, err error) error {
 }
 
 func fsEditError(in *call, err error) error {
-	var miss *skill.NoMatchError
 	switch {
-	case errors.As(err, &miss) && miss.Hint() != "":
-		return failf("old_text not found in %s\n%s", in.at("path"), miss.Hint())
-	case errors.As(err, &miss):
+	case errors.As(err, new(*skill.NoMatchError)):
 		return failf("old_text not found in %s", in.at("path"))
 	case fsMissing(err):
 		return failf("not found: %s", in.at("path"))
