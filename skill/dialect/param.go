@@ -267,12 +267,13 @@ func refuseSurrogates(t *Tool, raw json.RawMessage) error {
 		return nil
 	}
 	members, _, _ := rawjson.Members(raw)
-	for name, value := range members {
-		if t.param(name) == nil || value[0] != '"' {
-			continue
-		}
-		if err := pyEncodeError(rawjson.Unquote(value)); err != nil {
-			return err
+	for _, p := range t.Params { // in their order: the first one is named
+		for _, name := range append([]string{p.Name}, p.Aliases...) {
+			if value := members[name]; len(value) > 0 && value[0] == '"' {
+				if err := pyEncodeError(rawjson.Unquote(value)); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil
