@@ -187,11 +187,11 @@ func (u *undo) checkPut(b *undoStep) error {
 		return u.checkFolder(b)
 	}
 	if same(b.there, b.target) || isEmptyFolder(b.target) && b.there.Kind == kindFolder {
-		if b.there.Kind == kindFile && b.there.Mode == b.expect.Mode && b.there.Mode != b.target.Mode {
-			b.way = byMode
-			u.add(b)
-		}
 		u.dropLink(b)
+		if b.there.Kind == kindFile && b.expect.Kind == kindFile && b.there.Mode == b.expect.Mode {
+			b.way = byMode
+			return u.checkMode(b)
+		}
 		return nil
 	}
 	if !same(b.there, b.expect) && !u.force && !u.torn(b) && !u.madeAgain(b) {
@@ -344,61 +344,4 @@ func (u *undo) checkMode(b *undoStep) error {
 	b.target.Mode = mode
 	u.add(b)
 	return nil
-}
-
-func (u *undo) checkMove(b *undoStep) error {
-	was, err := u.look(b.from, b.expect, b.target)
-	if err == nil || err == errNoFolder {
-		b.there, err = u.look(b.path, b.expect)
-		if err == errNoFolder && u.force {
-			err = u.makeFolders(path.Dir(string(b.path)))
-		}
-	}
-	if err == errNoFolder {
-		return u.conflict(b.path, true, "cannot be moved back: it %v", err)
-	}
-	if err != nil {
-		return err
-	}
-	moved := func(s state.State) bool {
-		return s.Kind == b.expect.Kind && (s.Kind == kindFolder || same(s, b.expect))
-	}
-	replaced := b.target
-	switch {
-	case moved(b.there) && (was.Kind == "" || same(was, replaced) || isEmptyFolder(replaced) && was.Kind == kindFolder):
-		u.will[b.from] = was
-		return nil
-	case was.Kind == "":
-		return u.conflict(b.from, false, "no longer exists: something else removed it")
-	case u.unfinished() && moved(was) && u.sameContent(b.path, b.from): // it was copied, and not removed yet
-		u.add(&undoStep{u: u, path: b.from, there: was})
-		return nil
-	case b.there.Kind != "" && !u.force:
-		return u.conflict(b.path, true, "exists again, and would be lost")
-	case !moved(was) && !u.force:
-		return u.changedSince(b.from, was, b.expect)
-	case b.there.Kind != "":
-		u.add(&undoStep{u: u, path: b.path, there: b.there})
-		b.there = state.State{}
-	}
-	b.expect = was
-	u.add(b)
-	return nil
-}
-
-// sameContent reports whether there are two copies of the same.
-func (u *undo) sameContent(a, b state.Name) bool {
-	var states [2]state.State
-	for i, name := range []state.Name{a, b} {
-		p, d, err := u.open(name)
-		if err != nil {
-			return false
-		}
-		states[i], err = stateAt(d, p.base(), allBytes)
-		d.Close()
-		if err != nil {
-			return false
-		}
-	}
-	return same(states[0], states[1])
 }
