@@ -122,7 +122,7 @@ func TestSettle(t *testing.T) {
 				}
 			}
 			if told > records || !strings.Contains(last, tt.want) || tt.want == "" && last != "" {
-				t.Errorf("%d of %d results that are recorded were told; the error is %q", told, records, last)
+				t.Errorf("%d results were reported and %d recorded; the error is %q", told, records, last)
 			}
 		})
 	}

@@ -128,7 +128,7 @@ func (s *store) write(ctx context.Context, n RecordName, value func(at int64) an
 		}
 		err := s.put(ctx, n.String(), rawjson.Encode(data), true)
 		used, ok := errors.AsType[*fs.PathError](err)
-		if !errors.Is(err, fs.ErrExist) || !ok || used.Op != "open" { // a folder that a file is in the place of exists, too
+		if !errors.Is(err, fs.ErrExist) || !ok || used.Op != "open" { // mkdir fails so where a file has the name of a folder
 			return err
 		}
 	}

@@ -69,8 +69,8 @@ func (s steady) Get(ctx context.Context, sum string) (data []byte, err error) {
 	return data, err
 }
 
-// snapshot stores the files of the workspace and returns the sum of their manifest. A snapshot
-// that fails keeps in mind what it was told.
+// snapshot stores the files of the workspace and returns the sum of their manifest. If it
+// fails, the folder stores the same changes in its next snapshot.
 func (h *held) snapshot(ctx context.Context) (manifest string, err error) {
 	changed, err := h.changed(ctx)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 // and the tools of projects.
 var settings = regexp.MustCompile(`^(?i:(GIT|OPENAI|ANTHROPIC|BRAVE|SEARXNG|SKILL|LC|PIP|NPM_CONFIG|NODE)_.*|PYTHON.*|.*_PROXY|LANG|LANGUAGE|TZ|CI|CDPATH|NO_COLOR|POSIXLY_CORRECT|VIRTUAL_ENV)$`)
 
-// Clean takes the settings of the user away from this process and those that it
+// clean takes the settings of the user away from this process and those that it
 // starts, and gives it the usual umask.
-func Clean() {
+func clean() {
 	if config, err := os.UserConfigDir(); err == nil && os.Getenv("GOENV") == "" {
 		os.Setenv("GOENV", filepath.Join(config, "go", "env")) // go keeps its settings
 	}

@@ -5,7 +5,7 @@ import "os"
 // Run runs the tests of a package without the settings of the user, with the histories of
 // workspaces in a folder of the tests. TestMain ends with it.
 func Run(m interface{ Run() int }) int {
-	Clean()
+	clean()
 	defer ownState()()
 	return m.Run()
 }
