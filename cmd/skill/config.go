@@ -92,6 +92,8 @@ func (c *cli) configureByUser(cmd *cobra.Command, o *options, ruled bool) error 
 		return err
 	case o.profile != "" && !ok:
 		return fmt.Errorf("--profile %s: %s has no [profile.%[1]s]", o.profile, file)
+	case err != nil:
+		return nil
 	case o.profile == "":
 		given = nil
 	}

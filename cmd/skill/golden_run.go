@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"textskill/skill/agent"
 )
@@ -37,7 +38,7 @@ func (g *golden) runExpert(text string) (string, error) {
 type scriptedModel struct{ *scriptedAgent }
 
 // callLine matches a line of an answer that calls a tool.
-var callLine = regexp.MustCompile(`^([A-Za-z]\w*) (\{.*\})$`)
+var callLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([A-Za-z]\w*) (\{.*\})$`) })
 
 // Next implements [agent.Model]. A line like "readTextFile {"path":"a.txt"}" is a call, the
 // others are the text.
@@ -48,7 +49,7 @@ func (m scriptedModel) Next(ctx context.Context, r agent.Request) (a agent.Answe
 	}
 	var text []string
 	for line := range strings.SplitSeq(reply, "\n") {
-		call := callLine.FindStringSubmatch(line)
+		call := callLine().FindStringSubmatch(line)
 		if call == nil {
 			text = append(text, line)
 			continue

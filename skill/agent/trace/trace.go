@@ -24,6 +24,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"textskill/skill/agent"
@@ -75,12 +76,14 @@ func New(getenv func(string) string, cfg agent.Config) (*Recorder, error) {
 // Continue makes the run a part of the trace of a traceparent, as W3C has it, if it is one.
 // It is called before the first event.
 func (r *Recorder) Continue(traceparent string) {
-	if m := traceparents.FindStringSubmatch(traceparent); m != nil {
+	if m := traceparents().FindStringSubmatch(traceparent); m != nil {
 		r.trace, r.parent = m[1], m[2]
 	}
 }
 
-var traceparents = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$`)
+var traceparents = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$`)
+})
 
 // A collector receives spans.
 type collector struct {
