@@ -62,7 +62,7 @@ func (b *block) own() {
 
 // load reads the block k.
 func (b *block) load(f io.ReaderAt, k int64) error {
-	if len(b.buf) > 4*blockSize { // for a line that was long
+	if len(b.buf) < lead+blockSize+slack || len(b.buf) > 4*blockSize { // for a line that was long
 		b.buf = newBlock().buf
 	}
 	b.k, b.data, b.offset, b.last, b.cut = k, nil, max(0, k*blockSize-lead), false, false

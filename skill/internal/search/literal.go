@@ -228,7 +228,7 @@ func union(a, b []string) []string {
 // one of set and to judge the lines that hold one.
 func (x *extractor) cost(set []string) float64 {
 	_, _, cost := bestGrams(set, x.fold)
-	cost = min(cost, costOfBytes(set, x.fold))
+	cost = min(cost, costOfVector(set), costOfBytes(set, x.fold))
 	for _, s := range set {
 		cost += 80 * chance(s)
 	}

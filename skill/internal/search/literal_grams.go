@@ -164,7 +164,7 @@ func (g *grams) seek(buf []byte, from int) int {
 		}
 		for j, slot := range [4]uint8{one, two, three, four} {
 			if slot != 0 {
-				if at := g.verify(buf, from, i+j*step, slot); at != none {
+				if at := verify(g.clues[slot], buf, from, i+j*step, g.fold); at != none {
 					return at
 				}
 			}
@@ -173,7 +173,7 @@ func (g *grams) seek(buf []byte, from int) int {
 	for ; i+g.size <= len(buf); i += step {
 		var last [4]byte
 		copy(last[:], buf[i:])
-		if at := g.verify(buf, from, i, g.list[hash(binary.LittleEndian.Uint32(last[:])&mask)]); at != none {
+		if at := verify(g.clues[g.list[hash(binary.LittleEndian.Uint32(last[:])&mask)]], buf, from, i, g.fold); at != none {
 			return at
 		}
 	}
@@ -186,16 +186,16 @@ func load(first unsafe.Pointer, i int) uint32 {
 	return binary.LittleEndian.Uint32((*[4]byte)(unsafe.Add(first, i))[:])
 }
 
-// verify returns where a literal stands, at or behind from, of which the gram at i
-// is part.
-func (g *grams) verify(buf []byte, from, i int, slot uint8) int {
-	for _, c := range g.clues[slot] {
+// verify returns where one of the literals stands, at or behind from, that clues says to be
+// there because of the gram at i.
+func verify(clues []clue, buf []byte, from, i int, fold bool) int {
+	for _, c := range clues {
 		start := i - c.at
 		if start < from || start+len(c.text) > len(buf) {
 			continue
 		}
 		text := buf[start : start+len(c.text)]
-		if string(text) == c.text || g.fold && equalFold(text, c.text) {
+		if string(text) == c.text || fold && equalFold(text, c.text) {
 			return start
 		}
 	}

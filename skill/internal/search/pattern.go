@@ -19,8 +19,9 @@ type Pattern struct {
 	re       *regexp.Regexp
 	prog     *syntax.Prog
 	literals literals
-	grams    *grams // to look for the literals; nil where each is looked for by its rarest byte
-	empty    bool   // the empty line matches
+	vector   *vector // to look for the literals; nil where that is done by grams
+	grams    *grams  // and where that is nil too, by the rarest byte of each
+	empty    bool    // the empty line matches
 }
 
 // PatternOptions say how a pattern is read.
@@ -55,8 +56,12 @@ func Compile(expr string, opts PatternOptions) (*Pattern, error) {
 		return nil, unreadable(err)
 	}
 	p := &Pattern{re: re, prog: prog, literals: needed(tree), empty: re.MatchString("")}
-	if len(p.literals.set) > 0 {
-		p.grams = newGrams(p.literals.set, p.literals.fold)
+	switch set, fold := p.literals.set, p.literals.fold; {
+	case len(set) == 0:
+	case costOfVector(set) < costOfBytes(set, fold):
+		p.vector = newVector(set, fold)
+	default:
+		p.grams = newGrams(set, fold)
 	}
 	return p, nil
 }
@@ -87,7 +92,7 @@ type matcher struct {
 
 func (p *Pattern) matcher() *matcher {
 	m := &matcher{p: p}
-	if p.grams != nil {
+	if p.vector != nil || p.grams != nil {
 		return m
 	}
 	for _, text := range p.literals.set {
@@ -126,7 +131,10 @@ func (m *matcher) next(buf []byte, from int) (start, end int, ok bool) {
 
 // candidate returns where a literal stands first at or behind from.
 func (m *matcher) candidate(buf []byte, from int) int {
-	if m.p.grams != nil {
+	switch {
+	case m.p.vector != nil:
+		return m.p.vector.seek(buf, from)
+	case m.p.grams != nil:
 		return m.p.grams.seek(buf, from)
 	}
 	at := none

@@ -51,6 +51,18 @@ func agree(t *testing.T, expr string, text []byte) {
 	}
 	want := expected(regexp.MustCompile(unicodeClasses(expr)), text)
 	same(t, expr+" with literals", text, found(p.matcher(), text), want)
+	if set := p.literals.set; len(set) > 0 {
+		other := *p
+		other.vector, other.grams = nil, nil
+		same(t, expr+" with literals by their bytes", text, found(other.matcher(), text), want)
+		if other.grams = newGrams(set, p.literals.fold); other.grams != nil {
+			same(t, expr+" with grams", text, found(other.matcher(), text), want)
+		}
+		if hasVector {
+			other.vector = newVector(set, p.literals.fold)
+			same(t, expr+" with vectors", text, found(other.matcher(), text), want)
+		}
+	}
 	bare := *p
 	bare.literals = literals{}
 	same(t, expr, text, found(bare.matcher(), text), want)
@@ -154,6 +166,30 @@ func TestRandomLiterals(t *testing.T) {
 	}
 }
 
+// TestVectorAtTheEnds looks for short literals at every place of short texts.
+func TestVectorAtTheEnds(t *testing.T) {
+	if !hasVector {
+		t.Skip("no such instructions")
+	}
+	for _, literal := range []string{"x", "xy", "xyz", "xyzzy"} {
+		v := newVector([]string{literal}, false)
+		for size := range 110 {
+			for at := range max(1, size) {
+				text := bytes.Repeat([]byte("."), size)
+				copy(text[at:], literal)
+				want := bytes.Index(text, []byte(literal))
+				if want < 0 {
+					want = none
+				}
+				text = append(text, literal...) // which is not to be found
+				if got := v.seek(text[:size], 0); got != want {
+					t.Fatalf("%q at %d of %d: %d, want %d", literal, at, size, got, want)
+				}
+			}
+		}
+	}
+}
+
 func randomText(rng *rand.Rand, size int) []byte {
 	var b []byte
 	for range size {
@@ -210,7 +246,7 @@ func TestNeeded(t *testing.T) {
 		{"colou?r", "color colour sure"},
 		{`def\s+\w+`, "def"},
 		{`\w+\s+=\s+\w+\[\d+\]`, "]"},
-		{"x(foo)+bar", "foobar"},
+		{"x(foo)+qar", "fooqar"},
 		{"^foo$", "foo"},
 		{`\bfoo\b`, "foo"},
 		{"(foo)+", "foo"},

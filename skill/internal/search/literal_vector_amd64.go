@@ -1,0 +1,13 @@
+package search
+
+import "golang.org/x/sys/cpu"
+
+// hasVector reports whether the processor has the instructions of skipVector.
+var hasVector = cpu.X86.HasAVX2
+
+// skipVector returns the first of n places in text whose three bytes masks lets through; if
+// there is none, the first place that it did not look at, of which there are less than 32.
+// The text is two bytes longer than n.
+//
+//go:noescape
+func skipVector(text *byte, n int, masks *[6][16]byte) int
