@@ -3,12 +3,15 @@
 package fleet_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
+	"textskill/skill/agent"
 	"textskill/skill/fleet"
 )
 
@@ -73,4 +76,67 @@ func publishing(b *testing.B, p fleet.Plane, n int) time.Duration {
 		}
 	}
 	return time.Since(began) / time.Duration(n)
+}
+
+// BenchmarkMemory measures the heap of a worker after so many steps of the runs that it holds,
+// for each of them: their conversations, and what the worker knows of their files.
+func BenchmarkMemory(b *testing.B) {
+	for _, size := range []struct{ runs, steps int }{{20, 100}, {2, 2000}} {
+		b.Run(fmt.Sprintf("runs=%d/steps=%d", size.runs, size.steps), func(b *testing.B) {
+			var held int64
+			n := 0
+			for b.Loop() {
+				n++
+				_, servers := newCluster(b, true)
+				p := connectCluster(b, 0, servers)
+				dir := newFolder(b)
+				there := make(chan bool)
+				cfg := role{Name: fmt.Sprint("w", n), Root: b.TempDir(), Slots: size.runs}.config(p, func(string) {})
+				cfg.Model = func(cfg *agent.Config, _ agent.Project) error {
+					cfg.Model = stopping{appending{steps: size.steps + 1}, 2 * size.steps, there}
+					return nil
+				}
+				before := heap()
+				stop := work(b, cfg)
+				for i := range size.runs {
+					submit(b, p, fmt.Sprint("run", i), dir)
+				}
+				for range size.runs {
+					<-there
+				}
+				held += heap() - before
+				for i := range size.runs {
+					p.Cancel(b.Context(), fmt.Sprint("run", i))
+				}
+				stop()
+				p.Close()
+			}
+			b.ReportMetric(float64(held)/1000/float64(n*size.runs), "kB/run")
+		})
+	}
+}
+
+// heap returns how many bytes are in use.
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC() // of what pools keep
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// stopping is a model that does not answer a conversation with so many messages or more.
+type stopping struct {
+	appending
+	messages int
+	there    chan bool
+}
+
+func (m stopping) Next(ctx context.Context, r agent.Request) (agent.Answer, error) {
+	if len(r.Messages) >= m.messages {
+		m.there <- true
+		<-ctx.Done()
+		return agent.Answer{}, ctx.Err()
+	}
+	return m.appending.Next(ctx, r)
 }

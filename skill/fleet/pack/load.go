@@ -77,8 +77,10 @@ func (f *Folder) fetch(ctx context.Context, sums []string, into [][]byte) error 
 // keep acquires the pieces of all nodes.
 func (f *Folder) keep(n *node) {
 	f.acquire(n)
-	for _, c := range n.children {
-		f.keep(c)
+	if n.children != nil {
+		for _, c := range n.children.all() {
+			f.keep(c)
+		}
 	}
 }
 
@@ -163,22 +165,22 @@ func (l *loader) set(path string, n *node) bool {
 			if parent == "" {
 				break
 			}
-			if l.dir = l.dir.children[part]; l.dir == nil || l.dir.children == nil {
+			if l.dir = l.dir.children.get(part); l.dir == nil || l.dir.children == nil {
 				return false
 			}
 		}
 	}
-	old := l.dir.children[name]
+	old := l.dir.children.get(name)
 	switch {
 	case !validName(name) || n == nil && old == nil:
 		return false
 	case n == nil:
-		delete(l.dir.children, name)
+		l.dir.children.set(name, nil)
 	case old != nil && old.children != nil && n.children != nil: // the folder stays
 		old.mode, old.mtime = n.mode, n.mtime
 		return true
 	default:
-		l.dir.children[name] = n
+		l.dir.children.set(name, n)
 		l.nodes++
 	}
 	if old != nil {

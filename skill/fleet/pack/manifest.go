@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"io/fs"
-	"maps"
-	"slices"
 )
 
 // A manifest has the sums of the manifests before it and of the packs that it needs, each
@@ -82,14 +80,10 @@ func (e *encoder) whole(root *node, changes []*change) {
 	visit = func(dir *node, rel string) {
 		children := dir.children
 		if differ := after[dir]; differ != nil {
-			children = maps.Clone(children)
-			maps.Copy(children, differ)
+			children = children.with(differ)
 		}
-		for _, name := range slices.Sorted(maps.Keys(children)) {
-			n, path := children[name], join(rel, name)
-			if n == nil {
-				continue
-			}
+		for name, n := range children.all() {
+			path := join(rel, name)
 			if now := meta[n]; now != nil {
 				e.node(path, now)
 			} else {
@@ -148,11 +142,17 @@ func (e *encoder) room(pieces int) {
 
 // begin begins a record.
 func (e *encoder) begin(op byte, path string) {
+	e.records = append(e.records, op)
+	e.name(path)
+}
+
+// name writes a path as what differs from the one before.
+func (e *encoder) name(path string) {
 	shared := 0
 	for shared < min(len(path), len(e.path)) && path[shared] == e.path[shared] {
 		shared++
 	}
-	e.records = binary.AppendUvarint(append(e.records, op), uint64(shared))
+	e.records = binary.AppendUvarint(e.records, uint64(shared))
 	e.text(path[shared:])
 	e.path = path
 }

@@ -83,8 +83,11 @@ func (m *model) fresh() string {
 	return dir
 }
 
-// path draws a path of up to three names.
+// path draws a path of up to three names, or one of the many files, which settle.
 func (m *model) path(r *rapid.T, label string) string {
+	if n := rapid.IntRange(-60, 40).Draw(r, label+" of many"); n >= 0 {
+		return fmt.Sprint("many/", n)
+	}
 	names := rapid.SliceOfN(rapid.SampledFrom(modelNames), 1, 3).Draw(r, label)
 	return strings.Join(names, "/")
 }
@@ -150,7 +153,7 @@ func (m *model) write(r *rapid.T) {
 		}
 	case kind == "link":
 		os.RemoveAll(abs)
-		target := rapid.SampledFrom([]string{"a", "../../..", "/etc/passwd", "\xfe", "gone/x y"}).Draw(r, "target")
+		target := rapid.SampledFrom([]string{"a", "../../..", "/nowhere/x", "\xfe", "gone/x y"}).Draw(r, "target")
 		if err := os.Symlink(target, abs); err != nil {
 			r.Fatal(err)
 		}
@@ -173,7 +176,7 @@ func (m *model) many(r *rapid.T) {
 	for i := range n {
 		name := filepath.Join("many", fmt.Sprint(i))
 		if err := os.WriteFile(filepath.Join(m.dir, name), fmt.Appendf(nil, "%d of %d", i, n), 0o600); err != nil {
-			return
+			break
 		}
 	}
 	m.changed = append(m.changed, "many")

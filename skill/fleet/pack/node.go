@@ -17,8 +17,8 @@ type node struct {
 	target string      // of a link
 	stamp  stamp       // when it was read
 
-	children map[string]*node // of a folder
-	scanned  uint32           // the number of the last scan that found it
+	children *children // of a folder
+	scanned  uint32    // the number of the last scan that found it
 }
 
 // A piece is a part of a file's content, in a pack.
@@ -30,11 +30,10 @@ type piece struct {
 
 // A pack is a blob that holds pieces.
 type pack struct {
-	sum    string
-	size   int   // of all its pieces, in bytes
-	live   int64 // of the pieces that files have, counted for each of them
-	pieces []*piece
-	thin   bool // its pieces are to be stored anew
+	sum  string
+	size int   // of all its pieces, in bytes
+	live int64 // of the pieces that files have, counted for each of them; 0 if it may be removed
+	thin bool  // its pieces are to be stored anew
 }
 
 // A stamp is what changes when a file does.
@@ -46,7 +45,7 @@ type stamp struct {
 	racy           bool // it may change once more without its times changing
 }
 
-func newFolderNode() *node { return &node{mode: fs.ModeDir, children: map[string]*node{}} }
+func newFolderNode() *node { return &node{mode: fs.ModeDir, children: newChildren()} }
 
 // newNode returns a node of a file that is still to be read.
 func newNode(info tree.Info) *node {
@@ -55,7 +54,7 @@ func newNode(info tree.Info) *node {
 		n.mode = fs.ModeSymlink
 	}
 	if info.IsDir() {
-		n.children = map[string]*node{}
+		n.children = newChildren()
 	}
 	return n
 }
@@ -95,9 +94,11 @@ func (n *node) same(m *node) bool {
 // measure returns how many nodes there are from n on, and the bytes of their files.
 func (n *node) measure() (count int, bytes int64) {
 	count, bytes = 1, n.size
-	for _, c := range n.children {
-		m, b := c.measure()
-		count, bytes = count+m, bytes+b
+	if n.children != nil {
+		for _, c := range n.children.all() {
+			m, b := c.measure()
+			count, bytes = count+m, bytes+b
+		}
 	}
 	return count, bytes
 }
@@ -127,10 +128,8 @@ func (c *change) apply(f *Folder) {
 	case c.meta:
 		c.old.mode, c.old.mtime = c.now.mode, c.now.mtime
 		return
-	case c.now != nil:
-		c.dir.children[c.name] = c.now
 	default:
-		delete(c.dir.children, c.name)
+		c.dir.children.set(c.name, c.now)
 	}
 	if c.old != nil {
 		f.release(c.old)
@@ -146,20 +145,16 @@ func (f *Folder) acquire(n *node) {
 }
 
 // release notes that the pieces of a node and of those below it are no longer needed. A
-// pack that nothing needs is forgotten with all its pieces: it may be removed.
+// pack that nothing needs is forgotten: it may be removed.
 func (f *Folder) release(n *node) {
-	for _, c := range n.children {
-		f.release(c)
+	if n.children != nil {
+		for _, c := range n.children.all() {
+			f.release(c)
+		}
 	}
 	for _, p := range n.pieces {
-		if p.pack.live -= int64(p.len); p.pack.live > 0 {
-			continue
-		}
-		delete(f.packs, p.pack)
-		for _, q := range p.pack.pieces {
-			if f.pieces[q.sum] == q {
-				delete(f.pieces, q.sum)
-			}
+		if p.pack.live -= int64(p.len); p.pack.live == 0 {
+			delete(f.packs, p.pack)
 		}
 	}
 }
@@ -184,7 +179,7 @@ func (f *Folder) thin(changes []*change) (more []*change) {
 	}
 	var visit func(dir *node, rel string)
 	visit = func(dir *node, rel string) {
-		for name, n := range dir.children {
+		for name, n := range dir.children.all() {
 			path := join(rel, name)
 			if known[path] {
 				continue

@@ -17,7 +17,7 @@
 // or describes the whole folder anew after 32 of them.
 //
 //	pack.go      Folder: what is stored of a folder, and Snapshot
-//	node.go      what is known of a file
+//	node.go      what is known of a file; children.go, of those in a folder
 //	scan.go      finds what has changed
 //	exclude.go   which files stay on the machine; gitconfig.go, which lines of git's
 //	store.go     reads files into packs
@@ -32,6 +32,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
 
@@ -64,14 +65,15 @@ type Folder struct {
 	maxBytes int64
 	maxFiles int
 
-	root     *node // what the last manifest lists, and nothing that was not accepted
-	count    int   // of nodes below root
-	bytes    int64 // of their files
-	pieces   map[[32]byte]*piece
-	packs    map[*pack]bool // that hold pieces of root's files; two may be the same blob, if a content was gone and came back
-	chain    []string       // the manifests that describe root together, the last one last
-	deltas   int            // of them since the whole folder was described
-	deltaLen int            // their size, to be compared with that of the whole description
+	root     *node               // what the last manifest lists, and nothing that was not accepted
+	count    int                 // of nodes below root
+	bytes    int64               // of their files
+	pieces   map[[32]byte]*piece // of files that are not settled, by the sums of their content
+	seed     maphash.Seed        // of short stamps and sums
+	packs    map[*pack]bool      // that hold pieces of root's files; two may be the same blob, if a content was gone and came back
+	chain    []string            // the manifests that describe root together, the last one last
+	deltas   int                 // of them since the whole folder was described
+	deltaLen int                 // their size, to be compared with that of the whole description
 	baseLen  int
 	scans    uint32
 
@@ -83,7 +85,7 @@ type Folder struct {
 func Open(o Options, dir string) (*Folder, error) {
 	f := &Folder{
 		storage: storage{o.Blobs, o.Key}, dir: dir, maxBytes: o.MaxBytes, maxFiles: o.MaxFiles,
-		root: newFolderNode(), pieces: map[[32]byte]*piece{}, packs: map[*pack]bool{},
+		root: newFolderNode(), seed: maphash.MakeSeed(), pieces: map[[32]byte]*piece{}, packs: map[*pack]bool{},
 	}
 	if f.maxBytes == 0 {
 		f.maxBytes = 2 << 30
@@ -194,6 +196,7 @@ func (f *Folder) commit(w *writer, changes []*change) (manifest string, err erro
 	f.chain = chain
 	if base {
 		f.deltas, f.deltaLen, f.baseLen = 0, 0, e.total
+		f.compact()
 	} else {
 		f.deltas, f.deltaLen = f.deltas+1, f.deltaLen+e.total
 	}

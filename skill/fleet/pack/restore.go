@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -62,7 +60,7 @@ func (f *Folder) empty() error {
 		return err
 	}
 	defer root.Close()
-	for name := range f.root.children {
+	for name := range f.root.children.all() {
 		if rerr := root.RemoveAll(name); rerr != nil {
 			err = fmt.Errorf("%s holds a part of the files: %w", f.dir, rerr)
 		}
@@ -116,6 +114,7 @@ func (r *restorer) write(ctx context.Context) error {
 		return err
 	}
 	r.check(r.root, time.Now())
+	r.compact()
 	return nil
 }
 
@@ -127,8 +126,8 @@ func (r *restorer) make(dir *node, rel string) error {
 		return named(rel, err)
 	}
 	defer folder.Close()
-	for _, name := range slices.Sorted(maps.Keys(dir.children)) {
-		n, path := dir.children[name], join(rel, name)
+	for name, n := range dir.children.all() {
+		path := join(rel, name)
 		if !filepath.IsLocal(name) || filepath.Base(name) != name {
 			return fmt.Errorf("%q cannot be the name of a file on this system", path)
 		}
@@ -211,7 +210,6 @@ func (r *restorer) unpack(p *pack, plain []byte, jobs []job) (err error) {
 // know remembers the content of a piece, so that the next file with it needs no other.
 func (r *restorer) know(p *piece, content []byte) {
 	p.sum = sha256.Sum256(content)
-	p.pack.pieces = append(p.pack.pieces, p)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pieces[p.sum] = p
@@ -230,7 +228,7 @@ func writeAt(folder tree.Folder, name string, content []byte, at int64) error {
 // finish gives all that is in a folder its permissions and times, and notes the stamps.
 func finish(folder tree.Folder, dir *node, rel string) error {
 	now := time.Now()
-	for name, n := range dir.children {
+	for name, n := range dir.children.all() {
 		if err := finishOne(folder, name, n, path.Join(rel, name), now); err != nil {
 			return err
 		}
@@ -271,9 +269,11 @@ func finishOne(folder tree.Folder, name string, n *node, rel string, now time.Ti
 
 // check has the files looked at again that were written just before.
 func (r *restorer) check(n *node, now time.Time) {
-	for _, c := range n.children {
-		c.stamp = c.stamp.checked(now)
-		r.check(c, now)
+	if n.children != nil {
+		for _, c := range n.children.all() {
+			c.stamp = c.stamp.checked(now)
+			r.check(c, now)
+		}
 	}
 }
 

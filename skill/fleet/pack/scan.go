@@ -173,21 +173,30 @@ func (l *looker) all() error {
 			}
 		}
 	}
-	if l.found < len(l.node.children) {
-		for name, c := range l.node.children {
-			if c.scanned != l.scans {
-				l.changes = append(l.changes, &change{path: join(l.rel, name), dir: l.node, name: name, old: c})
+	if l.found < l.node.children.count {
+		for name, c := range l.node.children.all() {
+			if c.scanned == l.scans {
+				continue
 			}
+			if info, err := dir.Stat([]byte(name)); err == nil && portable(info) { // it is settled, which notes no scan
+				continue
+			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			l.changes = append(l.changes, &change{path: join(l.rel, name), dir: l.node, name: name, old: c})
 		}
 	}
 	return nil
 }
 
+// portable reports whether a file is of a type that moves between machines.
+func portable(info tree.Info) bool { return info.Mode.IsRegular() || info.IsDir() || info.IsLink() }
+
 // name compares a name in the folder with its node.
 func (l *looker) name(dir tree.Dir, name []byte) error {
-	old := l.node.children[string(name)]
+	old := l.node.children.get(string(name))
 	info, err := dir.Stat(name)
-	absent := err != nil || !(info.Mode.IsRegular() || info.IsDir() || info.IsLink()) ||
+	absent := err != nil || !portable(info) ||
 		old == nil && l.excluded.match(l.rel, string(name), info.IsDir())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w", name, err)
@@ -204,7 +213,7 @@ func (l *looker) name(dir tree.Dir, name []byte) error {
 			l.changes = append(l.changes, &change{path: join(l.rel, string(name)), dir: l.node, name: string(name), old: old})
 		}
 		return nil
-	case old != nil && old.children == nil && old.stamp == stampOf(info):
+	case old != nil && old.children == nil && l.is(old.stamp, stampOf(info)):
 		return nil
 	}
 	c := &change{path: join(l.rel, string(name)), dir: l.node, name: string(name), old: old, now: newNode(info)}

@@ -136,7 +136,7 @@ func (w *writer) flush() {
 // with that index in the file before, if that is the same.
 func (w *writer) piece(content []byte, old *node, index int) *piece {
 	sum := sha256.Sum256(content)
-	if old != nil && index < len(old.pieces) && old.pieces[index].sum == sum && !old.pieces[index].pack.thin {
+	if old != nil && index < len(old.pieces) && w.holds(old.pieces[index], sum) && !old.pieces[index].pack.thin {
 		return old.pieces[index]
 	}
 	w.mu.Lock()
@@ -144,7 +144,7 @@ func (w *writer) piece(content []byte, old *node, index int) *piece {
 	if p := w.fresh[sum]; p != nil {
 		return p
 	}
-	if p := w.pieces[sum]; p != nil && !p.pack.thin {
+	if p := w.pieces[sum]; p != nil && p.pack.live > 0 && !p.pack.thin {
 		return p
 	}
 	if w.current != nil && len(w.buf)+len(content) > packSize {
@@ -158,7 +158,6 @@ func (w *writer) piece(content []byte, old *node, index int) *piece {
 	}
 	p := &piece{w.current, uint32(len(w.buf)), uint32(len(content)), sum}
 	w.buf = append(w.buf, content...)
-	w.current.pieces = append(w.current.pieces, p)
 	w.fresh[sum] = p
 	return p
 }
