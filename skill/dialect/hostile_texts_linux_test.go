@@ -8,7 +8,7 @@ import (
 )
 
 // hostileTexts are tried as every text that is no path, like a pattern or an id.
-var hostileTexts = []string{"../outside/secret.txt", "$BASE/outside/secret.txt", "$BASE/outside/*", "../*", "../../**", "out-dir/**", "/etc/passwd", "/proc/self/root/**", "file://$BASE/outside/secret.txt",
+var hostileTexts = []string{"../outside/secret.txt", "$BASE/outside/secret.txt", "$BASE/outside/*", "../*", "../../**", "out-dir/**", "/proc/version", "/proc/self/root/**", "file://$BASE/outside/secret.txt",
 	"a\x00b", "%2e%2e/outside/secret.txt", "-rf", "--output=$BASE/outside/new", "--upload-pack=touch $BASE/outside/new", "-o$BASE/outside/new", "$(touch $BASE/outside/new)", "`touch $BASE/outside/new`",
 	"; touch $BASE/outside/new", "ext::sh -c touch% $BASE/outside/new", "@{-1}", "HEAD~1:../outside", ".git/config", ".skill/journal", "state/x", "bad\xff", "new\nline", strings.Repeat("x", 5000), "{a,b}", "[z-a]", "(?P<x", "", " "}
 

@@ -83,6 +83,10 @@ func said(body string) string {
 // TestPerstackLinks deletes and moves links, and never what they lead to.
 func TestPerstackLinks(t *testing.T) {
 	b := newBase(t, skill.Config{})
+	outside := t.TempDir()
+	if err := os.WriteFile(outside+"/f", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for name, content := range map[string]string{"real/f": "x", "file": "y"} {
 		b.file(name, content)
 	}
@@ -90,10 +94,10 @@ func TestPerstackLinks(t *testing.T) {
 		{"file", "deleteFile", `{"path":"l"}`, `{"path":"root/l"}`},
 		{"real", "deleteFile", `{"path":"l"}`, `{"path":"root/l"}`},
 		{"nowhere", "deleteFile", `{"path":"l"}`, `{"path":"root/l"}`},
-		{"/etc", "deleteFile", `{"path":"l"}`, `{"path":"root/l"}`},
+		{outside, "deleteFile", `{"path":"l"}`, `{"path":"root/l"}`},
 		{"real", "deleteDirectory", `{"path":"l"}`, `{"path":"root/l"}`},
 		{"real", "deleteDirectory", `{"path":"l","recursive":true}`, `{"path":"root/l"}`},
-		{"/etc", "deleteDirectory", `{"path":"l","recursive":true}`, `{"path":"root/l"}`},
+		{outside, "deleteDirectory", `{"path":"l","recursive":true}`, `{"path":"root/l"}`},
 		{"file", "moveFile", `{"source":"l","destination":"real/m"}`, `{"source":"root/l","destination":"root/real/m"}`},
 	} {
 		b.file("l", "->"+tt.target)
@@ -106,6 +110,9 @@ func TestPerstackLinks(t *testing.T) {
 	}
 	if got := b.call("readTextFile", `{"path":"real/f"}`); got != `{"path":"real/f","content":"x","from":0,"to":1}` {
 		t.Errorf("what links led to: %s", got)
+	}
+	if _, err := os.Lstat(outside + "/f"); err != nil {
+		t.Errorf("what a link outside led to: %v", err)
 	}
 }
 

@@ -295,7 +295,7 @@ func TestTooLarge(t *testing.T) {
 // TestHints refuses paths that lead out of the folder.
 func TestHints(t *testing.T) {
 	f := open(t, Options{Blobs: newMemory()}, t.TempDir())
-	for _, name := range []string{"", "..", "/etc", "../x", "a/../../x"} {
+	for _, name := range []string{"", "..", "/nowhere", "../x", "a/../../x"} {
 		if _, err := f.Snapshot(t.Context(), []string{name}, false); err == nil {
 			t.Errorf("%q was accepted", name)
 		}

@@ -78,7 +78,7 @@ func (w *writer) run(g int) {
 	for n := 1; err == nil; n++ {
 		switch rand.IntN(4) {
 		case 0:
-			err = w.createAndDelete(dir, fmt.Sprintf("new-%d-%d-%d", os.Getpid(), g, n))
+			err = w.createAndDelete(dir, fmt.Sprintf("new-%d-%d-%d", time.Now().UnixNano(), g, n))
 		case 1:
 			err = w.locked(dir, fmt.Sprintf("linked-%d", rand.IntN(2)), w.inPlace)
 		default:
