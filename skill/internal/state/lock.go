@@ -2,12 +2,14 @@ package state
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -50,9 +52,10 @@ func (e *BusyError) Unwrap() error { return e.err }
 const stripes = 256
 
 func stripe(id tree.FileID) string {
+	var buf [48]byte
 	h := fnv.New32a()
-	fmt.Fprint(h, id.Dev, "-", id.Ino)
-	return fmt.Sprintf("%02x", h.Sum32()%stripes)
+	h.Write(strconv.AppendUint(append(strconv.AppendUint(buf[:0], id.Dev, 10), '-'), id.Ino, 10))
+	return hex.EncodeToString([]byte{byte(h.Sum32() % stripes)})
 }
 
 // A Lock is a lock of the root, and of folders in it. Release gives it back.

@@ -128,7 +128,7 @@ const sumLength = 9
 // encode returns the line of a Record or a mark.
 func encode(v any) ([]byte, error) {
 	var buf bytes.Buffer
-	buf.Grow(512)
+	buf.Grow(1 << 10)
 	buf.WriteString("00000000 ")
 	e := json.NewEncoder(&buf)
 	e.SetEscapeHTML(false)

@@ -139,7 +139,7 @@ func (w *Workspace) copyFile(ctx context.Context, c *Change, src, dst location, 
 	if old != nil {
 		old.Mode = info.Mode.Perm()
 	}
-	err = w.replace(ctx, c, dst, d, old, func(new *os.File) error {
+	err = w.replace(ctx, c, dst, d, old, fill{write: func(new *os.File) error {
 		if old == nil {
 			if err := new.Chmod(info.Mode.Perm()); err != nil {
 				return err
@@ -149,7 +149,7 @@ func (w *Workspace) copyFile(ctx context.Context, c *Change, src, dst location, 
 			return err
 		}
 		return tree.CopyContent(new, f, info.Size)
-	}, nil, nil)
+	}}, nil, nil)
 	if err == nil && o.Times {
 		d.Chtimes(dst.base(), info) // fails for another user's file, written in place
 	}

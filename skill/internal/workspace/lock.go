@@ -3,7 +3,6 @@ package workspace
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -51,7 +50,7 @@ func (w *Workspace) lockRoots(ctx context.Context, alone bool, locations ...loca
 		return nil, err
 	}
 	l := &heldLocks{alone: alone}
-	byKey := map[string]rootLock{}
+	var stores []*state.Store
 	for _, p := range locations {
 		h := w.history(p.root)
 		s, err := h.open()
@@ -63,18 +62,18 @@ func (w *Workspace) lockRoots(ctx context.Context, alone bool, locations ...loca
 			l.alone, l.free = true, w.solo.Unlock
 			return l, nil
 		}
-		byKey[s.Place().Key] = rootLock{store: s}
+		stores = append(stores, s)
 	}
-	inOrder := func(a, b rootLock) int {
-		return cmp.Or(cmp.Compare(a.store.Place().Path, b.store.Place().Path), cmp.Compare(a.store.Place().Key, b.store.Place().Key))
-	}
-	for _, r := range slices.SortedFunc(maps.Values(byKey), inOrder) {
-		var err error
-		if r.lock, err = r.store.Lock(ctx, alone); err != nil {
+	slices.SortFunc(stores, func(a, b *state.Store) int {
+		return cmp.Or(cmp.Compare(a.Place().Path, b.Place().Path), cmp.Compare(a.Place().Key, b.Place().Key))
+	})
+	for _, s := range slices.CompactFunc(stores, func(a, b *state.Store) bool { return a.Path() == b.Path() }) {
+		lock, err := s.Lock(ctx, alone)
+		if err != nil {
 			l.release()
 			return nil, err
 		}
-		l.stores = append(l.stores, r)
+		l.stores = append(l.stores, rootLock{s, lock})
 	}
 	return l, nil
 }

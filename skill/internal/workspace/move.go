@@ -239,9 +239,9 @@ func (w *Workspace) copyAcross(from tree.Folder, name string, to tree.Folder, ne
 		return err
 	}
 	defer src.Close()
-	n, err := createFile(to, true, func(dst *os.File) error {
+	n, err := createFile(to, true, fill{write: func(dst *os.File) error {
 		return tree.CopyContent(dst, src, info.Size)
-	})
+	}})
 	if err != nil {
 		return err
 	}

@@ -72,21 +72,24 @@ func (h *history) takenFrom(d tree.Folder, name string, copied bool) (before sta
 	return before, note, err
 }
 
-// planReplace plans to give the file p, in d, the content of full, in place or not. splice is
-// what is replaced of it, nil if that is all.
-func (w *Workspace) planReplace(p location, d tree.Folder, inPlace bool, full *os.File, splice *Splice) (plan, error) {
+// planReplace plans to give the file p, in d, the content of n, in place if that is a misfit.
+// splice is what is replaced of the old file, nil if that is all.
+func (w *Workspace) planReplace(p location, d tree.Folder, n *newFile, was oldFile, splice *Splice) (plan, error) {
 	h := w.journal(p.root)
 	if h == nil {
 		return plan{}, nil
 	}
 	patched := splice != nil && splice.Old <= state.MaxCopied
 	limit := int64(allBytes)
-	if patched { // patchOf finds the sums of both
+	if patched || n.data != nil { // patchOf finds the sums of both
 		limit = noBytes
 	}
-	after, err := stateOf(full, limit)
+	after, err := stateOf(n.file, limit)
 	if err != nil {
 		return plan{}, err
+	}
+	if n.data != nil {
+		after.Sum = sumOf(n.data)
 	}
 	after.Stamp = state.Stamp{} // it changes with the name
 	step := state.Step{Path: h.name(p), After: after}
@@ -98,11 +101,16 @@ func (w *Workspace) planReplace(p location, d tree.Folder, inPlace bool, full *o
 		return plan{root: p.root, bytes: splice.Old, steps: []state.Step{step}}, nil
 	}
 	var note string
-	if step.Before, note, err = h.takenFrom(d, p.base(), inPlace); err != nil {
+	if was.File != (tree.File{}) && h.near(d) {
+		step.Before, err = stateOfContent(was, was.info, maxSum)
+	} else if n.misfit || n.old != nil {
+		step.Before, note, err = h.takenFrom(d, p.base(), n.misfit)
+	}
+	if err != nil {
 		return plan{}, err
 	}
 	step.Keep = step.Before.Kind != ""
-	return plan{root: p.root, bytes: step.Before.Size, end: inPlace, note: note, steps: []state.Step{step}}, nil
+	return plan{root: p.root, bytes: step.Before.Size, end: n.misfit, note: note, steps: []state.Step{step}}, nil
 }
 
 // patchOf returns the state of a file before a splice, what the splice takes away, and the

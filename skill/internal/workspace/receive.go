@@ -33,13 +33,13 @@ func (w *Workspace) Receive(ctx context.Context, abs string, o WriteOptions, pro
 	if err := produce(onlyWriter{spool.file}); err != nil {
 		return c, err
 	}
-	spooled := func(dst *os.File) error {
+	spooled := fill{write: func(dst *os.File) error {
 		if _, err := spool.file.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
 		_, err := io.Copy(dst, spool.file)
 		return err
-	}
+	}}
 	err = w.write(ctx, &c, o, func(p location, d tree.Folder, old *Info) (*newFile, error) {
 		return w.draft(p, d, old, spooled, nil)
 	}, func(p location, d tree.Folder, old *Info, ready *newFile) error {

@@ -34,12 +34,12 @@ func (w *Workspace) replace(ctx context.Context, c *Change, p location, d tree.F
 		defer n.close()
 	}
 	if n.misfit {
-		return w.overwrite(ctx, c, p, d, n.file)
+		return w.overwrite(ctx, c, p, d, n)
 	}
 	n.dir = d
 	err := w.commit(ctx, c, n.planned, func(k *keeper) error { return n.install(p.base(), old != nil, k) })
 	if old != nil && errors.Is(err, syscall.EBUSY) {
-		return w.overwrite(ctx, c, p, d, n.file)
+		return w.overwrite(ctx, c, p, d, n)
 	}
 	return err
 }
@@ -51,17 +51,30 @@ func (w *Workspace) draft(p location, d tree.Folder, old *Info, write fill, spli
 		return n, err
 	}
 	n.old = old
-	if old != nil && (old.Links > 1 || !tree.CopyMetadata(n.file, d, p.base(), *old)) {
-		n.misfit = true
-		return n, nil
+	var was oldFile
+	if old != nil {
+		if was.File, was.info, err = tree.OpenContent(d, p.base()); err == nil {
+			defer was.Close()
+		}
+		if old.Links > 1 || !tree.CopyMetadataFrom(n.file, was.File, *old) {
+			n.misfit = true
+			return n, nil
+		}
 	}
 	if err = w.flush(n.file); err == nil {
-		n.planned, err = w.planReplace(p, d, false, n.file, splice)
+		n.planned, err = w.planReplace(p, d, n, was, splice)
 	}
 	if err != nil {
 		n.close()
 	}
 	return n, tree.Cause(err)
+}
+
+// An oldFile is a file that is about to be replaced, as it was opened; the zero oldFile is
+// none, or not open.
+type oldFile struct {
+	tree.File
+	info Info
 }
 
 // prepare is draft before the folder of p is locked. It returns nil where that cannot be
@@ -111,7 +124,8 @@ func (n *newFile) fitsNow(d tree.Folder, old *Info) bool {
 type newFile struct {
 	file  *os.File
 	dir   tree.Folder
-	named bool // it has the temporary name
+	named bool   // it has the temporary name
+	data  []byte // its content, where that is in memory; else nil
 
 	old     *Info // what it is to replace, nil for nothing
 	misfit  bool  // the old file must be overwritten
@@ -120,23 +134,23 @@ type newFile struct {
 
 // createFile creates a file in d and calls write to fill it: an unnamed file where the
 // system has those, of which a killed process leaves nothing. With private, only this
-// user may read it until its mode is set. The newFile is nil if no file could be
-// created.
+// user may read one that has a name until its mode is set. The newFile is nil if no file
+// could be created.
 func createFile(d tree.Folder, private bool, write fill) (*newFile, error) {
 	perm := fs.FileMode(0o666)
 	if private {
 		perm = 0o600
 	}
-	n := &newFile{dir: d}
+	n := &newFile{dir: d, data: write.data}
 	var err error
-	if n.file, err = d.CreateUnnamed(perm); err != nil {
+	if n.file, err = d.CreateUnnamed(0o666); err != nil { // others cannot open it
 		n.file, err = d.OpenFile(tempName, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 		n.named = true
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err = write(n.file); err != nil {
+	if err = write.write(n.file); err != nil {
 		n.close()
 		return n, tree.Cause(err)
 	}
@@ -280,15 +294,16 @@ func (w *Workspace) overwriteFrom(ctx context.Context, c *Change, p location, d 
 	}
 	defer f.Close()
 	defer os.Remove(f.Name())
-	if err := write(f); err != nil {
+	if err := write.write(f); err != nil {
 		return tree.Cause(err)
 	}
-	return w.overwrite(ctx, c, p, d, f)
+	return w.overwrite(ctx, c, p, d, &newFile{file: f, misfit: true})
 }
 
-// overwrite replaces the content of the file p with that of full, in place.
-func (w *Workspace) overwrite(ctx context.Context, c *Change, p location, d tree.Folder, full *os.File) error {
-	planned, err := w.planReplace(p, d, true, full, nil)
+// overwrite replaces the content of the file p with that of n, in place.
+func (w *Workspace) overwrite(ctx context.Context, c *Change, p location, d tree.Folder, n *newFile) error {
+	n.misfit = true
+	planned, err := w.planReplace(p, d, n, oldFile{}, nil)
 	if err != nil {
 		return err
 	}
@@ -298,7 +313,7 @@ func (w *Workspace) overwrite(ctx context.Context, c *Change, p location, d tree
 				return err
 			}
 		}
-		return w.overwriteBytes(full, d, p.base())
+		return w.overwriteBytes(n.file, d, p.base())
 	})
 }
 

@@ -35,8 +35,19 @@ const (
 	noBytes  = -1
 )
 
+// smallSum is how many bytes are read and hashed in one piece, which saves allocations.
+const smallSum = 8 << 10
+
 // fileSum returns the SHA-256 of a content in hex.
 func fileSum(f io.ReaderAt, size int64) (string, error) {
+	if size <= smallSum {
+		buf := make([]byte, size)
+		n, err := f.ReadAt(buf, 0)
+		if err == io.EOF {
+			err = nil
+		}
+		return sumOf(buf[:n]), tree.Cause(err)
+	}
 	h := sha256.New()
 	if err := hashRange(h, f, 0, size); err != nil {
 		return "", err
@@ -143,8 +154,12 @@ func stateOf(f *os.File, limit int64) (state.State, error) {
 	if err != nil {
 		return state.State{}, err
 	}
-	s := stateFrom(info)
-	if s.Size <= limit {
+	return stateOfContent(f, info, limit)
+}
+
+// stateOfContent is stateOf for a file that info describes.
+func stateOfContent(f io.ReaderAt, info Info, limit int64) (s state.State, err error) {
+	if s = stateFrom(info); s.Size <= limit {
 		s.Sum, err = fileSum(f, s.Size)
 	}
 	return s, err
@@ -172,10 +187,7 @@ func stateAt(d tree.Folder, name string, limit int64) (state.State, error) {
 			return s, err
 		}
 		defer f.Close()
-		if s = stateFrom(info); s.Size <= limit {
-			s.Sum, err = fileSum(f, s.Size)
-		}
-		return s, err
+		return stateOfContent(f, info, limit)
 	case s.Kind == kindLink:
 		target, err := d.Readlink(name)
 		s.Target = state.Name(target)

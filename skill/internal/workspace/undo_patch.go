@@ -160,9 +160,7 @@ func (b *undoStep) applyPatch(ctx context.Context, k *keeper, p location, d tree
 	if err != nil {
 		return err
 	}
-	n, err := createFile(d, true, func(dst *os.File) error {
-		return writeSpliced(dst, f, info.Size, Splice{b.back.Offset, b.back.Length, old})
-	})
+	n, err := createFile(d, true, spliced(f, info.Size, Splice{b.back.Offset, b.back.Length, old}))
 	if err != nil {
 		return err
 	}

@@ -61,13 +61,16 @@ func (w *Workspace) AppendFile(ctx context.Context, abs string, data []byte, o W
 }
 
 // A fill writes the content of a new file, from its beginning.
-type fill func(dst *os.File) error
+type fill struct {
+	write func(dst *os.File) error
+	data  []byte // the content, where it is in memory; else nil
+}
 
 func allOf(data []byte) fill {
-	return func(dst *os.File) error {
+	return fill{data: data, write: func(dst *os.File) error {
 		_, err := dst.Write(data)
 		return err
-	}
+	}}
 }
 
 // write resolves the path of c, and calls draft to write the new file, unless that is nil,
@@ -180,17 +183,17 @@ func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions, fi
 	}
 	err := w.write(ctx, &c, WriteOptions{DryRun: o.DryRun, Diff: o.Diff}, func(p location, d tree.Folder, old *Info) (n *newFile, err error) {
 		err = choose(d, p.base(), old, func(src *os.File, s Splice) (err error) {
-			n, err = w.draft(p, d, old, func(dst *os.File) error { return writeSpliced(dst, src, old.Size, s) }, patched(old, s))
+			n, err = w.draft(p, d, old, spliced(src, old.Size, s), patched(old, s))
 			return err
 		})
 		refused = nil
 		return n, err
 	}, func(p location, d tree.Folder, old *Info, ready *newFile) error {
 		if ready.fitsNow(d, old) {
-			return w.replace(ctx, &c, p, d, old, nil, nil, ready)
+			return w.replace(ctx, &c, p, d, old, fill{}, nil, ready)
 		}
 		return choose(d, p.base(), old, func(src *os.File, s Splice) error {
-			return w.replace(ctx, &c, p, d, old, func(dst *os.File) error { return writeSpliced(dst, src, old.Size, s) }, patched(old, s), nil)
+			return w.replace(ctx, &c, p, d, old, spliced(src, old.Size, s), patched(old, s), nil)
 		})
 	}, func(d tree.Folder, name string, old *Info) (diff string, err error) {
 		err = choose(d, name, old, func(src *os.File, s Splice) error {
@@ -274,6 +277,10 @@ func (w *Workspace) appendInPlace(ctx context.Context, c *Change, p location, d 
 	}
 	c.files = append(c.files, f) // flushed after the record
 	return nil
+}
+
+func spliced(src *os.File, size int64, s Splice) fill {
+	return fill{write: func(dst *os.File) error { return writeSpliced(dst, src, size, s) }}
 }
 
 // writeSpliced writes src to dst with one range replaced. The kernel copies the ranges around

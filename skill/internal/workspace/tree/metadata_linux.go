@@ -43,35 +43,26 @@ func Reserve(f *os.File, size int64) error {
 // CopyMetadata gives f the owner, mode and extended attributes of the file name in d,
 // which old describes and f is about to replace. It reports whether it could.
 func CopyMetadata(f *os.File, d Folder, name string, old Info) bool {
-	fd := int(f.Fd())
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return false
-	}
-	if st.Uid != old.UID || st.Gid != old.GID {
-		if unix.Fchown(fd, int(old.UID), int(old.GID)) != nil {
-			return false
-		}
-	}
-	return copyAttributesOf(fd, d, name) && unix.Fchmod(fd, statBits(old.Mode)) == nil
-}
-
-// copyAttributesOf copies the extended attributes of the file name in d.
-func copyAttributesOf(to int, d Folder, name string) bool {
-	if k, ok := d.(*kernelFolder); ok {
-		from, err := k.open(name, unix.O_RDONLY, 0)
-		if err != nil {
-			return false
-		}
-		defer unix.Close(from)
-		return copyAttributes(from, to)
-	}
 	src, err := d.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return false
 	}
 	defer src.Close()
-	return copyAttributes(int(src.Fd()), to)
+	return CopyMetadataFrom(f, File{f: src}, old)
+}
+
+// CopyMetadataFrom is CopyMetadata for an open file; the zero File is one that cannot be
+// opened.
+func CopyMetadataFrom(f *os.File, src File, old Info) bool {
+	fd := int(f.Fd())
+	var st unix.Stat_t
+	if src.f == nil || !copyAttributes(int(src.Fd()), fd) || unix.Fstat(fd, &st) != nil {
+		return false
+	}
+	if st.Uid != old.UID || st.Gid != old.GID {
+		return unix.Fchown(fd, int(old.UID), int(old.GID)) == nil && unix.Fchmod(fd, statBits(old.Mode)) == nil
+	}
+	return st.Mode&0o7777 == statBits(old.Mode) || unix.Fchmod(fd, statBits(old.Mode)) == nil
 }
 
 // copyAttributes copies the extended attributes of a file.

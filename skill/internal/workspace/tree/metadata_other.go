@@ -22,6 +22,11 @@ func AttributesSum(*os.File) string { return "" }
 // CopyMetadata gives f the owner and mode of old, the description of the file that f
 // is about to replace. It reports whether it could.
 func CopyMetadata(f *os.File, _ Folder, _ string, old Info) bool {
+	return CopyMetadataFrom(f, File{}, old)
+}
+
+// CopyMetadataFrom is CopyMetadata.
+func CopyMetadataFrom(f *os.File, _ File, old Info) bool {
 	fi, err := f.Stat()
 	if err != nil {
 		return false
