@@ -2,8 +2,10 @@ package workspace
 
 import (
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -94,27 +96,57 @@ func (e *entry) diskSize() int64 {
 // A table describes a folder and everything below it. It is not changed once others may
 // read it.
 type table struct {
-	base  string // path of the folder
-	list  []entry
-	at    map[string]int32 // by path
-	limit int64            // in bytes, of the saved contents; all that fits is saved
-	stale int64            // disk size of contents that are no longer needed
+	base  string  // path of the folder
+	list  []entry // mostly in the order in which a walk finds them
+	limit int64   // in bytes, of the saved contents; all that fits is saved
+	stale int64   // disk size of contents that are no longer needed
+
+	first map[string]int32 // by path, entries before which one of another folder is
+	once  sync.Once
+	at    map[string]int32 // by path, all; made when it is first needed
 }
 
 func newTable(base string, list []entry) *table {
-	t := &table{base: base, list: list, at: make(map[string]int32, len(list))}
+	t := &table{base: base, list: list, first: map[string]int32{}}
+	folder := "/"
 	for i := range list {
-		t.at[list[i].path] = int32(i)
+		if dir, _ := path.Split(list[i].path); dir != folder {
+			folder, t.first[list[i].path] = dir, int32(i)
+		}
 	}
 	return t
 }
 
+// all returns the numbers of all entries by path.
+func (t *table) all() map[string]int32 {
+	t.once.Do(func() {
+		t.at = make(map[string]int32, len(t.list))
+		for i := range t.list {
+			t.at[t.list[i].path] = int32(i)
+		}
+	})
+	return t.at
+}
+
 // find returns the entry of a path, nil if there is none.
 func (t *table) find(path string) *entry {
-	if i, ok := t.at[path]; ok {
+	if i, ok := t.all()[path]; ok {
 		return &t.list[i]
 	}
 	return nil
+}
+
+// index returns the number of the entry of a path. next is the number that is tried first:
+// the one after that of the name which the walk found before. In 100,000 files that have not
+// changed, it takes 20 ms, of which a map of all paths takes 90.
+func (t *table) index(path []byte, next int32) (i int32, ok bool) {
+	if int(next) < len(t.list) && t.list[next].path == string(path) {
+		return next, true
+	}
+	if i, ok = t.first[string(path)]; !ok {
+		i, ok = t.all()[string(path)]
+	}
+	return i, ok
 }
 
 // diskSize returns how many bytes the saved contents take on disk. A content of several
@@ -175,6 +207,7 @@ type scan struct {
 // A scanPart is what one worker found.
 type scanPart struct {
 	path  []byte
+	next  int32 // see table.index
 	fresh []entry
 }
 
@@ -223,7 +256,11 @@ func (c *scan) visit(worker int, v Visited) error {
 	}
 	part.path = append(part.path, v.Name...)
 	k, s := kindOf(info.Mode), stampOf(info)
-	if i, ok := c.old.at[string(part.path)]; ok && c.old.list[i].same(k, v.Ignored, s) {
+	i, ok := c.old.index(part.path, part.next)
+	if ok {
+		part.next = i + 1
+	}
+	if ok && c.old.list[i].same(k, v.Ignored, s) {
 		c.seen[i] = true
 	} else {
 		part.fresh = append(part.fresh, entry{path: string(part.path), kind: k, ignored: v.Ignored, stamp: s})

@@ -24,6 +24,17 @@ func infoFromStat(st *unix.Stat_t) Info {
 	}
 }
 
+func infoFromStatx(st *unix.Statx_t) Info {
+	return Info{
+		Mode: modeFromStat(uint32(st.Mode)), Size: int64(st.Size),
+		ModTime:  time.Unix(st.Mtime.Sec, int64(st.Mtime.Nsec)),
+		Accessed: time.Unix(st.Atime.Sec, int64(st.Atime.Nsec)),
+		Changed:  time.Unix(st.Ctime.Sec, int64(st.Ctime.Nsec)),
+		Links:    uint64(st.Nlink), UID: st.Uid, GID: st.Gid,
+		ID: FileID{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino},
+	}
+}
+
 // modeFromStat is the inverse of what package os does to a FileMode.
 func modeFromStat(m uint32) fs.FileMode {
 	mode := fs.FileMode(m & 0o777)
