@@ -93,14 +93,15 @@ func asText(f io.ReaderAt, size int64) (src io.ReaderAt, textSize int64, name st
 	return bytes.NewReader(text), int64(len(text)), name, nil
 }
 
-// decodeUTF16 returns the content of a file in UTF-16 with a byte order mark as UTF-8.
+// decodeUTF16 returns the content of a file in UTF-16 with a byte order mark as UTF-8,
+// without the mark, so that its first line begins with its text.
 func decodeUTF16(f io.ReaderAt, size int64) (text []byte, ok bool) {
 	src, size, name, err := asText(f, size)
 	if err != nil || !strings.HasPrefix(name, "utf-16") {
 		return nil, false
 	}
 	text, err = readRange(src, 0, size)
-	return text, err == nil
+	return bytes.TrimPrefix(text, []byte("\ufeff")), err == nil
 }
 
 // A NotTextError reports a file that would lose bytes if what was read of it were written

@@ -103,9 +103,16 @@ func TestGrepUTF16(t *testing.T) {
 		t.Fatalf("%+v", g)
 	}
 	for _, m := range g.Matches[:2] {
-		if m.Line != 2 || m.Text != "zwei ä €\r" || !slices.Equal(m.Context, []string{"\ufeffeins", m.Text, "\U0001F600"}) {
+		if m.Line != 2 || m.Text != "zwei ä €\r" || !slices.Equal(m.Context, []string{"eins", m.Text, "\U0001F600"}) {
 			t.Errorf("%+v", m)
 		}
+	}
+	if g := grepIn(t, x, Grep{Path: "utf-16be", Pattern: "^eins$"}); len(g.Matches) != 1 || g.Matches[0].Text != "eins" {
+		t.Errorf("after the byte order mark: %+v", g)
+	}
+	mustDo(t, os.WriteFile(filepath.Join(dir, "utf-32"), []byte("\xff\xfe\x00\x00z\x00\x00\x00w\x00\x00\x00"), 0o644))
+	if g := grepIn(t, x, Grep{Path: "utf-32", Pattern: "zw"}); g.Binary != 1 || g.Searched != 0 {
+		t.Errorf("UTF-32: %+v", g)
 	}
 	if g := grepIn(t, x, Grep{Path: "utf-16le", Pattern: "\U0001F600"}); len(g.Matches) != 1 {
 		t.Errorf("%+v", g)

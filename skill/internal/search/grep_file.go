@@ -44,15 +44,16 @@ func (s *searcher) file(ctx context.Context, f source, size int64) (inFile, erro
 		return inFile{}, err
 	}
 	data := s.b.buf[:n]
+	ends := n < len(s.b.buf)
 	if s.decode != nil && n >= 2 && (data[0] == 0xff && data[1] == 0xfe || data[0] == 0xfe && data[1] == 0xff) {
 		if text, ok := s.decode(f, size); ok {
-			return s.whole(text), nil
+			data, ends = text, true
 		}
 	}
 	switch {
-	case bytes.IndexByte(data[:min(n, sniffed)], 0) >= 0:
+	case bytes.IndexByte(data[:min(len(data), sniffed)], 0) >= 0:
 		return inFile{binary: true}, nil
-	case n < len(s.b.buf):
+	case ends:
 		return s.whole(data), nil
 	case size < shared || runtime.GOMAXPROCS(0) == 1:
 		return s.blocks(ctx, f, size)
