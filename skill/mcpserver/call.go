@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -121,6 +122,9 @@ const progressEvery = 100 * time.Millisecond
 // client asked for it. quiet ends the notifications, so that none follows the reply.
 func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) (_ context.Context, quiet func()) {
 	token := req.Params.GetProgressToken()
+	if n, ok := token.(float64); ok && math.Abs(n) > 1<<53 {
+		token = nil // it was rounded, so the client would not know it
+	}
 	if token == nil || s.cfg.Progress == nil {
 		return ctx, func() {}
 	}

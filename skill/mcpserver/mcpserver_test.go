@@ -103,7 +103,7 @@ func TestProgress(t *testing.T) {
 	if !slices.Equal(lines, want) {
 		t.Errorf("over stdio the client is told %q, want %q", lines, want)
 	}
-	for _, meta := range []string{`,"_meta":{}`, ``} {
+	for _, meta := range []string{`,"_meta":{}`, ``, `,"_meta":{"progressToken":12345678901234567890}`} {
 		c.send(read(meta))
 		if got := c.told(c.next()); got != "alpha" {
 			t.Errorf("without a token the client is told %q", got)
