@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 
 	"textskill/skill/internal/workspace/tree"
 )
@@ -67,6 +68,9 @@ func readSplit(ctx context.Context, r *FileRead, src io.ReaderAt, size int64, a 
 		}
 		part = part[end:]
 		end, want = skipLines(part, want)
+		if len(r.Content) > 0 && cap(r.Content) < len(r.Content)+end { // a long answer grows once
+			r.Content = slices.Grow(r.Content, int(a.MaxBytes)+block-len(r.Content))
+		}
 		r.Content = append(r.Content, part[:end]...)
 		if int64(len(r.Content)) > a.MaxBytes {
 			r.Partial, want = true, 0

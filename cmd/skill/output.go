@@ -42,10 +42,41 @@ func (o *output) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
+// WriteString is Write without a copy of the text, except on a terminal.
+func (o *output) WriteString(text string) (int, error) {
+	if o.terminal {
+		return o.Write([]byte(text))
+	}
+	err := o.keep(func() (int, error) { return io.WriteString(o.w, text) })
+	if err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// printLine writes a text and a line end, at once if the text is short. Of a long one
+// package fmt would make two copies.
+func printLine(w io.Writer, text string) error {
+	if len(text) < 64<<10 {
+		_, err := fmt.Fprintln(w, text)
+		return err
+	}
+	if _, err := io.WriteString(w, text); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}
+
 func (o *output) send(text []byte) error {
+	return o.keep(func() (int, error) { return o.w.Write(text) })
+}
+
+// keep writes, and keeps the error of the first write that failed.
+func (o *output) keep(write func() (int, error)) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	_, err := o.w.Write(text)
+	_, err := write()
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errUnwritten, err)
 		o.err = cmp.Or(o.err, err)

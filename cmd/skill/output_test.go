@@ -84,3 +84,15 @@ func TestFailureDoesNotWaitForAReader(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPrintLine prints a short and a long line, to a terminal visibly.
+func TestPrintLine(t *testing.T) {
+	for _, n := range []int{1, 64 << 10} {
+		for terminal, want := range map[bool]string{false: "a\x1b", true: `a\u001b`} {
+			var b strings.Builder
+			if err := printLine(&output{w: &b, terminal: terminal}, strings.Repeat("a\x1b", n)); err != nil || b.String() != strings.Repeat(want, n)+"\n" {
+				t.Errorf("%d, terminal %t: %v, %.100q", n, terminal, err, b.String())
+			}
+		}
+	}
+}

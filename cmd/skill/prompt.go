@@ -193,7 +193,7 @@ func (p *prompter) printBody(r dialect.Reply) error {
 	if _, ok := r.Result.(skill.Compared); ok {
 		return p.printDiff(r.Body)
 	}
-	_, err := fmt.Fprintln(p.stdout, r.Body)
+	err := printLine(p.stdout, r.Body)
 	if read, ok := r.Result.(skill.FileRead); ok && err == nil && onTerminal(p.stdout) && len(read.Content) > 0 {
 		_, err = fmt.Fprintln(p.stdout, strings.TrimSuffix(string(read.Content), "\n"))
 	}
@@ -209,7 +209,7 @@ func (p *prompter) printDocument(r dialect.Reply) error {
 	if object, ok := strings.CutSuffix(body, "}"); ok && p.o.json && p.line > 0 {
 		body = fmt.Sprintf(`%s,"line":%d}`, object, p.line)
 	}
-	if _, err := fmt.Fprintln(p.stdout, body); err != nil {
+	if err := printLine(p.stdout, body); err != nil {
 		return err
 	}
 	if r.Err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -75,6 +76,31 @@ func AppendText(b []byte, s string) []byte {
 		}
 		return brokenSize(s), "\ufffd"
 	})
+}
+
+// WriteText writes s to b as [AppendText] prints it, if s is UTF-8. It needs no memory
+// besides: encoding/json makes four copies of a long text.
+func WriteText(b *strings.Builder, s string) {
+	var buf [4 << 10]byte
+	for len(s) > 0 {
+		n := min(len(s), len(buf)/len(`\u0000`))
+		for n < len(s) && !utf8.RuneStart(s[n]) {
+			n--
+		}
+		b.Write(AppendText(buf[:0], s[:n]))
+		s = s[n:]
+	}
+}
+
+// TextSize returns at least as many bytes as [WriteText] writes of s.
+func TextSize(s string) int {
+	size := len(s)
+	for i := range len(s) {
+		if javaScript[s[i]&0x7f] != 0 && s[i] < utf8.RuneSelf {
+			size += len(`\u0000`) - 1
+		}
+	}
+	return size
 }
 
 // AppendHTMLString appends s to b as encoding/json does by default, which is safe

@@ -122,3 +122,17 @@ func FuzzAppendHTMLString(f *testing.F) {
 		}
 	})
 }
+
+// TestWriteText cuts texts into pieces at every place of a character.
+func TestWriteText(t *testing.T) {
+	for _, part := range []string{"", "a", "\x00\b\n\x1f\x7f", `"\</a>&`, "\u2028\ufffd", "aä€😀"} {
+		for n := range 7 {
+			s := strings.Repeat("x", n) + strings.Repeat(part, 400)
+			var b strings.Builder
+			WriteText(&b, s)
+			if want := string(AppendText(nil, s)); b.String() != want || TextSize(s) < len(want) {
+				t.Errorf("%d and %q: %.100q of at most %d bytes, want %.100q", n, part, b.String(), TextSize(s), want)
+			}
+		}
+	}
+}

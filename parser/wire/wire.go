@@ -9,7 +9,9 @@
 package wire
 
 import (
+	"crypto/rand"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"textskill/parser"
@@ -130,12 +132,39 @@ func (w *Wire) Answer(answers []Answer, more map[string]any) string {
 	if w.IsText() {
 		return w.text(answers)
 	}
-	document := map[string]any{w.key: w.list(answers)}
+	short, mark := slices.Clone(answers), rand.Text()
+	size := 0
+	for i, a := range answers {
+		if len(a.Text) >= long {
+			short[i].Text = mark
+			size += rawjson.TextSize(a.Text)
+		}
+	}
+	document := map[string]any{w.key: w.list(short)}
 	for key, v := range more {
 		document[key] = v
 	}
-	return string(rawjson.Encode(document))
+	rest := string(rawjson.Encode(document))
+	if size == 0 {
+		return rest
+	}
+	var b strings.Builder
+	b.Grow(len(rest) + size)
+	for _, a := range answers {
+		if len(a.Text) >= long {
+			before, after, _ := strings.Cut(rest, mark)
+			b.WriteString(before)
+			rawjson.WriteText(&b, a.Text)
+			rest = after
+		}
+	}
+	b.WriteString(rest)
+	return b.String()
 }
+
+// long is the size of a text that is not given to encoding/json, which makes four copies
+// of it. Until the document is put together, a mark that nobody knows stands for it.
+const long = 64 << 10
 
 // Definitions returns the tools as the field "tools" of a request has them, as JSON. The
 // wire must be one that [Wire.Defines].

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"textskill/parser"
 	rawjson "textskill/parser/json"
 )
 
@@ -156,4 +157,30 @@ func equal(a, b json.RawMessage) bool {
 		return false
 	}
 	return string(rawjson.Encode(x)) == string(rawjson.Encode(y))
+}
+
+// TestLongAnswers writes texts that are given to encoding/json and such that are not in the
+// same way.
+func TestLongAnswers(t *testing.T) {
+	const text = "a\"\\\x00\t\u2028é\U0001F600<&>\x7f"
+	for _, w := range All {
+		if w.IsText() {
+			continue
+		}
+		encoded := func(text string) string { b := rawjson.Encode(text); return string(b[1 : len(b)-1]) }
+		var short, full []Answer
+		for _, n := range []int{1, long, 2, 2 * long} {
+			a := Answer{Call: parser.ToolCall{ID: "1", Name: "read"}, Text: fmt.Sprintf("@%d@", n), Media: []Media{{Type: "image/png", Name: "a.png", Data: []byte("x")}}}
+			short = append(short, a)
+			a.Text = strings.Repeat(text, n/len(text)+1)
+			full = append(full, a)
+		}
+		want := w.Answer(short, map[string]any{"more": true})
+		for i, a := range full {
+			want = strings.Replace(want, short[i].Text, encoded(a.Text), 1)
+		}
+		if got := w.Answer(full, map[string]any{"more": true}); got != want {
+			t.Errorf("%s: %d bytes, want %d", w.Name, len(got), len(want))
+		}
+	}
 }

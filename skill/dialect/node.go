@@ -33,6 +33,19 @@ func object(pairs ...any) []byte {
 	return append(b, '}')
 }
 
+// withContent returns a document of JSON, which has "content":"", with the content text,
+// which is UTF-8. That may be long, so it is copied once.
+func withContent(document, text string) string {
+	const empty = `"content":""`
+	before, after, _ := strings.Cut(document, empty)
+	var b strings.Builder
+	b.Grow(len(document) + rawjson.TextSize(text))
+	b.WriteString(before + strings.TrimSuffix(empty, `"`))
+	rawjson.WriteText(&b, text)
+	b.WriteString(`"` + after)
+	return b.String()
+}
+
 // array is a JSON array of values that are JSON already.
 func array(items [][]byte) []byte {
 	b := []byte{'['}

@@ -138,7 +138,7 @@ func readTextFileReply(in *call, read skill.FileRead) string {
 	if !ok {
 		to = float64(read.Lines)
 	}
-	pairs := []any{"path", in.str("path"), "content", wellFormed(string(read.Content)), "from", from, "to", to}
+	pairs := []any{"path", in.str("path"), "content", "", "from", from, "to", to}
 	if read.Partial {
 		pairs[len(pairs)-1] = float64(read.To)
 		pairs = append(pairs, "truncated", true, "totalLines", read.Lines, "next", object("from", read.To))
@@ -149,7 +149,7 @@ func readTextFileReply(in *call, read skill.FileRead) string {
 	if read.NotText {
 		pairs = append(pairs, "warning", notText)
 	}
-	return string(object(pairs...))
+	return withContent(string(object(pairs...)), wellFormed(string(read.Content)))
 }
 
 func mediaReply(_ *call, m skill.MediaFound) string {

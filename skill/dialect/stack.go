@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"unicode/utf8"
 
 	"textskill/parser"
 	rawjson "textskill/parser/json"
@@ -217,32 +216,6 @@ func (t *Tool) argumentNames() string {
 // success formats what a call found: success and the keys of v, a struct or map with
 // JSON names, which must have one.
 func success(v any) string { return `{"success":true,` + string(rawjson.Encode(v)[1:]) }
-
-// successText is success with the valid UTF-8 text as the member content, which v has as "".
-// Of a long text encoding/json makes four copies, each of 6 MiB for 1 MiB of NUL bytes.
-func successText(v any, text string) string {
-	before, after, _ := strings.Cut(success(v), `"content":""`)
-	size := len(text)
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c == '"' || c == '\\' {
-			size += len(`\u0000`) - 1
-		}
-	}
-	var b strings.Builder
-	b.Grow(len(before) + len(`"content":""`) + size + len(after))
-	b.WriteString(before + `"content":"`)
-	buf := make([]byte, 0, 4<<10)
-	for len(text) > 0 {
-		n := min(len(text), 512)
-		for n < len(text) && !utf8.RuneStart(text[n]) {
-			n--
-		}
-		b.Write(rawjson.AppendText(buf, text[:n]))
-		text = text[n:]
-	}
-	b.WriteString(`"` + after)
-	return b.String()
-}
 
 // stackFail formats an error as an object: success, error, and the keys of a
 // [Failure]. A message of the manual is used alone; others begin with the tool's name.

@@ -204,7 +204,7 @@ func stackReadReply(in *call, f skill.FileRead) string {
 	if f.NotText {
 		return success(keys)
 	}
-	return successText(keys, string(f.Content))
+	return withContent(success(keys), string(f.Content))
 }
 
 func stackEditError(in *call, err error) error {

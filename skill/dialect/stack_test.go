@@ -295,8 +295,8 @@ func TestStackLists(t *testing.T) {
 	})
 }
 
-// A text is in an object as encoding/json has it, also where it is cut into pieces.
-func TestSuccessText(t *testing.T) {
+// TestWithContent has a text as encoding/json has it, also where it is cut into pieces.
+func TestWithContent(t *testing.T) {
 	type keys struct {
 		Warning string `json:"warning,omitempty"`
 		Content string `json:"content"`
@@ -306,7 +306,7 @@ func TestSuccessText(t *testing.T) {
 		for n := range 5 {
 			text := strings.Repeat(part, n*n*n*11)
 			want := success(keys{`"content":""`, text, n})
-			if got := successText(keys{`"content":""`, "", n}, text); got != want {
+			if got := withContent(success(keys{`"content":""`, "", n}), text); got != want {
 				t.Errorf("%d times %q: %.200q, not %.200q", n*n*n*11, part, got, want)
 			}
 		}
