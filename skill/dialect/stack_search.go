@@ -137,10 +137,6 @@ func grepReply(in *call, g skill.Grepped) string {
 		Matches []match `json:"matches"`
 		Count   int     `json:"count"`
 		searchKeys
-		Note string `json:"note,omitempty"`
-	}{matches, len(matches), searchKeys{g.More > 0, totalIfMore(len(matches)+g.More, len(matches)), 0, 0, g.Binary, g.Unreadable}, ""}
-	if len(matches) == 0 && strings.Contains(in.str("pattern"), "{,") {
-		keys.Note = "{,n} stands for itself; {0,n} repeats"
-	}
+	}{matches, len(matches), searchKeys{g.More > 0, totalIfMore(len(matches)+g.More, len(matches)), 0, 0, g.Binary, g.Unreadable}}
 	return success(keys)
 }

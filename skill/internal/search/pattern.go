@@ -11,8 +11,8 @@ import (
 // A Pattern says which lines are looked for. It is safe for concurrent use.
 //
 // It is a regular expression in RE2 syntax, as package regexp reads it, except that \w,
-// \d, \s and \b are of Unicode, as Python's are; [[:alpha:]] is of ASCII. There is
-// neither lookaround nor backreference. A line is judged by itself, without its LF: ^ and $
+// \d, \s and \b are of Unicode, as Python's are, that \Z is the end as \z is, and that
+// x{,3} is x{0,3}; [[:alpha:]] is of ASCII. There is neither lookaround nor backreference. A line is judged by itself, without its LF: ^ and $
 // are its ends, and nothing matches across two. It is judged with and without the
 // CR that may end it, so that $ stands before the line ends of Windows too.
 type Pattern struct {
@@ -35,10 +35,10 @@ func Compile(expr string, opts PatternOptions) (*Pattern, error) {
 	if opts.Literal {
 		expr = regexp.QuoteMeta(expr)
 	}
-	if _, err := syntax.Parse(expr, syntax.Perl); err != nil {
+	if _, err := syntax.Parse(strings.ReplaceAll(expr, `\Z`, `\z`), syntax.Perl); err != nil {
 		return nil, unreadable(err)
 	}
-	expr = unicodeClasses(expr)
+	expr = asPython(expr)
 	if opts.FoldCase {
 		expr = "(?i)" + expr
 	}
@@ -77,8 +77,10 @@ func unreadable(err error) error {
 	case strings.HasPrefix(e.Expr, "(?=") || strings.HasPrefix(e.Expr, "(?!"),
 		strings.HasPrefix(e.Expr, "(?<=") || strings.HasPrefix(e.Expr, "(?<!"):
 		text += " (there is no lookaround)"
-	case len(e.Expr) == 2 && e.Expr[0] == '\\' && '1' <= e.Expr[1] && e.Expr[1] <= '9':
+	case len(e.Expr) == 2 && e.Expr[0] == '\\' && '1' <= e.Expr[1] && e.Expr[1] <= '9', e.Expr == "(?P":
 		text += " (there are no backreferences)"
+	case e.Code == syntax.ErrInvalidRepeatOp && strings.HasSuffix(e.Expr, "+"), strings.HasPrefix(e.Expr, "(?>"):
+		text += " (there are no possessive repetitions and atomic groups)"
 	}
 	return errors.New(text)
 }

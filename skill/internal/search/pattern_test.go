@@ -49,7 +49,7 @@ func agree(t *testing.T, expr string, text []byte) {
 	if strings.Contains(strings.ToLower(expr), `\b`) && !isASCII(text) {
 		return // package regexp has no boundaries of Unicode
 	}
-	want := expected(regexp.MustCompile(unicodeClasses(expr)), text)
+	want := expected(regexp.MustCompile(asPython(expr)), text)
 	same(t, expr+" with literals", text, found(p.matcher(), text), want)
 	if set := p.literals.set; len(set) > 0 {
 		other := *p
@@ -86,6 +86,8 @@ func TestUnicodeClasses(t *testing.T) {
 		{`^\d+$`, "१२३", true}, {`^\d$`, "²", false}, {`^\D$`, "١", false}, {`^[\D]$`, "x", true},
 		{`^a\sb$`, "a\u00a0b", true}, {`^a\sb$`, "a\u3000b", true}, {`^a\sb$`, "a\x85b", false}, {`^a\sb$`, "a\u0085b", true}, {`^a\sb$`, "a\x1cb", true}, {`^\S$`, "\u2028", false}, {`^[\S]$`, "x", true},
 		{`\bäh\b`, "so äh ja", true}, {`\bh\b`, "äh", false}, {`\bder\b`, "wieder", false}, {`ß\b`, "Straße", false}, {`ß\b`, "Fuß.", true}, {`\Bh`, "äh", true}, {`\B`, "ä", false},
+		{`^a{,2}$`, "", true}, {`^a{,2}$`, "aa", true}, {`^a{,2}$`, "aaa", false}, {`^ba{,}$`, "baaa", true}, {`^a[{,2}]$`, "a,", true}, {`^a\{,2}$`, "a{,2}", true}, {`^\Qa{,2}\E$`, "a{,2}", true}, {`^a{,x}$`, "a{,x}", true},
+		{`a\Z`, "ba", true}, {`a\Z`, "ab", false}, {`^a\\Z$`, `a\Z`, true},
 		{`\Q\w\E`, `\w`, true}, {`\Q\w\E`, "w", false}, {`\\w`, `\w`, true}, {`[]\w]`, "]", true}, {`[[:alpha:]\d]`, "٣", true}, {`[\]\w]x`, "äx", true},
 	} {
 		p, err := Compile(tt.expr, PatternOptions{})
@@ -295,6 +297,10 @@ func TestCompileErrors(t *testing.T) {
 		{"foo(?=baz)", "is not a regular expression in RE2 syntax: invalid or unsupported Perl syntax: (?= (there is no lookaround)"},
 		{"(?<!x)y", "is not a regular expression in RE2 syntax: invalid named capture: (?<!x)y (there is no lookaround)"},
 		{`(\w)\1`, `is not a regular expression in RE2 syntax: invalid escape sequence: \1 (there are no backreferences)`},
+		{`(?P<x>a)(?P=x)`, "is not a regular expression in RE2 syntax: invalid or unsupported Perl syntax: (?P (there are no backreferences)"},
+		{"a++", "is not a regular expression in RE2 syntax: invalid nested repetition operator: ++ (there are no possessive repetitions and atomic groups)"},
+		{"(?>a)", "is not a regular expression in RE2 syntax: invalid or unsupported Perl syntax: (?> (there are no possessive repetitions and atomic groups)"},
+		{"{,2}", "is not a regular expression in RE2 syntax: missing argument to repetition operator: {0,2}"},
 		{"a{1001}", "is not a regular expression in RE2 syntax: invalid repeat count: {1001}"},
 		{"\xff", "is not a regular expression in RE2 syntax: invalid UTF-8: \xff"},
 	} {

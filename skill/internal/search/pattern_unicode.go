@@ -29,10 +29,11 @@ func others(class byte) func() string {
 	})
 }
 
-// unicodeClasses writes the classes \w, \d and \s of a valid expression, and those of what
-// is outside of them, as Unicode has them.
-func unicodeClasses(expr string) string {
-	if !strings.Contains(expr, `\`) {
+// asPython writes an expression that RE2 takes with what it means in Python: the classes \w,
+// \d and \s, and those of what is outside of them, as Unicode has them; \Z as \z; {,n} as
+// {0,n}, which else stands for itself.
+func asPython(expr string) string {
+	if !strings.Contains(expr, `\`) && !strings.Contains(expr, "{,") {
 		return expr
 	}
 	var b strings.Builder
@@ -60,6 +61,8 @@ func unicodeClasses(expr string) string {
 					break
 				}
 			}
+		case c == '{' && !inside && repeatsUpTo(expr[i:]):
+			b.WriteString("{0")
 		default:
 			inside = inside && c != ']'
 			b.WriteByte(c)
@@ -68,11 +71,19 @@ func unicodeClasses(expr string) string {
 	return b.String()
 }
 
+// repeatsUpTo reports whether an expression begins with {,n}.
+func repeatsUpTo(expr string) bool {
+	n, ok := strings.CutPrefix(expr, "{,")
+	return ok && strings.HasPrefix(strings.TrimLeft(n, "0123456789"), "}")
+}
+
 // unicodeClass writes the escape of one letter.
 func unicodeClass(letter byte, inside bool) string {
 	class, negated := letter|0x20, letter < 'a'
 	members, ok := perlClasses[class]
 	switch {
+	case letter == 'Z' && !inside:
+		return `\z`
 	case !ok || letter|0x20 != class || letter < 'A':
 		return `\` + string(letter)
 	case inside && negated:
