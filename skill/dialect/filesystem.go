@@ -136,7 +136,7 @@ var Filesystem = &Dialect{
 			Params: []Param{fsPath}, operation: fsStatOperation, reword: fsNotFoundError, reply: typed(fsInfoReply),
 		},
 		{
-			Name: "search_files", Doc: "Find files and directories by a glob pattern, at any depth.",
+			Name: "search_files", Doc: "Find files and directories by a glob pattern, at any depth. The contents of .git are left out, unless the path or the pattern names it.",
 			Params: []Param{fsPath, {Name: "pattern", Type: "string", Required: true, Empty: true, Doc: "like *.py or src/**/*.go"}},
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.followed("path")
