@@ -22,6 +22,7 @@ type dfa struct {
 	rows   map[string]int32
 	size   int // bytes that the states take
 	start  int32
+	within [2]int32 // where a search begins within a line: after a letter of a word if that is 1
 	reach  reach
 
 	made   int  // states since the automaton was last empty
@@ -60,11 +61,32 @@ const (
 // the latest, -1 if none does. The text begins with a line, and the last one needs
 // no LF; behind a final LF is no line. ok is false where the automaton gave up: at
 // is in the line which it did not judge.
-func (d *dfa) find(text []byte) (at int, ok bool) {
+func (d *dfa) find(text []byte) (at int, ok bool) { return d.run(text, d.start) }
+
+// findFrom is find for one line, in which no match begins before from. It may be
+// within a rune.
+func (d *dfa) findFrom(line []byte, from int) (at int, ok bool) {
+	for n := 1; n < utf8.UTFMax && from > 0 && !utf8.RuneStart(line[from]); n++ {
+		from--
+	}
+	if from == 0 {
+		return d.run(line, d.start)
+	}
+	after := 0
+	if d.words {
+		if r, _ := utf8.DecodeLastRune(line[:from]); isWord(r) {
+			after = 1
+		}
+	}
+	return d.run(line[from:], d.within[after])
+}
+
+// run is find from the state at row s.
+func (d *dfa) run(text []byte, s int32) (at int, ok bool) {
 	if d.thrash {
 		return 0, false
 	}
-	s, from := d.start, 0
+	from := 0
 	moves, class := d.moves, &d.class
 	limit := int32(matched * d.stride)
 	for i := 0; i < len(text); {

@@ -76,7 +76,7 @@ func (d *dfa) empty() {
 	d.states = append(d.states[:0], state{}, state{})
 	d.rows = map[string]int32{}
 	d.size, d.made, d.bytes = 0, 0, 0
-	d.start = d.row(nil, begin)
+	d.start, d.within = d.row(nil, begin), [2]int32{d.row(nil, 0), d.row(nil, afterWord)}
 }
 
 // row returns the row of a state, which is made if need be.

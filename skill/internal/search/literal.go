@@ -15,9 +15,10 @@ const (
 
 // literals are strings of which every match holds at least one.
 type literals struct {
-	set  []string // nil where no such strings are known; empty where nothing matches
-	fold bool     // in either case; the strings are in lower case
-	sure bool     // and a line that holds one matches
+	set   []string // nil where no such strings are known; empty where nothing matches
+	fold  bool     // in either case; the strings are in lower case
+	sure  bool     // and a line that holds one matches
+	ahead int      // bytes ahead of the one that is found in which a match may begin; -1 for any number
 }
 
 // needed returns the literals of a pattern for lines, which hold no LF.
@@ -25,11 +26,16 @@ func needed(re *syntax.Regexp) literals {
 	x := extractor{fold: folds(re)}
 	p := x.part(re)
 	if p.all != nil {
-		x.offer(&p, p.all)
+		x.offer(&p, p.all, true)
 	}
-	lit := literals{set: p.best, fold: x.fold}
+	lit := literals{set: p.best, fold: x.fold, ahead: -1}
 	if lit.set == nil || len(lit.set) > maxLiterals {
-		return literals{fold: x.fold}
+		return literals{fold: x.fold, ahead: -1}
+	}
+	if p.first { // another one that overlaps with it may stand before it
+		for _, s := range lit.set {
+			lit.ahead = max(lit.ahead, len(s)-1)
+		}
 	}
 	lit.sure = !x.guarded && slices.Equal(p.all, p.best)
 	lit.set = slices.DeleteFunc(slices.Clone(lit.set), func(s string) bool { return strings.Contains(s, "\n") })
@@ -41,15 +47,17 @@ type known struct {
 	all  []string // these, and no others; nil if not known
 	ends []string // each begins with one of these, and ends with one; nil if not known
 	best []string // each holds one of these; nil if not known
+
+	first bool // each begins with one of best
 }
 
 // offer makes set the best, if it is better.
-func (x *extractor) offer(p *known, set []string) {
+func (x *extractor) offer(p *known, set []string, first bool) {
 	if len(set) == 0 || len(set) > maxLiterals || slices.Contains(set, "") {
 		return
 	}
 	if p.best == nil || x.cost(set) < x.cost(p.best) {
-		p.best = set
+		p.best, p.first = set, first
 	}
 }
 
@@ -87,8 +95,8 @@ func (x *extractor) part(re *syntax.Regexp) known {
 		}
 	case syntax.OpPlus:
 		p := x.part(re.Sub[0])
-		x.offer(&p, p.all)
-		return known{best: p.best, ends: p.all}
+		x.offer(&p, p.all, true)
+		return known{best: p.best, first: p.first, ends: p.all}
 	}
 	return known{}
 }
@@ -114,7 +122,7 @@ func (x *extractor) literal(re *syntax.Regexp) known {
 			return known{all: []string{strings.ToLower(string(rest))}}
 		}
 		if n > 0 {
-			x.offer(&p, []string{strings.ToLower(string(rest[:n]))})
+			x.offer(&p, []string{strings.ToLower(string(rest[:n]))}, len(rest) == len(re.Rune))
 		}
 		rest = rest[min(n+1, len(rest)):]
 	}
@@ -152,9 +160,9 @@ func (x *extractor) concat(subs []*syntax.Regexp) known {
 			all = product
 			continue
 		}
-		x.offer(&p, all)
-		x.offer(&p, cross(all, next.ends))
-		x.offer(&p, next.best)
+		x.offer(&p, all, whole)
+		x.offer(&p, cross(all, next.ends), whole)
+		x.offer(&p, next.best, whole && next.first && slices.Equal(all, []string{""}))
 		whole = false
 		switch {
 		case next.all != nil:
@@ -168,13 +176,13 @@ func (x *extractor) concat(subs []*syntax.Regexp) known {
 	if whole {
 		p.all = all
 	} else {
-		x.offer(&p, all)
+		x.offer(&p, all, false)
 	}
 	return p
 }
 
 func (x *extractor) alternate(subs []*syntax.Regexp) known {
-	p := known{all: []string{}, best: []string{}}
+	p := known{all: []string{}, best: []string{}, first: true}
 	for _, sub := range subs {
 		next := x.part(sub)
 		if next.all == nil {
@@ -183,10 +191,11 @@ func (x *extractor) alternate(subs []*syntax.Regexp) known {
 		if p.all != nil {
 			p.all = union(p.all, next.all)
 		}
-		x.offer(&next, next.all)
+		x.offer(&next, next.all, true)
 		if next.best == nil {
 			p.best = nil
 		}
+		p.first = p.first && next.first
 		if p.best != nil {
 			p.best = union(p.best, next.best)
 		}

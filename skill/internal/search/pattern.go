@@ -123,7 +123,11 @@ func (m *matcher) next(buf []byte, from int) (start, end int, ok bool) {
 			break
 		}
 		start, end = lineAround(buf, at)
-		if m.p.literals.sure || m.matches(buf[start:end]) {
+		from = start
+		if ahead := m.p.literals.ahead; ahead >= 0 {
+			from = max(start, at-ahead)
+		}
+		if m.p.literals.sure || m.matches(buf[start:end], from-start) {
 			return start, end, true
 		}
 		from = end + 1
@@ -170,9 +174,9 @@ func (m *matcher) scan(buf []byte, from int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// matches judges one line.
-func (m *matcher) matches(line []byte) bool {
-	at, sure := m.automaton().find(line)
+// matches judges one line, in which no match begins before from.
+func (m *matcher) matches(line []byte, from int) bool {
+	at, sure := m.automaton().findFrom(line, from)
 	if !sure {
 		return m.matchLine(line)
 	}
