@@ -55,6 +55,7 @@ type Plane struct {
 
 	mu       sync.Mutex
 	silences map[string]int // requests for jobs in a row that were not answered, by subject
+	empties  map[string]int // those for which there was no job, though the subject has some
 	queues   map[string]int // the quota of the consumer of each subject of jobs that has one; 0 is none
 }
 
@@ -83,7 +84,7 @@ func Connect(ctx context.Context, o Options) (*Plane, error) {
 		}
 		return nil, fmt.Errorf("%w at %s: %w", errUnreachable, addresses(o.Servers), err)
 	}
-	p := &Plane{nc: nc, patience: cmp.Or(o.Patience, fleet.Patience), queues: map[string]int{}, silences: map[string]int{}}
+	p := &Plane{nc: nc, patience: cmp.Or(o.Patience, fleet.Patience), queues: map[string]int{}, silences: map[string]int{}, empties: map[string]int{}}
 	if p.js, err = jetstream.New(nc); err == nil {
 		err = p.makeStreams(ctx, o)
 	}

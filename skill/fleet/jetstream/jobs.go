@@ -27,6 +27,9 @@ const (
 	// is made anew. After all servers were started anew at once, 1 of 12 consumers counted
 	// deliveries that no worker received, for good (NATS 2.15.2).
 	maxSilent = 4
+	// lookAfter is how often in a row a consumer may have no job for a worker, though its
+	// subject has some, until it is looked at. As a rule other workers have those.
+	lookAfter = 8
 	// announced is the topic on which Queue says that there is a job.
 	announced = "skill.queued"
 )
@@ -98,6 +101,43 @@ func (p *Plane) silent(ctx context.Context, subj string, now bool) {
 	if anew && p.jobs.DeleteConsumer(ctx, consumerOf(subj)) == nil {
 		p.forget(subj)
 	}
+}
+
+// empty notes whether the consumer of a subject had no job for a worker, though its subject
+// has some. If it has passed over them, at two looks one after the other, it is made anew.
+func (p *Plane) empty(ctx context.Context, subj string, now bool) {
+	p.mu.Lock()
+	p.empties[subj]++
+	if !now {
+		p.empties[subj] = 0
+	}
+	n := p.empties[subj]
+	p.mu.Unlock()
+	if n%lookAfter != 0 || n == 0 {
+		return
+	}
+	passed := p.passedOver(ctx, subj)
+	if passed && n < 2*lookAfter {
+		return
+	}
+	p.mu.Lock()
+	p.empties[subj] = 0
+	p.mu.Unlock()
+	if passed && p.jobs.DeleteConsumer(ctx, consumerOf(subj)) == nil {
+		p.forget(subj)
+	}
+}
+
+// passedOver reports whether a subject has jobs that neither wait nor are with a worker.
+func (p *Plane) passedOver(ctx context.Context, subj string) bool {
+	ctx, cancel := context.WithTimeout(ctx, oneTry)
+	defer cancel()
+	c, err := p.jobs.Consumer(ctx, consumerOf(subj))
+	if err != nil || c.CachedInfo().NumPending > 0 || c.CachedInfo().NumAckPending > 0 {
+		return false
+	}
+	found, err := subjects(ctx, p.jobs, subj)
+	return err == nil && found[subj] > 0
 }
 
 // forget has the consumer of a subject made again if it is missing.
@@ -283,7 +323,11 @@ func (j *jobs) take(ctx context.Context, subj string) (fleet.Job, error) {
 	if errors.Is(err, nats.ErrNoResponders) {
 		j.plane.forget(subj) // somebody may have removed it
 	}
-	if err != nil || m.Reply == "" { // a new leader is being chosen, or there is none
+	if err != nil { // a new leader is being chosen
+		return nil, nil
+	}
+	j.plane.empty(ctx, subj, m.Reply == "")
+	if m.Reply == "" {
 		return nil, nil
 	}
 	meta, err := m.Metadata()

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"textskill/skill/fleet"
 )
 
@@ -42,6 +44,7 @@ func holdsTheLaws(t *testing.T, n int) {
 		{"urgent", givesUrgentJobsFirst},
 		{"again", givesAJobAgain},
 		{"anew", makesAQueueAnew},
+		{"passed", findsAJobPassedOver},
 		{"places", keepsToPlaces},
 		{"limit", keepsToTheQuotaOfATenant},
 		{"classes", keepsToItOverClasses},
@@ -436,6 +439,37 @@ func makesAQueueAnew(t *testing.T, p, other *Plane) {
 		t.Errorf("the jobs are %v", again)
 	}
 	_ = first.Done(ctx) // which must end
+}
+
+// findsAJobPassedOver has a consumer give a job up, as one that has lost what it knew of the
+// job does: the job is in the queue, and neither waits nor is with a worker.
+func findsAJobPassedOver(t *testing.T, p, other *Plane) {
+	ctx := within(t)
+	r := submit(t, p, fleet.Run{ID: "passed", Tenant: "passed"})
+	subj, err := jobSubject(r)
+	must(t, err)
+	c, err := p.jobs.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		Durable: consumerOf(subj), FilterSubject: subj, AckPolicy: jetstream.AckExplicitPolicy, AckWait: patience / 5, MaxDeliver: 1,
+	})
+	must(t, err)
+	must(t, p.Queue(ctx, r))
+	lost, err := c.Next()
+	must(t, err)
+	for !other.passedOver(ctx, subj) {
+		time.Sleep(patience / 10)
+	}
+	for range 2*lookAfter - 1 {
+		other.empty(ctx, subj, true)
+	}
+	jobs, err := other.Jobs(ctx, fleet.Worker{Name: "passed"})
+	must(t, err)
+	defer jobs.Close()
+	job, err := jobs.Next(ctx)
+	must(t, err)
+	if job.Run() != r.ID || string(lost.Data()) != r.ID {
+		t.Errorf("the jobs are %s and %s", lost.Data(), job.Run())
+	}
+	must(t, job.Done(ctx))
 }
 
 func keepsToPlaces(t *testing.T, p, other *Plane) {
