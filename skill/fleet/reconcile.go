@@ -19,11 +19,24 @@ func (w *worker) reconcile(ctx context.Context) {
 		if w.Observer.Listed != nil {
 			w.Observer.Listed(runs)
 		}
+		type queue struct {
+			tenant, label, pin string
+			urgent             bool
+		}
+		queued := map[queue]bool{} // as it was before the first run was queued again
 		for _, r := range runs {
 			if r.Status.Over() || time.Since(r.Updated) < min(lostAfter, 4*w.Patience) || w.held(ctx, r) {
 				continue
 			}
-			if queued, err := w.Plane.Queued(ctx, r); err != nil || queued {
+			q := queue{r.Tenant, r.Label, r.Pin, r.Urgent}
+			there, known := queued[q]
+			if !known {
+				if there, err = w.Plane.Queued(ctx, r); err != nil {
+					continue
+				}
+				queued[q] = there
+			}
+			if there {
 				continue
 			}
 			if err := w.Plane.Queue(ctx, r); err == nil {

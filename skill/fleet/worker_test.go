@@ -324,30 +324,47 @@ func TestLargeEvents(t *testing.T) {
 	}
 }
 
-// TestReconciled queues a run again that the queue does not know.
+// TestReconciled queues runs again that the queue does not know, all at once.
 func TestReconciled(t *testing.T) {
 	t.Parallel()
 	p := connect(t, patience, newServer(t))
-	r := submit(t, p, "one", newFolder(t))
 	jobs, err := p.Jobs(t.Context(), fleet.Worker{Name: "w0"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := jobs.Next(t.Context())
-	if err == nil {
-		err = job.Done(t.Context())
+	for _, id := range []string{"one", "two", "three"} {
+		r := submit(t, p, id, newFolder(t))
+		job, err := jobs.Next(t.Context())
+		if err == nil {
+			err = job.Done(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Updated = r.Updated.Add(-time.Hour)
+		if err := p.Commit(t.Context(), fleet.Batch{Run: &r}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	jobs.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Updated = r.Updated.Add(-time.Hour)
-	if err := p.Commit(t.Context(), fleet.Batch{Run: &r}); err != nil {
-		t.Fatal(err)
-	}
 	cfg := newWorker(t, p, "w1", 2)
+	say, model, all, queued := cfg.Say, cfg.Model, make(chan bool), map[string]bool{}
+	cfg.Say = func(line string) {
+		say(line)
+		if strings.Contains(line, "queued again") && !queued[line] {
+			if queued[line] = true; len(queued) == 3 {
+				close(all)
+			}
+		}
+	}
+	cfg.Model = func(c *agent.Config, project agent.Project) error {
+		<-all // before that, no run ends
+		return model(c, project)
+	}
 	work(t, cfg)
-	checkRun(t, p, "one", 2)
+	for _, id := range []string{"one", "two", "three"} {
+		checkRun(t, p, id, 2)
+	}
 }
 
 // TestOneAfterAnother has two runs work in the same workspace.
