@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"textskill/skill/internal/git"
+	"textskill/skill/internal/process"
+	"textskill/skill/internal/project"
 	"textskill/skill/internal/refusal"
 )
 
@@ -56,29 +59,29 @@ func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (Result, 
 	case Exec:
 		return x.exec(ctx, s, a)
 	case StartServer:
-		return x.startServer(ctx, s, a)
+		return result(x.process.StartServer(ctx, s.Dir, process.ServerCommand(a)))
 	case ListServers:
-		return x.listServers(ctx, a)
+		return result(x.process.Servers(ctx, a.ServerName))
 	case ReadServerLog:
-		return x.readServerLog(ctx, a)
+		return result(x.process.ServerLog(ctx, a.ServerName, a.Lines))
 	case StopServer:
-		return x.stopServer(a)
+		return result(x.process.StopServer(a.ServerName))
 	case Toolchain:
-		return x.toolchain(ctx, s, a)
+		return result(x.project.Run(ctx, s.Dir, project.Task(a)))
 	case GitStatus:
-		return x.gitStatus(ctx, s, a)
+		return x.git.Status(ctx, s.Dir, a.Dir)
 	case GitCommit:
-		return x.gitCommit(ctx, s, a)
+		return x.git.Commit(ctx, s.Dir, a.Dir, a.Message, a.Files, a.Force)
 	case GitPush:
-		return x.gitPush(ctx, s, a)
+		return x.git.Push(ctx, s.Dir, a.Dir, a.Remote, a.Branch)
 	case GitPull:
 		return x.gitPull(ctx, s, a)
 	case GitBranch:
-		return x.gitBranch(ctx, s, a)
+		return x.git.Branch(ctx, s.Dir, git.BranchChange(a))
 	case GitLog:
-		return x.gitLog(ctx, s, a)
+		return x.git.Log(ctx, s.Dir, a.Dir, a.Limit)
 	case GitDiff:
-		return x.gitDiff(ctx, s, a)
+		return x.git.Diff(ctx, s.Dir, a.Dir, a.File, a.Staged)
 	case Media:
 		return x.media(s, a)
 	case Todo:

@@ -45,8 +45,5 @@ func (x *Executor) copyFile(ctx context.Context, s *Session, a CopyFile) (Result
 	if errors.Is(err, ErrSameFile) && x.isFolder(from) {
 		return nil, &fs.PathError{Op: "mkdir", Path: to, Err: syscall.EEXIST}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return Changed{Change: c}, nil
+	return result(Changed{Change: c}, err)
 }

@@ -62,10 +62,7 @@ func (x *Executor) listFolder(ctx context.Context, s *Session, a ListFolder) (Re
 	if a.Details {
 		l.Infos, err = x.describe(ctx, l)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
+	return result(l, err)
 }
 
 // describe returns the Infos of the listed entries.

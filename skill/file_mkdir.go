@@ -14,8 +14,5 @@ func (x *Executor) makeFolder(ctx context.Context, s *Session, a MakeFolder) (Re
 		return nil, err
 	}
 	c, err := x.ws.MakeDir(ctx, abs, false)
-	if err != nil {
-		return nil, err
-	}
-	return Changed{Change: c}, nil
+	return result(Changed{Change: c}, err)
 }

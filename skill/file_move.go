@@ -42,10 +42,7 @@ func (x *Executor) moveFile(ctx context.Context, s *Session, a MoveFile) (Result
 	case a.Into:
 		err = x.destinationError(from, to, err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return Changed{Change: c}, nil
+	return result(Changed{Change: c}, err)
 }
 
 // destinationError replaces an ENOTDIR at the destination by the error of creating the

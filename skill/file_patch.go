@@ -84,10 +84,7 @@ func (x *Executor) patch(ctx context.Context, s *Session, a Patch) (Result, erro
 		}
 		return p.changes(), nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return Patched{Changed{Change: c}, p.done}, nil
+	return result(Patched{Changed{Change: c}, p.done}, err)
 }
 
 // patching is a patch that is being applied, so far in memory.

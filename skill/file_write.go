@@ -59,10 +59,7 @@ func (x *Executor) writeFile(ctx context.Context, s *Session, a WriteFile) (Resu
 		return nil, err
 	}
 	c, err := x.ws.WriteFile(ctx, abs, data, workspace.WriteOptions{Parents: a.Parents, NoReplace: a.NoReplace})
-	if err != nil {
-		return nil, err
-	}
-	return Changed{Change: c, Bytes: int64(len(data))}, nil
+	return result(Changed{Change: c, Bytes: int64(len(data))}, err)
 }
 
 func (x *Executor) appendFile(ctx context.Context, s *Session, a AppendFile) (Result, error) {
@@ -80,8 +77,5 @@ func (x *Executor) appendFile(ctx context.Context, s *Session, a AppendFile) (Re
 		return nil, err
 	}
 	c, err := x.ws.AppendFile(ctx, abs, data, workspace.WriteOptions{Parents: a.Parents})
-	if err != nil {
-		return nil, err
-	}
-	return Changed{Change: c, Bytes: int64(len(data))}, nil
+	return result(Changed{Change: c, Bytes: int64(len(data))}, err)
 }

@@ -82,33 +82,9 @@ type (
 // A GitError reports a git command that failed.
 type GitError = git.Error
 
-func (x *Executor) gitStatus(ctx context.Context, s *Session, a GitStatus) (Result, error) {
-	return x.git.Status(ctx, s.Dir, a.Dir)
-}
-
-func (x *Executor) gitCommit(ctx context.Context, s *Session, a GitCommit) (Result, error) {
-	return x.git.Commit(ctx, s.Dir, a.Dir, a.Message, a.Files, a.Force)
-}
-
-func (x *Executor) gitPush(ctx context.Context, s *Session, a GitPush) (Result, error) {
-	return x.git.Push(ctx, s.Dir, a.Dir, a.Remote, a.Branch)
-}
-
 func (x *Executor) gitPull(ctx context.Context, s *Session, a GitPull) (Result, error) {
 	if a.Abort {
 		return x.git.Abort(ctx, s.Dir, a.Dir)
 	}
 	return x.git.Pull(ctx, s.Dir, a.Dir, a.Remote, a.Branch)
-}
-
-func (x *Executor) gitBranch(ctx context.Context, s *Session, a GitBranch) (Result, error) {
-	return x.git.Branch(ctx, s.Dir, git.BranchChange(a))
-}
-
-func (x *Executor) gitLog(ctx context.Context, s *Session, a GitLog) (Result, error) {
-	return x.git.Log(ctx, s.Dir, a.Dir, a.Limit)
-}
-
-func (x *Executor) gitDiff(ctx context.Context, s *Session, a GitDiff) (Result, error) {
-	return x.git.Diff(ctx, s.Dir, a.Dir, a.File, a.Staged)
 }

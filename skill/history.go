@@ -98,8 +98,5 @@ func (x *Executor) difference(ctx context.Context, a Difference) (Result, error)
 		return nil, &ArgError{Arg: "id", Reason: "is required: the change to show"}
 	}
 	diff, err := x.ws.Difference(ctx, a.ID)
-	if err != nil {
-		return nil, err
-	}
-	return Compared{a.ID, diff}, nil
+	return result(Compared{a.ID, diff}, err)
 }

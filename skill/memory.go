@@ -94,10 +94,7 @@ func (x *Executor) saveMemory(ctx context.Context, a SaveMemory) (Result, error)
 	}
 	entry := memoryEntry(key, a.Value, time.Now())
 	c, err := x.ws.AppendFile(ctx, filepath.Join(x.ws.Dir(), memoryFile), []byte(entry), workspace.WriteOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return Changed{Change: c, Bytes: int64(len(entry))}, nil
+	return result(Changed{Change: c, Bytes: int64(len(entry))}, err)
 }
 
 // memoryEntry returns the text of an entry in the file.

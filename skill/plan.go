@@ -30,10 +30,7 @@ func (x *Executor) createPlan(ctx context.Context, a CreatePlan) (Result, error)
 		}
 		return append(list, made), nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return Recorded{Changed{Change: c}, made}, nil
+	return result(Recorded{Changed{Change: c}, made}, err)
 }
 
 func (x *Executor) executePlan(ctx context.Context, a ExecutePlan) (Result, error) {

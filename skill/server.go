@@ -1,7 +1,6 @@
 package skill
 
 import (
-	"context"
 	"time"
 
 	"textskill/skill/internal/process"
@@ -60,19 +59,3 @@ type NotServingError = process.NotServingError
 
 // ErrNoServer reports that no server has the name that was asked for.
 var ErrNoServer = process.ErrNoServer
-
-func (x *Executor) startServer(ctx context.Context, s *Session, a StartServer) (Result, error) {
-	return result(x.process.StartServer(ctx, s.Dir, process.ServerCommand(a)))
-}
-
-func (x *Executor) listServers(ctx context.Context, a ListServers) (Result, error) {
-	return result(x.process.Servers(ctx, a.ServerName))
-}
-
-func (x *Executor) readServerLog(ctx context.Context, a ReadServerLog) (Result, error) {
-	return result(x.process.ServerLog(ctx, a.ServerName, a.Lines))
-}
-
-func (x *Executor) stopServer(a StopServer) (Result, error) {
-	return result(x.process.StopServer(a.ServerName))
-}

@@ -70,10 +70,7 @@ func (x *Executor) createTask(ctx context.Context, a CreateTask) (Result, error)
 		}
 		return append(list, made), nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return Recorded{Changed{Change: c}, made}, nil
+	return result(Recorded{Changed{Change: c}, made}, err)
 }
 
 func (x *Executor) listTasks(a ListTasks) (Result, error) {
@@ -144,10 +141,7 @@ func (x *Executor) changeRecord(ctx context.Context, file, kind, id string, fiel
 		}
 		return list, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return Recorded{Changed{Change: c}, found}, nil
+	return result(Recorded{Changed{Change: c}, found}, err)
 }
 
 func (x *Executor) deleteTask(ctx context.Context, a DeleteTask) (Result, error) {
@@ -160,8 +154,5 @@ func (x *Executor) deleteTask(ctx context.Context, a DeleteTask) (Result, error)
 		deleted = Record{newField("id", a.ID)}
 		return kept, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return Recorded{Changed{Change: c}, deleted}, nil
+	return result(Recorded{Changed{Change: c}, deleted}, err)
 }

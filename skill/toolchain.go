@@ -1,7 +1,6 @@
 package skill
 
 import (
-	"context"
 	"time"
 
 	"textskill/skill/internal/project"
@@ -49,7 +48,3 @@ type TestFailure = project.TestFailure
 
 // ErrUnknownRunner reports a Runner that cannot do the task.
 var ErrUnknownRunner = project.ErrUnknownRunner
-
-func (x *Executor) toolchain(ctx context.Context, s *Session, a Toolchain) (Result, error) {
-	return result(x.project.Run(ctx, s.Dir, project.Task(a)))
-}

@@ -84,7 +84,7 @@ func (x *Executor) undo(ctx context.Context, a Undo) (Result, error) {
 	if a.Run != "" && a.ID+a.Since != "" {
 		return nil, &ArgError{Arg: "run", Reason: "is given together with a change; one of them says what is undone"}
 	}
-	done, err := x.ws.Undo(ctx, workspace.UndoOptions{ID: a.ID, Since: a.Since, Run: a.Run, After: a.After, Whole: a.Whole, Force: a.Force})
+	done, err := x.ws.Undo(ctx, workspace.UndoOptions(a))
 	if err != nil {
 		if e, ok := errors.AsType[*UndoError](err); ok && e.ID == "" && x.ws.Damaged() > 0 {
 			e.Reason += "; " + damagedNote(x.ws.Damaged())

@@ -147,10 +147,7 @@ func (x *Executor) download(ctx context.Context, s *Session, a Download) (Result
 		d.URL, d.Type, d.SHA256, d.Bytes = f.URL, f.Type, f.SHA256, f.Bytes
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return d, nil
+	return result(d, err)
 }
 
 func (x *Executor) checkURL(ctx context.Context, a CheckURL) (Result, error) {
@@ -185,8 +182,5 @@ func (x *Executor) screenshot(ctx context.Context, s *Session, a Screenshot) (Re
 		_, err = dst.Write(pic.PNG)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return shot, nil
+	return result(shot, err)
 }
