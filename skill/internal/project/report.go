@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"textskill/skill/internal/process"
+	"textskill/skill/internal/words"
 )
 
 // A TestReport is the summary of a test run, read from the runner's output.
@@ -92,6 +93,45 @@ func (f *lineFilter) flush() {
 	}
 	f.to.Write(shown)
 	f.part = f.part[:0]
+}
+
+// A tally is what was read of a test run so far.
+type tally struct {
+	sum   TestReport
+	found bool        // the output has said how many tests there were
+	last  TestFailure // failure being read; no Name if none is
+}
+
+// flush adds the failure that was being read.
+func (t *tally) flush() {
+	if t.last.Name != "" {
+		t.sum.add(t.last)
+	}
+	t.last = TestFailure{}
+}
+
+var ended = words.Pattern(`(\d+) (timed out|[a-z]+)`)
+
+// count adds a summary: "3 failed, 2 passed".
+func (t *tally) count(summary string) {
+	t.found = true
+	for _, at := range ended().FindAllStringSubmatch(summary, -1) {
+		n := lineNumber(at[1])
+		switch at[2] {
+		case "passed", "xpassed":
+			t.sum.Passed += n
+		case "failed", "error", "errors", "timed out":
+			t.sum.Failed += n
+		case "skipped", "xfailed", "todo":
+			t.sum.Skipped += n
+		}
+	}
+}
+
+// report implements [testReader].
+func (t *tally) report() (TestReport, bool) {
+	t.flush()
+	return t.sum, t.found
 }
 
 // add adds a failure, unless it is in the report already or the report is full.

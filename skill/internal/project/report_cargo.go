@@ -8,10 +8,8 @@ import (
 
 // cargoTests reads the output of cargo test and cargo nextest.
 type cargoTests struct {
-	sum   TestReport
-	found bool
-	last  TestFailure // failure being read; no Name if none is
-	open  bool        // the message of last goes on
+	tally
+	open bool // the message of last goes on
 }
 
 var (
@@ -23,21 +21,19 @@ var (
 
 	nextestSum  = words.Pattern(`^ *Summary \[.*\] +\d+ tests? run: (.*)`)
 	nextestFail = words.Pattern(`^ *(?:FAIL|TIMEOUT|SIG\w+) \[.*\] +(?:\([ \d/]+\) +)?(\S+ \S+)$`)
-	nextestPart = words.Pattern(`(\d+) (passed|failed|skipped|timed out)`)
 )
 
 func (c *cargoTests) read(line []byte) []byte {
 	text := strings.TrimRight(string(line), "\r\n")
 	if at := cargoSum().FindStringSubmatch(text); at != nil { // one for each test binary
-		c.flush()
+		c.begin("")
 		c.found = true
 		c.sum.Passed += lineNumber(at[1])
 		c.sum.Failed += lineNumber(at[2])
 		c.sum.Skipped += lineNumber(at[3])
 	} else if at := nextestSum().FindStringSubmatch(text); at != nil {
-		c.flush()
-		c.found = true
-		c.countNextest(at[1])
+		c.begin("")
+		c.count(at[1])
 	} else if at := cargoHead().FindStringSubmatch(text); at != nil {
 		c.begin(at[1])
 	} else if at := nextestFail().FindStringSubmatch(text); at != nil && !c.found {
@@ -47,7 +43,7 @@ func (c *cargoTests) read(line []byte) []byte {
 		c.last.Message = at[1]
 	} else if at := cargoError().FindStringSubmatch(text); at != nil && !c.found && !strings.HasPrefix(at[1], "test") && !strings.HasPrefix(at[1], "could not") {
 		c.begin("build")
-		c.last.Message, c.open = at[1], false
+		c.last.Message = at[1]
 	} else if at := cargoArrow().FindStringSubmatch(text); at != nil && c.last.Name == "build" && c.last.Line == 0 {
 		c.last.File, c.last.Line = at[1], lineNumber(at[2])
 	} else if c.open {
@@ -59,32 +55,8 @@ func (c *cargoTests) read(line []byte) []byte {
 	return line
 }
 
-func (c *cargoTests) countNextest(text string) {
-	for _, at := range nextestPart().FindAllStringSubmatch(text, -1) {
-		switch n := lineNumber(at[1]); at[2] {
-		case "passed":
-			c.sum.Passed += n
-		case "skipped":
-			c.sum.Skipped += n
-		default:
-			c.sum.Failed += n
-		}
-	}
-}
-
+// begin begins to read a failure; without a name, none.
 func (c *cargoTests) begin(name string) {
 	c.flush()
-	c.last = TestFailure{Name: name}
-}
-
-func (c *cargoTests) flush() {
-	if c.last.Name != "" {
-		c.sum.add(c.last)
-	}
-	c.last, c.open = TestFailure{}, false
-}
-
-func (c *cargoTests) report() (TestReport, bool) {
-	c.flush()
-	return c.sum, c.found
+	c.last, c.open = TestFailure{Name: name}, false
 }

@@ -10,11 +10,10 @@ import (
 
 // goTests reads the output of go test -json.
 type goTests struct {
+	tally
 	module string // path of the module in whose root the tests run
 	brief  bool   // omit the lines about tests that pass
 
-	sum     TestReport
-	found   bool
 	running map[[2]string]*goTest  // by package and name
 	broken  map[string]int         // failures by package
 	builds  map[string]TestFailure // first error of each failed build, by import path; "" if unknown
@@ -149,5 +148,3 @@ func (g *goTests) file(pkg, name string) string {
 	}
 	return path.Join(strings.TrimPrefix(dir, "/"), name)
 }
-
-func (g *goTests) report() (TestReport, bool) { return g.sum, g.found }

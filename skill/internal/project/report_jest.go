@@ -8,11 +8,9 @@ import (
 
 // jestTests reads the output of jest and vitest.
 type jestTests struct {
-	sum      TestReport
-	found    bool
-	file     string      // file of the following failures
-	last     TestFailure // failure being read; no Name if none is
-	complete bool        // the Message of last is complete
+	tally
+	file     string // file of the following failures
+	complete bool   // the Message of last is complete
 }
 
 var (
@@ -20,21 +18,20 @@ var (
 	jestName     = words.Pattern(`^  ● (.*)`)
 	jestLocation = words.Pattern(`^(?:      at | ❯ )(?:.*[( ])?([^()\s]+):(\d+):\d+\)?$`)
 	jestTotal    = words.Pattern(`^(?:Tests: |      Tests ) +(.*\d.*)`)
-	jestCount    = words.Pattern(`(\d+) ([a-z]+)`)
 	jestSource   = words.Pattern(`^ *(?:> *)?\d* ?\|`)
 )
 
 func (j *jestTests) read(line []byte) []byte {
 	text := strings.TrimRight(string(line), "\r\n")
 	if at := jestTotal().FindStringSubmatch(text); at != nil {
-		j.flush()
-		j.count(at[1])
+		j.begin(TestFailure{})
+		j.sum.Passed, j.sum.Failed, j.sum.Skipped = 0, 0, 0
+		j.count(at[1]) // "1 failed, 2 passed, 3 total" or "1 failed | 2 passed (3)"
 	} else if at := jestFile().FindStringSubmatch(text); at != nil {
-		j.flush()
 		j.file = at[1]
-		j.last = TestFailure{Name: at[2], File: at[1]}
+		j.begin(TestFailure{Name: at[2], File: at[1]})
 	} else if at := jestName().FindStringSubmatch(text); at != nil {
-		j.flush()
+		j.begin(TestFailure{})
 		if at[1] != "Console" {
 			j.last = TestFailure{Name: at[1], File: j.file}
 		}
@@ -58,31 +55,8 @@ func (j *jestTests) detail(text string) {
 	}
 }
 
-func (j *jestTests) flush() {
-	if j.last.Name != "" {
-		j.sum.add(j.last)
-	}
-	j.last, j.complete = TestFailure{}, false
-}
-
-// count reads a summary: "1 failed, 2 passed, 3 total" or "1 failed | 2 passed (3)".
-func (j *jestTests) count(text string) {
-	j.found = true
-	j.sum.Passed, j.sum.Failed, j.sum.Skipped = 0, 0, 0
-	for _, at := range jestCount().FindAllStringSubmatch(text, -1) {
-		n := lineNumber(at[1])
-		switch at[2] {
-		case "passed":
-			j.sum.Passed += n
-		case "failed":
-			j.sum.Failed += n
-		case "skipped", "todo":
-			j.sum.Skipped += n
-		}
-	}
-}
-
-func (j *jestTests) report() (TestReport, bool) {
+// begin begins to read a failure; without a name, none.
+func (j *jestTests) begin(f TestFailure) {
 	j.flush()
-	return j.sum, j.found
+	j.last, j.complete = f, false
 }

@@ -32,10 +32,8 @@ func (s *scriptTests) report() (TestReport, bool) {
 
 // nodeTests reads the output of node --test, as TAP or in its own form.
 type nodeTests struct {
-	sum     TestReport
-	found   bool
-	failing bool        // the list of failed tests has begun
-	last    TestFailure // failure being read
+	tally
+	failing bool // the list of failed tests has begun
 }
 
 var (
@@ -50,7 +48,7 @@ func (n *nodeTests) read(line []byte) []byte {
 	text := strings.TrimRight(string(line), "\r\n")
 	if at := nodeCount().FindStringSubmatch(text); at != nil {
 		n.flush()
-		n.count(at[1], lineNumber(at[2]))
+		n.total(at[1], lineNumber(at[2]))
 	} else if at := nodeTAP().FindStringSubmatch(text); at != nil {
 		n.flush()
 		n.last.Name = at[1]
@@ -71,7 +69,7 @@ func (n *nodeTests) read(line []byte) []byte {
 	return line
 }
 
-func (n *nodeTests) count(what string, number int) {
+func (n *nodeTests) total(what string, number int) {
 	n.found = true
 	switch what {
 	case "pass":
@@ -83,24 +81,10 @@ func (n *nodeTests) count(what string, number int) {
 	}
 }
 
-func (n *nodeTests) flush() {
-	if n.last.Name != "" {
-		n.sum.add(n.last)
-	}
-	n.last = TestFailure{}
-}
-
-func (n *nodeTests) report() (TestReport, bool) {
-	n.flush()
-	return n.sum, n.found
-}
-
 // mochaTests reads the output of mocha.
 type mochaTests struct {
-	sum    TestReport
-	found  bool
-	last   TestFailure // failure being read
-	naming bool        // the name of last goes on
+	tally
+	naming bool // the name of last goes on
 }
 
 var (
@@ -143,16 +127,4 @@ func (m *mochaTests) detail(text string) {
 	case at == nil && text != "" && m.last.Line == 0:
 		m.last.Message = appendLine(m.last.Message, text)
 	}
-}
-
-func (m *mochaTests) flush() {
-	if m.last.Name != "" {
-		m.sum.add(m.last)
-	}
-	m.last = TestFailure{}
-}
-
-func (m *mochaTests) report() (TestReport, bool) {
-	m.flush()
-	return m.sum, m.found
 }

@@ -8,8 +8,7 @@ import (
 
 // pytestTests reads the output of pytest.
 type pytestTests struct {
-	sum       TestReport
-	found     bool
+	tally
 	section   string                // headline of the failure being read
 	locations map[string][]location // stack of each failure by headline, the outermost call first
 }
@@ -22,7 +21,6 @@ type location struct {
 
 var (
 	pytestSum      = words.Pattern(`^(?:=+ )?(.*\d+ \w+|no tests ran) in [\d.]+s\b`)
-	pytestCount    = words.Pattern(`(\d+) ([a-z]+)`)
 	pytestHead     = words.Pattern(`^_+ (.*[^_ ].*?) _+$`)
 	pytestLocation = words.Pattern(`^(\S[^:]*\.py):(\d+): `)
 	pytestShort    = words.Pattern(`^(FAILED|ERROR) (\S+\.py(?:::.*?)?)(?: - (.*))?$`)
@@ -46,6 +44,7 @@ func (p *pytestTests) read(line []byte) []byte {
 	if at := pytestShort().FindStringSubmatch(text); at != nil {
 		p.failed(at[1], at[2], at[3])
 	} else if at := pytestSum().FindStringSubmatch(text); at != nil {
+		p.sum.Passed, p.sum.Failed, p.sum.Skipped = 0, 0, 0
 		p.count(at[1])
 	}
 	return line
@@ -69,22 +68,3 @@ func (p *pytestTests) failed(how, id, message string) {
 	}
 	p.sum.add(f)
 }
-
-// count reads a summary: "3 failed, 2 passed".
-func (p *pytestTests) count(text string) {
-	p.found = true
-	p.sum.Passed, p.sum.Failed, p.sum.Skipped = 0, 0, 0
-	for _, at := range pytestCount().FindAllStringSubmatch(text, -1) {
-		n := lineNumber(at[1])
-		switch at[2] {
-		case "passed", "xpassed":
-			p.sum.Passed += n
-		case "failed", "error", "errors":
-			p.sum.Failed += n
-		case "skipped", "xfailed":
-			p.sum.Skipped += n
-		}
-	}
-}
-
-func (p *pytestTests) report() (TestReport, bool) { return p.sum, p.found }

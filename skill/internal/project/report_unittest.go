@@ -9,10 +9,8 @@ import (
 
 // unittestTests reads the output of Python's unittest.
 type unittestTests struct {
-	dir   string // absolute; reported files are relative to it
-	sum   TestReport
-	found bool
-	last  TestFailure // failure being read; no Name if none is
+	tally
+	dir string // absolute; reported files are relative to it
 }
 
 var (
@@ -35,7 +33,7 @@ func (u *unittestTests) read(line []byte) []byte {
 		u.found = true
 		u.sum.Passed, u.sum.Failed, u.sum.Skipped = lineNumber(at[1]), 0, 0
 	} else if at := unittestSum().FindStringSubmatch(text); at != nil && u.found {
-		u.count(at[1])
+		u.subtract(at[1])
 	} else if u.last.Name != "" && text != "" && !strings.HasPrefix(text, " ") && !strings.HasPrefix(text, "--") &&
 		!strings.HasPrefix(text, "==") && !strings.HasPrefix(text, "Traceback ") {
 		u.last.Message = appendLine(u.last.Message, text)
@@ -50,15 +48,8 @@ func (u *unittestTests) locate(file string, line int) {
 	}
 }
 
-func (u *unittestTests) flush() {
-	if u.last.Name != "" {
-		u.sum.add(u.last)
-	}
-	u.last = TestFailure{}
-}
-
-// count reads a summary: "failures=1, errors=1, skipped=1".
-func (u *unittestTests) count(text string) {
+// subtract reads a summary: "failures=1, errors=1, skipped=1".
+func (u *unittestTests) subtract(text string) {
 	for _, at := range unittestPart().FindAllStringSubmatch(text, -1) {
 		n := lineNumber(at[2])
 		switch strings.TrimSpace(at[1]) {
@@ -71,9 +62,4 @@ func (u *unittestTests) count(text string) {
 		}
 	}
 	u.sum.Passed = max(0, u.sum.Passed)
-}
-
-func (u *unittestTests) report() (TestReport, bool) {
-	u.flush()
-	return u.sum, u.found
 }
