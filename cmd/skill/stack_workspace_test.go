@@ -122,8 +122,12 @@ func (w *stackWorkspace) mask(s string) string {
 	if w.far != "" {
 		s = strings.ReplaceAll(s, w.near, w.far)
 	}
-	return strings.NewReplacer(w.root, "${ROOT}", w.bin, "${BIN}").Replace(s)
+	s = branchHints.ReplaceAllString(s, "")
+	return strings.NewReplacer(w.root, "${ROOT}", w.bin, "${BIN}", "cannot delete branch 'main' used by worktree at", "Cannot delete branch 'main' checked out at").Replace(s)
 }
+
+// branchHints are what git 2.45 and later add about the name of a branch. The rows are by git 2.39.
+var branchHints = regexp.MustCompile(`(\\+nhint: [^\\]*){1,2}\\+"git config (set )?advice.refSyntax false\\+"`)
 
 // make carries out one step of a row's setup.
 func (w *stackWorkspace) make(s stackStep) error {
