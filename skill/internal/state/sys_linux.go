@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // identify describes what is at a path; a link itself.
@@ -44,7 +46,11 @@ func keyOf(path string, id identity) string {
 // clone makes dst share the blocks of src.
 func clone(dst, src *os.File) error { return unix.IoctlFileClone(int(dst.Fd()), int(src.Fd())) }
 
+// fsync makes a file, or the names in a folder, durable.
 func fsync(fd int) error {
+	if tree.FlushesAll(fd) {
+		return unix.Syncfs(fd)
+	}
 	for {
 		switch err := unix.Fsync(fd); err {
 		case unix.EINTR:
