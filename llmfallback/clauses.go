@@ -115,7 +115,7 @@ func (r *reader) purpose(f *frame, i int) int {
 // with op "", why something will be. A reason holds no path, no quote and no
 // word that binds a condition, a filter or a further request.
 func (r *reader) reason(op string, i, end int) bool {
-	harmless := op == "readFile" || op == "listDirectory" || op == "fileExists"
+	harmless := Extraction{Operation: op}.harmless()
 	for j := i; j < end; j++ {
 		w := &r.list[j]
 		switch {

@@ -172,17 +172,19 @@ func (p *endpoint) ask(ctx context.Context, messages []message, limit int, t *Te
 		p.charge(spent(t)-before, messages, a)
 		fault, failed := errors.AsType[*remote.Error](err)
 		if !failed {
-			p.worked()
+			p.ended(nil)
 			return a, err
 		}
 		if next, ok := s.without(fault.Parameter); ok && t.RungMoves < maxMoves {
 			t.RungMoves++
-			p.remember(next)
+			p.mu.Lock()
+			p.shape = next
+			p.mu.Unlock()
 			continue
 		}
 		retry := fault.Retry && t.Retries == 0 && !errors.Is(err, openai.ErrNoChoices) // which most endpoints send again
 		if !retry || p.wait(ctx, fault) != nil {
-			p.failed()
+			p.ended(fault)
 			return answer{}, err
 		}
 		t.Retries++
@@ -251,21 +253,14 @@ func estimate(messages []message) (n int) {
 	return n
 }
 
-func (p *endpoint) remember(s shape) {
+// ended counts the failures in a row; fault is nil for a request that did not fail.
+func (p *endpoint) ended(fault *remote.Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.shape = s
-}
-
-func (p *endpoint) worked() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.failures = 0
-}
-
-func (p *endpoint) failed() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	if fault == nil {
+		p.failures = 0
+		return
+	}
 	if p.failures++; p.failures >= tripAfter {
 		p.rest = p.now().Add(restFor)
 	}

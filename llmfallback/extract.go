@@ -104,18 +104,8 @@ func (e Extraction) values(names []string) []any {
 
 // value returns the argument of a name, nil if it was not stated.
 func (e Extraction) value(name string) any {
-	text, stated := "", false
-	switch name {
-	case "operation":
-		text, stated = e.Operation, e.Operation != ""
-	case "path":
-		text, stated = e.Path, e.Path != ""
-	case "content":
-		text, stated = e.Content, e.HasContent
-	case "destination":
-		text, stated = e.Destination, e.Destination != ""
-	}
-	if !stated {
+	text := map[string]string{"operation": e.Operation, "path": e.Path, "content": e.Content, "destination": e.Destination}[name]
+	if stated := text != ""; !stated && !(name == "content" && e.HasContent) {
 		return nil
 	}
 	return text

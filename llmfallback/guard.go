@@ -31,7 +31,7 @@ func within(prompt string, e Extraction) error {
 	if err := fromPrompt(prompt, dest); err != nil {
 		return err
 	}
-	if e.Destination != "" && tidyPath(e.Destination) == tidyPath(e.Path) {
+	if e.Destination != "" && path.Clean(e.Destination) == path.Clean(e.Path) {
 		return &answerError{kind: ErrRefused, why: "path and destination are the same"}
 	}
 	if e.HasContent && !occurs(prompt, e.Content, letter) {
@@ -109,8 +109,6 @@ func letter(c byte) bool {
 
 func nameByte(c byte) bool { return letter(c) || c == '_' || c == '-' || c == '.' }
 
-func tidyPath(p string) string { return path.Clean(p) }
-
 // settle completes a destination that is a folder with the base name of path, as mv
 // and cp do.
 func settle(e *Extraction, stat func(string) (folder bool, err error)) {
@@ -119,7 +117,7 @@ func settle(e *Extraction, stat func(string) (folder bool, err error)) {
 	}
 	if folder, err := stat(e.Destination); err == nil && folder {
 		if source, err := stat(e.Path); err != nil || !source {
-			e.Destination = join(e.Destination, path.Base(tidyPath(e.Path)))
+			e.Destination = join(e.Destination, path.Base(path.Clean(e.Path)))
 		}
 	}
 }
@@ -182,9 +180,9 @@ func Guard(prompt string, e Extraction, stat func(string) (folder bool, err erro
 // means reports whether e is what was said. A destination may be the folder or
 // the file in it, and white space or a final dot of a text makes no difference.
 func (said Extraction) means(e Extraction) bool {
-	dest, at := tidyPath(e.Destination), tidyPath(said.Destination)
-	name := "/" + path.Base(tidyPath(said.Path))
-	return said.Operation == e.Operation && tidyPath(said.Path) == tidyPath(e.Path) && said.HasContent == e.HasContent &&
+	dest, at := path.Clean(e.Destination), path.Clean(said.Destination)
+	name := "/" + path.Base(path.Clean(said.Path))
+	return said.Operation == e.Operation && path.Clean(said.Path) == path.Clean(e.Path) && said.HasContent == e.HasContent &&
 		(dest == at || dest+name == at || dest == at+name) && bareText(said.Content) == bareText(e.Content)
 }
 

@@ -103,8 +103,6 @@ func extension(s string) bool {
 	return letters
 }
 
-func letterIn(s string) bool { return strings.ContainsFunc(s, isLetter) }
-
 func isLetter(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || r >= 0x80 }
 
 // given reports whether an unquoted word can be a name after "called".
@@ -126,7 +124,7 @@ func (w *word) bare() bool { return w.precedes() && w.class&topic == 0 }
 
 // path reports whether an unquoted word is a path by its looks.
 func (w *word) path() bool {
-	return w.kind == plain && w.class&function == 0 && (slashed(w.text) && (strings.IndexByte("./~", w.text[0]) >= 0 || letterIn(w.text)) || pathBytes(w.text) && fileShaped(w.text) && w.bare())
+	return w.kind == plain && w.class&function == 0 && (slashed(w.text) && (strings.IndexByte("./~", w.text[0]) >= 0 || strings.ContainsFunc(w.text, isLetter)) || pathBytes(w.text) && fileShaped(w.text) && w.bare())
 }
 
 // titled reports whether a word can stand inside an unquoted name of several
@@ -177,5 +175,3 @@ func (r *reader) acronym(i int) bool {
 	w := r.word(i)
 	return r.is(i, kindNoun|topic|docNoun) && len(w.text) <= 5 && strings.ToUpper(w.text) == w.text
 }
-
-func slashedName(s string) bool { return strings.IndexByte("/.~", s[0]) >= 0 }

@@ -65,7 +65,7 @@ func (r *reader) noun(i int) (noun, int) {
 		}
 	}
 	for r.is(k, determiner) || r.is(k, adverb) && !r.any(k, "over") {
-		n.fresh = n.fresh || r.any(k, "a") || r.any(k, "an")
+		n.fresh = n.fresh || r.any(k, "a", "an")
 		k++
 	}
 	if k == i {
@@ -105,27 +105,23 @@ func (r *reader) named(n noun, begin, k int) (noun, int) {
 		for first > begin && r.titledPair(first-1) && !r.acronym(first-1) {
 			first--
 		}
-		if first > begin && r.acronym(first-1) || first < k && slashedName(w.text) {
+		if first > begin && r.acronym(first-1) || first < k && strings.IndexByte("/.~", w.text[0]) >= 0 {
 			return n, -1
 		}
 		name, next = r.title(first)
 		k = first
 	}
-	switch {
-	case folder && r.skip(head+1, "structure", "hierarchy", "path", "tree") < k:
+	if folder && r.skip(head+1, "structure", "hierarchy", "path", "tree") < k {
 		return n, -1
-	case folder:
+	}
+	if n.name = name; folder {
 		r.describe(&n, begin, head)
 		n.kind, n.head = someDir, folderNoun
-	default:
-		r.describe(&n, begin, k)
-		for j := begin; j < k; j++ {
-			n.head |= r.word(j).class & (fileNoun | docNoun)
-		}
-	}
-	n.name = name
-	if folder {
 		return n, next
+	}
+	r.describe(&n, begin, k)
+	for j := begin; j < k; j++ {
+		n.head |= r.word(j).class & (fileNoun | docNoun)
 	}
 	return r.tail(n, next)
 }

@@ -175,7 +175,7 @@ func (r *reader) rest(f *frame, i int) bool {
 
 // step explains the words at i by one thing that may follow a request.
 func (r *reader) step(f *frame, i int) int {
-	if _, next := r.closing(f, i); next > 0 && !(f.op == "listDirectory" && f.object.kind == nothing && f.roles[inRole].kind == nothing && r.any(next-1, "it")) {
+	if next := r.closing(f, i); next > 0 && !(f.op == "listDirectory" && f.object.kind == nothing && f.roles[inRole].kind == nothing && r.any(next-1, "it")) {
 		return next
 	}
 	if next := r.modifier(f, i); next > 0 {
@@ -206,12 +206,11 @@ func (r *reader) step(f *frame, i int) int {
 }
 
 // closing reads what may follow one operation only.
-func (r *reader) closing(f *frame, i int) (bool, int) {
-	b, ok := closingsOf[f.op]
-	if !ok {
-		return false, -1
+func (r *reader) closing(f *frame, i int) (next int) {
+	if b, ok := closingsOf[f.op]; ok {
+		_, next = match(r, b(), i)
 	}
-	return match(r, b(), i)
+	return next
 }
 
 // settle makes the operation of what was found. It reports false where the

@@ -29,28 +29,25 @@ func (r *reader) textRole(f *frame, i int) int {
 	if f.op != "writeFile" && f.op != "appendFile" || f.texted {
 		return -1
 	}
+	k := i
+	if r.word(i).text == "," {
+		k++
+	}
 	if r.word(i).text == ":" && f.target() {
 		return r.colon(f, i)
 	}
-	if w := r.word(i); f.sense == toReplace && f.object.name != "" && r.any(i, "to", "by") || f.sense == toReplace && w.text == "," {
+	if f.sense == toReplace && (k > i || f.object.name != "" && r.any(i, "to", "by")) {
 		if next := r.given(f, i+1, inQuotes); next > 0 {
 			return next
 		}
 	}
-	if f.awaits && f.target() && (r.is(i, determiner|textNoun) || r.word(i).text == ",") {
-		k := i
-		if r.word(k).text == "," {
-			k++
-		}
+	if f.awaits && f.target() && (k > i || r.is(i, determiner|textNoun)) {
 		if next := r.given(f, k, ordered); next > 0 {
 			return next
 		}
 	}
 	how, next := match(r, intros(), i)
-	if next < 0 {
-		return -1
-	}
-	if how == ordered && (f.sense > toReplace || f.object.name == "" && f.name == "") {
+	if next < 0 || how == ordered && (f.sense > toReplace || f.object.name == "" && f.name == "") {
 		return -1
 	}
 	return r.given(f, next, how)
@@ -63,7 +60,7 @@ func (f *frame) target() bool { return f.object.name != "" || f.name != "" }
 // the end of the line.
 func (r *reader) given(f *frame, i int, how intro) int {
 	noun := false
-	for k := 0; k < 8; k++ {
+	for range 8 {
 		switch w := r.word(i); {
 		case r.is(i, textNoun):
 			noun = true
@@ -209,7 +206,7 @@ func (r *reader) writing(f *frame, i int) int {
 		f.text, f.texted = w.text, true
 		next := k + 1
 		if r.any(next, "as", "a", "an", "one", "another", "new") {
-			if _, after := r.closing(f, next); after > 0 {
+			if after := r.closing(f, next); after > 0 {
 				next = after
 			}
 		}
@@ -266,10 +263,7 @@ func (r *reader) replacing(f *frame, i int) int {
 	if n.kind == mentioned {
 		n = r.before
 	}
-	if n.kind != someFile && !strings.Contains(n.name, "/") {
-		return -1
-	}
-	if !all && n.name != "" {
+	if n.kind != someFile && !strings.Contains(n.name, "/") || !all && n.name != "" {
 		return -1
 	}
 	if n.name == "" && r.any(next, "created", "written", "made", "saved") && r.any(next+1, "yesterday", "today", "earlier") {

@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -156,9 +157,7 @@ func (c *Client) Ask(ctx context.Context, r Request, each func(data []byte, whol
 // Do sends a request to the address that it has already, with the body and the headers
 // that it lacks.
 func (c *Client) Do(request *http.Request, r Request) (Reply, error) {
-	for name, values := range c.header {
-		request.Header[name] = values
-	}
+	maps.Copy(request.Header, c.header)
 	if !r.Stream {
 		request.Header.Set("Accept", "application/json")
 	}
