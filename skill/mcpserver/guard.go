@@ -54,19 +54,19 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (g *guard) serve(w *patientWriter, r *http.Request) {
 	switch {
 	case !g.door.Host(r.Host):
-		deny(w, http.StatusForbidden, fmt.Sprintf("Host %q is not a name of this server", r.Host))
+		http.Error(w, fmt.Sprintf("Host %q is not a name of this server", r.Host), http.StatusForbidden)
 	case !g.door.Origin(r.Host, r.Header.Values("Origin")):
-		deny(w, http.StatusForbidden, fmt.Sprintf("Origin %q is not this server", r.Header.Get("Origin")))
+		http.Error(w, fmt.Sprintf("Origin %q is not this server", r.Header.Get("Origin")), http.StatusForbidden)
 	case r.URL.Path != "/" && r.URL.Path != "/mcp":
-		deny(w, http.StatusNotFound, "MCP is served at /mcp")
+		http.Error(w, "MCP is served at /mcp", http.StatusNotFound)
 	case g.http.Token != "" && !door.Bearer(r.Header.Get("Authorization"), g.http.Token):
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		deny(w, http.StatusUnauthorized, "a bearer token is needed")
+		http.Error(w, "a bearer token is needed", http.StatusUnauthorized)
 	case r.Method == http.MethodPost:
 		g.post(w, r)
 	case g.relay != nil:
 		w.Header().Set("Allow", "POST")
-		deny(w, http.StatusMethodNotAllowed, "only POST is answered here")
+		http.Error(w, "only POST is answered here", http.StatusMethodNotAllowed)
 	default:
 		g.limited(w, func() { g.pass(w, r) })
 	}
@@ -79,7 +79,7 @@ func (g *guard) limited(w http.ResponseWriter, serve func()) {
 		defer func() { <-g.requests }()
 		serve()
 	default:
-		deny(w, http.StatusServiceUnavailable, fmt.Sprintf("%d requests are being answered; try again later", maxRequests))
+		http.Error(w, fmt.Sprintf("%d requests are being answered; try again later", maxRequests), http.StatusServiceUnavailable)
 	}
 }
 
@@ -133,7 +133,7 @@ func (g *guard) post(w *patientWriter, r *http.Request) {
 		}
 		if !g.sessions.reserve() {
 			w.Header().Set("Retry-After", "60")
-			deny(w, http.StatusServiceUnavailable, fmt.Sprintf("%d sessions have calls that run; try again later", g.http.MaxSessions))
+			http.Error(w, fmt.Sprintf("%d sessions have calls that run; try again later", g.http.MaxSessions), http.StatusServiceUnavailable)
 			return
 		}
 		defer func() { g.sessions.opened(w.Header().Get("Mcp-Session-Id")) }()
@@ -155,7 +155,7 @@ func (g *guard) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 		n, err = in.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
 		if g.bodies.Add(int64(n)) > maxBodies {
-			deny(w, http.StatusServiceUnavailable, fmt.Sprintf("requests of %d bytes are being read; try again later", int64(maxBodies)))
+			http.Error(w, fmt.Sprintf("requests of %d bytes are being read; try again later", int64(maxBodies)), http.StatusServiceUnavailable)
 			return nil, false
 		}
 		if len(body) == cap(body) {
@@ -165,11 +165,11 @@ func (g *guard) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	_ = c.SetReadDeadline(time.Time{})
 	switch tooLarge, ok := errors.AsType[*http.MaxBytesError](err); {
 	case ok:
-		deny(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit))
+		http.Error(w, fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit), http.StatusRequestEntityTooLarge)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		deny(w, http.StatusRequestTimeout, fmt.Sprintf("the request took too long to arrive: %v and a second for each %d bytes are allowed", bodyTime, bodyPerSecond))
+		http.Error(w, fmt.Sprintf("the request took too long to arrive: %v and a second for each %d bytes are allowed", bodyTime, bodyPerSecond), http.StatusRequestTimeout)
 	case err != io.EOF:
-		deny(w, http.StatusBadRequest, "the request was cut off")
+		http.Error(w, "the request was cut off", http.StatusBadRequest)
 	}
 	return body, err == io.EOF
 }
@@ -183,7 +183,11 @@ func checkBody(body []byte) (answer []byte) {
 	case !json.Valid(body):
 		return errorLine(nil, jsonrpc.CodeParseError, "the request is not JSON")
 	case body[0] == '[':
-		if n := elements(body); n > maxBatch {
+		n := 0
+		for range rawjson.EachElement(body) {
+			n++
+		}
+		if n > maxBatch {
 			return errorLine(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the request has %d messages; %d are allowed", n, maxBatch))
 		}
 		return nil // a batch; the SDK knows which versions have them
@@ -196,14 +200,6 @@ func checkBody(body []byte) (answer []byte) {
 		return errorLine(nil, jsonrpc.CodeInvalidRequest, errID.Error())
 	}
 	return nil
-}
-
-// elements counts the elements of a JSON array.
-func elements(array []byte) (n int) {
-	for range rawjson.EachElement(array) {
-		n++
-	}
-	return n
 }
 
 // patientWriter closes the connection of a client that does not take what is written
@@ -242,7 +238,3 @@ func (w *patientWriter) Write(data []byte) (int, error) {
 
 // Unwrap lets the SDK flush and set deadlines.
 func (w *patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-func deny(w http.ResponseWriter, status int, reason string) {
-	http.Error(w, reason, status)
-}

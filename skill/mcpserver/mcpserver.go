@@ -25,6 +25,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -164,27 +165,18 @@ func (s *Server) options() *mcp.ServerOptions {
 	if s.cfg.Options != nil {
 		o = *s.cfg.Options
 	}
-	if o.Capabilities == nil {
-		//lint:ignore SA1019 deprecated for new clients; those of today show log messages
-		o.Capabilities = &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}}
+	//lint:ignore SA1019 deprecated for new clients; those of today show log messages
+	caps := mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}}
+	if o.Capabilities != nil {
+		caps = *o.Capabilities
 	}
-	if o.Capabilities.Tools == nil {
-		caps := *o.Capabilities
-		caps.Tools = &mcp.ToolCapabilities{} // the list never changes
-		o.Capabilities = &caps
-	}
-	if o.Capabilities.Resources == nil && s.hasResources() {
-		caps := *o.Capabilities
+	caps.Tools = cmp.Or(caps.Tools, &mcp.ToolCapabilities{}) // the list never changes
+	if caps.Resources == nil && s.hasResources() {
 		caps.Resources = &mcp.ResourceCapabilities{}
-		o.Capabilities = &caps
 	}
-	if o.Instructions == "" {
-		o.Instructions = s.cfg.Instructions
-	}
-	if o.Instructions == "" {
-		o.Instructions = "Files are those of the workspace " + s.cfg.Executor.Dir() +
-			"; names are absolute inside it, or relative to it. Nothing outside can be reached."
-	}
+	o.Capabilities = &caps
+	o.Instructions = cmp.Or(o.Instructions, s.cfg.Instructions, "Files are those of the workspace "+s.cfg.Executor.Dir()+
+		"; names are absolute inside it, or relative to it. Nothing outside can be reached.")
 	//lint:ignore SA1019 deprecated for new clients; those of today have roots
 	o.RootsListChangedHandler = func(_ context.Context, req *mcp.RootsListChangedRequest) {
 		s.session(req.Session).forgetScope()

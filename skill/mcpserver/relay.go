@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -82,12 +83,10 @@ func (r Relay) post(w http.ResponseWriter, req *http.Request, body []byte) {
 	}
 	if err != nil {
 		w.Header().Set("Retry-After", "5")
-		deny(w, http.StatusServiceUnavailable, err.Error())
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	for name, values := range reply.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), reply.Header)
 	w.WriteHeader(reply.Status)
 	w.Write(reply.Body)
 }

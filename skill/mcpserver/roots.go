@@ -205,16 +205,13 @@ func realPath(dir string) string {
 	if err != nil {
 		return dir
 	}
-	var missing []string
-	for at := abs; ; at = filepath.Dir(at) {
-		if real, err := filepath.EvalSymlinks(at); err == nil {
-			return filepath.Join(append([]string{real}, missing...)...)
-		}
-		if filepath.Dir(at) == at {
-			return abs
-		}
-		missing = append([]string{filepath.Base(at)}, missing...)
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real
 	}
+	if up := filepath.Dir(abs); up != abs {
+		return filepath.Join(realPath(up), filepath.Base(abs))
+	}
+	return abs
 }
 
 // rootPath returns the folder that a root's URI names.
