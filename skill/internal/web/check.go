@@ -45,8 +45,7 @@ func (c *Client) Check(ctx context.Context, address string, timeout time.Duratio
 	}
 	r.Elapsed = time.Since(begin)
 	if err != nil {
-		var refused *refusal.RefusedError
-		if errors.As(err, &refused) {
+		if errors.As(err, new(*refusal.RefusedError)) {
 			return Checked{}, err
 		}
 		r.Err = err

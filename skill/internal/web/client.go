@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -78,9 +79,7 @@ func (c *Client) send(ctx context.Context, r webRequest) (*http.Response, error)
 	if err != nil {
 		return nil, urlError(r.url, err)
 	}
-	for name, values := range r.header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, r.header)
 	req.Header.Set("User-Agent", userAgent)
 	res, err := g.client(r.noRedirect).Do(req)
 	if err != nil {
@@ -133,8 +132,7 @@ func webError(ctx context.Context, err error) error {
 	}
 	err = plainURLError(err)
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		var refused *refusal.RefusedError
-		if errors.As(op.Err, &refused) {
+		if refused, ok := errors.AsType[*refusal.RefusedError](op.Err); ok {
 			return refused
 		}
 	}

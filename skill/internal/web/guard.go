@@ -248,8 +248,7 @@ func (g *Guard) checkHost(ctx context.Context, host, port string, resolve bool) 
 	if !resolve {
 		return nil
 	}
-	resolver := cmp.Or(g.resolver, net.DefaultResolver)
-	addrs, _ := resolver.LookupNetIP(ctx, "ip", host)
+	addrs, _ := cmp.Or(g.resolver, net.DefaultResolver).LookupNetIP(ctx, "ip", host)
 	for _, addr := range addrs {
 		if !g.public(addr) {
 			return privateAddress(host, addr.Unmap())

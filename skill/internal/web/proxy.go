@@ -70,8 +70,7 @@ func (p *Proxy) Close() { p.server.Close() }
 
 // refuse answers a request with an error and records it for [Proxy.Failure].
 func (p *Proxy) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	var address *refusal.RefusedError
-	if errors.As(err, &address) {
+	if address, ok := errors.AsType[*refusal.RefusedError](err); ok {
 		err = address
 	}
 	p.mu.Lock()
