@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -93,9 +92,8 @@ func (c *cli) undoRun(ctx context.Context, o *options, run string, step int, in 
 	if in["run"] = run; undo.After != nil {
 		in["after"] = undo.After
 	}
-	p := &prompter{cli: c, o: o, x: x, s: &skill.Session{}}
-	reply := dialect.Undo.Do(ctx, x, p.s, parser.ToolCall{Name: "undo", Arguments: rawjson.Encode(in)})
-	err = p.print(reply)
+	reply := dialect.Undo.Do(ctx, x, &skill.Session{}, parser.ToolCall{Name: "undo", Arguments: rawjson.Encode(in)})
+	err = (&prompter{cli: c, o: o, x: x}).print(reply)
 	if done, ok := reply.Result.(skill.Reverted); ok && err == nil && !o.json && len(done.Changes) > 0 && done.Changes[0].Applied {
 		fmt.Fprintf(c.stderr, "skill: undo --since %s makes all of it again\n", done.Changes[0].ID)
 		if step > 0 {
@@ -112,14 +110,6 @@ func (c *cli) journal(ctx context.Context, o *options, tool string, in map[strin
 		return err
 	}
 	defer x.Close()
-	arguments, err := json.Marshal(in)
-	if err != nil {
-		return err
-	}
-	s := &skill.Session{}
-	reply := dialect.Undo.Do(ctx, x, s, parser.ToolCall{Name: tool, Arguments: arguments})
-	return c.paged(func(c *cli) error {
-		p := &prompter{cli: c, o: o, x: x, s: s}
-		return p.print(reply)
-	})
+	reply := dialect.Undo.Do(ctx, x, &skill.Session{}, parser.ToolCall{Name: tool, Arguments: rawjson.Encode(in)})
+	return c.paged(func(c *cli) error { return (&prompter{cli: c, o: o, x: x}).print(reply) })
 }
