@@ -11,20 +11,20 @@ import (
 
 // existing returns where the argument path leads, after the checks, in order.
 func (in *call) existing(checks ...check) (string, error) {
-	at, err := in.look("path", false)
-	if err == nil {
-		err = in.pass(at, checks...)
-	}
-	return in.locate("path", at, err)
+	return in.checked(false, checks)
 }
 
 // creatable is existing for what may be made together with the folders above it.
 func (in *call) creatable(checks ...check) (string, error) {
-	at, err := in.look("path", true)
+	return in.checked(true, checks)
+}
+
+func (in *call) checked(parents bool, checks []check) (string, error) {
+	at, err := in.look("path", parents)
 	if err == nil {
 		err = in.pass(at, checks...)
 	}
-	return in.locate("path", at, err)
+	return in.locate(at, err)
 }
 
 // itself is existing for a link itself if the path ends with one, which needs no
@@ -38,15 +38,15 @@ func (in *call) itself(checks ...check) (string, error) {
 	default:
 		err = in.pass(at, checks...)
 	}
-	return in.locate("path", at, err)
+	return in.locate(at, err)
 }
 
-// locate records where the path in an argument leads, unless it was refused.
-func (in *call) locate(param string, at *location, err error) (string, error) {
+// locate records where the argument path leads, unless it was refused.
+func (in *call) locate(at *location, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	in.resolve(param, at.path)
+	in.resolve("path", at.path)
 	return at.path, nil
 }
 
@@ -91,7 +91,7 @@ func deleteDirectoryOperation(in *call) (skill.Args, error) {
 	default:
 		err = in.pass(at, mustBeFolder("Path %s is not a directory. Use deleteFile tool instead."), mustBeWritable("Directory %s is not writable"), mustNotBeFullRoot)
 	}
-	a.Path, err = in.locate("path", at, err)
+	a.Path, err = in.locate(at, err)
 	return a, err
 }
 

@@ -89,7 +89,7 @@ var stackGit = []Tool{
 				Commits   []string `json:"commits"`
 				Count     int      `json:"count"`
 				Truncated bool     `json:"truncated,omitempty"`
-			}{orEmpty(l.Commits), len(l.Commits), l.Truncated})
+			}{append([]string{}, l.Commits...), len(l.Commits), l.Truncated})
 		}),
 	},
 	{
@@ -161,7 +161,7 @@ func branchReply(_ *call, b skill.Branches) string {
 			Count     int      `json:"count"`
 			Current   string   `json:"current,omitempty"`
 			Truncated bool     `json:"truncated,omitempty"`
-		}{orEmpty(b.Names), len(b.Names), b.Current, b.Truncated})
+		}{append([]string{}, b.Names...), len(b.Names), b.Current, b.Truncated})
 	}
 	return success(struct {
 		Created string `json:"created,omitempty"`
@@ -182,14 +182,6 @@ func diffReply(_ *call, d skill.RepoDiff) string {
 		a.Note = fmt.Sprintf("%d bytes are left out in the middle; name a file to see all of its changes", d.Cut)
 	}
 	return success(a)
-}
-
-// orEmpty returns a list that JSON does not print as null.
-func orEmpty(names []string) []string {
-	if names == nil {
-		return []string{}
-	}
-	return names
 }
 
 // gitError adds to an error of git how the program ended.

@@ -122,11 +122,7 @@ type undoKeys struct {
 }
 
 func undoable(c skill.Tracked) undoKeys {
-	k := undoKeys{Undo: c.Undo}
-	for _, left := range c.NotUndoable {
-		k.NotUndoable = append(k.NotUndoable, wellFormed(left))
-	}
-	return k
+	return undoKeys{c.Undo, wellFormedAll(c.NotUndoable)}
 }
 
 func endOf(e skill.Executed) endKeys {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -21,14 +22,8 @@ var stackSearch = Tool{
 	Effect: Reads,
 	operation: func(in *call) (skill.Args, error) {
 		path, err := in.searchPath()
-		a := skill.Find{Path: path, Pattern: in.str("pattern"), Limit: maxMatches}
-		list, _ := in.values["exclude"].([]any)
-		for _, e := range list {
-			if e != "" {
-				a.Exclude = append(a.Exclude, e.(string))
-			}
-		}
-		return a, err
+		exclude := slices.DeleteFunc(in.texts("exclude"), func(pattern string) bool { return pattern == "" })
+		return skill.Find{Path: path, Pattern: in.str("pattern"), Limit: maxMatches, Exclude: exclude}, err
 	},
 	tolerate: func(in *call, err error) (string, bool) { // nothing is below a file
 		if !errors.Is(err, syscall.ENOTDIR) || fsMissingFolder(err) {

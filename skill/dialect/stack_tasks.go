@@ -89,12 +89,11 @@ var stackTasks = []Tool{
 			{Name: "steps", Type: "array", Of: "string", Required: true, Doc: "the steps"}},
 		Effect: Adds,
 		operation: func(in *call) (skill.Args, error) {
-			var steps []string
-			for i, s := range in.values["steps"].([]any) {
-				if strings.TrimSpace(s.(string)) == "" {
+			steps := in.texts("steps")
+			for i, s := range steps {
+				if strings.TrimSpace(s) == "" {
 					return nil, fmt.Errorf("step %d is empty; say what is to be done", i+1)
 				}
-				steps = append(steps, s.(string))
 			}
 			if len(steps) == 0 {
 				return nil, errors.New("steps is empty; give at least one")
