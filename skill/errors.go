@@ -2,7 +2,6 @@ package skill
 
 import (
 	"fmt"
-	"strings"
 
 	"textskill/skill/internal/refusal"
 )
@@ -52,16 +51,6 @@ type NearLine struct {
 	Text    string
 	Wanted  string
 	Differs string // how they differ: "tabs and blanks", "letters differ"
-}
-
-// An UnknownValueError reports a filter for a value that no task can have.
-type UnknownValueError struct {
-	Field, Value string
-	Known        []string
-}
-
-func (e *UnknownValueError) Error() string {
-	return fmt.Sprintf("there is no %s %q; there are %s, and all", e.Field, e.Value, strings.Join(e.Known, ", "))
 }
 
 // A TooLargeError reports content that exceeds [Config].MaxRead.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"textskill/skill/internal/words"
@@ -20,7 +21,7 @@ type CreateTask struct{ Title, Description, Priority string }
 
 // ListTasks lists the tasks with a status and a priority. It returns a [TaskList].
 type ListTasks struct {
-	Status, Priority string // "" and "all" mean any; another that is neither listed below nor in a task is an [*UnknownValueError]
+	Status, Priority string // "" and "all" mean any; another that is neither listed below nor in a task is an error
 
 	Statuses, Priorities []string
 	Offset               int // number of tasks to skip
@@ -104,7 +105,7 @@ func knownValue(list []Record, field, want string, known []string) error {
 	if slices.Contains(known, want) {
 		return nil
 	}
-	return &UnknownValueError{field, want, known}
+	return fmt.Errorf("there is no %s %q; there are %s, and all", field, want, strings.Join(known, ", "))
 }
 
 // paginate returns at most limit elements of a list from offset on; a limit of 0 means 1000.

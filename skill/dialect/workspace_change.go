@@ -59,7 +59,7 @@ var editTool = Tool{
 	},
 	reword: func(_ *call, err error) error {
 		if many, ok := errors.AsType[*skill.ManyMatchesError](err); ok {
-			return fmt.Errorf("%w; add lines around it to old_text, or set replace_all", withoutHint{many})
+			return fmt.Errorf("%v; add lines around it to old_text, or set replace_all", many) // without its hint
 		}
 		return err
 	},
@@ -80,11 +80,10 @@ var patchTool = Tool{
 		return changeText(in, p.Changed, p.Message()+"\n"+strings.Join(patchedFiles(in, p), "\n"))
 	}),
 	data: typed(func(in *call, p skill.Patched) any {
-		d := changeKeys(in, p.Changed)
 		return struct {
 			Files []string `json:"files"`
 			changeMembers
-		}{patchedFiles(in, p), d}
+		}{patchedFiles(in, p), changeKeys(in, p.Changed)}
 	}),
 }
 
@@ -147,11 +146,6 @@ var deleteTool = Tool{
 	reply:     typed(func(in *call, c skill.Changed) string { return changeText(in, c, "deleted "+in.name(c.Path)) }),
 	data:      changeData,
 }
-
-// withoutHint hides the hint of an error that a row words for itself.
-type withoutHint struct{ err error }
-
-func (e withoutHint) Error() string { return e.err.Error() }
 
 // changeText adds to what a call did how it is undone, or in a dry run what it would have done.
 func changeText(in *call, c skill.Changed, did string) string {

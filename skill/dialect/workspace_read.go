@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -43,16 +44,17 @@ func readFilesOperation(in *call) (skill.Args, error) {
 // its name is meant itself.
 func (in *call) fileRange(text string) (skill.FileRange, error) {
 	f := skill.FileRange{Path: text, To: skill.End}
-	path, lines, ok := cutLast(text, ":")
-	if !ok || strings.Trim(lines, "0123456789-") != "" || strings.Count(lines, "-") > 1 || lines == "" || lines == "-" {
+	colon := strings.LastIndexByte(text, ':')
+	lines := text[colon+1:]
+	if colon < 0 || strings.Trim(lines, "0123456789-") != "" || strings.Count(lines, "-") > 1 || lines == "" || lines == "-" {
 		return f, nil
 	}
 	if _, err := in.x.Look(in.s, text, true); err == nil {
 		return f, nil
 	}
 	first, last, two := strings.Cut(lines, "-")
-	from, err1 := number(first)
-	to, err2 := number(last)
+	from, err1 := strconv.Atoi(cmp.Or(first, "0"))
+	to, err2 := strconv.Atoi(cmp.Or(last, "0"))
 	switch {
 	case err1 != nil || err2 != nil || first == "0" || last == "0" || from > 0 && to > 0 && to < from:
 		return f, fmt.Errorf("%s names no lines; PATH:10-40 is lines 10 to 40", wellFormed(text))
@@ -65,22 +67,8 @@ func (in *call) fileRange(text string) (skill.FileRange, error) {
 	default:
 		f.From, f.To = from-1, to
 	}
-	f.Path = path
+	f.Path = text[:colon]
 	return f, nil
-}
-
-func number(digits string) (int, error) {
-	if digits == "" {
-		return 0, nil
-	}
-	return strconv.Atoi(digits)
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }
 
 func readFilesReply(in *call, r skill.FilesRead) string {

@@ -44,21 +44,13 @@ type Line struct {
 	Bare bool // it ends the file without a line break
 }
 
-// A SyntaxError reports a text that is not a patch.
-type SyntaxError struct {
-	Line   int // from 1
-	Reason string
-}
-
-func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d of the patch %s", e.Line, e.Reason) }
-
 const (
 	begin     = "*** Begin Patch"
 	end       = "*** End Patch"
 	endOfFile = "*** End of File"
 )
 
-// Parse reads a patch. Errors are [*SyntaxError].
+// Parse reads a patch. Its error names a line of the patch.
 func Parse(text string) ([]Section, error) {
 	r := &reader{lines: strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")}
 	for r.at < len(r.lines) && strings.TrimSpace(r.lines[r.at]) == "" {
@@ -68,12 +60,12 @@ func Parse(text string) ([]Section, error) {
 		r.lines = r.lines[:len(r.lines)-1]
 	}
 	if r.at == len(r.lines) {
-		return nil, &SyntaxError{1, "is empty"}
+		return nil, errorAt(1, "is empty")
 	}
 	parse := r.unified
 	if strings.TrimSpace(r.lines[r.at]) == begin {
 		if strings.TrimSpace(r.lines[len(r.lines)-1]) != end {
-			return nil, &SyntaxError{len(r.lines), "is not the last one of a patch: " + end}
+			return nil, errorAt(len(r.lines), "is not the last one of a patch: "+end)
 		}
 		r.at++
 		r.lines = r.lines[:len(r.lines)-1]
@@ -94,8 +86,12 @@ type reader struct {
 
 func (r *reader) more() bool { return r.at < len(r.lines) }
 
+func errorAt(line int, reason string) error {
+	return fmt.Errorf("line %d of the patch %s", line, reason)
+}
+
 func (r *reader) failf(format string, args ...any) error {
-	return &SyntaxError{min(r.at+1, len(r.lines)), fmt.Sprintf(format, args...)}
+	return errorAt(min(r.at+1, len(r.lines)), fmt.Sprintf(format, args...))
 }
 
 // sections reads the format of apply_patch.
@@ -217,7 +213,7 @@ func (r *reader) hunk() (Hunk, error) {
 
 func (r *reader) full(h Hunk) error {
 	if len(h.Lines) == 0 {
-		return &SyntaxError{h.Line, "begins a hunk without lines"}
+		return errorAt(h.Line, "begins a hunk without lines")
 	}
 	return nil
 }
