@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"textskill/parser"
@@ -87,12 +88,7 @@ func (m *message) pass(s *scanner, header string) {
 // ended skips the end of a message; none is needed at the end of the text.
 func (s *scanner) ended() bool {
 	s.space()
-	for _, token := range harmonyEnds {
-		if s.skip(token) {
-			return true
-		}
-	}
-	return s.pos == len(s.text)
+	return slices.ContainsFunc(harmonyEnds, s.skip) || s.pos == len(s.text)
 }
 
 // resume goes after the end of a message that cannot be read, if the rest of the text is

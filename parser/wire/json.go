@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"textskill/parser"
@@ -82,24 +83,12 @@ func (v value) part(keys ...string) object {
 
 // any reports whether an element is an object that ok accepts.
 func (v value) any(ok func(e value) bool) bool {
-	for _, e := range v.elements {
-		if ok(split(e)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.elements, func(e json.RawMessage) bool { return ok(split(e)) })
 }
 
 // typed returns a function that reports whether an object has one of some types.
 func typed(types ...string) func(v value) bool {
-	return func(v value) bool {
-		for _, t := range types {
-			if v.str("type") == t {
-				return true
-			}
-		}
-		return false
-	}
+	return func(v value) bool { return slices.Contains(types, v.str("type")) }
 }
 
 // A message collects what the parts of a provider's message hold.

@@ -11,6 +11,7 @@ package wire
 import (
 	"crypto/rand"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -141,9 +142,7 @@ func (w *Wire) Answer(answers []Answer, more map[string]any) string {
 		}
 	}
 	document := map[string]any{w.key: w.list(short)}
-	for key, v := range more {
-		document[key] = v
-	}
+	maps.Copy(document, more)
 	rest := string(rawjson.Encode(document))
 	if size == 0 {
 		return rest

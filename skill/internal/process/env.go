@@ -15,10 +15,8 @@ var unattended = []string{"CI=1", "NO_COLOR=1", "PAGER=cat", "GIT_PAGER=cat", "G
 
 // GuardSecrets calls [Undumpable] if the environment holds a credential of this program.
 func GuardSecrets() error {
-	for _, name := range ownSecrets {
-		if os.Getenv(name) != "" {
-			return Undumpable()
-		}
+	if slices.ContainsFunc(ownSecrets, func(name string) bool { return os.Getenv(name) != "" }) {
+		return Undumpable()
 	}
 	return nil
 }

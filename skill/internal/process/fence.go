@@ -289,13 +289,8 @@ func (f fence) explain(err error, path, dir string) error {
 		return spawn
 	}
 	info, err := os.Stat(real)
-	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 || slices.ContainsFunc(f.rules, func(r fenceRule) bool { return Contains(r.path, real) }) {
 		return spawn
-	}
-	for _, r := range f.rules {
-		if Contains(r.path, real) {
-			return spawn
-		}
 	}
 	return &SpawnError{Command: spawn.Command, Err: spawn.Err, Fenced: true}
 }

@@ -152,12 +152,7 @@ func (x *Runner) commandsWrite(path string) bool {
 	if err != nil {
 		real = path
 	}
-	for _, dir := range x.writable() {
-		if Contains(dir, filepath.Clean(path)) || Contains(dir, real) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(x.writable(), func(dir string) bool { return Contains(dir, filepath.Clean(path)) || Contains(dir, real) })
 }
 
 // findWritable returns the directories outside the temporary one that any command may

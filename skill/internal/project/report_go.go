@@ -3,6 +3,7 @@ package project
 import (
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 
 	"textskill/skill/internal/words"
@@ -90,12 +91,9 @@ func (g *goTests) output(e goEvent) []byte {
 // isProgressLine reports whether go test prints a line only with -v.
 func isProgressLine(text string) bool {
 	text = strings.TrimLeft(text, " ")
-	for _, begin := range []string{"=== RUN ", "=== PAUSE ", "=== CONT ", "=== NAME ", "--- PASS: ", "PASS"} {
-		if strings.HasPrefix(text, begin) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"=== RUN ", "=== PAUSE ", "=== CONT ", "=== NAME ", "--- PASS: ", "PASS"}, func(begin string) bool {
+		return strings.HasPrefix(text, begin)
+	})
 }
 
 // end counts a test that has ended, or adds a package that failed without a failed test.
