@@ -130,14 +130,20 @@ func (s *eventStream) end(reply Reply, err error, request []byte) bool {
 		return false
 	}
 	e, _ := readEnvelope(bytes.Clone(request))
+	s.send(answerTo(e.id, reply, err))
+	return true
+}
+
+// answerTo returns the answer to a request as JSON: what a server elsewhere has replied, or why
+// there is no such reply.
+func answerTo(id []byte, reply Reply, err error) []byte {
 	switch {
 	case err != nil:
-		reply.Body = errorLine(e.id, codeBusy, err.Error())
+		return errorLine(id, codeBusy, err.Error())
 	case !json.Valid(reply.Body):
-		reply.Body = errorLine(e.id, jsonrpc.CodeInvalidRequest, strings.TrimSpace(string(reply.Body)))
+		return errorLine(id, jsonrpc.CodeInvalidRequest, strings.TrimSpace(string(reply.Body)))
 	}
-	s.send(reply.Body)
-	return true
+	return reply.Body
 }
 
 // Stdio serves one client that writes messages to in, one per line, and reads them from
@@ -217,23 +223,19 @@ func (c *relayConn) carry(ctx context.Context, m Message, e envelope) {
 	mu.Lock()
 	ended = true
 	mu.Unlock()
+	if e.id == nil || e.method == nil {
+		return
+	}
+	answer := answerTo(e.id, reply, err)
 	var head struct {
 		Result struct {
 			Version string `json:"protocolVersion"`
 		}
 	}
-	switch {
-	case e.id == nil || e.method == nil:
-	case err != nil:
-		c.out.send(errorLine(e.id, codeBusy, err.Error()))
-	case !json.Valid(reply.Body):
-		c.out.send(errorLine(e.id, jsonrpc.CodeInvalidRequest, strings.TrimSpace(string(reply.Body))))
-	default:
-		if string(e.method) == `"initialize"` && json.Unmarshal(reply.Body, &head) == nil && head.Result.Version != "" {
-			c.version = head.Result.Version
-		}
-		c.out.send(append(bytes.TrimRight(reply.Body, "\n"), '\n'))
+	if string(e.method) == `"initialize"` && json.Unmarshal(answer, &head) == nil && head.Result.Version != "" {
+		c.version = head.Result.Version
 	}
+	c.out.send(append(bytes.TrimRight(answer, "\n"), '\n'))
 }
 
 // header returns what a client of HTTP would send with a message.

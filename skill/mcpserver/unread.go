@@ -32,10 +32,8 @@ type unread struct {
 func (u *unread) reserve(done <-chan struct{}) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for u.fullLocked() && !u.closed {
-		if u.await(done); isClosed(done) {
-			break
-		}
+	for ended := false; u.fullLocked() && !u.closed && !ended; {
+		ended = u.await(done)
 	}
 	u.running++
 }
@@ -53,8 +51,9 @@ func (u *unread) tryReserve() bool {
 
 func (u *unread) fullLocked() bool { return u.running*u.limit/32+u.waiting >= u.limit }
 
-// await waits until there may be room. u.mu is held, but not while it waits.
-func (u *unread) await(done <-chan struct{}) {
+// await waits until there may be room, or reports that done is closed. u.mu is held, but not
+// while it waits.
+func (u *unread) await(done <-chan struct{}) (ended bool) {
 	if u.freed == nil {
 		u.freed = make(chan struct{})
 	}
@@ -64,6 +63,7 @@ func (u *unread) await(done <-chan struct{}) {
 	select {
 	case <-freed:
 	case <-done:
+		ended = true
 	case <-late.C:
 	}
 	timedOut := !late.Stop()
@@ -71,6 +71,7 @@ func (u *unread) await(done <-chan struct{}) {
 	if timedOut && u.waiting > 0 && u.taken == taken {
 		u.close(fmt.Errorf("%d bytes of answers wait for it, and it took none for %v", u.waiting, u.patience))
 	}
+	return ended
 }
 
 // release gives back the room of a call.
@@ -99,15 +100,6 @@ func (u *unread) take(n int) {
 	u.waiting -= int64(n)
 	u.taken += int64(n)
 	u.wake()
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 // wake lets calls that wait look for room. u.mu is held.
