@@ -73,15 +73,14 @@ func (h *history) takenFrom(d tree.Folder, name string, copied bool) (before sta
 }
 
 // planReplace plans to give the file p, in d, the content of n, in place if that is a misfit.
-// splice is what is replaced of the old file, nil if that is all.
-func (w *Workspace) planReplace(p location, d tree.Folder, n *newFile, was oldFile, splice *Splice) (plan, error) {
+// patch is from patchOf.
+func (w *Workspace) planReplace(p location, d tree.Folder, n *newFile, was oldFile, patch <-chan patched) (plan, error) {
 	h := w.journal(p.root)
 	if h == nil {
 		return plan{}, nil
 	}
-	patched := splice != nil && splice.Old <= state.MaxCopied
 	limit := int64(allBytes)
-	if patched || n.data != nil { // patchOf finds the sums of both
+	if patch != nil || n.data != nil { // the sum is known without reading the file
 		limit = noBytes
 	}
 	after, err := stateOf(n.file, limit)
@@ -93,12 +92,14 @@ func (w *Workspace) planReplace(p location, d tree.Folder, n *newFile, was oldFi
 	}
 	after.Stamp = state.Stamp{} // it changes with the name
 	step := state.Step{Path: h.name(p), After: after}
-	if patched {
-		if step.Before, step.Patch, step.After.Sum, err = patchOf(d, p.base(), *splice); err != nil {
-			return plan{}, err
+	if patch != nil {
+		r := <-patch
+		if r.err != nil {
+			return plan{}, tree.Cause(r.err)
 		}
-		step.Keep = len(step.Patch.Old) < int(splice.Old)
-		return plan{root: p.root, bytes: splice.Old, steps: []state.Step{step}}, nil
+		step.Before, step.Patch, step.After.Sum = r.before, r.patch, r.after
+		step.Keep = len(r.patch.Old) < int(r.patch.Length)
+		return plan{root: p.root, bytes: r.patch.Length, steps: []state.Step{step}}, nil
 	}
 	var note string
 	if was.File != (tree.File{}) && h.near(d) {
@@ -113,25 +114,44 @@ func (w *Workspace) planReplace(p location, d tree.Folder, n *newFile, was oldFi
 	return plan{root: p.root, bytes: step.Before.Size, end: n.misfit, note: note, steps: []state.Step{step}}, nil
 }
 
-// patchOf returns the state of a file before a splice, what the splice takes away, and the
-// sum of the file after it.
-func patchOf(d tree.Folder, name string, s Splice) (before state.State, patch *state.Patch, after string, err error) {
-	f, err := d.OpenFile(name, os.O_RDONLY, 0)
+// A patched is what patchOf finds.
+type patched struct {
+	before state.State
+	patch  *state.Patch // what the splice takes away
+	after  string       // sum of the file after it
+	err    error
+}
+
+// patchOf finds out about a splice of a file while the new file is written. It is nil where
+// nothing is recorded, or more is taken away than a patch holds.
+func (w *Workspace) patchOf(p location, d tree.Folder, s *Splice) <-chan patched {
+	if s == nil || s.Old > state.MaxCopied || w.journal(p.root) == nil {
+		return nil
+	}
+	found := make(chan patched, 1)
+	f, err := d.OpenFile(p.base(), os.O_RDONLY, 0)
 	if err != nil {
-		return before, nil, "", err
+		found <- patched{err: err}
+		return found
 	}
-	defer f.Close()
-	patch = &state.Patch{Offset: s.Offset, Length: s.Old, New: int64(len(s.New))}
-	if s.Old <= state.MaxInline {
-		patch.Old = make([]byte, s.Old)
-		if _, err := f.ReadAt(patch.Old, s.Offset); err != nil && err != io.EOF {
-			return before, nil, "", tree.Cause(err)
+	go func() {
+		defer f.Close()
+		r := patched{patch: &state.Patch{Offset: s.Offset, Length: s.Old, New: int64(len(s.New))}}
+		if s.Old <= state.MaxInline {
+			r.patch.Old = make([]byte, s.Old)
+			if _, r.err = f.ReadAt(r.patch.Old, s.Offset); r.err == io.EOF {
+				r.err = nil
+			}
 		}
-	}
-	if before, err = stateOf(f, noBytes); err == nil {
-		before.Sum, after, err = splicedSums(f, before.Size, s)
-	}
-	return before, patch, after, err
+		if r.err == nil {
+			r.before, r.err = stateOf(f, noBytes)
+		}
+		if r.err == nil {
+			r.before.Sum, r.after, r.err = splicedSums(f, r.before.Size, *s)
+		}
+		found <- r
+	}()
+	return found
 }
 
 // planAppend plans to add data to the end of the file p.

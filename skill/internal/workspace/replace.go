@@ -47,6 +47,7 @@ func (w *Workspace) replace(ctx context.Context, c *Change, p location, d tree.F
 // draft writes a new file for p, in d, and plans to replace the old one with it. It is nil if
 // no file can be made there. splice is what it replaces in the old one, nil if that is all.
 func (w *Workspace) draft(p location, d tree.Folder, old *Info, write fill, splice *Splice) (n *newFile, err error) {
+	patch := w.patchOf(p, d, splice)
 	if n, err = createFile(d, old != nil, write); err != nil {
 		return n, err
 	}
@@ -62,7 +63,7 @@ func (w *Workspace) draft(p location, d tree.Folder, old *Info, write fill, spli
 		}
 	}
 	if err = w.flush(n.file); err == nil {
-		n.planned, err = w.planReplace(p, d, n, was, splice)
+		n.planned, err = w.planReplace(p, d, n, was, patch)
 	}
 	if err != nil {
 		n.close()

@@ -63,9 +63,7 @@ func hashRange(h io.Writer, f io.ReaderAt, from, n int64) error {
 	file, ok := f.(*os.File)
 	sparse := ok && n >= sparseFrom
 	if sparse {
-		if at, err := file.Seek(0, io.SeekCurrent); err == nil {
-			defer file.Seek(at, io.SeekStart) // which DataRange moves
-		}
+		defer keepOffset(file)() // which DataRange moves
 	}
 	for end := from + n; from < end; {
 		data, next := from, end
@@ -84,9 +82,19 @@ func hashRange(h io.Writer, f io.ReaderAt, from, n int64) error {
 	return nil
 }
 
+// keepOffset returns a function that moves a file back to where it is.
+func keepOffset(f *os.File) func() {
+	at, err := f.Seek(0, io.SeekCurrent)
+	return func() {
+		if err == nil {
+			f.Seek(at, io.SeekStart)
+		}
+	}
+}
+
 // splicedSums returns the sums of a file before and after a splice. What stands before the
-// splice is hashed once, and what stands after it is read once and hashed for both at the
-// same time: 50 MB take 35 ms in place of 65.
+// splice is hashed once, and what stands after it for both at the same time: 50 MB take 35 ms
+// in place of 65.
 func splicedSums(f io.ReaderAt, size int64, s Splice) (before, after string, err error) {
 	old := sha256.New()
 	if err := hashRange(old, f, 0, s.Offset); err != nil {
@@ -96,29 +104,20 @@ func splicedSums(f io.ReaderAt, size int64, s Splice) (before, after string, err
 	if err != nil {
 		return "", "", err
 	}
-	end := s.Offset + s.Old
-	if err := hashRange(old, f, s.Offset, s.Old); err != nil {
-		return "", "", err
+	if file, ok := f.(*os.File); ok { // each hashRange finds it where the other one left it
+		defer keepOffset(file)()
 	}
-	clone.Write(s.New)
-	if err := hashRange(both{old, clone}, f, end, size-end); err != nil {
+	end := s.Offset + s.Old
+	failed := make(chan error)
+	go func() {
+		clone.Write(s.New)
+		failed <- hashRange(clone, f, end, size-end)
+	}()
+	err = hashRange(old, f, s.Offset, size-s.Offset)
+	if err = cmp.Or(<-failed, err); err != nil {
 		return "", "", err
 	}
 	return hex.EncodeToString(old.Sum(nil)), hex.EncodeToString(clone.Sum(nil)), nil
-}
-
-// both writes to two hashes at the same time.
-type both [2]hash.Hash
-
-func (b both) Write(p []byte) (int, error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		b[1].Write(p)
-	}()
-	b[0].Write(p)
-	<-done
-	return len(p), nil
 }
 
 // An onlyReader hides the other methods of a reader.
