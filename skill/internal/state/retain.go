@@ -92,8 +92,9 @@ func sizeFromLog(dir *os.Root, first int64) (sz segmentSize, err error) {
 	return sz, err
 }
 
-// retain drops what the limits do not allow, when cur is full. That stays whole. The log
-// is locked. What cannot be dropped now is dropped another time.
+// retain drops what the limits do not allow, when cur is full. That stays whole, and so do
+// segments of which changes of this process are under way. The log is locked. What cannot be
+// dropped now is dropped another time.
 func (s *Store) retain() {
 	list, err := segments(s.dir.Load())
 	if err != nil || len(list) < 2 || s.cur == nil {
@@ -124,6 +125,10 @@ func (s *Store) retain() {
 		sum -= s.sizeOf(kept[0]).Bytes
 		kept = kept[1:]
 		old++
+	}
+	s.left = slices.DeleteFunc(s.left, func(g *segment) bool { return g.users.Load() == 0 })
+	for _, g := range s.left {
+		old = min(old, max(slices.Index(list, g.first), 0))
 	}
 	for _, first := range list[:old] {
 		name := segmentName(first)

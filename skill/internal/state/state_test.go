@@ -332,6 +332,32 @@ func TestRetention(t *testing.T) {
 	})
 }
 
+// TestRetentionUnderWay drops no segment of which a change is still under way, however much
+// others record meanwhile.
+func TestRetentionUnderWay(t *testing.T) {
+	inMemory(t)
+	s := open(t, Options{NoSync: true, Limits: Limits{Count: 1}})
+	r := Record{Kind: "write", Steps: []Step{{Path: "a.txt", Keep: true}}}
+	c, err := s.Add(bg, &r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 * maxRecords {
+		add(t, s, Record{})
+	}
+	s.sweeps.Wait()
+	if err := c.Images().Mkdir(c.Steps[0].Image, 0o700); err != nil {
+		t.Error(err)
+	}
+	c.Close()
+	for range 2 * maxRecords {
+		add(t, s, Record{})
+	}
+	if whole, _ := ids(t, s); whole[0] == c.ID {
+		t.Error("the segment is kept although the change has ended")
+	}
+}
+
 func TestSweepReadOnlyTree(t *testing.T) {
 	s := open(t, Options{NoSync: true})
 	gone := filepath.Join(s.Path(), "gone-1")
