@@ -226,7 +226,7 @@ func (t *lockTable) open(dir *os.Root, name string) (*lockFile, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f := t.byName[name]
-	if f == nil || removed(f.file) && f.users == 0 {
+	if f == nil || f.users == 0 && removed(f.file) {
 		file, err := openLock(dir, name)
 		if err != nil {
 			return nil, err
