@@ -231,7 +231,7 @@ func (t *task) runInOrder(ctx context.Context, calls []*call, events *callEvents
 			}
 		}
 		acts := outside && !calls[0].readOnly()
-		if acts || t.waits() && (outside || len(t.held) > maxHeld) {
+		if acts || t.waits() && (outside || len(t.held) > maxHeld || t.unflushed.Open() > maxOpen) {
 			if err := t.settle(ctx); err != nil {
 				return err
 			}

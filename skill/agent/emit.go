@@ -7,8 +7,11 @@ import (
 	"fmt"
 )
 
-// maxHeld is how many events wait for one flush: descriptors of folders are open until then.
-const maxHeld = 128
+// What waits for one flush at most.
+const (
+	maxHeld = 128 // events
+	maxOpen = 8   // descriptors of folders and files, before the next call; ulimit -n may be 64
+)
 
 // emit completes an event, records it and passes it to the caller. While changes are not on the
 // disk, the results of calls wait for that, and all events for the results before them.

@@ -6,8 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"syscall"
+
+	"golang.org/x/sync/errgroup"
 
 	"textskill/skill/internal/workspace/tree"
 )
@@ -126,15 +127,17 @@ func (w *Workspace) ReadDir(abs string) (entries []Entry, err error) {
 // time, so that the disk may write them together. Errors are as for [Workspace.ReadFile].
 func (w *Workspace) Flush(abs ...string) error {
 	errs := make([]error, len(abs))
-	var all sync.WaitGroup
+	var all errgroup.Group
+	all.SetLimit(8) // descriptors
 	for i, name := range abs {
-		all.Go(func() {
+		all.Go(func() error {
 			f, _, err := w.Open(name)
 			if err == nil {
 				err = tree.Datasync(f)
 				f.Close()
 			}
 			errs[i] = err
+			return nil
 		})
 	}
 	all.Wait()

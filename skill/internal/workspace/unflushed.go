@@ -18,6 +18,9 @@ type Unflushed struct{ made unflushed }
 // Len returns the number of records of changes that are not flushed.
 func (u *Unflushed) Len() int { return len(u.made.open) }
 
+// Open returns the number of descriptors of folders and files that it holds.
+func (u *Unflushed) Open() int { return len(u.made.folders) + len(u.made.files) }
+
 // Flush returns once the changes are durable.
 func (u *Unflushed) Flush() error {
 	made := u.made
