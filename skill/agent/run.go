@@ -207,6 +207,8 @@ func (r *run) takeUp(ctx context.Context) error {
 		r.warn(what)
 	}
 	switch {
+	case err != nil && err != ErrNoCheckpoint && ctx.Err() == nil:
+		return fmt.Errorf("%w; no record of the run %s can be used: start a new run with its query", err, r.id)
 	case err != nil:
 		return err
 	case len(from.interrupted) > 0:

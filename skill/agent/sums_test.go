@@ -94,6 +94,28 @@ func TestForgedRecords(t *testing.T) {
 	}
 }
 
+// TestNothingConfirmed continues a run that lost its sums in a power cut. Nothing of it is
+// believed, and the error says what to do.
+func TestNothingConfirmed(t *testing.T) {
+	l := newLab(t, calls(`writeTextFile {"path":"f1","text":"1"}`))
+	l.cfg.MaxSteps = 1
+	l.ran("go")
+	dir, err := l.cfg.Executor.Runs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	f, err := dir.Create("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	l.cfg.Continue = "run"
+	if _, err := l.run(""); err == nil || !strings.Contains(err.Error(), "start a new run") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 // TestUnknownRecords continues a run that another machine recorded, twice.
 func TestUnknownRecords(t *testing.T) {
 	l := newLab(t, calls(`writeTextFile {"path":"f1","text":"1"}`), calls(`writeTextFile {"path":"f2","text":"2"}`), calls("attemptCompletion"), "done")
