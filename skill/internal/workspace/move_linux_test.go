@@ -14,17 +14,26 @@ import (
 	"textskill/testdata/needs"
 )
 
+// elsewhere returns a folder on another file system than the site's.
+func elsewhere(t *testing.T, s *site) string {
+	t.Helper()
+	const other = "/dev/shm"
+	far, err := os.MkdirTemp(other, "workspace")
+	needs.That(t, err == nil, other, "mount a tmpfs there")
+	t.Cleanup(func() { os.RemoveAll(far) })
+	var a, b syscall.Stat_t
+	if err := errors.Join(syscall.Stat(s.dir, &a), syscall.Stat(far, &b)); err != nil {
+		t.Fatal(err)
+	}
+	needs.That(t, a.Dev != b.Dev, "a TMPDIR outside "+other, "set it to a folder on a disk")
+	return far
+}
+
 // A move between file systems keeps what a rename would have kept.
 func TestMoveAcross(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
-		const other = "/dev/shm"
-		far, err := os.MkdirTemp(other, "workspace")
-		needs.That(t, err == nil, other, "mount a tmpfs there")
-		defer os.RemoveAll(far)
+		far := elsewhere(t, s)
 		w := s.open(Options{Allow: []string{far}})
-		a, _ := w.Stat(s.dir, true)
-		b, err := w.Stat(far, true)
-		needs.That(t, err == nil && a.ID.Dev != b.ID.Dev, "a TMPDIR outside "+other, "set it to a folder on a disk")
 		s.layout("d/a/f=x", "d/.git/config=c", "d/l => a/f", "d/out => ../../out", "d/empty/", "f=content", "link => f")
 		then := time.Unix(1e9, 5e8)
 		for _, name := range []string{"d/a/f", "d/a", "d", "f"} {
@@ -85,11 +94,7 @@ func (s *site) described() string {
 
 func TestMoveAcrossRefused(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
-		far, err := os.MkdirTemp("/dev/shm", "workspace")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(far)
+		far := elsewhere(t, s)
 		s.layout("d/.skill/x", "e/x", "f=x", "e2/y")
 		for _, name := range []string{"/full/f", "/file"} {
 			s.put(far+name, "there")
