@@ -10,7 +10,7 @@ import (
 // What waits for one flush at most.
 const (
 	maxHeld = 128 // events
-	maxOpen = 8   // descriptors of folders and files, before the next call; ulimit -n may be 64
+	maxOpen = 64  // descriptors of folders and files, before the next call: ulimit -n may be 256
 )
 
 // emit completes an event, records it and passes it to the caller. While changes are not on the
