@@ -95,7 +95,7 @@ func (d *Disk) unmount() {
 func (d *Disk) Remount() {
 	d.t.Helper()
 	var err error
-	for range 60 {
+	for range 360 {
 		d.unmount()
 		if err = d.mount(); err == nil {
 			return
