@@ -3,9 +3,11 @@ package tree
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -78,5 +80,49 @@ func TestDirOverlay(t *testing.T) {
 	if _, unmap, err := Map(f, 1); !errors.Is(err, errors.ErrUnsupported) {
 		unmap()
 		t.Errorf("mapped: %v", err)
+	}
+}
+
+// TestDirHungMount describes a folder on which a file system is mounted whose program does
+// not answer. To ask that, in a raw system call, would stop the whole process.
+func TestDirHungMount(t *testing.T) {
+	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	needs.That(t, err == nil, fmt.Sprintf("/dev/fuse (%v)", err), "run the tests as root")
+	top := t.TempDir()
+	at := top + "/d/mounted"
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	answer := time.AfterFunc(10*time.Second, func() { unix.Close(fd) }) // ends what waits for it
+	defer func() {
+		if answer.Stop() {
+			unix.Close(fd)
+		}
+	}()
+	needs.Mount(t, "hung", at, "fuse.hung", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", fd))
+	w, err := Open(top, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	root, err := w.OpenDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	d, err := root.OpenDir("d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if k, ok := d.(kernelDir); !ok || !k.quick {
+		t.Skip("no raw system calls here")
+	}
+	info, err := d.Stat([]byte("mounted"))
+	if err != nil || !info.IsDir() {
+		t.Fatalf("%v, %v", info.Mode, err)
+	}
+	if up, err := root.Stat([]byte("d")); err != nil || up.ID.Dev == info.ID.Dev {
+		t.Errorf("on the same device: %v", err)
 	}
 }
