@@ -262,6 +262,34 @@ func TestUndoAmongUndone(t *testing.T) {
 	})
 }
 
+// A file of several names that is given the content which it has keeps its mode, so an undo
+// that names nothing passes over that.
+func TestUndoPassesOverSameContent(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("f=old")
+		if err := os.Link(s.p("f"), s.p("g")); err != nil {
+			t.Fatal(err)
+		}
+		for _, mode := range []os.FileMode{0o600, 0o644, 0o755} {
+			if err := os.Chmod(s.p("f"), mode); err != nil {
+				t.Fatal(err)
+			}
+			w := s.open(Options{NoSync: true})
+			var ids []string
+			for range 2 {
+				c, err := w.WriteFile(bg, s.p("f"), []byte("new"), WriteOptions{})
+				must(t, c, err)
+				ids = append(ids, c.ID)
+			}
+			done, err := w.Undo(bg, UndoOptions{})
+			if err != nil || len(done) != 1 || done[0].Of != ids[0] || done[0].Passed != nil {
+				t.Errorf("mode %o: %+v, %v", mode, done, err)
+			}
+			s.has("f", "old")
+		}
+	})
+}
+
 // history returns the folder of the history.
 func (s *site) history() string {
 	s.t.Helper()

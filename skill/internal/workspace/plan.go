@@ -110,6 +110,9 @@ func (w *Workspace) planReplace(p location, d tree.Folder, n *newFile, was oldFi
 	if err != nil {
 		return plan{}, err
 	}
+	if n.misfit {
+		step.After.Mode = step.Before.Mode
+	}
 	step.Keep = step.Before.Kind != ""
 	return plan{root: p.root, bytes: step.Before.Size, end: n.misfit, note: note, steps: []state.Step{step}}, nil
 }
