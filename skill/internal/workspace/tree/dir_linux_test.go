@@ -87,7 +87,9 @@ func TestDirOverlay(t *testing.T) {
 // not answer. To ask that, in a raw system call, would stop the whole process.
 func TestDirHungMount(t *testing.T) {
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
-	needs.That(t, err == nil, fmt.Sprintf("/dev/fuse (%v)", err), "run the tests as root")
+	if err != nil {
+		t.Skip(err) // few containers have it
+	}
 	top := t.TempDir()
 	at := top + "/d/mounted"
 	if err := os.MkdirAll(at, 0o755); err != nil {
