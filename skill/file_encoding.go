@@ -104,17 +104,9 @@ func decodeUTF16(f io.ReaderAt, size int64) (text []byte, ok bool) {
 	return bytes.TrimPrefix(text, []byte("\ufeff")), err == nil
 }
 
-// A NotTextError reports a file that would lose bytes if what was read of it were written
-// back.
-type NotTextError struct{ Path string }
-
-func (e *NotTextError) Error() string {
-	return e.Path + " is not text: reading shows the bytes that are not UTF-8 as U+FFFD, and writing that back would change them; delete the file first to replace it"
-}
-
 // encodeLike returns content in the encoding of the file abs that it is to replace, if
-// the content declares the same one. Content that was read of a file in no known
-// encoding, with U+FFFD in place of bytes, is a [*NotTextError].
+// the content declares the same one. It refuses content that was read of a file in no
+// known encoding, with U+FFFD in place of bytes: writing it back would lose them.
 func (x *Executor) encodeLike(abs, content string) ([]byte, error) {
 	data := []byte(content)
 	marked := strings.HasPrefix(content, "\ufeff")
@@ -129,7 +121,7 @@ func (x *Executor) encodeLike(abs, content string) ([]byte, error) {
 	text, name, ok := decode(old)
 	switch {
 	case !ok && lossy:
-		return nil, &NotTextError{abs}
+		return nil, fmt.Errorf("%s is not text: reading shows the bytes that are not UTF-8 as U+FFFD, and writing that back would change them; delete the file first to replace it", abs)
 	case name == "" || marked != bytes.HasPrefix(text, []byte("\ufeff")):
 		return data, nil
 	}

@@ -19,7 +19,7 @@ import (
 // Patch applies a patch to files of the workspace: all of it, as one change, or nothing. Text
 // is in the format of apply_patch, which begins with "*** Begin Patch", or a unified diff.
 // Lines that do not match exactly are looked for in other white space. It returns a
-// [Patched]; a patch that is none is a [*PatchError].
+// [Patched], or a [*PatchError].
 type Patch struct{ Text string }
 
 func (Patch) op() {}
@@ -46,22 +46,17 @@ func (p Patched) Message() string {
 	return "patched " + words.Count(len(p.Files), "file", "files")
 }
 
-// A PatchError reports a patch that cannot be read, or whose lines a file does not have.
+// A PatchError reports a patch with lines that a file does not have.
 type PatchError struct {
-	Path string    // absolute; "" if the patch cannot be read
-	Near *NearLine // the most similar line; nil if no line is similar
-	Err  error
+	Path   string    // absolute
+	Line   int       // of the patch, from 1: where the hunk begins
+	Wanted string    // the line that was looked for
+	Near   *NearLine // the most similar line; nil if no line is similar
 }
 
 func (e *PatchError) Error() string {
-	if e.Path == "" {
-		return e.Err.Error()
-	}
-	return e.Path + ": " + e.Err.Error()
+	return fmt.Sprintf("%s: the hunk at line %d of the patch does not match: %.200q", e.Path, e.Line, e.Wanted)
 }
-
-// Unwrap returns what is wrong.
-func (e *PatchError) Unwrap() error { return e.Err }
 
 // Hint describes the most similar line and how it differs, "" if there is none.
 func (e *PatchError) Hint() string { return (&NoMatchError{Near: e.Near}).Hint() }
@@ -72,7 +67,7 @@ const maxPatched = 64 << 20
 func (x *Executor) patch(ctx context.Context, s *Session, a Patch) (Result, error) {
 	sections, err := patch.Parse(a.Text)
 	if err != nil {
-		return nil, &PatchError{Err: err}
+		return nil, err
 	}
 	var p patching
 	c, err := x.ws.ChangeFiles(ctx, func() ([]workspace.FileChange, error) {
@@ -220,12 +215,12 @@ func (p *patching) did(kind, abs, from string, before, after []byte) {
 // patchText returns the content of the file abs after the hunks, in its own encoding.
 func (x *Executor) patchText(abs string, data []byte, hunks []patch.Hunk) ([]byte, error) {
 	text, encoding, _ := decode(data)
-	after, err := patch.Apply(string(text), hunks)
-	if miss, ok := errors.AsType[*patch.MissError](err); ok {
-		return nil, &PatchError{Path: abs, Near: nearest(bytes.NewReader(text), int64(len(text)), miss.Wanted), Err: err}
+	after, miss := patch.Apply(string(text), hunks)
+	if miss != nil {
+		return nil, &PatchError{abs, miss.Line, miss.Wanted, nearest(bytes.NewReader(text), int64(len(text)), miss.Wanted)}
 	}
-	if err != nil || encoding == "" {
-		return []byte(after), err
+	if encoding == "" {
+		return []byte(after), nil
 	}
 	return encodeAs(encoding, abs, after)
 }

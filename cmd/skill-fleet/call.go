@@ -60,12 +60,11 @@ func (d *doorOptions) relay(p fleet.Plane, s settings) mcpserver.Relay {
 	starting := make(chan bool, 1) // held by the one that starts
 	return func(ctx context.Context, m mcpserver.Message) (mcpserver.Reply, error) {
 		reply, err := r(ctx, m)
-		nobody := &toolcall.NobodyError{}
-		if !errors.As(err, &nobody) {
+		if !errors.Is(err, toolcall.ErrNotHeld) {
 			return reply, err
 		}
 		if !d.start {
-			return reply, fmt.Errorf("%w; with --start one does", nobody)
+			return reply, fmt.Errorf("%w; with --start one does", err)
 		}
 		select {
 		case starting <- true:
@@ -76,16 +75,17 @@ func (d *doorOptions) relay(p fleet.Plane, s settings) mcpserver.Relay {
 		run := ""
 		for {
 			reply, err := r(ctx, m)
-			if !errors.As(err, &nobody) {
+			if !errors.Is(err, toolcall.ErrNotHeld) {
 				return reply, err
 			}
+			notHeld := err
 			if run, err = d.hold(ctx, p, s, run); err != nil {
 				return reply, err
 			}
 			select {
 			case <-time.After(startEvery):
 			case <-ctx.Done():
-				return reply, fmt.Errorf("%w: run %s waits for a worker", nobody, run)
+				return reply, fmt.Errorf("%w: run %s waits for a worker", notHeld, run)
 			}
 		}
 	}

@@ -107,7 +107,7 @@ const idleEvery = time.Second
 // onlyHold keeps the workspace for calls until there have been none for long enough.
 func (h *held) onlyHold(ctx, own context.Context, calls Calls) error {
 	if calls == nil {
-		return &unfitError{errors.New("this worker answers no calls")}
+		return fmt.Errorf("%w: this worker answers no calls", errUnfit)
 	}
 	wake := make(chan struct{}, 1)
 	h.callers.mu.Lock()

@@ -39,11 +39,8 @@ type held struct {
 // errGivenBack says that the worker ends and another one may go on with the run.
 var errGivenBack = errors.New("the worker ends")
 
-// An unfitError says that a worker cannot begin with a run, which another worker may be
-// able to.
-type unfitError struct{ err error }
-
-func (e *unfitError) Error() string { return "the workspace cannot be restored: " + e.err.Error() }
+// errUnfit says that a worker cannot begin with a run, which another worker may be able to.
+var errUnfit = errors.New("the workspace cannot be restored")
 
 // carryOut works on the run until it is over, or ctx is done and a step has ended. It
 // returns errGivenBack, or ErrTaken, if the run is not over.
@@ -68,7 +65,7 @@ func (h *held) carryOut(ctx context.Context) error {
 	case errors.Is(err, ErrTaken):
 		h.Say(fmt.Sprintf("run %s: another worker has taken it; the copy here is deleted", h.run.ID))
 		return ErrTaken
-	case errors.As(err, new(*unfitError)), errors.Is(err, syscall.ENOSPC): // a disk that is full is this worker's
+	case errors.Is(err, errUnfit), errors.Is(err, syscall.ENOSPC): // a disk that is full is this worker's
 		h.run.Status, h.run.Worker, h.run.Reason = Waiting, "", err.Error()
 		h.run.Lost++
 		return cmp.Or(h.commit(last), err)
@@ -105,7 +102,7 @@ func (h *held) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 // work is carryOut without its end. The steps are stored when it returns.
 func (h *held) work(ctx, own context.Context) error {
 	if err := h.open(own); err != nil && own.Err() == nil && !errors.Is(err, ErrNoBlob) {
-		return &unfitError{err}
+		return fmt.Errorf("%w: %w", errUnfit, err)
 	} else if err != nil {
 		return cmp.Or(context.Cause(own), err)
 	}

@@ -13,14 +13,12 @@ import (
 	"textskill/skill/mcpserver"
 )
 
-// A NobodyError says that no worker holds a workspace.
-type NobodyError struct{ Workspace string }
-
-func (e *NobodyError) Error() string { return "no worker holds " + e.Workspace }
+// ErrNotHeld is the error of a call to a workspace that no worker holds.
+var ErrNotHeld = errors.New("no worker holds")
 
 // Relay returns what carries messages of MCP to the worker that holds a workspace, whoever
 // that is when a message is sent. tools are the names of the dialects that are served; none
-// is that of a workspace. An error of it is a [*NobodyError] if no worker holds it.
+// is that of a workspace. Its error is [ErrNotHeld] if no worker holds it.
 func Relay(p fleet.Plane, workspace string, tools []string) mcpserver.Relay {
 	return func(ctx context.Context, m mcpserver.Message) (reply mcpserver.Reply, err error) {
 		asked := request{Tools: tools, Message: m}
@@ -39,7 +37,7 @@ func Relay(p fleet.Plane, workspace string, tools []string) mcpserver.Relay {
 		data, err = send(ctx, p, fleet.WorkspaceName+workspace, data)
 		switch {
 		case errors.Is(err, fleet.ErrNobody):
-			return reply, &NobodyError{workspace}
+			return reply, fmt.Errorf("%w %s", ErrNotHeld, workspace)
 		case err != nil:
 			return reply, fmt.Errorf("%s: %w", workspace, err)
 		}

@@ -114,7 +114,7 @@ func call(t testing.TB, r mcpserver.Relay, tool string, args map[string]any) too
 		switch {
 		case err == nil:
 			return a
-		case !errors.As(err, new(*toolcall.NobodyError)):
+		case !errors.Is(err, toolcall.ErrNotHeld):
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Millisecond)

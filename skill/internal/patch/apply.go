@@ -2,27 +2,21 @@ package patch
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 )
 
-// A MissError reports a hunk whose old lines are not in the file.
-type MissError struct {
+// A Miss is a hunk whose old lines are not in the file.
+type Miss struct {
 	Line   int    // of the patch, from 1: where the hunk begins
 	Wanted string // the line that was looked for
-	From   int    // the line of the file after which it was, from 0
-}
-
-func (e *MissError) Error() string {
-	return fmt.Sprintf("the hunk at line %d of the patch does not match: %.200q", e.Line, e.Wanted)
 }
 
 // Apply returns the text after the hunks were applied to it, in their order. Lines that match
 // only in other white space or in other quotation marks and dashes than the patch has stay as
-// they are; new lines get the line ends of those around them. Errors are [*MissError].
-func Apply(text string, hunks []Hunk) (string, error) {
+// they are; new lines get the line ends of those around them.
+func Apply(text string, hunks []Hunk) (string, *Miss) {
 	mark := ""
 	if rest, ok := strings.CutPrefix(text, "\ufeff"); ok {
 		mark, text = "\ufeff", rest
@@ -30,9 +24,9 @@ func Apply(text string, hunks []Hunk) (string, error) {
 	t := &target{lines: split(text)}
 	var edits []edit
 	for _, h := range hunks {
-		e, err := t.place(h)
-		if err != nil {
-			return "", err
+		e, miss := t.place(h)
+		if miss != nil {
+			return "", miss
 		}
 		edits = append(edits, e)
 	}
@@ -67,14 +61,14 @@ type edit struct {
 }
 
 // place finds where a hunk belongs.
-func (t *target) place(h Hunk) (edit, error) {
+func (t *target) place(h Hunk) (edit, *Miss) {
 	for _, anchor := range h.Anchors {
 		i := t.find([]string{anchor}, -1, false)
 		if i < 0 && h.At > 0 {
 			continue // git prints there what may be above an earlier hunk
 		}
 		if i < 0 {
-			return edit{}, &MissError{h.Line, anchor, t.at}
+			return edit{}, &Miss{h.Line, anchor}
 		}
 		t.at = i + 1
 	}
@@ -94,7 +88,7 @@ func (t *target) place(h Hunk) (edit, error) {
 		i = t.find(old, h.At-1, h.End)
 	}
 	if i < 0 {
-		return edit{}, &MissError{h.Line, t.missed(old), t.at}
+		return edit{}, &Miss{h.Line, t.missed(old)}
 	}
 	if h.At > 0 {
 		t.moved = i - (h.At - 1)

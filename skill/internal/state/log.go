@@ -17,17 +17,6 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A FullError reports that there is no room for a record, so that the change must not
-// be made.
-type FullError struct{ Err error }
-
-func (e *FullError) Error() string {
-	return "no room for the record of the change: " + e.Err.Error() + "; make room with skill gc, or go without undo with --no-journal"
-}
-
-// Unwrap returns the system's error.
-func (e *FullError) Unwrap() error { return e.Err }
-
 // Add writes the record of a change that is about to be made. It gives the record its
 // number and time, and a name to the image of each step with Keep set. The record is
 // not flushed yet: see [Change.Flush]. The caller closes the Change.
@@ -42,7 +31,7 @@ func (e *FullError) Unwrap() error { return e.Err }
 // end [Done].
 //
 // An error means that the record is not there, and that the change must not be made:
-// a [*BusyError], a [*FullError], or the system's.
+// a [*BusyError], or the system's.
 func (s *Store) Add(ctx context.Context, r *Record) (*Change, error) {
 	if s.o.ReadOnly {
 		return nil, syscall.EROFS
@@ -57,7 +46,7 @@ func (s *Store) Add(ctx context.Context, r *Record) (*Change, error) {
 	}
 	err = named(s.Path(), err)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return nil, &FullError{err}
+		return nil, fmt.Errorf("no room for the record of the change: %w; make room with skill gc, or go without undo with --no-journal", err)
 	}
 	if err != nil {
 		return nil, err
