@@ -15,7 +15,7 @@ type Report struct {
 	Segments   []SegmentReport // the oldest first
 	Damaged    []int64         // records that cannot be read
 	NoImage    []int64         // records whose image is not there, though nothing says why
-	NoRecord   []string        // images without a record, as paths; they go with their segment
+	NoRecord   []string        // images of no change, or of one that failed, as paths; they go with their segment
 	Gone       []string        // what waits to be deleted, as paths
 	Bytes      int64           // of all files of the history
 	Holders    []Holder        // of its locks, now
@@ -113,7 +113,9 @@ func (s *Store) inspect(r *Report, first int64, undone map[int64]bool) error {
 		lacks := false
 		for _, step := range e.Steps {
 			lacks = lacks || step.Image != "" && !images[step.Image]
-			delete(images, step.Image)
+			if e.End != Void {
+				delete(images, step.Image)
+			}
 		}
 		if lacks && e.Gone == "" && e.Note == "" && e.End != Void && !undone[e.ID] {
 			r.NoImage = append(r.NoImage, e.ID)

@@ -50,17 +50,51 @@ func (k *keeper) exchange(n *newFile, name string, old Info) (done bool, err err
 // was there.
 func (k *keeper) checkExchange(n *newFile, name string, old Info) error {
 	info, err := k.Images().Lstat(k.image())
-	if err == nil && info.ID == old.ID && info.Size == old.Size && info.ModTime.Equal(old.ModTime) {
+	if err == nil && untouched(info, old) {
 		return nil
 	}
-	if err := k.Images().Exchange(k.image(), n.dir, name); err != nil {
+	fresh, err := tree.StatRegular(n.file)
+	if err != nil {
 		return err
 	}
-	discard(k.Images(), k.image())
+	if err := takeBack(k.Images(), k.image(), n.dir, name, fresh); err != nil {
+		return err
+	}
 	if info.IsDir() {
 		return syscall.EISDIR
 	}
 	return errChanged
+}
+
+// takeBack exchanges the image with the new file at name again, and removes the new file,
+// fresh. If another program has replaced or changed that meanwhile, its file is put back in
+// turn, and the image stays: it is the only name of what that program did not see.
+func takeBack(images tree.Folder, image string, dir tree.Folder, name string, fresh Info) error {
+	for there := fresh; ; {
+		back, err := images.Lstat(image)
+		if err != nil {
+			return err
+		}
+		if err := images.Exchange(image, dir, name); err != nil {
+			return err
+		}
+		out, err := images.Lstat(image)
+		if err != nil {
+			return err
+		}
+		switch {
+		case untouched(out, fresh):
+			discard(images, image)
+			return nil
+		case untouched(out, there):
+			return nil
+		}
+		there = back
+	}
+}
+
+func untouched(now, before Info) bool {
+	return now.ID == before.ID && now.Size == before.Size && now.ModTime.Equal(before.ModTime)
 }
 
 // save makes an image of the file at name, which is about to be replaced: another link
