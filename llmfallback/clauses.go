@@ -30,9 +30,6 @@ func (r *reader) place(i int) int {
 			r.base, next = n, k
 		}
 	}
-	if next > 0 && r.word(next).text == "," {
-		return next + 1
-	}
 	return next
 }
 
@@ -48,9 +45,6 @@ func (r *reader) statement(i int) int {
 		if w.kind == quoted || w.path() {
 			names++
 		}
-	}
-	if end >= len(r.list)-1 || end <= i+1 || names > 1 {
-		return -1
 	}
 	if names == 1 {
 		if !r.introduces(i, end) {
@@ -102,9 +96,6 @@ func (r *reader) purpose(f *frame, i int) int {
 		}
 		end++
 	}
-	if end > i && r.word(end-1).text == "," {
-		end--
-	}
 	if end-i < 2 || !r.whole || !r.reason(f.op, i, end) {
 		return -1
 	}
@@ -127,7 +118,6 @@ func (r *reader) reason(op string, i, end int) bool {
 				return false
 			}
 		case harmless && r.is(j, binding) && j > i+1 && !r.any(j, "then", "except", "recursive", "recursively", "instead", "but", "unless"):
-		case w.lower == "all" && (r.any(i, "to") || r.any(i, "so")):
 		case r.is(j, binding), strings.HasSuffix(w.lower, "n't") && !r.is(j-1, subject):
 			return false
 		}
@@ -221,9 +211,6 @@ func (r *reader) parents(i int) int {
 
 // unlessThere reads a condition under which creating a folder does nothing anyway.
 func (r *reader) unlessThere(i int) int {
-	if r.word(i).text == "," {
-		i++
-	}
 	next := r.bag(i, thereWords(), thereKeys())
 	for next > i && !missing()[r.word(next-1).lower] && !r.any(next-1, "already", "yet") {
 		next-- // but not yet

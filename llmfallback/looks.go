@@ -161,9 +161,6 @@ func (r *reader) asking(f *frame, i int) int {
 			return r.holding(f, next+1)
 		}
 	}
-	if f.sense == toAsk {
-		return -1
-	}
 	return r.holding(f, k) // tell me what a.txt says
 }
 
@@ -192,7 +189,7 @@ func (r *reader) entries(f *frame, i int) int {
 		return max(k+1, r.past(lyings(), k+1))
 	}
 	begin := k
-	for k < begin+2 && r.is(k, ^function) && r.word(k).class&(function|entryNoun|dirsNoun|thingNoun) == 0 && !r.word(k).path() {
+	if r.is(k, ^function) && r.word(k).class&(function|entryNoun|dirsNoun|thingNoun) == 0 && !r.word(k).path() {
 		k++
 	}
 	files := r.is(k, entryNoun) || r.any(k, "files/directories", "files/folders", "directories/files")
@@ -201,9 +198,6 @@ func (r *reader) entries(f *frame, i int) int {
 		return -1
 	case k > begin && (files || !r.any(k, "artifacts", "assets", "stuff", "things", "materials", "resources")):
 		f.sort = r.word(k - 1).lower
-		if k > begin+1 {
-			return -1
-		}
 	case k == begin && !files && r.is(k, thingNoun):
 		f.things = true
 	}

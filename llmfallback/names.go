@@ -58,9 +58,6 @@ func slashed(s string) bool {
 	if !strings.Contains(s, "/") || !pathBytes(s) || strings.Contains(s, "//") {
 		return false
 	}
-	if strings.IndexByte("./~", s[0]) >= 0 || strings.HasSuffix(s, "/") {
-		return true
-	}
 	for segment := range strings.SplitSeq(s, "/") {
 		if lexicon()[segment]&(function|pointing|vague) == 0 {
 			return true
@@ -73,16 +70,13 @@ func slashed(s string) bool {
 // a dot file, or one of the names that files have without.
 func fileShaped(s string) bool {
 	base := s[strings.LastIndexByte(s, '/')+1:]
-	if base == "" || base == "." || base == ".." || len(base) > 255 {
-		return false
-	}
 	low := lower(base)
 	if slices.Contains(knownFiles[:], low) || base != s && slices.Contains(filesInFolders[:], low) {
 		return true
 	}
 	dot := strings.LastIndexByte(base, '.')
 	switch {
-	case dot < 0 || lexicon()[low]&function != 0:
+	case dot < 0 || len(base) > 255 || lexicon()[low]&function != 0:
 		return false
 	case dot == 0:
 		return len(base) > 1 && strings.ContainsFunc(base, isLetter)

@@ -105,9 +105,6 @@ func (r *reader) named(n noun, begin, k int) (noun, int) {
 		for first > begin && r.titledPair(first-1) && !r.acronym(first-1) {
 			first--
 		}
-		if first > begin && r.acronym(first-1) || first < k && strings.IndexByte("/.~", w.text[0]) >= 0 {
-			return n, -1
-		}
 		name, next = r.title(first)
 		k = first
 	}
@@ -215,9 +212,6 @@ func (r *reader) headed(n noun, begin, end int) (noun, int) {
 // "Knowledge Base".
 func (r *reader) bareName(n noun, i int) (noun, int) {
 	name, next := r.title(i)
-	if next < 0 {
-		return n, -1
-	}
 	if w := r.word(i); next == i+1 && !w.bare() && !(w.given() && w.text != w.lower && r.any(i-1, "to", "as")) {
 		return n, -1
 	}
@@ -297,8 +291,6 @@ func (r *reader) afterNoun(n *noun, i int) int {
 	case w.kind == quoted && quotedPath(w.text):
 		n.name, n.quoted = w.text, true
 		return k + 1
-	case w.kind == quoted || w.kind == mark:
-		return i
 	case w.path():
 		name, next := r.title(k)
 		n.name = name
@@ -308,9 +300,6 @@ func (r *reader) afterNoun(n *noun, i int) int {
 		return i
 	}
 	name, next := r.title(k)
-	if next < 0 {
-		return i
-	}
 	n.name, n.bare = name, true
 	return next
 }

@@ -180,7 +180,7 @@ var prepositions = newBook(
 
 // callings come before a name.
 var callings = newBook(
-	line[bool]{true, `called|named|titled|entitled|labeled|labelled :? / ,? naming|calling|labeling|labelling|titling it|the|this new|copied? file|copy|folder|document? as? / by the name of? /
+	line[bool]{true, `called|named|titled|entitled|labeled|labelled :? / ,? naming|calling|labeling|labelling|titling it|the|this new|copied? file|copy|folder|document? as? / by the name of? :? /
 		with|under the|a? name|filename of? :? / with|under the|a? file name of? :? / under the new? name|filename / whose name is / the new? name|filename :|of? /
 		,? and? then? call|name|title|label it|them|this|the new? copy|folder|file|directory|document? as|to? / ,? and? let's call|name|title it /
 		,? and? then? rename it|them to|as? / ,? and? then? rename the copy|file to|as? / ,? and? renaming it|them to|as? / ,? and? rename it|the to|as|copy|file? /

@@ -131,19 +131,14 @@ func (r *reader) opened(i int) (start int, ing bool) {
 // request reads the request that begins at word i in every way it can be, and
 // keeps those that explain all.
 func (r *reader) request(i int, ing bool) {
-	longest := 0
 	for _, a := range r.senses(i, ing) {
 		f := frame{sense: a.means, at: i, next: a.next, past: i}
 		if r.mayI && f.sense > toCheck && f.sense != toAsk || (f.sense == toDelete || f.sense == toState) && r.doubted() {
 			continue
 		}
-		if len(r.found) > 0 && a.next < longest {
-			break // get a copy of a.txt
-		}
 		next := r.object(&f, a.next)
 		if next > 0 && r.rest(&f, next) && f.settle(r) {
 			r.found = append(r.found, f)
-			longest = a.next
 			continue
 		}
 		if f.past > r.best.past || r.best.sense == noSense {
@@ -185,9 +180,6 @@ func (r *reader) step(f *frame, i int) int {
 		return next
 	}
 	if next := r.textRole(f, i); next > 0 {
-		return next
-	}
-	if next := r.purpose(f, i); next > 0 && r.is(i+1, aim) && f.sense < toCopy {
 		return next
 	}
 	if next := r.role(f, i); next > 0 {

@@ -13,9 +13,6 @@ type way struct {
 
 // senses lists how the request at word i can begin.
 func (r *reader) senses(i int, ing bool) (ways []way) {
-	if i >= len(r.list) || r.list[i].kind == quoted {
-		return nil
-	}
 	verb := r.list[i].lower
 	if form := verbForm(verb); form != "" && ing == strings.HasSuffix(verb, "ing") {
 		verb = form
@@ -136,13 +133,7 @@ func (r *reader) making(f *frame, i int) int {
 	if _, next := match(r, chains(), i); next > 0 {
 		n, after := r.noun(next)
 		f.object, f.op = n, "createDirectory"
-		if n.name == "" || n.bare {
-			return -1
-		}
 		return after
-	}
-	if r.shellWord(f.at) && r.is(i, determiner) {
-		return -1
 	}
 	if r.any(i-1, "exists") {
 		f.object, f.op = noun{kind: someDir, head: folderNoun}, "createDirectory"
@@ -293,8 +284,6 @@ func (r *reader) target(f *frame, role role, n noun, after int) int {
 	switch {
 	case role == fromRole:
 		return -1
-	case n.name == "" && n.kind != workspace:
-		return -1
 	case f.object.name == "" && f.name == "" && (n.kind == someFile || n.kind == somePath && (n.quoted || strings.Contains(n.name, "/"))):
 		if f.op == "appendFile" && n.extra > 0 {
 			return -1
@@ -315,9 +304,6 @@ func (r *reader) target(f *frame, role role, n noun, after int) int {
 // where they do not stand.
 func (r *reader) calling(i int) int {
 	_, next := match(r, callings(), i)
-	if next > 0 && r.word(next).text == ":" {
-		next++
-	}
 	return next
 }
 
@@ -331,9 +317,6 @@ func (r *reader) calls(f *frame, i int) int {
 		return -1
 	}
 	name, _, after := r.givenName(next, f.object.kind)
-	if after < 0 {
-		return -1
-	}
 	switch {
 	case f.object.name == "":
 		f.object.name = name

@@ -29,20 +29,16 @@ func (r *reader) textRole(f *frame, i int) int {
 	if f.op != "writeFile" && f.op != "appendFile" || f.texted {
 		return -1
 	}
-	k := i
-	if r.word(i).text == "," {
-		k++
-	}
 	if r.word(i).text == ":" && f.target() {
 		return r.colon(f, i)
 	}
-	if f.sense == toReplace && (k > i || f.object.name != "" && r.any(i, "to", "by")) {
+	if f.sense == toReplace && f.object.name != "" && r.any(i, "to", "by") {
 		if next := r.given(f, i+1, inQuotes); next > 0 {
 			return next
 		}
 	}
-	if f.awaits && f.target() && (k > i || r.is(i, determiner|textNoun)) {
-		if next := r.given(f, k, ordered); next > 0 {
+	if f.awaits && f.target() && r.is(i, determiner|textNoun) {
+		if next := r.given(f, i, ordered); next > 0 {
 			return next
 		}
 	}
@@ -232,9 +228,6 @@ func (r *reader) toFile(f *frame, i int) int {
 	if _, next := match(r, ends(), i); next > 0 {
 		f.op = "appendFile"
 		n, after := r.noun(next)
-		if after < 0 {
-			return -1
-		}
 		f.atEnd = true
 		return r.target(f, toRole, n, after)
 	}
@@ -265,9 +258,6 @@ func (r *reader) replacing(f *frame, i int) int {
 	}
 	if n.kind != someFile && !strings.Contains(n.name, "/") || !all && n.name != "" {
 		return -1
-	}
-	if n.name == "" && r.any(next, "created", "written", "made", "saved") && r.any(next+1, "yesterday", "today", "earlier") {
-		next += 2
 	}
 	f.object, f.awaits, f.over = n, true, true
 	return next

@@ -66,11 +66,7 @@ func verbForm(w string) string {
 			return ""
 		}
 	}
-	candidates := [...]string{stem, stem + "e", strings.TrimSuffix(stem, "e"), strings.TrimSuffix(stem, "ie") + "y", stem}
-	if n := len(stem); n > 2 && stem[n-1] == stem[n-2] { // putting
-		candidates[4] = stem[:n-1]
-	}
-	for _, form := range candidates {
+	for _, form := range [...]string{stem, stem + "e", strings.TrimSuffix(stem, "e"), strings.TrimSuffix(stem, "ie") + "y"} {
 		if lexicon()[form]&deed != 0 {
 			return form
 		}
