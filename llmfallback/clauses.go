@@ -10,26 +10,27 @@ func (r *reader) place(i int) int {
 	if r.base.kind != nothing {
 		return -1
 	}
-	next := -1
 	if how, after := match(r, verbs(), i); after > 0 && how == toGo {
 		n, k := r.noun(after)
 		if k < 0 || n.kind != someDir && (n.kind != somePath || n.bare) || !r.any(k, "and") {
 			return -1
 		}
-		r.base, next = n, k+1
+		r.base = n
+		return k + 1
+	}
+	if n, next := r.placed(i); next > 0 {
+		r.base = n
 		return next
 	}
-	if _, after := match(r, ends(), i); after > 0 {
-		if n, k := r.noun(after); k > 0 && n.kind == someFile && n.name != "" {
-			r.base, next = n, k
-		}
-	} else if n, k := r.placed(i); k > 0 {
-		r.base, next = n, k
-	} else if role, after := match(r, prepositions(), i); after > 0 && role != asRole {
-		if n, k := r.noun(after); k > 0 && n.kind == someFile && n.name != "" {
-			r.base, next = n, k
-		}
+	_, after := match(r, ends(), i)
+	if after < 0 {
+		_, after = match(r, prepositions(), i)
 	}
+	n, next := r.noun(after)
+	if n.kind != someFile || n.name == "" {
+		return -1
+	}
+	r.base = n
 	return next
 }
 

@@ -65,7 +65,6 @@ func (r *reader) checking(f *frame, i int) int {
 	case want == complete && (n.name != "" || r.calling(next) > 0 || r.atPath(next) > 0):
 		return next
 	case want == standing:
-		next = r.skip(next, "already", "still", "currently", "located", "stored", "saved")
 		if _, at := r.placed(next); at > 0 || f.roles[inRole].kind != nothing {
 			return next
 		}

@@ -63,8 +63,6 @@ func (r *reader) looking(f *frame, i int) int {
 	listed := f.sense == toList || of == names
 	if of == names {
 		i = next
-		f.op = "listDirectory"
-		of, next = match(r, parts(), i)
 	}
 	if f.sense == toAsk && !listed && of != whole {
 		return -1

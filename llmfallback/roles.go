@@ -1,7 +1,6 @@
 package llmfallback
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -16,15 +15,12 @@ func (r *reader) senses(i int, ing bool) (ways []way) {
 	verb := r.list[i].lower
 	if form := verbForm(verb); form != "" && ing == strings.HasSuffix(verb, "ing") {
 		verb = form
-	} else if ing {
-		return nil
 	}
 	for _, p := range verbs()[verb] {
 		if next := r.along(p.slots, verb, i); next > i {
 			ways = append(ways, way{p.means, next})
 		}
 	}
-	slices.SortStableFunc(ways, func(a, b way) int { return b.next - a.next }) // the longest first
 	if !ing {
 		if _, next := match(r, doubts(), i); next > 0 && verb != "for" {
 			ways = append(ways, way{toCheck, i})
@@ -293,8 +289,6 @@ func (r *reader) target(f *frame, role role, n noun, after int) int {
 		return after
 	case role == inRole && (n.kind == someDir || n.kind == workspace || n.kind == somePath && !n.fileLike()) && f.roles[inRole].kind == nothing:
 		f.roles[inRole] = n
-		return after
-	case n.kind == workspace:
 		return after
 	}
 	return -1

@@ -184,13 +184,9 @@ func (r *reader) writing(f *frame, i int) int {
 		k++
 	}
 	if k > begin {
-		for r.any(k, "saying", "says", "reading", "of", "with", "containing", "that", "which", "reads", "text", "the", "content", ":") {
-			if r.word(k).text == ":" && r.word(k+1).kind != quoted {
-				break
-			}
-			k++
-		}
-	} else if r.word(k).text == ":" {
+		k = r.skip(k, "saying", "says", "reading", "of", "with", "containing", "that", "which", "reads", "text", "the", "content")
+	}
+	if r.word(k).text == ":" && r.word(k+1).kind == quoted {
 		k++
 	}
 	if next := r.sample(f, k); next > 0 && r.any(next, "in", "into", "inside", "to", "at") {
@@ -201,10 +197,8 @@ func (r *reader) writing(f *frame, i int) int {
 	case w.kind == quoted:
 		f.text, f.texted = w.text, true
 		next := k + 1
-		if r.any(next, "as", "a", "an", "one", "another", "new") {
-			if after := r.closing(f, next); after > 0 {
-				next = after
-			}
+		if after := r.closing(f, next); after > 0 && r.any(next, "as", "a", "an", "one", "another", "new") {
+			next = after
 		}
 		return r.toFile(f, next)
 	case announced && k > begin, announced && r.any(begin, "to", "into", "in"):
