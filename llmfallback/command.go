@@ -14,15 +14,7 @@ var operations = [...]string{
 // spelling folds a word to the form in which names are compared: lower case,
 // without the marks of snake and kebab case.
 func spelling(word string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '_' || r == '-':
-			return -1
-		case 'A' <= r && r <= 'Z':
-			return r + 'a' - 'A'
-		}
-		return r
-	}, word)
+	return strings.ReplaceAll(strings.ReplaceAll(lower(word), "_", ""), "-", "")
 }
 
 // spelled returns the operation of which name is a variant in case, snake_case
@@ -63,42 +55,31 @@ func synonym(word string) (string, bool) {
 func mistyped(word string) (string, bool) {
 	folded := spelling(word)
 	for _, op := range operations {
-		if name := spelling(op); op != "deleteFile" && folded != "" && folded[0] == name[0] && distance(folded, name) == 1 {
+		if name := spelling(op); op != "deleteFile" && folded != "" && folded[0] == name[0] && oneSlip(folded, name) {
 			return op, true
 		}
 	}
 	return "", false
 }
 
-// distance counts the insertions, deletions, substitutions and swaps of
-// neighbours that turn a into b, each pair of neighbours swapped once.
-func distance(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
+// oneSlip reports whether inserting, leaving out or replacing a byte, or swapping two
+// neighbours, turns a into b.
+func oneSlip(a, b string) bool {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
 	}
-	for i := range len(a) {
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before, last, row = last, row, before
+	for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
 	}
-	return last[len(b)]
+	swapped := len(a) == 2 && len(b) == 2 && a[0] == b[1] && a[1] == b[0]
+	return swapped || a != b && len(a) <= 1 && len(b) <= 1
 }
 
 // command reads a prompt of the form of a text command whose operation is
 // spelled as elsewhere, or slightly wrong: read_file a.txt, wrteFile a.txt x.
 func command(prompt string) (Extraction, bool) {
 	c := parser.Text(prompt)
-	if len(c.Operation) > 24 || c.Path == "" {
+	if c.Path == "" {
 		return Extraction{}, false
 	}
 	op, ok := spelled(c.Operation)

@@ -33,9 +33,8 @@ func pathBytes(s string) bool {
 	}
 	for i := range len(s) {
 		c := s[i]
-		switch {
-		case letter(c), strings.IndexByte("._-/~@+", c) >= 0, c == ':' && i == 1 && isLetter(rune(s[0])): // D:/Work
-		default:
+		drive := c == ':' && i == 1 && isLetter(rune(s[0])) // D:/Work
+		if !letter(c) && strings.IndexByte("._-/~@+", c) < 0 && !drive {
 			return false
 		}
 	}
@@ -86,15 +85,9 @@ func fileShaped(s string) bool {
 	return base != s || !slices.Contains(hostEndings[:], low[dot:])
 }
 
+// extension reports whether s is letters and digits, with a letter among them.
 func extension(s string) bool {
-	letters := false
-	for _, r := range s {
-		if !isLetter(r) && (r < '0' || r > '9') {
-			return false
-		}
-		letters = letters || isLetter(r)
-	}
-	return letters
+	return strings.ContainsFunc(s, isLetter) && !strings.ContainsFunc(s, func(r rune) bool { return !isLetter(r) && (r < '0' || r > '9') })
 }
 
 func isLetter(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || r >= 0x80 }

@@ -119,19 +119,13 @@ func unquoted(prompt string, i int) word {
 
 // lower folds ASCII letters and the typographic apostrophe.
 func lower(s string) string {
-	if strings.Contains(s, "’") {
-		s = strings.ReplaceAll(s, "’", "'")
-	}
-	for i := range len(s) {
-		if c := s[i]; 'A' <= c && c <= 'Z' {
-			b := []byte(s)
-			for j := i; j < len(b); j++ {
-				if 'A' <= b[j] && b[j] <= 'Z' {
-					b[j] += 'a' - 'A'
-				}
-			}
-			return string(b)
+	return strings.Map(func(r rune) rune {
+		switch {
+		case 'A' <= r && r <= 'Z':
+			return r + 'a' - 'A'
+		case r == '’':
+			return '\''
 		}
-	}
-	return s
+		return r
+	}, s)
 }
