@@ -187,7 +187,7 @@ func (r Records) ending(ctx context.Context, runID string, n RecordName) (Event,
 // Checkpoint returns a checkpoint of a run with the messages of all steps. The name is its
 // id, or the part of its file name between "checkpoint-" and ".json".
 func (r Records) Checkpoint(ctx context.Context, runID, name string) (Checkpoint, error) {
-	_, n, err := r.find(ctx, runID, name)
+	n, err := r.find(ctx, runID, name)
 	if err != nil {
 		return Checkpoint{}, err
 	}
@@ -202,26 +202,26 @@ func (r Records) Checkpoint(ctx context.Context, runID, name string) (Checkpoint
 // Recorded returns a checkpoint as it is stored, with the messages of its own step only.
 // The name is that of [Records.Checkpoint].
 func (r Records) Recorded(ctx context.Context, runID, name string) (Checkpoint, error) {
-	_, n, err := r.find(ctx, runID, name)
+	n, err := r.find(ctx, runID, name)
 	if err != nil {
 		return Checkpoint{}, err
 	}
 	return r.checkpoint(ctx, runID, n)
 }
 
-// find returns all checkpoints of a run, and the one with this name.
-func (r Records) find(ctx context.Context, runID, name string) ([]RecordName, RecordName, error) {
+// find returns the record of the checkpoint of a run with this name.
+func (r Records) find(ctx context.Context, runID, name string) (RecordName, error) {
 	files, err := r.checkpoints(ctx, runID)
 	if err != nil {
-		return nil, RecordName{}, err
+		return RecordName{}, err
 	}
 	file := "checkpoint-" + name + ".json"
 	i := slices.IndexFunc(files, func(n RecordName) bool { return n.Of == name || n.String() == file })
 	if i < 0 {
 		file = path.Join(r.Executor.Dir(), runsDir, runID, file)
-		return nil, RecordName{}, errors.New("ENOENT: no such file or directory, open '" + file + "'")
+		return RecordName{}, errors.New("ENOENT: no such file or directory, open '" + file + "'")
 	}
-	return files, files[i], nil
+	return files[i], nil
 }
 
 func (r Records) checkpoints(ctx context.Context, runID string) ([]RecordName, error) {
