@@ -162,4 +162,23 @@ func (s *Store) markOld(first int64, m mark) error {
 }
 
 // Close gives the segment back.
-func (c *Change) Close() { c.g.close() }
+func (c *Change) Close() { c.g.leave() }
+
+// enter counts a change that is under way. Until leave, nobody drops the segment.
+func (g *segment) enter() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.users++; g.changes == 0 {
+		tree.TryLock(int(g.log.Fd()), false)
+	}
+	g.changes++
+}
+
+func (g *segment) leave() {
+	g.mu.Lock()
+	if g.changes--; g.changes == 0 {
+		tree.Unlock(int(g.log.Fd()))
+	}
+	g.mu.Unlock()
+	g.close()
+}

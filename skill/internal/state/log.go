@@ -51,7 +51,7 @@ func (s *Store) Add(ctx context.Context, r *Record) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.cur.users.Add(1)
+	s.cur.enter()
 	return &Change{Record: r, s: s, g: s.cur}, nil
 }
 

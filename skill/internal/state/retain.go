@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // segmentSize is what the file sizes of a sealed segment holds, so that retention need
@@ -93,7 +95,7 @@ func sizeFromLog(dir *os.Root, first int64) (sz segmentSize, err error) {
 }
 
 // retain drops what the limits do not allow, when cur is full. That stays whole, and so do
-// segments of which changes of this process are under way. The log is locked. What cannot be
+// segments of which changes are under way, with all later ones. The log is locked. What cannot be
 // dropped now is dropped another time.
 func (s *Store) retain() {
 	list, err := segments(s.dir.Load())
@@ -126,16 +128,26 @@ func (s *Store) retain() {
 		kept = kept[1:]
 		old++
 	}
-	s.left = slices.DeleteFunc(s.left, func(g *segment) bool { return g.users.Load() == 0 })
-	for _, g := range s.left {
-		old = min(old, max(slices.Index(list, g.first), 0))
-	}
 	for _, first := range list[:old] {
+		if s.underWay(first) {
+			break
+		}
 		name := segmentName(first)
 		s.dir.Load().Rename(logsName+"/"+name, goneName+name)
 		delete(s.size, first)
 	}
 	s.sweeps.Go(func() { s.sweep(0) })
+}
+
+// underWay reports whether a change of a segment is under way, in any process.
+func (s *Store) underWay(first int64) bool {
+	log, err := s.dir.Load().OpenFile(logsName+"/"+segmentName(first)+"/log", os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer log.Close()
+	free, err := tree.TryLock(int(log.Fd()), true)
+	return err == nil && !free
 }
 
 // tooOld reports whether nothing was written to a segment for longer than the limit.
@@ -148,7 +160,7 @@ func (s *Store) tooOld(first int64) bool {
 func (s *Store) largest(list []int64) (at int64, found imageSize) {
 	for _, first := range list {
 		for _, one := range s.sizeOf(first).Large {
-			if one.Bytes > found.Bytes {
+			if one.Bytes > found.Bytes && !s.underWay(first) {
 				at, found = first, one
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync/atomic"
+	"sync"
 
 	"textskill/skill/internal/workspace/tree"
 )
@@ -33,10 +33,13 @@ type segment struct {
 	newest Record // of which only ID, Undoes and Next are known
 	seal   int64  // first number of the next segment; 0 while this one is the last
 
-	damaged []int64      // numbers of damaged lines
-	torn    bool         // the last line has no end
-	probe   [1]byte      // what is read to see whether there is more
-	users   atomic.Int32 // changes under way, and the Store
+	damaged []int64 // numbers of damaged lines
+	torn    bool    // the last line has no end
+	probe   [1]byte // what is read to see whether there is more
+
+	mu      sync.Mutex // guards what is below
+	users   int        // changes under way, and the Store
+	changes int        // under way; while there are any, the log has a shared flock
 }
 
 // A segment is full with so many records, or so many bytes of images.
@@ -89,8 +92,7 @@ func segmentOf(list []int64, id int64) (first int64, err error) {
 // openSegment opens a segment, which is fs.ErrNotExist without its log. The images are
 // open unless it is only read.
 func openSegment(dir *os.Root, first int64, readOnly bool) (g *segment, err error) {
-	g = &segment{first: first, path: logsName + "/" + segmentName(first), last: first - 1}
-	g.users.Store(1)
+	g = &segment{first: first, path: logsName + "/" + segmentName(first), last: first - 1, users: 1}
 	flag := os.O_RDWR
 	if readOnly {
 		flag = os.O_RDONLY
@@ -148,7 +150,9 @@ func createSegment(dir *os.Root, first int64, sync bool) (*segment, error) {
 }
 
 func (g *segment) close() {
-	if g.users.Add(-1) > 0 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.users--; g.users > 0 {
 		return
 	}
 	if g.log != nil {

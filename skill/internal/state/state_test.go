@@ -332,29 +332,46 @@ func TestRetention(t *testing.T) {
 	})
 }
 
-// TestRetentionUnderWay drops no segment of which a change is still under way, however much
-// others record meanwhile.
+// TestRetentionUnderWay drops nothing of a change that is still under way, however much others
+// record meanwhile: another Store is what another process has.
 func TestRetentionUnderWay(t *testing.T) {
 	inMemory(t)
-	s := open(t, Options{NoSync: true, Limits: Limits{Count: 1}})
-	r := Record{Kind: "write", Steps: []Step{{Path: "a.txt", Keep: true}}}
-	c, err := s.Add(bg, &r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 3 * maxRecords {
-		add(t, s, Record{})
-	}
-	s.sweeps.Wait()
-	if err := c.Images().Mkdir(c.Steps[0].Image, 0o700); err != nil {
-		t.Error(err)
-	}
-	c.Close()
-	for range 2 * maxRecords {
-		add(t, s, Record{})
-	}
-	if whole, _ := ids(t, s); whole[0] == c.ID {
-		t.Error("the segment is kept although the change has ended")
+	for name, limits := range map[string]Limits{"count": {Count: 1}, "bytes": {Bytes: 1 << 20}} {
+		for _, other := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: " of another"}[other], func(t *testing.T) {
+				o := Options{Root: t.TempDir(), Dir: t.TempDir(), NoSync: true, Limits: limits}
+				s := open(t, o)
+				others := s
+				if other {
+					others = open(t, o)
+				}
+				c, err := s.Add(bg, &Record{Kind: "write", Bytes: 2 << 20, Steps: []Step{{Path: "a.txt", Keep: true}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				image := c.Steps[0].Image
+				if err := c.Images().Mkdir(image, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				for range 3 * maxRecords {
+					add(t, others, Record{})
+				}
+				others.sweeps.Wait()
+				if _, err := c.Images().Lstat(image); err != nil {
+					t.Error(err)
+				}
+				if err := c.End(bg, Done); err != nil {
+					t.Error(err)
+				}
+				c.Close()
+				for range 2 * maxRecords {
+					add(t, others, Record{})
+				}
+				if e, err := others.Find(bg, c.ID); err == nil && e.Gone == "" {
+					t.Error("all is kept although the change has ended")
+				}
+			})
+		}
 	}
 }
 

@@ -62,7 +62,6 @@ type Store struct {
 	all  atomic.Pointer[os.Root] // the place; nil if the Store is only read
 	lock *os.File                // held while the log is read or written
 	cur  *segment                // the last segment; nil until it is needed
-	left []*segment              // that were cur; changes of them may be under way
 	from int64                   // where cur stays nil, the number that comes next
 	size sizes
 	shut bool
@@ -333,7 +332,8 @@ func (s *Store) turnTo(first int64) error {
 	leaves := int64(0)
 	if s.cur != nil {
 		leaves = s.cur.leaves
-		s.leaveCur()
+		s.cur.close()
+		s.cur = nil
 	}
 	g, err := openSegment(s.dir.Load(), first, s.o.ReadOnly)
 	if errors.Is(err, fs.ErrNotExist) { // its log was removed
@@ -380,14 +380,8 @@ func (s *Store) writable(retain bool) error {
 	}
 	if s.cur != nil {
 		g.leaves = s.cur.leaves
-		s.leaveCur()
+		s.cur.close()
 	}
 	s.cur = g
 	return nil
-}
-
-func (s *Store) leaveCur() {
-	s.cur.close()
-	s.left = append(s.left, s.cur)
-	s.cur = nil
 }
