@@ -149,3 +149,37 @@ func TestNeverMade(t *testing.T) {
 		}
 	})
 }
+
+// A change of several files is undone after it was undone and made again twice, the second time
+// without one of them, which was as it is wanted by then.
+func TestUndoOfRedoInPart(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("a=old a", "b=old b")
+		w := s.open(Options{NoSync: true})
+		c, err := w.ChangeFiles(bg, fixed(
+			FileChange{Path: s.p("a"), Before: []byte("old a"), After: []byte("new a")},
+			FileChange{Path: s.p("b"), Before: []byte("old b"), After: []byte("new b")},
+		))
+		must(t, c, err)
+		undo := func(id string) string {
+			t.Helper()
+			done, err := w.Undo(bg, UndoOptions{ID: id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return done[0].ID
+		}
+		redo := undo(undo(c.ID))
+		write, err := w.WriteFile(bg, s.p("b"), []byte("old b"), WriteOptions{})
+		must(t, write, err)
+		undo(undo(redo))
+		undo(write.ID)
+		s.has("a", "new a")
+		s.has("b", "new b")
+		redo = undo(undo(c.ID))
+		s.has("b", "new b")
+		undo(redo)
+		s.has("a", "old a")
+		s.has("b", "old b")
+	})
+}

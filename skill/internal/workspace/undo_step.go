@@ -269,20 +269,14 @@ func (u *undo) changedSince(name state.Name, there, expect state.State) error {
 	return u.conflict(name, true, "was changed since by something else")
 }
 
-// findSource finds the image that is the target: of the change, or of an undo of it that
-// was interrupted while two files changed places.
+// findSource finds the image that is the target: of the change, of what made it again, or of
+// an undo of it that was interrupted while two files changed places.
 func (u *undo) findSource(b *undoStep) error {
 	if b.target.Kind == "" || isEmptyFolder(b.target) {
 		return nil
 	}
 	reason := "has no saved version"
-	records := []*change{u.by}
-	for _, c := range u.c.seen {
-		if c.Undoes == u.by.ID && c.End == "" {
-			records = append(records, c)
-		}
-	}
-	for _, c := range append(records, u.c) {
+	for _, c := range u.holders() {
 		for i, s := range c.Steps {
 			if s.Path != b.path || s.Image == "" || c == u.c && i != b.index {
 				continue
@@ -309,6 +303,26 @@ func (u *undo) findSource(b *undoStep) error {
 		}
 	}
 	return u.conflict(b.path, false, "%s", reason)
+}
+
+// holders returns the records that may have what the change took away, the last one first:
+// one that made it again has only the files that it put back.
+func (u *undo) holders() []*change {
+	list, undoes := []*change{u.c}, map[int64]bool{}
+	for _, c := range slices.Backward(u.c.seen) {
+		switch {
+		case c.Undoes == 0:
+		case undoes[c.Undoes]:
+			list = append(list, c)
+		case slices.ContainsFunc(list, func(d *change) bool { return d.ID == c.Undoes }):
+			undoes[c.ID] = true
+			if c.Undoes == u.by.ID && c.End == "" {
+				list = append(list, c)
+			}
+		}
+	}
+	slices.Reverse(list)
+	return list
 }
 
 // dropLink removes an image that is a second name of the file which it is to bring back:
