@@ -217,7 +217,7 @@ const kinds = string(aFile) + string(aLink) + string(aFolder) + string(aSpecial)
 
 // validDigest reports whether s may be the name of a saved content.
 func validDigest(s string) bool {
-	return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == ""
+	return (len(s) == digestLength || len(s) == digestLength+attributesLength) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 func checksum(data []byte) uint32 { return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)) }

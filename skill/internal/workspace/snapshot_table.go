@@ -20,9 +20,12 @@ type entry struct {
 	digest string // name of the saved content, or the target of a link; "" if not saved
 }
 
-// digestLength is how many digits of a sum name a saved content. Where it has attributes, more
-// follow.
-const digestLength = 32
+// digestLength is how many digits of a sum name a saved content. Where it has attributes, those
+// of [tree.AttributesSum] follow.
+const (
+	digestLength     = 32
+	attributesLength = 16
+)
 
 // holds reports whether the saved content of a file is what has that sum.
 func (e *entry) holds(sum string) bool {

@@ -11,6 +11,7 @@ import (
 func someTable() *table {
 	t := newTable("sub", []entry{
 		{path: "sub/a", kind: aFile, stamp: stamp{FileID{Dev: 1, Ino: 2}, 3, -4, 5, 0o644, 1, 7, 8}, digest: strings.Repeat("0a", 16)},
+		{path: "sub/with attributes", kind: aFile, digest: strings.Repeat("0a", 24)},
 		{path: "sub/\xff\n", kind: aLink, racy: true, digest: "../x"},
 		{path: "sub/d", kind: aFolder, ignored: true},
 		{path: "sub/p", kind: aSpecial},
