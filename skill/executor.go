@@ -22,7 +22,7 @@ type Config struct {
 	AllowConfig bool     // allow changes to .git, perstack, perstack.toml and skill.toml
 	NoSync      bool     // do not wait for the disk
 
-	SnapshotBytes int64     // bytes of the workspace kept before a program runs, for undo; 0 means 256 MiB, negative none
+	SnapshotBytes int64     // bytes of the workspace kept before a program runs, for undo; 0 means 512 MiB, negative none
 	Journal       Journal   // limits of the recorded changes; the zero value is right for most
 	State         string    // the folder in which histories are kept, outside the workspace; "" means one that is found
 	MaxRead       int64     // bytes of a file in one answer; 0 means 1 MiB

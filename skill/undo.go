@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"textskill/skill/internal/words"
 	"textskill/skill/internal/workspace"
 )
 
@@ -51,6 +52,9 @@ func (r Reverted) Message() string {
 		text += "change " + u.Of + " of " + u.Path
 		if u.More > 0 {
 			text += fmt.Sprintf(" and %d more", u.More)
+		}
+		if u.Left > 0 {
+			text += fmt.Sprintf(", but not of %s that were not kept", words.Count(u.Left, "other file", "other files"))
 		}
 		for _, err := range u.Passed {
 			text += "; passed over: " + err.Error()

@@ -159,7 +159,7 @@ func (u *undoFlags) add(f *pflag.FlagSet) {
 	f.Var(duration{&u.journal.Age}, "journal-age", "keep changes this long with all of their block of 256 (-1s: forever)")
 	f.Int64Var(&u.journal.Bytes, "journal-bytes", 1<<30, "keep at most `BYTES` of overwritten and deleted content, and the last block of changes (-1: no limit)")
 	f.StringVar(&u.state, "state", "", "keep the history in `DIR`, outside the workspace (default $SKILL_STATE, or what skill doctor shows)")
-	f.Int64Var(&u.snapshot, "snapshot-bytes", 256<<20, "save at most `BYTES` of the workspace before a command runs, to undo its changes (0: nothing)")
+	f.Int64Var(&u.snapshot, "snapshot-bytes", 512<<20, "save at most `BYTES` of the workspace before a command runs, to undo its changes (0: nothing)")
 }
 
 // kept returns what is kept of changes. In a Journal 0 stands for the default; on the

@@ -27,7 +27,7 @@ type Config struct {
 	Secrets          []string // names of variables that commands do not get, in addition to those that look like credentials
 	PassEnv          []string // names of variables that commands do get, whatever they look like
 	Allow            []string // additional directories of the workspace, whose changes are not tracked
-	SnapshotBytes    int64    // bytes of the workspace kept before a command, for undo; 0 means 256 MiB, negative none
+	SnapshotBytes    int64    // bytes of the workspace kept before a command, for undo; 0 means 512 MiB, negative none
 
 	Fence      FenceMode
 	FenceRead  []string // additional files and directories that commands may read; must exist

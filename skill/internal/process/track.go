@@ -25,7 +25,7 @@ func (c Tracked) CannotUndo() string { return strings.Join(c.NotUndoable, "; ") 
 
 // defaultSnapshot is how many bytes of the workspace are kept before a program runs, so
 // that its changes can be undone.
-const defaultSnapshot = 256 << 20
+const defaultSnapshot = 512 << 20
 
 // Limits on the time for finding out what the workspace holds before a program runs,
 // and what has changed after it.

@@ -77,7 +77,7 @@ func (w *Workspace) commit(ctx context.Context, c *Change, planned plan, apply f
 	if err != nil {
 		return err
 	}
-	r := &state.Record{Kind: string(cmp.Or(planned.kind, c.Kind)), Steps: planned.steps, Bytes: planned.bytes, Note: planned.note, Command: planned.command, Undoes: planned.undoes, Next: planned.next}
+	r := &state.Record{Kind: string(cmp.Or(planned.kind, c.Kind)), Steps: planned.steps, Bytes: planned.bytes, Note: planned.note, Command: planned.command, Left: planned.left, Undoes: planned.undoes, Next: planned.next}
 	if c.parents != nil {
 		r.Steps = append(slices.Clone(c.parents.Steps), r.Steps...)
 	}

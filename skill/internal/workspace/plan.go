@@ -21,6 +21,7 @@ type plan struct {
 	parents bool   // folders that are made for a change, which takes their steps over
 	end     bool   // it is not made in one step: that it is complete is recorded, too
 	command string // the program that was run; "" for none
+	left    int    // see state.Record
 	kind    Kind   // "" for that of the Change
 	undoes  int64  // see state.Record
 	next    int64

@@ -85,6 +85,11 @@ func (r *recorder) record(ctx context.Context, c *Change, command string) ([]Unt
 	}
 	c.Path = r.h.path(r.steps[len(r.steps)-1].Path)
 	d := plan{root: r.w.roots[0], steps: r.steps, bytes: r.bytes, end: true, command: command}
+	for _, u := range r.untracked {
+		if u.Path != "" && u.Reason != ignoredReason {
+			d.left++
+		}
+	}
 	if len(r.steps) > maxSteps {
 		d.note = fmt.Sprintf("it changed %d files, and more than %d cannot be undone", len(r.steps), maxSteps)
 	}
@@ -313,7 +318,7 @@ func notKept(e *entry) string {
 	if e.size > MaxKept {
 		return fmt.Sprintf("it held %d bytes, and files of more than %d are not kept", e.size, MaxKept)
 	}
-	return "what it held was not kept: it could not be read, or there was no room for it"
+	return "what it held was not kept: it could not be read, or there was no room or no time for it"
 }
 
 // installImages moves what is staged to be the images.

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -24,7 +25,7 @@ type saver struct {
 }
 
 // save saves what fits into limit bytes, the smaller files first. What it does not get to,
-// because of an error or ctx, is saved the next time.
+// because of an error or ctx, is saved the next time; that the time of ctx is up is no error.
 func (k *saver) save(ctx context.Context, limit int64) error {
 	if k.table.limit == limit {
 		return nil
@@ -34,49 +35,45 @@ func (k *saver) save(ctx context.Context, limit int64) error {
 		k.table.stale = k.old.stale
 	}
 	t := k.table
-	end := t.fitting(limit)
-	var todo []*entry
-	for i := range t.list {
-		switch e := &t.list[i]; {
-		case !e.storable():
-		case e.kind == aFile && e.size >= end:
-			if e.digest != "" {
-				t.stale += e.diskSize()
-				e.digest = ""
-			}
-		case e.digest == "":
-			todo = append(todo, e)
+	fit, rest := t.fitting(limit)
+	for _, e := range rest {
+		if e.digest != "" {
+			t.stale += e.diskSize()
+			e.digest = ""
 		}
 	}
+	todo := slices.DeleteFunc(fit, func(e *entry) bool { return e.digest != "" })
 	slices.SortFunc(todo, func(a, b *entry) int { return byPath(a.path, b.path) })
-	if err := k.saveAll(ctx, todo); err != nil {
+	if err := k.saveAll(ctx, todo); errors.Is(err, context.DeadlineExceeded) {
+		return nil // what there was no time for is saved the next time
+	} else if err != nil {
 		return err
 	}
 	t.limit = limit
 	return nil
 }
 
-// fitting returns the size of the smallest files that are not saved, so that all smaller
-// ones fit into limit bytes.
-func (t *table) fitting(limit int64) int64 {
-	var files []*entry
+// fitting returns what is saved, so that it fits into limit bytes, and what is not: the
+// larger files.
+func (t *table) fitting(limit int64) (fit, rest []*entry) {
 	var sum int64
 	for i := range t.list {
-		if e := &t.list[i]; e.kind == aFile && e.storable() {
-			files = append(files, e)
+		if e := &t.list[i]; e.storable() {
+			fit = append(fit, e)
 			sum += e.diskSize()
 		}
 	}
 	if sum <= limit {
-		return MaxKept + 1
+		return fit, nil
 	}
-	slices.SortFunc(files, func(a, b *entry) int { return int(b.size - a.size) })
-	end := int64(MaxKept + 1)
-	for i := 0; i < len(files) && sum > limit; i++ {
-		end = files[i].size
-		sum -= files[i].diskSize()
+	slices.SortFunc(fit, func(a, b *entry) int {
+		return cmp.Or(cmp.Compare(a.diskSize(), b.diskSize()), cmp.Compare(a.size, b.size), byPath(a.path, b.path))
+	})
+	n := len(fit)
+	for ; sum > limit; n-- {
+		sum -= fit[n-1].diskSize()
 	}
-	return end
+	return fit[:n], fit[n:]
 }
 
 // saveAll saves the contents of entries, several at a time.

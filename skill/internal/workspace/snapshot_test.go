@@ -68,16 +68,23 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestFitting keeps the smaller files first.
+// TestFitting keeps the smaller files first, and as many as fit of those of one size.
 func TestFitting(t *testing.T) {
 	files := newTable(".", []entry{
 		{path: "a", kind: aFile, stamp: stamp{size: 10}}, {path: "b", kind: aFile, stamp: stamp{size: 5000}},
 		{path: "c", kind: aFile, stamp: stamp{size: 9000}}, {path: "d", kind: aFile, stamp: stamp{size: MaxKept + 1}},
-		{path: "e", kind: aFile, ignored: true, stamp: stamp{size: 10}}, {path: "f", kind: aFile},
+		{path: "e", kind: aFile, ignored: true, stamp: stamp{size: 10}}, {path: "f", kind: aFile}, {path: "link", kind: aLink, stamp: stamp{size: 99}},
+		{path: "c2", kind: aFile, stamp: stamp{size: 9000}},
 	})
-	for limit, want := range map[int64]int64{1 << 20: MaxKept + 1, 24 << 10: MaxKept + 1, 24<<10 - 1: 9000, 12 << 10: 9000, 4 << 10: 5000, 1: 10} {
-		if got := files.fitting(limit); got != want {
-			t.Errorf("of %d bytes: up to %d, want %d", limit, got, want)
+	for limit, want := range map[int64]string{1 << 20: "abcc2flink", 36 << 10: "abcc2flink", 36<<10 - 1: "abcflink", 24 << 10: "abcflink", 24<<10 - 1: "abflink", 12 << 10: "abflink", 4 << 10: "aflink", 1: "flink"} {
+		fit, rest := files.fitting(limit)
+		slices.SortFunc(fit, func(a, b *entry) int { return strings.Compare(a.path, b.path) })
+		got := ""
+		for _, e := range fit {
+			got += e.path
+		}
+		if got != want || len(fit)+len(rest) != 6 {
+			t.Errorf("of %d bytes: %s, want %s; %d others", limit, got, want, len(rest))
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 
 // undone describes the undo.
 func (u *undo) undone() Undone {
-	done := Undone{Of: u.id(), Change: Change{Kind: Undo, Path: u.h.path(u.c.main().Path)}}
+	done := Undone{Of: u.id(), Left: u.c.Left, Change: Change{Kind: Undo, Path: u.h.path(u.c.main().Path)}}
 	if k := Kind(u.c.Kind); k == Run || k == Patch {
 		done.More = len(u.c.Steps) - 1
 	}
