@@ -21,24 +21,25 @@ import (
 // names the former, and undo restores the latter.
 func TestTrackedLimits(t *testing.T) {
 	tests := map[string]struct {
-		files map[string]string
-		limit int64
-		line  string
-		want  string
-		left  []string
+		files   map[string]string
+		limit   int64
+		line    string
+		want    string
+		left    []string
+		counted bool
 	}{
 		"the budget": {map[string]string{"small": "s", "large": strings.Repeat("l", 20_000)}, 8 << 10,
-			"echo x >> small; echo x > large; rm -f nothing", "large=x small=s", []string{"large: what it held was not kept"}},
+			"echo x >> small; echo x > large; rm -f nothing", "large=x small=s", []string{"large: what it held was not kept"}, true},
 		"a folder with too much": {map[string]string{"d/small": "s", "d/large": strings.Repeat("l", 20_000)}, 8 << 10,
-			"rm -r d", "d/small=s", []string{"d/large: what it held was not kept"}},
+			"rm -r d", "d/small=s", []string{"d/large: what it held was not kept"}, true},
 		"ignored": {map[string]string{".gitignore": "*.log\nout/\n", "a.log": "log", "out/x": "x", "a": "alpha"}, 0,
 			"echo more >> a.log; rm -r out; echo x > b.log; echo more >> a", ".gitignore=*.logout/ a.log=logmore a=alpha b.log=x",
-			[]string{"a.log: git ignores it", "b.log: git ignores it", "out: git ignores it"}},
+			[]string{"a.log: git ignores it", "b.log: git ignores it", "out: git ignores it"}, false},
 		"ignored from now on": {map[string]string{"d/a": "alpha", "b": "beta"}, 0,
-			"echo d/ > .gitignore; echo b >> .gitignore; echo x >> d/a", "b=beta d/a=alpha", nil},
+			"echo d/ > .gitignore; echo b >> .gitignore; echo x >> d/a", "b=beta d/a=alpha", nil, false},
 		"configuration": {map[string]string{"perstack.toml": "p", "a": "alpha"}, 0,
-			"echo x >> a; echo x >> perstack.toml", "a=alpha perstack.toml=px", []string{"perstack.toml: it is kept from being changed"}},
-		"git's own": {map[string]string{".git/HEAD": "ref", "a": "alpha"}, 0, "echo x >> a; echo x > .git/x", ".git/HEAD=ref .git/x=x a=alpha", nil},
+			"echo x >> a; echo x >> perstack.toml", "a=alpha perstack.toml=px", []string{"perstack.toml: it is kept from being changed"}, true},
+		"git's own": {map[string]string{".git/HEAD": "ref", "a": "alpha"}, 0, "echo x >> a; echo x > .git/x", ".git/HEAD=ref .git/x=x a=alpha", nil, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +47,14 @@ func TestTrackedLimits(t *testing.T) {
 			fill(t, dir, tt.files)
 			x := newExecutor(t, Config{Dir: dir, NoSync: true, SnapshotBytes: tt.limit})
 			e := shell(t, x, tt.line)
-			undoes(t, x, e.Undo)
+			done, err := x.Execute(t.Context(), &Session{}, Undo{ID: e.Undo})
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := done.(Reverted).Message()
+			if says := strings.Contains(said, "1 other file that it changed stays as it is"); says != tt.counted {
+				t.Error(said)
+			}
 			if got := listed(t, dir); got != tt.want {
 				t.Errorf("there is %s, want %s", got, tt.want)
 			}
@@ -59,6 +67,27 @@ func TestTrackedLimits(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTrackedSeveralNames removes or replaces one name of a file. Undo brings the content back,
+// in a file of its own, which the result says.
+func TestTrackedSeveralNames(t *testing.T) {
+	for _, line := range []string{"rm d/f", "echo new > t; mv t d/f", "rm -r d", "rm -r d; echo x > d"} {
+		dir := t.TempDir()
+		fill(t, dir, map[string]string{"d/f": "linked"})
+		if err := os.Link(filepath.Join(dir, "d/f"), filepath.Join(dir, "g")); err != nil {
+			t.Fatal(err)
+		}
+		x := newExecutor(t, Config{Dir: dir, NoSync: true})
+		e := shell(t, x, line)
+		if want := filepath.Join(dir, "d/f") + ": it was one of several names of a file"; len(e.NotUndoable) != 1 || !strings.HasPrefix(e.NotUndoable[0], want) {
+			t.Errorf("%q: NotUndoable is %q", line, e.NotUndoable)
+		}
+		undoes(t, x, e.Undo)
+		if got := listed(t, dir); got != "d/f=linked g=linked" {
+			t.Errorf("%q: undone, there is %s", line, got)
+		}
 	}
 }
 

@@ -54,7 +54,7 @@ func (r Reverted) Message() string {
 			text += fmt.Sprintf(" and %d more", u.More)
 		}
 		if u.Left > 0 {
-			text += fmt.Sprintf(", but not of %s that were not kept", words.Count(u.Left, "other file", "other files"))
+			text += "; " + words.Count(u.Left, "other file that it changed stays as it is", "other files that it changed stay as they are")
 		}
 		for _, err := range u.Passed {
 			text += "; passed over: " + err.Error()

@@ -24,7 +24,7 @@ type Record struct {
 	Tool    string    `json:"tool,omitempty"`
 	Kind    string    `json:"kind,omitempty"`
 	Command string    `json:"command,omitempty"` // the program that was run
-	Left    int       `json:"left,omitempty"`    // files that the program changed besides, of which nothing is kept
+	Left    int       `json:"left,omitempty"`    // files that the program changed besides, which no undo takes back
 	Run     string    `json:"run,omitempty"`     // the run of an expert that made the change, and in which of its steps
 	RunStep int       `json:"runStep,omitempty"`
 	Note    string    `json:"note,omitempty"` // why the change cannot be undone; "" if it can

@@ -24,7 +24,8 @@ const maxSteps = 10_000
 // lockTime is how long Record waits for changes of others to end.
 const lockTime = 10 * time.Second
 
-// An Untracked is something that a program changed and that undo leaves as it is.
+// An Untracked is something that a program changed and that undo leaves as it is, or does not
+// bring back in every respect.
 type Untracked struct {
 	Path   string // absolute; "" if it is not about one file
 	Reason string
@@ -84,12 +85,7 @@ func (r *recorder) record(ctx context.Context, c *Change, command string) ([]Unt
 		r.untracked = append(r.untracked, Untracked{"", "another command ran at the same time, and what it changed may be among these changes"})
 	}
 	c.Path = r.h.path(r.steps[len(r.steps)-1].Path)
-	d := plan{root: r.w.roots[0], steps: r.steps, bytes: r.bytes, end: true, command: command}
-	for _, u := range r.untracked {
-		if u.Path != "" && u.Reason != ignoredReason {
-			d.left++
-		}
-	}
+	d := plan{root: r.w.roots[0], steps: r.steps, bytes: r.bytes, end: true, command: command, left: r.left}
 	if len(r.steps) > maxSteps {
 		d.note = fmt.Sprintf("it changed %d files, and more than %d cannot be undone", len(r.steps), maxSteps)
 	}
@@ -141,10 +137,18 @@ type recorder struct {
 	name      string // of stage
 	bytes     int64  // of the images
 	untracked []Untracked
+	left      int // of untracked, what git does not ignore and undo leaves as it is
 }
 
 // skip notes that undo leaves name as it is.
 func (r *recorder) skip(name, reason string) {
+	if reason != ignoredReason {
+		r.left++
+	}
+	r.note(name, reason)
+}
+
+func (r *recorder) note(name, reason string) {
 	r.untracked = append(r.untracked, Untracked{r.h.path(state.Name(name)), reason})
 }
 

@@ -97,6 +97,9 @@ func (r *recorder) restoreOne(e *entry, in tree.Folder, name string) (ok bool, e
 		r.skip(e.path, "what was kept of it is damaged or gone")
 		return false, nil
 	}
+	if e.links > 1 && !r.linked[e.id] {
+		r.note(e.path, "it was one of several names of a file, and undo makes a file of its own of it")
+	}
 	return true, e.setMetadata(in, name)
 }
 

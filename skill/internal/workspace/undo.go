@@ -25,7 +25,7 @@ type Undone struct {
 	Change
 	Of     string  // the ID of the change that was undone
 	More   int     // files, besides Path, of a run or a patch
-	Left   int     // files that a run changed besides, of which nothing was kept
+	Left   int     // files that a run changed besides, which stay as they are
 	Passed []error // later changes that were passed over: they cannot be undone, or are not in effect
 }
 
