@@ -161,8 +161,8 @@ func (s *Store) list(ctx context.Context) ([]int64, error) {
 
 // A page is a segment that was read.
 type page struct {
-	lines []line // the records, and what is damaged
-	marks map[int64]mark
+	lines []line           // the records, and what is damaged
+	marks map[int64][]line // by the numbers of the records
 }
 
 // page reads a segment. Nobody may be writing to it, also not to an old one, of which a
@@ -194,7 +194,7 @@ func (s *Store) pageOf(first int64) (p page, err error) {
 }
 
 func readPage(g *segment) (page, error) {
-	p := page{marks: map[int64]mark{}}
+	p := page{marks: map[int64][]line{}}
 	err := g.read(func(l line) {
 		switch l.kind {
 		case damaged:
@@ -202,17 +202,7 @@ func readPage(g *segment) (page, error) {
 		case aRecord:
 			p.lines = append(p.lines, l)
 		case aMark:
-			var m mark
-			if json.Unmarshal(l.text, &m) == nil {
-				old := p.marks[l.id]
-				if m.End == "" {
-					m.End = old.End
-				}
-				if m.Gone == "" {
-					m.Gone = old.Gone
-				}
-				p.marks[l.id] = m
-			}
+			p.marks[l.id] = append(p.marks[l.id], l)
 		}
 	})
 	slices.Sort(g.damaged)
@@ -231,9 +221,17 @@ func (p page) entry(l line) Entry {
 	if !e.Damaged && json.Unmarshal(l.text, &e.Record) != nil {
 		e = Entry{Record: Record{ID: l.id}, Damaged: true}
 	}
-	m := p.marks[l.id]
+	m := p.mark(l.id)
 	e.End, e.Gone = m.End, m.Gone
 	return e
+}
+
+// mark returns what the marks of a record say together.
+func (p page) mark(id int64) (all mark) {
+	for _, l := range p.marks[id] {
+		json.Unmarshal(l.text, &all) // a line whose sum holds is JSON
+	}
+	return all
 }
 
 // OpenImage opens a file that a step of the record took away: fs.ErrNotExist where it

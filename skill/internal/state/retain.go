@@ -84,7 +84,7 @@ func sizeFromLog(dir *os.Root, first int64) (sz segmentSize, err error) {
 	for _, l := range p.lines {
 		sz.Records++
 		bytes := bytesOf(l.text)
-		if l.kind != aRecord || p.marks[l.id].Gone != "" || bytes == 0 {
+		if l.kind != aRecord || p.mark(l.id).Gone != "" || bytes == 0 {
 			continue
 		}
 		if sz.Bytes += bytes; bytes >= maxSmall {

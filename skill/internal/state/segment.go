@@ -216,17 +216,15 @@ func (g *segment) readOn() error {
 
 // take counts the lines of data up to the last byte that is not zero.
 func (g *segment) take(data []byte, visit func(line)) {
-	text, newest, done := bytes.TrimRight(data, "\x00"), []byte(nil), false
+	text, newest, marks := bytes.TrimRight(data, "\x00"), []byte(nil), []line(nil)
 	g.end += int64(len(text))
 	count := func(l line, text []byte) {
 		g.note(l, text)
 		switch {
 		case l.kind == aRecord:
-			newest, done = l.text, false
+			newest, marks = l.text, marks[:0]
 		case l.kind == aMark && l.id == g.last:
-			var m mark
-			done = json.Unmarshal(l.text, &m) == nil && m.End == Done
-			g.settle(m)
+			marks = append(marks, l)
 		}
 		if visit != nil {
 			visit(l)
@@ -235,7 +233,8 @@ func (g *segment) take(data []byte, visit func(line)) {
 	for len(text) > 0 {
 		one, rest, whole := bytes.Cut(text, []byte("\n"))
 		text, g.torn = rest, !whole
-		if len(one) == 0 { // it ends a line that was torn
+		if len(one) == 0 { // it ends a line that was torn, or fills a page
+			text = bytes.TrimLeft(text, "\n")
 			continue
 		}
 		l := parse(one)
@@ -249,7 +248,12 @@ func (g *segment) take(data []byte, visit func(line)) {
 	}
 	var r Record
 	if newest != nil && json.Unmarshal(newest, &r) == nil {
-		g.newest, g.leaves = r, r.leaves(done)
+		g.newest, g.leaves = r, r.leaves(false)
+	}
+	for _, l := range marks {
+		var m mark
+		json.Unmarshal(l.text, &m) // a line whose sum holds is JSON
+		g.settle(m)
 	}
 }
 
