@@ -248,7 +248,7 @@ func await(t *testing.T, p fleet.Plane, n int) {
 		for _, r := range runs {
 			if !r.Status.Over() {
 				queued, err := p.Queued(t.Context(), r)
-				t.Errorf("not over: %+v, queued %v %v", r, queued, err)
+				t.Errorf("not over: %+v, queued %v %v", r, queued[r.ID], err)
 			}
 		}
 		t.Fatalf("%d of %d runs are over (%v)", len(over), n, err)

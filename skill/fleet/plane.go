@@ -57,9 +57,9 @@ type Plane interface {
 	Queue(ctx context.Context, r Run) error
 	// Jobs returns the jobs that a worker may take. The caller closes them.
 	Jobs(ctx context.Context, w Worker) (Jobs, error)
-	// Queued reports whether a job of the tenant, class and place of a run is waiting or
-	// with a worker. If not, a run that waits was lost by the queue.
-	Queued(ctx context.Context, r Run) (bool, error)
+	// Queued returns the IDs of the runs of the tenant, class and place of r that have a job,
+	// waiting or with a worker. Another one that is not over was lost by the queue.
+	Queued(ctx context.Context, r Run) (map[string]bool, error)
 
 	// Blobs returns the blobs of a workspace.
 	Blobs(workspace string) Blobs

@@ -23,20 +23,18 @@ func (w *worker) reconcile(ctx context.Context) {
 			tenant, label, pin string
 			urgent             bool
 		}
-		queued := map[queue]bool{} // as it was before the first run was queued again
+		queued := map[queue]map[string]bool{}
 		for _, r := range runs {
 			if r.Status.Over() || time.Since(r.Updated) < min(lostAfter, 4*w.Patience) || w.held(ctx, r) {
 				continue
 			}
 			q := queue{r.Tenant, r.Label, r.Pin, r.Urgent}
-			there, known := queued[q]
-			if !known {
-				if there, err = w.Plane.Queued(ctx, r); err != nil {
+			if queued[q] == nil {
+				if queued[q], err = w.Plane.Queued(ctx, r); err != nil {
 					continue
 				}
-				queued[q] = there
 			}
-			if there {
+			if queued[q][r.ID] {
 				continue
 			}
 			if err := w.Plane.Queue(ctx, r); err == nil {

@@ -108,7 +108,7 @@ func requeue(ctx context.Context, p Plane, again, r Run) error {
 	if r.Status != Waiting {
 		return nil
 	}
-	if queued, err := p.Queued(ctx, r); err != nil || queued {
+	if queued, err := p.Queued(ctx, r); err != nil || queued[r.ID] {
 		return err
 	}
 	return p.Queue(ctx, r)

@@ -324,7 +324,8 @@ func TestLargeEvents(t *testing.T) {
 	}
 }
 
-// TestReconciled queues runs again that the queue does not know, all at once.
+// TestReconciled queues runs again that the queue does not know, all at once, although it
+// knows another one.
 func TestReconciled(t *testing.T) {
 	t.Parallel()
 	p := connect(t, patience, newServer(t))
@@ -347,6 +348,7 @@ func TestReconciled(t *testing.T) {
 		}
 	}
 	jobs.Close()
+	submit(t, p, "known", newFolder(t))
 	cfg := newWorker(t, p, "w1", 2)
 	say, model, all, queued := cfg.Say, cfg.Model, make(chan bool), map[string]bool{}
 	cfg.Say = func(line string) {
@@ -362,7 +364,7 @@ func TestReconciled(t *testing.T) {
 		return model(c, project)
 	}
 	work(t, cfg)
-	for _, id := range []string{"one", "two", "three"} {
+	for _, id := range []string{"one", "two", "three", "known"} {
 		checkRun(t, p, id, 2)
 	}
 }

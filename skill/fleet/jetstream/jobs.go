@@ -173,17 +173,22 @@ func (p *Plane) Queue(ctx context.Context, r fleet.Run) error {
 }
 
 // Queued implements [fleet.Plane].
-func (p *Plane) Queued(ctx context.Context, r fleet.Run) (queued bool, err error) {
+func (p *Plane) Queued(ctx context.Context, r fleet.Run) (map[string]bool, error) {
 	subj, err := jobSubject(r)
-	if err != nil {
-		return false, err
+	queued := map[string]bool{}
+	for next := uint64(1); err == nil; {
+		err = p.reach(ctx, func(ctx context.Context) error {
+			m, err := p.jobs.GetMsg(ctx, next, jetstream.WithGetMsgSubject(subj))
+			if err == nil {
+				queued[string(m.Data)], next = true, m.Sequence+1
+			}
+			return err
+		})
 	}
-	err = p.reach(ctx, func(ctx context.Context) error {
-		found, err := subjects(ctx, p.jobs, subj)
-		queued = found[subj] > 0
-		return err
-	})
-	return queued, err
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return queued, nil
+	}
+	return nil, err
 }
 
 // Jobs implements [fleet.Plane]. No job is taken before Next is called.

@@ -178,7 +178,8 @@ func replaysAndFollows(t *testing.T, p, other *Plane) {
 	}
 	r := submit(t, p, fleet.Run{ID: "events"})
 	const steps = 60
-	go func() {
+	var commits sync.WaitGroup
+	commits.Go(func() {
 		for step := 1; step <= steps; step++ {
 			r.Step = step
 			kind := fleet.Agent
@@ -189,7 +190,7 @@ func replaysAndFollows(t *testing.T, p, other *Plane) {
 				t.Error(err)
 			}
 		}
-	}()
+	})
 	var followed []fleet.Event
 	for e, err := range other.Events(ctx, "events", 0, true) {
 		must(t, err)
@@ -203,6 +204,7 @@ func replaysAndFollows(t *testing.T, p, other *Plane) {
 	if len(followed) != 1+2*steps {
 		t.Errorf("%d events followed", len(followed))
 	}
+	commits.Wait() // a replica may show an event before the leader does
 	if all := events(t, p, "events", 0); len(all) != len(followed) {
 		t.Errorf("%d events replayed", len(all))
 	}
@@ -396,13 +398,13 @@ func givesAJobAgain(t *testing.T, p, other *Plane) {
 	if job.Deliveries() <= first {
 		t.Errorf("delivery %d after %d", job.Deliveries(), first)
 	}
-	if queued, err := p.Queued(ctx, r); err != nil || !queued {
+	if queued, err := p.Queued(ctx, r); err != nil || !queued[r.ID] {
 		t.Errorf("a job with a worker is not queued: %v", err)
 	}
 	must(t, job.Done(ctx))
 	eventually(t, "a job that is done is not queued", func() bool {
 		queued, err := p.Queued(ctx, r)
-		return err == nil && !queued
+		return err == nil && !queued[r.ID]
 	})
 	ended, end := context.WithTimeout(ctx, 10*time.Millisecond)
 	defer end()
