@@ -182,6 +182,9 @@ func (s *Store) pageOf(first int64) (p page, err error) {
 	switch _, there := s.dir.Load().Lstat(logsName + "/" + segmentName(first)); {
 	case err == nil:
 		defer g.close()
+		if s.cur != nil && s.cur.first == first {
+			g.zeros = s.cur.end
+		}
 		p, err = readPage(g)
 		damaged = g.damaged
 	case errors.Is(err, fs.ErrNotExist) && there == nil: // its log was removed

@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type segment struct {
 
 	end    int64  // offset after the last byte that was read or written
 	room   int64  // bytes that are allocated
+	zeros  int64  // an offset from which on there are only zeros, if that is known before it is read; else 0
 	last   int64  // highest number in use; first-1 if there is none
 	bytes  int64  // sum of Record.Bytes
 	leaves int64  // Next of the record that comes next
@@ -171,7 +173,7 @@ func (g *segment) read(visit func(line)) error {
 		return err
 	}
 	g.room = info.Size()
-	data := make([]byte, min(g.room, maxLog))
+	data := make([]byte, min(cmp.Or(g.zeros, g.room), maxLog))
 	n, err := g.log.ReadAt(data, 0)
 	if err != nil && err != io.EOF {
 		return err
