@@ -79,10 +79,17 @@ func decodeSettings(data []byte, s *settings) error {
 		line, column := wrong.Position()
 		return fmt.Errorf("line %d, column %d: %s", line, column, strings.TrimPrefix(wrong.Error(), "toml: "))
 	}
-	for name := range s.Tenants {
-		err = cmp.Or(err, fleet.CheckName("tenant", name))
+	for name, t := range s.Tenants {
+		err = cmp.Or(err, fleet.CheckName("tenant", name), atLeast0("tenants."+name+": running", t.Running), atLeast0("tenants."+name+": waiting", t.Waiting))
 	}
 	return err
+}
+
+func atLeast0(what string, n int) error {
+	if n < 0 {
+		return fmt.Errorf("%s is %d; it must be at least 0", what, n)
+	}
+	return nil
 }
 
 // jobs returns how many jobs the queue must hold for a tenant, waiting and with a worker: 0 if

@@ -273,6 +273,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"submit", "e", "go", "-C", ".", "--replace"}, exitUsage, "--replace needs"},
 		{[]string{"--config", wrong, "runs"}, exitFailed, "line 3: unknown key worker.slot"},
 		{[]string{"worker"}, exitFailed, "no model is named"},
+		{[]string{"worker", "--label", "a b"}, exitFailed, `"a b" cannot be the name of a label`},
 		{[]string{"runz"}, exitUsage, "unknown command"},
 	} {
 		if out, stderr, code := run(t, tt.args...); code != tt.code || out != "" || !strings.Contains(stderr, tt.want) {
@@ -309,6 +310,20 @@ func TestSettingsUnread(t *testing.T) {
 	}
 	if _, err := new(options).settings(); err == nil {
 		t.Error("no error")
+	}
+}
+
+// TestSettingsRefused wants errors for settings that mean nothing.
+func TestSettingsRefused(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"[tenants.t]\nwaiting = -1":      "tenants.t: waiting is -1; it must be at least 0",
+		"[tenants.t]\nrunning = -1":      "tenants.t: running is -1; it must be at least 0",
+		"[tenants.\"a b\"]\nwaiting = 1": `"a b" cannot be the name of a tenant`,
+	} {
+		if err := decodeSettings([]byte(text), &settings{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }
 

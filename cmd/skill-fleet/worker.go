@@ -45,7 +45,7 @@ func addWorker(f *pflag.FlagSet, w *workerSettings) {
 	f.StringVar(&w.Name, "name", "", "call the worker `NAME`, unique in the fleet (default the name of the machine)")
 	f.IntVar(&w.Slots, "slots", 0, fmt.Sprintf("carry out `N` runs at once (default %d)", slots))
 	f.StringSliceVar(&w.Labels, "label", nil, "take runs that need `LABEL`, besides those that need none; may be repeated")
-	f.StringVar(&w.Root, "root", "", "keep the copies of workspaces below `DIR`, on a local disk")
+	f.StringVar(&w.Root, "root", "", "keep the copies of workspaces in the folder skill-fleet-NAME of `DIR`, on a local disk")
 	f.StringVar(&w.Model, "model", "", "use the model `NAME` (SKILL_MODEL)")
 	f.StringVar(&w.Provider, "provider", "", "ask the model provider `NAME`: openai (any compatible endpoint), anthropic, google (default by the model)")
 	f.BoolVar(&w.Network, "network", false, "let the tools of experts reach other machines")
@@ -126,6 +126,11 @@ func (c *cli) workerConfig(s *settings) (cfg fleet.WorkerConfig, err error) {
 	}
 	if w.Slots < 0 {
 		return cfg, fmt.Errorf("slots is %d; it must be at least 1", w.Slots)
+	}
+	for _, label := range w.Labels {
+		if err := fleet.CheckName("label", label); err != nil {
+			return cfg, err
+		}
 	}
 	cfg = fleet.WorkerConfig{
 		Worker: fleet.Worker{Name: w.Name, Slots: w.Slots, Labels: w.Labels, Quotas: map[string]int{}},

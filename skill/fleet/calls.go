@@ -174,7 +174,7 @@ func (h *held) storeCalls(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	h.ws.Manifest = manifest
+	h.ws.Manifest, h.run.Manifest = manifest, manifest
 	began := time.Now()
 	if err := h.commit(ctx); err != nil {
 		return err

@@ -101,7 +101,7 @@ func (w *worker) claim(ctx context.Context, r Run) (*held, error) {
 		r.Lost++
 	}
 	r.Epoch++
-	r.Worker, r.Status, r.Reason = w.Name, Running, ""
+	r.Worker, r.Status, r.Reason, r.Manifest = w.Name, Running, "", ws.Manifest
 	h := &held{worker: w, run: r, ws: ws, dir: filepath.Join(w.dir, fmt.Sprintf("%s-%d", r.ID, r.Epoch))}
 	h.ws.Run = r.ID
 	switch {

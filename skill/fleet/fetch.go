@@ -11,7 +11,7 @@ import (
 )
 
 // Fetch restores the files of a run, as they were after its last stored step, into a
-// directory that is empty or does not exist.
+// directory that is empty or does not exist. It returns the run as it was then.
 func Fetch(ctx context.Context, p Plane, id, dir string, owner Tenant) (Run, error) {
 	r, err := p.Run(ctx, id)
 	if err != nil {
@@ -30,26 +30,21 @@ func Fetch(ctx context.Context, p Plane, id, dir string, owner Tenant) (Run, err
 		return r, err
 	}
 	for {
-		ws, err := p.Workspace(ctx, r.Workspace)
-		if err != nil {
+		err := restoreAt(ctx, owner.pack(p.Blobs(r.Workspace), true), r.Manifest, abs)
+		if !errors.Is(err, ErrNoBlob) {
 			return r, err
 		}
-		err = restoreAt(ctx, owner.pack(p.Blobs(ws.Name), true), ws.Manifest, abs)
-		if errors.Is(err, ErrNoBlob) { // perhaps a later step needs it no more
-			if now, again := p.Workspace(ctx, r.Workspace); again == nil && now.Manifest != ws.Manifest {
-				continue
-			}
+		now, again := p.Run(ctx, id) // perhaps a later step needs the blob no more
+		if again != nil || now.Manifest == r.Manifest {
+			return r, fmt.Errorf("the files of run %s are gone; perhaps another run has worked in the workspace %s since: %w", id, r.Workspace, err)
 		}
-		return r, err
+		r = now
 	}
 }
 
 // restoreAt restores a manifest whole, or nothing of it. An empty directory stays the same one:
 // it may be the current one of a shell, a link to another, or the root of a file system.
 func restoreAt(ctx context.Context, o pack.Options, manifest, dir string) error {
-	if manifest == "" {
-		return os.MkdirAll(dir, 0o777)
-	}
 	if _, err := os.Stat(dir); err == nil {
 		_, err := pack.Restore(ctx, o, manifest, dir)
 		return err

@@ -198,7 +198,7 @@ func (h *held) storeStep(ctx context.Context) (err error) {
 	if h.price != nil {
 		h.run.Cost = h.price.Cost(c.Usage)
 	}
-	h.ws.Manifest = manifest
+	h.ws.Manifest, h.run.Manifest = manifest, manifest
 	events := h.events
 	if h.run.Status.Over() {
 		h.ws.Run = ""

@@ -60,6 +60,8 @@ type Plane interface {
 	// Queued returns the IDs of the runs of the tenant, class and place of r that have a job,
 	// waiting or with a worker. Another one that is not over was lost by the queue.
 	Queued(ctx context.Context, r Run) (map[string]bool, error)
+	// Unqueue removes the jobs of a run that has ended, which count as long as they are queued.
+	Unqueue(ctx context.Context, r Run) error
 
 	// Blobs returns the blobs of a workspace.
 	Blobs(workspace string) Blobs

@@ -30,9 +30,11 @@ func (w *worker) reconcile(ctx context.Context) {
 			}
 			q := queue{r.Tenant, r.Label, r.Pin, r.Urgent}
 			if queued[q] == nil {
-				if queued[q], err = w.Plane.Queued(ctx, r); err != nil {
+				there, err := w.Plane.Queued(ctx, r)
+				if err != nil {
 					continue
 				}
+				queued[q] = there
 			}
 			if queued[q][r.ID] {
 				continue

@@ -28,6 +28,7 @@ type Run struct {
 	Epoch      int       `json:"epoch"`            // how often it was claimed
 	Step       int       `json:"step"`             // the last finished one; 0 before the first
 	Checkpoint string    `json:"checkpoint,omitempty"`
+	Manifest   string    `json:"manifest"`        // of the files after that step: see [Workspace]
 	Begun      []Begun   `json:"begun,omitempty"` // calls since that step which act outside of the workspace
 	Lost       int       `json:"lost,omitempty"`  // workers lost one after another in the step after this one
 	Model      string    `json:"model,omitempty"`

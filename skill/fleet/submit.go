@@ -52,6 +52,9 @@ func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 	if err != nil {
 		return r, err
 	}
+	if r.Manifest = files; ws != nil {
+		r.Manifest = ws.Manifest
+	}
 	r.Revision, r.Submitted, r.Status = before.Revision, time.Now().UTC(), Waiting
 	r.Updated = r.Submitted
 	if err := p.Commit(ctx, Batch{Run: &r, Workspace: ws, Events: []Event{{Kind: Submitted, Time: r.Submitted, Text: "submitted for " + cmp.Or(r.Expert, "calls")}}}); err != nil {
@@ -115,7 +118,7 @@ func requeue(ctx context.Context, p Plane, again, r Run) error {
 }
 
 // store stores the files of a submission. It returns the new state of the workspace, nil if
-// that has its files already, and the manifest of the files before.
+// that has its files already, and the manifest of the files before, "" for none.
 func (s Submission) store(ctx context.Context, p Plane, r Run) (_ *Workspace, before string, err error) {
 	ws, err := p.Workspace(ctx, r.Workspace)
 	switch {
@@ -126,7 +129,7 @@ func (s Submission) store(ctx context.Context, p Plane, r Run) (_ *Workspace, be
 	case s.Dir == "" && ws.Manifest == "":
 		return nil, "", fmt.Errorf("there is no workspace %s; give it files with -C DIR", r.Workspace)
 	case s.Dir == "":
-		return nil, "", nil
+		return nil, ws.Manifest, nil
 	case ws.Manifest != "" && !s.Replace:
 		return nil, "", fmt.Errorf("there is a workspace %s already; leave -C out to use its files, or replace them with --replace", r.Workspace)
 	}
@@ -217,8 +220,12 @@ func EndRun(ctx context.Context, p Plane, id string) (Run, error) {
 		ws.Run = ""
 		b.Workspace = &ws
 	}
-	if err := p.Commit(ctx, b); err != nil && !errors.Is(err, ErrTaken) { // a worker that has just claimed it ends it
-		return r, err
+	err = p.Commit(ctx, b)
+	if errors.Is(err, ErrTaken) { // a worker that has just claimed it ends it
+		return ended, nil
 	}
-	return ended, nil
+	if err == nil {
+		err = p.Unqueue(ctx, ended)
+	}
+	return ended, err
 }

@@ -20,7 +20,7 @@ import (
 type WorkerConfig struct {
 	Plane Plane
 	Worker
-	Root     string            // folder in which the worker keeps copies of workspaces, in a folder of its own name
+	Root     string            // folder in which the worker keeps copies of workspaces, in the folder skill-fleet-NAME
 	Executor skill.Config      // of the workspaces; Dir, State and NoSync are set for each
 	Tenants  map[string]Tenant // by name; others have the zero Tenant
 	Repeat   []string          // names of tools whose calls may be made twice
@@ -71,7 +71,7 @@ type worker struct {
 // Work carries out runs until ctx is done. It then finishes the steps that are under way
 // and gives their runs to other workers.
 func Work(ctx context.Context, cfg WorkerConfig) error {
-	w := &worker{WorkerConfig: cfg, dir: filepath.Join(cfg.Root, cfg.Name), holds: map[string]bool{}}
+	w := &worker{WorkerConfig: cfg, dir: filepath.Join(cfg.Root, "skill-fleet-"+cfg.Name), holds: map[string]bool{}}
 	if w.Patience == 0 {
 		w.Patience = Patience
 	}

@@ -34,6 +34,10 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	p := connect(t, patience, newServer(t))
 	cfg := newWorker(t, p, "w1", 5)
+	own := filepath.Join(cfg.Root, "w1", "own") // of the user, in a folder with the worker's name
+	if err := os.MkdirAll(own, 0o777); err != nil {
+		t.Fatal(err)
+	}
 	work(t, cfg)
 	r := submit(t, p, "one", newFolder(t))
 	if again := submit(t, p, "one", newFolder(t)); !again.Submitted.Equal(r.Submitted) {
@@ -47,13 +51,16 @@ func TestRun(t *testing.T) {
 		t.Errorf("the workspace after the run: %+v %v", ws, err)
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		left, err := os.ReadDir(filepath.Join(cfg.Root, "w1"))
+		left, err := os.ReadDir(filepath.Join(cfg.Root, "skill-fleet-w1"))
 		if err == nil && len(left) == 0 {
 			break
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("the worker keeps %v (%v)", left, err)
 		}
+	}
+	if _, err := os.Stat(own); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -369,7 +376,8 @@ func TestReconciled(t *testing.T) {
 	}
 }
 
-// TestOneAfterAnother has two runs work in the same workspace.
+// TestOneAfterAnother has two runs work in the same workspace. The files of the first are gone
+// when the second has ended.
 func TestOneAfterAnother(t *testing.T) {
 	t.Parallel()
 	p := connect(t, patience, newServer(t))
@@ -390,6 +398,29 @@ func TestOneAfterAnother(t *testing.T) {
 	}
 	if data, err := os.ReadFile(filepath.Join(dir, "log")); err != nil || string(data) != numbers(3)+numbers(3) {
 		t.Errorf("log holds %q (%v)", data, err)
+	}
+	none := filepath.Join(t.TempDir(), "f")
+	if _, err := fleet.Fetch(t.Context(), p, "a", none, fleet.Tenant{}); err == nil || !strings.Contains(err.Error(), "perhaps another run has worked in the workspace both since") {
+		t.Errorf("the files of the first run: %v", err)
+	}
+	if _, err := os.Stat(none); err == nil {
+		t.Errorf("%s was made", none)
+	}
+}
+
+// TestCancelMakesRoom cancels a run that waits in a full queue.
+func TestCancelMakesRoom(t *testing.T) {
+	t.Parallel()
+	p, err := jetstream.Connect(t.Context(), jetstream.Options{Servers: []string{newServer(t)}, Waiting: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for _, id := range []string{"a", "b", "c"} {
+		submit(t, p, id, newFolder(t))
+		if r, err := fleet.EndRun(t.Context(), p, id); err != nil || r.Status != fleet.Cancelled {
+			t.Fatal(r, err)
+		}
 	}
 }
 

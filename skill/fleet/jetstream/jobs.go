@@ -174,21 +174,45 @@ func (p *Plane) Queue(ctx context.Context, r fleet.Run) error {
 
 // Queued implements [fleet.Plane].
 func (p *Plane) Queued(ctx context.Context, r fleet.Run) (map[string]bool, error) {
-	subj, err := jobSubject(r)
 	queued := map[string]bool{}
+	return queued, p.queue(ctx, r, func(_ context.Context, run string, _ uint64) error {
+		queued[run] = true
+		return nil
+	})
+}
+
+// Unqueue implements [fleet.Plane].
+func (p *Plane) Unqueue(ctx context.Context, r fleet.Run) error {
+	return p.queue(ctx, r, func(ctx context.Context, run string, sequence uint64) (err error) {
+		if run == r.ID {
+			err = p.jobs.DeleteMsg(ctx, sequence)
+		}
+		if errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) { // a worker has removed it, or will
+			return nil
+		}
+		return err
+	})
+}
+
+// queue calls visit with the run of each job of the tenant, class and place of r.
+func (p *Plane) queue(ctx context.Context, r fleet.Run, visit func(ctx context.Context, run string, sequence uint64) error) error {
+	subj, err := jobSubject(r)
 	for next := uint64(1); err == nil; {
 		err = p.reach(ctx, func(ctx context.Context) error {
 			m, err := p.jobs.GetMsg(ctx, next, jetstream.WithGetMsgSubject(subj))
 			if err == nil {
-				queued[string(m.Data)], next = true, m.Sequence+1
+				err = visit(ctx, string(m.Data), m.Sequence)
+			}
+			if err == nil {
+				next = m.Sequence + 1
 			}
 			return err
 		})
 	}
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return queued, nil
+		return nil
 	}
-	return nil, err
+	return err
 }
 
 // Jobs implements [fleet.Plane]. No job is taken before Next is called.
