@@ -19,7 +19,9 @@ import (
 // folder with so many files, on a cluster of three servers. Other work on the machine
 // changes the figures a lot; the time of one message that is published and waited for is
 // measured beside them. To compare two versions, build both with go test -c, and let them
-// take turns after sync.
+// take turns after sync. On ext4 without a journal, each of the six files that a step makes takes
+// up to 0.8 ms for minutes after others were removed, and 10 µs with one: the kernel does not use
+// the inodes of those again so soon, and looks at each.
 func BenchmarkStep(b *testing.B) {
 	const steps = 200
 	for _, later := range []bool{false, true} {

@@ -406,6 +406,12 @@ func givesAJobAgain(t *testing.T, p, other *Plane) {
 		queued, err := p.Queued(ctx, r)
 		return err == nil && !queued[r.ID]
 	})
+	must(t, p.Queue(ctx, r))
+	must(t, other.Unqueue(ctx, r))
+	must(t, other.Unqueue(ctx, r))
+	if queued, err := p.Queued(ctx, r); err != nil || queued[r.ID] {
+		t.Errorf("a job that was removed is queued: %v", err)
+	}
 	ended, end := context.WithTimeout(ctx, 10*time.Millisecond)
 	defer end()
 	if _, err := jobs.Next(ended); !errors.Is(err, context.DeadlineExceeded) {
