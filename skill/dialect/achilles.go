@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
+	"syscall"
 
 	"textskill/parser"
 	rawjson "textskill/parser/json"
@@ -87,7 +89,7 @@ var Achilles = &Dialect{
 		},
 		{
 			Name: "moveFile", Doc: "Move or rename a file or directory, replacing an existing file.",
-			Params: []Param{pathParam, destinationParam}, Effect: Destroys,
+			Params: []Param{pathParam, destinationParam}, Effect: Destroys, reword: renameError,
 			operation: func(in *call) (skill.Args, error) {
 				return skill.MoveFile{Source: in.str("path"), Dest: in.str("destination")}, nil
 			},
@@ -101,6 +103,18 @@ var (
 	contentParam     = Param{Name: "content", Type: "string", Content: true, Required: true, Empty: true, Doc: "the text"}
 	destinationParam = Param{Name: "destination", Type: "string", Path: true, Required: true, Doc: "the new path"}
 )
+
+// renameError says of a move of the workspace itself, or onto it, what the system says.
+func renameError(in *call, err error) error {
+	both, ok := errors.AsType[*os.LinkError](err)
+	switch {
+	case !ok || both.Err != syscall.EBUSY:
+		return err
+	case both.Old == in.x.Dir():
+		return &os.LinkError{Op: both.Op, Old: both.Old, New: both.New, Err: syscall.EINVAL}
+	}
+	return &os.LinkError{Op: both.Op, Old: both.Old, New: both.New, Err: syscall.ENOTEMPTY}
+}
 
 // sentence prints a result by a format with the path, or the source and the
 // destination. A dry run says what would have been done, and shows it.

@@ -321,8 +321,9 @@ func (w *Workspace) makeFolders(c *Change, p location) (made []location, err err
 type mkdirError struct{ error }
 
 // mkdirFailed wraps err, but not ELOOP: that lets [Workspace.withLocation] follow a link.
+// An error that names another folder keeps it.
 func mkdirFailed(err error) error {
-	if err == nil || err == syscall.ELOOP {
+	if _, named := err.(*fs.PathError); err == nil || err == syscall.ELOOP || named {
 		return err
 	}
 	return mkdirError{err}

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -28,10 +29,7 @@ func (w *Workspace) Move(ctx context.Context, from, to string, o MoveOptions) (C
 		if err := w.checkWritable(); err != nil {
 			return err
 		}
-		if w.holdsRoot(src) || w.holdsRoot(dst) {
-			return syscall.EBUSY
-		}
-		info, err := checkMove(src, dst, o)
+		info, err := w.checkMove(src, dst, o)
 		if err != nil {
 			return err
 		}
@@ -46,8 +44,11 @@ func (w *Workspace) Move(ctx context.Context, from, to string, o MoveOptions) (C
 
 // checkMove describes src, and returns the error that moving it to dst would fail with,
 // as far as that can be known before folders are made.
-func checkMove(src, dst location, o MoveOptions) (Info, error) {
+func (w *Workspace) checkMove(src, dst location, o MoveOptions) (Info, error) {
 	info, err := src.root.tree.Stat(src.rel)
+	if err != nil && err != syscall.ELOOP && !o.Parents {
+		err = cmp.Or(folderError(src), folderError(dst), err)
+	}
 	if err != nil {
 		return info, err
 	}
@@ -66,6 +67,8 @@ func checkMove(src, dst location, o MoveOptions) (Info, error) {
 	switch {
 	case err != nil:
 		return info, err
+	case w.holdsRoot(src) || w.holdsRoot(dst):
+		return info, syscall.EBUSY
 	case found && o.NoReplace:
 		return info, syscall.EEXIST
 	case inside && info.IsDir() && src != dst:
@@ -78,6 +81,19 @@ func checkMove(src, dst location, o MoveOptions) (Info, error) {
 		return info, syscall.ENOTDIR
 	}
 	return info, nil
+}
+
+// folderError returns why nothing can be in the folder above p. Of a move both folders are
+// looked for before what is in them.
+func folderError(p location) error {
+	info, err := p.root.tree.Stat(p.parent().rel)
+	switch {
+	case err == nil && info.IsLink():
+		return syscall.ELOOP
+	case err == nil && !info.IsDir():
+		return syscall.ENOTDIR
+	}
+	return err
 }
 
 // previewMove returns further errors that the move would fail with.

@@ -46,7 +46,7 @@ func (w *Workspace) checkDangling(abs string, p location) error {
 	if p.path() == abs {
 		return nil // no link was followed
 	}
-	for {
+	for whole := abs; ; {
 		info, err := w.Stat(abs, false)
 		above := filepath.Dir(abs)
 		switch {
@@ -54,6 +54,9 @@ func (w *Workspace) checkDangling(abs string, p location) error {
 			abs = above
 		case err == nil && info.IsLink():
 			_, err = w.Stat(abs, true)
+			if errors.Is(err, syscall.ENOENT) && abs != whole {
+				return &fs.PathError{Op: "mkdir", Path: abs, Err: syscall.ENOTDIR}
+			}
 			return tree.Cause(err)
 		default:
 			return nil

@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"cmp"
 	"syscall"
 	"testing"
 )
@@ -73,31 +74,34 @@ func TestMakeDir(t *testing.T) {
 		layout []string
 		path   string
 		want   string
+		at     string // the path of the error, where it is not path
 		err    error
 	}{
-		{"new", nil, "a", "a", nil},
-		{"deep", nil, "a/b/c", "a/b/c", nil},
-		{"below one that is there", []string{"a/f=x"}, "a/b/c", "a/b/c", nil},
-		{"there", []string{"a/f=x"}, "a", "a", nil},
-		{"the workspace", nil, "", ".", nil},
-		{"a file", []string{"a=x"}, "a", "", syscall.EEXIST},
-		{"below a file", []string{"a=x"}, "a/b", "", syscall.ENOTDIR},
-		{"deep below a file", []string{"a=x"}, "a/b/c", "", syscall.ENOTDIR},
-		{"link to a folder", []string{"a/", "l => a"}, "l", "a", nil},
-		{"link to a file", []string{"a=x", "l => a"}, "l", "", syscall.EEXIST},
-		{"dangling link", []string{"l => a"}, "l", "", syscall.ENOENT},
-		{"through a link", []string{"a/", "l => a"}, "l/b/c", "a/b/c", nil},
+		{"new", nil, "a", "a", "", nil},
+		{"deep", nil, "a/b/c", "a/b/c", "", nil},
+		{"below one that is there", []string{"a/f=x"}, "a/b/c", "a/b/c", "", nil},
+		{"there", []string{"a/f=x"}, "a", "a", "", nil},
+		{"the workspace", nil, "", ".", "", nil},
+		{"a file", []string{"a=x"}, "a", "", "", syscall.EEXIST},
+		{"below a file", []string{"a=x"}, "a/b", "", "", syscall.ENOTDIR},
+		{"deep below a file", []string{"a=x"}, "a/b/c", "", "", syscall.ENOTDIR},
+		{"link to a folder", []string{"a/", "l => a"}, "l", "a", "", nil},
+		{"link to a file", []string{"a=x", "l => a"}, "l", "", "", syscall.EEXIST},
+		{"dangling link", []string{"l => a"}, "l", "", "", syscall.ENOENT},
+		{"below a dangling link", []string{"l => a"}, "l/b", "", "l", syscall.ENOTDIR},
+		{"through a link", []string{"a/", "l => a"}, "l/b/c", "a/b/c", "", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, func(t *testing.T, s *site) {
 				s.layout(c.layout...)
 				w := s.open(Options{NoSync: true})
+				at := s.p(cmp.Or(c.at, c.path))
 				before := s.snapshot()
 				_, err := w.MakeDir(t.Context(), s.p(c.path), true)
-				checkPathError(t, "dry run", err, "mkdir", s.p(c.path), c.err)
+				checkPathError(t, "dry run", err, "mkdir", at, c.err)
 				s.unchanged(before)
 				got, err := w.MakeDir(t.Context(), s.p(c.path), false)
-				checkPathError(t, "MakeDir", err, "mkdir", s.p(c.path), c.err)
+				checkPathError(t, "MakeDir", err, "mkdir", at, c.err)
 				if got.Applied != (c.err == nil) || got.Kind != Mkdir || got.Path != s.p(c.path) {
 					t.Errorf("%+v", got)
 				}

@@ -113,9 +113,9 @@ func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 		})
 	})
 	dir := filepath.Dir(c.Path)
-	if o.Parents && err == syscall.ENAMETOOLONG {
+	if o.Parents && (err == syscall.ENAMETOOLONG || err == syscall.ELOOP) {
 		if _, above := w.Stat(dir, true); errors.Is(above, err) { // so the folder is what cannot be made
-			err = mkdirFailed(err)
+			err = mkdirError{err}
 		}
 	}
 	return wrapMkdir("open", c.Path, dir, err)
