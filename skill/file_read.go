@@ -1,7 +1,6 @@
 package skill
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -15,7 +14,8 @@ import (
 )
 
 // ReadFile reads a file or, with Lines, its lines [From, To), counted from 0. Negative
-// numbers count from the end; To may be [End]. Text in another encoding than UTF-8 is
+// numbers count from the end; To may be [End]. Lines end where Python ends them, also at a
+// lone CR, at a form feed and at U+2028. Text in another encoding than UTF-8 is
 // read as UTF-8, see [FileRead.Encoding]. It returns a [FileRead].
 type ReadFile struct {
 	Path         string
@@ -135,103 +135,4 @@ func wholeRunes(data []byte) []byte {
 		}
 	}
 	return data
-}
-
-func readLines(r *FileRead, src io.ReaderAt, size int64, a ReadFile) error {
-	tooLarge := &TooLargeError{r.Path, 0, a.MaxBytes}
-	most := int64(math.MaxInt64) // bytes in which From must be found
-	if a.From < 0 && a.To == End {
-		most = a.MaxBytes
-	}
-	from, err := lineOffset(src, size, 0, a.From, most)
-	if err == errFar {
-		return tooLarge
-	}
-	to := size
-	switch {
-	case err != nil || a.To == End:
-	case a.To >= 0 && a.From >= 0:
-		to, err = lineOffset(src, size, from, max(0, a.To-a.From), a.MaxBytes)
-	default:
-		to, err = lineOffset(src, size, 0, a.To, math.MaxInt64)
-	}
-	if err == errFar || err == nil && to-from > a.MaxBytes {
-		return tooLarge
-	}
-	if err != nil {
-		return err
-	}
-	data, err := readRange(src, from, to)
-	r.Content = bytes.TrimSuffix(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), []byte("\n"))
-	return err
-}
-
-const block = 64 << 10
-
-// errFar is the error of lineOffset if the offset is farther away than it may be.
-var errFar = errors.New("the line is too far away")
-
-// lineOffset returns the offset of the line n lines after the offset start or, if n is
-// negative, -n lines before the end of the file, limited to the ends of the file. If
-// that is more than most bytes away, it reads no further and returns errFar.
-func lineOffset(src io.ReaderAt, size, start int64, n int, most int64) (int64, error) {
-	if n < 0 {
-		return lineOffsetBack(src, size, -n, most)
-	}
-	buf := make([]byte, block)
-	for at, begin := start, start; n > 0; {
-		if at-begin > most {
-			return 0, errFar
-		}
-		m, err := src.ReadAt(buf, at)
-		for data := buf[:m]; n > 0; n-- {
-			i := bytes.IndexByte(data, '\n')
-			if i < 0 {
-				break
-			}
-			data = data[i+1:]
-			start = at + int64(m-len(data))
-		}
-		at += int64(m)
-		if n > 0 && err == io.EOF {
-			return size, nil
-		}
-		if err != nil && err != io.EOF {
-			return 0, err
-		}
-	}
-	return start, nil
-}
-
-// lineOffsetBack returns the offset of the last n lines. It reads backwards from the end.
-func lineOffsetBack(src io.ReaderAt, size int64, n int, most int64) (int64, error) {
-	buf := make([]byte, block)
-	last := true // the newline that ends the file starts no line
-	for end := size; end > 0; {
-		if size-end > most {
-			return 0, errFar
-		}
-		at := max(0, end-block)
-		m, err := src.ReadAt(buf[:end-at], at)
-		if err != nil && err != io.EOF {
-			return 0, err
-		}
-		data := buf[:m]
-		if last {
-			data = bytes.TrimSuffix(data, []byte("\n"))
-			last = false
-		}
-		for {
-			i := bytes.LastIndexByte(data, '\n')
-			if i < 0 {
-				break
-			}
-			if n--; n == 0 {
-				return at + int64(i) + 1, nil
-			}
-			data = data[:i]
-		}
-		end = at
-	}
-	return 0, nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -67,9 +68,10 @@ func TestReadLines(t *testing.T) {
 func randomLines(rng *rand.Rand) string {
 	var b strings.Builder
 	long := []int{3, 20, block - 1, 3 * block}[rng.IntN(4)]
-	end := []string{"\n", "\r\n"}[rng.IntN(2)]
+	end := []string{"\n", "\r\n", "\r", "\v", "\f", "\x1c", "\x1e", "\u0085", "\u2028", "\u2029"}[rng.IntN(10)]
+	inside := []string{"x", "\u00e4", "\u2027", "\xe2", "x\r", "\n\r", "\u2028"}[rng.IntN(7)]
 	for range rng.IntN(12) {
-		b.WriteString(strings.Repeat("x\r"[:1+rng.IntN(2)], rng.IntN(long)) + "y")
+		b.WriteString(strings.Repeat(inside, rng.IntN(long)/len(inside)) + "yz"[:rng.IntN(3)])
 		b.WriteString(end)
 	}
 	if rng.IntN(2) == 0 {
@@ -78,13 +80,19 @@ func randomLines(rng *rand.Rand) string {
 	return b.String()
 }
 
+// lineEnd matches what ends a line in Python.
+var lineEnd = regexp.MustCompile("\r\n|[\n\v\f\r\x1c-\x1e\u0085\u2028\u2029]")
+
 // splitLines returns the lines of a text without their ends.
 func splitLines(text string) []string {
-	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if text == "" {
 		return nil
 	}
-	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	lines := lineEnd.Split(text, -1)
+	if last := len(lines) - 1; lines[last] == "" {
+		return lines[:last]
+	}
+	return lines
 }
 
 // bound returns the index of a line number; a negative one counts from the end.
