@@ -85,14 +85,13 @@ func escapeHeadings(s string) string   { return headingMark().ReplaceAllString(s
 func unescapeHeadings(s string) string { return escapedMark().ReplaceAllString(s, `##$1# `) }
 
 func (x *Executor) saveMemory(ctx context.Context, a SaveMemory) (Result, error) {
-	key := strings.TrimSpace(a.Key)
 	switch {
-	case key == "":
+	case strings.TrimSpace(a.Key) == "":
 		return nil, &ArgError{Arg: "key", Reason: "is empty; give the entry a title"}
-	case strings.ContainsAny(key, "\r\n"):
+	case strings.ContainsAny(a.Key, "\r\n"):
 		return nil, &ArgError{Arg: "key", Reason: "holds a line break; a title is one line"}
 	}
-	entry := memoryEntry(key, a.Value, time.Now())
+	entry := memoryEntry(a.Key, a.Value, time.Now())
 	c, err := x.ws.AppendFile(ctx, filepath.Join(x.ws.Dir(), memoryFile), []byte(entry), workspace.WriteOptions{})
 	return result(Changed{Change: c, Bytes: int64(len(entry))}, err)
 }

@@ -67,9 +67,14 @@ func TestSaveMemory(t *testing.T) {
 	if got := did[Memories](t, x, ListMemory{Offset: 2, Limit: 3}); !slices.Equal(got.Entries, want[2:5]) || got.Total != len(want) {
 		t.Errorf("three of them are %q of %d", got.Entries, got.Total)
 	}
+	did[Changed](t, x, SaveMemory{Key: " spaced ", Value: "v"})
+	want = append(want, Memory{"spaced", "v"})
 	data, err := os.ReadFile(filepath.Join(dir, "MEMORY.md"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !strings.Contains(string(data), "\n###  spaced \n") {
+		t.Errorf("a key is not saved as it is:\n%s", data)
 	}
 	if n := strings.Count(string(data), "### "); n != len(want) {
 		t.Errorf("a reader that looks for ### finds %d entries, want %d:\n%s", n, len(want), data)

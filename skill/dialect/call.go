@@ -17,9 +17,10 @@ import (
 // A call is one call of a tool on its way through the row.
 type call struct {
 	dialect *Dialect
-	tool    *Tool  // nil if the dialect has no tool of that name
-	sent    string // the name as the client wrote it
-	values         // the arguments
+	tool    *Tool           // nil if the dialect has no tool of that name
+	sent    string          // the name as the client wrote it
+	values                  // the arguments
+	raw     json.RawMessage // the arguments as they came
 
 	x        *skill.Executor
 	s        *skill.Session
@@ -80,8 +81,9 @@ func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, s
 	case in.tool.reply == nil || in.tool.operation == nil && in.tool.function == nil:
 		return in.refuse(errors.New("the tool has no function; make it with dialect.Func, and the dialect with dialect.New"))
 	}
+	in.raw = sent.Arguments
 	var err error
-	if in.values, err = d.arguments(in.tool, sent.Arguments); err == nil && d.noSurrogates {
+	if in.values, err = d.arguments(in.tool, in.raw); err == nil && d.noSurrogates {
 		err = refuseSurrogates(in.tool, sent.Arguments)
 	}
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 
@@ -155,35 +154,40 @@ func recordsMissing(text string) func(*call, error) error {
 	}
 }
 
-// updateTaskOperation collects the fields to set. Those in an object kwargs count as
-// fields too, for models that read the manual to the letter.
+// updateTaskOperation collects the fields to set, in their order. Those in an object kwargs
+// count as fields too, for models that read the manual to the letter.
 func updateTaskOperation(in *call) (skill.Args, error) {
-	given := map[string]any{}
-	for key, v := range in.values {
-		switch key {
-		case "task_id":
-		case "kwargs", "**kwargs":
-			object, ok := v.(map[string]any)
-			if !ok {
-				return nil, fmt.Errorf("%s must be an object of fields; or give the fields themselves", key)
-			}
-			maps.Copy(given, object)
-		default:
-			given[key] = v
-		}
-	}
-	a := skill.UpdateTask{ID: in.str("task_id")}
-	for _, key := range slices.Sorted(maps.Keys(given)) {
-		if key == "status" && given[key] == "" { // which the original ignores
+	fields, err := taskFields(in.values, in.raw)
+	return skill.UpdateTask{ID: in.str("task_id"), Fields: fields}, err
+}
+
+func taskFields(given map[string]any, raw []byte) (fields []skill.Field, err error) {
+	for name, value := range rawjson.EachMember(raw) {
+		key, _ := rawjson.String(name)
+		v, ok := given[key]
+		object, isObject := v.(map[string]any)
+		switch {
+		case !ok || key == "task_id" || key == "status" && v == "": // which the original ignores
 			continue
+		case key != "kwargs" && key != "**kwargs":
+			if v, err = taskField(key, v); err != nil {
+				return nil, err
+			}
+			if _, isList := v.([]any); !isObject && !isList {
+				value = rawjson.Encode(v)
+			}
+			fields = append(fields, skill.Field{Name: key, Value: slices.Clone(value)})
+		case !isObject:
+			return nil, fmt.Errorf("%s must be an object of fields; or give the fields themselves", key)
+		default:
+			more, err := taskFields(object, value)
+			if err != nil {
+				return nil, err
+			}
+			fields = append(fields, more...)
 		}
-		v, err := taskField(key, given[key])
-		if err != nil {
-			return nil, err
-		}
-		a.Fields = append(a.Fields, skill.Field{Name: key, Value: rawjson.Encode(v)})
 	}
-	return a, nil
+	return fields, nil
 }
 
 // taskField checks a field to set, and returns its value as the type that it has in tasks.

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -89,6 +90,23 @@ func TestStackArguments(t *testing.T) {
 		{"check_url", `{"url":"","timeout":"2.5"}`, `{"success":false,"error":"check_url: reaching other machines is off; start skill with --network to allow it","url":"","status_code":"000","ok":false,"latency_ms":0}`},
 		{"update_task", `{"task_id":"a","created":"x"}`, `{"success":false,"error":"update_task: created is the task's own and cannot be set"}`},
 	})
+}
+
+// TestStackTaskFields stores the fields of a task in the order in which they are given.
+func TestStackTaskFields(t *testing.T) {
+	b := newBase(t, skill.Config{})
+	b.file(".tasks.json", `[{"id":"a","status":"pending"}]`)
+	b.stackCases([]stackCase{
+		{"update_task", `{"note":{"z":1,"b":[2.5]},"task_id":"a","assignee":"me","status":"done","kwargs":{"y":"1","x":null},"assignee2":"\u00fc"}`, `{"success":true,"task_id":"a","updated":true}`},
+	})
+	data, err := os.ReadFile(filepath.Join(b.dir, ".tasks.json"))
+	var got bytes.Buffer
+	if err == nil {
+		err = json.Compact(&got, data)
+	}
+	if want := `[{"id":"a","status":"done","note":{"z":1,"b":[2.5]},"assignee":"me","y":"1","x":null,"assignee2":"\u00fc","updated":`; err != nil || !strings.HasPrefix(got.String(), want) {
+		t.Errorf("%v\n got %s\nwant %s", err, got.String(), want)
+	}
 }
 
 // TestStackFiles reads and changes files in the ways that no recorded row does.
