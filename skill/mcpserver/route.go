@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -167,6 +169,25 @@ func (q *requests) notification(c *session, e envelope) {
 	case `"notifications/roots/list_changed"`:
 		c.forgetScope()
 	}
+}
+
+// goValue matches what the SDK says of parameters that are not of their type.
+var goValue = regexp.MustCompile(`: unmarshaling .*: json: cannot unmarshal (?:.* into Go struct field \S+\.(\w+) of type (\w+)|.*)$`)
+
+// wordedError returns an error of the SDK without the names of Go types, and with a code.
+func wordedError(err error) error {
+	e, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok {
+		e = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest}
+	}
+	message := err.Error()
+	if m := goValue.FindStringSubmatch(message); m != nil {
+		message = strings.TrimSuffix(message, m[0])
+		if m[1] != "" {
+			message += ": " + m[1] + " must be of type " + m[2]
+		}
+	}
+	return &jsonrpc.Error{Code: e.Code, Message: message, Data: e.Data}
 }
 
 // refuse answers an invalid message. id is nil if the message has none, or the one

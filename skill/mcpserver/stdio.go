@@ -111,6 +111,9 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 // Write implements mcp.Connection: it sends a message of the SDK to the client.
 func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 	r, ok := m.(*jsonrpc.Response)
+	if ok && r.Error != nil {
+		r.Error = wordedError(r.Error)
+	}
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err
