@@ -2,18 +2,19 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"textskill/cmd/internal/usage"
+	rawjson "textskill/parser/json"
 )
 
 // A host is a program that starts MCP servers, with the place and form of its configuration.
@@ -86,10 +87,7 @@ Hosts: `
 
 func (c *cli) setupCommand(o *options) *cobra.Command {
 	var remove, show bool
-	names := make([]string, len(hosts))
-	for i, h := range hosts {
-		names[i] = h.name
-	}
+	names := hostNames()
 	cmd := &cobra.Command{
 		Use:       "setup [flags] HOST",
 		Short:     "Have an editor or agent start skill mcp",
@@ -107,12 +105,14 @@ func (c *cli) setupCommand(o *options) *cobra.Command {
 
 // setup is skill setup.
 func (c *cli) setup(o *options, name string, remove, show bool) error {
-	h, err := hostNamed(name)
-	if err != nil {
-		return err
+	i := slices.Index(hostNames(), name)
+	if i < 0 {
+		return fmt.Errorf("%q is not a host; there are %s", name, strings.Join(hostNames(), ", "))
 	}
+	h := hosts[i]
 	var e entry
 	if !remove {
+		var err error
 		if e, err = h.server(o.workspace); err != nil {
 			return err
 		}
@@ -158,15 +158,11 @@ func (c *cli) setup(o *options, name string, remove, show bool) error {
 	return nil
 }
 
-func hostNamed(name string) (host, error) {
-	names := ""
+func hostNames() (names []string) {
 	for _, h := range hosts {
-		if h.name == name {
-			return h, nil
-		}
-		names += ", " + h.name
+		names = append(names, h.name)
 	}
-	return host{}, fmt.Errorf("%q is not a host; there are %s", name, names[2:])
+	return names
 }
 
 // server returns the entry that starts this program in a workspace; "" means that of
@@ -238,9 +234,5 @@ func replaceFile(file string, before, data []byte) error {
 
 // encode returns a value as JSON on one line, which is also how TOML has it.
 func encode(v any) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // strings, lists of strings and booleans
-	return strings.TrimSpace(strings.ReplaceAll(b.String(), `","`, `", "`))
+	return strings.ReplaceAll(string(rawjson.Encode(v)), `","`, `", "`)
 }
