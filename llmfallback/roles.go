@@ -215,9 +215,6 @@ func (r *reader) placed(i int) (noun, int) {
 
 // role reads a preposition and its noun.
 func (r *reader) role(f *frame, i int) int {
-	if n := r.here(i); n > 0 {
-		return n
-	}
 	role, next := match(r, prepositions(), i)
 	if role == ofRole && f.op == "listDirectory" && f.object.kind == nothing {
 		role = inRole
