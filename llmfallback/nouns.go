@@ -123,19 +123,15 @@ func (r *reader) named(n noun, begin, k int) (noun, int) {
 	return r.tail(n, next)
 }
 
-// tail reads the noun after a name: "'drafts' folder", "a.csv data file".
+// tail reads the noun after a name: "'drafts' folder".
 func (r *reader) tail(n noun, k int) (noun, int) {
-	j := k
-	for r.is(j, kindNoun|docNoun) && r.is(j+1, fileNoun|docNoun|folderNoun) {
-		j++
-	}
 	switch {
-	case r.is(j, folderNoun):
+	case r.is(k, folderNoun):
 		n.kind, n.head = someDir, folderNoun
-		return n, j + 1
-	case r.is(j, fileNoun), r.is(j, docNoun) && n.fileLike():
-		n.kind, n.head = someFile, n.head|r.word(j).class&(fileNoun|docNoun)
-		return n, j + 1
+		return n, k + 1
+	case r.is(k, fileNoun), r.is(k, docNoun) && n.fileLike():
+		n.kind, n.head = someFile, n.head|r.word(k).class&(fileNoun|docNoun)
+		return n, k + 1
 	}
 	n.kind = somePath
 	switch {

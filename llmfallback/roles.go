@@ -199,9 +199,6 @@ func (r *reader) ensuring(f *frame, i int) int {
 
 // placed reads a place: in the docs folder, here.
 func (r *reader) placed(i int) (noun, int) {
-	if n := r.here(i); n > 0 {
-		return noun{kind: workspace}, n
-	}
 	role, next := match(r, prepositions(), i)
 	if next < 0 || role != inRole {
 		return noun{}, -1
@@ -223,9 +220,6 @@ func (r *reader) role(f *frame, i int) int {
 		return -1
 	}
 	how := r.word(next - 1).lower
-	if _, end := match(r, ends(), next); end > 0 && (f.sense == toAppend || f.sense == toWrite) {
-		next, f.atEnd, f.op = end, true, "appendFile"
-	}
 	n, after := r.noun(next)
 	if after < 0 || n.kind == mentioned || n.name == "" && n.kind != workspace {
 		return -1
