@@ -30,6 +30,7 @@ var answeredQueries = []sentence{
 	{"cat the file a.txt", "readFile", "a.txt", "", ""},
 	{"I'd like to review Budget/2025.csv before the finance call.", "readFile", "Budget/2025.csv", "", ""},
 	{"read notes.txt", "readFile", "notes.txt", "", ""},
+	{"raedFile notes.txt", "readFile", "notes.txt", "", ""},
 	{"Read the file notes.txt.", "readFile", "notes.txt", "", ""},
 	{"please read me docs/guide.md", "readFile", "docs/guide.md", "", ""},
 	{"Show me config.yaml", "readFile", "config.yaml", "", ""},
