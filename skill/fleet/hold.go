@@ -102,7 +102,7 @@ func (h *held) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 // work is carryOut without its end. The steps are stored when it returns.
 func (h *held) work(ctx, own context.Context) error {
 	if err := h.open(own); err != nil && own.Err() == nil && !errors.Is(err, ErrNoBlob) {
-		return fmt.Errorf("%w: %w", errUnfit, err)
+		return fmt.Errorf("%w: %v", errUnfit, err)
 	} else if err != nil {
 		return cmp.Or(context.Cause(own), err)
 	}
