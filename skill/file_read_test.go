@@ -43,7 +43,7 @@ func TestReadWhole(t *testing.T) {
 func TestReadLines(t *testing.T) {
 	x, dir := open(t)
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range 300 {
+	for range 100 {
 		text := randomLines(rng)
 		if err := os.WriteFile(filepath.Join(dir, "f"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
