@@ -213,9 +213,13 @@ func (f *frame) settle(r *reader) bool {
 	if from.kind != nothing && (in.kind == nothing || in.kind == workspace) {
 		in = from
 	}
-	if in.kind == nothing && r.base.kind != someFile {
+	switch {
+	case r.base.kind == someFile && f.object.name != r.base.name:
+		return f.fail("it is not clear what is to be done with " + r.base.name)
+	case r.base.kind == someFile:
+	case in.kind == nothing:
 		in = &r.base
-	} else if r.base.kind != someFile && r.base.kind != nothing && r.base.kind != workspace {
+	case r.base.kind != nothing && r.base.kind != workspace:
 		return f.fail("two places")
 	}
 	switch f.op {

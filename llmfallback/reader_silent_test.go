@@ -9,6 +9,7 @@ var unanswered = []string{
 	"don't delete a.txt", "do not delete a.txt", "never remove notes.txt", "delete a.txt if it is empty", "delete a.txt unless it's new",
 	"delete the file", "delete that file", "delete the old one", "delete every file named a.txt", "can I delete a.txt?",
 	"should I delete a.txt?", "what happens if I delete a.txt?", "I deleted a.txt", "did you delete a.txt?", "undelete a.txt",
+	"In notes.txt, delete a.txt.", "from a.txt, move b.txt to docs", "at the end of log.txt create a folder named docs", "as a.txt, delete b.txt",
 	"delete lines 3-5 from a.txt", "delete the last line of a.txt", "delete the word foo from a.txt", "remove \"foo\" from a.txt",
 	"delete a.txt then list src", "delete a.txt so that b.txt can be used", "delete a.txt to free some space and then continue",
 	"delete a.txt in every folder", "delete a.txt except on Mondays", "deletFile a.txt", "deleteFiles a.txt", "Deletefil a.txt",
