@@ -91,6 +91,25 @@ func TestTrackedSeveralNames(t *testing.T) {
 	}
 }
 
+// TestTrackedLinkedOver puts a second name of a file in the place of another file. The undo leaves
+// the file under its first name as it is.
+func TestTrackedLinkedOver(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, map[string]string{"f": "first", "g": "second"})
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	e := shell(t, x, "ln -f g f")
+	for _, want := range []string{"f=first g=second", "f=second g=second", "f=first g=second"} {
+		done, err := x.Execute(t.Context(), &Session{}, Undo{ID: e.Undo})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := listed(t, dir); got != want {
+			t.Fatalf("undone, there is %s, want %s", got, want)
+		}
+		e.Undo = done.(Reverted).Changes[0].ID
+	}
+}
+
 // TestTrackedHuge changes a file that is too large to be kept, and creates another one.
 func TestTrackedHuge(t *testing.T) {
 	dir := t.TempDir()

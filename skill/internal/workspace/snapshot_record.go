@@ -297,6 +297,11 @@ func (r *recorder) addExchange(d diff) error {
 			return err
 		}
 	}
+	if b, n := d.before, d.now; b.is() == aFile && n.is() == aFile && b.id != n.id && n.links > 1 {
+		// In one step, undo would overwrite the file that has taken its place under its other names, too.
+		r.add(state.Step{Path: state.Name(d.path), Before: before}, staged)
+		before, staged = state.State{}, ""
+	}
 	r.add(state.Step{Path: state.Name(d.path), Before: before, After: after}, staged)
 	if linked {
 		r.addMode(d, "file", after.Mode)
