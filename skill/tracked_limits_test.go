@@ -106,7 +106,10 @@ func TestTrackedLinkedOver(t *testing.T) {
 		if got := listed(t, dir); got != want {
 			t.Fatalf("undone, there is %s, want %s", got, want)
 		}
-		e.Undo = done.(Reverted).Changes[0].ID
+		change := done.(Reverted).Changes[0]
+		if e.Undo = change.ID; change.More != 0 {
+			t.Errorf("undone, %d more files are named", change.More)
+		}
 	}
 }
 

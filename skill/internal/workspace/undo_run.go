@@ -94,7 +94,11 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 func (u *undo) undone() Undone {
 	done := Undone{Of: u.id(), Left: u.c.Left, Change: Change{Kind: Undo, Path: u.h.path(u.c.main().Path)}}
 	if k := Kind(u.c.Kind); k == Run || k == Patch {
-		done.More = len(u.c.Steps) - 1
+		files := map[state.Name]bool{} // of one that was replaced there may be two steps
+		for _, s := range u.c.Steps {
+			files[s.Path] = true
+		}
+		done.More = len(files) - 1
 	}
 	return done
 }
