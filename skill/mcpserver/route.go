@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -172,7 +173,9 @@ func (q *requests) notification(c *session, e envelope) {
 }
 
 // goValue matches what the SDK says of parameters that are not of their type.
-var goValue = regexp.MustCompile(`: unmarshaling .*: json: cannot unmarshal (?:.* into Go struct field \S+\.(\w+) of type (\w+)|.*)$`)
+var goValue = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`: unmarshaling .*: json: cannot unmarshal (?:.* into Go struct field \S+\.(\w+) of type (\w+)|.*)$`)
+})
 
 // wordedError returns an error of the SDK without the names of Go types, and with a code.
 func wordedError(err error) error {
@@ -181,7 +184,7 @@ func wordedError(err error) error {
 		e = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest}
 	}
 	message := err.Error()
-	if m := goValue.FindStringSubmatch(message); m != nil {
+	if m := goValue().FindStringSubmatch(message); m != nil {
 		message = strings.TrimSuffix(message, m[0])
 		if m[1] != "" {
 			message += ": " + m[1] + " must be of type " + m[2]
