@@ -117,7 +117,7 @@ func TestRunKilled(t *testing.T) {
 	if _, stderr, code := skillRun(t, whole, endpoint, false, "e", "go"); code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
-	usual, want := min(time.Since(start), 2*time.Second), tree(t, whole) // one that was slow by chance is no measure
+	usual, want := min(time.Since(start), 2*time.Second), tree(t, whole) // the first run may have met a stall
 	if len(want) < 15 {
 		t.Fatalf("the run left %d files", len(want))
 	}

@@ -87,7 +87,7 @@ func TestFastPathEqualsSDK(t *testing.T) {
 		a.send(line)
 		b.send(line)
 		got, want := strings.ReplaceAll(a.next(), oursDir, "WORK"), strings.ReplaceAll(b.next(), sdksDir, "WORK")
-		want = strings.Replace(want, `"error":{"code":0,`, `"error":{"code":-32600,`, 1) // which is no code
+		want = strings.Replace(want, `"error":{"code":0,`, `"error":{"code":-32600,`, 1) // the SDK leaves the code out
 		if got != want {
 			t.Errorf("%.200s\n got %.300s\nwant %.300s", line, got, want)
 		}

@@ -134,8 +134,8 @@ func (s *eventStream) end(reply Reply, err error, request []byte) bool {
 	return true
 }
 
-// answerTo returns the answer to a request as JSON: what a server elsewhere has replied, or why
-// there is no such reply.
+// answerTo returns the answer to a request as JSON: the reply of a server elsewhere, or an error
+// that says why it cannot be passed on.
 func answerTo(id []byte, reply Reply, err error) []byte {
 	switch {
 	case err != nil:

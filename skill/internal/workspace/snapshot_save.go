@@ -25,7 +25,7 @@ type saver struct {
 }
 
 // save saves what fits into limit bytes, the smaller files first. What it does not get to,
-// because of an error or ctx, is saved the next time; that the time of ctx is up is no error.
+// because of an error or ctx, is saved the next time. It returns nil after the deadline of ctx.
 func (k *saver) save(ctx context.Context, limit int64) error {
 	if k.table.limit == limit {
 		return nil
