@@ -2,6 +2,7 @@
 package textskill_test
 
 import (
+	"bytes"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -185,6 +186,26 @@ func TestOneWayToStartAProgram(t *testing.T) {
 		}
 		if m := starts.Find(data); m != nil {
 			t.Errorf("%s starts programs by %s, which only skill/internal/process may", file, m)
+		}
+	}
+}
+
+// atStart matches a pattern that is compiled when the program starts.
+var atStart = regexp.MustCompile(`(?m)^(var |\t)\w+ += regexp\.MustCompile`)
+
+// TestNoPatternIsCompiledAtStart keeps the start of skill short: a pattern takes 0.05 ms of 5.
+// A worker of a fleet starts once for many runs.
+func TestNoPatternIsCompiledAtStart(t *testing.T) {
+	for _, file := range sources(t) {
+		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "skill/fleet/") || strings.HasPrefix(file, "testdata/") {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := atStart.Find(data); m != nil {
+			t.Errorf("%s has %s; put it into sync.OnceValue", file, bytes.TrimSpace(m))
 		}
 	}
 }
