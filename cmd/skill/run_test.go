@@ -54,7 +54,10 @@ func steadyEndpoint(t *testing.T) *httptest.Server {
 			call("todo", `{"newTodos":["write","move"]}`)
 		case n == steps-2:
 			call("todo", `{"completedTodos":[0,1]}`)
-		case n == steps-1:
+		case n >= steps-1:
+			if n >= steps {
+				t.Errorf("the model is asked for call %d", n+1)
+			}
 			call("attemptCompletion", "{}")
 		case n%3 == 0:
 			call("moveFile", `{"source":"f%d","destination":"d/f%d"}`, n-1, n-1)

@@ -73,6 +73,9 @@ func (r Records) position(ctx context.Context, runID string) (position, []string
 			case started.step == 0: // the task that was delegated has ended, and its report was not used
 				return position{Checkpoint: last}, damage, nil
 			default:
+				p.interrupt()
+				nothingAdded := started.step == p.step && len(started.input) == len(p.input)
+				started.completing = p.completing && nothingAdded
 				p, begun, lost = started, true, nil
 			}
 		case begun && (e.Checkpoint == nil || e.Checkpoint.ID != last.ID):

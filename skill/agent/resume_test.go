@@ -73,6 +73,7 @@ func (l *ledger) Next(_ context.Context, r Request) (Answer, error) {
 			return a, nil
 		}
 	}
+	l.Error("all was done and its end accepted, and the model was asked again")
 	return calls("attemptCompletion {}"), nil
 }
 
