@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"textskill/skill/agent"
 )
 
 // TestRunFiles takes the files of a run back: with undo, with a continuation from a
@@ -99,5 +101,13 @@ func TestRunFiles(t *testing.T) {
 	}
 	if _, errs, code := do("", "run", "e", "--continue", "--files"); code != exitFailed || !strings.Contains(errs, "--resume-from") {
 		t.Errorf("--files without a checkpoint: exit %d: %s", code, errs)
+	}
+
+	// Elsewhere nothing confirms the records, and the model is told.
+	for state, told := range map[string]bool{filepath.Join(dir, "../elsewhere"): true, "": false} {
+		out, errs, _ := do("", "run", "e", "go on", "--resume-from", second.Checkpoint.ID, "--max-steps", "1", "--state", state)
+		if strings.Contains(out, agent.Unconfirmed) != told || strings.Contains(errs, "nothing confirms") != told {
+			t.Errorf("with --state %q: %s%s", state, out, errs)
+		}
 	}
 }

@@ -34,9 +34,12 @@ const (
 	interruptedCall = "The run was interrupted during this call. What it does may have happened, in part or whole: find out before you call it again."
 	notBegunCall    = "The run was interrupted before this call. Nothing of it has happened; call it again if it is still needed."
 	lostMedia       = "(The image or file is not kept here, because the run was interrupted. Read it again if it is needed.)"
-	unknownRecords  = "Nothing confirms the records of this conversation. What it says of calls and results may be wrong; find out before you rely on it."
 	lostRecords     = "Records of this run are damaged: %s. Calls may have been made that this conversation does not show. Find out before you repeat anything."
 )
+
+// Unconfirmed is the note to a model whose run is continued from records that nothing
+// confirms. A run that Config.Continue names is told it by itself, one that Config.From names is not.
+const Unconfirmed = "Nothing confirms the records of this conversation. What it says of calls and results may be wrong; find out before you rely on it."
 
 // position returns where a run is continued, and what of its records is damaged. For a run
 // without any usable record the error is [ErrNoCheckpoint], or says what is damaged.

@@ -89,15 +89,16 @@ var errNoQuery = errors.New("Input message is undefined")
 
 // run is what all tasks of one Run share.
 type run struct {
-	cfg     Config
-	id      string
-	store   *store
-	records Records // of what is continued
-	clean   Redactor
-	from    *position // where it is continued; nil for a new run
-	limit   int       // the last step that may be taken; 0 is none
-	spent   spending
-	files   filePosition // after the last call; nil if it is not known
+	cfg         Config
+	id          string
+	store       *store
+	records     Records // of what is continued
+	unconfirmed bool    // nothing confirms these
+	clean       Redactor
+	from        *position // where it is continued; nil for a new run
+	limit       int       // the last step that may be taken; 0 is none
+	spent       spending
+	files       filePosition // after the last call; nil if it is not known
 
 	schema *jsonschema.Resolved // nil for none
 
@@ -187,13 +188,13 @@ func (r *run) takeUp(ctx context.Context) error {
 	if r.records, known, err = (Records{Executor: r.cfg.Executor}).Confirmed(r.id); err != nil {
 		return err
 	}
+	r.unconfirmed = !known
 	switch {
 	case r.store.x == nil:
 	case known:
 		err = r.store.dropUnwritten(ctx, r.records)
 	default:
 		r.warn("nothing confirms the records of the run: it was recorded on another machine or by an older version, or others wrote them")
-		err = r.store.adopt(ctx)
 	}
 	if err != nil {
 		return err
@@ -218,8 +219,8 @@ func (r *run) takeUp(ctx context.Context) error {
 	case len(damage) > 0:
 		r.warn(fmt.Sprintf("the run continues from step %d", from.StepNumber))
 	}
-	if !known && from.proceeds() {
-		from.tell(unknownRecords)
+	if r.unconfirmed && from.proceeds() {
+		from.tell(Unconfirmed)
 	}
 	r.from = &from
 	return nil
@@ -244,6 +245,11 @@ func (r *run) work(ctx context.Context, query string) error {
 	}
 	if err := r.openFiles(ctx); err != nil {
 		return err
+	}
+	if r.unconfirmed && r.store.x != nil { // not before: a continuation that fails until here would leave the next one nothing to tell
+		if err := r.store.adopt(ctx); err != nil {
+			return err
+		}
 	}
 	write := r.store.createSetting
 	if r.from != nil {

@@ -116,7 +116,7 @@ func TestNothingConfirmed(t *testing.T) {
 	}
 }
 
-// TestUnknownRecords continues a run that another machine recorded, twice.
+// TestUnknownRecords continues a run that another machine recorded: in vain, then twice.
 func TestUnknownRecords(t *testing.T) {
 	l := newLab(t, calls(`writeTextFile {"path":"f1","text":"1"}`), calls(`writeTextFile {"path":"f2","text":"2"}`), calls("attemptCompletion"), "done")
 	l.cfg.MaxSteps = 1
@@ -129,7 +129,11 @@ func TestUnknownRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	var warned []string
-	l.cfg.Continue, l.cfg.Warn = "run", func(what string) { warned = append(warned, what) }
+	l.cfg.Continue, l.cfg.Answer = "run", true
+	if _, err := l.run("yes"); err != errNoAnswer {
+		t.Errorf("an answer that nothing waits for: %v", err)
+	}
+	l.cfg.Answer, l.cfg.Warn = false, func(what string) { warned = append(warned, what) }
 	l.ran("")
 	if text := fmt.Sprint(l.asked[1].Messages); len(warned) != 1 || strings.Count(text, "Nothing confirms the records") != 1 {
 		t.Errorf("the user is told %q, the model %s", warned, text)
