@@ -43,14 +43,7 @@ func Data(r skill.Result) any {
 		}
 		return d
 	case skill.Reverted:
-		list := make([]map[string]any, len(r.Changes))
-		for i, u := range r.Changes {
-			list[i] = map[string]any{"change": u.Of, "path": u.Path, "applied": u.Applied}
-			if u.ID != "" {
-				list[i]["undo"] = u.ID
-			}
-		}
-		return withDamaged(map[string]any{"undone": list}, r.Damaged)
+		return withDamaged(map[string]any{"undone": undone(r)}, r.Damaged)
 	case skill.Changes:
 		return withDamaged(map[string]any{"changes": recorded(r), "more": r.More}, r.Damaged)
 	case skill.Restored:
@@ -83,6 +76,30 @@ func withDamaged(d map[string]any, damaged int) map[string]any {
 		d["damaged"] = damaged
 	}
 	return d
+}
+
+func undone(r skill.Reverted) []map[string]any {
+	list := make([]map[string]any, len(r.Changes))
+	for i, u := range r.Changes {
+		m := map[string]any{"change": u.Of, "path": u.Path, "applied": u.Applied}
+		if u.ID != "" {
+			m["undo"] = u.ID
+		}
+		for key, n := range map[string]int{"more": u.More, "left": u.Left} {
+			if n > 0 {
+				m[key] = n
+			}
+		}
+		var passed []string
+		for _, err := range u.Passed {
+			passed = append(passed, err.Error())
+		}
+		if passed != nil {
+			m["passed"] = passed
+		}
+		list[i] = m
+	}
+	return list
 }
 
 func recorded(r skill.Changes) []map[string]any {

@@ -2,7 +2,9 @@ package dialect
 
 import (
 	"encoding/json"
+	"errors"
 	"regexp"
+	"slices"
 	"testing"
 
 	"textskill/parser"
@@ -23,6 +25,19 @@ func TestData(t *testing.T) {
 				t.Errorf("%s %s: its data has the name %s", d.Name, tool.Name, name)
 			}
 		}
+	}
+}
+
+// TestDataOfUndo says of an undo all that its sentence says: what it passed over, and what it left.
+func TestDataOfUndo(t *testing.T) {
+	var u skill.Reverted
+	u.Changes = slices.Grow(u.Changes, 1)[:1]
+	done := &u.Changes[0]
+	done.Of, done.Path, done.Applied = "3", "/w/a.txt", true
+	done.More, done.Left, done.Passed = 2, 1, []error{errors.New("change 4 is not kept")}
+	got, err := json.Marshal(Data(u))
+	if want := `{"undone":[{"applied":true,"change":"3","left":1,"more":2,"passed":["change 4 is not kept"],"path":"/w/a.txt"}]}`; string(got) != want || err != nil {
+		t.Errorf("%s: %s, %v; want %s", u.Message(), got, err, want)
 	}
 }
 

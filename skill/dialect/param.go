@@ -295,8 +295,7 @@ func (t *Tool) OutputSchema() json.RawMessage {
 	case t.Output == nil:
 		return nil
 	}
-	b := objectSchema(t.Output, true)
-	return bytes.Replace(b, []byte(`,"required":[],"additionalProperties":true`), nil, 1) // more may come
+	return append(bytes.TrimSuffix(objectSchema(t.Output, true), []byte(`,"additionalProperties":true}`)), '}') // more may come
 }
 
 func objectSchema(params []Param, more bool) []byte {

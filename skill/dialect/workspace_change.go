@@ -9,8 +9,12 @@ import (
 	"textskill/skill"
 )
 
-// changeOutput is what the object of a change has, if the change was recorded.
-var changeOutput = []Param{{Name: "undo", Type: "string"}}
+// changeOutput is what the object of a change has; undo is missing if it was not recorded.
+// What rarely comes, as in a dry run, is left out: all definitions have 9 KB.
+var changeOutput = []Param{{Name: "path", Type: "string", Required: true}, {Name: "undo", Type: "string"}}
+
+// movedOutput is what the object of a move or copy has.
+var movedOutput = append([]Param{{Name: "from", Type: "string", Required: true}}, changeOutput...)
 
 var onePath = Param{Name: "path", Aliases: []string{"file_path"}, Type: "string", Path: true, Required: true, Doc: "file"}
 
@@ -73,7 +77,7 @@ var patchTool = Tool{
 	Doc: "Change, add, move and delete files by one patch, all or nothing.",
 	Params: []Param{{Name: "patch", Aliases: []string{"input"}, Type: "string", Content: true, Required: true,
 		Doc: "*** Begin Patch … *** End Patch (Update File, Add File, Delete File, Move to), or a unified diff"}},
-	Output:    []Param{{Name: "undo", Type: "string"}, {Name: "files", Type: "array"}},
+	Output:    append([]Param{{Name: "files", Type: "array", Of: "string", Required: true}}, changeOutput...),
 	Effect:    Destroys,
 	operation: func(in *call) (skill.Args, error) { return skill.Patch{Text: in.str("patch")}, nil },
 	reply: typed(func(in *call, p skill.Patched) string {
@@ -115,7 +119,7 @@ func refusedToReplace(in *call, err error) error {
 
 var moveTool = Tool{
 	Name: "move", Title: "Move or rename", Doc: "Move or rename a file or folder.",
-	Params: []Param{ownSource, ownDest, overwrite}, Output: changeOutput, Effect: Destroys,
+	Params: []Param{ownSource, ownDest, overwrite}, Output: movedOutput, Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
 		return skill.MoveFile{Source: in.str("source"), Dest: in.str("destination"), Into: true, Parents: true, NoReplace: !in.flag("overwrite")}, refuseHome(in, "destination")
 	},
@@ -128,7 +132,7 @@ var moveTool = Tool{
 
 var copyTool = Tool{
 	Name: "copy", Title: "Copy", Doc: "Copy a file or folder with everything in it.",
-	Params: []Param{ownSource, ownDest, overwrite}, Output: changeOutput, Effect: Destroys,
+	Params: []Param{ownSource, ownDest, overwrite}, Output: movedOutput, Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
 		return skill.CopyFile{Source: in.str("source"), Dest: in.str("destination"), Tree: true, Into: true, Parents: true, NoReplace: !in.flag("overwrite")}, refuseHome(in, "destination")
 	},
@@ -205,7 +209,7 @@ var takeBackTool = Tool{
 		{Name: "id", Type: "string", Doc: "default: the last"},
 		{Name: "since", Type: "string", Doc: "this change and all later ones"},
 		{Name: "force", Type: "boolean", Doc: "though it has changed since"}},
-	Output: []Param{{Name: "undone", Type: "array"}}, Effect: Destroys,
+	Output: []Param{{Name: "undone", Type: "array", Of: "object", Required: true}}, Effect: Destroys,
 	operation: undoTool.operation,
 	reply: func(in *call, r skill.Result) string {
 		return strings.TrimSuffix(r.Message()+"\nundo ID "+Reply{Result: r}.UndoID(), "\nundo ID ")

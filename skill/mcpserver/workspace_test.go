@@ -94,6 +94,7 @@ func TestWorkspaceStructured(t *testing.T) {
 		t.Fatal(err)
 	}
 	schemas := map[string]*jsonschema.Resolved{}
+	properties := map[string]map[string]*jsonschema.Schema{}
 	for _, tool := range list.Tools {
 		var s jsonschema.Schema
 		data, _ := json.Marshal(tool.OutputSchema)
@@ -103,6 +104,7 @@ func TestWorkspaceStructured(t *testing.T) {
 		if err := json.Unmarshal(data, &s); err != nil {
 			t.Fatal(err)
 		}
+		properties[tool.Name] = s.Properties
 		if schemas[tool.Name], err = s.Resolve(nil); err != nil {
 			t.Fatal(err)
 		}
@@ -119,6 +121,13 @@ func TestWorkspaceStructured(t *testing.T) {
 			t.Errorf("%s: %s, %v", tt.tool, text, object)
 		} else if err := schemas[tt.tool].Validate(object); err != nil {
 			t.Errorf("%s: %v", tt.tool, err)
+		} else if err := schemas[tt.tool].Validate(map[string]any{}); err == nil {
+			t.Errorf("%s: its schema is that of an object without %s, too", tt.tool, tt.member)
+		}
+		for member := range object {
+			if properties[tt.tool][member] == nil {
+				t.Errorf("%s: its schema does not name %s", tt.tool, member)
+			}
 		}
 		if undo, ok := object["undo"].(string); ok && (r.Meta["undo"] != undo || !strings.Contains(text, "undo ID "+undo)) {
 			t.Errorf("%s: %s, %v, %v", tt.tool, text, object, r.Meta)
