@@ -28,7 +28,7 @@ class Textskill < Formula
 
   def install
     bin.install "skill" => "textskill"
-    man1.install Dir["man/*.1"]
+    man1.install Dir["man/textskill*.1"]
     generate_completions_from_executable(bin/"textskill", "completion")
   end
 

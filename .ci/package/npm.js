@@ -9,7 +9,7 @@ try {
   console.error(`textskill: the package ${target} is missing; install textskill again without --omit=optional, if it is built for this machine at all`);
   process.exit(1);
 }
-const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
+const child = spawn(program, process.argv.slice(2), { stdio: "inherit", argv0: "textskill" });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
 child.on("error", (err) => {
   console.error(`textskill: ${err.message}`);

@@ -4,12 +4,16 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"textskill/skill/dialect"
 )
 
 const rootLong = `skill carries out what an agent asks of a workspace directory, and nowhere else.
@@ -36,6 +40,47 @@ const rootExample = `  skill writeFile notes/a.txt content: hi
 var rootFlags = []string{"workspace", "allow", "read-only", "dry-run", "no-journal", "fence", "network", "fallback",
 	"tools", "wire", "lines", "json", "verbose", "version"}
 
+// packagedName is what packages call the program, because Debian's procps has another skill,
+// which ends processes by their names: nobody should be told to type that.
+const packagedName = "textskill"
+
+// nameOf returns packagedName if the program was started as that, else "".
+func nameOf(started string) string {
+	if strings.TrimSuffix(filepath.Base(started), ".exe") == packagedName {
+		return packagedName
+	}
+	return ""
+}
+
+// toType returns a writer of help and errors in which what is to be typed begins with the name
+// that the program was started by.
+func (c *cli) toType(w io.Writer) io.Writer {
+	if c.name == "" {
+		return w
+	}
+	words := []string{`\\?-`, `\[`, `<`, `COMMAND`, `help\b`, `completion\b`, `please\b`, `with\b`, `again\b`}
+	for _, sub := range c.subcommands() {
+		words = append(words, sub.name+`\b`)
+	}
+	for _, t := range dialect.Achilles.Tools {
+		words = append(words, t.Name+`\b`)
+	}
+	return renaming{w, c.name, regexp.MustCompile(`(?m)(^|[\s"'(])skill( (?:` + strings.Join(words, "|") + `)|:|$)`)}
+}
+
+type renaming struct {
+	io.Writer
+	name  string
+	typed *regexp.Regexp // the name as it stands in texts, between what comes before and after
+}
+
+func (r renaming) Write(text []byte) (int, error) {
+	if _, err := r.Writer.Write(r.typed.ReplaceAll(text, []byte("${1}"+r.name+"${2}"))); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
 // helpCommand is skill help: of the program, of a command, or of all shared flags.
 func (c *cli) helpCommand(o *options) *cobra.Command {
 	return &cobra.Command{
@@ -57,8 +102,9 @@ func (c *cli) helpCommand(o *options) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if slices.Equal(args, []string{"flags"}) {
-				fmt.Fprint(c.stdout, "A command obeys the flags that its help lists, and refuses the others. Flags stand\nbefore the first word of a command or prompt, and before or after a command like mcp.\n")
-				o.printFlags(c.stdout, func(*pflag.Flag) bool { return true })
+				w := c.toType(c.stdout)
+				fmt.Fprint(w, "A command obeys the flags that its help lists, and refuses the others. Flags stand\nbefore the first word of a command or prompt, and before or after a command like mcp.\n")
+				o.printFlags(w, func(*pflag.Flag) bool { return true })
 				return nil
 			}
 			topic, rest, err := cmd.Root().Find(args)
@@ -83,7 +129,7 @@ func unknownCommand(root *cobra.Command, word string) error {
 // text/template calls methods by name, with which the linker keeps every exported
 // method (27.2 MB, not 23.8 MB, and a start of a text command takes 7 % more).
 func (c *cli) printHelp(cmd *cobra.Command, o *options) {
-	w := cmd.OutOrStdout()
+	w := c.toType(cmd.OutOrStdout())
 	fmt.Fprintln(w, strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short+".")))
 	fmt.Fprintf(w, "\nUsage:\n  %s\n", cmd.UseLine())
 	if !cmd.HasParent() {

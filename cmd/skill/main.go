@@ -23,12 +23,13 @@ func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	waiting := make(chan struct{})
 	go cancelOnSignal(cancel, waiting)
-	c := &cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, helper: ownProgram(), interrupts: func() <-chan os.Signal { return takeInterrupts(waiting) }}
+	c := &cli{name: nameOf(os.Args[0]), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, helper: ownProgram(), interrupts: func() <-chan os.Signal { return takeInterrupts(waiting) }}
 	os.Exit(c.run(ctx, args))
 }
 
 // cli is the program without the process: it may be run from a test.
 type cli struct {
+	name           string // what it is started as, if that is packagedName; else ""
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"flag"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,21 +17,44 @@ import (
 
 var manFolder = flag.String("man", "", "write the manual pages into this `folder`")
 
-// TestManPages makes a manual page for each command, with all its flags. A release does it
-// with -man; the program is without the pages' generator, which would add templates (see
-// printHelp).
+// TestManPages makes a manual page for each command, with all its flags, under either name of
+// the program. A release does it with -man; the program is without the pages' generator,
+// which would add templates (see printHelp).
 func TestManPages(t *testing.T) {
-	c := &cli{stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }}
+	for _, name := range []string{"", packagedName} {
+		manPages(t, &cli{name: name, stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }})
+	}
+}
+
+// otherName is a command to type that is not the program's, where that has packagedName.
+var otherName = regexp.MustCompile(`(?m)(^|[^\w/.\n]|start )skill( (\\?-|\[|[a-z]+ [A-Z]+$|undo|run|log|trust|help|mcp|test|setup|diff|doctor|config|web)|$)`)
+
+func manPages(t *testing.T, c *cli) {
 	root := c.command(nil)
 	root.DisableAutoGenTag = true
 	c.addCommands(root, newOptions(""))
-	dir := *manFolder
-	if dir == "" {
-		dir = t.TempDir()
-	}
-	head := doc.GenManHeader{Section: "1", Source: "skill", Manual: "skill"} // of the day in SOURCE_DATE_EPOCH
+	dir := cmp.Or(*manFolder, t.TempDir())
+	head := doc.GenManHeader{Section: "1", Source: root.Name(), Manual: root.Name()} // of the day in SOURCE_DATE_EPOCH
 	if err := doc.GenManTree(root, &head, dir); err != nil {
 		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, root.Name()+"*.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		page, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var renamed bytes.Buffer
+		c.toType(&renamed).Write(page)
+		if wrong := otherName.FindString(renamed.String()); wrong != "" && c.name != "" {
+			t.Errorf("%s says to type another program: %q", filepath.Base(file), wrong)
+		}
+		if err := os.WriteFile(file, renamed.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, cmd := range append(root.Commands(), root) {
 		if !cmd.IsAvailableCommand() {
@@ -45,7 +71,8 @@ func TestManPages(t *testing.T) {
 				t.Errorf("%s does not have --%s", name, f.Name)
 			}
 		})
-		if !strings.Contains(string(page), cmd.Short) {
+		var short strings.Builder
+		if c.toType(&short).Write([]byte(cmd.Short)); !strings.Contains(string(page), short.String()) {
 			t.Errorf("%s does not say: %s", name, cmd.Short)
 		}
 	}

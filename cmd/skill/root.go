@@ -25,6 +25,7 @@ import (
 // run carries out one command line and returns the exit code.
 func (c *cli) run(ctx context.Context, args []string) int {
 	stdout, stderr := newOutput(c.stdout), newOutput(c.stderr)
+	stderr.w = c.toType(stderr.w)
 	own := *c
 	own.stdout, own.stderr = stdout, stderr
 	code := own.execute(ctx, args)
@@ -61,7 +62,7 @@ func (c *cli) command(args []string) *cobra.Command {
 	o := newOptions(c.helper)
 	o.args = args
 	root := &cobra.Command{
-		Use:     "skill [flags] COMMAND WORDS…",
+		Use:     cmp.Or(c.name, "skill") + " [flags] COMMAND WORDS…",
 		Short:   "Carry out what an agent asks of a workspace",
 		Long:    rootLong,
 		Example: rootExample,

@@ -24,7 +24,7 @@ const noSleep = "GORACE=atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
 	skill.HelperMain()
-	testscript.Main(clean{m}, map[string]func(){"skill": main})
+	testscript.Main(clean{m}, map[string]func(){"skill": main, packagedName: main})
 }
 
 // clean runs the tests without the settings of the user. The program, which the test
