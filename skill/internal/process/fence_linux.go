@@ -6,22 +6,12 @@ import (
 	"os"
 	"slices"
 
-	kernel "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
 	"textskill/skill/internal/workspace"
 )
 
 const newestABI = 11 // version of Landlock that this package knows
-
-// landlockABI returns the version of Landlock to use, 0 if the kernel has none.
-func landlockABI() int {
-	v, err := kernel.LandlockGetABIVersion()
-	if err != nil {
-		return 0
-	}
-	return min(v, newestABI)
-}
 
 // errUnfenced says that the fence could not be set.
 var errUnfenced = errors.New("the fence could not be set")
@@ -107,12 +97,13 @@ func (f fence) bounding() (drop []uintptr) {
 
 // Sets of Landlock's access rights. Whatever may be read may also be executed.
 const (
-	mayReadFile  = kernel.AccessFSExecute | kernel.AccessFSReadFile
-	mayReadDir   = mayReadFile | kernel.AccessFSReadDir
-	mayWriteFile = mayReadFile | kernel.AccessFSWriteFile | kernel.AccessFSTruncate
-	mayWriteDir  = mayReadDir | mayWriteFile | kernel.AccessFSRemoveDir | kernel.AccessFSRemoveFile | kernel.AccessFSMakeDir | kernel.AccessFSMakeReg |
-		kernel.AccessFSMakeSock | kernel.AccessFSMakeFifo | kernel.AccessFSMakeSym | kernel.AccessFSRefer
-	mayMakeDevice = kernel.AccessFSMakeChar | kernel.AccessFSMakeBlock
+	mayReadFile  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
+	mayReadDir   = mayReadFile | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	mayWriteFile = mayReadFile | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	mayWriteDir  = mayReadDir | mayWriteFile | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
+		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
+	mayMakeDevice = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
 )
 
 // handled lists the access rights that each version of Landlock can deny first.
@@ -120,42 +111,42 @@ var handled = []struct {
 	abi                int
 	files, net, scoped uint64
 }{
-	{1, mayWriteDir&^(kernel.AccessFSRefer|kernel.AccessFSTruncate) | mayMakeDevice, 0, 0},
-	{2, kernel.AccessFSRefer, 0, 0},
-	{3, kernel.AccessFSTruncate, 0, 0},
-	{abiTCP, 0, kernel.AccessNetBindTCP | kernel.AccessNetConnectTCP, 0},
-	{5, kernel.AccessFSIoctlDev, 0, 0},
-	{abiSignals, 0, 0, kernel.ScopeAbstractUnixSocket | kernel.ScopeSignal},
-	{9, kernel.AccessFSResolveUnix, 0, 0},
-	{10, 0, kernel.AccessNetBindUDP | kernel.AccessNetConnectSendUDP, 0},
+	{1, mayWriteDir&^(unix.LANDLOCK_ACCESS_FS_REFER|unix.LANDLOCK_ACCESS_FS_TRUNCATE) | mayMakeDevice, 0, 0},
+	{2, unix.LANDLOCK_ACCESS_FS_REFER, 0, 0},
+	{3, unix.LANDLOCK_ACCESS_FS_TRUNCATE, 0, 0},
+	{abiTCP, 0, unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, 0},
+	{5, unix.LANDLOCK_ACCESS_FS_IOCTL_DEV, 0, 0},
+	{abiSignals, 0, 0, unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL},
+	{9, unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX, 0, 0},
+	{10, 0, unix.LANDLOCK_ACCESS_NET_BIND_UDP | unix.LANDLOCK_ACCESS_NET_CONNECT_SEND_UDP, 0},
 }
 
 // ruleset returns a descriptor of f's rules, which the caller closes. It ignores rules
 // whose file does not exist or has been replaced.
 func (f fence) ruleset(abi int) (fd int, err error) {
-	var attr kernel.RulesetAttr
+	var attr unix.LandlockRulesetAttr
 	for _, h := range handled {
 		if h.abi <= abi {
-			attr.HandledAccessFS |= h.files
-			attr.HandledAccessNet |= h.net
+			attr.Handled_access_fs |= h.files
+			attr.Handled_access_net |= h.net
 			attr.Scoped |= h.scoped
 		}
 	}
 	if f.network {
-		attr.HandledAccessNet = 0
+		attr.Handled_access_net = 0
 	}
-	if fd, err = kernel.LandlockCreateRuleset(&attr, 0); err != nil {
+	if fd, err = newRuleset(&attr); err != nil {
 		return -1, err
 	}
 	for _, r := range f.rules {
-		if err = r.addTo(fd, attr.HandledAccessFS); err != nil {
+		if err = r.addTo(fd, attr.Handled_access_fs); err != nil {
 			break
 		}
 	}
-	ports := map[uint64]int{kernel.AccessNetBindTCP: f.port, kernel.AccessNetConnectTCP: f.connect}
+	ports := map[uint64]int{unix.LANDLOCK_ACCESS_NET_BIND_TCP: f.port, unix.LANDLOCK_ACCESS_NET_CONNECT_TCP: f.connect}
 	for access, port := range ports {
-		if err == nil && port != 0 && attr.HandledAccessNet != 0 {
-			err = kernel.LandlockAddNetPortRule(fd, &kernel.NetPortAttr{AllowedAccess: access, Port: uint64(port)}, 0)
+		if err == nil && port != 0 && attr.Handled_access_net != 0 {
+			err = allowPort(fd, &portRule{access, uint64(port)})
 		}
 	}
 	if err != nil {
@@ -181,20 +172,20 @@ func (r fenceRule) addTo(rules int, handled uint64) error {
 	var access uint64
 	switch dir := st.Mode&unix.S_IFMT == unix.S_IFDIR; {
 	case st.Mode&unix.S_IFMT == unix.S_IFSOCK:
-		access = kernel.AccessFSResolveUnix
+		access = unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
 	case dir && r.write:
 		access = mayWriteDir
 	case dir:
 		access = mayReadDir
 	case r.write:
-		access = mayWriteFile | kernel.AccessFSIoctlDev
+		access = mayWriteFile | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	default:
 		access = mayReadFile
 	}
 	if access &= handled; access == 0 {
 		return nil
 	}
-	return kernel.LandlockAddPathBeneathRule(rules, &kernel.PathBeneathAttr{ParentFd: fd, AllowedAccess: access}, 0)
+	return allowBelow(rules, &unix.LandlockPathBeneathAttr{Parent_fd: int32(fd), Allowed_access: access})
 }
 
 // resources returns the limits, which the command sets for itself before its program
