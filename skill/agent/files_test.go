@@ -127,7 +127,7 @@ func TestFilesConflict(t *testing.T) {
 // TestDelegateChanges undoes what a delegate changed with the run of its parent.
 func TestDelegateChanges(t *testing.T) {
 	l := newTeam(t)
-	l.cfg.Model = delegator{filepath.Join(l.dir, "f")}
+	l.cfg.Model = delegator{t, filepath.Join(l.dir, "f")}
 	os.WriteFile(filepath.Join(l.dir, "f"), nil, 0o666)
 	l.ran("go")
 	if l.file("f") != "x" {

@@ -134,29 +134,39 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// TestInterruptedDelegation kills a run with a delegate between each two writes.
+// TestInterruptedDelegation kills a run with a delegate between each two writes, and its
+// continuation at each of the next three.
 func TestInterruptedDelegation(t *testing.T) {
 	t.Parallel()
 	for first, ended := 1, false; !ended; first++ {
-		l := newTeam(t)
-		l.cfg.Model = delegator{filepath.Join(l.dir, "f")}
-		os.WriteFile(filepath.Join(l.dir, "f"), nil, 0o666)
-		if ended = l.killAt(first); !ended && !l.killAt(0) {
-			t.Fatal("the run does not end")
-		}
-		c, err := Records{Executor: l.cfg.Executor}.Latest(t.Context(), "run")
-		if err != nil || c.Status != Completed || c.DelegatedBy != nil {
-			t.Fatalf("killed at %d: the run ends with %v, %+v", first, err, c)
-		}
-		text := fmt.Sprint(c.Messages)
-		if got := l.file("f"); got != "x" || !strings.Contains(text, "X is done") {
-			t.Fatalf("killed at %d: the file holds %q, the conversation is %s", first, got, text)
+		for second := range 4 {
+			l := newTeam(t)
+			l.cfg.Model = delegator{t, filepath.Join(l.dir, "f")}
+			os.WriteFile(filepath.Join(l.dir, "f"), nil, 0o666)
+			ended = l.killAt(first)
+			if second > 0 && !ended {
+				l.killAt(second)
+			}
+			if !ended && !l.killAt(0) {
+				t.Fatal("the run does not end")
+			}
+			c, err := Records{Executor: l.cfg.Executor}.Latest(t.Context(), "run")
+			if err != nil || c.Status != Completed || c.DelegatedBy != nil {
+				t.Fatalf("killed at %d: the run ends with %v, %+v", first, err, c)
+			}
+			text := fmt.Sprint(c.Messages)
+			if got := l.file("f"); got != "x" || !strings.Contains(text, "X is done") {
+				t.Fatalf("killed at %d and %d: the file holds %q, the conversation is %s", first, second, got, text)
+			}
 		}
 	}
 }
 
 // A delegator is a model of two experts: one delegates, the other appends to a file.
-type delegator struct{ file string }
+type delegator struct {
+	*testing.T
+	file string
+}
 
 func (d delegator) Next(_ context.Context, r Request) (Answer, error) {
 	text, worker := fmt.Sprint(r.Messages), strings.Contains(fmt.Sprint(r.Messages[0]), "Work.")
@@ -169,6 +179,11 @@ func (d delegator) Next(_ context.Context, r Request) (Answer, error) {
 	case worker && !strings.Contains(text, "appendTextFile"), worker && strings.Contains(text, "Interrupted") && len(written) == 0:
 		return calls(`appendTextFile {"path":"f","text":"x"}`), nil
 	case worker || strings.Contains(text, "X is done"):
+		for _, p := range r.Messages[len(r.Messages)-1].Contents {
+			if p.ToolName == "attemptCompletion" && !strings.Contains(fmt.Sprint(p), "Interrupted") {
+				d.Errorf("all was done and its end accepted, and the model was asked again: %s", text)
+			}
+		}
 		return calls("attemptCompletion"), nil
 	}
 	return calls(`worker {"query":"do X"}`), nil
