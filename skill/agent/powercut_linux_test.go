@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"textskill/skill"
 	"textskill/testdata/needs"
 )
@@ -61,7 +59,7 @@ func (c *cutLab) clear() {
 	if err != nil {
 		c.Fatal(err)
 	}
-	unix.Sync()
+	c.disk.Flush()
 }
 
 // runUntil runs, cuts the power at a point, and continues.
