@@ -248,3 +248,15 @@ func sparse(t testing.TB, name string, size int64, text string) {
 		t.Fatal(err)
 	}
 }
+
+// TestDistance counts two letters that are swapped as one change.
+func TestDistance(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "ab", 2}, {"want", "want", 0}, {"wnat", "want", 1}, {"wnt", "want", 1}, {"udno", "undo", 1}, {"history", "hsitroy", 2}, {"abc", "cab", 2}, {"ab", "ba", 1}} {
+		if got, back := Distance(tt.a, tt.b), Distance(tt.b, tt.a); got != tt.want || back != tt.want {
+			t.Errorf("Distance(%q, %q) is %d, the other way %d; want %d", tt.a, tt.b, got, back, tt.want)
+		}
+	}
+}

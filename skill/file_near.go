@@ -94,22 +94,26 @@ func similarity(a, b string, atLeast float64) float64 {
 	return 1 - float64(Distance(a, b))/float64(long)
 }
 
-// Distance returns how many bytes must be inserted, removed or replaced to turn a into b.
+// Distance returns how many bytes must be inserted, removed or replaced, or swapped with the
+// next one, to turn a into b.
 func Distance(a, b string) int {
-	row := make([]int, len(b)+1)
+	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
+		next[0] = i + 1
 		for j := range len(b) {
-			next := diagonal
+			n := row[j]
 			if a[i] != b[j] {
-				next = 1 + min(diagonal, row[j], row[j+1])
+				n = 1 + min(n, row[j+1], next[j])
+				if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+					n = min(n, 1+before[j-1])
+				}
 			}
-			diagonal, row[j+1] = row[j+1], next
+			next[j+1] = n
 		}
+		before, row, next = row, next, before
 	}
 	return row[len(b)]
 }

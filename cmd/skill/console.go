@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"textskill/parser"
 	rawjson "textskill/parser/json"
@@ -128,9 +129,29 @@ func (k *console) help(context.Context, string) error {
 	}
 	fmt.Fprintf(k.stdout, "A line without a colon is a prompt of %s. Its tools:\n", k.dialect().Name)
 	for _, t := range k.dialect().Tools {
-		fmt.Fprintf(k.stdout, "  %-20s%s\n", t.Name, t.Doc)
+		fmt.Fprintf(k.stdout, "  %-20s%s\n", t.Name, folded(t.Doc, 22))
 	}
 	return nil
+}
+
+// folded breaks a text between words, so that with an indent it fits a terminal of 80 columns.
+func folded(text string, indent int) string {
+	var b strings.Builder
+	at := indent
+	for i, word := range strings.Fields(text) {
+		switch n := utf8.RuneCountInString(word); {
+		case i > 0 && at+1+n > 80:
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			at = indent + n
+		case i > 0:
+			b.WriteByte(' ')
+			at += 1 + n
+		default:
+			at += n
+		}
+		b.WriteString(word)
+	}
+	return b.String()
 }
 
 // complete proposes words for the one before the cursor, which stands after so many

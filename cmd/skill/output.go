@@ -84,8 +84,9 @@ func (o *output) keep(write func() (int, error)) error {
 	return err
 }
 
-// The colours of a diff, as a terminal numbers them.
+// Colours as a terminal numbers them.
 const (
+	faint = 2
 	red   = 31
 	green = 32
 	cyan  = 36
@@ -100,25 +101,41 @@ func (o *output) paint(colour int, text string) error {
 	return o.send(shown)
 }
 
-// printDiff writes a diff, in colours on a terminal, but not under NO_COLOR.
+// printDiff writes a diff, in colours on a terminal.
 func (c *cli) printDiff(diff string) error {
+	return c.printColoured(diff, func(_ int, line string) int {
+		switch {
+		case strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "): // mostly the names of the files
+		case strings.HasPrefix(line, "@@"):
+			return cyan
+		case strings.HasPrefix(line, "+"):
+			return green
+		case strings.HasPrefix(line, "-"):
+			return red
+		}
+		return 0
+	})
+}
+
+// printHistory writes a list of changes, a line for each, on a terminal those faint that are
+// not in effect.
+func (c *cli) printHistory(text string, changes skill.Changes) error {
+	return c.printColoured(text, func(i int, _ string) int {
+		if i < len(changes.List) && (changes.List[i].Undone || changes.List[i].Unmade) {
+			return faint
+		}
+		return 0
+	})
+}
+
+// printColoured writes lines, on a terminal in colours, but not under NO_COLOR.
+func (c *cli) printColoured(text string, colour func(i int, line string) int) error {
 	o, ok := c.stdout.(*output)
 	if !ok || !o.terminal || c.getenv("NO_COLOR") != "" || c.getenv("TERM") == "dumb" {
-		_, err := fmt.Fprintln(c.stdout, diff)
-		return err
+		return printLine(c.stdout, text)
 	}
-	for line := range strings.Lines(diff + "\n") {
-		colour := 0
-		switch text := strings.TrimSuffix(line, "\n"); {
-		case strings.HasPrefix(text, "--- "), strings.HasPrefix(text, "+++ "): // mostly the names of the files
-		case strings.HasPrefix(text, "@@"):
-			colour = cyan
-		case strings.HasPrefix(text, "+"):
-			colour = green
-		case strings.HasPrefix(text, "-"):
-			colour = red
-		}
-		if err := o.paint(colour, strings.TrimSuffix(line, "\n")); err != nil {
+	for i, line := range strings.Split(text, "\n") {
+		if err := o.paint(colour(i, line), line); err != nil {
 			return err
 		}
 		fmt.Fprintln(o)

@@ -5,9 +5,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"textskill/skill"
 	"textskill/testdata/needs"
 )
 
@@ -39,6 +41,17 @@ func TestPrintDiffInColours(t *testing.T) {
 		if err := c.printDiff(diff); err != nil || out.String() != tt.want {
 			t.Errorf("NO_COLOR=%s: %q, %v", tt.noColour, out.String(), err)
 		}
+	}
+}
+
+// TestPrintHistoryInColours shows a change that is undone faint, and controls in names as text.
+func TestPrintHistoryInColours(t *testing.T) {
+	var out strings.Builder
+	c := &cli{stdout: &output{w: &out, terminal: true}, getenv: func(string) string { return "" }}
+	changes := skill.Changes{List: slices.Grow(skill.Changes{}.List, 2)[:2]}
+	changes.List[1].Undone = true
+	if err := c.printHistory("2  write b\x1b[2J\n1  write a (undone)\n[more]", changes); err != nil || out.String() != "2  write b\\u001b[2J\n\x1b[2m1  write a (undone)\x1b[0m\n[more]\n" {
+		t.Errorf("%q, %v", out.String(), err)
 	}
 }
 

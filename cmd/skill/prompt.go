@@ -190,8 +190,11 @@ func (p *prompter) print(r dialect.Reply) error {
 // printBody writes the sentence of a reply, on a terminal with what a person wants to see
 // besides: the text that was read.
 func (p *prompter) printBody(r dialect.Reply) error {
-	if _, ok := r.Result.(skill.Compared); ok {
+	switch result := r.Result.(type) {
+	case skill.Compared:
 		return p.printDiff(r.Body)
+	case skill.Changes:
+		return p.printHistory(r.Body, result)
 	}
 	err := printLine(p.stdout, r.Body)
 	if read, ok := r.Result.(skill.FileRead); ok && err == nil && onTerminal(p.stdout) && len(read.Content) > 0 {
