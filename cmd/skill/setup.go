@@ -133,10 +133,12 @@ func (c *cli) setup(o *options, name string, remove, show bool) error {
 	if h.toml {
 		edit = editTOML
 	}
-	after, err := edit(before, append(h.keys, serverName), e)
+	text := bytes.TrimPrefix(before, []byte("\ufeff")) // a byte order mark stays
+	after, err := edit(text, append(h.keys, serverName), e)
+	after = slices.Concat(before[:len(before)-len(text)], after)
 	switch {
 	case err != nil:
-		return c.failed(fmt.Errorf("%s: %w; the file is left as it is", file, err))
+		return c.failed(fmt.Errorf("%s: %w; the file is left as it is: mend it, and type this again", file, err))
 	case show:
 		_, err := c.stdout.Write(after)
 		return err
@@ -152,9 +154,13 @@ func (c *cli) setup(o *options, name string, remove, show bool) error {
 	}
 	done := "is set up in"
 	if remove {
-		done = "no longer starts skill; changed is"
+		done = "no longer starts skill: it is taken out of"
 	}
-	fmt.Fprintf(c.stdout, "%s %s %s\n%s\n", h.title, done, file, h.reload)
+	kept := ""
+	if before != nil {
+		kept = "; the file as it was is " + file + ".bak"
+	}
+	fmt.Fprintf(c.stdout, "%s %s %s%s\n%s\n", h.title, done, file, kept, h.reload)
 	return nil
 }
 

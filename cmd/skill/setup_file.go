@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -22,7 +23,7 @@ func editJSON(data []byte, path []string, e entry) ([]byte, error) {
 	}
 	v, err := hujson.Parse(data)
 	if err != nil {
-		return nil, err
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "hujson: "))
 	}
 	indent := "  "
 	if o, ok := v.Value.(*hujson.Object); ok && len(o.Members) > 0 {
@@ -178,7 +179,10 @@ func (e entry) has(name string) bool {
 
 func readTOML(data []byte) (map[string]any, error) {
 	v := map[string]any{}
-	return v, toml.Unmarshal(data, &v)
+	if err := toml.Unmarshal(data, &v); err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "toml: "))
+	}
+	return v, nil
 }
 
 // change sets the members of the table at a path in v, or removes it if e is nil.
