@@ -13,8 +13,6 @@ import (
 	"unsafe"
 
 	"github.com/spf13/cobra"
-
-	"textskill/skill/mcpserver"
 )
 
 // ownProgram returns the program that commands run under: this one again. The name
@@ -75,13 +73,8 @@ func takeInterrupts(waiting <-chan struct{}) <-chan os.Signal {
 }
 
 // prepare gives root the subcommands that args may name: those whose name is anywhere
-// in args. To build all of them, with their flags, takes 0.08 ms of a start. For skill
-// mcp it also begins to build the first answer, which saves 0.12 ms where a second
-// processor is free.
+// in args. To build all of them, with their flags, takes 0.08 ms of a start.
 func (c *cli) prepare(root *cobra.Command, o *options, args []string) {
-	if slices.Contains(args, "mcp") {
-		go mcpserver.Warm()
-	}
 	for _, arg := range args {
 		switch arg {
 		case "help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd:

@@ -16,6 +16,7 @@
 //	requests.go   requests of a client that have not been answered
 //	route.go      what happens to a line: a call, a message for the SDK, or a refusal
 //	message.go    the members of a message, and which messages are invalid
+//	greet.go      the first message, answered before the SDK does
 //	fast.go       calls answered without the SDK
 //	http.go       listening, limits, shutdown
 //	guard.go      which HTTP requests are accepted
@@ -27,7 +28,6 @@ package mcpserver
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -42,6 +42,9 @@ import (
 	"textskill/skill"
 	"textskill/skill/dialect"
 )
+
+// What clients are told of the program.
+const serverName, serverTitle = "skill", "Skill"
 
 // Config says what a server serves.
 type Config struct {
@@ -86,6 +89,7 @@ type Server struct {
 	tools map[string]tool
 	order []string // names as they are listed
 	add   func()   // adds the tools to the SDK's server, once
+	plain bool     // the SDK's server has what this package gives it, and nothing else
 
 	addLinked func() // adds the resources, once
 
@@ -100,11 +104,6 @@ type Server struct {
 	patience  time.Duration // unreadTime; less in tests
 }
 
-// Warm makes encoding/json build its encoder for the answer to initialize, which
-// takes about 0.1 ms. A program that calls it while it reads its flags greets its
-// client that much sooner.
-func Warm() { json.Marshal(&mcp.InitializeResult{}) }
-
 // New makes a server. Two dialects that have a tool of the same name are an error,
 // and so is a dialect that is given twice.
 func New(cfg Config) (*Server, error) {
@@ -116,6 +115,7 @@ func New(cfg Config) (*Server, error) {
 		tools:    make(map[string]tool),
 		served:   &served{x: cfg.Executor, users: 1},
 		sessions: make(map[*mcp.ServerSession]*session),
+		plain:    cfg.Options == nil,
 
 		maxUnread: maxUnread,
 		patience:  unreadTime,
@@ -129,7 +129,7 @@ func New(cfg Config) (*Server, error) {
 			s.order = append(s.order, t.Name)
 		}
 	}
-	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "skill", Title: "Skill", Version: cfg.Version}, s.options())
+	s.sdk = mcp.NewServer(&mcp.Implementation{Name: serverName, Title: serverTitle, Version: cfg.Version}, s.options())
 	s.sdk.AddReceivingMiddleware(s.listInOrder)
 	s.add = sync.OnceFunc(s.addTools) // 0.5 ms for 17 tools, which initialize need not wait for
 	s.relaying.running = make(map[string]context.CancelFunc)
@@ -158,7 +158,16 @@ func (s *Server) addTools() {
 
 // SDK returns the SDK's server, to which tools, prompts and resources may be
 // added before it serves.
-func (s *Server) SDK() *mcp.Server { return s.sdk }
+func (s *Server) SDK() *mcp.Server {
+	s.plain = false
+	return s.sdk
+}
+
+// instructions are what clients are told.
+func (s *Server) instructions() string {
+	return cmp.Or(s.cfg.Instructions, "Files are those of the workspace "+s.cfg.Executor.Dir()+
+		"; names are absolute inside it, or relative to it. Nothing outside can be reached.")
+}
 
 func (s *Server) options() *mcp.ServerOptions {
 	var o mcp.ServerOptions
@@ -175,8 +184,7 @@ func (s *Server) options() *mcp.ServerOptions {
 		caps.Resources = &mcp.ResourceCapabilities{}
 	}
 	o.Capabilities = &caps
-	o.Instructions = cmp.Or(o.Instructions, s.cfg.Instructions, "Files are those of the workspace "+s.cfg.Executor.Dir()+
-		"; names are absolute inside it, or relative to it. Nothing outside can be reached.")
+	o.Instructions = cmp.Or(o.Instructions, s.instructions())
 	//lint:ignore SA1019 deprecated for new clients; those of today have roots
 	o.RootsListChangedHandler = func(_ context.Context, req *mcp.RootsListChangedRequest) {
 		s.session(req.Session).forgetScope()

@@ -21,6 +21,8 @@ type pending struct {
 	cancelled  bool     // no answer is sent
 	initialize bool     // the answer says which version of the protocol is used
 	reads      bool     // room for the answer is reserved
+
+	greeted chan struct{} // the answer has been sent, and this is closed when the SDK gives it; nil for most
 }
 
 // begin makes a request pending. It fails if one with the same ID is, or too many

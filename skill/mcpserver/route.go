@@ -82,6 +82,11 @@ func (c *conn) route(line []byte) *fastCall {
 		c.refuse(nil, jsonrpc.CodeInvalidRequest, errID.Error())
 		return nil
 	}
+	first := !c.begun
+	c.begun = true
+	if first && c.greet(line, e, id) {
+		return nil
+	}
 	if string(e.method) == `"tools/call"` && c.agreed() {
 		if call := c.fast(c.session, e, id); call != nil {
 			return call

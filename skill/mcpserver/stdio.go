@@ -62,6 +62,7 @@ type conn struct {
 	closed  chan struct{}
 	closing sync.Once
 	waiting atomic.Int32 // workers that wait for their turn
+	begun   bool         // a request has been read
 
 	requests
 	sending  int           // messages that are being written
@@ -136,6 +137,11 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 		c.mu.Lock()
 		c.version = agreed.ProtocolVersion
 		c.mu.Unlock()
+	}
+	if p.greeted != nil {
+		close(p.greeted)
+		c.sent()
+		return nil
 	}
 	if p.reads {
 		defer c.session.unread.release()

@@ -1,0 +1,95 @@
+package mcpserver
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"textskill/skill/dialect"
+)
+
+// TestGreetingEqualsSDK sends the same first message to a server with our transport and to one
+// with the SDK's, and compares the answers byte by byte, and those to the next messages.
+func TestGreetingEqualsSDK(t *testing.T) {
+	const params = `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`
+	type test struct {
+		id, params string
+		plain      bool // the SDK is not waited for
+	}
+	with := func(old, new string, plain bool) test {
+		return test{"1", strings.Replace(params, old, new, 1), plain}
+	}
+	tests := []test{
+		{"1", params, true}, {`"<a>"`, params, true}, {`"\u0061"`, params, false}, {"1.0", params, false},
+		{"1", ` { "clientInfo" : { } , "capabilities" : { "roots" : { } } , "protocolVersion" : "2025-03-26" } `, true},
+		{"1", `{}`, false}, {"1", `null`, false}, {"1", `[]`, false}, {"1", ``, false},
+		with(`{}`, `{"roots":{"listChanged":true},"sampling":{},"elicitation":{"form":{},"url":{}}}`, true),
+		with(`{}`, `{"roots":{"listChanged":false,"listChanged":true},"roots":{},"sampling":{"tools":{},"context":{}}}`, true),
+		with(`{}`, `{"roots":{"listChanged":1}}`, false), with(`{}`, `{"roots":true}`, false), with(`{}`, `{"roots":null}`, false),
+		with(`{}`, `{"sampling":[]}`, false), with(`{}`, `{"elicitation":{"form":true}}`, false), with(`{}`, `{"experimental":{"a":{}}}`, false),
+		with(`{}`, `{"Roots":1}`, false), with(`{}`, `[]`, false), with(`{}`, `null`, false),
+		with(`"capabilities":{},`, ``, false), with(`"capabilities"`, `"capabilities":{},"_meta":{},"x"`, false), with(`{}`, `{},"capabilities":{}`, false),
+		with(`protocolVersion`, `protocol\u0056ersion`, true), with(`protocolVersion`, `ProtocolVersion`, false),
+		with(`"t"`, `"<é\u00e9`+"\xff"+`>","title":""`, false), with(`"t"`, `"<é\u00e9>","title":""`, true), with(`"t"`, `5`, false), with(`"t"`, `"t","icons":"x"`, false), with(`"t"`, `"t","more":[1]`, false),
+		with(`2025-06-18`, `1999-01-01`, false), with(`2025-06-18`, ``, false), with(`2025-06-18`, `2025\u002d06-18`, false), with(`"2025-06-18"`, `5`, false),
+	}
+	for _, v := range mcp.SupportedProtocolVersions() {
+		tests = append(tests, with("2025-06-18", v, v < sessionless))
+	}
+	for _, tt := range tests {
+		for _, d := range []*dialect.Dialect{dialect.Filesystem, dialect.Workspace} {
+			change := func(cfg *Config) {
+				cfg.Dialects, cfg.Version = []*dialect.Dialect{d}, "<1.0>"
+			}
+			ours, oursDir := newServer(t, nil, change)
+			sdks, sdksDir := newServer(t, nil, change)
+			line := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"initialize","params":%s}`, tt.id, tt.params)
+			if tt.params == "" {
+				line = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"initialize"}`, tt.id)
+			}
+			e, err := readEnvelope([]byte(line))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := ours.greeting(e) != nil; got != tt.plain {
+				t.Errorf("%s: plain is %t", line, got)
+			}
+			a, b := connect(t, ours), connectSDK(t, sdks)
+			for _, line := range []string{line, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, line} {
+				a.send(line)
+				b.send(line)
+				got, want := strings.ReplaceAll(a.next(), oursDir, "WORK"), strings.ReplaceAll(b.next(), sdksDir, "WORK")
+				if got, want = worded(got), worded(want); got != want {
+					t.Errorf("%s\n got %s\nwant %s", line, got, want)
+				}
+			}
+			if err := a.end(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// worded cuts the wording of an error, which is ours.
+func worded(answer string) string {
+	before, _, _ := strings.Cut(answer, `"error":`)
+	return before
+}
+
+// TestOnlyPlainServersGreet leaves the answer to the SDK where its server may have more than ours.
+func TestOnlyPlainServersGreet(t *testing.T) {
+	e, err := readEnvelope([]byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := newServer(t, nil)
+	with, _ := newServer(t, nil, func(cfg *Config) { cfg.Options = &mcp.ServerOptions{} })
+	if s.greeting(e) == nil || with.greeting(e) != nil {
+		t.Error("options are not regarded")
+	}
+	if s.SDK(); s.greeting(e) != nil {
+		t.Error("what is added to the SDK's server is not regarded")
+	}
+}
