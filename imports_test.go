@@ -210,8 +210,8 @@ func TestNoPatternIsCompiledAtStart(t *testing.T) {
 	}
 }
 
-// TestNoCodeInC has no library bring code in C, which needs the linker of a C compiler: a
-// program linked by it starts 0.4 ms later.
+// TestNoCodeInC has no library bring code in C: where there is a C compiler, its linker would
+// have to put the programs together.
 func TestNoCodeInC(t *testing.T) {
 	cmd := exec.Command("go", "list", "-deps", "-f", "{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}", "./cmd/...")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -47,6 +48,18 @@ var mcpDefault = []*dialect.Dialect{dialect.Workspace}
 // mcpGarbage is how much garbage a server keeps, in percent of the memory in use. A
 // server waits most of the time, and keeps less memory while it does.
 const mcpGarbage = 50
+
+// keepLess has the program keep less garbage from a second after its start: before, a
+// client waits for the list of tools, which one collection makes 2 ms later.
+func keepLess() (undo func()) {
+	before := make(chan int, 1)
+	later := time.AfterFunc(time.Second, func() { before <- debug.SetGCPercent(mcpGarbage) })
+	return func() {
+		if !later.Stop() {
+			debug.SetGCPercent(<-before)
+		}
+	}
+}
 
 // mcpOptions are the flags of skill mcp.
 type mcpOptions struct {
@@ -122,7 +135,7 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 	}
 	defer s.Close()
 	if c.getenv("GOGC") == "" {
-		defer debug.SetGCPercent(debug.SetGCPercent(mcpGarbage))
+		defer keepLess()()
 	}
 	if h == nil {
 		return c.mcpStdio(ctx, s)

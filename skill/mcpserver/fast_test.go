@@ -79,7 +79,11 @@ func TestFastPathEqualsSDK(t *testing.T) {
 	}
 	add(`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"html"}},"more":1}`)
 	add(`{"jsonrpc":"2.0","id":9,"method":"ping"}`)
+	const newest = `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}`
 	add(`{"jsonrpc":"2.0","id":9,"method":"tools/list"}`)
+	for _, params := range []string{`null`, `{}`, `{"cursor":""}`, `{"cursor":"x"}`, `{"_meta":` + newest + `}`} {
+		add(`{"jsonrpc":"2.0","id":9,"method":"tools/list","params":%s}`, params)
+	}
 	add(`{"jsonrpc":"2.0","id":9,"method":"no/such","params":{}}`)
 	add(`{"jsonrpc":"2.0","id":9,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 	a, b := connect(t, ours), connectSDK(t, sdks)

@@ -38,7 +38,7 @@ func (c *conn) greet(line []byte, e envelope, id callID) bool {
 // greeting returns the answer to a plain initialize as the SDK prints it, but for characters such
 // as U+2028, which need no escape; else nil.
 func (s *Server) greeting(e envelope) []byte {
-	if !s.plain || e.other || string(e.method) != `"initialize"` || !plainID(e.id) {
+	if !s.plain.Load() || e.other || string(e.method) != `"initialize"` || !plainID(e.id) {
 		return nil
 	}
 	version := plainVersion(e.params)

@@ -7,8 +7,8 @@ import (
 )
 
 // The calls of Landlock, which x/sys has no functions for. They are made here, for
-// go-landlock comes with code in C: with that the linker of the C compiler is used, and
-// the program starts 0.4 ms later.
+// go-landlock comes with code in C: where there is a C compiler, its linker would have to
+// put the program together.
 
 // rulePort is the type of a rule for a port.
 const rulePort = 2
