@@ -102,6 +102,19 @@ func TestServerIsStartedFoundAndStopped(t *testing.T) {
 }
 
 // A server keeps running after the program that started it has been killed.
+// What a server changes is not known: undo passes over its start, and says so.
+func TestServerIsPassedOver(t *testing.T) {
+	x := newExecutor(t, Config{Helper: self(t)})
+	endServers(t, x)
+	must[Changed](t, x, WriteFile{Path: "a", Content: "alpha"})
+	must[ServerState](t, x, StartServer{Command: "sleep 60", Port: freePort(t), Wait: time.Millisecond})
+	said := must[Reverted](t, x, Undo{}).Message()
+	if !strings.HasPrefix(said, "undid change 1 of ") || !strings.Contains(said, "; passed over: change 2 cannot be undone: ") ||
+		!strings.HasSuffix(said, " was not kept: it is not known what the server changes") {
+		t.Error(said)
+	}
+}
+
 func TestServerOutlivesTheProgram(t *testing.T) {
 	dir, mark := t.TempDir(), marker(t)
 	parent := exec.Command(self(t), dir, "sleep "+mark, strconv.Itoa(freePort(t)))

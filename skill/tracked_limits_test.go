@@ -247,6 +247,33 @@ func TestTrackedDamaged(t *testing.T) {
 	}
 }
 
+// TestTrackedUnknown runs a command where what there was cannot be saved. Undo passes over it, and
+// says so.
+func TestTrackedUnknown(t *testing.T) {
+	dir, out := t.TempDir(), t.TempDir()
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	if _, err := x.Execute(t.Context(), &Session{}, WriteFile{Path: "a", Content: "alpha"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(out, historyOf(t, dir)+"/snapshot"); err != nil {
+		t.Fatal(err)
+	}
+	if e := shell(t, x, "echo x > b"); e.Undo != "" || !strings.HasPrefix(e.CannotUndo(), "nothing that it changed: ") {
+		t.Errorf("it is undone by %q, NotUndoable is %q", e.Undo, e.NotUndoable)
+	}
+	done, err := x.Execute(t.Context(), &Session{}, Undo{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := done.(Reverted).Message()
+	if want := "; passed over: change 2 cannot be undone: " + dir + " was not kept: it is not known what the command changed: "; !strings.Contains(said, want) {
+		t.Errorf("it says %q, want %q", said, want)
+	}
+	if got := listed(t, dir); got != "b=x" {
+		t.Errorf("there is %s", got)
+	}
+}
+
 // TestTrackedNarrow runs commands in a part of the workspace.
 func TestTrackedNarrow(t *testing.T) {
 	dir := t.TempDir()

@@ -56,14 +56,30 @@ func (r Reverted) Message() string {
 		if u.Left > 0 {
 			text += "; " + words.Count(u.Left, "other file that it changed stays as it is", "other files that it changed stay as they are")
 		}
-		for _, err := range u.Passed {
-			text += "; passed over: " + err.Error()
-		}
+		text += passedOver(u.Passed)
 	}
 	if note := damagedNote(r.Damaged); note != "" {
 		text += "; " + note
 	}
 	return word + text
+}
+
+// maxPassed is how many changes that were passed over are explained.
+const maxPassed = 3
+
+// passedOver says which changes were passed over, and why the last ones were.
+func passedOver(list []error) (text string) {
+	n := len(list)
+	if n > maxPassed+1 {
+		n = maxPassed
+	}
+	for _, err := range list[:n] {
+		text += "; passed over: " + err.Error()
+	}
+	if more := len(list) - n; more > 0 {
+		text += fmt.Sprintf("; passed over: %d more; skill history names them", more)
+	}
+	return text
 }
 
 // UndoID returns the id that undoes the last of these undos, "" if there are none.

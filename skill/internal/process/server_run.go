@@ -56,7 +56,8 @@ func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) 
 	if err := x.launchServer(dir, &r, spec); err != nil {
 		return ServerState{}, err
 	}
-	release() // from now on the record marks the port as taken
+	release()                                                                                            // from now on the record marks the port as taken
+	x.ws.RecordUnknown(context.WithoutCancel(ctx), a.Command, "it is not known what the server changes") // if that fails, undo says nothing of it
 	return x.awaitServer(ctx, dir, r, a)
 }
 

@@ -48,8 +48,8 @@ func (x *Runner) Track(ctx context.Context, name string, run func(ctx context.Co
 		if err = ctx.Err(); err == nil {
 			err = run(inner)
 		}
-		if serr != nil {
-			c.NotUndoable = []string{notTracked(serr)}
+		if serr != nil && !IsSpawnError(err) {
+			c.unknown(ctx, x.ws, name, serr)
 		}
 		return c, err
 	}
@@ -65,7 +65,7 @@ func (x *Runner) Track(ctx context.Context, name string, run func(ctx context.Co
 		c.NotUndoable = append(c.NotUndoable, change.NotKept)
 	}
 	if rerr != nil {
-		c.NotUndoable = append(c.NotUndoable, notTracked(rerr))
+		c.unknown(ctx, x.ws, name, rerr)
 	}
 	c.add(left)
 	for _, dir := range x.cfg.Allow {
@@ -87,14 +87,20 @@ func (c *Tracked) add(left []workspace.Untracked) {
 	}
 }
 
-func notTracked(err error) string {
+// unknown says why it is not known what a program changed, and records that it was run: else
+// an undo would take back the change before it without a word.
+func (c *Tracked) unknown(ctx context.Context, ws *workspace.Workspace, name string, err error) {
+	why := err.Error()
 	switch {
 	case errors.Is(err, workspace.ErrTooManyFiles):
-		return fmt.Sprintf("nothing that it changed: the workspace holds more than %d files", workspace.MaxVisited)
+		why = fmt.Sprintf("the workspace holds more than %d files", workspace.MaxVisited)
 	case errors.Is(err, context.DeadlineExceeded):
-		return "nothing that it changed: it took too long to find out what there was"
+		why = "it took too long to find out what there was"
 	}
-	return "nothing that it changed: " + err.Error()
+	c.NotUndoable = append(c.NotUndoable, "nothing that it changed: "+why)
+	if c.Undo == "" {
+		ws.RecordUnknown(context.WithoutCancel(ctx), name, "it is not known what the command changed: "+why) // if that fails, too, the answer has said it
+	}
 }
 
 // snapshot records what the workspace holds; nil if snapshots are turned off.

@@ -97,12 +97,10 @@ func (w *Workspace) History(ctx context.Context, after ...string) ([]HistoryEntr
 func (w *Workspace) entry(c *change) HistoryEntry {
 	h := c.h
 	e := HistoryEntry{ID: w.changeID(h, c.ID), Time: c.Time, Dialect: c.Dialect, Tool: c.Tool, Kind: Kind(c.Kind), Command: c.Command, Run: c.Run, RunStep: c.RunStep, Undone: c.undone, Unmade: w.unmade(c), NotKept: cmp.Or(c.Note, c.Gone)}
-	if len(c.Steps) > 0 {
-		main := c.main()
-		e.Path = h.path(main.Path)
-		if main.From != "" && c.Undoes == 0 {
-			e.From = h.path(main.From)
-		}
+	main := c.main()
+	e.Path = h.path(main.Path)
+	if main.From != "" && c.Undoes == 0 {
+		e.From = h.path(main.From)
 	}
 	for _, s := range c.Steps {
 		if e.Kind == Run || e.Kind == Patch {

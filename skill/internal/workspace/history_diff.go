@@ -61,6 +61,8 @@ type differ struct {
 func (d differ) step(i int, s state.Step) (string, error) {
 	abs := d.h.path(s.Path)
 	switch {
+	case d.c.unkept():
+		return "changed " + abs + ", and nothing of it was kept\n", nil
 	case s.After.Kind == "" && isEmptyFolder(s.Before):
 		return "removed directory " + abs + "\n", nil
 	case s.Before.Kind == "" && isEmptyFolder(s.After):

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -180,6 +181,18 @@ func (s *Snapshot) removeUnused(t *table) {
 	}
 	t.stale = 0
 	s.share(nil)
+}
+
+// RecordUnknown records that a program called command was run, and why it is not known what it
+// changed.
+func (w *Workspace) RecordUnknown(ctx context.Context, command, why string) error {
+	top := w.roots[0]
+	if w.journal(top) == nil || w.checkWritable() != nil || w.opts.DryRun {
+		return nil
+	}
+	c := Change{Kind: Run, Path: w.Dir()}
+	err := w.commit(ctx, &c, plan{root: top, end: true, command: command, note: why}, func(*keeper) error { return nil })
+	return cmp.Or(err, w.settle(&c, nil))
 }
 
 // clearStages removes what killed processes left in the folder of stages.

@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -63,6 +60,9 @@ func (s *Snapshot) Record(ctx context.Context, command string) (Change, []Untrac
 	if serr := s.w.settle(&c, nil); err == nil {
 		err = serr
 	}
+	if len(r.steps) == 0 { // the record only keeps undo from silence
+		c.ID, c.NotKept = "", ""
+	}
 	return c, untracked, err
 }
 
@@ -79,7 +79,11 @@ func (r *recorder) record(ctx context.Context, c *Change, command string) ([]Unt
 		if r.otherCommand {
 			r.untracked = append(r.untracked, Untracked{"", "another command ran at the same time, and what this one changed may be among that one's changes"})
 		}
-		return r.untracked, nil
+		if len(r.unkept) == 0 {
+			return r.untracked, nil
+		}
+		d := plan{root: r.w.roots[0], steps: r.unkept, end: true, command: command, left: r.left, note: r.why}
+		return r.untracked, r.w.commit(ctx, c, d, func(*keeper) error { return nil })
 	}
 	if alone, err := r.share(nil); err == nil && !(alone && r.alone) || r.otherCommand {
 		r.untracked = append(r.untracked, Untracked{"", "another command ran at the same time, and what it changed may be among these changes"})
@@ -137,13 +141,22 @@ type recorder struct {
 	name      string // of stage
 	bytes     int64  // of the images
 	untracked []Untracked
-	left      int // of untracked, what git does not ignore and undo leaves as it is
+	left      int          // of untracked, what git does not ignore and undo leaves as it is
+	unkept    []state.Step // of which only the path is known: what git does not ignore; or, if that is nothing, what it does
+	why       string       // the last of them was not kept
 }
 
 // skip notes that undo leaves name as it is.
 func (r *recorder) skip(name, reason string) {
-	if reason != ignoredReason {
+	ignored := reason == ignoredReason
+	if !ignored {
+		if r.left == 0 {
+			r.unkept = nil
+		}
 		r.left++
+	}
+	if ignored == (r.left == 0) && len(r.unkept) < maxSteps {
+		r.unkept, r.why = append(r.unkept, state.Step{Path: state.Name(name)}), reason
 	}
 	r.note(name, reason)
 }
@@ -352,42 +365,4 @@ func (w *Workspace) syncImages(images tree.Folder) error {
 		return nil
 	}
 	return tree.Syncfs(images)
-}
-
-// openStage makes the folder in which files and folders are restored as they were.
-func (r *recorder) openStage() (err error) {
-	if r.stage != nil {
-		return nil
-	}
-	if r.stages, err = r.h.folder(stageName); err != nil {
-		return err
-	}
-	r.name = strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
-	if err := r.stages.Mkdir(r.name, 0o700); err != nil {
-		return err
-	}
-	s, err := r.h.open()
-	if err != nil {
-		return err
-	}
-	if r.stageTree, err = tree.Open(filepath.Join(s.Path(), stageName, r.name), false); err != nil {
-		return err
-	}
-	r.stage, err = r.stageTree.OpenFolder(".")
-	return err
-}
-
-// removeStage removes the folder that openStage made.
-func (r *recorder) removeStage() {
-	if r.stages == nil {
-		return
-	}
-	if r.stage != nil {
-		r.stage.Close()
-	}
-	if r.stageTree != nil {
-		r.stageTree.Close()
-	}
-	discard(r.stages, r.name)
-	r.stages.Close()
 }

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -145,4 +146,42 @@ func (r *recorder) finishFolders(folders map[string]*entry) error {
 		}
 	}
 	return nil
+}
+
+// openStage makes the folder in which files and folders are restored as they were.
+func (r *recorder) openStage() (err error) {
+	if r.stage != nil {
+		return nil
+	}
+	if r.stages, err = r.h.folder(stageName); err != nil {
+		return err
+	}
+	r.name = strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
+	if err := r.stages.Mkdir(r.name, 0o700); err != nil {
+		return err
+	}
+	s, err := r.h.open()
+	if err != nil {
+		return err
+	}
+	if r.stageTree, err = tree.Open(filepath.Join(s.Path(), stageName, r.name), false); err != nil {
+		return err
+	}
+	r.stage, err = r.stageTree.OpenFolder(".")
+	return err
+}
+
+// removeStage removes the folder that openStage made.
+func (r *recorder) removeStage() {
+	if r.stages == nil {
+		return
+	}
+	if r.stage != nil {
+		r.stage.Close()
+	}
+	if r.stageTree != nil {
+		r.stageTree.Close()
+	}
+	discard(r.stages, r.name)
+	r.stages.Close()
 }

@@ -108,7 +108,11 @@ func (w *Workspace) lockAll(ctx context.Context) (*heldLocks, error) {
 // cannot be undone are passed over, unless the next one that can is about the same files: that
 // needs force.
 func (w *Workspace) undoLast(ctx context.Context, all *undone, force bool) ([]Undone, error) {
-	var refused []*change
+	type refusal struct {
+		*change
+		why error
+	}
+	var refused []refusal
 	var passed []error
 	for c, err := range w.undoable(ctx) {
 		if err != nil {
@@ -117,7 +121,7 @@ func (w *Workspace) undoLast(ctx context.Context, all *undone, force bool) ([]Un
 		for _, p := range refused {
 			if p.h == c.h && p.overlaps(c) && !force {
 				return nil, &UndoError{ID: w.changeID(c.h, c.ID), Path: c.h.path(c.main().Path), Force: true,
-					Reason: "was changed since, and " + firstRefusal(passed).Error()}
+					Reason: "was changed since, and " + p.why.Error()}
 			}
 		}
 		u := w.newUndo(c, all, force)
@@ -128,7 +132,10 @@ func (w *Workspace) undoLast(ctx context.Context, all *undone, force bool) ([]Un
 		case errors.Is(err, errNoEffect):
 			passed = append(passed, w.notInEffect(ctx, c))
 		case ok && !no.Force:
-			refused, passed = append(refused, c), append(passed, err)
+			passed = append(passed, err)
+			if !c.unkept() || c.Left > 0 { // else git ignores what it changed, or nothing is known of it
+				refused = append(refused, refusal{c, err})
+			}
 		case err != nil:
 			return nil, err
 		default:
@@ -294,7 +301,7 @@ func (w *Workspace) undoSince(ctx context.Context, all *undone, id string, force
 		switch {
 		case errors.Is(err, errNoEffect):
 			passed = append(passed, w.notInEffect(ctx, c))
-		case ok && force:
+		case ok && (force || c.unkept()):
 			passed = append(passed, err)
 		case ok:
 			no.Force = true // which passes it over

@@ -40,9 +40,14 @@ func (c *change) undoableTo(n int64) bool {
 	return c.undoable() || 0 < c.Undoes && c.Undoes <= n && c.applied() && !c.undone
 }
 
+// unkept reports whether nothing that a command changed was kept: at most its paths are known.
+func (c *change) unkept() bool {
+	return c.Note != "" && !slices.ContainsFunc(c.Steps, func(s state.Step) bool { return s.Before.Kind+s.After.Kind != "" })
+}
+
 // idle reports whether the change left all contents and permissions as they were.
 func (c *change) idle() bool {
-	return !slices.ContainsFunc(c.Steps, func(s state.Step) bool {
+	return !c.unkept() && !slices.ContainsFunc(c.Steps, func(s state.Step) bool {
 		appended := s.Patch != nil && s.Patch.Sum != "" && s.Before.Size != s.After.Size
 		return s.From != "" || s.Before.Mode != s.After.Mode || appended || s.Before.Kind != s.After.Kind || s.Before.Kind == kindLink ||
 			s.Before.Sum == "" && !(s.Patch != nil && s.Patch.Sum != "") || s.Before.Sum != s.After.Sum

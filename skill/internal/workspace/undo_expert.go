@@ -64,6 +64,7 @@ func (w *Workspace) undoRun(ctx context.Context, all *undone, o UndoOptions) (do
 	}
 	ctx = WithRun(ctx, RunStep{Run: o.Run})
 	failed := &PartlyUndoneError{Run: o.Run}
+	var passed []error
 	for i, c := range todo {
 		u := w.newUndo(c, all, o.Force)
 		if w.opts.DryRun && slices.ContainsFunc(todo[:i], c.overlaps) { // it is not undone yet, and in the way
@@ -74,6 +75,8 @@ func (w *Workspace) undoRun(ctx context.Context, all *undone, o UndoOptions) (do
 		refused, ok := errors.AsType[*UndoError](err)
 		switch {
 		case errors.Is(err, errNoEffect):
+		case ok && c.unkept():
+			passed = append(passed, refused)
 		case ok:
 			failed.Left = append(failed.Left, refused)
 		case err != nil:
@@ -84,6 +87,9 @@ func (w *Workspace) undoRun(ctx context.Context, all *undone, o UndoOptions) (do
 		if o.Whole && len(failed.Left) > 0 {
 			break
 		}
+	}
+	if n := len(done); n > 0 {
+		done[n-1].Passed = passed
 	}
 	if len(failed.Left) == 0 {
 		return done, nil
