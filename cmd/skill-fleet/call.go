@@ -38,17 +38,17 @@ func (d *doorOptions) add(f *pflag.FlagSet) {
 	f.DurationVar(&d.idle, "idle", 10*time.Minute, "with --start, give it back after `TIME` without a call")
 }
 
-func (d *doorOptions) check() error {
+func (d *doorOptions) check(cmd *cobra.Command) error {
 	for _, name := range d.tools {
 		if dialect.Named(name) == nil {
 			return fmt.Errorf("--tools %s is not a dialect; there are %s", name, strings.Join(dialect.Names(), ", "))
 		}
 	}
-	switch {
-	case d.dir != "" && !d.start:
-		return errors.New("-C is for --start")
-	case d.idle <= 0:
+	if d.idle <= 0 {
 		return fmt.Errorf("--idle %v: it must be more than 0", d.idle)
+	}
+	if !d.start {
+		return usage.CheckUseless(cmd, "without --start", "directory", "tenant", "idle")
 	}
 	return nil
 }
@@ -147,8 +147,11 @@ func (c *cli) callCommand(o *options) *cobra.Command {
 		Args: usage.Arguments(2, 3, "WORKSPACE and TOOL: the name of a workspace, and of one of its tools"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d.workspace = args[0]
-			if err := d.check(); err != nil {
+			if err := d.check(cmd); err != nil {
 				return err
+			}
+			if args[1] == "" {
+				return errors.New("missing TOOL: the name of a tool")
 			}
 			return c.failed(c.call(cmd.Context(), &d, args[1], append(args, "{}")[2]))
 		},

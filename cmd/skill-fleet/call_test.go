@@ -39,9 +39,9 @@ func TestCall(t *testing.T) {
 		{[]string{"submit", "e", "go", "--workspace", "none"}, exitFailed, "", "there is no workspace none"},
 		{[]string{"submit", "e", "go", "-C", dir, "--tenant", "a b"}, exitFailed, "", "cannot be the name of a tenant"},
 		{[]string{"runs", "--tenant", "a b"}, exitFailed, "", "cannot be the name of a tenant"},
-		{[]string{"runs", "--follow", "none"}, exitFailed, "", "run none: there is no such run"},
-		{[]string{"fetch", "none"}, exitFailed, "", "run none: there is no such run"},
-		{[]string{"cancel", "none"}, exitFailed, "", "run none: there is no such run"},
+		{[]string{"runs", "--follow", "none"}, exitFailed, "", "run none: there is no such run; \"skill-fleet runs\" lists them"},
+		{[]string{"fetch", "none"}, exitFailed, "", "run none: there is no such run; \"skill-fleet runs\" lists them"},
+		{[]string{"cancel", "none"}, exitFailed, "", "run none: there is no such run; \"skill-fleet runs\" lists them"},
 		{[]string{"check", "--monitor", "http://127.0.0.1:1", "--accept-few"}, exitFailed, "", "127.0.0.1:1"},
 	} {
 		out, stderr, code := run(t, append([]string{"--nats", nats}, tt.args...)...)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,8 +41,17 @@ func (c *cli) check(ctx context.Context, o *options, check jetstream.Check) erro
 	if check.AcceptLoss < 0 {
 		return fmt.Errorf("--accept-loss %v: it must not be negative", check.AcceptLoss)
 	}
+	for _, monitor := range check.Monitors {
+		if u, err := url.Parse(monitor); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return fmt.Errorf("--monitor %s is not a URL like http://n1:8222", monitor)
+		}
+	}
 	if check.Monitors == nil {
-		for _, host := range o.hosts() {
+		hosts, err := o.hosts()
+		if err != nil {
+			return err
+		}
+		for _, host := range hosts {
 			check.Monitors = append(check.Monitors, "http://"+net.JoinHostPort(host, "8222"))
 		}
 	}
@@ -60,17 +68,4 @@ func (c *cli) check(ctx context.Context, o *options, check jetstream.Check) erro
 		return exit(exitFailed)
 	}
 	return err
-}
-
-// hosts returns the names of the servers, without what is secret in their URLs.
-func (o *options) hosts() (hosts []string) {
-	for server := range strings.SplitSeq(o.nats, ",") {
-		if !strings.Contains(server, "://") {
-			server = "nats://" + server
-		}
-		if u, err := url.Parse(strings.TrimSpace(server)); err == nil {
-			hosts = append(hosts, u.Hostname())
-		}
-	}
-	return hosts
 }

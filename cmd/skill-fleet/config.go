@@ -13,6 +13,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"textskill/cmd/internal/usage"
 	"textskill/skill/fleet"
 )
 
@@ -62,10 +63,10 @@ func (o *options) settings() (s settings, err error) {
 	if err == nil {
 		err = decodeSettings(data, &s)
 	}
-	if err != nil {
-		return s, fmt.Errorf("%s: %w", file, err)
+	if err != nil && !errors.As(err, new(*os.PathError)) { // which names the file
+		err = fmt.Errorf("%s: %w", file, err)
 	}
-	return s, nil
+	return s, err
 }
 
 // decodeSettings parses a fleet.toml. Unknown keys are errors.
@@ -77,7 +78,10 @@ func decodeSettings(data []byte, s *settings) error {
 	}
 	if wrong, ok := errors.AsType[*toml.DecodeError](err); ok {
 		line, column := wrong.Position()
-		return fmt.Errorf("line %d, column %d: %s", line, column, strings.TrimPrefix(wrong.Error(), "toml: "))
+		return fmt.Errorf("line %d, column %d: %s", line, column, usage.WrongTOML(err))
+	}
+	if err == nil {
+		err = s.Worker.check()
 	}
 	for name, t := range s.Tenants {
 		err = cmp.Or(err, fleet.CheckName("tenant", name), atLeast0("tenants."+name+": running", t.Running), atLeast0("tenants."+name+": waiting", t.Waiting))
@@ -124,19 +128,23 @@ func readKey(file string) ([]byte, error) {
 	return key, nil
 }
 
+// check finds what is wrong in the settings of a worker.
+func (w workerSettings) check() error {
+	switch d, err := time.ParseDuration(cmp.Or(w.Patience, "1s")); {
+	case w.Slots < 0:
+		return fmt.Errorf("worker: slots is %d; it must be at least 1", w.Slots)
+	case err != nil:
+		return fmt.Errorf("worker: patience %q must be a time like 30s", w.Patience)
+	case d < time.Second:
+		return fmt.Errorf("worker: patience %q: it must be at least 1s", w.Patience)
+	}
+	return nil
+}
+
 // patience returns the patience of the fleet; 0 is the usual one.
-func (s settings) patience() (time.Duration, error) {
-	if s.Worker.Patience == "" {
-		return 0, nil
-	}
-	d, err := time.ParseDuration(s.Worker.Patience)
-	if err == nil && d < time.Second {
-		err = errors.New("it must be at least 1s")
-	}
-	if err != nil {
-		return 0, fmt.Errorf("patience %q: %w", s.Worker.Patience, err)
-	}
-	return d, nil
+func (s settings) patience() time.Duration {
+	d, _ := time.ParseDuration(s.Worker.Patience) // was checked
+	return d
 }
 
 // stateDir returns the folder in which this program keeps what is not settings.

@@ -3,6 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -29,13 +32,44 @@ func (o *options) add(f *pflag.FlagSet, getenv func(string) string) {
 
 // connect returns the plane that the flags name. The caller closes it.
 func (o *options) connect(ctx context.Context, s settings) (*jetstream.Plane, error) {
-	patience, err := s.patience()
+	servers, err := o.servers()
 	if err != nil {
 		return nil, err
 	}
-	return jetstream.Connect(ctx, jetstream.Options{
-		Servers: strings.Split(o.nats, ","), Creds: o.creds, Name: cmp.Or(s.Worker.Name, "skill-fleet"), Patience: patience, Waiting: s.jobs(),
+	p, err := jetstream.Connect(ctx, jetstream.Options{
+		Servers: servers, Creds: o.creds, Name: cmp.Or(s.Worker.Name, "skill-fleet"), Patience: s.patience(), Waiting: s.jobs(),
 	})
+	if errors.Is(err, jetstream.ErrUnreachable) {
+		err = fmt.Errorf("%w; start one with skill-fleet dev, or name those of the fleet with --nats", err)
+	}
+	return p, err
+}
+
+// servers returns the URLs of the servers.
+func (o *options) servers() (servers []string, err error) {
+	for server := range strings.SplitSeq(o.nats, ",") {
+		if server = strings.TrimSpace(server); server == "" {
+			return nil, errors.New("--nats: one of the URLs of servers is empty")
+		}
+		servers = append(servers, server)
+	}
+	return servers, nil
+}
+
+// hosts returns the names of the servers, without what is secret in their URLs.
+func (o *options) hosts() (hosts []string, err error) {
+	servers, err := o.servers()
+	for _, server := range servers {
+		if !strings.Contains(server, "://") {
+			server = "nats://" + server
+		}
+		u, err := url.Parse(server)
+		if err != nil || u.Hostname() == "" {
+			return nil, errors.New("--nats: a URL is malformed; it is like nats://n1:4222")
+		}
+		hosts = append(hosts, u.Hostname())
+	}
+	return hosts, err
 }
 
 // open reads the settings and returns the plane. The caller closes it.

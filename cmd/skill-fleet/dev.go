@@ -58,10 +58,10 @@ func (c *cli) dev(ctx context.Context, o options, d devOptions) error {
 	if _, err := c.workerConfig(&s); err != nil { // before anything is started
 		return err
 	}
-	if err := os.MkdirAll(d.dir, 0o700); err != nil {
-		return err
+	var server *jetstream.Server
+	if err = os.MkdirAll(d.dir, 0o700); err == nil {
+		server, err = jetstream.StartServer(jetstream.ServerOptions{Dir: filepath.Join(d.dir, "nats"), Port: d.port, Errors: c.stderr})
 	}
-	server, err := jetstream.StartServer(jetstream.ServerOptions{Dir: filepath.Join(d.dir, "nats"), Port: d.port, Errors: c.stderr})
 	if err != nil {
 		return fmt.Errorf("%w; choose another port with --port, another folder with --dir", err)
 	}

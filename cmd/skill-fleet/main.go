@@ -16,6 +16,7 @@ import (
 
 	"textskill/cmd/internal/usage"
 	"textskill/skill"
+	"textskill/skill/fleet"
 )
 
 func main() {
@@ -99,6 +100,9 @@ func (c *cli) command() *cobra.Command {
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return usage.CheckEmpty(cmd)
+		},
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetFlagErrorFunc(usage.FlagError)
@@ -116,8 +120,11 @@ func (c *cli) failed(err error) error {
 	if err == nil || errors.As(err, new(exit)) {
 		return err
 	}
-	if errors.Is(err, context.Canceled) {
+	switch {
+	case errors.Is(err, context.Canceled):
 		err = errors.New("interrupted")
+	case errors.Is(err, fleet.ErrNoRun):
+		err = fmt.Errorf("%w; \"skill-fleet runs\" lists them", err)
 	}
 	fmt.Fprintln(c.stderr, "skill-fleet:", err)
 	return exit(exitFailed)

@@ -42,8 +42,13 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
   skill-fleet mcp --workspace notes --http 0.0.0.0:3900 --http-token-file /run/secrets/mcp`,
 		Args: usage.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := m.check(); err != nil {
+			if err := m.check(cmd); err != nil {
 				return err
+			}
+			if m.http == "" {
+				if err := usage.CheckUseless(cmd, "without --http", "http-token-file", "http-host"); err != nil {
+					return err
+				}
 			}
 			if m.workspace == "" {
 				return errors.New("missing --workspace NAME")
@@ -61,7 +66,7 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
 }
 
 func (c *cli) mcp(ctx context.Context, m *mcpOptions) error {
-	h := mcpserver.HTTP{Addr: m.http, Hosts: m.hosts, Token: rand.Text(), Ready: func(url string) { fmt.Fprintln(c.stderr, "skill-fleet: serving MCP at", url) }}
+	h := mcpserver.HTTP{Addr: m.http, Hosts: m.hosts, Token: rand.Text()}
 	note := "clients need the header \"Authorization: Bearer " + h.Token + "\" until this server ends"
 	if strings.HasPrefix(m.http, "unix:") {
 		h.Token, note = "", ""
@@ -90,8 +95,11 @@ func (c *cli) mcp(ctx context.Context, m *mcpOptions) error {
 	if m.http == "" {
 		return r.Stdio(ctx, c.stdin, c.stdout)
 	}
-	if note != "" {
-		fmt.Fprintln(c.stderr, "skill-fleet:", note)
+	h.Ready = func(url string) {
+		fmt.Fprintln(c.stderr, "skill-fleet: serving MCP at", url)
+		if note != "" {
+			fmt.Fprintln(c.stderr, "skill-fleet:", note)
+		}
 	}
 	return r.HTTP(ctx, h)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,8 +37,13 @@ it was stopped at a limit or for an answer, and 1 if it failed or was cancelled.
 		Example: "  skill-fleet runs --tenant research\n  skill-fleet runs --follow 4kx2…",
 		Args:    usage.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if r.follow == "" && cmd.Flags().Changed("follow") {
-				return errors.New("--follow needs a value: ID")
+			if r.follow != "" {
+				if err := usage.CheckUseless(cmd, "with --follow", "tenant"); err != nil {
+					return err
+				}
+				if err := fleet.CheckName("run", r.follow); err != nil {
+					return c.failed(err)
+				}
 			}
 			p, _, err := o.open(cmd.Context())
 			if err != nil {

@@ -57,6 +57,8 @@ func (c *cli) submitCommand(o *options) *cobra.Command {
 // checkSubmission finds what is wrong in a command line.
 func checkSubmission(s fleet.Submission) error {
 	switch {
+	case s.Expert == "": // it would only hold its workspace, for calls
+		return errors.New("missing EXPERT: the name of an expert in perstack.toml")
 	case s.Dir == "" && s.Workspace == "":
 		return errors.New("the run needs files: name a folder with -C DIR, or a workspace with --workspace NAME")
 	case s.Replace && (s.Dir == "" || s.Workspace == ""):
@@ -101,6 +103,9 @@ func (c *cli) cancelCommand(o *options) *cobra.Command {
 		Example: "  skill-fleet cancel 4kx2…",
 		Args:    usage.Arguments(1, 1, "ID: that of a run; \"skill-fleet runs\" lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := fleet.CheckName("run", args[0]); err != nil {
+				return c.failed(err)
+			}
 			p, _, err := o.open(cmd.Context())
 			if err != nil {
 				return c.failed(err)
@@ -131,6 +136,9 @@ func (c *cli) fetchCommand(o *options) *cobra.Command {
 }
 
 func (c *cli) fetch(ctx context.Context, o *options, id, dir string) error {
+	if err := fleet.CheckName("run", id); err != nil {
+		return err
+	}
 	p, s, err := o.open(ctx)
 	if err != nil {
 		return err

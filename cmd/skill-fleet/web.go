@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"textskill/cmd/internal/usage"
+	"textskill/skill/fleet"
 	"textskill/skill/fleet/board"
 	"textskill/skill/page"
 )
@@ -39,7 +41,14 @@ func (c *cli) webCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-func (c *cli) web(ctx context.Context, o *options, tenant, addr string, hosts []string) error {
+func (c *cli) web(ctx context.Context, o *options, tenant, addr string, accepted []string) error {
+	if err := fleet.CheckName("tenant", cmp.Or(tenant, "-")); err != nil {
+		return err
+	}
+	hosts, err := o.hosts()
+	if err != nil {
+		return err
+	}
 	p, _, err := o.open(ctx)
 	if err != nil {
 		return err
@@ -47,12 +56,12 @@ func (c *cli) web(ctx context.Context, o *options, tenant, addr string, hosts []
 	defer p.Close()
 	b := board.Of(p, tenant)
 	defer b.Close()
-	servers := strings.Join(o.hosts(), ", ")
+	servers := strings.Join(hosts, ", ")
 	title := "Fleet at " + servers
 	if tenant != "" {
 		title = "Tenant " + tenant + " at " + servers
 	}
-	return page.Serve(ctx, page.Config{Title: title, Token: rand.Text(), Hosts: hosts, ReadOnly: true, Runs: b}, addr, func(link string) {
+	return page.Serve(ctx, page.Config{Title: title, Token: rand.Text(), Hosts: accepted, ReadOnly: true, Runs: b}, addr, func(link string) {
 		fmt.Fprintln(c.stdout, link)
 		fmt.Fprintln(c.stderr, "skill-fleet: open this address in a browser; Ctrl-C ends the page")
 	})

@@ -101,7 +101,6 @@ func (c *cli) work(ctx context.Context, o *options, s settings) error {
 		return err
 	}
 	defer sent()
-	cfg.Say(fmt.Sprintf("worker %s takes runs, %d at once", cfg.Name, cfg.Slots))
 	return fleet.Work(ctx, cfg)
 }
 
@@ -124,8 +123,8 @@ func (c *cli) workerConfig(s *settings) (cfg fleet.WorkerConfig, err error) {
 		}
 		w.Root = filepath.Join(state, "workspaces")
 	}
-	if w.Slots < 0 {
-		return cfg, fmt.Errorf("slots is %d; it must be at least 1", w.Slots)
+	if err := w.check(); err != nil {
+		return cfg, err
 	}
 	for _, label := range w.Labels {
 		if err := fleet.CheckName("label", label); err != nil {
@@ -147,9 +146,7 @@ func (c *cli) workerConfig(s *settings) (cfg fleet.WorkerConfig, err error) {
 			cfg.Quotas[name] = t.Running
 		}
 	}
-	if cfg.Patience, err = s.patience(); err != nil {
-		return cfg, err
-	}
+	cfg.Patience = s.patience()
 	return cfg, errors.Join(fleet.CheckName("worker", w.Name), c.setModel(&agent.Config{}, *w, agent.Project{}), skill.Undumpable())
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"textskill/cmd/internal/usage"
 	rawjson "textskill/parser/json"
 	"textskill/skill/agent"
 )
@@ -67,11 +68,7 @@ func readSettings(file string) (s settings, err error) {
 			line, _ := wrong.Position()
 			file = fmt.Sprintf("%s:%d", file, line)
 		}
-		why := strings.TrimPrefix(err.Error(), "toml: ")
-		if kind, _, ok := strings.Cut(why, " into "); ok { // the Go type follows
-			why = "a value of type " + strings.TrimPrefix(kind, "cannot decode TOML ") + " does not fit here"
-		}
-		return s, fmt.Errorf("%s: %s", file, why)
+		return s, fmt.Errorf("%s: %s", file, usage.WrongTOML(err))
 	}
 	s.data = data
 	rules, _ := s.flags["tools"].(map[string]any)

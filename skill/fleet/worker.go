@@ -87,11 +87,12 @@ func Work(ctx context.Context, cfg WorkerConfig) error {
 	default:
 		return err
 	}
-	if err := os.RemoveAll(w.dir); err != nil { // what an earlier process of this name left
-		return err
+	err = os.RemoveAll(w.dir) // what an earlier process of this name left
+	if err == nil {
+		err = os.MkdirAll(w.dir, 0o700)
 	}
-	if err := os.MkdirAll(w.dir, 0o700); err != nil {
-		return err
+	if err != nil {
+		return fmt.Errorf("there is no room for copies of workspaces: %w; choose another root", err)
 	}
 	stop, err := w.Plane.Serve(WorkerName+w.Name, w.answer)
 	if err != nil {
@@ -103,6 +104,7 @@ func Work(ctx context.Context, cfg WorkerConfig) error {
 		return err
 	}
 	defer jobs.Close()
+	w.Say(fmt.Sprintf("worker %s takes runs, %d at once", w.Name, w.Slots))
 	var all sync.WaitGroup
 	defer all.Wait()
 	all.Go(func() { w.reconcile(ctx) })

@@ -39,13 +39,17 @@ func FlagError(cmd *cobra.Command, err error) error {
 			return fmt.Errorf("--%s does not apply to %s", f.Name, cmd.CommandPath())
 		}
 	case errors.As(err, &empty):
-		placeholder, _ := pflag.UnquoteUsage(empty.GetFlag())
-		return fmt.Errorf("--%s needs a value: %s", empty.GetFlag().Name, placeholder)
+		return needsValue(empty.GetFlag())
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
 		return fmt.Errorf("--%s %s: %s", f.Name, invalid.GetValue(), WrongValue(f, invalid.Unwrap()))
 	}
 	return err
+}
+
+func needsValue(f *pflag.Flag) error {
+	placeholder, _ := pflag.UnquoteUsage(f)
+	return fmt.Errorf("--%s needs a value: %s", f.Name, placeholder)
 }
 
 // WrongValue says what the value of a flag must be.
@@ -60,8 +64,41 @@ func WrongValue(f *pflag.Flag, err error) string {
 		return "must be a whole number"
 	case "float64":
 		return "must be a number"
+	case "duration":
+		return "must be a time like 90s or 10m"
 	}
 	return err.Error()
+}
+
+// CheckEmpty returns an error if a flag of cmd is given nothing, as where a variable of a shell
+// is not set: it would mean the same as no flag.
+func CheckEmpty(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if text := f.Value.String(); text == "" || text == "[]" {
+			err = needsValue(f)
+		}
+	})
+	return err
+}
+
+// CheckUseless returns an error if cmd is given a flag that has no effect.
+// why is "without --start", for example.
+func CheckUseless(cmd *cobra.Command, why string, names ...string) error {
+	for _, name := range names {
+		if cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s has no effect %s", name, why)
+		}
+	}
+	return nil
+}
+
+// WrongTOML words an error of the TOML decoder, without its place and the Go types in it.
+func WrongTOML(err error) string {
+	why := strings.TrimPrefix(err.Error(), "toml: ")
+	if kind, _, ok := strings.Cut(why, " into "); ok { // the Go type follows
+		why = "a value of type " + strings.TrimPrefix(kind, "cannot decode TOML ") + " does not fit here"
+	}
+	return why
 }
 
 // Arguments accepts from least to most arguments; missing names those of them that

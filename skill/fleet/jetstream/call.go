@@ -51,7 +51,7 @@ func (p *Plane) Call(ctx context.Context, name string, request []byte) ([]byte, 
 	case errors.Is(err, errLost):
 		return nil, fmt.Errorf("%s: %w", name, err)
 	case err != nil && ctx.Err() == nil:
-		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	case err != nil:
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (p *Plane) until(sub *nats.Subscription, err error, cancel func()) (func(),
 		if sub != nil {
 			_ = sub.Unsubscribe()
 		}
-		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	return func() {
 		cancel()
@@ -183,7 +183,7 @@ func (p *Plane) Tell(topic string, data []byte) error {
 func (p *Plane) send(subj string, data []byte) error {
 	err := p.nc.Publish(subj, data)
 	if errors.Is(err, nats.ErrReconnectBufExceeded) {
-		return fmt.Errorf("%w: the connection is lost and is being made again", errUnreachable)
+		return fmt.Errorf("%w: the connection is lost and is being made again", ErrUnreachable)
 	}
 	return err
 }

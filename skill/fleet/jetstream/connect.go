@@ -80,9 +80,9 @@ func Connect(ctx context.Context, o Options) (*Plane, error) {
 	nc, err := nats.Connect(strings.Join(o.Servers, ","), opts...)
 	if err != nil {
 		if errors.As(err, new(*url.Error)) {
-			err = errors.New("a URL is malformed; in a password, write / as %2F, @ as %40 and : as %3A")
+			return nil, fmt.Errorf("%s: a URL is malformed; in a password, write / as %%2F, @ as %%40 and : as %%3A", addresses(o.Servers))
 		}
-		return nil, fmt.Errorf("%w at %s: %w", errUnreachable, addresses(o.Servers), err)
+		return nil, fmt.Errorf("%w at %s: %w", ErrUnreachable, addresses(o.Servers), err)
 	}
 	p := &Plane{nc: nc, patience: cmp.Or(o.Patience, fleet.Patience), queues: map[string]int{}, silences: map[string]int{}, empties: map[string]int{}}
 	if p.js, err = jetstream.New(nc); err == nil {

@@ -15,7 +15,8 @@ import (
 )
 
 var (
-	errUnreachable = errors.New("the queue cannot be reached")
+	// ErrUnreachable is the error of what no server answers.
+	ErrUnreachable = errors.New("the queue cannot be reached")
 	// errBusy is the error of a try that another one is in the way of.
 	errBusy = errors.New("another change is being stored")
 	// errFull is the error of publishing to a subject that has its most messages.
@@ -41,7 +42,7 @@ func (p *Plane) reach(ctx context.Context, try func(ctx context.Context) error) 
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %w (%w)", errUnreachable, err, ctx.Err())
+			return fmt.Errorf("%w: %w (%w)", ErrUnreachable, err, ctx.Err())
 		case <-time.After(wait):
 		}
 	}
@@ -50,7 +51,7 @@ func (p *Plane) reach(ctx context.Context, try func(ctx context.Context) error) 
 // passing reports whether an error may be gone when servers are back or have agreed.
 func passing(err error) bool {
 	for _, e := range []error{
-		errBusy, errUnreachable, context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected,
+		errBusy, ErrUnreachable, context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected,
 		nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting, nats.ErrStaleConnection, nats.ErrNoServers,
 		jetstream.ErrNoStreamResponse, jetstream.ErrJetStreamNotEnabled, jetstream.ErrNoHeartbeat,
 	} {
