@@ -32,7 +32,7 @@ func Fetch(ctx context.Context, p Plane, id, dir string, owner Tenant) (Run, err
 	for {
 		err := restoreAt(ctx, owner.pack(p.Blobs(r.Workspace), true), r.Manifest, abs)
 		if !errors.Is(err, ErrNoBlob) {
-			return r, err
+			return r, aboutKey(err, r.Tenant)
 		}
 		now, again := p.Run(ctx, id) // perhaps a later step needs the blob no more
 		if again != nil || now.Manifest == r.Manifest {

@@ -66,9 +66,10 @@ func (h *held) carryOut(ctx context.Context) error {
 		h.Say(fmt.Sprintf("run %s: another worker has taken it; the copy here is deleted", h.run.ID))
 		return ErrTaken
 	case errors.Is(err, errUnfit), errors.Is(err, syscall.ENOSPC): // a disk that is full is this worker's
+		returned := h.event(Event{Kind: Returned, Text: "another worker is needed: " + err.Error()})
 		h.run.Status, h.run.Worker, h.run.Reason = Waiting, "", err.Error()
 		h.run.Lost++
-		return cmp.Or(h.commit(last), err)
+		return cmp.Or(h.commit(last, returned), err)
 	case err == errGivenBack:
 		h.run.Status, h.run.Worker = Waiting, ""
 		if err := h.commit(last); err != nil {

@@ -27,6 +27,7 @@ func (h *held) open(ctx context.Context) (err error) {
 		h.folder, err = pack.Open(o, dir)
 	} else {
 		h.folder, err = pack.Restore(ctx, o, h.ws.Manifest, dir)
+		err = aboutKey(err, h.run.Tenant)
 	}
 	if err != nil {
 		return err
@@ -49,6 +50,14 @@ func (t Tenant) pack(b pack.Blobs, pinned bool) pack.Options {
 		o.MaxBytes, o.MaxFiles = 8<<30, 1<<30 // as many as a manifest can have
 	}
 	return o
+}
+
+// aboutKey adds to an error about a missing key where a machine names it.
+func aboutKey(err error, tenant string) error {
+	if errors.Is(err, pack.ErrKey) {
+		return fmt.Errorf("%w; key-file under [tenants.%s] in fleet.toml names it", err, tenant)
+	}
+	return err
 }
 
 // steady are blobs whose plane is waited for.

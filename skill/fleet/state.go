@@ -96,9 +96,10 @@ type Kind string
 // The values of Kind.
 const (
 	Submitted Kind = "submitted"
-	Claimed   Kind = "claimed" // a worker begins or goes on with the run
-	Agent     Kind = "agent"   // the expert works
-	Begins    Kind = "begins"  // a call that acts outside of the workspace is about to be made
+	Claimed   Kind = "claimed"  // a worker begins or goes on with the run
+	Agent     Kind = "agent"    // the expert works
+	Returned  Kind = "returned" // a worker that cannot go on gives the run to another
+	Begins    Kind = "begins"   // a call that acts outside of the workspace is about to be made
 	Ended     Kind = "ended"
 	Words     Kind = "words" // Text is the next of the model's words; told live, and not stored
 )

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -141,7 +140,7 @@ func (s Submission) store(ctx context.Context, p Plane, r Run) (_ *Workspace, be
 			return nil, "", fmt.Errorf("the run %s works in the workspace %s; wait until it has ended, or cancel it", ws.Run, ws.Name)
 		}
 	}
-	if err := s.checkExpert(); err != nil {
+	if err := cmp.Or(s.checkDir(), s.checkExpert()); err != nil {
 		return nil, "", err
 	}
 	kind, err := pack.SharedFilesystem(s.Dir)
@@ -156,6 +155,9 @@ func (s Submission) store(ctx context.Context, p Plane, r Run) (_ *Workspace, be
 		return nil, "", err
 	}
 	manifest, err := f.Snapshot(ctx, nil, true)
+	if _, large := errors.AsType[*pack.TooLargeError](err); err != nil && !large {
+		err = fmt.Errorf("the files of %s cannot be sent: %w", s.Dir, err)
+	}
 	if err != nil {
 		return nil, "", err
 	}
@@ -167,15 +169,12 @@ func (s Submission) checkExpert() error {
 	if s.Expert == "" {
 		return nil
 	}
-	data, err := os.ReadFile(filepath.Join(s.Dir, agent.ProjectFile))
+	data, err := readInside(s.Dir, agent.ProjectFile)
 	if errors.Is(err, os.ErrNotExist) {
-		if _, err := os.Stat(s.Dir); err != nil {
-			return err
-		}
 		return fmt.Errorf("%s has no %s; submit the folder that has the one which defines %s", s.Dir, agent.ProjectFile, s.Expert)
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%s in %s cannot be read: %w", agent.ProjectFile, s.Dir, err)
 	}
 	p, err := agent.ReadProject(data)
 	if err == nil {
@@ -185,6 +184,36 @@ func (s Submission) checkExpert() error {
 		return fmt.Errorf("%s: %w", s.Dir, err)
 	}
 	return nil
+}
+
+// checkDir fails if there is no folder to submit.
+func (s Submission) checkDir() error {
+	info, err := os.Stat(s.Dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("there is no folder %s; submit one that exists", s.Dir)
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("%s is not a folder; submit the one that it is in", s.Dir)
+	}
+	return err
+}
+
+// readInside reads a file of a folder as a worker can: not one outside, to which a link leads,
+// and no pipe, whose opening would wait for a writer.
+func readInside(dir, name string) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	info, err := root.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is not a file")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return root.ReadFile(name)
 }
 
 // CheckName returns an error if a name cannot be that of a run, workspace, tenant, worker or

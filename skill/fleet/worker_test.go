@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -264,6 +266,48 @@ func TestFull(t *testing.T) {
 	submit(t, p, "one", newFolder(t))
 	work(t, cfg)
 	checkRun(t, p, "one", 2)
+	if events := follow(t, p, "one"); !slices.ContainsFunc(events, func(e fleet.Event) bool {
+		return e.Kind == fleet.Returned && strings.Contains(e.Text, "another worker is needed: worker w1: write event.json: ")
+	}) {
+		t.Errorf("no event says why the run was given to another worker: %+v", events)
+	}
+}
+
+// TestEncrypted carries out a run whose files only machines with a key can read.
+func TestEncrypted(t *testing.T) {
+	t.Parallel()
+	p := connect(t, patience, newServer(t))
+	owner := fleet.Tenant{Key: bytes.Repeat([]byte{7}, 32)}
+	s := fleet.Submission{Run: fleet.Run{ID: "one", Tenant: "t", Expert: "e", Query: "go"}, Dir: newFolder(t), Owner: owner}
+	if _, err := fleet.Submit(t.Context(), p, s); err != nil {
+		t.Fatal(err)
+	}
+	const where = "; key-file under [tenants.t] in fleet.toml names it"
+	stop := work(t, newWorker(t, p, "keyless", 1))
+	for e := range fleet.Follow(t.Context(), p, "one", nil) {
+		if e.Kind == fleet.Returned {
+			if !strings.Contains(e.Text, "is encrypted; the key of its tenant is needed"+where) {
+				t.Error(e.Text)
+			}
+			break
+		}
+	}
+	stop()
+	cfg := newWorker(t, p, "w1", 1)
+	cfg.Tenants = map[string]fleet.Tenant{"t": owner}
+	work(t, cfg)
+	if events := follow(t, p, "one"); !strings.HasPrefix(events[len(events)-1].Text, "completed") {
+		t.Errorf("%+v", events[len(events)-1])
+	}
+	dir := filepath.Join(t.TempDir(), "f")
+	for _, key := range [][]byte{nil, bytes.Repeat([]byte{8}, 32)} {
+		if _, err := fleet.Fetch(t.Context(), p, "one", dir, fleet.Tenant{Key: key}); err == nil || !strings.Contains(err.Error(), where) {
+			t.Error(err)
+		}
+	}
+	if _, err := fleet.Fetch(t.Context(), p, "one", dir, owner); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestNotContinued ends runs that must not go on.
@@ -451,6 +495,10 @@ func TestSubmitRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(others, "perstack.toml"), []byte("[experts.other]\ninstruction = \"Count.\"\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	linked := t.TempDir()
+	if err := os.Symlink(filepath.Join(dir, "perstack.toml"), filepath.Join(linked, "perstack.toml")); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		s    fleet.Submission
 		want string
@@ -459,7 +507,9 @@ func TestSubmitRefused(t *testing.T) {
 		{fleet.Submission{Run: fleet.Run{Workspace: "ws"}, Dir: dir}, "there is a workspace ws already"},
 		{fleet.Submission{Run: fleet.Run{Workspace: "ws"}, Dir: dir, Replace: true}, ""}, // a does not hold it yet
 		{fleet.Submission{Run: fleet.Run{Workspace: "none"}}, "there is no workspace none"},
-		{fleet.Submission{Run: fleet.Run{}, Dir: filepath.Join(dir, "none")}, "no such file"},
+		{fleet.Submission{Run: fleet.Run{}, Dir: filepath.Join(dir, "none")}, "there is no folder " + filepath.Join(dir, "none")},
+		{fleet.Submission{Run: fleet.Run{}, Dir: filepath.Join(dir, "log")}, "log is not a folder"},
+		{fleet.Submission{Run: fleet.Run{}, Dir: linked}, "perstack.toml in " + linked + " cannot be read: "}, // a worker could not follow the link
 		{fleet.Submission{Run: fleet.Run{}, Dir: filepath.Join(dir, "sub")}, "sub has no perstack.toml"},
 		{fleet.Submission{Run: fleet.Run{}, Dir: others}, `expert "e" is not defined; there are other`},
 		{fleet.Submission{Run: fleet.Run{}, Dir: dir, Owner: fleet.Tenant{Waiting: 1}}, "tenant t has 1 waiting runs"},

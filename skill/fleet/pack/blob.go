@@ -16,6 +16,9 @@ import (
 	"sync"
 )
 
+// ErrKey is the error of files that are encrypted and are read without their key.
+var ErrKey = errors.New("the key of its tenant is needed")
+
 // maxBlob is the largest size of a blob, in bytes.
 const maxBlob = 900 << 10
 
@@ -125,7 +128,7 @@ func (s *storage) open(k kind, data []byte, limit int) (plain []byte, err error)
 	case kind(data[1]) != k:
 		return nil, errors.New("is of another kind")
 	case data[2]&flagEncrypted != 0 && s.key == nil:
-		return nil, errors.New("is encrypted; a key is needed")
+		return nil, fmt.Errorf("is encrypted; %w", ErrKey)
 	case data[2]&flagEncrypted == 0 && s.key != nil:
 		return nil, errors.New("is not encrypted, though a key is set")
 	}
@@ -139,7 +142,7 @@ func (s *storage) open(k kind, data []byte, limit int) (plain []byte, err error)
 			return nil, err
 		}
 		if content, err = gcm.Open(nil, make([]byte, gcm.NonceSize()), content[saltSize:], head); err != nil {
-			return nil, errors.New("was encrypted with another key")
+			return nil, fmt.Errorf("was encrypted with another key; %w", ErrKey)
 		}
 	}
 	if head[2]&flagCompressed == 0 {

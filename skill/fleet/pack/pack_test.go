@@ -138,8 +138,8 @@ func TestKey(t *testing.T) {
 		manifest string
 		want     string
 	}{
-		{nil, manifest, "is encrypted; a key is needed"},
-		{bytes.Repeat([]byte{2}, 32), manifest, "was encrypted with another key"},
+		{nil, manifest, "is encrypted; the key of its tenant is needed"},
+		{bytes.Repeat([]byte{2}, 32), manifest, "was encrypted with another key; the key of its tenant is needed"},
 		{key, plain, "is not encrypted, though a key is set"},
 		{[]byte("short"), manifest, "the key has 5 bytes; it must have 32"},
 	} {
