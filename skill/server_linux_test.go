@@ -101,8 +101,7 @@ func TestServerIsStartedFoundAndStopped(t *testing.T) {
 	}
 }
 
-// A server keeps running after the program that started it has been killed.
-// What a server changes is not known: undo passes over its start, and says so.
+// TestServerIsPassedOver starts a server, of which it is not known what it changes.
 func TestServerIsPassedOver(t *testing.T) {
 	x := newExecutor(t, Config{Helper: self(t)})
 	endServers(t, x)
@@ -115,6 +114,7 @@ func TestServerIsPassedOver(t *testing.T) {
 	}
 }
 
+// A server keeps running after the program that started it has been killed.
 func TestServerOutlivesTheProgram(t *testing.T) {
 	dir, mark := t.TempDir(), marker(t)
 	parent := exec.Command(self(t), dir, "sleep "+mark, strconv.Itoa(freePort(t)))

@@ -56,8 +56,10 @@ func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) 
 	if err := x.launchServer(dir, &r, spec); err != nil {
 		return ServerState{}, err
 	}
-	release()                                                                                            // from now on the record marks the port as taken
-	x.ws.RecordUnknown(context.WithoutCancel(ctx), a.Command, "it is not known what the server changes") // if that fails, undo says nothing of it
+	release() // from now on the record marks the port as taken
+
+	// If this fails, undo says nothing of the server.
+	x.ws.RecordUnknown(context.WithoutCancel(ctx), a.Command, "it is not known what the server changes")
 	return x.awaitServer(ctx, dir, r, a)
 }
 
