@@ -28,6 +28,8 @@ type position struct {
 	answer  *Message // of the model, while calls of it are open
 	results []ToolResult
 	waiting []string // ids of calls that another expert or the user answers
+
+	note string // to the model, of records that are damaged; "" for none
 }
 
 const (
@@ -72,16 +74,16 @@ func (r Records) position(ctx context.Context, runID string) (position, []string
 			case err != nil:
 				damage, lost = append(damage, err.Error()), append(lost, n.String())
 			case started.Status == StoppedByInteractiveTool && started.step == 0:
-				return started, damage, nil
+				p, begun = started, true
 			case started.step == 0: // the task that was delegated has ended, and its report was not used
-				return position{Checkpoint: last}, damage, nil
+				p, begun = position{Checkpoint: last}, true
 			default:
 				p.interrupt()
 				nothingAdded := started.step == p.step && len(started.input) == len(p.input)
 				started.completing = p.completing && nothingAdded
 				p, begun, lost = started, true, nil
 			}
-		case begun && (e.Checkpoint == nil || e.Checkpoint.ID != last.ID):
+		case begun && !p.awaits() && (e.Checkpoint == nil || e.Checkpoint.ID != last.ID):
 			p.add(e)
 		}
 	}
@@ -102,13 +104,24 @@ func (r Records) position(ctx context.Context, runID string) (position, []string
 	return p, damage, nil
 }
 
+// awaits reports whether the task goes on only with the result of another one or of the
+// user, or gives its own to another. Events that follow without a StartRun are not its.
+func (p *position) awaits() bool {
+	return p.step == 0 && (len(p.PendingToolCalls) > 0 || p.Status == Completed && p.DelegatedBy != nil)
+}
+
 // proceeds reports whether the run goes on with a question to the model.
 func (p *position) proceeds() bool {
 	return p.step > 0 || p.Status == Proceeding || p.Status == StoppedByExceededMaxSteps || p.Status == StoppedByError
 }
 
-// tell adds a message to what the step begins with.
+// tell adds a message to what the step begins with, or to what the next task begins with.
 func (p *position) tell(text string) {
+	if p.awaits() {
+		p.note = text
+		return
+	}
+	p.completing = false
 	p.input = append(p.input, newMessage(UserMessage, textPart(text)))
 	p.step = max(p.step, p.StepNumber+1)
 }

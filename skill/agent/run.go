@@ -219,9 +219,10 @@ func (r *run) takeUp(ctx context.Context) error {
 	case len(damage) > 0:
 		r.warn(fmt.Sprintf("the run continues from step %d", from.StepNumber))
 	}
-	if r.unconfirmed && from.proceeds() {
-		from.tell(Unconfirmed)
+	if r.unconfirmed && (from.proceeds() || from.awaits()) {
+		from.tell(strings.TrimSpace(Unconfirmed + " " + from.note))
 	}
+	r.cfg.Note = strings.TrimSpace(from.note + " " + r.cfg.Note)
 	r.from = &from
 	return nil
 }

@@ -50,7 +50,7 @@ type task struct {
 // work takes steps until the run stops or goes on with another task.
 func (t *task) work(ctx context.Context) error {
 	initial := t.checkpoint(t.cp.Status)
-	if len(initial.Session.Todos) == 0 && initial.Session.History == nil {
+	if initial.ParentID == "" && len(initial.Session.Todos) == 0 && initial.Session.History == nil {
 		initial.Session = nil
 	}
 	t.input()
@@ -92,6 +92,14 @@ func (t *task) input() {
 	}
 	t.step = Step{StepNumber: t.cp.StepNumber, InputMessages: t.history[first:len(t.history):len(t.history)]}
 	t.size = tokens(t.history...)
+	t.answered = asksForCall(t.history)
+}
+
+// asksForCall reports whether a conversation ends with a text of the model and the request
+// for a call instead.
+func asksForCall(history []Message) bool {
+	n := len(history)
+	return n > 1 && history[n-2].Type == ExpertMessage && history[n-2].calls() == 0 && history[n-1].Text() == unusable(noToolCall, callATool)
 }
 
 // inputs returns the messages that the step began with, never nil.
@@ -152,7 +160,7 @@ func (t *task) takeStep(ctx context.Context) (done bool, err error) {
 		err = t.again(ctx, answer, misfitting, misfit.Error())
 	case len(answer.Calls) == 0:
 		t.answered = strings.TrimSpace(answer.Text) != ""
-		err = t.again(ctx, answer, "No tool call generated", "You must generate a tool call. Try again.")
+		err = t.again(ctx, answer, noToolCall, callATool)
 	default:
 		t.fruitless = 0
 		return t.act(ctx, answer)
@@ -198,7 +206,7 @@ func (t *task) writtenCalls(text string) (rest string, calls []Call) {
 
 // again answers the model why its answer cannot be used.
 func (t *task) again(ctx context.Context, a Answer, what, advice string) error {
-	reason := string(rawjson.Encode(reason{"Error: " + what, advice}))
+	reason := unusable(what, advice)
 	e := Event{Type: Retry, Reason: reason, Usage: &a.Usage}
 	first := len(t.step.NewMessages)
 	if len(a.Calls) > 0 && len(a.Calls) <= maxCalls {
@@ -224,6 +232,15 @@ func (t *task) again(ctx context.Context, a Answer, what, advice string) error {
 type reason struct {
 	Error   string `json:"error"`
 	Message string `json:"message"`
+}
+
+const (
+	noToolCall = "No tool call generated"
+	callATool  = "You must generate a tool call. Try again."
+)
+
+func unusable(what, advice string) string {
+	return string(rawjson.Encode(reason{"Error: " + what, advice}))
 }
 
 // say adds a message of this step to the history.
