@@ -84,7 +84,7 @@ func TestPrices(t *testing.T) {
 			t.Errorf("%s has a price of %+v", model, *p)
 		}
 	}
-	for _, wrong := range []string{`{"m":{"inputs":1}}`, `[`, `{"m":1}`} {
+	for _, wrong := range []string{`{"m":{"inputs":1}}`, `[`, `{"m":1}`, `{"m":{"input":1,"output":2,"cachedInput":-1}}`, `{"m":{"input":-1}}`} {
 		if _, err := ReadPrices([]byte(wrong)); err == nil {
 			t.Errorf("%s is accepted", wrong)
 		}

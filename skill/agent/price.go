@@ -43,9 +43,25 @@ func ReadPrices(file []byte) (Prices, error) {
 		if err := d.Decode(&some); err != nil {
 			return nil, fmt.Errorf(`prices are like {"MODEL":{"input":2.5,"cachedInput":1.25,"output":10}}, in dollars per million tokens: %w`, err)
 		}
+		for model, price := range some {
+			if price != nil && price.lowest() < 0 {
+				return nil, fmt.Errorf("the price of %s holds %g; it must be at least 0", model, price.lowest())
+			}
+		}
 		maps.Copy(all, some)
 	}
 	return all, nil
+}
+
+// lowest returns the least of the prices.
+func (p Price) lowest() float64 {
+	least := min(p.Input, p.Output)
+	for _, cache := range []*float64{p.CachedInput, p.CacheWrite} {
+		if cache != nil {
+			least = min(least, *cache)
+		}
+	}
+	return least
 }
 
 // Of returns the price of a model, nil if it is not known.
