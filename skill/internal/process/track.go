@@ -45,9 +45,10 @@ func (x *Runner) Track(ctx context.Context, name string, run func(ctx context.Co
 	inner := context.WithValue(ctx, trackedKey{}, true)
 	s, serr := x.snapshot(ctx)
 	if s == nil || serr != nil {
-		if err = ctx.Err(); err == nil {
-			err = run(inner)
+		if err = ctx.Err(); err != nil {
+			return c, err
 		}
+		err = run(inner)
 		if serr != nil && !IsSpawnError(err) {
 			c.unknown(ctx, x.ws, name, serr)
 		}

@@ -19,6 +19,9 @@ func (w *Workspace) Difference(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if len(c.Steps) == 0 && c.unkept() { // nothing is known of what it changed
+		return c.Note + "\n", nil
+	}
 	var out strings.Builder
 	d := differ{w, c.h, c}
 	for i, s := range c.Steps {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"sync"
 	"time"
 
@@ -186,13 +187,35 @@ func (s *Snapshot) removeUnused(t *table) {
 // RecordUnknown records that a program called command was run, and why it is not known what it
 // changed.
 func (w *Workspace) RecordUnknown(ctx context.Context, command, why string) error {
-	top := w.roots[0]
-	if w.journal(top) == nil || w.checkWritable() != nil || w.opts.DryRun {
+	if w.journal(w.roots[0]) == nil || w.checkWritable() != nil || w.opts.DryRun {
 		return nil
 	}
 	c := Change{Kind: Run, Path: w.Dir()}
-	err := w.commit(ctx, &c, plan{root: top, end: true, command: command, note: why}, func(*keeper) error { return nil })
+	err := w.commitUnkept(ctx, &c, plan{command: command, note: why})
 	return cmp.Or(err, w.settle(&c, nil))
+}
+
+// commitUnkept records a command of whose changes nothing was kept. One that says what the last
+// record says is left out: the same command in a loop would push changes out of the history.
+func (w *Workspace) commitUnkept(ctx context.Context, c *Change, d plan) error {
+	d.root, d.end = w.roots[0], true
+	for last, err := range w.journal(d.root).changes(ctx, false) {
+		if err != nil {
+			return err
+		}
+		if last.unkept() && last.saysAsMuchAs(d, runOf(ctx)) {
+			return nil
+		}
+		break
+	}
+	return w.commit(ctx, c, d, func(*keeper) error { return nil })
+}
+
+// saysAsMuchAs reports whether the record of a command of whose changes nothing was kept says
+// all that the one which is planned would.
+func (c *change) saysAsMuchAs(d plan, by RunStep) bool {
+	return c.applied() && c.Command == d.command && c.Note == d.note && c.Left == d.left && c.Run == by.Run && c.RunStep == by.Step &&
+		slices.EqualFunc(c.Steps, d.steps, func(a, b state.Step) bool { return a.Path == b.Path })
 }
 
 // clearStages removes what killed processes left in the folder of stages.

@@ -82,8 +82,7 @@ func (r *recorder) record(ctx context.Context, c *Change, command string) ([]Unt
 		if len(r.unkept) == 0 {
 			return r.untracked, nil
 		}
-		d := plan{root: r.w.roots[0], steps: r.unkept, end: true, command: command, left: r.left, note: r.why}
-		return r.untracked, r.w.commit(ctx, c, d, func(*keeper) error { return nil })
+		return r.untracked, r.w.commitUnkept(ctx, c, plan{steps: r.unkept, command: command, left: r.left, note: r.why})
 	}
 	if alone, err := r.share(nil); err == nil && !(alone && r.alone) || r.otherCommand {
 		r.untracked = append(r.untracked, Untracked{"", "another command ran at the same time, and what it changed may be among these changes"})

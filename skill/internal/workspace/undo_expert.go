@@ -91,7 +91,10 @@ func (w *Workspace) undoRun(ctx context.Context, all *undone, o UndoOptions) (do
 	if n := len(done); n > 0 {
 		done[n-1].Passed = passed
 	}
-	if len(failed.Left) == 0 {
+	switch {
+	case len(failed.Left) == 0 && len(done) == 0 && !o.Whole:
+		return nil, firstRefusal(passed)
+	case len(failed.Left) == 0:
 		return done, nil
 	}
 	if !o.Whole {

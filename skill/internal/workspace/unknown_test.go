@@ -1,0 +1,55 @@
+//go:build linux || darwin
+
+package workspace
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Commands of which nothing is known leave one record as long as they are the same, so that a
+// loop of them does not push changes out of the history.
+func TestRecordUnknown(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("f=old")
+		w := s.open(Options{NoSync: true})
+		c, err := w.WriteFile(bg, s.p("f"), []byte("new"), WriteOptions{})
+		must(t, c, err)
+		record := func(run, command, why string) {
+			t.Helper()
+			ctx := bg
+			if run != "" {
+				ctx = WithRun(ctx, RunStep{Run: run, Step: 1})
+			}
+			if err := w.RecordUnknown(ctx, command, why); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 5 {
+			record("", "ls", "too many files")
+		}
+		record("r", "ls", "too many files")
+		record("", "ls", "too many files")
+		record("", "git", "too many files")
+		record("", "git", "too little time")
+		var got []string
+		list, err := w.History(bg)
+		for _, e := range list {
+			got = append(got, fmt.Sprint(e.ID, e.Command, e.Run))
+		}
+		if want := "1 2ls 3lsr 4ls 5git 6git"; err != nil || strings.Join(got, " ") != want {
+			t.Errorf("the history is %q, %v, want %q", got, err, want)
+		}
+		if text, err := w.Difference(bg, "6"); err != nil || text != "too little time\n" {
+			t.Errorf("the difference is %q, %v", text, err)
+		}
+		if done, err := w.Undo(bg, UndoOptions{Run: "r"}); len(done) > 0 || err == nil || !strings.HasPrefix(err.Error(), "change 3 cannot be undone: ") {
+			t.Errorf("of the run %v was undone, %v", done, err)
+		}
+		if done, err := w.Undo(bg, UndoOptions{}); err != nil || len(done) != 1 || len(done[0].Passed) != 5 {
+			t.Errorf("%v, %v", done, err)
+		}
+		s.has("f", "old")
+	})
+}
