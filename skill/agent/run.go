@@ -247,7 +247,7 @@ func (r *run) work(ctx context.Context, query string) error {
 	if err := r.openFiles(ctx); err != nil {
 		return err
 	}
-	if r.unconfirmed && r.store.x != nil { // not before: a continuation that fails until here would leave the next one nothing to tell
+	if r.unconfirmed && r.store.x != nil {
 		if err := r.store.adopt(ctx); err != nil {
 			return err
 		}

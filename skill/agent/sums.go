@@ -62,9 +62,9 @@ func readSums(x *skill.Executor, runID string) (all sums, last string, err error
 	return all, last, lines.Err()
 }
 
-// openSums opens the file that the sums of a run's records are added to. It removes those of
-// runs that were deleted.
-func openSums(x *skill.Executor, runID string) (*os.File, error) {
+// openSums opens the file of a name that the sums of a run's records are added to. It removes
+// those of runs that were deleted.
+func openSums(x *skill.Executor, name string) (*os.File, error) {
 	dir, err := x.Runs()
 	if err != nil {
 		return nil, err
@@ -78,17 +78,17 @@ func openSums(x *skill.Executor, runID string) (*os.File, error) {
 			}
 		}
 	}
-	return dir.OpenFile(runID, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	return dir.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 }
 
-// forgetSums removes what is left of an earlier run with the id, whose records were deleted.
-func forgetSums(x *skill.Executor, runID string) error {
+// forgetSums removes the file of a name, if it is there.
+func forgetSums(x *skill.Executor, name string) error {
 	dir, err := x.Runs()
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	if err = dir.Remove(runID); errors.Is(err, fs.ErrNotExist) {
+	if err = dir.Remove(name); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
@@ -109,8 +109,15 @@ func (s *store) addSum(name, sum string) error {
 }
 
 // adopt notes the sums of all records as they are, so that what this program writes next is
-// told from what others write.
-func (s *store) adopt(ctx context.Context) error {
+// told from what others write. They count once the continuation is recorded, which tells
+// the model that nothing confirms them: see adopted.
+func (s *store) adopt(ctx context.Context) (err error) {
+	if err = forgetSums(s.x, s.adopting()); err != nil {
+		return err
+	}
+	if s.sums, err = openSums(s.x, s.adopting()); err != nil {
+		return err
+	}
 	names, err := s.records().list(ctx, path.Join(runsDir, s.run))
 	for _, name := range names {
 		if _, ok := parseRecordName(name); !ok && name != settingFile {
@@ -125,6 +132,21 @@ func (s *store) adopt(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// adopting is the name of the file of sums that do not count yet. No run has such an id.
+func (s *store) adopting() string { return "." + s.run }
+
+// adopted makes the sums that adopt noted count, and those since.
+func (s *store) adopted() error {
+	if err := s.flush(); err != nil {
+		return err
+	}
+	dir, err := s.x.Runs()
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Rename(s.adopting(), s.run), dir.Close())
 }
 
 // dropUnwritten notes that a record whose writing was interrupted is not to be missed.

@@ -145,6 +145,28 @@ func TestUnknownRecords(t *testing.T) {
 	}
 }
 
+// TestUnknownRecordsKilled kills a run, forgets what confirms its records, and kills the
+// continuation between each two writes: the model is told whenever it goes on.
+func TestUnknownRecordsKilled(t *testing.T) {
+	t.Parallel()
+	for point, ended := 1, false; !ended; point++ {
+		l := newLab(t)
+		l.cfg.Model = &ledger{T: t, file: filepath.Join(l.dir, "f")}
+		os.WriteFile(filepath.Join(l.dir, "f"), nil, 0o666)
+		l.killAt(15)
+		if err := forgetSums(l.cfg.Executor, "run"); err != nil {
+			t.Fatal(err)
+		}
+		if ended = l.killAt(point); !ended && !l.killAt(0) {
+			t.Fatal("the run does not end")
+		}
+		c, err := Records{Executor: l.cfg.Executor}.Latest(t.Context(), "run")
+		if err != nil || c.Status != Completed || !strings.Contains(fmt.Sprint(c.Messages), Unconfirmed) || l.file("f") != "1\n2\n3\n4\n" {
+			t.Fatalf("killed at %d: %v, %s, the file holds %q, the conversation is %v", point, err, c.Status, l.file("f"), c.Messages)
+		}
+	}
+}
+
 // TestRunAgain begins another run with the id of one whose records were deleted.
 func TestRunAgain(t *testing.T) {
 	l := newLab(t, calls("todo"), calls("attemptCompletion"), "done")

@@ -58,6 +58,12 @@ func (t *task) work(ctx context.Context) error {
 	if err := t.emit(ctx, Event{Type: StartRun, InitialCheckpoint: initial, InputMessages: t.step.inputs()}); err != nil {
 		return err
 	}
+	if t.unconfirmed && t.store.x != nil {
+		t.unconfirmed = false
+		if err := t.store.adopted(); err != nil {
+			return unrecorded(err)
+		}
+	}
 	for {
 		done, err := t.takeStep(ctx)
 		if err == nil && !done {
