@@ -122,6 +122,7 @@ var doors = map[string][]string{
 	"golang.org/x/net":                             {"skill/internal/web/*.go", "skill/file_encoding.go", "skill/page/serve.go"},
 	"golang.org/x/text":                            {"skill/file_encoding.go"},
 	"golang.org/x/sync":                            {"skill/fleet/jetstream/*.go", "skill/fleet/pack/*.go", "skill/internal/state/*.go", "skill/internal/workspace/*.go"},
+	"golang.org/x/term":                            {"cmd/skill/root.go"},
 	"github.com/peterh/liner":                      {"cmd/skill/terminal.go"},
 	"github.com/google/jsonschema-go":              {"skill/agent/schema.go", "skill/agent/run.go", "skill/dialect/func.go"},
 	"github.com/pelletier/go-toml/v2":              {"skill/agent/project.go", "skill/agent/builtin.go", "cmd/skill/setup_file.go", "cmd/skill/rules.go", "cmd/skill-fleet/config.go"},

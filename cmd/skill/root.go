@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"textskill/cmd/internal/usage"
 	"textskill/parser/wire"
@@ -279,5 +280,5 @@ func isTerminal(stream any) bool {
 		return false
 	}
 	fi, err := f.Stat()
-	return err == nil && fi.Mode()&os.ModeCharDevice != 0
+	return err == nil && fi.Mode()&os.ModeCharDevice != 0 && term.IsTerminal(int(f.Fd())) // /dev/null is such a device, too
 }

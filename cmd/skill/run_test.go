@@ -173,6 +173,22 @@ func killedRun(t *testing.T, dir, endpoint string, after time.Duration, args []s
 	return err == nil
 }
 
+// TestRunWithoutATerminal has nobody to ask: standard input and output are /dev/null.
+func TestRunWithoutATerminal(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program, "run", "e", "go", "--ask", "change")
+	cmd.Args[0], cmd.Dir = "skill", newProject(t)
+	cmd.Env = []string{noSleep, "XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME"), "OPENAI_BASE_URL=" + steadyEndpoint(t).URL, "SKILL_MODEL=m"}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != exitConfirm || !strings.Contains(stderr.String(), "needs your consent") {
+		t.Errorf("%v: %s", err, stderr.String())
+	}
+}
+
 // TestRunResumedTwice goes on twice from each of some checkpoints: the events are
 // the same but for ids and times.
 func TestRunResumedTwice(t *testing.T) {
