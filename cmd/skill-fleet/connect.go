@@ -48,10 +48,12 @@ func (o *options) connect(ctx context.Context, s settings) (*jetstream.Plane, er
 // servers returns the URLs of the servers.
 func (o *options) servers() (servers []string, err error) {
 	for server := range strings.SplitSeq(o.nats, ",") {
-		if server = strings.TrimSpace(server); server == "" {
-			return nil, errors.New("--nats: one of the URLs of servers is empty")
+		if server = strings.TrimSpace(server); server != "" {
+			servers = append(servers, server)
 		}
-		servers = append(servers, server)
+	}
+	if servers == nil {
+		return nil, errors.New("--nats names no server; it is like nats://n1:4222")
 	}
 	return servers, nil
 }

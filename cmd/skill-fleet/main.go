@@ -101,7 +101,7 @@ func (c *cli) command() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return usage.CheckEmpty(cmd)
+			return usage.CheckEmpty(cmd, "creds")
 		},
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")

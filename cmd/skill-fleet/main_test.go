@@ -275,7 +275,8 @@ func TestRefused(t *testing.T) {
 		{[]string{"submit", "e", "go", "-C", ".", "--id", ""}, exitUsage, "--id needs a value: ID"},
 		{[]string{"submit", "e", "go", "-C", "", "--workspace", "w"}, exitUsage, "--directory needs a value: DIR"},
 		{[]string{"--nats", "", "runs"}, exitUsage, "--nats needs a value: URL"},
-		{[]string{"--nats", "nats://127.0.0.1:1,", "runs"}, exitFailed, "one of the URLs of servers is empty"},
+		{[]string{"--nats", "nats://127.0.0.1:1, ", "runs"}, exitFailed, "cannot be reached at nats://127.0.0.1:1: "},
+		{[]string{"--nats", " ,", "runs"}, exitFailed, "--nats names no server"},
 		{[]string{"worker", "--label", ""}, exitUsage, "--label needs a value: LABEL"},
 		{[]string{"mcp", "--workspace", "w", "--http", ""}, exitUsage, "--http needs a value: ADDR"},
 		{[]string{"mcp", "--workspace", "w", "--http-host", "h"}, exitUsage, "--http-host has no effect without --http"},
@@ -298,6 +299,20 @@ func TestRefused(t *testing.T) {
 	} {
 		if out, stderr, code := run(t, tt.args...); code != tt.code || out != "" || !strings.Contains(stderr, tt.want) {
 			t.Errorf("%q: %d %q %q", tt.args, code, out, stderr)
+		}
+	}
+}
+
+// TestCredentials has an empty --creds take back what the environment names, and says which file
+// is missing.
+func TestCredentials(t *testing.T) {
+	t.Parallel()
+	none := filepath.Join(t.TempDir(), "none")
+	for creds, want := range map[string]string{"--creds=": "cannot be reached at nats://127.0.0.1:1: ", "--nats=nats://127.0.0.1:1": "skill-fleet: the credentials cannot be read: open " + none + ": "} {
+		cmd := program(t, "--nats", "nats://127.0.0.1:1", creds, "runs")
+		cmd.Env = append(cmd.Env, "NATS_CREDS="+none)
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v %s", creds, err, out)
 		}
 	}
 }

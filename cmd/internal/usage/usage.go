@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -71,10 +72,12 @@ func WrongValue(f *pflag.Flag, err error) string {
 }
 
 // CheckEmpty returns an error if a flag of cmd is given nothing, as where a variable of a shell
-// is not set: it would mean the same as no flag.
-func CheckEmpty(cmd *cobra.Command) (err error) {
+// is not set: it would mean the same as no flag. Those that unset names may be empty where
+// the environment gives them a value, which that takes back.
+func CheckEmpty(cmd *cobra.Command, unset ...string) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if text := f.Value.String(); text == "" || text == "[]" {
+		cleared := f.DefValue != "" && slices.Contains(unset, f.Name)
+		if text := f.Value.String(); (text == "" || text == "[]") && !cleared {
 			err = needsValue(f)
 		}
 	})

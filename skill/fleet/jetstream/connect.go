@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"strings"
 	"sync"
@@ -79,6 +80,9 @@ func Connect(ctx context.Context, o Options) (*Plane, error) {
 	}
 	nc, err := nats.Connect(strings.Join(o.Servers, ","), opts...)
 	if err != nil {
+		if file, ok := errors.AsType[*fs.PathError](err); ok {
+			return nil, fmt.Errorf("the credentials cannot be read: %w", file)
+		}
 		if errors.As(err, new(*url.Error)) {
 			return nil, fmt.Errorf("%s: a URL is malformed; in a password, write / as %%2F, @ as %%40 and : as %%3A", addresses(o.Servers))
 		}
