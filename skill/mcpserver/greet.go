@@ -22,17 +22,23 @@ func (c *conn) greet(line []byte, e envelope, id callID) bool {
 		return false
 	}
 	m, err := jsonrpc.DecodeMessage(bytes.Clone(line))
-	p := &pending{initialize: true, greeted: make(chan struct{})}
+	p := &pending{agreed: make(chan struct{}), greeted: true}
 	if err != nil || c.begin(id, p) != nil {
 		return false
 	}
 	c.out.send(answer)
+	c.agree(m, p)
+	return true
+}
+
+// agree hands an initialize to the SDK, and waits until it has answered: the SDK refuses what
+// comes before that, and a client may send its next messages together with the first.
+func (c *conn) agree(m jsonrpc.Message, p *pending) {
 	c.deliver(m)
 	select {
-	case <-p.greeted:
+	case <-p.agreed:
 	case <-c.closed:
 	}
-	return true
 }
 
 // greeting returns the answer to a plain initialize as the SDK prints it, but for characters such

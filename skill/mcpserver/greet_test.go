@@ -1,9 +1,11 @@
 package mcpserver
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -91,5 +93,33 @@ func TestOnlyPlainServersGreet(t *testing.T) {
 	}
 	if s.SDK(); s.greeting(e) != nil {
 		t.Error("what is added to the SDK's server is not regarded")
+	}
+}
+
+// TestNextMessagesWaitForInitialize sends what follows initialize together with it, to a server
+// that takes its time over initialize.
+func TestNextMessagesWaitForInitialize(t *testing.T) {
+	for _, params := range []string{
+		`{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{}}`,
+		`{"protocolVersion":"1999-01-01","capabilities":{"experimental":{}},"clientInfo":{"icons":[]}}`,
+	} {
+		s, _ := newServer(t, map[string]string{"a.txt": "alpha"})
+		s.SDK().AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if method == "initialize" {
+					time.Sleep(20 * time.Millisecond)
+				}
+				return next(ctx, method, req)
+			}
+		})
+		c := connect(t, s)
+		c.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":`+params+"}\n"+
+			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+			`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a.txt"}}}`)
+		for _, want := range []string{`"serverInfo"`, `alpha`} {
+			if got := c.next(); !strings.Contains(got, want) {
+				t.Errorf("%s: %s has no %s", params, got, want)
+			}
+		}
 	}
 }

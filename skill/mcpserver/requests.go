@@ -17,12 +17,12 @@ type requests struct {
 
 // pending is a request that has not been answered.
 type pending struct {
-	running    *running // the call that is executed without the SDK; nil if the SDK does
-	cancelled  bool     // no answer is sent
-	initialize bool     // the answer says which version of the protocol is used
-	reads      bool     // room for the answer is reserved
+	running   *running // the call that is executed without the SDK; nil if the SDK does
+	cancelled bool     // no answer is sent
+	reads     bool     // room for the answer is reserved
 
-	greeted chan struct{} // the answer has been sent, and this is closed when the SDK gives it; nil for most
+	agreed  chan struct{} // of initialize, closed when the SDK has answered; nil for all others
+	greeted bool          // the answer has been sent before the SDK's
 }
 
 // begin makes a request pending. It fails if one with the same ID is, or too many
@@ -45,7 +45,7 @@ func (q *requests) begin(id callID, p *pending) error {
 func (q *requests) cancel(id callID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if p := q.pending[id]; p != nil && !p.initialize {
+	if p := q.pending[id]; p != nil && p.agreed == nil {
 		p.cancelled = true
 		if p.running != nil {
 			p.running.stop(errCancelled)

@@ -110,8 +110,12 @@ func (c *conn) pass(data []byte, e *envelope) {
 		return
 	}
 	reads := e != nil && c.server.reads(*e)
+	p := &pending{reads: reads}
 	if r, ok := m.(*jsonrpc.Request); ok && e != nil {
-		switch err := c.begin(callIDOf(r.ID), &pending{initialize: r.Method == "initialize", reads: reads}); err {
+		if r.Method == "initialize" {
+			p.agreed = make(chan struct{})
+		}
+		switch err := c.begin(callIDOf(r.ID), p); err {
 		case nil:
 		case errInUse:
 			c.refuse(nil, jsonrpc.CodeInvalidRequest, err.Error())
@@ -120,6 +124,10 @@ func (c *conn) pass(data []byte, e *envelope) {
 			c.refuse(e.id, codeBusy, err.Error())
 			return
 		}
+	}
+	if p.agreed != nil && !c.agreed() {
+		c.agree(m, p)
+		return
 	}
 	if !reads || c.session.unread.tryReserve() {
 		c.deliver(m)

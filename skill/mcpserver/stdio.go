@@ -133,13 +133,15 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 	switch {
 	case p == nil:
 		return nil
-	case p.initialize && json.Unmarshal(r.Result, &agreed) == nil:
+	case p.agreed != nil && json.Unmarshal(r.Result, &agreed) == nil:
 		c.mu.Lock()
 		c.version = agreed.ProtocolVersion
 		c.mu.Unlock()
 	}
-	if p.greeted != nil {
-		close(p.greeted)
+	if p.agreed != nil {
+		defer close(p.agreed)
+	}
+	if p.greeted {
 		c.sent()
 		return nil
 	}
