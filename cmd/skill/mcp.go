@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/signal"
@@ -205,7 +206,18 @@ func (c *cli) mcpStdio(ctx context.Context, s *mcpserver.Server) error {
 		watched.Wait()
 		signal.Stop(gone)
 	}()
-	return s.Stdio(ctx, c.stdin, c.stdout)
+	return s.Stdio(ctx, c.stdin, after{&watched, c.stdout})
+}
+
+// after is a writer that writes nothing before something else is done.
+type after struct {
+	done *sync.WaitGroup
+	io.Writer
+}
+
+func (a after) Write(b []byte) (int, error) {
+	a.done.Wait()
+	return a.Writer.Write(b)
 }
 
 // mcpDialects returns the dialects with these names, nil for an unknown name.
