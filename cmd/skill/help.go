@@ -65,7 +65,7 @@ func (c *cli) toType(w io.Writer) io.Writer {
 	for _, t := range dialect.Achilles.Tools {
 		words = append(words, t.Name+`\b`)
 	}
-	return renaming{w, c.name, regexp.MustCompile(`(?m)(^|[\s"'(])skill( (?:` + strings.Join(words, "|") + `)|:|$)`)}
+	return renaming{w, c.name, regexp.MustCompile(`(?m)(^|[\s"'(])skill( (?:` + strings.Join(words, "|") + `)|$)|^skill(:)`)}
 }
 
 type renaming struct {
@@ -75,7 +75,7 @@ type renaming struct {
 }
 
 func (r renaming) Write(text []byte) (int, error) {
-	if _, err := r.Writer.Write(r.typed.ReplaceAll(text, []byte("${1}"+r.name+"${2}"))); err != nil {
+	if _, err := r.Writer.Write(r.typed.ReplaceAll(text, []byte("${1}"+r.name+"${2}${3}"))); err != nil {
 		return 0, err
 	}
 	return len(text), nil

@@ -37,8 +37,10 @@ func editJSON(data []byte, path []string, e entry) ([]byte, error) {
 		if !ok {
 			return nil, fmt.Errorf("%q is not in an object", key)
 		}
-		i := slices.IndexFunc(o.Members, func(m hujson.ObjectMember) bool { return isNamed(m, key) })
+		i, err := memberOf(o, key)
 		switch {
+		case err != nil:
+			return nil, err
 		case i < 0 && e == nil:
 			return data, nil
 		case e == nil && depth == len(path)-1:
@@ -56,7 +58,9 @@ func editJSON(data []byte, path []string, e entry) ([]byte, error) {
 	}
 	for _, m := range e {
 		text := encode(m.value)
-		if i := slices.IndexFunc(o.Members, func(have hujson.ObjectMember) bool { return isNamed(have, m.name) }); i < 0 {
+		if i, err := memberOf(o, m.name); err != nil {
+			return nil, err
+		} else if i < 0 {
 			addMember(o, m.name, text, strings.Repeat(indent, len(path)+1), strings.Repeat(indent, len(path)))
 		} else if !sameJSON(o.Members[i].Value, text) {
 			o.Members[i].Value.Value = parsed(text)
@@ -65,9 +69,20 @@ func editJSON(data []byte, path []string, e entry) ([]byte, error) {
 	return v.Pack(), nil
 }
 
-func isNamed(m hujson.ObjectMember, name string) bool {
-	literal, ok := m.Name.Value.(hujson.Literal)
-	return ok && literal.String() == name
+// memberOf returns the position of the member with a name, -1 if there is none. A name that is
+// given twice is an error, for it is the host's to choose which one counts.
+func memberOf(o *hujson.Object, name string) (int, error) {
+	at := -1
+	for i, m := range o.Members {
+		switch literal, ok := m.Name.Value.(hujson.Literal); {
+		case !ok || literal.String() != name:
+		case at >= 0:
+			return at, fmt.Errorf("%q is given twice", name)
+		default:
+			at = i
+		}
+	}
+	return at, nil
 }
 
 func parsed(text string) hujson.ValueTrimmed {
@@ -167,7 +182,7 @@ func editTOML(data []byte, path []string, e entry) ([]byte, error) {
 	if e == nil && in && strings.HasSuffix(text, "\n\n") { // the line that parted the table from what is before it
 		text = text[:len(text)-1]
 	}
-	if after, err := readTOML([]byte(text)); err != nil || !reflect.DeepEqual(after, wanted) {
+	if after, err := readTOML([]byte(text)); err != nil || !sameTOML(after, wanted, path[0]) {
 		return nil, fmt.Errorf("it has %s in a form that only a person can change", table)
 	}
 	return []byte(text), nil
@@ -179,10 +194,23 @@ func (e entry) has(name string) bool {
 
 func readTOML(data []byte) (map[string]any, error) {
 	v := map[string]any{}
-	if err := toml.Unmarshal(data, &v); err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "toml: "))
+	err := toml.Unmarshal(data, &v)
+	if wrong, ok := errors.AsType[*toml.DecodeError](err); ok {
+		line, column := wrong.Position()
+		return nil, fmt.Errorf("line %d, column %d: %s", line, column, strings.TrimPrefix(err.Error(), "toml: "))
 	}
-	return v, nil
+	return v, err
+}
+
+// sameTOML reports whether two files mean the same, where a table at key without anything in it
+// means as much as none.
+func sameTOML(a, b map[string]any, key string) bool {
+	for _, v := range []map[string]any{a, b} {
+		if table, ok := v[key].(map[string]any); ok && len(table) == 0 {
+			delete(v, key)
+		}
+	}
+	return reflect.DeepEqual(a, b)
 }
 
 // change sets the members of the table at a path in v, or removes it if e is nil.

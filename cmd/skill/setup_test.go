@@ -33,3 +33,42 @@ func TestSetupByteOrderMark(t *testing.T) {
 		}
 	}
 }
+
+// TestSetupAndRemove has a host start the program, and takes it out again: its file is as before.
+// So is one with a problem.
+func TestSetupAndRemove(t *testing.T) {
+	const codex, cursor = ".codex/config.toml", ".cursor/mcp.json"
+	for _, tt := range []struct{ host, file, before, problem string }{
+		{"codex", codex, "", ""},
+		{"codex", codex, "model = \"m\"\n", ""},
+		{"codex", codex, "[mcp_servers]\n", ""},
+		{"codex", codex, "[mcp_servers.other]\ncommand = \"x\"\n", ""},
+		{"codex", codex, "a = 1\nb =\n", "config.toml: line 2, column 4: unexpected"},
+		{"codex", codex, "a = 1\na = 2\n", "config.toml: line 2, column 1: key a"},
+		{"cursor", cursor, `{"mcpServers":{},"mcpServers":{"a":{}}}`, `"mcpServers" is given twice`},
+		{"cursor", cursor, `{"mcpServers":{"skill":{},"sk\u0069ll":{}}}`, `"skill" is given twice`},
+		{"cursor", cursor, `{"mcpServers":{"skill":{"args":1,"args":2}}}`, `"args" is given twice`},
+	} {
+		home := t.TempDir()
+		file := filepath.Join(home, filepath.FromSlash(tt.file))
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(tt.before), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var said strings.Builder
+		c := &cli{stdout: io.Discard, stderr: &said, getenv: func(name string) string {
+			return map[string]string{"HOME": home, "USERPROFILE": home}[name]
+		}}
+		if code := c.run(t.Context(), []string{"setup", tt.host}); code == exitOK {
+			c.run(t.Context(), []string{"setup", "--remove", tt.host})
+		}
+		if !strings.Contains(said.String(), tt.problem) || tt.problem == "" && said.Len() > 0 {
+			t.Errorf("%q: it says %q", tt.before, &said)
+		}
+		if got, err := os.ReadFile(file); string(got) != tt.before || err != nil {
+			t.Errorf("%q is now %q, %v", tt.before, got, err)
+		}
+	}
+}
