@@ -109,7 +109,11 @@ func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 // continued from, if the run has changed any since.
 func (c *cli) wantsFiles(ctx context.Context, cfg agent.Config, ask func(string) (string, error)) (bool, error) {
 	since, err := cfg.From.ChangesAfter(ctx, cfg.Executor)
-	if err != nil || len(since.List) == 0 {
+	some := false
+	for _, e := range since.List {
+		some = some || e.NotKept == ""
+	}
+	if err != nil || !some {
 		return false, nil // there is nothing to ask
 	}
 	fmt.Fprintln(c.stdout, since.Message())

@@ -63,9 +63,27 @@ func (r *run) openFiles(ctx context.Context) error {
 		if n := len(done.(skill.Reverted).Changes); n > 0 {
 			r.warn(fmt.Sprintf("the files are as at checkpoint %s: changes undone: %d; \"skill undo --since %s\" makes them again", r.cfg.From.ID, n, done.(skill.Reverted).Changes[0].ID))
 		}
+		if err := r.warnOfLeft(ctx); err != nil {
+			return err
+		}
 	}
 	at, err := x.Position(ctx)
 	r.files = at
+	return err
+}
+
+// warnOfLeft says which changes since the checkpoint an undo has passed over.
+func (r *run) warnOfLeft(ctx context.Context) error {
+	since, err := r.cfg.From.ChangesAfter(ctx, r.cfg.Executor)
+	left := since.List[:0]
+	for _, e := range since.List {
+		if e.NotKept != "" {
+			left = append(left, e)
+		}
+	}
+	if len(left) > 0 {
+		r.warn(fmt.Sprintf("not all files are as at checkpoint %s: changes of which nothing was kept: %d, the last one change %s: %s", r.cfg.From.ID, len(left), left[0].ID, left[0].NotKept))
+	}
 	return err
 }
 

@@ -124,6 +124,28 @@ func TestFilesConflict(t *testing.T) {
 	}
 }
 
+// TestFilesLeft continues a run from a step after which a command changed what git ignores: it
+// stays as it is, and that is said.
+func TestFilesLeft(t *testing.T) {
+	for _, more := range []string{`readTextFile {"path":"a"}`, `writeTextFile {"path":"a","text":"2"}`} {
+		l := newLab(t, calls(`writeTextFile {"path":"a","text":"1"}`), calls(`exec {"command":"touch","args":["x.log"],"env":{},"cwd":".","stdout":true,"stderr":true}`), calls(more))
+		os.WriteFile(filepath.Join(l.dir, ".gitignore"), []byte("*.log"), 0o666)
+		var warned []string
+		l.cfg.MaxSteps, l.cfg.Warn = 3, func(what string) { warned = append(warned, what) }
+		l.ran("go")
+		c, err := Records{Executor: l.cfg.Executor}.AtStep(t.Context(), "run", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.cfg.From, l.cfg.Files = &c, true
+		l.run("")
+		want := "not all files are as at checkpoint " + c.ID + ": changes of which nothing was kept: 1, the last one change 2: git ignores it, and undo leaves it as it is"
+		if got := l.files(); got != ".gitignore=*.log a=1 x.log=" || !slices.Contains(warned, want) {
+			t.Errorf("after %s: %s, %q", more, got, warned)
+		}
+	}
+}
+
 // TestDelegateChanges undoes what a delegate changed with the run of its parent.
 func TestDelegateChanges(t *testing.T) {
 	l := newTeam(t)
