@@ -140,6 +140,24 @@ func TestTrackedOverlap(t *testing.T) {
 	}
 }
 
+// TestTrackedIgnored has two commands change the same file at once, which git ignores. Undo passes
+// over both.
+func TestTrackedIgnored(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, map[string]string{".gitignore": "*.log\nstarted\ngo\n", "a": "alpha"})
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	carried(t, x, WriteFile{Path: "a", Content: "new"})
+	e := meanwhile(t, x, ": > started; "+waiting+"echo x >> a.log", func() { shell(t, x, "echo y >> a.log") })
+	if want := filepath.Join(x.Dir(), "a.log") + ": git ignores it, and undo leaves it as it is"; !slices.Contains(e.NotUndoable, want) {
+		t.Errorf("NotUndoable is %q", e.NotUndoable)
+	}
+	carried(t, x, Undo{}) // of the file go
+	carried(t, x, Undo{})
+	if got, err := os.ReadFile(filepath.Join(dir, "a")); err != nil || string(got) != "alpha" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // TestTrackedOverlapTaken checks the result of a command all of whose changes were recorded
 // as those of another one.
 func TestTrackedOverlapTaken(t *testing.T) {

@@ -119,7 +119,7 @@ func (w *Workspace) undoLast(ctx context.Context, all *undone, force bool) ([]Un
 			return nil, err
 		}
 		for _, p := range refused {
-			if p.h == c.h && p.overlaps(c) && !force {
+			if p.h == c.h && p.overlaps(c) && !force && c.Note+c.Gone == "" {
 				return nil, &UndoError{ID: w.changeID(c.h, c.ID), Path: c.h.path(c.main().Path), Force: true,
 					Reason: "was changed since, and " + p.why.Error()}
 			}
