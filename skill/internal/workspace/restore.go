@@ -48,6 +48,9 @@ func (w *Workspace) Before(ctx context.Context, id, abs string, use func(path st
 
 // fileBefore returns the step of a change that replaced or removed a file.
 func (w *Workspace) fileBefore(c *change, id, abs string) (state.Step, error) {
+	if c.unkept() {
+		return state.Step{}, &UndoError{ID: id, Reason: "has no saved version: " + c.Note}
+	}
 	var files []state.Step
 	var names []string
 	for _, s := range c.Steps {

@@ -44,6 +44,9 @@ func TestRecordUnknown(t *testing.T) {
 		if text, err := w.Difference(bg, "6"); err != nil || text != "too little time\n" {
 			t.Errorf("the difference is %q, %v", text, err)
 		}
+		if err := w.Before(bg, "6", "", nil); err == nil || err.Error() != "change 6 has no saved version: too little time" {
+			t.Errorf("before that: %v", err)
+		}
 		if done, err := w.Undo(bg, UndoOptions{Run: "r"}); len(done) > 0 || err == nil || !strings.HasPrefix(err.Error(), "change 3 cannot be undone: ") {
 			t.Errorf("of the run %v was undone, %v", done, err)
 		}
