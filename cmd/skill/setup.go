@@ -125,6 +125,9 @@ func (c *cli) setup(o *options, name string, remove, show bool) error {
 	if real, err := filepath.EvalSymlinks(file); err == nil {
 		file = real // a link to the file stays one
 	}
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() { // of a pipe the end would be waited for
+		return c.failed(fmt.Errorf("%s is not a file; move it away, and type this again", file))
+	}
 	before, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return c.failed(err)
