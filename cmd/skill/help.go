@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -58,6 +59,12 @@ func (c *cli) toType(w io.Writer) io.Writer {
 	if c.name == "" {
 		return w
 	}
+	return renaming{w, c.name, sync.OnceValue(c.typedName)}
+}
+
+// typedName returns the pattern of the name as it stands in texts, between what comes before
+// and after.
+func (c *cli) typedName() *regexp.Regexp {
 	words := []string{`\\?-`, `\[`, `<`, `COMMAND`, `help\b`, `completion\b`, `please\b`, `with\b`, `again\b`}
 	for _, sub := range c.subcommands() {
 		words = append(words, sub.name+`\b`)
@@ -65,17 +72,17 @@ func (c *cli) toType(w io.Writer) io.Writer {
 	for _, t := range dialect.Achilles.Tools {
 		words = append(words, t.Name+`\b`)
 	}
-	return renaming{w, c.name, regexp.MustCompile(`(?m)(^|[\s"'(])skill( (?:` + strings.Join(words, "|") + `)|$)|^skill(:)`)}
+	return regexp.MustCompile(`(?m)(^|[\s"'(])skill( (?:` + strings.Join(words, "|") + `)|$)|^skill(:)`)
 }
 
 type renaming struct {
 	io.Writer
 	name  string
-	typed *regexp.Regexp // the name as it stands in texts, between what comes before and after
+	typed func() *regexp.Regexp // compiled when the first text is written
 }
 
 func (r renaming) Write(text []byte) (int, error) {
-	if _, err := r.Writer.Write(r.typed.ReplaceAll(text, []byte("${1}"+r.name+"${2}${3}"))); err != nil {
+	if _, err := r.Writer.Write(r.typed().ReplaceAll(text, []byte("${1}"+r.name+"${2}${3}"))); err != nil {
 		return 0, err
 	}
 	return len(text), nil
