@@ -141,7 +141,7 @@ type recorder struct {
 	bytes     int64  // of the images
 	untracked []Untracked
 	left      int          // of untracked, what git does not ignore and undo leaves as it is
-	unkept    []state.Step // of which only the path is known: what git does not ignore; or, if that is nothing, what it does
+	unkept    []state.Step // of which only the path is known: what git does not ignore; or, if that is nothing, the first that it does
 	why       string       // the last of them was not kept
 }
 
@@ -154,7 +154,11 @@ func (r *recorder) skip(name, reason string) {
 		}
 		r.left++
 	}
-	if ignored == (r.left == 0) && len(r.unkept) < maxSteps {
+	limit := maxSteps
+	if ignored { // a build may change thousands, and nothing asks for their names
+		limit = 1
+	}
+	if ignored == (r.left == 0) && len(r.unkept) < limit {
 		r.unkept, r.why = append(r.unkept, state.Step{Path: state.Name(name)}), reason
 	}
 	r.note(name, reason)
