@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"textskill/skill"
+	"textskill/testdata/needs"
 )
 
 // files lists the files of the workspace that are not records, with their contents.
@@ -127,6 +128,7 @@ func TestFilesConflict(t *testing.T) {
 // TestFilesLeft continues a run from a step after which a command changed what git ignores: it
 // stays as it is, and that is said.
 func TestFilesLeft(t *testing.T) {
+	needs.Program(t, "touch")
 	for _, more := range []string{`readTextFile {"path":"a"}`, `writeTextFile {"path":"a","text":"2"}`} {
 		l := newLab(t, calls(`writeTextFile {"path":"a","text":"1"}`), calls(`exec {"command":"touch","args":["x.log"],"env":{},"cwd":".","stdout":true,"stderr":true}`), calls(more))
 		os.WriteFile(filepath.Join(l.dir, ".gitignore"), []byte("*.log"), 0o666)
