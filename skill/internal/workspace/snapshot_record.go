@@ -147,21 +147,21 @@ type recorder struct {
 
 // skip notes that undo leaves name as it is.
 func (r *recorder) skip(name, reason string) {
-	ignored := reason == ignoredReason
-	if !ignored {
-		if r.left == 0 {
-			r.unkept = nil
-		}
-		r.left++
-	}
-	limit := maxSteps
-	if ignored { // a build may change thousands, and nothing asks for their names
-		limit = 1
-	}
-	if ignored == (r.left == 0) && len(r.unkept) < limit {
-		r.unkept, r.why = append(r.unkept, state.Step{Path: state.Name(name)}), reason
-	}
 	r.note(name, reason)
+	step := state.Step{Path: state.Name(name)}
+	if reason == ignoredReason { // a build may change thousands, and nothing asks for their names
+		if len(r.unkept) == 0 {
+			r.unkept, r.why = []state.Step{step}, reason
+		}
+		return
+	}
+	if r.left == 0 {
+		r.unkept = nil
+	}
+	r.left++
+	if len(r.unkept) < maxSteps {
+		r.unkept, r.why = append(r.unkept, step), reason
+	}
 }
 
 func (r *recorder) note(name, reason string) {
