@@ -10,6 +10,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
+
+	"textskill/cmd/internal/usage"
 )
 
 // editJSON sets the members of the object at a path of keys, or removes the object if e
@@ -197,7 +199,7 @@ func readTOML(data []byte) (map[string]any, error) {
 	err := toml.Unmarshal(data, &v)
 	if wrong, ok := errors.AsType[*toml.DecodeError](err); ok {
 		line, column := wrong.Position()
-		return nil, fmt.Errorf("line %d, column %d: %s", line, column, strings.TrimPrefix(err.Error(), "toml: "))
+		return nil, fmt.Errorf("line %d, column %d: %s", line, column, usage.WrongTOML(err))
 	}
 	return v, err
 }

@@ -8,23 +8,29 @@ import (
 	"testing"
 )
 
+// newHostFile returns a new home directory, a host's file in it, and a program that has this home.
+func newHostFile(t *testing.T, name, text string, stderr io.Writer) (file string, c *cli) {
+	t.Helper()
+	home := t.TempDir()
+	file = filepath.Join(home, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return file, &cli{stdout: io.Discard, stderr: stderr, getenv: func(name string) string {
+		return map[string]string{"HOME": home, "USERPROFILE": home}[name]
+	}}
+}
+
 // TestSetupByteOrderMark keeps the mark with which some editors begin a file.
 func TestSetupByteOrderMark(t *testing.T) {
 	for _, tt := range []struct{ host, file, before, after string }{
 		{"cursor", ".cursor/mcp.json", "\ufeff{\"a\": 1}\n", "\ufeff{\"a\": 1,\n"},
 		{"codex", ".codex/config.toml", "\ufeffmodel = \"m\"\n", "\ufeffmodel = \"m\"\n\n[mcp_servers.skill]\n"},
 	} {
-		home := t.TempDir()
-		file := filepath.Join(home, filepath.FromSlash(tt.file))
-		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(tt.before), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		c := &cli{stdout: io.Discard, stderr: io.Discard, getenv: func(name string) string {
-			return map[string]string{"HOME": home, "USERPROFILE": home}[name]
-		}}
+		file, c := newHostFile(t, tt.file, tt.before, io.Discard)
 		if code := c.run(t.Context(), []string{"setup", tt.host}); code != exitOK {
 			t.Errorf("%s: exit code %d", tt.host, code)
 		}
@@ -49,18 +55,8 @@ func TestSetupAndRemove(t *testing.T) {
 		{"cursor", cursor, `{"mcpServers":{"skill":{},"sk\u0069ll":{}}}`, `"skill" is given twice`},
 		{"cursor", cursor, `{"mcpServers":{"skill":{"args":1,"args":2}}}`, `"args" is given twice`},
 	} {
-		home := t.TempDir()
-		file := filepath.Join(home, filepath.FromSlash(tt.file))
-		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(tt.before), 0o666); err != nil {
-			t.Fatal(err)
-		}
 		var said strings.Builder
-		c := &cli{stdout: io.Discard, stderr: &said, getenv: func(name string) string {
-			return map[string]string{"HOME": home, "USERPROFILE": home}[name]
-		}}
+		file, c := newHostFile(t, tt.file, tt.before, &said)
 		if code := c.run(t.Context(), []string{"setup", tt.host}); code == exitOK {
 			c.run(t.Context(), []string{"setup", "--remove", tt.host})
 		}

@@ -3,9 +3,8 @@
 package main
 
 import (
-	"io"
+	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,18 +13,11 @@ import (
 
 // TestSetupOfNoFile refuses a pipe in the place of a host's file, and does not wait for it.
 func TestSetupOfNoFile(t *testing.T) {
-	home := t.TempDir()
-	pipe := filepath.Join(home, ".cursor", "mcp.json")
-	if err := os.Mkdir(filepath.Dir(pipe), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mkfifo(pipe, 0o666); err != nil {
-		t.Fatal(err)
-	}
 	var said strings.Builder
-	c := &cli{stdout: io.Discard, stderr: &said, getenv: func(name string) string {
-		return map[string]string{"HOME": home}[name]
-	}}
+	pipe, c := newHostFile(t, ".cursor/mcp.json", "", &said)
+	if err := errors.Join(os.Remove(pipe), unix.Mkfifo(pipe, 0o666)); err != nil {
+		t.Fatal(err)
+	}
 	if code := c.run(t.Context(), []string{"setup", "cursor"}); code != exitFailed || !strings.Contains(said.String(), "mcp.json is not a file") {
 		t.Errorf("exit code %d, %s", code, &said)
 	}
