@@ -10,14 +10,17 @@ import (
 	"textskill/skill"
 )
 
-// stopAfter stops a run right after its next event of a kind.
-func (l *lab) stopAfter(kind EventType, query string) {
+// stopAfter stops a run right after its nth event of a kind.
+func (l *lab) stopAfter(n int, kind EventType, query string) {
+	l.Helper()
 	for e, err := range Run(l.Context(), l.cfg, query) {
 		if err != nil {
 			l.Fatal(err)
 		}
 		if e.Type == kind {
-			break
+			if n--; n == 0 {
+				break
+			}
 		}
 	}
 }
@@ -27,10 +30,10 @@ func (l *lab) stopAfter(kind EventType, query string) {
 func TestAnsweredTwice(t *testing.T) {
 	for again := range 3 {
 		l := newLab(t, "It is 42.", "It is 42.", "third", "fourth")
-		l.stopAfter(Retry, "go")
+		l.stopAfter(1, Retry, "go")
 		l.cfg.Continue = "run"
 		for range again {
-			l.stopAfter(StartRun, "")
+			l.stopAfter(1, StartRun, "")
 		}
 		events := l.ran("")
 		if last := events[len(events)-1]; last.Type != CompleteRun || len(l.asked) != 2 {
@@ -52,20 +55,10 @@ func TestClearedTodos(t *testing.T) {
 		}
 		defer x.Close()
 		l.cfg.Executor = x
-		n := 0
-		for e, err := range Run(l.Context(), l.cfg, "go") {
-			if err != nil {
-				l.Fatal(err)
-			}
-			if e.Type == ResolveToolResult {
-				if n++; n == 2 {
-					break
-				}
-			}
-		}
+		l.stopAfter(2, ResolveToolResult, "go")
 		l.cfg.Continue = "run"
 		for range again {
-			l.stopAfter(StartRun, "")
+			l.stopAfter(1, StartRun, "")
 		}
 		l.ran("")
 		cp := l.from()
@@ -88,17 +81,7 @@ func (l *lab) cut(pattern string) {
 // call keeps waiting, and who goes on is told.
 func TestDamagedStart(t *testing.T) {
 	l := newTeam(t, calls(`worker {"query":"do X"}`), calls("attemptCompletion"), "X is done", calls("attemptCompletion"), "all", calls("attemptCompletion"), "all")
-	n := 0
-	for e, err := range Run(l.Context(), l.cfg, "go") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e.Type == StartRun {
-			if n++; n == 2 {
-				break
-			}
-		}
-	}
+	l.stopAfter(2, StartRun, "go")
 	l.cut("event-*-2-startRun.json")
 	l.cfg.Continue = "run"
 	l.ran("")
@@ -113,7 +96,7 @@ func TestDamagedStart(t *testing.T) {
 	l.cfg.Experts["e"] = Expert{Version: "1.0.0", Instruction: "Do it.", Skills: map[string]SkillConfig{"h": {Type: interactiveSkill, Tools: map[string]InteractiveTool{"askUser": {InputJSONSchema: `{"type":"object"}`}}}}}
 	l.ran("go")
 	l.cfg.Continue, l.cfg.Answer = "run", true
-	l.stopAfter(StartRun, "Blue")
+	l.stopAfter(1, StartRun, "Blue")
 	l.cut("event-*-2-startRun.json")
 	l.ran("Blue")
 	if text := fmt.Sprint(l.asked[1].Messages); !strings.Contains(text, "Blue") || !strings.Contains(text, "Records of this run are damaged") {
