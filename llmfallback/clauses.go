@@ -1,8 +1,6 @@
 package llmfallback
 
-import (
-	"strings"
-)
+import "strings"
 
 // place reads where all of the request lies, when it begins by that: "In the
 // docs folder, …", "Go into docs and …".
@@ -23,8 +21,8 @@ func (r *reader) place(i int) int {
 		return next
 	}
 	_, after := match(r, ends(), i)
-	if after < 0 {
-		_, after = match(r, prepositions(), i)
+	if after < 0 && r.any(i, "in", "into", "inside") {
+		after = i + 1
 	}
 	n, next := r.noun(after)
 	if n.kind != someFile || n.name == "" {
@@ -51,7 +49,7 @@ func (r *reader) statement(i int) int {
 		if !r.introduces(i, end) {
 			return -1
 		}
-	} else if !r.reason("", i, end) || r.hasAny(i, end, places()) {
+	} else if !r.reason("", i, end) || r.has(i, end, placing) {
 		return -1
 	}
 	r.after = true
@@ -138,41 +136,24 @@ func (r *reader) reason(op string, i, end int) bool {
 	case "to":
 		return r.is(i+1, aim)
 	case "i'm", "we're", "i've", "we've", "i'll", "we'll", "it's":
-		return !r.hasDeed(i, end)
+		return !r.has(i, end, deed)
 	case "i", "we", "it":
-		return !r.hasDeed(i, end) && (stating()[second] || wanting()[second] && end-i > 3 && (r.any(i+2, "to") || r.any(i+2, "it")))
+		return !r.has(i, end, deed) && (r.is(i+1, stating) || r.is(i+1, wanting) && end-i > 3 && (r.any(i+2, "to") || r.any(i+2, "it")))
 	case "my", "our":
-		return op == "" && !r.hasDeed(i, end)
+		return op == "" && !r.has(i, end, deed)
 	}
 	return false
 }
 
-func (r *reader) hasDeed(i, end int) bool {
+// has reports whether a word from i to end has one of the classes.
+func (r *reader) has(i, end int, c class) bool {
 	for ; i < end; i++ {
-		if r.is(i, deed) || r.any(i, "should", "must", "needs") {
+		if r.is(i, c) {
 			return true
 		}
 	}
 	return false
 }
-
-func (r *reader) hasAny(i, end int, set map[string]bool) bool {
-	for ; i < end; i++ {
-		if set[r.word(i).lower] {
-			return true
-		}
-	}
-	return false
-}
-
-var (
-	// stating and wanting verbs follow I in a reason; what is wanted is not a thing but to do something.
-	stating = wordSet(`am are was is has had have finished started forgot lost found got think thought just keep kept renamed wrote hope`)
-	wanting = wordSet(`need want have plan hope would`)
-
-	// places move the request elsewhere: a reason before it must not.
-	places = wordSet(`in inside within under at from into folder directory dir path folders directories file files here there this that`)
-)
 
 // modifier reads what an operation does anyway: with its parents, if it does
 // not exist, including hidden files.
@@ -184,7 +165,7 @@ func (r *reader) modifier(f *frame, i int) int {
 		}
 		return r.unlessThere(i)
 	case "listDirectory":
-		return r.bag(i, listWords(), listKeys())
+		return r.bag(i, listWord, listKey)
 	case "writeFile", "copyFile", "moveFile":
 		_, next := match(r, overwriting(), i)
 		f.over = f.over || next > 0
@@ -193,46 +174,28 @@ func (r *reader) modifier(f *frame, i int) int {
 	return -1
 }
 
-// bag takes the longest run of words of one set, one of which is in keys.
-func (r *reader) bag(i int, set, keys map[string]bool) int {
-	k, found := i, false
-	for k < len(r.list) && set[r.list[k].lower] {
-		found = found || keys[r.list[k].lower]
+// bag takes the longest run of words of one class, one of which is of class key.
+func (r *reader) bag(i int, c, key class) int {
+	k := i
+	for r.is(k, c) {
 		k++
 	}
-	if !found {
+	if !r.has(i, k, key) {
 		return -1
 	}
 	return k
 }
 
-func (r *reader) parents(i int) int {
-	return r.bag(i, parentWords(), parentKeys())
-}
+func (r *reader) parents(i int) int { return r.bag(i, parentWord, parentKey) }
 
 // unlessThere reads a condition under which creating a folder does nothing anyway.
 func (r *reader) unlessThere(i int) int {
-	next := r.bag(i, thereWords(), thereKeys())
-	for next > i && !missing()[r.word(next-1).lower] && !r.any(next-1, "already", "yet") {
+	next := r.bag(i, thereWord, thereKey)
+	for next > i && !r.is(next-1, missing) && !r.any(next-1, "already", "yet") {
 		next-- // but not yet
 	}
-	if !r.hasAny(i, next, missing()) || !r.any(i, "if", "only", "unless", "as", "no", "and", "but", "without", "do", "don't", "never", "creating", "not") {
+	if !r.has(i, next, missing) || !r.any(i, "if", "only", "unless", "as", "no", "and", "but", "without", "do", "don't", "never", "creating", "not") {
 		return -1
 	}
 	return next
 }
-
-var (
-	parentWords = wordSet(`ensuring created are is with including and along together plus creating create create all any its the of necessary required needed missing intermediate
-nonexistent non-existent non-existing parent parents directories folders dirs directory-s paths components in between as if they don't do not exist that leading enclosing`)
-	parentKeys = wordSet(`parent parents intermediate necessary required needed missing leading enclosing`)
-	thereWords = wordSet(`if only but and it one that the directory folder they this path does not doesn't do don't is isn't already yet exist exists there
-present necessary needed required missing unless no without error errors an any cause causing throw throwing give giving raise raising report
-reporting return returning print fail failing complain complaining never creating as not nonexistent non-existent existing`)
-	thereKeys = wordSet(`not doesn't don't isn't necessary needed required missing unless nonexistent non-existent no without never`)
-	missing   = wordSet(`exist exists there present existing error errors needed necessary required missing nonexistent non-existent fail failing complain complaining`)
-	listWords = wordSet(`[file] [dir] or labels labeled marks using with including include even and the any all their its hidden files file ones one items entries folders directories directory detailed details detail
-information info types type indicated shown displayed marked prefixes prefix distinguishing between included too also showing indicating making sure you don't overlook
-ensuring that of each which is are what in clear clearly as well by subdirectories`)
-	listKeys = wordSet(`showing indicating [file] [dir] hidden types type details detailed detail information prefixes prefix distinguishing`)
-)

@@ -1,6 +1,7 @@
 package llmfallback
 
 import (
+	"slices"
 	"strings"
 
 	"textskill/parser"
@@ -9,6 +10,15 @@ import (
 // operations are the nine names, in the manual's order.
 var operations = [...]string{
 	"readFile", "writeFile", "appendFile", "deleteFile", "createDirectory", "listDirectory", "fileExists", "copyFile", "moveFile",
+}
+
+// variants are the folded names that other programs give to operations.
+var variants = map[string]string{
+	"removefile": "deleteFile", "renamefile": "moveFile", "duplicatefile": "copyFile",
+	"makedirectory": "createDirectory", "makedir": "createDirectory", "createdir": "createDirectory", "createfolder": "createDirectory", "makefolder": "createDirectory",
+	"listdir": "listDirectory", "listfiles": "listDirectory", "listfolder": "listDirectory", "readdir": "listDirectory", "readdirectory": "listDirectory",
+	"exists": "fileExists", "pathexists": "fileExists", "checkfile": "fileExists",
+	"openfile": "readFile", "viewfile": "readFile", "showfile": "readFile",
 }
 
 // spelling folds a word to the form in which names are compared: lower case,
@@ -21,33 +31,11 @@ func spelling(word string) string {
 // or kebab-case.
 func spelled(name string) (string, bool) {
 	folded := spelling(name)
-	for _, op := range operations {
-		if folded == spelling(op) {
-			return op, true
-		}
+	i := slices.IndexFunc(operations[:], func(op string) bool { return spelling(op) == folded })
+	if i < 0 {
+		return "", false
 	}
-	return "", false
-}
-
-// synonym returns the operation that other programs call word.
-func synonym(word string) (string, bool) {
-	switch spelling(word) {
-	case "removefile":
-		return "deleteFile", true
-	case "renamefile":
-		return "moveFile", true
-	case "makedirectory", "makedir", "createdir", "createfolder", "makefolder":
-		return "createDirectory", true
-	case "listdir", "listfiles", "listfolder", "readdir", "readdirectory":
-		return "listDirectory", true
-	case "duplicatefile":
-		return "copyFile", true
-	case "exists", "pathexists", "checkfile":
-		return "fileExists", true
-	case "openfile", "viewfile", "showfile":
-		return "readFile", true
-	}
-	return "", false
+	return operations[i], true
 }
 
 // mistyped returns the operation that is one slip away from word and begins
@@ -84,7 +72,7 @@ func command(prompt string) (Extraction, bool) {
 	}
 	op, ok := spelled(c.Operation)
 	if !ok {
-		op, ok = synonym(c.Operation)
+		op, ok = variants[spelling(c.Operation)]
 	}
 	if !ok {
 		op, ok = mistyped(c.Operation)

@@ -177,8 +177,8 @@ func TestLeaveOneSourceOut(t *testing.T) {
 		restore := []func(){
 			forget(verbs(), gone), forget(openings(), gone), forget(closings(), gone), forget(prepositions(), gone), forget(callings(), gone),
 			forget(intros(), gone), forget(parts(), gone), forget(doubts(), gone), forget(endings(), gone), forget(heres(), gone), forget(labels(), gone),
-			forget(atPaths(), gone), forget(whatsHere(), gone), forget(andMore(), gone), forget(lyings(), gone), forget(lives(), gone), forget(holdings(), gone),
-			forget(ends(), gone), forget(participles(), gone), forget(chains(), gone), forget(overwriting(), gone), forget(unneeded(), gone),
+			forget(atPaths(), gone), forget(andMore(), gone), forget(lyings(), gone), forget(lives(), gone), forget(holdings(), gone),
+			forget(ends(), gone), forget(chains(), gone), forget(overwriting(), gone), forget(unneeded(), gone),
 		}
 		for _, b := range closingsOf {
 			restore = append(restore, forget(b(), gone))

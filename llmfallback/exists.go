@@ -15,7 +15,7 @@ var doubts = newBook(
 	line[ending]{existing, `if|whether|that / whether or not / does|do`},
 	line[ending]{complete, `if|whether|that there is|exists already? / if|whether|that there's already? / if|whether|that there already is /
 		if|whether|that i|we already|still? have|own already? / if|whether|that i've|we've got|already? / if|whether|that there actually|really exists /
-		for? the? existence|presence of / for / exists / is|are there already|still|currently|actually|really? any? / do|did i|we already|still|currently? have / have i|we already? got`},
+		for? the? existence|presence of / for / exists / is|are there already|still|currently|actually|really? any? / is there anything|something at / does anything|something exist at / do|did i|we already|still|currently? have / have i|we already? got`},
 	line[ending]{standing, `is|are`},
 	line[ending]{been, `has|have`},
 )
@@ -34,15 +34,6 @@ func (r *reader) checking(f *frame, i int) int {
 	if next > 0 {
 		i = next
 	}
-	if r.any(i, "anything", "something") && (want == complete || want == existing) { // is there anything at x/y
-		next = r.atPath(r.skip(i+1, "exist", "exists"))
-		n, after := r.noun(next)
-		f.object = n
-		if next < 0 || n.name == "" || n.bare {
-			return -1
-		}
-		return after
-	}
 	n, next := r.noun(i)
 	if next > 0 && want == existing && (n.kind == someDir && n.name != "" || n.kind == workspace) { // does the docs folder have a.txt
 		if k := r.skip(next, "already", "still"); r.any(k, "contain", "have", "include", "hold", "contains", "has") {
@@ -55,23 +46,17 @@ func (r *reader) checking(f *frame, i int) int {
 		return -1
 	}
 	f.object = n
-	if place, after := r.placed(next); after > 0 && n.name != "" { // a.txt in docs exists
-		f.roles[inRole], next = place, after
+	is := want == standing || r.any(next, "is") // whether a.txt is in docs
+	placed := false
+	if place, after := r.placed(r.skip(next, "is")); after > 0 && n.name != "" { // a.txt in docs exists
+		f.roles[inRole], next, placed = place, after, true
 	}
 	end, after := match(r, endings(), next)
 	switch {
 	case after > 0 && (end == want || end == existing && want != standing && want != been):
 		return after
-	case want == complete && (n.name != "" || r.calling(next) > 0 || r.atPath(next) > 0):
+	case want == complete && n.name != "", placed && is && (want == existing || want == standing):
 		return next
-	case want == standing:
-		if _, at := r.placed(next); at > 0 || f.roles[inRole].kind != nothing {
-			return next
-		}
-	case want == existing && r.any(next, "is"): // whether a.txt is in docs
-		if _, at := r.placed(next + 1); at > 0 {
-			return next + 1
-		}
 	}
 	return -1
 }

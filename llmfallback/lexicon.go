@@ -6,7 +6,7 @@ import (
 )
 
 // A class is a set of things that a word may be.
-type class uint32
+type class uint64
 
 const (
 	function   class = 1 << iota // never a name unless it is quoted
@@ -34,6 +34,19 @@ const (
 	sample    // a text by itself in examples: hello
 	describes // begins the description of a text rather than a text
 	binding   // makes a reason into a condition, a filter or a second request
+	stating   // follows I in a reason
+	wanting   // follows I in a reason, and precedes what to do: not a thing
+	placing   // moves the request elsewhere: a reason before it must not
+	marker    // starts a text if a colon follows
+
+	// What an operation does anyway is said in words of one class, one of which has the key.
+	parentWord // creating the parents
+	parentKey
+	thereWord // creating a folder only where there is none
+	thereKey
+	missing  // may end what thereWords say
+	listWord // listing with types and details
+	listKey
 )
 
 // lexicon returns the classes of words, in lower case.
@@ -114,7 +127,7 @@ move rename mkdir rm mv cp run execute send update replace put check find search
 readfile writefile appendfile deletefile createdirectory listdirectory fileexists copyfile movefile insert
 count sort compress zip modify change summarize translate compare extract store store rewrite undo empty clear merge split convert share upload download
 email email email-it note jot log drop capture record document fill populate attach transfer archive relocate
-duplicating deleting removing moving renaming copying creating writing adding appending`},
+should must needs duplicating deleting removing moving renaming copying creating writing adding appending`},
 	{aim, `review check see verify understand inspect analyze examine study plan prepare organize organise keep store hold save track
 help start begin work use know free avoid separate group maintain make ensure learn debug remember refresh continue follow reflect match better
 archive document contain house collect manage improve tidy clean be get confirm find figure decide look compare read view recall
@@ -128,15 +141,20 @@ explained shown below above file folder directory you'd on by at copied taken se
 summary suitable placeholder today yesterday`},
 	{binding, `and or then if unless except all every each only matching recursive recursively lines line glob variable
 you not never no without instead after until whenever but deleted removed`},
-}
-
-// wordSet makes a set of the words in list, when it is first asked for.
-func wordSet(list string) func() map[string]bool {
-	return sync.OnceValue(func() map[string]bool {
-		set := map[string]bool{}
-		for w := range strings.FieldsSeq(list) {
-			set[w] = true
-		}
-		return set
-	})
+	{stating, `am are was is has had have finished started forgot lost found got think thought just keep kept renamed wrote hope`},
+	{wanting, `need want have plan hope would`},
+	{placing, `in inside within under at from into folder directory dir path folders directories file files here there this that`},
+	{marker, `content contents text texts containing contains saying says body reads reading message code following data line lines`},
+	{parentWord, `ensuring created are is with including and along together plus creating create all any its the of necessary required needed missing intermediate
+nonexistent non-existent non-existing parent parents directories folders dirs directory-s paths components in between as if they don't do not exist that leading enclosing`},
+	{parentKey, `parent parents intermediate necessary required needed missing leading enclosing`},
+	{thereWord, `if only but and it one that the directory folder they this path does not doesn't do don't is isn't already yet exist exists there
+present necessary needed required missing unless no without error errors an any cause causing throw throwing give giving raise raising report
+reporting return returning print fail failing complain complaining never creating as nonexistent non-existent existing`},
+	{thereKey, `not doesn't don't isn't necessary needed required missing unless nonexistent non-existent no without never`},
+	{missing, `exist exists there present existing error errors needed necessary required missing nonexistent non-existent fail failing complain complaining`},
+	{listWord, `[file] [dir] or labels labeled marks using with including include even and the any all their its hidden files file ones one items entries folders directories directory detailed details detail
+information info types type indicated shown displayed marked prefixes prefix distinguishing between included too also showing indicating making sure you don't overlook
+ensuring that of each which is are what in clear clearly as well by subdirectories`},
+	{listKey, `showing indicating [file] [dir] hidden types type details detailed detail information prefixes prefix distinguishing`},
 }

@@ -26,11 +26,6 @@ var parts = newBook(
 		what i|we have|keep|got|store|wrote|put? stored|saved? in|inside|within / what is the content of`},
 )
 
-// whatsHere come before "here".
-var whatsHere = newBook(
-	line[bool]{true, `what's|whats currently|left|stored|there? / what is currently|left|stored|there? / what do i|we have`},
-)
-
 // andMore follow a noun for entries: files and folders.
 var andMore = newBook(
 	line[bool]{true, `and|or|&|,|and/or and|or? all? the|any|of? files|folders|directories|subfolders|subdirectories|sub-folders|sub-directories|dirs|entries|items /
@@ -136,10 +131,6 @@ func (r *reader) fileAt(i int) int {
 // asking reads a question for entries, or for what something holds: what files
 // are in src, what does a.txt say.
 func (r *reader) asking(f *frame, i int) int {
-	if _, next := match(r, whatsHere(), i); r.here(next) > 0 {
-		f.object, f.op = noun{kind: workspace}, "listDirectory"
-		return r.here(next)
-	}
 	k := i + 1
 	switch {
 	case !r.any(i, "what", "which"):

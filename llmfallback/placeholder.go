@@ -16,10 +16,7 @@ type masked struct {
 	texts  []string // the texts that the marks stand for, unchanged
 }
 
-// contentMarkers are the words that start a text if a colon follows.
-var contentMarkers = wordSet(`content contents text texts containing contains saying says body reads reading message code following data line lines`)
-
-// mask hides everything after a content marker, every line after the first, fenced
+// mask hides everything after a word of class marker, every line after the first, fenced
 // blocks and long quotes.
 func mask(prompt string) masked {
 	m := masked{prefix: "[[T"}
@@ -66,7 +63,7 @@ func mask(prompt string) masked {
 		}
 		word := prompt[i:end]
 		i = max(end, i+1)
-		if colon := skip(prompt, end, " \t"); colon < len(prompt) && prompt[colon] == ':' && contentMarkers()[lower(word)] {
+		if colon := skip(prompt, end, " \t"); colon < len(prompt) && prompt[colon] == ':' && lexicon()[lower(word)]&marker != 0 {
 			i = hideRest(prompt, colon+1, hide)
 		}
 	}
@@ -83,12 +80,9 @@ func hideRest(prompt string, i int, hide func(at, end int, text string)) int {
 	if text == "" {
 		return len(prompt)
 	}
-	inner := text
-	if strings.HasPrefix(text, "```") {
-		_, body, _ := strings.Cut(text, "\n")
-		if body, closed := strings.CutSuffix(body, "```"); closed && !strings.Contains(body, "```") {
-			inner = body
-		}
+	inner, ok := unfenced(text)
+	if !ok {
+		inner = text
 	}
 	hide(i, i+len(text), inner)
 	return len(prompt)

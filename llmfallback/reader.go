@@ -1,6 +1,7 @@
 package llmfallback
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -133,7 +134,7 @@ func (r *reader) opened(i int) (start int, ing bool) {
 func (r *reader) request(i int, ing bool) {
 	for _, a := range r.senses(i, ing) {
 		f := frame{sense: a.means, at: i, next: a.next, past: i}
-		if r.mayI && f.sense > toCheck && f.sense != toAsk || (f.sense == toDelete || f.sense == toState) && r.doubted() {
+		if r.mayI && f.sense > toCheck && f.sense != toAsk || f.sense == toDelete && r.doubted() {
 			continue
 		}
 		next := r.object(&f, a.next)
@@ -322,17 +323,10 @@ func (f *frame) transfer(in *noun, e Extraction) bool {
 		e.Destination = join(strings.TrimSuffix(strings.TrimSuffix(e.Path, base), "/"), f.name)
 	case f.name != "" && (strings.Contains(f.name, "/") || to.kind == someFile):
 		return f.fail("two destinations")
-	case to.kind == workspace:
-		e.Destination = base
-		if f.name != "" {
-			e.Destination = f.name
-		}
-	case f.name != "":
-		e.Destination = join(to.name, f.name)
-	case to.kind == someDir, to.into:
-		e.Destination = join(to.name, base)
-	default:
+	case f.name == "" && to.kind != workspace && to.kind != someDir && !to.into:
 		e.Destination = to.name
+	default:
+		e.Destination = join(to.name, cmp.Or(f.name, base))
 	}
 	f.e = e
 	return e.Destination != "" && e.Destination != e.Path && e.Destination != "/"

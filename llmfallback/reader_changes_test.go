@@ -14,13 +14,13 @@ var answeredChanges = []sentence{
 	{"Could you create a directory for me named 'Projects'?", "createDirectory", "Projects", "", ""},
 	{"Create the path /a/b/c if it doesn't exist", "createDirectory", "/a/b/c", "", ""},
 	{"Create all directories in the path \"/a/b/c\"", "createDirectory", "/a/b/c", "", ""},
+	{"make directory and its parents \"/x/y\"", "createDirectory", "/x/y", "", ""},
 	{"Add a new folder \"foo\" to \"bar\"", "createDirectory", "bar/foo", "", ""},
 	{"Ensure that there is a folder called Ideas", "createDirectory", "Ideas", "", ""},
 	{"Let's set up Projects/Helios as a folder", "createDirectory", "Projects/Helios", "", ""},
 	{"To keep things tidy, create a folder called Misc.", "createDirectory", "Misc", "", ""},
 	{"I'm starting a podcast. Create a folder called Podcast.", "createDirectory", "Podcast", "", ""},
 	{"Create directory foo, no error if it already exists", "createDirectory", "foo", "", ""},
-	{"make directory and its parents \"/x/y\"", "createDirectory", "/x/y", "", ""},
 	{"create directory python", "createDirectory", "python", "", ""},
 	{"create the css folder in src", "createDirectory", "src/css", "", ""},
 	{"Create a folder named bin", "createDirectory", "bin", "", ""},
@@ -62,7 +62,6 @@ var answeredChanges = []sentence{
 	{"Create a file for my notes called notes.txt", "writeFile", "notes.txt", "", ""},
 	{"Create a note for the team called hi.md with the text 'Hi'", "writeFile", "hi.md", "Hi", ""},
 	{"Create a file with name 'a.txt' and content 'x'", "writeFile", "a.txt", "x", ""},
-	{"In a.txt write \"x\"", "writeFile", "a.txt", "x", ""},
 	{"overwrite a.txt with \"fresh start\"", "writeFile", "a.txt", "fresh start", ""},
 	{"Replace everything in a.txt with \"x\"", "writeFile", "a.txt", "x", ""},
 	{"Write a new file a.txt with \"x\"", "writeFile", "a.txt", "x", ""},
@@ -118,10 +117,8 @@ var answeredChanges = []sentence{
 	{"add a line saying \"bye\" at the bottom of a.txt", "appendFile", "a.txt", "bye", ""},
 	{"Add a new entry \"2024-05-01 ok\" to the log file app.log", "appendFile", "app.log", "2024-05-01 ok", ""},
 	{"Please append 'x' at the end of y.txt", "appendFile", "y.txt", "x", ""},
-	{"At the end of notes.md, add \"the end\"", "appendFile", "notes.md", "the end", ""},
 
 	// deleteFile
-	{"notes.txt should be deleted", "deleteFile", "notes.txt", "", ""},
 	{"Delete the following file: a/b.txt", "deleteFile", "a/b.txt", "", ""},
 	{"Delete only docs/a.md", "deleteFile", "docs/a.md", "", ""},
 	{"Delete docs/a.md - it's outdated", "deleteFile", "docs/a.md", "", ""},
@@ -136,7 +133,6 @@ var answeredChanges = []sentence{
 	{"Remove 'x.tmp' from the current directory", "deleteFile", "x.tmp", "", ""},
 	{"delete scratch.py, I don't need it anymore.", "deleteFile", "scratch.py", "", ""},
 	{"Delete test.db permanently", "deleteFile", "test.db", "", ""},
-	{"I'd like notes.bak deleted", "deleteFile", "notes.bak", "", ""},
 	{"Delete the old file report-2019.docx because it's outdated", "deleteFile", "report-2019.docx", "", ""},
 	{"removes file a.txt", "deleteFile", "a.txt", "", ""},
 
@@ -147,7 +143,6 @@ var answeredChanges = []sentence{
 	{"Copy the contents of a.txt to b.txt", "copyFile", "a.txt", "", "b.txt"},
 	{"Put a copy of a.txt from docs into archive", "copyFile", "docs/a.txt", "", "archive/a.txt"},
 	{"Save a copy of a.txt to the docs folder as b.txt", "copyFile", "a.txt", "", "docs/b.txt"},
-	{"I want a.txt copied to b.txt", "copyFile", "a.txt", "", "b.txt"},
 	{"Put a copy of a.txt in docs", "copyFile", "a.txt", "", "docs/a.txt"},
 	{"Copy src/a.txt to the current directory", "copyFile", "src/a.txt", "", "a.txt"},
 	{"copy a.txt b.txt", "copyFile", "a.txt", "", "b.txt"},
@@ -180,7 +175,6 @@ var answeredChanges = []sentence{
 	{"mv a.txt to b.txt", "moveFile", "a.txt", "", "b.txt"},
 	{"Rename a.txt in docs to b.txt", "moveFile", "docs/a.txt", "", "docs/b.txt"},
 	{"Give a.txt the name b.txt", "moveFile", "a.txt", "", "b.txt"},
-	{"The file a.txt should be moved to docs/", "moveFile", "a.txt", "", "docs/a.txt"},
 	{"rename a.txt b.txt", "moveFile", "a.txt", "", "b.txt"},
 	{"Since the project is done, move Projects/Apollo to Archive/Apollo.", "moveFile", "Projects/Apollo", "", "Archive/Apollo"},
 	{"Rename 'Meeting Notes.md' to 'Standup Notes.md' in the Work folder", "moveFile", "Work/Meeting Notes.md", "", "Work/Standup Notes.md"},
@@ -199,7 +193,6 @@ var answeredChanges = []sentence{
 	{"change the name of pic.jpg to cat.jpg", "moveFile", "pic.jpg", "", "cat.jpg"},
 	{"I need to move invoice.xlsx to Finance/", "moveFile", "invoice.xlsx", "", "Finance/invoice.xlsx"},
 	{"Transfer log.txt to the logs directory", "moveFile", "log.txt", "", "logs/log.txt"},
-	{"I want a.txt renamed to b.txt", "moveFile", "a.txt", "", "b.txt"},
 	{"Move Rigs/Mirelune/Staging Brief.md into Rigs/Mirelune/Archive/Staging Brief 2025-11-07.md.", "moveFile",
 		"Rigs/Mirelune/Staging Brief.md", "", "Rigs/Mirelune/Archive/Staging Brief 2025-11-07.md"},
 	{"Move the folder Projects/Alpha to Archive/2024", "moveFile", "Projects/Alpha", "", "Archive/2024"},
@@ -216,6 +209,10 @@ var answeredChanges = []sentence{
 	{"add hello at the end of a.txt", "appendFile", "a.txt", "hello", ""},
 	{"create a.txt with hello in it", "writeFile", "a.txt", "hello", ""},
 	{"create a file a.txt containing hello world", "writeFile", "a.txt", "hello world", ""},
+
+	// the file first
+	{"In a.txt write \"x\"", "writeFile", "a.txt", "x", ""},
+	{"At the end of notes.md, add \"the end\"", "appendFile", "notes.md", "the end", ""},
 
 	// as people talk
 	{"Alright, next: delete a.txt", "deleteFile", "a.txt", "", ""},

@@ -7,9 +7,6 @@ import (
 	"time"
 )
 
-// Every rule is what at least one sentence of the table means, and every phrase
-// is called.
-
 // The rules read the first words of a prompt; its length costs no more than
 // looking at it once.
 func TestRulesAreLinear(t *testing.T) {

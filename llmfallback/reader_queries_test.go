@@ -82,7 +82,6 @@ var answeredQueries = []sentence{
 	{"Take a look at the files in src", "listDirectory", "src", "", ""},
 	{"Show me my Projects folder", "listDirectory", "Projects", "", ""},
 	{"I need a directory listing for src/lib", "listDirectory", "src/lib", "", ""},
-	{"What do we have here?", "listDirectory", ".", "", ""},
 	{"What does my Projects folder look like?", "listDirectory", "Projects", "", ""},
 	{"list the contents of src", "listDirectory", "src", "", ""},
 	{"show me the docs folder contents", "listDirectory", "docs", "", ""},

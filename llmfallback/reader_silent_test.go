@@ -101,7 +101,7 @@ var unanswered = []string{
 	"who moved a.txt to docs?", "Was a.txt moved to docs?", "Is a.txt deleted?", "Is it safe to delete a.txt?", "is it ok to delete a.txt?",
 	"Would deleting a.txt help?", "Could a.txt be deleted?", "Can a.txt be deleted?", "must a.txt be deleted?", "Should a.txt be moved to docs?",
 	"Will a.txt be deleted?", "a.txt could be deleted", "a.txt might be deleted", "a.txt will be deleted tomorrow", "a.txt should be deleted tomorrow",
-	"a.txt should be deleted by Bob", "a.txt must not be deleted", "a.txt should never be deleted", "a.txt should be deleted, right?",
+	"a.txt should be deleted by Bob", "a.txt must not be deleted", "a.txt should never be deleted", "a.txt should be deleted, right?", "a.txt should be deleted, right, thanks", "To delete run a.txt, rm a.txt", "What is the current directory?",
 	"a.txt should be deleted?", "a.txt needs to be deleted at some point", "a.txt should be moved to docs eventually", "a.txt should have been deleted",
 	"delete a.txt?", "delete a.txt tomorrow", "delete a.txt at 5pm", "delete a.txt later", "delete a.txt maybe", "perhaps delete a.txt",
 	"maybe delete a.txt", "you could delete a.txt", "you might delete a.txt", "you should delete a.txt", "one could move a.txt to docs",

@@ -25,7 +25,7 @@ func (r *reader) senses(i int, ing bool) (ways []way) {
 		if _, next := match(r, doubts(), i); next > 0 && verb != "for" {
 			ways = append(ways, way{toCheck, i})
 		}
-		ways = append(ways, way{toAsk, i}, way{toState, i})
+		ways = append(ways, way{toAsk, i})
 	}
 	return ways
 }
@@ -48,9 +48,6 @@ func (r *reader) object(f *frame, i int) int {
 		if _, next := match(r, parts(), i); next > 0 {
 			return r.looking(f, i)
 		}
-		if next := r.passive(f, i); next > 0 {
-			return next
-		}
 		return r.making(f, i)
 	case toMake:
 		return r.making(f, i)
@@ -60,8 +57,6 @@ func (r *reader) object(f *frame, i int) int {
 		return r.replacing(f, i)
 	case toEnsure:
 		return r.ensuring(f, i)
-	case toState:
-		return r.passive(f, i)
 	case toDelete, toCopy, toMove, toRename:
 		return r.affected(f, i)
 	}
@@ -70,9 +65,6 @@ func (r *reader) object(f *frame, i int) int {
 
 // affected reads the file that is deleted, copied or moved.
 func (r *reader) affected(f *frame, i int) int {
-	for r.any(i, "just", "only") || r.word(i).text == ":" {
-		i++
-	}
 	whole := false
 	if _, next := match(r, parts(), i); next > 0 && f.sense == toCopy && r.any(next-1, "of") {
 		i, whole = next, true
@@ -131,10 +123,6 @@ func (r *reader) making(f *frame, i int) int {
 		f.object, f.op = n, "createDirectory"
 		return after
 	}
-	if r.any(i-1, "exists") {
-		f.object, f.op = noun{kind: someDir, head: folderNoun}, "createDirectory"
-		return i
-	}
 	n, next := r.noun(i)
 	if next < 0 || r.is(next, dirsNoun|folderNoun) {
 		return -1
@@ -155,26 +143,6 @@ func (r *reader) making(f *frame, i int) int {
 		return -1
 	}
 	return next
-}
-
-// participles say what becomes of a noun before them.
-var participles = newBook(
-	line[sense]{toDelete, `should|must|needs|has? to? be? permanently? deleted|removed|erased`},
-	line[sense]{toCopy, `should|must|needs|has? to? be? copied|duplicated`},
-	line[sense]{toMove, `should|must|needs|has? to? be? moved|transferred|relocated`},
-	line[sense]{toRename, `should|must|needs|has? to? be? renamed`},
-)
-
-// passive reads what becomes of a noun: "I need a.txt deleted", "a.txt should be deleted".
-// Without "be" the latter reports what has been done.
-func (r *reader) passive(f *frame, i int) int {
-	n, next := r.noun(i)
-	s, after := match(r, participles(), next)
-	if next < 0 || after < 0 || n.name == "" || s == toDelete && n.extra > 0 || f.sense == toState && !r.any(after-2, "be") {
-		return -1
-	}
-	f.object, f.sense, f.op = n, s, operationOf[s]
-	return after
 }
 
 // ensuring reads the folder that is to exist.
@@ -254,7 +222,7 @@ func (r *reader) assign(f *frame, role role, n noun, i, after int) int {
 		return after
 	case role == toRole && f.op == "createDirectory":
 		slot = &f.roles[inRole]
-	case role == inRole && f.roles[toRole].kind == someDir && f.roles[inRole].kind == nothing && n.kind != workspace && f.sense > toDelete:
+	case role == inRole && f.roles[toRole].kind == someDir && f.roles[inRole].kind == nothing && n.kind != workspace:
 		to := &f.roles[toRole] // to the archives folder within research
 		to.name = join(n.name, to.name)
 		return after

@@ -120,20 +120,23 @@ func (r *reader) literal(f *frame, i int) int {
 	if i >= len(r.list) || r.list[i].kind == quoted {
 		return -1
 	}
-	rest := strings.TrimRight(r.prompt[r.list[i].start:], " \t\r\n")
-	if r.asksMore(i) || strings.IndexByte("\"'`", rest[0]) >= 0 && !strings.HasPrefix(rest, "```") {
+	rest, ok := unfenced(strings.TrimRight(r.prompt[r.list[i].start:], " \t\r\n"))
+	if !ok || r.asksMore(i) || strings.IndexByte("\"'", r.prompt[r.list[i].start]) >= 0 {
 		return -1
-	}
-	if strings.HasPrefix(rest, "```") {
-		_, body, ok := strings.Cut(rest, "\n")
-		body, closed := strings.CutSuffix(body, "```")
-		if !ok || !closed || strings.Contains(body, "```") {
-			return -1
-		}
-		rest = body
 	}
 	f.text, f.texted, f.ended = rest, true, true
 	return len(r.list)
+}
+
+// unfenced takes off a fence that is around all of a text. It reports false for other back
+// quotes at its beginning.
+func unfenced(text string) (string, bool) {
+	if !strings.HasPrefix(text, "`") {
+		return text, true
+	}
+	_, body, _ := strings.Cut(text, "\n")
+	body, closed := strings.CutSuffix(body, "```")
+	return body, closed && strings.HasPrefix(text, "```") && !strings.Contains(body, "```")
 }
 
 // line takes the rest of a single line after "with the text" and its like,
@@ -214,6 +217,7 @@ func (r *reader) writing(f *frame, i int) int {
 		f.awaits = true
 		return r.toFile(f, i)
 	}
+	f.fail("it is not clear which is the text; put it in quotes")
 	return -1
 }
 

@@ -24,7 +24,6 @@ const (
 	toGo            // to a folder, before the request itself
 	toWant          // a noun: "I need a folder"
 	toAsk           // without a verb: what is in a.txt?
-	toState         // with the object first: a.txt should be deleted
 )
 
 var verbs = newBook(
@@ -39,7 +38,7 @@ var verbs = newBook(
 		i want to know`},
 	line[sense]{toMake, `create|make|build|generate|establish|initialize|initialise|add|start|prepare|produce|draft|new|compose me|us? / create|make|build|generate|add for me|us /
 		set|put up|together me|us? / set me|us up with / set up for me|us / setup|spin / draft up / create and write /
-		create|make a new? directory|folder or ensure|verify that? a|it|the? directory|folder? exists / create|write|make or overwrite|replace|update / draft up a create /
+		create|write|make or overwrite|replace|update / draft up a create /
 		mkdir|md -p|--parents? / recursively create|make`},
 	line[sense]{toWrite, `write|save|put|store|output|dump|place|record|enter|type down? / jot down? / note down`},
 	line[sense]{toAppend, `append|attach|add|insert|tack / write|put|place|stick|insert`},
