@@ -84,24 +84,33 @@ func (c *Client) broken(ctx context.Context, reason string, err error) *Error {
 	return e
 }
 
+const doesNotFit = "the request does not fit the model's context window"
+
 // refusal words an answer whose status is not a success.
 func (c *Client) refusal(resp *http.Response, body []byte, refused func([]byte) string) *Error {
 	e := &Error{Status: resp.StatusCode, Said: complaint(body), After: c.after(resp.Header, body)}
-	switch code := resp.StatusCode; {
+	code := resp.StatusCode
+	// Other texts of 429 are of the tokens of a minute, which are no window.
+	if code >= 400 && code != 401 && code != 403 && (code != 429 || strings.Contains(e.Said, "equest too large")) {
+		e.TooLong, e.Window = tooLong(e.Said)
+	}
+	switch {
 	case code >= 300 && code < 400:
 		e.Reason, e.Advice = "a redirect, which is not followed", "give the address it leads to as the base URL ("+c.names.BaseURL+")"
 	case code == 401 || code == 403:
 		e.Reason, e.Advice = "the key was refused", "check "+c.names.Key
 	case code == 429 && bytes.Contains(body, []byte("insufficient_quota")):
 		e.Reason = "the quota is spent"
+	case e.TooLong && (code == 429 || code >= 500):
+		e.Reason = doesNotFit
 	case code == 429:
 		e.Reason, e.Retry = "too many requests", true
 	case code == 408 || code == 409 || code == 425 || code >= 500:
 		e.Reason, e.Retry = "server error", true
 	default:
 		e.Reason = "the request was refused"
-		if e.TooLong, e.Window = tooLong(e.Said); e.TooLong {
-			e.Reason = "the request does not fit the model's context window"
+		if e.TooLong {
+			e.Reason = doesNotFit
 		}
 		if code == 400 || code == 404 || code == 422 {
 			if refused != nil && json.Valid(body) {
@@ -128,13 +137,18 @@ func tooLong(said string) (yes bool, window int) {
 }
 
 var tooLongWords = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)context.?(length|window|size)|prompt is too long|input is too long|too many (input )?tokens|maximum (number of )?(input )?tokens|input token count|reduce the length`)
+	return regexp.MustCompile(`(?i)context.?(length|window|size|limit)|(prompt|input) is too long|too many (input )?tokens|maximum (number of )?(input )?tokens|` +
+		`maximum (prompt|model) length|(input|prompt) token count|input length should|model token limit|less than \d+ tokens|max_new_tokens|reduce the length|request too large for`)
 })
 
 // windowNumber finds the larger window in "maximum context length is 8192 tokens", "213462
-// tokens > 200000 maximum", "exceeds the available context size (4096 tokens)".
+// tokens > 200000 maximum", "exceeds the available context size (4096 tokens)", "with 32768
+// maximum context length".
 var windowNumber = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(?:maximum context length|max(?:imum)?(?: number of)?(?: input)? tokens(?: allowed)?|context window|context size|context length|n_ctx|limit)(?: of| is|:|=| \(| for this model is| only)*\s*(\d[\d,]{2,})|> (\d[\d,]{2,}) max|(\d[\d,]{2,}) tokens? (?:context|limit|maximum)`)
+	const number = `(\d[\d,]{2,})`
+	return regexp.MustCompile(`(?i)(?:max(?:imum)?(?: number of)?(?: input)? tokens(?: allowed)?|(?:context|prompt|model) length|context window|context size|n_ctx)(?: of| is|:|=| \(| for this model is| only)*\s*` + number +
+		`|(?:> |<= |less than |cannot exceed |\[1, |\blimit: \d+ \+ \d+ > |\blimit(?: of| is|:)* )` + number +
+		`|` + number + ` (?:tokens? )?(?:context|limit|maximum)`)
 })
 
 // complaint returns what an error body says, in whichever of the places that
@@ -152,16 +166,23 @@ func complaint(body []byte) string {
 }
 
 // words returns what a server says of an error: a text, the message of an
-// object with the parameter that it is about, or the JSON of anything else.
+// object with the parameter that it is about and the window that llama.cpp names beside it,
+// or the JSON of anything else.
 func words(raw json.RawMessage) string {
 	var text string
-	var object struct{ Message, Param string }
+	var object struct {
+		Message, Param string
+		Window         json.RawMessage `json:"n_ctx"`
+	}
 	switch {
 	case json.Unmarshal(raw, &text) == nil:
 	case json.Unmarshal(raw, &object) == nil && object.Message != "":
 		text = object.Message
 		if !strings.Contains(text, object.Param) {
 			text += " (" + object.Param + ")"
+		}
+		if object.Window != nil {
+			text += " (n_ctx " + string(object.Window) + ")"
 		}
 	default:
 		text = string(raw)
