@@ -5,6 +5,7 @@ package skill
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -70,24 +71,79 @@ func TestTrackedLimits(t *testing.T) {
 	}
 }
 
-// TestTrackedSeveralNames removes or replaces one name of a file. Undo brings the content back,
-// in a file of its own, which the result says.
+// TestTrackedSeveralNames removes or replaces one name of a file. Undo makes it a name of the file
+// again. Of a folder that was removed as a whole, it brings the content back in a file of its own,
+// which the result says.
 func TestTrackedSeveralNames(t *testing.T) {
-	for _, line := range []string{"rm d/f", "echo new > t; mv t d/f", "rm -r d", "rm -r d; echo x > d"} {
+	for _, line := range []string{"rm d/f", "echo new > t; mv t d/f", "ln -f other d/f", "rm d/f; mkdir d/f", "rm -r d", "rm -r d; echo x > d"} {
 		dir := t.TempDir()
-		fill(t, dir, map[string]string{"d/f": "linked"})
+		fill(t, dir, map[string]string{"d/f": "linked", "other": "other"})
 		if err := os.Link(filepath.Join(dir, "d/f"), filepath.Join(dir, "g")); err != nil {
 			t.Fatal(err)
 		}
 		x := newExecutor(t, Config{Dir: dir, NoSync: true})
 		e := shell(t, x, line)
-		if want := filepath.Join(dir, "d/f") + ": it was one of several names of a file"; len(e.NotUndoable) != 1 || !strings.HasPrefix(e.NotUndoable[0], want) {
+		whole := strings.HasPrefix(line, "rm -r")
+		if want := filepath.Join(dir, "d/f") + ": it was one of several names of a file"; whole && (len(e.NotUndoable) != 1 || !strings.HasPrefix(e.NotUndoable[0], want)) || !whole && e.NotUndoable != nil {
 			t.Errorf("%q: NotUndoable is %q", line, e.NotUndoable)
 		}
-		undoes(t, x, e.Undo)
-		if got := listed(t, dir); got != "d/f=linked g=linked" {
-			t.Errorf("%q: undone, there is %s", line, got)
+		after, id := listed(t, dir), e.Undo
+		for i, want := range []string{"d/f=linked g=linked other=other", after, "d/f=linked g=linked other=other", after} {
+			done, err := x.Execute(t.Context(), &Session{}, Undo{ID: id})
+			if err != nil {
+				t.Fatalf("%q: undo %d: %v", line, i, err)
+			}
+			id = done.(Reverted).Changes[0].ID
+			if got := listed(t, dir); got != want {
+				t.Fatalf("%q: after undo %d there is %s, want %s", line, i, got, want)
+			}
+			f, ferr := os.Stat(filepath.Join(dir, "d/f"))
+			g, gerr := os.Stat(filepath.Join(dir, "g"))
+			if i%2 == 0 && (ferr != nil || gerr != nil || os.SameFile(f, g) == whole) {
+				t.Errorf("%q: after undo %d they are one file: %v, want %v; %v, %v", line, i, os.SameFile(f, g), !whole, ferr, gerr)
+			}
 		}
+	}
+}
+
+// TestTrackedOtherNameChanged removes a name of a file that is changed after that. Undo brings
+// the content back in a file of its own, and leaves the other name as it is.
+func TestTrackedOtherNameChanged(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, map[string]string{"f": "linked"})
+	if err := os.Link(filepath.Join(dir, "f"), filepath.Join(dir, "g")); err != nil {
+		t.Fatal(err)
+	}
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	e := shell(t, x, "rm f")
+	fill(t, dir, map[string]string{"g": "changed"})
+	undoes(t, x, e.Undo)
+	if got := listed(t, dir); got != "f=linked g=changed" {
+		t.Errorf("undone, there is %s", got)
+	}
+}
+
+// TestTrackedOtherNameReplaced removes a name of a file whose other name then becomes that of
+// another file with the same content. Undo does not join the two: what it writes after that to the
+// one would be in the other, too.
+func TestTrackedOtherNameReplaced(t *testing.T) {
+	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "o")
+	f, g := filepath.Join(dir, "f"), filepath.Join(dir, "g")
+	fill(t, dir, map[string]string{"f": "old"})
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	err := os.Link(f, g)
+	first := shell(t, x, "printf new > f")
+	second := shell(t, x, "rm f")
+	if err = errors.Join(err, os.WriteFile(outside, []byte("new"), 0o644), os.Remove(g), os.Link(outside, g)); err != nil {
+		t.Fatal(err)
+	}
+	undoes(t, x, second.Undo)
+	undoes(t, x, first.Undo)
+	if data, err := os.ReadFile(outside); string(data) != "new" || err != nil {
+		t.Errorf("outside there is %q, %v", data, err)
+	}
+	if got := listed(t, dir); got != "f=old g=new" {
+		t.Errorf("undone, there is %s", got)
 	}
 }
 

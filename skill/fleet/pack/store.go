@@ -241,7 +241,7 @@ func (r *reader) attempt(c *change) (steady bool, err error) {
 
 // content reads the content of a regular file of that size.
 func (r *reader) content(c *change, now *node, size int64) error {
-	f, _, err := tree.OpenContent(r.folder, c.name)
+	f, _, err := r.folder.OpenContent(c.name)
 	if err != nil {
 		return err
 	}

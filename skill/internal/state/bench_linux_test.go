@@ -84,7 +84,7 @@ func BenchmarkLong(b *testing.B) {
 	b.Run("find", func(b *testing.B) {
 		defer cpu(b)()
 		for id := int64(1); b.Loop(); id = id*7919%n + 1 {
-			if _, err := s.Find(bg, id); err != nil {
+			if _, err := find(s, id); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -31,19 +31,20 @@ func (c *Change) Images() tree.Folder { return c.g.images }
 // Exchange puts a finished file that has no name yet in the place of dir's name, in one
 // step; what was there becomes the image of the step. After an error nothing is changed:
 // EXDEV where the store is on another file system, [errors.ErrUnsupported] where the
-// system or the file system has not the means.
+// system or the file system has not the means, and where the file is the image for now.
 func (c *Change) Exchange(step int, file *os.File, dir tree.Folder, name string) error {
 	image := c.Steps[step].Image
 	if err := c.g.images.LinkUnnamed(file, image); err != nil {
 		return err
 	}
-	if err := c.g.images.Exchange(image, dir, name); err != nil {
-		if rerr := c.g.images.Remove(image, false); rerr != nil {
-			return errors.Join(err, rerr)
-		}
+	err := c.g.images.Exchange(image, dir, name)
+	if err == nil || errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
-	return nil
+	if rerr := c.g.images.Remove(image, false); rerr != nil {
+		return errors.Join(err, rerr)
+	}
+	return err
 }
 
 // Copy makes the image of the step a copy of n bytes of src from an offset on, and

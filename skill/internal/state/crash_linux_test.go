@@ -491,7 +491,7 @@ func tornLines(t *testing.T, s *Store) (ids []int64) {
 func TestFullDisk(t *testing.T) {
 	m := mounted(t, "none", "tmpfs", 0, "size=2m")
 	root := t.TempDir()
-	s := open(t, Options{Root: root, Dir: m + "/state", NoSync: true, Limits: Limits{Count: -1}})
+	s := open(t, Options{Root: root, Dir: m + "/state", Program: "skill", NoSync: true, Limits: Limits{Count: -1}})
 	n := int64(0)
 	var err error
 	for ; n < 100_000; n++ {

@@ -5,7 +5,7 @@
 //
 // [Open] finds the place of the history and opens it; [Find] says where that is and
 // why. [Store.Add] writes a record and returns a [Change], through which the change
-// puts away what it replaces and becomes durable. [Store.Newest] and [Store.Find] read
+// puts away what it replaces and becomes durable. [Store.Newest] reads
 // records. [Store.Lock] keeps others out. [Store.Folder] opens folders for what others
 // keep here.
 //
@@ -44,17 +44,5 @@
 //
 // If c fails, End with [Void] says that nothing was changed.
 //
-// # What a crash leaves
-//
-// After a kill:
-//
-//   - before b: nothing; the kernel removes the unnamed file.
-//   - between b and c: a record whose Before is still there. Nothing was changed.
-//   - within c, before the exchange: as before. The image is the new file, with the sum
-//     of After, and is of no use.
-//   - after c: the change is complete. Nothing but its flush is missing.
-//
-// After a power cut before e, the change and its record are each there or not; the
-// old bytes are in their place or in the image. An image without a record is listed
-// by [Inspect], and goes with its segment. After e all is there.
+// The package's README says what a kill and a power cut leave at each of these moments.
 package state

@@ -64,7 +64,10 @@ func Example() {
 	// e. The answer.
 	for entry, err := range s.Newest(ctx, 0) {
 		check(err)
-		image, err := s.OpenImage(&entry, 0)
+		images, err := s.OpenImages(entry.ID)
+		check(err)
+		defer images.Close()
+		image, err := images.Open(entry.Steps[0].Image, os.O_RDONLY)
 		check(err)
 		defer image.Close()
 		old := make([]byte, 3)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"textskill/skill/internal/workspace/tree"
 )
@@ -67,17 +68,26 @@ func writeJSON(dir *os.Root, name string, v any, sync bool) error {
 	if err != nil {
 		return err
 	}
+	return writeFile(dir, name, append(data, '\n'), time.Time{}, sync)
+}
+
+// writeFile replaces a file of the store in one step. The new one has that modification time, if
+// it is not zero.
+func writeFile(dir *os.Root, name string, data []byte, modified time.Time, sync bool) error {
 	fresh := fmt.Sprintf("%s.%x", name, rand.Uint64())
 	f, err := dir.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(data, '\n'))
+	_, err = f.Write(data)
 	if err == nil && sync {
 		err = tree.Datasync(f)
 	}
 	if cerr := f.Close(); err == nil {
 		err = cerr
+	}
+	if err == nil && !modified.IsZero() {
+		err = dir.Chtimes(fresh, modified, modified)
 	}
 	if err == nil {
 		err = dir.Rename(fresh, name)

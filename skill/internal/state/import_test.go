@@ -39,14 +39,14 @@ func checkImport(t *testing.T, s *Store) {
 		t.Errorf("whole %v, damaged %v", whole, damaged)
 	}
 	find := func(id int64) *Entry {
-		e, err := s.Find(bg, id)
+		e, err := find(s, id)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return &e
 	}
 	image := func(id int64, step int) string {
-		f, err := s.OpenImage(find(id), step)
+		f, err := openImage(s, find(id), step)
 		if err != nil {
 			return err.Error()
 		}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -46,7 +45,7 @@ func (s *Store) Add(ctx context.Context, r *Record) (*Change, error) {
 	}
 	err = named(s.Path(), err)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return nil, fmt.Errorf("no room for the record of the change: %w; make room with skill gc, or go without undo with --no-journal", err)
+		return nil, fmt.Errorf("no room for the record of the change: %w; make room with %s gc, or go without undo with --no-journal", err, s.o.Program)
 	}
 	if err != nil {
 		return nil, err
@@ -77,7 +76,8 @@ func (s *Store) add(r *Record) error {
 	if err := g.append(text); err != nil {
 		return err
 	}
-	g.last, g.bytes, g.leaves = r.ID, g.bytes+r.Bytes, r.leaves(false)
+	g.count(text[sumLength:])
+	g.last, g.leaves = r.ID, r.leaves(false)
 	g.newest = Record{ID: r.ID, Undoes: r.Undoes, Next: r.Next}
 	return nil
 }
@@ -106,7 +106,7 @@ func (s *Store) Newest(ctx context.Context, below int64) iter.Seq2[Entry, error]
 			}
 			p, err := s.page(ctx, first)
 			if errors.Is(err, fs.ErrNotExist) { // dropped meanwhile
-				return
+				continue
 			}
 			if err != nil {
 				yield(Entry{}, err)
@@ -122,28 +122,6 @@ func (s *Store) Newest(ctx context.Context, below int64) iter.Seq2[Entry, error]
 			}
 		}
 	}
-}
-
-// Find returns the record with a number: fs.ErrNotExist if there is none.
-func (s *Store) Find(ctx context.Context, id int64) (Entry, error) {
-	list, err := s.list(ctx)
-	if err != nil {
-		return Entry{}, err
-	}
-	first, err := segmentOf(list, id)
-	if err != nil {
-		return Entry{}, err
-	}
-	p, err := s.page(ctx, first)
-	if err != nil {
-		return Entry{}, err
-	}
-	for _, l := range p.lines {
-		if l.id == id {
-			return p.entry(l), nil
-		}
-	}
-	return Entry{}, fs.ErrNotExist
 }
 
 // list returns the segments.
@@ -237,23 +215,8 @@ func (p page) mark(id int64) (all mark) {
 	return all
 }
 
-// OpenImage opens a file that a step of the record took away: fs.ErrNotExist where it
-// is not kept. The caller closes it. Folders are found through [Store.OpenImages].
-func (s *Store) OpenImage(e *Entry, step int) (*os.File, error) {
-	if e.Steps[step].Image == "" {
-		return nil, fs.ErrNotExist
-	}
-	images, err := s.OpenImages(e.ID, false)
-	if err != nil {
-		return nil, err
-	}
-	defer images.Close()
-	return images.Open(e.Steps[step].Image, os.O_RDONLY)
-}
-
-// OpenImages opens the images folder of the segment that has the record, as [tree.Open]
-// does. The caller closes it.
-func (s *Store) OpenImages(id int64, portable bool) (tree.Tree, error) {
+// OpenImages opens the images folder of the segment that has the record. The caller closes it.
+func (s *Store) OpenImages(id int64) (tree.Tree, error) {
 	list, err := segments(s.dir.Load())
 	if err != nil {
 		return nil, named(s.Path(), err)
@@ -262,7 +225,7 @@ func (s *Store) OpenImages(id int64, portable bool) (tree.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tree.Open(filepath.Join(s.Path(), logsName, segmentName(first), imagesName), portable)
+	return tree.Open(filepath.Join(s.Path(), logsName, segmentName(first), imagesName), false)
 }
 
 const damageName = "damaged"

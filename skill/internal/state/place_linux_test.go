@@ -249,8 +249,8 @@ func TestKey(t *testing.T) {
 			os.Rename(base+"/ws", base+"/renamed")
 			o.Root = base + "/renamed"
 			s = open(t, o)
-			if s.Place().Key != key || len(s.Earlier()) > 0 {
-				t.Errorf("renamed: %+v, earlier %v", s.Place(), s.Earlier())
+			if s.Place().Key != key || len(earlierHistories(s.place)) > 0 {
+				t.Errorf("renamed: %+v, earlier %v", s.Place(), earlierHistories(s.place))
 			}
 			s.Close()
 
@@ -259,8 +259,8 @@ func TestKey(t *testing.T) {
 			}
 			o.Root = base + "/copy"
 			s = open(t, o)
-			if s.Place().Key == key || len(s.Earlier()) > 0 {
-				t.Errorf("copied: %+v, earlier %v", s.Place(), s.Earlier())
+			if s.Place().Key == key || len(earlierHistories(s.place)) > 0 {
+				t.Errorf("copied: %+v, earlier %v", s.Place(), earlierHistories(s.place))
 			}
 			s.Close()
 
@@ -268,8 +268,8 @@ func TestKey(t *testing.T) {
 			os.RemoveAll(o.Root)
 			mkdir(t, o.Root, 0)
 			s = open(t, o)
-			if s.Place().Key == key || len(s.Earlier()) != 1 || s.Earlier()[0].Key != key {
-				t.Fatalf("made again: %+v, earlier %v", s.Place(), s.Earlier())
+			if s.Place().Key == key || len(earlierHistories(s.place)) != 1 || earlierHistories(s.place)[0].Key != key {
+				t.Fatalf("made again: %+v, earlier %v", s.Place(), earlierHistories(s.place))
 			}
 			add(t, s, Record{})
 			add(t, s, Record{})

@@ -35,6 +35,7 @@ type Record struct {
 type Step struct {
 	Path   Name   `json:"path"`           // slash-separated and relative to the root, or absolute outside of it
 	From   Name   `json:"from,omitempty"` // of a move, where it came from
+	Link   Name   `json:"link,omitempty"` // another name of the file that was there before; of an undo, that is there after it
 	Before State  `json:"before,omitzero"`
 	After  State  `json:"after,omitzero"`
 	Image  string `json:"image,omitempty"` // name in the images folder of the record's segment; "" for none
@@ -183,6 +184,21 @@ func parse(text []byte) line {
 		}
 	}
 	return line{}
+}
+
+// noted reports whether a record has a Note and no image: it takes back nothing, and so does not
+// count as a change. No string of JSON has such a key in it: its quotes would have backslashes.
+func noted(text []byte) bool {
+	return bytes.Contains(text, []byte(`"note":`)) && !bytes.Contains(text, []byte(`"image":`))
+}
+
+// bytesOf returns the Bytes of a record without decoding the rest.
+func bytesOf(text []byte) int64 {
+	_, rest, _ := bytes.Cut(text, []byte(","))
+	if rest, ok := bytes.CutPrefix(rest, []byte(`"bytes":`)); ok {
+		return leadingNumber(rest)
+	}
+	return 0
 }
 
 func leadingNumber(text []byte) int64 {

@@ -22,7 +22,8 @@ import (
 // segmentSize is what the file sizes of a sealed segment holds, so that retention need
 // not read the log.
 type segmentSize struct {
-	Records int64       `json:"records"`
+	Records int64       `json:"records"`         // that count as changes
+	Notes   int64       `json:"notes,omitempty"` // others
 	Bytes   int64       `json:"bytes"`           // of the images that are kept
 	Large   []imageSize `json:"large,omitempty"` // the images of records of maxSmall bytes and more
 }
@@ -82,6 +83,10 @@ func sizeFromLog(dir *os.Root, first int64) (sz segmentSize, err error) {
 	defer g.close()
 	p, err := readPage(g)
 	for _, l := range p.lines {
+		if noted(l.text) {
+			sz.Notes++
+			continue
+		}
 		sz.Records++
 		bytes := bytesOf(l.text)
 		if l.kind != aRecord || p.mark(l.id).Gone != "" || bytes == 0 {
@@ -106,7 +111,7 @@ func (s *Store) retain() {
 	old := 0
 	if limit := s.o.Limits.Count; limit > 0 {
 		old = last
-		for newer := s.cur.last - s.cur.first + 1; old > 0 && newer < limit; old-- {
+		for newer := s.cur.counts; old > 0 && newer < limit; old-- {
 			newer += s.sizeOf(list[old-1]).Records
 		}
 	}
@@ -128,15 +133,24 @@ func (s *Store) retain() {
 		kept = kept[1:]
 		old++
 	}
+	s.thin(list[old:last])
 	for _, first := range list[:old] {
-		if s.underWay(first) {
+		if !s.drop(first) {
 			break
 		}
-		name := segmentName(first)
-		s.dir.Load().Rename(logsName+"/"+name, goneName+name)
-		delete(s.size, first)
 	}
 	s.sweeps.Go(func() { s.sweep(0) })
+}
+
+// drop drops a segment, unless changes of it are under way.
+func (s *Store) drop(first int64) bool {
+	if s.underWay(first) {
+		return false
+	}
+	name := segmentName(first)
+	s.dir.Load().Rename(logsName+"/"+name, goneName+name)
+	delete(s.size, first)
+	return true
 }
 
 // underWay reports whether a change of a segment is under way, in any process.
@@ -345,7 +359,7 @@ func Adopt(o Options, key string) error {
 	}
 	defer place.Close()
 	if !slices.Contains(histories(place), key) {
-		return fmt.Errorf("%s has no history %q; skill doctor lists those it has", p.Path, key)
+		return fmt.Errorf("%s has no history %q; %s doctor lists those it has", p.Path, key, o.Program)
 	}
 	sum := sha256.Sum256([]byte(p.Key + key))
 	aside := hex.EncodeToString(sum[:16]) // a key, so that a kill here leaves a history

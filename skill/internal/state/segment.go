@@ -31,6 +31,7 @@ type segment struct {
 	zeros  int64  // an offset from which on there are only zeros, if that is known before it is read; else 0
 	last   int64  // highest number in use; first-1 if there is none
 	bytes  int64  // sum of Record.Bytes
+	counts int64  // records that count as changes: see noted
 	leaves int64  // Next of the record that comes next
 	newest Record // of which only ID, Undoes and Next are known
 	seal   int64  // first number of the next segment; 0 while this one is the last
@@ -270,6 +271,7 @@ func (g *segment) settle(m mark) {
 func (g *segment) note(l line, text []byte) {
 	switch l.kind {
 	case damaged:
+		g.counts++
 		id := guess(text, g.last)
 		if g.seal > 0 { // it was a mark, and the number after the last is the next segment's
 			id = min(id, g.seal-1)
@@ -277,7 +279,7 @@ func (g *segment) note(l line, text []byte) {
 		g.last, g.damaged = max(g.last, id), append(g.damaged, id)
 	case aRecord:
 		g.last = max(g.last, l.id)
-		g.bytes += bytesOf(l.text)
+		g.count(l.text)
 	case aSeal:
 		var m mark
 		json.Unmarshal(l.text, &m) // a line whose sum holds is JSON
@@ -286,13 +288,12 @@ func (g *segment) note(l line, text []byte) {
 	}
 }
 
-// bytesOf returns the Bytes of a record without decoding the rest.
-func bytesOf(text []byte) int64 {
-	_, rest, _ := bytes.Cut(text, []byte(","))
-	if rest, ok := bytes.CutPrefix(rest, []byte(`"bytes":`)); ok {
-		return leadingNumber(rest)
+// count counts a record, unless it is one that says only why nothing can be undone.
+func (g *segment) count(text []byte) {
+	if !noted(text) {
+		g.counts++
+		g.bytes += bytesOf(text)
 	}
-	return 0
 }
 
 // countImages takes the numbers of images for used, which a log that was not flushed

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -102,12 +103,12 @@ func TestAdd(t *testing.T) {
 	c.Close()
 	s.Close()
 	s = open(t, Options{Root: root, Dir: dir, ReadOnly: true})
-	e, err := s.Find(bg, 1)
+	e, err := find(s, 1)
 	if err != nil || e.End != Done || e.Tool != "write" || e.Note != "why <not>" || e.Steps[0].Path != "a\xffb" ||
 		e.Steps[0].Before.Target != "x\xfe" || e.Steps[0].Image != "1.0" || string(e.Steps[1].Patch.Old) != "old" || e.Steps[1].After.Stamp.CTime != 4 {
 		t.Errorf("Find(1): %+v, %v", e, err)
 	}
-	if _, err := s.Find(bg, 2); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := find(s, 2); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Find(2): %v", err)
 	}
 	if _, err := s.Add(bg, &Record{}); err == nil {
@@ -144,7 +145,7 @@ func TestSegments(t *testing.T) {
 			t.Errorf("%d whole, damaged %v", len(whole), damaged)
 		}
 		for _, id := range []int64{1, 256, 257, 600, n} {
-			if e, err := s.Find(bg, id); err != nil || e.ID != id {
+			if e, err := find(s, id); err != nil || e.ID != id {
 				t.Errorf("Find(%d): %+v, %v", id, e, err)
 			}
 		}
@@ -197,7 +198,7 @@ func TestNext(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Close()
-		if e, _ := s.Find(bg, int64(i+1)); e.Next != step.want {
+		if e, _ := find(s, int64(i+1)); e.Next != step.want {
 			t.Errorf("record %d goes on at %d, want %d", i+1, e.Next, step.want)
 		}
 	}
@@ -216,7 +217,7 @@ func TestEndOfOlderSegment(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Close()
-	if e, err := s.Find(bg, 1); err != nil || e.End != Void {
+	if e, err := find(s, 1); err != nil || e.End != Void {
 		t.Errorf("%+v, %v", e, err)
 	}
 	if whole, damaged := ids(t, s); !slices.Equal(whole, upTo(maxRecords+1)) || damaged != nil {
@@ -237,21 +238,23 @@ func TestHistoryIsRemoved(t *testing.T) {
 	}
 }
 
+// image adds a record that has an image.
+func image(t *testing.T, s *Store, id, size int64) {
+	c, err := s.Add(bg, &Record{Bytes: size, Steps: []Step{{Path: "a", Keep: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := os.WriteFile(filepath.Join(s.Path(), c.g.path, imagesName, c.Steps[0].Image), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c.ID != id {
+		t.Fatalf("record %d has the number %d", id, c.ID)
+	}
+}
+
 func TestRetention(t *testing.T) {
 	inMemory(t)
-	image := func(t *testing.T, s *Store, id, size int64) {
-		c, err := s.Add(bg, &Record{Bytes: size, Steps: []Step{{Path: "a", Keep: true}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		if err := os.WriteFile(filepath.Join(s.Path(), c.g.path, imagesName, c.Steps[0].Image), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if c.ID != id {
-			t.Fatalf("record %d has the number %d", id, c.ID)
-		}
-	}
 	t.Run("count", func(t *testing.T) {
 		s := open(t, Options{NoSync: true, Limits: Limits{Count: 300}})
 		for i := range int64(2000) {
@@ -303,12 +306,12 @@ func TestRetention(t *testing.T) {
 				gone[e.ID] = e.Gone
 			}
 			if e.ID == 11 {
-				if _, err := s.OpenImage(&e, 0); !errors.Is(err, fs.ErrNotExist) {
+				if _, err := openImage(s, &e, 0); !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("the image of 11: %v", err)
 				}
 			}
 			if e.ID == 21 {
-				if f, err := s.OpenImage(&e, 0); err != nil {
+				if f, err := openImage(s, &e, 0); err != nil {
 					t.Error(err)
 				} else {
 					f.Close()
@@ -326,7 +329,7 @@ func TestRetention(t *testing.T) {
 		if whole, _ := ids(t, s); !slices.Equal(whole, upTo(2)) {
 			t.Errorf("whole %v", whole)
 		}
-		if e, _ := s.Find(bg, 1); e.Gone != "" {
+		if e, _ := find(s, 1); e.Gone != "" {
 			t.Errorf("the change before the last is not kept: %s", e.Gone)
 		}
 	})
@@ -367,7 +370,7 @@ func TestRetentionUnderWay(t *testing.T) {
 				for range 2 * maxRecords {
 					add(t, others, Record{})
 				}
-				if e, err := others.Find(bg, c.ID); err == nil && e.Gone == "" {
+				if e, err := find(others, c.ID); err == nil && e.Gone == "" {
 					t.Error("all is kept although the change has ended")
 				}
 			})
@@ -447,4 +450,25 @@ func TestBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	alone.Release()
+}
+
+// find returns the record with a number: fs.ErrNotExist if there is none.
+func find(s *Store, id int64) (Entry, error) {
+	for e, err := range s.Newest(bg, id+1) {
+		if err != nil || e.ID == id {
+			return e, err
+		}
+		break
+	}
+	return Entry{}, fs.ErrNotExist
+}
+
+// openImage opens a file that a step of a record took away.
+func openImage(s *Store, e *Entry, step int) (*os.File, error) {
+	images, err := s.OpenImages(e.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer images.Close()
+	return images.Open(cmp.Or(e.Steps[step].Image, "none"), os.O_RDONLY)
 }

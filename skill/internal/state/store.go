@@ -22,6 +22,7 @@ type Options struct {
 	User     string        // the user's state folder; "" means $XDG_STATE_HOME/skill, or .local/state/skill in the home folder
 	ReadOnly bool          // nothing is made or changed; without a history, Open returns fs.ErrNotExist
 	NoSync   bool          // nothing is flushed
+	Program  string        // what errors say to type for this program
 	Limits   Limits        // how much is kept
 	LockWait time.Duration // how long a lock is waited for; 0 means 10 seconds
 }
@@ -29,7 +30,7 @@ type Options struct {
 // Limits say how much is kept of changes. Of each, 0 means the default and less than
 // 0 no limit.
 type Limits struct {
-	Count int64         // records; the default is 1000
+	Count int64         // changes, and as many records of what cannot be undone; the default is 1000
 	Age   time.Duration // the default is 30 days
 	Bytes int64         // images; the default is 1 GiB
 }
@@ -225,9 +226,6 @@ func (s *Store) Place() Place { return s.place }
 
 // Path returns the folder of the history.
 func (s *Store) Path() string { return filepath.Join(s.place.Path, s.place.Key) }
-
-// Earlier returns other histories of the same path, whose root was removed or renamed.
-func (s *Store) Earlier() []Earlier { return earlierHistories(s.place) }
 
 // Folder opens a folder of the store that is the caller's own to use: [Output],
 // [Servers], [Snapshot], [Runs]. It is made where it is not there, unless the Store is only

@@ -242,7 +242,7 @@ func (b *batch) plan() (plan, error) {
 	}
 	planned := plan{root: root, end: true}
 	for _, p := range b.folders {
-		planned.steps = append(planned.steps, state.Step{Path: h.name(p), After: madeFolder(0o777)})
+		planned.Steps = append(planned.Steps, state.Step{Path: h.name(p), After: madeFolder(0o777)})
 	}
 	for _, f := range b.files {
 		s := state.Step{Path: h.name(f.p)}
@@ -252,14 +252,14 @@ func (b *batch) plan() (plan, error) {
 			if s.Before, note, err = h.takenFrom(f.d, f.p.base(), f.old.Links > 1 && f.After != nil); err != nil {
 				return plan{}, err
 			}
-			planned.note, s.Keep = note+planned.note, true
-			planned.bytes += s.Before.Size
+			planned.Note, s.Keep = note+planned.Note, true
+			planned.Bytes += s.Before.Size
 		}
 		if f.After != nil {
 			s.After = state.State{Kind: kindFile, Mode: uint32(cmp.Or(f.Mode, 0o644)), Size: int64(len(f.After)), Sum: sumOf(f.After)}
 		}
-		f.step = len(planned.steps)
-		planned.steps = append(planned.steps, s)
+		f.step = len(planned.Steps)
+		planned.Steps = append(planned.Steps, s)
 	}
 	return planned, nil
 }

@@ -77,7 +77,8 @@ func (w *Workspace) commit(ctx context.Context, c *Change, planned plan, apply f
 	if err != nil {
 		return err
 	}
-	r := &state.Record{Kind: string(cmp.Or(planned.kind, c.Kind)), Steps: planned.steps, Bytes: planned.bytes, Note: planned.note, Command: planned.command, Left: planned.left, Undoes: planned.undoes, Next: planned.next}
+	r := &planned.Record
+	r.Kind = cmp.Or(r.Kind, string(c.Kind))
 	if c.parents != nil {
 		r.Steps = append(slices.Clone(c.parents.Steps), r.Steps...)
 	}
@@ -121,17 +122,17 @@ func (w *Workspace) settle(c *Change, l *heldLocks) error {
 	if l != nil {
 		c.folders, l.folders = append(c.folders, l.folders...), nil
 	}
-	made := unflushed{c.open, c.folders, c.files, w.opts.NoSync}
+	made := Unflushed{c.open, c.folders, c.files, w.opts.NoSync}
 	c.open, c.folders, c.files, c.parents = nil, nil, nil, nil
-	if c.Applied && c.later != nil && len(made.open) > 0 {
+	switch {
+	case !c.Applied:
+		made.close()
+	case c.later != nil && len(made.open) > 0:
 		c.later.add(made)
-		return nil
+	default:
+		return made.Flush()
 	}
-	defer made.close()
-	if !c.Applied {
-		return nil
-	}
-	return made.flush()
+	return nil
 }
 
 type labelKey struct{}
@@ -277,11 +278,7 @@ func (w *Workspace) makeParents(ctx context.Context, c *Change, p location) (rem
 
 // removeLeftover removes the temporary file or tree that a killed process left in d,
 // which is locked.
-func removeLeftover(d tree.Folder) {
-	if err := d.Remove(tempName, false); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		discard(d, tempName)
-	}
-}
+func removeLeftover(d tree.Folder) { discard(d, tempName) }
 
 // makeFolders makes p and the folders above it for c, and returns those that did not
 // exist, the outermost first. If it fails, it leaves none of them.

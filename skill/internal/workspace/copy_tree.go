@@ -138,10 +138,7 @@ func (c *treeCopy) copyEntry(from, to tree.Folder, s copiedFolder, e Entry) erro
 		}
 		return c.copyFolder(to, e.Name, copiedFolder{src, s.dst.child(e.Name), info, &s})
 	}
-	if err := c.copyFile(from, e.Name, to, e.Name); err != nil {
-		return &fs.PathError{Op: "copyfile", Path: src.path(), Err: err}
-	}
-	return nil
+	return c.copyFile(src, from, e.Name, to, e.Name)
 }
 
 // copyLinkTarget copies what the link src leads to, which must be inside the workspace.
@@ -165,27 +162,18 @@ func (c *treeCopy) copyLinkTarget(to tree.Folder, s copiedFolder, src location) 
 		return err
 	}
 	defer from.Close()
-	if err := c.copyFile(from, at.base(), to, src.base()); err != nil {
-		return &fs.PathError{Op: "copyfile", Path: src.path(), Err: err}
-	}
-	return nil
+	return c.copyFile(src, from, at.base(), to, src.base())
 }
 
-// copyFile copies one file into a new folder.
-func (c *treeCopy) copyFile(from tree.Folder, name string, to tree.Folder, newName string) error {
-	if err := from.CopyFile(name, to, newName, c.o.Times); err != nil || !c.o.moving {
-		return err
+// copyFile copies one file, src, into a new folder.
+func (c *treeCopy) copyFile(src location, from tree.Folder, name string, to tree.Folder, newName string) error {
+	err := from.CopyFile(name, to, newName, c.o.Times)
+	if err == nil && c.o.moving {
+		err = c.w.copyMetadata(from, name, to, newName, false)
 	}
-	info, err := from.Lstat(name)
 	if err != nil {
-		return err
+		return &fs.PathError{Op: "copyfile", Path: src.path(), Err: err}
 	}
-	f, err := to.OpenFile(newName, os.O_RDONLY, 0)
-	if err != nil {
-		return nil // its mode keeps even its owner from reading it, and so from copying more
-	}
-	defer f.Close()
-	tree.CopyMetadata(f, from, name, info)
 	return nil
 }
 

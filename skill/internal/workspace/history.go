@@ -72,11 +72,12 @@ func (e HistoryEntry) String() string {
 func (w *Workspace) History(ctx context.Context, after ...string) ([]HistoryEntry, error) {
 	var list []HistoryEntry
 	for _, h := range w.histories {
+		from := w.numberAt(h, after)
 		for c, err := range h.changes(ctx, false) {
 			if err != nil {
 				return nil, wrap("open", h.root.dir, err)
 			}
-			if slices.Contains(after, w.changeID(h, c.ID)) {
+			if c.ID <= from {
 				break
 			}
 			if c.applied() && w.holdsAll(c) {

@@ -36,10 +36,11 @@ func (k *keeper) exchange(n *newFile, name string, old Info) (done bool, err err
 	switch {
 	case err == nil:
 		return true, k.checkExchange(n, name, old)
-	case errors.Is(err, errors.ErrUnsupported):
-		if err := n.again(); err != nil {
+	case errors.Is(err, errors.ErrUnsupported): // the new file is the image now
+		if err := k.Images().Rename(k.image(), n.dir, tempName, false); err != nil {
 			return true, err
 		}
+		n.named = true
 	case !errors.Is(err, syscall.EXDEV):
 		return true, err
 	}
@@ -132,17 +133,38 @@ func (w *Workspace) copyWithMetadata(d tree.Folder, name string, to tree.Folder,
 	if err := d.CopyFile(name, to, newName, true); err != nil {
 		return err
 	}
+	return w.copyMetadata(d, name, to, newName, true)
+}
+
+// copyMetadata gives a copy the owner, permissions and attributes of the file that it is of,
+// and flushes it if flush is set.
+func (w *Workspace) copyMetadata(d tree.Folder, name string, to tree.Folder, newName string, flush bool) error {
 	info, err := d.Lstat(name)
 	if err != nil {
 		return err
 	}
 	f, err := to.OpenFile(newName, os.O_RDONLY, 0)
 	if err != nil {
-		return nil // its mode keeps even its owner from reading it
+		return nil // its mode keeps even its owner from reading it, and so from copying more
 	}
 	defer f.Close()
 	tree.CopyMetadata(f, d, name, info)
+	if !flush {
+		return nil
+	}
 	return w.flush(f)
+}
+
+// copyInto copies a file or a symbolic link under the temporary name, and gives it newName.
+func (w *Workspace) copyInto(d tree.Folder, name string, to tree.Folder, newName string, replace bool) error {
+	err := w.copyWithMetadata(d, name, to, tempName)
+	if err == nil {
+		err = to.Rename(tempName, to, newName, replace)
+	}
+	if err != nil {
+		discard(to, tempName)
+	}
+	return err
 }
 
 // take moves what is at p, in d, to be the image. Where it cannot be moved, it is copied
@@ -158,8 +180,12 @@ func (k *keeper) take(ctx context.Context, p location, d tree.Folder, info Info)
 		}
 		return d.Remove(p.base(), false)
 	}
-	if _, size, err := treeSum(d, p.base()); err != nil || state.CopyNote(size) != "" {
-		return fmt.Errorf("%s cannot be moved to the history, and %s; --no-journal removes it for good", p.path(), state.CopyNote(size))
+	_, size, err := treeSum(d, p.base())
+	if err != nil {
+		return err
+	}
+	if note := state.CopyNote(size); note != "" {
+		return fmt.Errorf("%s cannot be moved to the history, and %s; --no-journal removes it for good", p.path(), note)
 	}
 	images, err := k.h.openImages(k.ID)
 	if err != nil {
@@ -177,33 +203,11 @@ func (k *keeper) take(ctx context.Context, p location, d tree.Folder, info Info)
 
 func atOnce(appear func() error) error { return appear() }
 
-// images are those of one segment of the store.
-type images struct {
-	tree tree.Tree
-	top  tree.Folder
-}
-
-func (h *history) openImages(id int64) (*images, error) {
+// openImages opens the images of the segment of the store that has the record.
+func (h *history) openImages(id int64) (*storeFolder, error) {
 	s, err := h.open()
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.OpenImages(id, false)
-	if err != nil {
-		return nil, err
-	}
-	top, err := t.OpenFolder(".")
-	if err != nil {
-		t.Close()
-		return nil, err
-	}
-	return &images{t, top}, nil
-}
-
-// at returns the location of an image.
-func (i *images) at(name string) location { return location{&root{tree: i.tree}, name} }
-
-func (i *images) close() {
-	i.top.Close()
-	i.tree.Close()
+	return openStoreFolder(s.OpenImages(id))
 }

@@ -155,6 +155,16 @@ func killedChanges() (list []killedChange) {
 			c, _, err := before.Record(bg, "true")
 			return c, err
 		}},
+		killedChange{"run on one of several links", []string{"f=old", "new=x"}, true, func(w *Workspace, s *site, _ string) (Change, error) {
+			before, err := w.Snapshot(bg, 1<<20, s.walk)
+			if err != nil {
+				return Change{}, err
+			}
+			defer before.Close()
+			os.Rename(s.p("new"), s.p("f"))
+			c, _, err := before.Record(bg, "true")
+			return c, err
+		}},
 	)
 }
 
@@ -195,7 +205,7 @@ func dying(t testing.TB, args []string) {
 	c := list[slices.IndexFunc(list, func(c killedChange) bool { return c.name == name })]
 	first, err := w.WriteFile(bg, s.p("first"), []byte("first"), WriteOptions{})
 	must(t, first, err)
-	if name == "run" && way == "do" { // what a command did is not the history's to take back before it is recorded
+	if strings.HasPrefix(name, "run") && way == "do" { // what a command did is not the history's to take back before it is recorded
 		way = "undo"
 	}
 	id, steps := "", []string{"do", "undo", "redo"}

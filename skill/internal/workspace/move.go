@@ -220,7 +220,7 @@ func (m *move) across(ctx context.Context, from, to tree.Folder) error {
 		}
 		return removeTree(from, name)
 	case m.info.IsLink():
-		if err := relink(from, name, to, newName, m.o); err != nil {
+		if err := m.w.copyInto(from, name, to, newName, !m.o.NoReplace); err != nil {
 			return err
 		}
 	default:
@@ -229,22 +229,6 @@ func (m *move) across(ctx context.Context, from, to tree.Folder) error {
 		}
 	}
 	return from.Remove(name, false)
-}
-
-// relink copies the symbolic link name from one folder to another.
-func relink(from tree.Folder, name string, to tree.Folder, newName string, o MoveOptions) error {
-	target, err := from.Readlink(name)
-	if err != nil {
-		return err
-	}
-	if err := to.Symlink(target, tempName); err != nil {
-		return err
-	}
-	err = to.Rename(tempName, to, newName, !o.NoReplace)
-	if err != nil {
-		to.Remove(tempName, false)
-	}
-	return err
 }
 
 // copyAcross copies the file name from one folder to another, with its owner,

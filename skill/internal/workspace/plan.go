@@ -14,17 +14,10 @@ import (
 // A plan is what is recorded of a change before it is made. The zero plan is of a
 // change that is not recorded.
 type plan struct {
-	root    *root // whose history it is; nil for none
-	steps   []state.Step
-	bytes   int64  // size of what the change takes away
-	note    string // why it cannot be undone; "" if it can
-	parents bool   // folders that are made for a change, which takes their steps over
-	end     bool   // it is not made in one step: that it is complete is recorded, too
-	command string // the program that was run; "" for none
-	left    int    // see state.Record
-	kind    Kind   // "" for that of the Change
-	undoes  int64  // see state.Record
-	next    int64
+	root         *root // whose history it is; nil for none
+	state.Record       // with a Kind of "", that of the Change
+	parents      bool  // folders that are made for a change, which takes their steps over
+	end          bool  // it is not made in one step: that it is complete is recorded, too
 }
 
 // planFolders plans to make p and the folders above it, as far as they are missing.
@@ -38,12 +31,12 @@ func (w *Workspace) planFolders(p location) plan {
 		if _, err := at.root.tree.Stat(at.rel); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
-		planned.steps = append(planned.steps, state.Step{Path: h.name(at), After: madeFolder(0o777)})
+		planned.Steps = append(planned.Steps, state.Step{Path: h.name(at), After: madeFolder(0o777)})
 	}
-	if len(planned.steps) == 0 {
+	if len(planned.Steps) == 0 {
 		return plan{}
 	}
-	slices.Reverse(planned.steps)
+	slices.Reverse(planned.Steps)
 	return planned
 }
 
@@ -100,7 +93,7 @@ func (w *Workspace) planReplace(p location, d tree.Folder, n *newFile, was oldFi
 		}
 		step.Before, step.Patch, step.After.Sum = r.before, r.patch, r.after
 		step.Keep = len(r.patch.Old) < int(r.patch.Length)
-		return plan{root: p.root, bytes: r.patch.Length, steps: []state.Step{step}}, nil
+		return plan{root: p.root, Record: state.Record{Bytes: r.patch.Length, Steps: []state.Step{step}}}, nil
 	}
 	var note string
 	if was.File != (tree.File{}) && h.near(d) {
@@ -115,7 +108,7 @@ func (w *Workspace) planReplace(p location, d tree.Folder, n *newFile, was oldFi
 		step.After.Mode = step.Before.Mode
 	}
 	step.Keep = step.Before.Kind != ""
-	return plan{root: p.root, bytes: step.Before.Size, end: n.misfit, note: note, steps: []state.Step{step}}, nil
+	return plan{root: p.root, end: n.misfit, Record: state.Record{Bytes: step.Before.Size, Note: note, Steps: []state.Step{step}}}, nil
 }
 
 // A patched is what patchOf finds.
@@ -166,8 +159,8 @@ func (w *Workspace) planAppend(p location, info Info, data []byte) plan {
 	}
 	before := stateFrom(info)
 	after := state.State{Kind: kindFile, Mode: before.Mode, Size: before.Size + int64(len(data))}
-	return plan{root: p.root, end: true, steps: []state.Step{{Path: h.name(p), Before: before, After: after,
-		Patch: &state.Patch{Offset: before.Size, New: int64(len(data)), Sum: sumOf(data)}}}}
+	return plan{root: p.root, end: true, Record: state.Record{Steps: []state.Step{{Path: h.name(p), Before: before, After: after,
+		Patch: &state.Patch{Offset: before.Size, New: int64(len(data)), Sum: sumOf(data)}}}}}
 }
 
 // planTree plans to make the complete folder tempName of d appear as p.
@@ -177,9 +170,9 @@ func (w *Workspace) planTree(p location, d tree.Folder) plan {
 		return plan{}
 	}
 	after, err := stateAt(d, tempName, allBytes)
-	planned := plan{root: p.root, steps: []state.Step{{Path: h.name(p), After: after}}}
+	planned := plan{root: p.root, Record: state.Record{Steps: []state.Step{{Path: h.name(p), After: after}}}}
 	if err != nil {
-		planned.note = "the copy cannot be read: " + err.Error()
+		planned.Note = "the copy cannot be read: " + err.Error()
 	}
 	return planned
 }
@@ -198,7 +191,7 @@ func (w *Workspace) planRemove(p location, d tree.Folder, whole bool) (plan, err
 	if before.Kind == kindFolder && !whole {
 		before.Sum, keep = emptySum, false
 	}
-	return plan{root: p.root, bytes: before.Size, note: note, steps: []state.Step{{Path: h.name(p), Before: before, Keep: keep}}}, nil
+	return plan{root: p.root, Record: state.Record{Bytes: before.Size, Note: note, Steps: []state.Step{{Path: h.name(p), Before: before, Keep: keep}}}}, nil
 }
 
 // planMove plans to move src, in from, to dst, in to.
@@ -219,6 +212,6 @@ func (w *Workspace) planMove(src, dst location, from, to tree.Folder) (plan, err
 	if before.Kind == kindFolder {
 		before.Sum = emptySum // else it cannot be replaced
 	}
-	return plan{root: dst.root, bytes: before.Size, note: note,
-		steps: []state.Step{{Path: h.name(dst), From: h.name(src), Before: before, After: after, Keep: keep}}}, nil
+	return plan{root: dst.root, Record: state.Record{Bytes: before.Size, Note: note,
+		Steps: []state.Step{{Path: h.name(dst), From: h.name(src), Before: before, After: after, Keep: keep}}}}, nil
 }

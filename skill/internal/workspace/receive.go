@@ -40,11 +40,7 @@ func (w *Workspace) Receive(ctx context.Context, abs string, o WriteOptions, pro
 		_, err := io.Copy(dst, spool.file)
 		return err
 	}}
-	err = w.write(ctx, &c, o, func(p location, d tree.Folder, old *Info) (*newFile, error) {
-		return w.draft(p, d, old, spooled, nil)
-	}, func(p location, d tree.Folder, old *Info, ready *newFile) error {
-		return w.replace(ctx, &c, p, d, old, spooled, nil, ready)
-	}, noDiff)
+	err = w.writeWhole(ctx, &c, o, spooled, noDiff)
 	return c, err
 }
 

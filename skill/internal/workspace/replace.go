@@ -54,7 +54,7 @@ func (w *Workspace) draft(p location, d tree.Folder, old *Info, write fill, spli
 	n.old = old
 	var was oldFile
 	if old != nil {
-		if was.File, was.info, err = tree.OpenContent(d, p.base()); err == nil {
+		if was.File, was.info, err = d.OpenContent(p.base()); err == nil {
 			defer was.Close()
 		}
 		if old.Links > 1 || !tree.CopyMetadataFrom(n.file, was.File, *old) {
@@ -156,29 +156,6 @@ func createFile(d tree.Folder, private bool, write fill) (*newFile, error) {
 		return n, tree.Cause(err)
 	}
 	return n, nil
-}
-
-// again makes another file with the same content under the temporary name: one that lost
-// its only name cannot be linked again.
-func (n *newFile) again() error {
-	f, err := n.dir.OpenFile(tempName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	old := n.file
-	defer old.Close()
-	n.file, n.named = f, true
-	info, err := tree.StatRegular(old)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(f, io.NewSectionReader(old, 0, info.Size)); err != nil {
-		return tree.Cause(err)
-	}
-	if n.old == nil || !tree.CopyMetadata(f, n.dir, tempName, *n.old) {
-		err = f.Chmod(info.Mode.Perm())
-	}
-	return tree.Cause(err)
 }
 
 // close closes the file, and removes it unless it was installed. A nil newFile is none.

@@ -78,7 +78,8 @@ func (w *Workspace) Snapshot(ctx context.Context, limit int64, walk Walker) (*Sn
 	if err != nil {
 		return nil, err
 	}
-	s := &Snapshot{w: w, h: h, walk: walk, lock: dir}
+	dir.tree.Close()
+	s := &Snapshot{w: w, h: h, walk: walk, lock: dir.top}
 	if s.alone, err = s.share(h.clearStages); err == nil {
 		s.since, err = h.lastID(ctx)
 	}
@@ -169,7 +170,7 @@ func (s *Snapshot) removeUnused(t *table) {
 	needed := map[string]bool{}
 	entries, _ := s.lock.Entries()
 	for _, e := range entries {
-		if base, ok := tableBase(e.Name); ok && base != indexName(t.base) {
+		if isTable(e.Name) && e.Name != indexName(t.base) {
 			readNamed(s.lock, e.Name, "").addNeeded(needed)
 			needed[e.Name] = true
 		}
@@ -191,31 +192,30 @@ func (w *Workspace) RecordUnknown(ctx context.Context, command, why string) erro
 		return nil
 	}
 	c := Change{Kind: Run, Path: w.Dir()}
-	err := w.commitUnkept(ctx, &c, plan{command: command, note: why})
+	err := w.commitUnkept(ctx, &c, state.Record{Command: command, Note: why})
 	return cmp.Or(err, w.settle(&c, nil))
 }
 
 // commitUnkept records a command of whose changes nothing was kept. One that says what the last
 // record says is left out: the same command in a loop would push changes out of the history.
-func (w *Workspace) commitUnkept(ctx context.Context, c *Change, d plan) error {
-	d.root, d.end = w.roots[0], true
-	for last, err := range w.journal(d.root).changes(ctx, false) {
+func (w *Workspace) commitUnkept(ctx context.Context, c *Change, r state.Record) error {
+	for last, err := range w.journal(w.roots[0]).changes(ctx, false) {
 		if err != nil {
 			return err
 		}
-		if last.unkept() && last.saysAsMuchAs(d, runOf(ctx)) {
+		if last.unkept() && last.saysAsMuchAs(r, runOf(ctx)) {
 			return nil
 		}
 		break
 	}
-	return w.commit(ctx, c, d, func(*keeper) error { return nil })
+	return w.commit(ctx, c, plan{root: w.roots[0], Record: r, end: true}, func(*keeper) error { return nil })
 }
 
 // saysAsMuchAs reports whether the record of a command of whose changes nothing was kept says
 // all that the one which is planned would.
-func (c *change) saysAsMuchAs(d plan, by RunStep) bool {
-	return c.applied() && c.Command == d.command && c.Note == d.note && c.Left == d.left && c.Run == by.Run && c.RunStep == by.Step &&
-		slices.EqualFunc(c.Steps, d.steps, func(a, b state.Step) bool { return a.Path == b.Path })
+func (c *change) saysAsMuchAs(r state.Record, by RunStep) bool {
+	return c.applied() && c.Command == r.Command && c.Note == r.Note && c.Left == r.Left && c.Run == by.Run && c.RunStep == by.Step &&
+		slices.EqualFunc(c.Steps, r.Steps, func(a, b state.Step) bool { return a.Path == b.Path })
 }
 
 // clearStages removes what killed processes left in the folder of stages.
@@ -224,10 +224,10 @@ func (h *history) clearStages() {
 	if err != nil {
 		return
 	}
-	defer d.Close()
-	entries, _ := d.Entries()
+	defer d.close()
+	entries, _ := d.top.Entries()
 	for _, e := range entries {
-		discard(d, e.Name)
+		discard(d.top, e.Name)
 	}
 }
 

@@ -61,13 +61,13 @@ func (t concurrentChanges) add(s state.Step) {
 	}
 }
 
-// at returns the change of a path, or a recursive one of a folder above it; nil if there
-// is none.
-func (t concurrentChanges) at(name string) *concurrentChange {
+func (t concurrentChanges) has(name string) bool {
 	c, _ := t.find(name)
-	return c
+	return c != nil
 }
 
+// find returns the change of a path, or a recursive one of a folder above it, and where that
+// is; nil if there is none.
 func (t concurrentChanges) find(name string) (c *concurrentChange, where string) {
 	if c := t[name]; c != nil {
 		return c, name

@@ -30,10 +30,8 @@ func indexName(base string) string {
 	return "index-" + sumOf([]byte(base))[:digestLength]
 }
 
-// tableBase reports whether a file of that name holds a table.
-func tableBase(name string) (string, bool) {
-	return name, name == "index" || strings.HasPrefix(name, "index-")
-}
+// isTable reports whether a file of that name holds a table.
+func isTable(name string) bool { return name == "index" || strings.HasPrefix(name, "index-") }
 
 // readTable reads the table of a folder; an empty one if there is none.
 func readTable(store tree.Folder, base string) *table {

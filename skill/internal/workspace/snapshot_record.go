@@ -82,15 +82,15 @@ func (r *recorder) record(ctx context.Context, c *Change, command string) ([]Unt
 		if len(r.unkept) == 0 {
 			return r.untracked, nil
 		}
-		return r.untracked, r.w.commitUnkept(ctx, c, plan{steps: r.unkept, command: command, left: r.left, note: r.why})
+		return r.untracked, r.w.commitUnkept(ctx, c, state.Record{Steps: r.unkept, Command: command, Left: r.left, Note: r.why})
 	}
 	if alone, err := r.share(nil); err == nil && !(alone && r.alone) || r.otherCommand {
 		r.untracked = append(r.untracked, Untracked{"", "another command ran at the same time, and what it changed may be among these changes"})
 	}
 	c.Path = r.h.path(r.steps[len(r.steps)-1].Path)
-	d := plan{root: r.w.roots[0], steps: r.steps, bytes: r.bytes, end: true, command: command, left: r.left}
+	d := plan{root: r.w.roots[0], end: true, Record: state.Record{Steps: r.steps, Bytes: r.bytes, Command: command, Left: r.left}}
 	if len(r.steps) > maxSteps {
-		d.note = fmt.Sprintf("it changed %d files, and more than %d cannot be undone", len(r.steps), maxSteps)
+		d.Note = fmt.Sprintf("it changed %d files, and more than %d cannot be undone", len(r.steps), maxSteps)
 	}
 	return r.untracked, r.w.commit(ctx, c, d, r.installImages)
 }
@@ -129,16 +129,16 @@ type recorder struct {
 	ctx          context.Context
 	diffs        []diff
 	concurrent   concurrentChanges
-	otherCommand bool            // another command was recorded meanwhile
-	linked       map[FileID]bool // files with several names that were described
+	otherCommand bool                // another command was recorded meanwhile
+	linked       map[FileID]bool     // files with several names that were described
+	names        map[FileID][]string // of files with several names; nil until it is needed
 
 	steps     []state.Step
-	staged    []string    // for each step the name in stage of what becomes its image; "" for none
-	stage     tree.Folder // nil until it is needed
-	stages    tree.Folder // that holds it
-	stageTree tree.Tree
-	name      string // of stage
-	bytes     int64  // of the images
+	staged    []string     // for each step the name in stage of what becomes its image; "" for none
+	stage     tree.Folder  // nil until it is needed
+	stages    *storeFolder // that holds it
+	name      string       // of stage
+	bytes     int64        // of the images
 	untracked []Untracked
 	left      int          // of untracked, what git does not ignore and undo leaves as it is
 	unkept    []state.Step // of which only the path is known: what git does not ignore; or, if that is nothing, the first that it does
@@ -301,8 +301,9 @@ func (r *recorder) addExchange(d diff) error {
 		r.skip(d.path, unseenReason)
 		return nil
 	}
-	before, staged := state.State{}, ""
+	before, staged, link := state.State{}, "", state.Name("")
 	if d.before != nil {
+		link = r.otherName(d.before)
 		if staged, err = r.restore(d.before); err != nil {
 			return err
 		}
@@ -312,17 +313,44 @@ func (r *recorder) addExchange(d diff) error {
 		if before, err = stateAt(r.stage, staged, allBytes); err != nil {
 			return err
 		}
+		if link != "" {
+			before.Stamp.Ino = d.before.id.Ino // by which undo knows the other name
+		}
 	}
 	if b, n := d.before, d.now; b.is() == aFile && n.is() == aFile && b.id != n.id && n.links > 1 {
 		// In one step, undo would overwrite the file that has taken its place under its other names, too.
-		r.add(state.Step{Path: state.Name(d.path), Before: before}, staged)
-		before, staged = state.State{}, ""
+		r.add(state.Step{Path: state.Name(d.path), Before: before, Link: link}, staged)
+		before, staged, link = state.State{}, "", ""
 	}
-	r.add(state.Step{Path: state.Name(d.path), Before: before, After: after}, staged)
+	r.add(state.Step{Path: state.Name(d.path), Before: before, After: after, Link: link}, staged)
 	if linked {
 		r.addMode(d, "file", after.Mode)
 	}
 	return nil
+}
+
+// otherName returns another name of the file of an entry, which is as it was; "" if there is
+// none.
+func (r *recorder) otherName(e *entry) state.Name {
+	if e.kind != aFile || e.links < 2 {
+		return ""
+	}
+	if r.names == nil {
+		r.names = map[FileID][]string{}
+		for _, o := range r.table.list {
+			if o.kind == aFile && o.links > 1 {
+				r.names[o.id] = append(r.names[o.id], o.path)
+			}
+		}
+	}
+	for _, name := range r.names[e.id] {
+		info, err := r.h.root.tree.Stat(name)
+		now := stampOf(info)
+		if now.changed, now.links = e.changed, e.links; err == nil && name != e.path && now == e.stamp {
+			return state.Name(name)
+		}
+	}
+	return ""
 }
 
 // now returns the state of what is at name.
@@ -359,13 +387,8 @@ func (r *recorder) installImages(k *keeper) error {
 			return err
 		}
 	}
-	return k.w.syncImages(k.Images())
-}
-
-// syncImages makes images durable that were made of what a snapshot saved.
-func (w *Workspace) syncImages(images tree.Folder) error {
-	if w.opts.NoSync {
+	if r.w.opts.NoSync {
 		return nil
 	}
-	return tree.Syncfs(images)
+	return tree.Syncfs(k.Images())
 }

@@ -2,9 +2,9 @@ package workspace
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,11 +49,11 @@ func (r *recorder) restore(e *entry) (staged string, err error) {
 
 // restoreIn makes a part of a folder.
 func (r *recorder) restoreIn(e *entry, name string) error {
-	if r.concurrent.at(e.path) != nil {
+	if r.concurrent.has(e.path) {
 		r.skip(e.path, "another call changed it meanwhile")
 		return nil
 	}
-	in, err := r.stageFolder(path.Dir(name))
+	in, err := r.stages.tree.OpenFolder(path.Join(r.name, path.Dir(name)))
 	if err != nil {
 		return err
 	}
@@ -63,10 +63,6 @@ func (r *recorder) restoreIn(e *entry, name string) error {
 	}
 	_, err = r.restoreOne(e, in, path.Base(name))
 	return err
-}
-
-func (r *recorder) stageFolder(name string) (tree.Folder, error) {
-	return r.stageTree.OpenFolder(name)
 }
 
 // restoreOne makes a file or link. ok is false if its content was not saved, which is noted.
@@ -98,7 +94,7 @@ func (r *recorder) restoreOne(e *entry, in tree.Folder, name string) (ok bool, e
 		r.skip(e.path, "what was kept of it is damaged or gone")
 		return false, nil
 	}
-	if e.links > 1 && !r.linked[e.id] {
+	if e.links > 1 && !r.linked[e.id] && (in != r.stage || r.otherName(e) == "") {
 		r.note(e.path, "it was one of several names of a file, and undo makes a file of its own of it")
 	}
 	return true, e.setMetadata(in, name)
@@ -126,22 +122,13 @@ func (e *entry) setMetadata(in tree.Folder, name string) error {
 // finishFolders gives the folders their permissions, the innermost first, now that they
 // are complete.
 func (r *recorder) finishFolders(folders map[string]*entry) error {
-	names := make([]string, 0, len(folders))
-	for name := range folders {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range slices.Backward(names) {
-		in, err := r.stageFolder(path.Dir(name))
-		if err != nil {
-			if r.concurrent.at(folders[name].path) != nil {
-				continue
-			}
-			return err
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(folders))) {
+		in, err := r.stages.tree.OpenFolder(path.Join(r.name, path.Dir(name)))
+		if err == nil {
+			err = folders[name].setMetadata(in, path.Base(name))
+			in.Close()
 		}
-		err = folders[name].setMetadata(in, path.Base(name))
-		in.Close()
-		if err != nil && r.concurrent.at(folders[name].path) == nil {
+		if err != nil && !r.concurrent.has(folders[name].path) {
 			return err
 		}
 	}
@@ -157,17 +144,9 @@ func (r *recorder) openStage() (err error) {
 		return err
 	}
 	r.name = strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
-	if err := r.stages.Mkdir(r.name, 0o700); err != nil {
-		return err
+	if err = r.stages.top.Mkdir(r.name, 0o700); err == nil {
+		r.stage, err = r.stages.tree.OpenFolder(r.name)
 	}
-	s, err := r.h.open()
-	if err != nil {
-		return err
-	}
-	if r.stageTree, err = tree.Open(filepath.Join(s.Path(), stageName, r.name), false); err != nil {
-		return err
-	}
-	r.stage, err = r.stageTree.OpenFolder(".")
 	return err
 }
 
@@ -179,9 +158,6 @@ func (r *recorder) removeStage() {
 	if r.stage != nil {
 		r.stage.Close()
 	}
-	if r.stageTree != nil {
-		r.stageTree.Close()
-	}
-	discard(r.stages, r.name)
-	r.stages.Close()
+	discard(r.stages.top, r.name)
+	r.stages.close()
 }

@@ -20,7 +20,7 @@ import (
 // see package state.
 type Journal struct {
 	Off   bool          // nothing is recorded
-	Count int           // of changes; default 1000
+	Count int           // of changes, and of records of what cannot be undone; default 1000
 	Age   time.Duration // of a change; default 30 days
 	Bytes int64         // of what changes took away; default 1 GiB
 }
@@ -42,7 +42,7 @@ type history struct {
 
 func newHistory(r *root, o Options, roots []string) *history {
 	return &history{root: r, off: o.Journal.Off, portable: o.Portable, options: state.Options{
-		Root: r.dir, Roots: roots, Dir: o.State, ReadOnly: o.ReadOnly || o.DryRun, NoSync: o.NoSync,
+		Root: r.dir, Roots: roots, Dir: o.State, ReadOnly: o.ReadOnly || o.DryRun, NoSync: o.NoSync, Program: o.Program,
 		Limits: state.Limits{Count: int64(o.Journal.Count), Age: o.Journal.Age, Bytes: o.Journal.Bytes},
 	}}
 }
@@ -77,9 +77,36 @@ func (h *history) close() {
 	}
 }
 
+// A storeFolder is an open folder of the store.
+type storeFolder struct {
+	tree tree.Tree
+	top  tree.Folder
+}
+
+// openStoreFolder passes on what a call that opens a tree returned.
+func openStoreFolder(t tree.Tree, err error) (*storeFolder, error) {
+	if err != nil {
+		return nil, err
+	}
+	top, err := t.OpenFolder(".")
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	return &storeFolder{t, top}, nil
+}
+
+// at returns the location of a name in the folder.
+func (f *storeFolder) at(name string) location { return location{&root{tree: f.tree}, name} }
+
+func (f *storeFolder) close() {
+	f.top.Close()
+	f.tree.Close()
+}
+
 // folder opens a folder of the store that is not the log's, and makes it if it does not
 // exist.
-func (h *history) folder(name string) (tree.Folder, error) {
+func (h *history) folder(name string) (*storeFolder, error) {
 	s, err := h.open()
 	if err != nil {
 		return nil, err
@@ -89,12 +116,7 @@ func (h *history) folder(name string) (tree.Folder, error) {
 		return nil, err
 	}
 	dir.Close()
-	t, err := tree.Open(filepath.Join(s.Path(), name), false)
-	if err != nil {
-		return nil, err
-	}
-	defer t.Close()
-	return t.OpenFolder(".")
+	return openStoreFolder(tree.Open(filepath.Join(s.Path(), name), false))
 }
 
 // history returns the history of a root; that of the output of commands is the first.

@@ -178,7 +178,7 @@ func stateAt(d tree.Folder, name string, limit int64) (state.State, error) {
 	s := stateFrom(info)
 	switch {
 	case s.Kind == kindFile && s.Size <= limit:
-		f, info, err := tree.OpenContent(d, name)
+		f, info, err := d.OpenContent(name)
 		if errors.Is(err, fs.ErrPermission) {
 			return s, nil
 		}

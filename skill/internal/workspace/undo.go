@@ -277,7 +277,9 @@ func (w *Workspace) undoOne(ctx context.Context, all *undone, id string, force b
 	return nil, notRecorded(id)
 }
 
-func notRecorded(id string) error { return &UndoError{ID: id, Reason: "is not in the journal"} }
+func notRecorded(id string) error {
+	return &UndoError{ID: id, Reason: "is not in the history; history lists those that are"}
+}
 
 // undoSince undoes the change that is named and all after it, in all histories. If it is an
 // undo, that makes what was undone since again. With force it passes over those that cannot be

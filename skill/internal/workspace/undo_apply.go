@@ -38,7 +38,13 @@ func (b *undoStep) apply(ctx context.Context, k *keeper) error {
 func (b *undoStep) put(ctx context.Context, k *keeper, p location, d tree.Folder) error {
 	info, err := d.Lstat(p.base())
 	if errors.Is(err, fs.ErrNotExist) {
-		return b.appear(ctx, p, d)
+		return b.appear(ctx, k, p, d)
+	}
+	if err == nil && !info.IsDir() {
+		var done bool
+		if done, err = b.relink(k, p, d); done {
+			return err
+		}
 	}
 	if err != nil {
 		return err
@@ -46,15 +52,15 @@ func (b *undoStep) put(ctx context.Context, k *keeper, p location, d tree.Folder
 	switch {
 	case b.removesEmpty():
 		return b.removeFolder(p, d)
-	case b.target.Kind == kindFile && info.Mode.IsRegular() && info.Links > 1:
+	case b.target.Kind == kindFile && info.Mode.IsRegular() && info.Links > 1 && b.link == "":
 		return b.overwrite(k, p, d, info)
-	case b.source != "" && b.exchange(k, p, d) == nil:
+	case b.source != "" && !(b.link != "" && info.IsDir()) && b.exchange(k, p, d) == nil:
 		return nil
 	case b.source == "" || info.IsDir() || b.target.Kind == kindFolder:
 		if err := k.take(ctx, p, d, info); err != nil {
 			return err
 		}
-		return b.appear(ctx, p, d)
+		return b.appear(ctx, k, p, d)
 	}
 	images, err := b.u.h.openImages(b.sourceRecord)
 	if err != nil {
@@ -64,11 +70,36 @@ func (b *undoStep) put(ctx context.Context, k *keeper, p location, d tree.Folder
 	if err := k.save(d, p.base()); err != nil {
 		return err
 	}
-	if err := b.u.w.copyWithMetadata(images.top, b.source, d, tempName); err != nil {
-		discard(d, tempName)
-		return err
+	return b.u.w.copyInto(images.top, b.source, d, p.base(), true)
+}
+
+// relink makes p, where no folder is, a name again of the file that it was one of, if that is as
+// it was. It may have been made anew, but then it has no third name: what is written to one name
+// is in all of them, also outside. Else done is false, and the target becomes a file of its own.
+func (b *undoStep) relink(k *keeper, p location, d tree.Folder) (done bool, err error) {
+	if b.link == "" || b.u.c.Undoes > 0 {
+		return false, nil
 	}
-	return d.Rename(tempName, d, p.base(), true)
+	other, from, err := b.u.open(b.link)
+	if err != nil {
+		return false, nil
+	}
+	defer from.Close()
+	info, err := from.Lstat(other.base())
+	if err != nil || info.Links > 1 && info.ID.Ino != b.target.Stamp.Ino {
+		return false, nil
+	}
+	now, err := stateNow(from, other.base(), b.target)
+	if err != nil || !same(now, b.target) || now.Mode != b.target.Mode || from.Link(other.base(), d, tempName) != nil {
+		return false, nil
+	}
+	if err = k.save(d, p.base()); err == nil {
+		err = d.Rename(tempName, d, p.base(), true)
+	}
+	if err != nil {
+		discard(d, tempName)
+	}
+	return true, err
 }
 
 // exchange lets the source and what is at p change places, in one step. Before, the
@@ -92,12 +123,15 @@ func (b *undoStep) exchange(k *keeper, p location, d tree.Folder) error {
 }
 
 // appear makes the target at p, where nothing is.
-func (b *undoStep) appear(ctx context.Context, p location, d tree.Folder) error {
+func (b *undoStep) appear(ctx context.Context, k *keeper, p location, d tree.Folder) error {
 	switch {
 	case b.target.Kind == "":
 		return nil
 	case b.source == "":
 		return b.makeFolder(p, d)
+	}
+	if done, err := b.relink(k, p, d); done {
+		return err
 	}
 	images, err := b.u.h.openImages(b.sourceRecord)
 	if err != nil {
@@ -110,8 +144,8 @@ func (b *undoStep) appear(ctx context.Context, p location, d tree.Folder) error 
 	}
 	if b.target.Kind == kindFolder {
 		err = b.u.w.copyTree(ctx, images.at(b.source), d, p, CopyOptions{Times: true, moving: true}, atOnce)
-	} else if err = b.u.w.copyWithMetadata(images.top, b.source, d, tempName); err == nil {
-		err = d.Rename(tempName, d, p.base(), false)
+	} else {
+		err = b.u.w.copyInto(images.top, b.source, d, p.base(), false)
 	}
 	if err != nil {
 		return err

@@ -13,17 +13,25 @@ import (
 func (w *Workspace) Position(ctx context.Context) ([]string, error) {
 	var at []string
 	for _, h := range w.histories {
-		last := int64(0)
-		for c, err := range h.changes(ctx, false) {
-			if err != nil {
-				return nil, err
-			}
-			last = c.ID
-			break
+		last, err := h.lastID(ctx)
+		if err != nil {
+			return nil, err
 		}
 		at = append(at, w.changeID(h, last))
 	}
 	return at, nil
+}
+
+// numberAt returns the number of a position in one history, -1 if it has none. Its record may not
+// be there any more.
+func (w *Workspace) numberAt(h *history, position []string) int64 {
+	for _, id := range position {
+		number, _, _ := strings.Cut(id, "@")
+		if n, err := strconv.ParseInt(number, 10, 64); err == nil && w.changeID(h, n) == id {
+			return n
+		}
+	}
+	return -1
 }
 
 // A PartlyUndoneError reports that some changes of a run were not undone.
@@ -116,13 +124,7 @@ func (w *Workspace) undoRun(ctx context.Context, all *undone, o UndoOptions) (do
 // one first.
 func (w *Workspace) changesOfRun(ctx context.Context, run string, after []string) (todo []*change, err error) {
 	for _, h := range w.histories {
-		from, oldest := int64(-1), int64(0)
-		for _, id := range after {
-			number, _, _ := strings.Cut(id, "@")
-			if n, err := strconv.ParseInt(number, 10, 64); err == nil && w.changeID(h, n) == id {
-				from = n
-			}
-		}
+		from, oldest := w.numberAt(h, after), int64(0)
 		for c, err := range h.changes(ctx, false) {
 			if err != nil {
 				return nil, err

@@ -69,13 +69,13 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 	if u.w.opts.DryRun {
 		return done, nil
 	}
-	planned := plan{root: u.h.root, kind: Undo, undoes: u.by.ID, next: u.next()}
+	planned := plan{root: u.h.root, Record: state.Record{Kind: string(Undo), Undoes: u.by.ID, Next: u.next()}}
 	if u.c.Kind == string(Undo) {
-		planned.kind = redo
+		planned.Kind = string(redo)
 	}
 	for _, s := range u.steps {
-		planned.steps = append(planned.steps, s.record())
-		planned.bytes += s.there.Size
+		planned.Steps = append(planned.Steps, s.record())
+		planned.Bytes += s.there.Size
 	}
 	err = u.w.commit(ctx, &done.Change, planned, func(k *keeper) error {
 		for i, s := range u.steps {
@@ -214,7 +214,7 @@ func (w *Workspace) settleUndone(ctx context.Context, all *undone) error {
 			}
 		}
 	}
-	made := unflushed{all.open, all.folders, all.files, w.opts.NoSync}
+	made := Unflushed{all.open, all.folders, all.files, w.opts.NoSync}
 	var err error
 	if all.Applied {
 		err = made.flush()
@@ -242,7 +242,7 @@ func (w *Workspace) settleUndone(ctx context.Context, all *undone) error {
 // moved goes back, and what it replaced appears again.
 func backwards(steps []state.Step) (list []*undoStep) {
 	for i, s := range slices.Backward(steps) {
-		b := &undoStep{index: i, way: byPut, path: s.Path, expect: s.After, target: s.Before, patch: s.Patch}
+		b := &undoStep{index: i, way: byPut, path: s.Path, expect: s.After, target: s.Before, patch: s.Patch, link: s.Link}
 		switch {
 		case s.From != "":
 			list = append(list, &undoStep{index: i, way: byMove, path: s.From, from: s.Path, expect: s.After, target: s.Before})

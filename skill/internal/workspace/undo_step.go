@@ -20,6 +20,7 @@ type undoStep struct {
 	expect       state.State  // what the change left at path; of a move, at from
 	target       state.State  // what is to be at path
 	patch        *state.Patch // of the change
+	link         state.Name   // another name of the target; of the undo of an undo, of what it left
 	back         state.Patch  // that leads back
 	there        state.State  // at path, now
 	source       string       // name of the image that is the target; "" for none
@@ -38,7 +39,7 @@ const (
 
 // record returns the step as it is recorded.
 func (b *undoStep) record() state.Step {
-	s := state.Step{Path: b.path, Before: b.there, After: b.target}
+	s := state.Step{Path: b.path, Before: b.there, After: b.target, Link: b.link}
 	s.After.Stamp.CTime = 0 // it changes with the name
 	switch b.way {
 	case byPut:

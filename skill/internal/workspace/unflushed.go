@@ -13,44 +13,40 @@ import (
 // Unflushed is changes that are made and may not survive a power cut: one wait for the disk
 // serves all of them. It holds what they need open, a descriptor for each folder. It is not
 // safe for concurrent use.
-type Unflushed struct{ made unflushed }
-
-// Len returns the number of records of changes that are not flushed.
-func (u *Unflushed) Len() int { return len(u.made.open) }
-
-// Open returns the number of descriptors of folders and files that it holds.
-func (u *Unflushed) Open() int { return len(u.made.folders) + len(u.made.files) }
-
-// Flush returns once the changes are durable.
-func (u *Unflushed) Flush() error {
-	made := u.made
-	u.made = unflushed{}
-	defer made.close()
-	return made.flush()
+type Unflushed struct {
+	open    []*state.Change // the records
+	folders []tree.Folder   // that were changed
+	files   []*os.File      // that were written in place
+	noSync  bool
 }
 
-func (u *Unflushed) add(made unflushed) {
-	u.made.noSync = made.noSync
-	u.made.open, u.made.files = append(u.made.open, made.open...), append(u.made.files, made.files...)
+// Len returns the number of records of changes that are not flushed.
+func (u *Unflushed) Len() int { return len(u.open) }
+
+// Open returns the number of descriptors of folders and files that it holds.
+func (u *Unflushed) Open() int { return len(u.folders) + len(u.files) }
+
+// add takes over what another one holds.
+func (u *Unflushed) add(made Unflushed) {
+	u.noSync = made.noSync
+	u.open, u.files = append(u.open, made.open...), append(u.files, made.files...)
 	for _, d := range made.folders {
-		if slices.ContainsFunc(u.made.folders, func(have tree.Folder) bool { return have.ID() == d.ID() }) {
+		if slices.ContainsFunc(u.folders, func(have tree.Folder) bool { return have.ID() == d.ID() }) {
 			d.Close()
 		} else {
-			u.made.folders = append(u.made.folders, d)
+			u.folders = append(u.folders, d)
 		}
 	}
 }
 
-// unflushed is what changes recorded and changed.
-type unflushed struct {
-	open    []*state.Change
-	folders []tree.Folder
-	files   []*os.File // that were written in place
-	noSync  bool
+// Flush returns once the changes are durable.
+func (u *Unflushed) Flush() error {
+	defer u.close()
+	return u.flush()
 }
 
 // flush makes the records durable before the folders, and both before the files.
-func (u *unflushed) flush() error {
+func (u *Unflushed) flush() error {
 	if u.noSync {
 		return nil
 	}
@@ -80,7 +76,8 @@ func (u *unflushed) flush() error {
 	return nil
 }
 
-func (u *unflushed) close() {
+// close closes all, and leaves nothing to flush.
+func (u *Unflushed) close() {
 	for _, f := range u.files {
 		f.Close()
 	}
@@ -90,6 +87,7 @@ func (u *unflushed) close() {
 	for _, d := range u.folders {
 		d.Close()
 	}
+	*u = Unflushed{}
 }
 
 // syncFolders makes the names in folders durable.

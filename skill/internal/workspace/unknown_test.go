@@ -4,6 +4,7 @@ package workspace
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -51,6 +52,37 @@ func TestRecordUnknown(t *testing.T) {
 			t.Errorf("of the run %v was undone, %v", done, err)
 		}
 		if done, err := w.Undo(bg, UndoOptions{}); err != nil || len(done) != 1 || len(done[0].Passed) != 5 {
+			t.Errorf("%v, %v", done, err)
+		}
+		s.has("f", "old")
+	})
+}
+
+// However many commands leave records of what was not kept, the change before them is undone.
+func TestUnkeptCommandsPushNothingOut(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("f=old")
+		w := s.open(Options{NoSync: true, Journal: Journal{Count: 256}})
+		c, err := w.WriteFile(bg, s.p("f"), []byte("new"), WriteOptions{})
+		must(t, c, err)
+		var at []string
+		for i := range 2000 {
+			if i == 1 {
+				if at, err = w.Position(bg); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.RecordUnknown(bg, []string{"ls", "git"}[i%2], "too many files"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if list, err := w.History(bg); err != nil || len(list) > 256+512+1 {
+			t.Errorf("%d records, %v", len(list), err)
+		}
+		if list, err := w.History(bg, at...); err != nil || len(at) != 1 || slices.ContainsFunc(list, func(e HistoryEntry) bool { return e.ID == c.ID }) {
+			t.Errorf("after %v, whose record is dropped, there is the change before it; %v", at, err)
+		}
+		if done, err := w.Undo(bg, UndoOptions{}); err != nil || len(done) != 1 {
 			t.Errorf("%v, %v", done, err)
 		}
 		s.has("f", "old")

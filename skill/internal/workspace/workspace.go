@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	"textskill/skill/internal/state"
 	"textskill/skill/internal/workspace/tree"
@@ -23,6 +24,7 @@ type Options struct {
 	NoSync      bool     // changes and their records are not flushed to the disk
 	State       string   // folder in which the history is kept; "" means one that package state finds
 	Journal     Journal  // how much is kept for undo
+	Program     string   // what errors say to type for this program
 	Portable    bool     // use os.Root also on Linux, as on other systems
 }
 
@@ -67,12 +69,14 @@ type (
 // Open opens the workspace. The folders must exist.
 func Open(opts Options) (*Workspace, error) {
 	w := &Workspace{opts: opts}
+	what := "workspace"
 	for _, dir := range append([]string{opts.Dir}, opts.Allow...) {
 		r, err := openRoot(dir, opts.Portable)
 		if err != nil {
 			w.Close()
-			return nil, err
+			return nil, fmt.Errorf("%s %w", what, err)
 		}
+		what = "allowed folder"
 		w.roots = append(w.roots, r)
 	}
 	var dirs []string
@@ -126,15 +130,16 @@ func (w *Workspace) Dir() string { return w.roots[0].dir }
 
 // A Root is a folder that counts as inside.
 type Root struct {
-	Dir string // absolute, without symbolic links
-	ID  FileID
+	Dir   string // absolute, without symbolic links
+	Given string // absolute, as the caller spelled it; may lead through links
+	ID    FileID
 }
 
 // Roots returns the workspace's folders, its own first.
 func (w *Workspace) Roots() []Root {
 	list := make([]Root, len(w.roots))
 	for i, r := range w.roots {
-		list[i] = Root{r.dir, r.id}
+		list[i] = Root{r.dir, r.given, r.id}
 	}
 	return list
 }
@@ -149,14 +154,17 @@ func openRoot(dir string, portable bool) (*root, error) {
 	}
 	real, err := filepath.EvalSymlinks(given)
 	if err != nil {
-		return nil, err
+		if pe, ok := errors.AsType[*fs.PathError](err); ok {
+			err = pe.Err
+		}
+		return nil, fmt.Errorf("%s: %w", given, err)
 	}
 	info, err := os.Stat(real)
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("workspace %s is not a directory", given)
+		return nil, fmt.Errorf("%s is %w", given, syscall.ENOTDIR)
 	}
 	t, err := tree.Open(real, portable)
 	if err != nil {

@@ -27,14 +27,19 @@ type WriteOptions struct {
 // "open" or "mkdir", or the workspace's own.
 func (w *Workspace) WriteFile(ctx context.Context, abs string, data []byte, o WriteOptions) (Change, error) {
 	c := Change{Kind: Write, Path: abs}
-	err := w.write(ctx, &c, o, func(p location, d tree.Folder, old *Info) (*newFile, error) {
-		return w.draft(p, d, old, allOf(data), nil)
-	}, func(p location, d tree.Folder, old *Info, ready *newFile) error {
-		return w.replace(ctx, &c, p, d, old, allOf(data), nil, ready)
-	}, func(d tree.Folder, name string, old *Info) (string, error) {
+	err := w.writeWhole(ctx, &c, o, allOf(data), func(d tree.Folder, name string, old *Info) (string, error) {
 		return writeDiff(abs, d, name, old, data)
 	})
 	return c, err
+}
+
+// writeWhole makes content all that the file of c holds.
+func (w *Workspace) writeWhole(ctx context.Context, c *Change, o WriteOptions, content fill, preview preview) error {
+	return w.write(ctx, c, o, func(p location, d tree.Folder, old *Info) (*newFile, error) {
+		return w.draft(p, d, old, content, nil)
+	}, func(p location, d tree.Folder, old *Info, ready *newFile) error {
+		return w.replace(ctx, c, p, d, old, content, nil, ready)
+	}, preview)
 }
 
 // AppendFile adds data to the end of the file abs, or creates it. A reader may see
@@ -73,6 +78,9 @@ func allOf(data []byte) fill {
 	}}
 }
 
+// A preview prints what a change of a file would do.
+type preview func(d tree.Folder, name string, old *Info) (string, error)
+
 // write resolves the path of c, and calls draft to write the new file, unless that is nil,
 // then apply to change the file, with the folder locked; or preview to print the change in a
 // dry run. They get the file's folder and description; the description is nil for a file
@@ -80,7 +88,7 @@ func allOf(data []byte) fill {
 func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 	draft func(p location, d tree.Folder, old *Info) (*newFile, error),
 	apply func(p location, d tree.Folder, old *Info, ready *newFile) error,
-	preview func(d tree.Folder, name string, old *Info) (string, error)) error {
+	preview preview) error {
 	err := w.withLocation(request{c.Path, true, toChange}, func(p location) error {
 		if err := w.checkWritable(); err != nil {
 			return err
@@ -121,7 +129,7 @@ func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 	return wrapMkdir("open", c.Path, dir, err)
 }
 
-func previewWrite(c *Change, p location, o WriteOptions, preview func(d tree.Folder, name string, old *Info) (string, error)) error {
+func previewWrite(c *Change, p location, o WriteOptions, preview preview) error {
 	d, old, err := previewTarget(p, o)
 	if err != nil {
 		return err

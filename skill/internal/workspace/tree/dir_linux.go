@@ -174,17 +174,8 @@ func (d kernelDir) Open(name []byte) (File, error) {
 	if errno != 0 {
 		return File{}, errno
 	}
-	f := kernelFile(fd)
-	var st unix.Stat_t
-	err := unix.Fstat(int(f), &st)
-	if err == nil {
-		err = CheckRegular(modeFromStat(st.Mode))
-	}
-	if err != nil {
-		f.Close()
-		return File{}, err
-	}
-	return File{f, st.Size}, nil
+	f, _, err := contentOf(int(fd))
+	return f, err
 }
 
 // Stat is a raw system call where reading the folder is, too: 100,000 names take 100 ms in
@@ -211,6 +202,21 @@ func (d kernelDir) Stat(name []byte) (Info, error) {
 
 // A kernelFile is the descriptor of a regular file.
 type kernelFile int
+
+// contentOf describes an open file. One that is not regular is closed, and the error is that of
+// [CheckRegular].
+func contentOf(fd int) (File, Info, error) {
+	var st unix.Stat_t
+	err := unix.Fstat(fd, &st)
+	if err == nil {
+		err = CheckRegular(modeFromStat(st.Mode))
+	}
+	if err != nil {
+		unix.Close(fd)
+		return File{}, Info{}, err
+	}
+	return File{kernelFile(fd), st.Size}, infoFromStat(&st), nil
+}
 
 func (f kernelFile) Fd() uintptr { return uintptr(f) }
 

@@ -47,25 +47,6 @@ func (f File) ReadAll(limit int64) ([]byte, error) {
 	return ReadSized(f.size, limit, f.Read)
 }
 
-// OpenContent opens a regular file in d to read it. The error is that of [CheckRegular] if
-// the file is not regular. The caller closes the File.
-func OpenContent(d Folder, name string) (File, Info, error) {
-	if k, ok := d.(contentOpener); ok {
-		return k.openContent(name)
-	}
-	f, info, err := RegularFile(d.OpenFile(name, os.O_RDONLY, 0))
-	if err != nil {
-		return File{}, Info{}, Cause(err)
-	}
-	return File{f, info.Size}, info, nil
-}
-
-// A contentOpener is a Folder that opens files without package os, whose poller costs two
-// system calls.
-type contentOpener interface {
-	openContent(name string) (File, Info, error)
-}
-
 // A NotRegularError reports a FIFO, socket or device where a file was expected.
 type NotRegularError struct{ Kind string }
 

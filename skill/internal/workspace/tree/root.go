@@ -218,6 +218,14 @@ func (d *rootFolder) OpenFile(name string, flag int, perm fs.FileMode) (*os.File
 	return f, nil
 }
 
+func (d *rootFolder) OpenContent(name string) (File, Info, error) {
+	f, info, err := RegularFile(d.OpenFile(name, os.O_RDONLY, 0))
+	if err != nil {
+		return File{}, Info{}, err
+	}
+	return File{f, info.Size}, info, nil
+}
+
 func (d *rootFolder) CreateUnnamed(fs.FileMode) (*os.File, error) { return nil, errors.ErrUnsupported }
 func (d *rootFolder) LinkUnnamed(*os.File, string) error          { return errors.ErrUnsupported }
 

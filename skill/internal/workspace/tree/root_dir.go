@@ -54,11 +54,8 @@ func (d *rootDir) OpenDir(name string) (Dir, error) {
 }
 
 func (d *rootDir) Open(name []byte) (File, error) {
-	f, info, err := RegularFile(d.folder.OpenFile(string(name), os.O_RDONLY, 0))
-	if err != nil {
-		return File{}, err
-	}
-	return File{f, info.Size}, nil
+	f, _, err := d.folder.OpenContent(string(name))
+	return f, err
 }
 
 func (d *rootDir) Stat(name []byte) (Info, error) { return d.folder.Lstat(string(name)) }

@@ -66,6 +66,10 @@ type Folder interface {
 	// creates only with O_EXCL.
 	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
 
+	// OpenContent opens a regular file to read it. The error is that of [CheckRegular] if the
+	// file is not regular. The caller closes the File.
+	OpenContent(name string) (File, Info, error)
+
 	// CreateUnnamed creates a file that has no name yet, so that one which is never
 	// finished needs no cleaning up. It is [errors.ErrUnsupported] where the file
 	// system or the system has no such files.

@@ -109,28 +109,18 @@ func (t *kernelTree) Open(rel string, flag int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path.Base(rel)), nil
 }
 
-// readFile reads a regular file with four system calls and one allocation.
+// ReadFile reads a regular file with four system calls and one allocation.
 func (t *kernelTree) ReadFile(rel string, limit int64) ([]byte, error) {
 	fd, err := t.fd(rel, unix.O_RDONLY|openFlags)
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	f, _, err := contentOf(fd)
+	if err != nil {
 		return nil, err
 	}
-	if err := CheckRegular(modeFromStat(st.Mode)); err != nil {
-		return nil, err
-	}
-	return ReadSized(st.Size, limit, func(buf []byte) (int, error) {
-		for {
-			n, err := unix.Read(fd, buf)
-			if err != unix.EINTR {
-				return n, err
-			}
-		}
-	})
+	defer f.Close()
+	return f.ReadAll(limit)
 }
 
 func (t *kernelTree) Stat(rel string) (Info, error) {
