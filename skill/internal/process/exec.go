@@ -92,6 +92,8 @@ func (e *SpawnError) Error() string {
 		reason = "it is outside the directories that commands may read; allow its directory with --fence-read"
 	case e.PassedOver != "":
 		reason = "PATH has only " + e.PassedOver + ", which commands may write"
+	case e.Err == syscall.ESTALE:
+		reason = "the directory in which it runs has been moved or removed; name one that exists"
 	case e.Err == syscall.EACCES:
 		reason = "it is not an executable file"
 	case e.Err == syscall.ENOENT && !strings.Contains(e.Command, "/"):

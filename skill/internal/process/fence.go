@@ -40,6 +40,8 @@ type Fence struct {
 	TCP bool   // TCP was denied
 	UDP bool   // UDP and all other ways to reach a machine were denied
 	Why string // the reason for ABI 0
+
+	Sockets bool // sockets that have a name in the file system, but for those in directories of the command, were denied
 }
 
 // String lists what was enforced, or says why nothing was.
@@ -57,7 +59,7 @@ func (f Fence) String() string {
 	if f.ABI >= abiSignals {
 		held = append(held, "signals")
 	}
-	if f.ABI >= abiNamedSockets {
+	if f.Sockets {
 		held = append(held, "named sockets")
 	}
 	return fmt.Sprintf("Landlock ABI %d: %s", f.ABI, strings.Join(held, ", "))
@@ -72,9 +74,13 @@ const (
 	abiNamedSockets = 9 // denies sockets that have a name in the file system
 )
 
-// callsFiltered is the bit that a helper adds to the version of Landlock if the filter of
-// system calls is in place.
-const callsFiltered = 1 << 16
+// The bits that a helper adds to the version of Landlock.
+const (
+	callsFiltered = 1 << (16 + iota) // the filter of system calls is in place
+	viewed                           // the command has a [view]
+
+	helperBits = callsFiltered | viewed
+)
 
 // fenceUnavailable is the error of a command that was not run because [FenceRequire]
 // demands more than the kernel can enforce.
@@ -92,6 +98,7 @@ type fence struct {
 	sysV     bool   // System V's IPC of all programs of the user, where the command cannot have its own
 	port     int    // TCP port on which the command may listen without the network; 0 means none
 	connect  int    // TCP port to which it may connect without the network; 0 means none
+	plain    bool   // without a [view]
 	temp     string // directory for temporary files, which the helper of a server empties
 	limits   Limits
 	rules    []fenceRule
@@ -100,13 +107,16 @@ type fence struct {
 // fenceRule allows a command to read and execute one file, or all files of one
 // directory tree.
 type fenceRule struct {
-	path  string
+	path  string           // without symbolic links
+	name  string           // the path by which programs know it, if that leads through links; else ""
 	write bool             // also allow changes
+	shown bool             // allow nothing: a [view] shows it, so that what rules name in it is of one file system, or for its name
 	id    workspace.FileID // ignore the rule if path has another id by then; zero means any
 }
 
-// fenceFor returns the fence of a command that may listen on port, and the TMPDIR
-// variable for its environment.
+// fenceFor returns the fence of a command that may listen on port, and what its
+// environment must hold in it. In a [view] the workspace is another file system than a
+// repository above it that the user lets commands read; there Git else does not look.
 func (x *Runner) fenceFor(port int, temp func() (string, error)) (f fence, env []string, err error) {
 	if f, err = x.newFence(); err != nil || !f.possible {
 		return f, nil, err
@@ -116,7 +126,11 @@ func (x *Runner) fenceFor(port int, temp func() (string, error)) (f fence, env [
 		return f, nil, err
 	}
 	f.rules = append(x.fenceRules(), fenceRule{path: f.temp, write: true})
-	return f, []string{"TMPDIR=" + f.temp}, nil
+	env = []string{"TMPDIR=" + f.temp}
+	if len(x.cfg.FenceRead)+len(x.cfg.FenceWrite) > 0 || len(x.ws.Roots()) > 1 {
+		env = append(env, "GIT_DISCOVERY_ACROSS_FILESYSTEM=1")
+	}
+	return f, env, nil
 }
 
 // newFence returns a fence without rules, or an error if [FenceRequire] demands more than
@@ -125,7 +139,7 @@ func (x *Runner) newFence() (f fence, err error) {
 	if x.cfg.Fence == FenceOff {
 		return f, nil
 	}
-	held := x.Fence()
+	held := x.fenceWith(landlock())
 	if x.cfg.Fence == FenceRequire && held.ABI < abiTCP {
 		why := held.Why
 		if held.ABI > 0 {
@@ -133,7 +147,7 @@ func (x *Runner) newFence() (f fence, err error) {
 		}
 		return f, fenceUnavailable(why)
 	}
-	return fence{on: true, possible: held.ABI > 0, require: x.cfg.Fence == FenceRequire, limits: x.cfg.Limits}, nil
+	return fence{on: true, possible: held.ABI > 0, plain: x.cfg.plain, require: x.cfg.Fence == FenceRequire, limits: x.cfg.Limits}, nil
 }
 
 // Needs lists what a program that this one starts for itself may use besides the system's
@@ -195,6 +209,25 @@ func (x *Runner) fenceForNeeds(n Needs) (f fence, err error) {
 
 // Fence returns the fence that a command would get now.
 func (x *Runner) Fence() Fence {
+	held := landlock()
+	if canView(append(x.rootRules(true), x.pathRules()...)) {
+		held |= viewed
+	}
+	return x.fenceWith(held)
+}
+
+// pathRules returns rules for the paths of the configuration.
+func (x *Runner) pathRules() (list ruleList) {
+	for _, path := range slices.Concat(x.cfg.FenceRead, x.cfg.FenceWrite) {
+		list.add(path, false)
+	}
+	return list
+}
+
+// fenceWith returns the Fence of a version of Landlock, 0 for none, with the bits of a
+// helper.
+func (x *Runner) fenceWith(held uint32) Fence {
+	f := fenceOf(held)
 	switch {
 	case x.cfg.Fence == FenceOff:
 		return Fence{Why: "--fence=off"}
@@ -202,33 +235,37 @@ func (x *Runner) Fence() Fence {
 		return Fence{Why: "only Linux has it"}
 	case x.cfg.Helper == "":
 		return Fence{Why: "no helper watches the command"}
-	}
-	return x.fenceWith(landlockABI(), canFilter())
-}
-
-// fenceWith returns the Fence for a version of Landlock, 0 for none, with or without
-// the filter of system calls.
-func (x *Runner) fenceWith(abi int, sockets bool) Fence {
-	switch {
-	case x.cfg.Fence == FenceOff:
-		return Fence{Why: "--fence=off"}
-	case abi == 0 && landlockABI() > 0:
+	case f.ABI == 0 && landlockABI() > 0:
 		return Fence{Why: "Landlock could not be used"}
-	case abi == 0:
+	case f.ABI == 0:
 		return Fence{Why: "the kernel has no Landlock, or has it switched off"}
 	}
-	return Fence{ABI: abi, TCP: abi >= abiTCP && !x.cfg.Network, UDP: sockets && !x.cfg.Network}
+	f.TCP, f.UDP = f.ABI >= abiTCP && !x.cfg.Network, f.UDP && !x.cfg.Network
+	return f
+}
+
+// fenceOf returns what a version of Landlock with the bits of a helper says by itself: without
+// TCP, and with UDP where the filter is in place.
+func fenceOf(held uint32) Fence {
+	abi := int(held &^ helperBits)
+	return Fence{ABI: abi, UDP: held&callsFiltered != 0, Sockets: held&viewed != 0 || abi >= abiNamedSockets}
+}
+
+// landlock returns what a helper reports where the kernel does all but make a view.
+func landlock() uint32 {
+	held := uint32(landlockABI())
+	if held != 0 && canFilter() {
+		held |= callsFiltered
+	}
+	return held
 }
 
 // fenceOfRun returns the Fence of a command that has run.
 func (x *Runner) fenceOfRun(spec Spec, held uint32) Fence {
-	switch {
-	case !spec.fence.on && x.cfg.Fence != FenceOff:
+	if !spec.fence.on && x.cfg.Fence != FenceOff {
 		return Fence{Why: "this command is run without it"}
-	case canSupervise && x.cfg.Helper != "":
-		return x.fenceWith(int(held&^callsFiltered), held&callsFiltered != 0)
 	}
-	return x.Fence()
+	return x.fenceWith(held)
 }
 
 // check refuses invalid fields and makes the fence's paths absolute.
@@ -249,6 +286,9 @@ func (cfg *Config) check() error {
 			}
 			if err != nil {
 				return err
+			}
+			if abs != paths[i] {
+				cfg.named = append(cfg.named, fenceRule{path: paths[i], name: abs, shown: true})
 			}
 		}
 		*list = paths
@@ -278,7 +318,7 @@ func (x *Runner) tempDir() (string, error) {
 // unreadable. Other errors are returned as they are.
 func (f fence) explain(err error, path, dir string) error {
 	spawn, ok := errors.AsType[*SpawnError](err)
-	if !ok || spawn.Err != syscall.EACCES || len(f.rules) == 0 {
+	if !ok || spawn.Err != syscall.EACCES && spawn.Err != syscall.ENOENT || len(f.rules) == 0 {
 		return err
 	}
 	if !filepath.IsAbs(path) {
@@ -289,8 +329,8 @@ func (f fence) explain(err error, path, dir string) error {
 		return spawn
 	}
 	info, err := os.Stat(real)
-	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 || slices.ContainsFunc(f.rules, func(r fenceRule) bool { return Contains(r.path, real) }) {
+	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 || slices.ContainsFunc(f.rules, func(r fenceRule) bool { return !r.shown && Contains(r.path, real) }) {
 		return spawn
 	}
-	return &SpawnError{Command: spawn.Command, Err: spawn.Err, Fenced: true}
+	return &SpawnError{Command: spawn.Command, Err: syscall.EACCES, Fenced: true} // in a view it is ENOENT
 }

@@ -17,9 +17,9 @@ const newestABI = 11 // version of Landlock that this package knows
 var errUnfenced = errors.New("the fence could not be set")
 
 // launch starts spec inside its fence. It returns with held the version of Landlock that
-// is enforced, 0 for none, with [callsFiltered]. Where the fence is not required and the
-// kernel refuses a part of it, the command runs without that part.
-func (f fence) launch(spec Spec, files []uintptr) (pid, pidfd int, held uint32, err error) {
+// is enforced, 0 for none, with the bits of a helper. Where the fence is not required and
+// the kernel refuses a part of it, the command runs without that part.
+func (f fence) launch(spec Spec, files []uintptr, v *views) (pid, pidfd int, held uint32, err error) {
 	l, err := newLaunch(spec, files)
 	if err != nil {
 		return 0, -1, 0, err
@@ -27,11 +27,22 @@ func (f fence) launch(spec Spec, files []uintptr) (pid, pidfd int, held uint32, 
 	l.limits = f.limits.resources(f.on)
 	if f.on {
 		l.noNewPrivs, l.bounding = true, f.bounding()
-		if held, err = f.prepare(&l); err != nil && f.require {
+		places, prepared, err := f.prepare(&l)
+		if held = prepared; err != nil && f.require {
 			return 0, -1, 0, errUnfenced
 		}
 		if l.rules >= 0 {
 			defer unix.Close(l.rules)
+			if f.plain {
+				places = nil
+			}
+			if l.view, err = v.of(places); err != nil {
+				return 0, -1, 0, err
+			}
+		}
+		if l.view.key != "" {
+			held |= viewed
+			l.noteDir()
 		}
 	}
 	for {
@@ -44,36 +55,36 @@ func (f fence) launch(spec Spec, files []uintptr) (pid, pidfd int, held uint32, 
 		case step == stepFilter:
 			held &^= callsFiltered
 		default:
-			l.rules, held = -1, 0
+			l.rules, held = -1, held&viewed
 		}
 		l.private, l.shared = nil, nil
 	}
 }
 
-// prepare adds the rules and the filter to l.
-func (f fence) prepare(l *launch) (held uint32, err error) {
+// prepare adds the rules and the filter to l, and returns the places of the rules.
+func (f fence) prepare(l *launch) (places []place, held uint32, err error) {
 	abi := landlockABI()
 	if abi == 0 || len(f.rules) == 0 {
-		return 0, errors.ErrUnsupported
+		return nil, 0, errors.ErrUnsupported
 	}
-	rules, err := f.ruleset(abi)
+	rules, places, err := f.ruleset(abi)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	defer unix.Close(rules)
 	if l.rules, err = unix.FcntlInt(uintptr(rules), unix.F_DUPFD_CLOEXEC, highFD); err != nil {
 		l.rules = -1
-		return 0, err
+		return nil, 0, err
 	}
 	held = uint32(abi)
 	if !canFilter() {
-		return held, errors.ErrUnsupported
+		return places, held, errors.ErrUnsupported
 	}
 	of := filterOf{network: f.network, tcp: f.port != 0 || f.connect != 0, sysV: f.sysV, root: os.Geteuid() == 0}
 	l.shared = of.program().pointer()
 	of.sysV = true
 	l.private, l.ownIPC = of.program().pointer(), of.root
-	return held | callsFiltered, nil
+	return places, held | callsFiltered, nil
 }
 
 // keptCapabilities are the capabilities of a command that root runs: it reaches all
@@ -121,9 +132,9 @@ var handled = []struct {
 	{10, 0, unix.LANDLOCK_ACCESS_NET_BIND_UDP | unix.LANDLOCK_ACCESS_NET_CONNECT_SEND_UDP, 0},
 }
 
-// ruleset returns a descriptor of f's rules, which the caller closes. It ignores rules
-// whose file does not exist or has been replaced.
-func (f fence) ruleset(abi int) (fd int, err error) {
+// ruleset returns a descriptor of f's rules, which the caller closes, and their places. It
+// ignores rules whose file does not exist or has been replaced.
+func (f fence) ruleset(abi int) (fd int, places []place, err error) {
 	var attr unix.LandlockRulesetAttr
 	for _, h := range handled {
 		if h.abi <= abi {
@@ -136,11 +147,15 @@ func (f fence) ruleset(abi int) (fd int, err error) {
 		attr.Handled_access_net = 0
 	}
 	if fd, err = newRuleset(&attr); err != nil {
-		return -1, err
+		return -1, nil, err
 	}
 	for _, r := range f.rules {
-		if err = r.addTo(fd, attr.Handled_access_fs); err != nil {
+		p, ok, failed := r.addTo(fd, attr.Handled_access_fs)
+		if err = failed; err != nil {
 			break
+		}
+		if ok {
+			places = append(places, p)
 		}
 	}
 	ports := map[uint64]int{unix.LANDLOCK_ACCESS_NET_BIND_TCP: f.port, unix.LANDLOCK_ACCESS_NET_CONNECT_TCP: f.connect}
@@ -152,29 +167,32 @@ func (f fence) ruleset(abi int) (fd int, err error) {
 	if err != nil {
 		unix.Close(fd)
 	}
-	return fd, err
+	return fd, places, err
 }
 
-// addTo adds r to a ruleset that denies the rights in handled.
-func (r fenceRule) addTo(rules int, handled uint64) error {
+// addTo adds r to a ruleset that denies the rights in handled, and returns its place. It
+// returns false if r is ignored.
+func (r fenceRule) addTo(rules int, handled uint64) (p place, ok bool, err error) {
 	fd, err := unix.Open(r.path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil
+		return p, false, nil
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return err
+		return p, false, err
 	}
 	if r.id != (workspace.FileID{}) && r.id != (workspace.FileID{Dev: uint64(st.Dev), Ino: st.Ino}) {
-		return nil
+		return p, false, nil
 	}
+	p = place{r.path, r.name, uint64(st.Dev), st.Ino, st.Mode&unix.S_IFMT == unix.S_IFDIR, r.write}
 	var access uint64
-	switch dir := st.Mode&unix.S_IFMT == unix.S_IFDIR; {
+	switch dir := p.dir; {
+	case r.shown:
 	case st.Mode&unix.S_IFMT == unix.S_IFSOCK:
 		access = unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
 	case dir && r.write:
-		access = mayWriteDir
+		access = mayWriteDir | unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
 	case dir:
 		access = mayReadDir
 	case r.write:
@@ -183,9 +201,9 @@ func (r fenceRule) addTo(rules int, handled uint64) error {
 		access = mayReadFile
 	}
 	if access &= handled; access == 0 {
-		return nil
+		return p, true, nil
 	}
-	return allowBelow(rules, &unix.LandlockPathBeneathAttr{Parent_fd: int32(fd), Allowed_access: access})
+	return p, true, allowBelow(rules, &unix.LandlockPathBeneathAttr{Parent_fd: int32(fd), Allowed_access: access})
 }
 
 // resources returns the limits, which the command sets for itself before its program

@@ -23,7 +23,9 @@ func TestFenceStays(t *testing.T) {
 	mustExec(t, x, sh("ln -s /etc/shadow .gitconfig; ln -s $1 go; mkdir .cache; ln -s $1 .cache/go-build; rmdir bin; ln -s $1 bin", out))
 	for range 2 {
 		got := mustExec(t, x, sh("cat .gitconfig; cat go/secret; cat bin/secret; echo x > .cache/go-build/new; echo x > bin/new"))
-		if n := strings.Count(string(got.Stderr), "ermission denied"); n != 5 || len(got.Stdout) > 0 {
+		denied := strings.Count(string(got.Stderr), "ermission denied")
+		hidden := strings.Count(string(got.Stderr), "No such file") + strings.Count(string(got.Stderr), "Directory nonexistent") // of dash
+		if denied+hidden != 5 || hidden > 0 && !got.Fence.Sockets || len(got.Stdout) > 0 {
 			t.Errorf("%s%s", got.Stdout, got.Stderr)
 		}
 		x = fenced(t, home)

@@ -5,3 +5,5 @@ package process
 func landlockABI() int { return 0 }
 
 func canFilter() bool { return false }
+
+func canView([]fenceRule) bool { return false }

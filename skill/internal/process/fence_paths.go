@@ -32,6 +32,24 @@ var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/d
 // sharedMemory is the directory in which commands make shared memory.
 var sharedMemory = []string{"/dev/shm"}
 
+// lookups lists the sockets by which the system's library finds users and hosts, which
+// commands may use although no other socket of a service.
+var lookups = []struct {
+	path    string
+	network bool // asked for the address of a host, the service would ask another machine
+}{
+	{"/var/lib/sss/pipes/nss", false},
+	{"/run/nslcd/socket", false},
+	{"/run/samba/winbindd/pipe", false},
+	{"/run/systemd/userdb/io.systemd.DynamicUser", false},
+	{"/run/systemd/userdb/io.systemd.Home", false},
+	{"/run/systemd/userdb/io.systemd.Multiplexer", false},
+	{"/run/systemd/userdb/io.systemd.NameServiceSwitch", false},
+	{"/run/nscd/socket", true},
+	{"/run/systemd/resolve/io.systemd.Resolve", true},
+	{"/run/avahi-daemon/socket", true},
+}
+
 // homeReads lists what commands may read in the home directory: toolchains, and
 // settings without credentials.
 var homeReads = []string{
@@ -112,7 +130,13 @@ func (x *Runner) findFenceRules() []fenceRule {
 	for _, path := range slices.Concat(devices, sharedMemory, x.cfg.FenceWrite, x.cachePaths(home)) {
 		list.add(path, true)
 	}
-	for _, path := range slices.Concat(systemReads, x.cfg.FenceRead, x.pathReads(home), []string{x.cfg.Helper, os.Getenv("GOROOT")}) {
+	for _, c := range caches {
+		path, err := filepath.EvalSymlinks(c.find(home))
+		if err == nil && filepath.IsAbs(path) && c.parts != nil && (!c.network || x.cfg.Network) && !x.commandsWrite(path) {
+			list = append(list, fenceRule{path: path, shown: true})
+		}
+	}
+	for _, path := range slices.Concat(systemReads, lookupPaths(x.cfg.Network), x.passedSockets(), x.cfg.FenceRead, x.pathReads(home), []string{x.cfg.Helper, os.Getenv("GOROOT")}) {
 		list.add(path, false)
 	}
 	if filepath.IsAbs(home) {
@@ -120,7 +144,7 @@ func (x *Runner) findFenceRules() []fenceRule {
 			list.add(filepath.Join(home, path), false)
 		}
 	}
-	return slices.Clip(list)
+	return slices.Clip(append(list, x.cfg.named...))
 }
 
 // findProgramRules returns the rules for all programs that this one starts for itself.
@@ -130,18 +154,51 @@ func (x *Runner) findProgramRules() []fenceRule {
 		list.add(path, true)
 	}
 	home, _ := os.UserHomeDir()
-	for _, path := range slices.Concat(systemReads, programReads, x.cfg.FenceRead, x.pathReads(home), []string{x.cfg.Helper}) {
+	for _, path := range slices.Concat(systemReads, programReads, lookupPaths(false), x.cfg.FenceRead, x.pathReads(home), []string{x.cfg.Helper}) {
 		if !x.commandsWrite(path) { // a command could have made it a link
 			list.add(path, false)
 		}
 	}
-	return slices.Clip(list)
+	return slices.Clip(append(list, x.cfg.named...))
+}
+
+// lookupPaths returns the sockets of lookups that are for all programs, and with network
+// the others.
+func lookupPaths(network bool) (paths []string) {
+	for _, l := range lookups {
+		if network || !l.network {
+			paths = append(paths, l.path)
+		}
+	}
+	return paths
+}
+
+// passedSockets returns the sockets to which variables of Config.PassEnv lead: an agent's,
+// a bus's, a display's.
+func (x *Runner) passedSockets() (paths []string) {
+	for _, name := range x.cfg.PassEnv {
+		value := os.Getenv(name)
+		switch number, _, _ := strings.Cut(strings.TrimPrefix(value, ":"), "."); {
+		case strings.EqualFold(name, "DISPLAY") && strings.HasPrefix(value, ":"):
+			value = "/tmp/.X11-unix/X" + number
+		case strings.EqualFold(name, "WAYLAND_DISPLAY") && !strings.Contains(value, "/"):
+			value = filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), value)
+		}
+		for part := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ',' || r == ';' }) { // as in DBUS_SESSION_BUS_ADDRESS and TMUX
+			_, path, ok := strings.Cut(part, "/")
+			path = filepath.Clean("/" + path)
+			if info, err := os.Stat(path); ok && err == nil && info.Mode().Type() == os.ModeSocket {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
 }
 
 // rootRules returns the rules for the workspace.
 func (x *Runner) rootRules(write bool) (list ruleList) {
 	for _, r := range x.ws.Roots() {
-		list = append(list, fenceRule{r.Dir, write, r.ID})
+		list = append(list, fenceRule{path: r.Dir, name: linked(r.Dir, r.Given), write: write, id: r.ID})
 	}
 	return list
 }
@@ -269,8 +326,8 @@ func (x *Runner) pathReads(home string) (paths []string) {
 
 type ruleList []fenceRule
 
-// add adds a rule for path, unless path does not exist or a rule covers it already. It
-// skips paths in writable directories, where a command could have made a link that
+// add adds a rule for path, unless path does not exist. If a rule covers it already, it
+// adds the name alone, or nothing if that leads through no links. It skips paths in writable directories, where a command could have made a link that
 // leads anywhere.
 func (l *ruleList) add(path string, write bool) {
 	if !filepath.IsAbs(path) {
@@ -280,12 +337,27 @@ func (l *ruleList) add(path string, write bool) {
 	if err != nil {
 		return
 	}
+	path = filepath.Clean(path)
+	rule := fenceRule{path: real, name: linked(real, path), write: write}
 	for _, r := range *l {
-		if r.write && (Contains(r.path, filepath.Clean(path)) || Contains(r.path, real)) || !write && Contains(r.path, real) {
+		if r.write && Contains(r.path, path) {
 			return
 		}
+		if !r.shown && (r.write || !write) && Contains(r.path, real) {
+			rule.write, rule.shown = false, true // it may have another name
+		}
 	}
-	*l = append(*l, fenceRule{path: real, write: write})
+	if !rule.shown || rule.name != "" {
+		*l = append(*l, rule)
+	}
+}
+
+// linked returns name if it differs from path, which it leads to; else "".
+func linked(path, name string) string {
+	if name == path {
+		return ""
+	}
+	return name
 }
 
 // Contains reports whether path is dir or lies in it. Both are absolute and clean.

@@ -81,6 +81,7 @@ func supervise() int {
 		return 1
 	}
 	ignored := make(chan os.Signal, 1)
+	var v views
 	for {
 		size, err := receiveFiles()
 		if err != nil {
@@ -94,15 +95,15 @@ func supervise() int {
 			return superviseServer(spec)
 		}
 		signal.Notify(ignored, unix.SIGTERM, unix.SIGINT, unix.SIGHUP) // dying of them would leave the command's processes
-		if !superviseOne(spec) {
+		if !superviseOne(spec, &v) {
 			return 0
 		}
 	}
 }
 
 // superviseOne runs a command, and reports whether none of its processes is left.
-func superviseOne(spec Spec) bool {
-	var h helper
+func superviseOne(spec Spec, v *views) bool {
+	h := helper{views: v}
 	if !h.start(spec, stdinFD, stdoutFD, stderrFD) {
 		return false
 	}
@@ -129,6 +130,7 @@ type helper struct {
 	status    syscall.WaitStatus
 	ended     bool // status is the command's
 	childless bool // no child is left
+	views     *views
 }
 
 // start applies the fence, starts the command and sends an event. It reports whether
@@ -139,9 +141,9 @@ func (h *helper) start(spec Spec, stdin, stdout, stderr uintptr) bool {
 		files = append(files, firstFileFD+uintptr(i))
 	}
 	h.status = syscall.WaitStatus(syscall.SIGKILL) // reported if its end is never seen
-	pid, pidfd, held, err := spec.fence.launch(spec, files)
+	pid, pidfd, held, err := spec.fence.launch(spec, files, h.views)
 	if err == syscall.ENOEXEC {
-		pid, pidfd, held, err = spec.fence.launch(spec.script(), files)
+		pid, pidfd, held, err = spec.fence.launch(spec.script(), files, h.views)
 	}
 	h.pid, h.pidfd = pid, pidfd
 	if err == errUnfenced {

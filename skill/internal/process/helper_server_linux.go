@@ -31,7 +31,7 @@ func superviseServer(spec Spec) int {
 	if err != nil {
 		return 1
 	}
-	var h helper
+	h := helper{views: &views{}}
 	if !h.start(spec, uintptr(null), uintptr(out[1]), uintptr(out[1])) {
 		return 0
 	}

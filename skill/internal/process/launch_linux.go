@@ -24,6 +24,12 @@ type launch struct {
 	private    *unix.SockFprog // filter of a program that has System V's IPC of its own; nil for none
 	shared     *unix.SockFprog // filter of any other
 	ownIPC     bool            // try to give the program an IPC namespace of its own
+
+	view view         // the zero view for none
+	dir  *byte        // in a view, the working directory; nil without
+	dot  *byte        // ".", after the change to dir
+	was  unix.Statx_t // that directory as it is outside
+	is   unix.Statx_t // and in the view
 }
 
 // A resourceLimit is a limit that the child sets for itself: the helper goes on with other
@@ -91,9 +97,7 @@ func (l launch) start() (pid, pidfd int, step uint32, err error) {
 	var f failure
 	n, _ := descriptor(failed[0]).Read((*[8]byte)(unsafe.Pointer(&f))[:])
 	if n != 0 {
-		var ws syscall.WaitStatus
-		for _, err := syscall.Wait4(int(child), &ws, 0, nil); err == syscall.EINTR; _, err = syscall.Wait4(int(child), &ws, 0, nil) {
-		}
+		awaitChild(int(child))
 		if fd >= 0 {
 			unix.Close(int(fd))
 		}
@@ -139,6 +143,11 @@ func (l *launch) fork(files []uintptr, report uintptr, pidfd *int32, parent int)
 	}
 	afterForkInChild()
 	syscall.RawSyscall(syscall.SYS_SETSID, 0, 0, 0)
+	if l.dir != nil {
+		if errno = l.enterView(); errno != 0 {
+			goto failed
+		}
+	}
 	if _, _, errno = syscall.RawSyscall(syscall.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0); errno != 0 {
 		goto failed
 	}
@@ -187,4 +196,44 @@ failed:
 	for {
 		syscall.RawSyscall(syscall.SYS_EXIT, 127, 0, 0)
 	}
+}
+
+// noteDir has the program find this process's working directory again in its view.
+func (l *launch) noteDir() {
+	path, err := unix.Getwd()
+	if err == nil && path != "/" {
+		err = unix.Statx(unix.AT_FDCWD, ".", unix.AT_NO_AUTOMOUNT, unix.STATX_INO, &l.was)
+	}
+	if err != nil { // it has been removed
+		path = ""
+	}
+	l.dir, l.dot = cWord(path), cWord(".")
+}
+
+// enterView moves the child into the view, and there into its working directory, which
+// must be the one that it had.
+//
+//go:nosplit
+//go:norace
+//go:nocheckptr
+func (l *launch) enterView() (errno syscall.Errno) {
+	if l.view.users >= 0 {
+		if _, _, errno = syscall.RawSyscall(unix.SYS_SETNS, uintptr(l.view.users), unix.CLONE_NEWUSER, 0); errno != 0 {
+			return errno
+		}
+	}
+	if _, _, errno = syscall.RawSyscall(unix.SYS_SETNS, uintptr(l.view.mounts), unix.CLONE_NEWNS, 0); errno != 0 {
+		return errno
+	}
+	if _, _, errno = syscall.RawSyscall(syscall.SYS_CHDIR, uintptr(unsafe.Pointer(l.dir)), 0, 0); errno != 0 {
+		return syscall.ESTALE
+	}
+	if l.was.Mask == 0 { // the view has a / of its own
+		return 0
+	}
+	_, _, errno = syscall.RawSyscall6(unix.SYS_STATX, ^uintptr(99), uintptr(unsafe.Pointer(l.dot)), unix.AT_NO_AUTOMOUNT, unix.STATX_INO, uintptr(unsafe.Pointer(&l.is)), 0)
+	if errno != 0 || l.is.Ino != l.was.Ino || l.is.Dev_major != l.was.Dev_major || l.is.Dev_minor != l.was.Dev_minor {
+		return syscall.ESTALE
+	}
+	return 0
 }

@@ -31,7 +31,8 @@ type probe struct {
 // probeSite is what the probes aim at: all of it is outside the fence, and belongs to the
 // same user.
 type probeSite struct {
-	out    string // a directory with a file "f"
+	out    string // a directory with a file "f", and a socket "s"
+	view   bool   // the probes have a view, in which out does not exist
 	victim int    // a process
 	port   int    // on which this machine listens
 	shm    int    // shared memory
@@ -42,9 +43,17 @@ type probeSite struct {
 const probeRole = "FENCE_PROBE"
 
 // TestFenceProbes makes the probes inside the fence, as this user and as another.
-func TestFenceProbes(t *testing.T) {
+func TestFenceProbes(t *testing.T) { testProbes(t, "view") }
+
+// TestFenceProbesWithoutAView makes them as where no namespace can be made.
+func TestFenceProbesWithoutAView(t *testing.T) { testProbes(t, "plain") }
+
+func testProbes(t *testing.T, how string) {
 	needs.Shell(t)
 	fenced(t, t.TempDir()) // skips where there is no whole fence
+	if how == "view" {
+		needs.Mounts(t)
+	}
 	users := []int{os.Geteuid()}
 	if os.Geteuid() == 0 {
 		needs.Users(t)
@@ -73,7 +82,7 @@ func TestFenceProbes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		cmd := exec.Command(top+"/probe", top)
+		cmd := exec.Command(top+"/probe", top, how)
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + top + "/tmp", "TMPDIR=" + top + "/tmp", probeRole + "=outside", "PORT=" + strconv.Itoa(l.Addr().(*net.TCPAddr).Port)}
 		if uid != os.Geteuid() {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
@@ -87,7 +96,7 @@ func TestFenceProbes(t *testing.T) {
 			}
 		}
 		t.Logf("%d probes as user %d, %d wrong", count, uid, wrong)
-		if err != nil || count < 150 {
+		if err != nil || count < 300 {
 			t.Errorf("%d probes, %v", count, err)
 		}
 	}
@@ -95,18 +104,27 @@ func TestFenceProbes(t *testing.T) {
 
 // probeMain is the main function of the test binary in one of the probes' roles.
 func probeMain(role string) int {
-	if role == "inside" {
+	switch role {
+	case "inside":
 		probeInside()
+		return 0
+	case "connect":
+		for _, path := range os.Args[1:] {
+			fmt.Println(connectUnix(path))
+		}
 		return 0
 	}
 	top := os.Args[1]
 	victim := exec.Command("sleep", "1000")
-	x, err := runnerOn(top+"/ws", Config{Helper: top + "/probe"})
+	victim.Dir = top + "/out"
+	x, err := runnerOn(top+"/ws", Config{Helper: top + "/probe", plain: os.Args[2] == "plain"})
 	for _, dir := range []string{top + "/out/", top + "/ws/"} {
 		for _, name := range []string{"f", "new", "renamed", "hard"} {
 			err = errors.Join(err, os.WriteFile(dir+name, []byte("secret"), 0o755))
 		}
-		err = errors.Join(err, os.Mkdir(dir+"d", 0o755))
+		socket, failed := net.Listen("unix", dir+"service")
+		err = errors.Join(err, os.Mkdir(dir+"d", 0o755), failed)
+		defer socket.Close()
 	}
 	if err = errors.Join(err, victim.Start()); err != nil {
 		fmt.Println(err)
@@ -122,12 +140,15 @@ func probeMain(role string) int {
 	defer unix.Syscall6(unix.SYS_SEMCTL, sem, 0, unix.IPC_RMID, 0, 0, 0)
 	defer unix.Syscall(unix.SYS_MSGCTL, queue, unix.IPC_RMID, 0)
 	done, err := x.Exec(context.Background(), "", Command{Name: top + "/probe", Env: []string{probeRole + "=inside",
-		fmt.Sprintf("SITE=%s/out %d %s %d %d %d", top, victim.Process.Pid, os.Getenv("PORT"), shm, sem, queue)}})
+		fmt.Sprintf("SITE=%s/out %t %d %s %d %d %d", top, os.Args[2] == "view", victim.Process.Pid, os.Getenv("PORT"), shm, sem, queue)}})
 	if err != nil {
 		fmt.Println(err)
 		return 1
 	}
 	fmt.Printf("%s%s", done.Stdout, done.Stderr)
+	if done.Fence.Sockets != (os.Args[2] == "view") && done.Fence.ABI < abiNamedSockets {
+		fmt.Println("the fence is said to be", done.Fence)
+	}
 	if victim.Process.Signal(syscall.Signal(0)) != nil || done.Failed() {
 		fmt.Println("the victim has ended, or the probes:", done.Message())
 	}
@@ -156,11 +177,11 @@ var denials = []syscall.Errno{unix.EACCES, unix.EPERM, unix.ENOSYS, unix.EXDEV, 
 // probeInside makes all probes and prints one line for each.
 func probeInside() {
 	var s probeSite
-	fmt.Sscan(os.Getenv("SITE"), &s.out, &s.victim, &s.port, &s.shm, &s.sem, &s.queue)
+	fmt.Sscan(os.Getenv("SITE"), &s.out, &s.view, &s.victim, &s.port, &s.shm, &s.sem, &s.queue)
 	for _, p := range s.probes() {
 		err := p.try()
 		errno, _ := errors.AsType[syscall.Errno](err)
-		absent := errno == unix.ENOENT && strings.Contains(p.name, " /") // this system has no such file
+		absent := errno == unix.ENOENT && strings.Contains(p.name, " /") // in this system or view
 		switch {
 		case p.allowed && err == nil, !p.allowed && (absent || slices.Contains(denials, errno)):
 			fmt.Println("ok", p.name, err)
@@ -186,7 +207,7 @@ func call(number uintptr, args ...uintptr) error {
 func cString(s string) uintptr { return uintptr(unsafe.Pointer(&append([]byte(s), 0)[0])) }
 
 func (s probeSite) probes() []probe {
-	return append(append(append(s.fileProbes(), s.setIDProbes()...), s.processProbes()...), s.socketProbes()...)
+	return append(append(append(s.fileProbes(), s.setIDProbes()...), s.processProbes()...), append(s.socketProbes(), s.namedProbes()...)...)
 }
 
 // fileProbes change what lies outside, and what lies inside.
@@ -220,9 +241,9 @@ func (s probeSite) fileProbes() (list []probe) {
 	at(".", true)
 	at(s.out, false)
 	add := func(name string, try func() error) { list = append(list, probe{name, false, try}) }
-	add("move out", func() error { return unix.Rename("hard", s.out+"/moved") })
-	add("move in", func() error { return unix.Rename(f, "moved") })
-	add("link in", func() error { return unix.Link(f, "stolen") })
+	add("move out "+s.out, func() error { return unix.Rename("hard", s.out+"/moved") })
+	add("move in "+f, func() error { return unix.Rename(f, "moved") })
+	add("link in "+f, func() error { return unix.Link(f, "stolen") })
 	for _, path := range []string{f, s.out, "/", "/etc/shadow", "/root", "/home", "/dev/mem", "/dev/kmsg", "/proc/kcore", "/sys/kernel/security", "/proc/1/environ", "/run", "/var/log", "/tmp", "/dev", "/etc"} {
 		add("read "+path, func() error { return closed(unix.Open(path, unix.O_RDONLY, 0)) })
 	}
@@ -234,7 +255,7 @@ func (s probeSite) fileProbes() (list []probe) {
 	add("pivot_root", func() error { return unix.PivotRoot(".", ".") })
 	add("block device", func() error { return unix.Mknod("dev", unix.S_IFBLK|0o600, 8<<8) })
 	add("character device", func() error { return unix.Mknod("dev", unix.S_IFCHR|0o600, 1<<8|1) })
-	add("open_by_handle_at", func() error {
+	add("open_by_handle_at "+f, func() error {
 		handle, mount, err := unix.NameToHandleAt(unix.AT_FDCWD, f, 0)
 		if err != nil {
 			return err
@@ -244,12 +265,15 @@ func (s probeSite) fileProbes() (list []probe) {
 	})
 	add("give a file away", func() error {
 		var now unix.Stat_t
-		if err := errors.Join(unix.Chown(".", 12345, -1), unix.Stat(".", &now)); err != nil || now.Uid == 12345 {
+		if err := unix.Chown(".", 12345, -1); err != nil && err != unix.EINVAL { // a view knows no other user
+			return err
+		}
+		if err := unix.Stat(".", &now); err != nil || now.Uid == 12345 {
 			return err
 		}
 		return unix.EPERM // the filter has root believe it
 	})
-	add("capability of a file", func() error {
+	add("capability of a file "+f, func() error {
 		value := []byte{1, 0, 0, 2, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0}
 		return unix.Setxattr(f, "security.capability", value, 0)
 	})
@@ -271,7 +295,7 @@ func (s probeSite) setIDProbes() (list []probe) {
 		for i, path := range []string{"file", s.out + "/f"} {
 			outside := i == 1
 			add := func(name string, try func() error) {
-				list = append(list, probe{fmt.Sprintf("%s %o %s", name, mode, path), allowed, try})
+				list = append(list, probe{fmt.Sprintf("%s %o %s", name, mode, path), allowed && !(outside && s.view), try})
 			}
 			target := path
 			ready := func() { os.WriteFile("file", nil, 0o644) }

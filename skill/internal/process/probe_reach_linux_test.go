@@ -61,7 +61,7 @@ func (s probeSite) processProbes() (list []probe) {
 	}
 	add("setpriority of the user", false, func() error { return unix.Setpriority(unix.PRIO_USER, 0, 19) })
 	add("ioprio_set of the user", false, func() error { return call(unix.SYS_IOPRIO_SET, 3, 0, 3<<13) })
-	add("setpriority of itself", true, func() error { return unix.Setpriority(unix.PRIO_PROCESS, 0, 1) })
+	add("setpriority of itself", true, func() error { return unix.Setpriority(unix.PRIO_PROCESS, 0, 19) })
 	add("ioprio_set of itself", true, func() error { return call(unix.SYS_IOPRIO_SET, 1, 0, 3<<13) })
 	add("prlimit of itself", true, func() error { return unix.Prlimit(0, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 512, Max: 512}, nil) })
 	add("limits of another are read", true, func() error {

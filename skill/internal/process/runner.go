@@ -6,6 +6,7 @@
 //	exec.go      run a command and wait          server*.go  servers and the records by which to find them
 //	process.go   run a program with pipes        track.go    record what a program changed, for undo
 //	fence*.go    what the kernel denies          helper*.go  the process that supervises a command
+//	view*.go     what is not there for a command
 package process
 
 import (
@@ -34,6 +35,9 @@ type Config struct {
 	FenceWrite []string // additional directories that commands may write; must exist
 	Limits     Limits
 	AllowSysV  bool // let commands use System V's IPC of all programs of the user, where they cannot have their own
+	plain      bool // make no view, as where the kernel lets this process make none
+
+	named []fenceRule // of the paths of FenceRead and FenceWrite that lead through links
 }
 
 // A Runner starts programs for one workspace. It is safe for concurrent use.

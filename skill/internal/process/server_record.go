@@ -89,7 +89,8 @@ func (x *Runner) serverState(dir *os.Root, r serverRecord) ServerState {
 	s.Running = r.Helper.isRunning()
 	started, last := readEvents(dir, r.ID)
 	s.Pid = int(started.Value)
-	s.Fence = Fence{ABI: int(started.More &^ callsFiltered), TCP: r.NoTCP, UDP: started.More&callsFiltered != 0}
+	s.Fence = fenceOf(started.More)
+	s.Fence.TCP = r.NoTCP
 	if s.Fence.ABI == 0 {
 		s.Fence.Why = "it was started without"
 	}

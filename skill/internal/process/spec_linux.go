@@ -28,19 +28,20 @@ const (
 	flagRequire
 	flagNetwork
 	flagSysV
+	flagPlain
 )
 
 // ruleHead is the fixed-size part of an encoded fenceRule.
 type ruleHead struct {
-	ID    workspace.FileID
-	Write bool
+	ID           workspace.FileID
+	Write, Shown bool
 }
 
 // encode returns s for [readSpec] in the helper: a length, the numbers, and the strings,
 // each ended by a NUL. It leaves out Dir, in which the helper is started.
 func (s Spec) encode() []byte {
 	head := specHead{Args: uint32(len(s.Args)), Rules: uint32(len(s.fence.rules)), Port: uint32(s.fence.port), Connect: uint32(s.fence.connect), Files: uint32(len(s.Files)), Limits: s.fence.limits}
-	for flag, on := range map[uint32]bool{flagServer: s.server, flagFence: s.fence.on, flagRequire: s.fence.require, flagNetwork: s.fence.network, flagSysV: s.fence.sysV} {
+	for flag, on := range map[uint32]bool{flagServer: s.server, flagFence: s.fence.on, flagRequire: s.fence.require, flagNetwork: s.fence.network, flagSysV: s.fence.sysV, flagPlain: s.fence.plain} {
 		if on {
 			head.Flags |= flag
 		}
@@ -48,8 +49,8 @@ func (s Spec) encode() []byte {
 	buf, _ := binary.Append(make([]byte, 4, 8192), binary.LittleEndian, head) // its size is fixed
 	words := []string{s.Path, s.fence.temp}
 	for _, r := range s.fence.rules {
-		buf, _ = binary.Append(buf, binary.LittleEndian, ruleHead{r.id, r.write})
-		words = append(words, r.path)
+		buf, _ = binary.Append(buf, binary.LittleEndian, ruleHead{r.id, r.write, r.shown})
+		words = append(words, r.path, r.name)
 	}
 	for _, list := range [][]string{words, s.Args, s.Env} {
 		for _, word := range list {
@@ -84,15 +85,15 @@ func readSpec(r io.Reader) (spec Spec, err error) {
 		return spec, err
 	}
 	words := strings.Split(strings.TrimSuffix(string(buf[used:]), "\x00"), "\x00")
-	fixed := 2 + len(rules)
+	fixed := 2 + 2*len(rules)
 	if len(words) < fixed+int(head.Args) {
 		return spec, errors.New("not a spec")
 	}
 	has := func(flag uint32) bool { return head.Flags&flag != 0 }
 	spec = Spec{Path: words[0], Args: words[fixed : fixed+int(head.Args)], Env: words[fixed+int(head.Args):], server: has(flagServer), files: int(head.Files)}
-	spec.fence = fence{on: has(flagFence), require: has(flagRequire), network: has(flagNetwork), sysV: has(flagSysV), port: int(head.Port), connect: int(head.Connect), temp: words[1], limits: head.Limits}
+	spec.fence = fence{on: has(flagFence), require: has(flagRequire), network: has(flagNetwork), sysV: has(flagSysV), plain: has(flagPlain), port: int(head.Port), connect: int(head.Connect), temp: words[1], limits: head.Limits}
 	for i, r := range rules {
-		spec.fence.rules = append(spec.fence.rules, fenceRule{words[2+i], r.Write, r.ID})
+		spec.fence.rules = append(spec.fence.rules, fenceRule{words[2+2*i], words[3+2*i], r.Write, r.Shown, r.ID})
 	}
 	return spec, nil
 }

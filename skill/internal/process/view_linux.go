@@ -1,0 +1,250 @@
+package process
+
+import (
+	"cmp"
+	"encoding/binary"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A view is a mount namespace in which nothing exists but what the rules of a fence name
+// and the directories of the system. A socket that lies elsewhere, such as Docker's, has
+// no name there, whenever it was made.
+type view struct {
+	key    string // of what it shows; "" in the zero view
+	users  int    // the user namespace that owns it; -1 for root, who needs none
+	mounts int
+}
+
+// shownWhole lists the directories of the system that a view shows whole. What of them may
+// be read is for Landlock to say.
+var shownWhole = []string{"/dev", "/etc", "/proc", "/sys"}
+
+// A place is a file or directory that a rule names.
+type place struct {
+	path, name string // as in fenceRule
+	dev, ino   uint64
+	dir, write bool
+}
+
+// views keeps the view of the last command, for the next one mostly needs the same: to
+// make one takes as long as to start a command. The zero views is ready for use.
+type views struct {
+	last  view
+	none  bool // this process can make none
+	table int  // the table of mounts, open since the first view; 0 before
+}
+
+// of returns a view of places. It returns the zero view if none can be made, or would hide
+// anything, or there are no places, and an error if one could be made at another time.
+func (v *views) of(places []place) (view, error) {
+	if v.none || len(places) == 0 || slices.ContainsFunc(places, func(p place) bool { return p.path == "/" }) {
+		return view{}, nil
+	}
+	key, changed := keyOf(places), v.mountsChanged()
+	if key == v.last.key && !changed {
+		return v.last, nil
+	}
+	plan, err := planView(places)
+	if err != nil {
+		return view{}, err
+	}
+	next, err := plan.make()
+	switch {
+	case isTransient(err):
+		return view{}, err
+	case err != nil:
+		v.none = true
+		return view{}, nil
+	}
+	v.last.close()
+	next.key = key
+	v.last = next
+	return next, nil
+}
+
+// mountsChanged reports whether something was mounted or unmounted since the last call. In
+// many containers mounts do not propagate, and a view would keep those of its time.
+func (v *views) mountsChanged() bool {
+	if v.table == 0 {
+		table, err := unix.Open("/proc/self/mounts", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return true
+		}
+		v.table = table
+	}
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(v.table), Events: unix.POLLPRI}}, 0)
+	return n != 0 || err != nil
+}
+
+// isTransient reports whether a view could not be made for the lack of what commands may
+// have used up: that must not rid the next command of its view.
+func isTransient(err error) bool {
+	if err == unix.ENOSPC {
+		for _, kind := range []string{"user", "mnt"} {
+			most, _ := os.ReadFile("/proc/sys/user/max_" + kind + "_namespaces")
+			if strings.TrimSpace(string(most)) == "0" { // this system allows none
+				return false
+			}
+		}
+		return true
+	}
+	return slices.Contains([]error{unix.ENOMEM, unix.EAGAIN, unix.EMFILE, unix.ENFILE, errViewKilled}, err)
+}
+
+func (v *views) close() {
+	v.last.close()
+	if v.table != 0 {
+		unix.Close(v.table)
+	}
+}
+
+func (v view) close() {
+	if v.key == "" {
+		return
+	}
+	unix.Close(v.mounts)
+	if v.users >= 0 {
+		unix.Close(v.users)
+	}
+}
+
+func keyOf(places []place) string {
+	key := make([]byte, 0, 4096)
+	for _, p := range places {
+		key = append(append(key, p.path...), 0)
+		key = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(key, p.dev), p.ino)
+	}
+	return string(key)
+}
+
+// planView returns the plan of a view that shows places, and empty directories in the
+// place of the others at the top of the file system.
+func planView(places []place) (*viewPlan, error) {
+	for _, dir := range shownWhole {
+		places = append(places, place{path: dir, dir: true})
+	}
+	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.path, b.path) })
+	var shown []place // without what lies inside another
+	inShown := func(path string) bool {
+		return slices.ContainsFunc(shown, func(s place) bool { return Contains(s.path, path) })
+	}
+	for _, p := range places {
+		if filepath.IsAbs(p.path) && !inShown(p.path) {
+			shown = append(shown, p)
+		}
+	}
+	made := map[string]string{} // directories, and links with their targets
+	add := func(path, target string) {
+		if inShown(path) {
+			return
+		}
+		made[path] = target
+		for dir := range above(path) {
+			made[dir] = ""
+		}
+	}
+	tops, err := os.ReadDir("/")
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range tops {
+		switch path := "/" + e.Name(); {
+		case e.IsDir():
+			add(path, "")
+		case e.Type()&os.ModeSymlink != 0:
+			places = append(places, place{name: path})
+		}
+	}
+	writable := func(path string) bool {
+		return slices.ContainsFunc(places, func(p place) bool { return p.write && Contains(p.path, path) })
+	}
+	for _, p := range places {
+		for link, target := range linksOn(p.name, writable) {
+			add(link, target)
+		}
+	}
+	return newViewPlan(shown, made), nil
+}
+
+func newViewPlan(shown []place, made map[string]string) *viewPlan {
+	plan := &viewPlan{ids: idMaps()}
+	for _, p := range shown {
+		at := shownPath{path: cWord(p.path), target: cWord(p.path[1:])}
+		plan.shown = append(plan.shown, at)
+		for dir := range above(p.path) {
+			made[dir] = ""
+		}
+		if p.dir {
+			made[p.path] = ""
+		} else {
+			plan.files = append(plan.files, at.target)
+		}
+	}
+	var dirs []string
+	for path, target := range made {
+		if target == "" {
+			dirs = append(dirs, path)
+		} else {
+			plan.links = append(plan.links, madeLink{cWord(target), cWord(path[1:])})
+		}
+	}
+	slices.Sort(dirs) // each before what lies in it
+	for _, dir := range dirs {
+		plan.dirs = append(plan.dirs, cWord(dir[1:]))
+	}
+	return plan
+}
+
+// above yields the directories that path, which is absolute, lies in, but for /.
+func above(path string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for dir := filepath.Dir(path); len(dir) > 1 && yield(dir); dir = filepath.Dir(dir) {
+		}
+	}
+}
+
+// linksOn returns the symbolic links through which name leads, and their targets, up to
+// the first that a command may have made.
+func linksOn(name string, writable func(path string) bool) map[string]string {
+	links := map[string]string{}
+	at, rest := "/", strings.Split(name, "/")
+	for left := 255; len(rest) > 0 && left > 0; left-- { // a link may lead to itself
+		next := filepath.Join(at, rest[0]) // at is without links, so that ".." may be cut
+		rest = rest[1:]
+		if writable(next) {
+			break
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			at = next
+			continue
+		}
+		links[next] = target
+		if filepath.IsAbs(target) {
+			at = "/"
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	return links
+}
+
+// canView reports whether a view can be made that hides what rules do not name.
+func canView(rules []fenceRule) bool {
+	places := make([]place, len(rules))
+	for i, r := range rules {
+		info, err := os.Stat(r.path)
+		places[i] = place{path: r.path, dir: err == nil && info.IsDir()}
+	}
+	family.RLock() // as for any child
+	defer family.RUnlock()
+	var v views
+	made, err := v.of(places)
+	v.close()
+	return err == nil && made.key != ""
+}
