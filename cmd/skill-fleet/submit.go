@@ -82,8 +82,8 @@ func (c *cli) submit(ctx context.Context, o *options, s fleet.Submission) error 
 	}
 	s.Trace = c.getenv("TRACEPARENT")
 	r, err := fleet.Submit(ctx, p, s)
-	if full, ok := errors.AsType[*fleet.QuotaError](err); ok {
-		fmt.Fprintln(c.stderr, "skill-fleet:", full)
+	if errors.Is(err, fleet.ErrQuota) {
+		fmt.Fprintln(c.stderr, "skill-fleet:", err)
 		return exit(exitQuota)
 	}
 	if large, ok := errors.AsType[*pack.TooLargeError](err); ok {

@@ -52,7 +52,7 @@ type Plane interface {
 	// ([Run.Cancelled]), and sent to the one that holds it (topic [Cancels]).
 	Cancel(ctx context.Context, run string) error
 
-	// Queue adds a job for a waiting run. It fails with a [*QuotaError] if the tenant has
+	// Queue adds a job for a waiting run. It fails with [ErrQuota] if the tenant has
 	// too many.
 	Queue(ctx context.Context, r Run) error
 	// Jobs returns the jobs that a worker may take. The caller closes them.
@@ -142,14 +142,13 @@ var (
 	ErrNoRun = errors.New("there is no such run")
 	// ErrNoBlob is the error of reading a blob that is not stored.
 	ErrNoBlob = errors.New("the blob is not stored")
+	// ErrQuota is the error of queuing a run of a tenant that has too many waiting runs. What
+	// [OverQuota] returns says which and how many.
+	ErrQuota = errors.New("the most that are allowed; submit again when some have begun")
 )
 
-// A QuotaError says that a tenant has too many waiting runs.
-type QuotaError struct {
-	Tenant string
-	Max    int // waiting runs of one tenant and class
-}
-
-func (e *QuotaError) Error() string {
-	return fmt.Sprintf("tenant %s has %d waiting runs, the most that are allowed; submit again when some have begun", e.Tenant, e.Max)
+// OverQuota returns the [ErrQuota] of a tenant that has as many waiting runs of one class as it
+// may have.
+func OverQuota(tenant string, waiting int) error {
+	return fmt.Errorf("tenant %s has %d waiting runs, %w", tenant, waiting, ErrQuota)
 }

@@ -27,7 +27,7 @@ type Submission struct {
 const refused = "the queue was full"
 
 // Submit stores a run and its files, and queues it. The run of an ID that was submitted
-// before is left as it is; it is an error if that was another run. Errors are [*QuotaError],
+// before is left as it is; it is an error if that was another run. Errors are [ErrQuota],
 // [*pack.TooLargeError] and others.
 func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 	r := s.Run
@@ -63,12 +63,12 @@ func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 		return r, err
 	}
 	err = p.Queue(ctx, r)
-	if full, ok := errors.AsType[*QuotaError](err); ok {
+	if errors.Is(err, ErrQuota) {
 		r.Status, r.Reason = Cancelled, refused
 		if ws != nil {
 			ws.Manifest = files
 		}
-		return r, errors.Join(full, p.Commit(ctx, Batch{Run: &r, Workspace: ws, Events: []Event{{Kind: Ended, Time: time.Now().UTC(), Text: refused}}}))
+		return r, errors.Join(err, p.Commit(ctx, Batch{Run: &r, Workspace: ws, Events: []Event{{Kind: Ended, Time: time.Now().UTC(), Text: refused}}}))
 	}
 	if err != nil {
 		err = fmt.Errorf("run %s is stored but not queued yet, which a worker will do: %w", r.ID, err)
@@ -96,7 +96,7 @@ func (s Submission) room(ctx context.Context, p Plane) error {
 		}
 	}
 	if err == nil && waiting >= s.Owner.Waiting {
-		err = &QuotaError{s.Tenant, s.Owner.Waiting}
+		err = OverQuota(s.Tenant, s.Owner.Waiting)
 	}
 	return err
 }

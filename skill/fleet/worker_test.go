@@ -517,7 +517,7 @@ func TestSubmitRefused(t *testing.T) {
 	} {
 		err := try(tt.s)
 		if tt.want == "" {
-			if _, ok := errors.AsType[*fleet.QuotaError](err); !ok {
+			if !errors.Is(err, fleet.ErrQuota) {
 				t.Errorf("%+v: %v", tt.s, err)
 			}
 		} else if err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -531,7 +531,7 @@ func TestSubmitRefused(t *testing.T) {
 	follow(t, p, "a")
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		err := try(fleet.Submission{Run: fleet.Run{ID: "b"}, Dir: dir})
-		if _, full := errors.AsType[*fleet.QuotaError](err); !full {
+		if !errors.Is(err, fleet.ErrQuota) {
 			if err != nil {
 				t.Error(err)
 			}

@@ -164,7 +164,7 @@ func (p *Plane) Queue(ctx context.Context, r fleet.Run) error {
 		return err
 	})
 	if errors.Is(err, errFull) {
-		return &fleet.QuotaError{Tenant: r.Tenant, Max: p.quota}
+		return fleet.OverQuota(r.Tenant, p.quota)
 	}
 	if err == nil {
 		_ = p.nc.Publish(announced, nil) // workers look each second all the same

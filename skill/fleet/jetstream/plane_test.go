@@ -333,8 +333,7 @@ func refusesOverQuota(t *testing.T, p, other *Plane) {
 	for range waiting {
 		must(t, p.Queue(ctx, r))
 	}
-	var quota *fleet.QuotaError
-	if err := other.Queue(ctx, r); !errors.As(err, &quota) || quota.Tenant != "greedy" || quota.Max != waiting {
+	if err := other.Queue(ctx, r); !errors.Is(err, fleet.ErrQuota) || err.Error() != fleet.OverQuota("greedy", waiting).Error() {
 		t.Errorf("one job more than the quota: %v", err)
 	}
 	r.Urgent = true
