@@ -14,7 +14,7 @@ import (
 // state. It changes nothing.
 func (x *Executor) Inspect(ctx context.Context) (Inspected, error) {
 	list, err := x.ws.Inspect(ctx)
-	return Inspected{list}, err
+	return Inspected{list, x.cfg.Program}, err
 }
 
 // Adopt makes an earlier history of the workspace's path its own, for a folder that was
@@ -26,19 +26,23 @@ func (x *Executor) Adopt(key string) error { return x.ws.Adopt(key) }
 func (x *Executor) GC(ctx context.Context) error { return x.ws.GC(ctx) }
 
 // Inspected describes histories, the workspace's own first.
-type Inspected struct{ List []state.Report }
+type Inspected struct {
+	List []state.Report
+
+	program string // what to type for the program
+}
 
 // Message describes each history in some lines.
 func (i Inspected) Message() string {
 	var lines []string
 	for _, r := range i.List {
 		lines = append(lines, r.Place.Explain())
-		lines = append(lines, inspected(r)...)
+		lines = append(lines, inspected(r, i.program)...)
 	}
 	return strings.Join(lines, "\n")
 }
 
-func inspected(r state.Report) (lines []string) {
+func inspected(r state.Report, program string) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, "  "+fmt.Sprintf(format, args...)) }
 	if len(r.Segments) == 0 {
 		add("it holds no changes")
@@ -62,7 +66,7 @@ func inspected(r state.Report) (lines []string) {
 		add("process %d (%s) holds the lock %s", h.PID, h.Command, h.Lock)
 	}
 	for _, e := range r.Earlier {
-		add("an earlier history of this path, last used %s: skill doctor --adopt %s", e.Used.Local().Format(time.DateTime), e.Key)
+		add("an earlier history of this path, last used %s: %s doctor --adopt %s", e.Used.Local().Format(time.DateTime), program, e.Key)
 	}
 	if r.OldJournal != "" {
 		add("the journal of an older version, which the next change imports: %s", r.OldJournal)
@@ -71,9 +75,9 @@ func inspected(r state.Report) (lines []string) {
 }
 
 // damagedNote says how many records are damaged; "" if none is.
-func damagedNote(n int) string {
+func damagedNote(n int, program string) string {
 	if n == 0 {
 		return ""
 	}
-	return words.Count(n, "record", "records") + " of the history damaged; skill doctor lists the changes"
+	return words.Count(n, "record", "records") + " of the history damaged; " + program + " doctor lists the changes"
 }

@@ -13,13 +13,20 @@ type ArgError = refusal.ArgError
 // matches fs.ErrPermission.
 type RefusedError = refusal.RefusedError
 
-// A NoMatchError reports that [EditFile].Old is not in the file.
+// A NoMatchError reports that a file does not have [EditFile].Old, or the lines of a [Patch].
 type NoMatchError struct {
-	Path string
-	Near *NearLine // the most similar line; nil if no line is similar
+	Path   string    // absolute
+	Near   *NearLine // the most similar line; nil if no line is similar
+	Line   int       // of the patch, from 1: where the hunk begins; 0 for an edit
+	Wanted string    // the line of the patch that was looked for
 }
 
-func (e *NoMatchError) Error() string { return "old text not found in " + e.Path }
+func (e *NoMatchError) Error() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("%s: the hunk at line %d of the patch does not match: %.200q", e.Path, e.Line, e.Wanted)
+	}
+	return "old text not found in " + e.Path
+}
 
 // Hint describes the most similar line and how it differs, "" if there is none.
 func (e *NoMatchError) Hint() string {

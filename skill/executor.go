@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"cmp"
 	"path/filepath"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ type Config struct {
 	DryRun      bool     // describe every change and apply none
 	AllowConfig bool     // allow changes to .git, perstack, perstack.toml and skill.toml
 	NoSync      bool     // do not wait for the disk
+	Program     string   // how a person starts this program, for messages that say what to type; "" means skill
 
 	SnapshotBytes int64     // bytes of the workspace kept before a program runs, for undo; 0 means 512 MiB, negative none
 	Journal       Journal   // limits of the recorded changes; the zero value is right for most
@@ -71,9 +73,10 @@ func New(cfg Config) (*Executor, error) {
 	if cfg.MaxRead == 0 {
 		cfg.MaxRead = 1 << 20
 	}
+	cfg.Program = cmp.Or(cfg.Program, "skill")
 	ws, err := workspace.Open(workspace.Options{
 		Dir: cfg.Dir, Allow: cfg.Allow, ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun,
-		AllowConfig: cfg.AllowConfig, NoSync: cfg.NoSync, Journal: cfg.Journal, State: cfg.State,
+		AllowConfig: cfg.AllowConfig, NoSync: cfg.NoSync, Journal: cfg.Journal, State: cfg.State, Program: cfg.Program,
 	})
 	if err != nil {
 		return nil, err
@@ -84,6 +87,9 @@ func New(cfg Config) (*Executor, error) {
 	}
 	return newExecutorOn(cfg, ws, helpers)
 }
+
+// Program returns how a person starts the program: see [Config].
+func (x *Executor) Program() string { return x.cfg.Program }
 
 // WithDomains returns an Executor like x whose web and git operations reach these domains
 // only, each with the names below it; "*.NAME" stands for the latter alone. Commands are

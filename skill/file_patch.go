@@ -19,7 +19,7 @@ import (
 // Patch applies a patch to files of the workspace: all of it, as one change, or nothing. Text
 // is in the format of apply_patch, which begins with "*** Begin Patch", or a unified diff.
 // Lines that do not match exactly are looked for in other white space. It returns a
-// [Patched], or a [*PatchError].
+// [Patched], or a [*NoMatchError].
 type Patch struct{ Text string }
 
 func (Patch) op() {}
@@ -45,21 +45,6 @@ func (p Patched) Message() string {
 	}
 	return "patched " + words.Count(len(p.Files), "file", "files")
 }
-
-// A PatchError reports a patch with lines that a file does not have.
-type PatchError struct {
-	Path   string    // absolute
-	Line   int       // of the patch, from 1: where the hunk begins
-	Wanted string    // the line that was looked for
-	Near   *NearLine // the most similar line; nil if no line is similar
-}
-
-func (e *PatchError) Error() string {
-	return fmt.Sprintf("%s: the hunk at line %d of the patch does not match: %.200q", e.Path, e.Line, e.Wanted)
-}
-
-// Hint describes the most similar line and how it differs, "" if there is none.
-func (e *PatchError) Hint() string { return (&NoMatchError{Near: e.Near}).Hint() }
 
 // maxPatched is how many bytes the files of a patch may hold together.
 const maxPatched = 64 << 20
@@ -217,7 +202,7 @@ func (x *Executor) patchText(abs string, data []byte, hunks []patch.Hunk) ([]byt
 	text, encoding, _ := decode(data)
 	after, miss := patch.Apply(string(text), hunks)
 	if miss != nil {
-		return nil, &PatchError{abs, miss.Line, miss.Wanted, nearest(bytes.NewReader(text), int64(len(text)), miss.Wanted)}
+		return nil, &NoMatchError{abs, nearest(bytes.NewReader(text), int64(len(text)), miss.Wanted), miss.Line, miss.Wanted}
 	}
 	if encoding == "" {
 		return []byte(after), nil

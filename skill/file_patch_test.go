@@ -123,7 +123,7 @@ func TestPatchErrors(t *testing.T) {
 		}
 	}
 	_, _, err := patched(t, files, "--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-alpa\n+A\n")
-	if e, ok := errors.AsType[*PatchError](err); !ok || !strings.Contains(e.Hint(), "line 1 is nearest: `alpha`") {
+	if e, ok := errors.AsType[*NoMatchError](err); !ok || !strings.Contains(e.Hint(), "line 1 is nearest: `alpha`") {
 		t.Errorf("%v", err)
 	}
 }

@@ -30,11 +30,13 @@ type Changes struct {
 	List    []workspace.HistoryEntry // the newest first
 	More    int                      // number of changes beyond the limit
 	Damaged int                      // records that cannot be read
+
+	program string // what to type for the program
 }
 
 // Message returns one line for each change.
 func (c Changes) Message() string {
-	damaged := damagedNote(c.Damaged)
+	damaged := damagedNote(c.Damaged, c.program)
 	if len(c.List) == 0 && damaged == "" {
 		return "no changes are recorded"
 	}
@@ -80,7 +82,7 @@ func (x *Executor) history(ctx context.Context, s *Session, a History) (Result, 
 		list = slices.DeleteFunc(list, func(r workspace.HistoryEntry) bool { return r.Run != a.Run })
 	}
 	slices.Reverse(list)
-	c := Changes{List: list, Damaged: x.ws.Damaged()}
+	c := Changes{List: list, Damaged: x.ws.Damaged(), program: x.cfg.Program}
 	if a.Limit > 0 && len(list) > a.Limit {
 		c.List, c.More = list[:a.Limit], len(list)-a.Limit
 	}

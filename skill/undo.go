@@ -34,6 +34,8 @@ type PartlyUndoneError = workspace.PartlyUndoneError
 type Reverted struct {
 	Changes []workspace.Undone // the last change first
 	Damaged int                // records that cannot be read
+
+	program string // what to type for the program
 }
 
 // Message lists the changes that were undone, and those that were passed over for that.
@@ -56,9 +58,9 @@ func (r Reverted) Message() string {
 		if u.Left > 0 {
 			text += "; " + words.Count(u.Left, "other file that it changed stays as it is", "other files that it changed stay as they are")
 		}
-		text += passedOver(u.Passed)
+		text += passedOver(u.Passed, r.program)
 	}
-	if note := damagedNote(r.Damaged); note != "" {
+	if note := damagedNote(r.Damaged, r.program); note != "" {
 		text += "; " + note
 	}
 	return word + text
@@ -68,7 +70,7 @@ func (r Reverted) Message() string {
 const maxPassed = 3
 
 // passedOver says which changes were passed over, and why the last ones were.
-func passedOver(list []error) (text string) {
+func passedOver(list []error, program string) (text string) {
 	n := len(list)
 	if n > maxPassed+1 {
 		n = maxPassed
@@ -77,7 +79,7 @@ func passedOver(list []error) (text string) {
 		text += "; passed over: " + err.Error()
 	}
 	if more := len(list) - n; more > 0 {
-		text += fmt.Sprintf("; passed over: %d more; skill history names them", more)
+		text += fmt.Sprintf("; passed over: %d more; %s history names them", more, program)
 	}
 	return text
 }
@@ -107,11 +109,11 @@ func (x *Executor) undo(ctx context.Context, a Undo) (Result, error) {
 	done, err := x.ws.Undo(ctx, workspace.UndoOptions(a))
 	if err != nil {
 		if e, ok := errors.AsType[*UndoError](err); ok && e.ID == "" && x.ws.Damaged() > 0 {
-			e.Reason += "; " + damagedNote(x.ws.Damaged())
+			e.Reason += "; " + damagedNote(x.ws.Damaged(), x.cfg.Program)
 		}
 		return nil, err
 	}
-	return Reverted{done, x.ws.Damaged()}, nil
+	return Reverted{done, x.ws.Damaged(), x.cfg.Program}, nil
 }
 
 // A RunStep is a step of an expert's run, in which changes are made.

@@ -6,7 +6,7 @@ import "textskill/skill"
 // object. Texts are limited to the manual's lengths; see [Dialect.Limit].
 var Perstack = &Dialect{
 	Name:   "perstack",
-	Doc:    "the Base Skill's tools, for skill mcp",
+	Doc:    "the Base Skill's tools, for MCP",
 	decode: zodRead,
 	fail:   perstackFail,
 	Tools: []Tool{

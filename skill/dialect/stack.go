@@ -224,7 +224,7 @@ func stackFail(in *call, err error) Reply {
 	own, worded := errors.AsType[*Failure](err)
 	switch {
 	case in.tool == nil && errors.Is(err, errUnknown):
-		f.Message = fmt.Sprintf("there is no tool %s; %s", in.sent, in.dialect.suggest(in.sent))
+		f.Message = in.unknown()
 	case worded && own.Message != "":
 		f.Message = own.Message
 	case in.sent != "":
@@ -253,19 +253,18 @@ func plainMessage(err error) string {
 	return text
 }
 
-// suggest returns what to try for a name that no row has.
-func (d *Dialect) suggest(name string) string {
+// unknown says that the dialect has no tool of the name, and what to try.
+func (in *call) unknown() string {
 	best, least := "", 3
-	for i := range d.Tools {
-		if len(name) > 32 { // no name is as long
-			break
-		}
-		if n := skill.Distance(strings.ToLower(name), d.Tools[i].Name); n < least {
-			best, least = d.Tools[i].Name, n
+	if len(in.sent) <= 32 { // no name is longer
+		for _, t := range in.dialect.Tools {
+			if n := skill.Distance(strings.ToLower(in.sent), t.Name); n < least {
+				best, least = t.Name, n
+			}
 		}
 	}
 	if best != "" {
-		return "is it " + best + "?"
+		return fmt.Sprintf("there is no tool %s; is it %s?", in.sent, best)
 	}
-	return "\"skill tools --tools " + d.Name + "\" lists them"
+	return fmt.Sprintf("there is no tool %s; \"%s tools --tools %s\" lists them", in.sent, in.x.Program(), in.dialect.Name)
 }

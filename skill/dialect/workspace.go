@@ -16,7 +16,7 @@ import (
 // go on.
 var Workspace = &Dialect{
 	Name:         "workspace",
-	Doc:          "this program's own tools, for skill mcp",
+	Doc:          "this program's own tools, for MCP",
 	Resources:    true,
 	own:          true,
 	noSurrogates: true,
@@ -36,7 +36,7 @@ const maxReply = 64 << 10
 func workspaceFail(in *call, err error) Reply {
 	f := &Failure{Code: codeOf(err), Hint: hintOf(err), Cause: err, Message: in.sent + ": " + plainMessage(err)}
 	if in.tool == nil && errors.Is(err, errUnknown) {
-		f.Message = fmt.Sprintf("there is no tool %s; %s", in.sent, in.dialect.suggest(in.sent))
+		f.Message = in.unknown()
 	}
 	reply := failureReply(f)
 	if own, ok := errors.AsType[*Failure](err); ok && own.body != "" {

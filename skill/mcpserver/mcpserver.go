@@ -269,5 +269,5 @@ func (s *Server) logf(format string, args ...any) {
 	}
 	s.logging.Lock()
 	defer s.logging.Unlock()
-	fmt.Fprintf(s.cfg.Log, "skill: "+strings.TrimSuffix(format, "\n")+"\n", args...)
+	fmt.Fprintf(s.cfg.Log, "%s: %s\n", s.cfg.Executor.Program(), strings.TrimSuffix(fmt.Sprintf(format, args...), "\n"))
 }

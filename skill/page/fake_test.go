@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"textskill/skill"
 	"textskill/skill/page"
 )
 
@@ -86,7 +87,7 @@ func (f fakeChanges) Diff(context.Context, string) (string, error) {
 
 func (f fakeChanges) Undo(_ context.Context, id string, force bool) (string, error) {
 	if id == "1" && !force {
-		return "", &page.NeedsForceError{Err: errors.New("change 1 cannot be undone: " + f.text), Hint: "It is saved."}
+		return "", &skill.UndoError{ID: "1", Path: "/" + f.text, Reason: "was changed since", Force: true}
 	}
 	f.undone = append(f.undone, id)
 	return "99", nil

@@ -57,7 +57,7 @@ func (p *page) frame(d *doc, v view) {
 		d.add(`<body>`)
 	}
 	d.add(`<a class="skip" href="#main">Skip to the content</a>
-<header><p class="of"><b>skill</b> <code>%</code></p><nav aria-label="Views"><ul>`, p.Title)
+<header><p class="of"><b id="program">%</b> <code>%</code></p><nav aria-label="Views"><ul>`, p.Program, p.Title)
 	for _, t := range p.tabs() {
 		current := "false"
 		if t.path == v.tab {

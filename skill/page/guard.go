@@ -23,15 +23,16 @@ import (
 // the script sends it, or in a hidden field, for without a script no form can send a header.
 // A page of another origin can neither read it nor set the header.
 type guard struct {
-	door   *door.Door
-	token  string
-	base   string // the folder, like "/4f5a…"
-	read   string // key in the cookie
-	change string // key of changes
+	door    *door.Door
+	token   string
+	program string // what to type for the program
+	base    string // the folder, like "/4f5a…"
+	read    string // key in the cookie
+	change  string // key of changes
 }
 
-func newGuard(d *door.Door, token string) *guard {
-	return &guard{d, token, "/" + derive(token, "folder")[:12], derive(token, "read"), derive(token, "change")}
+func newGuard(d *door.Door, token, program string) *guard {
+	return &guard{d, token, program, "/" + derive(token, "folder")[:12], derive(token, "read"), derive(token, "change")}
 }
 
 // derive returns a key from which neither the token nor another key can be found.
@@ -76,7 +77,7 @@ func (g *guard) admits(w http.ResponseWriter, r *http.Request) bool {
 		http.Redirect(w, r, g.base+"/", http.StatusSeeOther)
 	case !g.mayRead(r):
 		h.Set("WWW-Authenticate", "Bearer")
-		http.Error(w, "this page needs its token: open the address that skill web has printed", http.StatusUnauthorized)
+		http.Error(w, "this page needs its token: open the address that "+g.program+" web has printed", http.StatusUnauthorized)
 	case r.Method == http.MethodPost && !g.mayChange(w, r):
 		http.Error(w, "nothing was changed: the request does not have the key of this page; reload the page and try again", http.StatusForbidden)
 	default:

@@ -25,6 +25,8 @@ import (
 // A Config says what a page shows. What is nil is left out.
 type Config struct {
 	Title    string   // what the page is of, such as the path of a workspace
+	Program  string   // how a person starts the program, for what the page says to type; "" means skill
+	Begin    string   // the words after it that begin a run; "" means run EXPERT "QUERY"
 	Token    string   // what opens the page; required
 	Hosts    []string // further host names that clients may use, without a port
 	ReadOnly bool     // nothing can be undone
@@ -89,7 +91,7 @@ type Changes interface {
 
 	// Undo undoes a change, and returns the ID of that undo, which is a change too. Force
 	// undoes it also where a file was changed since. If force would help, the error is a
-	// [NeedsForceError].
+	// [*skill.UndoError] that says so.
 	Undo(ctx context.Context, id string, force bool) (undo string, err error)
 }
 
@@ -105,17 +107,6 @@ type Change struct {
 	Undone  bool
 	NotKept string // why it cannot be undone; "" if it can
 }
-
-// A NeedsForceError says why a change was not undone, and what force would do.
-type NeedsForceError struct {
-	Err  error
-	Hint string
-}
-
-func (e *NeedsForceError) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *NeedsForceError) Unwrap() error { return e.Err }
 
 // Servers are commands that run in the background.
 type Servers interface {

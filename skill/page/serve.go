@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -55,7 +56,8 @@ func Serve(ctx context.Context, c Config, addr string, ready func(link string)) 
 		link.IP = net.IPv6loopback
 	}
 	var silent sync.Map // connections without a request, for which Shutdown waits
-	p := &page{Config: c, guard: newGuard(door.New(listener.Addr(), addr, c.Hosts), c.Token), streams: make(chan struct{}, maxStreams), views: make(chan struct{}, maxViews)}
+	c.Program, c.Begin = cmp.Or(c.Program, "skill"), cmp.Or(c.Begin, `run EXPERT "QUERY"`)
+	p := &page{Config: c, guard: newGuard(door.New(listener.Addr(), addr, c.Hosts), c.Token, c.Program), streams: make(chan struct{}, maxStreams), views: make(chan struct{}, maxViews)}
 	server := &http.Server{
 		Handler:           p,
 		ReadHeaderTimeout: headerTime,

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+
+	"textskill/skill"
 )
 
 // changes lists changes.
@@ -82,11 +84,12 @@ func (p *page) change(ctx context.Context, v *view, id string, q query) {
 		return
 	}
 	d.add(`<p class="what">%</p>`, c.What)
-	needed, forcible := errors.AsType[*NeedsForceError](q.refused)
+	refused, forcible := errors.AsType[*skill.UndoError](q.refused)
+	forcible = forcible && refused.Force
 	if q.refused != nil {
 		d.add(`<div class="notice bad" role="alert" tabindex="-1"><p>Nothing was undone: %</p>`, q.refused.Error())
 		if forcible {
-			d.add(`<p>Do it anyway? %</p>`, needed.Hint)
+			d.add(`<p>Do it anyway? What it replaces is saved first, as a change of its own.</p>`)
 			p.undo(d, c, true)
 		}
 		d.add(`</div>`)
@@ -108,5 +111,5 @@ func (p *page) change(ctx context.Context, v *view, id string, q query) {
 		unread(d, err)
 		return
 	}
-	difference(d, diff, "skill diff "+id, maxDiff, maxDiffs)
+	difference(d, diff, p.Program+" diff "+id, maxDiff, maxDiffs)
 }

@@ -15,7 +15,7 @@ func (p *page) runs(ctx context.Context, d *doc, limit int) {
 		return
 	}
 	if len(list) == 0 {
-		d.add(`<p id="none-runs">No runs are recorded. <code>skill run EXPERT "QUERY"</code> begins one.</p>`)
+		d.add(`<p id="none-runs">No runs are recorded. <code>% %</code> begins one.</p>`, p.Program, p.Begin)
 		return
 	}
 	d.add(`<ul class="rows" id="runs" data-list>`)

@@ -76,9 +76,6 @@ func (w changes) Diff(ctx context.Context, id string) (string, error) {
 
 func (w changes) Undo(ctx context.Context, id string, force bool) (string, error) {
 	r, err := w.Executor.Execute(skill.WithLabel(ctx, "", "skill web"), &skill.Session{}, skill.Undo{ID: id, Force: force})
-	if e, ok := errors.AsType[*skill.UndoError](err); ok && e.Force {
-		return "", &NeedsForceError{e, "What it replaces is saved first, as a change of its own."}
-	}
 	if err != nil {
 		return "", err
 	}

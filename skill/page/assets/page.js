@@ -69,7 +69,7 @@ function follow() {
   source.onmessage = (message) => update(message.data);
   source.onerror = () => {
     status.textContent = source.readyState === EventSource.CLOSED
-      ? "Changes are not shown any more: reload the page, or start skill web again."
+      ? `Changes are not shown any more: reload the page, or start ${document.getElementById("program").textContent} web again.`
       : "The server does not answer. Trying again…";
   };
 }

@@ -168,6 +168,7 @@ func (r *recorded) event(ctx context.Context, run string, n agent.RecordName) pa
 		return page.Event{ID: n.String(), Time: time.UnixMilli(n.Timestamp), Step: n.StepNumber, What: "a record that cannot be read", Text: err.Error(), Failed: true}
 	}
 	e = Event(read)
+	e.More = fmt.Sprintf("%s log --run %s --step %d --json", r.Executor.Program(), run, read.StepNumber)
 	e.ID = n.String() // two records may say the same
 	e.Text, e.Words = clipped(e.Text), clipped(e.Words)
 	r.mu.Lock()
@@ -191,7 +192,7 @@ var words = map[agent.EventType]string{
 func Event(e agent.Event) page.Event {
 	shown := page.Event{
 		ID: strconv.FormatInt(e.Timestamp, 10), Time: time.UnixMilli(e.Timestamp), Step: e.StepNumber,
-		What: words[e.Type], More: fmt.Sprintf("skill log --run %s --step %d --json", e.RunID, e.StepNumber),
+		What: words[e.Type],
 	}
 	switch {
 	case e.Error != nil:
