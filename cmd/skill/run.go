@@ -376,12 +376,9 @@ func (r *runOptions) resume(ctx context.Context, cfg *agent.Config) error {
 		cfg.Continue = run
 		return nil
 	}
-	records, known, err := records.Confirmed(run)
+	records, _, err := records.Confirmed(run)
 	if err != nil {
 		return err
-	}
-	if !known {
-		cfg.Note = agent.Unconfirmed
 	}
 	from, err := records.Checkpoint(ctx, run, r.from)
 	cfg.From, cfg.Files = &from, r.files

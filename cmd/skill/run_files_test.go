@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"textskill/skill/agent"
 )
 
 // TestRunFiles takes the files of a run back: with undo, with a continuation from a
@@ -70,7 +68,8 @@ func TestRunFiles(t *testing.T) {
 		t.Errorf("a run that is not there: exit %d, %s", code, errs)
 	}
 	_, errs, code = do("", "undo", "--run", "r", "--step", "2")
-	if want := "skill: undo --since 6 makes all of it again\nskill: run e --continue-run r --resume-from " + second.Checkpoint.ID + " continues the conversation from there\n"; code != 0 || errs != want {
+	in := " -C " + shellWord(dir)
+	if want := "skill: \"skill undo" + in + " --since 6\" makes all of it again\nskill: \"skill run" + in + " e --continue-run r --resume-from " + second.Checkpoint.ID + "\" continues the conversation from there\n"; code != 0 || errs != want {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 	files(`{"d/g":"g","f":"12"}`)
@@ -106,7 +105,7 @@ func TestRunFiles(t *testing.T) {
 	// Elsewhere nothing confirms the records, and the model is told.
 	for state, told := range map[string]bool{filepath.Join(dir, "../elsewhere"): true, "": false} {
 		out, errs, _ := do("", "run", "e", "go on", "--resume-from", second.Checkpoint.ID, "--max-steps", "1", "--state", state)
-		if strings.Contains(out, agent.Unconfirmed) != told || strings.Contains(errs, "nothing confirms") != told {
+		if strings.Contains(out, "Nothing confirms the records") != told || strings.Contains(errs, "nothing confirms") != told {
 			t.Errorf("with --state %q: %s%s", state, out, errs)
 		}
 	}

@@ -290,10 +290,6 @@ func (c *call) readOnly() bool { return c.fault != "" || c.tool.effect == dialec
 func (t *task) runConcurrently(ctx context.Context, calls []*call) {
 	ctx, release := t.spent.within(ctx)
 	defer release()
-	limit := maxResult
-	if t.window > 0 {
-		limit = min(limit, t.share(recent)*bytesPerToken)
-	}
 	slots := make(chan struct{}, maxConcurrent)
 	var all sync.WaitGroup
 	for _, c := range calls {
@@ -314,7 +310,10 @@ func (t *task) runConcurrently(ctx context.Context, calls []*call) {
 			}
 			t.record(c, began)
 			for i, p := range c.outcome.contents {
-				c.outcome.contents[i].Text = limitText(t.clean.Text(p.Text), limit)
+				c.outcome.contents[i].Text = limitText(t.clean.Text(p.Text), maxResult)
+			}
+			if t.window > 0 {
+				c.outcome.contents = limitParts(c.outcome.contents, min(maxResult, t.share(recent)*bytesPerToken))
 			}
 		})
 	}
@@ -353,7 +352,7 @@ func (t *task) stopForCall(ctx context.Context) error {
 // complete asks the model for the run's result and ends the run. The run goes on if the
 // answer is not a whole text.
 func (t *task) complete(ctx context.Context) (done bool, err error) {
-	answer, err := t.generate(ctx, nil)
+	answer, err := t.ask(ctx, nil)
 	if err != nil {
 		return true, t.fail(ctx, err)
 	}

@@ -31,6 +31,11 @@ func (c SkillConfig) checkBuiltin(name string) error {
 	if c.Command != "" || c.PackageName != "" || c.Endpoint != "" || c.Args != nil || c.RequiredEnv != nil || c.LazyInit {
 		return errors.New("command, packageName, args, requiredEnv, lazyInit and endpoint mean nothing where the type is " + builtinSkill + "; leave them out")
 	}
+	for _, d := range c.AllowedDomains {
+		if name := strings.TrimPrefix(d, "*."); name == "" || strings.ContainsAny(name, "*/:@ ") {
+			return fmt.Errorf("allowedDomains: %q is not the name of a host; write it like example.org or *.example.org", d)
+		}
+	}
 	var names []string
 	for _, d := range dialect.All {
 		if d == dialect.Perstack { // which every expert has

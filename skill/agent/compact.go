@@ -57,16 +57,17 @@ func tokensOf(parts []Part) (n int) {
 // share returns a part of the window, in tokens.
 func (r *run) share(part float64) int { return int(part * float64(r.window)) }
 
-// ask returns the model's next answer. The conversation is compacted before that if it
-// nearly fills the window, and after that if the endpoint says that it does not fit.
-func (t *task) ask(ctx context.Context) (Answer, error) {
+// ask returns the model's next answer: a call of one of the tools or, if there are none, a
+// text. The conversation is compacted before that if it nearly fills the window, and after
+// that if the endpoint says that it does not fit.
+func (t *task) ask(ctx context.Context, tools []Tool) (Answer, error) {
 	for tries := 0; ; tries++ {
 		if t.window > 0 && t.size > t.share(fullness) && t.compactible() {
 			if err := t.compact(ctx); err != nil {
 				return Answer{}, err
 			}
 		}
-		answer, err := t.generate(ctx, t.tools())
+		answer, err := t.generate(ctx, t.request(tools), t.cfg.Heard)
 		fault, _ := errors.AsType[*remote.Error](err)
 		if fault == nil || !fault.TooLong || tries == 2 || !t.compactible() {
 			return answer, err
@@ -80,17 +81,20 @@ func (t *task) ask(ctx context.Context) (Answer, error) {
 }
 
 // compactible reports whether the conversation has more than the query.
-func (t *task) compactible() bool { return len(t.history) > 3 && t.cp.StepNumber > 1 }
+func (t *task) compactible() bool { return len(t.history) > 3 }
 
 // compact shortens the conversation: old results first, then all that is old, of which
 // the model writes a summary. The result is a checkpoint of its own, which ends the step
 // before.
 func (t *task) compact(ctx context.Context) error {
 	from := t.recentFrom()
+	before := t.step.Usage
+	t.step.Usage = Usage{}
 	history := t.withoutResults(t.history, from)
 	if tokens(history...) > t.share(roomy) {
 		summary, err := t.summary(ctx, history)
 		if err != nil {
+			t.step.Usage = before.add(t.step.Usage)
 			return err
 		}
 		history = slices.Concat(history[:1], []Message{newMessage(UserMessage, textPart(t.clean.Text(summary)))}, history[from:])
@@ -111,8 +115,10 @@ func (t *task) compact(ctx context.Context) error {
 	t.last, t.cp.ParentID = c, c.ID
 	told := *c
 	told.Messages, told.Session = []Message{}, nil
-	step := Step{StepNumber: c.StepNumber, NewMessages: thin(history), Usage: t.step.Usage}
-	return t.emit(ctx, Event{Type: CompactConversation, StepNumber: c.StepNumber, Checkpoint: &told, Step: &step})
+	used := t.step.Usage
+	t.step.Usage = before
+	step := Step{StepNumber: c.StepNumber, NewMessages: thin(history), Usage: used}
+	return t.emit(ctx, Event{Type: CompactConversation, StepNumber: c.StepNumber, Checkpoint: &told, Step: &step, Usage: &used})
 }
 
 // recentFrom returns the index of the first message that stays as it is. A call and its
@@ -159,9 +165,8 @@ func (t *task) withoutResults(messages []Message, before int) []Message {
 func (t *task) summary(ctx context.Context, history []Message) (string, error) {
 	text := ""
 	if tokens(history...) < t.share(0.9) {
-		answer, err := t.askOnce(ctx, Request{Messages: slices.Concat(history, []Message{newMessage(UserMessage, textPart(summaryRequest))}), Withheld: t.tools()}, nil)
-		t.addUsage(answer.Usage)
-		if fault, ok := errors.AsType[*remote.Error](err); err != nil && (!ok || !fault.TooLong) {
+		answer, err := t.generate(ctx, Request{Messages: slices.Concat(history, []Message{newMessage(UserMessage, textPart(summaryRequest))}), Withheld: t.tools()}, nil)
+		if fault, ok := errors.AsType[*remote.Error](err); err != nil && (!ok || !fault.TooLong && fault.Status != 400) {
 			return "", err
 		}
 		text = strings.TrimSpace(answer.Text)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,7 +62,7 @@ func (r *run) openFiles(ctx context.Context) error {
 			return fmt.Errorf("the files cannot be taken back to checkpoint %s: %w", r.cfg.From.ID, err)
 		}
 		if n := len(done.(skill.Reverted).Changes); n > 0 {
-			r.warn(fmt.Sprintf("the files are as at checkpoint %s: changes undone: %d; \"skill undo --since %s\" makes them again", r.cfg.From.ID, n, done.(skill.Reverted).Changes[0].ID))
+			r.warn(fmt.Sprintf("the files are as at checkpoint %s: changes undone: %d; \"%s undo --since %s\" makes them again", r.cfg.From.ID, n, x.Program(), done.(skill.Reverted).Changes[0].ID))
 		}
 		if err := r.warnOfLeft(ctx); err != nil {
 			return err
@@ -117,20 +118,62 @@ func (c *Checkpoint) ChangesAfter(ctx context.Context, x *skill.Executor) (skill
 	return all, nil
 }
 
-// AtStep returns the last checkpoint of a step, without messages. Step 0 is the beginning of
-// the run.
+// undoneSince names the files of which changes of the run were undone after a checkpoint, by
+// others than the run.
+func (r *run) undoneSince(ctx context.Context, c Checkpoint) (string, error) {
+	var after []string
+	if r.cfg.Executor.Config().Journal.Off {
+		return "", nil
+	}
+	if c.Session != nil {
+		after = c.Session.History
+	}
+	mine, err := r.cfg.Executor.Execute(ctx, &skill.Session{}, skill.History{Run: r.id})
+	if err != nil {
+		return "", err
+	}
+	all, err := r.cfg.Executor.Execute(ctx, &skill.Session{}, skill.History{After: after})
+	if err != nil {
+		return "", err
+	}
+	undos := map[string]int{} // of what the run did 0; 1 is an undo, 2 the undo of that
+	for _, e := range mine.(skill.Changes).List {
+		undos[e.ID] = 0
+	}
+	var names []string
+	for _, e := range slices.Backward(all.(skill.Changes).List) {
+		if _, ok := undos[e.Of]; !ok || e.Run == r.id && e.RunStep > 0 {
+			continue
+		}
+		undos[e.ID] = undos[e.Of] + 1
+		if name, err := filepath.Rel(r.cfg.Executor.Dir(), e.Path); err == nil && !e.Undone && undos[e.ID]%2 == 1 && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	if more := len(names) - 20; more > 0 {
+		names = append(names[:20], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", "), nil
+}
+
+// AtStep returns the last checkpoint of a step's end, without messages. Step 0 is the
+// beginning of the run.
 func (r Records) AtStep(ctx context.Context, runID string, step int) (c Checkpoint, err error) {
 	files, err := r.Files(ctx, runID)
 	if err != nil {
 		return c, err
 	}
 	for _, n := range slices.Backward(files) {
-		if n.Kind == "checkpoint" && n.StepNumber == step {
-			return r.checkpoint(ctx, runID, n)
+		if n.Kind != "checkpoint" || n.StepNumber != step {
+			continue
+		}
+		if c, err = r.checkpoint(ctx, runID, n); err != nil || !c.Compacted { // that may be in the middle of the next step
+			return c, err
 		}
 	}
 	if len(files) == 0 {
-		return c, fmt.Errorf("there is no run %s; \"skill log\" lists the runs", runID)
+		return c, fmt.Errorf("there is no run %s; \"%s log\" lists the runs", runID, r.Executor.Program())
 	}
 	if e, err := r.Event(ctx, runID, files[0]); step == 0 && err == nil && e.Type == StartRun && e.InitialCheckpoint != nil {
 		return *e.InitialCheckpoint, nil

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -159,5 +160,89 @@ func TestDelegateChanges(t *testing.T) {
 	}
 	if _, err := l.cfg.Executor.Execute(t.Context(), &skill.Session{}, skill.Undo{Run: "run"}); err != nil || l.file("f") != "" {
 		t.Errorf("undone: %q, %v", l.file("f"), err)
+	}
+}
+
+// TestUndoneMeanwhile continues a run of which changes were undone, as a kill after the undo of
+// --files leaves it.
+func TestUndoneMeanwhile(t *testing.T) {
+	for name, tt := range map[string]struct {
+		undos int
+		told  bool
+	}{"undone": {1, true}, "made again": {2, false}, "undone again": {3, true}} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, calls(`writeTextFile {"path":"a","text":"1"}`), calls(`writeTextFile {"path":"b","text":"2"}`),
+				calls(`writeTextFile {"path":"c","text":"3"}`), calls(`writeTextFile {"path":"d","text":"4"}`), calls("attemptCompletion"), "done")
+			l.cfg.MaxSteps = 3
+			l.ran("go")
+			first, err := Records{Executor: l.cfg.Executor}.AtStep(t.Context(), "run", 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			op, err := first.UndoAfter()
+			for range tt.undos {
+				if err != nil {
+					t.Fatal(err)
+				}
+				var done skill.Result
+				if done, err = l.cfg.Executor.Execute(t.Context(), &skill.Session{}, op); err == nil {
+					op = skill.Undo{Since: done.(skill.Reverted).Changes[0].ID}
+				}
+			}
+			var warned []string
+			l.cfg.Continue, l.cfg.MaxSteps, l.cfg.Warn = "run", 1, func(what string) { warned = append(warned, what) }
+			l.ran("")
+			text := l.asked[3].Messages[len(l.asked[3].Messages)-1].Text()
+			if told := strings.Contains(text, "changes of it were undone, of b, c."); told != tt.told || len(warned) > 0 != tt.told || !told && strings.Contains(text, "undone") {
+				t.Errorf("the model is told %s, the user %q", text, warned)
+			}
+			l.cfg.MaxSteps = 0
+			l.ran("")
+			if last := l.asked[4].Messages; strings.Contains(last[len(last)-1].Text(), "undone") {
+				t.Errorf("the model is told again: %v", last)
+			}
+		})
+	}
+}
+
+// TestUndoOfTheRun has a run undo its own change, and kills it between each two writes. When it
+// is continued it is not told of the undo, which others did not make.
+func TestUndoOfTheRun(t *testing.T) {
+	made := 0 // by how many of those that were killed
+	for point, ended := 1, false; !ended; point++ {
+		l := newLab(t, calls(`writeTextFile {"path":"a","text":"1"}`), calls(`undo {}`), calls("attemptCompletion"), "done")
+		e := l.cfg.Experts["e"]
+		e.Skills = map[string]SkillConfig{"u": {Type: builtinSkill, Dialect: "undo"}}
+		l.cfg.Experts["e"] = e
+		ended = l.killAt(point)
+		if len(l.asked) > 1 && l.files() == "" {
+			made++
+		}
+		l.asked, l.answers = nil, []any{calls("attemptCompletion"), "done", calls("attemptCompletion"), "done"}
+		if !ended && !l.killAt(0) {
+			t.Fatal("the run does not end")
+		}
+		if text := fmt.Sprint(l.asked); strings.Contains(text, undoneFiles[:20]) {
+			t.Errorf("killed at %d, the model is told %s", point, text)
+		}
+	}
+	if made < 5 {
+		t.Errorf("of those that were killed, %d had made the undo", made)
+	}
+}
+
+// TestUndoneByUser continues a run whose last change its user took back with a bare undo.
+func TestUndoneByUser(t *testing.T) {
+	l := newLab(t, calls(`writeTextFile {"path":"a","text":"1"}`), calls(`writeTextFile {"path":"b","text":"2"}`), calls("attemptCompletion"), "done")
+	l.cfg.MaxSteps = 2
+	l.ran("go")
+	if _, err := l.cfg.Executor.Execute(t.Context(), &skill.Session{}, skill.Undo{}); err != nil {
+		t.Fatal(err)
+	}
+	l.cfg.Continue, l.cfg.MaxSteps = "run", 1
+	l.ran("")
+	text := l.asked[2].Messages[len(l.asked[2].Messages)-1].Text()
+	if !strings.Contains(text, "changes of it were undone, of b.") {
+		t.Errorf("the model is told %s", text)
 	}
 }

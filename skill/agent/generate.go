@@ -17,23 +17,29 @@ const (
 	maxWait = time.Minute // where the endpoint does not say how long
 )
 
-// generate returns the model's answer, and retries temporary errors. Without tools it asks
-// for a text.
-func (t *task) generate(ctx context.Context, tools []Tool) (Answer, error) {
+// request returns what the model is asked: for a call of one of the tools or, if there are
+// none, for a text.
+func (t *task) request(tools []Tool) Request {
+	r := Request{Messages: t.history, Tools: tools}
+	if tools == nil {
+		r.Withheld = t.tools()
+	}
+	if tools == nil && t.parent == nil {
+		r.Schema = t.cfg.Schema
+	}
+	return r
+}
+
+// generate returns the model's answer to a request, and retries temporary errors. Its words
+// are passed on to heard.
+func (t *task) generate(ctx context.Context, request Request, heard func(text string)) (Answer, error) {
 	for tries := 0; ; tries++ {
-		if tools != nil {
+		if request.Tools != nil {
 			if err := t.emit(ctx, Event{Type: StartGeneration, Messages: t.unsent()}); err != nil {
 				return Answer{}, err
 			}
 		}
-		request := Request{Messages: t.history, Tools: tools}
-		if tools == nil {
-			request.Withheld = t.tools()
-		}
-		if tools == nil && t.parent == nil {
-			request.Schema = t.cfg.Schema
-		}
-		answer, err := t.askOnce(ctx, request, t.cfg.Heard)
+		answer, err := t.askOnce(ctx, request, heard)
 		if err == nil || answer.Usage != (Usage{}) {
 			t.addUsage(answer.Usage)
 		}

@@ -93,6 +93,7 @@ func TestReadProjectRefuses(t *testing.T) {
 		{"reasoningBudget = \"huge\"\n", `perstack.toml: reasoningBudget "huge" is not supported; choose none, minimal, low, medium, high`},
 		{"[experts.x]\ninstruction = \"i\"\nminRuntimeVersion = \"99.0.0\"\n", "perstack.toml: experts.x: minRuntimeVersion 99.0.0 is later than that of this program, 1.0.0"},
 		{"[experts.x]\ninstruction = \"i\"\nminRuntimeVersion = \"latest\"\n", "perstack.toml: experts.x: minRuntimeVersion latest is later than that of this program, 1.0.0"},
+		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"builtin\"\ntools = \"stack\"\nallowedDomains = [\"a.b\", \"*.a.b\", \"https://a.b/\"]\n", `perstack.toml: experts.x: skills.s: allowedDomains: "https://a.b/" is not the name of a host; write it like example.org or *.example.org`},
 		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"mcpStdioSkill\"\ncommand = \"c\"\nallowedDomains = [\"example.org\"]\n", "perstack.toml: experts.x: skills.s: allowedDomains is not supported: what a skill connects to cannot be restricted to names; leave it out"},
 	} {
 		if _, err := ReadProject([]byte(tt.in)); err == nil || !strings.HasPrefix(err.Error(), tt.want) {

@@ -25,8 +25,9 @@ const runsDir = "perstack/runs"
 type Records struct {
 	Executor *skill.Executor // on the workspace
 
-	sums sums   // nil to read records whoever wrote them; see Confirmed
-	last string // the record whose sum was noted last
+	sums    sums            // nil to read records whoever wrote them; see Confirmed
+	last    string          // the record whose sum was noted last
+	adopted map[string]bool // records whose sums were noted when they were found
 }
 
 // ErrNoCheckpoint is the error of [Records.Latest] for a run without checkpoints.

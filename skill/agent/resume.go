@@ -36,12 +36,44 @@ const (
 	interruptedCall = "The run was interrupted during this call. What it does may have happened, in part or whole: find out before you call it again."
 	notBegunCall    = "The run was interrupted before this call. Nothing of it has happened; call it again if it is still needed."
 	lostMedia       = "(The image or file is not kept here, because the run was interrupted. Read it again if it is needed.)"
+	undoneFiles     = "Files are not as this conversation left them. Since then, changes of it were undone, of %s. Read again what you need of them."
 	lostRecords     = "Records of this run are damaged: %s. Calls may have been made that this conversation does not show. Find out before you repeat anything."
+	unconfirmed     = "Nothing confirms the records of this conversation. What it says of calls and results may be wrong; find out before you rely on it."
 )
 
-// Unconfirmed is the note to a model whose run is continued from records that nothing
-// confirms. A run that Config.Continue names is told it by itself, one that Config.From names is not.
-const Unconfirmed = "Nothing confirms the records of this conversation. What it says of calls and results may be wrong; find out before you rely on it."
+// takeUpRecords has a run go on where its records end. It tells the user and the model what
+// of them is damaged, and what has happened since.
+func (r *run) takeUpRecords(ctx context.Context) error {
+	from, damage, err := r.records.position(ctx, r.id)
+	for _, what := range damage {
+		r.warn(what)
+	}
+	switch {
+	case err != nil && err != ErrNoCheckpoint && ctx.Err() == nil:
+		return fmt.Errorf("%w; no record of the run %s can be used: start a new run with its query", err, r.id)
+	case err != nil:
+		return err
+	case len(from.interrupted) > 0:
+		r.warn(fmt.Sprintf("the run was interrupted during %s, which may have happened; the model is told", strings.Join(from.interrupted, ", ")))
+	case len(damage) > 0 && from.step > 0:
+		r.warn(fmt.Sprintf("the run continues in step %d", from.step))
+	case len(damage) > 0:
+		r.warn(fmt.Sprintf("the run continues from step %d", from.StepNumber))
+	}
+	r.note(from.note)
+	undone, err := r.undoneSince(ctx, from.Checkpoint)
+	if err == nil && undone != "" {
+		from.completing = false
+		r.warn("files are not as the conversation left them; the model is told: changes were undone of " + undone)
+		r.note(fmt.Sprintf(undoneFiles, undone))
+	}
+	if r.unconfirmed {
+		from.completing = false
+		r.note(unconfirmed)
+	}
+	r.from = &from
+	return err
+}
 
 // position returns where a run is continued, and what of its records is damaged. For a run
 // without any usable record the error is [ErrNoCheckpoint], or says what is damaged.
@@ -108,11 +140,6 @@ func (r Records) position(ctx context.Context, runID string) (position, []string
 // user, or gives its own to another. Events that follow without a StartRun are not its.
 func (p *position) awaits() bool {
 	return p.step == 0 && (len(p.PendingToolCalls) > 0 || p.Status == Completed && p.DelegatedBy != nil)
-}
-
-// proceeds reports whether the run goes on with a question to the model.
-func (p *position) proceeds() bool {
-	return p.step > 0 || p.Status == Proceeding || p.Status == StoppedByExceededMaxSteps || p.Status == StoppedByError
 }
 
 // tell adds a message to what the step begins with, or to what the next task begins with.

@@ -201,31 +201,16 @@ func (r *run) takeUp(ctx context.Context) error {
 	}
 	if r.cfg.From != nil {
 		r.from = &position{Checkpoint: *r.cfg.From}
+		if r.unconfirmed || r.records.adoptedCheckpoint(r.cfg.From.ID) {
+			r.note(unconfirmed)
+		}
 		return nil
 	}
-	from, damage, err := r.records.position(ctx, r.id)
-	for _, what := range damage {
-		r.warn(what)
-	}
-	switch {
-	case err != nil && err != ErrNoCheckpoint && ctx.Err() == nil:
-		return fmt.Errorf("%w; no record of the run %s can be used: start a new run with its query", err, r.id)
-	case err != nil:
-		return err
-	case len(from.interrupted) > 0:
-		r.warn(fmt.Sprintf("the run was interrupted during %s, which may have happened; the model is told", strings.Join(from.interrupted, ", ")))
-	case len(damage) > 0 && from.step > 0:
-		r.warn(fmt.Sprintf("the run continues in step %d", from.step))
-	case len(damage) > 0:
-		r.warn(fmt.Sprintf("the run continues from step %d", from.StepNumber))
-	}
-	if r.unconfirmed && (from.proceeds() || from.awaits()) {
-		from.tell(strings.TrimSpace(Unconfirmed + " " + from.note))
-	}
-	r.cfg.Note = strings.TrimSpace(from.note + " " + r.cfg.Note)
-	r.from = &from
-	return nil
+	return r.takeUpRecords(ctx)
 }
+
+// note adds to what the expert is told before it goes on, in front of what that says.
+func (r *run) note(text string) { r.cfg.Note = strings.TrimSpace(text + " " + r.cfg.Note) }
 
 // warn tells the caller what it should know of the run's configuration or records.
 func (r *run) warn(what string) {

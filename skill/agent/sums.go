@@ -22,44 +22,51 @@ import (
 // before the record. A record that is replaced has several.
 type sums map[string][]string // by the names of records
 
-// void stands in place of the sum of a record that was not written after all.
-const void = "void"
+// void stands in place of the sum of a record that was not written after all, adoption in
+// place of that of a record which was there when the program found the run. Older versions
+// pass over the latter.
+const (
+	void     = "void"
+	adoption = "adopted"
+)
 
 func sumOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// readSums returns the sums of a run's records, nil if none were kept, and the name in the
-// last line.
-func readSums(x *skill.Executor, runID string) (all sums, last string, err error) {
-	dir, err := x.Runs()
+// readSums reads the sums of a run's records, if any were kept.
+func (r *Records) readSums(runID string) error {
+	r.sums, r.last, r.adopted = nil, "", nil
+	dir, err := r.Executor.Runs()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, "", nil
+		return nil
 	}
 	if err != nil {
-		return nil, "", err
+		return err
 	}
 	defer dir.Close()
 	f, err := dir.Open(runID)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, "", nil
+		return nil
 	}
 	if err != nil {
-		return nil, "", err
+		return err
 	}
 	defer f.Close()
-	all = sums{}
+	r.sums, r.adopted = sums{}, map[string]bool{}
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		switch sum, name, ok := strings.Cut(lines.Text(), " "); {
 		case sum == void:
-			delete(all, name)
+			delete(r.sums, name)
+		case sum == adoption:
+			r.adopted[name] = true
 		case ok && len(sum) == 2*sha256.Size:
-			all[name], last = append(all[name], sum), name
+			r.sums[name], r.last = append(r.sums[name], sum), name
 		}
 	}
-	return all, last, lines.Err()
+	return lines.Err()
 }
 
 // openSums opens the file of a name that the sums of a run's records are added to. It removes
@@ -125,7 +132,7 @@ func (s *store) adopt(ctx context.Context) (err error) {
 		}
 		data, err := s.records().bytes(ctx, path.Join(runsDir, s.run, name))
 		if err == nil {
-			err = s.addSum(name, sumOf(data))
+			err = errors.Join(s.addSum(name, adoption), s.addSum(name, sumOf(data)))
 		}
 		if err != nil {
 			return err
@@ -165,8 +172,18 @@ func (r Records) Confirmed(runID string) (confirmed Records, known bool, err err
 	if err := checkRunID(runID); err != nil {
 		return r, false, err
 	}
-	r.sums, r.last, err = readSums(r.Executor, runID)
+	err = r.readSums(runID)
 	return r, r.sums != nil, err
+}
+
+// adoptedCheckpoint reports whether a checkpoint was there when this program found the run.
+func (r Records) adoptedCheckpoint(id string) bool {
+	for name := range r.adopted {
+		if n, ok := parseRecordName(name); ok && n.Kind == "checkpoint" && n.Of == id {
+			return true
+		}
+	}
+	return false
 }
 
 // missing returns the records that have a sum and are not there, in the order of their

@@ -143,6 +143,21 @@ func TestUnknownRecords(t *testing.T) {
 	if text := fmt.Sprint(l.asked[2].Messages); len(warned) != 1 || strings.Count(text, "Nothing confirms the records") != 1 {
 		t.Errorf("afterwards the user is told %q, the model %s", warned, text)
 	}
+	for _, step := range []int{2, 1} { // told by its conversation, or by the fork
+		c, err := Records{Executor: l.cfg.Executor}.AtStep(t.Context(), "run", step)
+		if err == nil {
+			c, err = Records{Executor: l.cfg.Executor}.Checkpoint(t.Context(), "run", c.ID)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.asked, l.answers = nil, []any{calls("attemptCompletion"), "done"}
+		l.cfg.Continue, l.cfg.From = "", &c
+		l.ran("")
+		if text := fmt.Sprint(l.asked[0].Messages); strings.Count(text, "Nothing confirms the records") != 1 {
+			t.Errorf("from step %d the model is told %s", step, text)
+		}
+	}
 }
 
 // TestUnknownRecordsKilled kills a run, forgets what confirms its records, and kills the
@@ -161,7 +176,7 @@ func TestUnknownRecordsKilled(t *testing.T) {
 			t.Fatal("the run does not end")
 		}
 		c, err := Records{Executor: l.cfg.Executor}.Latest(t.Context(), "run")
-		if err != nil || c.Status != Completed || !strings.Contains(fmt.Sprint(c.Messages), Unconfirmed) || l.file("f") != "1\n2\n3\n4\n" {
+		if err != nil || c.Status != Completed || !strings.Contains(fmt.Sprint(c.Messages), unconfirmed) || l.file("f") != "1\n2\n3\n4\n" {
 			t.Fatalf("killed at %d: %v, %s, the file holds %q, the conversation is %v", point, err, c.Status, l.file("f"), c.Messages)
 		}
 	}

@@ -142,7 +142,7 @@ func (t *task) takeStep(ctx context.Context) (done bool, err error) {
 		t.completing = false
 		return t.complete(ctx)
 	}
-	answer, err := t.ask(ctx)
+	answer, err := t.ask(ctx, t.tools())
 	if err != nil {
 		return true, t.fail(ctx, err)
 	}

@@ -183,8 +183,11 @@ func (r *Recorder) Event(e agent.Event) {
 		r.run, r.expert = e.RunID, e.ExpertKey
 		r.join()
 	}
-	if e.Usage != nil && !r.asked.IsZero() {
+	switch {
+	case e.Usage != nil && !r.asked.IsZero():
 		r.generated(*e.Usage, "")
+	case e.Usage != nil: // of a summary, or of a report that an earlier process had begun
+		r.count(*e.Usage)
 	}
 	switch e.Type {
 	case agent.StartGeneration, agent.AttemptCompletion: // after which the report is asked for
@@ -229,12 +232,17 @@ func (r *Recorder) join() {
 // generated ends the request to the model.
 func (r *Recorder) generated(u agent.Usage, failure string) {
 	r.add("chat "+r.cfg.About.Model, client, r.asked, failure, append(r.model("chat"), usage(u)...)...)
+	r.count(u)
+	r.asked = time.Time{}
+}
+
+// count adds to what the run has used.
+func (r *Recorder) count(u agent.Usage) {
 	r.usage.InputTokens += u.InputTokens
 	r.usage.OutputTokens += u.OutputTokens
 	r.usage.CachedInputTokens += u.CachedInputTokens
 	r.usage.CacheWriteTokens += u.CacheWriteTokens
 	r.usage.ReasoningTokens += u.ReasoningTokens
-	r.asked = time.Time{}
 }
 
 // providers are the names of the conventions.

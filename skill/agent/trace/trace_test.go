@@ -51,7 +51,7 @@ func TestSpans(t *testing.T) {
 		{Type: agent.ResolveToolResult, ToolResult: &agent.ToolResult{ID: "b", IsError: true}},
 		{Type: agent.ResolveToolResult, ToolResult: &agent.ToolResult{ID: "a"}},
 		{Type: agent.ResolveToolResult, ToolResult: &agent.ToolResult{ID: "unknown"}},
-		{Type: agent.ContinueToNextStep}, {Type: agent.StartGeneration}, {Type: agent.Retry, Usage: &used},
+		{Type: agent.ContinueToNextStep}, {Type: agent.CompactConversation, Usage: &used}, {Type: agent.StartGeneration}, {Type: agent.Retry, Usage: &used},
 		{Type: agent.StartGeneration}, {Type: agent.StopRunByError},
 	} {
 		e.ExpertKey = "e"
@@ -96,7 +96,7 @@ func TestSpans(t *testing.T) {
 		}
 	}
 	want := []string{"chat gemini-3-pro gcp.gemini r1 in=10", "execute_tool search mcp tools/call tool_error", "execute_tool readTextFile",
-		"chat gemini-3-pro gcp.gemini r1 in=10", "chat gemini-3-pro gcp.gemini r1 in=0 _OTHER", "invoke_agent e gcp.gemini r1 in=20 _OTHER"}
+		"chat gemini-3-pro gcp.gemini r1 in=10", "chat gemini-3-pro gcp.gemini r1 in=0 _OTHER", "invoke_agent e gcp.gemini r1 in=30 _OTHER"}
 	want[1] = "execute_tool search tools/call tool_error"
 	if !slices.Equal(lines, want) {
 		t.Errorf("spans\n got %q\nwant %q", lines, want)
