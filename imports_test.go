@@ -211,6 +211,26 @@ func TestNoPatternIsCompiledAtStart(t *testing.T) {
 	}
 }
 
+// command matches a command of the program in a text.
+var command = regexp.MustCompile(`(?m)^[^/\n]*["` + "`" + ` (]skill (undo|history|diff|restore|doctor|gc|log|run|start|mcp|trust|config|tools|test|setup|help|--?[a-z])`)
+
+// TestLibraryNamesNoProgram has the library say what to type next with Config.Program, for
+// packages install the program by another name.
+func TestLibraryNamesNoProgram(t *testing.T) {
+	for _, file := range sources(t) {
+		if strings.HasSuffix(file, "_test.go") || !strings.HasPrefix(file, "skill/") || strings.Contains(file, "/testdata/") {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := command.Find(data); m != nil {
+			t.Errorf("%s says to type %s; begin that with Config.Program", file, bytes.TrimSpace(m))
+		}
+	}
+}
+
 // TestNoCodeInC has no library bring code in C: where there is a C compiler, its linker would
 // have to put the programs together.
 func TestNoCodeInC(t *testing.T) {

@@ -20,6 +20,9 @@ const (
 	askNever   = "never"
 )
 
+// asks lists what --ask may be.
+var asks = []string{askDestroy, askChange, askNever}
+
 // maxAsked is how many characters of a call the person sees who is asked about it: all of
 // most commands.
 const maxAsked = 2000
@@ -34,7 +37,10 @@ type gate struct {
 }
 
 // An unaskedError ends a run that has nobody to ask about a call.
-type unaskedError struct{ call string }
+type unaskedError struct {
+	call  string
+	ruled bool // the rules say to ask, which --ask and allow do not change
+}
 
 func (e *unaskedError) Error() string {
 	return "not done, because it needs your consent: " + e.call
@@ -42,28 +48,21 @@ func (e *unaskedError) Error() string {
 
 // newGate returns what --ask says, without it otherwise, and the rules of the user and of a
 // workspace that is trusted; nil if they allow all.
-func (c *cli) newGate(o *options, given, otherwise string) (*gate, error) {
+func (c *cli) newGate(o *options, given, otherwise string) *gate {
 	when := cmp.Or(given, otherwise)
-	switch when {
-	case askDestroy, askChange, askNever:
-	default:
-		return nil, fmt.Errorf("--ask %s: it is destroy, change or never", when)
-	}
 	rules := o.rules(given != "")
 	if when == askNever && len(rules.Ask)+len(rules.Deny) == 0 {
-		return nil, nil
+		return nil
 	}
-	return &gate{cli: c, rules: rules, when: when, always: map[string]bool{}}, nil
+	return &gate{cli: c, rules: rules, when: when, always: map[string]bool{}}
 }
 
 // setGate lets the calls of a run pass the gate.
-func (c *cli) setGate(cfg *agent.Config, r *runOptions, otherwise string, ask func(string) (string, error)) error {
-	g, err := c.newGate(r.options, r.ask, otherwise)
-	if g != nil {
+func (c *cli) setGate(cfg *agent.Config, r *runOptions, otherwise string, ask func(string) (string, error)) {
+	if g := c.newGate(r.options, r.ask, otherwise); g != nil {
 		g.ask = ask
 		cfg.Allow = g.allow
 	}
-	return err
 }
 
 func matches(patterns []string, name string) bool {
@@ -92,7 +91,7 @@ func (g *gate) allow(_ context.Context, call agent.ToolCall, effect dialect.Effe
 	}
 	what := call.ToolName + " " + string(call.Args)
 	if g.ask == nil {
-		return "", &unaskedError{oneLine(what, lineWidth)}
+		return "", &unaskedError{oneLine(what, lineWidth), matches(g.rules.Ask, call.ToolName)}
 	}
 	fmt.Fprintf(g.stdout, "\n     %s\n", oneLine(what, maxAsked))
 	reply, err := g.ask("Allow this call? (yes, no, or always for this tool) ")
@@ -108,15 +107,22 @@ func (g *gate) allow(_ context.Context, call agent.ToolCall, effect dialect.Effe
 	return "", nil
 }
 
+// rulesToEdit returns the file in which users write their rules.
+func (c *cli) rulesToEdit() string { return cmp.Or(c.userRules(), rulesFile) }
+
+// notToAsk says what to edit so that the rules do not ask about a tool.
+func (c *cli) notToAsk(tool string) string {
+	return fmt.Sprintf("take %s out of ask under [tools] in %s or in the workspace's %s", tool, c.rulesToEdit(), rulesFile)
+}
+
 // check implements Check of [mcpserver.Config].
 func (g *gate) check(tool string, effect dialect.Effect) (refusal string, ask bool) {
 	if refusal, ask = g.verdict(tool, effect); !ask {
 		return refusal, false
 	}
-	file := cmp.Or(g.userRules(), rulesFile)
-	set := fmt.Sprintf("add it to allow under [tools] in %s, or start skill mcp with --ask never", file)
+	set := fmt.Sprintf("add it to allow under [tools] in %s, or start %s mcp with --ask never", g.rulesToEdit(), g.program())
 	if matches(g.rules.Ask, tool) {
-		set = fmt.Sprintf("take it out of ask under [tools] in %s or in the workspace's %s", file, rulesFile)
+		set = g.notToAsk("it")
 	}
 	return "This call needs the user's consent, and this client cannot ask for it. To allow " + tool + ", " + set + ".", true
 }

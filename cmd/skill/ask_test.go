@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,13 +32,13 @@ func TestAsk(t *testing.T) {
 		"refused":            {"start --ask destroy e go", "", "no\nyes\n", "d f", 0, "The user did not allow this call"},
 		"always":             {"start --ask destroy e go", "", "always\n", "d", 0, "Allow this call?"},
 		"every change":       {"start --ask change e go", "", "no\nno\nno\n", "f g", 0, "createDirectory {\"path\":\"d\"}\nAllow"},
-		"nobody to ask":      {"run --ask destroy e go", "", "", "d f g", exitConfirm, "not done, because it needs your consent: deleteFile {\"path\":\"f\"}\nskill run e --continue-run r --ask never does it"},
+		"nobody to ask":      {"run --ask destroy e go", "", "", "d f g", exitConfirm, "not done, because it needs your consent: deleteFile {\"path\":\"f\"}\nskill run -C $DIR e --continue-run r --ask never does it; so does allow under [tools] in $CONFIG/skill/skill.toml\n"},
 		"never":              {"run e go", "", "", "d", 0, ""},
 		"allowed by setting": {"run --ask change e go", "[tools]\nallow = [\"delete*\", \"createDirectory\"]", "", "d", 0, ""},
-		"asked by setting":   {"run e go", "[tools]\nallow = [\"*\"]\nask = [\"createDirectory\"]", "", "f g", exitConfirm, "createDirectory"},
+		"asked by setting":   {"run e go", "[tools]\nallow = [\"*\"]\nask = [\"createDirectory\"]", "", "f g", exitConfirm, "\nskill run -C $DIR e --continue-run r asks you on a terminal; elsewhere, take the tool out of ask under [tools] in $CONFIG/skill/skill.toml or in the workspace's skill.toml first\n"},
 		"denied by setting":  {"run e go", "[tools]\nallow = [\"*\"]\nask = [\"deleteFile\"]\ndeny = [\"delete*\"]", "", "d f g", 0, "The user's settings deny this tool"},
 		"a wrong setting":    {"run e go", "[tools]\nforbid = [\"*\"]", "", "f g", exitFailed, "skill.toml"},
-		"a wrong flag":       {"run --ask always e go", "", "", "f g", exitFailed, "--ask always: it is destroy, change or never"},
+		"a wrong flag":       {"run --ask always e go", "", "", "f g", exitUsage, "--ask always: must be destroy, change or never"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, config := newProject(t), t.TempDir()
@@ -54,7 +55,8 @@ func TestAsk(t *testing.T) {
 				return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": config, "XDG_CONFIG_HOME": config}[name]
 			}}
 			out, errs, code := play(t, c, tt.stdin, append(strings.Fields(tt.command), "-C", dir, "--run-id", "r")...)
-			if code != tt.code || !strings.Contains(out+errs, tt.says) {
+			says := strings.NewReplacer("$DIR", shellWord(dir), "$CONFIG", config).Replace(tt.says)
+			if code != tt.code || !strings.Contains(out+errs, says) {
 				t.Errorf("exit %d, %s%s", code, out, errs)
 			}
 			var left []string
@@ -137,5 +139,19 @@ func TestAskShowsTheCall(t *testing.T) {
 	refusal, err := g.allow(t.Context(), agent.ToolCall{ToolName: "run", Args: args}, dialect.Destroys)
 	if err != nil || refusal == "" || !strings.Contains(out.String(), "rm -rf ~") {
 		t.Errorf("%q, %v: the person sees %s", refusal, err, out.String())
+	}
+}
+
+// TestAskInterrupted presses Ctrl-C at a question: that interrupts, and is not taken for a no.
+func TestAskInterrupted(t *testing.T) {
+	for reply, want := range map[error]string{errLeft: "did not allow", errInterrupted: ""} {
+		g := gate{cli: &cli{stdout: io.Discard, stderr: io.Discard}, when: askChange, ask: func(string) (string, error) { return "", reply }}
+		refusal, err := g.allow(t.Context(), agent.ToolCall{ToolName: "exec"}, dialect.Destroys)
+		if !strings.Contains(refusal, want) || (refusal == "") != (want == "") || (err == errInterrupted) != (reply == errInterrupted) {
+			t.Errorf("%v: refused with %q, %v", reply, refusal, err)
+		}
+		if err := g.ended(t.Context(), agent.Config{}, "run", reply); (err == exit(exitInterrupt)) != (reply == errInterrupted) {
+			t.Errorf("%v ends with %v", reply, err)
+		}
 	}
 }

@@ -100,11 +100,11 @@ func (c *cli) configureByUser(cmd *cobra.Command, o *options, ruled bool) error 
 	o.user = s.Tools
 	if o.holds(file) {
 		if ruled && s.Tools.Allow != nil {
-			fmt.Fprintf(c.stderr, "skill: allow in %s does not count, because the tools reach that file\n", file)
+			c.sayf("allow in %s does not count, because the tools reach that file", file)
 		}
 		o.user.Allow = nil
 		if len(s.flags)+len(given) > 0 {
-			fmt.Fprintf(c.stderr, "skill: the flags in %s do not count, because the tools reach that file\n", file)
+			c.sayf("the flags in %s do not count, because the tools reach that file", file)
 		}
 		return nil
 	}
@@ -133,13 +133,13 @@ func (c *cli) configureByWorkspace(cmd *cobra.Command, o *options, ruled bool) e
 	}
 	switch {
 	case !trusted && err != nil:
-		fmt.Fprintf(c.stderr, "skill: %s of the workspace does not count: %v\n", rulesFile, err)
+		c.sayf("%s of the workspace does not count: %v", rulesFile, err)
 		return nil
 	case err != nil:
 		return err
 	case !trusted:
 		if ruled || len(s.flags) > 0 {
-			fmt.Fprintf(c.stderr, "skill: %s of the workspace does not count, because you have not trusted it as it is: type skill trust %s\n", rulesFile, shellWord(w.dir))
+			c.sayf("%s of the workspace does not count, because you have not trusted it as it is: type %s trust %s", rulesFile, c.program(), shellWord(w.dir))
 		}
 		return nil
 	}
@@ -163,7 +163,7 @@ func (c *cli) configureBy(cmd *cobra.Command, o *options, l layer) error {
 		f := cmd.Flags().Lookup(name)
 		switch {
 		case slices.Contains(unsettable, name) || f == nil && !c.isFlag(cmd, o, name):
-			return fmt.Errorf("%s: %s is not a flag that a file can set; skill config --help shows what it holds", l.of.at(l.under+name), name)
+			return fmt.Errorf("%s: %s is not a flag that a file can set; %s config --help shows what it holds", l.of.at(l.under+name), name, c.program())
 		case f == nil || f.Changed || o.from[name] != "":
 			continue
 		}

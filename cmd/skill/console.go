@@ -124,23 +124,25 @@ func (k *console) setTools(_ context.Context, name string) error {
 }
 
 func (k *console) help(context.Context, string) error {
+	wide := columns()
+	list := func(name, doc string) { fmt.Fprintf(k.stdout, "  %-20s%s\n", name, folded(doc, 22, wide)) }
 	for _, command := range k.commands() {
-		fmt.Fprintf(k.stdout, "  %-20s%s\n", strings.TrimSpace(command.name+" "+command.argument), command.doc)
+		list(strings.TrimSpace(command.name+" "+command.argument), command.doc)
 	}
 	fmt.Fprintf(k.stdout, "A line without a colon is a prompt of %s. Its tools:\n", k.dialect().Name)
 	for _, t := range k.dialect().Tools {
-		fmt.Fprintf(k.stdout, "  %-20s%s\n", t.Name, folded(t.Doc, 22))
+		list(t.Name, t.Doc)
 	}
 	return nil
 }
 
-// folded breaks a text between words, so that with an indent it fits a terminal of 80 columns.
-func folded(text string, indent int) string {
+// folded breaks a text between words, so that with an indent it fits so many columns.
+func folded(text string, indent, columns int) string {
 	var b strings.Builder
 	at := indent
 	for i, word := range strings.Fields(text) {
 		switch n := utf8.RuneCountInString(word); {
-		case i > 0 && at+1+n > 80:
+		case i > 0 && at+1+n > columns:
 			b.WriteString("\n" + strings.Repeat(" ", indent))
 			at = indent + n
 		case i > 0:

@@ -19,7 +19,7 @@ func (c *cli) explainCommand(o *options) *cobra.Command {
 			"none. With -v or --json it also prints the request in the prompt, its verb, and what each\n" +
 			"part of it is. No language model is asked. The exit code is 1 if the prompt is not understood.",
 		Example: "  skill explain 'move notes.md from Inbox to Archive'\n  skill explain -v 'delete a.txt if it is empty'",
-		Args:    usage.Arguments(1, math.MaxInt, "a prompt: skill explain 'read a.txt'"),
+		Args:    usage.Arguments(1, math.MaxInt, "a prompt: "+c.program()+" explain 'read a.txt'"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := o.joined(args)
 			if err != nil {
@@ -40,9 +40,9 @@ func (c *cli) explainCommand(o *options) *cobra.Command {
 				fmt.Fprintln(c.stdout, r.Command())
 				return nil
 			case r.Why == "":
-				fmt.Fprintln(c.stderr, "skill: no request to read, list, check, create, write, append, delete, copy or move was found")
+				c.say("no request to read, list, check, create, write, append, delete, copy or move was found")
 			default:
-				fmt.Fprintln(c.stderr, "skill: not understood:", r.Why)
+				c.say("not understood:", r.Why)
 			}
 			return exit(exitFailed)
 		},

@@ -20,6 +20,7 @@ import (
 // it is given by obey, and refuses the others.
 type options struct {
 	helper     string            // not a flag: see cli
+	program    string            // not a flag: see cli
 	keepHelper bool              // not a flag: this command runs many programs
 	args       []string          // the whole command line
 	layers     []layer           // what files say of flags

@@ -28,13 +28,15 @@ func TestKeyFile(t *testing.T) {
 		t.Errorf("Authorization is %q, want %q", sent, want)
 	}
 	for flag, want := range map[string]string{
-		"--openai-api-key=sk-x":               "one is enough",
-		"--openai-api-key-file=" + dir:        "is not a regular file",
-		"--openai-api-key-file=/dev/null":     "is not a regular file",
-		"--openai-api-key-file=" + file + "x": "no such file",
+		"--openai-api-key=sk-x":           "one is enough",
+		"--openai-api-key-file=" + dir:    "is not a regular file",
+		"--openai-api-key-file=/dev/null": "is not a regular file",
 	} {
 		if _, stderr, code := play(t, &cli{}, "do something", append(flags, flag)...); code != exitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %s, want %s", flag, code, stderr, want)
 		}
+	}
+	if _, stderr, code := play(t, &cli{}, "do something", append(flags, "--openai-api-key-file="+file+"x")...); code != exitFailed || !strings.Contains(stderr, "no such file") {
+		t.Errorf("a missing file: exit code %d, %s", code, stderr)
 	}
 }

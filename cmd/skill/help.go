@@ -25,7 +25,10 @@ line the second word is the path, whatever it holds, and what is left over is an
 whose first word is one of the nine operations is a text command; one that is JSON is a
 message with tool calls of OpenAI, Anthropic, Gemini or Ollama, and is answered as that
 provider's next request holds it; anything else goes to the fallback.
-With --tools stack a prompt is a model's text with calls like read(path: 'a.txt').`
+With --tools stack a prompt is a model's text with calls like read(path: 'a.txt').
+
+The exit code is 0 for success, 1 for a failure or where something named is not there,
+2 for a command line that is wrong wherever it is typed, 3 for a change to be confirmed.`
 
 const rootExample = `  skill writeFile notes/a.txt content: hi
   echo 'listDirectory .' | skill --json
@@ -53,8 +56,16 @@ func nameOf(started string) string {
 	return ""
 }
 
-// toType returns a writer of help and errors in which what is to be typed begins with the name
-// that the program was started by.
+// program returns what people type for the program.
+func (c *cli) program() string { return cmp.Or(c.name, "skill") }
+
+// say writes a line of what is wrong, or what goes on.
+func (c *cli) say(words ...any) { fmt.Fprint(c.stderr, c.program(), ": ", fmt.Sprintln(words...)) }
+
+func (c *cli) sayf(format string, args ...any) { c.say(fmt.Sprintf(format, args...)) }
+
+// toType returns a writer of the texts of help, which are all ours, in which what is to be typed
+// begins with the name that the program was started by.
 func (c *cli) toType(w io.Writer) io.Writer {
 	if c.name == "" {
 		return w

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"textskill/cmd/internal/usage"
@@ -15,6 +17,9 @@ func (c *cli) historyCommand(o *options) *cobra.Command {
 		Example: "  skill history\n  skill history -n 5 notes\n  skill --json history",
 		Args:    usage.Arguments(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if limit < 1 {
+				return fmt.Errorf("--limit is %d; it must be at least 1", limit)
+			}
 			in := map[string]any{"limit": limit}
 			if run != "" {
 				in["run"] = run
@@ -36,7 +41,7 @@ func (c *cli) diffCommand(o *options) *cobra.Command {
 		Use:               "diff [flags] ID",
 		Short:             "Show a change as a unified diff",
 		Example:           "  skill diff 12\n  skill --json diff 12",
-		Args:              usage.Arguments(1, 1, "ID: the number of a change; \"skill history\" lists them"),
+		Args:              usage.Arguments(1, 1, "ID: the number of a change; \""+c.program()+" history\" lists them"),
 		ValidArgsFunction: c.completeChange(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.journal(cmd.Context(), o, cmd.Name(), map[string]any{"id": args[0]})
@@ -53,7 +58,7 @@ func (c *cli) restoreCommand(o *options) *cobra.Command {
 		Short:             "Show what a file held before a change",
 		Long:              "restore prints what a file held before a change, or writes it to another file. The\nchange itself is not undone. PATH names the file if the change is about several.",
 		Example:           "  skill restore 12\n  skill restore 12 --to notes/old.txt\n  skill restore 31 src/main.go",
-		Args:              usage.Arguments(1, 2, "ID: the number of a change; \"skill history\" lists them"),
+		Args:              usage.Arguments(1, 2, "ID: the number of a change; \""+c.program()+" history\" lists them"),
 		ValidArgsFunction: c.completeChange(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := map[string]any{"id": args[0]}

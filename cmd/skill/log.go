@@ -52,7 +52,16 @@ func (c *cli) logCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "log [flags]", Short: "List expert runs, or show one", Long: logLong, Example: logExample,
 		Args: usage.Arguments(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.failed(c.log(cmd.Context(), &l)) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			inStep, err := steps(l.step)
+			if err != nil {
+				return err
+			}
+			if l.take < 0 {
+				return fmt.Errorf("--take is %d; it must be at least 0", l.take)
+			}
+			return c.failed(c.log(cmd.Context(), &l, inStep))
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&l.run, "run", "", "show the run `ID`")
@@ -71,11 +80,7 @@ func (c *cli) logCommand(o *options) *cobra.Command {
 }
 
 // log is skill log.
-func (c *cli) log(ctx context.Context, l *logOptions) error {
-	inStep, err := steps(l.step)
-	if err != nil {
-		return err
-	}
+func (c *cli) log(ctx context.Context, l *logOptions, inStep func(int) bool) error {
 	x, err := c.executor(l.options)
 	if err != nil {
 		return err
@@ -271,7 +276,7 @@ func line(e agent.Event, price *agent.Price) string {
 		}
 		return oneLine(text, lineWidth)
 	case e.Type == agent.CompactConversation && e.Step != nil && e.Checkpoint != nil:
-		return oneLine(fmt.Sprintf("checkpoint %s, shortened to %d messages", e.Checkpoint.ID, len(e.Step.NewMessages)), lineWidth)
+		return oneLine(fmt.Sprintf("checkpoint %s, shortened to %d messages, %s", e.Checkpoint.ID, len(e.Step.NewMessages), spent(e.Step.Usage, price)), lineWidth)
 	case e.Step != nil && e.Checkpoint != nil:
 		return oneLine("checkpoint "+e.Checkpoint.ID+", "+spent(e.Step.Usage, price), lineWidth)
 	case e.Type == agent.StartGeneration:

@@ -44,8 +44,8 @@ type cli struct {
 // Exit codes.
 const (
 	exitOK      = 0
-	exitFailed  = 1 // an operation, or one call of several
-	exitUsage   = 2
+	exitFailed  = 1 // an operation, or one call of several; or what it names is not there
+	exitUsage   = 2 // the command line is wrong, wherever it is typed
 	exitConfirm = 3 // nothing was done: the exact command has to be typed
 )
 

@@ -92,7 +92,7 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
 	f.StringVar(&m.tokenFile, "http-token-file", "", "with --http, require the bearer token in `FILE`")
 	f.BoolVar(&m.noToken, "no-token", false, "with --http, let every user of this machine use the tools as you")
 	f.StringSliceVar(&m.hosts, "http-host", nil, "with --http, also accept requests for the host `NAME`; may be repeated")
-	f.StringVar(&m.ask, "ask", "", "let the client ask you before calls that `WHAT`: destroy, change or never (default never)")
+	f.Var(choice{&m.ask, "WHAT", asks}, "ask", "let the client ask you before calls that `WHAT`: destroy, change or never (default never)")
 	o.obey(cmd, "workspace", "undo", "sandbox", "network", "--max-text")
 	return cmd
 }
@@ -105,7 +105,7 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 		return fmt.Errorf("--tools %s is not a dialect; there are %s", m.tools[i], strings.Join(dialect.Names(), ", "))
 	}
 	if len(m.tools) == 0 {
-		fmt.Fprintf(c.stderr, "skill: serving the tools of the dialect %s; --tools perstack serves the Base Skill's\n", mcpDefault[0].Name)
+		c.sayf("serving the tools of the dialect %s; --tools perstack serves the Base Skill's", mcpDefault[0].Name)
 	}
 	h, err := m.serving()
 	if err != nil {
@@ -123,11 +123,7 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 		list[i] = m.limit(d.For(x.Config()))
 	}
 	cfg := mcpserver.Config{Executor: x, Dialects: list, Version: version(), Log: c.stderr, Progress: skill.WithProgress}
-	g, err := c.newGate(m.options, m.ask, askNever)
-	if err != nil {
-		return c.failed(err)
-	}
-	if g != nil {
+	if g := c.newGate(m.options, m.ask, askNever); g != nil {
 		cfg.Check = g.check
 	}
 	s, err := mcpserver.New(cfg)
@@ -151,9 +147,9 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 		}
 	}
 	h.Ready = func(url string) {
-		fmt.Fprintln(c.stderr, "skill: serving MCP at", url)
+		c.say("serving MCP at", url)
 		if note != "" {
-			fmt.Fprintln(c.stderr, "skill:", note)
+			c.say(note)
 		}
 	}
 	err = s.HTTP(ctx, *h)
@@ -162,7 +158,7 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 	case errors.Is(err, mcpserver.ErrNoToken):
 		return fmt.Errorf("--http: %w: give one with --http-token-file or --http-token", err)
 	case errors.As(err, &network):
-		fmt.Fprintln(c.stderr, "skill:", err)
+		c.say(err)
 		return exit(exitFailed)
 	case err != nil:
 		return fmt.Errorf("--http: %w", err)
@@ -175,7 +171,7 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 func (c *cli) tracing() (*cli, func()) {
 	calls, err := trace.NewCalls(c.getenv)
 	if err != nil {
-		fmt.Fprintln(c.stderr, "skill:", err)
+		c.say(err)
 	}
 	if calls == nil {
 		return c, func() {}
@@ -189,7 +185,7 @@ func (c *cli) tracing() (*cli, func()) {
 	}
 	return &own, func() {
 		if err := calls.Close(); err != nil {
-			fmt.Fprintln(c.stderr, "skill:", err)
+			c.say(err)
 		}
 	}
 }
@@ -197,7 +193,7 @@ func (c *cli) tracing() (*cli, func()) {
 // mcpStdio serves the client that started the program.
 func (c *cli) mcpStdio(ctx context.Context, s *mcpserver.Server) error {
 	if isTerminal(c.stdin) {
-		fmt.Fprintln(c.stderr, "skill: waiting for an MCP client on standard input; end with Ctrl-D")
+		c.say("waiting for an MCP client on standard input; end with Ctrl-D")
 	}
 	gone := make(chan os.Signal, 1)
 	var watched sync.WaitGroup

@@ -81,7 +81,7 @@ func (p *prompter) read(text string) (*dialect.Dialect, dialect.Input, error) {
 	case d == nil:
 		d = dialect.Of(text)
 	case d.Prompt == nil && d.Wire(in) == nil:
-		err = fmt.Errorf("--tools %[1]s takes no prompts; \"skill mcp --tools %[1]s\" serves it", d.Name)
+		err = fmt.Errorf("--tools %[1]s takes no prompts; \"%[2]s mcp --tools %[1]s\" serves it", d.Name, p.program())
 	}
 	return d, in, err
 }
@@ -108,7 +108,7 @@ func (p *prompter) warn(replies ...dialect.Reply) {
 	for _, r := range replies {
 		p.warn(r.Calls...)
 		if why := r.NotKept(); why != "" && !(r.JSON && strings.Contains(r.Body, `"not_undoable":`)) {
-			fmt.Fprintln(p.stderr, "skill: this cannot be undone:", why)
+			p.say("this cannot be undone:", why)
 		}
 	}
 }
@@ -133,11 +133,11 @@ type record struct {
 // print writes a reply. The error is an exit if the call failed.
 func (p *prompter) print(r dialect.Reply) error {
 	if !p.o.json && len(r.Repairs) > 0 {
-		fmt.Fprintln(p.stderr, "skill: "+p.where()+"repaired:", strings.Join(r.Repairs, ", "))
+		p.say(p.where()+"repaired:", strings.Join(r.Repairs, ", "))
 	}
 	if p.o.tools != dialect.Achilles.Name { // who names it sends what the original takes
 		for _, what := range r.Ignored {
-			fmt.Fprintln(p.stderr, "skill:", what)
+			p.say(what)
 		}
 	}
 	if r.JSON || r.Message && !p.o.json {
@@ -177,7 +177,7 @@ func (p *prompter) print(r dialect.Reply) error {
 	if p.o.json {
 		return cmp.Or(p.printJSON(rec), error(exit(code)))
 	}
-	fmt.Fprintln(p.stderr, "skill:", p.where()+rec.Error)
+	p.say(p.where() + rec.Error)
 	if rec.Hint != "" {
 		fmt.Fprintln(p.stderr, rec.Hint)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"syscall"
@@ -26,12 +27,11 @@ import (
 // run carries out one command line and returns the exit code.
 func (c *cli) run(ctx context.Context, args []string) int {
 	stdout, stderr := newOutput(c.stdout), newOutput(c.stderr)
-	stderr.w = c.toType(stderr.w)
 	own := *c
 	own.stdout, own.stderr = stdout, stderr
 	code := own.execute(ctx, args)
 	if err := stdout.failure(); err != nil && !errors.Is(err, syscall.EPIPE) { // a reader that has gone wants no answer
-		fmt.Fprintln(stderr, "skill:", err)
+		own.say(err)
 		code = cmp.Or(code, exitFailed)
 	}
 	return code
@@ -53,6 +53,9 @@ func (c *cli) execute(ctx context.Context, args []string) int {
 		return int(code)
 	case errors.Is(err, errUnwritten):
 		return exitFailed
+	case errors.As(err, new(*fs.PathError)), errors.As(err, new(syscall.Errno)): // the command line is right, but not here
+		c.say(err)
+		return exitFailed
 	}
 	usage.PrintError(c.stderr, cmd, err)
 	return exitUsage
@@ -61,9 +64,9 @@ func (c *cli) execute(ctx context.Context, args []string) int {
 // command returns the command for a command line.
 func (c *cli) command(args []string) *cobra.Command {
 	o := newOptions(c.helper)
-	o.args = args
+	o.program, o.args = c.program(), args
 	root := &cobra.Command{
-		Use:     cmp.Or(c.name, "skill") + " [flags] COMMAND WORDS…",
+		Use:     c.program() + " [flags] COMMAND WORDS…",
 		Short:   "Carry out what an agent asks of a workspace",
 		Long:    rootLong,
 		Example: rootExample,
@@ -145,7 +148,7 @@ func (c *cli) executor(o *options) (*skill.Executor, error) {
 	}
 	return skill.New(skill.Config{
 		Dir: o.workspace, Allow: o.allow, ReadOnly: o.readOnly, DryRun: o.dryRun,
-		AllowConfig: o.allowConfig, NoSync: o.noSync || c.unlasting, Journal: o.kept(), State: cmp.Or(o.state, c.getenv("SKILL_STATE")), Helper: o.helper, Unfenced: o.helper == "", // but for Linux, there are no helpers
+		AllowConfig: o.allowConfig, NoSync: o.noSync || c.unlasting, Program: c.program(), Journal: o.kept(), State: cmp.Or(o.state, c.getenv("SKILL_STATE")), Helper: o.helper, Unfenced: o.helper == "", // but for Linux, there are no helpers
 		SnapshotBytes: cmp.Or(o.snapshot, -1),
 		Network:       o.network, Private: o.private, Hosts: o.hosts, AllowHooks: o.allowHooks, AllowSSH: o.allowSSH,
 		Fence: skill.FenceMode(o.fence), FenceRead: o.fenceRead, FenceWrite: o.fenceWrite, Limits: o.limits, AllowSysV: o.allowSysV, PassEnv: o.passEnv, Subreaper: true, KeepHelper: o.keepHelper,
@@ -178,7 +181,7 @@ func (c *cli) record(o *options) (func(skill.Call), error) {
 	log.Redact = agent.NewRedactor(secrets).JSON
 	return func(call skill.Call) {
 		if err := log.Add(call); err != nil {
-			fmt.Fprintln(c.stderr, "skill: --audit:", err)
+			c.say("--audit:", err)
 		}
 		if c.called != nil {
 			c.called(call)
@@ -238,7 +241,7 @@ func (c *cli) failed(err error) error {
 	if err == nil || errors.As(err, new(exit)) || errors.Is(err, errUnwritten) {
 		return err
 	}
-	fmt.Fprintln(c.stderr, "skill:", err)
+	c.say(err)
 	return exit(exitFailed)
 }
 
@@ -269,7 +272,7 @@ func (c *cli) readInput(ctx context.Context, what string) (string, error) {
 		case <-ctx.Done():
 			return "", context.Cause(ctx)
 		case <-slow.C:
-			fmt.Fprintf(c.stderr, "skill: waiting for %s on standard input\n", what)
+			c.sayf("waiting for %s on standard input", what)
 		}
 	}
 }
@@ -281,4 +284,13 @@ func isTerminal(stream any) bool {
 	}
 	fi, err := f.Stat()
 	return err == nil && fi.Mode()&os.ModeCharDevice != 0 && term.IsTerminal(int(f.Fd())) // /dev/null is such a device, too
+}
+
+// columns returns how many columns the terminal has that standard output is.
+func columns() int {
+	n, _, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil || n == 0 {
+		return 80
+	}
+	return n
 }

@@ -138,7 +138,7 @@ func (o *options) settings(c *cli) (*stranger, settings, error) {
 	if err != nil {
 		return nil, settings{}, err
 	}
-	w := &stranger{dir: realDir(dir), store: o.trustStore(c)}
+	w := &stranger{program: c.program(), dir: realDir(dir), store: o.trustStore(c)}
 	w.file = filepath.Join(w.dir, rulesFile)
 	s, err := readSettings(w.file)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // what is wrong with the workspace is said where it is opened

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -123,7 +125,7 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&r.last, "continue", false, "continue the latest run")
 	f.StringVar(&r.lastOf, "continue-run", "", "continue the run `ID`")
 	f.StringVar(&r.from, "resume-from", "", "continue from `CHECKPOINT`: an ID, or TIMESTAMP-STEP-ID")
-	f.StringVar(&r.ask, "ask", "", "ask before calls that `WHAT`: destroy, change or never (default destroy in start on a terminal, else never)")
+	f.Var(choice{&r.ask, "WHAT", asks}, "ask", "ask before calls that `WHAT`: destroy, change or never (default destroy in start on a terminal, else never)")
 	f.BoolVar(&r.files, "files", false, "with --resume-from, first undo what the run changed in files since")
 	f.BoolVar(&r.takeOver, "take-over", false, "continue a run whose process has died, where the system has no file locks to say so")
 	f.BoolVarP(&r.answer, "interactive-tool-call-result", "i", false, "use the query as the answer to the tool call that the run waits for")
@@ -156,13 +158,10 @@ func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error 
 	if people && isTerminal(c.stdin) {
 		ask = c.asker(ctx)
 	}
-	if err := c.setGate(&cfg, r, askNever, ask); err != nil {
-		return err
-	}
+	c.setGate(&cfg, r, askNever, ask)
 	runID, last, err := run(ctx, cfg, query)
 	if unasked, ok := errors.AsType[*unaskedError](err); ok {
-		fmt.Fprintf(c.stderr, "skill: %s\nskill run %s --continue-run %s --ask never does it; so does allow under [tools] in %s\n", cfg.Redactor().Text(unasked.Error()), cfg.Expert, runID, rulesFile)
-		return exit(exitConfirm)
+		return c.unasked(cfg, r, runID, unasked)
 	}
 	if err != nil {
 		return c.ended(ctx, cfg, runID, err)
@@ -173,12 +172,22 @@ func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error 
 		}
 	}
 	if last.Type == agent.StopRunByExceededMaxSteps && last.Reason != "" && !people {
-		fmt.Fprintf(c.stderr, "skill: stopped: %s; --continue goes on\n", last.ReasonText())
+		c.sayf("stopped: %s; --continue goes on", last.ReasonText())
 	}
 	if last.Type == agent.StopRunByDelegate || last.Type == agent.CompleteRun && last.ExpertKey != cfg.Expert {
-		fmt.Fprintln(c.stderr, "skill: out of steps before the delegate's result was used; --continue resumes there")
+		c.say("out of steps before the delegate's result was used; --continue resumes there")
 	}
 	return nil
+}
+
+// unasked says how to go on after a call that nobody could be asked about.
+func (c *cli) unasked(cfg agent.Config, r *runOptions, runID string, err *unaskedError) error {
+	how := "--ask never does it; so does allow under [tools] in " + c.rulesToEdit()
+	if err.ruled {
+		how = "asks you on a terminal; elsewhere, " + c.notToAsk("the tool") + " first"
+	}
+	c.sayf("%s\n%s %s", cfg.Redactor().Text(err.Error()), r.again("run", cfg.Expert, "--continue-run", runID), how)
+	return exit(exitConfirm)
 }
 
 // query returns the query of the command line, or of standard input where that is "-" or,
@@ -221,7 +230,7 @@ func (c *cli) printEvents(ctx context.Context, cfg agent.Config, query string) (
 func (c *cli) events(ctx context.Context, cfg agent.Config, query string) iter.Seq2[agent.Event, error] {
 	recorder, err := trace.New(c.getenv, cfg)
 	if err != nil {
-		fmt.Fprintln(c.stderr, "skill:", err)
+		c.say(err)
 	}
 	if recorder == nil {
 		return agent.Run(ctx, cfg, query)
@@ -230,7 +239,7 @@ func (c *cli) events(ctx context.Context, cfg agent.Config, query string) iter.S
 		var failed error
 		defer func() {
 			if err := recorder.Close(failed); err != nil {
-				fmt.Fprintln(c.stderr, "skill:", cfg.Redactor().Text(err.Error()))
+				c.say(cfg.Redactor().Text(err.Error()))
 			}
 		}()
 		for e, err := range agent.Run(ctx, cfg, query) {
@@ -273,13 +282,13 @@ const (
 // ended turns the error of a run into the error of the program. The ID is "" if no
 // run has begun.
 func (c *cli) ended(ctx context.Context, cfg agent.Config, runID string, err error) error {
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && !errors.Is(err, errInterrupted) {
 		return errors.New(cfg.Redactor().Text(err.Error()))
 	}
 	if runID != "" {
-		fmt.Fprintln(c.stderr, "skill: stopped; --continue resumes where it stopped")
+		c.say("stopped; --continue resumes where it stopped")
 	}
-	if cause := context.Cause(ctx); strings.HasPrefix(cause.Error(), syscall.SIGTERM.String()) {
+	if cause := context.Cause(ctx); cause != nil && strings.HasPrefix(cause.Error(), syscall.SIGTERM.String()) {
 		return exit(exitTerminate)
 	}
 	return exit(exitInterrupt)
@@ -306,7 +315,11 @@ func (o *options) holds(file string) bool {
 func (r *runOptions) project() (agent.Project, string, error) {
 	file := r.config
 	if file == "" {
-		var err error
+		dir := cmp.Or(r.workspace, ".") // FindProject would look above one that is not there
+		_, err := os.Stat(dir)
+		if pe, ok := errors.AsType[*fs.PathError](err); ok {
+			return agent.Project{}, "", fmt.Errorf("workspace %s: %w", dir, pe.Err)
+		}
 		if file, err = agent.FindProject(r.workspace); err != nil {
 			return agent.Project{}, "", err
 		}

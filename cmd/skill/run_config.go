@@ -24,7 +24,7 @@ func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 		}
 		cfg.Schema = data
 	}
-	cfg.Warn = func(what string) { fmt.Fprintln(c.stderr, "skill:", what) }
+	cfg.Warn = func(what string) { c.say(what) }
 	var s modelSource
 	if c.agent == nil {
 		var err error
@@ -47,12 +47,12 @@ func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 	case trusted || r.trustWorkspace:
 		cfg.Guide = w.guide
 	case w.guide != "":
-		cfg.Warn(guideFile + " is not read, because you have not trusted it as it is: type skill trust " + shellWord(w.dir))
+		cfg.Warn(guideFile + " is not read, because you have not trusted it as it is: type " + c.program() + " trust " + shellWord(w.dir))
 	}
 	if r.verbose {
-		fmt.Fprintf(c.stderr, "skill: the model %s of the provider %s (%s)\n", e.Model, e.Provider, s.why)
+		c.sayf("the model %s of the provider %s (%s)", e.Model, e.Provider, s.why)
 		if p := cfg.Budget.Price; p != nil {
-			fmt.Fprintf(c.stderr, "skill: a million tokens cost $%g to read and $%g to write (%s)\n", p.Input, p.Output, cmp.Or(r.prices, "list prices of "+agent.PricesDate))
+			c.sayf("a million tokens cost $%g to read and $%g to write (%s)", p.Input, p.Output, cmp.Or(r.prices, "list prices of "+agent.PricesDate))
 		}
 	}
 	if c.agent != nil {
@@ -143,7 +143,7 @@ func (c *cli) number(flag, text string, said *int, fallback, low int) (int, erro
 			return n, fmt.Errorf("--%s %s: it must be a whole number", flag, text)
 		}
 		if err != nil {
-			fmt.Fprintf(c.stderr, "skill: --%s %s is not a number and is ignored\n", flag, text)
+			c.sayf("--%s %s is not a number and is ignored", flag, text)
 			return n, nil
 		}
 		n = given

@@ -113,7 +113,7 @@ func (c *cli) setup(o *options, name string, remove, show bool) error {
 	var e entry
 	if !remove {
 		var err error
-		if e, err = h.server(o.workspace); err != nil {
+		if e, err = h.server(c.program(), o.workspace); err != nil {
 			return err
 		}
 	}
@@ -176,7 +176,7 @@ func hostNames() (names []string) {
 
 // server returns the entry that starts this program in a workspace; "" means that of
 // the host's project.
-func (h host) server(workspace string) (entry, error) {
+func (h host) server(program, workspace string) (entry, error) {
 	command, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func (h host) server(workspace string) (entry, error) {
 		}
 		args = append(args, "-C", dir)
 	case h.folder == "-":
-		return nil, fmt.Errorf("%s has no project; name the folder to work in: skill setup %s -C DIR", h.title, h.name)
+		return nil, fmt.Errorf("%s has no project; name the folder to work in: %s setup %s -C DIR", h.title, program, h.name)
 	case h.folder != "":
 		args = append(args, "-C", h.folder)
 	}

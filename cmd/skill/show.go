@@ -121,7 +121,7 @@ func (v *viewer) diffs(ctx context.Context, e agent.Event) {
 			fmt.Fprintln(v.stdout, "     "+line)
 		}
 		if more := len(lines) - diffLines; more > 0 {
-			fmt.Fprintf(v.stdout, "     … %d more lines: skill diff %s\n", more, id)
+			fmt.Fprintf(v.stdout, "     … %d more lines: %s diff %s\n", more, v.program(), id)
 		}
 	}
 }

@@ -52,9 +52,7 @@ func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 	if editable(c.stdin) {
 		when = askDestroy
 	}
-	if err := c.setGate(&cfg, r, when, ask); err != nil {
-		return err
-	}
+	c.setGate(&cfg, r, when, ask)
 	last := cfg.From
 	if cfg.Continue != "" {
 		if last, err = latest(ctx, records, cfg.Continue); err != nil {
@@ -82,7 +80,7 @@ func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 	for {
 		step, end := steps.begin(ctx)
 		runID, _, err := c.show(step, cfg, query)
-		interrupted := step.Err() != nil
+		interrupted := step.Err() != nil || errors.Is(err, errInterrupted)
 		end()
 		switch {
 		case ctx.Err() != nil || err != nil && runID == "":
@@ -90,7 +88,7 @@ func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 		case interrupted:
 			fmt.Fprintln(c.stdout, "\ninterrupted; what was done is kept")
 		case err != nil:
-			fmt.Fprintln(c.stderr, "skill:", cfg.Redactor().Text(err.Error()))
+			c.say(cfg.Redactor().Text(err.Error()))
 		}
 		if cfg.Executor.Config().ReadOnly || cfg.Executor.Config().DryRun { // nothing is recorded to go on from
 			return nil
@@ -130,7 +128,7 @@ func latest(ctx context.Context, records agent.Records, runID string) (*agent.Ch
 	return &c, err
 }
 
-// errInterrupted is the cause of a step that the person interrupted.
+// errInterrupted is the cause of a step that the person interrupted, also at a question.
 var errInterrupted = errors.New("interrupted")
 
 // An interrupter ends the step under way when the person presses Ctrl-C, or the
@@ -196,7 +194,7 @@ func (c *cli) nextQuestion(cfg *agent.Config, from *agent.Checkpoint) string {
 
 // left returns err, nil if it says that the person has ended the conversation.
 func left(err error) error {
-	if err == errLeft {
+	if err == errLeft || err == errInterrupted {
 		return nil
 	}
 	return err

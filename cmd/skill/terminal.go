@@ -68,7 +68,7 @@ func (e *lineEditor) begin() (err error) {
 }
 
 // askTerminal returns a function that asks a person at the terminal for a line. An empty
-// line, Ctrl-C and Ctrl-D are errLeft.
+// line and Ctrl-D are errLeft, Ctrl-C is errInterrupted.
 func askTerminal(ctx context.Context) func(question string) (string, error) {
 	e := &lineEditor{}
 	return func(question string) (string, error) {
@@ -76,8 +76,10 @@ func askTerminal(ctx context.Context) func(question string) (string, error) {
 		switch {
 		case err == nil && text != "":
 			return text, nil
-		case err == nil, errors.Is(err, errAborted):
+		case err == nil:
 			return "", errLeft
+		case errors.Is(err, errAborted):
+			return "", errInterrupted
 		case !errors.Is(err, io.EOF) && ctx.Err() == nil:
 			return "", err
 		}

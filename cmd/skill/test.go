@@ -73,6 +73,9 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 			if watch {
 				return c.watchFiles(cmd.Context(), t, list)
 			}
+			if len(files) == 0 {
+				c.sayf("there is no golden file (NAME.txtar) in %s, or none that --run matches; \"%s help test\" shows one", strings.Join(paths, ", "), c.program())
+			}
 			return c.testFiles(cmd.Context(), t, files)
 		},
 	}

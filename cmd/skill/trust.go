@@ -113,7 +113,7 @@ func (c *cli) forgetTrust(dir string) error {
 		}
 	}
 	if err == nil && !forgotten {
-		return fmt.Errorf("%s is not trusted; skill trust --list lists what is", dir)
+		return fmt.Errorf("%s is not trusted; %s trust --list lists what is", dir, c.program())
 	}
 	return err
 }
@@ -129,10 +129,11 @@ func shownPower(p agent.Power) string {
 
 // A stranger is a workspace as it asks for trust.
 type stranger struct {
-	dir    string        // absolute, without links
-	file   string        // perstack.toml, likewise
-	powers []agent.Power // of all experts, and of the variables that they may use
-	store  string        // folder of the trust records; "" if there is none, or tools reach it
+	program string        // what to type for this program
+	dir     string        // absolute, without links
+	file    string        // perstack.toml, likewise
+	powers  []agent.Power // of all experts, and of the variables that they may use
+	store   string        // folder of the trust records; "" if there is none, or tools reach it
 
 	project agent.Project
 	vars    *variables
@@ -152,13 +153,13 @@ func (r *runOptions) stranger(c *cli) (*stranger, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &stranger{project: project, vars: vars, powers: project.Powers(), store: r.trustStore(c)}
+	w := &stranger{program: c.program(), project: project, vars: vars, powers: project.Powers(), store: r.trustStore(c)}
 	dir, err1 := filepath.Abs(r.workspace)
 	file, err2 := filepath.Abs(file)
 	w.dir, w.file = realDir(dir), realDir(file)
 	guide, err := readRegular(filepath.Join(w.dir, guideFile))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		fmt.Fprintf(c.stderr, "skill: %s is not read: %v\n", guideFile, err)
+		c.sayf("%s is not read: %v", guideFile, err)
 	}
 	w.guide = strings.TrimSpace(string(guide))
 	names := []string{"PATH"}
@@ -192,7 +193,7 @@ func (w *stranger) grant(endpoint []agent.Power) func([]agent.Power) error {
 		for _, p := range needed {
 			lines = append(lines, "  "+shownPower(p))
 		}
-		how := "if you trust it, type: skill trust " + shellWord(w.dir) + " (or add --trust-workspace for this run)"
+		how := "if you trust it, type: " + w.program + " trust " + shellWord(w.dir) + " (or add --trust-workspace for this run)"
 		if w.store == "" {
 			how = "if you trust it, add --trust-workspace; there is no state folder outside the workspace to record it in"
 		}

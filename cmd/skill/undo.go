@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -95,9 +94,9 @@ func (c *cli) undoRun(ctx context.Context, o *options, run string, step int, in 
 	reply := dialect.Undo.Do(ctx, x, &skill.Session{}, parser.ToolCall{Name: "undo", Arguments: rawjson.Encode(in)})
 	err = (&prompter{cli: c, o: o, x: x}).print(reply)
 	if done, ok := reply.Result.(skill.Reverted); ok && err == nil && !o.json && len(done.Changes) > 0 && done.Changes[0].Applied {
-		fmt.Fprintf(c.stderr, "skill: undo --since %s makes all of it again\n", done.Changes[0].ID)
+		c.sayf("\"%s\" makes all of it again", o.again("undo", "--since", done.Changes[0].ID))
 		if step > 0 {
-			fmt.Fprintf(c.stderr, "skill: run %s --continue-run %s --resume-from %s continues the conversation from there\n", at.Expert.Key, run, at.ID)
+			c.sayf("\"%s\" continues the conversation from there", o.again("run", at.Expert.Key, "--continue-run", run, "--resume-from", at.ID))
 		}
 	}
 	return err

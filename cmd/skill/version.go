@@ -22,7 +22,7 @@ func (c *cli) versionCommand(*options) *cobra.Command {
 }
 
 func (c *cli) printVersion() error {
-	_, err := fmt.Fprintln(c.stdout, "skill", version())
+	_, err := fmt.Fprintln(c.stdout, c.program(), version())
 	return err
 }
 

@@ -89,18 +89,18 @@ func (c *cli) web(ctx context.Context, w *webOptions) error {
 	}
 	workspace := page.Workspace{Executor: x}
 	shown := page.Config{
-		Title: x.Dir(), Token: rand.Text(), Hosts: w.hosts, ReadOnly: w.readOnly || w.dryRun,
+		Title: x.Dir(), Program: c.program(), Token: rand.Text(), Hosts: w.hosts, ReadOnly: w.readOnly || w.dryRun,
 		Runs: runs.Of(agent.Records{Executor: x}, prices), Changes: workspace.Changes(),
 	}
 	if !w.readOnly { // which refuses to look for servers too
 		shown.Servers = workspace.Servers()
 	}
 	if w.results != "" {
-		shown.Tests = testResults(w.results)
+		shown.Tests = testResults{w.results, c.program()}
 	}
 	err = page.Serve(ctx, shown, w.addr, func(link string) {
 		fmt.Fprintln(c.stdout, link)
-		fmt.Fprintln(c.stderr, "skill: open this address in a browser; Ctrl-C ends the page")
+		c.say("open this address in a browser; Ctrl-C ends the page")
 	})
 	var network *net.OpError
 	if errors.As(err, &network) {
@@ -112,30 +112,30 @@ func (c *cli) web(ctx context.Context, w *webOptions) error {
 	return nil
 }
 
-// testResults is the name of a file of results that skill test has printed as JSON.
-type testResults string
+// testResults is a file of results that skill test has printed as JSON.
+type testResults struct{ name, program string }
 
 // maxResults is how many bytes of results are read.
 const maxResults = 16 << 20
 
 // Results implements [page.Tests].
-func (name testResults) Results(context.Context) (t page.TestRun, err error) {
-	info, err := os.Stat(string(name))
+func (f testResults) Results(context.Context) (t page.TestRun, err error) {
+	info, err := os.Stat(f.name)
 	switch {
 	case err != nil:
 		return t, err
 	case !info.Mode().IsRegular(): // to open a pipe would wait
-		return t, fmt.Errorf("%s is not a regular file", name)
+		return t, fmt.Errorf("%s is not a regular file", f.name)
 	case info.Size() > maxResults:
-		return t, fmt.Errorf("%s has %d bytes; at most %d are read", name, info.Size(), maxResults)
+		return t, fmt.Errorf("%s has %d bytes; at most %d are read", f.name, info.Size(), maxResults)
 	}
-	f, err := os.Open(string(name))
+	in, err := os.Open(f.name)
 	if err != nil {
 		return t, err
 	}
-	defer f.Close()
-	t.Source, t.Time = string(name), info.ModTime()
-	lines := bufio.NewScanner(io.LimitReader(f, maxResults))
+	defer in.Close()
+	t.Source, t.Time = f.name, info.ModTime()
+	lines := bufio.NewScanner(io.LimitReader(in, maxResults))
 	lines.Buffer(nil, maxResults)
 	for lines.Scan() {
 		var r struct {
@@ -147,7 +147,7 @@ func (name testResults) Results(context.Context) (t page.TestRun, err error) {
 			continue
 		}
 		if err := json.Unmarshal(line, &r); err != nil || r.File == "" && r.Passed == nil {
-			return t, fmt.Errorf("%s holds a line that is no result of skill test --json: %q", name, line[:min(len(line), 80)])
+			return t, fmt.Errorf("%s holds a line that is no result of %s test --json: %q", f.name, f.program, line[:min(len(line), 80)])
 		}
 		if r.Passed != nil {
 			t.Done = true
@@ -160,7 +160,7 @@ func (name testResults) Results(context.Context) (t page.TestRun, err error) {
 		if r.Error != "" {
 			text = r.Error
 		}
-		t.Results = append(t.Results, page.Result{File: r.File, OK: r.OK, Text: text, More: "skill test " + shellWord(r.File)})
+		t.Results = append(t.Results, page.Result{File: r.File, OK: r.OK, Text: text, More: f.program + " test " + shellWord(r.File)})
 	}
 	return t, lines.Err()
 }

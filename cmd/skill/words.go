@@ -22,11 +22,12 @@ import (
 // A commandLine is a text command on the command line, where a word is a word: the
 // second one is the path, whatever it holds, and no word is split or dropped.
 type commandLine struct {
-	words []string       // from the operation on
-	given []string       // the arguments before them
-	flags *pflag.FlagSet // what may stand there, and not among the words
-	tool  *dialect.Tool
-	plain bool // a -- before the operation made text of what looks like a flag
+	program string         // what to type for this program
+	words   []string       // from the operation on
+	given   []string       // the arguments before them
+	flags   *pflag.FlagSet // what may stand there, and not among the words
+	tool    *dialect.Tool
+	plain   bool // a -- before the operation made text of what looks like a flag
 
 	args  map[string]string // of the operation
 	input bool              // the content is what standard input holds
@@ -44,7 +45,7 @@ func (o *options) commandLine(cmd *cobra.Command, words []string) (*commandLine,
 		return nil, nil
 	}
 	l := &commandLine{
-		words: words, given: o.args[:len(o.args)-len(words)], flags: cmd.Flags(), tool: t, plain: cmd.ArgsLenAtDash() >= 0,
+		program: o.program, words: words, given: o.args[:len(o.args)-len(words)], flags: cmd.Flags(), tool: t, plain: cmd.ArgsLenAtDash() >= 0,
 		args: map[string]string{"path": words[1]},
 	}
 	return l, l.read()
@@ -62,7 +63,7 @@ func (o *options) joined(words []string) (string, error) {
 		folded := strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(words[0]))
 		if words[0] != t.Name && len(folded) < 20 && skill.Distance(folded, strings.ToLower(t.Name)) <= 2 {
 			right := slices.Concat(o.args[:len(o.args)-len(words)], []string{t.Name}, words[1:])
-			return "", fmt.Errorf("%q is not an operation; did you mean %s? type: %s", words[0], t.Name, shellLine(right))
+			return "", fmt.Errorf("%q is not an operation; did you mean %s? type: %s", words[0], t.Name, shellLine(o.program, right))
 		}
 	}
 	quoted := slices.Clone(words)
@@ -201,20 +202,20 @@ func (l *commandLine) strayFlags() error {
 		}
 	}
 	return fmt.Errorf("the flag %s stands after the command; type: %s (or -- before words that are text)",
-		first, shellLine(slices.Concat(moved, kept)))
+		first, shellLine(l.program, slices.Concat(moved, kept)))
 }
 
 // line returns the command line with other words after the operation.
 func (l *commandLine) line(words ...string) string {
-	return shellLine(slices.Concat(l.given, l.words[:1], words))
+	return shellLine(l.program, slices.Concat(l.given, l.words[:1], words))
 }
 
 // bare matches a word that a shell takes as it is.
 var bare = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w@%+=:,./-]+$`) })
 
-// shellLine returns a line for a POSIX shell that runs this program, with *** for secrets.
-func shellLine(args []string) string {
-	line, secret := "skill", false
+// shellLine returns a line for a POSIX shell that runs a program, with *** for secrets.
+func shellLine(program string, args []string) string {
+	line, secret := program, false
 	for _, arg := range args {
 		flag, _, joined := strings.Cut(arg, "=")
 		isSecret := slices.Contains(secretFlags[:], flag)
@@ -229,6 +230,18 @@ func shellLine(args []string) string {
 		secret = isSecret && !joined
 	}
 	return line
+}
+
+// again returns a command line for the same workspace and history.
+func (o *options) again(command string, words ...string) string {
+	args := []string{command}
+	if o.workspace != "" {
+		args = append(args, "-C", o.workspace)
+	}
+	if o.state != "" {
+		args = append(args, "--state", o.state)
+	}
+	return shellLine(o.program, append(args, words...))
 }
 
 // shellWord quotes a word for a POSIX shell where that is needed.
