@@ -22,7 +22,7 @@ func TestFenceTCP(t *testing.T) {
 	bind := func(port int) Exec {
 		return Exec{Command: "python3", Args: []string{"-c", "import socket,sys; s=socket.socket(); s.bind(('127.0.0.1', int(sys.argv[1]))); s.listen(); print('bound')", fmt.Sprint(port)}}
 	}
-	port := freePort(t)
+	port := needs.Port(t)
 	own := bind(port)
 	own.Port = port
 	for _, tt := range []struct {
@@ -75,8 +75,8 @@ func TestFenceServer(t *testing.T) {
 	x := fenced(t, Config{})
 	endServers(t, x)
 	out := outside(t)
-	port := freePort(t)
-	script := fmt.Sprintf("echo x > %s/new; echo y > $TMPDIR/y; python3 -c \"import socket; socket.socket().bind(('127.0.0.1', %d))\" 2>&1 | tail -1; exec python3 -m http.server --bind 127.0.0.1 %d", out, freePort(t), port)
+	port := needs.Port(t)
+	script := fmt.Sprintf("echo x > %s/new; echo y > $TMPDIR/y; python3 -c \"import socket; socket.socket().bind(('127.0.0.1', %d))\" 2>&1 | tail -1; exec python3 -m http.server --bind 127.0.0.1 %d", out, needs.Port(t), port)
 	s := must[ServerState](t, x, StartServer{Command: script, Port: port, Wait: 20e9, MustListen: true})
 	log := must[ServerLog](t, x, ReadServerLog{ServerName: ServerName{ID: s.ID}})
 	_, made := os.Lstat(out + "/new")

@@ -19,17 +19,6 @@ import (
 	"textskill/testdata/needs"
 )
 
-// freePort returns a port on which nothing listens now.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
 // listening returns a command that listens on a port.
 func listening(t *testing.T, port int) string {
 	return fmt.Sprintf("EXEC_TEST_ROLE=listen exec '%s' %d", self(t), port)
@@ -64,7 +53,7 @@ func endServers(t *testing.T, x *Executor) {
 func TestServerIsStartedFoundAndStopped(t *testing.T) {
 	x := newExecutor(t, Config{Helper: self(t)})
 	endServers(t, x)
-	port, mark := freePort(t), marker(t)
+	port, mark := needs.Port(t), marker(t)
 	command := fmt.Sprintf("setsid sleep %s & (sleep %s &); echo one; echo two; %s", mark, mark, listening(t, port))
 	started := must[ServerState](t, x, StartServer{Command: command, Port: port, Wait: time.Minute, MustListen: true})
 	if !started.Ready || !started.Running || started.Pid == 0 || started.Port != port || started.Command != command || started.Dir != x.Dir() {
@@ -106,7 +95,7 @@ func TestServerIsPassedOver(t *testing.T) {
 	x := newExecutor(t, Config{Helper: self(t)})
 	endServers(t, x)
 	must[Changed](t, x, WriteFile{Path: "a", Content: "alpha"})
-	must[ServerState](t, x, StartServer{Command: "sleep 60", Port: freePort(t), Wait: time.Millisecond})
+	must[ServerState](t, x, StartServer{Command: "sleep 60", Port: needs.Port(t), Wait: time.Millisecond})
 	said := must[Reverted](t, x, Undo{}).Message()
 	if !strings.HasPrefix(said, "undid change 1 of ") || !strings.Contains(said, "; passed over: change 2 cannot be undone: ") ||
 		!strings.HasSuffix(said, " was not kept: it is not known what the server changes") {
@@ -117,7 +106,7 @@ func TestServerIsPassedOver(t *testing.T) {
 // A server keeps running after the program that started it has been killed.
 func TestServerOutlivesTheProgram(t *testing.T) {
 	dir, mark := t.TempDir(), marker(t)
-	parent := exec.Command(self(t), dir, "sleep "+mark, strconv.Itoa(freePort(t)))
+	parent := exec.Command(self(t), dir, "sleep "+mark, strconv.Itoa(needs.Port(t)))
 	parent.Env = append(os.Environ(), "EXEC_TEST_ROLE=serve")
 	if out, err := parent.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -146,14 +135,14 @@ func TestServerThatEndsOrDoesNotListen(t *testing.T) {
 		{StartServer{Command: "kill -KILL $$"}, "was ended by SIGKILL before it was ready", "", -9},
 		{StartServer{Command: "echo up; sleep 100", Wait: 2 * time.Second, MustListen: true}, "after 2s, and the server was ended", "up\n", -15},
 	} {
-		tt.a.Port = freePort(t)
+		tt.a.Port = needs.Port(t)
 		_, err := x.Execute(t.Context(), &Session{}, tt.a)
 		not, ok := errors.AsType[*NotServingError](err)
 		if !ok || !strings.HasSuffix(err.Error(), tt.error) || string(not.Text) != tt.text || not.ExitCode != tt.code || not.Running {
 			t.Errorf("%s: %v, %+v", tt.a.Command, err, not)
 		}
 	}
-	slow := must[ServerState](t, x, StartServer{Command: "sleep 100", Port: freePort(t), Wait: 100 * time.Millisecond})
+	slow := must[ServerState](t, x, StartServer{Command: "sleep 100", Port: needs.Port(t), Wait: 100 * time.Millisecond})
 	if !slow.Running || slow.Ready {
 		t.Errorf("%+v", slow)
 	}
@@ -162,7 +151,7 @@ func TestServerThatEndsOrDoesNotListen(t *testing.T) {
 // If several programs start a server for one port at the same time, one server starts.
 func TestServersAreStartedOneByOne(t *testing.T) {
 	dir := t.TempDir()
-	port := freePort(t)
+	port := needs.Port(t)
 	first := newExecutor(t, Config{Dir: dir, Helper: self(t)})
 	endServers(t, first)
 	var wg sync.WaitGroup
@@ -211,7 +200,7 @@ func TestServerIsAskedBeforeItIsForced(t *testing.T) {
 	t.Parallel()
 	x := newExecutor(t, Config{Helper: self(t)})
 	endServers(t, x)
-	polite := must[ServerState](t, x, StartServer{Port: freePort(t), Wait: 300 * time.Millisecond,
+	polite := must[ServerState](t, x, StartServer{Port: needs.Port(t), Wait: 300 * time.Millisecond,
 		Command: `sh -c 'trap "sleep 0.5; echo bye > bye; exit 3" TERM; : > asked; while :; do sleep 0.05; done'; exit 4`})
 	eventually(t, "the server can be asked", hasFile(x, "asked"))
 	must[ServerState](t, x, StopServer{ServerName{ID: polite.ID}})
@@ -219,7 +208,7 @@ func TestServerIsAskedBeforeItIsForced(t *testing.T) {
 		t.Errorf("it was not let end: %q, %v", data, err)
 	}
 	mark := marker(t)
-	deaf := must[ServerState](t, x, StartServer{Command: fmt.Sprintf(`trap "" TERM; : > deaf; sleep %s; sleep %s`, mark, mark), Port: freePort(t), Wait: 300 * time.Millisecond})
+	deaf := must[ServerState](t, x, StartServer{Command: fmt.Sprintf(`trap "" TERM; : > deaf; sleep %s; sleep %s`, mark, mark), Port: needs.Port(t), Wait: 300 * time.Millisecond})
 	eventually(t, "the server is deaf", hasFile(x, "deaf"))
 	begin := time.Now()
 	stopped := must[ServerState](t, x, StopServer{ServerName{ID: deaf.ID}})
@@ -232,7 +221,7 @@ func TestServerDiesWithItsHelper(t *testing.T) {
 	x := newExecutor(t, Config{Helper: self(t)})
 	endServers(t, x)
 	mark := marker(t)
-	s := must[ServerState](t, x, StartServer{Command: "exec sleep " + mark, Port: freePort(t), Wait: 50 * time.Millisecond})
+	s := must[ServerState](t, x, StartServer{Command: "exec sleep " + mark, Port: needs.Port(t), Wait: 50 * time.Millisecond})
 	helper := parentOf(s.Pid)
 	if helper <= 1 {
 		t.Fatalf("%+v has no helper", s)
@@ -249,7 +238,7 @@ func TestServerDiesWithItsHelper(t *testing.T) {
 func TestServerLogsAreBounded(t *testing.T) {
 	x := newExecutor(t, Config{Helper: self(t)})
 	endServers(t, x)
-	must[ServerState](t, x, StartServer{Command: "yes 'a line of thirty-two characters' | head -c 33554432; echo end; sleep 100", Port: freePort(t), Wait: 50 * time.Millisecond})
+	must[ServerState](t, x, StartServer{Command: "yes 'a line of thirty-two characters' | head -c 33554432; echo end; sleep 100", Port: needs.Port(t), Wait: 50 * time.Millisecond})
 	var log ServerLog
 	eventually(t, "the log to be complete", func() bool {
 		log = must[ServerLog](t, x, ReadServerLog{ServerName: ServerName{ID: must[Servers](t, x, ListServers{})[0].ID}, Lines: 1})
@@ -268,7 +257,7 @@ func TestServerLogsAreBounded(t *testing.T) {
 	}
 	const keptServers = 10
 	for range keptServers + 2 {
-		x.Execute(t.Context(), &Session{}, StartServer{Command: "exit 1", Port: freePort(t)})
+		x.Execute(t.Context(), &Session{}, StartServer{Command: "exit 1", Port: needs.Port(t)})
 	}
 	list := must[Servers](t, x, ListServers{})
 	files, _ := filepath.Glob(filepath.Dir(filepath.Dir(log.Log)) + "/[os]*/*") // output, servers
@@ -282,7 +271,7 @@ func TestServerHasNoCredentials(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "secret-1")
 	t.Setenv("MY_TOKEN", "secret-2")
 	x := newExecutor(t, Config{Helper: self(t), Secrets: []string{"MY_TOKEN"}})
-	_, err := x.Execute(t.Context(), &Session{}, StartServer{Command: "env; tr '\\0' '\\n' </proc/$PPID/environ; exit 1", Port: freePort(t)})
+	_, err := x.Execute(t.Context(), &Session{}, StartServer{Command: "env; tr '\\0' '\\n' </proc/$PPID/environ; exit 1", Port: needs.Port(t)})
 	not, ok := errors.AsType[*NotServingError](err)
 	if !ok {
 		t.Fatal(err)

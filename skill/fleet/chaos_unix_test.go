@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -103,15 +102,7 @@ func (p *process) signal(s syscall.Signal) {
 func newCluster(t testing.TB, later bool, dirs ...string) (nodes []*process, servers []string) {
 	t.Helper()
 	const n = 3
-	var ports []int
-	for range 2 * n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
+	ports := needs.Ports(t, 2*n)
 	var routes []string
 	for _, port := range ports[n:] {
 		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", port))

@@ -5,11 +5,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"textskill/testdata/needs"
 )
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	ports := freePorts(t, 2)
+	ports := needs.Ports(t, 2)
 	o := ServerOptions{Dir: t.TempDir(), Monitor: ports[0], SyncLater: true}
 	s, err := StartServer(o)
 	must(t, err)

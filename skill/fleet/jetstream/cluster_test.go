@@ -3,10 +3,11 @@ package jetstream
 import (
 	"context"
 	"fmt"
-	"net"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"textskill/testdata/needs"
 
 	"textskill/skill/fleet"
 )
@@ -31,7 +32,7 @@ func startCluster(t testing.TB, n int) *cluster {
 func startClusterWith(t testing.TB, n int, o ServerOptions) *cluster {
 	t.Helper()
 	c := &cluster{t: t, servers: make([]*Server, n)}
-	ports := freePorts(t, 3*n)
+	ports := needs.Ports(t, 3*n)
 	var routes []string
 	for i := range n {
 		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", ports[i]))
@@ -97,18 +98,6 @@ func within(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-func freePorts(t testing.TB, n int) (ports []int) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }
 
 // must fails the test at an error.

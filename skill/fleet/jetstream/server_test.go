@@ -3,12 +3,14 @@ package jetstream
 import (
 	"strings"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 // TestStartServer refuses a folder or a port that another server has.
 func TestStartServer(t *testing.T) {
 	t.Parallel()
-	o := ServerOptions{Dir: t.TempDir(), Port: freePorts(t, 1)[0], SyncLater: true}
+	o := ServerOptions{Dir: t.TempDir(), Port: needs.Port(t), SyncLater: true}
 	s, err := StartServer(o)
 	must(t, err)
 	if _, err := StartServer(ServerOptions{Dir: o.Dir}); err == nil || !strings.Contains(err.Error(), "another server is running in "+o.Dir) {

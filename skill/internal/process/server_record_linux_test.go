@@ -1,7 +1,6 @@
 package process
 
 import (
-	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -28,7 +27,7 @@ func TestForgedServerRecordsKillNothing(t *testing.T) {
 	if !ok {
 		t.Fatal("/proc does not show the process")
 	}
-	real, err := x.StartServer(t.Context(), "", ServerCommand{Command: "sleep 100", Port: freePort(t), Wait: 50 * time.Millisecond})
+	real, err := x.StartServer(t.Context(), "", ServerCommand{Command: "sleep 100", Port: needs.Port(t), Wait: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,16 +58,6 @@ func TestForgedServerRecordsKillNothing(t *testing.T) {
 	if all, err := x.Servers(t.Context(), ServerName{}); err != nil || len(all) != 3 {
 		t.Errorf("%+v, %v", all, err)
 	}
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // A helper counts as running from its start, before the kernel shows its name: about one
