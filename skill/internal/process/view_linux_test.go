@@ -89,6 +89,28 @@ func TestPassedSocketsAreShown(t *testing.T) {
 	}
 }
 
+// The sockets by which users are looked up are there for each command, those for hosts with the
+// network, and what else lies in /run is not.
+func TestSocketsOfLookups(t *testing.T) {
+	if !asRoot(t, "true") {
+		return
+	}
+	if err := errors.Join(unix.Mount("none", "/run", "tmpfs", 0, ""), os.Mkdir("/run/nslcd", 0o755), os.Mkdir("/run/nscd", 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	users, hosts, other := listen(t, "/run/nslcd/socket"), listen(t, "/run/nscd/socket"), listen(t, "/run/docker.sock")
+	const no = "no such file or directory; "
+	for network, want := range map[bool]string{false: "<nil>; " + no + no, true: "<nil>; <nil>; " + no} {
+		x, _ := viewedRunner(t, Config{Network: network})
+		if got := connects(t, x, users, hosts, other); got != want {
+			t.Errorf("with network %t: %s", network, got)
+		}
+		if got := mustExec(t, x, sh("ls /run; echo a > /run/a")); got.ExitCode == 0 || strings.Contains(string(got.Stdout), "docker") {
+			t.Errorf("with network %t: %s%s", network, got.Stdout, got.Stderr)
+		}
+	}
+}
+
 // What a command may use is found by the names that lead to it through links.
 func TestViewHasLinks(t *testing.T) {
 	_, top := viewedRunner(t, Config{})
