@@ -130,6 +130,7 @@ var doors = map[string][]string{
 	"github.com/JohannesKaufmann/html-to-markdown": {"skill/internal/web/*.go"},
 	"github.com/chromedp/chromedp":                 {"skill/browser/browser.go", "skill/page/chromium_test.go"},
 	"github.com/chromedp/cdproto":                  {"skill/page/chromium_test.go"},
+	"go.opentelemetry.io/otel":                     {"skill/agent/trace/*.go"},
 	"github.com/nats-io/nats.go":                   {"skill/fleet/jetstream/*.go"},
 	"github.com/nats-io/nats-server":               {"skill/fleet/jetstream/server.go"},
 }
@@ -207,6 +208,22 @@ func TestNoPatternIsCompiledAtStart(t *testing.T) {
 		}
 		if m := atStart.Find(data); m != nil {
 			t.Errorf("%s has %s; put it into sync.OnceValue", file, bytes.TrimSpace(m))
+		}
+	}
+}
+
+// TestSkillLinksNoProtobuf keeps the exporters of OpenTelemetry out of skill: they add 7.8 MB
+// to it, and 94 inits to each start.
+func TestSkillLinksNoProtobuf(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "./cmd/skill")
+	cmd.Stderr = t.Output()
+	found, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range strings.Fields(string(found)) {
+		if within(name)("google.golang.org/protobuf") || within(name)("google.golang.org/grpc") {
+			t.Errorf("cmd/skill links %s", name)
 		}
 	}
 }

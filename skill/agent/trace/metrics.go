@@ -1,10 +1,11 @@
 package trace
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
-	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -12,7 +13,7 @@ import (
 
 // Metrics sends numbers to a collector, every 15 seconds. It is safe for concurrent use.
 type Metrics struct {
-	to      *collector
+	to      *exporter
 	began   time.Time
 	mu      sync.Mutex
 	points  map[string]*point // by name and attributes
@@ -28,22 +29,16 @@ const metricsEvery = 15 * time.Second
 type point struct {
 	name       string
 	sum        bool // of all that was added since the start; else a number that goes up and down
-	attributes []attribute
+	attributes []pair
 	value      float64
 }
 
 // NewMetrics returns Metrics that send to the collector which the variables name; nil if
 // they name none. The caller closes them.
 func NewMetrics(getenv func(string) string) (*Metrics, error) {
-	to, err := newCollector(func(name string) string {
-		return getenv(strings.Replace(name, "_TRACES_", "_METRICS_", 1))
-	})
+	to, err := newExporter(getenv, "METRICS")
 	if to == nil || err != nil {
 		return nil, err
-	}
-	if u, err := url.Parse(to.url); err == nil && getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") == "" {
-		u.Path = strings.TrimSuffix(u.Path, "/v1/traces") + "/v1/metrics"
-		to.url = u.String()
 	}
 	m := &Metrics{to: to, began: time.Now(), points: map[string]*point{}, stop: make(chan struct{}), stopped: make(chan struct{})}
 	go m.work()
@@ -83,7 +78,7 @@ func (m *Metrics) point(name string, sum bool, pairs []string) *point {
 	if p == nil {
 		p = &point{name: name, sum: sum}
 		for i := 0; i+1 < len(pairs); i += 2 {
-			p.attributes = append(p.attributes, text(pairs[i], pairs[i+1]))
+			p.attributes = append(p.attributes, pair{pairs[i], map[string]any{"stringValue": pairs[i+1]}})
 		}
 		m.points[key] = p
 	}
@@ -107,12 +102,12 @@ func (m *Metrics) work() {
 // send sends all numbers as they are.
 func (m *Metrics) send() error {
 	type object = map[string]any
-	now := nanoseconds(time.Now())
+	now := strconv.FormatInt(time.Now().UnixNano(), 10)
 	m.mu.Lock()
 	var list []object
 	for _, key := range slices.Sorted(maps.Keys(m.points)) {
 		p := m.points[key]
-		data := object{"dataPoints": []object{{"attributes": append([]attribute{}, p.attributes...), "startTimeUnixNano": nanoseconds(m.began), "timeUnixNano": now, "asDouble": p.value}}}
+		data := object{"dataPoints": []object{{"attributes": append([]pair{}, p.attributes...), "startTimeUnixNano": strconv.FormatInt(m.began.UnixNano(), 10), "timeUnixNano": now, "asDouble": p.value}}}
 		kind := "gauge"
 		if p.sum {
 			kind, data["aggregationTemporality"], data["isMonotonic"] = "sum", 2, true // 2 is cumulative
@@ -124,13 +119,15 @@ func (m *Metrics) send() error {
 		return nil
 	}
 	body, err := json.Marshal(object{"resourceMetrics": []object{{
-		"resource":     object{"attributes": []attribute{text("service.name", m.to.service)}},
+		"resource":     object{"attributes": pairs(about().Attributes())},
 		"scopeMetrics": []object{{"scope": object{"name": "textskill/skill/fleet"}, "metrics": list}},
 	}}})
 	if err != nil {
 		return err
 	}
-	return m.to.send("metrics", body)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
+	defer cancel()
+	return m.to.post(ctx, "metrics", body)
 }
 
 // Close sends the numbers as they are. Its error is that they could not be sent.

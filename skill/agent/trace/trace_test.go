@@ -66,9 +66,22 @@ func TestSpans(t *testing.T) {
 	if len(*got) != 1 || !strings.HasPrefix((*got)[0], "/v1/traces a b ") || strings.Contains((*got)[0], "secret") {
 		t.Fatalf("the collector is sent %q", *got)
 	}
+	type attribute struct {
+		Key   string
+		Value map[string]any
+	}
 	var sent struct {
 		ResourceSpans []struct {
-			ScopeSpans []struct{ Spans []span }
+			ScopeSpans []struct {
+				Spans []struct {
+					Name, TraceID, SpanID string
+					ParentID              string `json:"parentSpanId"`
+					Start                 string `json:"startTimeUnixNano"`
+					End                   string `json:"endTimeUnixNano"`
+					Attributes            []attribute
+					Status                *status
+				}
+			}
 		}
 	}
 	if err := json.Unmarshal([]byte(strings.TrimPrefix((*got)[0], "/v1/traces a b ")), &sent); err != nil {
@@ -157,20 +170,106 @@ func TestNoCollector(t *testing.T) {
 
 // TestKilledRun looks at what the collector has of a run that does not live to end its trace.
 func TestKilledRun(t *testing.T) {
-	getenv, got := collectorAt(t, 200)
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "10") // milliseconds; 5 seconds without it
+	came := make(chan string, 9)
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		came <- string(body)
+	}))
+	defer s.Close()
+	getenv := func(name string) string { return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": s.URL}[name] }
 	r, err := New(getenv, agent.Config{About: agent.About{Model: "m"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.due = time.Time{}
 	r.Event(agent.Event{Type: agent.StartGeneration, RunID: "r1"})
 	r.Event(agent.Event{Type: agent.CallTool, ToolCall: &agent.ToolCall{ID: "a"}, Usage: &agent.Usage{InputTokens: 1}})
-	if err := <-r.sent; err != nil || len(*got) != 1 || !strings.Contains((*got)[0], `"chat m"`) {
-		t.Fatalf("the collector is sent %q, %v", *got, err)
+	if got := <-came; !strings.Contains(got, `"chat m"`) {
+		t.Fatalf("the collector is sent %q", got)
 	}
-	r.sent = nil
-	if err := r.Close(nil); err != nil || len(*got) != 2 || strings.Contains((*got)[1], `"chat m"`) || !strings.Contains((*got)[1], "invoke_agent") {
-		t.Errorf("at its end the collector is sent %q, %v", *got, err)
+	if err := r.Close(nil); err != nil {
+		t.Error(err)
+	}
+	if got := <-came; strings.Contains(got, `"chat m"`) || !strings.Contains(got, "invoke_agent") {
+		t.Errorf("at its end the collector is sent %q", got)
+	}
+}
+
+// TestCollectorComesBack loses no span while a collector is away for a moment.
+func TestCollectorComesBack(t *testing.T) {
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
+	came := make(chan string, 9)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(came) == 0 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		body, _ := io.ReadAll(r.Body)
+		came <- string(body)
+	}))
+	defer s.Close()
+	c, err := NewCalls(func(name string) string { return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": s.URL}[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Add(skill.Call{Tool: "read"})
+	for len(came) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	c.Add(skill.Call{Tool: "edit"})
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	<-came
+	if got := <-came; !strings.Contains(got, "tools/call read") || !strings.Contains(got, "tools/call edit") {
+		t.Errorf("the collector that is back is sent %q", got)
+	}
+}
+
+// TestAddressWithKey tells of a collector that is not reached, without its address.
+func TestAddressWithKey(t *testing.T) {
+	c, err := NewCalls(func(name string) string {
+		return map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:0/v1?key=secret"}[name]
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Add(skill.Call{Tool: "read"})
+	if err := c.Close(); err == nil || !strings.HasPrefix(err.Error(), "the spans cannot be sent: ") || strings.Contains(err.Error(), "secret") {
+		t.Error(err)
+	}
+}
+
+// TestWrongVariables has Close tell what the SDK finds wrong.
+func TestWrongVariables(t *testing.T) {
+	t.Setenv("OTEL_TRACES_SAMPLER", "nonsense")
+	getenv, got := collectorAt(t, 200)
+	r, err := New(getenv, agent.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(nil); err == nil || err.Error() != "unsupported sampler: nonsense" || len(*got) != 1 {
+		t.Errorf("%v; the collector is sent %q", err, *got)
+	}
+}
+
+// TestResource names the service.
+func TestResource(t *testing.T) {
+	for _, tt := range []struct{ name, attributes, want string }{
+		{"", "", `{"key":"service.name","value":{"stringValue":"skill"}}`},
+		{"", "service.name=one,team=blue", `{"key":"service.name","value":{"stringValue":"one"}}`},
+		{"two", "service.name=one,team=blue", `{"key":"service.name","value":{"stringValue":"two"}}`},
+		{"two", "team=blue", `{"key":"team","value":{"stringValue":"blue"}}`},
+	} {
+		t.Setenv("OTEL_SERVICE_NAME", tt.name)
+		t.Setenv("OTEL_RESOURCE_ATTRIBUTES", tt.attributes)
+		getenv, got := collectorAt(t, 200)
+		r, err := New(getenv, agent.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(nil); err != nil || len(*got) != 1 || !strings.Contains((*got)[0], tt.want) {
+			t.Errorf("%+v: %v; the collector is sent %q", tt, err, *got)
+		}
 	}
 }
 
