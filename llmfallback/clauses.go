@@ -20,7 +20,7 @@ func (r *reader) place(i int) int {
 		r.base = n
 		return next
 	}
-	_, after := match(r, ends(), i)
+	after := wordAfter(r, ends(), i)
 	if after < 0 && r.any(i, "in", "into", "inside") {
 		after = i + 1
 	}
@@ -85,8 +85,7 @@ func (r *reader) introduces(i, end int) bool {
 // can review it", "for better organization".
 func (r *reader) purpose(f *frame, i int) int {
 	if f.op == "deleteFile" {
-		_, next := match(r, unneeded(), i)
-		return next
+		return wordAfter(r, unneeded(), i)
 	}
 	end := i
 	for end < len(r.list) && !(r.list[end].kind == mark && strings.Contains(".!?\n", r.list[end].text)) {
@@ -167,7 +166,7 @@ func (r *reader) modifier(f *frame, i int) int {
 	case "listDirectory":
 		return r.bag(i, listWord, listKey)
 	case "writeFile", "copyFile", "moveFile":
-		_, next := match(r, overwriting(), i)
+		next := wordAfter(r, overwriting(), i)
 		f.over = f.over || next > 0
 		return next
 	}

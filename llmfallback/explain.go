@@ -86,8 +86,7 @@ func (f *frame) explain(r *reader) string {
 }
 
 func (r *reader) verbAt(i int) bool {
-	_, next := match(r, verbs(), i)
-	return next > 0 || r.is(i, deed)
+	return wordAfter(r, verbs(), i) > 0 || r.is(i, deed)
 }
 
 func (r *reader) namesAt(i int) bool { return r.word(i).kind == quoted || r.word(i).path() }
@@ -97,7 +96,7 @@ func (r *reader) namesAt(i int) bool { return r.word(i).kind == quoted || r.word
 func (r *reader) pass(f *frame, i int) int {
 	w := r.word(i)
 	connects := r.any(i, "and", "then", "also", "or", "nor", "plus") || w.kind == mark && w.text != ","
-	_, text := match(r, intros(), i)
+	text := wordAfter(r, intros(), i)
 	role, place := match(r, prepositions(), i)
 	switch {
 	case !r.loose, f.op == "deleteFile", f.passed >= maxPassed, r.namesAt(i), w.kind == plain && w.lower == "", r.is(i, deny|condition|universal),

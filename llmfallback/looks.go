@@ -27,24 +27,20 @@ var parts = newBook(
 )
 
 // andMore follow a noun for entries: files and folders.
-var andMore = newBook(
-	line[bool]{true, `and|or|&|,|and/or and|or? all? the|any|of? files|folders|directories|subfolders|subdirectories|sub-folders|sub-directories|dirs|entries|items /
-		and|or all? the|of? hidden files|folders|ones / , including hidden ones|files ,?`},
-)
+var andMore = phrases(`and|or|&|,|and/or and|or? all? the|any|of? files|folders|directories|subfolders|subdirectories|sub-folders|sub-directories|dirs|entries|items /
+		and|or all? the|of? hidden files|folders|ones / , including hidden ones|files ,?`)
 
 // lyings stand between entries and their place, and lives after "what files".
 var (
-	lyings = newBook(line[bool]{true, `that|which are|is|exist|exists currently|presently? stored|located|contained|present|available|found|saved|kept? /
+	lyings = phrases(`that|which are|is|exist|exists currently|presently? stored|located|contained|present|available|found|saved|kept? /
 		currently|presently? stored|located|contained|present|available|found|saved|kept|existing / currently|presently|directly / that|which? i|we have|keep|got stored|saved? /
-		there are|is`})
-	lives = newBook(line[bool]{true, `are|exist|exists|is|live|lie there? currently|stored|located|present|left|available|contained|found|saved? / do|did|does|have i|we have|keep|got|store? stored|saved? /
-		can be found / there are|is / i|we have|keep|got|store stored|saved?`})
+		there are|is`)
+	lives = phrases(`are|exist|exists|is|live|lie there? currently|stored|located|present|left|available|contained|found|saved? / do|did|does|have i|we have|keep|got|store? stored|saved? /
+		can be found / there are|is / i|we have|keep|got|store stored|saved?`)
 )
 
 // holdings end a question for what something holds.
-var holdings = newBook(
-	line[bool]{true, `say|contain|have|hold|include|says|contains|has|holds|includes / look|looks like`},
-)
+var holdings = phrases(`say|contain|have|hold|include|says|contains|has|holds|includes / look|looks like`)
 
 // looking reads what is to be seen: a file, or what lies in a folder.
 func (r *reader) looking(f *frame, i int) int {
@@ -143,7 +139,7 @@ func (r *reader) asking(f *frame, i int) int {
 	}
 	if next := r.entries(f, k); next > 0 {
 		f.op = "listDirectory"
-		if _, after := match(r, lives(), next); after > 0 {
+		if after := wordAfter(r, lives(), next); after > 0 {
 			return after
 		}
 		if r.any(next, "does", "do") {
@@ -156,7 +152,7 @@ func (r *reader) asking(f *frame, i int) int {
 // holding reads the end of "what does a.txt say".
 func (r *reader) holding(f *frame, i int) int {
 	n, next := r.noun(i)
-	_, after := match(r, holdings(), next)
+	after := wordAfter(r, holdings(), next)
 	files := f.op == "listDirectory" // which files does it hold
 	if next < 0 || after < 0 || n.name == "" && n.kind != workspace ||
 		files && n.kind == someFile || n.kind == somePath && !strings.Contains(n.name, "/") {

@@ -59,7 +59,7 @@ func (r *reader) noun(i int) (noun, int) {
 	}
 	n := noun{}
 	k := i
-	if _, next := match(r, labels(), i); next > 0 {
+	if next := wordAfter(r, labels(), i); next > 0 {
 		if w := r.word(next); w.kind == quoted || w.path() || w.titled() || next > i+1 && w.bare() {
 			k = next
 		}
@@ -233,10 +233,7 @@ func (r *reader) skip(i int, words ...string) int {
 }
 
 // past returns the word after the longest phrase of b at i, i where there is none.
-func (r *reader) past(b book[bool], i int) int {
-	_, next := match(r, b, i)
-	return max(next, i)
-}
+func (r *reader) past(b book[bool], i int) int { return max(wordAfter(r, b, i), i) }
 
 // describe notes what the words from i to end, before a noun, say about it.
 func (r *reader) describe(n *noun, i, end int) {
@@ -276,7 +273,7 @@ func (r *reader) afterNoun(n *noun, i int) int {
 	if r.word(k).text == ":" {
 		k++
 	}
-	if next := r.atPath(k); next > 0 {
+	if next := wordAfter(r, atPaths(), k); next > 0 {
 		k = next
 		if w := r.word(k); w.kind != quoted && !w.path() {
 			return i
@@ -315,7 +312,7 @@ func (r *reader) givenName(i int, k kind) (name string, quoted_ bool, next int) 
 
 // here reads a phrase for the workspace itself.
 func (r *reader) here(i int) int {
-	_, next := match(r, heres(), i)
+	next := wordAfter(r, heres(), i)
 	if next < 0 || r.word(next).kind == quoted || r.calling(next) > 0 || r.is(next-1, folderNoun) && r.word(next).path() {
 		return -1
 	}
@@ -323,21 +320,11 @@ func (r *reader) here(i int) int {
 }
 
 // labels come before a path and say that it is one.
-var labels = newBook(
-	line[bool]{true, `the|a? new|following|specified|exact|given|full? file|directory|folder? path|location|filepath|destination :? / the? new? name|filename|title :? /
-		the? new? file name :?`},
-)
+var labels = phrases(`the|a? new|following|specified|exact|given|full? file|directory|folder? path|location|filepath|destination :? / the? new? name|filename|title :? /
+		the? new? file name :?`)
 
 // atPaths come before the path of what was just named by a noun.
-var atPaths = newBook(
-	line[bool]{true, `at|located? at the? following|specified|exact|given|full? file|directory? path|location|filepath? :? /
+var atPaths = phrases(`at|located? at the? following|specified|exact|given|full? file|directory? path|location|filepath? :? /
 		found|stored|saved|placed|situated|located|kept at|in|under the? path|location? :? /
 		in|under|with|using the? following|specified|exact|given|full? file|directory? path|location|filepath :? / whose path is / with|and? the file? path is|of|being /
-		that's|that|which is? located|found|stored|saved|placed? at`},
-)
-
-// atPath returns where a path begins that is introduced as one, -1 where none is.
-func (r *reader) atPath(i int) int {
-	_, next := match(r, atPaths(), i)
-	return next
-}
+		that's|that|which is? located|found|stored|saved|placed? at`)

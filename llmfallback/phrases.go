@@ -52,6 +52,9 @@ func newBook[T any](lines ...line[T]) func() book[T] {
 	})
 }
 
+// phrases returns a book of phrases that all mean the same.
+func phrases(texts string) func() book[bool] { return newBook(line[bool]{true, texts}) }
+
 // match returns what the longest phrase at word i means, and the word after it,
 // -1 where there is none.
 func match[T any](r *reader, b book[T], i int) (means T, next int) {
@@ -63,6 +66,12 @@ func match[T any](r *reader, b book[T], i int) (means T, next int) {
 		}
 	}
 	return means, next
+}
+
+// wordAfter is match for who does not ask what the phrase means.
+func wordAfter[T any](r *reader, b book[T], i int) int {
+	_, next := match(r, b, i)
+	return next
 }
 
 // along returns the word after the slots, of which the first stands for word i
@@ -107,54 +116,46 @@ var openings = newBook(
 )
 
 // closings come after a request, any number of times.
-var closings = newBook(
-	line[bool]{true, `.|!|?|,|;|¶|please|thx|ty|cheers|now|immediately|today|quickly|ok|okay|asap|only|-|–|— / thanks|thank / thanks|thank you? so|very much / thanks a lot /
+var closings = phrases(`.|!|?|,|;|¶|please|thx|ty|cheers|now|immediately|today|quickly|ok|okay|asap|only|-|–|— / thanks|thank / thanks|thank you? so|very much / thanks a lot /
 		thanks|thank you? in advance / thank you / many thanks / for me|us / right? here / right now|away / real quick / at once / straight away / as soon as possible /
 		if you can|could|may|would|please / if you don't mind / if you would please? / if possible / if that's|it's ok|okay|alright|possible|fine with? you? /
 		if that|it is ok|okay|alright|possible|fine with? you? / when you can / when you have a moment / when you have time / when you get a|the chance / whenever you can /
-		would|could|will|can you please? / in the|my file system / that's all|it / nothing else / at your convenience`},
-)
+		would|could|will|can you please? / in the|my file system / that's all|it / nothing else / at your convenience`)
 
 // closingsOf are what may follow one operation only: what it does anyway.
 var closingsOf = map[string]func() book[bool]{
-	"readFile": newBook(line[bool]{true, `to me / up / and then? show|display|print|tell|give|read me? it|its|the contents|content? to|out|back? me? / and then? tell|show me what's inside|in it? /
+	"readFile": phrases(`to me / up / and then? show|display|print|tell|give|read me? it|its|the contents|content? to|out|back? me? / and then? tell|show me what's inside|in it? /
 		and then? tell|show me what it says|contains / aloud / out loud / in full / in its entirety / completely|fully / on|to the|my? screen|terminal|console / as plain? text /
-		in|on the terminal|console|chat|screen / for me|us|her|him|them to have|take a look|look-see|glance|peek`}),
-	"listDirectory": newBook(line[bool]{true, `in|inside it|there / and? then? list|show|display|tell me? its|all? the? contents|files|entries in|inside? it|there? /
+		in|on the terminal|console|chat|screen / for me|us|her|him|them to have|take a look|look-see|glance|peek`),
+	"listDirectory": phrases(`in|inside it|there / and? then? list|show|display|tell me? its|all? the? contents|files|entries in|inside? it|there? /
 		and? then? list|show|display|tell me? everything|what's in|inside? it|there? / and tell|show me what you find /
-		currently / at the moment / so far / by name / in|on the terminal|console|chat|screen / to me`}),
-	"fileExists": newBook(line[bool]{true, `or not / yet|already|there|anywhere / at all / in there / at the moment / anywhere here / on the? disk|there|filesystem|system|drive /
-		in the file? system|filesystem`}),
-	"createDirectory": newBook(line[bool]{true, `too|there|created|silently|quietly|recursively / ignoring any? errors / and? create|creating it if it doesn't|isn't exist|there? /
-		and? create|creating it if it does|is not exist|there? / as user root / as a|the new? folder|directory|subfolder`}),
-	"writeFile": newBook(line[bool]{true, `in|into|inside it|there / as|for the|its content|contents|text|body / in|into|to|inside the|this|that file|document|note / in its content|contents|body /
-		and overwrite|replace it|that / on the server|system`}),
-	"appendFile": newBook(line[bool]{true, `as|on a|one|another new? line|entry|item|bullet / on its own line / in there|it`}),
-	"copyFile":   newBook(line[bool]{true, `as a backup|copy|template|safety|safe copy? / as a starting point / for backup|safekeeping purposes? / in the same folder|directory|place`}),
+		currently / at the moment / so far / by name / in|on the terminal|console|chat|screen / to me`),
+	"fileExists": phrases(`or not / yet|already|there|anywhere / at all / in there / at the moment / anywhere here / on the? disk|there|filesystem|system|drive /
+		in the file? system|filesystem`),
+	"createDirectory": phrases(`too|there|created|silently|quietly|recursively / ignoring any? errors / and? create|creating it if it doesn't|isn't exist|there? /
+		and? create|creating it if it does|is not exist|there? / as user root / as a|the new? folder|directory|subfolder`),
+	"writeFile": phrases(`in|into|inside it|there / as|for the|its content|contents|text|body / in|into|to|inside the|this|that file|document|note / in its content|contents|body /
+		and overwrite|replace it|that / on the server|system`),
+	"appendFile": phrases(`as|on a|one|another new? line|entry|item|bullet / on its own line / in there|it`),
+	"copyFile":   phrases(`as a backup|copy|template|safety|safe copy? / as a starting point / for backup|safekeeping purposes? / in the same folder|directory|place`),
 }
 
 // overwriting says that what stands at the target may go.
-var overwriting = newBook(
-	line[bool]{true, `and|then? overwriting|replacing|overwrite|replace it|them|that|this|one|anything? if|when? it|one|that? already? exists|needed|necessary? /
+var overwriting = phrases(`and|then? overwriting|replacing|overwrite|replace it|them|that|this|one|anything? if|when? it|one|that? already? exists|needed|necessary? /
 		and|then? overwriting|replacing|overwrite|replace the|that|this|any existing|old? file|one|version|copy if? it|one|the|that? file? already? exists|there? /
-		and|then? overwriting|replacing|overwrite|replace what|whatever is there`},
-)
+		and|then? overwriting|replacing|overwrite|replace what|whatever is there`)
 
 // unneeded says why a file can go.
-var unneeded = newBook(
-	line[bool]{true, `that|which|as|since|because|and? i|we do? don't|not|no longer? need|want|use it|that|this? any? more|longer|anymore? /
+var unneeded = phrases(`that|which|as|since|because|and? i|we do? don't|not|no longer? need|want|use it|that|this? any? more|longer|anymore? /
 		as|since|because? it|it's|that|that's|which is? isn't|no|not longer? needed|used|necessary|required|relevant anymore? /
-		as|since|because? it|it's|that|that's|which is? outdated|obsolete|old|useless|redundant|unused|unnecessary / as|since|because? it|it's is? a duplicate`},
-)
+		as|since|because? it|it's|that|that's|which is? outdated|obsolete|old|useless|redundant|unused|unnecessary / as|since|because? it|it's is? a duplicate`)
 
 // heres are phrases for the workspace itself.
-var heres = newBook(
-	line[bool]{true, `the|my|our|this|your? current|present|working working|work? directory|folder|dir|workspace|directory's|folder's / this directory|folder|dir /
+var heres = phrases(`the|my|our|this|your? current|present|working working|work? directory|folder|dir|workspace|directory's|folder's / this directory|folder|dir /
 		the|my|our|this|your workspace|vault|repo|repository directory|folder|root? / the|my|our|this|your? root directory|folder? /
 		the|my|our|this|your? workspace|vault|repo|repository|project root directory|folder? /
 		the|my|our? root directory|folder? of the|my|our|this workspace|vault|repo|repository|project / workspace|vault directory|folder / this project / the project /
-		right? here / locally`},
-)
+		right? here / locally`)
 
 // A role is what a preposition makes of the noun after it.
 type role uint8
@@ -179,10 +180,8 @@ var prepositions = newBook(
 )
 
 // callings come before a name.
-var callings = newBook(
-	line[bool]{true, `called|named|titled|entitled|labeled|labelled :? / ,? naming|calling|labeling|labelling|titling it|the|this new|copied? file|copy|folder|document? as? / by the name of? :? /
+var callings = phrases(`called|named|titled|entitled|labeled|labelled :? / ,? naming|calling|labeling|labelling|titling it|the|this new|copied? file|copy|folder|document? as? / by the name of? :? /
 		with|under the|a? name|filename of? :? / with|under the|a? file name of? :? / under the new? name|filename / whose name is / the new? name|filename :|of? /
 		,? and? then? call|name|title|label it|them|this|the new? copy|folder|file|directory|document? as|to? / ,? and? let's call|name|title it /
 		,? and? then? rename it|them to|as? / ,? and? then? rename the copy|file to|as? / ,? and? renaming it|them to|as? / ,? and? rename it|the to|as|copy|file? /
-		it's|its|the name should be|is / it's|its|the name is :? / the|with|and file name is|of / and? the filename is|be`},
-)
+		it's|its|the name should be|is / it's|its|the name is :? / the|with|and file name is|of / and? the filename is|be`)

@@ -171,25 +171,12 @@ func (r *reader) rest(f *frame, i int) bool {
 
 // step explains the words at i by one thing that may follow a request.
 func (r *reader) step(f *frame, i int) int {
-	if next := r.closing(f, i); next > 0 && !(f.op == "listDirectory" && f.object.kind == nothing && f.roles[inRole].kind == nothing && r.any(next-1, "it")) {
-		return next
+	for _, explained := range [...]func(*frame, int) int{r.closing, r.modifier, r.calls, r.textRole, r.role, r.purpose} {
+		if next := explained(f, i); next > 0 {
+			return next
+		}
 	}
-	if next := r.modifier(f, i); next > 0 {
-		return next
-	}
-	if next := r.calls(f, i); next > 0 {
-		return next
-	}
-	if next := r.textRole(f, i); next > 0 {
-		return next
-	}
-	if next := r.role(f, i); next > 0 {
-		return next
-	}
-	if next := r.purpose(f, i); next > 0 {
-		return next
-	}
-	if _, next := match(r, closings(), i); next > 0 {
+	if next := wordAfter(r, closings(), i); next > 0 {
 		return next
 	}
 	if r.is(i, adverb) {
@@ -199,9 +186,14 @@ func (r *reader) step(f *frame, i int) int {
 }
 
 // closing reads what may follow one operation only.
-func (r *reader) closing(f *frame, i int) (next int) {
-	if b, ok := closingsOf[f.op]; ok {
-		_, next = match(r, b(), i)
+func (r *reader) closing(f *frame, i int) int {
+	b, ok := closingsOf[f.op]
+	if !ok {
+		return -1
+	}
+	next := wordAfter(r, b(), i)
+	if f.op == "listDirectory" && f.object.kind == nothing && f.roles[inRole].kind == nothing && r.any(next-1, "it") {
+		return -1
 	}
 	return next
 }

@@ -22,7 +22,7 @@ func (r *reader) senses(i int, ing bool) (ways []way) {
 		}
 	}
 	if !ing {
-		if _, next := match(r, doubts(), i); next > 0 && verb != "for" {
+		if wordAfter(r, doubts(), i) > 0 && verb != "for" {
 			ways = append(ways, way{toCheck, i})
 		}
 		ways = append(ways, way{toAsk, i})
@@ -45,7 +45,7 @@ func (r *reader) object(f *frame, i int) int {
 	case toCheck:
 		return r.checking(f, i)
 	case toWant:
-		if _, next := match(r, parts(), i); next > 0 {
+		if wordAfter(r, parts(), i) > 0 {
 			return r.looking(f, i)
 		}
 		return r.making(f, i)
@@ -66,7 +66,7 @@ func (r *reader) object(f *frame, i int) int {
 // affected reads the file that is deleted, copied or moved.
 func (r *reader) affected(f *frame, i int) int {
 	whole := false
-	if _, next := match(r, parts(), i); next > 0 && f.sense == toCopy && r.any(next-1, "of") {
+	if next := wordAfter(r, parts(), i); next > 0 && f.sense == toCopy && r.any(next-1, "of") {
 		i, whole = next, true
 	}
 	if r.any(i, "from") || r.any(i, "the") && r.any(i+1, "file") && r.any(i+2, "from") {
@@ -104,9 +104,7 @@ func (r *reader) affected(f *frame, i int) int {
 }
 
 // chains are the folders of one path.
-var chains = newBook(
-	line[bool]{true, `all|any|every? the? missing|intermediate|necessary|required? directories|folders as? needed|required|necessary? in|of|along|for the? path`},
-)
+var chains = phrases(`all|any|every? the? missing|intermediate|necessary|required? directories|folders as? needed|required|necessary? in|of|along|for the? path`)
 
 // shellWord reports whether word i is a command of a shell.
 func (r *reader) shellWord(i int) bool {
@@ -118,7 +116,7 @@ func (r *reader) making(f *frame, i int) int {
 	if k := r.parents(i); k > i && r.any(k-1, "and") && r.is(k, folderNoun) {
 		i = k // intermediate directories as required and directory X
 	}
-	if _, next := match(r, chains(), i); next > 0 {
+	if next := wordAfter(r, chains(), i); next > 0 {
 		n, after := r.noun(next)
 		f.object, f.op = n, "createDirectory"
 		return after
@@ -255,10 +253,7 @@ func (r *reader) target(f *frame, role role, n noun, after int) int {
 
 // calling returns the word after "called", "with the name" and the like, -1
 // where they do not stand.
-func (r *reader) calling(i int) int {
-	_, next := match(r, callings(), i)
-	return next
-}
+func (r *reader) calling(i int) int { return wordAfter(r, callings(), i) }
 
 // calls reads the name that something gets.
 func (r *reader) calls(f *frame, i int) int {

@@ -223,7 +223,7 @@ func (r *reader) writing(f *frame, i int) int {
 
 // toFile reads the file that a text goes to, if it comes next.
 func (r *reader) toFile(f *frame, i int) int {
-	if _, next := match(r, ends(), i); next > 0 {
+	if next := wordAfter(r, ends(), i); next > 0 {
 		f.op = "appendFile"
 		n, after := r.noun(next)
 		f.atEnd = true
@@ -237,14 +237,12 @@ func (r *reader) toFile(f *frame, i int) int {
 }
 
 // ends are the places where a text is appended.
-var ends = newBook(
-	line[bool]{true, `on? to|at|on|onto the very? end|bottom of / as the new|very|final? last? line|entry of|in|to / at|to end of`},
-)
+var ends = phrases(`on? to|at|on|onto the very? end|bottom of / as the new|very|final? last? line|entry of|in|to / at|to end of`)
 
 // replacing reads the file whose text is replaced.
 func (r *reader) replacing(f *frame, i int) int {
 	all := r.any(f.at, "overwrite", "fill", "populate") || r.any(i-1, "in", "of")
-	if _, next := match(r, parts(), i); next > 0 {
+	if next := wordAfter(r, parts(), i); next > 0 {
 		i, all = next, true
 	}
 	n, next := r.noun(i)
