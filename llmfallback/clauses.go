@@ -38,7 +38,7 @@ func (r *reader) statement(i int) int {
 	end, names := i, 0
 	for ; end < len(r.list); end++ {
 		w := &r.list[end]
-		if w.text == "." || w.text == "!" || w.text == "," && end > i+1 && r.before.name == "" && names == 0 && r.reason("", i, end) || w.text == "\n" {
+		if w.kind == mark && strings.Contains(".!;\n", w.text) || w.text == "," && (r.any(end+1, "so") || end > i+1 && r.before.name == "" && names == 0 && r.reason("", i, end)) {
 			break
 		}
 		if w.kind == quoted || w.path() {
@@ -58,7 +58,7 @@ func (r *reader) statement(i int) int {
 
 // introduces reads a sentence like "there is a file called a.txt in docs".
 func (r *reader) introduces(i, end int) bool {
-	if !r.any(i, "i", "we", "there", "there's", "my", "our", "i've", "we've") || r.base.kind == someFile {
+	if w := r.word(i); !w.path() && (w.kind != quoted || strings.Contains(w.text, " ")) && !r.any(i, "i", "we", "there", "there's", "my", "our", "i've", "we've", "i'd") || r.base.kind == someFile {
 		return false
 	}
 	for j := i; j < end; j++ {
@@ -116,14 +116,17 @@ func (r *reader) reason(op string, i, end int) bool {
 				return false
 			}
 		case harmless && r.is(j, binding) && j > i+1 && !r.any(j, "then", "except", "recursive", "recursively", "instead", "but", "unless"):
+		case r.any(j, "no") && r.any(j+1, "longer"), r.any(j, "all") && r.any(j-1, "it", "them", "these"):
 		case r.is(j, binding), strings.HasSuffix(w.lower, "n't") && !r.is(j-1, subject):
 			return false
 		}
 	}
 	first, second := r.word(i).lower, r.word(i+1).lower
 	switch first {
-	case "so", "before":
+	case "so":
 		return op != ""
+	case "before":
+		return op != "" || !r.orders(i, end)
 	case "because", "since":
 		return true
 	case "as", "where":
@@ -135,11 +138,22 @@ func (r *reader) reason(op string, i, end int) bool {
 	case "to":
 		return r.is(i+1, aim)
 	case "i'm", "we're", "i've", "we've", "i'll", "we'll", "it's":
-		return !r.has(i, end, deed)
+		return !r.orders(i, end)
 	case "i", "we", "it":
-		return !r.has(i, end, deed) && (r.is(i+1, stating) || r.is(i+1, wanting) && end-i > 3 && (r.any(i+2, "to") || r.any(i+2, "it")))
+		return !r.orders(i, end) && (r.is(i+1, stating) || second == "no" && r.any(i+2, "longer") || r.is(i+1, wanting) && end-i > 3 && (r.any(i+2, "to") || r.any(i+2, "it")))
 	case "my", "our":
-		return op == "" && !r.has(i, end, deed)
+		return op == "" && !r.orders(i, end)
+	}
+	return op == "" && r.any(end+1, "so") && !r.orders(i, end)
+}
+
+// orders reports whether a word from i to end may be an order: one for a deed that is no noun
+// (the log) and says of nobody that he does it (are adding).
+func (r *reader) orders(i, end int) bool {
+	for ; i < end; i++ {
+		if r.is(i, deed) && !(r.is(i, docNoun) && r.is(i-1, determiner)) && !(r.any(i, "needs") && r.is(i+1, determiner)) && !strings.HasSuffix(r.word(i).lower, "ing") {
+			return true
+		}
 	}
 	return false
 }

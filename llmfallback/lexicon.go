@@ -97,9 +97,9 @@ yearly document general entitled labeled labelled
 read write create make delete remove move rename add append open show display print view check see get put save store
 set up find locate search look tell give let want need like help using run execute keep raw`},
 
-	{determiner, `the my our your this that a an these its their`},
+	{determiner, `the my our your this that a an these its their vault's workspace's project's repo's`},
 	{adjective, `new existing specific particular old actual brand single one whole entire full complete fresh simple short small separate
-nested following current present original quick complete necessary final additional extra main empty blank`},
+brand-new nested following current present original quick complete necessary final additional extra main empty blank`},
 	{adverb, `just please directly simply right straight quickly kindly only over carefully actually also there presently currently then now silently immediately
 here permanently completely`},
 	{folderNoun, `directory folder dir directory's folder's subdirectory subfolder sub-directory sub-folder`},
@@ -128,7 +128,7 @@ readfile writefile appendfile deletefile createdirectory listdirectory fileexist
 count sort compress zip modify change summarize translate compare extract store store rewrite undo empty clear merge split convert share upload download
 email email email-it note jot log drop capture record document fill populate attach transfer archive relocate
 should must needs duplicating deleting removing moving renaming copying creating writing adding appending`},
-	{aim, `review check see verify understand inspect analyze examine study plan prepare organize organise keep store hold save track
+	{aim, `review double double-check check see verify understand inspect analyze examine study plan prepare organize organise keep store hold save track
 help start begin work use know free avoid separate group maintain make ensure learn debug remember refresh continue follow reflect match better
 archive document contain house collect manage improve tidy clean be get confirm find figure decide look compare read view recall
 serve support gather capture centralize record log monitor have give show`},
@@ -145,7 +145,7 @@ you not never no without instead after until whenever but deleted removed`},
 	{wanting, `need want have plan hope would`},
 	{placing, `in inside within under at from into folder directory dir path folders directories file files here there this that`},
 	{marker, `content contents text texts containing contains saying says body reads reading message code following data line lines`},
-	{parentWord, `ensuring created are is with including and along together plus creating create all any its the of necessary required needed missing intermediate
+	{parentWord, `ensuring making created are is with including and along together plus creating create all any its the of necessary required needed missing intermediate
 nonexistent non-existent non-existing parent parents directories folders dirs directory-s paths components in between as if they don't do not exist that leading enclosing`},
 	{parentKey, `parent parents intermediate necessary required needed missing leading enclosing`},
 	{thereWord, `if only but and it one that the directory folder they this path does not doesn't do don't is isn't already yet exist exists there
@@ -154,7 +154,7 @@ reporting return returning print fail failing complain complaining never creatin
 	{thereKey, `not doesn't don't isn't necessary needed required missing unless nonexistent non-existent no without never`},
 	{missing, `exist exists there present existing error errors needed necessary required missing nonexistent non-existent fail failing complain complaining`},
 	{listWord, `[file] [dir] or labels labeled marks using with including include even and the any all their its hidden files file ones one items entries folders directories directory detailed details detail
-information info types type indicated shown displayed marked prefixes prefix distinguishing between included too also showing indicating making sure you don't overlook
+information info types type indicated shown displayed marked prefixes prefix distinguishing marking indicators between included too also showing indicating making sure you don't overlook
 ensuring that of each which is are what in clear clearly as well by subdirectories`},
-	{listKey, `showing indicating [file] [dir] hidden types type details detailed detail information prefixes prefix distinguishing`},
+	{listKey, `showing indicating [file] [dir] hidden types type details detailed detail information prefixes prefix distinguishing marking`},
 }

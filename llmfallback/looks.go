@@ -13,9 +13,9 @@ const (
 
 // parts come before the noun of which something is to be seen.
 var parts = newBook(
-	line[part]{names, `a|the|my? complete|full|quick|simple|short|detailed? directory|folder|file|files? list|listing|overview|inventory of|for / a|the|my? directory|folder|file? listing /
+	line[part]{names, `a|the|my? complete|full|quick|simple|short|detailed? directory|folder|file|files? list|listing|overview|inventory|rundown of|for / a|the|my? directory|folder|file? listing /
 		names of`},
-	line[part]{whole, `the|a|its|my|all|this? full|complete|entire|whole|current|raw|exact|actual|present|existing|updated? file|directory|folder? contents|content|text|data|body|code|source of|from|in|inside|within|for /
+	line[part]{whole, `the|a|its|my|all|this? full|complete|entire|whole|current|raw|exact|actual|present|existing|updated? file|directory|folder? contents|content|text|data|body|code|source stored|saved|kept? of|from|in|inside|within|for /
 		the|all? source code of|from|in|inside|within|for / all|everything of? the? contents|content of / all of / all? the? visible and hidden contents of /
 		all|everything in|inside|from / everything that is in|inside / everything that's in|inside / everything i have in|inside / the? contents|content /
 		what's|whats all? currently|left|stored|there|kept|saved|written|contained|recorded|sitting? in|inside|within|of of? /
@@ -89,7 +89,7 @@ func (r *reader) seen(f *frame, n noun, from, next int, listed, all bool) int {
 	switch {
 	case !all && f.at+1 == from && r.any(f.at, "check", "know", "learn", "scan", "update") && !(n.kind == someDir && r.any(next, "and")):
 		return -1
-	case n.kind == mentioned && r.base.kind != nothing && f.sense != toRead:
+	case n.kind == mentioned && r.base.kind != nothing && r.before.name == "" && f.sense != toRead:
 		f.object, f.op = noun{}, "listDirectory"
 	case (n.kind == mentioned || n.kind == someFile && n.name == "" && !n.fresh) && r.before.name != "":
 		f.object = r.before

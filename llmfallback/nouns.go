@@ -62,6 +62,9 @@ func (r *reader) noun(i int) (noun, int) {
 	if next := wordAfter(r, labels(), i); next > 0 {
 		if w := r.word(next); w.kind == quoted || w.path() || w.titled() || next > i+1 && w.bare() {
 			k = next
+			if r.has(i, k, folderNoun) {
+				n.head = folderNoun
+			}
 		}
 	}
 	for r.is(k, determiner) || r.is(k, adverb) && !r.any(k, "over") {
@@ -117,6 +120,9 @@ func (r *reader) named(n noun, begin, k int) (noun, int) {
 		return n, next
 	}
 	r.describe(&n, begin, k)
+	if n.extra > 0 && !n.quoted && begin == r.phraseStart {
+		return n, -1 // open reading list.md
+	}
 	for j := begin; j < k; j++ {
 		n.head |= r.word(j).class & (fileNoun | docNoun)
 	}
@@ -135,6 +141,8 @@ func (r *reader) tail(n noun, k int) (noun, int) {
 	}
 	n.kind = somePath
 	switch {
+	case n.head&folderNoun != 0:
+		n.kind = someDir
 	case n.fileLike() || n.head&(fileNoun|docNoun) != 0:
 		n.kind = someFile
 	case strings.HasSuffix(n.name, "/"):

@@ -103,14 +103,14 @@ const (
 var openings = newBook(
 	line[opening]{polite, `please|pls|plz|kindly|ok|okay|alright|well|great|good|perfect|awesome|nice|excellent|next|finally|now|just|quickly|simply|directly|so|first|then|also|hey|hi|hello|thanks|carefully /
 		hey|hi|hello there|assistant|claude|copilot|bot|computer|team|everyone|buddy / please|kindly help me|us to? / go ahead and / try to / be so kind as to / be able to /
-		do me a favor and / time to / on a different note /
+		do me a favor|favour and / time to / on a different note /
 		good morning|afternoon|evening|day / great|nice|good|excellent job|work / sounds good / next up / quick|one check|question`},
-	line[opening]{asks, `can|could|would|will you|u please|kindly|possibly|quickly|just? / are you able to / would you|it be able|possible for? you? to /
+	line[opening]{asks, `can|could|would|will|might you|u please|kindly|possibly|quickly|just? / are you able to / would you|it be able|possible for? you? to /
 		help me|us out? and|to? / i|we need|want|wish|hope to / i|we need|want|would|like you to / i|we would like|love|prefer for? you? to /
 		i'd|we'd like|love|prefer for? you? to / i'd ask you to / i? wanna / need|want to / any chance you could|can / do you think you could|can /
 		it's|it is? time to / let's|let us? go? ahead? and? / it'd|it would? be great|nice|helpful|good|awesome|lovely|wonderful|fantastic|useful if you could|would|can /
 		i'd|i would? appreciate|love it if you could|would|can / i'd|i would? be grateful|happy|glad if you could|would|can / i was? wonder|wondering if you could|can|would|might /
-		wondering if you could|can|would|might / can|could i ask|get you to / your|the|my task|job|goal|request is to`},
+		wondering if you could|can|would|might / can|could i ask|get you to / your|the|my task|job|goal|request is to / i|we hope you can|could|would help? me|us? to?`},
 	line[opening]{leave, `can|may|could|might i please? / let me|us / i'm|i am|was? just? curious|wondering`},
 	line[opening]{gerund, `would|do you mind / mind / start|begin by / let's start|begin by / let us start|begin by`},
 )
@@ -125,17 +125,17 @@ var closings = phrases(`.|!|?|,|;|¶|please|thx|ty|cheers|now|immediately|today|
 // closingsOf are what may follow one operation only: what it does anyway.
 var closingsOf = map[string]func() book[bool]{
 	"readFile": phrases(`to me / up / and then? show|display|print|tell|give|read me? it|its|the contents|content? to|out|back? me? / and then? tell|show me what's inside|in it? /
-		and then? tell|show me what it says|contains / aloud / out loud / in full / in its entirety / completely|fully / on|to the|my? screen|terminal|console / as plain? text /
+		and then? tell|show me what it says|contains / aloud / out loud / in full / in its entirety / completely|fully / on|to the|my? screen|terminal|console / to standard output / to stdout / again / once more / as plain? text /
 		in|on the terminal|console|chat|screen / for me|us|her|him|them to have|take a look|look-see|glance|peek`),
 	"listDirectory": phrases(`in|inside it|there / and? then? list|show|display|tell me? its|all? the? contents|files|entries in|inside? it|there? /
 		and? then? list|show|display|tell me? everything|what's in|inside? it|there? / and tell|show me what you find /
-		currently / at the moment / so far / by name / in|on the terminal|console|chat|screen / to me`),
+		currently / at the moment / so far / by name / in|on the terminal|console|chat|screen / to me / again / once more`),
 	"fileExists": phrases(`or not / yet|already|there|anywhere / at all / in there / at the moment / anywhere here / on the? disk|there|filesystem|system|drive /
 		in the file? system|filesystem`),
 	"createDirectory": phrases(`too|there|created|silently|quietly|recursively / ignoring any? errors / and? create|creating it if it doesn't|isn't exist|there? /
-		and? create|creating it if it does|is not exist|there? / as user root / as a|the new? folder|directory|subfolder`),
+		and? create|creating it if it does|is not exist|there? / as user? root / in one|a single? operation|command|step|go / creating it when|if it is? missing / as a|the new? folder|directory|subfolder`),
 	"writeFile": phrases(`in|into|inside it|there / as|for the|its content|contents|text|body / in|into|to|inside the|this|that file|document|note / in its content|contents|body /
-		and overwrite|replace it|that / on the server|system`),
+		and overwrite|replace it|that / and? leave|leaving it empty|blank for now? / on the server|system`),
 	"appendFile": phrases(`as|on a|one|another new? line|entry|item|bullet / on its own line / in there|it`),
 	"copyFile":   phrases(`as a backup|copy|template|safety|safe copy? / as a starting point / for backup|safekeeping purposes? / in the same folder|directory|place`),
 }
@@ -148,10 +148,10 @@ var overwriting = phrases(`and|then? overwriting|replacing|overwrite|replace it|
 // unneeded says why a file can go.
 var unneeded = phrases(`that|which|as|since|because|and? i|we do? don't|not|no longer? need|want|use it|that|this? any? more|longer|anymore? /
 		as|since|because? it|it's|that|that's|which is? isn't|no|not longer? needed|used|necessary|required|relevant anymore? /
-		as|since|because? it|it's|that|that's|which is? outdated|obsolete|old|useless|redundant|unused|unnecessary / as|since|because? it|it's is? a duplicate`)
+		as|since|because? it|it's|that|that's|which is? outdated|obsolete|old|useless|redundant|unused|unnecessary / as|since|because? it|it's is? a duplicate / since|because|as nothing|nobody uses|imports|needs|references|reads it any? more|longer|anymore? / i'm|we're done|finished with it|this|that`)
 
 // heres are phrases for the workspace itself.
-var heres = phrases(`the|my|our|this|your? current|present|working working|work? directory|folder|dir|workspace|directory's|folder's / this directory|folder|dir /
+var heres = phrases(`the|my|our|this|your? current|present|working working|work? directory|folder|dir|location|workspace|directory's|folder's / this directory|folder|dir /
 		the|my|our|this|your workspace|vault|repo|repository directory|folder|root? / the|my|our|this|your? root directory|folder? /
 		the|my|our|this|your? workspace|vault|repo|repository|project root directory|folder? /
 		the|my|our? root directory|folder? of the|my|our|this workspace|vault|repo|repository|project / workspace|vault directory|folder / this project / the project /
@@ -170,8 +170,8 @@ const (
 )
 
 var prepositions = newBook(
-	line[role]{inRole, `in|inside|within|under|at|beneath / inside of / located|found|stored|saved|placed|situated|kept|lying|living in|inside|at|under|within /
-		that|which is|are located|found|stored|saved|placed|kept? in|inside|at|under|within / that's located|found|stored|saved|placed|kept? in|inside|at|under|within /
+	line[role]{inRole, `in|inside|within|under|at|beneath / inside of / located|found|stored|saved|placed|situated|kept|present|lying|living in|inside|at|under|within /
+		that|which is|are located|found|stored|saved|placed|kept|present? in|inside|at|under|within / that's located|found|stored|saved|placed|kept? in|inside|at|under|within /
 		that|which resides|lives|lies|sits happily|currently? in|inside|at|under|within`},
 	line[role]{toRole, `to|into|onto|->|=> / and into / over|out to|into / and move|put|place|transfer|store|save it to|into|in|inside|under / by moving it to|into`},
 	line[role]{ofRole, `of|for`},

@@ -147,7 +147,8 @@ func (r *reader) making(f *frame, i int) int {
 func (r *reader) ensuring(f *frame, i int) int {
 	k := r.skip(i, "there", "there's", "is", "exists", "i", "we", "have", "that")
 	n, next := r.noun(k)
-	if next < 0 || n.kind != someDir {
+	dir := n.kind == someDir || n.kind == somePath && strings.Contains(n.name, "/") && r.any(next, "exists", "exist") && r.any(next+1, "as")
+	if next < 0 || !dir {
 		return -1
 	}
 	f.object = n
@@ -157,11 +158,11 @@ func (r *reader) ensuring(f *frame, i int) int {
 	if place, after := r.placed(next); after > 0 {
 		f.roles[inRole], next = place, after
 	}
-	if !r.any(next, "exists", "exist") {
-		return -1
-	}
-	return next + 1
+	return wordAfter(r, ensured(), next)
 }
+
+// ensured says of a folder that it is to exist.
+var ensured = phrases(`exists|exist / exists|exist|is as a directory|folder / is|are present|there|created or? already? exists?`)
 
 // placed reads a place: in the docs folder, here.
 func (r *reader) placed(i int) (noun, int) {
@@ -207,7 +208,7 @@ func (r *reader) assign(f *frame, role role, n noun, i, after int) int {
 	case f.sense == toWrite || f.sense == toAppend || f.sense == toReplace && f.object.kind == nothing:
 		return r.target(f, role, n, after)
 	case role == asRole && f.sense != toCopy && f.sense != toRename && f.sense != toMove,
-		role == toRole && f.sense < toDelete && !(f.op == "createDirectory" && r.any(f.at, "add")),
+		role == toRole && (f.sense < toDelete || f.sense == toEnsure) && !(f.op == "createDirectory" && r.any(f.at, "add")),
 		role != inRole && f.sense == toCheck,
 		role == fromRole && n.bare && f.op == "readFile",
 		f.op == "readFile" && n.kind == someFile && (f.object.name != "" || f.object.extra >= maxNounWords):
@@ -224,6 +225,9 @@ func (r *reader) assign(f *frame, role role, n noun, i, after int) int {
 		to := &f.roles[toRole] // to the archives folder within research
 		to.name = join(n.name, to.name)
 		return after
+	}
+	if slot.kind != nothing && role == inRole && n.kind == workspace {
+		return after // in docs in the current folder
 	}
 	if slot.kind != nothing && slot.kind != workspace {
 		return -1

@@ -16,7 +16,7 @@ const (
 
 // intros come before a text to write.
 var intros = newBook(
-	line[intro]{inQuotes, `with|containing|having|including / that|which contains|has|holds|includes / ,? and? the|its|it's? new|file? content|contents|text|body is|are|being|as|of? /
+	line[intro]{inQuotes, `whose whole|entire|only? content|contents|text|body is|reads|says|should be|read|say? / with|containing|having|including / that|which contains|has|holds|includes / ,? and? the|its|it's? new|file? content|contents|text|body is|are|being|as|of? /
 		,? and? the|its|it's? new|file? content|contents|text|body should|must|to be|read|say / ,? and? the file|it|document|note should|must only? contain|say|read|have|hold /
 		so that? it contains|says|reads|holds / hold|contain|say|read / ,? and? contains|containing`},
 	line[intro]{anyText, `saying|reading / that|which says|reads / ,? and? says|saying`},
@@ -148,6 +148,10 @@ func (r *reader) line(f *frame, i int) int {
 	for j := i; j < len(r.list) && !r.loose; j++ {
 		w := &r.list[j]
 		if w.kind == quoted || w.lower == "" || w.text == "\n" || w.lower == "and" || w.kind == plain && fileShaped(w.text) {
+			return -1
+		}
+		if place, next := r.placed(j); next > 0 && (place.kind == workspace || place.kind == someDir) {
+			f.fail("it is not clear where the text ends; put it in quotes")
 			return -1
 		}
 	}

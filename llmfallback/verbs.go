@@ -37,7 +37,7 @@ var verbs = newBook(
 		find out / tell|inform me|us / let me|us know / know|figure|learn / figure|work out / i|i'm|we wonder|wondering / i am|was wondering / i'm not sure / not sure /
 		i want to know`},
 	line[sense]{toMake, `create|make|build|generate|establish|initialize|initialise|add|start|prepare|produce|draft|new|compose me|us? / create|make|build|generate|add for me|us /
-		set|put up|together me|us? / set me|us up with / set up for me|us / setup|spin / draft up / create and write /
+		set|put|spin up|together me|us? / set me|us up with / set up for me|us / setup|spin / draft up / create and write /
 		create|write|make or overwrite|replace|update / draft up a create /
 		mkdir|md -p|--parents? / recursively create|make`},
 	line[sense]{toWrite, `write|save|put|store|output|dump|place|record|enter|type down? / jot down? / note down`},
