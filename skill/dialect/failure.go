@@ -3,6 +3,7 @@ package dialect
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 
 	"textskill/skill"
@@ -17,7 +18,7 @@ type Failure struct {
 	Cause   error  // nil if the message is all there is
 
 	body string // the whole reply, instead of the dialect's form of the message
-	keys any    // what the reply holds besides: a struct or map with JSON names, at least one
+	keys keys   // what the reply holds besides
 }
 
 func (f *Failure) Error() string {
@@ -34,12 +35,12 @@ func (f *Failure) Unwrap() error { return f.Cause }
 func failf(format string, args ...any) error { return &Failure{Message: fmt.Sprintf(format, args...)} }
 
 // withKeys adds keys to the reply that err is answered with.
-func withKeys(err error, keys any) error {
+func withKeys(err error, lists ...keys) error {
 	f := Failure{Cause: err}
 	if own, ok := errors.AsType[*Failure](err); ok {
 		f = *own
 	}
-	f.keys = keys
+	f.keys = slices.Concat(lists...)
 	return &f
 }
 

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -49,7 +50,7 @@ func answerStack(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Se
 			return ok && none.Name == m.Name || strings.HasPrefix(err.Error(), m.String())
 		}))
 		if in.UndoKeys {
-			r.JSON, r.Body = true, fmt.Sprintf(`{"success":false,"error":%s}`, rawjson.Encode(r.Err.Error()))
+			r.JSON, r.Body = true, keys{"success", false, "error", r.Err.Error()}.String()
 		}
 		yield(r)
 		return
@@ -94,15 +95,17 @@ func withUndoKeys(r Reply) string {
 	if r.UndoID() == "" && r.NotKept() == "" || json.Unmarshal([]byte(r.Body), &has) != nil {
 		return r.Body
 	}
-	body := strings.TrimSuffix(r.Body, "}")
-	add := func(key, value, present string) {
-		if value != "" && has[key] == nil && has[present] == nil {
-			body += "," + string(rawjson.Encode(key)) + ":" + string(rawjson.Encode(value))
-		}
+	var more keys
+	if has["undo"] == nil {
+		more = append(more, "undo?", r.UndoID())
 	}
-	add("undo", r.UndoID(), "undo")
-	add("not_kept", r.NotKept(), "not_undoable")
-	return body + "}"
+	if has["not_kept"] == nil && has["not_undoable"] == nil {
+		more = append(more, "not_kept?", r.NotKept())
+	}
+	if added := more.String(); added != "{}" {
+		return strings.TrimSuffix(r.Body, "}") + "," + added[1:]
+	}
+	return r.Body
 }
 
 // decodeCoerced reads the arguments of a call. One that the row does not name is
@@ -213,9 +216,41 @@ func (t *Tool) argumentNames() string {
 	return t.Name + " takes " + strings.Join(names, ", ")
 }
 
-// success formats what a call found: success and the keys of v, a struct or map with
-// JSON names, which must have one.
-func success(v any) string { return `{"success":true,` + string(rawjson.Encode(v)[1:]) }
+// keys are members of a reply: names and values in turn. A name that ends in ? is left
+// out if its value is empty.
+type keys []any
+
+// success formats what a call found.
+func success(found ...keys) string {
+	return slices.Concat(append([]keys{{"success", true}}, found...)...).String()
+}
+
+// String prints the members as an object of JSON.
+func (k keys) String() string {
+	var b strings.Builder
+	for i := 0; i < len(k); i += 2 {
+		name, optional := strings.CutSuffix(k[i].(string), "?")
+		if !optional || !isEmpty(k[i+1]) {
+			fmt.Fprintf(&b, ",%s:%s", rawjson.Encode(name), rawjson.Encode(k[i+1]))
+		}
+	}
+	return "{" + strings.TrimPrefix(b.String(), ",") + "}"
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (k keys) MarshalJSON() ([]byte, error) { return []byte(k.String()), nil }
+
+// isEmpty reports whether a value is what encoding/json leaves out by omitempty.
+func isEmpty(value any) bool {
+	switch v := reflect.ValueOf(value); v.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Slice, reflect.Map:
+		return v.Len() == 0
+	default:
+		return v.IsZero()
+	}
+}
 
 // stackFail formats an error as an object: success, error, and the keys of a
 // [Failure]. A message of the manual is used alone; others begin with the tool's name.
@@ -230,11 +265,11 @@ func stackFail(in *call, err error) Reply {
 	case in.sent != "":
 		f.Message = in.sent + ": " + f.Message
 	}
-	body := fmt.Sprintf(`{"success":false,"error":%s}`, rawjson.Encode(f.Message))
-	if worded && own.keys != nil {
-		body = body[:len(body)-1] + "," + string(rawjson.Encode(own.keys)[1:])
+	body := keys{"success", false, "error", f.Message}
+	if worded {
+		body = append(body, own.keys...)
 	}
-	return Reply{Body: body, Err: f}
+	return Reply{Body: body.String(), Err: f}
 }
 
 // plainMessage formats a file system error without the name of its system call.

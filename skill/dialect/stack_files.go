@@ -41,11 +41,7 @@ var stackFiles = []Tool{
 			return skill.WriteFile{Path: path, Content: in.str("content"), Parents: true}, err
 		},
 		reply: typed(func(in *call, c skill.Changed) string {
-			return success(struct {
-				Path  string `json:"path"`
-				Lines int    `json:"lines_written"`
-				dryRunKeys
-			}{in.str("path"), strings.Count(in.str("content"), "\n") + 1, dryRunOf(c)})
+			return success(keys{"path", in.str("path"), "lines_written", strings.Count(in.str("content"), "\n") + 1}, dryRunOf(c))
 		}),
 	},
 	{
@@ -63,12 +59,7 @@ var stackFiles = []Tool{
 		},
 		reword: stackEditError,
 		reply: typed(func(in *call, c skill.Changed) string {
-			return success(struct {
-				Path  string `json:"path"`
-				Edits int    `json:"edits_made"`
-				Again bool   `json:"more_occurrences,omitempty"`
-				dryRunKeys
-			}{in.str("path"), 1, c.More, dryRunOf(c)})
+			return success(keys{"path", in.str("path"), "edits_made", 1, "more_occurrences?", c.More}, dryRunOf(c))
 		}),
 	},
 	stackSearch,
@@ -153,18 +144,12 @@ func stackMissing(format, param string) func(*call, error) error {
 	}
 }
 
-// dryRunKeys describe a change that was not made.
-type dryRunKeys struct {
-	DryRun bool   `json:"dry_run,omitempty"`
-	Change string `json:"change,omitempty"` // what would be done
-	Diff   string `json:"diff,omitempty"`
-}
-
-func dryRunOf(c skill.Changed) dryRunKeys {
-	if !c.Applied {
-		return dryRunKeys{true, c.Change.String(), wellFormed(c.Diff)}
+// dryRunOf describes a change that was not made; of others it says nothing.
+func dryRunOf(c skill.Changed) keys {
+	if c.Applied {
+		return nil
 	}
-	return dryRunKeys{}
+	return keys{"dry_run", true, "change?", c.Change.String(), "diff?", wellFormed(c.Diff)}
 }
 
 func stackReadOperation(in *call) (skill.Args, error) {
@@ -181,30 +166,23 @@ func stackReadOperation(in *call) (skill.Args, error) {
 }
 
 func stackReadReply(in *call, f skill.FileRead) string {
-	keys := struct {
-		Warning   string `json:"warning,omitempty"`
-		Content   string `json:"content"`
-		Total     int    `json:"total_lines"`
-		Path      string `json:"path"`
-		Truncated bool   `json:"truncated,omitempty"`
-		Next      *int   `json:"next_offset,omitempty"`
-		Invalid   bool   `json:"invalid_utf8,omitempty"` // bytes that are not UTF-8 show as U+FFFD
-		Encoding  string `json:"encoding,omitempty"`
-	}{Total: f.Lines, Path: in.str("path"), Invalid: f.NotText, Encoding: f.Encoding}
+	var warning, content string
+	var next *int
 	switch {
 	case f.NotText:
-		keys.Warning, keys.Content = notText, string(f.Content)
+		warning, content = notText, string(f.Content)
 	case f.LineCut:
-		keys.Warning = fmt.Sprintf("only the beginning of line %d is shown, which is too long for one answer; grep finds what is in the rest", f.To)
+		warning = fmt.Sprintf("only the beginning of line %d is shown, which is too long for one answer; grep finds what is in the rest", f.To)
 	}
-	keys.Truncated = f.Partial || f.To < f.Lines
 	if f.To < f.Lines {
-		keys.Next = &f.To
+		next = &f.To
 	}
-	if f.NotText {
-		return success(keys)
+	document := success(keys{"warning?", warning, "content", content, "total_lines", f.Lines, "path", in.str("path"),
+		"truncated?", f.Partial || next != nil, "next_offset?", next, "invalid_utf8?", f.NotText, "encoding?", f.Encoding})
+	if f.NotText { // its bytes show as U+FFFD
+		return document
 	}
-	return withContent(success(keys), string(f.Content))
+	return withContent(document, string(f.Content))
 }
 
 func stackEditError(in *call, err error) error {
@@ -212,13 +190,7 @@ func stackEditError(in *call, err error) error {
 	if !ok {
 		return stackMissing("File not found: %s", "path")(in, err)
 	}
-	own := failf("Text to replace not found")
-	if e.Hint() == "" {
-		return own
-	}
-	return withKeys(own, struct {
-		Hint string `json:"hint"`
-	}{e.Hint()})
+	return withKeys(failf("Text to replace not found"), keys{"hint?", e.Hint()})
 }
 
 func stackCopyError(in *call, err error) error {
@@ -260,30 +232,18 @@ func stackDeleteError(in *call, err error) error {
 }
 
 func sourceAndDestReply(in *call, c skill.Changed) string {
-	return success(struct {
-		Source string `json:"source"`
-		Dest   string `json:"destination"`
-		dryRunKeys
-	}{in.str("source"), in.str("destination"), dryRunOf(c)})
+	return success(keys{"source", in.str("source"), "destination", in.str("destination")}, dryRunOf(c))
 }
 
 func stackDeleteReply(in *call, c skill.Changed) string {
 	name := plainPath(in.str("path"))
 	switch {
 	case c.Applied:
-		return success(struct {
-			Deleted string `json:"deleted"`
-		}{name})
+		return success(keys{"deleted", name})
 	case in.flag("force"):
-		return success(struct {
-			Would string `json:"would_delete"`
-			dryRunKeys
-		}{name, dryRunOf(c)})
+		return success(keys{"would_delete", name}, dryRunOf(c))
 	}
-	return success(struct {
-		Would   string `json:"would_delete"`
-		Warning string `json:"warning"`
-	}{name, "Set force=True to actually delete"})
+	return success(keys{"would_delete", name, "warning", "Set force=True to actually delete"})
 }
 
 // plainPath leaves out of a path what means nothing: ./, double slashes, and those

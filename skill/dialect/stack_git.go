@@ -30,13 +30,9 @@ var stackGit = []Tool{
 		},
 		reply: typed(func(in *call, c skill.Committed) string {
 			if c.Nothing {
-				return success(map[string]string{"message": c.Message()})
+				return success(keys{"message", c.Message()})
 			}
-			return success(struct {
-				Message string   `json:"message"`
-				Output  string   `json:"output"`
-				NotRun  []string `json:"not_run,omitempty"`
-			}{in.str("message"), c.Output, c.NotRun})
+			return success(keys{"message", in.str("message"), "output", c.Output, "not_run?", c.NotRun})
 		}),
 	},
 	{
@@ -48,7 +44,7 @@ var stackGit = []Tool{
 			return skill.GitPush{Dir: in.str("repo_path"), Remote: in.str("remote"), Branch: in.str("branch")}, nil
 		},
 		reply: typed(func(in *call, p skill.Pushed) string {
-			return success(remoteReply{Remote: p.Remote, Branch: p.Branch, Output: p.Output, NotRun: p.NotRun})
+			return success(keys{"remote", p.Remote, "branch", p.Branch, "output", p.Output, "not_run?", p.NotRun})
 		}),
 	},
 	{
@@ -61,7 +57,7 @@ var stackGit = []Tool{
 			return skill.GitPull{Dir: in.str("repo_path"), Remote: in.str("remote"), Branch: in.str("branch"), Abort: in.flag("abort")}, nil
 		},
 		reply: typed(func(in *call, p skill.Pulled) string {
-			return success(remoteReply{p.Remote, in.values["branch"], p.Output, p.NotRun, undoable(p.Tracked)})
+			return success(keys{"remote", p.Remote, "branch", in.values["branch"], "output", p.Output, "not_run?", p.NotRun}, undoable(p.Tracked))
 		}),
 	},
 	{
@@ -85,11 +81,7 @@ var stackGit = []Tool{
 			return skill.GitLog{Dir: in.str("repo_path"), Limit: in.int("limit")}, nil
 		},
 		reply: typed(func(_ *call, l skill.RepoLog) string {
-			return success(struct {
-				Commits   []string `json:"commits"`
-				Count     int      `json:"count"`
-				Truncated bool     `json:"truncated,omitempty"`
-			}{append([]string{}, l.Commits...), len(l.Commits), l.Truncated})
+			return success(keys{"commits", append([]string{}, l.Commits...), "count", len(l.Commits), "truncated?", l.Truncated})
 		}),
 	},
 	{
@@ -110,87 +102,41 @@ var (
 	remoteParam = Param{Name: "remote", Type: "string", Default: "origin", Doc: "the name of a remote in the repository's configuration"}
 )
 
-// remoteReply is what a push or a pull answers.
-type remoteReply struct {
-	Remote string   `json:"remote"`
-	Branch any      `json:"branch"`
-	Output string   `json:"output"`
-	NotRun []string `json:"not_run,omitempty"`
-	undoKeys
-}
-
-// fileState is what has become of a file, in the letters of git.
-type fileState struct {
-	Path     string `json:"path"`
-	From     string `json:"from,omitempty"`
-	Index    string `json:"index,omitempty"`
-	Worktree string `json:"worktree,omitempty"`
-}
-
 func statusReply(in *call, st skill.RepoStatus) string {
-	a := struct {
-		Files     []string    `json:"files"`
-		Count     int         `json:"count"`
-		Repo      string      `json:"repo"`
-		States    []fileState `json:"states,omitempty"`
-		Branch    string      `json:"branch,omitempty"`
-		Detached  bool        `json:"detached,omitempty"`
-		State     string      `json:"state,omitempty"` // "merge", "rebase": not finished
-		Unmerged  []string    `json:"unmerged,omitempty"`
-		Upstream  string      `json:"upstream,omitempty"`
-		Ahead     int         `json:"ahead,omitempty"`
-		Behind    int         `json:"behind,omitempty"`
-		Truncated bool        `json:"truncated,omitempty"`
-		NotRun    []string    `json:"not_run,omitempty"`
-	}{Files: []string{}, Count: len(st.Files), Repo: in.str("repo_path"), Branch: st.Branch, Detached: st.Branch == "", State: st.State, Upstream: st.Upstream,
-		Ahead: st.Ahead, Behind: st.Behind, Truncated: st.Truncated, NotRun: st.NotRun}
+	files := []string{}
+	var unmerged []string
+	var states []keys // in the letters of git
 	for _, f := range st.Files {
-		a.Files = append(a.Files, f.Path)
+		files = append(files, f.Path)
 		if f.Unmerged {
-			a.Unmerged = append(a.Unmerged, f.Path)
+			unmerged = append(unmerged, f.Path)
 		}
-		a.States = append(a.States, fileState{f.Path, f.From, f.Index, f.Worktree})
+		states = append(states, keys{"path", f.Path, "from?", f.From, "index?", f.Index, "worktree?", f.Worktree})
 	}
-	return success(a)
+	return success(keys{"files", files, "count", len(files), "repo", in.str("repo_path"), "states?", states,
+		"branch?", st.Branch, "detached?", st.Branch == "", "state?", st.State, "unmerged?", unmerged,
+		"upstream?", st.Upstream, "ahead?", st.Ahead, "behind?", st.Behind, "truncated?", st.Truncated, "not_run?", st.NotRun})
 }
 
 func branchReply(_ *call, b skill.Branches) string {
 	if b.Created == "" && b.Deleted == "" {
-		return success(struct {
-			Branches  []string `json:"branches"`
-			Count     int      `json:"count"`
-			Current   string   `json:"current,omitempty"`
-			Truncated bool     `json:"truncated,omitempty"`
-		}{append([]string{}, b.Names...), len(b.Names), b.Current, b.Truncated})
+		return success(keys{"branches", append([]string{}, b.Names...), "count", len(b.Names), "current?", b.Current, "truncated?", b.Truncated})
 	}
-	return success(struct {
-		Created string `json:"created,omitempty"`
-		Deleted string `json:"deleted,omitempty"`
-		Output  string `json:"output,omitempty"`
-	}{b.Created, b.Deleted, b.Output})
+	return success(keys{"created?", b.Created, "deleted?", b.Deleted, "output?", b.Output})
 }
 
 func diffReply(_ *call, d skill.RepoDiff) string {
-	a := struct {
-		Diff    string   `json:"diff"`
-		Changes bool     `json:"has_changes"`
-		Omitted int64    `json:"omitted_bytes,omitempty"`
-		Note    string   `json:"note,omitempty"`
-		NotRun  []string `json:"not_run,omitempty"`
-	}{Diff: string(d.Text), Changes: len(d.Text) > 0, Omitted: d.Cut, NotRun: d.NotRun}
+	var note string
 	if d.Cut > 0 {
-		a.Note = fmt.Sprintf("%d bytes are left out in the middle; name a file to see all of its changes", d.Cut)
+		note = fmt.Sprintf("%d bytes are left out in the middle; name a file to see all of its changes", d.Cut)
 	}
-	return success(a)
+	return success(keys{"diff", string(d.Text), "has_changes", len(d.Text) > 0, "omitted_bytes?", d.Cut, "note?", note, "not_run?", d.NotRun})
 }
 
 // gitError adds to an error of git how the program ended.
 func gitError(in *call, err error) error {
 	if failed, ok := errors.AsType[*skill.GitError](err); ok {
-		return withKeys(err, struct {
-			Output string `json:"output"`
-			Code   int    `json:"returncode"`
-		}{failed.Output, failed.ExitCode})
+		return withKeys(err, keys{"output", failed.Output, "returncode", failed.ExitCode})
 	}
 	if start, ok := errors.AsType[*skill.SpawnError](err); ok && errors.Is(start.Err, fs.ErrNotExist) {
 		return failf("git not found")

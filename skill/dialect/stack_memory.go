@@ -35,11 +35,7 @@ var stackMemory = []Tool{
 			return skill.SaveMemory{Key: in.str("key"), Value: in.str("value")}, nil
 		},
 		reply: typed(func(in *call, r skill.Changed) string {
-			return success(struct {
-				Key   string `json:"key"`
-				Saved bool   `json:"saved"`
-				dryRunKeys
-			}{in.str("key"), r.Applied, dryRunOf(r)})
+			return success(keys{"key", in.str("key"), "saved", r.Applied}, dryRunOf(r))
 		}),
 	},
 	{
@@ -85,30 +81,19 @@ func offsetOf(in *call) (int, error) {
 	return offset, nil
 }
 
-// pageKeys are the keys of a list that continues after the reply.
-type pageKeys struct {
-	Truncated bool `json:"truncated,omitempty"`
-	Total     int  `json:"total,omitempty"`
-	Next      int  `json:"next_offset,omitempty"`
-}
-
-// pageOf returns the keys of a list of total entries, n of which are shown from the offset.
-func pageOf(in *call, n, total int) pageKeys {
-	offset := in.int("offset")
-	if offset+n >= total {
-		return pageKeys{}
+// pageOf says of a list of total entries, n of which are shown from the offset, where it
+// continues.
+func pageOf(in *call, n, total int) keys {
+	next := in.int("offset") + n
+	if next >= total {
+		return nil
 	}
-	return pageKeys{true, total, offset + n}
+	return keys{"truncated", true, "total", total, "next_offset?", next}
 }
 
 func memoryRecallReply(in *call, found skill.Recalled) string {
-	return success(struct {
-		Query   string   `json:"query"`
-		Matches []string `json:"matches"`
-		Count   int      `json:"count"`
-		Total   int      `json:"total,omitempty"`
-		Skipped []string `json:"skipped,omitempty"`
-	}{in.str("query"), wellFormedAll(found.Matches), len(found.Matches), totalIfMore(found.Total, len(found.Matches)), wellFormedAll(found.Skipped)})
+	return success(keys{"query", in.str("query"), "matches", wellFormedAll(found.Matches), "count", len(found.Matches),
+		"total?", totalIfMore(found.Total, len(found.Matches)), "skipped?", wellFormedAll(found.Skipped)})
 }
 
 // totalIfMore is total if it is more than n, else 0.
@@ -134,37 +119,26 @@ func wellFormedAll(list []string) []string {
 const maxPreview = 200
 
 func memoryListReply(in *call, list skill.Memories) string {
-	type entry struct {
-		Title     string `json:"title"`
-		Preview   string `json:"content_preview"`
-		Content   string `json:"content"` // the same: the name that the original gives it
-		Truncated bool   `json:"truncated,omitempty"`
-	}
-	entries := []entry{}
+	entries := []keys{}
 	for _, m := range list.Entries {
-		e := entry{Title: m.Title, Preview: m.Content}
-		if chars := []rune(m.Content); len(chars) > maxPreview {
-			e.Preview, e.Truncated = string(chars[:maxPreview]), true
+		preview, cut := m.Content, false
+		if chars := []rune(preview); len(chars) > maxPreview {
+			preview, cut = string(chars[:maxPreview]), true
 		}
-		e.Content = e.Preview
-		entries = append(entries, e)
+		// content is what the original calls the preview
+		entries = append(entries, keys{"title", m.Title, "content_preview", preview, "content", preview, "truncated?", cut})
 	}
 	var warning string
 	if list.NotText {
 		warning = "MEMORY.md: " + notText
 	}
-	return success(struct {
-		Warning string  `json:"warning,omitempty"`
-		Entries []entry `json:"entries"`
-		Count   int     `json:"count"`
-		pageKeys
-	}{warning, entries, len(entries), pageOf(in, len(entries), list.Total)})
+	return success(keys{"warning?", warning, "entries", entries, "count", len(entries)}, pageOf(in, len(entries), list.Total))
 }
 
 func contextLoadReply(_ *call, c skill.Context) string {
 	texts := map[string]string{}
 	loaded := []string{}
-	var cut, unclear []string
+	var next, unclear []string // the calls that read on, and files that are not text
 	for _, f := range c.Files {
 		key := strings.ToLower(strings.TrimSuffix(f.Name, ".md"))
 		texts[key] = f.Content
@@ -173,41 +147,19 @@ func contextLoadReply(_ *call, c skill.Context) string {
 			unclear = append(unclear, f.Name)
 		}
 		if f.Next > 0 {
-			cut = append(cut, fmt.Sprintf("read(path: '%s', offset: %d)", f.Name, f.Next))
+			next = append(next, fmt.Sprintf("read(path: '%s', offset: %d)", f.Name, f.Next))
 		}
 	}
 	var warning string
 	if unclear != nil {
 		warning = strings.Join(unclear, ", ") + ": " + notText
 	}
-	return success(struct {
-		Warning   string            `json:"warning,omitempty"`
-		Context   map[string]string `json:"context"`
-		Loaded    []string          `json:"loaded"`
-		Truncated bool              `json:"truncated,omitempty"`
-		Next      []string          `json:"next,omitempty"` // the calls that read on
-	}{warning, texts, loaded, cut != nil, cut})
+	return success(keys{"warning?", warning, "context", texts, "loaded", loaded, "truncated?", next != nil, "next?", next})
 }
 
 func projectScanReply(_ *call, p skill.Project) string {
-	keys := struct {
-		Project struct {
-			Name   string   `json:"name"`
-			Files  []string `json:"files"`
-			Dirs   []string `json:"dirs"`
-			Git    bool     `json:"has_git"`
-			Python bool     `json:"has_pyproject"`
-			Node   bool     `json:"has_package_json"`
-			Image  bool     `json:"has_dockerfile"`
-		} `json:"project"`
-		Truncated bool `json:"truncated,omitempty"`
-		Total     int  `json:"total,omitempty"` // files and folders
-		AtLeast   bool `json:"at_least,omitempty"`
-		Unread    int  `json:"unreadable,omitempty"` // folders
-	}{Total: totalIfMore(p.Total, len(p.Files)+len(p.Dirs)), AtLeast: p.AtLeast, Unread: p.Unreadable}
-	keys.Truncated = keys.Total > 0
-	k := &keys.Project
-	k.Name, k.Files, k.Dirs = wellFormed(p.Name), wellFormedAll(p.Files), wellFormedAll(p.Dirs)
-	k.Git, k.Python, k.Node, k.Image = p.Git, p.Python, p.Node, p.Image
-	return success(keys)
+	total := totalIfMore(p.Total, len(p.Files)+len(p.Dirs)) // files and folders
+	project := keys{"name", wellFormed(p.Name), "files", wellFormedAll(p.Files), "dirs", wellFormedAll(p.Dirs),
+		"has_git", p.Git, "has_pyproject", p.Python, "has_package_json", p.Node, "has_dockerfile", p.Image}
+	return success(keys{"project", project, "truncated?", total > 0, "total?", total, "at_least?", p.AtLeast, "unreadable?", p.Unreadable})
 }

@@ -94,43 +94,21 @@ func variables(in *call) (env []string, err error) {
 	return env, nil
 }
 
-// runReply are the keys of run beside success and error.
-type runReply struct {
-	Code    int    `json:"returncode"`
-	Stdout  string `json:"stdout"`
-	Stderr  string `json:"stderr"`
-	Command string `json:"command"`
-	endKeys
+// undoable says how to undo what a program changed.
+func undoable(c skill.Tracked) keys {
+	return keys{"undo?", c.Undo, "not_undoable?", wellFormedAll(c.NotUndoable)}
 }
 
-// endKeys say how a program ended, and where the rest of its output is.
-type endKeys struct {
-	TimedOut  bool   `json:"timed_out"`
-	Elapsed   int64  `json:"duration_ms"`
-	Truncated bool   `json:"truncated"`
-	Signal    string `json:"signal,omitempty"`
-	Log       string `json:"log,omitempty"`
-	LogCut    int64  `json:"log_cut,omitempty"`
-	Fence     string `json:"fence"`
-	undoKeys
+// endOf says how a program ended, and where the rest of its output is.
+func endOf(e skill.Executed) keys {
+	end := keys{"timed_out", e.TimedOut, "duration_ms", e.Elapsed.Milliseconds(), "truncated", e.StdoutCut+e.StderrCut > 0,
+		"signal?", e.Signal, "log?", e.Log, "log_cut?", e.LogCut, "fence", e.Fence.String()}
+	return append(end, undoable(e.Tracked)...)
 }
 
-// undoKeys say how to undo what a program changed.
-type undoKeys struct {
-	Undo        string   `json:"undo,omitempty"`
-	NotUndoable []string `json:"not_undoable,omitempty"`
-}
-
-func undoable(c skill.Tracked) undoKeys {
-	return undoKeys{c.Undo, wellFormedAll(c.NotUndoable)}
-}
-
-func endOf(e skill.Executed) endKeys {
-	return endKeys{e.TimedOut, e.Elapsed.Milliseconds(), e.StdoutCut+e.StderrCut > 0, e.Signal, e.Log, e.LogCut, e.Fence.String(), undoable(e.Tracked)}
-}
-
-func runKeys(in *call, e skill.Executed) runReply {
-	return runReply{e.ExitCode, wellFormed(string(e.Stdout)), wellFormed(string(e.Stderr)), in.str("command"), endOf(e)}
+func runKeys(in *call, e skill.Executed) keys {
+	ran := keys{"returncode", e.ExitCode, "stdout", wellFormed(string(e.Stdout)), "stderr", wellFormed(string(e.Stderr)), "command", in.str("command")}
+	return append(ran, endOf(e)...)
 }
 
 func runFailure(in *call, e skill.Executed) error {

@@ -81,16 +81,6 @@ func below(in *call, base, abs string) string {
 	return wellFormed(given + filepath.ToSlash(rel))
 }
 
-// searchKeys say what a search left out.
-type searchKeys struct {
-	Truncated  bool `json:"truncated,omitempty"`
-	Total      int  `json:"total,omitempty"`
-	Excluded   int  `json:"excluded,omitempty"`
-	Git        int  `json:"skipped_git,omitempty"`
-	Binary     int  `json:"skipped_binary,omitempty"`
-	Unreadable int  `json:"unreadable,omitempty"`
-}
-
 func searchReply(in *call, f skill.Found) string {
 	matches := []string{}
 	for _, abs := range f.Matches {
@@ -104,34 +94,20 @@ func searchReply(in *call, f skill.Found) string {
 	case strings.LastIndex(pattern, "[") > strings.LastIndex(pattern, "]"):
 		note = "a [ that is never closed stands for itself"
 	}
-	return success(struct {
-		Matches []string `json:"matches"`
-		Count   int      `json:"count"`
-		searchKeys
-		Note string `json:"note,omitempty"`
-	}{matches, len(matches), searchKeys{f.More > 0, totalIfMore(len(matches)+f.More, len(matches)), f.Excluded, f.Git, 0, f.Unreadable}, note})
+	return success(keys{"matches", matches, "count", len(matches), "truncated?", f.More > 0, "total?", totalIfMore(len(matches)+f.More, len(matches)),
+		"excluded?", f.Excluded, "skipped_git?", f.Git, "unreadable?", f.Unreadable, "note?", note})
 }
 
 func grepReply(in *call, g skill.Grepped) string {
-	type match struct {
-		File    string   `json:"file"`
-		Line    int      `json:"line"`
-		Content string   `json:"content"`
-		Context []string `json:"context,omitempty"`
-		Cut     bool     `json:"truncated,omitempty"` // the line is longer
-	}
-	matches := []match{}
+	matches := []keys{}
 	for _, m := range g.Matches {
-		one := match{File: below(in, g.Path, m.File), Line: m.Line, Content: skill.Strip(m.Text), Cut: len(m.Text) < m.Size}
+		var context []string
 		for _, line := range m.Context {
-			one.Context = append(one.Context, strings.TrimSuffix(line, "\r"))
+			context = append(context, strings.TrimSuffix(line, "\r"))
 		}
-		matches = append(matches, one)
+		matches = append(matches, keys{"file", below(in, g.Path, m.File), "line", m.Line, "content", skill.Strip(m.Text),
+			"context?", context, "truncated?", len(m.Text) < m.Size})
 	}
-	keys := struct {
-		Matches []match `json:"matches"`
-		Count   int     `json:"count"`
-		searchKeys
-	}{matches, len(matches), searchKeys{g.More > 0, totalIfMore(len(matches)+g.More, len(matches)), 0, 0, g.Binary, g.Unreadable}}
-	return success(keys)
+	return success(keys{"matches", matches, "count", len(matches), "truncated?", g.More > 0, "total?", totalIfMore(len(matches)+g.More, len(matches)),
+		"skipped_binary?", g.Binary, "unreadable?", g.Unreadable})
 }

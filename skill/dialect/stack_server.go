@@ -84,78 +84,44 @@ func (in values) upTo(name string, most int64) (int, error) {
 	return int(n), nil
 }
 
-// stateKeys are the keys of a server beside success and error.
-type stateKeys struct {
-	Pid     int     `json:"pid"`
-	Port    int     `json:"port"`
-	Message string  `json:"message"`
-	ID      string  `json:"id"`
-	Running bool    `json:"running"`
-	Ready   bool    `json:"ready"`
-	Code    *int    `json:"returncode,omitempty"`
-	Signal  string  `json:"signal,omitempty"`
-	Command string  `json:"command"`
-	Dir     string  `json:"cwd"`
-	Log     string  `json:"log"`
-	Started string  `json:"started"`
-	Fence   string  `json:"fence"`
-	Output  *string `json:"output,omitempty"`
-	More    bool    `json:"truncated,omitempty"`
-}
-
-func serverState(s skill.ServerState, message string) stateKeys {
-	k := stateKeys{
-		Pid: s.Pid, Port: s.Port, Message: message, ID: s.ID, Running: s.Running, Ready: s.Ready, Signal: s.Signal,
-		Command: s.Command, Dir: s.Dir, Log: s.Log, Started: s.Started.UTC().Format(time.RFC3339), Fence: s.Fence.String(),
-	}
+func serverState(s skill.ServerState, message string) keys {
+	var code *int
 	if !s.Running && !s.Lost {
-		k.Code = &s.ExitCode
+		code = &s.ExitCode
 	}
-	return k
+	return keys{"pid", s.Pid, "port", s.Port, "message", message, "id", s.ID, "running", s.Running, "ready", s.Ready,
+		"returncode?", code, "signal?", s.Signal, "command", s.Command, "cwd", s.Dir, "log", s.Log,
+		"started", s.Started.UTC().Format(time.RFC3339), "fence", s.Fence.String()}
 }
 
-// foregroundKeys are those of a server that has ended.
-type foregroundKeys struct {
-	Port    int    `json:"port"`
-	Message string `json:"message"`
-	Output  string `json:"output"`
-	Errors  string `json:"errors"`
-	Code    int    `json:"returncode"`
-	Command string `json:"command"`
-	endKeys
-}
-
-func foreground(in *call, e skill.Executed) foregroundKeys {
+// foreground describes a server that has ended.
+func foreground(in *call, e skill.Executed) keys {
 	port, _ := in.upTo("port", 65535)
 	message := fmt.Sprintf("Server on port %d exited with %d", port, e.ExitCode)
 	if e.Failed() {
 		message = fmt.Sprintf("Server on port %d: %s", port, endError(e))
 	}
-	return foregroundKeys{port, message, wellFormed(string(e.Stdout)), wellFormed(string(e.Stderr)), e.ExitCode, in.str("command"), endOf(e)}
+	ended := keys{"port", port, "message", message, "output", wellFormed(string(e.Stdout)), "errors", wellFormed(string(e.Stderr)),
+		"returncode", e.ExitCode, "command", in.str("command")}
+	return append(ended, endOf(e)...)
 }
 
 // serverKeys are the keys for what an action found or did.
-func serverKeys(in *call, r skill.Result) any {
+func serverKeys(in *call, r skill.Result) keys {
 	switch r := r.(type) {
 	case skill.Executed:
 		return foreground(in, r)
 	case skill.Servers:
-		list := make([]stateKeys, len(r))
+		list := make([]keys, len(r))
 		for i, s := range r {
 			list[i] = serverState(s, s.Message())
 		}
 		if in.str("action") == "status" {
 			return list[0]
 		}
-		return struct {
-			Servers []stateKeys `json:"servers"`
-			Count   int         `json:"count"`
-		}{list, len(list)}
+		return keys{"servers", list, "count", len(list)}
 	case skill.ServerLog:
-		k := serverState(r.ServerState, r.Message())
-		text := wellFormed(string(r.Text))
-		k.Output, k.More = &text, r.More
-		return k
+		return append(serverState(r.ServerState, r.Message()), "output", wellFormed(string(r.Text)), "truncated?", r.More)
 	case skill.ServerState:
 		if in.str("action") == "stop" {
 			return serverState(r, fmt.Sprintf("Server on port %d is stopped", r.Port))
@@ -182,10 +148,7 @@ func serverFailure(in *call, r skill.Result) error {
 // serverError adds to an error what is known of the server.
 func serverError(_ *call, err error) error {
 	if not, ok := errors.AsType[*skill.NotServingError](err); ok {
-		k := serverState(not.ServerState, not.Message())
-		text := wellFormed(string(not.Text))
-		k.Output = &text
-		return withKeys(err, k)
+		return withKeys(err, serverState(not.ServerState, not.Message()), keys{"output", wellFormed(string(not.Text))})
 	}
 	if errors.Is(err, skill.ErrNoServer) {
 		return fmt.Errorf("%w; server(action: 'list') lists them", err)

@@ -25,10 +25,7 @@ var stackTasks = []Tool{
 			return skill.CreateTask{Title: in.str("title"), Description: in.str("description"), Priority: in.str("priority")}, nil
 		},
 		reply: typed(func(_ *call, made skill.Recorded) string {
-			return success(struct {
-				Task skill.Record `json:"task"`
-				dryRunKeys
-			}{made.Record, dryRunOf(made.Changed)})
+			return success(keys{"task", made.Record}, dryRunOf(made.Changed))
 		}),
 	},
 	{
@@ -43,11 +40,7 @@ var stackTasks = []Tool{
 			return skill.ListTasks{Statuses: statuses, Priorities: priorities, Status: in.str("status"), Priority: in.str("priority"), Offset: offset}, err
 		},
 		reply: typed(func(in *call, list skill.TaskList) string {
-			return success(struct {
-				Tasks []skill.Record `json:"tasks"`
-				Count int            `json:"count"`
-				pageKeys
-			}{append([]skill.Record{}, list.Tasks...), len(list.Tasks), pageOf(in, len(list.Tasks), list.Total)})
+			return success(keys{"tasks", append([]skill.Record{}, list.Tasks...), "count", len(list.Tasks)}, pageOf(in, len(list.Tasks), list.Total))
 		}),
 	},
 	{
@@ -58,11 +51,7 @@ var stackTasks = []Tool{
 		operation: updateTaskOperation,
 		reword:    recordsMissing("No tasks found"),
 		reply: typed(func(in *call, r skill.Recorded) string {
-			return success(struct {
-				ID      string `json:"task_id"`
-				Updated bool   `json:"updated"`
-				dryRunKeys
-			}{in.str("task_id"), r.Applied, dryRunOf(r.Changed)})
+			return success(keys{"task_id", in.str("task_id"), "updated", r.Applied}, dryRunOf(r.Changed))
 		}),
 	},
 	{
@@ -74,11 +63,7 @@ var stackTasks = []Tool{
 		},
 		reword: recordsMissing("No tasks found"),
 		reply: typed(func(in *call, r skill.Recorded) string {
-			return success(struct {
-				ID      string `json:"task_id"`
-				Deleted bool   `json:"deleted"`
-				dryRunKeys
-			}{in.str("task_id"), r.Applied, dryRunOf(r.Changed)})
+			return success(keys{"task_id", in.str("task_id"), "deleted", r.Applied}, dryRunOf(r.Changed))
 		}),
 	},
 	{
@@ -100,10 +85,7 @@ var stackTasks = []Tool{
 			return skill.CreatePlan{Goal: in.str("goal"), Steps: steps}, nil
 		},
 		reply: typed(func(_ *call, made skill.Recorded) string {
-			return success(struct {
-				Plan skill.Record `json:"plan"`
-				dryRunKeys
-			}{made.Record, dryRunOf(made.Changed)})
+			return success(keys{"plan", made.Record}, dryRunOf(made.Changed))
 		}),
 	},
 	{
@@ -116,12 +98,7 @@ var stackTasks = []Tool{
 		},
 		reword: recordsMissing("No plans found"),
 		reply: typed(func(in *call, begun skill.Recorded) string {
-			return success(struct {
-				ID     string            `json:"plan_id"`
-				Status string            `json:"status"`
-				Steps  []json.RawMessage `json:"steps"`
-				dryRunKeys
-			}{in.str("plan_id"), "executing", stepsOf(begun.Record), dryRunOf(begun.Changed)})
+			return success(keys{"plan_id", in.str("plan_id"), "status", "executing", "steps", stepsOf(begun.Record)}, dryRunOf(begun.Changed))
 		}),
 	},
 }

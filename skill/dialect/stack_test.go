@@ -315,16 +315,14 @@ func TestStackLists(t *testing.T) {
 
 // TestWithContent has a text as encoding/json has it, also where it is cut into pieces.
 func TestWithContent(t *testing.T) {
-	type keys struct {
-		Warning string `json:"warning,omitempty"`
-		Content string `json:"content"`
-		Total   int    `json:"total_lines"`
+	document := func(content string, lines int) string {
+		return success(keys{"warning?", `"content":""`, "content", content, "total_lines", lines})
 	}
 	for _, part := range []string{"", "a", "\x00\b\f\n\r\t\x1f\x7f", `\"content":""`, "</a>&\u2028\u2029\ufffd", "aä€😀"} {
 		for n := range 5 {
 			text := strings.Repeat(part, n*n*n*11)
-			want := success(keys{`"content":""`, text, n})
-			if got := withContent(success(keys{`"content":""`, "", n}), text); got != want {
+			want := document(text, n)
+			if got := withContent(document("", n), text); got != want {
 				t.Errorf("%d times %q: %.200q, not %.200q", n*n*n*11, part, got, want)
 			}
 		}

@@ -97,46 +97,19 @@ func projectTool(do skill.Purpose, usual int, t Tool) Tool {
 	return t
 }
 
-// doneKeys are the keys of these tools beside success and error.
-type doneKeys struct {
-	Output  string `json:"output"`
-	Errors  string `json:"errors"`
-	Code    int    `json:"returncode"`
-	Runner  string `json:"runner"`
-	Command string `json:"command"`
-	Dir     string `json:"cwd"`
-	*testKeys
-	Changed []string `json:"changed,omitempty"`
-	endKeys
-}
-
-// testKeys are those of a test run whose output has counts.
-type testKeys struct {
-	Passed   int           `json:"passed"`
-	Failed   int           `json:"failed"`
-	Skipped  int           `json:"skipped"`
-	Failures []failureKeys `json:"failures"`
-}
-
-type failureKeys struct {
-	Name    string `json:"name"`
-	File    string `json:"file,omitempty"`
-	Line    int    `json:"line,omitempty"`
-	Message string `json:"message,omitempty"`
-}
-
-func projectKeys(d skill.ToolRun) doneKeys {
-	k := doneKeys{
-		Output: wellFormed(string(d.Stdout)), Errors: wellFormed(string(d.Stderr)), Code: d.ExitCode,
-		Runner: d.Runner, Command: shellLine(d.Line), Dir: d.Dir, Changed: d.Changed, endKeys: endOf(d.Executed),
-	}
+// projectKeys are the members of these tools beside success and error.
+func projectKeys(d skill.ToolRun) keys {
+	k := keys{"output", wellFormed(string(d.Stdout)), "errors", wellFormed(string(d.Stderr)), "returncode", d.ExitCode,
+		"runner", d.Runner, "command", shellLine(d.Line), "cwd", d.Dir}
 	if d.Tests != nil {
-		k.testKeys = &testKeys{d.Tests.Passed, d.Tests.Failed, d.Tests.Skipped, []failureKeys{}}
+		failures := []keys{}
 		for _, f := range d.Tests.Failures {
-			k.Failures = append(k.Failures, failureKeys{wellFormed(f.Name), wellFormed(f.File), f.Line, wellFormed(f.Message)})
+			failures = append(failures, keys{"name", wellFormed(f.Name), "file?", wellFormed(f.File), "line?", f.Line, "message?", wellFormed(f.Message)})
 		}
+		k = append(k, "passed", d.Tests.Passed, "failed", d.Tests.Failed, "skipped", d.Tests.Skipped, "failures", failures)
 	}
-	return k
+	k = append(k, "changed?", d.Changed)
+	return append(k, endOf(d.Executed)...)
 }
 
 // shellLine is a command as it could be typed.
@@ -188,9 +161,7 @@ func projectError(in *call, err error) error {
 		}
 	}
 	if spawn, ok := errors.AsType[*skill.SpawnError](err); ok && spawn.Err == syscall.ENOENT {
-		return withKeys(failf("%s not found", spawn.Command), struct {
-			Hint string `json:"hint"`
-		}{installHint(in.tool.Name, spawn.Command)})
+		return withKeys(failf("%s not found", spawn.Command), keys{"hint", installHint(in.tool.Name, spawn.Command)})
 	}
 	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Op == "stat" && errors.Is(err, fs.ErrNotExist) {
 		return failf("Path not found: %s", in.str("path"))

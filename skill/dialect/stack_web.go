@@ -64,11 +64,7 @@ var stackWeb = []Tool{
 			return skill.Download{URL: in.str("url"), Dest: in.str("destination"), Timeout: timeout}, cmp.Or(err, refuseHome(in, "destination"))
 		},
 		reword: func(in *call, err error) error {
-			return withKeys(err, struct {
-				URL  string `json:"url"`
-				Dest string `json:"destination"`
-				Size int    `json:"size"`
-			}{in.str("url"), in.str("destination"), 0})
+			return withKeys(err, keys{"url", in.str("url"), "destination", in.str("destination"), "size", 0})
 		},
 		reply: typed(downloadReply),
 	},
@@ -108,21 +104,13 @@ var stackWeb = []Tool{
 		},
 		reword: func(_ *call, err error) error {
 			if errors.Is(err, skill.ErrBrowser) {
-				return withKeys(failf("Failed to take screenshot"), struct {
-					Reason string `json:"reason"`
-				}{err.Error()})
+				return withKeys(failf("Failed to take screenshot"), keys{"reason", err.Error()})
 			}
 			return err
 		},
 		reply: typed(func(in *call, s skill.Shot) string {
-			return success(struct {
-				URL      string `json:"url"`
-				Dest     string `json:"destination"`
-				FinalURL string `json:"final_url"`
-				Status   int    `json:"status_code"`
-				Title    string `json:"title"`
-				Size     int64  `json:"size"`
-			}{in.str("url"), in.str("destination"), s.URL, s.Status, s.Title, s.Bytes})
+			return success(keys{"url", in.str("url"), "destination", in.str("destination"), "final_url", s.URL,
+				"status_code", s.Status, "title", s.Title, "size", s.Bytes})
 		}),
 	},
 }
@@ -135,23 +123,11 @@ func webTimeout(usual int) Param {
 }
 
 func webSearchReply(_ *call, s skill.Searched) string {
-	type hit struct {
-		Title     string `json:"title"`
-		URL       string `json:"url"`
-		Snippet   string `json:"snippet"`
-		Published string `json:"published,omitempty"`
+	hits := make([]keys, len(s.Hits))
+	for i, h := range s.Hits {
+		hits[i] = keys{"title", h.Title, "url", h.URL, "snippet", h.Snippet, "published?", h.Published}
 	}
-	hits := make([]hit, 0, len(s.Hits))
-	for _, h := range s.Hits {
-		hits = append(hits, hit(h))
-	}
-	return success(struct {
-		Query   string   `json:"query"`
-		Results []hit    `json:"results"`
-		Count   int      `json:"count"`
-		Engine  string   `json:"engine,omitempty"`
-		Failed  []string `json:"failed,omitempty"`
-	}{s.Query, hits, len(hits), s.Engine, s.Failed})
+	return success(keys{"query", s.Query, "results", hits, "count", len(hits), "engine?", s.Engine, "failed?", s.Failed})
 }
 
 func fetchReply(in *call, f skill.Fetched) string {
@@ -160,47 +136,19 @@ func fetchReply(in *call, f skill.Fetched) string {
 	if end := in.int("start_index") + length; end < f.Total {
 		next = &end
 	}
-	return success(struct {
-		URL       string `json:"url"`
-		Content   string `json:"content"`
-		Length    int    `json:"length"`
-		FinalURL  string `json:"final_url"`
-		Status    int    `json:"status_code"`
-		Type      string `json:"content_type"`
-		Title     string `json:"title,omitempty"`
-		Total     int    `json:"total_length"`
-		Truncated bool   `json:"truncated"`
-		Next      *int   `json:"next_index,omitempty"`
-		Cut       bool   `json:"page_cut,omitempty"`
-		Note      string `json:"note,omitempty"`
-	}{in.str("url"), f.Content, length, f.URL, f.Status, f.Type, f.Title, f.Total, next != nil || f.Cut, next, f.Cut, f.Note})
+	return success(keys{"url", in.str("url"), "content", f.Content, "length", length, "final_url", f.URL, "status_code", f.Status,
+		"content_type", f.Type, "title?", f.Title, "total_length", f.Total, "truncated", next != nil || f.Cut,
+		"next_index?", next, "page_cut?", f.Cut, "note?", f.Note})
 }
 
 func downloadReply(in *call, d skill.Downloaded) string {
-	return success(struct {
-		URL         string `json:"url"`
-		Dest        string `json:"destination"`
-		Size        int64  `json:"size"`
-		FinalURL    string `json:"final_url"`
-		Type        string `json:"content_type"`
-		SHA256      string `json:"sha256"`
-		Overwritten bool   `json:"overwritten"`
-	}{in.str("url"), in.str("destination"), d.Bytes, d.URL, d.Type, d.SHA256, d.Overwritten})
+	return success(keys{"url", in.str("url"), "destination", in.str("destination"), "size", d.Bytes, "final_url", d.URL,
+		"content_type", d.Type, "sha256", d.SHA256, "overwritten", d.Overwritten})
 }
 
-// urlStatus is what check_url answers beside success and error.
-type urlStatus struct {
-	URL      string `json:"url"`
-	Status   string `json:"status_code"` // three digits, "000" where nothing answered
-	OK       bool   `json:"ok"`
-	Location string `json:"location,omitempty"`
-	Elapsed  int64  `json:"latency_ms"`
-}
-
-func checkedURL(in *call, c skill.Checked) urlStatus {
-	code := strconv.Itoa(c.Status)
-	if c.Status == 0 {
-		code = "000"
-	}
-	return urlStatus{in.str("url"), code, c.OK(), c.Location, c.Elapsed.Milliseconds()}
+// checkedURL is what check_url answers beside success and error. Where nothing answered, the
+// status is 000.
+func checkedURL(in *call, c skill.Checked) keys {
+	return keys{"url", in.str("url"), "status_code", fmt.Sprintf("%03d", c.Status), "ok", c.OK(), "location?", c.Location,
+		"latency_ms", c.Elapsed.Milliseconds()}
 }
