@@ -101,7 +101,7 @@ var Perstack = &Dialect{
 			Name: "deleteFile", Doc: "Delete a file, or a link itself; not a directory.", Params: []Param{basePath},
 			Effect: Destroys,
 			operation: func(in *call) (skill.Args, error) {
-				path, err := in.itself(mustExist("File %s does not exist."), mustNotBeFolder, mustBeWritable("File %s is not writable"))
+				path, err := in.itself(mustExist("File %s does not exist."), mustNotBeFolder("Path %s is a directory. Use delete directory tool instead."), mustBeWritable("File %s is not writable"))
 				return skill.DeleteFile{Path: path}, err
 			},
 			reply: echoReply("path"),

@@ -38,48 +38,35 @@ func mustNotLinkNowhere(_ *call, at *location) error {
 	return nil
 }
 
-func mustExist(words string) check {
+// refuse returns a check that refuses a location, with words about the path as it was given.
+func refuse(words string, wrong func(at *location) bool) check {
 	return func(_ *call, at *location) error {
-		if !at.exists {
+		if wrong(at) {
 			return failf(words, at.given)
 		}
 		return nil
 	}
 }
 
+func mustExist(words string) check {
+	return refuse(words, func(at *location) bool { return !at.exists })
+}
+
 func mustNotExist(words string) check {
-	return func(_ *call, at *location) error {
-		if at.exists || at.outside {
-			return failf(words, at.given)
-		}
-		return nil
-	}
+	return refuse(words, func(at *location) bool { return at.exists || at.outside })
 }
 
 // mustBeWritable refuses what the owner may not write to, by its mode alone.
 func mustBeWritable(words string) check {
-	return func(_ *call, at *location) error {
-		if at.exists && at.info.Mode&0o200 == 0 {
-			return failf(words, at.given)
-		}
-		return nil
-	}
+	return refuse(words, func(at *location) bool { return at.exists && at.info.Mode&0o200 == 0 })
 }
 
 func mustBeFolder(words string) check {
-	return func(_ *call, at *location) error {
-		if !at.info.IsDir() {
-			return failf(words, at.given)
-		}
-		return nil
-	}
+	return refuse(words, func(at *location) bool { return !at.info.IsDir() })
 }
 
-func mustNotBeFolder(_ *call, at *location) error {
-	if at.info.IsDir() {
-		return failf("Path %s is a directory. Use delete directory tool instead.", at.given)
-	}
-	return nil
+func mustNotBeFolder(words string) check {
+	return refuse(words, func(at *location) bool { return at.info.IsDir() })
 }
 
 func mustHaveNoNUL(_ *call, at *location) error { return at.refuseNUL("argument 'path'") }

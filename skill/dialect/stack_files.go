@@ -22,7 +22,6 @@ var stackFiles = []Tool{
 		Params: []Param{stackPath,
 			{Name: "offset", Type: "integer", Default: json.Number("0"), Doc: "lines to skip at the beginning"},
 			{Name: "limit", Type: "integer", Default: json.Number("-1"), Doc: "maximum number of lines; -1 is all, 0 only counts them"}},
-		Effect:    Reads,
 		operation: stackReadOperation,
 		reword:    stackMissing("File not found: %s", "path"),
 		reply:     typed(stackReadReply),

@@ -13,8 +13,8 @@ import (
 var stackGit = []Tool{
 	{
 		Name: "git_status", Doc: "List the changed files of a git repository, with the state of each and how far the branch is from its upstream.",
-		Params: []Param{repoParam},
-		Effect: Reads, Idempotent: true, reword: gitError,
+		Params:     []Param{repoParam},
+		Idempotent: true, reword: gitError,
 		operation: func(in *call) (skill.Args, error) { return skill.GitStatus{Dir: in.str("repo_path")}, nil },
 		reply:     typed(statusReply),
 	},
@@ -76,7 +76,7 @@ var stackGit = []Tool{
 		Name: "git_log", Doc: "List commits, latest first: short hash and subject.",
 		Params: []Param{repoParam,
 			{Name: "limit", Type: "integer", Default: json.Number("10"), Doc: "most commits; a negative number means all"}},
-		Effect: Reads, Idempotent: true, reword: gitError,
+		Idempotent: true, reword: gitError,
 		operation: func(in *call) (skill.Args, error) {
 			return skill.GitLog{Dir: in.str("repo_path"), Limit: in.int("limit")}, nil
 		},
@@ -89,7 +89,7 @@ var stackGit = []Tool{
 		Params: []Param{repoParam,
 			{Name: "file", Type: "string", Path: true, Doc: "only this file, relative to repo_path"},
 			{Name: "staged", Type: "boolean", Default: false, Doc: "show the staged changes instead"}},
-		Effect: Reads, Idempotent: true, reword: gitError,
+		Idempotent: true, reword: gitError,
 		operation: func(in *call) (skill.Args, error) {
 			return skill.GitDiff{Dir: in.str("repo_path"), File: in.str("file"), Staged: in.flag("staged")}, nil
 		},

@@ -15,7 +15,6 @@ var stackMemory = []Tool{
 		Params: []Param{
 			{Name: "query", Type: "string", Required: true, Empty: true, Doc: "the words"},
 			{Name: "max_results", Type: "integer", Default: json.Number("5"), Doc: "maximum number of files"}},
-		Effect: Reads,
 		operation: func(in *call) (skill.Args, error) {
 			limit := in.int("max_results")
 			if limit < 0 {
@@ -41,7 +40,6 @@ var stackMemory = []Tool{
 	{
 		Name: "memory_list", Doc: "List the entries of MEMORY.md: titles, and the beginning of each.",
 		Params: []Param{stackOffset},
-		Effect: Reads,
 		operation: func(in *call) (skill.Args, error) {
 			offset, err := offsetOf(in)
 			return skill.ListMemory{Offset: offset}, err
@@ -52,7 +50,6 @@ var stackMemory = []Tool{
 		Name: "context_load", Doc: "Load the files that describe the workspace: AGENTS.md, SOUL.md and TOOLS.md, if they exist.",
 		Params: []Param{
 			{Name: "projects", Type: "array", Of: "string", Doc: "not used; callers of the original may give it"}},
-		Effect:    Reads,
 		operation: func(*call) (skill.Args, error) { return skill.LoadContext{}, nil },
 		reply:     typed(contextLoadReply),
 	},
@@ -60,7 +57,6 @@ var stackMemory = []Tool{
 		Name: "project_scan", Doc: "List the files of a project, top folders first, and the tools that it is made for. The contents of .git and node_modules are left out.",
 		Params: []Param{
 			{Name: "path", Type: "string", Path: true, Default: ".", Doc: "the project's folder"}},
-		Effect: Reads,
 		operation: func(in *call) (skill.Args, error) {
 			path, err := in.afterLinks("path", true)
 			return skill.ScanProject{Path: path}, err

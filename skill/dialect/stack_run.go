@@ -21,7 +21,7 @@ var runTool = Tool{
 		"and end; log then names a file with all of it, for read. Temporary files belong in $TMPDIR.",
 	Params: []Param{
 		{Name: "command", Type: "string", Required: true, Empty: true, Doc: "for /bin/sh"},
-		timeoutParam(60),
+		timeoutParam(60, maxTimeout),
 		{Name: "cwd", Type: "string", Path: true, Doc: "the folder to run in; the workspace by default"},
 		{Name: "env", Type: "object", Content: true, Doc: "environment variables to set"},
 	},
@@ -34,9 +34,9 @@ var runTool = Tool{
 // maxTimeout is the longest that a tool waits, in seconds.
 const maxTimeout = 600
 
-func timeoutParam(seconds int) Param {
+func timeoutParam(seconds, most int) Param {
 	return Param{Name: "timeout", Type: "number", Default: json.Number(strconv.Itoa(seconds)),
-		Doc: fmt.Sprintf("in seconds, %d at most; 0 means %d", maxTimeout, seconds)}
+		Doc: fmt.Sprintf("in seconds, %d at most; 0 means %d", most, seconds)}
 }
 
 // stackOutput is how many bytes are answered of each stream.

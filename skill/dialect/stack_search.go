@@ -19,7 +19,6 @@ var stackSearch = Tool{
 		{Name: "path", Type: "string", Path: true, Required: true, Empty: true, Doc: "the folder to search"},
 		{Name: "pattern", Type: "string", Required: true, Empty: true, Doc: "like *.py or docs/**/*.md; one that ends with / is for folders"},
 		{Name: "exclude", Type: "array", Of: "string", Doc: "patterns to leave out, with everything below"}},
-	Effect: Reads,
 	operation: func(in *call) (skill.Args, error) {
 		path, err := in.searchPath()
 		exclude := slices.DeleteFunc(in.texts("exclude"), func(pattern string) bool { return pattern == "" })
@@ -43,7 +42,6 @@ var stackGrep = Tool{
 		{Name: "path", Type: "string", Path: true, Required: true, Empty: true, Doc: "the file or folder to search"},
 		{Name: "pattern", Type: "string", Required: true, Empty: true, Doc: "the expression, for each line by itself; (?i) before it ignores case"},
 		{Name: "context", Type: "integer", Default: json.Number("0"), Doc: "lines to show before and after each"}},
-	Effect: Reads,
 	operation: func(in *call) (skill.Args, error) {
 		path, err := in.searchPath()
 		return skill.Grep{Path: path, Pattern: in.str("pattern"), Context: max(in.int("context"), 0), Limit: maxMatches}, err

@@ -22,7 +22,7 @@ var serverTool = Tool{
 		{Name: "id", Type: "string", Doc: "of a background server, from start or list"},
 		{Name: "ready_timeout", Type: "number", Doc: "in seconds: end it, and fail, if it does not listen by then. By default, wait one second and report ready"},
 		{Name: "lines", Type: "integer", Default: json.Number("50"), Doc: "maximum number of lines of logs"},
-		timeoutParam(60),
+		timeoutParam(60, maxTimeout),
 	},
 	Effect: Destroys, Open: true,
 	operation: serverOperation,
@@ -32,7 +32,7 @@ var serverTool = Tool{
 }
 
 func serverOperation(in *call) (skill.Args, error) {
-	port, err := in.upTo("port", 65535)
+	port, err := in.count("port", 0, 65535)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func serverOperation(in *call) (skill.Args, error) {
 	case "stop":
 		return skill.StopServer{ServerName: name}, nil
 	case "logs":
-		lines, err := in.upTo("lines", 10000)
+		lines, err := in.count("lines", 0, 10000)
 		return skill.ReadServerLog{ServerName: name, Lines: lines}, err
 	}
 	switch {
@@ -71,19 +71,6 @@ func serverOperation(in *call) (skill.Args, error) {
 	return nil, err
 }
 
-// upTo returns an integer argument from 0 to most; 0 if it is missing.
-func (in values) upTo(name string, most int64) (int, error) {
-	given, ok := in[name].(json.Number)
-	if !ok {
-		return 0, nil
-	}
-	n, err := given.Int64()
-	if err != nil || n < 0 || n > most {
-		return 0, fmt.Errorf("%s must be from 1 to %d, not %s", name, most, given)
-	}
-	return int(n), nil
-}
-
 func serverState(s skill.ServerState, message string) keys {
 	var code *int
 	if !s.Running && !s.Lost {
@@ -96,7 +83,7 @@ func serverState(s skill.ServerState, message string) keys {
 
 // foreground describes a server that has ended.
 func foreground(in *call, e skill.Executed) keys {
-	port, _ := in.upTo("port", 65535)
+	port, _ := in.count("port", 0, 65535)
 	message := fmt.Sprintf("Server on port %d exited with %d", port, e.ExitCode)
 	if e.Failed() {
 		message = fmt.Sprintf("Server on port %d: %s", port, endError(e))

@@ -34,7 +34,6 @@ var stackTasks = []Tool{
 			{Name: "status", Type: "string", Default: "", Doc: "one of pending, in_progress, done, blocked; all for any"},
 			{Name: "priority", Type: "string", Default: "", Doc: "one of low, medium, high, critical; all for any"},
 			stackOffset},
-		Effect: Reads,
 		operation: func(in *call) (skill.Args, error) {
 			offset, err := offsetOf(in)
 			return skill.ListTasks{Statuses: statuses, Priorities: priorities, Status: in.str("status"), Priority: in.str("priority"), Offset: offset}, err

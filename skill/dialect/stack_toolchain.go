@@ -68,7 +68,7 @@ func unknownRunner(param, name string) error {
 
 // projectTool is the row of a task, whose timeout is usual seconds by default.
 func projectTool(do skill.Purpose, usual int, t Tool) Tool {
-	t.Params = append(t.Params, timeoutParam(usual))
+	t.Params = append(t.Params, timeoutParam(usual, maxTimeout))
 	t.Effect, t.Open = Destroys, true
 	t.operation = func(in *call) (skill.Args, error) {
 		a := skill.Toolchain{

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"syscall"
 	"unicode/utf8"
 
@@ -22,7 +21,7 @@ var stackWeb = []Tool{
 			{Name: "count", Type: "integer", Default: json.Number("5"), Doc: "results, 20 at most"},
 			{Name: "freshness", Type: "string", Enum: []string{"day", "week", "month", "year"}, Doc: "only results from the last day, week, month or year"},
 			{Name: "language", Type: "string", Doc: "a code like en"},
-			webTimeout(30)},
+			timeoutParam(30, maxWebTimeout)},
 		operation: func(in *call) (skill.Args, error) {
 			timeout, err := in.seconds("timeout", 30)
 			if n := in.int("count"); n < 0 {
@@ -45,7 +44,7 @@ var stackWeb = []Tool{
 			{Name: "max_chars", Type: "integer", Default: json.Number("10000"), Doc: "maximum number of characters"},
 			{Name: "start_index", Type: "integer", Default: json.Number("0"), Doc: "characters to skip at the beginning: next_index of the previous answer"},
 			{Name: "raw", Type: "boolean", Default: false, Doc: "HTML and JSON as they came"},
-			webTimeout(30)},
+			timeoutParam(30, maxWebTimeout)},
 		operation: func(in *call) (skill.Args, error) {
 			timeout, err := in.seconds("timeout", 30)
 			return skill.Fetch{URL: in.str("url"), Max: in.int("max_chars"), Start: in.int("start_index"), Raw: in.flag("raw"),
@@ -57,7 +56,7 @@ var stackWeb = []Tool{
 		Name: "download", Open: true, Doc: "Save the content of a URL to a file, replacing an existing one once all of it has arrived.",
 		Params: []Param{webURL,
 			{Name: "destination", Type: "string", Path: true, Required: true, Doc: "the file; missing parent folders are created"},
-			webTimeout(300)},
+			timeoutParam(300, maxWebTimeout)},
 		Effect: Destroys,
 		operation: func(in *call) (skill.Args, error) {
 			timeout, err := in.seconds("timeout", 300)
@@ -70,7 +69,7 @@ var stackWeb = []Tool{
 	},
 	{
 		Name: "check_url", Open: true, Doc: "Check whether a URL answers, without following redirects. Success is 200, 301 or 302; ok is any of 200 to 399.",
-		Params: []Param{webURL, webTimeout(30)},
+		Params: []Param{webURL, timeoutParam(30, maxWebTimeout)},
 		operation: func(in *call) (skill.Args, error) {
 			timeout, err := in.seconds("timeout", 30)
 			return skill.CheckURL{URL: in.str("url"), Timeout: timeout}, err
@@ -95,7 +94,7 @@ var stackWeb = []Tool{
 			{Name: "width", Type: "integer", Default: json.Number("1280"), Doc: "of the window, in pixels"},
 			{Name: "height", Type: "integer", Default: json.Number("800"), Doc: "of the window, in pixels"},
 			{Name: "full_page", Type: "boolean", Default: false, Doc: "the whole page, not only the window"},
-			webTimeout(60)},
+			timeoutParam(60, maxWebTimeout)},
 		Effect: Destroys,
 		operation: func(in *call) (skill.Args, error) {
 			timeout, err := in.seconds("timeout", 60)
@@ -115,12 +114,11 @@ var stackWeb = []Tool{
 	},
 }
 
+// maxWebTimeout is the longest that a request to another machine takes, in seconds.
+const maxWebTimeout = 300
+
 // webURL may be empty, so that a tool that answers it in its reply does so then too.
 var webURL = Param{Name: "url", Type: "string", Required: true, Empty: true, Doc: "begins with http:// or https://"}
-
-func webTimeout(usual int) Param {
-	return Param{Name: "timeout", Type: "number", Default: json.Number(strconv.Itoa(usual)), Doc: "in seconds, 300 at most; 0 means " + strconv.Itoa(usual)}
-}
 
 func webSearchReply(_ *call, s skill.Searched) string {
 	hits := make([]keys, len(s.Hits))

@@ -57,14 +57,15 @@ func (in *call) name(abs string) string {
 	return wellFormed(filepath.ToSlash(rel))
 }
 
-// count returns an integer argument from 1 to most, or the usual one if it is missing.
+// count returns an integer argument from 1 to most, or the usual one if it is missing. Where
+// that is 0, so may the argument be.
 func (in values) count(name string, usual, most int64) (int, error) {
 	given, ok := in[name].(json.Number)
 	if !ok {
 		return int(usual), nil
 	}
 	n, err := given.Int64()
-	if err != nil || n < 1 || n > most {
+	if err != nil || n < min(1, usual) || n > most {
 		return 0, fmt.Errorf("%s must be from 1 to %d, not %s", name, most, given)
 	}
 	return int(n), nil
