@@ -118,6 +118,9 @@ func (c *Checkpoint) ChangesAfter(ctx context.Context, x *skill.Executor) (skill
 	return all, nil
 }
 
+// maxUndone is how many of the files that were undone the model is told.
+const maxUndone = 20
+
 // undoneSince names the files of which changes of the run were undone after a checkpoint, by
 // others than the run.
 func (r *run) undoneSince(ctx context.Context, c Checkpoint) (string, error) {
@@ -136,23 +139,24 @@ func (r *run) undoneSince(ctx context.Context, c Checkpoint) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	undos := map[string]int{} // of what the run did 0; 1 is an undo, 2 the undo of that
+	takesBack := map[string]bool{} // what the run did, or does it again
 	for _, e := range mine.(skill.Changes).List {
-		undos[e.ID] = 0
+		takesBack[e.ID] = false
 	}
 	var names []string
 	for _, e := range slices.Backward(all.(skill.Changes).List) {
-		if _, ok := undos[e.Of]; !ok || e.Run == r.id && e.RunStep > 0 {
+		did, ok := takesBack[e.Of]
+		if !ok || e.Run == r.id && e.RunStep > 0 {
 			continue
 		}
-		undos[e.ID] = undos[e.Of] + 1
-		if name, err := filepath.Rel(r.cfg.Executor.Dir(), e.Path); err == nil && !e.Undone && undos[e.ID]%2 == 1 && !slices.Contains(names, name) {
+		takesBack[e.ID] = !did // an undo, or the undo of one
+		if name, err := filepath.Rel(r.cfg.Executor.Dir(), e.Path); err == nil && !e.Undone && takesBack[e.ID] && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
-	if more := len(names) - 20; more > 0 {
-		names = append(names[:20], fmt.Sprintf("%d more", more))
+	if more := len(names) - maxUndone; more > 0 {
+		names = append(names[:maxUndone], fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(names, ", "), nil
 }

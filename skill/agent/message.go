@@ -146,22 +146,24 @@ func Inlined(parts []Part) bool {
 	return slices.ContainsFunc(parts, func(p Part) bool { return p.EncodedData != "" || Inlined(p.Contents) })
 }
 
-// limitParts cuts parts to n bytes together, and says so in a text. The first part stays if
-// it is no text.
-func limitParts(parts []Part, n int) []Part {
+// limitParts cuts parts to so many bytes together, and says so in a text. The first part stays
+// if it is no text.
+func limitParts(parts []Part, most int) []Part {
+	used := 0
 	for i, p := range parts {
 		size := len(p.Text)
 		if p.EncodedData != "" {
 			size += mediaTokens * bytesPerToken
 		}
-		if n -= size; n >= 0 || i == 0 && p.Text == "" {
+		if used+size <= most || i == 0 && p.Text == "" {
+			used += size
 			continue
 		}
 		rest, kept := parts[i+1:], parts[:i:i]
 		if p.Text == "" {
 			rest = parts[i:]
 		} else {
-			kept = append(kept, textPart(limitText(p.Text, max(n+size, 0))))
+			kept = append(kept, textPart(limitText(p.Text, max(most-used, 0))))
 		}
 		if len(rest) > 0 {
 			kept = append(kept, textPart(fmt.Sprintf("… %d further parts of this result are not shown", len(rest))))
