@@ -228,12 +228,22 @@ func TestSkillLinksNoProtobuf(t *testing.T) {
 	}
 }
 
-// command matches a command of the program in a text.
-var command = regexp.MustCompile(`(?m)^[^/\n]*["` + "`" + ` (]skill (undo|history|diff|restore|doctor|gc|log|run|start|mcp|trust|config|tools|test|setup|help|--?[a-z])`)
+// subcommand matches the name of a subcommand where it is defined.
+var subcommand = regexp.MustCompile(`(?m)^\s+Use: +"([a-z]+)`)
 
 // TestLibraryNamesNoProgram has the library say what to type next with Config.Program, for
 // packages install the program by another name.
 func TestLibraryNamesNoProgram(t *testing.T) {
+	names := []string{"completion", "--?[a-z]"}
+	for _, file := range sources(t) {
+		if data, err := os.ReadFile(file); err == nil && strings.HasPrefix(file, "cmd/skill/") {
+			for _, m := range subcommand.FindAllSubmatch(data, -1) {
+				names = append(names, string(m[1]))
+			}
+		}
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "web" }) // the history calls the page skill web
+	command := regexp.MustCompile(`(?m)^[^/\n]*["` + "`" + ` (]skill (` + strings.Join(names, "|") + `)`)
 	for _, file := range sources(t) {
 		if strings.HasSuffix(file, "_test.go") || !strings.HasPrefix(file, "skill/") || strings.Contains(file, "/testdata/") {
 			continue
