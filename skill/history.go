@@ -2,10 +2,10 @@ package skill
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"textskill/skill/internal/process"
 	"textskill/skill/internal/words"
 	"textskill/skill/internal/workspace"
 )
@@ -75,7 +75,7 @@ func (x *Executor) history(ctx context.Context, s *Session, a History) (Result, 
 			return nil, err
 		}
 		list = slices.DeleteFunc(list, func(r workspace.HistoryEntry) bool {
-			return !inFolder(abs, r.Path) && !inFolder(abs, r.From) && !slices.ContainsFunc(r.Paths, func(p string) bool { return inFolder(abs, p) })
+			return !slices.ContainsFunc(append([]string{r.Path, r.From}, r.Paths...), func(p string) bool { return process.Contains(abs, p) })
 		})
 	}
 	if a.Run != "" {
@@ -87,12 +87,6 @@ func (x *Executor) history(ctx context.Context, s *Session, a History) (Result, 
 		c.List, c.More = list[:a.Limit], len(list)-a.Limit
 	}
 	return c, nil
-}
-
-// inFolder reports whether name is dir or lies in it. Both are absolute and clean.
-func inFolder(dir, name string) bool {
-	const separator = string(filepath.Separator)
-	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, separator)+separator)
 }
 
 func (x *Executor) difference(ctx context.Context, a Difference) (Result, error) {
