@@ -14,53 +14,26 @@ import (
 func Data(r skill.Result) any {
 	switch r := r.(type) {
 	case skill.FileRead:
-		d := map[string]any{"path": r.Path, "size": r.Size}
-		if r.NotText {
-			d["content_base64"] = base64.StdEncoding.EncodeToString(r.Content)
-		} else {
-			d["content"] = string(r.Content)
-		}
-		if r.Encoding != "" {
-			d["encoding"] = r.Encoding
-		}
-		if r.Partial {
-			d["truncated"] = true
-		}
-		return d
+		d := data{"path": r.Path, "size": r.Size}
+		return d.content(r.Content, !r.NotText).add(data{"encoding": r.Encoding, "truncated": r.Partial})
 	case skill.Changed:
-		d := map[string]any{"path": r.Path, "applied": r.Applied}
-		if r.From != "" {
-			d["from"] = r.From
-		}
-		if r.Bytes > 0 {
-			d["bytes"] = r.Bytes
-		}
-		if r.Diff != "" {
-			d["diff"] = r.Diff
-		}
-		if r.NotKept != "" {
-			d["not_kept"] = r.NotKept
-		}
-		return d
+		return data{"path": r.Path, "applied": r.Applied}.add(data{"from": r.From, "bytes": r.Bytes, "diff": r.Diff, "not_kept": r.NotKept})
 	case skill.Reverted:
-		return withDamaged(map[string]any{"undone": undone(r)}, r.Damaged)
+		return data{"undone": undone(r)}.add(data{"damaged": r.Damaged})
 	case skill.Changes:
-		return withDamaged(map[string]any{"changes": recorded(r), "more": r.More}, r.Damaged)
+		return data{"changes": recorded(r), "more": r.More}.add(data{"damaged": r.Damaged})
 	case skill.Restored:
-		if utf8.Valid(r.Content) {
-			return map[string]any{"path": r.Path, "content": string(r.Content)}
-		}
-		return map[string]any{"path": r.Path, "content_base64": base64.StdEncoding.EncodeToString(r.Content)}
+		return data{"path": r.Path}.content(r.Content, utf8.Valid(r.Content))
 	case skill.Compared:
-		return map[string]any{"change": r.ID, "diff": r.Diff}
+		return data{"change": r.ID, "diff": r.Diff}
 	case skill.Listed:
 		names := make([]string, len(r.Entries))
 		for i, e := range r.Entries {
 			names[i] = wellFormed(e.Name)
 		}
-		return map[string]any{"path": r.Path, "entries": names}
+		return data{"path": r.Path, "entries": names}
 	case skill.Described:
-		d := map[string]any{"path": r.Path, "exists": r.Exists}
+		d := data{"path": r.Path, "exists": r.Exists}
 		if r.Exists {
 			d["folder"], d["size"] = r.Info.IsDir(), r.Info.Size
 			d["modified"] = r.Info.ModTime.UTC().Format(time.RFC3339Nano)
@@ -70,51 +43,49 @@ func Data(r skill.Result) any {
 	return nil
 }
 
-// withDamaged adds how many records of the history are damaged, if some are.
-func withDamaged(d map[string]any, damaged int) map[string]any {
-	if damaged > 0 {
-		d["damaged"] = damaged
+// data are the members of an object.
+type data map[string]any
+
+// add adds those of more that are not empty.
+func (d data) add(more data) data {
+	for name, value := range more {
+		if !isEmpty(value) {
+			d[name] = value
+		}
 	}
 	return d
 }
 
-func undone(r skill.Reverted) []map[string]any {
-	list := make([]map[string]any, len(r.Changes))
+// content adds what a file holds.
+func (d data) content(content []byte, isText bool) data {
+	if isText {
+		d["content"] = string(content)
+	} else {
+		d["content_base64"] = base64.StdEncoding.EncodeToString(content)
+	}
+	return d
+}
+
+func undone(r skill.Reverted) []data {
+	list := make([]data, len(r.Changes))
 	for i, u := range r.Changes {
-		m := map[string]any{"change": u.Of, "path": u.Path, "applied": u.Applied}
-		if u.ID != "" {
-			m["undo"] = u.ID
-		}
-		for key, n := range map[string]int{"more": u.More, "left": u.Left} {
-			if n > 0 {
-				m[key] = n
-			}
-		}
 		var passed []string
 		for _, err := range u.Passed {
 			passed = append(passed, err.Error())
 		}
-		if passed != nil {
-			m["passed"] = passed
-		}
-		list[i] = m
+		list[i] = data{"change": u.Of, "path": u.Path, "applied": u.Applied}.add(data{"undo": u.ID, "more": u.More, "left": u.Left, "passed": passed})
 	}
 	return list
 }
 
-func recorded(r skill.Changes) []map[string]any {
-	list := make([]map[string]any, len(r.List))
+func recorded(r skill.Changes) []data {
+	list := make([]data, len(r.List))
 	for i, c := range r.List {
-		m := map[string]any{"id": c.ID, "time": c.Time.Format(time.RFC3339Nano), "kind": c.Kind, "path": c.Path, "undone": c.Undone}
-		for key, text := range map[string]string{"dialect": c.Dialect, "tool": c.Tool, "from": c.From, "undoes": c.Of, "not_kept": c.NotKept, "command": c.Command} {
-			if text != "" {
-				m[key] = text
-			}
-		}
+		list[i] = data{"id": c.ID, "time": c.Time.Format(time.RFC3339Nano), "kind": c.Kind, "path": c.Path, "undone": c.Undone}
+		list[i].add(data{"dialect": c.Dialect, "tool": c.Tool, "from": c.From, "undoes": c.Of, "not_kept": c.NotKept, "command": c.Command})
 		if len(c.Paths) > 1 {
-			m["paths"] = c.Paths
+			list[i]["paths"] = c.Paths
 		}
-		list[i] = m
 	}
 	return list
 }
