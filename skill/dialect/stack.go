@@ -227,14 +227,24 @@ func success(found ...keys) string {
 
 // String prints the members as an object of JSON.
 func (k keys) String() string {
-	var b strings.Builder
+	b := []byte{'{'}
 	for i := 0; i < len(k); i += 2 {
 		name, optional := strings.CutSuffix(k[i].(string), "?")
-		if !optional || !isEmpty(k[i+1]) {
-			fmt.Fprintf(&b, ",%s:%s", rawjson.Encode(name), rawjson.Encode(k[i+1]))
+		if optional && isEmpty(k[i+1]) {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, '"'), name...), `":`...)
+		switch v := k[i+1].(type) { // the usual ones, without a buffer of encoding/json for each
+		case bool, int, int64:
+			b = appendValue(b, v)
+		default:
+			b = append(b, rawjson.Encode(v)...)
 		}
 	}
-	return "{" + strings.TrimPrefix(b.String(), ",") + "}"
+	return string(append(b, '}'))
 }
 
 // MarshalJSON implements [json.Marshaler].
