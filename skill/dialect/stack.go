@@ -298,17 +298,32 @@ func plainMessage(err error) string {
 	return text
 }
 
-// unknown says that the dialect has no tool of the name, and what to try.
-func (in *call) unknown() string {
-	best, least := "", 3
-	if len(in.sent) <= 32 { // no name is longer
-		for _, t := range in.dialect.Tools {
-			if n := skill.Distance(strings.ToLower(in.sent), t.Name); n < least {
+// Nearest returns the name of the tool of these dialects that a name is most like, or begins with; "" if
+// there is none.
+func Nearest(name string, list ...*Dialect) (best string) {
+	const longest = 32 // bytes
+	name, least := strings.ToLower(name), 3
+	if len(name) > longest {
+		return ""
+	}
+	for _, d := range list {
+		for _, t := range d.Tools {
+			own := strings.ToLower(t.Name)
+			n := skill.Distance(name, own)
+			if strings.HasPrefix(name, own) {
+				n = min(n, 2)
+			}
+			if n < least {
 				best, least = t.Name, n
 			}
 		}
 	}
-	if best != "" {
+	return best
+}
+
+// unknown says that the dialect has no tool of the name, and what to try.
+func (in *call) unknown() string {
+	if best := Nearest(in.sent, in.dialect); best != "" {
 		return fmt.Sprintf("there is no tool %s; is it %s?", in.sent, best)
 	}
 	return fmt.Sprintf("there is no tool %s; \"%s tools --tools %s\" lists them", in.sent, in.x.Program(), in.dialect.Name)

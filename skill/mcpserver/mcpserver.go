@@ -38,6 +38,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"textskill/skill"
@@ -242,6 +243,9 @@ func (s *Server) listInOrder(next mcp.MethodHandler) mcp.MethodHandler {
 			s.addLinked()
 		}
 		r, err := next(ctx, method, req)
+		if wrong, ok := errors.AsType[*jsonrpc.Error](err); ok && strings.HasPrefix(wrong.Message, "unknown tool ") {
+			wrong.Message += s.otherwise(req)
+		}
 		switch list, ok := r.(*mcp.ListToolsResult); {
 		case !ok || list == nil:
 		case ours:
@@ -251,6 +255,18 @@ func (s *Server) listInOrder(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		return r, err
 	}
+}
+
+// otherwise says what a client may have meant that has called an unknown tool.
+func (s *Server) otherwise(req mcp.Request) string {
+	p, _ := req.GetParams().(*mcp.CallToolParamsRaw)
+	if p == nil {
+		return ""
+	}
+	if best := dialect.Nearest(p.Name, s.cfg.Dialects...); best != "" {
+		return "; is it " + best + "?"
+	}
+	return "; there are " + strings.Join(s.order, ", ")
 }
 
 // rank returns the position of a name in the list; names that no dialect has come
