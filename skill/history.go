@@ -31,6 +31,7 @@ type Changes struct {
 	More    int                      // number of changes beyond the limit
 	Damaged int                      // records that cannot be read
 
+	of      string // the file and the run that were asked for
 	program string // what to type for the program
 }
 
@@ -38,7 +39,7 @@ type Changes struct {
 func (c Changes) Message() string {
 	damaged := damagedNote(c.Damaged, c.program)
 	if len(c.List) == 0 && damaged == "" {
-		return "no changes are recorded"
+		return "no changes" + c.of + " are recorded"
 	}
 	lines := make([]string, len(c.List))
 	for i, r := range c.List {
@@ -69,21 +70,28 @@ func (x *Executor) history(ctx context.Context, s *Session, a History) (Result, 
 	if err != nil {
 		return nil, err
 	}
+	c := Changes{Damaged: x.ws.Damaged(), program: x.cfg.Program}
 	if a.Path != "" {
 		abs, err := x.path(s, "path", a.Path)
 		if err != nil {
 			return nil, err
 		}
+		c.of = " of " + abs
 		list = slices.DeleteFunc(list, func(r workspace.HistoryEntry) bool {
 			return !slices.ContainsFunc(append([]string{r.Path, r.From}, r.Paths...), func(p string) bool { return process.Contains(abs, p) })
 		})
+		if len(list) == 0 {
+			if _, err := x.ws.Stat(abs, false); err != nil { // it is outside, or a mistake
+				return nil, err
+			}
+		}
 	}
 	if a.Run != "" {
+		c.of += " of the run " + a.Run
 		list = slices.DeleteFunc(list, func(r workspace.HistoryEntry) bool { return r.Run != a.Run })
 	}
 	slices.Reverse(list)
-	c := Changes{List: list, Damaged: x.ws.Damaged(), program: x.cfg.Program}
-	if a.Limit > 0 && len(list) > a.Limit {
+	if c.List = list; a.Limit > 0 && len(list) > a.Limit {
 		c.List, c.More = list[:a.Limit], len(list)-a.Limit
 	}
 	return c, nil

@@ -150,9 +150,6 @@ func (c *cli) callCommand(o *options) *cobra.Command {
 			if err := d.check(cmd); err != nil {
 				return err
 			}
-			if args[1] == "" {
-				return errors.New("missing TOOL: the name of a tool")
-			}
 			return c.failed(c.call(cmd.Context(), &d, args[1], append(args, "{}")[2]))
 		},
 	}

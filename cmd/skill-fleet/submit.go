@@ -57,8 +57,6 @@ func (c *cli) submitCommand(o *options) *cobra.Command {
 // checkSubmission finds what is wrong in a command line.
 func checkSubmission(s fleet.Submission) error {
 	switch {
-	case s.Expert == "": // it would only hold its workspace, for calls
-		return errors.New("missing EXPERT: the name of an expert in perstack.toml")
 	case s.Dir == "" && s.Workspace == "":
 		return errors.New("the run needs files: name a folder with -C DIR, or a workspace with --workspace NAME")
 	case s.Replace && (s.Dir == "" || s.Workspace == ""):

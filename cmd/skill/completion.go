@@ -1,13 +1,29 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"textskill/skill/dialect"
 )
+
+// needsShell is completion without one of its subcommands, a shell each.
+func needsShell(cmd *cobra.Command, words []string) error {
+	var shells []string
+	for _, sub := range cmd.Commands() {
+		shells = append(shells, sub.Name())
+	}
+	list := strings.Join(shells, ", ")
+	if len(words) == 0 {
+		return errors.New("missing a shell: " + list)
+	}
+	return fmt.Errorf("%q is not a shell that completes; there are %s", words[0], list)
+}
 
 // completeOperation lets shells complete the operation of a text command, and after it
 // the names of files.

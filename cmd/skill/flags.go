@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -282,7 +283,7 @@ func (m *modelFlags) givenKey() (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("--openai-api-key-file: %w", err)
 	case key == "":
-		return "", fmt.Errorf("--openai-api-key-file: %s holds no key", m.keyFile)
+		return "", fmt.Errorf("--openai-api-key-file: %w", &fs.PathError{Op: "read", Path: m.keyFile, Err: errors.New("it holds no key")})
 	}
 	return key, nil
 }

@@ -57,6 +57,11 @@ func (c *cli) logCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			for _, name := range l.types {
+				if !slices.Contains(agent.EventTypes, agent.EventType(name)) {
+					return fmt.Errorf("--type %s is not a type of event; there are %s", name, strings.ReplaceAll(strings.Trim(fmt.Sprint(agent.EventTypes), "[]"), " ", ", "))
+				}
+			}
 			if l.take < 0 {
 				return fmt.Errorf("--take is %d; it must be at least 0", l.take)
 			}
@@ -96,11 +101,13 @@ func (c *cli) log(ctx context.Context, l *logOptions, inStep func(int) bool) err
 		if err != nil {
 			return err
 		}
-		if len(runs) == 0 {
+		switch {
+		case len(runs) == 0 && one:
+			return errors.New("no run is recorded in " + x.Dir())
+		case len(runs) == 0:
 			fmt.Fprintln(c.stdout, "No data found")
 			return nil
-		}
-		if !one {
+		case !one:
 			return c.listRuns(ctx, l, records, runs)
 		}
 		l.run = runs[0].RunID
@@ -177,12 +184,12 @@ func (c *cli) listRuns(ctx context.Context, l *logOptions, records agent.Records
 // showRun prints the events of a run that the flags select. If some cannot be read it
 // prints the others, and fails.
 func (c *cli) showRun(ctx context.Context, l *logOptions, records agent.Records, inStep func(int) bool) error {
-	files, err := records.Files(ctx, l.run)
+	files, err := records.Find(ctx, l.run)
 	if err != nil {
 		return err
 	}
-	if len(files) == 0 {
-		return errors.New("the run " + l.run + " has no records")
+	if !slices.ContainsFunc(files, func(n agent.RecordName) bool { return inStep(n.StepNumber) }) {
+		return fmt.Errorf("--step %s: the run %s has no such step; its last step is %d", l.step, l.run, files[len(files)-1].StepNumber)
 	}
 	files = slices.DeleteFunc(files, func(n agent.RecordName) bool {
 		return n.Kind != "event" || !inStep(n.StepNumber) || l.types != nil && !slices.Contains(l.types, n.Of)
@@ -303,8 +310,11 @@ func steps(text string) (func(int) bool, error) {
 	if from, to, ok := strings.Cut(text, "-"); ok {
 		low, err1 := strconv.Atoi(from)
 		high, err2 := strconv.Atoi(to)
-		if err1 != nil || err2 != nil {
+		switch {
+		case err1 != nil || err2 != nil:
 			return nil, wrong
+		case low > high:
+			return nil, fmt.Errorf("--step %s holds no step; %d-%d does", text, high, low)
 		}
 		return func(n int) bool { return low <= n && n <= high }, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"os/signal"
@@ -104,9 +105,6 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 	if i := slices.Index(list, nil); i >= 0 {
 		return fmt.Errorf("--tools %s is not a dialect; there are %s", m.tools[i], strings.Join(dialect.Names(), ", "))
 	}
-	if len(m.tools) == 0 {
-		c.sayf("serving the tools of the dialect %s; --tools perstack serves the Base Skill's", mcpDefault[0].Name)
-	}
 	h, err := m.serving()
 	if err != nil {
 		return err
@@ -119,6 +117,9 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 		return err
 	}
 	defer x.Close()
+	if len(m.tools) == 0 {
+		c.sayf("serving the tools of the dialect %s; --tools perstack serves the Base Skill's", mcpDefault[0].Name)
+	}
 	for i, d := range list {
 		list[i] = m.limit(d.For(x.Config()))
 	}
@@ -140,7 +141,7 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 	note := ""
 	if h.Token == "" && !h.NoToken && !strings.HasPrefix(h.Addr, "unix:") {
 		if h.Token, note, err = c.ownToken(x); err != nil {
-			return fmt.Errorf("--http: %w", err)
+			return c.failed(fmt.Errorf("--http: %w", err))
 		}
 		if err := skill.Undumpable(); err != nil {
 			return err
@@ -247,7 +248,7 @@ func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
 			return nil, fmt.Errorf("--http-token-file: %w", err)
 		}
 		if h.Token = strings.TrimSpace(string(data)); h.Token == "" {
-			return nil, fmt.Errorf("--http-token-file: %s holds no token", m.tokenFile)
+			return nil, fmt.Errorf("--http-token-file: %w", &fs.PathError{Op: "read", Path: m.tokenFile, Err: errors.New("it holds no token")})
 		}
 	}
 	if h.Token == "" {

@@ -85,6 +85,9 @@ func (c *cli) command(args []string) *cobra.Command {
 		f.AddFlagSet(g.flags)
 	}
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := usage.CheckEmpty(cmd); err != nil {
+			return err
+		}
 		if c.allowed != nil {
 			if err := c.allowed(cmd); err != nil {
 				return err
@@ -134,6 +137,11 @@ func (c *cli) addCommands(root *cobra.Command, o *options) {
 	root.CompletionOptions.DisableDefaultCmd = false
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	for _, sub := range root.Commands() {
+		if sub.Name() == "completion" {
+			sub.Use, sub.Args, sub.RunE = "completion SHELL", cobra.ArbitraryArgs, needsShell
+		}
+	}
 }
 
 // executor opens the workspace that the flags name.
@@ -162,7 +170,7 @@ func (c *cli) record(o *options) (func(skill.Call), error) {
 	if o.audit == "" {
 		return c.called, nil
 	}
-	inside := fmt.Errorf("--audit %s lies in the workspace, where the tools can change it; name a file outside", o.audit)
+	inside := fmt.Errorf("--audit: %w", &fs.PathError{Op: "open", Path: o.audit, Err: errors.New("it lies in the workspace, where the tools can change it; name a file outside")})
 	if o.holds(o.audit) {
 		return nil, inside
 	}

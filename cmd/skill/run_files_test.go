@@ -103,10 +103,10 @@ func TestRunFiles(t *testing.T) {
 	}
 
 	// Elsewhere nothing confirms the records, and the model is told.
-	for state, told := range map[string]bool{filepath.Join(dir, "../elsewhere"): true, "": false} {
-		out, errs, _ := do("", "run", "e", "go on", "--resume-from", second.Checkpoint.ID, "--max-steps", "1", "--state", state)
+	for state, told := range map[string]bool{"--state=" + filepath.Join(dir, "../elsewhere"): true, "--json": false} {
+		out, errs, _ := do("", "run", "e", "go on", "--resume-from", second.Checkpoint.ID, "--max-steps", "1", state)
 		if strings.Contains(out, "Nothing confirms the records") != told || strings.Contains(errs, "nothing confirms") != told {
-			t.Errorf("with --state %q: %s%s", state, out, errs)
+			t.Errorf("with %s: %s%s", state, out, errs)
 		}
 	}
 }

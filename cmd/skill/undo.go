@@ -92,6 +92,11 @@ func (c *cli) undoRun(ctx context.Context, o *options, run string, step int, in 
 		in["after"] = undo.After
 	}
 	reply := dialect.Undo.Do(ctx, x, &skill.Session{}, parser.ToolCall{Name: "undo", Arguments: rawjson.Encode(in)})
+	if done, ok := reply.Result.(skill.Reverted); ok && len(done.Changes) == 0 {
+		if _, err := records.Find(ctx, run); err != nil {
+			return err
+		}
+	}
 	err = (&prompter{cli: c, o: o, x: x}).print(reply)
 	if done, ok := reply.Result.(skill.Reverted); ok && err == nil && !o.json && len(done.Changes) > 0 && done.Changes[0].Applied {
 		c.sayf("\"%s\" makes all of it again", o.again("undo", "--since", done.Changes[0].ID))
@@ -110,5 +115,11 @@ func (c *cli) journal(ctx context.Context, o *options, tool string, in map[strin
 	}
 	defer x.Close()
 	reply := dialect.Undo.Do(ctx, x, &skill.Session{}, parser.ToolCall{Name: tool, Arguments: rawjson.Encode(in)})
+	run, _ := in["run"].(string)
+	if list, ok := reply.Result.(skill.Changes); ok && len(list.List) == 0 && run != "" {
+		if _, err := (agent.Records{Executor: x}).Find(ctx, run); err != nil {
+			return c.failed(err)
+		}
+	}
 	return c.paged(func(c *cli) error { return (&prompter{cli: c, o: o, x: x}).print(reply) })
 }

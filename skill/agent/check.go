@@ -26,7 +26,8 @@ func (r Records) Check(ctx context.Context, runID string) (n int, wrong []string
 		return 0, nil, err
 	}
 	if len(names) == 0 {
-		return 0, nil, errors.New("the run " + runID + " has no records")
+		_, err := r.Find(ctx, runID)
+		return 0, nil, err
 	}
 	report := func(name string, err error) {
 		if err != nil {

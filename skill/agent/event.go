@@ -63,6 +63,13 @@ const (
 	CompleteRun               EventType = "completeRun"
 )
 
+// EventTypes lists the types of events.
+var EventTypes = []EventType{
+	StartRun, StartGeneration, Retry, CallTool, CallInteractiveTool, CallDelegate, ResolveToolResult, ResolveImageFile, ResolvePdfFile,
+	AttemptCompletion, FinishToolCall, ContinueToNextStep, CompactConversation, StopRunByInteractiveTool, StopRunByDelegate,
+	StopRunByExceededMaxSteps, StopRunByError, CompleteRun,
+}
+
 // Usage counts tokens.
 type Usage struct {
 	InputTokens       int `json:"inputTokens"` // including CachedInputTokens

@@ -164,7 +164,7 @@ func (r *run) undoneSince(ctx context.Context, c Checkpoint) (string, error) {
 // AtStep returns the last checkpoint of a step's end, without messages. Step 0 is the
 // beginning of the run.
 func (r Records) AtStep(ctx context.Context, runID string, step int) (c Checkpoint, err error) {
-	files, err := r.Files(ctx, runID)
+	files, err := r.Find(ctx, runID)
 	if err != nil {
 		return c, err
 	}
@@ -175,9 +175,6 @@ func (r Records) AtStep(ctx context.Context, runID string, step int) (c Checkpoi
 		if c, err = r.checkpoint(ctx, runID, n); err != nil || !c.Compacted { // that may be in the middle of the next step
 			return c, err
 		}
-	}
-	if len(files) == 0 {
-		return c, fmt.Errorf("there is no run %s; \"%s log\" lists the runs", runID, r.Executor.Program())
 	}
 	if e, err := r.Event(ctx, runID, files[0]); step == 0 && err == nil && e.Type == StartRun && e.InitialCheckpoint != nil {
 		return *e.InitialCheckpoint, nil

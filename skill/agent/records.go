@@ -121,6 +121,18 @@ func (r Records) Files(ctx context.Context, runID string) ([]RecordName, error) 
 	return files, nil
 }
 
+// Find is Files, and an error if there is no such run or nothing is recorded of it.
+func (r Records) Find(ctx context.Context, runID string) ([]RecordName, error) {
+	files, err := r.Files(ctx, runID)
+	if err != nil || len(files) > 0 {
+		return files, err
+	}
+	if _, err := r.Setting(ctx, runID); err == nil {
+		return nil, fmt.Errorf("nothing is recorded of the run %s", runID)
+	}
+	return nil, fmt.Errorf("there is no run %s; \"%s log\" lists the runs", runID, r.Executor.Program())
+}
+
 // Event returns an event of a run.
 func (r Records) Event(ctx context.Context, runID string, n RecordName) (e Event, err error) {
 	return e, r.read(ctx, path.Join(runsDir, runID, n.String()), &e)
@@ -212,10 +224,11 @@ func (r Records) Recorded(ctx context.Context, runID, name string) (Checkpoint, 
 
 // find returns the record of the checkpoint of a run with this name.
 func (r Records) find(ctx context.Context, runID, name string) (RecordName, error) {
-	files, err := r.checkpoints(ctx, runID)
+	files, err := r.Find(ctx, runID)
 	if err != nil {
 		return RecordName{}, err
 	}
+	files = slices.DeleteFunc(files, func(n RecordName) bool { return n.Kind != "checkpoint" })
 	file := "checkpoint-" + name + ".json"
 	i := slices.IndexFunc(files, func(n RecordName) bool { return n.Of == name || n.String() == file })
 	if i < 0 {
@@ -223,11 +236,6 @@ func (r Records) find(ctx context.Context, runID, name string) (RecordName, erro
 		return RecordName{}, errors.New("ENOENT: no such file or directory, open '" + file + "'")
 	}
 	return files[i], nil
-}
-
-func (r Records) checkpoints(ctx context.Context, runID string) ([]RecordName, error) {
-	files, err := r.Files(ctx, runID)
-	return slices.DeleteFunc(files, func(n RecordName) bool { return n.Kind != "checkpoint" }), err
 }
 
 // complete reads a checkpoint and adds the messages of those before it. It also returns

@@ -77,8 +77,11 @@ func WrongValue(f *pflag.Flag, err error) string {
 func CheckEmpty(cmd *cobra.Command, unset ...string) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		cleared := f.DefValue != "" && slices.Contains(unset, f.Name)
-		if text := f.Value.String(); (text == "" || text == "[]") && !cleared {
-			err = needsValue(f)
+		switch f.Value.String() {
+		case "", "[]", `[""]`:
+			if !cleared {
+				err = needsValue(f)
+			}
 		}
 	})
 	return err
@@ -104,15 +107,19 @@ func WrongTOML(err error) string {
 	return why
 }
 
-// Arguments accepts from least to most arguments; missing names those of them that
-// are needed.
+// Arguments accepts from least to most arguments; missing names those of them that are
+// needed. Where one alone says what is meant, it is not empty, as where a variable of a shell
+// is not set.
 func Arguments(least, most int, missing string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
+		empty := slices.Index(args, "")
 		switch {
-		case len(args) < least:
+		case len(args) < least, 0 <= empty && empty < least:
 			return errors.New("missing " + missing)
 		case len(args) > most:
 			return fmt.Errorf("unexpected argument %q", args[most])
+		case empty >= 0 && least == 0:
+			return errors.New("the argument is empty; say what it is, or leave it out")
 		}
 		return nil
 	}
