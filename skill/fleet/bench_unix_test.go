@@ -11,15 +11,16 @@ import (
 	"testing"
 	"time"
 
+	"textskill/skill"
 	"textskill/skill/agent"
 	"textskill/skill/fleet"
 )
 
 // BenchmarkStep measures a step of a run whose model answers at once: 200 of them, in a
-// folder with so many files, on a cluster of three servers. Other work on the machine
-// changes the figures a lot; the time of one message that is published and waited for is
-// measured beside them. To compare two versions, build both with go test -c, and let them
-// take turns after sync. On ext4 without a journal, each of the six files that a step makes takes
+// folder with so many files, on a cluster of three servers, and by turns without a fleet, as
+// skill run does it, which waits for the disk. What the fleet adds is the overhead. Other work on
+// the machine changes the figures a lot; the time of one message that is published and waited for
+// is measured beside them. On ext4 without a journal, each of the six files that a step makes takes
 // up to 0.8 ms for minutes after others were removed, and 10 µs with one: the kernel does not use
 // the inodes of those again so soon, and looks at each.
 func BenchmarkStep(b *testing.B) {
@@ -29,16 +30,16 @@ func BenchmarkStep(b *testing.B) {
 			b.Run(fmt.Sprintf("later=%v/files=%d", later, files), func(b *testing.B) {
 				_, servers := newCluster(b, later)
 				p := connectCluster(b, 0, servers)
-				dir := newFolder(b)
-				for i := range files {
-					name := filepath.Join(dir, "many", fmt.Sprint(i%100), fmt.Sprint(i))
+				dir, local := newFolder(b), newFolder(b)
+				for i := range 2 * files {
+					name := filepath.Join([]string{dir, local}[i%2], "many", fmt.Sprint(i/2%100), fmt.Sprint(i/2))
 					os.MkdirAll(filepath.Dir(name), 0o777)
-					if err := os.WriteFile(name, fmt.Appendf(nil, "file %d\n", i), 0o666); err != nil {
+					if err := os.WriteFile(name, fmt.Appendf(nil, "file %d\n", i/2), 0o666); err != nil {
 						b.Fatal(err)
 					}
 				}
 				n := 0
-				var step, publish time.Duration
+				var step, alone, publish time.Duration
 				for b.Loop() {
 					id := fmt.Sprint("run", n)
 					n++
@@ -54,15 +55,44 @@ func BenchmarkStep(b *testing.B) {
 						}
 					}
 					stop()
-					step += last.Time.Sub(first.Time) / (steps - 2)
+					step += last.Time.Sub(first.Time) / (steps - 1)
+					alone += stepAlone(b, local, steps)
 					publish += publishing(b, p, steps)
 				}
-				b.ReportMetric(float64(step.Microseconds())/1000/float64(n), "ms/step")
-				b.ReportMetric(float64(publish.Microseconds())/1000/float64(n), "ms/publish")
-				b.ReportMetric(float64(step)/float64(publish), "publishes/step")
+				ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 / float64(n) }
+				b.ReportMetric(ms(step), "ms/step")
+				b.ReportMetric(ms(alone), "ms/step-alone")
+				b.ReportMetric(ms(step-alone), "ms/overhead")
+				b.ReportMetric(ms(publish), "ms/publish")
+				b.ReportMetric(float64(step-alone)/float64(publish), "publishes/overhead")
 			})
 		}
 	}
+}
+
+// stepAlone returns how long a step takes of a run in a folder without a fleet.
+func stepAlone(b *testing.B, dir string, steps int) time.Duration {
+	if err := os.WriteFile(filepath.Join(dir, "log"), nil, 0o666); err != nil {
+		b.Fatal(err)
+	}
+	x, err := skill.New(skill.Config{Dir: dir, State: b.TempDir(), Unfenced: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer x.Close()
+	cfg := agent.Config{Executor: x, Model: appending{steps: steps}, Expert: "e", Experts: map[string]agent.Expert{"e": {Instruction: "Count."}}}
+	var first, last time.Time
+	for e, err := range agent.Run(b.Context(), cfg, "go") {
+		switch {
+		case err != nil:
+			b.Fatal(err)
+		case e.StepNumber == 2 && first.IsZero():
+			first = time.Now()
+		case e.StepNumber == steps:
+			last = time.Now()
+		}
+	}
+	return last.Sub(first) / time.Duration(steps-1)
 }
 
 // publishing returns how long the mean of n messages takes that are published and waited for.

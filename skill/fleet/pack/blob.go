@@ -41,7 +41,7 @@ func (k kind) String() string {
 // the salt from which its own key is made, so that no key is used twice; what begins the
 // blob is authenticated with the rest.
 const (
-	blobVersion = 1
+	blobVersion = 2
 	headSize    = 3
 
 	flagCompressed = 1
@@ -68,7 +68,8 @@ func (s *storage) store(ctx context.Context, k kind, sum string, data []byte) er
 	return nil
 }
 
-// get returns what put was given, at most limit bytes.
+// get returns what put was given, at most limit bytes. A pack may be part of a manifest, which
+// is then returned.
 func (s *storage) get(ctx context.Context, k kind, sum string, limit int) ([]byte, error) {
 	data, err := s.blobs.Get(ctx, sum)
 	if err != nil {
@@ -125,7 +126,7 @@ func (s *storage) open(k kind, data []byte, limit int) (plain []byte, err error)
 	switch {
 	case len(data) < headSize || data[0] != blobVersion || data[2]&^(flagCompressed|flagEncrypted) != 0:
 		return nil, errors.New("is not in a form that this version reads")
-	case kind(data[1]) != k:
+	case kind(data[1]) != k && !(k == aPack && kind(data[1]) == aManifest):
 		return nil, errors.New("is of another kind")
 	case data[2]&flagEncrypted != 0 && s.key == nil:
 		return nil, fmt.Errorf("is encrypted; %w", ErrKey)

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -34,7 +35,7 @@ func FuzzRestore(f *testing.F) {
 		append(record1(opFolder, "l"), append(record1(opLink, "l"), record1(opFile, "l/x")...)...),
 		append(record1(opFile, "same"), record1(opFolder, "same")...),
 	} {
-		f.Add(append([]byte{0, 0}, records...))
+		f.Add(slices.Concat([]byte{0, 0}, records, make([]byte, lengthSize)))
 	}
 	f.Fuzz(func(t *testing.T, plain []byte) {
 		base := t.TempDir()

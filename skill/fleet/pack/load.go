@@ -22,7 +22,7 @@ func (f *Folder) load(ctx context.Context, manifest string) error {
 		return err
 	}
 	l := loader{Folder: f}
-	r := record{data: last}
+	r := newRecord(last)
 	earlier := r.sums(maxChain)
 	f.chain = append(earlier, manifest)
 	if r.bad || repeats(f.chain) {
@@ -41,7 +41,7 @@ func (f *Folder) load(ctx context.Context, manifest string) error {
 		if i == len(earlier) {
 			data = last
 		}
-		if err := l.read(data); err != nil {
+		if err := l.read(sum, data); err != nil {
 			return fmt.Errorf("manifest %s %w", sum, err)
 		}
 	}
@@ -97,9 +97,9 @@ type loader struct {
 	mtime  int64
 }
 
-// read reads a manifest.
-func (l *loader) read(data []byte) error {
-	r := &record{data: data}
+// read reads the manifest with that sum.
+func (l *loader) read(manifest string, data []byte) error {
+	r := newRecord(data)
 	r.sums(maxChain)
 	sums := r.sums(len(data) / sumSize)
 	packs := make([]*pack, len(sums))
@@ -107,6 +107,9 @@ func (l *loader) read(data []byte) error {
 		l.packs = map[string]*pack{}
 	}
 	for i, sum := range sums {
+		if sum == ownPack {
+			sum = manifest
+		}
 		if packs[i] = l.packs[sum]; packs[i] == nil {
 			packs[i] = &pack{sum: sum}
 			l.packs[sum] = packs[i]
@@ -209,6 +212,21 @@ func validName(name string) bool {
 type record struct {
 	data []byte
 	bad  bool
+}
+
+// newRecord returns what reads a manifest, behind its own pack.
+func newRecord(data []byte) *record {
+	r := &record{data: data}
+	end := len(data) - lengthSize
+	if r.check(end >= 0); r.bad {
+		return r
+	}
+	own := binary.LittleEndian.Uint32(data[end:])
+	r.data = data[:end]
+	if r.check(own < smallPack); !r.bad {
+		r.bytes(int(own))
+	}
+	return r
 }
 
 func (r *record) check(ok bool) {

@@ -1,13 +1,16 @@
 package pack
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"io/fs"
 )
 
-// A manifest has the sums of the manifests before it and of the packs that it needs, each
-// list after its length, and records. To read a folder is to read the records of all its
+// A manifest begins with the content of a small pack, whose length is its last four bytes: 0 if
+// there is none. Between them are the sums of the manifests before it and of the packs that it
+// needs, each list after its length, and records. The sum of its own pack is that of the manifest,
+// and zero in its list. To read a folder is to read the records of all its
 // manifests in order. A record has an operation, a path and what is said of it; a path has
 // how many bytes of the path before it begin it, and the rest. Numbers are varints, texts
 // follow their lengths. A file has its mode, its time as the difference to the one before,
@@ -31,8 +34,12 @@ const (
 	// maxChain is how many manifests may describe a folder.
 	maxChain = 4096
 
-	sumSize = 32
+	sumSize    = 32
+	lengthSize = 4
 )
+
+// ownPack stands for the sum of a manifest in itself.
+const ownPack = "0000000000000000000000000000000000000000000000000000000000000000"
 
 // An encoder writes manifests.
 type encoder struct {
@@ -133,7 +140,9 @@ func (e *encoder) room(pieces int) {
 	if used := len(e.records) + len(e.packs)*sumSize; used > 0 && used+pieces*pieceRecord+pathSize > partSize {
 		sum := new(string)
 		e.parts = append(e.parts, sum)
-		e.w.put(aManifest, e.blob(nil), sum, func() {})
+		e.w.flush() // later parts need its sum, too
+		e.w.sealed.Wait()
+		e.w.put(aManifest, e.blob(nil, nil), sum, func() {})
 	}
 	if e.number == nil {
 		e.number = map[*pack]uint64{}
@@ -166,19 +175,22 @@ func (e *encoder) time(mtime int64) {
 	e.mtime = mtime
 }
 
-// blob returns the manifest with the records so far, and begins the next one.
-func (e *encoder) blob(earlier []string) []byte {
-	b := make([]byte, 0, len(e.records)+(len(e.packs)+len(earlier))*sumSize+16)
+// blob returns the manifest with the records so far, and begins the next one. content is that of
+// the pack whose sum is not known.
+func (e *encoder) blob(earlier []string, content []byte) []byte {
+	b := make([]byte, 0, len(content)+len(e.records)+(len(e.packs)+len(earlier))*sumSize+20)
+	b = append(b, content...)
 	b = binary.AppendUvarint(b, uint64(len(earlier)))
 	for _, sum := range earlier {
 		b = appendSum(b, sum)
 	}
 	b = binary.AppendUvarint(b, uint64(len(e.packs)))
 	for _, p := range e.packs {
-		b = appendSum(b, p.sum)
+		b = appendSum(b, cmp.Or(p.sum, ownPack))
 	}
 	b = append(b, e.records...)
-	e.total += len(b) - len(earlier)*sumSize
+	e.total += len(b) - len(content) - len(earlier)*sumSize
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(content)))
 	e.records, e.packs, e.number, e.path, e.mtime = nil, nil, nil, "", 0
 	return b
 }
@@ -200,9 +212,12 @@ func (e *encoder) finish() (chain []string, err error) {
 		chain = append(chain, *sum)
 	}
 	last := ""
-	e.w.put(aManifest, e.blob(chain), &last, func() {})
+	e.w.put(aManifest, e.blob(chain, e.w.buf), &last, func() {})
 	if err := e.w.stored(); err != nil {
 		return nil, err
+	}
+	if own := e.w.current; own != nil {
+		own.sum, own.size = last, len(e.w.buf)
 	}
 	return append(chain, last), nil
 }

@@ -162,10 +162,9 @@ func (f *Folder) release(n *node) {
 // thin returns changes that store the content of thin packs anew: those that hold little
 // that is still needed, or little at all.
 func (f *Folder) thin(changes []*change) (more []*change) {
-	const small = packSize / 8
 	found := 0
 	for p := range f.packs {
-		p.thin = p.live*2 < int64(p.size) || p.size < small
+		p.thin = p.live*2 < int64(p.size) || p.size < smallPack
 		if p.thin {
 			found++
 		}

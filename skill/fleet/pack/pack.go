@@ -14,7 +14,7 @@
 //
 // Files are cut into pieces of up to 512 KiB. Small ones share a pack, and equal ones are
 // stored once. A manifest lists the files: it is a delta to earlier ones, which it names,
-// or describes the whole folder anew after 32 of them.
+// or describes the whole folder anew after 32 of them. A pack below 64 KiB is part of it.
 //
 //	pack.go      Folder: what is stored of a folder, and Snapshot
 //	node.go      what is known of a file; children.go, of those in a folder

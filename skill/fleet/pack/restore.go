@@ -93,7 +93,7 @@ func (r *restorer) write(ctx context.Context) error {
 	writers := make(chan struct{}, 2*runtime.GOMAXPROCS(0))
 	for p, jobs := range r.jobs {
 		g.Go(func() error {
-			plain, err := r.get(own, aPack, p.sum, packSize)
+			plain, err := r.get(own, aPack, p.sum, maxManifest)
 			if err == nil {
 				writers <- struct{}{}
 				err = r.unpack(p, plain, jobs)

@@ -24,6 +24,10 @@ const (
 	pieceSize = 512 << 10
 	packSize  = 512 << 10
 
+	// smallPack is the size from which a pack is a blob of its own: a smaller one is part of the
+	// manifest, so that a step which changes little stores one blob, not two.
+	smallPack = packSize / 8
+
 	// maxPuts is how many blobs are stored at once.
 	maxPuts = 16
 )
@@ -55,7 +59,8 @@ func newWriter(ctx context.Context, cancel context.CancelCauseFunc, f *Folder, t
 }
 
 // read reads the files of changes, and returns the changes without those of files that are
-// gone by now. The sums of all packs are known when it returns.
+// gone by now. The sums of all packs are known when it returns, but for a small one that is
+// still being filled.
 func (w *writer) read(changes []*change) ([]*change, error) {
 	var todo []*change
 	for _, c := range changes {
@@ -77,9 +82,9 @@ func (w *writer) read(changes []*change) ([]*change, error) {
 		})
 	}
 	readers.Wait()
-	w.mu.Lock()
-	w.flush()
-	w.mu.Unlock()
+	if len(w.buf) >= smallPack {
+		w.flush()
+	}
 	w.sealed.Wait()
 	if err := context.Cause(w.ctx); err != nil {
 		return nil, err
@@ -121,7 +126,7 @@ func (w *writer) stored() error {
 	return context.Cause(w.ctx)
 }
 
-// flush stores the pack that is being filled. w.mu is held.
+// flush stores the pack that is being filled. w.mu is held where files are being read.
 func (w *writer) flush() {
 	p, buf := w.current, w.buf
 	w.current, w.buf = nil, nil
