@@ -14,6 +14,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	metrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	"google.golang.org/protobuf/proto"
 )
 
 // TestCall calls tools as a user would.
@@ -166,12 +169,28 @@ func TestWeb(t *testing.T) {
 // TestObserved has a collector receive what a worker did.
 func TestObserved(t *testing.T) {
 	var mu sync.Mutex
-	got := ""
+	got, numbers := "", map[string]float64{} // of metrics, the last ones
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		mu.Lock()
 		defer mu.Unlock()
 		got += r.URL.Path + " " + string(body) + "\n"
+		if r.URL.Path != "/v1/metrics" {
+			return
+		}
+		var sent metrics.ExportMetricsServiceRequest
+		if err := proto.Unmarshal(body, &sent); err != nil {
+			t.Error(err)
+		}
+		for _, m := range sent.ResourceMetrics[0].ScopeMetrics[0].Metrics {
+			for _, p := range append(m.GetSum().GetDataPoints(), m.GetGauge().GetDataPoints()...) {
+				name := m.Name
+				for _, a := range p.Attributes {
+					name += " " + a.Value.GetStringValue()
+				}
+				numbers[name] = p.GetAsDouble() + float64(p.GetAsInt())
+			}
+		}
 	}))
 	defer collector.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
@@ -189,10 +208,13 @@ func TestObserved(t *testing.T) {
 	defer mu.Unlock()
 	for _, want := range []string{
 		`"parentSpanId":"b7ad6b7169203331","name":"invoke_agent e"`, `"name":"execute_tool appendTextFile"`,
-		`"traceId":"0af7651916cd43dd8448eb211c80319c"`, "/v1/metrics ", `"asDouble":4,"attributes":[]`, `"name":"skill.fleet.steps"`, `"name":"skill.fleet.commit.seconds"`,
+		`"traceId":"0af7651916cd43dd8448eb211c80319c"`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the collector is not sent %s: %s", want, got)
 		}
+	}
+	if numbers["skill.fleet.steps"] != 4 || numbers["skill.fleet.commit.seconds"] <= 0 || numbers["skill.fleet.slots.used"] != 0 {
+		t.Errorf("the collector is sent the numbers %v", numbers)
 	}
 }

@@ -1,48 +1,111 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/metric"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"textskill/skill/agent"
 	"textskill/skill/agent/trace"
 	"textskill/skill/fleet"
 )
 
+const (
+	metricsEvery = 15 * time.Second
+	metricsWait  = 3 * time.Second // for the collector
+)
+
 // observer returns what sends the spans and the metrics of a worker to the collector that
 // the variables name. end sends the rest.
 func (c *cli) observer() (o fleet.Observer, end func(), err error) {
-	m, err := trace.NewMetrics(c.getenv)
-	if m == nil || err != nil {
+	address, err := trace.Collector(c.getenv, "METRICS")
+	if address == "" || err != nil {
 		return o, func() {}, err
 	}
+	ctx := context.Background()
+	out, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(address), otlpmetrichttp.WithTimeout(metricsWait))
+	if err != nil {
+		return o, func() {}, err
+	}
+	to := &exporter{Exporter: out}
+	p := sdk.NewMeterProvider(sdk.WithResource(trace.Resource()), sdk.WithReader(sdk.NewPeriodicReader(to, sdk.WithInterval(metricsEvery), sdk.WithTimeout(metricsWait))))
+	c.measure(&o, p.Meter("textskill/skill/fleet"))
+	return o, func() {
+		p.Shutdown(ctx) // to has its error
+		c.unsent(to.failed)
+	}, nil
+}
+
+// measure has o measure what a worker does.
+func (c *cli) measure(o *fleet.Observer, m metric.Meter) {
+	ctx := context.Background()
+	used, _ := m.Int64UpDownCounter("skill.fleet.slots.used") // a name that is right makes no error
+	takeovers, _ := m.Int64Counter("skill.fleet.takeovers")
+	steps, _ := m.Int64Counter("skill.fleet.steps")
+	commit, _ := m.Float64Counter("skill.fleet.commit.seconds")
+	runs, _ := m.Int64Gauge("skill.fleet.runs")
+	waiting, _ := m.Int64Gauge("skill.fleet.waiting")
 	o.Run = func(r fleet.Run, cfg agent.Config) (func(agent.Event), func(error)) {
-		m.Up("skill.fleet.slots.used", 1)
+		used.Add(ctx, 1)
 		if r.Lost > 0 {
-			m.Add("skill.fleet.takeovers", 1)
+			takeovers.Add(ctx, 1)
 		}
 		hear, ended := c.traced(r, cfg)
 		return hear, func(failed error) {
-			m.Up("skill.fleet.slots.used", -1)
+			used.Add(ctx, -1)
 			ended(failed)
 		}
 	}
 	o.Stored = func(took time.Duration) {
-		m.Add("skill.fleet.steps", 1)
-		m.Add("skill.fleet.commit.seconds", took.Seconds())
+		steps.Add(ctx, 1)
+		commit.Add(ctx, took.Seconds())
 	}
-	o.Listed = func(runs []fleet.Run) {
-		status, waiting := map[string]int{}, map[string]int{}
-		for _, r := range runs {
+	status, tenants := map[string]int64{}, map[string]int64{}
+	o.Listed = func(list []fleet.Run) {
+		none(status)
+		none(tenants)
+		for _, r := range list {
 			status[string(r.Status)]++
 			if r.Status == fleet.Waiting {
-				waiting[r.Tenant]++
+				tenants[r.Tenant]++
 			}
 		}
-		m.Set("skill.fleet.runs", "status", status)
-		m.Set("skill.fleet.waiting", "tenant", waiting)
+		record(runs, "status", status)
+		record(waiting, "tenant", tenants)
 	}
-	return o, func() { c.unsent(m.Close()) }, nil
+}
+
+// none sets all numbers to 0.
+func none(numbers map[string]int64) {
+	for key := range numbers {
+		numbers[key] = 0
+	}
+}
+
+// record sets a gauge to numbers, by an attribute.
+func record(g metric.Int64Gauge, attributeName string, numbers map[string]int64) {
+	for key, n := range numbers {
+		g.Record(context.Background(), n, metric.WithAttributes(attribute.String(attributeName, key)))
+	}
+}
+
+// An exporter keeps the error of the last sending, which the SDK would print.
+type exporter struct {
+	sdk.Exporter
+	failed error
+}
+
+func (e *exporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
+	if e.failed = e.Exporter.Export(ctx, m); e.failed != nil {
+		e.failed = fmt.Errorf("the metrics cannot be sent: %w", e.failed)
+	}
+	return nil
 }
 
 // traced reports a run as spans of the trace that its submitter has named.

@@ -32,12 +32,12 @@ type reporter struct {
 // newReporter returns a reporter of a package below skill, which sends to the collector that
 // the variables name; nil if they name none.
 func newReporter(getenv func(string) string, scope string, options ...sdk.TracerProviderOption) (*reporter, error) {
-	to, err := newExporter(getenv, "TRACES")
+	to, err := newExporter(getenv)
 	if to == nil || err != nil {
 		return nil, err
 	}
 	otel.SetErrorHandler(to) // the SDK would print
-	provider := sdk.NewTracerProvider(append(options, sdk.WithResource(about()), sdk.WithBatcher(to, sdk.WithExportTimeout(maxWait)))...)
+	provider := sdk.NewTracerProvider(append(options, sdk.WithResource(Resource()), sdk.WithBatcher(to, sdk.WithExportTimeout(maxWait)))...)
 	return &reporter{provider, provider.Tracer("textskill/skill/" + scope), to}, nil
 }
 
@@ -88,9 +88,9 @@ type exporter struct {
 	wrong  atomic.Pointer[error] // what the SDK finds wrong with other variables
 }
 
-// collectorAddress returns the address to which a signal is sent, TRACES or METRICS, as the variables
+// Collector returns the address to which a signal is sent, TRACES or METRICS, as the variables
 // have it by the specification of OpenTelemetry; "" if they name none.
-func collectorAddress(getenv func(string) string, signal string) (address string, err error) {
+func Collector(getenv func(string) string, signal string) (address string, err error) {
 	address = getenv("OTEL_EXPORTER_OTLP_" + signal + "_ENDPOINT")
 	if base := getenv("OTEL_EXPORTER_OTLP_ENDPOINT"); address == "" && base != "" {
 		address = strings.TrimRight(base, "/") + "/v1/" + strings.ToLower(signal)
@@ -105,8 +105,8 @@ func collectorAddress(getenv func(string) string, signal string) (address string
 	return address, nil
 }
 
-// about returns what sends signals, as the variables of the process have it.
-func about() *resource.Resource {
+// Resource returns what sends signals, as the variables of the process have it.
+func Resource() *resource.Resource {
 	r, err := resource.New(context.Background(), resource.WithAttributes(attribute.String("service.name", "skill")),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
@@ -115,13 +115,13 @@ func about() *resource.Resource {
 	return r
 }
 
-func newExporter(getenv func(string) string, signal string) (*exporter, error) {
-	address, err := collectorAddress(getenv, signal)
+func newExporter(getenv func(string) string) (*exporter, error) {
+	address, err := Collector(getenv, "TRACES")
 	if address == "" || err != nil {
 		return nil, err
 	}
 	e := &exporter{url: address, header: http.Header{"Content-Type": {"application/json"}}}
-	for _, pair := range strings.Split(cmp.Or(getenv("OTEL_EXPORTER_OTLP_"+signal+"_HEADERS"), getenv("OTEL_EXPORTER_OTLP_HEADERS")), ",") {
+	for _, pair := range strings.Split(cmp.Or(getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS"), getenv("OTEL_EXPORTER_OTLP_HEADERS")), ",") {
 		name, value, ok := strings.Cut(pair, "=")
 		if value, err := url.PathUnescape(strings.TrimSpace(value)); ok && err == nil {
 			e.header.Set(strings.TrimSpace(name), value)
@@ -217,11 +217,6 @@ func (e *exporter) send(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	if err != nil {
 		return err
 	}
-	return e.post(ctx, "spans", body)
-}
-
-// post sends what is named to the collector.
-func (e *exporter) post(ctx context.Context, what string, body []byte) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
 		return err
@@ -232,11 +227,11 @@ func (e *exporter) post(ctx context.Context, what string, body []byte) error {
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err // without the address, which may hold a key
 		}
-		return fmt.Errorf("the %s cannot be sent: %w", what, err)
+		return fmt.Errorf("the spans cannot be sent: %w", err)
 	}
 	resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("the %s are refused: status %d", what, resp.StatusCode)
+		return fmt.Errorf("the spans are refused: status %d", resp.StatusCode)
 	}
 	return nil
 }
