@@ -22,7 +22,7 @@ var doubts = newBook(
 
 var endings = newBook(
 	line[ending]{existing, `already|still|currently|actually|even|really|indeed? exists|exist|existed already? /
-		is|are already|still|currently|really|actually|indeed? there|present|available|around|existing / is|are in existence / exists|exist or not`},
+		is|are already|still|currently|really|actually|indeed? there|present|available|around|existing / is|are in existence / exists|exist or not / for existence`},
 	line[ending]{standing, `already|still|currently|actually|even|really? there|present|available|around|existing|here / already|still|currently? in existence`},
 	line[ending]{been, `already|yet? been already|yet? created|made|saved|written|added already|yet?`},
 )

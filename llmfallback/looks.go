@@ -14,7 +14,7 @@ const (
 // parts come before the noun of which something is to be seen.
 var parts = newBook(
 	line[part]{names, `a|the|my? complete|full|quick|simple|short|detailed? directory|folder|file|files? list|listing|overview|inventory|rundown of|for / a|the|my? directory|folder|file? listing /
-		names of`},
+		the? names of / the? file|folder|entry names|filenames of|in|inside|from`},
 	line[part]{whole, `the|a|its|my|all|this? full|complete|entire|whole|current|raw|exact|actual|present|existing|updated? file|directory|folder? contents|content|text|data|body|code|source stored|saved|kept? of|from|in|inside|within|for /
 		the|all? source code of|from|in|inside|within|for / all|everything of? the? contents|content of / all of / all? the? visible and hidden contents of /
 		all|everything in|inside|from / everything that is in|inside / everything that's in|inside / everything i have in|inside / the? contents|content /
@@ -22,8 +22,8 @@ var parts = newBook(
 		what is|are|was|has|else all? currently|left|stored|there|kept|saved|written|contained|recorded|been? stored|saved|written|kept? in|inside|within|of /
 		what's been stored|saved|written|kept|put in|inside / what all is in|inside / what's|what|whats is? the contents|content|text of|in|inside /
 		what are all? the contents of|in|inside / everything that's in|inside /
-		what all? do|did|does|have i|we currently? have|got|keep|store|write? stored|saved|left|written? in|inside|within /
-		what i|we have|keep|got|store|wrote|put? stored|saved? in|inside|within / what is the content of`},
+		what all? do|did|does|have i|we currently? have|got|keep|store|write? stored|saved|left|written? in|inside|within|under /
+		what i|we have|keep|got|store|wrote|put? stored|saved? in|inside|under|within / what i've|we've got|stored|saved|put|kept? in|inside|under / what is the content of`},
 )
 
 // andMore follow a noun for entries: files and folders.

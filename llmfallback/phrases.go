@@ -151,7 +151,7 @@ var unneeded = phrases(`that|which|as|since|because|and? i|we do? don't|not|no l
 		as|since|because? it|it's|that|that's|which is? outdated|obsolete|old|useless|redundant|unused|unnecessary / as|since|because? it|it's is? a duplicate / since|because|as nothing|nobody uses|imports|needs|references|reads it any? more|longer|anymore? / i'm|we're done|finished with it|this|that`)
 
 // heres are phrases for the workspace itself.
-var heres = phrases(`the|my|our|this|your? current|present|working working|work? directory|folder|dir|location|workspace|directory's|folder's / this directory|folder|dir /
+var heres = phrases(`the|a|my|our|this|your? current|present|working working|work? directory|folder|dir|location|workspace|directory's|folder's / this directory|folder|dir /
 		the|my|our|this|your workspace|vault|repo|repository directory|folder|root? / the|my|our|this|your? root directory|folder? /
 		the|my|our|this|your? workspace|vault|repo|repository|project root directory|folder? /
 		the|my|our? root directory|folder? of the|my|our|this workspace|vault|repo|repository|project / workspace|vault directory|folder / this project / the project /

@@ -87,7 +87,7 @@ func (r *reader) affected(f *frame, i int) int {
 		n.bare && n.head == 0 && !r.shellWord(f.at):
 		return -1
 	case n.name == "" && !r.any(next, "called") && !r.any(next, "named"), n.kind == workspace,
-		n.kind == someDir && f.sense == toCopy, n.fresh && r.any(i-1, "of"): // a copy of a file
+		n.kind == someDir && f.sense == toCopy, n.extra > 0 && n.head == 0 && !n.fileLike(), n.fresh && r.any(i-1, "of"): // a copy of a file
 		return -1
 	}
 	if r.any(f.at, "update", "change", "modify") && f.at+1 == i { // my Drafts folder name
@@ -130,7 +130,7 @@ func (r *reader) making(f *frame, i int) int {
 	f.over = r.any(f.at+1, "or") && !r.any(f.at+2, "update")
 	switch {
 	case n.kind == someDir && (n.head != 0 || create), r.shellWord(f.at) && n.kind == somePath && next == len(r.list),
-		n.kind == somePath && !n.bare && !n.quoted && strings.Contains(n.name, "/") && create:
+		n.kind == somePath && (!n.bare && !n.quoted && strings.Contains(n.name, "/") && create || r.any(next, "as") && r.is(next+2, folderNoun)):
 		f.op = "createDirectory"
 	case n.kind == someFile && (n.extra == 0 || n.name == ""):
 		f.op = "writeFile"
@@ -210,7 +210,7 @@ func (r *reader) assign(f *frame, role role, n noun, i, after int) int {
 	case role == asRole && f.sense != toCopy && f.sense != toRename && f.sense != toMove,
 		role == toRole && (f.sense < toDelete || f.sense == toEnsure) && !(f.op == "createDirectory" && r.any(f.at, "add")),
 		role != inRole && f.sense == toCheck,
-		role == fromRole && n.bare && f.op == "readFile",
+		role == fromRole && n.bare && n.head == 0 && f.op == "readFile",
 		f.op == "readFile" && n.kind == someFile && (f.object.name != "" || f.object.extra >= maxNounWords):
 		return -1
 	case f.op == "readFile" && f.object.name == "":

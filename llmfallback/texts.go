@@ -169,7 +169,7 @@ func (r *reader) asksMore(i int) bool {
 		case "and", "then", "also", ",", ".", ";", "!", "afterwards", "finally", "next", "please":
 			bound = true
 		default:
-			if bound && r.is(i, deed) {
+			if bound && (r.is(i, deed) || r.any(i, "thanks", "thank", "let")) {
 				return true
 			}
 			bound = false
