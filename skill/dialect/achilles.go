@@ -64,11 +64,7 @@ var Achilles = &Dialect{
 			Name: "listDirectory", Doc: "List the names in a directory.", Params: []Param{pathParam},
 			operation: func(in *call) (skill.Args, error) { return skill.ListFolder{Path: in.str("path")}, nil },
 			reply: typed(func(_ *call, l skill.Listed) string {
-				names := make([]string, len(l.Entries))
-				for i, e := range l.Entries {
-					names[i] = wellFormed(e.Name)
-				}
-				return fmt.Sprintf("Listed entries at %s successfully: %s.", l.Path, rawjson.Encode(names))
+				return fmt.Sprintf("Listed entries at %s successfully: %s.", l.Path, rawjson.Encode(entryNames(l)))
 			}),
 		},
 		{
@@ -319,11 +315,7 @@ func (d *Dialect) nearest(name string) string {
 		}
 	}
 	if best == nil {
-		names := make([]string, len(d.Tools))
-		for i, t := range d.Tools {
-			names[i] = t.Name
-		}
-		return "the operations are " + strings.Join(names, ", ")
+		return "the operations are " + strings.Join(each(d.Tools, func(t Tool) string { return t.Name }), ", ")
 	}
 	return "did you mean " + best.Name + "? " + best.Usage()
 }

@@ -64,6 +64,15 @@ func expandHome(path string) (string, error) {
 	return filepath.Join(home, path[1:]), nil
 }
 
+// each returns what of makes of each element of a list.
+func each[T, U any](list []T, of func(T) U) []U {
+	made := make([]U, len(list))
+	for i, element := range list {
+		made[i] = of(element)
+	}
+	return made
+}
+
 // typed adapts a hook for the one type of result that the operation of its row has.
 func typed[R skill.Result, T any](hook func(in *call, r R) T) func(*call, skill.Result) T {
 	return func(in *call, r skill.Result) T { return hook(in, r.(R)) }

@@ -27,11 +27,7 @@ func Data(r skill.Result) any {
 	case skill.Compared:
 		return data{"change": r.ID, "diff": r.Diff}
 	case skill.Listed:
-		names := make([]string, len(r.Entries))
-		for i, e := range r.Entries {
-			names[i] = wellFormed(e.Name)
-		}
-		return data{"path": r.Path, "entries": names}
+		return data{"path": r.Path, "entries": entryNames(r)}
 	case skill.Described:
 		d := data{"path": r.Path, "exists": r.Exists}
 		if r.Exists {
@@ -66,14 +62,20 @@ func (d data) content(content []byte, isText bool) data {
 	return d
 }
 
+// entryNames are the names in a folder.
+func entryNames(l skill.Listed) []string {
+	names := make([]string, len(l.Entries))
+	for i, e := range l.Entries {
+		names[i] = wellFormed(e.Name)
+	}
+	return names
+}
+
 func undone(r skill.Reverted) []data {
 	list := make([]data, len(r.Changes))
 	for i, u := range r.Changes {
-		var passed []string
-		for _, err := range u.Passed {
-			passed = append(passed, err.Error())
-		}
-		list[i] = data{"change": u.Of, "path": u.Path, "applied": u.Applied}.add(data{"undo": u.ID, "more": u.More, "left": u.Left, "passed": passed})
+		list[i] = data{"change": u.Of, "path": u.Path, "applied": u.Applied}
+		list[i].add(data{"undo": u.ID, "more": u.More, "left": u.Left, "passed": each(u.Passed, error.Error)})
 	}
 	return list
 }

@@ -101,12 +101,7 @@ func (d *Dialect) schema(name string) json.RawMessage {
 // Definitions returns the tools as a request on a wire that [wire.Wire.Defines] has them,
 // as JSON.
 func (d *Dialect) Definitions(w *wire.Wire) json.RawMessage {
-	tools := make([]wire.Tool, len(d.Tools))
-	for i := range d.Tools {
-		t := &d.Tools[i]
-		tools[i] = wire.Tool{Name: t.Name, Doc: t.Doc, Schema: t.Schema()}
-	}
-	return w.Definitions(tools)
+	return w.Definitions(each(d.Tools, func(t Tool) wire.Tool { return wire.Tool{Name: t.Name, Doc: t.Doc, Schema: t.Schema()} }))
 }
 
 // workingDir returns a session in a folder, which is relative to the workspace; s if

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -86,10 +87,11 @@ func (at *location) hasNUL() bool { return strings.IndexByte(at.abs, 0) >= 0 }
 
 // refuseNUL fails if the path holds a NUL byte. what names it as node does.
 func (at *location) refuseNUL(what string) error {
-	if at.hasNUL() {
-		return typeErrorf("The %s must be a string, Uint8Array, or URL without null bytes. Received %s", what, inspect(at.abs))
+	if !at.hasNUL() {
+		return nil
 	}
-	return nil
+	text := fmt.Sprintf("The %s must be a string, Uint8Array, or URL without null bytes. Received %s", what, inspect(at.abs))
+	return &Failure{Message: text, body: string(object("error", "TypeError", "message", text))}
 }
 
 // reserved are the folders at the root of a workspace that belong to the runtime.

@@ -14,12 +14,6 @@ import (
 	"textskill/skill"
 )
 
-// typeErrorf is failf for an error that the original calls TypeError.
-func typeErrorf(format string, args ...any) error {
-	text := fmt.Sprintf(format, args...)
-	return &Failure{Message: text, body: string(object("error", "TypeError", "message", text))}
-}
-
 // perstackFail formats an error as the original does: JSON with a name and a
 // message, or the protocol's message if no tool was reached.
 func perstackFail(in *call, err error) Reply {
@@ -116,11 +110,7 @@ func attemptCompletionReply(_ *call, r skill.Completed) string {
 }
 
 func todoItems(list []skill.TodoItem) []byte {
-	items := make([][]byte, len(list))
-	for i, t := range list {
-		items[i] = object("id", t.ID, "title", t.Title, "completed", t.Completed)
-	}
-	return array(items)
+	return array(each(list, func(t skill.TodoItem) []byte { return object("id", t.ID, "title", t.Title, "completed", t.Completed) }))
 }
 
 func healthCheckReply(_ *call, h skill.HealthReport) string {

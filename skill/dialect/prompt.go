@@ -15,13 +15,7 @@ import (
 var All = []*Dialect{Achilles, Filesystem, Perstack, Stack, Workspace, Undo}
 
 // Names returns the names of all dialects, in the order of [All].
-func Names() []string {
-	names := make([]string, len(All))
-	for i, d := range All {
-		names[i] = d.Name
-	}
-	return names
-}
+func Names() []string { return each(All, func(d *Dialect) string { return d.Name }) }
 
 // Named returns the dialect of a name, nil if there is none.
 func Named(name string) *Dialect {

@@ -46,9 +46,10 @@ func answerStack(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Se
 		if ok && none.Name != "" {
 			r = failureReply(&Failure{Message: d.Do(ctx, x, s, parser.ToolCall{Name: none.Name}).Err.Error()})
 		}
-		r.Ignored = ignored(slices.DeleteFunc(mentions, func(m parser.Mention) bool { // the error names it
+		mentions = slices.DeleteFunc(mentions, func(m parser.Mention) bool { // the error names it
 			return ok && none.Name == m.Name || strings.HasPrefix(err.Error(), m.String())
-		}))
+		})
+		r.Ignored = each(mentions, parser.Mention.String)
 		if in.UndoKeys {
 			r.JSON, r.Body = true, keys{"success", false, "error", r.Err.Error()}.String()
 		}
@@ -68,7 +69,7 @@ func answerStack(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Se
 		r := d.Do(ctx, x, s, sent)
 		r.JSON = true
 		if i == 0 {
-			r.Ignored = ignored(mentions)
+			r.Ignored = each(mentions, parser.Mention.String)
 		}
 		if in.UndoKeys {
 			r.Body = withUndoKeys(r)
@@ -77,15 +78,6 @@ func answerStack(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Se
 			return
 		}
 	}
-}
-
-// ignored says of each mention why it was not run.
-func ignored(mentions []parser.Mention) []string {
-	list := make([]string, len(mentions))
-	for i, m := range mentions {
-		list[i] = m.String()
-	}
-	return list
 }
 
 // withUndoKeys returns the object that answers a call, with the ID of its change, or
@@ -209,11 +201,7 @@ func (t *Tool) argumentNames() string {
 	if len(t.Params) == 0 {
 		return t.Name + " takes none"
 	}
-	names := make([]string, len(t.Params))
-	for i, p := range t.Params {
-		names[i] = p.Name
-	}
-	return t.Name + " takes " + strings.Join(names, ", ")
+	return t.Name + " takes " + strings.Join(each(t.Params, func(p Param) string { return p.Name }), ", ")
 }
 
 // keys are members of a reply: names and values in turn. A name that ends in ? is left

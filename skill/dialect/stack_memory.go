@@ -104,11 +104,7 @@ func wellFormedAll(list []string) []string {
 	if list == nil {
 		return nil
 	}
-	formed := make([]string, len(list))
-	for i, s := range list {
-		formed[i] = wellFormed(s)
-	}
-	return formed
+	return each(list, wellFormed)
 }
 
 // maxPreview is how many characters of an entry are shown.

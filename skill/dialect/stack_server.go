@@ -99,10 +99,7 @@ func serverKeys(in *call, r skill.Result) keys {
 	case skill.Executed:
 		return foreground(in, r)
 	case skill.Servers:
-		list := make([]keys, len(r))
-		for i, s := range r {
-			list[i] = serverState(s, s.Message())
-		}
+		list := each(r, func(s skill.ServerState) keys { return serverState(s, s.Message()) })
 		if in.str("action") == "status" {
 			return list[0]
 		}

@@ -102,10 +102,9 @@ func projectKeys(d skill.ToolRun) keys {
 	k := keys{"output", wellFormed(string(d.Stdout)), "errors", wellFormed(string(d.Stderr)), "returncode", d.ExitCode,
 		"runner", d.Runner, "command", shellLine(d.Line), "cwd", d.Dir}
 	if d.Tests != nil {
-		failures := []keys{}
-		for _, f := range d.Tests.Failures {
-			failures = append(failures, keys{"name", wellFormed(f.Name), "file?", wellFormed(f.File), "line?", f.Line, "message?", wellFormed(f.Message)})
-		}
+		failures := each(d.Tests.Failures, func(f skill.TestFailure) keys {
+			return keys{"name", wellFormed(f.Name), "file?", wellFormed(f.File), "line?", f.Line, "message?", wellFormed(f.Message)}
+		})
 		k = append(k, "passed", d.Tests.Passed, "failed", d.Tests.Failed, "skipped", d.Tests.Skipped, "failures", failures)
 	}
 	k = append(k, "changed?", d.Changed)

@@ -121,10 +121,9 @@ const maxWebTimeout = 300
 var webURL = Param{Name: "url", Type: "string", Required: true, Empty: true, Doc: "begins with http:// or https://"}
 
 func webSearchReply(_ *call, s skill.Searched) string {
-	hits := make([]keys, len(s.Hits))
-	for i, h := range s.Hits {
-		hits[i] = keys{"title", h.Title, "url", h.URL, "snippet", h.Snippet, "published?", h.Published}
-	}
+	hits := each(s.Hits, func(h skill.Hit) keys {
+		return keys{"title", h.Title, "url", h.URL, "snippet", h.Snippet, "published?", h.Published}
+	})
 	return success(keys{"query", s.Query, "results", hits, "count", len(hits), "engine?", s.Engine, "failed?", s.Failed})
 }
 

@@ -35,11 +35,8 @@ func (i issue) message() string {
 }
 
 func (i issue) json() []byte {
-	path := make([][]byte, len(i.path))
-	for n, part := range i.path {
-		path[n] = appendValue(nil, part)
-	}
-	tail := []any{"path", array(path), "message", i.message()}
+	path := array(each(i.path, func(part any) []byte { return appendValue(nil, part) }))
+	tail := []any{"path", path, "message", i.message()}
 	switch {
 	case i.limit > 0 && i.small:
 		return object(append([]any{"origin", "string", "code", "too_small", "minimum", i.limit, "inclusive", true}, tail...)...)
@@ -55,13 +52,9 @@ func (i issue) json() []byte {
 
 // zodError formats issues as a list, indented by two blanks for each level.
 func zodError(t *Tool, issues ...issue) error {
-	items := make([][]byte, len(issues))
-	for i, one := range issues {
-		items[i] = one.json()
-	}
 	var b bytes.Buffer
 	b.WriteString("MCP error -32602: Input validation error: Invalid arguments for tool " + t.Name + ": ")
-	if err := json.Indent(&b, array(items), "", "  "); err != nil {
+	if err := json.Indent(&b, array(each(issues, issue.json)), "", "  "); err != nil {
 		panic(err) // array and object print JSON
 	}
 	return &Failure{Message: b.String(), body: b.String()}
