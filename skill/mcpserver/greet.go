@@ -10,9 +10,6 @@ import (
 	rawjson "textskill/parser/json"
 )
 
-// sessionless is the first version of the protocol that no client begins with initialize.
-const sessionless = "2026-07-28"
-
 // greet answers a plain initialize before the SDK does, which takes 0.4 ms of the 4 ms from
 // the start of the program for its first message. The SDK handles it all the same, and its
 // answer, which says the same, is dropped. No other line is read before.
@@ -74,7 +71,7 @@ func plainVersion(params []byte) []byte {
 	capability := func(value []byte) bool {
 		return plain(value, truth, `"listChanged"`) || plain(value, empty, `"form"`, `"url"`, `"context"`, `"tools"`)
 	}
-	agreed := func(v string) bool { return v < sessionless && string(version) == `"`+v+`"` }
+	agreed := func(v string) bool { return v < statelessVersion && string(version) == `"`+v+`"` }
 	if !ok || twice != "" || len(m) != 3 || !slices.ContainsFunc(mcp.SupportedProtocolVersions(), agreed) ||
 		!plain(capabilities, capability, `"roots"`, `"sampling"`, `"elicitation"`) || !plain(client, text, `"name"`, `"title"`, `"version"`) {
 		return nil

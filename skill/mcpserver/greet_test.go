@@ -38,7 +38,7 @@ func TestGreetingEqualsSDK(t *testing.T) {
 		with(`2025-06-18`, `1999-01-01`, false), with(`2025-06-18`, ``, false), with(`2025-06-18`, `2025\u002d06-18`, false), with(`"2025-06-18"`, `5`, false),
 	}
 	for _, v := range mcp.SupportedProtocolVersions() {
-		tests = append(tests, with("2025-06-18", v, v < sessionless))
+		tests = append(tests, with("2025-06-18", v, v < statelessVersion))
 	}
 	for _, tt := range tests {
 		for _, d := range []*dialect.Dialect{dialect.Filesystem, dialect.Workspace} {

@@ -19,8 +19,9 @@ import (
 // rootsWait is how long a client may take to name its roots.
 const rootsWait = 10 * time.Second
 
-// statelessVersion is the first version of the protocol in which a server asks a
-// client for something in its answer to a call, not by a request of its own.
+// statelessVersion is the first version of the protocol in which no client begins with
+// initialize, and a server asks a client for something in its answer to a call, not by a
+// request of its own.
 const statelessVersion = "2026-07-28"
 
 // enter returns the scope for one call, which must leave it afterwards. If ask is not
