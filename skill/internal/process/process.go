@@ -1,7 +1,6 @@
 package process
 
 import (
-	"context"
 	"os"
 	"sync"
 	"time"
@@ -116,12 +115,10 @@ func (s *Process) Ended() (end Executed, ended bool, err error) {
 }
 
 func (s *Process) endsWithin(d time.Duration) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	defer cancel()
 	select {
 	case <-s.ended:
 		return true
-	case <-ctx.Done():
+	case <-time.After(d):
 		return false
 	}
 }

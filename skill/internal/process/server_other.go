@@ -31,6 +31,5 @@ func (*serverHelper) release(bool)           {}
 func (processID) isRunning() bool                  { return false }
 func (processID) stop(int)                         {}
 func exitStatus(event) (int, string)               { return 0, "" }
-func startErrno(event) error                       { return errors.ErrUnsupported }
 func listeningPid(port int) int                    { return 0 }
 func lockServers(context.Context, *os.Root) func() { return func() {} }

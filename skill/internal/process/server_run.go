@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"textskill/skill/internal/refusal"
@@ -124,7 +125,7 @@ func (x *Runner) awaitServer(ctx context.Context, dir *os.Root, r serverRecord, 
 		switch _, last := readEvents(dir, r.ID); last.Kind {
 		case eventFailed:
 			x.removeRecord(dir, r.ID)
-			return ServerState{}, &SpawnError{Command: "/bin/sh", Err: startErrno(last)}
+			return ServerState{}, &SpawnError{Command: "/bin/sh", Err: syscall.Errno(last.Value)}
 		case eventUnfenced:
 			x.removeRecord(dir, r.ID)
 			return ServerState{}, fenceUnavailable("Landlock could not be used")
