@@ -17,7 +17,6 @@ import (
 // A project is a directory that contains the marker file of a kind.
 type project struct {
 	x      *Tools
-	kind   string
 	dir    string          // absolute; the working directory of programs
 	names  map[string]bool // the entries of dir
 	arg    string          // target as an argument for programs in dir; never looks like an option
@@ -79,7 +78,7 @@ func (x *Tools) plan(base string, a Task) (*project, *runner, error) {
 			if !slices.ContainsFunc(k.markers, func(m string) bool { return names[m] }) || !at.accepts(k, a.Runner) {
 				continue
 			}
-			p := at.project(x, k.name, dir, names)
+			p := at.project(x, dir, names)
 			if r, err := k.plan(p, a); r != nil || err != nil {
 				return p, r, err
 			}
@@ -154,7 +153,7 @@ func (x *Tools) planUnmarked(at taskPath, a Task) (*project, *runner, error) {
 		if !at.accepts(k, a.Runner) || a.Runner == "" && k.name != "python" {
 			continue
 		}
-		p := at.project(x, k.name, dir, map[string]bool{})
+		p := at.project(x, dir, map[string]bool{})
 		r, err := k.plan(p, a)
 		return p, r, err
 	}
@@ -218,9 +217,9 @@ func (at taskPath) accepts(k kind, runner string) bool {
 	return !at.file || own < 0 || kinds[own].name == k.name
 }
 
-// project returns dir as a project of a kind, for a task at this path.
-func (at taskPath) project(x *Tools, kind, dir string, names map[string]bool) *project {
-	p := &project{x: x, kind: kind, dir: dir, names: names, target: at.real, whole: at.real == dir, file: at.file, arg: at.given}
+// project returns dir as a project, for a task at this path.
+func (at taskPath) project(x *Tools, dir string, names map[string]bool) *project {
+	p := &project{x: x, dir: dir, names: names, target: at.real, whole: at.real == dir, file: at.file, arg: at.given}
 	if dir != at.base {
 		rel, err := filepath.Rel(dir, at.real)
 		if err != nil {
