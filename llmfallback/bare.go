@@ -52,10 +52,7 @@ func jsonArray(text string) []any {
 	if dec.Decode(&v) != nil {
 		return nil
 	}
-	list, ok := v.([]any)
-	if ok && list == nil {
-		list = []any{}
-	}
+	list, _ := v.([]any)
 	return list
 }
 
