@@ -251,7 +251,6 @@ func (r *callReader) goesOn() bool {
 	return (unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-–—(=→", c)) && !r.callsKnown(after)
 }
 
-// none returns the error for a text without a call.
 func (r *callReader) none() error {
 	e := &SyntaxError{what: "there is no call in the text"}
 	if trimSpace(r.text) == "" {

@@ -77,7 +77,6 @@ func (r *callReader) notJSON(err error) error {
 	return r.fail(offset(err), "%s", reason)
 }
 
-// offset returns where a decoder met an error.
 func offset(err error) int {
 	if at, ok := errors.AsType[*rawjson.Error](err); ok {
 		return at.Offset
@@ -140,7 +139,6 @@ func (r *callReader) reason(size int) {
 	}
 }
 
-// skip skips a text if it stands at pos.
 func (r *callReader) skip(text string) bool {
 	if !strings.HasPrefix(r.text[r.pos:], text) {
 		return false

@@ -272,7 +272,6 @@ func (r *callReader) backslash(raw bool) {
 	}
 }
 
-// fourDigits reports whether s begins with four hexadecimal digits.
 func fourDigits(s string) bool {
 	if len(s) < 4 {
 		return false

@@ -198,7 +198,6 @@ func (d *decoder) literal() error {
 	return nil
 }
 
-// word skips an identifier and returns it.
 func (d *decoder) word() string {
 	start := d.pos
 	for d.pos < d.end {

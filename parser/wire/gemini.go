@@ -46,7 +46,6 @@ func functionCall(part value) value {
 
 func isFunctionCall(v value) bool { return functionCall(v).members != nil }
 
-// geminiParts returns the parts of a response.
 func geminiParts(v value) (value, error) {
 	if v.has("candidates") {
 		candidate, err := only(v.get("candidates").elements, "candidates", func(c value) bool {

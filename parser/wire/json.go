@@ -202,10 +202,8 @@ func textArguments(text string) (json.RawMessage, []string, error) {
 	return object, repairs, nil
 }
 
-// base64 is the content as base64.
 func (m Media) base64() string { return base64.StdEncoding.EncodeToString(m.Data) }
 
-// dataURL is the content as a data URL.
 func (m Media) dataURL() string { return "data:" + m.Type + ";base64," + m.base64() }
 
 // isImage reports whether it is a picture; else it is a PDF.

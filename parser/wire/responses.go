@@ -22,7 +22,6 @@ var Responses = &Wire{
 
 var isOutput = typed("function_call", "custom_tool_call")
 
-// outputItems returns the items of a response.
 func outputItems(v value) (value, error) {
 	switch {
 	case v.elements != nil:

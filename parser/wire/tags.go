@@ -41,7 +41,6 @@ var Qwen = &Wire{
 	text: each("\n", response, qwenTokens...),
 }
 
-// response is an answer in tags.
 func response(_ Answer, text string) string { return "<tool_response>\n" + text + "\n</tool_response>" }
 
 // qwenCall reads <function=NAME>…</function>.

@@ -230,7 +230,6 @@ func (s *scanner) space() {
 	s.pos = len(s.text) - len(strings.TrimLeft(s.text[s.pos:], rawjson.Space))
 }
 
-// skip skips a token if it stands at pos.
 func (s *scanner) skip(token string) bool {
 	if !strings.HasPrefix(s.text[s.pos:], token) {
 		return false

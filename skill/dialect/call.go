@@ -177,7 +177,6 @@ func (in *call) structure(reply *Reply, r skill.Result) {
 	}
 }
 
-// fail answers the call with an error.
 func (in *call) fail(err error) Reply {
 	fail := in.dialect.fail
 	if fail == nil {

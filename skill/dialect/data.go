@@ -62,7 +62,6 @@ func (d data) content(content []byte, isText bool) data {
 	return d
 }
 
-// entryNames are the names in a folder.
 func entryNames(l skill.Listed) []string {
 	names := make([]string, len(l.Entries))
 	for i, e := range l.Entries {

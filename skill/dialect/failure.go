@@ -66,7 +66,6 @@ var errnoNames = map[syscall.Errno]string{
 	syscall.EPERM: "EPERM", syscall.EROFS: "EROFS", syscall.ETXTBSY: "ETXTBSY", syscall.EXDEV: "EXDEV",
 }
 
-// codeOf returns the symbol of an error, "" if it has none.
 func codeOf(err error) string {
 	var errno syscall.Errno
 	var arg *skill.ArgError

@@ -135,7 +135,6 @@ func fsSourceError(in *call, err error) error {
 	return err
 }
 
-// fsPatternError says what is wrong with a pattern.
 func fsPatternError(pattern string) error {
 	if strings.HasPrefix(pattern, "/") {
 		return failf("Non-relative patterns are unsupported")
@@ -155,7 +154,6 @@ func fsSearchError(in *call, err error) error {
 	return err
 }
 
-// fsChangeReply answers a change that succeeded.
 func fsChangeReply(in *call, c skill.Changed) string {
 	switch {
 	case !c.Applied:
@@ -173,7 +171,6 @@ func fsEditReply(in *call, c skill.Changed) string {
 	return in.tool.Name + " OK: " + in.at("path")
 }
 
-// fsListReply prints one level of a tree.
 func fsListReply(_ *call, t skill.TreeListed) string {
 	if len(t.Tree.Entries) == 0 {
 		return "(empty)"
@@ -195,7 +192,6 @@ func fsNodeName(t *skill.Tree) string {
 	return t.Name
 }
 
-// fsTreeReply draws a tree with lines.
 func fsTreeReply(_ *call, t skill.TreeListed) string {
 	lines := fsBranch([]string{strings.TrimSuffix(t.Path, "/") + "/"}, "", t.Tree)
 	if t.Cut {

@@ -91,7 +91,6 @@ func (f *function) describe(in, out reflect.Type) {
 	}
 }
 
-// schemaOf returns the schema of the JSON that a type is encoded as, which is an object.
 func schemaOf(t reflect.Type) (json.RawMessage, *jsonschema.Resolved, error) {
 	if t.Kind() != reflect.Struct && t.Kind() != reflect.Map {
 		return nil, nil, fmt.Errorf("%s is not a struct", t)
@@ -129,7 +128,6 @@ func decodeFunction(t *Tool, raw json.RawMessage) (values, error) {
 	return values{rawArguments: raw}, nil
 }
 
-// returned is the result of a function.
 type returned struct {
 	text   string
 	object []byte // nil if it is none

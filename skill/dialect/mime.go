@@ -23,7 +23,6 @@ var mimeTypes = sync.OnceValue(func() map[string]string {
 	return types
 })
 
-// mimeType is the MIME type of a file by its name.
 func mimeType(path string) string {
 	ext := strings.ToLower(strings.TrimPrefix(extensionOf(path), "."))
 	if kind, ok := mimeTypes()[ext]; ok {

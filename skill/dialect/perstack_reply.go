@@ -27,7 +27,6 @@ func perstackFail(in *call, err error) Reply {
 	return failureReply(f)
 }
 
-// perstackMessage returns the message for an error of the operation itself.
 func perstackMessage(err error) string {
 	if denied, ok := errors.AsType[*skill.DeniedError](err); ok {
 		return "Access denied - " + denied.Path + ": " + denied.Reason

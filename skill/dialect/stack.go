@@ -196,7 +196,6 @@ func integral(v any) any {
 	return v
 }
 
-// argumentNames lists the arguments of a tool for a message.
 func (t *Tool) argumentNames() string {
 	if len(t.Params) == 0 {
 		return t.Name + " takes none"

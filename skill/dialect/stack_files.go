@@ -15,7 +15,6 @@ import (
 	"textskill/skill"
 )
 
-// stackFiles are the tools for files and folders.
 var stackFiles = []Tool{
 	{
 		Name: "read", Doc: "Read a file, or some of its lines. If more lines follow, next_offset is where to continue.",

@@ -9,7 +9,6 @@ import (
 	"textskill/skill"
 )
 
-// stackGit are the tools for git.
 var stackGit = []Tool{
 	{
 		Name: "git_status", Doc: "List the changed files of a git repository, with the state of each and how far the branch is from its upstream.",

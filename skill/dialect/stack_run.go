@@ -12,7 +12,6 @@ import (
 	"textskill/skill"
 )
 
-// stackRun are the tools that run programs.
 var stackRun = []Tool{runTool, testTool, lintTool, formatTool, typecheckTool, serverTool, installTool}
 
 var runTool = Tool{

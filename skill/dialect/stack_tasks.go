@@ -12,7 +12,6 @@ import (
 	"textskill/skill"
 )
 
-// stackTasks are the tools for tasks and plans.
 var stackTasks = []Tool{
 	{
 		Name: "create_task", Doc: "Create a task, which is pending.",

@@ -142,7 +142,6 @@ func projectFailure(_ *call, d skill.ToolRun) error {
 	return withKeys(err, projectKeys(d))
 }
 
-// installHint says what to install for a tool whose program is missing.
 func installHint(tool, program string) string {
 	if tool == "lint" && program == "ruff" {
 		return "no linter is installed: install ruff (pip install ruff), pylint, flake8 or mypy"

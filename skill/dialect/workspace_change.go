@@ -13,7 +13,6 @@ import (
 // What rarely comes, as in a dry run, is left out: all definitions have 9 KB.
 var changeOutput = []Param{{Name: "path", Type: "string", Required: true}, {Name: "undo", Type: "string"}}
 
-// movedOutput is what the object of a move or copy has.
 var movedOutput = append([]Param{{Name: "from", Type: "string", Required: true}}, changeOutput...)
 
 var onePath = Param{Name: "path", Aliases: []string{"file_path"}, Type: "string", Path: true, Required: true, Doc: "file"}
@@ -183,7 +182,6 @@ func cutTo(text, rest string) string {
 	return text[:end] + fmt.Sprintf("[%d bytes more; %s]\n", len(text)-end, rest)
 }
 
-// changeMembers are a change as an object.
 type changeMembers struct {
 	Path    string `json:"path"`
 	From    string `json:"from,omitempty"`

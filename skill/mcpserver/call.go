@@ -48,7 +48,6 @@ func (s *Server) handler(t tool) mcp.ToolHandler {
 	}
 }
 
-// answerText is the answer to a call.
 type answerText struct {
 	text    string
 	failed  bool

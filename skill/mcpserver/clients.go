@@ -20,7 +20,6 @@ type clients struct {
 	opening int // sessions that are about to begin
 }
 
-// client is one session of HTTP.
 type client struct {
 	requests
 	sdk     *mcp.ServerSession

@@ -174,7 +174,6 @@ func (g *guard) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	return body, err == io.EOF
 }
 
-// checkBody returns the answer to a body that is not a message; nil if it is one.
 func checkBody(body []byte) (answer []byte) {
 	body = bytes.TrimSpace(body)
 	switch {

@@ -102,7 +102,6 @@ func (h HTTP) url(addr net.Addr) string {
 // socket returns the path of a unix socket, if Addr names one.
 func (h HTTP) socket() (path string, ok bool) { return strings.CutPrefix(h.Addr, "unix:") }
 
-// listen opens the address.
 func (h HTTP) listen() (net.Listener, error) {
 	if path, ok := h.socket(); ok {
 		return listenUnix(path)
@@ -114,7 +113,6 @@ func (h HTTP) listen() (net.Listener, error) {
 	return door.Listen(addr)
 }
 
-// address returns the address to listen on.
 func (h HTTP) address() (*net.TCPAddr, error) {
 	addr, err := door.Address(h.Addr)
 	switch {

@@ -145,7 +145,6 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// addTools adds the tools of the dialects to the SDK's server.
 func (s *Server) addTools() {
 	for _, t := range s.listed() {
 		s.sdk.AddTool(t, s.handler(s.tools[t.Name]))
@@ -174,7 +173,6 @@ func (s *Server) SDK() *mcp.Server {
 	return s.sdk
 }
 
-// instructions are what clients are told.
 func (s *Server) instructions() string {
 	return cmp.Or(s.cfg.Instructions, "Files are those of the workspace "+s.cfg.Executor.Dir()+
 		"; names are absolute inside it, or relative to it. Nothing outside can be reached.")
@@ -203,7 +201,6 @@ func (s *Server) options() *mcp.ServerOptions {
 	return &o
 }
 
-// hasResources reports whether a dialect has them.
 func (s *Server) hasResources() bool {
 	return slices.ContainsFunc(s.cfg.Dialects, func(d *dialect.Dialect) bool { return d.Resources })
 }

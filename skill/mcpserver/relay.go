@@ -42,7 +42,6 @@ type Reply struct {
 	Body   []byte
 }
 
-// relayed are the headers that a Message has.
 var relayed = []string{"Accept", "Content-Type", sessionHeader, versionHeader, methodHeader, nameHeader}
 
 const (
@@ -65,7 +64,6 @@ func (r Relay) HTTP(ctx context.Context, h HTTP) error {
 	return h.serve(ctx, listener, g, shutDown)
 }
 
-// post carries a request of HTTP.
 func (r Relay) post(w http.ResponseWriter, req *http.Request, body []byte) {
 	m := Message{Header: http.Header{}, Body: body}
 	for _, name := range relayed {
@@ -347,7 +345,6 @@ func (r *relaying) cancel(session string, params []byte) {
 	}
 }
 
-// recorder keeps an answer.
 type recorder struct{ Reply }
 
 func (w *recorder) Header() http.Header    { return w.Reply.Header }

@@ -60,7 +60,6 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{found}}, nil
 }
 
-// readFile reads the file that the URI of a resource names.
 func readFile(ctx context.Context, x *skill.Executor, s *skill.Session, found *mcp.ResourceContents) error {
 	path, err := rootPath(found.URI)
 	if err != nil {
@@ -83,7 +82,6 @@ func readFile(ctx context.Context, x *skill.Executor, s *skill.Session, found *m
 	return nil
 }
 
-// fileURI is the URI of a file.
 func fileURI(abs string) string {
 	p := filepath.ToSlash(abs)
 	if !strings.HasPrefix(p, "/") { // C:/dir

@@ -139,7 +139,6 @@ func (c *conn) pass(data []byte, e *envelope) {
 	}()
 }
 
-// deliver hands a message to the SDK.
 func (c *conn) deliver(m jsonrpc.Message) {
 	select {
 	case c.forSDK <- m:

@@ -203,7 +203,6 @@ func (r *repository) notRun(hooks ...string) (names []string) {
 	return slices.Compact(names)
 }
 
-// isTrue reports whether git reads value as true.
 func isTrue(value string) bool {
 	return slices.Contains([]string{"", "true", "yes", "on", "1"}, strings.ToLower(value))
 }

@@ -70,7 +70,6 @@ func (r *repository) checkKnown(ctx context.Context, file string) error {
 	return &refusal.ArgError{Arg: "file", Reason: fmt.Sprintf("%q does not exist, and git does not know it; git_status lists what has changed", file)}
 }
 
-// exists reports whether the working tree has a file.
 func (r *repository) exists(file string) bool {
 	abs := r.pathspec(file)
 	if !filepath.IsAbs(abs) {

@@ -140,7 +140,6 @@ func (r *repository) needs(c command) process.Needs {
 	return n
 }
 
-// failure returns the Error of a git command that failed.
 func failure(command string, e process.Executed) *Error {
 	failed := &Error{Command: command, ExitCode: e.ExitCode, Output: output(e)}
 	out, complaint := redact(e.Stdout), redact(e.Stderr)
@@ -198,7 +197,6 @@ var unattended = []string{
 	"GIT_ALLOW_PROTOCOL=", "GIT_NO_LAZY_FETCH=1",
 }
 
-// environment returns the environment of a git command in dir.
 func (x *Git) environment(dir string) []string {
 	env := slices.DeleteFunc(x.process.Environment(nil, dir), func(v string) bool {
 		return strings.HasPrefix(strings.ToUpper(v), "GIT_") && !keptVariables().MatchString(v)
@@ -218,7 +216,6 @@ func (x *Git) rootOf(dir string) string {
 	return root
 }
 
-// configVariables returns the variables that pass settings to git.
 func configVariables(settings []setting) []string {
 	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(settings))}
 	for i, s := range settings {

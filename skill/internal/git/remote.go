@@ -89,7 +89,6 @@ func (x *Git) Pull(ctx context.Context, base, dir, remote, branch string) (p Pul
 	return Pulled{tracked, remote, branch, output(e), r.notRun("post-merge", "post-checkout", "pre-merge-commit", "commit-msg", "pre-rebase", "post-rewrite")}, err
 }
 
-// checkedOut returns the branch that is checked out.
 func (r *repository) checkedOut(ctx context.Context) (string, error) {
 	e, err := r.git(ctx, command{args: []string{"symbolic-ref", "--short", "--quiet", "HEAD"}})
 	if _, ok := errors.AsType[*Error](err); ok {
@@ -197,7 +196,6 @@ func sshAlias(host, port string) string {
 	return "[" + host + "]:" + port
 }
 
-// openRemote opens the repository and returns how its remote is reached.
 func (x *Git) openRemote(ctx context.Context, base string, use remoteUse) (*repository, transport, error) {
 	var via transport
 	if err := x.process.CheckNetwork("a git " + use.command); err != nil {

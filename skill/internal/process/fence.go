@@ -216,7 +216,6 @@ func (x *Runner) Fence() Fence {
 	return x.fenceWith(held)
 }
 
-// pathRules returns rules for the paths of the configuration.
 func (x *Runner) pathRules() (list ruleList) {
 	for _, path := range slices.Concat(x.cfg.FenceRead, x.cfg.FenceWrite) {
 		list.add(path, false)

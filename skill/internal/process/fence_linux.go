@@ -13,7 +13,6 @@ import (
 
 const newestABI = 11 // version of Landlock that this package knows
 
-// errUnfenced says that the fence could not be set.
 var errUnfenced = errors.New("the fence could not be set")
 
 // launch starts spec inside its fence. It returns with held the version of Landlock that

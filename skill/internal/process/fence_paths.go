@@ -195,7 +195,6 @@ func (x *Runner) passedSockets() (paths []string) {
 	return paths
 }
 
-// rootRules returns the rules for the workspace.
 func (x *Runner) rootRules(write bool) (list ruleList) {
 	for _, r := range x.ws.Roots() {
 		list = append(list, fenceRule{path: r.Dir, name: linked(r.Dir, r.Given), write: write, id: r.ID})

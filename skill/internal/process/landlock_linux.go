@@ -13,7 +13,6 @@ import (
 // rulePort is the type of a rule for a port.
 const rulePort = 2
 
-// portRule allows access to a port.
 type portRule struct{ access, port uint64 }
 
 // landlockABI returns the version of Landlock to use, 0 if the kernel has none.
@@ -34,12 +33,10 @@ func newRuleset(attr *unix.LandlockRulesetAttr) (fd int, err error) {
 	return int(r), nil
 }
 
-// allowBelow adds a rule for what is below a file.
 func allowBelow(rules int, rule *unix.LandlockPathBeneathAttr) error {
 	return addRule(rules, unix.LANDLOCK_RULE_PATH_BENEATH, unsafe.Pointer(rule))
 }
 
-// allowPort adds a rule for a port.
 func allowPort(rules int, rule *portRule) error {
 	return addRule(rules, rulePort, unsafe.Pointer(rule))
 }

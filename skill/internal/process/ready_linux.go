@@ -19,7 +19,6 @@ type helperProcess struct {
 	next    *time.Timer // makes another helper ready; nil if none is kept ready
 }
 
-// startHelper starts a helper.
 func startHelper(path string) (*helperProcess, error) {
 	if isHelper() {
 		return nil, errors.New("this process was started as a helper and does not call HelperMain")

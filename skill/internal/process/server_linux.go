@@ -112,7 +112,6 @@ func waitEnd(pidfd int, limit time.Duration) bool {
 // exitStatus returns the [outcome] of an eventEnded.
 func exitStatus(e event) (code int, signal string) { return outcome(syscall.WaitStatus(e.Value)) }
 
-// listeningPid returns the process that listens on a port, 0 if unknown.
 func listeningPid(port int) int {
 	sockets := map[string]bool{}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {

@@ -111,7 +111,6 @@ func (h *supervisedCommand) wasStopped() bool {
 	return h.stopped
 }
 
-// killed reports whether a signal ended the process.
 func killed(state *os.ProcessState) bool {
 	ws, ok := state.Sys().(syscall.WaitStatus)
 	return ok && ws.Signaled()

@@ -60,7 +60,6 @@ type viewReport struct {
 // errViewKilled says that the process that makes a view has not reported.
 var errViewKilled = errors.New("the process that makes a view was killed")
 
-// make makes the view.
 func (p *viewPlan) make() (view, error) {
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
@@ -83,7 +82,6 @@ func (p *viewPlan) make() (view, error) {
 	return view{users: int(r.users), mounts: int(r.mounts)}, nil
 }
 
-// awaitChild waits for the end of a child.
 func awaitChild(pid int) {
 	err := error(syscall.EINTR)
 	for err == syscall.EINTR {

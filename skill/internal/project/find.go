@@ -143,7 +143,6 @@ func (x *Tools) isProject(dir string) bool {
 	})
 }
 
-// planUnmarked returns the plan for a task outside of any project.
 func (x *Tools) planUnmarked(at taskPath, a Task) (*project, *runner, error) {
 	dir := at.base
 	if a.Do == Install {
@@ -248,7 +247,6 @@ func (p *project) read(name string) []byte {
 	return data
 }
 
-// mentions reports whether one of the files contains text.
 func (p *project) mentions(text string, files ...string) bool {
 	return slices.ContainsFunc(files, func(name string) bool { return bytes.Contains(p.read(name), []byte(text)) })
 }

@@ -81,7 +81,6 @@ func (n *nodeTests) total(what string, number int) {
 	}
 }
 
-// mochaTests reads the output of mocha.
 type mochaTests struct {
 	tally
 	naming bool // the name of last goes on

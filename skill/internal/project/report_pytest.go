@@ -6,7 +6,6 @@ import (
 	"textskill/skill/internal/words"
 )
 
-// pytestTests reads the output of pytest.
 type pytestTests struct {
 	tally
 	section   string                // headline of the failure being read

@@ -153,7 +153,6 @@ func (x *Tools) runIn(ctx context.Context, base string, a Task, p *project, r *r
 	return Run{}, missing
 }
 
-// program returns the name of the runner for Run.Runner.
 func (r *runner) program() string {
 	if r.name != "" {
 		return r.name

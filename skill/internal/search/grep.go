@@ -93,7 +93,6 @@ func (g *Grepped) addFile(in inFile) {
 	g.Cut += in.cut
 }
 
-// grep is one search of a tree.
 type grep struct {
 	ctx      context.Context
 	w        *workspace.Workspace

@@ -60,7 +60,6 @@ func (b *block) own() {
 	b.buf = b.buf[:cap(b.buf)]
 }
 
-// load reads the block k.
 func (b *block) load(f io.ReaderAt, k int64) error {
 	if len(b.buf) < lead+blockSize+slack || len(b.buf) > 4*blockSize { // for a line that was long
 		b.buf = newBlock().buf

@@ -12,7 +12,6 @@ const (
 	shared  = 8 << 20 // a file of this size is searched by several goroutines
 )
 
-// source is an open file.
 type source interface {
 	io.Reader
 	io.ReaderAt

@@ -101,7 +101,6 @@ func (c *config) value() string {
 	return b.String()[:kept]
 }
 
-// unescape returns what a backslash and b stand for.
 func unescape(b byte) string {
 	switch b {
 	case '\n':

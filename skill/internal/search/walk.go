@@ -201,7 +201,6 @@ func (k *walk) leave(f *folder) {
 	}
 }
 
-// end ends the walk early.
 func (k *walk) end(err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

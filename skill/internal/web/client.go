@@ -55,7 +55,6 @@ const (
 
 const userAgent = "skill/1"
 
-// urlError adds an address to err.
 func urlError(address string, err error) error { return fmt.Errorf("%s: %w", address, err) }
 
 // A webRequest is one request and its redirects.

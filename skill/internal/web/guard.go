@@ -41,7 +41,6 @@ func privateAddress(host string, addr netip.Addr) error {
 
 var errNoScheme = errors.New("a web address begins with http:// or https://")
 
-// parse parses an address and checks it.
 func (g *Guard) parse(address string) (*url.URL, error) {
 	if address == "" {
 		return nil, errors.New("the address is empty; it begins with http:// or https://")
@@ -131,7 +130,6 @@ func (g *Guard) allowed(host, port string) bool {
 	})
 }
 
-// dial connects to addr if the guard allows it.
 func (g *Guard) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -90,10 +90,8 @@ func (p *Proxy) Failure(address string) error {
 	return p.failed[hostPort(u)]
 }
 
-// hostPort returns the host and port of an address.
 func hostPort(u *url.URL) string { return net.JoinHostPort(u.Hostname(), Port(u)) }
 
-// tunnel serves a CONNECT request.
 func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), dialTimeout)
 	defer cancel()
