@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -126,19 +127,11 @@ func (q *requests) fast(c *session, e envelope, id callID) *fastCall {
 // plainID reports whether the SDK would print an ID as it was sent.
 func plainID(raw []byte) bool {
 	if raw[0] != '"' {
-		return len(raw) <= 15 && string(raw) != "-0" && isDigits(raw)
+		_, err := strconv.ParseInt(string(raw), 10, 64)
+		return err == nil && len(raw) <= 15 && string(raw) != "-0"
 	}
 	for _, b := range raw[1 : len(raw)-1] {
 		if b < ' ' || b >= utf8.RuneSelf || b == '\\' {
-			return false
-		}
-	}
-	return true
-}
-
-func isDigits(raw []byte) bool {
-	for i, b := range raw {
-		if (b < '0' || b > '9') && (b != '-' || i > 0) {
 			return false
 		}
 	}
