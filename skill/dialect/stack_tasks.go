@@ -46,8 +46,11 @@ var stackTasks = []Tool{
 		Params: []Param{stackTaskID,
 			{Name: "status", Type: "string", Enum: statuses, Lenient: true, Doc: "its new status"}},
 		More: true, Effect: Destroys,
-		operation: updateTaskOperation,
-		reword:    recordsMissing("No tasks found"),
+		operation: func(in *call) (skill.Args, error) {
+			fields, err := taskFields(in.values, in.raw)
+			return skill.UpdateTask{ID: in.str("task_id"), Fields: fields}, err
+		},
+		reword: recordsMissing("No tasks found"),
 		reply: typed(func(in *call, r skill.Recorded) string {
 			return success(keys{"task_id", in.str("task_id"), "updated", r.Applied}, dryRunOf(r.Changed))
 		}),
@@ -129,13 +132,8 @@ func recordsMissing(text string) func(*call, error) error {
 	}
 }
 
-// updateTaskOperation collects the fields to set, in their order. Those in an object kwargs
-// count as fields too, for models that read the manual to the letter.
-func updateTaskOperation(in *call) (skill.Args, error) {
-	fields, err := taskFields(in.values, in.raw)
-	return skill.UpdateTask{ID: in.str("task_id"), Fields: fields}, err
-}
-
+// taskFields collects the fields to set, in their order. Those in an object kwargs count as
+// fields too, for models that read the manual to the letter.
 func taskFields(given map[string]any, raw []byte) (fields []skill.Field, err error) {
 	for name, value := range rawjson.EachMember(raw) {
 		key, _ := rawjson.String(name)
