@@ -261,7 +261,7 @@ func (x *Runner) run(ctx context.Context, a Command, spec Spec) (Executed, error
 	if err != nil {
 		return Executed{}, err
 	}
-	p, err := x.startWithStdin(spec, stdin, stdout.w, stderr.w)
+	p, err := x.startCommand(spec, stdin, stdout.w, stderr.w)
 	stdin.Close()
 	stdout.w.Close()
 	stderr.w.Close()
@@ -314,7 +314,12 @@ func (x *Runner) Start(spec Spec, stdout, stderr *os.File) (Running, error) {
 	if spec.fence, err = x.fenceForNeeds(spec.Needs); err != nil {
 		return nil, err
 	}
-	return x.startCommand(spec, stdout, stderr)
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	return x.startCommand(spec, null, stdout, stderr)
 }
 
 // End stops a program and all that it started, and waits for their end.

@@ -9,19 +9,9 @@ import (
 	"time"
 )
 
-// startCommand starts spec with its output going to stdout and stderr: under the helper
-// if there is one and the system supports it, otherwise in a process group.
-func (x *Runner) startCommand(spec Spec, stdout, stderr *os.File) (Running, error) {
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		return nil, err
-	}
-	defer null.Close()
-	return x.startWithStdin(spec, null, stdout, stderr)
-}
-
-// startWithStdin is startCommand for a command that reads stdin.
-func (x *Runner) startWithStdin(spec Spec, stdin, stdout, stderr *os.File) (Running, error) {
+// startCommand starts spec: under the helper if there is one and the system supports it,
+// otherwise in a process group.
+func (x *Runner) startCommand(spec Spec, stdin, stdout, stderr *os.File) (Running, error) {
 	if x.cfg.Helper != "" && canSupervise {
 		return startSupervised(x.cfg.Helper, x.cfg.Ready, spec, stdin, stdout, stderr)
 	}

@@ -58,7 +58,7 @@ func (x *Runner) StartProcess(p Program) (*Process, error) {
 	s := &Process{Stdin: pipes[0][1], Stdout: pipes[1][0], ended: make(chan struct{}), stderr: &lastBytes{}}
 	stderr := pipes[2][0]
 	spec := Spec{Path: path, Args: append([]string{p.Command}, p.Args...), Env: p.Env, Dir: dir.Handle}
-	if s.run, err = x.startWithStdin(spec, pipes[0][0], pipes[1][1], pipes[2][1]); err != nil {
+	if s.run, err = x.startCommand(spec, pipes[0][0], pipes[1][1], pipes[2][1]); err != nil {
 		s.Stdin.Close()
 		s.Stdout.Close()
 		stderr.Close()

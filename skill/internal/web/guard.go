@@ -211,26 +211,7 @@ func prefixes(list ...string) []netip.Prefix {
 // CheckHost returns a [*refusal.RefusedError] for a host outside the public internet. With
 // resolve it looks up a host name; a name that cannot be resolved is no error.
 func (c *Client) CheckHost(ctx context.Context, host, port string, resolve bool) error {
-	return c.guard(nil).checkHost(ctx, host, port, resolve)
-}
-
-// Lookup returns an address of host to which the guard lets this program connect.
-func (c *Client) Lookup(ctx context.Context, host, port string) (addr netip.Addr, err error) {
 	g := c.guard(nil)
-	if err := g.within(host); err != nil {
-		return addr, err
-	}
-	addrs, err := cmp.Or(g.resolver, net.DefaultResolver).LookupNetIP(ctx, "ip", host)
-	for _, addr := range addrs {
-		if g.allowed(host, port) || g.public(addr) {
-			return addr.Unmap(), nil
-		}
-		err = privateAddress(host, addr.Unmap())
-	}
-	return netip.Addr{}, err
-}
-
-func (g *Guard) checkHost(ctx context.Context, host, port string, resolve bool) error {
 	if err := g.within(host); err != nil {
 		return err
 	}
@@ -253,4 +234,20 @@ func (g *Guard) checkHost(ctx context.Context, host, port string, resolve bool) 
 		}
 	}
 	return nil
+}
+
+// Lookup returns an address of host to which the guard lets this program connect.
+func (c *Client) Lookup(ctx context.Context, host, port string) (addr netip.Addr, err error) {
+	g := c.guard(nil)
+	if err := g.within(host); err != nil {
+		return addr, err
+	}
+	addrs, err := cmp.Or(g.resolver, net.DefaultResolver).LookupNetIP(ctx, "ip", host)
+	for _, addr := range addrs {
+		if g.allowed(host, port) || g.public(addr) {
+			return addr.Unmap(), nil
+		}
+		err = privateAddress(host, addr.Unmap())
+	}
+	return netip.Addr{}, err
 }

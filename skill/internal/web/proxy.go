@@ -27,9 +27,8 @@ type Proxy struct {
 }
 
 // StartProxy starts a proxy with the guard of c. The caller closes it.
-func (c *Client) StartProxy() (*Proxy, error) { return startProxy(c.guard(nil)) }
-
-func startProxy(g *Guard) (*Proxy, error) {
+func (c *Client) StartProxy() (*Proxy, error) {
+	g := c.guard(nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err

@@ -65,11 +65,10 @@ func (c *Client) Screenshot(ctx context.Context, page Page) (pic Picture, err er
 	}
 	ctx, cancel := withTimeout(ctx, page.Timeout)
 	defer cancel()
-	g := c.guard(nil)
-	if _, err := g.parse(page.URL); err != nil {
+	if _, err := c.guard(nil).parse(page.URL); err != nil {
 		return pic, err
 	}
-	proxy, err := startProxy(g)
+	proxy, err := c.StartProxy()
 	if err != nil {
 		return pic, err
 	}
