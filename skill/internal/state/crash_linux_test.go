@@ -66,6 +66,9 @@ func TestMain(m *testing.M) {
 		for g := range 4 {
 			go w.run(g)
 		}
+		if limit > 0 {
+			go w.note()
+		}
 		select {}
 	}
 	if args := strings.Split(os.Getenv("STATE_TEST_HOLDER"), "\n"); len(args) == 2 {
@@ -88,6 +91,21 @@ func (w *writer) run(g int) {
 	}
 	fmt.Println("error", err)
 	os.Exit(1)
+}
+
+// note adds records of what cannot be undone, so that the log is thinned all the time.
+func (w *writer) note() {
+	for {
+		c, err := w.s.Add(bg, &Record{Kind: "run", Note: "git ignores it", Steps: []Step{{Path: "b"}}})
+		if err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+		c.Close()
+		if w.s.o.NoSync { // a change takes no longer than this
+			time.Sleep(20 * time.Microsecond)
+		}
+	}
 }
 
 func (w *writer) acknowledge(what, file string, version int, id int64) {
@@ -513,4 +531,49 @@ func TestFullDisk(t *testing.T) {
 	if id := add(t, s, Record{}); id != n+1 {
 		t.Errorf("with room again the number is %d after %d", id, n)
 	}
+}
+
+// TestFullDiskThinned thins the log where there is no room for what is to replace it: nothing is
+// lost or left behind, and with room it is done.
+func TestFullDiskThinned(t *testing.T) {
+	dir := mounted(t, "none", "tmpfs", 0, "size=4m")
+	o := Options{Root: t.TempDir(), Dir: dir + "/state", NoSync: true, Limits: Limits{Count: -1}}
+	s := open(t, o)
+	want := 0
+	for i := range 5 * maxRecords {
+		if i%20 == 0 {
+			image(t, s, int64(i+1), 1)
+			want++
+		} else {
+			note(t, s, i)
+		}
+	}
+	s.Close()
+	o.Limits.Count = 100
+	s = open(t, o)
+	filler := dir + "/filler"
+	f, err := os.Create(filler)
+	for chunk := make([]byte, 4<<10); err == nil; {
+		_, err = f.Write(chunk)
+	}
+	f.Close()
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	check := func(thinned bool) {
+		t.Helper()
+		if err := s.GC(bg); err != nil {
+			t.Error(err)
+		}
+		changes, notes, _ := changesAndNotes(t, s)
+		if len(changes) != want || (notes < 3*maxRecords) != thinned {
+			t.Errorf("there are %d changes of %d, and %d notes", len(changes), want, notes)
+		}
+		if left, _ := filepath.Glob(s.Path() + "/log/*/*.*"); left != nil {
+			t.Errorf("there is %s", left)
+		}
+	}
+	check(false)
+	os.Remove(filler)
+	check(true)
 }
