@@ -124,6 +124,16 @@ func (s *Store) Newest(ctx context.Context, below int64) iter.Seq2[Entry, error]
 	}
 }
 
+// First returns the number from which on no change was dropped, 0 if nothing is recorded. What has
+// that number may be dropped, if it did not count as a change.
+func (s *Store) First(ctx context.Context) (int64, error) {
+	list, err := s.list(ctx)
+	if len(list) == 0 {
+		return 0, err
+	}
+	return list[0], err
+}
+
 // list returns the segments.
 func (s *Store) list(ctx context.Context) ([]int64, error) {
 	if err := s.enter(ctx); err != nil { // nothing is half made then

@@ -15,15 +15,16 @@ func (s *Store) thin(list []int64) {
 		sz := s.sizeOf(first)
 		notes += sz.Notes
 		if limit > 0 && notes-sz.Notes >= limit && sz.Notes > 0 && !s.underWay(first) {
-			s.dropNotes(first)
+			s.dropNotes(first, first == list[0])
 		}
 	}
 }
 
 // dropNotes writes the log of a sealed segment again without the records that do not count as
-// changes, or drops the segment if it has no others. Nothing of a damaged one is dropped. The new
-// log is flushed also where nothing else is: the changes in the old one may have been.
-func (s *Store) dropNotes(first int64) {
+// changes, or drops the segment if it has no others and is not the oldest, see [Store.First].
+// Nothing of a damaged one is dropped. The new log is flushed also where nothing else is: the
+// changes in the old one may have been.
+func (s *Store) dropNotes(first int64, oldest bool) {
 	dir, sz := s.dir.Load(), s.sizeOf(first)
 	g, err := openSegment(dir, first, true)
 	if err != nil {
@@ -46,7 +47,7 @@ func (s *Store) dropNotes(first int64) {
 	if err != nil || serr != nil || g.seal == 0 || len(g.damaged) > 0 {
 		return
 	}
-	if !kept {
+	if !kept && !oldest {
 		s.drop(first)
 		return
 	}

@@ -230,14 +230,3 @@ func (h *history) clearStages() {
 		discard(d.top, e.Name)
 	}
 }
-
-// lastID returns the number of the last change that is recorded, 0 if there is none.
-func (h *history) lastID(ctx context.Context) (int64, error) {
-	for c, err := range h.changes(ctx, false) {
-		if err != nil {
-			return 0, err
-		}
-		return c.ID, nil
-	}
-	return 0, nil
-}

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"path"
@@ -191,3 +192,26 @@ func (h *history) folderOf(name string) (tree.Folder, error) {
 
 // noHistory reports whether an error of open means that nothing was recorded yet.
 func noHistory(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// lastID returns the number of the last change that is recorded, 0 if there is none.
+func (h *history) lastID(ctx context.Context) (int64, error) {
+	for c, err := range h.changes(ctx, false) {
+		if err != nil {
+			return 0, err
+		}
+		return c.ID, nil
+	}
+	return 0, nil
+}
+
+// first returns the number from which on no change was dropped, 0 if there is none.
+func (h *history) first(ctx context.Context) (int64, error) {
+	s, err := h.open()
+	if noHistory(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return s.First(ctx)
+}

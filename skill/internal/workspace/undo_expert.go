@@ -124,12 +124,12 @@ func (w *Workspace) undoRun(ctx context.Context, all *undone, o UndoOptions) (do
 // one first.
 func (w *Workspace) changesOfRun(ctx context.Context, run string, after []string) (todo []*change, err error) {
 	for _, h := range w.histories {
-		from, oldest := w.numberAt(h, after), int64(0)
+		from := w.numberAt(h, after)
 		for c, err := range h.changes(ctx, false) {
 			if err != nil {
 				return nil, err
 			}
-			if oldest = c.ID; c.ID <= from {
+			if c.ID <= from {
 				break
 			}
 			if c.Damaged {
@@ -139,8 +139,13 @@ func (w *Workspace) changesOfRun(ctx context.Context, run string, after []string
 				todo = append(todo, c)
 			}
 		}
-		if from >= 0 && oldest > from+1 {
-			return nil, &UndoError{Reason: fmt.Sprintf("the history begins with change %s, and does not go back to change %s any more", w.changeID(h, oldest), w.changeID(h, from))}
+		if from < 0 {
+			continue
+		}
+		if first, err := h.first(ctx); err != nil {
+			return nil, err
+		} else if first > from+1 {
+			return nil, &UndoError{Reason: fmt.Sprintf("the history begins with change %s, and does not go back to change %s any more", w.changeID(h, first), w.changeID(h, from))}
 		}
 	}
 	return todo, nil

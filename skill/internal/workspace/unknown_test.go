@@ -88,3 +88,38 @@ func TestUnkeptCommandsPushNothingOut(t *testing.T) {
 		s.has("f", "old")
 	})
 }
+
+// A run is undone back to a position although all that was recorded before is what cannot be undone,
+// of which the history drops the oldest. It is not where the history has dropped changes.
+func TestUndoRunAfterUnkeptCommands(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("f=old")
+		w := s.open(Options{NoSync: true, Journal: Journal{Count: 10}})
+		at, err := w.Position(bg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := WithRun(bg, RunStep{Run: "r", Step: 1})
+		for i := range 600 {
+			if err := w.RecordUnknown(ctx, []string{"ls", "git"}[i%2], "too many files"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write := func() {
+			t.Helper()
+			c, err := w.WriteFile(ctx, s.p("f"), []byte("new"), WriteOptions{})
+			must(t, c, err)
+		}
+		write()
+		if done, err := w.Undo(bg, UndoOptions{Run: "r", After: at}); err != nil || len(done) != 1 {
+			t.Errorf("%v, %v", done, err)
+		}
+		s.has("f", "old")
+		for range 600 {
+			write()
+		}
+		if done, err := w.Undo(bg, UndoOptions{Run: "r", After: at}); err == nil || !strings.HasPrefix(err.Error(), "the history begins with change ") {
+			t.Errorf("%v, %v", done, err)
+		}
+	})
+}
