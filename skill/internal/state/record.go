@@ -52,6 +52,7 @@ type State struct {
 	MTime  int64  `json:"mtime,omitempty"`
 	Sum    string `json:"sum,omitempty"` // SHA-256 in hex; 32 digits are a prefix, and "" is not known
 	Target Name   `json:"target,omitempty"`
+	Links  uint64 `json:"links,omitempty"` // names of a file; 0 for one
 	Stamp  Stamp  `json:"stamp,omitzero"`
 }
 

@@ -257,6 +257,7 @@ func (b *batch) plan() (plan, error) {
 		}
 		if f.After != nil {
 			s.After = state.State{Kind: kindFile, Mode: uint32(cmp.Or(f.Mode, 0o644)), Size: int64(len(f.After)), Sum: sumOf(f.After)}
+			keepNames(&s)
 		}
 		f.step = len(planned.Steps)
 		planned.Steps = append(planned.Steps, s)

@@ -106,10 +106,14 @@ func (w *Workspace) planReplace(p location, d tree.Folder, n *newFile, was oldFi
 	}
 	if n.misfit {
 		step.After.Mode = step.Before.Mode
+		keepNames(&step)
 	}
 	step.Keep = step.Before.Kind != ""
 	return plan{root: p.root, end: n.misfit, Record: state.Record{Bytes: step.Before.Size, Note: note, Steps: []state.Step{step}}}, nil
 }
+
+// keepNames notes in a step that the file stays the same, with all its names.
+func keepNames(s *state.Step) { s.After.Stamp.Ino, s.After.Links = s.Before.Stamp.Ino, s.Before.Links }
 
 // A patched is what patchOf finds.
 type patched struct {
@@ -159,8 +163,9 @@ func (w *Workspace) planAppend(p location, info Info, data []byte) plan {
 	}
 	before := stateFrom(info)
 	after := state.State{Kind: kindFile, Mode: before.Mode, Size: before.Size + int64(len(data))}
-	return plan{root: p.root, end: true, Record: state.Record{Steps: []state.Step{{Path: h.name(p), Before: before, After: after,
-		Patch: &state.Patch{Offset: before.Size, New: int64(len(data)), Sum: sumOf(data)}}}}}
+	step := state.Step{Path: h.name(p), Before: before, After: after, Patch: &state.Patch{Offset: before.Size, New: int64(len(data)), Sum: sumOf(data)}}
+	keepNames(&step)
+	return plan{root: p.root, end: true, Record: state.Record{Steps: []state.Step{step}}}
 }
 
 // planTree plans to make the complete folder tempName of d appear as p.

@@ -289,12 +289,14 @@ func (r *recorder) addMode(d diff, is string, now uint32) {
 
 // addExchange describes a file that was created, removed or replaced.
 func (r *recorder) addExchange(d diff) error {
-	linked := false
-	if b, n := d.before, d.now; b.is() == aFile && n.is() == aFile && b.id == n.id && n.links > 1 {
+	b, n := d.before, d.now
+	both := b.is() == aFile && n.is() == aFile
+	linked := both && b.id == n.id && b.links == n.links && n.links > 1
+	if linked {
 		if r.linked[n.id] {
 			return nil // described already, under its other name
 		}
-		r.linked[n.id], linked = true, true
+		r.linked[n.id] = true
 	}
 	after, err := r.now(d.path)
 	if err != nil {
@@ -303,7 +305,9 @@ func (r *recorder) addExchange(d diff) error {
 	}
 	before, staged, link := state.State{}, "", state.Name("")
 	if d.before != nil {
-		link = r.otherName(d.before)
+		if !linked {
+			link = r.otherName(d.before)
+		}
 		if staged, err = r.restore(d.before); err != nil {
 			return err
 		}
@@ -313,12 +317,12 @@ func (r *recorder) addExchange(d diff) error {
 		if before, err = stateAt(r.stage, staged, allBytes); err != nil {
 			return err
 		}
-		if link != "" {
-			before.Stamp.Ino = d.before.id.Ino // by which undo knows the other name
+		if link != "" || linked {
+			before.Stamp.Ino, before.Links = b.id.Ino, uint64(b.links) // by which undo knows the other name
 		}
 	}
-	if b, n := d.before, d.now; b.is() == aFile && n.is() == aFile && b.id != n.id && n.links > 1 {
-		// In one step, undo would overwrite the file that has taken its place under its other names, too.
+	if both && !linked && n.links > 1 {
+		// The file that was there, or its content, is to come back under this name only.
 		r.add(state.Step{Path: state.Name(d.path), Before: before, Link: link}, staged)
 		before, staged, link = state.State{}, "", ""
 	}
@@ -327,30 +331,6 @@ func (r *recorder) addExchange(d diff) error {
 		r.addMode(d, "file", after.Mode)
 	}
 	return nil
-}
-
-// otherName returns another name of the file of an entry, which is as it was; "" if there is
-// none.
-func (r *recorder) otherName(e *entry) state.Name {
-	if e.kind != aFile || e.links < 2 {
-		return ""
-	}
-	if r.names == nil {
-		r.names = map[FileID][]string{}
-		for _, o := range r.table.list {
-			if o.kind == aFile && o.links > 1 {
-				r.names[o.id] = append(r.names[o.id], o.path)
-			}
-		}
-	}
-	for _, name := range r.names[e.id] {
-		info, err := r.h.root.tree.Stat(name)
-		now := stampOf(info)
-		if now.changed, now.links = e.changed, e.links; err == nil && name != e.path && now == e.stamp {
-			return state.Name(name)
-		}
-	}
-	return ""
 }
 
 // now returns the state of what is at name.

@@ -23,7 +23,7 @@ func (r *recorder) restore(e *entry) (staged string, err error) {
 	}
 	staged = strconv.Itoa(len(r.steps))
 	if e.kind != aFolder {
-		if ok, err := r.restoreOne(e, r.stage, staged); !ok || err != nil {
+		if ok, err := r.restoreOne(e, r.stage, staged, e.path); !ok || err != nil {
 			return "", err
 		}
 		return staged, nil
@@ -31,13 +31,13 @@ func (r *recorder) restore(e *entry) (staged string, err error) {
 	if err := r.stage.Mkdir(staged, 0o700); err != nil {
 		return "", err
 	}
-	folders := map[string]*entry{staged: e}
+	folders, linked := map[string]*entry{staged: e}, map[entry]string{}
 	for _, in := range r.table.below(e.path) {
 		if err := r.ctx.Err(); err != nil {
 			return "", err
 		}
 		name := staged + strings.TrimPrefix(in.path, e.path)
-		if err := r.restoreIn(in, name); err != nil {
+		if err := r.restoreIn(in, name, e.path, linked); err != nil {
 			return "", err
 		}
 		if in.kind == aFolder {
@@ -47,8 +47,9 @@ func (r *recorder) restore(e *entry) (staged string, err error) {
 	return staged, r.finishFolders(folders)
 }
 
-// restoreIn makes a part of a folder.
-func (r *recorder) restoreIn(e *entry, name string) error {
+// restoreIn makes a part of the folder that was at top. linked are the first names there of files with
+// several ones.
+func (r *recorder) restoreIn(e *entry, name, top string, linked map[entry]string) error {
 	if r.concurrent.has(e.path) {
 		r.skip(e.path, "another call changed it meanwhile")
 		return nil
@@ -61,12 +62,26 @@ func (r *recorder) restoreIn(e *entry, name string) error {
 	if e.kind == aFolder {
 		return in.Mkdir(path.Base(name), 0o700)
 	}
-	_, err = r.restoreOne(e, in, path.Base(name))
+	file := *e
+	file.path, file.racy = "", false
+	if first := linked[file]; first != "" {
+		from, err := r.stages.tree.OpenFolder(path.Join(r.name, path.Dir(first)))
+		if err != nil {
+			return err
+		}
+		defer from.Close()
+		return from.Link(path.Base(first), in, path.Base(name))
+	}
+	ok, err := r.restoreOne(e, in, path.Base(name), top)
+	if ok && e.kind == aFile && e.links > 1 {
+		linked[file] = name
+	}
 	return err
 }
 
-// restoreOne makes a file or link. ok is false if its content was not saved, which is noted.
-func (r *recorder) restoreOne(e *entry, in tree.Folder, name string) (ok bool, err error) {
+// restoreOne makes a file or link, of what was at top. ok is false if its content was not saved, which
+// is noted.
+func (r *recorder) restoreOne(e *entry, in tree.Folder, name, top string) (ok bool, err error) {
 	switch {
 	case e.ignored:
 		r.skip(e.path, ignoredReason)
@@ -94,10 +109,57 @@ func (r *recorder) restoreOne(e *entry, in tree.Folder, name string) (ok bool, e
 		r.skip(e.path, "what was kept of it is damaged or gone")
 		return false, nil
 	}
-	if e.links > 1 && !r.linked[e.id] && (in != r.stage || r.otherName(e) == "") {
+	if e.links > 1 && !r.linked[e.id] && r.parts(e, top) {
 		r.note(e.path, "it was one of several names of a file, and undo makes a file of its own of it")
 	}
 	return true, e.setMetadata(in, name)
+}
+
+// parts reports whether undo brings an entry of what was at top back as another file than one of its
+// other names.
+func (r *recorder) parts(e *entry, top string) bool {
+	names := r.namesOf(e)
+	if top == e.path {
+		return len(names) < int(e.links) && r.otherName(e) == ""
+	}
+	return len(names) < int(e.links) || slices.ContainsFunc(names, func(name string) bool { return !strings.HasPrefix(name, top+"/") })
+}
+
+// otherName returns another name of the file of an entry: one that is as it was, or else the one that
+// undo brings back first. It is "" if there is none.
+func (r *recorder) otherName(e *entry) state.Name {
+	last := ""
+	for _, name := range r.namesOf(e) {
+		info, err := r.h.root.tree.Stat(name)
+		now := stampOf(info)
+		if now.changed, now.links = e.changed, e.links; err == nil && name != e.path && now == e.stamp {
+			return state.Name(name)
+		}
+		last = name
+	}
+	if last == e.path {
+		return ""
+	}
+	return state.Name(last)
+}
+
+// namesOf returns all names that a file had.
+func (r *recorder) namesOf(e *entry) []string {
+	if e.kind != aFile || e.links < 2 {
+		return nil
+	}
+	if r.names == nil {
+		r.names = map[FileID][]string{}
+		for _, o := range r.table.list {
+			if o.kind == aFile && o.links > 1 {
+				r.names[o.id] = append(r.names[o.id], o.path)
+			}
+		}
+		for _, names := range r.names {
+			slices.SortFunc(names, byPath)
+		}
+	}
+	return r.names[e.id]
 }
 
 // setMetadata gives the file at name the owner, permissions and time of the entry.

@@ -139,6 +139,9 @@ func stateFrom(i Info) state.State {
 	switch {
 	case i.Mode.IsRegular():
 		s.Kind, s.Size, s.MTime = kindFile, i.Size, i.ModTime.UnixNano()
+		if i.Links > 1 {
+			s.Links = i.Links
+		}
 	case i.IsLink():
 		s.Kind = kindLink
 	case i.IsDir():

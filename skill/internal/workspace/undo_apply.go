@@ -52,8 +52,8 @@ func (b *undoStep) put(ctx context.Context, k *keeper, p location, d tree.Folder
 	switch {
 	case b.removesEmpty():
 		return b.removeFolder(p, d)
-	case b.target.Kind == kindFile && info.Mode.IsRegular() && info.Links > 1 && b.link == "":
-		return b.overwrite(k, p, d, info)
+	case b.inPlace:
+		return b.overwrite(k, p, d)
 	case b.source != "" && !(b.link != "" && info.IsDir()) && b.exchange(k, p, d) == nil:
 		return nil
 	case b.source == "" || info.IsDir() || b.target.Kind == kindFolder:
@@ -74,8 +74,9 @@ func (b *undoStep) put(ctx context.Context, k *keeper, p location, d tree.Folder
 }
 
 // relink makes p, where no folder is, a name again of the file that it was one of, if that is as
-// it was. It may have been made anew, but then it has no third name: what is written to one name
-// is in all of them, also outside. Else done is false, and the target becomes a file of its own.
+// it was. It may have been made anew, but then it has no third name but from this undo: what is
+// written to one name is in all of them, also outside. Else done is false, and the target becomes a
+// file of its own.
 func (b *undoStep) relink(k *keeper, p location, d tree.Folder) (done bool, err error) {
 	if b.link == "" || b.u.c.Undoes > 0 {
 		return false, nil
@@ -86,7 +87,7 @@ func (b *undoStep) relink(k *keeper, p location, d tree.Folder) (done bool, err 
 	}
 	defer from.Close()
 	info, err := from.Lstat(other.base())
-	if err != nil || info.Links > 1 && info.ID.Ino != b.target.Stamp.Ino {
+	if err != nil || info.Links > 1 && info.ID.Ino != b.target.Stamp.Ino && !b.u.joined[info.ID] {
 		return false, nil
 	}
 	now, err := stateNow(from, other.base(), b.target)
@@ -99,6 +100,7 @@ func (b *undoStep) relink(k *keeper, p location, d tree.Folder) (done bool, err 
 	if err != nil {
 		discard(d, tempName)
 	}
+	b.u.joined[info.ID] = true
 	return true, err
 }
 
@@ -176,9 +178,68 @@ func (b *undoStep) removeFolder(p location, d tree.Folder) error {
 	return err
 }
 
+// checkNames finds out whether the step is taken in the file that is there, and so in all of its
+// names. That is so if the change was, and no name may be of something else's making: it may be
+// outside of the workspace.
+func (u *undo) checkNames(b *undoStep) error {
+	was, is := b.expect, b.there
+	if was.Links < 2 || was.Stamp.Ino != b.target.Stamp.Ino || is.Kind != kindFile {
+		return nil
+	}
+	same := is.Stamp.Ino == was.Stamp.Ino && is.Links <= was.Links
+	if b.inPlace = is.Links > 1 && (same || u.hasAllNames(b.path)); b.inPlace || same || u.force {
+		return nil
+	}
+	return u.conflict(b.path, true, "had several names when it was changed, and has others now: force undoes it in this one alone")
+}
+
+// hasAllNames reports whether all names of a file are in its folder of the workspace, or are images.
+func (u *undo) hasAllNames(name state.Name) bool {
+	p, d, err := u.open(name)
+	if err != nil {
+		return false
+	}
+	defer d.Close()
+	info, err := d.Lstat(p.base())
+	if err != nil {
+		return false
+	}
+	top, err := p.root.tree.OpenFolder(".")
+	if err != nil {
+		return false
+	}
+	defer top.Close()
+	store, err := u.h.open()
+	if err != nil {
+		return false
+	}
+	images, err := openStoreFolder(tree.Open(store.Path(), false))
+	if err != nil {
+		return false
+	}
+	defer images.close()
+	return countNames(top, info.ID)+countNames(images.top, info.ID) == info.Links
+}
+
+// countNames counts the names of a file in a folder and below it.
+func countNames(d tree.Folder, id FileID) (n uint64) {
+	entries, _ := d.Entries()
+	for _, e := range entries {
+		if e.Type == fs.ModeDir && !Hidden(e.Name) {
+			if in, err := d.OpenFolder(e.Name); err == nil {
+				n += countNames(in, id)
+				in.Close()
+			}
+		} else if info, err := d.Lstat(e.Name); err == nil && info.ID == id {
+			n++
+		}
+	}
+	return n
+}
+
 // overwrite replaces the content of a file with several names by that of the source; it
 // stays the same file, with all its names.
-func (b *undoStep) overwrite(k *keeper, p location, d tree.Folder, info Info) error {
+func (b *undoStep) overwrite(k *keeper, p location, d tree.Folder) error {
 	images, err := b.u.h.openImages(b.sourceRecord)
 	if err != nil {
 		return err

@@ -29,6 +29,9 @@ func (u *undo) checkPatch(b *undoStep) error {
 	if int64(len(p.Old)) < p.Length {
 		b.source, b.sourceRecord = u.c.Steps[b.index].Image, u.c.ID
 	}
+	if err := u.checkNames(b); err != nil {
+		return err
+	}
 	if err := b.readBack(); err != nil {
 		return err
 	}
@@ -152,11 +155,11 @@ func (b *undoStep) applyPatch(ctx context.Context, k *keeper, p location, d tree
 			return err
 		}
 	}
-	if b.patch.Sum != "" {
+	info, err := tree.StatRegular(f)
+	if err == nil && b.patch.Sum != "" && (b.inPlace || info.Links == 1) {
 		return b.applyToEnd(k, f, old, d, p.base())
 	}
 	defer f.Close()
-	info, err := tree.StatRegular(f)
 	if err != nil {
 		return err
 	}
@@ -166,7 +169,7 @@ func (b *undoStep) applyPatch(ctx context.Context, k *keeper, p location, d tree
 	}
 	defer n.close()
 	n.old = &info
-	if info.Links > 1 || !tree.CopyMetadata(n.file, d, p.base(), info) {
+	if !tree.CopyMetadata(n.file, d, p.base(), info) && info.Links == 1 {
 		err = b.u.w.overwriteBytes(n.file, d, p.base())
 	} else if err = b.u.w.flush(n.file); err == nil {
 		err = n.install(p.base(), true, nil)

@@ -24,12 +24,13 @@ type undo struct {
 	force bool
 	first bool // a bare undo would undo it
 
-	steps []*undoStep
-	will  map[state.Name]state.State // what steps so far will leave
+	steps  []*undoStep
+	will   map[state.Name]state.State // what steps so far will leave
+	joined map[FileID]bool            // what got another name
 }
 
 func (w *Workspace) newUndo(c *change, all *undone, force bool) *undo {
-	u := &undo{w: w, h: c.h, c: c, by: c, all: all, force: force, will: map[state.Name]state.State{}}
+	u := &undo{w: w, h: c.h, c: c, by: c, all: all, force: force, will: map[state.Name]state.State{}, joined: map[FileID]bool{}}
 	if c.carrier != nil {
 		u.by = c.carrier
 	}

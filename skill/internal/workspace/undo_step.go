@@ -25,6 +25,7 @@ type undoStep struct {
 	there        state.State  // at path, now
 	source       string       // name of the image that is the target; "" for none
 	sourceRecord int64
+	inPlace      bool // the file of several names is written to, as the change did
 }
 
 // A way is how a step is taken back.
@@ -41,6 +42,11 @@ const (
 func (b *undoStep) record() state.Step {
 	s := state.Step{Path: b.path, Before: b.there, After: b.target, Link: b.link}
 	s.After.Stamp.CTime = 0 // it changes with the name
+	if b.inPlace {
+		keepNames(&s)
+	} else if s.After.Stamp.Ino == s.Before.Stamp.Ino {
+		s.After.Stamp.Ino = 0
+	}
 	switch b.way {
 	case byPut:
 		s.Keep = b.there.Kind != "" && !b.removesEmpty()
@@ -197,6 +203,9 @@ func (u *undo) checkPut(b *undoStep) error {
 	}
 	if !same(b.there, b.expect) && !u.force && !u.torn(b) && !u.madeAgain(b) {
 		return u.changedSince(b.path, b.there, b.expect)
+	}
+	if err := u.checkNames(b); err != nil {
+		return err
 	}
 	if err := u.findSource(b); err != nil {
 		return err

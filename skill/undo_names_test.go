@@ -1,0 +1,208 @@
+//go:build linux || darwin
+
+package skill
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// linkedTo links names of a workspace, "new old …", where "/" is a folder beside it. A new name that
+// is taken is replaced.
+func linkedTo(t *testing.T, dir, outside string, names ...string) {
+	t.Helper()
+	for i := 0; i < len(names); i += 2 {
+		path := func(name string) string {
+			if rest, ok := strings.CutPrefix(name, "/"); ok {
+				return filepath.Join(outside, rest)
+			}
+			return filepath.Join(dir, name)
+		}
+		os.Remove(path(names[i]))
+		if err := os.Link(path(names[i+1]), path(names[i])); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// An undo never writes into a file that the change did not write to, though it has its name or its
+// content by now: that may be outside of the workspace.
+func TestUndoWritesIntoNoOtherFile(t *testing.T) {
+	large := strings.Repeat("x", 2<<20)
+	for name, tt := range map[string]struct {
+		before  []string // links before the change
+		change  func(t *testing.T, x *Executor)
+		after   []string // links that somebody makes after it
+		refused bool     // without force
+		want    string
+	}{
+		"a file": {nil, overwrite, []string{"/o", "f"}, false, "f=one"},
+		"a link to another file of the same content":                {nil, overwrite, []string{"f", "/two"}, false, "f=one"},
+		"a file of a command":                                       {nil, byShell, []string{"/o", "f"}, false, "f=one"},
+		"a link, and a file of a command":                           {nil, byShell, []string{"f", "/two"}, false, "f=one"},
+		"an append":                                                 {nil, appended, []string{"/o", "f"}, false, "f=one"},
+		"an append, and a link":                                     {nil, appended, []string{"f", "/onetwo"}, false, "f=one"},
+		"a patch":                                                   {nil, edited, []string{"f", "/twox"}, false, "f=onex"},
+		"two names, and one more":                                   {[]string{"g", "f"}, overwrite, []string{"/o", "f"}, true, "f=one g=two"},
+		"two names, and one more of a command":                      {[]string{"g", "f"}, byShell, []string{"/o", "f"}, true, "f=one g=two"},
+		"two names, and a link":                                     {[]string{"g", "f"}, overwrite, []string{"f", "/two"}, true, "f=one g=two"},
+		"two names, and both a link":                                {[]string{"g", "f"}, overwrite, []string{"f", "/two", "g", "f"}, true, "f=one g=two"},
+		"an append to two names, and a link":                        {[]string{"g", "f"}, appended, []string{"f", "/onetwo"}, true, "f=one g=onetwo"},
+		"two names, of which one is gone":                           {[]string{"g", "f"}, overwrite, []string{"g", "/two"}, false, "f=one g=two"},
+		"two names, one of them outside, to which the change wrote": {[]string{"/o", "f"}, overwrite, nil, false, "f=one /o=one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, outside := t.TempDir(), t.TempDir()
+			is := "one"
+			if strings.Contains(name, "patch") {
+				is += large
+			}
+			fill(t, dir, map[string]string{"f": is})
+			fill(t, outside, map[string]string{"two": "two", "onetwo": "onetwo", "twox": "two" + large})
+			linkedTo(t, dir, outside, tt.before...)
+			x := newExecutor(t, Config{Dir: dir, NoSync: true})
+			tt.change(t, x)
+			linkedTo(t, dir, outside, tt.after...)
+			there := strings.ReplaceAll(listed(t, outside), large, "x")
+			changed := listed(t, dir)
+			_, err := x.Execute(t.Context(), &Session{}, Undo{})
+			if no, ok := errors.AsType[*UndoError](err); tt.refused && !(ok && no.Force) || !tt.refused && err != nil {
+				t.Fatal(err)
+			}
+			if tt.refused {
+				if _, err = x.Execute(t.Context(), &Session{}, Undo{Force: true}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			inside, of, _ := strings.Cut(tt.want, " /o=")
+			if got := strings.ReplaceAll(listed(t, dir), large, "x"); got != inside {
+				t.Errorf("undone there is %s, want %s", got, inside)
+			}
+			if of != "" {
+				there = strings.Replace(there, "o=two", "o="+of, 1)
+			}
+			if got := strings.ReplaceAll(listed(t, outside), large, "x"); got != there {
+				t.Errorf("outside there is %s, want %s", got, there)
+			}
+			done, err := x.Execute(t.Context(), &Session{}, History{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			undoes(t, x, done.(Changes).List[0].ID)
+			if got := listed(t, dir); got != changed {
+				t.Errorf("made again there is %s, want %s", got, changed)
+			}
+		})
+	}
+}
+
+func overwrite(t *testing.T, x *Executor) {
+	carried(t, x, WriteFile{Path: "f", Content: "two"})
+}
+
+func appended(t *testing.T, x *Executor) {
+	carried(t, x, AppendFile{Path: "f", Content: "two"})
+}
+
+func edited(t *testing.T, x *Executor) {
+	carried(t, x, EditFile{Path: "f", Old: "one", New: "two"})
+}
+
+func byShell(t *testing.T, x *Executor) { shell(t, x, "printf two > f") }
+
+// A command removes or changes all names of a file. Undo brings it back under all of them, so that
+// the undo of an earlier change is in all of them, too; and a redo makes what there was of it.
+func TestUndoJoinsNames(t *testing.T) {
+	for _, line := range []string{
+		"ln f a", "ln f a; rm g", "rm f g", "rm f g d/f", "rm -r d", "rm f; printf t > g", "rm f d/f; mkdir f", "printf t > new; ln -f new f; ln -f new g; ln -f new d/f",
+		"printf t > other; ln -f other a", "printf t > other; ln other new", "printf t > f; ln f a", "printf t > f; ln -f f other", "ln -f f other; printf t > other",
+	} {
+		t.Run(line, func(t *testing.T) {
+			dir := t.TempDir()
+			fill(t, dir, map[string]string{"f": "one", "other": "other", "d/x": "x"})
+			links := []string{"g", "f", "d/f", "f"}
+			switch line {
+			case "rm f g", "rm f; printf t > g":
+				links = links[:2]
+			case "rm -r d":
+				links = []string{"d/f", "f", "d/g", "f"}
+			}
+			linkedTo(t, dir, "", links...)
+			if line == "rm -r d" {
+				os.Remove(filepath.Join(dir, "f"))
+			}
+			x := newExecutor(t, Config{Dir: dir, NoSync: true})
+			states := []string{namesIn(t, dir)}
+			ids := []string{}
+			for _, l := range []string{"for f in f d/f; do if [ -e $f ]; then printf two > $f; fi; done", line} {
+				e := shell(t, x, l)
+				if e.NotUndoable != nil {
+					t.Errorf("NotUndoable is %q", e.NotUndoable)
+				}
+				ids, states = append(ids, e.Undo), append(states, namesIn(t, dir))
+			}
+			for range 2 {
+				for i := 1; i >= 0; i-- {
+					ids[i] = undoes(t, x, ids[i])
+					if got := namesIn(t, dir); got != states[i] {
+						t.Fatalf("undone there is\n%s\nwant\n%s", got, states[i])
+					}
+				}
+				for i := range 2 {
+					ids[i] = undoes(t, x, ids[i])
+					if got := namesIn(t, dir); got != states[i+1] {
+						t.Fatalf("made again there is\n%s\nwant\n%s", got, states[i+1])
+					}
+				}
+			}
+		})
+	}
+}
+
+// Of a folder that was removed undo makes a file of its own of one that had a name elsewhere. An
+// earlier change to both names is then not undone in one of them only without a word.
+func TestUndoOfPartedNames(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, map[string]string{"f": "one", "d/x": "x"})
+	linkedTo(t, dir, "", "d/f", "f")
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	first := shell(t, x, "printf two > f")
+	undoes(t, x, shell(t, x, "rm -r d").Undo)
+	_, err := x.Execute(t.Context(), &Session{}, Undo{ID: first.Undo})
+	if no, ok := errors.AsType[*UndoError](err); !ok || !no.Force {
+		t.Errorf("%v", err)
+	}
+	carried(t, x, Undo{ID: first.Undo, Force: true})
+	if got := listed(t, dir); got != "d/f=one d/x=x f=two" {
+		t.Errorf("there is %s", got)
+	}
+}
+
+// namesIn lists files with their contents, those of several names with the first of these.
+func namesIn(t *testing.T, dir string) string {
+	t.Helper()
+	var list []string
+	var seen []os.FileInfo
+	err := filepath.WalkDir(dir, func(name string, e os.DirEntry, err error) error {
+		info, serr := os.Stat(name)
+		if err = errors.Join(err, serr); err != nil || info.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		i := slices.IndexFunc(seen, func(o os.FileInfo) bool { return os.SameFile(o, info) })
+		if i < 0 {
+			i, seen = len(seen), append(seen, info)
+		}
+		list = append(list, fmt.Sprintf("%s=%s (file %d)", strings.TrimPrefix(name, dir), data, i))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(list, "\n")
+}
