@@ -36,7 +36,7 @@ type modelled struct {
 	past       []taken
 	undo       *taken // the last step was its undo, under its ID; nil if it was none
 	others     bool   // something else has changed files
-	links      bool   // a file has several names; commands write into none then: undo would make several files of it
+	links      bool   // a file has several names
 	log        []string
 }
 
@@ -220,8 +220,12 @@ func (m *modelled) change(before string) {
 	text := rapid.SampledFrom([]string{"", "one\n", "two\nthree\n", strings.Repeat("four ", 20)}).Draw(m.T, "text")
 	flag := rapid.Bool().Draw(m.T, "flag")
 	line := fmt.Sprintf("echo %d > %s; rm -f %s; mkdir -p n/m; chmod 600 b; mv d/a n/m/; ln -s b s", len(text), filepath.Base(path), other)
-	if m.links { // a command that writes into the file leaves no name of it as it was
+	if m.links { // a command leaves one name as it was, or all are there: of one that was deleted, the history has the file
 		line = fmt.Sprintf("echo %d > t; mv t %s; rm -f %s; mkdir -p n/m; chmod 600 b; mv d/a n/m/; ln -s b s", len(text), filepath.Base(path), other)
+		if flag {
+			remove := rapid.SampledFrom([]string{"linked", "linked-too", "linked*", "none"}).Draw(m.T, "remove")
+			line = fmt.Sprintf("if [ linked -ef linked-too ] && [ $(stat -c %%h linked) = 2 ]; then echo %d > linked; ln -f linked %s; rm -f %s; fi", len(text), other, remove)
+		}
 	}
 	move, copied := values{"source": path, "destination": other}, values{"src": path, "dst": other}
 	overwrite := values{"source": path, "destination": other, "overwrite": flag}

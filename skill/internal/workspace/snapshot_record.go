@@ -291,11 +291,11 @@ func (r *recorder) addMode(d diff, is string, now uint32) {
 func (r *recorder) addExchange(d diff) error {
 	b, n := d.before, d.now
 	both := b.is() == aFile && n.is() == aFile
-	linked := both && b.id == n.id && b.links == n.links && n.links > 1
+	if both && b.id == n.id && r.linked[n.id] {
+		return nil // described already, under its other name
+	}
+	linked := both && n.links > 1 && r.keepsNames(b, n)
 	if linked {
-		if r.linked[n.id] {
-			return nil // described already, under its other name
-		}
 		r.linked[n.id] = true
 	}
 	after, err := r.now(d.path)

@@ -143,6 +143,14 @@ func (r *recorder) otherName(e *entry) state.Name {
 	return state.Name(last)
 }
 
+// keepsNames reports whether a file has the names that it had, and no others.
+func (r *recorder) keepsNames(b, n *entry) bool {
+	return b.id == n.id && b.links == n.links && !slices.ContainsFunc(r.namesOf(b), func(name string) bool {
+		info, err := r.h.root.tree.Stat(name)
+		return err != nil || info.ID != b.id
+	})
+}
+
 // namesOf returns all names that a file had.
 func (r *recorder) namesOf(e *entry) []string {
 	if e.kind != aFile || e.links < 2 {
