@@ -35,7 +35,7 @@ func TestCall(t *testing.T) {
 		{[]string{"call", "notes", "write", `{"path":"a.txt","content":"beta"}`}, exitOK, "wrote a.txt: 4 bytes", ""},
 		{[]string{"call", "--tools", "filesystem", "notes", "read_file", `{"path":"a.txt"}`}, exitOK, "beta\n", ""},
 		{[]string{"call", "notes", "read", `{"path":"none"}`}, exitFailed, "", "none"},
-		{[]string{"call", "notes", "fly"}, exitFailed, "", `unknown tool "fly"`},
+		{[]string{"call", "notes", "fly"}, exitFailed, "", `unknown tool "fly"; there are read, `},
 		{[]string{"call", "notes", "read", "{"}, exitFailed, "", "not JSON"},
 		{[]string{"call", "--tools", "cobol", "notes", "read"}, exitUsage, "", "--tools cobol is not a dialect"},
 		{[]string{"mcp"}, exitUsage, "", "missing --workspace NAME"},

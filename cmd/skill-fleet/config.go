@@ -110,7 +110,9 @@ func (s settings) tenant(name string) (t fleet.Tenant, err error) {
 	own := s.Tenants[name]
 	t = fleet.Tenant{Exclude: own.Exclude, Trust: own.Trust, Waiting: own.Waiting}
 	if own.KeyFile != "" {
-		t.Key, err = readKey(own.KeyFile)
+		if t.Key, err = readKey(own.KeyFile); err != nil {
+			err = fmt.Errorf("tenants.%s: key-file: %w", name, err)
+		}
 	}
 	return t, err
 }

@@ -267,7 +267,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"submit"}, exitUsage, "skill-fleet: missing EXPERT: the name of an expert in perstack.toml\nusage: skill-fleet submit [flags] EXPERT [QUERY]\nhelp:  skill-fleet help submit\n"},
 		{[]string{"submit", "--max-steps", "x", "e", "go"}, exitUsage, "--max-steps x: must be a whole number"},
 		{[]string{"cancel"}, exitUsage, "missing ID"},
-		{[]string{"runs", "one"}, exitUsage, `unexpected argument "one"`},
+		{[]string{"runs", "one"}, exitUsage, `unexpected argument "one"; --follow ID follows a run`},
 		{[]string{"runs", "--follow", ""}, exitUsage, "--follow needs a value: ID"},
 		{[]string{"runs", "--tenant", ""}, exitUsage, "--tenant needs a value: NAME"},
 		{[]string{"runs", "--follow", "one", "--tenant", "t"}, exitUsage, "--tenant has no effect with --follow"},

@@ -9,7 +9,6 @@ import (
 
 	"textskill/cmd/internal/usage"
 	"textskill/skill/fleet"
-	"textskill/skill/fleet/pack"
 )
 
 const submitLong = `submit sends a run to the workers and prints its ID. The folder of -C is copied; what the
@@ -83,9 +82,6 @@ func (c *cli) submit(ctx context.Context, o *options, s fleet.Submission) error 
 	if errors.Is(err, fleet.ErrQuota) {
 		fmt.Fprintln(c.stderr, "skill-fleet:", err)
 		return exit(exitQuota)
-	}
-	if large, ok := errors.AsType[*pack.TooLargeError](err); ok {
-		return fmt.Errorf("%w; with --pin WORKER it may have 8 GiB", large)
 	}
 	if err != nil {
 		return err

@@ -36,10 +36,26 @@ func Fetch(ctx context.Context, p Plane, id, dir string, owner Tenant) (Run, err
 		}
 		now, again := p.Run(ctx, id) // perhaps a later step needs the blob no more
 		if again != nil || now.Manifest == r.Manifest {
-			return r, fmt.Errorf("the files of run %s are gone; perhaps another run has worked in the workspace %s since: %w", id, r.Workspace, err)
+			return r, gone(ctx, p, r, err)
 		}
 		r = now
 	}
+}
+
+// gone words the error of files that the store has no more: a later run of the workspace leaves
+// its own only.
+func gone(ctx context.Context, p Plane, r Run, err error) error {
+	runs, _ := p.Runs(ctx, r.Tenant)
+	last := r
+	for _, other := range runs {
+		if other.Workspace == r.Workspace && other.Updated.After(last.Updated) {
+			last = other
+		}
+	}
+	if last.ID == r.ID {
+		return fmt.Errorf("the files of run %s are not all in the store: %w", r.ID, err)
+	}
+	return fmt.Errorf("the files of run %s are gone: run %s has worked in the workspace %s since; fetch that one", r.ID, last.ID, r.Workspace)
 }
 
 // restoreAt restores a manifest whole, or nothing of it. An empty directory stays the same one:

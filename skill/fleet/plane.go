@@ -144,11 +144,11 @@ var (
 	ErrNoBlob = errors.New("the blob is not stored")
 	// ErrQuota is the error of queuing a run of a tenant that has too many waiting runs. What
 	// [OverQuota] returns says which and how many.
-	ErrQuota = errors.New("the most that are allowed; submit again when some have begun")
+	ErrQuota = errors.New("no more may wait; submit again when some have begun")
 )
 
 // OverQuota returns the [ErrQuota] of a tenant that has as many waiting runs of one class as it
 // may have.
 func OverQuota(tenant string, waiting int) error {
-	return fmt.Errorf("tenant %s has %d waiting runs, %w", tenant, waiting, ErrQuota)
+	return fmt.Errorf("tenant %s has %d waiting runs: %w", tenant, waiting, ErrQuota)
 }

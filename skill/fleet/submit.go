@@ -56,7 +56,7 @@ func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 	}
 	r.Revision, r.Submitted, r.Status = before.Revision, time.Now().UTC(), Waiting
 	r.Updated = r.Submitted
-	if err := p.Commit(ctx, Batch{Run: &r, Workspace: ws, Events: []Event{{Kind: Submitted, Time: r.Submitted, Text: "submitted for " + cmp.Or(r.Expert, "calls")}}}); err != nil {
+	if err := p.Commit(ctx, Batch{Run: &r, Workspace: ws, Events: []Event{{Kind: Submitted, Time: r.Submitted, Text: r.wants()}}}); err != nil {
 		if now, again := p.Run(ctx, r.ID); again == nil && now.Revision != before.Revision { // stored after all, or by somebody else at the same time
 			return now, requeue(ctx, p, r, now)
 		}
@@ -74,6 +74,18 @@ func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 		err = fmt.Errorf("run %s is stored but not queued yet, which a worker will do: %w", r.ID, err)
 	}
 	return r, err
+}
+
+// wants says what a run needs.
+func (r Run) wants() string {
+	text := "submitted for " + cmp.Or(r.Expert, "calls")
+	if r.Pin != "" {
+		text += "; it waits for the worker " + r.Pin
+	}
+	if r.Label != "" {
+		text += "; it waits for a worker with the label " + r.Label
+	}
+	return text
 }
 
 // Runs returns the states of runs as [Plane.Runs] does, without those that Submit did not

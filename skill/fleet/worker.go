@@ -92,7 +92,7 @@ func Work(ctx context.Context, cfg WorkerConfig) error {
 		err = os.MkdirAll(w.dir, 0o700)
 	}
 	if err != nil {
-		return fmt.Errorf("there is no room for copies of workspaces: %w; choose another root", err)
+		return fmt.Errorf("there is no room for copies of workspaces: %w; choose another folder with --root", err)
 	}
 	stop, err := w.Plane.Serve(WorkerName+w.Name, w.answer)
 	if err != nil {

@@ -135,6 +135,9 @@ func TestPinned(t *testing.T) {
 	if r, err := p.Run(t.Context(), "one"); err != nil || r.Worker != "w1" || r.Epoch != 2 {
 		t.Errorf("%+v %v", r, err)
 	}
+	if said := follow(t, p, "one")[0].Text; said != "submitted for e; it waits for the worker w1" {
+		t.Errorf("the first event says %q", said)
+	}
 }
 
 // TestGivenBack ends a worker in the middle of a run. Another one goes on at once.
@@ -449,7 +452,7 @@ func TestOneAfterAnother(t *testing.T) {
 	if data, err := os.ReadFile(filepath.Join(dir, "log")); err != nil || string(data) != numbers(3)+numbers(3) {
 		t.Errorf("log holds %q (%v)", data, err)
 	}
-	if _, err := fleet.Fetch(t.Context(), p, first, none, fleet.Tenant{}); err == nil || !strings.Contains(err.Error(), "perhaps another run has worked in the workspace both since") {
+	if _, err := fleet.Fetch(t.Context(), p, first, none, fleet.Tenant{}); err == nil || !strings.Contains(err.Error(), "run "+last+" has worked in the workspace both since; fetch that one") {
 		t.Errorf("the files of run %s, the first: %v", first, err)
 	}
 	if _, err := os.Stat(none); err == nil {

@@ -29,7 +29,7 @@ func (e *TooLargeError) Error() string {
 	if len(e.Largest) > 0 {
 		text += "; the largest folders are " + strings.Join(e.Largest, ", ")
 	}
-	return text + "; remove or exclude files, or name the one worker that has room for more with --pin"
+	return text + "; remove or exclude files, or submit it with --pin WORKER, which allows 8 GiB and any number of files"
 }
 
 // sizeText returns a number of bytes in words.
