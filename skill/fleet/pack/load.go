@@ -23,12 +23,13 @@ func (f *Folder) load(ctx context.Context, manifest string) error {
 	}
 	l := loader{Folder: f}
 	r := newRecord(last)
+	f.baseLen = len(r.data)
 	earlier := r.sums(maxChain)
 	f.chain = append(earlier, manifest)
 	if r.bad || repeats(f.chain) {
 		return fmt.Errorf("manifest %s %w", manifest, errDamaged)
 	}
-	f.deltas, f.baseLen = len(earlier), len(last)
+	f.deltas = len(earlier)
 	const ahead = 4
 	var batch [ahead][]byte
 	for i, sum := range f.chain {
