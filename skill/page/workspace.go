@@ -75,7 +75,7 @@ func (w changes) Diff(ctx context.Context, id string) (string, error) {
 }
 
 func (w changes) Undo(ctx context.Context, id string, force bool) (string, error) {
-	r, err := w.Executor.Execute(skill.WithLabel(ctx, "", "skill web"), &skill.Session{}, skill.Undo{ID: id, Force: force})
+	r, err := w.Executor.Execute(skill.WithLabel(ctx, "", w.Executor.Program()+" web"), &skill.Session{}, skill.Undo{ID: id, Force: force})
 	if err != nil {
 		return "", err
 	}

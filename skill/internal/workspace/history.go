@@ -24,6 +24,7 @@ type HistoryEntry struct {
 	Of            string   // of an undo: the ID of the change that it undid
 	Undone        bool     // and not made again since
 	Unmade        bool     // recorded, and certainly not made
+	Idle          bool     // it left everything as it was, and undo of the last change passes it over
 	NotKept       string   // why it cannot be undone; "" if it can
 }
 
@@ -54,6 +55,9 @@ func (e HistoryEntry) String() string {
 	}
 	if e.Undone {
 		notes = append(notes, "undone")
+	}
+	if e.Idle {
+		notes = append(notes, "changed nothing")
 	}
 	if e.Unmade {
 		notes = append(notes, "never made")
@@ -97,7 +101,7 @@ func (w *Workspace) History(ctx context.Context, after ...string) ([]HistoryEntr
 
 func (w *Workspace) entry(c *change) HistoryEntry {
 	h := c.h
-	e := HistoryEntry{ID: w.changeID(h, c.ID), Time: c.Time, Dialect: c.Dialect, Tool: c.Tool, Kind: Kind(c.Kind), Command: c.Command, Run: c.Run, RunStep: c.RunStep, Undone: c.undone, Unmade: w.unmade(c), NotKept: cmp.Or(c.Note, c.Gone)}
+	e := HistoryEntry{ID: w.changeID(h, c.ID), Time: c.Time, Dialect: c.Dialect, Tool: c.Tool, Kind: Kind(c.Kind), Command: c.Command, Run: c.Run, RunStep: c.RunStep, Undone: c.undone, Unmade: w.unmade(c), Idle: c.applied() && c.Undoes == 0 && c.idle(), NotKept: cmp.Or(c.Note, c.Gone)}
 	main := c.main()
 	e.Path = h.path(main.Path)
 	if main.From != "" && c.Undoes == 0 {

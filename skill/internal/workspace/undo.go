@@ -114,9 +114,14 @@ func (w *Workspace) undoLast(ctx context.Context, all *undone, force bool) ([]Un
 	}
 	var refused []refusal
 	var passed []error
-	for c, err := range w.undoable(ctx) {
+	var idle []*change
+	for c, err := range w.changes(ctx, true, func(c *change) bool { return (c.undoable() || c.applied() && !c.undone && c.idle()) && w.holdsAll(c) }) {
 		if err != nil {
 			return nil, err
+		}
+		if c.idle() {
+			idle = append(idle, c)
+			continue
 		}
 		for _, p := range refused {
 			if p.h == c.h && p.overlaps(c) && !force && c.Note+c.Gone == "" {
@@ -140,6 +145,11 @@ func (w *Workspace) undoLast(ctx context.Context, all *undone, force bool) ([]Un
 			return nil, err
 		default:
 			done.Passed = passed
+			for _, i := range idle { // or one would wonder why not this one was undone
+				if i.h == c.h && i.overlaps(c) {
+					done.Passed = append(done.Passed, &UndoError{ID: w.changeID(i.h, i.ID), Reason: "left everything as it was"})
+				}
+			}
 			return []Undone{done}, nil
 		}
 	}
