@@ -81,7 +81,7 @@ const serverName = "skill"
 
 const setupLong = `setup writes into the configuration of a host that it starts "skill mcp". What else the
 file holds stays as it is, with its comments; before a change the file is copied to
-FILE.bak. Without -C the server works in the folder of the host's project.
+FILE.bak, or FILE.bak2 and so on where that is another. Without -C the server works in the folder of the host's project.
 
 Hosts: `
 
@@ -115,6 +115,14 @@ func (c *cli) setup(o *options, name string, remove, show bool) error {
 		var err error
 		if e, err = h.server(c.program(), o.workspace); err != nil {
 			return err
+		}
+	}
+	if info, err := os.Stat(o.workspace); o.workspace != "" && !remove {
+		switch {
+		case err != nil:
+			return c.failed(fmt.Errorf("workspace %s: %w", o.workspace, errors.Unwrap(err)))
+		case !info.IsDir():
+			return c.failed(fmt.Errorf("workspace %s is not a directory", o.workspace))
 		}
 	}
 	p, err := c.places()
@@ -152,7 +160,8 @@ func (c *cli) setup(o *options, name string, remove, show bool) error {
 		fmt.Fprintf(c.stdout, "%s is set up already in %s\n", h.title, file)
 		return nil
 	}
-	if err := replaceFile(file, before, after); err != nil {
+	backup, err := replaceFile(file, before, after)
+	if err != nil {
 		return c.failed(err)
 	}
 	done := "is set up in"
@@ -160,8 +169,8 @@ func (c *cli) setup(o *options, name string, remove, show bool) error {
 		done = "no longer starts skill: it is taken out of"
 	}
 	kept := ""
-	if before != nil {
-		kept = "; the file as it was is " + file + ".bak"
+	if backup != "" {
+		kept = "; the file as it was is " + backup
 	}
 	fmt.Fprintf(c.stdout, "%s %s %s%s\n%s\n", h.title, done, file, kept, h.reload)
 	return nil
@@ -217,28 +226,50 @@ func (c *cli) places() (places, error) {
 	return places{home, filepath.Join(home, ".config")}, nil
 }
 
-// replaceFile puts data in the place of a file's, which is copied to FILE.bak first.
-func replaceFile(file string, before, data []byte) error {
+// replaceFile puts data in the place of a file's. It returns the name of the copy that it has
+// made before; "" if there was no file.
+func replaceFile(file string, before, data []byte) (backup string, err error) {
 	mode := fs.FileMode(0o600) // such files hold keys of other servers
 	if info, err := os.Stat(file); err == nil {
 		mode = info.Mode().Perm()
-		if err := os.WriteFile(file+".bak", before, mode); err != nil {
-			return err
+		if backup, err = keep(file, before, mode); err != nil {
+			return "", err
 		}
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
+		return "", err
 	}
 	t, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer os.Remove(t.Name())
 	_, err = t.Write(data)
 	if err := errors.Join(err, t.Chmod(mode), t.Sync(), t.Close()); err != nil {
-		return err
+		return "", err
 	}
-	return os.Rename(t.Name(), file)
+	return backup, os.Rename(t.Name(), file)
+}
+
+// keep copies a file to FILE.bak, or to FILE.bak2 and so on if there is another file of that name.
+func keep(file string, data []byte, mode fs.FileMode) (backup string, err error) {
+	backup = file + ".bak"
+	for i := 2; ; i++ {
+		f, err := os.OpenFile(backup, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		if err == nil {
+			_, err = f.Write(data)
+			return backup, errors.Join(err, f.Close())
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+		if info, err := os.Lstat(backup); err == nil && info.Mode().IsRegular() {
+			if same, err := os.ReadFile(backup); err == nil && bytes.Equal(same, data) {
+				return backup, nil
+			}
+		}
+		backup = fmt.Sprintf("%s.bak%d", file, i)
+	}
 }
 
 // encode returns a value as JSON on one line, which is also how TOML has it.
