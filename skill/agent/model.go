@@ -8,7 +8,8 @@ import (
 // A Model decides what to do next. It must be safe for concurrent use.
 type Model interface {
 	// Next answers a conversation. An error after which asking again may help
-	// is a [*remote.Error] that says so; the Answer then has the usage, if any.
+	// is an *Error of package textskill/llmfallback/remote that says so; the Answer
+	// then has the usage, if any.
 	Next(ctx context.Context, r Request) (Answer, error)
 }
 

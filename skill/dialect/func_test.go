@@ -94,6 +94,31 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
+// TestAnswerWithoutPrompt has a text without calls answered by a dialect that reads none.
+func TestAnswerWithoutPrompt(t *testing.T) {
+	own, err := New("own", "Tools of a test", Func("shout", "Shout a text.", shout))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := skill.New(skill.Config{Dir: t.TempDir(), NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	for _, d := range append(All, own) {
+		for _, text := range []string{"", "hello there"} {
+			if d.Prompt != nil {
+				continue
+			}
+			for r := range d.Answer(t.Context(), x, &skill.Session{}, Input{Text: text, Named: true}) {
+				if want := "the tools of " + d.Name + " are called by messages with tool calls; the text is none"; r.Err == nil || r.Body != want {
+					t.Errorf("%s: %q: %q", d.Name, text, r.Body)
+				}
+			}
+		}
+	}
+}
+
 // TestHandmadeDialect answers calls of a dialect that New has not made with an error.
 func TestHandmadeDialect(t *testing.T) {
 	x, err := skill.New(skill.Config{Dir: t.TempDir(), NoSync: true})

@@ -55,14 +55,18 @@ type Input struct {
 }
 
 // Answer carries out what a text asks for, one call after the other as the replies
-// are taken. The dialect must have a Prompt, or the text a wire; see [Dialect.Wire].
+// are taken. A dialect without a Prompt answers a text that has no wire with a failure; see
+// [Dialect.Wire].
 func (d *Dialect) Answer(ctx context.Context, x *skill.Executor, s *skill.Session, in Input) iter.Seq[Reply] {
 	return func(yield func(Reply) bool) {
-		if w := d.Wire(in); w != nil {
+		switch w := d.Wire(in); {
+		case w != nil:
 			yield(d.message(ctx, x, s, w, in))
-			return
+		case d.Prompt == nil:
+			yield(failureReply(&Failure{Message: "the tools of " + d.Name + " are called by messages with tool calls; the text is none"}))
+		default:
+			d.Prompt.answer(ctx, d, x, s, in, yield)
 		}
-		d.Prompt.answer(ctx, d, x, s, in, yield)
 	}
 }
 

@@ -285,8 +285,8 @@ func plainMessage(err error) string {
 	return text
 }
 
-// Nearest returns the name of the tool of these dialects that a name is most like, or begins with; "" if
-// there is none.
+// Nearest returns the name of that tool of the dialects which an unknown name may mean: one
+// that is nearly the same, or that the name begins with; "" if there is none.
 func Nearest(name string, list ...*Dialect) (best string) {
 	const longest = 32 // bytes
 	name, least := strings.ToLower(name), 3

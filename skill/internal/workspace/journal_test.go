@@ -282,7 +282,7 @@ func TestUndoPassesOverSameContent(t *testing.T) {
 				ids = append(ids, c.ID)
 			}
 			done, err := w.Undo(bg, UndoOptions{})
-			if err != nil || len(done) != 1 || done[0].Of != ids[0] || done[0].Passed != nil {
+			if err != nil || len(done) != 1 || done[0].Of != ids[0] || fmt.Sprint(done[0].Passed) != "[change "+ids[1]+" left everything as it was]" {
 				t.Errorf("mode %o: %+v, %v", mode, done, err)
 			}
 			s.has("f", "old")
