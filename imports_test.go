@@ -90,7 +90,7 @@ var mayImport = map[string][]string{
 
 	"skill/fleet/toolcall": {"skill/fleet", "skill/mcpserver", "skill/dialect", "skill"},
 
-	"cmd/internal/usage": {},
+	"cmd/internal/usage": {"skill"},
 
 	"cmd/skill": {"cmd/internal/usage", "skill/audit", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
 

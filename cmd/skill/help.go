@@ -125,6 +125,10 @@ func (c *cli) helpCommand(o *options) *cobra.Command {
 				o.printFlags(w, func(*pflag.Flag) bool { return true })
 				return nil
 			}
+			if t := dialect.Achilles.Lookup(strings.Join(args, " ")); t != nil {
+				_, err := fmt.Fprintf(c.stdout, "%s\n\n%s\n", t.Doc, t.Usage())
+				return err
+			}
 			topic, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
 				return unknownCommand(cmd.Root(), strings.Join(args, " "))

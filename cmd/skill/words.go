@@ -152,8 +152,12 @@ func (l *commandLine) destination(rest []string) error {
 		} else {
 			to, _ = parser.Command{Payload: strings.Join(rest[i:], " ")}.Destination()
 		}
+		path := l.words[1 : 2+i]
+		if last := path[i]; i > 0 && (strings.HasSuffix(last, ":") || slices.Contains([]string{"to", "into", "as"}, strings.ToLower(last))) {
+			path = path[:i] // it stands for destination:
+		}
 		return fmt.Errorf("want destination: and one word after the path, found %q; type: %s", strings.Join(rest, " "),
-			l.line(strings.Join(l.words[1:2+i], " "), "destination:", to))
+			l.line(strings.Join(path, " "), "destination:", to))
 	}
 	if to != "" {
 		l.args["destination"] = to

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"textskill/skill"
 )
 
 // PrintError says what is wrong with a command line, what cmd takes, and where to read
@@ -39,6 +41,9 @@ func FlagError(cmd *cobra.Command, err error) error {
 		if f != nil {
 			return fmt.Errorf("--%s does not apply to %s", f.Name, cmd.CommandPath())
 		}
+		if near := nearest(cmd, name); near != "" {
+			return fmt.Errorf("unknown flag: --%s; is it --%s?", name, near)
+		}
 	case errors.As(err, &empty):
 		return needsValue(empty.GetFlag())
 	case errors.As(err, &invalid):
@@ -46,6 +51,20 @@ func FlagError(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("--%s %s: %s", f.Name, invalid.GetValue(), WrongValue(f, invalid.Unwrap()))
 	}
 	return err
+}
+
+// nearest returns the flag of cmd whose name is nearly the given one; "" if there is none.
+func nearest(cmd *cobra.Command, name string) (best string) {
+	if len(name) > 32 { // none is as long
+		return ""
+	}
+	least := min(3, (len(name)+1)/2)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if n := skill.Distance(name, f.Name); n < least {
+			best, least = f.Name, n
+		}
+	})
+	return best
 }
 
 func needsValue(f *pflag.Flag) error {
