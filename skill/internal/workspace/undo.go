@@ -208,11 +208,6 @@ func (w *Workspace) unmade(c *change) bool {
 	return proof
 }
 
-// undoable iterates over the changes that are in effect and are not undos, the last one first.
-func (w *Workspace) undoable(ctx context.Context) iter.Seq2[*change, error] {
-	return w.changes(ctx, true, func(c *change) bool { return c.undoable() && w.holdsAll(c) })
-}
-
 // changes iterates over those changes of all histories that are wanted, the last one first.
 func (w *Workspace) changes(ctx context.Context, jump bool, wanted func(*change) bool) iter.Seq2[*change, error] {
 	return func(yield func(*change, error) bool) {
