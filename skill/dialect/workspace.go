@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // Workspace is this program's own dialect, for hosts that have no other. Replies are text for
@@ -35,6 +37,9 @@ const maxReply = 64 << 10
 // workspaceFail formats an error as the name of the tool, what is wrong, and what to do.
 func workspaceFail(in *call, err error) Reply {
 	f := &Failure{Code: codeOf(err), Hint: hintOf(err), Cause: err, Message: in.sent + ": " + plainMessage(err)}
+	if le, ok := errors.AsType[*os.LinkError](err); ok && errors.Is(err, syscall.EINVAL) && strings.HasPrefix(le.New, le.Old+string(filepath.Separator)) {
+		f.Message = in.sent + ": " + le.New + " lies in " + le.Old + ", which cannot be put into itself"
+	}
 	if in.tool == nil && errors.Is(err, errUnknown) {
 		f.Message = in.unknown()
 	}

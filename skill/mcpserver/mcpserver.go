@@ -260,6 +260,17 @@ func (s *Server) otherwise(req mcp.Request) string {
 	if p == nil {
 		return ""
 	}
+	for _, d := range s.cfg.Dialects {
+		if all := dialect.Named(d.Name); all != nil && d.Lookup(p.Name) == nil {
+			switch t := all.Lookup(p.Name); {
+			case t == nil:
+			case t.Open && !s.cfg.Executor.Config().Network:
+				return "; it needs --network"
+			default:
+				return "; it is left out where nothing may be changed"
+			}
+		}
+	}
 	if best := dialect.Nearest(p.Name, s.cfg.Dialects...); best != "" {
 		return "; is it " + best + "?"
 	}
