@@ -1,6 +1,6 @@
 // Package trace reports runs, and calls over MCP, as OpenTelemetry spans, by the semantic
-// conventions for generative AI and MCP: one for the run, one for each request to the model,
-// and one for each tool call. Spans hold names and counts, never what was said, read or written. All
+// conventions for generative AI and MCP: one for the run, one for each delegate, one for each
+// request to the model, and one for each tool call. Spans hold names and counts, never what was said, read or written. All
 // processes that work on a run add to one trace: a run that is continued has a further span,
 // with a link to the first.
 //
@@ -34,14 +34,18 @@ type Recorder struct {
 	cfg agent.Config
 
 	ids     *ids
-	parent  trace.SpanContext // of root; not valid if there is none
+	parent  trace.SpanContext // of the run; not valid if there is none
 	started time.Time
-	root    trace.Span // of the run; nil before its first event
-	expert  string
 	run     string
-	usage   agent.Usage
+	agents  []invoked             // the run's expert and, each by the one before it, delegates; none before the first event
 	asked   trace.Span            // of the request to the model; nil if there is none
 	calls   map[string]trace.Span // under way, by their IDs
+}
+
+// invoked is an expert at work, or that waits for its delegate.
+type invoked struct {
+	trace.Span
+	usage agent.Usage // with that of its delegates
 }
 
 // New returns a Recorder that sends to the collector which the variables name, as the
@@ -83,13 +87,31 @@ func (i *ids) NewSpanID(context.Context, trace.TraceID) (id trace.SpanID) {
 
 // begin begins the span of the run.
 func (r *Recorder) begin(e agent.Event) {
-	r.run, r.expert = e.RunID, e.ExpertKey
+	r.run = e.RunID
 	options := []trace.SpanStartOption{trace.WithTimestamp(r.started)}
 	if first := r.join(); first.IsValid() {
 		options = append(options, trace.WithLinks(trace.Link{SpanContext: first}))
 	}
-	ctx := trace.ContextWithRemoteSpanContext(context.Background(), r.parent)
-	_, r.root = r.tracer.Start(ctx, "invoke_agent "+r.expert, options...)
+	r.invoke(trace.ContextWithRemoteSpanContext(context.Background(), r.parent), cmp.Or(r.cfg.Expert, e.ExpertKey), options...)
+}
+
+// invoke begins the span of an expert.
+func (r *Recorder) invoke(ctx context.Context, expert string, options ...trace.SpanStartOption) {
+	_, s := r.tracer.Start(ctx, "invoke_agent "+expert, options...)
+	s.SetAttributes(append(r.model("invoke_agent"), attribute.String("gen_ai.agent.name", expert))...)
+	r.agents = append(r.agents, invoked{Span: s})
+}
+
+// left ends the span of the expert that works.
+func (r *Recorder) left(failed bool) {
+	last := len(r.agents) - 1
+	r.end(r.agents[last], time.Time{}, failed, "_OTHER", usage(r.agents[last].usage)...)
+	r.agents = r.agents[:last]
+}
+
+// within returns a context in the span of the expert that works.
+func (r *Recorder) within() context.Context {
+	return trace.ContextWithSpan(context.Background(), r.agents[len(r.agents)-1].Span)
 }
 
 // join makes the trace that of the run, whose records say when it was started, and returns
@@ -115,13 +137,22 @@ func (r *Recorder) join() (first trace.SpanContext) {
 
 // Event adds an event of the run, as it happens.
 func (r *Recorder) Event(e agent.Event) {
-	if r.root == nil {
+	if r.agents == nil {
 		r.begin(e)
 	}
 	if e.Usage != nil {
 		r.generated(*e.Usage, false)
 	}
 	switch e.Type {
+	case agent.StartRun: // also of an expert whose delegate has reported
+		c := e.InitialCheckpoint
+		if c != nil && c.DelegatedBy != nil && (c.Status == agent.Init || len(r.agents) == 1) {
+			r.invoke(r.within(), e.ExpertKey)
+		}
+	case agent.CompleteRun:
+		if len(r.agents) > 1 {
+			r.left(false)
+		}
 	case agent.StartGeneration, agent.AttemptCompletion: // after which the report is asked for
 		r.asked = r.start("chat "+r.cfg.About.Model, trace.SpanKindClient, r.model("chat"))
 	case agent.StopRunByError:
@@ -136,10 +167,9 @@ func (r *Recorder) Event(e agent.Event) {
 	}
 }
 
-// start starts a span below that of the run.
+// start starts a span below that of the expert that works.
 func (r *Recorder) start(name string, kind trace.SpanKind, attributes []attribute.KeyValue) trace.Span {
-	ctx := trace.ContextWithSpan(context.Background(), r.root)
-	_, s := r.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
+	_, s := r.tracer.Start(r.within(), name, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
 	return s
 }
 
@@ -150,11 +180,14 @@ func (r *Recorder) generated(u agent.Usage, failed bool) {
 		r.end(r.asked, time.Time{}, failed, "_OTHER", usage(u)...)
 		r.asked = nil
 	}
-	r.usage.InputTokens += u.InputTokens
-	r.usage.OutputTokens += u.OutputTokens
-	r.usage.CachedInputTokens += u.CachedInputTokens
-	r.usage.CacheWriteTokens += u.CacheWriteTokens
-	r.usage.ReasoningTokens += u.ReasoningTokens
+	for i := range r.agents {
+		sum := &r.agents[i].usage
+		sum.InputTokens += u.InputTokens
+		sum.OutputTokens += u.OutputTokens
+		sum.CachedInputTokens += u.CachedInputTokens
+		sum.CacheWriteTokens += u.CacheWriteTokens
+		sum.ReasoningTokens += u.ReasoningTokens
+	}
 }
 
 // providers are the names of the conventions.
@@ -203,13 +236,15 @@ func (r *Recorder) called(result agent.ToolResult) {
 	r.end(s, time.Time{}, result.IsError, "tool_error")
 }
 
-// Close ends the span of the run, with the error that ended the run or nil, and sends what
+// Close ends the spans of the experts, with the error that ended the run or nil, and sends what
 // was not sent before. Its error is that spans could not be sent.
 func (r *Recorder) Close(failed error) error {
-	if r.root == nil {
+	if r.agents == nil {
 		r.begin(agent.Event{})
 	}
 	r.generated(agent.Usage{}, true)
-	r.end(r.root, time.Time{}, failed != nil, "_OTHER", append(append(r.model("invoke_agent"), attribute.String("gen_ai.agent.name", r.expert)), usage(r.usage)...)...)
+	for len(r.agents) > 0 {
+		r.left(failed != nil)
+	}
 	return r.reporter.Close()
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -113,6 +114,61 @@ func TestSpans(t *testing.T) {
 	want[1] = "execute_tool search tools/call tool_error"
 	if !slices.Equal(lines, want) {
 		t.Errorf("spans\n got %q\nwant %q", lines, want)
+	}
+}
+
+// TestDelegates has a span for each delegate, below that of the expert that delegated: also in
+// a process that continues a run when a delegate's delegate works.
+func TestDelegates(t *testing.T) {
+	start := func(expert string, status agent.Status, delegated bool) agent.Event {
+		e := agent.Event{Type: agent.StartRun, ExpertKey: expert, InitialCheckpoint: &agent.Checkpoint{Status: status}}
+		if delegated {
+			e.InitialCheckpoint.DelegatedBy = &agent.DelegatedBy{}
+		}
+		return e
+	}
+	asked, done := agent.Event{Type: agent.StartGeneration}, agent.Event{Type: agent.CompleteRun, Usage: &agent.Usage{InputTokens: 1}}
+	delegates := agent.Event{Type: agent.CallDelegate, Usage: &agent.Usage{InputTokens: 1}}
+	for _, tt := range []struct {
+		events []agent.Event
+		want   string
+	}{
+		{[]agent.Event{
+			start("a", agent.Init, false), asked, delegates, start("b", agent.Init, true), asked, delegates, start("c", agent.Init, true), asked, done,
+			start("b", agent.StoppedByDelegate, true), asked, done, start("a", agent.StoppedByDelegate, false), asked, done,
+		}, "chat<a chat<b chat<c c(1)<b chat<b b(3)<a chat<a a(5)<"},
+		{[]agent.Event{
+			start("c", agent.Proceeding, true), asked, done, start("b", agent.StoppedByDelegate, true), asked, done, start("a", agent.StoppedByDelegate, false), asked, done,
+		}, "chat<c c(1)<a chat<b b(1)<a chat<a a(3)<"},
+		{[]agent.Event{start("a", agent.Init, false), asked, delegates, start("b", agent.Init, true), asked}, "chat<a chat<b b(0)<a a(1)<"},
+	} {
+		getenv, got := collectorAt(t, 200)
+		r, err := New(getenv, agent.Config{Expert: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range tt.events {
+			r.Event(e)
+		}
+		if err := r.Close(nil); err != nil {
+			t.Fatal(err)
+		}
+		var line []string
+		names := map[string]string{}
+		spans := regexp.MustCompile(`"spanId":"(\w+)"(?:,"parentSpanId":"(\w+)")?,"name":"(\w+) (\w*)".*?(?:input_tokens","value":\{"intValue":"(\d+))`).FindAllStringSubmatch((*got)[0], -1)
+		for _, m := range spans {
+			names[m[1]] = m[4]
+		}
+		for _, m := range spans {
+			name := m[3]
+			if name == "invoke_agent" {
+				name = m[4] + "(" + m[5] + ")"
+			}
+			line = append(line, name+"<"+names[m[2]])
+		}
+		if strings.Join(line, " ") != tt.want {
+			t.Errorf("spans\n got %s\nwant %s", strings.Join(line, " "), tt.want)
+		}
 	}
 }
 
