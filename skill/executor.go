@@ -184,6 +184,7 @@ type Call struct {
 	Took      time.Duration
 	Failure   string // the message of the error; "" if the call succeeded
 	Undo      string // ID that undoes its change; "" if it made none
+	Trace     string // traceparent of W3C that its client sent; "" if none
 }
 
 // Config returns the executor's configuration, with its defaults filled in.

@@ -235,6 +235,7 @@ func (c *cli) events(ctx context.Context, cfg agent.Config, query string) iter.S
 	if recorder == nil {
 		return agent.Run(ctx, cfg, query)
 	}
+	cfg.Traceparent = recorder.Traceparent
 	return func(yield func(agent.Event, error) bool) {
 		var failed error
 		defer func() {

@@ -308,7 +308,7 @@ func (t *task) runConcurrently(ctx context.Context, calls []*call) {
 				}
 				c.outcome = c.tool.call(skill.WithRun(ctx, step), sent)
 			}
-			t.record(c, began)
+			t.record(ctx, c, began)
 			for i, p := range c.outcome.contents {
 				c.outcome.contents[i].Text = limitText(t.clean.Text(p.Text), maxResult)
 			}

@@ -55,6 +55,10 @@ type Config struct {
 	// is recorded. An error ends the run before the call is made; nil is called for none.
 	Begin func(ctx context.Context, c ToolCall) error
 
+	// Traceparent returns the trace context, as W3C has it, that an MCP server is sent with a
+	// call; "" is not sent. Several goroutines call it. Nil sends none.
+	Traceparent func(callID string) string
+
 	// Schema is a JSON Schema that the final report of the expert must fit; nil for none.
 	Schema json.RawMessage
 

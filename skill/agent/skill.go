@@ -70,7 +70,7 @@ func textOutcome(text string, failed bool) outcome {
 }
 
 // record gives a call that no dialect has carried out to the executor's Called.
-func (t *task) record(c *call, began time.Time) {
+func (t *task) record(ctx context.Context, c *call, began time.Time) {
 	d, failure := t.cfg.Base, c.fault
 	switch {
 	case c.tool == nil:
@@ -88,7 +88,7 @@ func (t *task) record(c *call, began time.Time) {
 	if failure != "" {
 		err = errors.New(failure)
 	}
-	d.Report(t.cfg.Executor, t.session, parser.ToolCall{Name: c.ToolName, Arguments: c.args}, began, err)
+	d.Report(ctx, t.cfg.Executor, t.session, parser.ToolCall{Name: c.ToolName, Arguments: c.args}, began, err)
 }
 
 // filter returns the tools that pick and omit select. It always keeps attemptCompletion,

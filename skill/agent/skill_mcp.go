@@ -33,13 +33,14 @@ type server struct {
 	process *skill.Process // nil for a server at an endpoint
 	cancel  context.CancelFunc
 	timeout time.Duration // of one call
+	trace   func(callID string) string
 }
 
 // connect starts the server of a skill or connects to its endpoint, and lists its tools.
 func (t *task) connect(ctx context.Context, name string, c SkillConfig) (openedSkill, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	timer := time.AfterFunc(t.cfg.ready, cancel)
-	v := &server{name: name, cancel: cancel, timeout: t.cfg.Timeout}
+	v := &server{name: name, cancel: cancel, timeout: t.cfg.Timeout, trace: t.cfg.Traceparent}
 	s := openedSkill{name: name, rule: c.Rule, close: v.close}
 	err := v.dial(ctx, t, c)
 	if err == nil {
@@ -178,7 +179,13 @@ func ToolName(name string) string {
 func (v *server) call(ctx context.Context, name string, c ToolCall) outcome {
 	inner, cancel := context.WithTimeout(ctx, v.timeout)
 	defer cancel()
-	r, err := v.session.CallTool(inner, &mcp.CallToolParams{Name: name, Arguments: c.Args})
+	p := &mcp.CallToolParams{Name: name, Arguments: c.Args}
+	if v.trace != nil {
+		if parent := v.trace(c.ID); parent != "" {
+			p.Meta = mcp.Meta{"traceparent": parent}
+		}
+	}
+	r, err := v.session.CallTool(inner, p)
 	switch {
 	case err != nil && inner.Err() != nil && ctx.Err() == nil:
 		return textOutcome(fmt.Sprintf("Error calling tool %s: no answer within %s", c.ToolName, v.timeout), true)

@@ -46,6 +46,9 @@ func skillServer() *mcp.Server {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
 	}
 	add("echo.text", true, func(args map[string]any) (*mcp.CallToolResult, error) { return text(fmt.Sprint(args["text"])), nil })
+	s.AddTool(&mcp.Tool{Name: "trace", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return text(fmt.Sprint(r.Params.Meta["traceparent"])), nil
+	})
 	add("env", true, func(map[string]any) (*mcp.CallToolResult, error) {
 		return text(strings.Join(os.Environ(), "\n") + "\n" + strconv.Itoa(os.Getpid())), nil
 	})
@@ -163,6 +166,19 @@ func (l *lab) results(request int) (list []string) {
 		list = append(list, strings.Join(texts, "; "))
 	}
 	return list
+}
+
+// TestTraceparent sends the trace context of a call with it, if there is one.
+func TestTraceparent(t *testing.T) {
+	l := newLab(t, calls("trace {}", "trace {}"), calls("attemptCompletion"), "done")
+	l.withSkill("fine", nil)
+	l.cfg.Traceparent = func(callID string) string {
+		return map[string]string{"t0": "00-1-2-01"}[callID]
+	}
+	l.ran("go")
+	if got := l.results(1); !slices.Equal(got, []string{"textPart: 00-1-2-01", "textPart: <nil>"}) {
+		t.Errorf("the server is sent %q", got)
+	}
 }
 
 func TestSkillOverStdio(t *testing.T) {

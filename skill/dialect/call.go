@@ -84,11 +84,11 @@ func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, s
 	in := d.call(x, s, sent.Name)
 	switch {
 	case sent.Err != nil:
-		return in.refuse(sent.Err)
+		return in.refuse(ctx, sent.Err)
 	case in.tool == nil:
-		return in.refuse(errUnknown)
+		return in.refuse(ctx, errUnknown)
 	case in.tool.reply == nil || in.tool.operation == nil && in.tool.function == nil:
-		return in.refuse(errors.New("the tool has no function; make it with dialect.Func, and the dialect with dialect.New"))
+		return in.refuse(ctx, errors.New("the tool has no function; make it with dialect.Func, and the dialect with dialect.New"))
 	}
 	in.raw = sent.Arguments
 	var err error
@@ -96,7 +96,7 @@ func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, s
 		err = refuseSurrogates(in.tool, sent.Arguments)
 	}
 	if err != nil {
-		return in.refuse(err)
+		return in.refuse(ctx, err)
 	}
 	return in.run(ctx)
 }
@@ -111,25 +111,25 @@ func (d *Dialect) arguments(t *Tool, raw json.RawMessage) (values, error) {
 
 // Report gives a call that the dialect does not carry out to [skill.Config].Called: one that is
 // refused, or that another program has answered since began. err is nil if that succeeded.
-func (d *Dialect) Report(x *skill.Executor, s *skill.Session, sent parser.ToolCall, began time.Time, err error) {
+func (d *Dialect) Report(ctx context.Context, x *skill.Executor, s *skill.Session, sent parser.ToolCall, began time.Time, err error) {
 	in := d.call(x, s, sent.Name)
 	if in.tool != nil {
 		in.values, _ = d.arguments(in.tool, sent.Arguments) // what is wrong with them is not why
 	} else {
 		_ = json.Unmarshal(sent.Arguments, &in.values)
 	}
-	in.report(began, &Reply{Err: err})
+	in.report(ctx, began, &Reply{Err: err})
 }
 
 // refuse answers a call that is not carried out.
-func (in *call) refuse(err error) (r Reply) {
-	defer in.report(time.Now(), &r)
+func (in *call) refuse(ctx context.Context, err error) (r Reply) {
+	defer in.report(ctx, time.Now(), &r)
 	return in.fail(err)
 }
 
 // run carries out the call once its arguments are read.
 func (in *call) run(ctx context.Context) (reply Reply) {
-	defer in.report(time.Now(), &reply)
+	defer in.report(ctx, time.Now(), &reply)
 	t := in.tool
 	ctx = skill.WithLabel(ctx, in.dialect.Name, t.Name)
 	var r skill.Result

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -9,13 +10,21 @@ import (
 	"textskill/skill"
 )
 
+type traceKey struct{}
+
+// WithTrace returns a context in which calls are reported with the traceparent of their client.
+func WithTrace(ctx context.Context, traceparent string) context.Context {
+	return context.WithValue(ctx, traceKey{}, traceparent)
+}
+
 // report gives the call to [skill.Config].Called, if that is set.
-func (in *call) report(began time.Time, r *Reply) {
+func (in *call) report(ctx context.Context, began time.Time, r *Reply) {
 	called := in.x.Called()
 	if called == nil {
 		return
 	}
 	c := skill.Call{Dialect: in.dialect.Name, Tool: in.sent, Arguments: in.bounded(), Began: began, Took: time.Since(began), Undo: r.UndoID()}
+	c.Trace, _ = ctx.Value(traceKey{}).(string)
 	if in.tool != nil {
 		c.Tool = in.tool.Name
 	}

@@ -21,6 +21,9 @@ import (
 func (s *Server) handler(t tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		c := s.session(req.Session)
+		if parent, ok := req.Params.Meta["traceparent"].(string); ok {
+			ctx = dialect.WithTrace(ctx, parent)
+		}
 		ctx, r := c.begin(ctx)
 		defer c.done(r)
 		sc, ask, err := c.enter(ctx, req)
@@ -39,7 +42,7 @@ func (s *Server) handler(t tool) mcp.ToolHandler {
 		case ask != nil:
 			return ask, nil
 		case refusal != "":
-			t.dialect.Report(sc.x, c.state, parser.ToolCall{Name: t.name, Arguments: req.Params.Arguments}, time.Now(), errors.New(refusal))
+			t.dialect.Report(ctx, sc.x, c.state, parser.ToolCall{Name: t.name, Arguments: req.Params.Arguments}, time.Now(), errors.New(refusal))
 			return result(answerText{text: t.name + ": " + refusal, failed: true}), nil
 		}
 		ctx, quiet := s.progress(ctx, req)

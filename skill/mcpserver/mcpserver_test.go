@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"textskill/skill"
 	"textskill/skill/dialect"
 )
 
@@ -126,4 +127,24 @@ func (c *lineClient) told(line string) string {
 		c.t.Fatal(err)
 	}
 	return fmt.Sprintf("%s %v %v %q", p.ProgressToken, p.Progress, p.Total, p.Message)
+}
+
+// TestTraceOfTheClient reports a call with the trace context that its client has sent.
+func TestTraceOfTheClient(t *testing.T) {
+	var traces []string
+	x, err := skill.New(skill.Config{Dir: newWorkspace(t, nil), NoSync: true, Called: func(c skill.Call) { traces = append(traces, c.Tool+" "+c.Trace) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	s, _ := newServer(t, nil, func(c *Config) { c.Executor = x })
+	c := connect(t, s)
+	c.greet("2025-06-18", "{}")
+	for _, meta := range []string{`{"traceparent":"00-1"}`, `{"traceparent":7}`, `{}`} {
+		c.ask(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"file_exists","arguments":{"path":"a"},"_meta":` + meta + `}}`)
+	}
+	c.ask(call(8, "file_exists", `{"path":"a"}`))
+	if want := []string{"file_exists 00-1", "file_exists ", "file_exists ", "file_exists "}; !slices.Equal(traces, want) {
+		t.Errorf("calls are reported as %q, not %q", traces, want)
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -27,8 +28,8 @@ import (
 )
 
 // A Recorder makes spans of the events of a run and sends them: those that have ended every
-// few seconds, so that a run that is killed leaves its trace, and the rest at the end. It is
-// used by one goroutine.
+// few seconds, so that a run that is killed leaves its trace, and the rest at the end. One
+// goroutine at a time uses it.
 type Recorder struct {
 	*reporter
 	cfg agent.Config
@@ -37,9 +38,9 @@ type Recorder struct {
 	parent  trace.SpanContext // of the run; not valid if there is none
 	started time.Time
 	run     string
-	agents  []invoked             // the run's expert and, each by the one before it, delegates; none before the first event
-	asked   trace.Span            // of the request to the model; nil if there is none
-	calls   map[string]trace.Span // under way, by their IDs
+	agents  []invoked  // the run's expert and, each by the one before it, delegates; none before the first event
+	asked   trace.Span // of the request to the model; nil if there is none
+	calls   sync.Map   // spans of those under way, by their IDs
 }
 
 // invoked is an expert at work, or that waits for its delegate.
@@ -59,14 +60,28 @@ func New(getenv func(string) string, cfg agent.Config) (*Recorder, error) {
 	if r == nil || err != nil {
 		return nil, err
 	}
-	return &Recorder{reporter: r, cfg: cfg, ids: i, started: time.Now(), calls: map[string]trace.Span{}}, nil
+	return &Recorder{reporter: r, cfg: cfg, ids: i, started: time.Now()}, nil
 }
 
 // Continue makes the run a part of the trace of a traceparent, as W3C has it, if it is one.
 // It is called before the first event.
 func (r *Recorder) Continue(traceparent string) {
-	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": traceparent})
-	r.parent = trace.SpanContextFromContext(ctx)
+	r.parent = trace.SpanContextFromContext(remote(traceparent))
+}
+
+// remote returns a context in the trace of a traceparent, if it is one.
+func remote(traceparent string) context.Context {
+	return propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": traceparent})
+}
+
+// Traceparent returns the traceparent of a tool call under way, "" for another. It is safe for
+// concurrent use.
+func (r *Recorder) Traceparent(callID string) string {
+	carrier := propagation.MapCarrier{}
+	if s, ok := r.calls.Load(callID); ok {
+		propagation.TraceContext{}.Inject(trace.ContextWithSpan(context.Background(), s.(trace.Span)), carrier)
+	}
+	return carrier["traceparent"]
 }
 
 // ids makes the IDs of spans. Those of a run follow from its records, so that the processes
@@ -159,11 +174,13 @@ func (r *Recorder) Event(e agent.Event) {
 		r.generated(agent.Usage{}, true)
 	case agent.CallTool:
 		if e.ToolCall != nil {
-			r.calls[e.ToolCall.ID] = r.call(e.ExpertKey, *e.ToolCall)
+			r.calls.Store(e.ToolCall.ID, r.call(e.ExpertKey, *e.ToolCall))
 		}
 	}
 	if e.ToolResult != nil && e.Type != agent.Retry {
-		r.called(*e.ToolResult)
+		if s, ok := r.calls.LoadAndDelete(e.ToolResult.ID); ok {
+			r.end(s.(trace.Span), time.Time{}, e.ToolResult.IsError, "tool_error")
+		}
 	}
 }
 
@@ -224,16 +241,6 @@ func (r *Recorder) call(expert string, c agent.ToolCall) trace.Span {
 		attributes = append(attributes, attribute.String("mcp.method.name", "tools/call"))
 	}
 	return r.start("execute_tool "+c.ToolName, trace.SpanKindInternal, attributes)
-}
-
-// called ends a tool call.
-func (r *Recorder) called(result agent.ToolResult) {
-	s, ok := r.calls[result.ID]
-	if !ok {
-		return
-	}
-	delete(r.calls, result.ID)
-	r.end(s, time.Time{}, result.IsError, "tool_error")
 }
 
 // Close ends the spans of the experts, with the error that ended the run or nil, and sends what

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,6 +45,7 @@ func TestSpans(t *testing.T) {
 	call := func(id, skill, tool string) *agent.ToolCall {
 		return &agent.ToolCall{ID: id, SkillName: skill, ToolName: tool, Args: json.RawMessage(`{"path":"secret.txt"}`)}
 	}
+	during := ""
 	used := agent.Usage{InputTokens: 10, OutputTokens: 2, CachedInputTokens: 4}
 	for _, e := range []agent.Event{
 		{Type: agent.StartRun, RunID: "r1"}, {Type: agent.StartGeneration},
@@ -60,6 +62,10 @@ func TestSpans(t *testing.T) {
 			e.RunID = "r1"
 		}
 		r.Event(e)
+		during = cmp.Or(during, r.Traceparent("a"))
+	}
+	if after := r.Traceparent("a"); !regexp.MustCompile(`^00-\w{32}-\w{16}-01$`).MatchString(during) || after != "" {
+		t.Errorf("the trace context of a call is %q, and %q after it", during, after)
 	}
 	if err := r.Close(errors.New("no key")); err != nil {
 		t.Fatal(err)
@@ -180,6 +186,7 @@ func TestCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Unix(5, 0)
+	c.Add(skill.Call{Tool: "find", Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"})
 	c.Add(skill.Call{Tool: "read", Arguments: map[string]any{"path": "secret.txt"}, Began: began, Took: time.Millisecond})
 	c.Add(skill.Call{Tool: "edit", Began: began, Failure: "secret"})
 	if err := c.Close(); err != nil {
@@ -188,7 +195,7 @@ func TestCalls(t *testing.T) {
 	if len(*got) != 1 || strings.Contains((*got)[0], "secret") {
 		t.Fatalf("the collector is sent %q", *got)
 	}
-	for _, want := range []string{`"name":"textskill/skill/mcpserver"`, `"name":"tools/call read","kind":2,"startTimeUnixNano":"5000000000","endTimeUnixNano":"5001000000"`, `"name":"tools/call edit"`, `"status":{"code":2}`} {
+	for _, want := range []string{`"name":"textskill/skill/mcpserver"`, `"name":"tools/call read","kind":2,"startTimeUnixNano":"5000000000","endTimeUnixNano":"5001000000"`, `"name":"tools/call edit"`, `"parentSpanId":"b7ad6b7169203331","name":"tools/call find"`, `"status":{"code":2}`} {
 		if strings.Count((*got)[0], want) != 1 {
 			t.Errorf("the collector is sent %s, want once %s", (*got)[0], want)
 		}
