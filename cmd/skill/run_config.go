@@ -24,7 +24,7 @@ func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 		}
 		cfg.Schema = data
 	}
-	cfg.Warn = func(what string) { c.say(what) }
+	cfg.Warn, cfg.Again = func(what string) { c.say(what) }, r.again
 	var s modelSource
 	if c.agent == nil {
 		var err error

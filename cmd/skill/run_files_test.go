@@ -96,6 +96,9 @@ func TestRunFiles(t *testing.T) {
 		if !strings.Contains(out, "The run made these changes after step 2. Undo them first? (yes or no) ") {
 			t.Errorf("nothing was asked: %s%s", out, errs)
 		}
+		if again := "\"skill undo" + in + " --since "; strings.Contains(out+errs, again) != (tt.answer == "yes") {
+			t.Errorf("%s: want %s in %s%s", tt.answer, again, out, errs)
+		}
 		files(tt.want)
 	}
 	if _, errs, code := do("", "run", "e", "--continue", "--files"); code != exitFailed || !strings.Contains(errs, "--resume-from") {

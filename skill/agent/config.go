@@ -67,6 +67,10 @@ type Config struct {
 	Heard func(string) // is called with the model's words as they come, without secrets; may be nil
 	Warn  func(string) // is told, in a sentence, what of the configuration comes to nothing; may be nil
 
+	// Again returns what to type for a command about the same workspace; nil has the words
+	// alone, after the program's name.
+	Again func(command string, words ...string) string
+
 	ready time.Duration                              // for a skill's server; 0 means connectTimeout
 	wait  func(context.Context, time.Duration) error // between retries; nil sleeps
 	point func(moment)                               // is called between any two changes of files and records, for tests; may be nil

@@ -62,7 +62,7 @@ func (r *run) openFiles(ctx context.Context) error {
 			return fmt.Errorf("the files cannot be taken back to checkpoint %s: %w", r.cfg.From.ID, err)
 		}
 		if n := len(done.(skill.Reverted).Changes); n > 0 {
-			r.warn(fmt.Sprintf("the files are as at checkpoint %s: changes undone: %d; \"%s undo --since %s\" makes them again", r.cfg.From.ID, n, x.Program(), done.(skill.Reverted).Changes[0].ID))
+			r.warn(fmt.Sprintf("the files are as at checkpoint %s: changes undone: %d; \"%s\" makes them again", r.cfg.From.ID, n, r.again("undo", "--since", done.(skill.Reverted).Changes[0].ID)))
 		}
 		if err := r.warnOfLeft(ctx); err != nil {
 			return err

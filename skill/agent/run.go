@@ -219,6 +219,14 @@ func (r *run) warn(what string) {
 	}
 }
 
+// again returns a command line about the same workspace.
+func (r *run) again(command string, words ...string) string {
+	if r.cfg.Again != nil {
+		return r.cfg.Again(command, words...)
+	}
+	return strings.Join(append([]string{r.cfg.Executor.Program(), command}, words...), " ")
+}
+
 // work is Run once everything is ready.
 func (r *run) work(ctx context.Context, query string) error {
 	t, err := r.begin(ctx, query)
