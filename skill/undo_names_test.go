@@ -206,3 +206,99 @@ func namesIn(t *testing.T, dir string) string {
 	}
 	return strings.Join(list, "\n")
 }
+
+// Names of a file may also be outside of the workspace ("/…"), or those under which the history keeps
+// what an operation took away. A command changes what is left of it: the undo of each change finds
+// what it needs, and so does a redo.
+func TestUndoOfNamesThatAreNotSeen(t *testing.T) {
+	remove := func(name string) func(*testing.T, *Executor) {
+		return func(t *testing.T, x *Executor) { carried(t, x, DeleteFile{Path: name}) }
+	}
+	move := func(name string) func(*testing.T, *Executor) {
+		return func(t *testing.T, x *Executor) { carried(t, x, MoveFile{Source: name, Dest: "b"}) }
+	}
+	run := func(line string) func(*testing.T, *Executor) {
+		return func(t *testing.T, x *Executor) { shell(t, x, line) }
+	}
+	for name, tt := range map[string]struct {
+		links   []string
+		changes []func(*testing.T, *Executor)
+		undone  []string // after each undo
+	}{
+		"a new name": {[]string{"b", "a"}, []func(*testing.T, *Executor){remove("a"), run("echo c7 > b; ln b c")},
+			[]string{"b=w k=k", "a=w b=w k=k"}},
+		"a new name before it": {[]string{"n", "a", "b", "a"}, []func(*testing.T, *Executor){remove("n"), remove("a"), run("echo c7 > b; ln b a")},
+			[]string{"b=w k=k", "a=w b=w k=k", "a=w b=w k=k n=w"}},
+		"a new name of a file that was moved": {[]string{"b", "a"}, []func(*testing.T, *Executor){move("a"), run("echo c7 > b; ln b c")},
+			[]string{"b=w k=k", "a=w b=w k=k"}},
+		"a name in the place of a file": {[]string{"b", "a"}, []func(*testing.T, *Executor){remove("a"), run("echo c7 > b; ln -f b k")},
+			[]string{"b=w k=k", "a=w b=w k=k"}},
+		"a new name, and one less": {[]string{"b", "a", "g", "a"}, []func(*testing.T, *Executor){remove("a"), run("echo c7 > b; ln b c; rm g")},
+			[]string{"b=w g=w k=k", "a=w b=w g=w k=k"}},
+		"a file in its place": {[]string{"b", "a"}, []func(*testing.T, *Executor){move("k"), run("echo q >> a"), run("printf v > t; mv t a")},
+			[]string{"a=wq b=k", "a=w b=k"}},
+		"a file in its place, and the other removed": {[]string{"b", "a"}, []func(*testing.T, *Executor){remove("b"), run("echo q >> a"), run("printf v > t; mv t a")},
+			[]string{"a=wq k=k", "a=w k=k"}},
+		"a link outside, and a file in its place": {[]string{"/o", "a"}, []func(*testing.T, *Executor){run("echo q >> a"), run("rm a; echo r > a")},
+			[]string{"a=wq k=k", "a=w k=k"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, outside := t.TempDir(), t.TempDir()
+			fill(t, dir, map[string]string{"a": "w", "k": "k"})
+			linkedTo(t, dir, outside, tt.links...)
+			x := newExecutor(t, Config{Dir: dir, NoSync: true})
+			for _, change := range tt.changes {
+				change(t, x)
+			}
+			there, out := namesIn(t, dir), listed(t, outside)
+			for i, want := range tt.undone {
+				done, err := x.Execute(t.Context(), &Session{}, Undo{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := listed(t, dir); got != want {
+					t.Fatalf("undone there is %q, want %q", got, want)
+				}
+				if i > 0 {
+					continue
+				}
+				undoes(t, x, done.(Reverted).UndoID())
+				if got := namesIn(t, dir); got != there {
+					t.Fatalf("made again there is\n%s\nwant\n%s", got, there)
+				}
+				carried(t, x, Undo{})
+			}
+			if got := listed(t, outside); got != out {
+				t.Errorf("outside there is %q, want %q", got, out)
+			}
+		})
+	}
+}
+
+// An undo of several changes goes on where its first made a file of its own of a name.
+func TestUndoSinceOfPartedName(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	fill(t, dir, map[string]string{"a": "w"})
+	linkedTo(t, dir, outside, "/o", "a")
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	first := shell(t, x, "echo q >> a")
+	shell(t, x, "rm a; echo r > a")
+	carried(t, x, Undo{Since: first.Undo})
+	if got := listed(t, dir) + " " + listed(t, outside); got != "a=w o=wq" {
+		t.Errorf("there is %s", got)
+	}
+}
+
+// A name outside of the workspace that a command made is not written to, also if the history has one.
+func TestUndoOfNewNameOutside(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	fill(t, dir, map[string]string{"a": "w"})
+	linkedTo(t, dir, outside, "b", "a", "g", "a")
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	carried(t, x, DeleteFile{Path: "a"})
+	shell(t, x, "echo c7 > b; rm g; ln b '"+outside+"/o'")
+	carried(t, x, Undo{})
+	if got := listed(t, dir) + " " + listed(t, outside); got != "b=w g=w o=c7" {
+		t.Errorf("there is %s", got)
+	}
+}

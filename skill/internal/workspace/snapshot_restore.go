@@ -109,7 +109,7 @@ func (r *recorder) restoreOne(e *entry, in tree.Folder, name, top string) (ok bo
 		r.skip(e.path, "what was kept of it is damaged or gone")
 		return false, nil
 	}
-	if e.links > 1 && !r.linked[e.id] && r.parts(e, top) {
+	if e.links > 1 && !(r.linked[e.id] && r.isNow(e.path, e.id)) && r.parts(e, top) {
 		r.note(e.path, "it was one of several names of a file, and undo makes a file of its own of it")
 	}
 	return true, e.setMetadata(in, name)
@@ -143,12 +143,34 @@ func (r *recorder) otherName(e *entry) state.Name {
 	return state.Name(last)
 }
 
-// keepsNames reports whether a file has the names that it had, and no others.
+// keepsNames reports whether a file has the names that it had, and no others. One that also has names
+// which are not seen, as images or outside of the workspace, is to stay the same file: it need not have
+// all its names, and may have those that the command gave it in the workspace.
 func (r *recorder) keepsNames(b, n *entry) bool {
-	return b.id == n.id && b.links == n.links && !slices.ContainsFunc(r.namesOf(b), func(name string) bool {
-		info, err := r.h.root.tree.Stat(name)
-		return err != nil || info.ID != b.id
-	})
+	if b.id != n.id {
+		return false
+	}
+	names, links := r.namesOf(b), int(b.links)
+	left := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !r.isNow(name, b.id) })
+	if len(names) >= links {
+		return b.links == n.links && len(left) == len(names)
+	}
+	links -= len(names) - len(left)
+	for _, d := range r.diffs {
+		if int(n.links) <= links {
+			break
+		}
+		if d.now.is() == aFile && d.now.id == b.id && (d.before.is() != aFile || d.before.id != b.id) {
+			links++
+		}
+	}
+	return int(n.links) <= links
+}
+
+// isNow reports whether a file is at name.
+func (r *recorder) isNow(name string, id FileID) bool {
+	info, err := r.h.root.tree.Stat(name)
+	return err == nil && info.ID == id
 }
 
 // namesOf returns all names that a file had.

@@ -72,7 +72,7 @@ func (w *Workspace) Undo(ctx context.Context, o UndoOptions) (done []Undone, err
 		}
 		defer l.release()
 	}
-	all := &undone{paths: map[string]bool{}, last: map[*history]int64{}}
+	all := &undone{paths: map[string]bool{}, parted: map[string]bool{}, last: map[*history]int64{}}
 	defer func() {
 		if serr := w.settleUndone(ctx, all); err == nil {
 			err = serr

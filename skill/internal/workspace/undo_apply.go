@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -187,10 +188,23 @@ func (u *undo) checkNames(b *undoStep) error {
 		return nil
 	}
 	same := is.Stamp.Ino == was.Stamp.Ino && is.Links <= was.Links
-	if b.inPlace = is.Links > 1 && (same || u.hasAllNames(b.path)); b.inPlace || same || u.force {
+	if b.inPlace = is.Links > 1 && (same || u.hasAllNames(b.path)); b.inPlace || same || u.force || is.Links < 2 && u.parted(b.path) {
 		return nil
 	}
-	return u.conflict(b.path, true, "had several names when it was changed, and has others now: force undoes it in this one alone")
+	return u.conflict(b.path, true, "was changed under several names (hard links), and its names differ now: with force only this name is undone")
+}
+
+// parted reports whether the undo of a later change made a file of its own of what was there, which
+// had no other name in the workspace.
+func (u *undo) parted(name state.Name) bool {
+	return u.all.parted[u.h.path(name)] || slices.ContainsFunc(u.c.seen, func(c *change) bool {
+		return c.Undoes > 0 && c.applied() && !c.undone && slices.ContainsFunc(c.Steps, func(s state.Step) bool { return s.Path == name && parts(s) })
+	})
+}
+
+// parts reports whether a step of an undo makes a file of its own.
+func parts(s state.Step) bool {
+	return s.Link == "" && s.From == "" && s.Before.Kind == "" && s.After.Kind == kindFile
 }
 
 // hasAllNames reports whether all names of a file are in its folder of the workspace, or are images.

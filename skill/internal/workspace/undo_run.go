@@ -115,6 +115,11 @@ func (u *undo) checkAll() error {
 			return err
 		}
 	}
+	for _, b := range u.steps {
+		if b.sharedWith != 0 && !slices.ContainsFunc(u.steps, func(s *undoStep) bool { return s.inPlace && s.there.Stamp.Ino == b.sharedWith }) {
+			return u.conflict(b.path, false, "has a saved version that something else has changed")
+		}
+	}
 	return nil
 }
 
@@ -180,9 +185,10 @@ func (u *undo) laterChange(at state.Step) *change {
 // undone is what is made durable together after all was undone.
 type undone struct {
 	Change
-	made  []*state.Change    // those of its records whose changes were made
-	paths map[string]bool    // of the folders that were changed
-	last  map[*history]int64 // number of the last record
+	made   []*state.Change    // those of its records whose changes were made
+	paths  map[string]bool    // of the folders that were changed
+	parted map[string]bool    // paths of files of their own that were made
+	last   map[*history]int64 // number of the last record
 }
 
 func (all *undone) add(u *undo, c *Change, made bool) {
@@ -197,6 +203,9 @@ func (all *undone) add(u *undo, c *Change, made bool) {
 	c.open, c.files = nil, nil
 	for _, s := range u.steps {
 		all.paths[filepath.Dir(u.h.path(s.path))] = true
+		if made && parts(s.record()) {
+			all.parted[u.h.path(s.path)] = true
+		}
 		if s.from != "" {
 			all.paths[filepath.Dir(u.h.path(s.from))] = true
 		}

@@ -25,7 +25,8 @@ type undoStep struct {
 	there        state.State  // at path, now
 	source       string       // name of the image that is the target; "" for none
 	sourceRecord int64
-	inPlace      bool // the file of several names is written to, as the change did
+	inPlace      bool   // the file of several names is written to, as the change did
+	sharedWith   uint64 // inode of the source, if another step is to write the target to it; or 0
 }
 
 // A way is how a step is taken back.
@@ -307,12 +308,22 @@ func (u *undo) findSource(b *undoStep) error {
 					b.target.Sum = "" // the sum of the tree is taken once it is there
 				}
 				return nil
+			case has.Kind == kindFile && u.writesTo(has.Stamp.Ino, b.target):
+				b.source, b.sourceRecord, b.sharedWith = s.Image, c.ID, has.Stamp.Ino
+				return nil
 			case has.Kind != "":
 				reason = "has a saved version that something else has changed"
 			}
 		}
 	}
 	return u.conflict(b.path, false, "%s", reason)
+}
+
+// writesTo reports whether the change wrote to a file in place, and so its undo is to write s to it.
+func (u *undo) writesTo(ino uint64, s state.State) bool {
+	return slices.ContainsFunc(u.c.Steps, func(c state.Step) bool {
+		return c.After.Links > 1 && c.After.Stamp.Ino == ino && c.Before.Stamp.Ino == ino && same(c.Before, s)
+	})
 }
 
 // holders returns the records that may have what the change took away, the last one first:
