@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"textskill/cmd/internal/usage"
-	"textskill/skill"
 	"textskill/skill/dialect"
 	"textskill/skill/fleet"
 	"textskill/skill/fleet/toolcall"
@@ -52,20 +51,6 @@ func (d *doorOptions) check(cmd *cobra.Command) error {
 		return usage.CheckUseless(cmd, "without --start", "directory", "tenant", "idle")
 	}
 	return nil
-}
-
-// names returns those of the tools that may be called.
-func (d *doorOptions) names() (names []string) {
-	dialects := d.tools
-	if dialects == nil {
-		dialects = []string{dialect.Workspace.Name}
-	}
-	for _, name := range dialects {
-		for _, t := range dialect.Named(name).For(skill.Config{}).Tools {
-			names = append(names, t.Name)
-		}
-	}
-	return names
 }
 
 // relay returns what carries messages to the workspace, which with --start a worker is made
@@ -192,9 +177,6 @@ func (c *cli) call(ctx context.Context, d *doorOptions, tool, arguments string) 
 	}
 	defer p.Close()
 	a, err := toolcall.Call(ctx, d.relay(p, s), tool, data)
-	if err != nil && strings.HasPrefix(err.Error(), "unknown tool") {
-		return fmt.Errorf("%w; there are %s", err, strings.Join(d.names(), ", "))
-	}
 	if err != nil {
 		return err
 	}

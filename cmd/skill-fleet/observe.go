@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"time"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
 	"go.opentelemetry.io/otel/metric"
@@ -28,6 +31,7 @@ func (c *cli) observer() (o fleet.Observer, end func(), err error) {
 	if address == "" || err != nil {
 		return o, func() {}, err
 	}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(c.unsent)) // the SDK would print
 	ctx := context.Background()
 	out, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(address), otlpmetrichttp.WithTimeout(metricsWait))
 	if err != nil {
@@ -68,8 +72,8 @@ func (c *cli) measure(o *fleet.Observer, m metric.Meter) {
 	}
 	status, tenants := map[string]int64{}, map[string]int64{}
 	o.Listed = func(list []fleet.Run) {
-		none(status)
-		none(tenants)
+		zero(status)
+		zero(tenants)
 		for _, r := range list {
 			status[string(r.Status)]++
 			if r.Status == fleet.Waiting {
@@ -81,8 +85,8 @@ func (c *cli) measure(o *fleet.Observer, m metric.Meter) {
 	}
 }
 
-// none sets all numbers to 0.
-func none(numbers map[string]int64) {
+// zero sets all numbers to 0.
+func zero(numbers map[string]int64) {
 	for key := range numbers {
 		numbers[key] = 0
 	}
@@ -102,8 +106,12 @@ type exporter struct {
 }
 
 func (e *exporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
-	if e.failed = e.Exporter.Export(ctx, m); e.failed != nil {
-		e.failed = fmt.Errorf("the metrics cannot be sent: %w", e.failed)
+	err := e.Exporter.Export(ctx, m)
+	if address, ok := errors.AsType[*url.Error](err); ok {
+		err = address.Err // without the address, which may hold a key
+	}
+	if e.failed = err; err != nil {
+		e.failed = fmt.Errorf("the metrics cannot be sent: %w", err)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func needsShell(cmd *cobra.Command, words []string) error {
 	if len(words) == 0 {
 		return errors.New("missing a shell: " + list)
 	}
-	return fmt.Errorf("%q is not a shell that completes; there are %s", words[0], list)
+	return fmt.Errorf("no completion for the shell %q; there is one for %s", words[0], list)
 }
 
 // completeOperation lets shells complete the operation of a text command, and after it

@@ -201,6 +201,9 @@ func setFlag(f *pflag.Flag, value any) error {
 			return errors.New("must be a text, a number, true or false, or a list of these")
 		}
 	}
+	if isList && slices.Contains(words, "") {
+		return errors.New("has an empty text in its list")
+	}
 	slice, takesList := f.Value.(pflag.SliceValue)
 	switch {
 	case !isList:

@@ -81,7 +81,8 @@ const serverName = "skill"
 
 const setupLong = `setup writes into the configuration of a host that it starts "skill mcp". What else the
 file holds stays as it is, with its comments; before a change the file is copied to
-FILE.bak, or FILE.bak2 and so on where that is another. Without -C the server works in the folder of the host's project.
+FILE.bak, or FILE.bak2 and so on where FILE.bak holds something else. Without -C the
+server works in the folder of the host's project.
 
 Hosts: `
 

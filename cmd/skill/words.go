@@ -156,6 +156,9 @@ func (l *commandLine) destination(rest []string) error {
 		if last := path[i]; i > 0 && (strings.HasSuffix(last, ":") || slices.Contains([]string{"to", "into", "as"}, strings.ToLower(last))) {
 			path = path[:i] // it stands for destination:
 		}
+		if slices.Contains([]string{"to", "into", "as"}, strings.ToLower(to)) {
+			return errors.New("missing a destination; type: " + l.line(strings.Join(path, " "), "destination:", "PATH"))
+		}
 		return fmt.Errorf("want destination: and one word after the path, found %q; type: %s", strings.Join(rest, " "),
 			l.line(strings.Join(path, " "), "destination:", to))
 	}

@@ -289,7 +289,7 @@ func plainMessage(err error) string {
 // that is nearly the same, or that the name begins with; "" if there is none.
 func Nearest(name string, list ...*Dialect) (best string) {
 	const longest = 32 // bytes
-	name, least := strings.ToLower(name), 3
+	name, least := strings.ToLower(name), min(3, (len(name)+1)/2)
 	if len(name) > longest {
 		return ""
 	}

@@ -96,11 +96,9 @@ func WrongValue(f *pflag.Flag, err error) string {
 func CheckEmpty(cmd *cobra.Command, unset ...string) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		cleared := f.DefValue != "" && slices.Contains(unset, f.Name)
-		switch f.Value.String() {
-		case "", "[]", `[""]`:
-			if !cleared {
-				err = needsValue(f)
-			}
+		list, several := f.Value.(pflag.SliceValue)
+		if !cleared && (f.Value.String() == "" || several && (len(list.GetSlice()) == 0 || slices.Contains(list.GetSlice(), ""))) {
+			err = needsValue(f)
 		}
 	})
 	return err
@@ -127,8 +125,8 @@ func WrongTOML(err error) string {
 }
 
 // Arguments accepts from least to most arguments; missing names those of them that are
-// needed. Where one alone says what is meant, it is not empty, as where a variable of a shell
-// is not set.
+// needed. One that is needed, and the only one that may be left out, is not empty, as where a
+// variable of the shell is not set.
 func Arguments(least, most int, missing string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		empty := slices.Index(args, "")

@@ -62,8 +62,8 @@ func (r *reporter) Close() error {
 		return fmt.Errorf("the spans cannot be sent: %w", err)
 	}
 	err := r.to.failed
-	if n := r.to.unsent.Load() - int64(len(r.to.kept)); n > 0 {
-		err = errors.Join(err, fmt.Errorf("%d spans were lost, because the collector did not take them in time", n))
+	if n := r.to.unsent.Load(); n > 0 {
+		err = errors.Join(err, fmt.Errorf("%d spans were lost", n))
 	}
 	if wrong := r.to.wrong.Load(); wrong != nil {
 		err = errors.Join(*wrong, err)
@@ -110,7 +110,7 @@ func Resource() *resource.Resource {
 	r, err := resource.New(context.Background(), resource.WithAttributes(attribute.String("service.name", "skill")),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
-		otel.Handle(err)
+		otel.Handle(fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err))
 	}
 	return r
 }
@@ -138,10 +138,15 @@ func (e *exporter) Handle(err error) { e.wrong.CompareAndSwap(nil, &err) }
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	e.kept = append(e.kept, spans...)
 	e.kept = e.kept[max(len(e.kept)-maxSpans, 0):]
-	if e.failed = e.send(ctx, e.kept); e.failed == nil {
+	refused, err := e.send(ctx, e.kept)
+	switch {
+	case err == nil:
 		e.unsent.Add(-int64(len(e.kept)))
 		e.kept = nil
+	case refused:
+		e.kept = nil
 	}
+	e.failed = err
 	return nil
 }
 
@@ -203,8 +208,8 @@ func pairs(attributes []attribute.KeyValue) []pair {
 	return list
 }
 
-// send sends spans, which are of one reporter.
-func (e *exporter) send(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+// send sends spans, which are of one reporter. refused says that the same would be refused again.
+func (e *exporter) send(ctx context.Context, spans []sdk.ReadOnlySpan) (refused bool, err error) {
 	list := make([]span, len(spans))
 	for i, s := range spans {
 		list[i] = otlpSpan(s)
@@ -215,11 +220,11 @@ func (e *exporter) send(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 		"scopeSpans": []m{{"scope": m{"name": spans[0].InstrumentationScope().Name}, "spans": list}},
 	}}})
 	if err != nil {
-		return err
+		return true, err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return true, err
 	}
 	request.Header = e.header
 	resp, err := http.DefaultClient.Do(request)
@@ -227,11 +232,11 @@ func (e *exporter) send(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err // without the address, which may hold a key
 		}
-		return fmt.Errorf("the spans cannot be sent: %w", err)
+		return false, fmt.Errorf("the spans cannot be sent: %w", err)
 	}
 	resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("the spans are refused: status %d", resp.StatusCode)
+		return resp.StatusCode/100 == 4 && resp.StatusCode != http.StatusTooManyRequests, fmt.Errorf("the spans are refused: status %d", resp.StatusCode)
 	}
-	return nil
+	return false, nil
 }

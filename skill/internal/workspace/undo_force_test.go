@@ -183,3 +183,33 @@ func TestUndoOfRedoInPart(t *testing.T) {
 		s.has("b", "old b")
 	})
 }
+
+// What an undo took away is not lost if it was killed before it was recorded as complete: once it has
+// been completed, it can be undone.
+func TestKilledUndoKeepsWhatItTookAway(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("g=old")
+		w := s.open(Options{NoSync: true})
+		for path, text := range map[string]string{"f": "new", "g": "new"} {
+			c, err := w.WriteFile(bg, s.p(path), []byte(text), WriteOptions{})
+			must(t, c, err)
+			s.put(s.p(path), "theirs")
+			killed := &undone{paths: map[string]bool{}, last: map[*history]int64{}}
+			if _, err := w.undoLast(bg, killed, true); err != nil { // and not settled
+				t.Fatal(err)
+			}
+			done, err := s.open(Options{NoSync: true}).Undo(bg, UndoOptions{})
+			if err != nil || done[0].Of != c.ID {
+				t.Fatalf("%+v, %v", done, err)
+			}
+			if _, err := w.Undo(bg, UndoOptions{ID: done[0].ID}); err != nil {
+				t.Fatal(err)
+			}
+			s.has(path, "theirs")
+			if _, err := w.Undo(bg, UndoOptions{Force: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.has("g", "old")
+	})
+}

@@ -70,6 +70,11 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 	if u.w.opts.DryRun {
 		return done, nil
 	}
+	if killed := u.keepers(); len(u.steps) == 0 && len(killed) > 0 {
+		done.ID, done.Applied = u.w.changeID(u.h, killed[0].ID), true
+		u.all.complete(killed)
+		return done, nil
+	}
 	planned := plan{root: u.h.root, Record: state.Record{Kind: string(Undo), Undoes: u.by.ID, Next: u.next()}}
 	if u.c.Kind == string(Undo) {
 		planned.Kind = string(redo)
@@ -88,7 +93,32 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 		return nil
 	})
 	u.all.add(u, &done.Change, err == nil)
+	if err == nil {
+		u.all.complete(u.keepers())
+	}
 	return done, err
+}
+
+// keepers returns the undos of the change that were killed and hold what they took away, the last one
+// first. With them as complete undos, that can be made again.
+func (u *undo) keepers() (list []*change) {
+	for _, c := range u.c.seen {
+		if c.Undoes != u.by.ID || c.End != "" || c.undone {
+			continue
+		}
+		images, err := u.h.openImages(c.ID)
+		if err != nil {
+			continue
+		}
+		if slices.ContainsFunc(c.Steps, func(s state.Step) bool {
+			now, err := stateAt(images.top, s.Image, -1)
+			return s.Image != "" && err == nil && now.Kind != ""
+		}) {
+			list = append(list, c)
+		}
+		images.close()
+	}
+	return list
 }
 
 // undone describes the undo.
@@ -186,6 +216,7 @@ func (u *undo) laterChange(at state.Step) *change {
 type undone struct {
 	Change
 	made   []*state.Change    // those of its records whose changes were made
+	old    []*change          // undos that were killed, and are complete now
 	paths  map[string]bool    // of the folders that were changed
 	parted map[string]bool    // paths of files of their own that were made
 	last   map[*history]int64 // number of the last record
@@ -208,6 +239,17 @@ func (all *undone) add(u *undo, c *Change, made bool) {
 		}
 		if s.from != "" {
 			all.paths[filepath.Dir(u.h.path(s.from))] = true
+		}
+	}
+}
+
+// complete adds undos that were killed to what is made durable.
+func (all *undone) complete(list []*change) {
+	for _, c := range list {
+		all.Applied = true
+		all.old = append(all.old, c)
+		for _, s := range c.Steps {
+			all.paths[filepath.Dir(c.h.path(s.Path))] = true
 		}
 	}
 }
@@ -244,7 +286,15 @@ func (w *Workspace) settleUndone(ctx context.Context, all *undone) error {
 			err = change.End(context.WithoutCancel(ctx), state.Done)
 		}
 	}
-	all.made = nil
+	for _, c := range all.old {
+		if err == nil {
+			s, oerr := c.h.open()
+			if err = oerr; err == nil {
+				err = s.End(context.WithoutCancel(ctx), c.ID, state.Done)
+			}
+		}
+	}
+	all.made, all.old = nil, nil
 	return errors.Join(err, w.settle(&all.Change, nil))
 }
 
