@@ -213,3 +213,31 @@ func TestKilledUndoKeepsWhatItTookAway(t *testing.T) {
 		s.has("g", "old")
 	})
 }
+
+// A folder that was removed and came back is not removed again by the undo of that, if something in
+// it was changed or added since.
+func TestRedoOfRemovedFolder(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("d/a=old")
+		w := s.open(Options{NoSync: true})
+		c, err := w.Remove(bg, s.p("d"), RemoveOptions{Tree: true})
+		must(t, c, err)
+		done, err := w.Undo(bg, UndoOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.put(s.p("d/new"), "theirs")
+		_, err = w.Undo(bg, UndoOptions{ID: done[0].ID})
+		if refused, ok := errors.AsType[*UndoError](err); !ok || !refused.Force {
+			t.Fatalf("%v", err)
+		}
+		s.has("d/new", "theirs")
+		os.Remove(s.p("d/new"))
+		if _, err := w.Undo(bg, UndoOptions{ID: done[0].ID}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(s.p("d")); err == nil {
+			t.Error("the folder is still there")
+		}
+	})
+}

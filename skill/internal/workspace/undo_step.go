@@ -298,14 +298,17 @@ func (u *undo) findSource(b *undoStep) error {
 				return err
 			}
 			has, err := stateNow(images.top, s.Image, b.target)
+			if has.Kind == kindFolder && has.Sum == "" && err == nil { // to know later whether it was changed
+				has, err = stateAt(images.top, s.Image, allBytes)
+			}
 			images.close()
 			switch {
 			case err != nil:
 				return err
 			case has.Kind != "" && same(has, b.target), has.Kind == kindFolder && b.target.Kind == kindFolder && b.target.Sum == "":
 				b.source, b.sourceRecord = s.Image, c.ID
-				if has.Sum == "" && has.Kind == kindFolder {
-					b.target.Sum = "" // the sum of the tree is taken once it is there
+				if has.Kind == kindFolder && !isEmptyFolder(has) {
+					b.target.Sum = has.Sum
 				}
 				return nil
 			case has.Kind == kindFile && u.writesTo(has.Stamp.Ino, b.target):
