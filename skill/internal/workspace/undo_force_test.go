@@ -241,3 +241,26 @@ func TestRedoOfRemovedFolder(t *testing.T) {
 		}
 	})
 }
+
+// An undo with force makes all folders that are missing before it brings the first file back.
+func TestForceUndoMakesFolders(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("d/f=old", "d/e/g=old")
+		w := s.open(Options{NoSync: true})
+		c, err := w.ChangeFiles(bg, fixed(
+			FileChange{Path: s.p("d/e/g"), Before: []byte("old"), After: []byte("new")},
+			FileChange{Path: s.p("d/f"), Before: []byte("old"), After: []byte("new")}))
+		if err != nil {
+			t.Fatalf("%+v, %v", c, err)
+		}
+		if err := os.Rename(s.p("d"), s.p("z")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Undo(bg, UndoOptions{Force: true}); err != nil {
+			t.Fatal(err)
+		}
+		s.has("d/f", "old")
+		s.has("d/e/g", "old")
+		s.has("z/f", "new")
+	})
+}

@@ -94,6 +94,9 @@ func (u *undo) look(name state.Name, want ...state.State) (state.State, error) {
 		if ok && at == string(name) {
 			return s, nil
 		}
+		if ok && isEmptyFolder(s) && at != path.Dir(string(name)) {
+			return state.State{}, errNoFolder // it is in one that has to be made in another one
+		}
 		if ok {
 			return state.State{}, nil // it is in a folder that comes or goes
 		}
