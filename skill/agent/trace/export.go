@@ -63,7 +63,7 @@ func (r *reporter) Close() error {
 	}
 	err := r.to.failed
 	if n := r.to.unsent.Load(); n > 0 {
-		err = errors.Join(err, fmt.Errorf("%d spans were lost", n))
+		err = errors.Join(err, fmt.Errorf("lost spans: %d", n))
 	}
 	if wrong := r.to.wrong.Load(); wrong != nil {
 		err = errors.Join(*wrong, err)

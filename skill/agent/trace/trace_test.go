@@ -226,7 +226,7 @@ func TestNoCollector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Close(nil); err == nil || err.Error() != "the spans are refused: status 400" {
+	if err := r.Close(nil); err == nil || err.Error() != "the spans are refused: status 400\nlost spans: 1" {
 		t.Error(err)
 	}
 }
