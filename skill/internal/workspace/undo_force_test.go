@@ -194,7 +194,7 @@ func TestKilledUndoKeepsWhatItTookAway(t *testing.T) {
 			c, err := w.WriteFile(bg, s.p(path), []byte(text), WriteOptions{})
 			must(t, c, err)
 			s.put(s.p(path), "theirs")
-			killed := &undone{paths: map[string]bool{}, last: map[*history]int64{}}
+			killed := &undone{paths: map[string]bool{}, parted: map[string]bool{}, last: map[*history]int64{}}
 			if _, err := w.undoLast(bg, killed, true); err != nil { // and not settled
 				t.Fatal(err)
 			}
