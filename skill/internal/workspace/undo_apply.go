@@ -204,7 +204,8 @@ func (u *undo) parted(name state.Name) bool {
 
 // parts reports whether a step of an undo makes a file of its own.
 func parts(s state.Step) bool {
-	return s.Link == "" && s.From == "" && s.Before.Kind == "" && s.After.Kind == kindFile
+	return s.Link == "" && s.From == "" && s.Patch == nil && s.After.Kind == kindFile &&
+		(s.Before.Kind != kindFile || s.Before.Stamp.Ino != s.After.Stamp.Ino)
 }
 
 // hasAllNames reports whether all names of a file are in its folder of the workspace, or are images.
