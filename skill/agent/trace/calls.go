@@ -8,12 +8,11 @@ import (
 )
 
 // Calls reports the calls of an MCP server: a span for each, in the trace that its client sent
-// with it, or in one by itself. It
-// is safe for concurrent use. The caller closes them.
+// with it, or in a trace of its own. It is safe for concurrent use.
 type Calls struct{ *reporter }
 
 // NewCalls returns Calls that send to the collector which the variables name; nil if they
-// name none.
+// name none. The caller closes them.
 func NewCalls(getenv func(string) string) (*Calls, error) {
 	r, err := newReporter(getenv, "mcpserver")
 	if r == nil || err != nil {

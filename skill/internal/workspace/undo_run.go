@@ -70,10 +70,12 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 	if u.w.opts.DryRun {
 		return done, nil
 	}
-	if killed := u.keepers(); len(u.steps) == 0 && len(killed) > 0 {
-		done.ID, done.Applied = u.w.changeID(u.h, killed[0].ID), true
-		u.all.complete(killed)
-		return done, nil
+	if len(u.steps) == 0 {
+		if killed := u.killedWithImages(); len(killed) > 0 {
+			done.ID, done.Applied = u.w.changeID(u.h, killed[0].ID), true
+			u.all.complete(killed)
+			return done, nil
+		}
 	}
 	planned := plan{root: u.h.root, Record: state.Record{Kind: string(Undo), Undoes: u.by.ID, Next: u.next()}}
 	if u.c.Kind == string(Undo) {
@@ -94,16 +96,16 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 	})
 	u.all.add(u, &done.Change, err == nil)
 	if err == nil {
-		u.all.complete(u.keepers())
+		u.all.complete(u.killedWithImages())
 	}
 	return done, err
 }
 
-// keepers returns the undos of the change that were killed and hold what they took away, the last one
-// first. With them as complete undos, that can be made again.
-func (u *undo) keepers() (list []*change) {
+// killedWithImages returns the undos of the change that were killed and have images of what they took
+// away, the last one first. An undo of such a record brings that back, once it counts as complete.
+func (u *undo) killedWithImages() (list []*change) {
 	for _, c := range u.c.seen {
-		if c.Undoes != u.by.ID || c.End != "" || c.undone {
+		if !u.wasKilled(c) || c.undone {
 			continue
 		}
 		images, err := u.h.openImages(c.ID)
@@ -188,8 +190,11 @@ func (u *undo) unfinished() bool { return u.c.End == "" || u.interrupted() }
 
 // interrupted reports whether an undo of the change was not completed.
 func (u *undo) interrupted() bool {
-	return slices.ContainsFunc(u.c.seen, func(c *change) bool { return c.Undoes == u.by.ID && c.End == "" })
+	return slices.ContainsFunc(u.c.seen, u.wasKilled)
 }
+
+// wasKilled reports whether a record is of an undo of the change that was not completed.
+func (u *undo) wasKilled(c *change) bool { return c.Undoes == u.by.ID && c.End == "" }
 
 // onlyFolders reports whether only the folders that were made for the change are left
 // to undo, because a later change has replaced the rest.

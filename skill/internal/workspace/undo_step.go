@@ -343,7 +343,7 @@ func (u *undo) holders() []*change {
 			list = append(list, c)
 		case slices.ContainsFunc(list, func(d *change) bool { return d.ID == c.Undoes }):
 			undoes[c.ID] = true
-			if c.Undoes == u.by.ID && c.End == "" {
+			if u.wasKilled(c) {
 				list = append(list, c)
 			}
 		}
