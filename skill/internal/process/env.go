@@ -29,7 +29,7 @@ func (x *Runner) Environment(set []string, dir string) []string {
 		name, value, _ := strings.Cut(v, "=")
 		return x.keptFromCommands(name, value)
 	})
-	if i := VariableIndex(env, "PWD"); i >= 0 {
+	if i := variableIndex(env, "PWD"); i >= 0 {
 		env[i] = "PWD=" + dir
 	}
 	return SetVariables(env, set)
@@ -40,7 +40,7 @@ func (x *Runner) Environment(set []string, dir string) []string {
 func SetVariables(env, set []string) []string {
 	for _, v := range set {
 		name, _, _ := strings.Cut(v, "=")
-		if i := VariableIndex(env, name); i >= 0 {
+		if i := variableIndex(env, name); i >= 0 {
 			env[i] = v
 		} else {
 			env = append(env, v)
@@ -49,18 +49,18 @@ func SetVariables(env, set []string) []string {
 	return env
 }
 
-// VariableIndex returns the index of the variable name in env, or -1.
-func VariableIndex(env []string, name string) int {
+// variableIndex returns the index of the variable name in env, or -1.
+func variableIndex(env []string, name string) int {
 	return slices.IndexFunc(env, func(v string) bool {
 		have, _, _ := strings.Cut(v, "=")
 		return have == name || runtime.GOOS == "windows" && strings.EqualFold(have, name)
 	})
 }
 
-// LookProgram returns the file that execvp would run for command: a name with a slash
+// lookProgram returns the file that execvp would run for command: a name with a slash
 // is a path, any other name is searched for in the PATH of env, whose relative
 // directories start at dir. Its error is a *SpawnError.
-func LookProgram(command, dir string, env []string) (string, error) {
+func lookProgram(command, dir string, env []string) (string, error) {
 	if runtime.GOOS == "windows" {
 		path, err := exec.LookPath(command)
 		if err != nil {
@@ -72,7 +72,7 @@ func LookProgram(command, dir string, env []string) (string, error) {
 		return command, nil
 	}
 	search := "/bin:/usr/bin"
-	if i := VariableIndex(env, "PATH"); i >= 0 {
+	if i := variableIndex(env, "PATH"); i >= 0 {
 		search = strings.TrimPrefix(env[i], "PATH=")
 	}
 	missing := syscall.ENOENT

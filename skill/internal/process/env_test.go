@@ -9,7 +9,7 @@ import (
 
 func TestLookProgramWithoutPATHSearchesBin(t *testing.T) {
 	needs.Shell(t)
-	path, err := LookProgram("sh", "/", nil)
+	path, err := lookProgram("sh", "/", nil)
 	if err != nil || !slices.Contains([]string{"/bin/sh", "/usr/bin/sh"}, path) {
 		t.Errorf("%q, %v", path, err)
 	}

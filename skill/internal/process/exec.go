@@ -182,7 +182,7 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 	env := x.Environment(set, dir.Path)
 	path := a.Path
 	if path == "" {
-		if path, err = LookProgram(a.Name, dir.Path, env); err != nil {
+		if path, err = lookProgram(a.Name, dir.Path, env); err != nil {
 			return Executed{}, err
 		}
 	}

@@ -249,7 +249,7 @@ func (x *Runner) cachePaths(home string) (paths []string) {
 			continue
 		}
 		if c.program != "" {
-			if _, err := LookProgram(c.program, "/", os.Environ()); err == nil {
+			if _, err := lookProgram(c.program, "/", os.Environ()); err == nil {
 				os.MkdirAll(path, 0o755) // on failure the program reports the missing directory
 			}
 		}

@@ -21,7 +21,7 @@ func (x *Runner) FindProgram(names ...string) (Found, error) {
 	missing := &SpawnError{Command: strings.Join(names, `" or "`), Err: syscall.ENOENT}
 	var passedOver []string
 	if runtime.GOOS == "windows" {
-		path, err := LookProgram(names[0], "", nil)
+		path, err := lookProgram(names[0], "", nil)
 		return Found{path, path}, err
 	}
 	for _, name := range names {

@@ -38,7 +38,7 @@ func (x *Runner) StartProcess(p Program) (*Process, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	path, err := LookProgram(p.Command, dir.Path, p.Env)
+	path, err := lookProgram(p.Command, dir.Path, p.Env)
 	if err != nil {
 		return nil, err
 	}

@@ -120,7 +120,7 @@ func (x *Runner) walkAll(ctx context.Context, visit func(worker int, v workspace
 	o := search.WalkOptions{Ignore: true, Marked: true, Workers: min(search.Workers(), workspace.SnapshotWorkers)}
 	ctx = workspace.WithProgress(ctx, func(int64, int64, string) {}) // the caller asked for no walk
 	_, err := search.Walk(ctx, x.ws, x.ws.Dir(), o, func(worker int, e *search.Entry) error {
-		return visit(worker, workspace.Visited{Folder: e.Folder(), Name: e.Name, Ignored: e.Ignored, Stat: e.Stat})
+		return visit(worker, workspace.Visited{Folder: e.Folder(), Name: e.Name, Ignored: e.Ignored, File: e})
 	})
 	return err
 }

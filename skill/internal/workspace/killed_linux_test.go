@@ -179,13 +179,13 @@ func (s *site) walk(_ context.Context, visit func(int, Visited) error) error {
 		if folder == "." {
 			folder = ""
 		}
-		return visit(0, Visited{Folder: folder, Name: []byte(d.Name()), Stat: func() (Info, error) {
+		return visit(0, Visited{Folder: folder, Name: []byte(d.Name()), File: statFunc(func() (Info, error) {
 			info, err := d.Info()
 			if err != nil {
 				return Info{}, err
 			}
 			return tree.InfoOf(info), nil
-		}})
+		})})
 	})
 }
 

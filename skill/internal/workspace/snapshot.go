@@ -41,8 +41,11 @@ type Visited struct {
 	Folder  string // relative to the workspace's folder, with slashes; "" for that itself
 	Name    []byte
 	Ignored bool
-	Stat    func() (Info, error) // of a link itself
+	File    Statter
 }
+
+// A Statter describes a file, a link itself.
+type Statter interface{ Stat() (Info, error) }
 
 // SnapshotWorkers is the largest number of goroutines of a Walker.
 const SnapshotWorkers = 64
@@ -153,7 +156,7 @@ func (s *Snapshot) scan(ctx context.Context, old *table, base string) (*scan, er
 	if err := s.walk(ctx, c.visit); err != nil {
 		return nil, err
 	}
-	if c.count.Load() > MaxVisited {
+	if c.tooMany() {
 		return nil, ErrTooManyFiles
 	}
 	return c, nil

@@ -39,7 +39,7 @@ func TestSnapshotLate(t *testing.T) {
 		ctx := &late{Context: bg}
 		walk := func(_ context.Context, visit func(int, Visited) error) error {
 			for i := range files {
-				v := Visited{Name: fmt.Append(nil, i), Stat: func() (Info, error) { return w.Stat(name(i), false) }}
+				v := Visited{Name: fmt.Append(nil, i), File: statFunc(func() (Info, error) { return w.Stat(name(i), false) })}
 				if err := visit(0, v); err != nil {
 					return err
 				}

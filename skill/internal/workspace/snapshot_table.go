@@ -211,8 +211,13 @@ type scan struct {
 type scanPart struct {
 	path  []byte
 	next  int32 // see table.index
+	names int32 // since they were last added to the scan's count
 	fresh []entry
+	_     [128]byte // what another worker writes is in another line of the cache
 }
+
+// countEach is how many names a worker visits before it counts them for all.
+const countEach = 64
 
 func newScan(old *table, base string, device uint64) *scan {
 	c := &scan{old: old, device: device, seen: make([]bool, len(old.list)), begin: time.Now().UnixNano()}
@@ -245,7 +250,7 @@ func (c *scan) gone() (list []*entry) {
 }
 
 func (c *scan) visit(worker int, v Visited) error {
-	info, err := v.Stat()
+	info, err := v.File.Stat()
 	if err != nil { // removed just now, or in a folder that may not be read
 		return nil
 	}
@@ -268,10 +273,22 @@ func (c *scan) visit(worker int, v Visited) error {
 	} else {
 		part.fresh = append(part.fresh, entry{path: string(part.path), kind: k, ignored: v.Ignored, stamp: s})
 	}
-	if c.count.Add(1) > MaxVisited {
-		return fs.SkipAll
+	if part.names++; part.names == countEach {
+		part.names = 0
+		if c.count.Add(countEach) > MaxVisited {
+			return fs.SkipAll
+		}
 	}
 	return nil
+}
+
+// tooMany reports whether there were more names than a snapshot may have.
+func (c *scan) tooMany() bool {
+	n := c.count.Load()
+	for i := range c.parts {
+		n += int64(c.parts[i].names)
+	}
+	return n > MaxVisited
 }
 
 // below returns the entries below a folder, ordered by path, folders before what is in

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"encoding/binary"
+	"io/fs"
 	"reflect"
 	"slices"
 	"strings"
@@ -65,6 +66,31 @@ func TestTable(t *testing.T) {
 	hostile.list[0] = entry{path: "x", kind: aFile, digest: "../../../../../../../etc/passwd/"}
 	if decodeTable(hostile.encode()) != nil {
 		t.Error("a content that is elsewhere was read")
+	}
+}
+
+// A statFunc is a Statter.
+type statFunc func() (Info, error)
+
+func (f statFunc) Stat() (Info, error) { return f() }
+
+// TestTooMany visits as many names as a snapshot may have, and one more, whichever worker
+// it is that finds it.
+func TestTooMany(t *testing.T) {
+	for _, workers := range []int{1, 7, SnapshotWorkers} {
+		for _, more := range []int{0, 1} {
+			c := newScan(newTable(".", nil), ".", 0)
+			name := []byte("f")
+			for i := range MaxVisited + more {
+				v := Visited{Name: name, File: statFunc(func() (Info, error) { return Info{}, nil })}
+				if err := c.visit(i%workers, v); err != nil && err != fs.SkipAll {
+					t.Fatal(err)
+				}
+			}
+			if c.tooMany() != (more == 1) {
+				t.Errorf("%d workers, %d names: too many is %t", workers, MaxVisited+more, more == 0)
+			}
+		}
 	}
 }
 

@@ -28,7 +28,7 @@ func TestUndoFewDescriptors(t *testing.T) {
 	walk := func(_ context.Context, visit func(int, Visited) error) error {
 		for i := range maxSteps {
 			name := fmt.Sprint(i)
-			v := Visited{Folder: "d", Name: []byte(name), Stat: func() (Info, error) { return w.Stat(s.p("d/"+name), false) }}
+			v := Visited{Folder: "d", Name: []byte(name), File: statFunc(func() (Info, error) { return w.Stat(s.p("d/"+name), false) })}
 			if err := visit(0, v); err != nil {
 				return err
 			}
