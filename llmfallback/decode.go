@@ -25,10 +25,10 @@ const (
 const unknownOperation = "unknown"
 
 // decodeAnswer reads the four values from what a model wrote. It repairs only what
-// has a single reading, and returns the repairs. Errors are [*answerError].
+// has a single reading, and returns the repairs.
 func decodeAnswer(text string) (e Extraction, repairs []string, err error) {
 	if strings.TrimSpace(text) == "" {
-		return e, nil, &answerError{kind: ErrBadAnswer, why: "it is empty", again: true}
+		return e, nil, fmt.Errorf("%w: it is empty", ErrBadAnswer)
 	}
 	value, repairs, err := rawjson.Decode(text, Names()...)
 	if err != nil {
@@ -55,19 +55,19 @@ func decodeAnswer(text string) (e Extraction, repairs []string, err error) {
 func undecodable(err error) error {
 	switch {
 	case errors.Is(err, rawjson.ErrTruncated):
-		return &answerError{kind: ErrTruncated, why: "the JSON is incomplete", again: true}
+		return fmt.Errorf("%w: the JSON is incomplete", ErrTruncated)
 	case errors.Is(err, rawjson.ErrSeveralValues):
-		return &answerError{kind: ErrNotOneOperation, why: "there are several operations; one command is one operation"}
+		return fmt.Errorf("%w: there are several operations; one command is one operation", ErrNotOneOperation)
 	case errors.Is(err, rawjson.ErrNoJSON):
-		return &answerError{kind: ErrRefused, why: "it has no JSON"}
+		return fmt.Errorf("%w: it has no JSON", ErrRefused)
 	}
-	return &answerError{kind: ErrBadAnswer, why: "it is not valid JSON; escape quotes and line ends inside strings", again: true}
+	return fmt.Errorf("%w: it is not valid JSON; escape quotes and line ends inside strings", ErrBadAnswer)
 }
 
 // membersOf returns the named values of an object, of the four elements of an
 // array, or of the one object that is wrapped in an object or an array.
 func membersOf(value json.RawMessage) (members map[string]json.RawMessage, wrapped bool, err error) {
-	shape := &answerError{kind: ErrBadAnswer, why: "it must be one JSON object with operation, path, content and destination", again: true}
+	shape := fmt.Errorf("%w: it must be one JSON object with operation, path, content and destination", ErrBadAnswer)
 	if value[0] == '[' {
 		var list []json.RawMessage
 		if json.Unmarshal(value, &list) != nil {
@@ -84,7 +84,7 @@ func membersOf(value json.RawMessage) (members map[string]json.RawMessage, wrapp
 			members, _, err = membersOf(list[0])
 			return members, true, err
 		case len(list) > 1 && !slices.ContainsFunc(list, func(v json.RawMessage) bool { return v[0] != '{' }):
-			return nil, false, &answerError{kind: ErrNotOneOperation, why: "there are several operations; one command is one operation"}
+			return nil, false, fmt.Errorf("%w: there are several operations; one command is one operation", ErrNotOneOperation)
 		}
 		return nil, false, shape
 	}
@@ -93,7 +93,7 @@ func membersOf(value json.RawMessage) (members map[string]json.RawMessage, wrapp
 	case !ok:
 		return nil, false, shape
 	case twice != "":
-		return nil, false, &answerError{kind: ErrBadAnswer, why: fmt.Sprintf("the key %q is there twice", name(twice)), again: true}
+		return nil, false, fmt.Errorf("%w: the key %q is there twice", ErrBadAnswer, name(twice))
 	}
 	if _, named := members["operation"]; !named && len(members) == 1 {
 		for _, inner := range members {
@@ -119,7 +119,7 @@ func extraction(members map[string]json.RawMessage) (e Extraction, repairs []str
 		}
 		var text *string
 		if json.Unmarshal(raw, &text) != nil {
-			return e, nil, &answerError{kind: ErrBadAnswer, why: key + " must be a string or null", again: true}
+			return e, nil, fmt.Errorf("%w: %s must be a string or null", ErrBadAnswer, key)
 		}
 		texts[key] = text
 	}
@@ -130,10 +130,9 @@ func extraction(members map[string]json.RawMessage) (e Extraction, repairs []str
 	op, known := spelled(said)
 	switch {
 	case strings.EqualFold(said, unknownOperation):
-		return e, nil, &answerError{kind: ErrNotOneOperation, why: "the model finds no operation that fits"}
+		return e, nil, fmt.Errorf("%w: the model finds no operation that fits", ErrNotOneOperation)
 	case !known:
-		return e, nil, &answerError{kind: ErrBadAnswer, again: true,
-			why: fmt.Sprintf("%q is not an operation; it must be one of %s, or %s", name(said), strings.Join(operations[:], ", "), unknownOperation)}
+		return e, nil, fmt.Errorf("%w: %q is not an operation; it must be one of %s, or %s", ErrBadAnswer, name(said), strings.Join(operations[:], ", "), unknownOperation)
 	case op != said:
 		repairs = append(repairs, repairSpelling)
 	}
@@ -158,8 +157,7 @@ func extraction(members map[string]json.RawMessage) (e Extraction, repairs []str
 		value("content")
 	case "writeFile", "appendFile":
 		if texts["content"] == nil {
-			return e, repairs, &answerError{kind: ErrBadAnswer, again: true,
-				why: `content is missing; copy it from the command, or give "" if the file is to be empty`}
+			return e, repairs, fmt.Errorf(`%w: content is missing; copy it from the command, or give "" if the file is to be empty`, ErrBadAnswer)
 		}
 		e.Content, e.HasContent = *texts["content"], true
 	default:

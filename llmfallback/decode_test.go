@@ -2,8 +2,10 @@ package llmfallback
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,8 +68,7 @@ func TestDecodeAnswer(t *testing.T) {
 }
 
 func isA(err, kind error) bool {
-	wrong, ok := err.(*answerError)
-	return ok && wrong.kind == kind
+	return errors.Is(err, kind) && strings.HasPrefix(err.Error(), kind.Error()+": ")
 }
 
 func quoteJSON(s string) string {
@@ -87,7 +88,7 @@ func FuzzDecodeAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		e, _, err := decodeAnswer(text)
 		if err != nil {
-			if wrong, ok := err.(*answerError); !ok || wrong.why == "" {
+			if !slices.ContainsFunc([]error{ErrRefused, ErrTruncated, ErrNotOneOperation, ErrBadAnswer}, func(kind error) bool { return isA(err, kind) }) {
 				t.Fatalf("%q: %v", text, err)
 			}
 			return
@@ -133,13 +134,14 @@ func FuzzWire(f *testing.F) {
 		}
 		send := overOpenAI(client, "m")
 		_, err = send(t.Context(), shape{rung: rungSchema}, []message{{"user", "x"}}, 100, &Telemetry{})
-		switch err := err.(type) {
-		case nil, *answerError:
+		fault, failed := errors.AsType[*remote.Error](err)
+		switch {
+		case err == nil, isA(err, ErrRefused), isA(err, ErrNotOneOperation):
 			if status > 299 || !json.Valid([]byte(body)) {
 				t.Fatalf("%d %q is taken: %v", status, body, err)
 			}
-		case *remote.Error:
-			if err.Reason == "" {
+		case failed:
+			if fault.Reason == "" {
 				t.Fatalf("%d %q: no reason", status, body)
 			}
 		default:

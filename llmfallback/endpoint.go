@@ -37,7 +37,7 @@ type answer struct {
 }
 
 // A sender sends one request of shape s and reads what the model answered. Its
-// error is a [*remote.Error] or an [*answerError].
+// error is a [*remote.Error], or one for an answer that cannot be used.
 type sender func(ctx context.Context, s shape, messages []message, limit int, t *Telemetry) (answer, error)
 
 // An endpoint is the agent that asks a model. It is safe for concurrent use.
@@ -112,15 +112,15 @@ func (p *endpoint) extract(ctx context.Context, r Request, t *Telemetry) (Extrac
 			p.keep(key, said)
 			return e, nil
 		}
-		wrong, ok := errors.AsType[*answerError](err)
-		if !ok || !wrong.again || t.Reasks > 0 {
+		why, correctable := correction(err)
+		if !correctable || t.Reasks > 0 {
 			return Extraction{}, err
 		}
 		if errors.Is(err, ErrTruncated) {
 			limit = max(8*limit, 1024)
 		}
 		t.Reasks++
-		messages = again(messages, a.text, wrong.why)
+		messages = again(messages, a.text, why)
 	}
 }
 
@@ -128,7 +128,7 @@ func (p *endpoint) extract(ctx context.Context, r Request, t *Telemetry) (Extrac
 func (a answer) read(t *Telemetry) (Extraction, error) {
 	t.Repairs = slices.Clone(a.repairs)
 	if a.cut {
-		return Extraction{}, &answerError{kind: ErrTruncated, why: "it was cut off; be shorter", again: true}
+		return Extraction{}, fmt.Errorf("%w: it was cut off; be shorter", ErrTruncated)
 	}
 	e, repairs, err := decodeAnswer(a.text)
 	t.Repairs = append(t.Repairs, repairs...)
@@ -148,8 +148,7 @@ func judge(e Extraction, prompt string, hidden masked) (Extraction, error) {
 	if e.HasContent {
 		for i, n := range times {
 			if n > 1 || n == 0 && !strings.Contains(e.Content, hidden.texts[i]) {
-				return e, &answerError{kind: ErrBadAnswer, again: true,
-					why: fmt.Sprintf("the content must have the mark %s%d]] exactly once", hidden.prefix, i+1)}
+				return e, fmt.Errorf("%w: the content must have the mark %s%d]] exactly once", ErrBadAnswer, hidden.prefix, i+1)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package llmfallback
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // The reasons why a prompt yields no operation, for [errors.Is]. The error that
@@ -21,15 +22,16 @@ var (
 	ErrBadAnswer       = errors.New("the answer does not have the shape that was asked for")
 )
 
-// An answerError is one of the errors above with the particulars.
-type answerError struct {
-	why   string // names values of the request, never the whole answer
-	kind  error
-	again bool // asking the model again, with why, may help
+// correction returns what to tell the model about its answer: the text of err without the
+// reason that it wraps. ok is false where asking the model again would not help.
+func correction(err error) (why string, ok bool) {
+	for _, kind := range [...]error{ErrTruncated, ErrNotInPrompt, ErrBadAnswer} {
+		if errors.Is(err, kind) {
+			return strings.TrimPrefix(err.Error(), kind.Error()+": "), true
+		}
+	}
+	return "", false
 }
-
-func (e *answerError) Error() string { return e.kind.Error() + ": " + e.why }
-func (e *answerError) Unwrap() error { return e.kind }
 
 // A ConfirmError reports a change that was understood but needs a typed command.
 // Nothing has been done.

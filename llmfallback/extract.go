@@ -89,7 +89,7 @@ func (Rules) Complete(_ context.Context, r Request) (Reply, error) {
 		if e.Why == "" {
 			return Reply{}, ErrSilent
 		}
-		return Reply{}, &answerError{kind: ErrSilent, why: e.Why}
+		return Reply{}, fmt.Errorf("%w: %s", ErrSilent, e.Why)
 	}
 	return Reply{Values: e.values(r.Names), Via: "rules"}, nil
 }

@@ -152,7 +152,7 @@ func (x *Extractor) model() (Agent, error) {
 type unnamed struct{}
 
 func (unnamed) Complete(context.Context, Request) (Reply, error) {
-	return Reply{}, &answerError{kind: ErrUnavailable, why: "an endpoint is configured but no model; set SKILL_MODEL"}
+	return Reply{}, fmt.Errorf("%w: an endpoint is configured but no model; set SKILL_MODEL", ErrUnavailable)
 }
 
 // overFunc returns the sender that calls complete.

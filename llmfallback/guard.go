@@ -32,10 +32,10 @@ func within(prompt string, e Extraction) error {
 		return err
 	}
 	if e.Destination != "" && path.Clean(e.Destination) == path.Clean(e.Path) {
-		return &answerError{kind: ErrRefused, why: "path and destination are the same"}
+		return fmt.Errorf("%w: path and destination are the same", ErrRefused)
 	}
 	if e.HasContent && !occurs(prompt, e.Content, letter) {
-		return &answerError{kind: ErrNotInPrompt, why: "the content does not occur in the command; copy it from there as it stands", again: true}
+		return fmt.Errorf("%w: the content does not occur in the command; copy it from there as it stands", ErrNotInPrompt)
 	}
 	return nil
 }
@@ -43,11 +43,11 @@ func within(prompt string, e Extraction) error {
 func fromPrompt(prompt, p string) error {
 	switch {
 	case strings.ContainsFunc(p, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return &answerError{kind: ErrRefused, why: "a path has a control character"}
+		return fmt.Errorf("%w: a path has a control character", ErrRefused)
 	case strings.ContainsAny(p, "*?"):
-		return &answerError{kind: ErrRefused, why: "a path is a pattern; one command names one file"}
+		return fmt.Errorf("%w: a path is a pattern; one command names one file", ErrRefused)
 	case p == "~" || strings.HasPrefix(p, "~/"):
-		return &answerError{kind: ErrRefused, why: "~ is the home folder, which is not in the workspace"}
+		return fmt.Errorf("%w: ~ is the home folder, which is not in the workspace", ErrRefused)
 	}
 	inPrompt := func(part string) bool { return occurs(prompt, part, nameByte) }
 	if p == "" || p == "." || inPrompt(p) {
@@ -58,12 +58,12 @@ func fromPrompt(prompt, p string) error {
 		case part == "" && i == 0: // absolute
 			first, _, _ := strings.Cut(p[1:], "/")
 			if !inPrompt("/"+first) && !namesRoot(prompt) {
-				return &answerError{kind: ErrNotInPrompt, why: fmt.Sprintf("path `/%s` does not occur in the command", first), again: true}
+				return fmt.Errorf("%w: path `/%s` does not occur in the command", ErrNotInPrompt, first)
 			}
 		case part == ".." && !strings.Contains(prompt, ".."):
-			return &answerError{kind: ErrRefused, why: "a path leads out of the folder that the command names"}
+			return fmt.Errorf("%w: a path leads out of the folder that the command names", ErrRefused)
 		case !inPrompt(part):
-			return &answerError{kind: ErrNotInPrompt, why: fmt.Sprintf("path `%s` does not occur in the command", part), again: true}
+			return fmt.Errorf("%w: path `%s` does not occur in the command", ErrNotInPrompt, part)
 		}
 	}
 	return nil

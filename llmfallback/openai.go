@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"textskill/llmfallback/openai"
@@ -68,11 +69,11 @@ func spoken(c openai.Completion, rung string) (answer, error) {
 	a := answer{cut: c.Finish == "length"}
 	switch {
 	case c.Finish == "content_filter":
-		return a, &answerError{kind: ErrRefused, why: "the endpoint's content filter stopped it"}
+		return a, fmt.Errorf("%w: the endpoint's content filter stopped it", ErrRefused)
 	case c.Refusal != "":
-		return a, &answerError{kind: ErrRefused, why: "the model declines"}
+		return a, fmt.Errorf("%w: the model declines", ErrRefused)
 	case len(c.Calls) > 1:
-		return a, &answerError{kind: ErrNotOneOperation, why: "there are several tool calls; one command is one operation"}
+		return a, fmt.Errorf("%w: there are several tool calls; one command is one operation", ErrNotOneOperation)
 	case len(c.Calls) == 1:
 		a.text = c.Calls[0].Arguments
 	case strings.TrimSpace(c.Text) != "":
