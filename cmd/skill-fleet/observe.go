@@ -55,7 +55,7 @@ func (c *cli) measure(o *fleet.Observer, m metric.Meter) {
 	commit, _ := m.Float64Counter("skill.fleet.commit.seconds")
 	runs, _ := m.Int64Gauge("skill.fleet.runs")
 	waiting, _ := m.Int64Gauge("skill.fleet.waiting")
-	o.Run = func(r fleet.Run, cfg agent.Config) (func(agent.Event), func(error)) {
+	o.Run = func(r fleet.Run, cfg *agent.Config) (func(agent.Event), func(error)) {
 		used.Add(ctx, 1)
 		if r.Lost > 0 {
 			takeovers.Add(ctx, 1)
@@ -116,14 +116,16 @@ func (e *exporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) er
 	return nil
 }
 
-// traced reports a run as spans of the trace that its submitter has named.
-func (c *cli) traced(r fleet.Run, cfg agent.Config) (hear func(agent.Event), end func(error)) {
-	spans, err := trace.New(c.getenv, cfg)
+// traced reports a run as spans of the trace that its submitter has named, which MCP servers are
+// sent with the calls of the run.
+func (c *cli) traced(r fleet.Run, cfg *agent.Config) (hear func(agent.Event), end func(error)) {
+	spans, err := trace.New(c.getenv, *cfg)
 	if spans == nil || err != nil {
 		c.unsent(err)
 		return func(agent.Event) {}, func(error) {}
 	}
 	spans.Continue(r.Trace)
+	cfg.Traceparent = spans.Traceparent
 	return spans.Event, func(failed error) { c.unsent(spans.Close(failed)) }
 }
 

@@ -122,7 +122,7 @@ func (h *held) work(ctx, own context.Context) error {
 	var fault error
 	watch, end := func(agent.Event) {}, func(error) {}
 	if h.Observer.Run != nil {
-		watch, end = h.Observer.Run(h.run, cfg)
+		watch, end = h.Observer.Run(h.run, &cfg)
 	}
 	defer func() {
 		if fault == errGivenBack {

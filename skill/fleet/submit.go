@@ -28,7 +28,7 @@ const refused = "the queue was full"
 
 // Submit stores a run and its files, and queues it. The run of an ID that was submitted
 // before is left as it is; it is an error if that was another run. Errors are [ErrQuota],
-// [*pack.TooLargeError] and others.
+// [pack.ErrTooLarge] and others.
 func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 	r := s.Run
 	r.ID = cmp.Or(r.ID, strings.ToLower(rand.Text()))
@@ -152,22 +152,22 @@ func (s Submission) store(ctx context.Context, p Plane, r Run) (_ *Workspace, be
 			return nil, "", fmt.Errorf("the run %s works in the workspace %s; wait until it has ended, or cancel it", ws.Run, ws.Name)
 		}
 	}
-	if err := cmp.Or(s.checkDir(), s.checkExpert()); err != nil {
-		return nil, "", err
+	err = s.checkDir()
+	if err == nil {
+		err = refuseShared(s.Dir, "copy it to a local disk first")
 	}
-	kind, err := pack.SharedFilesystem(s.Dir)
+	if err == nil {
+		err = s.checkExpert()
+	}
 	if err != nil {
 		return nil, "", err
-	}
-	if kind != "" {
-		return nil, "", fmt.Errorf("%s is on a file system that machines share (%s), where a run would change files that others use; copy it to a local disk first", s.Dir, kind)
 	}
 	f, err := pack.Open(s.Owner.pack(p.Blobs(r.Workspace), r.Pin != ""), s.Dir)
 	if err != nil {
 		return nil, "", err
 	}
 	manifest, err := f.Snapshot(ctx, nil, true)
-	if _, large := errors.AsType[*pack.TooLargeError](err); err != nil && !large {
+	if err != nil && !errors.Is(err, pack.ErrTooLarge) {
 		err = fmt.Errorf("the files of %s cannot be sent: %w", s.Dir, err)
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"textskill/skill"
 	"textskill/skill/agent"
+	"textskill/skill/fleet/pack"
 )
 
 // WorkerConfig says how a worker carries out runs. Plane, Name, Slots, Root and Model are
@@ -42,10 +43,10 @@ type WorkerConfig struct {
 
 // An Observer is told what a worker does. What is nil is not told.
 type Observer struct {
-	// Run is called when the worker begins to work on a run. hear is then called with each
-	// event of its expert, and end when the worker works on it no more: with an error if the
-	// run failed.
-	Run func(r Run, cfg agent.Config) (hear func(agent.Event), end func(error))
+	// Run is called when the worker begins to work on a run, and may set what MCP servers are
+	// sent of its trace. hear is then called with each event of its expert, and end when the
+	// worker works on it no more: with an error if the run failed.
+	Run func(r Run, cfg *agent.Config) (hear func(agent.Event), end func(error))
 
 	Stored func(took time.Duration) // is called after a step was stored, from its snapshot on
 	Listed func(runs []Run)         // is called with all runs of the fleet, from time to time
@@ -78,6 +79,12 @@ func Work(ctx context.Context, cfg WorkerConfig) error {
 	if w.Say == nil {
 		w.Say = func(string) {}
 	}
+	if err := os.MkdirAll(w.Root, 0o700); err != nil {
+		return noFolder(err)
+	}
+	if err := refuseShared(w.Root, "choose a folder of a local disk with --root"); err != nil {
+		return err
+	}
 	release, err := w.takeName(ctx)
 	switch {
 	case err == nil:
@@ -92,7 +99,7 @@ func Work(ctx context.Context, cfg WorkerConfig) error {
 		err = os.MkdirAll(w.dir, 0o700)
 	}
 	if err != nil {
-		return fmt.Errorf("there is no room for copies of workspaces: %w; choose another folder with --root", err)
+		return noFolder(err)
 	}
 	stop, err := w.Plane.Serve(WorkerName+w.Name, w.answer)
 	if err != nil {
@@ -130,6 +137,19 @@ func Work(ctx context.Context, cfg WorkerConfig) error {
 			w.take(ctx, job)
 		})
 	}
+}
+
+func noFolder(err error) error {
+	return fmt.Errorf("the folder for copies of workspaces cannot be made: %w; choose another one with --root", err)
+}
+
+// refuseShared returns an error for a folder that machines share, with what to do instead.
+func refuseShared(dir, instead string) error {
+	kind, err := pack.SharedFilesystem(dir)
+	if err == nil && kind != "" {
+		err = fmt.Errorf("%s is on a file system that machines share (%s), whose locks do not keep other machines out; %s", dir, kind, instead)
+	}
+	return err
 }
 
 // takeName makes this process the one that has the worker's name, until release is called.

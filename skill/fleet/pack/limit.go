@@ -3,6 +3,7 @@ package pack
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -10,26 +11,24 @@ import (
 	"strings"
 )
 
-// A TooLargeError says that a folder has more than may be stored. Nothing was stored.
-type TooLargeError struct {
-	Bytes, MaxBytes int64 // of all files
-	Files, MaxFiles int   // with links and folders
-	Largest         []string
-}
+// ErrTooLarge ends the error for a folder that has more than may be stored. Nothing was stored.
+var ErrTooLarge = errors.New("remove or exclude files, or submit it with --pin WORKER, which allows 8 GiB and any number of files")
 
-func (e *TooLargeError) Error() string {
+// exceeds returns the error for a folder of so many files, links and folders that f may not
+// store it; largest are its largest folders.
+func (f *Folder) exceeds(files int, bytes int64, largest []string) error {
 	var over []string
-	if e.Bytes > e.MaxBytes {
-		over = append(over, fmt.Sprintf("%s, %s more than the %s that move between machines", sizeText(e.Bytes), sizeText(e.Bytes-e.MaxBytes), sizeText(e.MaxBytes)))
+	if bytes > f.maxBytes {
+		over = append(over, fmt.Sprintf("%s, %s more than the %s that move between machines", sizeText(bytes), sizeText(bytes-f.maxBytes), sizeText(f.maxBytes)))
 	}
-	if e.Files > e.MaxFiles {
-		over = append(over, fmt.Sprintf("%d files, %d more than the %d that move between machines", e.Files, e.Files-e.MaxFiles, e.MaxFiles))
+	if files > f.maxFiles {
+		over = append(over, fmt.Sprintf("%d files, %d more than the %d that move between machines", files, files-f.maxFiles, f.maxFiles))
 	}
 	text := "the folder has " + strings.Join(over, ", and ")
-	if len(e.Largest) > 0 {
-		text += "; the largest folders are " + strings.Join(e.Largest, ", ")
+	if len(largest) > 0 {
+		text += "; the largest folders are " + strings.Join(largest, ", ")
 	}
-	return text + "; remove or exclude files, or submit it with --pin WORKER, which allows 8 GiB and any number of files"
+	return fmt.Errorf("%s; %w", text, ErrTooLarge)
 }
 
 // sizeText returns a number of bytes in words.
@@ -79,12 +78,13 @@ type usage struct {
 	bytes int64
 }
 
-// shownFolders is how many folders a TooLargeError names.
+// shownFolders is how many of the largest folders are named.
 const shownFolders = 3
 
 // tooLarge measures the folder for its error.
 func (f *Folder) tooLarge(ctx context.Context) error {
-	e := &TooLargeError{MaxBytes: f.maxBytes, MaxFiles: f.maxFiles}
+	var files int
+	var bytes int64
 	folders := map[string]*usage{}
 	err := filepath.WalkDir(f.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == f.dir {
@@ -108,7 +108,7 @@ func (f *Folder) tooLarge(ctx context.Context) error {
 				size = info.Size()
 			}
 		}
-		e.Files, e.Bytes = e.Files+1, e.Bytes+size
+		files, bytes = files+1, bytes+size
 		for part := range ancestors(rel) {
 			u := folders[part]
 			if u == nil {
@@ -122,8 +122,7 @@ func (f *Folder) tooLarge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.Largest = largest(folders, e)
-	return e
+	return f.exceeds(files, bytes, f.largest(folders))
 }
 
 // ancestors returns the folders that a path is in, of the first two levels.
@@ -142,9 +141,9 @@ func ancestors(rel string) func(yield func(string) bool) {
 
 // largest describes the folders that have the most of what there is too much of. One that
 // has most of its own in a folder below gives way to that.
-func largest(folders map[string]*usage, e *TooLargeError) (texts []string) {
+func (f *Folder) largest(folders map[string]*usage) (texts []string) {
 	weight := func(u *usage) float64 {
-		return max(float64(u.bytes)/float64(e.MaxBytes), float64(u.files)/float64(e.MaxFiles))
+		return max(float64(u.bytes)/float64(f.maxBytes), float64(u.files)/float64(f.maxFiles))
 	}
 	list := make([]*usage, 0, len(folders))
 	for _, u := range folders {

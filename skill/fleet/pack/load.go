@@ -48,7 +48,7 @@ func (f *Folder) load(ctx context.Context, manifest string) error {
 	}
 	f.count, f.bytes = f.root.measure()
 	if f.count--; f.bytes > f.maxBytes {
-		return &TooLargeError{Bytes: f.bytes, MaxBytes: f.maxBytes, Files: f.count, MaxFiles: f.maxFiles}
+		return f.exceeds(f.count, f.bytes, nil)
 	}
 	f.keep(f.root)
 	return nil
@@ -145,7 +145,7 @@ func (l *loader) read(manifest string, data []byte) error {
 		}
 		l.path = path
 		if l.nodes > l.maxFiles {
-			return &TooLargeError{Files: l.nodes, MaxFiles: l.maxFiles, MaxBytes: l.maxBytes}
+			return l.exceeds(l.nodes, 0, nil)
 		}
 	}
 	if r.bad {

@@ -116,7 +116,7 @@ const maxOwed = 10_000
 // Snapshot stores what has changed since the last successful one and returns the sum of
 // the new manifest. changed are paths relative to the folder, with slashes, of what may
 // have changed since the last call; a folder stands for all below it. walk makes it look
-// at every file. If it fails, with a [*TooLargeError] among others, the next call stores
+// at every file. If it fails, with [ErrTooLarge] among others, the next call stores
 // all that is missing.
 func (f *Folder) Snapshot(ctx context.Context, changed []string, walk bool) (manifest string, err error) {
 	changed, walk = slices.Concat(f.owed, changed), f.owedWalk || walk || len(f.owed) > maxOwed

@@ -270,8 +270,7 @@ func TestTooLarge(t *testing.T) {
 		tt.o.Blobs = m
 		f := open(t, tt.o, dir)
 		_, err := f.Snapshot(t.Context(), nil, true)
-		var size *TooLargeError
-		if !errors.As(err, &size) || !strings.Contains(err.Error(), tt.want) {
+		if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("the error is %v", err)
 		}
 		if m.puts > 0 {

@@ -92,9 +92,8 @@ func (s *scan) add(rel string, changes []*change, err error) bool {
 	if err == nil {
 		err = context.Cause(s.ctx)
 	}
-	var size *TooLargeError
 	if s.err == nil && err != nil {
-		if s.err = err; !errors.As(err, &size) && rel != "" {
+		if s.err = err; !errors.Is(err, ErrTooLarge) && rel != "" {
 			s.err = fmt.Errorf("%s: %w", rel, err)
 		}
 	}
