@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -17,6 +18,11 @@ import (
 
 	metrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	"google.golang.org/protobuf/proto"
+
+	"textskill/skill/agent"
+	"textskill/skill/fleet"
+	"textskill/skill/fleet/jetstream"
+	"textskill/testdata/needs"
 )
 
 // TestCall calls tools as a user would.
@@ -139,7 +145,7 @@ func TestWeb(t *testing.T) {
 	if out, stderr, code := run(t, "--nats", nats, "runs", "--follow", "one"); code != 0 {
 		t.Fatalf("follow: %d %s %s", code, out, stderr)
 	}
-	link := begin(t, `http://\S+`, "--nats", nats, "web")
+	link := begin(t, `http://\S+`, "--nats", nats+","+nats, "web")
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -158,11 +164,48 @@ func TestWeb(t *testing.T) {
 		return resp.Request.URL.String(), string(body)
 	}
 	base, _ := get(link)
-	if _, list := get(base + "runs"); !strings.Contains(list, "/runs/one") || !strings.Contains(list, "on w1") {
+	if _, list := get(base + "runs"); !strings.Contains(list, "/runs/one") || !strings.Contains(list, "on w1") || !strings.Contains(list, "Fleet at 127.0.0.1<") {
 		t.Errorf("the list: %s", list)
 	}
-	if _, one := get(base + "runs/one"); !strings.Contains(one, "worker w1 begins") || !strings.Contains(one, "calls appendTextFile") || !strings.Contains(one, "completed after step 4") {
+	if _, one := get(base + "runs/one"); !strings.Contains(one, "worker w1 begins") || !strings.Contains(one, "calls appendTextFile") || !strings.Contains(one, "completed after step 4") || !strings.Contains(one, "<dt>Ran on</dt><dd>w1") {
 		t.Errorf("the run: %s", one)
+	}
+}
+
+// TestCheck says whether servers may be trusted.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	port := needs.Port(t)
+	s, err := jetstream.StartServer(jetstream.ServerOptions{Dir: t.TempDir(), Monitor: port, SyncLater: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Shutdown()
+	args := []string{"check", "--accept-few", "--monitor", fmt.Sprintf("http://127.0.0.1:%d", port)}
+	const trusted = "cluster of 1\nThe fleet may trust them.\n"
+	if out, stderr, code := run(t, args...); code != exitFailed || strings.Contains(out, "trust") || !strings.HasPrefix(stderr, "skill-fleet: skill: when the power of all servers fails") {
+		t.Errorf("by default: %d %s%s", code, out, stderr)
+	}
+	if out, stderr, code := run(t, append(args, "--accept-loss", "2m")...); code != exitOK || !strings.HasSuffix(out, trusted) || stderr != "" {
+		t.Errorf("with a loss that is accepted: %d %s%s", code, out, stderr)
+	}
+}
+
+// TestTraced gives the MCP servers of a run the trace of its submitter.
+func TestTraced(t *testing.T) {
+	collector := httptest.NewServer(http.NotFoundHandler())
+	defer collector.Close()
+	c := &cli{stderr: io.Discard, getenv: func(name string) string {
+		return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL}[name]
+	}}
+	var cfg agent.Config
+	hear, end := c.traced(fleet.Run{Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, &cfg)
+	defer end(nil)
+	call := agent.ToolCall{ID: "a", ToolName: "search"}
+	hear(agent.Event{Type: agent.StartRun, InitialCheckpoint: &agent.Checkpoint{Status: agent.Init}})
+	hear(agent.Event{Type: agent.CallTool, ToolCall: &call})
+	if cfg.Traceparent == nil || !strings.HasPrefix(cfg.Traceparent("a"), "00-0af7651916cd43dd8448eb211c80319c-") {
+		t.Error("a call has no trace")
 	}
 }
 

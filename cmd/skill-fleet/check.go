@@ -67,5 +67,8 @@ func (c *cli) check(ctx context.Context, o *options, check jetstream.Check) erro
 		}
 		return exit(exitFailed)
 	}
+	if err == nil {
+		fmt.Fprintln(c.stdout, "The fleet may trust them.")
+	}
 	return err
 }

@@ -48,10 +48,7 @@ const (
 	exitQuota   = 4 // the tenant has too many waiting runs
 )
 
-// An exit ends the program with a code, after the message has been printed.
-type exit int
-
-func (exit) Error() string { return "" }
+type exit = usage.Exit
 
 // ownProgram returns the program that commands run under: this one again. The name
 // still leads to it after its file has been replaced.

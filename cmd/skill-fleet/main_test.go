@@ -303,6 +303,19 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestNoKey says what a worker that has no key of its model needs.
+func TestNoKey(t *testing.T) {
+	t.Parallel()
+	cmd := program(t, "worker", "--model", "gpt-5.1")
+	for _, name := range []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "SKILL_MODEL"} {
+		cmd.Env = append(cmd.Env, name+"=")
+	}
+	const want = "skill-fleet: OPENAI_API_KEY is not set; set it, or OPENAI_BASE_URL to an endpoint that needs no key, or name the provider of the model with --provider\n"
+	if out, err := cmd.CombinedOutput(); err == nil || string(out) != want {
+		t.Errorf("%v %s", err, out)
+	}
+}
+
 // TestCredentials has an empty --creds take back what the environment names, and says which file
 // is missing.
 func TestCredentials(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -56,7 +57,7 @@ func (c *cli) web(ctx context.Context, o *options, tenant, addr string, accepted
 	defer p.Close()
 	b := board.Of(p, tenant)
 	defer b.Close()
-	servers := strings.Join(hosts, ", ")
+	servers := strings.Join(slices.Compact(slices.Sorted(slices.Values(hosts))), ", ")
 	title := "Fleet at " + servers
 	if tenant != "" {
 		title = "Tenant " + tenant + " at " + servers

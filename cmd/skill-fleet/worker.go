@@ -165,7 +165,7 @@ func (c *cli) setModel(cfg *agent.Config, w workerSettings, p agent.Project) err
 		e.Key = c.getenv(name)
 	}
 	if e.Key == "" && e.BaseURL == "" {
-		return fmt.Errorf("%s is not set", from.Keys[0])
+		return from.NoKey()
 	}
 	if p.Temperature != nil {
 		e.Temperature = *p.Temperature

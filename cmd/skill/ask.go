@@ -36,15 +36,12 @@ type gate struct {
 	always map[string]bool                       // names of tools that the person has allowed for good
 }
 
-// An unaskedError ends a run that has nobody to ask about a call.
-type unaskedError struct {
-	call  string
-	ruled bool // the rules say to ask, which --ask and allow do not change
-}
-
-func (e *unaskedError) Error() string {
-	return "not done, because it needs your consent: " + e.call
-}
+// What ends a run that has nobody to ask about a call. It is errRuled if the rules say to ask,
+// which --ask and allow do not change.
+var (
+	errUnasked = errors.New("not done, because it needs your consent")
+	errRuled   = fmt.Errorf("%w", errUnasked)
+)
 
 // newGate returns what --ask says, without it otherwise, and the rules of the user and of a
 // workspace that is trusted; nil if they allow all.
@@ -91,7 +88,11 @@ func (g *gate) allow(_ context.Context, call agent.ToolCall, effect dialect.Effe
 	}
 	what := call.ToolName + " " + string(call.Args)
 	if g.ask == nil {
-		return "", &unaskedError{oneLine(what, lineWidth), matches(g.rules.Ask, call.ToolName)}
+		why := errUnasked
+		if matches(g.rules.Ask, call.ToolName) {
+			why = errRuled
+		}
+		return "", fmt.Errorf("%w: %s", why, oneLine(what, lineWidth))
 	}
 	fmt.Fprintf(g.stdout, "\n     %s\n", oneLine(what, maxAsked))
 	reply, err := g.ask("Allow this call? (yes, no, or always for this tool) ")

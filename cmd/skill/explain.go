@@ -17,7 +17,8 @@ func (c *cli) explainCommand(o *options) *cobra.Command {
 		Short: "Show how a prompt in plain words is understood, and carry out nothing",
 		Long: "explain prints the command that a prompt in plain words stands for, or why it stands for\n" +
 			"none. With -v or --json it also prints the request in the prompt, its verb, and what each\n" +
-			"part of it is. No language model is asked. The exit code is 1 if the prompt is not understood.",
+			"part of it is. No language model is asked. The exit code is 1 if the prompt is not\n" +
+			"understood.",
 		Example: "  skill explain 'move notes.md from Inbox to Archive'\n  skill explain -v 'delete a.txt if it is empty'",
 		Args:    usage.Arguments(1, math.MaxInt, "a prompt: "+c.program()+" explain 'read a.txt'"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"textskill/cmd/internal/usage"
 	"textskill/skill/dialect"
 )
 
@@ -60,7 +61,9 @@ func nameOf(started string) string {
 func (c *cli) program() string { return cmp.Or(c.name, "skill") }
 
 // say writes a line of what is wrong, or what goes on.
-func (c *cli) say(words ...any) { fmt.Fprint(c.stderr, c.program(), ": ", fmt.Sprintln(words...)) }
+func (c *cli) say(words ...any) {
+	fmt.Fprint(c.stderr, c.program(), ": ", usage.Bounded(fmt.Sprintln(words...)))
+}
 
 func (c *cli) sayf(format string, args ...any) { c.say(fmt.Sprintf(format, args...)) }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"textskill/cmd/internal/usage"
 	"textskill/skill"
 )
 
@@ -49,7 +50,4 @@ const (
 	exitConfirm = 3 // nothing was done: the exact command has to be typed
 )
 
-// An exit ends the program with a code, after the message has been printed.
-type exit int
-
-func (exit) Error() string { return "" }
+type exit = usage.Exit

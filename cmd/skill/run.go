@@ -25,9 +25,9 @@ import (
 
 const runLong = `run gives a query to an expert of perstack.toml and prints what happens: for people on
 a terminal, else, or with --json, each event as a line of JSON. The query may come from
-standard input, as "-" or in a pipe. The expert works until it says that it is done, --max-steps steps
-are taken, or the program is interrupted. Every step is recorded in perstack/runs. A
-run can be continued from there, with another query or without one.
+standard input, as "-" or in a pipe. The expert works until it says that it is done,
+--max-steps steps are taken, or the program is interrupted. Every step is recorded in
+perstack/runs. A run can be continued from there, with another query or without one.
 
 The model is one of OpenAI, or of any endpoint that speaks OpenAI's protocols, of
 Anthropic or of Google. The provider is the one of --provider, else of perstack.toml;
@@ -160,8 +160,8 @@ func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error 
 	}
 	c.setGate(&cfg, r, askNever, ask)
 	runID, last, err := run(ctx, cfg, query)
-	if unasked, ok := errors.AsType[*unaskedError](err); ok {
-		return c.unasked(cfg, r, runID, unasked)
+	if errors.Is(err, errUnasked) {
+		return c.unasked(cfg, r, runID, err)
 	}
 	if err != nil {
 		return c.ended(ctx, cfg, runID, err)
@@ -181,9 +181,9 @@ func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error 
 }
 
 // unasked says how to go on after a call that nobody could be asked about.
-func (c *cli) unasked(cfg agent.Config, r *runOptions, runID string, err *unaskedError) error {
+func (c *cli) unasked(cfg agent.Config, r *runOptions, runID string, err error) error {
 	how := "--ask never does it; so does allow under [tools] in " + c.rulesToEdit()
-	if err.ruled {
+	if errors.Is(err, errRuled) {
 		how = "asks you on a terminal; elsewhere, " + c.notToAsk("the tool") + " first"
 	}
 	c.sayf("%s\n%s %s", cfg.Redactor().Text(err.Error()), r.again("run", cfg.Expert, "--continue-run", runID), how)

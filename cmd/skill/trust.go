@@ -23,8 +23,9 @@ what it is about to trust.
 
 The record lies in your state folder. It holds for the directory, its owner and these
 settings as they are: after one of them changes, trust has to be given again. So does what
-skill.toml of the workspace says of flags and tools, which until then does not count. To edit an
-instruction of perstack.toml changes nothing; AGENTS.md is read as it was. What a trusted command does is not looked at.`
+skill.toml of the workspace says of flags and tools, which until then does not count. To
+edit an instruction of perstack.toml changes nothing; AGENTS.md is read as it was. What a
+trusted command does is not looked at.`
 
 func (c *cli) trustCommand(o *options) *cobra.Command {
 	r := runOptions{options: o}

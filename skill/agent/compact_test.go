@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"weak"
 
 	"textskill/llmfallback/remote"
 )
@@ -297,5 +299,47 @@ func TestPartsFitTheWindow(t *testing.T) {
 		if strings.Join(got, " ") != tt.want {
 			t.Errorf("%s: %s, want %s", name, strings.Join(got, " "), tt.want)
 		}
+	}
+}
+
+// forgetting is a reader that keeps nothing of what it was asked, and says at the end whether
+// the conversation that the run was continued with is still in memory.
+type forgetting struct {
+	*reader
+	first weak.Pointer[Message]
+	held  bool
+}
+
+func (m *forgetting) Next(ctx context.Context, r Request) (Answer, error) {
+	a, err := m.reader.Next(ctx, r)
+	m.asked, r = nil, Request{}
+	if runtime.GC(); m.step > 20 {
+		m.held = m.held || m.first.Value() != nil
+	}
+	return a, err
+}
+
+// TestCompactedIsForgotten continues a run, and holds of its conversation no more than what
+// compaction leaves: else one that was taken over would be held twice.
+func TestCompactedIsForgotten(t *testing.T) {
+	l, reads := newReader(t, 3000)
+	l.cfg.MaxSteps = 3
+	l.ran("Read it.")
+	c := l.from()
+	m := &forgetting{reader: reads, first: weak.Make(&c.Messages[0])}
+	l.cfg.Model, l.cfg.MaxSteps, l.cfg.RunID = m, 0, ""
+	seq := Run(t.Context(), l.cfg, "")
+	c, l.cfg.From = Checkpoint{}, nil
+	compacted := 0
+	for e, err := range seq {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Type == CompactConversation {
+			compacted++
+		}
+	}
+	if compacted == 0 || m.step <= 20 || m.held {
+		t.Errorf("%d steps, compacted %d times, held %t", m.step, compacted, m.held)
 	}
 }

@@ -125,7 +125,7 @@ func ReadProject(data []byte) (Project, error) {
 			}
 			e.Skills[name] = c
 		}
-		if err := e.check(key, p.Experts); err != nil {
+		if err := e.check(p.Experts); err != nil {
 			return p, fmt.Errorf("%s: experts.%s: %w", ProjectFile, key, err)
 		}
 		if e.Key = key; e.Version == "" {
@@ -186,7 +186,7 @@ func newerThan(version, other string) bool {
 const maxInstruction = 20480
 
 // check validates the fields of an expert.
-func (e Expert) check(key string, all map[string]Expert) error {
+func (e Expert) check(all map[string]Expert) error {
 	switch n := len(utf16.Encode([]rune(e.Instruction))); {
 	case n == 0:
 		return errors.New("instruction is required")

@@ -249,6 +249,7 @@ func (r *run) work(ctx context.Context, query string) error {
 	if r.from != nil {
 		write = r.store.updateSetting
 	}
+	r.from, r.cfg.From = nil, nil // the task has their conversation, until it compacts it
 	if err := write(ctx, r.setting(query), r.clean); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-// Package usage words what is wrong with a command line.
+// Package usage words what is wrong with a command line, and ends programs with a code.
 package usage
 
 import (
@@ -15,6 +15,11 @@ import (
 	"textskill/skill"
 )
 
+// An Exit ends the program with a code, after the message has been printed.
+type Exit int
+
+func (Exit) Error() string { return "" }
+
 // PrintError says what is wrong with a command line, what cmd takes, and where to read
 // more, in three lines.
 func PrintError(w io.Writer, cmd *cobra.Command, err error) {
@@ -23,7 +28,23 @@ func PrintError(w io.Writer, cmd *cobra.Command, err error) {
 	if cmd.Name() == "help" {
 		topic = ""
 	}
-	fmt.Fprintf(w, "%s: %v\nusage: %s\nhelp:  %[1]s help%[4]s\n", program, err, cmd.UseLine(), topic)
+	fmt.Fprintf(w, "%s: %s\nusage: %s\nhelp:  %[1]s help%[4]s\n", program, Bounded(err.Error()), cmd.UseLine(), topic)
+}
+
+// Bounded leaves out the middle of each part of a text that has more than 10,000 bytes, as no
+// message about two paths has. Parts end with a line or with "; ", as in lists of errors.
+func Bounded(text string) string {
+	const longest, side = 10_000, 1000
+	if len(text) <= longest {
+		return text
+	}
+	for _, end := range []string{"\n", "; "} {
+		if first, rest, more := strings.Cut(text, end); more {
+			return Bounded(first) + end + Bounded(rest)
+		}
+	}
+	head, tail := strings.ToValidUTF8(text[:side], ""), strings.ToValidUTF8(text[len(text)-side:], "")
+	return fmt.Sprintf("%s … (%d bytes are left out) … %s", head, len(text)-2*side, tail)
 }
 
 // FlagError words what pflag reports about the flags of cmd.

@@ -32,7 +32,8 @@ import (
 // goroutine at a time uses it.
 type Recorder struct {
 	*reporter
-	cfg agent.Config
+	cfg       agent.Config // without From, which has the whole conversation
+	continued bool
 
 	ids     *ids
 	parent  trace.SpanContext // of the run; not valid if there is none
@@ -60,7 +61,9 @@ func New(getenv func(string) string, cfg agent.Config) (*Recorder, error) {
 	if r == nil || err != nil {
 		return nil, err
 	}
-	return &Recorder{reporter: r, cfg: cfg, ids: i, started: time.Now()}, nil
+	continued := cfg.Continue != "" || cfg.From != nil
+	cfg.From = nil
+	return &Recorder{reporter: r, cfg: cfg, continued: continued, ids: i, started: time.Now()}, nil
 }
 
 // Continue makes the run a part of the trace of a traceparent, as W3C has it, if it is one.
@@ -143,7 +146,7 @@ func (r *Recorder) join() (first trace.SpanContext) {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d", r.cfg.Executor.Dir(), r.run, s.StartedAt))
 	r.ids.trace = trace.TraceID(sum[:16])
 	root := trace.SpanID(sum[16:24])
-	if r.cfg.Continue == "" && r.cfg.From == nil {
+	if !r.continued {
 		r.ids.root = root
 		return first
 	}

@@ -152,7 +152,7 @@ func get(ctx context.Context, url string, v any) error {
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("asking a monitoring port: %w; see whether the server has http_port in its configuration", err)
+		return fmt.Errorf("asking a monitoring port: %w; see whether the server has http_port in its configuration, and name other ports than 8222 with --monitor", err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
