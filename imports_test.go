@@ -37,7 +37,7 @@ var mayImport = map[string][]string{
 
 	"skill/internal/state": {"skill/internal/workspace/tree"},
 
-	"skill/internal/workspace": {"skill/internal/state", "skill/internal/workspace/tree"},
+	"skill/internal/workspace": {"skill/internal/refusal", "skill/internal/state", "skill/internal/workspace/tree"},
 
 	"skill/internal/patch": {},
 

@@ -9,9 +9,13 @@ import (
 // An ArgError reports an argument that its operation cannot accept.
 type ArgError = refusal.ArgError
 
-// A RefusedError reports an operation or an address that the configuration forbids. It
-// matches fs.ErrPermission.
+// A RefusedError reports what may not be done: an operation or an address that the
+// configuration forbids, or a path. It matches fs.ErrPermission, and [ErrOutside] where the
+// path leads out of the workspace.
 type RefusedError = refusal.RefusedError
+
+// ErrOutside reports a path that leads out of the workspace.
+var ErrOutside = refusal.ErrOutside
 
 // A NoMatchError reports that a file does not have [EditFile].Old, or the lines of a [Patch].
 type NoMatchError struct {

@@ -33,10 +33,9 @@ func Example() {
 		skill.ReadFile{Path: "../a.txt"},
 	} {
 		r, err := x.Execute(ctx, s, op)
-		outside, isOutside := errors.AsType[*skill.OutsideError](err)
 		switch read, isRead := r.(skill.FileRead); {
-		case isOutside:
-			fmt.Println("outside:", outside.Path != "")
+		case errors.Is(err, skill.ErrOutside):
+			fmt.Println("outside the workspace")
 		case errors.Is(err, fs.ErrNotExist):
 			fmt.Println("there is no such file")
 		case err != nil:
@@ -48,7 +47,7 @@ func Example() {
 	// Output:
 	// hi
 	// there is no such file
-	// outside: true
+	// outside the workspace
 }
 
 // A program that runs commands is its own helper: main calls HelperMain first. Without a

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"textskill/skill/internal/workspace"
 	"textskill/testdata/needs"
 )
 
@@ -293,7 +292,7 @@ func TestExecDir(t *testing.T) {
 			"file":     func(err error) bool { return isChdir(err, syscall.ENOTDIR) },
 			"dangling": func(err error) bool { return isChdir(err, syscall.ENOENT) },
 			"a/b":      func(err error) bool { return isChdir(err, syscall.ENOENT) },
-			".skill":   func(err error) bool { _, ok := errors.AsType[*workspace.DeniedError](err); return ok },
+			".skill":   func(err error) bool { _, ok := errors.AsType[*RefusedError](err); return ok && !isOutside(err) },
 		}
 		for name, ok := range refused {
 			r, err := x.Execute(t.Context(), &Session{}, Exec{Command: "pwd", Dir: name})
@@ -312,8 +311,7 @@ func TestExecDir(t *testing.T) {
 }
 
 func isOutside(err error) bool {
-	_, ok := errors.AsType[*workspace.OutsideError](err)
-	return ok
+	return errors.Is(err, ErrOutside)
 }
 
 func isChdir(err error, want syscall.Errno) bool {

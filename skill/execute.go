@@ -20,7 +20,7 @@ type Result interface{ Message() string }
 
 // Execute runs one operation for s. Errors of the file system are *fs.PathError and
 // *os.LinkError, with the system call as Op. A path that the workspace refuses is an
-// [*OutsideError], [*DeniedError] or [*NotRegularError]; a bad argument is an [*ArgError].
+// [*RefusedError] or [*NotRegularError]; a bad argument is an [*ArgError].
 func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -142,8 +142,8 @@ func (x *Executor) Narrow(dirs []string) (*Executor, error) {
 	return y, err
 }
 
-// CheckReplaced fails with a [*ReplacedError] if the workspace or a directory of
-// Config.Allow was removed, or something else is at its path.
+// CheckReplaced fails if the workspace or a directory of Config.Allow was removed, or with
+// [ErrReplaced] if something else is at its path.
 func (x *Executor) CheckReplaced() error { return x.ws.CheckReplaced() }
 
 // Reopen returns an Executor on what is at the paths of the workspace and of Config.Allow
@@ -191,8 +191,8 @@ type Call struct {
 func (x *Executor) Config() Config { return x.cfg }
 
 // Real returns the absolute path of name with links resolved; a link at its end is
-// resolved only if follow is set. For a name that leads outside the workspace it returns
-// an [*OutsideError].
+// resolved only if follow is set. For a name that leads outside the workspace the error
+// matches [ErrOutside].
 func (x *Executor) Real(s *Session, name string, follow bool) (string, error) {
 	if strings.IndexByte(name, 0) >= 0 {
 		return x.path(s, "path", name)

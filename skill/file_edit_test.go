@@ -3,6 +3,7 @@ package skill
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -257,6 +258,23 @@ func TestDistance(t *testing.T) {
 	}{{"", "", 0}, {"", "ab", 2}, {"want", "want", 0}, {"wnat", "want", 1}, {"wnt", "want", 1}, {"udno", "undo", 1}, {"history", "hsitroy", 2}, {"abc", "cab", 2}, {"ab", "ba", 1}} {
 		if got, back := Distance(tt.a, tt.b), Distance(tt.b, tt.a); got != tt.want || back != tt.want {
 			t.Errorf("Distance(%q, %q) is %d, the other way %d; want %d", tt.a, tt.b, got, back, tt.want)
+		}
+	}
+}
+
+// TestChangedIsPrinted has a change say the same where it is printed as in its message.
+func TestChangedIsPrinted(t *testing.T) {
+	x, dir := open(t)
+	for _, dryRun := range []bool{false, true} {
+		if dryRun {
+			x = newExecutor(t, Config{Dir: dir, DryRun: true})
+		}
+		r, err := x.Execute(t.Context(), &Session{}, WriteFile{Path: "a", Content: "hi"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(r); got != r.Message() || strings.HasPrefix(got, "would ") != dryRun {
+			t.Errorf("it prints %q, and its message is %q", got, r.Message())
 		}
 	}
 }

@@ -74,8 +74,7 @@ func (x *Executor) describe(ctx context.Context, l Listed) ([]workspace.Info, er
 		}
 		name := filepath.Join(l.Path, e.Name)
 		info, err := x.ws.Stat(name, true)
-		var outside *workspace.OutsideError
-		if errors.As(err, &outside) {
+		if errors.Is(err, ErrOutside) {
 			info, err = x.ws.Stat(name, false)
 		}
 		if err != nil {

@@ -49,6 +49,9 @@ func (c Changed) Message() string {
 	return pastTense[c.Kind] + " " + c.Path
 }
 
+// String is Message, not that of the change, which is about one that was not made.
+func (c Changed) String() string { return c.Message() }
+
 func (x *Executor) writeFile(ctx context.Context, s *Session, a WriteFile) (Result, error) {
 	abs, err := x.path(s, "path", a.Path)
 	if err != nil {

@@ -10,16 +10,13 @@ import (
 // 0 means the default and a negative number no limit. The last change is always kept.
 type Journal = workspace.Journal
 
-// Errors for paths that the workspace refuses.
-type (
-	OutsideError    = workspace.OutsideError    // the path leads outside the workspace
-	ReplacedError   = workspace.ReplacedError   // the workspace was removed, or another directory is at its path
-	DeniedError     = workspace.DeniedError     // the path is protected
-	NotRegularError = workspace.NotRegularError // the path is a device, pipe or socket
-)
+// A NotRegularError reports a device, pipe or socket where a file was expected.
+type NotRegularError = workspace.NotRegularError
 
-// ErrSameFile reports a copy of a file onto itself.
-var ErrSameFile = workspace.ErrSameFile
+var (
+	ErrSameFile = workspace.ErrSameFile // a file is copied onto itself
+	ErrReplaced = workspace.ErrReplaced // another directory is at the path of the workspace
+)
 
 // WithProgress returns a context in which long operations call report with the number of
 // files, bytes or seconds done. A total of 0 means unknown. Operations call report often,

@@ -154,7 +154,7 @@ func (d *Dialect) text(ctx context.Context, x *skill.Executor, s *skill.Session,
 		r = in.fail(err)
 	} else {
 		r = in.run(ctx)
-		r.Ignored = in.unread(prompt, c.Payload)
+		r.Ignored = append(in.unread(prompt, c.Payload), in.unclosed(prompt, c)...)
 	}
 	r.Tool = cmp.Or(r.Tool, c.Operation)
 	return r
@@ -170,6 +170,23 @@ func (in *call) unread(prompt, payload string) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("what follows the path was ignored: %.40q; %s", payload, hint)}
+}
+
+// unclosed says that a quote before words was taken for a character of a name, for none ends
+// the name.
+func (in *call) unclosed(prompt string, c parser.Command) []string {
+	quote := func(name string) bool {
+		return name != "" && strings.Contains(`"'`, name[:1]) && !strings.Contains(name[1:], name[:1])
+	}
+	_, typed, _ := strings.Cut(prompt, c.Operation)
+	name := in.str("destination")
+	switch {
+	case c.Payload != "" && quote(c.Path) && strings.HasPrefix(strings.TrimSpace(typed), c.Path):
+		name = c.Path
+	case !quote(name) || !strings.HasSuffix(c.Payload, name):
+		return nil
+	}
+	return []string{fmt.Sprintf("the quote before %s has no partner in the name, and was taken as a part of it", name[1:])}
 }
 
 // Command carries out the command of an operation whose arguments are known: path, and
@@ -247,7 +264,7 @@ func (in *call) complete() error {
 	for i := range in.tool.Params {
 		p := &in.tool.Params[i]
 		if _, ok := in.values[p.Name]; !ok && p.Required {
-			return &paramError{param: p}
+			return &skill.ArgError{Arg: p.Name, Reason: missing}
 		}
 	}
 	return nil
@@ -256,7 +273,7 @@ func (in *call) complete() error {
 // achillesFail formats an error as the original does.
 func achillesFail(in *call, err error) Reply {
 	f := &Failure{Cause: err, Code: codeOf(err)}
-	var pe *paramError
+	var arg *skill.ArgError
 	var known *Failure
 	message, code, system := libuv(err)
 	switch {
@@ -266,23 +283,20 @@ func achillesFail(in *call, err error) Reply {
 		f.Message, f.Hint, f.Cause = "Unknown operation: "+in.sent, in.dialect.nearest(in.sent), nil
 	case errors.Is(err, errIncomplete):
 		f.Message, f.Hint, f.Cause = "Invalid input: operation and path are required.", in.tool.Usage(), nil
-	case errors.As(err, &pe) && pe.want == "" && pe.param.Name != "path":
-		name := strings.ToUpper(pe.param.Name[:1]) + pe.param.Name[1:]
+	case errors.As(err, &arg) && arg.Reason == missing && arg.Arg != "path":
+		name := strings.ToUpper(arg.Arg[:1]) + arg.Arg[1:]
 		f.Message, f.Hint, f.Cause = name+" required for "+in.sent, in.tool.Usage(), nil
-	case errors.As(err, &pe):
+	case arg != nil && (arg.Reason == missing || strings.HasPrefix(arg.Reason, mustBe)):
 		f.Message, f.Hint = in.sent+": "+err.Error(), in.tool.Usage()
 	case system:
 		f.Message, f.Code = message, code
 	default:
-		var arg *skill.ArgError
-		if errors.As(err, &arg) {
+		if arg != nil {
 			arg.Tool = in.sent
 		}
 		f.Message = err.Error()
 	}
-	var denied *skill.DeniedError
-	var special *skill.NotRegularError
-	if errors.As(err, &special) && !errors.As(err, &denied) {
+	if errors.As(err, new(*skill.NotRegularError)) {
 		f.Message = in.sent + ": " + err.Error()
 	}
 	return failureReply(f)

@@ -206,7 +206,7 @@ type Reply struct {
 	Message bool     // Body is a whole message in the client's wire, of a failure too; without JSON it is text
 	Calls   []Reply  // to the calls of a message, which Body holds together
 	Repairs []string // repairs to the syntax of the text, one phrase each
-	Ignored []string // what the text holds that was not carried out although it looks like it, a sentence each
+	Ignored []string // what to know of the text, a sentence each: parts that look like calls and were not carried out, a quote that was taken for a letter
 	Via     string   // what read the text if no grammar did: "rules", "llm"; else ""
 
 	ran skill.Result // if the call failed although something was done

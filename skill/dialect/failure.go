@@ -69,14 +69,13 @@ var errnoNames = map[syscall.Errno]string{
 func codeOf(err error) string {
 	var errno syscall.Errno
 	var arg *skill.ArgError
-	var outside *skill.OutsideError
-	var denied *skill.DeniedError
+	var refused *skill.RefusedError
 	switch {
 	case errors.As(err, &errno):
 		return errnoNames[errno]
 	case errors.As(err, &arg):
 		return arg.Code
-	case errors.As(err, &outside), errors.As(err, &denied):
+	case errors.As(err, &refused) && refused.Path != "":
 		return "EACCES"
 	}
 	return ""

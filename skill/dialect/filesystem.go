@@ -171,7 +171,7 @@ var (
 func filesystemFail(in *call, err error) Reply {
 	f := &Failure{Cause: err, Code: codeOf(err)}
 	name := cmp.Or(skill.Strip(in.sent), "tool_call")
-	var pe *paramError
+	var arg *skill.ArgError
 	var own *Failure
 	text, system := python(err)
 	switch {
@@ -179,14 +179,14 @@ func filesystemFail(in *call, err error) Reply {
 		f.Message, f.Cause = in.tool.Name+" ERR: "+own.Message, nil
 	case errors.Is(err, errUnknown):
 		f.Message, f.Cause = "unknown op_type: "+strings.ToLower(name), nil
-	case errors.As(err, &pe) && pe.want == "" && pe.param.Name == "old_text":
+	case errors.As(err, &arg) && arg.Reason == missing && arg.Arg == "old_text":
 		f.Message = in.tool.Name + " ERR: missing old_text"
-	case errors.As(err, &pe) && pe.want == "":
-		f.Message = name + " ERR: missing required arg '" + pe.param.Name + "'"
-	case errors.As(err, &pe) && pe.want == "of type string":
-		f.Message = name + " ERR: arg '" + pe.param.Name + "' must be str"
-	case errors.As(err, &pe):
-		f.Message = name + " ERR: arg '" + pe.param.Name + "' must be " + pe.want
+	case arg != nil && arg.Reason == missing:
+		f.Message = name + " ERR: missing required arg '" + arg.Arg + "'"
+	case arg != nil && arg.Reason == mustBe+"of type string":
+		f.Message = name + " ERR: arg '" + arg.Arg + "' must be str"
+	case arg != nil && strings.HasPrefix(arg.Reason, mustBe):
+		f.Message = name + " ERR: arg '" + arg.Arg + "' " + arg.Reason
 	case errors.Is(err, syscall.EBUSY) && in.tool != nil:
 		f.Message = name + " ERR: the workspace itself stays; name something in it"
 	case system:

@@ -63,18 +63,11 @@ func (t *Tool) param(name string) *Param {
 	return nil
 }
 
-// A paramError reports a missing or wrong argument, for the dialect to word.
-type paramError struct {
-	param *Param
-	want  string // "" when it is missing, else what it must be
-}
-
-func (e *paramError) Error() string {
-	if e.want == "" {
-		return e.param.Name + " is required"
-	}
-	return e.param.Name + " must be " + e.want
-}
+// What is wrong with an argument, as the Reason of a [skill.ArgError]. Dialects word it.
+const (
+	missing = "is required"
+	mustBe  = "must be " // and what
+)
 
 // decode reads the arguments of a call and checks them against the row.
 // Arguments that the row does not name are ignored.
@@ -153,14 +146,14 @@ func (t *Tool) check(given map[string]any) (values, error) {
 		if !ok || v == nil {
 			switch {
 			case p.Required:
-				return nil, &paramError{param: p}
+				return nil, &skill.ArgError{Arg: p.Name, Reason: missing}
 			case p.Default != nil:
 				in[p.Name] = p.Default
 			}
 			continue
 		}
 		if want := p.wants(v); want != "" && !p.Lenient {
-			return nil, &paramError{p, want}
+			return nil, &skill.ArgError{Arg: p.Name, Reason: mustBe + want}
 		}
 		if p.Fields != nil {
 			var err error

@@ -47,11 +47,12 @@ func (in *call) look(param string, parents bool) (*location, error) {
 		return at, in.refuseReserved(at.path)
 	}
 	at.path, at.info, at.why = at.abs, skill.Info{}, err
+	outside := errors.Is(err, skill.ErrOutside)
 	switch {
-	case errors.As(err, new(*skill.DeniedError)):
+	case !outside && errors.As(err, new(*skill.RefusedError)):
 		return nil, err
 	case at.link:
-		at.outside = errors.As(err, new(*skill.OutsideError))
+		at.outside = outside
 		return at, nil
 	}
 	if real, err := in.x.Real(in.s, at.abs, false); err == nil {

@@ -28,11 +28,12 @@ func perstackFail(in *call, err error) Reply {
 }
 
 func perstackMessage(err error) string {
-	if denied, ok := errors.AsType[*skill.DeniedError](err); ok {
-		return "Access denied - " + denied.Path + ": " + denied.Reason
-	}
-	if out, ok := errors.AsType[*skill.OutsideError](err); ok {
-		return fmt.Sprintf(notAllowed, out.Path, out.Workspace)
+	refused, ok := errors.AsType[*skill.RefusedError](err)
+	switch {
+	case ok && refused.Workspace != "":
+		return fmt.Sprintf(notAllowed, refused.Path, refused.Workspace)
+	case ok && refused.Path != "":
+		return "Access denied - " + refused.Path + ": " + refused.Reason
 	}
 	var pe *fs.PathError
 	if special, ok := errors.AsType[*skill.NotRegularError](err); ok && errors.As(err, &pe) {

@@ -171,9 +171,7 @@ func (in *call) diff(c skill.Changed) string {
 // cutDiff is a diff as far as a reply has room for it.
 func cutDiff(diff string) string { return cutTo(diff, "read shows the file") }
 
-// cutText is a text as far as a reply has room for it.
-func cutText(text string) string { return cutTo(text, "write it to a file, and read that") }
-
+// cutTo is a text as far as a reply has room for it; rest says how to get at what is cut.
 func cutTo(text, rest string) string {
 	if text = wellFormed(text); len(text) <= maxReply {
 		return text
@@ -227,7 +225,7 @@ var versionTool = Tool{
 		if c, ok := r.(skill.Changed); ok {
 			return changeText(in, c, "wrote "+in.name(c.Path))
 		}
-		return cutText(r.Message())
+		return cutTo(r.Message(), "write it to a file, and read that")
 	},
 }
 

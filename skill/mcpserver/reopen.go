@@ -19,12 +19,12 @@ func (s *Server) use() (*served, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.served.x.CheckReplaced()
-	if gone, ok := errors.AsType[*skill.ReplacedError](err); ok && gone.There {
+	if errors.Is(err, skill.ErrReplaced) {
 		var x *skill.Executor
 		if x, err = s.cfg.Executor.Reopen(); err == nil {
 			s.unuseLocked(s.served)
 			s.served = &served{x: x, users: 1}
-			s.logf("the workspace %s was replaced by another folder; it is opened again", gone.Dir)
+			s.logf("%s was replaced by another folder, which is open now", x.Dir())
 		}
 	}
 	s.served.users++
@@ -52,14 +52,14 @@ func (c *session) usable(sc *scope) *scope {
 	if sc == nil {
 		return nil
 	}
-	gone, ok := errors.AsType[*skill.ReplacedError](sc.x.CheckReplaced())
-	if !ok {
+	err := sc.x.CheckReplaced()
+	if err == nil {
 		return sc
 	}
 	c.leave(sc)
-	if gone.There {
+	if errors.Is(err, skill.ErrReplaced) {
 		c.forget(sc)
 		return nil
 	}
-	return &scope{refusal: gone.Error(), users: 1}
+	return &scope{refusal: err.Error(), users: 1}
 }

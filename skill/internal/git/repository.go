@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"textskill/skill/internal/process"
-	"textskill/skill/internal/workspace"
+	"textskill/skill/internal/refusal"
 )
 
 // A repository is a git repository that lies completely inside the workspace.
@@ -112,8 +112,8 @@ func (r *repository) inspect(ctx context.Context) error {
 // checkInside refuses a path of the repository that leads outside the workspace.
 func (r *repository) checkInside(what, path string) error {
 	_, err := r.x.ws.Real("", path, true)
-	if outside, ok := errors.AsType[*workspace.OutsideError](err); ok {
-		return fmt.Errorf("the repository's %s %w", what, outside)
+	if errors.Is(err, refusal.ErrOutside) {
+		return fmt.Errorf("the repository's %s %w", what, err)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

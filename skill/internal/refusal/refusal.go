@@ -1,10 +1,12 @@
 // Package refusal defines the errors of operations that are refused because of an
-// argument or because of the program's configuration.
+// argument, a path or the program's configuration.
 package refusal
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 )
 
@@ -23,27 +25,45 @@ func (e *ArgError) Error() string {
 	return e.Tool + ": " + e.Arg + " " + e.Reason
 }
 
-// A RefusedError reports an operation or an address that the configuration forbids. It
-// matches [fs.ErrPermission].
+// A RefusedError reports what may not be done. It matches [fs.ErrPermission], and
+// [ErrOutside] where Path leads out of the workspace.
 type RefusedError struct {
-	Reason string // names the flag that forbids it or would allow it
+	Path      string // absolute, as the caller spelled it; "" for an operation or an address
+	Workspace string // the directory that Path leads out of; "" for all else
+	Reason    string // names what forbids it, or the flag that would allow it; "" outside the workspace
 }
 
-func (e *RefusedError) Error() string { return e.Reason }
+// ErrOutside reports a path that leads out of the workspace.
+var ErrOutside = errors.New("outside the workspace")
 
-// Is makes the error match [fs.ErrPermission].
-func (e *RefusedError) Is(target error) bool { return target == fs.ErrPermission }
+func (e *RefusedError) Error() string {
+	switch {
+	case e.Workspace != "":
+		return filepath.Clean(e.Path) + " is " + ErrOutside.Error() + " " + e.Workspace
+	case e.Path != "":
+		return e.Path + " is denied: " + e.Reason
+	}
+	return e.Reason
+}
+
+// Is makes the error match [fs.ErrPermission] and [ErrOutside].
+func (e *RefusedError) Is(target error) bool {
+	return target == fs.ErrPermission || target == ErrOutside && e.Workspace != ""
+}
+
+// Denied returns the error for a path in the workspace that operations may not use.
+func Denied(path, reason string) error { return &RefusedError{Path: path, Reason: reason} }
 
 // Under returns the error for what a flag in force forbids: "running a program",
 // "--read-only".
 func Under(what, flag string) error {
-	return &RefusedError{what + " is refused under " + flag}
+	return &RefusedError{Reason: what + " is refused under " + flag}
 }
 
 // Off returns the error for what only a flag allows: "reaching other machines",
 // "--network".
 func Off(what, flag string) error {
-	return &RefusedError{what + " is off; start skill with " + flag + " to allow it"}
+	return &RefusedError{Reason: what + " is off; start skill with " + flag + " to allow it"}
 }
 
 // CheckPath returns an *ArgError for arg if the path name, whose absolute form is abs,

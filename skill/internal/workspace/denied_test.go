@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"textskill/skill/internal/refusal"
 )
 
 // This program's records are hidden and denied, at any depth, in any case.
@@ -27,7 +29,7 @@ func TestRecordsAreDenied(t *testing.T) {
 					leaf := map[string]string{"file": "/file", "folder": "/folder", "nothing": "/new", "link": "/link"}[o.needs]
 					for _, abs := range []string{s.p(name) + leaf, s.p("a/b/"+name) + leaf, s.p("link/"+name) + leaf,
 						s.p("a/../a/b/"+name) + leaf, s.p("direct") + leaf, s.p(name)} {
-						_, denied := errors.AsType[*DeniedError](o.run(w, s, abs))
+						denied := isDenied(o.run(w, s, abs))
 						if !denied {
 							t.Errorf("%s is not denied", abs)
 						}
@@ -52,7 +54,7 @@ func TestUserStateIsDenied(t *testing.T) {
 		for _, o := range operations {
 			leaf := map[string]string{"file": "/trust/a.json", "folder": "/trust", "nothing": "/trust/new", "link": "/trust/a.json"}[o.needs]
 			for _, abs := range []string{s.p("home/state/skill") + leaf, s.p("link/skill") + leaf, s.p("home/../home/state/skill") + leaf} {
-				if _, denied := errors.AsType[*DeniedError](o.run(w, s, abs)); !denied {
+				if !isDenied(o.run(w, s, abs)) {
 					t.Errorf("%s: %s is not denied", o.name, abs)
 				}
 			}
@@ -101,7 +103,7 @@ func TestRecordsInATree(t *testing.T) {
 		w := s.open(Options{AllowConfig: true, NoSync: true})
 		before := s.snapshot()
 		_, err := w.Remove(t.Context(), s.p("d"), RemoveOptions{Tree: true})
-		if denied, ok := errors.AsType[*DeniedError](err); !ok || denied.Path != s.p("d/e/.skill") {
+		if denied, ok := errors.AsType[*refusal.RefusedError](err); !ok || denied.Path != s.p("d/e/.skill") {
 			t.Error(err)
 		}
 		s.unchanged(before)
@@ -137,7 +139,7 @@ func TestConfigIsNotContent(t *testing.T) {
 					continue
 				}
 				err := o.run(w, s, s.p(p))
-				if _, denied := errors.AsType[*DeniedError](err); !denied || !errors.Is(err, fs.ErrPermission) {
+				if !isDenied(err) || !errors.Is(err, fs.ErrPermission) {
 					t.Errorf("%s of %s: %v", o.name, p, err)
 				}
 			}
@@ -181,7 +183,7 @@ func TestConfigInATree(t *testing.T) {
 		before := s.snapshot()
 		for from, o := range map[string]CopyOptions{"repo": {Tree: true}, "plain": {Tree: true, Follow: true}} {
 			_, err := w.Copy(t.Context(), s.p(from), s.p("copy"), o)
-			if _, denied := errors.AsType[*DeniedError](err); !denied || !strings.Contains(err.Error(), ".git") {
+			if !isDenied(err) || !strings.Contains(err.Error(), ".git") {
 				t.Errorf("copy of %s: %v", from, err)
 			}
 		}
@@ -237,4 +239,10 @@ func TestRootsStay(t *testing.T) {
 		c, err := inner.Remove(t.Context(), s.p("self"), RemoveOptions{Tree: true}) // a link to the workspace
 		must(t, c, err)
 	})
+}
+
+// isDenied reports whether err denies a path inside the workspace.
+func isDenied(err error) bool {
+	refused, ok := errors.AsType[*refusal.RefusedError](err)
+	return ok && refused.Reason != ""
 }

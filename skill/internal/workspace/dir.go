@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 
+	"textskill/skill/internal/refusal"
 	"textskill/skill/internal/workspace/tree"
 )
 
@@ -51,7 +52,7 @@ func (d *Dir) OpenDir(rel string) (*Dir, error) {
 		return nil, err
 	}
 	if d.w.isRecords(p, toRead) {
-		return nil, &DeniedError{rel, ownRecords}
+		return nil, refusal.Denied(rel, ownRecords)
 	}
 	var h tree.Dir
 	var err error

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"textskill/skill/internal/refusal"
 )
 
 // lead is a name and where it leads.
@@ -19,7 +21,7 @@ type lead struct {
 	open    string
 	target  string // with links followed; "" means that it leads outside or nowhere
 	ltarget string // with the last link not followed, where that is something else
-	err     error  // where target is "": nil means an *OutsideError
+	err     error  // where target is "": nil means refusal.ErrOutside
 }
 
 var leads = []lead{
@@ -98,7 +100,7 @@ func (l lead) run(t *testing.T, s *site, o operation, at string, fails bool) {
 	before := s.unspared()
 	err := o.run(w, s, s.dir+"/"+l.open)
 	if fails {
-		if _, outside := errors.AsType[*OutsideError](err); l.err == nil && !outside || !errors.Is(err, l.err) && l.err != nil {
+		if outside := errors.Is(err, refusal.ErrOutside); l.err == nil && !outside || !errors.Is(err, l.err) && l.err != nil {
 			t.Errorf("%v; want %v", err, l.err)
 		}
 	} else if err != nil {
@@ -135,7 +137,7 @@ func TestReal(t *testing.T) {
 				s.layout(l.layout...)
 				w := s.open(Options{})
 				got, err := w.Real("", l.open, true)
-				_, outside := errors.AsType[*OutsideError](err)
+				outside := errors.Is(err, refusal.ErrOutside)
 				switch {
 				case l.target != "":
 					if err != nil || got != s.p(l.target) {
@@ -175,7 +177,7 @@ func TestRealStartsAtAFolder(t *testing.T) {
 			{s.p("a"), "/etc", ""},
 		} {
 			got, err := w.Real(c.dir, c.name, true)
-			if _, outside := errors.AsType[*OutsideError](err); got != c.want || outside != (c.want == "") {
+			if outside := errors.Is(err, refusal.ErrOutside); got != c.want || outside != (c.want == "") {
 				t.Errorf("Real(%s, %s) = %s, %v; want %s", c.dir, c.name, got, err, c.want)
 			}
 		}
@@ -224,7 +226,7 @@ func TestSpellings(t *testing.T) {
 			}
 			for _, outside := range []string{s.base, s.base + "/alias/../out/secret", s.base + "/aliases", open + "-evil/secret", s.dir + "/up/out/secret"} {
 				_, err := w.ReadFile(outside)
-				if _, ok := errors.AsType[*OutsideError](err); !ok {
+				if !errors.Is(err, refusal.ErrOutside) {
 					t.Errorf("opened as %s: %s: %v", open, outside, err)
 				}
 			}
@@ -286,7 +288,7 @@ func TestBadNames(t *testing.T) {
 		} {
 			for _, o := range operations {
 				err := o.run(w, s, c.name)
-				_, outside := errors.AsType[*OutsideError](err)
+				outside := errors.Is(err, refusal.ErrOutside)
 				if err == nil || c.want != nil && !errors.Is(err, c.want) || c.want == nil && !outside {
 					t.Errorf("%s of %.40q: %v; want %v", o.name, c.name, err, c.want)
 				}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"textskill/skill/internal/refusal"
 	"textskill/skill/internal/state"
 )
 
@@ -26,30 +27,6 @@ func (p location) isRoot() bool               { return p.rel == "." }
 func (p location) parent() location           { return location{p.root, path.Dir(p.rel)} }
 func (p location) base() string               { return path.Base(p.rel) }
 func (p location) child(name string) location { return location{p.root, path.Join(p.rel, name)} }
-
-// An OutsideError reports a path that leads out of the workspace.
-type OutsideError struct {
-	Path      string // absolute, as the caller spelled it
-	Workspace string
-}
-
-func (e *OutsideError) Error() string {
-	return filepath.Clean(e.Path) + " is outside the workspace " + e.Workspace
-}
-
-// Is makes the error match [fs.ErrPermission].
-func (e *OutsideError) Is(target error) bool { return target == fs.ErrPermission }
-
-// A DeniedError reports a path inside the workspace that operations may not use.
-type DeniedError struct {
-	Path   string
-	Reason string // why, and what allows it
-}
-
-func (e *DeniedError) Error() string { return e.Path + " is denied: " + e.Reason }
-
-// Is makes the error match [fs.ErrPermission].
-func (e *DeniedError) Is(target error) bool { return target == fs.ErrPermission }
 
 // maxLinks is how many symbolic links one path may lead through, as in Linux.
 const maxLinks = 40
@@ -69,7 +46,7 @@ func (w *Workspace) Abs(dir, name string) string {
 // Real returns the absolute path that name leads to when symbolic links are
 // followed; a link in the last part, with or without a slash after it, is followed only if
 // follow is set. ".." applies after the links before it are followed. Parts that do not
-// exist keep their spelling. A name that leads outside is an [*OutsideError].
+// exist keep their spelling. For a name that leads outside the error matches [refusal.ErrOutside].
 func (w *Workspace) Real(dir, name string, follow bool) (string, error) {
 	if !filepath.IsAbs(name) {
 		name = cmp.Or(dir, w.Dir()) + string(filepath.Separator) + name
@@ -91,7 +68,7 @@ func (w *Workspace) findRoot(abs string) (location, error) {
 	if p, ok := w.matchRoot(abs); ok {
 		return p, nil
 	}
-	outside := &OutsideError{abs, w.Dir()}
+	outside := &refusal.RefusedError{Path: abs, Workspace: w.Dir()}
 	if strings.IndexByte(abs, 0) >= 0 || !filepath.IsAbs(abs) {
 		return location{}, outside
 	}
@@ -178,7 +155,7 @@ func (w *Workspace) resolve(abs string, follow bool) (location, error) {
 			continue
 		case "..":
 			if at, rest, err = w.climb(at, rest); err != nil {
-				return location{}, &OutsideError{abs, w.Dir()}
+				return location{}, &refusal.RefusedError{Path: abs, Workspace: w.Dir()}
 			}
 			continue
 		}
@@ -195,7 +172,7 @@ func (w *Workspace) resolve(abs string, follow bool) (location, error) {
 		}
 		var parts []string
 		if at, parts, err = w.follow(at, target); err != nil {
-			return location{}, &OutsideError{abs, w.Dir()}
+			return location{}, &refusal.RefusedError{Path: abs, Workspace: w.Dir()}
 		}
 		rest = append(parts, rest...)
 	}
@@ -346,13 +323,13 @@ func Hidden(name string) bool {
 // operations read them, and change them only with [Options].AllowConfig.
 var configNames = []string{".git", "perstack", "perstack.toml", "skill.toml"}
 
-// denied fails with a [*DeniedError] if q may not lead to p.
+// denied fails with a [*refusal.RefusedError] if q may not lead to p.
 func (w *Workspace) denied(p location, q request) error {
 	if err, ok := w.deniedOutput(p, q); ok {
 		return err
 	}
 	if w.isRecords(p, q.access) {
-		return &DeniedError{q.abs, ownRecords}
+		return refusal.Denied(q.abs, ownRecords)
 	}
 	for name := range strings.SplitSeq(p.rel, "/") {
 		if err := w.deniedName(name, q); err != nil {
@@ -383,14 +360,14 @@ func (w *Workspace) deniedName(name string, q request) error {
 	}
 	name = strings.TrimRight(name, ". ")
 	if Hidden(name) {
-		return &DeniedError{q.abs, ownRecords}
+		return refusal.Denied(q.abs, ownRecords)
 	}
 	if q.access == toRead || w.opts.AllowConfig {
 		return nil
 	}
 	for _, c := range configNames {
 		if strings.EqualFold(name, c) {
-			return &DeniedError{q.abs, "changing " + c + " can make other programs run code; --allow-config allows it"}
+			return refusal.Denied(q.abs, "changing "+c+" can make other programs run code; --allow-config allows it")
 		}
 	}
 	return nil

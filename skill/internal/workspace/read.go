@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"textskill/skill/internal/refusal"
 	"textskill/skill/internal/workspace/tree"
 )
 
@@ -19,7 +20,7 @@ func wrap(op, abs string, err error) error {
 	switch err.(type) {
 	case nil:
 		return nil
-	case *OutsideError, *DeniedError, *fs.PathError, *os.LinkError:
+	case *refusal.RefusedError, *fs.PathError, *os.LinkError:
 		return err
 	}
 	return &fs.PathError{Op: op, Path: abs, Err: err}
@@ -33,7 +34,7 @@ func wrap2(op, from, to string, err error) error {
 		return nil
 	case mkdirError:
 		return &fs.PathError{Op: "mkdir", Path: filepath.Dir(to), Err: e.error}
-	case *OutsideError, *DeniedError, *fs.PathError, *os.LinkError:
+	case *refusal.RefusedError, *fs.PathError, *os.LinkError:
 		return err
 	}
 	return &os.LinkError{Op: op, Old: from, New: to, Err: err}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"textskill/skill/internal/refusal"
 	"textskill/skill/internal/workspace/tree"
 )
 
@@ -277,7 +278,7 @@ func openEntries(p location) (tree.Folder, []Entry, error) {
 func (w *Workspace) checkEntry(d tree.Folder, child location, e Entry, why purpose) error {
 	switch {
 	case Hidden(e.Name):
-		return &DeniedError{child.path(), ownRecords}
+		return refusal.Denied(child.path(), ownRecords)
 	case why == copying:
 		return w.deniedName(e.Name, request{child.path(), false, toChange})
 	case e.Type != fs.ModeDir:

@@ -8,30 +8,20 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A ReplacedError reports that an opened folder was removed.
-type ReplacedError struct {
-	Dir   string
-	There bool // another folder is at its path
-}
+// ErrReplaced reports that another folder is at the path of one that is open.
+var ErrReplaced = errors.New("was replaced by another folder")
 
-func (e *ReplacedError) Error() string {
-	if e.There {
-		return "the workspace " + e.Dir + " was replaced by another folder; start skill again to use that"
-	}
-	return "the workspace " + e.Dir + " was removed; make the folder again, or start skill with -C for another"
-}
-
-// CheckReplaced fails with a [*ReplacedError] if a folder of w was removed, or something
-// else is at its path. One that was renamed, with nothing in its place, can still be used.
+// CheckReplaced fails if a folder of w was removed, or with [ErrReplaced] if something else
+// is at its path. One that was renamed, with nothing in its place, can still be used.
 func (w *Workspace) CheckReplaced() error {
 	for _, r := range w.roots {
 		id, err := tree.IDAt(r.dir)
 		switch {
 		case err == nil && id != r.id:
-			return &ReplacedError{r.dir, true}
+			return fmt.Errorf("the workspace %s %w; start skill again to use that", r.dir, ErrReplaced)
 		case errors.Is(err, fs.ErrNotExist):
 			if info, err := r.tree.Stat("."); err == nil && info.Links == 0 {
-				return &ReplacedError{r.dir, false}
+				return fmt.Errorf("the workspace %s was removed; make the folder again, or start skill with -C for another", r.dir)
 			}
 		}
 	}

@@ -4,7 +4,6 @@ package workspace
 
 import (
 	"bytes"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -80,7 +79,7 @@ func checkResolve(t *testing.T, w *Workspace, s *site, name string, follow bool)
 		}
 	}
 	fi, lerr := os.Lstat(real)
-	if _, denied := errors.AsType[*DeniedError](serr); denied {
+	if isDenied(serr) {
 		if !strings.Contains(strings.ToLower(real), ".skill") && !strings.Contains(strings.ToLower(name), "skill") {
 			t.Fatalf("%q is denied, and leads to %q", name, real)
 		}

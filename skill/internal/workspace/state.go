@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 
+	"textskill/skill/internal/refusal"
 	"textskill/skill/internal/state"
 )
 
@@ -102,5 +103,5 @@ func (w *Workspace) deniedOutput(p location, q request) (err error, ok bool) {
 	if q.access == toRead {
 		return nil, true
 	}
-	return &DeniedError{q.abs, ownRecords}, true
+	return refusal.Denied(q.abs, ownRecords), true
 }
