@@ -2,6 +2,7 @@ package skill
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -28,7 +29,7 @@ func (Difference) op() {}
 // Changes is the result of [History].
 type Changes struct {
 	List    []workspace.HistoryEntry // the newest first
-	More    int                      // number of changes beyond the limit
+	More    int                      // number of changes beyond the limit, of which at most 1000 are counted
 	Damaged int                      // records that cannot be read
 
 	of      string // the file and the run that were asked for
@@ -45,7 +46,10 @@ func (c Changes) Message() string {
 	for i, r := range c.List {
 		lines[i] = strings.ReplaceAll(r.String(), "\n", `\n`) // a name can hold one
 	}
-	if c.More > 0 {
+	switch {
+	case c.More == maxMore:
+		lines = append(lines, fmt.Sprintf("and %d older changes or more", c.More))
+	case c.More > 0:
 		lines = append(lines, "and "+words.Count(c.More, "older change", "older changes"))
 	}
 	if damaged != "" {
@@ -65,35 +69,48 @@ func (c Compared) Message() string {
 	return strings.TrimSuffix(c.Diff, "\n")
 }
 
+// maxMore is how many changes beyond the limit are counted: all of those that are kept by default.
+const maxMore = 1000
+
 func (x *Executor) history(ctx context.Context, s *Session, a History) (Result, error) {
-	list, err := x.ws.History(ctx, a.After...)
-	if err != nil {
-		return nil, err
-	}
-	c := Changes{Damaged: x.ws.Damaged(), program: x.cfg.Program}
+	c := Changes{program: x.cfg.Program}
+	var of string
 	if a.Path != "" {
 		abs, err := x.path(s, "path", a.Path)
 		if err != nil {
 			return nil, err
 		}
-		c.of = " of " + abs
-		list = slices.DeleteFunc(list, func(r workspace.HistoryEntry) bool {
-			return !slices.ContainsFunc(append([]string{r.Path, r.From}, r.Paths...), func(p string) bool { return process.Contains(abs, p) })
-		})
-		if len(list) == 0 {
-			if _, err := x.ws.Stat(abs, false); err != nil { // it is outside, or a mistake
-				return nil, err
-			}
-		}
+		of, c.of = abs, " of "+abs
 	}
 	if a.Run != "" {
 		c.of += " of the run " + a.Run
-		list = slices.DeleteFunc(list, func(r workspace.HistoryEntry) bool { return r.Run != a.Run })
 	}
-	slices.Reverse(list)
-	if c.List = list; a.Limit > 0 && len(list) > a.Limit {
-		c.List, c.More = list[:a.Limit], len(list)-a.Limit
+	found := false
+	for r, err := range x.ws.History(ctx, a.After...) {
+		if err != nil {
+			return nil, err
+		}
+		if of != "" && !slices.ContainsFunc(append([]string{r.Path, r.From}, r.Paths...), func(p string) bool { return process.Contains(of, p) }) {
+			continue
+		}
+		found = true
+		switch {
+		case a.Run != "" && r.Run != a.Run:
+		case a.Limit <= 0 || len(c.List) < a.Limit:
+			c.List = append(c.List, r)
+		default:
+			c.More++
+		}
+		if c.More == maxMore {
+			break
+		}
 	}
+	if of != "" && !found {
+		if _, err := x.ws.Stat(of, false); err != nil { // it is outside, or a mistake
+			return nil, err
+		}
+	}
+	c.Damaged = x.ws.Damaged()
 	return c, nil
 }
 

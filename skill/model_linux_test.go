@@ -78,9 +78,8 @@ func TestModel(t *testing.T) {
 
 // history lists what was done.
 func (w *worker) history() (text string) {
-	list, err := w.x.ws.History(context.Background())
-	for _, e := range list {
-		text += e.String() + "\n"
+	for e, err := range w.x.ws.History(context.Background()) {
+		text += fmt.Sprintln(e, err)
 	}
-	return fmt.Sprint(text, err)
+	return text
 }

@@ -119,7 +119,8 @@ func byShell(t *testing.T, x *Executor) { shell(t, x, "printf two > f") }
 // the undo of an earlier change is in all of them, too; and a redo makes what there was of it.
 func TestUndoJoinsNames(t *testing.T) {
 	for _, line := range []string{
-		"ln f a", "ln f a; rm g", "printf t > f; ln f a; rm g", "printf t > g; ln g n; rm f", "rm f g", "rm f g d/f", "rm -r d", "rm f; printf t > g", "rm f d/f; mkdir f", "printf t > new; ln -f new f; ln -f new g; ln -f new d/f",
+		"ln f a", "ln f a; rm g", "printf t > f; ln f a; rm g", "printf t > g; ln g n; rm f", "cp f t; mv t f", "cp f t; chmod 600 t; mv t f", "cp f t; mv t f; cp g t; mv t g",
+		"cp f t; ln -f t f; ln -f t g; rm t", "cp other t; ln -f t other", "rm g; chmod 600 f", "touch f; rm g", "printf two > f; rm g", "printf six > f; rm g", "printf six > g; rm f d/f", "printf six > f; cp f t; mv t g", "cp f t; touch f; mv t g", "cp f t; mv t f; rm g; chmod 600 d/f", "rm f g", "rm f g d/f", "rm -r d", "rm f; printf t > g", "rm f d/f; mkdir f", "printf t > new; ln -f new f; ln -f new g; ln -f new d/f",
 		"printf t > other; ln -f other a", "printf t > other; ln other new", "printf t > f; ln f a", "printf t > f; ln -f f other", "ln -f f other; printf t > other",
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -164,6 +165,30 @@ func TestUndoJoinsNames(t *testing.T) {
 	}
 }
 
+// A file of the same content that a command has put in the place of one of several names has
+// lost its other name since: it is not taken for the file that was there before.
+func TestUndoOfReplacedName(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, map[string]string{"f": "one", "copy": "one"})
+	linkedTo(t, dir, "", "g", "f")
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	id := shell(t, x, "ln -f copy f").Undo
+	if err := os.Remove(filepath.Join(dir, "copy")); err != nil {
+		t.Fatal(err)
+	}
+	parted := namesIn(t, dir)
+	for range 2 {
+		id = undoes(t, x, id)
+		if got := namesIn(t, dir); got != "/f=one (file 0)\n/g=one (file 0)" {
+			t.Fatalf("undone there is\n%s", got)
+		}
+		id = undoes(t, x, id)
+		if got := namesIn(t, dir); got != parted {
+			t.Errorf("made again there is\n%s\nwant\n%s", got, parted)
+		}
+	}
+}
+
 // Of a folder that was removed undo makes a file of its own of one that had a name elsewhere. An
 // earlier change to both names is then not undone in one of them only without a word.
 func TestUndoOfPartedNames(t *testing.T) {
@@ -180,6 +205,66 @@ func TestUndoOfPartedNames(t *testing.T) {
 	carried(t, x, Undo{ID: first.Undo, Force: true})
 	if got := listed(t, dir); got != "d/f=one d/x=x f=two" {
 		t.Errorf("there is %s", got)
+	}
+}
+
+// Where somebody has replaced a name of a file that was changed under several, its undo says that it
+// leaves that one.
+func TestUndoTellsOfNamesThatAreOthersNow(t *testing.T) {
+	for _, links := range [][]string{{"b", "a"}, {"b", "a", "c", "a"}} {
+		dir, outside := t.TempDir(), t.TempDir()
+		fill(t, dir, map[string]string{"a": "w"})
+		fill(t, outside, map[string]string{"wz": "wz"})
+		linkedTo(t, dir, outside, links...)
+		x := newExecutor(t, Config{Dir: dir, NoSync: true})
+		first := shell(t, x, "printf z >> a")
+		linkedTo(t, dir, outside, "b", "/wz")
+		done, err := x.Execute(t.Context(), &Session{}, Undo{})
+		if err != nil || !strings.HasSuffix(done.Message(), "; 1 file had more names (hard links) then, and what is there now under the others stays as it is") {
+			t.Fatalf("%v, %v", done, err)
+		}
+		if got := listed(t, dir); !strings.HasPrefix(got, "a=w b=wz") || strings.Contains(got, "c=wz") {
+			t.Errorf("there is %s", got)
+		}
+		again := carried(t, x, Undo{ID: done.(Reverted).UndoID()})
+		linkedTo(t, dir, outside, "b", "a")
+		last := carried(t, x, Undo{ID: first.Undo})
+		for _, r := range []Result{again, last} {
+			if strings.Contains(r.Message(), "names") {
+				t.Error(r.Message())
+			}
+		}
+		if got := listed(t, dir); !strings.HasPrefix(got, "a=w b=w") || strings.Contains(got, "z") {
+			t.Errorf("there is %s", got)
+		}
+	}
+}
+
+// A name of a file with several ones is taken away, and something else writes to another. With force
+// the name is of that file again.
+func TestUndoOfNameOfChangedFile(t *testing.T) {
+	for _, change := range []Args{DeleteFile{Path: "a"}, MoveFile{Source: "k", Dest: "a"}} {
+		dir := t.TempDir()
+		fill(t, dir, map[string]string{"a": "w", "k": "k"})
+		linkedTo(t, dir, "", "b", "a")
+		x := newExecutor(t, Config{Dir: dir, NoSync: true})
+		carried(t, x, change)
+		if err := os.WriteFile(filepath.Join(dir, "b"), []byte("theirs"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		changed := namesIn(t, dir)
+		_, err := x.Execute(t.Context(), &Session{}, Undo{})
+		if no, ok := errors.AsType[*UndoError](err); !ok || !no.Force {
+			t.Fatalf("%v", err)
+		}
+		done := carried(t, x, Undo{Force: true})
+		if got, want := namesIn(t, dir), "/a=theirs (file 0)\n/b=theirs (file 0)\n/k=k (file 1)"; got != want {
+			t.Errorf("undone there is\n%s\nwant\n%s", got, want)
+		}
+		undoes(t, x, done.(Reverted).UndoID())
+		if got := namesIn(t, dir); got != changed {
+			t.Errorf("made again there is\n%s\nwant\n%s", got, changed)
+		}
 	}
 }
 
@@ -300,5 +385,46 @@ func TestUndoOfNewNameOutside(t *testing.T) {
 	carried(t, x, Undo{})
 	if got := listed(t, dir) + " " + listed(t, outside); got != "b=w g=w o=c7" {
 		t.Errorf("there is %s", got)
+	}
+}
+
+// A command copies a folder by hard links, and writes to a file of both: its undo writes to what it has
+// taken away, too. With force it is made again, and so is what only the copy has.
+func TestRedoOfCopyByLinks(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, map[string]string{"d/b": "two"})
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	id := undoes(t, x, shell(t, x, "printf one > d/b; mkdir n; ln d/b n/b; echo unique > n/new").Undo)
+	_, err := x.Execute(t.Context(), &Session{}, Undo{ID: id})
+	if no, ok := errors.AsType[*UndoError](err); err != nil && (!ok || !no.Force) {
+		t.Fatal(err)
+	}
+	if err != nil {
+		do[Reverted](t, x, Undo{ID: id, Force: true})
+	}
+	if got := namesIn(t, dir); got != "/d/b=one (file 0)\n/n/b=one (file 0)\n/n/new=unique\n (file 1)" {
+		t.Errorf("there is\n%s", got)
+	}
+}
+
+// A forced undo replaces an empty folder that somebody made meanwhile: its own undo brings that back.
+func TestUndoOfForcedFolder(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, map[string]string{"k/a": "one"})
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	shell(t, x, "mv k m")
+	if err := os.Mkdir(filepath.Join(dir, "k"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	moved := namesIn(t, dir)
+	id := do[Reverted](t, x, Undo{Force: true}).Changes[0].ID
+	for _, want := range []string{moved, "/k/a=one (file 0)", moved} {
+		id = undoes(t, x, id)
+		if got := namesIn(t, dir); got != want {
+			t.Errorf("there is\n%s\nwant\n%s", got, want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "k")); err != nil {
+		t.Error(err)
 	}
 }

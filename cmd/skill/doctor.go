@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -57,10 +60,18 @@ func (c *cli) gcCommand(o *options) *cobra.Command {
 
 // onHistory opens the workspace for what is about its history.
 func (c *cli) onHistory(o *options, do func(x *skill.Executor) error) error {
-	x, err := c.executor(o)
+	x, err := c.historian(o)
 	if err != nil {
 		return err
 	}
 	defer x.Close()
 	return c.failed(do(x))
+}
+
+// historian opens the workspace for what needs a history that is there: it makes no folder for one.
+func (c *cli) historian(o *options) (*skill.Executor, error) {
+	if _, err := os.Stat(o.state); o.state != "" && errors.Is(err, fs.ErrNotExist) {
+		return nil, c.failed(fmt.Errorf("the folder %s does not exist; type --state with the folder that holds the history", o.state))
+	}
+	return c.executor(o)
 }

@@ -44,13 +44,13 @@ func TestPrintDiffInColours(t *testing.T) {
 	}
 }
 
-// TestPrintHistoryInColours shows a change that is undone faint, and controls in names as text.
+// TestPrintHistoryInColours shows a change that has no effect faint, and controls in names as text.
 func TestPrintHistoryInColours(t *testing.T) {
 	var out strings.Builder
 	c := &cli{stdout: &output{w: &out, terminal: true}, getenv: func(string) string { return "" }}
-	changes := skill.Changes{List: slices.Grow(skill.Changes{}.List, 2)[:2]}
-	changes.List[1].Undone = true
-	if err := c.printHistory("2  write b\x1b[2J\n1  write a (undone)\n[more]", changes); err != nil || out.String() != "2  write b\\u001b[2J\n\x1b[2m1  write a (undone)\x1b[0m\n[more]\n" {
+	changes := skill.Changes{List: slices.Grow(skill.Changes{}.List, 3)[:3]}
+	changes.List[1].Undone, changes.List[2].Idle = true, true
+	if err := c.printHistory("3  write b\x1b[2J\n2  write a (undone)\n1  touch a\n[more]", changes); err != nil || out.String() != "3  write b\\u001b[2J\n\x1b[2m2  write a (undone)\x1b[0m\n\x1b[2m1  touch a\x1b[0m\n[more]\n" {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -47,6 +48,9 @@ func (c *cli) undoCommand(o *options) *cobra.Command {
 				}
 				return c.failed(c.undoRun(cmd.Context(), o, run, step, in))
 			}
+			if since != "" && len(args) > 0 {
+				return fmt.Errorf("--since undoes a change and all after it; leave out the ID %.20s, or --since", args[0])
+			}
 			if since != "" {
 				in["since"] = since
 			}
@@ -66,7 +70,7 @@ func (c *cli) undoCommand(o *options) *cobra.Command {
 
 // undoRun undoes what a run changed after a step, -1 for all, and says how to go on.
 func (c *cli) undoRun(ctx context.Context, o *options, run string, step int, in map[string]any) error {
-	x, err := c.executor(o)
+	x, err := c.historian(o)
 	if err != nil {
 		return err
 	}
@@ -109,7 +113,7 @@ func (c *cli) undoRun(ctx context.Context, o *options, run string, step int, in 
 
 // journal carries out a call of the undo dialect and prints the answer.
 func (c *cli) journal(ctx context.Context, o *options, tool string, in map[string]any) error {
-	x, err := c.executor(o)
+	x, err := c.historian(o)
 	if err != nil {
 		return err
 	}

@@ -221,7 +221,7 @@ func (m *modelled) change(before string) {
 	flag := rapid.Bool().Draw(m.T, "flag")
 	line := fmt.Sprintf("echo %d > %s; rm -f %s; mkdir -p n/m; chmod 600 b; mv d/a n/m/; ln -s b s", len(text), filepath.Base(path), other)
 	if m.links { // a command leaves one name as it was, or all are there: of one that was deleted, the history has the file
-		line = fmt.Sprintf("echo moved %d > t; mv t %s; rm -f %s; mkdir -p n/m; chmod 600 b; mv d/a n/m/; ln -s b s", len(text), filepath.Base(path), other)
+		line = fmt.Sprintf("echo %d > t; mv t %s; rm -f %s; mkdir -p n/m; chmod 600 b; mv d/a n/m/; ln -s b s", len(text), filepath.Base(path), other)
 		if flag {
 			remove := rapid.SampledFrom([]string{"linked", "linked-too", "linked*", "none"}).Draw(m.T, "remove")
 			line = fmt.Sprintf("if [ linked -ef linked-too ] && [ $(stat -c %%h linked) = 2 ]; then echo %d > linked; ln -f linked %s; rm -f %s; fi", len(text), other, remove)

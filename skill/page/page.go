@@ -80,7 +80,8 @@ type Event struct {
 
 // Changes are the recorded changes of files.
 type Changes interface {
-	// List returns at most limit changes, the newest first, and how many more there are.
+	// List returns at most limit changes, the newest first, and how many more there are,
+	// or a bound to which they are counted.
 	List(ctx context.Context, limit int) (changes []Change, more int, err error)
 
 	// Change returns a change.
@@ -105,6 +106,7 @@ type Change struct {
 	Step    int    // of the run
 	Of      string // the change that this one undid; "" if it is no undo
 	Undone  bool
+	Idle    bool   // it changed nothing
 	NotKept string // why it cannot be undone; "" if it can
 }
 

@@ -45,6 +45,9 @@ func (p *page) facts(d *doc, c Change) {
 			d.add(` · step %`, c.Step)
 		}
 	}
+	if c.Idle {
+		d.add(` · changed nothing`)
+	}
 	if c.NotKept != "" {
 		d.add(` · <span class="bad">cannot be undone: %</span>`, c.NotKept)
 	}

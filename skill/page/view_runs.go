@@ -84,7 +84,11 @@ func (p *page) run(ctx context.Context, v *view, id string, q query) {
 	d.add(`<div id="facts" data-live><dl><dt>Run</dt><dd><code>%</code></dd><dt>Model</dt><dd>%</dd><dt>Began</dt><dd>%</dd><dt>Last active</dt><dd>%</dd>`,
 		r.ID, r.Model, r.Started, r.Updated)
 	if r.Holder != "" {
-		d.add(`<dt>Runs on</dt><dd>%</dd>`, r.Holder)
+		verb := "Runs"
+		if !r.Live {
+			verb = "Ran"
+		}
+		d.add(`<dt>% on</dt><dd>%</dd>`, verb, r.Holder)
 	}
 	d.add(`</dl>`)
 	if r.Problem != "" {

@@ -28,7 +28,7 @@ func (w changes) List(ctx context.Context, limit int) (list []Change, more int, 
 	}
 	history := r.(skill.Changes)
 	for _, e := range history.List {
-		c := Change{ID: e.ID, Time: e.Time, What: string(e.Kind) + " " + w.short(e.Path), By: e.Tool, Run: e.Run, Step: e.RunStep, Of: e.Of, Undone: e.Undone, NotKept: e.NotKept}
+		c := Change{ID: e.ID, Time: e.Time, What: string(e.Kind) + " " + w.short(e.Path), By: e.Tool, Run: e.Run, Step: e.RunStep, Of: e.Of, Undone: e.Undone, Idle: e.Idle, NotKept: e.NotKept}
 		switch {
 		case e.Of != "":
 			c.What = "undo change " + e.Of + ": " + w.short(e.Path)

@@ -22,8 +22,8 @@ type FileChange struct {
 	Mode   fs.FileMode // of a new file: its permissions; 0 for those that new files usually have
 }
 
-// MaxBatch is the largest number of files that [Workspace.ChangeFiles] changes at once.
-const MaxBatch = 200
+// maxBatch is the largest number of files that [Workspace.ChangeFiles] changes at once.
+const maxBatch = 200
 
 // ChangeFiles changes several files as one change: all of them or, if it fails, none. Folders
 // above new files are made. compute says what to change; it is called while nobody else may
@@ -113,8 +113,8 @@ func (b *batch) gather(compute func() ([]FileChange, error)) error {
 	if err != nil {
 		return err
 	}
-	if len(list) > MaxBatch {
-		return fmt.Errorf("%d files are more than the %d that are changed at once", len(list), MaxBatch)
+	if len(list) > maxBatch {
+		return fmt.Errorf("%d files are more than the %d that are changed at once", len(list), maxBatch)
 	}
 	at := map[location]bool{}
 	for _, ch := range list {

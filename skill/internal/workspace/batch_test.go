@@ -61,7 +61,7 @@ func TestChangeFiles(t *testing.T) {
 			if !journal {
 				continue
 			}
-			list, err := w.History(bg)
+			list, err := listed(w.History(bg))
 			if err != nil || len(list) != 1 || list[0].ID != c.ID || len(list[0].Paths) != 8 {
 				t.Fatalf("history is %+v, %v", list, err)
 			}
@@ -114,7 +114,7 @@ func TestChangeFilesAllOrNone(t *testing.T) {
 			if journal && !s.portable && inode() != was {
 				t.Error("a.txt is another file")
 			}
-			if list, err := w.History(bg); journal && (err != nil || len(list) > 0) {
+			if list, err := listed(w.History(bg)); journal && (err != nil || len(list) > 0) {
 				t.Errorf("history is %v, %v", list, err)
 			}
 		}
@@ -149,7 +149,7 @@ func TestChangeFilesRefuses(t *testing.T) {
 			}
 			s.has("a.txt", "a")
 		}
-		many := make([]FileChange, MaxBatch+1)
+		many := make([]FileChange, maxBatch+1)
 		if _, err := w.ChangeFiles(bg, fixed(many...)); err == nil || !strings.Contains(err.Error(), "201 files") {
 			t.Errorf("many: %v", err)
 		}

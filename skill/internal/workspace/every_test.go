@@ -4,7 +4,9 @@ package workspace
 
 import (
 	"context"
+	"iter"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -35,6 +37,18 @@ func written(s *site, rel string) {
 var bg = context.Background()
 
 func failed[T any](_ T, err error) error { return err }
+
+// listed returns what [Workspace.History] iterates over, the oldest first.
+func listed(all iter.Seq2[HistoryEntry, error]) (list []HistoryEntry, err error) {
+	for e, err := range all {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	slices.Reverse(list)
+	return list, nil
+}
 
 var operations = []operation{
 	{"ReadFile", "file", true, false, func(w *Workspace, s *site, abs string) error {

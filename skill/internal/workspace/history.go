@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
+	"iter"
 	"strings"
 	"time"
 )
@@ -71,32 +71,62 @@ func (e HistoryEntry) String() string {
 	return e.ID + "  " + e.Time.Local().Format(time.DateTime) + "  " + what
 }
 
-// History returns the changes after a position that are kept, all without one, the oldest first.
-// Folders that were made for a change are part of it.
-func (w *Workspace) History(ctx context.Context, after ...string) ([]HistoryEntry, error) {
-	var list []HistoryEntry
-	for _, h := range w.histories {
+// History iterates over the changes after a position that are kept, all without one, the newest first. It reads
+// no more records than it is asked for, and ends after an error. Folders that were made for a change are part of it.
+func (w *Workspace) History(ctx context.Context, after ...string) iter.Seq2[HistoryEntry, error] {
+	return func(yield func(HistoryEntry, error) bool) {
+		var heads []historyHead
+		for _, h := range w.histories {
+			next, stop := iter.Pull2(w.entries(ctx, h, after))
+			defer stop()
+			heads = append(heads, historyHead{next: next})
+		}
+		for i := range heads {
+			heads[i].take()
+		}
+		for {
+			var newest *historyHead
+			for i := range heads {
+				switch head := &heads[i]; {
+				case head.err != nil:
+					yield(HistoryEntry{}, head.err)
+					return
+				case head.more && (newest == nil || head.entry.Time.After(newest.entry.Time)):
+					newest = head
+				}
+			}
+			if newest == nil || !yield(newest.entry, nil) {
+				return
+			}
+			newest.take()
+		}
+	}
+}
+
+// A historyHead is the newest change of one history that was not yet listed.
+type historyHead struct {
+	next  func() (HistoryEntry, error, bool)
+	entry HistoryEntry
+	err   error
+	more  bool
+}
+
+func (h *historyHead) take() { h.entry, h.err, h.more = h.next() }
+
+// entries iterates over the changes of one history after a position, the newest first.
+func (w *Workspace) entries(ctx context.Context, h *history, after []string) iter.Seq2[HistoryEntry, error] {
+	return func(yield func(HistoryEntry, error) bool) {
 		from := w.numberAt(h, after)
 		for c, err := range h.changes(ctx, false) {
 			if err != nil {
-				return nil, wrap("open", h.root.dir, err)
+				yield(HistoryEntry{}, wrap("open", h.root.dir, err))
+				return
 			}
-			if c.ID <= from {
-				break
-			}
-			if c.applied() && w.holdsAll(c) {
-				list = append(list, w.entry(c))
+			if c.ID <= from || c.applied() && w.holdsAll(c) && !yield(w.entry(c), nil) {
+				return
 			}
 		}
 	}
-	slices.Reverse(list)
-	slices.SortStableFunc(list, func(a, b HistoryEntry) int {
-		if strings.Contains(a.ID, "@") == strings.Contains(b.ID, "@") {
-			return 0
-		}
-		return a.Time.Compare(b.Time)
-	})
-	return list, nil
 }
 
 func (w *Workspace) entry(c *change) HistoryEntry {

@@ -73,7 +73,7 @@ func (d differ) step(i int, s state.Step) (string, error) {
 	case isMode(s):
 		return fmt.Sprintf("changed the permissions of %s from %o to %o\n", abs, s.Before.Mode, s.After.Mode), nil
 	case s.Patch != nil:
-		return d.patch(i, s)
+		return d.patch(s)
 	case s.From != "":
 		text := "moved " + d.h.path(s.From) + " to " + abs + "\n"
 		if s.Before.Kind == "" {
@@ -207,7 +207,7 @@ func readImage(in tree.Folder, name string) ([]byte, error) {
 }
 
 // patch prints what an edit of a large file or an append did, with the lines around it.
-func (d differ) patch(i int, s state.Step) (string, error) {
+func (d differ) patch(s state.Step) (string, error) {
 	abs, p := d.h.path(s.Path), s.Patch
 	head := header(abs, abs)
 	gone := head + "Not kept any more: what it was or what it became\n"

@@ -85,7 +85,7 @@ func TestKilledJournal(t *testing.T) {
 			changes += killMixed(t, s, round)
 			s.wholeAfterKill()
 			w := s.open(Options{NoSync: true})
-			list, err := w.History(bg)
+			list, err := listed(w.History(bg))
 			if err != nil {
 				t.Fatalf("%d changes, %v", len(list), err)
 			}

@@ -55,7 +55,7 @@ func TestJournalIsShared(t *testing.T) {
 		for _, c := range children {
 			c.wait(t)
 		}
-		list, err := w.History(bg)
+		list, err := listed(w.History(bg))
 		if err != nil || len(list) != 3*60+4*30 {
 			t.Fatalf("%d changes, %v", len(list), err)
 		}
@@ -122,7 +122,7 @@ func TestNarrowed(t *testing.T) {
 		c, err = w.WriteFile(bg, s.p("f"), []byte("outside"), WriteOptions{})
 		must(t, c, err)
 		s.lacks("d/" + StateDir)
-		if list, err := n.History(bg); err != nil || len(list) != 1 || list[0].Path != s.p("d/f") {
+		if list, err := listed(n.History(bg)); err != nil || len(list) != 1 || list[0].Path != s.p("d/f") {
 			t.Errorf("%v, %v", list, err)
 		}
 		if done, err := n.Undo(bg, UndoOptions{ID: c.ID}); err == nil {

@@ -166,7 +166,7 @@ func TestUndo(t *testing.T) {
 					}
 				}
 				s.lacks(tempName)
-				if list, err := w.History(bg); err != nil || len(list) != 6 {
+				if list, err := listed(w.History(bg)); err != nil || len(list) != 6 {
 					t.Errorf("%v, %v", list, err)
 				}
 				if _, err := w.Undo(bg, UndoOptions{}); err == nil {
@@ -395,7 +395,7 @@ func TestPruned(t *testing.T) {
 				c, err := w.WriteFile(bg, s.p("f"), bytes.Repeat([]byte{byte('a' + n%26)}, 500), WriteOptions{})
 				must(t, c, err)
 			}
-			list, err := w.History(bg)
+			list, err := listed(w.History(bg))
 			if err != nil || len(list) < 2 || len(list) > 512 {
 				t.Errorf("%s: %d changes are kept; %v", name, len(list), err)
 			}
@@ -421,7 +421,7 @@ func TestNoJournal(t *testing.T) {
 			if (err == nil) == o.ReadOnly || c.ID != "" {
 				t.Errorf("%+v, %v", c, err)
 			}
-			if list, err := w.History(bg); err != nil || len(list) > 0 {
+			if list, err := listed(w.History(bg)); err != nil || len(list) > 0 {
 				t.Errorf("%v, %v", list, err)
 			}
 			if _, err := w.Undo(bg, UndoOptions{}); err == nil {

@@ -155,17 +155,34 @@ func killedChanges() (list []killedChange) {
 			c, _, err := before.Record(bg, "true")
 			return c, err
 		}},
-		killedChange{"run on one of several links", []string{"f=old", "new=x"}, true, func(w *Workspace, s *site, _ string) (Change, error) {
-			before, err := w.Snapshot(bg, 1<<20, s.walk)
-			if err != nil {
-				return Change{}, err
-			}
-			defer before.Close()
-			os.Rename(s.p("new"), s.p("f"))
-			c, _, err := before.Record(bg, "true")
-			return c, err
-		}},
+		linking("run on one of several links", "x", os.Rename),
+		linking("run that puts the same content in one of several links", "old", os.Rename),
+		linking("run that links another file to one of several links", "x", relinked),
+		linking("run that links another file of the same content to one of several links", "old", relinked),
 	)
+}
+
+// linking is a command that gives the name f, of a file with several ones, to new.
+func linking(name, content string, link func(old, new string) error) killedChange {
+	return killedChange{name, []string{"f=old", "new=" + content}, true, func(w *Workspace, s *site, _ string) (Change, error) {
+		before, err := w.Snapshot(bg, 1<<20, s.walk)
+		if err != nil {
+			return Change{}, err
+		}
+		defer before.Close()
+		if err := link(s.p("new"), s.p("f")); err != nil {
+			return Change{}, err
+		}
+		c, _, err := before.Record(bg, "true")
+		return c, err
+	}}
+}
+
+func relinked(old, name string) error {
+	if err := os.Remove(name); err != nil {
+		return err
+	}
+	return os.Link(old, name)
 }
 
 // walk visits all that is in the workspace.
@@ -325,7 +342,7 @@ func killAndUndo(t *testing.T, s *site, c killedChange, far, way string, n int, 
 	killed := s.both(far)
 	w := s.open(Options{NoSync: true, Allow: []string{far}})
 	defer w.Close()
-	list, err := w.History(bg)
+	list, err := listed(w.History(bg))
 	if err != nil || len(list) == 0 {
 		t.Fatalf("%v, %v", list, err)
 	}

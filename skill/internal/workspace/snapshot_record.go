@@ -269,7 +269,7 @@ func (r *recorder) addFile(d diff) error {
 	case err != nil || now.Kind == "folder":
 		r.skip(d.path, unseenReason)
 		return nil
-	case b.is() == aFile && now.Kind == "file" && b.holds(now.Sum):
+	case b.is() == aFile && now.Kind == "file" && b.holds(now.Sum) && !r.regrouped(b, n):
 		r.addMode(d, "file", now.Mode)
 		return nil
 	case b.is() == aLink && now.Kind == "link" && string(now.Target) == b.digest, b == nil && now.Kind == "":
@@ -321,8 +321,9 @@ func (r *recorder) addExchange(d diff) error {
 			before.Stamp.Ino, before.Links = b.id.Ino, uint64(b.links) // by which undo knows the other name
 		}
 	}
-	if both && !linked && n.links > 1 {
-		// The file that was there, or its content, is to come back under this name only.
+	if both && !linked && (n.links > 1 || b.holds(after.Sum)) {
+		// The file that was there, or its content, is to come back under this name only. Two of the same
+		// content do not differ in one step.
 		r.add(state.Step{Path: state.Name(d.path), Before: before, Link: link}, staged)
 		before, staged, link = state.State{}, "", ""
 	}

@@ -125,14 +125,12 @@ func (r *recorder) parts(e *entry, top string) bool {
 	return len(names) < int(e.links) || slices.ContainsFunc(names, func(name string) bool { return !strings.HasPrefix(name, top+"/") })
 }
 
-// otherName returns another name of the file of an entry: one that is as it was, or else the one that
-// undo brings back first. It is "" if there is none.
+// otherName returns another name of the file of an entry: one that is as it was, but for permissions and times,
+// or else the one that undo brings back first. It is "" if there is none.
 func (r *recorder) otherName(e *entry) state.Name {
 	last := ""
 	for _, name := range r.namesOf(e) {
-		info, err := r.h.root.tree.Stat(name)
-		now := stampOf(info)
-		if now.changed, now.links = e.changed, e.links; err == nil && name != e.path && now == e.stamp {
+		if name != e.path && r.isAsItWas(name, e) {
 			return state.Name(name)
 		}
 		last = name
@@ -141,6 +139,21 @@ func (r *recorder) otherName(e *entry) state.Name {
 		return ""
 	}
 	return state.Name(last)
+}
+
+// isAsItWas reports whether the file of an entry is at name with the content that it had.
+func (r *recorder) isAsItWas(name string, e *entry) bool {
+	info, err := r.h.root.tree.Stat(name)
+	now := stampOf(info)
+	touched := now.mod != e.mod
+	if now.changed, now.links, now.mode, now.mod = e.changed, e.links, e.mode, e.mod; err != nil || now != e.stamp {
+		return false
+	}
+	if !touched {
+		return true
+	}
+	is, err := r.now(name)
+	return err == nil && e.holds(is.Sum)
 }
 
 // keepsNames reports whether a file has the names that it had, and no others. One that also has names
@@ -165,6 +178,18 @@ func (r *recorder) keepsNames(b, n *entry) bool {
 		}
 	}
 	return int(n.links) <= links
+}
+
+// regrouped reports whether another file of the same content is at a name, and so has other names
+// than what was there.
+func (r *recorder) regrouped(b, n *entry) bool {
+	if n.is() != aFile || b.id == n.id || max(b.links, n.links) < 2 {
+		return false
+	}
+	if b.links == n.links && !slices.ContainsFunc(r.namesOf(b), func(name string) bool { return !r.isNow(name, n.id) }) {
+		return false
+	}
+	return n.links > 1 || r.otherName(b) != ""
 }
 
 // isNow reports whether a file is at name.

@@ -159,7 +159,7 @@ func (w *Workspace) changeID(h *history, id int64) string {
 func (w *Workspace) byID(text string) (h *history, id int64, ok bool) {
 	number, dir, other := strings.Cut(text, "@")
 	id, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || id <= 0 {
+	if err != nil || id <= 0 || strconv.FormatInt(id, 10) != number { // an ID has one spelling
 		return nil, 0, false
 	}
 	i := slices.IndexFunc(w.histories, func(h *history) bool { return !other || h.root.dir == filepath.Clean(dir) })

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strings"
 
 	"textskill/skill/internal/state"
 )
@@ -25,6 +26,7 @@ type Undone struct {
 	Change
 	Of     string  // the ID of the change that was undone
 	More   int     // files, besides Path, of a run or a patch
+	Apart  int     // files that had more names (hard links) when they were changed: what is there now under the others is not undone
 	Left   int     // files that a run changed besides, which stay as they are
 	Passed []error // later changes that were passed over: they cannot be undone, or are not in effect
 }
@@ -78,6 +80,20 @@ func (w *Workspace) Undo(ctx context.Context, o UndoOptions) (done []Undone, err
 			err = serr
 		}
 	}()
+	done, err = w.undoAs(ctx, all, o)
+	if no, ok := err.(*UndoError); ok && no.Force {
+		if err := w.settleUndone(ctx, all); err != nil { // only complete undos are seen
+			return done, err
+		}
+		o.Force = true
+		if _, ferr := w.undoAs(ctx, &undone{trial: true, parted: all.parted, last: all.last}, o); ferr != nil {
+			err = ferr // force would not help
+		}
+	}
+	return done, err
+}
+
+func (w *Workspace) undoAs(ctx context.Context, all *undone, o UndoOptions) (done []Undone, err error) {
 	switch {
 	case o.Run != "":
 		return w.undoRun(ctx, all, o)
@@ -92,6 +108,10 @@ func (w *Workspace) Undo(ctx context.Context, o UndoOptions) (done []Undone, err
 }
 
 func unknown(id string) error {
+	const most = 200 // bytes
+	if len(id) > most {
+		id = strings.ToValidUTF8(id[:most], "") + "…"
+	}
 	return &UndoError{ID: id, Reason: "is not one of this workspace; history lists those that are"}
 }
 
@@ -114,13 +134,12 @@ func (w *Workspace) undoLast(ctx context.Context, all *undone, force bool) ([]Un
 	}
 	var refused []refusal
 	var passed []error
-	var idle []*change
 	for c, err := range w.changes(ctx, true, func(c *change) bool { return (c.undoable() || c.applied() && !c.undone && c.idle()) && w.holdsAll(c) }) {
 		if err != nil {
 			return nil, err
 		}
-		if c.idle() {
-			idle = append(idle, c)
+		if c.idle() { // or one would wonder why not this one was undone
+			passed = append(passed, &UndoError{ID: w.changeID(c.h, c.ID), Reason: "left everything as it was"})
 			continue
 		}
 		for _, p := range refused {
@@ -145,11 +164,6 @@ func (w *Workspace) undoLast(ctx context.Context, all *undone, force bool) ([]Un
 			return nil, err
 		default:
 			done.Passed = passed
-			for _, i := range idle { // or one would wonder why not this one was undone
-				if i.h == c.h && i.overlaps(c) {
-					done.Passed = append(done.Passed, &UndoError{ID: w.changeID(i.h, i.ID), Reason: "left everything as it was"})
-				}
-			}
 			return []Undone{done}, nil
 		}
 	}
@@ -317,6 +331,7 @@ func (w *Workspace) undoSince(ctx context.Context, all *undone, id string, force
 			return done, err
 		default:
 			done = append(done, back)
+			c.undone = back.Applied // and so is not what is in the way of an earlier one
 		}
 	}
 	if n := len(done); n > 0 {

@@ -92,7 +92,7 @@ func (b *undoStep) relink(k *keeper, p location, d tree.Folder) (done bool, err 
 		return false, nil
 	}
 	now, err := stateNow(from, other.base(), b.target)
-	if err != nil || !same(now, b.target) || now.Mode != b.target.Mode || from.Link(other.base(), d, tempName) != nil {
+	if err != nil || !same(now, b.target) || now.Mode != b.target.Mode && !b.u.setsMode(b.link, b.target.Mode) || from.Link(other.base(), d, tempName) != nil {
 		return false, nil
 	}
 	if err = k.save(d, p.base()); err == nil {
@@ -103,6 +103,11 @@ func (b *undoStep) relink(k *keeper, p location, d tree.Folder) (done bool, err 
 	}
 	b.u.joined[info.ID] = true
 	return true, err
+}
+
+// setsMode reports whether a step gives a file, with all its names, permissions.
+func (u *undo) setsMode(name state.Name, mode uint32) bool {
+	return slices.ContainsFunc(u.steps, func(s *undoStep) bool { return s.way == byMode && s.path == name && s.target.Mode == mode })
 }
 
 // exchange lets the source and what is at p change places, in one step. Before, the
@@ -188,7 +193,9 @@ func (u *undo) checkNames(b *undoStep) error {
 		return nil
 	}
 	same := is.Stamp.Ino == was.Stamp.Ino && is.Links <= was.Links
-	if b.inPlace = is.Links > 1 && (same || u.hasAllNames(b.path)); b.inPlace || same || u.force || is.Links < 2 && u.parted(b.path) {
+	b.inPlace = is.Links > 1 && (same || u.hasAllNames(b.path))
+	b.apart = !b.inPlace || is.Links < was.Links
+	if b.inPlace || same || u.force || is.Links < 2 && u.parted(b.path) {
 		return nil
 	}
 	return u.conflict(b.path, true, "was changed under several names (hard links), and its names differ now: with force only this name is undone")
@@ -206,6 +213,18 @@ func (u *undo) parted(name state.Name) bool {
 func parts(s state.Step) bool {
 	return s.Link == "" && s.From == "" && s.Patch == nil && s.After.Kind == kindFile &&
 		(s.Before.Kind != kindFile || s.Before.Stamp.Ino != s.After.Stamp.Ino)
+}
+
+// isAsBefore reports whether a file is as it was before the change replaced it in two steps, of which b
+// is the last one. Of the same content it is that if it is not the file which the change put there, by
+// its names or number.
+func (u *undo) isAsBefore(b *undoStep) bool {
+	first := slices.IndexFunc(u.c.Steps, func(s state.Step) bool { return s.Path == b.path && s.After.Kind == "" })
+	if first < 0 || first >= b.index || b.target.Kind != "" || b.there.Kind == "" {
+		return false
+	}
+	was := u.c.Steps[first].Before
+	return same(b.there, was) && (!same(b.there, b.expect) || b.there.Stamp.Ino == was.Stamp.Ino || u.c.Undoes == 0 && b.there.Stamp.Ino != b.expect.Stamp.Ino && b.there.Links < b.expect.Links)
 }
 
 // hasAllNames reports whether all names of a file are in its folder of the workspace, or are images.

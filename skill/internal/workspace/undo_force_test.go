@@ -134,7 +134,7 @@ func TestNeverMade(t *testing.T) {
 			defer func() { recover() }()
 			w.commit(bg, &Change{Kind: Delete}, planned, func(*keeper) error { panic("killed") })
 		}()
-		list, err := w.History(bg)
+		list, err := listed(w.History(bg))
 		if err != nil || len(list) != 2 || !strings.Contains(list[1].String(), "never made") || strings.Contains(list[0].String(), "never made") {
 			t.Fatalf("%v, %v", list, err)
 		}
@@ -144,7 +144,7 @@ func TestNeverMade(t *testing.T) {
 		}
 		s.has("f", "old")
 		s.has("g", "old")
-		if list, err = w.History(bg); err != nil || len(list) != 2 || list[1].Of != c.ID {
+		if list, err = listed(w.History(bg)); err != nil || len(list) != 2 || list[1].Of != c.ID {
 			t.Errorf("%v, %v", list, err)
 		}
 	})
@@ -262,5 +262,22 @@ func TestForceUndoMakesFolders(t *testing.T) {
 		s.has("d/f", "old")
 		s.has("d/e/g", "old")
 		s.has("z/f", "new")
+	})
+}
+
+// An undo of all since a change that is refused does not name one that it has undone itself.
+func TestUndoSinceNamesWhatIsInTheWay(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		w := s.open(Options{NoSync: true})
+		first, err := w.WriteFile(bg, s.p("f"), []byte("one"), WriteOptions{})
+		must(t, first, err)
+		s.put(s.p("f"), "theirs")
+		c, err := w.WriteFile(bg, s.p("f"), []byte("two"), WriteOptions{})
+		must(t, c, err)
+		done, err := w.Undo(bg, UndoOptions{Since: first.ID})
+		if len(done) != 1 || err == nil || !strings.HasSuffix(err.Error(), "f was changed since by something else") {
+			t.Errorf("%v, %v", done, err)
+		}
+		s.has("f", "theirs")
 	})
 }

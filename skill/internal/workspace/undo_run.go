@@ -67,7 +67,7 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 		return Undone{}, errNoEffect
 	}
 	done := u.undone()
-	if u.w.opts.DryRun {
+	if u.w.opts.DryRun || u.all.trial {
 		return done, nil
 	}
 	if len(u.steps) == 0 {
@@ -132,6 +132,11 @@ func (u *undo) undone() Undone {
 			files[s.Path] = true
 		}
 		done.More = len(files) - 1
+	}
+	for _, s := range u.steps {
+		if s.apart {
+			done.Apart++
+		}
 	}
 	return done
 }
@@ -225,6 +230,7 @@ type undone struct {
 	paths  map[string]bool    // of the folders that were changed
 	parted map[string]bool    // paths of files of their own that were made
 	last   map[*history]int64 // number of the last record
+	trial  bool               // nothing is undone: it is only asked what would be
 }
 
 func (all *undone) add(u *undo, c *Change, made bool) {

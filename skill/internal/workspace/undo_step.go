@@ -26,6 +26,7 @@ type undoStep struct {
 	source       string       // name of the image that is the target; "" for none
 	sourceRecord int64
 	inPlace      bool   // the file of several names is written to, as the change did
+	apart        bool   // the file had more names when the change was made
 	sharedWith   uint64 // inode of the source, if another step is to write the target to it; or 0
 }
 
@@ -197,7 +198,10 @@ func (u *undo) checkPut(b *undoStep) error {
 	if b.target.Kind == "" && isEmptyFolder(b.expect) {
 		return u.checkFolder(b)
 	}
-	if same(b.there, b.target) || isEmptyFolder(b.target) && b.there.Kind == kindFolder {
+	if u.isAsBefore(b) {
+		return nil
+	}
+	if same(b.there, b.target) || isEmptyFolder(b.target) && b.there.Kind == kindFolder && b.expect.Kind != kindFolder {
 		u.dropLink(b)
 		if b.there.Kind == kindFile && b.expect.Kind == kindFile && b.there.Mode == b.expect.Mode {
 			b.way = byMode
@@ -316,6 +320,12 @@ func (u *undo) findSource(b *undoStep) error {
 				return nil
 			case has.Kind == kindFile && u.writesTo(has.Stamp.Ino, b.target):
 				b.source, b.sourceRecord, b.sharedWith = s.Image, c.ID, has.Stamp.Ino
+				return nil
+			case has.Kind == kindFolder && b.target.Kind == kindFolder, has.Kind == kindFile && b.target.Links > 1 && has.Stamp.Ino == b.target.Stamp.Ino:
+				if !u.force {
+					return u.conflict(b.path, true, "has a saved version that was written to since, as under another name (hard link): with force it comes back as it is now")
+				}
+				b.source, b.sourceRecord, b.target = s.Image, c.ID, has
 				return nil
 			case has.Kind != "":
 				reason = "has a saved version that something else has changed"

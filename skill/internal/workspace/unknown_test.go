@@ -35,7 +35,7 @@ func TestRecordUnknown(t *testing.T) {
 		record("", "git", "too many files")
 		record("", "git", "too little time")
 		var got []string
-		list, err := w.History(bg)
+		list, err := listed(w.History(bg))
 		for _, e := range list {
 			got = append(got, fmt.Sprint(e.ID, e.Command, e.Run))
 		}
@@ -76,10 +76,10 @@ func TestUnkeptCommandsPushNothingOut(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if list, err := w.History(bg); err != nil || len(list) > 256+512+1 {
+		if list, err := listed(w.History(bg)); err != nil || len(list) > 256+512+1 {
 			t.Errorf("%d records, %v", len(list), err)
 		}
-		if list, err := w.History(bg, at...); err != nil || len(at) != 1 || slices.ContainsFunc(list, func(e HistoryEntry) bool { return e.ID == c.ID }) {
+		if list, err := listed(w.History(bg, at...)); err != nil || len(at) != 1 || slices.ContainsFunc(list, func(e HistoryEntry) bool { return e.ID == c.ID }) {
 			t.Errorf("after %v, whose record is dropped, there is the change before it; %v", at, err)
 		}
 		if done, err := w.Undo(bg, UndoOptions{}); err != nil || len(done) != 1 {

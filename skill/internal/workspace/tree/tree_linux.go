@@ -39,7 +39,7 @@ func Open(dir string, portable bool) (Tree, error) {
 		return openRootTree(dir)
 	}
 	unix.Close(fd)
-	return nil, &fs.PathError{Op: "openat2", Path: dir, Err: err}
+	return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
 }
 
 // A kernelTree is the descriptor of a folder, below which openat2 opens names.
