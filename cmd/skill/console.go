@@ -164,7 +164,8 @@ func (k *console) complete(ctx context.Context, line string, at int) (head strin
 	start := strings.LastIndexFunc(before, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`'"(,`, r) }) + 1
 	head, word := before[:start], before[start:]
 	var all []string
-	switch command := strings.TrimSpace(head); {
+	command := strings.TrimSpace(head)
+	switch {
 	case command == ":tools":
 		all = dialect.Names()
 	case command == ":undo" || command == ":diff":
@@ -182,7 +183,11 @@ func (k *console) complete(ctx context.Context, line string, at int) (head strin
 			all = append(all, t.Name)
 		}
 	}
-	return head, slices.DeleteFunc(all, func(w string) bool { return !strings.HasPrefix(w, word) }), tail
+	words = slices.DeleteFunc(all, func(w string) bool { return !strings.HasPrefix(w, word) })
+	if len(words) == 1 && command == "" && k.dialect() == dialect.Achilles && tail == "" { // its operations have a path
+		words[0] += " "
+	}
+	return head, words, tail
 }
 
 // paths lists the files and folders whose path begins with word. Names with a blank,

@@ -29,6 +29,7 @@ type goldenRunner struct {
 	given  *pflag.FlagSet   // of skill test; nil means none
 	limit  time.Duration    // for one file; 0 means none
 	called func(skill.Call) // receives each call of a tool; may be nil
+	made   *madeFolders     // nil means that what a file is played in is removed after it
 }
 
 // goldenGroups are the shared flags of skill test: a golden file may set what is given.
@@ -85,19 +86,21 @@ func (g goldenRunner) testFile(ctx context.Context, name string, update bool) (d
 
 // play plays an archive and returns it with what was printed.
 func (g goldenRunner) play(ctx context.Context, a *txtar.Archive) (*txtar.Archive, error) {
-	dir, err := os.MkdirTemp("", "skill-test-*")
+	if g.made == nil {
+		g.made = &madeFolders{}
+		defer g.made.remove()
+	}
+	dir, err := g.made.make("skill-test-*")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, err
 	}
-	state, err := os.MkdirTemp("", "skill-test-state-*")
+	state, err := g.made.make("skill-test-state-*")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(state)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
@@ -115,6 +118,9 @@ func (g goldenRunner) play(ctx context.Context, a *txtar.Archive) (*txtar.Archiv
 
 // stopServers ends the servers that prompts started, with all that they started.
 func (g *golden) stopServers() {
+	if made, _ := os.ReadDir(g.state); len(made) == 0 {
+		return // nothing was recorded, and no server is started without a record
+	}
 	x, err := skill.New(skill.Config{Dir: g.dir, State: g.state, Helper: g.helper, NoSync: true})
 	if err != nil {
 		return

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/spf13/pflag"
 
 	"textskill/skill/dialect"
@@ -53,6 +54,20 @@ func goldenGiven(t *testing.T) *pflag.FlagSet {
 		t.Fatal(err)
 	}
 	return cmd.Flags()
+}
+
+// TestGoldenParent names what lies beside the workspace of a golden file alike each time.
+func TestGoldenParent(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	g := goldenRunner{helper: ownProgram(), given: goldenGiven(t), made: &madeFolders{}}
+	defer g.made.remove()
+	for range 2 {
+		got, err := g.play(t.Context(), txtar.Parse([]byte("-- prompt --\nreadFile ../x\n-- want --\n")))
+		if err != nil || !strings.Contains(string(txtar.Format(got)), "\nskill: "+temp+"/x is outside the workspace $WORK\n") {
+			t.Errorf("%s, %v", txtar.Format(got), err)
+		}
+	}
 }
 
 // TestGoldenRule holds every golden file to its first line, which says the rule.

@@ -9,8 +9,11 @@ import (
 	"time"
 )
 
-// TestWatch plays a file at once, and again only after it has changed.
+// TestWatch plays a file at once, and again only after it has changed. What it is played in
+// is removed.
 func TestWatch(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
 	name := filepath.Join(t.TempDir(), "a.txtar")
 	write := func(want string, at int64) {
 		text := "-- prompt --\nfileExists a\n-- want --\n" + want + "\n"
@@ -41,5 +44,8 @@ func TestWatch(t *testing.T) {
 	}
 	if got := out.String(); strings.Count(got, "passed,") != 2 || !strings.Contains(got, "0 passed, 1 failed") || !strings.HasSuffix(got, "1 passed, 0 failed\n") {
 		t.Errorf("printed\n%s", got)
+	}
+	if left, err := os.ReadDir(temp); len(left) > 0 || err != nil {
+		t.Errorf("%v is left, and %v", left, err)
 	}
 }

@@ -104,6 +104,8 @@ func (c *cli) log(ctx context.Context, l *logOptions, inStep func(int) bool) err
 		switch {
 		case len(runs) == 0 && one:
 			return errors.New("no run is recorded in " + x.Dir())
+		case len(runs) == 0 && l.json:
+			return nil // no line
 		case len(runs) == 0:
 			fmt.Fprintln(c.stdout, "No data found")
 			return nil

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
@@ -71,6 +72,11 @@ func manPages(t *testing.T, c *cli) {
 				t.Errorf("%s does not have --%s", name, f.Name)
 			}
 		})
+		for line := range strings.SplitSeq(cmd.Long, "\n") {
+			if n := utf8.RuneCountInString(line); n > 92 {
+				t.Errorf("the help of %s has a line of %d characters: %s", name, n, line)
+			}
+		}
 		var short strings.Builder
 		if c.toType(&short).Write([]byte(cmd.Short)); !strings.Contains(string(page), short.String()) {
 			t.Errorf("%s does not say: %s", name, cmd.Short)

@@ -145,9 +145,18 @@ func (c *cli) setup(o *options, name string, remove, show bool) error {
 	if h.toml {
 		edit = editTOML
 	}
-	text := bytes.TrimPrefix(before, []byte("\ufeff")) // a byte order mark stays
+	text := bytes.TrimPrefix(before, []byte("\ufeff"))
+	mark := before[:len(before)-len(text)]
+	lf, crlf := []byte("\n"), []byte("\r\n")
+	windows := bytes.Contains(text, lf) && bytes.Count(text, lf) == bytes.Count(text, crlf)
+	if windows {
+		text = bytes.ReplaceAll(text, crlf, lf)
+	}
 	after, err := edit(text, append(h.keys, serverName), e)
-	after = slices.Concat(before[:len(before)-len(text)], after)
+	if windows {
+		after = bytes.ReplaceAll(after, lf, crlf)
+	}
+	after = slices.Concat(mark, after) // a byte order mark and the ends of lines stay
 	switch {
 	case err != nil:
 		return c.failed(fmt.Errorf("%s: %w; the file is left as it is: mend it, and type this again", file, err))

@@ -40,6 +40,22 @@ func TestSetupByteOrderMark(t *testing.T) {
 	}
 }
 
+// TestSetupLineEnds ends the lines that it writes as the others of a file end.
+func TestSetupLineEnds(t *testing.T) {
+	for _, tt := range []struct{ host, file, before string }{
+		{"cursor", ".cursor/mcp.json", "{\r\n  \"a\": 1\r\n}\r\n"},
+		{"codex", ".codex/config.toml", "model = \"m\"\r\n"},
+	} {
+		file, c := newHostFile(t, tt.file, tt.before, io.Discard)
+		if code := c.run(t.Context(), []string{"setup", tt.host}); code != exitOK {
+			t.Errorf("%s: exit code %d", tt.host, code)
+		}
+		if got, err := os.ReadFile(file); err != nil || !strings.Contains(string(got), "skill") || strings.Count(string(got), "\n") != strings.Count(string(got), "\r\n") {
+			t.Errorf("%s: %q, %v", tt.host, got, err)
+		}
+	}
+}
+
 // TestSetupAndRemove has a host start the program, and takes it out again: its file is as before.
 // So is one with a problem.
 func TestSetupAndRemove(t *testing.T) {
@@ -47,6 +63,8 @@ func TestSetupAndRemove(t *testing.T) {
 	for _, tt := range []struct{ host, file, before, problem string }{
 		{"codex", codex, "", ""},
 		{"codex", codex, "model = \"m\"\n", ""},
+		{"codex", codex, "model = \"m\"\r\n", ""},
+		{"codex", codex, "[a]\r\nb = \"\"\"\r\nc\"\"\"\r\n", ""},
 		{"codex", codex, "[mcp_servers]\n", ""},
 		{"codex", codex, "[mcp_servers.other]\ncommand = \"x\"\n", ""},
 		{"codex", codex, "a = 1\nb =\n", "config.toml: line 2, column 4: unexpected"},

@@ -40,8 +40,30 @@ type goldenResult struct {
 	Seconds float64 `json:"seconds"`
 }
 
+// madeFolders are temporary folders, made by several at a time, that are removed together.
+type madeFolders struct {
+	mu   sync.Mutex
+	dirs []string
+}
+
+func (m *madeFolders) make(pattern string) (string, error) {
+	dir, err := os.MkdirTemp("", pattern)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.dirs = append(m.dirs, dir)
+	return dir, err
+}
+
+func (m *madeFolders) remove() {
+	for _, dir := range m.dirs {
+		os.RemoveAll(dir)
+	}
+}
+
 // testFiles plays golden files, several at a time, and prints the results in their order.
 func (c *cli) testFiles(ctx context.Context, t goldenTest, files []string) error {
+	t.made = &madeFolders{}
+	defer t.made.remove() // not after each file: ext4 passes over the inodes of the last five seconds' removals, one by one
 	results := make([]goldenResult, len(files))
 	done := make([]chan struct{}, len(files))
 	for i := range done {

@@ -42,7 +42,11 @@ func Listen(addr *net.TCPAddr) (*net.TCPListener, error) {
 	if addr.IP.Equal(net.IPv4zero) {
 		network = "tcp4"
 	}
-	return net.ListenTCP(network, addr)
+	l, err := net.ListenTCP(network, addr)
+	if err != nil {
+		return nil, fmt.Errorf("%w; give another address, or port 0 for a free one", err)
+	}
+	return l, nil
 }
 
 // A Door knows the names of a server.

@@ -3,6 +3,7 @@ package door
 import (
 	"errors"
 	"net"
+	"strings"
 	"testing"
 )
 
@@ -61,6 +62,9 @@ func TestListen(t *testing.T) {
 	defer l.Close()
 	if at := l.Addr().(*net.TCPAddr); at.IP.To4() == nil {
 		t.Errorf("0.0.0.0 is %v", at)
+	}
+	if _, err := Listen(l.Addr().(*net.TCPAddr)); err == nil || !strings.HasSuffix(err.Error(), "; give another address, or port 0 for a free one") {
+		t.Errorf("a port that is taken: %v", err)
 	}
 }
 
