@@ -155,6 +155,17 @@ func (w *Workspace) copyMetadata(d tree.Folder, name string, to tree.Folder, new
 	return w.flush(f)
 }
 
+// flushNames makes the record of a change durable, and then the names in a folder.
+func (w *Workspace) flushNames(k *keeper, d tree.Folder) error {
+	switch {
+	case k != nil:
+		return k.Flush(d)
+	case w.opts.NoSync:
+		return nil
+	}
+	return syncFolders([]tree.Folder{d})
+}
+
 // copyInto copies a file or a symbolic link under the temporary name, and gives it newName.
 func (w *Workspace) copyInto(d tree.Folder, name string, to tree.Folder, newName string, replace bool) error {
 	err := w.copyWithMetadata(d, name, to, tempName)

@@ -176,7 +176,7 @@ func (m *move) moveLocked(ctx context.Context, c *Change, from, to tree.Folder) 
 				return err
 			}
 		}
-		err := m.rename(ctx, from, to)
+		err := m.rename(ctx, k, from, to)
 		if err != nil && kept {
 			discard(k.Images(), k.image())
 		}
@@ -184,10 +184,10 @@ func (m *move) moveLocked(ctx context.Context, c *Change, from, to tree.Folder) 
 	})
 }
 
-func (m *move) rename(ctx context.Context, from, to tree.Folder) error {
+func (m *move) rename(ctx context.Context, k *keeper, from, to tree.Folder) error {
 	err := from.Rename(m.src.base(), to, m.dst.base(), !m.o.NoReplace)
 	if errors.Is(err, syscall.EXDEV) {
-		return m.across(ctx, from, to)
+		return m.across(ctx, k, from, to)
 	}
 	return err
 }
@@ -203,30 +203,32 @@ func (m *move) sameFile(info Info, to tree.Folder) bool {
 	return err == nil && existing.ID == info.ID
 }
 
-// across moves to another file system: it copies, then removes.
-func (m *move) across(ctx context.Context, from, to tree.Folder) error {
+// across moves to another file system: it copies, and removes once the copy is durable.
+func (m *move) across(ctx context.Context, k *keeper, from, to tree.Folder) error {
 	if err := from.CheckWritable("."); err != nil {
 		return err
 	}
 	name, newName := m.src.base(), m.dst.base()
+	var err error
 	switch {
 	case m.info.IsDir():
 		if _, err := m.w.checkTree(m.src, removing); err != nil {
 			return err
 		}
-		err := m.w.copyTree(ctx, m.src, to, m.dst, CopyOptions{Times: true, Replace: !m.o.NoReplace, moving: true}, atOnce)
-		if err != nil {
-			return err
-		}
-		return removeTree(from, name)
+		err = m.w.copyTree(ctx, m.src, to, m.dst, CopyOptions{Times: true, Replace: !m.o.NoReplace, moving: true}, atOnce)
 	case m.info.IsLink():
-		if err := m.w.copyInto(from, name, to, newName, !m.o.NoReplace); err != nil {
-			return err
-		}
+		err = m.w.copyInto(from, name, to, newName, !m.o.NoReplace)
 	default:
-		if err := m.w.copyAcross(from, name, to, newName, m.o); err != nil {
-			return err
-		}
+		err = m.w.copyAcross(from, name, to, newName, m.o)
+	}
+	if err == nil {
+		err = m.w.flushNames(k, to)
+	}
+	switch {
+	case err != nil:
+		return err
+	case m.info.IsDir():
+		return removeTree(from, name)
 	}
 	return from.Remove(name, false)
 }

@@ -26,7 +26,7 @@ func (b *undoStep) apply(ctx context.Context, k *keeper) error {
 	removeLeftover(d) // of a process that was killed: the roots are locked
 	switch b.way {
 	case byMove:
-		return b.move(ctx, p, d)
+		return b.move(ctx, k, p, d)
 	case byPatch:
 		return b.applyPatch(ctx, k, p, d)
 	case byMode:
@@ -154,6 +154,9 @@ func (b *undoStep) appear(ctx context.Context, k *keeper, p location, d tree.Fol
 		err = b.u.w.copyTree(ctx, images.at(b.source), d, p, CopyOptions{Times: true, moving: true}, atOnce)
 	} else {
 		err = b.u.w.copyInto(images.top, b.source, d, p.base(), false)
+	}
+	if err == nil {
+		err = b.u.w.flushNames(k, d)
 	}
 	if err != nil {
 		return err
@@ -304,7 +307,7 @@ func setModTime(d tree.Folder, name string, s state.State) error {
 }
 
 // move moves what is at from to p, where nothing is, also to another file system.
-func (b *undoStep) move(ctx context.Context, p location, d tree.Folder) error {
+func (b *undoStep) move(ctx context.Context, k *keeper, p location, d tree.Folder) error {
 	src, from, err := b.u.open(b.from)
 	if err != nil {
 		return err
@@ -319,5 +322,5 @@ func (b *undoStep) move(ctx context.Context, p location, d tree.Folder) error {
 		return err
 	}
 	m := &move{b.u.w, src, p, info, MoveOptions{NoReplace: true}}
-	return m.across(ctx, from, d)
+	return m.across(ctx, k, from, d)
 }

@@ -281,3 +281,25 @@ func TestUndoSinceNamesWhatIsInTheWay(t *testing.T) {
 		s.has("f", "theirs")
 	})
 }
+
+// A file that the undo of an earlier change brought back is not what a later one, of which the file
+// is gone, has moved there.
+func TestForceMovesNoOther(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("a=moved", "b=zero")
+		w := s.open(Options{NoSync: true})
+		c, err := w.WriteFile(bg, s.p("b"), []byte("one"), WriteOptions{})
+		must(t, c, err)
+		c, err = w.Move(bg, s.p("a"), s.p("b"), MoveOptions{})
+		must(t, c, err)
+		os.Remove(s.p("b"))
+		for err == nil {
+			_, err = w.Undo(bg, UndoOptions{Force: true})
+		}
+		s.has("b", "zero")
+		s.lacks("a")
+		if _, err := w.Undo(bg, UndoOptions{ID: c.ID, Force: true}); err == nil || !strings.Contains(err.Error(), "undo 3 first") {
+			t.Error(err)
+		}
+	})
+}

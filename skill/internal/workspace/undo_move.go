@@ -33,6 +33,9 @@ func (u *undo) checkMove(b *undoStep) error {
 	case u.unfinished() && moved(was) && u.sameContent(b.path, b.from): // it was copied, and not removed yet
 		u.add(&undoStep{u: u, path: b.from, there: was})
 		return nil
+	case !moved(was) && u.broughtBack(b.from) != nil:
+		by := u.w.changeID(u.h, u.broughtBack(b.from).ID)
+		return u.conflict(b.from, false, "is what change %s brought back, the undo of an earlier change; undo %[1]s first", by)
 	case b.there.Kind != "" && !u.force:
 		return u.conflict(b.path, true, "exists again, and would be lost")
 	case !moved(was) && !u.force:
@@ -43,6 +46,16 @@ func (u *undo) checkMove(b *undoStep) error {
 	}
 	b.expect = was
 	u.add(b)
+	return nil
+}
+
+// broughtBack returns the undo of an earlier change that put at a name what is there; nil if there is none.
+func (u *undo) broughtBack(name state.Name) *change {
+	for _, c := range u.c.seen {
+		if 0 < c.Undoes && c.Undoes < u.c.ID && c.applied() && !c.undone && c.touches(state.Step{Path: name}) {
+			return c
+		}
+	}
 	return nil
 }
 
