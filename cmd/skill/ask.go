@@ -36,11 +36,10 @@ type gate struct {
 	always map[string]bool                       // names of tools that the person has allowed for good
 }
 
-// What ends a run that has nobody to ask about a call. It is errRuled if the rules say to ask,
-// which --ask and allow do not change.
+// What ends a run that has nobody to ask about a call.
 var (
 	errUnasked = errors.New("not done, because it needs your consent")
-	errRuled   = fmt.Errorf("%w", errUnasked)
+	errRuled   = errors.New("not done, because your settings say that it needs your consent") // which --ask and allow do not change
 )
 
 // newGate returns what --ask says, without it otherwise, and the rules of the user and of a

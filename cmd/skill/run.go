@@ -160,7 +160,7 @@ func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error 
 	}
 	c.setGate(&cfg, r, askNever, ask)
 	runID, last, err := run(ctx, cfg, query)
-	if errors.Is(err, errUnasked) {
+	if errors.Is(err, errUnasked) || errors.Is(err, errRuled) {
 		return c.unasked(cfg, r, runID, err)
 	}
 	if err != nil {
