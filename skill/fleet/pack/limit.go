@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// ErrTooLarge ends the error for a folder that has more than may be stored. Nothing was stored.
-var ErrTooLarge = errors.New("remove or exclude files, or submit it with --pin WORKER, which allows 8 GiB and any number of files")
+// ErrTooLarge is in the error for a folder that has more than may be stored. Nothing was stored.
+var ErrTooLarge = errors.New("the folder is too large")
 
 // exceeds returns the error for a folder of so many files, links and folders that f may not
 // store it; largest are its largest folders.
@@ -24,11 +24,11 @@ func (f *Folder) exceeds(files int, bytes int64, largest []string) error {
 	if files > f.maxFiles {
 		over = append(over, fmt.Sprintf("%d files, %d more than the %d that move between machines", files, files-f.maxFiles, f.maxFiles))
 	}
-	text := "the folder has " + strings.Join(over, ", and ")
+	text := strings.Join(over, ", and ")
 	if len(largest) > 0 {
 		text += "; the largest folders are " + strings.Join(largest, ", ")
 	}
-	return fmt.Errorf("%s; %w", text, ErrTooLarge)
+	return fmt.Errorf("%w: it has %s; remove or exclude files, or submit it with --pin WORKER, which allows 8 GiB and any number of files", ErrTooLarge, text)
 }
 
 // sizeText returns a number of bytes in words.

@@ -263,7 +263,7 @@ func TestTooLarge(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{Options{MaxFiles: 40}, "the folder has 43 files, 3 more than the 40 that move between machines; the largest folders are web/modules (150 bytes, 30 files), src (10 bytes, 10 files); remove or exclude files, or submit it with --pin WORKER, which allows 8 GiB and any number of files"},
+		{Options{MaxFiles: 40}, "the folder is too large: it has 43 files, 3 more than the 40 that move between machines; the largest folders are web/modules (150 bytes, 30 files), src (10 bytes, 10 files); remove or exclude files, or submit it with --pin WORKER, which allows 8 GiB and any number of files"},
 		{Options{MaxFiles: 10}, "33 more than"},
 		{Options{MaxBytes: 100}, "160 bytes, 60 bytes more than the 100 bytes that move"},
 	} {
