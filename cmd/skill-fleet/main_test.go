@@ -306,13 +306,15 @@ func TestRefused(t *testing.T) {
 // TestNoKey says what a worker that has no key of its model needs.
 func TestNoKey(t *testing.T) {
 	t.Parallel()
-	cmd := program(t, "worker", "--model", "gpt-5.1")
-	for _, name := range []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "SKILL_MODEL"} {
-		cmd.Env = append(cmd.Env, name+"=")
-	}
-	const want = "skill-fleet: OPENAI_API_KEY is not set; set it, or OPENAI_BASE_URL to an endpoint that needs no key, or name the provider of the model with --provider\n"
-	if out, err := cmd.CombinedOutput(); err == nil || string(out) != want {
-		t.Errorf("%v %s", err, out)
+	for args, rest := range map[string]string{"worker --model gpt-5.1": ", or name the provider of the model with --provider\n", "worker --model gpt-5.1 --provider openai": "\n"} {
+		cmd := program(t, strings.Fields(args)...)
+		for _, name := range []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "SKILL_MODEL"} {
+			cmd.Env = append(cmd.Env, name+"=")
+		}
+		want := "skill-fleet: OPENAI_API_KEY is not set; set it, or OPENAI_BASE_URL to an endpoint that needs no key" + rest
+		if out, err := cmd.CombinedOutput(); err == nil || string(out) != want {
+			t.Errorf("%v %s", err, out)
+		}
 	}
 }
 

@@ -165,7 +165,7 @@ func (c *cli) setModel(cfg *agent.Config, w workerSettings, p agent.Project) err
 		e.Key = c.getenv(name)
 	}
 	if e.Key == "" && e.BaseURL == "" {
-		return from.NoKey()
+		return from.NoKey(w.Provider != "")
 	}
 	if p.Temperature != nil {
 		e.Temperature = *p.Temperature

@@ -44,7 +44,7 @@ func (r *runOptions) source(w *stranger) (s modelSource, err error) {
 	s.endpoint = provider.Endpoint{Provider: from.Name, API: strings.TrimPrefix(r.api, "auto"), Model: model, Key: key, BaseURL: r.baseURL}
 	s.locate(w, from)
 	if s.endpoint.Key == "" && s.endpoint.BaseURL == "" {
-		return s, from.NoKey()
+		return s, from.NoKey(r.provider != "" || p.Provider.ProviderName != "")
 	}
 	return s, nil
 }

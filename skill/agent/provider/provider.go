@@ -44,9 +44,14 @@ var All = []Provider{
 	{Google, "GOOGLE_GEMINI_BASE_URL", []string{"GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"}, []string{"gemini-", "gemma-"}},
 }
 
-// NoKey is the error of a provider whose key and address are both not set.
-func (p Provider) NoKey() error {
-	return fmt.Errorf("%s is not set; set it, or %s to an endpoint that needs no key, or name the provider of the model with --provider", p.Keys[0], p.BaseURL)
+// NoKey is the error of a provider whose key and address are both not set. named says that
+// the user chose the provider.
+func (p Provider) NoKey(named bool) error {
+	other := ""
+	if !named {
+		other = ", or name the provider of the model with --provider"
+	}
+	return fmt.Errorf("%s is not set; set it, or %s to an endpoint that needs no key%s", p.Keys[0], p.BaseURL, other)
 }
 
 // Named returns the provider of a name, or an error that lists those that there are.
