@@ -74,7 +74,7 @@ var mayImport = map[string][]string{
 
 	"skill/page/runs": {"skill/page", "skill/agent", "parser/json"},
 
-	"skill/agent": {"skill/dialect", "skill", "llmfallback/remote", "parser/wire", "parser", "parser/json"},
+	"skill/agent": {"skill/dialect", "skill", "skill/internal/refusal", "llmfallback/remote", "parser/wire", "parser", "parser/json"},
 
 	"skill/agent/trace": {"skill/agent", "skill"},
 

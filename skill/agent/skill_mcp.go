@@ -18,6 +18,7 @@ import (
 
 	"textskill/skill"
 	"textskill/skill/dialect"
+	"textskill/skill/internal/refusal"
 )
 
 const (
@@ -70,8 +71,11 @@ func (t *task) connect(ctx context.Context, name string, c SkillConfig) (openedS
 func (v *server) dial(ctx context.Context, t *task, c SkillConfig) (err error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "skill", Version: "1"}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
 	if c.Type == sseSkill {
-		if err := checkReach(t.cfg.Executor.Config()); err != nil {
-			return err
+		switch x := t.cfg.Executor.Config(); { // the server may change anything
+		case x.ReadOnly:
+			return refusal.Under("reaching a server", "--read-only")
+		case x.DryRun:
+			return refusal.Under("reaching a server", "--dry-run")
 		}
 		web := &http.Client{Transport: boundedHTTP{}}
 		v.session, err = client.Connect(ctx, &mcp.StreamableClientTransport{
@@ -93,18 +97,6 @@ func (v *server) dial(ctx context.Context, t *task, c SkillConfig) (err error) {
 		Reader: newServerOutput(v.process.Stdout), Writer: serverInput{v.process.Stdin}, MaxLineLength: -1,
 	}, nil)
 	return err
-}
-
-// checkReach refuses servers at endpoints in a read-only workspace or a dry run, because
-// they may change anything.
-func checkReach(c skill.Config) error {
-	switch {
-	case c.ReadOnly:
-		return &skill.RefusedError{Reason: "reaching a server is refused under --read-only"}
-	case c.DryRun:
-		return &skill.RefusedError{Reason: "reaching a server is refused under --dry-run"}
-	}
-	return nil
 }
 
 // program returns the program of a skill's server. Its environment has only the variables
