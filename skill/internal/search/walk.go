@@ -23,8 +23,7 @@ type WalkOptions struct {
 
 // Walked counts what a walk came across.
 type Walked struct {
-	Folders    int // that were read, the first one too
-	Unreadable int // folders that could not be, and were passed over
+	Unreadable int // folders that could not be read, and were passed over
 	Ignored    int // names that were not visited, because git ignores them
 	Git        int // names .git that were not visited
 }
@@ -78,7 +77,7 @@ func Walk(ctx context.Context, w *workspace.Workspace, dir string, o WalkOptions
 	if k.err == fs.SkipAll {
 		k.err = nil
 	}
-	return Walked{int(k.folders.Load()), int(k.unreadable.Load()), int(k.ignored.Load()), int(k.git.Load())}, k.err
+	return Walked{int(k.unreadable.Load()), int(k.ignored.Load()), int(k.git.Load())}, k.err
 }
 
 // An Entry is one name that a walk came across.
