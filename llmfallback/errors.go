@@ -39,7 +39,6 @@ type ConfirmError struct {
 	Operation string
 	Command   string // the text command that does it, a prompt not yet quoted for a shell; "" if none can be typed
 	Reason    string // why nothing was done: "the request does not say to overwrite a.txt"
-	Via       string // "rules" or "llm"
 }
 
 func (e *ConfirmError) Error() string {

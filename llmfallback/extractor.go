@@ -209,10 +209,8 @@ func (m Model) host() string {
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -292,11 +290,7 @@ func (x *Extractor) guarded(prompt string, reply Reply) (Extraction, error) {
 	if e.incomplete() {
 		return e, nil
 	}
-	err := confirm(prompt, e, x.config.Destructive, x.config.Stat)
-	if c, ok := errors.AsType[*ConfirmError](err); ok {
-		c.Via = reply.Via
-	}
-	return e, err
+	return e, confirm(prompt, e, x.config.Destructive, x.config.Stat)
 }
 
 // stated is the inverse of [Extraction.value].

@@ -115,9 +115,9 @@ func TestConfirmNamesTheCommand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = x.Extract(t.Context(), tt.prompt)
+		got, err := x.Extract(t.Context(), tt.prompt)
 		c, ok := errors.AsType[*ConfirmError](err)
-		if !ok || c.Command != tt.command || c.Via != "llm" || !strings.HasSuffix(c.Error(), tt.command) {
+		if !ok || c.Command != tt.command || got.Via != "llm" || !strings.HasSuffix(c.Error(), tt.command) {
 			t.Errorf("%q: %v, want %s", tt.prompt, err, tt.command)
 		}
 	}

@@ -255,10 +255,8 @@ func (w *worker) release(run string) {
 
 // sleep waits for d, or returns why ctx is done.
 func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
