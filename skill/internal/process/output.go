@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,10 @@ const defaultOutput = 1 << 20
 // drainTimeout is how long the streams are read after their command ended. A process
 // that could not be ended may hold them open.
 const drainTimeout = time.Second
+
+// lateTimeout is how long what had come until then is read after that. It is not read yet where
+// the machine stopped for a while.
+const lateTimeout = 100 * time.Millisecond
 
 // A capture reads one stream of a command and keeps its start and end.
 type capture struct {
@@ -46,7 +51,7 @@ func newCapture(limit int64, filter Filter, log *outputLog) (*capture, error) {
 	}
 	go func() {
 		defer close(c.read)
-		io.CopyBuffer(to, onlyReader{r}, make([]byte, 64<<10))
+		io.CopyBuffer(to, &lateReader{r: r}, make([]byte, 64<<10))
 		if end, ok := to.(io.Closer); ok {
 			end.Close()
 		}
@@ -54,18 +59,33 @@ func newCapture(limit int64, filter Filter, log *outputLog) (*capture, error) {
 	return c, nil
 }
 
-// onlyReader and onlyWriter hide the methods for which io.CopyBuffer would ignore its buffer.
-type (
-	onlyReader struct{ io.Reader }
-	onlyWriter struct{ io.Writer }
-)
+// onlyWriter hides the methods for which io.CopyBuffer would ignore its buffer.
+type onlyWriter struct{ io.Writer }
 
-// finish reads to the end of the stream, or until the deadline, and closes it. It
+// A lateReader reads a pipe until its deadline, after which a read fails even if there is
+// something, and what there is then.
+type lateReader struct {
+	r    *os.File
+	late bool
+}
+
+func (l *lateReader) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	if !l.late && errors.Is(err, os.ErrDeadlineExceeded) {
+		l.late = true
+		l.r.SetReadDeadline(time.Now().Add(lateTimeout))
+		n, err = l.r.Read(p)
+	}
+	return n, err
+}
+
+// finish reads to the end of the stream, or what there is at the deadline, and closes it. It
 // returns what was kept, and how many bytes are missing from it.
 func (c *capture) finish(deadline time.Time) (kept []byte, cut int64) {
-	t := time.AfterFunc(time.Until(deadline), func() { c.r.Close() })
+	if c.r.SetReadDeadline(deadline) != nil { // pipes have none on Windows
+		defer time.AfterFunc(time.Until(deadline), func() { c.r.Close() }).Stop()
+	}
 	<-c.read
-	t.Stop()
 	c.r.Close()
 	return c.kept.bytes()
 }
