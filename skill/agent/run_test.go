@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"textskill/llmfallback/remote"
@@ -241,27 +242,29 @@ func TestUnreadableArguments(t *testing.T) {
 // TestSilence gives an answer that takes longer than the timeout, but is never silent for so
 // long, and one that is.
 func TestSilence(t *testing.T) {
-	l := newLab(t)
-	l.cfg.Timeout = 500 * time.Millisecond
-	l.cfg.Model = talker(func(ctx context.Context, r Request) (Answer, error) {
-		if len(r.Messages) > 2 {
-			<-ctx.Done()
-			return Answer{}, ctx.Err()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.cfg.Timeout = 500 * time.Millisecond
+		l.cfg.Model = talker(func(ctx context.Context, r Request) (Answer, error) {
+			if len(r.Messages) > 2 {
+				<-ctx.Done()
+				return Answer{}, ctx.Err()
+			}
+			for range 15 {
+				time.Sleep(50 * time.Millisecond)
+				r.Heard("x")
+			}
+			return calls("todo"), ctx.Err()
+		})
+		l.cfg.MaxRetries = 1
+		events, err := l.run("go")
+		if want := "startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1 startGeneration/2 retry/2 startGeneration/2 stopRunByError/2"; types(events) != want {
+			t.Errorf("events\n got %s\nwant %s", types(events), want)
 		}
-		for range 15 {
-			time.Sleep(50 * time.Millisecond)
-			r.Heard("x")
+		if err == nil || !strings.Contains(err.Error(), "nothing came from the model for 500ms") {
+			t.Errorf("error %v", err)
 		}
-		return calls("todo"), ctx.Err()
 	})
-	l.cfg.MaxRetries = 1
-	events, err := l.run("go")
-	if want := "startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1 startGeneration/2 retry/2 startGeneration/2 stopRunByError/2"; types(events) != want {
-		t.Errorf("events\n got %s\nwant %s", types(events), want)
-	}
-	if err == nil || !strings.Contains(err.Error(), "nothing came from the model for 500ms") {
-		t.Errorf("error %v", err)
-	}
 }
 
 type talker func(context.Context, Request) (Answer, error)

@@ -246,7 +246,7 @@ func TestSkillGoesWrong(t *testing.T) {
 			t.Parallel()
 			l := newLab(t, tt.answers...)
 			l.withSkill(tt.mode, nil)
-			l.cfg.ready, l.cfg.Timeout = 30*time.Second, 30*time.Second
+			l.cfg.ready, l.cfg.Timeout = 3*time.Minute, 3*time.Minute
 			if tt.mode == "mute" {
 				l.cfg.ready = time.Second
 			}
