@@ -12,8 +12,8 @@ import (
 	"textskill/skill/fleet"
 )
 
-// patience is that of the tests' planes: short, for jobs come again after it.
-const patience = 500 * time.Millisecond
+// patience is that of the tests' planes. No machine that runs the tests stops for so long.
+const patience = 15 * time.Second
 
 // A cluster is made of servers in this process.
 type cluster struct {
