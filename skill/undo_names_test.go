@@ -240,6 +240,27 @@ func TestUndoTellsOfNamesThatAreOthersNow(t *testing.T) {
 	}
 }
 
+// Of a folder that a command moved undo makes files of their own. The undo of an earlier change to one
+// of several names says that it leaves those, though the history has the names that the command gave.
+func TestUndoTellsOfNamesInMovedFolder(t *testing.T) {
+	for _, links := range [][]string{{"k/a", "d"}, {"k/a", "d", "z", "d"}} {
+		for _, line := range []string{"mv k m", "mv d n; mv k m", "mv d n"} {
+			dir := t.TempDir()
+			fill(t, dir, map[string]string{"d": "one", "k/x": "x"})
+			linkedTo(t, dir, "", links...)
+			start := namesIn(t, dir)
+			x := newExecutor(t, Config{Dir: dir, NoSync: true})
+			carried(t, x, WriteFile{Path: "d", Content: "two"})
+			shell(t, x, line)
+			carried(t, x, Undo{})
+			done := carried(t, x, Undo{})
+			if told := strings.Contains(done.Message(), "had more names"); told != (namesIn(t, dir) != start) {
+				t.Errorf("%q, %s: %s\n%s", links, line, done.Message(), namesIn(t, dir))
+			}
+		}
+	}
+}
+
 // A name of a file with several ones is taken away, and something else writes to another. With force
 // the name is of that file again.
 func TestUndoOfNameOfChangedFile(t *testing.T) {

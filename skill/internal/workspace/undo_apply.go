@@ -197,7 +197,7 @@ func (u *undo) checkNames(b *undoStep) error {
 	}
 	same := is.Stamp.Ino == was.Stamp.Ino && is.Links <= was.Links
 	b.inPlace = is.Links > 1 && (same || u.hasAllNames(b.path))
-	b.apart = !b.inPlace || is.Links < was.Links
+	b.apart = !b.inPlace || is.Links-u.takenNames(b.path) < was.Links
 	if b.inPlace || same || u.force || is.Links < 2 && u.parted(b.path) {
 		return nil
 	}
@@ -258,17 +258,57 @@ func (u *undo) hasAllNames(name state.Name) bool {
 	return countNames(top, info.ID)+countNames(images.top, info.ID) == info.Links
 }
 
+// takenNames counts the names of a file that undos of later changes took away. What they put there
+// instead is another file, unless it has got a further name.
+func (u *undo) takenNames(name state.Name) (n uint64) {
+	p, d, err := u.open(name)
+	if err != nil {
+		return 0
+	}
+	defer d.Close()
+	info, err := d.Lstat(p.base())
+	if err != nil {
+		return 0
+	}
+	for _, c := range u.c.seen {
+		if c.Undoes == 0 {
+			continue
+		}
+		if images, err := u.h.openImages(c.ID); err == nil {
+			for _, s := range c.Steps {
+				n += countName(images.top, s.Image, info.ID)
+			}
+			images.close()
+		}
+	}
+	return n
+}
+
+// countName counts the names of a file at a name and below it.
+func countName(d tree.Folder, name string, id FileID) uint64 {
+	info, err := d.Lstat(name)
+	switch {
+	case name == "" || err != nil:
+		return 0
+	case info.ID == id:
+		return 1
+	case !info.IsDir():
+		return 0
+	}
+	in, err := d.OpenFolder(name)
+	if err != nil {
+		return 0
+	}
+	defer in.Close()
+	return countNames(in, id)
+}
+
 // countNames counts the names of a file in a folder and below it.
 func countNames(d tree.Folder, id FileID) (n uint64) {
 	entries, _ := d.Entries()
 	for _, e := range entries {
-		if e.Type == fs.ModeDir && !Hidden(e.Name) {
-			if in, err := d.OpenFolder(e.Name); err == nil {
-				n += countNames(in, id)
-				in.Close()
-			}
-		} else if info, err := d.Lstat(e.Name); err == nil && info.ID == id {
-			n++
+		if e.Type != fs.ModeDir || !Hidden(e.Name) {
+			n += countName(d, e.Name, id)
 		}
 	}
 	return n
