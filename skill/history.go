@@ -29,7 +29,7 @@ func (Difference) op() {}
 // Changes is the result of [History].
 type Changes struct {
 	List    []workspace.HistoryEntry // the newest first
-	More    int                      // number of changes beyond the limit, of which at most 1000 are counted
+	More    int                      // number of changes beyond the limit; at [MaxMore] there may be more
 	Damaged int                      // records that cannot be read
 
 	of      string // the file and the run that were asked for
@@ -47,7 +47,7 @@ func (c Changes) Message() string {
 		lines[i] = strings.ReplaceAll(r.String(), "\n", `\n`) // a name can hold one
 	}
 	switch {
-	case c.More == maxMore:
+	case c.More == MaxMore:
 		lines = append(lines, fmt.Sprintf("and %d older changes or more", c.More))
 	case c.More > 0:
 		lines = append(lines, "and "+words.Count(c.More, "older change", "older changes"))
@@ -69,8 +69,8 @@ func (c Compared) Message() string {
 	return strings.TrimSuffix(c.Diff, "\n")
 }
 
-// maxMore is how many changes beyond the limit are counted: all of those that are kept by default.
-const maxMore = 1000
+// MaxMore is how many changes beyond the limit are counted: all of those that are kept by default.
+const MaxMore = 1000
 
 func (x *Executor) history(ctx context.Context, s *Session, a History) (Result, error) {
 	c := Changes{program: x.cfg.Program}
@@ -101,7 +101,7 @@ func (x *Executor) history(ctx context.Context, s *Session, a History) (Result, 
 		default:
 			c.More++
 		}
-		if c.More == maxMore {
+		if c.More == MaxMore {
 			break
 		}
 	}

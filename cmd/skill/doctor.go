@@ -70,8 +70,12 @@ func (c *cli) onHistory(o *options, do func(x *skill.Executor) error) error {
 
 // historian opens the workspace for what needs a history that is there: it makes no folder for one.
 func (c *cli) historian(o *options) (*skill.Executor, error) {
-	if _, err := os.Stat(o.state); o.state != "" && errors.Is(err, fs.ErrNotExist) {
-		return nil, c.failed(fmt.Errorf("the folder %s does not exist; type --state with the folder that holds the history", o.state))
+	dir, by := o.state, "--state"
+	if dir == "" {
+		dir, by = c.getenv("SKILL_STATE"), "SKILL_STATE"
+	}
+	if _, err := os.Stat(dir); dir != "" && errors.Is(err, fs.ErrNotExist) {
+		return nil, c.failed(fmt.Errorf("the folder %s does not exist; %s has to name the folder that holds the history", dir, by))
 	}
 	return c.executor(o)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -101,6 +103,7 @@ func (c *cli) undoRun(ctx context.Context, o *options, run string, step int, in 
 			return err
 		}
 	}
+	o.sayForce(reply, in, step)
 	err = (&prompter{cli: c, o: o, x: x}).print(reply)
 	if done, ok := reply.Result.(skill.Reverted); ok && err == nil && !o.json && len(done.Changes) > 0 && done.Changes[0].Applied {
 		c.sayf("\"%s\" makes all of it again", o.again("undo", "--since", done.Changes[0].ID))
@@ -111,6 +114,27 @@ func (c *cli) undoRun(ctx context.Context, o *options, run string, step int, in 
 	return err
 }
 
+// sayForce has an undo that was refused say what to type to go on anyway.
+func (o *options) sayForce(reply dialect.Reply, in map[string]any, step int) {
+	refused, ok := errors.AsType[*dialect.Failure](reply.Err)
+	if !ok {
+		return
+	}
+	words := []string{"--force"}
+	for _, flag := range []string{"since", "run"} {
+		if id, ok := in[flag].(string); ok {
+			words = append(words, "--"+flag, id)
+		}
+	}
+	if step >= 0 {
+		words = append(words, "--step", strconv.Itoa(step))
+	}
+	if id, ok := in["id"].(string); ok {
+		words = append(words, id)
+	}
+	refused.Hint = strings.Replace(refused.Hint, "force: true", `"`+o.again("undo", words...)+`"`, 1)
+}
+
 // journal carries out a call of the undo dialect and prints the answer.
 func (c *cli) journal(ctx context.Context, o *options, tool string, in map[string]any) error {
 	x, err := c.historian(o)
@@ -119,6 +143,7 @@ func (c *cli) journal(ctx context.Context, o *options, tool string, in map[strin
 	}
 	defer x.Close()
 	reply := dialect.Undo.Do(ctx, x, &skill.Session{}, parser.ToolCall{Name: tool, Arguments: rawjson.Encode(in)})
+	o.sayForce(reply, in, -1)
 	run, _ := in["run"].(string)
 	if list, ok := reply.Result.(skill.Changes); ok && len(list.List) == 0 && run != "" {
 		if _, err := (agent.Records{Executor: x}).Find(ctx, run); err != nil {

@@ -21,7 +21,7 @@ func Data(r skill.Result) any {
 	case skill.Reverted:
 		return data{"undone": undone(r)}.add(data{"damaged": r.Damaged})
 	case skill.Changes:
-		return data{"changes": recorded(r), "more": r.More}.add(data{"damaged": r.Damaged})
+		return data{"changes": recorded(r), "more": r.More}.add(data{"uncounted": r.More == skill.MaxMore, "damaged": r.Damaged})
 	case skill.Restored:
 		return data{"path": r.Path}.content(r.Content, utf8.Valid(r.Content))
 	case skill.Compared:

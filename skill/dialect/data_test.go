@@ -41,6 +41,16 @@ func TestDataOfUndo(t *testing.T) {
 	}
 }
 
+// TestDataOfHistory says whether there may be more changes than were counted.
+func TestDataOfHistory(t *testing.T) {
+	for more, want := range map[int]string{2: `{"changes":[],"more":2}`, skill.MaxMore: `{"changes":[],"more":1000,"uncounted":true}`} {
+		got, err := json.Marshal(Data(skill.Changes{More: more}))
+		if string(got) != want || err != nil {
+			t.Errorf("%s, %v; want %s", got, err, want)
+		}
+	}
+}
+
 // resultOf calls a tool in a workspace that holds one file, which has been changed.
 func resultOf(t *testing.T, d *Dialect, tool Tool) skill.Result {
 	t.Helper()

@@ -81,7 +81,7 @@ type Event struct {
 // Changes are the recorded changes of files.
 type Changes interface {
 	// List returns at most limit changes, the newest first, and how many more there are,
-	// or a bound to which they are counted.
+	// or [skill.MaxMore] if there are that many or more.
 	List(ctx context.Context, limit int) (changes []Change, more int, err error)
 
 	// Change returns a change.

@@ -263,7 +263,7 @@ func shape(t *testing.T, page string) string {
 func TestPageIsBounded(t *testing.T) {
 	b := open(t, serve(t, (&fake{n: 30000, text: strings.Repeat("long ", 20)}).config()))
 	for path, want := range map[string]string{
-		"runs": "Show 1900 more runs", "runs?more": "28000 more runs are not shown", "runs/run1": "29900 earlier events are not shown",
+		"runs": "Show 1900 more runs", "runs?more": "Not shown: 28000 more runs.", "runs/run1": "29900 earlier events are not shown",
 		"changes": "Show 1900 more changes", "changes/2": "This is cut; <code>skill diff 2</code> prints all of it.",
 		"servers/srv0": "This is the end of the log; all of it is in <code>/state/server.log", "tests": "28000 more files are not shown",
 	} {
@@ -273,6 +273,16 @@ func TestPageIsBounded(t *testing.T) {
 		}
 		if len(text) > 4<<20 {
 			t.Errorf("%s has %d bytes", path, len(text))
+		}
+	}
+}
+
+// TestPageCountsToABound has more changes than are counted.
+func TestPageCountsToABound(t *testing.T) {
+	for n, want := range map[int]string{1100: "Show at least 1000 more changes", 1099: "Show 999 more changes"} {
+		b := open(t, serve(t, (&fake{n: n}).config()))
+		if _, _, text := b.ask("GET", "changes", "", nil); !strings.Contains(text, want) {
+			t.Errorf("it does not say %q", want)
 		}
 	}
 }

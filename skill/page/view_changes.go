@@ -28,7 +28,7 @@ func (p *page) changes(ctx context.Context, d *doc, limit int) {
 	}
 	d.add(`</ol>`)
 	announce(d, "changes", "change "+list[0].ID+": "+list[0].What)
-	p.older(d, "changes", len(list), more, "changes")
+	p.older(d, "changes", len(list), more, more == skill.MaxMore, "changes")
 }
 
 // facts shows when a change was made and by what, in a line.

@@ -36,7 +36,7 @@ func (p *page) runs(ctx context.Context, d *doc, limit int) {
 	}
 	d.add(`</ul>`)
 	announce(d, "runs", line(list[0].Query)+": "+list[0].State)
-	p.older(d, "runs", len(list), more, "runs")
+	p.older(d, "runs", len(list), more, false, "runs")
 }
 
 // state shows how a run is.

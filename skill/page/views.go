@@ -110,14 +110,18 @@ func announce(d *doc, list, first string) {
 }
 
 // older ends a list of which there is more.
-func (p *page) older(d *doc, path markup, shown, more int, what string) {
+func (p *page) older(d *doc, path markup, shown, more int, least bool, what string) {
+	bound := ""
+	if least {
+		bound = "at least "
+	}
 	switch {
 	case more == 0:
 	case shown < usualItems:
-		d.add(`<p><a href="%/%">% more %</a></p>`, markup(p.guard.base), path, more, what)
+		d.add(`<p><a href="%/%">%% more %</a></p>`, markup(p.guard.base), path, bound, more, what)
 	case shown < manyItems:
-		d.add(`<p><a href="%/%?more">Show % more %</a></p>`, markup(p.guard.base), path, min(more, manyItems-shown), what)
+		d.add(`<p><a href="%/%?more">Show %% more %</a></p>`, markup(p.guard.base), path, bound, min(more, manyItems-shown), what)
 	default:
-		d.add(`<p>% more % are not shown.</p>`, more, what)
+		d.add(`<p>Not shown: %% more %.</p>`, bound, more, what)
 	}
 }

@@ -115,9 +115,22 @@ func (d differ) contents(name state.Name, before, after state.State) (string, er
 		return "", err
 	}
 	if before.Kind != "" && was == nil || after.Kind != "" && is == nil {
-		return head + "Not kept any more: what it was or what it became\n", nil
+		return head + whatIsGone(before, was, after, is), nil
 	}
 	return Unified(abs, abs, was, is), nil
+}
+
+// whatIsGone says which version of a file cannot be shown, and what still can be done.
+func whatIsGone(before state.State, was []byte, after state.State, is []byte) string {
+	switch {
+	case after.Kind == "" || is != nil:
+		return "Not shown: what it was before is not kept any more.\n"
+	case before.Kind == "":
+		return "Not shown: what it became was kept in the file only, which has changed since.\n"
+	case was != nil:
+		return "Not shown: what it became was kept in the file only, which has changed since. restore shows what it was before.\n"
+	}
+	return "Not shown: neither what it was before nor what it became is kept any more.\n"
 }
 
 func isFileOrNothing(s state.State) bool { return s.Kind == "" || s.Kind == "file" }
@@ -210,9 +223,9 @@ func readImage(in tree.Folder, name string) ([]byte, error) {
 func (d differ) patch(s state.Step) (string, error) {
 	abs, p := d.h.path(s.Path), s.Patch
 	head := header(abs, abs)
-	gone := head + "Not kept any more: what it was or what it became\n"
+	gone := head + "Not shown: of a large file only the bytes that an edit replaced are kept, and it has changed since. It is shown again when those changes are undone.\n"
 	if p.Sum != "" {
-		gone = head + "Not kept any more: what was appended\n"
+		gone = head + "Not shown: what was appended was kept in the file only, which has changed there since.\n"
 	}
 	if p.Sum != "" && p.New == 0 {
 		return "taken off again:\n" + head + largeSummary(s.Before.Size, s.After.Size), nil

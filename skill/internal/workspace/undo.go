@@ -55,7 +55,7 @@ func (e *UndoError) Hint() string {
 	if !e.Force {
 		return ""
 	}
-	return "use force to go on anyway: what it replaces is saved first, and what cannot be undone is passed over"
+	return "force: true goes on anyway: what it replaces is saved first, and what cannot be undone is passed over"
 }
 
 // Undo undoes changes, the last one first. Those that were undone before an error stay

@@ -56,7 +56,7 @@ func (e *PartlyUndoneError) Unwrap() []error { return e.Left }
 func (e *PartlyUndoneError) Hint() string {
 	for _, err := range e.Left {
 		if u, ok := errors.AsType[*UndoError](err); ok && u.Force {
-			return "use force to undo these too; the current versions are saved first"
+			return "force: true undoes these too; the current versions are saved first"
 		}
 	}
 	return ""
