@@ -296,7 +296,11 @@ func (b *batch) apply(ctx context.Context) error {
 			failed.ready = nil
 		}
 		for _, f := range slices.Backward(b.files[:done]) {
-			if perr := b.putBack(k, f); perr != nil {
+			perr := b.putBack(k, f)
+			if perr == nil { // before it is recorded that nothing was changed
+				perr = b.w.flushNames(k, f.d)
+			}
+			if perr != nil {
 				broken = errors.Join(broken, wrap("open", f.abs, perr))
 			}
 		}
@@ -366,7 +370,11 @@ func (b *batch) putBack(k *keeper, f *batchFile) error {
 	if f.After != nil {
 		return b.w.overwriteBytes(old.file, f.d, name)
 	}
-	if err := old.file.Chmod(f.old.Mode.Perm()); err != nil {
+	err = old.file.Chmod(f.old.Mode.Perm())
+	if err == nil {
+		err = b.w.flush(old.file)
+	}
+	if err != nil {
 		return tree.Cause(err)
 	}
 	return old.installNew(name)

@@ -36,7 +36,7 @@ func (w *Workspace) Move(ctx context.Context, from, to string, o MoveOptions) (C
 		if o.DryRun || w.opts.DryRun {
 			return previewMove(src, dst, o)
 		}
-		m := &move{w, src, dst, info, o}
+		m := &move{w: w, src: src, dst: dst, info: info, o: o}
 		return w.again(o.Parents, info.IsDir(), func(alone bool) error { return m.try(ctx, &c, alone) })
 	})
 	return c, wrap2("rename", from, to, err)
@@ -141,6 +141,19 @@ type move struct {
 	src, dst location
 	info     Info // of src
 	o        MoveOptions
+	copied   bool // to another file system, and perhaps not removed
+}
+
+// putBack puts what the move has replaced in the place of the copy.
+func (m *move) putBack(k *keeper, to tree.Folder) error {
+	err := k.Images().Rename(k.image(), to, m.dst.base(), true)
+	if errors.Is(err, syscall.EXDEV) {
+		err = m.w.copyInto(k.Images(), k.image(), to, m.dst.base(), true)
+	}
+	if err != nil {
+		return err
+	}
+	return m.w.flushNames(k, to)
 }
 
 // try locks and moves. Only with exclusive locks are folders made, as in inFolder.
@@ -177,9 +190,15 @@ func (m *move) moveLocked(ctx context.Context, c *Change, from, to tree.Folder) 
 			}
 		}
 		err := m.rename(ctx, k, from, to)
-		if err != nil && kept {
-			discard(k.Images(), k.image())
+		if err == nil || !kept {
+			return err
 		}
+		if m.copied {
+			if rerr := m.putBack(k, to); rerr != nil {
+				return errors.Join(err, rerr)
+			}
+		}
+		discard(k.Images(), k.image())
 		return err
 	})
 }
@@ -221,7 +240,7 @@ func (m *move) across(ctx context.Context, k *keeper, from, to tree.Folder) erro
 	default:
 		err = m.w.copyAcross(from, name, to, newName, m.o)
 	}
-	if err == nil {
+	if m.copied = err == nil; m.copied {
 		err = m.w.flushNames(k, to)
 	}
 	switch {

@@ -361,6 +361,6 @@ func (b *undoStep) move(ctx context.Context, k *keeper, p location, d tree.Folde
 	if err != nil {
 		return err
 	}
-	m := &move{b.u.w, src, p, info, MoveOptions{NoReplace: true}}
+	m := &move{w: b.u.w, src: src, dst: p, info: info, o: MoveOptions{NoReplace: true}}
 	return m.across(ctx, k, from, d)
 }

@@ -1,0 +1,93 @@
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"textskill/testdata/needs"
+
+	"golang.org/x/sys/unix"
+)
+
+// immutable keeps a file from being removed until the test ends.
+func immutable(t *testing.T, name string) {
+	t.Helper()
+	needs.Root(t)
+	const flag = 0x10 // FS_IMMUTABLE_FL
+	set := func(flags int) error {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, flags)
+	}
+	err := set(flag)
+	needs.That(t, err == nil, "a TMPDIR whose file system has chattr +i", "set it to a folder on ext4")
+	t.Cleanup(func() { set(0) })
+}
+
+// What a move to another file system replaced is there again if what was moved cannot be removed.
+func TestMoveAcrossFails(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		far := elsewhere(t, s)
+		s.put(s.p("f"), "new")
+		immutable(t, s.p("f"))
+		for _, store := range []string{"", filepath.Join(s.base, "store")} {
+			s.put(far+"/f", "old")
+			w := s.open(Options{Allow: []string{far}, State: store})
+			if c, err := w.Move(t.Context(), s.p("f"), far+"/f", MoveOptions{}); err == nil {
+				t.Fatalf("%+v", c)
+			}
+			s.has("f", "new")
+			if text, err := os.ReadFile(far + "/f"); string(text) != "old" {
+				t.Errorf("there is %q, %v", text, err)
+			}
+		}
+	})
+}
+
+// The power fails after files that were to be changed together could not be: all are there.
+func TestPowerCutAfterBatchFailed(t *testing.T) {
+	needs.EachDisk(t, 1, "SKILL_TEST_CUTS", func(t *testing.T, cuts int, disks []*needs.Disk) {
+		disk := disks[0]
+		s := newSite(t, false)
+		s.dir = filepath.Join(disk.Dir, "ws")
+		s.put(s.p("gone"), "old")
+		s.put(s.p("stays"), "old")
+		immutable(t, s.p("stays"))
+		disk.Flush()
+		for _, store := range []string{filepath.Join(s.base, "store"), filepath.Join(disk.Dir, "store")} {
+			w, err := Open(Options{Dir: s.dir, State: store})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := w.ChangeFiles(bg, fixed(
+				FileChange{Path: s.p("gone"), Before: []byte("old")},
+				FileChange{Path: s.p("stays"), Before: []byte("old")},
+			))
+			if err == nil {
+				t.Fatalf("%+v", c)
+			}
+			syncAt(t, s.dir)
+			disk.Cut()
+			w.Close()
+			disk.Remount()
+			s.has("gone", "old")
+		}
+	})
+}
+
+// syncAt makes a file or folder durable, and so on ext4 all names, but no content of another file.
+func syncAt(t *testing.T, name string) {
+	t.Helper()
+	f, err := os.Open(name)
+	if err == nil {
+		err = f.Sync()
+		f.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
