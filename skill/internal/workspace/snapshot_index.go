@@ -13,11 +13,11 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// The file of a table has a checksum, its version, its base and its entries: numbers as
+// The file of a table has a checksum, its version, its base, its boot and its entries: numbers as
 // varints, texts after their lengths. A damaged file counts as an empty table: then all
 // files are read again.
 
-const tableVersion = 1
+const tableVersion = 2
 
 // maxTable is the largest size in bytes of a table's file.
 const maxTable = 64 << 20
@@ -35,7 +35,12 @@ func isTable(name string) bool { return name == "index" || strings.HasPrefix(nam
 
 // readTable reads the table of a folder; an empty one if there is none.
 func readTable(store tree.Folder, base string) *table {
-	return readNamed(store, indexName(base), base)
+	t := readNamed(store, indexName(base), base)
+	if boot := tree.Boot(); t.boot != boot || boot == "" {
+		t.checkContents(store)
+		t.boot = boot
+	}
+	return t
 }
 
 // readNamed reads the table in a file, which must be of base unless that is "".
@@ -85,7 +90,7 @@ func (t *table) write(store tree.Folder) error {
 func (t *table) encode() []byte {
 	b := make([]byte, 4, 64+len(t.list)*100)
 	b = binary.AppendUvarint(b, tableVersion)
-	b = appendText(b, t.base)
+	b = appendText(appendText(b, t.base), t.boot)
 	b = binary.AppendVarint(b, t.stale)
 	b = binary.AppendVarint(b, t.limit)
 	b = binary.AppendUvarint(b, uint64(len(t.list)))
@@ -134,7 +139,7 @@ func decodeTable(data []byte) *table {
 	if d.number() != tableVersion {
 		return nil
 	}
-	base := d.text()
+	base, boot := d.text(), d.text()
 	stale := unzigzag(d.number())
 	limit := unzigzag(d.number())
 	n := d.number()
@@ -149,7 +154,7 @@ func decodeTable(data []byte) *table {
 		return nil
 	}
 	t := newTable(base, list)
-	t.stale, t.limit = stale, limit
+	t.stale, t.limit, t.boot = stale, limit, boot
 	return t
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // An entry describes one path.
@@ -103,6 +105,7 @@ type table struct {
 	list  []entry // mostly in the order in which a walk finds them
 	limit int64   // in bytes, of the saved contents; all that fits is saved
 	stale int64   // disk size of contents that are no longer needed
+	boot  string  // in which it was written: see [tree.Boot]
 
 	first map[string]int32 // by path, entries before which one of another folder is
 	once  sync.Once
@@ -110,7 +113,7 @@ type table struct {
 }
 
 func newTable(base string, list []entry) *table {
-	t := &table{base: base, list: list, first: map[string]int32{}}
+	t := &table{base: base, list: list, boot: tree.Boot(), first: map[string]int32{}}
 	folder := "/"
 	for i := range list {
 		if dir, _ := path.Split(list[i].path); dir != folder {
@@ -161,6 +164,20 @@ func (t *table) diskSize() (sum int64) {
 		}
 	}
 	return sum
+}
+
+// checkContents forgets the contents that are not whole: a power cut may have left the table and not
+// what was saved in the half minute before.
+func (t *table) checkContents(store tree.Folder) {
+	for i := range t.list {
+		e := &t.list[i]
+		if e.kind != aFile || e.digest == "" {
+			continue
+		}
+		if info, err := store.Lstat(e.digest); err != nil || info.Size != e.size {
+			e.digest, t.limit = "", 0
+		}
+	}
 }
 
 // addNeeded adds the digests of the table's contents to needed.

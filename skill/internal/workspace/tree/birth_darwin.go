@@ -3,6 +3,8 @@ package tree
 import (
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Birth returns when the file at abs was made, zero if something else than id is
@@ -14,4 +16,10 @@ func Birth(abs string, id FileID) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(st.Birthtimespec.Unix())
+}
+
+// Boot returns a text that is another one after each start of the system, "" if that is not known.
+func Boot() string {
+	id, _ := unix.Sysctl("kern.bootsessionuuid")
+	return id
 }

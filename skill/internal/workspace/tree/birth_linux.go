@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,4 +17,10 @@ func Birth(abs string, id FileID) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(st.Btime.Sec, int64(st.Btime.Nsec))
+}
+
+// Boot returns a text that is another one after each start of the system, "" if that is not known.
+func Boot() string {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return string(id)
 }
