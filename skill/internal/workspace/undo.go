@@ -197,7 +197,8 @@ func (w *Workspace) notInEffect(ctx context.Context, c *change) error {
 }
 
 // unmade reports whether a change was recorded and certainly not made: all that it was to
-// change is still the same, by its stamp.
+// change is still the same, by its stamp. What is written in place is recorded as complete: if it
+// was not, and of an append the file has no byte, a power cut has left the record alone.
 func (w *Workspace) unmade(c *change) bool {
 	if c.End != "" || c.Undoes > 0 || len(c.Steps) == 0 {
 		return false
@@ -214,7 +215,8 @@ func (w *Workspace) unmade(c *change) bool {
 		}
 		now, err := stateAt(d, p.base(), -1)
 		d.Close()
-		if err != nil || now.Kind != was.Kind || was.Kind != "" && (was.Stamp.Ino == 0 || now.Stamp != was.Stamp) {
+		lost := s.Patch != nil && s.Patch.Sum != "" && now.Stamp.Ino == was.Stamp.Ino && now.Size == was.Size
+		if err != nil || now.Kind != was.Kind || was.Kind != "" && (was.Stamp.Ino == 0 || now.Stamp != was.Stamp && !lost) {
 			return false
 		}
 		proof = proof || was.Kind != ""

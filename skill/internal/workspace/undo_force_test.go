@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // What something else has added to a file after an append is taken away only with force, and
@@ -299,6 +300,39 @@ func TestForceMovesNoOther(t *testing.T) {
 		s.has("b", "zero")
 		s.lacks("a")
 		if _, err := w.Undo(bg, UndoOptions{ID: c.ID, Force: true}); err == nil || !strings.Contains(err.Error(), "undo 3 first") {
+			t.Error(err)
+		}
+	})
+}
+
+// An append of which a power cut left the record alone is not met again after all before it was
+// undone.
+func TestUndoBeforeLostAppend(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		w := s.open(Options{NoSync: true})
+		c, err := w.WriteFile(bg, s.p("f"), []byte("text"), WriteOptions{})
+		must(t, c, err)
+		p, err := w.locate(request{s.p("f"), false, toChange})
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := p.root.tree.Stat(p.rel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		func() { // as if the process were killed
+			defer func() { recover() }()
+			w.commit(bg, &Change{Kind: Append}, w.planAppend(p, info, []byte("more")), func(*keeper) error { panic("killed") })
+		}()
+		then := time.Unix(1e9, 0)
+		if err := os.Chtimes(s.p("f"), then, then); err != nil { // of the write whose data is lost
+			t.Fatal(err)
+		}
+		if _, err := w.Undo(bg, UndoOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		s.lacks("f")
+		if _, err := w.Undo(bg, UndoOptions{}); err == nil || !strings.Contains(err.Error(), "there is nothing to undo") {
 			t.Error(err)
 		}
 	})
