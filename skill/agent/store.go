@@ -134,15 +134,29 @@ func (s *store) write(ctx context.Context, n RecordName, value func(at int64) an
 	}
 }
 
-// put writes a record for the next flush.
+// put writes a record for the next flush; one that is not fresh waits for the disk, before it
+// replaces what is there.
 func (s *store) put(ctx context.Context, name string, data []byte, fresh bool) error {
 	s.point(beforeChange)
 	if err := s.addSum(name, sumOf(data)); err != nil {
 		return err
 	}
 	s.point(beforeChange)
+	x := s.x
+	if !fresh && s.sync {
+		own := x.Config()
+		own.NoSync = false
+		var err error
+		if x, err = skill.New(own); err != nil {
+			return err
+		}
+		defer x.Close()
+		if err := s.sums.Sync(); err != nil {
+			return err
+		}
+	}
 	name = path.Join(runsDir, s.run, name)
-	r, err := s.x.Execute(ctx, &skill.Session{}, skill.WriteFile{
+	r, err := x.Execute(ctx, &skill.Session{}, skill.WriteFile{
 		Path: name, Content: string(data), Parents: true, NoReplace: fresh,
 	})
 	if err == nil {
