@@ -346,6 +346,9 @@ func (c *powerCut) audit() (unrecorded int) {
 		c.Fatal(err)
 	}
 	c.compare("after the cut", now, c.tree)
+	if len(c.begun) == 2 && c.has(c.tree) && !c.has(now) {
+		c.Errorf("neither of %q is there after the cut", c.begun)
+	}
 	x := newExecutor(c.T, Config{Dir: c.near, Allow: []string{c.far}, NoSync: true, Journal: Journal{Count: -1}})
 	defer x.Close()
 	listed := carried(c.T, x, History{}).(Changes)
@@ -391,6 +394,11 @@ func (c *powerCut) audit() (unrecorded int) {
 		}
 	}
 	return unrecorded
+}
+
+// has reports whether a tree has something that was being changed.
+func (c *powerCut) has(tree string) bool {
+	return slices.ContainsFunc(c.begun, func(p string) bool { return strings.Contains("\n"+tree, "\n"+p+" ") })
 }
 
 // compare compares two trees, without what was being changed.
