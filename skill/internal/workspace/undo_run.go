@@ -86,6 +86,9 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 		planned.Bytes += s.there.Size
 	}
 	err = u.w.commit(ctx, &done.Change, planned, func(k *keeper) error {
+		if err := k.Flush(); err != nil { // the images of the change become those of the undo
+			return err
+		}
 		for i, s := range u.steps {
 			k.step = i
 			if err := s.apply(ctx, k); err != nil {
