@@ -31,16 +31,27 @@ func (c *cli) ownToken(x *skill.Executor) (token, note string, err error) {
 		return "", "", err
 	}
 	made := name + "." + rand.Text()
-	if err := os.WriteFile(made, []byte(token+"\n"), 0o600); err != nil {
+	defer os.Remove(made)
+	if err := writeSynced(made, []byte(token+"\n")); err != nil {
 		return "", "", err
 	}
-	defer os.Remove(made)
 	if err := os.Link(made, name); errors.Is(err, fs.ErrExist) { // another server was faster
 		return c.ownToken(x)
 	} else if err != nil {
 		return "", "", err
 	}
 	return token, "clients need the header \"Authorization: Bearer " + token + "\"; the token is kept in " + name, nil
+}
+
+// writeSynced writes a new file for this user alone, which is whole after a power cut under
+// whatever name it gets then.
+func writeSynced(name string, data []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // readToken reads a token that is not empty and that only this user can read.

@@ -74,7 +74,10 @@ func (w *stranger) record() error {
 	}
 	made := t.name + "." + rand.Text()
 	defer os.Remove(made)
-	return errors.Join(os.WriteFile(made, append(rawjson.Encode(t), '\n'), 0o600), os.Rename(made, t.name))
+	if err := writeSynced(made, append(rawjson.Encode(t), '\n')); err != nil {
+		return err
+	}
+	return os.Rename(made, t.name)
 }
 
 // readTrust reads a record that only this user can have written.

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"textskill/skill"
+	"textskill/testdata/needs"
+)
+
+// The power fails after a token was made that clients are given, and its name is on the disk: it is
+// that token.
+func TestPowerCutAfterToken(t *testing.T) {
+	needs.EachDisk(t, 1, "SKILL_TEST_CUTS", func(t *testing.T, cuts int, disks []*needs.Disk) {
+		disk := disks[0]
+		c := &cli{getenv: func(string) string { return disk.Dir }}
+		x, err := skill.New(skill.Config{Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer x.Close()
+		want, _, err := c.ownToken(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, err := os.Open(filepath.Join(disk.Dir, "skill"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir.Sync()
+		dir.Close()
+		disk.Cut()
+		disk.Remount()
+		if got, _, err := c.ownToken(x); got != want {
+			t.Errorf("%q, %v; want %q", got, err, want)
+		}
+	})
+}
