@@ -150,7 +150,7 @@ func TestAskInterrupted(t *testing.T) {
 		if !strings.Contains(refusal, want) || (refusal == "") != (want == "") || (err == errInterrupted) != (reply == errInterrupted) {
 			t.Errorf("%v: refused with %q, %v", reply, refusal, err)
 		}
-		if err := g.ended(t.Context(), agent.Config{}, "run", reply); (err == exit(exitInterrupt)) != (reply == errInterrupted) {
+		if err := g.ended(t.Context(), agent.Config{}, "run", reply); (err == exit(130)) != (reply == errInterrupted) {
 			t.Errorf("%v ends with %v", reply, err)
 		}
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
@@ -58,9 +57,17 @@ func takeArguments(args []string) []string {
 func cancelOnSignal(cancel context.CancelCauseFunc, waiting chan<- struct{}) {
 	received := make(chan os.Signal, 1)
 	signal.Notify(received, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup has it ignored
+		signal.Notify(received, syscall.SIGHUP)
+	}
 	close(waiting)
-	cancel(fmt.Errorf("%v signal received", <-received))
+	cancel(stopSignal{<-received})
 }
+
+// A stopSignal is why the program ends: the signal that asked for it.
+type stopSignal struct{ os.Signal }
+
+func (s stopSignal) Error() string { return s.String() + " signal received" }
 
 // takeInterrupts returns the interrupts from now on, which then do not end the program:
 // cancelOnSignal has to wait by then.

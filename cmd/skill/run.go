@@ -274,12 +274,6 @@ func (r *runOptions) prepare(ctx context.Context, c *cli) (cfg agent.Config, err
 	return cfg, err
 }
 
-// Exit codes of a run that a signal stopped, as of a program that it ended.
-const (
-	exitInterrupt = 128 + int(syscall.SIGINT)
-	exitTerminate = 128 + int(syscall.SIGTERM)
-)
-
 // ended turns the error of a run into the error of the program. The ID is "" if no
 // run has begun.
 func (c *cli) ended(ctx context.Context, cfg agent.Config, runID string, err error) error {
@@ -289,10 +283,11 @@ func (c *cli) ended(ctx context.Context, cfg agent.Config, runID string, err err
 	if runID != "" {
 		c.say("stopped; --continue resumes where it stopped")
 	}
-	if cause := context.Cause(ctx); cause != nil && strings.HasPrefix(cause.Error(), syscall.SIGTERM.String()) {
-		return exit(exitTerminate)
+	by := syscall.SIGINT
+	if stop, ok := errors.AsType[stopSignal](context.Cause(ctx)); ok {
+		by = stop.Signal.(syscall.Signal)
 	}
-	return exit(exitInterrupt)
+	return exit(128 + int(by)) // as a shell has it of a program that a signal ended
 }
 
 // holds reports whether a file, or the link that leads to it, lies in the workspace, in a

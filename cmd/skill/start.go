@@ -152,7 +152,7 @@ func (c *cli) interruptible(ctx context.Context) (context.Context, *interrupter)
 			if i.step != nil {
 				i.step(errInterrupted)
 			} else {
-				cancel(fmt.Errorf("%v signal received", os.Interrupt))
+				cancel(stopSignal{os.Interrupt})
 			}
 			i.mu.Unlock()
 		}

@@ -48,10 +48,13 @@ type madeFolders struct {
 
 func (m *madeFolders) make(pattern string) (string, error) {
 	dir, err := os.MkdirTemp("", pattern)
+	if err != nil {
+		return "", fmt.Errorf("no temporary folder can be made: %w; set TMPDIR, on Windows TMP, to a folder that you may write", err)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.dirs = append(m.dirs, dir)
-	return dir, err
+	return dir, nil
 }
 
 func (m *madeFolders) remove() {
