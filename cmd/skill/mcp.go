@@ -138,6 +138,12 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 	if h == nil {
 		return c.mcpStdio(ctx, s)
 	}
+	return c.mcpHTTP(ctx, s, x, h)
+}
+
+// mcpHTTP serves over HTTP. Where nothing says which token is required it is one of the
+// workspace's own.
+func (c *cli) mcpHTTP(ctx context.Context, s *mcpserver.Server, x *skill.Executor, h *mcpserver.HTTP) (err error) {
 	note := ""
 	if h.Token == "" && !h.NoToken && !strings.HasPrefix(h.Addr, "unix:") {
 		if h.Token, note, err = c.ownToken(x); err != nil {

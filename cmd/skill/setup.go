@@ -117,46 +117,19 @@ func (c *cli) setup(o *options, name string, remove, show bool) error {
 		if e, err = h.server(c.program(), o.workspace); err != nil {
 			return err
 		}
-	}
-	if info, err := os.Stat(o.workspace); o.workspace != "" && !remove {
-		switch {
-		case err != nil:
-			return c.failed(fmt.Errorf("workspace %s: %w", o.workspace, errors.Unwrap(err)))
-		case !info.IsDir():
-			return c.failed(fmt.Errorf("workspace %s is not a directory", o.workspace))
+		if err := checkDir(o.workspace); err != nil {
+			return c.failed(err)
 		}
 	}
 	p, err := c.places()
 	if err != nil {
 		return c.failed(err)
 	}
-	file := h.file(p)
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		file = real // a link to the file stays one
-	}
-	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() { // of a pipe the end would be waited for
-		return c.failed(fmt.Errorf("%s is not a file; move it away, and type this again", file))
-	}
-	before, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	file, before, err := h.read(p)
+	if err != nil {
 		return c.failed(err)
 	}
-	edit := editJSON
-	if h.toml {
-		edit = editTOML
-	}
-	text := bytes.TrimPrefix(before, []byte("\ufeff"))
-	mark := before[:len(before)-len(text)]
-	lf, crlf := []byte("\n"), []byte("\r\n")
-	windows := bytes.Contains(text, lf) && bytes.Count(text, lf) == bytes.Count(text, crlf)
-	if windows {
-		text = bytes.ReplaceAll(text, crlf, lf)
-	}
-	after, err := edit(text, append(h.keys, serverName), e)
-	if windows {
-		after = bytes.ReplaceAll(after, lf, crlf)
-	}
-	after = slices.Concat(mark, after) // a byte order mark and the ends of lines stay
+	after, err := h.edit(before, e)
 	switch {
 	case err != nil:
 		return c.failed(fmt.Errorf("%s: %w; the file is left as it is: mend it, and type this again", file, err))
@@ -184,6 +157,34 @@ func (c *cli) setup(o *options, name string, remove, show bool) error {
 	}
 	fmt.Fprintf(c.stdout, "%s %s %s%s\n%s\n", h.title, done, file, kept, h.reload)
 	return nil
+}
+
+// checkDir fails if the workspace is not a directory; "" is that of the host's project.
+func checkDir(workspace string) error {
+	switch info, err := os.Stat(workspace); {
+	case workspace == "":
+		return nil
+	case err != nil:
+		return fmt.Errorf("workspace %s: %w", workspace, errors.Unwrap(err))
+	case !info.IsDir():
+		return fmt.Errorf("workspace %s is not a directory", workspace)
+	}
+	return nil
+}
+
+// read returns the name of the host's file and what it holds, nothing if there is none.
+func (h host) read(p places) (file string, data []byte, err error) {
+	file = h.file(p)
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		file = real // a link to the file stays one
+	}
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() { // of a pipe the end would be waited for
+		return "", nil, fmt.Errorf("%s is not a file; move it away, and type this again", file)
+	}
+	if data, err = os.ReadFile(file); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return file, data, err
 }
 
 func hostNames() (names []string) {

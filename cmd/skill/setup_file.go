@@ -14,6 +14,27 @@ import (
 	"textskill/cmd/internal/usage"
 )
 
+// edit sets or, if e is nil, removes the server in what the host's file holds. A byte order
+// mark and the ends of lines stay.
+func (h host) edit(data []byte, e entry) ([]byte, error) {
+	edit := editJSON
+	if h.toml {
+		edit = editTOML
+	}
+	text := bytes.TrimPrefix(data, []byte("\ufeff"))
+	mark := data[:len(data)-len(text)]
+	lf, crlf := []byte("\n"), []byte("\r\n")
+	windows := bytes.Contains(text, lf) && bytes.Count(text, lf) == bytes.Count(text, crlf)
+	if windows {
+		text = bytes.ReplaceAll(text, crlf, lf)
+	}
+	text, err := edit(text, append(h.keys, serverName), e)
+	if windows {
+		text = bytes.ReplaceAll(text, lf, crlf)
+	}
+	return slices.Concat(mark, text), err
+}
+
 // editJSON sets the members of the object at a path of keys, or removes the object if e
 // is nil. All else stays as it is, comments included. Empty data is an empty object.
 func editJSON(data []byte, path []string, e entry) ([]byte, error) {

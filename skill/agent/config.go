@@ -1,8 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -99,6 +102,47 @@ const (
 	DefaultTimeout    = 5 * time.Minute
 	DefaultMaxWait    = 5 * time.Minute
 )
+
+// complete sets what is not set to its default.
+func (c *Config) complete() {
+	c.MaxRetries = cmp.Or(c.MaxRetries, DefaultMaxRetries)
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.MaxWait = cmp.Or(c.MaxWait, DefaultMaxWait)
+	if c.Getenv == nil {
+		c.Getenv = os.Getenv
+	}
+	c.ready = cmp.Or(c.ready, connectTimeout)
+	c.Base = cmp.Or(c.Base, dialect.Perstack)
+	if c.wait == nil {
+		c.wait = sleep
+	}
+	if c.point == nil {
+		c.point = func(moment) {}
+	}
+}
+
+// continued returns the ID of the run that is continued, "" for a new one.
+func (c *Config) continued() string {
+	if c.From != nil {
+		return c.From.RunID
+	}
+	return c.Continue
+}
+
+// check returns what is wrong with the configuration.
+func (c *Config) check() error {
+	switch continued := c.continued(); {
+	case c.Executor == nil || c.Model == nil:
+		return errors.New("a run needs an executor and a model")
+	case c.Budget.Cost > 0 && c.Budget.Price == nil:
+		return errors.New("a limit of the cost needs the price of the model")
+	case c.MaxSteps < 0:
+		return fmt.Errorf("max steps is %d; it must be at least 1, or 0 for no limit", c.MaxSteps)
+	case continued != "" && c.RunID != "" && c.RunID != continued:
+		return fmt.Errorf("run id %s is not that of the continued run, %s", c.RunID, continued)
+	}
+	return nil
+}
 
 // Redactor returns what takes the run's secrets out: those of Secrets, the values
 // of the variables that skills require as far as they are credentials, and what looks like one in a

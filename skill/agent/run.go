@@ -47,14 +47,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"textskill/skill"
-	"textskill/skill/dialect"
 )
 
 // Run gives the query to an expert and reports what happens, in order. The run
@@ -110,37 +108,12 @@ type run struct {
 }
 
 func newRun(ctx context.Context, cfg Config) (*run, error) {
-	cfg.MaxRetries = cmp.Or(cfg.MaxRetries, DefaultMaxRetries)
-	cfg.Timeout = cmp.Or(cfg.Timeout, DefaultTimeout)
-	cfg.MaxWait = cmp.Or(cfg.MaxWait, DefaultMaxWait)
-	if cfg.Getenv == nil {
-		cfg.Getenv = os.Getenv
+	cfg.complete()
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
-	cfg.ready = cmp.Or(cfg.ready, connectTimeout)
-	cfg.Base = cmp.Or(cfg.Base, dialect.Perstack)
-	if cfg.wait == nil {
-		cfg.wait = sleep
-	}
-	if cfg.point == nil {
-		cfg.point = func(moment) {}
-	}
-	r := &run{cfg: cfg, id: cmp.Or(cfg.RunID, newID()), clean: cfg.Redactor(), window: cfg.About.ContextWindow, spent: spending{Budget: cfg.Budget, start: time.Now()}}
-	continued := cfg.Continue
-	if cfg.From != nil {
-		continued = cfg.From.RunID
-	}
-	switch {
-	case cfg.Executor == nil || cfg.Model == nil:
-		return nil, errors.New("a run needs an executor and a model")
-	case cfg.Budget.Cost > 0 && cfg.Budget.Price == nil:
-		return nil, errors.New("a limit of the cost needs the price of the model")
-	case cfg.MaxSteps < 0:
-		return nil, fmt.Errorf("max steps is %d; it must be at least 1, or 0 for no limit", cfg.MaxSteps)
-	case continued != "" && cfg.RunID != "" && cfg.RunID != continued:
-		return nil, fmt.Errorf("run id %s is not that of the continued run, %s", cfg.RunID, continued)
-	case continued != "":
-		r.id = continued
-	}
+	continued := cfg.continued()
+	r := &run{cfg: cfg, id: cmp.Or(continued, cfg.RunID, newID()), clean: cfg.Redactor(), window: cfg.About.ContextWindow, spent: spending{Budget: cfg.Budget, start: time.Now()}}
 	if err := checkRunID(r.id); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -73,9 +74,7 @@ type worker struct {
 // and gives their runs to other workers.
 func Work(ctx context.Context, cfg WorkerConfig) error {
 	w := &worker{WorkerConfig: cfg, dir: filepath.Join(cfg.Root, "skill-fleet-"+cfg.Name), holds: map[string]bool{}}
-	if w.Patience == 0 {
-		w.Patience = Patience
-	}
+	w.Patience = cmp.Or(w.Patience, Patience)
 	if w.Say == nil {
 		w.Say = func(string) {}
 	}
@@ -94,11 +93,8 @@ func Work(ctx context.Context, cfg WorkerConfig) error {
 	default:
 		return err
 	}
-	err = os.RemoveAll(w.dir) // what an earlier process of this name left
-	if err == nil {
-		err = os.MkdirAll(w.dir, 0o700)
-	}
-	if err != nil {
+	// An earlier process of this name may have left copies.
+	if err := errors.Join(os.RemoveAll(w.dir), os.MkdirAll(w.dir, 0o700)); err != nil {
 		return noFolder(err)
 	}
 	stop, err := w.Plane.Serve(WorkerName+w.Name, w.answer)
@@ -112,6 +108,12 @@ func Work(ctx context.Context, cfg WorkerConfig) error {
 	}
 	defer jobs.Close()
 	w.Say(fmt.Sprintf("worker %s takes runs, %d at once", w.Name, w.Slots))
+	w.takeAll(ctx, jobs)
+	return nil
+}
+
+// takeAll carries out the runs of jobs, as many at once as there are slots, until ctx is done.
+func (w *worker) takeAll(ctx context.Context, jobs Jobs) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	all.Go(func() { w.reconcile(ctx) })
@@ -120,11 +122,11 @@ func Work(ctx context.Context, cfg WorkerConfig) error {
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():
-			return nil
+			return
 		}
 		job, err := jobs.Next(ctx)
 		if ctx.Err() != nil {
-			return nil
+			return
 		}
 		if err != nil {
 			w.Say("no job can be taken: " + err.Error())
