@@ -311,7 +311,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// throughDoor tells whether a file is a door of the library that name belongs to.
+// throughDoor reports whether a file is a door of the library that name belongs to.
 func throughDoor(file, name string) bool {
 	for library, patterns := range doors {
 		if !within(name)(library) {
@@ -326,7 +326,7 @@ func throughDoor(file, name string) bool {
 	return false
 }
 
-// within tells whether the package name belongs to a library.
+// within reports whether the package name belongs to a library.
 func within(name string) func(library string) bool {
 	return func(library string) bool { return name == library || strings.HasPrefix(name, library+"/") }
 }

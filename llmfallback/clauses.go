@@ -147,7 +147,7 @@ func (r *reader) reason(op string, i, end int) bool {
 	return op == "" && r.any(end+1, "so") && !r.orders(i, end)
 }
 
-// orders reports whether a word from i to end may be an order: one for a deed that is no noun
+// orders reports whether a word from i to end may be an order: one for a deed that is not a noun
 // (the log) and says of nobody that he does it (are adding).
 func (r *reader) orders(i, end int) bool {
 	for ; i < end; i++ {

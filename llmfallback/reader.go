@@ -12,7 +12,7 @@ type Reading struct {
 	Extraction        // zero unless Answered
 	Answered   bool   // one request, every word of which is understood
 	Clause     string // the request in the prompt, "" where there is none
-	Verb       string // what it begins with, "" where that is no verb: what is in a.txt?
+	Verb       string // what it begins with, "" where that is not a verb: what is in a.txt?
 	Roles      []Role // what was found out before the first word that is not understood
 	Overwrites bool   // it says that what stands at the target may go
 	Why        string // why it is not answered, and what to type instead

@@ -21,7 +21,7 @@ type Command struct {
 //
 // White space is what JavaScript takes for it: NBSP and the byte order mark, but not
 // U+0085. The first line ends at LF or CRLF, not at a lone CR; if it is blank there
-// is no operation. The payload may begin on a later line.
+// is not an operation. The payload may begin on a later line.
 //
 // A path that begins with ' or " is one word by shell quoting rules, white space
 // and adjoining text included ("a b"c is a bc), if its quotes close on the first

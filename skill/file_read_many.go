@@ -35,7 +35,7 @@ type FilesRead struct{ Files []FilePart }
 type FilePart struct {
 	FileRead        // its Content is nil of a file that is neither text nor shown
 	From     int    // the line before the first one of Content
-	Type     string // media type of a picture or a PDF document, or of what is no text; "" for text
+	Type     string // media type of a picture or a PDF document, or of what is not text; "" for text
 	Err      error  // why it was not read; nil if it was
 }
 

@@ -113,12 +113,12 @@ func (t *task) compact(ctx context.Context) error {
 		return err
 	}
 	t.last, t.cp.ParentID = c, c.ID
-	told := *c
-	told.Messages, told.Session = []Message{}, nil
+	shown := *c
+	shown.Messages, shown.Session = []Message{}, nil
 	used := t.step.Usage
 	t.step.Usage = before
 	step := Step{StepNumber: c.StepNumber, NewMessages: thin(history), Usage: used}
-	return t.emit(ctx, Event{Type: CompactConversation, StepNumber: c.StepNumber, Checkpoint: &told, Step: &step, Usage: &used})
+	return t.emit(ctx, Event{Type: CompactConversation, StepNumber: c.StepNumber, Checkpoint: &shown, Step: &step, Usage: &used})
 }
 
 // recentFrom returns the index of the first message that stays as it is. A call and its

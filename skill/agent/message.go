@@ -147,7 +147,7 @@ func Inlined(parts []Part) bool {
 }
 
 // limitParts cuts parts to so many bytes together, and says so in a text. The first part stays
-// if it is no text.
+// if it is not text.
 func limitParts(parts []Part, most int) []Part {
 	used := 0
 	for i, p := range parts {

@@ -263,10 +263,10 @@ func (t *task) finishStep(ctx context.Context) (done bool, err error) {
 	}
 	next := t.cp
 	next.ID, next.StepNumber, next.Status, next.ParentID = newID(), t.cp.StepNumber+1, Proceeding, t.cp.ID
-	told := next
-	told.RunID, told.Expert, told.Messages = t.id, t.expert.ref(), []Message{}
-	told.ContextWindow = t.cfg.About.ContextWindow
-	if err := t.stop(ctx, Event{Type: ContinueToNextStep, NextCheckpoint: &told}, Proceeding); err != nil {
+	shown := next
+	shown.RunID, shown.Expert, shown.Messages = t.id, t.expert.ref(), []Message{}
+	shown.ContextWindow = t.cfg.About.ContextWindow
+	if err := t.stop(ctx, Event{Type: ContinueToNextStep, NextCheckpoint: &shown}, Proceeding); err != nil {
 		return true, err
 	}
 	t.cp = next
@@ -285,10 +285,10 @@ func (t *task) stop(ctx context.Context, e Event, s Status) error {
 	last := *c
 	last.Messages = t.history[:len(t.history):len(t.history)]
 	t.last = &last
-	told, step := *c, t.step
-	told.Messages, told.Session = []Message{}, nil
+	shown, step := *c, t.step
+	shown.Messages, shown.Session = []Message{}, nil
 	step.InputMessages, step.NewMessages = thin(append([]Message{}, step.InputMessages...)), thin(append([]Message{}, step.NewMessages...))
-	e.Checkpoint, e.Step = &told, &step
+	e.Checkpoint, e.Step = &shown, &step
 	return t.emit(ctx, e)
 }
 

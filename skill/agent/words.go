@@ -5,10 +5,10 @@ import "strings"
 // words passes the model's words on as they come, without secrets. It holds back as many
 // bytes at the end as may be the beginning of a secret.
 type words struct {
-	clean Redactor
-	heard func(text string)
-	line  strings.Builder // what has come of the line
-	told  int             // bytes of the clean line that were passed on
+	clean  Redactor
+	heard  func(text string)
+	line   strings.Builder // what has come of the line
+	passed int             // bytes of the clean line that were passed on
 }
 
 // add adds a piece. A secret is found within a line, so only lines are gone through again.
@@ -30,7 +30,7 @@ func (w *words) add(text string) {
 func (w *words) end() {
 	w.pass(0)
 	w.line.Reset()
-	w.told = 0
+	w.passed = 0
 }
 
 func (w *words) pass(hold int) {
@@ -39,8 +39,8 @@ func (w *words) pass(hold int) {
 	if hold > 0 && to > 0 {
 		to = len(shorten(clean, to))
 	}
-	if to > w.told {
-		w.heard(clean[w.told:to])
-		w.told = to
+	if to > w.passed {
+		w.heard(clean[w.passed:to])
+		w.passed = to
 	}
 }

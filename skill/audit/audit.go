@@ -25,7 +25,7 @@ const (
 )
 
 // A Log appends to a file. When the file has grown to MaxBytes, it is renamed to the same
-// name with the time behind it, and a new one is begun. It is safe for concurrent use.
+// name with the time after it, and a new one is begun. It is safe for concurrent use.
 type Log struct {
 	Redact   func(json.RawMessage) json.RawMessage // takes secrets out of a line; nil takes none
 	MaxBytes int64                                 // of one file; 0 means 16 MiB

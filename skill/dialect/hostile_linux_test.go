@@ -201,7 +201,7 @@ func (r *hostileRun) judge(c hostileCall, reply Reply) {
 	r.inside(c)
 }
 
-// named tells whether a failure tells which tool failed, where its dialect does so.
+// named reports whether a failure says which tool failed, where its dialect does so.
 func named(c hostileCall, f *Failure) bool {
 	switch c.d {
 	case Filesystem, Undo, Workspace:
@@ -252,10 +252,10 @@ func (r *hostileRun) inside(c hostileCall) {
 	r.spoiled = c.t.Effect != Reads && differ(r.before, now) != ""
 }
 
-// wide tells whether a call is meant for more than the file that it names.
+// wide reports whether a call is meant for more than the file that it names.
 func wide(c hostileCall) bool { return strings.HasPrefix(c.t.Name, "git_") }
 
-// startsPrograms tells whether a tool runs programs.
+// startsPrograms reports whether a tool runs programs.
 func startsPrograms(name string) bool {
 	return strings.HasPrefix(name, "git_") || slices.Contains(strings.Fields("exec run server test lint format typecheck install screenshot"), name)
 }

@@ -104,7 +104,7 @@ type Change struct {
 	By      string // what made it: a tool, a command; "" if that is not known
 	Run     string // the run that made it; "" for none
 	Step    int    // of the run
-	Of      string // the change that this one undid; "" if it is no undo
+	Of      string // the change that this one undid; "" if it is not an undo
 	Undone  bool
 	Idle    bool   // it changed nothing
 	NotKept string // why it cannot be undone; "" if it can

@@ -167,7 +167,7 @@ type span struct {
 	Status     *status        `json:"status,omitempty"`
 }
 
-// A link is to a span that is no parent.
+// A link is to a span that is not a parent.
 type link struct {
 	TraceID trace.TraceID `json:"traceId"`
 	SpanID  trace.SpanID  `json:"spanId"`

@@ -215,7 +215,7 @@ type record struct {
 	bad  bool
 }
 
-// newRecord returns what reads a manifest, behind its own pack.
+// newRecord returns what reads a manifest, after its own pack.
 func newRecord(data []byte) *record {
 	r := &record{data: data}
 	end := len(data) - lengthSize

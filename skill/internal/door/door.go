@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// ErrForm is the error of [Address] for what is no address.
+// ErrForm is the error of [Address] for what is not an address.
 var ErrForm = errors.New("is not an address of the form HOST:PORT")
 
 // Address returns the address to listen on for HOST:PORT, or a port alone, which is one

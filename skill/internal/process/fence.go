@@ -89,7 +89,7 @@ func fenceUnavailable(why string) error {
 }
 
 // fence is the sandbox that the helper applies before it starts a command. The zero
-// fence is no sandbox.
+// fence is not a sandbox.
 type fence struct {
 	on       bool
 	possible bool // the kernel can enforce rules

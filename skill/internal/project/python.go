@@ -23,7 +23,7 @@ func planPython(p *project, a Task) (*runner, error) {
 		return p.pytest(a), nil
 	case Lint:
 		pylint := []string{"pylint", p.arg}
-		if a.Runner == "" && !p.file { // of a directory that is no package it says only that
+		if a.Runner == "" && !p.file { // of a directory that is not a package it says only that
 			pylint = []string{"pylint", "--recursive=y", p.arg}
 		}
 		return firstInstalled(a.Runner, [][]string{{"ruff", "check", p.arg}, pylint, {"flake8", p.arg}, {"mypy", p.arg}}), nil

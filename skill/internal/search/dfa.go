@@ -53,13 +53,13 @@ type state struct {
 
 const (
 	begin     = 1 << iota // at the beginning of the line
-	afterWord             // behind a letter of a word
-	beforeCR              // behind a CR, and the line without it matches
+	afterWord             // after a letter of a word
+	beforeCR              // after a CR, and the line without it matches
 )
 
 // find returns how far it had to read to know that a line matches, at its LF at
 // the latest, -1 if none does. The text begins with a line, and the last one needs
-// no LF; behind a final LF is no line. ok is false where the automaton gave up: at
+// no LF; after a final LF is no line. ok is false where the automaton gave up: at
 // is in the line which it did not judge.
 func (d *dfa) find(text []byte) (at int, ok bool) { return d.run(text, d.start) }
 

@@ -30,7 +30,7 @@ type Names struct {
 }
 
 // Find returns the names that g matches in the folder dir or in any folder below
-// it, each behind dir as it is spelled. Folders that cannot be read are passed
+// it, each with dir before it as that is spelled. Folders that cannot be read are passed
 // over. A link to a folder is entered only where a name in the pattern matches it.
 func Find(ctx context.Context, w *workspace.Workspace, dir string, g Glob, o FindOptions) (Names, error) {
 	f := &finder{w: w, ctx: ctx, dir: strings.TrimSuffix(dir, string(filepath.Separator)), options: o, parts: make([]findings, Workers())}
@@ -72,7 +72,7 @@ type findings struct {
 // keeps all of them.
 const pathsTogether = 4 << 10
 
-// path returns the path of e behind dir.
+// path returns dir and the path of e in it.
 func (f *findings) path(dir string, e *Entry) string {
 	need := len(dir) + 1 + len(e.Folder()) + 1 + len(e.Name)
 	if cap(f.text)-len(f.text) < need {

@@ -174,7 +174,7 @@ func choices(text string, start int) []int {
 	return nil
 }
 
-// Match tells whether the pattern matches a whole path, which is relative and has
+// Match reports whether the pattern matches a whole path, which is relative and has
 // slashes: "" for the folder itself. folder says what it is the path of.
 func (g Glob) Match(path string, folder bool) bool {
 	for _, p := range g.patterns {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Match tells whether a name matches a pattern of one name: * any characters, ?
+// Match reports whether a name matches a pattern of one name: * any characters, ?
 // one, [a-z] one of a set and [!a-z] one outside it. A [ that is never closed
 // stands for itself.
 func Match(pattern, name string) bool {

@@ -19,7 +19,7 @@ type block struct {
 	k       int64  // which stretch of the file
 	data    []byte // the lines
 	offset  int64  // of data in the file
-	last    bool   // behind data the file ends with an empty line
+	last    bool   // after data the file ends with an empty line
 	cut     bool   // the last line is too long to be here whole
 	lines   []Line // that match, numbered from the first that begins here
 	starts  int    // how many lines begin here; see count
@@ -38,7 +38,7 @@ func (m *matcher) search(b *block) {
 	}
 }
 
-// count sets starts, from what the last of the lines says and what is behind it.
+// count sets starts, from what the last of the lines says and what is after it.
 func (b *block) count() {
 	b.starts = bytes.Count(b.data[b.counted:], lf)
 	if n := len(b.lines); n > 0 {
@@ -91,7 +91,7 @@ func (b *block) load(f io.ReaderAt, k int64) error {
 	return nil
 }
 
-// finish reads as far as the first LF at or behind end, to the end of the file, or
+// finish reads as far as the first LF at or after end, to the end of the file, or
 // until the line is too long. b.buf holds n bytes of the file. It returns how many
 // then belong to the block, and whether the file ends there.
 func (b *block) finish(f io.ReaderAt, n, end int, eof bool) (int, bool, error) {

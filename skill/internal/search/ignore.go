@@ -73,7 +73,7 @@ func parseRule(text string) (r rule, ok bool) {
 	return r, ok
 }
 
-// match tells whether a rule is about a name; below is the path of it from the
+// match reports whether a rule is about a name; below is the path of it from the
 // folder of the rules.
 func (r *rule) match(name, below []byte, folder bool) bool {
 	if r.folders && !folder {
@@ -132,7 +132,7 @@ func newRules(above *rules, skip int, list []rule) *rules {
 	return s
 }
 
-// ignored tells whether the last rule that matches a path ignores it. The folders
+// ignored reports whether the last rule that matches a path ignores it. The folders
 // it is in are not asked.
 func (s *rules) ignored(path []byte, name []byte, folder bool) bool {
 	for ; s != nil; s = s.above {

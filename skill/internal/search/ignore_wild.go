@@ -17,7 +17,7 @@ type elementKind uint8
 const (
 	letter   elementKind = iota
 	oneOf                // [...]: a byte of the set
-	anyOne               // ?: a byte that is no slash
+	anyOne               // ?: a byte that is not a slash
 	star                 // *: any bytes that are no slash
 	deepStar             // **: any bytes
 	dirs                 // **/: nothing, or any bytes and a slash
@@ -150,7 +150,7 @@ func isAlpha(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
 // parseNamed reads the [:name:] that text begins with into set and returns how
-// long it is. It is none if the next ] is not behind a colon; n is negative where
+// long it is. It is none if the next ] is not after a colon; n is negative where
 // a pattern with it matches nothing.
 func parseNamed(text string, set *[4]uint64) (named bool, n int) {
 	end := strings.IndexByte(text[2:], ']')

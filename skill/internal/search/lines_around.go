@@ -9,7 +9,7 @@ import (
 const maxAround = 1 << 20
 
 // Around returns up to n lines before the one of size bytes at the offset at, and up
-// to n behind it, as far as they lie within 1 MiB of it, each shortened to maxText
+// to n after it, as far as they lie within 1 MiB of it, each shortened to maxText
 // bytes. Behind a final LF is one more line, empty.
 func Around(f io.ReaderAt, at int64, size, n, maxText int) (before, after []string, err error) {
 	if n <= 0 {
@@ -18,7 +18,7 @@ func Around(f io.ReaderAt, at int64, size, n, maxText int) (before, after []stri
 	if before, err = linesBefore(f, at, n, maxText); err != nil {
 		return nil, nil, err
 	}
-	after, err = linesBehind(f, at+int64(size), n, maxText)
+	after, err = linesAfter(f, at+int64(size), n, maxText)
 	return before, after, err
 }
 
@@ -44,8 +44,8 @@ func linesBefore(f io.ReaderAt, at int64, n, maxText int) ([]string, error) {
 	}
 }
 
-// linesBehind returns the n lines behind the LF at the offset at.
-func linesBehind(f io.ReaderAt, at int64, n, maxText int) ([]string, error) {
+// linesAfter returns the n lines after the LF at the offset at.
+func linesAfter(f io.ReaderAt, at int64, n, maxText int) ([]string, error) {
 	for size := int64(4 << 10); ; size *= 4 {
 		buf := make([]byte, size)
 		m, err := readAt(f, buf, at)
@@ -54,7 +54,7 @@ func linesBehind(f io.ReaderAt, at int64, n, maxText int) ([]string, error) {
 		}
 		lines := bytes.Split(buf[:m], lf)[1:] // the first is what stands before the LF
 		if int64(m) == size {
-			lines = lines[:max(0, len(lines)-1)] // it ends further behind
+			lines = lines[:max(0, len(lines)-1)] // it ends later
 		}
 		if len(lines) >= n || int64(m) < size || size >= maxAround {
 			return texts(lines[:min(n, len(lines))], maxText), nil

@@ -66,7 +66,7 @@ type extractor struct {
 	guarded bool // the strings alone do not make a match
 }
 
-// folds tells whether a part of re is to match in either case.
+// folds reports whether a part of re is to match in either case.
 func folds(re *syntax.Regexp) bool {
 	return re.Op == syntax.OpLiteral && re.Flags&syntax.FoldCase != 0 || slices.ContainsFunc(re.Sub, folds)
 }
@@ -146,7 +146,7 @@ func (x *extractor) class(pairs []rune) known {
 	return known{all: all}
 }
 
-// unspelled tells whether bytes other than those of UTF-8 stand for r: an invalid
+// unspelled reports whether bytes other than those of UTF-8 stand for r: an invalid
 // byte is judged as U+FFFD.
 func unspelled(r rune) bool { return r == utf8.RuneError || !utf8.ValidRune(r) }
 

@@ -146,7 +146,7 @@ func (g *grams) add(gram uint32, c clue) {
 	g.clues[*slot] = append(g.clues[*slot], c)
 }
 
-// seek returns where a literal stands in the first line at or behind from that has
+// seek returns where a literal stands in the first line at or after from that has
 // one; none if there is none.
 func (g *grams) seek(buf []byte, from int) int {
 	i, step, mask := from, g.step, g.mask
@@ -186,7 +186,7 @@ func load(first unsafe.Pointer, i int) uint32 {
 	return binary.LittleEndian.Uint32((*[4]byte)(unsafe.Add(first, i))[:])
 }
 
-// verify returns where one of the literals stands, at or behind from, that clues says to be
+// verify returns where one of the literals stands, at or after from, that clues says to be
 // there because of the gram at i.
 func verify(clues []clue, buf []byte, from, i int, fold bool) int {
 	for _, c := range clues {

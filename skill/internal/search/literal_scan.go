@@ -40,7 +40,7 @@ func (c *cursor) choose() {
 	c.seen, c.met = 0, 0
 }
 
-// none is behind every buffer.
+// none is an offset past every buffer.
 const none = math.MaxInt
 
 // enough is how many bytes tell how common one of them is in these files.
@@ -61,7 +61,7 @@ func (c *cursor) reset() {
 	c.choose()
 }
 
-// seek returns where the needle stands first at or behind from, which never is
+// seek returns where the needle stands first at or after from, which never is
 // less than before.
 func (c *cursor) seek(buf []byte, from int) int {
 	if c.found >= from {

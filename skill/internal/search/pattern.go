@@ -110,8 +110,8 @@ func (m *matcher) begin() {
 	}
 }
 
-// next returns the first line of buf that matches, of those that begin at or behind
-// from, which is where a line begins. The last line of buf needs no LF, and behind
+// next returns the first line of buf that matches, of those that begin at or after
+// from, which is where a line begins. The last line of buf needs no LF, and after
 // a final LF is no line.
 func (m *matcher) next(buf []byte, from int) (start, end int, ok bool) {
 	if m.p.literals.set == nil {
@@ -135,7 +135,7 @@ func (m *matcher) next(buf []byte, from int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// candidate returns where a literal stands first at or behind from.
+// candidate returns where a literal stands first at or after from.
 func (m *matcher) candidate(buf []byte, from int) int {
 	switch {
 	case m.p.vector != nil:
