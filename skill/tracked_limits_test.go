@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"textskill/skill/internal/process"
 	"textskill/skill/internal/state"
@@ -358,7 +357,7 @@ func TestTrackedFails(t *testing.T) {
 	dir := t.TempDir()
 	x := newExecutor(t, Config{Dir: dir, NoSync: true})
 	failed := mustExec(t, x, sh("echo 1 > one; exit 3"))
-	stopped := mustExec(t, x, Exec{Command: "sh", Args: []string{"-c", "echo 2 > two; sleep 60"}, Timeout: 2 * time.Second})
+	stopped := timedOut(t, x, sh("echo 2 > two; echo written; sleep 60"))
 	if !failed.Failed() || !stopped.TimedOut || failed.Undo == "" || stopped.Undo == "" {
 		t.Fatalf("%+v, %+v", failed, stopped)
 	}
