@@ -85,7 +85,7 @@ func TestServersLost(t *testing.T) {
 	goesOn()
 	c.stop(0)
 	c.stop(1)
-	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	short, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	if err := viewer.Commit(short, fleet.Batch{Workspace: &fleet.Workspace{Name: "other"}}); err == nil || !strings.Contains(err.Error(), "the queue cannot be reached") {
 		t.Errorf("a commit with one server of three: %v", err)

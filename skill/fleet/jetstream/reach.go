@@ -29,11 +29,11 @@ const oneTry = 4 * time.Second
 
 // reach calls try until it succeeds, fails for good, or ctx is done.
 func (p *Plane) reach(ctx context.Context, try func(ctx context.Context) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	patience, wait := oneTry/8, 5*time.Millisecond
 	for ; ; patience, wait = min(2*patience, oneTry), min(2*wait, 500*time.Millisecond) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		once, cancel := context.WithTimeout(ctx, patience)
 		err := try(once)
 		cancel()
@@ -42,8 +42,10 @@ func (p *Plane) reach(ctx context.Context, try func(ctx context.Context) error) 
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %w (%w)", ErrUnreachable, err, ctx.Err())
 		case <-time.After(wait):
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w: %w (%w)", ErrUnreachable, err, ctx.Err())
 		}
 	}
 }

@@ -1,0 +1,23 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestReachSaysWhatFailed has the time be over when the next try would begin.
+func TestReachSaysWhatFailed(t *testing.T) {
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+			defer cancel()
+			err := (&Plane{}).reach(ctx, func(context.Context) error { return errBusy })
+			if !errors.Is(err, ErrUnreachable) || !errors.Is(err, errBusy) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
+			}
+		})
+	}
+}
