@@ -96,15 +96,16 @@ func TestRunKilledInDelegation(t *testing.T) {
 	if code != 0 || events[len(events)-1]["text"] != "done with go" {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
-	usual, want := time.Since(start), tree(t, whole)
+	usual, want := min(time.Since(start), 2*time.Second), tree(t, whole) // the first run may have met a stall
 	if len(want) != 9 {
 		t.Fatalf("the run left %v", want)
 	}
 	for killed := 0; killed < kills; {
 		dir, args := project(), []string{"e", "go"}
-		for done := false; !done; {
-			if done = killedRun(t, dir, endpoint, rand.N(usual/3), args); !done {
+		for done, limit := false, usual/3; !done; {
+			if done = killedRun(t, dir, endpoint, rand.N(limit), args); !done {
 				killed++
+				limit += usual / 20 // a machine that has become slower comes to an end, too
 			}
 			args = []string{"e", "--continue"}
 			if found, _ := filepath.Glob(filepath.Join(dir, "perstack/runs/*/run-setting.json")); len(found) == 0 {
