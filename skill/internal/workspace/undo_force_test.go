@@ -302,6 +302,14 @@ func TestForceMovesNoOther(t *testing.T) {
 		if _, err := w.Undo(bg, UndoOptions{ID: c.ID, Force: true}); err == nil || !strings.Contains(err.Error(), "undo 3 first") {
 			t.Error(err)
 		}
+		for _, id := range []string{"3", "4"} { // and it is brought back by the undo of an undo of that
+			if _, err := w.Undo(bg, UndoOptions{ID: id}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.Undo(bg, UndoOptions{ID: c.ID, Force: true}); err == nil || !strings.Contains(err.Error(), "undo 5 first") {
+			t.Error(err)
+		}
 	})
 }
 

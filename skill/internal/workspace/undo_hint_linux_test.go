@@ -93,6 +93,43 @@ func TestForceHelpsWhereItIsNamed(t *testing.T) {
 	})
 }
 
+// What an undo took away comes back with force as it is now, if a program wrote to it afterwards that had
+// it open: what that wrote is nowhere else.
+func TestForceBringsBackWhatWasWrittenTo(t *testing.T) {
+	s := newSite(t, false)
+	s.layout("f=old", "g=old")
+	w := s.open(Options{NoSync: true})
+	c, err := w.ChangeFiles(bg, fixed(
+		FileChange{Path: s.p("f"), Before: []byte("old"), After: []byte("new")},
+		FileChange{Path: s.p("g"), Before: []byte("old"), After: []byte("new")}))
+	must(t, c, err)
+	f, err := os.OpenFile(s.p("f"), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	done, err := w.Undo(bg, UndoOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.WriteString("theirs")
+	_, err = w.Undo(bg, UndoOptions{ID: done[0].ID})
+	if refused, ok := errors.AsType[*UndoError](err); !ok || !refused.Force {
+		t.Fatal(err)
+	}
+	done, err = w.Undo(bg, UndoOptions{ID: done[0].ID, Force: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.has("f", "theirs")
+	s.has("g", "new")
+	if _, err := w.Undo(bg, UndoOptions{ID: done[0].ID}); err != nil {
+		t.Fatal(err)
+	}
+	s.has("f", "old")
+	s.has("g", "old")
+}
+
 var hintNames = rapid.SampledFrom([]string{"a", "b", "d", "d/a", "d/b"})
 
 // outside does what no record says: it writes, replaces, removes or moves.

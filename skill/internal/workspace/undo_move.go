@@ -49,14 +49,24 @@ func (u *undo) checkMove(b *undoStep) error {
 	return nil
 }
 
-// broughtBack returns the undo of an earlier change that put at a name what is there; nil if there is none.
+// broughtBack returns the last undo of an earlier change that put at a name what is there; nil if there is none.
 func (u *undo) broughtBack(name state.Name) *change {
 	for _, c := range u.c.seen {
-		if 0 < c.Undoes && c.Undoes < u.c.ID && c.applied() && !c.undone && c.touches(state.Step{Path: name}) {
+		if c.Kind == string(Undo) && c.applied() && !c.undone && c.touches(state.Step{Path: name}) && u.c.origin(c.ID) < u.c.ID {
 			return c
 		}
 	}
 	return nil
+}
+
+// origin returns the number of what a later record is about: it may be the undo of the undo of it.
+func (c *change) origin(id int64) int64 {
+	for _, d := range c.seen {
+		if d.ID == id && d.Undoes > 0 {
+			id = d.Undoes
+		}
+	}
+	return id
 }
 
 // sameContent reports whether there are two copies of the same.

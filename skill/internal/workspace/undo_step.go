@@ -293,7 +293,7 @@ func (u *undo) findSource(b *undoStep) error {
 	if b.target.Kind == "" || isEmptyFolder(b.target) {
 		return nil
 	}
-	reason := "has no saved version"
+	reason, written := "has no saved version", state.State{}
 	for _, c := range u.holders() {
 		for i, s := range c.Steps {
 			if s.Path != b.path || s.Image == "" || c == u.c && i != b.index {
@@ -321,18 +321,20 @@ func (u *undo) findSource(b *undoStep) error {
 			case has.Kind == kindFile && u.writesTo(has.Stamp.Ino, b.target):
 				b.source, b.sourceRecord, b.sharedWith = s.Image, c.ID, has.Stamp.Ino
 				return nil
-			case has.Kind == kindFolder && b.target.Kind == kindFolder, has.Kind == kindFile && b.target.Links > 1 && has.Stamp.Ino == b.target.Stamp.Ino:
-				if !u.force {
-					return u.conflict(b.path, true, "has a saved version that was written to since, as under another name (hard link): with force it comes back as it is now")
-				}
-				b.source, b.sourceRecord, b.target = s.Image, c.ID, has
-				return nil
+			case has.Kind == b.target.Kind && (has.Kind == kindFolder || has.Kind == kindFile) && b.source == "":
+				b.source, b.sourceRecord, written = s.Image, c.ID, has
 			case has.Kind != "":
 				reason = "has a saved version that something else has changed"
 			}
 		}
 	}
-	return u.conflict(b.path, false, "%s", reason)
+	if written.Kind == "" {
+		return u.conflict(b.path, false, "%s", reason)
+	}
+	if b.target = written; u.force {
+		return nil
+	}
+	return u.conflict(b.path, true, "has a saved version that was written to since, as under another name (hard link) or by a program that had it open: with force it comes back as it is now")
 }
 
 // writesTo reports whether the change wrote to a file in place, and so its undo is to write s to it.
