@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -35,6 +36,10 @@ server(command: 'sleep 1000', port: 45671, background: true)
 	}
 }
 
+// takeHangups has SIGHUP end the programs that are started from now on, also where it is ignored because
+// the tests run under nohup.
+func takeHangups() { signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) }
+
 // TestGoldenHangup closes the terminal of a file that is played: nothing is left of it.
 func TestGoldenHangup(t *testing.T) {
 	t.Parallel()
@@ -48,6 +53,7 @@ func TestGoldenHangup(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program, "test", "--fence=off", name)
+	takeHangups()
 	cmd.Args[0], cmd.Env = "skill", []string{noSleep, "TMPDIR=" + temp, "XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME")}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ func TestRunTakesItsServersAlong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	takeHangups()
 	for signal, code := range map[syscall.Signal]int{syscall.SIGKILL: -1, syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()

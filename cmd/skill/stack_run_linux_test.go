@@ -120,7 +120,7 @@ func TestRunTimesOutWithWhatWasPrinted(t *testing.T) {
 	s := startStack(t)
 	mark := marker()
 	begin, got := time.Now(), ran{}
-	for timeout := 2; got.Stdout == "" && timeout < 60; timeout *= 4 { // a machine may stop for longer
+	for timeout := 1; got.Stdout == "" && timeout < 60; timeout *= 4 { // a machine may stop for longer
 		begin = time.Now()
 		got = s.do(t, "run", map[string]any{"timeout": timeout,
 			"command": fmt.Sprintf("echo err >&2; echo out; setsid sleep %[1]s & sleep %[1]s", mark)})
