@@ -197,7 +197,7 @@ func (u *undo) checkNames(b *undoStep) error {
 	}
 	same := is.Stamp.Ino == was.Stamp.Ino && is.Links <= was.Links
 	b.inPlace = is.Links > 1 && (same || u.hasAllNames(b.path))
-	b.apart = !b.inPlace || is.Links-u.takenNames(b.path) < was.Links
+	b.apart = !b.inPlace || is.Links < was.Links+u.takenNames(b.path)
 	if b.inPlace || same || u.force || is.Links < 2 && u.parted(b.path) {
 		return nil
 	}

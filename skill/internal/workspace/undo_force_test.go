@@ -310,6 +310,12 @@ func TestForceMovesNoOther(t *testing.T) {
 		if _, err := w.Undo(bg, UndoOptions{ID: c.ID, Force: true}); err == nil || !strings.Contains(err.Error(), "undo 5 first") {
 			t.Error(err)
 		}
+		later, err := w.WriteFile(bg, s.p("b"), []byte("four"), WriteOptions{})
+		must(t, later, err)
+		if _, err := w.Undo(bg, UndoOptions{ID: c.ID, Force: true}); err != nil {
+			t.Error(err)
+		}
+		s.has("a", "four")
 	})
 }
 

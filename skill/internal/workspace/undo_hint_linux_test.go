@@ -130,6 +130,39 @@ func TestForceBringsBackWhatWasWrittenTo(t *testing.T) {
 	s.has("g", "old")
 }
 
+// What is kept of a file and is not that file any more, as a copy that was cut short, does not come back.
+func TestForceBringsBackNoOther(t *testing.T) {
+	s := newSite(t, false)
+	s.layout("f=a long content")
+	w := s.open(Options{NoSync: true})
+	c, err := w.WriteFile(bg, s.p("f"), []byte("new"), WriteOptions{})
+	must(t, c, err)
+	images, err := w.histories[0].openImages(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer images.close()
+	entries, err := images.top.Entries()
+	if err != nil || len(entries) != 1 {
+		t.Fatal(entries, err)
+	}
+	name := entries[0].Name
+	torn, err := images.top.OpenFile("torn", os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	torn.WriteString("a lo")
+	torn.Close()
+	if err := images.top.Rename("torn", images.top, name, true); err != nil {
+		t.Fatal(err)
+	}
+	s.put(s.p("f"), "theirs")
+	if _, err := w.Undo(bg, UndoOptions{Force: true}); err == nil || !strings.Contains(err.Error(), "saved version that something else has changed") {
+		t.Error(err)
+	}
+	s.has("f", "theirs")
+}
+
 var hintNames = rapid.SampledFrom([]string{"a", "b", "d", "d/a", "d/b"})
 
 // outside does what no record says: it writes, replaces, removes or moves.

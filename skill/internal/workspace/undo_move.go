@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"path"
+	"slices"
 
 	"textskill/skill/internal/state"
 )
@@ -23,7 +24,7 @@ func (u *undo) checkMove(b *undoStep) error {
 	moved := func(s state.State) bool {
 		return s.Kind == b.expect.Kind && (s.Kind == kindFolder || same(s, b.expect))
 	}
-	replaced := b.target
+	replaced, back := b.target, u.broughtBack(b.from, was)
 	switch {
 	case moved(b.there) && (was.Kind == "" || same(was, replaced) || isEmptyFolder(replaced) && was.Kind == kindFolder):
 		u.will[b.from] = was
@@ -33,9 +34,8 @@ func (u *undo) checkMove(b *undoStep) error {
 	case u.unfinished() && moved(was) && u.sameContent(b.path, b.from): // it was copied, and not removed yet
 		u.add(&undoStep{u: u, path: b.from, there: was})
 		return nil
-	case !moved(was) && u.broughtBack(b.from) != nil:
-		by := u.w.changeID(u.h, u.broughtBack(b.from).ID)
-		return u.conflict(b.from, false, "is what change %s brought back, the undo of an earlier change; undo %[1]s first", by)
+	case !moved(was) && back > 0:
+		return u.conflict(b.from, false, "is what change %s brought back, the undo of an earlier change; undo %[1]s first", u.w.changeID(u.h, back))
 	case b.there.Kind != "" && !u.force:
 		return u.conflict(b.path, true, "exists again, and would be lost")
 	case !moved(was) && !u.force:
@@ -49,14 +49,18 @@ func (u *undo) checkMove(b *undoStep) error {
 	return nil
 }
 
-// broughtBack returns the last undo of an earlier change that put at a name what is there; nil if there is none.
-func (u *undo) broughtBack(name state.Name) *change {
-	for _, c := range u.c.seen {
-		if c.Kind == string(Undo) && c.applied() && !c.undone && c.touches(state.Step{Path: name}) && u.c.origin(c.ID) < u.c.ID {
-			return c
-		}
+// broughtBack returns the number of the undo of an earlier change that put at a name what is there; 0 if none did.
+func (u *undo) broughtBack(name state.Name, is state.State) int64 {
+	i := slices.IndexFunc(u.c.seen, func(c *change) bool { return c.applied() && !c.undone && c.touches(state.Step{Path: name}) })
+	if i < 0 {
+		return 0
 	}
-	return nil
+	last := u.c.seen[i]
+	put := slices.ContainsFunc(last.Steps, func(s state.Step) bool { return s.Path == name && same(is, s.After) })
+	if !put || last.Kind != string(Undo) || u.c.origin(last.ID) >= u.c.ID {
+		return 0
+	}
+	return last.ID
 }
 
 // origin returns the number of what a later record is about: it may be the undo of the undo of it.

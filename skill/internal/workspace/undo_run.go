@@ -180,16 +180,8 @@ func (u *undo) next() int64 {
 // undoneBelow reports whether one of the later records that are in effect is about an earlier
 // change: an undo out of order, or what made its change again.
 func (c *change) undoneBelow() bool {
-	undoes := map[int64]int64{}
-	for _, d := range c.seen {
-		undoes[d.ID] = d.Undoes
-	}
 	return slices.ContainsFunc(c.seen, func(d *change) bool {
-		id := d.ID
-		for undoes[id] > 0 {
-			id = undoes[id]
-		}
-		return d.Undoes > 0 && id < c.ID && d.applied() && !d.undone
+		return d.Undoes > 0 && d.applied() && !d.undone && c.origin(d.ID) < c.ID
 	})
 }
 

@@ -321,7 +321,7 @@ func (u *undo) findSource(b *undoStep) error {
 			case has.Kind == kindFile && u.writesTo(has.Stamp.Ino, b.target):
 				b.source, b.sourceRecord, b.sharedWith = s.Image, c.ID, has.Stamp.Ino
 				return nil
-			case has.Kind == b.target.Kind && (has.Kind == kindFolder || has.Kind == kindFile) && b.source == "":
+			case has.Kind == b.target.Kind && (has.Kind == kindFolder || has.Kind == kindFile && has.Stamp.Ino == b.target.Stamp.Ino) && b.source == "":
 				b.source, b.sourceRecord, written = s.Image, c.ID, has
 			case has.Kind != "":
 				reason = "has a saved version that something else has changed"
