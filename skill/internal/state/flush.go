@@ -76,15 +76,15 @@ func (b *batch) run() {
 		b.segments[g] = tree.Datasync(g.log)
 	}
 	for _, d := range b.folders {
-		d.err = syncFolder(d)
+		d.err = SyncFolder(d)
 	}
 	for g, err := range b.segments {
-		b.segments[g] = errors.Join(err, syncFolder(g.images))
+		b.segments[g] = errors.Join(err, SyncFolder(g.images))
 	}
 }
 
-// syncFolder flushes the names in a folder, unless it may not be read.
-func syncFolder(d tree.Folder) error {
+// SyncFolder makes the names in a folder durable, unless it may not be read.
+func SyncFolder(d tree.Folder) error {
 	fd, ok := d.FD()
 	if !ok {
 		return nil

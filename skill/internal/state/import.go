@@ -288,7 +288,7 @@ func (s *Store) importSegment(old *os.Root, list []*converted, next int64) error
 	if err := s.dir.Load().WriteFile(path+"/log", text, 0o600); err != nil || s.o.NoSync {
 		return err
 	}
-	return errors.Join(syncName(s.dir.Load(), path+"/log"), syncFolder(images), syncName(s.dir.Load(), path))
+	return errors.Join(syncName(s.dir.Load(), path+"/log"), SyncFolder(images), syncName(s.dir.Load(), path))
 }
 
 // importImage moves an image, or copies it where the store is far. Trees that are far

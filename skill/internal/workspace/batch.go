@@ -273,13 +273,12 @@ func (b *batch) apply(ctx context.Context) error {
 	}
 	var broken error // what could not be put back
 	err = b.w.commit(ctx, b.c, planned, func(k *keeper) error {
-		var err error
 		if k != nil && len(b.files) > 1 { // a part of it is not there without the record
-			err = k.Flush()
+			if err := k.Flush(); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
+		var err error
 		for _, p := range b.folders {
 			made, ferr := b.w.makeFolders(b.c, p)
 			if b.made = append(b.made, made...); ferr != nil {

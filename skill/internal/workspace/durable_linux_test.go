@@ -15,13 +15,17 @@ func immutable(t *testing.T, name string) {
 	t.Helper()
 	needs.Root(t)
 	const flag = 0x10 // FS_IMMUTABLE_FL
-	set := func(flags int) error {
+	set := func(on int) error {
 		f, err := os.Open(name)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		return unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, flags)
+		flags, err := unix.IoctlGetInt(int(f.Fd()), unix.FS_IOC_GETFLAGS)
+		if err != nil {
+			return err
+		}
+		return unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, flags&^flag|on)
 	}
 	err := set(flag)
 	needs.That(t, err == nil, "a TMPDIR whose file system has chattr +i", "set it to a folder on ext4")

@@ -163,7 +163,7 @@ func (w *Workspace) flushNames(k *keeper, d tree.Folder) error {
 	case w.opts.NoSync:
 		return nil
 	}
-	return syncFolders([]tree.Folder{d})
+	return state.SyncFolder(d)
 }
 
 // copyInto copies a file or a symbolic link under the temporary name, and gives it newName.

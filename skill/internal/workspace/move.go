@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -182,7 +183,8 @@ func (m *move) moveLocked(ctx context.Context, c *Change, from, to tree.Folder) 
 	if err != nil {
 		return err
 	}
-	return m.w.commit(ctx, c, planned, func(k *keeper) error {
+	var broken error // what could not be put back
+	err = m.w.commit(ctx, c, planned, func(k *keeper) error {
 		kept := k != nil && !m.o.NoReplace && k.image() != ""
 		if kept {
 			if err := k.save(to, m.dst.base()); err != nil {
@@ -194,13 +196,15 @@ func (m *move) moveLocked(ctx context.Context, c *Change, from, to tree.Folder) 
 			return err
 		}
 		if m.copied {
-			if rerr := m.putBack(k, to); rerr != nil {
-				return errors.Join(err, rerr)
+			if perr := m.putBack(k, to); perr != nil {
+				broken = fmt.Errorf("%w; what was replaced could not be put back: %w", err, perr)
+				return nil // the record stays: undo can still bring it back
 			}
 		}
 		discard(k.Images(), k.image())
 		return err
 	})
+	return cmp.Or(err, broken)
 }
 
 func (m *move) rename(ctx context.Context, k *keeper, from, to tree.Folder) error {

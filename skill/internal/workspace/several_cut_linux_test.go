@@ -49,16 +49,16 @@ func cutInSeveral(t *testing.T, disk *needs.Disk, name string, undo bool) {
 		text, err := os.ReadFile(list[i].Path)
 		return err == nil && string(text) == want
 	}
-	over := make(chan bool)
+	over := make(chan bool, 1)
 	go func() {
 		change()
-		close(over)
+		over <- true
 	}()
 	first := 0
 	if undo {
 		first = files - 1
 	}
-	for !holds(first, after) {
+	for !holds(first, after) && len(over) == 0 {
 	}
 	syncAt(t, s.dir)
 	disk.Cut()

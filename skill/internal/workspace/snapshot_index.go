@@ -36,9 +36,10 @@ func isTable(name string) bool { return name == "index" || strings.HasPrefix(nam
 // readTable reads the table of a folder; an empty one if there is none.
 func readTable(store tree.Folder, base string) *table {
 	t := readNamed(store, indexName(base), base)
-	if boot := tree.Boot(); t.boot != boot || boot == "" {
+	if boot := tree.Boot(); t.boot != boot {
 		t.checkContents(store)
 		t.boot = boot
+		t.write(store) // or each process checks them again, until a file changes
 	}
 	return t
 }

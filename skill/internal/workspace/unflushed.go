@@ -94,10 +94,7 @@ func (u *Unflushed) close() {
 func syncFolders(folders []tree.Folder) error {
 	var errs []error
 	for _, d := range folders {
-		if f, err := d.OpenFile(".", os.O_RDONLY, 0); err == nil {
-			errs = append(errs, f.Sync())
-			f.Close()
-		}
+		errs = append(errs, state.SyncFolder(d))
 	}
 	return errors.Join(errs...)
 }
