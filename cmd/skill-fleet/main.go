@@ -25,7 +25,11 @@ func main() {
 		fmt.Fprintln(os.Stderr, "skill-fleet:", err)
 		os.Exit(exitFailed)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	end := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup has it ignored
+		end = append(end, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), end...)
 	context.AfterFunc(ctx, stop) // a second signal ends the program
 	c := &cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, helper: ownProgram()}
 	os.Exit(c.run(ctx, os.Args[1:]))

@@ -51,7 +51,8 @@ func writeSynced(name string, data []byte) error {
 		return err
 	}
 	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
+	f.Sync() // some file systems cannot
+	return errors.Join(err, f.Close())
 }
 
 // readToken reads a token that is not empty and that only this user can read.
