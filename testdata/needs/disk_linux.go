@@ -61,7 +61,7 @@ func EachDisk(t *testing.T, count int, variable string, test func(t *testing.T, 
 				if out, err := exec.Command("mkfs."+k.kind, "-q", k.force, d.image).CombinedOutput(); err != nil {
 					t.Fatalf("%v %s", err, out)
 				}
-				t.Cleanup(func() { unix.Unmount(d.Dir, 0) })
+				t.Cleanup(func() { unix.Unmount(d.Dir, unix.MNT_DETACH) }) // a test that failed may hold it
 				err := d.mount()
 				That(t, err == nil, fmt.Sprintf("a loop mount (%v)", err), "run the tests where /dev/loop may be used")
 				made = append(made, d)
