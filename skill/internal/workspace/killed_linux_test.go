@@ -218,7 +218,7 @@ func dying(t testing.TB, args []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := killedChanges()
+	list := append(killedChanges(), undoOfSeveral)
 	c := list[slices.IndexFunc(list, func(c killedChange) bool { return c.name == name })]
 	first, err := w.WriteFile(bg, s.p("first"), []byte("first"), WriteOptions{})
 	must(t, first, err)
@@ -290,6 +290,47 @@ func TestKilledAtEachCall(t *testing.T) {
 		}
 	}
 	t.Logf("%d kills", kills)
+}
+
+// undoOfSeveral makes changes of the same files, and undoes them all but the first.
+var undoOfSeveral = killedChange{"undo of several", []string{"f=0", "g=0"}, true, func(w *Workspace, s *site, _ string) (last Change, err error) {
+	var since string
+	for i := range 4 {
+		before, after := []byte{byte('0' + i)}, []byte{byte('1' + i)}
+		c, err := w.ChangeFiles(bg, fixed(FileChange{Path: s.p("f"), Before: before, After: after}, FileChange{Path: s.p("g"), Before: before, After: after}))
+		if err != nil {
+			return c, err
+		}
+		if i == 1 {
+			since = c.ID
+		}
+	}
+	done, err := w.Undo(bg, UndoOptions{Since: since})
+	if err == nil {
+		last = done[len(done)-1].Change
+	}
+	return last, err
+}}
+
+// An undo of several changes that is killed leaves a history in which each is undone or is not.
+func TestKilledInUndoOfSeveral(t *testing.T) {
+	inMemory(t)
+	far := t.TempDir() + "/far"
+	for _, portable := range []bool{false, true} {
+		s := newSite(t, portable)
+		s.prepare(t, undoOfSeveral, far)
+		calls := s.die(t, undoOfSeveral, far, "do", 1<<30)
+		for n := range calls {
+			if os.Getenv("SKILL_TEST_LONG") == "" && rand.IntN(calls) > 12 {
+				continue
+			}
+			for _, after := range []string{"bare", "since", "later"} {
+				t.Run(fmt.Sprintf("%s/%d/%s", backend(portable), n, after), func(t *testing.T) {
+					killAndUndo(t, newSite(t, portable), undoOfSeveral, far, "do", 1+n, after)
+				})
+			}
+		}
+	}
 }
 
 func (s *site) prepare(t *testing.T, c killedChange, far string) {

@@ -85,6 +85,9 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 		planned.Steps = append(planned.Steps, s.record())
 		planned.Bytes += s.there.Size
 	}
+	if err := u.w.endUndone(ctx, u.all, nil); err != nil { // or a kill leaves two that are about the same files
+		return done, err
+	}
 	err = u.w.commit(ctx, &done.Change, planned, func(k *keeper) error {
 		if err := k.Flush(); err != nil { // the images of the change become those of the undo
 			return err
@@ -260,9 +263,15 @@ func (all *undone) complete(list []*change) {
 	}
 }
 
-// settleUndone is settle for several undos. That they are complete is recorded once they are
-// durable: an undo that is only in the log would be in the way of those of earlier changes.
+// settleUndone is settle for several undos.
 func (w *Workspace) settleUndone(ctx context.Context, all *undone) error {
+	err := w.endUndone(ctx, all, all.open)
+	return errors.Join(err, w.settle(&all.Change, nil))
+}
+
+// endUndone makes records durable and what was undone so far, and records then that it is complete:
+// an undo that is only in the log would be in the way of those of earlier changes.
+func (w *Workspace) endUndone(ctx context.Context, all *undone, records []*state.Change) error {
 	const most = 64 // folders are flushed one by one; above, all that is on their file systems
 	many := len(all.paths) > most
 	for path := range all.paths {
@@ -272,7 +281,7 @@ func (w *Workspace) settleUndone(ctx context.Context, all *undone) error {
 			}
 		}
 	}
-	made := Unflushed{all.open, all.folders, all.files, w.opts.NoSync}
+	made := Unflushed{records, all.folders, all.files, w.opts.NoSync}
 	var err error
 	if all.Applied {
 		err = made.flush()
@@ -301,7 +310,8 @@ func (w *Workspace) settleUndone(ctx context.Context, all *undone) error {
 		}
 	}
 	all.made, all.old = nil, nil
-	return errors.Join(err, w.settle(&all.Change, nil))
+	clear(all.paths)
+	return err
 }
 
 // backwards returns the steps that lead back, the last one first. A move is two: what it
