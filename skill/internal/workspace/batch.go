@@ -134,6 +134,8 @@ func (b *batch) gather(compute func() ([]FileChange, error)) error {
 		switch {
 		case at[f.p]:
 			return fmt.Errorf("%s is named twice, or once and once more through a link", ch.Path)
+		case b.otherName(f) != "":
+			return fmt.Errorf("%s and %s are names of one file (hard links); change it under one of them", b.otherName(f), ch.Path)
 		case len(b.files) > 0 && b.files[0].p.root != f.p.root:
 			return fmt.Errorf("%s and %s are in folders that have separate histories; change them by two calls", b.files[0].abs, ch.Path)
 		}
@@ -141,6 +143,16 @@ func (b *batch) gather(compute func() ([]FileChange, error)) error {
 		b.files = append(b.files, f)
 	}
 	return nil
+}
+
+// otherName returns a name of the same file that is to be changed, too; "" if there is none.
+func (b *batch) otherName(f *batchFile) string {
+	for _, g := range b.files {
+		if f.After != nil && g.After != nil && f.old != nil && g.old != nil && f.old.Links > 1 && f.old.ID == g.old.ID {
+			return g.abs
+		}
+	}
+	return ""
 }
 
 // look describes a file, and returns the error that changing it would fail with.

@@ -129,7 +129,15 @@ func TestChangeFilesRefuses(t *testing.T) {
 		if err := os.Symlink("a.txt", s.p("link")); err != nil {
 			t.Fatal(err)
 		}
+		s.put(s.p("one"), "x")
+		if err := os.Link(s.p("one"), s.p("two")); err != nil {
+			t.Fatal(err)
+		}
 		w := s.open(Options{})
+		if _, err := w.ChangeFiles(bg, fixed(FileChange{Path: s.p("one"), Before: []byte("x"), After: []byte("y")}, FileChange{Path: s.p("two"), Before: []byte("x"), After: []byte("z")})); err == nil || !strings.Contains(err.Error(), "names of one file") {
+			t.Errorf("two names of one file: %v", err)
+		}
+		s.has("one", "x")
 		first := FileChange{Path: s.p("a.txt"), Before: []byte("a"), After: []byte("changed")}
 		for name, tt := range map[string]struct {
 			change FileChange
