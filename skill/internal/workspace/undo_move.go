@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"path"
 	"slices"
 
@@ -24,7 +25,10 @@ func (u *undo) checkMove(b *undoStep) error {
 	moved := func(s state.State) bool {
 		return s.Kind == b.expect.Kind && (s.Kind == kindFolder || same(s, b.expect))
 	}
-	replaced, back := b.target, u.broughtBack(b.from, was)
+	replaced, back := b.target, int64(0)
+	if !moved(was) {
+		back = u.broughtBack(b.from, was)
+	}
 	switch {
 	case moved(b.there) && (was.Kind == "" || same(was, replaced) || isEmptyFolder(replaced) && was.Kind == kindFolder):
 		u.will[b.from] = was
@@ -34,7 +38,7 @@ func (u *undo) checkMove(b *undoStep) error {
 	case u.unfinished() && moved(was) && u.sameContent(b.path, b.from): // it was copied, and not removed yet
 		u.add(&undoStep{u: u, path: b.from, there: was})
 		return nil
-	case !moved(was) && back > 0:
+	case back > 0:
 		return u.conflict(b.from, false, "is what change %s brought back, the undo of an earlier change; undo %[1]s first", u.w.changeID(u.h, back))
 	case b.there.Kind != "" && !u.force:
 		return u.conflict(b.path, true, "exists again, and would be lost")
@@ -57,20 +61,22 @@ func (u *undo) broughtBack(name state.Name, is state.State) int64 {
 	}
 	last := u.c.seen[i]
 	put := slices.ContainsFunc(last.Steps, func(s state.Step) bool { return s.Path == name && same(is, s.After) })
-	if !put || last.Kind != string(Undo) || u.c.origin(last.ID) >= u.c.ID {
+	if !put || last.Kind != string(Undo) || u.c.origins()[last.ID] >= u.c.ID {
 		return 0
 	}
 	return last.ID
 }
 
-// origin returns the number of what a later record is about: it may be the undo of the undo of it.
-func (c *change) origin(id int64) int64 {
-	for _, d := range c.seen {
-		if d.ID == id && d.Undoes > 0 {
-			id = d.Undoes
+// origins returns, by the number of each later undo, that of the change which it is about: directly, or as the
+// undo of an undo.
+func (c *change) origins() map[int64]int64 {
+	of := map[int64]int64{}
+	for _, d := range slices.Backward(c.seen) { // the oldest first
+		if d.Undoes > 0 {
+			of[d.ID] = cmp.Or(of[d.Undoes], d.Undoes)
 		}
 	}
-	return id
+	return of
 }
 
 // sameContent reports whether there are two copies of the same.

@@ -183,8 +183,9 @@ func (u *undo) next() int64 {
 // undoneBelow reports whether one of the later records that are in effect is about an earlier
 // change: an undo out of order, or what made its change again.
 func (c *change) undoneBelow() bool {
+	of := c.origins()
 	return slices.ContainsFunc(c.seen, func(d *change) bool {
-		return d.Undoes > 0 && d.applied() && !d.undone && c.origin(d.ID) < c.ID
+		return d.Undoes > 0 && d.applied() && !d.undone && of[d.ID] < c.ID
 	})
 }
 
