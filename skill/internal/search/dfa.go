@@ -58,9 +58,9 @@ const (
 )
 
 // find returns how far it had to read to know that a line matches, at its LF at
-// the latest, -1 if none does. The text begins with a line, and the last one needs
-// no LF; after a final LF is no line. ok is false where the automaton gave up: at
-// is in the line which it did not judge.
+// the latest, -1 if none does. The text begins with a line. The last line needs no
+// LF, and a final LF does not begin another. ok is false where the automaton cannot
+// tell: at is then in the line in question.
 func (d *dfa) find(text []byte) (at int, ok bool) { return d.run(text, d.start) }
 
 // findFrom is find for one line, in which no match begins before from. It may be

@@ -168,7 +168,7 @@ func (g *grep) search(t *treeSearch) (inFile, error) {
 	return inFile{}, errNoFile
 }
 
-// gone turns the error of a name that is no longer a file into errNoFile.
+// gone returns errNoFile for an error that says that a name is not a file any more, and any other error as it is.
 func gone(err error) error {
 	if _, ok := errors.AsType[*workspace.NotRegularError](err); ok || errors.Is(err, fs.ErrNotExist) || err == syscall.EISDIR || err == syscall.ELOOP {
 		return errNoFile

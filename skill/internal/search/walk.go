@@ -23,7 +23,7 @@ type WalkOptions struct {
 
 // Walked counts what a walk came across.
 type Walked struct {
-	Unreadable int // folders that could not be read, and were passed over
+	Unreadable int // folders that were skipped because they could not be read
 	Ignored    int // names that were not visited, because git ignores them
 	Git        int // names .git that were not visited
 }

@@ -18,7 +18,7 @@ type UndoOptions struct {
 	Run   string   // undo the changes of this run of an expert, and no others; see [WithRun]
 	After []string // with Run, only those after this [Workspace.Position]
 	Whole bool     // with Run, undo nothing if one of them cannot be undone
-	Force bool     // also if something else has changed the file since, which is saved; what cannot be undone is passed over
+	Force bool     // also if something else has changed the file since, which is saved; what cannot be undone is skipped
 }
 
 // Undone is one change that was undone. Its ID is that of the undo.
@@ -55,7 +55,7 @@ func (e *UndoError) Hint() string {
 	if !e.Force {
 		return ""
 	}
-	return "force: true goes on anyway: what it replaces is saved first, and what cannot be undone is passed over"
+	return "force: true goes on anyway: what it replaces is saved first, and what cannot be undone is skipped"
 }
 
 // Undo undoes changes, the last one first. Those that were undone before an error stay
