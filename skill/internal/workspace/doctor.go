@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"textskill/skill/internal/state"
 )
@@ -13,10 +14,28 @@ func (w *Workspace) Inspect(ctx context.Context) ([]state.Report, error) {
 	var list []state.Report
 	for _, h := range w.histories {
 		r, err := state.Inspect(ctx, h.options)
+		if err == nil && len(r.NoImage) > 0 {
+			r.NoImage, err = w.notUndoable(ctx, h, r.NoImage)
+		}
 		if err != nil {
 			return list, err
 		}
 		list = append(list, r)
+	}
+	return list, nil
+}
+
+// notUndoable returns those of some changes, the first one first, that are in effect and that no undo
+// takes back: what one lacks, an undo of it that was killed may have.
+func (w *Workspace) notUndoable(ctx context.Context, h *history, ids []int64) (list []int64, err error) {
+	for c, err := range h.changes(ctx, false) {
+		if err != nil || c.ID < ids[0] {
+			return list, err
+		}
+		inEffect := c.applied() && (!c.undone || c.open != nil)
+		if inEffect && slices.Contains(ids, c.ID) && w.newUndo(c, &undone{trial: true}, true).checkAll() != nil {
+			list = slices.Insert(list, 0, c.ID)
+		}
 	}
 	return list, nil
 }

@@ -391,6 +391,9 @@ func killAndUndo(t *testing.T, s *site, c killedChange, far, way string, n int, 
 		t.Helper()
 		t.Fatalf(format+"\nkilled:\n%s\nlog:\n%.3000s", append(args, short(killed), lastOf(s))...)
 	}
+	if reports, err := w.Inspect(bg); err != nil || len(reports[0].NoImage) > 0 {
+		fail("doctor: %v cannot be undone, %v", reports[0].NoImage, err)
+	}
 	o := UndoOptions{}
 	var others []string
 	switch after {

@@ -5,6 +5,7 @@ package workspace
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -349,5 +350,32 @@ func TestUndoBeforeLostAppend(t *testing.T) {
 		if _, err := w.Undo(bg, UndoOptions{}); err == nil || !strings.Contains(err.Error(), "there is nothing to undo") {
 			t.Error(err)
 		}
+	})
+}
+
+// What an undo with force refuses for want of what was there is what doctor names, and nothing else.
+func TestDoctorAsksUndo(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("f=old", "g=old")
+		w := s.open(Options{NoSync: true})
+		lost := func(want ...int64) {
+			t.Helper()
+			if list, err := w.Inspect(bg); err != nil || !slices.Equal(list[0].NoImage, want) {
+				t.Errorf("%v, %v; want %v", list[0].NoImage, err, want)
+			}
+		}
+		for _, name := range []string{"f", "g"} {
+			c, err := w.WriteFile(bg, s.p(name), []byte("new"), WriteOptions{})
+			must(t, c, err)
+			if err := os.Remove(s.history() + "/log/0000000000000001/images/" + c.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lost(1, 2)
+		if _, err := w.Undo(bg, UndoOptions{ID: "1", Force: true}); err == nil {
+			t.Error("a file without an image came back")
+		}
+		s.put(s.p("f"), "old")
+		lost(2)
 	})
 }

@@ -367,7 +367,7 @@ func (u *undo) holders() []*change {
 // dropLink removes an image that is a second name of the file which it is to bring back:
 // the change was interrupted before it replaced the file.
 func (u *undo) dropLink(b *undoStep) {
-	if b.index >= len(u.c.Steps) || u.c.Steps[b.index].Image == "" || b.there.Kind == "" {
+	if b.index >= len(u.c.Steps) || u.c.Steps[b.index].Image == "" || b.there.Kind == "" || u.all.trial || u.w.opts.DryRun {
 		return
 	}
 	images, err := u.h.openImages(u.c.ID)
