@@ -195,9 +195,15 @@ func (u *undo) checkNames(b *undoStep) error {
 	if was.Links < 2 || was.Stamp.Ino != b.target.Stamp.Ino || is.Kind != kindFile {
 		return nil
 	}
+	var info Info
+	p, d, err := u.open(b.path)
+	if err == nil {
+		info, err = d.Lstat(p.base())
+		d.Close()
+	}
 	same := is.Stamp.Ino == was.Stamp.Ino && is.Links <= was.Links
-	b.inPlace = is.Links > 1 && (same || u.hasAllNames(b.path))
-	b.apart = !b.inPlace || is.Links < was.Links+u.takenNames(b.path)
+	b.inPlace = is.Links > 1 && (same || err == nil && u.hasAllNames(p, info))
+	b.apart = !b.inPlace || is.Links < was.Links+u.takenNames(info.ID)
 	if b.inPlace || same || u.force || is.Links < 2 && u.parted(b.path) {
 		return nil
 	}
@@ -231,16 +237,7 @@ func (u *undo) isAsBefore(b *undoStep) bool {
 }
 
 // hasAllNames reports whether all names of a file are in its folder of the workspace, or are images.
-func (u *undo) hasAllNames(name state.Name) bool {
-	p, d, err := u.open(name)
-	if err != nil {
-		return false
-	}
-	defer d.Close()
-	info, err := d.Lstat(p.base())
-	if err != nil {
-		return false
-	}
+func (u *undo) hasAllNames(p location, info Info) bool {
 	top, err := p.root.tree.OpenFolder(".")
 	if err != nil {
 		return false
@@ -260,23 +257,14 @@ func (u *undo) hasAllNames(name state.Name) bool {
 
 // takenNames counts the names of a file that undos of later changes took away. What they put there
 // instead is another file, unless it has got a further name.
-func (u *undo) takenNames(name state.Name) (n uint64) {
-	p, d, err := u.open(name)
-	if err != nil {
-		return 0
-	}
-	defer d.Close()
-	info, err := d.Lstat(p.base())
-	if err != nil {
-		return 0
-	}
+func (u *undo) takenNames(id FileID) (n uint64) {
 	for _, c := range u.c.seen {
 		if c.Undoes == 0 {
 			continue
 		}
 		if images, err := u.h.openImages(c.ID); err == nil {
 			for _, s := range c.Steps {
-				n += countName(images.top, s.Image, info.ID)
+				n += countName(images.top, s.Image, id)
 			}
 			images.close()
 		}
