@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -116,7 +115,13 @@ func (c *cli) undoRun(ctx context.Context, o *options, run string, step int, in 
 
 // sayForce has an undo that was refused say what to type to go on anyway.
 func (o *options) sayForce(reply dialect.Reply, in map[string]any, step int) {
-	refused, ok := errors.AsType[*dialect.Failure](reply.Err)
+	failure, ok := errors.AsType[*dialect.Failure](reply.Err)
+	refused, one := errors.AsType[*skill.UndoError](reply.Err)
+	if partly, several := errors.AsType[*skill.PartlyUndoneError](reply.Err); several {
+		ok = ok && partly.Force()
+	} else {
+		ok = ok && one && refused.Force
+	}
 	if !ok {
 		return
 	}
@@ -132,7 +137,7 @@ func (o *options) sayForce(reply dialect.Reply, in map[string]any, step int) {
 	if id, ok := in["id"].(string); ok {
 		words = append(words, id)
 	}
-	refused.Hint = strings.Replace(refused.Hint, "force: true", `"`+o.again("undo", words...)+`"`, 1)
+	failure.Hint = `"` + o.again("undo", words...) + `" goes on anyway: what it replaces is saved first, and what cannot be undone is skipped`
 }
 
 // journal carries out a call of the undo dialect and prints the answer.

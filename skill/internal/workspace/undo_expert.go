@@ -52,14 +52,20 @@ func (e *PartlyUndoneError) Error() string {
 // Unwrap returns the errors of the changes that were not undone.
 func (e *PartlyUndoneError) Unwrap() []error { return e.Left }
 
+// Force reports whether [UndoOptions].Force would undo some of the others.
+func (e *PartlyUndoneError) Force() bool {
+	return slices.ContainsFunc(e.Left, func(err error) bool {
+		u, ok := errors.AsType[*UndoError](err)
+		return ok && u.Force
+	})
+}
+
 // Hint says what to do, "" if nothing helps.
 func (e *PartlyUndoneError) Hint() string {
-	for _, err := range e.Left {
-		if u, ok := errors.AsType[*UndoError](err); ok && u.Force {
-			return "force: true undoes these too; the current versions are saved first"
-		}
+	if !e.Force() {
+		return ""
 	}
-	return ""
+	return "force: true undoes these too; the current versions are saved first"
 }
 
 // undoRun undoes the changes of a run, the last one first. It goes on after those that
