@@ -357,8 +357,10 @@ func TestExecTimesOut(t *testing.T) {
 		if got.Elapsed > 30*time.Second || !strings.HasPrefix(got.Message(), "sh was stopped: its time ran out after ") {
 			t.Errorf("%v: %s", got.Elapsed, got.Message())
 		}
-		for _, limit := range []time.Duration{-time.Millisecond, time.Microsecond} {
-			if got := mustExec(t, x, Exec{Command: "true", Timeout: limit}); !got.TimedOut {
+		for limit, command := range map[time.Duration]string{-time.Millisecond: "true", time.Microsecond: "sleep 1000"} {
+			a := sh(command)
+			a.Timeout = limit
+			if got := mustExec(t, x, a); !got.TimedOut {
 				t.Errorf("%v: %+v", limit, got)
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -49,7 +48,7 @@ func waitChild(cmd *exec.Cmd) error {
 func endOrphans() bool {
 	family.Lock()
 	defer family.Unlock()
-	for deadline := time.Now().Add(killTimeout); family.adopts && time.Now().Before(deadline); unix.Poll(nil, 1) {
+	for wait := patient(killTimeout); family.adopts && !wait.over(); unix.Poll(nil, 1) {
 		orphans := slices.DeleteFunc(children(), func(pid int) bool {
 			_, ours := family.started.Load(pid)
 			return ours

@@ -325,9 +325,7 @@ func (x *Runner) Start(spec Spec, stdout, stderr *os.File) (Running, error) {
 // End stops a program and all that it started, and waits for their end.
 func End(run Running) {
 	run.Stop()
-	select {
-	case <-run.Done():
-	case <-time.After(stopTimeout):
+	if _, ended := within(run.Done(), stopTimeout); !ended {
 		run.Kill()
 	}
 }
@@ -351,7 +349,7 @@ const (
 )
 
 // follow waits for the end of p. When limit has passed since begin, or ctx ends, it
-// stops p and sets done.TimedOut or done.Cancelled.
+// stops p and sets done.TimedOut or done.Cancelled, unless p has ended before that was seen.
 func follow(ctx context.Context, p Running, begin time.Time, limit time.Duration, done *Executed) Ending {
 	var timeout <-chan time.Time
 	if limit != 0 {
@@ -364,7 +362,7 @@ func follow(ctx context.Context, p Running, begin time.Time, limit time.Duration
 	for !done.TimedOut && !done.Cancelled {
 		select {
 		case e := <-p.Done():
-			done.TimedOut = limit != 0 && time.Since(begin) >= limit
+			done.TimedOut = limit < 0
 			return e
 		case <-second.C:
 			workspace.Report(ctx, int64(time.Since(begin).Seconds()), int64(limit.Seconds()), "running "+done.Command)
@@ -374,14 +372,16 @@ func follow(ctx context.Context, p Running, begin time.Time, limit time.Duration
 			done.Cancelled = true
 		}
 	}
+	if e, ended := within(p.Done(), 0); ended {
+		done.TimedOut, done.Cancelled = limit < 0, false
+		return e
+	}
 	p.Stop()
 	for _, step := range []func(){p.Kill, func() {}} {
-		select {
-		case e := <-p.Done():
+		if e, ended := within(p.Done(), stopTimeout); ended {
 			return e
-		case <-time.After(stopTimeout):
-			step()
 		}
+		step()
 	}
 	return Ending{Code: -9, signal: "SIGKILL", survivors: 1, lost: true}
 }

@@ -162,7 +162,7 @@ func (h *helper) start(spec Spec, stdin, stdout, stderr uintptr) bool {
 // waitCommand waits for the end of the command. When standard input ends, it sends
 // SIGTERM to the command's process group and waits at most stopGrace longer.
 func (h *helper) waitCommand() {
-	var deadline time.Time
+	var grace *patience
 	step := time.Second // interval at which adopted orphans are reaped
 	if h.pidfd < 0 {
 		step = 5 * time.Millisecond
@@ -170,15 +170,16 @@ func (h *helper) waitCommand() {
 	fds := []unix.PollFd{{Fd: int32(h.pidfd), Events: unix.POLLIN}, {Fd: 0, Events: unix.POLLIN}}
 	for h.reap(); !h.ended; h.reap() {
 		wait := step
-		if !deadline.IsZero() {
-			if wait = min(step, time.Until(deadline)); wait <= 0 {
+		if grace != nil {
+			if grace.over() {
 				return
 			}
+			wait = min(step, grace.step())
 		}
 		unix.Poll(fds, int(wait.Milliseconds())+1)
 		if fds[1].Revents != 0 {
 			unix.Kill(-h.pid, unix.SIGTERM)
-			deadline = time.Now().Add(stopGrace)
+			grace = patient(stopGrace)
 			fds[1] = unix.PollFd{Fd: -1}
 		}
 	}
@@ -206,7 +207,8 @@ func (h *helper) reap() {
 // left, and returns how many survived killTimeout. The orphans of its children
 // become its own children. Their ids cannot be reused before it reaps them.
 func (h *helper) killRemaining() (left int) {
-	for deadline := time.Now().Add(killTimeout); ; {
+	for wait := patient(killTimeout); ; {
+		over := wait.over()
 		if h.reap(); h.childless {
 			return 0
 		}
@@ -217,7 +219,7 @@ func (h *helper) killRemaining() (left int) {
 			}
 			unix.Kill(pid, unix.SIGKILL)
 		}
-		if time.Now().After(deadline) {
+		if over {
 			return max(1, len(pids))
 		}
 		unix.Poll(nil, 1)

@@ -78,16 +78,17 @@ func signalPipe() (fd int, err error) {
 // waitAll waits until no child is left. After SIGTERM it terminates the children and
 // waits at most stopServerGrace longer. signals is a [signalPipe].
 func (h *helper) waitAll(signals int) {
-	var deadline time.Time
+	var grace *patience
 	signalled := map[int]bool{}
 	fds := []unix.PollFd{{Fd: int32(signals), Events: unix.POLLIN}}
 	for h.reap(); !h.childless; h.reap() {
 		wait := time.Second
-		if !deadline.IsZero() {
+		if grace != nil {
 			h.terminate(signalled)
-			if wait = min(wait, time.Until(deadline)); wait <= 0 {
+			if grace.over() {
 				return
 			}
+			wait = grace.step()
 		}
 		fds[0].Revents = 0
 		unix.Poll(fds, int(wait.Milliseconds())+1)
@@ -96,9 +97,9 @@ func (h *helper) waitAll(signals int) {
 		}
 		var buf [64]byte
 		n, _ := unix.Read(signals, buf[:])
-		if bytes.IndexByte(buf[:max(n, 0)], 1) >= 0 && deadline.IsZero() {
+		if bytes.IndexByte(buf[:max(n, 0)], 1) >= 0 && grace == nil {
 			unix.Kill(-h.pid, unix.SIGTERM)
-			deadline = time.Now().Add(stopServerGrace)
+			grace = patient(stopServerGrace)
 		}
 	}
 }

@@ -73,10 +73,7 @@ func (x *Runner) StartProcess(p Program) (*Process, error) {
 		e := <-s.run.Done()
 		s.err = e.Err
 		s.end = Executed{Command: p.Command, ExitCode: e.Code, Signal: e.signal, Supervised: e.supervised, Survivors: e.survivors, Lost: e.lost}
-		select {
-		case <-drained:
-		case <-time.After(endGrace): // another process holds stderr open
-		}
+		within(drained, endGrace) // another process may hold stderr open
 		close(s.ended)
 	}()
 	return s, nil
@@ -115,12 +112,8 @@ func (s *Process) Ended() (end Executed, ended bool, err error) {
 }
 
 func (s *Process) endsWithin(d time.Duration) bool {
-	select {
-	case <-s.ended:
-		return true
-	case <-time.After(d):
-		return false
-	}
+	_, ended := within(s.ended, d)
+	return ended
 }
 
 // Stderr returns the last 4 KiB that the program wrote to its standard error. It waits
