@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // A serverHelper is a helper that waits for its server.
@@ -101,12 +104,12 @@ func (p processID) stop(pid int) {
 // waitEnd waits for the end of a process, and reports whether it ended within limit.
 func waitEnd(pidfd int, limit time.Duration) bool {
 	fds := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
-	for end := time.Now().Add(limit); time.Now().Before(end); {
-		if n, _ := unix.Poll(fds, int(time.Until(end).Milliseconds())+1); n > 0 {
-			return true
+	for wait := patient(limit); ; {
+		over := wait.over()
+		if n, _ := unix.Poll(fds, int(wait.step().Milliseconds())); n > 0 || over {
+			return n > 0
 		}
 	}
-	return false
 }
 
 // exitStatus returns the [outcome] of an eventEnded.
@@ -136,21 +139,28 @@ func listeningPid(port int) int {
 	return 0
 }
 
-// lockTimeout is how long one start of a server waits for another. It then goes ahead:
-// no start of this program holds the lock that long.
-const lockTimeout = 5 * time.Second
+// lockTimeout is how long one start of a server waits for another.
+const lockTimeout = 10 * time.Second
 
 // lockServers prevents other starts of servers in this workspace until release, so that
 // no two of them find the same port free.
-func lockServers(ctx context.Context, dir *os.Root) (release func()) {
+func lockServers(ctx context.Context, dir *os.Root) (release func(), err error) {
 	f, err := dir.Open(".")
 	if err != nil {
-		return func() {}
+		return nil, err
 	}
-	for end := time.Now().Add(lockTimeout); ctx.Err() == nil && time.Now().Before(end); time.Sleep(pollInterval) {
-		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-			break
+	for wait := patient(lockTimeout); ; time.Sleep(pollInterval) {
+		over := wait.over() // before the try, of which there is one after the last wait
+		ok, err := tree.TryLock(int(f.Fd()), true)
+		if ok {
+			return func() { f.Close() }, nil
+		}
+		if err = cmp.Or(err, context.Cause(ctx)); err == nil && over {
+			err = errors.New("another server of this workspace is being started; try again")
+		}
+		if err != nil {
+			f.Close()
+			return nil, err
 		}
 	}
-	return func() { f.Close() }
 }

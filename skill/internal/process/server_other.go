@@ -28,8 +28,9 @@ func startServerHelper(string, Spec, *os.File, *os.File) (*serverHelper, error) 
 func (*serverHelper) id() (processID, error) { return processID{}, errors.ErrUnsupported }
 func (*serverHelper) release(bool)           {}
 
-func (processID) isRunning() bool                  { return false }
-func (processID) stop(int)                         {}
-func exitStatus(event) (int, string)               { return 0, "" }
-func listeningPid(port int) int                    { return 0 }
-func lockServers(context.Context, *os.Root) func() { return func() {} }
+func (processID) isRunning() bool    { return false }
+func (processID) stop(int)           {}
+func exitStatus(event) (int, string) { return 0, "" }
+func listeningPid(port int) int      { return 0 }
+
+func lockServers(context.Context, *os.Root) (func(), error) { return nil, errors.ErrUnsupported }

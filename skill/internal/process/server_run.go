@@ -41,7 +41,10 @@ func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) 
 		return ServerState{}, err
 	}
 	defer dir.Close()
-	release := lockServers(ctx, dir)
+	release, err := lockServers(ctx, dir)
+	if err != nil {
+		return ServerState{}, err
+	}
 	defer release()
 	if err := x.portFree(ctx, dir, a.Port); err != nil {
 		return ServerState{}, err
@@ -120,7 +123,8 @@ func (x *Runner) awaitServer(ctx context.Context, dir *os.Root, r serverRecord, 
 	wait := cmp.Or(a.Wait, time.Second)
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	for end := time.Now().Add(wait); ; {
+	for patience := patient(wait); ; {
+		over := patience.over()
 		s := x.serverState(dir, r)
 		switch _, last := readEvents(dir, r.ID); last.Kind {
 		case eventFailed:
@@ -141,7 +145,7 @@ func (x *Runner) awaitServer(ctx context.Context, dir *os.Root, r serverRecord, 
 		case ctx.Err() != nil:
 			x.endServer(dir, r)
 			return ServerState{}, context.Cause(ctx)
-		case s.Pid == 0 || time.Now().Before(end):
+		case s.Pid == 0 || !over:
 		case a.MustListen:
 			text, _ := x.lastLines(r.ID, 20)
 			return ServerState{}, &NotServingError{x.endServer(dir, r), wait, text}
