@@ -138,12 +138,13 @@ func (o *options) settings(c *cli) (*stranger, settings, error) {
 	if err != nil {
 		return nil, settings{}, err
 	}
-	w := &stranger{program: c.program(), dir: realDir(dir), store: o.trustStore(c)}
+	w := &stranger{program: c.program(), dir: realDir(dir)}
 	w.file = filepath.Join(w.dir, rulesFile)
 	s, err := readSettings(w.file)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // what is wrong with the workspace is said where it is opened
 		return nil, s, nil
 	}
+	w.store = o.trustStore(c)
 	if err == nil && len(s.Profile) > 0 {
 		err = fmt.Errorf("%s: profiles are read from your own %s alone", w.file, rulesFile)
 	}

@@ -41,6 +41,14 @@ func callIDOf(id jsonrpc.ID) callID {
 	return callID{}
 }
 
+// sdk returns the ID as the SDK has it.
+func (id callID) sdk() (jsonrpc.ID, error) {
+	if id.text != "" {
+		return jsonrpc.MakeID(id.text[1:])
+	}
+	return jsonrpc.MakeID(float64(id.number))
+}
+
 // readID decodes an ID. ok is false if it is neither a string nor a whole number.
 func readID(raw []byte) (id callID, ok bool) {
 	if text, ok := rawjson.String(raw); ok {
@@ -84,7 +92,7 @@ func (c *conn) route(line []byte) *fastCall {
 	}
 	first := !c.begun
 	c.begun = true
-	if first && c.greet(line, e, id) {
+	if first && c.greet(e, id) {
 		return nil
 	}
 	if string(e.method) == `"tools/call"` && c.agreed() {
