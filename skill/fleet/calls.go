@@ -52,6 +52,11 @@ func (c *callers) commit(ctx context.Context, todos skill.Snapshot) error {
 	case err := <-stored:
 		return err
 	case <-ctx.Done():
+	}
+	select {
+	case err := <-stored: // at the same time
+		return err
+	default:
 		return context.Cause(ctx)
 	}
 }

@@ -27,6 +27,9 @@ func (w *worker) take(ctx context.Context, job Job) {
 	case errors.Is(err, ErrNoRun):
 		done()
 		return
+	case ctx.Err() != nil:
+		later(0)
+		return
 	case err != nil:
 		later(unreachable)
 		return

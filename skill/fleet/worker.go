@@ -125,10 +125,10 @@ func (w *worker) takeAll(ctx context.Context, jobs Jobs) {
 			return
 		}
 		job, err := jobs.Next(ctx)
-		if ctx.Err() != nil {
-			return
-		}
 		if err != nil {
+			if ctx.Err() != nil {
+				return
+			}
 			w.Say("no job can be taken: " + err.Error())
 			<-slots
 			sleep(ctx, time.Second)

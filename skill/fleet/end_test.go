@@ -1,0 +1,69 @@
+package fleet
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"textskill/skill"
+)
+
+// TestStoredWhenTheCallEnds has what a call changed stored in the moment in which it is cancelled.
+func TestStoredWhenTheCallEnds(t *testing.T) {
+	for range 100 { // a select takes any
+		ctx, cancel := context.WithCancel(t.Context())
+		var c callers
+		c.wake = func() {
+			c.waiting[0] <- nil
+			cancel()
+		}
+		if err := c.commit(ctx, skill.Snapshot{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// lastJobs has one job, which comes when the worker ends.
+type lastJobs struct {
+	end   func()
+	later []time.Duration
+}
+
+func (j *lastJobs) Next(ctx context.Context) (Job, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	j.end()
+	return lastJob{jobs: j}, nil
+}
+
+func (j *lastJobs) Close() {}
+
+type lastJob struct {
+	Job
+	jobs *lastJobs
+}
+
+func (lastJob) Run() string { return "r" }
+
+func (j lastJob) Later(_ context.Context, d time.Duration) error {
+	j.jobs.later = append(j.jobs.later, d)
+	return nil
+}
+
+// waitingRuns is a plane all of whose runs wait.
+type waitingRuns struct{ Plane }
+
+func (waitingRuns) Run(ctx context.Context, id string) (Run, error) {
+	return Run{ID: id, Status: Waiting}, ctx.Err()
+}
+
+func TestJobWhenTheWorkerEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	jobs := &lastJobs{end: cancel}
+	w := &worker{WorkerConfig: WorkerConfig{Plane: waitingRuns{}, Worker: Worker{Slots: 1}, Patience: time.Minute}}
+	w.takeAll(ctx, jobs)
+	if len(jobs.later) != 1 || jobs.later[0] != 0 {
+		t.Errorf("given back for %v", jobs.later)
+	}
+}
