@@ -66,36 +66,53 @@ func (p *Plane) Call(ctx context.Context, name string, request []byte) ([]byte, 
 }
 
 // request sends a request once, for whether a lost one was carried out is not known, and
-// asks from time to time whether it is still in progress.
+// asks from time to time whether it is still in progress. The answer has an inbox of its own,
+// which is looked into also when the time is over.
 func (p *Plane) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	type outcome struct {
-		reply *nats.Msg
-		err   error
+	m.Reply = p.nc.NewInbox()
+	sub, err := p.nc.SubscribeSync(m.Reply)
+	if err != nil {
+		return nil, err
 	}
-	done := make(chan outcome, 1)
-	go func() {
-		reply, err := p.nc.RequestMsgWithContext(ctx, m)
-		done <- outcome{reply, err}
-	}()
+	defer sub.Unsubscribe()
+	if err := p.nc.PublishMsg(m); err != nil {
+		return nil, err
+	}
 	wait := asking
-	for seen := time.Now(); ; {
-		select {
-		case o := <-done:
-			return o.reply, o.err
-		case <-time.After(wait):
-		}
-		if wait != asking {
+	for silent := time.Duration(0); ; {
+		reply, err := receive(ctx, sub, wait)
+		switch {
+		case !errors.Is(err, nats.ErrTimeout):
+			return reply, err
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case wait != asking:
 			return nil, errLost
 		}
+		began := time.Now()
 		there, err := p.ask(ctx, m)
-		if there {
-			seen = time.Now()
-		} else if err == nil || time.Since(seen) > p.patience {
-			wait = asking / 10 // it may just have been answered
+		switch silent += min(asking+time.Since(began), asking+oneTry); { // a machine that stopped meanwhile was not asked for longer
+		case there:
+			silent = 0
+		case err == nil || silent > p.patience:
+			wait = 0 // it may just have been answered
 		}
 	}
+}
+
+// late is how long a message is waited for after the time is over: where the machine stopped,
+// it has come before that, and is not read yet.
+const late = 100 * time.Millisecond
+
+// receive waits for a message, or fails with [nats.ErrTimeout].
+func receive(ctx context.Context, sub *nats.Subscription, wait time.Duration) (*nats.Msg, error) {
+	once, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	m, err := sub.NextMsgWithContext(once)
+	if err != nil && err == once.Err() {
+		return sub.NextMsg(late)
+	}
+	return m, err
 }
 
 // ask reports whether somebody is carrying a request out. The error is that nobody says.

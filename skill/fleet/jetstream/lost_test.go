@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"textskill/skill/fleet"
 	"textskill/testdata/needs"
 )
@@ -153,4 +155,25 @@ func TestJobAfterServersLost(t *testing.T) {
 	job, err := jobs.Next(ctx)
 	must(t, err)
 	must(t, job.Done(ctx))
+}
+
+// TestAnswerAfterTheTime reads an answer that came in time after the time is over, as where the
+// machine stopped.
+func TestAnswerAfterTheTime(t *testing.T) {
+	t.Parallel()
+	p := startCluster(t, 1).connect()
+	sub, err := p.nc.SubscribeSync(p.nc.NewInbox())
+	must(t, err)
+	ctx, cancel := context.WithCancel(within(t))
+	cancel()
+	for range 100 { // a select takes any
+		must(t, p.nc.Publish(sub.Subject, []byte("answer")))
+		must(t, p.nc.Flush())
+		if m, err := receive(ctx, sub, asking); err != nil || string(m.Data) != "answer" {
+			t.Fatal(err)
+		}
+	}
+	if _, err := receive(ctx, sub, asking); err != nats.ErrTimeout {
+		t.Error(err)
+	}
 }
