@@ -3,6 +3,7 @@ package search
 import (
 	"bytes"
 	"math/rand/v2"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,38 +40,41 @@ func expected(re *regexp.Regexp, text []byte) (numbers []int) {
 	return numbers
 }
 
-// agree compares both, and the automaton alone.
-func agree(t *testing.T, expr string, text []byte) {
+// agree compares both, each way to search and the automaton alone. A matcher searches one text
+// after the other.
+func agree(t *testing.T, expr string, texts ...[]byte) {
 	t.Helper()
 	p, err := Compile(expr, PatternOptions{})
 	if err != nil {
 		t.Fatalf("%q: %v", expr, err)
 	}
-	want := expected(regexp.MustCompile(asPython(expr)), text)
-	if strings.Contains(strings.ToLower(expr), `\b`) && !isASCII(text) { // package regexp has no boundaries of Unicode
-		m := (&Pattern{re: p.re, prog: p.prog, empty: p.empty}).matcher()
-		m.automaton().thrash = true
-		want = found(m, text)
-	}
-	same(t, expr+" with literals", text, found(p.matcher(), text), want)
-	if set := p.literals.set; len(set) > 0 {
-		other := *p
-		other.vector, other.grams = nil, nil
-		same(t, expr+" with literals by their bytes", text, found(other.matcher(), text), want)
-		if other.grams = newGrams(set, p.literals.fold); other.grams != nil {
-			same(t, expr+" with grams", text, found(other.matcher(), text), want)
-		}
-		if hasVector {
-			other.vector = newVector(set, p.literals.fold)
-			same(t, expr+" with vectors", text, found(other.matcher(), text), want)
-		}
-	}
 	bare := *p
 	bare.literals = literals{}
-	same(t, expr, text, found(bare.matcher(), text), want)
-	m := bare.matcher()
-	m.automaton().thrash = true
-	same(t, expr+" without automaton", text, found(m, text), want)
+	slow := bare.matcher()
+	ways := map[string]*matcher{"with literals": p.matcher(), "without literals": bare.matcher(), "without automaton": slow}
+	if set := p.literals.set; len(set) > 0 {
+		bytewise, grams, vector := *p, *p, *p
+		bytewise.vector, bytewise.grams = nil, nil
+		ways["with literals by their bytes"] = bytewise.matcher()
+		if grams.vector, grams.grams = nil, newGrams(set, p.literals.fold); grams.grams != nil {
+			ways["with grams"] = grams.matcher()
+		}
+		if hasVector {
+			vector.grams, vector.vector = nil, newVector(set, p.literals.fold)
+			ways["with vectors"] = vector.matcher()
+		}
+	}
+	re := regexp.MustCompile(asPython(expr))
+	for _, text := range texts {
+		want := expected(re, text)
+		slow.automaton().thrash = true
+		if strings.Contains(strings.ToLower(expr), `\b`) && !isASCII(text) { // package regexp has no boundaries of Unicode
+			want = found(slow, text)
+		}
+		for way, m := range ways {
+			same(t, expr+" "+way, text, found(m, text), want)
+		}
+	}
 }
 
 func isASCII(text []byte) bool {
@@ -127,24 +131,30 @@ func TestPatternAsRegexp(t *testing.T) {
 		`\x{fffd}`, "[^x]broken", `\pL+\(`, `\p{Greek}`, "one|two|last|words", "re|ret|x", "a\nb", "a|x\ny|last", `two\nw`, "(?s)e.e", "(?m)^last$",
 		"(Value|Type)Error", "colou?r|wo?rds", "l{1}a{1,2}s", `(?i)\bvalue`, "(?U)a+", "^(?:one|two)", "x{0}", `\bst`, `\Btr`, `(?i)\brae|\Baße`, `(?:ße|traß)\b`, "[a-c]|[^\\x00-\\x{10FFFF}]", `\A\t`, `here\z`,
 	} {
-		agree(t, expr, []byte(text))
-		agree(t, expr, []byte(text+"\n"))
+		agree(t, expr, []byte(text), []byte(text+"\n"))
 	}
 	agree(t, "$", nil)
 }
 
 // TestRandomPatternsAsRegexp draws patterns and texts from few letters, so that
-// they meet.
+// they meet. With SKILL_TEST_LONG they are many, and new ones.
 func TestRandomPatternsAsRegexp(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range 3000 {
+	count, seed := 3000, uint64(1)
+	if os.Getenv("SKILL_TEST_LONG") != "" {
+		count, seed = 100_000, rand.Uint64()
+		t.Log("seed", seed)
+	}
+	rng := rand.New(rand.NewPCG(seed, 2))
+	for range count {
 		expr := randomPattern(rng, 3)
 		if _, err := regexp.Compile(expr); err != nil {
 			continue // repeated too often
 		}
+		var texts [][]byte
 		for range 5 {
-			agree(t, expr, randomText(rng, rng.IntN(60)))
+			texts = append(texts, randomText(rng, rng.IntN(60)))
 		}
+		agree(t, expr, texts...)
 	}
 }
 
