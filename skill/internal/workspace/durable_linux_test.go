@@ -95,3 +95,37 @@ func syncAt(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 }
+
+// An undo that fails after a part of it is like one that was killed: the next one completes it, and what it took
+// away comes back.
+func TestUndoFailsPartly(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("f=old", "g=old")
+		w := s.open(Options{NoSync: true})
+		c, err := w.ChangeFiles(bg, fixed(
+			FileChange{Path: s.p("f"), Before: []byte("old"), After: []byte("new")},
+			FileChange{Path: s.p("g"), Before: []byte("old"), After: []byte("newer")}))
+		must(t, c, err)
+		t.Run("stuck", func(t *testing.T) {
+			immutable(t, s.p("f"))
+			if _, err := w.Undo(bg, UndoOptions{}); err == nil {
+				t.Error("it was undone")
+			}
+		})
+		s.has("g", "old")
+		if list, err := w.Inspect(bg); err != nil || len(list[0].NoRecord) > 0 {
+			t.Errorf("%+v, %v", list, err)
+		}
+		if _, err := w.Undo(bg, UndoOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		s.has("f", "old")
+		for _, id := range []string{"3", "2"} {
+			if _, err := w.Undo(bg, UndoOptions{ID: id}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.has("f", "new")
+		s.has("g", "newer")
+	})
+}

@@ -88,6 +88,7 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 	if err := u.w.endUndone(ctx, u.all, nil); err != nil { // or a kill leaves two that are about the same files
 		return done, err
 	}
+	var failed error // with a part of it done: the record stays, like that of an undo that was killed
 	err = u.w.commit(ctx, &done.Change, planned, func(k *keeper) error {
 		if err := k.Flush(); err != nil { // the images of the change become those of the undo
 			return err
@@ -95,11 +96,16 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 		for i, s := range u.steps {
 			k.step = i
 			if err := s.apply(ctx, k); err != nil {
-				return wrap("undo", u.h.path(s.path), err)
+				failed = wrap("undo", u.h.path(s.path), err)
+				if _, err := k.Images().Lstat(k.image()); i == 0 && (err != nil || k.image() == "") {
+					return failed
+				}
+				break
 			}
 		}
 		return nil
 	})
+	err = cmp.Or(err, failed)
 	u.all.add(u, &done.Change, err == nil)
 	if err == nil {
 		u.all.complete(u.killedWithImages())
