@@ -385,14 +385,14 @@ func (b *batch) putBack(k *keeper, f *batchFile) error {
 	}
 	defer old.close()
 	if f.After != nil {
-		return b.w.overwriteBytes(old.file, f.d, name)
+		err = b.w.overwriteBytes(old.file, f.d, name)
+	} else if err = old.file.Chmod(f.old.Mode.Perm()); err == nil {
+		if err = b.w.flush(old.file); err == nil {
+			err = old.installNew(name)
+		}
 	}
-	err = old.file.Chmod(f.old.Mode.Perm())
-	if err == nil {
-		err = b.w.flush(old.file)
+	if err == nil && f.image != "" {
+		discard(k.Images(), f.image)
 	}
-	if err != nil {
-		return tree.Cause(err)
-	}
-	return old.installNew(name)
+	return tree.Cause(err)
 }

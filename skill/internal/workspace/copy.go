@@ -20,8 +20,9 @@ type CopyOptions struct {
 	Follow  bool // copy what the links in a tree lead to; else copy the links
 	DryRun  bool // describe only
 
-	moving bool   // the source is removed after it: keep owners and attributes, leave nothing out
-	temp   string // name of the copy until it is whole; "" means tempName
+	moving  bool   // the source is removed after it: keep owners and attributes, leave nothing out
+	missing bool   // copy only what is not there yet
+	temp    string // name of the copy until it is whole; "" means tempName
 }
 
 // ErrSameFile reports a copy of a file onto itself.

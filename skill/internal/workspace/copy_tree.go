@@ -20,12 +20,25 @@ import (
 // copyTree copies the folder src to dst, whose folder to is locked. The copy is made under
 // a temporary name. Then commit is called with a function that gives it its own name.
 func (w *Workspace) copyTree(ctx context.Context, src location, to tree.Folder, dst location, o CopyOptions, commit func(rename func() error) error) error {
+	name := cmp.Or(o.temp, tempName)
+	err := w.fillTree(ctx, src, to, dst.parent().child(name), o)
+	if err == nil {
+		err = commit(func() error { return to.Rename(name, to, dst.base(), o.moving && o.Replace) })
+	}
+	if err != nil {
+		discard(to, name)
+	}
+	return err
+}
+
+// fillTree copies what is in the folder src to dst, in to, and makes that durable.
+func (w *Workspace) fillTree(ctx context.Context, src location, to tree.Folder, dst location, o CopyOptions) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
-	c, name := &treeCopy{w: w, g: g, ctx: ctx, o: o}, cmp.Or(o.temp, tempName)
+	c := &treeCopy{w: w, g: g, ctx: ctx, o: o}
 	info, err := src.root.tree.Stat(src.rel)
 	if err == nil {
-		err = c.copyFolder(to, name, copiedFolder{src: src, dst: dst.parent().child(name), info: info})
+		err = c.copyFolder(to, dst.base(), copiedFolder{src: src, dst: dst, info: info})
 	}
 	if werr := g.Wait(); err == nil || errors.Is(err, context.Canceled) && werr != nil {
 		err = werr
@@ -35,12 +48,6 @@ func (w *Workspace) copyTree(ctx context.Context, src location, to tree.Folder, 
 	}
 	if err == nil && !w.opts.NoSync {
 		err = tree.Syncfs(to)
-	}
-	if err == nil {
-		err = commit(func() error { return to.Rename(name, to, dst.base(), o.moving && o.Replace) })
-	}
-	if err != nil {
-		discard(to, name)
 	}
 	return err
 }
@@ -73,7 +80,7 @@ func (c *treeCopy) copyFolder(to tree.Folder, name string, s copiedFolder) error
 			return &fs.PathError{Op: "copyfile", Path: s.src.path(), Err: syscall.ELOOP}
 		}
 	}
-	if err := to.Mkdir(name, 0o700); err != nil {
+	if err := to.Mkdir(name, 0o700); err != nil && !(c.o.missing && errors.Is(err, fs.ErrExist)) {
 		return err
 	}
 	c.mu.Lock()
@@ -117,6 +124,11 @@ func (c *treeCopy) copyContent(s copiedFolder) error {
 
 func (c *treeCopy) copyEntry(from, to tree.Folder, s copiedFolder, e Entry) error {
 	src := s.src.child(e.Name)
+	if c.o.missing && e.Type != fs.ModeDir {
+		if _, err := to.Lstat(e.Name); err == nil {
+			return nil
+		}
+	}
 	if !c.o.moving {
 		if err := c.w.deniedName(e.Name, request{src.path(), false, toChange}); err != nil {
 			return err
@@ -181,7 +193,7 @@ func (c *treeCopy) copyFile(src location, from tree.Folder, name string, to tree
 // no file that is added changes their times.
 func (c *treeCopy) finish() error {
 	for _, s := range slices.Backward(c.folders) {
-		if err := c.finishFolder(s); err != nil {
+		if err := c.finishFolder(s); err != nil && !c.o.missing { // one that cannot be changed lacked nothing
 			return tree.Cause(err)
 		}
 	}

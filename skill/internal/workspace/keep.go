@@ -189,7 +189,10 @@ func (k *keeper) take(ctx context.Context, p location, d tree.Folder, info Info)
 		if err := k.copy(d, p.base()); err != nil {
 			return err
 		}
-		return d.Remove(p.base(), false)
+		if err = d.Remove(p.base(), false); err != nil {
+			discard(k.Images(), k.image())
+		}
+		return err
 	}
 	_, size, err := treeSum(d, p.base())
 	if err != nil {
@@ -206,10 +209,13 @@ func (k *keeper) take(ctx context.Context, p location, d tree.Folder, info Info)
 	if err := k.w.copyTree(ctx, p, images.top, images.at(k.image()), CopyOptions{Times: true, moving: true, temp: k.image() + "~"}, atOnce); err != nil {
 		return err
 	}
-	if err := k.Flush(); err != nil {
-		return err
+	if err = k.Flush(); err == nil {
+		err = removeTree(d, p.base())
 	}
-	return removeTree(d, p.base())
+	if err != nil {
+		err = k.w.takeBack(ctx, err, p, d, images.at(k.image()), images.top)
+	}
+	return err
 }
 
 func atOnce(appear func() error) error { return appear() }

@@ -232,7 +232,8 @@ func (m *move) across(ctx context.Context, k *keeper, from, to tree.Folder) erro
 		return err
 	}
 	name, newName := m.src.base(), m.dst.base()
-	var err error
+	replaced, err := to.Lstat(newName)
+	lost := err == nil && !replaced.IsDir() && (k == nil || k.image() == "") // once the copy has replaced it
 	switch {
 	case m.info.IsDir():
 		if _, err := m.w.checkTree(m.src, removing); err != nil {
@@ -248,12 +249,46 @@ func (m *move) across(ctx context.Context, k *keeper, from, to tree.Folder) erro
 		err = m.w.flushNames(k, to)
 	}
 	switch {
-	case err != nil:
+	case !m.copied:
 		return err
-	case m.info.IsDir():
+	case err == nil:
+		err = removeSource(from, name, m.info)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case lost:
+		return fmt.Errorf("%w; %s holds a copy, and what it replaced is not kept", err, m.dst.path())
+	}
+	if err = m.w.takeBack(ctx, err, m.src, from, m.dst, to); replaced.IsDir() {
+		to.Mkdir(newName, replaced.Mode.Perm())
+		to.Chmod(newName, replaced.Mode.Perm())
+	}
+	return err
+}
+
+// removeSource removes what was copied to another file system.
+func removeSource(from tree.Folder, name string, info Info) error {
+	if info.IsDir() {
 		return removeTree(from, name)
 	}
 	return from.Remove(name, false)
+}
+
+// takeBack removes a copy whose source could not be removed, and returns the error of that. What was removed of
+// a folder is put back first.
+func (w *Workspace) takeBack(ctx context.Context, failed error, src location, from tree.Folder, dst location, to tree.Folder) error {
+	if info, err := to.Lstat(dst.base()); err == nil && info.IsDir() {
+		o := CopyOptions{Times: true, moving: true, missing: true}
+		if err := w.fillTree(context.WithoutCancel(ctx), dst, from, src, o); err != nil {
+			return fmt.Errorf("%w; a part of it was removed, and %s holds all of it: %w", failed, dst.path(), err)
+		}
+	}
+	discard(to, dst.base())
+	if _, err := to.Lstat(dst.base()); err == nil {
+		return fmt.Errorf("%w; its copy %s cannot be removed either", failed, dst.path())
+	}
+	return failed
 }
 
 // copyAcross copies the file name from one folder to another, with its owner,

@@ -6,11 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"textskill/skill/internal/state"
 	"textskill/testdata/needs"
 )
 
@@ -139,4 +141,84 @@ func TestMoveAcrossRefused(t *testing.T) {
 			t.Errorf("%q, %v", data, err)
 		}
 	})
+}
+
+// A move to another file system, a delete into a history there, and the undo of a move that fail have changed
+// nothing, whatever of the source was removed before.
+func TestFailedMoveLeavesNothing(t *testing.T) {
+	small := t.TempDir()
+	needs.Mount(t, "none", small, "tmpfs", 0, "size=128k")
+	big := strings.Repeat("0123456789abcdef", 40<<10)
+	for _, c := range []struct {
+		name, stuck string
+		journal     bool
+		do          func(w *Workspace, s *site, far string) error
+	}{
+		{"a file that cannot be removed", "f", true, func(w *Workspace, s *site, far string) error {
+			return failed(w.Move(bg, s.p("f"), far+"/made/f", MoveOptions{Parents: true}))
+		}},
+		{"a file that replaces one", "f", true, func(w *Workspace, s *site, far string) error {
+			return failed(w.Move(bg, s.p("f"), far+"/file", MoveOptions{}))
+		}},
+		{"a folder that cannot be renamed", "d", true, func(w *Workspace, s *site, far string) error {
+			return failed(w.Move(bg, s.p("d"), far+"/d", MoveOptions{NoReplace: true}))
+		}},
+		{"a folder with a file that cannot be removed", "d/e/stuck", true, func(w *Workspace, s *site, far string) error {
+			return failed(w.Move(bg, s.p("d"), far+"/d", MoveOptions{}))
+		}},
+		{"a folder that replaces an empty one", "d/e/stuck", true, func(w *Workspace, s *site, far string) error {
+			return failed(w.Move(bg, s.p("d"), far+"/empty", MoveOptions{}))
+		}},
+		{"without a journal", "d/e/stuck", false, func(w *Workspace, s *site, far string) error {
+			return failed(w.Move(bg, s.p("d"), far+"/d", MoveOptions{}))
+		}},
+		{"a file that is too large", "", true, func(w *Workspace, s *site, _ string) error {
+			return failed(w.Move(bg, s.p("big"), small+"/a/big", MoveOptions{Parents: true}))
+		}},
+		{"a folder that is too large", "", true, func(w *Workspace, s *site, _ string) error {
+			return failed(w.Move(bg, s.p("large"), small+"/large", MoveOptions{}))
+		}},
+		{"a folder that is deleted", "d/e/stuck", true, func(w *Workspace, s *site, _ string) error {
+			return failed(w.Remove(bg, s.p("d"), RemoveOptions{Tree: true}))
+		}},
+		{"a file that is deleted with others", "f", true, func(w *Workspace, s *site, _ string) error {
+			return failed(w.ChangeFiles(bg, fixed(FileChange{Path: s.p("z"), Before: []byte("5")}, FileChange{Path: s.p("f"), Before: []byte("new")})))
+		}},
+		{"the undo of a move", "tree/f", true, func(w *Workspace, s *site, _ string) error {
+			return failed(w.Undo(bg, UndoOptions{}))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			each(t, func(t *testing.T, s *site) {
+				far := elsewhere(t, s)
+				s.layout("f=new", "d/a=1", "d/e/b/c=2", "d/e/stuck=3", "d/e/l => b", "d/z/y=4", "z=5", "big="+big, "large/1=1", "large/big="+big)
+				s.put(far+"/file", "old")
+				s.put(far+"/tree/f", "far")
+				if err := errors.Join(os.Chmod(s.p("d/z"), 0o750), os.Mkdir(far+"/empty", 0o750)); err != nil {
+					t.Fatal(err)
+				}
+				w := s.open(Options{NoSync: true, Allow: []string{far, small}, Journal: Journal{Off: !c.journal}, State: elsewhere(t, s)})
+				if strings.HasPrefix(c.stuck, "tree/") {
+					made, err := w.Move(bg, far+"/tree", s.p("tree"), MoveOptions{})
+					must(t, made, err)
+				}
+				if c.stuck != "" {
+					immutable(t, s.p(c.stuck))
+				}
+				before := s.both(far)
+				if err := c.do(w, s, far); err == nil {
+					t.Fatal("it was done")
+				}
+				if after := s.both(far); after != before {
+					t.Errorf("there was\n%s\nthere is\n%s", short(before), short(after))
+				}
+				if list, err := w.Inspect(bg); err != nil || slices.ContainsFunc(list, func(r state.Report) bool { return len(r.NoRecord)+len(r.NoImage) > 0 }) {
+					t.Errorf("%+v, %v", list, err)
+				}
+				if list, err := os.ReadDir(small); err != nil || len(list) > 0 {
+					t.Errorf("%v, %v", list, err)
+				}
+			})
+		})
+	}
 }
