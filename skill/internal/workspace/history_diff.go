@@ -228,7 +228,7 @@ func (d differ) patch(s state.Step) (string, error) {
 		gone = head + "Not shown: what was appended was kept in the file only, which has changed there since.\n"
 	}
 	if p.Sum != "" && p.New == 0 {
-		return "taken off again:\n" + head + largeSummary(s.Before.Size, s.After.Size), nil
+		gone = head + fmt.Sprintf("Not shown: %d bytes were taken off the end, and what was before them is not in the file any more.\n", p.Length)
 	}
 	if max(p.New, p.Length) > maxDiff {
 		return head + largeSummary(s.Before.Size, s.After.Size), nil

@@ -379,3 +379,25 @@ func TestDoctorAsksUndo(t *testing.T) {
 		lost(2)
 	})
 }
+
+// The difference that the undo of an append made is the lines that it took off, also of a large file.
+func TestDifferenceOfUndoneAppend(t *testing.T) {
+	for _, before := range []string{"one\ntwo\n", strings.Repeat("a line\n", 300<<10)} {
+		s := newSite(t, false)
+		s.put(s.p("f"), before)
+		w := s.open(Options{NoSync: true})
+		c, err := w.AppendFile(bg, s.p("f"), []byte("abc\n"), WriteOptions{})
+		must(t, c, err)
+		done, err := w.Undo(bg, UndoOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := w.Difference(bg, done[0].ID); err != nil || !strings.HasSuffix(text, "\n-abc\n") || strings.Count(text, "\n-") != 1 || strings.Contains(text, "\n+a") {
+			t.Errorf("%s, %v", text, err)
+		}
+		s.put(s.p("f"), "")
+		if text, err := w.Difference(bg, done[0].ID); err != nil || !strings.Contains(text, "Not shown: 4 bytes") {
+			t.Errorf("%s, %v", text, err)
+		}
+	}
+}
