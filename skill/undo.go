@@ -58,6 +58,9 @@ func (r Reverted) Message() string {
 		if u.Left > 0 {
 			text += "; " + words.Count(u.Left, "other file that it changed stays as it is", "other files that it changed stay as they are")
 		}
+		if n := len(u.Skipped); n > 0 {
+			text += fmt.Sprintf("; %s, first %s: %s", words.Count(n, "of these files stays as it is", "of these files stay as they are"), u.Skipped[0].Path, u.Skipped[0].Reason)
+		}
 		if u.Apart > 0 {
 			text += fmt.Sprintf("; %s more names (hard links) then, and what is there now under the others stays as it is", words.Count(u.Apart, "file had", "files had"))
 		}

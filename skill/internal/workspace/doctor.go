@@ -32,8 +32,10 @@ func (w *Workspace) notUndoable(ctx context.Context, h *history, ids []int64) (l
 		if err != nil || c.ID < ids[0] {
 			return list, err
 		}
-		inEffect := c.applied() && (!c.undone || c.open != nil)
-		if inEffect && slices.Contains(ids, c.ID) && w.newUndo(c, &undone{trial: true}, true).checkAll() != nil {
+		if !c.applied() || c.undone && c.open == nil || !slices.Contains(ids, c.ID) {
+			continue
+		}
+		if u := w.newUndo(c, &undone{trial: true}, true); u.checkAll() != nil || len(u.left) > 0 {
 			list = slices.Insert(list, 0, c.ID)
 		}
 	}

@@ -24,11 +24,12 @@ type UndoOptions struct {
 // Undone is one change that was undone. Its ID is that of the undo.
 type Undone struct {
 	Change
-	Of     string  // the ID of the change that was undone
-	More   int     // files, besides Path, of a run or a patch
-	Apart  int     // files that had more names (hard links) when they were changed: what is there now under the others is not undone
-	Left   int     // files that a run changed besides, which stay as they are
-	Passed []error // later changes that were passed over: they cannot be undone, or are not in effect
+	Of      string       // the ID of the change that was undone
+	More    int          // files, besides Path, of a run or a patch
+	Apart   int          // files that had more names (hard links) when they were changed: what is there now under the others is not undone
+	Left    int          // files that a run changed besides, which stay as they are
+	Skipped []*UndoError // with Force, why files of the change were not undone
+	Passed  []error      // later changes that were passed over: they cannot be undone, or are not in effect
 }
 
 // An UndoError reports that there is no such change to undo, or that it cannot be

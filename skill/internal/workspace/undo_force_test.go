@@ -401,3 +401,40 @@ func TestDifferenceOfUndoneAppend(t *testing.T) {
 		}
 	}
 }
+
+// With force a change of several files is undone but for those of which nothing is kept, and these are named.
+func TestForceSkipsWhatIsLost(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("a=old", "b=old", "c=old")
+		w := s.open(Options{NoSync: true})
+		var list []FileChange
+		for _, name := range []string{"a", "b", "c"} {
+			list = append(list, FileChange{Path: s.p(name), Before: []byte("old"), After: []byte("new")})
+		}
+		c, err := w.ChangeFiles(bg, fixed(list...))
+		must(t, c, err)
+		if err := os.Remove(s.history() + "/log/0000000000000001/images/1.1"); err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.Undo(bg, UndoOptions{})
+		if refused, ok := errors.AsType[*UndoError](err); !ok || !refused.Force || refused.Path != s.p("b") {
+			t.Fatal(err)
+		}
+		s.has("c", "new")
+		done, err := w.Undo(bg, UndoOptions{Force: true})
+		if err != nil || len(done) != 1 || len(done[0].Skipped) != 1 || done[0].Skipped[0].Path != s.p("b") {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		s.has("a", "old")
+		s.has("b", "new")
+		s.has("c", "old")
+		if _, err := w.Undo(bg, UndoOptions{}); err == nil {
+			t.Error("it was undone again")
+		}
+		if done, err = w.Undo(bg, UndoOptions{ID: done[0].ID}); err != nil || len(done[0].Skipped) > 0 {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		s.has("a", "new")
+		s.has("c", "new")
+	})
+}

@@ -25,6 +25,7 @@ type undo struct {
 	first bool // a bare undo would undo it
 
 	steps  []*undoStep
+	left   []*UndoError               // with force, why the others are not taken
 	will   map[state.Name]state.State // what steps so far will leave
 	joined map[FileID]bool            // what got another name
 }
@@ -54,9 +55,12 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 		return Undone{}, u.conflict(u.c.main().Path, false, "was not kept: %s", why)
 	}
 	err := u.checkAll()
-	if refused, ok := errors.AsType[*UndoError](err); ok && refused.Force {
-		if ferr := u.w.newUndo(u.c, u.all, true).checkAll(); ferr != nil { // force would not help
-			err = ferr
+	if refused, ok := errors.AsType[*UndoError](err); ok && !u.force {
+		forced := u.w.newUndo(u.c, u.all, true)
+		if ferr := forced.checkAll(); ferr == nil && len(forced.steps) > 0 {
+			refused.Force = true
+		} else if refused.Force { // force would not help
+			err = cmp.Or(ferr, err)
 		}
 	}
 	if err != nil {
@@ -137,7 +141,7 @@ func (u *undo) killedWithImages() (list []*change) {
 
 // undone describes the undo.
 func (u *undo) undone() Undone {
-	done := Undone{Of: u.id(), Left: u.c.Left, Change: Change{Kind: Undo, Path: u.h.path(u.c.main().Path)}}
+	done := Undone{Of: u.id(), Left: u.c.Left, Skipped: u.left, Change: Change{Kind: Undo, Path: u.h.path(u.c.main().Path)}}
 	if k := Kind(u.c.Kind); k == Run || k == Patch {
 		files := map[state.Name]bool{} // of one that was replaced there may be two steps
 		for _, s := range u.c.Steps {
@@ -153,23 +157,53 @@ func (u *undo) undone() Undone {
 	return done
 }
 
-// checkAll checks every step, and adds what is to be done.
+// checkAll checks every step, and adds what is to be done. With force it leaves out what cannot be done, if
+// that is not all. Of a move that is both of its steps.
 func (u *undo) checkAll() error {
+	at, n, failed := -1, 0, -1
 	for _, s := range backwards(u.c.Steps) {
+		if s.index == failed {
+			continue
+		}
+		if s.index != at {
+			at, n = s.index, len(u.steps)
+		}
 		err := u.check(s)
 		if _, ok := errors.AsType[*UndoError](err); err != nil && !ok {
 			err = u.conflict(s.path, false, "%v", tree.Cause(err))
 		}
-		if err != nil {
+		if err != nil && !u.force {
 			return err
 		}
-	}
-	for _, b := range u.steps {
-		if b.sharedWith != 0 && !slices.ContainsFunc(u.steps, func(s *undoStep) bool { return s.inPlace && s.there.Stamp.Ino == b.sharedWith }) {
-			return u.conflict(b.path, false, "has a saved version that something else has changed")
+		if err != nil {
+			u.leave(s.path, n, err.(*UndoError))
+			failed = at
 		}
 	}
+	for _, b := range slices.Clone(u.steps) {
+		if b.sharedWith != 0 && !slices.ContainsFunc(u.steps, func(s *undoStep) bool { return s.inPlace && s.there.Stamp.Ino == b.sharedWith }) {
+			err := u.conflict(b.path, false, "has a saved version that something else has changed")
+			if !u.force {
+				return err
+			}
+			u.leave(b.path, len(u.steps), err.(*UndoError))
+		}
+	}
+	if len(u.left) > 0 && len(u.steps) == 0 && !u.interrupted() {
+		return u.left[0]
+	}
 	return nil
+}
+
+// leave takes out the steps from the n-th on, and all others of a name, which cannot be undone.
+func (u *undo) leave(name state.Name, n int, why *UndoError) {
+	for _, s := range u.steps[n:] {
+		delete(u.will, s.path)
+		delete(u.will, s.from)
+	}
+	delete(u.will, name)
+	u.steps = slices.DeleteFunc(u.steps[:n], func(s *undoStep) bool { return s.path == name })
+	u.left = append(u.left, why)
 }
 
 // next returns the Next of the record: see [state.Store.Add]. Where not all after it is
