@@ -9,14 +9,23 @@ import (
 	"time"
 )
 
-// buildProgram builds a program as releases are built, static, and returns its path.
+// buildProgram builds a program as releases are built, static, and returns the path of a copy:
+// as the linker leaves it, its pages lie singly in the cache of the kernel, and it takes 5.0 ms
+// to answer initialize where copies take 4.1.
 func buildProgram(b *testing.B, name string, source ...string) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), name)
-	cmd := exec.Command("go", append([]string{"build", "-o", path}, source...)...)
+	cmd := exec.Command("go", append([]string{"build", "-o", path + ".linked"}, source...)...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, out)
+	}
+	data, err := os.ReadFile(path + ".linked")
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o755); err != nil {
+		b.Fatal(err)
 	}
 	return path
 }
