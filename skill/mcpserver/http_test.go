@@ -46,6 +46,26 @@ func serveHTTP(t *testing.T, s *Server, h HTTP) (at string, stop func() error) {
 	return at, stop
 }
 
+// awaitRunning waits until n calls are running.
+func awaitRunning(t *testing.T, s *Server, n int) {
+	t.Helper()
+	running := func() (all int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, c := range s.sessions {
+			c.mu.Lock()
+			all += len(c.running)
+			c.mu.Unlock()
+		}
+		return all
+	}
+	for began := time.Now(); running() != n; time.Sleep(time.Millisecond) {
+		if time.Since(began) > patience {
+			t.Fatalf("%d calls are running, not %d", running(), n)
+		}
+	}
+}
+
 // httpClient is a client that has begun a session.
 type httpClient struct {
 	t       *testing.T
@@ -57,13 +77,20 @@ type httpClient struct {
 
 func newHTTPClient(t *testing.T, at string) *httpClient {
 	t.Helper()
+	c := beginHTTP(t, at)
+	if r, _ := c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`); r.StatusCode != http.StatusAccepted {
+		t.Fatal(r.Status)
+	}
+	return c
+}
+
+// beginHTTP returns a client whose session may have ended already.
+func beginHTTP(t *testing.T, at string) *httpClient {
+	t.Helper()
 	c := &httpClient{t: t, at: at}
 	r, body := c.post(greeting("{}"))
 	if c.session = r.Header.Get("Mcp-Session-Id"); c.session == "" {
 		t.Fatalf("no session: %s %s", r.Status, body)
-	}
-	if r, _ := c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`); r.StatusCode != http.StatusAccepted {
-		t.Fatal(r.Status)
 	}
 	return c
 }
@@ -151,15 +178,11 @@ func TestHTTPServesCallsAndEndsInOrder(t *testing.T) {
 		_, body := c.post(call(4, "write_file", `{"path":"b","content":"x"}`))
 		waiting <- body
 	}()
-	time.Sleep(20 * time.Millisecond)
-	began := time.Now()
+	awaitRunning(t, s, 1)
 	if err := stop(); err != nil {
 		t.Errorf("the server ended with %v", err)
 	}
-	if d := time.Since(began); d >= stopTime {
-		t.Errorf("the server took %v to end", d)
-	}
-	<-waiting
+	<-waiting // for an answer, without which the client fails
 	if _, err := os.Stat(dir + "/b"); err == nil {
 		t.Error("a call that was stopped has written")
 	}
@@ -284,21 +307,7 @@ func TestHTTPSessionsAreBounded(t *testing.T) {
 		waiting.Go(func() { busy.post(call("write", "write_file", `{"path":"b","content":"x"}`)) })
 		defer busy.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"write"}}`)
 	}
-	running := func() (n int) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, c := range s.sessions {
-			c.mu.Lock()
-			n += len(c.running)
-			c.mu.Unlock()
-		}
-		return n
-	}
-	for began := time.Now(); running() < 2; time.Sleep(time.Millisecond) {
-		if time.Since(began) > patience {
-			t.Fatal("the calls do not begin")
-		}
-	}
+	awaitRunning(t, s, 2)
 	d := &httpClient{t: t, at: at}
 	if r, body := d.post(greeting("{}")); r.StatusCode != 503 || r.Header.Get("Retry-After") == "" {
 		t.Errorf("where all sessions have calls that run: %s %s", r.Status, body)
@@ -308,21 +317,27 @@ func TestHTTPSessionsAreBounded(t *testing.T) {
 func TestHTTPIdleSessionsEnd(t *testing.T) {
 	s, _ := newServer(t, nil)
 	at, _ := serveHTTP(t, s, HTTP{Idle: time.Second})
-	c := newHTTPClient(t, at)
-	for began := time.Now(); ; time.Sleep(1500 * time.Millisecond) {
-		if r, _ := c.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`); r.StatusCode == 404 {
-			break
+	c := beginHTTP(t, at)
+	open := func() bool {
+		for range s.SDK().Sessions() {
+			return true
 		}
+		return false
+	}
+	for began := time.Now(); open(); time.Sleep(10 * time.Millisecond) {
 		if time.Since(began) > patience {
 			t.Fatal("an idle session goes on")
 		}
+	}
+	if r, _ := c.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`); r.StatusCode != 404 {
+		t.Errorf("a session that has ended answers: %s", r.Status)
 	}
 }
 
 func TestHTTPSessionsEnd(t *testing.T) {
 	s, _ := newServer(t, nil)
 	at, _ := serveHTTP(t, s, HTTP{Life: time.Second})
-	c := newHTTPClient(t, at)
+	c := beginHTTP(t, at)
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		if r, _ := c.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`); r.StatusCode == 404 {
 			break
@@ -344,7 +359,7 @@ func TestHTTPDeleteStopsCalls(t *testing.T) {
 		_, body := c.post(call(1, "write_file", `{"path":"a","content":"x"}`))
 		stopped <- body
 	}()
-	time.Sleep(20 * time.Millisecond)
+	awaitRunning(t, s, 1)
 	if r, _ := c.do(c.request(http.MethodDelete, "")); r.StatusCode != 204 {
 		t.Errorf("to end a session: %s", r.Status)
 	}

@@ -63,19 +63,27 @@ func TestDialectsThatShareANameAreRefused(t *testing.T) {
 }
 
 // TestProgress lets an operation report at once, after a while, out of order, at
-// its end, and after its answer.
+// its end, and after its answer. It does so again where the machine stopped for so long that
+// nothing was too soon.
 func TestProgress(t *testing.T) {
-	late := make(chan func(), 10)
+	late := make(chan func() (stopped bool), 10)
 	s, _ := newServer(t, map[string]string{"a.txt": "alpha"}, func(cfg *Config) {
 		cfg.Progress = func(ctx context.Context, report func(done, total int64, note string)) context.Context {
+			began := time.Now()
 			report(1, 0, "too soon")
+			stopped := time.Since(began) >= progressEvery
 			time.Sleep(progressEvery)
+			began = time.Now()
 			report(5, 0, "five")
 			report(6, 0, "too soon after it")
+			stopped = stopped || time.Since(began) >= progressEvery
 			time.Sleep(progressEvery)
 			report(4, 0, "less than before")
 			report(10, 10, "all")
-			late <- func() { report(11, 11, "too late") }
+			late <- func() bool {
+				report(11, 11, "too late")
+				return stopped
+			}
 			return ctx
 		}
 	})
@@ -87,22 +95,30 @@ func TestProgress(t *testing.T) {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a.txt"}%s}}`, meta)
 	}
 	want := []string{`7 5 0 "five"`, `7 10 10 "all"`, "alpha"}
-	var lines []string
-	_, body := h.post(read(`,"_meta":{"progressToken":7}`))
-	for event := range strings.SplitSeq(body, "\n") {
-		if data, ok := strings.CutPrefix(event, "data: "); ok {
-			lines = append(lines, c.told(data))
+	for door, ask := range map[string]func(line string) []string{
+		"HTTP": func(line string) (lines []string) {
+			_, body := h.post(line)
+			for event := range strings.SplitSeq(body, "\n") {
+				if data, ok := strings.CutPrefix(event, "data: "); ok {
+					lines = append(lines, c.told(data))
+				}
+			}
+			return lines
+		},
+		"stdio": func(line string) (lines []string) {
+			for c.send(line); len(lines) == 0 || lines[len(lines)-1] != "alpha"; {
+				lines = append(lines, c.told(c.next()))
+			}
+			return lines
+		},
+	} {
+		lines := ask(read(`,"_meta":{"progressToken":7}`))
+		for (<-late)() {
+			lines = ask(read(`,"_meta":{"progressToken":7}`))
 		}
-	}
-	(<-late)()
-	if !slices.Equal(lines, want) {
-		t.Errorf("over HTTP the client is told %q, want %q", lines, want)
-	}
-	c.send(read(`,"_meta":{"progressToken":7}`))
-	lines = []string{c.told(c.next()), c.told(c.next()), c.told(c.next())}
-	(<-late)()
-	if !slices.Equal(lines, want) {
-		t.Errorf("over stdio the client is told %q, want %q", lines, want)
+		if !slices.Equal(lines, want) {
+			t.Errorf("over %s the client is told %q, want %q", door, lines, want)
+		}
 	}
 	for _, meta := range []string{`,"_meta":{}`, ``, `,"_meta":{"progressToken":12345678901234567890}`} {
 		c.send(read(meta))

@@ -46,13 +46,12 @@ func TestProcessEndsWithASignal(t *testing.T) {
 	if a := c.parse(c.next()); string(a.ID) != "2" {
 		t.Fatalf("got %+v", a)
 	}
-	began := time.Now()
 	cmd.Process.Signal(syscall.SIGTERM)
 	if err := c.wait(); err != nil {
 		t.Errorf("the server ended with %v", err)
 	}
-	if d := time.Since(began); d > stopTime {
-		t.Errorf("the server took %v to end", d)
+	if a := c.parse(c.next()); string(a.ID) != "1" || !a.Result.IsError { // a call that is not stopped waits longer than the server
+		t.Errorf("got %+v", a)
 	}
 }
 
@@ -254,12 +253,9 @@ func TestCancelStopsACall(t *testing.T) {
 	if a := c.ask(`{"jsonrpc":"2.0","id":"d","method":"ping"}`); string(a.ID) != `"d"` {
 		t.Errorf("a cancelled call is answered: %+v", a)
 	}
-	began := time.Now()
+	awaitRunning(t, s, 0) // although the lock is held
 	if err := c.end(); err != nil {
 		t.Fatal(err)
-	}
-	if d := time.Since(began); d > drainTime/2 {
-		t.Errorf("the calls went on for %v", d)
 	}
 	unlock()
 	for _, name := range []string{"a", "b"} {
