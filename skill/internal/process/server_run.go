@@ -124,8 +124,11 @@ func (x *Runner) awaitServer(ctx context.Context, dir *os.Root, r serverRecord, 
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for patience := patient(wait); ; {
-		over := patience.over()
 		s := x.serverState(dir, r)
+		if s.Pid == 0 { // the command has not begun
+			patience = patient(wait)
+		}
+		over := patience.over()
 		switch _, last := readEvents(dir, r.ID); last.Kind {
 		case eventFailed:
 			x.removeRecord(dir, r.ID)
@@ -147,8 +150,9 @@ func (x *Runner) awaitServer(ctx context.Context, dir *os.Root, r serverRecord, 
 			return ServerState{}, context.Cause(ctx)
 		case s.Pid == 0 || !over:
 		case a.MustListen:
+			s = x.endServer(dir, r)
 			text, _ := x.lastLines(r.ID, 20)
-			return ServerState{}, &NotServingError{x.endServer(dir, r), wait, text}
+			return ServerState{}, &NotServingError{s, wait, text}
 		default:
 			return s, nil
 		}
