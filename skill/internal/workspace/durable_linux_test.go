@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -127,5 +128,39 @@ func TestUndoFailsPartly(t *testing.T) {
 		}
 		s.has("f", "new")
 		s.has("g", "newer")
+	})
+}
+
+// A command that made a folder with a link to a file, and wrote to that, is undone and made again.
+func TestRedoOfFolderWithLink(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("a=old")
+		w := s.open(Options{NoSync: true})
+		before, err := w.Snapshot(bg, 1<<20, s.walk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer before.Close()
+		if err := errors.Join(os.Mkdir(s.p("d"), 0o755), os.Link(s.p("a"), s.p("d/b"))); err != nil {
+			t.Fatal(err)
+		}
+		s.put(s.p("a"), "newer")
+		c, _, err := before.Record(bg, "true")
+		must(t, c, err)
+		id := c.ID
+		for range 3 {
+			for _, want := range []string{"old", "newer"} {
+				done, err := w.Undo(bg, UndoOptions{ID: id})
+				if err != nil {
+					t.Fatal(err)
+				}
+				id = done[0].ID
+				s.has("a", want)
+			}
+			s.has("d/b", "newer")
+		}
+		if info, err := w.Stat(s.p("a"), false); err != nil || info.Links != 2 && !s.portable { // else it is moved by copies
+			t.Errorf("%+v, %v", info, err)
+		}
 	})
 }

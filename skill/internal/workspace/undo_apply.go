@@ -272,6 +272,15 @@ func (u *undo) takenNames(id FileID) (n uint64) {
 	return n
 }
 
+// writesBelow reports whether the change wrote in place to a file that has a name in the folder name of images,
+// and so its undo is to write to that, too.
+func (u *undo) writesBelow(images tree.Folder, name string) bool {
+	return slices.ContainsFunc(u.c.Steps, func(s state.Step) bool {
+		is := FileID{Dev: images.ID().Dev, Ino: s.After.Stamp.Ino}
+		return s.After.Links > 1 && is.Ino == s.Before.Stamp.Ino && countName(images, name, is) > 0
+	})
+}
+
 // countName counts the names of a file at a name and below it.
 func countName(d tree.Folder, name string, id FileID) uint64 {
 	info, err := d.Lstat(name)

@@ -308,13 +308,14 @@ func (u *undo) findSource(b *undoStep) error {
 			if has.Kind == kindFolder && has.Sum == "" && err == nil { // to know later whether it was changed
 				has, err = stateAt(images.top, s.Image, allBytes)
 			}
+			known := has.Kind == kindFolder && b.target.Kind == kindFolder && (b.target.Sum == "" || u.writesBelow(images.top, s.Image))
 			images.close()
 			switch {
 			case err != nil:
 				return err
-			case has.Kind != "" && same(has, b.target), has.Kind == kindFolder && b.target.Kind == kindFolder && b.target.Sum == "":
+			case has.Kind != "" && same(has, b.target), known:
 				b.source, b.sourceRecord = s.Image, c.ID
-				if has.Kind == kindFolder && !isEmptyFolder(has) {
+				if b.target.Sum == "" && has.Kind == kindFolder && !isEmptyFolder(has) {
 					b.target.Sum = has.Sum
 				}
 				return nil
@@ -364,8 +365,7 @@ func (u *undo) holders() []*change {
 	return list
 }
 
-// dropLink removes an image that is a second name of the file which it is to bring back:
-// the change was interrupted before it replaced the file.
+// dropLink removes an image that is a second name of its file: the change was interrupted before it replaced that.
 func (u *undo) dropLink(b *undoStep) {
 	if b.index >= len(u.c.Steps) || u.c.Steps[b.index].Image == "" || b.there.Kind == "" || u.all.trial || u.w.opts.DryRun {
 		return
