@@ -312,14 +312,14 @@ func (w *Workspace) undoSince(ctx context.Context, all *undone, id string, force
 		return nil, err
 	}
 	var passed []error
-	for _, c := range todo {
+	for i, c := range todo {
 		var back Undone
 		if c.Damaged {
 			err = &UndoError{ID: w.changeID(c.h, c.ID), Reason: "has a damaged record, and so what it did is not known"}
 		} else {
 			u := w.newUndo(c, all, force)
 			u.first = !isUndo
-			back, err = u.run(ctx)
+			back, err = w.undoAfter(ctx, u, todo[:i])
 		}
 		no, ok := errors.AsType[*UndoError](err)
 		switch {
@@ -342,6 +342,15 @@ func (w *Workspace) undoSince(ctx context.Context, all *undone, id string, force
 		return done, nil
 	}
 	return nil, firstRefusal(passed)
+}
+
+// undoAfter runs an undo after those of later changes. In a dry run these are in the way still, and it
+// is taken to be possible where they are about the same files.
+func (w *Workspace) undoAfter(ctx context.Context, u *undo, later []*change) (Undone, error) {
+	if w.opts.DryRun && u.c.Note+u.c.Gone == "" && slices.ContainsFunc(later, u.c.overlaps) {
+		return u.undone(), nil
+	}
+	return u.run(ctx)
 }
 
 // since returns the change that is named and those after it, in all histories, of which an

@@ -80,12 +80,7 @@ func (w *Workspace) undoRun(ctx context.Context, all *undone, o UndoOptions) (do
 	failed := &PartlyUndoneError{Run: o.Run}
 	var passed []error
 	for i, c := range todo {
-		u := w.newUndo(c, all, o.Force)
-		if w.opts.DryRun && slices.ContainsFunc(todo[:i], c.overlaps) { // it is not undone yet, and in the way
-			done = append(done, u.undone())
-			continue
-		}
-		back, err := u.run(ctx)
+		back, err := w.undoAfter(ctx, w.newUndo(c, all, o.Force), todo[:i])
 		refused, ok := errors.AsType[*UndoError](err)
 		switch {
 		case errors.Is(err, errNoEffect):
@@ -97,6 +92,7 @@ func (w *Workspace) undoRun(ctx context.Context, all *undone, o UndoOptions) (do
 			return done, err
 		default:
 			done = append(done, back)
+			c.undone = back.Applied
 		}
 		if o.Whole && len(failed.Left) > 0 {
 			break
