@@ -438,3 +438,64 @@ func TestForceSkipsWhatIsLost(t *testing.T) {
 		s.has("c", "new")
 	})
 }
+
+// An append, or its undo, of a file that was written since by a change in effect is not undone: of it only
+// the end is known, and so what the file held before cannot come back.
+func TestUndoOfAppendBeforeAnotherWrite(t *testing.T) {
+	for name, c := range map[string]struct {
+		undone bool   // the append was, before the write
+		write  string // since
+		force  bool   // helps
+		want   string // with force
+	}{
+		"append, replaced by the same length": {false, "bZZZ", true, "b"},
+		"append, replaced by another end":     {false, "bYYY", false, ""},
+		"append, replaced by what is longer":  {false, "b and more", false, ""},
+		"append, replaced by what was before": {false, "a", false, ""},
+		"undo, replaced by the same length":   {true, "c", true, "cZZZ"},
+		"undo, replaced by the other length":  {true, "cYYY", false, ""},
+		"undo, replaced by what is longer":    {true, "c and more", false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, false)
+			s.layout("f=a")
+			w := s.open(Options{NoSync: true})
+			change, err := w.AppendFile(bg, s.p("f"), []byte("ZZZ"), WriteOptions{})
+			must(t, change, err)
+			if c.undone {
+				done, err := w.Undo(bg, UndoOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				change = done[0].Change
+			}
+			later, err := w.WriteFile(bg, s.p("f"), []byte(c.write), WriteOptions{})
+			must(t, later, err)
+			_, err = w.Undo(bg, UndoOptions{ID: change.ID})
+			refused, ok := errors.AsType[*UndoError](err)
+			if !ok || refused.Force != c.force || !strings.Contains(err.Error(), "was changed since by change "+later.ID) {
+				t.Errorf("%v", err)
+			}
+			s.has("f", c.write)
+			if c.force {
+				done, err := w.Undo(bg, UndoOptions{ID: change.ID, Force: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.has("f", c.want)
+				_, err = w.Undo(bg, UndoOptions{ID: done[0].ID})
+				must(t, change, err)
+			}
+			s.has("f", c.write)
+			_, err = w.Undo(bg, UndoOptions{ID: later.ID})
+			must(t, change, err)
+			_, err = w.Undo(bg, UndoOptions{ID: change.ID})
+			must(t, change, err)
+			want := "a"
+			if c.undone {
+				want = "aZZZ"
+			}
+			s.has("f", want)
+		})
+	}
+}

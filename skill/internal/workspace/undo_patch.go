@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 
 	"textskill/skill/internal/state"
 	"textskill/skill/internal/workspace/tree"
@@ -41,16 +42,22 @@ func (u *undo) checkPatch(b *undoStep) error {
 
 // checkEnd checks a patch at the end of a file, of which only the size is known: an append,
 // or what took one back. done means that there is nothing to do. With force, all that follows
-// what was there before is taken away.
+// what was there before is taken away, unless another change in effect has put that there.
 func (u *undo) checkEnd(b *undoStep) (done bool, err error) {
 	size, before, after := b.there.Size, b.target.Size, b.expect.Size
 	appended := after > before
+	rewritten := u.rewritten(b.path)
 	if size == after {
 		if sum, err := u.sumOfPart(b.path, b.patch.Offset, b.patch.New); err == nil && sum == b.patch.Sum {
-			return false, nil
+			if rewritten && !u.force {
+				err = u.changedSince(b.path, b.there, b.expect)
+			}
+			return false, err
 		}
 	}
 	switch {
+	case rewritten:
+		return false, u.changedPart(b, "the change was at an end that the file no longer has")
 	case size == before:
 		return true, nil
 	case appended && size > before && (u.force || size < after && u.unfinished()):
@@ -60,6 +67,15 @@ func (u *undo) checkEnd(b *undoStep) (done bool, err error) {
 		return false, u.conflict(b.path, true, "was changed since at its end, where the change had appended")
 	}
 	return false, u.changedPart(b, "the change was at an end that the file no longer has")
+}
+
+// rewritten reports whether a later change in effect has written a file, and not only at its end.
+func (u *undo) rewritten(name state.Name) bool {
+	return slices.ContainsFunc(u.c.seen, func(c *change) bool {
+		return c.undoable() && slices.ContainsFunc(c.Steps, func(s state.Step) bool {
+			return s.Path == name && !isMode(s) && (s.Patch == nil || s.Patch.Sum == "")
+		})
+	})
 }
 
 // changedPart returns the error for a file that was changed since, and of which too little is
