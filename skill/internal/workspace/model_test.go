@@ -418,8 +418,16 @@ func (x *world) undoSince(r *rapid.T) {
 	}
 	i := rapid.IntRange(0, len(x.past)-1).Draw(r, "since")
 	x.told("undo since %s", x.past[i].id)
-	if _, err := x.w.Undo(bg, UndoOptions{Since: x.past[i].id}); err != nil {
+	list, err := x.w.Undo(bg, UndoOptions{Since: x.past[i].id})
+	if err != nil {
 		x.fail(r, "%v", err)
+	}
+	if len(list) > 0 && rapid.Bool().Draw(r, "again") {
+		x.told("redo since %s", list[0].ID)
+		if _, err := x.w.Undo(bg, UndoOptions{Since: list[0].ID}); err != nil {
+			x.fail(r, "%v", err)
+		}
+		return
 	}
 	for _, d := range slices.Backward(x.past[i:]) {
 		if !d.undone && d.before.String() != d.after.String() {

@@ -499,3 +499,37 @@ func TestUndoOfAppendBeforeAnotherWrite(t *testing.T) {
 		})
 	}
 }
+
+// What undo of all since a change took back is made again, also where an empty folder is another one by then.
+func TestRedoOfFoldersMadeAndDeleted(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("other=x")
+		w := s.open(Options{NoSync: true})
+		first, err := w.WriteFile(bg, s.p("d/a"), []byte("A"), WriteOptions{Parents: true})
+		must(t, first, err)
+		for _, step := range []func() (Change, error){
+			func() (Change, error) { return w.Remove(bg, s.p("d"), RemoveOptions{Tree: true}) },
+			func() (Change, error) { return w.WriteFile(bg, s.p("d/b"), []byte("B"), WriteOptions{Parents: true}) },
+			func() (Change, error) { return w.Remove(bg, s.p("d/b"), RemoveOptions{}) },
+			func() (Change, error) { return w.Remove(bg, s.p("d"), RemoveOptions{Tree: true}) },
+		} {
+			c, err := step()
+			must(t, c, err)
+		}
+		for i := range 3 {
+			done, err := w.Undo(bg, UndoOptions{Since: first.ID})
+			if err != nil || len(done) != 5 {
+				t.Fatalf("%d: %v, %v", i, done, err)
+			}
+			if err := os.MkdirAll(s.p("taken/"+done[0].ID+"/a/b"), 0o777); err != nil { // they take the numbers of folders that were removed
+				t.Fatal(err)
+			}
+			if redone, err := w.Undo(bg, UndoOptions{Since: done[0].ID}); err != nil || len(redone) != 5 {
+				t.Fatalf("%d: %v, %v", i, redone, err)
+			}
+			if exists(s.p("d")) {
+				t.Fatal("d exists")
+			}
+		}
+	})
+}

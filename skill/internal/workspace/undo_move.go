@@ -53,6 +53,20 @@ func (u *undo) checkMove(b *undoStep) error {
 	return nil
 }
 
+// makeFolders adds steps that make a folder and those above it.
+func (u *undo) makeFolders(name string) error {
+	s, err := u.look(state.Name(name))
+	if err == errNoFolder {
+		if err = u.makeFolders(path.Dir(name)); err != nil {
+			return err
+		}
+	}
+	if err == nil && s.Kind == "" {
+		u.add(&undoStep{u: u, path: state.Name(name), target: madeFolder(0o777)})
+	}
+	return err
+}
+
 // broughtBack returns the number of the undo of an earlier change that put at a name what is there; 0 if none did.
 func (u *undo) broughtBack(name state.Name, is state.State) int64 {
 	i := slices.IndexFunc(u.c.seen, func(c *change) bool { return c.applied() && !c.undone && c.touches(state.Step{Path: name}) })

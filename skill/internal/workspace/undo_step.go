@@ -180,20 +180,6 @@ func (u *undo) add(b *undoStep) {
 	}
 }
 
-// makeFolders adds steps that make a folder and those above it.
-func (u *undo) makeFolders(name string) error {
-	s, err := u.look(state.Name(name))
-	if err == errNoFolder {
-		if err = u.makeFolders(path.Dir(name)); err != nil {
-			return err
-		}
-	}
-	if err == nil && s.Kind == "" {
-		u.add(&undoStep{u: u, path: state.Name(name), target: madeFolder(0o777)})
-	}
-	return err
-}
-
 func (u *undo) checkPut(b *undoStep) error {
 	if b.target.Kind == "" && isEmptyFolder(b.expect) {
 		return u.checkFolder(b)
@@ -222,8 +208,12 @@ func (u *undo) checkPut(b *undoStep) error {
 	return nil
 }
 
-// madeAgain reports whether a file is as it was before a forced undo, which was undone.
+// madeAgain reports whether a file is as it was before a forced undo, which was undone, or a folder that an
+// undo brought back is empty as it was then: later undos may have removed it and made it again.
 func (u *undo) madeAgain(b *undoStep) bool {
+	if u.c.Undoes > 0 && b.expect.Kind == kindFolder && b.expect.Sum == "" {
+		return b.there.Kind == kindFolder && u.empties(b.path)
+	}
 	return u.by != u.c && slices.ContainsFunc(u.by.Steps, func(s state.Step) bool { return s.Path == b.path && same(b.there, s.After) })
 }
 
