@@ -346,15 +346,15 @@ func audit(t *testing.T, s *Store, acks []ack) (unrecorded int) {
 			continue // dropped
 		}
 		e, ok := records[a.id]
-		if !ok || e.Damaged || e.Kind != a.what || string(e.Steps[0].Path) != a.file {
+		if !ok || e.Damaged() || e.Record().Kind != a.what || string(e.Record().Steps[0].Path) != a.file {
 			t.Errorf("acknowledged %v: the record is %+v", a, e)
 			continue
 		}
 		if a.what == "place" && e.End != Done {
 			t.Errorf("acknowledged %v: the end is %q", a, e.End)
 		}
-		if before := int(e.Steps[0].Before.Size); before > 0 && images[e.Steps[0].Image] != fmt.Sprint(a.file, " ", before) {
-			t.Errorf("acknowledged %v: its image holds %q", a, images[e.Steps[0].Image])
+		if before := int(e.Record().Steps[0].Before.Size); before > 0 && images[e.Record().Steps[0].Image] != fmt.Sprint(a.file, " ", before) {
+			t.Errorf("acknowledged %v: its image holds %q", a, images[e.Record().Steps[0].Image])
 		}
 	}
 	for file, a := range last {
@@ -362,7 +362,7 @@ func audit(t *testing.T, s *Store, acks []ack) (unrecorded int) {
 		version := versionOf(file, data)
 		recorded := func(what string, version int) bool {
 			for _, e := range records {
-				if !e.Damaged && e.Kind == what && string(e.Steps[0].Path) == file && (int(e.Steps[0].After.Size) == version) {
+				if !e.Damaged() && e.Record().Kind == what && string(e.Record().Steps[0].Path) == file && (int(e.Record().Steps[0].After.Size) == version) {
 					return true
 				}
 			}

@@ -103,21 +103,21 @@ func (s *Store) inspect(r *Report, first int64, undone map[int64]bool) error {
 	for _, l := range slices.Backward(p.lines) {
 		e := p.entry(l)
 		g.Last = max(g.Last, e.ID)
-		if e.Damaged {
+		if e.Damaged() {
 			g.Damaged++
 			r.Damaged = append(r.Damaged, e.ID)
 			continue
 		}
-		g.Bytes += e.Bytes
+		g.Bytes += e.Record().Bytes
 		undone[e.Undoes] = undone[e.Undoes] || e.End != Void
 		lacks := false
-		for _, step := range e.Steps {
+		for _, step := range e.Record().Steps {
 			lacks = lacks || step.Image != "" && !images[step.Image]
 			if e.End != Void {
 				delete(images, step.Image)
 			}
 		}
-		if lacks && e.Gone == "" && e.Note == "" && e.End != Void && !undone[e.ID] {
+		if lacks && e.Gone == "" && e.Record().Note == "" && e.End != Void && !undone[e.ID] {
 			r.NoImage = append(r.NoImage, e.ID)
 		}
 	}

@@ -67,7 +67,7 @@ func Example() {
 		images, err := s.OpenImages(entry.ID)
 		check(err)
 		defer images.Close()
-		image, err := images.Open(entry.Steps[0].Image, os.O_RDONLY)
+		image, err := images.Open(entry.Record().Steps[0].Image, os.O_RDONLY)
 		check(err)
 		defer image.Close()
 		old := make([]byte, 3)
@@ -75,7 +75,7 @@ func Example() {
 		check(err)
 		now, err := os.ReadFile(filepath.Join(root, "a.txt"))
 		check(err)
-		fmt.Printf("change %d: %s %s, from %q to %q\n", entry.ID, entry.Kind, entry.Steps[0].Path, old, now)
+		fmt.Printf("change %d: %s %s, from %q to %q\n", entry.ID, entry.Record().Kind, entry.Record().Steps[0].Path, old, now)
 	}
 	// Output: change 1: write a.txt, from "old" to "new"
 }

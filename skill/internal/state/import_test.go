@@ -51,30 +51,30 @@ func checkImport(t *testing.T, s *Store) {
 			return err.Error()
 		}
 		defer f.Close()
-		data, err := os.ReadFile(filepath.Join(s.Path(), logsName, segmentName(1), imagesName, find(id).Steps[step].Image))
+		data, err := os.ReadFile(filepath.Join(s.Path(), logsName, segmentName(1), imagesName, find(id).Record().Steps[step].Image))
 		if err != nil {
 			return err.Error()
 		}
 		return string(data)
 	}
 	for id, want := range map[int64]string{2: "first", 7: "deep", 10: "two", 12: "x"} {
-		if got := image(id, len(find(id).Steps)-1); got != want {
+		if got := image(id, len(find(id).Record().Steps)-1); got != want {
 			t.Errorf("the image of %d is %q, want %q", id, got, want)
 		}
 	}
-	if e := find(3); e.Note == "" || e.End != Done {
+	if e := find(3); e.Record().Note == "" || e.End != Done {
 		t.Errorf("the append: %+v", e)
 	}
-	if e := find(4); e.Steps[0].From != "a.txt" || e.Steps[0].Path != "b.txt" || e.Note != "" {
+	if e := find(4); e.Record().Steps[0].From != "a.txt" || e.Record().Steps[0].Path != "b.txt" || e.Record().Note != "" {
 		t.Errorf("the move: %+v", e)
 	}
-	if e := find(6); len(e.Steps) != 3 || e.Steps[0].Path != "n" || e.Steps[0].After.Kind != "folder" || e.Steps[2].Path != "n/e/w.txt" {
+	if e := find(6); len(e.Record().Steps) != 3 || e.Record().Steps[0].Path != "n" || e.Record().Steps[0].After.Kind != "folder" || e.Record().Steps[2].Path != "n/e/w.txt" {
 		t.Errorf("a file with its folders: %+v", e)
 	}
-	if e := find(9); e.Steps[0].Image != "" {
-		t.Errorf("what was undone has the image %q", e.Steps[0].Image)
+	if e := find(9); e.Record().Steps[0].Image != "" {
+		t.Errorf("what was undone has the image %q", e.Record().Steps[0].Image)
 	}
-	if e := find(10); e.Undoes != 9 || e.Steps[0].Before.Sum != "3fc4ccfe745870e2c0d99f71f30ff065" || e.Steps[0].After.Sum != "7692c3ad3540bb803c020b3aee66cd88" || e.Next != 9 {
+	if e := find(10); e.Undoes != 9 || e.Record().Steps[0].Before.Sum != "3fc4ccfe745870e2c0d99f71f30ff065" || e.Record().Steps[0].After.Sum != "7692c3ad3540bb803c020b3aee66cd88" || e.Record().Next != 9 {
 		t.Errorf("the undo: %+v", e)
 	}
 	r, err := Inspect(bg, s.o)

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -82,12 +83,37 @@ func (s *Store) add(r *Record) error {
 	return nil
 }
 
-// An Entry is a record with what was written about it since.
+// An Entry is a record with what was written about it since. The record is decoded when it is asked
+// for: of 100,000 later ones, an undo needs few.
 type Entry struct {
-	Record
+	ID      int64
+	Undoes  int64 // the Undoes of the record
 	End     End
-	Gone    string // why its images are not kept any more; "" if they are
-	Damaged bool   // the record cannot be read; of the rest only ID is set
+	Gone    string  // why its images are not kept any more; "" if they are
+	text    []byte  // JSON of the record; nil once it is decoded
+	record  *Record // decoded
+	damaged bool
+}
+
+// Record returns the record; of a damaged one, all but ID is zero.
+func (e *Entry) Record() *Record {
+	if e.record == nil {
+		e.record = &Record{}
+		if e.damaged = json.Unmarshal(e.text, e.record) != nil; e.damaged {
+			e.record = &Record{ID: e.ID}
+		}
+		e.text = nil
+	}
+	return e.record
+}
+
+// Damaged reports whether the record cannot be read.
+func (e *Entry) Damaged() bool { e.Record(); return e.damaged }
+
+// MayHave reports whether the JSON of the record may have a text in it, without decoding it: false is certain.
+// Where it has a backslash, the text may be written in another way.
+func (e *Entry) MayHave(text string) bool {
+	return e.text == nil || bytes.Contains(e.text, []byte(text)) || bytes.IndexByte(e.text, '\\') >= 0
 }
 
 // Newest iterates over the records, the newest first, from the number below which they
@@ -208,9 +234,9 @@ func readPage(g *segment) (page, error) {
 }
 
 func (p page) entry(l line) Entry {
-	e := Entry{Record: Record{ID: l.id}, Damaged: l.kind == damaged}
-	if !e.Damaged && json.Unmarshal(l.text, &e.Record) != nil {
-		e = Entry{Record: Record{ID: l.id}, Damaged: true}
+	e := Entry{ID: l.id, text: l.text}
+	if bytes.Contains(l.text, []byte(`"undoes":`)) { // in no string, as in noted
+		e.Undoes = e.Record().Undoes
 	}
 	m := p.mark(l.id)
 	e.End, e.Gone = m.End, m.Gone

@@ -18,10 +18,10 @@ func note(t testing.TB, s *Store, i int) {
 func changesAndNotes(t *testing.T, s *Store) (changes []int64, notes, segments int) {
 	t.Helper()
 	for e, err := range s.Newest(bg, 0) {
-		if err != nil || e.Damaged {
-			t.Fatal(e.ID, e.Damaged, err)
+		if err != nil || e.Damaged() {
+			t.Fatal(e.ID, e.Damaged(), err)
 		}
-		if e.Note == "" {
+		if e.Record().Note == "" {
 			changes = append(changes, e.ID)
 		} else {
 			notes++

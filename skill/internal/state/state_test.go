@@ -68,7 +68,7 @@ func ids(t testing.TB, s *Store) (whole, damaged []int64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Damaged {
+		if e.Damaged() {
 			damaged = append(damaged, e.ID)
 		} else {
 			whole = append(whole, e.ID)
@@ -104,8 +104,8 @@ func TestAdd(t *testing.T) {
 	s.Close()
 	s = open(t, Options{Root: root, Dir: dir, ReadOnly: true})
 	e, err := find(s, 1)
-	if err != nil || e.End != Done || e.Tool != "write" || e.Note != "why <not>" || e.Steps[0].Path != "a\xffb" ||
-		e.Steps[0].Before.Target != "x\xfe" || e.Steps[0].Image != "1.0" || string(e.Steps[1].Patch.Old) != "old" || e.Steps[1].After.Stamp.CTime != 4 {
+	if err != nil || e.End != Done || e.Record().Tool != "write" || e.Record().Note != "why <not>" || e.Record().Steps[0].Path != "a\xffb" ||
+		e.Record().Steps[0].Before.Target != "x\xfe" || e.Record().Steps[0].Image != "1.0" || string(e.Record().Steps[1].Patch.Old) != "old" || e.Record().Steps[1].After.Stamp.CTime != 4 {
 		t.Errorf("Find(1): %+v, %v", e, err)
 	}
 	if _, err := find(s, 2); !errors.Is(err, fs.ErrNotExist) {
@@ -198,8 +198,8 @@ func TestNext(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Close()
-		if e, _ := find(s, int64(i+1)); e.Next != step.want {
-			t.Errorf("record %d goes on at %d, want %d", i+1, e.Next, step.want)
+		if e, _ := find(s, int64(i+1)); e.Record().Next != step.want {
+			t.Errorf("record %d goes on at %d, want %d", i+1, e.Record().Next, step.want)
 		}
 	}
 }
@@ -470,5 +470,28 @@ func openImage(s *Store, e *Entry, step int) (*os.File, error) {
 		return nil, err
 	}
 	defer images.Close()
-	return images.Open(cmp.Or(e.Steps[step].Image, "none"), os.O_RDONLY)
+	return images.Open(cmp.Or(e.Record().Steps[step].Image, "none"), os.O_RDONLY)
+}
+
+// A record is decoded only where it may have what is looked for. One that is whole and cannot be decoded is damaged.
+func TestEntry(t *testing.T) {
+	entry := func(text string) Entry { return page{}.entry(line{aRecord, 7, []byte(text)}) }
+	e := entry(`{"id":7,"tool":"a\"b","steps":[{"path":"a"}]}`)
+	if !e.MayHave("absent") {
+		t.Error("a text with a backslash is certain not to have another")
+	}
+	if e = entry(`{"id":7,"tool":"write","steps":[{"path":"a"}]}`); e.MayHave("absent") || !e.MayHave(`"a"`) || e.record != nil {
+		t.Errorf("a text without a backslash was not searched: %+v", e)
+	}
+	if e.Damaged() || e.Record().Tool != "write" || e.Record().Steps[0].Path != "a" || !e.MayHave("absent") {
+		t.Errorf("the record is %+v", e.Record())
+	}
+	for _, steps := range []string{`[{"path":"\u0000!"}]`, `[1]`} {
+		if e = entry(`{"id":7,"undoes":3,"tool":"write","steps":` + steps + `}`); !e.Damaged() || e.Undoes != 0 || e.ID != 7 || e.Record().Tool != "" {
+			t.Errorf("steps %s: %+v, %+v", steps, e, e.Record())
+		}
+	}
+	if e = (page{}).entry(line{id: 7}); !e.Damaged() || e.Record().ID != 7 {
+		t.Errorf("a damaged line is %+v", e)
+	}
 }

@@ -130,14 +130,14 @@ func (w *Workspace) entries(ctx context.Context, h *history, after []string) ite
 }
 
 func (w *Workspace) entry(c *change) HistoryEntry {
-	h := c.h
-	e := HistoryEntry{ID: w.changeID(h, c.ID), Time: c.Time, Dialect: c.Dialect, Tool: c.Tool, Kind: Kind(c.Kind), Command: c.Command, Run: c.Run, RunStep: c.RunStep, Undone: c.undone, Unmade: w.unmade(c), Idle: c.applied() && c.Undoes == 0 && c.idle(), NotKept: cmp.Or(c.Note, c.Gone)}
+	h, r := c.h, c.Record()
+	e := HistoryEntry{ID: w.changeID(h, c.ID), Time: c.time(), Dialect: r.Dialect, Tool: r.Tool, Kind: Kind(r.Kind), Command: r.Command, Run: r.Run, RunStep: r.RunStep, Undone: c.undone, Unmade: w.unmade(c), Idle: c.applied() && c.Undoes == 0 && c.idle(), NotKept: cmp.Or(r.Note, c.Gone)}
 	main := c.main()
 	e.Path = h.path(main.Path)
 	if main.From != "" && c.Undoes == 0 {
 		e.From = h.path(main.From)
 	}
-	for _, s := range c.Steps {
+	for _, s := range r.Steps {
 		if e.Kind == Run || e.Kind == Patch {
 			e.Paths = append(e.Paths, h.path(s.Path))
 		}

@@ -19,12 +19,12 @@ func (w *Workspace) Difference(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if len(c.Steps) == 0 && c.unkept() { // nothing is known of what it changed
-		return c.Note + "\n", nil
+	if len(c.Record().Steps) == 0 && c.unkept() { // nothing is known of what it changed
+		return c.Record().Note + "\n", nil
 	}
 	var out strings.Builder
 	d := differ{w, c.h, c}
-	for i, s := range c.Steps {
+	for i, s := range c.Record().Steps {
 		text, err := d.step(i, s)
 		if err != nil {
 			return "", wrap("open", c.h.path(s.Path), err)
@@ -169,7 +169,10 @@ func (d differ) find(name state.Name, s state.State, use func(in tree.Folder, ba
 		return err
 	}
 	for _, c := range append(slices.Clone(d.c.seen), d.c) {
-		for _, t := range c.Steps {
+		if !c.mayHold(s) {
+			continue
+		}
+		for _, t := range c.Record().Steps {
 			if t.Image != "" && t.Patch == nil && same(t.Before, s) {
 				if ok, err := d.inImage(c.ID, t.Image, s, use); ok || err != nil {
 					return err
@@ -183,6 +186,12 @@ func (d differ) find(name state.Name, s state.State, use func(in tree.Folder, ba
 		}
 	}
 	return nil
+}
+
+// mayHold reports whether the change may have a state that is the same as s: a file has its sum or, where that is not
+// known, its time. Where it has not, its record need not be decoded.
+func (c *change) mayHold(s state.State) bool {
+	return s.Kind != kindFile || s.MTime == 0 || c.MayHave(s.Sum[:min(32, len(s.Sum))]) || c.MayHave(fmt.Sprintf(`"mtime":%d`, s.MTime))
 }
 
 func (d differ) inImage(id int64, image string, s state.State, use func(in tree.Folder, base string) error) (bool, error) {
@@ -276,7 +285,10 @@ func (d differ) current(s state.Step) (*os.File, tree.Info, error) {
 // undoneTail returns what an append has added from the undo of it, nil if none has it.
 func (d differ) undoneTail(s state.Step) []byte {
 	for _, c := range d.c.seen {
-		for _, t := range c.Steps {
+		if !c.mayName(s.Path) {
+			continue
+		}
+		for _, t := range c.Record().Steps {
 			if t.Path != s.Path || t.Patch == nil || t.Patch.Offset != s.Patch.Offset || t.Patch.Length != s.Patch.New {
 				continue
 			}

@@ -49,11 +49,11 @@ func (w *Workspace) Before(ctx context.Context, id, abs string, use func(path st
 // fileBefore returns the step of a change that replaced or removed a file.
 func (w *Workspace) fileBefore(c *change, id, abs string) (state.Step, error) {
 	if c.unkept() {
-		return state.Step{}, &UndoError{ID: id, Reason: "has no saved version: " + c.Note}
+		return state.Step{}, &UndoError{ID: id, Reason: "has no saved version: " + c.Record().Note}
 	}
 	var files []state.Step
 	var names []string
-	for _, s := range c.Steps {
+	for _, s := range c.Record().Steps {
 		if path := c.h.path(s.Path); s.Before.Kind == kindFile && !isMode(s) && (abs == "" || abs == path) {
 			files, names = append(files, s), append(names, path)
 		}
@@ -65,7 +65,7 @@ func (w *Workspace) fileBefore(c *change, id, abs string) (state.Step, error) {
 		return state.Step{}, &UndoError{ID: id, Reason: "is about several files; name one: " + strings.Join(names[:min(len(names), 10)], ", ")}
 	case abs != "":
 		return state.Step{}, &UndoError{ID: id, Reason: "did not replace or remove a file " + abs}
-	case slices.ContainsFunc(c.Steps, func(s state.Step) bool { return s.Before.Kind == kindFolder && !isEmptyFolder(s.Before) }):
+	case slices.ContainsFunc(c.Record().Steps, func(s state.Step) bool { return s.Before.Kind == kindFolder && !isEmptyFolder(s.Before) }):
 		return state.Step{}, &UndoError{ID: id, Reason: "removed a folder; only undo brings that back"}
 	}
 	return state.Step{}, &UndoError{ID: id, Reason: "did not replace or remove a file"}

@@ -217,8 +217,9 @@ func (w *Workspace) commitUnkept(ctx context.Context, c *Change, r state.Record)
 // saysAsMuchAs reports whether the record of a command of whose changes nothing was kept says
 // all that the one which is planned would.
 func (c *change) saysAsMuchAs(r state.Record, by RunStep) bool {
-	return c.applied() && c.Command == r.Command && c.Note == r.Note && c.Left == r.Left && c.Run == by.Run && c.RunStep == by.Step &&
-		slices.EqualFunc(c.Steps, r.Steps, func(a, b state.Step) bool { return a.Path == b.Path })
+	said := c.Record()
+	return c.applied() && said.Command == r.Command && said.Note == r.Note && said.Left == r.Left && said.Run == by.Run && said.RunStep == by.Step &&
+		slices.EqualFunc(said.Steps, r.Steps, func(a, b state.Step) bool { return a.Path == b.Path })
 }
 
 // clearStages removes what killed processes left in the folder of stages.

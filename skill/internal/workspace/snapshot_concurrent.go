@@ -41,8 +41,8 @@ func (r *recorder) findConcurrent() error {
 		}
 	}
 	for _, c := range slices.Backward(all) {
-		r.otherCommand = r.otherCommand || c.Kind == string(Run)
-		for _, s := range c.Steps {
+		r.otherCommand = r.otherCommand || c.Record().Kind == string(Run)
+		for _, s := range c.Record().Steps {
 			r.concurrent.add(s)
 		}
 	}

@@ -144,7 +144,7 @@ func (w *Workspace) undoLast(ctx context.Context, all *undone, force bool) ([]Un
 			continue
 		}
 		for _, p := range refused {
-			if p.h == c.h && p.overlaps(c) && !force && c.Note+c.Gone == "" {
+			if p.h == c.h && p.overlaps(c) && !force && c.Record().Note+c.Gone == "" {
 				return nil, &UndoError{ID: w.changeID(c.h, c.ID), Path: c.h.path(c.main().Path), Force: true,
 					Reason: "was changed since, and " + p.why.Error()}
 			}
@@ -158,7 +158,7 @@ func (w *Workspace) undoLast(ctx context.Context, all *undone, force bool) ([]Un
 			passed = append(passed, w.notInEffect(ctx, c))
 		case ok && !no.Force:
 			passed = append(passed, err)
-			if !c.unkept() || c.Left > 0 { // else git ignores what it changed, or nothing is known of it
+			if !c.unkept() || c.Record().Left > 0 { // else git ignores what it changed, or nothing is known of it
 				refused = append(refused, refusal{c, err})
 			}
 		case err != nil:
@@ -201,11 +201,11 @@ func (w *Workspace) notInEffect(ctx context.Context, c *change) error {
 // change is still the same, by its stamp. What is written in place is recorded as complete: if it
 // was not, and of an append the file has no byte, a power cut has left the record alone.
 func (w *Workspace) unmade(c *change) bool {
-	if c.End != "" || c.Undoes > 0 || len(c.Steps) == 0 {
+	if c.End != "" || c.Undoes > 0 || len(c.Record().Steps) == 0 {
 		return false
 	}
 	proof := false
-	for _, s := range c.Steps {
+	for _, s := range c.Record().Steps {
 		name, was := s.Path, s.Before
 		if s.From != "" {
 			name, was = s.From, s.After
@@ -250,7 +250,7 @@ func (w *Workspace) changes(ctx context.Context, jump bool, wanted func(*change)
 						next[i] = c
 					}
 				}
-				if next[i] != nil && (latest < 0 || next[i].Time.After(next[latest].Time)) {
+				if next[i] != nil && (latest < 0 || next[i].time().After(next[latest].time())) {
 					latest = i
 				}
 			}
@@ -278,7 +278,7 @@ func (w *Workspace) undoOne(ctx context.Context, all *undone, id string, force b
 		case c.ID > n:
 			first = first && !c.undoable()
 			continue
-		case c.Damaged:
+		case c.Damaged():
 			return nil, &UndoError{ID: id, Reason: "has a damaged record"}
 		case c.undone && c.open == nil || !c.applied():
 			return nil, &UndoError{ID: id, Reason: "is not in effect: it was undone, or never made"}
@@ -314,7 +314,7 @@ func (w *Workspace) undoSince(ctx context.Context, all *undone, id string, force
 	var passed []error
 	for i, c := range todo {
 		var back Undone
-		if c.Damaged {
+		if c.Damaged() {
 			err = &UndoError{ID: w.changeID(c.h, c.ID), Reason: "has a damaged record, and so what it did is not known"}
 		} else {
 			u := w.newUndo(c, all, force)
@@ -347,7 +347,7 @@ func (w *Workspace) undoSince(ctx context.Context, all *undone, id string, force
 // undoAfter runs an undo after those of later changes. In a dry run these are in the way still, and it
 // is taken to be possible where they are about the same files.
 func (w *Workspace) undoAfter(ctx context.Context, u *undo, later []*change) (Undone, error) {
-	if w.opts.DryRun && u.c.Note+u.c.Gone == "" && slices.ContainsFunc(later, u.c.overlaps) {
+	if w.opts.DryRun && u.c.Record().Note+u.c.Gone == "" && slices.ContainsFunc(later, u.c.overlaps) {
 		return u.undone(), nil
 	}
 	return u.run(ctx)
@@ -362,7 +362,7 @@ func (w *Workspace) since(ctx context.Context, id string) (todo []*change, isUnd
 		return nil, false, unknown(id)
 	}
 	undoable := func(c *change) bool {
-		return c.Damaged || (c.undoable() || c.h == h && c.undoableTo(n-1)) && w.holdsAll(c)
+		return c.Damaged() || (c.undoable() || c.h == h && c.undoableTo(n-1)) && w.holdsAll(c)
 	}
 	for c, err := range w.changes(ctx, false, func(c *change) bool { return undoable(c) || c.h == h && c.ID <= n }) {
 		switch {
@@ -388,7 +388,7 @@ func (w *Workspace) since(ctx context.Context, id string) (todo []*change, isUnd
 // holdsAll reports whether all of a change is inside w, which it need not be if the
 // history is another Workspace's.
 func (w *Workspace) holdsAll(c *change) bool {
-	return !w.borrowed || !slices.ContainsFunc(c.Steps, func(s state.Step) bool {
+	return !w.borrowed || !slices.ContainsFunc(c.Record().Steps, func(s state.Step) bool {
 		_, ok := w.matchRoot(c.h.path(s.Path))
 		return !ok
 	})

@@ -214,7 +214,7 @@ func (u *undo) checkNames(b *undoStep) error {
 // had no other name in the workspace.
 func (u *undo) parted(name state.Name) bool {
 	return u.all.parted[u.h.path(name)] || slices.ContainsFunc(u.c.seen, func(c *change) bool {
-		return c.Undoes > 0 && c.applied() && !c.undone && slices.ContainsFunc(c.Steps, func(s state.Step) bool { return s.Path == name && parts(s) })
+		return c.Undoes > 0 && c.applied() && !c.undone && slices.ContainsFunc(c.Record().Steps, func(s state.Step) bool { return s.Path == name && parts(s) })
 	})
 }
 
@@ -228,11 +228,11 @@ func parts(s state.Step) bool {
 // is the last one. Of the same content it is that if it is not the file which the change put there, by
 // its names or number.
 func (u *undo) isAsBefore(b *undoStep) bool {
-	first := slices.IndexFunc(u.c.Steps, func(s state.Step) bool { return s.Path == b.path && s.After.Kind == "" })
+	first := slices.IndexFunc(u.c.Record().Steps, func(s state.Step) bool { return s.Path == b.path && s.After.Kind == "" })
 	if first < 0 || first >= b.index || b.target.Kind != "" || b.there.Kind == "" {
 		return false
 	}
-	was := u.c.Steps[first].Before
+	was := u.c.Record().Steps[first].Before
 	return same(b.there, was) && (!same(b.there, b.expect) || b.there.Stamp.Ino == was.Stamp.Ino || u.c.Undoes == 0 && b.there.Stamp.Ino != b.expect.Stamp.Ino && b.there.Links < b.expect.Links)
 }
 
@@ -263,7 +263,7 @@ func (u *undo) takenNames(id FileID) (n uint64) {
 			continue
 		}
 		if images, err := u.h.openImages(c.ID); err == nil {
-			for _, s := range c.Steps {
+			for _, s := range c.Record().Steps {
 				n += countName(images.top, s.Image, id)
 			}
 			images.close()
@@ -275,7 +275,7 @@ func (u *undo) takenNames(id FileID) (n uint64) {
 // writesBelow reports whether the change wrote in place to a file that has a name in the folder name of images,
 // and so its undo is to write to that, too.
 func (u *undo) writesBelow(images tree.Folder, name string) bool {
-	return slices.ContainsFunc(u.c.Steps, func(s state.Step) bool {
+	return slices.ContainsFunc(u.c.Record().Steps, func(s state.Step) bool {
 		is := FileID{Dev: images.ID().Dev, Ino: s.After.Stamp.Ino}
 		return s.After.Links > 1 && is.Ino == s.Before.Stamp.Ino && countName(images, name, is) > 0
 	})

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"path"
 	"slices"
+	"time"
 
 	"textskill/skill/internal/state"
 )
@@ -26,7 +28,7 @@ const redo Kind = "redo"
 // record of a command, count only when complete: the one can be made again, and the other
 // lacks images.
 func (c *change) applied() bool {
-	return c.End != state.Void && !c.Damaged && (c.Undoes == 0 && c.Kind != string(Run) || c.End == state.Done)
+	return c.End != state.Void && !c.Damaged() && (c.Undoes == 0 && c.Record().Kind != string(Run) || c.End == state.Done)
 }
 
 // undoable reports whether an undo that names no change may undo this one.
@@ -42,38 +44,64 @@ func (c *change) undoableTo(n int64) bool {
 
 // unkept reports whether nothing that a command changed was kept: at most its paths are known.
 func (c *change) unkept() bool {
-	return c.Note != "" && !slices.ContainsFunc(c.Steps, func(s state.Step) bool { return s.Before.Kind+s.After.Kind != "" })
+	return c.Record().Note != "" && !slices.ContainsFunc(c.Record().Steps, func(s state.Step) bool { return s.Before.Kind+s.After.Kind != "" })
 }
 
 // idle reports whether the change left all contents and permissions as they were.
 func (c *change) idle() bool {
-	return !c.unkept() && !slices.ContainsFunc(c.Steps, func(s state.Step) bool {
+	return !c.unkept() && !slices.ContainsFunc(c.Record().Steps, func(s state.Step) bool {
 		appended := s.Patch != nil && s.Patch.Sum != "" && s.Before.Size != s.After.Size
 		return s.From != "" || s.Before.Mode != s.After.Mode || appended || s.Before.Kind != s.After.Kind || s.Before.Kind == kindLink ||
 			s.Before.Sum == "" && !(s.Patch != nil && s.Patch.Sum != "") || s.Before.Sum != s.After.Sum
 	})
 }
 
+// time returns when the change was made; of a damaged one, that is not known, when the one after it was.
+func (c *change) time() time.Time {
+	if n := len(c.seen); n > 0 && c.Damaged() {
+		return c.seen[n-1].time()
+	}
+	return c.Record().Time
+}
+
 // main is the step by which the change is described.
 func (c *change) main() state.Step {
-	switch {
-	case len(c.Steps) == 0:
+	switch steps := c.Record().Steps; {
+	case len(steps) == 0:
 		return state.Step{}
-	case c.Kind == string(Undo): // the last one is undone first
-		return c.Steps[0]
+	case c.Record().Kind == string(Undo): // the last one is undone first
+		return steps[0]
+	default:
+		return steps[len(steps)-1]
 	}
-	return c.Steps[len(c.Steps)-1]
 }
 
 // overlaps reports whether two changes are about the same files.
 func (c *change) overlaps(d *change) bool {
-	return slices.ContainsFunc(c.Steps, func(s state.Step) bool { return d.touches(s) })
+	return slices.ContainsFunc(c.Record().Steps, func(s state.Step) bool { return d.touches(s) })
 }
 
 func (c *change) touches(at state.Step) bool {
-	return slices.ContainsFunc(c.Steps, func(s state.Step) bool {
+	return (c.mayName(at.Path) || c.mayName(at.From)) && slices.ContainsFunc(c.Record().Steps, func(s state.Step) bool {
 		return overlap(s.Path, at.Path) || overlap(s.From, at.Path) || overlap(s.Path, at.From) || overlap(s.From, at.From)
 	})
+}
+
+// mayName reports whether the change may be about a name, one above it or one in it. Where it is not, its
+// record need not be decoded.
+func (c *change) mayName(name state.Name) bool {
+	if name == "" {
+		return false
+	}
+	if c.MayHave(`"` + string(name)) {
+		return true
+	}
+	for at := string(name); at != path.Dir(at); {
+		if at = path.Dir(at); c.MayHave(`"` + at + `"`) {
+			return true
+		}
+	}
+	return false
 }
 
 // overlap reports whether one of two names is the other, or is in it.
@@ -111,8 +139,11 @@ func (h *history) changes(ctx context.Context, jump bool) iter.Seq2[*change, err
 					return
 				}
 				settled := c.Undoes == 0 || c.End == state.Done && !c.undone && c.open == nil
-				if jump && settled && 0 < c.Next && c.Next < c.ID-1 && !r.revived(c.Next, c.ID) {
-					below, more = c.Next+1, true
+				if !jump || !settled {
+					continue
+				}
+				if next := c.Record().Next; 0 < next && next < c.ID-1 && !r.revived(next, c.ID) {
+					below, more = next+1, true
 					break
 				}
 			}
@@ -133,9 +164,6 @@ type reader struct {
 
 func (r *reader) add(e state.Entry) *change {
 	c := &change{Entry: e, h: r.h, open: r.open[e.ID], carrier: r.carrier[e.ID], seen: r.seen}
-	if n := len(r.seen); c.Damaged && n > 0 {
-		c.Time = r.seen[n-1].Time
-	}
 	by := r.undoer[c.ID]
 	c.undone = by != nil
 	switch {
@@ -152,7 +180,7 @@ func (r *reader) add(e state.Entry) *change {
 		r.undoer[c.Undoes] = c
 	}
 	r.ended[c.Undoes] = r.ended[c.Undoes] || c.End == state.Done
-	if c.Undoes > 0 && (c.undone || c.open != nil || c.Kind == string(redo)) {
+	if c.Undoes > 0 && (c.undone || c.open != nil || c.Record().Kind == string(redo)) {
 		r.revives = append(r.revives, c.Undoes)
 	}
 	r.seen = append(r.seen, c)

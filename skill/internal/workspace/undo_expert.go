@@ -134,10 +134,13 @@ func (w *Workspace) changesOfRun(ctx context.Context, run string, after []string
 			if c.ID <= from {
 				break
 			}
-			if c.Damaged {
+			if !c.MayHave(run) {
+				continue
+			}
+			if c.Damaged() {
 				return nil, &UndoError{ID: w.changeID(h, c.ID), Reason: "has a damaged record, and so it is not known whether it is of the run " + run}
 			}
-			if c.Run == run && c.undoableTo(from) && w.holdsAll(c) {
+			if c.Record().Run == run && c.undoableTo(from) && w.holdsAll(c) {
 				todo = append(todo, c)
 			}
 		}

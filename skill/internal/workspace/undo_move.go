@@ -69,13 +69,13 @@ func (u *undo) makeFolders(name string) error {
 
 // broughtBack returns the number of the undo of an earlier change that put at a name what is there; 0 if none did.
 func (u *undo) broughtBack(name state.Name, is state.State) int64 {
-	i := slices.IndexFunc(u.c.seen, func(c *change) bool { return c.applied() && !c.undone && c.touches(state.Step{Path: name}) })
+	i := slices.IndexFunc(u.c.seen, func(c *change) bool { return !c.undone && c.touches(state.Step{Path: name}) && c.applied() })
 	if i < 0 {
 		return 0
 	}
 	last := u.c.seen[i]
-	put := slices.ContainsFunc(last.Steps, func(s state.Step) bool { return s.Path == name && same(is, s.After) })
-	if !put || last.Kind != string(Undo) || u.c.origins()[last.ID] >= u.c.ID {
+	put := slices.ContainsFunc(last.Record().Steps, func(s state.Step) bool { return s.Path == name && same(is, s.After) })
+	if !put || last.Record().Kind != string(Undo) || u.c.origins()[last.ID] >= u.c.ID {
 		return 0
 	}
 	return last.ID

@@ -28,7 +28,7 @@ func (u *undo) checkPatch(b *undoStep) error {
 		return u.changedPart(b, "of all else that the file held, nothing is kept")
 	}
 	if int64(len(p.Old)) < p.Length {
-		b.source, b.sourceRecord = u.c.Steps[b.index].Image, u.c.ID
+		b.source, b.sourceRecord = u.c.Record().Steps[b.index].Image, u.c.ID
 	}
 	if err := u.checkNames(b); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (u *undo) checkEnd(b *undoStep) (done bool, err error) {
 // rewritten reports whether a later change in effect has written a file, and not only at its end.
 func (u *undo) rewritten(name state.Name) bool {
 	return slices.ContainsFunc(u.c.seen, func(c *change) bool {
-		return c.undoable() && slices.ContainsFunc(c.Steps, func(s state.Step) bool {
+		return c.mayName(name) && c.undoable() && slices.ContainsFunc(c.Record().Steps, func(s state.Step) bool {
 			return s.Path == name && !isMode(s) && (s.Patch == nil || s.Patch.Sum == "")
 		})
 	})

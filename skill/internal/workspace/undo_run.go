@@ -51,7 +51,7 @@ func (u *undo) conflict(name state.Name, force bool, format string, args ...any)
 
 // run checks every step before it applies the first.
 func (u *undo) run(ctx context.Context) (Undone, error) {
-	if why := cmp.Or(u.c.Note, u.c.Gone); why != "" {
+	if why := cmp.Or(u.c.Record().Note, u.c.Gone); why != "" {
 		return Undone{}, u.conflict(u.c.main().Path, false, "was not kept: %s", why)
 	}
 	err := u.checkAll()
@@ -82,7 +82,7 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 		}
 	}
 	planned := plan{root: u.h.root, Record: state.Record{Kind: string(Undo), Undoes: u.by.ID, Next: u.next()}}
-	if u.c.Kind == string(Undo) {
+	if u.c.Record().Kind == string(Undo) {
 		planned.Kind = string(redo)
 	}
 	for _, s := range u.steps {
@@ -128,7 +128,7 @@ func (u *undo) killedWithImages() (list []*change) {
 		if err != nil {
 			continue
 		}
-		if slices.ContainsFunc(c.Steps, func(s state.Step) bool {
+		if slices.ContainsFunc(c.Record().Steps, func(s state.Step) bool {
 			now, err := stateAt(images.top, s.Image, -1)
 			return s.Image != "" && err == nil && now.Kind != ""
 		}) {
@@ -141,10 +141,10 @@ func (u *undo) killedWithImages() (list []*change) {
 
 // undone describes the undo.
 func (u *undo) undone() Undone {
-	done := Undone{Of: u.id(), Left: u.c.Left, Skipped: u.left, Change: Change{Kind: Undo, Path: u.h.path(u.c.main().Path)}}
-	if k := Kind(u.c.Kind); k == Run || k == Patch {
+	done := Undone{Of: u.id(), Left: u.c.Record().Left, Skipped: u.left, Change: Change{Kind: Undo, Path: u.h.path(u.c.main().Path)}}
+	if k := Kind(u.c.Record().Kind); k == Run || k == Patch {
 		files := map[state.Name]bool{} // of one that was replaced there may be two steps
-		for _, s := range u.c.Steps {
+		for _, s := range u.c.Record().Steps {
 			files[s.Path] = true
 		}
 		done.More = len(files) - 1
@@ -161,7 +161,7 @@ func (u *undo) undone() Undone {
 // that is not all. Of a move that is both of its steps.
 func (u *undo) checkAll() error {
 	at, n, failed := -1, 0, -1
-	for _, s := range backwards(u.c.Steps) {
+	for _, s := range backwards(u.c.Record().Steps) {
 		if s.index == failed {
 			continue
 		}
@@ -210,8 +210,8 @@ func (u *undo) leave(name state.Name, n int, why *UndoError) {
 // settled, that is the number before the record's own. What an undo of an undo makes again is
 // to be found with it, and so settles nothing.
 func (u *undo) next() int64 {
-	if u.first && u.c.Next > 0 && u.c.Kind != string(Undo) && !u.c.undoneBelow() {
-		return u.c.Next
+	if u.first && u.c.Record().Next > 0 && u.c.Record().Kind != string(Undo) && !u.c.undoneBelow() {
+		return u.c.Record().Next
 	}
 	last := max(u.by.ID+1, u.all.last[u.h])
 	if len(u.c.seen) > 0 {
@@ -244,8 +244,8 @@ func (u *undo) wasKilled(c *change) bool { return c.Undoes == u.by.ID && c.End =
 // to undo, because a later change has replaced the rest.
 func (u *undo) onlyFolders() bool {
 	made := func(s state.Step) bool { return s.Before.Kind == "" && isEmptyFolder(s.After) }
-	rest := slices.DeleteFunc(slices.Clone(u.c.Steps), made)
-	return len(rest) > 0 && len(rest) < len(u.c.Steps) &&
+	rest := slices.DeleteFunc(slices.Clone(u.c.Record().Steps), made)
+	return len(rest) > 0 && len(rest) < len(u.c.Record().Steps) &&
 		!slices.ContainsFunc(u.steps, func(s *undoStep) bool { return s.way != byPut || !isEmptyFolder(s.expect) }) &&
 		slices.ContainsFunc(rest, func(s state.Step) bool { return u.laterChange(s) != nil })
 }
@@ -254,7 +254,7 @@ func (u *undo) onlyFolders() bool {
 // since, nil if there is none.
 func (u *undo) laterChange(at state.Step) *change {
 	for _, c := range u.c.seen {
-		if c.undoable() && c.touches(at) {
+		if c.touches(at) && c.undoable() {
 			return c
 		}
 	}
@@ -298,7 +298,7 @@ func (all *undone) complete(list []*change) {
 	for _, c := range list {
 		all.Applied = true
 		all.old = append(all.old, c)
-		for _, s := range c.Steps {
+		for _, s := range c.Record().Steps {
 			all.paths[filepath.Dir(c.h.path(s.Path))] = true
 		}
 	}

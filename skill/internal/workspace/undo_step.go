@@ -214,7 +214,7 @@ func (u *undo) madeAgain(b *undoStep) bool {
 	if u.c.Undoes > 0 && b.expect.Kind == kindFolder && b.expect.Sum == "" {
 		return b.there.Kind == kindFolder && u.empties(b.path)
 	}
-	return u.by != u.c && slices.ContainsFunc(u.by.Steps, func(s state.Step) bool { return s.Path == b.path && same(b.there, s.After) })
+	return u.by != u.c && slices.ContainsFunc(u.by.Record().Steps, func(s state.Step) bool { return s.Path == b.path && same(b.there, s.After) })
 }
 
 // checkFolder checks a step that removes a folder which was made.
@@ -229,7 +229,7 @@ func (u *undo) checkFolder(b *undoStep) error {
 		reason = "is no longer empty"
 	}
 	if reason != "" {
-		if u.c.Kind == string(Mkdir) || u.c.Kind == string(Undo) {
+		if u.c.Record().Kind == string(Mkdir) || u.c.Record().Kind == string(Undo) {
 			return u.conflict(b.path, false, "%s", reason)
 		}
 		return nil // the folder was only made for the change, and may stay
@@ -285,7 +285,7 @@ func (u *undo) findSource(b *undoStep) error {
 	}
 	reason, written := "has no saved version", state.State{}
 	for _, c := range u.holders() {
-		for i, s := range c.Steps {
+		for i, s := range c.Record().Steps {
 			if s.Path != b.path || s.Image == "" || c == u.c && i != b.index {
 				continue
 			}
@@ -330,7 +330,7 @@ func (u *undo) findSource(b *undoStep) error {
 
 // writesTo reports whether the change wrote to a file in place, and so its undo is to write s to it.
 func (u *undo) writesTo(ino uint64, s state.State) bool {
-	return slices.ContainsFunc(u.c.Steps, func(c state.Step) bool {
+	return slices.ContainsFunc(u.c.Record().Steps, func(c state.Step) bool {
 		return c.After.Links > 1 && c.After.Stamp.Ino == ino && c.Before.Stamp.Ino == ino && same(c.Before, s)
 	})
 }
@@ -357,7 +357,7 @@ func (u *undo) holders() []*change {
 
 // dropLink removes an image that is a second name of its file: the change was interrupted before it replaced that.
 func (u *undo) dropLink(b *undoStep) {
-	if b.index >= len(u.c.Steps) || u.c.Steps[b.index].Image == "" || b.there.Kind == "" || u.all.trial || u.w.opts.DryRun {
+	if b.index >= len(u.c.Record().Steps) || u.c.Record().Steps[b.index].Image == "" || b.there.Kind == "" || u.all.trial || u.w.opts.DryRun {
 		return
 	}
 	images, err := u.h.openImages(u.c.ID)
@@ -365,7 +365,7 @@ func (u *undo) dropLink(b *undoStep) {
 		return
 	}
 	defer images.close()
-	name := u.c.Steps[b.index].Image
+	name := u.c.Record().Steps[b.index].Image
 	if info, err := images.top.Lstat(name); err == nil && info.ID.Ino == b.there.Stamp.Ino && info.Links > 1 {
 		images.top.Remove(name, false)
 	}
