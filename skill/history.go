@@ -3,10 +3,8 @@ package skill
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
-	"textskill/skill/internal/process"
 	"textskill/skill/internal/words"
 	"textskill/skill/internal/workspace"
 )
@@ -86,12 +84,9 @@ func (x *Executor) history(ctx context.Context, s *Session, a History) (Result, 
 		c.of += " of the run " + a.Run
 	}
 	found := false
-	for r, err := range x.ws.History(ctx, a.After...) {
+	for r, err := range x.ws.HistoryOf(ctx, of, a.After...) {
 		if err != nil {
 			return nil, err
-		}
-		if of != "" && !slices.ContainsFunc(append([]string{r.Path, r.From}, r.Paths...), func(p string) bool { return process.Contains(of, p) }) {
-			continue
 		}
 		found = true
 		switch {

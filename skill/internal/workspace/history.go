@@ -5,8 +5,11 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
+
+	"textskill/skill/internal/state"
 )
 
 // A HistoryEntry is one change in the journal.
@@ -74,10 +77,15 @@ func (e HistoryEntry) String() string {
 // History iterates over the changes after a position that are kept, all without one, the newest first. It reads
 // no more records than it is asked for, and ends after an error. Folders that were made for a change are part of it.
 func (w *Workspace) History(ctx context.Context, after ...string) iter.Seq2[HistoryEntry, error] {
+	return w.HistoryOf(ctx, "", after...)
+}
+
+// HistoryOf is History of the file abs, or of the folder abs and what is in it. "" is everything.
+func (w *Workspace) HistoryOf(ctx context.Context, abs string, after ...string) iter.Seq2[HistoryEntry, error] {
 	return func(yield func(HistoryEntry, error) bool) {
 		var heads []historyHead
 		for _, h := range w.histories {
-			next, stop := iter.Pull2(w.entries(ctx, h, after))
+			next, stop := iter.Pull2(w.entries(ctx, h, abs, after))
 			defer stop()
 			heads = append(heads, historyHead{next: next})
 		}
@@ -113,20 +121,41 @@ type historyHead struct {
 
 func (h *historyHead) take() { h.entry, h.err, h.more = h.next() }
 
-// entries iterates over the changes of one history after a position, the newest first.
-func (w *Workspace) entries(ctx context.Context, h *history, after []string) iter.Seq2[HistoryEntry, error] {
+// entries iterates over the changes of one history after a position that are about abs, the newest first.
+func (w *Workspace) entries(ctx context.Context, h *history, abs string, after []string) iter.Seq2[HistoryEntry, error] {
 	return func(yield func(HistoryEntry, error) bool) {
 		from := w.numberAt(h, after)
+		name, inside := below(h.root.dir, abs)
+		if !inside {
+			name = abs
+		}
+		if _, all := below(abs, h.root.dir); all {
+			name = ""
+		}
 		for c, err := range h.changes(ctx, false) {
 			if err != nil {
 				yield(HistoryEntry{}, wrap("open", h.root.dir, err))
 				return
 			}
-			if c.ID <= from || c.applied() && w.holdsAll(c) && !yield(w.entry(c), nil) {
+			if c.ID <= from {
+				return
+			}
+			if name != "" && !c.mayName(state.Name(name)) || !c.applied() || !w.holdsAll(c) {
+				continue
+			}
+			if e := w.entry(c); (abs == "" || e.isAbout(abs)) && !yield(e, nil) {
 				return
 			}
 		}
 	}
+}
+
+// isAbout reports whether a change is about the file abs, or about the folder abs or what is in it.
+func (e HistoryEntry) isAbout(abs string) bool {
+	return slices.ContainsFunc(append([]string{e.Path, e.From}, e.Paths...), func(path string) bool {
+		_, in := below(abs, path)
+		return in
+	})
 }
 
 func (w *Workspace) entry(c *change) HistoryEntry {
