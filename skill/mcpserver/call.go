@@ -20,6 +20,12 @@ import (
 // handler answers the calls of one tool that come through the SDK.
 func (s *Server) handler(t tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if m, ok := s.relaying.of(req); ok {
+			var stop context.CancelFunc
+			ctx, stop = context.WithCancel(ctx)
+			defer stop()
+			defer context.AfterFunc(m.ctx, stop)()
+		}
 		c := s.session(req.Session)
 		if parent, ok := req.Params.Meta["traceparent"].(string); ok {
 			ctx = dialect.WithTrace(ctx, parent)
@@ -140,10 +146,10 @@ func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) (_ cont
 		}
 		p.done, p.next = done, now.Add(progressEvery)
 		params := &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(done), Total: float64(total), Message: note}
-		if notify := s.relaying.notifier(req); notify != nil {
+		if m, _ := s.relaying.of(req); m.notify != nil {
 			line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
 			if err == nil {
-				notify(line)
+				m.notify(line)
 			}
 			return
 		}

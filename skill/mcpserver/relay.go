@@ -50,7 +50,7 @@ const (
 	methodHeader  = "Mcp-Method"
 	nameHeader    = "Mcp-Name"
 
-	notifyHeader = "Skill-Notify" // names the client of a message that was carried here
+	carriedHeader = "Skill-Carried" // names a message that was carried here
 )
 
 // HTTP serves clients over streamable HTTP, as [Server.HTTP] does, until ctx is done.
@@ -267,7 +267,7 @@ func (c *relayConn) header(line []byte) http.Header {
 // protocol's versions that have them is only a name, which begins with place, and by which
 // a request can be cancelled.
 func (s *Server) Relayed(ctx context.Context, place string, m Message) Reply {
-	session := m.Header.Get(sessionHeader)
+	session, call := m.Header.Get(sessionHeader), ctx
 	e, err := readEnvelope(append([]byte(nil), bytes.TrimSpace(m.Body)...))
 	if err == nil && session != "" {
 		if string(e.method) == `"notifications/cancelled"` {
@@ -275,7 +275,7 @@ func (s *Server) Relayed(ctx context.Context, place string, m Message) Reply {
 			return Reply{Status: http.StatusAccepted}
 		}
 		var stop context.CancelFunc
-		ctx, stop = context.WithCancel(ctx)
+		call, stop = context.WithCancel(ctx) // the message itself goes on: it is answered
 		defer stop()
 		defer s.relaying.begin(session, e.id, stop)()
 	}
@@ -285,12 +285,10 @@ func (s *Server) Relayed(ctx context.Context, place string, m Message) Reply {
 	}
 	req.Header = m.Header.Clone()
 	req.Header.Del(sessionHeader)
-	if m.Notify != nil {
-		id := rand.Text()
-		req.Header.Set(notifyHeader, id)
-		s.relaying.notify.Store(id, m.Notify)
-		defer s.relaying.notify.Delete(id)
-	}
+	id := rand.Text()
+	req.Header.Set(carriedHeader, id)
+	s.relaying.carried.Store(id, carried{call, m.Notify})
+	defer s.relaying.carried.Delete(id)
 	w := &recorder{Reply: Reply{Status: http.StatusOK, Header: http.Header{}}}
 	s.relaying.handler().ServeHTTP(w, req)
 	if string(e.method) == `"initialize"` && w.Status == http.StatusOK {
@@ -302,10 +300,17 @@ func (s *Server) Relayed(ctx context.Context, place string, m Message) Reply {
 // relaying are the messages that were carried here.
 type relaying struct {
 	handler func() http.Handler
-	notify  sync.Map // what a Message has to notify its client with, by its notifyHeader
+	carried sync.Map // by carriedHeader
 
 	mu      sync.Mutex
 	running map[string]context.CancelFunc // by session and ID
+}
+
+// carried is what a call needs of the message that it came in. The SDK hands on neither: it ends a call with its
+// request only in the protocol's newest version.
+type carried struct {
+	ctx    context.Context
+	notify func([]byte) // nil if the client wants none
 }
 
 // begin records a request, until the function that it returns is called.
@@ -321,14 +326,14 @@ func (r *relaying) begin(session string, id []byte, stop context.CancelFunc) (en
 	}
 }
 
-// notifier returns what notifies the client of a call that was carried here, nil for others.
-func (r *relaying) notifier(req *mcp.CallToolRequest) func([]byte) {
+// of returns what a call needs of its message, false if it was not carried here.
+func (r *relaying) of(req *mcp.CallToolRequest) (carried, bool) {
 	if req.Extra == nil {
-		return nil
+		return carried{}, false
 	}
-	notify, _ := r.notify.Load(req.Extra.Header.Get(notifyHeader))
-	f, _ := notify.(func([]byte))
-	return f
+	m, _ := r.carried.Load(req.Extra.Header.Get(carriedHeader))
+	c, ok := m.(carried)
+	return c, ok
 }
 
 // cancel stops the request that a notification names.
