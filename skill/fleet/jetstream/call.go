@@ -66,24 +66,25 @@ func (p *Plane) Call(ctx context.Context, name string, request []byte) ([]byte, 
 }
 
 // request sends a request once, for whether a lost one was carried out is not known, and
-// asks from time to time whether it is still in progress. The answer has an inbox of its own,
-// which is looked into also when the time is over.
+// asks from time to time whether it is still in progress. The answer is looked for also when
+// the time is over. It comes before the answer to a later question, which has the same inbox.
 func (p *Plane) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
-	m.Reply = p.nc.NewInbox()
-	sub, err := p.nc.SubscribeSync(m.Reply)
-	if err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
-	defer sub.Unsubscribe()
-	if err := p.nc.PublishMsg(m); err != nil {
-		return nil, err
-	}
+	sent, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	answers := make(chan answer, 1)
+	go func() {
+		reply, err := p.nc.RequestMsgWithContext(sent, m)
+		answers <- answer{reply, err}
+	}()
 	wait := asking
 	for silent := time.Duration(0); ; {
-		reply, err := receive(ctx, sub, wait)
+		a, ok := receive(ctx, answers, wait)
 		switch {
-		case !errors.Is(err, nats.ErrTimeout):
-			return reply, err
+		case ok:
+			return a.reply, a.err
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case wait != asking:
@@ -100,19 +101,30 @@ func (p *Plane) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 	}
 }
 
-// late is how long a message is waited for after the time is over: where the machine stopped,
+// answer is how a request ended.
+type answer struct {
+	reply *nats.Msg
+	err   error
+}
+
+// late is how long an answer is waited for after the time is over: where the machine stopped,
 // it has come before that, and is not read yet.
 const late = 100 * time.Millisecond
 
-// receive waits for a message, or fails with [nats.ErrTimeout].
-func receive(ctx context.Context, sub *nats.Subscription, wait time.Duration) (*nats.Msg, error) {
-	once, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	m, err := sub.NextMsgWithContext(once)
-	if err != nil && err == once.Err() {
-		return sub.NextMsg(late)
+// receive reports whether an answer came in time.
+func receive(ctx context.Context, answers <-chan answer, wait time.Duration) (a answer, ok bool) {
+	select {
+	case a = <-answers:
+		return a, true
+	case <-ctx.Done():
+	case <-time.After(wait):
 	}
-	return m, err
+	select {
+	case a = <-answers:
+		return a, true
+	case <-time.After(late):
+		return a, false
+	}
 }
 
 // ask reports whether somebody is carrying a request out. The error is that nobody says.

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"textskill/skill/fleet"
 	"textskill/testdata/needs"
 )
@@ -161,19 +159,29 @@ func TestJobAfterServersLost(t *testing.T) {
 // machine stopped.
 func TestAnswerAfterTheTime(t *testing.T) {
 	t.Parallel()
-	p := startCluster(t, 1).connect()
-	sub, err := p.nc.SubscribeSync(p.nc.NewInbox())
-	must(t, err)
 	ctx, cancel := context.WithCancel(within(t))
 	cancel()
+	answers := make(chan answer, 1)
 	for range 100 { // a select takes any
-		must(t, p.nc.Publish(sub.Subject, []byte("answer")))
-		must(t, p.nc.Flush())
-		if m, err := receive(ctx, sub, asking); err != nil || string(m.Data) != "answer" {
-			t.Fatal(err)
+		answers <- answer{err: errLost}
+		if a, ok := receive(ctx, answers, 0); !ok || a.err != errLost {
+			t.Fatal(a, ok)
 		}
 	}
-	if _, err := receive(ctx, sub, asking); err != nats.ErrTimeout {
-		t.Error(err)
+	if a, ok := receive(ctx, answers, asking); ok {
+		t.Error(a)
+	}
+}
+
+func TestCallAfterItsTimeIsNotSent(t *testing.T) {
+	t.Parallel()
+	p := startCluster(t, 1).connect()
+	stop, err := p.Serve("x", func(context.Context, []byte) []byte { return nil })
+	must(t, err)
+	defer stop()
+	ctx, cancel := context.WithCancel(within(t))
+	cancel()
+	if _, err := p.Call(ctx, "x", nil); err != context.Canceled {
+		t.Errorf("the call is made: %v", err)
 	}
 }
