@@ -2,8 +2,8 @@ package process
 
 import "time"
 
-// patienceStep is the most that one look at a [patience] takes from it. Who waits looks at
-// least twice as often.
+// patienceStep is the most that one call of over takes from a [patience]. Who waits calls it at
+// least twice in that time.
 const patienceStep = 200 * time.Millisecond
 
 // A patience is a time for which something is waited for. It does not run out while the
@@ -27,7 +27,7 @@ func (p *patience) over() bool {
 // step is for how long to wait before the next look.
 func (p *patience) step() time.Duration { return max(0, min(p.left, patienceStep/2)) }
 
-// within receives from c, if there is something within d, and returns at once what is there.
+// within receives from c, waiting at most d. If d is not positive, it only takes what is there.
 func within[T any](c <-chan T, d time.Duration) (v T, ok bool) {
 	p := patient(d)
 	for over := d <= 0; ; over = p.over() {

@@ -106,7 +106,7 @@ func waitEnd(pidfd int, limit time.Duration) bool {
 	fds := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
 	for wait := patient(limit); ; {
 		over := wait.over()
-		if n, _ := unix.Poll(fds, int(wait.step().Milliseconds())); n > 0 || over {
+		if n, _ := unix.Poll(fds, int(wait.step().Milliseconds())+1); n > 0 || over {
 			return n > 0
 		}
 	}
@@ -150,7 +150,7 @@ func lockServers(ctx context.Context, dir *os.Root) (release func(), err error) 
 		return nil, err
 	}
 	for wait := patient(lockTimeout); ; time.Sleep(pollInterval) {
-		over := wait.over() // before the try, of which there is one after the last wait
+		over := wait.over() // before the try: one try follows the last wait
 		ok, err := tree.TryLock(int(f.Fd()), true)
 		if ok {
 			return func() { f.Close() }, nil

@@ -26,10 +26,11 @@ func TestLockServers(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer other.Close()
-			if ok, err := tree.TryLock(int(other.Fd()), true); !ok {
+			fd := int(other.Fd())
+			if ok, err := tree.TryLock(fd, true); !ok {
 				t.Fatal(err)
 			}
-			time.AfterFunc(held, func() { tree.Unlock(int(other.Fd())) })
+			time.AfterFunc(held, func() { tree.Unlock(fd) })
 			release, err := lockServers(t.Context(), dir)
 			if held > lockTimeout {
 				if err == nil || err.Error() != "another server of this workspace is being started; try again" {
@@ -40,11 +41,11 @@ func TestLockServers(t *testing.T) {
 			if err != nil {
 				t.Fatalf("held for %v: %v", held, err)
 			}
-			if ok, _ := tree.TryLock(int(other.Fd()), true); ok {
+			if ok, _ := tree.TryLock(fd, true); ok {
 				t.Errorf("held for %v: it went on without the lock", held)
 			}
 			release()
-			if ok, err := tree.TryLock(int(other.Fd()), true); !ok {
+			if ok, err := tree.TryLock(fd, true); !ok {
 				t.Errorf("it is not free after the release: %v", err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())

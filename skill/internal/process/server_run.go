@@ -123,12 +123,12 @@ func (x *Runner) awaitServer(ctx context.Context, dir *os.Root, r serverRecord, 
 	wait := cmp.Or(a.Wait, time.Second)
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	for patience := patient(wait); ; {
+	for left := patient(wait); ; {
 		s := x.serverState(dir, r)
 		if s.Pid == 0 { // the command has not begun
-			patience = patient(wait)
+			left = patient(wait)
 		}
-		over := patience.over()
+		over := left.over()
 		switch _, last := readEvents(dir, r.ID); last.Kind {
 		case eventFailed:
 			x.removeRecord(dir, r.ID)
