@@ -61,7 +61,8 @@ func (c Change) String() string {
 // commit is the one way to change something: it records planned, calls apply to make the
 // change, and completes c. What the last step takes away goes to the keeper, which is nil if
 // nothing is to be kept. A record that cannot be written refuses the change. The record and
-// the change are made durable by settle, after the locks are released.
+// the change are made durable by settle, after the locks are released. So are those of a change that
+// apply has made a part of, if it returns a halfMade.
 func (w *Workspace) commit(ctx context.Context, c *Change, planned plan, apply func(*keeper) error) error {
 	by := runOf(ctx)
 	c.later = by.Later
@@ -96,14 +97,16 @@ func (w *Workspace) commit(ctx context.Context, c *Change, planned plan, apply f
 	if r.Note == "" {
 		k = &keeper{change, w, h, len(r.Steps) - 1}
 	}
-	if err := apply(k); err != nil {
+	err = apply(k)
+	_, half := errors.AsType[halfMade](err)
+	if err != nil && !half {
 		change.End(context.WithoutCancel(ctx), state.Void)
 		return err
 	}
 	if c.parents != nil { // its steps are those of this record now
 		c.parents.End(context.WithoutCancel(ctx), state.Void)
 	}
-	if planned.end {
+	if planned.end && !half {
 		if err := change.End(context.WithoutCancel(ctx), state.Done); err != nil {
 			return err
 		}
@@ -113,8 +116,14 @@ func (w *Workspace) commit(ctx context.Context, c *Change, planned plan, apply f
 		by.Made(c.ID)
 	}
 	c.Applied, c.NotKept = true, r.Note
-	return nil
+	return err
 }
+
+// A halfMade is the error of a change of which a part was made and could not be put back. Its record stays, as
+// that of a change whose process was killed: an undo brings back what it took.
+type halfMade struct{ error }
+
+func (e halfMade) Unwrap() error { return e.error }
 
 // settle makes what commit recorded and changed durable, in that order, with the changes of
 // others; or leaves that to the caller, see [RunStep]. It closes the folders of l.

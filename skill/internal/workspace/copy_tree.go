@@ -70,6 +70,7 @@ type copiedFolder struct {
 	src, dst location
 	info     Info          // of src
 	above    *copiedFolder // the folder that it is in; finds a link that leads back up
+	old      bool          // dst was there
 }
 
 // copyFolder makes the folder name in to and copies into it, on another goroutine if
@@ -80,7 +81,8 @@ func (c *treeCopy) copyFolder(to tree.Folder, name string, s copiedFolder) error
 			return &fs.PathError{Op: "copyfile", Path: s.src.path(), Err: syscall.ELOOP}
 		}
 	}
-	if err := to.Mkdir(name, 0o700); err != nil && !(c.o.missing && errors.Is(err, fs.ErrExist)) {
+	err := to.Mkdir(name, 0o700)
+	if s.old = c.o.missing && errors.Is(err, fs.ErrExist); err != nil && !s.old {
 		return err
 	}
 	c.mu.Lock()
@@ -148,7 +150,7 @@ func (c *treeCopy) copyEntry(from, to tree.Folder, s copiedFolder, e Entry) erro
 		if err != nil {
 			return err
 		}
-		return c.copyFolder(to, e.Name, copiedFolder{src, s.dst.child(e.Name), info, &s})
+		return c.copyFolder(to, e.Name, copiedFolder{src: src, dst: s.dst.child(e.Name), info: info, above: &s})
 	}
 	return c.copyFile(src, from, e.Name, to, e.Name)
 }
@@ -167,7 +169,7 @@ func (c *treeCopy) copyLinkTarget(to tree.Folder, s copiedFolder, src location) 
 		return &fs.PathError{Op: "open", Path: src.path(), Err: err}
 	}
 	if info.IsDir() {
-		return c.copyFolder(to, src.base(), copiedFolder{at, s.dst.child(src.base()), info, &s})
+		return c.copyFolder(to, src.base(), copiedFolder{src: at, dst: s.dst.child(src.base()), info: info, above: &s})
 	}
 	from, err := at.root.tree.OpenFolder(at.parent().rel)
 	if err != nil {
@@ -193,7 +195,7 @@ func (c *treeCopy) copyFile(src location, from tree.Folder, name string, to tree
 // no file that is added changes their times.
 func (c *treeCopy) finish() error {
 	for _, s := range slices.Backward(c.folders) {
-		if err := c.finishFolder(s); err != nil && !c.o.missing { // one that cannot be changed lacked nothing
+		if err := c.finishFolder(s); err != nil && !s.old { // one that cannot be changed lacked nothing
 			return tree.Cause(err)
 		}
 	}

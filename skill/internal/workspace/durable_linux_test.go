@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"textskill/testdata/needs"
@@ -100,6 +101,7 @@ func syncAt(t *testing.T, name string) {
 // An undo that fails after a part of it is like one that was killed: the next one completes it, and what it took
 // away comes back.
 func TestUndoFailsPartly(t *testing.T) {
+	needs.Root(t)
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=old", "g=old")
 		w := s.open(Options{NoSync: true})
@@ -107,12 +109,17 @@ func TestUndoFailsPartly(t *testing.T) {
 			FileChange{Path: s.p("f"), Before: []byte("old"), After: []byte("new")},
 			FileChange{Path: s.p("g"), Before: []byte("old"), After: []byte("newer")}))
 		must(t, c, err)
+		ran := false
 		t.Run("stuck", func(t *testing.T) {
 			immutable(t, s.p("f"))
-			if _, err := w.Undo(bg, UndoOptions{}); err == nil {
-				t.Error("it was undone")
+			ran = true
+			if _, err := w.Undo(bg, UndoOptions{}); err == nil || !strings.Contains(err.Error(), "a part of it is undone") {
+				t.Errorf("%v", err)
 			}
 		})
+		if !ran {
+			t.Skip("stuck was skipped")
+		}
 		s.has("g", "old")
 		if list, err := w.Inspect(bg); err != nil || len(list[0].NoRecord) > 0 {
 			t.Errorf("%+v, %v", list, err)

@@ -189,7 +189,7 @@ func (k *keeper) take(ctx context.Context, p location, d tree.Folder, info Info)
 		if err := k.copy(d, p.base()); err != nil {
 			return err
 		}
-		if err = d.Remove(p.base(), false); err != nil {
+		if err = removeSource(d, p.base(), info); err != nil {
 			discard(k.Images(), k.image())
 		}
 		return err
@@ -210,7 +210,7 @@ func (k *keeper) take(ctx context.Context, p location, d tree.Folder, info Info)
 		return err
 	}
 	if err = k.Flush(); err == nil {
-		err = removeTree(d, p.base())
+		err = removeSource(d, p.base(), info)
 	}
 	if err != nil {
 		err = k.w.takeBack(ctx, err, p, d, images.at(k.image()), images.top)

@@ -183,8 +183,7 @@ func (m *move) moveLocked(ctx context.Context, c *Change, from, to tree.Folder) 
 	if err != nil {
 		return err
 	}
-	var broken error // what could not be put back
-	err = m.w.commit(ctx, c, planned, func(k *keeper) error {
+	return m.w.commit(ctx, c, planned, func(k *keeper) error {
 		kept := k != nil && !m.o.NoReplace && k.image() != ""
 		if kept {
 			if err := k.save(to, m.dst.base()); err != nil {
@@ -197,14 +196,12 @@ func (m *move) moveLocked(ctx context.Context, c *Change, from, to tree.Folder) 
 		}
 		if m.copied {
 			if perr := m.putBack(k, to); perr != nil {
-				broken = fmt.Errorf("%w; what was replaced could not be put back: %w", err, perr)
-				return nil // the record stays: undo can still bring it back
+				return halfMade{fmt.Errorf("%w; what was replaced could not be put back: %w", err, perr)}
 			}
 		}
 		discard(k.Images(), k.image())
 		return err
 	})
-	return cmp.Or(err, broken)
 }
 
 func (m *move) rename(ctx context.Context, k *keeper, from, to tree.Folder) error {
@@ -245,13 +242,10 @@ func (m *move) across(ctx context.Context, k *keeper, from, to tree.Folder) erro
 	default:
 		err = m.w.copyAcross(from, name, to, newName, m.o)
 	}
-	if m.copied = err == nil; m.copied {
-		err = m.w.flushNames(k, to)
-	}
-	switch {
-	case !m.copied:
+	if m.copied = err == nil; !m.copied {
 		return err
-	case err == nil:
+	}
+	if err = m.w.flushNames(k, to); err == nil {
 		err = removeSource(from, name, m.info)
 	}
 	switch {
@@ -260,33 +254,48 @@ func (m *move) across(ctx context.Context, k *keeper, from, to tree.Folder) erro
 	case lost:
 		return fmt.Errorf("%w; %s holds a copy, and what it replaced is not kept", err, m.dst.path())
 	}
-	if err = m.w.takeBack(ctx, err, m.src, from, m.dst, to); replaced.IsDir() {
-		to.Mkdir(newName, replaced.Mode.Perm())
-		to.Chmod(newName, replaced.Mode.Perm())
+	err = m.w.takeBack(ctx, err, m.src, from, m.dst, to)
+	if _, half := errors.AsType[halfMade](err); half || !replaced.IsDir() {
+		return err
+	}
+	if merr := cmp.Or(to.Mkdir(newName, replaced.Mode.Perm()), to.Chmod(newName, replaced.Mode.Perm())); merr != nil {
+		err = halfMade{fmt.Errorf("%w; the empty folder %s cannot be made again: %v", err, m.dst.path(), merr)}
 	}
 	return err
 }
 
-// removeSource removes what was copied to another file system.
+// removeSource removes what was copied to another file system. It may be gone already.
 func removeSource(from tree.Folder, name string, info Info) error {
+	remove := func() error { return from.Remove(name, false) }
 	if info.IsDir() {
-		return removeTree(from, name)
+		remove = func() error { return removeTree(from, name) }
 	}
-	return from.Remove(name, false)
+	if err := remove(); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // takeBack removes a copy whose source could not be removed, and returns the error of that. What was removed of
 // a folder is put back first.
 func (w *Workspace) takeBack(ctx context.Context, failed error, src location, from tree.Folder, dst location, to tree.Folder) error {
-	if info, err := to.Lstat(dst.base()); err == nil && info.IsDir() {
+	info, err := to.Lstat(dst.base())
+	if err == nil && info.IsDir() {
 		o := CopyOptions{Times: true, moving: true, missing: true}
-		if err := w.fillTree(context.WithoutCancel(ctx), dst, from, src, o); err != nil {
-			return fmt.Errorf("%w; a part of it was removed, and %s holds all of it: %w", failed, dst.path(), err)
-		}
+		err = w.fillTree(context.WithoutCancel(ctx), dst, from, src, o)
 	}
-	discard(to, dst.base())
-	if _, err := to.Lstat(dst.base()); err == nil {
-		return fmt.Errorf("%w; its copy %s cannot be removed either", failed, dst.path())
+	if err == nil {
+		_, err = from.Lstat(src.base())
+	}
+	holder := dst.path()
+	if dst.root.dir == "" {
+		holder = "the history"
+	}
+	if err != nil { // not wrapped: nothing is to be tried again
+		return halfMade{fmt.Errorf("%w; what of it was removed cannot be put back (%v), and %s holds all of it", failed, err, holder)}
+	}
+	if err := removeSource(to, dst.base(), info); err != nil {
+		return halfMade{fmt.Errorf("%w; the copy in %s cannot be removed either (%v)", failed, holder, err)}
 	}
 	return failed
 }

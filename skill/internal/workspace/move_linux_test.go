@@ -222,3 +222,24 @@ func TestFailedMoveLeavesNothing(t *testing.T) {
 		})
 	}
 }
+
+// A copy is not removed where its source is gone: it is all that there is.
+func TestTakeBackOfOnlyCopy(t *testing.T) {
+	s := newSite(t, false)
+	s.layout("copy=x")
+	w := s.open(Options{NoSync: true})
+	root := w.roots[0]
+	d, err := root.tree.OpenFolder(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	err = w.takeBack(bg, errors.New("failed"), location{root, "gone"}, d, location{root, "copy"}, d)
+	if _, half := errors.AsType[halfMade](err); !half || !strings.Contains(err.Error(), s.p("copy")+" holds all of it") {
+		t.Errorf("%v", err)
+	}
+	s.has("copy", "x")
+	if err := removeSource(d, "gone", Info{}); err != nil {
+		t.Error(err)
+	}
+}

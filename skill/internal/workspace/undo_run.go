@@ -92,24 +92,24 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 	if err := u.w.endUndone(ctx, u.all, nil); err != nil { // or a kill leaves two that are about the same files
 		return done, err
 	}
-	var failed error // with a part of it done: the record stays, like that of an undo that was killed
 	err = u.w.commit(ctx, &done.Change, planned, func(k *keeper) error {
 		if err := k.Flush(); err != nil { // the images of the change become those of the undo
 			return err
 		}
 		for i, s := range u.steps {
 			k.step = i
-			if err := s.apply(ctx, k); err != nil {
-				failed = wrap("undo", u.h.path(s.path), err)
-				if _, err := k.Images().Lstat(k.image()); i == 0 && (err != nil || k.image() == "") {
-					return failed
-				}
-				break
+			err := s.apply(ctx, k)
+			if err == nil {
+				continue
 			}
+			err = wrap("undo", u.h.path(s.path), err)
+			if _, lerr := k.Images().Lstat(k.image()); i == 0 && (k.image() == "" || lerr != nil) {
+				return err // nothing was done
+			}
+			return halfMade{fmt.Errorf("%w; a part of it is undone, and the next undo completes it", err)}
 		}
 		return nil
 	})
-	err = cmp.Or(err, failed)
 	u.all.add(u, &done.Change, err == nil)
 	if err == nil {
 		u.all.complete(u.killedWithImages())
@@ -158,7 +158,7 @@ func (u *undo) undone() Undone {
 }
 
 // checkAll checks every step, and adds what is to be done. With force it leaves out what cannot be done, if
-// that is not all. Of a move that is both of its steps.
+// that is not all. A move is left out whole.
 func (u *undo) checkAll() error {
 	at, n, failed := -1, 0, -1
 	for _, s := range backwards(u.c.Record().Steps) {
@@ -197,12 +197,12 @@ func (u *undo) checkAll() error {
 
 // leave takes out the steps from the n-th on, and all others of a name, which cannot be undone.
 func (u *undo) leave(name state.Name, n int, why *UndoError) {
-	for _, s := range u.steps[n:] {
-		delete(u.will, s.path)
-		delete(u.will, s.from)
+	kept := slices.DeleteFunc(u.steps[:n], func(s *undoStep) bool { return s.path == name })
+	u.steps = nil
+	clear(u.will)
+	for _, s := range kept {
+		u.add(s)
 	}
-	delete(u.will, name)
-	u.steps = slices.DeleteFunc(u.steps[:n], func(s *undoStep) bool { return s.path == name })
 	u.left = append(u.left, why)
 }
 
