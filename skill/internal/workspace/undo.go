@@ -312,14 +312,15 @@ func (w *Workspace) undoSince(ctx context.Context, all *undone, id string, force
 		return nil, err
 	}
 	var passed []error
-	for i, c := range todo {
+	var made []*change
+	for _, c := range todo {
 		var back Undone
 		if c.Damaged() {
 			err = &UndoError{ID: w.changeID(c.h, c.ID), Reason: "has a damaged record, and so what it did is not known"}
 		} else {
 			u := w.newUndo(c, all, force)
 			u.first = !isUndo
-			back, err = w.undoAfter(ctx, u, todo[:i])
+			back, err = w.undoAfter(ctx, u, made)
 		}
 		no, ok := errors.AsType[*UndoError](err)
 		switch {
@@ -333,7 +334,7 @@ func (w *Workspace) undoSince(ctx context.Context, all *undone, id string, force
 		case err != nil:
 			return done, err
 		default:
-			done = append(done, back)
+			done, made = append(done, back), append(made, c)
 			c.undone = back.Applied // and so is not what is in the way of an earlier one
 		}
 	}
@@ -344,8 +345,8 @@ func (w *Workspace) undoSince(ctx context.Context, all *undone, id string, force
 	return nil, firstRefusal(passed)
 }
 
-// undoAfter runs an undo after those of later changes. In a dry run these are in the way still, and it
-// is taken to be possible where they are about the same files.
+// undoAfter runs an undo after those of later changes. In a dry run these changes are still in the way: an undo that is
+// about the same files is taken to be possible.
 func (w *Workspace) undoAfter(ctx context.Context, u *undo, later []*change) (Undone, error) {
 	if w.opts.DryRun && u.c.Record().Note+u.c.Gone == "" && slices.ContainsFunc(later, u.c.overlaps) {
 		return u.undone(), nil

@@ -79,8 +79,9 @@ func (w *Workspace) undoRun(ctx context.Context, all *undone, o UndoOptions) (do
 	ctx = WithRun(ctx, RunStep{Run: o.Run})
 	failed := &PartlyUndoneError{Run: o.Run}
 	var passed []error
-	for i, c := range todo {
-		back, err := w.undoAfter(ctx, w.newUndo(c, all, o.Force), todo[:i])
+	var made []*change
+	for _, c := range todo {
+		back, err := w.undoAfter(ctx, w.newUndo(c, all, o.Force), made)
 		refused, ok := errors.AsType[*UndoError](err)
 		switch {
 		case errors.Is(err, errNoEffect):
@@ -91,7 +92,7 @@ func (w *Workspace) undoRun(ctx context.Context, all *undone, o UndoOptions) (do
 		case err != nil:
 			return done, err
 		default:
-			done = append(done, back)
+			done, made = append(done, back), append(made, c)
 			c.undone = back.Applied
 		}
 		if o.Whole && len(failed.Left) > 0 {

@@ -471,6 +471,12 @@ func TestUndoOfAppendBeforeAnotherWrite(t *testing.T) {
 			}
 			later, err := w.WriteFile(bg, s.p("f"), []byte(c.write), WriteOptions{})
 			must(t, later, err)
+			undo := func(id string) {
+				t.Helper()
+				if _, err := w.Undo(bg, UndoOptions{ID: id}); err != nil {
+					t.Fatal(err)
+				}
+			}
 			_, err = w.Undo(bg, UndoOptions{ID: change.ID})
 			refused, ok := errors.AsType[*UndoError](err)
 			if !ok || refused.Force != c.force || !strings.Contains(err.Error(), "was changed since by change "+later.ID) {
@@ -483,20 +489,67 @@ func TestUndoOfAppendBeforeAnotherWrite(t *testing.T) {
 					t.Fatal(err)
 				}
 				s.has("f", c.want)
-				_, err = w.Undo(bg, UndoOptions{ID: done[0].ID})
-				must(t, change, err)
+				undo(done[0].ID)
 			}
 			s.has("f", c.write)
-			_, err = w.Undo(bg, UndoOptions{ID: later.ID})
-			must(t, change, err)
-			_, err = w.Undo(bg, UndoOptions{ID: change.ID})
-			must(t, change, err)
+			undo(later.ID)
+			undo(change.ID)
 			want := "a"
 			if c.undone {
 				want = "aZZZ"
 			}
 			s.has("f", want)
 		})
+	}
+}
+
+// A file that was moved away and back was not written; another one that was moved there is.
+func TestUndoOfAppendBeforeMoves(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("f=a", "other=b")
+		w := s.open(Options{NoSync: true})
+		c, err := w.AppendFile(bg, s.p("f"), []byte("Z"), WriteOptions{})
+		must(t, c, err)
+		move := func(from, to string) (id string) {
+			m, err := w.Move(bg, s.p(from), s.p(to), MoveOptions{})
+			must(t, m, err)
+			return m.ID
+		}
+		move("f", "g")
+		move("g", "f")
+		done, err := w.Undo(bg, UndoOptions{ID: c.ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.has("f", "a")
+		moved := move("other", "f")
+		if _, err := w.Undo(bg, UndoOptions{ID: done[0].ID}); err == nil || !strings.Contains(err.Error(), "was changed since by change "+moved) {
+			t.Errorf("%v", err)
+		}
+		s.has("f", "b")
+	})
+}
+
+// A dry run of the undo of a run says what the undo would.
+func TestDryUndoOfRun(t *testing.T) {
+	s := newSite(t, false)
+	ctx := WithRun(bg, RunStep{Run: "run", Step: 1})
+	for _, text := range []string{"one", "two"} {
+		c, err := s.open(Options{NoSync: true}).WriteFile(ctx, s.p("f"), []byte(text), WriteOptions{})
+		must(t, c, err)
+	}
+	undo := func(dry bool) (int, error) {
+		done, err := s.open(Options{NoSync: true, DryRun: dry}).Undo(bg, UndoOptions{Run: "run"})
+		return len(done), err
+	}
+	if n, err := undo(true); err != nil || n != 2 {
+		t.Errorf("%d, %v", n, err)
+	}
+	s.put(s.p("f"), "theirs")
+	_, would := undo(true)
+	_, did := undo(false)
+	if would == nil || did == nil || would.Error() != did.Error() {
+		t.Errorf("%v; %v", would, did)
 	}
 }
 

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -46,7 +47,7 @@ func (u *undo) checkPatch(b *undoStep) error {
 func (u *undo) checkEnd(b *undoStep) (done bool, err error) {
 	size, before, after := b.there.Size, b.target.Size, b.expect.Size
 	appended := after > before
-	rewritten := u.rewritten(b.path)
+	rewritten := u.rewritten(b)
 	if size == after {
 		if sum, err := u.sumOfPart(b.path, b.patch.Offset, b.patch.New); err == nil && sum == b.patch.Sum {
 			if rewritten && !u.force {
@@ -69,11 +70,14 @@ func (u *undo) checkEnd(b *undoStep) (done bool, err error) {
 	return false, u.changedPart(b, "the change was at an end that the file no longer has")
 }
 
-// rewritten reports whether a later change in effect has written a file, and not only at its end.
-func (u *undo) rewritten(name state.Name) bool {
+// rewritten reports whether a later change in effect has written a file, and not only at its end, or has moved another
+// one there.
+func (u *undo) rewritten(b *undoStep) bool {
+	ino := cmp.Or(b.expect.Stamp.Ino, b.target.Stamp.Ino)
 	return slices.ContainsFunc(u.c.seen, func(c *change) bool {
-		return c.mayName(name) && c.undoable() && slices.ContainsFunc(c.Record().Steps, func(s state.Step) bool {
-			return s.Path == name && !isMode(s) && (s.Patch == nil || s.Patch.Sum == "")
+		return c.mayName(b.path) && c.undoable() && slices.ContainsFunc(c.Record().Steps, func(s state.Step) bool {
+			back := s.From != "" && s.After.Stamp.Ino == ino
+			return s.Path == b.path && !back && !isMode(s) && (s.Patch == nil || s.Patch.Sum == "")
 		})
 	})
 }
