@@ -108,7 +108,10 @@ func (e *Entry) Record() *Record {
 }
 
 // Damaged reports whether the record cannot be read.
-func (e *Entry) Damaged() bool { e.Record(); return e.damaged }
+func (e *Entry) Damaged() bool {
+	e.Record()
+	return e.damaged
+}
 
 // MayHave reports whether the JSON of the record may have a text in it, without decoding it: false is certain.
 // Where it has a backslash, the text may be written in another way.

@@ -25,20 +25,22 @@ func (w *Workspace) Inspect(ctx context.Context) ([]state.Report, error) {
 	return list, nil
 }
 
-// notUndoable returns those of some changes, the first one first, that are in effect and that no undo
-// takes back: what one lacks, an undo of it that was killed may have.
+// notUndoable returns those of ids, which are sorted, that are in effect and that undo refuses also with
+// force. That an image is missing does not say so: an undo that was killed may have it.
 func (w *Workspace) notUndoable(ctx context.Context, h *history, ids []int64) (list []int64, err error) {
 	for c, err := range h.changes(ctx, false) {
 		if err != nil || c.ID < ids[0] {
+			slices.Reverse(list)
 			return list, err
 		}
-		if !c.applied() || c.undone && c.open == nil || !slices.Contains(ids, c.ID) {
+		if _, lacks := slices.BinarySearch(ids, c.ID); !lacks || !c.applied() || c.undone && c.open == nil {
 			continue
 		}
 		if u := w.newUndo(c, &undone{trial: true}, true); u.checkAll() != nil || len(u.left) > 0 {
-			list = slices.Insert(list, 0, c.ID)
+			list = append(list, c.ID)
 		}
 	}
+	slices.Reverse(list)
 	return list, nil
 }
 

@@ -56,7 +56,7 @@ func (c *change) idle() bool {
 	})
 }
 
-// time returns when the change was made; of a damaged one, that is not known, when the one after it was.
+// time returns when the change was made. Of a damaged one that is not known: it is the time of the next one.
 func (c *change) time() time.Time {
 	if n := len(c.seen); n > 0 && c.Damaged() {
 		return c.seen[n-1].time()

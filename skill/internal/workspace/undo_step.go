@@ -208,8 +208,8 @@ func (u *undo) checkPut(b *undoStep) error {
 	return nil
 }
 
-// madeAgain reports whether a file is as it was before a forced undo, which was undone, or a folder that an
-// undo brought back is empty as it was then: later undos may have removed it and made it again.
+// madeAgain reports whether a file is as it was before a forced undo, which was undone. A folder that an undo brought
+// back empty is the same while it is empty: later undos may have removed it and made it again.
 func (u *undo) madeAgain(b *undoStep) bool {
 	if u.c.Undoes > 0 && b.expect.Kind == kindFolder && b.expect.Sum == "" {
 		return b.there.Kind == kindFolder && u.empties(b.path)
