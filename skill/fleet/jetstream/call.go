@@ -92,7 +92,8 @@ func (p *Plane) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 		}
 		began := time.Now()
 		there, err := p.ask(ctx, m)
-		switch silent += min(asking+time.Since(began), asking+oneTry); { // a machine that stopped meanwhile was not asked for longer
+		silent += asking + min(time.Since(began), oneTry) // the other is not silent while this machine is stopped
+		switch {
 		case there:
 			silent = 0
 		case err == nil || silent > p.patience:
