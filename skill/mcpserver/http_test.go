@@ -370,30 +370,6 @@ func TestHTTPDeleteStopsCalls(t *testing.T) {
 	}
 }
 
-func TestHTTPCancel(t *testing.T) {
-	s, dir := newServer(t, nil)
-	at, _ := serveHTTP(t, s, HTTP{})
-	c := newHTTPClient(t, at)
-	unlock := lockFolder(t, dir)
-	defer unlock()
-	stopped := make(chan answer, 1)
-	go func() { stopped <- c.ask(call("x", "write_file", `{"path":"a","content":"x"}`)) }()
-	end := time.After(patience)
-	for {
-		c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}}`)
-		select {
-		case a := <-stopped:
-			if !a.Result.IsError && a.Error.Message == "" {
-				t.Errorf("a cancelled call is answered %+v", a)
-			}
-			return
-		case <-time.After(20 * time.Millisecond): // the call had not come before it was cancelled
-		case <-end:
-			t.Fatal("the call goes on")
-		}
-	}
-}
-
 func TestHTTPManyClientsAtOnce(t *testing.T) {
 	s, _ := newServer(t, nil)
 	at, _ := serveHTTP(t, s, HTTP{})
