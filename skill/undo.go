@@ -58,6 +58,9 @@ func (r Reverted) Message() string {
 		if u.Left > 0 {
 			text += "; " + words.Count(u.Left, "other file that it changed stays as it is", "other files that it changed stay as they are")
 		}
+		if u.Unchecked {
+			text += " (not checked: a change that is undone first is about the same files)"
+		}
 		if n := len(u.Skipped); n > 0 {
 			text += fmt.Sprintf("; %s, first %s: %s", words.Count(n, "of these files stays as it is", "of these files stay as they are"), u.Skipped[0].Path, u.Skipped[0].Reason)
 		}

@@ -75,7 +75,7 @@ func undone(r skill.Reverted) []data {
 	for i, u := range r.Changes {
 		list[i] = data{"change": u.Of, "path": u.Path, "applied": u.Applied}
 		list[i].add(data{"undo": u.ID, "more": u.More, "left": u.Left, "apart": u.Apart, "passed": each(u.Passed, error.Error)})
-		list[i].add(data{"skipped": each(u.Skipped, (*skill.UndoError).Error)})
+		list[i].add(data{"unchecked": u.Unchecked, "skipped": each(u.Skipped, (*skill.UndoError).Error)})
 	}
 	return list
 }

@@ -171,13 +171,18 @@ func (w *Workspace) byID(text string) (h *history, id int64, ok bool) {
 
 // name returns the path of p as it is recorded.
 func (h *history) name(p location) state.Name {
-	if rel, ok := below(h.root.dir, p.path()); ok {
-		return state.Name(rel)
-	}
-	return state.Name(p.path())
+	return h.nameOf(p.path())
 }
 
-// path is the inverse of name: it returns an absolute path.
+// nameOf returns the name of an absolute path in the records of a history.
+func (h *history) nameOf(abs string) state.Name {
+	if rel, ok := below(h.root.dir, abs); ok {
+		return state.Name(rel)
+	}
+	return state.Name(abs)
+}
+
+// path is the inverse of nameOf: it returns an absolute path.
 func (h *history) path(name state.Name) string {
 	if filepath.IsAbs(string(name)) {
 		return string(name)

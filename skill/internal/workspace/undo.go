@@ -24,12 +24,13 @@ type UndoOptions struct {
 // Undone is one change that was undone. Its ID is that of the undo.
 type Undone struct {
 	Change
-	Of      string       // the ID of the change that was undone
-	More    int          // files, besides Path, of a run or a patch
-	Apart   int          // files that had more names (hard links) when they were changed: what is there now under the others is not undone
-	Left    int          // files that a run changed besides, which stay as they are
-	Skipped []*UndoError // with Force, why files of the change were not undone
-	Passed  []error      // later changes that were passed over: they cannot be undone, or are not in effect
+	Of        string       // the ID of the change that was undone
+	More      int          // files, besides Path, of a run or a patch
+	Apart     int          // files that had more names (hard links) when they were changed: what is there now under the others is not undone
+	Left      int          // files that a run changed besides, which stay as they are
+	Skipped   []*UndoError // with Force, why files of the change were not undone
+	Passed    []error      // later changes that were passed over: they cannot be undone, or are not in effect
+	Unchecked bool         // in a dry run: a later change that is undone first is about the same files
 }
 
 // An UndoError reports that there is no such change to undo, or that it cannot be
@@ -90,6 +91,9 @@ func (w *Workspace) Undo(ctx context.Context, o UndoOptions) (done []Undone, err
 		if _, ferr := w.undoAs(ctx, &undone{trial: true, parted: all.parted, last: all.last}, o); ferr != nil {
 			err = ferr // force would not help
 		}
+	}
+	if _, refused := err.(*UndoError); refused && len(done) > 0 && !w.opts.DryRun {
+		err = &PartlyUndoneError{Done: done, Left: []error{err}}
 	}
 	return done, err
 }
@@ -320,7 +324,7 @@ func (w *Workspace) undoSince(ctx context.Context, all *undone, id string, force
 		} else {
 			u := w.newUndo(c, all, force)
 			u.first = !isUndo
-			back, err = w.undoAfter(ctx, u, made)
+			back, err = u.runAfter(ctx, made)
 		}
 		no, ok := errors.AsType[*UndoError](err)
 		switch {
@@ -343,15 +347,6 @@ func (w *Workspace) undoSince(ctx context.Context, all *undone, id string, force
 		return done, nil
 	}
 	return nil, firstRefusal(passed)
-}
-
-// undoAfter runs an undo after those of later changes. In a dry run these changes are still in the way: an undo that is
-// about the same files is taken to be possible.
-func (w *Workspace) undoAfter(ctx context.Context, u *undo, later []*change) (Undone, error) {
-	if w.opts.DryRun && u.c.Record().Note+u.c.Gone == "" && slices.ContainsFunc(later, u.c.overlaps) {
-		return u.undone(), nil
-	}
-	return u.run(ctx)
 }
 
 // since returns the change that is named and those after it, in all histories, of which an

@@ -76,9 +76,15 @@ func (c *change) main() state.Step {
 	}
 }
 
-// overlaps reports whether two changes are about the same files.
+// overlaps reports whether two changes are about the same files, also those of two histories.
 func (c *change) overlaps(d *change) bool {
-	return slices.ContainsFunc(c.Record().Steps, func(s state.Step) bool { return d.touches(s) })
+	return slices.ContainsFunc(c.Record().Steps, func(s state.Step) bool {
+		at := state.Step{Path: d.h.nameOf(c.h.path(s.Path))}
+		if s.From != "" {
+			at.From = d.h.nameOf(c.h.path(s.From))
+		}
+		return d.touches(at)
+	})
 }
 
 func (c *change) touches(at state.Step) bool {

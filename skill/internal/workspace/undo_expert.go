@@ -34,9 +34,9 @@ func (w *Workspace) numberAt(h *history, position []string) int64 {
 	return -1
 }
 
-// A PartlyUndoneError reports that some changes of a run were not undone.
+// A PartlyUndoneError reports that some changes of a run were not undone, or one of those since another.
 type PartlyUndoneError struct {
-	Run  string
+	Run  string   // "" for those since another
 	Done []Undone // those that were undone; nil if Whole was asked for
 	Left []error  // why the others were not, the last one first
 }
@@ -45,6 +45,9 @@ func (e *PartlyUndoneError) Error() string {
 	var left []string
 	for _, err := range e.Left {
 		left = append(left, err.Error())
+	}
+	if e.Run == "" {
+		return fmt.Sprintf("later changes were undone (undo of all since %s makes them again), and %s", e.Done[0].ID, strings.Join(left, "; "))
 	}
 	return fmt.Sprintf("%d changes of the run %s were undone, and %d were not: %s", len(e.Done), e.Run, len(left), strings.Join(left, "; "))
 }
@@ -81,7 +84,7 @@ func (w *Workspace) undoRun(ctx context.Context, all *undone, o UndoOptions) (do
 	var passed []error
 	var made []*change
 	for _, c := range todo {
-		back, err := w.undoAfter(ctx, w.newUndo(c, all, o.Force), made)
+		back, err := w.newUndo(c, all, o.Force).runAfter(ctx, made)
 		refused, ok := errors.AsType[*UndoError](err)
 		switch {
 		case errors.Is(err, errNoEffect):

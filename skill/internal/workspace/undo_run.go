@@ -117,6 +117,17 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 	return done, err
 }
 
+// runAfter is run after those of later changes. In a dry run these changes are still there, and what is about
+// the same files is not checked.
+func (u *undo) runAfter(ctx context.Context, later []*change) (Undone, error) {
+	if u.w.opts.DryRun && u.c.Record().Note+u.c.Gone == "" && slices.ContainsFunc(later, u.c.overlaps) {
+		done := u.undone()
+		done.Unchecked = true
+		return done, nil
+	}
+	return u.run(ctx)
+}
+
 // killedWithImages returns the undos of the change that were killed and have images of what they took
 // away, the last one first. An undo of such a record brings that back, once it counts as complete.
 func (u *undo) killedWithImages() (list []*change) {
