@@ -362,7 +362,7 @@ func follow(ctx context.Context, p Running, begin time.Time, limit time.Duration
 	for !done.TimedOut && !done.Cancelled {
 		select {
 		case e := <-p.Done():
-			done.TimedOut = limit < 0
+			done.TimedOut = limit < 0 // its time was over before it began
 			return e
 		case <-second.C:
 			workspace.Report(ctx, int64(time.Since(begin).Seconds()), int64(limit.Seconds()), "running "+done.Command)

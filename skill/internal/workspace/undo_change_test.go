@@ -1,9 +1,7 @@
 package workspace
 
 import (
-	"fmt"
 	"path"
-	"slices"
 	"strings"
 	"testing"
 
@@ -57,47 +55,6 @@ func TestNotDecoded(t *testing.T) {
 			if want := overlap(step.Path, name) || overlap(step.From, name); got.touches(state.Step{Path: name}) != want {
 				t.Fatalf("that it touches %q is not reported as %v", name, want)
 			}
-		}
-	})
-}
-
-// The history of a file or a folder is what of the whole history is about it.
-func TestHistoryOf(t *testing.T) {
-	each(t, func(t *testing.T, s *site) {
-		s.put(s.base+"/more/g", "old")
-		w := s.open(Options{NoSync: true, Allow: []string{s.base + "/more"}})
-		names := []string{"a", "ab", "d/a", "d/e/a", "<a", `a"b`, "ä"}
-		for i, name := range names {
-			c, err := w.WriteFile(bg, s.p(name), []byte("x"), WriteOptions{Parents: true})
-			must(t, c, err)
-			c, err = w.Move(bg, s.p(name), s.p(fmt.Sprint("moved", i)), MoveOptions{})
-			must(t, c, err)
-		}
-		c, err := w.WriteFile(bg, s.base+"/more/a", []byte("x"), WriteOptions{Parents: true})
-		must(t, c, err)
-		_, err = w.Undo(bg, UndoOptions{})
-		must(t, c, err)
-		all, err := listed(w.History(bg))
-		if err != nil || len(all) != 2*len(names)+2 {
-			t.Fatalf("%v, %v", all, err)
-		}
-		inside := func(dir, path string) bool {
-			return strings.HasPrefix(path+"/", strings.TrimSuffix(dir, "/")+"/") && path != ""
-		}
-		asked := []string{s.dir, s.base, s.base + "/more", s.base + "/more/a", s.p("d"), s.p("d/e"), s.p("none"), "/"}
-		for _, name := range names {
-			asked = append(asked, s.p(name))
-		}
-		for _, abs := range asked {
-			want := slices.DeleteFunc(slices.Clone(all), func(e HistoryEntry) bool {
-				return !inside(abs, e.Path) && !inside(abs, e.From)
-			})
-			if list, err := listed(w.HistoryOf(bg, abs)); err != nil || fmt.Sprint(list) != fmt.Sprint(want) {
-				t.Errorf("%s: %v, %v; want %v", abs, list, err, want)
-			}
-		}
-		if list, err := listed(w.HistoryOf(bg, s.p("d/a"))); err != nil || len(list) != 2 {
-			t.Errorf("%v, %v", list, err)
 		}
 	})
 }

@@ -4,6 +4,7 @@ package workspace
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -583,6 +584,47 @@ func TestRedoOfFoldersMadeAndDeleted(t *testing.T) {
 			if exists(s.p("d")) {
 				t.Fatal("d exists")
 			}
+		}
+	})
+}
+
+// The history of a file or a folder is what of the whole history is about it.
+func TestHistoryOf(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.put(s.base+"/more/g", "old")
+		w := s.open(Options{NoSync: true, Allow: []string{s.base + "/more"}})
+		names := []string{"a", "ab", "d/a", "d/e/a", "<a", `a"b`, "ä"}
+		for i, name := range names {
+			c, err := w.WriteFile(bg, s.p(name), []byte("x"), WriteOptions{Parents: true})
+			must(t, c, err)
+			c, err = w.Move(bg, s.p(name), s.p(fmt.Sprint("moved", i)), MoveOptions{})
+			must(t, c, err)
+		}
+		c, err := w.WriteFile(bg, s.base+"/more/a", []byte("x"), WriteOptions{Parents: true})
+		must(t, c, err)
+		_, err = w.Undo(bg, UndoOptions{})
+		must(t, c, err)
+		all, err := listed(w.History(bg))
+		if err != nil || len(all) != 2*len(names)+2 {
+			t.Fatalf("%v, %v", all, err)
+		}
+		inside := func(dir, path string) bool {
+			return strings.HasPrefix(path+"/", strings.TrimSuffix(dir, "/")+"/") && path != ""
+		}
+		asked := []string{s.dir, s.base, s.base + "/more", s.base + "/more/a", s.p("d"), s.p("d/e"), s.p("none"), "/"}
+		for _, name := range names {
+			asked = append(asked, s.p(name))
+		}
+		for _, abs := range asked {
+			want := slices.DeleteFunc(slices.Clone(all), func(e HistoryEntry) bool {
+				return !inside(abs, e.Path) && !inside(abs, e.From)
+			})
+			if list, err := listed(w.HistoryOf(bg, abs)); err != nil || fmt.Sprint(list) != fmt.Sprint(want) {
+				t.Errorf("%s: %v, %v; want %v", abs, list, err, want)
+			}
+		}
+		if list, err := listed(w.HistoryOf(bg, s.p("d/a"))); err != nil || len(list) != 2 {
+			t.Errorf("%v, %v", list, err)
 		}
 	})
 }
