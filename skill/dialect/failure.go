@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 
 	"textskill/skill"
@@ -42,6 +43,15 @@ func withKeys(err error, lists ...keys) error {
 	}
 	f.keys = slices.Concat(lists...)
 	return &f
+}
+
+// besides returns what an error says after the system's own, as of what could not be put back; "" if nothing.
+func besides(err error, errno syscall.Errno) string {
+	_, rest, found := strings.Cut(err.Error(), errno.Error()+"; ")
+	if !found {
+		return ""
+	}
+	return "; " + rest
 }
 
 // hintOf returns what an error says to do next, "" if it says nothing.

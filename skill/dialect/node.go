@@ -187,5 +187,5 @@ func libuv(err error) (message, code string, ok bool) {
 	case errors.As(err, &le):
 		message += ", " + le.Op + " '" + le.Old + "' -> '" + le.New + "'"
 	}
-	return message, code, true
+	return message + besides(err, errno), code, true
 }

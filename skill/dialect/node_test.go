@@ -2,6 +2,10 @@ package dialect
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
 	"testing"
 
 	rawjson "textskill/parser/json"
@@ -107,5 +111,16 @@ func TestObject(t *testing.T) {
 	want := `{"b":"x","a":null,"n":1,"big":9007199254740993,"f":0.5,"ok":true,"in":{},"list":[1,{}]}`
 	if string(got) != want || !json.Valid(got) {
 		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// What an error says besides that of the system is said in the words of every original.
+func TestBesides(t *testing.T) {
+	err := fmt.Errorf("move: %w; b holds a copy", &os.LinkError{Op: "rename", Old: "a", New: "b", Err: syscall.EPERM})
+	if got, _, _ := libuv(err); got != "EPERM: operation not permitted, rename 'a' -> 'b'; b holds a copy" {
+		t.Error(got)
+	}
+	if got, _ := python(err); !strings.HasSuffix(got, "peration not permitted: 'a' -> 'b'; b holds a copy") {
+		t.Error(got)
 	}
 }

@@ -39,7 +39,7 @@ func python(err error) (message string, ok bool) {
 	case errors.As(err, &le):
 		message += ": " + pyRepr(le.Old) + " -> " + pyRepr(le.New)
 	}
-	return message, true
+	return message + besides(err, errno), true
 }
 
 // pyPath reads a path as Python does: without white space at its ends, and with the home
