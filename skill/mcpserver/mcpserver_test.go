@@ -117,13 +117,13 @@ func TestProgress(t *testing.T) {
 			lines = ask(read(`,"_meta":{"progressToken":7}`))
 		}
 		if !slices.Equal(lines, want) {
-			t.Errorf("over %s the client is told %q, want %q", door, lines, want)
+			t.Errorf("over %s the client gets %q, want %q", door, lines, want)
 		}
 	}
 	for _, meta := range []string{`,"_meta":{}`, ``, `,"_meta":{"progressToken":12345678901234567890}`} {
 		c.send(read(meta))
 		if got := c.told(c.next()); got != "alpha" {
-			t.Errorf("without a token the client is told %q", got)
+			t.Errorf("without a token the client gets %q", got)
 		}
 	}
 }

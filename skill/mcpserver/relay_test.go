@@ -330,7 +330,7 @@ func TestRelayTellsProgress(t *testing.T) {
 	lines := []string{c.told(c.next()), c.told(c.next())}
 	(<-late)()
 	if !slices.Equal(lines, want) {
-		t.Errorf("over stdio the client is told %q, want %q", lines, want)
+		t.Errorf("over stdio the client gets %q, want %q", lines, want)
 	}
 	r, err := http.NewRequest(http.MethodPost, p.replicas(t), strings.NewReader(call))
 	if err != nil {
@@ -353,7 +353,7 @@ func TestRelayTellsProgress(t *testing.T) {
 		}
 	}
 	if kind := resp.Header.Get("Content-Type"); kind != "text/event-stream" || !slices.Equal(lines, want) {
-		t.Errorf("over HTTP the client is told %q as %s, want %q", lines, kind, want)
+		t.Errorf("over HTTP the client gets %q as %s, want %q", lines, kind, want)
 	}
 }
 

@@ -656,7 +656,7 @@ func answersCalls(t *testing.T, p, other *Plane) {
 	if got, err := p.Call(ctx, name, full); err != nil || len(got) != fleet.MaxMessage {
 		t.Errorf("the largest answer: %d bytes, %v", len(got), err)
 	}
-	eventually(t, "the one who answers is told of the deadline", func() bool { // the call may not reach it in time
+	eventually(t, "the server learns the deadline of a call", func() bool { // the call may not reach it in time
 		short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 		defer cancel()
 		if _, err := p.Call(short, name, []byte("slow")); !errors.Is(err, context.DeadlineExceeded) {

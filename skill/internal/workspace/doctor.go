@@ -28,10 +28,9 @@ func (w *Workspace) Inspect(ctx context.Context) ([]state.Report, error) {
 // notUndoable returns those of ids, which are sorted, that are in effect and that undo refuses also with
 // force. That an image is missing does not say so: an undo that was killed may have it.
 func (w *Workspace) notUndoable(ctx context.Context, h *history, ids []int64) (list []int64, err error) {
-	for c, err := range h.changes(ctx, false) {
-		if err != nil || c.ID < ids[0] {
-			slices.Reverse(list)
-			return list, err
+	for c, cerr := range h.changes(ctx, false) {
+		if err = cerr; err != nil || c.ID < ids[0] {
+			break
 		}
 		if _, lacks := slices.BinarySearch(ids, c.ID); !lacks || !c.applied() || c.undone && c.open == nil {
 			continue
@@ -41,7 +40,7 @@ func (w *Workspace) notUndoable(ctx context.Context, h *history, ids []int64) (l
 		}
 	}
 	slices.Reverse(list)
-	return list, nil
+	return list, err
 }
 
 // Adopt makes an earlier history that of the workspace: see [state.Adopt].

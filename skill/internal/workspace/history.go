@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"textskill/skill/internal/state"
 )
 
 // A HistoryEntry is one change in the journal.
@@ -125,10 +123,7 @@ func (h *historyHead) take() { h.entry, h.err, h.more = h.next() }
 func (w *Workspace) entries(ctx context.Context, h *history, abs string, after []string) iter.Seq2[HistoryEntry, error] {
 	return func(yield func(HistoryEntry, error) bool) {
 		from := w.numberAt(h, after)
-		name, inside := below(h.root.dir, abs)
-		if !inside {
-			name = abs
-		}
+		name := h.nameOf(abs)
 		if _, all := below(abs, h.root.dir); all {
 			name = ""
 		}
@@ -140,7 +135,7 @@ func (w *Workspace) entries(ctx context.Context, h *history, abs string, after [
 			if c.ID <= from {
 				return
 			}
-			if name != "" && !c.mayName(state.Name(name)) || !c.applied() || !w.holdsAll(c) {
+			if name != "" && !c.mayName(name) || !c.applied() || !w.holdsAll(c) {
 				continue
 			}
 			if e := w.entry(c); (abs == "" || e.isAbout(abs)) && !yield(e, nil) {

@@ -29,7 +29,7 @@ type Undone struct {
 	Apart     int          // files that had more names (hard links) when they were changed: what is there now under the others is not undone
 	Left      int          // files that a run changed besides, which stay as they are
 	Skipped   []*UndoError // with Force, why files of the change were not undone
-	Passed    []error      // later changes that were passed over: they cannot be undone, or are not in effect
+	Passed    []error      // why later changes were skipped: they cannot be undone, or are not in effect
 	Unchecked bool         // in a dry run: a later change that is undone first is about the same files
 }
 
