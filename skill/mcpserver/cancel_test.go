@@ -4,6 +4,7 @@ package mcpserver
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"testing"
@@ -72,5 +73,34 @@ func TestCancelReachesTheTool(t *testing.T) {
 				t.Error("the call goes on")
 			}
 		})
+	}
+}
+
+// A worker that goes on reading after quick calls lets another one read during a long one.
+func TestLongCallAfterQuickOnes(t *testing.T) {
+	s, dir := newServer(t, map[string]string{"a.txt": "alpha"})
+	unlock := lockFolder(t, dir)
+	c := connect(t, s)
+	c.greet("2025-11-25", "{}")
+	for id := range 50 {
+		c.ask(call(id, "read_file", `{"path":"a.txt"}`))
+	}
+	for id := range maxIdle + 2 {
+		c.send(call(fmt.Sprint("long", id), "write_file", fmt.Sprintf(`{"path":"b%d","content":"x"}`, id)))
+		for n := range 5 {
+			if a := c.ask(call(n, "read_file", `{"path":"a.txt"}`)); string(a.ID) != fmt.Sprint(n) || a.text() != "alpha" {
+				t.Fatalf("beside %d long calls: %+v", id+1, a)
+			}
+		}
+	}
+	c.in.Close()
+	unlock()
+	for range maxIdle + 2 {
+		if a := c.parse(c.next()); a.Result.IsError {
+			t.Errorf("got %+v", a)
+		}
+	}
+	if err := c.wait(); err != nil {
+		t.Error(err)
 	}
 }

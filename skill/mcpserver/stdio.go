@@ -62,6 +62,10 @@ type conn struct {
 	closed  chan struct{}
 	closing sync.Once
 	waiting atomic.Int32 // workers that wait for their turn
+	holds   int64        // how often the turn was held
+	held    atomic.Int64 // the number of the hold under way, whose owner executes a call; 0 for none
+	watch   *time.Timer  // calls relieve; nil before the first hold
+	quick   atomic.Bool  // the last call took less than a moment
 	begun   bool         // a request has been read
 
 	requests
