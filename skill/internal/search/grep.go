@@ -151,12 +151,15 @@ var errNoFile = errors.New("not a file inside the workspace")
 func (g *grep) search(t *treeSearch) (inFile, error) {
 	switch t.entry.Type {
 	case 0:
-		f, err := t.entry.Open()
+		n, rest, err := t.entry.Head(t.s.b.buf)
 		if err != nil {
 			return inFile{}, gone(err)
 		}
-		defer f.Close()
-		return t.s.file(g.ctx, f, f.Size())
+		if rest == nil {
+			return t.s.begun(g.ctx, t.s.b.buf[:n], nil, 0)
+		}
+		defer rest.Close()
+		return t.s.begun(g.ctx, t.s.b.buf[:n], rest, rest.Size())
 	case fs.ModeSymlink:
 		f, info, err := g.w.Open(t.name(g.dir))
 		if err != nil {

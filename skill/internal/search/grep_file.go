@@ -42,22 +42,33 @@ func (s *searcher) file(ctx context.Context, f source, size int64) (inFile, erro
 	if err != nil {
 		return inFile{}, err
 	}
-	data := s.b.buf[:n]
-	ends := n < len(s.b.buf)
-	if s.decode != nil && n >= 2 && (data[0] == 0xff && data[1] == 0xfe || data[0] == 0xfe && data[1] == 0xff) {
+	if n < len(s.b.buf) {
+		f = nil
+	}
+	return s.begun(ctx, s.b.buf[:n], f, size)
+}
+
+// begun searches a file that begins with data: the whole file where rest is nil, else
+// rest, which has about that size.
+func (s *searcher) begun(ctx context.Context, data []byte, rest source, size int64) (inFile, error) {
+	if s.decode != nil && len(data) >= 2 && (data[0] == 0xff && data[1] == 0xfe || data[0] == 0xfe && data[1] == 0xff) {
+		var f io.ReaderAt = rest
+		if rest == nil {
+			f, size = bytes.NewReader(data), int64(len(data))
+		}
 		if text, ok := s.decode(f, size); ok {
-			data, ends = text, true
+			data, rest = text, nil
 		}
 	}
 	switch {
 	case bytes.IndexByte(data[:min(len(data), sniffed)], 0) >= 0:
 		return inFile{binary: true}, nil
-	case ends:
+	case rest == nil:
 		return s.whole(data), nil
 	case size < shared || runtime.GOMAXPROCS(0) == 1:
-		return s.blocks(ctx, f, size)
+		return s.blocks(ctx, rest, size)
 	}
-	return s.m.p.parallel(ctx, f, size, s.emit)
+	return s.m.p.parallel(ctx, rest, size, s.emit)
 }
 
 // fill reads a file to its end or to that of buf. One of the size that it said to

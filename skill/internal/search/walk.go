@@ -106,9 +106,11 @@ func (e *Entry) AppendPath(buf []byte) []byte {
 	return append(buf, e.Name...)
 }
 
-// Open opens the entry if it is a regular file, as [workspace.Dir.Open]. It may be
-// called only while the entry is good; the file may outlive it.
-func (e *Entry) Open() (workspace.File, error) { return e.in.dir.Open(e.Name) }
+// Head reads the beginning of the entry if it is a regular file, as [workspace.Dir.Head]. It
+// may be called only while the entry is good; the file may outlive it.
+func (e *Entry) Head(buf []byte) (n int, rest *workspace.File, err error) {
+	return e.in.dir.Head(e.Name, buf)
+}
 
 // Stat describes the entry, a link itself. It may be called only while the entry is
 // good.

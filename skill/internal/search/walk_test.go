@@ -383,39 +383,40 @@ func TestWalkMovedOut(t *testing.T) {
 	})
 }
 
-// TestWalkOpens reads each file in its visit, and one after it.
-func TestWalkOpens(t *testing.T) {
+// TestWalkReadsHeads reads the beginning of each file in its visit, and one to its end after it.
+func TestWalkReadsHeads(t *testing.T) {
 	each(t, func(t *testing.T, w *workspace.Workspace) {
 		for i := range 300 {
 			plant(t, w.Dir(), fmt.Sprintf("d%d/f%d=d%d/f%d", i%7, i, i%7, i))
 		}
-		plant(t, w.Dir(), "d1/l -> f1")
-		var kept workspace.File
+		plant(t, w.Dir(), "d1/l -> f1", "d1/empty=")
+		var kept *workspace.File
 		var files atomic.Int32
 		_, err := Walk(t.Context(), w, w.Dir(), WalkOptions{}, func(_ int, e *Entry) error {
-			f, err := e.Open()
-			if !e.Type.IsRegular() {
+			buf := make([]byte, 10)
+			if string(e.Name) == "f0" {
+				buf = buf[:3]
+			}
+			n, rest, err := e.Head(buf)
+			switch name := string(e.Name); {
+			case !e.Type.IsRegular():
 				if err == nil {
-					t.Errorf("%s is opened", e.Path())
+					t.Errorf("%s is read", e.Path())
 				}
 				return nil
-			}
-			if err != nil {
+			case err != nil:
 				return err
-			}
-			if string(e.Name) == "f0" {
-				kept = f
-				return nil
-			}
-			defer f.Close()
-			data, err := f.ReadAll(100)
-			if string(data) != e.Path() {
-				t.Errorf("%s holds %s, %v", e.Path(), data, err)
+			case name == "f0":
+				if kept = rest; string(buf) != "d0/" || rest == nil {
+					t.Errorf("%s begins with %q, more: %t", e.Path(), buf, rest != nil)
+				}
+			case rest != nil, name == "empty" && n != 0, name != "empty" && string(buf[:n]) != e.Path():
+				t.Errorf("%s holds %q, more: %t", e.Path(), buf[:n], rest != nil)
 			}
 			files.Add(1)
 			return nil
 		})
-		if err != nil || files.Load() != 299 {
+		if err != nil || files.Load() != 301 || kept == nil {
 			t.Fatalf("%d files, %v", files.Load(), err)
 		}
 		defer kept.Close()

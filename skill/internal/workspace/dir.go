@@ -87,6 +87,16 @@ func (d *Dir) Open(name []byte) (File, error) {
 	return d.d.Open(name)
 }
 
+// Head fills buf with the beginning of a regular file in the folder. If buf is full, rest is
+// the file, which the caller closes; else buf holds all n bytes of it, and rest is nil.
+// Errors are as those of Open.
+func (d *Dir) Head(name, buf []byte) (n int, rest *File, err error) {
+	if err := d.mayOpen(name); err != nil {
+		return 0, nil, err
+	}
+	return d.d.Head(name, buf)
+}
+
 // Stat describes a file in the folder; a link itself. Errors have no path.
 func (d *Dir) Stat(name []byte) (Info, error) {
 	if err := d.mayOpen(name); err != nil {

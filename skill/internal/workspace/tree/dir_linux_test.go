@@ -128,3 +128,39 @@ func TestDirHungMount(t *testing.T) {
 		t.Errorf("on the same device: %v", err)
 	}
 }
+
+// TestHeadOfAPipe reads what is no file any more when it is read: nothing that somebody
+// wrote to the pipe is taken out of it.
+func TestHeadOfAPipe(t *testing.T) {
+	top := t.TempDir()
+	if err := unix.Mkfifo(top+"/p", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := os.OpenFile(top+"/p", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipe.Close()
+	if _, err := pipe.WriteString("x"); err != nil {
+		t.Fatal(err)
+	}
+	for _, portable := range []bool{false, true} {
+		w, err := Open(top, portable)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		d, err := w.OpenDir(".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		_, rest, err := d.Head([]byte("p"), make([]byte, 10))
+		if _, ok := errors.AsType[*NotRegularError](err); !ok || rest != nil {
+			t.Errorf("portable %t: %v", portable, err)
+		}
+	}
+	if n, err := pipe.Read(make([]byte, 2)); n != 1 || err != nil {
+		t.Errorf("%d bytes are left, %v", n, err)
+	}
+}

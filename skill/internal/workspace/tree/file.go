@@ -36,6 +36,27 @@ func (f File) ReadAt(p []byte, off int64) (int, error) { return f.f.ReadAt(p, of
 // Fd returns the file's descriptor, which is good until Close.
 func (f File) Fd() uintptr { return f.f.Fd() }
 
+// headOf is Head of any folder.
+func headOf(d Dir, name, buf []byte) (n int, rest *File, err error) {
+	f, err := d.Open(name)
+	if err != nil {
+		return 0, nil, err
+	}
+	for n < len(buf) && err == nil {
+		var m int
+		m, err = f.Read(buf[n:])
+		n += m
+	}
+	if err == nil {
+		return n, &f, nil
+	}
+	f.Close()
+	if err == io.EOF {
+		err = nil
+	}
+	return n, nil, err
+}
+
 // Close closes the file.
 func (f File) Close() error { return f.f.Close() }
 

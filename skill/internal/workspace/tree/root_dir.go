@@ -58,6 +58,8 @@ func (d *rootDir) Open(name []byte) (File, error) {
 	return f, err
 }
 
+func (d *rootDir) Head(name, buf []byte) (int, *File, error) { return headOf(d, name, buf) }
+
 func (d *rootDir) Stat(name []byte) (Info, error) { return d.folder.Lstat(string(name)) }
 
 func (d *rootDir) Close() error {

@@ -139,6 +139,11 @@ type Dir interface {
 	// EISDIR or ELOOP.
 	Open(name []byte) (File, error)
 
+	// Head fills buf with the beginning of a regular file. If buf is full, rest is the
+	// file, to be closed; else buf holds all n bytes of it, and rest is nil. Errors are as
+	// those of Open.
+	Head(name, buf []byte) (n int, rest *File, err error)
+
 	// Stat describes a file, or a link itself.
 	Stat(name []byte) (Info, error)
 
