@@ -39,7 +39,20 @@ func TestTrackedLimits(t *testing.T) {
 			"echo d/ > .gitignore; echo b >> .gitignore; echo x >> d/a", "b=beta d/a=alpha", nil, false},
 		"configuration": {map[string]string{"perstack.toml": "p", "a": "alpha"}, 0,
 			"echo x >> a; echo x >> perstack.toml", "a=alpha perstack.toml=px", []string{"perstack.toml: it is kept from being changed"}, true},
-		"git's own": {map[string]string{".git/HEAD": "ref", "a": "alpha"}, 0, "echo x >> a; echo x > .git/x", ".git/HEAD=ref .git/x=x a=alpha", nil, false},
+		"git's settings": {map[string]string{".git/HEAD": "ref", ".git/config": "c", "a": "alpha"}, 0,
+			"echo x >> a; echo y >> .git/config", ".git/HEAD=ref .git/config=cy a=alpha", []string{".git/config: git's own files are not kept"}, true},
+		"a hook": {map[string]string{".git/hooks/old": "h", "a": "alpha"}, 0,
+			"echo x >> a; echo y > .git/hooks/new", ".git/hooks/new=y .git/hooks/old=h a=alpha", []string{".git/hooks/new: git's own files are not kept"}, true},
+		"a repository": {map[string]string{".git/HEAD": "ref", ".git/config": "c", ".git/hooks/h": "h", "a": "alpha"}, 0,
+			"echo x >> a; rm -r .git", "a=alpha", []string{".git: git's own files are not kept"}, true},
+		"a new repository": {map[string]string{"a": "alpha"}, 0,
+			"echo x >> a; mkdir -p .git/hooks; echo c > .git/config; echo h > .git/hooks/h", ".git/config=c .git/hooks/h=h a=alpha", []string{".git: git's own files are not kept"}, true},
+		"a folder with a repository": {map[string]string{"d/.git/HEAD": "ref", "d/.git/config": "c", "d/.git/hooks/h": "h", "d/a": "alpha"}, 0,
+			"rm -r d", "d/a=alpha", []string{"d/.git: git's own files are not kept"}, true},
+		"a new folder with a repository": {map[string]string{"a": "alpha"}, 0,
+			"echo x >> a; mkdir -p d/.git; echo c > d/.git/config", "a=alpha", nil, false},
+		"a link to a repository": {map[string]string{"d/.git": "gitdir: ../r", "d/a": "alpha"}, 0, "rm -r d", "d/.git=gitdir: ../r d/a=alpha", nil, false},
+		"git's own":              {map[string]string{".git/HEAD": "ref", "a": "alpha"}, 0, "echo x >> a; echo x > .git/x", ".git/HEAD=ref .git/x=x a=alpha", nil, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

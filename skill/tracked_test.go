@@ -162,6 +162,12 @@ func TestTrackedNothing(t *testing.T) {
 			t.Errorf("%q is undone by %q, NotUndoable is %q", line, e.Undo, e.NotUndoable)
 		}
 	}
+	for range 10 { // the times of what was written just now do not tell whether it was written again
+		shell(t, x, "echo x > .git/config; echo x > perstack.toml")
+		if e := shell(t, x, "true"); e.NotUndoable != nil {
+			t.Errorf("after a change of settings a command that does nothing has left %q", e.NotUndoable)
+		}
+	}
 	none := newExecutor(t, Config{Dir: dir, NoSync: true, Journal: workspace.Journal{Off: true}})
 	off := newExecutor(t, Config{Dir: dir, NoSync: true, SnapshotBytes: -1})
 	for _, x := range []*Executor{none, off} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -115,12 +116,30 @@ func (x *Runner) snapshot(ctx context.Context) (*workspace.Snapshot, error) {
 	return x.ws.Snapshot(ctx, limit, x.walkAll)
 }
 
-// walkAll implements [workspace.Walker].
+// walkAll implements [workspace.Walker]. Of a .git folder it visits what makes git run other
+// programs: the settings and the hooks.
 func (x *Runner) walkAll(ctx context.Context, visit func(worker int, v workspace.Visited) error) error {
-	o := search.WalkOptions{Ignore: true, Marked: true, Workers: min(search.Workers(), workspace.SnapshotWorkers)}
+	o := search.WalkOptions{Git: true, Ignore: true, Marked: true, Workers: min(search.Workers(), workspace.SnapshotWorkers)}
 	ctx = workspace.WithProgress(ctx, func(int64, int64, string) {}) // the caller asked for no walk
 	_, err := search.Walk(ctx, x.ws, x.ws.Dir(), o, func(worker int, e *search.Entry) error {
-		return visit(worker, workspace.Visited{Folder: e.Folder(), Name: e.Name, Ignored: e.Ignored, File: e})
+		v := workspace.Visited{Folder: e.Folder(), Name: e.Name, Ignored: e.Ignored, File: e}
+		switch name := string(e.Name); {
+		case name == ".git":
+			v.Ignored = false
+		case isBelow(v.Folder, ".git"):
+			if v.Ignored = name != "hooks"; v.Ignored && name != "config" && name != "config.worktree" {
+				return fs.SkipDir
+			}
+		case isBelow(v.Folder, ".git/hooks"):
+			v.Ignored = true
+		}
+		return visit(worker, v)
 	})
 	return err
+}
+
+// isBelow reports whether the last parts of a folder's path are name.
+func isBelow(folder, name string) bool {
+	rest, ok := strings.CutSuffix(folder, name)
+	return ok && (rest == "" || rest[len(rest)-1] == '/')
 }

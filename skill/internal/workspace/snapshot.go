@@ -19,7 +19,7 @@ import (
 // Each content is saved once, in the store, under its digest. A table has the
 // metadata that each file had when its content was saved, so that a file is read again
 // only if its metadata has changed. What git ignores, files larger than [MaxKept], other
-// file systems and .git are left out.
+// file systems and the content of .git folders are left out.
 type Snapshot struct {
 	w     *Workspace
 	h     *history
@@ -30,9 +30,9 @@ type Snapshot struct {
 	since int64       // ID of the last change before it
 }
 
-// A Walker calls visit for every name below the workspace's folder except .git, folders
-// before what is in them, from several goroutines, which are numbered from 0 up to
-// [SnapshotWorkers]. It does not enter ignored folders, nor those for which visit returns
+// A Walker calls visit for every name below the workspace's folder, folders before what is in
+// them, from several goroutines, which are numbered from 0 up to [SnapshotWorkers]. It may
+// leave out what is in .git folders, and does not enter ignored folders, nor those for which visit returns
 // [fs.SkipDir]. Another error ends the walk.
 type Walker func(ctx context.Context, visit func(worker int, v Visited) error) error
 

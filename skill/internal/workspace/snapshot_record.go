@@ -186,9 +186,13 @@ func (r *recorder) describe() error {
 		if whole != "" && strings.HasPrefix(d.path, whole+"/") {
 			continue
 		}
-		p := location{r.h.root, d.path}
-		if err := r.w.denied(p, request{p.path(), false, toChange}); err != nil {
-			r.skip(d.path, "it is kept from being changed, also by undo")
+		if why := r.untouched(d.path); why != "" {
+			if d.before == nil || d.now == nil {
+				whole = d.path
+			}
+			if !r.looksTheSame(d) {
+				r.skip(d.path, why)
+			}
 			continue
 		}
 		switch mine, err := r.byCommand(d); {
@@ -224,6 +228,41 @@ func (r *recorder) describe() error {
 	}
 	return nil
 }
+
+// untouched returns why undo may not change what is at name, "" if it may.
+func (r *recorder) untouched(name string) string {
+	if isGits(name) {
+		return gitsReason
+	}
+	p := location{r.h.root, name}
+	if r.w.denied(p, request{p.path(), false, toChange}) != nil {
+		return "it is kept from being changed, also by undo"
+	}
+	return ""
+}
+
+// looksTheSame reports whether a file that undo may not change has not changed as far as is known: it may
+// be among the differences because its times are too new to tell.
+func (r *recorder) looksTheSame(d diff) bool {
+	b, n := d.before, d.now
+	switch {
+	case b.is() != n.is():
+		return false
+	case b.kind == aFolder:
+		return isGits(d.path)
+	case b.kind != aFile || b.digest == "" || b.stamp != n.stamp:
+		return b.stamp == n.stamp
+	}
+	now, err := r.now(d.path)
+	return err == nil && b.holds(now.Sum)
+}
+
+// isGits reports whether a path is a .git, or in one.
+func isGits(name string) bool {
+	return slices.Contains(strings.Split(name, "/"), ".git")
+}
+
+const gitsReason = "git's own files are not kept, and undo leaves them as they are"
 
 // ignored reports whether nothing is known of what was there, because git ignores it. That
 // is noted, unless the file itself has not changed.

@@ -36,6 +36,12 @@ func (r *recorder) restore(e *entry) (staged string, err error) {
 		if err := r.ctx.Err(); err != nil {
 			return "", err
 		}
+		if isGits(in.path) && (in.kind == aFolder || path.Base(in.path) != ".git") {
+			if path.Base(in.path) == ".git" {
+				r.skip(in.path, gitsReason)
+			}
+			continue
+		}
 		name := staged + strings.TrimPrefix(in.path, e.path)
 		if err := r.restoreIn(in, name, e.path, linked); err != nil {
 			return "", err
