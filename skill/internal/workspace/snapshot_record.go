@@ -46,8 +46,11 @@ func (s *Snapshot) Record(ctx context.Context, command string) (Change, []Untrac
 		return c, nil, err
 	}
 	r := &recorder{Snapshot: s, ctx: ctx}
+	for _, name := range found.other() {
+		r.note(name, "it is on another file system, and what changes there is not recorded")
+	}
 	if r.diffs = s.diffs(found); len(r.diffs) == 0 {
-		return c, nil, nil
+		return c, r.untracked, nil
 	}
 	waiting, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()

@@ -230,6 +230,7 @@ type scanPart struct {
 	next  int32 // see table.index
 	names int32 // since they were last added to the scan's count
 	fresh []entry
+	other []string // folders of other file systems, but ignored ones
 	_     [128]byte // what another worker writes is in another line of the cache
 }
 
@@ -252,6 +253,15 @@ func (c *scan) fresh() (list []entry) {
 	return list
 }
 
+// other returns the folders of other file systems, of which nothing is known.
+func (c *scan) other() (list []string) {
+	for i := range c.parts {
+		list = append(list, c.parts[i].other...)
+	}
+	slices.Sort(list)
+	return list
+}
+
 // gone returns the entries of the table whose files no longer exist.
 func (c *scan) gone() (list []*entry) {
 	there := map[string]bool{}
@@ -271,15 +281,18 @@ func (c *scan) visit(worker int, v Visited) error {
 	if err != nil { // removed just now, or in a folder that may not be read
 		return nil
 	}
-	if info.IsDir() && info.ID.Dev != c.device {
-		return fs.SkipDir
-	}
 	part := &c.parts[worker]
 	part.path = append(part.path[:0], c.prefix...)
 	if v.Folder != "" {
 		part.path = append(append(part.path, v.Folder...), '/')
 	}
 	part.path = append(part.path, v.Name...)
+	if info.IsDir() && info.ID.Dev != c.device {
+		if !v.Ignored {
+			part.other = append(part.other, string(part.path))
+		}
+		return fs.SkipDir
+	}
 	k, s := kindOf(info.Mode), stampOf(info)
 	i, ok := c.old.index(part.path, part.next)
 	if ok {
