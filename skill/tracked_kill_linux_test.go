@@ -7,8 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"textskill/testdata/needs"
 )
 
 // changeUntilKilled runs tracked changes in a directory until the process is killed.
@@ -87,4 +90,37 @@ func lastRecorded(t *testing.T, dir string) string {
 		return ""
 	}
 	return list[0].ID + list[len(list)-1].ID
+}
+
+// TestTrackedKilledIsRecorded kills a program while it runs a command. What the command changed is not
+// known: the next undo passes over it, and says so, and so does the history.
+func TestTrackedKilledIsRecorded(t *testing.T) {
+	needs.Shell(t)
+	for _, again := range []bool{false, true} {
+		dir := t.TempDir()
+		x := newExecutor(t, Config{Dir: dir, NoSync: true})
+		carried(t, x, WriteFile{Path: "a", Content: "alpha"})
+		parent := exec.Command(self(t), dir, "sh", "-c", "echo x > f; sleep 60")
+		parent.Env = append(os.Environ(), "EXEC_TEST_ROLE=parent")
+		if err := parent.Start(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the command to write", func() bool { _, err := os.Stat(filepath.Join(dir, "f")); return err == nil })
+		parent.Process.Kill()
+		parent.Wait()
+		if again { // another command comes before the undo
+			shell(t, x, "true")
+		}
+		said := carried(t, x, Undo{}).(Reverted).Message()
+		if !strings.Contains(said, "undid change 1 ") || !strings.Contains(said, "passed over: change 2 cannot be undone: "+dir+" was not kept: it is not known what the command changed: skill was killed while it ran") {
+			t.Errorf("undo says %q", said)
+		}
+		list := carried(t, x, History{}).(Changes).List
+		if len(list) != 3 || list[1].Command != "sh" {
+			t.Errorf("the history has %+v", list)
+		}
+		if left, _ := os.ReadDir(historyOf(t, dir) + "/running"); len(left) > 0 {
+			t.Errorf("left are %v", left)
+		}
+	}
 }

@@ -56,6 +56,7 @@ func (x *Runner) Track(ctx context.Context, name string, run func(ctx context.Co
 		return c, err
 	}
 	defer s.Close()
+	s.Begin(name)
 	if err = run(inner); IsSpawnError(err) {
 		return c, err
 	}

@@ -230,7 +230,7 @@ type scanPart struct {
 	next  int32 // see table.index
 	names int32 // since they were last added to the scan's count
 	fresh []entry
-	other []string // folders of other file systems, but ignored ones
+	other []string  // folders of other file systems, but ignored ones
 	_     [128]byte // what another worker writes is in another line of the cache
 }
 
