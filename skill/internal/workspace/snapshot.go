@@ -158,6 +158,7 @@ func (s *Snapshot) recordKilled(ctx context.Context, name string) error {
 		return nil
 	}
 	if err == nil {
+		ctx = WithRun(WithLabel(ctx, "", ""), RunStep{}) // it was another call
 		err = s.w.RecordUnknown(ctx, string(command), "it is not known what the command changed: skill was killed while it ran")
 	}
 	if err == nil {
