@@ -10,13 +10,16 @@ var Anthropic = &Wire{
 	Name: "anthropic",
 	Doc:  `{"content":[{"type":"tool_use","id":"1","name":"f","input":{}}]}`,
 	shape: func(v value) bool {
-		return v.str("type") == "message" && v.str("role") == "assistant" && v.get("content").elements != nil ||
-			isToolUse(v) || v.any(isToolUse) || v.get("content").any(isToolUse)
+		return v.str("role") == "assistant" && v.get("content").elements != nil ||
+			isToolUse(v) || v.any(isBlock) || v.get("content").any(isToolUse)
 	},
 	read: readAnthropic, key: "messages", list: answerAnthropic, define: defineAnthropic,
 }
 
-var isToolUse = typed("tool_use")
+var (
+	isToolUse = typed("tool_use")
+	isBlock   = typed("tool_use", "text")
+)
 
 func readAnthropic(text string, _ Schemas) (parser.Envelope, error) {
 	stopped := ""

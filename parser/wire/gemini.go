@@ -15,7 +15,7 @@ var Gemini = &Wire{
 	Name: "gemini",
 	Doc:  `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]}}]}`,
 	shape: func(v value) bool {
-		return v.get("candidates").any(func(c value) bool { return c.get("content", "parts").elements != nil }) ||
+		return v.get("candidates").any(func(c value) bool { return c.get("content", "parts").elements != nil || c.has("finishReason") }) ||
 			v.str("role") == "model" && v.get("parts").elements != nil ||
 			isFunctionCall(v) || v.any(isFunctionCall) || v.get("parts").any(isFunctionCall)
 	},
@@ -55,6 +55,9 @@ func geminiParts(v value) (value, error) {
 			return value{}, err
 		}
 		v = candidate.get("content")
+		if v.members == nil {
+			return value{}, parser.NoCalls("the candidate holds neither a call nor a text (finishReason "+candidate.str("finishReason")+")", nil)
+		}
 	}
 	switch {
 	case v.elements != nil:

@@ -15,29 +15,38 @@ var OpenAI = &Wire{
 	shape: func(v value) bool {
 		calls := v.get("tool_calls")
 		function := func(c value) bool { return c.get("function").members != nil && c.str("type") == "function" }
-		return v.get("choices").any(func(c value) bool { return c.get("message").members != nil }) || calls.any(function)
+		return v.get("choices").any(func(c value) bool { return c.get("message").members != nil }) || calls.any(function) ||
+			isAnswer(v) && (v.str("content") != "" || v.has("refusal") || v.has("function_call"))
 	},
 	read: readOpenAI, key: "messages", list: answerOpenAI, define: defineOpenAI,
 }
 
-// readOpenAI reads the message of a response, or what parser.ToolCalls reads.
+// isAnswer reports whether a value is a message of the model without calls.
+func isAnswer(v value) bool {
+	return v.str("role") == "assistant" && len(v.get("tool_calls").elements) == 0
+}
+
+// readOpenAI reads the message of a response, a message, or what parser.ToolCalls reads.
 func readOpenAI(text string, _ Schemas) (parser.Envelope, error) {
 	raw, ok := whole(text)
 	v := split(raw)
-	if !ok || !v.has("choices") {
+	if !ok || !v.has("choices") && !isAnswer(v) {
 		return parser.ToolCalls(text)
 	}
 	raw, repairs, err := rawjson.Decode(text, parser.EnvelopeKeys...)
 	if err != nil {
 		return parser.Envelope{}, parser.NoCalls(err.Error(), err)
 	}
-	choice, err := only(split(raw).get("choices").elements, "choices", func(c value) bool {
-		return len(c.get("message", "tool_calls").elements) > 0
-	})
-	if err != nil {
-		return parser.Envelope{}, err
+	message := split(raw)
+	if message.has("choices") {
+		choice, err := only(message.get("choices").elements, "choices", func(c value) bool {
+			return len(c.get("message", "tool_calls").elements) > 0
+		})
+		if err != nil {
+			return parser.Envelope{}, err
+		}
+		message = choice.get("message")
 	}
-	message := choice.get("message")
 	if len(message.get("tool_calls").elements) == 0 {
 		m := readContent(message)
 		m.Repairs = repairs

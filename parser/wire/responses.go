@@ -20,7 +20,12 @@ var Responses = &Wire{
 	key: "input", list: answerResponses, define: defineResponses,
 }
 
-var isOutput = typed("function_call", "custom_tool_call")
+var (
+	isCall   = typed("function_call", "custom_tool_call")
+	isSaying = typed("output_text", "refusal")
+)
+
+func isOutput(v value) bool { return isCall(v) || v.get("content").any(isSaying) }
 
 func outputItems(v value) (value, error) {
 	switch {
