@@ -143,6 +143,8 @@ func (m *message) call(v value, id, name string, arguments json.RawMessage, read
 		c.Err = fmt.Errorf("key `%s` is given twice", v.twice)
 	case strings.TrimSpace(name) == "":
 		c.Err = errors.New("the call has no name")
+	case (arguments == nil || string(arguments) == "null") && v.otherArguments() != "":
+		c.Err = fmt.Errorf("the arguments are under `%s`, where no argument is read, so this call was not run", v.otherArguments())
 	default:
 		var repairs []string
 		if c.Arguments, repairs, c.Err = read(arguments); c.Err != nil {
@@ -153,6 +155,17 @@ func (m *message) call(v value, id, name string, arguments json.RawMessage, read
 		}
 	}
 	m.Calls = append(m.Calls, c)
+}
+
+// otherArguments returns the key under which a call without arguments has those of another
+// wire, "" if it has none.
+func (v value) otherArguments() string {
+	for _, key := range []string{"arguments", "args", "input", "parameters", "params", "partialArgs"} {
+		if v.has(key) {
+			return key
+		}
+	}
+	return ""
 }
 
 // cut says that the last call was cut off.
