@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -234,7 +235,8 @@ func (r *callReader) callsOf(value json.RawMessage) (calls []ToolCall, ok bool) 
 }
 
 // callOf returns the call that an object describes. An object without arguments is a
-// call only if its name is known; the definition of a tool is not a call.
+// call only if its name is known, and not data with a name, such as a package.json; the
+// definition of a tool is not a call.
 func (r *callReader) callOf(value json.RawMessage) (call ToolCall, ok bool) {
 	outer, twice, ok := rawjson.Members(value)
 	if !ok {
@@ -245,7 +247,8 @@ func (r *callReader) callOf(value json.RawMessage) (call ToolCall, ok bool) {
 	if inner, again, ok := rawjson.Members(outer["function"]); ok {
 		members, twice = inner, cmp.Or(twice, again)
 	}
-	if call.Name, ok = rawjson.String(members["tool"]); !ok {
+	named := false
+	if call.Name, named = rawjson.String(members["tool"]); !named {
 		call.Name, ok = rawjson.String(members["name"])
 	}
 	if !ok || members["description"] != nil {
@@ -266,7 +269,13 @@ func (r *callReader) callOf(value json.RawMessage) (call ToolCall, ok bool) {
 		call.Arguments, call.Err = argumentsOf(members[given[0]])
 	default:
 		call.Arguments = json.RawMessage("{}")
-		ok = r.known(call.Name)
+		surplus := slices.DeleteFunc(slices.Sorted(maps.Keys(members)), func(key string) bool {
+			return key == "id" || key == "name" || key == "tool" || key == "type" && string(members[key]) == `"function"`
+		})
+		if len(surplus) > 0 {
+			call.Arguments, call.Err = nil, fmt.Errorf("`%s` stands beside the name; arguments stand in an object under `arguments`", clip(surplus[0]))
+		}
+		ok = r.known(call.Name) && (named || len(surplus) == 0)
 	}
 	return call, ok
 }

@@ -186,6 +186,8 @@ func TestCallsForms(t *testing.T) {
 		{`{"tool_calls":[1,{"name":"read","arguments":"["},{"name":"read","arguments":[]},{"name":"read","params":{},"args":{}},{"name":"read","name":"run","args":{}}]}`,
 			`!a call must be an object with name and arguments read!the arguments: the JSON is cut off before its end (byte 1) ` +
 				`read!the arguments must be an object, got an array read!params and args are both given run!key ` + "`name`" + ` is given twice`},
+		{`{"tool":"run","command":"b"}`, "run!`command` stands beside the name; arguments stand in an object under `arguments`"},
+		{`<tool_call>{"name":"run","command":"b"}`, `!line 1, column 12: want {"name":…,"arguments":{…}} in <tool_call>`},
 		{`{"tool":"write","params":{"content":"cut`, "write!line 1, column 41: the JSON is cut off before its end"},
 		{"{\"tool\":\"write\",\"params\":{\"content\":\"a \"b\"\nrun(command: 'x')\n\"}}", `write!line 1, column 41: unexpected 'b' where ',' or '}' must stand; a quote inside a string is written \"`},
 		{`<tool_call>{"x":1}</tool_call>`, `!line 1, column 12: want {"name":…,"arguments":{…}} in <tool_call>`},
@@ -196,6 +198,9 @@ func TestCallsForms(t *testing.T) {
 
 		// JSON that is no call.
 		{`{"name":"Ann","age":3}`, `error: there is no call in the text`},
+		{"```json\n{\n  \"name\": \"run\",\n  \"version\": \"1.0.0\"\n}\n```", `error: there is no call in the text`},
+		{`{"name":"run","type":"module"}`, `error: there is no call in the text`},
+		{`[{"name":"read","age":3},{"name":"run","age":4}]`, `error: there is no call in the text`},
 		{`{"type":"function","function":{"name":"read","description":"Read.","parameters":{"type":"object"}}}`, `error: there is no call in the text`},
 		{"{\"note\":\"x\\nread(path: 'a')\",\"list\":[\n{\"tool\":\"read\",\"params\":{}}]}", `error: there is no call in the text`},
 		{`it answers {"tool":"read","params":{}} then`, `error: there is no call in the text`},
