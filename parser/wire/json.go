@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -53,6 +54,16 @@ func (v value) get(keys ...string) value {
 		v = inner
 	}
 	return v
+}
+
+// surplus returns a key that v has besides some, "" if it has none.
+func (v value) surplus(keys ...string) string {
+	for _, key := range slices.Sorted(maps.Keys(v.members)) {
+		if !slices.Contains(keys, key) {
+			return key
+		}
+	}
+	return ""
 }
 
 // alone is a list with v as its one element.
