@@ -20,6 +20,8 @@ func (d *Dialect) message(ctx context.Context, x *skill.Executor, s *skill.Sessi
 	switch {
 	case err != nil:
 		return failureReply(&Failure{Message: err.Error(), Hint: hintOf(err), Cause: err})
+	case e.HasFinal && in.Named && d.holdsCalls(e.Final):
+		return failureReply(&Failure{Message: "the message has no calls, but its text holds some, which were not run", Hint: "give the text alone, without the message around it"})
 	case e.HasFinal:
 		return Reply{Tool: "final", Body: e.Final, Repairs: e.Repairs}
 	}
@@ -48,6 +50,15 @@ func (d *Dialect) message(ctx context.Context, x *skill.Executor, s *skill.Sessi
 	}
 	r.Body = w.Answer(answers, more(in, w, e.Repairs, answers))
 	return r
+}
+
+// holdsCalls reports whether a model's text is read for calls if it is given alone.
+func (d *Dialect) holdsCalls(text string) bool {
+	if w, _ := wire.OfText(text); w != nil {
+		return true
+	}
+	calls, _, _ := parser.Calls(text, func(name string) bool { return d.Lookup(name) != nil })
+	return len(calls) > 0 && d.Prompt != nil && d.Prompt.own != nil
 }
 
 // more returns what an answer for --json holds besides: repairs, and how to undo the
