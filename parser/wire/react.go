@@ -72,7 +72,7 @@ func actionInput(text string, c parser.ToolCall, tools Schemas) (string, parser.
 		return input, c
 	}
 	body := input
-	for _, fence := range []string{"```json", "```"} {
+	for _, fence := range []string{"```json", "```", "`"} {
 		if inside, fenced := strings.CutPrefix(input, fence); fenced {
 			body = strings.TrimLeft(inside, rawjson.Space)
 			break
@@ -92,7 +92,11 @@ func actionInput(text string, c parser.ToolCall, tools Schemas) (string, parser.
 		return after, c
 	}
 	end := actionEnd(input)
-	c.Arguments, c.Err = loneArgument(tools(c.Name), strings.TrimRight(input[:end], rawjson.Space))
+	lone := strings.TrimRight(input[:end], rawjson.Space)
+	if inside, quoted := strings.CutPrefix(lone, "`"); quoted && strings.IndexByte(inside, '`') == len(inside)-1 {
+		lone = strings.TrimSuffix(inside, "`")
+	}
+	c.Arguments, c.Err = loneArgument(tools(c.Name), lone)
 	return input[end:], c
 }
 
