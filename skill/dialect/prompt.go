@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 
 	"textskill/parser"
 	"textskill/parser/wire"
@@ -85,7 +86,8 @@ func (d *Dialect) Wire(in Input) *wire.Wire {
 	if w == nil || d.Prompt != nil && w == d.Prompt.own {
 		return nil
 	}
-	if calls, _, _ := parser.Calls(in.Text[:at], func(name string) bool { return d.Lookup(name) != nil }); len(calls) > 0 {
+	before, _, _ := parser.Calls(in.Text[:at], func(name string) bool { return d.Lookup(name) != nil })
+	if slices.ContainsFunc(before, func(c parser.ToolCall) bool { return c.Name != "" }) { // a cut reasoning block has none
 		return nil
 	}
 	return w
