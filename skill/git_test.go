@@ -418,6 +418,51 @@ func TestGitConflict(t *testing.T) {
 	do[Committed](t, x, GitCommit{Dir: "repo", Message: "m"})
 }
 
+// TestGitStatusInTheMiddle tells what a repository is in the middle of, by git's own files,
+// and an upstream that is gone from one that is up to date.
+func TestGitStatusInTheMiddle(t *testing.T) {
+	b := newGitBed(t)
+	b.remote()
+	x := b.executor(Config{})
+	status := func() RepoStatus { return do[RepoStatus](t, x, GitStatus{Dir: "repo"}) }
+	b.git("repo", "checkout", "-qb", "side")
+	for _, text := range []string{"one", "two"} {
+		b.write("repo/a.txt", text)
+		b.git("repo", "commit", "-qam", text)
+	}
+	b.git("repo", "checkout", "-q", "main")
+	b.write("repo/a.txt", "main\n")
+	b.git("repo", "commit", "-qam", "main")
+	b.try("repo", "cherry-pick", "side~2..side")
+	if st := status(); st.State != "cherry-pick" {
+		t.Errorf("a pick: %+v", st)
+	}
+	b.git("repo", "add", "a.txt")
+	b.git("repo", "commit", "-qm", "picked")
+	if st := status(); st.State != "cherry-pick" {
+		t.Errorf("picks that go on: %+v", st)
+	}
+	b.git("repo", "cherry-pick", "--abort")
+	b.try("repo", "revert", "--no-edit", "side~1", "side")
+	if st := status(); st.State != "revert" {
+		t.Errorf("a revert: %+v", st)
+	}
+	b.git("repo", "revert", "--abort")
+	b.git("repo", "format-patch", "-q", "-1", "side", "-o", "..")
+	b.try("repo", "am", "../0001-two.patch")
+	if st := status(); st.State != "am" {
+		t.Errorf("am: %+v", st)
+	}
+	b.git("repo", "am", "--abort")
+	if st := status(); st.State != "" || st.UpstreamGone {
+		t.Errorf("in the end: %+v", st)
+	}
+	b.git("repo", "branch", "-q", "-D", "-r", "origin/main")
+	if st := status(); st.Upstream != "origin/main" || !st.UpstreamGone {
+		t.Errorf("without its upstream: %+v", st)
+	}
+}
+
 // TestGitPullFails fails to pull while something goes on that no pull began: the error is
 // git's own. Where no branch is checked out, the error asks for one.
 func TestGitPullFails(t *testing.T) {

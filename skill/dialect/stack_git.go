@@ -114,7 +114,7 @@ func statusReply(in *call, st skill.RepoStatus) string {
 	}
 	return success(keys{"files", files, "count", len(files), "repo", in.str("repo_path"), "states?", states,
 		"branch?", st.Branch, "detached?", st.Branch == "", "state?", st.State, "unmerged?", unmerged,
-		"upstream?", st.Upstream, "ahead?", st.Ahead, "behind?", st.Behind, "truncated?", st.Truncated, "not_run?", st.NotRun})
+		"upstream?", st.Upstream, "upstream_gone?", st.UpstreamGone, "ahead?", st.Ahead, "behind?", st.Behind, "truncated?", st.Truncated, "not_run?", st.NotRun})
 }
 
 func branchReply(_ *call, b skill.Branches) string {

@@ -16,14 +16,21 @@ import (
 // state returns what the repository is in the middle of, such as "merge"; "" is nothing.
 func (r *repository) state() string {
 	for _, s := range []struct{ file, name string }{
-		{"rebase-merge", "rebase"}, {"rebase-apply", "rebase"}, {"MERGE_HEAD", "merge"},
+		{"rebase-merge", "rebase"}, {"rebase-apply/applying", "am"}, {"rebase-apply", "rebase"}, {"MERGE_HEAD", "merge"},
 		{"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"BISECT_LOG", "bisect"},
 	} {
 		if _, err := r.x.ws.Stat(filepath.Join(r.gitDir, s.file), false); err == nil {
 			return s.name
 		}
 	}
-	return ""
+	next, _ := r.x.ws.ReadFile(filepath.Join(r.gitDir, "sequencer/todo")) // between two of several
+	switch word, _, _ := bytes.Cut(next, []byte(" ")); string(word) {
+	case "":
+		return ""
+	case "revert":
+		return "revert"
+	}
+	return "cherry-pick"
 }
 
 // maxMarked is how many bytes of a file are searched for conflict markers.

@@ -14,8 +14,9 @@ import (
 type Status struct {
 	Dir           string // root of the working tree
 	Branch        string // "" if HEAD is detached
-	State         string // what is not finished: "merge", "rebase", "cherry-pick", "revert" or "bisect"; "" is nothing
+	State         string // what is not finished: "merge", "rebase", "am", "cherry-pick", "revert" or "bisect"; "" is nothing
 	Upstream      string // such as "origin/main"; "" if the branch has none
+	UpstreamGone  bool   // there is no such branch any more
 	Ahead, Behind int    // number of commits, relative to Upstream
 	Files         []FileState
 	Truncated     bool     // Files is incomplete
@@ -80,8 +81,9 @@ func (r *Status) branch(line string) {
 			r.Branch = value
 		}
 	case "branch.upstream":
-		r.Upstream = value
+		r.Upstream, r.UpstreamGone = value, true
 	case "branch.ab":
+		r.UpstreamGone = false
 		ahead, behind, _ := strings.Cut(value, " ")
 		r.Ahead, _ = strconv.Atoi(strings.TrimPrefix(ahead, "+"))
 		r.Behind, _ = strconv.Atoi(strings.TrimPrefix(behind, "-"))
