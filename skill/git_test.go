@@ -416,6 +416,10 @@ func TestGitConflict(t *testing.T) {
 	do[Committed](t, x, GitCommit{Dir: "repo", Message: "m", Force: true})
 	b.write("repo/c", "Title\n=======\n")
 	do[Committed](t, x, GitCommit{Dir: "repo", Message: "m"})
+	b.write("repo/c", strings.Repeat("line\n", 2<<20)+"<<<<<<< a\n"+strings.Repeat("l", 1<<20)+"\n=======\n>>>>>>> b\n")
+	refused(GitCommit{}, "conflict markers are left in c")
+	b.write("repo/c", strings.Repeat("l", 4096)+"<<<<<<< a\n>>>>>>> b\n")
+	do[Committed](t, x, GitCommit{Dir: "repo", Message: "m"})
 }
 
 // TestGitStatusInTheMiddle tells what a repository is in the middle of, by git's own files,

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -32,9 +33,6 @@ func (r *repository) state() string {
 	}
 	return "cherry-pick"
 }
-
-// maxMarked is how many bytes of a file are searched for conflict markers.
-const maxMarked = 8 << 20
 
 // checkCommit refuses a commit of unmerged paths that files does not name, and of files
 // with conflict markers. No files means all.
@@ -82,11 +80,20 @@ func (r *repository) names(files []string, path string) bool {
 
 // hasMarkers reports whether a file has lines that begin and end a conflict.
 func (r *repository) hasMarkers(path string) bool {
-	data, _ := r.x.ws.ReadUpTo(filepath.Join(r.top, path), maxMarked)
+	f, _, err := r.x.ws.Open(filepath.Join(r.top, path))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
 	begin, end := false, false
-	for line := range bytes.Lines(data) {
+	for lines := bufio.NewReader(f); err == nil && !end; {
+		var line []byte
+		line, err = lines.ReadSlice('\n')
 		begin = begin || bytes.HasPrefix(line, []byte("<<<<<<< "))
-		end = end || begin && bytes.HasPrefix(line, []byte(">>>>>>> "))
+		end = begin && bytes.HasPrefix(line, []byte(">>>>>>> "))
+		for err == bufio.ErrBufferFull { // the rest of a long line
+			_, err = lines.ReadSlice('\n')
+		}
 	}
 	return end
 }
