@@ -137,7 +137,7 @@ func (t *tally) report() (TestReport, bool) {
 // add adds a failure, unless it is in the report already or the report is full.
 func (r *TestReport) add(f TestFailure) {
 	for _, have := range r.Failures {
-		if have.Name == f.Name && (have.File == f.File || f.File == "") {
+		if have.Name == f.Name && (f.File == "" || have.File == f.File && have.Line == f.Line) {
 			return
 		}
 	}

@@ -55,6 +55,12 @@ func (c *cargoTests) read(line []byte) []byte {
 	return line
 }
 
+// report implements [testReader]. What does not build runs no test, and says so by its errors.
+func (c *cargoTests) report() (TestReport, bool) {
+	r, ok := c.tally.report()
+	return r, ok || r.Failures != nil
+}
+
 // begin begins to read a failure; without a name, none.
 func (c *cargoTests) begin(name string) {
 	c.flush()

@@ -75,6 +75,9 @@ math > is wrong at src/a.test.js:5: AssertionError: expected 2 to be 3 // Object
 throws at src/a.test.js:10: Error: boom`},
 		{"cargo.txt", func() testReader { return new(cargoTests) }, true, `1 passed, 1 failed, 1 skipped
 tests::bad at src/lib.rs:6: assertion ` + "`left == right`" + ` failed: sum | left: 2 | right: 3`},
+		{"cargo-build.txt", func() testReader { return new(cargoTests) }, true, `0 passed, 0 failed, 0 skipped
+build at src/lib.rs:2: cannot find value ` + "`nope`" + ` in this scope
+build at src/lib.rs:1: mismatched types`},
 		{"nextest.txt", func() testReader { return new(cargoTests) }, true, `2 passed, 1 failed, 1 skipped
 c tests::bad at src/lib.rs:6: assertion failed: no`},
 		{"node-tap.txt", func() testReader { return new(scriptTests) }, true, `1 passed, 1 failed, 1 skipped
