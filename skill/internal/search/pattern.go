@@ -11,9 +11,9 @@ import (
 // A Pattern says which lines are looked for. It is safe for concurrent use.
 //
 // It is a regular expression in RE2 syntax, as package regexp reads it, except that \w,
-// \d, \s and \b are of Unicode, as Python's are, that \Z is the end as \z is, and that
-// x{,3} is x{0,3}; [[:alpha:]] is of ASCII. There is neither lookaround nor backreference. A line is judged by itself, without its LF: ^ and $
-// are its ends, and nothing matches across two. It is judged with and without the
+// \d, \s and \b are of Unicode, as Python's are, that \Z is the end as \z is, that \u00e4
+// is \x{00e4}, and that x{,3} is x{0,3}; [[:alpha:]] is of ASCII. There is neither
+// lookaround nor backreference. A line is judged by itself, without its LF: ^ and $ are its ends, and nothing matches across two. It is judged with and without the
 // CR that may end it, so that $ stands before the line ends of Windows too.
 type Pattern struct {
 	re       *regexp.Regexp
@@ -35,6 +35,7 @@ func Compile(expr string, opts PatternOptions) (*Pattern, error) {
 	if opts.Literal {
 		expr = regexp.QuoteMeta(expr)
 	}
+	expr = namedRunes(expr)
 	if _, err := syntax.Parse(strings.ReplaceAll(expr, `\Z`, `\z`), syntax.Perl); err != nil {
 		return nil, unreadable(err)
 	}

@@ -93,6 +93,7 @@ func TestUnicodeClasses(t *testing.T) {
 		{`^a\sb$`, "a\u00a0b", true}, {`^a\sb$`, "a\u3000b", true}, {`^a\sb$`, "a\x85b", false}, {`^a\sb$`, "a\u0085b", true}, {`^a\sb$`, "a\x1cb", true}, {`^\S$`, "\u2028", false}, {`^[\S]$`, "x", true},
 		{`\bäh\b`, "so äh ja", true}, {`\bh\b`, "äh", false}, {`\bder\b`, "wieder", false}, {`ß\b`, "Straße", false}, {`ß\b`, "Fuß.", true}, {`\Bh`, "äh", true}, {`\B`, "ä", false},
 		{`^a{,2}$`, "", true}, {`^a{,2}$`, "aa", true}, {`^a{,2}$`, "aaa", false}, {`^ba{,}$`, "baaa", true}, {`^a[{,2}]$`, "a,", true}, {`^a\{,2}$`, "a{,2}", true}, {`^\Qa{,2}\E$`, "a{,2}", true}, {`^a{,x}$`, "a{,x}", true},
+		{`^[\u4e00-\u9fff]+$`, "日本", true}, {`^\u00e4\U0001F600$`, "ä😀", true}, {`^\\u00e4$`, `\u00e4`, true}, {`^\Q\u00e4\E$`, `\u00e4`, true},
 		{`a\Z`, "ba", true}, {`a\Z`, "ab", false}, {`^a\\Z$`, `a\Z`, true},
 		{`\Q\w\E`, `\w`, true}, {`\Q\w\E`, "w", false}, {`\\w`, `\w`, true}, {`[]\w]`, "]", true}, {`[[:alpha:]\d]`, "٣", true}, {`[\]\w]x`, "äx", true},
 	} {

@@ -71,6 +71,37 @@ func asPython(expr string) string {
 	return b.String()
 }
 
+// namedRunes writes \uXXXX and \UXXXXXXXX, which RE2 does not take, as \x{…}.
+func namedRunes(expr string) string {
+	if !strings.Contains(expr, `\u`) && !strings.Contains(expr, `\U`) {
+		return expr
+	}
+	var b strings.Builder
+	for expr != "" {
+		at := strings.IndexByte(expr, '\\')
+		if at < 0 || at+1 == len(expr) {
+			break
+		}
+		end := at + 2
+		switch digits := map[byte]int{'u': 4, 'U': 8}[expr[at+1]]; {
+		case expr[at+1] == 'Q':
+			quoted, _, _ := strings.Cut(expr[at:], `\E`)
+			end = at + len(quoted)
+		case digits > 0 && isHex(expr[end:], digits):
+			b.WriteString(expr[:at] + `\x{` + expr[end:end+digits] + "}")
+			expr = expr[end+digits:]
+			continue
+		}
+		b.WriteString(expr[:end])
+		expr = expr[end:]
+	}
+	return b.String() + expr
+}
+
+func isHex(text string, digits int) bool {
+	return len(text) >= digits && strings.Trim(text[:digits], "0123456789abcdefABCDEF") == ""
+}
+
 // repeatsUpTo reports whether an expression begins with {,n}.
 func repeatsUpTo(expr string) bool {
 	n, ok := strings.CutPrefix(expr, "{,")
