@@ -62,6 +62,7 @@ func declared(data []byte) (encoding.Encoding, string) {
 	head := data[:min(len(data), headSize)]
 	label := ""
 	switch {
+	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")): // UTF-32
 	case bytes.HasPrefix(head, []byte("\xff\xfe")):
 		return charset.Lookup("utf-16le")
 	case bytes.HasPrefix(head, []byte("\xfe\xff")):

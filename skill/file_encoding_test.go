@@ -75,6 +75,15 @@ func TestOtherEncodings(t *testing.T) {
 	}
 }
 
+// TestUTF32 takes UTF-32, whose mark begins like that of UTF-16, for no text.
+func TestUTF32(t *testing.T) {
+	x, dir := open(t)
+	mustDo(t, os.WriteFile(filepath.Join(dir, "f"), []byte("\xff\xfe\x00\x00z\x00\x00\x00w\x00\x00\x00"), 0o644))
+	if r := read(t, x, ReadFile{Path: "f"}); r.Encoding != "" || !r.NotText {
+		t.Errorf("%+v", r)
+	}
+}
+
 func mustDo(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
