@@ -30,7 +30,7 @@ const maxMarks = 256
 // Prose and code fences may stand around calls, but a call within a sentence is only
 // mentioned: a call begins its line, after list markers or quote signs at most, or
 // follows a full stop, a colon or another call. Prose are also a name without an
-// argument, as in read(…), a call after which the sentence goes on, a JSON value
+// argument, as in read(…), a call after which the sentence goes on or asks, a JSON value
 // that is not a call, and a <think> block.
 //
 // Strings are in single or double quotes, one or three, and may hold anything but
@@ -248,7 +248,7 @@ func (r *callReader) callsKnown(text string) bool {
 func (r *callReader) goesOn() bool {
 	after := strings.TrimLeft(r.text[r.pos:], " \t\r`]*")
 	c, _ := utf8.DecodeRuneInString(after)
-	return (unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-–—(=→", c)) && !r.callsKnown(after)
+	return (unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-–—(=→?？", c)) && !r.callsKnown(after)
 }
 
 func (r *callReader) none() error {
