@@ -158,6 +158,32 @@ func TestTrackedIgnored(t *testing.T) {
 	}
 }
 
+// TestTrackedCaches runs a command that writes into caches of Python, as tests do. Undo passes
+// over it, and of one that changes more it takes back the rest.
+func TestTrackedCaches(t *testing.T) {
+	const caches = "mkdir -p __pycache__ d/.pytest_cache; echo x >> __pycache__/a.pyc; echo x >> d/.pytest_cache/v"
+	dir := t.TempDir()
+	fill(t, dir, map[string]string{"a": "alpha", "d/b": "beta"})
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	for i := range 2 { // the second time no folder changes
+		carried(t, x, WriteFile{Path: "a", Content: "new"})
+		e := shell(t, x, caches)
+		want := filepath.Join(x.Dir(), "__pycache__") + ": it is a cache, and undo leaves it as it is"
+		if slices.Contains(e.NotUndoable, want) != (i == 0) {
+			t.Errorf("NotUndoable is %q", e.NotUndoable)
+		}
+		carried(t, x, Undo{})
+		if got, err := os.ReadFile(filepath.Join(dir, "a")); err != nil || string(got) != "alpha" {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	shell(t, x, caches+"; echo more > a")
+	carried(t, x, Undo{})
+	if got, want := listed(t, dir), "__pycache__/a.pyc=xxx a=alpha d/.pytest_cache/v=xxx d/b=beta"; got != want {
+		t.Errorf("there is %s, want %s", got, want)
+	}
+}
+
 // TestTrackedOverlapTaken checks the result of a command all of whose changes were recorded
 // as those of another one.
 func TestTrackedOverlapTaken(t *testing.T) {

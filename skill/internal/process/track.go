@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,6 +134,9 @@ func (x *Runner) walkAll(ctx context.Context, visit func(worker int, v workspace
 			}
 		case isBelow(v.Folder, ".git/hooks"):
 			v.Ignored = true
+		case e.Type.IsDir() && workspace.IsCache(e.Name):
+			v.Ignored = true
+			return cmp.Or(visit(worker, v), fs.SkipDir)
 		}
 		return visit(worker, v)
 	})

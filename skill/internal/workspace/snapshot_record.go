@@ -152,7 +152,7 @@ type recorder struct {
 func (r *recorder) skip(name, reason string) {
 	r.note(name, reason)
 	step := state.Step{Path: state.Name(name)}
-	if reason == ignoredReason { // a build may change thousands, and nothing asks for their names
+	if reason == ignoredReason || reason == cacheReason { // a build may change thousands, and nothing asks for their names
 		if len(r.unkept) == 0 {
 			r.unkept, r.why = []state.Step{step}, reason
 		}
@@ -272,7 +272,7 @@ const gitsReason = "git's own files are not kept, and undo leaves them as they a
 func (r *recorder) ignored(d diff) bool {
 	switch b, n := d.before, d.now; {
 	case b == nil && n.ignored, b != nil && b.ignored && (n == nil || n.kind != b.kind || n.stamp != b.stamp):
-		r.skip(d.path, ignoredReason)
+		r.skip(d.path, whyIgnored(d.path))
 		return true
 	case b != nil && b.ignored:
 		return true
@@ -280,7 +280,28 @@ func (r *recorder) ignored(d diff) bool {
 	return false
 }
 
-const ignoredReason = "git ignores it, and undo leaves it as it is"
+const (
+	ignoredReason = "git ignores it, and undo leaves it as it is"
+	cacheReason   = "it is a cache, and undo leaves it as it is"
+)
+
+func whyIgnored(name string) string {
+	if IsCache([]byte(path.Base(name))) {
+		return cacheReason
+	}
+	return ignoredReason
+}
+
+// IsCache reports whether a folder of that name is a cache that Python and its tools fill
+// whenever they run. A snapshot leaves it out: else the undo after a test would take back
+// the cache, not the edit before it.
+func IsCache(name []byte) bool {
+	switch string(name) {
+	case "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache":
+		return true
+	}
+	return false
+}
 
 // stillFolder reports whether a folder still exists that was not visited again.
 func (r *recorder) stillFolder(d diff) bool {

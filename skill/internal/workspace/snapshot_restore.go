@@ -90,7 +90,7 @@ func (r *recorder) restoreIn(e *entry, name, top string, linked map[entry]string
 func (r *recorder) restoreOne(e *entry, in tree.Folder, name, top string) (ok bool, err error) {
 	switch {
 	case e.ignored:
-		r.skip(e.path, ignoredReason)
+		r.skip(e.path, whyIgnored(e.path))
 		return false, nil
 	case e.kind == aSpecial:
 		r.skip(e.path, "it was not a regular file")
