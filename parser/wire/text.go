@@ -278,14 +278,16 @@ func (s *scanner) json() (json.RawMessage, error) {
 	return v, err
 }
 
-// arguments reads the object at pos; a missing one is empty.
+// arguments reads the object at pos; a missing one is empty, unless the text ends there.
 func (s *scanner) arguments(c parser.ToolCall) ([]parser.ToolCall, error) {
 	if c.Name == "" {
 		return []parser.ToolCall{c}, errors.New("the call has no name")
 	}
-	s.space()
+	if s.space(); s.pos == len(s.text) {
+		return []parser.ToolCall{c}, errors.New("the text ends where the arguments begin")
+	}
 	c.Arguments = json.RawMessage("{}")
-	if s.pos < len(s.text) && (s.end == "" || !strings.HasPrefix(s.text[s.pos:], s.end)) {
+	if s.end == "" || !strings.HasPrefix(s.text[s.pos:], s.end) {
 		v, err := s.json()
 		if err == nil {
 			c.Arguments, _, err = eitherArguments(v)
