@@ -10,16 +10,23 @@ var Anthropic = &Wire{
 	Name: "anthropic",
 	Doc:  `{"content":[{"type":"tool_use","id":"1","name":"f","input":{}}]}`,
 	shape: func(v value) bool {
-		return v.str("role") == "assistant" && v.get("content").elements != nil ||
-			isToolUse(v) || v.any(isBlock) || v.get("content").any(isToolUse)
+		return v.str("type") == "message" && v.str("role") == "assistant" && v.get("content").elements != nil ||
+			isToolUse(v) || v.any(isToolUse) || v.get("content").any(isToolUse) ||
+			isText(v) || v.str("role") == "assistant" && isText(v.get("content"))
 	},
 	read: readAnthropic, key: "messages", list: answerAnthropic, define: defineAnthropic,
 }
 
 var (
 	isToolUse = typed("tool_use")
-	isBlock   = typed("tool_use", "text")
+	isBlock   = typed("text", "thinking", "redacted_thinking")
 )
+
+// isText reports whether a value is the content of a message without calls. Blocks of other
+// types may be calls of somebody else.
+func isText(v value) bool {
+	return v.any(typed("text")) && !v.any(func(b value) bool { return !isBlock(b) })
+}
 
 func readAnthropic(text string, _ Schemas) (parser.Envelope, error) {
 	stopped := ""

@@ -16,10 +16,15 @@ var OpenAI = &Wire{
 		calls := v.get("tool_calls")
 		function := func(c value) bool { return c.get("function").members != nil && c.str("type") == "function" }
 		return v.get("choices").any(func(c value) bool { return c.get("message").members != nil }) || calls.any(function) ||
-			isAnswer(v) && (v.str("content") != "" || v.has("refusal") || v.has("function_call"))
+			isAnswer(v) && (v.str("content") != "" || v.has("refusal") || v.has("function_call")) && v.surplus(messageKeys...) == ""
 	},
 	read: readOpenAI, key: "messages", list: answerOpenAI, define: defineOpenAI,
 }
+
+// messageKeys are those of a message of the model, by OpenAI and the servers that speak its
+// protocol. Calls may be under others.
+var messageKeys = []string{"role", "content", "refusal", "annotations", "audio", "function_call", "tool_calls", "name", "id",
+	"reasoning", "reasoning_content", "reasoning_details", "thinking", "images"}
 
 // isAnswer reports whether a value is a message of the model without calls.
 func isAnswer(v value) bool {
