@@ -13,19 +13,21 @@ import (
 
 // Grep finds the lines that match Pattern in the file Path, or in all files below the
 // directory Path. The pattern is a regular expression in RE2 syntax and is matched against
-// single lines. A file that ends with LF has one more, empty line. Binary files, with a
+// single lines. A file that ends with LF has one more, empty line, unless NoLast is set. Binary files, with a
 // NUL byte in their first 8 KiB, are not searched, but those in UTF-16 with a byte order mark. It returns a [Grepped].
 type Grep struct {
 	Path        string
 	Pattern     string
 	Literal     bool     // Pattern is plain text
 	FoldCase    bool     // ignore case
+	NoLast      bool     // the empty line after the last LF is none
 	Context     int      // number of lines to return before and after each match
 	Git         bool     // also search .git directories below Path
 	SkipIgnored bool     // leave out what git ignores
 	Include     []string // patterns as those of Find.Exclude: only files that one of them matches; nil means all
 	Limit       int      // maximum number of matches; 0 means 1000
 	MaxLine     int      // bytes to return of each line; 0 means 2000
+	Excerpt     bool     // of a longer line that matches, return the part that does, not its beginning
 	MaxBytes    int64    // bytes to return in all, about; 0 means Config.MaxRead
 }
 
@@ -50,7 +52,8 @@ type Match struct {
 	Line    int      // from 1
 	Offset  int64    // of the line's first byte in the file, as UTF-8, from 0
 	Size    int      // bytes of the line without its LF
-	Text    string   // the line, cut after Grep.MaxLine bytes
+	Text    string   // the line, or Grep.MaxLine bytes of it
+	At      int      // bytes of the line before Text; 0 without Grep.Excerpt
 	Context []string // the lines around it and Text itself; nil if Grep.Context is 0
 	From    int      // number of the first line of Context
 }
@@ -71,7 +74,7 @@ func (x *Executor) grep(ctx context.Context, s *Session, a Grep) (Result, error)
 	if err != nil {
 		return nil, err
 	}
-	pattern, err := search.Compile(a.Pattern, search.PatternOptions{Literal: a.Literal, FoldCase: a.FoldCase})
+	pattern, err := search.Compile(a.Pattern, search.PatternOptions{Literal: a.Literal, FoldCase: a.FoldCase, NoLast: a.NoLast})
 	if err != nil {
 		return nil, &ArgError{Arg: "pattern", Reason: err.Error()}
 	}
@@ -92,6 +95,9 @@ func (x *Executor) grep(ctx context.Context, s *Session, a Grep) (Result, error)
 		return nil, err
 	}
 	first := &firstMatches{limit: a.Limit, room: a.MaxBytes, maxLine: a.MaxLine}
+	if a.Excerpt {
+		first.excerpt = pattern
+	}
 	sum, err := search.Grep(ctx, x.ws, abs, pattern, o, first.add)
 	if err != nil {
 		return nil, x.listError(abs, err)
@@ -123,7 +129,7 @@ func (x *Executor) surround(ctx context.Context, matches []Match, a Grep) ([]Mat
 			if f != nil {
 				f.Close()
 			}
-			f, text = x.openText(m.File)
+			f, text = x.openText(m.File, a.NoLast)
 		}
 		m.surround(text, a)
 		if room -= m.bytes(); room < 0 {
@@ -138,15 +144,20 @@ func (x *Executor) surround(ctx context.Context, matches []Match, a Grep) ([]Mat
 }
 
 // openText opens a file to read what was searched of it; both are nil if it has been removed since.
-func (x *Executor) openText(abs string) (*os.File, io.ReaderAt) {
+// With noLast the text ends before a last LF.
+func (x *Executor) openText(abs string, noLast bool) (*os.File, io.ReaderAt) {
 	f, info, err := x.ws.Open(abs)
 	if err != nil {
 		return nil, nil
 	}
-	if text, ok := decodeUTF16(f, info.Size); ok {
-		return f, bytes.NewReader(text)
+	text, size := io.ReaderAt(f), info.Size
+	if decoded, ok := decodeUTF16(f, size); ok {
+		text, size = bytes.NewReader(decoded), int64(len(decoded))
 	}
-	return f, f
+	if noLast && endsLine(text, size) {
+		text = io.NewSectionReader(text, 0, size-1)
+	}
+	return f, text
 }
 
 // surround sets Context and From. If text is nil or cannot be read, Context is the line alone.

@@ -13,7 +13,8 @@ import (
 type firstMatches struct {
 	limit   int
 	room    int64
-	maxLine int // Grep.MaxLine
+	maxLine int             // Grep.MaxLine
+	excerpt *search.Pattern // with Grep.Excerpt
 
 	mu    sync.Mutex
 	files map[string][]Match
@@ -31,7 +32,11 @@ func (f *firstMatches) add(file string, lines []search.Line) {
 	}
 	kept := f.files[file]
 	for _, line := range lines[:min(len(lines), f.limit-len(kept))] {
-		m := Match{File: file, Line: line.Number, Offset: line.Offset, Size: len(line.Text), Text: string(search.Shorten(line.Text, f.maxLine))}
+		m := Match{File: file, Line: line.Number, Offset: line.Offset, Size: len(line.Text)}
+		if f.excerpt != nil {
+			m.At = f.excerpt.Skip(line.Text, f.maxLine)
+		}
+		m.Text = string(search.Shorten(line.Text[m.At:], f.maxLine))
 		kept = append(kept, m)
 		f.count++
 		f.bytes += m.bytes()

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"syscall"
 
@@ -92,7 +93,11 @@ func (x *Executor) readPart(ctx context.Context, s *Session, f FileRange, text, 
 	if text <= 0 {
 		return part, ErrFull
 	}
-	ended := x.endsLine(m.Path, m.Size)
+	ended := false
+	if file, _, err := x.ws.Open(m.Path); err == nil {
+		ended = endsLine(file, m.Size)
+		file.Close()
+	}
 	if part.From = f.From; ended && f.From < 0 {
 		f.From-- // the empty line after the last line break does not count
 	}
@@ -114,12 +119,7 @@ func (x *Executor) readPart(ctx context.Context, s *Session, f FileRange, text, 
 }
 
 // endsLine reports whether the last byte of a file is LF.
-func (x *Executor) endsLine(abs string, size int64) bool {
-	f, _, err := x.ws.Open(abs)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
+func endsLine(f io.ReaderAt, size int64) bool {
 	var last [1]byte
 	n, _ := f.ReadAt(last[:], max(0, size-1))
 	return n == 1 && last[0] == '\n'

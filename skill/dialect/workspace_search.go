@@ -3,6 +3,7 @@ package dialect
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 
 	"textskill/skill"
@@ -27,7 +28,7 @@ var grepTool = Tool{
 	operation: func(in *call) (skill.Args, error) {
 		limit, err := in.count("limit", 200, 10000)
 		a := skill.Grep{Path: in.str("path"), Pattern: in.str("pattern"), Literal: in.flag("literal"),
-			Context: in.int("context"), SkipIgnored: !in.flag("ignored"), Limit: limit, MaxLine: 500, MaxBytes: 16 * maxReply}
+			NoLast: true, Context: in.int("context"), SkipIgnored: !in.flag("ignored"), Limit: limit, MaxLine: 500, Excerpt: true, MaxBytes: 16 * maxReply}
 		if g := in.str("glob"); g != "" {
 			a.Include = []string{g}
 		}
@@ -38,22 +39,30 @@ var grepTool = Tool{
 
 func grepText(in *call, g skill.Grepped) string {
 	var p page
-	file := ""
-	shown := 0
-	for _, m := range g.Matches {
+	var file string
+	shown, last := 0, 0 // last is the line of the file that was shown last
+	for i, m := range g.Matches {
 		if m.File != file {
-			file = m.File
+			file, last = m.File, 0
 			p.line("%s", in.name(file))
 		}
-		if m.Context == nil {
-			p.line("%d: %s", m.Line, lineText(m.Text))
+		next := math.MaxInt // the line of the next match, which has a context of its own
+		if i+1 < len(g.Matches) && g.Matches[i+1].File == file {
+			next = g.Matches[i+1].Line
 		}
-		for i, text := range m.Context {
-			mark := "-"
-			if m.From+i == m.Line {
-				mark = ":"
+		context, from := m.Context, m.From
+		if context == nil {
+			context, from = []string{m.Text}, m.Line
+		}
+		for j, text := range context {
+			switch n := from + j; {
+			case n == m.Line:
+				p.line("%d: %s", n, matchText(m))
+				last = n
+			case last < n && n < next:
+				p.line("%d- %s", n, lineText(text))
+				last = n
 			}
-			p.line("%d%s %s", m.From+i, mark, lineText(text))
 		}
 		if p.cut {
 			break
@@ -69,6 +78,21 @@ func grepText(in *call, g skill.Grepped) string {
 		}
 	}
 	return p.String() + "[" + strings.Replace(text, " of "+g.Path, "", 1) + "]"
+}
+
+// matchText is a line that matches, or as much of it as a reply shows.
+func matchText(m skill.Match) string {
+	text := lineText(m.Text)
+	if m.At > 0 {
+		text = "…" + text
+	}
+	if m.At+len(m.Text) < m.Size {
+		text += "…"
+	}
+	if len(m.Text) < m.Size {
+		text += fmt.Sprintf(" [of %d bytes]", m.Size)
+	}
+	return text
 }
 
 // lineText is a line of a file as a reply shows it.

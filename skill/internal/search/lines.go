@@ -32,6 +32,21 @@ func (m *matcher) lines(list []Line, buf []byte, offset int64) (all []Line, coun
 	}
 }
 
+// Skip returns how many bytes of a line that matches to leave out, so that the next n show
+// where the match begins.
+func (p *Pattern) Skip(line []byte, n int) (at int) {
+	if len(line) <= n {
+		return 0
+	}
+	if match := p.re.FindIndex(line); match != nil {
+		at = max(0, min(match[0]-n/4, len(line)-n))
+	}
+	for at > 0 && !utf8.RuneStart(line[at]) {
+		at--
+	}
+	return at
+}
+
 // Shorten returns at most n bytes of a line, and no part of a letter.
 func Shorten(line []byte, n int) []byte {
 	if len(line) <= n {

@@ -28,6 +28,7 @@ type Pattern struct {
 type PatternOptions struct {
 	Literal  bool // the pattern is the text itself
 	FoldCase bool // letters match in either case
+	NoLast   bool // there is no empty line after the last LF of a file
 }
 
 // Compile reads a pattern. The error says what RE2 does not have.
@@ -56,7 +57,7 @@ func Compile(expr string, opts PatternOptions) (*Pattern, error) {
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	p := &Pattern{re: re, prog: prog, literals: needed(tree), empty: re.MatchString("")}
+	p := &Pattern{re: re, prog: prog, literals: needed(tree), empty: re.MatchString("") && !opts.NoLast}
 	switch set, fold := p.literals.set, p.literals.fold; {
 	case len(set) == 0:
 	case costOfVector(set) < costOfBytes(set, fold):
