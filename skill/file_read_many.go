@@ -47,13 +47,17 @@ func (r FilesRead) Message() string { return "read " + words.Count(len(r.Files),
 var Shown = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"}
 
 func (x *Executor) readFiles(ctx context.Context, s *Session, a ReadFiles) (Result, error) {
-	text, media := cmp.Or(a.MaxBytes, x.cfg.MaxRead), a.MaxMedia
+	full, media := cmp.Or(a.MaxBytes, x.cfg.MaxRead), a.MaxMedia
+	text := full
 	r := FilesRead{Files: make([]FilePart, len(a.Files))}
 	for i, f := range a.Files {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		part, err := x.readPart(ctx, s, f, text, media)
+		if part.LineCut && text < full {
+			part, err = FilePart{}, ErrFull // the line may fit into an answer of its own
+		}
 		if part.Err = err; err != nil {
 			part.Path = f.Path
 		}

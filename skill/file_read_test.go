@@ -190,3 +190,27 @@ func TestReadTooLarge(t *testing.T) {
 		t.Errorf("got %q", r.Content)
 	}
 }
+
+// TestReadFilesFull tells a file for which no room is left from one whose line is too long for any answer.
+func TestReadFilesFull(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{"a": "12345678\n", "b": "abcdefghij\nk\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x, err := New(Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	all := func(name string) FileRange { return FileRange{Path: name, To: End} }
+	r, err := x.Execute(t.Context(), &Session{}, ReadFiles{Files: []FileRange{all("a"), all("b")}, MaxBytes: 12})
+	if err != nil || r.(FilesRead).Files[1].Err != ErrFull {
+		t.Errorf("after another file: %+v, %v", r, err)
+	}
+	r, err = x.Execute(t.Context(), &Session{}, ReadFiles{Files: []FileRange{all("b")}, MaxBytes: 3})
+	if err != nil || !r.(FilesRead).Files[0].LineCut {
+		t.Errorf("alone: %+v, %v", r, err)
+	}
+}
