@@ -40,6 +40,9 @@ func workspaceFail(in *call, err error) Reply {
 	if le, ok := errors.AsType[*os.LinkError](err); ok && errors.Is(err, syscall.EINVAL) && strings.HasPrefix(le.New, le.Old+string(filepath.Separator)) {
 		f.Message = in.sent + ": " + le.New + " lies in " + le.Old + ", which cannot be put into itself"
 	}
+	if pe, ok := errors.AsType[*os.PathError](err); ok && pe.Op == "mkdir" && pe.Err == syscall.EEXIST && !in.isFolder(pe.Path) {
+		f.Message = in.sent + ": " + pe.Path + " is a file, not a folder"
+	}
 	if in.tool == nil && errors.Is(err, errUnknown) {
 		f.Message = in.unknown()
 	}

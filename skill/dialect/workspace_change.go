@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"textskill/skill"
@@ -104,23 +105,42 @@ func patchedFiles(in *call, p skill.Patched) []string {
 
 var (
 	ownSource = Param{Name: "source", Type: "string", Path: true, Required: true, Doc: "file or folder"}
-	ownDest   = Param{Name: "destination", Type: "string", Path: true, Required: true, Doc: "new path, or a folder"}
+	ownDest   = Param{Name: "destination", Type: "string", Path: true, Required: true, Doc: "new path, or a folder; one that ends with / is made"}
 	overwrite = Param{Name: "overwrite", Type: "boolean", Doc: "replace a file"}
 )
 
+// destination is where a move or copy leads to. In a folder, which is there or for a file ends
+// with "/", the source keeps its name.
+func (in *call) destination() string {
+	from, to := in.str("source"), in.str("destination")
+	if in.isFolder(to) || strings.HasSuffix(to, "/") && !in.isFolder(from) {
+		return filepath.Join(to, filepath.Base(in.x.Abs(in.s, from)))
+	}
+	return to
+}
+
+func (in *call) isFolder(path string) bool {
+	info, err := in.x.Look(in.s, path, true)
+	return err == nil && info.IsDir()
+}
+
 // refusedToReplace says of a destination that exists how a file is replaced.
 func refusedToReplace(in *call, err error) error {
-	if errors.Is(err, fs.ErrExist) && !in.flag("overwrite") {
-		return &Failure{Message: plainMessage(err) + "; set overwrite to replace a file", Cause: err}
+	if !errors.Is(err, fs.ErrExist) {
+		return err
 	}
-	return err
+	hint := "; set overwrite to replace a file"
+	if in.isFolder(in.str("source")) || in.isFolder(in.destination()) {
+		hint = "; only a file replaces a file: name another path"
+	}
+	return &Failure{Message: plainMessage(err) + hint, Cause: err}
 }
 
 var moveTool = Tool{
 	Name: "move", Title: "Move or rename", Doc: "Move or rename a file or folder.",
 	Params: []Param{ownSource, ownDest, overwrite}, Output: movedOutput, Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
-		return skill.MoveFile{Source: in.str("source"), Dest: in.str("destination"), Into: true, Parents: true, NoReplace: !in.flag("overwrite")}, refuseHome(in, "destination")
+		return skill.MoveFile{Source: in.str("source"), Dest: in.destination(), Parents: true, NoReplace: !in.flag("overwrite")}, refuseHome(in, "destination")
 	},
 	reword: refusedToReplace,
 	reply: typed(func(in *call, c skill.Changed) string {
@@ -133,7 +153,7 @@ var copyTool = Tool{
 	Name: "copy", Title: "Copy", Doc: "Copy a file or folder with everything in it.",
 	Params: []Param{ownSource, ownDest, overwrite}, Output: movedOutput, Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
-		return skill.CopyFile{Source: in.str("source"), Dest: in.str("destination"), Tree: true, Into: true, Parents: true, NoReplace: !in.flag("overwrite")}, refuseHome(in, "destination")
+		return skill.CopyFile{Source: in.str("source"), Dest: in.destination(), Tree: true, Parents: true, NoReplace: !in.flag("overwrite")}, refuseHome(in, "destination")
 	},
 	reword: refusedToReplace,
 	reply: typed(func(in *call, c skill.Changed) string {
