@@ -1,7 +1,7 @@
 package skill
 
 import (
-	"bufio"
+	"fmt"
 	"io"
 	"strings"
 	"unicode"
@@ -11,38 +11,64 @@ import (
 const nearLimit = 4 << 20
 
 // nearest returns the line most similar to the first line of old that contains text, so
-// that the caller can see why old did not match. It returns nil if no line is similar.
+// that the caller can see why old did not match; where that line is there as it is, the first
+// one after it that is not. It returns nil if no line is similar.
 func nearest(src io.ReaderAt, size int64, old string) *NearLine {
-	wanted := firstTextLine(old)
-	if wanted == "" || len(wanted) > 2000 {
+	wanted := strings.Split(lf(old), "\n")
+	for len(wanted) > 0 && removeSpace(wanted[0]) == "" {
+		wanted = wanted[1:]
+	}
+	if len(wanted) == 0 || len(wanted[0]) > 2000 {
 		return nil
 	}
-	best, bestScore := (*NearLine)(nil), 0.6
-	key := removeSpace(wanted)
-	lines := bufio.NewReaderSize(io.NewSectionReader(src, 0, min(size, nearLimit)), block)
-	for number := 1; ; number++ {
-		line, err := lines.ReadString('\n')
-		if line != "" && len(line) <= 4000 {
-			text := strings.TrimSuffix(line, "\n")
-			if score := similarity(key, removeSpace(text), bestScore); score > bestScore {
-				bestScore = score
-				best = &NearLine{Number: number, Text: visible(text), Wanted: visible(wanted), Differs: difference(text, wanted)}
-			}
+	text, err := io.ReadAll(io.NewSectionReader(src, 0, min(size, nearLimit)))
+	if err != nil {
+		return nil
+	}
+	best, bestScore, bestRun := -1, 0.6, 0
+	key := removeSpace(wanted[0])
+	lines := strings.Split(string(text), "\n")
+	for i, line := range lines {
+		if n := alike(lines[i:], wanted[:min(len(wanted), 100)]); n > bestRun {
+			best, bestScore, bestRun = i, 1, n
 		}
-		if err != nil || bestScore >= 1 {
-			return best
+		if bestScore == 1 || len(line) >= 4000 {
+			continue
+		}
+		if score := similarity(key, removeSpace(line), bestScore); score > bestScore {
+			best, bestScore = i, score
 		}
 	}
+	if best < 0 {
+		return nil
+	}
+	return nearLine(lines, best, wanted, alike(lines[best:], wanted))
 }
 
-// firstTextLine returns the first line of old that is not only white space.
-func firstTextLine(old string) string {
-	for line := range strings.SplitSeq(lf(old), "\n") {
-		if removeSpace(line) != "" {
-			return line
-		}
+// alike counts how many lines are as they are wanted. The last that is wanted may be a part of one.
+func alike(lines, wanted []string) (n int) {
+	for n < min(len(lines), len(wanted)) && (strings.TrimSuffix(lines[n], "\r") == wanted[n] || n > 0 && n == len(wanted)-1 && strings.HasPrefix(lines[n], wanted[n])) {
+		n++
 	}
-	return ""
+	return n
+}
+
+// nearLine describes the line after n lines at i that are as they are wanted.
+func nearLine(lines []string, i int, wanted []string, n int) *NearLine {
+	if n == len(wanted) {
+		return &NearLine{i + 1, visible(lines[i]), visible(wanted[0]), "this line matches; the blank ones before it do not"}
+	}
+	near := &NearLine{i + n + 1, "``", visible(wanted[n]), "the file ends"}
+	if i+n < len(lines) {
+		near.Text, near.Differs = visible(lines[i+n]), difference(lines[i+n], wanted[n])
+	}
+	switch {
+	case n == 1:
+		near.Differs += "; the line before it matches"
+	case n > 1:
+		near.Differs += fmt.Sprintf("; the %d lines before it match", n)
+	}
+	return near
 }
 
 // removeSpace removes all white space, including zero-width characters.
@@ -61,8 +87,6 @@ func difference(text, wanted string) string {
 		return "letters differ"
 	}
 	switch {
-	case text == wanted:
-		return "this line matches; a later one does not"
 	case strings.TrimSuffix(text, "\r") == wanted:
 		return "the line ends with CR"
 	case strings.ContainsAny(text, "\u00a0\u200b\ufeff") != strings.ContainsAny(wanted, "\u00a0\u200b\ufeff"):

@@ -200,7 +200,17 @@ func (t *Tool) argumentNames() string {
 	if len(t.Params) == 0 {
 		return t.Name + " takes none"
 	}
-	return t.Name + " takes " + strings.Join(each(t.Params, func(p Param) string { return p.Name }), ", ")
+	return t.Name + " takes " + namesOf(t.Params)
+}
+
+// namesOf lists parameters, each with the fields of what it is a list of.
+func namesOf(params []Param) string {
+	return strings.Join(each(params, func(p Param) string {
+		if p.Fields == nil {
+			return p.Name
+		}
+		return p.Name + " (each with " + namesOf(p.Fields) + ")"
+	}), ", ")
 }
 
 // keys are members of a reply: names and values in turn. A name that ends in ? is left

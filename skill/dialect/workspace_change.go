@@ -68,6 +68,9 @@ var editTool = Tool{
 		return err
 	},
 	reply: typed(func(in *call, c skill.Changed) string {
+		if c.Applied && c.Diff == "" {
+			return changeText(in, c, in.name(c.Path)+" is as it was: the new texts are the old ones")
+		}
 		return changeText(in, c, "edited "+in.name(c.Path)+"\n"+in.diff(c))
 	}),
 }
