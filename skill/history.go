@@ -46,9 +46,9 @@ func (c Changes) Message() string {
 	}
 	switch {
 	case c.More == MaxMore:
-		lines = append(lines, fmt.Sprintf("and %d older changes or more", c.More))
+		lines = append(lines, fmt.Sprintf("and %d older changes or more; a larger limit lists more", c.More))
 	case c.More > 0:
-		lines = append(lines, "and "+words.Count(c.More, "older change", "older changes"))
+		lines = append(lines, "and "+words.Count(c.More, "older change", "older changes")+"; a larger limit lists more")
 	}
 	if damaged != "" {
 		lines = append(lines, damaged)

@@ -56,6 +56,16 @@ func workspaceFail(in *call, err error) Reply {
 	return reply
 }
 
+// advise adds to an error of a kind what to do.
+func advise(kind error, what string) func(*call, error) error {
+	return func(_ *call, err error) error {
+		if errors.Is(err, kind) {
+			return &Failure{Message: plainMessage(err) + "; " + what, Cause: err}
+		}
+		return err
+	}
+}
+
 // name is what replies call a file: relative to where the client is, if it is below.
 func (in *call) name(abs string) string {
 	rel, err := filepath.Rel(in.x.Abs(in.s, ""), abs)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"textskill/skill"
 )
@@ -18,6 +19,7 @@ var readTool = Tool{
 		{Name: "paths", Aliases: []string{"path", "file_path"}, Type: "array", Of: "string", Path: true, Required: true, Doc: "files, or lines of them: a.go:10-40, a.go:100-, a.go:-20 (the last 20)"},
 		{Name: "numbers", Type: "boolean", Doc: "number the lines"}},
 	operation: readFilesOperation,
+	reword:    advise(syscall.EISDIR, "list shows a folder"),
 	reply:     typed(readFilesReply),
 	blocks:    typed(readFilesBlocks),
 }
@@ -79,7 +81,7 @@ func readFilesReply(in *call, r skill.FilesRead) string {
 		}
 		name := in.name(in.x.Abs(in.s, f.Path))
 		if f.Err != nil {
-			fmt.Fprintf(&b, "==> %s <==\n[%s]\n", name, workspaceFail(in, f.Err).Body)
+			fmt.Fprintf(&b, "==> %s <==\n[%s]\n", name, workspaceFail(in, in.tool.reword(in, f.Err)).Body)
 			continue
 		}
 		if len(r.Files) > 1 {

@@ -67,7 +67,7 @@ var backgroundTool = Tool{
 	Params: []Param{
 		{Name: "action", Type: "string", Enum: []string{"start", "list", "logs", "stop"}, Default: "start", Doc: "logs and stop need id or port"},
 		{Name: "command", Type: "string", Doc: "for /bin/sh"},
-		{Name: "port", Type: "integer", Doc: "it listens on"},
+		{Name: "port", Type: "integer", Doc: "it listens on; start needs one"},
 		{Name: "id", Type: "string", Doc: "of a server"}},
 	Effect: Destroys, Open: true,
 	operation: func(in *call) (skill.Args, error) {
@@ -85,13 +85,15 @@ var backgroundTool = Tool{
 		case skill.Servers:
 			var p page
 			for _, s := range r {
-				p.line("%s: %s", s.ID, s.Message())
+				p.line("%s", s.Message())
 			}
 			return cmp.Or(p.text(), "no servers")
 		case skill.ServerLog:
-			return r.Message() + "\n" + cutDiff(string(r.Text))
-		case skill.ServerState:
-			return r.ID + ": " + r.Message()
+			text := r.Message() + "\n" + string(r.Text)
+			if r.More {
+				text += "[its last lines; all are in " + r.Log + "]"
+			}
+			return cutTo(text, "all are in "+r.Log)
 		}
 		return r.Message()
 	},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"syscall"
 
 	"textskill/skill"
 )
@@ -137,14 +138,17 @@ var listTool = Tool{
 		depth, err := in.count("depth", 2, 100)
 		return skill.ListTree{Path: in.str("path"), Depth: depth, Limit: 1000, SkipIgnored: true}, err
 	},
-	reply: typed(listText),
+	reword: advise(syscall.ENOTDIR, "read shows a file"),
+	reply:  typed(listText),
 }
 
 func listText(_ *call, t skill.TreeListed) string {
 	var p page
+	shown := 0
 	var show func(t *skill.Tree, indent string)
 	show = func(t *skill.Tree, indent string) {
 		for _, e := range t.Entries {
+			shown++
 			if e.Folder {
 				p.line("%s%s/", indent, wellFormed(e.Name))
 				show(e, indent+"  ")
@@ -158,8 +162,11 @@ func listText(_ *call, t skill.TreeListed) string {
 	if t.Ignored > 0 {
 		text += fmt.Sprintf(", ignored by git %d", t.Ignored)
 	}
-	if t.Cut || p.cut {
+	switch {
+	case t.Cut || p.cut:
 		text += "; not all are shown: list a folder of it, or with a smaller depth"
+	case shown < t.Files+t.Folders:
+		text += "; deeper ones are not shown: list a folder of it, or with a larger depth"
 	}
 	return p.String() + "[" + text + "]"
 }

@@ -71,7 +71,7 @@ func parseGlobs(text string, choices []string) (g Glob, err error) {
 
 func parsePattern(text string) (pattern, error) {
 	if strings.HasPrefix(text, "/") {
-		return pattern{}, errors.New("is absolute; it starts at the path")
+		return pattern{}, errors.New("is absolute; name the folder with path, and what is below it with pattern")
 	}
 	var p pattern
 	for name := range strings.SplitSeq(text, "/") {

@@ -130,7 +130,7 @@ func TestGlob(t *testing.T) {
 	for pattern, want := range map[string]string{
 		strings.Repeat("{a,b}", 10): "stands for more than 1000 patterns",
 		strings.Repeat("{", 5000):   "is longer than 4096 bytes",
-		"{a,/b}":                    "is absolute; it starts at the path",
+		"{a,/b}":                    "is absolute; name the folder with path, and what is below it with pattern",
 		"{":                         "holds a { that is never closed; the character itself is [{]",
 		"{a,{b,c}":                  "holds a { that is never closed; the character itself is [{]",
 		"a[":                        "holds a [ that is never closed; the character itself is [[]",
