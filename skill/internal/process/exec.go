@@ -365,7 +365,7 @@ func follow(ctx context.Context, p Running, begin time.Time, limit time.Duration
 			done.TimedOut = limit < 0 // its time was over before it began
 			return e
 		case <-second.C:
-			workspace.Report(ctx, int64(time.Since(begin).Seconds()), int64(limit.Seconds()), "running "+done.Command)
+			workspace.Report(ctx, int64(time.Since(begin).Seconds()), 0, "running "+done.Command)
 		case <-timeout:
 			done.TimedOut = true
 		case <-ctx.Done():
