@@ -21,7 +21,7 @@ type Dialect struct {
 
 	Prompt *Prompt // how a text is recognized and answered; nil if only calls are
 
-	Resources bool // over MCP, the history and the files are resources, too
+	Resources bool // over MCP, the history and the files are resources, too, if it has the tools history and read
 
 	own          bool                                               // it is this program's: see For
 	strict       bool                                               // a blank string in place of arguments is an error, not a call without any

@@ -32,29 +32,43 @@ func (s *Server) handler(t tool) mcp.ToolHandler {
 		}
 		ctx, r := c.begin(ctx)
 		defer c.done(r)
-		sc, ask, err := c.enter(ctx, req)
+		sc, ask, err := c.admit(ctx, req, t)
 		switch {
 		case err != nil:
 			return result(answerText{text: err.Error(), failed: true}), nil
 		case ask != nil:
-			if q, _ := c.question(req, t); q != nil { // in one go: the next call holds the answers to this one alone
-				ask.InputRequests[consentKey] = q
-			}
 			return ask, nil
 		}
 		defer c.leave(sc)
-		refusal, ask := c.consent(ctx, req, t)
-		switch {
-		case ask != nil:
-			return ask, nil
-		case refusal != "":
-			t.dialect.Report(ctx, sc.x, c.state, parser.ToolCall{Name: t.name, Arguments: req.Params.Arguments}, time.Now(), errors.New(refusal))
-			return result(answerText{text: t.name + ": " + refusal, failed: true}), nil
-		}
 		ctx, quiet := s.progress(ctx, req)
 		defer quiet()
 		return result(s.do(ctx, c, sc, t, req.Params.Arguments)), nil
 	}
+}
+
+// admit returns the scope for a call, which must leave it afterwards. If ask is not nil, it is
+// the answer to the call instead. An error says why the call is refused.
+func (c *session) admit(ctx context.Context, req *mcp.CallToolRequest, t tool) (sc *scope, ask *mcp.CallToolResult, err error) {
+	sc, ask, err = c.enter(ctx, req)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case ask != nil:
+		if q, _ := c.question(req, t); q != nil { // in one go: the next call holds the answers to this one alone
+			ask.InputRequests[consentKey] = q
+		}
+		return nil, ask, nil
+	}
+	refusal, ask := c.consent(ctx, req, t)
+	if refusal != "" {
+		t.dialect.Report(ctx, sc.x, c.state, parser.ToolCall{Name: t.name, Arguments: req.Params.Arguments}, time.Now(), errors.New(refusal))
+		err = errors.New(t.name + ": " + refusal)
+	}
+	if ask != nil || err != nil {
+		c.leave(sc)
+		return nil, ask, err
+	}
+	return sc, nil, nil
 }
 
 type answerText struct {

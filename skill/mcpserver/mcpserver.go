@@ -202,7 +202,9 @@ func (s *Server) options() *mcp.ServerOptions {
 }
 
 func (s *Server) hasResources() bool {
-	return slices.ContainsFunc(s.cfg.Dialects, func(d *dialect.Dialect) bool { return d.Resources })
+	return slices.ContainsFunc(s.cfg.Dialects, func(d *dialect.Dialect) bool {
+		return d.Resources && d.Lookup("read") != nil && d.Lookup("history") != nil
+	})
 }
 
 // annotations describe what a call may do, so that a client can ask its user first.

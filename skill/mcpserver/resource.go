@@ -7,10 +7,14 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode/utf8"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"textskill/parser"
+	rawjson "textskill/parser/json"
 	"textskill/skill"
 )
 
@@ -31,40 +35,56 @@ func (s *Server) addResources() {
 	}, s.readResource)
 }
 
-// readResource reads a resource in the part of the workspace that the client's roots leave.
-func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+// readResource reads a resource in the part of the workspace that the client's roots leave. It is
+// allowed and reported as a call of read or history.
+func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (_ *mcp.ReadResourceResult, err error) {
+	defer func() {
+		if err != nil {
+			err = &jsonrpc.Error{Code: mcp.CodeResourceNotFound, Message: err.Error()}
+		}
+	}()
 	c := s.session(req.Session)
 	ctx, r := c.begin(ctx)
 	defer c.done(r)
-	sc, ask, err := c.enter(ctx, &mcp.CallToolRequest{Session: req.Session, Params: &mcp.CallToolParamsRaw{}, Extra: req.Extra})
+	found := &mcp.ResourceContents{URI: req.Params.URI, MIMEType: "text/plain"}
+	call, path := parser.ToolCall{Name: "history"}, ""
+	if found.URI != historyURI {
+		if path, err = rootPath(found.URI); err != nil {
+			return nil, fmt.Errorf("%s: %w", found.URI, err)
+		}
+		call = parser.ToolCall{Name: "read", Arguments: rawjson.Encode(map[string]any{"paths": []string{path}})}
+	}
+	t, began := s.tools[call.Name], time.Now()
+	sc, ask, err := c.admit(ctx, &mcp.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &mcp.CallToolParamsRaw{
+		Meta: req.Params.Meta, Name: call.Name, Arguments: call.Arguments, InputResponses: req.Params.InputResponses}}, t)
 	switch {
 	case err != nil:
 		return nil, err
 	case ask != nil:
-		return nil, errors.New("the client's roots are not known yet; call a tool first")
+		return &mcp.ReadResourceResult{InputRequests: ask.InputRequests}, nil
 	}
 	defer c.leave(sc)
-	if sc.refusal != "" {
+	switch {
+	case sc.refusal != "":
 		return nil, errors.New(sc.refusal)
+	case path == "":
+		err = readHistory(ctx, sc.x, c.state, found)
+	default:
+		err = readFile(ctx, sc.x, c.state, path, found)
 	}
-	found := &mcp.ResourceContents{URI: req.Params.URI, MIMEType: "text/plain"}
-	if req.Params.URI == historyURI {
-		list, err := sc.x.Execute(ctx, c.state, skill.History{Limit: 200})
-		if err != nil {
-			return nil, err
-		}
-		found.Text = list.Message()
-	} else if err := readFile(ctx, sc.x, c.state, found); err != nil {
-		return nil, err
-	}
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{found}}, nil
+	t.dialect.Report(ctx, sc.x, c.state, call, began, err)
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{found}}, err
 }
 
-func readFile(ctx context.Context, x *skill.Executor, s *skill.Session, found *mcp.ResourceContents) error {
-	path, err := rootPath(found.URI)
-	if err != nil {
-		return fmt.Errorf("%s: %w", found.URI, err)
+func readHistory(ctx context.Context, x *skill.Executor, s *skill.Session, found *mcp.ResourceContents) error {
+	list, err := x.Execute(ctx, s, skill.History{Limit: 200})
+	if err == nil {
+		found.Text = list.Message()
 	}
+	return err
+}
+
+func readFile(ctx context.Context, x *skill.Executor, s *skill.Session, path string, found *mcp.ResourceContents) error {
 	read, err := x.Execute(ctx, s, skill.ReadFile{Path: path, MaxBytes: maxResource})
 	if err != nil {
 		return err

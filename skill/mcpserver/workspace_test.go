@@ -202,6 +202,63 @@ func TestWorkspaceResources(t *testing.T) {
 	}
 }
 
+// TestWorkspaceResourcesAreCalls reports what is read as a resource like a call of read, and refuses
+// it where that is refused.
+func TestWorkspaceResourcesAreCalls(t *testing.T) {
+	dir := t.TempDir()
+	var calls []string
+	x, err := skill.New(skill.Config{Dir: dir, NoSync: true, Called: func(c skill.Call) {
+		calls = append(calls, fmt.Sprintf("%s %v %t", c.Tool, c.Arguments, c.Failure != ""))
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("alpha"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	denied, asked := "", false
+	s, err := New(Config{Executor: x, Dialects: []*dialect.Dialect{dialect.Workspace}, Check: func(tool string, _ dialect.Effect) (string, bool) {
+		if tool != "read" {
+			return "", false
+		}
+		return denied, asked
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, there := mcp.NewInMemoryTransports()
+	if _, err := s.SDK().Connect(t.Context(), there, nil); err != nil {
+		t.Fatal(err)
+	}
+	c, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(), here, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	uri := fileURI(filepath.Join(x.Dir(), "a.txt"))
+	path := filepath.Join(x.Dir(), "a.txt")
+	for _, tt := range []struct {
+		uri, denied string
+		ask         bool
+		err         string
+	}{
+		{uri, "", false, ""}, {historyURI, "", false, ""}, {uri + "x", "", false, "no such file"},
+		{uri, "not allowed", false, "read: not allowed"}, {uri, "nobody is asked", true, "read: nobody is asked"}, {historyURI, "not allowed", false, ""},
+	} {
+		denied, asked = tt.denied, tt.ask
+		_, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: tt.uri})
+		if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+			t.Errorf("%s: %v, want %q", tt.uri, err, tt.err)
+		}
+	}
+	read := "read map[paths:[" + path
+	want := []string{read + "]] false", "history map[] false", read + "x]] true", read + "]] true", read + "]] true", "history map[] false"}
+	if !slices.Equal(calls, want) {
+		t.Errorf("reported\n%q, want\n%q", calls, want)
+	}
+}
+
 // TestWorkspaceIsBounded goes on where an answer ends, until all of a file is read.
 func TestWorkspaceIsBounded(t *testing.T) {
 	var big strings.Builder
