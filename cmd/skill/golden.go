@@ -218,6 +218,9 @@ func (g *golden) section(f txtar.File, wanted bool) error {
 		}
 		return nil
 	case "want":
+		if n := len(g.out.Files); n == 0 || !slices.Contains([]string{"prompt", "mcp", "run"}, g.out.Files[n-1].Name) {
+			return errors.New("a want has to follow its prompt, mcp or run; what comes between them belongs before the prompt")
+		}
 		if g.mask(text) != g.printed {
 			text = g.printed
 		}
