@@ -147,15 +147,16 @@ func (c *cli) setup(o *options, name string, remove, show bool) error {
 	if err != nil {
 		return c.failed(err)
 	}
-	done := "is set up in"
+	done, reload := "is set up in", h.reload
 	if remove {
 		done = "no longer starts skill: it is taken out of"
+		reload, _, _ = strings.Cut(reload, ";") // no list has the server any more
 	}
 	kept := ""
 	if backup != "" {
 		kept = "; the file as it was is " + backup
 	}
-	fmt.Fprintf(c.stdout, "%s %s %s%s\n%s\n", h.title, done, file, kept, h.reload)
+	fmt.Fprintf(c.stdout, "%s %s %s%s\n%s\n", h.title, done, file, kept, reload)
 	return nil
 }
 
