@@ -106,14 +106,17 @@ func (k *console) commands() []consoleCommand {
 	}
 }
 
+// readingLines returns the dialects that read lines.
+func readingLines() []*dialect.Dialect {
+	return slices.DeleteFunc(slices.Clone(dialect.All), func(d *dialect.Dialect) bool { return d.Prompt == nil })
+}
+
 func (k *console) setTools(_ context.Context, name string) error {
 	d := dialect.Named(name)
 	switch {
 	case name == "":
-		for _, d := range dialect.All {
-			if d.Prompt != nil {
-				fmt.Fprintf(k.stdout, "  %-12s%s\n", d.Name, d.Doc)
-			}
+		for _, d := range readingLines() {
+			fmt.Fprintf(k.stdout, "  %-12s%s\n", d.Name, d.Doc)
 		}
 		return nil
 	case d == nil || d.Prompt == nil:
@@ -167,7 +170,9 @@ func (k *console) complete(ctx context.Context, line string, at int) (head strin
 	command := strings.TrimSpace(head)
 	switch {
 	case command == ":tools":
-		all = dialect.Names()
+		for _, d := range readingLines() {
+			all = append(all, d.Name)
+		}
 	case command == ":undo" || command == ":diff":
 		for _, e := range changesOf(ctx, k.x).List {
 			all = append(all, e.ID)

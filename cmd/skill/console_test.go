@@ -17,11 +17,12 @@ func TestCompleteOperation(t *testing.T) {
 		{"", "nope", nil},
 		{"", ":u", []string{":undo "}},
 		{"stack", "edi", []string{"edit"}},
+		{"", ":tools ", []string{"achilles", "filesystem", "stack"}}, // others read no lines
 	} {
 		o.tools = tt.tools
 		k := &console{prompter: &prompter{o: &o}}
 		head, words, tail := k.complete(t.Context(), tt.typed, len(tt.typed))
-		if head != "" || tail != "" || !slices.Equal(words, tt.words) {
+		if head != tt.typed[:len(head)] || tail != "" || !slices.Equal(words, tt.words) {
 			t.Errorf("%s %s: %q, %q, %q", tt.tools, tt.typed, head, words, tail)
 		}
 	}

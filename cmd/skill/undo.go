@@ -62,6 +62,7 @@ func (c *cli) undoCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&since, "since", "", "undo the change `ID` and all after it")
+	cmd.RegisterFlagCompletionFunc("since", c.completeChange(o))
 	cmd.Flags().StringVar(&run, "run", "", "undo the changes of the expert's run `ID`; \"skill log\" lists runs")
 	cmd.Flags().IntVar(&step, "step", 0, "with --run, only those after step `N`")
 	cmd.Flags().BoolVar(&force, "force", false, "undo even if a file was changed since, and save the current version; pass over what cannot be undone")
