@@ -110,11 +110,18 @@ func schemaOf(t reflect.Type) (json.RawMessage, *jsonschema.Resolved, error) {
 // rawArguments is the name under which the arguments of a function are values, as JSON.
 const rawArguments = "arguments"
 
+// orNone returns arguments, or an object without any in place of nothing and of null, which some
+// clients send.
+func orNone(raw json.RawMessage) json.RawMessage {
+	if given := bytes.TrimSpace(raw); len(given) == 0 || string(given) == "null" {
+		return json.RawMessage("{}")
+	}
+	return raw
+}
+
 // decodeFunction holds the arguments of a call to the schema of its function.
 func decodeFunction(t *Tool, raw json.RawMessage) (values, error) {
-	if len(bytes.TrimSpace(raw)) == 0 {
-		raw = json.RawMessage("{}")
-	}
+	raw = orNone(raw)
 	if _, twice, ok := rawjson.Members(raw); !ok || twice != "" {
 		return nil, errors.New("the arguments are not a JSON object, or have a member twice")
 	}

@@ -61,7 +61,7 @@ func TestFunc(t *testing.T) {
 		{x, "shout", ``, "do not fit", "", true}, {x, "shout", `{"text":1}`, "do not fit", "", true}, {x, "shout", `[]`, "not a JSON object", "", true},
 		{x, "shout", `{"text":"a","text":"b"}`, "a member twice", "", true}, {x, "shout", `{"text":"a","loud":true}`, "do not fit", "", true},
 		{x, "plain", `{"a":3}`, "xxx", "", false}, {x, "plain", `{}`, "plain: the function panicked", "", true},
-		{x, "look", `{}`, "null", "", false}, {x, "luok", `{}`, "is it look?", "", true},
+		{x, "look", `{}`, "null", "", false}, {x, "look", ` null`, "null", "", false}, {x, "luok", `{}`, "is it look?", "", true},
 		{frozen, "shout", `{"text":"hi"}`, "nothing may be changed here", "", true}, {frozen, "look", `{}`, "null", "", false},
 	} {
 		r := d.Do(t.Context(), tt.x, &skill.Session{}, parser.ToolCall{Name: tt.tool, Arguments: json.RawMessage(tt.args)})

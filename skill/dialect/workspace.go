@@ -22,7 +22,7 @@ var Workspace = &Dialect{
 	Resources:    true,
 	own:          true,
 	noSurrogates: true,
-	decode:       decodeCoerced,
+	decode:       func(t *Tool, raw json.RawMessage) (values, error) { return decodeCoerced(t, orNone(raw)) },
 	fail:         workspaceFail,
 	Tools: []Tool{
 		readTool, writeTool, editTool, patchTool, grepTool, globTool, listTool, moveTool, copyTool, deleteTool,

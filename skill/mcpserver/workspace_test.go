@@ -148,6 +148,14 @@ func TestWorkspaceStructured(t *testing.T) {
 	}
 }
 
+// TestWorkspaceNull takes null for no arguments, as mcp-go sends them.
+func TestWorkspaceNull(t *testing.T) {
+	c := hostSession(t, skill.Config{NoSync: true}, map[string]string{"a.txt": "alpha\n"})
+	if r, text, _ := hostCall(t, c, "list", `null`); r.IsError || !strings.HasPrefix(text, "a.txt 6\n") {
+		t.Error(text)
+	}
+}
+
 // TestWorkspaceShows answers pictures, documents and links to what is neither.
 func TestWorkspaceShows(t *testing.T) {
 	png, pdf := "\x89PNG\r\n\x1a\nrest", "%PDF-1.4\nrest"
