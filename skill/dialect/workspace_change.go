@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
+	rawjson "textskill/parser/json"
 	"textskill/skill"
 )
 
@@ -200,7 +202,12 @@ func cutTo(text, rest string) string {
 		return text
 	}
 	end := strings.LastIndexByte(text[:maxReply], '\n') + 1
-	return text[:end] + fmt.Sprintf("[%d bytes more; %s]\n", len(text)-end, rest)
+	if end > 0 {
+		return text[:end] + fmt.Sprintf("[%d bytes more; %s]\n", len(text)-end, rest)
+	}
+	for end = maxReply; !utf8.RuneStart(text[end]); end-- { // it is one line
+	}
+	return text[:end] + fmt.Sprintf("\n[%d bytes more; %s]\n", len(text)-end, rest)
 }
 
 type changeMembers struct {
@@ -231,9 +238,18 @@ var takeBackTool = Tool{
 	Output: []Param{{Name: "undone", Type: "array", Of: "object", Required: true}}, Effect: Destroys,
 	operation: undoTool.operation,
 	reply: func(in *call, r skill.Result) string {
-		return strings.TrimSuffix(r.Message()+"\nundo ID "+Reply{Result: r}.UndoID(), "\nundo ID ")
+		text := strings.TrimSuffix(cutTo(r.Message(), "history lists them"), "\n")
+		return strings.TrimSuffix(text+"\nundo ID "+Reply{Result: r}.UndoID(), "\nundo ID ")
 	},
-	data: func(_ *call, r skill.Result) any { return Data(r) },
+	data: func(_ *call, r skill.Result) any {
+		d := Data(r).(data)
+		all, _ := d["undone"].([]data)
+		for n := len(all); n > 1 && len(rawjson.Encode(d)) > maxReply; {
+			n /= 2
+			d["undone"], d["more"], d["undo"] = all[:n], len(all)-n, Reply{Result: r}.UndoID()
+		}
+		return d
+	},
 }
 
 var versionTool = Tool{
@@ -264,5 +280,10 @@ var changesTool = Tool{
 		}
 		return historyTool.operation(in)
 	},
-	reply: func(_ *call, r skill.Result) string { return cutDiff(r.Message()) },
+	reply: func(_ *call, r skill.Result) string {
+		if _, ok := r.(skill.Changes); ok {
+			return cutTo(r.Message(), "a path lists those of one file or folder")
+		}
+		return cutDiff(r.Message())
+	},
 }

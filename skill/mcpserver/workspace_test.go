@@ -301,6 +301,27 @@ func TestWorkspaceIsBounded(t *testing.T) {
 	}
 }
 
+// TestWorkspaceUndoIsBounded undoes more changes than an answer has room for.
+func TestWorkspaceUndoIsBounded(t *testing.T) {
+	c := hostSession(t, skill.Config{NoSync: true}, nil)
+	folder := strings.Repeat("x", 200)
+	for i := range 300 {
+		hostCall(t, c, "write", fmt.Sprintf(`{"path":"%s/%d","content":"x"}`, folder, i))
+	}
+	_, text, _ := hostCall(t, c, "history", `{"limit":300}`)
+	if len(text) > 66<<10 || !strings.Contains(text, "bytes more; a path lists those of one file or folder") {
+		t.Errorf("%d bytes of history: %s", len(text), text[len(text)-100:])
+	}
+	r, text, object := hostCall(t, c, "undo", `{"since":"1"}`)
+	if len(text) > 66<<10 || !strings.Contains(text, "bytes more; history lists them") || !strings.HasSuffix(text, "\nundo ID 601") || r.Meta["undo"] != "601" {
+		t.Errorf("%d bytes of undo: %s", len(text), text[len(text)-100:])
+	}
+	data, err := json.Marshal(object)
+	if more, _ := object["more"].(float64); err != nil || len(data) > 66<<10 || int(more)+len(object["undone"].([]any)) != 300 || object["undo"] != "601" {
+		t.Errorf("%d bytes, %v more", len(data), object["more"])
+	}
+}
+
 // TestWorkspaceFastPathEqualsSDK answers calls alike through the SDK and past it.
 func TestWorkspaceFastPathEqualsSDK(t *testing.T) {
 	for _, a := range []answerText{
