@@ -111,7 +111,7 @@ func patchedFiles(in *call, p skill.Patched) []string {
 var (
 	ownSource = Param{Name: "source", Type: "string", Path: true, Required: true, Doc: "file or folder"}
 	ownDest   = Param{Name: "destination", Type: "string", Path: true, Required: true, Doc: "new path, or a folder; one that ends with / is made"}
-	overwrite = Param{Name: "overwrite", Type: "boolean", Doc: "replace a file"}
+	overwrite = Param{Name: "overwrite", Type: "boolean", Doc: "replace a file that is there"}
 )
 
 // destination is where a move or copy leads to. In a folder, which is there or for a file ends
@@ -234,7 +234,7 @@ var takeBackTool = Tool{
 	Params: []Param{
 		{Name: "id", Type: "string", Doc: "default: the last"},
 		{Name: "since", Type: "string", Doc: "this change and all later ones"},
-		{Name: "force", Type: "boolean", Doc: "though it has changed since"}},
+		{Name: "force", Type: "boolean", Doc: "even if a file has changed since"}},
 	Output: []Param{{Name: "undone", Type: "array", Of: "object", Required: true}}, Effect: Destroys,
 	operation: undoTool.operation,
 	reply: func(in *call, r skill.Result) string {
@@ -273,7 +273,7 @@ var changesTool = Tool{
 	Params: []Param{
 		{Name: "path", Type: "string", Path: true, Doc: "only of this file or folder"},
 		{Name: "limit", Type: "integer", Doc: "default 50"},
-		{Name: "id", Type: "string", Doc: "a change"}},
+		{Name: "id", Type: "string", Doc: "the change to show"}},
 	operation: func(in *call) (skill.Args, error) {
 		if id := in.str("id"); id != "" {
 			return skill.Difference{ID: id}, nil

@@ -12,7 +12,7 @@ import (
 
 var (
 	searchedParam = Param{Name: "path", Type: "string", Path: true, Doc: "file or folder"}
-	ignoredParam  = Param{Name: "ignored", Type: "boolean", Doc: "those too"}
+	ignoredParam  = Param{Name: "ignored", Type: "boolean", Doc: "also what git ignores"}
 )
 
 var grepTool = Tool{
@@ -21,9 +21,9 @@ var grepTool = Tool{
 	Params: []Param{
 		{Name: "pattern", Type: "string", Required: true, Doc: "for one line; (?i) ignores case"},
 		searchedParam,
-		{Name: "glob", Type: "string", Doc: "only *.go, {src,lib}/**"},
-		{Name: "literal", Type: "boolean", Doc: "plain text"},
-		{Name: "context", Type: "integer", Doc: "lines around"},
+		{Name: "glob", Type: "string", Doc: "only files like *.go or {src,lib}/**"},
+		{Name: "literal", Type: "boolean", Doc: "pattern is plain text"},
+		{Name: "context", Type: "integer", Doc: "lines before and after each"},
 		{Name: "limit", Type: "integer", Doc: "default 200"},
 		ignoredParam},
 	operation: func(in *call) (skill.Args, error) {
