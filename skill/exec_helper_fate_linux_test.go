@@ -20,8 +20,9 @@ import (
 // Inside the fence a command reaches neither its helper nor the pipes of its helper.
 func TestACommandDoesNotReachItsHelper(t *testing.T) {
 	x := fenced(t, Config{})
-	got := mustExec(t, x, sh(`kill -KILL $PPID; for task in /proc/$PPID/task/*; do kill -KILL ${task##*/}; done
-		for fd in 0 3 4 5; do echo x >/proc/$PPID/fd/$fd; done; cat /proc/$PPID/mem /proc/$PPID/environ | head -c 1; readlink /proc/$PPID/fd/0; echo end`))
+	got := mustExec(t, x, sh(`h=$PPID; [ $h != 0 ] || h=1 # in a PID namespace the helper has no id, and its child is the first process
+		kill -KILL $h; for task in /proc/$h/task/*; do kill -KILL ${task##*/}; done
+		for fd in 0 3 4 5; do echo x >/proc/$h/fd/$fd; done; cat /proc/$h/mem /proc/$h/environ | head -c 1; readlink /proc/$h/fd/0; echo end`))
 	if got.Lost || !got.Supervised || string(got.Stdout) != "end\n" {
 		t.Errorf("%+v", got)
 	}
@@ -34,7 +35,7 @@ func TestAHelperIsKeptReady(t *testing.T) {
 	x := newExecutor(t, Config{Helper: self(t), KeepHelper: true})
 	var others []int // of other tests
 	helpers := func() (pids []int) {
-		for _, pid := range marked(t, "skill-exec-helper\x00") {
+		for _, pid := range marked(t, helperLine) {
 			if parentOf(pid) == os.Getpid() && !slices.Contains(others, pid) {
 				pids = append(pids, pid)
 			}
@@ -44,14 +45,12 @@ func TestAHelperIsKeptReady(t *testing.T) {
 	others = helpers()
 	run := func(script string) (helper int) {
 		t.Helper()
-		got := mustExec(t, x, sh("pwd; echo $PPID; "+script))
-		dir, line, _ := strings.Cut(string(got.Stdout), "\n")
-		helper, err := strconv.Atoi(strings.TrimSpace(line))
-		if dir != x.Dir() || err != nil || !got.Supervised || got.Survivors != 0 {
-			t.Errorf("a command ran in %s, under %s: %+v", dir, line, got)
+		got := mustExec(t, x, sh("pwd; "+script))
+		if string(got.Stdout) != x.Dir()+"\n" || !got.Supervised || got.Survivors != 0 {
+			t.Errorf("a command ran in %s: %+v", got.Stdout, got)
 		}
 		eventually(t, "one helper to be ready", func() bool { return len(helpers()) == 1 })
-		return helper
+		return helpers()[0]
 	}
 	first := run("")
 	mark := marker(t)
@@ -86,7 +85,7 @@ func TestAHelperIsKeptReady(t *testing.T) {
 	if second == first {
 		t.Error("the helper of a stopped command runs another one")
 	}
-	syscall.Kill(second, syscall.SIGKILL)
+	killHelper(t, second)
 	eventually(t, "the helper to be gone", func() bool { // with its end of the socket
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", second))
 		threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", second))
@@ -113,20 +112,62 @@ func TestNothingOutlivesItsHelper(t *testing.T) {
 		helper := 0
 		eventually(t, name+" to begin", func() bool {
 			pids := marked(t, mark)
-			for _, pid := range pids {
-				if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", parentOf(pid))); string(line) == "skill-exec-helper\x00" {
-					helper = parentOf(pid)
-				}
-			}
+			helper = helperOf(pids)
 			return helper != 0 && len(pids) >= enough
 		})
-		syscall.Kill(helper, syscall.SIGKILL)
+		killHelper(t, helper)
 		said, _ := io.ReadAll(out) // until the command has been answered, and all that had its output is gone
 		if parent.Wait(); string(said) != "lost true, left 0\n" {
 			t.Errorf("%s: %s", name, said)
 		}
 		if left := marked(t, mark); len(left) > 0 {
 			t.Errorf("%s: left %v", name, left)
+		}
+	}
+}
+
+// Where there is a PID namespace, nothing is left of a command whose helper and program are
+// killed at once, nor of a server whose helper is.
+func TestNothingOutlivesHelperAndProgram(t *testing.T) {
+	needs.That(t, fenced(t, Config{}).process.Fence().Processes, "PID namespaces", "run the tests as root, or allow user namespaces")
+	users := []uint32{uint32(os.Geteuid())}
+	if os.Geteuid() == 0 {
+		needs.Users(t)
+		users = append(users, 65534)
+	}
+	dir := t.TempDir()
+	binary := userBinary(t, dir)
+	for _, user := range users {
+		dir := fmt.Sprint(dir, "/", user)
+		if err := errors.Join(os.Mkdir(dir, 0o755), os.Chown(dir, int(user), -1)); err != nil {
+			t.Fatal(err)
+		}
+		for name, script := range escapes {
+			for _, role := range []string{"parent", "serve"} {
+				mark := marker(t)
+				args := map[string][]string{"parent": {dir, "sh", "-c", script, "sh", mark}, "serve": {dir, "set -- " + mark + "; " + script, strconv.Itoa(needs.Port(t))}}[role]
+				program := exec.Command(binary, args...)
+				program.Env = []string{"PATH=" + os.Getenv("PATH"), "EXEC_TEST_ROLE=" + role}
+				program.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user, NoSetGroups: true}}
+				if err := program.Start(); err != nil {
+					t.Fatal(err)
+				}
+				enough := map[string]int{"background": 3, "setsid": 3, "double fork": 4}[name] // without the program, which is marked too
+				helper := 0
+				eventually(t, name+" to begin", func() bool {
+					pids := slices.DeleteFunc(marked(t, mark), func(pid int) bool { return pid == program.Process.Pid })
+					helper = helperOf(pids)
+					return helper != 0 && len(pids) >= enough
+				})
+				if role == "serve" {
+					program.Wait() // it leaves its server
+				} else {
+					program.Process.Kill()
+				}
+				killHelper(t, helper)
+				program.Wait()
+				eventually(t, fmt.Sprintf("nothing to be left of %s, started by a %s as user %d", name, role, user), func() bool { return len(marked(t, mark)) == 0 })
+			}
 		}
 	}
 }

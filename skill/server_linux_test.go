@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -207,6 +206,18 @@ func TestServerIsAskedBeforeItIsForced(t *testing.T) {
 	if data, err := os.ReadFile(x.Dir() + "/bye"); err != nil || string(data) != "bye\n" {
 		t.Errorf("it was not let end: %q, %v", data, err)
 	}
+	daemon := must[ServerState](t, x, StartServer{Port: needs.Port(t), Wait: 300 * time.Millisecond,
+		Command: `setsid sh -c 'trap "echo bye > daemon; exit" TERM; : > ready; while :; do sleep 0.05; done' & exit 5`})
+	eventually(t, "the daemon can be asked", hasFile(x, "ready"))
+	if running := must[Servers](t, x, ListServers{ServerName{ID: daemon.ID}})[0]; !running.Running {
+		t.Errorf("the daemon has ended: %+v", running)
+	}
+	if s := must[ServerState](t, x, StopServer{ServerName{ID: daemon.ID}}); s.ExitCode != 5 || s.Signal != "" {
+		t.Errorf("the server of the daemon: %+v", s)
+	}
+	if data, err := os.ReadFile(x.Dir() + "/daemon"); err != nil || string(data) != "bye\n" {
+		t.Errorf("the daemon was not let end: %q, %v", data, err)
+	}
 	mark := marker(t)
 	deaf := must[ServerState](t, x, StartServer{Command: fmt.Sprintf(`trap "" TERM; : > deaf; sleep %s; sleep %s`, mark, mark), Port: needs.Port(t), Wait: 300 * time.Millisecond})
 	eventually(t, "the server is deaf", hasFile(x, "deaf"))
@@ -222,11 +233,7 @@ func TestServerDiesWithItsHelper(t *testing.T) {
 	endServers(t, x)
 	mark := marker(t)
 	s := must[ServerState](t, x, StartServer{Command: "exec sleep " + mark, Port: needs.Port(t), Wait: 50 * time.Millisecond})
-	helper := parentOf(s.Pid)
-	if helper <= 1 {
-		t.Fatalf("%+v has no helper", s)
-	}
-	syscall.Kill(helper, syscall.SIGKILL)
+	killHelper(t, parentOf(s.Pid))
 	eventually(t, "it to be gone", func() bool { return len(marked(t, mark)) == 0 })
 	if list := must[Servers](t, x, ListServers{}); len(list) != 1 || list[0].Running || !list[0].Lost {
 		t.Errorf("%+v", list)
@@ -271,7 +278,7 @@ func TestServerHasNoCredentials(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "secret-1")
 	t.Setenv("MY_TOKEN", "secret-2")
 	x := newExecutor(t, Config{Helper: self(t), Secrets: []string{"MY_TOKEN"}})
-	_, err := x.Execute(t.Context(), &Session{}, StartServer{Command: "env; tr '\\0' '\\n' </proc/$PPID/environ; exit 1", Port: needs.Port(t)})
+	_, err := x.Execute(t.Context(), &Session{}, StartServer{Command: "env; for pid in $PPID 1; do tr '\\0' '\\n' </proc/$pid/environ; done; exit 1", Port: needs.Port(t)})
 	not, ok := errors.AsType[*NotServingError](err)
 	if !ok {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"os"
 	"os/exec"
 	"slices"
 	"sync"
@@ -49,7 +50,7 @@ func endOrphans() bool {
 	family.Lock()
 	defer family.Unlock()
 	for wait := patient(killTimeout); family.adopts && !wait.over(); unix.Poll(nil, 1) {
-		orphans := slices.DeleteFunc(children(), func(pid int) bool {
+		orphans := slices.DeleteFunc(children(os.Getpid()), func(pid int) bool {
 			_, ours := family.started.Load(pid)
 			return ours
 		})

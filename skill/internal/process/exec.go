@@ -54,7 +54,7 @@ type Executed struct {
 	Fence      Fence // the restrictions that the kernel enforced
 	Supervised bool  // ran under a helper, which also ended every process that the program started
 	Survivors  int   // processes that could not be ended: another user's, or stuck in the kernel
-	Lost       bool  // the helper was killed: processes outside the program's group may still run
+	Lost       bool  // the helper was killed: without Fence.Processes, what is outside the program's group may still run
 	Elapsed    time.Duration
 }
 

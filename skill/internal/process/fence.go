@@ -41,7 +41,8 @@ type Fence struct {
 	UDP bool   // UDP and all other ways to reach a machine were denied
 	Why string // the reason for ABI 0
 
-	Sockets bool // sockets that have a name in the file system, but for those in directories of the command, were denied
+	Sockets   bool // sockets that have a name in the file system, but for those in directories of the command, were denied
+	Processes bool // processes that the command did not start were not there for it, and what it started ends with its helper
 }
 
 // String lists what was enforced, or says why nothing was.
@@ -58,6 +59,9 @@ func (f Fence) String() string {
 	}
 	if f.ABI >= abiSignals {
 		held = append(held, "signals")
+	}
+	if f.Processes {
+		held = append(held, "processes")
 	}
 	if f.Sockets {
 		held = append(held, "named sockets")
@@ -78,8 +82,9 @@ const (
 const (
 	callsFiltered = 1 << (16 + iota) // the filter of system calls is in place
 	viewed                           // the command has a [view]
+	apart                            // and a PID namespace
 
-	helperBits = callsFiltered | viewed
+	helperBits = callsFiltered | viewed | apart
 )
 
 // fenceUnavailable is the error of a command that was not run because [FenceRequire]
@@ -210,10 +215,7 @@ func (x *Runner) fenceForNeeds(n Needs) (f fence, err error) {
 // Fence returns the fence that a command would get now.
 func (x *Runner) Fence() Fence {
 	held := landlock()
-	if canView(append(x.rootRules(true), x.pathRules()...)) {
-		held |= viewed
-	}
-	return x.fenceWith(held)
+	return x.fenceWith(held | canView(append(x.rootRules(true), x.pathRules()...)))
 }
 
 func (x *Runner) pathRules() (list ruleList) {
@@ -247,7 +249,7 @@ func (x *Runner) fenceWith(held uint32) Fence {
 // TCP, and with UDP where the filter is in place.
 func fenceOf(held uint32) Fence {
 	abi := int(held &^ helperBits)
-	return Fence{ABI: abi, UDP: held&callsFiltered != 0, Sockets: held&viewed != 0 || abi >= abiNamedSockets}
+	return Fence{ABI: abi, UDP: held&callsFiltered != 0, Sockets: held&viewed != 0 || abi >= abiNamedSockets, Processes: held&apart != 0}
 }
 
 // landlock returns what a helper reports where the kernel does all but make a view.

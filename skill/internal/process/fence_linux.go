@@ -3,6 +3,7 @@ package process
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 
@@ -35,13 +36,11 @@ func (f fence) launch(spec Spec, files []uintptr, v *views) (pid, pidfd int, hel
 			if f.plain {
 				places = nil
 			}
-			if l.view, err = v.of(places); err != nil {
+			seen, err := l.enter(v, places, int(held&^helperBits))
+			if err != nil {
 				return 0, -1, 0, err
 			}
-		}
-		if l.view.key != "" {
-			held |= viewed
-			l.noteDir()
+			held |= seen
 		}
 	}
 	for {
@@ -54,10 +53,30 @@ func (f fence) launch(spec Spec, files []uintptr, v *views) (pid, pidfd int, hel
 		case step == stepFilter:
 			held &^= callsFiltered
 		default:
-			l.rules, held = -1, held&viewed
+			l.rules, held = -1, held&(viewed|apart)
 		}
 		l.private, l.shared = nil, nil
 	}
+}
+
+// enter gives l a view of places, if one can be made, and returns the bits of what that holds.
+func (l *launch) enter(v *views, places []place, abi int) (held uint32, err error) {
+	if l.view, err = v.of(places); err != nil || l.view.key == "" {
+		return 0, err
+	}
+	l.noteDir()
+	if l.view.first == 0 {
+		return viewed, nil
+	}
+	for _, p := range places {
+		if p.path == "/proc" { // the rules are about the one outside
+			own := fenceRule{path: fmt.Sprint("/proc/self/fd/", l.view.proc), write: p.write}
+			if _, _, err := own.addTo(l.rules, deniedBy(abi).Handled_access_fs); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return viewed | apart, nil
 }
 
 // prepare adds the rules and the filter to l, and returns the places of the rules.
@@ -131,10 +150,8 @@ var handled = []struct {
 	{10, 0, unix.LANDLOCK_ACCESS_NET_BIND_UDP | unix.LANDLOCK_ACCESS_NET_CONNECT_SEND_UDP, 0},
 }
 
-// ruleset returns a descriptor of f's rules, which the caller closes, and their places. It
-// ignores rules whose file does not exist or has been replaced.
-func (f fence) ruleset(abi int) (fd int, places []place, err error) {
-	var attr unix.LandlockRulesetAttr
+// deniedBy returns what a version of Landlock denies where no rule allows it.
+func deniedBy(abi int) (attr unix.LandlockRulesetAttr) {
 	for _, h := range handled {
 		if h.abi <= abi {
 			attr.Handled_access_fs |= h.files
@@ -142,6 +159,13 @@ func (f fence) ruleset(abi int) (fd int, places []place, err error) {
 			attr.Scoped |= h.scoped
 		}
 	}
+	return attr
+}
+
+// ruleset returns a descriptor of f's rules, which the caller closes, and their places. It
+// ignores rules whose file does not exist or has been replaced.
+func (f fence) ruleset(abi int) (fd int, places []place, err error) {
+	attr := deniedBy(abi)
 	if f.network {
 		attr.Handled_access_net = 0
 	}

@@ -6,4 +6,4 @@ func landlockABI() int { return 0 }
 
 func canFilter() bool { return false }
 
-func canView([]fenceRule) bool { return false }
+func canView([]fenceRule) uint32 { return 0 }

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -82,6 +84,7 @@ func supervise() int {
 	}
 	ignored := make(chan os.Signal, 1)
 	var v views
+	defer v.close()
 	for {
 		size, err := receiveFiles()
 		if err != nil {
@@ -92,7 +95,7 @@ func supervise() int {
 			return 1 // the parent has ended, or closed the pipe to cancel
 		}
 		if spec.server {
-			return superviseServer(spec)
+			return superviseServer(spec, &v)
 		}
 		signal.Notify(ignored, unix.SIGTERM, unix.SIGINT, unix.SIGHUP) // dying of them would leave the command's processes
 		if !superviseOne(spec, &v) {
@@ -129,7 +132,7 @@ type helper struct {
 	pidfd     int // readable once the command has ended; -1 if the kernel has no pidfds
 	status    syscall.WaitStatus
 	ended     bool // status is the command's
-	childless bool // no child is left
+	childless bool // no child is left, but for the first process of a view
 	views     *views
 }
 
@@ -185,11 +188,12 @@ func (h *helper) waitCommand() {
 	}
 }
 
-// reap waits for all children that have ended.
+// reap waits for all children that have ended, but for the first process of a view, which only
+// WALL would include.
 func (h *helper) reap() {
 	for {
 		var ws syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &ws, syscall.WNOHANG|unix.WALL, nil)
+		pid, err := syscall.Wait4(-1, &ws, syscall.WNOHANG, nil)
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
@@ -205,14 +209,16 @@ func (h *helper) reap() {
 
 // killRemaining kills the helper's children and their process groups until no child is
 // left, and returns how many survived killTimeout. The orphans of its children
-// become its own children. Their ids cannot be reused before it reaps them.
+// become its own children, or those of the first process of a view, with which they end. Their
+// ids cannot be reused before it reaps them.
 func (h *helper) killRemaining() (left int) {
 	for wait := patient(killTimeout); ; {
 		over := wait.over()
-		if h.reap(); h.childless {
+		if h.reap(); h.childless && h.views.empty(now, answerTimeout) {
 			return 0
 		}
-		pids := children()
+		h.views.last.kill()
+		pids, adopted := h.children()
 		for _, pid := range pids {
 			if group, err := unix.Getpgid(pid); err == nil && group != unix.Getpgrp() {
 				unix.Kill(-group, unix.SIGKILL)
@@ -220,15 +226,26 @@ func (h *helper) killRemaining() (left int) {
 			unix.Kill(pid, unix.SIGKILL)
 		}
 		if over {
-			return max(1, len(pids))
+			return max(1, len(pids)+len(adopted))
 		}
 		unix.Poll(nil, 1)
 	}
 }
 
-// children returns the ids of this process's children.
-func children() (pids []int) {
-	lists, _ := filepath.Glob("/proc/self/task/*/children")
+// children returns the ids of the children, and of those that the view's first process has
+// adopted.
+func (h *helper) children() (own, adopted []int) {
+	first := h.views.last.first
+	own = slices.DeleteFunc(children(os.Getpid()), func(pid int) bool { return pid == first })
+	if first != 0 {
+		adopted = children(first)
+	}
+	return own, adopted
+}
+
+// children returns the ids of a process's children.
+func children(of int) (pids []int) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", of))
 	for _, list := range lists {
 		data, _ := os.ReadFile(list)
 		for field := range strings.FieldsSeq(string(data)) {

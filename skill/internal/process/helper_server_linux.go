@@ -18,7 +18,7 @@ const stopServerGrace = 5 * time.Second
 // until all processes that it started have ended. SIGTERM to the helper ends them.
 // Their output passes through the helper into a log of limited size, and the events of
 // the helper are appended to a file, where a later program finds them.
-func superviseServer(spec Spec) int {
+func superviseServer(spec Spec, v *views) int {
 	var out [2]int
 	if unix.Pipe2(out[:], unix.O_CLOEXEC) != nil {
 		return 1
@@ -31,7 +31,7 @@ func superviseServer(spec Spec) int {
 	if err != nil {
 		return 1
 	}
-	h := helper{views: &views{}}
+	h := helper{views: v}
 	if !h.start(spec, uintptr(null), uintptr(out[1]), uintptr(out[1])) {
 		return 0
 	}
@@ -80,8 +80,11 @@ func signalPipe() (fd int, err error) {
 func (h *helper) waitAll(signals int) {
 	var grace *patience
 	signalled := map[int]bool{}
-	fds := []unix.PollFd{{Fd: int32(signals), Events: unix.POLLIN}}
-	for h.reap(); !h.childless; h.reap() {
+	fds := []unix.PollFd{{Fd: int32(signals), Events: unix.POLLIN}, {Fd: -1, Events: unix.POLLIN}}
+	if h.views.last.first != 0 {
+		fds[1].Fd = int32(h.views.last.socket)
+	}
+	for h.reap(); !h.childless || !h.views.empty(onceEmpty, 0); h.reap() {
 		wait := time.Second
 		if grace != nil {
 			h.terminate(signalled)
@@ -107,7 +110,8 @@ func (h *helper) waitAll(signals int) {
 // terminate sends SIGTERM to the children, and to their process groups, that are not in
 // signalled yet. Called again, it reaches the orphans that became children since.
 func (h *helper) terminate(signalled map[int]bool) {
-	for _, pid := range children() {
+	own, adopted := h.children()
+	for _, pid := range append(own, adopted...) {
 		group, err := unix.Getpgid(pid)
 		if err != nil || signalled[pid] || group == h.pid {
 			continue

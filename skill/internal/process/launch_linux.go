@@ -25,11 +25,12 @@ type launch struct {
 	shared     *unix.SockFprog // filter of any other
 	ownIPC     bool            // try to give the program an IPC namespace of its own
 
-	view view         // the zero view for none
-	dir  *byte        // in a view, the working directory; nil without
-	dot  *byte        // ".", after the change to dir
-	was  unix.Statx_t // that directory as it is outside
-	is   unix.Statx_t // and in the view
+	view   view         // the zero view for none
+	joined bool         // the child begins in the view's PID namespace
+	dir    *byte        // in a view, the working directory; nil without
+	dot    *byte        // ".", after the change to dir
+	was    unix.Statx_t // that directory as it is outside
+	is     unix.Statx_t // and in the view
 }
 
 // A resourceLimit is a limit that the child sets for itself: the helper goes on with other
@@ -44,6 +45,8 @@ const (
 	stepExec = iota
 	stepFence
 	stepFilter
+
+	stepForked // no failure: errno is the id of the program's process
 )
 
 // failure is what a child reports through a pipe before it ends.
@@ -89,13 +92,26 @@ func (l launch) start() (pid, pidfd int, step uint32, err error) {
 		sources[i] = uintptr(fd)
 	}
 	fd := int32(-1)
+	leave := l.joinProcesses()
 	child := l.fork(sources, uintptr(report), &fd, os.Getpid())
+	leave()
 	unix.Close(report)
 	if int(child) < 0 {
 		return 0, -1, stepExec, syscall.Errno(-int(child))
 	}
 	var f failure
-	n, _ := descriptor(failed[0]).Read((*[8]byte)(unsafe.Pointer(&f))[:])
+	read := func() int {
+		n, _ := descriptor(failed[0]).Read((*[8]byte)(unsafe.Pointer(&f))[:])
+		return n
+	}
+	n := read()
+	if f.step == stepForked {
+		child = uintptr(f.errno)
+		if pidfd, err := unix.PidfdOpen(int(child), 0); err == nil {
+			fd = int32(pidfd)
+		}
+		n = read()
+	}
 	if n != 0 {
 		awaitChild(int(child))
 		if fd >= 0 {
@@ -115,6 +131,40 @@ func afterFork()
 //go:linkname afterForkInChild syscall.runtime_AfterForkInChild
 func afterForkInChild()
 
+// joinProcesses has the next child of this thread be in the view's PID namespace, until leave. Only
+// who may come back, as root, can do that from here, which saves a fork.
+func (l *launch) joinProcesses() (leave func()) {
+	own := -1
+	if l.view.first != 0 {
+		own, _ = unix.Open("/proc/self/ns/pid", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	}
+	back := func() error { return unix.Setns(own, unix.CLONE_NEWPID) }
+	l.joined = back() == nil && unix.Setns(l.view.pids, unix.CLONE_NEWPID) == nil
+	return func() {
+		if l.joined {
+			back()
+		}
+		unix.Close(own)
+	}
+}
+
+// clone is the system call. It returns the id of the child, 0 in the child, or a negative errno.
+//
+//go:nosplit
+//go:norace
+//go:nocheckptr
+func clone(flags uintptr, pidfd *int32) uintptr {
+	stack := uintptr(0)
+	if runtime.GOARCH == "s390x" {
+		flags, stack = stack, flags
+	}
+	pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, flags, stack, uintptr(unsafe.Pointer(pidfd)), 0, 0, 0)
+	if errno != 0 {
+		return -uintptr(errno)
+	}
+	return pid
+}
+
 // fork starts the child and returns its id, or a negative errno. In the child there is
 // one thread and no runtime: nothing may be allocated there, and no stack may grow.
 //
@@ -127,27 +177,39 @@ func (l *launch) fork(files []uintptr, report uintptr, pidfd *int32, parent int)
 		errno  syscall.Errno
 		filter *unix.SockFprog
 	)
-	flags, stack := uintptr(syscall.SIGCHLD)|unix.CLONE_PIDFD, uintptr(0)
-	if runtime.GOARCH == "s390x" {
-		flags, stack = stack, flags
-	}
 	path, argv, envp := uintptr(unsafe.Pointer(l.path)), uintptr(unsafe.Pointer(&l.argv[0])), uintptr(unsafe.Pointer(&l.envp[0]))
+	flags := uintptr(syscall.SIGCHLD)
+	again := l.view.first != 0 && !l.joined
+	if !again {
+		flags |= unix.CLONE_PIDFD
+	}
+	if l.view.first != 0 { // it is not seen there
+		parent = 0
+	}
 	beforeFork()
-	pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, flags, stack, uintptr(unsafe.Pointer(pidfd)), 0, 0, 0)
-	if pid != 0 || errno != 0 {
+	pid := clone(flags, pidfd)
+	if pid != 0 {
 		afterFork()
-		if errno != 0 {
-			return -uintptr(errno)
-		}
 		return pid
 	}
 	afterForkInChild()
-	syscall.RawSyscall(syscall.SYS_SETSID, 0, 0, 0)
 	if l.dir != nil {
 		if errno = l.enterView(); errno != 0 {
 			goto failed
 		}
 	}
+	if again { // only a child of this one is in the PID namespace
+		pid = clone(flags|unix.CLONE_PARENT, nil)
+		if int(pid) < 0 {
+			errno = syscall.Errno(-pid)
+			goto failed
+		}
+		if pid != 0 {
+			f.step, errno = stepForked, syscall.Errno(pid)
+			goto failed
+		}
+	}
+	syscall.RawSyscall(syscall.SYS_SETSID, 0, 0, 0)
 	if _, _, errno = syscall.RawSyscall(syscall.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0); errno != 0 {
 		goto failed
 	}
@@ -219,6 +281,11 @@ func (l *launch) noteDir() {
 func (l *launch) enterView() (errno syscall.Errno) {
 	if l.view.users >= 0 {
 		if _, _, errno = syscall.RawSyscall(unix.SYS_SETNS, uintptr(l.view.users), unix.CLONE_NEWUSER, 0); errno != 0 {
+			return errno
+		}
+	}
+	if l.view.first != 0 && !l.joined {
+		if _, _, errno = syscall.RawSyscall(unix.SYS_SETNS, uintptr(l.view.pids), unix.CLONE_NEWPID, 0); errno != 0 {
 			return errno
 		}
 	}

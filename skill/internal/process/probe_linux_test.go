@@ -33,6 +33,7 @@ type probe struct {
 type probeSite struct {
 	out    string // a directory with a file "f", and a socket "s"
 	view   bool   // the probes have a view, in which out does not exist
+	apart  bool   // they have a PID namespace, in which victim does not exist
 	victim int    // a process
 	port   int    // on which this machine listens
 	shm    int    // shared memory
@@ -140,13 +141,13 @@ func probeMain(role string) int {
 	defer unix.Syscall6(unix.SYS_SEMCTL, sem, 0, unix.IPC_RMID, 0, 0, 0)
 	defer unix.Syscall(unix.SYS_MSGCTL, queue, unix.IPC_RMID, 0)
 	done, err := x.Exec(context.Background(), "", Command{Name: top + "/probe", Env: []string{probeRole + "=inside",
-		fmt.Sprintf("SITE=%s/out %t %d %s %d %d %d", top, os.Args[2] == "view", victim.Process.Pid, os.Getenv("PORT"), shm, sem, queue)}})
+		fmt.Sprintf("SITE=%s/out %t %t %d %s %d %d %d", top, os.Args[2] == "view", x.Fence().Processes && os.Args[2] == "view", victim.Process.Pid, os.Getenv("PORT"), shm, sem, queue)}})
 	if err != nil {
 		fmt.Println(err)
 		return 1
 	}
 	fmt.Printf("%s%s", done.Stdout, done.Stderr)
-	if done.Fence.Sockets != (os.Args[2] == "view") && done.Fence.ABI < abiNamedSockets {
+	if done.Fence.Processes != x.Fence().Processes && os.Args[2] == "view" || done.Fence.Sockets != (os.Args[2] == "view") && done.Fence.ABI < abiNamedSockets {
 		fmt.Println("the fence is said to be", done.Fence)
 	}
 	if victim.Process.Signal(syscall.Signal(0)) != nil || done.Failed() {
@@ -177,11 +178,12 @@ var denials = []syscall.Errno{unix.EACCES, unix.EPERM, unix.ENOSYS, unix.EXDEV, 
 // probeInside makes all probes and prints one line for each.
 func probeInside() {
 	var s probeSite
-	fmt.Sscan(os.Getenv("SITE"), &s.out, &s.view, &s.victim, &s.port, &s.shm, &s.sem, &s.queue)
+	fmt.Sscan(os.Getenv("SITE"), &s.out, &s.view, &s.apart, &s.victim, &s.port, &s.shm, &s.sem, &s.queue)
 	for _, p := range s.probes() {
 		err := p.try()
 		errno, _ := errors.AsType[syscall.Errno](err)
-		absent := errno == unix.ENOENT && strings.Contains(p.name, " /") // in this system or view
+		absent := errno == unix.ENOENT && strings.Contains(p.name, " /") || // in this system or view
+			s.apart && (errno == unix.ENOENT || errno == unix.ESRCH) && strings.Contains(p.name, "another")
 		switch {
 		case p.allowed && err == nil, !p.allowed && (absent || slices.Contains(denials, errno)):
 			fmt.Println("ok", p.name, err)

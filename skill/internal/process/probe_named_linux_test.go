@@ -34,7 +34,7 @@ func (s probeSite) namedProbes() (list []probe) {
 	add("connect from /", func() error { return connectOpened("/", service) })
 	add("connect from the directory above the working directory", func() error { return connectOpened("..", "/out/service") })
 	add("connect by many ..", func() error { return connectUnix("." + strings.Repeat("/..", 15) + service) })
-	for name, pid := range map[string]int{"another": s.victim, "the helper": os.Getppid(), "process 1": 1} {
+	for name, pid := range map[string]int{"another": s.victim, "the helper": helperSeen(), "process 1": 1} {
 		denied := func(name string, try func() error) { list = append(list, probe{name + " " + s.out, false, try}) }
 		denied("connect by the root of "+name, func() error { return connectUnix(fmt.Sprintf("/proc/%d/root%s/service", pid, s.out)) })
 		denied("connect by the directory of "+name, func() error { return connectUnix(fmt.Sprintf("/proc/%d/cwd/service", pid)) })

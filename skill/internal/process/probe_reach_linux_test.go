@@ -11,20 +11,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// helperSeen is the id of the helper, or in a PID namespace that of its first process, which the
+// helper has made.
+func helperSeen() int { return max(1, os.Getppid()) }
+
 // processProbes reach other processes of the user.
 func (s probeSite) processProbes() (list []probe) {
 	v := uintptr(s.victim)
 	add := func(name string, allowed bool, try func() error) { list = append(list, probe{name, allowed, try}) }
+	add("see another", !s.apart, func() error { _, err := os.Stat(fmt.Sprint("/proc/", v)); return err })
 	for resource := range uintptr(16) {
 		limit := unix.Rlimit{Cur: 1, Max: 1}
 		add(fmt.Sprint("prlimit of another: ", resource), false, func() error { return call(unix.SYS_PRLIMIT64, v, resource, uintptr(unsafe.Pointer(&limit)), 0) })
 	}
 	for _, sig := range []uintptr{0, 9, 15, 19, 64} {
-		add(fmt.Sprint("kill ", sig), false, func() error { return call(unix.SYS_KILL, v, sig) })
-		add(fmt.Sprint("tgkill ", sig), false, func() error { return call(unix.SYS_TGKILL, v, v, sig) })
-		add(fmt.Sprint("tkill ", sig), false, func() error { return call(unix.SYS_TKILL, v, sig) })
-		add(fmt.Sprint("kill the helper ", sig), false, func() error { return call(unix.SYS_KILL, uintptr(os.Getppid()), sig) })
-		add(fmt.Sprint("pidfd_send_signal ", sig), false, func() error {
+		add(fmt.Sprint("kill another ", sig), false, func() error { return call(unix.SYS_KILL, v, sig) })
+		add(fmt.Sprint("tgkill another ", sig), false, func() error { return call(unix.SYS_TGKILL, v, v, sig) })
+		add(fmt.Sprint("tkill another ", sig), false, func() error { return call(unix.SYS_TKILL, v, sig) })
+		add(fmt.Sprint("kill the helper ", sig), false, func() error { return call(unix.SYS_KILL, uintptr(helperSeen()), sig) })
+		add(fmt.Sprint("pidfd_send_signal another ", sig), false, func() error {
 			fd, err := unix.PidfdOpen(s.victim, 0)
 			if err != nil {
 				return err
@@ -33,12 +38,18 @@ func (s probeSite) processProbes() (list []probe) {
 			return call(unix.SYS_PIDFD_SEND_SIGNAL, uintptr(fd), sig, 0, 0)
 		})
 	}
-	for name, who := range map[string]uintptr{"another": v, "the helper": uintptr(os.Getppid())} {
+	for name, who := range map[string]uintptr{"another": v, "the helper": uintptr(helperSeen())} {
 		add("ptrace "+name, false, func() error { return call(unix.SYS_PTRACE, unix.PTRACE_ATTACH, who) })
 		add("ptrace seize "+name, false, func() error { return call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, who) })
 		add("memory of "+name, false, func() error { return closed(unix.Open(fmt.Sprintf("/proc/%d/mem", who), unix.O_RDONLY, 0)) })
 		add("environment of "+name, false, func() error { return closed(unix.Open(fmt.Sprintf("/proc/%d/environ", who), unix.O_RDONLY, 0)) })
-		add("descriptor of "+name, false, func() error { return closed(unix.Open(fmt.Sprintf("/proc/%d/fd/0", who), unix.O_RDONLY, 0)) })
+		add("descriptor of "+name, false, func() error {
+			err := error(unix.ENOENT)
+			for fd := 0; fd < highFD && err == unix.ENOENT; fd++ { // the first that there is
+				err = closed(unix.Open(fmt.Sprintf("/proc/%d/fd/%d", who, fd), unix.O_RDONLY, 0))
+			}
+			return err
+		})
 		add("root of "+name, false, func() error { return closed(unix.Open(fmt.Sprintf("/proc/%d/root/etc/shadow", who), unix.O_RDONLY, 0)) })
 		add("process_vm_readv of "+name, false, func() error {
 			var b [8]byte

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"encoding/binary"
 	"iter"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -14,11 +16,12 @@ import (
 
 // A view is a mount namespace in which nothing exists but what the rules of a fence name
 // and the directories of the system. A socket that lies elsewhere, such as Docker's, has
-// no name there, whenever it was made.
+// no name there, whenever it was made. With it goes a PID namespace, where one can be made.
 type view struct {
 	key    string // of what it shows; "" in the zero view
 	users  int    // the user namespace that owns it; -1 for root, who needs none
 	mounts int
+	processes
 }
 
 // shownWhole lists the directories of the system that a view shows whole. What of them may
@@ -35,9 +38,10 @@ type place struct {
 // views keeps the view of the last command, for the next one mostly needs the same: to
 // make one takes as long as to start a command. The zero views is ready for use.
 type views struct {
-	last  view
-	none  bool // this process can make none
-	table int  // the table of mounts, open since the first view; 0 before
+	last   view
+	none   bool // this process can make none
+	noPIDs bool // nor a PID namespace
+	table  int  // the table of mounts, open since the first view; 0 before
 }
 
 // of returns a view of places. It returns the zero view if none can be made, or would hide
@@ -47,14 +51,20 @@ func (v *views) of(places []place) (view, error) {
 		return view{}, nil
 	}
 	key, changed := keyOf(places), v.mountsChanged()
-	if key == v.last.key && !changed {
+	if key == v.last.key && !changed && !v.last.killed() {
 		return v.last, nil
 	}
 	plan, err := planView(places)
 	if err != nil {
 		return view{}, err
 	}
+	plan.withProcesses(!v.noPIDs && wholeProc())
 	next, err := plan.make()
+	if err != nil && plan.pids && !isTransient(err) {
+		v.noPIDs = true
+		plan.withProcesses(false)
+		next, err = plan.make()
+	}
 	switch {
 	case isTransient(err):
 		return view{}, err
@@ -86,7 +96,7 @@ func (v *views) mountsChanged() bool {
 // have used up: that must not rid the next command of its view.
 func isTransient(err error) bool {
 	if err == unix.ENOSPC {
-		for _, kind := range []string{"user", "mnt"} {
+		for _, kind := range []string{"user", "mnt", "pid"} {
 			most, _ := os.ReadFile("/proc/sys/user/max_" + kind + "_namespaces")
 			if strings.TrimSpace(string(most)) == "0" { // this system allows none
 				return false
@@ -104,7 +114,8 @@ func (v *views) close() {
 	}
 }
 
-func (v view) close() {
+// close ends the processes of v.
+func (v *view) close() {
 	if v.key == "" {
 		return
 	}
@@ -112,6 +123,21 @@ func (v view) close() {
 	if v.users >= 0 {
 		unix.Close(v.users)
 	}
+	v.processes.close()
+	*v = view{}
+}
+
+// wholeProc reports whether nothing hides a part of /proc, as containers do: a /proc of a
+// PID namespace would show it.
+func wholeProc() bool {
+	table, err := os.ReadFile("/proc/self/mounts")
+	for line := range strings.Lines(string(table)) {
+		fields := strings.Fields(line)
+		if len(fields) > 1 && strings.HasPrefix(fields[1], "/proc/") && fields[1] != "/proc/sys/fs/binfmt_misc" {
+			return false
+		}
+	}
+	return err == nil
 }
 
 func keyOf(places []place) string {
@@ -173,7 +199,7 @@ func planView(places []place) (*viewPlan, error) {
 }
 
 func newViewPlan(shown []place, made map[string]string) *viewPlan {
-	plan := &viewPlan{ids: idMaps()}
+	plan := &viewPlan{ids: idMaps(), last: textFor{cWord("/proc/sys/kernel/ns_last_pid"), anyPID()}}
 	for _, p := range shown {
 		at := shownPath{path: cWord(p.path), target: cWord(p.path[1:])}
 		plan.shown = append(plan.shown, at)
@@ -199,6 +225,24 @@ func newViewPlan(shown []place, made map[string]string) *viewPlan {
 		plan.dirs = append(plan.dirs, cWord(dir[1:]))
 	}
 	return plan
+}
+
+// anyPID returns one of the ids that processes may have.
+func anyPID() []byte {
+	text, _ := os.ReadFile("/proc/sys/kernel/pid_max")
+	most, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || most < 2 {
+		most = 1 << 15
+	}
+	return strconv.AppendInt(nil, 1+rand.Int64N(int64(most)-1), 10)
+}
+
+// withProcesses says whether the view has a PID namespace, which has a /proc of its own.
+func (p *viewPlan) withProcesses(on bool) {
+	p.pids = on
+	for i := range p.shown {
+		p.shown[i].proc = on && unix.BytePtrToString(p.shown[i].path) == "/proc"
+	}
 }
 
 // above yields the directories that path, which is absolute, lies in, but for /.
@@ -234,8 +278,8 @@ func linksOn(name string, writable func(path string) bool) map[string]string {
 	return links
 }
 
-// canView reports whether a view can be made that hides what rules do not name.
-func canView(rules []fenceRule) bool {
+// canView returns what can be made of a view that hides what rules do not name.
+func canView(rules []fenceRule) (held uint32) {
 	places := make([]place, len(rules))
 	for i, r := range rules {
 		info, err := os.Stat(r.path)
@@ -244,7 +288,12 @@ func canView(rules []fenceRule) bool {
 	family.RLock() // as for any child
 	defer family.RUnlock()
 	var v views
-	made, err := v.of(places)
-	v.close()
-	return err == nil && made.key != ""
+	defer v.close()
+	switch made, err := v.of(places); {
+	case err != nil || made.key == "":
+		return 0
+	case made.first == 0:
+		return viewed
+	}
+	return viewed | apart
 }

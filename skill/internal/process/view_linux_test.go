@@ -284,6 +284,46 @@ func TestNoViewWithoutMountNamespaces(t *testing.T) {
 	}
 }
 
+// A command sees what it has started, until that has ended, and its own ids are no other command's.
+func TestACommandSeesItsOwnProcesses(t *testing.T) {
+	x, _ := viewedRunner(t, Config{})
+	needs.That(t, x.Fence().Processes, "PID namespaces", "run the tests where /proc is whole")
+	ids := map[string]bool{}
+	for range 3 {
+		x.cfg.Ready.Close() // each has a helper, and so a view, of its own
+		x.cfg.Ready = &Helpers{}
+		got := mustExec(t, x, sh("(sleep 0.01 &); (sleep 0.01 &); sleep 0.1; echo $$; ls -d /proc/[0-9]*; kill -TERM $$"))
+		id, list, _ := strings.Cut(string(got.Stdout), "\n")
+		if strings.Count(list, "\n") != 2 || !strings.HasPrefix(list, "/proc/1\n") || !strings.Contains(list, "/proc/"+id+"\n") || got.Signal != "SIGTERM" || got.Survivors != 0 || !got.Fence.Processes {
+			t.Errorf("%s%s %+v", got.Stdout, got.Stderr, got)
+		}
+		if ids[id] {
+			t.Errorf("another command has %s, too", id)
+		}
+		ids[id] = true
+	}
+	x.cfg.Ready.Close()
+}
+
+// Where the system allows no PID namespaces, or hides a part of /proc, commands have a view
+// without one.
+func TestNoProcessesWithoutPIDNamespaces(t *testing.T) {
+	for how, script := range map[string]string{"off": "echo 0 > /proc/sys/user/max_pid_namespaces", "hidden": "mount -t tmpfs none /proc/tty"} {
+		t.Run(how, func(t *testing.T) {
+			if !asRoot(t, script) {
+				return
+			}
+			for range 2 {
+				x := newRunner(t, t.TempDir(), Config{Helper: self(t)})
+				got := mustExec(t, x, sh("echo ran; sleep 100 & ls -d /proc/$PPID"))
+				if !strings.HasPrefix(string(got.Stdout), "ran\n/proc/") || got.Failed() || !got.Fence.Sockets || got.Fence.Processes || got.Fence != x.Fence() {
+					t.Errorf("%s%s %s", got.Stdout, got.Stderr, got.Fence)
+				}
+			}
+		})
+	}
+}
+
 // A command sees what was mounted in the workspace before it, and not what was unmounted,
 // where mounts do not propagate either.
 func TestViewFollowsMounts(t *testing.T) {
@@ -320,7 +360,7 @@ func TestViewFollowsMounts(t *testing.T) {
 // A view that shows everything hides nothing, and is not told as one.
 func TestNoViewOfEverything(t *testing.T) {
 	viewedRunner(t, Config{}) // skips where there are none anyway
-	if rules := []fenceRule{{path: "/usr"}}; !canView(rules) || canView(append(rules, fenceRule{path: "/"})) {
+	if rules := []fenceRule{{path: "/usr"}}; canView(rules) == 0 || canView(append(rules, fenceRule{path: "/"})) != 0 {
 		t.Error("a view of / was made, or none of /usr")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"syscall"
 	"unsafe"
 
@@ -14,14 +13,17 @@ import (
 // A viewPlan is what the process that makes a view does. It is forked, as in [launch]: a
 // user namespace is for processes of one thread only.
 type viewPlan struct {
-	ids   []idMap // of the user namespace; nil for root
+	ids   []textFor // of the user namespace; nil for root
+	pids  bool      // with a PID namespace, whose first process this one is from then on
+	last  textFor   // the id before those of commands, for not all may begin with 2: files are named by ids
 	shown []shownPath
 	dirs  []*byte // made first, as are files and links; relative to the new root
 	files []*byte
 	links []madeLink
 }
 
-type idMap struct {
+// A textFor is what is written to a file.
+type textFor struct {
 	file *byte
 	text []byte
 }
@@ -29,6 +31,7 @@ type idMap struct {
 type shownPath struct {
 	path, target *byte // absolute, and relative to the new root
 	tree         uintptr
+	proc         bool // it is /proc, of which a PID namespace has its own
 }
 
 type madeLink struct{ target, path *byte }
@@ -38,54 +41,65 @@ func cWord(s string) *byte { return &append([]byte(s), 0)[0] }
 
 // idMaps returns how a user who is not root appears in the user namespace: as before, and
 // alone.
-func idMaps() []idMap {
+func idMaps() []textFor {
 	if os.Geteuid() == 0 {
 		return nil
 	}
 	same := func(id int) []byte { return fmt.Appendf(nil, "%d %d 1", id, id) }
-	return []idMap{
+	return []textFor{
 		{cWord("/proc/self/setgroups"), []byte("deny")},
 		{cWord("/proc/self/uid_map"), same(os.Geteuid())},
 		{cWord("/proc/self/gid_map"), same(os.Getegid())},
 	}
 }
 
-// viewReport is what the process that makes a view writes before it ends.
+// viewReport is what the process that makes a view says of it.
 type viewReport struct {
-	made          uint32 // 1, or 0 with errno
-	errno         uint32
-	users, mounts int32
+	made                      bool // or else errno is set
+	errno                     uint32
+	users, mounts, pids, proc int32
 }
 
 // errViewKilled says that the process that makes a view has not reported.
 var errViewKilled = errors.New("the process that makes a view was killed")
 
 func (p *viewPlan) make() (view, error) {
-	var pipe [2]int
-	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
 		return view{}, err
 	}
-	defer unix.Close(pipe[0])
-	defer unix.Close(pipe[1]) // which the child shares
-	child := p.fork(uintptr(pipe[1]))
+	defer unix.Close(ends[1]) // which the child shares
+	first := processes{socket: ends[0], pids: -1, proc: -1}
+	child := p.fork(uintptr(ends[1]), &first.pidfd)
 	if int(child) < 0 {
+		unix.Close(ends[0])
 		return view{}, syscall.Errno(-int(child))
 	}
-	awaitChild(int(child))
+	first.first = int(child)
 	var r viewReport
-	if n, _ := descriptor(pipe[0]).Read((*[unsafe.Sizeof(r)]byte)(unsafe.Pointer(&r))[:]); n == 0 {
-		return view{}, errViewKilled
+	fds := []unix.PollFd{{Fd: int32(ends[0]), Events: unix.POLLIN}, {Fd: first.pidfd, Events: unix.POLLIN}}
+	for fds[0].Revents == 0 && fds[1].Revents == 0 {
+		unix.Poll(fds, -1)
 	}
-	if r.made == 0 {
-		return view{}, syscall.Errno(r.errno)
+	err = errViewKilled
+	if fds[0].Revents != 0 {
+		descriptor(ends[0]).Read((*[unsafe.Sizeof(r)]byte)(unsafe.Pointer(&r))[:])
+		err = syscall.Errno(r.errno)
 	}
-	return view{users: int(r.users), mounts: int(r.mounts)}, nil
+	if !r.made || !p.pids {
+		first.close()
+	}
+	if !r.made {
+		return view{}, err
+	}
+	first.pids, first.proc = int(r.pids), int(r.proc)
+	return view{users: int(r.users), mounts: int(r.mounts), processes: first}, nil
 }
 
 func awaitChild(pid int) {
 	err := error(syscall.EINTR)
 	for err == syscall.EINTR {
-		_, err = syscall.Wait4(pid, nil, 0, nil)
+		_, err = syscall.Wait4(pid, nil, unix.WALL, nil)
 	}
 }
 
@@ -96,15 +110,14 @@ func awaitChild(pid int) {
 //go:noinline
 //go:norace
 //go:nocheckptr
-func (p *viewPlan) fork(report uintptr) uintptr {
+func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 	const (
 		here     = ^uintptr(99) // AT_FDCWD
 		treeFlag = unix.OPEN_TREE_CLONE | unix.AT_RECURSIVE | unix.AT_SYMLINK_NOFOLLOW | unix.O_CLOEXEC
 	)
 	var (
-		r     viewReport
+		r     = viewReport{users: -1}
 		errno syscall.Errno
-		n     uintptr
 		empty = cWord("")
 		dot   = cWord(".")
 		root  = cWord("/")
@@ -113,21 +126,19 @@ func (p *viewPlan) fork(report uintptr) uintptr {
 		mode  = cWord("mode=755")
 		mnt   = cWord("/proc/self/ns/mnt")
 		user  = cWord("/proc/self/ns/user")
+		pids  = cWord("/proc/self/ns/pid")
+		proc  = cWord("proc")
 	)
-	flags, stack := uintptr(syscall.SIGCHLD)|unix.CLONE_FILES|unix.CLONE_NEWNS, uintptr(0)
+	flags := uintptr(unix.CLONE_FILES | unix.CLONE_NEWNS | unix.CLONE_PIDFD) // and no signal at its end: see [helper.reap]
 	if p.ids != nil {
 		flags |= unix.CLONE_NEWUSER
 	}
-	if runtime.GOARCH == "s390x" {
-		flags, stack = stack, flags
+	if p.pids {
+		flags |= unix.CLONE_NEWPID
 	}
 	beforeFork()
-	pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, flags, stack, 0, 0, 0, 0)
-	if pid != 0 || errno != 0 {
+	if pid := clone(flags, pidfd); pid != 0 {
 		afterFork()
-		if errno != 0 {
-			return -uintptr(errno)
-		}
 		return pid
 	}
 	afterForkInChild()
@@ -136,21 +147,24 @@ func (p *viewPlan) fork(report uintptr) uintptr {
 		syscall.RawSyscall(syscall.SYS_PRCTL, unix.PR_SET_DUMPABLE, 1, 0)
 	}
 	for i := range p.ids {
-		if n, _, errno = syscall.RawSyscall6(syscall.SYS_OPENAT, here, uintptr(unsafe.Pointer(p.ids[i].file)), unix.O_WRONLY|unix.O_CLOEXEC, 0, 0, 0); errno != 0 {
+		if errno = p.ids[i].write(); errno != 0 {
 			goto failed
 		}
-		_, _, errno = syscall.RawSyscall(syscall.SYS_WRITE, n, uintptr(unsafe.Pointer(&p.ids[i].text[0])), uintptr(len(p.ids[i].text)))
-		syscall.RawSyscall(syscall.SYS_CLOSE, n, 0, 0)
-		if errno != 0 {
-			goto failed
-		}
+	}
+	if p.pids {
+		p.last.write()
 	}
 	// What the user mounts later appears here, too, and not the other way round.
 	if _, _, errno = syscall.RawSyscall6(syscall.SYS_MOUNT, 0, uintptr(unsafe.Pointer(root)), 0, unix.MS_REC|unix.MS_SLAVE, 0, 0); errno != 0 {
 		goto failed
 	}
 	for i := range p.shown {
-		p.shown[i].tree, _, errno = syscall.RawSyscall(unix.SYS_OPEN_TREE, here, uintptr(unsafe.Pointer(p.shown[i].path)), treeFlag)
+		if p.shown[i].proc {
+			p.shown[i].tree, errno = mountProc(proc)
+			r.proc = int32(p.shown[i].tree)
+		} else {
+			p.shown[i].tree, _, errno = syscall.RawSyscall(unix.SYS_OPEN_TREE, here, uintptr(unsafe.Pointer(p.shown[i].path)), treeFlag)
+		}
 		if errno != 0 {
 			p.shown[i].tree = ^uintptr(0)
 		}
@@ -190,24 +204,31 @@ func (p *viewPlan) fork(report uintptr) uintptr {
 	if _, _, errno = syscall.RawSyscall(syscall.SYS_CHDIR, uintptr(unsafe.Pointer(root)), 0, 0); errno != 0 {
 		goto failed
 	}
-	r.users = -1
 	if p.ids != nil {
-		if n, _, errno = syscall.RawSyscall6(syscall.SYS_OPENAT, here, uintptr(unsafe.Pointer(user)), unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0); errno != 0 {
+		if r.users, errno = openNamespace(user); errno != 0 {
 			goto failed
 		}
-		r.users = int32(n)
 	}
-	if n, _, errno = syscall.RawSyscall6(syscall.SYS_OPENAT, here, uintptr(unsafe.Pointer(mnt)), unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0); errno == 0 {
-		r.mounts, r.made = int32(n), 1
+	if p.pids {
+		if r.pids, errno = openNamespace(pids); errno != 0 {
+			goto failed
+		}
 	}
+	r.mounts, errno = openNamespace(mnt)
 failed:
-	r.errno = uint32(errno)
 	for i := range p.shown {
-		if int(p.shown[i].tree) > 0 {
+		if int(p.shown[i].tree) > 0 && !(p.shown[i].proc && errno == 0) {
 			syscall.RawSyscall(syscall.SYS_CLOSE, p.shown[i].tree, 0, 0)
 		}
 	}
+	if errno == 0 && p.pids {
+		errno = becomeFirst(report)
+	}
+	r.made, r.errno = errno == 0, uint32(errno)
 	syscall.RawSyscall(syscall.SYS_WRITE, report, uintptr(unsafe.Pointer(&r)), unsafe.Sizeof(r))
+	if r.made && p.pids {
+		answer(report)
+	}
 	for {
 		syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
 	}
