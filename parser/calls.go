@@ -129,6 +129,7 @@ func (r *callReader) word() (name string, err error) {
 	r.pos += end
 	name = r.text[start:r.pos]
 	if r.text[r.pos] != '(' {
+		r.apart(name, start)
 		return "", nil
 	}
 	r.pos++
@@ -141,7 +142,7 @@ func (r *callReader) word() (name string, err error) {
 		case !begins:
 		case stands && !known:
 			r.mentioned(name, start, "").Keyed = keyed
-		case known || r.known(strings.ToLower(name)):
+		case known || keyed || r.known(strings.ToLower(name)):
 			r.mentioned(name, start, inSentence).weak = !known
 		}
 		return "", nil
@@ -158,8 +159,23 @@ func (r *callReader) word() (name string, err error) {
 	return "", nil
 }
 
+// apart records a known name that a blank parts from the arguments of a call.
+func (r *callReader) apart(name string, start int) {
+	end := r.pos
+	defer func() { r.pos = end }()
+	blanks := len(r.text[end:]) - len(strings.TrimLeft(r.text[end:], " \t"))
+	if r.pos += blanks; blanks == 0 || r.peek() != '(' || !r.known(name) || !r.stands(start) {
+		return
+	}
+	r.pos++
+	if r.begins() && (r.peek() == ':' || r.peek() == '=') {
+		r.mentioned(name, start, afterBlank)
+	}
+}
+
 // Why a mention is not a call.
 const (
+	afterBlank  = "has a blank before its bracket"
 	inSentence  = "stands within a sentence"
 	inReasoning = "is in a reasoning block"
 	inList      = "is in a list of other things"
