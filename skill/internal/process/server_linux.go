@@ -80,8 +80,9 @@ func (p processID) isRunning() bool {
 	return err == nil && (len(line) == 0 || string(line) == helperName+"\x00")
 }
 
-// stop asks the helper p to end its server, whose shell is pid, and then kills both.
-func (p processID) stop(pid int) {
+// stop asks the helper p to end its server, and then kills both. What it has started is not read
+// from the record, which a server can write where the history lies in the workspace.
+func (p processID) stop() {
 	fd, err := unix.PidfdOpen(p.Pid, 0)
 	if err != nil {
 		return
@@ -94,8 +95,9 @@ func (p processID) stop(pid int) {
 	if waitEnd(fd, stopServerGrace+killTimeout+2*time.Second) {
 		return
 	}
+	started := children(p.Pid)
 	unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
-	if pid > 1 {
+	for _, pid := range started {
 		unix.Kill(-pid, unix.SIGKILL)
 	}
 	waitEnd(fd, time.Second)

@@ -29,7 +29,7 @@ func (*serverHelper) id() (processID, error) { return processID{}, errors.ErrUns
 func (*serverHelper) release(bool)           {}
 
 func (processID) isRunning() bool    { return false }
-func (processID) stop(int)           {}
+func (processID) stop()              {}
 func exitStatus(event) (int, string) { return 0, "" }
 func listeningPid(port int) int      { return 0 }
 

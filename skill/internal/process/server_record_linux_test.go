@@ -1,6 +1,9 @@
 package process
 
 import (
+	"bytes"
+	"encoding/binary"
+	"errors"
 	"os"
 	"os/exec"
 	"strings"
@@ -57,6 +60,46 @@ func TestForgedServerRecordsKillNothing(t *testing.T) {
 	}
 	if all, err := x.Servers(t.Context(), ServerName{}); err != nil || len(all) != 3 {
 		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// Nor does it kill the process group that a record names: where a history lies in the workspace, a
+// server can write its own.
+func TestForgedServerEventsKillNothing(t *testing.T) {
+	t.Parallel() // a helper that does not end is waited for
+	needs.Shell(t)
+	x := newRunner(t, t.TempDir(), Config{Helper: self(t)})
+	group := &syscall.SysProcAttr{Setpgid: true}
+	victim := &exec.Cmd{Path: "/bin/sleep", Args: []string{"sleep", "1000"}, SysProcAttr: group}
+	forged := &exec.Cmd{Path: "/bin/sh", Args: []string{helperName}, Stdin: strings.NewReader("trap '' TERM; echo; while sleep 0.2; do :; done\n"), SysProcAttr: group}
+	out, err := forged.StdoutPipe()
+	if err := errors.Join(err, victim.Start(), forged.Start()); err != nil {
+		t.Fatal(err)
+	}
+	defer forged.Wait()
+	defer victim.Wait()
+	defer victim.Process.Kill()
+	defer forged.Process.Kill()
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := x.ws.State(state.Servers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	begin, _ := startTime(forged.Process.Pid)
+	var events bytes.Buffer
+	binary.Write(&events, binary.LittleEndian, event{eventStarted, uint32(victim.Process.Pid), 0})
+	err = errors.Join((serverRecord{ID: "aaaaaa", Port: 1, Helper: processID{forged.Process.Pid, begin}}).save(dir), dir.WriteFile("aaaaaa"+eventsSuffix, events.Bytes(), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := x.StopServer(ServerName{ID: "aaaaaa"}); err != nil || s.Running {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if _, ok := startTime(victim.Process.Pid); !ok {
+		t.Error("the process was killed")
 	}
 }
 

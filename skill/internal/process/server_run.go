@@ -168,7 +168,7 @@ func (x *Runner) awaitServer(ctx context.Context, dir *os.Root, r serverRecord, 
 func (x *Runner) endServer(dir *os.Root, r serverRecord) ServerState {
 	s := x.serverState(dir, r)
 	if s.Running {
-		r.Helper.stop(s.Pid)
+		r.Helper.stop()
 		os.Remove(serverTemp(r.ID)) // its helper has emptied it
 		s = x.serverState(dir, r)
 	}
