@@ -60,6 +60,12 @@ func TestTrackedLimits(t *testing.T) {
 			fill(t, dir, tt.files)
 			x := newExecutor(t, Config{Dir: dir, NoSync: true, SnapshotBytes: tt.limit})
 			e := shell(t, x, tt.line)
+			if config := filepath.Join(dir, "perstack.toml"); tt.files["perstack.toml"] != "" {
+				list := must[Changes](t, x, History{Path: config}).List
+				if len(list) != 1 || !strings.HasSuffix(list[0].String(), "changed besides: "+config+")") {
+					t.Errorf("the history of %s is %v", config, list)
+				}
+			}
 			done, err := x.Execute(t.Context(), &Session{}, Undo{ID: e.Undo})
 			if err != nil {
 				t.Fatal(err)

@@ -84,7 +84,7 @@ func recorded(r skill.Changes) []data {
 	list := make([]data, len(r.List))
 	for i, c := range r.List {
 		list[i] = data{"id": c.ID, "time": c.Time.Format(time.RFC3339Nano), "kind": c.Kind, "path": c.Path, "undone": c.Undone}
-		list[i].add(data{"dialect": c.Dialect, "tool": c.Tool, "from": c.From, "undoes": c.Of, "not_kept": c.NotKept, "idle": c.Idle, "unmade": c.Unmade, "command": c.Command})
+		list[i].add(data{"dialect": c.Dialect, "tool": c.Tool, "from": c.From, "undoes": c.Of, "not_kept": c.NotKept, "idle": c.Idle, "unmade": c.Unmade, "command": c.Command, "config": c.Config})
 		if len(c.Paths) > 1 {
 			list[i]["paths"] = c.Paths
 		}

@@ -25,6 +25,7 @@ type Record struct {
 	Kind    string    `json:"kind,omitempty"`
 	Command string    `json:"command,omitempty"` // the program that was run
 	Left    int       `json:"left,omitempty"`    // files that the program changed besides, which no undo takes back
+	Config  []Name    `json:"config,omitempty"`  // of these, what makes this program or git run others: settings, hooks
 	Run     string    `json:"run,omitempty"`     // the run of an expert that made the change, and in which of its steps
 	RunStep int       `json:"runStep,omitempty"`
 	Note    string    `json:"note,omitempty"` // why the change cannot be undone; "" if it can

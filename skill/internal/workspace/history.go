@@ -22,6 +22,7 @@ type HistoryEntry struct {
 	Run           string   // the run of an expert that made it; "" for none
 	RunStep       int      // in which step; 0 for none, as of its undos
 	Paths         []string // of a run or a patch: all that it changed, absolute
+	Config        []string // of a run: settings and hooks that it changed besides, and undo leaves
 	Of            string   // of an undo: the ID of the change that it undid
 	Undone        bool     // and not made again since
 	Unmade        bool     // recorded, and certainly not made
@@ -65,6 +66,9 @@ func (e HistoryEntry) String() string {
 	}
 	if e.NotKept != "" {
 		notes = append(notes, "not kept: "+e.NotKept)
+	}
+	if len(e.Config) > 0 {
+		notes = append(notes, "changed besides: "+strings.Join(e.Config, ", "))
 	}
 	if len(notes) > 0 {
 		what += " (" + strings.Join(notes, ", ") + ")"
@@ -147,7 +151,7 @@ func (w *Workspace) entries(ctx context.Context, h *history, abs string, after [
 
 // isAbout reports whether a change is about the file abs, or about the folder abs or what is in it.
 func (e HistoryEntry) isAbout(abs string) bool {
-	return slices.ContainsFunc(append([]string{e.Path, e.From}, e.Paths...), func(path string) bool {
+	return slices.ContainsFunc(slices.Concat([]string{e.Path, e.From}, e.Paths, e.Config), func(path string) bool {
 		_, in := below(abs, path)
 		return in
 	})
@@ -165,6 +169,9 @@ func (w *Workspace) entry(c *change) HistoryEntry {
 		if e.Kind == Run || e.Kind == Patch {
 			e.Paths = append(e.Paths, h.path(s.Path))
 		}
+	}
+	for _, name := range r.Config {
+		e.Config = append(e.Config, h.path(name))
 	}
 	if c.Undoes > 0 {
 		e.Kind, e.Of = Undo, w.changeID(h, c.Undoes)

@@ -18,23 +18,11 @@ import (
 // maxSteps is the largest number of files in a change that can be undone.
 const maxSteps = 10_000
 
+// maxConfig is how many of recorder.config the history names.
+const maxConfig = 8
+
 // lockTime is how long Record waits for changes of others to end.
 const lockTime = 10 * time.Second
-
-// An Untracked is something that a program changed and that undo leaves as it is, or does not
-// bring back in every respect.
-type Untracked struct {
-	Path   string // absolute; "" if it is not about one file
-	Reason string
-}
-
-// String returns the path and the reason.
-func (l Untracked) String() string {
-	if l.Path == "" {
-		return l.Reason
-	}
-	return l.Path + ": " + l.Reason
-}
 
 // Record compares the workspace with the snapshot, and records all differences as one
 // change by the program called command, except those that other changes in the journal
@@ -91,7 +79,7 @@ func (r *recorder) record(ctx context.Context, c *Change, command string) ([]Unt
 		r.untracked = append(r.untracked, Untracked{"", "another command ran at the same time, and what it changed may be among these changes"})
 	}
 	c.Path = r.h.path(r.steps[len(r.steps)-1].Path)
-	d := plan{root: r.w.roots[0], end: true, Record: state.Record{Steps: r.steps, Bytes: r.bytes, Command: command, Left: r.left}}
+	d := plan{root: r.w.roots[0], end: true, Record: state.Record{Steps: r.steps, Bytes: r.bytes, Command: command, Left: r.left, Config: r.config[:min(len(r.config), maxConfig)]}}
 	if len(r.steps) > maxSteps {
 		d.Note = fmt.Sprintf("it changed %d files, and more than %d cannot be undone", len(r.steps), maxSteps)
 	}
@@ -146,29 +134,7 @@ type recorder struct {
 	left      int          // of untracked, what git does not ignore and undo leaves as it is
 	unkept    []state.Step // of which only the path is known: what git does not ignore; or, if that is nothing, the first that it does
 	why       string       // the last of them was not kept
-}
-
-// skip notes that undo leaves name as it is.
-func (r *recorder) skip(name, reason string) {
-	r.note(name, reason)
-	step := state.Step{Path: state.Name(name)}
-	if reason == ignoredReason || reason == cacheReason { // a build may change thousands, and nothing asks for their names
-		if len(r.unkept) == 0 {
-			r.unkept, r.why = []state.Step{step}, reason
-		}
-		return
-	}
-	if r.left == 0 {
-		r.unkept = nil
-	}
-	r.left++
-	if len(r.unkept) < maxSteps {
-		r.unkept, r.why = append(r.unkept, step), reason
-	}
-}
-
-func (r *recorder) note(name, reason string) {
-	r.untracked = append(r.untracked, Untracked{r.h.path(state.Name(name)), reason})
+	config    []state.Name // of untracked, what makes this program or git run others
 }
 
 func (r *recorder) add(s state.Step, staged string) {
@@ -194,7 +160,7 @@ func (r *recorder) describe() error {
 				whole = d.path
 			}
 			if !r.looksTheSame(d) {
-				r.skip(d.path, why)
+				r.skipConfig(d.path, why)
 			}
 			continue
 		}
@@ -230,77 +196,6 @@ func (r *recorder) describe() error {
 		}
 	}
 	return nil
-}
-
-// untouched returns why undo may not change what is at name, "" if it may.
-func (r *recorder) untouched(name string) string {
-	if isGits(name) {
-		return gitsReason
-	}
-	p := location{r.h.root, name}
-	if r.w.denied(p, request{p.path(), false, toChange}) != nil {
-		return "it is kept from being changed, also by undo"
-	}
-	return ""
-}
-
-// looksTheSame reports whether a file that undo may not change has not changed as far as is known: it may
-// be among the differences because its times are too new to tell.
-func (r *recorder) looksTheSame(d diff) bool {
-	b, n := d.before, d.now
-	switch {
-	case b.is() != n.is():
-		return false
-	case b.kind == aFolder:
-		return isGits(d.path)
-	case b.kind != aFile || b.digest == "" || b.stamp != n.stamp:
-		return b.stamp == n.stamp
-	}
-	now, err := r.now(d.path)
-	return err == nil && b.holds(now.Sum)
-}
-
-// isGits reports whether a path is a .git, or in one.
-func isGits(name string) bool {
-	return slices.Contains(strings.Split(name, "/"), ".git")
-}
-
-const gitsReason = "git's own files are not kept, and undo leaves them as they are"
-
-// ignored reports whether nothing is known of what was there, because git ignores it. That
-// is noted, unless the file itself has not changed.
-func (r *recorder) ignored(d diff) bool {
-	switch b, n := d.before, d.now; {
-	case b == nil && n.ignored, b != nil && b.ignored && (n == nil || n.kind != b.kind || n.stamp != b.stamp):
-		r.skip(d.path, whyIgnored(d.path))
-		return true
-	case b != nil && b.ignored:
-		return true
-	}
-	return false
-}
-
-const (
-	ignoredReason = "git ignores it, and undo leaves it as it is"
-	cacheReason   = "it is a cache, and undo leaves it as it is"
-)
-
-func whyIgnored(name string) string {
-	if IsCache([]byte(path.Base(name))) {
-		return cacheReason
-	}
-	return ignoredReason
-}
-
-// IsCache reports whether a folder of that name is a cache that Python and its tools fill
-// whenever they run. A snapshot leaves it out: else the undo after a test would take back
-// the cache, not the edit before it.
-func IsCache(name []byte) bool {
-	switch string(name) {
-	case "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache":
-		return true
-	}
-	return false
 }
 
 // stillFolder reports whether a folder still exists that was not visited again.
@@ -408,14 +303,6 @@ func (r *recorder) now(name string) (state.State, error) {
 	}
 	defer d.Close()
 	return stateAt(d, path.Base(name), allBytes)
-}
-
-// notKept returns the reason why the content of a file was not saved.
-func notKept(e *entry) string {
-	if e.size > MaxKept {
-		return fmt.Sprintf("it held %d bytes, and files of more than %d are not kept", e.size, MaxKept)
-	}
-	return "what it held was not kept: it could not be read, or there was no room or no time for it"
 }
 
 // installImages moves what is staged to be the images.

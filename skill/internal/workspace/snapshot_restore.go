@@ -38,7 +38,7 @@ func (r *recorder) restore(e *entry) (staged string, err error) {
 		}
 		if isGits(in.path) && (in.kind == aFolder || path.Base(in.path) != ".git") {
 			if path.Base(in.path) == ".git" {
-				r.skip(in.path, gitsReason)
+				r.skipConfig(in.path, gitsReason)
 			}
 			continue
 		}
