@@ -223,13 +223,26 @@ func TestToolchainIsRefused(t *testing.T) {
 		{Toolchain{Do: Lint, Path: "out/x"}, "WS/out/x is outside the workspace WS", isOutside},
 		{Toolchain{Do: Lint, Path: "a\x00"}, `path holds a NUL byte, which no file name can: "WS/a\x00"`, nil},
 		{Toolchain{Do: Install, Path: "built"}, "without a lockfile or requirements.txt the project itself must be built, which runs its programs; scripts: true allows it", nil},
+		{Toolchain{Do: Install, Path: "folder"}, `WS/folder/requirements.txt has pip build "./evil", which runs its programs; scripts: true allows it`, nil},
+		{Toolchain{Do: Install, Path: "edit"}, `WS/edit/requirements.txt has pip build "-e .", which runs its programs; scripts: true allows it`, nil},
+		{Toolchain{Do: Install, Path: "address"}, `WS/address/requirements.txt has pip build "x @ https://x.example/x.tar.gz", which runs its programs; scripts: true allows it`, nil},
+		{Toolchain{Do: Install, Path: "option"}, `WS/option/requirements.txt has pip build "--no-binary :all:", which runs its programs; scripts: true allows it`, nil},
+		{Toolchain{Do: Install, Path: "nested"}, `WS/nested/more/dev.txt has pip build "x.tar.gz", which runs its programs; scripts: true allows it`, nil},
+		{Toolchain{Do: Install, Path: "lost"}, `WS/lost/requirements.txt has pip build "-r ../../x", which runs its programs; scripts: true allows it`, nil},
+		{Toolchain{Do: Install, Path: "ends"}, `WS/ends/requirements.txt has pip build "-e .", which runs its programs; scripts: true allows it`, nil},
+		{Toolchain{Do: Install, Path: "plain"}, `cannot run "pip": PATH has no program of that name`, process.IsSpawnError},
+		{Toolchain{Do: Install, Path: "folder", Scripts: true}, `cannot run "pip": PATH has no program of that name`, process.IsSpawnError},
 		{Toolchain{Do: Test, Path: "bare"}, `package.json in WS/bare has no script for tests; add one, like "scripts": {"test": "node --test"}`, nil},
 		{Toolchain{Do: Typecheck, Path: "bare"}, "package.json in WS/bare has no script typecheck, and there is no tsconfig.json beside it: nothing says how types are checked", nil},
 		{Toolchain{Do: Test, Path: "two"}, "two is in no project, and there are several below it; give one as the path: a, b", nil},
 		{Toolchain{Do: Test, Path: "bad"}, "package.json in WS/bad is not a valid JSON object", nil},
 	} {
 		x := newExecutor(t, Config{Network: true})
-		layout(t, x.Dir(), "f.js", "m.py", "built/pyproject.toml", "bad/package.json=[", "bare/package.json={}", "two/a/go.mod", "two/b/Cargo.toml")
+		layout(t, x.Dir(), "f.js", "m.py", "built/pyproject.toml",
+			"folder/requirements.txt=a==1\n./evil\n", "edit/requirements.txt=-e .", "address/requirements.txt=x @ https://x.example/x.tar.gz # c", "option/requirements.txt=--no-binary :all:\nx",
+			"nested/requirements.txt=-r more/all.txt\n", "nested/more/all.txt=--requirement=dev.txt", "nested/more/dev.txt=x.tar.gz", "lost/requirements.txt=-r ../../x", "ends/requirements.txt=a==1 ; x\f-\\\r\ne .",
+			"plain/requirements.txt=# -e .\n--index-url https://x.example/simple\n-c c.txt\na\nB.c-d[e, f] >= 1.0, != 2 ; python_version < '3'\ng ~= 1 \\\n  --hash=sha256:00\nh (>1)\n", "plain/c.txt=a==1",
+			"bad/package.json=[", "bare/package.json={}", "two/a/go.mod", "two/b/Cargo.toml")
 		if err := os.Symlink(outside, x.Dir()+"/out"); err != nil {
 			t.Fatal(err)
 		}

@@ -5,12 +5,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"textskill/skill/internal/process"
+	"textskill/skill/internal/words"
 )
 
 // defaultTestPattern matches test files unless the project or the caller says otherwise.
@@ -150,8 +152,64 @@ func (p *project) pythonInstall(a Task) (*runner, error) {
 		}
 		r.argv = []string{"pip", "install", "-e", "."}
 	}
-	return r, nil
+	if a.Scripts || !p.has("requirements.txt") { // pip says what it lacks
+		return r, nil
+	}
+	return r, p.checkWheels(filepath.Join(p.dir, "requirements.txt"), map[string]bool{})
 }
+
+// plainRequirement matches a requirement that pip has a wheel for, or refuses: a name, versions and
+// conditions. plainOption matches an option of a file of requirements that lets it build nothing.
+var (
+	plainRequirement = words.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]*\s*(\[[^\]]*\])?\s*($|[<>=!~;(]|--)`)
+	archive          = words.Pattern(`^[^\s;]*\.(zip|tar|tgz|tbz|txz|tlz|tar\.\w+)\b`)
+	plainOption      = words.Pattern(`^(-i|-f|--index-url|--extra-index-url|--no-index|--find-links|--pre|--prefer-binary|--require-hashes|--trusted-host)([\s=]|$)`)
+	moreRequirements = words.Pattern(`^(?:-r|-c|--requirement|--constraint)[\s=]\s*(\S+)$`)
+)
+
+// checkWheels returns an error for what a file of requirements has pip build although it is told to
+// install wheels only: folders, addresses, archives, and what the file says of building. Of files that
+// it names, one that cannot be read counts as that.
+func (p *project) checkWheels(file string, seen map[string]bool) error {
+	if seen[file] {
+		return nil
+	}
+	seen[file] = true
+	data, err := p.x.ws.ReadUpTo(file, maxMarkerSize)
+	if err != nil || len(seen) > 100 {
+		return errUnread
+	}
+	text := strings.Map(func(c rune) rune {
+		if c == '\t' {
+			return ' '
+		}
+		if strings.ContainsRune("\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029", c) { // pip takes all of these for the end of a line
+			return '\n'
+		}
+		return c
+	}, strings.TrimPrefix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\ufeff"))
+	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", "")) {
+		line, _, _ = strings.Cut(" "+strings.TrimSpace(line), " #")
+		line = strings.TrimSpace(line)
+		err := errUnread
+		if more := moreRequirements().FindStringSubmatch(line); more != nil {
+			if name := more[1]; !filepath.IsAbs(name) && !strings.Contains(name, ":") { // an address may have the form of a path
+				err = p.checkWheels(filepath.Join(filepath.Dir(file), name), seen)
+			}
+		} else if line == "" || plainOption().MatchString(line) || plainRequirement().MatchString(line) && !archive().MatchString(line) {
+			err = nil
+		}
+		if err == errUnread {
+			err = fmt.Errorf("%s has pip build %q, which runs its programs; scripts: true allows it", file, line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errUnread = errors.New("requirements.txt cannot be read")
 
 // pipNeedsVenv is pip's exit code under PIP_REQUIRE_VIRTUALENV outside a virtual environment.
 const pipNeedsVenv = 3
