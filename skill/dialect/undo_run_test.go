@@ -16,6 +16,15 @@ import (
 	"textskill/testdata/needs"
 )
 
+// TestRunTellsOfALessFence has a model told of a fence that is not whole: here there is none.
+func TestRunTellsOfALessFence(t *testing.T) {
+	needs.Shell(t)
+	b := newBase(t, skill.Config{})
+	if r := Workspace.Do(t.Context(), b.x, b.s, parser.ToolCall{Name: "run", Arguments: json.RawMessage(`{"command":"echo hi"}`)}); r.Body != "exit 0\nhi\nfence: none: no helper watches the command" {
+		t.Errorf("%s", r.Body)
+	}
+}
+
 // TestUndoOfCommands looks at what answers tell of what commands changed, also of
 // those that fail.
 func TestUndoOfCommands(t *testing.T) {

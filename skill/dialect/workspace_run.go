@@ -58,6 +58,9 @@ func shellText(in *call, e skill.Executed) string {
 	if left := e.CannotUndo(); left != "" {
 		fmt.Fprintf(&b, "not undoable: %s\n", wellFormed(left))
 	}
+	if !e.Fence.Whole() {
+		fmt.Fprintf(&b, "fence: %s\n", e.Fence)
+	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 

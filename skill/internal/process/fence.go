@@ -69,6 +69,9 @@ func (f Fence) String() string {
 	return fmt.Sprintf("Landlock ABI %d: %s", f.ABI, strings.Join(held, ", "))
 }
 
+// Whole reports whether it is what [FenceRequire] demands.
+func (f Fence) Whole() bool { return f.ABI >= abiTCP }
+
 // The versions of Landlock that added what the fence needs.
 const (
 	abiRefer   = 2 // allows moves between directories
@@ -145,7 +148,7 @@ func (x *Runner) newFence() (f fence, err error) {
 		return f, nil
 	}
 	held := x.fenceWith(landlock())
-	if x.cfg.Fence == FenceRequire && held.ABI < abiTCP {
+	if x.cfg.Fence == FenceRequire && !held.Whole() {
 		why := held.Why
 		if held.ABI > 0 {
 			why = fmt.Sprintf("Landlock of this kernel has ABI %d, and %d is the first that denies TCP", held.ABI, abiTCP)
