@@ -16,9 +16,10 @@ func (c *cli) doctorCommand(o *options) *cobra.Command {
 	var adopt string
 	cmd := &cobra.Command{
 		Use:   "doctor [flags]",
-		Short: "Show where the history is, why, and what is wrong with it",
+		Short: "Show where the history is, why, what is wrong with it, and how commands are fenced",
 		Long: "doctor shows where the history of the workspace is and why, how much it holds, which\n" +
-			"records are damaged, and which processes hold its locks. It changes nothing.\n\n" +
+			"records are damaged, which processes hold its locks, and what keeps commands inside the\n" +
+			"workspace on this machine. It changes nothing.\n\n" +
 			"A folder that was removed and made again has a new history. doctor lists the earlier\n" +
 			"ones of its path, and --adopt makes one of them its own.",
 		Example: "  skill doctor\n  skill doctor --adopt 0f3c1d2e4b5a69788796a5b4c3d2e1f0",
@@ -31,9 +32,14 @@ func (c *cli) doctorCommand(o *options) *cobra.Command {
 					}
 				}
 				found, err := x.Inspect(cmd.Context())
-				if err == nil {
-					_, err = fmt.Fprintln(c.stdout, found.Message())
+				if err != nil {
+					return err
 				}
+				health, err := x.Execute(cmd.Context(), &skill.Session{}, skill.Health{})
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(c.stdout, "%s\nthe fence of commands is %s\n", found.Message(), health.(skill.HealthReport).Fence)
 				return err
 			})
 		},

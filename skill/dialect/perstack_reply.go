@@ -116,7 +116,7 @@ func todoItems(list []skill.TodoItem) []byte {
 func healthCheckReply(_ *call, h skill.HealthReport) string {
 	mb := func(n uint64) string { return strconv.Itoa(int((n+1<<19)>>20)) + "MB" }
 	return string(object("status", "ok", "workspace", h.Workspace, "uptime", strconv.Itoa(int(h.Uptime.Seconds()))+"s",
-		"memory", object("heapUsed", mb(h.HeapUsed), "heapTotal", mb(h.HeapTotal)), "pid", h.PID, "fence", h.Fence.String()))
+		"memory", object("heapUsed", mb(h.HeapUsed), "heapTotal", mb(h.HeapTotal)), "pid", h.PID))
 }
 
 // notText is what a reply says of a file in no known encoding.
