@@ -42,10 +42,10 @@ func pathBytes(s string) bool {
 }
 
 // quotedPath reports whether the text between two quotes can be a path:
-// one line, no pattern, no variable.
+// one line, no pattern, no variable, no address.
 func quotedPath(s string) bool {
 	return s != "" && len(s) <= maxPathBytes && strings.TrimSpace(s) == s && !strings.ContainsAny(s, "*?[]{}$<>|\"`\\;") &&
-		!strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) && !strings.Contains(s, "://")
+		!strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) && strings.IndexByte(s, ':') < 2
 }
 
 // slashed reports whether an unquoted word is a path by its slashes.

@@ -154,4 +154,8 @@ var unanswered = []string{
 	"list branches", "list files in git", "list files in the commit", "list files in zip", "list files in a.zip", "list my files on Google Drive",
 	"list changes in docs", "list authors of a.txt", "list everything I know", "list the steps", "list ideas for docs", "list lines in a.txt",
 	"list words in a.txt", "list functions in a.go", "list duplicates in docs", "list users in group",
+	"append the text of 'a.txt' to b.txt", "write the contents of \"a\" to b.txt", "create b.txt with the content of 'a.txt'",
+	"create b.txt with the text in 'a.txt'", "update the content of b.txt with the text of 'a'", "add to b.txt the contents of 'a.txt'",
+	"create b.txt and put the text of 'a' in it", "save 'a.txt' as b.txt", "put 'a.txt' into b.txt", "store 'a.txt' in 'b.zip'", "append 'a.txt' to b.txt",
+	"create b.txt with 'a.txt'", "copy 'a.txt' to 'bob@host:/tmp'", "move 'a.txt' to 'host:b.txt'", "show 'a.png' in grayscale", "print 'a.bin' in hexadecimal",
 }

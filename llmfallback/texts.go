@@ -16,7 +16,7 @@ const (
 
 // intros come before a text to write.
 var intros = newBook(
-	line[intro]{inQuotes, `whose whole|entire|only? content|contents|text|body is|reads|says|should be|read|say? / with|containing|having|including / that|which contains|has|holds|includes / ,? and? the|its|it's? new|file? content|contents|text|body is|are|being|as|of? /
+	line[intro]{inQuotes, `whose whole|entire|only? content|contents|text|body is|reads|says|should be|read|say? / with|containing|having|including / that|which contains|has|holds|includes / ,? and? the|its|it's? new|file? content|contents|text|body is|are|being|as? /
 		,? and? the|its|it's? new|file? content|contents|text|body should|must|to be|read|say / ,? and? the file|it|document|note should|must only? contain|say|read|have|hold /
 		so that? it contains|says|reads|holds / hold|contain|say|read / ,? and? contains|containing`},
 	line[intro]{anyText, `saying|reading / that|which says|reads / ,? and? says|saying`},
@@ -63,11 +63,11 @@ func (r *reader) given(f *frame, i int, how intro) int {
 			i++
 			continue
 		case r.any(i, "the", "this", "following", "only", "just", "a", "an", "single", "exact", "initial", "its", "new", "simple", "short") && r.word(i+1).text != "\n",
-			noun && r.any(i, "of", "is", "being", "as", "in", "it", "into"):
+			noun && r.any(i, "is", "being", "as"):
 			i++
 			continue
 		case w.kind == quoted:
-			if f.op == "writeFile" && f.sense == toReplace && fileShaped(w.text) {
+			if !noun && fileShaped(w.text) {
 				return -1 // overwrite a.txt with b.txt
 			}
 			f.text, f.texted = w.text, true
@@ -191,7 +191,7 @@ func (r *reader) writing(f *frame, i int) int {
 		k++
 	}
 	if k > begin {
-		k = r.skip(k, "saying", "says", "reading", "of", "with", "containing", "that", "which", "reads", "text", "the", "content")
+		k = r.skip(k, "saying", "says", "reading", "with", "containing", "that", "which", "reads", "text", "the", "content")
 	}
 	if r.word(k).text == ":" && r.word(k+1).kind == quoted {
 		k++
@@ -202,6 +202,9 @@ func (r *reader) writing(f *frame, i int) int {
 	announced := k > i
 	switch w := r.word(k); {
 	case w.kind == quoted:
+		if k == begin && fileShaped(w.text) && verb != "add" {
+			return -1 // save a.txt as b.txt
+		}
 		f.text, f.texted = w.text, true
 		next := k + 1
 		if after := r.closing(f, next); after > 0 && r.any(next, "as", "a", "an", "one", "another", "new") {
