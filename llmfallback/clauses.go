@@ -58,7 +58,7 @@ func (r *reader) statement(i int) int {
 
 // introduces reads a sentence like "there is a file called a.txt in docs".
 func (r *reader) introduces(i, end int) bool {
-	if w := r.word(i); !w.path() && (w.kind != quoted || strings.Contains(w.text, " ")) && !r.any(i, "i", "we", "there", "there's", "my", "our", "i've", "we've", "i'd") || r.base.kind == someFile {
+	if w := r.word(i); !w.path() && (w.kind != quoted || strings.Contains(w.text, " ")) && !r.any(i, "i", "we", "there", "there's", "my", "our", "i'm", "i've", "we've", "i'd") || r.base.kind == someFile {
 		return false
 	}
 	for j := i; j < end; j++ {
@@ -129,6 +129,8 @@ func (r *reader) reason(op string, i, end int) bool {
 		return op != "" || !r.orders(i, end)
 	case "because", "since":
 		return true
+	case "now":
+		return second == "that"
 	case "as", "where":
 		return second == "i" || second == "we" || second == "part"
 	case "for":

@@ -100,7 +100,8 @@ set up find locate search look tell give let want need like help using run execu
 
 	{determiner, `the my our your this that a an these its their vault's workspace's project's repo's`},
 	{adjective, `new existing specific particular old actual brand single one whole entire full complete fresh simple short small separate
-brand-new nested following current present original quick complete necessary final additional extra main empty blank`},
+brand-new nested following current present original quick complete necessary final additional extra main empty blank
+obsolete outdated unused unneeded redundant stale temporary`},
 	{adverb, `just please directly simply right straight quickly kindly only over carefully actually also there presently currently then now silently immediately
 here permanently completely`},
 	{folderNoun, `directory folder dir directory's folder's subdirectory subfolder sub-directory sub-folder`},
@@ -154,7 +155,7 @@ present necessary needed required missing unless no without error errors an any 
 reporting return returning print fail failing complain complaining never creating as nonexistent non-existent existing`},
 	{thereKey, `not doesn't don't isn't necessary needed required missing unless nonexistent non-existent no without never`},
 	{missing, `exist exists there present existing error errors needed necessary required missing nonexistent non-existent fail failing complain complaining`},
-	{listWord, `[file] [dir] or labels labeled marks using with including include even and the any all their its hidden files file ones one items entries folders directories directory detailed details detail
+	{listWord, `[file] [dir] or labels labeled marks using with along including include even and the any all their its hidden visible files file ones one items entries folders directories directory detailed details detail
 information info types type indicated shown displayed marked prefixes prefix distinguishing marking indicators between included too also showing indicating making sure you don't overlook
 ensuring that of each which is are what in clear clearly as well by subdirectories`},
 	{listKey, `showing indicating [file] [dir] hidden types type details detailed detail information prefixes prefix distinguishing marking`},

@@ -13,14 +13,14 @@ const (
 
 // parts come before the noun of which something is to be seen.
 var parts = newBook(
-	line[part]{names, `a|the|my? complete|full|quick|simple|short|detailed? directory|folder|file|files? list|listing|overview|inventory|rundown of|for / a|the|my? directory|folder|file? listing /
-		the? names of / the? file|folder|entry names|filenames of|in|inside|from`},
+	line[part]{names, `a|the|my? complete|full|quick|simple|short|detailed|current? directory|folder|file|files? list|listing|overview|inventory|rundown of|for / a|the|my? directory|folder|file? listing / the|my? directory|folder contents|content of|in|for|inside /
+		all? the? names of / all? the? file|folder|entry names|filenames of|in|inside|from`},
 	line[part]{whole, `the|a|its|my|all|this? full|complete|entire|whole|current|raw|exact|actual|present|existing|updated? file|directory|folder? contents|content|text|data|body|code|source stored|saved|kept? of|from|in|inside|within|for /
-		the|all? source code of|from|in|inside|within|for / all|everything of? the? contents|content of / all of / all? the? visible and hidden contents of /
+		the|all? source code of|from|in|inside|within|for / all|everything of? the? contents|content of / all of / the whole of / all? the? visible and hidden contents of / all the? lines of|in / every line of|in /
 		all|everything in|inside|from / everything that is in|inside / everything that's in|inside / everything i have in|inside / the? contents|content /
 		what's|whats all? currently|left|stored|there|kept|saved|written|contained|recorded|sitting? in|inside|within|of of? /
 		what is|are|was|has|else all? currently|left|stored|there|kept|saved|written|contained|recorded|been? stored|saved|written|kept? in|inside|within|of /
-		what's been stored|saved|written|kept|put in|inside / what all is in|inside / what's|what|whats is? the contents|content|text of|in|inside /
+		what's there / what is there / what's been stored|saved|written|kept|put in|inside / what all is in|inside / what's|what|whats is? the contents|content|text of|in|inside /
 		what are all? the contents of|in|inside / everything that's in|inside /
 		what all? do|did|does|have i|we currently? have|got|keep|store|write? stored|saved|left|written? in|inside|within|under /
 		what i|we have|keep|got|store|wrote|put? stored|saved? in|inside|under|within / what i've|we've got|stored|saved|put|kept? in|inside|under / what is the content of`},
@@ -40,7 +40,7 @@ var (
 )
 
 // holdings end a question for what something holds.
-var holdings = phrases(`say|contain|have|hold|include|says|contains|has|holds|includes / look|looks like`)
+var holdings = phrases(`say|contain|have|hold|include|says|contains|has|holds|includes / have in it / look|looks like`)
 
 // looking reads what is to be seen: a file, or what lies in a folder.
 func (r *reader) looking(f *frame, i int) int {
@@ -67,6 +67,9 @@ func (r *reader) looking(f *frame, i int) int {
 	}
 	n, next := r.noun(i)
 	switch {
+	case of == whole && r.any(i-1, "there", "inside") && next < 0 && r.base.kind != nothing && r.base.kind != someFile:
+		f.op = "listDirectory"
+		return i
 	case next > 0:
 		return r.seen(f, n, i, next, listed, of == whole)
 	case f.sense == toList && i >= len(r.list) && r.any(f.at, "ls", "dir"):
@@ -95,11 +98,11 @@ func (r *reader) seen(f *frame, n noun, from, next int, listed, all bool) int {
 		f.object = r.before
 	case n.kind == workspace && (listed || all || f.sense == toShow), n.kind == someDir && n.name != "" && !n.fresh && f.sense != toRead,
 		path && (listed || all && !n.quoted) && strings.Contains(n.name, "/"),
-		n.kind == somePath && listed && (all || n.head != 0 || r.any(from-1, "of") || r.any(f.at, "dir", "ls")):
+		n.kind == somePath && listed && (all || n.head != 0 || r.any(from-1, "of", "for") || r.any(f.at, "dir", "ls")):
 		f.op = "listDirectory"
 	case listed:
 		return -1
-	case n.kind == someFile && n.name == "" && !n.fresh && r.fileAt(next) > 0: // the notes in a.md
+	case n.kind == someFile && n.name == "" && !n.fresh && (r.fileAt(next) > 0 || r.namedLater(next)): // the notes in a.md
 	case known && n.name != "", path && f.sense == toRead:
 	default:
 		return -1
@@ -168,18 +171,18 @@ func (r *reader) holding(f *frame, i int) int {
 // entries reads a noun for what lies in a folder: all the files and folders. Of
 // one sort it is only if the folder has that name: the report files in Reports.
 func (r *reader) entries(f *frame, i int) int {
-	k := r.skip(i, "all", "of", "the", "my", "our", "these", "its", "those", "any", "available", "existing", "current", "visible", "top-level", "complete", "full")
+	k := r.skip(i, "all", "of", "the", "my", "our", "these", "its", "those", "any", "available", "existing", "current", "visible", "hidden", "regular", "and", "top-level", "complete", "full")
 	if r.any(k, "everything") {
 		f.things = true
 		return max(k+1, r.past(lyings(), k+1))
 	}
 	begin := k
-	if r.is(k, ^function) && r.word(k).class&(function|entryNoun|dirsNoun|thingNoun) == 0 && !r.word(k).path() {
+	if r.is(k, ^function) && r.word(k).class&(function|folderNoun|entryNoun|dirsNoun|thingNoun) == 0 && !r.word(k).path() {
 		k++
 	}
 	files := r.is(k, entryNoun) || r.any(k, "files/directories", "files/folders", "directories/files")
 	switch {
-	case k > i && r.any(k-1, "hidden") && !r.any(k-2, "and"), r.is(k+1, folderNoun), !files && !r.is(k, thingNoun) && !(r.is(k, dirsNoun) && r.any(k+1, "and", "or", "&")):
+	case k > i && r.any(k-1, "hidden", "regular") && !r.any(k-2, "and"), r.is(k+1, folderNoun), !files && !r.is(k, thingNoun) && !(r.is(k, dirsNoun) && r.any(k+1, "and", "or", "&")):
 		return -1
 	case k > begin && (files || !r.any(k, "artifacts", "assets", "stuff", "things", "materials", "resources")):
 		f.sort = r.word(k - 1).lower

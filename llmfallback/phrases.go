@@ -104,7 +104,7 @@ var openings = newBook(
 	line[opening]{polite, `please|pls|plz|kindly|ok|okay|alright|well|great|good|perfect|awesome|nice|excellent|next|finally|now|just|quickly|simply|directly|so|first|then|also|hey|hi|hello|thanks|carefully /
 		hey|hi|hello there|assistant|claude|copilot|bot|computer|team|everyone|buddy / please|kindly help me|us to? / go ahead and / try to / be so kind as to / be able to /
 		do me a favor|favour and / time to / on a different note /
-		good morning|afternoon|evening|day / great|nice|good|excellent job|work / sounds good / next up / quick|one check|question`},
+		use the? cat|ls|mkdir|cp|mv command|utility? to / good morning|afternoon|evening|day / great|nice|good|excellent job|work / sounds good / next up / quick|one check|question`},
 	line[opening]{asks, `can|could|would|will|might you|u please|kindly|possibly|quickly|just? / are you able to / would you|it be able|possible for? you? to /
 		help me|us out? and|to? / i|we need|want|wish|hope to / i|we need|want|would|like you to / i|we would like|love|prefer for? you? to /
 		i'd|we'd like|love|prefer for? you? to / i'd ask you to / i? wanna / need|want to / any chance you could|can / do you think you could|can /
@@ -120,13 +120,15 @@ var closings = phrases(`.|!|?|,|;|¶|please|thx|ty|cheers|now|immediately|today|
 		thanks|thank you? in advance / thank you / many thanks / for me|us / right? here / right now|away / real quick / at once / straight away / as soon as possible /
 		if you can|could|may|would|please / if you don't mind / if you would please? / if possible / if that's|it's ok|okay|alright|possible|fine with? you? /
 		if that|it is ok|okay|alright|possible|fine with? you? / when you can / when you have a moment / when you have time / when you get a|the chance / whenever you can /
-		would|could|will|can you please? / in the|my file system / that's all|it / nothing else / at your convenience`)
+		would|could|will|can you please? / in the|my file system / that's all|it / nothing else / at your convenience /
+		using|with|via the? cat|ls|dir|mkdir|cp|mv command|utility?`)
 
 // closingsOf are what may follow one operation only: what it does anyway.
 var closingsOf = map[string]func() book[bool]{
 	"readFile": phrases(`to me / up / and then? show|display|print|tell|give|read me? it|its|the contents|content? to|out|back? me? / and then? tell|show me what's inside|in it? /
 		and then? tell|show me what it says|contains / aloud / out loud / in full / in its entirety / completely|fully / on|to the|my? screen|terminal|console / to standard output / to stdout / again / once more / as plain? text /
-		in|on the terminal|console|chat|screen / for me|us|her|him|them to have|take a look|look-see|glance|peek`),
+		in|on the terminal|console|chat|screen / for me|us|her|him|them to have|take a look|look-see|glance|peek /
+		for a quick? check|look|review|read`),
 	"listDirectory": phrases(`in|inside it|there / and? then? list|show|display|tell me? its|all? the? contents|files|entries in|inside? it|there? /
 		and? then? list|show|display|tell me? everything|what's in|inside? it|there? / and tell|show me what you find /
 		currently / at the moment / so far / by name / in|on the terminal|console|chat|screen / to me / again / once more`),
@@ -134,8 +136,9 @@ var closingsOf = map[string]func() book[bool]{
 		in the file? system|filesystem`),
 	"createDirectory": phrases(`too|there|created|silently|quietly|recursively / ignoring any? errors / and? create|creating it if it doesn't|isn't exist|there? /
 		and? create|creating it if it does|is not exist|there? / as user? root / in one|a single? operation|command|step|go / creating it when|if it is? missing / as a|the new? folder|directory|subfolder`),
-	"writeFile": phrases(`in|into|inside it|there / as|for the|its content|contents|text|body / in|into|to|inside the|this|that file|document|note / in its content|contents|body /
+	"writeFile": phrases(`in|into|inside|to it|there / as|for the|its content|contents|text|body / in|into|to|inside the|this|that file|document|note / in its content|contents|body /
 		and overwrite|replace it|that / and? leave|leaving it empty|blank for now? / on the server|system`),
+	"moveFile":   phrases(`from its current|original|present location|place|folder|directory`),
 	"appendFile": phrases(`as|on a|one|another new? line|entry|item|bullet / on its own line / in there|it`),
 	"copyFile":   phrases(`as a backup|copy|template|safety|safe copy? / as a starting point / for backup|safekeeping purposes? / in the same folder|directory|place`),
 }
@@ -151,7 +154,7 @@ var unneeded = phrases(`that|which|as|since|because|and? i|we do? don't|not|no l
 		as|since|because? it|it's|that|that's|which is? outdated|obsolete|old|useless|redundant|unused|unnecessary / as|since|because? it|it's is? a duplicate / since|because|as nothing|nobody uses|imports|needs|references|reads it any? more|longer|anymore? / i'm|we're done|finished with it|this|that`)
 
 // heres are phrases for the workspace itself.
-var heres = phrases(`the|a|my|our|this|your? current|present|working working|work? directory|folder|dir|location|workspace|directory's|folder's / this directory|folder|dir /
+var heres = phrases(`the top level / the|a|my|our|this|your? current|present|working working|work? directory|folder|dir|location|workspace|directory's|folder's / this directory|folder|dir /
 		the|my|our|this|your workspace|vault|repo|repository directory|folder|root? / the|my|our|this|your? root directory|folder? /
 		the|my|our|this|your? workspace|vault|repo|repository|project root directory|folder? /
 		the|my|our? root directory|folder? of the|my|our|this workspace|vault|repo|repository|project / workspace|vault directory|folder / this project / the project /

@@ -251,6 +251,9 @@ func below(in *noun, name string) (string, bool) {
 	if in.kind == nothing || in.kind == workspace {
 		return name, true
 	}
+	if in.kind == someFile && path.Base(in.name) == name {
+		return in.name, true
+	}
 	if in.name == "" || in.kind == someFile || rooted(name) || strings.HasPrefix(name, strings.TrimSuffix(in.name, "/")+"/") {
 		return name, false
 	}

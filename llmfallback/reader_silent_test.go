@@ -158,4 +158,9 @@ var unanswered = []string{
 	"create b.txt with the text in 'a.txt'", "update the content of b.txt with the text of 'a'", "add to b.txt the contents of 'a.txt'",
 	"create b.txt and put the text of 'a' in it", "save 'a.txt' as b.txt", "put 'a.txt' into b.txt", "store 'a.txt' in 'b.zip'", "append 'a.txt' to b.txt",
 	"create b.txt with 'a.txt'", "copy 'a.txt' to 'bob@host:/tmp'", "move 'a.txt' to 'host:b.txt'", "show 'a.png' in grayscale", "print 'a.bin' in hexadecimal",
+	"ensure the existence of the file a.txt", "modify a.txt, the content is \"x\"", "modify a.txt, the new content should be added at the end: \"x\"",
+	"completely replace foo with bar in a.txt", "create nested directories in ./a", "update the folder name from 'a' to 'b' in config.json",
+	"delete a.txt now that it's finished", "move a.txt to b.txt now that c.txt is deleted", "list regular files in docs", "list hidden and new files in docs",
+	"print every line of a.txt that has x", "from 'a.txt', delete 'b'", "have a.txt moved to docs", "have a folder called x", "delete the files in docs named a.txt",
+	"show me what's there", "I'm done with a.txt. Delete it.", "I'm moving a.txt. Rename it to b.txt", "create a file or replace the text in a.txt",
 }

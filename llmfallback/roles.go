@@ -1,6 +1,7 @@
 package llmfallback
 
 import (
+	"path"
 	"strings"
 )
 
@@ -86,7 +87,7 @@ func (r *reader) affected(f *frame, i int) int {
 	case f.sense == toDelete && (n.extra > 0 || n.bare),
 		n.bare && n.head == 0 && !r.shellWord(f.at):
 		return -1
-	case n.name == "" && !r.any(next, "called") && !r.any(next, "named"), n.kind == workspace,
+	case n.name == "" && !r.any(next, "called") && !r.any(next, "named") && !r.namedLater(next), n.kind == workspace,
 		n.kind == someDir && f.sense == toCopy, n.extra > 0 && n.head == 0 && !n.fileLike(), n.fresh && r.any(i-1, "of"): // a copy of a file
 		return -1
 	}
@@ -104,7 +105,7 @@ func (r *reader) affected(f *frame, i int) int {
 }
 
 // chains are the folders of one path.
-var chains = phrases(`all|any|every? the? missing|intermediate|necessary|required? directories|folders as? needed|required|necessary? in|of|along|for the? path`)
+var chains = phrases(`all|any|every? the? missing|intermediate|necessary|required|nested? directories|folders as? needed|required|necessary? in|of|along|for|at the? path`)
 
 // shellWord reports whether word i is a command of a shell.
 func (r *reader) shellWord(i int) bool {
@@ -127,7 +128,7 @@ func (r *reader) making(f *frame, i int) int {
 	}
 	f.object = n
 	create := r.any(f.at, "create", "set", "creating", "creates")
-	f.over = r.any(f.at+1, "or") && !r.any(f.at+2, "update")
+	f.over = r.any(f.next-1, "overwrite", "replace")
 	switch {
 	case n.kind == someDir && (n.head != 0 || create), r.shellWord(f.at) && n.kind == somePath && next == len(r.list),
 		n.kind == somePath && (!n.bare && !n.quoted && strings.Contains(n.name, "/") && create || r.any(next, "as") && r.is(next+2, folderNoun)):
@@ -152,7 +153,7 @@ func (r *reader) ensuring(f *frame, i int) int {
 		return -1
 	}
 	f.object = n
-	if k > i && n.name != "" {
+	if n.name != "" && (k > i || r.any(i-1, "of")) {
 		return next
 	}
 	if place, after := r.placed(next); after > 0 {
@@ -162,12 +163,12 @@ func (r *reader) ensuring(f *frame, i int) int {
 }
 
 // ensured says of a folder that it is to exist.
-var ensured = phrases(`exists|exist / exists|exist|is as a directory|folder / is|are present|there|created or? already? exists?`)
+var ensured = phrases(`exists|exist / exists|exist|is as a directory|folder / is|are present|there|created or? already? exists? / is in place`)
 
-// placed reads a place: in the docs folder, here.
+// placed reads a place: in the docs folder, from docs, here.
 func (r *reader) placed(i int) (noun, int) {
 	role, next := match(r, prepositions(), i)
-	if next < 0 || role != inRole {
+	if next < 0 || role != inRole && role != fromRole {
 		return noun{}, -1
 	}
 	n, after := r.noun(next)
@@ -175,6 +176,12 @@ func (r *reader) placed(i int) (noun, int) {
 		return noun{}, -1
 	}
 	return n, after
+}
+
+// namedLater reports whether a place and then a name follow: the file in docs called a.txt.
+func (r *reader) namedLater(i int) bool {
+	_, next := r.placed(i)
+	return r.calling(next) > 0
 }
 
 // role reads a preposition and its noun.
@@ -211,9 +218,9 @@ func (r *reader) assign(f *frame, role role, n noun, i, after int) int {
 		role == toRole && (f.sense < toDelete || f.sense == toEnsure) && !(f.op == "createDirectory" && r.any(f.at, "add")),
 		role != inRole && f.sense == toCheck,
 		role == fromRole && n.bare && n.head == 0 && f.op == "readFile",
-		f.op == "readFile" && n.kind == someFile && (f.object.name != "" || f.object.extra >= maxNounWords):
+		f.op == "readFile" && n.kind == someFile && (f.object.name != "" && f.object.name != path.Base(n.name) || f.object.extra >= maxNounWords):
 		return -1
-	case f.op == "readFile" && f.object.name == "":
+	case f.op == "readFile" && f.object.name == "" && n.kind == someFile:
 		f.object.name, f.object.kind = n.name, someFile // the notes in a.md
 		return after
 	case role == inRole && f.object.name == "" && (n.kind == somePath || n.kind == someFile) && !n.bare && f.op != "listDirectory" && f.name == "" && r.any(i, "at"):
@@ -265,7 +272,7 @@ func (r *reader) calls(f *frame, i int) int {
 	if w := r.word(i + 1); r.word(i).text == ":" && f.object.name == "" && f.op != "readFile" && f.op != "listDirectory" && (w.kind == quoted || w.path()) {
 		next = i + 1
 	}
-	if next < 0 || f.name != "" || f.sense < toCheck {
+	if next < 0 || f.name != "" || f.sense < toCheck && f.object.name != "" {
 		return -1
 	}
 	name, _, after := r.givenName(next, f.object.kind)

@@ -248,7 +248,7 @@ var ends = phrases(`on? to|at|on|onto the very? end|bottom of / as the new|very|
 
 // replacing reads the file whose text is replaced.
 func (r *reader) replacing(f *frame, i int) int {
-	all := r.any(f.at, "overwrite", "fill", "populate") || r.any(i-1, "in", "of")
+	all := r.any(i-1, "overwrite", "fill", "populate", "in", "of")
 	if next := wordAfter(r, parts(), i); next > 0 {
 		i, all = next, true
 	}
@@ -259,6 +259,8 @@ func (r *reader) replacing(f *frame, i int) int {
 	if n.kind == mentioned {
 		n = r.before
 	}
+	k := r.skip(next, ",", "and", "the", "its")
+	all = all || r.any(k, "new", "updated") && r.any(k+1, "content", "contents", "text")
 	if n.kind != someFile && !strings.Contains(n.name, "/") || !all && n.name != "" {
 		return -1
 	}
