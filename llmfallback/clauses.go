@@ -16,7 +16,7 @@ func (r *reader) place(i int) int {
 		r.base = n
 		return k + 1
 	}
-	if n, next := r.placed(i); next > 0 {
+	if n, next := r.placed(i); next > 0 && (!n.bare || n.head != 0 || r.any(i, "inside", "under")) { // in addition, create
 		r.base = n
 		return next
 	}

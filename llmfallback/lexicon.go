@@ -89,7 +89,8 @@ markdown json yaml xml csv html css pdf latex utf-8 utf8 ascii binary hex base64
 vim vi nano emacs vscode notepad sublime word excel chrome firefox browser editor terminal console finder explorer git github docker
 server cloud s3 ftp usb phone printer internet commit zip quotes brackets bold italics
 human use trash bin garbage vault repo repository project hexadecimal octal decimal grayscale greyscale
-color colour capitals caps landscape portrait silence chunks obsidian typora`},
+color colour capitals caps landscape portrait silence chunks obsidian typora
+addition bulk practice january february march april june july august september october november december winter summer autumn`},
 	{vague, `fresh old latest recent final single double multiple various main default local remote target source destination original
 duplicate copy temporary permanent private hidden secret secure shared nested separate dedicated special proper personal simple
 normal regular standard basic random unique similar related relevant necessary appropriate suitable corresponding matching

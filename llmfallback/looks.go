@@ -189,5 +189,10 @@ func (r *reader) entries(f *frame, i int) int {
 	case k == begin && !files && r.is(k, thingNoun):
 		f.things = true
 	}
-	return r.past(lyings(), r.past(andMore(), k+1))
+	next := r.past(lyings(), r.past(andMore(), k+1))
+	placed := r.base.kind != nothing || wordAfter(r, prepositions(), next) > 0 || wordAfter(r, lives(), next) > 0 || r.here(next) > 0
+	if f.things && !placed { // list Notes
+		return -1
+	}
+	return next
 }

@@ -204,4 +204,7 @@ var answeredQueries = []sentence{
 	{"List all file names in the docs folder", "listDirectory", "docs", "", ""},
 	{"List hidden and regular files in docs/", "listDirectory", "docs/", "", ""},
 	{"Open folder Notes", "listDirectory", "Notes", "", ""},
+	{"Get a listing of Documents", "listDirectory", "Documents", "", ""},
+	{"Show directory contents for Notes", "listDirectory", "Notes", "", ""},
+	{"List all documents here", "listDirectory", ".", "", ""},
 }
