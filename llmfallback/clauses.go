@@ -134,9 +134,9 @@ func (r *reader) reason(op string, i, end int) bool {
 	case "as", "where":
 		return second == "i" || second == "we" || second == "part"
 	case "for":
-		return op == "" || strings.HasPrefix(op, "c") || op == "moveFile" || op == "writeFile"
+		return op == "" || strings.HasPrefix(op, "c") || op == "moveFile" && !r.is(end-1, timed) || op == "writeFile"
 	case "in":
-		return second == "order" || second == "case"
+		return second == "order" || second == "case" && (r.is(i+2, subject) || r.any(i+2, "something"))
 	case "to":
 		return r.is(i+1, aim)
 	case "i'm", "we're", "i've", "we've", "i'll", "we'll", "it's":

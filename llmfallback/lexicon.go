@@ -11,6 +11,7 @@ type class uint64
 const (
 	function   class = 1 << iota // never a name unless it is quoted
 	pointing                     // no name unless "called" stands before it
+	timed                        // a month, an hour: no place either
 	topic                        // a language, a program: what is "in Python" lies in no folder
 	vague                        // no name in lower case; with a capital it may be one: the Shared folder
 	determiner                   // the, my, a
@@ -90,7 +91,9 @@ vim vi nano emacs vscode notepad sublime word excel chrome firefox browser edito
 server cloud s3 ftp usb phone printer internet commit zip quotes brackets bold italics
 human use trash bin garbage vault repo repository project hexadecimal octal decimal grayscale greyscale
 color colour capitals caps landscape portrait silence chunks obsidian typora
-addition bulk practice january february march april june july august september october november december winter summer autumn`},
+addition bulk practice`},
+	{timed, `january february march april june july august september october november december winter summer autumn
+hour hours minute minutes day days week weeks month months year years noon midnight morning afternoon evening night moment meantime future past`},
 	{vague, `fresh old latest recent final single double multiple various main default local remote target source destination original
 duplicate copy temporary permanent private hidden secret secure shared nested separate dedicated special proper personal simple
 normal regular standard basic random unique similar related relevant necessary appropriate suitable corresponding matching

@@ -107,7 +107,7 @@ func (w *word) precedes() bool {
 }
 
 // bare reports whether an unquoted word can be a name by its place alone.
-func (w *word) bare() bool { return w.precedes() && w.class&topic == 0 }
+func (w *word) bare() bool { return w.precedes() && w.class&(topic|timed) == 0 }
 
 // path reports whether an unquoted word is a path by its looks.
 func (w *word) path() bool {

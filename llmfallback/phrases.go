@@ -102,7 +102,7 @@ const (
 
 var openings = newBook(
 	line[opening]{polite, `please|pls|plz|kindly|ok|okay|alright|well|great|good|perfect|awesome|nice|excellent|next|finally|now|just|quickly|simply|directly|so|first|then|also|hey|hi|hello|thanks|carefully /
-		hey|hi|hello there|assistant|claude|copilot|bot|computer|team|everyone|buddy / please|kindly help me|us to? / go ahead and / try to / be so kind as to / be able to /
+		hey|hi|hello there|assistant|claude|copilot|bot|computer|team|everyone|buddy / please|kindly help me|us to? / go ahead and / try to / be so kind as to /
 		do me a favor|favour and / time to / on a different note /
 		use the? cat|ls|mkdir|cp|mv command|utility? to / good morning|afternoon|evening|day / great|nice|good|excellent job|work / sounds good / next up / quick|one check|question`},
 	line[opening]{asks, `can|could|would|will|might you|u please|kindly|possibly|quickly|just? / are you able to / would you|it be able|possible for? you? to /

@@ -166,4 +166,6 @@ var unanswered = []string{
 	"list Notes", "show me Documents", "list my notes", "In addition, create a folder called x", "In theory, rename a.txt to b.txt", "At noon, delete a.txt",
 	"Within hours, delete a.txt", "In March, move a.txt to docs", "In the meantime, move a.txt to b.txt", "From Monday, move a.txt to docs",
 	"In the afternoon, delete a.txt", "delete a.txt in April", "create a folder called x in addition",
+	"I want to be able to delete a.txt.", "copy a.txt to b.txt in case of fire", "move a.txt to docs within the hour", "move a.txt to docs for a week",
+	"Rename the variable a.txt to b.txt.",
 }

@@ -70,8 +70,8 @@ func (r *reader) affected(f *frame, i int) int {
 	if next := wordAfter(r, parts(), i); next > 0 && f.sense == toCopy && r.any(next-1, "of") {
 		i, whole = next, true
 	}
-	if r.any(i, "from") || r.any(i, "the") && r.any(i+1, "file") && r.any(i+2, "from") {
-		i = r.skip(i, "the", "file") + 1 // move the file from a/x.txt to b/x.txt
+	if k := r.skip(i, "the", "file"); r.any(k, "from") && k != i+1 {
+		i = k + 1 // move the file from a/x.txt to b/x.txt
 	}
 	n, next := r.noun(i)
 	if next < 0 || whole && n.kind != someFile {
@@ -88,7 +88,7 @@ func (r *reader) affected(f *frame, i int) int {
 		n.bare && n.head == 0 && !r.shellWord(f.at):
 		return -1
 	case n.name == "" && !r.any(next, "called") && !r.any(next, "named") && !r.namedLater(next), n.kind == workspace,
-		n.kind == someDir && f.sense == toCopy, n.extra > 0 && n.head == 0 && !n.fileLike(), n.fresh && r.any(i-1, "of"): // a copy of a file
+		n.kind == someDir && f.sense == toCopy, n.extra > 0 && n.head == 0, n.fresh && r.any(i-1, "of"): // a copy of a file
 		return -1
 	}
 	if r.any(f.at, "update", "change", "modify") && f.at+1 == i { // my Drafts folder name
