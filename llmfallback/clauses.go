@@ -134,7 +134,7 @@ func (r *reader) reason(op string, i, end int) bool {
 	case "as", "where":
 		return second == "i" || second == "we" || second == "part"
 	case "for":
-		return op == "" || strings.HasPrefix(op, "c") || op == "moveFile" && !r.is(end-1, timed) || op == "writeFile"
+		return !r.any(i+1, "example", "instance") && (op == "" || strings.HasPrefix(op, "c") || op == "moveFile" && !r.is(end-1, timed) || op == "writeFile")
 	case "in":
 		return second == "order" || second == "case" && (r.is(i+2, subject) || r.any(i+2, "something"))
 	case "to":

@@ -91,8 +91,8 @@ vim vi nano emacs vscode notepad sublime word excel chrome firefox browser edito
 server cloud s3 ftp usb phone printer internet commit zip quotes brackets bold italics
 human use trash bin garbage vault repo repository project hexadecimal octal decimal grayscale greyscale
 color colour capitals caps landscape portrait silence chunks obsidian typora
-addition bulk practice`},
-	{timed, `january february march april june july august september october november december winter summer autumn
+addition bulk practice theory principle`},
+	{timed, `january february march april june july august september october november december monday tuesday wednesday thursday friday saturday sunday winter summer autumn
 hour hours minute minutes day days week weeks month months year years noon midnight morning afternoon evening night moment meantime future past`},
 	{vague, `fresh old latest recent final single double multiple various main default local remote target source destination original
 duplicate copy temporary permanent private hidden secret secure shared nested separate dedicated special proper personal simple
@@ -152,7 +152,7 @@ you not never no without instead after until whenever but deleted removed`},
 	{placing, `in inside within under at from into folder directory dir path folders directories file files here there this that`},
 	{marker, `content contents text texts containing contains saying says body reads reading message code following data line lines`},
 	{parentWord, `ensuring making created are is with including and along together plus creating create all any its the of necessary required needed missing intermediate
-nonexistent non-existent non-existing parent parents directories folders dirs directory-s paths components in between as if they don't do not exist that leading enclosing`},
+nonexistent non-existent non-existing parent parents directories folders dirs directory-s paths components as if they don't do not exist that leading enclosing`},
 	{parentKey, `parent parents intermediate necessary required needed missing leading enclosing`},
 	{thereWord, `if only but and it one that the directory folder they this path does not doesn't do don't is isn't already yet exist exists there
 present necessary needed required missing unless no without error errors an any cause causing throw throwing give giving raise raising report

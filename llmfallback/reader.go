@@ -150,7 +150,7 @@ func (r *reader) request(i int, ing bool) {
 
 // doubted reports whether the prompt asks whether something should be done: delete a.txt?
 func (r *reader) doubted() bool {
-	return !r.asked && strings.HasSuffix(strings.TrimRight(r.prompt, " \t\r\n"), "?")
+	return !r.asked && strings.HasSuffix(strings.TrimRight(r.prompt, " \t\r\n!."), "?")
 }
 
 // rest explains what follows the object, word by word.

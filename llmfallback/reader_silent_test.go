@@ -168,4 +168,6 @@ var unanswered = []string{
 	"In the afternoon, delete a.txt", "delete a.txt in April", "create a folder called x in addition",
 	"I want to be able to delete a.txt.", "copy a.txt to b.txt in case of fire", "move a.txt to docs within the hour", "move a.txt to docs for a week",
 	"Rename the variable a.txt to b.txt.",
+	"For example, create a folder called x", "move a.txt to docs for instance", "move a.txt to docs from Monday", "rename a.txt to b.txt in theory",
+	"make directory \"x\" as needed in all folders", "delete a.txt?!", "delete a.txt?.",
 }
