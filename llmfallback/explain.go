@@ -95,16 +95,30 @@ func (r *reader) namesAt(i int) bool { return r.word(i).kind == quoted || r.word
 // cannot change what is asked.
 func (r *reader) pass(f *frame, i int) int {
 	w := r.word(i)
-	connects := r.any(i, "and", "then", "also", "or", "nor", "plus") || w.kind == mark && w.text != ","
 	text := wordAfter(r, intros(), i)
 	role, place := match(r, prepositions(), i)
 	switch {
-	case !r.loose, f.op == "deleteFile", f.passed >= maxPassed, r.namesAt(i), w.kind == plain && w.lower == "", r.is(i, deny|condition|universal),
-		strings.HasSuffix(w.lower, "n't"), connects && (w.kind == mark || r.is(i+1, deed)), text > 0 && !f.texted, place > 0 && role != ofRole:
+	case !r.loose, f.op == "deleteFile", f.passed >= maxPassed, r.namesAt(i), w.kind == mark && w.text != ",", w.kind == plain && w.lower == "",
+		r.is(i, deny|condition|universal|timed), strings.HasSuffix(w.lower, "n't"), r.any(i, asserting[:]...),
+		r.any(i-1, "and", "then", "also", "nor", "plus") || r.any(i-1, ",") && r.is(i, deed), r.any(i, "next", "close") && r.any(i+1, "to"), r.ended(f.at, i),
+		text > 0 && !f.texted, place > 0 && role != ofRole:
 		return -1
 	}
 	f.passed++
 	return i + 1
+}
+
+// asserting are words that make a statement, or another request, of what was read: …, she said.
+var asserting = [...]string{"said", "says", "asked", "told", "was", "were", "is", "are", "would", "does", "means", "etc", "everywhere", "on", "or"}
+
+// ended reports whether a sentence ends between the words i and end.
+func (r *reader) ended(i, end int) bool {
+	for ; i < end; i++ {
+		if w := r.word(i); w.kind == mark && strings.Contains(".!?;\n", w.text) {
+			return true
+		}
+	}
+	return false
 }
 
 // maxPassed bounds the words that a loose reader skips.

@@ -94,7 +94,7 @@ color colour capitals caps landscape portrait silence chunks obsidian typora
 addition bulk practice theory principle`},
 	{timed, `january february march april june july august september october november december monday tuesday wednesday thursday friday saturday sunday winter summer autumn
 hour hours minute minutes day days week weeks month months year years noon midnight morning afternoon evening night moment meantime future past`},
-	{vague, `fresh old latest recent final single double multiple various main default local remote target source destination original
+	{vague, `usual typical fresh old latest recent final single double multiple various main default local remote target source destination original
 duplicate copy temporary permanent private hidden secret secure shared nested separate dedicated special proper personal simple
 normal regular standard basic random unique similar related relevant necessary appropriate suitable corresponding matching
 remaining big small large long short nice good great better best bad safe clean correct right left wrong daily weekly monthly
@@ -126,8 +126,9 @@ policy security system status release`},
 	{namer, `called named titled entitled labeled labelled`},
 
 	{deny, `not never no without cannot nothing nobody none neither nor avoid refrain stop cancel skip hold forget abort undo`},
-	{condition, `if unless when whenever except until once otherwise provided assuming but instead ignore after before while`},
-	{universal, `all every each everything any both anything whole entire files folders directories recursively recursive`},
+	{condition, `if unless when whenever except until once otherwise provided assuming but instead ignore after before while prompting asking interactively
+tomorrow tonight later soon eventually maybe perhaps possibly probably hypothetically supposedly allegedly example instance`},
+	{universal, `all every each everything any both twice anything whole entire files folders directories recursively recursive`},
 	{deed, `read open show display print view list create make write save append add delete remove erase copy duplicate
 move rename mkdir rm mv cp run execute send update replace put check find search commit push overwrite edit
 readfile writefile appendfile deletefile createdirectory listdirectory fileexists copyfile movefile insert

@@ -224,7 +224,7 @@ func (f *frame) settle(r *reader) bool {
 			return f.fail("it is not clear that this is the text itself; put it in quotes: " + f.text)
 		}
 		if !f.texted {
-			if f.awaits || f.op == "appendFile" || !(f.object.empty || f.object.head&docNoun == 0) {
+			if f.awaits || f.passed > 0 || f.op == "appendFile" || !(f.object.empty || f.object.head&docNoun == 0) {
 				return f.fail("it does not say what to write")
 			}
 			e.HasContent = true
