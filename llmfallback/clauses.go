@@ -16,16 +16,14 @@ func (r *reader) place(i int) int {
 		r.base = n
 		return k + 1
 	}
-	if n, next := r.placed(i); next > 0 && (!n.bare || n.head != 0 || r.any(i, "inside", "under")) { // in addition, create
-		r.base = n
-		return next
+	n, next := r.placed(i)
+	if after := wordAfter(r, ends(), i); after > 0 {
+		n, next = r.noun(after)
+		if n.kind != someFile || n.name == "" {
+			return -1
+		}
 	}
-	after := wordAfter(r, ends(), i)
-	if after < 0 && r.any(i, "in", "into", "inside") {
-		after = i + 1
-	}
-	n, next := r.noun(after)
-	if n.kind != someFile || n.name == "" {
+	if next < 0 || n.bare && n.head == 0 && !r.any(i, "inside", "under") { // in addition, create
 		return -1
 	}
 	r.base = n
@@ -121,22 +119,17 @@ func (r *reader) reason(op string, i, end int) bool {
 			return false
 		}
 	}
+	if wordAfter(r, becauses(), i) > 0 {
+		return true
+	}
 	first, second := r.word(i).lower, r.word(i+1).lower
 	switch first {
 	case "so":
 		return op != ""
 	case "before":
 		return op != "" || !r.orders(i, end)
-	case "because", "since":
-		return true
-	case "now":
-		return second == "that"
-	case "as", "where":
-		return second == "i" || second == "we" || second == "part"
 	case "for":
 		return !r.any(i+1, "example", "instance") && (op == "" || strings.HasPrefix(op, "c") || op == "moveFile" && !r.is(end-1, timed) || op == "writeFile")
-	case "in":
-		return second == "order" || second == "case" && (r.is(i+2, subject) || r.any(i+2, "something"))
 	case "to":
 		return r.is(i+1, aim)
 	case "i'm", "we're", "i've", "we've", "i'll", "we'll", "it's":
@@ -148,6 +141,9 @@ func (r *reader) reason(op string, i, end int) bool {
 	}
 	return op == "" && r.any(end+1, "so") && !r.orders(i, end)
 }
+
+// becauses begin a reason.
+var becauses = phrases(`because|since / now that / as|where i|we|part / in order / in case i|we|it|they|he|she|you|something`)
 
 // orders reports whether a word from i to end may be an order: one for a deed that is not a noun
 // (the log) and says of nobody that he does it (are adding).

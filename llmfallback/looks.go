@@ -58,7 +58,7 @@ func (r *reader) looking(f *frame, i int) int {
 	if f.sense == toAsk && !listed && of != whole {
 		return -1
 	}
-	if k := r.entries(f, i); k > 0 && (f.sense != toRead || listed) && (!f.things || r.fileAt(k) < 0) {
+	if k := r.entries(f, i); k > 0 && (f.sense != toRead || listed) && (!f.things || !r.fileAt(k)) {
 		f.op = "listDirectory"
 		return k
 	}
@@ -102,7 +102,7 @@ func (r *reader) seen(f *frame, n noun, from, next int, listed, all bool) int {
 		f.op = "listDirectory"
 	case listed:
 		return -1
-	case n.kind == someFile && n.name == "" && !n.fresh && (r.fileAt(next) > 0 || r.namedLater(next)): // the notes in a.md
+	case n.kind == someFile && n.name == "" && !n.fresh && (r.fileAt(next) || r.namedLater(next)): // the notes in a.md
 	case known && n.name != "", path && f.sense == toRead:
 	default:
 		return -1
@@ -115,16 +115,10 @@ func (n *noun) oneName() bool {
 	return !n.quoted || fileShaped(n.name) || !strings.Contains(n.name, " ") || strings.Contains(n.name, "/")
 }
 
-// fileAt returns the word after a preposition and a file, -1 where they do not follow.
-func (r *reader) fileAt(i int) int {
-	role, next := match(r, prepositions(), i)
-	if role != inRole && role != fromRole {
-		return -1
-	}
-	if n, after := r.noun(next); after > 0 && n.kind == someFile && n.name != "" {
-		return after
-	}
-	return -1
+// fileAt reports whether a preposition and a file follow.
+func (r *reader) fileAt(i int) bool {
+	n, next := r.placed(i)
+	return next > 0 && n.kind == someFile
 }
 
 // asking reads a question for entries, or for what something holds: what files

@@ -172,7 +172,7 @@ func (r *reader) placed(i int) (noun, int) {
 		return noun{}, -1
 	}
 	n, after := r.noun(next)
-	if after < 0 || n.kind == someFile || n.kind == mentioned || n.kind != workspace && n.name == "" {
+	if after < 0 || n.kind == mentioned || n.kind != workspace && n.name == "" {
 		return noun{}, -1
 	}
 	return n, after
