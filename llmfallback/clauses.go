@@ -188,7 +188,7 @@ func (r *reader) modifier(f *frame, i int) int {
 // bag takes the longest run of words of one class, one of which is of class key.
 func (r *reader) bag(i int, c, key class) int {
 	k := i
-	for r.is(k, c) {
+	for r.is(k, c|key) {
 		k++
 	}
 	if !r.has(i, k, key) {
@@ -201,7 +201,7 @@ func (r *reader) parents(i int) int { return r.bag(i, parentWord, parentKey) }
 
 // unlessThere reads a condition under which creating a folder does nothing anyway.
 func (r *reader) unlessThere(i int) int {
-	next := r.bag(i, thereWord, thereKey)
+	next := r.bag(i, thereWord|missing, thereKey)
 	for next > i && !r.is(next-1, missing) && !r.any(next-1, "already", "yet") {
 		next-- // but not yet
 	}

@@ -2,6 +2,7 @@ package llmfallback
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -34,25 +35,17 @@ func (f *frame) clause(r *reader) string {
 }
 
 // named lists the roles that are filled.
-func (f *frame) named(r *reader) (roles []Role) {
-	add := func(name, value string) {
-		if value != "" {
-			roles = append(roles, Role{name, value})
-		}
-	}
-	add("operation", f.op)
-	add("object", f.object.name)
-	add("called", f.name)
+func (f *frame) named(r *reader) []Role {
+	roles := []Role{{"operation", f.op}, {"object", f.object.name}, {"called", f.name}}
 	for i, name := range [...]string{inRole: "in", toRole: "to", fromRole: "from", asRole: "as"} {
 		n := &f.roles[i]
 		if n.kind == workspace {
 			n.name = "."
 		}
-		add(name, n.name)
+		roles = append(roles, Role{name, n.name})
 	}
-	add("before", r.base.name)
-	add("text", f.text)
-	return roles
+	roles = append(roles, Role{"before", r.base.name}, Role{"text", f.text})
+	return slices.DeleteFunc(roles, func(role Role) bool { return role.Value == "" })
 }
 
 // explain returns why a request is not carried out, and what to type instead.

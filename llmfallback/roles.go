@@ -45,12 +45,10 @@ func (r *reader) object(f *frame, i int) int {
 		return r.looking(f, i)
 	case toCheck:
 		return r.checking(f, i)
-	case toWant:
-		if wordAfter(r, parts(), i) > 0 {
+	case toWant, toMake:
+		if f.sense == toWant && wordAfter(r, parts(), i) > 0 {
 			return r.looking(f, i)
 		}
-		return r.making(f, i)
-	case toMake:
 		return r.making(f, i)
 	case toWrite, toAppend:
 		return r.writing(f, i)
@@ -74,9 +72,6 @@ func (r *reader) affected(f *frame, i int) int {
 		i = k + 1 // move the file from a/x.txt to b/x.txt
 	}
 	n, next := r.noun(i)
-	if next < 0 || whole && n.kind != someFile {
-		return -1
-	}
 	f.object = n
 	switch {
 	case f.sense == toDelete && n.kind == someDir:
@@ -88,7 +83,7 @@ func (r *reader) affected(f *frame, i int) int {
 		n.bare && n.head == 0 && !r.shellWord(f.at):
 		return -1
 	case n.name == "" && !r.any(next, "called") && !r.any(next, "named") && !r.namedLater(next), n.kind == workspace,
-		n.kind == someDir && f.sense == toCopy, n.extra > 0 && n.head == 0, n.fresh && r.any(i-1, "of"): // a copy of a file
+		n.kind == someDir && f.sense == toCopy, whole && n.kind != someFile, n.extra > 0 && n.head == 0, n.fresh && r.any(i-1, "of"): // a copy of a file
 		return -1
 	}
 	if r.any(f.at, "update", "change", "modify") && f.at+1 == i { // my Drafts folder name
@@ -123,13 +118,12 @@ func (r *reader) making(f *frame, i int) int {
 		return after
 	}
 	n, next := r.noun(i)
-	if next < 0 || r.is(next, dirsNoun|folderNoun) {
-		return -1
-	}
 	f.object = n
 	create := r.any(f.at, "create", "set", "creating", "creates")
 	f.over = r.any(f.next-1, "overwrite", "replace")
 	switch {
+	case r.is(next, dirsNoun|folderNoun):
+		return -1
 	case n.kind == someDir && (n.head != 0 || create), r.shellWord(f.at) && n.kind == somePath && next == len(r.list),
 		n.kind == somePath && (!n.bare && !n.quoted && strings.Contains(n.name, "/") && create || r.any(next, "as") && r.is(next+2, folderNoun)):
 		f.op = "createDirectory"
