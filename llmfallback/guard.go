@@ -50,6 +50,7 @@ func fromPrompt(prompt, p string) error {
 		return fmt.Errorf("%w: ~ is the home folder, which is not in the workspace", ErrRefused)
 	}
 	inPrompt := func(part string) bool { return occurs(prompt, part, nameByte) }
+	isRoot := func(w word) bool { return w.text == "/" }
 	if p == "" || p == "." || inPrompt(p) {
 		return nil
 	}
@@ -57,7 +58,7 @@ func fromPrompt(prompt, p string) error {
 		switch {
 		case part == "" && i == 0: // absolute
 			first, _, _ := strings.Cut(p[1:], "/")
-			if !inPrompt("/"+first) && !namesRoot(prompt) {
+			if !inPrompt("/"+first) && !slices.ContainsFunc(split(prompt).list, isRoot) {
 				return fmt.Errorf("%w: path `/%s` does not occur in the command", ErrNotInPrompt, first)
 			}
 		case part == ".." && !strings.Contains(prompt, ".."):
@@ -67,12 +68,6 @@ func fromPrompt(prompt, p string) error {
 		}
 	}
 	return nil
-}
-
-// namesRoot reports whether the prompt has "/" as a word.
-func namesRoot(prompt string) bool {
-	words := split(prompt).list
-	return slices.ContainsFunc(words, func(w word) bool { return w.text == "/" })
 }
 
 // maxCompared bounds the bytes that are compared to find a value, because a text

@@ -18,7 +18,7 @@ const (
 // quotes when it is quoted.
 type word struct {
 	text       string
-	lower      string // ASCII lower case; ’ reads as ', a line end as ¶; "" for a quote or a very long word
+	lower      string // in lower case; ’ reads as ', a line end as ¶; "" for a quote or a very long word
 	start, end int    // with the quotes
 	kind       wordKind
 	class      class
@@ -117,15 +117,5 @@ func unquoted(prompt string, i int) word {
 	return word{text: body, start: i, end: i + len(body), kind: plain}
 }
 
-// lower folds ASCII letters and the typographic apostrophe.
-func lower(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case 'A' <= r && r <= 'Z':
-			return r + 'a' - 'A'
-		case r == '’':
-			return '\''
-		}
-		return r
-	}, s)
-}
+// lower folds capitals and the typographic apostrophe.
+func lower(s string) string { return strings.ReplaceAll(strings.ToLower(s), "’", "'") }
