@@ -93,7 +93,8 @@ func (r *reader) pass(f *frame, i int) int {
 	switch {
 	case !r.loose, f.op == "deleteFile", f.passed >= maxPassed, r.namesAt(i), w.kind == mark && w.text != ",", w.kind == plain && w.lower == "",
 		r.is(i, deny|condition|universal|timed), strings.HasSuffix(w.lower, "n't"), r.any(i, asserting[:]...),
-		r.any(i-1, "and", "then", "also", "nor", "plus") || r.any(i-1, ",") && r.is(i, deed), r.any(i, "next", "close") && r.any(i+1, "to"), r.ended(f.at, i),
+		r.any(i-1, "and", "then", "also", "nor", "plus") || r.any(i-1, ",") && r.is(i, deed), r.any(i, "next", "close") && r.any(i+1, "to"),
+		slices.ContainsFunc(r.list[f.at:i], func(w word) bool { return w.kind == mark && strings.Contains(".!?;\n", w.text) }),
 		text > 0 && !f.texted, place > 0 && role != ofRole:
 		return -1
 	}
@@ -103,16 +104,6 @@ func (r *reader) pass(f *frame, i int) int {
 
 // asserting are words that make a statement, or another request, of what was read: …, she said.
 var asserting = [...]string{"said", "says", "asked", "told", "was", "were", "is", "are", "would", "does", "means", "etc", "everywhere", "on", "or"}
-
-// ended reports whether a sentence ends between the words i and end.
-func (r *reader) ended(i, end int) bool {
-	for ; i < end; i++ {
-		if w := r.word(i); w.kind == mark && strings.Contains(".!?;\n", w.text) {
-			return true
-		}
-	}
-	return false
-}
 
 // maxPassed bounds the words that a loose reader skips.
 const maxPassed = 24
