@@ -149,8 +149,8 @@ non-existing directories folders dirs directory-s paths components as if they do
 raise raising report reporting return returning print creating as`},
 	{thereKey, `not doesn't don't isn't necessary needed required missing unless nonexistent non-existent no without never`},
 	{missing, `exist exists there present existing error errors needed necessary required missing nonexistent non-existent fail failing complain complaining`},
-	{listWord, `or labels labeled marks using with along including include even and the any all their its visible files file ones one items entries folders
+	{listWord, `or two marks using with along including include even and the any all their its visible files file ones one items entries folders
 directories directory info indicated shown displayed marked indicators between included too also making sure you don't overlook ensuring that of each which
 is are what in clear clearly as well by subdirectories`},
-	{listKey, `showing indicating [file] [dir] hidden types type details detailed detail information prefixes prefix distinguishing marking`},
+	{listKey, `labels labeled indicate distinguish showing indicating [file] [dir] hidden types type details detailed detail information prefixes prefix distinguishing marking`},
 }

@@ -16,12 +16,12 @@ var parts = newBook(
 	line[part]{names, `a|the|my? complete|full|quick|simple|short|detailed|current? directory|folder|file|files? list|listing|overview|inventory|rundown of|for / a|the|my? directory|folder|file? listing / the|my? directory|folder contents|content of|in|for|inside /
 		all? the? names of / all? the? file|folder|entry names|filenames of|in|inside|from`},
 	line[part]{whole, `the|a|its|my|all|this? full|complete|entire|whole|current|raw|exact|actual|present|existing|updated? file|directory|folder? contents|content|text|data|body|code|source stored|saved|kept? of|from|in|inside|within|for /
-		the|all? source code of|from|in|inside|within|for / all|everything of? the? contents|content of / all of / the whole of / all? the? visible and hidden contents of / all the? lines of|in / every line of|in /
+		the|all? source code of|from|in|inside|within|for / all|everything of? the? contents|content of|in / all of / the whole of / all? the? visible and hidden contents of / all the? lines of|in / every line of|in /
 		all|everything in|inside|from / everything that is in|inside / everything that's in|inside / everything i have in|inside / the? contents|content /
 		what's|whats all? currently|left|stored|there|kept|saved|written|contained|recorded|sitting? in|inside|within|of of? /
 		what is|are|was|has|else all? currently|left|stored|there|kept|saved|written|contained|recorded|been? stored|saved|written|kept? in|inside|within|of /
 		what's there / what is there / what's been stored|saved|written|kept|put in|inside / what all is in|inside / what's|what|whats is? the contents|content|text of|in|inside /
-		what are all? the contents of|in|inside / everything that's in|inside /
+		what are all? the full|complete|entire? contents of|in|inside / everything that's in|inside /
 		what all? do|did|does|have i|we currently? have|got|keep|store|write? stored|saved|left|written? in|inside|within|under /
 		what i|we have|keep|got|store|wrote|put? stored|saved? in|inside|under|within / what i've|we've got|stored|saved|put|kept? in|inside|under / what is the content of`},
 )

@@ -135,7 +135,7 @@ var closingsOf = map[string]func() book[bool]{
 	"fileExists": phrases(`or not / yet|already|there|anywhere / at all / in there / at the moment / anywhere here / on the? disk|there|filesystem|system|drive /
 		in the file? system|filesystem`),
 	"createDirectory": phrases(`too|there|created|silently|quietly|recursively / ignoring any? errors / and? create|creating it if it doesn't|isn't exist|there? /
-		and? create|creating it if it does|is not exist|there? / as user? root / in one|a single? operation|command|step|go / creating it when|if it is? missing / as a|the new? folder|directory|subfolder`),
+		and? create|creating it if it does|is not exist|there? / as user? root / in one|a single? operation|command|step|go / by? creating it when|if it? is? missing|necessary|needed / ;|,|.? and? if not ,? create|make it / as a|the new? folder|directory|subfolder`),
 	"writeFile": phrases(`in|into|inside|to it|there / as|for the|its content|contents|text|body / in|into|to|inside the|this|that file|document|note / in its content|contents|body /
 		and overwrite|replace it|that / and? leave|leaving it empty|blank for now? / on the server|system`),
 	"moveFile":   phrases(`from its current|original|present location|place|folder|directory`),
@@ -145,7 +145,7 @@ var closingsOf = map[string]func() book[bool]{
 
 // overwriting says that what stands at the target may go.
 var overwriting = phrases(`and|then? overwriting|replacing|overwrite|replace it|them|that|this|one|anything? if|when? it|one|that? already? exists|needed|necessary? /
-		and|then? overwriting|replacing|overwrite|replace the|that|this|any existing|old? file|one|version|copy if? it|one|the|that? file? already? exists|there? /
+		and|then? overwriting|replacing|overwrite|replace the|that|this|any existing|old? file|one|version|copy|content|contents if? it|one|the|that? file? already? exists|there? /
 		and|then? overwriting|replacing|overwrite|replace what|whatever is there`)
 
 // unneeded says why a file can go.

@@ -269,4 +269,10 @@ var answeredChanges = []sentence{
 	{"Delete the obsolete file docs/a.txt.", "deleteFile", "docs/a.txt", "", ""},
 	{"Delete the file in the docs folder called a.txt", "deleteFile", "docs/a.txt", "", ""},
 	{"From the 'docs' directory, delete 'a.txt'.", "deleteFile", "docs/a.txt", "", ""},
+	{"Create multiple nested directories at ./a/b/c.", "createDirectory", "./a/b/c", "", ""},
+	{"Ensure the directory ./logs exists by creating it if necessary.", "createDirectory", "./logs", "", ""},
+	{"Ensure that the directory './logs' exists; if not, create it.", "createDirectory", "./logs", "", ""},
+	{"Write the content 'Hello' to ./a.txt, overwriting any existing content.", "writeFile", "./a.txt", "Hello", ""},
+	{"Write a file named a.txt with the content 'Hello' to the directory ./docs.", "writeFile", "./docs/a.txt", "Hello", ""},
+	{"Update a.txt with the new content 'x'", "writeFile", "a.txt", "x", ""},
 }

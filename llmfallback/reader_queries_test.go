@@ -207,4 +207,9 @@ var answeredQueries = []sentence{
 	{"Get a listing of Documents", "listDirectory", "Documents", "", ""},
 	{"Show directory contents for Notes", "listDirectory", "Notes", "", ""},
 	{"List all documents here", "listDirectory", ".", "", ""},
+	{"What are the complete contents of the file located at ./src/main.py?", "readFile", "./src/main.py", "", ""},
+	{"Display all the content in the file ./requirements.txt.", "readFile", "./requirements.txt", "", ""},
+	{"List files and directories in ./src and indicate their types.", "listDirectory", "./src", "", ""},
+	{"List the files and directories in ./src, clearly distinguishing between the two.", "listDirectory", "./src", "", ""},
+	{"Retrieve a list of all files and directories in ./src with clear labels.", "listDirectory", "./src", "", ""},
 }

@@ -170,4 +170,7 @@ var unanswered = []string{
 	"Rename the variable a.txt to b.txt.",
 	"For example, create a folder called x", "move a.txt to docs for instance", "move a.txt to docs from Monday", "rename a.txt to b.txt in theory",
 	"make directory \"x\" as needed in all folders", "delete a.txt?!", "delete a.txt?.",
+	"update a.txt with new content", "update a.txt with the new content of b.txt", "ensure the folder docs exists, if not, tell me", "list the files in it",
+	"ensure the folder docs exists; if not, create it and add a.txt", "write 'x' to a.txt, overwriting any existing content in b.txt", "open reading list.md",
+	"list files in docs and indicate the two largest", "make the folder docs does not exist", "create nested directories at noon",
 }

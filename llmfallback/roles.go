@@ -100,7 +100,7 @@ func (r *reader) affected(f *frame, i int) int {
 }
 
 // chains are the folders of one path.
-var chains = phrases(`all|any|every? the? missing|intermediate|necessary|required|nested? directories|folders as? needed|required|necessary? in|of|along|for|at the? path`)
+var chains = phrases(`multiple? nested directories|folders at / all|any|every? the? missing|intermediate|necessary|required|nested? directories|folders as? needed|required|necessary? in|of|along|for|at the? path`)
 
 // shellWord reports whether word i is a command of a shell.
 func (r *reader) shellWord(i int) bool {
@@ -249,7 +249,7 @@ func (r *reader) target(f *frame, role role, n noun, after int) int {
 		n.head |= f.object.head
 		f.object = n
 		return after
-	case role == inRole && (n.kind == someDir || n.kind == workspace || n.kind == somePath && !n.fileLike()) && f.roles[inRole].kind == nothing:
+	case (role == inRole || n.kind == someDir && f.object.name != "") && (n.kind == someDir || n.kind == workspace || n.kind == somePath && !n.fileLike()) && f.roles[inRole].kind == nothing:
 		f.roles[inRole] = n
 		return after
 	}

@@ -259,7 +259,7 @@ func (r *reader) replacing(f *frame, i int) int {
 	if n.kind == mentioned {
 		n = r.before
 	}
-	k := r.skip(next, ",", "and", "the", "its")
+	k := r.skip(next, ",", "and", "with", "the", "its")
 	all = all || r.any(k, "new", "updated") && r.any(k+1, "content", "contents", "text")
 	if n.kind != someFile && !strings.Contains(n.name, "/") || !all && n.name != "" {
 		return -1
