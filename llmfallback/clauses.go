@@ -110,7 +110,7 @@ func (r *reader) reason(op string, i, end int) bool {
 			strings.ContainsAny(w.text, "*$<>|&;{}[]="):
 			return false
 		case w.lower == "and" || w.lower == "or" || w.text == ",":
-			if r.is(j+1, deed) || !harmless && op != "" && w.lower != "," {
+			if r.is(j+1, deed) || r.any(j+2, "said", "says", "asked") || !harmless && op != "" && w.lower != "," {
 				return false
 			}
 		case harmless && r.is(j, binding) && j > i+1 && !r.any(j, "then", "except", "recursive", "recursively", "instead", "but", "unless"):

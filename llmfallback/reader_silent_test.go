@@ -173,4 +173,5 @@ var unanswered = []string{
 	"update a.txt with new content", "update a.txt with the new content of b.txt", "ensure the folder docs exists, if not, tell me", "list the files in it",
 	"ensure the folder docs exists; if not, create it and add a.txt", "write 'x' to a.txt, overwriting any existing content in b.txt", "open reading list.md",
 	"list files in docs and indicate the two largest", "make the folder docs does not exist", "create nested directories at noon",
+	"rename a.txt to b.txt to match the rest, she said", "create a folder called x so I can keep my notes, Bob says",
 }
