@@ -13,6 +13,7 @@ func TestWhy(t *testing.T) {
 		{"delete a.txt if it is empty", "it has a condition: if"},
 		{"show me a.txt sorted", `it is not clear what "sorted" adds`},
 		{"copy a.txt", "it does not say where to"},
+		{"save 'a.txt' as b.txt", "it is not clear whether a.txt is a file or the text itself; for the text, write: the text 'a.txt'"},
 		{"create a note called x.md", "it does not say what to write"},
 		{"delete the folder src", "a request in plain words deletes files, not folders"},
 		{"delete everything", "it is not clear what to delete"},

@@ -203,6 +203,7 @@ func (r *reader) writing(f *frame, i int) int {
 	switch w := r.word(k); {
 	case w.kind == quoted:
 		if k == begin && fileShaped(w.text) && verb != "add" {
+			f.fail("it is not clear whether " + w.text + " is a file or the text itself; for the text, write: the text '" + w.text + "'")
 			return -1 // save a.txt as b.txt
 		}
 		f.text, f.texted = w.text, true
