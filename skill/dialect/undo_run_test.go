@@ -76,3 +76,26 @@ func TestUndoOfCommands(t *testing.T) {
 		t.Errorf("the history is %s", history.Body)
 	}
 }
+
+// TestRunTellsWhatTheFenceForbids has a model told why a command may have failed.
+func TestRunTellsWhatTheFenceForbids(t *testing.T) {
+	const files, network = "\n[commands write the workspace, $TMPDIR and caches only]", "\n[commands write the workspace, $TMPDIR and caches only, and reach no network: the server has to be started with --network]"
+	whole := skill.Fence{ABI: 7, TCP: true, UDP: true}
+	open := skill.Fence{ABI: 7}
+	tests := []struct {
+		e    skill.Executed
+		want string
+	}{
+		{skill.Executed{ExitCode: 6, Stderr: []byte("curl: (6) Could not resolve host: x\n"), Fence: whole}, "exit 6\n--- stderr\ncurl: (6) Could not resolve host: x" + network},
+		{skill.Executed{ExitCode: 2, Stderr: []byte("cannot create /etc/x: Permission denied"), Fence: open}, "exit 2\n--- stderr\ncannot create /etc/x: Permission denied" + files},
+		{skill.Executed{TimedOut: true, Fence: whole}, "timed out; give a larger timeout, or start what runs on with server" + network},
+		{skill.Executed{TimedOut: true, Fence: open}, "timed out; give a larger timeout, or start what runs on with server"},
+		{skill.Executed{ExitCode: 1, Stdout: []byte("FAIL"), Fence: whole}, "exit 1\nFAIL"},
+		{skill.Executed{Stdout: []byte("permission denied"), Fence: whole}, "exit 0\npermission denied"},
+	}
+	for _, tt := range tests {
+		if got := shellText(nil, tt.e); got != tt.want {
+			t.Errorf("got %q\nwant %q", got, tt.want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"textskill/skill"
@@ -11,7 +12,7 @@ import (
 
 var shellTool = Tool{
 	Name: "run", Title: "Run a command",
-	Doc: "Run a shell line. Returns the exit code, then the output (start and end, 64 KB, and the file that has all). Undo takes back its changes. For what runs on: server.",
+	Doc: "Run a shell line. It writes the workspace only, and reaches a network only if the server has --network. Returns the exit code, then the output (start and end, 64 KB, and the file that has all). Undo takes back its changes. For what runs on: server.",
 	Params: []Param{
 		{Name: "command", Type: "string", Required: true, Doc: "for /bin/sh"},
 		{Name: "timeout", Type: "number", Doc: "seconds, default 60, at most 600"},
@@ -58,10 +59,30 @@ func shellText(in *call, e skill.Executed) string {
 	if left := e.CannotUndo(); left != "" {
 		fmt.Fprintf(&b, "not undoable: %s\n", wellFormed(left))
 	}
-	if !e.Fence.Whole() {
+	switch {
+	case !e.Fence.Whole():
 		fmt.Fprintf(&b, "fence: %s\n", e.Fence)
+	case e.Failed() && metFence(e):
+		b.WriteString("[commands write the workspace, $TMPDIR and caches only")
+		if e.Fence.TCP {
+			b.WriteString(", and reach no network: the server has to be started with --network")
+		}
+		b.WriteString("]\n")
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// metFence reports whether a command looks as if it failed for what the fence denies. One that
+// printed nothing until its time was up may have waited for a network.
+func metFence(e skill.Executed) bool {
+	if e.TimedOut && len(e.Stdout)+len(e.Stderr) == 0 {
+		return e.Fence.TCP
+	}
+	said := strings.ToLower(string(e.Stderr) + string(e.Stdout))
+	return slices.ContainsFunc([]string{
+		"permission denied", "operation not permitted", "read-only file system", "eacces", "eperm",
+		"could not resolve", "name resolution", "getaddrinfo", "enotfound", "eai_again", "no such host", "network is unreachable", "unable to connect",
+	}, func(s string) bool { return strings.Contains(said, s) })
 }
 
 var backgroundTool = Tool{
