@@ -61,7 +61,7 @@ func TestTrackedLimits(t *testing.T) {
 			x := newExecutor(t, Config{Dir: dir, NoSync: true, SnapshotBytes: tt.limit})
 			e := shell(t, x, tt.line)
 			if config := filepath.Join(dir, "perstack.toml"); tt.files["perstack.toml"] != "" {
-				list := must[Changes](t, x, History{Path: config}).List
+				list := carried(t, x, History{Path: config}).(Changes).List
 				if len(list) != 1 || !strings.HasSuffix(list[0].String(), "changed besides: "+config+")") {
 					t.Errorf("the history of %s is %v", config, list)
 				}

@@ -40,7 +40,7 @@ func (s *Server) addResources() {
 func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (_ *mcp.ReadResourceResult, err error) {
 	defer func() {
 		if err != nil {
-			err = &jsonrpc.Error{Code: mcp.CodeResourceNotFound, Message: err.Error()}
+			err = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 		}
 	}()
 	c := s.session(req.Session)
