@@ -66,6 +66,10 @@ func TestTrackedLimits(t *testing.T) {
 					t.Errorf("the history of %s is %v", config, list)
 				}
 			}
+			diff := carried(t, x, Difference{ID: e.Undo}).Message()
+			if says := strings.HasSuffix(diff, ", which undo leaves alone."); says != tt.counted {
+				t.Error(diff)
+			}
 			done, err := x.Execute(t.Context(), &Session{}, Undo{ID: e.Undo})
 			if err != nil {
 				t.Fatal(err)

@@ -31,6 +31,16 @@ func (w *Workspace) Difference(ctx context.Context, id string) (string, error) {
 		}
 		out.WriteString(text)
 	}
+	if r := c.Record(); r.Left > 0 {
+		var names []string
+		for _, name := range r.Config {
+			names = append(names, c.h.path(name))
+		}
+		if n := r.Left - len(names); n > 0 {
+			names = append(names, fmt.Sprintf("other files (%d)", n))
+		}
+		fmt.Fprintf(&out, "Not shown: the command also changed %s, which undo leaves alone.\n", strings.Join(names, ", "))
+	}
 	return out.String(), nil
 }
 
