@@ -308,6 +308,7 @@ func TestACommandSeesItsOwnProcesses(t *testing.T) {
 // Where the system allows no PID namespaces, or hides a part of /proc, commands have a view
 // without one.
 func TestNoProcessesWithoutPIDNamespaces(t *testing.T) {
+	needs.Program(t, "mount")
 	for how, script := range map[string]string{"off": "echo 0 > /proc/sys/user/max_pid_namespaces", "hidden": "mount -t tmpfs none /proc/tty"} {
 		t.Run(how, func(t *testing.T) {
 			if !asRoot(t, script) {
