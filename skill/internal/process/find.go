@@ -2,6 +2,7 @@ package process
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -16,15 +17,16 @@ type Found struct {
 }
 
 // FindProgram returns the first of the named programs that PATH has. It passes over files
-// that a command may write. Its error is a [*ProgramError].
+// that a command may write. Its error is a [*SpawnError].
 func (x *Runner) FindProgram(names ...string) (Found, error) {
-	missing := &SpawnError{Command: strings.Join(names, `" or "`), Err: syscall.ENOENT}
 	var passedOver []string
-	if runtime.GOOS == "windows" {
-		path, err := lookProgram(names[0], "", nil)
-		return Found{path, path}, err
-	}
 	for _, name := range names {
+		if runtime.GOOS == "windows" {
+			if path, err := exec.LookPath(name); err == nil {
+				return Found{path, path}, nil
+			}
+			continue
+		}
 		for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 			path := filepath.Join(dir, name)
 			info, err := os.Stat(path)
@@ -38,8 +40,7 @@ func (x *Runner) FindProgram(names ...string) (Found, error) {
 			passedOver = append(passedOver, path)
 		}
 	}
-	missing.PassedOver = strings.Join(passedOver, ", ")
-	return Found{}, missing
+	return Found{}, &SpawnError{Command: strings.Join(names, `" or "`), Err: syscall.ENOENT, PassedOver: strings.Join(passedOver, ", ")}
 }
 
 // SafePath returns PATH without the directories in which a command may write. Relative
