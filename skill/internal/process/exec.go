@@ -246,6 +246,11 @@ func (x *Runner) run(ctx context.Context, a Command, spec Spec) (Executed, error
 	if a.Log {
 		log = &outputLog{x: x, limit: int(2 * cmp.Or(a.MaxOutput, defaultOutput))}
 	}
+	stdin, err := inputFile(spec.Stdin)
+	if err != nil {
+		return Executed{}, err
+	}
+	defer stdin.Close()
 	stdout, err := newCapture(a.MaxOutput, a.Stdout, log)
 	if err != nil {
 		return Executed{}, err
@@ -257,12 +262,7 @@ func (x *Runner) run(ctx context.Context, a Command, spec Spec) (Executed, error
 		return Executed{}, err
 	}
 	begin := time.Now()
-	stdin, err := inputFile(spec.Stdin)
-	if err != nil {
-		return Executed{}, err
-	}
 	p, err := x.startCommand(spec, stdin, stdout.w, stderr.w)
-	stdin.Close()
 	stdout.w.Close()
 	stderr.w.Close()
 	done := Executed{Command: a.Name}
