@@ -39,16 +39,6 @@ const (
 	maxFiles = firstFileFD - reportFD + 4 // all of these, and those of Spec.Files
 )
 
-// An event is a message of a helper about its command.
-type event struct{ Kind, Value, More uint32 }
-
-const (
-	eventFailed   = 1 + iota // the command did not start; Value: errno. No event follows.
-	eventStarted             // Value: process id; More: see [fence.launch]
-	eventEnded               // Value: wait status; More: number of processes that could not be ended. No event follows.
-	eventUnfenced            // the command did not start because the fence failed. No event follows.
-)
-
 // HelperMain turns this process into a helper (see [Config].Helper) if it was started
 // as one, and then does not return. A program that is its own helper calls HelperMain
 // before anything else. In any other process HelperMain does nothing.

@@ -10,15 +10,6 @@ import (
 
 // This system has no helpers, and therefore no servers.
 
-type event struct{ Kind, Value, More uint32 }
-
-const (
-	eventFailed = 1 + iota
-	eventStarted
-	eventEnded
-	eventUnfenced
-)
-
 type serverHelper struct{}
 
 func startServerHelper(string, Spec, *os.File, *os.File) (*serverHelper, error) {

@@ -102,6 +102,16 @@ func (x *Runner) serverState(dir *os.Root, r serverRecord) ServerState {
 	return s
 }
 
+// An event is a message of a helper about its command.
+type event struct{ Kind, Value, More uint32 }
+
+const (
+	eventFailed   = 1 + iota // the command did not start; Value: errno. No event follows.
+	eventStarted             // Value: process id; More: see [fence.launch]
+	eventEnded               // Value: wait status; More: number of processes that could not be ended. No event follows.
+	eventUnfenced            // the command did not start because the fence failed. No event follows.
+)
+
 // readEvents returns a server's eventStarted, if any, and its last event.
 func readEvents(dir *os.Root, id string) (started, last event) {
 	data, _ := dir.ReadFile(id + eventsSuffix)
@@ -126,7 +136,7 @@ func makeServerTemp(id string) (string, error) {
 	return filepath.EvalSymlinks(serverTemp(id))
 }
 
-// forget removes what is kept of a server.
+// removeRecord removes what is kept of a server.
 func (x *Runner) removeRecord(dir *os.Root, id string) {
 	dir.Remove(id + recordSuffix)
 	dir.Remove(id + eventsSuffix)

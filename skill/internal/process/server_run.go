@@ -22,8 +22,8 @@ import (
 const pollInterval = 20 * time.Millisecond
 
 // StartServer starts a server and waits until it listens, ends, or a.Wait is over. A
-// relative a.Dir starts at base. A server that does not become
-// ready is a [*NotServingError].
+// relative a.Dir starts at base. A server that does not become ready is a
+// [*NotServingError].
 func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) (ServerState, error) {
 	if err := cmp.Or(x.checkCommands(), a.check()); err != nil {
 		return ServerState{}, err
