@@ -74,11 +74,11 @@ var mayImport = map[string][]string{
 
 	"skill/page/runs": {"skill/page", "skill/agent", "parser/json"},
 
-	"skill/agent": {"skill/dialect", "skill", "skill/internal/refusal", "llmfallback/remote", "parser/wire", "parser", "parser/json"},
+	"skill/agent": {"skill/dialect", "skill", "skill/internal/refusal", "skill/internal/words", "llmfallback/remote", "parser/wire", "parser", "parser/json"},
 
 	"skill/agent/trace": {"skill/agent", "skill"},
 
-	"skill/agent/provider": {"skill/agent", "llmfallback/openai", "llmfallback/remote"},
+	"skill/agent/provider": {"skill/agent", "skill/internal/words", "llmfallback/openai", "llmfallback/remote"},
 
 	"skill/fleet/pack": {"skill/internal/search", "skill/internal/workspace/tree"},
 

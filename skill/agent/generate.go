@@ -78,7 +78,7 @@ func (t *task) askOnce(ctx context.Context, request Request, heard func(text str
 	defer cancel(nil)
 	silence := time.AfterFunc(t.cfg.Timeout, func() { cancel(errSilence) })
 	defer silence.Stop()
-	said := words{clean: t.clean, heard: heard}
+	said := liveWords{clean: t.clean, heard: heard}
 	request.Heard = func(text string) {
 		silence.Reset(t.cfg.Timeout)
 		if heard != nil {

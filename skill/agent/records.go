@@ -8,13 +8,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"textskill/skill"
+	"textskill/skill/internal/words"
 )
 
 // runsDir is the directory of the recorded runs, relative to the workspace.
@@ -48,9 +47,7 @@ func (n RecordName) String() string {
 	return n.Kind + "-" + strconv.FormatInt(n.Timestamp, 10) + "-" + strconv.Itoa(n.StepNumber) + "-" + n.Of + ".json"
 }
 
-var recordName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(checkpoint|event)-(\d{1,18})-(\d{1,9})-([A-Za-z0-9]+)\.json$`)
-})
+var recordName = words.Pattern(`^(checkpoint|event)-(\d{1,18})-(\d{1,9})-([A-Za-z0-9]+)\.json$`)
 
 func parseRecordName(file string) (RecordName, bool) {
 	m := recordName().FindStringSubmatch(file)

@@ -8,14 +8,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 
 	rawjson "textskill/parser/json"
+	"textskill/skill/internal/words"
 )
 
 // redacted takes the place of a secret.
@@ -91,9 +90,7 @@ func (r Redactor) JSON(raw json.RawMessage) json.RawMessage {
 // redactedNote tells a model what redacted is. Without it, models write it into files.
 const redactedNote = "- " + redacted + " stands for a credential that is not shown to you. Files hold the value itself: never write " + redacted + " into one."
 
-var credentialName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)KEY|TOKEN|SECRET|PASS|CREDENTIAL|DATABASE_URL|(^|_)(PATS?|AUTH|DSN|PWD)(_|$)|^OTEL_.*HEADERS$`)
-})
+var credentialName = words.Pattern(`(?i)KEY|TOKEN|SECRET|PASS|CREDENTIAL|DATABASE_URL|(^|_)(PATS?|AUTH|DSN|PWD)(_|$)|^OTEL_.*HEADERS$`)
 
 // Credentials returns what a variable's value has that is a credential: nothing, if its
 // name does not say so, or the value is a common word, a number, a path or a host, of
@@ -156,9 +153,7 @@ func isPath(value string) bool {
 	return err == nil && info.IsDir()
 }
 
-var hostName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(localhost|([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,24})$`)
-})
+var hostName = words.Pattern(`^(localhost|([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,24})$`)
 
 // isHost reports whether a value is a host, with a port or without, or a URL that names
 // a host and no user, query or long segment.
@@ -177,9 +172,7 @@ func isHost(value string) bool {
 
 // credentialFlag is what an argument looks like that holds a credential, or is
 // followed by one.
-var credentialFlag = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^-.*(?:key|token|secret|passw|credential)[^=]*(?:=(.*))?$`)
-})
+var credentialFlag = words.Pattern(`(?i)^-.*(?:key|token|secret|passw|credential)[^=]*(?:=(.*))?$`)
 
 // spelled returns the credentials that a skill's configuration spells out.
 func (c SkillConfig) spelled() (values []string) {

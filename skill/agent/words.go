@@ -2,9 +2,9 @@ package agent
 
 import "strings"
 
-// words passes the model's words on as they come, without secrets. It holds back as many
+// liveWords passes the model's words on as they come, without secrets. It holds back as many
 // bytes at the end as may be the beginning of a secret.
-type words struct {
+type liveWords struct {
 	clean  Redactor
 	heard  func(text string)
 	line   strings.Builder // what has come of the line
@@ -12,7 +12,7 @@ type words struct {
 }
 
 // add adds a piece. A secret is found within a line, so only lines are gone through again.
-func (w *words) add(text string) {
+func (w *liveWords) add(text string) {
 	for {
 		line, rest, ended := strings.Cut(text, "\n")
 		w.line.WriteString(line)
@@ -27,13 +27,13 @@ func (w *words) add(text string) {
 }
 
 // end passes on what was held back.
-func (w *words) end() {
+func (w *liveWords) end() {
 	w.pass(0)
 	w.line.Reset()
 	w.passed = 0
 }
 
-func (w *words) pass(hold int) {
+func (w *liveWords) pass(hold int) {
 	clean := w.clean.Text(w.line.String())
 	to := len(clean) - hold
 	if hold > 0 && to > 0 {

@@ -12,7 +12,7 @@ func TestWords(t *testing.T) {
 	const text = "The key is s3cr3t-value, the\nother s3cr3t. s3cr3t-valu\ns3cr3\n\nünd s3cr3t-value"
 	for size := 1; size <= len(text); size++ {
 		var got strings.Builder
-		w := words{clean: clean, heard: func(s string) { got.WriteString(s) }}
+		w := liveWords{clean: clean, heard: func(s string) { got.WriteString(s) }}
 		for rest := text; rest != ""; rest = rest[min(size, len(rest)):] {
 			w.add(rest[:min(size, len(rest))])
 			if strings.Contains(got.String(), "s3cr3t") {

@@ -11,6 +11,7 @@ import (
 
 	"textskill/llmfallback/remote"
 	"textskill/skill/agent"
+	"textskill/skill/internal/words"
 )
 
 // anthropic is Anthropic's Messages.
@@ -99,7 +100,7 @@ var ephemeral = map[string]any{"type": "ephemeral"}
 var budgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high": 24_000}
 
 // fixedBudget matches models that take a budget of thinking in tokens, not an effort.
-var fixedBudget = lazy(`claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-20\d{6})?$)`)
+var fixedBudget = words.Pattern(`claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-20\d{6})?$)`)
 
 // request returns a request without what the endpoint refuses.
 func (p *anthropic) request(q question) (r anthropicRequest) {
@@ -184,7 +185,7 @@ func tokenLimit(said string) int64 {
 	return limit
 }
 
-var tooManyTokens = lazy(`max_tokens: \d+ > (\d+)`)
+var tooManyTokens = words.Pattern(`max_tokens: \d+ > (\d+)`)
 
 func (p *anthropic) send(ctx context.Context, q question, r anthropicRequest) (agent.Answer, error) {
 	body, err := remote.NewBody(r, "messages", q.conversation)

@@ -8,6 +8,7 @@ import (
 
 	"textskill/llmfallback/remote"
 	"textskill/skill/agent"
+	"textskill/skill/internal/words"
 )
 
 // google is generateContent of Google's Gemini API.
@@ -98,7 +99,7 @@ type googleReplay struct {
 const unsigned = "skip_thought_signature_validator"
 
 // signs matches models that sign their calls.
-var signs = lazy(`gemini-[3-9]`)
+var signs = words.Pattern(`gemini-[3-9]`)
 
 // thinkingTokens are budgets of thinking for models that know no level.
 var thinkingTokens = map[string]int{"none": 0, "minimal": 512, "low": 2048, "medium": 8192, "high": 24_576}

@@ -5,6 +5,7 @@ import (
 
 	"textskill/llmfallback/remote"
 	"textskill/skill/agent"
+	"textskill/skill/internal/words"
 )
 
 // mediaState says which messages' images and files an endpoint takes, by the messages' ids.
@@ -49,7 +50,7 @@ func (m *Model) answered(messages []agent.Message) {
 }
 
 // takesNone recognises a complaint about images or files as such, not about one of them.
-var takesNone = lazy(`(?i)support|takes? no|accepts? (no|only)|not accept|no (image|file|vision)|only (text|accept)|text.only|modal|unknown (variant|type|field)|unrecognized|not allowed|cannot (see|read|process) images`)
+var takesNone = words.Pattern(`(?i)support|takes? no|accepts? (no|only)|not accept|no (image|file|vision)|only (text|accept)|text.only|modal|unknown (variant|type|field)|unrecognized|not allowed|cannot (see|read|process) images`)
 
 // refuseMedia leaves out the images and files that the endpoint has not taken before, if
 // it complains about one of them. It reports whether there are any.

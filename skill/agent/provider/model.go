@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -123,11 +122,6 @@ func refusedOf(parameters ...optional) func(complaint []byte) string {
 		}
 		return ""
 	}
-}
-
-// lazy returns an expression that is compiled when it is first needed.
-func lazy(expression string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
 func schemaOf(tool agent.Tool) json.RawMessage {

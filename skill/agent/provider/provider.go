@@ -19,6 +19,7 @@ import (
 
 	"textskill/llmfallback/openai"
 	"textskill/llmfallback/remote"
+	"textskill/skill/internal/words"
 )
 
 // The names of providers.
@@ -117,7 +118,7 @@ func New(e Endpoint) (*Model, error) {
 }
 
 // reasons matches OpenAI's models that reason, and whose reasoning is only kept by Responses.
-var reasons = lazy(`^(o\d|gpt-[5-9])`)
+var reasons = words.Pattern(`^(o\d|gpt-[5-9])`)
 
 func openaiConfig(e Endpoint) openai.Config {
 	return openai.Config{BaseURL: e.BaseURL, Key: e.Key, Transport: e.Transport}
