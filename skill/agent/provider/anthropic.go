@@ -26,7 +26,7 @@ type anthropic struct {
 const maxTokens = 32_000
 
 func newAnthropic(e Endpoint, provider Provider) (*anthropic, error) {
-	c := provider.keyed(e, "https://api.anthropic.com", "X-Api-Key", "https://api.anthropic.com")
+	c := provider.keyed(e, "https://api.anthropic.com", "X-Api-Key")
 	c.Header.Set("Anthropic-Version", "2023-06-01")
 	c.Path = func(path string) string {
 		return strings.TrimSuffix(strings.TrimSuffix(path, "/messages"), "/v1") + "/v1"
@@ -193,7 +193,7 @@ func (p *anthropic) send(ctx context.Context, q question, r anthropicRequest) (a
 		return agent.Answer{}, err
 	}
 	kind, _ := r.Thinking["type"].(string)
-	request := remote.Request{Path: "/messages", Body: body, Stream: true, Refused: refusedOf(
+	request := remote.Request{Path: "/messages", Body: body, Stream: true, Heard: func() { q.Heard("") }, Refused: refusedOf(
 		optional{toolChoice, r.ToolChoice != nil, []string{"toolchoice"}},
 		optional{temperature, r.Temperature != nil, []string{"temperature"}},
 		optional{"thinking." + kind, r.Thinking != nil, []string{"thinking"}},
@@ -203,9 +203,6 @@ func (p *anthropic) send(ctx context.Context, q question, r anthropicRequest) (a
 		optional{images, body.ListHas(`"type":"image"`), []string{"image"}},
 		optional{files, body.ListHas(`"type":"document"`), []string{"document", "pdf"}},
 	)}
-	if q.Heard != nil {
-		request.Heard = func() { q.Heard("") }
-	}
 	a := anthropicAnswer{heard: q.Heard}
 	_, err = p.client.Ask(ctx, request, a.add)
 	answer := a.answer()
@@ -253,19 +250,15 @@ func (p *anthropic) spell(m agent.Message, s spelling) []any {
 func anthropicResult(m agent.Message, r agent.Part, s spelling) anthropicBlock {
 	out := anthropicBlock{Type: "tool_result", ToolUseID: agent.ToolName(r.ToolCallID)}
 	for _, p := range r.Contents {
-		block, kind := anthropicBlock{Type: "text", Text: p.Text}, ""
-		switch p.Type {
-		case agent.ImageInlinePart:
-			kind, block.Type = images, "image"
-		case agent.FileInlinePart:
-			kind, block.Type = files, "document"
-		}
-		if p.Type != agent.TextPart {
-			if why := s.hidden(m, kind, p.MimeType); why != "" {
-				block = anthropicBlock{Type: "text", Text: strings.TrimSpace(why)}
-			} else {
-				block.Source = &anthropicSource{"base64", p.MimeType, p.EncodedData}
-			}
+		block, source := anthropicBlock{Type: "text", Text: p.Text}, &anthropicSource{"base64", p.MimeType, p.EncodedData}
+		switch why := s.hidden(m, p); {
+		case p.Type == agent.TextPart:
+		case why != "":
+			block.Text = strings.TrimSpace(why)
+		case p.Type == agent.ImageInlinePart:
+			block = anthropicBlock{Type: "image", Source: source}
+		default:
+			block = anthropicBlock{Type: "document", Source: source}
 		}
 		if block.Type != "text" || strings.TrimSpace(block.Text) != "" {
 			out.Content = append(out.Content, block)

@@ -90,19 +90,13 @@ func (a *anthropicAnswer) add(data []byte, whole bool) (complete bool, err error
 	case e.Type == "content_block_start" && e.Block != nil:
 		e.Block.index = e.Index
 		a.blocks = append(a.blocks, e.Block)
-		a.say(e.Block.Text)
+		a.heard(e.Block.Text)
 	case e.Type == "content_block_delta":
 		a.piece(e)
 	case e.Type == "message_delta":
 		a.stop = cmp.Or(e.Delta.StopReason, a.stop)
 	}
 	return e.Type == "message_stop", nil
-}
-
-func (a *anthropicAnswer) say(text string) {
-	if a.heard != nil && text != "" {
-		a.heard(text)
-	}
 }
 
 // piece adds a piece to its block. One of a block that was not begun is passed over.
@@ -113,7 +107,7 @@ func (a *anthropicAnswer) piece(e anthropicEvent) {
 			b.partial.WriteString(e.Delta.Partial)
 			b.reasoning.WriteString(e.Delta.Thinking)
 			b.Signature += e.Delta.Signature
-			a.say(e.Delta.Text)
+			a.heard(e.Delta.Text)
 			return
 		}
 	}

@@ -170,21 +170,16 @@ func chatResults(m agent.Message, s spelling) (list []any) {
 		note := openai.Part{Text: shownBy(r)}
 		var text strings.Builder
 		for _, p := range r.Contents {
-			kind, medium := "", openai.Part{}
-			switch data := dataURL(p); p.Type {
-			case agent.TextPart:
+			switch why := s.hidden(m, p); {
+			case p.Type == agent.TextPart:
 				text.WriteString(p.Text)
-				continue
-			case agent.ImageInlinePart:
-				kind, medium.Image = images, data
-			case agent.FileInlinePart:
-				kind, medium.File = files, data
-			}
-			if why := s.hidden(m, kind, p.MimeType); why != "" {
+			case why != "":
 				text.WriteString(why)
-				continue
+			case p.Type == agent.ImageInlinePart:
+				shown = append(shown, note, openai.Part{Image: dataURL(p)})
+			default:
+				shown = append(shown, note, openai.Part{File: dataURL(p)})
 			}
-			shown = append(shown, note, medium)
 		}
 		if text.Len() == 0 { // endpoints refuse an empty result
 			text.WriteString("(It is in the message after this one.)")

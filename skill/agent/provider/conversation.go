@@ -44,8 +44,7 @@ func (s spelling) thinking(m agent.Message) *agent.Part {
 func (m *Model) question(r agent.Request) (question, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	q := question{Request: r, refused: slices.Clone(m.refused)}
-	s := spelling{m.name, q.refused, m.media.refused}
+	q := question{Request: r, spelling: spelling{m.name, slices.Clone(m.refused), m.media.refused}}
 	i := slices.IndexFunc(m.encoded, func(e *encoding) bool { return e.begins(r.Messages) })
 	e := &encoding{}
 	if i >= 0 {
@@ -55,7 +54,7 @@ func (m *Model) question(r agent.Request) (question, error) {
 		m.encoded = slices.DeleteFunc(m.encoded, func(e *encoding) bool { return len(e.ids) > len(r.Messages) && e.ids[0] == r.Messages[0].ID })
 	}
 	for _, message := range r.Messages[len(e.ids):] {
-		if err := e.Append(m.spell(message, s)...); err != nil {
+		if err := e.Append(m.spell(message, q.spelling)...); err != nil {
 			return q, err
 		}
 		e.ids = append(e.ids, message.ID)

@@ -18,7 +18,7 @@ type google struct {
 }
 
 func newGoogle(e Endpoint, provider Provider) (*google, error) {
-	c := provider.keyed(e, "https://generativelanguage.googleapis.com", "X-Goog-Api-Key", "https://generativelanguage.googleapis.com")
+	c := provider.keyed(e, "https://generativelanguage.googleapis.com", "X-Goog-Api-Key")
 	c.Path = func(path string) string {
 		if strings.HasSuffix(path, "/v1beta") || strings.HasSuffix(path, "/v1") {
 			return path
@@ -152,6 +152,7 @@ func (p *google) ask(ctx context.Context, q question) (agent.Answer, error) {
 	thinking, _ := r.GenerationConfig["thinkingConfig"].(map[string]any)
 	request := remote.Request{
 		Path: "/models/" + url.PathEscape(strings.TrimPrefix(p.endpoint.Model, "models/")) + ":streamGenerateContent?alt=sse", Body: body, Stream: true,
+		Heard: func() { q.Heard("") },
 		Refused: refusedOf(
 			optional{toolChoice, r.ToolConfig != nil, []string{"toolconfig", "functioncallingconfig", "function calling config"}},
 			optional{temperature, r.GenerationConfig[temperature] != nil, []string{"temperature"}},
@@ -161,9 +162,6 @@ func (p *google) ask(ctx context.Context, q question) (agent.Answer, error) {
 			optional{images, body.ListHas(`"mimeType":"image/`), []string{"image"}},
 			optional{files, body.ListHas(`"mimeType":"application/`), []string{"document", "pdf"}},
 		)}
-	if q.Heard != nil {
-		request.Heard = func() { q.Heard("") }
-	}
 	a := googleAnswer{heard: q.Heard}
 	_, err = p.client.Ask(ctx, request, a.add)
 	return a.answer(), err
@@ -214,22 +212,15 @@ func googleResults(m agent.Message, s spelling) (parts []googlePart) {
 	for _, r := range m.Contents {
 		var text strings.Builder
 		for _, p := range r.Contents {
-			kind := ""
-			switch p.Type {
-			case agent.TextPart:
+			switch why := s.hidden(m, p); {
+			case p.Type == agent.TextPart:
 				text.WriteString(p.Text)
-				continue
-			case agent.ImageInlinePart:
-				kind = images
-			case agent.FileInlinePart:
-				kind = files
-			}
-			if why := s.hidden(m, kind, p.MimeType); why != "" {
+			case why != "":
 				text.WriteString(why)
-				continue
+			default:
+				note := shownBy(r)
+				shown = append(shown, googlePart{Text: &note}, googlePart{InlineData: &googleBlob{p.MimeType, p.EncodedData}})
 			}
-			note := shownBy(r)
-			shown = append(shown, googlePart{Text: &note}, googlePart{InlineData: &googleBlob{p.MimeType, p.EncodedData}})
 		}
 		if text.Len() == 0 {
 			text.WriteString("(It is below.)")
@@ -324,9 +315,7 @@ func (a *googleAnswer) part(p googlePart) {
 		a.think.WriteString(*p.Text)
 	case p.Text != nil:
 		a.text.WriteString(*p.Text)
-		if a.heard != nil && *p.Text != "" {
-			a.heard(*p.Text)
-		}
+		a.heard(*p.Text)
 		fallthrough
 	default:
 		if p.ThoughtSignature != "" {

@@ -14,15 +14,18 @@ type mediaState struct {
 	refused map[string]string // are left out, because the endpoint said this of them
 }
 
+// mediaKinds are what complaints call images and files. The protocols have no other parts.
+var mediaKinds = map[agent.PartType]string{agent.ImageInlinePart: images, agent.FileInlinePart: files}
+
 // hidden says why an image or file of a message is not shown to the model, "" if it is.
-// The parameter is what complaints call its kind, "" for one that the protocol has not.
-func (s spelling) hidden(message agent.Message, parameter, mimeType string) string {
+func (s spelling) hidden(message agent.Message, p agent.Part) string {
 	said, refused := s.refusals[message.ID]
+	kind := mediaKinds[p.Type]
 	switch {
 	case refused:
-		return "\n(This model cannot be shown it: its endpoint refused this " + mimeType + ": " + said + ")"
-	case parameter == "" || !s.accepts(parameter):
-		return "\n(This model cannot be shown it: its endpoint takes no " + mimeType + ".)"
+		return "\n(This model cannot be shown it: its endpoint refused this " + p.MimeType + ": " + said + ")"
+	case kind == "" || !s.accepts(kind):
+		return "\n(This model cannot be shown it: its endpoint takes no " + p.MimeType + ".)"
 	}
 	return ""
 }

@@ -40,11 +40,9 @@ type protocol interface {
 // A question is a request, with its messages as the protocol has them.
 type question struct {
 	agent.Request
+	spelling
 	conversation remote.List
-	refused      []string // parameters to leave out
 }
-
-func (q question) accepts(parameter string) bool { return !slices.Contains(q.refused, parameter) }
 
 // instruction returns the text of the instructions.
 func (q question) instruction() (text string) {
@@ -71,6 +69,9 @@ func filtered() error {
 
 // Next asks the endpoint. Errors are [*remote.Error].
 func (m *Model) Next(ctx context.Context, r agent.Request) (agent.Answer, error) {
+	if r.Heard == nil {
+		r.Heard = func(string) {}
+	}
 	for {
 		q, err := m.question(r)
 		if err != nil {

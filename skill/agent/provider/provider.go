@@ -11,6 +11,7 @@
 package provider
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -91,9 +92,7 @@ type Endpoint struct {
 
 // New returns the model of an endpoint. Errors say which of its fields is wrong.
 func New(e Endpoint) (*Model, error) {
-	if e.Provider == "" {
-		e.Provider = OpenAI
-	}
+	e.Provider = cmp.Or(e.Provider, OpenAI)
 	provider, err := Named(e.Provider)
 	if err != nil {
 		return nil, err
@@ -124,14 +123,12 @@ func openaiConfig(e Endpoint) openai.Config {
 	return openai.Config{BaseURL: e.BaseURL, Key: e.Key, Transport: e.Transport}
 }
 
-// keyed returns the configuration of a client that sends the key in a header of its own.
-func (p Provider) keyed(e Endpoint, own, header, example string) remote.Config {
+// keyed returns the configuration of a client that sends the key in a header of its own. own is
+// the provider's own address.
+func (p Provider) keyed(e Endpoint, own, header string) remote.Config {
 	c := remote.Config{
-		BaseURL: e.BaseURL, Header: http.Header{}, Keyed: e.Key != "", Transport: e.Transport,
-		Names: remote.Names{BaseURL: p.BaseURL, Key: p.Keys[0], Example: example},
-	}
-	if c.BaseURL == "" {
-		c.BaseURL = own
+		BaseURL: cmp.Or(e.BaseURL, own), Header: http.Header{}, Keyed: e.Key != "", Transport: e.Transport,
+		Names: remote.Names{BaseURL: p.BaseURL, Key: p.Keys[0], Example: own},
 	}
 	if e.Key != "" {
 		c.Header.Set(header, e.Key)

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -114,7 +115,7 @@ func (p *responses) ask(ctx context.Context, q question) (agent.Answer, error) {
 	if err != nil {
 		return agent.Answer{}, err
 	}
-	request := remote.Request{Path: "/responses", Body: body, Stream: true, Refused: refusedOf(
+	request := remote.Request{Path: "/responses", Body: body, Stream: true, Heard: func() { q.Heard("") }, Refused: refusedOf(
 		optional{toolChoice, r.ToolChoice != "", []string{"toolchoice"}},
 		optional{temperature, r.Temperature != nil, []string{"temperature"}},
 		optional{include, r.Include != nil, []string{"encryptedcontent", "encrypted content", "include"}},
@@ -125,9 +126,6 @@ func (p *responses) ask(ctx context.Context, q question) (agent.Answer, error) {
 		optional{images, body.ListHas(`"type":"input_image"`), []string{"image"}},
 		optional{files, body.ListHas(`"type":"input_file"`), []string{"file", "pdf"}},
 	)}
-	if q.Heard != nil {
-		request.Heard = func() { q.Heard("") }
-	}
 	a := responsesAnswer{heard: q.Heard}
 	_, err = p.client.Ask(ctx, request, a.add)
 	answer := a.answer()
@@ -182,17 +180,15 @@ func (p *responses) spell(m agent.Message, s spelling) (list []any) {
 func responsesResult(m agent.Message, r agent.Part, s spelling) responsesItem {
 	out := responsesItem{Type: "function_call_output", CallID: r.ToolCallID}
 	for _, p := range r.Contents {
-		part, kind := responsesPart{Type: "input_text", Text: p.Text}, ""
-		switch p.Type {
-		case agent.ImageInlinePart:
-			kind, part = images, responsesPart{Type: "input_image", ImageURL: dataURL(p)}
-		case agent.FileInlinePart:
-			kind, part = files, responsesPart{Type: "input_file", Filename: "document.pdf", FileData: dataURL(p)}
-		}
-		if p.Type != agent.TextPart {
-			if why := s.hidden(m, kind, p.MimeType); why != "" {
-				part = responsesPart{Type: "input_text", Text: strings.TrimSpace(why)}
-			}
+		part := responsesPart{Type: "input_text", Text: p.Text}
+		switch why := s.hidden(m, p); {
+		case p.Type == agent.TextPart:
+		case why != "":
+			part.Text = strings.TrimSpace(why)
+		case p.Type == agent.ImageInlinePart:
+			part = responsesPart{Type: "input_image", ImageURL: dataURL(p)}
+		default:
+			part = responsesPart{Type: "input_file", Filename: "document.pdf", FileData: dataURL(p)}
 		}
 		if part.Type != "input_text" || part.Text != "" {
 			out.Output = append(out.Output, part)
@@ -257,7 +253,7 @@ func (a *responsesAnswer) add(data []byte, whole bool) (complete bool, err error
 	switch e.Type {
 	case "response.output_text.delta", "response.refusal.delta":
 		var text string
-		if json.Unmarshal(e.Delta, &text) == nil && a.heard != nil && text != "" {
+		if json.Unmarshal(e.Delta, &text) == nil {
 			a.heard(text)
 		}
 	case "response.output_item.done":
@@ -292,10 +288,7 @@ func (a *responsesAnswer) end(r response) (complete bool, err error) {
 	case r.Status == "":
 		return false, &remote.Error{Reason: "the answer is not a response"}
 	case r.Status == "incomplete":
-		a.incomplete = r.Incomplete.Reason
-		if a.incomplete == "" {
-			a.incomplete = r.Status
-		}
+		a.incomplete = cmp.Or(r.Incomplete.Reason, r.Status)
 	}
 	if len(r.Output) > 0 {
 		a.items = r.Output
