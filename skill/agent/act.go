@@ -247,17 +247,12 @@ func (t *task) runInOrder(ctx context.Context, calls []*call, events *callEvents
 		for _, c := range calls[:n] {
 			t.files.add(c.changes...)
 			t.results = append(t.results, c.result(c.outcome.contents...))
-			e := Event{Type: c.outcome.event}
-			if e.Type == "" {
-				e.Type = ResolveToolResult
-			}
 			r := c.result(texts(c.outcome.contents)...)
 			r.IsError = c.outcome.failed
 			if after := t.session.Snapshot(); !slices.Equal(after.Todos, before.Todos) || c.changes != nil {
 				r.Session = &SessionState{Snapshot: after, Changes: c.changes}
 			}
-			e.ToolResult = &r
-			if err := t.emit(ctx, e); err != nil {
+			if err := t.emit(ctx, Event{Type: cmp.Or(c.outcome.event, ResolveToolResult), ToolResult: &r}); err != nil {
 				return err
 			}
 		}

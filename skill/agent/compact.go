@@ -94,7 +94,7 @@ func (t *task) compact(ctx context.Context) error {
 	if tokens(history...) > t.share(roomy) {
 		summary, err := t.summary(ctx, history)
 		if err != nil {
-			t.step.Usage = before.add(t.step.Usage)
+			t.step.Usage = before.Add(t.step.Usage)
 			return err
 		}
 		history = slices.Concat(history[:1], []Message{newMessage(UserMessage, textPart(t.clean.Text(summary)))}, history[from:])

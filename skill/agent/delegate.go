@@ -122,18 +122,18 @@ func (c *Checkpoint) report() string {
 // its own parents, or nil. The outermost task must be that of the run's expert.
 func (r *run) waitingParent(ctx context.Context, from Checkpoint) (*task, error) {
 	var chain []Checkpoint
-	for c := from; c.DelegatedBy != nil; {
+	root := from
+	for root.DelegatedBy != nil {
 		if len(chain) >= MaxDepth {
 			return nil, fmt.Errorf("checkpoint %s: more than %d experts wait for each other", from.ID, MaxDepth)
 		}
-		p, err := r.records.Checkpoint(ctx, r.id, c.DelegatedBy.CheckpointID)
-		if err != nil {
+		var err error
+		if root, err = r.records.Checkpoint(ctx, r.id, root.DelegatedBy.CheckpointID); err != nil {
 			return nil, err
 		}
-		chain = append(chain, p)
-		c = p
+		chain = append(chain, root)
 	}
-	if root := append([]Checkpoint{from}, chain...)[len(chain)]; root.Expert.Key != r.cfg.Expert {
+	if root.Expert.Key != r.cfg.Expert {
 		return nil, expertMismatch(root.Expert.Key, r.cfg.Expert)
 	}
 	var parent *task

@@ -80,8 +80,8 @@ type Usage struct {
 	CacheWriteTokens  int `json:"cacheWriteTokens,omitempty"` // included in InputTokens; of providers that charge more for them
 }
 
-// add returns the sum.
-func (u Usage) add(v Usage) Usage {
+// Add returns the sum.
+func (u Usage) Add(v Usage) Usage {
 	u.InputTokens += v.InputTokens
 	u.OutputTokens += v.OutputTokens
 	u.ReasoningTokens += v.ReasoningTokens

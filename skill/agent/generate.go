@@ -117,9 +117,9 @@ func (t *task) unsent() []Message {
 
 // addUsage adds the usage of an answer to the step and the checkpoint.
 func (t *task) addUsage(u Usage) {
-	t.step.Usage = t.step.Usage.add(u)
-	t.spent.used = t.spent.used.add(u)
-	t.cp.Usage = t.cp.Usage.add(u)
+	t.step.Usage = t.step.Usage.Add(u)
+	t.spent.used = t.spent.used.Add(u)
+	t.cp.Usage = t.cp.Usage.Add(u)
 	if window := t.cfg.About.ContextWindow; window > 0 {
 		share := float64(u.InputTokens+u.OutputTokens) / float64(window)
 		t.cp.ContextWindowUsage = &share

@@ -202,7 +202,7 @@ func (p *position) add(e Event) {
 		p.step++
 	}
 	if e.Usage != nil {
-		p.usage = p.usage.add(*e.Usage)
+		p.usage = p.usage.Add(*e.Usage)
 	}
 	switch e.Type {
 	case Retry:

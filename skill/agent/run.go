@@ -348,10 +348,10 @@ func (r *run) newTask(e Expert) *task {
 
 // setting is what is recorded of how the run was started.
 func (r *run) setting(query string) RunSetting {
-	c := r.cfg
+	c, now := r.cfg, time.Now().UnixMilli()
 	return RunSetting{
 		Model: c.About.Model, ProviderConfig: ProviderConfig{c.About.Provider, plainURL(c.About.BaseURL)}, RunID: r.id,
 		ExpertKey: c.Expert, Input: Input{query}, Experts: c.Experts, Temperature: c.About.Temperature,
-		MaxSteps: c.MaxSteps, MaxRetries: max(c.MaxRetries, 0), Timeout: c.Timeout.Milliseconds(),
+		MaxSteps: c.MaxSteps, MaxRetries: max(c.MaxRetries, 0), Timeout: c.Timeout.Milliseconds(), StartedAt: now, UpdatedAt: now,
 	}
 }

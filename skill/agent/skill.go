@@ -21,7 +21,7 @@ type openedSkill struct {
 	name  string // as in perstack.toml
 	rule  string // for the model; may be ""
 	tools []tool
-	close func() error // ends what the skill started; may be nil
+	close func() // ends what the skill started; may be nil
 
 	unknown []string // names in pick and omit that are not tools of the skill
 }
@@ -179,7 +179,7 @@ func (t *task) close() {
 	var all sync.WaitGroup
 	for _, s := range t.skills {
 		if s.close != nil {
-			all.Go(func() { s.close() })
+			all.Go(s.close)
 		}
 	}
 	all.Wait()

@@ -229,20 +229,20 @@ func (v *server) lastStderr() string {
 }
 
 // close ends the session and the program.
-func (v *server) close() error {
+func (v *server) close() {
 	defer v.cancel()
-	var errs []error
 	if v.session != nil {
-		closed := make(chan error, 1)
-		go func() { closed <- v.session.Close() }()
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			v.session.Close()
+		}()
 		select {
-		case err := <-closed:
-			errs = append(errs, err)
+		case <-closed:
 		case <-time.After(time.Second): // do not wait longer for an answer
 		}
 	}
 	if v.process != nil {
-		errs = append(errs, v.process.Close())
+		v.process.Close()
 	}
-	return errors.Join(errs...)
 }

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"encoding/base64"
 	"fmt"
 	"slices"
 
@@ -15,8 +14,8 @@ const (
 	maxParts  = 1000     // of one result
 )
 
-// shownImages lists the types of images that models accept.
-var shownImages = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+// shownMedia lists the types of images and files that models accept.
+var shownMedia = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"}
 
 // serverOutcome converts a server's result for the model. Content that models do not
 // accept is replaced by a note.
@@ -81,19 +80,12 @@ func (s *resultParts) text(text string) {
 
 // data adds an image or PDF, or a note if it is of another type or too large.
 func (s *resultParts) data(what, mime string, data []byte) {
-	t := ImageInlinePart
-	if mime == "application/pdf" {
-		t = FileInlinePart
-	} else if !slices.Contains(shownImages, mime) {
-		s.note(what, mime, len(data))
-		return
-	}
-	if len(s.parts) >= maxParts || s.inline+len(data) > maxInline {
+	if !slices.Contains(shownMedia, mime) || len(s.parts) >= maxParts || s.inline+len(data) > maxInline {
 		s.note(what, mime, len(data))
 		return
 	}
 	s.inline += len(data)
-	s.parts = append(s.parts, Part{Type: t, EncodedData: base64.StdEncoding.EncodeToString(data), MimeType: mime, ID: newID()})
+	s.parts = append(s.parts, mediaPart(mime, data))
 }
 
 // note adds a text in place of data that is not shown.

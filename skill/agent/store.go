@@ -178,8 +178,6 @@ func (s *store) takenError() error {
 // createSetting writes the setting of a new run, whose owner this process becomes. If
 // several processes start a run with the same id, all but one fail.
 func (s *store) createSetting(ctx context.Context, setting RunSetting, clean Redactor) error {
-	now := time.Now().UnixMilli()
-	setting.StartedAt, setting.UpdatedAt = now, now
 	if s.x == nil {
 		return nil
 	}
@@ -199,8 +197,6 @@ func (s *store) createSetting(ctx context.Context, setting RunSetting, clean Red
 // updateSetting sets the time of update in the setting of a continued run. If the setting
 // is missing or damaged, it writes this one.
 func (s *store) updateSetting(ctx context.Context, setting RunSetting, clean Redactor) error {
-	now := time.Now().UnixMilli()
-	setting.StartedAt, setting.UpdatedAt = now, now
 	if s.x == nil {
 		return nil
 	}
@@ -211,8 +207,8 @@ func (s *store) updateSetting(ctx context.Context, setting RunSetting, clean Red
 	}
 	var before RunSetting
 	if json.Unmarshal(data, &before) == nil {
+		before.UpdatedAt = max(setting.UpdatedAt, before.UpdatedAt+1)
 		setting = before
-		setting.UpdatedAt = max(now, before.UpdatedAt+1)
 	}
 	return errors.Join(s.put(ctx, settingFile, clean.JSON(rawjson.Encode(setting)), false), s.flush())
 }

@@ -249,7 +249,7 @@ func unusable(what, advice string) string {
 	return string(rawjson.Encode(reason{"Error: " + what, advice}))
 }
 
-// say adds a message of this step to the history.
+// addMessage adds a message of this step to the history.
 func (t *task) addMessage(m Message) {
 	t.history = append(t.history, m)
 	t.size += tokens(m)

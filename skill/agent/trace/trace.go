@@ -201,12 +201,7 @@ func (r *Recorder) generated(u agent.Usage, failed bool) {
 		r.asked = nil
 	}
 	for i := range r.agents {
-		sum := &r.agents[i].usage
-		sum.InputTokens += u.InputTokens
-		sum.OutputTokens += u.OutputTokens
-		sum.CachedInputTokens += u.CachedInputTokens
-		sum.CacheWriteTokens += u.CacheWriteTokens
-		sum.ReasoningTokens += u.ReasoningTokens
+		r.agents[i].usage = r.agents[i].usage.Add(u)
 	}
 }
 
