@@ -36,7 +36,7 @@ type Config struct {
 	From     *Checkpoint // continues from there; from [Records], so with the messages of all steps
 	Files    bool        // with From, first undo what the run changed in the workspace since
 	Answer   bool        // the query is the result of the call that the continued run waits for
-	Note     string      // what the expert is told before it begins or goes on; "" is nothing
+	Note     string      // to the expert, before it begins or goes on; "" for none
 	TakeOver bool        // where the system has no file locks, continue a run whose owner did not give it back
 
 	// Getenv returns the variables that skills require, "" for one that is not set;
@@ -68,7 +68,7 @@ type Config struct {
 	Recorded func(path string) // is called with the path of each record in the workspace that was written; may be nil
 
 	Heard func(string) // is called with the model's words as they come, without secrets; may be nil
-	Warn  func(string) // is told, in a sentence, what of the configuration comes to nothing; may be nil
+	Warn  func(string) // is called with a sentence for each setting without effect and each damaged record; may be nil
 
 	// Again returns what to type for a command about the same workspace; nil has the words
 	// alone, after the program's name.

@@ -118,7 +118,7 @@ func (c *Checkpoint) ChangesAfter(ctx context.Context, x *skill.Executor) (skill
 	return all, nil
 }
 
-// maxUndone is how many of the files that were undone the model is told.
+// maxUndone is how many undone files the model gets the names of.
 const maxUndone = 20
 
 // undoneSince names the files of which changes of the run were undone after a checkpoint, by

@@ -9,8 +9,8 @@ import (
 )
 
 // tryLock locks a file for this process alone, or with others that share it, until it is
-// closed. It reports false if another process has the lock. The error is [errors.ErrUnsupported] if the system or
-// the file system has no locks.
+// closed. It reports false if another process has the lock. The error is
+// [errors.ErrUnsupported] if the system or the file system has no locks.
 func tryLock(file *os.File, shared bool) (bool, error) {
 	how := syscall.LOCK_EX
 	if shared {

@@ -31,7 +31,7 @@
 //	resume.go      where an interrupted run continues
 //	check.go       which records are damaged
 //	store.go       recording
-//	sums.go        telling records from what others wrote
+//	sums.go        which records this program wrote
 //	lease.go       the one owner of a run
 //	project.go     perstack.toml
 //	powers.go      what of it acts on the user
@@ -60,7 +60,7 @@ import (
 // with an error, which comes last and alone: that of the model after StopRunByError,
 // context.Cause once ctx is done, else one that kept the run from starting or
 // being recorded. When ctx is done or the caller stops listening, the step under
-// way is given up and the checkpoint before it stands.
+// way is given up, and the run can be continued from the checkpoint before it.
 //
 // The query may be empty only where From can be gone on from without one.
 func Run(ctx context.Context, cfg Config, query string) iter.Seq2[Event, error] {
@@ -182,7 +182,7 @@ func (r *run) takeUp(ctx context.Context) error {
 	return r.takeUpRecords(ctx)
 }
 
-// note adds to what the expert is told before it goes on, in front of what that says.
+// note puts a text before the caller's Note to the expert.
 func (r *run) note(text string) { r.cfg.Note = strings.TrimSpace(text + " " + r.cfg.Note) }
 
 // warn tells the caller what it should know of the run's configuration or records.

@@ -56,7 +56,7 @@ func NewRedactor(values []string) Redactor {
 	return Redactor{strings.NewReplacer(pairs...), len(all[0])}
 }
 
-// escaped is a text as it stands in JSON between the quotes.
+// escaped returns a text as JSON has it between the quotes.
 func escaped(s string) string {
 	b := rawjson.Encode(s)
 	return string(b[1 : len(b)-1])

@@ -22,7 +22,7 @@ import (
 // before the record. A record that is replaced has several.
 type sums map[string][]string // by the names of records
 
-// void stands in place of the sum of a record that was not written after all, adoption in
+// void takes the place of the sum of a record that was not written after all, adoption the
 // place of that of a record which was there when the program found the run. Older versions
 // pass over the latter.
 const (
@@ -115,9 +115,9 @@ func (s *store) addSum(name, sum string) error {
 	return err
 }
 
-// adopt notes the sums of all records as they are, so that what this program writes next is
-// told from what others write. They count once the continuation is recorded, which tells
-// the model that nothing confirms them: see adopted.
+// adopt notes the sums of all records as they are, so that what others write from
+// now on is recognized. They count once the continuation is recorded, which says to the
+// model that nothing confirms them: see adopted.
 func (s *store) adopt(ctx context.Context) (err error) {
 	if err = forgetSums(s.x, s.adopting()); err != nil {
 		return err

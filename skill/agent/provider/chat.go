@@ -192,7 +192,7 @@ func chatResults(m agent.Message, s spelling) (list []any) {
 	return list
 }
 
-// shownBy introduces an image or file that does not stand in the result that it is of.
+// shownBy returns what precedes an image or file that is not in the result it belongs to.
 func shownBy(result agent.Part) string {
 	return "What " + result.ToolName + " (call " + result.ToolCallID + ") shows:"
 }

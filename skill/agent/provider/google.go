@@ -94,7 +94,7 @@ type googleReplay struct {
 	Text  string         `json:"text,omitempty"`
 }
 
-// unsigned stands for the signature of a call that the model did not make itself. Without
+// unsigned takes the place of the signature of a call that the model did not make itself. Without
 // one, models that sign refuse the call.
 const unsigned = "skip_thought_signature_validator"
 
@@ -167,7 +167,7 @@ func (p *google) ask(ctx context.Context, q question) (agent.Answer, error) {
 	return a.answer(), err
 }
 
-// spell leaves out instructions, which stand beside the contents.
+// spell leaves out instructions, which the request has beside the contents.
 func (p *google) spell(m agent.Message, s spelling) []any {
 	out := googleContent{Role: "user"}
 	switch m.Type {

@@ -29,7 +29,7 @@ type Model struct {
 // A protocol is how the models of a provider are asked.
 type protocol interface {
 	// spell returns a message as the protocol has it, nothing for an instruction that
-	// stands elsewhere in the request.
+	// is elsewhere in the request.
 	spell(message agent.Message, s spelling) []any
 
 	// ask sends one request. Errors are [*remote.Error], whose parameter is one that can be
