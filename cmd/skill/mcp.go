@@ -138,15 +138,15 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 	if h == nil {
 		return c.mcpStdio(ctx, s)
 	}
-	return c.mcpHTTP(ctx, s, x, h)
+	return c.mcpHTTP(ctx, s, m.options, h)
 }
 
 // mcpHTTP serves over HTTP. Where nothing says which token is required it is one of the
 // workspace's own.
-func (c *cli) mcpHTTP(ctx context.Context, s *mcpserver.Server, x *skill.Executor, h *mcpserver.HTTP) (err error) {
+func (c *cli) mcpHTTP(ctx context.Context, s *mcpserver.Server, o *options, h *mcpserver.HTTP) (err error) {
 	note := ""
 	if h.Token == "" && !h.NoToken && !strings.HasPrefix(h.Addr, "unix:") {
-		if h.Token, note, err = c.ownToken(x); err != nil {
+		if h.Token, note, err = c.ownToken(o); err != nil {
 			return c.failed(fmt.Errorf("--http: %w", err))
 		}
 		if err := skill.Undumpable(); err != nil {

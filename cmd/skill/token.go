@@ -8,17 +8,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"textskill/skill"
 )
 
 // ownToken returns the token of HTTP where none is given. It is made once and kept in
 // the user's state folder, readable by the user alone, so that clients can be given it.
 // note says where it is, and what it is if it was made now. Where there is no such
 // folder, or the tools of the workspace reach it, the token is of this run alone.
-func (c *cli) ownToken(x *skill.Executor) (token, note string, err error) {
+func (c *cli) ownToken(o *options) (token, note string, err error) {
 	dir := c.stateDir()
-	if dir == "" || reaches(x, dir) {
+	if dir == "" || o.holds(dir) {
 		token = rand.Text()
 		return token, "clients need the header \"Authorization: Bearer " + token + "\" until this server ends", nil
 	}
@@ -36,7 +34,7 @@ func (c *cli) ownToken(x *skill.Executor) (token, note string, err error) {
 		return "", "", err
 	}
 	if err := os.Link(made, name); errors.Is(err, fs.ErrExist) { // another server was faster
-		return c.ownToken(x)
+		return c.ownToken(o)
 	} else if err != nil {
 		return "", "", err
 	}
@@ -84,17 +82,6 @@ func (c *cli) stateDir() string {
 		return filepath.Join(home, ".local", "state", "skill")
 	}
 	return ""
-}
-
-// reaches reports whether dir is in the workspace or in a directory of --allow.
-func reaches(x *skill.Executor, dir string) bool {
-	for _, root := range append([]string{x.Dir()}, x.Config().Allow...) {
-		rel, err := filepath.Rel(realDir(root), realDir(dir))
-		if err != nil || filepath.IsLocal(rel) {
-			return true
-		}
-	}
-	return false
 }
 
 // realDir returns dir with links followed, as far as it exists.

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"textskill/skill"
 	"textskill/testdata/needs"
 )
 
@@ -15,12 +14,8 @@ func TestPowerCutAfterToken(t *testing.T) {
 	needs.EachDisk(t, 1, "SKILL_TEST_CUTS", func(t *testing.T, cuts int, disks []*needs.Disk) {
 		disk := disks[0]
 		c := &cli{getenv: func(string) string { return disk.Dir }}
-		x, err := skill.New(skill.Config{Dir: t.TempDir()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer x.Close()
-		want, _, err := c.ownToken(x)
+		o := &options{workspaceFlags: workspaceFlags{workspace: t.TempDir()}}
+		want, _, err := c.ownToken(o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +27,7 @@ func TestPowerCutAfterToken(t *testing.T) {
 		dir.Close()
 		disk.Cut()
 		disk.Remount()
-		if got, _, err := c.ownToken(x); got != want {
+		if got, _, err := c.ownToken(o); got != want {
 			t.Errorf("%q, %v; want %q", got, err, want)
 		}
 	})
