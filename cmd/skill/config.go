@@ -226,7 +226,7 @@ var flagVariables = map[string]string{"state": "SKILL_STATE", "skill-model": "SK
 
 // shownSetting returns the value of a flag without a secret.
 func shownSetting(name, value string) string {
-	if slices.Contains(secretFlags[:], "--"+name) && value != "" {
+	if slices.Contains(secretFlags, "--"+name) && value != "" {
 		return "[a secret]"
 	}
 	return value
@@ -270,8 +270,7 @@ func (c *cli) printConfig(cmd *cobra.Command, o *options) error {
 		}
 	}
 	if o.json {
-		_, err := fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(list))
-		return err
+		return c.printJSON(list)
 	}
 	w := tabwriter.NewWriter(c.stdout, 0, 4, 2, ' ', 0)
 	for _, s := range list {

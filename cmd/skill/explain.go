@@ -8,7 +8,6 @@ import (
 
 	"textskill/cmd/internal/usage"
 	"textskill/llmfallback"
-	rawjson "textskill/parser/json"
 )
 
 func (c *cli) explainCommand(o *options) *cobra.Command {
@@ -66,7 +65,7 @@ func (c *cli) printReading(r llmfallback.Reading) error {
 	if r.Answered {
 		line.Command = r.Command()
 	}
-	fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(line))
+	c.printJSON(line)
 	if !r.Answered {
 		return exit(exitFailed)
 	}

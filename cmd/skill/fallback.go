@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,12 +15,6 @@ import (
 
 // interpreter returns what reads a prompt that is not a command; nil if nothing does.
 func (o *options) interpreter(c *cli, x *skill.Executor) (dialect.Fallback, error) {
-	env := func(flag, name string) string {
-		if flag != "" {
-			return flag
-		}
-		return c.getenv(name)
-	}
 	key, err := o.givenKey()
 	if err != nil {
 		return nil, err
@@ -27,8 +22,8 @@ func (o *options) interpreter(c *cli, x *skill.Executor) (dialect.Fallback, erro
 	cfg := llmfallback.Config{
 		Mode: llmfallback.Mode(o.fallback), Trust: o.trust, Destructive: llmfallback.Destructive(o.destructive),
 		Model: llmfallback.Model{
-			BaseURL: env(o.baseURL, "OPENAI_BASE_URL"), Key: env(key, "OPENAI_API_KEY"),
-			Name: env(o.modelName, "SKILL_MODEL"), Rung: o.rung, Timeout: o.llmTimeout,
+			BaseURL: cmp.Or(o.baseURL, c.getenv("OPENAI_BASE_URL")), Key: cmp.Or(key, c.getenv("OPENAI_API_KEY")),
+			Name: cmp.Or(o.modelName, c.getenv("SKILL_MODEL")), Rung: o.rung, Timeout: o.llmTimeout,
 		},
 		Stat:     folderAt(x),
 		MaxCalls: o.maxCalls, MaxTokens: o.maxTokens,

@@ -24,7 +24,7 @@ func ownProgram() string {
 }
 
 // secretFlags are the flags whose values are secrets.
-var secretFlags = [...]string{"--openai-api-key", "--http-token"}
+var secretFlags = []string{"--openai-api-key", "--http-token"}
 
 // takeArguments returns copies of the arguments, and overwrites the secrets among them
 // in the command line that other users see, on systems where os.Args refers to that
@@ -39,7 +39,7 @@ func takeArguments(args []string) []string {
 	}
 	for i, arg := range args {
 		flag, value, joined := strings.Cut(arg, "=")
-		if !slices.Contains(secretFlags[:], flag) {
+		if !slices.Contains(secretFlags, flag) {
 			continue
 		}
 		if !joined && i+1 < len(args) {

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"textskill/cmd/internal/usage"
-	rawjson "textskill/parser/json"
 	"textskill/skill/agent"
 )
 
@@ -123,8 +122,7 @@ func (c *cli) log(ctx context.Context, l *logOptions, inStep func(int) bool) err
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(checkpoint))
-		return nil
+		return c.printJSON(checkpoint)
 	}
 	return c.showRun(ctx, l, records, inStep)
 }
@@ -167,7 +165,7 @@ func (c *cli) listRuns(ctx context.Context, l *logOptions, records agent.Records
 	}
 	for _, r := range runs {
 		if l.json {
-			fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(r))
+			c.printJSON(r)
 			continue
 		}
 		state := "nothing recorded"
@@ -221,7 +219,7 @@ func (c *cli) showRun(ctx context.Context, l *logOptions, records agent.Records,
 	}
 	for _, e := range chosen {
 		if l.json {
-			fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(e))
+			c.printJSON(e)
 		} else {
 			fmt.Fprintf(c.stdout, "%3d  %-25s  %s%s\n", e.StepNumber, oneLine(string(e.Type), lineWidth), line(e, price), changes(e))
 		}

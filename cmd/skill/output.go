@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	rawjson "textskill/parser/json"
 	"textskill/skill"
 )
 
@@ -65,6 +66,12 @@ func printLine(w io.Writer, text string) error {
 		return err
 	}
 	_, err := fmt.Fprintln(w)
+	return err
+}
+
+// printJSON prints a value as one line of JSON.
+func (c *cli) printJSON(value any) error {
+	_, err := fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(value))
 	return err
 }
 

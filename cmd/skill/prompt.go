@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"textskill/llmfallback"
-	rawjson "textskill/parser/json"
 	"textskill/parser/wire"
 	"textskill/skill"
 	"textskill/skill/dialect"
@@ -219,11 +218,6 @@ func (p *prompter) printDocument(r dialect.Reply) error {
 		return exit(exitFailed)
 	}
 	return nil
-}
-
-func (p *prompter) printJSON(rec record) error {
-	_, err := fmt.Fprintf(p.stdout, "%s\n", rawjson.Encode(rec))
-	return err
 }
 
 // where names the line that is answered, for a message.

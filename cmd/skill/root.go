@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -181,12 +180,7 @@ func (c *cli) record(o *options) (func(skill.Call), error) {
 	if o.holds(o.audit) { // a link led to no file before
 		return nil, inside
 	}
-	var secrets []string
-	for _, pair := range os.Environ() {
-		name, value, _ := strings.Cut(pair, "=")
-		secrets = append(secrets, agent.Credentials(name, value)...)
-	}
-	log.Redact = agent.NewRedactor(secrets).JSON
+	log.Redact = agent.NewRedactor((&variables{}).secrets()).JSON
 	return func(call skill.Call) {
 		if err := log.Add(call); err != nil {
 			c.say("--audit:", err)

@@ -106,11 +106,6 @@ func keyLines(data []byte) map[string]int {
 	return lines
 }
 
-// and adds rules.
-func (r toolRules) and(more toolRules) toolRules {
-	return toolRules{slices.Concat(r.Allow, more.Allow), slices.Concat(r.Ask, more.Ask), slices.Concat(r.Deny, more.Deny)}
-}
-
 // userRules returns the path of the user's skill.toml; "" where there is no home folder.
 func (c *cli) userRules() string {
 	at, err := c.places()
@@ -124,11 +119,11 @@ func (c *cli) userRules() string {
 // user has trusted it. What the user denies or asks about no workspace allows: neither by
 // the user's rules nor, if asked is set, by --ask.
 func (o *options) rules(asked bool) toolRules {
-	theirs := o.theirs
+	user, theirs := o.user, o.theirs
 	if asked {
 		theirs.Allow = nil
 	}
-	return o.user.and(theirs)
+	return toolRules{slices.Concat(user.Allow, theirs.Allow), slices.Concat(user.Ask, theirs.Ask), slices.Concat(user.Deny, theirs.Deny)}
 }
 
 // settings returns the workspace's skill.toml as it asks for trust, and what it says; nil if

@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"textskill/cmd/internal/usage"
-	rawjson "textskill/parser/json"
 	"textskill/skill/agent"
 	"textskill/skill/agent/trace"
 )
@@ -159,12 +158,12 @@ func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error 
 		ask = c.asker(ctx)
 	}
 	c.setGate(&cfg, r, askNever, ask)
-	runID, last, err := run(ctx, cfg, query)
+	last, err := run(ctx, cfg, query)
 	if errors.Is(err, errUnasked) || errors.Is(err, errRuled) {
-		return c.unasked(cfg, r, runID, err)
+		return c.unasked(cfg, r, last.RunID, err)
 	}
 	if err != nil {
-		return c.ended(ctx, cfg, runID, err)
+		return c.ended(ctx, cfg, last.RunID, err)
 	}
 	if last.Type == agent.CompleteRun && last.ExpertKey == cfg.Expert && r.lastMessage != "" {
 		if err := os.WriteFile(r.lastMessage, []byte(*last.Text), 0o666); err != nil {
@@ -211,18 +210,23 @@ func (c *cli) query(ctx context.Context, r *runOptions, args []string) (string, 
 	return text, err
 }
 
-// printEvents runs an expert and prints each event as a line of JSON.
-func (c *cli) printEvents(ctx context.Context, cfg agent.Config, query string) (runID string, last agent.Event, err error) {
+// printEvents runs an expert and prints each event as a line of JSON. It returns the last one.
+func (c *cli) printEvents(ctx context.Context, cfg agent.Config, query string) (last agent.Event, err error) {
+	return c.eachEvent(ctx, cfg, query, func(e agent.Event) error { return c.printJSON(e) })
+}
+
+// eachEvent runs an expert and calls print with each event. It returns the last one.
+func (c *cli) eachEvent(ctx context.Context, cfg agent.Config, query string, print func(agent.Event) error) (last agent.Event, err error) {
 	for e, err := range c.events(ctx, cfg, query) {
-		if err != nil {
-			return runID, last, err
+		if err == nil {
+			last = e
+			err = print(e)
 		}
-		runID, last = e.RunID, e
-		if _, err := fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(e)); err != nil {
-			return runID, last, err
+		if err != nil {
+			return last, err
 		}
 	}
-	return runID, last, nil
+	return last, nil
 }
 
 // events runs an expert. If the environment names a collector of OpenTelemetry, it is sent

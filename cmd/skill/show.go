@@ -18,24 +18,20 @@ type viewer struct {
 	words strings.Builder
 }
 
-// show runs an expert and prints what happens. It returns the id of the run, "" if none
-// has begun, and the last event.
-func (c *cli) show(ctx context.Context, cfg agent.Config, query string) (runID string, last agent.Event, err error) {
+// show runs an expert and prints what happens. It returns the last event.
+func (c *cli) show(ctx context.Context, cfg agent.Config, query string) (last agent.Event, err error) {
 	v := &viewer{cli: c, price: cfg.Budget.Price}
 	if onTerminal(c.stdout) {
 		v.x = cfg.Executor
 	}
 	cfg.Heard = v.heard
-	for e, err := range c.events(ctx, cfg, query) {
-		if err != nil {
-			v.pause()
-			return runID, last, err
-		}
-		runID, last = e.RunID, e
+	last, err = c.eachEvent(ctx, cfg, query, func(e agent.Event) error {
 		v.event(e)
 		v.diffs(ctx, e)
-	}
-	return runID, last, nil
+		return nil
+	})
+	v.pause()
+	return last, err
 }
 
 // heard prints words of the model.

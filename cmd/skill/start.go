@@ -79,7 +79,8 @@ func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 	}
 	for {
 		step, end := steps.begin(ctx)
-		runID, _, err := c.show(step, cfg, query)
+		shown, err := c.show(step, cfg, query)
+		runID := shown.RunID
 		interrupted := step.Err() != nil || errors.Is(err, errInterrupted)
 		end()
 		switch {

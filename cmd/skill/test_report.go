@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	rawjson "textskill/parser/json"
 	"textskill/skill"
 	"textskill/skill/dialect"
 )
@@ -107,7 +106,7 @@ func (c *cli) testFiles(ctx context.Context, t goldenTest, files []string) error
 			Failed   int                       `json:"failed"`
 			Coverage map[string]map[string]int `json:"coverage,omitempty"`
 		}{passed, len(files) - passed, t.coverage.counts()}
-		fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(last))
+		c.printJSON(last)
 	} else {
 		t.coverage.print(c.stdout)
 		fmt.Fprintf(c.stdout, "%d passed, %d failed\n", passed, len(files)-passed)
@@ -168,7 +167,7 @@ func (t goldenTest) result(ctx context.Context, name string) goldenResult {
 func (c *cli) printResult(t goldenTest, r goldenResult) {
 	switch {
 	case t.json:
-		fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(r))
+		c.printJSON(r)
 	case r.Error != "":
 		fmt.Fprintf(c.stdout, "FAIL %s\n%s\n", r.File, r.Error)
 	case !r.OK:

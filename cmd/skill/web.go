@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -156,11 +157,7 @@ func (f testResults) Results(context.Context) (t page.TestRun, err error) {
 		if r.OK {
 			t.Passed++
 		}
-		text := r.Diff
-		if r.Error != "" {
-			text = r.Error
-		}
-		t.Results = append(t.Results, page.Result{File: r.File, OK: r.OK, Text: text, More: f.program + " test " + shellWord(r.File)})
+		t.Results = append(t.Results, page.Result{File: r.File, OK: r.OK, Text: cmp.Or(r.Error, r.Diff), More: f.program + " test " + shellWord(r.File)})
 	}
 	return t, lines.Err()
 }

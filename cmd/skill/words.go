@@ -94,7 +94,7 @@ func (l *commandLine) read() error {
 		return slices.ContainsFunc(l.tool.Params, func(p dialect.Param) bool { return p.Name == name })
 	}
 	switch {
-	case !l.plain && slices.ContainsFunc(flagless, l.isFlag):
+	case !l.plain && slices.ContainsFunc(flagless, func(w string) bool { return l.flag(w) != nil }):
 		return l.strayFlags()
 	case has("content"):
 		return l.content(rest, verbatim)
@@ -173,17 +173,17 @@ func begins(keyword, word string) bool {
 	return len(word) > len(keyword) && strings.EqualFold(word[:len(keyword)+1], keyword+":")
 }
 
-// isFlag reports whether a word is one of the flags, with its value or without.
-func (l *commandLine) isFlag(word string) bool {
+// flag returns the flag that a word is, with its value or without; nil if it is none.
+func (l *commandLine) flag(word string) *pflag.Flag {
 	name, long := strings.CutPrefix(word, "--")
 	name, _, _ = strings.Cut(name, "=")
 	switch {
 	case long:
-		return l.flags.Lookup(name) != nil
+		return l.flags.Lookup(name)
 	case len(word) == 2 && word[0] == '-':
-		return l.flags.ShorthandLookup(word[1:]) != nil
+		return l.flags.ShorthandLookup(word[1:])
 	}
-	return false
+	return nil
 }
 
 // strayFlags returns the error of flags that stand after the operation.
@@ -191,7 +191,8 @@ func (l *commandLine) strayFlags() error {
 	moved, kept, first := slices.Clone(l.given), []string{l.words[0]}, ""
 	for i := 1; i < len(l.words); i++ {
 		word := l.words[i]
-		if !l.isFlag(word) {
+		f := l.flag(word)
+		if f == nil {
 			kept = append(kept, word)
 			continue
 		}
@@ -199,11 +200,7 @@ func (l *commandLine) strayFlags() error {
 			first, _, _ = strings.Cut(word, "=")
 		}
 		moved = append(moved, word)
-		f := l.flags.Lookup(strings.TrimPrefix(word, "--"))
-		if len(word) == 2 {
-			f = l.flags.ShorthandLookup(word[1:])
-		}
-		if f != nil && f.NoOptDefVal == "" && i+1 < len(l.words) {
+		if f.NoOptDefVal == "" && !strings.Contains(word, "=") && i+1 < len(l.words) {
 			i++
 			moved = append(moved, l.words[i])
 		}
@@ -225,7 +222,7 @@ func shellLine(program string, args []string) string {
 	line, secret := program, false
 	for _, arg := range args {
 		flag, _, joined := strings.Cut(arg, "=")
-		isSecret := slices.Contains(secretFlags[:], flag)
+		isSecret := slices.Contains(secretFlags, flag)
 		switch {
 		case secret:
 			line += " ***"
