@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -199,11 +200,7 @@ func (k *console) complete(ctx context.Context, line string, at int) (head strin
 // which only quotes hold together, are left out, and hidden ones unless word begins so.
 func (k *console) paths(ctx context.Context, word string) (list []string) {
 	dir, base := path.Split(word)
-	of := dir
-	if of == "" {
-		of = "."
-	}
-	r, err := k.x.Execute(ctx, k.s, skill.ListFolder{Path: of, Limit: 1000})
+	r, err := k.x.Execute(ctx, k.s, skill.ListFolder{Path: cmp.Or(dir, "."), Limit: 1000})
 	if err != nil {
 		return nil
 	}

@@ -175,9 +175,7 @@ func (r Records) started(ctx context.Context, runID string, files []RecordName, 
 		return position{Checkpoint: before}, damage, nil
 	}
 	p.Messages = before.Messages
-	if p.Session == nil {
-		p.Session = before.Session
-	}
+	p.Session = cmp.Or(p.Session, before.Session)
 	return p, damage, nil
 }
 

@@ -43,9 +43,6 @@ func (m *Model) answered(messages []agent.Message) {
 	e := m.encoded[i]
 	for _, message := range messages[e.answered:] {
 		if agent.Inlined(message.Contents) {
-			if m.media.shown == nil {
-				m.media.shown = map[string]bool{}
-			}
 			m.media.shown[message.ID] = true
 		}
 	}
@@ -67,9 +64,6 @@ func (m *Model) refuseMedia(messages []agent.Message, fault *remote.Error) bool 
 	for _, message := range messages {
 		if _, refused := m.media.refused[message.ID]; refused || m.media.shown[message.ID] || !agent.Inlined(message.Contents) {
 			continue
-		}
-		if m.media.refused == nil {
-			m.media.refused = map[string]string{}
 		}
 		m.media.refused[message.ID], found = fault.Said, true
 	}

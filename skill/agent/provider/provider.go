@@ -97,7 +97,7 @@ func New(e Endpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{name: e.Provider + "/" + e.Model}
+	m := &Model{name: e.Provider + "/" + e.Model, media: mediaState{map[string]bool{}, map[string]string{}}}
 	switch {
 	case e.API != "" && (e.Provider != OpenAI || e.API != "chat" && e.API != "responses"):
 		return nil, fmt.Errorf("the API %q of the provider %s is not supported; %s has chat and responses", e.API, e.Provider, OpenAI)

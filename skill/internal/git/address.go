@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -57,11 +58,7 @@ func (r *repository) checkAddress(ctx context.Context, use remoteUse, address st
 		return false, fmt.Errorf("remote %s has no address", use.remote)
 	}
 	if !filepath.IsAbs(path) {
-		base := r.top
-		if base == "" {
-			base = r.gitDir
-		}
-		path = filepath.Join(base, path)
+		path = filepath.Join(cmp.Or(r.top, r.gitDir), path)
 	}
 	if _, err := r.x.ws.Real("", path, true); err != nil {
 		return false, fmt.Errorf("remote %s: %w", use.remote, err)

@@ -71,11 +71,7 @@ func (r *repository) checkKnown(ctx context.Context, file string) error {
 }
 
 func (r *repository) exists(file string) bool {
-	abs := r.pathspec(file)
-	if !filepath.IsAbs(abs) {
-		abs = filepath.Join(r.dir.Path, abs)
-	}
-	_, err := r.x.ws.Stat(abs, false)
+	_, err := r.x.ws.Stat(r.x.ws.Abs(r.dir.Path, r.pathspec(file)), false)
 	return err == nil
 }
 

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,10 +87,8 @@ func (r *repository) inspect(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, err := range []error{r.checkInside("folder", r.gitDir), r.checkInside("folder", r.commonDir)} {
-		if err != nil {
-			return err
-		}
+	if err := cmp.Or(r.checkInside("folder", r.gitDir), r.checkInside("folder", r.commonDir)); err != nil {
+		return err
 	}
 	if err := r.checkLinks(r.commonDir, 0); err != nil {
 		return err

@@ -70,11 +70,7 @@ func (r *repository) checkCommit(ctx context.Context, files []string) error {
 func (r *repository) names(files []string, path string) bool {
 	abs := filepath.Join(r.top, path)
 	return slices.ContainsFunc(files, func(file string) bool {
-		file = r.pathspec(file)
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(r.dir.Path, file)
-		}
-		return process.Contains(filepath.Clean(file), abs)
+		return process.Contains(r.x.ws.Abs(r.dir.Path, r.pathspec(file)), abs)
 	})
 }
 

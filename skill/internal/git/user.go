@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"os"
@@ -100,10 +101,7 @@ func (r *repository) addUserFiles() {
 	if err != nil {
 		return
 	}
-	config := os.Getenv("XDG_CONFIG_HOME")
-	if config == "" {
-		config = filepath.Join(home, ".config")
-	}
+	config := cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config"))
 	defaults := []setting{
 		{key: "core.excludesfile", value: filepath.Join(config, "git", "ignore")},
 		{key: "core.attributesfile", value: filepath.Join(config, "git", "attributes")},

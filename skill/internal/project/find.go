@@ -2,6 +2,7 @@ package project
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -170,10 +171,7 @@ type taskPath struct {
 
 // taskPath resolves the path of a task, which may end in the names of tests: a_test.py::TestA.
 func (x *Tools) taskPath(base string, a Task) (at taskPath, err error) {
-	at.given = a.Path
-	if at.given == "" {
-		at.given = "."
-	}
+	at.given = cmp.Or(a.Path, ".")
 	name, _, _ := strings.Cut(at.given, "::")
 	if err := refusal.CheckPath("path", name, x.ws.Abs(base, name)); err != nil {
 		return at, err

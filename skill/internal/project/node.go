@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -154,9 +155,7 @@ func (p *project) manager(pkg packageJSON) string {
 // nodeInstall installs the versions in the lockfile. It runs the packages' scripts only
 // if a.Scripts is set.
 func (p *project) nodeInstall(a Task, manager string) *runner {
-	if a.Runner != "" {
-		manager = a.Runner
-	}
+	manager = cmp.Or(a.Runner, manager)
 	line := []string{manager, "install"}
 	var env []string
 	if !a.Scripts {
@@ -165,13 +164,9 @@ func (p *project) nodeInstall(a Task, manager string) *runner {
 	switch {
 	case manager == "npm" && p.has("package-lock.json", "npm-shrinkwrap.json"):
 		line = []string{"npm", "ci"}
-	case manager == "pnpm" && p.has("pnpm-lock.yaml"):
-		line = append(line, "--frozen-lockfile")
-	case manager == "yarn" && p.has("yarn.lock") && p.classicYarn():
-		line = append(line, "--frozen-lockfile")
-	case manager == "yarn" && p.has("yarn.lock"):
+	case manager == "yarn" && p.has("yarn.lock") && !p.classicYarn():
 		line = append(line, "--immutable")
-	case manager == "bun" && p.has("bun.lock", "bun.lockb"):
+	case manager == "yarn" && p.has("yarn.lock"), manager == "pnpm" && p.has("pnpm-lock.yaml"), manager == "bun" && p.has("bun.lock", "bun.lockb"):
 		line = append(line, "--frozen-lockfile")
 	}
 	if !a.Scripts && (manager == "bun" || manager == "yarn" && p.classicYarn()) {

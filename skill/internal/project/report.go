@@ -67,8 +67,7 @@ func (f *lineFilter) Write(p []byte) (int, error) {
 		}
 		f.part = append(f.part, p[:i]...)
 		p = p[i:]
-		switch end := f.part[len(f.part)-1] == '\n'; {
-		case end || len(f.part) > maxTestLine:
+		if end := f.part[len(f.part)-1] == '\n'; end || len(f.part) > maxTestLine {
 			f.flush()
 			f.long = !end
 		}

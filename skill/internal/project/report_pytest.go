@@ -12,7 +12,7 @@ type pytestTests struct {
 	locations map[string][]location // stack of each failure by headline, the outermost call first
 }
 
-// place is a line of a file.
+// A location is a line of a file.
 type location struct {
 	file string
 	line int

@@ -6,6 +6,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -153,12 +154,7 @@ func (x *Tools) runIn(ctx context.Context, base string, a Task, p *project, r *r
 	return Run{}, missing
 }
 
-func (r *runner) program() string {
-	if r.name != "" {
-		return r.name
-	}
-	return filepath.Base(r.argv[0])
-}
+func (r *runner) program() string { return cmp.Or(r.name, filepath.Base(r.argv[0])) }
 
 // result returns the Run of r, which ended as e.
 func (r *runner) result(e process.Executed, dir string) Run {

@@ -60,18 +60,18 @@ func (c *Client) Search(ctx context.Context, a Query) (Searched, error) {
 	a.Count = min(a.Count, maxHits)
 	ctx, cancel := withTimeout(ctx, a.Timeout)
 	defer cancel()
-	var errs []error
+	var failed error
 	for _, e := range c.searchEngines() {
 		hits, err := c.searchWith(ctx, e, a)
 		if err == nil {
 			r.Engine, r.Hits = e.Kind, hits[:min(len(hits), a.Count)]
 			return r, nil
 		}
-		errs = append(errs, fmt.Errorf("%s: %w", e.Kind, err))
-		r.Failed = append(r.Failed, errs[len(errs)-1].Error())
+		failed = fmt.Errorf("%s: %w", e.Kind, err)
+		r.Failed = append(r.Failed, failed.Error())
 	}
-	if len(errs) == 1 {
-		return r, errs[0]
+	if len(r.Failed) == 1 {
+		return r, failed
 	}
 	return r, fmt.Errorf("no search engine answered: %s", strings.Join(r.Failed, "; "))
 }
