@@ -102,7 +102,6 @@ type Jobs interface {
 // none of its methods is called for the plane's patience (30 seconds by default).
 type Job interface {
 	Run() string
-	Deliveries() int                                  // of this job, from 1
 	Working() error                                   // begins the patience anew
 	Done(ctx context.Context) error                   // ends the job
 	Later(ctx context.Context, d time.Duration) error // lets the job come again after d

@@ -197,21 +197,14 @@ type holdsRequest struct {
 }
 
 type holdsAnswer struct {
-	Holds bool     `json:"holds"`
-	Runs  []string `json:"runs"` // all that it holds
+	Holds bool `json:"holds"`
 }
 
 // answer answers a holdsRequest.
 func (w *worker) answer(_ context.Context, request []byte) []byte {
 	var asked holdsRequest
 	json.Unmarshal(request, &asked)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	a := holdsAnswer{Holds: w.holds[asked.Run]}
-	for id := range w.holds {
-		a.Runs = append(a.Runs, id)
-	}
-	return encode(a)
+	return encode(holdsAnswer{w.isHolding(asked.Run)})
 }
 
 // pingPatience is how long a worker may take to say whether it holds a run.

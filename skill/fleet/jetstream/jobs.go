@@ -359,11 +359,7 @@ func (j *jobs) take(ctx context.Context, subj string) (fleet.Job, error) {
 	if m.Reply == "" {
 		return nil, nil
 	}
-	meta, err := m.Metadata()
-	if err != nil {
-		return nil, fmt.Errorf("a message of the queue: %w", err)
-	}
-	job := &job{plane: j.plane, run: string(m.Data), deliveries: int(meta.NumDelivered), reply: m.Reply}
+	job := &job{plane: j.plane, run: string(m.Data), reply: m.Reply}
 	if ctx.Err() != nil {
 		_ = job.answer(once, "-NAK")
 		return nil, ctx.Err()
@@ -372,15 +368,13 @@ func (j *jobs) take(ctx context.Context, subj string) (fleet.Job, error) {
 }
 
 type job struct {
-	plane      *Plane
-	run        string
-	deliveries int
-	reply      string // the subject of its acknowledgements
+	plane *Plane
+	run   string
+	reply string // the subject of its acknowledgements
 }
 
-func (j *job) Run() string     { return j.run }
-func (j *job) Deliveries() int { return j.deliveries }
-func (j *job) Working() error  { return j.plane.send(j.reply, []byte("+WPI")) }
+func (j *job) Run() string    { return j.run }
+func (j *job) Working() error { return j.plane.send(j.reply, []byte("+WPI")) }
 
 func (j *job) Done(ctx context.Context) error { return j.answer(ctx, "+ACK") }
 
