@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,9 +147,7 @@ func (c *cli) fetch(ctx context.Context, o *options, id, dir string) error {
 	if err != nil {
 		return err
 	}
-	if dir == "" {
-		dir = id
-	}
+	dir = cmp.Or(dir, id)
 	if r, err = fleet.Fetch(ctx, p, id, dir, owner); err == nil {
 		fmt.Fprintf(c.stdout, "%s has the files after step %d; the run is %s\n", dir, r.Step, r.Status)
 	}

@@ -61,8 +61,8 @@ func passing(err error) bool {
 			return true
 		}
 	}
-	var api *jetstream.APIError
-	if !errors.As(err, &api) {
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	if !ok {
 		return false
 	}
 	switch api.ErrorCode {
@@ -70,15 +70,6 @@ func passing(err error) bool {
 		return true
 	}
 	return api.Code >= 500
-}
-
-// code returns the code of an error of JetStream, or 0.
-func code(err error) jetstream.ErrorCode {
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
-		return api.ErrorCode
-	}
-	return 0
 }
 
 // publish stores a message and returns its sequence number in the stream.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -42,7 +43,8 @@ func (p *Plane) Commit(ctx context.Context, b fleet.Batch) error {
 	var last uint64
 	err = p.reach(ctx, func(ctx context.Context) (err error) {
 		last, err = p.store(ctx, msgs)
-		if c := code(err); c == jetstream.JSErrCodeStreamWrongLastSequence || c == jetstream.JSErrCodeStreamWrongLastSequenceConstant {
+		wrong := []jetstream.ErrorCode{jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant}
+		if api, ok := errors.AsType[*jetstream.APIError](err); ok && slices.Contains(wrong, api.ErrorCode) {
 			last, err = p.owner(ctx, states, id)
 		}
 		return err
@@ -194,19 +196,15 @@ func (p *Plane) Run(ctx context.Context, id string) (r fleet.Run, err error) {
 	if r.Revision, err = p.last(ctx, runState, id, &r); errors.Is(err, jetstream.ErrMsgNotFound) {
 		return fleet.Run{}, fmt.Errorf("run %s: %w", id, fleet.ErrNoRun)
 	}
-	if err == nil {
-		r.Cancelled, err = p.cancelled(ctx, id)
+	if err != nil {
+		return r, err
+	}
+	var cancel json.RawMessage
+	_, err = p.last(ctx, runCancel, id, &cancel)
+	if r.Cancelled = err == nil; errors.Is(err, jetstream.ErrMsgNotFound) {
+		err = nil
 	}
 	return r, err
-}
-
-func (p *Plane) cancelled(ctx context.Context, id string) (bool, error) {
-	var when json.RawMessage
-	_, err := p.last(ctx, runCancel, id, &when)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // Workspace implements [fleet.Plane].

@@ -10,8 +10,9 @@ import (
 )
 
 // credentialFiles are names of files and folders that hold credentials by convention.
-// Names that begin with ".env" stay behind too, but for those of envExamples. Files such as *.pem and *.key move: they are mostly certificates, and keys of tests, without
-// which a project does not build. Options.Exclude is for those that are not.
+// So do names that begin with ".env", but for those of envExamples. Files such as *.pem and
+// *.key move: they are mostly certificates, and keys of tests, without which a project does
+// not build. Options.Exclude is for those that are not.
 var credentialFiles = []string{
 	".git-credentials", ".gitcookies", ".netrc", "_netrc", // of git and curl
 	".ssh", ".gnupg",
@@ -28,7 +29,7 @@ var credentialPaths = []string{
 // envExamples are what ".env" is followed by in files that show which variables there are.
 var envExamples = []string{".example", ".sample", ".template", ".dist"}
 
-// holdsCredentials reports whether a file of that name in the folder rel stays behind.
+// holdsCredentials reports whether a file of that name in the folder rel stays on the machine.
 func holdsCredentials(rel, name string) bool {
 	if rest, ok := strings.CutPrefix(name, ".env"); ok {
 		return !slices.Contains(envExamples, rest)

@@ -21,7 +21,7 @@ func (f *Folder) load(ctx context.Context, manifest string) error {
 	if err != nil {
 		return err
 	}
-	l := loader{Folder: f}
+	l := loader{Folder: f, packs: map[string]*pack{}}
 	r := newRecord(last)
 	f.baseLen = len(r.data)
 	earlier := r.sums(maxChain)
@@ -104,9 +104,6 @@ func (l *loader) read(manifest string, data []byte) error {
 	r.sums(maxChain)
 	sums := r.sums(len(data) / sumSize)
 	packs := make([]*pack, len(sums))
-	if l.packs == nil {
-		l.packs = map[string]*pack{}
-	}
 	for i, sum := range sums {
 		if sum == ownPack {
 			sum = manifest

@@ -124,14 +124,11 @@ func (c *change) matters() bool {
 
 // apply makes a change in memory. The pieces of now are acquired before.
 func (c *change) apply(f *Folder) {
-	switch {
-	case c.meta:
+	if c.meta {
 		c.old.mode, c.old.mtime = c.now.mode, c.now.mtime
 		return
-	default:
-		c.dir.children.set(c.name, c.now)
 	}
-	if c.old != nil {
+	if c.dir.children.set(c.name, c.now); c.old != nil {
 		f.release(c.old)
 	}
 }

@@ -29,6 +29,7 @@
 package pack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,14 +85,8 @@ type Folder struct {
 // Open returns a folder of which nothing is stored yet.
 func Open(o Options, dir string) (*Folder, error) {
 	f := &Folder{
-		storage: storage{o.Blobs, o.Key}, dir: dir, maxBytes: o.MaxBytes, maxFiles: o.MaxFiles,
+		storage: storage{o.Blobs, o.Key}, dir: dir, maxBytes: cmp.Or(o.MaxBytes, 2<<30), maxFiles: cmp.Or(o.MaxFiles, 200_000),
 		root: newFolderNode(), seed: maphash.MakeSeed(), pieces: map[[32]byte]*piece{}, packs: map[*pack]bool{},
-	}
-	if f.maxBytes == 0 {
-		f.maxBytes = 2 << 30
-	}
-	if f.maxFiles == 0 {
-		f.maxFiles = 200_000
 	}
 	if f.maxBytes > maxMaxBytes {
 		return nil, fmt.Errorf("MaxBytes is %d; at most %d are possible", f.maxBytes, int64(maxMaxBytes))

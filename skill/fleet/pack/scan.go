@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,11 +143,7 @@ type looker struct {
 }
 
 func (l *looker) all() error {
-	rel := l.rel
-	if rel == "" {
-		rel = "."
-	}
-	dir, err := l.tree.OpenDir(rel)
+	dir, err := l.tree.OpenDir(cmp.Or(l.rel, "."))
 	if err != nil {
 		return err
 	}
