@@ -1,6 +1,7 @@
 package page
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"time"
@@ -74,25 +75,28 @@ func (p *page) frame(d *doc, v view) {
 	d.add("</p></footer></body></html>\n")
 }
 
+// A tab is a link of the navigation, and the list that it leads to.
 type tab struct {
-	path markup
-	name string
+	path  markup
+	name  string
+	every time.Duration
+	list  func(ctx context.Context, d *doc, limit int) // also a part of the overview
 }
 
-// tabs returns the links of the navigation.
+// tabs returns the links of the navigation. The first one is the overview.
 func (p *page) tabs() []tab {
-	list := []tab{{"", "Overview"}}
+	list := []tab{{"", "Overview", later, p.overview}}
 	if p.Runs != nil {
-		list = append(list, tab{"runs", "Runs"})
+		list = append(list, tab{"runs", "Runs", soon, p.runs})
 	}
 	if p.Changes != nil {
-		list = append(list, tab{"changes", "Changes"})
+		list = append(list, tab{"changes", "Changes", soon, p.changes})
 	}
 	if p.Servers != nil {
-		list = append(list, tab{"servers", "Servers"})
+		list = append(list, tab{"servers", "Servers", later, p.servers})
 	}
 	if p.Tests != nil {
-		list = append(list, tab{"tests", "Tests"})
+		list = append(list, tab{"tests", "Tests", soon, p.tests})
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -105,9 +106,5 @@ func (g *guard) mayRead(r *http.Request) bool {
 
 func (g *guard) mayChange(w http.ResponseWriter, r *http.Request) bool {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	given := r.Header.Get(keyHeader)
-	if given == "" {
-		given = r.PostFormValue(keyField)
-	}
-	return door.Same(given, g.change)
+	return door.Same(cmp.Or(r.Header.Get(keyHeader), r.PostFormValue(keyField)), g.change)
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // servers lists servers.
-func (p *page) servers(ctx context.Context, d *doc) {
+func (p *page) servers(ctx context.Context, d *doc, _ int) {
 	list, err := p.Servers.List(ctx)
 	if err != nil {
 		unread(d, err)

@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -37,37 +38,29 @@ func (p *page) view(ctx context.Context, q query) (v view) {
 		return missing() // to nobody
 	}
 	section, id, one := strings.Cut(q.path, "/")
-	v = view{status: http.StatusOK, live: q.live(), every: soon}
+	i := slices.IndexFunc(p.tabs(), func(t tab) bool { return string(t.path) == section })
+	if i < 0 || one && section == "" {
+		return missing()
+	}
+	t := p.tabs()[i]
+	v = view{status: http.StatusOK, title: t.name, tab: t.path, live: q.live(), every: t.every}
 	switch {
-	case q.path == "":
-		v.title, v.every = "Overview", later
-		p.overview(ctx, &v.main)
-		return v
-	case section == "runs" && p.Runs != nil && !one:
-		v.title, v.tab = "Runs", "runs"
-		v.main.add(`<h1>Runs</h1>`)
-		p.runs(ctx, &v.main, q.items())
-	case section == "runs" && p.Runs != nil:
-		v.title, v.tab = "Run "+id, "runs"
+	case !one:
+		limit := q.items()
+		if section == "tests" { // which has no link to more of it
+			limit = manyItems
+		}
+		v.main.add(`<h1>%</h1>`, t.name)
+		t.list(ctx, &v.main, limit)
+	case section == "runs":
+		v.title = "Run " + id
 		p.run(ctx, &v, id, q)
-	case section == "changes" && p.Changes != nil && !one:
-		v.title, v.tab = "Changes", "changes"
-		v.main.add(`<h1>Changes</h1>`)
-		p.changes(ctx, &v.main, q.items())
-	case section == "changes" && p.Changes != nil:
-		v.title, v.tab = "Change "+id, "changes"
+	case section == "changes":
+		v.title = "Change " + id
 		p.change(ctx, &v, id, q)
-	case section == "servers" && p.Servers != nil && !one:
-		v.title, v.tab, v.every = "Servers", "servers", later
-		v.main.add(`<h1>Servers</h1>`)
-		p.servers(ctx, &v.main)
-	case section == "servers" && p.Servers != nil:
-		v.title, v.tab, v.every = "Server "+id, "servers", later
+	case section == "servers":
+		v.title = "Server " + id
 		p.server(ctx, &v, id)
-	case section == "tests" && p.Tests != nil && !one:
-		v.title, v.tab = "Tests", "tests"
-		v.main.add(`<h1>Tests</h1>`)
-		p.tests(ctx, &v.main, manyItems)
 	default:
 		return missing()
 	}
@@ -75,26 +68,10 @@ func (p *page) view(ctx context.Context, q query) (v view) {
 }
 
 // overview shows the first of everything.
-func (p *page) overview(ctx context.Context, d *doc) {
-	d.add(`<h1>Overview</h1>`)
-	if p.Runs != nil {
-		d.add(`<section aria-labelledby="h-runs"><h2 id="h-runs">Runs</h2>`)
-		p.runs(ctx, d, fewItems)
-		d.add(`</section>`)
-	}
-	if p.Changes != nil {
-		d.add(`<section aria-labelledby="h-changes"><h2 id="h-changes">Changes</h2>`)
-		p.changes(ctx, d, fewItems)
-		d.add(`</section>`)
-	}
-	if p.Servers != nil {
-		d.add(`<section aria-labelledby="h-servers"><h2 id="h-servers">Servers</h2>`)
-		p.servers(ctx, d)
-		d.add(`</section>`)
-	}
-	if p.Tests != nil {
-		d.add(`<section aria-labelledby="h-tests"><h2 id="h-tests">Tests</h2>`)
-		p.tests(ctx, d, fewItems)
+func (p *page) overview(ctx context.Context, d *doc, _ int) {
+	for _, t := range p.tabs()[1:] {
+		d.add(`<section aria-labelledby="h-%"><h2 id="h-%">%</h2>`, t.path, t.path, t.name)
+		t.list(ctx, d, fewItems)
 		d.add(`</section>`)
 	}
 }

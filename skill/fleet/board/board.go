@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,14 +138,9 @@ func (b *Board) of(id string) *run {
 	r := b.open[id]
 	if r == nil {
 		for len(b.open) >= maxOpen {
-			oldest := ""
-			for other, o := range b.open {
-				if oldest == "" || o.looked.Before(b.open[oldest].looked) {
-					oldest = other
-				}
-			}
-			b.open[oldest].stop()
-			delete(b.open, oldest)
+			oldest := slices.MinFunc(slices.Collect(maps.Values(b.open)), func(x, y *run) int { return x.looked.Compare(y.looked) })
+			oldest.stop()
+			delete(b.open, oldest.id)
 		}
 		r = &run{id: id}
 		b.open[id] = r

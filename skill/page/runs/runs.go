@@ -141,10 +141,8 @@ func (r *recorded) Run(ctx context.Context, id string, limit int) (run page.Run,
 			shown = append(shown, n)
 		}
 	}
-	if before = max(0, len(shown)-limit); before > 0 {
-		shown = shown[before:]
-	}
-	for _, n := range shown {
+	before = max(0, len(shown)-limit)
+	for _, n := range shown[before:] {
 		e := r.event(ctx, id, n)
 		if e.Text == s.Input.Text {
 			e.Text = "" // the query of the run
