@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -202,8 +203,8 @@ func TestDownload(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(hello))
 	defer server.Close()
 	x := webExecutor(t)
-	for range 2 {
-		r, err := x.Execute(t.Context(), &Session{}, Download{URL: server.URL + "/x", Dest: "a/b/f"})
+	for _, most := range []int64{0, 5, math.MaxInt64} {
+		r, err := x.Execute(t.Context(), &Session{}, Download{URL: server.URL + "/x", Dest: "a/b/f", Max: most})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,6 +212,9 @@ func TestDownload(t *testing.T) {
 		if d.Bytes != 5 || d.SHA256 != "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" {
 			t.Errorf("%+v", d)
 		}
+	}
+	if _, err := x.Execute(t.Context(), &Session{}, Download{URL: server.URL + "/x", Dest: "a/b/f", Max: 4}); err == nil {
+		t.Error("5 bytes where 4 may be")
 	}
 	data, err := os.ReadFile(filepath.Join(x.Dir(), "a/b/f"))
 	if err != nil || string(data) != "hello" {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"time"
 
@@ -32,6 +33,7 @@ func (c *Client) Download(ctx context.Context, dst io.Writer, address string, li
 	if limit <= 0 {
 		limit = maxDownload
 	}
+	limit = min(limit, math.MaxInt64-1) // one byte more is read, to see whether there is more
 	ctx, cancel := withTimeout(ctx, timeout)
 	defer cancel()
 	res, err := c.send(ctx, webRequest{method: http.MethodGet, url: address})
