@@ -31,13 +31,10 @@ type ServerName struct {
 }
 
 func (n ServerName) String() string {
-	switch {
-	case n.ID != "":
+	if n.ID != "" {
 		return "the id " + n.ID
-	case n.Port != 0:
-		return "port " + strconv.Itoa(n.Port)
 	}
-	return "this workspace"
+	return "port " + strconv.Itoa(n.Port)
 }
 
 // A ServerState describes a server.
