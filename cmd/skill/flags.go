@@ -164,7 +164,7 @@ func (u *undoFlags) add(f *pflag.FlagSet) {
 	f.Int64Var(&u.snapshot, "snapshot-bytes", 512<<20, "save at most `BYTES` of the workspace before a command runs, to undo its changes (0: nothing)")
 }
 
-// kept returns what is kept of changes. In a Journal 0 stands for the default; on the
+// kept returns what is kept of changes. In a Journal 0 means the default; on the
 // command line it leaves only the last change.
 func (u *undoFlags) kept() skill.Journal {
 	j := u.journal

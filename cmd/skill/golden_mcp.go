@@ -64,7 +64,7 @@ func messageOf(line string) (m message) {
 	return m
 }
 
-// play sends the lines, and hears what comes back until the server ends.
+// play sends the lines, and reads the answers until the server ends.
 func (t *conversation) play(lines []string) {
 	t.lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "" })
 	if len(t.lines) > 0 && messageOf(t.lines[0]).Method != "initialize" {
@@ -82,7 +82,7 @@ func (t *conversation) play(lines []string) {
 	}
 }
 
-// send sends a line and, if it is a request, hears what comes until it is answered, or an error
+// send sends a line and, if it is a request, reads until it is answered, or an error
 // says that the server saw no ID. A request of the server is answered by the next line, or
 // refused if that does not answer it.
 func (t *conversation) send(line string) {

@@ -46,7 +46,7 @@ var rootFlags = []string{"workspace", "allow", "read-only", "dry-run", "no-journ
 	"tools", "wire", "lines", "json", "verbose", "version"}
 
 // packagedName is what packages call the program, because Debian's procps has another skill,
-// which ends processes by their names: nobody should be told to type that.
+// which ends processes by their names: no help or error may say to type that.
 const packagedName = "textskill"
 
 // nameOf returns packagedName if the program was started as that, else "".
@@ -76,8 +76,8 @@ func (c *cli) toType(w io.Writer) io.Writer {
 	return renaming{w, c.name, sync.OnceValue(c.typedName)}
 }
 
-// typedName returns the pattern of the name as it stands in texts, between what comes before
-// and after.
+// typedName returns the pattern of the name in texts, with what comes before and
+// after it.
 func (c *cli) typedName() *regexp.Regexp {
 	words := []string{`\\?-`, `\[`, `<`, `COMMAND`, `help\b`, `completion\b`, `please\b`, `with\b`, `again\b`}
 	for _, sub := range c.subcommands() {

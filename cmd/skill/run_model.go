@@ -81,7 +81,7 @@ func (s *modelSource) locate(w *stranger, p provider.Provider) {
 		s.endpoint.BaseURL = w.vars.get(p.BaseURL)
 		s.needs(w.vars.power(p.BaseURL))
 	}
-	// An address in perstack.toml is that of the provider that stands beside it.
+	// An address in perstack.toml is that of the provider that the file names.
 	if s.endpoint.BaseURL == "" && cmp.Or(w.project.Provider.ProviderName, provider.OpenAI) == p.Name {
 		s.endpoint.BaseURL = w.project.Provider.Setting.BaseURL
 		s.needs(w.projectPower("provider.setting.baseUrl"))

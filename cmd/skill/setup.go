@@ -23,7 +23,7 @@ type host struct {
 	title  string
 	file   func(places) string
 	toml   bool     // the file is TOML; else JSON, with comments
-	keys   []string // where servers stand in the file
+	keys   []string // of the object or table in the file that lists servers
 	entry  func(command string, args []string) entry
 	folder string // what the host writes for the project's folder; "" if servers start in it, "-" if it has none
 	reload string // what makes the host read its file again

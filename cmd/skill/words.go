@@ -25,7 +25,7 @@ type commandLine struct {
 	program string         // what to type for this program
 	words   []string       // from the operation on
 	given   []string       // the arguments before them
-	flags   *pflag.FlagSet // what may stand there, and not among the words
+	flags   *pflag.FlagSet // allowed among given, and not among the words
 	tool    *dialect.Tool
 	plain   bool // a -- before the operation made text of what looks like a flag
 
@@ -154,7 +154,7 @@ func (l *commandLine) destination(rest []string) error {
 		}
 		path := l.words[1 : 2+i]
 		if last := path[i]; i > 0 && (strings.HasSuffix(last, ":") || slices.Contains([]string{"to", "into", "as"}, strings.ToLower(last))) {
-			path = path[:i] // it stands for destination:
+			path = path[:i] // the last word was typed instead of destination:
 		}
 		if slices.Contains([]string{"to", "into", "as"}, strings.ToLower(to)) {
 			return errors.New("missing a destination; type: " + l.line(strings.Join(path, " "), "destination:", "PATH"))
@@ -186,7 +186,7 @@ func (l *commandLine) flag(word string) *pflag.Flag {
 	return nil
 }
 
-// strayFlags returns the error of flags that stand after the operation.
+// strayFlags returns the error of flags after the operation.
 func (l *commandLine) strayFlags() error {
 	moved, kept, first := slices.Clone(l.given), []string{l.words[0]}, ""
 	for i := 1; i < len(l.words); i++ {

@@ -44,7 +44,7 @@ func directory(id string) string {
 	return dir
 }
 
-// openFiles finds out where the undo history stands. If the caller wants the files of the
+// openFiles finds the last change of the undo history. If the caller wants the files of the
 // checkpoint that the run continues from, it first undoes what the run changed since.
 func (r *run) openFiles(ctx context.Context) error {
 	x := r.cfg.Executor

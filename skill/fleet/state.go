@@ -101,7 +101,7 @@ const (
 	Returned  Kind = "returned" // a worker that cannot go on gives the run to another
 	Begins    Kind = "begins"   // a call that acts outside of the workspace is about to be made
 	Ended     Kind = "ended"
-	Words     Kind = "words" // Text is the next of the model's words; told live, and not stored
+	Words     Kind = "words" // Text is the next of the model's words; passed on live, and not stored
 )
 
 // A Worker is what a worker says of itself when it asks for jobs.

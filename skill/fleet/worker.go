@@ -39,10 +39,10 @@ type WorkerConfig struct {
 
 	Observer Observer
 
-	Say func(line string) // is told what the worker does, in a line each; may be nil
+	Say func(line string) // is called with what the worker does, a line at a time; may be nil
 }
 
-// An Observer is told what a worker does. What is nil is not told.
+// An Observer has functions that a worker calls, unless they are nil.
 type Observer struct {
 	// Run is called when the worker begins to work on a run, and may set what MCP servers are
 	// sent of its trace. hear is then called with each event of its expert, and end when the

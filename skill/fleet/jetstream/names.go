@@ -26,7 +26,7 @@ func token(name string) (string, error) {
 	return b.String(), nil
 }
 
-// subject joins the tokens of names: each % in the pattern stands for one.
+// subject joins the tokens of names: each % in the pattern is replaced by one.
 func subject(pattern string, names ...string) (string, error) {
 	var b strings.Builder
 	for _, name := range names {

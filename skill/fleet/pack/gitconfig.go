@@ -6,8 +6,8 @@ import (
 	"regexp"
 )
 
-// isGitConfig reports whether a path is that of a config file of git. Of these the
-// credentials stay behind: what is restored is a repository that works, which asks for
+// isGitConfig reports whether a path is that of a config file of git. They are stored
+// without their credentials: what is restored is a repository that works, which asks for
 // them or has the machine's.
 func isGitConfig(rel string) bool {
 	switch name := path.Base(rel); name {

@@ -38,7 +38,7 @@ const (
 	lengthSize = 4
 )
 
-// ownPack stands for the sum of a manifest in itself.
+// ownPack is written in a manifest for the sum of the manifest itself.
 const ownPack = "0000000000000000000000000000000000000000000000000000000000000000"
 
 // An encoder writes manifests.

@@ -10,7 +10,7 @@
 //   - that two names are hard links of one file, and where a sparse file has holes: they
 //     become separate files and zeros;
 //   - files that usually hold credentials, and what [Options].Exclude names: exclude.go
-//     has the list. Of the config files of git the credentials alone stay behind.
+//     has the list. Config files of git are stored without their credentials.
 //
 // Files are cut into pieces of up to 512 KiB. Small ones share a pack, and equal ones are
 // stored once. A manifest lists the files: it is a delta to earlier ones, which it names,
@@ -78,7 +78,7 @@ type Folder struct {
 	baseLen  int
 	scans    uint32
 
-	owed     []string // what failed snapshots were told to look at
+	owed     []string // what failed snapshots were to look at
 	owedWalk bool
 }
 
@@ -110,7 +110,7 @@ const maxOwed = 10_000
 
 // Snapshot stores what has changed since the last successful one and returns the sum of
 // the new manifest. changed are paths relative to the folder, with slashes, of what may
-// have changed since the last call; a folder stands for all below it. walk makes it look
+// have changed since the last call; a folder means all below it. walk makes it look
 // at every file. If it fails, with [ErrTooLarge] among others, the next call stores
 // all that is missing.
 func (f *Folder) Snapshot(ctx context.Context, changed []string, walk bool) (manifest string, err error) {

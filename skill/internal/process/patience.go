@@ -2,8 +2,8 @@ package process
 
 import "time"
 
-// patienceStep is the most that one call of over takes from a [patience]. Who waits calls it at
-// least twice in that time.
+// patienceStep is the most that one call of over takes from a [patience]. Code that waits calls
+// over at least twice in that time.
 const patienceStep = 200 * time.Millisecond
 
 // A patience is a time for which something is waited for. It does not run out while the
@@ -24,7 +24,7 @@ func (p *patience) over() bool {
 	return p.left <= 0
 }
 
-// step is for how long to wait before the next look.
+// step returns how long to wait before the next call of over.
 func (p *patience) step() time.Duration { return max(0, min(p.left, patienceStep/2)) }
 
 // within receives from c, waiting at most d. If d is not positive, it only takes what is there.
