@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -93,13 +94,18 @@ func lastRecorded(t *testing.T, dir string) string {
 }
 
 // TestTrackedKilledIsRecorded kills a program while it runs a command. What the command changed is not
-// known: the next undo passes over it, and says so, and so does the history.
+// known: the next undo passes over it, and says so, and so does the history, which names the run that it was
+// a step of. A command that another process runs meanwhile is none that was killed.
 func TestTrackedKilledIsRecorded(t *testing.T) {
 	needs.Shell(t)
-	for _, again := range []bool{false, true} {
+	for _, before := range []string{"", "echo y > g", "waits"} {
 		dir := t.TempDir()
 		x := newExecutor(t, Config{Dir: dir, NoSync: true})
 		carried(t, x, WriteFile{Path: "a", Content: "alpha"})
+		var running sync.WaitGroup
+		if before == "waits" {
+			running.Go(func() { shell(t, x, "until [ -e over ]; do sleep 0.01; done; rm over") })
+		}
 		parent := exec.Command(self(t), dir, "sh", "-c", "echo x > f; sleep 60")
 		parent.Env = append(os.Environ(), "EXEC_TEST_ROLE=parent")
 		if err := parent.Start(); err != nil {
@@ -108,19 +114,21 @@ func TestTrackedKilledIsRecorded(t *testing.T) {
 		eventually(t, "the command to write", func() bool { _, err := os.Stat(filepath.Join(dir, "f")); return err == nil })
 		parent.Process.Kill()
 		parent.Wait()
-		if again { // another command comes before the undo
-			shell(t, x, "true")
+		if before == "echo y > g" { // another command comes before the undo
+			undoes(t, x, shell(t, x, before).Undo)
 		}
 		said := carried(t, x, Undo{}).(Reverted).Message()
 		if !strings.Contains(said, "undid change 1 ") || !strings.Contains(said, "passed over: change 2 cannot be undone: "+dir+" was not kept: it is not known what the command changed: skill was killed while it ran") {
-			t.Errorf("undo says %q", said)
+			t.Errorf("%q: undo says %q", before, said)
 		}
-		list := carried(t, x, History{}).(Changes).List
-		if len(list) != 3 || list[1].Command != "sh" {
-			t.Errorf("the history has %+v", list)
+		fill(t, dir, map[string]string{"over": ""})
+		running.Wait()
+		list := carried(t, x, History{Run: "r"}).(Changes).List
+		if len(list) != 1 || list[0].Command != "sh" || list[0].RunStep != 7 || list[0].Tool != "run" {
+			t.Errorf("%q: the history of the run has %+v", before, list)
 		}
 		if left, _ := os.ReadDir(historyOf(t, dir) + "/running"); len(left) > 0 {
-			t.Errorf("left are %v", left)
+			t.Errorf("%q: left are %v", before, left)
 		}
 	}
 }

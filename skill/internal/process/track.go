@@ -50,6 +50,9 @@ func (x *Runner) Track(ctx context.Context, name string, run func(ctx context.Co
 		if err = ctx.Err(); err != nil {
 			return c, err
 		}
+		if serr != nil {
+			defer x.ws.Begin(ctx, name)()
+		}
 		err = run(inner)
 		if serr != nil && !IsSpawnError(err) {
 			c.unknown(ctx, x.ws, name, serr)
@@ -57,7 +60,7 @@ func (x *Runner) Track(ctx context.Context, name string, run func(ctx context.Co
 		return c, err
 	}
 	defer s.Close()
-	s.Begin(name)
+	defer x.ws.Begin(ctx, name)()
 	if err = run(inner); IsSpawnError(err) {
 		return c, err
 	}

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -30,7 +28,6 @@ type Snapshot struct {
 	lock  tree.Folder // of the contents; while it is locked, nobody removes any
 	alone bool        // no other program was running
 	since int64       // ID of the last change before it
-	begun string      // name of the file that says which program runs; "" for none
 }
 
 // A Walker calls visit for every name below the workspace's folder, folders before what is in
@@ -62,11 +59,8 @@ const MaxVisited = 200_000
 // ErrTooManyFiles reports a workspace of more names than [MaxVisited].
 var ErrTooManyFiles = errors.New("the workspace holds too many files")
 
-// Folders of the store.
-const (
-	stageName   = "stage"   // in which files and folders are restored
-	runningName = "running" // with a file for each program that runs, which holds its name
-)
+// stageName is the folder of the store in which files and folders are restored.
+const stageName = "stage"
 
 // snapshots are the tables of a journal, one for each folder of which snapshots are made.
 type snapshots struct {
@@ -78,47 +72,22 @@ type snapshots struct {
 // bytes, the smaller files first. It returns nil if nothing is recorded. Errors are
 // [ErrTooManyFiles], those of ctx and of the system. Close releases the snapshot.
 func (w *Workspace) Snapshot(ctx context.Context, limit int64, walk Walker) (*Snapshot, error) {
-	if limit <= 0 {
+	h := w.recording()
+	if h == nil || limit <= 0 {
 		return nil, nil
 	}
-	s, err := w.openSnapshot(ctx)
-	if s == nil || err != nil {
-		return nil, err
-	}
-	s.walk = walk
-	if s.since, err = s.h.lastID(ctx); err == nil {
-		err = s.take(ctx, limit, string(s.h.name(location{w.roots[0], "."})))
-	}
-	if err != nil {
-		s.Close()
-		return nil, err
-	}
-	return s, nil
-}
-
-// openSnapshot locks the saved contents. If no program is running, it removes what killed
-// processes left, and records which programs they ran: it is not known what those changed.
-// It returns nil if nothing is recorded.
-func (w *Workspace) openSnapshot(ctx context.Context) (*Snapshot, error) {
-	h := w.journal(w.roots[0])
-	if h == nil || w.checkWritable() != nil || w.opts.DryRun {
-		return nil, nil
-	}
+	w.recordKilled(ctx)
 	dir, err := h.folder(state.Snapshot)
 	if err != nil {
 		return nil, err
 	}
 	dir.tree.Close()
-	s := &Snapshot{w: w, h: h, lock: dir.top}
-	var killed []string
-	s.alone, err = s.share(func() {
-		h.discardIn(stageName, h.namesIn(stageName)...)
-		killed = h.namesIn(runningName)
-	})
-	for _, name := range killed {
-		if err == nil {
-			err = s.recordKilled(ctx, name)
-		}
+	s := &Snapshot{w: w, h: h, walk: walk, lock: dir.top}
+	if s.alone, err = s.share(h.clearStages); err == nil {
+		s.since, err = h.lastID(ctx)
+	}
+	if err == nil {
+		err = s.take(ctx, limit, string(h.name(location{w.roots[0], "."})))
 	}
 	if err != nil {
 		s.Close()
@@ -127,53 +96,16 @@ func (w *Workspace) openSnapshot(ctx context.Context) (*Snapshot, error) {
 	return s, nil
 }
 
-// Begin notes which program is about to run, until Close, for the case that this process is
-// killed meanwhile. On a full disk that may fail, which is no reason to run nothing.
-func (s *Snapshot) Begin(command string) {
-	d, err := s.h.folder(runningName)
-	if err != nil {
-		return
-	}
-	defer d.close()
-	name := fmt.Sprintf("%d-%d", os.Getpid(), time.Now().UnixNano())
-	f, err := d.top.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return
-	}
-	defer f.Close()
-	s.begun = name
-	f.WriteString(command)
-}
-
-// recordKilled records the program that a file of [Snapshot.Begin] tells of.
-func (s *Snapshot) recordKilled(ctx context.Context, name string) error {
-	d, err := s.h.folder(runningName)
-	if err != nil {
-		return err
-	}
-	defer d.close()
-	const maxCommand = 1 << 20
-	command, err := readOwn(d.top, name, maxCommand)
-	if errors.Is(err, fs.ErrNotExist) { // another process has recorded it
+// recording returns the history in which is recorded what programs change, nil if that is not.
+func (w *Workspace) recording() *history {
+	if w.checkWritable() != nil || w.opts.DryRun {
 		return nil
 	}
-	if err == nil {
-		ctx = WithRun(WithLabel(ctx, "", ""), RunStep{}) // it was another call
-		err = s.w.RecordUnknown(ctx, string(command), "it is not known what the command changed: skill was killed while it ran")
-	}
-	if err == nil {
-		discard(d.top, name)
-	}
-	return err
+	return w.journal(w.roots[0])
 }
 
 // Close releases the saved contents.
-func (s *Snapshot) Close() error {
-	if s.begun != "" {
-		s.h.discardIn(runningName, s.begun)
-	}
-	return s.lock.Close()
-}
+func (s *Snapshot) Close() error { return s.lock.Close() }
 
 // share takes a shared lock of the contents. alone reports whether nobody else has one;
 // then share calls first, unless it is nil, before anybody else may.
@@ -267,7 +199,7 @@ func (s *Snapshot) removeUnused(t *table) {
 // RecordUnknown records that a program called command was run, and why it is not known what it
 // changed.
 func (w *Workspace) RecordUnknown(ctx context.Context, command, why string) error {
-	if w.journal(w.roots[0]) == nil || w.checkWritable() != nil || w.opts.DryRun {
+	if w.recording() == nil {
 		return nil
 	}
 	c := Change{Kind: Run, Path: w.Dir()}
@@ -298,28 +230,15 @@ func (c *change) saysAsMuchAs(r state.Record, by RunStep) bool {
 		slices.EqualFunc(said.Steps, r.Steps, func(a, b state.Step) bool { return a.Path == b.Path })
 }
 
-// namesIn returns the names in a folder of the store.
-func (h *history) namesIn(folder string) (names []string) {
-	d, err := h.folder(folder)
-	if err != nil {
-		return nil
-	}
-	defer d.close()
-	entries, _ := d.top.Entries()
-	for _, e := range entries {
-		names = append(names, e.Name)
-	}
-	return names
-}
-
-// discardIn removes names from a folder of the store.
-func (h *history) discardIn(folder string, names ...string) {
-	d, err := h.folder(folder)
+// clearStages removes what killed processes left in the folder of stages.
+func (h *history) clearStages() {
+	d, err := h.folder(stageName)
 	if err != nil {
 		return
 	}
 	defer d.close()
-	for _, name := range names {
-		discard(d.top, name)
+	entries, _ := d.top.Entries()
+	for _, e := range entries {
+		discard(d.top, e.Name)
 	}
 }

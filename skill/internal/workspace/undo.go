@@ -70,9 +70,7 @@ func (w *Workspace) Undo(ctx context.Context, o UndoOptions) (done []Undone, err
 		return nil, &UndoError{Reason: "there is no journal, and so nothing to undo"}
 	}
 	if !w.opts.DryRun {
-		if s, err := w.openSnapshot(ctx); err == nil && s != nil { // records the commands of killed processes
-			s.Close()
-		}
+		w.recordKilled(ctx)
 		l, err := w.lockAll(ctx)
 		if err != nil {
 			return nil, err
