@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -13,6 +14,9 @@ import (
 // runningName is a folder of the store. It has a file for each program that runs, which the process that
 // runs it has locked.
 const runningName = "running"
+
+// maxRunning is the size in bytes up to which such a file is read.
+const maxRunning = 1 << 20
 
 // A running program is what such a file holds.
 type running struct {
@@ -52,7 +56,7 @@ func (w *Workspace) Begin(ctx context.Context, command string) (end func()) {
 
 // lockUnused opens and locks a file, unless a process has locked it.
 func lockUnused(d tree.Folder, name string) (f *os.File, ok bool) {
-	f, err := d.OpenFile(name, os.O_RDWR, 0)
+	f, _, err := tree.RegularFile(d.OpenFile(name, os.O_RDWR, 0))
 	if err != nil {
 		return nil, false
 	}
@@ -93,7 +97,7 @@ func (w *Workspace) recordKilled(ctx context.Context) {
 				continue
 			}
 			var r running
-			json.NewDecoder(f).Decode(&r) // of a file that a power cut left empty, nothing is known
+			json.NewDecoder(io.LimitReader(f, maxRunning)).Decode(&r) // of a file that a power cut left empty, nothing is known
 			by := WithRun(WithLabel(ctx, r.Dialect, r.Tool), RunStep{Run: r.Run, Step: r.Step})
 			if w.RecordUnknown(by, r.Command, "it is not known what the command changed: skill was killed while it ran") == nil {
 				discard(d, e.Name)
