@@ -158,6 +158,40 @@ func TestTrackedIgnored(t *testing.T) {
 	}
 }
 
+// TestTrackedUnignored runs commands after which git no longer ignores what it did. Undo does not remove that, nor what is in
+// a folder that was removed with it.
+func TestTrackedUnignored(t *testing.T) {
+	for line, want := range map[string]string{
+		"echo '*.log' > .gitignore; echo x >> a":               "secrets",
+		"mkdir -p sub/.git; echo x >> a":                       "sub/secrets",
+		"rm .gitignore; echo x > sub/secrets/new":              "secrets",
+		"mkdir -p .git/info; echo '!secrets' > sub/.gitignore": "sub/secrets",
+		"rm -r sub": "sub/secrets",
+	} {
+		dir := t.TempDir()
+		fill(t, dir, map[string]string{".gitignore": "secrets/\n", "a": "alpha", "secrets/env": "KEY", "sub/secrets/env": "KEY", "sub/b": "beta"})
+		x := newExecutor(t, Config{Dir: dir, NoSync: true})
+		e := shell(t, x, line)
+		if left := filepath.Join(x.Dir(), want) + ": git ignores it, and undo leaves it as it is"; !slices.Contains(e.NotUndoable, left) {
+			t.Errorf("%q: NotUndoable is %q, want %q", line, e.NotUndoable, left)
+		}
+		after := listed(t, dir)
+		carried(t, x, Undo{})
+		now := listed(t, dir)
+		for _, kept := range []string{"a=alpha", ".gitignore=secrets/", "sub/b=beta", "secrets/env=KEY"} {
+			if !strings.Contains(now, kept) {
+				t.Errorf("%q: undo left %s", line, now)
+			}
+		}
+		if strings.Contains(after, "sub/secrets/env=KEY") != strings.Contains(now, "sub/secrets/env=KEY") {
+			t.Errorf("%q: undo left %s of %s", line, now, after)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "sub/secrets")); err == nil && line == "rm -r sub" {
+			t.Errorf("%q: undo made an empty folder", line)
+		}
+	}
+}
+
 // TestTrackedCaches runs a command that writes into caches of Python, as tests do. Undo passes
 // over it, and of one that changes more it takes back the rest.
 func TestTrackedCaches(t *testing.T) {

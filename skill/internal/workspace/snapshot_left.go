@@ -92,7 +92,7 @@ const gitsReason = "git's own files are not kept, and undo leaves them as they a
 // is noted, unless the file itself has not changed.
 func (r *recorder) ignored(d diff) bool {
 	switch b, n := d.before, d.now; {
-	case b == nil && n.ignored, b != nil && b.ignored && (n == nil || n.kind != b.kind || n.stamp != b.stamp):
+	case b == nil && n.ignored, b != nil && b.ignored && (n == nil || n.kind != b.kind || n.stamp != b.stamp || !n.ignored):
 		r.skip(d.path, whyIgnored(d.path))
 		return true
 	case b != nil && b.ignored:

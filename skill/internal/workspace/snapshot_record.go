@@ -174,6 +174,9 @@ func (r *recorder) describe() error {
 			continue
 		}
 		if r.ignored(d) {
+			if d.before.is() == aFolder { // what is in it, and seen now, need not be the command's doing
+				whole = d.path
+			}
 			continue
 		}
 		if d.now == nil && r.stillFolder(d) { // git ignores it from now on

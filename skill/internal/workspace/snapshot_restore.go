@@ -42,6 +42,10 @@ func (r *recorder) restore(e *entry) (staged string, err error) {
 			}
 			continue
 		}
+		if in.kind == aFolder && in.ignored {
+			r.skip(in.path, whyIgnored(in.path))
+			continue
+		}
 		name := staged + strings.TrimPrefix(in.path, e.path)
 		if err := r.restoreIn(in, name, e.path, linked); err != nil {
 			return "", err
