@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"textskill/skill/internal/state"
+	"textskill/skill/internal/workspace/tree"
 )
 
 // An Untracked is something that a program changed and that undo leaves as it is, or does not
@@ -51,6 +52,53 @@ func (r *recorder) skipConfig(name, reason string) {
 
 func (r *recorder) note(name, reason string) {
 	r.untracked = append(r.untracked, Untracked{r.h.path(state.Name(name)), reason})
+}
+
+// unkept reports whether a snapshot cannot bring back the file or folder of an entry.
+func (e *entry) unkept() bool {
+	return e.ignored || e.kind == aSpecial || e.kind == aFile && e.digest == "" || e.kind == aFolder && path.Base(e.path) == ".git"
+}
+
+// findMoved finds what the program moved and no snapshot keeps, or may hold such things. Undo would remove the only copy.
+func (r *recorder) findMoved() {
+	r.moved = map[string]string{}
+	now := map[FileID]*entry{}
+	for _, d := range r.diffs {
+		if d.now != nil && (d.now.kind != aFile || d.now.links == 1) {
+			now[d.now.id] = d.now
+		}
+	}
+	if len(now) == 0 {
+		return
+	}
+	for i := range r.table.list {
+		e := &r.table.list[i]
+		if n := now[e.id]; n != nil && (e.unkept() || n.ignored) && e.path != n.path && r.isMoved(e, n) {
+			r.moved[n.path] = r.h.path(state.Name(e.path))
+		}
+	}
+}
+
+// isMoved reports whether n is the file or folder of the entry e under another name, and not one that
+// has got its number.
+func (r *recorder) isMoved(e, n *entry) bool {
+	if e.kind != n.kind {
+		return false
+	}
+	if born := tree.Birth(r.h.path(state.Name(n.path)), n.id); !born.IsZero() {
+		return born.UnixNano() <= e.changed
+	}
+	return e.size == n.size && e.mod == n.mod
+}
+
+// movedBelow reports whether something that was moved and is not kept is in a folder.
+func (r *recorder) movedBelow(folder string) bool {
+	for name := range r.moved {
+		if _, ok := below(folder, name); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // untouched returns why undo may not change what is at name, "" if it may.

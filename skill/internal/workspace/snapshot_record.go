@@ -123,6 +123,7 @@ type recorder struct {
 	otherCommand bool                // another command was recorded meanwhile
 	linked       map[FileID]bool     // files with several names that were described
 	names        map[FileID][]string // of files with several names; nil until it is needed
+	moved        map[string]string   // by name, where what is not kept was before; undo leaves it where it is now
 
 	steps     []state.Step
 	staged    []string     // for each step the name in stage of what becomes its image; "" for none
@@ -147,12 +148,18 @@ func (r *recorder) add(s state.Step, staged string) {
 // describe turns the differences into steps.
 func (r *recorder) describe() error {
 	r.linked = map[FileID]bool{}
+	r.findMoved()
 	whole := "" // the folder that was described with everything in it
 	for _, d := range r.diffs {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
 		if whole != "" && strings.HasPrefix(d.path, whole+"/") {
+			continue
+		}
+		if from, ok := r.moved[d.path]; ok && !d.now.ignored {
+			whole = d.path
+			r.skip(d.path, "it was moved there from "+from+" and is not kept, and undo leaves it as it is")
 			continue
 		}
 		if why := r.untouched(d.path); why != "" {
@@ -186,6 +193,11 @@ func (r *recorder) describe() error {
 		switch was, is := d.before.is(), d.now.is(); {
 		case was == aFolder && is == aFolder:
 			r.addMode(d, "folder", d.now.mode)
+		case is == aFolder && was != aFolder && r.movedBelow(d.path):
+			if was != 0 {
+				whole = d.path
+			}
+			r.skip(d.path, "what was moved into it is not kept, and undo leaves it as it is")
 		case is == aFolder && was == 0 && r.concurrent.below(d.path):
 			r.add(state.Step{Path: state.Name(d.path), After: madeFolder(fs.FileMode(d.now.mode))}, "")
 		case was == aFolder || is == aFolder:
