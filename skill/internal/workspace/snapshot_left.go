@@ -61,7 +61,7 @@ func (e *entry) unkept() bool {
 
 // findMoved finds what the program moved and no snapshot keeps, or may hold such things. Undo would remove the only copy.
 func (r *recorder) findMoved() {
-	r.moved = map[string]string{}
+	r.moved, r.movedInto = map[string]string{}, map[string]bool{}
 	now := map[FileID]*entry{}
 	for _, d := range r.diffs {
 		if d.now != nil && (d.now.kind != aFile || d.now.links == 1) {
@@ -75,6 +75,9 @@ func (r *recorder) findMoved() {
 		e := &r.table.list[i]
 		if n := now[e.id]; n != nil && (e.unkept() || n.ignored) && e.path != n.path && r.isMoved(e, n) {
 			r.moved[n.path] = r.h.path(state.Name(e.path))
+			for dir := path.Dir(n.path); dir != "." && !r.movedInto[dir]; dir = path.Dir(dir) {
+				r.movedInto[dir] = true
+			}
 		}
 	}
 }
@@ -89,16 +92,6 @@ func (r *recorder) isMoved(e, n *entry) bool {
 		return born.UnixNano() <= e.changed
 	}
 	return e.size == n.size && e.mod == n.mod
-}
-
-// movedBelow reports whether something that was moved and is not kept is in a folder.
-func (r *recorder) movedBelow(folder string) bool {
-	for name := range r.moved {
-		if _, ok := below(folder, name); ok {
-			return true
-		}
-	}
-	return false
 }
 
 // untouched returns why undo may not change what is at name, "" if it may.

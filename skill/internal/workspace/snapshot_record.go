@@ -124,6 +124,7 @@ type recorder struct {
 	linked       map[FileID]bool     // files with several names that were described
 	names        map[FileID][]string // of files with several names; nil until it is needed
 	moved        map[string]string   // by name, where what is not kept was before; undo leaves it where it is now
+	movedInto    map[string]bool     // the folders that hold such things
 
 	steps     []state.Step
 	staged    []string     // for each step the name in stage of what becomes its image; "" for none
@@ -193,7 +194,7 @@ func (r *recorder) describe() error {
 		switch was, is := d.before.is(), d.now.is(); {
 		case was == aFolder && is == aFolder:
 			r.addMode(d, "folder", d.now.mode)
-		case is == aFolder && was != aFolder && r.movedBelow(d.path):
+		case is == aFolder && was != aFolder && r.movedInto[d.path]:
 			if was != 0 {
 				whole = d.path
 			}
