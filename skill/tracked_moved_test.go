@@ -3,6 +3,8 @@
 package skill
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -14,12 +16,13 @@ import (
 func movable(t *testing.T) (*Executor, string) {
 	dir := t.TempDir()
 	fill(t, dir, map[string]string{
-		"big": strings.Repeat("large ", 20_000), "a": "alpha", "old/in/f": "f", "old/in/big": strings.Repeat("other ", 20_000),
+		"big": strings.Repeat("large ", 20_000), "a": "alpha", "old/in/f": "f", "old/in/big": strings.Repeat("other ", 20_000), "twice/big": strings.Repeat("twice ", 20_000),
 		".gitignore": "node_modules\n*.log\n", "app/i.js": "let i\n", "app/node_modules/x/y": "y", "app/lib/l.js": "let l\n", "app/out.log": "log",
 		"repo/.git/config": "[core]\n", "repo/.git/HEAD": "ref", "repo/.git/hooks/h": "h", "repo/r": "r", "repo/d/s": "s",
 		"py/p.py": "p", "py/__pycache__/p.pyc": "pyc", "other/o": "o", ".git/HEAD": "ref", ".git/config": "[core]\n",
 	})
-	if err := syscall.Mkfifo(filepath.Join(dir, "old/pipe"), 0o600); err != nil {
+	err := errors.Join(syscall.Mkfifo(filepath.Join(dir, "old/pipe"), 0o600), os.Link(filepath.Join(dir, "twice/big"), filepath.Join(dir, "twice/2")))
+	if err != nil {
 		t.Fatal(err)
 	}
 	return newExecutor(t, Config{Dir: dir, NoSync: true, SnapshotBytes: 100 << 10}), dir
@@ -48,6 +51,9 @@ func TestTrackedMoved(t *testing.T) {
 		"mv .git .git.bak":                 ".git.bak",
 		"mv app t; mv repo app; mv t repo": "repo/node_modules",
 		"mkdir -p sub/repo; echo repo >> sub/.gitignore; mv repo s2": "s2/.git",
+		"mv twice once":             "once/big",
+		"mv twice/big t1; rm a":     "t1",
+		"ln big twice/3; mv big t2": "t2",
 	} {
 		t.Run(line, func(t *testing.T) {
 			x, dir := movable(t)
@@ -61,7 +67,7 @@ func TestTrackedMoved(t *testing.T) {
 				redo = undoes(t, x, e.Undo)
 			}
 			now := pictured(t, dir)
-			for _, content := range []string{"large large ", "other other ", `/y -rw-r--r-- "y"`, `/HEAD -rw-r--r-- "ref"`, `out.log -rw-r--r-- "log"`, `/h -rw-r--r-- "h"`, `p.pyc -rw-r--r-- "pyc"`, " prw"} {
+			for _, content := range []string{"large large ", "other other ", "twice twice ", `/y -rw-r--r-- "y"`, `/HEAD -rw-r--r-- "ref"`, `out.log -rw-r--r-- "log"`, `/h -rw-r--r-- "h"`, `p.pyc -rw-r--r-- "pyc"`, " prw"} {
 				if !strings.Contains(now, content) {
 					t.Errorf("undo lost %q of\n%s", content, now)
 				}

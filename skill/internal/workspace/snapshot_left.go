@@ -62,10 +62,10 @@ func (e *entry) unkept() bool {
 // findMoved finds what the program moved and no snapshot keeps, or may hold such things. Undo would remove the only copy.
 func (r *recorder) findMoved() {
 	r.moved, r.movedInto = map[string]string{}, map[string]bool{}
-	now := map[FileID]*entry{}
+	now := map[FileID][]*entry{}
 	for _, d := range r.diffs {
-		if d.now != nil && (d.now.kind != aFile || d.now.links == 1) {
-			now[d.now.id] = d.now
+		if d.now != nil {
+			now[d.now.id] = append(now[d.now.id], d.now)
 		}
 	}
 	if len(now) == 0 {
@@ -73,10 +73,12 @@ func (r *recorder) findMoved() {
 	}
 	for i := range r.table.list {
 		e := &r.table.list[i]
-		if n := now[e.id]; n != nil && (e.unkept() || n.ignored) && e.path != n.path && r.isMoved(e, n) {
-			r.moved[n.path] = r.h.path(state.Name(e.path))
-			for dir := path.Dir(n.path); dir != "." && !r.movedInto[dir]; dir = path.Dir(dir) {
-				r.movedInto[dir] = true
+		for _, n := range now[e.id] {
+			if (e.unkept() || n.ignored) && e.path != n.path && r.isMoved(e, n) && !(n.links > 1 && n.kind == aFile && r.isNow(e.path, e.id)) {
+				r.moved[n.path] = r.h.path(state.Name(e.path))
+				for dir := path.Dir(n.path); dir != "." && !r.movedInto[dir]; dir = path.Dir(dir) {
+					r.movedInto[dir] = true
+				}
 			}
 		}
 	}
