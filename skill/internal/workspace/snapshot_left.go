@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"fmt"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -56,8 +57,15 @@ func (r *recorder) note(name, reason string) {
 
 // unkept reports whether a snapshot cannot bring back the file or folder of an entry.
 func (e *entry) unkept() bool {
-	return e.ignored || e.kind == aSpecial || e.kind == aFile && e.digest == "" || e.kind == aFolder && path.Base(e.path) == ".git"
+	return e.ignored || e.kind == aSpecial || e.kind == aFile && e.digest == "" || e.kind == aFolder && path.Base(e.path) == ".git" || e.unread()
 }
+
+// unread reports whether an entry is a folder that its owner may not read, nor may this process, unless it is root.
+func (e *entry) unread() bool {
+	return e.kind == aFolder && e.mode&0o500 != 0o500 && os.Geteuid() != 0
+}
+
+const unreadReason = "what was in it could not be read, and undo leaves it as it is"
 
 // findMoved finds what the program moved and no snapshot keeps, or may hold such things. Undo would remove the only copy.
 func (r *recorder) findMoved() {

@@ -194,6 +194,10 @@ func (r *recorder) describe() error {
 		switch was, is := d.before.is(), d.now.is(); {
 		case was == aFolder && is == aFolder:
 			r.addMode(d, "folder", d.now.mode)
+			if d.before.unread() { // what is seen in it now may have been there
+				whole = d.path
+				r.skip(d.path, unreadReason)
+			}
 		case is == aFolder && was != aFolder && r.movedInto[d.path]:
 			if was != 0 {
 				whole = d.path

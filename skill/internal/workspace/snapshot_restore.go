@@ -18,6 +18,10 @@ import (
 // returns its name there, "" if its content was not saved. Parts of a folder that were
 // not are left out and noted.
 func (r *recorder) restore(e *entry) (staged string, err error) {
+	if e.unread() {
+		r.skip(e.path, unreadReason)
+		return "", nil
+	}
 	if err := r.openStage(); err != nil {
 		return "", err
 	}
@@ -44,6 +48,10 @@ func (r *recorder) restore(e *entry) (staged string, err error) {
 		}
 		if in.kind == aFolder && in.ignored {
 			r.skip(in.path, whyIgnored(in.path))
+			continue
+		}
+		if in.unread() {
+			r.skip(in.path, unreadReason)
 			continue
 		}
 		name := staged + strings.TrimPrefix(in.path, e.path)
