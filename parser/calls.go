@@ -264,7 +264,7 @@ func (r *callReader) callsKnown(text string) bool {
 func (r *callReader) goesOn() bool {
 	after := strings.TrimLeft(r.text[r.pos:], " \t\r`]*")
 	c, _ := utf8.DecodeRuneInString(after)
-	return (unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-–—(=→?？", c)) && !r.callsKnown(after)
+	return (unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-–—(=→?？؟", c)) && !r.callsKnown(after)
 }
 
 func (r *callReader) none() error {

@@ -148,7 +148,7 @@ func TestCallsPlaces(t *testing.T) {
 		{"Do not use delete(path: 'a', force: true) here", `error: delete on line 1, column 12 stands within a sentence, so it was not run`},
 		{"`delete(path: 'a')` would remove it", `error: delete on line 1, column 2 stands within a sentence, so it was not run`},
 		{"delete(path: 'a') would remove it", `error: delete on line 1, column 1 stands within a sentence, so it was not run`},
-		{"Shall I?\n`delete(path: 'a')`?\nread(path: 'b')？", `error: delete on line 2, column 2 stands within a sentence, so it was not run`},
+		{"Shall I?\n`delete(path: 'a')`?\nread(path: 'b')？\nread(path: 'c')؟", `error: delete on line 2, column 2 stands within a sentence, so it was not run`},
 		{"- `delete(path: 'a')` - removes it\nread(path: 'b')", `read{"path":"b"}`},
 		{"<!-- delete(path: 'a') -->", `error: delete on line 1, column 6 stands within a sentence, so it was not run`},
 		{"read(path: 'a') and read(path: 'b')", `error: read on line 1, column 1 stands within a sentence, so it was not run`},
