@@ -54,8 +54,7 @@ func readAnthropic(text string, _ Schemas) (parser.Envelope, error) {
 		}
 	})
 	if last && stopped == "max_tokens" { // its input may lack what was to come
-		m := message{Envelope: e}
-		m.cut(stopped)
+		cutLast(e.Calls, stopped)
 	}
 	return e, err
 }

@@ -55,7 +55,7 @@ func geminiParts(v value) (value, error) {
 			return value{}, err
 		}
 		v = candidate.get("content")
-		if v.members == nil {
+		if v.get("parts").elements == nil {
 			return value{}, parser.NoCalls("the candidate holds neither a call nor a text (finishReason "+candidate.str("finishReason")+")", nil)
 		}
 	}

@@ -179,10 +179,10 @@ func (v value) otherArguments() string {
 	return ""
 }
 
-// cut says that the last call was cut off.
-func (m *message) cut(reason string) {
-	if n := len(m.Calls); n > 0 {
-		c := &m.Calls[n-1]
+// cutLast says that the last of some calls was cut off.
+func cutLast(calls []parser.ToolCall, reason string) {
+	if n := len(calls); n > 0 {
+		c := &calls[n-1]
 		*c = parser.ToolCall{ID: c.ID, Name: c.Name, Err: fmt.Errorf("the message was cut off (%s), so this call was not run", reason)}
 	}
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"textskill/parser"
@@ -42,7 +43,7 @@ func readOpenAI(text string, _ Schemas) (parser.Envelope, error) {
 	if err != nil {
 		return parser.Envelope{}, parser.NoCalls(err.Error(), err)
 	}
-	message := split(raw)
+	message, ended := split(raw), ""
 	if message.has("choices") {
 		choice, err := only(message.get("choices").elements, "choices", func(c value) bool {
 			return len(c.get("message", "tool_calls").elements) > 0
@@ -50,7 +51,7 @@ func readOpenAI(text string, _ Schemas) (parser.Envelope, error) {
 		if err != nil {
 			return parser.Envelope{}, err
 		}
-		message = choice.get("message")
+		message, ended = choice.get("message"), choice.str("finish_reason")
 	}
 	if len(message.get("tool_calls").elements) == 0 {
 		m := readContent(message)
@@ -62,6 +63,9 @@ func readOpenAI(text string, _ Schemas) (parser.Envelope, error) {
 	}
 	e, err := parser.ToolCalls(string(message.raw))
 	e.Repairs = append(repairs, e.Repairs...)
+	if n := len(e.Calls); ended == "length" && n > 0 && errors.Is(e.Calls[n-1].Err, parser.ErrNoArguments) {
+		cutLast(e.Calls, ended)
+	}
 	return e, err
 }
 

@@ -43,8 +43,8 @@ func readItem(m *message, item value) {
 	switch item.str("type") {
 	case "function_call":
 		m.call(item, item.str("call_id"), item.str("name"), item.members["arguments"], stringArguments)
-		if item.str("status") == "incomplete" {
-			m.cut("incomplete")
+		if status := item.str("status"); status == "incomplete" || status == "in_progress" {
+			cutLast(m.Calls, status)
 		}
 	case "custom_tool_call":
 		m.Calls = append(m.Calls, parser.ToolCall{ID: item.str("call_id"), Name: item.str("name"), Err: errCustom})
