@@ -93,7 +93,9 @@ func actionInput(text string, c parser.ToolCall, tools Schemas) (string, parser.
 	}
 	end := actionEnd(input)
 	lone := strings.TrimRight(input[:end], rawjson.Space)
-	if inside, quoted := strings.CutPrefix(lone, "`"); quoted && strings.IndexByte(inside, '`') == len(inside)-1 {
+	if from, to, fenced := rawjson.Fenced(lone); fenced {
+		lone = strings.TrimRight(lone[from:to], rawjson.Space)
+	} else if inside, quoted := strings.CutPrefix(lone, "`"); quoted && strings.IndexByte(inside, '`') == len(inside)-1 {
 		lone = strings.TrimSuffix(inside, "`")
 	}
 	c.Arguments, c.Err = loneArgument(tools(c.Name), lone)
