@@ -331,7 +331,7 @@ func (s *scanner) calls() ([]parser.ToolCall, error) {
 		case arguments == nil:
 			arguments = c.members["parameters"]
 		}
-		if key := c.surplus("id", "name", "type"); arguments == nil && key != "" {
+		if key := c.surplus("name", "type"); arguments == nil && key != "" {
 			m.Calls = append(m.Calls, parser.ToolCall{ID: c.str("id"), Name: c.str("name"), Err: fmt.Errorf("`%s` stands beside the name; arguments stand in an object under `arguments`", key)})
 			continue
 		}
