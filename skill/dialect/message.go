@@ -57,6 +57,10 @@ func (d *Dialect) holdsCalls(text string) bool {
 	if w, _ := wire.OfText(text); w != nil {
 		return true
 	}
+	if w := wire.Of(text); w != nil {
+		e, _ := w.Read(text, d.schema)
+		return len(e.Calls) > 0
+	}
 	calls, _, _ := parser.Calls(text, func(name string) bool { return d.Lookup(name) != nil })
 	return len(calls) > 0 && d.Prompt != nil && d.Prompt.own != nil
 }
