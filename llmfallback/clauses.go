@@ -23,7 +23,7 @@ func (r *reader) place(i int) int {
 			return -1
 		}
 	}
-	if next < 0 || n.kind == someFile && n.extra > 0 || n.bare && n.head == 0 && r.any(i, "at") { // at noon, create
+	if next < 0 || n.kind == someFile && n.extra > 0 || n.bare && n.head == 0 && r.any(i, "at", "from") { // at noon, from Bob: create
 		return -1
 	}
 	r.base = n

@@ -86,7 +86,8 @@ golang rust ruby php perl kotlin swift scala haskell lua c c++ c# bash shell sql
 base64 unicode vim vi nano emacs vscode notepad sublime word excel chrome firefox browser editor terminal console finder explorer git github docker server
 cloud s3 ftp usb phone printer internet commit zip quotes brackets bold italics human use trash bin garbage vault repo repository project hexadecimal octal
 decimal grayscale greyscale color colour capitals caps landscape portrait silence chunks obsidian typora addition bulk practice theory principle
-general short summary particular fact conclusion brief essence contrast reality hindsight retrospect response closing passing haste`},
+general short summary particular fact conclusion brief essence contrast reality hindsight retrospect response closing passing haste
+return exchange effect vain error person agreement conjunction desperation anger pressure reason background`},
 	{timed, `january february march april june july august september october november december monday tuesday wednesday thursday friday saturday sunday
 winter summer autumn hour hours minute minutes day days week weeks month months year years noon midnight morning afternoon evening night moment meantime
 future past`},

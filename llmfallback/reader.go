@@ -63,6 +63,7 @@ type frame struct {
 	texted bool // text was stated, possibly as the empty text
 	sample bool // it is neither quoted nor introduced
 	awaits bool // a text was announced: "the following line"
+	lies   bool // the place before its name is its own: the file in docs called a.txt
 	sort   string
 	atEnd  bool // the text goes to the end of the file
 	ended  bool // the text took the rest of the prompt
@@ -301,7 +302,7 @@ func (f *frame) transfer(in *noun, e Extraction) bool {
 		}
 		f.name = as.name
 	}
-	if to.kind == nothing && f.sense != toRename && in == &f.roles[inRole] && in.kind != nothing {
+	if to.kind == nothing && f.sense != toRename && in == &f.roles[inRole] && in.kind != nothing && !f.lies {
 		to, in = in, &noun{} // copy a.txt in docs
 	}
 	var ok bool

@@ -164,6 +164,8 @@ var unanswered = []string{
 	"print every line of a.txt that has x", "from 'a.txt', delete 'b'", "have a.txt moved to docs", "have a folder called x", "delete the files in docs named a.txt",
 	"show me what's there", "I'm done with a.txt. Delete it.", "I'm moving a.txt. Rename it to b.txt", "create a file or replace the text in a.txt",
 	"list Notes", "show me Documents", "list my notes", "In addition, create a folder called x", "In summary, create a folder called x", "In fact, delete a.txt", "In theory, rename a.txt to b.txt", "At noon, delete a.txt",
+	"From Bob: delete a.txt", "From experience, move a.txt to b.txt", "In return, delete a.txt", "In vain, delete a.txt", "create a folder called x in the background",
+	"copy the file in docs called a.txt", "make a copy of the file in docs named a.txt", "move the file in docs called a.txt",
 	"Within hours, delete a.txt", "In March, move a.txt to docs", "In the meantime, move a.txt to b.txt", "From Monday, move a.txt to docs",
 	"In the afternoon, delete a.txt", "delete a.txt in April", "create a folder called x in addition",
 	"I want to be able to delete a.txt.", "copy a.txt to b.txt in case of fire", "move a.txt to docs within the hour", "move a.txt to docs for a week",

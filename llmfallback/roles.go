@@ -272,7 +272,7 @@ func (r *reader) calls(f *frame, i int) int {
 	name, _, after := r.givenName(next, f.object.kind)
 	switch {
 	case f.object.name == "":
-		f.object.name = name
+		f.object.name, f.lies = name, f.roles[inRole].kind != nothing
 	case f.sense == toCopy || f.sense == toMove || f.sense == toRename:
 		f.name = name
 	default:
