@@ -210,6 +210,8 @@ func (f *frame) settle(r *reader) bool {
 	switch {
 	case r.base.kind == someFile && f.object.name != r.base.name:
 		return f.fail("it is not clear what is to be done with " + r.base.name)
+	case from.kind != nothing && from.kind != workspace && in != from && (f.op != "copyFile" && f.op != "moveFile" || f.roles[toRole].kind != nothing || f.lies):
+		return f.fail("two places")
 	case r.base.kind == someFile:
 	case in.kind == nothing:
 		in = &r.base
@@ -303,7 +305,7 @@ func (f *frame) transfer(in *noun, e Extraction) bool {
 		f.name = as.name
 	}
 	if to.kind == nothing && f.sense != toRename && in == &f.roles[inRole] && in.kind != nothing && !f.lies {
-		to, in = in, &noun{} // copy a.txt in docs
+		to, in = in, &f.roles[fromRole] // copy a.txt in docs
 	}
 	var ok bool
 	if e.Path, ok = below(in, e.Path); !ok || e.Path == "" {

@@ -269,6 +269,7 @@ var answeredChanges = []sentence{
 	{"Delete the obsolete file docs/a.txt.", "deleteFile", "docs/a.txt", "", ""},
 	{"Delete the file in the docs folder called a.txt", "deleteFile", "docs/a.txt", "", ""},
 	{"From the 'docs' directory, delete 'a.txt'.", "deleteFile", "docs/a.txt", "", ""},
+	{"move a.txt in docs from src", "moveFile", "src/a.txt", "", "docs/a.txt"},
 	{"Create multiple nested directories at ./a/b/c.", "createDirectory", "./a/b/c", "", ""},
 	{"Ensure the directory ./logs exists by creating it if necessary.", "createDirectory", "./logs", "", ""},
 	{"Ensure that the directory './logs' exists; if not, create it.", "createDirectory", "./logs", "", ""},

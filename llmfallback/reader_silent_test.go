@@ -166,6 +166,7 @@ var unanswered = []string{
 	"list Notes", "show me Documents", "list my notes", "In addition, create a folder called x", "In summary, create a folder called x", "In fact, delete a.txt", "In theory, rename a.txt to b.txt", "At noon, delete a.txt",
 	"From Bob: delete a.txt", "From experience, move a.txt to b.txt", "In return, delete a.txt", "In vain, delete a.txt", "create a folder called x in the background",
 	"copy the file in docs called a.txt", "make a copy of the file in docs named a.txt", "move the file in docs called a.txt",
+	"create a.txt in docs from template.txt", "delete a.txt in docs from x", "copy a.txt from b.txt in docs", "copy a.txt from x in docs to y",
 	"Within hours, delete a.txt", "In March, move a.txt to docs", "In the meantime, move a.txt to b.txt", "From Monday, move a.txt to docs",
 	"In the afternoon, delete a.txt", "delete a.txt in April", "create a folder called x in addition",
 	"I want to be able to delete a.txt.", "copy a.txt to b.txt in case of fire", "move a.txt to docs within the hour", "move a.txt to docs for a week",
