@@ -223,13 +223,13 @@ func TestToolchainIsRefused(t *testing.T) {
 		{Toolchain{Do: Lint, Path: "out/x"}, "WS/out/x is outside the workspace WS", isOutside},
 		{Toolchain{Do: Lint, Path: "a\x00"}, `path holds a NUL byte, which no file name can: "WS/a\x00"`, nil},
 		{Toolchain{Do: Install, Path: "built"}, "without a lockfile or requirements.txt the project itself must be built, which runs its programs; scripts: true allows it", nil},
-		{Toolchain{Do: Install, Path: "folder"}, `WS/folder/requirements.txt has pip build "./evil", which runs its programs; scripts: true allows it`, nil},
-		{Toolchain{Do: Install, Path: "edit"}, `WS/edit/requirements.txt has pip build "-e .", which runs its programs; scripts: true allows it`, nil},
-		{Toolchain{Do: Install, Path: "address"}, `WS/address/requirements.txt has pip build "x @ https://x.example/x.tar.gz", which runs its programs; scripts: true allows it`, nil},
-		{Toolchain{Do: Install, Path: "option"}, `WS/option/requirements.txt has pip build "--no-binary :all:", which runs its programs; scripts: true allows it`, nil},
-		{Toolchain{Do: Install, Path: "nested"}, `WS/nested/more/dev.txt has pip build "x.tar.gz", which runs its programs; scripts: true allows it`, nil},
-		{Toolchain{Do: Install, Path: "lost"}, `WS/lost/requirements.txt has pip build "-r ../../x", which runs its programs; scripts: true allows it`, nil},
-		{Toolchain{Do: Install, Path: "ends"}, `WS/ends/requirements.txt has pip build "-e .", which runs its programs; scripts: true allows it`, nil},
+		{Toolchain{Do: Install, Path: "folder"}, `WS/folder/requirements.txt may have pip build "./evil", which runs its programs; scripts: true allows it`, nil},
+		{Toolchain{Do: Install, Path: "edit"}, `WS/edit/requirements.txt may have pip build "-e .", which runs its programs; scripts: true allows it`, nil},
+		{Toolchain{Do: Install, Path: "address"}, `WS/address/requirements.txt may have pip build "x @ https://x.example/x.tar.gz", which runs its programs; scripts: true allows it`, nil},
+		{Toolchain{Do: Install, Path: "option"}, `WS/option/requirements.txt may have pip build "--no-binary :all:", which runs its programs; scripts: true allows it`, nil},
+		{Toolchain{Do: Install, Path: "nested"}, `WS/nested/more/dev.txt may have pip build "x.tar.gz", which runs its programs; scripts: true allows it`, nil},
+		{Toolchain{Do: Install, Path: "lost"}, `WS/lost/requirements.txt may have pip build "-r ../../x", which runs its programs; scripts: true allows it`, nil},
+		{Toolchain{Do: Install, Path: "ends"}, `WS/ends/requirements.txt may have pip build "-e .", which runs its programs; scripts: true allows it`, nil},
 		{Toolchain{Do: Install, Path: "plain"}, `cannot run "pip": PATH has no program of that name`, process.IsSpawnError},
 		{Toolchain{Do: Install, Path: "folder", Scripts: true}, `cannot run "pip": PATH has no program of that name`, process.IsSpawnError},
 		{Toolchain{Do: Test, Path: "bare"}, `package.json in WS/bare has no script for tests; add one, like "scripts": {"test": "node --test"}`, nil},
@@ -241,7 +241,7 @@ func TestToolchainIsRefused(t *testing.T) {
 		layout(t, x.Dir(), "f.js", "m.py", "built/pyproject.toml",
 			"folder/requirements.txt=a==1\n./evil\n", "edit/requirements.txt=-e .", "address/requirements.txt=x @ https://x.example/x.tar.gz # c", "option/requirements.txt=--no-binary :all:\nx",
 			"nested/requirements.txt=-r more/all.txt\n", "nested/more/all.txt=--requirement=dev.txt", "nested/more/dev.txt=x.tar.gz", "lost/requirements.txt=-r ../../x", "ends/requirements.txt=a==1 ; x\f-\\\r\ne .",
-			"plain/requirements.txt=# -e .\n--index-url https://x.example/simple\n-c c.txt\na\nB.c-d[e, f] >= 1.0, != 2 ; python_version < '3'\ng ~= 1 \\\n  --hash=sha256:00\nh (>1)\n", "plain/c.txt=a==1",
+			"plain/requirements.txt=# -e .\n--index-url https://x.example/simple\n-c c.txt\na\nB.c-d[e, f] >= 1.0, != 2 ; python_version < '3'\ng ~= 1 \\\n  --hash=sha256:00 --hash=sha256:01\nh (>1)\ni==1-1 # j/k\n--find-links=x\n", "plain/c.txt=a==1",
 			"bad/package.json=[", "bare/package.json={}", "two/a/go.mod", "two/b/Cargo.toml")
 		if err := os.Symlink(outside, x.Dir()+"/out"); err != nil {
 			t.Fatal(err)
@@ -254,6 +254,28 @@ func TestToolchainIsRefused(t *testing.T) {
 	x := newExecutor(t, Config{})
 	if _, err := task(t, x, Toolchain{Do: Install}); err == nil || !strings.HasSuffix(err.Error(), "start skill with --network to allow it") {
 		t.Errorf("installs without the network: %v", err)
+	}
+}
+
+// What pip 23.2 runs programs of a package for, although it is told to install wheels only.
+func TestInstallReadsRequirementsAsPipDoes(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for _, text := range []string{
+		"# a \\\n./evil", "\u00a0# a \\\n./evil", "a \\\n# b \\\n./evil", // no comment is continued
+		"# coding: utf-7\n# +AAo-./evil", "\n# coding: utf-7 coding: utf-8\n# +AAo-./evil",
+		"--pre -e ./evil", "--pre -r evil.txt", "--index-url= --no-binary=:all:",
+		"a --global-option=b", "a==1 --hash=sha256:00 '--global-option'=b", "a ; python_version > '3' --global-option=b",
+		"a==1/", "a==1/../evil", "a == 1.zip", "a.ZIP", "a ; ${B}",
+		"-r \"x\"", "-r e\\vil.txt", "-r=x", "-r ${PWD}/x", "-r link/../evil.txt",
+	} {
+		x := newExecutor(t, Config{Network: true})
+		layout(t, x.Dir(), "p/evil.txt=a", "p/x=a", `p/"x"=a`, "p/e\\vil.txt=a", "p/${PWD}/x=a", "far/near/a", "far/evil.txt=./evil", "p/requirements.txt="+text)
+		if err := os.Symlink("../far/near", x.Dir()+"/p/link"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := task(t, x, Toolchain{Do: Install, Path: "p"}); err == nil || !strings.Contains(err.Error(), "scripts: true") {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }
 

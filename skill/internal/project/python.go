@@ -145,7 +145,7 @@ func (p *project) pythonInstall(a Task) (*runner, error) {
 			env: append(build("POETRY_INSTALLER_ONLY_BINARY=:all:"), "POETRY_NO_INTERACTION=1", "POETRY_VIRTUALENVS_IN_PROJECT=true")}, nil
 	}
 	r := &runner{argv: []string{"pip", "install", "-r", "requirements.txt"}, needsVenv: true,
-		env: append(build("PIP_ONLY_BINARY=:all:"), "PIP_REQUIRE_VIRTUALENV=1", "PIP_NO_INPUT=1", "PIP_DISABLE_PIP_VERSION_CHECK=1")}
+		env: append(build("PIP_ONLY_BINARY=:all:", "PYTHONUTF8=1"), "PIP_REQUIRE_VIRTUALENV=1", "PIP_NO_INPUT=1", "PIP_DISABLE_PIP_VERSION_CHECK=1")}
 	if a.Runner == "" && !p.has("requirements.txt") && p.has("pyproject.toml", "setup.py") {
 		if !a.Scripts {
 			return nil, errors.New("without a lockfile or requirements.txt the project itself must be built, which runs its programs; scripts: true allows it")
@@ -158,16 +158,20 @@ func (p *project) pythonInstall(a Task) (*runner, error) {
 	return r, p.checkWheels(filepath.Join(p.dir, "requirements.txt"), map[string]bool{})
 }
 
-// plainRequirement matches a requirement that pip has a wheel for, or refuses: a name, versions and
-// conditions. plainOption matches an option of a file of requirements that lets it build nothing.
+// These match the lines of a file of requirements with which pip builds nothing: a requirement with
+// versions, conditions and hashes, one option, or a further file. With a slash or the ending of an
+// archive a requirement can be a path. pip reads options as a shell does, and puts variables in place
+// of ${NAME}: quotes, backslashes and $ can hide another name or option.
 var (
-	plainRequirement = words.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]*\s*(\[[^\]]*\])?\s*($|[<>=!~;(]|--)`)
-	archive          = words.Pattern(`^[^\s;]*\.(zip|tar|tgz|tbz|txz|tlz|tar\.\w+)\b`)
-	plainOption      = words.Pattern(`^(-i|-f|--index-url|--extra-index-url|--no-index|--find-links|--pre|--prefer-binary|--require-hashes|--trusted-host)([\s=]|$)`)
-	moreRequirements = words.Pattern(`^(?:-r|-c|--requirement|--constraint)[\s=]\s*(\S+)$`)
+	plainRequirement = words.Pattern(`^[A-Za-z0-9][\w.-]*( *\[[\w ,.-]*\])?( *[<>=!~(](-| *[\w.*+!<>=~,()])*)?( *;([^ $]| +[^ $-])*)?( +--hash[ =]\w+:\w+)*$`)
+	archive          = words.Pattern(`(?i)^[^;]*\.(zip|tar|tgz|tbz|txz|tlz|tar\.\w+)\b`)
+	plainOption      = words.Pattern(`^(--no-index|--pre|--prefer-binary|--require-hashes|(-i|-f|--index-url|--extra-index-url|--find-links|--trusted-host)( +|=)\S+)$`)
+	moreRequirements = words.Pattern(`^(?:-r +|-c +|--(?:requirement|constraint)(?: +|=))([^\s"'\\$]+)$`)
+	commentLine      = words.Pattern(`(?m)^[\x1f\p{Z}]*#.*$`)
+	namedEncoding    = words.Pattern(`^(?:[^\n]*\n)??#[^\n]*?coding[:=]\s*([-\w.]+)`)
 )
 
-// checkWheels returns an error for what a file of requirements has pip build although it is told to
+// checkWheels returns an error for what a file of requirements may have pip build although it is told to
 // install wheels only: folders, addresses, archives, and what the file says of building. Of files that
 // it names, one that cannot be read counts as that.
 func (p *project) checkWheels(file string, seen map[string]bool) error {
@@ -175,8 +179,13 @@ func (p *project) checkWheels(file string, seen map[string]bool) error {
 		return nil
 	}
 	seen[file] = true
-	data, err := p.x.ws.ReadUpTo(file, maxMarkerSize)
-	if err != nil || len(seen) > 100 {
+	var data []byte
+	real, err := p.x.ws.Real("", file, true)
+	if err == nil {
+		data, err = p.x.ws.ReadUpTo(real, maxMarkerSize)
+	}
+	encoding := namedEncoding().FindSubmatch(data)
+	if err != nil || len(seen) > 100 || encoding != nil && !strings.EqualFold(string(encoding[1]), "utf-8") {
 		return errUnread
 	}
 	text := strings.Map(func(c rune) rune {
@@ -188,19 +197,21 @@ func (p *project) checkWheels(file string, seen map[string]bool) error {
 		}
 		return c
 	}, strings.TrimPrefix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\ufeff"))
+	text = commentLine().ReplaceAllLiteralString(text, " #") // a \ at its end does not continue it
 	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", "")) {
 		line, _, _ = strings.Cut(" "+strings.TrimSpace(line), " #")
 		line = strings.TrimSpace(line)
 		err := errUnread
 		if more := moreRequirements().FindStringSubmatch(line); more != nil {
 			if name := more[1]; !filepath.IsAbs(name) && !strings.Contains(name, ":") { // an address may have the form of a path
-				err = p.checkWheels(filepath.Join(filepath.Dir(file), name), seen)
+				dir, _ := filepath.Split(file)
+				err = p.checkWheels(dir+name, seen) // not cleaned: link/../name is beside what the link leads to
 			}
 		} else if line == "" || plainOption().MatchString(line) || plainRequirement().MatchString(line) && !archive().MatchString(line) {
 			err = nil
 		}
 		if err == errUnread {
-			err = fmt.Errorf("%s has pip build %q, which runs its programs; scripts: true allows it", file, line)
+			err = fmt.Errorf("%s may have pip build %q, which runs its programs; scripts: true allows it", file, line)
 		}
 		if err != nil {
 			return err
@@ -209,7 +220,7 @@ func (p *project) checkWheels(file string, seen map[string]bool) error {
 	return nil
 }
 
-var errUnread = errors.New("requirements.txt cannot be read")
+var errUnread = errors.New("requirements.txt cannot be read, is not in UTF-8, or has more than 1 MiB; scripts: true installs it all the same")
 
 // pipNeedsVenv is pip's exit code under PIP_REQUIRE_VIRTUALENV outside a virtual environment.
 const pipNeedsVenv = 3
