@@ -36,7 +36,13 @@ func hostSession(t *testing.T, cfg skill.Config, files map[string]string) *mcp.C
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { x.Close() })
-	s, err := New(Config{Executor: x, Dialects: []*dialect.Dialect{dialect.Workspace.For(x.Config())}, Version: "test"})
+	return hostOf(t, Config{Executor: x, Dialects: []*dialect.Dialect{dialect.Workspace.For(x.Config())}, Version: "test"})
+}
+
+// hostOf is a client of the SDK that is connected to a server.
+func hostOf(t *testing.T, cfg Config) *mcp.ClientSession {
+	t.Helper()
+	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,24 +232,12 @@ func TestWorkspaceResourcesAreCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	denied, asked := "", false
-	s, err := New(Config{Executor: x, Dialects: []*dialect.Dialect{dialect.Workspace}, Check: func(tool string, _ dialect.Effect) (string, bool) {
+	c := hostOf(t, Config{Executor: x, Dialects: []*dialect.Dialect{dialect.Workspace}, Check: func(tool string, _ dialect.Effect) (string, bool) {
 		if tool != "read" {
 			return "", false
 		}
 		return denied, asked
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	here, there := mcp.NewInMemoryTransports()
-	if _, err := s.SDK().Connect(t.Context(), there, nil); err != nil {
-		t.Fatal(err)
-	}
-	c, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(), here, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
 	uri := fileURI(filepath.Join(x.Dir(), "a.txt"))
 	path := filepath.Join(x.Dir(), "a.txt")
 	for _, tt := range []struct {
