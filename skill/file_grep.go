@@ -13,8 +13,9 @@ import (
 
 // Grep finds the lines that match Pattern in the file Path, or in all files below the
 // directory Path. The pattern is a regular expression in RE2 syntax and is matched against
-// single lines. A file that ends with LF has one more, empty line, unless NoLast is set. Binary files, with a
-// NUL byte in their first 8 KiB, are not searched, but those in UTF-16 with a byte order mark. It returns a [Grepped].
+// single lines. A file that ends with LF has one more, empty line, unless NoLast is set.
+// Binary files, with a NUL byte in their first 8 KiB, are not searched, but for those in
+// UTF-16 with a byte order mark. It returns a [Grepped].
 type Grep struct {
 	Path        string
 	Pattern     string

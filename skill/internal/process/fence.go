@@ -69,7 +69,7 @@ func (f Fence) String() string {
 	return fmt.Sprintf("Landlock ABI %d: %s", f.ABI, strings.Join(held, ", "))
 }
 
-// Whole reports whether it is what [FenceRequire] demands.
+// Whole reports whether f is all that [FenceRequire] demands.
 func (f Fence) Whole() bool { return f.ABI >= abiTCP }
 
 // The versions of Landlock that added what the fence needs.

@@ -131,8 +131,8 @@ func afterFork()
 //go:linkname afterForkInChild syscall.runtime_AfterForkInChild
 func afterForkInChild()
 
-// joinProcesses has the next child of this thread be in the view's PID namespace, until leave. Only
-// who may come back, as root, can do that from here, which saves a fork.
+// joinProcesses has the next child of this thread start in the view's PID namespace; leave undoes
+// that. It saves a fork, and does nothing for users other than root, who could not leave again.
 func (l *launch) joinProcesses() (leave func()) {
 	own := -1
 	if l.view.first != 0 {

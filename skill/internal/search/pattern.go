@@ -13,8 +13,9 @@ import (
 // It is a regular expression in RE2 syntax, as package regexp reads it, except that \w,
 // \d, \s and \b are of Unicode, as Python's are, that \Z is the end as \z is, that \u00e4
 // is \x{00e4}, and that x{,3} is x{0,3}; [[:alpha:]] is of ASCII. There is neither
-// lookaround nor backreference. A line is judged by itself, without its LF: ^ and $ are its ends, and nothing matches across two. It is judged with and without the
-// CR that may end it, so that $ stands before the line ends of Windows too.
+// lookaround nor backreference. A line is judged by itself, without its LF: ^ and $ are
+// its ends, and nothing matches across two. It is judged with and without the CR that may
+// end it, so that $ matches before the line ends of Windows too.
 type Pattern struct {
 	re       *regexp.Regexp
 	prog     *syntax.Prog

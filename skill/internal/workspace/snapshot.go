@@ -32,8 +32,8 @@ type Snapshot struct {
 
 // A Walker calls visit for every name below the workspace's folder, folders before what is in
 // them, from several goroutines, which are numbered from 0 up to [SnapshotWorkers]. It may
-// leave out what is in .git folders, and does not enter ignored folders, nor those for which visit returns
-// [fs.SkipDir]. Another error ends the walk.
+// leave out what is in .git folders, and does not enter ignored folders, nor those for which
+// visit returns [fs.SkipDir]. Another error ends the walk.
 type Walker func(ctx context.Context, visit func(worker int, v Visited) error) error
 
 // Visited is one name that a Walker visits.
