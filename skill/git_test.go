@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -460,6 +461,19 @@ func TestGitStatusInTheMiddle(t *testing.T) {
 	b.git("repo", "am", "--abort")
 	if st := status(); st.State != "" || st.UpstreamGone {
 		t.Errorf("in the end: %+v", st)
+	}
+	for _, name := range []string{".git/sequencer/todo", ".gitattributes"} {
+		b.write("repo/"+name, "")
+		if err := os.Truncate(filepath.Join(x.Dir(), "repo", name), 256<<20); err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		status()
+		if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 100<<20 {
+			t.Errorf("%s takes %d bytes of memory", name, after.TotalAlloc-before.TotalAlloc)
+		}
+		os.Remove(filepath.Join(x.Dir(), "repo", name))
 	}
 	b.git("repo", "branch", "-q", "-D", "-r", "origin/main")
 	if st := status(); st.Upstream != "origin/main" || !st.UpstreamGone {

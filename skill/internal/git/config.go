@@ -182,7 +182,7 @@ func (r *repository) notRun(hooks ...string) (names []string) {
 		return nil
 	}
 	dir := filepath.Join(r.commonDir, "hooks")
-	attributes, _ := r.x.ws.ReadFile(filepath.Join(r.top, ".gitattributes"))
+	attributes, _ := r.x.ws.ReadUpTo(filepath.Join(r.top, ".gitattributes"), maxRepoFile)
 	for _, s := range r.config {
 		section, of, name := s.parts()
 		switch {

@@ -14,6 +14,9 @@ import (
 	"textskill/skill/internal/process"
 )
 
+// maxRepoFile is how many bytes are read of a file of the repository, which may have any size.
+const maxRepoFile = 8 << 20
+
 // state returns what the repository is in the middle of, such as "merge"; "" is nothing.
 func (r *repository) state() string {
 	for _, s := range []struct{ file, name string }{
@@ -24,7 +27,7 @@ func (r *repository) state() string {
 			return s.name
 		}
 	}
-	next, _ := r.x.ws.ReadFile(filepath.Join(r.gitDir, "sequencer/todo")) // between two of several
+	next, _ := r.x.ws.ReadUpTo(filepath.Join(r.gitDir, "sequencer/todo"), maxRepoFile) // between two of several
 	switch word, _, _ := bytes.Cut(next, []byte(" ")); string(word) {
 	case "":
 		return ""
