@@ -163,7 +163,7 @@ func TestToolchainEnvironment(t *testing.T) {
 	}{
 		{nil, Toolchain{Do: Install}, true, []string{"PIP_REQUIRE_VIRTUALENV=1", "PIP_ONLY_BINARY=:all:"}, "PIP_NO_INDEX"},
 		{nil, Toolchain{Do: Install, Scripts: true}, true, []string{"PIP_REQUIRE_VIRTUALENV=1"}, "PIP_ONLY_BINARY"},
-		{[]string{"package.json={}"}, Toolchain{Do: Install}, true, []string{"npm_config_ignore_scripts=true"}, "npm_config_offline"},
+		{[]string{"package.json={}"}, Toolchain{Do: Install}, true, []string{"npm_config_ignore_scripts=true", "npm_config_git=git"}, "npm_config_offline"},
 		{[]string{"package.json={}"}, Toolchain{Do: Install, Scripts: true}, true, nil, "npm_config_ignore_scripts"},
 		{[]string{"go.mod"}, Toolchain{Do: Lint}, false, []string{"GOPROXY=off", "CI=1", "NO_COLOR=1"}, "VIRTUAL_ENV"},
 		{[]string{"go.mod"}, Toolchain{Do: Lint}, true, []string{"CI=1"}, "GOPROXY"},

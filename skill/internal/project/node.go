@@ -159,7 +159,7 @@ func (p *project) nodeInstall(a Task, manager string) *runner {
 	line := []string{manager, "install"}
 	var env []string
 	if !a.Scripts {
-		env = []string{"npm_config_ignore_scripts=true", "YARN_ENABLE_SCRIPTS=false"}
+		env = []string{"npm_config_ignore_scripts=true", "npm_config_git=git", "YARN_ENABLE_SCRIPTS=false"} // .npmrc can name another git
 	}
 	switch {
 	case manager == "npm" && p.has("package-lock.json", "npm-shrinkwrap.json"):
