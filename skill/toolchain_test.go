@@ -161,7 +161,7 @@ func TestToolchainEnvironment(t *testing.T) {
 		want    []string
 		not     string
 	}{
-		{nil, Toolchain{Do: Install}, true, []string{"PIP_REQUIRE_VIRTUALENV=1", "PIP_ONLY_BINARY=:all:"}, "PIP_NO_INDEX"},
+		{nil, Toolchain{Do: Install}, true, []string{"PIP_REQUIRE_VIRTUALENV=1", "PIP_ONLY_BINARY=:all:", "PYTHONUTF8=1"}, "PIP_NO_INDEX"},
 		{nil, Toolchain{Do: Install, Scripts: true}, true, []string{"PIP_REQUIRE_VIRTUALENV=1"}, "PIP_ONLY_BINARY"},
 		{[]string{"package.json={}"}, Toolchain{Do: Install}, true, []string{"npm_config_ignore_scripts=true", "npm_config_git=git"}, "npm_config_offline"},
 		{[]string{"package.json={}"}, Toolchain{Do: Install, Scripts: true}, true, nil, "npm_config_ignore_scripts"},

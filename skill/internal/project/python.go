@@ -145,7 +145,7 @@ func (p *project) pythonInstall(a Task) (*runner, error) {
 			env: append(build("POETRY_INSTALLER_ONLY_BINARY=:all:"), "POETRY_NO_INTERACTION=1", "POETRY_VIRTUALENVS_IN_PROJECT=true")}, nil
 	}
 	r := &runner{argv: []string{"pip", "install", "-r", "requirements.txt"}, needsVenv: true,
-		env: append(build("PIP_ONLY_BINARY=:all:", "PYTHONUTF8=1"), "PIP_REQUIRE_VIRTUALENV=1", "PIP_NO_INPUT=1", "PIP_DISABLE_PIP_VERSION_CHECK=1")}
+		env: append(build("PIP_ONLY_BINARY=:all:", "PYTHONUTF8=1" /* as checkWheels reads */), "PIP_REQUIRE_VIRTUALENV=1", "PIP_NO_INPUT=1", "PIP_DISABLE_PIP_VERSION_CHECK=1")}
 	if a.Runner == "" && !p.has("requirements.txt") && p.has("pyproject.toml", "setup.py") {
 		if !a.Scripts {
 			return nil, errors.New("without a lockfile or requirements.txt the project itself must be built, which runs its programs; scripts: true allows it")
