@@ -81,6 +81,7 @@ func TestEditMiss(t *testing.T) {
 		{"one\r\ntwo\r\n", "one\ntoo", "line 2 is nearest: `two␍`; wanted: `too` (letters differ; the line before it matches)"},
 		{"one\ntwo", "one\ntwo\nthree", "line 3 is nearest: ``; wanted: `three` (the file ends; the 2 lines before it match)"},
 		{"one\ntwo", "two\n", "line 3 is nearest: ``; wanted: `` (the file ends; the line before it matches)"},
+		{"one\n" + strings.Repeat("x", 1<<20), "one\ny", "line 2 is nearest: `" + strings.Repeat("x", 4000) + "…`; wanted: `y` (letters differ; the line before it matches)"},
 		{"one\ntwo\n", "\n\none\ntw", "line 1 is nearest: `one`; wanted: `one` (this line matches; the blank ones before it do not)"},
 		{"entirely different\n", "0123456789", ""},
 		{"", "x", ""},

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"unicode"
+
+	"textskill/skill/internal/search"
 )
 
 // nearLimit is how many bytes of a file are searched for a similar line.
@@ -32,7 +34,7 @@ func nearest(src io.ReaderAt, size int64, old string) *NearLine {
 		if n := alike(lines[i:], wanted[:min(len(wanted), 100)]); n > bestRun {
 			best, bestScore, bestRun = i, 1, n
 		}
-		if bestScore == 1 || len(line) >= 4000 {
+		if bestScore == 1 || len(line) >= maxShown {
 			continue
 		}
 		if score := similarity(key, removeSpace(line), bestScore); score > bestScore {
@@ -100,7 +102,13 @@ func difference(text, wanted string) string {
 // visibleChars replaces characters that look alike.
 var visibleChars = strings.NewReplacer("\t", "→", "\r", "␍", "\u00a0", "⍽", "\u200b", "[ZWSP]", "\ufeff", "[BOM]")
 
+// maxShown is how many bytes of a line an error shows.
+const maxShown = 4000
+
 func visible(line string) string {
+	if len(line) > maxShown {
+		line = string(search.Shorten([]byte(line), maxShown)) + "…"
+	}
 	body := strings.TrimRight(line, " ")
 	return "`" + visibleChars.Replace(body) + strings.Repeat("·", len(line)-len(body)) + "`"
 }
