@@ -68,6 +68,9 @@ func newLaunch(spec Spec, files []uintptr) (l launch, err error) {
 // highFD is above all descriptors that a program is given.
 const highFD = 64
 
+// atCWD is AT_FDCWD as system calls take it.
+const atCWD = ^uintptr(99)
+
 // start starts the program in its own session. The program is killed when this thread
 // ends. pidfd becomes readable when the program ends; -1 if the kernel has none.
 func (l launch) start() (pid, pidfd int, step uint32, err error) {
@@ -298,7 +301,7 @@ func (l *launch) enterView() (errno syscall.Errno) {
 	if l.was.Mask == 0 { // the view has a / of its own
 		return 0
 	}
-	_, _, errno = syscall.RawSyscall6(unix.SYS_STATX, ^uintptr(99), uintptr(unsafe.Pointer(l.dot)), unix.AT_NO_AUTOMOUNT, unix.STATX_INO, uintptr(unsafe.Pointer(&l.is)), 0)
+	_, _, errno = syscall.RawSyscall6(unix.SYS_STATX, atCWD, uintptr(unsafe.Pointer(l.dot)), unix.AT_NO_AUTOMOUNT, unix.STATX_INO, uintptr(unsafe.Pointer(&l.is)), 0)
 	if errno != 0 || l.is.Ino != l.was.Ino || l.is.Dev_major != l.was.Dev_major || l.is.Dev_minor != l.was.Dev_minor {
 		return syscall.ESTALE
 	}

@@ -111,10 +111,7 @@ func awaitChild(pid int) {
 //go:norace
 //go:nocheckptr
 func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
-	const (
-		here     = ^uintptr(99) // AT_FDCWD
-		treeFlag = unix.OPEN_TREE_CLONE | unix.AT_RECURSIVE | unix.AT_SYMLINK_NOFOLLOW | unix.O_CLOEXEC
-	)
+	const treeFlag = unix.OPEN_TREE_CLONE | unix.AT_RECURSIVE | unix.AT_SYMLINK_NOFOLLOW | unix.O_CLOEXEC
 	var (
 		r     = viewReport{users: -1}
 		errno syscall.Errno
@@ -154,7 +151,7 @@ func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 	if p.pids {
 		p.last.write()
 	}
-	// What the user mounts later appears here, too, and not the other way round.
+	// What the user mounts later appears atCWD, too, and not the other way round.
 	if _, _, errno = syscall.RawSyscall6(syscall.SYS_MOUNT, 0, uintptr(unsafe.Pointer(root)), 0, unix.MS_REC|unix.MS_SLAVE, 0, 0); errno != 0 {
 		goto failed
 	}
@@ -163,7 +160,7 @@ func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 			p.shown[i].tree, errno = mountProc(proc)
 			r.proc = int32(p.shown[i].tree)
 		} else {
-			p.shown[i].tree, _, errno = syscall.RawSyscall(unix.SYS_OPEN_TREE, here, uintptr(unsafe.Pointer(p.shown[i].path)), treeFlag)
+			p.shown[i].tree, _, errno = syscall.RawSyscall(unix.SYS_OPEN_TREE, atCWD, uintptr(unsafe.Pointer(p.shown[i].path)), treeFlag)
 		}
 		if errno != 0 {
 			p.shown[i].tree = ^uintptr(0)
@@ -179,19 +176,19 @@ func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 		goto failed
 	}
 	for i := range p.dirs {
-		syscall.RawSyscall(syscall.SYS_MKDIRAT, here, uintptr(unsafe.Pointer(p.dirs[i])), 0o755)
+		syscall.RawSyscall(syscall.SYS_MKDIRAT, atCWD, uintptr(unsafe.Pointer(p.dirs[i])), 0o755)
 	}
 	for i := range p.files {
-		syscall.RawSyscall6(syscall.SYS_MKNODAT, here, uintptr(unsafe.Pointer(p.files[i])), unix.S_IFREG|0o644, 0, 0, 0)
+		syscall.RawSyscall6(syscall.SYS_MKNODAT, atCWD, uintptr(unsafe.Pointer(p.files[i])), unix.S_IFREG|0o644, 0, 0, 0)
 	}
 	for i := range p.links {
-		syscall.RawSyscall(syscall.SYS_SYMLINKAT, uintptr(unsafe.Pointer(p.links[i].target)), here, uintptr(unsafe.Pointer(p.links[i].path)))
+		syscall.RawSyscall(syscall.SYS_SYMLINKAT, uintptr(unsafe.Pointer(p.links[i].target)), atCWD, uintptr(unsafe.Pointer(p.links[i].path)))
 	}
 	for i := range p.shown {
 		if p.shown[i].tree == ^uintptr(0) {
 			continue
 		}
-		if _, _, errno = syscall.RawSyscall6(unix.SYS_MOVE_MOUNT, p.shown[i].tree, uintptr(unsafe.Pointer(empty)), here, uintptr(unsafe.Pointer(p.shown[i].target)), unix.MOVE_MOUNT_F_EMPTY_PATH, 0); errno != 0 {
+		if _, _, errno = syscall.RawSyscall6(unix.SYS_MOVE_MOUNT, p.shown[i].tree, uintptr(unsafe.Pointer(empty)), atCWD, uintptr(unsafe.Pointer(p.shown[i].target)), unix.MOVE_MOUNT_F_EMPTY_PATH, 0); errno != 0 {
 			goto failed
 		}
 	}

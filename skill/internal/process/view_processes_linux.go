@@ -103,8 +103,7 @@ func (p *processes) close() {
 //go:norace
 //go:nocheckptr
 func (t *textFor) write() syscall.Errno {
-	const here = ^uintptr(99) // AT_FDCWD
-	fd, _, errno := syscall.RawSyscall6(syscall.SYS_OPENAT, here, uintptr(unsafe.Pointer(t.file)), unix.O_WRONLY|unix.O_CLOEXEC, 0, 0, 0)
+	fd, _, errno := syscall.RawSyscall6(syscall.SYS_OPENAT, atCWD, uintptr(unsafe.Pointer(t.file)), unix.O_WRONLY|unix.O_CLOEXEC, 0, 0, 0)
 	if errno != 0 {
 		return errno
 	}
@@ -119,7 +118,7 @@ func (t *textFor) write() syscall.Errno {
 //go:norace
 //go:nocheckptr
 func openNamespace(file *byte) (fd int32, errno syscall.Errno) {
-	n, _, errno := syscall.RawSyscall6(syscall.SYS_OPENAT, ^uintptr(99), uintptr(unsafe.Pointer(file)), unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0)
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_OPENAT, atCWD, uintptr(unsafe.Pointer(file)), unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0)
 	return int32(n), errno
 }
 
