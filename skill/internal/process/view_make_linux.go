@@ -151,7 +151,7 @@ func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 	if p.pids {
 		p.last.write()
 	}
-	// What the user mounts later appears atCWD, too, and not the other way round.
+	// What the user mounts later appears here, too, and not the other way round.
 	if _, _, errno = syscall.RawSyscall6(syscall.SYS_MOUNT, 0, uintptr(unsafe.Pointer(root)), 0, unix.MS_REC|unix.MS_SLAVE, 0, 0); errno != 0 {
 		goto failed
 	}
