@@ -292,7 +292,7 @@ func TestACommandSeesItsOwnProcesses(t *testing.T) {
 	for range 3 {
 		x.cfg.Ready.Close() // each has a helper, and so a view, of its own
 		x.cfg.Ready = &Helpers{}
-		got := mustExec(t, x, sh("(sleep 0.01 &); (sleep 0.01 &); sleep 0.1; echo $$; ls -d /proc/[0-9]*; kill -TERM $$"))
+		got := mustExec(t, x, sh("(sleep 0.01 &); (sleep 0.01 &); until set -- /proc/[0-9]*; [ $# = 2 ]; do :; done; echo $$; ls -d /proc/[0-9]*; kill -TERM $$"))
 		id, list, _ := strings.Cut(string(got.Stdout), "\n")
 		if strings.Count(list, "\n") != 2 || !strings.HasPrefix(list, "/proc/1\n") || !strings.Contains(list, "/proc/"+id+"\n") || got.Signal != "SIGTERM" || got.Survivors != 0 || !got.Fence.Processes {
 			t.Errorf("%s%s %+v", got.Stdout, got.Stderr, got)
