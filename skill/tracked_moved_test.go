@@ -3,6 +3,7 @@
 package skill
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -90,5 +91,25 @@ func TestTrackedNotMoved(t *testing.T) {
 	undoes(t, x, e.Undo)
 	if now := pictured(t, dir); strings.Contains(now, "new") || strings.Contains(now, "n2") || strings.Contains(now, `y -rw-r--r-- "y\n"`) {
 		t.Errorf("undo left\n%s", now)
+	}
+}
+
+// TestTrackedMovedByOther moves what no snapshot keeps by another call, while a command runs: that is no change
+// of the command, and can be undone.
+func TestTrackedMovedByOther(t *testing.T) {
+	for from, to := range map[string]string{"big": "other/huge", "repo": "fork", "app": "web"} {
+		x, dir := movable(t)
+		before := pictured(t, dir)
+		c, err := x.process.Track(t.Context(), "quick", func(context.Context) error {
+			carried(t, x, MoveFile{Source: from, Dest: to})
+			return nil
+		})
+		if err != nil || c.Undo != "" || c.NotUndoable != nil {
+			t.Errorf("%s: %+v, %v", from, c, err)
+		}
+		undone := carried(t, x, Undo{}).(Reverted)
+		if now := pictured(t, dir); now != before || undone.Changes[0].Passed != nil {
+			t.Errorf("%s: %s left\n%s\nwant\n%s", from, undone.Message(), now, before)
+		}
 	}
 }

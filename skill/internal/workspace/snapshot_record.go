@@ -158,13 +158,9 @@ func (r *recorder) describe() error {
 		if whole != "" && strings.HasPrefix(d.path, whole+"/") {
 			continue
 		}
-		if from, ok := r.moved[d.path]; ok && !d.now.ignored {
-			whole = d.path
-			r.skip(d.path, "it was moved there from "+from+" and is not kept, and undo leaves it as it is")
-			continue
-		}
-		if why := r.untouched(d.path); why != "" {
-			if d.before == nil || d.now == nil {
+		moved := d.before == nil || d.now == nil // or made, or removed
+		if why := r.untouched(d.path); why != "" && !(moved && r.concurrent.has(d.path)) {
+			if moved {
 				whole = d.path
 			}
 			if !r.looksTheSame(d) {
@@ -179,6 +175,11 @@ func (r *recorder) describe() error {
 			if d.before.is() == aFolder && d.now == nil {
 				whole = d.path // another change removed it with everything in it
 			}
+			continue
+		}
+		if from, ok := r.moved[d.path]; ok && !d.now.ignored {
+			whole = d.path
+			r.skip(d.path, "it was moved there from "+from+" and is not kept, and undo leaves it as it is")
 			continue
 		}
 		if r.ignored(d) {
