@@ -87,8 +87,12 @@ func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result
 	return r, nil
 }
 
-// window is how many bytes of a file are searched at a time.
-const window = 1 << 20
+// Of a file, firstWindow bytes are searched, then twice as many, up to window. An occurrence
+// that is near costs little, for there may be one after the other.
+const (
+	firstWindow = 4 << 10
+	window      = 1 << 20
+)
 
 // locate finds the first occurrence of old in src and returns its replacement. It needs
 // memory for one window and old, whatever the size of the file.
@@ -99,8 +103,11 @@ func locate(ctx context.Context, src io.ReaderAt, size int64, old, new string) (
 		want = []byte(lf(old))
 	}
 	overlap := 2*len(want) + 2 // an occurrence may be twice as long, with CR before each LF
-	buf := make([]byte, int(min(size, int64(window+overlap))))
-	for at := int64(0); ; {
+	var buf []byte
+	for at, searched := int64(0), firstWindow; ; searched = min(2*searched, window) {
+		if long := int(min(size-at, int64(searched+overlap))); long > len(buf) {
+			buf = make([]byte, long)
+		}
 		if err := ctx.Err(); err != nil {
 			return workspace.Splice{}, false, err
 		}

@@ -101,20 +101,36 @@ func TestEditMiss(t *testing.T) {
 }
 
 // TestEditAcrossWindows puts an occurrence at every offset around the border of two search
-// windows.
+// windows, small and large.
 func TestEditAcrossWindows(t *testing.T) {
 	x, _ := open(t)
 	old := "needle\nin\na stack"
 	for _, end := range []string{"\n", "\r\n"} {
 		stands := strings.ReplaceAll(old, "\n", end)
-		for shift := -30; shift <= 45; shift += 5 {
-			head := strings.Repeat("hay", (window+shift)/3) + strings.Repeat("!", (window+shift)%3)
+		for i := range 32 {
+			at := -30 + 5*(i%16) + []int{firstWindow, window}[i/16]
+			head := strings.Repeat("hay", at/3) + strings.Repeat("!", at%3)
 			tail := strings.Repeat("hay", 100)
 			after, err := edit(t, x, head+stands+tail, old, "pin")
 			if err != nil || after != head+"pin"+tail {
-				t.Fatalf("with %q %d bytes from the border: %v, %d bytes", end, shift, err, len(after))
+				t.Fatalf("with %q at %d: %v, %d bytes", end, at, err, len(after))
 			}
 		}
+	}
+}
+
+// TestEditEach replaces what occurs very often, at a cost that its size says.
+func TestEditEach(t *testing.T) {
+	lines := strings.Repeat("a line\r\n", 100_000)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s, err := replaceAll(t.Context(), "f", strings.NewReader(lines), int64(len(lines)), []Replacement{{Old: "line", New: "word", All: true}})
+	runtime.ReadMemStats(&after)
+	if got := string(s.New); err != nil || got != strings.ReplaceAll(lines, "line", "word")[s.Offset:s.Offset+int64(len(got))] {
+		t.Errorf("%d bytes, %v", len(s.New), err)
+	}
+	if took := (after.TotalAlloc - before.TotalAlloc) / uint64(len(lines)); took > 1000 {
+		t.Errorf("took %d times the memory of the file", took)
 	}
 }
 
