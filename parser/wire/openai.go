@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,6 +45,7 @@ func readOpenAI(text string, _ Schemas) (parser.Envelope, error) {
 		return parser.Envelope{}, parser.NoCalls(err.Error(), err)
 	}
 	message, ended := split(raw), ""
+	twice := message.twice
 	if message.has("choices") {
 		choice, err := only(message.get("choices").elements, "choices", func(c value) bool {
 			return len(c.get("message", "tool_calls").elements) > 0
@@ -52,6 +54,10 @@ func readOpenAI(text string, _ Schemas) (parser.Envelope, error) {
 			return parser.Envelope{}, err
 		}
 		message, ended = choice.get("message"), choice.str("finish_reason")
+		twice = cmp.Or(twice, choice.twice, message.twice)
+	}
+	if twice != "" {
+		return parser.Envelope{}, parser.NoCalls(fmt.Sprintf("key `%s` is given twice, so nothing of it was run", twice), nil)
 	}
 	if len(message.get("tool_calls").elements) == 0 {
 		m := readContent(message)
