@@ -265,7 +265,8 @@ func TestInstallReadsRequirementsAsPipDoes(t *testing.T) {
 		"# coding: utf-7\n# +AAo-./evil", "\n# coding: utf-7 coding: utf-8\n# +AAo-./evil",
 		"--pre -e ./evil", "--pre -r evil.txt", "--index-url= --no-binary=:all:",
 		"a --global-option=b", "a==1 --hash=sha256:00 '--global-option'=b", "a ; python_version > '3' --global-option=b",
-		"a==1/", "a==1/../evil", "a == 1.zip", "a.ZIP", "a ; ${B}",
+		"--pre --no-binary :all:", "a==1 --no-binary :all:", `--pre ""--no-binary :all:`,
+		"a>=1/2", "a >=1.zip", "a==1/", "a==1/../evil", "a == 1.zip", "a.ZIP", "a ; ${B}",
 		"-r \"x\"", "-r e\\vil.txt", "-r=x", "-r ${PWD}/x", "-r link/../evil.txt",
 	} {
 		x := newExecutor(t, Config{Network: true})
