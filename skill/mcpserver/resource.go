@@ -73,7 +73,8 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 		err = readFile(ctx, sc.x, c.state, path, found)
 	}
 	t.dialect.Report(ctx, sc.x, c.state, call, began, err)
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{found}}, err
+	private := mcp.Cacheable{CacheScope: "private"} // else a proxy may keep it for other users
+	return &mcp.ReadResourceResult{Cacheable: private, Contents: []*mcp.ResourceContents{found}}, err
 }
 
 func readHistory(ctx context.Context, x *skill.Executor, s *skill.Session, found *mcp.ResourceContents) error {

@@ -204,6 +204,9 @@ func TestWorkspaceResources(t *testing.T) {
 		if err != nil {
 			return err.Error()
 		}
+		if r.CacheScope != "private" {
+			t.Errorf("%s may be kept for others: cacheScope is %q", uri, r.CacheScope)
+		}
 		return r.Contents[0].Text
 	}
 	for uri, want := range map[string]string{
