@@ -289,9 +289,9 @@ func TestOtherSignalsDoNotKeepTheHelperFromItsWork(t *testing.T) {
 }
 
 func TestEverythingDiesWithTheProgram(t *testing.T) {
-	mark := marker(t)
-	parent := exec.Command(self(t), t.TempDir(), "sh", "-c", `setsid sleep "$0" & ( (sleep "$0" &) & ); sleep "$0"`, mark)
-	parent.Env = append(os.Environ(), "EXEC_TEST_ROLE=parent")
+	mark, temp := marker(t), t.TempDir()
+	parent := exec.Command(self(t), t.TempDir(), "sh", "-c", `mkdir "$TMPDIR/d"; setsid sleep "$0" & ( (sleep "$0" &) & ); sleep "$0"`, mark)
+	parent.Env = append(os.Environ(), "EXEC_TEST_ROLE=parent", "TMPDIR="+temp)
 	if err := parent.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -311,6 +311,9 @@ func TestEverythingDiesWithTheProgram(t *testing.T) {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", helper)) // empty once it is a zombie
 		return len(marked(t, mark)) == 0 && len(line) == 0
 	})
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("temporary files of the command are left: %v, %v", left, err)
+	}
 }
 
 func TestNothingOfThisProcessIsInherited(t *testing.T) {

@@ -56,7 +56,7 @@ func Undumpable() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
 // supervise runs one command after another, and ends all processes that one leaves behind
 // before the next. It ends with its standard input, or if it could not end all of them. Only
-// SIGKILL stops it.
+// SIGKILL stops it. If its parent was killed, it removes the temporary files of the commands.
 //
 // It locks the thread that starts the command, because the command is killed when that
 // thread ends. It is not dumpable: no command, of whatever user, reads its memory or opens
@@ -75,8 +75,13 @@ func supervise() int {
 	ignored := make(chan os.Signal, 1)
 	var v views
 	defer v.close()
+	parent, temp := os.Getppid(), fence{}
 	for {
 		size, err := receiveFiles()
+		if err == io.EOF && orphaned(parent) {
+			temp.emptyTemp()
+			os.Remove(temp.temp)
+		}
 		if err != nil {
 			return 1
 		}
@@ -87,11 +92,25 @@ func supervise() int {
 		if spec.server {
 			return superviseServer(spec, &v)
 		}
+		if spec.fence.temp != "" {
+			temp = spec.fence
+		}
 		signal.Notify(ignored, unix.SIGTERM, unix.SIGINT, unix.SIGHUP) // dying of them would leave the command's processes
 		if !superviseOne(spec, &v) {
 			return 0
 		}
 	}
+}
+
+// orphaned reports whether the parent has ended. Its children get another one shortly after its files
+// were closed.
+func orphaned(parent int) bool {
+	for wait := patient(10 * time.Millisecond); os.Getppid() == parent; unix.Poll(nil, 1) {
+		if wait.over() {
+			return false
+		}
+	}
+	return true
 }
 
 // superviseOne runs a command, and reports whether none of its processes is left.

@@ -1,8 +1,10 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"sync"
@@ -81,6 +83,7 @@ func (h *helperProcess) run(spec Spec, report, stdin, stdout, stderr *os.File) e
 // end makes a helper stop, and waits for that.
 func (h *helperProcess) end() {
 	h.running(nil)
+	h.channel.Write([]byte{0}) // else it takes this for the end of its parent, and waits for that
 	h.channel.Close()
 	waitChild(h.cmd)
 }
@@ -95,15 +98,19 @@ func (h *helperProcess) running(next *time.Timer) {
 }
 
 // receiveFiles moves the files that come with the first bytes of a Spec to their places,
-// enters its directory, and returns those bytes. It is called in the helper.
+// enters its directory, and returns those bytes. The error is [io.EOF] if none comes. It is called
+// in the helper.
 func receiveFiles() (size [4]byte, err error) {
 	oob := make([]byte, unix.CmsgSpace(4*(1+maxFiles)))
 	n, oobn, _, _, err := unix.Recvmsg(0, size[:], oob, unix.MSG_CMSG_CLOEXEC|unix.MSG_WAITALL)
 	for err == unix.EINTR {
 		n, oobn, _, _, err = unix.Recvmsg(0, size[:], oob, unix.MSG_CMSG_CLOEXEC|unix.MSG_WAITALL)
 	}
+	if err == nil && n == 0 {
+		err = io.EOF
+	}
 	if err != nil || n != len(size) {
-		return size, errors.Join(err, errors.New("no spec came"))
+		return size, cmp.Or(err, errors.New("no spec came"))
 	}
 	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
 	if err != nil || len(messages) != 1 {
