@@ -82,7 +82,7 @@ func (r *recorder) findMoved() {
 	for i := range r.table.list {
 		e := &r.table.list[i]
 		for _, n := range now[e.id] {
-			if (e.unkept() || n.ignored) && e.path != n.path && r.isMoved(e, n) && !(n.links > 1 && n.kind == aFile && r.isNow(e.path, e.id)) {
+			if r.isMoved(e, n) {
 				r.moved[n.path] = r.h.path(state.Name(e.path))
 				for dir := path.Dir(n.path); dir != "." && !r.movedInto[dir]; dir = path.Dir(dir) {
 					r.movedInto[dir] = true
@@ -93,9 +93,12 @@ func (r *recorder) findMoved() {
 }
 
 // isMoved reports whether n is the file or folder of the entry e under another name, and not one that
-// has got its number.
+// has got its number, nor one more name of it, and whether it, or what is in it, is not kept.
 func (r *recorder) isMoved(e, n *entry) bool {
-	if e.kind != n.kind {
+	switch {
+	case e.path == n.path, e.kind != n.kind, !e.unkept() && !n.ignored:
+		return false
+	case n.kind == aFile && n.links > 1 && r.isNow(e.path, e.id):
 		return false
 	}
 	if born := tree.Birth(r.h.path(state.Name(n.path)), n.id); !born.IsZero() {

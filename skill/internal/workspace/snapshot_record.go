@@ -150,73 +150,63 @@ func (r *recorder) add(s state.Step, staged string) {
 func (r *recorder) describe() error {
 	r.linked = map[FileID]bool{}
 	r.findMoved()
-	whole := "" // the folder that was described with everything in it
+	done := "" // the folder that was described with everything in it
 	for _, d := range r.diffs {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
-		if whole != "" && strings.HasPrefix(d.path, whole+"/") {
+		if done != "" && strings.HasPrefix(d.path, done+"/") {
 			continue
 		}
-		moved := d.before == nil || d.now == nil // or made, or removed
-		if why := r.untouched(d.path); why != "" && !(moved && r.concurrent.has(d.path)) {
-			if moved {
-				whole = d.path
-			}
-			if !r.looksTheSame(d) {
-				r.skipConfig(d.path, why)
-			}
-			continue
-		}
-		switch mine, err := r.byCommand(d); {
-		case err != nil:
-			return err
-		case !mine:
-			if d.before.is() == aFolder && d.now == nil {
-				whole = d.path // another change removed it with everything in it
-			}
-			continue
-		}
-		if from, ok := r.moved[d.path]; ok && !d.now.ignored {
-			whole = d.path
-			r.skip(d.path, "it was moved there from "+from+" and is not kept, and undo leaves it as it is")
-			continue
-		}
-		if r.ignored(d) {
-			if d.before.is() == aFolder { // what is in it, and seen now, need not be the command's doing
-				whole = d.path
-			}
-			continue
-		}
-		if d.now == nil && r.stillFolder(d) { // git ignores it from now on
-			continue
-		}
-		var err error
-		switch was, is := d.before.is(), d.now.is(); {
-		case was == aFolder && is == aFolder:
-			r.addMode(d, "folder", d.now.mode)
-			if d.before.unread() { // what is seen in it now may have been there
-				whole = d.path
-				r.skip(d.path, unreadReason)
-			}
-		case is == aFolder && was != aFolder && r.movedInto[d.path]:
-			if was != 0 {
-				whole = d.path
-			}
-			r.skip(d.path, "what was moved into it is not kept, and undo leaves it as it is")
-		case is == aFolder && was == 0 && r.concurrent.below(d.path):
-			r.add(state.Step{Path: state.Name(d.path), After: madeFolder(fs.FileMode(d.now.mode))}, "")
-		case was == aFolder || is == aFolder:
-			whole = d.path
-			err = r.addExchange(d)
-		default:
-			err = r.addFile(d)
-		}
+		whole, err := r.describeOne(d)
 		if err != nil {
 			return err
 		}
+		if whole {
+			done = d.path
+		}
 	}
 	return nil
+}
+
+// describeOne describes one difference. It reports whether all in a folder was described with it.
+func (r *recorder) describeOne(d diff) (whole bool, err error) {
+	moved := d.before == nil || d.now == nil // or made, or removed
+	if why := r.untouched(d.path); why != "" && !(moved && r.concurrent.has(d.path)) {
+		if !r.looksTheSame(d) {
+			r.skipConfig(d.path, why)
+		}
+		return moved, nil
+	}
+	if mine, err := r.byCommand(d); err != nil || !mine {
+		return d.before.is() == aFolder && d.now == nil, err // if so, another change removed it with everything in it
+	}
+	if from, ok := r.moved[d.path]; ok && !d.now.ignored {
+		r.skip(d.path, "it was moved there from "+from+" and is not kept, and undo leaves it as it is")
+		return true, nil
+	}
+	if r.ignored(d) {
+		return d.before.is() == aFolder, nil // what is in it, and seen now, need not be the command's doing
+	}
+	switch was, is := d.before.is(), d.now.is(); {
+	case d.now == nil && r.stillFolder(d): // git ignores it from now on
+		return false, nil
+	case was == aFolder && is == aFolder:
+		r.addMode(d, "folder", d.now.mode)
+		if d.before.unread() {
+			r.skip(d.path, unreadReason)
+		}
+		return d.before.unread(), nil // what is seen in it now may have been there
+	case is == aFolder && r.movedInto[d.path]:
+		r.skip(d.path, "what was moved into it is not kept, and undo leaves it as it is")
+		return was != 0, nil
+	case is == aFolder && was == 0 && r.concurrent.below(d.path):
+		r.add(state.Step{Path: state.Name(d.path), After: madeFolder(fs.FileMode(d.now.mode))}, "")
+		return false, nil
+	case was == aFolder || is == aFolder:
+		return true, r.addExchange(d)
+	}
+	return false, r.addFile(d)
 }
 
 // stillFolder reports whether a folder still exists that was not visited again.
