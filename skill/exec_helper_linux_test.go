@@ -57,7 +57,7 @@ func playRole(role string) int {
 			time.Sleep(10 * time.Millisecond) // not a flood, should the test fail
 		}
 	case "parent": // run what the arguments say until somebody kills us
-		x, err := New(Config{Dir: os.Args[1], Helper: "/proc/self/exe"})
+		x, err := New(Config{Dir: os.Args[1], Helper: "/proc/self/exe", FenceWrite: filepath.SplitList(os.Getenv("EXEC_TEST_ALLOW"))})
 		if err != nil {
 			return 1
 		}
@@ -313,6 +313,26 @@ func TestEverythingDiesWithTheProgram(t *testing.T) {
 	})
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 		t.Errorf("temporary files of the command are left: %v, %v", left, err)
+	}
+}
+
+// TestTemporaryFilesThroughALink has a command put a link in the place of its folder for temporary files, before
+// the program is killed. What the link leads to stays.
+func TestTemporaryFilesThroughALink(t *testing.T) {
+	dir, outside, temp := t.TempDir(), t.TempDir(), t.TempDir()
+	fill(t, outside, map[string]string{"keep": "x"})
+	parent := exec.Command(self(t), dir, "sh", "-c", `mv "$TMPDIR" "$TMPDIR.x" && ln -s "$0" "$TMPDIR"; echo x > linked; sleep 60`, outside)
+	parent.Env = append(os.Environ(), "EXEC_TEST_ROLE=parent", "EXEC_TEST_ALLOW="+temp, "TMPDIR="+temp)
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the command to make the link", func() bool { _, err := os.Stat(filepath.Join(dir, "linked")); return err == nil })
+	links, _ := filepath.Glob(temp + "/skill-*.x")
+	parent.Process.Kill()
+	parent.Wait()
+	eventually(t, "the link to go", func() bool { left, _ := os.ReadDir(temp); return len(left) == 1 })
+	if _, err := os.Stat(filepath.Join(outside, "keep")); err != nil || len(links) != 1 {
+		t.Errorf("%v; the links are %v", err, links)
 	}
 }
 

@@ -252,24 +252,3 @@ func (l Limits) resources(fenced bool) (list []resourceLimit) {
 	}
 	return list
 }
-
-// emptyTemp removes all files from the directory for temporary files.
-func (f fence) emptyTemp() {
-	if f.temp == "" {
-		return
-	}
-	root, err := os.OpenRoot(f.temp)
-	if err != nil {
-		return
-	}
-	defer root.Close()
-	d, err := root.Open(".")
-	if err != nil {
-		return
-	}
-	defer d.Close()
-	names, _ := d.Readdirnames(-1)
-	for _, name := range names {
-		root.RemoveAll(name)
-	}
-}

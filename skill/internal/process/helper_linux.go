@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -75,12 +76,11 @@ func supervise() int {
 	ignored := make(chan os.Signal, 1)
 	var v views
 	defer v.close()
-	parent, temp := os.Getppid(), fence{}
+	parent, temp := os.Getppid(), ""
 	for {
 		size, err := receiveFiles()
 		if err == io.EOF && orphaned(parent) {
-			temp.emptyTemp()
-			os.Remove(temp.temp)
+			os.RemoveAll(temp)
 		}
 		if err != nil {
 			return 1
@@ -92,9 +92,7 @@ func supervise() int {
 		if spec.server {
 			return superviseServer(spec, &v)
 		}
-		if spec.fence.temp != "" {
-			temp = spec.fence
-		}
+		temp = cmp.Or(spec.fence.temp, temp)
 		signal.Notify(ignored, unix.SIGTERM, unix.SIGINT, unix.SIGHUP) // dying of them would leave the command's processes
 		if !superviseOne(spec, &v) {
 			return 0

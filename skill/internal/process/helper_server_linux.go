@@ -48,7 +48,7 @@ func superviseServer(spec Spec, v *views) int {
 	if left == 0 {
 		<-logged
 	}
-	spec.fence.emptyTemp()
+	os.RemoveAll(spec.fence.temp)
 	event{eventEnded, uint32(h.status), uint32(left)}.send()
 	return 0
 }
