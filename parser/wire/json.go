@@ -109,6 +109,16 @@ type message struct {
 	refused string   // what only another program can answer, so that nothing must be run
 }
 
+// givenTwice returns an error if an object has a key twice: it is not known which was meant.
+func givenTwice(objects ...value) error {
+	for _, v := range objects {
+		if v.twice != "" {
+			return parser.NoCalls(fmt.Sprintf("key `%s` is given twice, so nothing of it was run", v.twice), nil)
+		}
+	}
+	return nil
+}
+
 // readParts reads a text that holds one JSON value with a list of parts. parts finds the
 // list, and each reads one of them.
 func readParts(text string, parts func(v value) (list value, err error), each func(m *message, part value)) (parser.Envelope, error) {
@@ -118,11 +128,11 @@ func readParts(text string, parts func(v value) (list value, err error), each fu
 	}
 	v := split(raw)
 	list, err := parts(v)
-	switch {
-	case err != nil:
+	if err == nil {
+		err = givenTwice(v, list)
+	}
+	if err != nil {
 		return parser.Envelope{}, err
-	case v.twice+list.twice != "":
-		return parser.Envelope{}, parser.NoCalls(fmt.Sprintf("key `%s` is given twice, so nothing of it was run", cmp.Or(v.twice, list.twice)), nil)
 	}
 	m := message{Envelope: parser.Envelope{Repairs: repairs}}
 	for _, part := range list.elements {

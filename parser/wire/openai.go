@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,8 +43,8 @@ func readOpenAI(text string, _ Schemas) (parser.Envelope, error) {
 	if err != nil {
 		return parser.Envelope{}, parser.NoCalls(err.Error(), err)
 	}
-	message, ended := split(raw), ""
-	twice := message.twice
+	whole, ended := split(raw), ""
+	message := whole
 	if message.has("choices") {
 		choice, err := only(message.get("choices").elements, "choices", func(c value) bool {
 			return len(c.get("message", "tool_calls").elements) > 0
@@ -54,10 +53,9 @@ func readOpenAI(text string, _ Schemas) (parser.Envelope, error) {
 			return parser.Envelope{}, err
 		}
 		message, ended = choice.get("message"), choice.str("finish_reason")
-		twice = cmp.Or(twice, choice.twice, message.twice)
 	}
-	if twice != "" {
-		return parser.Envelope{}, parser.NoCalls(fmt.Sprintf("key `%s` is given twice, so nothing of it was run", twice), nil)
+	if err := givenTwice(whole, message); err != nil {
+		return parser.Envelope{}, err
 	}
 	if len(message.get("tool_calls").elements) == 0 {
 		m := readContent(message)
