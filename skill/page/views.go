@@ -38,11 +38,12 @@ func (p *page) view(ctx context.Context, q query) (v view) {
 		return missing() // to nobody
 	}
 	section, id, one := strings.Cut(q.path, "/")
-	i := slices.IndexFunc(p.tabs(), func(t tab) bool { return string(t.path) == section })
+	tabs := p.tabs()
+	i := slices.IndexFunc(tabs, func(t tab) bool { return string(t.path) == section })
 	if i < 0 || one && section == "" {
 		return missing()
 	}
-	t := p.tabs()[i]
+	t := tabs[i]
 	v = view{status: http.StatusOK, title: t.name, tab: t.path, live: q.live(), every: t.every}
 	switch {
 	case !one:
