@@ -257,7 +257,8 @@ func TestToolchainIsRefused(t *testing.T) {
 	}
 }
 
-// What pip 23.2 runs programs of a package for, although it is told to install wheels only.
+// TestInstallReadsRequirementsAsPipDoes installs from requirements files for which pip 23.2 runs a package's
+// programs, or may, although it is told to install wheels only. Each is refused.
 func TestInstallReadsRequirementsAsPipDoes(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, text := range []string{

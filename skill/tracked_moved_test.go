@@ -94,8 +94,8 @@ func TestTrackedNotMoved(t *testing.T) {
 	}
 }
 
-// TestTrackedMovedByOther moves what no snapshot keeps by another call, while a command runs: that is no change
-// of the command, and can be undone.
+// TestTrackedMovedByOther has another call move what no snapshot keeps while a command runs. The command's answer
+// does not name it, and the move can be undone.
 func TestTrackedMovedByOther(t *testing.T) {
 	for from, to := range map[string]string{"big": "other/huge", "repo": "fork", "app": "web"} {
 		x, dir := movable(t)

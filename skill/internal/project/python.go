@@ -171,9 +171,9 @@ var (
 	namedEncoding    = words.Pattern(`^(?:[^\n]*\n)??#[^\n]*?coding[:=]\s*([-\w.]+)`)
 )
 
-// checkWheels returns an error for what a file of requirements may have pip build although it is told to
-// install wheels only: folders, addresses, archives, and what the file says of building. Of files that
-// it names, one that cannot be read counts as that.
+// checkWheels refuses a requirements file that may have pip build a package, which pip does for folders,
+// addresses, archives and some options even if it is told to install wheels only. A further file that it
+// names is refused, too, if it cannot be read.
 func (p *project) checkWheels(file string, seen map[string]bool) error {
 	if seen[file] {
 		return nil
