@@ -319,6 +319,7 @@ func TestEverythingDiesWithTheProgram(t *testing.T) {
 // TestTemporaryFilesThroughALink has a command put a link in the place of its folder for temporary files, before
 // the program is killed. What the link leads to stays.
 func TestTemporaryFilesThroughALink(t *testing.T) {
+	needs.Shell(t)
 	dir, outside, temp := t.TempDir(), t.TempDir(), t.TempDir()
 	fill(t, outside, map[string]string{"keep": "x"})
 	parent := exec.Command(self(t), dir, "sh", "-c", `mv "$TMPDIR" "$TMPDIR.x" && ln -s "$0" "$TMPDIR"; echo x > linked; sleep 60`, outside)
