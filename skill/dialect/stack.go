@@ -29,7 +29,7 @@ var Stack = &Dialect{
 	Name:         "stack",
 	Doc:          "Stack 2.9 calls: read(path: 'a.txt', limit: 100)",
 	noSurrogates: true,
-	decode:       decodeCoerced,
+	decode:       func(t *Tool, raw json.RawMessage) (values, error) { return decodeCoerced(t, raw, (*Param).coerced) },
 	fail:         stackFail,
 	Prompt:       &Prompt{own: wire.Hermes, answer: answerStack},
 	Tools:        slices.Concat(stackFiles, stackGit, stackRun, stackWeb, stackMemory, stackTasks),
@@ -100,9 +100,9 @@ func withUndoKeys(r Reply) string {
 	return r.Body
 }
 
-// decodeCoerced reads the arguments of a call. One that the row does not name is
-// refused, unless the row accepts any.
-func decodeCoerced(t *Tool, raw json.RawMessage) (values, error) {
+// decodeCoerced reads the arguments of a call, each as coerce has it. One that the row does
+// not name is refused, unless the row accepts any.
+func decodeCoerced(t *Tool, raw json.RawMessage, coerce func(*Param, any) any) (values, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
@@ -122,7 +122,7 @@ func decodeCoerced(t *Tool, raw json.RawMessage) (values, error) {
 		case p == nil && !t.More:
 			return nil, fmt.Errorf("there is no argument %s; %s", key, t.argumentNames())
 		case p != nil:
-			given[key] = p.coerced(given[key])
+			given[key] = coerce(p, given[key])
 		}
 	}
 	in, err := t.check(given)
