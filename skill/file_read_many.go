@@ -34,7 +34,7 @@ type FilesRead struct{ Files []FilePart }
 
 // A FilePart is what was read of one file.
 type FilePart struct {
-	FileRead        // its Content is nil of a file that is neither text nor shown
+	FileRead        // its Content is nil of a file that is neither text nor shown, and has the last LF of lines
 	From     int    // the line before the first one of Content
 	Type     string // media type of a picture or a PDF document, or of what is not text; "" for text
 	Err      error  // why it was not read; nil if it was
@@ -114,6 +114,9 @@ func (x *Executor) readPart(ctx context.Context, s *Session, f FileRange, text, 
 	if part.NotText && bytes.IndexByte(part.Content, 0) >= 0 {
 		part.Content, part.Type = nil, m.Type
 		return part, nil
+	}
+	if part.To < part.Lines && part.To > lineIndex(f.From, part.Lines) && !part.LineCut {
+		part.Content = append(part.Content, '\n') // that of the last line
 	}
 	if ended {
 		part.Lines--

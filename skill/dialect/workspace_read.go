@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -122,12 +123,18 @@ func partNote(name string, f skill.FilePart) string {
 	switch {
 	case f.LineCut:
 		note = fmt.Sprintf("only the beginning of line %d of %d, which is too long; grep finds what is in the rest", from+1, f.Lines)
+		if f.To < f.Lines {
+			note += fmt.Sprintf(", %s:%d- is what follows", name, f.To+1)
+		}
 	case from >= f.Lines && from > 0:
 		note = fmt.Sprintf("%s has %d lines", name, f.Lines)
 	case f.To < f.Lines:
 		note = fmt.Sprintf("lines %d-%d of %d; go on with %s:%d-", from+1, f.To, f.Lines, name, f.To+1)
 	case from > 0:
 		note = fmt.Sprintf("lines %d-%d of %d", from+1, f.To, f.Lines)
+		if !bytes.HasSuffix(f.Content, []byte("\n")) {
+			note += ", without a line break at the end"
+		}
 	}
 	if one := fmt.Sprintf("lines %d-%[1]d of", from+1); strings.HasPrefix(note, one) {
 		note = fmt.Sprintf("line %d of", from+1) + note[len(one):]
