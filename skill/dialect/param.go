@@ -253,8 +253,8 @@ func hasType(v any, want string) (ok bool) {
 	return ok
 }
 
-// refuseSurrogates fails if a text that the row names holds half of a surrogate pair,
-// which is not a character and would be lost.
+// refuseSurrogates fails if a text in what the row names holds half of a surrogate pair, which
+// is not a character and would be lost.
 func refuseSurrogates(t *Tool, raw json.RawMessage) error {
 	if !bytes.Contains(bytes.ToLower(raw), []byte(`\ud`)) {
 		return nil
@@ -262,11 +262,24 @@ func refuseSurrogates(t *Tool, raw json.RawMessage) error {
 	members, _, _ := rawjson.Members(raw)
 	for _, p := range t.Params { // in their order: the first one is named
 		for _, name := range append([]string{p.Name}, p.Aliases...) {
-			if value := members[name]; len(value) > 0 && value[0] == '"' {
-				if err := pyEncodeError(rawjson.Unquote(value)); err != nil {
-					return err
-				}
+			if err := surrogateIn(members[name], p.Type != "string"); err != nil {
+				return err
 			}
+		}
+	}
+	return nil
+}
+
+// surrogateIn is what refuseSurrogates refuses in a value; packed says that a text may be JSON.
+func surrogateIn(value []byte, packed bool) error {
+	for from, to := range rawjson.EachString(value) {
+		text := rawjson.Unquote(value[from:to])
+		err := pyEncodeError(text)
+		if err == nil && packed && json.Valid([]byte(text)) {
+			err = surrogateIn([]byte(text), false)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -16,3 +16,16 @@ func TestFirstSurrogate(t *testing.T) {
 		}
 	}
 }
+
+// TestSurrogateInList has half a character in a member of a list, which may be packed into a text.
+func TestSurrogateInList(t *testing.T) {
+	tool := &Tool{Params: []Param{{Name: "a", Type: "array"}}}
+	for _, raw := range []string{`{"a":[{"b":"x\ud800"}]}`, `{"a":"[{\"b\":\"x\\ud800\"}]"}`} {
+		if err := refuseSurrogates(tool, []byte(raw)); err == nil || !strings.Contains(err.Error(), `'\ud800' in position 1`) {
+			t.Error(raw, err)
+		}
+	}
+	if err := refuseSurrogates(tool, []byte(`{"a":"\\ud800","b":"\ud800"}`)); err != nil {
+		t.Error("not a half:", err)
+	}
+}
