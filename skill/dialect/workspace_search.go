@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -19,7 +20,7 @@ var grepTool = Tool{
 	Name: "grep", Title: "Search in files",
 	Doc: "Find lines by a regular expression (RE2), in all files but binary ones and those that git ignores.",
 	Params: []Param{
-		{Name: "pattern", Type: "string", Required: true, Doc: "for one line; (?i) ignores case"},
+		{Name: "pattern", Type: "string", Required: true, Empty: true, Doc: "for one line; (?i) ignores case"},
 		searchedParam,
 		{Name: "glob", Type: "string", Doc: "only files like *.go or {src,lib}/**"},
 		{Name: "literal", Type: "boolean", Doc: "pattern is plain text"},
@@ -28,6 +29,9 @@ var grepTool = Tool{
 		ignoredParam},
 	operation: func(in *call) (skill.Args, error) {
 		limit, err := in.count("limit", 200, 10000)
+		if in.str("pattern") == "" {
+			err = errors.New("pattern is empty; . finds every line with a character in it")
+		}
 		a := skill.Grep{Path: in.str("path"), Pattern: in.str("pattern"), Literal: in.flag("literal"),
 			NoLast: true, Context: in.int("context"), SkipIgnored: !in.flag("ignored"), Limit: limit, MaxLine: 500, Excerpt: true, MaxBytes: 16 * maxReply}
 		if g := in.str("glob"); g != "" {
@@ -78,7 +82,15 @@ func grepText(in *call, g skill.Grepped) string {
 			text += ", or raise limit"
 		}
 	}
-	return p.String() + "[" + strings.Replace(text, " of "+g.Path, "", 1) + "]"
+	text = strings.Replace(text, " of "+g.Path, "", 1)
+	pattern := in.str("pattern")
+	if !in.flag("literal") {
+		pattern = strings.NewReplacer(`\\`, "", `\n`, "\n").Replace(pattern)
+	}
+	if shown+more == 0 && strings.Contains(pattern, "\n") {
+		text += "; pattern has a line break, and is matched against one line at a time"
+	}
+	return p.String() + "[" + text + "]"
 }
 
 // matchText is a line that matches, or as much of it as a reply shows.
