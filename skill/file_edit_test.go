@@ -72,6 +72,9 @@ func TestEditMiss(t *testing.T) {
 	x, _ := open(t)
 	for _, tt := range []struct{ before, old, hint string }{
 		{"a\n\treturn 1\n", "  return 1", "line 2 is nearest: `→return 1`; wanted: `  return 1` (tabs and blanks)"},
+		{"print('x')\nprint(“q”)\n", `print("q")`, "line 2 is nearest: `print(“q”)`; wanted: `print(\"q\")` (typographic quotes or dashes)"},
+		{"  return 1\n\ndef f\n", "return 1\ndef f", "line 2 is nearest: ``; wanted: `def f` (letters differ; the line before it matches)"},
+		{"  }\na\n}\nb\n", "}\nc", "line 4 is nearest: `b`; wanted: `c` (letters differ; the line before it matches)"},
 		{"x  =  1\n", "x = 1", "line 1 is nearest: `x  =  1`; wanted: `x = 1` (blanks)"},
 		{"x\u00a0= 1\n", "x = 1", "line 1 is nearest: `x⍽= 1`; wanted: `x = 1` (a no-break or zero-width blank)"},
 		{"\ufefffirst\n", "first ", "line 1 is nearest: `[BOM]first`; wanted: `first·` (a no-break or zero-width blank)"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"textskill/skill/internal/patch"
 	"textskill/skill/internal/search"
 )
 
@@ -28,16 +29,20 @@ func nearest(src io.ReaderAt, size int64, old string) *NearLine {
 		return nil
 	}
 	best, bestScore, bestRun := -1, 0.6, 0
-	key := removeSpace(wanted[0])
+	key := straight(wanted[0])
 	lines := strings.Split(string(text), "\n")
 	for i, line := range lines {
-		if n := alike(lines[i:], wanted[:min(len(wanted), 100)]); n > bestRun {
-			best, bestScore, bestRun = i, 1, n
+		run := 2 * alike(lines[i:], wanted[:min(len(wanted), 100)])
+		if run > 0 && strings.TrimSuffix(line, "\r") != wanted[0] {
+			run-- // a line that is the whole one is nearer than the end of one
+		}
+		if run > bestRun {
+			best, bestScore, bestRun = i, 1, run
 		}
 		if bestScore == 1 || len(line) >= maxShown {
 			continue
 		}
-		if score := similarity(key, removeSpace(line), bestScore); score > bestScore {
+		if score := similarity(key, straight(line), bestScore); score > bestScore {
 			best, bestScore = i, score
 		}
 	}
@@ -47,8 +52,12 @@ func nearest(src io.ReaderAt, size int64, old string) *NearLine {
 	return nearLine(lines, best, wanted, alike(lines[best:], wanted))
 }
 
-// alike counts how many lines are as they are wanted. The last that is wanted may be a part of one.
+// alike counts how many lines are as they are wanted. The last that is wanted may be a part of
+// one, and the first may begin after the blanks of one.
 func alike(lines, wanted []string) (n int) {
+	if len(wanted) > 1 && strings.HasSuffix(strings.TrimSuffix(lines[0], "\r"), wanted[0]) && removeSpace(lines[0]) == removeSpace(wanted[0]) {
+		n = 1
+	}
 	for n < min(len(lines), len(wanted)) && (strings.TrimSuffix(lines[n], "\r") == wanted[n] || n > 0 && n == len(wanted)-1 && strings.HasPrefix(lines[n], wanted[n])) {
 		n++
 	}
@@ -83,9 +92,15 @@ func removeSpace(s string) string {
 	}, s)
 }
 
+// straight removes all white space, and has the quotes and dashes of ASCII.
+func straight(s string) string { return strings.Map(patch.Straight, removeSpace(s)) }
+
 // difference describes how two similar lines differ.
 func difference(text, wanted string) string {
 	if removeSpace(text) != removeSpace(wanted) {
+		if straight(text) == straight(wanted) {
+			return "typographic quotes or dashes"
+		}
 		return "letters differ"
 	}
 	switch {

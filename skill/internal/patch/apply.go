@@ -171,19 +171,24 @@ func (t *target) missed(old []string) string {
 // blanks that a keyboard has.
 func plain(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		switch r {
-		case '\u2018', '\u2019', '\u201a', '\u201b':
-			return '\''
-		case '\u201c', '\u201d', '\u201e', '\u201f':
-			return '"'
-		case '\u2010', '\u2011', '\u2012', '\u2013', '\u2014', '\u2015', '\u2212':
-			return '-'
-		}
 		if unicode.IsSpace(r) || unicode.Is(unicode.Zs, r) {
 			return ' '
 		}
-		return r
+		return Straight(r)
 	}, s))
+}
+
+// Straight returns the quote or dash of ASCII that a typographic one stands for.
+func Straight(r rune) rune {
+	switch r {
+	case '\u2018', '\u2019', '\u201a', '\u201b':
+		return '\''
+	case '\u201c', '\u201d', '\u201e', '\u201f':
+		return '"'
+	case '\u2010', '\u2011', '\u2012', '\u2013', '\u2014', '\u2015', '\u2212':
+		return '-'
+	}
+	return r
 }
 
 // join returns the text with the edits made.
