@@ -51,8 +51,10 @@ func (r *reader) gitSection() (s Section, err error) {
 			s.Path = unquote(value)
 		case key == "rename to":
 			s.To = unquote(value)
-		case key == "copy from", key == "old mode", key == "new mode":
+		case key == "copy from":
 			return s, r.failf("is %q, which is not done here; copy files by their own tool", line)
+		case key == "old mode", key == "new mode":
+			return s, r.failf("is %q, which is not done here; run chmod, and leave the lines of modes out", line)
 		case strings.HasPrefix(line, "GIT binary patch"), strings.HasPrefix(line, "Binary files "):
 			return s, r.failf("begins a binary patch; only texts are patched")
 		case strings.HasPrefix(line, "--- "):
