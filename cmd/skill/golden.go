@@ -113,6 +113,9 @@ func (g goldenRunner) play(ctx context.Context, a *txtar.Archive) (*txtar.Archiv
 			return nil, err
 		}
 	}
+	if !slices.ContainsFunc(a.Files, plays) {
+		return nil, errors.New("it plays nothing: there is no section prompt, mcp or run; a line like -- prompt -- begins one")
+	}
 	return p.out, nil
 }
 
@@ -152,6 +155,9 @@ type golden struct {
 
 // goldenSections are the names that mean something else than a file.
 var goldenSections = []string{"flags", "llm", "mask", "prompt", "mcp", "run", "want", "tree"}
+
+// plays reports whether a section prints something that a want tells.
+func plays(f txtar.File) bool { return f.Name == "prompt" || f.Name == "mcp" || f.Name == "run" }
 
 // mistyped returns the section that a file's name looks like, "" if it looks like none. A file
 // of such a name is written with ./ before it.
@@ -218,7 +224,7 @@ func (g *golden) section(f txtar.File, wanted bool) error {
 		}
 		return nil
 	case "want":
-		if n := len(g.out.Files); n == 0 || !slices.Contains([]string{"prompt", "mcp", "run"}, g.out.Files[n-1].Name) {
+		if n := len(g.out.Files); n == 0 || !plays(g.out.Files[n-1]) {
 			return errors.New("a want has to follow its prompt, mcp or run; what comes between them belongs before the prompt")
 		}
 		if g.mask(text) != g.printed {
