@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,21 +33,6 @@ type goldenRunner struct {
 	made   *madeFolders     // nil means that what a file is played in is removed after it
 }
 
-// goldenGroups are the shared flags of skill test: a golden file may set what is given.
-var goldenGroups = []string{"--allow", "--allow-config", "sandbox", "network", "--trust-llm", "--llm-destructive"}
-
-// goldenFlags are the flags that a golden file may set itself, with the values that it
-// may give, or none for any.
-var goldenFlags = map[string][]string{
-	"read-only": nil, "dry-run": nil, "fence": {string(skill.FenceRequire)},
-	"network": {"false"}, "allow-private": {"false"}, "allow-config": {"false"}, "allow-hooks": {"false"},
-	"no-sync": nil, "no-journal": nil, "journal-changes": nil, "journal-age": nil, "journal-bytes": nil, "snapshot-bytes": nil,
-	"fallback": nil, "llm-destructive": {"two-key", "refuse"}, "llm-mode": nil, "llm-timeout": nil, "llm-max-calls": nil, "llm-max-tokens": nil, "skill-model": nil,
-	"max-steps": nil, "max-tokens": nil, "max-equal-calls": nil, "max-retries": nil, "ask": nil, "continue": nil, "interactive-tool-call-result": nil,
-	"tools": nil, "lines": nil, "json": nil, "verbose": nil, "max-text": nil, "help": nil, "version": nil,
-	"limit": nil, "since": nil, "force": nil, "run": nil, "last": nil, "checkpoint": nil, "full": nil, "step": nil, "type": nil, "errors": nil, "take": nil,
-}
-
 // goldenCommands are the commands that the flags of a golden file may name. The sections mcp
 // and run run those that would wait for a client or for a model.
 var goldenCommands = []string{"skill", "undo", "history", "diff", "log", "explain", "tools", "version", "help"}
@@ -63,6 +49,11 @@ func (g goldenRunner) testFile(ctx context.Context, name string, update bool) (d
 		ctx, stop = context.WithTimeoutCause(ctx, g.limit, fmt.Errorf("it has not ended after %v; --timeout gives it longer", g.limit))
 		defer stop()
 	}
+	lf, crlf := []byte("\n"), []byte("\r\n")
+	windows := bytes.Count(data, lf) == bytes.Count(data, crlf) // as git may write it there: CR is of the file, not of what is in it
+	if windows {
+		data = bytes.ReplaceAll(data, crlf, lf)
+	}
 	got, err := g.play(ctx, txtar.Parse(data))
 	if ctx.Err() != nil {
 		return "", 0, context.Cause(ctx)
@@ -75,13 +66,19 @@ func (g goldenRunner) testFile(ctx context.Context, name string, update bool) (d
 		return "", 0, nil
 	}
 	if update {
+		if windows {
+			after = bytes.ReplaceAll(after, lf, crlf)
+		}
 		return "", 0, os.WriteFile(name, after, 0o666)
 	}
 	same := 0
 	for same < min(len(data), len(after)) && data[same] == after[same] {
 		same++
 	}
-	return skill.Unified(name, name+" (got)", data, after), 1 + bytes.Count(data[:same], []byte("\n")), nil
+	show := func(null []byte) string { // of what holds a NUL no line is shown
+		return skill.Unified(name, name+" (got)", bytes.ReplaceAll(data, []byte{0}, null), bytes.ReplaceAll(after, []byte{0}, null))
+	}
+	return cmp.Or(show([]byte(`\x00`)), show([]byte{0})), 1 + bytes.Count(data[:same], []byte("\n")), nil
 }
 
 // play plays an archive and returns it with what was printed.
@@ -207,6 +204,9 @@ func (g *golden) section(f txtar.File, wanted bool) error {
 		g.llm = append(g.llm, strings.TrimSuffix(g.expand(text), "\n"))
 	case "mask":
 		for line := range strings.Lines(text) {
+			if line == "\n" {
+				continue // it would match everywhere
+			}
 			re, err := regexp.Compile(strings.TrimSuffix(line, "\n"))
 			if err != nil {
 				return fmt.Errorf("mask: %w", err)

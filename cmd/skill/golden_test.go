@@ -70,6 +70,41 @@ func TestGoldenParent(t *testing.T) {
 	}
 }
 
+// TestGoldenBytes plays files as an editor, git on Windows and a program with bytes in it leave them.
+func TestGoldenBytes(t *testing.T) {
+	const good = "-- a.txt --\nhi\n-- prompt --\nreadFile a.txt\n-- want --\nRead file at $WORK/a.txt successfully.\n-- tree --\na.txt \"hi\\n\"\n"
+	crlf := func(text string) string { return strings.ReplaceAll(text, "\n", "\r\n") }
+	for _, row := range []struct{ name, file, diff, updated string }{
+		{"line ends of Windows", crlf(good), "", crlf(good)},
+		{"a difference in them", crlf(strings.Replace(good, "Read", "Wrote", 1)), "-Wrote file at $WORK/a.txt successfully.\n+Read file at", crlf(good)},
+		{"line ends that one file has", "-- a.txt --\nhi\r\n-- prompt --\ndeleteFile b\n-- tree --\na.txt \"hi\\n\"\n", "+a.txt \"hi\\r\\n\"\n", ""},
+		{"a blank line of a mask", "-- mask --\n\n-- prompt --\nfileExists b\n", "+-- want --\n+Checked", "-- mask --\n\n-- prompt --\nfileExists b\n-- want --\nChecked file existence at $WORK/b: false.\n"},
+		{"a NUL in a file", "-- b.bin --\nx\x00\n" + strings.Replace(good, "Read", "Wrote", 1), "-Wrote file at $WORK/a.txt successfully.\n+Read file at", ""},
+		{"a NUL that is wanted escaped", "-- prompt --\nfileExists b\n-- want --\nChecked file existence at $WORK/b: false.\n-- b --\n\\x00\n-- tree --\nb \"\\x00\\n\"\n", "+b \"", ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			name := filepath.Join(t.TempDir(), "x.txtar")
+			if err := os.WriteFile(name, []byte(row.file), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			g := goldenRunner{helper: ownProgram(), given: goldenGiven(t)}
+			diff, _, err := g.testFile(t.Context(), name, false)
+			if err != nil || !strings.Contains(diff, row.diff) || (diff == "") != (row.diff == "") {
+				t.Errorf("%v, %s, want %q in it", err, diff, row.diff)
+			}
+			if row.updated == "" {
+				return
+			}
+			if _, _, err := g.testFile(t.Context(), name, true); err != nil {
+				t.Error(err)
+			}
+			if got, err := os.ReadFile(name); err != nil || string(got) != row.updated {
+				t.Errorf("%v, updated to %q, want %q", err, got, row.updated)
+			}
+		})
+	}
+}
+
 // TestGoldenRule holds every golden file to its first line, which says the rule.
 func TestGoldenRule(t *testing.T) {
 	files, err := filepath.Glob(goldens + "*/*.txtar")

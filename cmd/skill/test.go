@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"textskill/cmd/internal/usage"
+	"textskill/skill"
 )
 
 const testLong = `test runs golden prompt files. A golden file is a txtar archive: a comment, the files
@@ -38,6 +39,21 @@ No model and no network is used.
 A golden file may be a stranger's. Its flags can narrow what prompts may do, never widen
 it: --network, --allow-config and the like are refused unless skill test is given the
 same. Commands run inside the fence or not at all, but with another --fence.`
+
+// goldenGroups are the shared flags of skill test: a golden file may set what is given.
+var goldenGroups = []string{"--allow", "--allow-config", "sandbox", "network", "--trust-llm", "--llm-destructive"}
+
+// goldenFlags are the flags that a golden file may set itself, with the values that it
+// may give, or none for any.
+var goldenFlags = map[string][]string{
+	"read-only": nil, "dry-run": nil, "fence": {string(skill.FenceRequire)},
+	"network": {"false"}, "allow-private": {"false"}, "allow-config": {"false"}, "allow-hooks": {"false"},
+	"no-sync": nil, "no-journal": nil, "journal-changes": nil, "journal-age": nil, "journal-bytes": nil, "snapshot-bytes": nil,
+	"fallback": nil, "llm-destructive": {"two-key", "refuse"}, "llm-mode": nil, "llm-timeout": nil, "llm-max-calls": nil, "llm-max-tokens": nil, "skill-model": nil,
+	"max-steps": nil, "max-tokens": nil, "max-equal-calls": nil, "max-retries": nil, "ask": nil, "continue": nil, "interactive-tool-call-result": nil,
+	"tools": nil, "lines": nil, "json": nil, "verbose": nil, "max-text": nil, "help": nil, "version": nil,
+	"limit": nil, "since": nil, "force": nil, "run": nil, "last": nil, "checkpoint": nil, "full": nil, "step": nil, "type": nil, "errors": nil, "take": nil,
+}
 
 func (c *cli) testCommand(o *options) *cobra.Command {
 	var t goldenTest
