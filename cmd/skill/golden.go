@@ -331,7 +331,10 @@ func (g *golden) allowed(cmd *cobra.Command, commands []string) (err error) {
 		case err == nil:
 			err = fmt.Errorf("flags: a golden file cannot set --%s %s", f.Name, value)
 			if g.given != nil && g.given.Lookup(f.Name) != nil {
-				err = fmt.Errorf("%w; if you trust it, play it with --%s", err, f.Name)
+				if f.NoOptDefVal != "" {
+					value = "" // a switch
+				}
+				err = fmt.Errorf("%w; if you trust it, play it with --%s", err, strings.TrimSpace(f.Name+" "+strings.Trim(value, "[]")))
 			}
 		}
 	})
