@@ -84,7 +84,7 @@ func (w *Workspace) Snapshot(ctx context.Context, limit int64, walk Walker) (*Sn
 	dir.tree.Close()
 	s := &Snapshot{w: w, h: h, walk: walk, lock: dir.top}
 	if s.alone, err = s.share(h.clearStages); err == nil {
-		s.since, err = h.lastID(ctx)
+		s.since, err = s.settled(ctx)
 	}
 	if err == nil {
 		err = s.take(ctx, limit, string(h.name(location{w.roots[0], "."})))
@@ -94,6 +94,17 @@ func (w *Workspace) Snapshot(ctx context.Context, limit int64, walk Walker) (*Sn
 		return nil, err
 	}
 	return s, nil
+}
+
+// settled returns the ID of the last change, once those under way are made: their records are there before
+// that, and what they do after the walk would count as the program's.
+func (s *Snapshot) settled(ctx context.Context) (int64, error) {
+	waiting, cancel := context.WithTimeout(ctx, time.Second) // a change that takes longer is not waited for
+	defer cancel()
+	if l, err := s.w.lockAll(waiting); err == nil {
+		defer l.release()
+	}
+	return s.h.lastID(ctx)
 }
 
 // recording returns the history in which is recorded what programs change, nil if that is not.
