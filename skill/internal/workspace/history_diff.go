@@ -166,7 +166,7 @@ func (d differ) content(name state.Name, s state.State) (data []byte, err error)
 		return nil, nil
 	}
 	err = d.find(name, s, func(in tree.Folder, base string) error {
-		data, err = readImage(in, base)
+		data, err = readStart(in, base)
 		return err
 	})
 	return data, err
@@ -226,16 +226,6 @@ func (d differ) inPlace(name state.Name, s state.State, use func(in tree.Folder,
 		return false, nil
 	}
 	return true, use(in, p.base())
-}
-
-func readImage(in tree.Folder, name string) ([]byte, error) {
-	f, err := in.OpenFile(name, os.O_RDONLY, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxDiff+1))
-	return append([]byte{}, data...), tree.Cause(err)
 }
 
 // patch prints what an edit of a large file or an append did, with the lines around it.

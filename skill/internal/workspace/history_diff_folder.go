@@ -84,7 +84,7 @@ func (f *folderDiff) file(in tree.Folder, e Entry, abs string) {
 		}
 		return
 	}
-	data, err := readImage(in, e.Name)
+	data, err := readStart(in, e.Name)
 	switch {
 	case err != nil:
 	case len(data) == 0:

@@ -31,6 +31,11 @@ func readBounded(d tree.Folder, name string, size int64) ([]byte, error) {
 	if size > maxDiff {
 		return nil, nil
 	}
+	return readStart(d, name)
+}
+
+// readStart returns the content of a file of d up to one byte more than maxDiff, which is never nil without an error.
+func readStart(d tree.Folder, name string) ([]byte, error) {
 	f, err := d.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
