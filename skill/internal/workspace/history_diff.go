@@ -24,8 +24,8 @@ func (w *Workspace) Difference(ctx context.Context, id string) (string, error) {
 	}
 	var out strings.Builder
 	d := differ{w, c.h, c}
-	for i, s := range c.Record().Steps {
-		text, err := d.step(i, s)
+	for _, s := range c.Record().Steps {
+		text, err := d.step(s)
 		if err != nil {
 			return "", wrap("open", c.h.path(s.Path), err)
 		}
@@ -71,7 +71,7 @@ type differ struct {
 	c *change
 }
 
-func (d differ) step(i int, s state.Step) (string, error) {
+func (d differ) step(s state.Step) (string, error) {
 	abs := d.h.path(s.Path)
 	switch {
 	case d.c.unkept():

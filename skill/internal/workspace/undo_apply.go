@@ -28,7 +28,7 @@ func (b *undoStep) apply(ctx context.Context, k *keeper) error {
 	case byMove:
 		return b.move(ctx, k, p, d)
 	case byPatch:
-		return b.applyPatch(ctx, k, p, d)
+		return b.applyPatch(k, p, d)
 	case byMode:
 		return d.Chmod(p.base(), fs.FileMode(b.target.Mode))
 	}

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"cmp"
-	"context"
 	"io"
 	"os"
 	"slices"
@@ -160,7 +159,7 @@ func (b *undoStep) old() ([]byte, error) {
 }
 
 // applyPatch puts back the bytes that an edit or an append replaced.
-func (b *undoStep) applyPatch(ctx context.Context, k *keeper, p location, d tree.Folder) error {
+func (b *undoStep) applyPatch(k *keeper, p location, d tree.Folder) error {
 	old, err := b.old()
 	if err != nil {
 		return err
