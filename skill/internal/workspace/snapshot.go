@@ -28,6 +28,7 @@ type Snapshot struct {
 	lock  tree.Folder // of the contents; while it is locked, nobody removes any
 	alone bool        // no other program was running
 	since int64       // ID of the last change before it
+	began time.Time   // when it was begun
 }
 
 // A Walker calls visit for every name below the workspace's folder, folders before what is in
@@ -93,6 +94,7 @@ func (w *Workspace) Snapshot(ctx context.Context, limit int64, walk Walker) (*Sn
 		s.Close()
 		return nil, err
 	}
+	s.began = time.Now() // what this walk saw another command change, that one had begun to change before
 	return s, nil
 }
 

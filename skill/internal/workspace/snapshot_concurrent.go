@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ type concurrentChange struct {
 	tail       bool // only the size of after is known
 	recursive  bool // it is also about everything below the path
 	anyContent bool // after is a folder, whatever is in it
+	command    bool // it is what a command changed, or others while that ran
 
 	checked, holds bool // whether the path is still in that state was checked, and it is
 }
@@ -41,15 +43,16 @@ func (r *recorder) findConcurrent() error {
 		}
 	}
 	for _, c := range slices.Backward(all) {
-		r.otherCommand = r.otherCommand || c.Record().Kind == string(Run)
+		command := c.Record().Kind == string(Run)
+		r.otherCommand = r.otherCommand || command
 		for _, s := range c.Record().Steps {
-			r.concurrent.add(s)
+			r.concurrent.add(s, command)
 		}
 	}
 	return nil
 }
 
-func (t concurrentChanges) add(s state.Step) {
+func (t concurrentChanges) add(s state.Step, command bool) {
 	made := s.Before.Kind == "" && isEmptyFolder(s.After)
 	tree := !made && (s.Before.Kind == kindFolder || s.After.Kind == kindFolder)
 	switch {
@@ -57,7 +60,7 @@ func (t concurrentChanges) add(s state.Step) {
 	case s.From != "":
 		t[string(s.Path)], t[string(s.From)] = &concurrentChange{after: s.After, recursive: tree, anyContent: true}, &concurrentChange{recursive: tree}
 	default:
-		t[string(s.Path)] = &concurrentChange{after: s.After, tail: s.Patch != nil && s.Patch.Sum != "", recursive: tree, anyContent: made}
+		t[string(s.Path)] = &concurrentChange{after: s.After, tail: s.Patch != nil && s.Patch.Sum != "", recursive: tree, anyContent: made, command: command}
 	}
 }
 
@@ -91,7 +94,8 @@ func (t concurrentChanges) below(folder string) bool {
 }
 
 // byCommand reports whether d is to be recorded as the program's doing: not if a concurrent
-// change did it. What both changed is left as it is.
+// change did it. What both changed is left as it is, but where the other is a command that ended
+// first: what it found half written may be this one's.
 func (r *recorder) byCommand(d diff) (bool, error) {
 	c, where := r.concurrent.find(d.path)
 	if c == nil {
@@ -103,6 +107,9 @@ func (r *recorder) byCommand(d diff) (bool, error) {
 			return false, err
 		}
 		c.checked, c.holds = true, c.holdsWith(now)
+	}
+	if !c.holds && c.command && where == d.path {
+		return true, nil
 	}
 	if !c.holds && !r.ignored(d) {
 		r.skip(d.path, "another call changed it meanwhile")
@@ -119,4 +126,34 @@ func (c *concurrentChange) holdsWith(now state.State) bool {
 		return c.after.Kind == "folder"
 	}
 	return same(now, c.after)
+}
+
+// undoneBeside returns the command that ran at the same time as the one that is undone, and whose
+// undo has left the path as it is; nil if there is none. Each of two such commands may have what the
+// other changed, half or whole: what was there before the first of them is to be there at last.
+func (u *undo) undoneBeside(b *undoStep) *change {
+	for _, c := range u.beside() {
+		if slices.ContainsFunc(c.Record().Steps, func(s state.Step) bool { return s.Path == b.path && same(b.there, s.Before) }) {
+			return c
+		}
+	}
+	return nil
+}
+
+// findBeside returns the commands that are undone and ran at the same time as the one that is undone
+// now, the last one first.
+func (u *undo) findBeside() (list []*change) {
+	this := u.c.Record()
+	if this.Kind != string(Run) {
+		return nil
+	}
+	for c, err := range u.h.changes(context.Background(), false) { // those that a bare undo left out, too
+		if err != nil || c.ID <= u.c.ID {
+			break
+		}
+		if r := c.Record(); c.undone && r.Kind == string(Run) && !r.Began.IsZero() && r.Began.Before(this.Time) {
+			list = append(list, c)
+		}
+	}
+	return list
 }

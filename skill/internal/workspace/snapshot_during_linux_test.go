@@ -1,7 +1,10 @@
 package workspace
 
 import (
+	"cmp"
 	"errors"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,4 +41,64 @@ func TestSnapshotDuringChange(t *testing.T) {
 			t.Errorf("recorded are %+v, %v, %v", c, left, err)
 		}
 	})
+}
+
+// Of commands that run at the same time the first one to end has what the others have half written. Undone
+// one after the other they leave what was there before all of them; the undos are undone as well.
+func TestSnapshotsAtOnce(t *testing.T) {
+	for name, script := range map[string]string{
+		"the first one ends first":       "begin 1, begin 2, b=half, a=done, end 1, b=done, end 2",
+		"the second one ends first":      "begin 1, a=half, begin 2, a=more, b=done, end 2, a=done, end 1",
+		"the second one goes on with it": "begin 1, a=half, begin 2, a=more, end 1, a=done, b=done, end 2",
+		"a third one between":            "begin 1, begin 2, a=1, b=1, end 1, a=2, b=2, begin 3, a=3, b=done, end 2, a=done, end 3",
+		"a new file":                     "begin 1, begin 2, a=done, c=half, end 1, b=done, c=done, end 2",
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, s *site) {
+				s.layout("a=old", "b=old")
+				w := s.open(Options{NoSync: true})
+				var snapshots [4]*Snapshot
+				for step := range strings.SplitSeq(script, ", ") {
+					var err error
+					word, value, _ := strings.Cut(step, " ")
+					n, _ := strconv.Atoi(value)
+					switch word {
+					case "begin":
+						snapshots[n], err = w.Snapshot(bg, 1<<20, s.walk)
+					case "end":
+						_, _, err = snapshots[n].Record(bg, "true")
+						snapshots[n].Close()
+					default:
+						file, content, _ := strings.Cut(step, "=")
+						s.put(s.p(file), content)
+					}
+					if err != nil {
+						t.Fatal(step, err)
+					}
+				}
+				first := ""
+				for {
+					done, err := w.Undo(bg, UndoOptions{})
+					if err != nil {
+						if !strings.Contains(err.Error(), "is nothing to undo") {
+							t.Error(err)
+						}
+						break
+					}
+					first = cmp.Or(first, done[0].ID)
+				}
+				s.has("a", "old")
+				s.has("b", "old")
+				s.lacks("c")
+				if _, err := w.Undo(bg, UndoOptions{Since: first}); err != nil {
+					t.Error(err)
+				}
+				s.has("a", "done")
+				s.has("b", "done")
+				if strings.Contains(script, "c=") {
+					s.has("c", "done")
+				}
+			})
+		})
+	}
 }

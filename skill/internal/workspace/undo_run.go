@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"textskill/skill/internal/state"
 	"textskill/skill/internal/workspace/tree"
@@ -28,6 +29,7 @@ type undo struct {
 	left   []*UndoError               // with force, why the others are not taken
 	will   map[state.Name]state.State // what steps so far will leave
 	joined map[FileID]bool            // what got another name
+	beside func() []*change           // see findBeside
 }
 
 func (w *Workspace) newUndo(c *change, all *undone, force bool) *undo {
@@ -35,6 +37,7 @@ func (w *Workspace) newUndo(c *change, all *undone, force bool) *undo {
 	if c.carrier != nil {
 		u.by = c.carrier
 	}
+	u.beside = sync.OnceValue(u.findBeside)
 	return u
 }
 

@@ -195,8 +195,14 @@ func (u *undo) checkPut(b *undoStep) error {
 		}
 		return nil
 	}
-	if !same(b.there, b.expect) && !u.force && !u.torn(b) && !u.madeAgain(b) {
-		return u.changedSince(b.path, b.there, b.expect)
+	if !same(b.there, b.expect) {
+		beside := u.undoneBeside(b)
+		if beside != nil && !beside.Record().Began.After(u.c.Record().Began) {
+			return nil
+		}
+		if beside == nil && !u.force && !u.torn(b) && !u.madeAgain(b) {
+			return u.changedSince(b.path, b.there, b.expect)
+		}
 	}
 	if err := u.checkNames(b); err != nil {
 		return err
