@@ -38,8 +38,11 @@ type PatchedFile struct {
 	Added, Removed int    // lines
 }
 
-// Message says how many files were changed.
+// Message says how many files were changed, or that none was.
 func (p Patched) Message() string {
+	if !slices.ContainsFunc(p.Files, func(f PatchedFile) bool { return f.Kind != "update" || f.Added+f.Removed > 0 }) {
+		return "the patch changes nothing; line ends are those of the file, whatever the patch has"
+	}
 	if !p.Applied {
 		return "would patch " + words.Count(len(p.Files), "file", "files")
 	}

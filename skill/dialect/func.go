@@ -62,6 +62,9 @@ func Func[In, Out any](name, doc string, f func(ctx context.Context, in In) (Out
 		}
 		return f(ctx, in)
 	}
+	if f == nil {
+		fn = nil // which New refuses
+	}
 	return Tool{Name: name, Doc: doc, Effect: Destroys, Open: true, function: fn, reply: message}
 }
 

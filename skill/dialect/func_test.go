@@ -81,6 +81,7 @@ func TestNewRefuses(t *testing.T) {
 		"is not a name for a tool":  {Func("no blanks", "Do.", shout)},
 		"two tools are called ok":   {ok, ok},
 		"shout has no function":     {{Name: "shout"}},
+		"null has no function":      {Func[struct{}, string]("null", "Do.", nil)},
 		"its arguments: int is not": {Func("n", "Do.", func(context.Context, int) (string, error) { return "", nil })},
 		"bad: its arguments: ":      {Func("bad", "Do.", func(context.Context, struct{ C chan int }) (string, error) { return "", nil })},
 		"its result: ":              {Func("out", "Do.", func(context.Context, struct{}) (struct{ F func() }, error) { panic("no") })},

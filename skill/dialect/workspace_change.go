@@ -135,7 +135,9 @@ func refusedToReplace(in *call, err error) error {
 		return err
 	}
 	hint := "; set overwrite to replace a file"
-	if in.isFolder(in.str("source")) || in.isFolder(in.destination()) {
+	if in.x.Abs(in.s, in.str("source")) == in.x.Abs(in.s, in.destination()) {
+		hint = "; source and destination are the same"
+	} else if in.isFolder(in.str("source")) || in.isFolder(in.destination()) {
 		hint = "; only a file replaces a file: name another path"
 	}
 	return &Failure{Message: plainMessage(err) + hint, Cause: err}
