@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	rawjson "textskill/parser/json"
 )
 
 // Workspace is this program's own dialect, for hosts that have no other. Replies are text for
@@ -23,6 +26,9 @@ var Workspace = &Dialect{
 	own:          true,
 	noSurrogates: true,
 	decode: func(t *Tool, raw json.RawMessage) (values, error) {
+		if err := checkAliases(t, raw); err != nil {
+			return nil, err
+		}
 		return decodeCoerced(t, orNone(raw), (*Param).unpacked)
 	},
 	fail: workspaceFail,
@@ -56,6 +62,24 @@ func workspaceFail(in *call, err error) Reply {
 		reply.Body += "\n" + f.Hint
 	}
 	return reply
+}
+
+// checkAliases fails if one argument is given under two of its names, with two values.
+func checkAliases(t *Tool, raw json.RawMessage) error {
+	members, _, _ := rawjson.Members(raw)
+	for _, p := range t.Params {
+		first := ""
+		for _, name := range append([]string{p.Name}, p.Aliases...) {
+			switch value := members[name]; {
+			case value == nil, string(value) == "null":
+			case first == "":
+				first = name
+			case !bytes.Equal(value, members[first]):
+				return fmt.Errorf("%s and %s are names of one argument; give one of them", first, name)
+			}
+		}
+	}
+	return nil
 }
 
 // unpacked is coerced, in the members of a list too, for models and hosts that send a list or an
