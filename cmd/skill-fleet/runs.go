@@ -35,12 +35,7 @@ func (c *cli) runsCommand(o *options) *cobra.Command {
 then what happens, until the run has ended. It exits with 0 if the run was completed, 3 if
 it was stopped at a limit or for an answer, and 1 if it failed or was cancelled.`,
 		Example: "  skill-fleet runs --tenant research\n  skill-fleet runs --follow 4kx2…",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("unexpected argument %q; --follow ID follows a run", args[0])
-			}
-			return nil
-		},
+		Args:    usage.Arguments(0, 0, "--follow ID follows a run"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if r.follow != "" {
 				if err := usage.CheckUseless(cmd, "with --follow", "tenant"); err != nil {

@@ -50,7 +50,7 @@ func (c *cli) logCommand(o *options) *cobra.Command {
 	l := logOptions{options: o}
 	cmd := &cobra.Command{
 		Use: "log [flags]", Short: "List expert runs, or show one", Long: logLong, Example: logExample,
-		Args: usage.Arguments(0, 0, ""),
+		Args: usage.Arguments(0, 0, "--run ID shows a run"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			inStep, err := steps(l.step)
 			if err != nil {

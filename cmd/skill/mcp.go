@@ -82,7 +82,7 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
 		Short:   "Serve the tools to MCP clients over stdio or HTTP",
 		Long:    mcpLong,
 		Example: mcpExample,
-		Args:    usage.Arguments(0, 0, ""),
+		Args:    usage.Arguments(0, 0, "-C DIR names the workspace, --tools NAME a dialect"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.mcp(cmd, &m) },
 	}
 	f := cmd.Flags()

@@ -21,7 +21,7 @@ func (c *cli) toolsCommand(o *options) *cobra.Command {
 			"and what each does. With --wire it prints the definitions of one dialect's tools (default\n" +
 			"filesystem), as the field \"tools\" of a request to that provider holds them: " + strings.Join(definingWires(), ",\n") + ".\n--json alone is --wire openai.",
 		Example: "  skill tools\n  skill tools --tools filesystem --wire anthropic > tools.json",
-		Args:    usage.Arguments(0, 0, ""),
+		Args:    usage.Arguments(0, 0, "--tools NAME lists one dialect"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			chosen, err := o.dialect()
 			if err != nil {

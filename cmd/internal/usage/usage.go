@@ -146,7 +146,7 @@ func WrongTOML(err error) string {
 }
 
 // Arguments accepts from least to most arguments; missing names those of them that are
-// needed. One that is needed, and the only one that may be left out, is not empty, as where a
+// needed, or, where none is taken, says what to type instead. One that is needed, and the only one that may be left out, is not empty, as where a
 // variable of the shell is not set.
 func Arguments(least, most int, missing string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
@@ -154,6 +154,8 @@ func Arguments(least, most int, missing string) cobra.PositionalArgs {
 		switch {
 		case len(args) < least, 0 <= empty && empty < least:
 			return errors.New("missing " + missing)
+		case len(args) > most && most == 0 && missing != "":
+			return fmt.Errorf("unexpected argument %q; %s", args[0], missing)
 		case len(args) > most:
 			return fmt.Errorf("unexpected argument %q", args[most])
 		case empty >= 0 && least == 0:
