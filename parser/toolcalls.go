@@ -190,7 +190,20 @@ func pickEnvelope(values []json.RawMessage) (map[string]json.RawMessage, error) 
 	case len(first) == 0:
 		return nil, noEnvelope("the object is empty")
 	}
+	if said := providerError(first["error"]); said != "" {
+		return nil, noEnvelope("this is a provider's error, `%s`", said)
+	}
 	return nil, noEnvelope("key %s is not `tool_calls`", keyList(first))
+}
+
+// providerError returns what a provider says instead of an answer: a text, or the message of an
+// object, as far as it is of use in a sentence; "" if that is nothing.
+func providerError(raw json.RawMessage) string {
+	if object, _, ok := rawjson.Members(raw); ok {
+		raw = object["message"]
+	}
+	said, _ := rawjson.String(raw)
+	return strings.ToValidUTF8(trimSpace(said[:min(len(said), 200)]), "")
 }
 
 // keyList lists up to five keys, in byte order.
