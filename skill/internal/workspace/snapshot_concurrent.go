@@ -147,10 +147,17 @@ func (u *undo) findBeside() (list []*change) {
 	if this.Kind != string(Run) {
 		return nil
 	}
-	for c, err := range u.h.changes(context.Background(), false) { // those that a bare undo left out, too
-		if err != nil || c.ID <= u.c.ID {
-			break
+	later := u.c.seen
+	if n := len(later); n > 0 && later[0].ID-u.c.ID > int64(n) { // a bare undo left some out
+		later = nil
+		for c, err := range u.h.changes(context.Background(), false) {
+			if err != nil || c.ID <= u.c.ID {
+				break
+			}
+			later = append(later, c)
 		}
+	}
+	for _, c := range later {
 		if r := c.Record(); c.undone && r.Kind == string(Run) && !r.Began.IsZero() && r.Began.Before(this.Time) {
 			list = append(list, c)
 		}

@@ -1,0 +1,97 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// play plays a script: "begin 1", "end 1" and "undo 1" of a command, "since 1", "force 1", "file=content" of
+// the user or a command, "tool file=content", "sh" and a command. It returns the errors of undos.
+func (s *site) play(w *Workspace, script string) error {
+	s.t.Helper()
+	var snapshots [4]*Snapshot
+	var failed error
+	ids := map[string]string{}
+	for step := range strings.SplitSeq(script, ", ") {
+		var err error
+		word, value, _ := strings.Cut(step, " ")
+		n, _ := strconv.Atoi(value)
+		undo := func(o UndoOptions) {
+			done, err := w.Undo(bg, o)
+			failed = errors.Join(failed, err)
+			for _, d := range done {
+				ids[fmt.Sprint("of ", d.Of)] = d.ID
+			}
+		}
+		switch word {
+		case "begin":
+			snapshots[n], err = w.Snapshot(bg, 1<<20, s.walk)
+		case "end":
+			var c Change
+			c, _, err = snapshots[n].Record(bg, "true")
+			ids[value] = c.ID
+			snapshots[n].Close()
+		case "undo", "force":
+			undo(UndoOptions{ID: ids[value], Force: word == "force"})
+		case "redo":
+			undo(UndoOptions{ID: ids["of "+ids[value]]})
+		case "since":
+			undo(UndoOptions{Since: ids[value]})
+		case "tool":
+			file, content, _ := strings.Cut(value, "=")
+			_, err = w.WriteFile(bg, s.p(file), []byte(content), WriteOptions{})
+		case "sh":
+			c := exec.Command("sh", "-c", value)
+			c.Dir, c.Stderr = s.dir, os.Stderr
+			err = c.Run()
+		default:
+			file, content, _ := strings.Cut(step, "=")
+			s.put(s.p(file), content)
+		}
+		if err != nil {
+			s.t.Fatal(step, err)
+		}
+	}
+	return failed
+}
+
+// What the undo of a command left is what the undo of one beside it goes on from, and nothing else is.
+func TestUndoBeside(t *testing.T) {
+	const (
+		half  = "begin 1, begin 2, b=half, end 1, b=done, end 2, "
+		later = "begin 1, b=one, begin 2, b=half, end 1, b=done, end 2, "
+	)
+	for name, test := range map[string]struct{ script, b, err string }{
+		"one after the other": {half + "undo 2, undo 1", "old", "not in effect"},
+		"of what was half":    {later + "undo 2, undo 1", "old", ""},
+		"in one undo":         {later + "since 1", "old", ""},
+		"the first one first": {later + "undo 1", "done", "was changed since by change 2"},
+		"after a redo":        {later + "undo 2, redo 2, undo 1", "done", "was changed since by change 2"},
+		"the user writes":     {later + "undo 2, b=user, undo 1", "user", "was changed since by something else"},
+		"the user removes":    {later + "undo 2, sh rm b, undo 1", "", "no longer exists"},
+		"a tool writes":       {later + "undo 2, tool b=tool, undo 1", "tool", "was changed since by change 4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, s *site) {
+				s.layout("b=old")
+				err := s.play(s.open(Options{NoSync: true}), test.script)
+				if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+					t.Errorf("%v; want %q", err, test.err)
+				}
+				switch test.b {
+				case "":
+					s.lacks("b")
+				case "folder":
+					s.has("b/user", "user\n")
+				default:
+					s.has("b", test.b)
+				}
+			})
+		})
+	}
+}
