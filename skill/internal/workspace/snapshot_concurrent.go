@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"textskill/skill/internal/state"
 )
@@ -128,22 +129,32 @@ func (c *concurrentChange) holdsWith(now state.State) bool {
 	return same(now, c.after)
 }
 
-// undoneBeside returns the command that ran at the same time as the one that is undone, and whose
-// undo has left the path as it is; nil if there is none. Each of two such commands may have what the
-// other changed, half or whole: what was there before the first of them is to be there at last.
-func (u *undo) undoneBeside(b *undoStep) *change {
-	for _, c := range u.beside() {
-		if slices.ContainsFunc(c.Record().Steps, func(s state.Step) bool { return s.Path == b.path && same(b.there, s.Before) }) {
-			return c
-		}
-	}
-	return nil
+// An undoneStep is what the undo of a command left at a path.
+type undoneStep struct {
+	began time.Time // when the command was
+	left  state.State
 }
 
-// findBeside returns the commands that are undone and ran at the same time as the one that is undone
-// now, the last one first.
-func (u *undo) findBeside() (list []*change) {
-	this := u.c.Record()
+// undoneBeside reports whether the undo of a command that ran at the same time as the one that is undone
+// has left the path as it is, and whether that one began first. Each of two such commands may have what the
+// other changed, half or whole: what was there before the first of them is to be there at last.
+func (u *undo) undoneBeside(b *undoStep) (found, first bool) {
+	for _, s := range u.beside()[b.path] {
+		there, err := b.there, error(nil)
+		if there.Sum == "" && s.left.Sum != "" && there.Kind == s.left.Kind { // it was not wanted so far
+			there, err = u.look(b.path, s.left)
+		}
+		if err == nil && same(there, s.left) {
+			return true, !s.began.After(u.c.Record().Began)
+		}
+	}
+	return false, false
+}
+
+// findBeside returns what the undos of commands left that ran at the same time as the one that is undone
+// now; of each path, what was before the first of them first.
+func (u *undo) findBeside() map[state.Name][]undoneStep {
+	this, list := u.c.Record(), map[state.Name][]undoneStep{}
 	if this.Kind != string(Run) {
 		return nil
 	}
@@ -158,9 +169,18 @@ func (u *undo) findBeside() (list []*change) {
 		}
 	}
 	for _, c := range later {
-		if r := c.Record(); c.undone && r.Kind == string(Run) && !r.Began.IsZero() && r.Began.Before(this.Time) {
-			list = append(list, c)
+		r := c.Record()
+		if !c.undone || r.Kind != string(Run) || r.Began.IsZero() || !r.Began.Before(this.Time) {
+			continue
 		}
+		for i, s := range r.Steps {
+			if again := i > 0 && r.Steps[i-1].Path == s.Path; !again && !isMode(s) { // undone, the first of two steps is the last
+				list[s.Path] = append(list[s.Path], undoneStep{r.Began, s.Before})
+			}
+		}
+	}
+	for _, steps := range list {
+		slices.SortStableFunc(steps, func(a, b undoneStep) int { return a.began.Compare(b.began) })
 	}
 	return list
 }

@@ -67,14 +67,16 @@ func TestUndoBeside(t *testing.T) {
 		later = "begin 1, b=one, begin 2, b=half, end 1, b=done, end 2, "
 	)
 	for name, test := range map[string]struct{ script, b, err string }{
-		"one after the other": {half + "undo 2, undo 1", "old", "not in effect"},
-		"of what was half":    {later + "undo 2, undo 1", "old", ""},
-		"in one undo":         {later + "since 1", "old", ""},
-		"the first one first": {later + "undo 1", "done", "was changed since by change 2"},
-		"after a redo":        {later + "undo 2, redo 2, undo 1", "done", "was changed since by change 2"},
-		"the user writes":     {later + "undo 2, b=user, undo 1", "user", "was changed since by something else"},
-		"the user removes":    {later + "undo 2, sh rm b, undo 1", "", "no longer exists"},
-		"a tool writes":       {later + "undo 2, tool b=tool, undo 1", "tool", "was changed since by change 4"},
+		"one after the other":              {half + "undo 2, undo 1", "old", "not in effect"},
+		"of what was half":                 {later + "undo 2, undo 1", "old", ""},
+		"in one undo":                      {later + "since 1", "old", ""},
+		"the first one first":              {later + "undo 1", "done", "was changed since by change 2"},
+		"after a redo":                     {later + "undo 2, redo 2, undo 1", "done", "was changed since by change 2"},
+		"the user writes":                  {later + "undo 2, b=user, undo 1", "user", "was changed since by something else"},
+		"the user removes":                 {later + "undo 2, sh rm b, undo 1", "", "no longer exists"},
+		"a tool writes":                    {later + "undo 2, tool b=tool, undo 1", "tool", "was changed since by change 4"},
+		"the user writes into a folder":    {"begin 1, sh rm b; mkdir b; echo >b/x, begin 2, sh rm -r b; echo >b, end 1, b=done, end 2, undo 2, sh echo user >b/user, undo 1", "folder", "was changed since"},
+		"the user removes what was linked": {"sh echo other >c, begin 1, b=one, begin 2, b=half, end 1, sh ln -f c b, end 2, undo 2, sh rm b, undo 1", "", "no longer exists"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, s *site) {

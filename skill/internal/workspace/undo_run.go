@@ -26,10 +26,10 @@ type undo struct {
 	first bool // a bare undo would undo it
 
 	steps  []*undoStep
-	left   []*UndoError               // with force, why the others are not taken
-	will   map[state.Name]state.State // what steps so far will leave
-	joined map[FileID]bool            // what got another name
-	beside func() []*change           // see findBeside
+	left   []*UndoError                       // with force, why the others are not taken
+	will   map[state.Name]state.State         // what steps so far will leave
+	joined map[FileID]bool                    // what got another name
+	beside func() map[state.Name][]undoneStep // see findBeside
 }
 
 func (w *Workspace) newUndo(c *change, all *undone, force bool) *undo {

@@ -196,11 +196,11 @@ func (u *undo) checkPut(b *undoStep) error {
 		return nil
 	}
 	if !same(b.there, b.expect) {
-		beside := u.undoneBeside(b)
-		if beside != nil && !beside.Record().Began.After(u.c.Record().Began) {
+		beside, first := u.undoneBeside(b)
+		if first {
 			return nil
 		}
-		if beside == nil && !u.force && !u.torn(b) && !u.madeAgain(b) {
+		if !beside && !u.force && !u.torn(b) && !u.madeAgain(b) {
 			return u.changedSince(b.path, b.there, b.expect)
 		}
 	}
