@@ -19,7 +19,7 @@ type concurrentChange struct {
 	tail       bool // only the size of after is known
 	recursive  bool // it is also about everything below the path
 	anyContent bool // after is a folder, whatever is in it
-	command    bool // it is what a command changed, or others while that ran
+	command    bool // only commands changed it, or others while these ran
 
 	checked, holds bool // whether the path is still in that state was checked, and it is
 }
@@ -56,12 +56,26 @@ func (r *recorder) findConcurrent() error {
 func (t concurrentChanges) add(s state.Step, command bool) {
 	made := s.Before.Kind == "" && isEmptyFolder(s.After)
 	tree := !made && (s.Before.Kind == kindFolder || s.After.Kind == kindFolder)
+	if before, _ := t.find(string(s.Path)); before != nil && !before.command {
+		command = false
+	}
+	if tree && !command {
+		t.byOthers(string(s.Path))
+		t.byOthers(string(s.From))
+	}
 	switch {
 	case isMode(s): // to undo it twice does no harm
 	case s.From != "":
 		t[string(s.Path)], t[string(s.From)] = &concurrentChange{after: s.After, recursive: tree, anyContent: true}, &concurrentChange{recursive: tree}
 	default:
 		t[string(s.Path)] = &concurrentChange{after: s.After, tail: s.Patch != nil && s.Patch.Sum != "", recursive: tree, anyContent: made, command: command}
+	}
+}
+
+// byOthers says that not only commands changed what is in a folder.
+func (t concurrentChanges) byOthers(folder string) {
+	for name, c := range t {
+		c.command = c.command && (folder == "" || !strings.HasPrefix(name, folder+"/"))
 	}
 }
 
