@@ -25,6 +25,7 @@ type Record struct {
 	Kind    string    `json:"kind,omitempty"`
 	Command string    `json:"command,omitempty"` // the program that was run
 	Began   time.Time `json:"began,omitzero"`    // when it was, before its first change; Time is after its last one
+	Since   int64     `json:"since,omitempty"`   // the last change before that, which a clock that goes back does not make a later one
 	Left    int       `json:"left,omitempty"`    // files that the program changed besides, which no undo takes back
 	Config  []Name    `json:"config,omitempty"`  // of these, what makes this program or git run others: settings, hooks
 	Run     string    `json:"run,omitempty"`     // the run of an expert that made the change, and in which of its steps

@@ -169,7 +169,7 @@ func (u *undo) undoneBeside(b *undoStep) (found, first bool) {
 // now; of each path, what was before the first of them first.
 func (u *undo) findBeside() map[state.Name][]undoneStep {
 	this, list := u.c.Record(), map[state.Name][]undoneStep{}
-	if this.Kind != string(Run) {
+	if this.Kind != string(Run) || this.Began.IsZero() {
 		return nil
 	}
 	later := u.c.seen
@@ -184,7 +184,7 @@ func (u *undo) findBeside() map[state.Name][]undoneStep {
 	}
 	for _, c := range later {
 		r := c.Record()
-		if !c.undone || r.Kind != string(Run) || r.Began.IsZero() || !r.Began.Before(this.Time) {
+		if !c.undone || r.Kind != string(Run) || r.Began.IsZero() || r.Since >= u.c.ID || !r.Began.Before(this.Time) {
 			continue
 		}
 		for i, s := range r.Steps {

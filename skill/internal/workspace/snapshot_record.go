@@ -79,7 +79,7 @@ func (r *recorder) record(ctx context.Context, c *Change, command string) ([]Unt
 		r.untracked = append(r.untracked, Untracked{"", "another command ran at the same time, and what it changed may be among these changes"})
 	}
 	c.Path = r.h.path(r.steps[len(r.steps)-1].Path)
-	d := plan{root: r.w.roots[0], end: true, Record: state.Record{Steps: r.steps, Bytes: r.bytes, Command: command, Began: r.began, Left: r.left, Config: r.config[:min(len(r.config), maxConfig)]}}
+	d := plan{root: r.w.roots[0], end: true, Record: state.Record{Steps: r.steps, Bytes: r.bytes, Command: command, Began: r.began, Since: r.since, Left: r.left, Config: r.config[:min(len(r.config), maxConfig)]}}
 	if len(r.steps) > maxSteps {
 		d.Note = fmt.Sprintf("it changed %d files, and more than %d cannot be undone", len(r.steps), maxSteps)
 	}

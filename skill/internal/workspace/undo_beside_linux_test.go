@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // play plays a script: "begin 1", "end 1" and "undo 1" of a command, "since 1", "force 1", "file=content" of
@@ -36,6 +37,8 @@ func (s *site) play(w *Workspace, script string) error {
 			c, _, err = snapshots[n].Record(bg, "true")
 			ids[value] = c.ID
 			snapshots[n].Close()
+		case "clock": // it had gone back before the command was begun
+			snapshots[n].began = snapshots[n].began.Add(-time.Hour)
 		case "undo", "force":
 			undo(UndoOptions{ID: ids[value], Force: word == "force"})
 		case "redo":
@@ -78,6 +81,7 @@ func TestUndoBeside(t *testing.T) {
 		"the user removes":                 {later + "undo 2, sh rm b, undo 1", "", "no longer exists"},
 		"a tool writes":                    {later + "undo 2, tool b=tool, undo 1", "tool", "was changed since by change 4"},
 		"the user writes into a folder":    {"begin 1, sh rm b; mkdir b; echo >b/x, begin 2, sh rm -r b; echo >b, end 1, b=done, end 2, undo 2, sh echo user >b/user, undo 1", "folder", "was changed since"},
+		"a clock that goes back":           {"begin 1, b=one, end 1, b=user, begin 2, clock 2, b=done, end 2, undo 2, undo 1", "user", "was changed since by something else"},
 		"a tool wrote between":             {"begin 1, b=one, tool b=tool, begin 2, b=two, end 2, b=three, end 1, undo 1", "three", "another call changed it meanwhile"},
 		"a tool removed between":           {"sh mkdir d; mv b d, begin 1, sh echo one >d/b, begin 2, sh echo two >d/b, end 2, remove d, sh mkdir d; echo three >d/b, end 1, undo 1, sh mv d/b b", "three\n", "another call changed it meanwhile"},
 		"the user removes what was linked": {"sh echo other >c, begin 1, b=one, begin 2, b=half, end 1, sh ln -f c b, end 2, undo 2, sh rm b, undo 1", "", "no longer exists"},
