@@ -15,6 +15,7 @@ type concurrentChanges map[string]*concurrentChange
 
 // A concurrentChange is what a change left at a path.
 type concurrentChange struct {
+	before     state.State // of the first one of those that followed each other
 	after      state.State
 	tail       bool // only the size of after is known
 	recursive  bool // it is also about everything below the path
@@ -56,8 +57,12 @@ func (r *recorder) findConcurrent() error {
 func (t concurrentChanges) add(s state.Step, command bool) {
 	made := s.Before.Kind == "" && isEmptyFolder(s.After)
 	tree := !made && (s.Before.Kind == kindFolder || s.After.Kind == kindFolder)
-	if before, _ := t.find(string(s.Path)); before != nil && !before.command {
-		command = false
+	first := s.Before
+	if last, where := t.find(string(s.Path)); last != nil {
+		command = command && last.command
+		if where == string(s.Path) && same(last.after, s.Before) {
+			first = last.before
+		}
 	}
 	if tree && !command {
 		t.byOthers(string(s.Path))
@@ -68,7 +73,7 @@ func (t concurrentChanges) add(s state.Step, command bool) {
 	case s.From != "":
 		t[string(s.Path)], t[string(s.From)] = &concurrentChange{after: s.After, recursive: tree, anyContent: true}, &concurrentChange{recursive: tree}
 	default:
-		t[string(s.Path)] = &concurrentChange{after: s.After, tail: s.Patch != nil && s.Patch.Sum != "", recursive: tree, anyContent: made, command: command}
+		t[string(s.Path)] = &concurrentChange{before: first, after: s.After, tail: s.Patch != nil && s.Patch.Sum != "", recursive: tree, anyContent: made, command: command}
 	}
 }
 
@@ -110,7 +115,7 @@ func (t concurrentChanges) below(folder string) bool {
 
 // byCommand reports whether d is to be recorded as the program's doing: not if a concurrent
 // change did it. What both changed is left as it is, but where the other is a command that ended
-// first: what it found half written may be this one's.
+// first: what it found half written, as it began or as it ended, may be this one's.
 func (r *recorder) byCommand(d diff) (bool, error) {
 	c, where := r.concurrent.find(d.path)
 	if c == nil {
@@ -123,7 +128,7 @@ func (r *recorder) byCommand(d diff) (bool, error) {
 		}
 		c.checked, c.holds = true, c.holdsWith(now)
 	}
-	if !c.holds && c.command && where == d.path {
+	if c.command && where == d.path && !(c.holds && c.from(d.before)) {
 		return true, nil
 	}
 	if !c.holds && !r.ignored(d) {
@@ -141,6 +146,19 @@ func (c *concurrentChange) holdsWith(now state.State) bool {
 		return c.after.Kind == "folder"
 	}
 	return same(now, c.after)
+}
+
+// from reports whether what the change found at the path is what the snapshot has, as far as that is known.
+func (c *concurrentChange) from(e *entry) bool {
+	switch e.is() {
+	case 0:
+		return c.before.Kind == ""
+	case aFile:
+		return e.digest == "" || c.before.Kind == kindFile && e.holds(c.before.Sum)
+	case aLink:
+		return c.before.Kind == kindLink && string(c.before.Target) == e.digest
+	}
+	return true
 }
 
 // An undoneStep is what the undo of a command left at a path.
@@ -172,17 +190,21 @@ func (u *undo) findBeside() map[state.Name][]undoneStep {
 	if this.Kind != string(Run) || this.Began.IsZero() {
 		return nil
 	}
-	later := u.c.seen
-	if n := len(later); n > 0 && later[0].ID-u.c.ID > int64(n) { // a bare undo left some out
-		later = nil
+	others := u.c.seen
+	n := len(others)
+	gap := n > 0 && others[0].ID-u.c.ID > int64(n) // a bare undo left some out
+	if gap || this.Since < u.c.ID-1 {
+		others = slices.Clone(others)
 		for c, err := range u.h.changes(context.Background(), false) {
-			if err != nil || c.ID <= u.c.ID {
+			if err != nil || c.ID <= this.Since {
 				break
 			}
-			later = append(later, c)
+			if gap || c.ID < u.c.ID { // of the others more is known
+				others = append(others, c)
+			}
 		}
 	}
-	for _, c := range later {
+	for _, c := range others {
 		r := c.Record()
 		if !c.undone || r.Kind != string(Run) || r.Began.IsZero() || r.Since >= u.c.ID || !r.Began.Before(this.Time) {
 			continue

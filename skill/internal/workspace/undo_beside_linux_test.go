@@ -72,19 +72,24 @@ func TestUndoBeside(t *testing.T) {
 		later = "begin 1, b=one, begin 2, b=half, end 1, b=done, end 2, "
 	)
 	for name, test := range map[string]struct{ script, b, err string }{
-		"one after the other":              {half + "undo 2, undo 1", "old", "not in effect"},
-		"of what was half":                 {later + "undo 2, undo 1", "old", ""},
-		"in one undo":                      {later + "since 1", "old", ""},
-		"the first one first":              {later + "undo 1", "done", "was changed since by change 2"},
-		"after a redo":                     {later + "undo 2, redo 2, undo 1", "done", "was changed since by change 2"},
-		"the user writes":                  {later + "undo 2, b=user, undo 1", "user", "was changed since by something else"},
-		"the user removes":                 {later + "undo 2, sh rm b, undo 1", "", "no longer exists"},
-		"a tool writes":                    {later + "undo 2, tool b=tool, undo 1", "tool", "was changed since by change 4"},
-		"the user writes into a folder":    {"begin 1, sh rm b; mkdir b; echo >b/x, begin 2, sh rm -r b; echo >b, end 1, b=done, end 2, undo 2, sh echo user >b/user, undo 1", "folder", "was changed since"},
-		"a clock that goes back":           {"begin 1, b=one, end 1, b=user, begin 2, clock 2, b=done, end 2, undo 2, undo 1", "user", "was changed since by something else"},
-		"a tool wrote between":             {"begin 1, b=one, tool b=tool, begin 2, b=two, end 2, b=three, end 1, undo 1", "three", "another call changed it meanwhile"},
-		"a tool removed between":           {"sh mkdir d; mv b d, begin 1, sh echo one >d/b, begin 2, sh echo two >d/b, end 2, remove d, sh mkdir d; echo three >d/b, end 1, undo 1, sh mv d/b b", "three\n", "another call changed it meanwhile"},
-		"the user removes what was linked": {"sh echo other >c, begin 1, b=one, begin 2, b=half, end 1, sh ln -f c b, end 2, undo 2, sh rm b, undo 1", "", "no longer exists"},
+		"one after the other":                        {half + "undo 2, undo 1", "old", "not in effect"},
+		"of what was half":                           {later + "undo 2, undo 1", "old", ""},
+		"in one undo":                                {later + "since 1", "old", ""},
+		"the first one first":                        {later + "undo 1", "done", "was changed since by change 2"},
+		"after a redo":                               {later + "undo 2, redo 2, undo 1", "done", "was changed since by change 2"},
+		"the user writes":                            {later + "undo 2, b=user, undo 1", "user", "was changed since by something else"},
+		"the user removes":                           {later + "undo 2, sh rm b, undo 1", "", "no longer exists"},
+		"a tool writes":                              {later + "undo 2, tool b=tool, undo 1", "tool", "was changed since by change 4"},
+		"the user writes into a folder":              {"begin 1, sh rm b; mkdir b; echo >b/x, begin 2, sh rm -r b; echo >b, end 1, b=done, end 2, undo 2, sh echo user >b/user, undo 1", "folder", "was changed since"},
+		"a clock that goes back":                     {"begin 1, b=one, end 1, b=user, begin 2, clock 2, b=done, end 2, undo 2, undo 1", "user", "was changed since by something else"},
+		"the first one ends last":                    {"begin 1, b=one, begin 2, b=done, end 2, end 1, undo 1, undo 2", "old", "not in effect"},
+		"the first one ends last and is undone last": {"begin 1, b=one, begin 2, b=done, end 2, end 1, undo 2, undo 1", "old", ""},
+		"one that ends while another runs":           {"begin 1, begin 2, b=done, end 2, end 1, undo 2, undo 1", "old", "nothing to undo"},
+		"one after the other while a third one runs": {"begin 1, begin 2, b=half, end 2, begin 3, b=done, end 3, end 1, undo 1, undo 1", "old", ""},
+		"out of order":                               {"begin 1, b=h, begin 2, b=1, end 1, begin 3, b=2, end 2, b=3, end 3, undo 3, undo 1, undo 2", "old", "not in effect"},
+		"a tool wrote between":                       {"begin 1, b=one, tool b=tool, begin 2, b=two, end 2, b=three, end 1, undo 1", "three", "another call changed it meanwhile"},
+		"a tool removed between":                     {"sh mkdir d; mv b d, begin 1, sh echo one >d/b, begin 2, sh echo two >d/b, end 2, remove d, sh mkdir d; echo three >d/b, end 1, undo 1, sh mv d/b b", "three\n", "another call changed it meanwhile"},
+		"the user removes what was linked":           {"sh echo other >c, begin 1, b=one, begin 2, b=half, end 1, sh ln -f c b, end 2, undo 2, sh rm b, undo 1", "", "no longer exists"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, s *site) {
