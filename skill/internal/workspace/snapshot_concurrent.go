@@ -195,8 +195,8 @@ func (u *undo) findBeside() map[state.Name][]undoneStep {
 	gap := n > 0 && others[0].ID-u.c.ID > int64(n) // a bare undo left some out
 	if gap || this.Since < u.c.ID-1 {
 		others = slices.Clone(others)
-		for c, err := range u.h.changes(context.Background(), false) {
-			if err != nil || c.ID <= this.Since {
+		for _, c := range u.all.history(u.h) {
+			if c.ID <= this.Since {
 				break
 			}
 			if gap || c.ID < u.c.ID { // of the others more is known
@@ -205,8 +205,11 @@ func (u *undo) findBeside() map[state.Name][]undoneStep {
 		}
 	}
 	for _, c := range others {
+		if !c.undone {
+			continue // without decoding it
+		}
 		r := c.Record()
-		if !c.undone || r.Kind != string(Run) || r.Began.IsZero() || r.Since >= u.c.ID || !r.Began.Before(this.Time) {
+		if r.Kind != string(Run) || r.Began.IsZero() || r.Since >= u.c.ID || !r.Began.Before(this.Time) {
 			continue
 		}
 		for i, s := range r.Steps {
@@ -219,4 +222,19 @@ func (u *undo) findBeside() map[state.Name][]undoneStep {
 		slices.SortStableFunc(steps, func(a, b undoneStep) int { return a.began.Compare(b.began) })
 	}
 	return list
+}
+
+// history returns the changes of a history as they are before those of all, the last one first. It is read once.
+func (all *undone) history(h *history) []*change {
+	if all.read[h] == nil {
+		var list []*change
+		for c, err := range h.changes(context.Background(), false) {
+			if err != nil {
+				break
+			}
+			list = append(list, c)
+		}
+		all.read = map[*history][]*change{h: list}
+	}
+	return all.read[h]
 }

@@ -278,12 +278,13 @@ func (u *undo) laterChange(at state.Step) *change {
 // undone is what is made durable together after all was undone.
 type undone struct {
 	Change
-	made   []*state.Change    // those of its records whose changes were made
-	old    []*change          // undos that were killed, and are complete now
-	paths  map[string]bool    // of the folders that were changed
-	parted map[string]bool    // paths of files of their own that were made
-	last   map[*history]int64 // number of the last record
-	trial  bool               // nothing is undone: it is only asked what would be
+	made   []*state.Change        // those of its records whose changes were made
+	old    []*change              // undos that were killed, and are complete now
+	paths  map[string]bool        // of the folders that were changed
+	parted map[string]bool        // paths of files of their own that were made
+	last   map[*history]int64     // number of the last record
+	read   map[*history][]*change // see history
+	trial  bool                   // nothing is undone: it is only asked what would be
 }
 
 func (all *undone) add(u *undo, c *Change, made bool) {
