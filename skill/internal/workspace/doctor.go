@@ -28,6 +28,7 @@ func (w *Workspace) Inspect(ctx context.Context) ([]state.Report, error) {
 // notUndoable returns those of ids, which are sorted, that are in effect and that undo refuses also with
 // force. That an image is missing does not say so: an undo that was killed may have it.
 func (w *Workspace) notUndoable(ctx context.Context, h *history, ids []int64) (list []int64, err error) {
+	all := &undone{trial: true}
 	for c, cerr := range h.changes(ctx, false) {
 		if err = cerr; err != nil || c.ID < ids[0] {
 			break
@@ -35,7 +36,7 @@ func (w *Workspace) notUndoable(ctx context.Context, h *history, ids []int64) (l
 		if _, lacks := slices.BinarySearch(ids, c.ID); !lacks || !c.applied() || c.undone && c.open == nil {
 			continue
 		}
-		if u := w.newUndo(c, &undone{trial: true}, true); u.checkAll() != nil || len(u.left) > 0 {
+		if u := w.newUndo(c, all, true); u.checkAll() != nil || len(u.left) > 0 {
 			list = append(list, c.ID)
 		}
 	}
