@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"textskill/testdata/needs"
 )
 
 // play plays a script: "begin 1", "end 1" and "undo 1" of a command, "since 1", "force 1", "file=content" of
@@ -67,6 +69,7 @@ func (s *site) play(w *Workspace, script string) error {
 
 // What the undo of a command left is what the undo of one beside it goes on from, and nothing else is.
 func TestUndoBeside(t *testing.T) {
+	needs.Shell(t)
 	const (
 		half  = "begin 1, begin 2, b=half, end 1, b=done, end 2, "
 		later = "begin 1, b=one, begin 2, b=half, end 1, b=done, end 2, "
