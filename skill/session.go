@@ -7,7 +7,7 @@ import (
 
 // A Session is the state of one client: its directory and its todos. The zero Session
 // works in the workspace directory and has no todos. Its todos are safe for concurrent
-// use. A Session must not be copied.
+// use. A Session must not be copied. A nil one panics where an operation or a tool needs it.
 type Session struct {
 	Dir string // absolute; relative paths start here; "" means the workspace
 
