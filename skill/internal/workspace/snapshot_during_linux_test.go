@@ -3,7 +3,6 @@ package workspace
 import (
 	"cmp"
 	"errors"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -57,25 +56,7 @@ func TestSnapshotsAtOnce(t *testing.T) {
 			each(t, func(t *testing.T, s *site) {
 				s.layout("a=old", "b=old")
 				w := s.open(Options{NoSync: true})
-				var snapshots [4]*Snapshot
-				for step := range strings.SplitSeq(script, ", ") {
-					var err error
-					word, value, _ := strings.Cut(step, " ")
-					n, _ := strconv.Atoi(value)
-					switch word {
-					case "begin":
-						snapshots[n], err = w.Snapshot(bg, 1<<20, s.walk)
-					case "end":
-						_, _, err = snapshots[n].Record(bg, "true")
-						snapshots[n].Close()
-					default:
-						file, content, _ := strings.Cut(step, "=")
-						s.put(s.p(file), content)
-					}
-					if err != nil {
-						t.Fatal(step, err)
-					}
-				}
+				s.play(w, script)
 				first := ""
 				for {
 					done, err := w.Undo(bg, UndoOptions{})
