@@ -186,6 +186,9 @@ func (p *Param) checkElements(list []any) ([]any, error) {
 	return checked, nil
 }
 
+// names returns the name of a parameter, and then its aliases.
+func (p *Param) names() []string { return append([]string{p.Name}, p.Aliases...) }
+
 func (p *Param) lookup(given map[string]any) (any, bool) {
 	if v, ok := given[p.Name]; ok {
 		return v, true
@@ -261,7 +264,7 @@ func refuseSurrogates(t *Tool, raw json.RawMessage) error {
 	}
 	members, _, _ := rawjson.Members(raw)
 	for _, p := range t.Params { // in their order: the first one is named
-		for _, name := range append([]string{p.Name}, p.Aliases...) {
+		for _, name := range p.names() {
 			if err := surrogateIn(members[name], p.Type != "string"); err != nil {
 				return err
 			}

@@ -29,7 +29,7 @@ var Stack = &Dialect{
 	Name:         "stack",
 	Doc:          "Stack 2.9 calls: read(path: 'a.txt', limit: 100)",
 	noSurrogates: true,
-	decode:       func(t *Tool, raw json.RawMessage) (values, error) { return decodeCoerced(t, raw, (*Param).coerced) },
+	decode:       func(t *Tool, raw json.RawMessage) (values, error) { return decodeCoerced(t, raw, false) },
 	fail:         stackFail,
 	Prompt:       &Prompt{own: wire.Hermes, answer: answerStack},
 	Tools:        slices.Concat(stackFiles, stackGit, stackRun, stackWeb, stackMemory, stackTasks),
@@ -100,18 +100,26 @@ func withUndoKeys(r Reply) string {
 	return r.Body
 }
 
-// decodeCoerced reads the arguments of a call, each as coerce has it. One that the row does
-// not name is refused, unless the row accepts any.
-func decodeCoerced(t *Tool, raw json.RawMessage, coerce func(*Param, any) any) (values, error) {
+// decodeCoerced reads the arguments of a call. One that the row does not name is refused,
+// unless the row accepts any. With own, as in this program's own dialect, a list may be a text
+// that holds it, and one argument under two names with two values is refused.
+func decodeCoerced(t *Tool, raw json.RawMessage, own bool) (values, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
-	_, twice, ok := rawjson.Members(raw)
+	members, twice, ok := rawjson.Members(raw)
 	switch {
 	case !ok:
 		return nil, errors.New("the arguments are not a JSON object")
 	case twice != "":
 		return nil, fmt.Errorf("%s is given twice", twice)
+	}
+	coerce := (*Param).coerced
+	if own {
+		if err := checkAliases(t, members); err != nil {
+			return nil, err
+		}
+		coerce = (*Param).unpacked
 	}
 	given, err := decodeObject(raw)
 	if err != nil {

@@ -73,7 +73,7 @@ func TestNamesAreDistinct(t *testing.T) {
 			}
 			args := map[string]bool{}
 			for _, p := range tool.Params {
-				for _, name := range append([]string{p.Name}, p.Aliases...) {
+				for _, name := range p.names() {
 					if args[name] {
 						t.Errorf("%s %s: two arguments are called %s", d.Name, tool.Name, name)
 					}

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-
-	rawjson "textskill/parser/json"
 )
 
 // Workspace is this program's own dialect, for hosts that have no other. Replies are text for
@@ -25,13 +23,8 @@ var Workspace = &Dialect{
 	Resources:    true,
 	own:          true,
 	noSurrogates: true,
-	decode: func(t *Tool, raw json.RawMessage) (values, error) {
-		if err := checkAliases(t, raw); err != nil {
-			return nil, err
-		}
-		return decodeCoerced(t, orNone(raw), (*Param).unpacked)
-	},
-	fail: workspaceFail,
+	decode:       func(t *Tool, raw json.RawMessage) (values, error) { return decodeCoerced(t, orNone(raw), true) },
+	fail:         workspaceFail,
 	Tools: []Tool{
 		readTool, writeTool, editTool, patchTool, grepTool, globTool, listTool, moveTool, copyTool, deleteTool,
 		shellTool, backgroundTool, takeBackTool, changesTool, versionTool, pageTool,
@@ -65,11 +58,10 @@ func workspaceFail(in *call, err error) Reply {
 }
 
 // checkAliases fails if one argument is given under two of its names, with two values.
-func checkAliases(t *Tool, raw json.RawMessage) error {
-	members, _, _ := rawjson.Members(raw)
+func checkAliases(t *Tool, members map[string]json.RawMessage) error {
 	for _, p := range t.Params {
 		first := ""
-		for _, name := range append([]string{p.Name}, p.Aliases...) {
+		for _, name := range p.names() {
 			switch value := members[name]; {
 			case value == nil, string(value) == "null":
 			case first == "":
