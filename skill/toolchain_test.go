@@ -257,8 +257,8 @@ func TestToolchainIsRefused(t *testing.T) {
 	}
 }
 
-// TestInstallReadsRequirementsAsPipDoes installs from requirements files for which pip 23.2 runs a package's
-// programs, or may, although it is told to install wheels only. Each is refused.
+// TestInstallReadsRequirementsAsPipDoes refuses requirements files for which pip 23.2 runs a package's
+// programs, or may, with PIP_ONLY_BINARY, too.
 func TestInstallReadsRequirementsAsPipDoes(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, text := range []string{

@@ -111,7 +111,7 @@ func (g goldenRunner) play(ctx context.Context, a *txtar.Archive) (*txtar.Archiv
 		}
 	}
 	if !slices.ContainsFunc(a.Files, plays) {
-		return nil, errors.New("it plays nothing: there is no section prompt, mcp or run; a line like -- prompt -- begins one")
+		return nil, errors.New("it plays nothing; add a section prompt, mcp or run: a line like -- prompt -- begins one")
 	}
 	return p.out, nil
 }

@@ -146,8 +146,8 @@ func WrongTOML(err error) string {
 }
 
 // Arguments accepts from least to most arguments; missing names those of them that are
-// needed, or, where none is taken, says what to type instead. One that is needed, and the only one that may be left out, is not empty, as where a
-// variable of the shell is not set.
+// needed, or, where none is taken, says what to type instead. One that is needed, and the only
+// one that may be left out, is not empty, as where a variable of the shell is not set.
 func Arguments(least, most int, missing string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		empty := slices.Index(args, "")

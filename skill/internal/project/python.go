@@ -171,9 +171,9 @@ var (
 	namedEncoding    = words.Pattern(`^(?:[^\n]*\n)??#[^\n]*?coding[:=]\s*([-\w.]+)`)
 )
 
-// checkWheels refuses a requirements file that may have pip build a package, which pip does for folders,
-// addresses, archives and some options even if it is told to install wheels only. A further file that it
-// names is refused, too, if it cannot be read.
+// checkWheels refuses a requirements file that may have pip build a package. With PIP_ONLY_BINARY, too, pip
+// builds folders, addresses and archives, and what some options name. A further file that the file names
+// is refused if it cannot be read.
 func (p *project) checkWheels(file string, seen map[string]bool) error {
 	if seen[file] {
 		return nil
