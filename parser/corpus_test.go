@@ -59,6 +59,10 @@ var divergentParse = map[string]string{
 	"write-quoted-path":              "a quoted path may hold white space",
 	"write-destination-then-content": "destination: after writeFile is text",
 	"write-destination-on-next-line": "destination: after writeFile is text",
+	"write-options-syntax":           "options: with a key is not text",
+	"opt-write-quoted":               "options: with a key is not text",
+	"opt-copy":                       "options: may hold the destination",
+	"opt-copy-quoted-space":          "options: may hold the destination",
 }
 
 // TestTextCorpus compares what Text makes of each recorded prompt with what the
@@ -78,7 +82,7 @@ func TestTextCorpus(t *testing.T) {
 			continue
 		}
 		if problem != "" {
-			t.Errorf("%s: %s\nText(%q)\n got %+q\nthe original answered %s%s", r.ID, problem, prompt, c, r.Result, r.Error)
+			t.Errorf("%s: %s\nText(%q)\n got %+v\nthe original answered %s%s", r.ID, problem, prompt, c, r.Result, r.Error)
 		}
 	}
 	for id := range divergentParse {

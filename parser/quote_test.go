@@ -36,7 +36,7 @@ func FuzzQuote(f *testing.F) {
 			}
 			c = parser.Text("readFile " + quoted + " " + rest)
 			if c.Path != path || c.Payload != spaceEnds.ReplaceAllString(rest, "") {
-				t.Errorf("Text of path %q and %q is %+q", quoted, rest, c)
+				t.Errorf("Text of path %q and %q is %+v", quoted, rest, c)
 			}
 		}
 	})

@@ -13,6 +13,7 @@ type Command struct {
 	Operation string // first word of the first line; "" when that line is blank
 	Path      string // second word of the first line; "" when there is none, or an empty quoted one
 	Payload   string // what follows Path to the end of the prompt, later lines included, trimmed
+	Options   bool   // Payload is a list of keys with values, which stood after options:
 }
 
 // Text splits a prompt of the form
@@ -26,6 +27,9 @@ type Command struct {
 // A path that begins with ' or " is one word by shell quoting rules, white space
 // and adjoining text included ("a b"c is a bc), if its quotes close on the first
 // line; else the quote is an ordinary character. The payload is never unquoted.
+//
+// Where the payload is options: and then content: or destination:, it is what follows
+// options:, up to a dependsOn: that begins its last line or stands behind a blank there.
 func Text(prompt string) Command {
 	line, _, more := strings.Cut(prompt, "\n")
 	if more {
@@ -46,21 +50,101 @@ func Text(prompt string) Command {
 		}
 	}
 	c.Payload = trimSpace(prompt[pathEnd:])
+	if list, ok := cutPrefix(c.Payload, "options"); ok && startsWithKey(list) {
+		c.Payload, c.Options = withoutDepends(list), true
+	}
 	return c
+}
+
+// optionKeys are the keys after options:.
+var optionKeys = [...]string{"content", "destination"}
+
+func startsWithKey(list string) bool {
+	for _, key := range optionKeys {
+		if _, ok := cutPrefix(list, key); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutDepends cuts a dependsOn: with what follows it off the last line of a text.
+func withoutDepends(list string) string {
+	at := strings.LastIndex(list, "dependsOn:")
+	if at <= 0 || strings.Contains(list[at:], "\n") || !asciiSpace(list[at-1]) {
+		return list
+	}
+	return trimSpace(list[:at])
+}
+
+// option returns the first value of a key in a list of keys with values, and how many times
+// the list has the key. A value runs up to a line that begins with a key.
+func option(list, key string) (value string, times int) {
+	for list != "" {
+		end := nextKey(list)
+		if v, ok := cutPrefix(list[:end], key); ok {
+			if times++; times == 1 {
+				value = trimSpace(v)
+			}
+		}
+		list = list[end:]
+	}
+	return value, times
+}
+
+// nextKey returns where the first line after the first one begins that begins with a key.
+func nextKey(list string) int {
+	for at := 0; ; {
+		end := strings.IndexByte(list[at:], '\n')
+		if end < 0 {
+			return len(list)
+		}
+		at += end + 1
+		for _, key := range optionKeys {
+			if strings.HasPrefix(list[at:], key+":") {
+				return at
+			}
+		}
+	}
+}
+
+// Twice returns a key that Options have twice, "" if there is none.
+func (c Command) Twice() string {
+	for _, key := range optionKeys {
+		if _, times := option(c.Payload, key); c.Options && times > 1 {
+			return key
+		}
+	}
+	return ""
 }
 
 // Content returns the payload without its content: prefix, which is removed once
 // with the white space after it. ok is false when there is no such prefix; a
-// payload of the prefix alone is the empty text, explicitly.
+// payload of the prefix alone is the empty text, explicitly. Of Options it returns the value.
 func (c Command) Content() (text string, ok bool) {
+	if c.Options {
+		text, times := option(c.Payload, "content")
+		return text, times > 0
+	}
 	return cutPrefix(c.Payload, "content")
 }
 
 // Destination returns the payload without its destination: prefix, which is
 // removed once with the white space after it. What follows is the path whole,
 // white space included, unless it is one shell-quoted word: that is unquoted.
-// ok is false when there is no such prefix.
+// ok is false when there is no such prefix. Of Options it returns the first word of the
+// value, quoted or not.
 func (c Command) Destination() (path string, ok bool) {
+	if c.Options {
+		value, times := option(c.Payload, "destination")
+		path = value[:wordEnd(value, 0)]
+		if value != "" && isQuote(value[0]) {
+			if word, _, quoted := quotedWord(value); quoted {
+				path = word
+			}
+		}
+		return path, times > 0
+	}
 	path, ok = cutPrefix(c.Payload, "destination")
 	if path != "" && isQuote(path[0]) {
 		if word, size, quoted := quotedWord(path); quoted && size == len(path) {

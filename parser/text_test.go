@@ -24,6 +24,16 @@ func TestText(t *testing.T) {
 		{"writeFile a content: l1\r\nl2\r\n", parser.Command{Operation: "writeFile", Path: "a", Payload: "content: l1\r\nl2"}},
 		{"writeFile content: hello", parser.Command{Operation: "writeFile", Path: "content:", Payload: "hello"}},
 
+		// options: with one of its keys
+		{"writeFile a options: content: x", parser.Command{Operation: "writeFile", Path: "a", Payload: "content: x", Options: true}},
+		{"writeFile a\nOPTIONS :\r\nContent: x\n", parser.Command{Operation: "writeFile", Path: "a", Payload: "Content: x", Options: true}},
+		{"writeFile a options: x content: y", parser.Command{Operation: "writeFile", Path: "a", Payload: "options: x content: y"}},
+		{"writeFile a my options: content: y", parser.Command{Operation: "writeFile", Path: "a", Payload: "my options: content: y"}},
+		{"writeFile a options: content: x dependsOn: b", parser.Command{Operation: "writeFile", Path: "a", Payload: "content: x", Options: true}},
+		{"writeFile a options: content: x\n dependsOn: b c", parser.Command{Operation: "writeFile", Path: "a", Payload: "content: x", Options: true}},
+		{"writeFile a options: content: dependsOn: b\nx", parser.Command{Operation: "writeFile", Path: "a", Payload: "content: dependsOn: b\nx", Options: true}},
+		{"writeFile a x\ndependsOn: b", parser.Command{Operation: "writeFile", Path: "a", Payload: "x\ndependsOn: b"}},
+
 		// the payload is what follows the second word, wherever its text occurs before
 		{"writeFile File content: hi", parser.Command{Operation: "writeFile", Path: "File", Payload: "content: hi"}},
 		{"writeFile e e e", parser.Command{Operation: "writeFile", Path: "e", Payload: "e e"}},
@@ -69,7 +79,7 @@ func TestText(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got := parser.Text(tt.prompt); got != tt.want {
-			t.Errorf("Text(%q)\n got %+q\nwant %+q", tt.prompt, got, tt.want)
+			t.Errorf("Text(%q)\n got %#v\nwant %#v", tt.prompt, got, tt.want)
 		}
 	}
 }
@@ -167,7 +177,7 @@ func FuzzText(f *testing.F) {
 		want := reference(prompt)
 		quoted := strings.HasPrefix(want.Path, `"`) || strings.HasPrefix(want.Path, "'")
 		if !quoted && c != want {
-			t.Errorf("Text(%q)\n got %+q\nwant %+q", prompt, c, want)
+			t.Errorf("Text(%q)\n got %#v\nwant %#v", prompt, c, want)
 		}
 		if c.Operation != want.Operation {
 			t.Errorf("Text(%q): operation %q, want %q", prompt, c.Operation, want.Operation)
@@ -252,4 +262,32 @@ func BenchmarkText(b *testing.B) {
 			strings.SplitN(strings.TrimSpace(prompt), " ", 3)
 		}
 	})
+}
+
+func TestOptions(t *testing.T) {
+	tests := []struct{ prompt, content, destination, twice string }{
+		{"writeFile a options: content: x", "x", "none", ""},
+		{"writeFile a options:\ncontent: 1\n  content: 2\nb: 3", "1\n  content: 2\nb: 3", "none", ""},
+		{"copyFile a options: destination: b.txt and more", "none", "b.txt", ""},
+		{`copyFile a options: destination: "b \"c\".txt"`, "none", `b "c".txt`, ""},
+		{"copyFile a options: destination: 'b", "none", "'b", ""},
+		{"copyFile a options: content: x\n\ndestination: b.txt", "x", "b.txt", ""},
+		{"writeFile a options: content:\ndestination: b", "", "b", ""},
+		{"writeFile a options: content: x\ncontent: y", "x", "none", "content"},
+		{"writeFile a content: options: content: x", "options: content: x", "none", ""},
+	}
+	for _, test := range tests {
+		c := parser.Text(test.prompt)
+		content, ok := c.Content()
+		if !ok {
+			content = "none"
+		}
+		destination, ok := c.Destination()
+		if !ok {
+			destination = "none"
+		}
+		if content != test.content || destination != test.destination || c.Twice() != test.twice {
+			t.Errorf("%q: content %q, destination %q, twice %q", test.prompt, content, destination, c.Twice())
+		}
+	}
 }

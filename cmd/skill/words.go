@@ -90,6 +90,9 @@ func (l *commandLine) read() error {
 	case dash == 3 && (begins("content", rest[0]) || begins("destination", rest[0])):
 		rest, flagless = slices.Concat(rest[:1], l.words[4:]), l.words[1:2]
 	}
+	if len(rest) > 1 && strings.EqualFold(rest[0], "options:") && (begins("content", rest[1]) || begins("destination", rest[1])) {
+		rest = rest[1:]
+	}
 	has := func(name string) bool {
 		return slices.ContainsFunc(l.tool.Params, func(p dialect.Param) bool { return p.Name == name })
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -154,7 +155,7 @@ func (d *Dialect) text(ctx context.Context, x *skill.Executor, s *skill.Session,
 		r = in.fail(err)
 	} else {
 		r = in.run(ctx)
-		r.Ignored = append(in.unread(prompt, c.Payload), in.unclosed(prompt, c)...)
+		r.Ignored = slices.Concat(in.unread(prompt, c.Payload), in.unclosed(prompt, c), in.surplus(c))
 	}
 	r.Tool = cmp.Or(r.Tool, c.Operation)
 	return r
@@ -170,6 +171,14 @@ func (in *call) unread(prompt, payload string) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("what follows the path was ignored: %.40q; %s", payload, hint)}
+}
+
+// surplus says which option of a command has no use.
+func (in *call) surplus(c parser.Command) []string {
+	if _, ok := c.Destination(); c.Options && ok && in.tool.param("content") != nil {
+		return []string{"the lines from destination: on are not content: that is a key after options:"}
+	}
+	return nil
 }
 
 // unclosed says that a quote before words was taken for a character of a name, for none ends
@@ -244,8 +253,10 @@ var errIncomplete = errors.New("operation and path are required")
 func (in *call) fill(c parser.Command) error {
 	in.values = values{"path": c.Path}
 	switch {
+	case c.Twice() != "":
+		return fmt.Errorf("%s: %s: is given twice, the second time at the start of a line; without options: all lines are text", in.sent, c.Twice())
 	case in.tool.param("content") != nil:
-		if c.Payload != "" {
+		if c.Payload != "" && !c.Options {
 			in.values["content"] = c.Payload
 		}
 		if text, ok := c.Content(); ok {
