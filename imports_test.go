@@ -41,6 +41,8 @@ var mayImport = map[string][]string{
 
 	"skill/internal/patch": {},
 
+	"skill/internal/merge": {},
+
 	"skill/internal/search": {"skill/internal/workspace", "skill/internal/workspace/tree"},
 
 	"skill/internal/process": {"skill/internal/state", "skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/search", "skill/internal/refusal", "skill/internal/words"},
