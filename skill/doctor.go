@@ -14,22 +14,12 @@ import (
 // state. It changes nothing.
 func (x *Executor) Inspect(ctx context.Context) (Inspected, error) {
 	list, err := x.ws.Inspect(ctx)
-	return Inspected{list, x.cfg.Program}, err
+	return Inspected{list}, err
 }
-
-// Adopt makes an earlier history of the workspace's path its own, for a folder that was
-// removed and made again. key is one that Inspect lists.
-func (x *Executor) Adopt(key string) error { return x.ws.Adopt(key) }
-
-// GC deletes what the limits of the history do not allow, and the histories of folders that
-// have been gone for a month.
-func (x *Executor) GC(ctx context.Context) error { return x.ws.GC(ctx) }
 
 // Inspected describes histories, the workspace's own first.
 type Inspected struct {
 	List []state.Report
-
-	program string // what to type for the program
 }
 
 // Message describes each history in some lines.
@@ -37,12 +27,12 @@ func (i Inspected) Message() string {
 	var lines []string
 	for _, r := range i.List {
 		lines = append(lines, r.Place.Explain())
-		lines = append(lines, inspected(r, i.program)...)
+		lines = append(lines, inspected(r)...)
 	}
 	return strings.Join(lines, "\n")
 }
 
-func inspected(r state.Report, program string) (lines []string) {
+func inspected(r state.Report) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, "  "+fmt.Sprintf(format, args...)) }
 	if len(r.Segments) == 0 {
 		add("it holds no changes")
@@ -66,7 +56,7 @@ func inspected(r state.Report, program string) (lines []string) {
 		add("process %d (%s) holds the lock %s", h.PID, h.Command, h.Lock)
 	}
 	for _, e := range r.Earlier {
-		add("an earlier history of this path, last used %s: %s doctor --adopt %s", e.Used.Local().Format(time.DateTime), program, e.Key)
+		add("an earlier history of this path, last used %s: %s", e.Used.Local().Format(time.DateTime), e.Key)
 	}
 	if r.OldJournal != "" {
 		add("the journal of an older version, which the next change imports: %s", r.OldJournal)

@@ -13,24 +13,16 @@ import (
 )
 
 func (c *cli) doctorCommand(o *options) *cobra.Command {
-	var adopt string
 	cmd := &cobra.Command{
 		Use:   "doctor [flags]",
 		Short: "Show where the history is, why, what is wrong with it, and how commands are fenced",
 		Long: "doctor shows where the history of the workspace is and why, how much it holds, which\n" +
 			"records are damaged, which processes hold its locks, and what keeps commands inside the\n" +
-			"workspace on this machine. It changes nothing.\n\n" +
-			"A folder that was removed and made again has a new history. doctor lists the earlier\n" +
-			"ones of its path, and --adopt makes one of them its own.",
-		Example: "  skill doctor\n  skill doctor --adopt 0f3c1d2e4b5a69788796a5b4c3d2e1f0",
+			"workspace on this machine. It changes nothing.",
+		Example: "  skill doctor\n  skill doctor -C ~/project",
 		Args:    usage.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.onHistory(o, func(x *skill.Executor) error {
-				if adopt != "" {
-					if err := x.Adopt(adopt); err != nil {
-						return err
-					}
-				}
 				found, err := x.Inspect(cmd.Context())
 				if err != nil {
 					return err
@@ -44,23 +36,7 @@ func (c *cli) doctorCommand(o *options) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&adopt, "adopt", "", "make the earlier history `KEY` the workspace's own")
 	o.obey(cmd, "--workspace", "--allow", "--state")
-	return cmd
-}
-
-func (c *cli) gcCommand(o *options) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "gc [flags]",
-		Short:   "Delete what the limits of the history no longer allow",
-		Long:    "gc drops the changes that the limits do not allow, and the histories of folders that\nhave been gone for 30 days. Without it, that is done by and by.",
-		Example: "  skill gc\n  skill gc --journal-bytes 100000000",
-		Args:    usage.Arguments(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.onHistory(o, func(x *skill.Executor) error { return x.GC(cmd.Context()) })
-		},
-	}
-	o.obey(cmd, "--workspace", "--allow", "--journal-changes", "--journal-age", "--journal-bytes", "--state")
 	return cmd
 }
 

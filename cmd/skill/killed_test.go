@@ -44,7 +44,6 @@ var killedPrograms = []func(n int) (args []string, stdin string){
 	func(n int) ([]string, string) {
 		return []string{"--no-sync", "--json", "--tools", "stack", fmt.Sprintf("run(command: 'echo %d > run%d')", n, n)}, ""
 	},
-	func(int) ([]string, string) { return []string{"gc", "--journal-changes", "300"}, "" },
 }
 
 const writers = 3

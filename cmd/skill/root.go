@@ -116,7 +116,7 @@ func (c *cli) subcommands() []subcommand {
 	return []subcommand{
 		{"mcp", c.mcpCommand}, {"run", c.runCommand}, {"start", c.startCommand}, {"log", c.logCommand}, {"web", c.webCommand},
 		{"undo", c.undoCommand}, {"history", c.historyCommand}, {"diff", c.diffCommand},
-		{"restore", c.restoreCommand}, {"doctor", c.doctorCommand}, {"gc", c.gcCommand},
+		{"restore", c.restoreCommand}, {"doctor", c.doctorCommand},
 		{"explain", c.explainCommand}, {"trust", c.trustCommand}, {"config", c.configCommand},
 		{"tools", c.toolsCommand}, {"test", c.testCommand}, {"setup", c.setupCommand}, {"version", c.versionCommand},
 	}
