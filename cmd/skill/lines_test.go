@@ -49,8 +49,7 @@ func TestLinesAnswersAtOnce(t *testing.T) {
 	}
 }
 
-// TestLinesInOrder carries out lines ahead of the disk: each sees what those before it did, and
-// is answered in its place.
+// TestLinesInOrder carries out lines that each need the result of the line before.
 func TestLinesInOrder(t *testing.T) {
 	dir := t.TempDir()
 	var input, want, log strings.Builder
