@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"textskill/skill"
 	"textskill/skill/dialect"
 )
 
@@ -65,4 +67,11 @@ func (r *runOptions) completeExpert(_ *cobra.Command, args []string, _ string) (
 		list = append(list, cobra.CompletionWithDesc(name, p.Experts[name].Description))
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// changesOf returns the latest changes, or nothing if they cannot be read.
+func changesOf(ctx context.Context, x *skill.Executor) skill.Changes {
+	r, _ := x.Execute(ctx, &skill.Session{}, skill.History{Limit: 50})
+	changes, _ := r.(skill.Changes)
+	return changes
 }

@@ -39,7 +39,7 @@ A skill.toml of the workspace counts after "skill trust", and where you say noth
 func (c *cli) configCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "config [flags]",
-		Short:   "Print the settings that hold, and where they are from",
+		Short:   "Print the settings and where each comes from",
 		Long:    configLong,
 		Example: "  skill config\n  skill config -C ~/project --profile claude-code",
 		Args:    usage.Arguments(0, 0, ""),

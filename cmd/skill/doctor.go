@@ -15,7 +15,7 @@ import (
 func (c *cli) doctorCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [flags]",
-		Short: "Show where the history is, why, what is wrong with it, and how commands are fenced",
+		Short: "Check the history and the sandbox",
 		Long: "doctor shows where the history of the workspace is and why, how much it holds, which\n" +
 			"records are damaged, which processes hold its locks, and what keeps commands inside the\n" +
 			"workspace on this machine. It changes nothing.",

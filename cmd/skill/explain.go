@@ -13,7 +13,7 @@ import (
 func (c *cli) explainCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [flags] PROMPT",
-		Short: "Show how a prompt in plain words is understood, and carry out nothing",
+		Short: "Show how plain words are understood, without acting",
 		Long: "explain prints the command that a prompt in plain words stands for, or why it stands for\n" +
 			"none. With -v or --json it also prints the request in the prompt, its verb, and what each\n" +
 			"part of it is. No language model is asked. The exit code is 1 if the prompt is not\n" +

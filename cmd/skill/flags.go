@@ -160,7 +160,7 @@ func (u *undoFlags) add(f *pflag.FlagSet) {
 	f.IntVar(&u.journal.Count, "journal-changes", 1000, "keep the last `N` changes, and at most two blocks of 256 more (-1: all)")
 	f.Var(duration{&u.journal.Age}, "journal-age", "keep changes this long with all of their block of 256 (-1s: forever)")
 	f.Int64Var(&u.journal.Bytes, "journal-bytes", 1<<30, "keep at most `BYTES` of overwritten and deleted content, and the last block of changes (-1: no limit)")
-	f.StringVar(&u.state, "state", "", "keep the history in `DIR`, outside the workspace (default $SKILL_STATE, or what skill doctor shows)")
+	f.StringVar(&u.state, "state", "", "keep the history in `DIR`, outside the workspace (default $SKILL_STATE, see \"skill doctor\")")
 	f.Int64Var(&u.snapshot, "snapshot-bytes", 512<<20, "save at most `BYTES` of the workspace before a command runs, to undo its changes (0: nothing)")
 }
 

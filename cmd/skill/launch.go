@@ -93,7 +93,7 @@ func (c *cli) prepare(root *cobra.Command, o *options, args []string) {
 	root.CompletionOptions.DisableDefaultCmd = true
 	for _, sub := range c.subcommands() {
 		if slices.Contains(args, sub.name) {
-			root.AddCommand(sub.build(o))
+			c.add(root, sub, o)
 		}
 	}
 }

@@ -77,7 +77,7 @@ func (c *cli) logCommand(o *options) *cobra.Command {
 	f.StringSliceVar(&l.types, "type", nil, "show only events of this `TYPE`; may be repeated")
 	f.BoolVar(&l.errors, "errors", false, "show only what went wrong")
 	f.BoolVar(&l.tools, "tools", false, "show only tool calls and their results")
-	f.StringVar(&l.prices, "prices", "", "read prices of models from `FILE`, as skill run does")
+	f.StringVar(&l.prices, "prices", "", "read prices of models from `FILE`, as \"skill run\" does")
 	f.IntVar(&l.take, "take", 0, "show at most `N` runs, or the last N events of a run (0: all)")
 	o.obey(cmd, "--workspace", "--allow", "--json")
 	return cmd

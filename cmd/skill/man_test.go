@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"flag"
 	"io"
@@ -19,8 +18,7 @@ import (
 var manFolder = flag.String("man", "", "write the manual pages into this `folder`")
 
 // TestManPages makes a manual page for each command, with all its flags, under either name of
-// the program. A release does it with -man; the program is without the pages' generator,
-// which would add templates (see printHelp).
+// the program. A release does it with -man; the generator is not part of the program.
 func TestManPages(t *testing.T) {
 	for _, name := range []string{"", packagedName} {
 		manPages(t, &cli{name: name, stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }})
@@ -48,13 +46,8 @@ func manPages(t *testing.T, c *cli) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var renamed bytes.Buffer
-		c.toType(&renamed).Write(page)
-		if wrong := otherName.FindString(renamed.String()); wrong != "" && c.name != "" {
+		if wrong := otherName.Find(page); wrong != nil && c.name != "" {
 			t.Errorf("%s says to type another program: %q", filepath.Base(file), wrong)
-		}
-		if err := os.WriteFile(file, renamed.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
 		}
 	}
 	for _, cmd := range append(root.Commands(), root) {
@@ -77,8 +70,7 @@ func manPages(t *testing.T, c *cli) {
 				t.Errorf("the help of %s has a line of %d characters: %s", name, n, line)
 			}
 		}
-		var short strings.Builder
-		if c.toType(&short).Write([]byte(cmd.Short)); !strings.Contains(string(page), short.String()) {
+		if !strings.Contains(string(page), cmd.Short) {
 			t.Errorf("%s does not say: %s", name, cmd.Short)
 		}
 	}

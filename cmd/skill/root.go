@@ -65,7 +65,7 @@ func (c *cli) command(args []string) *cobra.Command {
 	o := newOptions(c.helper)
 	o.program, o.args = c.program(), args
 	root := &cobra.Command{
-		Use:     c.program() + " [flags] COMMAND WORDS…",
+		Use:     c.program() + " [flags] OPERATION PATH [TEXT]",
 		Short:   "Carry out what an agent asks of a workspace",
 		Long:    rootLong,
 		Example: rootExample,
@@ -101,25 +101,43 @@ func (c *cli) command(args []string) *cobra.Command {
 		return c.prompt(cmd, o, words)
 	}
 	root.SetFlagErrorFunc(usage.FlagError)
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { c.printHelp(cmd, o) })
-	root.SetHelpCommand(c.helpCommand(o))
+	root.AddGroup(groups...)
+	ofCommand := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd.HasParent() {
+			ofCommand(cmd, args)
+		} else {
+			c.printHelp(cmd, o)
+		}
+	})
+	root.SetHelpCommand(c.rename(c.helpCommand(o)))
 	c.prepare(root, o, args)
-	return root
+	return c.rename(root)
 }
 
 type subcommand struct {
+	group string // of the help; "" for none
 	name  string
 	build func(*options) *cobra.Command
 }
 
 func (c *cli) subcommands() []subcommand {
 	return []subcommand{
-		{"mcp", c.mcpCommand}, {"run", c.runCommand}, {"start", c.startCommand}, {"log", c.logCommand}, {"web", c.webCommand},
-		{"undo", c.undoCommand}, {"history", c.historyCommand}, {"diff", c.diffCommand},
-		{"restore", c.restoreCommand}, {"doctor", c.doctorCommand},
-		{"explain", c.explainCommand}, {"trust", c.trustCommand}, {"config", c.configCommand},
-		{"tools", c.toolsCommand}, {"test", c.testCommand}, {"setup", c.setupCommand}, {"version", c.versionCommand},
+		{"agents", "mcp", c.mcpCommand}, {"agents", "setup", c.setupCommand}, {"agents", "run", c.runCommand}, {"agents", "start", c.startCommand},
+		{"agents", "log", c.logCommand}, {"agents", "web", c.webCommand},
+		{"history", "undo", c.undoCommand}, {"history", "history", c.historyCommand}, {"history", "diff", c.diffCommand},
+		{"history", "restore", c.restoreCommand},
+		{"workspace", "doctor", c.doctorCommand}, {"workspace", "trust", c.trustCommand}, {"workspace", "config", c.configCommand},
+		{"workspace", "tools", c.toolsCommand}, {"workspace", "test", c.testCommand}, {"workspace", "explain", c.explainCommand},
+		{"", "version", c.versionCommand},
 	}
+}
+
+// add gives root a subcommand.
+func (c *cli) add(root *cobra.Command, sub subcommand, o *options) {
+	cmd := sub.build(o)
+	cmd.GroupID = sub.group
+	root.AddCommand(c.rename(cmd))
 }
 
 // addCommands gives root the subcommands that it lacks.
@@ -130,7 +148,7 @@ func (c *cli) addCommands(root *cobra.Command, o *options) {
 	}
 	for _, sub := range c.subcommands() {
 		if !has[sub.name] {
-			root.AddCommand(sub.build(o))
+			c.add(root, sub, o)
 		}
 	}
 	root.CompletionOptions.DisableDefaultCmd = false
@@ -200,10 +218,8 @@ func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
 		return fmt.Errorf("--wire %s reads a model's text for calls; name the tools that they may use: --tools DIALECT", o.wire)
 	case o.lines && len(words) > 0:
 		return errors.New("--lines reads standard input; give the command there or leave --lines out")
-	case len(words) == 0 && !o.lines && editable(c.stdin):
-		return c.converse(cmd.Context(), o)
-	case len(words) == 0 && isTerminal(c.stdin):
-		return errors.New("missing a command: words, or a prompt on standard input")
+	case len(words) == 0 && !o.lines && isTerminal(c.stdin):
+		return cmd.Help()
 	case len(words) == 1 && cmd.ArgsLenAtDash() < 0 && dialect.Of(words[0]).Lookup(words[0]) == nil:
 		c.addCommands(cmd, o)
 		if similar(cmd, words[0]) != "" {
@@ -286,13 +302,4 @@ func isTerminal(stream any) bool {
 	}
 	fi, err := f.Stat()
 	return err == nil && fi.Mode()&os.ModeCharDevice != 0 && term.IsTerminal(int(f.Fd())) // /dev/null is such a device, too
-}
-
-// columns returns how many columns the terminal has that standard output is.
-func columns() int {
-	n, _, err := term.GetSize(int(os.Stdout.Fd()))
-	if err != nil || n == 0 {
-		return 80
-	}
-	return n
 }

@@ -91,7 +91,7 @@ func (c *cli) setupCommand(o *options) *cobra.Command {
 	names := hostNames()
 	cmd := &cobra.Command{
 		Use:       "setup [flags] HOST",
-		Short:     "Have an editor or agent start skill mcp",
+		Short:     "Connect an editor or agent to this program",
 		Long:      setupLong + strings.Join(names, ", ") + ".",
 		Example:   "  skill setup claude-code\n  skill setup claude-desktop -C ~/notes\n  skill setup --print cursor\n  skill setup --remove vscode",
 		Args:      usage.Arguments(1, 1, "a host: "+strings.Join(names, ", ")),

@@ -22,7 +22,7 @@ import (
 const startLong = `start is run for a person at a terminal: it asks for the expert and the query if they
 are not given, prints what the model says and does, asks for the answers that tools
 need, and then for the next query. Ctrl-C interrupts the model or its tools, an empty
-line ends the conversation. It takes the flags of skill run.`
+line ends the conversation. It takes the flags of "skill run".`
 
 func (c *cli) startCommand(o *options) *cobra.Command {
 	r := runOptions{options: o}

@@ -14,8 +14,7 @@ import (
 // A lineEditor asks a person at the terminal for lines, which can be edited; the arrows
 // bring back earlier ones. Only while it asks is the terminal in its mode.
 type lineEditor struct {
-	complete      liner.WordCompleter // for the tabulator; may be nil
-	state         *liner.State        // nil before the first line; it holds what was typed ahead
+	state         *liner.State // nil before the first line; it holds what was typed ahead
 	before, while liner.ModeApplier
 }
 
@@ -59,10 +58,6 @@ func (e *lineEditor) begin() (err error) {
 	}
 	e.state = liner.NewLiner() // which sets the mode
 	e.state.SetCtrlCAborts(true)
-	e.state.SetTabCompletionStyle(liner.TabPrints)
-	if e.complete != nil {
-		e.state.SetWordCompleter(e.complete)
-	}
 	e.while, err = liner.TerminalMode()
 	return err
 }

@@ -37,8 +37,8 @@ $WORK stands for the directory. If PATH is a directory, all .txtar files below i
 No model and no network is used.
 
 A golden file may be a stranger's. Its flags can narrow what prompts may do, never widen
-it: --network, --allow-config and the like are refused unless skill test is given the
-same. Commands run inside the fence or not at all, but with another --fence.`
+it: --network, --allow-config and the like are refused unless "skill test" has the same
+flag. Commands run inside the fence or not at all, but with another --fence.`
 
 // goldenGroups are the shared flags of skill test: a golden file may set what is given.
 var goldenGroups = []string{"--allow", "--allow-config", "sandbox", "network", "--trust-llm", "--llm-destructive"}

@@ -16,7 +16,7 @@ import (
 func (c *cli) toolsCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tools [flags]",
-		Short: "List the tools of a dialect, or print their definitions for a request",
+		Short: "List the tools, or print their definitions",
 		Long: "tools lists the tools of all dialects, or of the one that --tools names: name, arguments\n" +
 			"and what each does. With --wire it prints the definitions of one dialect's tools (default\n" +
 			"filesystem), as the field \"tools\" of a request to that provider holds them: " + strings.Join(definingWires(), ",\n") + ".\n--json alone is --wire openai.",

@@ -32,7 +32,7 @@ func (c *cli) trustCommand(o *options) *cobra.Command {
 	var list, forget bool
 	cmd := &cobra.Command{
 		Use:     "trust [flags] [DIR]",
-		Short:   "Trust the experts' commands and endpoints of a workspace",
+		Short:   "Trust the settings of a workspace",
 		Long:    trustLong,
 		Example: "  skill trust\n  skill trust ~/project\n  skill trust --list\n  skill trust --forget ~/project",
 		Args:    usage.Arguments(0, 1, ""),
