@@ -26,7 +26,7 @@ type Command struct {
 	Timeout    time.Duration // 0 means no limit; a negative timeout has already expired
 	MaxOutput  int64         // bytes kept of each stream; 0 means 1 MiB
 	Unattended bool          // set variables that make programs neither prompt, page nor colour
-	Port       int           // TCP port on which it may listen even without Config.Network; 0 means none
+	Port       int           // TCP port of this machine at which it is reached even without Config.Network; 0 means none
 	Log        bool          // write output that is cut or not UTF-8 to a file in the workspace
 
 	Stdout, Stderr Filter // may be nil
@@ -155,8 +155,24 @@ type Spec struct {
 	Files  []*os.File // descriptors 3 and up
 	Needs  Needs
 	fence  fence
+	extras extras
 	server bool // outlives this process: see [superviseServer]
 	files  int  // in the helper: the length of Files
+}
+
+// extras are the files that a Spec has besides Spec.Files.
+type extras struct {
+	share *os.File   // a socket at which the helper of a server meets other programs; may be nil
+	relay []*os.File // sockets bound to a port of this machine, whose connections lead to that port in the network
+	count int        // in the helper: of the files that came with these
+}
+
+func (e extras) close() {
+	for _, f := range append(e.relay, e.share) {
+		if f != nil {
+			f.Close()
+		}
+	}
 }
 
 // Exec runs a command inside the fence, waits for it, ends every process that it
@@ -186,9 +202,14 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 			return Executed{}, err
 		}
 	}
+	spec := Spec{Path: path, Args: append([]string{a.Name}, a.Args...), Env: env, Dir: dir.Handle, fence: fence}
+	if err := spec.reserve(a.Port); err != nil {
+		return Executed{}, err
+	}
+	defer spec.extras.close()
 	var done Executed
 	tracked, err := x.Track(ctx, a.Name, func(ctx context.Context) (err error) {
-		done, err = x.run(ctx, a, Spec{Path: path, Args: append([]string{a.Name}, a.Args...), Env: env, Dir: dir.Handle, fence: fence})
+		done, err = x.run(ctx, a, spec)
 		return err
 	})
 	if err != nil {

@@ -42,6 +42,7 @@ type Fence struct {
 	Why string // the reason for ABI 0
 
 	Sockets   bool // sockets that have a name in the file system, but for those in directories of the command, were denied
+	Alone     bool // its network has no other machine: only commands of the same workspace meet there
 	Processes bool // processes that the command did not start were not there for it, and what it started ends with its helper
 }
 
@@ -51,10 +52,14 @@ func (f Fence) String() string {
 		return "none: " + f.Why
 	}
 	held := []string{"files"}
-	if f.TCP {
+	switch {
+	case f.Alone:
+		held = append(held, "network")
+	case f.TCP && f.UDP:
+		held = append(held, "TCP", "UDP")
+	case f.TCP:
 		held = append(held, "TCP")
-	}
-	if f.UDP {
+	case f.UDP:
 		held = append(held, "UDP")
 	}
 	if f.ABI >= abiSignals {
@@ -70,7 +75,7 @@ func (f Fence) String() string {
 }
 
 // Whole reports whether f is all that [FenceRequire] demands.
-func (f Fence) Whole() bool { return f.ABI >= abiTCP }
+func (f Fence) Whole() bool { return f.ABI >= abiTCP || f.ABI > 0 && f.Alone }
 
 // The versions of Landlock that added what the fence needs.
 const (
@@ -86,8 +91,9 @@ const (
 	callsFiltered = 1 << (16 + iota) // the filter of system calls is in place
 	viewed                           // the command has a [view]
 	apart                            // and a PID namespace
+	alone                            // the command has a [network]
 
-	helperBits = callsFiltered | viewed | apart
+	helperBits = callsFiltered | viewed | apart | alone
 )
 
 // fenceUnavailable is the error of a command that was not run because [FenceRequire]
@@ -103,11 +109,12 @@ type fence struct {
 	possible bool // the kernel can enforce rules
 	require  bool
 	network  bool
-	sysV     bool   // System V's IPC of all programs of the user, where the command cannot have its own
-	port     int    // TCP port on which the command may listen without the network; 0 means none
-	connect  int    // TCP port to which it may connect without the network; 0 means none
-	plain    bool   // without a [view]
-	temp     string // directory for temporary files, which the helper of a server empties
+	sysV     bool     // System V's IPC of all programs of the user, where the command cannot have its own
+	own      *network // the network of the command; nil for that of this machine
+	port     int      // TCP port on which the command may listen without the network; 0 means none
+	connect  int      // TCP port to which it may connect without the network; 0 means none
+	plain    bool     // without a [view]
+	temp     string   // directory for temporary files, which the helper of a server empties
 	limits   Limits
 	rules    []fenceRule
 }
@@ -129,7 +136,7 @@ func (x *Runner) fenceFor(port int, temp func() (string, error)) (f fence, env [
 	if f, err = x.newFence(); err != nil || !f.possible {
 		return f, nil, err
 	}
-	f.network, f.sysV, f.port = x.cfg.Network, x.cfg.AllowSysV, port
+	f.network, f.sysV, f.port, f.own = x.cfg.Network, x.cfg.AllowSysV, port, x.network()
 	if f.temp, err = temp(); err != nil {
 		return f, nil, err
 	}
@@ -148,7 +155,7 @@ func (x *Runner) newFence() (f fence, err error) {
 		return f, nil
 	}
 	held := x.fenceWith(landlock())
-	if x.cfg.Fence == FenceRequire && !held.Whole() {
+	if x.cfg.Fence == FenceRequire && !held.Whole() && (held.ABI == 0 || x.network() == nil) {
 		why := held.Why
 		if held.ABI > 0 {
 			why = fmt.Sprintf("Landlock of this kernel has ABI %d, and %d is the first that denies TCP", held.ABI, abiTCP)
@@ -218,7 +225,11 @@ func (x *Runner) fenceForNeeds(n Needs) (f fence, err error) {
 // Fence returns the fence that a command would get now.
 func (x *Runner) Fence() Fence {
 	held := landlock()
-	return x.fenceWith(held | canView(append(x.rootRules(true), x.pathRules()...)))
+	held |= canView(append(x.rootRules(true), x.pathRules()...))
+	if f, err := x.newFence(); err == nil && f.possible && x.network() != nil {
+		held |= alone
+	}
+	return x.fenceWith(held)
 }
 
 func (x *Runner) pathRules() (list ruleList) {
@@ -244,7 +255,7 @@ func (x *Runner) fenceWith(held uint32) Fence {
 	case f.ABI == 0:
 		return Fence{Why: "the kernel has no Landlock, or has it switched off"}
 	}
-	f.TCP, f.UDP = f.ABI >= abiTCP && !x.cfg.Network, f.UDP && !x.cfg.Network
+	f.TCP, f.UDP = (f.ABI >= abiTCP || f.Alone) && !x.cfg.Network, f.UDP && !x.cfg.Network
 	return f
 }
 
@@ -252,7 +263,7 @@ func (x *Runner) fenceWith(held uint32) Fence {
 // TCP, and with UDP where the filter is in place.
 func fenceOf(held uint32) Fence {
 	abi := int(held &^ helperBits)
-	return Fence{ABI: abi, UDP: held&callsFiltered != 0, Sockets: held&viewed != 0 || abi >= abiNamedSockets, Processes: held&apart != 0}
+	return Fence{ABI: abi, UDP: held&callsFiltered != 0, Sockets: held&viewed != 0 || abi >= abiNamedSockets, Alone: held&alone != 0, Processes: held&apart != 0}
 }
 
 // landlock returns what a helper reports where the kernel does all but make a view.

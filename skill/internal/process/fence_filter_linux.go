@@ -44,6 +44,7 @@ type check func(f filterOf) filter
 // filterOf says what the filter of a command depends on.
 type filterOf struct {
 	network bool // all sockets
+	own     bool // sockets of TCP and UDP, for the command has a [network]
 	tcp     bool // without network: TCP sockets, for Landlock allows a port
 	sysV    bool // System V's shared memory, semaphores and queues, which are the command's own
 	root    bool // the command runs as root
@@ -183,28 +184,41 @@ func givesNothing(f filterOf) filter {
 	return ret(done)
 }
 
-// socketCheck allows Unix and netlink sockets, and TCP where Landlock lets a port be used:
-// a TCP socket that is never bound could listen.
+// socketCheck allows Unix sockets and the netlink of routes, TCP and UDP in a network of the
+// command's own, and TCP where Landlock lets a port be used: a TCP socket that is never bound
+// could listen.
 func socketCheck(f filterOf) filter {
 	if f.network {
 		return nil
 	}
-	local := slices.Concat(load(arg(0)), ifEqual(unix.AF_UNIX, ret(allow)), ifEqual(unix.AF_NETLINK, ret(allow)))
-	if !f.tcp {
+	local := slices.Concat(load(arg(0)), ifEqual(unix.AF_UNIX, ret(allow)), ifEqual(unix.AF_NETLINK, protocols(unix.NETLINK_ROUTE)))
+	if !f.tcp && !f.own {
 		return append(local, ret(denied)...)
 	}
 	typeMask := filter{{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf}} // without SOCK_CLOEXEC and SOCK_NONBLOCK
-	return slices.Concat(local,
-		ifNotEqual(unix.AF_INET, ifNotEqual(unix.AF_INET6, ret(denied))),
-		load(arg(1)), typeMask, ifNotEqual(unix.SOCK_STREAM, ret(denied)),
-		load(arg(2)), ifEqual(0, ret(allow)), ifEqual(unix.IPPROTO_TCP, ret(allow)), ret(denied),
-	)
+	inet := slices.Concat(local, ifNotEqual(unix.AF_INET, ifNotEqual(unix.AF_INET6, ret(denied))), load(arg(1)), typeMask)
+	if f.own {
+		inet = slices.Concat(inet, ifEqual(unix.SOCK_STREAM, protocols(0, unix.IPPROTO_TCP, unix.IPPROTO_MPTCP)),
+			ifEqual(unix.SOCK_DGRAM, protocols(0, unix.IPPROTO_UDP)))
+	} else {
+		inet = append(inet, ifEqual(unix.SOCK_STREAM, protocols(0, unix.IPPROTO_TCP))...)
+	}
+	return append(inet, ret(denied)...)
+}
+
+// protocols allows a socket of one of the protocols, which are its third argument.
+func protocols(allowed ...uint32) filter {
+	list := load(arg(2))
+	for _, p := range allowed {
+		list = append(list, ifEqual(p, ret(allow))...)
+	}
+	return append(list, ret(denied)...)
 }
 
 // fastOpen denies a call that connects while it sends. Its flags are argument n.
 func fastOpen(n uint32) check {
 	return func(f filterOf) filter {
-		if f.network {
+		if f.network || f.own {
 			return nil
 		}
 		return slices.Concat(load(arg(n)), ifBits(unix.MSG_FASTOPEN, ret(denied)))

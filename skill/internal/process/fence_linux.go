@@ -26,7 +26,7 @@ func (f fence) launch(spec Spec, files []uintptr, v *views) (pid, pidfd int, hel
 	}
 	l.limits = f.limits.resources(f.on)
 	if f.on {
-		l.noNewPrivs, l.bounding = true, f.bounding()
+		l.noNewPrivs, l.bounding, l.net = true, f.bounding(), f.own
 		places, prepared, err := f.prepare(&l)
 		if held = prepared; err != nil && f.require {
 			return 0, -1, 0, errUnfenced
@@ -35,6 +35,9 @@ func (f fence) launch(spec Spec, files []uintptr, v *views) (pid, pidfd int, hel
 			defer unix.Close(l.rules)
 			if f.plain {
 				places = nil
+			}
+			if f.own != nil {
+				held |= alone
 			}
 			seen, err := l.enter(v, places, int(held&^helperBits))
 			if err != nil {
@@ -53,7 +56,7 @@ func (f fence) launch(spec Spec, files []uintptr, v *views) (pid, pidfd int, hel
 		case step == stepFilter:
 			held &^= callsFiltered
 		default:
-			l.rules, held = -1, held&(viewed|apart)
+			l.rules, held = -1, held&(viewed|apart|alone)
 		}
 		l.private, l.shared = nil, nil
 	}
@@ -61,7 +64,7 @@ func (f fence) launch(spec Spec, files []uintptr, v *views) (pid, pidfd int, hel
 
 // enter gives l a view of places, if one can be made, and returns the bits of what that holds.
 func (l *launch) enter(v *views, places []place, abi int) (held uint32, err error) {
-	if l.view, err = v.of(places); err != nil || l.view.key == "" {
+	if l.view, err = v.of(places, l.net); err != nil || l.view.key == "" {
 		return 0, err
 	}
 	l.noteDir()
@@ -98,7 +101,7 @@ func (f fence) prepare(l *launch) (places []place, held uint32, err error) {
 	if !canFilter() {
 		return places, held, errors.ErrUnsupported
 	}
-	of := filterOf{network: f.network, tcp: f.port != 0 || f.connect != 0, sysV: f.sysV, root: os.Geteuid() == 0}
+	of := filterOf{network: f.network, own: f.own != nil, tcp: f.port != 0 || f.connect != 0, sysV: f.sysV, root: os.Geteuid() == 0}
 	l.shared = of.program().pointer()
 	of.sysV = true
 	l.private, l.ownIPC = of.program().pointer(), of.root
@@ -166,7 +169,7 @@ func deniedBy(abi int) (attr unix.LandlockRulesetAttr) {
 // ignores rules whose file does not exist or has been replaced.
 func (f fence) ruleset(abi int) (fd int, places []place, err error) {
 	attr := deniedBy(abi)
-	if f.network {
+	if f.network || f.own != nil {
 		attr.Handled_access_net = 0
 	}
 	if fd, err = newRuleset(&attr); err != nil {

@@ -37,7 +37,7 @@ const (
 	stdinFD
 	firstFileFD // the first of Spec.Files
 
-	maxFiles = firstFileFD - reportFD + 4 // all of these, and those of Spec.Files
+	maxFiles = firstFileFD - reportFD + 4 + maxExtras // all of these, and those of a Spec
 )
 
 // HelperMain turns this process into a helper (see [Config].Helper) if it was started
@@ -85,6 +85,12 @@ func supervise() int {
 		if err != nil {
 			return 1
 		}
+		if q := question(binary.LittleEndian.Uint32(size[:])); q >= askLast {
+			if answerQuestion(q) != nil {
+				return 1
+			}
+			continue
+		}
 		spec, err := readSpec(io.MultiReader(bytes.NewReader(size[:]), descriptor(0)))
 		if err != nil {
 			return 1 // the parent has ended, or closed the pipe to cancel
@@ -117,8 +123,9 @@ func superviseOne(spec Spec, v *views) bool {
 	if !h.start(spec, stdinFD, stdoutFD, stderrFD) {
 		return false
 	}
+	net := h.connect(spec)
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
-	for i := stdoutFD; i < firstFileFD+spec.files; i++ {
+	for i := stdoutFD; i < firstFileFD+spec.files+spec.extras.count; i++ {
 		if err != nil || unix.Dup3(null, i, unix.O_CLOEXEC) != nil { // keeps the number for the next command
 			unix.Close(i)
 		}
@@ -126,6 +133,10 @@ func superviseOne(spec Spec, v *views) bool {
 	unix.Close(null)
 	h.waitCommand()
 	left := h.killRemaining()
+	net.stop()
+	if spec.fence.own != nil {
+		spec.fence.own.close()
+	}
 	if h.pidfd >= 0 {
 		unix.Close(h.pidfd)
 	}
@@ -167,6 +178,18 @@ func (h *helper) start(spec Spec, stdin, stdout, stderr uintptr) bool {
 	}
 	event{eventStarted, uint32(h.pid), held}.send()
 	return true
+}
+
+// connect has programs reach a command that runs: its network, and a port of this machine.
+func (h *helper) connect(spec Spec) *relay {
+	n := spec.fence.own
+	if spec.extras.share != nil {
+		go meet(spec.extras.share, n)
+	}
+	if n == nil || len(spec.extras.relay) == 0 {
+		return nil
+	}
+	return startRelay(n, spec.fence.port, spec.extras.relay)
 }
 
 // waitCommand waits for the end of the command. When standard input ends, it sends

@@ -38,6 +38,7 @@ func superviseServer(spec Spec, v *views) int {
 	unix.Close(null)
 	unix.Close(out[1])
 	unix.Close(stderrFD)
+	net := h.connect(spec)
 	logged := make(chan struct{})
 	go func() {
 		defer close(logged)
@@ -45,6 +46,7 @@ func superviseServer(spec Spec, v *views) int {
 	}()
 	h.waitAll(signals)
 	left := h.killRemaining()
+	net.stop()
 	if left == 0 {
 		<-logged
 	}

@@ -25,6 +25,7 @@ type launch struct {
 	shared     *unix.SockFprog // filter of any other
 	ownIPC     bool            // try to give the program an IPC namespace of its own
 
+	net    *network     // nil for that of this process
 	view   view         // the zero view for none
 	joined bool         // the child begins in the view's PID namespace
 	dir    *byte        // in a view, the working directory; nil without
@@ -196,6 +197,11 @@ func (l *launch) fork(files []uintptr, report uintptr, pidfd *int32, parent int)
 		return pid
 	}
 	afterForkInChild()
+	if l.net != nil {
+		if errno = enterNetwork(l.net.users, l.net.net); errno != 0 {
+			goto failed
+		}
+	}
 	if l.dir != nil {
 		if errno = l.enterView(); errno != 0 {
 			goto failed

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -32,6 +33,8 @@ type probe struct {
 // same user.
 type probeSite struct {
 	out    string // a directory with a file "f", and a socket "s"
+	own    bool   // the probes have a network of their own
+	host   string // an address of this machine that others reach; "-" if it has none
 	view   bool   // the probes have a view, in which out does not exist
 	apart  bool   // they have a PID namespace, in which victim does not exist
 	victim int    // a process
@@ -46,14 +49,20 @@ const probeRole = "FENCE_PROBE"
 // TestFenceProbes makes the probes inside the fence, as this user and as another.
 func TestFenceProbes(t *testing.T) { testProbes(t, "view") }
 
-// TestFenceProbesWithoutAView makes them as where no namespace can be made.
+// TestFenceProbesWithoutAView makes them as where no mount namespace can be made.
 func TestFenceProbesWithoutAView(t *testing.T) { testProbes(t, "plain") }
+
+// TestFenceProbesWithoutNamespaces makes them as where no namespace can be made.
+func TestFenceProbesWithoutNamespaces(t *testing.T) { testProbes(t, "shared") }
 
 func testProbes(t *testing.T, how string) {
 	needs.Shell(t)
 	fenced(t, t.TempDir()) // skips where there is no whole fence
 	if how == "view" {
 		needs.Mounts(t)
+	}
+	if how != "shared" {
+		needs.That(t, fenced(t, t.TempDir()).Fence().Alone, "network namespaces", "let users make them")
 	}
 	users := []int{os.Geteuid()}
 	if os.Geteuid() == 0 {
@@ -65,6 +74,11 @@ func testProbes(t *testing.T, how string) {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	packets, err := net.ListenPacket("udp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packets.Close()
 	for _, uid := range users {
 		top, err := os.MkdirTemp("/tmp", "probe")
 		if err != nil {
@@ -97,6 +111,10 @@ func testProbes(t *testing.T, how string) {
 			}
 		}
 		t.Logf("%d probes as user %d, %d wrong", count, uid, wrong)
+		packets.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+		if n, from, err := packets.ReadFrom(make([]byte, 1)); err == nil {
+			t.Errorf("as user %d: %d bytes came from %v", uid, n, from)
+		}
 		if err != nil || count < 300 {
 			t.Errorf("%d probes, %v", count, err)
 		}
@@ -118,7 +136,7 @@ func probeMain(role string) int {
 	top := os.Args[1]
 	victim := exec.Command("sleep", "1000")
 	victim.Dir = top + "/out"
-	x, err := runnerOn(top+"/ws", Config{Helper: top + "/probe", plain: os.Args[2] == "plain"})
+	x, err := runnerOn(top+"/ws", Config{Helper: top + "/probe", plain: os.Args[2] != "view", shared: os.Args[2] == "shared"})
 	for _, dir := range []string{top + "/out/", top + "/ws/"} {
 		for _, name := range []string{"f", "new", "renamed", "hard"} {
 			err = errors.Join(err, os.WriteFile(dir+name, []byte("secret"), 0o755))
@@ -140,14 +158,20 @@ func probeMain(role string) int {
 	defer unix.Syscall(unix.SYS_SHMCTL, shm, unix.IPC_RMID, 0)
 	defer unix.Syscall6(unix.SYS_SEMCTL, sem, 0, unix.IPC_RMID, 0, 0, 0)
 	defer unix.Syscall(unix.SYS_MSGCTL, queue, unix.IPC_RMID, 0)
+	abstract, err := net.Listen("unix", fmt.Sprintf("@skill-probe-%d", victim.Process.Pid))
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer abstract.Close()
 	done, err := x.Exec(context.Background(), "", Command{Name: top + "/probe", Env: []string{probeRole + "=inside",
-		fmt.Sprintf("SITE=%s/out %t %t %d %s %d %d %d", top, os.Args[2] == "view", x.Fence().Processes && os.Args[2] == "view", victim.Process.Pid, os.Getenv("PORT"), shm, sem, queue)}})
+		fmt.Sprintf("SITE=%s/out %t %s %t %t %d %s %d %d %d", top, os.Args[2] != "shared", hostAddress(), os.Args[2] == "view", x.Fence().Processes && os.Args[2] == "view", victim.Process.Pid, os.Getenv("PORT"), shm, sem, queue)}})
 	if err != nil {
 		fmt.Println(err)
 		return 1
 	}
 	fmt.Printf("%s%s", done.Stdout, done.Stderr)
-	if done.Fence.Processes != x.Fence().Processes && os.Args[2] == "view" || done.Fence.Sockets != (os.Args[2] == "view") && done.Fence.ABI < abiNamedSockets {
+	if done.Fence.Alone != (os.Args[2] != "shared") || done.Fence.Processes != x.Fence().Processes && os.Args[2] == "view" || done.Fence.Sockets != (os.Args[2] == "view") && done.Fence.ABI < abiNamedSockets {
 		fmt.Println("the fence is said to be", done.Fence)
 	}
 	if victim.Process.Signal(syscall.Signal(0)) != nil || done.Failed() {
@@ -178,7 +202,11 @@ var denials = []syscall.Errno{unix.EACCES, unix.EPERM, unix.ENOSYS, unix.EXDEV, 
 // probeInside makes all probes and prints one line for each.
 func probeInside() {
 	var s probeSite
-	fmt.Sscan(os.Getenv("SITE"), &s.out, &s.view, &s.apart, &s.victim, &s.port, &s.shm, &s.sem, &s.queue)
+	fmt.Sscan(os.Getenv("SITE"), &s.out, &s.own, &s.host, &s.view, &s.apart, &s.victim, &s.port, &s.shm, &s.sem, &s.queue)
+	denials := denials
+	if s.own { // nothing listens there, for it is another network
+		denials = append(slices.Clip(denials), unix.ECONNREFUSED)
+	}
 	for _, p := range s.probes() {
 		err := p.try()
 		errno, _ := errors.AsType[syscall.Errno](err)
@@ -209,7 +237,7 @@ func call(number uintptr, args ...uintptr) error {
 func cString(s string) uintptr { return uintptr(unsafe.Pointer(&append([]byte(s), 0)[0])) }
 
 func (s probeSite) probes() []probe {
-	return append(append(append(s.fileProbes(), s.setIDProbes()...), s.processProbes()...), append(s.socketProbes(), s.namedProbes()...)...)
+	return append(append(append(s.fileProbes(), s.setIDProbes()...), s.processProbes()...), slices.Concat(s.socketProbes(), s.namedProbes(), s.networkProbes())...)
 }
 
 // fileProbes change what lies outside, and what lies inside.
@@ -346,7 +374,7 @@ func (s probeSite) setIDProbes() (list []probe) {
 
 // TestFilterFits has every architecture's filter be one that the kernel could take.
 func TestFilterFits(t *testing.T) {
-	for _, of := range []filterOf{{}, {network: true}, {tcp: true}, {root: true}, {network: true, sysV: true, root: true}} {
+	for _, of := range []filterOf{{}, {network: true}, {own: true}, {own: true, root: true}, {tcp: true}, {root: true}, {network: true, sysV: true, root: true}} {
 		program := of.program()
 		for i, in := range program {
 			jumps := in.Code&7 == unix.BPF_JMP && in.Code&0xf0 != unix.BPF_JA

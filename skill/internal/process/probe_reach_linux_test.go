@@ -163,13 +163,13 @@ func (s probeSite) socketProbes() (list []probe) {
 		add("connect "+name, false, with(func(fd int) error { return unix.Connect(fd, to) }))
 		add("sendto fast "+name, false, with(func(fd int) error { return unix.Sendto(fd, []byte("x"), unix.MSG_FASTOPEN, to) }))
 		add("sendmsg fast "+name, false, with(func(fd int) error { return unix.Sendmsg(fd, []byte("x"), nil, to, unix.MSG_FASTOPEN) }))
-		add("listen "+name, false, with(func(fd int) error { return unix.Listen(fd, 1) }))
-		add("bind "+name, false, with(func(fd int) error { return unix.Bind(fd, to) }))
+		add("listen "+name, s.own, with(func(fd int) error { return unix.Listen(fd, 1) }))
+		add("bind "+name, s.own, with(func(fd int) error { return unix.Bind(fd, to) }))
 		add("connect late "+name, false, with(func(fd int) error {
 			return errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT, 1), unix.Connect(fd, to))
 		}))
 		for kind, n := range map[string][2]int{"UDP": {unix.SOCK_DGRAM, 0}, "Multipath TCP": {unix.SOCK_STREAM, 262}, "SCTP": {unix.SOCK_STREAM, 132}, "ICMP": {unix.SOCK_DGRAM, 1}, "raw": {unix.SOCK_RAW, 1}, "SMC": {unix.SOCK_STREAM, 256}} {
-			add(kind+" over "+name, false, func() error { return closed(unix.Socket(domain, n[0], n[1])) })
+			add(kind+" over "+name, s.own && (kind == "UDP" || kind == "Multipath TCP"), func() error { return closed(unix.Socket(domain, n[0], n[1])) })
 		}
 	}
 	for _, domain := range []int{unix.AF_PACKET, unix.AF_VSOCK, unix.AF_BLUETOOTH, unix.AF_CAN, unix.AF_ALG, unix.AF_TIPC, unix.AF_RDS, unix.AF_XDP, unix.AF_SMC} {

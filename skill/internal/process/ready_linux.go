@@ -65,6 +65,7 @@ func (h *helperProcess) run(spec Spec, report, stdin, stdout, stderr *os.File) e
 	for _, f := range append([]*os.File{reportFD - 3: report, stdoutFD - 3: stdout, stderrFD - 3: stderr, stdinFD - 3: stdin}, spec.Files...) {
 		fds = append(fds, int(f.Fd()))
 	}
+	fds = append(fds, spec.extraFiles()...)
 	data := spec.encode()
 	raw, err := h.channel.SyscallConn()
 	if err != nil {

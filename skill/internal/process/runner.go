@@ -36,6 +36,7 @@ type Config struct {
 	Limits     Limits
 	AllowSysV  bool // let commands use System V's IPC of all programs of the user, where they cannot have their own
 	plain      bool // make no view, as where the kernel lets this process make none
+	shared     bool // make no network, as where the kernel lets this process make none
 
 	named []fenceRule // of the paths of FenceRead and FenceWrite that lead through links
 }
@@ -47,6 +48,7 @@ type Runner struct {
 	fenceRules   func() []fenceRule // of commands
 	programRules func() []fenceRule // of programs that this one starts for itself
 	writable     func() []string    // directories that commands may write
+	session      session
 	temp         struct {
 		sync.Mutex
 		dir string // "" until first used
@@ -73,6 +75,7 @@ func New(cfg Config, ws *workspace.Workspace) (*Runner, error) {
 
 // Close removes the temporary files of commands. It does not close the workspace.
 func (x *Runner) Close() {
+	x.session.close()
 	x.temp.Lock()
 	defer x.temp.Unlock()
 	if x.temp.dir != "" {

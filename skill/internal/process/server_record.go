@@ -24,7 +24,8 @@ type serverRecord struct {
 	Port    int       `json:"port"`
 	Started time.Time `json:"started"`
 	Helper  processID `json:"helper"`
-	NoTCP   bool      `json:"noTCP"` // TCP is denied, except for listening on Port
+	Net     uint64    `json:"net,omitempty"` // the number of its [network]
+	NoTCP   bool      `json:"noTCP"`         // TCP is denied, except for listening on Port
 }
 
 // A processID identifies a process, even if its pid is reused.
@@ -37,6 +38,7 @@ type processID struct {
 const (
 	recordSuffix = ".json"
 	eventsSuffix = ".events"
+	doorSuffix   = ".sock" // the socket at which programs meet the server's helper
 )
 
 // serverID matches a server's id.
@@ -140,6 +142,7 @@ func makeServerTemp(id string) (string, error) {
 func (x *Runner) removeRecord(dir *os.Root, id string) {
 	dir.Remove(id + recordSuffix)
 	dir.Remove(id + eventsSuffix)
+	dir.Remove(id + doorSuffix)
 	if logs, err := x.ws.State(state.Output); err == nil {
 		logs.Remove(serverLogName(id))
 		logs.Close()
@@ -154,6 +157,7 @@ func (x *Runner) forgetEnded(dir *os.Root) {
 			continue
 		}
 		os.Remove(serverTemp(r.ID))
+		dir.Remove(r.ID + doorSuffix)
 		if ended++; ended > maxEndedServers {
 			x.removeRecord(dir, r.ID)
 		}

@@ -4,7 +4,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"os"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"textskill/skill/internal/workspace"
 )
@@ -17,8 +20,75 @@ type specHead struct {
 	Args, Rules   uint32 // counts
 	Flags         uint32
 	Port, Connect uint32
-	Files         uint32 // count
+	Files         uint32 // count, without those of Extras
+	Extras        uint32 // the files that come after these
 	Limits        Limits
+}
+
+// The bits of specHead.Extras, in the order of their files.
+const (
+	extraNet = 1 << iota
+	extraUsers
+	extraShare
+	extraRelay
+	extraRelay6
+
+	maxExtras = 5
+)
+
+// extraFiles returns the descriptors that are sent after those of Files.
+func (s *Spec) extraFiles() (fds []int) {
+	_, fds = s.extraSet()
+	return fds
+}
+
+func (s *Spec) extraSet() (set uint32, fds []int) {
+	if n := s.fence.own; n != nil {
+		set, fds = extraNet, n.files()
+		if n.users >= 0 {
+			set |= extraUsers
+		}
+	}
+	if s.extras.share != nil {
+		set, fds = set|extraShare, append(fds, int(s.extras.share.Fd()))
+	}
+	for i, f := range s.extras.relay {
+		set, fds = set|extraRelay<<i, append(fds, int(f.Fd()))
+	}
+	return set, fds
+}
+
+// takeExtras moves the files of a set to descriptors of their own: their places are for the next
+// command.
+func (s *Spec) takeExtras(set uint32) error {
+	own := &network{users: -1, net: -1}
+	for bit := uint32(1); bit < 1<<maxExtras; bit <<= 1 {
+		if set&bit == 0 {
+			continue
+		}
+		fd, err := unix.FcntlInt(uintptr(firstFileFD+s.files+s.extras.count), unix.F_DUPFD_CLOEXEC, highFD)
+		if err != nil {
+			return err
+		}
+		s.extras.count++
+		switch bit {
+		case extraNet:
+			own.net, s.fence.own = fd, own
+		case extraUsers:
+			own.users = fd
+		case extraShare:
+			s.extras.share = os.NewFile(uintptr(fd), "share")
+		default:
+			s.extras.relay = append(s.extras.relay, os.NewFile(uintptr(fd), "relay"))
+		}
+	}
+	if s.fence.own == nil {
+		return nil
+	}
+	var st unix.Stat_t
+	err := unix.Fstat(own.net, &st)
+	own.ino = st.Ino
+	return err
 }
 
 // The bits of specHead.Flags.
@@ -46,6 +116,7 @@ func (s Spec) encode() []byte {
 			head.Flags |= flag
 		}
 	}
+	head.Extras, _ = s.extraSet()
 	buf, _ := binary.Append(make([]byte, 4, 8192), binary.LittleEndian, head) // its size is fixed
 	words := []string{s.Path, s.fence.temp}
 	for _, r := range s.fence.rules {
@@ -95,5 +166,5 @@ func readSpec(r io.Reader) (spec Spec, err error) {
 	for i, r := range rules {
 		spec.fence.rules = append(spec.fence.rules, fenceRule{words[2+2*i], words[3+2*i], r.Write, r.Shown, r.ID})
 	}
-	return spec, nil
+	return spec, spec.takeExtras(head.Extras)
 }

@@ -44,19 +44,22 @@ type views struct {
 	table  int  // the table of mounts, open since the first view; 0 before
 }
 
-// of returns a view of places. It returns the zero view if none can be made, or would hide
+// of returns a view of places, for a command in a network. It returns the zero view if none can be made, or would hide
 // anything, or there are no places, and an error if one could be made at another time.
-func (v *views) of(places []place) (view, error) {
+func (v *views) of(places []place, in *network) (view, error) {
 	if v.none || len(places) == 0 || slices.ContainsFunc(places, func(p place) bool { return p.path == "/" }) {
 		return view{}, nil
 	}
-	key, changed := keyOf(places), v.mountsChanged()
+	key, changed := keyOf(places, in), v.mountsChanged()
 	if key == v.last.key && !changed && !v.last.killed() {
 		return v.last, nil
 	}
 	plan, err := planView(places)
 	if err != nil {
 		return view{}, err
+	}
+	if in != nil && in.users >= 0 {
+		plan.within, plan.ids = in.users, nil
 	}
 	plan.withProcesses(!v.noPIDs && wholeProc())
 	next, err := plan.make()
@@ -140,8 +143,11 @@ func wholeProc() bool {
 	return err == nil
 }
 
-func keyOf(places []place) string {
+func keyOf(places []place, in *network) string {
 	key := make([]byte, 0, 4096)
+	if in != nil {
+		key = binary.LittleEndian.AppendUint64(key, in.ino)
+	}
 	for _, p := range places {
 		key = append(append(key, p.path...), 0)
 		key = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(key, p.dev), p.ino)
@@ -199,7 +205,7 @@ func planView(places []place) (*viewPlan, error) {
 }
 
 func newViewPlan(shown []place, made map[string]string) *viewPlan {
-	plan := &viewPlan{ids: idMaps(), last: textFor{cWord("/proc/sys/kernel/ns_last_pid"), anyPID()}}
+	plan := &viewPlan{within: -1, ids: idMaps(), last: textFor{cWord("/proc/sys/kernel/ns_last_pid"), anyPID()}}
 	for _, p := range shown {
 		at := shownPath{path: cWord(p.path), target: cWord(p.path[1:])}
 		plan.shown = append(plan.shown, at)
@@ -289,7 +295,7 @@ func canView(rules []fenceRule) (held uint32) {
 	defer family.RUnlock()
 	var v views
 	defer v.close()
-	switch made, err := v.of(places); {
+	switch made, err := v.of(places, nil); {
 	case err != nil || made.key == "":
 		return 0
 	case made.first == 0:

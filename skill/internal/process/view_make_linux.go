@@ -13,13 +13,14 @@ import (
 // A viewPlan is what the process that makes a view does. It is forked, as in [launch]: a
 // user namespace is for processes of one thread only.
 type viewPlan struct {
-	ids   []textFor // of the user namespace; nil for root
-	pids  bool      // with a PID namespace, whose first process this one is from then on
-	last  textFor   // the id before those of commands, for not all may begin with 2: files are named by ids
-	shown []shownPath
-	dirs  []*byte // made first, as are files and links; relative to the new root
-	files []*byte
-	links []madeLink
+	ids    []textFor // of the user namespace that is made; nil for none
+	within int       // the user namespace of a [network], in its place; -1 for none
+	pids   bool      // with a PID namespace, whose first process this one is from then on
+	last   textFor   // the id before those of commands, for not all may begin with 2: files are named by ids
+	shown  []shownPath
+	dirs   []*byte // made first, as are files and links; relative to the new root
+	files  []*byte
+	links  []madeLink
 }
 
 // A textFor is what is written to a file.
@@ -58,6 +59,8 @@ type viewReport struct {
 	made                      bool // or else errno is set
 	errno                     uint32
 	users, mounts, pids, proc int32
+
+	next, pidfd int32 // not 0: the process that reports next, for this one could only fork it
 }
 
 // errViewKilled says that the process that makes a view has not reported.
@@ -76,15 +79,12 @@ func (p *viewPlan) make() (view, error) {
 		return view{}, syscall.Errno(-int(child))
 	}
 	first.first = int(child)
-	var r viewReport
-	fds := []unix.PollFd{{Fd: int32(ends[0]), Events: unix.POLLIN}, {Fd: first.pidfd, Events: unix.POLLIN}}
-	for fds[0].Revents == 0 && fds[1].Revents == 0 {
-		unix.Poll(fds, -1)
-	}
-	err = errViewKilled
-	if fds[0].Revents != 0 {
-		descriptor(ends[0]).Read((*[unsafe.Sizeof(r)]byte)(unsafe.Pointer(&r))[:])
-		err = syscall.Errno(r.errno)
+	r, err := first.report()
+	if r.next > 0 {
+		unix.Close(int(first.pidfd))
+		awaitChild(first.first)
+		first.first, first.pidfd = int(r.next), r.pidfd
+		r, err = first.report()
 	}
 	if !r.made || !p.pids {
 		first.close()
@@ -94,6 +94,19 @@ func (p *viewPlan) make() (view, error) {
 	}
 	first.pids, first.proc = int(r.pids), int(r.proc)
 	return view{users: int(r.users), mounts: int(r.mounts), processes: first}, nil
+}
+
+// report returns what the process that makes the view reports, or an error if it ended before.
+func (p *processes) report() (r viewReport, err error) {
+	fds := []unix.PollFd{{Fd: int32(p.socket), Events: unix.POLLIN}, {Fd: p.pidfd, Events: unix.POLLIN}}
+	for fds[0].Revents == 0 && fds[1].Revents == 0 {
+		unix.Poll(fds, -1)
+	}
+	if fds[0].Revents == 0 {
+		return r, errViewKilled
+	}
+	descriptor(p.socket).Read((*[unsafe.Sizeof(r)]byte)(unsafe.Pointer(&r))[:])
+	return r, syscall.Errno(r.errno)
 }
 
 func awaitChild(pid int) {
@@ -133,12 +146,27 @@ func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 	if p.pids {
 		flags |= unix.CLONE_NEWPID
 	}
+	begin := flags
+	if p.within >= 0 {
+		begin = unix.CLONE_FILES | unix.CLONE_PIDFD
+	}
 	beforeFork()
-	if pid := clone(flags, pidfd); pid != 0 {
+	if pid := clone(begin, pidfd); pid != 0 {
 		afterFork()
 		return pid
 	}
 	afterForkInChild()
+	if p.within >= 0 {
+		if errno = p.forkWithin(flags, pidfd, &r); errno != 0 {
+			goto failed
+		}
+		if r.next != 0 {
+			syscall.RawSyscall(syscall.SYS_WRITE, report, uintptr(unsafe.Pointer(&r)), unsafe.Sizeof(r))
+			for {
+				syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
+			}
+		}
+	}
 	syscall.RawSyscall(syscall.SYS_UMASK, 0, 0, 0)
 	if p.ids != nil { // whose files belong to root while the process is not dumpable
 		syscall.RawSyscall(syscall.SYS_PRCTL, unix.PR_SET_DUMPABLE, 1, 0)
@@ -229,4 +257,22 @@ failed:
 	for {
 		syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
 	}
+}
+
+// forkWithin moves this process into the user namespace p.within and forks there. In the parent it
+// sets r.next. Both processes have the same parent.
+//
+//go:nosplit
+//go:norace
+//go:nocheckptr
+func (p *viewPlan) forkWithin(flags uintptr, pidfd *int32, r *viewReport) (errno syscall.Errno) {
+	if _, _, errno = syscall.RawSyscall(unix.SYS_SETNS, uintptr(p.within), unix.CLONE_NEWUSER, 0); errno != 0 {
+		return errno
+	}
+	pid := clone(flags|unix.CLONE_PARENT, pidfd)
+	if int(pid) < 0 {
+		return syscall.Errno(-pid)
+	}
+	r.next, r.pidfd = int32(pid), *pidfd
+	return 0
 }

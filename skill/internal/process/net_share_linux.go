@@ -1,0 +1,247 @@
+package process
+
+import (
+	"errors"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"textskill/skill/internal/state"
+)
+
+// A session holds the network in which the commands of a Runner run. The zero session is ready for
+// use. It is safe for concurrent use.
+type session struct {
+	mu  sync.Mutex
+	now *network
+	all []*network // also those of earlier commands, which may still use them
+	why error      // no network can be made
+}
+
+func (s *session) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.all {
+		n.close()
+	}
+	s.now, s.all = nil, nil
+}
+
+func (s *session) use(n *network) {
+	s.now, s.all = n, append(s.all, n)
+}
+
+// network returns the network for the next command: that of a server which runs in this workspace,
+// or else one of its own. It returns nil where no network can be made.
+func (x *Runner) network() *network {
+	s := &x.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.why != nil || x.cfg.Network || x.cfg.shared {
+		return nil
+	}
+	if n := x.lentNetwork(s.now); n != nil {
+		s.use(n)
+	}
+	if s.now == nil {
+		n, err := x.makeNetwork()
+		if err != nil {
+			if !isTransient(err) {
+				s.why = err
+			}
+			return nil
+		}
+		s.use(n)
+	}
+	return s.now
+}
+
+// makeNetwork has a helper make a network.
+func (x *Runner) makeNetwork() (n *network, err error) {
+	err = x.withHelper(func(h *helperProcess) error {
+		fds, err := h.ask(askNetwork)
+		if err == nil {
+			n, err = networkOf(fds)
+		}
+		return err
+	})
+	return n, err
+}
+
+// withHelper lends a helper that waits for a command to do.
+func (x *Runner) withHelper(do func(h *helperProcess) error) (err error) {
+	h := x.cfg.Ready.take()
+	if h == nil {
+		if h, err = startHelper(x.cfg.Helper); err != nil {
+			return err
+		}
+	}
+	if err := do(h); err != nil {
+		h.end()
+		return err
+	}
+	x.cfg.Ready.giveBack(h)
+	return nil
+}
+
+// lentNetwork returns the network of the newest server that runs in this workspace, unless that
+// one is used already. It returns nil if there is none.
+func (x *Runner) lentNetwork(used *network) *network {
+	dir, err := x.ws.State(state.Servers)
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	for _, r := range readRecords(dir) {
+		if r.Net == 0 || !r.Helper.isRunning() {
+			continue
+		}
+		if used != nil && used.ino == r.Net {
+			return nil
+		}
+		if n, err := borrow(dir, r.ID); err == nil {
+			return n
+		}
+	}
+	return nil
+}
+
+// borrow asks the helper of a server for its network.
+func borrow(dir *os.Root, id string) (*network, error) {
+	c, err := dialServer(dir, id)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte{lendNetwork}); err != nil {
+		return nil, err
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var fds []int
+	readErr := raw.Read(func(fd uintptr) bool {
+		fds, err = receiveDescriptors(int(fd))
+		return err != unix.EAGAIN
+	})
+	if err = errors.Join(readErr, err); err != nil {
+		return nil, err
+	}
+	return networkOf(fds)
+}
+
+// The requests of a program to the helper of a server, in one byte.
+const (
+	lendNetwork = 'n'
+)
+
+// meetTimeout is how long a program waits for the helper of a server, and the other way round.
+const meetTimeout = time.Second
+
+// doorPath returns a name of a server's socket that is short enough for the kernel.
+func doorPath(dir *os.Root, id string) (path string, done func(), err error) {
+	d, err := dir.Open(".")
+	if err != nil {
+		return "", nil, err
+	}
+	return "/proc/self/fd/" + strconv.Itoa(int(d.Fd())) + "/" + id + doorSuffix, func() { d.Close() }, nil
+}
+
+// listenForServer makes the socket of a server.
+func listenForServer(dir *os.Root, id string) (*os.File, error) {
+	path, done, err := doorPath(dir, id)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	l.SetUnlinkOnClose(false)
+	return l.File()
+}
+
+func dialServer(dir *os.Root, id string) (*net.UnixConn, error) {
+	path, done, err := doorPath(dir, id)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+	if err == nil {
+		c.SetDeadline(time.Now().Add(meetTimeout))
+	}
+	return c, err
+}
+
+// meet answers the programs of this user that connect with a server's socket. It closes the socket.
+func meet(share *os.File, n *network) {
+	l, err := net.FileListener(share)
+	share.Close()
+	if err != nil {
+		return
+	}
+	for {
+		c, err := l.(*net.UnixListener).AcceptUnix()
+		if err != nil {
+			return
+		}
+		c.SetDeadline(time.Now().Add(meetTimeout))
+		if isOwn(c) {
+			meetOne(c, n)
+		}
+		c.Close()
+	}
+}
+
+// isOwn reports whether this user has connected.
+func isOwn(c *net.UnixConn) (own bool) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return false
+	}
+	raw.Control(func(fd uintptr) {
+		peer, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		own = err == nil && int(peer.Uid) == os.Geteuid()
+	})
+	return own
+}
+
+func meetOne(c *net.UnixConn, n *network) {
+	var request [1]byte
+	if _, err := c.Read(request[:]); err != nil {
+		return
+	}
+	raw, err := c.SyscallConn()
+	if request[0] == lendNetwork && n != nil && err == nil {
+		raw.Control(func(fd uintptr) { sendDescriptors(int(fd), n.files(), nil) })
+	}
+}
+
+// shareServer has other programs reach the server of r: its port, and the network of its commands.
+// The caller closes spec.extras.
+func (x *Runner) shareServer(dir *os.Root, r *serverRecord, spec *Spec) error {
+	if err := spec.reserve(r.Port); err != nil {
+		return err
+	}
+	if spec.fence.own != nil {
+		r.Net = spec.fence.own.ino
+	}
+	spec.extras.share, _ = listenForServer(dir, r.ID) // on an error only commands of other programs do not reach it
+	return nil
+}
+
+// reserve has the helper relay a port of this machine into the network of s, if s has one.
+func (s *Spec) reserve(port int) (err error) {
+	if s.fence.own != nil && port != 0 {
+		s.extras.relay, err = reservePort(port)
+	}
+	return err
+}

@@ -1,0 +1,119 @@
+package skill
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"textskill/testdata/needs"
+)
+
+// A server of a workspace is reached by its commands, also those of another program, and by
+// programs of this machine at the server's port. Nothing else of the workspace is.
+func TestServersMeetCommands(t *testing.T) {
+	needs.Program(t, "python3", "curl")
+	x := fenced(t, Config{})
+	needs.That(t, x.process.Fence().Alone, "network namespaces", "let users make them")
+	endServers(t, x)
+	port := needs.Port(t)
+	layout(t, x.Dir(), "a.txt=from the server\n")
+	own := mustExec(t, x, sh(fmt.Sprintf("python3 -m http.server %d >/dev/null 2>&1 & sleep 1; kill $!", port)))
+	if own.Failed() {
+		t.Errorf("the port is not free: %s", own.Stderr)
+	}
+	command := fmt.Sprintf("python3 -m http.server --bind 127.0.0.1 %d & python3 -m http.server --bind 127.0.0.1 %d", port, port+1)
+	must[ServerState](t, x, StartServer{Command: command, Port: port, Wait: 20 * time.Second, MustListen: true})
+	other := fenced(t, Config{Dir: x.Dir()})
+	stranger := fenced(t, Config{})
+	const get = "curl -sS --retry 5 --retry-connrefused --retry-delay 1 http://localhost:%d/a.txt"
+	for name, tt := range map[string]struct {
+		x    *Executor
+		port int
+		want string
+	}{"a command": {x, port, "from the server\n"}, "its other port": {x, port + 1, "from the server\n"},
+		"another program": {other, port, "from the server\n"}, "another workspace": {stranger, port, ""}} {
+		script := fmt.Sprintf(get, tt.port)
+		if tt.want == "" {
+			script = strings.Replace(script, "--retry 5 ", "", 1)
+		}
+		if got := mustExec(t, tt.x, sh(script)); string(got.Stdout) != tt.want {
+			t.Errorf("%s: %s%s", name, got.Stdout, got.Stderr)
+		}
+	}
+	for range 20 { // more than one fork of the helper makes sockets for
+		if got := getLocal(t, port, "a.txt"); got != "from the server\n" {
+			t.Errorf("from this machine: %s", got)
+		}
+	}
+	if got := getLocal(t, port+1, "a.txt"); !strings.Contains(got, "connection refused") {
+		t.Errorf("a port that was not named, from this machine: %s", got)
+	}
+	must[ServerState](t, x, StopServer{ServerName{Port: port}})
+	if got := getLocal(t, port, "a.txt"); !strings.Contains(got, "connection refused") {
+		t.Errorf("after its end: %s", got)
+	}
+}
+
+// A server in the foreground is reached at its port while it runs.
+func TestServerInTheForeground(t *testing.T) {
+	needs.Program(t, "python3")
+	x := fenced(t, Config{})
+	port := needs.Port(t)
+	layout(t, x.Dir(), "a.txt=hello\n")
+	run := sh(fmt.Sprintf("exec timeout 20 python3 -m http.server --bind 127.0.0.1 %d", port))
+	run.Port, run.Timeout = port, 3*time.Second
+	done := make(chan error)
+	go func() {
+		_, err := x.Execute(t.Context(), &Session{}, run)
+		done <- err
+	}()
+	eventually(t, "it to answer", func() bool { return getLocal(t, port, "a.txt") == "hello\n" })
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if got := getLocal(t, port, "a.txt"); !strings.Contains(got, "connection refused") {
+		t.Errorf("after its end: %s", got)
+	}
+}
+
+// getLocal returns a file of a server on this machine, or the error.
+func getLocal(t *testing.T, port int, name string) string {
+	t.Helper()
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Get(fmt.Sprintf("http://127.0.0.1:%d/%s", port, name))
+	if err != nil {
+		return err.Error()
+	}
+	defer res.Body.Close()
+	data, _ := io.ReadAll(res.Body)
+	return string(data)
+}
+
+// Tests that open ports work in the network of the commands, at any port, for any user.
+func TestCommandsListen(t *testing.T) {
+	x := fenced(t, Config{})
+	needs.That(t, x.process.Fence().Alone, "network namespaces", "let users make them")
+	layout(t, x.Dir(), "m/go.mod=module example.org/m\n\ngo 1.26\n", "m/m_test.go=package m\n\nimport (\n\t\"net\"\n\t\"net/http/httptest\"\n\t\"testing\"\n)\n\n"+
+		"func TestListen(t *testing.T) {\n\thttptest.NewServer(nil).Close()\n\tfor _, to := range [][2]string{{\"udp\", \":0\"}, {\"tcp\", \"[::1]:0\"}, {\"tcp\", \":80\"}, {\"unix\", \"@abstract\"}} {\n"+
+		"\t\tif to[0] == \"udp\" {\n\t\t\tif _, err := net.ListenPacket(to[0], to[1]); err != nil {\n\t\t\t\tt.Error(err)\n\t\t\t}\n\t\t} else if _, err := net.Listen(to[0], to[1]); err != nil {\n\t\t\tt.Error(err)\n\t\t}\n\t}\n}\n",
+		"a.test.js=const test = require('node:test'), net = require('net'), dgram = require('dgram');\n"+
+			"for (const [host, port] of [['127.0.0.1', 0], ['::1', 0], ['127.0.0.1', 80]]) test(host + port, (t, done) => { const s = net.createServer(); s.on('error', done); s.listen(port, host, () => s.close(done)); });\n"+
+			"test('udp', (t, done) => { const s = dgram.createSocket('udp4'); s.on('error', done); s.bind(0, () => s.close(done)); });\n",
+		"a.py=import socket, threading\nfor family, host in (socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1'):\n    s = socket.create_server((host, 0), family=family)\n    socket.create_connection(s.getsockname()[:2])\nprint('met')\n")
+	for _, tt := range []struct{ program, script, want string }{
+		{"go", "cd m && go test ./... | cut -c1-2", "ok\n"},
+		{"node", "node --test a.test.js 2>&1 | grep -c '^# fail 0\\|^ℹ fail 0'", "1\n"},
+		{"python3", "python3 a.py", "met\n"},
+		{"curl", "curl -sS -m 9 http://203.0.113.9/ 2>&1 | grep -c \"after 0 ms\\|nreachable\"", "1\n"},
+	} {
+		t.Run(tt.program, func(t *testing.T) {
+			needs.Program(t, tt.program)
+			if got := mustExec(t, x, sh(tt.script)); string(got.Stdout) != tt.want || got.Failed() {
+				t.Errorf("%s\n%s", got.Stdout, got.Stderr)
+			}
+		})
+	}
+}
