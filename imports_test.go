@@ -53,7 +53,7 @@ var mayImport = map[string][]string{
 
 	"skill/internal/project": {"skill/internal/process", "skill/internal/search", "skill/internal/workspace", "skill/internal/refusal", "skill/internal/words"},
 
-	"skill": {"skill/internal/state", "skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/patch", "skill/internal/search", "skill/internal/process", "skill/internal/web",
+	"skill": {"skill/internal/state", "skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/patch", "skill/internal/merge", "skill/internal/search", "skill/internal/process", "skill/internal/web",
 		"skill/internal/git", "skill/internal/project", "skill/internal/refusal", "skill/internal/words"},
 
 	"skill/browser": {"skill"},
@@ -122,7 +122,7 @@ var doors = map[string][]string{
 	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/golden.go"},
 	"golang.org/x/sys":                             {"skill/internal/search/literal_vector_amd64.go", "skill/internal/workspace/tree/*.go", "skill/internal/state/*.go", "skill/internal/process/*.go", "skill/mcpserver/unix_*.go"},
 	"golang.org/x/net":                             {"skill/internal/web/*.go", "skill/file_encoding.go", "skill/page/serve.go"},
-	"golang.org/x/text":                            {"skill/file_encoding.go"},
+	"golang.org/x/text":                            {"skill/file_encoding.go", "skill/internal/patch/looks.go"},
 	"golang.org/x/sync":                            {"skill/fleet/jetstream/*.go", "skill/fleet/pack/*.go", "skill/internal/state/*.go", "skill/internal/workspace/*.go"},
 	"golang.org/x/term":                            {"cmd/skill/root.go"},
 	"github.com/peterh/liner":                      {"cmd/skill/terminal.go"},

@@ -144,6 +144,21 @@ func encodeAs(name, abs, text string) ([]byte, error) {
 	return nil, fmt.Errorf("%s is in %s, which cannot hold all of the new text", abs, name)
 }
 
+// mixedError refuses letters outside ASCII for a file whose encoding is not known: they would be
+// UTF-8, and no encoding could read the file any more.
+func mixedError(abs string) error {
+	return fmt.Errorf("%s is not UTF-8, and its encoding is not known: letters outside ASCII cannot be added to it", abs)
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
 // encodeSplice returns the splice of a file for one of its text, which src holds, and the
 // text before and after.
 func encodeSplice(name, abs string, src io.ReaderAt, textSize, size int64, sp workspace.Splice) (_ workspace.Splice, before, after []byte, err error) {

@@ -2,6 +2,7 @@ package skill
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +19,12 @@ import (
 
 // Patch applies a patch to files of the workspace: all of it, as one change, or nothing. Text
 // is in the format of apply_patch, which begins with "*** Begin Patch", or a unified diff.
-// Lines that do not match exactly are looked for in other white space. It returns a
-// [Patched], or a [*NoMatchError].
-type Patch struct{ Text string }
+// Lines that do not match exactly are looked for in other white space: see [Patched.Notes].
+// It returns a [Patched], or an error such as a [*NoMatchError].
+type Patch struct {
+	Text    string
+	Replace bool // a file that is added, or moved to, may replace another; else EEXIST
+}
 
 func (Patch) op() {}
 
@@ -28,6 +32,7 @@ func (Patch) op() {}
 type Patched struct {
 	Changed
 	Files []PatchedFile
+	Notes []string // hunks that fit in a loose way only, a phrase for each
 }
 
 // A PatchedFile is a file that a patch has changed.
@@ -36,12 +41,13 @@ type PatchedFile struct {
 	Path           string // absolute
 	From           string // of a move: where it was, absolute
 	Added, Removed int    // lines
+	Rows           []Row  // what was changed, folded; nil of a file that is deleted
 }
 
 // Message says how many files were changed, or that none was.
 func (p Patched) Message() string {
 	if !slices.ContainsFunc(p.Files, func(f PatchedFile) bool { return f.Kind != "update" || f.Added+f.Removed > 0 }) {
-		return "the patch changes nothing; line ends are those of the file, whatever the patch has"
+		return "the patch changes nothing: the files hold already what it would make; line ends are those of the file"
 	}
 	if !p.Applied {
 		return "would patch " + words.Count(len(p.Files), "file", "files")
@@ -57,9 +63,13 @@ func (x *Executor) patch(ctx context.Context, s *Session, a Patch) (Result, erro
 	if err != nil {
 		return nil, err
 	}
+	if one := sections[0]; len(sections) == 1 && one.To != "" && len(one.Hunks) == 0 {
+		return x.patchName(ctx, s, a, one)
+	}
 	var p patching
 	c, err := x.ws.ChangeFiles(ctx, func() ([]workspace.FileChange, error) {
-		p = patching{x: x, s: s, room: maxPatched, files: map[string]*workspace.FileChange{}}
+		p = patching{x: x, s: s, replace: a.Replace, room: maxPatched,
+			files: map[string]*workspace.FileChange{}, from: map[string]string{}}
 		for _, section := range sections {
 			if err := p.apply(ctx, section); err != nil {
 				return nil, err
@@ -67,16 +77,37 @@ func (x *Executor) patch(ctx context.Context, s *Session, a Patch) (Result, erro
 		}
 		return p.changes(), nil
 	})
-	return result(Patched{Changed{Change: c}, p.done}, err)
+	return result(Patched{Changed{Change: c}, p.patched(), p.notes}, err)
+}
+
+// patchName applies a patch that only renames a file, which stays the same one.
+func (x *Executor) patchName(ctx context.Context, s *Session, a Patch, one patch.Section) (Result, error) {
+	p := patching{x: x, s: s}
+	from, err := p.path(one.Path)
+	if err != nil {
+		return nil, err
+	}
+	to, err := p.path(one.To)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := x.ws.Stat(from, true); err == nil && info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: from, Err: syscall.EISDIR}
+	}
+	c, err := x.ws.Move(ctx, from, to, workspace.MoveOptions{Parents: true, NoReplace: !a.Replace})
+	return result(Patched{Changed: Changed{Change: c}, Files: []PatchedFile{{Kind: "move", Path: to, From: from}}}, err)
 }
 
 // patching is a patch that is being applied, so far in memory.
 type patching struct {
-	x     *Executor
-	s     *Session
-	room  int64
-	files map[string]*workspace.FileChange // by their absolute names
-	done  []PatchedFile
+	x       *Executor
+	s       *Session
+	replace bool
+	room    int64
+	files   map[string]*workspace.FileChange // by their absolute names
+	order   []string                         // the files that sections name, without the old names of moved ones
+	from    map[string]string                // of a moved file: its old name
+	notes   []string
 }
 
 // changes returns what is to be changed: files that a patch leaves as they are, or makes and
@@ -126,37 +157,81 @@ func (p *patching) apply(ctx context.Context, s patch.Section) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	abs, err := p.x.path(p.s, "path", s.Path)
+	abs, err := p.path(s.Path)
 	if err != nil {
 		return err
 	}
-	switch s.Kind {
-	case patch.Add:
+	if s.Kind == patch.Add {
 		return p.add(abs, s)
-	case patch.Delete:
-		f, err := p.existing(abs)
-		if err != nil {
-			return err
-		}
-		p.did("delete", abs, "", f.After, nil)
-		f.After = nil
-		return nil
 	}
 	f, err := p.existing(abs)
 	if err != nil {
 		return err
 	}
-	after, err := p.x.patchText(abs, f.After, s.Hunks)
-	if err != nil || s.To == "" {
-		p.did("update", abs, "", f.After, after)
-		f.After = after
-		return err
+	text, encoding, isText := decode(f.After)
+	if s.Kind == patch.Delete {
+		if s.Diff {
+			err = patch.Whole(string(text), s.Hunks)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", abs, err)
+		}
+		p.touch(abs)
+		f.After = nil
+		return nil
 	}
-	to, err := p.x.path(p.s, "path", s.To)
+	after, notes, err := patch.Apply(string(text), s.Hunks)
+	for _, note := range notes {
+		p.notes = append(p.notes, abs+": "+note)
+	}
+	data := []byte(after)
+	switch miss, _ := errors.AsType[*patch.Miss](err); {
+	case miss != nil:
+		return &NoMatchError{abs, nearest(bytes.NewReader(text), int64(len(text)), miss.Wanted), miss.Line, miss.Wanted}
+	case err != nil:
+		return fmt.Errorf("%s: %w", abs, err)
+	case !isText && slices.ContainsFunc(s.Hunks, addsLetters):
+		return mixedError(abs)
+	case encoding != "":
+		if data, err = encodeAs(encoding, abs, after); err != nil {
+			return err
+		}
+	}
+	if s.To != "" {
+		return p.move(abs, f, data, s.To)
+	}
+	p.touch(abs)
+	f.After = data
+	return nil
+}
+
+// addsLetters reports whether a hunk adds letters outside ASCII.
+func addsLetters(h patch.Hunk) bool {
+	return slices.ContainsFunc(h.Lines, func(l patch.Line) bool { return l.Mark == '+' && !isASCII(l.Text) })
+}
+
+// path is where a name in the patch leads to. One below ~ is refused: nobody means a folder
+// that is called ~.
+func (p *patching) path(name string) (string, error) {
+	if name == "~" || strings.HasPrefix(name, "~/") {
+		return "", fmt.Errorf("%s is relative to a home folder, which is outside the workspace; a folder named ~ is ./~", name)
+	}
+	return p.x.path(p.s, "path", name)
+}
+
+// touch notes that the patch is about a file.
+func (p *patching) touch(abs string) {
+	if !slices.Contains(p.order, abs) {
+		p.order = append(p.order, abs)
+	}
+}
+
+func (p *patching) move(abs string, f *workspace.FileChange, after []byte, name string) error {
+	to, err := p.path(name)
 	if err != nil {
 		return err
 	}
-	t, err := p.file(to)
+	t, err := p.absent(to, abs, nil)
 	if err != nil {
 		return err
 	}
@@ -164,51 +239,57 @@ func (p *patching) apply(ctx context.Context, s patch.Section) error {
 	if info, err := p.x.ws.Stat(abs, true); err == nil && mode == 0 { // else the patch has made it
 		mode = info.Mode.Perm()
 	}
-	p.did("move", to, abs, f.After, after)
+	p.from[to] = cmp.Or(p.from[abs], abs)
+	p.order = slices.DeleteFunc(p.order, func(name string) bool { return name == abs })
+	p.touch(to)
 	f.After = nil
 	t.After, t.Mode = after, mode
 	return nil
 }
 
 func (p *patching) add(abs string, s patch.Section) error {
-	f, err := p.file(abs)
-	if err == nil && s.Fresh && f.After != nil {
-		err = &fs.PathError{Op: "open", Path: abs, Err: syscall.EEXIST}
-	}
+	f, err := p.absent(abs, "", []byte(s.Text))
 	if err != nil {
 		return err
 	}
-	p.did("add", abs, "", f.After, []byte(s.Text))
+	p.touch(abs)
 	if f.After = []byte(s.Text); s.Exec {
 		f.Mode = 0o755
 	}
 	return nil
 }
 
-// did notes what the patch has done to a file.
-func (p *patching) did(kind, abs, from string, before, after []byte) {
-	f := PatchedFile{Kind: kind, Path: abs, From: from}
-	for line := range strings.Lines(workspace.Unified("", "", before, after)) {
-		switch {
-		case strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "--- "):
-		case line[0] == '+':
-			f.Added++
-		case line[0] == '-':
-			f.Removed++
-		}
+// absent is file for one that must not exist, unless it has the name same, or holds content
+// already.
+func (p *patching) absent(abs, same string, content []byte) (*workspace.FileChange, error) {
+	f, err := p.file(abs)
+	if err != nil || p.replace || f.After == nil || abs == same || content != nil && bytes.Equal(f.After, content) {
+		return f, err
 	}
-	p.done = append(p.done, f)
+	return nil, &fs.PathError{Op: "open", Path: abs, Err: syscall.EEXIST}
 }
 
-// patchText returns the content of the file abs after the hunks, in its own encoding.
-func (x *Executor) patchText(abs string, data []byte, hunks []patch.Hunk) ([]byte, error) {
-	text, encoding, _ := decode(data)
-	after, miss := patch.Apply(string(text), hunks)
-	if miss != nil {
-		return nil, &NoMatchError{abs, nearest(bytes.NewReader(text), int64(len(text)), miss.Wanted), miss.Line, miss.Wanted}
+// patched describes what the patch did to each file.
+func (p *patching) patched() (list []PatchedFile) {
+	for _, abs := range p.order {
+		f := p.files[abs]
+		done := PatchedFile{Kind: "update", Path: abs, From: p.from[abs]}
+		before := f.Before
+		switch {
+		case done.From != "":
+			done.Kind, before = "move", p.files[done.From].Before
+		case before == nil && f.After == nil:
+			continue
+		case before == nil:
+			done.Kind = "add"
+		case f.After == nil:
+			done.Kind = "delete"
+		}
+		done.Rows, done.Added, done.Removed = changedRows(before, f.After)
+		if f.After == nil {
+			done.Rows = nil
+		}
+		list = append(list, done)
 	}
-	if encoding == "" {
-		return []byte(after), nil
-	}
-	return encodeAs(encoding, abs, after)
+	return list
 }

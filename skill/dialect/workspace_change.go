@@ -79,14 +79,22 @@ var editTool = Tool{
 
 var patchTool = Tool{
 	Name: "patch", Title: "Apply a patch",
-	Doc: "Change, add, move and delete files by one patch, all or nothing.",
+	Doc: "Change, add, move and delete files by one patch, all or nothing. Returns the diff.",
 	Params: []Param{{Name: "patch", Aliases: []string{"input"}, Type: "string", Content: true, Required: true,
 		Doc: "*** Begin Patch … *** End Patch (Update File, Add File, Delete File, Move to), or a unified diff"}},
 	Output:    append([]Param{{Name: "files", Type: "array", Of: "string", Required: true}}, changeOutput...),
 	Effect:    Destroys,
 	operation: func(in *call) (skill.Args, error) { return skill.Patch{Text: in.str("patch")}, nil },
 	reply: typed(func(in *call, p skill.Patched) string {
-		return changeText(in, p.Changed, p.Message()+"\n"+strings.Join(patchedFiles(in, p), "\n"))
+		var b strings.Builder
+		b.WriteString(p.Message() + "\n")
+		for i, line := range patchedFiles(in, p) {
+			b.WriteString(line + "\n" + rowsText(p.Files[i].Rows, false))
+		}
+		for _, note := range p.Notes {
+			b.WriteString("[" + wellFormed(in.shorten(note)) + "]\n")
+		}
+		return changeText(in, p.Changed, cutDiff(b.String()))
 	}),
 	data: typed(func(in *call, p skill.Patched) any {
 		return struct {
@@ -94,6 +102,43 @@ var patchTool = Tool{
 			changeMembers
 		}{patchedFiles(in, p), changeKeys(in, p.Changed)}
 	}),
+}
+
+// rowsText is the difference between two versions of a file, with numbers and letters as read
+// shows them, or as a unified diff.
+func rowsText(rows []skill.Row, numbers bool) string {
+	var b strings.Builder
+	for i, r := range rows {
+		switch r.Mark {
+		case '@':
+			if numbers && i > 0 {
+				b.WriteString("…\n")
+			} else if !numbers {
+				fmt.Fprintf(&b, "@@ -%d +%d @@\n", r.Old, r.N)
+			}
+			continue
+		case '.':
+			fmt.Fprintf(&b, "… %d more lines\n", r.N)
+			continue
+		case '\\':
+			b.WriteString("\\ No newline at end of file\n")
+			continue
+		}
+		b.WriteByte(r.Mark)
+		if numbers {
+			if r.Mark != '-' {
+				fmt.Fprintf(&b, "%d%s", r.N, r.Letters)
+			}
+			b.WriteByte('\t')
+		}
+		b.WriteString(wellFormed(r.Text) + "\n")
+	}
+	return b.String()
+}
+
+// shorten names files in a text as replies name them.
+func (in *call) shorten(text string) string {
+	return strings.ReplaceAll(text, in.x.Abs(in.s, "")+string(filepath.Separator), "")
 }
 
 // patchedFiles describes the files of a patch, a line for each.

