@@ -168,7 +168,7 @@ func (c *cli) configureBy(cmd *cobra.Command, o *options, l layer) error {
 			continue
 		}
 		if err := setFlag(f, l.flags[name]); err != nil {
-			return fmt.Errorf("%s: %s = %s: %s", l.of.at(l.under+name), name, shownSetting(name, string(rawjson.Encode(l.flags[name]))), usage.WrongValue(f, err))
+			return fmt.Errorf("%s: %s = %s: %s", l.of.at(l.under+name), name, rawjson.Encode(l.flags[name]), usage.WrongValue(f, err))
 		}
 		o.from[name] = l.from
 	}
@@ -222,15 +222,7 @@ type setting struct {
 }
 
 // flagVariables are the variables that give flags their defaults.
-var flagVariables = map[string]string{"state": "SKILL_STATE", "skill-model": "SKILL_MODEL", "openai-base-url": "OPENAI_BASE_URL", "openai-api-key": "OPENAI_API_KEY"}
-
-// shownSetting returns the value of a flag without a secret.
-func shownSetting(name, value string) string {
-	if slices.Contains(secretFlags, "--"+name) && value != "" {
-		return "[a secret]"
-	}
-	return value
-}
+var flagVariables = map[string]string{"state": "SKILL_STATE", "skill-model": "SKILL_MODEL", "openai-base-url": "OPENAI_BASE_URL"}
 
 // printConfig is skill config.
 func (c *cli) printConfig(cmd *cobra.Command, o *options) error {
@@ -248,13 +240,12 @@ func (c *cli) printConfig(cmd *cobra.Command, o *options) error {
 		case variable != "" && c.getenv(variable) != "":
 			s.Value, s.From = c.getenv(variable), "$"+variable
 		}
-		s.Value = shownSetting(s.Name, s.Value)
 		list = append(list, s)
 	})
 	for _, l := range o.layers {
 		for _, name := range slices.Sorted(maps.Keys(l.flags)) {
 			if cmd.Flags().Lookup(name) == nil && o.from[name] == "" { // a flag of one command alone
-				list = append(list, setting{name, shownSetting(name, string(rawjson.Encode(l.flags[name]))), l.from})
+				list = append(list, setting{name, string(rawjson.Encode(l.flags[name])), l.from})
 				o.from[name] = l.from
 			}
 		}

@@ -242,7 +242,6 @@ type modelFlags struct {
 	trust       bool
 	destructive string
 	baseURL     string
-	key         string
 	keyFile     string
 	modelName   string
 	rung        string
@@ -256,8 +255,7 @@ func (m *modelFlags) add(f *pflag.FlagSet) {
 	f.Var(choice{&m.fallback, "MODE", []string{"auto", "rules", "llm", "none"}},
 		"fallback", "how to interpret input that is not a command: auto (rules, then the model), rules, llm, none")
 	f.StringVar(&m.baseURL, "openai-base-url", "", "ask the model at `URL`, any OpenAI-compatible endpoint (default $OPENAI_BASE_URL)")
-	f.StringVar(&m.key, "openai-api-key", "", "send `KEY` to the model's endpoint (default $OPENAI_API_KEY); shells and system logs keep it")
-	f.StringVar(&m.keyFile, "openai-api-key-file", "", "send the key in `FILE` to the model's endpoint")
+	f.StringVar(&m.keyFile, "openai-api-key-file", "", "send the key in `FILE` to the model's endpoint (default $OPENAI_API_KEY)")
 	f.StringVar(&m.modelName, "skill-model", "", "use the model `NAME` (default $SKILL_MODEL)")
 	f.BoolVar(&m.trust, "trust-llm", false, "carry out the model's answer unchecked and unrepaired, after one request")
 	f.Var(choice{&m.destructive, "POLICY", []string{"two-key", "refuse", "allow"}},
@@ -269,13 +267,10 @@ func (m *modelFlags) add(f *pflag.FlagSet) {
 	f.IntVar(&m.maxTokens, "llm-max-tokens", 0, "use at most `N` tokens of the model (0: no limit)")
 }
 
-// givenKey returns the key that a flag gives, "" if none does.
+// givenKey returns the key in the file of --openai-api-key-file, "" without the flag.
 func (m *modelFlags) givenKey() (string, error) {
 	if m.keyFile == "" {
-		return m.key, nil
-	}
-	if m.key != "" {
-		return "", errors.New("--openai-api-key and --openai-api-key-file both give a key; one is enough")
+		return "", nil
 	}
 	data, err := readRegular(m.keyFile)
 	key := strings.TrimSpace(string(data))

@@ -28,7 +28,6 @@ func TestKeyFile(t *testing.T) {
 		t.Errorf("Authorization is %q, want %q", sent, want)
 	}
 	for flag, want := range map[string]string{
-		"--openai-api-key=sk-x":           "one is enough",
 		"--openai-api-key-file=" + dir:    "is not a regular file",
 		"--openai-api-key-file=/dev/null": "is not a regular file",
 	} {

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/signal"
 	"runtime"
 	"slices"
-	"strings"
 	"syscall"
-	"unsafe"
 
 	"github.com/spf13/cobra"
 )
@@ -21,33 +18,6 @@ func ownProgram() string {
 		return "/proc/self/exe"
 	}
 	return ""
-}
-
-// secretFlags are the flags whose values are secrets.
-var secretFlags = []string{"--openai-api-key", "--http-token"}
-
-// takeArguments returns copies of the arguments, and overwrites the secrets among them
-// in the command line that other users see, on systems where os.Args refers to that
-// memory. They can be seen until then, for about a millisecond.
-func takeArguments(args []string) []string {
-	own := make([]string, len(args))
-	for i, arg := range args {
-		own[i] = strings.Clone(arg)
-	}
-	if runtime.GOOS != "linux" {
-		return own
-	}
-	for i, arg := range args {
-		flag, value, joined := strings.Cut(arg, "=")
-		if !slices.Contains(secretFlags, flag) {
-			continue
-		}
-		if !joined && i+1 < len(args) {
-			value = args[i+1]
-		}
-		copy(unsafe.Slice(unsafe.StringData(value), len(value)), bytes.Repeat([]byte{'*'}, len(value)))
-	}
-	return own
 }
 
 // cancelOnSignal waits for a signal that asks the program to end. It runs beside the

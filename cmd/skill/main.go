@@ -16,7 +16,6 @@ import (
 
 func main() {
 	skill.HelperMain()
-	args := takeArguments(os.Args[1:])
 	if err := skill.GuardSecrets(); err != nil {
 		fmt.Fprintln(os.Stderr, "skill:", err)
 		os.Exit(exitFailed)
@@ -25,7 +24,7 @@ func main() {
 	waiting := make(chan struct{})
 	go cancelOnSignal(cancel, waiting)
 	c := &cli{name: nameOf(os.Args[0]), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, helper: ownProgram(), interrupts: func() <-chan os.Signal { return takeInterrupts(waiting) }}
-	os.Exit(c.run(ctx, args))
+	os.Exit(c.run(ctx, os.Args[1:]))
 }
 
 // cli is the program without the process: it may be run from a test.

@@ -68,7 +68,6 @@ type mcpOptions struct {
 	*options
 	tools     []string
 	http      string
-	token     string
 	tokenFile string
 	noToken   bool
 	hosts     []string
@@ -89,7 +88,6 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
 	f.StringSliceVar(&m.tools, "tools", nil, "serve `DIALECT`, repeated or joined by commas: "+strings.Join(dialect.Names(), ", ")+
 		" (default "+mcpDefault[0].Name+")")
 	f.StringVar(&m.http, "http", "", "serve streamable HTTP at `ADDR`, like 127.0.0.1:3900 or unix:PATH")
-	f.StringVar(&m.token, "http-token", "", "with --http, require this bearer `TOKEN`")
 	f.StringVar(&m.tokenFile, "http-token-file", "", "with --http, require the bearer token in `FILE`")
 	f.BoolVar(&m.noToken, "no-token", false, "with --http, let every user of this machine use the tools as you")
 	f.StringSliceVar(&m.hosts, "http-host", nil, "with --http, also accept requests for the host `NAME`; may be repeated")
@@ -163,7 +161,7 @@ func (c *cli) mcpHTTP(ctx context.Context, s *mcpserver.Server, o *options, h *m
 	var network *net.OpError
 	switch {
 	case errors.Is(err, mcpserver.ErrNoToken):
-		return fmt.Errorf("--http: %w: give one with --http-token-file or --http-token", err)
+		return fmt.Errorf("--http: %w: give one with --http-token-file", err)
 	case errors.As(err, &network):
 		c.say(err)
 		return exit(exitFailed)
@@ -237,17 +235,15 @@ func mcpDialects(names []string) []*dialect.Dialect {
 
 // serving returns what the flags of HTTP say, nil for stdio.
 func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
-	h := &mcpserver.HTTP{Addr: m.http, Token: m.token, NoToken: m.noToken, Hosts: m.hosts}
-	given := m.token != "" || m.tokenFile != ""
+	h := &mcpserver.HTTP{Addr: m.http, NoToken: m.noToken, Hosts: m.hosts}
+	given := m.tokenFile != ""
 	switch {
 	case m.http == "" && (given || m.noToken || len(m.hosts) > 0):
-		return nil, errors.New("--http-token, --http-token-file, --no-token and --http-host go with --http")
+		return nil, errors.New("--http-token-file, --no-token and --http-host go with --http")
 	case m.noToken && given:
 		return nil, errors.New("--no-token and a token are given; one of them is enough")
 	case m.http == "":
 		return nil, nil
-	case m.token != "" && m.tokenFile != "":
-		return nil, errors.New("--http-token and --http-token-file both give a token; one is enough")
 	case m.tokenFile != "":
 		data, err := os.ReadFile(m.tokenFile)
 		if err != nil {

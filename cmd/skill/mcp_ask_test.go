@@ -36,7 +36,11 @@ func serveMCP(t *testing.T, overHTTP bool, env []string, words ...string) mcp.Tr
 	if !overHTTP {
 		return &mcp.CommandTransport{Command: &exec.Cmd{Path: self, Args: words, Env: env}}
 	}
-	cmd := &exec.Cmd{Path: self, Args: append(words, "--http", "0", "--http-token", "secret"), Env: env}
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := &exec.Cmd{Path: self, Args: append(words, "--http", "0", "--http-token-file", token), Env: env}
 	stderr, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()

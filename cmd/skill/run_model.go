@@ -35,7 +35,7 @@ func (r *runOptions) source(w *stranger) (s modelSource, err error) {
 		return s, err
 	}
 	if from.Name != provider.OpenAI && (r.baseURL != "" || key != "") {
-		return s, fmt.Errorf("--openai-base-url, --openai-api-key and --openai-api-key-file are for the provider %s, and the provider is %s (%s); it reads %s and %s",
+		return s, fmt.Errorf("--openai-base-url and --openai-api-key-file are for the provider %s, and the provider is %s (%s); it reads %s and %s",
 			provider.OpenAI, from.Name, s.why, from.BaseURL, from.Keys[0])
 	}
 	if from.Name != provider.OpenAI && r.api != "auto" {
@@ -68,7 +68,7 @@ func (s *modelSource) provider(r *runOptions, w *stranger, key, model string) (p
 	}
 	p, s.why = provider.ByModel(model, func(p provider.Provider) string {
 		if p.Name == provider.OpenAI && key != "" {
-			return "--openai-api-key"
+			return "--openai-api-key-file"
 		}
 		return w.vars.first(p.Keys)
 	})

@@ -54,7 +54,7 @@ func TestProviderOfARun(t *testing.T) {
 		{"the key of a provider that is named", "", "OPENAI_API_KEY", "--provider google", "GOOGLE_API_KEY is not set", ""},
 		{"Responses", "", "OPENAI_BASE_URL OPENAI_API_KEY", "--openai-api responses", responses, "a base URL is set"},
 		{"a flag of another provider", "", "ANTHROPIC_API_KEY", "--provider anthropic --openai-base-url " + url,
-			"--openai-base-url, --openai-api-key and --openai-api-key-file are for the provider openai, and the provider is anthropic (--provider)", ""},
+			"--openai-base-url and --openai-api-key-file are for the provider openai, and the provider is anthropic (--provider)", ""},
 		{"an API of another provider", "", "ANTHROPIC_API_KEY", "--provider anthropic --openai-api chat", "--openai-api is for the provider openai, and the provider is anthropic (--provider)", ""},
 		{"an address of another provider", "[provider]\nproviderName = \"google\"\n[provider.setting]\nbaseUrl = \"" + url + "/theirs\"\n", "ANTHROPIC_BASE_URL ANTHROPIC_API_KEY", "--provider anthropic", messages, "--provider"},
 		{"an unknown one", "", "", "--provider ollama", `provider "ollama" is not supported; there are openai (any`, ""},

@@ -220,21 +220,11 @@ func (l *commandLine) line(words ...string) string {
 // bare matches a word that a shell takes as it is.
 var bare = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w@%+=:,./-]+$`) })
 
-// shellLine returns a line for a POSIX shell that runs a program, with *** for secrets.
+// shellLine returns a line for a POSIX shell that runs a program.
 func shellLine(program string, args []string) string {
-	line, secret := program, false
+	line := program
 	for _, arg := range args {
-		flag, _, joined := strings.Cut(arg, "=")
-		isSecret := slices.Contains(secretFlags, flag)
-		switch {
-		case secret:
-			line += " ***"
-		case isSecret && joined:
-			line += " " + flag + "=***"
-		default:
-			line += " " + shellWord(arg)
-		}
-		secret = isSecret && !joined
+		line += " " + shellWord(arg)
 	}
 	return line
 }
