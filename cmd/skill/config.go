@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,11 +17,11 @@ import (
 	"textskill/cmd/internal/usage"
 )
 
-const configLong = `config prints the value of each flag, and where it is from: the command line, a profile,
-your skill.toml, that of the workspace, a variable, or the default; and the rules for tools.
+const configLong = `config prints the value of each flag and its source: the command line, your skill.toml,
+that of the workspace, a variable, or the default. It also prints the rules for tools.
 
-Your skill.toml lies in the folder skill of the configuration (on Linux ~/.config). It holds
-flags by their names, rules for tools, and profiles, which --profile chooses:
+Your skill.toml is in the folder skill of the configuration (on Linux ~/.config). It holds
+flags by their names, and rules for tools:
 
   network = true
   allow = ["/home/you/data"]
@@ -30,18 +29,14 @@ flags by their names, rules for tools, and profiles, which --profile chooses:
   [tools]
   ask = ["delete*"]
 
-  [profile.claude-code]
-  tools = "workspace"
-  audit = "/home/you/.local/state/skill-audit.jsonl"
-
-A skill.toml of the workspace counts after "skill trust", and where you say nothing.`
+A workspace's skill.toml applies once you trust it; your own settings win.`
 
 func (c *cli) configCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "config [flags]",
 		Short:   "Print the settings and where each comes from",
 		Long:    configLong,
-		Example: "  skill config\n  skill config -C ~/project --profile claude-code",
+		Example: "  skill config\n  skill config -C ~/project",
 		Args:    usage.Arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.failed(c.printConfig(cmd, o)) },
 	}
@@ -49,79 +44,62 @@ func (c *cli) configCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// A layer is a set of flags that a file gives.
-type layer struct {
-	from  string
-	flags map[string]any
-	of    settings
-	under string // the table of the flags with a dot after it; "" for none
-}
+// unsettable are the flags that no file sets.
+var unsettable = []string{"workspace", "help", "version"}
 
-// unsettable are the flags that only a command line gives.
-var unsettable = []string{"workspace", "profile", "help", "version"}
-
-// unconfigured are the commands that no file configures: what they do does not depend on
-// flags, or, as for golden files, must not.
+// unconfigured are the commands that read no skill.toml: they have no use for flags, or, like
+// golden files, must not depend on one.
 var unconfigured = []string{"help", "completion", "version", "trust", "setup", "test", "man", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
-// configure gives the flags of cmd that the command line does not set the values of the
-// profile, else of the user's skill.toml, else of the workspace's if that is trusted. It
-// keeps the rules for tools in o.
+// A source is the skill.toml that sets a flag, and the value there as JSON.
+type source struct{ file, value string }
+
+// configure sets the flags of cmd that the command line leaves alone: by the user's skill.toml,
+// then by the workspace's if the user trusts that. It keeps the rules for tools in o.
 func (c *cli) configure(cmd *cobra.Command, o *options) error {
 	if slices.Contains(unconfigured, cmd.Name()) || cmd.Flags().Lookup("workspace") == nil {
 		return nil
 	}
-	o.from = map[string]string{}
+	o.from = map[string]source{}
 	ruled := cmd.Flags().Lookup("ask") != nil || cmd.Name() == "config"
-	return cmp.Or(c.configureByUser(cmd, o, ruled), c.configureByWorkspace(cmd, o, ruled))
+	if err := c.configureByUser(cmd, o, ruled); err != nil {
+		return err
+	}
+	return c.configureByWorkspace(cmd, o, ruled)
 }
 
-// configureByUser is the part of configure that reads the user's skill.toml.
+// configureByUser applies the user's skill.toml.
 func (c *cli) configureByUser(cmd *cobra.Command, o *options, ruled bool) error {
 	file := c.userRules()
 	if file == "" {
-		if o.profile != "" {
-			return errors.New("--profile: there is no folder for your skill.toml, because the environment names no home folder")
-		}
 		return nil
 	}
 	s, err := readSettings(file)
-	given, ok := s.Profile[o.profile]
-	switch {
-	case err != nil && !errors.Is(err, os.ErrNotExist):
-		return err
-	case o.profile != "" && !ok:
-		return fmt.Errorf("--profile %s: %s has no [profile.%[1]s]", o.profile, file)
-	case err != nil:
+	if errors.Is(err, os.ErrNotExist) {
 		return nil
-	case o.profile == "":
-		given = nil
+	}
+	if err != nil {
+		return err
 	}
 	o.user = s.Tools
-	if o.holds(file) {
-		if ruled && s.Tools.Allow != nil {
-			c.sayf("allow in %s does not count, because the tools reach that file", file)
-		}
-		o.user.Allow = nil
-		if len(s.flags)+len(given) > 0 {
-			c.sayf("the flags in %s do not count, because the tools reach that file", file)
-		}
-		return nil
-	}
-	profile := "profile." + o.profile
-	for _, l := range []layer{{"[" + profile + "] of " + file, given, s, profile + "."}, {file, s.flags, s, ""}} {
-		if err := c.configureBy(cmd, o, l); err != nil {
+	if !o.holds(file) {
+		if err := c.setFlags(cmd, o, s); err != nil {
 			return err
 		}
+		return o.guard(file, file)
 	}
-	if o.holds(file) {
-		return fmt.Errorf("%s: allow or fence-write lets the tools change this file, and with it what they may do; name other folders", file)
+	o.user.Allow = nil
+	if ruled && s.Tools.Allow != nil {
+		c.sayf("allow in %s does not count, because the tools reach that file", file)
+	}
+	if len(s.flags) > 0 {
+		c.sayf("the flags in %s do not count, because the tools reach that file", file)
 	}
 	return nil
 }
 
-// configureByWorkspace is the part of configure that reads the workspace's skill.toml. What is
-// wrong in one that is not trusted stops nothing.
+// configureByWorkspace applies the workspace's skill.toml if the user trusts it. An error in
+// one without trust is only printed.
 func (c *cli) configureByWorkspace(cmd *cobra.Command, o *options, ruled bool) error {
 	w, s, err := o.settings(c)
 	if w == nil {
@@ -137,40 +115,49 @@ func (c *cli) configureByWorkspace(cmd *cobra.Command, o *options, ruled bool) e
 		return nil
 	case err != nil:
 		return err
+	case !trusted && (ruled || len(s.flags) > 0):
+		c.sayf("%s of the workspace does not count, because you have not trusted it as it is: type %s trust %s", rulesFile, c.program(), shellWord(w.dir))
+		return nil
 	case !trusted:
-		if ruled || len(s.flags) > 0 {
-			c.sayf("%s of the workspace does not count, because you have not trusted it as it is: type %s trust %s", rulesFile, c.program(), shellWord(w.dir))
-		}
 		return nil
 	}
 	o.theirs = s.Tools
-	if err := c.configureBy(cmd, o, layer{w.file, s.flags, s, ""}); err != nil {
+	if err := c.setFlags(cmd, o, s); err != nil {
 		return err
 	}
-	widened := o.from["allow"] == w.file || o.from["fence-write"] == w.file
-	for _, name := range []string{c.userRules(), c.trustDir()} {
-		if widened && name != "" && o.holds(name) {
-			return fmt.Errorf("%s: allow or fence-write lets the tools change %s, and with it what they may do; name other folders", w.file, name)
+	if o.from["allow"].file != w.file && o.from["fence-write"].file != w.file {
+		return nil
+	}
+	return o.guard(w.file, c.userRules(), c.trustDir())
+}
+
+// guard returns an error if the flags of a file let tools change one of some files, which say
+// what tools may do.
+func (o *options) guard(by string, files ...string) error {
+	for _, name := range files {
+		if name != "" && o.holds(name) {
+			return fmt.Errorf("%s: allow or fence-write lets the tools change %s, and with it what they may do; name other folders", by, name)
 		}
 	}
 	return nil
 }
 
-// configureBy gives flags of cmd that have no value yet those of a file.
-func (c *cli) configureBy(cmd *cobra.Command, o *options, l layer) error {
-	o.layers = append(o.layers, l)
-	for _, name := range slices.Sorted(maps.Keys(l.flags)) {
+// setFlags sets the flags of cmd that have no value yet.
+func (c *cli) setFlags(cmd *cobra.Command, o *options, s settings) error {
+	for _, name := range slices.Sorted(maps.Keys(s.flags)) {
 		f := cmd.Flags().Lookup(name)
 		switch {
 		case slices.Contains(unsettable, name) || f == nil && !c.isFlag(cmd, o, name):
-			return fmt.Errorf("%s: %s is not a flag that a file can set; %s config --help shows what it holds", l.of.at(l.under+name), name, c.program())
-		case f == nil || f.Changed || o.from[name] != "":
+			return fmt.Errorf("%s: %s is not a flag that a file can set; %s config --help shows what it holds", s.at(name), name, c.program())
+		case o.from[name].file != "" || f != nil && f.Changed:
 			continue
 		}
-		if err := setFlag(f, l.flags[name]); err != nil {
-			return fmt.Errorf("%s: %s = %s: %s", l.of.at(l.under+name), name, rawjson.Encode(l.flags[name]), usage.WrongValue(f, err))
+		if f != nil {
+			if err := setFlag(f, s.flags[name]); err != nil {
+				return fmt.Errorf("%s: %s = %s: %s", s.at(name), name, rawjson.Encode(s.flags[name]), usage.WrongValue(f, err))
+			}
 		}
-		o.from[name] = l.from
+		o.from[name] = source{s.file, string(rawjson.Encode(s.flags[name]))}
 	}
 	return nil
 }
@@ -235,19 +222,16 @@ func (c *cli) printConfig(cmd *cobra.Command, o *options) error {
 			return
 		case f.Changed:
 			s.From = "command line"
-		case o.from[f.Name] != "":
-			s.From = o.from[f.Name]
+		case o.from[f.Name].file != "":
+			s.From = o.from[f.Name].file
 		case variable != "" && c.getenv(variable) != "":
 			s.Value, s.From = c.getenv(variable), "$"+variable
 		}
 		list = append(list, s)
 	})
-	for _, l := range o.layers {
-		for _, name := range slices.Sorted(maps.Keys(l.flags)) {
-			if cmd.Flags().Lookup(name) == nil && o.from[name] == "" { // a flag of one command alone
-				list = append(list, setting{name, string(rawjson.Encode(l.flags[name])), l.from})
-				o.from[name] = l.from
-			}
+	for _, name := range slices.Sorted(maps.Keys(o.from)) {
+		if cmd.Flags().Lookup(name) == nil { // a flag of one command alone
+			list = append(list, setting{name, o.from[name].value, o.from[name].file})
 		}
 	}
 	for _, rules := range []struct {

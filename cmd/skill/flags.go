@@ -24,8 +24,7 @@ type options struct {
 	program    string            // not a flag: see cli
 	keepHelper bool              // not a flag: this command runs many programs
 	args       []string          // the whole command line
-	layers     []layer           // what files say of flags
-	from       map[string]string // where the values of flags are from that no flag sets; see configure
+	from       map[string]source // the skill.toml that sets a flag, by the name of the flag
 	user       toolRules         // for tools, of the user's skill.toml
 	theirs     toolRules         // likewise of the workspace's, if that is trusted
 	groups     []flagGroup
@@ -134,7 +133,6 @@ type workspaceFlags struct {
 	allowConfig bool
 	noSync      bool
 	audit       string
-	profile     string
 }
 
 func (w *workspaceFlags) add(f *pflag.FlagSet) {
@@ -145,7 +143,6 @@ func (w *workspaceFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&w.allowConfig, "allow-config", false, "allow changes to .git, perstack, perstack.toml and skill.toml")
 	f.BoolVar(&w.noSync, "no-sync", false, "do not wait until changes are on disk")
 	f.StringVar(&w.audit, "audit", "", "append a line of JSON for each call, reads included, to `FILE`, outside the workspace")
-	f.StringVar(&w.profile, "profile", "", "use the flags under [profile.`NAME`] of your skill.toml")
 }
 
 type undoFlags struct {

@@ -41,14 +41,13 @@ func (r toolRules) lists() []toolList {
 
 // settings are what a skill.toml says.
 type settings struct {
-	Tools   toolRules
-	Profile map[string]map[string]any // flags, by the name of the profile
-	flags   map[string]any            // by their names
-	file    string
-	data    []byte // of the file
+	Tools toolRules
+	flags map[string]any // by their names
+	file  string
+	data  []byte // of the file
 }
 
-// at returns the file and the line of a key like network, tools.ask or profile.NAME.network.
+// at returns the file and the line of a key like network or tools.ask.
 func (s settings) at(key string) string {
 	if line := keyLines(s.data)[key]; line > 0 {
 		return fmt.Sprintf("%s:%d", s.file, line)
@@ -78,7 +77,6 @@ func readSettings(file string) (s settings, err error) {
 		}
 	}
 	delete(s.flags, "tools")
-	delete(s.flags, "profile")
 	for _, list := range s.Tools.lists() {
 		for _, pattern := range list.patterns {
 			if _, err := path.Match(pattern, ""); err != nil {
@@ -91,10 +89,7 @@ func readSettings(file string) (s settings, err error) {
 
 // keyLines returns the lines of the keys of a skill.toml, from 1. Only errors ask for them.
 func keyLines(data []byte) map[string]int {
-	var none struct { // so that each key is reported as missing, with its place
-		Tools   struct{}
-		Profile map[string]struct{}
-	}
+	var none struct{ Tools struct{} } // so that each key is reported as missing, with its place
 	lines := map[string]int{}
 	d := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
 	if missing, ok := errors.AsType[*toml.StrictMissingError](d.Decode(&none)); ok {
@@ -140,9 +135,7 @@ func (o *options) settings(c *cli) (*stranger, settings, error) {
 		return nil, s, nil
 	}
 	w.store = o.trustStore(c)
-	if err == nil && len(s.Profile) > 0 {
-		err = fmt.Errorf("%s: profiles are read from your own %s alone", w.file, rulesFile)
-	}
+
 	for _, list := range s.Tools.lists() {
 		if list.patterns != nil {
 			w.powers = append(w.powers, agent.Power{Setting: "tools." + list.name, Value: string(rawjson.Encode(list.patterns))})
