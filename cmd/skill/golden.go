@@ -26,11 +26,10 @@ import (
 // A goldenRunner plays golden files, which may be a stranger's: their flags cannot
 // widen what those of the command line allow.
 type goldenRunner struct {
-	helper string           // see cli
-	given  *pflag.FlagSet   // of skill test; nil means none
-	limit  time.Duration    // for one file; 0 means none
-	called func(skill.Call) // receives each call of a tool; may be nil
-	made   *madeFolders     // nil means that what a file is played in is removed after it
+	helper string         // see cli
+	given  *pflag.FlagSet // of skill test; nil means none
+	limit  time.Duration  // for one file; 0 means none
+	made   *madeFolders   // nil means that what a file is played in is removed after it
 }
 
 // goldenCommands are the commands that the flags of a golden file may name. The sections mcp
@@ -281,7 +280,6 @@ func (g *golden) cli(commands []string) *goldenCLI {
 		getenv:    func(name string) string { return map[string]string{"SKILL_STATE": g.state}[name] },
 		helper:    g.helper,
 		unlasting: true,
-		called:    g.called,
 	}}
 	c.allowed = func(cmd *cobra.Command) error {
 		c.refused = g.allowed(cmd, commands)

@@ -182,12 +182,7 @@ func (c *cli) tracing() (*cli, func()) {
 		return c, func() {}
 	}
 	own := *c
-	own.called = func(call skill.Call) {
-		calls.Add(call)
-		if c.called != nil {
-			c.called(call)
-		}
-	}
+	own.called = calls.Add
 	return &own, func() {
 		if err := calls.Close(); err != nil {
 			c.say(err)

@@ -181,8 +181,8 @@ func (c *cli) executor(o *options) (*skill.Executor, error) {
 	})
 }
 
-// record returns what receives each call of a tool: the log of --audit, and a golden file's
-// counter; nil if nothing does.
+// record returns the function that gets each call of a tool: it writes the log of --audit
+// and the trace. It is nil if neither is wanted.
 func (c *cli) record(o *options) (func(skill.Call), error) {
 	if o.audit == "" {
 		return c.called, nil

@@ -58,7 +58,6 @@ var goldenFlags = map[string][]string{
 func (c *cli) testCommand(o *options) *cobra.Command {
 	var t goldenTest
 	var run string
-	var covered, watch bool
 	cmd := &cobra.Command{
 		Use:     "test [flags] PATH…",
 		Short:   "Run golden prompt files",
@@ -73,22 +72,12 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 			if t.parallel < 1 {
 				return fmt.Errorf("--parallel is %d; it must be at least 1", t.parallel)
 			}
-			list := func() ([]string, error) {
-				files, err := goldenFiles(paths)
-				return slices.DeleteFunc(files, func(name string) bool { return !re.MatchString(name) }), err
-			}
-			files, err := list()
+			files, err := goldenFiles(paths)
 			if err != nil {
 				return err
 			}
+			files = slices.DeleteFunc(files, func(name string) bool { return !re.MatchString(name) })
 			t.goldenRunner, t.json = goldenRunner{helper: c.helper, given: cmd.Flags(), limit: t.limit}, o.json
-			if covered {
-				t.coverage = &coverage{calls: map[[2]string]int{}}
-				t.called = t.coverage.add
-			}
-			if watch {
-				return c.watchFiles(cmd.Context(), t, list)
-			}
 			if len(files) == 0 {
 				c.sayf("there is no golden file (NAME.txtar) in %s, or none that --run matches; \"%s help test\" shows one", strings.Join(paths, ", "), c.program())
 			}
@@ -101,8 +90,6 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 	t.limit = 10 * time.Minute
 	cmd.Flags().Var(duration{&t.limit}, "timeout", "give up on a file after this long (0s: never)")
 	cmd.Flags().StringVar(&t.junit, "junit", "", "also write the results to `FILE`, as JUnit's XML")
-	cmd.Flags().BoolVar(&covered, "coverage", false, "also print how often each tool was called, of the dialects that were used")
-	cmd.Flags().BoolVar(&watch, "watch", false, "go on, and run each file again when it changes")
 	cmd.Flags().BoolVar(&t.annotate, "annotate", false, "also print failures as annotations of GitHub Actions")
 	o.obey(cmd, append(slices.Clone(goldenGroups), "--json")...)
 	return cmd

@@ -5,28 +5,22 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/xml"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
-
-	"textskill/skill"
-	"textskill/skill/dialect"
 )
 
 // A goldenTest is a call of skill test.
 type goldenTest struct {
 	goldenRunner
 	update   bool
-	parallel int       // files that run at the same time
-	json     bool      // results are lines of JSON
-	junit    string    // file for the results; "" for none
-	annotate bool      // also print failures as annotations of GitHub Actions
-	coverage *coverage // counts the calls of tools; nil counts none
+	parallel int    // files that run at the same time
+	json     bool   // results are lines of JSON
+	junit    string // file for the results; "" for none
+	annotate bool   // also print failures as annotations of GitHub Actions
 }
 
 // A goldenResult is how one golden file did.
@@ -101,14 +95,11 @@ func (c *cli) testFiles(ctx context.Context, t goldenTest, files []string) error
 	}
 	workers.Wait()
 	if t.json {
-		last := struct {
-			Passed   int                       `json:"passed"`
-			Failed   int                       `json:"failed"`
-			Coverage map[string]map[string]int `json:"coverage,omitempty"`
-		}{passed, len(files) - passed, t.coverage.counts()}
-		c.printJSON(last)
+		c.printJSON(struct {
+			Passed int `json:"passed"`
+			Failed int `json:"failed"`
+		}{passed, len(files) - passed})
 	} else {
-		t.coverage.print(c.stdout)
 		fmt.Fprintf(c.stdout, "%d passed, %d failed\n", passed, len(files)-passed)
 	}
 	if t.junit != "" {
@@ -120,38 +111,6 @@ func (c *cli) testFiles(ctx context.Context, t goldenTest, files []string) error
 		return exit(exitFailed)
 	}
 	return nil
-}
-
-// watchEvery is how often skill test --watch looks for files that have changed.
-const watchEvery = 300 * time.Millisecond
-
-// watchFiles plays the golden files that list returns, and again those that change, until ctx
-// is done.
-func (c *cli) watchFiles(ctx context.Context, t goldenTest, list func() ([]string, error)) error {
-	played := map[string]time.Time{}
-	for {
-		files, err := list()
-		if err != nil {
-			return err
-		}
-		var changed []string
-		for _, name := range files {
-			if info, err := os.Stat(name); err == nil && !info.ModTime().Equal(played[name]) {
-				played[name] = info.ModTime()
-				changed = append(changed, name)
-			}
-		}
-		if len(changed) > 0 {
-			if err := c.testFiles(ctx, t, changed); err != nil && !errors.As(err, new(exit)) {
-				return err
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(watchEvery):
-		}
-	}
 }
 
 func (t goldenTest) result(ctx context.Context, name string) goldenResult {
@@ -190,56 +149,6 @@ func annotation(r goldenResult) string {
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	what := cmp.Or(r.Error, "it prints something else\n"+r.Diff)
 	return fmt.Sprintf("::error file=%s,line=%d,title=skill test::%s", property.Replace(filepath.ToSlash(r.File)), max(r.Line, 1), data.Replace(strings.TrimSuffix(what, "\n")))
-}
-
-// A coverage counts the calls of each tool. A nil coverage counts none.
-type coverage struct {
-	mu    sync.Mutex
-	calls map[[2]string]int // by the dialect and the tool
-}
-
-// add counts a call.
-func (v *coverage) add(call skill.Call) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.calls[[2]string{call.Dialect, call.Tool}]++
-}
-
-// counts returns the calls of all tools of the dialects of which at least one was called.
-func (v *coverage) counts() map[string]map[string]int {
-	counts := map[string]map[string]int{}
-	for _, d := range dialect.All {
-		tools, called := map[string]int{}, false
-		for _, t := range d.Tools {
-			if v != nil {
-				tools[t.Name] = v.calls[[2]string{d.Name, t.Name}]
-			}
-			called = called || tools[t.Name] > 0
-		}
-		if called {
-			counts[d.Name] = tools
-		}
-	}
-	return counts
-}
-
-// print prints the counts for a person.
-func (v *coverage) print(w io.Writer) {
-	counts := v.counts()
-	for _, d := range dialect.All {
-		tools := counts[d.Name]
-		if tools == nil {
-			continue
-		}
-		called := 0
-		for _, n := range tools {
-			called += min(n, 1)
-		}
-		fmt.Fprintf(w, "%s: %d of %d tools were called\n", d.Name, called, len(d.Tools))
-		for _, t := range d.Tools {
-			fmt.Fprintf(w, "  %6d  %s\n", tools[t.Name], t.Name)
-		}
-	}
 }
 
 // writeJUnit writes the results in the form that CI systems read.
