@@ -41,7 +41,6 @@ type Config struct {
 	FenceRead     []string  // additional files and directories that commands may read; must exist
 	FenceWrite    []string  // additional directories that commands may write; must exist
 	Limits        Limits    // resource limits of commands; the zero value is right for most
-	AllowSysV     bool      // let commands use System V's IPC of all programs of the user, where they cannot have their own
 	AllowHooks    bool      // let git run the programs that a repository configures: hooks, filters, editors
 	AllowSSH      bool      // let git reach remotes over ssh, with the keys of the user's agent
 
@@ -114,7 +113,7 @@ func newExecutorOn(cfg Config, ws *workspace.Workspace, helpers *process.Helpers
 	run, err := process.New(process.Config{
 		ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun, Network: cfg.Network, Helper: cfg.Helper, Unfenced: cfg.Unfenced, Ready: helpers, Subreaper: cfg.Subreaper, Secrets: cfg.Secrets, PassEnv: cfg.PassEnv,
 		Allow: cfg.Allow, SnapshotBytes: cfg.SnapshotBytes,
-		Fence: cfg.Fence, FenceRead: cfg.FenceRead, FenceWrite: cfg.FenceWrite, Limits: cfg.Limits, AllowSysV: cfg.AllowSysV,
+		Fence: cfg.Fence, FenceRead: cfg.FenceRead, FenceWrite: cfg.FenceWrite, Limits: cfg.Limits,
 	}, ws)
 	if err != nil {
 		ws.Close()

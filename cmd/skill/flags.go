@@ -176,7 +176,6 @@ type sandboxFlags struct {
 	limits     skill.Limits
 	allowHooks bool
 	allowSSH   bool
-	allowSysV  bool
 	passEnv    []string
 	noSandbox  bool
 }
@@ -192,7 +191,6 @@ func (s *sandboxFlags) add(f *pflag.FlagSet) {
 	f.Int64Var(&s.limits.Processes, "limit-processes", 0, "limit the user to `N` processes and threads while a command runs (0: no limit; root has none)")
 	f.BoolVar(&s.allowHooks, "allow-hooks", false, "let git run the hooks, filters and editors that a repository configures")
 	f.BoolVar(&s.allowSSH, "allow-ssh", false, "with --network, let git reach remotes over ssh, with the keys of your agent")
-	f.BoolVar(&s.allowSysV, "allow-sysv", false, "let commands share System V memory, semaphores and queues with your other programs, where they cannot have their own")
 	f.StringArrayVar(&s.passEnv, "pass-env", nil, "let commands see the variable `NAME`, which looks like a credential; may be repeated")
 	f.BoolVar(&s.noSandbox, "browser-no-sandbox", false, "run the browser for screenshots without its own sandbox, as root must")
 }
