@@ -40,11 +40,5 @@ const (
 // ToolRun is the result of [Toolchain].
 type ToolRun = project.Run
 
-// A TestReport is the summary of a test run, read from the runner's output.
-type TestReport = project.TestReport
-
-// A TestFailure is a test that failed, or a file or package whose tests could not run.
-type TestFailure = project.TestFailure
-
 // ErrUnknownRunner reports a Runner that cannot do the task.
 var ErrUnknownRunner = project.ErrUnknownRunner

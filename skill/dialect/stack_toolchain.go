@@ -15,7 +15,7 @@ var (
 	testTool = projectTool(skill.Test, 300, Tool{
 		Name: "test",
 		Doc: "Run the tests of a project: go test, cargo test, pytest, the script test of package.json or make test, by the nearest " +
-			"file of these. Returns how many passed, and which failed where.",
+			"file of these. Returns what they print, and fails where no test ran.",
 		Params: []Param{
 			projectPath,
 			{Name: "pattern", Type: "string", Default: "test*.py", Doc: "names of the files with tests, for pytest"},
@@ -101,12 +101,6 @@ func projectTool(do skill.Purpose, usual int, t Tool) Tool {
 func projectKeys(d skill.ToolRun) keys {
 	k := keys{"output", wellFormed(string(d.Stdout)), "errors", wellFormed(string(d.Stderr)), "returncode", d.ExitCode,
 		"runner", d.Runner, "command", shellLine(d.Line), "cwd", d.Dir}
-	if d.Tests != nil {
-		failures := each(d.Tests.Failures, func(f skill.TestFailure) keys {
-			return keys{"name", wellFormed(f.Name), "file?", wellFormed(f.File), "line?", f.Line, "message?", wellFormed(f.Message)}
-		})
-		k = append(k, "passed", d.Tests.Passed, "failed", d.Tests.Failed, "skipped", d.Tests.Skipped, "failures", failures)
-	}
 	k = append(k, "changed?", d.Changed)
 	return append(k, endOf(d.Executed)...)
 }
@@ -134,8 +128,6 @@ func projectFailure(_ *call, d skill.ToolRun) error {
 		err = failf("%s found no tests", d.Runner)
 	case d.Wrong && d.ExitCode == 0:
 		err = failf("%s found files to format", d.Runner)
-	case d.Tests != nil && d.Tests.Failed > 0:
-		err = failf("%d failed, %d passed: %s exited with %d", d.Tests.Failed, d.Tests.Passed, d.Runner, d.ExitCode)
 	default:
 		err = failf("%s exited with %d", d.Runner, d.ExitCode)
 	}

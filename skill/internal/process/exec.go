@@ -28,8 +28,6 @@ type Command struct {
 	Unattended bool          // set variables that make programs neither prompt, page nor colour
 	Port       int           // TCP port of this machine at which it is reached even without Config.Network; 0 means none
 	Log        bool          // write output that is cut or not UTF-8 to a file in the workspace
-
-	Stdout, Stderr Filter // may be nil
 }
 
 // Executed is the result of a program: how it ended and what it printed. A program
@@ -272,11 +270,11 @@ func (x *Runner) run(ctx context.Context, a Command, spec Spec) (Executed, error
 		return Executed{}, err
 	}
 	defer stdin.Close()
-	stdout, err := newCapture(a.MaxOutput, a.Stdout, log)
+	stdout, err := newCapture(a.MaxOutput, log)
 	if err != nil {
 		return Executed{}, err
 	}
-	stderr, err := newCapture(a.MaxOutput, a.Stderr, log)
+	stderr, err := newCapture(a.MaxOutput, log)
 	if err != nil {
 		stdout.w.Close()
 		stdout.finish(time.Now())

@@ -27,13 +27,9 @@ type capture struct {
 	read chan struct{} // closed at the end of the stream
 }
 
-// A Filter returns a writer for a stream that passes to kept what is to be kept. If the
-// writer is an [io.Closer], it is closed at the end of the stream.
-type Filter func(kept io.Writer) io.Writer
-
-// newCapture makes a pipe and reads it until [capture.finish]. It keeps limit bytes of
-// what passes the filter, and writes all of it to the log. Both may be nil.
-func newCapture(limit int64, filter Filter, log *outputLog) (*capture, error) {
+// newCapture makes a pipe and reads it until [capture.finish]. It keeps limit bytes and
+// writes all of them to the log, which may be nil.
+func newCapture(limit int64, log *outputLog) (*capture, error) {
 	if limit <= 0 {
 		limit = defaultOutput
 	}
@@ -46,15 +42,9 @@ func newCapture(limit int64, filter Filter, log *outputLog) (*capture, error) {
 	if log != nil {
 		to = io.MultiWriter(to, log)
 	}
-	if filter != nil {
-		to = filter(to)
-	}
 	go func() {
 		defer close(c.read)
 		io.CopyBuffer(to, &lateReader{r: r}, make([]byte, 64<<10))
-		if end, ok := to.(io.Closer); ok {
-			end.Close()
-		}
 	}()
 	return c, nil
 }

@@ -47,7 +47,7 @@ func TestWhatWasPrintedIsKept(t *testing.T) {
 	}
 	printed := bytes.Repeat([]byte("0123456789abcdef"), 256)
 	for i := range 100 {
-		c, err := newCapture(0, nil, nil)
+		c, err := newCapture(0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package project
 
 import (
-	"bytes"
 	"os"
 	"path"
 	"path/filepath"
@@ -13,12 +12,14 @@ import (
 func planGo(p *project, a Task) (*runner, error) {
 	switch a.Do {
 	case Test:
-		line := []string{"go", "test", "-json"}
+		line := []string{"go", "test"}
+		if !a.Brief {
+			line = append(line, "-v")
+		}
 		if a.Name != "" {
 			line = append(line, "-run", a.Name)
 		}
-		tests := &goTests{module: p.module(), brief: a.Brief}
-		return &runner{name: "go test", argv: append(line, p.packages()), tests: tests, countTests: true}, nil
+		return &runner{name: "go test", argv: append(line, p.packages()), summary: goSummary}, nil
 	case Lint:
 		vet := &runner{name: "go vet", argv: []string{"go", "vet", p.packages()}}
 		if p.has(".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json") {
@@ -52,16 +53,6 @@ func (p *project) packages() string {
 	return "./" + rel + "/..."
 }
 
-// module returns the module path in go.mod, "" if there is none.
-func (p *project) module() string {
-	for line := range bytes.Lines(p.read("go.mod")) {
-		if f := strings.Fields(string(line)); len(f) >= 2 && f[0] == "module" {
-			return strings.Trim(f[1], `"`)
-		}
-	}
-	return ""
-}
-
 // planRust uses cargo, always for the whole package.
 func planRust(p *project, a Task) (*runner, error) {
 	line := map[Purpose][]string{
@@ -78,7 +69,7 @@ func planRust(p *project, a Task) (*runner, error) {
 	}
 	r := &runner{name: strings.Join(line[:2], " "), argv: line}
 	if a.Do == Test {
-		r.tests, r.countTests = new(cargoTests), true
+		r.summary = cargoSummary
 	}
 	return r, nil
 }

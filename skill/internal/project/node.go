@@ -77,9 +77,9 @@ func (p *project) nodeTest(a Task, pkg packageJSON) (*runner, error) {
 	case line[0] == "vitest":
 		line = append(line, "run")
 	}
-	r := &runner{name: strings.Join(line, " "), tests: new(scriptTests), countTests: true}
+	r := &runner{name: strings.Join(line, " "), summary: scriptSummary}
 	if a.Name != "" {
-		r.skipsOthers = true
+		r.summary = namedSummary
 		line = append(line, nameFlag(r.name), a.Name)
 	}
 	if !p.whole {
@@ -123,9 +123,9 @@ func (p *project) script(a Task, manager, name, script string) *runner {
 	}
 	r := &runner{name: strings.Join(line, " ")}
 	if a.Do == Test {
-		r.tests, r.countTests = new(scriptTests), true
+		r.summary = scriptSummary
 		if a.Name != "" {
-			r.skipsOthers = true
+			r.summary = namedSummary
 			args = append(args, nameFlag(script), a.Name)
 		}
 	}

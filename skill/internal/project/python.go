@@ -68,7 +68,7 @@ func (p *project) pytest(a Task) *runner {
 	if !a.Brief {
 		line = append(line, "-v")
 	}
-	r := &runner{argv: line, tests: new(pytestTests), noTestsCode: 5}
+	r := &runner{argv: line, noTestsCode: 5}
 	if in, ok := p.unittests(); ok {
 		r.fallback = p.unittest(a, in)
 	}
@@ -89,7 +89,7 @@ func (p *project) unittest(a Task, in string) *runner {
 	if !a.Brief {
 		line = append(line, "-v")
 	}
-	return &runner{name: "unittest", argv: line, tests: &unittestTests{dir: p.dir}, noTestsCode: 5, countTests: true}
+	return &runner{name: "unittest", argv: line, summary: unittestSummary, noTestsCode: 5}
 }
 
 // joinArg appends a directory to an argument, which still does not look like an option.

@@ -2,7 +2,7 @@
 // workspace, with the programs that their files call for.
 //
 //	task.go   run a task           go.go, node.go, python.go   choose its program
-//	find.go   find its project     report*.go                  read the output of tests
+//	find.go   find its project     tests.go                    find out whether a test ran
 package project
 
 import (
@@ -68,8 +68,7 @@ type Run struct {
 	Wrong   bool     // it reported problems, whatever its exit code
 	NoTests bool     // there were no tests to run
 
-	Tests   *TestReport // nil if the output contains no counts
-	Changed []string    // Format: absolute paths of the files that were rewritten
+	Changed []string // Format: absolute paths of the files that were rewritten
 }
 
 // Failed reports whether the program failed, reported problems, or found no tests.
@@ -83,12 +82,10 @@ type runner struct {
 	name        string // Run.Runner; "" means the base name of argv[0]
 	argv        []string
 	env         []string
-	tests       testReader // may be nil
-	noTestsCode int        // exit code for "no tests"; 0 if the program has none
-	countTests  bool       // without tests it exits with 0; count them
-	skipsOthers bool       // it counts tests whose name does not match as skipped
-	outputFails bool       // any output means that there are problems
-	needsVenv   bool       // it is pip, which must install into a virtual environment
+	summary     *summary // of a runner that exits with 0 without tests; else nil
+	noTestsCode int      // exit code for "no tests"; 0 if the program has none
+	outputFails bool     // any output means that there are problems
+	needsVenv   bool     // it is pip, which must install into a virtual environment
 
 	fallback *runner // used if the program is not installed; may be nil
 }
@@ -137,10 +134,6 @@ func (x *Tools) runIn(ctx context.Context, base string, a Task, p *project, r *r
 			Name: r.argv[0], Args: r.argv[1:], Dir: p.dir, Env: append(p.env(), r.env...),
 			Timeout: a.Timeout, MaxOutput: a.MaxOutput, Unattended: true, Log: true,
 		}
-		if r.tests != nil {
-			f := filterFor(r.tests)
-			run.Stdout, run.Stderr = f, f
-		}
 		done, err := x.process.Exec(ctx, base, run)
 		switch {
 		case err == nil:
@@ -160,13 +153,7 @@ func (r *runner) program() string { return cmp.Or(r.name, filepath.Base(r.argv[0
 func (r *runner) result(e process.Executed, dir string) Run {
 	d := Run{Executed: e, Runner: r.program(), Line: r.argv, Dir: dir}
 	d.Wrong = r.outputFails && len(e.Stdout) > 0
-	d.NoTests = r.noTestsCode != 0 && e.ExitCode == r.noTestsCode
-	if r.tests != nil {
-		if report, ok := r.tests.report(); ok {
-			d.Tests = &report
-			none := report.Passed+report.Failed == 0 && (report.Skipped == 0 || r.skipsOthers)
-			d.NoTests = d.NoTests || r.countTests && e.ExitCode == 0 && none
-		}
-	}
+	d.NoTests = r.noTestsCode != 0 && e.ExitCode == r.noTestsCode ||
+		r.summary != nil && e.ExitCode == 0 && r.summary.empty(e.Stdout, e.Stderr)
 	return d
 }
