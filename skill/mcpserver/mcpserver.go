@@ -16,7 +16,6 @@
 //	requests.go   requests of a client that have not been answered
 //	route.go      what happens to a line: a call, a message for the SDK, or a refusal
 //	message.go    the members of a message, and which messages are invalid
-//	greet.go      the first message, answered before the SDK does
 //	fast.go       calls answered without the SDK
 //	http.go       listening, limits, shutdown
 //	guard.go      which HTTP requests are accepted

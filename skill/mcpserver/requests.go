@@ -21,8 +21,7 @@ type pending struct {
 	cancelled bool     // no answer is sent
 	reads     bool     // room for the answer is reserved
 
-	agreed  chan struct{} // of initialize, closed when the SDK has answered; nil for all others
-	greeted bool          // the answer has been sent before the SDK's
+	agreed chan struct{} // of initialize, closed when the SDK has answered; nil for all others
 }
 
 // begin makes a request pending. It fails if one with the same ID is, or too many

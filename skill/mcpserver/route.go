@@ -90,11 +90,6 @@ func (c *conn) route(line []byte) *fastCall {
 		c.refuse(nil, jsonrpc.CodeInvalidRequest, errID.Error())
 		return nil
 	}
-	first := !c.begun
-	c.begun = true
-	if first && c.greet(e, id) {
-		return nil
-	}
 	if string(e.method) == `"tools/call"` && c.agreed() {
 		if call := c.fast(c.session, e, id); call != nil {
 			return call
@@ -145,6 +140,16 @@ func (c *conn) pass(data []byte, e *envelope) {
 		c.session.unread.reserve(c.closed)
 		c.deliver(m)
 	}()
+}
+
+// agree hands an initialize to the SDK, and waits until it has answered: the SDK refuses what
+// comes before that, and a client may send its next messages together with the first.
+func (c *conn) agree(m jsonrpc.Message, p *pending) {
+	c.deliver(m)
+	select {
+	case <-p.agreed:
+	case <-c.closed:
+	}
 }
 
 func (c *conn) deliver(m jsonrpc.Message) {

@@ -66,7 +66,6 @@ type conn struct {
 	held    atomic.Int64 // the number of the hold under way, whose owner executes a call; 0 for none
 	watch   *time.Timer  // calls relieve; nil before the first hold
 	quick   atomic.Bool  // the last call took less than a moment
-	begun   bool         // a request has been read
 
 	requests
 	sending  int           // messages that are being written
@@ -144,10 +143,6 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 	}
 	if p.agreed != nil {
 		defer close(p.agreed)
-	}
-	if p.greeted {
-		c.sent()
-		return nil
 	}
 	if p.reads {
 		defer c.session.unread.release()
