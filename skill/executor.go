@@ -141,23 +141,9 @@ func (x *Executor) Narrow(dirs []string) (*Executor, error) {
 	return y, err
 }
 
-// CheckReplaced fails if the workspace or a directory of Config.Allow was removed, or with
-// [ErrReplaced] if something else is at its path.
+// CheckReplaced fails if the workspace or a directory of Config.Allow was removed, or if
+// something else is at its path.
 func (x *Executor) CheckReplaced() error { return x.ws.CheckReplaced() }
-
-// Reopen returns an Executor on what is at the paths of the workspace and of Config.Allow
-// by now. It must be closed before x.
-func (x *Executor) Reopen() (*Executor, error) {
-	ws, err := x.ws.Reopen()
-	if err != nil {
-		return nil, err
-	}
-	y, err := newExecutorOn(x.cfg, ws, x.helpers)
-	if err == nil {
-		y.narrow = true
-	}
-	return y, err
-}
 
 // Close closes the workspace and removes the temporary files of commands.
 func (x *Executor) Close() error {

@@ -13,10 +13,8 @@ type Journal = workspace.Journal
 // A NotRegularError reports a device, pipe or socket where a file was expected.
 type NotRegularError = workspace.NotRegularError
 
-var (
-	ErrSameFile = workspace.ErrSameFile // a file is copied onto itself
-	ErrReplaced = workspace.ErrReplaced // another directory is at the path of the workspace
-)
+// ErrSameFile reports that a file is copied onto itself.
+var ErrSameFile = workspace.ErrSameFile
 
 // WithProgress returns a context in which long operations call report with the number of
 // files, bytes or seconds done. A total of 0 means unknown. Operations call report often,

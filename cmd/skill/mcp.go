@@ -129,7 +129,6 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 	if err != nil {
 		return fmt.Errorf("--tools: %w", err)
 	}
-	defer s.Close()
 	if c.getenv("GOGC") == "" {
 		defer keepLess()()
 	}

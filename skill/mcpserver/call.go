@@ -116,8 +116,8 @@ func content(b dialect.Block) mcp.Content {
 
 // do executes one call. The dialect decides whether arguments may be missing.
 func (s *Server) do(ctx context.Context, c *session, sc *scope, t tool, arguments json.RawMessage) (a answerText) {
-	if sc.refusal != "" {
-		return answerText{text: t.name + ": " + sc.refusal, failed: true}
+	if refusal := sc.refused(); refusal != "" {
+		return answerText{text: t.name + ": " + refusal, failed: true}
 	}
 	defer func() {
 		if p := recover(); p != nil {

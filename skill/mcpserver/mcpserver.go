@@ -7,7 +7,6 @@
 //	resource.go   the history and the files of the workspace as resources
 //	call.go       one call of a tool: arguments, progress, reply
 //	session.go    what belongs to one client
-//	reopen.go     the workspace, opened again when it was replaced
 //	roots.go      the folders that a client limits its calls to
 //	consent.go    calls that the user is asked about
 //	stdio.go      a connection that reads and writes lines, and its orderly end
@@ -81,9 +80,8 @@ type Config struct {
 }
 
 // A Server serves the tools of its dialects to any number of clients. What
-// belongs to one client is a [skill.Session] that no other client sees. When the
-// workspace is replaced by another folder at its path, the server serves that; Close
-// closes what it has opened then.
+// belongs to one client is a [skill.Session] that no other client sees. When another
+// folder replaces the workspace at its path, calls are refused until the program starts again.
 type Server struct {
 	cfg   Config
 	sdk   *mcp.Server
@@ -98,7 +96,6 @@ type Server struct {
 	relaying relaying
 
 	mu       sync.Mutex
-	served   *served
 	sessions map[*mcp.ServerSession]*session
 	logging  sync.Mutex
 
@@ -115,7 +112,6 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg:      cfg,
 		tools:    make(map[string]tool),
-		served:   &served{x: cfg.Executor, users: 1},
 		sessions: make(map[*mcp.ServerSession]*session),
 
 		maxUnread: maxUnread,

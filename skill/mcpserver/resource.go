@@ -64,9 +64,9 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 		return &mcp.ReadResourceResult{InputRequests: ask.InputRequests}, nil
 	}
 	defer c.leave(sc)
-	switch {
-	case sc.refusal != "":
-		return nil, errors.New(sc.refusal)
+	switch refusal := sc.refused(); {
+	case refusal != "":
+		return nil, errors.New(refusal)
 	case path == "":
 		err = readHistory(ctx, sc.x, c.state, found)
 	default:

@@ -105,14 +105,10 @@ func (c *session) roots(ctx context.Context, req *mcp.CallToolRequest) (_ []*mcp
 //   - If roots are named and all are outside, or none of them can be opened, all calls
 //     are refused.
 func (s *Server) narrowed(ctx context.Context, ss *mcp.ServerSession, roots []*mcp.Root) *scope {
-	v, err := s.use()
-	whole := &scope{served: v, x: v.x}
-	if err != nil {
-		whole.refusal = err.Error()
-		return whole
-	}
-	ceiling := []string{v.x.Dir()}
-	for _, dir := range v.x.Config().Allow {
+	x := s.cfg.Executor
+	whole := &scope{x: x}
+	ceiling := []string{x.Dir()}
+	for _, dir := range x.Config().Allow {
 		ceiling = append(ceiling, realPath(dir))
 	}
 	var kept, outside []string
@@ -145,16 +141,16 @@ func (s *Server) narrowed(ctx context.Context, ss *mcp.ServerSession, roots []*m
 	if i := slices.Index(kept, ceiling[0]); i > 0 { // relative names still begin there
 		kept[0], kept[i] = kept[i], kept[0]
 	}
-	return s.opened(ctx, ss, v, kept)
+	return s.opened(ctx, ss, kept)
 }
 
 // opened returns a scope of dirs, or one that refuses if none of them can be opened.
-func (s *Server) opened(ctx context.Context, ss *mcp.ServerSession, v *served, dirs []string) *scope {
+func (s *Server) opened(ctx context.Context, ss *mcp.ServerSession, dirs []string) *scope {
 	var problems []string
 	for len(dirs) > 0 {
-		x, err := v.x.Narrow(dirs)
+		x, err := s.cfg.Executor.Narrow(dirs)
 		if err == nil {
-			return &scope{served: v, x: x, narrow: true}
+			return &scope{x: x, narrow: true}
 		}
 		bad := 0 // the folder that the error is about
 		for i, dir := range dirs {
@@ -166,7 +162,7 @@ func (s *Server) opened(ctx context.Context, ss *mcp.ServerSession, v *served, d
 		problems = append(problems, err.Error())
 		dirs = slices.Delete(dirs, bad, bad+1)
 	}
-	return &scope{served: v, x: v.x, refusal: "none of the client's roots can be opened (" + strings.Join(problems, "; ") + ")"}
+	return &scope{x: s.cfg.Executor, refusal: "none of the client's roots can be opened (" + strings.Join(problems, "; ") + ")"}
 }
 
 // intersect returns the parts of dir that are in a folder of the ceiling.

@@ -35,10 +35,20 @@ type running struct{ stop context.CancelCauseFunc }
 // scope is the part of the workspace that the calls of a session may use.
 type scope struct {
 	x       *skill.Executor
-	refusal string  // why every call is refused; "" if calls are executed
-	served  *served // what x is, or a part of; nil if the scope only refuses
-	narrow  bool    // x was opened for this scope and is closed with it
-	users   int     // the calls that use it, plus one while it is the session's
+	refusal string // why every call is refused; "" if calls are executed
+	narrow  bool   // x was opened for this scope and is closed with it
+	users   int    // the calls that use it, plus one while it is the session's
+}
+
+// refused returns why a call is refused, "" if it is executed.
+func (sc *scope) refused() string {
+	if sc.refusal != "" {
+		return sc.refusal
+	}
+	if err := sc.x.CheckReplaced(); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 var errClientGone = errors.New("the client is gone")
@@ -128,12 +138,11 @@ func (c *session) end() {
 // the client has to be asked for its roots first.
 func (c *session) enterKnown() *scope {
 	c.mu.Lock()
-	sc := c.scope
-	if sc != nil {
-		sc.users++
+	defer c.mu.Unlock()
+	if c.scope != nil {
+		c.scope.users++
 	}
-	c.mu.Unlock()
-	return c.usable(sc)
+	return c.scope
 }
 
 // leave ends one use of a scope.
@@ -144,14 +153,8 @@ func (c *session) leave(sc *scope) {
 }
 
 func (c *session) release(sc *scope) {
-	if sc.users--; sc.users > 0 {
-		return
-	}
-	if sc.narrow {
+	if sc.users--; sc.users == 0 && sc.narrow {
 		sc.x.Close()
-	}
-	if sc.served != nil {
-		c.server.unuse(sc.served)
 	}
 }
 
@@ -161,19 +164,8 @@ func (c *session) forgetScope() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changes++
-	c.forgetLocked(c.scope)
-}
-
-// forget is forgetScope if sc is still the session's.
-func (c *session) forget(sc *scope) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.forgetLocked(sc)
-}
-
-func (c *session) forgetLocked(sc *scope) {
-	if sc != nil && sc == c.scope {
-		c.release(sc)
+	if c.scope != nil {
+		c.release(c.scope)
 		c.scope = nil
 	}
 }

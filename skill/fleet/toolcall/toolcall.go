@@ -83,9 +83,6 @@ func (d *Desk) end() {
 	for d.calls > 0 {
 		d.none.Wait()
 	}
-	for _, s := range d.servers {
-		s.Close()
-	}
 }
 
 // Idle returns how long there has been no call; 0 while there is one.

@@ -209,25 +209,3 @@ func (w *Workspace) CheckReplaced() error {
 	}
 	return nil
 }
-
-// Reopen opens the folders that are at the paths of those of w by now. They must belong
-// to the same users.
-func (w *Workspace) Reopen() (*Workspace, error) {
-	opts := w.opts
-	opts.Dir, opts.Allow = w.roots[0].given, nil
-	for _, r := range w.roots[1:] {
-		opts.Allow = append(opts.Allow, r.given)
-	}
-	n, err := Open(opts)
-	if err != nil {
-		return nil, err
-	}
-	for i, r := range n.roots {
-		was := w.roots[i]
-		if r.dir != was.dir || tree.InfoOf(r.info).UID != tree.InfoOf(was.info).UID {
-			n.Close()
-			return nil, fmt.Errorf("another folder, %s, is at the path of the workspace %s, and it leads elsewhere or belongs to another user; start skill again to use it", r.dir, was.dir)
-		}
-	}
-	return n, nil
-}
