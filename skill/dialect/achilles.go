@@ -312,35 +312,3 @@ func achillesFail(in *call, err error) Reply {
 	}
 	return failureReply(f)
 }
-
-// Usage shows how a text command is written; it is "" for no tool.
-func (t *Tool) Usage() string {
-	if t == nil {
-		return ""
-	}
-	line := "usage: " + t.Name + " PATH"
-	for _, p := range t.Params[1:] {
-		line += " " + p.Name + ": " + map[string]string{"content": "TEXT", "destination": "PATH"}[p.Name]
-	}
-	return line
-}
-
-// nearest suggests the operation whose name is most like the given one.
-func (d *Dialect) nearest(name string) string {
-	best, least := (*Tool)(nil), 4
-	name = strings.ToLower(name[:min(len(name), 32)]) // no operation is as long
-	for i := range d.Tools {
-		t := &d.Tools[i]
-		n := skill.Distance(strings.ToLower(t.Name), name)
-		if len(name) > 2 && strings.HasPrefix(strings.ToLower(t.Name), name) {
-			n = 0
-		}
-		if n < least {
-			best, least = t, n
-		}
-	}
-	if best == nil {
-		return "the operations are " + strings.Join(each(d.Tools, func(t Tool) string { return t.Name }), ", ")
-	}
-	return "did you mean " + best.Name + "? " + best.Usage()
-}
