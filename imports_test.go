@@ -64,7 +64,7 @@ var mayImport = map[string][]string{
 
 	"llmfallback/remote": {},
 
-	"llmfallback/openai": {"llmfallback/remote"},
+	"llmfallback/openai": {"llmfallback/remote", "parser/json"},
 
 	"llmfallback": {"llmfallback/openai", "llmfallback/remote", "parser", "parser/json"},
 
@@ -80,7 +80,7 @@ var mayImport = map[string][]string{
 
 	"skill/agent/trace": {"skill/agent", "skill"},
 
-	"skill/agent/provider": {"skill/agent", "skill/internal/words", "llmfallback/openai", "llmfallback/remote"},
+	"skill/agent/provider": {"skill/agent", "skill/internal/words", "llmfallback/openai", "llmfallback/remote", "parser/json"},
 
 	"skill/fleet/pack": {"skill/internal/search", "skill/internal/workspace/tree"},
 
