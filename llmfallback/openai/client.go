@@ -12,9 +12,11 @@ package openai
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -176,5 +178,8 @@ func (x *exchange) read(ctx context.Context, stream *openai.ChatCompletionStream
 	}
 }
 
-// holds reports whether something has come that can be used.
-func (a *answer) holds() bool { return len(a.calls) > 0 || a.text.Len() > 0 }
+// holds reports whether what has come can be used: calls whose arguments are whole, or a text.
+func (a *answer) holds() bool {
+	broken := func(c *callPieces) bool { return len(c.arguments) > 0 && !json.Valid([]byte(c.joined())) }
+	return !slices.ContainsFunc(a.calls, broken) && (len(a.calls) > 0 || a.text.Len() > 0)
+}
