@@ -90,11 +90,18 @@ func (c *conn) route(line []byte) *fastCall {
 		c.refuse(nil, jsonrpc.CodeInvalidRequest, errID.Error())
 		return nil
 	}
-	if string(e.method) == `"tools/call"` && c.agreed() {
-		if call := c.fast(c.session, e, id); call != nil {
+	if string(e.method) != `"tools/call"` {
+		c.pass(line, &e)
+		return nil
+	}
+	p := readParams(e.params)
+	if c.agreedOn(p) {
+		if call := c.fast(c.session, e, p, id); call != nil {
+			call.notify = c.notify
 			return call
 		}
 	}
+	e.client = p.client
 	c.pass(line, &e)
 	return nil
 }
@@ -114,6 +121,9 @@ func (c *conn) pass(data []byte, e *envelope) {
 	}
 	reads := e != nil && c.server.reads(*e)
 	p := &pending{reads: reads}
+	if e != nil {
+		p.client = e.client
+	}
 	if r, ok := m.(*jsonrpc.Request); ok && e != nil {
 		if r.Method == "initialize" {
 			p.agreed = make(chan struct{})
@@ -170,6 +180,16 @@ func (s *Server) reads(e envelope) bool {
 		}
 	}
 	return false
+}
+
+// agreedOn reports whether the version of the protocol is agreed for a call.
+func (c *conn) agreedOn(p callParams) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p.client != nil {
+		return bytes.Equal(p.client, c.accepted)
+	}
+	return c.version != ""
 }
 
 // agreed reports whether the version of the protocol has been negotiated.
