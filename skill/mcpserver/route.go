@@ -41,14 +41,6 @@ func callIDOf(id jsonrpc.ID) callID {
 	return callID{}
 }
 
-// sdk returns the ID as the SDK has it.
-func (id callID) sdk() (jsonrpc.ID, error) {
-	if id.text != "" {
-		return jsonrpc.MakeID(id.text[1:])
-	}
-	return jsonrpc.MakeID(float64(id.number))
-}
-
 // readID decodes an ID. ok is false if it is neither a string nor a whole number.
 func readID(raw []byte) (id callID, ok bool) {
 	if text, ok := rawjson.String(raw); ok {
