@@ -1,0 +1,96 @@
+package textskill_test
+
+// guarantees are the promises of SECURITY.md in detail. A line is what is protected, "from",
+// the danger, and the tests that hold the promise.
+const guarantees = `
+Files
+  files outside the workspace and --allow from paths with .., absolute paths, every spelling: TestSpellings TestLeads
+  files outside the workspace and --allow from links that lead out, chains of them, dangling ones: TestReal TestManyLinks
+  files outside the workspace and --allow from folders and files that become links while they are used: TestFolderSwappedWithLink TestFileSwappedWithLink TestRemoveWhileSwapped
+  files outside the workspace and --allow from all of these, in every path argument of every tool: TestHostilePaths TestSwappedPaths TestHostileTexts TestHostileFiles TestHostilePathsOverStdio TestPathsAreMarked
+  a file that is changed from a disk that is full, read-only or another's, too many open files, a workspace that is moved or removed: TestAdversity
+  the workspace itself from being deleted, moved or replaced: TestRootsStay
+  .git, perstack and perstack.toml, which run code from writes of file tools: TestConfigIsNotContent TestConfigInATree TestConfigLookalikes
+  the history, for undo from every tool and fenced command: TestPlace TestOutputIsReadAndNotChanged
+  a history that must lie in the workspace, in .skill from every tool: TestRecordsAreDenied TestUserStateIsDenied TestRecordsAreNotListed TestRecordsInATree
+  the user's terminal from control characters in names, contents and errors: TestVisibleControls TestScript
+  the user's intent from a path with blanks, flags after the command, words left over: TestScript
+  the user of skill test from a stranger's golden file: flags, links, servers, commands: TestScript TestGoldenServersEnd
+  this program from FIFOs, sockets, devices: TestSpecialFiles TestSpecialFileInATree
+  this program from damage of the history: TestDamagedJournal TestDamage FuzzLog
+  this program from a command that damages saved files: TestTrackedDamaged FuzzTable
+  everything from changes under --read-only and --dry-run: TestReadOnly TestDryRun TestExecIsRefusedWhereNothingMayChange
+
+Commands: the fence
+  all of the below from some 520 attempts by system calls, as root and as another user: TestFenceProbes TestFenceProbesWithoutAView TestFenceProbesWithoutNamespaces
+  files outside the workspace, the temporary folder and the caches from writes: TestFenceFiles TestFenceServer
+  settings of other programs from writes: TestCachesHoldNoConfiguration
+  files of the user outside from set-id bits: TestFenceProbes
+  keys, tokens, passwords, files of other projects from reads: TestFenceFiles TestFencePATH
+  keys, tokens, passwords, files of other projects from links that an earlier command left behind: TestFenceStays
+  other machines, and services of this one from sockets without --network: TestFenceProbes TestServersMeetCommands
+  other machines, and services of this one from a forged network of a server: TestForgedNetworks
+  other machines, and services of this one from TCP: TestFenceTCP TestFenceProbesWithoutNamespaces
+  other machines, and services of this one from UDP, Multipath TCP, raw and other sockets, io_uring, connecting by sending, listening without a port: TestFenceSockets TestFenceProbes
+  services of the user and the system from sockets that have a name, by paths, links, open directories, /proc, mounts and other namespaces: TestFenceProbes TestPassedSocketsAreShown TestSocketsOfLookups TestViewIsOfNow TestNoViewOfEverything
+  other processes from signals, abstract sockets, debuggers, /proc: TestFenceSignals
+  other processes from being listed, with their arguments: TestFenceProbes TestACommandSeesItsOwnProcesses
+  other processes from limits, priorities, keyrings, System V objects: TestFenceProbes
+  other processes from a record of a server that a command wrote: TestForgedServerRecordsKillNothing TestForgedServerEventsKillNothing
+  the helper of a command from signals, debuggers, its pipes: TestACommandDoesNotReachItsHelper
+  tokens, passwords, agents of the environment from commands: TestCommandsGetNoCredentials
+  common programs from a fence that is too tight: TestFenceLetsProgramsWork TestViewHasLinks TestViewKeepsCachesWhole
+  the system from set-uid programs, devices, memory, core dumps: TestFenceLimits TestFenceFiles
+  the user from a report of a sandbox that is not there: TestFenceModes TestFenceWhereThereIsNone TestRunTellsOfALessFence TestPerstackHealth
+  the machine from orphaned processes: TestNoProcessIsLeftAfterATimeout TestAHopperIsCaught TestEverythingDiesWithTheProgram
+  the machine from a helper that is killed: TestNothingOutlivesItsHelper
+  the machine from a helper that is killed together with the program, the helper of a server: TestNothingOutlivesHelperAndProgram
+  this program from output without end: TestExecOutputIsBounded
+
+Programs that this one starts for itself
+  this machine from programs that a command put into PATH: TestProgramsOfTheWorkspaceAreNotStarted
+  files outside the workspace from all programs that git starts: TestGitIsFenced
+  files, services of this machine from a page, or whoever reaches the browser's DevTools: TestBrowserIsFenced TestBrowserKeepsItsSandbox
+  files outside the workspace from the search program: TestSearchProgramIsFenced
+  the user's passwords from the repository, other hosts: TestGitLogin TestGitLoginOfAnotherHost TestGitAsksNobody
+  the fence from a second way to start programs: TestOneWayToStartAProgram
+
+Credentials
+  this program's keys from commands: TestExecEnvironment
+  this program's keys from looking into /proc: TestNoCredentialCanBeSeenInProc
+  this program's keys from other users, in the list of processes: TestKeyFile
+  the user's key and conversation from an endpoint, provider or key that perstack.toml or .env of a workspace names: TestKeyStaysWithoutTrust TestScript
+  the user from commands and endpoints of a stranger's skills, also those that a command wrote into perstack.toml: TestScript
+  the user from a perstack.toml of another user in a directory above: TestProjectOfAnotherUser
+  credentials of the environment and .env from records, events, the model: TestCredentials TestSecretsStayOut TestRedactedIsExplained
+  the program's open files from commands: TestNothingOfThisProcessIsInherited
+  passwords of git from a prompt that nobody sees: TestGitAsksNobody
+
+Network
+  the network from use without --network: TestTheWebIsOffUnlessAllowed
+  private addresses, this machine by any address of its interfaces, cloud metadata from addresses in every spelling, redirects, names that change their answer: TestGuardAddresses TestOwnAddressIsRefused TestNoSpellingLeadsInside TestNoRedirectLeadsInside TestANameThatChangesItsAnswer
+  private addresses, this machine by any address of its interfaces, cloud metadata from a proxy from the environment: TestNoProxyBySurprise
+  private addresses, this machine by any address of its interfaces, cloud metadata from git's remotes: TestGitGuard
+  the MCP server over HTTP from web pages, other hosts and users: TestHTTPRefuses TestHTTPNeedsATokenWhereOthersCanReachIt TestMCPMakesAToken
+  the MCP server over HTTP from other users: TestHTTPServesOverAUnixSocket
+  the MCP server over HTTP from sessions without end, bodies that do not come, batches: TestHTTPSessionsAreBounded TestHTTPIdleSessionsEnd TestHTTPSessionsEnd TestHTTPServesBesideOthersWhoDoNot
+  the page of skill web from web pages, other hosts and users: TestPageRefuses TestPageLink
+  changes that the page could undo from forms and scripts of other pages, that have the cookie sent: TestPageRefuses
+  a reader of the page from names, contents and logs that contain markup or controls: TestPageShowsHostileText TestPageFits TestPageRefuses
+  the page from diffs, logs and lists without end: TestPageIsBounded TestPageCutsNames
+  a workspace from roots of an MCP client: TestRootsNarrowAndNeverWiden
+
+Fleets
+  files .env* and credentials of git from the servers: TestSecret TestGitConfig
+  files of a tenant with a key from readers of the servers' disks: TestKey
+  a worker's disk from manifests and packs that are damaged or made up: TestDamaged TestLinkInPlace
+  skill-fleet mcp --http from web pages, other hosts and users: TestRelayNames TestMCPHTTP
+  the servers of skill/fleet/deploy from other machines, root in a container: TestReadme
+
+Git
+  this machine from hooks, filters, editors and helpers that a repository names: TestGitRunsNothing TestGitSettings
+  files outside the workspace from repositories that reach out of it: TestGitOutside
+
+The project
+  the checks of a change from an action whose tag is moved: TestWorkflowsArePinned
+`
