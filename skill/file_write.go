@@ -2,6 +2,8 @@ package skill
 
 import (
 	"context"
+	"io"
+	"strings"
 
 	"textskill/skill/internal/workspace"
 )
@@ -20,6 +22,7 @@ type AppendFile struct {
 	Content string // any bytes
 	Parents bool   // create the directories above Path
 	Exists  bool   // the file must exist, otherwise ENOENT
+	Lines   bool   // Content is whole lines, with the file's line ends: one goes behind it, and before it where the file's last line has none
 }
 
 func (WriteFile) op()  {}
@@ -75,10 +78,32 @@ func (x *Executor) appendFile(ctx context.Context, s *Session, a AppendFile) (Re
 			return nil, err
 		}
 	}
+	if a.Lines {
+		a.Content = x.asLines(abs, a.Content)
+	}
 	data, err := x.encodeEnd(abs, a.Content)
 	if err != nil {
 		return nil, err
 	}
 	c, err := x.ws.AppendFile(ctx, abs, data, workspace.WriteOptions{Parents: a.Parents})
 	return result(Changed{Change: c, Bytes: int64(len(data))}, err)
+}
+
+// asLines returns content as lines that go to the end of the file abs.
+func (x *Executor) asLines(abs, content string) string {
+	before, end := "", "\n"
+	if f, info, err := x.ws.Open(abs); err == nil {
+		defer f.Close()
+		const enough = 64 << 10
+		tail, err := io.ReadAll(io.NewSectionReader(f, max(info.Size-enough, 0), enough))
+		text := strings.ReplaceAll(string(tail), "\x00", "") // of UTF-16
+		if strings.Contains(text, "\r\n") {
+			end = "\r\n"
+		}
+		if err == nil && text != "" && !strings.HasSuffix(text, "\n") {
+			before = end
+		}
+	}
+	lines := strings.ReplaceAll(strings.TrimSuffix(content, "\n"), "\r\n", "\n")
+	return before + strings.ReplaceAll(lines, "\n", end) + end
 }

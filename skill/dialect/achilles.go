@@ -24,7 +24,7 @@ var Achilles = &Dialect{
 	Prompt: &Prompt{
 		claims: func(d *Dialect, text string) bool { return d.Lookup(parser.Text(text).Operation) != nil },
 		answer: func(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Session, in Input, yield func(Reply) bool) {
-			yield(d.text(ctx, x, s, in.Text, in.Fallback))
+			yield(d.text(ctx, x, s, in))
 		},
 	},
 	Tools: []Tool{
@@ -47,7 +47,7 @@ var Achilles = &Dialect{
 			Name: "appendFile", Doc: "Append to a file; a missing file is created.",
 			Params: []Param{pathParam, contentParam}, Effect: Adds,
 			operation: func(in *call) (skill.Args, error) {
-				return skill.AppendFile{Path: in.str("path"), Content: in.str("content")}, nil
+				return skill.AppendFile{Path: in.str("path"), Content: in.str("content"), Lines: in.str("lines") != ""}, nil
 			},
 			reply: sentence("Appended content at %s successfully."),
 		},
@@ -140,34 +140,41 @@ func dryRun(line string, c skill.Changed) string {
 
 // Text carries out one text command for s. ask may be nil.
 func Text(ctx context.Context, x *skill.Executor, s *skill.Session, prompt string, ask Fallback) Reply {
-	return Achilles.text(ctx, x, s, prompt, ask)
+	return Achilles.text(ctx, x, s, Input{Text: prompt, Fallback: ask})
 }
 
-func (d *Dialect) text(ctx context.Context, x *skill.Executor, s *skill.Session, prompt string, ask Fallback) (r Reply) {
+func (d *Dialect) text(ctx context.Context, x *skill.Executor, s *skill.Session, given Input) (r Reply) {
+	prompt := given.Text
 	if prompt == "" {
 		return failureReply(&Failure{Message: "No input provided for file-system operation", Hint: "type a command: writeFile a.txt content: hi"})
 	}
 	c := parser.Text(prompt)
 	in := d.call(x, s, c.Operation)
 	if in.tool == nil || c.Path == "" {
-		r = in.understand(ctx, prompt, ask)
+		r = in.understand(ctx, prompt, given.Fallback)
 	} else if err := in.fill(c); err != nil {
 		r = in.fail(err)
+	} else if over := slices.Concat(in.unread(prompt, c.Payload), in.unclosed(prompt, c), in.surplus(c)); given.Strict && len(over) > 0 {
+		r = in.fail(&Failure{Message: strings.Join(over, "; ")})
 	} else {
 		r = in.run(ctx)
-		r.Ignored = slices.Concat(in.unread(prompt, c.Payload), in.unclosed(prompt, c), in.surplus(c))
+		r.Ignored = over
 	}
 	r.Tool = cmp.Or(r.Tool, c.Operation)
 	return r
 }
 
-// unread says that only the first line of several was read as the command.
+// unread says what of a prompt was not read as the command: words after the path, or all but the
+// first of several lines.
 func (in *call) unread(prompt, payload string) []string {
-	const hint = "--lines reads one command per line"
+	hint := "--lines reads one command per line"
+	if !strings.Contains(strings.TrimSpace(prompt), "\n") {
+		hint = "a path with blanks is written in quotes"
+	}
 	switch {
 	case in.tool.param("destination") != nil && strings.Contains(in.str("destination"), "\n"):
 		return []string{"the destination goes over several lines; " + hint}
-	case len(in.tool.Params) > 1 || payload == "" || !strings.Contains(strings.TrimSpace(prompt), "\n"):
+	case len(in.tool.Params) > 1 || payload == "":
 		return nil
 	}
 	return []string{fmt.Sprintf("what follows the path was ignored: %.40q; %s", payload, hint)}
@@ -240,6 +247,9 @@ func (in *call) understand(ctx context.Context, prompt string, ask Fallback) Rep
 		if e.Destination != "" {
 			args["destination"] = e.Destination
 		}
+		if e.Lines {
+			args["lines"] = "true"
+		}
 		r = in.dialect.Command(ctx, in.x, in.s, e.Operation, args)
 	}
 	r.Via = e.Via
@@ -311,4 +321,41 @@ func achillesFail(in *call, err error) Reply {
 		f.Message = in.sent + ": " + err.Error()
 	}
 	return failureReply(f)
+}
+
+// Usage shows how a text command is written; it is "" for no tool.
+func (t *Tool) Usage() string {
+	if t == nil {
+		return ""
+	}
+	line := "usage: " + t.Name + " PATH"
+	for _, p := range t.Params[1:] {
+		line += " " + p.Name + ": " + map[string]string{"content": "TEXT", "destination": "PATH"}[p.Name]
+	}
+	return line
+}
+
+// nearest suggests the operation whose name is most like the given one.
+func (d *Dialect) nearest(name string) string {
+	if best := d.Nearest(name); best != nil {
+		return "did you mean " + best.Name + "? " + best.Usage()
+	}
+	return "the operations are " + strings.Join(each(d.Tools, func(t Tool) string { return t.Name }), ", ")
+}
+
+// Nearest returns the tool whose name is most like the given one, nil if none is much like it.
+func (d *Dialect) Nearest(name string) *Tool {
+	best, least := (*Tool)(nil), 4
+	name = strings.ToLower(name[:min(len(name), 32)]) // no operation is as long
+	for i := range d.Tools {
+		t := &d.Tools[i]
+		n := skill.Distance(strings.ToLower(t.Name), name)
+		if len(name) > 2 && strings.HasPrefix(strings.ToLower(t.Name), name) {
+			n = 0
+		}
+		if n < least {
+			best, least = t, n
+		}
+	}
+	return best
 }

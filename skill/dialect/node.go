@@ -13,7 +13,91 @@ import (
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"textskill/parser"
+	rawjson "textskill/parser/json"
 )
+
+// object is a JSON object as JSON.stringify prints it: names and values in turn,
+// the names in the order given. A value is nil, a string, bool, int, int64 or
+// float64, or []byte that is JSON already.
+func object(pairs ...any) []byte {
+	b := []byte{'{'}
+	for i := 0; i < len(pairs); i += 2 {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(rawjson.AppendString(b, pairs[i].(string)), ':')
+		b = appendValue(b, pairs[i+1])
+	}
+	return append(b, '}')
+}
+
+// withContent returns a document of JSON, which has "content":"", with the content text,
+// which is UTF-8. That may be long, so it is copied once.
+func withContent(document, text string) string {
+	const empty = `"content":""`
+	before, after, _ := strings.Cut(document, empty)
+	var b strings.Builder
+	b.Grow(len(document) + rawjson.TextSize(text))
+	b.WriteString(before + strings.TrimSuffix(empty, `"`))
+	rawjson.WriteText(&b, text)
+	b.WriteString(`"` + after)
+	return b.String()
+}
+
+// array is a JSON array of values that are JSON already.
+func array(items [][]byte) []byte {
+	b := []byte{'['}
+	for i, item := range items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, item...)
+	}
+	return append(b, ']')
+}
+
+func appendValue(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case string:
+		return rawjson.AppendString(b, v)
+	case bool:
+		return strconv.AppendBool(b, v)
+	case int:
+		return strconv.AppendInt(b, int64(v), 10)
+	case int64:
+		return strconv.AppendInt(b, v, 10)
+	case float64:
+		return append(b, rawjson.Number(v)...)
+	case []byte:
+		return append(b, v...)
+	}
+	return append(b, "null"...)
+}
+
+// whole returns s as it is written to a file or used in its name, where half of a
+// surrogate pair cannot be.
+func whole(s string) string { return rawjson.ReplaceHalves(s) }
+
+// wellFormed replaces what is not UTF-8 in s, as node and Python do.
+func wellFormed(s string) string { return rawjson.WellFormed(s) }
+
+// units is the length of s as JavaScript counts it, in UTF-16 units.
+func units(s string) (n int) {
+	for i := range len(s) {
+		if s[i]&0xc0 != 0x80 {
+			n++
+		}
+		if s[i] >= 0xf0 {
+			n++
+		}
+	}
+	return n
+}
+
+// isBlank reports whether nothing is left of s after JavaScript's trim.
+func isBlank(s string) bool { return strings.TrimFunc(s, parser.IsSpace) == "" }
 
 // inspect quotes s as node does in its messages, and cuts it as they do.
 func inspect(s string) string {

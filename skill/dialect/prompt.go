@@ -52,6 +52,7 @@ type Input struct {
 	Wire     *wire.Wire // of the text; nil if its shape decides
 	Named    bool       // the dialect was named, not found by the shape of the text
 	Fallback Fallback   // asked what the text means if no grammar says it; may be nil
+	Strict   bool       // words left over behind a text command are an error
 	UndoKeys bool       // add to JSON how a change is undone ("undo"), or why it cannot be ("not_kept"), and how the text was repaired ("repaired")
 }
 
@@ -96,6 +97,7 @@ func (d *Dialect) Wire(in Input) *wire.Wire {
 // An Extraction is a text command as a fallback understood it.
 type Extraction struct {
 	Operation, Path, Content, Destination string
+	Lines                                 bool   // the content is whole lines
 	Via                                   string // "rules" or "llm"
 }
 
