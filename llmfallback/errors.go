@@ -12,6 +12,7 @@ import (
 // what was sent or answered.
 var (
 	ErrSilent          = errors.New("nobody understands the request")
+	ErrNoModel         = errors.New("no model is set")
 	ErrUnavailable     = errors.New("the model's endpoint cannot be used")
 	ErrBudget          = errors.New("the budget for the model is spent")
 	ErrRefused         = errors.New("the answer is refused")
@@ -39,6 +40,9 @@ type ConfirmError struct {
 	Operation string
 	Command   string // the text command that does it, a prompt not yet quoted for a shell; "" if none can be typed
 	Reason    string // why nothing was done: "the request does not say to overwrite a.txt"
+
+	Extraction Extraction // to carry out if somebody confirms it
+	Lines      bool       // its content is whole lines of the file
 }
 
 func (e *ConfirmError) Error() string {

@@ -48,7 +48,7 @@ type Config struct {
 	// model and returns the model's answer.
 	Complete func(ctx context.Context, prompt string) (string, error)
 
-	Destructive Destructive
+	Policy Policy // what a request that needs a second key comes to
 
 	// Stat reports whether a path of the workspace is a folder, with an error if
 	// nothing is there. If Stat is nil every file counts as existing, so that
@@ -67,7 +67,7 @@ type Config struct {
 type Extractor struct {
 	config Config
 	agents []Agent
-	off    string // why there is no model
+	off    bool // there is no model, though one might be asked
 }
 
 // New returns an Extractor, or an error for a value that is unknown and for an
@@ -78,12 +78,10 @@ func New(c Config) (*Extractor, error) {
 	default:
 		return nil, fmt.Errorf("fallback %q is unknown; use auto, rules, llm or none", c.Mode)
 	}
-	switch c.Destructive {
-	case "":
-		c.Destructive = TwoKeys
-	case TwoKeys, Refuse, Allow:
+	switch c.Policy {
+	case "", Ask, Refuse, Allow:
 	default:
-		return nil, fmt.Errorf("destructive %q is unknown; use two-key, refuse or allow", c.Destructive)
+		return nil, fmt.Errorf("policy %q is unknown; use ask, refuse or allow", c.Policy)
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -121,7 +119,7 @@ func (x *Extractor) model() (Agent, error) {
 		case err != nil:
 			return nil, err
 		case client == nil:
-			x.off = "no model is configured; set OPENAI_BASE_URL or OPENAI_API_KEY, and SKILL_MODEL"
+			x.off = true
 			return nil, nil
 		case m.Name == "":
 			return unnamed{}, nil
@@ -221,6 +219,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 type Result struct {
 	Extraction
 	Via       string // "rules" or "llm"; "" if there is no answer
+	Lines     bool   // the content is whole lines of the file
 	Telemetry Telemetry
 }
 
@@ -238,10 +237,26 @@ func (x *Extractor) Extract(ctx context.Context, prompt string) (Result, error) 
 		r.Extraction, err = x.guarded(prompt, reply)
 	}
 	r.Telemetry.Outcome = r.outcome(err)
+	if c, ok := errors.AsType[*ConfirmError](err); ok {
+		c.Lines = lined(prompt, c.Extraction)
+	}
+	r.Lines = lined(prompt, r.Extraction) && err == nil && !x.config.Trust
 	if err != nil {
 		r.Extraction = Extraction{}
 	}
 	return r, err
+}
+
+// lined reports whether a prompt says that the content of e is whole lines of the file.
+func lined(prompt string, e Extraction) bool {
+	if !e.HasContent {
+		return false
+	}
+	if r := Read(prompt); r.Answered {
+		return r.Lines
+	}
+	g := compiled()
+	return e.Operation == "appendFile" && g.has(g.spoken(prompt, e), "lines") != ""
 }
 
 // Complete makes an Extractor an [Agent]. It uses [Instruction], whatever that of the
@@ -271,8 +286,8 @@ func (x *Extractor) ask(ctx context.Context, prompt string) (Reply, error) {
 		}
 		silent = err
 	}
-	if x.off != "" {
-		silent = fmt.Errorf("%w; %s", silent, x.off)
+	if x.off {
+		silent = fmt.Errorf("%w: %w", silent, ErrNoModel)
 	}
 	return Reply{}, silent
 }
@@ -280,8 +295,10 @@ func (x *Extractor) ask(ctx context.Context, prompt string) (Reply, error) {
 // guarded returns the operation of a reply, if the prompt itself says it.
 func (x *Extractor) guarded(prompt string, reply Reply) (Extraction, error) {
 	e := stated(reply.Values)
-	settle(&e, x.config.Stat)
-	if err := within(prompt, e); err != nil {
+	complete(&e, x.config.Stat)
+	if err := within(prompt, e); errors.Is(err, ErrNotInPrompt) && reply.Via == "llm" {
+		return e, e.unconfirmed(notFound(err))
+	} else if err != nil {
 		return e, err
 	}
 	if (e.Operation == "writeFile" || e.Operation == "appendFile") && !e.HasContent {
@@ -290,7 +307,7 @@ func (x *Extractor) guarded(prompt string, reply Reply) (Extraction, error) {
 	if e.incomplete() {
 		return e, nil
 	}
-	return e, confirm(prompt, e, x.config.Destructive, x.config.Stat)
+	return e, confirm(prompt, e, x.config.Policy, x.config.Stat)
 }
 
 // stated is the inverse of [Extraction.value].
@@ -324,4 +341,10 @@ func (r *Result) outcome(err error) string {
 		return "repair_accept"
 	}
 	return "accept"
+}
+
+// notFound says of a value that is not in the prompt what a person wants to know.
+func notFound(err error) string {
+	why, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), ErrNotInPrompt.Error()+": "), ";")
+	return strings.ReplaceAll(strings.ReplaceAll(why, "`", ""), "command", "request")
 }

@@ -1,40 +1,45 @@
 package llmfallback
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
-// Destructive says what happens to a request in plain words that would delete or
-// overwrite a file.
-type Destructive string
+// Policy says what happens to a request in plain words that needs a second key: it deletes or
+// overwrites, or only a model reads it as a change.
+type Policy string
 
-// The zero Destructive is TwoKeys.
+// The zero Policy is Ask.
 const (
-	TwoKeys Destructive = "two-key" // done if the request itself says so too; else to be confirmed
-	Refuse  Destructive = "refuse"  // always to be confirmed
-	Allow   Destructive = "allow"   // done
+	Ask    Policy = "ask"    // done if the words themselves say it; else a [*ConfirmError]
+	Refuse Policy = "refuse" // never done where something would be lost; a [*ConfirmError]
+	Allow  Policy = "allow"  // done
 )
 
-// within returns an error unless every value of e comes from the prompt and is
-// plausible. Where the model may have made a slip the error asks it again.
+// within returns an error unless every value of e comes from the prompt and is plausible. Where
+// the model may have made a slip the error asks it again.
 func within(prompt string, e Extraction) error {
-	if err := fromPrompt(prompt, e.Path); err != nil {
-		return err
-	}
 	dest := e.Destination
 	if path.Dir(dest) == path.Dir(e.Path) {
 		dest = path.Base(dest) // a new name in the same folder
 	}
-	if err := fromPrompt(prompt, dest); err != nil {
+	err := fromPrompt(prompt, e.Path)
+	if wrong := fromPrompt(prompt, dest); err == nil || errors.Is(wrong, ErrRefused) {
+		err = wrong
+	}
+	switch {
+	case err != nil:
 		return err
-	}
-	if e.Destination != "" && path.Clean(e.Destination) == path.Clean(e.Path) {
+	case e.Destination != "" && path.Clean(e.Destination) == path.Clean(e.Path):
 		return fmt.Errorf("%w: path and destination are the same", ErrRefused)
-	}
-	if e.HasContent && !occurs(prompt, e.Content, letter) {
+	case e.HasContent && !occurs(prompt, e.Content, letter):
 		return fmt.Errorf("%w: the content does not occur in the command; copy it from there as it stands", ErrNotInPrompt)
 	}
 	return nil
@@ -50,15 +55,13 @@ func fromPrompt(prompt, p string) error {
 		return fmt.Errorf("%w: ~ is the home folder, which is not in the workspace", ErrRefused)
 	}
 	inPrompt := func(part string) bool { return occurs(prompt, part, nameByte) }
-	isRoot := func(w word) bool { return w.text == "/" }
 	if p == "" || p == "." || inPrompt(p) {
 		return nil
 	}
 	for i, part := range strings.Split(path.Clean(p), "/") {
 		switch {
 		case part == "" && i == 0: // absolute
-			first, _, _ := strings.Cut(p[1:], "/")
-			if !inPrompt("/"+first) && !slices.ContainsFunc(split(prompt).list, isRoot) {
+			if first, _, _ := strings.Cut(p[1:], "/"); !inPrompt("/"+first) && !strings.Contains(prompt+" ", " / ") {
 				return fmt.Errorf("%w: path `/%s` does not occur in the command", ErrNotInPrompt, first)
 			}
 		case part == ".." && !strings.Contains(prompt, ".."):
@@ -70,30 +73,46 @@ func fromPrompt(prompt, p string) error {
 	return nil
 }
 
-// maxCompared bounds the bytes that are compared to find a value, because a text
-// may repeat its beginning very often.
+// maxCompared bounds the bytes that are compared to find a value, because a text may repeat its
+// beginning very often.
 const maxCompared = 64 << 20
 
-// occurs reports whether text has part, and not within a longer word: at each end
-// of part, the bytes inside and outside must not both satisfy joins.
-func occurs(text, part string, joins func(byte) bool) bool {
+// occurs reports whether text has part, and not within a longer word.
+func occurs(text, part string, joins func(byte) bool) bool { return find(text, part, joins) >= 0 }
+
+// find returns where text has part, and not within a longer word, -1 if nowhere: at each end of
+// part, the bytes inside and outside must not both satisfy joins. Scripts without spaces do not join.
+func find(text, part string, joins func(byte) bool) int {
 	if part == "" {
-		return true
+		return 0
 	}
 	from := 0
 	for budget := maxCompared; budget > 0; budget -= len(part) {
 		n := strings.Index(text[from:], part)
 		if n < 0 {
-			return false
+			return -1
 		}
 		start, end := from+n, from+n+len(part)
-		begins := start == 0 || !joins(text[start-1]) || !joins(part[0])
 		after := strings.TrimLeft(text[end:], ".") // dots may end a sentence
-		ends := after == "" || !joins(after[0]) || !joins(text[end]) || !joins(part[len(part)-1])
+		begins := start == 0 || !joins(text[start-1]) || !joins(part[0]) || spaceless(text[:start], part)
+		ends := after == "" || !joins(after[0]) || !joins(text[end]) || !joins(part[len(part)-1]) || spaceless(part, after)
 		if begins && ends {
-			return true
+			return start
 		}
 		from = start + 1
+	}
+	return -1
+}
+
+// spaceless reports whether a character of a script without spaces, or a mark of one, stands at the
+// end of a or at the beginning of b.
+func spaceless(a, b string) bool {
+	last, _ := utf8.DecodeLastRuneInString(a)
+	first, _ := utf8.DecodeRuneInString(b)
+	for _, r := range [...]rune{last, first} {
+		if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) || r > 0x7f && unicode.IsPunct(r) {
+			return true
+		}
 	}
 	return false
 }
@@ -104,9 +123,8 @@ func letter(c byte) bool {
 
 func nameByte(c byte) bool { return letter(c) || c == '_' || c == '-' || c == '.' }
 
-// settle completes a destination that is a folder with the base name of path, as mv
-// and cp do.
-func settle(e *Extraction, stat func(string) (folder bool, err error)) {
+// complete adds to a destination that is a folder the base name of path, as mv and cp do.
+func complete(e *Extraction, stat func(string) (folder bool, err error)) {
 	if e.Destination == "" || e.Path == "" || stat == nil {
 		return
 	}
@@ -117,71 +135,184 @@ func settle(e *Extraction, stat func(string) (folder bool, err error)) {
 	}
 }
 
-// confirm reports a [*ConfirmError] when e changes something and the prompt
-// does not ask for just that: the same operation, of the same path, to the same
-// destination, with the same text. What is overwritten must be said to be.
-func confirm(prompt string, e Extraction, mode Destructive, stat func(string) (folder bool, err error)) error {
-	if mode == Allow || e.harmless() {
-		return nil
-	}
-	asked, why := Guard(prompt, e, stat)
+// confirm returns a [*ConfirmError] where e needs a second key that the prompt does not give.
+func confirm(prompt string, e Extraction, policy Policy, stat func(string) (folder bool, err error)) error {
+	asked := Read(prompt)
+	said := asked.Extraction
+	complete(&said, stat)
+	same := asked.Answered && said.means(e)
 	target := e.target()
-	over := target != "" && e.Operation != "deleteFile" && taken(target, stat)
+	over := e.Operation != "deleteFile" && target != "" && taken(target, stat)
+	why := ""
 	switch {
-	case e.Operation == "deleteFile" && mode == Refuse:
+	case policy == Allow:
+	case e.Operation == "deleteFile" && policy == Refuse:
 		why = "a request in plain words deletes nothing"
-	case over && mode == Refuse:
+	case over && policy == Refuse:
 		why = target + " exists, and a request in plain words overwrites nothing"
-	case why != "":
-	case over && !asked.Overwrites:
+	case over && !(same && asked.Overwrites):
 		why = target + " exists, and the request does not say to overwrite it"
+	case same:
+	case asked.Answered && !e.harmless():
+		why = "the request asks for something else: " + said.short()
+	case e.Operation == "deleteFile":
+		why = "it deletes, and the request does not clearly say so"
+	default:
+		why = doubt(prompt, e)
 	}
 	if why == "" {
 		return nil
 	}
-	return &ConfirmError{Operation: e.Operation, Command: e.Command(), Reason: why}
+	return e.unconfirmed(why)
+}
+
+func (e Extraction) unconfirmed(why string) error {
+	return &ConfirmError{Operation: e.Operation, Command: e.Command(), Reason: why, Extraction: e}
+}
+
+// doubts are the lists of words of the grammar that make a request doubtful, and what they say of
+// it. The first ones make a request for a look doubtful, too.
+var doubts = [...]struct{ list, why string }{
+	{"denial", "it has a negation: "}, {"past", "it speaks of what was: "}, {"speech", "it tells of words: "},
+	{"question", "it is a question: "}, {"condition", "it has a condition: "}, {"many", "it is about more than one thing: "}, {"other", "it asks for something else, too: "},
+}
+
+const looksOnly = 3 // doubts of a request for a look
+
+// doubt returns why a prompt that only a model reads does not surely ask for e, in the languages
+// of which the grammar has words; "" if it does. What is quoted, named or written says nothing.
+func doubt(prompt string, e Extraction) string {
+	g := compiled()
+	said := g.spoken(prompt, e)
+	for i, d := range doubts {
+		if i == looksOnly && e.harmless() {
+			return ""
+		}
+		if w := g.has(said, d.list); w != "" && !(d.list == "question" && g.has(said, "request") != "") {
+			return d.why + w
+		}
+	}
+	if strings.ContainsAny(prompt, "?？") && g.has(said, "request") == "" {
+		return "it is a question"
+	}
+	if e.harmless() {
+		return ""
+	}
+	return cmp.Or(g.unlike(prompt, said, e), g.unasked(said, e))
+}
+
+// unasked returns why the words of a prompt do not ask for e alone. Of English all words are known
+// where something that exists is changed.
+func (g *grammar) unasked(said string, e Extraction) string {
+	verb := g.has(said, "en:"+e.Operation)
+	if verb == "" && g.has(said, "do:"+e.Operation) == "" {
+		return "it has no word for " + e.Operation + " that is known here"
+	}
+	for w := range strings.FieldsSeq(said) {
+		known := !slices.Contains([]string{"moveFile", "appendFile"}, e.Operation) || slices.Contains(g.lists["en:"+e.Operation], w)
+		if verb != "" && !known && !slices.Contains(g.lists["glue"], w) {
+			return "it is not clear what " + strconv.Quote(w) + " adds"
+		}
+	}
+	return ""
+}
+
+// wordy are lists of words that are no names by themselves.
+var wordy = [...]string{"never", "pointing", "vague", "topic"}
+
+// unlike returns why the names and the text of e are not what the prompt means by them.
+func (g *grammar) unlike(prompt, said string, e Extraction) string {
+	if len(e.Content) > 1 && fileShaped(e.Content) && !strings.Contains(e.Content, " ") {
+		return e.Content + " may be a file rather than the text itself"
+	}
+	names := "/" + e.Path + "/" + e.Destination + "/"
+	if strings.Contains(names, "@") {
+		return "a name may be an address"
+	}
+	for _, w := range split(prompt).list {
+		n, bare := g.words[w.text], w.kind == plain
+		switch {
+		case bare && strings.Contains(names, "/"+w.text+"/") && slices.ContainsFunc(wordy[:], func(list string) bool { return g.listed(list, n) }):
+			return strconv.Quote(w.text) + " may be no name"
+		case fileShaped(w.text) && !strings.Contains(w.text, " ") && !strings.Contains(names+e.Content, strings.TrimPrefix(w.text, "./")):
+			return "it names " + w.text + ", too"
+		}
+	}
+	n := find(prompt, e.Content, letter)
+	if e.Operation != "writeFile" && e.Operation != "appendFile" || n < 0 {
+		return ""
+	}
+	if e.Content == "" {
+		if w := g.has(said, "invented"); w != "" || strings.ContainsAny(said, "0123456789") {
+			return "it describes the text " + w
+		}
+		return ""
+	}
+	if before := strings.Fields(lower(strings.TrimRight(prompt[:n], "\"'` "))); len(before) > 0 && slices.Contains(g.lists["of"], before[len(before)-1]) {
+		return e.Content + " may be a file rather than the text itself"
+	}
+	after := prompt[n+len(e.Content):]
+	if line, _, _ := strings.Cut(strings.TrimLeft(after, " \t"), "\n"); line != "" && n > 0 && prompt[n-1] == ' ' && after[0] == ' ' {
+		if next := strings.Fields(line)[0]; letter(next[0]) && !spaceless(next, "") && !slices.Contains(g.lists["before"], lower(next)) {
+			return "it is not clear where the text ends"
+		}
+	}
+	return ""
+}
+
+// spoken returns the words of a prompt, in lower case with a space around each, without quotes,
+// fences, names and the text of e.
+func (g *grammar) spoken(prompt string, e Extraction) string {
+	if n := find(prompt, e.Content, letter); n > 0 && e.Content != "" {
+		before := strings.TrimRight(lower(prompt[:n]), " \t\r\n\"'`“«„「：:")
+		if before != lower(strings.TrimRight(prompt[:n], " \t\r\n")) || g.has(" "+before[strings.LastIndexByte(before, ' ')+1:]+" ", "text") != "" {
+			prompt = prompt[:n] + " . " + prompt[n+len(e.Content):]
+		}
+	}
+	prompt, _, _ = strings.Cut(prompt, "```")
+	for _, name := range [...]string{e.Path, e.Destination, path.Base(e.Path), path.Base(e.Destination)} {
+		for n := find(prompt, name, nameByte); n >= 0 && letterOrDigit(name); n = find(prompt, name, nameByte) {
+			prompt = prompt[:n] + " . " + prompt[n+len(name):]
+		}
+	}
+	var b strings.Builder
+	list := split(strings.NewReplacer("，", " , ", "。", " . ", "：", " : ", "「", ` "`, "」", `" `, "？", " ? ").Replace(prompt)).list
+	for _, w := range list {
+		if w.kind != quoted && !fileShaped(w.text) {
+			b.WriteString(" " + strings.Trim(lower(w.text), "¿¡(") + " ")
+		}
+	}
+	return b.String()
+}
+
+// has returns the first word of a list of the grammar that a text has. Words of scripts without
+// spaces may stand anywhere.
+func (g *grammar) has(said, list string) string {
+	for _, w := range g.lists[list] {
+		w = strings.ReplaceAll(w, "_", " ")
+		if spaceless(w, "") && strings.Contains(said, w) || strings.Contains(said, " "+strings.ReplaceAll(w, " ", "  ")+" ") {
+			return w
+		}
+		if prefix, ok := strings.CutSuffix(w, "-"); ok && strings.Contains(said, " "+prefix) {
+			return prefix
+		}
+	}
+	return ""
 }
 
 func (e Extraction) harmless() bool {
 	return e.Operation == "readFile" || e.Operation == "listDirectory" || e.Operation == "fileExists"
 }
 
-// Guard reads the prompt and returns why it does not ask for e, "" when it
-// does. Words that the reader does not know are skipped, because a model may know
-// them, except in a request to delete. A negation, a condition, a question, a
-// quotation or reported speech asks for nothing.
-func Guard(prompt string, e Extraction, stat func(string) (folder bool, err error)) (asked Reading, why string) {
-	asked = Read(prompt)
-	if !asked.Answered && e.Operation != "deleteFile" {
-		r := newReader(prompt)
-		r.loose = true
-		if loose := r.read(); loose.Answered {
-			asked = loose
-		}
-	}
-	said := asked.Extraction
-	settle(&said, stat)
-	switch {
-	case !asked.Answered && asked.Why != "":
-		return asked, "the request does not clearly ask for that: " + asked.Why
-	case !asked.Answered:
-		return asked, "the request does not ask for that"
-	case !said.means(e):
-		return asked, "the request asks for something else: " + said.short()
-	}
-	return asked, ""
+// means reports whether e is what was said. A destination may be the folder or the file in it,
+// and white space or a final dot of a text makes no difference.
+func (e Extraction) means(o Extraction) bool {
+	dest, at := path.Clean(o.Destination), path.Clean(e.Destination)
+	name := "/" + path.Base(path.Clean(e.Path))
+	bare := func(s string) string { return strings.TrimSuffix(strings.TrimSpace(s), ".") }
+	return e.Operation == o.Operation && path.Clean(e.Path) == path.Clean(o.Path) && e.HasContent == o.HasContent &&
+		(dest == at || dest+name == at || dest == at+name) && bare(e.Content) == bare(o.Content)
 }
-
-// means reports whether e is what was said. A destination may be the folder or
-// the file in it, and white space or a final dot of a text makes no difference.
-func (said Extraction) means(e Extraction) bool {
-	dest, at := path.Clean(e.Destination), path.Clean(said.Destination)
-	name := "/" + path.Base(path.Clean(said.Path))
-	return said.Operation == e.Operation && path.Clean(said.Path) == path.Clean(e.Path) && said.HasContent == e.HasContent &&
-		(dest == at || dest+name == at || dest == at+name) && bareText(said.Content) == bareText(e.Content)
-}
-
-func bareText(s string) string { return strings.TrimSuffix(strings.TrimSpace(s), ".") }
 
 // short is the command that does e, without a long text.
 func (e Extraction) short() string {

@@ -52,21 +52,21 @@ func TestTricks(t *testing.T) {
 		{"two files", "delete a.txt and b.txt", "deleteFile", "a.txt", "", "", "confirm"},
 		{"the other file", "delete tmp.txt but keep important.md", "deleteFile", "important.md", "", "", "confirm"},
 		{"part of a name", "delete old notes.txt", "deleteFile", "old notes.txt", "", "", "confirm"},
-		{"end of a name", "delete my-notes.txt", "deleteFile", "notes.txt", "", "", ErrNotInPrompt.Error()},
+		{"end of a name", "delete my-notes.txt", "deleteFile", "notes.txt", "", "", "confirm"},
 		{"a folder", "delete src", "deleteFile", "src", "", "", "confirm"},
 		{"pattern", "delete *.log", "deleteFile", "*.log", "", "", ErrRefused.Error()},
 		{"question", "did you delete a.txt already when I asked?", "deleteFile", "a.txt", "", "", "confirm"},
 		{"every", "delete every file like a.txt", "deleteFile", "a.txt", "", "", "confirm"},
 		{"way out", "delete the temp file", "deleteFile", "../../etc/passwd", "", "", ErrRefused.Error()},
-		{"made absolute", "delete notes.txt", "deleteFile", "/home/user/notes.txt", "", "", ErrNotInPrompt.Error()},
-		{"made absolute at the root", "read etc/passwd", "readFile", "/etc/passwd", "", "", ErrNotInPrompt.Error()},
+		{"made absolute", "delete notes.txt", "deleteFile", "/home/user/notes.txt", "", "", "confirm"},
+		{"made absolute at the root", "read etc/passwd", "readFile", "/etc/passwd", "", "", "confirm"},
 		{"home", "read ~/.ssh/id_rsa", "readFile", "~/.ssh/id_rsa", "", "", ErrRefused.Error()},
-		{"invented path", "show my notes", "readFile", "notes.md", "", "", ErrNotInPrompt.Error()},
+		{"invented path", "show my notes", "readFile", "notes.md", "", "", "confirm"},
 		{"NUL", "read a.txt", "readFile", "a.txt\x00.png", "", "", ErrRefused.Error()},
-		{"invented text", "create a.txt with a poem", "writeFile", "a.txt", "Roses are red", "", ErrNotInPrompt.Error()},
-		{"cut text", "create a.txt with content hello", "writeFile", "a.txt", "hel", "", ErrNotInPrompt.Error()},
+		{"invented text", "create a.txt with a poem", "writeFile", "a.txt", "Roses are red", "", "confirm"},
+		{"cut text", "create a.txt with content hello", "writeFile", "a.txt", "hel", "", "confirm"},
 		{"forged mark", "create a.txt with content [[T1]]", "writeFile", "a.txt", "[[T1]]", "", "done"},
-		{"mark of nothing", "create a.txt with content x", "writeFile", "a.txt", "[[T1]]", "", ErrNotInPrompt.Error()},
+		{"mark of nothing", "create a.txt with content x", "writeFile", "a.txt", "[[T1]]", "", "confirm"},
 		{"overwriting unasked", "write \"x\" to have.txt", "writeFile", "have.txt", "x", "", "confirm"},
 		{"overwriting asked", "overwrite have.txt with the text \"x\"", "writeFile", "have.txt", "x", "", "done"},
 		{"overwriting denied", "write \"x\" to have.txt but do not overwrite anything", "writeFile", "have.txt", "x", "", "confirm"},
@@ -123,9 +123,9 @@ func TestConfirmNamesTheCommand(t *testing.T) {
 	}
 }
 
-func TestDestructive(t *testing.T) {
-	for mode, want := range map[Destructive]bool{Allow: true, TwoKeys: true, Refuse: false, "": true} {
-		x, err := New(Config{Mode: RulesOnly, Destructive: mode, Stat: having("a.txt")})
+func TestPolicy(t *testing.T) {
+	for mode, want := range map[Policy]bool{Allow: true, Ask: true, Refuse: false, "": true} {
+		x, err := New(Config{Mode: RulesOnly, Policy: mode, Stat: having("a.txt")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,14 +133,14 @@ func TestDestructive(t *testing.T) {
 			t.Errorf("%q: %v", mode, err)
 		}
 	}
-	x, err := New(Config{Mode: RulesOnly, Destructive: Allow, Stat: having("a.txt")})
+	x, err := New(Config{Mode: RulesOnly, Policy: Allow, Stat: having("a.txt")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := x.Extract(t.Context(), `write "x" to a.txt`); err != nil {
 		t.Errorf("allowed, but %v", err)
 	}
-	if _, err := New(Config{Destructive: "yes"}); err == nil {
+	if _, err := New(Config{Policy: "yes"}); err == nil {
 		t.Error("an unknown mode is taken")
 	}
 }

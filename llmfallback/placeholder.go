@@ -63,7 +63,7 @@ func mask(prompt string) masked {
 		}
 		word := prompt[i:end]
 		i = max(end, i+1)
-		if colon := skip(prompt, end, " \t"); colon < len(prompt) && prompt[colon] == ':' && lexicon()[lower(word)]&marker != 0 {
+		if colon := skip(prompt, end, " \t"); colon < len(prompt) && prompt[colon] == ':' && compiled().marks(word) {
 			i = hideRest(prompt, colon+1, hide)
 		}
 	}

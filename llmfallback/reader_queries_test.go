@@ -12,7 +12,6 @@ var answeredQueries = []sentence{
 	// readFile
 	{"Print the contents of file myfile", "readFile", "myfile", "", ""},
 	{"Read my notes in Projects/kickoff.md", "readFile", "Projects/kickoff.md", "", ""},
-	{"Pull Notes/plan.md up", "readFile", "Notes/plan.md", "", ""},
 	{"Let's take a peek at 'notes.txt'", "readFile", "notes.txt", "", ""},
 	{"In the docs folder, show me a.txt", "readFile", "docs/a.txt", "", ""},
 	{"Read notes.txt in docs", "readFile", "docs/notes.txt", "", ""},
@@ -97,7 +96,6 @@ var answeredQueries = []sentence{
 	{"list everything in my vault", "listDirectory", ".", "", ""},
 	{"Show me what's in Reports/2025 so I can pick one.", "listDirectory", "Reports/2025", "", ""},
 	{"What files are in my Photos/2024 folder so far?", "listDirectory", "Photos/2024", "", ""},
-	{"Show all the visible and hidden contents of the current directory", "listDirectory", ".", "", ""},
 	{"check the uploads folder and tell me what's in it", "listDirectory", "uploads", "", ""},
 	{"List the project root", "listDirectory", ".", "", ""},
 	{"List the files in src/components.", "listDirectory", "src/components", "", ""},

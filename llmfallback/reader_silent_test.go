@@ -46,7 +46,7 @@ var unanswered = []string{
 	"write 'x' to a.txt and b.txt", "write \"x\" to all files", "save a.txt", "save my work", "save it as a.txt", "put a.txt in b",
 	"write a summary of a.txt to b.txt", "write code in main.py", "create a Python script main.py that says hello and exits",
 	"overwrite 'a.txt' with 'b.txt'", "replace 'a' with 'b' in c.txt", "change foo to bar in a.txt", "update a.txt", "edit a.txt",
-	"touch a.txt", "echo hi > a.txt", "fill a.txt with zeros", "set the content of a.txt", "insert 'x' at line 3 of a.txt",
+	"fill a.txt with zeros", "set the content of a.txt", "insert 'x' at line 3 of a.txt",
 	"add 'x' to the top of a.txt", "add a header to a.txt", "add a.txt to git", "append a.txt to b.txt", "append the date to a.txt",
 	"append the output of ls to a.txt", "append 'x'", "append to a.txt", "add a new section to a.txt", "add 2 to 3", "append 'x' to all files",
 	"add bob to the team", "add \"x\" to a.txt and \"y\" to b.txt", "add logging to main.go",

@@ -21,7 +21,7 @@ type word struct {
 	lower      string // in lower case; ’ reads as ', a line end as ¶; "" for a quote or a very long word
 	start, end int    // with the quotes
 	kind       wordKind
-	class      class
+	number     int // in the grammar
 }
 
 // words are the beginning of a prompt, cut up.
@@ -51,7 +51,6 @@ func split(prompt string) words {
 		if !ok {
 			if next = unquoted(prompt, i); len(next.text) <= maxFolded {
 				next.lower = lower(strings.ReplaceAll(next.text, "\n", "¶"))
-				next.class = lexicon()[next.lower]
 			}
 		}
 		w.list = append(w.list, next)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -14,20 +15,25 @@ func (c *cli) explainCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [flags] PROMPT",
 		Short: "Show how plain words are understood, without acting",
-		Long: "explain prints the command that a prompt in plain words stands for, or why it stands for\n" +
-			"none. With -v or --json it also prints the request in the prompt, its verb, and what each\n" +
-			"part of it is. No language model is asked. The exit code is 1 if the prompt is not\n" +
+		Long: "explain prints the command that a prompt in plain words stands for, or how far it was\n" +
+			"understood. With -v or --json it also prints by which rule of the grammar it was read, and\n" +
+			"what each part of it is. No language model is asked. The exit code is 1 if the prompt is not\n" +
 			"understood.",
 		Example: "  skill explain 'move notes.md from Inbox to Archive'\n  skill explain -v 'delete a.txt if it is empty'",
 		Args:    usage.Arguments(1, math.MaxInt, "a prompt: "+c.program()+" explain 'read a.txt'"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text := o.joined(args)
+			text, err := o.joined(args)
+			if err != nil {
+				return err
+			}
 			r := llmfallback.Read(text)
 			if o.json {
 				return c.printReading(r)
 			}
 			if o.verbose {
-				fmt.Fprintf(c.stdout, "clause: %s\nverb: %s\n", r.Clause, r.Verb)
+				if r.Answered {
+					fmt.Fprintln(c.stdout, "rule:", r.Rule)
+				}
 				for _, role := range r.Roles {
 					fmt.Fprintf(c.stdout, "%s: %s\n", role.Name, role.Value)
 				}
@@ -36,10 +42,9 @@ func (c *cli) explainCommand(o *options) *cobra.Command {
 			case r.Answered:
 				fmt.Fprintln(c.stdout, r.Command())
 				return nil
-			case r.Why == "":
-				c.say("no request to read, list, check, create, write, append, delete, copy or move was found")
 			default:
-				c.say("not understood:", r.Why)
+				c.say(cmp.Or((&interpreter{cli: c, o: o}).understood(text),
+					"no request to read, list, check, create, write, append, delete, copy or move was found"))
 			}
 			return exit(exitFailed)
 		},
@@ -54,11 +59,14 @@ func (c *cli) printReading(r llmfallback.Reading) error {
 	line := struct {
 		OK      bool               `json:"ok"`
 		Command string             `json:"command,omitempty"`
-		Clause  string             `json:"clause,omitempty"`
-		Verb    string             `json:"verb,omitempty"`
+		Rule    string             `json:"rule,omitempty"`
 		Roles   []llmfallback.Role `json:"roles,omitempty"`
 		Why     string             `json:"why,omitempty"`
-	}{r.Answered, "", r.Clause, r.Verb, r.Roles, r.Why}
+		Near    string             `json:"near,omitempty"`
+	}{r.Answered, "", r.Rule, r.Roles, r.Why, ""}
+	if !r.Answered && r.Nearest.Operation != "" {
+		line.Near = r.Nearest.Command()
+	}
 	if r.Answered {
 		line.Command = r.Command()
 	}

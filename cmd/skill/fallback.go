@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"runtime"
 	"strings"
+	"sync/atomic"
 
 	"textskill/llmfallback"
 	"textskill/skill"
@@ -20,7 +24,7 @@ func (o *options) interpreter(c *cli, x *skill.Executor) (dialect.Fallback, erro
 		return nil, err
 	}
 	cfg := llmfallback.Config{
-		Mode: llmfallback.Mode(o.fallback), Trust: o.trust, Destructive: llmfallback.Destructive(o.destructive),
+		Mode: llmfallback.Mode(o.fallback), Trust: o.trust, Policy: llmfallback.Policy(o.policy),
 		Model: llmfallback.Model{
 			BaseURL: cmp.Or(o.baseURL, c.getenv("OPENAI_BASE_URL")), Key: cmp.Or(key, c.getenv("OPENAI_API_KEY")),
 			Name: cmp.Or(o.modelName, c.getenv("SKILL_MODEL")), Rung: o.rung, Timeout: o.llmTimeout,
@@ -43,54 +47,157 @@ func (o *options) interpreter(c *cli, x *skill.Executor) (dialect.Fallback, erro
 		if _, err := llmfallback.New(cfg); err != nil {
 			return nil, err
 		}
-		return func(_ context.Context, _, operation string) (dialect.Extraction, error) {
-			return dialect.Extraction{}, &dialect.Failure{Message: "Unknown operation: " + operation, Hint: wrong.Error(), Cause: wrong}
+		return func(context.Context, string, string) (dialect.Extraction, error) {
+			return dialect.Extraction{}, &dialect.Failure{Message: wrong.Error(), Cause: wrong}
 		}, nil
 	}
-	return func(ctx context.Context, prompt, operation string) (dialect.Extraction, error) {
-		r, err := extractor.Extract(ctx, prompt)
-		if o.verbose {
-			fmt.Fprintln(c.stderr, "fallback:", r.Telemetry)
-		}
-		if reading := llmfallback.Read(prompt); errors.Is(err, llmfallback.ErrSilent) && reading.Verb != "" && reading.Why != "" && cfg.Mode != llmfallback.None {
-			return dialect.Extraction{}, &dialect.Failure{Message: "Unknown operation: " + operation, Hint: "not understood: " + reading.Why, Cause: err}
-		}
-		e := dialect.Extraction{Operation: r.Operation, Path: r.Path, Content: r.Content, Destination: r.Destination, Via: r.Via}
-		return e, o.worded(err, operation)
-	}, nil
+	i := &interpreter{cli: c, o: o, extractor: extractor}
+	return i.read, nil
 }
 
-// worded turns what a fallback reports into what the dialect prints. A prompt
-// that nobody understood is an unknown operation, or one without a path; the hint is
-// the reason, and what to type.
-func (m *modelFlags) worded(err error, operation string) error {
-	var confirm *llmfallback.ConfirmError
-	var wrong *llmfallback.ArgumentError
+// An interpreter reads prompts in plain words for a person or a program.
+type interpreter struct {
+	*cli
+	o         *options
+	extractor *llmfallback.Extractor
+	told      atomic.Bool // that no model is set
+}
+
+// read implements [dialect.Fallback].
+func (i *interpreter) read(ctx context.Context, prompt, operation string) (dialect.Extraction, error) {
+	r, err := i.extractor.Extract(ctx, prompt)
+	if i.o.verbose {
+		fmt.Fprintln(i.stderr, "fallback:", r.Telemetry)
+	}
+	confirm, asks := errors.AsType[*llmfallback.ConfirmError](err)
+	if asks && i.o.policy == string(llmfallback.Ask) && i.confirmed(ctx, r.Via, confirm) {
+		r.Extraction, r.Lines, err = confirm.Extraction, confirm.Lines, nil
+	}
+	if r.Lines && r.Operation == "writeFile" {
+		r.Content += "\n"
+	}
+	e := dialect.Extraction{Operation: r.Operation, Path: r.Path, Content: r.Content, Destination: r.Destination, Lines: r.Lines, Via: r.Via}
+	return e, i.worded(err, prompt, operation, r.Via)
+}
+
+// worded turns what the extractor reports into what a person reads: how far the prompt was
+// understood, what a model proposed, or that no model is set.
+func (i *interpreter) worded(err error, prompt, operation, via string) error {
+	confirm, asks := errors.AsType[*llmfallback.ConfirmError](err)
+	wrong, isArgument := errors.AsType[*llmfallback.ArgumentError](err)
+	known := dialect.Achilles.Lookup(operation)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, llmfallback.ErrSilent):
-		return fmt.Errorf("%w: %w", dialect.ErrSilent, err)
-	case errors.As(err, &confirm):
-		f := &dialect.Failure{Message: confirm.Reason, Cause: err}
-		if confirm.Command != "" {
-			f.Hint = "nothing was done; to do it, type: " + confirm.Command
+		return i.silent(err, prompt, operation)
+	case asks:
+		f := &dialect.Failure{Message: confirm.Reason, Hint: "nothing was done; to do it, type: " + i.typed(confirm.Extraction), Cause: err}
+		if via == "llm" {
+			f.Message = "the model proposed " + confirm.Extraction.Operation + " " + confirm.Extraction.Path + ", but " + confirm.Reason
 		}
 		return f
-	case errors.As(err, &wrong):
+	case isArgument:
 		f := &dialect.Failure{Message: err.Error(), Code: wrong.Code(), Cause: err}
 		if wrong.Got == "" {
 			f.Hint = "say it in the command: " + wrong.Operation + " PATH content: TEXT"
 		}
 		return f
-	case m.trust && !errors.Is(err, llmfallback.ErrNotArray):
+	case i.o.trust && !errors.Is(err, llmfallback.ErrNotArray):
 		return err
+	case errors.Is(err, llmfallback.ErrUnavailable), errors.Is(err, llmfallback.ErrBudget):
+		return &dialect.Failure{Message: oneLine(err.Error(), maxAsked), Hint: i.understood(prompt), Cause: err}
 	}
-	cause := strings.Join(strings.Fields(err.Error()), " ")
-	if tool := dialect.Achilles.Lookup(operation); tool != nil && !errors.Is(err, llmfallback.ErrNotArray) {
-		return &dialect.Failure{Message: "Invalid input: operation and path are required.", Hint: tool.Usage() + " (" + cause + ")", Cause: err}
+	cause := "the model's answer was not used: " + strings.Join(strings.Fields(err.Error()), " ")
+	if known != nil && !errors.Is(err, llmfallback.ErrNotArray) {
+		return &dialect.Failure{Message: "Invalid input: operation and path are required.", Hint: known.Usage() + " (" + cause + ")", Cause: err}
 	}
-	return &dialect.Failure{Message: "Unknown operation: " + operation, Hint: cause + " (a command is like readFile a.txt)", Cause: err}
+	return &dialect.Failure{Message: "Unknown operation: " + operation, Hint: cmp.Or(i.understood(prompt), cause), Cause: err}
+}
+
+// silent returns the error of a prompt that nobody understood.
+func (i *interpreter) silent(err error, prompt, operation string) error {
+	f := &dialect.Failure{Message: "Unknown operation: " + operation, Hint: i.understood(prompt), Cause: err}
+	unset := errors.Is(err, llmfallback.ErrNoModel)
+	switch {
+	case i.o.fallback == string(llmfallback.None), dialect.Achilles.Lookup(operation) != nil, f.Hint == "" && dialect.Achilles.Nearest(operation) != nil:
+		return fmt.Errorf("%w: %w", dialect.ErrSilent, err)
+	case f.Hint == "" && unset && i.told.CompareAndSwap(false, true):
+		f.Hint = "no model is set: to have one read such prompts, set OPENAI_BASE_URL or OPENAI_API_KEY, and SKILL_MODEL; a command is like: " + i.program() + " readFile a.txt"
+	case f.Hint == "":
+		f.Hint = "nothing in it is understood; a command is like: " + i.program() + " readFile a.txt"
+	case unset && i.told.CompareAndSwap(false, true):
+		f.Hint += ", or set a model that reads it: OPENAI_BASE_URL, SKILL_MODEL"
+	}
+	return f
+}
+
+// understood says how far the rules read a prompt, and what to type, "" if they read nothing.
+func (i *interpreter) understood(prompt string) string {
+	r := llmfallback.Read(prompt)
+	switch {
+	case r.Subcommand != "":
+		return "type: " + i.program() + " " + r.Subcommand
+	case r.Why == "":
+		return ""
+	}
+	return r.Why + "; type: " + i.typed(r.Nearest)
+}
+
+// typed returns the line for a shell that does e.
+func (i *interpreter) typed(e llmfallback.Extraction) string {
+	var words []string
+	if i.o.workspace != "" {
+		words = append(words, "-C", i.o.workspace)
+	}
+	if i.o.state != "" {
+		words = append(words, "--state", i.o.state)
+	}
+	name := e.Path
+	if strings.HasPrefix(name, "-") {
+		name = "./" + name
+	}
+	words = append(words, e.Operation, name)
+	switch {
+	case e.HasContent:
+		words = append(words, "content:", e.Content)
+	case e.Destination != "":
+		words = append(words, "destination:", e.Destination)
+	}
+	return shellLine(i.program(), words)
+}
+
+// confirmed asks the person at the terminal whether to do what needs to be confirmed. Where
+// standard input is the prompt, the terminal itself is asked.
+func (i *interpreter) confirmed(ctx context.Context, via string, c *llmfallback.ConfirmError) bool {
+	if i.o.json || !onTerminal(i.stderr) {
+		return false
+	}
+	name := "/dev/tty"
+	if runtime.GOOS == "windows" {
+		name = "CONIN$"
+	}
+	tty, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer tty.Close()
+	who := "understood: "
+	if via == "llm" {
+		who = "the model proposed: "
+	}
+	fmt.Fprintf(i.stderr, "%s%s\n%s. Do it? [y/N] ", who, i.typed(c.Extraction), c.Reason)
+	reply := make(chan string, 1)
+	go func() { // it ends with the line, at the latest with the program
+		line, _ := bufio.NewReader(io.LimitReader(tty, 1<<10)).ReadString('\n')
+		reply <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case text := <-reply:
+		return text == "y" || text == "yes"
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // folderAt returns a function that reports whether a path is a directory.

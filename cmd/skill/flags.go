@@ -233,28 +233,30 @@ func (n *networkFlags) searchEngines(getenv func(string) string) ([]skill.Search
 }
 
 type modelFlags struct {
-	fallback    string
-	trust       bool
-	destructive string
-	baseURL     string
-	keyFile     string
-	modelName   string
-	rung        string
-	llmTimeout  time.Duration
-	maxCalls    int
-	maxTokens   int
+	fallback   string
+	trust      bool
+	policy     string
+	strict     bool
+	baseURL    string
+	keyFile    string
+	modelName  string
+	rung       string
+	llmTimeout time.Duration
+	maxCalls   int
+	maxTokens  int
 }
 
 func (m *modelFlags) add(f *pflag.FlagSet) {
-	m.fallback, m.destructive, m.llmTimeout = "auto", "two-key", 20*time.Second
+	m.fallback, m.policy, m.llmTimeout = "auto", "ask", 20*time.Second
 	f.Var(choice{&m.fallback, "MODE", []string{"auto", "rules", "llm", "none"}},
 		"fallback", "how to interpret input that is not a command: auto (rules, then the model), rules, llm, none")
 	f.StringVar(&m.baseURL, "openai-base-url", "", "ask the model at `URL`, any OpenAI-compatible endpoint (default $OPENAI_BASE_URL)")
 	f.StringVar(&m.keyFile, "openai-api-key-file", "", "send the key in `FILE` to the model's endpoint (default $OPENAI_API_KEY)")
 	f.StringVar(&m.modelName, "skill-model", "", "use the model `NAME` (default $SKILL_MODEL)")
 	f.BoolVar(&m.trust, "trust-llm", false, "carry out the model's answer unchecked and unrepaired, after one request")
-	f.Var(choice{&m.destructive, "POLICY", []string{"two-key", "refuse", "allow"}},
-		"llm-destructive", "when plain words delete or overwrite: two-key (only if the words say so), refuse, allow")
+	f.Var(choice{&m.policy, "POLICY", []string{"ask", "refuse", "allow"}},
+		"llm", "when plain words do not clearly say a change that loses something: ask (y/N on a terminal, else exit code 3), refuse, allow")
+	f.BoolVar(&m.strict, "strict", false, "refuse a text command on standard input that has words left over")
 	f.Var(choice{&m.rung, "MODE", []string{"json_schema", "json_object", "tool", "text"}},
 		"llm-mode", "how to ask the model for an answer first: json_schema, json_object, tool, text (default found by trying)")
 	f.Var(duration{&m.llmTimeout}, "llm-timeout", "give up on a prompt after this long, all requests to the model included")

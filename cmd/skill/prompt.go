@@ -72,7 +72,7 @@ func (p *prompter) answer(ctx context.Context, text string) error {
 // prompt says that.
 func (p *prompter) read(text string) (*dialect.Dialect, dialect.Input, error) {
 	d, err := p.o.dialect()
-	in := dialect.Input{Text: text, Fallback: p.ask, UndoKeys: p.o.json, Wire: wire.Named(p.o.wire), Named: d != nil}
+	in := dialect.Input{Text: text, Fallback: p.ask, Strict: p.o.strict, UndoKeys: p.o.json, Wire: wire.Named(p.o.wire), Named: d != nil}
 	switch {
 	case err != nil:
 	case d == nil && in.Wire != nil:

@@ -226,7 +226,11 @@ func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
 			return unknownCommand(cmd, words[0])
 		}
 	}
-	command, err := o.argvCommand(cmd, words)
+	line, err := o.commandLine(cmd, words)
+	if err != nil {
+		return err
+	}
+	text, err := o.joined(words)
 	if err != nil {
 		return err
 	}
@@ -238,12 +242,12 @@ func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
 	switch {
 	case o.lines:
 		return c.failed(p.eachLine(cmd.Context(), c.stdin))
-	case command != nil:
-		return p.carryOut(cmd.Context(), words[0], command)
+	case line != nil:
+		return p.carryOut(cmd.Context(), line)
 	case len(words) > 0:
-		return p.answer(cmd.Context(), o.joined(words))
+		return p.answer(cmd.Context(), text)
 	}
-	text, err := c.readInput(cmd.Context(), "a prompt")
+	text, err = c.readInput(cmd.Context(), "a prompt")
 	if err != nil {
 		return c.failed(err)
 	}
@@ -298,15 +302,4 @@ func isTerminal(stream any) bool {
 	}
 	fi, err := f.Stat()
 	return err == nil && fi.Mode()&os.ModeCharDevice != 0 && term.IsTerminal(int(f.Fd())) // /dev/null is such a device, too
-}
-
-// isSent reports whether r is what another program or the shell passes on: a pipe, a
-// socket or a regular file.
-func isSent(r io.Reader) bool {
-	f, ok := r.(*os.File)
-	if !ok {
-		return true
-	}
-	info, err := f.Stat()
-	return err == nil && (info.Mode().IsRegular() || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0)
 }

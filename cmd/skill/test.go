@@ -41,7 +41,7 @@ it: --network, --allow-config and the like are refused unless "skill test" has t
 flag. Commands run inside the fence or not at all, but with another --fence.`
 
 // goldenGroups are the shared flags of skill test: a golden file may set what is given.
-var goldenGroups = []string{"--allow", "--allow-config", "sandbox", "network", "--trust-llm", "--llm-destructive"}
+var goldenGroups = []string{"--allow", "--allow-config", "sandbox", "network", "--trust-llm", "--llm"}
 
 // goldenFlags are the flags that a golden file may set itself, with the values that it
 // may give, or none for any.
@@ -49,7 +49,7 @@ var goldenFlags = map[string][]string{
 	"read-only": nil, "dry-run": nil, "fence": {string(skill.FenceRequire)},
 	"network": {"false"}, "allow-private": {"false"}, "allow-config": {"false"}, "allow-hooks": {"false"},
 	"no-sync": nil, "no-journal": nil, "journal-changes": nil, "journal-age": nil, "journal-bytes": nil, "snapshot-bytes": nil,
-	"fallback": nil, "llm-destructive": {"two-key", "refuse"}, "llm-mode": nil, "llm-timeout": nil, "llm-max-calls": nil, "llm-max-tokens": nil, "skill-model": nil,
+	"fallback": nil, "llm": {"ask", "refuse"}, "strict": nil, "llm-mode": nil, "llm-timeout": nil, "llm-max-calls": nil, "llm-max-tokens": nil, "skill-model": nil,
 	"max-steps": nil, "max-tokens": nil, "max-equal-calls": nil, "max-retries": nil, "ask": nil, "continue": nil, "interactive-tool-call-result": nil,
 	"tools": nil, "lines": nil, "json": nil, "verbose": nil, "max-text": nil, "help": nil, "version": nil,
 	"limit": nil, "since": nil, "force": nil, "run": nil, "last": nil, "checkpoint": nil, "full": nil, "step": nil, "type": nil, "errors": nil, "take": nil,

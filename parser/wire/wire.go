@@ -38,8 +38,7 @@ type Wire struct {
 
 // All lists the wires, in the order in which they may claim a text.
 var All = []*Wire{OpenAI, Responses, Anthropic, Gemini, Ollama,
-	Hermes, Qwen, GLM, Mistral, Mistral11, DeepSeek, DeepSeek31, DSML, Kimi, Granite, Llama, Functionary, MiniMax, Invoke, ReAct, Harmony,
-	Nemotron, Jamba, InternLM, CommandR, Phi, LFM2, Gemma, FuncGem, ToolCode}
+	Hermes, Qwen, GLM, Mistral, Mistral11, DeepSeek, DeepSeek31, Kimi, Granite, Llama, Invoke, ReAct, Harmony}
 
 // Named returns the wire of a name, nil if there is none.
 func Named(name string) *Wire {

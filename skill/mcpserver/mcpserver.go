@@ -16,7 +16,6 @@
 //	route.go      what happens to a line: a call, a message for the SDK, or a refusal
 //	message.go    the members of a message, and which messages are invalid
 //	fast.go       calls answered without the SDK
-//	turn.go       which worker reads the next line
 //	http.go       listening, limits, shutdown
 //	guard.go      which HTTP requests are accepted
 //	clients.go    the sessions of HTTP
@@ -27,7 +26,6 @@ package mcpserver
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -95,8 +93,6 @@ type Server struct {
 
 	plain atomic.Bool // the SDK's server has what this package gives it, and nothing else
 
-	info []byte // serverInfo as JSON
-
 	relaying relaying
 
 	mu       sync.Mutex
@@ -130,9 +126,7 @@ func New(cfg Config) (*Server, error) {
 			s.order = append(s.order, t.Name)
 		}
 	}
-	info := &mcp.Implementation{Name: serverName, Title: serverTitle, Version: cfg.Version}
-	s.info, _ = json.Marshal(info) // texts can always be encoded
-	s.sdk = mcp.NewServer(info, s.options())
+	s.sdk = mcp.NewServer(&mcp.Implementation{Name: serverName, Title: serverTitle, Version: cfg.Version}, s.options())
 	s.sdk.AddReceivingMiddleware(s.listInOrder)
 	s.plain.Store(cfg.Options == nil)
 	s.add = sync.OnceFunc(s.addTools)
