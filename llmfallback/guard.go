@@ -229,13 +229,18 @@ func (g *grammar) unlike(prompt, said string, e Extraction) string {
 	if strings.Contains(names, "@") {
 		return "a name may be an address"
 	}
-	for _, w := range split(prompt).list {
-		n, bare := g.words[w.text], w.kind == plain
-		switch {
-		case bare && strings.Contains(names, "/"+w.text+"/") && slices.ContainsFunc(wordy[:], func(list string) bool { return g.listed(list, n) }):
+	known := names + e.Content
+	list := split(prompt).list
+	for i, w := range list {
+		n, named := g.words[w.text], i > 0 && g.listed("namer", g.words[list[i-1].lower])
+		bare := w.kind == plain && !named && g.has(said, "en:"+e.Operation) != "" && strings.Contains(names, "/"+w.text+"/")
+		if bare && slices.ContainsFunc(wordy[:], func(list string) bool { return g.listed(list, n) }) {
 			return strconv.Quote(w.text) + " may be no name"
-		case fileShaped(w.text) && !strings.Contains(w.text, " ") && !strings.Contains(names+e.Content, strings.TrimPrefix(w.text, "./")):
-			return "it names " + w.text + ", too"
+		}
+		for part := range strings.FieldsFuncSeq(w.text, func(r rune) bool { return spaceless(string(r), "") || r == ' ' }) {
+			if fileShaped(part) && !strings.Contains(w.text, " ") && !strings.Contains(known, strings.TrimPrefix(part, "./")) {
+				return "it names " + part + ", too"
+			}
 		}
 	}
 	n := find(prompt, e.Content, letter)
@@ -289,11 +294,16 @@ func (g *grammar) spoken(prompt string, e Extraction) string {
 // spaces may stand anywhere.
 func (g *grammar) has(said, list string) string {
 	for _, w := range g.lists[list] {
-		w = strings.ReplaceAll(w, "_", " ")
-		if spaceless(w, "") && strings.Contains(said, w) || strings.Contains(said, " "+strings.ReplaceAll(w, " ", "  ")+" ") {
+		w, text := strings.ReplaceAll(w, "_", " "), said
+		if first, ok := strings.CutPrefix(w, "^"); ok {
+			w, text = first, said[:min(len(said), len(first)+2)]
+		} else if later, ok := strings.CutPrefix(w, "+"); ok {
+			w, text = later, said[min(len(said), len(later)+2):]
+		}
+		if spaceless(w, "") && strings.Contains(text, w) || strings.Contains(text, " "+strings.ReplaceAll(w, " ", "  ")+" ") {
 			return w
 		}
-		if prefix, ok := strings.CutSuffix(w, "-"); ok && strings.Contains(said, " "+prefix) {
+		if prefix, ok := strings.CutSuffix(w, "-"); ok && strings.Contains(text, " "+prefix) {
 			return prefix
 		}
 	}
