@@ -45,9 +45,11 @@ var mayImport = map[string][]string{
 
 	"skill/internal/search": {"skill/internal/workspace", "skill/internal/workspace/tree"},
 
-	"skill/internal/process": {"skill/internal/state", "skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/search", "skill/internal/refusal", "skill/internal/words"},
+	"skill/internal/egress": {},
 
-	"skill/internal/web": {"skill/internal/process", "skill/internal/workspace", "skill/internal/refusal", "skill/internal/words"},
+	"skill/internal/process": {"skill/internal/egress", "skill/internal/state", "skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/search", "skill/internal/refusal", "skill/internal/words"},
+
+	"skill/internal/web": {"skill/internal/egress", "skill/internal/process", "skill/internal/workspace", "skill/internal/refusal", "skill/internal/words"},
 
 	"skill/internal/git": {"skill/internal/web", "skill/internal/process", "skill/internal/workspace", "skill/internal/refusal", "skill/internal/words"},
 
@@ -64,7 +66,7 @@ var mayImport = map[string][]string{
 
 	"llmfallback/remote": {},
 
-	"llmfallback/openai": {"llmfallback/remote"},
+	"llmfallback/openai": {"llmfallback/remote", "parser/json"},
 
 	"llmfallback": {"llmfallback/openai", "llmfallback/remote", "parser", "parser/json"},
 
@@ -80,7 +82,7 @@ var mayImport = map[string][]string{
 
 	"skill/agent/trace": {"skill/agent", "skill"},
 
-	"skill/agent/provider": {"skill/agent", "skill/internal/words", "llmfallback/openai", "llmfallback/remote"},
+	"skill/agent/provider": {"skill/agent", "skill/internal/words", "llmfallback/openai", "llmfallback/remote", "parser/json"},
 
 	"skill/fleet/pack": {"skill/internal/search", "skill/internal/workspace/tree"},
 
@@ -121,7 +123,7 @@ var doors = map[string][]string{
 	"github.com/spf13/pflag":                       {"cmd/internal/usage/*.go", "cmd/skill/*.go", "cmd/skill-fleet/*.go"},
 	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/golden.go"},
 	"golang.org/x/sys":                             {"skill/internal/search/literal_vector_amd64.go", "skill/internal/workspace/tree/*.go", "skill/internal/state/*.go", "skill/internal/process/*.go", "skill/mcpserver/unix_*.go"},
-	"golang.org/x/net":                             {"skill/internal/web/*.go", "skill/file_encoding.go", "skill/page/serve.go"},
+	"golang.org/x/net":                             {"skill/internal/web/*.go", "skill/internal/egress/*.go", "skill/file_encoding.go", "skill/page/serve.go"},
 	"golang.org/x/text":                            {"skill/file_encoding.go", "skill/internal/patch/looks.go"},
 	"golang.org/x/sync":                            {"skill/fleet/jetstream/*.go", "skill/fleet/pack/*.go", "skill/internal/state/*.go", "skill/internal/workspace/*.go"},
 	"golang.org/x/term":                            {"cmd/skill/root.go"},

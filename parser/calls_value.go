@@ -279,3 +279,24 @@ func fourDigits(s string) bool {
 	_, err := strconv.ParseUint(s[:4], 16, 16)
 	return err == nil
 }
+
+// CallAt reads the call name(key: value, …) or name{key: value, …} at a position of a text, and
+// returns where it ends. With an error the call has the name at least, if one is there.
+func CallAt(text string, at int) (call ToolCall, end int, err error) {
+	r := &callReader{text: text, pos: at, known: func(string) bool { return true }}
+	n := strings.IndexFunc(text[at:], func(c rune) bool { return !inWord(c) && c != '.' && c != '-' })
+	if n <= 0 || text[at+n] != '(' && text[at+n] != '{' {
+		return call, at, r.want("name(key: value)")
+	}
+	call.Name, r.pos = text[at:at+n], at+n
+	if r.peek() == '{' {
+		err = r.nested()
+	} else {
+		r.pos++
+		_, err = r.arguments()
+	}
+	if call.Arguments = r.out; err != nil {
+		call.Arguments = nil
+	}
+	return call, r.pos, err
+}

@@ -22,10 +22,7 @@ func (c *cli) explainCommand(o *options) *cobra.Command {
 		Example: "  skill explain 'move notes.md from Inbox to Archive'\n  skill explain -v 'delete a.txt if it is empty'",
 		Args:    usage.Arguments(1, math.MaxInt, "a prompt: "+c.program()+" explain 'read a.txt'"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := o.joined(args)
-			if err != nil {
-				return err
-			}
+			text := o.joined(args)
 			r := llmfallback.Read(text)
 			if o.json {
 				return c.printReading(r)

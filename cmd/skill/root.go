@@ -226,11 +226,7 @@ func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
 			return unknownCommand(cmd, words[0])
 		}
 	}
-	line, err := o.commandLine(cmd, words)
-	if err != nil {
-		return err
-	}
-	text, err := o.joined(words)
+	command, err := o.argvCommand(cmd, words)
 	if err != nil {
 		return err
 	}
@@ -242,12 +238,12 @@ func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
 	switch {
 	case o.lines:
 		return c.failed(p.eachLine(cmd.Context(), c.stdin))
-	case line != nil:
-		return p.carryOut(cmd.Context(), line)
+	case command != nil:
+		return p.carryOut(cmd.Context(), words[0], command)
 	case len(words) > 0:
-		return p.answer(cmd.Context(), text)
+		return p.answer(cmd.Context(), o.joined(words))
 	}
-	text, err = c.readInput(cmd.Context(), "a prompt")
+	text, err := c.readInput(cmd.Context(), "a prompt")
 	if err != nil {
 		return c.failed(err)
 	}
@@ -302,4 +298,15 @@ func isTerminal(stream any) bool {
 	}
 	fi, err := f.Stat()
 	return err == nil && fi.Mode()&os.ModeCharDevice != 0 && term.IsTerminal(int(f.Fd())) // /dev/null is such a device, too
+}
+
+// isSent reports whether r is what another program or the shell passes on: a pipe, a
+// socket or a regular file.
+func isSent(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	if !ok {
+		return true
+	}
+	info, err := f.Stat()
+	return err == nil && (info.Mode().IsRegular() || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0)
 }

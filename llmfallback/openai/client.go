@@ -12,9 +12,11 @@ package openai
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,22 +97,40 @@ func (c *Client) Complete(ctx context.Context, r Request) (Completion, error) {
 		if !ok {
 			fault = &remote.Error{Reason: err.Error(), Err: err}
 		}
+		if said := []byte(fault.Said); x.got.Status == http.StatusOK && fault.Class == "" && fault.Parameter == "" && doubts().Match(said) {
+			fault.Parameter = refused(said, body)
+			fault.Retry = fault.Retry && fault.Parameter == ""
+		}
 		return Completion{Status: x.got.Status, Bytes: x.got.Bytes, Usage: x.got.Usage}, fault
 	}
 	return x.completion(), nil
 }
 
-// An exchange is one request and its answer. go-openai addresses the request
-// and reads the stream; an exchange stands between it and the network, puts in
-// the body, and hands on nothing but a stream. An answer that comes whole is
-// added at once, and go-openai is given an empty stream.
+// An exchange is one request and its answer. go-openai addresses the request and parts the
+// stream, of which it is given plain events. Its own types are not used: they refuse an index
+// that is a text, arguments that are an object and an ID that is null, and they have no place
+// for signatures, files and a temperature of 0. An answer that comes whole is added at once,
+// and go-openai is given an empty stream.
 type exchange struct {
 	*Client
 	answer
 	body   remote.Body
 	stream bool // the answer may come in pieces
 	heard  func(text string)
-	pieces io.ReadCloser // the answer that comes in pieces
+	pieces *doneReader // the answer that comes in pieces
+}
+
+// A doneReader notes that a stream has come to the event that ends it.
+type doneReader struct {
+	io.ReadCloser
+	done bool
+}
+
+// Read implements [io.Reader]. A read has one event at most.
+func (d *doneReader) Read(p []byte) (int, error) {
+	n, err := d.ReadCloser.Read(p)
+	d.done = d.done || string(p[:n]) == "data: [DONE]\n\n"
+	return n, err
 }
 
 // Do is what go-openai calls.
@@ -120,11 +140,15 @@ func (x *exchange) Do(r *http.Request) (*http.Response, error) {
 		request.Heard = func() { x.heard("") }
 	}
 	reply, err := x.remote.Do(r, request)
-	x.got.Status, x.got.Bytes, x.pieces = reply.Status, reply.Bytes, reply.Stream
+	x.got.Status, x.got.Bytes = reply.Status, reply.Bytes
 	if err != nil {
 		return nil, err
 	}
-	resp := &http.Response{StatusCode: reply.Status, Header: http.Header{}, Body: reply.Stream, Request: r}
+	resp := &http.Response{StatusCode: reply.Status, Header: http.Header{}, Request: r}
+	if reply.Stream != nil {
+		x.pieces = &doneReader{ReadCloser: remote.Plain(reply.Stream)}
+		resp.Body = x.pieces
+	}
 	if x.pieces == nil {
 		x.whole, resp.Body = true, http.NoBody
 		err = x.add(reply.Whole)
@@ -144,18 +168,18 @@ func (x *exchange) read(ctx context.Context, stream *openai.ChatCompletionStream
 				x.heard(x.text.String()[before:])
 			}
 		}
-		api, ok := errors.AsType[*openai.APIError](err)
 		switch {
 		case err == nil:
-		case err == io.EOF && (x.whole || x.got.Finish != ""):
+		case err == io.EOF && (x.whole || x.got.Finish != "" || x.pieces.done && x.holds()):
 			return nil
-		case ok:
-			e := remote.Failure(nil)
-			e.Said = remote.OneLine(api.Message)
-			e.Err = err
-			return e
 		default:
 			return remote.Broken(ctx, err)
 		}
 	}
+}
+
+// holds reports whether what has come can be used: calls whose arguments are whole, or a text.
+func (a *answer) holds() bool {
+	broken := func(c *callPieces) bool { return len(c.arguments) > 0 && !json.Valid([]byte(c.joined())) }
+	return !slices.ContainsFunc(a.calls, broken) && (len(a.calls) > 0 || a.text.Len() > 0)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"textskill/llmfallback/remote"
 )
@@ -137,10 +138,70 @@ func TestPieces(t *testing.T) {
 		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x"}}]}`, `{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"\":1}"}}]}`), `[{a f {"x":1}}]`},
 		{pieces(`{"tool_calls":[{"id":"a","function":{"name":"f"}}]}`, `{"tool_calls":[{"function":{"arguments":"{}"}},{"id":"b","function":{"name":"g"}}]}`), `[{a f {}} {b g }]`},
 		{pieces(`{"tool_calls":[{"index":7,"id":"a"},{"index":-1,"id":"b"}]}`), `[{a  } {b  }]`},
+		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}]}`, `{"tool_calls":[{"index":0,"id":"b","function":{"name":"f","arguments":"{\"x\":2}"}}]}`), `[{a f {"x":1}} {b f {"x":2}}]`},
+		{pieces(`{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{\"x\":1}"}}]}`, `{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{\"x\":2}"}}]}`), `[{ f {"x":1}} { f {"x":2}}]`},
+		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`, `{"tool_calls":[{"index":0,"id":"a","function":{"name":"g","arguments":"{\"x\":2}"}}]}`), `[{a f {}} {a g {"x":2}}]`},
+		{pieces(`{"content":"Now."}`, `{"tool_calls":[{"index":1,"id":"a","function":{"name":"purge","arguments":""}}]}`, `{"tool_calls":[{"index":1,"function":{"arguments":"{\"label\""}}]}`, `{"tool_calls":[{"index":1,"function":{"arguments":":\"spam\"}"}}]}`), `[{a purge {"label":"spam"}}]`},
+		{pieces(`{"tool_calls":[{"index":1,"id":"a","function":{"name":"f","arguments":"{"}},{"index":2,"id":"b","function":{"name":"g","arguments":"{"}}]}`, `{"tool_calls":[{"index":2,"function":{"arguments":"}"}},{"index":1,"function":{"arguments":"\"x\":1}"}}]}`), `[{a f {"x":1}} {b g {}}]`},
+		{pieces(`{"tool_calls":[{"index":"0","id":"a","function":{"name":"f","arguments":"{\"x"}}]}`, `{"tool_calls":[{"index":"0","function":{"arguments":"\":1}"}}]}`), `[{a f {"x":1}}]`},
+		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x"}}]}`, `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"\":1}"}}]}`), `[{a f {"x":1}}]`},
+		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x"}}]}`, `{"tool_calls":[{"index":0,"id":"b","function":{"arguments":"\":1}"}}]}`), `[{a f {"x":1}}]`},
+		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"write"}}]}`, `{"tool_calls":[{"index":0,"function":{"name":"writeTextFile","arguments":"{}"}}]}`), `[{a writeTextFile {}}]`},
+		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x"}}]}`, `{"tool_calls":[{"index":0,"function":{"arguments":"\":1}"}}]}`, `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}]}`), `[{a f {"x":1}}]`},
+		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x"}}]}`, `{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":"}}]}`, `{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":1}"}}]}`), `[{a f {"x":1}}]`},
+		{pieces(`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{\"x\":"}}]}`, `{"tool_calls":[{"id":"a","function":{"arguments":"1}"}}]}`), `[{a f {"x":1}}]`},
+		{pieces(`{"tool_calls":[{"id":7,"index":0,"function":{"name":"f","arguments":"{\"x\":\"\\ud83d"}}]}`, `{"tool_calls":[{"index":0,"function":{"arguments":"\\ude00\"}"}}]}`), `[{ f {"x":"\ud83d\ude00"}}]`},
+		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":\"\ud83d"}}]}`, `{"tool_calls":[{"index":0,"function":{"arguments":"\ude00\"}"}}]}`), `[{a f {"x":"😀"}}]`},
+		{"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}}]}\n\ndata: [DONE]\n\n", `[{a f {}}]`},
+		{"\ufeffdata: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"I look.\"},\"finish_reason\":\"stop\"}]}\n\ndata: {\"choices\":[{\"index\":1,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]},\n" +
+			"data: \"finish_reason\":\"tool_calls\"}]}\r\n\r\ndata: [DONE]\n\n", `[{a f {}}]`},
 	} {
 		c, err := asking(t, with(200, "text/event-stream", tt.stream)).Complete(t.Context(), Request{Stream: true})
 		if got := fmt.Sprint(c.Calls); got != tt.want || err != nil {
 			t.Errorf("%s\n got %s, %v\nwant %s", tt.stream, got, err, tt.want)
+		}
+	}
+}
+
+// TestTypes reads an answer as what it begins as, whatever type it has.
+func TestTypes(t *testing.T) {
+	const choice = `{"choices":[{"delta":{"content":"a"},"message":{"content":"a"},"finish_reason":"stop"}]}`
+	for _, kind := range []string{"text/event-stream", "text/plain; charset=utf-8", "application/octet-stream", "", "application/json", "application/x-ndjson"} {
+		for _, body := range []string{"data: " + choice + "\n\ndata: [DONE]\n\n", ": hello\n\ndata:" + choice + "\n\n", "event: x\ndata: " + choice, " \n" + choice} {
+			c, err := asking(t, with(200, kind, body)).Complete(t.Context(), Request{Stream: true})
+			if err != nil || c.Text != "a" {
+				t.Errorf("%s %q: %q, %v", kind, body, c.Text, err)
+			}
+		}
+	}
+}
+
+// TestCuts cuts the arguments and the content of an answer into two and three pieces between
+// any of their UTF-16 units.
+func TestCuts(t *testing.T) {
+	const arguments = `{"path":"a😀\\ud83d\\ude00","n":[1,{"x":"{}"}]}`
+	units := utf16.Encode([]rune(arguments))
+	quote := func(units []uint16) string {
+		s := `"`
+		for _, u := range units {
+			s += fmt.Sprintf(`\u%04x`, u)
+		}
+		return s + `"`
+	}
+	for i := range units {
+		for j := i; j < len(units); j += 7 {
+			stream := ""
+			for n, part := range [][]uint16{units[:i], units[i:j], units[j:]} {
+				id := ""
+				if n == 0 {
+					id = `"id":"a",`
+				}
+				stream += `data: {"choices":[{"index":0,"delta":{"content":` + quote(part) + `,"tool_calls":[{"index":0,` + id + `"function":{"name":"f","arguments":` + quote(part) + "}}]}}]}\n\n"
+			}
+			c, err := asking(t, with(200, "text/event-stream", stream+"data: [DONE]\n\n")).Complete(t.Context(), Request{Stream: true})
+			if err != nil || c.Text != arguments || len(c.Calls) != 1 || c.Calls[0].Arguments != arguments {
+				t.Fatalf("cut at %d and %d: %+v, %v", i, j, c, err)
+			}
 		}
 	}
 }
@@ -156,8 +217,8 @@ func TestRefusals(t *testing.T) {
 	}{
 		{401, jsonType, `{"error":{"message":"bad\nkey"}}`, "the key was refused: bad key (status 401); check OPENAI_API_KEY; retry false", ""},
 		{403, "text/html", `<p>`, "the key was refused (status 403); check OPENAI_API_KEY; retry false", ""},
-		{402, jsonType, `{"message":"Insufficient Balance"}`, "the request was refused: Insufficient Balance (status 402); retry false", ""},
-		{404, "text/plain", `404 page`, "not found (status 404); check the base URL (OPENAI_BASE_URL) and the name of the model; retry false", ""},
+		{402, jsonType, `{"message":"Insufficient Balance"}`, "the quota is spent: Insufficient Balance (status 402); retry false", ""},
+		{404, "text/plain", `404 page`, "not found: 404 page (status 404); check the base URL (OPENAI_BASE_URL) and the name of the model; retry false", ""},
 		{404, jsonType, `{"error":"no image input"}`, "the request was refused: no image input (status 404); retry false", "image"},
 		{400, jsonType, `{"error":{"message":"bad value","param":"temperature"}}`, "the request was refused: bad value (temperature) (status 400); retry false", "temperature"},
 		{400, jsonType, `{"error":"use max_completion_tokens instead of max_tokens"}`, "the request was refused: use max_completion_tokens instead of max_tokens (status 400); retry false", "max_tokens"},

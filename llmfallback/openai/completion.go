@@ -5,10 +5,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
 	"textskill/llmfallback/remote"
+	rawjson "textskill/parser/json"
 )
 
 // A Completion is what a model answered.
@@ -50,14 +52,28 @@ type answer struct {
 	whole                    bool
 	got                      Completion
 	text, refusal, reasoning strings.Builder
-	arguments                [][]byte // of the calls
+	calls                    []*callPieces
+	open                     map[string]*callPieces // by the index that its pieces have
+}
+
+// callPieces is a call as it comes in pieces.
+type callPieces struct {
+	id, name  string
+	arguments []string
+	extra     json.RawMessage
 }
 
 func (a *answer) completion() Completion {
 	c := a.got
-	c.Text, c.Refusal, c.Reasoning = a.text.String(), a.refusal.String(), a.reasoning.String()
-	for i, text := range a.arguments {
-		c.Calls[i].Arguments = string(text)
+	c.Text, c.Refusal, c.Reasoning = rawjson.JoinHalves(a.text.String()), a.refusal.String(), rawjson.JoinHalves(a.reasoning.String())
+	for i, call := range a.calls {
+		c.Calls = append(c.Calls, Call{call.id, call.name, rawjson.JoinHalves(call.joined())})
+		if call.extra != nil {
+			if c.Extra == nil {
+				c.Extra = map[int]json.RawMessage{}
+			}
+			c.Extra[i] = call.extra
+		}
 	}
 	return c
 }
@@ -68,6 +84,7 @@ type chunk struct {
 	Error   *json.RawMessage `json:"error"`
 	Model   string           `json:"model"`
 	Choices []struct {
+		Index        int              `json:"index"`
 		Error        *json.RawMessage `json:"error"`
 		Delta        *message         `json:"delta"`
 		Message      *message         `json:"message"`
@@ -79,15 +96,15 @@ type chunk struct {
 type message struct {
 	Content          json.RawMessage `json:"content"`
 	Refusal          string          `json:"refusal"`
-	Reasoning        any             `json:"reasoning"`
-	ReasoningContent any             `json:"reasoning_content"`
+	Reasoning        json.RawMessage `json:"reasoning"`
+	ReasoningContent json.RawMessage `json:"reasoning_content"`
 	Details          json.RawMessage `json:"reasoning_details"`
 	ToolCalls        []toolCall      `json:"tool_calls"`
 }
 
 type toolCall struct {
-	Index    *int            `json:"index"`
-	ID       string          `json:"id"`
+	Index    json.RawMessage `json:"index"` // a number, or a text with one
+	ID       any             `json:"id"`
 	Extra    json.RawMessage `json:"extra_content"`
 	Function struct {
 		Name      string          `json:"name"`
@@ -115,9 +132,11 @@ func (a *answer) add(piece []byte) error {
 			return remote.Failure(nil)
 		case a.whole && choice.Message == nil:
 			return &remote.Error{Reason: "the answer is not a chat completion"}
-		case i == 0:
+		}
+		m := cmp.Or(choice.Message, choice.Delta, &message{})
+		if first := i == 0 && choice.Index == 0; first || len(m.ToolCalls) > 0 || i == 0 && a.text.Len() == 0 { // some have the calls in a choice of their own
 			a.got.Finish = cmp.Or(choice.FinishReason, a.got.Finish)
-			a.message(cmp.Or(choice.Message, choice.Delta, &message{}))
+			a.message(m, choice.Index+i)
 		}
 	}
 	a.got.Model = cmp.Or(c.Model, a.got.Model)
@@ -145,13 +164,14 @@ func decode(piece []byte) (c chunk, err error) {
 	return c, nil
 }
 
-func (a *answer) message(m *message) {
+// message adds a message, or a piece of one, of a choice.
+func (a *answer) message(m *message, choice int) {
 	a.text.WriteString(a.content(m.Content))
 	a.refusal.WriteString(m.Refusal)
-	reasoning, ok := m.ReasoningContent.(string)
+	reasoning, ok := rawText(m.ReasoningContent)
 	under := "reasoning_content"
 	if !ok {
-		reasoning, ok = m.Reasoning.(string)
+		reasoning, ok = rawText(m.Reasoning)
 		under = "reasoning"
 	}
 	if ok && reasoning != "" {
@@ -159,12 +179,23 @@ func (a *answer) message(m *message) {
 	}
 	a.reasoning.WriteString(reasoning)
 	a.details(m.Details)
-	for i, c := range m.ToolCalls {
+	for _, c := range m.ToolCalls {
 		if a.whole {
-			c.Index = &i
+			a.calls = append(a.calls, &callPieces{})
+			a.calls[len(a.calls)-1].add(c, a.plain(c.Function.Arguments))
+			continue
 		}
-		a.call(c)
+		a.call(c, choice)
 	}
+}
+
+// rawText returns a string, which may hold half of a surrogate pair: the other half is in the
+// next piece.
+func rawText(raw json.RawMessage) (string, bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return "", false
+	}
+	return rawjson.Unquote(raw), true
 }
 
 // details adds entries of reasoning_details. In a stream the text of one comes in pieces, each
@@ -201,6 +232,9 @@ func continues(last, e map[string]json.RawMessage) bool {
 
 // content returns the text of a content: a string, an object, or parts.
 func (a *answer) content(raw json.RawMessage) string {
+	if text, ok := rawText(raw); ok {
+		return text
+	}
 	var parts []any
 	if json.Unmarshal(raw, &parts) != nil {
 		return a.plain(raw)
@@ -215,39 +249,100 @@ func (a *answer) content(raw json.RawMessage) string {
 }
 
 // plain returns the text of a string, and any other value but null as it came.
-func (a *answer) plain(raw json.RawMessage) (text string) {
-	if json.Unmarshal(raw, &text) == nil || len(raw) == 0 {
+func (a *answer) plain(raw json.RawMessage) string {
+	if text, ok := rawText(raw); ok || len(raw) == 0 || string(raw) == "null" {
 		return text
 	}
 	a.got.Object = a.got.Object || raw[0] == '{'
 	return string(raw)
 }
 
-// call adds a piece of a call. One without an index goes on with the last call
-// unless it has an id of its own; an index that leaves some out is a new call.
-func (a *answer) call(c toolCall) {
-	n := len(a.got.Calls)
-	i := n - 1
+// call adds a piece of a call in a stream. Indexes need not be dense, and endpoints give
+// several calls one index, or none: see [callPieces.continues].
+func (a *answer) call(c toolCall, choice int) {
+	id, _ := c.ID.(string)
+	key := strings.Trim(string(c.Index), `"`)
+	numbered := key != "" && key != "null"
+	key = fmt.Sprint(choice, " ", key)
+	var call *callPieces
 	switch {
-	case c.Index != nil:
-		i = *c.Index
-	case c.ID != "":
-		i = n
-	}
-	if i < 0 || i >= n {
-		i = n
-		a.got.Calls, a.arguments = append(a.got.Calls, Call{}), append(a.arguments, nil)
-	}
-	call := &a.got.Calls[i]
-	call.ID = cmp.Or(call.ID, c.ID)
-	if len(c.Extra) > 0 && string(c.Extra) != "null" {
-		if a.got.Extra == nil {
-			a.got.Extra = map[int]json.RawMessage{}
+	case numbered:
+		call = a.open[key]
+	case id != "":
+		for _, known := range a.calls {
+			if known.id == id {
+				call = known
+			}
 		}
-		a.got.Extra[i] = c.Extra
+	case len(a.calls) > 0:
+		call = a.calls[len(a.calls)-1]
 	}
-	if c.Function.Name != call.Name { // some endpoints repeat it with every piece
-		call.Name += c.Function.Name
+	arguments := a.plain(c.Function.Arguments)
+	if call == nil || !call.continues(id, c.Function.Name, arguments) {
+		call = &callPieces{}
+		a.calls = append(a.calls, call)
 	}
-	a.arguments[i] = append(a.arguments[i], a.plain(c.Function.Arguments)...)
+	if a.open == nil {
+		a.open = map[string]*callPieces{}
+	}
+	a.open[key] = call
+	call.add(c, arguments)
+}
+
+// continues reports whether a piece belongs to the call, and does not begin another one under
+// the same index: one with an ID and a name of its own, or with a name once the arguments of
+// this one are whole.
+func (p *callPieces) continues(id, name, arguments string) bool {
+	other := id != "" && p.id != "" && id != p.id
+	known := name == "" || name == p.name
+	whole := p.whole()
+	switch {
+	case other && (name != "" || whole):
+		return false
+	case !known && p.name != "" && len(p.arguments) > 0 && !strings.HasPrefix(name, p.name):
+		return false
+	case whole && name != "" && id == "" && strings.HasPrefix(arguments, "{") && arguments != p.joined():
+		return false
+	}
+	return true
+}
+
+// whole reports whether the arguments are an object already.
+func (p *callPieces) whole() bool {
+	joined := strings.Join(p.arguments, "")
+	return strings.HasSuffix(joined, "}") && json.Valid([]byte(joined))
+}
+
+// add adds a piece. Some endpoints repeat the name with every piece, or make it longer.
+func (p *callPieces) add(c toolCall, arguments string) {
+	id, _ := c.ID.(string)
+	p.id = cmp.Or(p.id, id)
+	if len(c.Extra) > 0 && string(c.Extra) != "null" {
+		p.extra = c.Extra
+	}
+	switch name := c.Function.Name; {
+	case strings.HasPrefix(name, p.name):
+		p.name = name
+	case !strings.HasPrefix(p.name, name):
+		p.name += name
+	}
+	if arguments != "" {
+		p.arguments = append(p.arguments, arguments)
+	}
+}
+
+// joined returns the arguments. Where all pieces are no object together, the last one may have
+// repeated them, alone or with each piece.
+func (p *callPieces) joined() string {
+	joined := strings.Join(p.arguments, "")
+	n := len(p.arguments)
+	if n < 2 || json.Valid([]byte(joined)) {
+		return joined
+	}
+	last := p.arguments[n-1]
+	before := strings.Join(p.arguments[:n-1], "")
+	if json.Valid([]byte(last)) && (last == before || strings.HasPrefix(last, p.arguments[0]) && strings.HasPrefix(last, "{")) {
+		return last
+	}
+	return joined
 }

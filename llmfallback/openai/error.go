@@ -3,6 +3,8 @@ package openai
 import (
 	"bytes"
 	"errors"
+	"regexp"
+	"sync"
 
 	"textskill/llmfallback/remote"
 )
@@ -33,3 +35,8 @@ func refused(complaint []byte, request remote.Body) (parameter string) {
 	}
 	return parameter
 }
+
+// doubts matches a complaint about a parameter, where no status says that it is one.
+var doubts = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)support|unknown|unrecogni[sz]ed|invalid|not allowed|unexpected|not permitted`)
+})

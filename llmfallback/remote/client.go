@@ -8,6 +8,7 @@
 package remote
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"fmt"
@@ -17,7 +18,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -170,16 +173,22 @@ func (c *Client) Do(request *http.Request, r Request) (Reply, error) {
 	reply := Reply{Status: resp.StatusCode}
 	resp.Body = http.MaxBytesReader(nil, resp.Body, MaxAnswer)
 	if r.Heard != nil {
-		resp.Body = &listener{resp.Body, r.Heard}
+		resp.Body = &listener{ReadCloser: resp.Body, heard: r.Heard}
 	}
 	success := resp.StatusCode >= 200 && resp.StatusCode <= 299
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if success && r.Stream && kind == "text/event-stream" {
-		reply.Stream = resp.Body
-		return reply, nil
+	isJSON := kind == "application/json" || strings.HasSuffix(kind, "+json")
+	if success && (r.Stream || !isJSON) {
+		body := bufio.NewReader(resp.Body)
+		isStream, looksJSON := sniff(body)
+		resp.Body = &bufferedBody{body, resp.Body}
+		if isJSON = isJSON || looksJSON; r.Stream && !looksJSON && (isStream || kind == "text/event-stream") {
+			reply.Stream = resp.Body
+			return reply, nil
+		}
 	}
 	defer resp.Body.Close()
-	if success && kind != "application/json" && !strings.HasSuffix(kind, "+json") {
+	if success && !isJSON {
 		return reply, &Error{Reason: "the answer is not JSON", Advice: "check that the base URL (" + c.names.BaseURL + ") is the address of the API"}
 	}
 	reply.Whole, err = io.ReadAll(resp.Body)
@@ -192,3 +201,25 @@ func (c *Client) Do(request *http.Request, r Request) (Reply, error) {
 	}
 	return reply, nil
 }
+
+// A bufferedBody is a body of which the beginning was looked at.
+type bufferedBody struct {
+	*bufio.Reader
+	io.Closer
+}
+
+// sniff says what an answer begins as, whatever its type says: as a stream of events, or as
+// JSON.
+func sniff(body *bufio.Reader) (isStream, isJSON bool) {
+	begin, err := body.Peek(1)
+	for n := 2; n <= 1024 && err == nil && strings.Trim(string(begin), "\ufeff\r\n\t ") == ""; n++ {
+		begin, err = body.Peek(n)
+	}
+	if err == nil {
+		begin, _ = body.Peek(len(begin) + len("\ufeffevent"))
+	}
+	text := strings.TrimLeft(strings.TrimPrefix(string(begin), "\ufeff"), " \t\r\n")
+	return fieldName().MatchString(text), text != "" && (text[0] == '{' || text[0] == '[')
+}
+
+var fieldName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:data|event|id|retry)?:`) })

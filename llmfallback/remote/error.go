@@ -1,18 +1,14 @@
 package remote
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"regexp"
-	"strconv"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -26,18 +22,32 @@ type Error struct {
 	After     time.Duration // how long the endpoint asks to wait before that; 0 where it does not say
 	TooLong   bool          // the request does not fit the context window of the model
 	Window    int           // that window in tokens; 0 where the endpoint does not say
-	Parameter string        // the parameter of the request that the endpoint does not accept; "" for none
+	Parameter string        // the parameter of the request that the endpoint does not accept, or a rule that it has: see [Refused]; "" for none
+	Class     Class         // what helps against it; "" if that is not known
+	Code      string        // the endpoint's own code, such as "context_length_exceeded"; may be ""
 	Err       error         // the cause; may be nil
 }
 
 // Failure returns the error of an answer that says, with a success as its status, that
-// the endpoint has failed; said is a text or an object, nil for neither.
+// the endpoint has failed; said is a text or an object, nil for neither. A status that it
+// names counts as the status of the answer, but for redirects.
 func Failure(said json.RawMessage) *Error {
 	e := &Error{Reason: "the endpoint answered with an error", Retry: true}
-	if said != nil {
-		e.Said = words(said)
-		e.TooLong, e.Window = tooLong(e.Said)
-		e.Retry = !e.TooLong
+	if said == nil {
+		return e
+	}
+	c := read(slices.Concat([]byte(`{"error":`), said, []byte("}")))
+	e.Said, e.Code = c.said, c.code
+	e.Class, e.Parameter, e.Window = c.class(c.status)
+	switch e.Class {
+	case Overflow:
+		e.Retry, e.TooLong = false, true
+	case Quota, Login, Refused:
+		e.Retry = false
+	case RateLimit:
+		e.After = c.wait(time.Now())
+	case "":
+		e.Retry = c.status < 400 || c.status >= 500
 	}
 	return e
 }
@@ -88,34 +98,29 @@ const doesNotFit = "the request does not fit the model's context window"
 
 // refusal words an answer whose status is not a success.
 func (c *Client) refusal(resp *http.Response, body []byte, refused func([]byte) string) *Error {
-	e := &Error{Status: resp.StatusCode, Said: complaint(body), After: c.after(resp.Header, body)}
-	code := resp.StatusCode
-	// Other texts of 429 are of the tokens of a minute, which are no window.
-	if code >= 400 && code != 401 && code != 403 && (code != 429 || strings.Contains(e.Said, "equest too large")) {
-		e.TooLong, e.Window = tooLong(e.Said)
-	}
+	said, code := read(body), resp.StatusCode
+	e := &Error{Status: code, Said: said.said, Code: said.code}
+	e.Class, e.Parameter, e.Window = said.class(code)
+	e.TooLong = e.Class == Overflow
 	switch {
 	case code >= 300 && code < 400:
 		e.Reason, e.Advice = "a redirect, which is not followed", "give the address it leads to as the base URL ("+c.names.BaseURL+")"
-	case code == 401 || code == 403:
-		e.Reason, e.Advice = "the key was refused", "check "+c.names.Key
-	case code == 429 && bytes.Contains(body, []byte("insufficient_quota")):
+	case e.Class == Quota:
 		e.Reason = "the quota is spent"
-	case e.TooLong && (code == 429 || code >= 500):
+	case e.Class == Login:
+		e.Reason, e.Advice = "the key was refused", "check "+c.names.Key
+	case e.TooLong:
 		e.Reason = doesNotFit
-	case code == 429:
-		e.Reason, e.Retry = "too many requests", true
-	case code == 408 || code == 409 || code == 425 || code >= 500:
-		e.Reason, e.Retry = "server error", true
+	case e.Class == Malformed:
+		e.Reason, e.Retry = "the model made a call that its endpoint could not read", true
+	case e.Class == RateLimit:
+		e.Reason, e.Retry, e.After = "too many requests", true, max(c.after(resp.Header), said.wait(c.now()))
+	case e.Class == Server && e.Parameter == "":
+		e.Reason, e.Retry, e.After = "server error", true, max(c.after(resp.Header), said.wait(c.now()))
 	default:
 		e.Reason = "the request was refused"
-		if e.TooLong {
-			e.Reason = doesNotFit
-		}
-		if code == 400 || code == 404 || code == 422 {
-			if refused != nil && json.Valid(body) {
-				e.Parameter = refused(body)
-			}
+		if refused != nil && e.Parameter == "" && json.Valid(body) && (code == 400 || code == 404 || code == 422) {
+			e.Parameter = refused(body)
 		}
 		if code == 404 && e.Parameter == "" {
 			e.Reason, e.Advice = "not found", "check the base URL ("+c.names.BaseURL+") and the name of the model"
@@ -124,102 +129,8 @@ func (c *Client) refusal(resp *http.Response, body []byte, refused func([]byte) 
 	return e
 }
 
-// tooLong reports whether a complaint is that the request does not fit the context
-// window, and the size of the window if it is named.
-func tooLong(said string) (yes bool, window int) {
-	if !tooLongWords().MatchString(said) {
-		return false, 0
-	}
-	if m := windowNumber().FindStringSubmatch(said); m != nil {
-		window, _ = strconv.Atoi(strings.ReplaceAll(cmp.Or(m[1], m[2], m[3]), ",", ""))
-	}
-	return true, window
-}
-
-var tooLongWords = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)context.?(length|window|size|limit)|(prompt|input) is too long|too many (input )?tokens|maximum (number of )?(input )?tokens|` +
-		`maximum (prompt|model) length|(input|prompt) token count|input length should|model token limit|less than \d+ tokens|max_new_tokens|reduce the length|request too large for`)
-})
-
-// windowNumber finds the larger window in "maximum context length is 8192 tokens", "213462
-// tokens > 200000 maximum", "exceeds the available context size (4096 tokens)", "with 32768
-// maximum context length".
-var windowNumber = sync.OnceValue(func() *regexp.Regexp {
-	const number = `(\d[\d,]{2,})`
-	return regexp.MustCompile(`(?i)(?:max(?:imum)?(?: number of)?(?: input)? tokens(?: allowed)?|(?:context|prompt|model) length|context window|context size|n_ctx)(?: of| is|:|=| \(| for this model is| only)*\s*` + number +
-		`|(?:> |<= |less than |cannot exceed |\[1, |\blimit: \d+ \+ \d+ > |\blimit(?: of| is|:)* )` + number +
-		`|` + number + ` (?:tokens? )?(?:context|limit|maximum)`)
-})
-
-// complaint returns what an error body says, in whichever of the places that
-// servers use. A body that is not JSON says nothing.
-func complaint(body []byte) string {
-	var doc struct{ Error, Message, Detail *json.RawMessage }
-	if json.Unmarshal(body, &doc) != nil {
-		return ""
-	}
-	raw := cmp.Or(doc.Error, doc.Message, doc.Detail)
-	if raw == nil {
-		return ""
-	}
-	return words(*raw)
-}
-
-// words returns what a server says of an error: a text, the message of an
-// object with the parameter that it is about and the window that llama.cpp names beside it,
-// or the JSON of anything else.
-func words(raw json.RawMessage) string {
-	var text string
-	var object struct {
-		Message, Param string
-		Window         json.RawMessage `json:"n_ctx"`
-	}
-	switch {
-	case json.Unmarshal(raw, &text) == nil:
-	case json.Unmarshal(raw, &object) == nil && object.Message != "":
-		text = object.Message
-		if !strings.Contains(text, object.Param) {
-			text += " (" + object.Param + ")"
-		}
-		if object.Window != nil {
-			text += " (n_ctx " + string(object.Window) + ")"
-		}
-	default:
-		text = string(raw)
-	}
-	return OneLine(text)
-}
-
 // OneLine returns the beginning of a text in one line.
 func OneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	return strings.ToValidUTF8(text[:min(len(text), 300)], "")
-}
-
-// after returns how long the endpoint asks to wait: in a header, or as Google's do.
-func (c *Client) after(h http.Header, body []byte) time.Duration {
-	if d := retryAfter(h, c.now()); d > 0 {
-		return d
-	}
-	if m := retryDelay().FindSubmatch(body); m != nil {
-		seconds, _ := strconv.ParseFloat(string(m[1]), 64)
-		return time.Duration(min(seconds, 1e6) * float64(time.Second))
-	}
-	return 0
-}
-
-var retryDelay = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`"retryDelay":\s*"(\d+(?:\.\d+)?)s"`)
-})
-
-// retryAfter reads the header in seconds or as a date; 0 when there is none.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	value := h.Get("Retry-After")
-	if seconds, err := strconv.ParseFloat(value, 64); err == nil && seconds > 0 {
-		return time.Duration(min(seconds, 1e6) * float64(time.Second))
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(at.Sub(now), time.Nanosecond)
-	}
-	return 0
 }

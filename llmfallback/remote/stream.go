@@ -4,20 +4,36 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"time"
 )
 
-// A listener reports each sign of life of an endpoint.
+// A listener reports each sign of life of an endpoint, but no comments, which some send for
+// as long as the connection lasts.
 type listener struct {
 	io.ReadCloser
-	heard func()
+	heard   func()
+	comment bool // the line that is being read is one
+	within  bool // a line was begun
 }
 
 func (l *listener) Read(p []byte) (n int, err error) {
 	n, err = l.ReadCloser.Read(p)
-	if n > 0 {
+	alive := false
+	for _, c := range p[:n] {
+		if !l.within {
+			l.within, l.comment = true, c == ':'
+		}
+		if c == '\n' {
+			l.within = false
+			continue
+		}
+		alive = alive || !l.comment && c != '\r' && c != ' '
+	}
+	if alive {
 		l.heard()
 	}
 	return n, err
@@ -33,31 +49,19 @@ func Broken(ctx context.Context, err error) *Error { return (&Client{}).broken(c
 // events calls each with the data of every event of a stream. Once each says that the
 // answer is complete, the stream may end, and is not waited for longer than drainTime.
 func events(ctx context.Context, stream io.ReadCloser, each func(data []byte) (complete bool, err error)) error {
-	lines := bufio.NewReader(stream)
-	var data []byte
+	r := NewEvents(stream)
 	done := false
 	for {
-		line, err := lines.ReadBytes('\n')
-		ended := len(line) > 0 && err == nil || err == io.EOF
-		line = bytes.TrimRight(line, "\r\n")
-		if value, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			if data != nil {
-				data = append(data, '\n')
+		data, err := r.Next()
+		if err == nil && string(data) != "[DONE]" {
+			complete, failed := each(data)
+			if failed != nil && !done {
+				return failed
 			}
-			data = append(data, bytes.TrimPrefix(value, []byte(" "))...)
-		}
-		if ended && (len(line) == 0 || err == io.EOF) && len(data) > 0 {
-			if string(data) != "[DONE]" {
-				complete, failed := each(data)
-				if failed != nil && !done {
-					return failed
-				}
-				if complete && !done {
-					done = true
-					defer time.AfterFunc(drainTime, func() { stream.Close() }).Stop()
-				}
+			if complete && !done {
+				done = true
+				defer time.AfterFunc(drainTime, func() { stream.Close() }).Stop()
 			}
-			data = nil
 		}
 		switch {
 		case err != nil && done:
@@ -68,6 +72,98 @@ func events(ctx context.Context, stream io.ReadCloser, each func(data []byte) (c
 			return Broken(ctx, err)
 		}
 	}
+}
+
+// Events reads server-sent events.
+type Events struct {
+	lines *bufio.Reader
+	begun bool
+	err   error
+}
+
+// NewEvents returns a reader of the events in a stream.
+func NewEvents(stream io.Reader) *Events { return &Events{lines: bufio.NewReader(stream)} }
+
+// Next returns the data of the next event that has any. An event of the type error whose data
+// does not say that it is one is put into {"error":…}.
+func (r *Events) Next() (data []byte, err error) {
+	name, found := "", false
+	for r.err == nil {
+		var line []byte
+		line, r.err = r.lines.ReadBytes('\n')
+		if !r.begun {
+			line, r.begun = bytes.TrimPrefix(line, []byte("\ufeff")), true
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(field) {
+		case "data":
+			if found {
+				data = append(data, '\n')
+			}
+			data, found = append(data, value...), true
+		case "event":
+			name = string(value)
+		}
+		if len(line) > 0 && r.err == nil {
+			continue
+		}
+		if len(data) > 0 && (r.err == nil || r.err == io.EOF) {
+			return asError(name, data), nil
+		}
+		name, found = "", false
+	}
+	return nil, r.err
+}
+
+// asError puts the data of an event of the type error into {"error":…}, if it is not in one
+// and has no type of its own.
+func asError(name string, data []byte) []byte {
+	if name != "error" {
+		return data
+	}
+	var has struct {
+		Error *json.RawMessage `json:"error"`
+		Type  string           `json:"type"`
+	}
+	if json.Unmarshal(data, &has) == nil && (has.Error != nil || has.Type != "") {
+		return data
+	}
+	if !json.Valid(data) {
+		data, _ = json.Marshal(string(data))
+	}
+	return slices.Concat([]byte(`{"error":`), data, []byte("}"))
+}
+
+// Plain returns the events of a stream with their data alone, each in one line. Data that
+// begins with an error has a blank before that: go-openai keeps no more than its message.
+func Plain(stream io.ReadCloser) io.ReadCloser {
+	return &plain{ReadCloser: stream, events: NewEvents(stream)}
+}
+
+type plain struct {
+	io.ReadCloser
+	events *Events
+	rest   []byte
+}
+
+// Read implements [io.Reader].
+func (p *plain) Read(into []byte) (int, error) {
+	if len(p.rest) == 0 {
+		data, err := p.events.Next()
+		if err != nil {
+			return 0, err
+		}
+		data = bytes.ReplaceAll(data, []byte("\n"), []byte(" ")) // between the values of JSON
+		if after, ok := bytes.CutPrefix(data, []byte(`{"error":`)); ok {
+			data = slices.Concat([]byte(`{ "error":`), after)
+		}
+		p.rest = slices.Concat([]byte("data: "), data, []byte("\n\n"))
+	}
+	n := copy(into, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
 }
 
 // drainTime is how long the end of a stream is waited for after its last piece.

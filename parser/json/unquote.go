@@ -159,3 +159,25 @@ func brokenSize(s string) int {
 	}
 	return n
 }
+
+// JoinHalves joins the halves of surrogate pairs that stand next to each other in s, as in a
+// text that came in pieces, and replaces others by U+FFFD.
+func JoinHalves(s string) string {
+	i, _ := IndexHalf(s)
+	if i < 0 {
+		return s
+	}
+	var b strings.Builder
+	for ; i >= 0; i, _ = IndexHalf(s) {
+		b.WriteString(s[:i])
+		if pair := utf16.DecodeRune(half(s[i:]), half(s[i+3:])); pair != utf8.RuneError {
+			b.WriteRune(pair)
+			s = s[i+6:]
+			continue
+		}
+		b.WriteRune(utf8.RuneError)
+		s = s[i+3:]
+	}
+	b.WriteString(s)
+	return b.String()
+}

@@ -57,6 +57,37 @@ var writers = map[string]writer{
 	"harmony": {write: func(c string) string {
 		return "<|start|>assistant<|channel|>commentary to=functions.write_file <|constrain|>json<|message|>" + arguments(c) + "<|call|>"
 	}, end: "<|end|>"},
+	"dsml": {write: func(c string) string {
+		const d = "｜DSML｜"
+		return "<" + d + "function_calls>\n<" + d + "invoke name=\"write_file\">\n<" + d + "parameter name=\"path\" string=\"true\">a</" + d + "parameter>\n<" +
+			d + "parameter name=\"content\" string=\"true\">" + c + "</" + d + "parameter>\n</" + d + "invoke>\n</" + d + "function_calls>"
+	}, end: "</result>", raw: "</"},
+	"minimax": {write: func(c string) string {
+		return "<minimax:tool_call>\n<invoke name=\"write_file\">\n<parameter name=\"path\">a</" + "parameter>\n<parameter name=\"content\">" + c + "</" + "parameter>\n</" + "invoke>\n</minimax:tool_call>"
+	}, end: "</response>", raw: "</"},
+	"functionary": {write: func(c string) string { return ">>>write_file\n" + arguments(c) }, end: "<|eot_id|>"},
+	"nemotron":    {write: func(c string) string { return "<TOOLCALL>[" + named(c, "arguments") + "]</TOOLCALL>" }, end: "</TOOL_RESPONSE>"},
+	"jamba":       {write: func(c string) string { return "<tool_calls>[" + named(c, "arguments") + "]</tool_calls>" }, end: "</tool_response>"},
+	"internlm":    {write: func(c string) string { return "<|action_start|><|plugin|>" + named(c, "parameters") + "<|action_end|>" }, end: "<|im_end|>"},
+	"command-r": {write: func(c string) string {
+		return `<|START_ACTION|>[{"tool_call_id":"0","tool_name":"write_file","parameters":` + arguments(c) + "}]<|END_ACTION|>"
+	}, end: "<|END_TOOL_RESULT|>"},
+	"functools": {write: func(c string) string { return "functools[" + named(c, "arguments") + "]" }, end: "<|end|>"},
+	"lfm2": {write: func(c string) string {
+		return `<|tool_call_start|>[write_file(path="a", content=` + python(c) + ")]<|tool_call_end|>"
+	}, end: "<|tool_response_end|>", raw: "<|tool_call"},
+	"tool-code": {write: func(c string) string { return "```tool_code\nwrite_file(path=\"a\", content=" + python(c) + ")\n```" }, end: "```tool_output", raw: "```"},
+	"gemma": {write: func(c string) string {
+		return `<|tool_call>call:write_file{path:<|"|>a<|"|>,content:<|"|>` + c + `<|"|>}<tool_call|>`
+	}, end: "<tool_response|>", raw: "<"},
+	"functiongemma": {write: func(c string) string {
+		return `<start_function_call>call:write_file{path:<escape>a<escape>,content:<escape>` + c + `<escape>}<end_function_call>`
+	}, end: "<end_function_response>", raw: "<"},
+}
+
+// python quotes a text as Python does.
+func python(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(text) + `"`
 }
 
 func quote(text string) string { return string(rawjson.AppendString(nil, text)) }

@@ -30,7 +30,7 @@ var harmonyEnds = []string{"<|call|>", "<|end|>", "<|return|>"}
 // readHarmony reads the messages of a text. Those to nobody are analysis, or the final
 // text.
 func readHarmony(text string, tools Schemas) (parser.Envelope, error) {
-	s := &scanner{frame: frame{open: harmonyMessage, end: harmonyEnds[0]}, text: text, tools: tools, found: map[string]int{}}
+	s := &scanner{format: format{open: harmonyMessage, end: harmonyEnds[0]}, text: text, tools: tools, found: map[string]int{}}
 	var m message
 	for from := 0; s.find(harmonyMessage) < len(text); from = s.pos {
 		at := s.find(harmonyMessage)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,20 +16,9 @@ import (
 // maxCalls is the most calls of a text; a text with more is refused whole.
 const maxCalls = 10_000
 
-// A frame is how a wire of text marks calls: each begins with open and ends with end,
-// which is "" if there is none.
-type frame struct {
-	open, end string
-	closed    bool     // end must not be missing at the end of the text: without it arguments may be missing
-	ends      []string // tokens that may stand at the end of the text or between calls
-	// body reads what is in the frame, at s.pos. Along with an error it returns what it
-	// knows of the call: its ID and name, or no call if the frame does not begin as one.
-	body func(s *scanner) ([]parser.ToolCall, error)
-}
-
 // A scanner reads a text from left to right.
 type scanner struct {
-	frame
+	format
 	text  string
 	pos   int
 	tools Schemas
@@ -44,7 +34,7 @@ type scanner struct {
 // A call that cannot be read is answered in its place. What follows its frame is read only
 // if the rest of the text is frames and nothing else: otherwise it may be a part of that
 // call, such as a file with calls in it.
-func (f frame) read(text string, tools Schemas) (parser.Envelope, error) {
+func (f format) read(text string, tools Schemas) (parser.Envelope, error) {
 	s, err := f.scan(text, tools)
 	if err != nil {
 		return parser.Envelope{}, err
@@ -53,11 +43,11 @@ func (f frame) read(text string, tools Schemas) (parser.Envelope, error) {
 }
 
 // scan is read, with the scanner where it stopped.
-func (f frame) scan(text string, tools Schemas) (*scanner, error) {
+func (f format) scan(text string, tools Schemas) (*scanner, error) {
 	if len(text) > rawjson.MaxBytes {
 		return nil, &rawjson.Error{Offset: rawjson.MaxBytes, Err: rawjson.ErrTooLarge}
 	}
-	s := &scanner{frame: f, text: f.trim(text), tools: tools, found: map[string]int{}}
+	s := &scanner{format: f, text: f.trim(text), tools: tools, found: map[string]int{}}
 	for s.next() {
 		if len(s.Calls) > maxCalls {
 			return nil, &rawjson.Error{Offset: s.pos, Reason: fmt.Sprintf("more than %d calls", maxCalls), Err: rawjson.ErrTooLarge}
@@ -70,7 +60,7 @@ func (f frame) scan(text string, tools Schemas) (*scanner, error) {
 }
 
 // trim removes tokens and white space at the end of a text.
-func (f frame) trim(text string) string {
+func (f format) trim(text string) string {
 	for {
 		text = strings.TrimRight(text, rawjson.Space)
 		i := slices.IndexFunc(f.ends, func(token string) bool { return strings.HasSuffix(text, token) })
@@ -91,7 +81,7 @@ func (s *scanner) next() bool {
 		return s.reasoning(at)
 	}
 	s.pos = open + len(s.open)
-	calls, err := s.body(s)
+	calls, err := s.call()
 	if err == nil && !s.close() {
 		err = fmt.Errorf("want %s after the call", s.end)
 	}
@@ -135,7 +125,7 @@ func (s *scanner) recover(open int, began bool) bool {
 			s.pos = end + len(s.end)
 			return true
 		}
-	} else if rest := (&scanner{frame: s.frame, text: s.text, pos: after, tools: s.tools, found: map[string]int{}}); rest.only() {
+	} else if rest := (&scanner{format: s.format, text: s.text, pos: after, tools: s.tools, found: map[string]int{}}); rest.only() {
 		s.Calls = append(s.Calls, rest.Calls...)
 		return false
 	}
@@ -172,7 +162,7 @@ func (s *scanner) only() bool {
 		case len(s.Calls) > maxCalls || !s.skip(s.open):
 			return false
 		}
-		calls, err := s.body(s)
+		calls, err := s.call()
 		if err != nil {
 			return false
 		}
@@ -181,7 +171,7 @@ func (s *scanner) only() bool {
 }
 
 // trimLeft removes white space and tokens that may stand between calls.
-func (f frame) trimLeft(text string) string {
+func (f format) trimLeft(text string) string {
 	for {
 		text = strings.TrimLeft(text, rawjson.Space)
 		i := slices.IndexFunc(f.ends, func(token string) bool { return strings.HasPrefix(text, token) })
@@ -299,8 +289,30 @@ func (s *scanner) arguments(c parser.ToolCall) ([]parser.ToolCall, error) {
 	return []parser.ToolCall{c}, nil
 }
 
-// calls reads an object with a name and arguments, or an array of them.
-func (s *scanner) calls() ([]parser.ToolCall, error) {
+// listed reads an object with a name and arguments, or an array of them. Objects with a
+// semicolon or a line break between them follow each other.
+func (s *scanner) listed() (calls []parser.ToolCall, err error) {
+	for {
+		list, err := s.objects()
+		if err != nil && len(calls) > 0 { // those before are whole
+			list = append(list, parser.ToolCall{})[:1]
+			list[0].Err = err
+			return append(calls, list...), nil
+		}
+		if calls = append(calls, list...); err != nil {
+			return calls, err
+		}
+		if s.space(); !s.skip(";") && s.peek() != '{' {
+			return calls, nil
+		}
+		if s.space(); s.pos == len(s.text) || slices.ContainsFunc(s.ends, s.skip) {
+			return calls, nil
+		}
+	}
+}
+
+// objects reads an object with a name and arguments, or an array of them.
+func (s *scanner) objects() ([]parser.ToolCall, error) {
 	s.space()
 	start := s.pos
 	if c := s.peek(); c != '{' && c != '[' {
@@ -321,21 +333,24 @@ func (s *scanner) calls() ([]parser.ToolCall, error) {
 	for _, e := range v.elements {
 		c := split(e)
 		arguments := c.members["arguments"]
-		switch {
-		case c.members == nil:
-			m.Calls = append(m.Calls, parser.ToolCall{Err: fmt.Errorf("a call must be an object, got %s", rawjson.Kind(e))})
-			continue
-		case c.has("arguments") && c.has("parameters"):
-			m.Calls = append(m.Calls, parser.ToolCall{ID: c.str("id"), Name: c.str("name"), Err: errors.New("arguments and parameters are both given")})
-			continue
-		case arguments == nil:
+		if arguments == nil || c.has("parameters") && !c.has("arguments") {
 			arguments = c.members["parameters"]
 		}
-		if key := c.surplus("name", "type"); arguments == nil && key != "" {
-			m.Calls = append(m.Calls, parser.ToolCall{ID: c.str("id"), Name: c.str("name"), Err: fmt.Errorf("`%s` stands beside the name; arguments stand in an object under `arguments`", key)})
+		id, name := cmp.Or(c.str("id"), c.str("tool_call_id")), cmp.Or(c.str("name"), c.str("tool_name"))
+		var wrong error
+		switch key := c.surplus("name", "type", "tool_name", "tool_call_id"); {
+		case c.members == nil:
+			wrong = fmt.Errorf("a call must be an object, got %s", rawjson.Kind(e))
+		case c.has("arguments") && c.has("parameters"):
+			wrong = errors.New("arguments and parameters are both given")
+		case arguments == nil && key != "":
+			wrong = fmt.Errorf("`%s` stands beside the name; arguments stand in an object under `arguments`", key)
+		}
+		if wrong != nil {
+			m.Calls = append(m.Calls, parser.ToolCall{ID: id, Name: name, Err: wrong})
 			continue
 		}
-		m.call(c, c.str("id"), c.str("name"), arguments, eitherArguments)
+		m.call(c, id, name, arguments, eitherArguments)
 	}
 	return m.Calls, nil
 }

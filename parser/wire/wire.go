@@ -38,7 +38,8 @@ type Wire struct {
 
 // All lists the wires, in the order in which they may claim a text.
 var All = []*Wire{OpenAI, Responses, Anthropic, Gemini, Ollama,
-	Hermes, Qwen, GLM, Mistral, Mistral11, DeepSeek, DeepSeek31, Kimi, Granite, Llama, Invoke, ReAct, Harmony}
+	Hermes, Qwen, GLM, Mistral, Mistral11, DeepSeek, DeepSeek31, DSML, Kimi, Granite, Llama, Functionary, MiniMax, Invoke, ReAct, Harmony,
+	Nemotron, Jamba, InternLM, CommandR, Phi, LFM2, Gemma, FuncGem, ToolCode}
 
 // Named returns the wire of a name, nil if there is none.
 func Named(name string) *Wire {

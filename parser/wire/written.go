@@ -12,7 +12,10 @@ import (
 )
 
 // A written argument has no type of its own: its text means what the schema says.
-type written struct{ key, text string }
+type written struct {
+	key, text      string
+	isText, isJSON bool // the format says so itself
+}
 
 // object makes the arguments of a call that is written without types: a string is what is
 // written, and other values are JSON. What is not JSON stays a string, for the tool to
@@ -30,7 +33,7 @@ func (s *scanner) object(name string, list []written) (json.RawMessage, error) {
 		}
 		seen[w.key] = true
 		value := rawjson.AppendString(nil, w.text)
-		if kind := cmp.Or(properties.get(w.key).str("type"), "string"); kind != "string" {
+		if kind := cmp.Or(properties.get(w.key).str("type"), "string"); !w.isText && (w.isJSON || kind != "string") {
 			if v, _, err := rawjson.DecodeOne(strings.Trim(w.text, rawjson.Space)); err == nil {
 				value = v
 			}
@@ -43,20 +46,28 @@ func (s *scanner) object(name string, list []written) (json.RawMessage, error) {
 	return append(out, '}'), nil
 }
 
-// value reads up to an end tag, which counts only where one of the tokens follows: what is
-// written may hold that tag.
-func (s *scanner) value(end string, next ...string) (string, error) {
-	start := s.pos
+// value reads the last of some arguments, up to the end of its tag. That counts only where
+// another tag or the end of the call follows: a value may hold it. A value whose end tag is
+// missing ends before the next tag of an argument that the tool has, or before the end of the
+// call.
+func (s *scanner) value(name string, list []written) (string, error) {
+	start, after := s.pos, cmp.Or(s.last, s.end)
+	lost := s.lostEnd(name, list, after)
 	for {
-		at := s.find(end)
+		at := s.find(s.tag.close)
+		if lost >= 0 && lost <= at {
+			s.pos = lost
+			clear(s.found) // tokens that were passed over are still there
+			return s.text[start:lost], nil
+		}
 		if at == len(s.text) {
 			s.pos = start
-			delete(s.found, end) // those that were passed over are still there
-			return "", fmt.Errorf("the value that is written here has no %s", end)
+			clear(s.found)
+			return "", fmt.Errorf("the value that is written here has no %s", s.tag.close)
 		}
-		s.pos = at + len(end)
-		after := strings.TrimLeft(s.text[s.pos:], rawjson.Space)
-		if after != "" && !slices.ContainsFunc(next, func(token string) bool { return strings.HasPrefix(after, token) }) {
+		s.pos = at + len(s.tag.close)
+		next := strings.TrimLeft(s.text[s.pos:], rawjson.Space)
+		if next != "" && !strings.HasPrefix(next, s.tag.open) && !strings.HasPrefix(next, after) {
 			continue
 		}
 		if strings.Contains(s.text[start:at], s.end) { // or an end tag is missing, and it is the end of the call
@@ -64,4 +75,32 @@ func (s *scanner) value(end string, next ...string) (string, error) {
 		}
 		return s.text[start:at], nil
 	}
+}
+
+// lostEnd returns where the value at pos ends although its end tag is missing, -1 if that is
+// not certain: before the tag of an argument that the tool has and that was not given, if
+// that begins a line and the value is not closed before; or before the end of the call, if no
+// value is closed after it.
+func (s *scanner) lostEnd(name string, list []written, after string) int {
+	open := "\n" + s.tag.open
+	closed := s.find(s.tag.close)
+	if next := s.find(open); next < closed {
+		properties := split(s.tools(name)).get("properties")
+		for at := next; at >= 0 && at < closed; {
+			key, _, ok := strings.Cut(s.text[at+len(open):min(len(s.text), at+len(open)+maxName)], s.tag.sep)
+			given := slices.ContainsFunc(list, func(w written) bool { return w.key == key })
+			if ok && !given && properties.members[key] != nil {
+				return at
+			}
+			more := strings.Index(s.text[at+len(open):closed], open)
+			at += max(more, 0) + len(open)
+			if more < 0 {
+				break
+			}
+		}
+	}
+	if end := s.find(after); closed == len(s.text) && end < closed && !strings.Contains(s.text[end+len(after):], after) {
+		return end
+	}
+	return -1
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,8 +20,6 @@ const (
 	maxConcurrent     = 8       // calls that run beside each other
 	maxResult         = 1 << 20 // bytes of text that one result takes where the window is not known
 	unreadable        = "The arguments are no JSON object: "
-	misfitting        = "The final report does not fit the schema"
-	incompleteReport  = "The final report must be a text, whole, and without tool calls. If work remains, do it; then call attemptCompletion again."
 	completionRefused = "Not completed: other calls of the same answer failed or have no result yet. See to them, then call attemptCompletion again."
 )
 
@@ -56,18 +53,20 @@ func (t *task) parseCalls(calls []Call) []*call {
 	list := make([]*call, len(calls))
 	seen := map[string]bool{}
 	for i, asked := range calls {
-		c := &call{tool: t.tool(asked.Name)}
+		c := &call{tool: t.named(asked.Name)}
 		c.ID, c.ToolName = t.clean.Text(asked.ID), t.clean.Text(asked.Name)
+		if c.tool != nil {
+			c.ToolName = c.tool.Name
+		}
 		if c.ID == "" || seen[c.ID] {
 			c.ID = newID()
 		}
 		seen[c.ID] = true
 		text := asked.Arguments
-		if strings.TrimSpace(text) == "" {
-			text = "{}"
-		}
-		args, _, err := rawjson.Decode(text)
+		args, err := readArguments(text)
 		switch {
+		case asked.Err != nil:
+			c.fault = unreadable + asked.Err.Error()
 		case err != nil:
 			c.fault = unreadable + err.Error()
 		case args[0] != '{':
@@ -342,35 +341,4 @@ func (t *task) stopForCall(ctx context.Context) error {
 		return err
 	}
 	return t.stop(ctx, Event{Type: StopRunByInteractiveTool}, StoppedByInteractiveTool)
-}
-
-// complete asks the model for the run's result and ends the run. The run goes on if the
-// answer is not a whole text.
-func (t *task) complete(ctx context.Context) (done bool, err error) {
-	answer, err := t.ask(ctx, nil)
-	if err != nil {
-		return true, t.fail(ctx, err)
-	}
-	what, why := "No final report", incompleteReport
-	if strings.TrimSpace(answer.Text) != "" && !answer.Cut && len(answer.Calls) == 0 {
-		text, err := t.fitting(answer.Text)
-		if err == nil {
-			answer.Text = text
-			return true, t.report(ctx, answer)
-		}
-		what, why = misfitting, err.Error()
-	}
-	t.fruitless++
-	answer.Calls = nil
-	if err := t.again(ctx, answer, what, why); err != nil {
-		return true, err
-	}
-	return t.tooManyFruitless(ctx)
-}
-
-// report ends the run with a text.
-func (t *task) report(ctx context.Context, a Answer) error {
-	text := t.clean.Text(a.Text)
-	t.addMessage(t.expertMessage(nil, a))
-	return t.stop(ctx, Event{Type: CompleteRun, Text: &text, Usage: &a.Usage}, Completed)
 }

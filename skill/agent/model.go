@@ -54,4 +54,5 @@ type Thinking struct {
 type Call struct {
 	ID, Name  string
 	Arguments string // the JSON of an object, if it is right
+	Err       error  // why the arguments cannot be read, if that is known
 }

@@ -206,7 +206,7 @@ func (p *position) add(e Event) {
 	case Retry:
 		if len(e.NewMessages) > 0 {
 			p.interrupt()
-			p.completing = false
+			p.completing = p.completing && isReportRetry(e)
 			p.input = append(p.input, e.NewMessages...)
 		}
 	case CallTool, CallDelegate, CallInteractiveTool:

@@ -13,7 +13,9 @@
 //	config.go      its configuration
 //	task.go        one task: its steps and how they end
 //	act.go         the tool calls of one answer
-//	schema.go      a report that fits a JSON Schema
+//	written.go     the calls that a model writes into its text
+//	report.go      the final report
+//	schema.go      the JSON Schema that it fits
 //	words.go       the model's words as they come
 //	delegate.go    tasks that one expert gives to another
 //	budget.go      limits of a run

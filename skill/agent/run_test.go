@@ -52,12 +52,18 @@ func TestRun(t *testing.T) {
 			"startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1" + ending, ""},
 		{"an unknown call as text", []any{"<tool_call>{\"name\":\"fly\",\"arguments\":{}}</tool_call>", calls("attemptCompletion"), "done"}, 0,
 			"startRun/1 startGeneration/1 retry/1 continueToNextStep/1" + ending, ""},
-		{"an empty report", []any{calls("attemptCompletion"), " ", calls("attemptCompletion"), "done"}, 0,
-			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 continueToNextStep/1" + ending, ""},
-		{"a cut report", []any{calls("attemptCompletion"), Answer{Text: "all is", Cut: true}, calls("attemptCompletion"), "done"}, 0,
-			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 continueToNextStep/1" + ending, ""},
-		{"a report that calls", []any{calls("attemptCompletion"), calls("todo"), calls("attemptCompletion"), "done"}, 0,
-			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 continueToNextStep/1" + ending, ""},
+		{"an empty report", []any{calls("attemptCompletion"), " ", "done"}, 0,
+			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 completeRun/1", ""},
+		{"a cut report", []any{calls("attemptCompletion"), Answer{Text: "all is", Cut: true}, "done"}, 0,
+			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 completeRun/1", ""},
+		{"a report that calls", []any{calls("attemptCompletion"), calls("todo"), "done"}, 0,
+			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 completeRun/1", ""},
+		{"a report that calls in its text", []any{calls("attemptCompletion"), "Yes.\n<tool_call>{\"name\":\"todo\",\"arguments\":{}}</tool_call>", "done"}, 0,
+			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 completeRun/1", ""},
+		{"no report, asked three times", []any{calls("attemptCompletion"), "", "", ""}, 0,
+			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 retry/1 completeRun/1", ""},
+		{"calls and cut texts in place of a report", []any{calls("attemptCompletion"), calls("todo"), Answer{Text: "all is", Cut: true}, " "}, 0,
+			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 retry/1 completeRun/1", ""},
 		{"cut", []any{Answer{Cut: true, Calls: calls("todo {}").Calls}, calls("attemptCompletion"), "done"}, 0,
 			"startRun/1 startGeneration/1 retry/1 continueToNextStep/1" + ending, ""},
 		{"max steps", []any{calls("todo"), calls("todo"), calls("todo")}, 2,
@@ -304,25 +310,108 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestSchema has reports that do not fit: one that was asked for, and texts in a row.
-func TestSchema(t *testing.T) {
-	l := newLab(t, calls("attemptCompletion"), "[]", "well", `{"n":"two"}`, `{"n":2}`)
-	l.cfg.Schema = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
-	events := l.ran("go")
-	const want = "startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 continueToNextStep/1 startGeneration/2 retry/2 continueToNextStep/2 " +
-		"startGeneration/3 retry/3 continueToNextStep/3 startGeneration/4 completeRun/4"
-	if got := types(events); got != want {
-		t.Errorf("events\n got %s\nwant %s", got, want)
-	}
-	for i, what := range map[int]string{4: misfitting, 7: "No tool call generated", 10: misfitting} {
-		if got := events[i].Reason; !strings.Contains(got, what) {
-			t.Errorf("event %d says %s", i, got)
+// TestReport has what ends a run in place of a report that can be used.
+func TestReport(t *testing.T) {
+	ending := calls("attemptCompletion")
+	ending.Text = "I am done."
+	for _, tt := range []struct {
+		name    string
+		answers []any
+		want    string
+	}{
+		{"the longest text", []any{calls("attemptCompletion"), Answer{Text: "all is well, and", Cut: true}, Answer{Text: "all", Cut: true}, " "}, "all is well, and"},
+		{"the text beside a call", []any{calls("attemptCompletion"), "Made it.\n<tool_call>{\"name\":\"todo\",\"arguments\":{}}</tool_call>", "", ""}, "Made it."},
+		{"the last text", []any{ending, "", calls("todo"), ""}, "I am done."},
+		{"nothing", []any{calls("attemptCompletion"), "", "", ""}, ""},
+		{"without thoughts", []any{calls("attemptCompletion"), "hm\n</think>\n\nThe answer is 4."}, "The answer is 4."},
+		{"a tag that is quoted", []any{calls("attemptCompletion"), "The tag `</think>` ends it."}, "The tag `</think>` ends it."},
+	} {
+		l := newLab(t, tt.answers...)
+		var warned []string
+		l.cfg.Warn = func(what string) { warned = append(warned, what) }
+		events := l.ran("go")
+		if text := *events[len(events)-1].Text; text != tt.want {
+			t.Errorf("%s: the report is %q, want %q", tt.name, text, tt.want)
+		}
+		if (warned == nil) != (len(tt.answers) == 2) {
+			t.Errorf("%s: warnings %q", tt.name, warned)
+		}
+		for i, r := range l.asked[1:] {
+			if r.Tools != nil {
+				t.Errorf("%s: the report is asked for with tools the %d. time", tt.name, i+1)
+			}
 		}
 	}
-	if text := *events[len(events)-1].Text; text != `{"n":2}` {
-		t.Errorf("the report is %s", text)
+}
+
+// TestWrittenCalls has calls in the text, each in another format.
+func TestWrittenCalls(t *testing.T) {
+	const d = "｜DSML｜"
+	for _, text := range []string{
+		"<function=writeTextFile>\n<parameter=path>\na.txt\n</parameter>\n<parameter=text>\nhi\n</parameter>\n</function>\n</tool_call>",
+		"<" + d + "function_calls>\n<" + d + "invoke name=\"writeTextFile\">\n<" + d + "parameter name=\"path\" string=\"true\">a.txt</" + d + "parameter>\n<" + d + "parameter name=\"text\" string=\"true\">hi</" + d + "parameter>\n</" + d + "invoke>\n</" + d + "function_calls>",
+		"<invoke name=\"writeTextFile\">\n<parameter name=\"path\">a.txt</" + "parameter>\n<parameter name=\"text\">hi</" + "parameter>\n</" + "invoke>",
+		"<tool_call>\n<name>writeTextFile</name><args>{\"path\":\"a.txt\",\"text\":\"hi\"}</args></tool_call>",
+		"{\"name\":\"writeTextFile\",\"arguments\":{\"path\":\"a.txt\",\"text\":\"hi\"}}",
+		"<think>I should.</think>\n{\"name\":\"writeTextFile\",\"arguments\":{\"path\":\"a.txt\",\"text\":\"hi\"}}",
+		"[writeTextFile(path=\"a.txt\", text=\"hi\")]",
+		"<|tool_call_start|>[writeTextFile(path=\"a.txt\", text=\"hi\")]<|tool_call_end|>",
+		"writeTextFile\n{\"path\":\"a.txt\",\"text\":\"hi\"}",
+		">>>all\nI write.\n>>>writeTextFile\n{\"path\":\"a.txt\",\"text\":\"hi\"}",
+		"Thought: I write.\nAction: writeTextFile\nAction Input: {\"path\":\"a.txt\",\"text\":\"hi\"}",
+		"<TOOLCALL>[{\"name\":\"writeTextFile\",\"arguments\":{\"path\":\"a.txt\",\"text\":\"hi\"}}]</TOOLCALL>",
+		"functools[{\"name\":\"writeTextFile\",\"arguments\":{\"path\":\"a.txt\",\"text\":\"hi\"}}]",
+		"<|tool_call>call:writeTextFile{path:<|\"|>a.txt<|\"|>,text:<|\"|>hi<|\"|>}<tool_call|>",
+		"```tool_code\nwriteTextFile(path='a.txt', text='hi')\n```",
+		"<|START_ACTION|>[{\"tool_call_id\":\"0\",\"tool_name\":\"writeTextFile\",\"parameters\":{\"path\":\"a.txt\",\"text\":\"hi\"}}]<|END_ACTION|>",
+	} {
+		l := newLab(t, text, calls("attemptCompletion"), "done")
+		l.ran("go")
+		if got := l.file("a.txt"); got != "hi" {
+			t.Errorf("%s\nwrote %q", text, got)
+		}
 	}
-	l.cfg.RunID, l.cfg.Schema = "another", json.RawMessage(`{"type":1}`)
+}
+
+// TestNamesOfTools has names with what models write around them.
+func TestNamesOfTools(t *testing.T) {
+	for _, name := range []string{
+		"writeTextFile<|channel|>commentary", "functions.writeTextFile", "default_api.writeTextFile", "default_api:writeTextFile", " writeTextFile", "WriteTextFile",
+	} {
+		l := newLab(t, Answer{Calls: []Call{{ID: "1", Name: name, Arguments: `"{\"path\":\"a\",\"text\":\"hi\"}"`}}}, calls("attemptCompletion"), "done")
+		events := l.ran("go")
+		if got := l.file("a"); got != "hi" || events[2].ToolCall.ToolName != "writeTextFile" {
+			t.Errorf("%q wrote %q, called %q", name, got, events[2].ToolCall.ToolName)
+		}
+	}
+}
+
+// TestSchema has reports that do not fit: some that were asked for, and texts in a row.
+func TestSchema(t *testing.T) {
+	for _, tt := range []struct {
+		answers []any
+		want    string
+		err     string
+	}{
+		{[]any{calls("attemptCompletion"), "[]", `{"n":"two"}`, `{"n":2}`}, "startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 retry/1 completeRun/1", ""},
+		{[]any{"well", `{"n":"two"}`, `{"n":2}`}, "startRun/1 startGeneration/1 retry/1 continueToNextStep/1 startGeneration/2 retry/2 continueToNextStep/2 startGeneration/3 completeRun/3", ""},
+		{[]any{calls("attemptCompletion"), "[]", `{"n":"two"}`, `{}`}, "startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 retry/1 stopRunByError/1", "the final report does not fit the schema: "},
+	} {
+		l := newLab(t, tt.answers...)
+		l.cfg.Schema = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
+		events, err := l.run("go")
+		if got := types(events); got != tt.want {
+			t.Errorf("events\n got %s\nwant %s", got, tt.want)
+		}
+		if fmt.Sprint(err)[:min(len(fmt.Sprint(err)), len(tt.err))] != tt.err || (err == nil) != (tt.err == "") {
+			t.Errorf("error %v, want %q", err, tt.err)
+		}
+		if text := events[len(events)-1].Text; err == nil && *text != `{"n":2}` {
+			t.Errorf("the report is %s", *text)
+		}
+	}
+	l := newLab(t)
+	l.cfg.Schema = json.RawMessage(`{"type":1}`)
 	if _, err := l.run("go"); err == nil || !strings.Contains(err.Error(), "is not a JSON Schema") {
 		t.Errorf("error %v", err)
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"textskill/llmfallback/remote"
-	"textskill/parser"
 	rawjson "textskill/parser/json"
 	"textskill/skill"
 )
@@ -146,10 +145,8 @@ func (t *task) takeStep(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return true, t.fail(ctx, err)
 	}
+	t.read(&answer)
 	t.fruitless++
-	if len(answer.Calls) == 0 && !answer.Cut {
-		answer.Text, answer.Calls = t.writtenCalls(answer.Text)
-	}
 	insists := t.answered && !slices.ContainsFunc(t.session.Snapshot().Todos, func(todo skill.TodoItem) bool { return !todo.Completed })
 	t.answered = false
 	report, misfit := t.fitting(answer.Text)
@@ -183,31 +180,6 @@ func (t *task) tooManyFruitless(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	return true, t.fail(ctx, modelError(&remote.Error{Reason: fmt.Sprintf("%d answers in a row held no usable tool call", maxFruitless)}))
-}
-
-// writtenCalls returns the calls that a model wrote into its text instead of making them:
-// in tags, or as JSON that is all of the text. A text that names unknown tools is only a
-// text.
-func (t *task) writtenCalls(text string) (rest string, calls []Call) {
-	body := strings.TrimSpace(text)
-	at := strings.Index(body, "<tool_call")
-	if from, to, ok := rawjson.Fenced(body); ok {
-		body = body[from:to]
-	}
-	if at < 0 && !strings.HasPrefix(body, "{") && !strings.HasPrefix(body, "[") {
-		return text, nil
-	}
-	written, _, err := parser.Calls(text, func(string) bool { return false })
-	if err != nil {
-		return text, nil
-	}
-	for _, c := range written {
-		if c.Err != nil || t.tool(c.Name) == nil {
-			return text, nil
-		}
-		calls = append(calls, Call{ID: c.ID, Name: c.Name, Arguments: string(c.Arguments)})
-	}
-	return strings.TrimSpace(text[:max(strings.Index(text, "<tool_call"), 0)]), calls
 }
 
 // again answers the model why its answer cannot be used.

@@ -40,7 +40,7 @@ func (s *Server) handler(t tool) mcp.ToolHandler {
 			return ask, nil
 		}
 		defer c.leave(sc)
-		ctx, quiet := s.progress(ctx, req)
+		ctx, quiet := s.progress(ctx, knownToken(req), s.notifier(ctx, req))
 		defer quiet()
 		return result(s.do(ctx, c, sc, t, req.Params.Arguments)), nil
 	}
@@ -140,13 +140,34 @@ func (s *Server) do(ctx context.Context, c *session, sc *scope, t tool, argument
 // progressEvery is the least time between two progress notifications of a call.
 const progressEvery = 100 * time.Millisecond
 
-// progress returns a context under which operations report their progress, if the
-// client asked for it. quiet ends the notifications, so that none follows the reply.
-func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) (_ context.Context, quiet func()) {
+// knownToken returns the progress token of a request, nil for none.
+func knownToken(req *mcp.CallToolRequest) any {
 	token := req.Params.GetProgressToken()
 	if n, ok := token.(float64); ok && math.Abs(n) > 1<<53 {
-		token = nil // it was rounded, so the client would not know it
+		return nil // it was rounded, so the client would not know it
 	}
+	return token
+}
+
+// notifier returns the function that sends the progress of a call through the SDK.
+func (s *Server) notifier(ctx context.Context, req *mcp.CallToolRequest) func(*mcp.ProgressNotificationParams) {
+	return func(p *mcp.ProgressNotificationParams) {
+		m, _ := s.relaying.of(req)
+		if m.notify == nil {
+			_ = req.Session.NotifyProgress(ctx, p) // fails only if the client is gone
+		} else if line, err := progressLine(p); err == nil {
+			m.notify(line)
+		}
+	}
+}
+
+func progressLine(p *mcp.ProgressNotificationParams) ([]byte, error) {
+	return json.Marshal(map[string]any{"jsonrpc": "2.0", "method": "notifications/progress", "params": p})
+}
+
+// progress returns a context under which operations report their progress, if the
+// client asked for it. quiet ends the notifications, so that none follows the reply.
+func (s *Server) progress(ctx context.Context, token any, notify func(*mcp.ProgressNotificationParams)) (_ context.Context, quiet func()) {
 	if token == nil || s.cfg.Progress == nil {
 		return ctx, func() {}
 	}
@@ -159,15 +180,7 @@ func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) (_ cont
 			return
 		}
 		p.done, p.next = done, now.Add(progressEvery)
-		params := &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(done), Total: float64(total), Message: note}
-		if m, _ := s.relaying.of(req); m.notify != nil {
-			line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
-			if err == nil {
-				m.notify(line)
-			}
-			return
-		}
-		_ = req.Session.NotifyProgress(ctx, params) // fails only if the client is gone
+		notify(&mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(done), Total: float64(total), Message: note})
 	})
 	return inner, func() {
 		p.mu.Lock()

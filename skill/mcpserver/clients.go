@@ -173,7 +173,11 @@ func (cl *client) call(w http.ResponseWriter, r *http.Request, body []byte, vers
 	if !ok || string(e.method) != `"tools/call"` || r.Header.Get("Mcp-Protocol-Version") != version || !plainHeader(r.Header) {
 		return false
 	}
-	call := cl.fast(cl.session, e, id)
+	p := readParams(e.params)
+	if p.client != nil || p.token != nil { // the progress goes into an event stream of the SDK
+		return false
+	}
+	call := cl.fast(cl.session, e, p, id)
 	if call == nil {
 		return false
 	}

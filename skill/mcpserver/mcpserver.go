@@ -16,6 +16,7 @@
 //	route.go      what happens to a line: a call, a message for the SDK, or a refusal
 //	message.go    the members of a message, and which messages are invalid
 //	fast.go       calls answered without the SDK
+//	turn.go       which worker reads the next line
 //	http.go       listening, limits, shutdown
 //	guard.go      which HTTP requests are accepted
 //	clients.go    the sessions of HTTP
@@ -26,6 +27,7 @@ package mcpserver
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -93,6 +95,8 @@ type Server struct {
 
 	plain atomic.Bool // the SDK's server has what this package gives it, and nothing else
 
+	info []byte // serverInfo as JSON
+
 	relaying relaying
 
 	mu       sync.Mutex
@@ -126,7 +130,9 @@ func New(cfg Config) (*Server, error) {
 			s.order = append(s.order, t.Name)
 		}
 	}
-	s.sdk = mcp.NewServer(&mcp.Implementation{Name: serverName, Title: serverTitle, Version: cfg.Version}, s.options())
+	info := &mcp.Implementation{Name: serverName, Title: serverTitle, Version: cfg.Version}
+	s.info, _ = json.Marshal(info) // texts can always be encoded
+	s.sdk = mcp.NewServer(info, s.options())
 	s.sdk.AddReceivingMiddleware(s.listInOrder)
 	s.plain.Store(cfg.Options == nil)
 	s.add = sync.OnceFunc(s.addTools)

@@ -9,7 +9,8 @@ import (
 // envelope is a message. Its members are JSON as it was sent, nil if missing.
 type envelope struct {
 	id, method, params []byte
-	other              bool // the message has further members
+	other              bool   // the message has further members
+	client             []byte // of callParams, if it is a call
 }
 
 var (

@@ -20,6 +20,7 @@ type pending struct {
 	running   *running // the call that is executed without the SDK; nil if the SDK does
 	cancelled bool     // no answer is sent
 	reads     bool     // room for the answer is reserved
+	client    []byte   // of callParams, if the SDK answers a call
 
 	agreed chan struct{} // of initialize, closed when the SDK has answered; nil for all others
 }

@@ -41,14 +41,6 @@ func callIDOf(id jsonrpc.ID) callID {
 	return callID{}
 }
 
-// sdk returns the ID as the SDK has it.
-func (id callID) sdk() (jsonrpc.ID, error) {
-	if id.text != "" {
-		return jsonrpc.MakeID(id.text[1:])
-	}
-	return jsonrpc.MakeID(float64(id.number))
-}
-
 // readID decodes an ID. ok is false if it is neither a string nor a whole number.
 func readID(raw []byte) (id callID, ok bool) {
 	if text, ok := rawjson.String(raw); ok {
@@ -90,11 +82,18 @@ func (c *conn) route(line []byte) *fastCall {
 		c.refuse(nil, jsonrpc.CodeInvalidRequest, errID.Error())
 		return nil
 	}
-	if string(e.method) == `"tools/call"` && c.agreed() {
-		if call := c.fast(c.session, e, id); call != nil {
+	if string(e.method) != `"tools/call"` {
+		c.pass(line, &e)
+		return nil
+	}
+	p := readParams(e.params)
+	if c.agreedOn(p) {
+		if call := c.fast(c.session, e, p, id); call != nil {
+			call.notify = c.notify
 			return call
 		}
 	}
+	e.client = p.client
 	c.pass(line, &e)
 	return nil
 }
@@ -114,6 +113,9 @@ func (c *conn) pass(data []byte, e *envelope) {
 	}
 	reads := e != nil && c.server.reads(*e)
 	p := &pending{reads: reads}
+	if e != nil {
+		p.client = e.client
+	}
 	if r, ok := m.(*jsonrpc.Request); ok && e != nil {
 		if r.Method == "initialize" {
 			p.agreed = make(chan struct{})
@@ -170,6 +172,16 @@ func (s *Server) reads(e envelope) bool {
 		}
 	}
 	return false
+}
+
+// agreedOn reports whether the version of the protocol is agreed for a call.
+func (c *conn) agreedOn(p callParams) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p.client != nil {
+		return bytes.Equal(p.client, c.accepted)
+	}
+	return c.version != ""
 }
 
 // agreed reports whether the version of the protocol has been negotiated.

@@ -70,6 +70,7 @@ type conn struct {
 	requests
 	sending  int           // messages that are being written
 	version  string        // of the protocol; "" before it has been negotiated
+	accepted []byte        // the client of callParams of the last call that the SDK has answered; nil before that
 	whenIdle chan struct{} // closed when no request is pending and no message is being written; nil when nobody waits for that
 }
 
@@ -139,6 +140,10 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 	case p.agreed != nil && json.Unmarshal(r.Result, &agreed) == nil:
 		c.mu.Lock()
 		c.version = agreed.ProtocolVersion
+		c.mu.Unlock()
+	case p.client != nil && r.Error == nil:
+		c.mu.Lock()
+		c.accepted = p.client
 		c.mu.Unlock()
 	}
 	if p.agreed != nil {

@@ -48,7 +48,7 @@ func (p *chat) ask(ctx context.Context, q question) (agent.Answer, error) {
 		CachedInputTokens: c.Usage.PromptDetails.Cached, CacheWriteTokens: c.Usage.PromptDetails.Written, ReasoningTokens: c.Usage.CompletionDetails.Reasoning,
 	}}
 	for _, call := range c.Calls {
-		a.Calls = append(a.Calls, agent.Call(call))
+		a.Calls = append(a.Calls, agent.Call{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
 	}
 	if err == nil && c.Finish == "content_filter" {
 		err = filtered()

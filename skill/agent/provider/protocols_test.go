@@ -45,7 +45,8 @@ func said(a agent.Answer, err error) string {
 	if err != nil {
 		return "not a remote.Error: " + err.Error()
 	}
-	return fmt.Sprintf("%q %v cut %v, thought %q %s%s", a.Text, a.Calls, a.Cut, a.Thinking.Text, a.Thinking.Replay, u)
+	calls := strings.ReplaceAll(fmt.Sprint(a.Calls), " <nil>}", "}")
+	return fmt.Sprintf("%q %s cut %v, thought %q %s%s", a.Text, calls, a.Cut, a.Thinking.Text, a.Thinking.Replay, u)
 }
 
 // typed writes events as a stream with an end or a break.

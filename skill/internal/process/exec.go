@@ -49,6 +49,8 @@ type Executed struct {
 	TimedOut  bool   // stopped because its timeout expired
 	Cancelled bool   // stopped because the context ended
 
+	Refused []string // hosts that it tried to reach and may not: HOST:PORT, or HOST if it only looked that up
+
 	Fence      Fence // the restrictions that the kernel enforced
 	Supervised bool  // ran under a helper, which also ended every process that the program started
 	Survivors  int   // processes that could not be ended: another user's, or stuck in the kernel
@@ -153,6 +155,7 @@ type Spec struct {
 	Files  []*os.File // descriptors 3 and up
 	Needs  Needs
 	fence  fence
+	reach  reach
 	extras extras
 	server bool // outlives this process: see [superviseServer]
 	files  int  // in the helper: the length of Files
@@ -200,14 +203,16 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 			return Executed{}, err
 		}
 	}
-	spec := Spec{Path: path, Args: append([]string{a.Name}, a.Args...), Env: env, Dir: dir.Handle, fence: fence}
+	spec := Spec{Path: path, Args: append([]string{a.Name}, a.Args...), Env: env, Dir: dir.Handle, fence: fence, reach: x.reach()}
 	if err := spec.reserve(a.Port); err != nil {
 		return Executed{}, err
 	}
 	defer spec.extras.close()
 	var done Executed
 	tracked, err := x.Track(ctx, a.Name, func(ctx context.Context) (err error) {
+		x.session.refusedNames(nil) // those of earlier commands
 		done, err = x.run(ctx, a, spec)
+		done.Refused = x.session.refusedNames(done.Refused)
 		return err
 	})
 	if err != nil {
@@ -299,7 +304,7 @@ func (x *Runner) run(ctx context.Context, a Command, spec Spec) (Executed, error
 	if err = cmp.Or(err, end.Err); err != nil {
 		return Executed{}, err
 	}
-	done.ExitCode, done.Signal = end.Code, end.signal
+	done.ExitCode, done.Signal, done.Refused = end.Code, end.signal, end.refused
 	done.Supervised, done.Survivors, done.Lost = end.supervised, end.survivors, end.lost
 	done.Fence = x.fenceOfRun(spec, end.held)
 	done.Elapsed = time.Since(begin)
@@ -356,6 +361,7 @@ type Ending struct {
 	survivors  int
 	supervised bool
 	lost       bool
+	refused    []string
 	held       uint32 // what the fence enforced: Landlock's version and [callsFiltered]
 	Err        error  // the command could not be started; no other field is set
 }

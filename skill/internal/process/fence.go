@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"textskill/skill/internal/egress"
 	"textskill/skill/internal/refusal"
 	"textskill/skill/internal/workspace"
 )
@@ -142,10 +143,24 @@ func (x *Runner) fenceFor(port int, temp func() (string, error)) (f fence, env [
 	}
 	f.rules = append(x.fenceRules(), fenceRule{path: f.temp, write: true})
 	env = []string{"TMPDIR=" + f.temp}
+	if f.own != nil {
+		env = append(env, withoutProxies()...)
+	}
 	if len(x.cfg.FenceRead)+len(x.cfg.FenceWrite) > 0 || len(x.ws.Roots()) > 1 {
 		env = append(env, "GIT_DISCOVERY_ACROSS_FILESYSTEM=1")
 	}
 	return f, env, nil
+}
+
+// withoutProxies empties the variables that lead to a proxy of the user, which a command with a
+// network of its own does not reach.
+func withoutProxies() (env []string) {
+	for _, name := range egress.Variables {
+		if os.Getenv(name) != "" {
+			env = append(env, name+"=")
+		}
+	}
+	return env
 }
 
 // newFence returns a fence without rules, or an error if [FenceRequire] demands more than
@@ -291,6 +306,9 @@ func (cfg *Config) check() error {
 	case FenceAuto, FenceRequire, FenceOff:
 	default:
 		return &refusal.ArgError{Arg: "fence", Reason: fmt.Sprintf("must be auto, require or off, not %q", cfg.Fence)}
+	}
+	if _, err := egress.NewPolicy(cfg.Egress); err != nil {
+		return err
 	}
 	for _, list := range []*[]string{&cfg.FenceRead, &cfg.FenceWrite} {
 		paths := slices.Clone(*list)

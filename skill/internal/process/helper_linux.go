@@ -75,6 +75,7 @@ func supervise() int {
 	}
 	ignored := make(chan os.Signal, 1)
 	var v views
+	var g gateway
 	defer v.close()
 	parent, temp := os.Getppid(), ""
 	for {
@@ -96,11 +97,11 @@ func supervise() int {
 			return 1 // the parent has ended, or closed the pipe to cancel
 		}
 		if spec.server {
-			return superviseServer(spec, &v)
+			return superviseServer(spec, &v, &g)
 		}
 		temp = cmp.Or(spec.fence.temp, temp)
 		signal.Notify(ignored, unix.SIGTERM, unix.SIGINT, unix.SIGHUP) // dying of them would leave the command's processes
-		if !superviseOne(spec, &v) {
+		if !superviseOne(spec, &v, &g) {
 			return 0
 		}
 	}
@@ -118,8 +119,9 @@ func orphaned(parent int) bool {
 }
 
 // superviseOne runs a command, and reports whether none of its processes is left.
-func superviseOne(spec Spec, v *views) bool {
+func superviseOne(spec Spec, v *views, g *gateway) bool {
 	h := helper{views: v}
+	g.open(&spec)
 	if !h.start(spec, stdinFD, stdoutFD, stderrFD) {
 		return false
 	}
@@ -140,6 +142,7 @@ func superviseOne(spec Spec, v *views) bool {
 	if h.pidfd >= 0 {
 		unix.Close(h.pidfd)
 	}
+	g.tell()
 	event{eventEnded, uint32(h.status), uint32(left)}.send()
 	return left == 0 && err == nil
 }

@@ -18,7 +18,7 @@ const stopServerGrace = 5 * time.Second
 // until all processes that it started have ended. SIGTERM to the helper ends them.
 // Their output passes through the helper into a log of limited size, and the events of
 // the helper are appended to a file, where a later program finds them.
-func superviseServer(spec Spec, v *views) int {
+func superviseServer(spec Spec, v *views, g *gateway) int {
 	var out [2]int
 	if unix.Pipe2(out[:], unix.O_CLOEXEC) != nil {
 		return 1
@@ -32,6 +32,7 @@ func superviseServer(spec Spec, v *views) int {
 		return 1
 	}
 	h := helper{views: v}
+	g.open(&spec)
 	if !h.start(spec, uintptr(null), uintptr(out[1]), uintptr(out[1])) {
 		return 0
 	}

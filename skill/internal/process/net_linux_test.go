@@ -61,7 +61,7 @@ func TestForgedNetworks(t *testing.T) {
 	asked := lendOnce(t, share)
 	helper := startFakeHelper(t)
 	begin, _ := startTime(helper)
-	forged, _ := json.Marshal(serverRecord{ID: "abcdef", Net: 1, Started: time.Now(), Helper: processID{helper, begin}})
+	forged, _ := json.Marshal(serverRecord{ID: "abcdef", Net: 1, Reach: x.reach().String(), Started: time.Now(), Helper: processID{helper, begin}})
 	if err := dir.WriteFile("abcdef"+recordSuffix, forged, 0o600); err != nil {
 		t.Fatal(err)
 	}

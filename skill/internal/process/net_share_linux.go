@@ -2,7 +2,9 @@ package process
 
 import (
 	"errors"
+	"io"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"sync"
@@ -10,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"textskill/skill/internal/egress"
 	"textskill/skill/internal/state"
 )
 
@@ -20,19 +23,38 @@ type session struct {
 	now *network
 	all []*network // also those of earlier commands, which may still use them
 	why error      // no network can be made
+
+	names egress.Log // refused lookups
+	posed map[posed]netip.Addr
+	open  []io.Closer // of the name servers and posed hosts
+}
+
+// posed names a host in a network.
+type posed struct {
+	ino  uint64
+	name string
 }
 
 func (s *session) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, c := range s.open {
+		c.Close()
+	}
 	for _, n := range s.all {
 		n.close()
 	}
-	s.now, s.all = nil, nil
+	s.now, s.all, s.open, s.posed = nil, nil, nil, nil
 }
 
-func (s *session) use(n *network) {
+// use makes n the network of the next commands.
+func (x *Runner) use(n *network) {
+	s := &x.session
+	if s.posed == nil {
+		s.posed = map[posed]netip.Addr{}
+	}
 	s.now, s.all = n, append(s.all, n)
+	x.serveNames(n)
 }
 
 // network returns the network for the next command: that of a server which runs in this workspace,
@@ -45,7 +67,7 @@ func (x *Runner) network() *network {
 		return nil
 	}
 	if n := x.lentNetwork(s.now); n != nil {
-		s.use(n)
+		x.use(n)
 	}
 	if s.now == nil {
 		n, err := x.makeNetwork()
@@ -55,7 +77,7 @@ func (x *Runner) network() *network {
 			}
 			return nil
 		}
-		s.use(n)
+		x.use(n)
 	}
 	return s.now
 }
@@ -88,8 +110,8 @@ func (x *Runner) withHelper(do func(h *helperProcess) error) (err error) {
 	return nil
 }
 
-// lentNetwork returns the network of the newest server that runs in this workspace, unless that
-// one is used already. It returns nil if there is none.
+// lentNetwork returns the network of the newest server that runs in this workspace and reaches the
+// same hosts, unless that one is used already. It returns nil if there is none.
 func (x *Runner) lentNetwork(used *network) *network {
 	dir, err := x.ws.State(state.Servers)
 	if err != nil {
@@ -97,7 +119,7 @@ func (x *Runner) lentNetwork(used *network) *network {
 	}
 	defer dir.Close()
 	for _, r := range readRecords(dir) {
-		if r.Net == 0 || !r.Helper.isRunning() {
+		if r.Net == 0 || r.Reach != x.reach().String() || !r.Helper.isRunning() {
 			continue
 		}
 		if used != nil && used.ino == r.Net {
@@ -232,7 +254,7 @@ func (x *Runner) shareServer(dir *os.Root, r *serverRecord, spec *Spec) error {
 		return err
 	}
 	if spec.fence.own != nil {
-		r.Net = spec.fence.own.ino
+		r.Net, r.Reach = spec.fence.own.ino, spec.reach.String()
 	}
 	spec.extras.share, _ = listenForServer(dir, r.ID) // on an error only commands of other programs do not reach it
 	return nil

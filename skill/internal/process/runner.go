@@ -10,9 +10,11 @@
 package process
 
 import (
+	"encoding/json"
 	"os"
 	"sync"
 
+	"textskill/skill/internal/egress"
 	"textskill/skill/internal/workspace"
 )
 
@@ -34,9 +36,12 @@ type Config struct {
 	FenceRead  []string // additional files and directories that commands may read; must exist
 	FenceWrite []string // additional directories that commands may write; must exist
 	Limits     Limits
-	AllowSysV  bool // let commands use System V's IPC of all programs of the user, where they cannot have their own
-	plain      bool // make no view, as where the kernel lets this process make none
-	shared     bool // make no network, as where the kernel lets this process make none
+	AllowSysV  bool         // let commands use System V's IPC of all programs of the user, where they cannot have their own
+	Egress     egress.Rules // the hosts that commands reach without Network
+	plain      bool         // make no view, as where the kernel lets this process make none
+	shared     bool         // make no network, as where the kernel lets this process make none
+
+	hosts map[string]string // see [egress.Dialer]
 
 	named []fenceRule // of the paths of FenceRead and FenceWrite that lead through links
 }
@@ -83,3 +88,23 @@ func (x *Runner) Close() {
 		x.temp.dir = ""
 	}
 }
+
+// A reach says which hosts a command reaches from a network of its own.
+type reach struct {
+	egress.Rules
+	Hosts map[string]string `json:",omitempty"` // see [egress.Dialer]
+}
+
+func (r reach) proxy(log *egress.Log) (*egress.Proxy, error) {
+	policy, err := egress.NewPolicy(r.Rules)
+	return &egress.Proxy{Policy: policy, Dialer: &egress.Dialer{Hosts: r.Hosts}, Log: log}, err
+}
+
+// String identifies r.
+func (r reach) String() string {
+	data, _ := json.Marshal(r)
+	return string(data)
+}
+
+// reach returns the hosts that commands reach.
+func (x *Runner) reach() reach { return reach{x.cfg.Egress, x.cfg.hosts} }

@@ -24,8 +24,9 @@ type serverRecord struct {
 	Port    int       `json:"port"`
 	Started time.Time `json:"started"`
 	Helper  processID `json:"helper"`
-	Net     uint64    `json:"net,omitempty"` // the number of its [network]
-	NoTCP   bool      `json:"noTCP"`         // TCP is denied, except for listening on Port
+	Net     uint64    `json:"net,omitempty"`   // the number of its [network]
+	Reach   string    `json:"reach,omitempty"` // the hosts that it reaches from there
+	NoTCP   bool      `json:"noTCP"`           // TCP is denied, except for listening on Port
 }
 
 // A processID identifies a process, even if its pid is reused.
@@ -112,6 +113,7 @@ const (
 	eventStarted             // Value: process id; More: see [fence.launch]
 	eventEnded               // Value: wait status; More: number of processes that could not be ended. No event follows.
 	eventUnfenced            // the command did not start because the fence failed. No event follows.
+	eventRefused             // Value: length of the name of a host that the command may not reach, which follows
 )
 
 // readEvents returns a server's eventStarted, if any, and its last event.

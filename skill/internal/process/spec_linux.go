@@ -2,6 +2,7 @@ package process
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -118,7 +119,8 @@ func (s Spec) encode() []byte {
 	}
 	head.Extras, _ = s.extraSet()
 	buf, _ := binary.Append(make([]byte, 4, 8192), binary.LittleEndian, head) // its size is fixed
-	words := []string{s.Path, s.fence.temp}
+	reach, _ := json.Marshal(s.reach)
+	words := []string{s.Path, s.fence.temp, string(reach)}
 	for _, r := range s.fence.rules {
 		buf, _ = binary.Append(buf, binary.LittleEndian, ruleHead{r.id, r.write, r.shown})
 		words = append(words, r.path, r.name)
@@ -156,7 +158,7 @@ func readSpec(r io.Reader) (spec Spec, err error) {
 		return spec, err
 	}
 	words := strings.Split(strings.TrimSuffix(string(buf[used:]), "\x00"), "\x00")
-	fixed := 2 + 2*len(rules)
+	fixed := 3 + 2*len(rules)
 	if len(words) < fixed+int(head.Args) {
 		return spec, errors.New("not a spec")
 	}
@@ -164,7 +166,10 @@ func readSpec(r io.Reader) (spec Spec, err error) {
 	spec = Spec{Path: words[0], Args: words[fixed : fixed+int(head.Args)], Env: words[fixed+int(head.Args):], server: has(flagServer), files: int(head.Files)}
 	spec.fence = fence{on: has(flagFence), require: has(flagRequire), network: has(flagNetwork), sysV: has(flagSysV), plain: has(flagPlain), port: int(head.Port), connect: int(head.Connect), temp: words[1], limits: head.Limits}
 	for i, r := range rules {
-		spec.fence.rules = append(spec.fence.rules, fenceRule{words[2+2*i], words[3+2*i], r.Write, r.Shown, r.ID})
+		spec.fence.rules = append(spec.fence.rules, fenceRule{words[3+2*i], words[4+2*i], r.Write, r.Shown, r.ID})
+	}
+	if err := json.Unmarshal([]byte(words[2]), &spec.reach); err != nil {
+		return spec, err
 	}
 	return spec, spec.takeExtras(head.Extras)
 }

@@ -3,6 +3,7 @@ package process
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"syscall"
@@ -82,11 +83,17 @@ func (h *supervisedCommand) awaitEnding(spec Spec, report *os.File) Ending {
 	if first.Kind == eventStarted {
 		last = readEvent(report)
 	}
+	var refused []string
+	for ; last.Kind == eventRefused; last = readEvent(report) {
+		text := make([]byte, min(last.Value, maxEventText))
+		io.ReadFull(report, text)
+		refused = append(refused, string(text))
+	}
 	h.release(last.Kind == eventEnded && last.More == 0)
 	switch {
 	case last.Kind == eventEnded:
 		code, signal := outcome(syscall.WaitStatus(last.Value))
-		return Ending{Code: code, signal: signal, supervised: true, survivors: int(last.More), held: first.More}
+		return Ending{Code: code, signal: signal, supervised: true, survivors: int(last.More), refused: refused, held: first.More}
 	case last.Kind == eventFailed:
 		return Ending{Err: &SpawnError{Command: spec.Args[0], Err: syscall.Errno(last.Value)}}
 	case last.Kind == eventUnfenced:
@@ -115,6 +122,9 @@ func killed(state *os.ProcessState) bool {
 	ws, ok := state.Sys().(syscall.WaitStatus)
 	return ok && ws.Signaled()
 }
+
+// maxEventText is how many bytes the text of an event has.
+const maxEventText = 300
 
 // readEvent returns the helper's next event, or the zero event at the end.
 func readEvent(report *os.File) (e event) {

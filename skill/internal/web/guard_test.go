@@ -32,30 +32,6 @@ func TestGuardAddresses(t *testing.T) {
 	}
 }
 
-// TestOwnAddressIsRefused connects to an address of this machine that the guard would
-// take for one of the public internet.
-func TestOwnAddressIsRefused(t *testing.T) {
-	lo, err := netip.ParseAddr("127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !own(lo) || own(netip.MustParseAddr("8.8.8.8")) {
-		t.Errorf("own: %t for this machine, %t for another", own(lo), own(netip.MustParseAddr("8.8.8.8")))
-	}
-	saved := special
-	special = nil
-	defer func() { special = saved }()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	c, err := (&Guard{}).dial(t.Context(), "tcp", l.Addr().String())
-	if _, refused := errors.AsType[*refusal.RefusedError](err); !refused {
-		t.Errorf("connected: %v, %v", c, err)
-	}
-}
-
 // TestWebAddresses checks the errors of invalid addresses.
 func TestWebAddresses(t *testing.T) {
 	for address, want := range map[string]string{

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"textskill/parser"
+	"textskill/skill/dialect"
+)
+
+// An argvCommand is a text command in the arguments of the program. The second argument is
+// the path, whatever it holds; the others are its payload.
+type argvCommand struct {
+	args  map[string]string // of the operation
+	input bool              // standard input is the content
+}
+
+// argvCommand returns the text command that words are, nil if they are a prompt: the first
+// one is not an operation alone, or there is no second one.
+func (o *options) argvCommand(cmd *cobra.Command, words []string) (*argvCommand, error) {
+	if len(words) < 2 || o.tools != "" && o.tools != dialect.Achilles.Name || dialect.Achilles.Lookup(words[0]) == nil {
+		return nil, nil
+	}
+	rest, checked, literal := words[2:], words[1:], false
+	switch dash := slices.Index(words, "--"); {
+	case dash == 1:
+		return nil, errors.New("-- comes after the path; a file of that name is ./--")
+	case dash == 2:
+		rest, checked, literal = words[3:], words[1:2], true
+	case dash == 3 && (begins("content", rest[0]) || begins("destination", rest[0])):
+		rest, checked = slices.Concat(rest[:1], words[4:]), words[1:2]
+	}
+	for _, w := range checked {
+		if cmd.ArgsLenAtDash() < 0 && isFlag(cmd, w) {
+			return nil, fmt.Errorf("flags go before the operation: %s %s %s …; type -- before words that are text", o.program, w, words[0])
+		}
+	}
+	a := &argvCommand{args: map[string]string{"path": words[1]}}
+	return a, a.read(dialect.Achilles.Lookup(words[0]), rest, literal)
+}
+
+// read reads the words after the path.
+func (a *argvCommand) read(t *dialect.Tool, rest []string, literal bool) error {
+	c := parser.Command{Payload: strings.Join(rest, " ")}
+	has := func(name string) bool {
+		return slices.ContainsFunc(t.Params, func(p dialect.Param) bool { return p.Name == name })
+	}
+	switch {
+	case has("content"):
+		return a.content(c, rest, literal)
+	case len(rest) == 0:
+		return nil
+	case has("destination") && len(rest) == 2 && strings.EqualFold(rest[0], "destination:"):
+		a.args["destination"] = rest[1]
+		return nil
+	case has("destination") && len(rest) == 1:
+		to, ok := c.Destination()
+		if ok && to != "" {
+			a.args["destination"] = to
+		}
+		if ok {
+			return nil
+		}
+	}
+	return fmt.Errorf("unexpected %q after the path; want %s (quote a path that has spaces)", c.Payload, strings.TrimPrefix(t.Usage(), "usage: "))
+}
+
+// laterContent matches content: within a text that does not begin with it.
+var laterContent = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\scontent\s*:`) })
+
+// content reads the text of a write, with or without content: before it.
+func (a *argvCommand) content(c parser.Command, rest []string, literal bool) error {
+	text, explicit := c.Content()
+	switch {
+	case literal || !explicit && !laterContent().MatchString(c.Payload):
+		text = c.Payload
+	case !explicit:
+		return fmt.Errorf("%q is between the path and content:; quote a path that has spaces", rest[0])
+	case strings.EqualFold(rest[0], "content:") && len(rest) > 1: // the text keeps its spaces
+		a.args["content"] = strings.Join(rest[1:], " ")
+		return nil
+	default:
+		a.input = text == ""
+	}
+	if text != "" {
+		a.args["content"] = text
+	}
+	return nil
+}
+
+// begins reports whether a word begins with a keyword and a colon.
+func begins(keyword, word string) bool {
+	return len(word) > len(keyword) && strings.EqualFold(word[:len(keyword)+1], keyword+":")
+}
+
+// isFlag reports whether a word is a flag of the program, with or without its value.
+func isFlag(cmd *cobra.Command, word string) bool {
+	name, _, _ := strings.Cut(word, "=")
+	if long, ok := strings.CutPrefix(name, "--"); ok {
+		return cmd.Flags().Lookup(long) != nil
+	}
+	return len(word) == 2 && word[0] == '-' && cmd.Flags().ShorthandLookup(word[1:]) != nil
+}
+
+// carryOut carries out a text command of the command line.
+func (p *prompter) carryOut(ctx context.Context, operation string, a *argvCommand) error {
+	if a.input && isSent(p.stdin) {
+		text, err := p.readInput(ctx, "the content of "+a.args["path"])
+		if err != nil {
+			return p.failed(err)
+		}
+		if text != "" {
+			a.args["content"] = text
+		}
+	}
+	return p.print(dialect.Achilles.Command(ctx, p.x, p.s, operation, a.args))
+}

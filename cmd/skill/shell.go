@@ -1,0 +1,59 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"textskill/skill/dialect"
+)
+
+// bare matches a word that a shell takes as it is.
+var bare = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w@%+=:,./-]+$`) })
+
+// shellLine returns a line for a POSIX shell that runs a program.
+func shellLine(program string, args []string) string {
+	line := program
+	for _, arg := range args {
+		line += " " + shellWord(arg)
+	}
+	return line
+}
+
+// again returns a command line for the same workspace and history.
+func (o *options) again(command string, words ...string) string {
+	args := []string{command}
+	if o.workspace != "" {
+		args = append(args, "-C", o.workspace)
+	}
+	if o.state != "" {
+		args = append(args, "--state", o.state)
+	}
+	return shellLine(o.program, append(args, words...))
+}
+
+// shellWord quotes a word for a POSIX shell where that is needed.
+func shellWord(word string) string {
+	if bare().MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// joined returns words as one prompt, with quotes around words that have spaces: to delete
+// "my file.txt" is not to delete file.txt.
+func (o *options) joined(words []string) string {
+	spaces := func(w string) bool { return strings.ContainsAny(w, " \t\r\n") }
+	quoted := slices.Clone(words)
+	for i, w := range words {
+		switch {
+		case o.tools != "" && o.tools != dialect.Achilles.Name, len(words) < 2, spaces(words[0]), !spaces(w):
+		case !strings.Contains(w, `"`):
+			quoted[i] = `"` + w + `"`
+		case !strings.Contains(w, "'"):
+			quoted[i] = "'" + w + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}

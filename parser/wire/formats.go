@@ -1,0 +1,271 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"textskill/parser"
+	rawjson "textskill/parser/json"
+)
+
+// A format is how the chat templates of some models write calls as text. An empty token is
+// not part of the format.
+type format struct {
+	open, end string   // around a call, or around a list of calls
+	closed    bool     // end must not be missing at the end of the text: without it arguments may be missing
+	ends      []string // tokens that may be at the end of the text or between calls
+
+	maybe  []string // tokens that may follow open
+	before string   // stands before the name
+	after  string   // stands after the name
+	keep   bool     // after belongs to the arguments
+	values values   // how the arguments are written
+	tag    tag      // of an argument, with values of inTags
+	quote  string   // around a text, with values of inBraces
+	last   string   // stands after the arguments
+
+	rename func(c *parser.ToolCall) // finds the name and the ID in what stands before the arguments; may be nil
+}
+
+// values is how a format writes the arguments of a call.
+type values int
+
+const (
+	inList     values = iota // {"name":…,"arguments":{…}}, or a list of such objects
+	inObject                 // the name, then {"key":value}
+	inTags                   // the name, then a tag for each argument
+	inBrackets               // name(key="value"), or a list of such calls
+	inBraces                 // the name, then {key:value} with a quote of the format's own
+)
+
+// A tag writes an argument: OPEN key SEP attributes END value CLOSE. An attribute says whether
+// the value is a text: string="true".
+type tag struct{ open, sep, end, close string }
+
+var (
+	chatML       = []string{"<|im_end|>", "<|endoftext|>"}
+	parameterTag = tag{open: "<parameter=", sep: ">", close: "</parameter>"}
+)
+
+// The formats. A row that several models share has the name of the first.
+var (
+	hermesCalls    = format{open: "<tool_call>", end: "</tool_call>", ends: chatML}
+	qwenCalls      = format{open: "<tool_call>", end: "</tool_call>", ends: chatML, before: "<function=", after: ">", values: inTags, tag: parameterTag, last: "</function>"}
+	qwenBare       = format{open: "<function=", end: "</function>", closed: true, ends: append(chatML, "</tool_call>"), after: ">", values: inTags, tag: parameterTag}
+	glmCalls       = format{open: "<tool_call>", end: "</tool_call>", closed: true, ends: []string{"<|observation|>", "<|user|>", "<|endoftext|>"}, after: "<", keep: true, values: inTags, tag: tag{open: "<arg_key>", sep: "</arg_key>", end: "<arg_value>", close: "</arg_value>"}}
+	mistralCalls   = format{open: "[TOOL_CALLS]", ends: []string{"</s>"}}
+	mistral11Calls = format{open: "[TOOL_CALLS]", ends: []string{"</s>"}, after: "{", keep: true, values: inObject, rename: mistralName}
+	deepSeekCalls  = format{open: "<｜tool▁call▁begin｜>", end: "<｜tool▁call▁end｜>", ends: deepSeekEnds, before: "function<｜tool▁sep｜>", after: "\n", values: inObject}
+	deepSeek31     = format{open: "<｜tool▁call▁begin｜>", end: "<｜tool▁call▁end｜>", ends: deepSeekEnds, after: "<｜tool▁sep｜>", values: inObject}
+	kimiCalls      = format{open: "<|tool_call_begin|>", end: "<|tool_call_end|>", ends: []string{"<|tool_calls_section_end|>", "<|im_end|>"}, after: "<|tool_call_argument_begin|>", values: inObject, rename: kimiName}
+	graniteCalls   = format{open: "<|tool_call|>", ends: []string{"<|end_of_text|>", "<|/tool_call|>", "<|end|>"}, maybe: []string{"<tool_call>"}}
+	llamaObjects   = format{open: "<|python_tag|>", ends: llamaEnds}
+	llamaTagged    = format{open: "<function=", end: "</function>", ends: llamaEnds, after: ">", values: inObject}
+	nemotronCalls  = format{open: "<TOOLCALL>", end: "</TOOLCALL>"}
+	jambaCalls     = format{open: "<tool_calls>", end: "</tool_calls>"}
+	internCalls    = format{open: "<|action_start|>", end: "<|action_end|>", ends: chatML, maybe: []string{"<|plugin|>"}}
+	commandCalls   = format{open: "<|START_ACTION|>", end: "<|END_ACTION|>", ends: []string{"<|END_OF_TURN_TOKEN|>"}}
+	functoolsCalls = format{open: "functools", ends: []string{"<|end|>", "<|im_end|>"}}
+	functionary    = format{open: ">>>", ends: []string{"<|eot_id|>"}, after: "\n", values: inObject}
+	lfmCalls       = format{open: "<|tool_call_start|>", end: "<|tool_call_end|>", ends: chatML, values: inBrackets}
+	gemmaCalls     = format{open: "<|tool_call>call:", end: "<tool_call|>", after: "{", keep: true, values: inBraces, quote: `<|"|>`}
+	functionGemma  = format{open: "<start_function_call>call:", end: "<end_function_call>", after: "{", keep: true, values: inBraces, quote: "<escape>"}
+	toolCode       = format{open: "```tool_code", end: "```", maybe: []string{"print("}, values: inBrackets}
+
+	deepSeekEnds = []string{"<｜tool▁calls▁end｜>", "<｜end▁of▁sentence｜>"}
+	llamaEnds    = []string{"<|eom_id|>", "<|eot_id|>"}
+)
+
+// invoked returns the format of invoke tags whose names begin with a prefix.
+func invoked(prefix string) format {
+	wrappers := []string{"function_calls", "tool_calls", "tool_call"}
+	var ends []string
+	for _, w := range wrappers {
+		ends = append(ends, "<"+prefix+w+">", "</"+prefix+w+">")
+	}
+	return format{
+		open: "<" + prefix + "invoke ", end: "</" + prefix + "invoke>", closed: true, ends: ends, before: `name="`, after: `">`, values: inTags,
+		tag: tag{open: "<" + prefix + `parameter name="`, sep: `"`, end: ">", close: "</" + prefix + "parameter>"},
+	}
+}
+
+// call reads what is in a frame, at s.pos. Along with an error it returns the ID and name of
+// the call, or no call if the frame does not begin as a call.
+func (s *scanner) call() ([]parser.ToolCall, error) {
+	s.space()
+	for _, token := range s.maybe {
+		s.skip(token)
+		s.space()
+	}
+	switch s.values {
+	case inList:
+		return s.listed()
+	case inBrackets:
+		return s.bracketed()
+	}
+	if !s.skip(s.before) {
+		return nil, fmt.Errorf("want %sNAME", s.before)
+	}
+	c, err := s.named()
+	if err != nil {
+		return nil, err
+	}
+	if s.keep {
+		s.pos -= len(s.after)
+	}
+	calls, err := s.given(c)
+	if s.space(); err == nil && !s.skip(s.last) {
+		err = fmt.Errorf("want %s after the arguments", s.last)
+	}
+	return calls, err
+}
+
+// named reads the name of a call, its ID if the format has one there, and the token after it.
+func (s *scanner) named() (c parser.ToolCall, err error) {
+	if s.rename == nil {
+		c.Name, err = s.until(s.after)
+		return c, err
+	}
+	before, _, ok := strings.Cut(s.text[s.pos:min(len(s.text), s.pos+2*maxName)], s.after)
+	c.Name = strings.Trim(before, rawjson.Space)
+	if s.rename(&c); !ok || !isName(c.Name) || !isName(c.ID) {
+		return c, fmt.Errorf("want a name and %q after it", s.after)
+	}
+	s.pos += len(before) + len(s.after)
+	return c, nil
+}
+
+// given reads the arguments of a call.
+func (s *scanner) given(c parser.ToolCall) ([]parser.ToolCall, error) {
+	switch s.values {
+	case inTags:
+		return s.tagged(c)
+	case inBraces:
+		return s.braced(c)
+	}
+	s.space()
+	fenced := s.skip("```json") || s.skip("```")
+	calls, err := s.arguments(c)
+	if s.space(); err == nil && fenced && !s.skip("```") {
+		err = errors.New("want ``` after the arguments")
+	}
+	return calls, err
+}
+
+// tagged reads arguments in tags.
+func (s *scanner) tagged(c parser.ToolCall) ([]parser.ToolCall, error) {
+	if c.Name == "" {
+		return []parser.ToolCall{c}, errors.New("the call has no name")
+	}
+	var list []written
+	for s.space(); s.skip(s.tag.open); s.space() {
+		w, err := s.argument(c.Name, list)
+		if err != nil {
+			return []parser.ToolCall{c}, err
+		}
+		list = append(list, w)
+	}
+	c.Arguments, c.Err = s.object(c.Name, list)
+	return []parser.ToolCall{c}, nil
+}
+
+// argument reads one argument after the beginning of its tag.
+func (s *scanner) argument(name string, before []written) (w written, err error) {
+	if w.key, err = s.until(s.tag.sep); err != nil {
+		return w, err
+	}
+	attributes, _, ok := strings.Cut(s.text[s.pos:min(len(s.text), s.pos+maxName)], s.tag.end)
+	if !ok || strings.ContainsAny(attributes, "<>") {
+		return w, fmt.Errorf("want %s after %s", s.tag.end, w.key)
+	}
+	s.pos += len(attributes) + len(s.tag.end)
+	w.isText, w.isJSON = strings.Contains(attributes, `string="true"`), strings.Contains(attributes, `string="false"`)
+	w.text, err = s.value(name, append(before, w))
+	if s.tag.sep == ">" { // a line break after and before the tag is not part of the value
+		w.text = strings.TrimSuffix(strings.TrimPrefix(w.text, "\n"), "\n")
+	}
+	return w, err
+}
+
+// bracketed reads name(key="value"), or a list of such calls.
+func (s *scanner) bracketed() (calls []parser.ToolCall, err error) {
+	list := s.skip("[")
+	for s.space(); s.pos < len(s.text) && s.peek() != ']' && !strings.HasPrefix(s.text[s.pos:], s.end); s.space() {
+		c, end, err := parser.CallAt(s.text, s.pos)
+		switch {
+		case err != nil && len(calls) > 0: // those before are whole
+			c.Err, s.pos = err, s.find(s.end)
+			return append(calls, c), nil
+		case err != nil && c.Name == "":
+			return nil, err
+		case err != nil:
+			return []parser.ToolCall{c}, err
+		}
+		calls, s.pos = append(calls, c), end
+		if !list && slices.Contains(s.maybe, "print(") {
+			s.skip(")")
+		}
+		if s.space(); !s.skip(",") && !s.skip(";") && list {
+			break
+		}
+	}
+	switch {
+	case len(calls) == 0:
+		return nil, errors.New(`want name(key="value")`)
+	case list && !s.skip("]"):
+		return calls[:1], errors.New("want ] after the calls")
+	}
+	return calls, nil
+}
+
+// braced reads {key:value}, where the format's own quotes are around texts.
+func (s *scanner) braced(c parser.ToolCall) ([]parser.ToolCall, error) {
+	end := s.find(s.end)
+	var plain strings.Builder
+	for i, part := range strings.Split(s.text[s.pos:end], s.quote) {
+		if i%2 == 0 {
+			plain.WriteString(part)
+		} else {
+			plain.WriteString(`"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(part) + `"`)
+		}
+	}
+	read, size, err := parser.CallAt(c.Name+plain.String(), 0)
+	if err == nil && strings.TrimSpace((c.Name + plain.String())[size:]) != "" {
+		err = fmt.Errorf("want %s after the arguments", s.end)
+	}
+	if c.Arguments = read.Arguments; err != nil {
+		return []parser.ToolCall{c}, err
+	}
+	s.pos = end
+	return []parser.ToolCall{c}, nil
+}
+
+// mistralName reads NAME[CALL_ID]ID[ARGS].
+func mistralName(c *parser.ToolCall) {
+	name, _, _ := strings.Cut(c.Name, "[ARGS]")
+	name, id, _ := strings.Cut(name, "[CALL_ID]")
+	c.Name, c.ID = strings.TrimSpace(name), strings.TrimSpace(id)
+}
+
+// kimiName reads functions.NAME:NUMBER, which is the ID.
+func kimiName(c *parser.ToolCall) {
+	c.ID, c.Name = c.Name, strings.TrimPrefix(c.Name, "functions.")
+	if i := strings.LastIndexByte(c.Name, ':'); i >= 0 {
+		c.Name = c.Name[:i]
+	}
+}
+
+// matcher returns a function that finds where a pattern is first in a text, -1 if it is not.
+func matcher(pattern string) func(text string) int {
+	compiled := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+	return func(text string) int {
+		if at := compiled().FindStringIndex(text); at != nil {
+			return at[0]
+		}
+		return -1
+	}
+}

@@ -1,0 +1,277 @@
+package wire
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"textskill/parser"
+	rawjson "textskill/parser/json"
+)
+
+// The wires of text: a format for the calls, and how the model is told the results.
+
+// Hermes is the format of Hermes and of Qwen: JSON in tags.
+var Hermes = &Wire{
+	Name:   "hermes",
+	Doc:    `<tool_call>{"name":"f","arguments":{}}</tool_call>`,
+	marker: matcher(`<tool_call>\s*\{`),
+	read:   hermesCalls.read,
+	text: each("\n", func(a Answer, text string) string {
+		return fmt.Sprintf("<tool_response>\n{\"name\": %s, \"content\": %s}\n</tool_response>", escaped(a.Call.Name, qwenTokens), escaped(text, qwenTokens))
+	}),
+}
+
+var qwenTokens = []string{"<tool_response>", "</tool_response>", "<|im_"}
+
+// Qwen is the format of Qwen3-Coder and Seed-OSS: a tag for each argument.
+var Qwen = &Wire{
+	Name:   "qwen3-coder",
+	Doc:    "<tool_call><function=f><parameter=k>v</parameter></function></tool_call>",
+	marker: matcher(`<tool_call>\s*<function=|<function=[^<>{}\n]+>\s*<parameter=`),
+	read: func(text string, tools Schemas) (parser.Envelope, error) {
+		if !strings.Contains(text, qwenCalls.open) { // the model forgets it at times
+			return qwenBare.read(text, tools)
+		}
+		return qwenCalls.read(text, tools)
+	},
+	text: each("\n", response, qwenTokens...),
+}
+
+func response(_ Answer, text string) string { return "<tool_response>\n" + text + "\n</tool_response>" }
+
+// GLM is the format of GLM-4.5: the name, then pairs of keys and values.
+var GLM = &Wire{
+	Name:   "glm",
+	Doc:    "<tool_call>f\n<arg_key>k</arg_key>\n<arg_value>v</arg_value>\n</tool_call>",
+	marker: matcher(`<tool_call>\s*[\w.-]+\s*(?:<arg_key>|</tool_call>)`),
+	read:   glmCalls.read,
+	text: func(answers []Answer) string {
+		return "<|observation|>\n" + each("\n", response, "<tool_response>", "</tool_response>", "<|observation|>", "<|user|>", "<|assistant|>", "<|system|>")(answers)
+	},
+}
+
+// Mistral is the format of Mistral's models up to version 7 of their tokenizer: a list of
+// calls.
+var Mistral = &Wire{
+	Name:   "mistral",
+	Doc:    `[TOOL_CALLS] [{"name":"f","arguments":{},"id":"123456789"}]`,
+	marker: matcher(`\[TOOL_CALLS\]\s*\[`),
+	read:   mistralCalls.read,
+	text: each("", func(a Answer, text string) string {
+		content := escaped(text, mistralTokens)
+		if a.Call.ID == "" { // as version 2 has it
+			return fmt.Sprintf(`[TOOL_RESULTS] [{"name": %s, "content": %s}][/TOOL_RESULTS]`, escaped(a.Call.Name, mistralTokens), content)
+		}
+		return fmt.Sprintf(`[TOOL_RESULTS] {"content": %s, "call_id": %s}[/TOOL_RESULTS]`, content, escaped(a.Call.ID, mistralTokens))
+	}),
+}
+
+var mistralTokens = []string{"[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[TOOL_CONTENT]", "[TOOL_CALLS]", "[INST]", "</s>"}
+
+// Mistral11 is the format of Mistral's models from version 11 of their tokenizer on: a
+// name, an id in some, and arguments.
+var Mistral11 = &Wire{
+	Name:   "mistral-v11",
+	family: Mistral,
+	Doc:    `[TOOL_CALLS]f[ARGS]{}`,
+	marker: matcher(`\[TOOL_CALLS\]\s*[\w.-]+\s*(?:\[ARGS\]|\[CALL_ID\]|\{)`),
+	read:   mistral11Calls.read,
+	text: each("", func(a Answer, text string) string {
+		if a.Call.ID != "" {
+			text = a.Call.ID + "[TOOL_CONTENT]" + text
+		}
+		return "[TOOL_RESULTS]" + text + "[/TOOL_RESULTS]"
+	}, mistralTokens...),
+}
+
+// DeepSeek is the format of DeepSeek V3 and R1: arguments in a code fence.
+var DeepSeek = &Wire{
+	Name:   "deepseek",
+	Doc:    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\\n```json\\n{}\\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+	marker: matcher("<｜tool▁call▁begin｜>function<｜tool▁sep｜>"),
+	read:   deepSeekCalls.read,
+	text: func(answers []Answer) string {
+		return "<｜tool▁outputs▁begin｜>" + each("\n", deepSeekOutput, "<｜")(answers) + "<｜tool▁outputs▁end｜>"
+	},
+}
+
+// DeepSeek31 is the format of DeepSeek V3.1.
+var DeepSeek31 = &Wire{
+	Name:   "deepseek-v3.1",
+	family: DeepSeek,
+	Doc:    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+	marker: matcher("<｜tool▁call▁begin｜>"),
+	read:   deepSeek31.read,
+	text:   each("", deepSeekOutput, "<｜"),
+}
+
+func deepSeekOutput(_ Answer, text string) string {
+	return "<｜tool▁output▁begin｜>" + text + "<｜tool▁output▁end｜>"
+}
+
+// DSML is the format of DeepSeek from V3.2 on: tags that say of each value whether it is text.
+var DSML = &Wire{
+	Name:   "dsml",
+	family: DeepSeek,
+	Doc:    `<｜DSML｜function_calls><｜DSML｜invoke name="f"><｜DSML｜parameter name="k" string="true">v</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>`,
+	marker: matcher("(?:<｜DSML｜(?:function|tool)_calls>\\s*)?<｜DSML｜invoke "),
+	read:   invoked("｜DSML｜").read,
+	text: func(answers []Answer) string {
+		return "<function_results>\n" + each("\n", func(_ Answer, text string) string { return "<result>" + text + "</result>" }, "</result>", "</function_results>", "<｜")(answers) + "\n</function_results>"
+	},
+}
+
+// Kimi is the format of Kimi K2. Its ids hold the name.
+var Kimi = &Wire{
+	Name:   "kimi",
+	Doc:    "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>",
+	marker: matcher(`<\|tool_call_begin\|>`),
+	read:   kimiCalls.read,
+	text: each("", func(a Answer, text string) string {
+		return "<|im_system|>tool<|im_middle|>## Return of " + a.Call.ID + "\n" + text + "<|im_end|>"
+	}, "<|im_", "<|tool_call"),
+}
+
+// Granite is the format of Granite 3 and Phi-4-mini: a list of calls after a token.
+var Granite = &Wire{
+	Name:   "granite",
+	Doc:    `<|tool_call|>[{"name":"f","arguments":{}}]`,
+	marker: matcher(`<\|tool_call\|>`),
+	read:   graniteCalls.read,
+	text: each("\n", func(_ Answer, text string) string {
+		return "<|start_of_role|>tool_response<|end_of_role|>" + text + "<|end_of_text|>"
+	}, "<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>", "<|tool_call|>"),
+}
+
+// Llama is the format of Llama 3: JSON after a token, or in a tag with the name.
+var Llama = &Wire{
+	Name:   "llama",
+	Doc:    `<|python_tag|>{"name":"f","parameters":{}} or <function=f>{}</function>`,
+	marker: matcher(`<\|python_tag\|>|<function=[^<>{}\n]+>\s*\{`),
+	read:   readLlama,
+	text: each("", func(_ Answer, text string) string {
+		return "<|start_header_id|>ipython<|end_header_id|>\n\n" + text + "<|eot_id|>"
+	}, llamaTokens...),
+}
+
+var llamaTokens = []string{"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|eom_id|>", "<|python_tag|>"}
+
+// readLlama reads the calls of the form that comes first; one of the other form after
+// them is an error. Some models leave out the token before an object.
+func readLlama(text string, tools Schemas) (parser.Envelope, error) {
+	if bare := strings.TrimLeft(text, rawjson.Space); strings.HasPrefix(bare, "{") || strings.HasPrefix(bare, "[") {
+		text = llamaObjects.open + text
+	}
+	first, other := llamaObjects, llamaTagged
+	if tag := strings.Index(text, other.open); tag >= 0 && !strings.Contains(text[:tag], first.open) {
+		first, other = other, first
+	}
+	s, err := first.scan(text, tools)
+	if err != nil {
+		return parser.Envelope{}, err
+	}
+	if strings.Contains(s.text[min(s.pos, len(s.text)):], other.open) {
+		s.Calls = append(s.Calls, parser.ToolCall{Err: fmt.Errorf("%s stands after %s, where calls of one form are wanted, so it was not run", other.open, first.open)})
+	}
+	return s.Envelope, nil
+}
+
+// Functionary is the format of Functionary 3.2: the name on a line, then the arguments.
+var Functionary = &Wire{
+	Name:   "functionary",
+	Doc:    ">>>f\n{}",
+	marker: matcher(`(?m)^>>>[\w.-]+\r?\n\s*\{`),
+	read: func(text string, tools Schemas) (parser.Envelope, error) {
+		if !strings.Contains(text, functionary.open) { // the prompt ends with it
+			text = functionary.open + text
+		}
+		text = functionaryText().ReplaceAllString(text, "\n")
+		return functionary.read(text, tools)
+	},
+	text: each("", func(_ Answer, text string) string {
+		return "<|start_header_id|>tool<|end_header_id|>\n\n" + text + "<|eot_id|>"
+	}, llamaTokens...),
+}
+
+// functionaryText matches what comes before a text for the user.
+var functionaryText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^>>>all\r?\n`) })
+
+// Invoke is the format of Anthropic's models in text, with the tags around the calls or
+// without, and with any namespace.
+var Invoke = &Wire{
+	Name:   "invoke",
+	Doc:    `<function_calls><invoke name="f"><parameter name="k">v</parameter></invoke></function_calls>`,
+	marker: func(text string) int { at, _ := findInvoke(text); return at },
+	read:   readInvoke,
+	text: func(answers []Answer) string {
+		return "<function_results>\n" + each("\n", func(a Answer, text string) string {
+			tag := "stdout"
+			if a.Failed {
+				tag = "error"
+			}
+			return fmt.Sprintf("<result>\n<tool_name>%s</tool_name>\n<%s>\n%s\n</%s>\n</result>", a.Call.Name, tag, text, tag)
+		}, "</stdout>", "</error>", "</result>", "</function_results>")(answers) + "\n</function_results>"
+	},
+}
+
+var invokeTag = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:<(?:[\w-]+:)?(?:function_calls|tool_calls?)>\s*)?<((?:[\w-]+:)?)invoke name="[^"<>\n]+">\s*</?(?:[\w-]+:)?(?:parameter|invoke)`)
+})
+
+// findInvoke returns where the first invoke tag is, -1 if there is none, and the namespace of
+// the tag with its colon.
+func findInvoke(text string) (at int, prefix string) {
+	m := invokeTag().FindStringSubmatchIndex(text)
+	if m == nil {
+		return -1, ""
+	}
+	return m[0], text[m[2]:m[3]]
+}
+
+func readInvoke(text string, tools Schemas) (parser.Envelope, error) {
+	_, prefix := findInvoke(text)
+	f := invoked(prefix)
+	for _, w := range []string{"minimax:tool_call", "function_calls", "tool_calls"} { // around tags without a namespace
+		f.ends = append(f.ends, "<"+w+">", "</"+w+">")
+	}
+	return f.read(text, tools)
+}
+
+// MiniMax is the format of MiniMax M2: invoke tags in one of its own.
+var MiniMax = &Wire{
+	Name:   "minimax",
+	family: Invoke,
+	Doc:    `<minimax:tool_call><invoke name="f"><parameter name="k">v</parameter></invoke></minimax:tool_call>`,
+	marker: matcher(`<minimax:tool_call>\s*<invoke `),
+	read:   readInvoke,
+	text:   each("\n", func(_ Answer, text string) string { return "<response>" + text + "</response>" }, "</response>", "[e~[", "]~b]"),
+}
+
+// simple returns a wire whose results stand between two tokens, one after the other.
+func simple(name, doc, marker string, calls format, before, after string) *Wire {
+	tokens := []string{calls.open}
+	for _, token := range []string{strings.TrimSpace(before), strings.TrimSpace(after)} {
+		if token != "" {
+			tokens = append(tokens, token)
+		}
+	}
+	return &Wire{
+		Name: name, Doc: doc, marker: matcher(marker), read: calls.read,
+		text: each("\n", func(_ Answer, text string) string { return before + text + after }, tokens...),
+	}
+}
+
+// Further wires of text, by the models that use them first.
+var (
+	Nemotron = simple("nemotron", `<TOOLCALL>[{"name":"f","arguments":{}}]</TOOLCALL>`, `<TOOLCALL>\s*[\[{]`, nemotronCalls, "<TOOL_RESPONSE>", "</TOOL_RESPONSE>")
+	Jamba    = simple("jamba", `<tool_calls>[{"name":"f","arguments":{}}]</tool_calls>`, `<tool_calls>\s*[\[{]`, jambaCalls, "<tool_response>", "</tool_response>")
+	InternLM = simple("internlm", `<|action_start|><|plugin|>{"name":"f","parameters":{}}<|action_end|>`, `<\|action_start\|>`, internCalls, "<|im_start|>environment name=<|plugin|>\n", "<|im_end|>")
+	CommandR = simple("command-r", `<|START_ACTION|>[{"tool_call_id":"0","tool_name":"f","parameters":{}}]<|END_ACTION|>`, `<\|START_ACTION\|>`, commandCalls, "<|START_TOOL_RESULT|>", "<|END_TOOL_RESULT|>")
+	Phi      = simple("functools", `functools[{"name":"f","arguments":{}}]`, `(?m)^\s*functools\s*\[\s*\{`, functoolsCalls, "<|tool_response|>", "<|end|>")
+	LFM2     = simple("lfm2", `<|tool_call_start|>[f(k="v")]<|tool_call_end|>`, `<\|tool_call_start\|>`, lfmCalls, "<|tool_response_start|>", "<|tool_response_end|>")
+	Gemma    = simple("gemma", `<|tool_call>call:f{k:<|"|>v<|"|>}<tool_call|>`, `<\|tool_call>call:`, gemmaCalls, "<|tool_response>", "<tool_response|>")
+	FuncGem  = simple("functiongemma", `<start_function_call>call:f{k:<escape>v<escape>}<end_function_call>`, `<start_function_call>call:`, functionGemma, "<start_function_response>", "<end_function_response>")
+	ToolCode = simple("tool-code", "```tool_code\nf(k=\"v\")\n```", "```tool_code\\s", toolCode, "```tool_output\n", "\n```")
+)

