@@ -265,8 +265,11 @@ func (g *grammar) unlike(prompt, said string, e Extraction) string {
 	return ""
 }
 
+// maxJudged is how many bytes of a prompt, without the text to write, are judged by their words.
+const maxJudged = 4 << 10
+
 // spoken returns the words of a prompt, in lower case with a space around each, without quotes,
-// fences, names and the text of e.
+// fences, names and the text of e; none of a prompt that is too long, which then asks for nothing.
 func (g *grammar) spoken(prompt string, e Extraction) string {
 	if n := find(prompt, e.Content, letter); n > 0 && e.Content != "" {
 		before := strings.TrimRight(lower(prompt[:n]), " \t\r\n\"'`“«„「：:")
@@ -275,6 +278,9 @@ func (g *grammar) spoken(prompt string, e Extraction) string {
 		}
 	}
 	prompt, _, _ = strings.Cut(prompt, "```")
+	if len(prompt) > maxJudged {
+		return ""
+	}
 	for _, name := range [...]string{e.Path, e.Destination, path.Base(e.Path), path.Base(e.Destination)} {
 		for n := find(prompt, name, nameByte); n >= 0 && letterOrDigit(name); n = find(prompt, name, nameByte) {
 			prompt = prompt[:n] + " . " + prompt[n+len(name):]
