@@ -94,7 +94,7 @@ func (i *interpreter) worded(err error, prompt, operation, via string) error {
 	case asks:
 		f := &dialect.Failure{Message: confirm.Reason, Hint: "nothing was done; to do it, type: " + i.typed(confirm.Extraction), Cause: err}
 		if via == "llm" {
-			f.Message = "the model proposed " + confirm.Extraction.Operation + " " + confirm.Extraction.Path + ", but " + confirm.Reason
+			f.Message = "the model proposed " + oneLine(confirm.Command, lineWidth) + "; " + confirm.Reason
 		}
 		return f
 	case isArgument:
@@ -126,7 +126,7 @@ func (i *interpreter) silent(err error, prompt, operation string) error {
 		f.Hint = "no model is set: to have one read such prompts, set OPENAI_BASE_URL or OPENAI_API_KEY, and SKILL_MODEL; a command is like: " + i.program() + " readFile a.txt"
 	case f.Hint == "":
 		f.Hint = "nothing in it is understood; a command is like: " + i.program() + " readFile a.txt"
-	case unset && i.told.CompareAndSwap(false, true):
+	case unset && !strings.HasPrefix(f.Hint, "type: ") && i.told.CompareAndSwap(false, true):
 		f.Hint += ", or set a model that reads it: OPENAI_BASE_URL, SKILL_MODEL"
 	}
 	return f
@@ -137,7 +137,7 @@ func (i *interpreter) understood(prompt string) string {
 	r := llmfallback.Read(prompt)
 	switch {
 	case r.Subcommand != "":
-		return "type: " + i.program() + " " + r.Subcommand
+		return "type: " + i.o.again(r.Subcommand)
 	case r.Why == "":
 		return ""
 	}
@@ -167,17 +167,13 @@ func (i *interpreter) typed(e llmfallback.Extraction) string {
 	return shellLine(i.program(), words)
 }
 
-// confirmed asks the person at the terminal whether to do what needs to be confirmed. Where
-// standard input is the prompt, the terminal itself is asked.
+// confirmed asks the person at the terminal whether to do what needs to be confirmed. The terminal
+// itself is asked, for standard input may be the prompt.
 func (i *interpreter) confirmed(ctx context.Context, via string, c *llmfallback.ConfirmError) bool {
-	if i.o.json || !onTerminal(i.stderr) {
+	if i.o.json || !onTerminal(i.stderr) && !isTerminal(i.stdin) || runtime.GOOS == "windows" {
 		return false
 	}
-	name := "/dev/tty"
-	if runtime.GOOS == "windows" {
-		name = "CONIN$"
-	}
-	tty, err := os.Open(name)
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
 		return false
 	}
@@ -186,7 +182,8 @@ func (i *interpreter) confirmed(ctx context.Context, via string, c *llmfallback.
 	if via == "llm" {
 		who = "the model proposed: "
 	}
-	fmt.Fprintf(i.stderr, "%s%s\n%s. Do it? [y/N] ", who, i.typed(c.Extraction), c.Reason)
+	out := newOutput(tty) // which shows no control characters
+	fmt.Fprintf(out, "%s%s\n%s. Do it? [y/N] ", who, i.typed(c.Extraction), c.Reason)
 	reply := make(chan string, 1)
 	go func() { // it ends with the line, at the latest with the program
 		line, _ := bufio.NewReader(io.LimitReader(tty, 1<<10)).ReadString('\n')

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,5 +79,21 @@ func TestHostilePrompt(t *testing.T) {
 				t.Errorf("the folder holds %q", after)
 			}
 		})
+	}
+}
+
+// The error of an endpoint comes first and whole, also where the rules understood a part.
+func TestEndpointErrorComesFirst(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		io.WriteString(w, `{"error":{"message":"Incorrect API key provided","type":"invalid_request_error"}}`)
+	}))
+	defer server.Close()
+	_, stderr, code := play(t, &cli{}, "", "-C", t.TempDir(), "--openai-base-url", server.URL, "--skill-model", "m", "rename a.txt to uppercase")
+	first, rest, _ := strings.Cut(stderr, "\n")
+	if code != exitFailed || !strings.HasPrefix(first, "skill: the model's endpoint cannot be used: ") || !strings.Contains(first, "401") ||
+		!strings.HasPrefix(rest, `I understood "rename a.txt"`) {
+		t.Errorf("%d: %s", code, stderr)
 	}
 }
