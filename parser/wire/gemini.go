@@ -143,6 +143,10 @@ func geminiSchema(raw json.RawMessage) object {
 // isOpen reports whether a schema is of an object that names no properties.
 func isOpen(v value) bool { return v.str("type") == "object" && !v.has("properties") }
 
+// GeminiArguments returns the arguments of a call as the schema has them that was declared by
+// [Wire.Definitions] of Gemini.
+func GeminiArguments(args, schema json.RawMessage) json.RawMessage { return joinPairs(args, schema) }
+
 // joinPairs makes objects of arguments that [geminiSchema] declared as arrays of pairs of
 // name and value. Other arguments stay as they are.
 func joinPairs(args, schema json.RawMessage) json.RawMessage {

@@ -16,6 +16,9 @@ const (
 	completion = "attemptCompletion"
 )
 
+// CompletionTool is the tool that ends a run. Every request has it.
+const CompletionTool = completion
+
 // base returns the Base Skill, which is built in. The expert may configure its rule, pick
 // and omit.
 func (t *task) base() openedSkill {

@@ -8,8 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"textskill/llmfallback/remote"
+	"textskill/parser/wire"
 	"textskill/skill/agent"
 	"textskill/skill/internal/words"
 )
@@ -61,13 +63,7 @@ type anthropicRequest struct {
 	Temperature  *float64         `json:"temperature,omitempty"`
 	Thinking     map[string]any   `json:"thinking,omitempty"`
 	ToolChoice   map[string]any   `json:"tool_choice,omitempty"`
-	Tools        []anthropicTool  `json:"tools,omitempty"`
-}
-
-type anthropicTool struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	InputSchema json.RawMessage `json:"input_schema"`
+	Tools        json.RawMessage  `json:"tools,omitempty"`
 }
 
 type anthropicMessage struct {
@@ -122,9 +118,7 @@ func (p *anthropic) request(q question) (r anthropicRequest) {
 	if q.Schema != nil && q.accepts(outputFormat) {
 		r.configure("format", map[string]any{"type": jsonSchema, "schema": q.Schema})
 	}
-	for _, t := range slices.Concat(q.Tools, q.Withheld) {
-		r.Tools = append(r.Tools, anthropicTool{t.Name, t.Doc, schemaOf(t)})
-	}
+	r.Tools = definitions(wire.Anthropic, slices.Concat(q.Tools, q.Withheld))
 	switch {
 	case len(r.Tools) == 0 || !q.accepts(toolChoice):
 	case q.Tools == nil:
@@ -147,7 +141,7 @@ func (r *anthropicRequest) configure(name string, value any) {
 func (r *anthropicRequest) think(much string, q question) {
 	adaptive := q.accepts(thinkingAdaptive) && !fixedBudget().MatchString(r.Model)
 	switch {
-	case much == "" || much == "none" && !q.accepts(thinkingDisabled):
+	case much == "" || much == "none" && !q.accepts(thinkingDisabled) || !q.accepts(remote.NoThoughts):
 	case much == "none":
 		r.Thinking = map[string]any{"type": "disabled"}
 	case adaptive:
@@ -225,21 +219,35 @@ func (p *anthropic) spell(m agent.Message, s spelling) []any {
 		return []any{out}
 	case agent.ExpertMessage:
 		out.Role = "assistant"
-		var blocks []json.RawMessage
-		if t := s.thinking(m); t != nil && json.Unmarshal(t.Replay, &blocks) == nil {
-			for _, b := range blocks {
+	}
+	text := m.Text()
+	calls := slices.DeleteFunc(slices.Clone(m.Contents), func(p agent.Part) bool { return p.Type != agent.ToolCallPart })
+	add := func(bytes, n int) {
+		bytes, n = min(bytes, len(text)), min(n, len(calls))
+		if strings.TrimSpace(text[:bytes]) != "" { // endpoints refuse a blank one
+			out.Content = append(out.Content, anthropicBlock{Type: "text", Text: text[:bytes]})
+		}
+		for _, c := range calls[:n] {
+			out.Content = append(out.Content, anthropicBlock{Type: "tool_use", ID: agent.ToolName(c.ToolCallID), Name: callName(c), Input: c.Args})
+		}
+		text, calls = text[bytes:], calls[n:]
+	}
+	var blocks []json.RawMessage
+	if t := s.thinking(m); t != nil && json.Unmarshal(t.Replay, &blocks) == nil {
+		for _, b := range blocks {
+			var mark replayMark
+			switch json.Unmarshal(b, &mark); {
+			case mark.Type == "text" && mark.Size <= len(text) && utf8.ValidString(text[:mark.Size]):
+				add(mark.Size, 0)
+			case mark.Type == "text":
+			case mark.Type == "tool_use":
+				add(0, mark.Size)
+			default:
 				out.Content = append(out.Content, b)
 			}
 		}
 	}
-	if text := m.Text(); strings.TrimSpace(text) != "" { // endpoints refuse a blank one
-		out.Content = append(out.Content, anthropicBlock{Type: "text", Text: text})
-	}
-	for _, c := range m.Contents {
-		if c.Type == agent.ToolCallPart {
-			out.Content = append(out.Content, anthropicBlock{Type: "tool_use", ID: agent.ToolName(c.ToolCallID), Name: callName(c), Input: c.Args})
-		}
-	}
+	add(len(text), len(calls))
 	if len(out.Content) == 0 {
 		out.Content = []any{anthropicBlock{Type: "text", Text: "(nothing)"}}
 	}

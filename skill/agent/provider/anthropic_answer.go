@@ -7,8 +7,27 @@ import (
 	"strings"
 
 	"textskill/llmfallback/remote"
+	rawjson "textskill/parser/json"
 	"textskill/skill/agent"
 )
+
+// A replayMark stands in a replay for what a message holds itself: a call, or so many bytes of
+// its text.
+type replayMark struct {
+	Type string `json:"type"`
+	Size int    `json:"size"`
+}
+
+// A piece is a text, which may end or begin with half of a surrogate pair.
+type piece string
+
+// UnmarshalJSON reads any string.
+func (p *piece) UnmarshalJSON(data []byte) error {
+	if data[0] == '"' {
+		*p = piece(rawjson.Unquote(data))
+	}
+	return nil
+}
 
 // An anthropicAnswer is put together from the events of a stream, or from a whole message.
 type anthropicAnswer struct {
@@ -53,9 +72,9 @@ type anthropicEvent struct {
 	Block *anthropicPart `json:"content_block"`
 	Delta struct {
 		Type       string `json:"type"`
-		Text       string `json:"text"`
-		Partial    string `json:"partial_json"`
-		Thinking   string `json:"thinking"`
+		Text       piece  `json:"text"`
+		Partial    piece  `json:"partial_json"`
+		Thinking   piece  `json:"thinking"`
 		Signature  string `json:"signature"`
 		StopReason string `json:"stop_reason"`
 	} `json:"delta"`
@@ -99,15 +118,16 @@ func (a *anthropicAnswer) add(data []byte, whole bool) (complete bool, err error
 	return e.Type == "message_stop", nil
 }
 
-// piece adds a piece to its block. One of a block that was not begun is passed over.
+// piece adds a piece to its block: the last one with its index. One of a block that was not
+// begun is passed over.
 func (a *anthropicAnswer) piece(e anthropicEvent) {
-	for _, b := range a.blocks {
+	for _, b := range slices.Backward(a.blocks) {
 		if b.index == e.Index {
-			b.text.WriteString(e.Delta.Text)
-			b.partial.WriteString(e.Delta.Partial)
-			b.reasoning.WriteString(e.Delta.Thinking)
+			b.text.WriteString(string(e.Delta.Text))
+			b.partial.WriteString(string(e.Delta.Partial))
+			b.reasoning.WriteString(string(e.Delta.Thinking))
 			b.Signature += e.Delta.Signature
-			a.heard(e.Delta.Text)
+			a.heard(string(e.Delta.Text))
 			return
 		}
 	}
@@ -128,26 +148,32 @@ func (a *anthropicAnswer) answer() agent.Answer {
 	u.TotalTokens = u.InputTokens + u.OutputTokens
 	out := agent.Answer{Usage: u, Cut: a.stop == "max_tokens" || a.stop == "model_context_window_exceeded"}
 	var replay []any
+	thoughts := 0 // how many of these are thoughts, up to the last one
 	for _, b := range a.blocks {
 		switch b.Type {
 		case "text":
-			out.Text += b.Text + b.text.String()
+			text := rawjson.JoinHalves(b.Text + b.text.String())
+			out.Text += text
+			replay = append(replay, replayMark{b.Type, len(text)})
 		case "tool_use":
 			input := string(b.Input)
 			if b.partial.Len() > 0 {
-				input = b.partial.String()
+				input = rawjson.JoinHalves(b.partial.String())
 			}
 			out.Calls = append(out.Calls, agent.Call{ID: b.ID, Name: b.Name, Arguments: input})
+			replay = append(replay, replayMark{b.Type, 1})
 		case "thinking":
-			text := b.Thinking + b.reasoning.String()
+			text := rawjson.JoinHalves(b.Thinking + b.reasoning.String())
 			out.Thinking.Text += text
 			replay = append(replay, map[string]string{"type": b.Type, "thinking": text, "signature": b.Signature})
+			thoughts = len(replay)
 		case "redacted_thinking":
 			replay = append(replay, map[string]string{"type": b.Type, "data": b.Data})
+			thoughts = len(replay)
 		}
 	}
-	if replay != nil {
-		out.Thinking.Replay, _ = json.Marshal(replay)
+	if thoughts > 0 {
+		out.Thinking.Replay, _ = json.Marshal(replay[:thoughts]) // the rest follows in its order
 	}
 	return out
 }

@@ -35,7 +35,7 @@ const (
 	jsonSchema       = "json_schema"
 )
 
-var chatOptional = []string{temperature, reasoningEffort, responseFormat, jsonSchema, toolChoice, streamOptions, images, files, reasoningContent, reasoningDetails, extraContent}
+var chatOptional = []string{remote.ToolsStay, remote.RolesTurn, remote.NoSystem, remote.ShortIDs, remote.NoThoughts, remote.NoTools, temperature, reasoningEffort, responseFormat, jsonSchema, toolChoice, streamOptions, images, files, reasoningContent, reasoningDetails, extraContent}
 
 func (p *chat) ask(ctx context.Context, q question) (agent.Answer, error) {
 	r, err := p.request(q)
@@ -53,7 +53,7 @@ func (p *chat) ask(ctx context.Context, q question) (agent.Answer, error) {
 	if err == nil && c.Finish == "content_filter" {
 		err = filtered()
 	}
-	if fault, ok := errors.AsType[*remote.Error](err); ok && !slices.Contains(chatOptional, fault.Parameter) {
+	if fault, ok := errors.AsType[*remote.Error](err); ok && !slices.Contains(chatOptional, fault.Parameter) && !strings.HasPrefix(fault.Parameter, remote.RefusedTool) {
 		fault.Parameter = ""
 	}
 	return a, err
@@ -68,8 +68,12 @@ func (p *chat) request(q question) (s openai.Request, err error) {
 	if p.endpoint.Temperature >= 0 && q.accepts(temperature) {
 		s.Temperature = &p.endpoint.Temperature
 	}
-	for _, t := range q.Tools {
-		s.Tools = append(s.Tools, openai.Tool{Name: t.Name, Description: t.Doc, Parameters: t.Schema})
+	tools, choice := q.Tools, "required"
+	if tools == nil && !q.accepts(remote.ToolsStay) {
+		tools, choice = q.Withheld, "none"
+	}
+	for _, t := range tools {
+		s.Tools = append(s.Tools, openai.Tool{Name: t.Name, Description: t.Doc, Parameters: schemaOf(t)})
 	}
 	if q.accepts(reasoningEffort) {
 		s.ReasoningEffort = p.endpoint.Reasoning
@@ -77,8 +81,8 @@ func (p *chat) request(q question) (s openai.Request, err error) {
 	if q.Schema != nil && q.accepts(responseFormat) && q.accepts(jsonSchema) {
 		s.ResponseFormat, err = json.Marshal(map[string]any{"type": jsonSchema, jsonSchema: map[string]any{"name": "report", "schema": q.Schema}})
 	}
-	if len(q.Tools) > 0 && q.accepts(toolChoice) {
-		s.ToolChoice = "required"
+	if len(tools) > 0 && q.accepts(toolChoice) {
+		s.ToolChoice = choice
 	}
 	return s, err
 }
@@ -150,7 +154,7 @@ func (p *chat) spell(m agent.Message, s spelling) []any {
 		if c.Type != agent.ToolCallPart {
 			continue
 		}
-		call := chatCall{Call: openai.Call{ID: c.ToolCallID, Name: callName(c), Arguments: string(c.Args)}}
+		call := chatCall{Call: openai.Call{ID: s.id(c.ToolCallID), Name: callName(c), Arguments: string(c.Args)}}
 		if s.accepts(extraContent) {
 			call.extra = replay.Extra[len(out.ToolCalls)]
 		}
@@ -184,7 +188,7 @@ func chatResults(m agent.Message, s spelling) (list []any) {
 		if text.Len() == 0 { // endpoints refuse an empty result
 			text.WriteString("(It is in the message after this one.)")
 		}
-		list = append(list, openai.Message{Role: "tool", ToolCallID: r.ToolCallID, Content: text.String()})
+		list = append(list, openai.Message{Role: "tool", ToolCallID: s.id(r.ToolCallID), Content: text.String()})
 	}
 	if shown != nil {
 		list = append(list, openai.Message{Role: "user", Content: shown})

@@ -12,6 +12,9 @@ import (
 type encoding struct {
 	ids      []string // of the messages
 	answered int      // messages of requests that were answered
+	role     string   // of the last message
+	carried  string   // an instruction, for the beginning of the next message
+	tools    string   // names of those that the instruction describes
 	remote.List
 }
 
@@ -32,7 +35,7 @@ func (s spelling) accepts(parameter string) bool { return !slices.Contains(s.ref
 // and for that of another model.
 func (s spelling) thinking(m agent.Message) *agent.Part {
 	for i, p := range m.Contents {
-		if p.Type == agent.ThinkingPart && p.Model == s.model {
+		if p.Type == agent.ThinkingPart && p.Model == s.model && s.accepts(remote.NoThoughts) {
 			return &m.Contents[i]
 		}
 	}
@@ -45,8 +48,11 @@ func (m *Model) question(r agent.Request) (question, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	q := question{Request: r, spelling: spelling{m.name, slices.Clone(m.refused), m.media.refused}}
+	q.offer()
+	described := toolsInWords(q.worded)
+	m.encoded = slices.DeleteFunc(m.encoded, func(e *encoding) bool { return e.tools != described })
 	i := slices.IndexFunc(m.encoded, func(e *encoding) bool { return e.begins(r.Messages) })
-	e := &encoding{}
+	e := &encoding{tools: described}
 	if i >= 0 {
 		e = m.encoded[i]
 		m.encoded = slices.Delete(m.encoded, i, i+1)
@@ -54,10 +60,19 @@ func (m *Model) question(r agent.Request) (question, error) {
 		m.encoded = slices.DeleteFunc(m.encoded, func(e *encoding) bool { return len(e.ids) > len(r.Messages) && e.ids[0] == r.Messages[0].ID })
 	}
 	for _, message := range r.Messages[len(e.ids):] {
-		if err := e.Append(m.spell(message, q.spelling)...); err != nil {
+		e.ids = append(e.ids, message.ID)
+		message = q.words(message)
+		if message.Type == agent.InstructionMessage && !q.accepts(remote.NoSystem) {
+			e.carried += message.Text() + "\n\n"
+			continue
+		}
+		if e.carried != "" && message.Type == agent.UserMessage {
+			message.Contents = slices.Insert(slices.Clone(message.Contents), 0, agent.Part{Type: agent.TextPart, Text: e.carried})
+			e.carried = ""
+		}
+		if err := e.turn(m.spell(message, q.spelling), q.spelling, m.spell); err != nil {
 			return q, err
 		}
-		e.ids = append(e.ids, message.ID)
 	}
 	m.encoded = slices.Insert(m.encoded, 0, e)
 	m.encoded = m.encoded[:min(len(m.encoded), maxEncodings)]

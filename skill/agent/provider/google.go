@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"textskill/llmfallback/remote"
+	"textskill/parser/wire"
 	"textskill/skill/agent"
 	"textskill/skill/internal/words"
 )
@@ -41,11 +42,7 @@ type googleRequest struct {
 	GenerationConfig  map[string]any `json:"generationConfig,omitempty"`
 	SystemInstruction *googleContent `json:"systemInstruction,omitempty"`
 	ToolConfig        map[string]any `json:"toolConfig,omitempty"`
-	Tools             []googleTools  `json:"tools,omitempty"`
-}
-
-type googleTools struct {
-	FunctionDeclarations []googleTool `json:"functionDeclarations"`
+	Tools             any            `json:"tools,omitempty"`
 }
 
 type googleTool struct {
@@ -136,7 +133,10 @@ func (p *google) request(q question) (r googleRequest) {
 	for _, t := range tools {
 		list = append(list, googleTool{t.Name, t.Doc, schemaOf(t)})
 	}
-	r.Tools = []googleTools{{list}}
+	r.Tools = []map[string]any{{"functionDeclarations": list}}
+	if !q.accepts(remote.OpenAPI) {
+		r.Tools = definitions(wire.Gemini, tools)
+	}
 	if q.accepts(toolChoice) {
 		r.ToolConfig = map[string]any{"functionCallingConfig": map[string]any{"mode": mode}}
 	}
@@ -164,7 +164,13 @@ func (p *google) ask(ctx context.Context, q question) (agent.Answer, error) {
 		)}
 	a := googleAnswer{heard: q.Heard}
 	_, err = p.client.Ask(ctx, request, a.add)
-	return a.answer(), err
+	answer := a.answer()
+	if !q.accepts(remote.OpenAPI) {
+		for i, c := range answer.Calls {
+			answer.Calls[i].Arguments = string(wire.GeminiArguments(json.RawMessage(c.Arguments), q.schema(c.Name)))
+		}
+	}
+	return answer, err
 }
 
 // spell leaves out instructions, which the request has beside the contents.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -18,7 +19,8 @@ import (
 // or images, is left out of later requests.
 type Model struct {
 	protocol
-	name string // as PROVIDER/NAME
+	name    string // as PROVIDER/NAME
+	learned func(rule string)
 
 	mu      sync.Mutex
 	refused []string    // names of parameters
@@ -42,13 +44,15 @@ type question struct {
 	agent.Request
 	spelling
 	conversation remote.List
+	worded       []agent.Tool // those that are described in the instruction, for a model without tools
 }
 
 // instruction returns the text of the instructions.
 func (q question) instruction() (text string) {
 	for _, m := range q.Messages {
-		if m.Type == agent.InstructionMessage {
-			text += m.Text()
+		if m.Type == agent.InstructionMessage && q.accepts(remote.NoSystem) {
+			worded := q.words(m)
+			text += worded.Text()
 		}
 	}
 	return text
@@ -87,22 +91,33 @@ func (m *Model) Next(ctx context.Context, r agent.Request) (agent.Answer, error)
 			}
 			return answer, err
 		case fault.TooLong:
+			if fault.Window > 0 && m.learned != nil {
+				m.learned(fmt.Sprint(window, fault.Window))
+			}
 			return answer, fault
 		case m.refuseMedia(r.Messages, fault):
-		case fault.Parameter == "" || slices.Contains(q.refused, fault.Parameter):
-			return answer, fault
 		default:
-			m.refuse(fault.Parameter)
+			rule := q.learnable(fault.Parameter)
+			if rule == "" || slices.Contains(q.refused, rule) {
+				return answer, fault
+			}
+			m.refuse(rule)
 		}
 	}
 }
 
-// refuse notes a parameter that the endpoint does not accept.
-func (m *Model) refuse(parameter string) {
+// window is what a rule begins with that names the window of the model.
+const window = "window "
+
+// refuse notes a parameter that the endpoint does not accept, or a rule that it has.
+func (m *Model) refuse(rule string) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.refused = append(m.refused, parameter)
+	m.refused = append(m.refused, rule)
 	m.encoded = nil
+	m.mu.Unlock()
+	if m.learned != nil && lasts(rule) {
+		m.learned(rule)
+	}
 }
 
 // An optional is a parameter that a request can do without.
@@ -127,7 +142,7 @@ func refusedOf(parameters ...optional) func(complaint []byte) string {
 
 func schemaOf(tool agent.Tool) json.RawMessage {
 	if len(tool.Schema) == 0 {
-		return json.RawMessage(`{"type":"object"}`)
+		return json.RawMessage(`{"type":"object","properties":{}}`)
 	}
 	return tool.Schema
 }

@@ -181,12 +181,12 @@ func TestRequests(t *testing.T) {
 		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"{}"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]},` +
 		`{"type":"tool_result","tool_use_id":"b_1","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"BBBB"}}]}]}]`
 	const cached = `"cache_control":{"type":"ephemeral"}`
-	const claudeTools = `"tools":[{"name":"todo","description":"d","input_schema":{"type":"object"}}]`
+	const claudeTools = `"tools":[{"description":"d","input_schema":{"type":"object"},"name":"todo"}]`
 	const gptInput = `"input":[{"type":"message","role":"system","content":"rules"},{"type":"message","role":"user","content":"go"},{"type":"reasoning","encrypted_content":"E"},{"type":"message","role":"assistant","content":"I look"},` +
 		`{"type":"function_call","call_id":"a","name":"readImageFile","arguments":"{\"path\":\"i.png\"}"},{"type":"reasoning","encrypted_content":"F"},{"type":"function_call","call_id":"b.1","name":"readPdfFile","arguments":"{\"path\":\"i.png\"}"},` +
 		`{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":"{}"},{"type":"input_image","image_url":"data:image/png;base64,AAAA"}]},` +
 		`{"type":"function_call_output","call_id":"b.1","output":[{"type":"input_file","filename":"document.pdf","file_data":"data:application/pdf;base64,BBBB"}]}],"include":["reasoning.encrypted_content"],"model":"gpt-5","prompt_cache_key":"ID",`
-	const gptTools = `"tools":[{"type":"function","name":"todo","description":"d","parameters":{"type":"object"},"strict":false}]}`
+	const gptTools = `"tools":[{"description":"d","name":"todo","parameters":{"type":"object"},"strict":false,"type":"function"}]}`
 	const geminiContents = `"contents":[{"role":"user","parts":[{"text":"go"}]},` +
 		`{"role":"model","parts":[{"text":"I look","thoughtSignature":"dA=="},{"functionCall":{"id":"a","name":"readImageFile","args":{"path":"i.png"}},"thoughtSignature":"c2ln"},{"functionCall":{"id":"b.1","name":"readPdfFile","args":{"path":"i.png"}}}]},` +
 		`{"role":"user","parts":[{"functionResponse":{"id":"a","name":"readImageFile","response":{"output":"{}"}}},{"functionResponse":{"id":"b.1","name":"readPdfFile","response":{"output":"(It is below.)"}}},` +

@@ -2,6 +2,7 @@
 //
 //	provider.go      which providers there are, and which one a run takes
 //	model.go         what all protocols share: learning what an endpoint refuses
+//	rules.go         rules of endpoints that are learned, such as roles that take turns
 //	conversation.go  encoding each message once
 //	media.go         images and files that an endpoint refuses
 //	chat.go          OpenAI's chat completions, which most endpoints speak
@@ -86,6 +87,10 @@ type Endpoint struct {
 	Model       string
 	Temperature float64 // below 0 leaves it to the endpoint
 	Reasoning   string  // "none", "minimal", "low", "medium" or "high"; "" leaves it to the endpoint
+	TextTools   bool    // describe tools in the instruction, and read calls from the text, for a model that has no tools
+
+	Rules   []string          // that the endpoint is known to have: those of Learned
+	Learned func(rule string) // is called with each parameter that the endpoint turns out to refuse, and each rule that it has; may be nil
 
 	Transport http.RoundTripper // nil means one of its own
 }
@@ -97,7 +102,10 @@ func New(e Endpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{name: e.Provider + "/" + e.Model, media: mediaState{map[string]bool{}, map[string]string{}}}
+	m := &Model{name: e.Provider + "/" + e.Model, learned: e.Learned, refused: slices.Clone(e.Rules), media: mediaState{map[string]bool{}, map[string]string{}}}
+	if e.TextTools {
+		m.refused = append(m.refused, remote.NoTools)
+	}
 	switch {
 	case e.API != "" && (e.Provider != OpenAI || e.API != "chat" && e.API != "responses"):
 		return nil, fmt.Errorf("the API %q of the provider %s is not supported; %s has chat and responses", e.API, e.Provider, OpenAI)

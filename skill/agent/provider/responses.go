@@ -8,6 +8,7 @@ import (
 
 	"textskill/llmfallback/openai"
 	"textskill/llmfallback/remote"
+	"textskill/parser/wire"
 	"textskill/skill/agent"
 )
 
@@ -44,15 +45,7 @@ type responsesRequest struct {
 	Temperature    *float64        `json:"temperature,omitempty"`
 	Text           map[string]any  `json:"text,omitempty"`
 	ToolChoice     string          `json:"tool_choice,omitempty"`
-	Tools          []responsesTool `json:"tools,omitempty"`
-}
-
-type responsesTool struct {
-	Type        string          `json:"type"`
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	Parameters  json.RawMessage `json:"parameters"`
-	Strict      bool            `json:"strict"` // is true where it is left out
+	Tools          json.RawMessage `json:"tools,omitempty"`
 }
 
 // A responsesItem is an element of the input or the output. Its type says which fields it has.
@@ -96,9 +89,7 @@ func (p *responses) request(q question) (r responsesRequest) {
 	if tools == nil && q.accepts(toolChoice) {
 		tools = q.Withheld // which keeps what is cached of the request
 	}
-	for _, t := range tools {
-		r.Tools = append(r.Tools, responsesTool{"function", t.Name, t.Doc, schemaOf(t), false})
-	}
+	r.Tools = definitions(wire.Responses, tools)
 	switch {
 	case len(r.Tools) == 0 || !q.accepts(toolChoice):
 	case q.Tools == nil:
