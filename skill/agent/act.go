@@ -245,6 +245,9 @@ func (t *task) runInOrder(ctx context.Context, calls []*call, events *callEvents
 		t.runConcurrently(ctx, calls[:n])
 		for _, c := range calls[:n] {
 			t.files.add(c.changes...)
+			if told := t.spent.round.answered(c.ToolCall, c.outcome.contents); told != "" && t.spent.EqualCalls > 0 {
+				c.outcome.contents = append(c.outcome.contents, textPart("\n"+told))
+			}
 			t.results = append(t.results, c.result(c.outcome.contents...))
 			r := c.result(texts(c.outcome.contents)...)
 			r.IsError = c.outcome.failed

@@ -2,8 +2,10 @@ package agent
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	rawjson "textskill/parser/json"
@@ -30,6 +32,58 @@ type spending struct {
 	used  Usage
 	last  string // the last call: name and arguments
 	equal int    // how often it was made in a row
+	round rounds
+}
+
+// rounds finds calls that are made in the same order again and again, with the same results.
+type rounds struct {
+	made   [][sha256.Size]byte // the last calls, with their results
+	warned bool                // the model was told
+	found  string              // what is made again although it was told; "" for nothing
+}
+
+const (
+	maxRound  = 4 // calls
+	maxRounds = 3
+)
+
+// answered notes a call with its result. It returns what the model is told, "" for nothing.
+func (r *rounds) answered(c ToolCall, result []Part) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %s", c.ToolName, c.Args)
+	for _, p := range result {
+		fmt.Fprintf(h, "\x00%s%s", p.Text, p.EncodedData)
+	}
+	r.made = append(r.made, [sha256.Size]byte(h.Sum(nil)))
+	r.made = r.made[max(0, len(r.made)-maxRound*maxRounds):]
+	for size := 2; size <= maxRound; size++ {
+		if !r.goesRound(size) {
+			continue
+		}
+		if r.warned {
+			r.found = fmt.Sprintf("the same %d calls were made %d times round with the same results, the last one %s %s", size, maxRounds, c.ToolName, shorten(string(c.Args), 200))
+			return ""
+		}
+		r.warned, r.made = true, nil
+		return fmt.Sprintf("(You have made the same %d calls %d times round, with the same results. Making them again changes nothing: go another way, or call attemptCompletion and report what stands in the way.)", size, maxRounds)
+	}
+	return ""
+}
+
+// goesRound reports whether the last calls are so many, three times in the same order. One call
+// again and again is counted elsewhere.
+func (r *rounds) goesRound(size int) bool {
+	n := len(r.made) - size*maxRounds
+	if n < 0 {
+		return false
+	}
+	last := r.made[n:]
+	for i := size; i < len(last); i++ {
+		if last[i] != last[i-size] {
+			return false
+		}
+	}
+	return slices.ContainsFunc(last, func(h [sha256.Size]byte) bool { return h != last[0] })
 }
 
 // within returns a context that is done when the time is over. The caller cancels it.
@@ -62,6 +116,8 @@ func (s *spending) exceeded() string {
 		return fmt.Sprintf("$%.4f is spent, of $%.4f", spent, s.Cost)
 	case s.Time > 0 && time.Since(s.start) >= s.Time:
 		return fmt.Sprintf("the time of %s is over", s.Time)
+	case s.EqualCalls > 0 && s.round.found != "":
+		return s.round.found
 	case s.EqualCalls > 0 && s.equal >= s.EqualCalls:
 		return fmt.Sprintf("the same call was made %d times in a row: %s", s.equal, shorten(s.last, 200))
 	}

@@ -2,7 +2,10 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -88,5 +91,72 @@ func TestPrices(t *testing.T) {
 		if _, err := ReadPrices([]byte(wrong)); err == nil {
 			t.Errorf("%s is accepted", wrong)
 		}
+	}
+}
+
+// TestRounds has calls that go round with the same results, and such that do not.
+func TestRounds(t *testing.T) {
+	read := func(file string) string { return `readTextFile {"path":"` + file + `"}` }
+	for _, tt := range []struct {
+		name  string
+		calls func(i int) Answer
+		steps int
+		told  bool
+	}{
+		{"two in turn", func(i int) Answer { return calls(read([]string{"a", "b"}[i%2])) }, 12, true},
+		{"three in turn", func(i int) Answer { return calls(read([]string{"a", "b", "c"}[i%3])) }, 18, true},
+		{"four in turn", func(i int) Answer { return calls(read([]string{"a", "b", "c", "a"}[i%4])) }, 24, true},
+		{"two in one answer", func(i int) Answer { return calls(read("a"), read("b")) }, 6, true},
+		{"a log that grows", func(i int) Answer {
+			return calls(read([]string{"a", "log"}[i%2]), fmt.Sprintf(`appendTextFile {"path":"log","text":"%d"}`, i))
+		}, 30, false},
+		{"one again and again", func(i int) Answer { return calls(read("a")) }, 25, false},
+	} {
+		l := newLab(t)
+		for _, name := range []string{"a", "b", "c", "log"} {
+			os.WriteFile(filepath.Join(l.dir, name), []byte(name+"\n"), 0o666)
+		}
+		for i := range 40 {
+			l.answers = append(l.answers, tt.calls(i))
+		}
+		l.cfg.MaxSteps, l.cfg.Budget.EqualCalls = 30, 25
+		events := l.ran("go")
+		told := false
+		for _, r := range l.asked {
+			for _, m := range r.Messages {
+				for _, p := range m.Contents {
+					for _, c := range p.Contents {
+						told = told || strings.Contains(c.Text, "times round")
+					}
+				}
+			}
+		}
+		if last := events[len(events)-1]; last.Type != StopRunByExceededMaxSteps || len(l.asked) != tt.steps || told != tt.told {
+			t.Errorf("%s: %d requests, want %d; told %t; it ends with %s %s", tt.name, len(l.asked), tt.steps, told, last.Type, last.Reason)
+		}
+	}
+}
+
+// TestSilentCut has an endpoint that counts the same tokens whatever it is sent.
+func TestSilentCut(t *testing.T) {
+	l := newLab(t)
+	var warned []string
+	l.cfg.Warn = func(what string) { warned = append(warned, what) }
+	for i := range 6 {
+		os.WriteFile(filepath.Join(l.dir, fmt.Sprint("f", i)), []byte(strings.Repeat("line\n", 1500)), 0o666)
+		a := calls(fmt.Sprintf(`readTextFile {"path":"f%d"}`, i))
+		a.Usage = Usage{InputTokens: 4096, OutputTokens: 5, TotalTokens: 4101}
+		l.answers = append(l.answers, a)
+	}
+	l.cfg.Model = talker(func(ctx context.Context, r Request) (Answer, error) {
+		if r.Tools == nil {
+			return Answer{Text: "summary"}, nil
+		}
+		return l.script.Next(ctx, r)
+	})
+	l.cfg.MaxSteps = 6
+	events := l.ran("go")
+	if compacted := strings.Count(types(events), "compactConversation"); compacted == 0 || len(warned) != 1 {
+		t.Errorf("compacted %d times, warned %q: %s", compacted, warned, types(events))
 	}
 }

@@ -158,6 +158,9 @@ func (c Config) Redactor() Redactor {
 			for _, name := range s.RequiredEnv {
 				secrets = append(secrets, Credentials(name, c.Getenv(name))...)
 			}
+			for _, name := range s.credentials() {
+				secrets = append(secrets, c.Getenv(name))
+			}
 		}
 	}
 	return NewRedactor(secrets)

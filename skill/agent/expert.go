@@ -30,6 +30,9 @@ type SkillConfig struct {
 	AllowedDomains []string `toml:"allowedDomains" json:"allowedDomains,omitempty"` // that the web tools of a builtin reach; nil means all
 	Endpoint       string   `toml:"endpoint" json:"endpoint,omitempty"`             // a URL
 
+	BearerTokenEnv string            `toml:"bearerTokenEnv" json:"bearerTokenEnv,omitempty"` // the variable whose value the endpoint gets as a bearer token
+	EnvHeaders     map[string]string `toml:"envHeaders" json:"envHeaders,omitempty"`         // headers that the endpoint gets, with the variables of their values
+
 	Tools   map[string]InteractiveTool `toml:"-" json:"tools,omitempty"`   // of an interactiveSkill, by name
 	Dialect string                     `toml:"-" json:"dialect,omitempty"` // of a builtin, whose tools it has
 

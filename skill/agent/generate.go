@@ -44,6 +44,7 @@ func (t *task) generate(ctx context.Context, request Request, heard func(text st
 			t.addUsage(answer.Usage)
 		}
 		if err == nil {
+			t.noticeCut(answer.Usage.InputTokens, tokens(request.Messages...))
 			t.size = cmp.Or(answer.Usage.InputTokens, t.size)
 			return answer, nil
 		}
@@ -65,6 +66,22 @@ func (t *task) generate(ctx context.Context, request Request, heard func(text st
 			return Answer{}, err
 		}
 	}
+}
+
+// minCut is the smallest window that an endpoint may cut a conversation to, in tokens.
+const minCut = 1024
+
+// noticeCut notices an endpoint that cuts the conversation to its window without a word: the
+// tokens that it counts stay the same, although the conversation has grown by many.
+func (t *task) noticeCut(counted, estimated int) {
+	before, grown := t.counted, estimated-t.estimated
+	t.counted, t.estimated = counted, estimated
+	same := counted-before < 16 && before-counted < 16
+	if counted < minCut || !same || grown < 1000 || estimated < counted*5/4 || t.window > 0 && t.window <= counted {
+		return
+	}
+	t.window = counted
+	t.warn(fmt.Sprintf("the endpoint seems to cut the conversation at %d tokens without saying so; it is compacted from now on. If the model has a larger window, set it there, and here with --context-window", counted))
 }
 
 // errSilence is the cause of a request that was given up.

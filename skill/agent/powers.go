@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,6 +50,10 @@ func (e Expert) powers() []Power {
 		setting := "experts." + tomlKey(e.Key) + ".skills." + tomlKey(name)
 		if c.Type == sseSkill {
 			list = append(list, Power{setting + ".endpoint", string(rawjson.Encode(c.Endpoint))})
+			for _, variable := range c.credentials() {
+				u, _ := url.Parse(c.Endpoint)
+				list = append(list, Power{setting + ".sends", string(rawjson.Encode(variable + " to " + u.Scheme + "://" + u.Host))})
+			}
 			continue
 		}
 		command := []string{c.Command}
@@ -96,16 +101,13 @@ func (t *task) granted() error {
 
 // missing returns an error if a skill lacks a variable, or the program of a server.
 func (t *task) missing(name string, c SkillConfig) error {
-	if c.Type != stdioSkill {
-		return nil
-	}
-	for _, variable := range c.RequiredEnv {
+	for _, variable := range slices.Concat(c.RequiredEnv, c.credentials()) {
 		if t.cfg.Getenv(variable) == "" {
 			//lint:ignore ST1005 the wording of the original runtime
 			return fmt.Errorf("Skill %s requires environment variable %s", name, variable)
 		}
 	}
-	if name == baseSkill { // it is built in
+	if name == baseSkill || c.Type != stdioSkill { // it is built in, or elsewhere
 		return nil
 	}
 	path := t.cfg.Getenv("PATH")

@@ -25,7 +25,7 @@ const ProjectFile = "perstack.toml"
 type Project struct {
 	Provider    Provider          `toml:"provider"`
 	Model       string            `toml:"model"`
-	Temperature *float64          `toml:"temperature"`
+	Temperature *float64          `toml:"-"` // below 0 leaves it to the endpoint
 	MaxSteps    *int              `toml:"maxSteps"`
 	MaxRetries  *int              `toml:"maxRetries"`
 	Timeout     *int              `toml:"timeout"` // milliseconds
@@ -34,6 +34,8 @@ type Project struct {
 
 	ReasoningBudget string `toml:"reasoningBudget"` // how much the model thinks: one of reasoningBudgets
 	Runtime         string `toml:"runtime"`         // "perstack", or "" for that
+
+	TemperatureTOML any `toml:"temperature"` // Temperature as the file has it: a number or "default"
 
 	// Accepted, and without effect: see Ignored.
 	PerstackAPIBaseURL       string   `toml:"perstackApiBaseUrl"`
@@ -70,7 +72,42 @@ type Provider struct {
 	Setting      struct {
 		BaseURL string `toml:"baseUrl"`
 	} `toml:"setting"`
+
+	ContextWindow int    `toml:"contextWindow"` // of the model, in tokens; 0 if it is not said
+	Tools         string `toml:"tools"`         // TextTools, or "" for tools as the protocol has them
 }
+
+// TextTools is the setting for a model without tools: they are described to it in words, and
+// its calls are read from its text.
+const TextTools = "text"
+
+// readProvider checks what a project says of the model.
+func (p *Project) readProvider() error {
+	switch t := p.TemperatureTOML.(type) {
+	case nil:
+	case float64:
+		p.Temperature = &t
+	case int64:
+		p.Temperature = new(float64(t))
+	case string:
+		if t != "default" {
+			return fmt.Errorf(`%s: temperature %q: it is a number from 0 to 2, or "default", which leaves it to the endpoint`, ProjectFile, t)
+		}
+		p.Temperature = new(-1.0)
+	default:
+		return fmt.Errorf(`%s: temperature is a number from 0 to 2, or "default"`, ProjectFile)
+	}
+	switch v := p.Provider; {
+	case v.ContextWindow < 0 || v.ContextWindow > 0 && v.ContextWindow < MinWindow:
+		return fmt.Errorf("%s: provider.contextWindow %d: it is a number of tokens, at least %d", ProjectFile, v.ContextWindow, MinWindow)
+	case v.Tools != "" && v.Tools != TextTools:
+		return fmt.Errorf("%s: provider.tools %q: it is %q, or left out", ProjectFile, v.Tools, TextTools)
+	}
+	return nil
+}
+
+// MinWindow is the smallest context window that a run can work in, in tokens.
+const MinWindow = 2048
 
 // ErrNoProject is the error of a folder that has no perstack.toml, nor has one above it.
 //
@@ -115,6 +152,9 @@ func ReadProject(data []byte) (Project, error) {
 	}
 	if p.ReasoningBudget != "" && !slices.Contains(reasoningBudgets, p.ReasoningBudget) {
 		return p, fmt.Errorf("%s: reasoningBudget %q is not supported; choose %s", ProjectFile, p.ReasoningBudget, strings.Join(reasoningBudgets, ", "))
+	}
+	if err := p.readProvider(); err != nil {
+		return p, err
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.Experts)) {
 		e := p.Experts[key]
@@ -238,6 +278,7 @@ func (c SkillConfig) check(name string) error {
 		if u, err := url.Parse(c.Endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			return errors.New("endpoint is not a URL like https://example.org/mcp")
 		}
+		return c.checkCredentials()
 	case interactiveSkill:
 		if len(c.Tools) == 0 {
 			return errors.New("tools are required")

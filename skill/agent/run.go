@@ -353,7 +353,7 @@ func (r *run) setting(query string) RunSetting {
 	c, now := r.cfg, time.Now().UnixMilli()
 	return RunSetting{
 		Model: c.About.Model, ProviderConfig: ProviderConfig{c.About.Provider, plainURL(c.About.BaseURL)}, RunID: r.id,
-		ExpertKey: c.Expert, Input: Input{query}, Experts: c.Experts, Temperature: c.About.Temperature,
+		ExpertKey: c.Expert, Input: Input{query}, Experts: c.Experts, Temperature: max(c.About.Temperature, 0),
 		MaxSteps: c.MaxSteps, MaxRetries: max(c.MaxRetries, 0), Timeout: c.Timeout.Milliseconds(), StartedAt: now, UpdatedAt: now,
 	}
 }

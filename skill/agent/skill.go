@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"textskill/parser"
+	rawjson "textskill/parser/json"
 	"textskill/skill/dialect"
 )
 
@@ -23,7 +24,10 @@ type openedSkill struct {
 	tools []tool
 	close func() // ends what the skill started; may be nil
 
-	unknown []string // names in pick and omit that are not tools of the skill
+	renew func(ctx context.Context) []tool // returns the tools if they have changed, else nil; may be nil
+
+	unknown  []string // names in pick and omit that are not tools of the skill
+	nameless int      // tools that were left out because they have no name
 }
 
 // A tool is one tool of a skill.
@@ -118,7 +122,31 @@ func (c SkillConfig) interactive(name string) openedSkill {
 }
 
 func newTool(skill string, kind toolKind, name, doc string, schema json.RawMessage) tool {
-	return tool{Tool: Tool{Name: name, Doc: doc, Schema: schema}, skill: skill, kind: kind}
+	return tool{Tool: Tool{Name: name, Doc: doc, Schema: objectSchema(schema)}, skill: skill, kind: kind}
+}
+
+// objectSchema returns a schema that is one of an object and names its properties: endpoints
+// refuse a whole request for another one. A schema of something else is that of no arguments.
+func objectSchema(schema json.RawMessage) json.RawMessage {
+	const empty = `{"type":"object","properties":{}}`
+	members, _, ok := rawjson.Members(schema)
+	kind, typed := rawjson.String(members["type"])
+	switch {
+	case !ok || typed && kind != "object" || members["type"] != nil && !typed:
+		return json.RawMessage(empty)
+	case typed && len(members["properties"]) > 0 && members["properties"][0] == '{':
+		return schema
+	}
+	fixed := []byte(`{"type":"object"`)
+	if p := members["properties"]; len(p) == 0 || p[0] != '{' {
+		fixed = append(fixed, `,"properties":{}`...)
+	}
+	for key, value := range rawjson.EachMember(schema) {
+		if name, _ := rawjson.String(key); name != "type" && (name != "properties" || value[0] == '{') {
+			fixed = append(append(append(append(fixed, ','), key...), ':'), value...)
+		}
+	}
+	return append(fixed, '}')
 }
 
 // open opens the expert's skills, its servers concurrently. The caller closes them with
@@ -159,12 +187,43 @@ func (t *task) open(ctx context.Context) error {
 		t.close()
 		return err
 	}
+	t.distinguish()
 	for _, s := range t.skills {
 		if len(s.unknown) > 0 {
-			t.warn(fmt.Sprintf("skill %s: pick and omit name what is none of its tools: %s", s.name, strings.Join(s.unknown, ", ")))
+			t.warn(fmt.Sprintf("skill %s: pick and omit name tools that it does not have: %s", s.name, strings.Join(s.unknown, ", ")))
+		}
+		if s.nameless > 0 {
+			t.warn(fmt.Sprintf("skill %s: %d of its tools have no name and are left out", s.name, s.nameless))
 		}
 	}
 	return nil
+}
+
+// distinguish renames the tools of servers whose names other tools have: the skill's name comes
+// before them.
+func (t *task) distinguish() {
+	seen := map[string]bool{}
+	for _, s := range t.skills {
+		for i := range s.tools {
+			own := &s.tools[i]
+			if seen[own.Name] && own.kind == plain && own.dialect == nil {
+				own.Name = ToolName(s.name + "_" + own.Name)
+			}
+			seen[own.Name] = true
+		}
+	}
+}
+
+// renew lists the tools of servers that have said that theirs have changed.
+func (t *task) renew(ctx context.Context) {
+	for i := range t.skills {
+		if s := &t.skills[i]; s.renew != nil {
+			if tools := s.renew(ctx); tools != nil {
+				s.tools = tools
+				t.distinguish()
+			}
+		}
+	}
 }
 
 // closeAll closes the skills of t and of the tasks that wait for it.

@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -29,12 +30,17 @@ const (
 
 // A server is a connected MCP server.
 type server struct {
-	name    string // of the skill
+	name    string       // of the skill
+	open    func() error // starts it, or connects to it
+	mu      sync.Mutex   // of session, process and restarted
 	session *mcp.ClientSession
 	process *skill.Process // nil for a server at an endpoint
 	cancel  context.CancelFunc
 	timeout time.Duration // of one call
 	trace   func(callID string) string
+
+	restarted bool
+	changed   atomic.Bool // it has said that its tools are others now
 }
 
 // connect starts the server of a skill or connects to its endpoint, and lists its tools.
@@ -43,7 +49,26 @@ func (t *task) connect(ctx context.Context, name string, c SkillConfig) (openedS
 	timer := time.AfterFunc(t.cfg.ready, cancel)
 	v := &server{name: name, cancel: cancel, timeout: t.cfg.Timeout, trace: t.cfg.Traceparent}
 	s := openedSkill{name: name, rule: c.Rule, close: v.close}
-	err := v.dial(ctx, t, c)
+	v.open = func() error {
+		late := time.AfterFunc(t.cfg.ready, cancel)
+		defer late.Stop()
+		return v.dial(ctx, t, c)
+	}
+	s.renew = func(ctx context.Context) []tool {
+		if !v.changed.Swap(false) {
+			return nil
+		}
+		inner, cancel := context.WithTimeout(ctx, v.timeout)
+		defer cancel()
+		tools, err := v.tools(inner)
+		if err != nil {
+			t.warn(fmt.Sprintf("skill %s: its tools have changed and cannot be listed: %v", name, plainError(err)))
+			return nil
+		}
+		list, _ := t.offered(c, tools)
+		return list
+	}
+	err := v.open()
 	if err == nil {
 		s.tools, err = v.tools(ctx)
 	}
@@ -58,18 +83,33 @@ func (t *task) connect(ctx context.Context, name string, c SkillConfig) (openedS
 		v.close()
 		return openedSkill{}, err
 	}
-	s.unknown, s.tools = c.unknown(s.tools), c.filter(s.tools)
-	for i := range s.tools {
-		s.tools[i].Name = ToolName(t.clean.Text(s.tools[i].Name))
-		s.tools[i].Doc, s.tools[i].Schema = t.clean.Text(s.tools[i].Doc), t.clean.JSON(s.tools[i].Schema)
-	}
+	s.unknown = c.unknown(s.tools)
+	s.tools, s.nameless = t.offered(c, s.tools)
 	return s, nil
+}
+
+// offered returns the tools of a server that a model is offered, which is never nil, and how
+// many are left out because they have no name.
+func (t *task) offered(c SkillConfig, tools []tool) (list []tool, nameless int) {
+	list = []tool{}
+	for _, own := range c.filter(tools) {
+		if own.Name = ToolName(t.clean.Text(own.Name)); own.Name == "" {
+			nameless++
+			continue
+		}
+		own.Doc, own.Schema = t.clean.Text(own.Doc), t.clean.JSON(own.Schema)
+		list = append(list, own)
+	}
+	return list, nameless
 }
 
 // dial opens the session. For an endpoint it tries streamable HTTP and then the older SSE
 // transport.
 func (v *server) dial(ctx context.Context, t *task, c SkillConfig) (err error) {
-	client := mcp.NewClient(&mcp.Implementation{Name: "skill", Version: "1"}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
+	client := mcp.NewClient(&mcp.Implementation{Name: "skill", Version: "1"}, &mcp.ClientOptions{
+		Capabilities:           &mcp.ClientCapabilities{},
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { v.changed.Store(true) },
+	})
 	if c.Type == sseSkill {
 		switch x := t.cfg.Executor.Config(); { // the server may change anything
 		case x.ReadOnly:
@@ -77,7 +117,7 @@ func (v *server) dial(ctx context.Context, t *task, c SkillConfig) (err error) {
 		case x.DryRun:
 			return refusal.Under("reaching a server", "--dry-run")
 		}
-		web := &http.Client{Transport: boundedHTTP{}}
+		web := c.client(t.cfg.Getenv)
 		v.session, err = client.Connect(ctx, &mcp.StreamableClientTransport{
 			Endpoint: c.Endpoint, HTTPClient: web, DisableStandaloneSSE: true, MaxEventSize: maxMessage,
 		}, nil)
@@ -131,17 +171,14 @@ func programPath(command, path string) string {
 
 // tools lists the tools of the server.
 func (v *server) tools(ctx context.Context) (list []tool, err error) {
-	for t, err := range v.session.Tools(ctx, nil) {
+	for t, err := range v.current().Tools(ctx, nil) {
 		if err != nil {
 			return nil, err
 		}
 		if len(list) == maxTools {
 			return nil, fmt.Errorf("it lists more than %d tools", maxTools)
 		}
-		schema, err := json.Marshal(t.InputSchema)
-		if err != nil || len(schema) == 0 || schema[0] != '{' {
-			schema = json.RawMessage(`{"type":"object"}`)
-		}
+		schema, _ := json.Marshal(t.InputSchema)
 		own := newTool(v.name, plain, t.Name, t.Description, schema)
 		switch own.effect = dialect.Destroys; {
 		case t.Annotations == nil:
@@ -177,16 +214,45 @@ func (v *server) call(ctx context.Context, name string, c ToolCall) outcome {
 			p.Meta = mcp.Meta{"traceparent": parent}
 		}
 	}
-	r, err := v.session.CallTool(inner, p)
+	session := v.current()
+	r, err := session.CallTool(inner, p)
 	switch {
 	case err != nil && inner.Err() != nil && ctx.Err() == nil:
 		return textOutcome(fmt.Sprintf("Error calling tool %s: no answer within %s", c.ToolName, v.timeout), true)
 	case errors.Is(err, io.EOF), errors.Is(err, mcp.ErrConnectionClosed):
-		return textOutcome(fmt.Sprintf("Error calling tool %s: %v%s", c.ToolName, v.exitError(err), v.lastStderr()), true)
+		return textOutcome(fmt.Sprintf("Error calling tool %s: %v", c.ToolName, v.restart(session, err)), true)
 	case err != nil:
 		return textOutcome(fmt.Sprintf("Error calling tool %s: %v", c.ToolName, plainError(err)), true)
 	}
 	return serverOutcome(c, r)
+}
+
+// current returns the session of the server.
+func (v *server) current() *mcp.ClientSession {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.session
+}
+
+// restart starts a program that has ended once more, but not the call that it was answering,
+// and says so. Several calls may find that it has ended.
+func (v *server) restart(ended *mcp.ClientSession, err error) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	const again = "; it was started again, without what it had in memory: the call may have happened"
+	if v.session != ended {
+		return errors.New("the server has ended" + again)
+	}
+	err = fmt.Errorf("%w%s", v.exitError(err), v.lastStderr())
+	if v.process == nil || v.restarted {
+		return err
+	}
+	v.restarted = true
+	v.process.Close()
+	if failed := v.open(); failed != nil {
+		return fmt.Errorf("%w; it could not be started again: %w", err, plainError(failed))
+	}
+	return errors.New(err.Error() + again)
 }
 
 // plainError returns the error without the wrapping of the SDK: the MCP error that a server

@@ -15,8 +15,8 @@ const (
 	writeTimeout = time.Minute // for a server to read a message
 )
 
-// serverOutput reads the lines of a server's standard output that are JSON objects. It
-// skips other lines, which some programs print as if to a terminal.
+// serverOutput reads the lines of a server's standard output that are messages of JSON-RPC. It
+// skips other lines, which some programs print as if to a terminal, such as logs.
 type serverOutput struct {
 	*os.File
 	lines *bufio.Reader
@@ -34,13 +34,24 @@ func (o *serverOutput) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) && json.Valid(line) {
+		if isMessage(line) {
 			o.rest = line
 		}
 	}
 	n := copy(p, o.rest)
 	o.rest = o.rest[n:]
 	return n, nil
+}
+
+// isMessage reports whether a line is a message of JSON-RPC that answers or asks something.
+func isMessage(line []byte) bool {
+	line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff")))
+	var m struct {
+		Version string           `json:"jsonrpc"`
+		Method  string           `json:"method"`
+		ID      *json.RawMessage `json:"id"` // nil for null, too
+	}
+	return bytes.HasPrefix(line, []byte("{")) && json.Unmarshal(line, &m) == nil && m.Version == "2.0" && (m.Method != "" || m.ID != nil)
 }
 
 // line reads a line of at most maxMessage bytes.

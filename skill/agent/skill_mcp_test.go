@@ -294,7 +294,7 @@ func TestSkillPickAndOmit(t *testing.T) {
 	if want := []string{"attemptCompletion", "readTextFile", "empty", "env"}; !slices.Equal(names, want) {
 		t.Errorf("the tools are %q, want %q", names, want)
 	}
-	if want := []string{"skill s: pick and omit name what is none of its tools: envv, nothing"}; !slices.Equal(told, want) {
+	if want := []string{"skill s: pick and omit name tools that it does not have: envv, nothing"}; !slices.Equal(told, want) {
 		t.Errorf("told is %q, want %q", told, want)
 	}
 }

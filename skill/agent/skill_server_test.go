@@ -61,7 +61,7 @@ func TestToolsOfServers(t *testing.T) {
 	for _, tool := range l.asked[0].Tools {
 		names = append(names, tool.Name)
 	}
-	if got := names[len(names)-5:]; !slices.Equal(got, []string{"echo_text", "env", "large", "empty", "ask"}) {
+	if got := names[len(names)-6:]; !slices.Equal(got, []string{"echo_text", "env", "large", "empty", "t_env", "ask"}) {
 		t.Errorf("behind the Base Skill are the tools %q", names)
 	}
 }

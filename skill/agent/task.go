@@ -34,6 +34,8 @@ type task struct {
 	sent    int       // how many messages of the history an event has shown as sent to the model
 	size    int       // of the history, in tokens: as the endpoint counts, and estimated for what came since
 
+	counted, estimated int // tokens of the last request: as the endpoint counts, and as its size says
+
 	cp        Checkpoint // of the step under way; messages are filled in at its end
 	step      Step
 	fruitless int
@@ -141,6 +143,7 @@ func (t *task) takeStep(ctx context.Context) (done bool, err error) {
 		t.completing = false
 		return t.complete(ctx)
 	}
+	t.renew(ctx)
 	answer, err := t.ask(ctx, t.tools())
 	if err != nil {
 		return true, t.fail(ctx, err)
