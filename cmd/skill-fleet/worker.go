@@ -167,6 +167,7 @@ func (c *cli) setModel(cfg *agent.Config, w workerSettings, p agent.Project) err
 	if e.Key == "" && e.BaseURL == "" {
 		return from.NoKey(w.Provider != "")
 	}
+	e.TextTools = p.Provider.Tools == agent.TextTools
 	if p.Temperature != nil {
 		e.Temperature = *p.Temperature
 	}
@@ -179,7 +180,7 @@ func (c *cli) setModel(cfg *agent.Config, w workerSettings, p agent.Project) err
 	if e.Key != "" {
 		cfg.Secrets = append(cfg.Secrets, e.Key)
 	}
-	cfg.About = agent.About{Provider: e.Provider, BaseURL: e.BaseURL, Model: e.Model, Temperature: e.Temperature, ContextWindow: agent.ContextWindow(e.Model)}
+	cfg.About = agent.About{Provider: e.Provider, BaseURL: e.BaseURL, Model: e.Model, Temperature: e.Temperature, ContextWindow: cmp.Or(p.Provider.ContextWindow, agent.ContextWindow(e.Model))}
 	return err
 }
 

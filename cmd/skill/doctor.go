@@ -13,15 +13,21 @@ import (
 )
 
 func (c *cli) doctorCommand(o *options) *cobra.Command {
+	var endpoint string
 	cmd := &cobra.Command{
 		Use:   "doctor [flags]",
 		Short: "Check the history and the sandbox",
 		Long: "doctor shows where the history of the workspace is and why, how much it holds, which\n" +
 			"records are damaged, which processes hold its locks, and what keeps commands inside the\n" +
-			"workspace on this machine. It changes nothing.",
-		Example: "  skill doctor\n  skill doctor -C ~/project",
+			"workspace on this machine. It changes nothing.\n\n" +
+			"With --endpoint it shows what endpoints of models have refused in the last seven days:\n" +
+			"parameters, orders and tools; and their windows. --endpoint=forget forgets that.",
+		Example: "  skill doctor\n  skill doctor -C ~/project\n  skill doctor --endpoint",
 		Args:    usage.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if endpoint != "" {
+				return c.failed(c.endpoints(endpoint == "forget"))
+			}
 			return c.onHistory(o, func(x *skill.Executor) error {
 				found, err := x.Inspect(cmd.Context())
 				if err != nil {
@@ -36,6 +42,8 @@ func (c *cli) doctorCommand(o *options) *cobra.Command {
 			})
 		},
 	}
+	cmd.Flags().Var(choice{&endpoint, "WHAT", []string{"show", "forget"}}, "endpoint", "show what endpoints of models were found to refuse, or forget it")
+	cmd.Flags().Lookup("endpoint").NoOptDefVal = "show"
 	o.obey(cmd, "--workspace", "--allow", "--state")
 	return cmd
 }

@@ -57,6 +57,8 @@ type runOptions struct {
 	maxSteps    string
 	maxRetries  string
 	timeout     string
+	window      int
+	tools       string
 	runID       string
 	envPath     []string
 	last        bool
@@ -107,7 +109,9 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	r.api = "auto"
 	f.Var(choice{&r.api, "API", []string{"auto", "chat", "responses"}}, "openai-api", "speak chat completions or responses to the provider openai: chat, responses, auto (responses for reasoning models at OpenAI's own address)")
 	f.StringVar(&r.model, "model", "", "use the model `NAME` (default the one in perstack.toml, then --skill-model)")
-	f.StringVar(&r.temperature, "temperature", "", "sample the model at temperature `T`, from 0 to 2 (default 0)")
+	f.StringVar(&r.temperature, "temperature", "", "sample the model at temperature `T`: 0 to 2, or \"default\" to leave it to the endpoint (default 0)")
+	f.IntVar(&r.window, "context-window", 0, "compact the conversation for a context window of `N` tokens (default that of the model, if it is known)")
+	f.Var(choice{&r.tools, "HOW", []string{"native", agent.TextTools}}, "model-tools", "offer tools to the model: native, or text for a model without tools (default native, or what its endpoint was found to take)")
 	f.StringVar(&r.maxSteps, "max-steps", "", "stop after `N` steps (default no limit)")
 	f.IntVar(&r.budget.Tokens, "max-tokens", 0, "stop after `N` tokens of requests and answers (0: no limit)")
 	f.Float64Var(&r.budget.Cost, "max-cost", 0, "stop after spending `DOLLARS` on the model (0: no limit)")

@@ -59,10 +59,12 @@ func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 		cfg.Model = scriptedModel{c.agent}
 		return cfg, nil
 	}
+	window := c.learn(&e, &cfg)
 	model, err := provider.New(e)
 	cfg.Model = model
 	cfg.Secrets = append(cfg.Secrets, e.Key)
-	cfg.About = agent.About{Provider: e.Provider, BaseURL: e.BaseURL, Model: e.Model, Temperature: e.Temperature, ContextWindow: agent.ContextWindow(e.Model)}
+	cfg.About = agent.About{Provider: e.Provider, BaseURL: e.BaseURL, Model: e.Model, Temperature: e.Temperature,
+		ContextWindow: cmp.Or(r.window, p.Provider.ContextWindow, window, agent.ContextWindow(e.Model))}
 	return cfg, err
 }
 
@@ -121,12 +123,20 @@ func (r *runOptions) numbers(c *cli, p agent.Project, cfg *agent.Config, e *prov
 		e.Temperature = *p.Temperature
 	}
 	var err4 error
-	if r.temperature != "" {
+	switch r.temperature {
+	case "":
+	case "default", "none":
+		e.Temperature = -1
+	default:
 		e.Temperature, err4 = strconv.ParseFloat(r.temperature, 64)
 	}
-	if err4 != nil || !(e.Temperature >= 0 && e.Temperature <= 2) {
-		err4 = fmt.Errorf("--temperature %s: it is a number from 0 to 2", cmp.Or(r.temperature, fmt.Sprint(e.Temperature)))
+	if err4 != nil || !(e.Temperature >= 0 && e.Temperature <= 2) && e.Temperature != -1 || r.temperature == "-1" {
+		err4 = fmt.Errorf("--temperature %s: it is a number from 0 to 2, or \"default\"", cmp.Or(r.temperature, fmt.Sprint(e.Temperature)))
 	}
+	if r.window != 0 && r.window < agent.MinWindow {
+		err4 = fmt.Errorf("--context-window %d: it must be at least %d", r.window, agent.MinWindow)
+	}
+	e.TextTools = cmp.Or(r.tools, p.Provider.Tools) == agent.TextTools
 	return cmp.Or(err1, err2, err3, err4)
 }
 

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	rawjson "textskill/parser/json"
+	"textskill/skill/agent"
+	"textskill/skill/agent/provider"
+)
+
+// learnedFor is how long it is remembered what an endpoint was found to refuse.
+const learnedFor = 7 * 24 * time.Hour
+
+// learned are the rules of endpoints that runs have found out, with the time of that, by the
+// endpoint's origin and the model.
+type learned map[string]map[string]time.Time
+
+// learnedFile returns the name of the file of what endpoints refuse, "" where there is no home
+// folder.
+func (c *cli) learnedFile() string {
+	if dir := c.stateDir(); dir != "" {
+		return filepath.Join(dir, "endpoints.json")
+	}
+	return ""
+}
+
+// readLearned returns what is remembered. A file that cannot be read is as good as none.
+func readLearned(file string) learned {
+	all := learned{}
+	if data, err := os.ReadFile(file); err != nil || json.Unmarshal(data, &all) != nil {
+		all = learned{}
+	}
+	for key, rules := range all {
+		maps.DeleteFunc(rules, func(_ string, at time.Time) bool { return time.Since(at) > learnedFor })
+		if len(rules) == 0 {
+			delete(all, key)
+		}
+	}
+	return all
+}
+
+func (l learned) write(file string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	made := file + "." + rand.Text()
+	defer os.Remove(made)
+	if err := writeSynced(made, append(rawjson.Encode(l), '\n')); err != nil {
+		return err
+	}
+	return os.Rename(made, file)
+}
+
+// learn gives an endpoint the rules that runs have found out, and has it add those that this
+// run does. It returns the window that the endpoint has named, 0 for none.
+func (c *cli) learn(e *provider.Endpoint, cfg *agent.Config) (window int) {
+	origin := cmp.Or(e.BaseURL, e.Provider)
+	if u, err := url.Parse(e.BaseURL); err == nil && u.Host != "" {
+		origin = u.Scheme + "://" + u.Host
+	}
+	key, file := origin+" "+e.Model, c.learnedFile()
+	for _, rule := range slices.Sorted(maps.Keys(readLearned(file)[key])) {
+		if n, ok := strings.CutPrefix(rule, "window "); ok {
+			if size, _ := strconv.Atoi(n); size >= agent.MinWindow {
+				window = size
+			}
+			continue
+		}
+		e.Rules = append(e.Rules, rule)
+	}
+	var mu sync.Mutex
+	e.Learned = func(rule string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if name, ok := strings.CutPrefix(rule, "refused tool "); ok {
+			cfg.Warn(fmt.Sprintf("the endpoint refuses the tool %s, so the model is not offered it", name))
+		}
+		if file == "" {
+			return
+		}
+		all := readLearned(file)
+		if all[key] == nil {
+			all[key] = map[string]time.Time{}
+		}
+		if strings.HasPrefix(rule, "window ") {
+			maps.DeleteFunc(all[key], func(old string, _ time.Time) bool { return strings.HasPrefix(old, "window ") })
+		}
+		all[key][rule] = time.Now().UTC().Truncate(time.Second)
+		if err := all.write(file); err != nil {
+			cfg.Warn("what the endpoint refuses cannot be remembered: " + err.Error())
+		}
+	}
+	return window
+}
+
+// endpoints shows what is remembered of endpoints, or forgets it.
+func (c *cli) endpoints(forget bool) error {
+	file := c.learnedFile()
+	all := readLearned(file)
+	if forget {
+		if len(all) > 0 {
+			if err := (learned{}).write(file); err != nil {
+				return err
+			}
+		}
+		_, err := fmt.Fprintf(c.stdout, "forgotten: what %d models refuse\n", len(all))
+		return err
+	}
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(c.stdout, "no endpoint is known to refuse anything")
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintln(c.stdout, key)
+		for _, rule := range slices.Sorted(maps.Keys(all[key])) {
+			fmt.Fprintf(c.stdout, "  %s (until %s)\n", rule, all[key][rule].Add(learnedFor).Format(time.DateOnly))
+		}
+	}
+	return nil
+}
