@@ -27,7 +27,8 @@ type Dialect struct {
 	strict       bool                                               // a blank string in place of arguments is an error, not a call without any
 	noSurrogates bool                                               // refuse arguments with half of a surrogate pair; else it is read as U+FFFD
 	foldName     func(name string) string                           // maps names that are the same to one; nil means that no two are
-	decode       func(t *Tool, raw json.RawMessage) (values, error) // reads and checks the arguments, which may be missing; nil means Tool.decode
+	reading      reading                                            // how arguments are read
+	decode       func(t *Tool, raw json.RawMessage) (values, error) // reads the arguments, which may be missing; nil means as reading says
 	fail         func(in *call, err error) Reply                    // formats an error; in.tool is nil for an unknown tool
 }
 

@@ -4,21 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
-	"maps"
-	"math"
-	"os"
-	"reflect"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
 	"textskill/parser/wire"
 	"textskill/skill"
 )
@@ -29,7 +18,7 @@ var Stack = &Dialect{
 	Name:         "stack",
 	Doc:          "Stack 2.9 calls: read(path: 'a.txt', limit: 100)",
 	noSurrogates: true,
-	decode:       func(t *Tool, raw json.RawMessage) (values, error) { return decodeCoerced(t, raw, false) },
+	reading:      reading{object: true, named: true, once: true, value: (*Param).coerced},
 	fail:         stackFail,
 	Prompt:       &Prompt{own: wire.Hermes, answer: answerStack},
 	Tools:        slices.Concat(stackFiles, stackGit, stackRun, stackWeb, stackMemory, stackTasks),
@@ -100,173 +89,6 @@ func withUndoKeys(r Reply) string {
 	return r.Body
 }
 
-// decodeCoerced reads the arguments of a call. One that the row does not name is refused,
-// unless the row accepts any. With own, as in this program's own dialect, a list may be a text
-// that holds it, and one argument under two names with two values is refused.
-func decodeCoerced(t *Tool, raw json.RawMessage, own bool) (values, error) {
-	if len(raw) == 0 {
-		raw = json.RawMessage("{}")
-	}
-	members, twice, ok := rawjson.Members(raw)
-	switch {
-	case !ok:
-		return nil, errors.New("the arguments are not a JSON object")
-	case twice != "":
-		return nil, fmt.Errorf("%s is given twice", twice)
-	}
-	coerce := (*Param).coerced
-	if own {
-		if err := checkAliases(t, members); err != nil {
-			return nil, err
-		}
-		coerce = (*Param).unpacked
-	}
-	given, err := decodeObject(raw)
-	if err != nil {
-		return nil, err
-	}
-	for _, key := range slices.Sorted(maps.Keys(given)) {
-		switch p := t.param(key); {
-		case p == nil && !t.More:
-			return nil, fmt.Errorf("there is no argument %s; %s", key, t.argumentNames())
-		case p != nil:
-			given[key] = coerce(p, given[key])
-		}
-	}
-	in, err := t.check(given)
-	if err != nil {
-		return nil, err
-	}
-	for key, v := range given {
-		if t.param(key) == nil {
-			in[key] = v
-		}
-	}
-	return in, nil
-}
-
-// int returns an integer argument, 0 if it is missing; the largest are cut to 32 bits.
-func (in values) int(name string) int {
-	n, _ := pyInt(in[name])
-	return n
-}
-
-// coerced returns a value as the type that the parameter wants where nothing is lost:
-// "3" is 3, 5 is "5", "true" is true. Other values are returned as they are.
-func (p *Param) coerced(v any) any {
-	text, isText := v.(string)
-	switch p.Type {
-	case "string":
-		switch v := v.(type) {
-		case json.Number:
-			return v.String()
-		case bool:
-			return strconv.FormatBool(v)
-		}
-	case "integer", "number":
-		if n := json.Number(text); isText && numeral().MatchString(text) {
-			return integral(n)
-		}
-		return integral(v)
-	case "boolean":
-		switch text {
-		case "true", "True":
-			return true
-		case "false", "False":
-			return false
-		}
-	case "array":
-		if isText && p.Of == "string" && p.Aliases != nil { // one name in place of several
-			return []any{v}
-		}
-		if list, ok := v.([]any); ok && p.Of == "string" {
-			element := Param{Type: p.Of}
-			for i := range list {
-				list[i] = element.coerced(list[i])
-			}
-		}
-	}
-	return v
-}
-
-// numeral matches a number as JSON has it, without an exponent.
-var numeral = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9]\d{0,14})(\.\d+)?$`) })
-
-// integral writes a whole number without a fraction or exponent: 2.0 is 2.
-func integral(v any) any {
-	n, ok := v.(json.Number)
-	if !ok {
-		return v
-	}
-	if f, err := n.Float64(); err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
-		return json.Number(strconv.FormatInt(int64(f), 10))
-	}
-	return v
-}
-
-func (t *Tool) argumentNames() string {
-	if len(t.Params) == 0 {
-		return t.Name + " takes none"
-	}
-	return t.Name + " takes " + namesOf(t.Params)
-}
-
-// namesOf lists parameters, each with the fields of what it is a list of.
-func namesOf(params []Param) string {
-	return strings.Join(each(params, func(p Param) string {
-		if p.Fields == nil {
-			return p.Name
-		}
-		return p.Name + " (each with " + namesOf(p.Fields) + ")"
-	}), ", ")
-}
-
-// keys are members of a reply: names and values in turn. A name that ends in ? is left
-// out if its value is empty.
-type keys []any
-
-// success formats what a call found.
-func success(found ...keys) string {
-	return slices.Concat(append([]keys{{"success", true}}, found...)...).String()
-}
-
-// String prints the members as an object of JSON.
-func (k keys) String() string {
-	b := []byte{'{'}
-	for i := 0; i < len(k); i += 2 {
-		name, optional := strings.CutSuffix(k[i].(string), "?")
-		if optional && isEmpty(k[i+1]) {
-			continue
-		}
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(append(append(b, '"'), name...), `":`...)
-		switch v := k[i+1].(type) { // the usual ones, without a buffer of encoding/json for each
-		case bool, int, int64:
-			b = appendValue(b, v)
-		default:
-			b = append(b, rawjson.Encode(v)...)
-		}
-	}
-	return string(append(b, '}'))
-}
-
-// MarshalJSON implements [json.Marshaler].
-func (k keys) MarshalJSON() ([]byte, error) { return []byte(k.String()), nil }
-
-// isEmpty reports whether a value is what encoding/json leaves out by omitempty.
-func isEmpty(value any) bool {
-	switch v := reflect.ValueOf(value); v.Kind() {
-	case reflect.Invalid:
-		return true
-	case reflect.Slice, reflect.Map:
-		return v.Len() == 0
-	default:
-		return v.IsZero()
-	}
-}
-
 // stackFail formats an error as an object: success, error, and the keys of a
 // [Failure]. A message of the manual is used alone; others begin with the tool's name.
 func stackFail(in *call, err error) Reply {
@@ -285,51 +107,4 @@ func stackFail(in *call, err error) Reply {
 		body = append(body, own.keys...)
 	}
 	return Reply{Body: body.String(), Err: f}
-}
-
-// plainMessage formats a file system error without the name of its system call.
-func plainMessage(err error) string {
-	var pe *fs.PathError
-	var le *os.LinkError
-	text := err.Error()
-	switch {
-	case errors.Is(err, syscall.EBUSY):
-		return "the workspace itself stays; name something in it"
-	case errors.As(err, &pe) && pe.Error() == text:
-		return pe.Path + ": " + pe.Err.Error()
-	case errors.As(err, &le) && le.Error() == text:
-		return le.Old + " to " + le.New + ": " + le.Err.Error()
-	}
-	return text
-}
-
-// Nearest returns the name of that tool of the dialects which an unknown name may mean: one
-// that is nearly the same, or that the name begins with; "" if there is none.
-func Nearest(name string, list ...*Dialect) (best string) {
-	const longest = 32 // bytes
-	name, least := strings.ToLower(name), min(3, (len(name)+1)/2)
-	if len(name) > longest {
-		return ""
-	}
-	for _, d := range list {
-		for _, t := range d.Tools {
-			own := strings.ToLower(t.Name)
-			n := skill.Distance(name, own)
-			if strings.HasPrefix(name, own) {
-				n = min(n, 2)
-			}
-			if n < least {
-				best, least = t.Name, n
-			}
-		}
-	}
-	return best
-}
-
-// unknown says that the dialect has no tool of the name, and what to try.
-func (in *call) unknown() string {
-	if best := Nearest(in.sent, in.dialect); best != "" {
-		return fmt.Sprintf("there is no tool %s; is it %s?", in.sent, best)
-	}
-	return fmt.Sprintf("there is no tool %s; \"%s tools --tools %s\" lists them", in.sent, in.x.Program(), in.dialect.Name)
 }

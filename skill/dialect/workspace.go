@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,7 +22,7 @@ var Workspace = &Dialect{
 	Resources:    true,
 	own:          true,
 	noSurrogates: true,
-	decode:       func(t *Tool, raw json.RawMessage) (values, error) { return decodeCoerced(t, orNone(raw), true) },
+	reading:      reading{named: true, once: true, aliases: true, value: (*Param).unpacked},
 	fail:         workspaceFail,
 	Tools: []Tool{
 		readTool, writeTool, editTool, patchTool, grepTool, globTool, listTool, moveTool, copyTool, deleteTool,
@@ -55,46 +54,6 @@ func workspaceFail(in *call, err error) Reply {
 		reply.Body += "\n" + f.Hint
 	}
 	return reply
-}
-
-// checkAliases fails if one argument is given under two of its names, with two values.
-func checkAliases(t *Tool, members map[string]json.RawMessage) error {
-	for _, p := range t.Params {
-		first := ""
-		for _, name := range p.names() {
-			switch value := members[name]; {
-			case value == nil, string(value) == "null":
-			case first == "":
-				first = name
-			case !bytes.Equal(value, members[first]):
-				return fmt.Errorf("%s and %s are names of one argument; give one of them", first, name)
-			}
-		}
-	}
-	return nil
-}
-
-// unpacked is coerced, in the members of a list too, for models and hosts that send a list or an
-// object as a text with its JSON.
-func (p *Param) unpacked(v any) any {
-	if text, ok := v.(string); ok && (p.Type == "array" || p.Type == "object") && json.Valid([]byte(text)) {
-		if held, _ := decodeObject(json.RawMessage(`{"v":` + text + `}`)); p.wants(held["v"]) == "" {
-			v = held["v"]
-		}
-	}
-	if list, ok := v.([]any); ok && p.Fields != nil {
-		element := Tool{Params: p.Fields}
-		for i := range list {
-			list[i] = (&Param{Type: "object"}).unpacked(list[i])
-			members, _ := list[i].(map[string]any)
-			for key, member := range members {
-				if field := element.param(key); field != nil {
-					members[key] = field.unpacked(member)
-				}
-			}
-		}
-	}
-	return p.coerced(v)
 }
 
 // advise adds to an error of a kind what to do.

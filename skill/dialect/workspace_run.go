@@ -50,6 +50,9 @@ func shellText(in *call, e skill.Executed) string {
 		b.WriteString("--- stderr\n")
 		add(wellFormed(string(e.Stderr)))
 	}
+	if len(e.Refused) > 0 {
+		fmt.Fprintf(&b, "[refused: %s; the server has to be started with --network]\n", wellFormed(strings.Join(e.Refused, ", ")))
+	}
 	if e.Log != "" {
 		fmt.Fprintf(&b, "[all of the output is in %s]\n", e.Log)
 	}

@@ -1,0 +1,463 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	rawjson "textskill/parser/json"
+	"textskill/skill"
+)
+
+// values are the arguments of one call, decoded and checked: string, json.Number,
+// bool, []any or map[string]any, and whatever a lenient parameter was given. A
+// dialect that reads arguments itself has its own types.
+type values map[string]any
+
+func (in values) str(name string) string {
+	s, _ := in[name].(string)
+	return s
+}
+
+func (in values) flag(name string) bool {
+	b, _ := in[name].(bool)
+	return b
+}
+
+// texts returns a list of strings, nil for none.
+func (in values) texts(name string) (list []string) {
+	given, _ := in[name].([]any)
+	for _, text := range given {
+		list = append(list, text.(string))
+	}
+	return list
+}
+
+// int returns an integer argument, 0 if it is missing; the largest are cut to 32 bits.
+func (in values) int(name string) int {
+	n, _ := pyInt(in[name])
+	return n
+}
+
+// A reading is how a dialect reads the arguments of a call. The zero reading ignores
+// arguments that the row does not name, and changes no value.
+type reading struct {
+	object  bool                      // refuse null, which otherwise means no arguments
+	named   bool                      // refuse an argument that the row does not name, unless the row accepts more
+	once    bool                      // refuse an argument that is given twice with one value, too
+	aliases bool                      // refuse one argument under two of its names with two values
+	value   func(p *Param, v any) any // converts a value where nothing is lost; nil converts none
+}
+
+// arguments reads the arguments of a call, which may be missing, and checks them against
+// the row.
+func (r reading) arguments(t *Tool, raw json.RawMessage) (values, error) {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || !r.object && string(raw) == "null" {
+		raw = json.RawMessage("{}")
+	}
+	given, flat := decodeFlat(raw)
+	if !flat || r.aliases {
+		members, twice, ok := rawjson.Members(raw)
+		switch {
+		case !ok:
+			return nil, errors.New("the arguments are not a JSON object")
+		case twice != "" && (r.once || otherwise(raw, twice, members[twice])):
+			return nil, fmt.Errorf("%s is given twice", twice)
+		}
+		if r.aliases {
+			if err := checkAliases(t, members); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if !flat {
+		var err error
+		if given, err = decodeObject(raw); err != nil {
+			return nil, err
+		}
+	}
+	return r.check(t, given)
+}
+
+// check checks decoded arguments against the row, and converts their values.
+func (r reading) check(t *Tool, given map[string]any) (values, error) {
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		switch p := t.param(key); {
+		case p == nil && r.named && !t.More:
+			return nil, fmt.Errorf("there is no argument %s; %s", key, t.argumentNames())
+		case p != nil && r.value != nil:
+			given[key] = r.value(p, given[key])
+		}
+	}
+	in, err := t.check(given)
+	if err != nil || !t.More {
+		return in, err
+	}
+	for key, v := range given {
+		if t.param(key) == nil {
+			in[key] = v
+		}
+	}
+	return in, nil
+}
+
+// otherwise reports whether a member that an object has several times has another value than
+// the last one.
+func otherwise(object json.RawMessage, name string, last json.RawMessage) bool {
+	for key, value := range rawjson.EachMember(object) {
+		if k, _ := rawjson.String(key); k == name && !bytes.Equal(value, last) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkAliases fails if one argument is given under two of its names, with two values.
+func checkAliases(t *Tool, members map[string]json.RawMessage) error {
+	for _, p := range t.Params {
+		first := ""
+		for _, name := range p.names() {
+			switch value := members[name]; {
+			case value == nil, string(value) == "null":
+			case first == "":
+				first = name
+			case !bytes.Equal(value, members[first]):
+				return fmt.Errorf("%s and %s are names of one argument; give one of them", first, name)
+			}
+		}
+	}
+	return nil
+}
+
+// decodeFlat is decodeObject in a third of the time for what most calls have: an object
+// without objects, arrays, \u escapes and names that are given twice.
+func decodeFlat(raw json.RawMessage) (given map[string]any, ok bool) {
+	if len(raw) == 0 || raw[0] != '{' || bytes.Contains(raw, []byte(`\u`)) || !utf8.Valid(raw) || !json.Valid(raw) {
+		return nil, false
+	}
+	given = make(map[string]any)
+	for key, value := range rawjson.EachMember(raw) {
+		name, _ := rawjson.String(key)
+		if _, twice := given[name]; twice {
+			return nil, false
+		}
+		switch value[0] {
+		case '{', '[':
+			return nil, false
+		case '"':
+			given[name], _ = rawjson.String(value)
+		case 'n':
+			given[name] = nil
+		case 't', 'f':
+			given[name] = value[0] == 't'
+		default:
+			given[name] = json.Number(value)
+		}
+	}
+	return given, true
+}
+
+// decodeObject reads a JSON object; none at all is empty.
+func decodeObject(raw json.RawMessage) (given map[string]any, err error) {
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&given); err != nil {
+		return nil, fmt.Errorf("arguments are not a JSON object")
+	}
+	return given, nil
+}
+
+// check holds decoded arguments to the row, and fills in defaults.
+func (t *Tool) check(given map[string]any) (values, error) {
+	in := make(values, len(t.Params))
+	for i := range t.Params {
+		p := &t.Params[i]
+		v, ok := p.lookup(given)
+		if !ok || v == nil {
+			switch {
+			case p.Required:
+				return nil, &skill.ArgError{Arg: p.Name, Reason: missing}
+			case p.Default != nil:
+				in[p.Name] = p.Default
+			}
+			continue
+		}
+		if want := p.wants(v); want != "" && !p.Lenient {
+			return nil, &skill.ArgError{Arg: p.Name, Reason: mustBe + want}
+		}
+		if p.Fields != nil {
+			var err error
+			if v, err = p.checkElements(v.([]any)); err != nil {
+				return nil, err
+			}
+		}
+		in[p.Name] = v
+	}
+	return in, nil
+}
+
+// checkElements holds the elements of an array to Fields.
+func (p *Param) checkElements(list []any) ([]any, error) {
+	element := Tool{Name: p.Name, Params: p.Fields}
+	checked := make([]any, len(list))
+	for i, e := range list {
+		given := e.(map[string]any)
+		for key := range given {
+			if element.param(key) == nil {
+				return nil, fmt.Errorf("%s[%d] has a member %s; %s", p.Name, i, key, element.argumentNames())
+			}
+		}
+		v, err := element.check(given)
+		if err != nil {
+			return nil, fmt.Errorf("%s[%d]: %w", p.Name, i, err)
+		}
+		checked[i] = v
+	}
+	return checked, nil
+}
+
+func (p *Param) lookup(given map[string]any) (any, bool) {
+	if v, ok := given[p.Name]; ok {
+		return v, true
+	}
+	for _, a := range p.Aliases {
+		if v, ok := given[a]; ok {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+// wants returns what the parameter must be, if v is something else.
+func (p *Param) wants(v any) string {
+	switch v := v.(type) {
+	case string:
+		switch {
+		case p.Type != "string":
+		case p.Required && !p.Empty && skill.Strip(v) == "":
+			return "a text that is not empty"
+		case p.Enum != nil && !slices.Contains(p.Enum, v):
+			return "one of " + strings.Join(p.Enum, ", ")
+		}
+	case []any:
+		for _, e := range v {
+			if p.Type == "array" && !hasType(e, p.Of) {
+				return "an array of type " + p.Of
+			}
+		}
+	case map[string]any:
+		for _, e := range v {
+			if p.Type == "object" && !hasType(e, p.Of) {
+				return "an object with values of type " + p.Of
+			}
+		}
+	}
+	if hasType(v, p.Type) {
+		return ""
+	}
+	return "of type " + p.Type
+}
+
+// hasType reports whether a decoded value is of a type of JSON Schema; "" is any.
+func hasType(v any, want string) (ok bool) {
+	switch want {
+	case "string":
+		_, ok = v.(string)
+	case "number":
+		_, ok = v.(json.Number)
+	case "integer":
+		var n json.Number
+		if n, ok = v.(json.Number); ok {
+			_, err := n.Int64()
+			ok = err == nil
+		}
+	case "boolean":
+		_, ok = v.(bool)
+	case "array":
+		_, ok = v.([]any)
+	case "object":
+		_, ok = v.(map[string]any)
+	default:
+		ok = true
+	}
+	return ok
+}
+
+// coerced returns a value as the type that the parameter wants where nothing is lost:
+// "3" is 3, 5 is "5", "true" is true. Other values are returned as they are.
+func (p *Param) coerced(v any) any {
+	text, isText := v.(string)
+	switch p.Type {
+	case "string":
+		switch v := v.(type) {
+		case json.Number:
+			return v.String()
+		case bool:
+			return strconv.FormatBool(v)
+		}
+	case "integer", "number":
+		if n := json.Number(text); isText && numeral().MatchString(text) {
+			return integral(n)
+		}
+		return integral(v)
+	case "boolean":
+		switch text {
+		case "true", "True":
+			return true
+		case "false", "False":
+			return false
+		}
+	case "array":
+		if isText && p.Of == "string" && p.Aliases != nil { // one name in place of several
+			return []any{v}
+		}
+		if list, ok := v.([]any); ok && p.Of == "string" {
+			element := Param{Type: p.Of}
+			for i := range list {
+				list[i] = element.coerced(list[i])
+			}
+		}
+	}
+	return v
+}
+
+// unpacked is coerced, in the members of a list too, for models and hosts that send a list or an
+// object as a text with its JSON.
+func (p *Param) unpacked(v any) any {
+	if text, ok := v.(string); ok && (p.Type == "array" || p.Type == "object") && json.Valid([]byte(text)) {
+		if held, _ := decodeObject(json.RawMessage(`{"v":` + text + `}`)); p.wants(held["v"]) == "" {
+			v = held["v"]
+		}
+	}
+	if list, ok := v.([]any); ok && p.Fields != nil {
+		element := Tool{Params: p.Fields}
+		for i := range list {
+			list[i] = (&Param{Type: "object"}).unpacked(list[i])
+			members, _ := list[i].(map[string]any)
+			for key, member := range members {
+				if field := element.param(key); field != nil {
+					members[key] = field.unpacked(member)
+				}
+			}
+		}
+	}
+	return p.coerced(v)
+}
+
+// numeral matches a number as JSON has it, without an exponent.
+var numeral = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9]\d{0,14})(\.\d+)?$`) })
+
+// integral writes a whole number without a fraction or exponent: 2.0 is 2.
+func integral(v any) any {
+	n, ok := v.(json.Number)
+	if !ok {
+		return v
+	}
+	if f, err := n.Float64(); err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		return json.Number(strconv.FormatInt(int64(f), 10))
+	}
+	return v
+}
+
+func (t *Tool) argumentNames() string {
+	if len(t.Params) == 0 {
+		return t.Name + " takes none"
+	}
+	return t.Name + " takes " + namesOf(t.Params)
+}
+
+// namesOf lists parameters, each with the fields of what it is a list of.
+func namesOf(params []Param) string {
+	return strings.Join(each(params, func(p Param) string {
+		if p.Fields == nil {
+			return p.Name
+		}
+		return p.Name + " (each with " + namesOf(p.Fields) + ")"
+	}), ", ")
+}
+
+// refuseSurrogates fails if a text in what the row names holds half of a surrogate pair, which
+// is not a character and would be lost.
+func refuseSurrogates(t *Tool, raw json.RawMessage) error {
+	if !bytes.Contains(bytes.ToLower(raw), []byte(`\ud`)) {
+		return nil
+	}
+	members, _, _ := rawjson.Members(raw)
+	for _, p := range t.Params { // in their order: the first one is named
+		for _, name := range p.names() {
+			if err := surrogateIn(members[name], p.Type != "string"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// surrogateIn is what refuseSurrogates refuses in a value; packed says that a text may be JSON.
+func surrogateIn(value []byte, packed bool) error {
+	for from, to := range rawjson.EachString(value) {
+		text := rawjson.Unquote(value[from:to])
+		err := pyEncodeError(text)
+		if err == nil && packed && json.Valid([]byte(text)) {
+			err = surrogateIn([]byte(text), false)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arguments reads the arguments of a call as the dialect does.
+func (d *Dialect) arguments(t *Tool, raw json.RawMessage) (values, error) {
+	if d.decode != nil {
+		return d.decode(t, raw)
+	}
+	return d.reading.arguments(t, raw)
+}
+
+// A resolvedPath is where an argument leads.
+type resolvedPath struct{ param, path string }
+
+// at returns where the path in an argument leads: absolute if the row resolved it,
+// else as it was sent.
+func (in *call) at(param string) string {
+	for _, r := range in.resolved {
+		if r.param == param {
+			return r.path
+		}
+	}
+	return in.str(param)
+}
+
+// resolve records where the path in an argument leads.
+func (in *call) resolve(param, path string) {
+	in.resolved = append(in.resolved, resolvedPath{param, path})
+}
+
+// expandHome replaces a leading ~ by the home folder. If there is none, the path is
+// returned as it is, with an error.
+func expandHome(path string) (string, error) {
+	if path != "~" && !strings.HasPrefix(path, "~/") {
+		return path, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return path, err
+	}
+	return filepath.Join(home, path[1:]), nil
+}

@@ -1,0 +1,180 @@
+package dialect
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	rawjson "textskill/parser/json"
+	"textskill/skill"
+)
+
+// A Reply is the answer to one call or one text.
+type Reply struct {
+	Tool   string       // the row's name; if there is none, the first word of a text command, else ""
+	Body   string       // for the client; also of a failure
+	Result skill.Result // nil if the call failed
+	Err    error        // a [*Failure]; for the model it is data like any other
+
+	Structured []byte  // Body as a JSON object that the tool's Output describes; nil if it has none
+	Blocks     []Block // what Body cannot hold
+
+	JSON    bool     // Body is a JSON document in the client's wire, of a failure too
+	Message bool     // Body is a whole message in the client's wire, of a failure too; without JSON it is text
+	Calls   []Reply  // to the calls of a message, which Body holds together
+	Repairs []string // repairs to the syntax of the text, one phrase each
+	Ignored []string // what to know of the text, a sentence each: parts that look like calls and were not carried out, a quote that was taken for a letter
+	Via     string   // what read the text if no grammar did: "rules", "llm"; else ""
+
+	ran skill.Result // if the call failed although something was done
+}
+
+// A Block is a picture or a document in a reply, or a link to a file.
+type Block struct {
+	Type string // media type, such as "image/png"
+	Path string // absolute
+	Data []byte // nil if the block is a link
+}
+
+// UndoID returns the ID of the change that the call made; "" if it made none, or
+// none that is recorded. A program that fails may have changed something, too.
+func (r Reply) UndoID() string {
+	if c, ok := r.outcome().(interface{ UndoID() string }); ok {
+		return c.UndoID()
+	}
+	return ""
+}
+
+// NotKept says why the change that the call made, or a part of it, cannot be undone
+// although changes are recorded; "" if it can.
+func (r Reply) NotKept() string {
+	if c, ok := r.outcome().(interface{ CannotUndo() string }); ok {
+		return c.CannotUndo()
+	}
+	return ""
+}
+
+func (r Reply) outcome() skill.Result {
+	if r.Result == nil {
+		return r.ran
+	}
+	return r.Result
+}
+
+// structure adds to a reply what of a result is not its text.
+func (in *call) structure(reply *Reply, r skill.Result) {
+	if f, ok := r.(returned); ok && f.object != nil {
+		reply.Structured = f.object
+	}
+	if in.tool.data != nil {
+		reply.Structured = rawjson.Encode(in.tool.data(in, r))
+	}
+	if in.tool.blocks != nil {
+		reply.Blocks = in.tool.blocks(in, r)
+	}
+}
+
+// keys are members of a reply: names and values in turn. A name that ends in ? is left
+// out if its value is empty.
+type keys []any
+
+// success formats what a call found.
+func success(found ...keys) string {
+	return slices.Concat(append([]keys{{"success", true}}, found...)...).String()
+}
+
+// String prints the members as an object of JSON.
+func (k keys) String() string {
+	b := []byte{'{'}
+	for i := 0; i < len(k); i += 2 {
+		name, optional := strings.CutSuffix(k[i].(string), "?")
+		if optional && isEmpty(k[i+1]) {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, '"'), name...), `":`...)
+		switch v := k[i+1].(type) { // the usual ones, without a buffer of encoding/json for each
+		case bool, int, int64:
+			b = appendValue(b, v)
+		default:
+			b = append(b, rawjson.Encode(v)...)
+		}
+	}
+	return string(append(b, '}'))
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (k keys) MarshalJSON() ([]byte, error) { return []byte(k.String()), nil }
+
+// isEmpty reports whether a value is what encoding/json leaves out by omitempty.
+func isEmpty(value any) bool {
+	switch v := reflect.ValueOf(value); v.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Slice, reflect.Map:
+		return v.Len() == 0
+	default:
+		return v.IsZero()
+	}
+}
+
+// object is a JSON object as JSON.stringify prints it: names and values in turn,
+// the names in the order given. A value is nil, a string, bool, int, int64 or
+// float64, or []byte that is JSON already.
+func object(pairs ...any) []byte {
+	b := []byte{'{'}
+	for i := 0; i < len(pairs); i += 2 {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(rawjson.AppendString(b, pairs[i].(string)), ':')
+		b = appendValue(b, pairs[i+1])
+	}
+	return append(b, '}')
+}
+
+// withContent returns a document of JSON, which has "content":"", with the content text,
+// which is UTF-8. That may be long, so it is copied once.
+func withContent(document, text string) string {
+	const empty = `"content":""`
+	before, after, _ := strings.Cut(document, empty)
+	var b strings.Builder
+	b.Grow(len(document) + rawjson.TextSize(text))
+	b.WriteString(before + strings.TrimSuffix(empty, `"`))
+	rawjson.WriteText(&b, text)
+	b.WriteString(`"` + after)
+	return b.String()
+}
+
+// array is a JSON array of values that are JSON already.
+func array(items [][]byte) []byte {
+	b := []byte{'['}
+	for i, item := range items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, item...)
+	}
+	return append(b, ']')
+}
+
+func appendValue(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case string:
+		return rawjson.AppendString(b, v)
+	case bool:
+		return strconv.AppendBool(b, v)
+	case int:
+		return strconv.AppendInt(b, int64(v), 10)
+	case int64:
+		return strconv.AppendInt(b, v, 10)
+	case float64:
+		return append(b, rawjson.Number(v)...)
+	case []byte:
+		return append(b, v...)
+	}
+	return append(b, "null"...)
+}

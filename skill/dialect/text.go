@@ -1,0 +1,130 @@
+package dialect
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"textskill/parser"
+	rawjson "textskill/parser/json"
+	"textskill/skill"
+)
+
+// plainMessage formats a file system error without the name of its system call.
+func plainMessage(err error) string {
+	var pe *fs.PathError
+	var le *os.LinkError
+	text := err.Error()
+	switch {
+	case errors.Is(err, syscall.EBUSY):
+		return "the workspace itself stays; name something in it"
+	case errors.As(err, &pe) && pe.Error() == text:
+		return pe.Path + ": " + pe.Err.Error()
+	case errors.As(err, &le) && le.Error() == text:
+		return le.Old + " to " + le.New + ": " + le.Err.Error()
+	}
+	return text
+}
+
+// Nearest returns the name of that tool of the dialects which an unknown name may mean: one
+// that is nearly the same, or that the name begins with; "" if there is none.
+func Nearest(name string, list ...*Dialect) (best string) {
+	const longest = 32 // bytes
+	name, least := strings.ToLower(name), min(3, (len(name)+1)/2)
+	if len(name) > longest {
+		return ""
+	}
+	for _, d := range list {
+		for _, t := range d.Tools {
+			own := strings.ToLower(t.Name)
+			n := skill.Distance(name, own)
+			if strings.HasPrefix(name, own) {
+				n = min(n, 2)
+			}
+			if n < least {
+				best, least = t.Name, n
+			}
+		}
+	}
+	return best
+}
+
+// unknown says that the dialect has no tool of the name, and what to try.
+func (in *call) unknown() string {
+	if best := Nearest(in.sent, in.dialect); best != "" {
+		return fmt.Sprintf("there is no tool %s; is it %s?", in.sent, best)
+	}
+	return fmt.Sprintf("there is no tool %s; \"%s tools --tools %s\" lists them", in.sent, in.x.Program(), in.dialect.Name)
+}
+
+// whole returns s as it is written to a file or used in its name, where half of a
+// surrogate pair cannot be.
+func whole(s string) string { return rawjson.ReplaceHalves(s) }
+
+// wellFormed replaces what is not UTF-8 in s, as node and Python do.
+func wellFormed(s string) string { return rawjson.WellFormed(s) }
+
+// units is the length of s as JavaScript counts it, in UTF-16 units.
+func units(s string) (n int) {
+	for i := range len(s) {
+		if s[i]&0xc0 != 0x80 {
+			n++
+		}
+		if s[i] >= 0xf0 {
+			n++
+		}
+	}
+	return n
+}
+
+// isBlank reports whether nothing is left of s after JavaScript's trim.
+func isBlank(s string) bool { return strings.TrimFunc(s, parser.IsSpace) == "" }
+
+// each returns what of makes of each element of a list.
+func each[T, U any](list []T, of func(T) U) []U {
+	made := make([]U, len(list))
+	for i, element := range list {
+		made[i] = of(element)
+	}
+	return made
+}
+
+// nearest suggests the operation whose name is most like the given one.
+func (d *Dialect) nearest(name string) string {
+	if best := d.Nearest(name); best != nil {
+		return "did you mean " + best.Name + "? " + best.Usage()
+	}
+	return "the operations are " + strings.Join(each(d.Tools, func(t Tool) string { return t.Name }), ", ")
+}
+
+// Nearest returns the tool whose name is most like the given one, nil if none is much like it.
+func (d *Dialect) Nearest(name string) *Tool {
+	best, least := (*Tool)(nil), 4
+	name = strings.ToLower(name[:min(len(name), 32)]) // no operation is as long
+	for i := range d.Tools {
+		t := &d.Tools[i]
+		n := skill.Distance(strings.ToLower(t.Name), name)
+		if len(name) > 2 && strings.HasPrefix(strings.ToLower(t.Name), name) {
+			n = 0
+		}
+		if n < least {
+			best, least = t, n
+		}
+	}
+	return best
+}
+
+// Usage shows how a text command is written; it is "" for no tool.
+func (t *Tool) Usage() string {
+	if t == nil {
+		return ""
+	}
+	line := "usage: " + t.Name + " PATH"
+	for _, p := range t.Params[1:] {
+		line += " " + p.Name + ": " + map[string]string{"content": "TEXT", "destination": "PATH"}[p.Name]
+	}
+	return line
+}
