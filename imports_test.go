@@ -55,7 +55,7 @@ var mayImport = map[string][]string{
 
 	"skill/internal/project": {"skill/internal/process", "skill/internal/search", "skill/internal/workspace", "skill/internal/refusal", "skill/internal/words"},
 
-	"skill": {"skill/internal/state", "skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/patch", "skill/internal/merge", "skill/internal/search", "skill/internal/process", "skill/internal/web",
+	"skill": {"skill/internal/state", "skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/patch", "skill/internal/merge", "skill/internal/search", "skill/internal/egress", "skill/internal/process", "skill/internal/web",
 		"skill/internal/git", "skill/internal/project", "skill/internal/refusal", "skill/internal/words"},
 
 	"skill/browser": {"skill"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"textskill/skill/internal/egress"
 	"textskill/skill/internal/git"
 	"textskill/skill/internal/process"
 	"textskill/skill/internal/project"
@@ -35,6 +36,8 @@ type Config struct {
 	Secrets       []string  // names of variables that commands do not get, in addition to those that look like credentials
 	PassEnv       []string  // names of variables that commands do get, whatever they look like
 	Network       bool      // let operations reach other machines
+	AllowDomains  []string  // hosts that operations reach without Network: HOST, *.HOST, HOST:PORT, *, or npm, go, pypi, cargo, debian, github
+	DenyDomains   []string  // hosts that they do not reach, whatever allows them
 	Private       bool      // with Network, also reach private addresses, this machine included
 	Hosts         []string  // hosts, with or without a port, that may be reached even if they are private
 	Fence         FenceMode // whether the kernel restricts commands
@@ -52,6 +55,9 @@ type Config struct {
 	Browser   Browser        // takes screenshots: see package browser; nil refuses them
 	Search    []SearchEngine // tried in this order; nil means those that need no configuration
 }
+
+// Reaches reports whether operations reach any other machine.
+func (cfg Config) Reaches() bool { return cfg.Network || len(cfg.AllowDomains) > 0 }
 
 // An Executor runs operations on one workspace. It is safe for concurrent use: changes of
 // one file run one after another, also between processes.
@@ -102,7 +108,12 @@ func (x *Executor) WithDomains(domains []string) *Executor {
 // connect sets what reaches other machines. No domains mean all.
 func (x *Executor) connect(domains []string) {
 	cfg := x.cfg
+	var policy *egress.Policy
+	if !cfg.Network {
+		policy, _ = egress.NewPolicy(egress.Rules{Allow: cfg.AllowDomains, Deny: cfg.DenyDomains}) // package process has checked it
+	}
 	x.web = web.New(web.Config{
+		Egress:  policy,
 		Private: cfg.Private, Hosts: cfg.Hosts, Domains: domains, Search: cfg.Search, Browser: cfg.Browser, NoSandbox: cfg.NoSandbox,
 	}, x.process)
 	x.git = git.New(git.Config{Allow: cfg.Allow, AllowHooks: cfg.AllowHooks, AllowSSH: cfg.AllowSSH}, x.ws, x.process, x.web)
@@ -112,14 +123,15 @@ func (x *Executor) connect(domains []string) {
 func newExecutorOn(cfg Config, ws *workspace.Workspace, helpers *process.Helpers) (*Executor, error) {
 	run, err := process.New(process.Config{
 		ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun, Network: cfg.Network, Helper: cfg.Helper, Unfenced: cfg.Unfenced, Ready: helpers, Subreaper: cfg.Subreaper, Secrets: cfg.Secrets, PassEnv: cfg.PassEnv,
-		Allow: cfg.Allow, SnapshotBytes: cfg.SnapshotBytes,
+		Egress: egress.Rules{Allow: cfg.AllowDomains, Deny: cfg.DenyDomains},
+		Allow:  cfg.Allow, SnapshotBytes: cfg.SnapshotBytes,
 		Fence: cfg.Fence, FenceRead: cfg.FenceRead, FenceWrite: cfg.FenceWrite, Limits: cfg.Limits,
 	}, ws)
 	if err != nil {
 		ws.Close()
 		return nil, err
 	}
-	x := &Executor{cfg: cfg, ws: ws, process: run, opened: time.Now(), helpers: helpers, project: project.New(cfg.Network, ws, run)}
+	x := &Executor{cfg: cfg, ws: ws, process: run, opened: time.Now(), helpers: helpers, project: project.New(cfg.Reaches(), ws, run)}
 	x.connect(nil)
 	return x, nil
 }

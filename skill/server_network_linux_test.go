@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -115,5 +116,49 @@ func TestCommandsListen(t *testing.T) {
 				t.Errorf("%s\n%s", got.Stdout, got.Stderr)
 			}
 		})
+	}
+}
+
+// Fetch reaches the servers of the workspace at localhost, and no service of this machine, without
+// the network. A page of another host does not lead there.
+func TestFetchOfOwnServer(t *testing.T) {
+	needs.Program(t, "python3")
+	x := fenced(t, Config{})
+	needs.That(t, x.process.Fence().Alone, "network namespaces", "let users make them")
+	endServers(t, x)
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "of this machine") }))
+	defer host.Close()
+	port := needs.Port(t)
+	layout(t, x.Dir(), "a.txt=hello\n", "s.py="+fmt.Sprintf(`import http.server
+class H(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self):
+        if self.path == '/away':
+            self.send_response(302); self.send_header('Location', 'http://example.org/'); self.end_headers()
+        elif self.path == '/host':
+            self.send_response(302); self.send_header('Location', %q); self.end_headers()
+        else: super().do_GET()
+http.server.HTTPServer(('127.0.0.1', %d), H).serve_forever()
+`, host.URL, port))
+	must[ServerState](t, x, StartServer{Command: "python3 s.py", Port: port, Wait: 20 * time.Second, MustListen: true})
+	at := fmt.Sprintf("http://localhost:%d", port)
+	for address, want := range map[string]string{
+		at + "/a.txt": "hello", fmt.Sprintf("http://127.0.0.1:%d/a.txt", port): "hello",
+		host.URL: "connection refused", at + "/host": "connection refused", at + "/away": "is not reached", "http://example.org/": "--network",
+	} {
+		r, err := x.Execute(t.Context(), &Session{}, Fetch{URL: address, Max: 100})
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = r.(Fetched).Content
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
+	}
+	allowed := fenced(t, Config{Dir: x.Dir(), AllowDomains: []string{"example.org"}})
+	if _, err := allowed.Execute(t.Context(), &Session{}, Fetch{URL: "http://example.net/"}); err == nil || !strings.Contains(err.Error(), "example.net:80 is not reached") {
+		t.Errorf("another domain: %v", err)
+	}
+	if _, err := New(Config{Dir: t.TempDir(), Network: true, AllowDomains: []string{"npm"}}); err == nil {
+		t.Error("the network and names of hosts go together")
 	}
 }

@@ -116,8 +116,17 @@ type (
 // ErrBrowser reports a browser that is missing or failed.
 var ErrBrowser = web.ErrBrowser
 
+// checkReach returns an error if a web address may not be reached: neither other machines nor the
+// localhost of commands.
+func (x *Executor) checkReach(address string) error {
+	if web.Local(address) && x.process.Apart() {
+		return x.process.CheckAllowed("reaching other machines")
+	}
+	return x.process.CheckNetwork("reaching other machines")
+}
+
 func (x *Executor) fetch(ctx context.Context, a Fetch) (Result, error) {
-	if err := x.process.CheckNetwork("reaching other machines"); err != nil {
+	if err := x.checkReach(a.URL); err != nil {
 		return nil, err
 	}
 	if a.Start < 0 || a.Max < 0 {
@@ -151,7 +160,7 @@ func (x *Executor) download(ctx context.Context, s *Session, a Download) (Result
 }
 
 func (x *Executor) checkURL(ctx context.Context, a CheckURL) (Result, error) {
-	if err := x.process.CheckNetwork("reaching other machines"); err != nil {
+	if err := x.checkReach(a.URL); err != nil {
 		return nil, err
 	}
 	return result(x.web.Check(ctx, a.URL, a.Timeout))
@@ -165,7 +174,7 @@ func (x *Executor) webSearch(ctx context.Context, a WebSearch) (Result, error) {
 }
 
 func (x *Executor) screenshot(ctx context.Context, s *Session, a Screenshot) (Result, error) {
-	if err := x.process.CheckNetwork("reaching other machines"); err != nil {
+	if err := x.checkReach(a.URL); err != nil {
 		return nil, err
 	}
 	abs, err := x.path(s, "destination", a.Dest)

@@ -42,6 +42,7 @@ type Tool struct {
 	Output     []Param // members of [Reply.Structured]; nil if replies have none
 	Effect     Effect
 	Open       bool // it may reach what is outside the workspace
+	Local      bool // it reaches the localhost of commands, even where it reaches no other machine
 	More       bool // it accepts arguments that Params does not name
 	Idempotent bool // a second call with the same arguments changes nothing more
 
@@ -66,7 +67,11 @@ func (d *Dialect) For(cfg skill.Config) *Dialect {
 	able := *d
 	able.Tools = slices.DeleteFunc(slices.Clone(d.Tools), func(t Tool) bool {
 		changes, opens := t.Effect != Reads, t.Open && t.Effect != Reads
-		return cfg.ReadOnly && changes || cfg.DryRun && opens || !cfg.Network && t.Open && !changes
+		reads := t.Open && !changes && !cfg.Reaches()
+		if t.Local && !cfg.ReadOnly && !cfg.DryRun { // commands may have started a server
+			reads = false
+		}
+		return cfg.ReadOnly && changes || cfg.DryRun && opens || reads
 	})
 	return &able
 }

@@ -4,6 +4,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -22,6 +23,17 @@ func (r *Refused) At() string {
 		return r.Host
 	}
 	return net.JoinHostPort(r.Host, strconv.Itoa(r.Port))
+}
+
+// hint begins the reason of a host that a person can allow.
+const hint = "allow it with --allow-domain "
+
+// Told names the host for an answer, with the reason if no person can allow it.
+func (r *Refused) Told() string {
+	if r.Why == "" || strings.HasPrefix(r.Why, hint) {
+		return r.At()
+	}
+	return r.At() + " (" + r.Why + ")"
 }
 
 // A Log holds what was refused since it was last taken, each host and port once. The zero Log is

@@ -153,7 +153,7 @@ func (p *Policy) check(host string, port int) error {
 		return &Refused{host, port, "localhost is reached without the proxy"}
 	case !slices.ContainsFunc(p.allow, func(a pattern) bool { return a.allows(host, port) }):
 		at := net.JoinHostPort(host, strconv.Itoa(port))
-		return &Refused{host, port, "allow it with --allow-domain " + strings.TrimSuffix(at, ":443")}
+		return &Refused{host, port, hint + strings.TrimSuffix(at, ":443")}
 	}
 	return nil
 }
@@ -171,6 +171,20 @@ func (p *Policy) Ports(name string) (ports []int) {
 	}
 	slices.Sort(ports)
 	return slices.DeleteFunc(slices.Compact(ports), func(port int) bool { return p.check(name, port) != nil })
+}
+
+// Check returns a *Refused unless a host may be reached at a port. With port 0 it is any port.
+func (p *Policy) Check(host string, port int) error {
+	name, err := canonical(host)
+	switch {
+	case err != nil:
+		return &Refused{host, port, "hosts are reached by their name only"}
+	case port != 0:
+		return p.check(name, port)
+	case len(p.Ports(name)) > 0:
+		return nil
+	}
+	return p.check(name, 443)
 }
 
 // empty reports whether nothing may be reached.

@@ -49,7 +49,7 @@ type Executed struct {
 	TimedOut  bool   // stopped because its timeout expired
 	Cancelled bool   // stopped because the context ended
 
-	Refused []string // hosts that it tried to reach and may not: HOST:PORT, or HOST if it only looked that up
+	Refused []string // hosts that it tried to reach and may not: HOST:PORT, or HOST if it only looked that up, then the reason in parentheses if no person can allow it
 
 	Fence      Fence // the restrictions that the kernel enforced
 	Supervised bool  // ran under a helper, which also ended every process that the program started
@@ -134,12 +134,12 @@ func (x *Runner) checkCommands() error {
 }
 
 // CheckNetwork returns the error of [Runner.CheckAllowed], or an error if the network
-// is not allowed.
+// is not allowed, nor any host.
 func (x *Runner) CheckNetwork(what string) error {
 	if err := x.CheckAllowed(what); err != nil {
 		return err
 	}
-	if !x.cfg.Network {
+	if !x.cfg.Network && len(x.cfg.Egress.Allow) == 0 {
 		return refusal.Off(what, "--network")
 	}
 	return nil
@@ -156,6 +156,7 @@ type Spec struct {
 	Needs  Needs
 	fence  fence
 	reach  reach
+	quiet  bool // programs that install packages are told where nothing is reached, or else they try again for a minute
 	extras extras
 	server bool // outlives this process: see [superviseServer]
 	files  int  // in the helper: the length of Files
@@ -203,7 +204,7 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 			return Executed{}, err
 		}
 	}
-	spec := Spec{Path: path, Args: append([]string{a.Name}, a.Args...), Env: env, Dir: dir.Handle, fence: fence, reach: x.reach()}
+	spec := Spec{Path: path, Args: append([]string{a.Name}, a.Args...), Env: env, Dir: dir.Handle, fence: fence, reach: x.reach(), quiet: a.Unattended}
 	if err := spec.reserve(a.Port); err != nil {
 		return Executed{}, err
 	}

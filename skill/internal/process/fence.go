@@ -241,7 +241,7 @@ func (x *Runner) fenceForNeeds(n Needs) (f fence, err error) {
 func (x *Runner) Fence() Fence {
 	held := landlock()
 	held |= canView(append(x.rootRules(true), x.pathRules()...))
-	if f, err := x.newFence(); err == nil && f.possible && x.network() != nil {
+	if x.Apart() {
 		held |= alone
 	}
 	return x.fenceWith(held)
@@ -309,6 +309,9 @@ func (cfg *Config) check() error {
 	}
 	if _, err := egress.NewPolicy(cfg.Egress); err != nil {
 		return err
+	}
+	if cfg.Network && len(cfg.Egress.Allow)+len(cfg.Egress.Deny) > 0 {
+		return &refusal.ArgError{Arg: "network", Reason: "lets commands reach every host; leave it out to name hosts with --allow-domain and --deny-domain"}
 	}
 	for _, list := range []*[]string{&cfg.FenceRead, &cfg.FenceWrite} {
 		paths := slices.Clone(*list)

@@ -132,7 +132,7 @@ func (x *Runner) findFenceRules() []fenceRule {
 	}
 	for _, c := range caches {
 		path, err := filepath.EvalSymlinks(c.find(home))
-		if err == nil && filepath.IsAbs(path) && c.parts != nil && (!c.network || x.cfg.Network) && !x.commandsWrite(path) {
+		if err == nil && filepath.IsAbs(path) && c.parts != nil && (!c.network || x.downloads()) && !x.commandsWrite(path) {
 			list = append(list, fenceRule{path: path, shown: true})
 		}
 	}
@@ -236,7 +236,7 @@ func (x *Runner) findWritable() (dirs []string) {
 // installed program needs.
 func (x *Runner) cachePaths(home string) (paths []string) {
 	for _, c := range caches {
-		if c.network && !x.cfg.Network {
+		if c.network && !x.downloads() {
 			continue
 		}
 		path := c.find(home)
@@ -259,6 +259,9 @@ func (x *Runner) cachePaths(home string) (paths []string) {
 	}
 	return paths
 }
+
+// downloads reports whether commands fill caches with what they get from other machines.
+func (x *Runner) downloads() bool { return x.cfg.Network || len(x.cfg.Egress.Allow) > 0 }
 
 // in returns what is written of the cache at path.
 func (c cache) in(path string) (paths []string) {

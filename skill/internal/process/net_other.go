@@ -2,7 +2,11 @@
 
 package process
 
-import "os"
+import (
+	"errors"
+	"net"
+	"os"
+)
 
 // This system has no network for commands alone.
 
@@ -15,3 +19,5 @@ func (*Runner) network() *network                                { return nil }
 func (*Runner) shareServer(*os.Root, *serverRecord, *Spec) error { return nil }
 func (*Spec) reserve(int) error                                  { return nil }
 func (*session) refusedNames(list []string) []string             { return list }
+func (*Runner) Apart() bool                                      { return false }
+func (*Runner) DialLocal(int) (net.Conn, error)                  { return nil, errors.ErrUnsupported }

@@ -44,7 +44,9 @@ func (g *gateway) open(spec *Spec) {
 		go p.Serve(l)
 		g.of, g.listener, g.env = of, l, p.Environment(l.Addr().String())
 	}
-	spec.Env = SetVariables(spec.Env, g.env)
+	if spec.quiet || len(spec.reach.Allow) > 0 {
+		spec.Env = SetVariables(spec.Env, g.env)
+	}
 }
 
 func (g *gateway) close() {
@@ -57,7 +59,7 @@ func (g *gateway) close() {
 // tell sends the hosts that were refused since the last call.
 func (g *gateway) tell() {
 	for _, r := range g.log.Take() {
-		sendText(eventRefused, r.At())
+		sendText(eventRefused, r.Told())
 	}
 }
 
@@ -186,6 +188,25 @@ func (x *Runner) pose(n *network, p *egress.Proxy, name string, ports []int) (ad
 		s.posed[at] = addr
 	}
 	return addr, ok
+}
+
+// Apart reports whether commands have a network of their own.
+func (x *Runner) Apart() bool {
+	f, err := x.newFence()
+	return err == nil && f.possible && x.network() != nil
+}
+
+// DialLocal connects with a port of the loopback interface of the commands.
+func (x *Runner) DialLocal(port int) (net.Conn, error) {
+	n := x.network()
+	if n == nil {
+		return nil, unix.ENETUNREACH
+	}
+	fds, err := x.socketsIn(n)
+	if err != nil {
+		return nil, err
+	}
+	return dialLoopback(fds, port)
 }
 
 // socketsIn has a helper make two sockets of TCP in n, of IPv4 and of IPv6.

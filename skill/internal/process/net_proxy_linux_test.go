@@ -49,7 +49,9 @@ func TestHostsAreRefused(t *testing.T) {
 		t.Run(tt.program, func(t *testing.T) {
 			needs.Program(t, tt.program)
 			begin := time.Now()
-			got := mustExec(t, x, sh(tt.script))
+			c := sh(tt.script)
+			c.Unattended = true
+			got := mustExec(t, x, c)
 			if !got.Failed() || strings.Join(got.Refused, " ") != tt.refused {
 				t.Errorf("%s: refused %q, want %s\n%s%s", tt.script, got.Refused, tt.refused, got.Stdout, got.Stderr)
 			}

@@ -56,7 +56,7 @@ func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) 
 		return ServerState{}, err
 	}
 	r := serverRecord{ID: id, Command: a.Command, Dir: wd.Path, Port: a.Port, Started: time.Now(), NoTCP: fence.on && x.Fence().TCP}
-	spec := Spec{Path: "/bin/sh", Args: []string{"/bin/sh", "-c", a.Command}, Env: x.Environment(slices.Concat(set, unattended), wd.Path), Dir: wd.Handle, fence: fence, server: true, reach: x.reach()}
+	spec := Spec{Path: "/bin/sh", Args: []string{"/bin/sh", "-c", a.Command}, Env: x.Environment(slices.Concat(set, unattended), wd.Path), Dir: wd.Handle, fence: fence, server: true, reach: x.reach(), quiet: true}
 	if err := x.shareServer(dir, &r, &spec); err != nil {
 		return ServerState{}, err
 	}

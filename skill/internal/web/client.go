@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"time"
 
+	"textskill/skill/internal/egress"
 	"textskill/skill/internal/process"
 	"textskill/skill/internal/refusal"
 )
@@ -27,6 +28,7 @@ type SearchEngine struct {
 
 // Config configures a Client. The zero Config reaches public addresses only.
 type Config struct {
+	Egress    *egress.Policy // the hosts that may be reached; nil means all
 	Private   bool           // also reach private addresses, this machine included
 	Hosts     []string       // hosts, with or without a port, that may be reached even if they are private
 	Domains   []string       // names that may be reached, each with the names below it, "*.NAME" for these alone; nil means all
@@ -70,6 +72,7 @@ type webRequest struct {
 // send sends a request if the guard allows it. The caller closes the response's body.
 func (c *Client) send(ctx context.Context, r webRequest) (*http.Response, error) {
 	g := c.guard(r.hosts)
+	g.towards(r.url, c.run)
 	u, err := g.parse(r.url)
 	if err != nil {
 		return nil, err

@@ -9,10 +9,12 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"textskill/skill/internal/egress"
+	"textskill/skill/internal/process"
 	"textskill/skill/internal/refusal"
 )
 
@@ -21,13 +23,38 @@ import (
 // connected to, so neither a redirect nor a changing DNS answer can bypass it.
 type Guard struct {
 	private  bool
-	hosts    []string      // names or addresses, with or without a port, that are always allowed
-	domains  []string      // outside of which nothing is reached; nil means everywhere
-	resolver *net.Resolver // nil means net.DefaultResolver
+	hosts    []string       // names or addresses, with or without a port, that are always allowed
+	domains  []string       // outside of which nothing is reached; nil means everywhere
+	resolver *net.Resolver  // nil means net.DefaultResolver
+	policy   *egress.Policy // of the hosts that may be reached; nil means all
+
+	local func(port int) (net.Conn, error) // connects with the localhost of commands; nil if that is not asked for
+}
+
+// Local reports whether a web address leads to localhost, of which commands have their own.
+func Local(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && isLocal(u.Hostname())
+}
+
+func isLocal(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && addr.Unmap().IsLoopback()
+}
+
+// towards has g connect with the localhost of commands, if the caller asked for an address of it:
+// neither a redirect nor a page of another host leads there.
+func (g *Guard) towards(address string, run *process.Runner) {
+	u, err := url.Parse(address)
+	if err != nil || !isLocal(u.Hostname()) || g.private || g.allowed(u.Hostname(), Port(u)) || run == nil || !run.Apart() {
+		return
+	}
+	g.local = run.DialLocal
 }
 
 func (c *Client) guard(hosts []string) *Guard {
-	return &Guard{private: c.cfg.Private, hosts: slices.Concat(c.cfg.Hosts, hosts), domains: c.cfg.Domains}
+	return &Guard{private: c.cfg.Private, hosts: slices.Concat(c.cfg.Hosts, hosts), domains: c.cfg.Domains, policy: c.cfg.Egress}
 }
 
 // privateAddress returns the error for an address outside the public internet of a host
@@ -71,8 +98,10 @@ func (g *Guard) check(u *url.URL) error {
 		return errors.New("a user name or password in a web address is refused")
 	case host == "":
 		return errors.New("the address names no host")
+	case g.local != nil && isLocal(host):
+		return nil
 	}
-	if err := g.within(host); err != nil {
+	if err := g.within(host, Port(u)); err != nil {
 		return err
 	}
 	addr, err := netip.ParseAddr(host)
@@ -85,8 +114,11 @@ func (g *Guard) check(u *url.URL) error {
 	return nil
 }
 
-// within returns an error for a host outside the domains.
-func (g *Guard) within(host string) error {
+// within returns an error for a host outside the domains and the policy.
+func (g *Guard) within(host, port string) error {
+	if number, err := strconv.Atoi(port); g.policy != nil && (err != nil || g.policy.Check(host, number) != nil) {
+		return &refusal.RefusedError{Reason: net.JoinHostPort(host, port) + " is not reached; --allow-domain allows hosts, and --network all"}
+	}
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	for _, d := range g.domains {
 		d, below := strings.CutPrefix(strings.ToLower(d), "*.")
@@ -136,7 +168,14 @@ func (g *Guard) dial(ctx context.Context, network, addr string) (net.Conn, error
 	if err != nil {
 		return nil, err
 	}
-	if err := g.within(host); err != nil {
+	if g.local != nil && isLocal(host) {
+		number, err := net.LookupPort("tcp", port)
+		if err != nil {
+			return nil, err
+		}
+		return g.local(number)
+	}
+	if err := g.within(host, port); err != nil {
 		return nil, err
 	}
 	d := net.Dialer{Timeout: dialTimeout, Resolver: g.resolver}
@@ -162,7 +201,7 @@ func (g *Guard) public(a netip.Addr) bool { return g.private || egress.Public(a)
 // resolve it looks up a host name; a name that cannot be resolved is no error.
 func (c *Client) CheckHost(ctx context.Context, host, port string, resolve bool) error {
 	g := c.guard(nil)
-	if err := g.within(host); err != nil {
+	if err := g.within(host, port); err != nil {
 		return err
 	}
 	if g.allowed(host, port) {
@@ -189,7 +228,7 @@ func (c *Client) CheckHost(ctx context.Context, host, port string, resolve bool)
 // Lookup returns an address of host to which the guard lets this program connect.
 func (c *Client) Lookup(ctx context.Context, host, port string) (addr netip.Addr, err error) {
 	g := c.guard(nil)
-	if err := g.within(host); err != nil {
+	if err := g.within(host, port); err != nil {
 		return addr, err
 	}
 	addrs, err := cmp.Or(g.resolver, net.DefaultResolver).LookupNetIP(ctx, "ip", host)

@@ -27,8 +27,9 @@ type Proxy struct {
 }
 
 // StartProxy starts a proxy with the guard of c. The caller closes it.
-func (c *Client) StartProxy() (*Proxy, error) {
-	g := c.guard(nil)
+func (c *Client) StartProxy() (*Proxy, error) { return startProxy(c.guard(nil)) }
+
+func startProxy(g *Guard) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err

@@ -65,10 +65,12 @@ func (c *Client) Screenshot(ctx context.Context, page Page) (pic Picture, err er
 	}
 	ctx, cancel := withTimeout(ctx, page.Timeout)
 	defer cancel()
-	if _, err := c.guard(nil).parse(page.URL); err != nil {
+	g := c.guard(nil)
+	g.towards(page.URL, c.run)
+	if _, err := g.parse(page.URL); err != nil {
 		return pic, err
 	}
-	proxy, err := c.StartProxy()
+	proxy, err := startProxy(g)
 	if err != nil {
 		return pic, err
 	}
