@@ -111,7 +111,7 @@ func (e Extraction) value(name string) any {
 	return text
 }
 
-// Command returns the text command that means e, "" if there is none: a name with a
+// Command returns the text command that means e, "" for none: a name with a
 // line end cannot be typed, nor can content that starts with a space.
 func (e Extraction) Command() string {
 	for _, quote := range [...]string{"", `"`, "'"} {

@@ -108,7 +108,7 @@ func New(c Config) (*Extractor, error) {
 	return x, nil
 }
 
-// model returns the agent that asks the configured model, nil if there is none.
+// model returns the agent that asks the configured model, nil for none.
 func (x *Extractor) model() (Agent, error) {
 	c := &x.config
 	m := c.Model

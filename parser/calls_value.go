@@ -43,7 +43,7 @@ func (r *callReader) space() {
 	}
 }
 
-// identifier skips a key without quotes and returns it, "" if there is none.
+// identifier skips a key without quotes and returns it, "" for none.
 func (r *callReader) identifier() string {
 	start := r.pos
 	for r.pos < len(r.text) {

@@ -11,7 +11,7 @@ import (
 // included; only a quoted Path is unquoted. The zero Command is an empty prompt.
 type Command struct {
 	Operation string // first word of the first line; "" when that line is blank
-	Path      string // second word of the first line; "" when there is none, or an empty quoted one
+	Path      string // second word of the first line; "" for none, or an empty quoted one
 	Payload   string // what follows Path to the end of the prompt, later lines included, trimmed
 	Options   bool   // Payload is a list of keys with values, which stood after options:
 }
@@ -108,7 +108,7 @@ func nextKey(list string) int {
 	}
 }
 
-// Twice returns a key that Options have twice, "" if there is none.
+// Twice returns a key that Options have twice, "" for none.
 func (c Command) Twice() string {
 	for _, key := range optionKeys {
 		if _, times := option(c.Payload, key); c.Options && times > 1 {

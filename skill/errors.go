@@ -32,7 +32,7 @@ func (e *NoMatchError) Error() string {
 	return "old text not found in " + e.Path
 }
 
-// Hint describes the most similar line and how it differs, "" if there is none.
+// Hint describes the most similar line and how it differs, "" for none.
 func (e *NoMatchError) Hint() string {
 	if e.Near == nil {
 		return ""

@@ -65,7 +65,7 @@ type Program = process.Program
 // started.
 type Process = process.Process
 
-// StartProcess starts a program in the workspace directory. Errors are those of [Exec].
+// StartProcess starts a program in the workspace directory. It returns the errors of [Exec].
 // The caller closes the Process.
 func (x *Executor) StartProcess(p Program) (*Process, error) { return x.process.StartProcess(p) }
 

@@ -317,7 +317,7 @@ func TestEverythingDiesWithTheProgram(t *testing.T) {
 }
 
 // TestTemporaryFilesThroughALink has a command put a link in the place of its folder for temporary files, before
-// the program is killed. What the link leads to stays.
+// the program is killed. The target of the link stays.
 func TestTemporaryFilesThroughALink(t *testing.T) {
 	needs.Shell(t)
 	dir, outside, temp := t.TempDir(), t.TempDir(), t.TempDir()

@@ -32,7 +32,7 @@ type Config struct {
 	Helper        string    // absolute path of a program that calls HelperMain first and supervises and fences each command; "" means none
 	Unfenced      bool      // run commands although no Helper fences them; without both they are refused
 	KeepHelper    bool      // keep a helper ready for the next command: for programs that run many
-	Subreaper     bool      // on Linux, this process has no children but those of this package: it adopts, and ends, what a helper that is killed leaves behind
+	Subreaper     bool      // on Linux, this process has no children of other packages: it adopts, and ends, what a helper that is killed leaves behind
 	Secrets       []string  // names of variables that commands do not get, in addition to those that look like credentials
 	PassEnv       []string  // names of variables that commands do get, whatever they look like
 	Network       bool      // let operations reach other machines
@@ -137,7 +137,7 @@ func newExecutorOn(cfg Config, ws *workspace.Workspace, helpers *process.Helpers
 }
 
 // Narrow returns an Executor on directories inside the workspace: dirs[0] as its
-// workspace, and the others as Config.Allow. It records its changes with those of x, and
+// workspace, and the others as Config.Allow. It records its changes in the history of x, and
 // must be closed before x.
 func (x *Executor) Narrow(dirs []string) (*Executor, error) {
 	ws, err := x.ws.Narrow(dirs[0], dirs[1:]...)

@@ -188,7 +188,7 @@ func (w *worker) do(a Args, about ...string) error {
 	return err
 }
 
-// picture is pictured of several folders, without those of the store.
+// picture is pictured of several folders, without the folders of the store.
 func picture(dirs ...string) (string, error) {
 	var b strings.Builder
 	for _, dir := range dirs {

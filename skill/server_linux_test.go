@@ -89,7 +89,7 @@ func TestServerIsStartedFoundAndStopped(t *testing.T) {
 	}
 }
 
-// TestServerIsPassedOver starts a server, of which it is not known what it changes.
+// TestServerIsPassedOver starts a server, whose changes are not known.
 func TestServerIsPassedOver(t *testing.T) {
 	x := newExecutor(t, Config{Helper: self(t)})
 	endServers(t, x)

@@ -12,7 +12,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// A server of a workspace is reached by its commands, also those of another program, and by
+// A server of a workspace is reached by its commands, also from another program, and by
 // programs of this machine at the server's port. Nothing else of the workspace is.
 func TestServersMeetCommands(t *testing.T) {
 	needs.Program(t, "python3", "curl")

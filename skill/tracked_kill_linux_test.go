@@ -93,9 +93,9 @@ func lastRecorded(t *testing.T, dir string) string {
 	return list[0].ID + list[len(list)-1].ID
 }
 
-// TestTrackedKilledIsRecorded kills a program while it runs a command. What the command changed is not
+// TestTrackedKilledIsRecorded kills a program while it runs a command. Its changes are not
 // known: the next undo passes over it, and says so, and so does the history, which names the run that it was
-// a step of. A command that another process runs meanwhile is none that was killed.
+// a step of. A command that another process runs meanwhile was not killed.
 func TestTrackedKilledIsRecorded(t *testing.T) {
 	needs.Shell(t)
 	for _, before := range []string{"", "echo y > g", "waits"} {

@@ -219,7 +219,7 @@ func TestTrackedCaches(t *testing.T) {
 }
 
 // TestTrackedOverlapTaken checks the result of a command all of whose changes were recorded
-// as those of another one.
+// as the changes of another one.
 func TestTrackedOverlapTaken(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, map[string]string{".gitignore": "started\n"})

@@ -177,7 +177,7 @@ func TestTrackedNothing(t *testing.T) {
 	}
 }
 
-// randomScript returns n lines of shell code, most of which change something.
+// randomScript returns n lines of shell code; most change something.
 func randomScript(rng *rand.Rand, n int) string {
 	name := func() string {
 		parts := make([]string, 1+rng.IntN(3))

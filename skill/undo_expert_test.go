@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestUndoRun undoes the changes of an expert's run among those of others.
+// TestUndoRun undoes the changes of an expert's run among the changes of others.
 func TestUndoRun(t *testing.T) {
 	write := func(path, text string) Args { return WriteFile{Path: path, Content: text, Parents: true} }
 	type change struct {

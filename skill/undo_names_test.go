@@ -289,7 +289,7 @@ func TestUndoOfNameOfChangedFile(t *testing.T) {
 	}
 }
 
-// namesIn lists files with their contents, those of several names with the first of these.
+// namesIn lists files with their contents; a file with several names has the first.
 func namesIn(t *testing.T, dir string) string {
 	t.Helper()
 	var list []string

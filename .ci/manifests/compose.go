@@ -85,7 +85,7 @@ func environment(s types.ServiceConfig, hostname string) map[string]string {
 	return env
 }
 
-// servers checks that the addresses of a client are those of all nodes.
+// servers checks that a client has the addresses of all nodes.
 func servers(urls string, nodes []string) (problems []error) {
 	var hosts []string
 	for _, each := range strings.Split(urls, ",") {

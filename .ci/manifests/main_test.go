@@ -19,7 +19,7 @@ func TestManifests(t *testing.T) {
 		check func(context.Context, []byte, program) []error
 		old   string // what is replaced
 		new   string
-		want  string // part of a problem; "" if there is none
+		want  string // part of a problem; "" for none
 	}{
 		{"compose.yaml", compose, "", "", ""},
 		{"compose.yaml", compose, "    cap_drop: [ALL]\n", "    privileged: true\n", "rights over the machine"},

@@ -40,7 +40,7 @@ type cli struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
-	helper         string // program that commands run under; "" where there is none
+	helper         string // program that commands run under; "" for none
 }
 
 // Exit codes.

@@ -40,7 +40,7 @@ The model, its keys and its address are those of this machine, never of a worksp
 // slots is how many runs a worker carries out at once if nothing says so.
 const slots = 4
 
-// addWorker adds the flags of a worker, whose values go to those of fleet.toml.
+// addWorker adds the flags of a worker, which override fleet.toml.
 func addWorker(f *pflag.FlagSet, w *workerSettings) {
 	f.StringVar(&w.Name, "name", "", "call the worker `NAME`, unique in the fleet (default the name of the machine)")
 	f.IntVar(&w.Slots, "slots", 0, fmt.Sprintf("carry out `N` runs at once (default %d)", slots))
@@ -51,7 +51,7 @@ func addWorker(f *pflag.FlagSet, w *workerSettings) {
 	f.BoolVar(&w.Network, "network", false, "let the tools of experts reach other machines")
 }
 
-// or returns the settings with those of another one where they say nothing.
+// or returns the settings, with unset ones from another.
 func (w workerSettings) or(other workerSettings) workerSettings {
 	w.Name, w.Slots, w.Root = cmp.Or(w.Name, other.Name), cmp.Or(w.Slots, other.Slots), cmp.Or(w.Root, other.Root)
 	w.Model, w.Provider, w.Patience = cmp.Or(w.Model, other.Model), cmp.Or(w.Provider, other.Provider), other.Patience

@@ -36,7 +36,7 @@ type gate struct {
 	always map[string]bool                       // names of tools that the person has allowed for good
 }
 
-// What ends a run that has nobody to ask about a call.
+// The errors that end a run because nobody can be asked about a call.
 var (
 	errUnasked = errors.New("not done, because it needs your consent")
 	errRuled   = errors.New("not done, because your settings say that it needs your consent") // which --ask and allow do not change

@@ -176,7 +176,7 @@ func (w wantedCommand) dataFaults(operation string, got any) []string {
 	return bad
 }
 
-// file returns the content of a regular file of the tree. A path through a link is none.
+// file returns the content of a regular file of the tree. A link on the path is an error.
 func (w wantedCommand) file(path string) (content string, ok bool) {
 	name := strconv.Quote(strings.TrimPrefix(path, "${ROOT}/"))
 	for _, line := range w.tree {

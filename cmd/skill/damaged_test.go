@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A file of the history is damaged: a bit is flipped, or it is cut. What is lost is said, an
+// A file of the history is damaged: a bit is flipped, or it is cut. The program names the loss, an
 // undo that claims to be complete is, and the next change is made under a new number.
 func TestDamagedHistory(t *testing.T) {
 	t.Parallel()

@@ -61,7 +61,7 @@ func newOptions(helper string) *options {
 	return o
 }
 
-// obey gives cmd shared flags: those of a group, "undo", or one, "--json".
+// obey gives cmd shared flags: a group, "undo", or one flag, "--json".
 func (o *options) obey(cmd *cobra.Command, names ...string) {
 	cmd.Flags().SortFlags = false
 	for _, name := range names {

@@ -24,7 +24,7 @@ import (
 )
 
 // A goldenRunner plays golden files, which may be a stranger's: their flags cannot
-// widen what those of the command line allow.
+// widen what the command line allows.
 type goldenRunner struct {
 	helper string         // see cli
 	given  *pflag.FlagSet // of skill test; nil means none

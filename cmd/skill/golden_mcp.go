@@ -53,7 +53,7 @@ type message struct {
 }
 
 func messageOf(line string) (m message) {
-	var members map[string]json.RawMessage // names are exact, those of a struct are not
+	var members map[string]json.RawMessage // names are exact, unlike the fields of a struct
 	json.Unmarshal([]byte(line), &members) // a line that is not a message has neither
 	json.Unmarshal(members["method"], &m.Method)
 	if id, ok := members["id"]; ok {

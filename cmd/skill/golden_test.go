@@ -150,7 +150,7 @@ var shared = map[string]string{
 	"tasks":  "create_task list_tasks update_task delete_task create_plan execute_plan",
 }
 
-// together are those of workspace.
+// together are the tools of workspace.
 var together = map[string]string{"search": "grep glob list", "move": "move copy delete", "run": "run server", "undo": "undo history restore", "errors": "fetch"}
 
 func goldenName(d *dialect.Dialect, tool string) string {

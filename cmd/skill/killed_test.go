@@ -60,7 +60,7 @@ type killedWorkspace struct {
 	usual   time.Duration // so that about one program in two is killed, however slow the machine is
 }
 
-// Programs that change a workspace or its history are killed at random moments. What they
+// Programs that change a workspace or its history are killed at random moments. Changes that they
 // answered is in the history, no number is given twice, files are whole, the next change is
 // made, and all that is left can be undone.
 func TestKilled(t *testing.T) {
@@ -173,7 +173,7 @@ func (k *killedWorkspace) kill(args []string, stdin string) string {
 	timer := time.AfterFunc(rand.N(k.usual), func() { cmd.Process.Kill() })
 	err = cmd.Wait()
 	if timer.Stop() {
-		if k.usual = (k.usual + 2*time.Since(begun)) / 2; err != nil && args[0] != "undo" { // of which there may be none
+		if k.usual = (k.usual + 2*time.Since(begun)) / 2; err != nil && args[0] != "undo" { // there may be nothing to undo
 			k.Errorf("%v: %v %s", args, err, stderr.String())
 		}
 	} else {

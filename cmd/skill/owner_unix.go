@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// ownerOf returns the user to whom a file or link belongs, -1 if there is none.
+// ownerOf returns the user to whom a file or link belongs, -1 for none.
 func ownerOf(name string) int {
 	info, err := os.Lstat(name)
 	if err != nil {

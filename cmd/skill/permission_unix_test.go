@@ -112,7 +112,7 @@ func publicDir(t *testing.T) string {
 	return dir
 }
 
-// publicLinks returns a folder that other users may enter, with links to those of the
+// publicLinks returns a folder that other users may enter, with links to the folders of the
 // named programs that PATH has.
 func publicLinks(t *testing.T, names ...string) string {
 	t.Helper()

@@ -123,7 +123,7 @@ func TestReadmeConsole(t *testing.T) {
 	}
 }
 
-// TestReadmeShell runs the commands of the sh blocks. What go builds goes to a folder
+// TestReadmeShell runs the commands of the sh blocks. The binary goes to a folder
 // outside the checkout, where the other commands run. The test command is that of .ci/run.
 func TestReadmeShell(t *testing.T) {
 	needs.Program(t, "sh", "go")

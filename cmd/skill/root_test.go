@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestReadInput has somebody send input late. What is waited for is said once.
+// TestReadInput has somebody send input late. The program says once what it waits for.
 func TestReadInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()

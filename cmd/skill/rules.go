@@ -110,8 +110,8 @@ func (c *cli) userRules() string {
 	return filepath.Join(at.config, "skill", rulesFile)
 }
 
-// rules returns the rules of the user's skill.toml, and those of the workspace's if the
-// user has trusted it. What the user denies or asks about no workspace allows: neither by
+// rules returns the rules of the user's skill.toml, and of the workspace's skill.toml if the
+// user has trusted it. No workspace allows what the user denies or asks about: neither by
 // the user's rules nor, if asked is set, by --ask.
 func (o *options) rules(asked bool) toolRules {
 	user, theirs := o.user, o.theirs

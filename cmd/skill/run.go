@@ -340,7 +340,7 @@ func (r *runOptions) project() (agent.Project, string, error) {
 	return p, file, err
 }
 
-// variables returns those of the environment and of the files of --env-path, which must
+// variables returns the variables of the environment and of the files of --env-path, which must
 // exist; without the flag, of the files that the project names, where they exist.
 func (r *runOptions) variables(c *cli, p agent.Project) (*variables, error) {
 	v := &variables{getenv: c.getenv}

@@ -92,7 +92,7 @@ func (r *runOptions) limits(cfg *agent.Config, model string) error {
 	return nil
 }
 
-// readPrices returns the known prices of models, with those of a file, "" for none.
+// readPrices returns the known prices of models, overridden by a file; "" names no file.
 func readPrices(file string) (agent.Prices, error) {
 	if file == "" {
 		return agent.ReadPrices(nil)

@@ -26,7 +26,7 @@ instruction = "Help."
 `
 
 // teamEndpoint is a model that always says the same at the same point of a
-// conversation: the first expert gives four tasks, each of which the second passes
+// conversation: the first expert gives four tasks, and the second passes each
 // on to the third, and does something itself.
 func teamEndpoint(t *testing.T) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

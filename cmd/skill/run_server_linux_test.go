@@ -76,7 +76,7 @@ func TestRunTakesItsServersAlong(t *testing.T) {
 	}
 }
 
-// commandLines returns those of the processes that hold a text.
+// commandLines returns the command lines that contain a text.
 func commandLines(text string) (found []string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {

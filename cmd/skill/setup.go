@@ -173,7 +173,7 @@ func checkDir(workspace string) error {
 	return nil
 }
 
-// read returns the name of the host's file and what it holds, nothing if there is none.
+// read returns the name of the host's file and what it holds, nothing for none.
 func (h host) read(p places) (file string, data []byte, err error) {
 	file = h.file(p)
 	if real, err := filepath.EvalSymlinks(file); err == nil {

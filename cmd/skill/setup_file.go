@@ -92,7 +92,7 @@ func editJSON(data []byte, path []string, e entry) ([]byte, error) {
 	return v.Pack(), nil
 }
 
-// memberOf returns the position of the member with a name, -1 if there is none. A name that is
+// memberOf returns the position of the member with a name, -1 for none. A name that is
 // given twice is an error, for it is the host's to choose which one counts.
 func memberOf(o *hujson.Object, name string) (int, error) {
 	at := -1

@@ -47,7 +47,7 @@ type stackDivergence struct {
 }
 
 // TestStackReplay replays what the original tools did, each row at a server of its
-// own, run by a user who is not root. What a row wants has to be there, besides the
+// own, run by a user who is not root. The wanted members have to be there, beside the
 // keys that moreKeys lists. A row to be fixed needs a divergence, and must not be
 // answered as it was.
 func TestStackReplay(t *testing.T) {

@@ -96,7 +96,7 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 }
 
 // goFlags lets -update and -run of skill test be written with one dash too, as
-// those of go test are.
+// the flags of go test are.
 func goFlags(root *cobra.Command, args []string) []string {
 	if !slices.Contains(args, "test") {
 		return args

@@ -134,11 +134,11 @@ type stranger struct {
 	dir     string        // absolute, without links
 	file    string        // perstack.toml, likewise
 	powers  []agent.Power // of all experts, and of the variables that they may use
-	store   string        // folder of the trust records; "" if there is none, or tools reach it
+	store   string        // folder of the trust records; "" for none, or tools reach it
 
 	project agent.Project
 	vars    *variables
-	guide   string // content of AGENTS.md; "" if there is none
+	guide   string // content of AGENTS.md; "" for none
 }
 
 // guideFile is the name of the file in which a workspace instructs all experts.

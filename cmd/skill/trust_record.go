@@ -19,7 +19,7 @@ type trustRecord struct {
 	File  string `json:"file"`
 	Owner int    `json:"owner"` // of File; -1 where the system does not say
 	Hash  string `json:"hash"`  // of the powers
-	Guide string `json:"guide"` // hash of AGENTS.md; "" if there is none
+	Guide string `json:"guide"` // hash of AGENTS.md; "" for none
 
 	name string // of the record's own file
 }
@@ -32,7 +32,7 @@ func (c *cli) trustDir() string {
 	return ""
 }
 
-// trustStore returns the folder of the trust records, "" if there is none or tools reach it.
+// trustStore returns the folder of the trust records, "" for none or tools reach it.
 func (o *options) trustStore(c *cli) string {
 	if dir := c.trustDir(); dir != "" && !o.holds(dir) {
 		return dir

@@ -13,7 +13,7 @@ import (
 	"textskill/skill/agent"
 )
 
-// variables are those of the environment, then those of files.
+// variables are the variables of the environment, then of files.
 type variables struct {
 	getenv func(string) string
 	files  map[string]variable

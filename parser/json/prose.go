@@ -104,7 +104,7 @@ func (p *proseReader) angle() error {
 }
 
 // Reasoning returns the length in bytes of the reasoning block that text begins
-// with, as in <think>…</think>; 0 if there is none. With alone it is an end tag,
+// with, as in <think>…</think>; 0 for none. With alone it is an end tag,
 // which means that all before it was the block. A block without an end is an error.
 func Reasoning(text string) (size int, alone bool, err error) {
 	for _, name := range []string{"think>", "thinking>"} {

@@ -84,7 +84,7 @@ func half(s string) rune {
 }
 
 // IndexHalf returns the first half of a surrogate pair in s and its index in bytes;
-// the index is -1 if there is none.
+// the index is -1 for none.
 func IndexHalf(s string) (i int, code rune) {
 	for ; ; i++ {
 		next := strings.IndexByte(s[i:], 0xed)

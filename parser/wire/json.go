@@ -19,7 +19,7 @@ type value struct {
 	raw      json.RawMessage
 	members  map[string]json.RawMessage // of an object
 	elements []json.RawMessage          // of an array
-	twice    string                     // a key that this object, or one that get came through, has twice; "" if there is none
+	twice    string                     // a key that this object, or one that get came through, has twice; "" for none
 }
 
 // split takes a valid JSON value apart. Missing values have no parts, and of a key that is
@@ -69,7 +69,7 @@ func (v value) surplus(keys ...string) string {
 // alone is a list with v as its one element.
 func (v value) alone() value { return value{elements: []json.RawMessage{v.raw}, twice: v.twice} }
 
-// str returns the string under a key, "" if there is none.
+// str returns the string under a key, "" for none.
 func (v value) str(key string) string {
 	s, _ := rawjson.String(v.members[key])
 	return s

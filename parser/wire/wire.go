@@ -41,7 +41,7 @@ var All = []*Wire{OpenAI, Responses, Anthropic, Gemini, Ollama,
 	Hermes, Qwen, GLM, Mistral, Mistral11, DeepSeek, DeepSeek31, DSML, Kimi, Granite, Llama, Functionary, MiniMax, Invoke, ReAct, Harmony,
 	Nemotron, Jamba, InternLM, CommandR, Phi, LFM2, Gemma, FuncGem, ToolCode}
 
-// Named returns the wire of a name, nil if there is none.
+// Named returns the wire of a name, nil for none.
 func Named(name string) *Wire {
 	for _, w := range All {
 		if w.Name == name {

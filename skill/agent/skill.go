@@ -245,7 +245,7 @@ func (t *task) close() {
 	t.skills = nil
 }
 
-// tool returns the tool with a name, nil if there is none. If several tools have the name,
+// tool returns the tool with a name, nil for none. If several tools have the name,
 // the first one wins.
 func (t *task) tool(name string) *tool {
 	for _, s := range t.skills {

@@ -52,7 +52,7 @@ type line struct {
 // maxError is how many bytes of an error's first line a line has: what follows may be of a file.
 const maxError = 4096
 
-// Open opens the log, and creates it where there is none, for this user alone.
+// Open opens the log, and creates a missing one for this user alone.
 func Open(name string) (*Log, error) {
 	name, err := filepath.Abs(name)
 	if err != nil {
@@ -73,7 +73,7 @@ func (l *Log) open() (*os.File, error) {
 	return os.OpenFile(l.name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 }
 
-// Add appends a call. Its line is one write at the end of the file, which those of other
+// Add appends a call. Its line is one write at the end of the file, which lines of other
 // processes do not interrupt; it survives the end of this one.
 func (l *Log) Add(c skill.Call) error {
 	failure, _, _ := strings.Cut(c.Failure, "\n")

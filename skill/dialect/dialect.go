@@ -86,7 +86,7 @@ const (
 	Destroys               // may replace or remove
 )
 
-// Lookup returns the row of a name or alias, nil if there is none.
+// Lookup returns the row of a name or alias, nil for none.
 func (d *Dialect) Lookup(name string) *Tool {
 	if d.foldName != nil {
 		name = d.foldName(name)

@@ -14,7 +14,7 @@ import (
 // the message of the original; the dialect adds what it puts around messages.
 type Failure struct {
 	Message string // complete, as the dialect says it; "" means the message of Cause
-	Code    string // "ENOENT"; "" if there is none
+	Code    string // "ENOENT"; "" for none
 	Hint    string // what to do next; "" if there is nothing to say
 	Cause   error  // nil if the message is all there is
 

@@ -201,7 +201,7 @@ func (s *hostileSite) snapshot(dir string) map[string]string {
 }
 
 // config returns where in a name the part begins that runs code or holds records,
-// -1 if there is none.
+// -1 for none.
 func config(rel string) int {
 	at := 0
 	for part := range strings.SplitSeq(rel, "/") {

@@ -18,7 +18,7 @@ var All = []*Dialect{Achilles, Filesystem, Perstack, Stack, Workspace, Undo}
 // Names returns the names of all dialects, in the order of [All].
 func Names() []string { return each(All, func(d *Dialect) string { return d.Name }) }
 
-// Named returns the dialect of a name, nil if there is none.
+// Named returns the dialect of a name, nil for none.
 func Named(name string) *Dialect {
 	for _, d := range All {
 		if d.Name == name {

@@ -28,7 +28,7 @@ var stackTasks = []Tool{
 		}),
 	},
 	{
-		Name: "list_tasks", Doc: "List the tasks, or only those of a status or priority.",
+		Name: "list_tasks", Doc: "List the tasks, or only the ones with a status or priority.",
 		Params: []Param{
 			{Name: "status", Type: "string", Default: "", Doc: "one of pending, in_progress, done, blocked; all for any"},
 			{Name: "priority", Type: "string", Default: "", Doc: "one of low, medium, high, critical; all for any"},

@@ -180,7 +180,7 @@ func (h *held) project(ctx context.Context) (p agent.Project, err error) {
 	return agent.ReadProject([]byte(text))
 }
 
-// read returns the content of a file of the workspace, "" if there is none.
+// read returns the content of a file of the workspace, "" for none.
 func (h *held) read(ctx context.Context, name string) (string, error) {
 	if info, err := h.x.Look(&skill.Session{}, name, false); err != nil || info.IsDir() {
 		return "", nil

@@ -77,7 +77,7 @@ type answerText struct {
 	undo    string // ID that undoes its change; "" if no change was recorded
 	notKept string // why its change cannot be undone; "" if it can
 
-	structured []byte          // the answer as a JSON object; nil if there is none
+	structured []byte          // the answer as a JSON object; nil for none
 	blocks     []dialect.Block // what is not text
 }
 

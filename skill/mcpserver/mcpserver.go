@@ -45,7 +45,7 @@ import (
 	"textskill/skill/dialect"
 )
 
-// What clients are told of the program.
+// The program as clients see it.
 const serverName, serverTitle = "skill", "Skill"
 
 // Config says what a server serves.
@@ -184,7 +184,7 @@ func (s *Server) options() *mcp.ServerOptions {
 	if s.cfg.Options != nil {
 		o = *s.cfg.Options
 	}
-	//lint:ignore SA1019 deprecated for new clients; those of today show log messages
+	//lint:ignore SA1019 deprecated for new clients; today's show log messages
 	caps := mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}}
 	if o.Capabilities != nil {
 		caps = *o.Capabilities
@@ -195,7 +195,7 @@ func (s *Server) options() *mcp.ServerOptions {
 	}
 	o.Capabilities = &caps
 	o.Instructions = cmp.Or(o.Instructions, s.instructions())
-	//lint:ignore SA1019 deprecated for new clients; those of today have roots
+	//lint:ignore SA1019 deprecated for new clients; today's have roots
 	o.RootsListChangedHandler = func(_ context.Context, req *mcp.RootsListChangedRequest) {
 		s.session(req.Session).forgetScope()
 	}

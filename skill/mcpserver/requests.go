@@ -9,7 +9,7 @@ const maxPending = 4096 // unanswered requests of one client
 
 var errCancelled = errors.New("the client cancelled the call")
 
-// requests are those of one client that have not been answered.
+// requests are the unanswered requests of one client.
 type requests struct {
 	mu      sync.Mutex
 	pending map[callID]*pending

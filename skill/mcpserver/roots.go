@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 roots and log messages are deprecated for new clients; those of today have them
+//lint:file-ignore SA1019 roots and log messages are deprecated for new clients; today's have them
 
 package mcpserver
 

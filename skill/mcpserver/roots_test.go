@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 roots are deprecated for new clients; those of today have them
+//lint:file-ignore SA1019 roots are deprecated for new clients; today's have them
 
 package mcpserver
 

@@ -156,7 +156,7 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 }
 
 // done removes a pending request and returns it, so that answer can be called; nil
-// if there is none with that ID.
+// for an unknown ID.
 func (c *conn) done(id callID) *pending {
 	c.mu.Lock()
 	defer c.mu.Unlock()

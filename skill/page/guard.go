@@ -20,7 +20,7 @@ import (
 // this machine would be sent one of /. It is Lax, for a Strict one is not sent after a
 // click on the link in a page of another site, such as a terminal in a browser.
 //
-// What changes something needs a second key besides, which the pages hold: in a header, as
+// A request that changes something also needs a second key, which the pages hold: in a header, as
 // the script sends it, or in a hidden field, for without a script no form can send a header.
 // A page of another origin can neither read it nor set the header.
 type guard struct {

@@ -15,7 +15,7 @@ import (
 // exported method of the program (22.0 MB, not 19.3 MB).
 type markup string
 
-// long is text that is shown whole; other text is a name or a sentence, of which
+// long is text that is shown whole; of other text, a name or a sentence,
 // maxSentence bytes are.
 type long string
 

@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// A Config says what a page shows. What is nil is left out.
+// A Config says what a page shows. A nil part is left out.
 type Config struct {
 	Title    string   // what the page is of, such as the path of a workspace
 	Program  string   // how a person starts the program, for what the page says to type; "" means skill

@@ -20,7 +20,7 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// types are those of the assets; what the system thinks of them may be anything.
+// types are the content types of the assets; the system may have others.
 var types = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 const (
@@ -30,7 +30,7 @@ const (
 	stopTime      = 2 * time.Second  // for answers under way when the page ends
 	maxHeader     = 16 << 10
 	maxViews      = 4   // that are written at a time; one may have megabytes
-	maxOpen       = 256 // connections, of which a browser opens six; others wait
+	maxOpen       = 256 // connections; a browser opens six; others wait
 )
 
 // Serve serves a page at an address, HOST:PORT or a port, until ctx is done. Without a host

@@ -87,7 +87,7 @@ func announce(d *doc, list, first string) {
 	d.add(`<p class="sr" id="new-%" role="status" data-live>%</p>`, list, first)
 }
 
-// older ends a list of which there is more.
+// older ends a list that is cut.
 func (p *page) older(d *doc, path markup, shown, more int, least bool, what string) {
 	bound := ""
 	if least {

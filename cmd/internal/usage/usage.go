@@ -74,7 +74,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// nearest returns the flag of cmd whose name is nearly the given one; "" if there is none.
+// nearest returns the flag of cmd whose name is nearly the given one; "" for none.
 func nearest(cmd *cobra.Command, name string) (best string) {
 	if len(name) > 32 { // none is as long
 		return ""
@@ -145,7 +145,7 @@ func WrongTOML(err error) string {
 	return why
 }
 
-// Arguments accepts from least to most arguments; missing names those of them that are
+// Arguments accepts from least to most arguments; missing names the arguments that are
 // needed, or, where none is taken, says what to type instead. One that is needed, and the only
 // one that may be left out, is not empty, as where a variable of the shell is not set.
 func Arguments(least, most int, missing string) cobra.PositionalArgs {

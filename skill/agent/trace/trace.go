@@ -40,7 +40,7 @@ type Recorder struct {
 	started time.Time
 	run     string
 	agents  []invoked  // the run's expert and, each by the one before it, delegates; none before the first event
-	asked   trace.Span // of the request to the model; nil if there is none
+	asked   trace.Span // of the request to the model; nil for none
 	calls   sync.Map   // spans of those under way, by their IDs
 }
 

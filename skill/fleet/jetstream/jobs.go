@@ -328,7 +328,7 @@ func (j *jobs) full(ctx context.Context, found map[string]uint64) map[string]boo
 // part returns a token of a subject.
 func part(subj string, n int) string { return strings.Split(subj, ".")[n] }
 
-// take asks for one job of a subject. It returns nil if there is none now.
+// take asks for one job of a subject. It returns nil for none now.
 func (j *jobs) take(ctx context.Context, subj string) (fleet.Job, error) {
 	if err := j.plane.consumer(ctx, subj, j.quotas[part(subj, 2)]); err != nil {
 		return nil, err

@@ -171,7 +171,7 @@ func (w *writer) piece(content []byte, old *node, index int) *piece {
 type reader struct {
 	*writer
 	rel    string
-	folder tree.Folder // rel, that of the last file; nil if there is none
+	folder tree.Folder // rel, that of the last file; nil for none
 	buf    []byte
 }
 

@@ -34,7 +34,7 @@ func canFilter() bool { return architecture() >= 0 }
 
 // A filteredCall is a system call that is denied, or allowed with certain arguments only.
 type filteredCall struct {
-	numbers [4]uint32 // as in architectures; 0 where there is none
+	numbers [4]uint32 // as in architectures; 0 for none
 	check   check
 }
 

@@ -118,7 +118,7 @@ func expandBraces(text string) ([]string, error) {
 }
 
 // neverClosed returns the first [ or { that opens neither a class nor, in a pattern whose
-// braces are expanded, choices; "" if there is none.
+// braces are expanded, choices; "" for none.
 func neverClosed(text string) string {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {

@@ -154,7 +154,7 @@ func expand(name string) string {
 	return name
 }
 
-// readUser reads a regular file of the user, nothing if there is none.
+// readUser reads a regular file of the user, nothing for none.
 func readUser(name string) []byte {
 	info, err := os.Stat(name)
 	if err != nil || !filepath.IsAbs(name) || !info.Mode().IsRegular() || info.Size() > maxRules {

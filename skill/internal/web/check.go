@@ -14,7 +14,7 @@ import (
 type Checked struct {
 	URL      string
 	Status   int    // HTTP status; 0 if nothing answered
-	Location string // absolute address of the redirect; "" if there is none
+	Location string // absolute address of the redirect; "" for none
 	Elapsed  time.Duration
 	Err      error // why nothing answered; nil if something did
 }

@@ -1,5 +1,5 @@
 // Package runs lets a page show the runs of package agent: those that are recorded in a
-// workspace, and by [Event] and [Run] those of others.
+// workspace, and other runs by [Event] and [Run].
 package runs
 
 import (
@@ -22,7 +22,7 @@ const maxText = 32 << 10
 // maxKept is how many events are kept that were read. Records do not change.
 const maxKept = 2500
 
-// Of returns the runs that are recorded. The prices are those of models.
+// Of returns the runs that are recorded. The prices are per model.
 func Of(records agent.Records, prices agent.Prices) page.Runs {
 	return &recorded{Records: records, prices: prices, events: map[string]page.Event{}, runs: map[string]page.Run{}}
 }

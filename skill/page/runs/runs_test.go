@@ -47,7 +47,7 @@ func run(t *testing.T, x *skill.Executor, id string, answers ...agent.Answer) {
 	}
 }
 
-// TestRuns shows two runs, one of which has failed, and what is damaged.
+// TestRuns shows two runs, one failed, and damaged records.
 func TestRuns(t *testing.T) {
 	x, err := skill.New(skill.Config{Dir: t.TempDir(), NoSync: true})
 	if err != nil {
