@@ -17,6 +17,9 @@ type ToolCall struct {
 	Name      string          // as sent, neither trimmed nor checked; "" only if Err is set
 	Arguments json.RawMessage // a strict JSON object; nil if Err is set; of a key given twice the last counts
 	Err       error           // what is wrong with the form of the call, without its name; nil if nothing is
+
+	Kind string          // of the item that is the call, as its wire names it, if that has a kind of its own; else ""
+	Item json.RawMessage // this item
 }
 
 // An Envelope is a model's answer: a final text, or calls.

@@ -38,6 +38,8 @@ func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (Result, 
 		return x.editFile(ctx, s, a)
 	case Patch:
 		return x.patch(ctx, s, a)
+	case Revise:
+		return x.revise(ctx, s, a)
 	case CopyFile:
 		return x.copyFile(ctx, s, a)
 	case MoveFile:

@@ -293,3 +293,94 @@ func (p *patching) patched() (list []PatchedFile) {
 	}
 	return list
 }
+
+// Revise changes files as a function says that reads them: all of them as one change, or none.
+// Nobody else changes the workspace meanwhile. The function may be called again if something
+// changes one of the files all the same; its error is returned unchanged. Revise returns a
+// [Changed].
+type Revise struct{ By func(r *Revision) error }
+
+func (Revise) op() {}
+
+// A Revision is what a [Revise] has changed so far.
+type Revision struct{ p patching }
+
+func (x *Executor) revise(ctx context.Context, s *Session, a Revise) (Result, error) {
+	r := &Revision{}
+	c, err := x.ws.ChangeFiles(ctx, func() (list []workspace.FileChange, err error) {
+		*r = Revision{patching{x: x, s: s, room: maxPatched, files: map[string]*workspace.FileChange{}}}
+		if err := a.By(r); err != nil {
+			return nil, err
+		}
+		return r.p.changes(), nil
+	})
+	return result(Changed{Change: c}, err)
+}
+
+// Text returns what a file holds: as UTF-8, or its bytes if its encoding is not known. If there
+// is no file, the error matches fs.ErrNotExist.
+func (r *Revision) Text(name string) (string, error) {
+	f, err := r.file(name)
+	if err == nil && f.After == nil {
+		err = &fs.PathError{Op: "open", Path: f.Path, Err: syscall.ENOENT}
+	}
+	if err != nil {
+		return "", err
+	}
+	text, _, _ := decode(f.After)
+	return string(text), nil
+}
+
+// Set makes a text the whole of a file, which keeps its encoding. A missing file is made, and the
+// folders above it.
+func (r *Revision) Set(name, text string) error {
+	f, err := r.file(name)
+	if err != nil {
+		return err
+	}
+	_, encoding, _ := decode(f.After)
+	if encoding == "" {
+		f.After = []byte(text)
+		return nil
+	}
+	f.After, err = encodeAs(encoding, f.Path, text)
+	return err
+}
+
+// Remove removes a file. If there is none, the error matches fs.ErrNotExist.
+func (r *Revision) Remove(name string) error {
+	f, err := r.file(name)
+	if err == nil && f.After == nil {
+		err = &fs.PathError{Op: "unlink", Path: f.Path, Err: syscall.ENOENT}
+	}
+	if err == nil {
+		f.After = nil
+	}
+	return err
+}
+
+// Rename gives a file another name, and replaces what has it.
+func (r *Revision) Rename(name, to string) error {
+	f, err := r.file(name)
+	if err != nil {
+		return err
+	}
+	t, err := r.file(to)
+	if err != nil || t == f {
+		return err
+	}
+	t.After, t.Mode = f.After, f.Mode
+	if info, err := r.p.x.ws.Stat(f.Path, true); err == nil && t.Mode == 0 {
+		t.Mode = info.Mode.Perm()
+	}
+	f.After = nil
+	return nil
+}
+
+func (r *Revision) file(name string) (*workspace.FileChange, error) {
+	abs, err := r.p.x.path(r.p.s, "path", name)
+	if err != nil {
+		return nil, err
+	}
+	return r.p.file(abs)
+}

@@ -2,6 +2,7 @@ package skill
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 )
 
@@ -12,6 +13,23 @@ type Session struct {
 	Dir string // absolute; relative paths start here; "" means the workspace
 
 	todos atomic.Pointer[todoList] // nil until first used
+	kept  atomic.Pointer[sync.Map] // nil until first used
+}
+
+// Keep returns what the session keeps for a dialect under a key. It is what create returned when
+// the key was first asked for.
+func (s *Session) Keep(key any, create func() any) any {
+	kept := s.keeping()
+	if v, ok := kept.Load(key); ok {
+		return v
+	}
+	v, _ := kept.LoadOrStore(key, create())
+	return v
+}
+
+func (s *Session) keeping() *sync.Map {
+	s.kept.CompareAndSwap(nil, new(sync.Map))
+	return s.kept.Load()
 }
 
 // list returns the session's todos.
@@ -27,6 +45,7 @@ func (s *Session) list() *todoList {
 func (s *Session) within(dir string) *Session {
 	inner := &Session{Dir: dir}
 	inner.todos.Store(s.list())
+	inner.kept.Store(s.keeping())
 	return inner
 }
 

@@ -126,6 +126,9 @@ func TestGoldenRule(t *testing.T) {
 // network, of git and of what depends on programs and clocks share some.
 func TestGoldenOfEveryTool(t *testing.T) {
 	for _, d := range prompted {
+		if d == dialect.Native { // its rows are what the vendors' own tools answer: see TestNativeRows
+			continue
+		}
 		for _, tool := range d.Tools {
 			data, err := os.ReadFile(goldens + d.Name + "/" + goldenName(d, tool.Name) + ".txtar")
 			if err != nil {

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"strings"
+
 	"textskill/parser"
 	rawjson "textskill/parser/json"
 )
@@ -19,13 +21,18 @@ var Anthropic = &Wire{
 
 var (
 	isToolUse = typed("tool_use")
-	isBlock   = typed("text", "thinking", "redacted_thinking")
+	isBlock   = typed("text", "thinking", "redacted_thinking", "server_tool_use")
 )
 
 // isText reports whether a value is the content of a message without calls. Blocks of other
 // types may be calls of somebody else.
 func isText(v value) bool {
-	return v.any(typed("text")) && !v.any(func(b value) bool { return !isBlock(b) })
+	return v.any(typed("text")) && !v.any(func(b value) bool { return !isBlock(b) && !isServed(b) })
+}
+
+// isServed reports whether a block is the result of a tool that the provider has run.
+func isServed(b value) bool {
+	return b.has("tool_use_id") && strings.HasSuffix(b.str("type"), "_tool_result")
 }
 
 func readAnthropic(text string, _ Schemas) (parser.Envelope, error) {

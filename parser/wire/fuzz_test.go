@@ -24,6 +24,9 @@ var writers = map[string]writer{
 	"anthropic": {write: func(c string) string {
 		return `{"content":[{"type":"tool_use","id":"1","name":"write_file","input":` + arguments(c) + `}]}`
 	}},
+	"agent-events": {write: func(c string) string {
+		return `[{"type":"agent.tool_use","id":"1","name":"write_file","input":` + arguments(c) + `}]`
+	}},
 	"gemini": {write: func(c string) string {
 		return `{"parts":[{"functionCall":{"name":"write_file","args":` + arguments(c) + `}}]}`
 	}},

@@ -107,6 +107,7 @@ type message struct {
 	parser.Envelope
 	said    []string // the texts
 	refused string   // what only another program can answer, so that nothing must be run
+	served  bool     // the provider has answered a call itself
 }
 
 // givenTwice returns an error if an object has a key twice: it is not known which was meant.
@@ -149,7 +150,7 @@ func (m *message) finish() (parser.Envelope, error) {
 	case len(m.Calls) > 0:
 		return m.Envelope, nil
 	}
-	if m.Final = strings.TrimSpace(strings.Join(m.said, "")); m.Final == "" {
+	if m.Final = strings.TrimSpace(strings.Join(m.said, "")); m.Final == "" && !m.served {
 		return parser.Envelope{}, parser.NoCalls("the message holds neither a call nor a text", nil)
 	}
 	m.HasFinal = true

@@ -15,7 +15,9 @@ var OpenAI = &Wire{
 	Doc:  `{"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
 	shape: func(v value) bool {
 		calls := v.get("tool_calls")
-		function := func(c value) bool { return c.get("function").members != nil && c.str("type") == "function" }
+		function := func(c value) bool {
+			return c.get("function").members != nil && c.str("type") == "function" || isCustom(c)
+		}
 		return v.get("choices").any(func(c value) bool { return c.get("message").members != nil }) || calls.any(function) ||
 			isAnswer(v) && (v.str("content") != "" || v.has("refusal") || v.has("function_call")) && v.surplus(messageKeys...) == ""
 	},
@@ -32,11 +34,46 @@ func isAnswer(v value) bool {
 	return v.str("role") == "assistant" && len(v.get("tool_calls").elements) == 0
 }
 
+// isCustom reports whether a value is a call whose one argument is a text.
+func isCustom(c value) bool { return c.str("type") == "custom" && c.get("custom").members != nil }
+
+// customCalls returns a message whose calls of custom tools are calls of functions with the
+// argument input, if the tools are functions that take it.
+func customCalls(message value, tools Schemas) (json.RawMessage, bool) {
+	calls, changed := message.get("tool_calls").elements, false
+	for i, raw := range calls {
+		c := split(raw)
+		name := c.get("custom").str("name")
+		if c.twice != "" || !isCustom(c) || !takesText(tools, name) {
+			continue
+		}
+		arguments := rawjson.Encode(object{textArgument: c.get("custom").str(textArgument)})
+		calls[i], changed = rawjson.Encode(object{"id": c.members["id"], "type": "function",
+			"function": object{"name": name, "arguments": string(arguments)}}), true
+	}
+	if !changed || message.twice != "" {
+		return nil, false
+	}
+	message.members["tool_calls"] = rawjson.Encode(calls)
+	return rawjson.Encode(message.members), true
+}
+
+// textArgument is the argument of a function that takes the one text of a custom tool.
+const textArgument = "input"
+
+// takesText reports whether a tool is a function that can be called as a custom tool.
+func takesText(tools Schemas, name string) bool {
+	return split(tools(name)).get("properties", textArgument).str("type") == "string"
+}
+
 // readOpenAI reads the message of a response, a message, or what parser.ToolCalls reads.
-func readOpenAI(text string, _ Schemas) (parser.Envelope, error) {
+func readOpenAI(text string, tools Schemas) (parser.Envelope, error) {
 	raw, ok := whole(text)
 	v := split(raw)
 	if !ok || !v.has("choices") && !isAnswer(v) {
+		if custom, found := customCalls(v, tools); ok && found {
+			text = string(custom)
+		}
 		return parser.ToolCalls(text)
 	}
 	raw, repairs, err := rawjson.Decode(text, parser.EnvelopeKeys...)
@@ -64,6 +101,9 @@ func readOpenAI(text string, _ Schemas) (parser.Envelope, error) {
 			m.refused = "a function_call, which tool_calls replaced,"
 		}
 		return m.finish()
+	}
+	if custom, found := customCalls(message, tools); found {
+		message.raw = custom
 	}
 	e, err := parser.ToolCalls(string(message.raw))
 	e.Repairs = append(repairs, e.Repairs...)

@@ -2,8 +2,11 @@ package wire
 
 import (
 	"errors"
+	"maps"
+	"strings"
 
 	"textskill/parser"
+	rawjson "textskill/parser/json"
 )
 
 // Responses is OpenAI's Responses protocol: a whole response, its output, or one item
@@ -14,14 +17,51 @@ var Responses = &Wire{
 	shape: func(v value) bool {
 		return v.str("object") == "response" && v.has("output") || isOutput(v) || v.any(isOutput) || v.get("output").any(isOutput)
 	},
-	read: func(text string, _ Schemas) (parser.Envelope, error) {
-		return readParts(text, outputItems, readItem)
+	read: func(text string, tools Schemas) (parser.Envelope, error) {
+		return readParts(text, outputItems, func(m *message, item value) { readItem(m, item, tools) })
 	},
 	key: "input", list: answerResponses, define: defineResponses,
 }
 
+// customCall is the kind of an item that calls a tool with one text.
+const customCall = "custom_tool_call"
+
+// An ownItem is an item that calls a tool of OpenAI. To a dialect it is a call of the tool that
+// its kind names.
+type ownItem struct {
+	arguments string // the member that holds them
+	output    func(a Answer) object
+}
+
+var ownItems = map[string]ownItem{
+	"apply_patch_call": {"operation", func(a Answer) object {
+		return object{"status": endOf(a, "failed"), "output": a.Text}
+	}},
+	"shell_call": {"action", func(a Answer) object {
+		if a.Object == nil {
+			failed := object{"stdout": "", "stderr": a.Text, "outcome": object{"type": "exit", "exit_code": 1}}
+			return object{"output": []object{failed}}
+		}
+		o := split(a.Object).part("output")
+		if most := split(a.Call.Arguments); most.has("max_output_length") {
+			o["max_output_length"] = most.members["max_output_length"]
+		}
+		return o
+	}},
+	"local_shell_call": {"action", func(a Answer) object {
+		return object{"id": a.Call.ID, "status": endOf(a, "incomplete"), "output": a.Text}
+	}},
+}
+
+func endOf(a Answer, failed string) string {
+	if a.Failed {
+		return failed
+	}
+	return "completed"
+}
+
 var (
-	isCall   = typed("function_call", "custom_tool_call")
+	isCall   = typed("function_call", customCall, "apply_patch_call", "shell_call", "local_shell_call")
 	isSaying = typed("output_text", "refusal")
 )
 
@@ -39,15 +79,38 @@ func outputItems(v value) (value, error) {
 	return value{}, parser.NoCalls(`the output is missing; want {"output":[{"type":"function_call",…}]}`, nil)
 }
 
-func readItem(m *message, item value) {
-	switch item.str("type") {
+func readItem(m *message, item value, tools Schemas) {
+	kind := item.str("type")
+	own, known := ownItems[kind]
+	known = known && len(tools(kind)) > 0
+	switch environment := item.get("environment").str("type"); {
+	case strings.HasPrefix(environment, "container"):
+		m.served = true
+		return
+	case known && item.str("status") == "in_progress":
+		m.Calls = append(m.Calls, parser.ToolCall{ID: item.str("call_id"), Name: kind, Err: pendingError{}, Kind: kind, Item: item.raw})
+		return
+	case known:
+		m.call(item, item.str("call_id"), kind, item.members[own.arguments], objectArguments)
+		last := &m.Calls[len(m.Calls)-1]
+		last.Kind, last.Item = kind, item.raw
+		return
+	}
+	switch kind {
 	case "function_call":
 		m.call(item, item.str("call_id"), item.str("name"), item.members["arguments"], stringArguments)
 		if status := item.str("status"); status == "incomplete" || status == "in_progress" {
 			cutLast(m.Calls, status)
 		}
-	case "custom_tool_call":
-		m.Calls = append(m.Calls, parser.ToolCall{ID: item.str("call_id"), Name: item.str("name"), Err: errCustom})
+	case customCall:
+		c := parser.ToolCall{ID: item.str("call_id"), Name: item.str("name"), Err: errCustom, Kind: kind, Item: item.raw}
+		switch {
+		case item.str("status") == "in_progress":
+			c.Err = pendingError{}
+		case item.twice == "" && takesText(tools, c.Name):
+			c.Arguments, c.Err = rawjson.Encode(object{textArgument: item.str("input")}), nil
+		}
+		m.Calls = append(m.Calls, c)
 	case "computer_call", "local_shell_call", "shell_call", "apply_patch_call", "mcp_approval_request":
 		m.refused = "a " + item.str("type")
 	case "message":
@@ -57,7 +120,12 @@ func readItem(m *message, item value) {
 	}
 }
 
-// errCustom is the error of a custom tool call, whose answer has a type of its own.
+// A pendingError is the error of a call of which more is to come.
+type pendingError struct{}
+
+func (pendingError) Error() string { return "The call is not complete; send it again" }
+
+// errCustom is the error of a custom call of a tool that takes several arguments.
 var errCustom = errors.New("the tool is a function with JSON arguments, not a custom tool")
 
 // answerResponses returns an item for each call.
@@ -65,8 +133,17 @@ func answerResponses(answers []Answer) any {
 	items := make([]object, len(answers))
 	for i, a := range answers {
 		item := object{"type": "function_call_output", "call_id": a.Call.ID, "output": a.Text}
-		if a.Call.Err == errCustom {
-			item["type"] = "custom_tool_call_output"
+		if a.Call.Kind != "" {
+			item["type"] = a.Call.Kind + "_output"
+			maps.Copy(item, split(a.Call.Item).part("caller"))
+		}
+		if own, ok := ownItems[a.Call.Kind]; ok {
+			maps.Copy(item, own.output(a))
+			if item["id"] != nil {
+				delete(item, "call_id")
+			}
+			items[i] = item
+			continue
 		}
 		if len(a.Media) > 0 {
 			parts := []object{{"type": "input_text", "text": a.Text}}

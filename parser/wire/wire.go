@@ -37,7 +37,7 @@ type Wire struct {
 }
 
 // All lists the wires, in the order in which they may claim a text.
-var All = []*Wire{OpenAI, Responses, Anthropic, Gemini, Ollama,
+var All = []*Wire{OpenAI, Responses, Anthropic, AgentEvents, Gemini, Ollama,
 	Hermes, Qwen, GLM, Mistral, Mistral11, DeepSeek, DeepSeek31, DSML, Kimi, Granite, Llama, Functionary, MiniMax, Invoke, ReAct, Harmony,
 	Nemotron, Jamba, InternLM, CommandR, Phi, LFM2, Gemma, FuncGem, ToolCode}
 
@@ -65,6 +65,9 @@ func Names(keep func(w *Wire) bool) (names []string) {
 // the shape of the value is certain; else nil.
 func Of(text string) *Wire {
 	raw, ok := whole(text)
+	if !ok {
+		raw, ok = eventLines(text)
+	}
 	if !ok {
 		return nil
 	}
@@ -175,7 +178,8 @@ type Answer struct {
 	Call   parser.ToolCall
 	Text   string // UTF-8
 	Failed bool
-	Media  []Media // what the model is shown besides
+	Object json.RawMessage // members of the answer to a call of a [parser.ToolCall].Kind, instead of Text; nil if Text is all
+	Media  []Media         // what the model is shown besides
 
 	Undo, NotKept string // for who sent the calls, where the wire has room for it; "" is nothing
 }

@@ -46,6 +46,10 @@ func schemas(name string) json.RawMessage {
 		"write_file":  `{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"},"tags":{"type":"array","items":{"type":"string"}}},"required":["path","content"]}`,
 		"run":         `{"type":"object","properties":{"command":{"type":"string"},"env":{"type":"object"}},"required":["command"]}`,
 		"now":         `{"type":"object","properties":{},"required":[]}`,
+		"patch":       `{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}`,
+
+		"apply_patch_call": `{"type":"object","properties":{}}`,
+		"local_shell_call": `{"type":"object","properties":{}}`,
 	}[name])
 }
 

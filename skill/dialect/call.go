@@ -42,7 +42,7 @@ func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, s
 		return in.refuse(ctx, sent.Err)
 	case in.tool == nil:
 		return in.refuse(ctx, errUnknown)
-	case in.tool.reply == nil || in.tool.operation == nil && in.tool.function == nil:
+	case in.tool.reply == nil || in.tool.operation == nil && in.tool.function == nil && in.tool.act == nil:
 		return in.refuse(ctx, errors.New("the tool has no function; make it with dialect.Func, and the dialect with dialect.New"))
 	}
 	in.raw = sent.Arguments
@@ -81,9 +81,12 @@ func (in *call) run(ctx context.Context) (reply Reply) {
 	ctx = skill.WithLabel(ctx, in.dialect.Name, t.Name)
 	var r skill.Result
 	var err error
-	if t.function != nil {
+	switch {
+	case t.function != nil:
 		r, err = in.callFunction(ctx)
-	} else {
+	case t.act != nil:
+		r, err = t.act(ctx, in)
+	default:
 		var args skill.Args
 		if args, err = t.operation(in); err != nil {
 			return in.fail(err)

@@ -7,9 +7,12 @@
 package dialect
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
+	"textskill/parser/wire"
 	"textskill/skill"
 )
 
@@ -30,6 +33,9 @@ type Dialect struct {
 	reading      reading                                            // how arguments are read
 	decode       func(t *Tool, raw json.RawMessage) (values, error) // reads the arguments, which may be missing; nil means as reading says
 	fail         func(in *call, err error) Reply                    // formats an error; in.tool is nil for an unknown tool
+	shown        int                                                // characters of a file that an answer shows; 0 if rows have no such limit
+	bashTime     time.Duration                                      // how long a command of a shell may take; 0 if rows say it
+	definitions  func(d *Dialect, w *wire.Wire) json.RawMessage     // for a request; nil, or without an answer, means those of Tools
 }
 
 // A Tool is a row: a name, its arguments, the operation, and the reply.
@@ -46,14 +52,15 @@ type Tool struct {
 	More       bool // it accepts arguments that Params does not name
 	Idempotent bool // a second call with the same arguments changes nothing more
 
-	function  *function                                         // what Func has made, instead of an operation
-	operation func(in *call) (skill.Args, error)                // resolves the paths and makes the operation
-	reply     func(in *call, r skill.Result) string             // formats a result; see typed
-	data      func(in *call, r skill.Result) any                // returns a result as Output describes it; nil if Output is
-	blocks    func(in *call, r skill.Result) []Block            // returns what of a result is not text; may be nil
-	failure   func(in *call, r skill.Result) error              // finds a result that the client counts as a failure; may be nil
-	tolerate  func(in *call, err error) (reply string, ok bool) // answers an error that the client counts as a success; may be nil
-	reword    func(in *call, err error) error                   // replaces an error of the operation by this tool's own; may be nil
+	function  *function                                                 // what Func has made, instead of an operation
+	operation func(in *call) (skill.Args, error)                        // resolves the paths and makes the operation
+	act       func(ctx context.Context, in *call) (skill.Result, error) // carries out several operations, instead of operation
+	reply     func(in *call, r skill.Result) string                     // formats a result; see typed
+	data      func(in *call, r skill.Result) any                        // returns a result as Output describes it; nil if Output is
+	blocks    func(in *call, r skill.Result) []Block                    // returns what of a result is not text; may be nil
+	failure   func(in *call, r skill.Result) error                      // finds a result that the client counts as a failure; may be nil
+	tolerate  func(in *call, err error) (reply string, ok bool)         // answers an error that the client counts as a success; may be nil
+	reword    func(in *call, err error) error                           // replaces an error of the operation by this tool's own; may be nil
 }
 
 // For returns the dialect without the tools that an executor with this configuration refuses
@@ -105,7 +112,10 @@ func (d *Dialect) Lookup(name string) *Tool {
 func (d *Dialect) Limit(n int) *Dialect {
 	limited := *d
 	limited.Tools = slices.Clone(d.Tools)
-	changed := false
+	changed := d.shown > 0
+	if changed {
+		limited.shown = n
+	}
 	for i := range limited.Tools {
 		t := &limited.Tools[i]
 		t.Params = slices.Clone(t.Params)

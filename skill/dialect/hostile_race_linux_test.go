@@ -92,7 +92,7 @@ func (s *swapper) make(dir int, name string) {
 func TestSwappedPaths(t *testing.T) {
 	s := &swapper{hostileRun: newHostileRun(t)}
 	answers, refused := 0, 0
-	for _, d := range All {
+	for _, d := range filled {
 		for i := range d.Tools {
 			tool := &d.Tools[i]
 			for j := range tool.Params {

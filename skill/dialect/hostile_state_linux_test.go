@@ -132,7 +132,7 @@ func TestAdverse(t *testing.T) {
 		defer unix.Unmount(s.ws, unix.MNT_DETACH)
 	}
 	url := loopback(t)
-	for _, d := range All {
+	for _, d := range filled {
 		for i := range d.Tools {
 			if tool := &d.Tools[i]; (tool.Effect != Reads || a.name == "files") && !tool.Open && tool.Name != "healthCheck" && tool.Name != "restore" && !startsPrograms(tool.Name) {
 				for n := range max(a.times, 1) {

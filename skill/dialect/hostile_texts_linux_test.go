@@ -16,7 +16,7 @@ var hostileTexts = []string{"../outside/secret.txt", "$BASE/outside/secret.txt",
 // neither a path nor a command.
 func TestHostileTexts(t *testing.T) {
 	r := newHostileRun(t)
-	for _, d := range All {
+	for _, d := range filled {
 		for i := range d.Tools {
 			tool := &d.Tools[i]
 			for j := range tool.Params {
@@ -46,7 +46,7 @@ var known = []string{"MEMORY.md", "memory/x.md", "AGENTS.md", "SOUL.md", "TOOLS.
 func TestHostileFiles(t *testing.T) {
 	r := newHostileRun(t)
 	for _, trap := range []string{"../outside/secret.txt", "../outside", r.base + "/outside/made.txt", "loop", "fifo"} {
-		for _, d := range All {
+		for _, d := range filled {
 			for i := range d.Tools {
 				r.fresh()
 				tool := &d.Tools[i]

@@ -28,6 +28,7 @@ func (d *Dialect) message(ctx context.Context, x *skill.Executor, s *skill.Sessi
 	r := Reply{JSON: !w.IsText(), Message: true, Calls: make([]Reply, len(e.Calls)), Repairs: e.Repairs}
 	answers := make([]wire.Answer, len(e.Calls))
 	s, wrong := workingDir(x, s, e.WorkingDir)
+	ctx = context.WithValue(ctx, wireKey{}, w)
 	for i, sent := range e.Calls {
 		c := &r.Calls[i]
 		if errors.Is(sent.Err, parser.ErrNoArguments) && !d.strict {
@@ -43,6 +44,9 @@ func (d *Dialect) message(ctx context.Context, x *skill.Executor, s *skill.Sessi
 			*c = d.fail(d.call(x, s, sent.Name), err)
 		}
 		answers[i].Text, answers[i].Failed = wellFormed(c.Body), c.Err != nil
+		if sent.Kind != "" && c.Err == nil {
+			answers[i].Object = c.Structured
+		}
 		if in.UndoKeys {
 			answers[i].Undo, answers[i].NotKept = c.UndoID(), c.NotKept()
 		}
@@ -51,6 +55,8 @@ func (d *Dialect) message(ctx context.Context, x *skill.Executor, s *skill.Sessi
 	r.Body = w.Answer(answers, more(in, w, e.Repairs, answers))
 	return r
 }
+
+type wireKey struct{}
 
 // holdsCalls reports whether a model's text is read for calls if it is given alone.
 func (d *Dialect) holdsCalls(text string) bool {
@@ -116,6 +122,11 @@ func (d *Dialect) schema(name string) json.RawMessage {
 // Definitions returns the tools as a request on a wire that [wire.Wire.Defines] has them,
 // as JSON.
 func (d *Dialect) Definitions(w *wire.Wire) json.RawMessage {
+	if d.definitions != nil {
+		if own := d.definitions(d, w); own != nil {
+			return own
+		}
+	}
 	return w.Definitions(each(d.Tools, func(t Tool) wire.Tool { return wire.Tool{Name: t.Name, Doc: t.Doc, Schema: t.Schema()} }))
 }
 

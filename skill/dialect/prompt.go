@@ -13,7 +13,7 @@ import (
 
 // All lists the dialects, in the order in which they may claim a text. A text that
 // none claims is for the first.
-var All = []*Dialect{Achilles, Filesystem, Perstack, Stack, Workspace, Undo}
+var All = []*Dialect{Achilles, Filesystem, Perstack, Stack, Workspace, Native, Undo}
 
 // Names returns the names of all dialects, in the order of [All].
 func Names() []string { return each(All, func(d *Dialect) string { return d.Name }) }

@@ -67,6 +67,9 @@ func (in *call) structure(reply *Reply, r skill.Result) {
 	if f, ok := r.(returned); ok && f.object != nil {
 		reply.Structured = f.object
 	}
+	if w, ok := r.(worded); ok && w.object != nil {
+		reply.Structured = w.object
+	}
 	if in.tool.data != nil {
 		reply.Structured = rawjson.Encode(in.tool.data(in, r))
 	}
