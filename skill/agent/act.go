@@ -252,7 +252,7 @@ func (t *task) runInOrder(ctx context.Context, calls []*call, events *callEvents
 			r := c.result(texts(c.outcome.contents)...)
 			r.IsError = c.outcome.failed
 			if after := t.session.Snapshot(); !slices.Equal(after.Todos, before.Todos) || c.changes != nil {
-				r.Session = &SessionState{Snapshot: after, Changes: c.changes}
+				r.Session = &SessionState{Snapshot: t.clean.snapshot(after), Changes: c.changes}
 			}
 			if err := t.emit(ctx, Event{Type: cmp.Or(c.outcome.event, ResolveToolResult), ToolResult: &r}); err != nil {
 				return err

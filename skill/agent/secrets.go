@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	rawjson "textskill/parser/json"
+	"textskill/skill"
 	"textskill/skill/internal/words"
 )
 
@@ -87,18 +88,24 @@ func (r Redactor) JSON(raw json.RawMessage) json.RawMessage {
 	return append(out, raw[copied:]...)
 }
 
+// snapshot returns the state of a session without secrets in its todos.
+func (r Redactor) snapshot(s skill.Snapshot) skill.Snapshot {
+	for i := range s.Todos {
+		s.Todos[i].Title = r.Text(s.Todos[i].Title)
+	}
+	return s
+}
+
 // redactedNote tells a model what redacted is. Without it, models write it into files.
 const redactedNote = "- " + redacted + " stands for a credential that is not shown to you. Files hold the value itself: never write " + redacted + " into one."
 
-var credentialName = words.Pattern(`(?i)KEY|TOKEN|SECRET|PASS|CREDENTIAL|DATABASE_URL|(^|_)(PATS?|AUTH|DSN|PWD)(_|$)|^OTEL_.*HEADERS$`)
-
-// Credentials returns what a variable's value has that is a credential: nothing, if its
-// name does not say so, or the value is a common word, a number, a path or a host, of
+// Credentials returns what a variable's value has that is a credential: nothing, if neither
+// its name nor its shape says so, or the value is a common word, a number, a path or a host, of
 // which texts are full; else the value, and the password in it if it is a URL, or the
 // values of the headers that a variable of OpenTelemetry lists.
 func Credentials(name, value string) []string {
 	value = strings.TrimSpace(value)
-	if !credentialName().MatchString(name) || ordinary(value) {
+	if !words.CredentialName().MatchString(name) && !words.CredentialValue().MatchString(value) || ordinary(value) {
 		return nil
 	}
 	if u, err := url.Parse(value); err == nil && u.Host != "" {

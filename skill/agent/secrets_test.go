@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -139,5 +140,24 @@ func TestRedactedIsExplained(t *testing.T) {
 	}
 	if out := l.file("out"); out != "KEY=s3cr3t-value" {
 		t.Errorf("out holds %q", out)
+	}
+}
+
+// TestSecretInATodo has the title of a todo hold a secret.
+func TestSecretInATodo(t *testing.T) {
+	const secret = "sesame-5ecret"
+	l := newLab(t, calls(`todo {"newTodos":["use `+secret+`"]}`), calls("clearTodo", "attemptCompletion"), "done")
+	l.cfg.Secrets = []string{secret}
+	events := l.ran("go")
+	data, _ := json.Marshal(events)
+	err := filepath.WalkDir(l.dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			content, _ := os.ReadFile(path)
+			data = append(data, content...)
+		}
+		return err
+	})
+	if err != nil || strings.Contains(string(data), secret) || !strings.Contains(string(data), "use [redacted]") {
+		t.Errorf("events and records hold the secret %t times, %v", strings.Contains(string(data), secret), err)
 	}
 }

@@ -276,7 +276,7 @@ func (t *task) checkpoint(s Status) *Checkpoint {
 	if c.ContextWindow > 0 && c.ContextWindowUsage == nil {
 		c.ContextWindowUsage = new(float64)
 	}
-	c.Session = &SessionState{Snapshot: t.session.Snapshot(), History: slices.Clone(t.files)}
+	c.Session = &SessionState{Snapshot: t.clean.snapshot(t.session.Snapshot()), History: slices.Clone(t.files)}
 	return &c
 }
 

@@ -16,16 +16,6 @@ var ownSecrets = []string{
 	"BRAVE_API_KEY",
 }
 
-// credentialName matches the names of variables that hold credentials.
-var credentialName = words.Pattern(`(?i)^(GITHUB|AWS|AZURE)_|(API|ACCESS|ADMIN|ACCOUNT|AUTH|SECRET|PRIVATE|MASTER|SIGNING|ENCRYPTION|DEPLOY)_?KEY|` +
-	`(^|_)(TOKEN|KEY|PAT|PASS|AUTH|SECRET|SECRETS|CREDENTIAL|CREDENTIALS|JWT|DSN)$|_PWD$|(^|_)TOKEN_|PASSWORD|PASSWD|PASSPHRASE|SECRET_|_CREDENTIALS|` +
-	`^(DATABASE|DB|REDIS|MONGO|MONGODB|POSTGRES|MYSQL|AMQP|RABBITMQ|CELERY_BROKER)_(URL|URI)$|CONNECTION_?STRING|^OTEL_.*HEADERS$`)
-
-// credentialValue matches the shapes of credentials: those of well-known services, keys,
-// and addresses with a password.
-var credentialValue = words.Pattern(`^(gh[pousr]_|github_pat_|glpat-|sk-[A-Za-z0-9_-]{16}|sk_live_|xox[abprs]-|npm_[A-Za-z0-9]{30}|pypi-|hf_[A-Za-z]{20}|dop_v1_|A(KI|SI)A[0-9A-Z]{16}$|AIza[0-9A-Za-z_-]{30}|eyJ[A-Za-z0-9_-]+\.eyJ)|` +
-	`-----BEGIN [A-Z ]*PRIVATE KEY|^https://(hooks\.slack\.com/services|discord(app)?\.com/api/webhooks)/|^[a-z][a-z0-9+.-]*://[^/@\s:]*:[^/@\s]+@`)
-
 // doors are variables that lead to services of the user: agents, buses, displays, and the
 // editors and terminals that this program runs in. Who may use them has what they guard.
 var doors = []string{
@@ -42,5 +32,5 @@ func (x *Runner) keptFromCommands(name, value string) bool {
 		return false
 	}
 	return slices.ContainsFunc(ownSecrets, same) || slices.ContainsFunc(x.cfg.Secrets, same) || slices.ContainsFunc(doors, same) ||
-		value != "" && (credentialName().MatchString(name) || credentialValue().MatchString(value))
+		value != "" && (words.CredentialName().MatchString(name) || words.CredentialValue().MatchString(value))
 }
