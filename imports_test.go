@@ -106,6 +106,7 @@ var mayImport = map[string][]string{
 var testsImport = map[string][]string{
 	"skill/dialect":        {"skill/browser"},                  // for its screenshots
 	"skill/agent":          {"skill/agent/provider"},           // for what a step costs
+	"skill/agent/provider": {"skill"},                          // for the workspaces of runs
 	"skill/page":           {"skill/agent", "skill/page/runs"}, // for a run that a browser follows
 	"skill/page/runs":      {"skill"},                          // for a workspace
 	"skill/fleet":          {"skill/fleet/jetstream"},          // for a cluster

@@ -160,6 +160,9 @@ func (p *chat) spell(m agent.Message, s spelling) []any {
 		}
 		out.ToolCalls = append(out.ToolCalls, call)
 	}
+	if out.Content == "" && out.ToolCalls == nil { // endpoints refuse an empty message
+		out.Content = "(nothing)"
+	}
 	return []any{out}
 }
 
