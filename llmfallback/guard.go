@@ -204,15 +204,30 @@ func doubt(prompt string, e Extraction) string {
 // unasked returns why the words of a prompt do not ask for e alone. Of English all words are known
 // where something that exists is changed.
 func (g *grammar) unasked(said string, e Extraction) string {
-	verb := g.has(said, "en:"+e.Operation)
-	if verb == "" && g.has(said, "do:"+e.Operation) == "" {
-		return "it has no word for " + e.Operation + " that is known here"
+	foreign := func(r rune) bool {
+		return unicode.IsLetter(r) && !unicode.In(r, unicode.Latin, unicode.Cyrillic, unicode.Han)
 	}
-	for w := range strings.FieldsSeq(said) {
-		known := !slices.Contains([]string{"moveFile", "appendFile"}, e.Operation) || slices.Contains(g.lists["en:"+e.Operation], w)
-		if verb != "" && !known && !slices.Contains(g.lists["glue"], w) {
+	verb := g.has(said, "en:"+e.Operation)
+	switch {
+	case strings.ContainsFunc(said, foreign):
+		return "it is in a language that is not known here"
+	case verb == "" && g.has(said, "do:"+e.Operation) == "":
+		return "it has no word for " + e.Operation + " that is known here"
+	case verb == "":
+		return ""
+	}
+	words, ordered := strings.Fields(said), false
+	in := func(list string, i int) bool { return i < 0 || slices.Contains(g.lists[list], words[i]) }
+	changes := e.Operation == "moveFile" || e.Operation == "appendFile" // something that exists
+	for i, w := range words {
+		does := in("en:"+e.Operation, i)
+		ordered = ordered || does && (in("ordering", i-1) || words[i-1] == "to" && in("wanting", i-2))
+		if changes && !does && !in("glue", i) {
 			return "it is not clear what " + strconv.Quote(w) + " adds"
 		}
+	}
+	if !ordered {
+		return "it does not clearly ask for it"
 	}
 	return ""
 }
@@ -287,7 +302,7 @@ func (g *grammar) spoken(prompt string, e Extraction) string {
 		}
 	}
 	var b strings.Builder
-	list := split(strings.NewReplacer("，", " , ", "。", " . ", "：", " : ", "「", ` "`, "」", `" `, "？", " ? ").Replace(prompt)).list
+	list := split(strings.NewReplacer("特别", " ", "级别", " ", "类别", " ", "分别", " ", "别名", " ", "通过", " ", "过程", " ", "为了", " ", "，", " , ", "。", " . ", "：", " : ", "「", ` "`, "」", `" `, "？", " ? ").Replace(prompt)).list
 	for _, w := range list {
 		if w.kind != quoted && !fileShaped(w.text) {
 			b.WriteString(" " + strings.Trim(lower(w.text), "¿¡(") + " ")

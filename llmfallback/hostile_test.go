@@ -11,7 +11,12 @@ import (
 // Replies of a model that was fooled, or is wrong: none makes a change that
 // is not to be confirmed.
 func TestHostileReplies(t *testing.T) {
-	f, err := os.Open("testdata/hostile.jsonl")
+	hostile(t, "testdata/hostile.jsonl", 255)
+	hostile(t, "testdata/hostile-more.jsonl", 100)
+}
+
+func hostile(t *testing.T, name string, atLeast int) {
+	f, err := os.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +42,7 @@ func TestHostileReplies(t *testing.T) {
 			t.Errorf("%s: %q\n did %+v", row.Kind, row.Prompt, got.Extraction)
 		}
 	}
-	if rows < 100 {
+	if rows < atLeast {
 		t.Errorf("%d rows", rows)
 	}
 }
