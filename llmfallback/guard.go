@@ -188,7 +188,11 @@ func doubt(prompt string, e Extraction) string {
 		if i == looksOnly && e.harmless() {
 			return ""
 		}
-		if w := g.has(said, d.list); w != "" && !(d.list == "question" && g.has(said, "request") != "") {
+		text := said
+		if d.list == "past" && e.harmless() { // have a look at what I have written
+			text = said[:min(len(said), 16)]
+		}
+		if w := g.has(text, d.list); w != "" && !(d.list == "question" && g.has(said, "request") != "") {
 			return d.why + w
 		}
 	}

@@ -11,15 +11,128 @@ const (
 	maxPathBytes = 4096 // of a path
 )
 
+// A naming is what a slot is given, and the word after it.
+type naming struct {
+	text   string
+	quoted bool
+	end    int
+}
+
+// A kind of names says which texts may be one, in quotes and without; nil is none. A single word
+// that does not look like a path is none if it is in a list of never, or of lower without a capital.
+type kind struct {
+	quoted, plain func(text string) bool
+	never, lower  []string
+}
+
+var kinds = map[string]kind{
+	"file": {fileShaped, fileShaped, nil, nil}, "path": {slashed, slashed, nil, nil}, "sure": {likePath, likePath, nil, nil},
+	"ignore": {isIgnore, isIgnore, nil, nil}, "quoted": {anyName, nil, nil, nil}, "one": {oneName, nil, nil, nil},
+	"title": {nil, isTitle, nil, nil}, "odd": {nil, isOdd, nil, nil},
+	"given": {anyName, anyName, nil, nil}, "any": {anyName, anyName, []string{"pointing"}, nil},
+	"newname": {anyName, anyName, nil, []string{"pointing", "topic", "timed", "vague"}},
+	"before":  {anyName, anyName, []string{"pointing"}, []string{"vague", "ws"}},
+	"stem":    {anyName, anyName, []string{"pointing"}, []string{"vague", "ws", "kind", "docn"}},
+	"bare":    {nil, isWords, []string{"pointing", "topic", "timed"}, []string{"vague"}},
+}
+
+func anyName(string) bool       { return true }
+func likePath(text string) bool { return fileShaped(text) || slashed(text) }
+func isIgnore(text string) bool { return fileShaped(text) && strings.HasSuffix(text, "ignore") }
+func isTitle(text string) bool  { return strings.Contains(text, " ") }
+func isWords(text string) bool  { return !likePath(text) }
+func oneName(text string) bool  { return likePath(text) || !isTitle(text) }
+func isOdd(text string) bool {
+	return !likePath(text) && !isTitle(text) && strings.ContainsAny(text, "-_0123456789")
+}
+func isNumber(text string) bool  { return text != "" && strings.Trim(text, "0123456789") == "" }
+func atPosition(i, end int) bool { return i+1 == end }
+
+// steps are the kinds of one word that is no name.
+var steps = map[string]func(m *matcher, i int) bool{
+	"word":    (*matcher).says,
+	"loose":   func(m *matcher, i int) bool { return m.says(i) || m.is(i, "binds") && !m.is(i, "strict") },
+	"purpose": func(m *matcher, i int) bool { return m.says(i) && !m.is(i, "timed") },
+	"fact": func(m *matcher, i int) bool {
+		orders := m.is(i, "deed", "dirn", "filen", "files", "here2") && !m.is(i-1, "det") && !strings.HasSuffix(m.word(i).lower, "ing")
+		return m.says(i) && !orders || m.is(i, "facts")
+	},
+	"end":    func(m *matcher, i int) bool { return atPosition(i, len(m.list)) && m.is(i, "dirn") },
+	"number": func(m *matcher, i int) bool { return m.word(i).kind == plain && isNumber(m.word(i).text) },
+	"adj": func(m *matcher, i int) bool {
+		w := m.word(i)
+		return w.kind == plain && w.text == w.lower && pathBytes(w.text) && !m.looks(i) &&
+			!m.is(i, "never", "pointing", "vague", "topic", "deed", "dirn", "filen", "binds")
+	},
+	"any-text": func(m *matcher, i int) bool { return m.word(i).kind == quoted },
+	"text": func(m *matcher, i int) bool {
+		w := m.word(i)
+		return w.kind == quoted && (!fileShaped(w.text) || isTitle(w.text))
+	},
+}
+
+// name reads a name of a kind at word i; the head of the grammar explains the kinds.
+func (m *matcher) name(of string, i int) (naming, bool) {
+	w := m.word(i)
+	if fits := steps[of]; fits != nil {
+		return naming{w.text, w.kind == quoted, i + 1}, fits(m, i)
+	}
+	k, named := kinds[of]
+	switch {
+	case of == "none":
+		return naming{"", false, i}, true
+	case !named:
+		return m.stretch(of, i)
+	case w.kind == quoted:
+		return naming{w.text, true, i + 1}, k.quoted != nil && quotedPath(w.text) && k.quoted(w.text)
+	}
+	text, end := m.title(i)
+	switch {
+	case end < 0 || k.plain == nil || !k.plain(text) || strings.Contains(text, "/") && !m.looks(i):
+		return naming{}, false
+	case end == i+1 && !m.looks(i):
+		if !letterOrDigit(text) || m.is(i, k.never...) || w.text == w.lower && m.is(i, k.lower...) {
+			return naming{}, false
+		}
+	}
+	return naming{text, false, end}, true
+}
+
+// stretch reads a text without quotes: an argument of echo, a sample, JSON, or the rest.
+func (m *matcher) stretch(of string, i int) (naming, bool) {
+	k, w := i, m.word(i)
+	switch of {
+	case "arg":
+		if w.kind == quoted {
+			return naming{w.text, true, i + 1}, true
+		}
+		for m.word(k).kind == plain && !strings.HasPrefix(m.word(k).text, ">") {
+			k++
+		}
+	case "sample":
+		for m.is(k, "samples") {
+			k++
+		}
+	case "json":
+		rest := strings.TrimSpace(m.prompt[w.start:])
+		return naming{rest, false, len(m.list)}, w.kind == plain && strings.IndexByte("{[", w.text[0]) >= 0 && json.Valid([]byte(rest))
+	default:
+		text, ok := m.rest(i, of == "line")
+		return naming{text, false, len(m.list)}, ok
+	}
+	if k == i {
+		return naming{}, false
+	}
+	return naming{m.prompt[w.start:m.list[k-1].end], false, k}, true
+}
+
 // word returns word i; beyond the end an empty mark.
 func (m *matcher) word(i int) *word {
 	if i < 0 || i >= len(m.list) {
-		return &noWord
+		return &word{kind: mark, start: len(m.prompt), end: len(m.prompt)}
 	}
 	return &m.list[i]
 }
-
-var noWord = word{kind: mark}
 
 // is reports whether word i is in one of the lists of words of the grammar.
 func (m *matcher) is(i int, lists ...string) bool {
@@ -27,132 +140,22 @@ func (m *matcher) is(i int, lists ...string) bool {
 	return w.kind == plain && slices.ContainsFunc(lists, func(list string) bool { return m.listed(list, w.number) })
 }
 
-// A name is what a slot is given, and the word after it.
-type naming struct {
-	text   string
-	quoted bool
-	end    int
-}
-
-// name reads a name of a kind at word i; the head of the grammar explains the kinds.
-func (m *matcher) name(kind string, i int) (naming, bool) {
-	w := m.word(i)
-	switch kind {
-	case "none":
-		return naming{"", false, i}, true
-	case "word":
-		return naming{"", false, i + 1}, m.says(i)
-	case "loose":
-		return naming{"", false, i + 1}, w.kind == plain && (m.says(i) || m.is(i, "binds") && !m.is(i, "strict"))
-	case "end":
-		return naming{w.text, false, i + 1}, i+1 == len(m.list) && m.is(i, "dirn")
-	case "fact":
-		return naming{"", false, i + 1}, m.says(i) && (!m.is(i, "deed", "dirn", "filen", "files", "here2") || m.is(i-1, "det") || strings.HasSuffix(w.lower, "ing")) || m.is(i, "facts")
-	case "purpose":
-		return naming{"", false, i + 1}, m.says(i) && !m.is(i, "timed")
-	case "adj":
-		return naming{w.lower, false, i + 1}, w.kind == plain && w.text == w.lower && pathBytes(w.text) && !m.looks(i) &&
-			!m.is(i, "never", "pointing", "vague", "topic", "deed", "dirn", "filen", "binds")
-	case "text":
-		return naming{w.text, true, i + 1}, w.kind == quoted && (!fileShaped(w.text) || strings.Contains(w.text, " "))
-	case "arg":
-		k := i
-		for w.kind != quoted && m.word(k).kind == plain && !strings.HasPrefix(m.word(k).text, ">") && k < len(m.list) {
-			k++
-		}
-		if k > i {
-			return naming{m.prompt[w.start:m.word(k-1).end], false, k}, true
-		}
-		return naming{w.text, true, i + 1}, w.kind == quoted
-	case "any-text":
-		return naming{w.text, true, i + 1}, w.kind == quoted
-	case "json":
-		rest := strings.TrimSpace(m.prompt[min(w.start, len(m.prompt)):])
-		ok := w.kind == plain && i < len(m.list) && strings.IndexByte("{[", rest[0]) >= 0 && json.Valid([]byte(rest))
-		return naming{rest, false, len(m.list)}, ok
-	case "rest", "line":
-		text, ok := m.rest(i, kind == "line")
-		return naming{text, false, len(m.list)}, ok
-	case "number":
-		return naming{w.text, false, i + 1}, w.kind == plain && strings.Trim(w.text, "0123456789") == ""
-	case "sample":
-		k := i
-		for m.is(k, "samples") {
-			k++
-		}
-		return naming{m.prompt[min(w.start, len(m.prompt)):max(m.word(k-1).end, min(w.start, len(m.prompt)))], false, k}, k > i
-	}
-	if w.kind == quoted {
-		return naming{w.text, true, i + 1}, quotedPath(w.text) && m.fits(kind, w.text, true)
-	}
-	text, end := m.title(i)
-	if end < 0 {
-		return naming{}, false
-	}
-	ok := m.fits(kind, text, false) && !(strings.Contains(text, "/") && !m.looks(i))
-	if end == i+1 && !m.looks(i) { // a word by itself
-		capital := w.text != w.lower
-		switch kind {
-		case "given":
-			ok = ok && letterOrDigit(text)
-		case "any":
-			ok = ok && letterOrDigit(text) && !m.is(i, "pointing")
-		case "before":
-			ok = ok && letterOrDigit(text) && !m.is(i, "pointing") && (capital || !m.is(i, "vague", "ws"))
-		case "newname":
-			ok = ok && letterOrDigit(text) && (capital || !m.is(i, "pointing", "topic", "timed", "vague"))
-		case "stem":
-			ok = ok && letterOrDigit(text) && !m.is(i, "pointing") && (capital || !m.is(i, "vague", "ws", "kind", "docn"))
-		case "bare":
-			ok = ok && letterOrDigit(text) && !m.is(i, "pointing", "topic", "timed") && (capital || !m.is(i, "vague"))
-		}
-	}
-	return naming{text, false, end}, ok
-}
-
-// fits reports whether a text can be a name of a kind by its looks.
-func (m *matcher) fits(kind, text string, inQuotes bool) bool {
-	shaped, path := fileShaped(text), slashed(text)
-	blank := strings.Contains(text, " ")
-	switch kind {
-	case "file":
-		return shaped
-	case "sure":
-		return shaped || path
-	case "path":
-		return path
-	case "ignore":
-		return shaped && strings.HasSuffix(text, "ignore")
-	case "odd": // no word
-		return !inQuotes && !shaped && !path && !blank && strings.ContainsAny(text, "-_0123456789")
-	case "bare":
-		return !inQuotes && !shaped && !path
-	case "quoted":
-		return inQuotes && (shaped || path || !blank || len(strings.Fields(text)) <= maxNameWords)
-	case "one": // a name in quotes rather than a phrase
-		return inQuotes && (shaped || path || !blank)
-	case "title":
-		return blank && !inQuotes
-	}
-	return true
-}
-
 // looks reports whether word i is a path by its looks.
 func (m *matcher) looks(i int) bool {
 	w := m.word(i)
-	if w.kind != plain || !pathBytes(w.text) || m.is(i, "never") {
+	switch {
+	case w.kind != plain || !pathBytes(w.text) || m.is(i, "never"):
 		return false
-	}
-	if slashed(w.text) {
-		return strings.IndexByte("./~", w.text[0]) >= 0 || strings.ContainsFunc(w.text, isLetter) && !m.alternatives(w.text)
+	case slashed(w.text):
+		return strings.IndexByte("./~", w.text[0]) >= 0 || strings.ContainsFunc(w.text, isLetter) && !m.alternatives(w.lower)
 	}
 	return fileShaped(w.text) && !m.is(i, "pointing", "topic", "timed") && (w.text != w.lower || !m.is(i, "vague"))
 }
 
 // alternatives reports whether a word is like files/directories.
 func (m *matcher) alternatives(text string) bool {
-	for part := range strings.SplitSeq(lower(text), "/") {
-		if n := m.grammar.words[part]; n == 0 || !(m.listed("never", n) || m.listed("pointing", n) || m.listed("vague", n)) {
+	for part := range strings.SplitSeq(text, "/") {
+		if n := m.grammar.words[part]; !m.listed("never", n) && !m.listed("pointing", n) && !m.listed("vague", n) {
 			return false
 		}
 	}
@@ -163,10 +166,11 @@ func (m *matcher) alternatives(text string) bool {
 // after the other. It returns -1 in the middle of such a name.
 func (m *matcher) title(i int) (string, int) {
 	w := m.word(i)
-	if w.kind != plain || !pathBytes(w.text) || m.is(i, "never") {
+	starts := i == 1 || m.word(i-2).kind == mark && strings.Contains(".!?:;,\n", m.word(i-2).text) // the capital before says nothing
+	switch {
+	case w.kind != plain || !pathBytes(w.text) || m.is(i, "never"):
 		return "", -1
-	}
-	if i > 0 && m.pair(i-1) && !m.starts(i-1) && !m.is(i-1, "deed", "filen", "dirn") && !m.acronym(i-1) {
+	case i > 0 && m.pair(i-1) && !starts && !m.is(i-1, "deed", "filen", "dirn") && !m.acronym(i-1):
 		return "", -1
 	}
 	k := i + 1
@@ -179,11 +183,6 @@ func (m *matcher) title(i int) (string, int) {
 	return m.prompt[w.start:m.word(k-1).end], k
 }
 
-// starts reports whether word i begins a sentence, so that its capital says nothing.
-func (m *matcher) starts(i int) bool {
-	return i == 0 || m.word(i-1).kind == mark && strings.Contains(".!?:;,\n", m.word(i-1).text)
-}
-
 // acronym reports whether word i names a format in capitals: the PDF a.pdf.
 func (m *matcher) acronym(i int) bool {
 	w := m.word(i)
@@ -193,17 +192,18 @@ func (m *matcher) acronym(i int) bool {
 // pair reports whether words i and i+1 can be parts of one name.
 func (m *matcher) pair(i int) bool {
 	a, b := m.word(i), m.word(i+1)
-	return m.titled(i) && m.titled(i+1) && !fileShaped(a.text) && b.start == a.end+1 && m.prompt[a.end] == ' ' && strings.IndexByte("/.~", b.text[0]) < 0
+	return m.titled(i) && m.titled(i+1) && !fileShaped(a.text) && b.start == a.end+1 && m.prompt[a.end] == ' ' &&
+		strings.IndexByte("/.~", b.text[0]) < 0
 }
 
 // titled reports whether a word can stand inside an unquoted name of several words: it begins
 // with a capital or a digit, or is a path.
 func (m *matcher) titled(i int) bool {
 	w := m.word(i)
-	if w.kind != plain || m.is(i, "never") {
+	switch {
+	case w.kind != plain || m.is(i, "never"):
 		return false
-	}
-	if !pathBytes(w.text) {
+	case !pathBytes(w.text):
 		return w.text == "-" || w.text == "&"
 	}
 	return 'A' <= w.text[0] && w.text[0] <= 'Z' || '0' <= w.text[0] && w.text[0] <= '9' || strings.Contains(w.text, "/")
@@ -213,8 +213,8 @@ func (m *matcher) titled(i int) bool {
 // filter and no further request.
 func (m *matcher) says(i int) bool {
 	w := m.word(i)
-	return w.kind == plain && w.lower != "" && !m.looks(i) && !strings.ContainsAny(w.text, "*$<>|&;{}[]=/:") && !m.is(i, "binds") &&
-		!strings.HasSuffix(w.lower, "n't")
+	return w.kind == plain && w.lower != "" && !m.looks(i) && !m.is(i, "binds") &&
+		!strings.ContainsAny(w.text, "*$<>|&;{}[]=/:") && !strings.HasSuffix(w.lower, "n't")
 }
 
 // rest returns the rest of the prompt from word i on, if it is a text: without a fence around it,
@@ -228,17 +228,12 @@ func (m *matcher) rest(i int, line bool) (string, bool) {
 		return "", false
 	}
 	text, ok := unfenced(strings.TrimRight(m.prompt[w.start:], " \t\r\n"))
-	if !ok || m.asksMore(i) {
+	if !ok || m.asksMore(i) || line && (!m.whole || w.kind == mark || m.is(i, "describes") && w.text == w.lower) {
 		return "", false
 	}
-	if line {
-		if !m.whole || w.kind == mark || m.is(i, "describes") && w.text == w.lower {
+	for j := i; j < len(m.list) && line; j++ {
+		if w := m.word(j); w.lower == "" || w.text == "\n" || m.is(j, "ends-text") || m.looks(j) {
 			return "", false
-		}
-		for j := i; j < len(m.list); j++ {
-			if w := m.word(j); w.kind == quoted || w.lower == "" || w.text == "\n" || m.is(j, "ends-text") || m.looks(j) {
-				return "", false
-			}
 		}
 	}
 	return text, true
@@ -246,19 +241,11 @@ func (m *matcher) rest(i int, line bool) (string, bool) {
 
 // asksMore reports whether the line goes on to ask for another operation: "… and then delete b.txt".
 func (m *matcher) asksMore(i int) bool {
-	bound := false // a connecting word stands before this one
-	for ; i < len(m.list); i++ {
-		switch w := m.word(i); w.lower {
-		case "¶":
-			return false
-		case "and", "then", "also", ",", ".", ";", "!", "afterwards", "finally", "next", "please":
-			bound = true
-		default:
-			if bound && (m.is(i, "deed") || w.lower == "thanks" || w.lower == "thank" || w.lower == "let") {
-				return true
-			}
-			bound = false
+	for bound := false; i < len(m.list) && m.word(i).lower != "¶"; i++ {
+		if bound && m.is(i, "deed", "more-of") {
+			return true
 		}
+		bound = m.listed("joints", m.word(i).number)
 	}
 	return false
 }
@@ -274,31 +261,15 @@ func unfenced(text string) (string, bool) {
 	return body, closed && strings.HasPrefix(text, "```") && !strings.Contains(body, "```")
 }
 
-// knownFiles are file names that have no extension.
-var knownFiles = [...]string{
-	"makefile", "dockerfile", "containerfile", "jenkinsfile", "pipfile", "procfile", "gemfile", "rakefile", "brewfile", "podfile",
-	"vagrantfile", "justfile", "readme", "license", "licence", "changelog", "contributing", "codeowners",
-	"fstab", "crontab", "sudoers", "passwd", "known_hosts", "authorized_keys", "id_rsa",
-}
-
-// filesInFolders are such names that are ordinary words when they stand alone.
-var filesInFolders = [...]string{"hosts", "group", "authors", "notice", "copying", "todo", "version", "profile"}
-
-// hostEndings make a bare word with a point a site rather than a file.
-var hostEndings = [...]string{".com", ".org", ".net", ".edu", ".gov"}
-
 // pathBytes reports whether s is made of what an unquoted path is made of.
 func pathBytes(s string) bool {
-	if len(s) > maxPathBytes {
-		return false
-	}
-	for i := range len(s) {
+	for i := range min(len(s), maxPathBytes+1) {
 		drive := s[i] == ':' && i == 1 && isLetter(rune(s[0])) // D:/Work
 		if !letter(s[i]) && strings.IndexByte("._-/~@+", s[i]) < 0 && !drive {
 			return false
 		}
 	}
-	return s != "" && strings.IndexByte("-@+", s[0]) < 0 && (!strings.Contains(s, "@") || strings.Contains(s, "/"))
+	return s != "" && len(s) <= maxPathBytes && strings.IndexByte("-@+", s[0]) < 0 && (!strings.Contains(s, "@") || strings.Contains(s, "/"))
 }
 
 // quotedPath reports whether the text between two quotes can be a path: one line, no pattern,
@@ -310,32 +281,25 @@ func quotedPath(s string) bool {
 
 // slashed reports whether a text is a path by its slashes.
 func slashed(s string) bool {
-	return s == "." || s == ".." || strings.Contains(s, "/") && !strings.Contains(s, "//") && strings.ContainsFunc(s, isLetter) || s == "./" || s == "/"
+	return s == "." || s == ".." || s == "./" || s == "/" || strings.Contains(s, "/") && !strings.Contains(s, "//") && strings.ContainsFunc(s, isLetter)
 }
 
 // fileShaped reports whether the last segment looks like a file: an extension, a dot file, or
 // one of the names that files have without.
 func fileShaped(s string) bool {
 	base := s[strings.LastIndexByte(s, '/')+1:]
-	low := lower(base)
-	if slices.Contains(knownFiles[:], low) || base != s && slices.Contains(filesInFolders[:], low) {
-		return true
-	}
+	low, lists := lower(base), compiled().lists
 	dot := strings.LastIndexByte(base, '.')
 	switch {
-	case dot < 0 || len(base) > 255:
+	case slices.Contains(lists["files-without"], low) || base != s && slices.Contains(lists["files-in-folders"], low):
+		return true
+	case dot < 0 || len(base) > 255 || base == s && (slices.Contains(lists["no-files"], low) || slices.Contains(lists["sites"], low[dot:])):
 		return false
 	case dot == 0:
-		return len(base) > 1 && strings.ContainsFunc(base, isLetter)
-	case len(base)-dot > 12 || !extension(base[dot+1:]):
-		return false
+		return strings.ContainsFunc(base, isLetter)
 	}
-	return base != s || !slices.Contains(hostEndings[:], low[dot:]) && low != "e.g" && low != "i.e" && low != "a.m" && low != "p.m"
-}
-
-// extension reports whether s is letters and digits, with a letter among them.
-func extension(s string) bool {
-	return strings.ContainsFunc(s, isLetter) && !strings.ContainsFunc(s, func(r rune) bool { return !isLetter(r) && (r < '0' || r > '9') })
+	end := base[dot+1:]
+	return len(end) < 12 && strings.ContainsFunc(end, isLetter) && !strings.ContainsFunc(end, func(r rune) bool { return !isLetter(r) && (r < '0' || r > '9') })
 }
 
 func isLetter(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || r >= 0x80 }
