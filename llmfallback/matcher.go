@@ -15,19 +15,11 @@ var rules string
 
 // A grammar holds rules by their number, and numbers by what they number.
 type grammar struct {
-	rules [][]sequence
-	heads []string            // the name of each rule
-	named map[string]int      // the number of each rule
-	words map[string]int      // the number of each word, from 1
-	lists map[string][]string // words that what a model proposes is compared with
-}
-
-// A sequence is one way to say something. It can begin with the words of first, and with any
-// word if it is open.
-type sequence struct {
-	items []item
-	first set
-	open  bool
+	rules [][][]item     // by number; each way is items in a row
+	heads []string       // the name of each rule
+	named map[string]int // the number of each rule
+	words map[string]int // the number of each word, from 1
+	lists map[string][]string
 }
 
 // An item is one of some words, a rule, or a name of a kind; slot binds what it reads.
@@ -52,31 +44,28 @@ func (s *set) add(n int) {
 
 var compiled = sync.OnceValue(func() *grammar { return compile(rules, func(string) bool { return true }) })
 
-// compile reads a grammar. Words that keep does not keep are left out, and with them the
-// sequences that need one.
+// compile reads a grammar. Words that keep does not keep are left out, and with them the ways
+// that need one.
 func compile(text string, keep func(word string) bool) *grammar {
 	g := &grammar{named: map[string]int{}, words: map[string]int{}, lists: map[string][]string{}}
 	for line := range strings.Lines(strings.NewReplacer("\n  |", "|", "\n  ", " ").Replace(text)) {
-		if name, list, ok := strings.Cut(line, " : "); ok && !strings.Contains(line, " = ") {
-			g.lists[name] = strings.Fields(list)
+		name, body, isRule := strings.Cut(line, " = ")
+		if list, words, ok := strings.Cut(line, " : "); ok && !isRule {
+			g.lists[list] = strings.Fields(words)
+		}
+		if !isRule || strings.HasPrefix(line, "#") {
 			continue
 		}
-		name, body, ok := strings.Cut(line, " = ")
-		if !ok || strings.HasPrefix(line, "#") {
-			continue
-		}
-		n := g.rule(strings.TrimSpace(name))
+		n := g.rule(name)
 		for way := range strings.SplitSeq(body, " / ") {
-			if s, ok := g.sequence(strings.Fields(way), keep); ok {
-				g.rules[n] = append(g.rules[n], s)
+			var items []item
+			possible := true
+			for field := range strings.FieldsSeq(way) {
+				it := g.item(field, keep)
+				items, possible = append(items, it), possible && (it.optional || it.rule >= 0 || it.kind != "" || it.words != nil)
 			}
-		}
-	}
-	for changed := true; changed; {
-		changed = false
-		for n := range g.rules {
-			for i := range g.rules[n] {
-				changed = g.begin(&g.rules[n][i]) || changed
+			if possible {
+				g.rules[n] = append(g.rules[n], items)
 			}
 		}
 	}
@@ -92,92 +81,50 @@ func (g *grammar) rule(name string) int {
 	return n
 }
 
-func (g *grammar) sequence(fields []string, keep func(string) bool) (s sequence, ok bool) {
-	for _, field := range fields {
-		it := item{rule: -1}
-		if len(field) > 1 {
-			field, it.optional = strings.CutSuffix(field, "?")
-			field, it.many = strings.CutSuffix(field, "*")
-		}
-		slot, rule, bound := strings.Cut(field, "@")
-		switch {
-		case bound:
-			it.slot, it.rule = slot, g.rule(rule)
-		case len(field) > 1 && field[0] == '$':
-			it.slot, it.kind, _ = strings.Cut(field[1:], ":")
-			it.kind = cmp.Or(it.kind, "none")
-		default:
-			for w := range strings.SplitSeq(field, "|") {
-				if !keep(w) {
-					continue
-				}
-				if g.words[w] == 0 {
-					g.words[w] = len(g.words) + 1
-				}
+func (g *grammar) item(field string, keep func(string) bool) item {
+	it := item{rule: -1}
+	if len(field) > 1 {
+		field, it.optional = strings.CutSuffix(field, "?")
+		field, it.many = strings.CutSuffix(field, "*")
+		it.optional = it.optional || it.many
+	}
+	slot, rule, isRule := strings.Cut(field, "@")
+	switch {
+	case isRule:
+		it.slot, it.rule = slot, g.rule(rule)
+	case len(field) > 1 && field[0] == '$':
+		it.slot, it.kind, _ = strings.Cut(field[1:], ":")
+		it.kind = cmp.Or(it.kind, "none")
+	default:
+		for w := range strings.SplitSeq(field, "|") {
+			if g.words[w] == 0 {
+				g.words[w] = len(g.words) + 1
+			}
+			if keep(w) {
 				it.words.add(g.words[w])
 			}
-			if it.words == nil && !it.optional && !it.many {
-				return s, false
-			}
 		}
-		s.items = append(s.items, it)
 	}
-	return s, len(s.items) > 0
+	return it
 }
 
-// begin adds to what s can begin with what is known by now. It reports whether that was new.
-func (g *grammar) begin(s *sequence) (changed bool) {
-	for _, it := range s.items {
-		switch {
-		case s.open:
-			return changed
-		case it.rule >= 0:
-			empty := false
-			for i := range g.rules[it.rule] {
-				of := &g.rules[it.rule][i]
-				empty = empty || of.open
-				changed = s.first.merge(of.first) || changed
-			}
-			if empty {
-				s.open = true
-				return true
-			}
-		case it.kind != "":
-			s.open = true
-			return true
-		default:
-			changed = s.first.merge(it.words) || changed
-		}
-		if !it.optional && !it.many {
-			return changed
-		}
-	}
-	s.open = true
-	return true
+// listed reports whether a rule that is a list of words has a word.
+func (g *grammar) listed(list string, number int) bool {
+	return g.rules[g.named[list]][0][0].words.has(number)
 }
 
-func (s *set) merge(more set) (changed bool) {
-	for i, bits := range more {
-		if i >= len(*s) {
-			*s = append(*s, 0)
-		}
-		changed = changed || (*s)[i]|bits != (*s)[i]
-		(*s)[i] |= bits
-	}
-	return changed
-}
+// marks reports whether a text starts after a word and a colon.
+func (g *grammar) marks(word string) bool { return g.listed("marker", g.words[lower(word)]) }
 
 // A binding is what a slot was given: a text, or what was bound within. Bindings form a list,
 // the last one first; one without a slot stands for the list within.
 type binding struct {
-	slot, text string
-	quoted     bool
-	way        int // of the rule of an operation, from 1
-	within     *binding
-	before     *binding
+	slot, text     string
+	way            int // of the rule of an operation, from 1
+	within, before *binding
 }
 
-// each calls f with the bindings of b, those of slots within slots left out.
+// each calls f with the bindings of b, those within slots left out.
 func (b *binding) each(f func(*binding)) {
 	for ; b != nil; b = b.before {
 		if b.slot == "" {
@@ -188,14 +135,23 @@ func (b *binding) each(f func(*binding)) {
 	}
 }
 
+func (b *binding) equal(c *binding) bool {
+	for ; b != c; b, c = b.before, c.before {
+		if b == nil || c == nil || b.slot != c.slot || b.text != c.text || !b.within.equal(c.within) {
+			return false
+		}
+	}
+	return true
+}
+
 // A reading is one way to read the words from somewhere to end.
 type reading struct {
 	end   int
 	bound *binding
 }
 
-// maxReadings bounds the ways in which a rule reads the words from one place, and maxSteps
-// the work on one prompt.
+// maxReadings bounds the ways in which a rule reads the words from one place, and maxSteps the
+// work on one prompt.
 const (
 	maxReadings = 200
 	maxSteps    = 60_000
@@ -208,15 +164,14 @@ type matcher struct {
 	memo  [][][]reading // by word and rule
 	done  [][]bool
 	steps int
-	lost  bool // there was too much to do
-	far   progress
+	lost  bool     // there was too much to do
+	far   progress // the farthest
 }
 
-// A progress is how far an operation was read: up to which word, and what was to come then.
+// A progress is how far an operation was read: from which word, up to which.
 type progress struct {
 	rule, from, to int
 	bound          *binding
-	next           item
 }
 
 // read returns the ways in which a rule can be read at word i.
@@ -228,108 +183,81 @@ func (m *matcher) read(rule, i int) []reading {
 		return m.memo[i][rule]
 	}
 	m.done[i][rule] = true
-	word := 0
-	if i < len(m.list) {
-		word = m.list[i].number
-	}
-	var all []reading
 	op, does := strings.CutPrefix(m.heads[rule], "op:")
-	for n := range m.rules[rule] {
-		if s := &m.rules[rule][n]; s.open || s.first.has(word) {
-			for _, r := range m.along(rule, s.items, i) {
-				if does {
-					r.bound = &binding{slot: "op", text: op, way: n + 1, before: r.bound}
+	var all []reading
+	for n, items := range m.rules[rule] {
+		states := []reading{{i, nil}}
+		for k := 0; k < len(items) && len(states) > 0; k++ {
+			states = m.along(items[k], states)
+			for _, r := range states {
+				if does && r.end > m.far.to {
+					m.far = progress{rule, i, r.end, r.bound}
 				}
-				all = m.add(all, r)
 			}
+		}
+		for _, r := range states {
+			if does {
+				r.bound = &binding{slot: "op", text: op, way: n + 1, before: r.bound}
+			}
+			all = m.add(all, r)
 		}
 	}
 	m.memo[i][rule] = all
 	return all
 }
 
-// along returns the ways in which items can be read one after the other at word i.
-func (m *matcher) along(rule int, items []item, i int) []reading {
-	states := []reading{{i, nil}}
-	for _, it := range items {
-		var next []reading
-		if it.optional || it.many {
-			next = slices.Clone(states)
-		}
-		for k := 0; k < len(states); k++ {
-			s := states[k]
-			for _, r := range m.item(it, s) {
-				if it.many && len(states) < maxReadings && r.end > s.end {
-					states = m.add(states, r)
-				}
-				next = m.add(next, r)
-				if r.end > m.far.to && strings.HasPrefix(m.heads[rule], "op:") {
-					m.far = progress{rule, i, r.end, r.bound, it}
-				}
+// along returns the ways in which an item can be read after each of some states.
+func (m *matcher) along(it item, states []reading) (next []reading) {
+	if it.optional {
+		next = slices.Clone(states)
+	}
+	for k := 0; k < len(states); k++ {
+		for _, r := range m.after(states[k], it) {
+			if it.many && r.end > states[k].end {
+				states = m.add(states, r)
 			}
-		}
-		if states = next; len(states) == 0 {
-			return nil
+			next = m.add(next, r)
 		}
 	}
-	return states
+	return next
 }
 
-// item returns the ways in which an item can be read after s.
-func (m *matcher) item(it item, s reading) (all []reading) {
+// after returns the ways in which an item can be read after s.
+func (m *matcher) after(s reading, it item) (all []reading) {
 	if m.steps++; m.steps > maxSteps {
 		m.lost = true
 		return nil
 	}
 	switch {
 	case it.rule >= 0:
-		slot := it.slot
 		for _, r := range m.read(it.rule, s.end) {
-			if r.bound != nil || slot != "" {
-				r.bound = &binding{slot: slot, within: r.bound, before: s.bound}
-			} else {
+			if r.bound == nil && it.slot == "" {
 				r.bound = s.bound
+			} else {
+				r.bound = &binding{slot: it.slot, within: r.bound, before: s.bound}
 			}
 			all = append(all, r)
 		}
 	case it.kind != "":
-		n, ok := m.name(it.kind, s.end)
-		if ok && it.slot == "_" {
-			all = append(all, reading{n.end, s.bound})
+		if n, ok := m.name(it.kind, s.end); ok && it.slot == "_" {
+			return []reading{{n.end, s.bound}}
 		} else if ok {
-			all = append(all, reading{n.end, &binding{slot: it.slot, text: n.text, quoted: n.quoted, before: s.bound}})
+			return []reading{{n.end, &binding{slot: it.slot, text: n.text, before: s.bound}}}
 		}
 	case s.end < len(m.list) && it.words.has(m.list[s.end].number):
-		all = append(all, reading{s.end + 1, s.bound})
+		return []reading{{s.end + 1, s.bound}}
 	}
 	return all
 }
 
 // add adds a reading that is new.
 func (m *matcher) add(all []reading, r reading) []reading {
-	if slices.ContainsFunc(all, func(o reading) bool { return o.end == r.end && o.bound.equal(r.bound) }) {
+	switch {
+	case slices.ContainsFunc(all, func(o reading) bool { return o.end == r.end && o.bound.equal(r.bound) }):
 		return all
-	}
-	if len(all) >= maxReadings {
+	case len(all) >= maxReadings:
 		m.lost = true
 		return all
 	}
 	return append(all, r)
-}
-
-func (b *binding) equal(c *binding) bool {
-	for ; b != c; b, c = b.before, c.before {
-		if b == nil || c == nil || b.slot != c.slot || b.text != c.text || b.quoted != c.quoted || !b.within.equal(c.within) {
-			return false
-		}
-	}
-	return true
-}
-
-// marks reports whether a text starts after a word and a colon.
-func (g *grammar) marks(word string) bool { return g.listed("marker", g.words[lower(word)]) }
-
-// listed reports whether a list of the grammar has a word.
-func (g *grammar) listed(list string, number int) bool {
-	return g.rules[g.named[list]][0].first.has(number)
 }
