@@ -12,15 +12,6 @@ var operations = [...]string{
 	"readFile", "writeFile", "appendFile", "deleteFile", "createDirectory", "listDirectory", "fileExists", "copyFile", "moveFile",
 }
 
-// variants are the folded names that other programs give to operations.
-var variants = map[string]string{
-	"removefile": "deleteFile", "renamefile": "moveFile", "duplicatefile": "copyFile",
-	"makedirectory": "createDirectory", "makedir": "createDirectory", "createdir": "createDirectory", "createfolder": "createDirectory", "makefolder": "createDirectory",
-	"listdir": "listDirectory", "listfiles": "listDirectory", "listfolder": "listDirectory", "readdir": "listDirectory", "readdirectory": "listDirectory",
-	"exists": "fileExists", "pathexists": "fileExists", "checkfile": "fileExists",
-	"openfile": "readFile", "viewfile": "readFile", "showfile": "readFile",
-}
-
 // spelling folds a word to the form in which names are compared: lower case,
 // without the marks of snake and kebab case.
 func spelling(word string) string {
@@ -71,8 +62,8 @@ func command(prompt string) (Extraction, bool) {
 		return Extraction{}, false
 	}
 	op, ok := spelled(c.Operation)
-	if !ok {
-		op, ok = variants[spelling(c.Operation)]
+	for i := 0; i < len(operations) && !ok; i++ {
+		op, ok = operations[i], slices.Contains(compiled().lists["name:"+operations[i]], spelling(c.Operation))
 	}
 	if !ok {
 		op, ok = mistyped(c.Operation)

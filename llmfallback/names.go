@@ -13,9 +13,8 @@ const (
 
 // A naming is what a slot is given, and the word after it.
 type naming struct {
-	text   string
-	quoted bool
-	end    int
+	text string
+	end  int
 }
 
 // A kind of names says which texts may be one, in quotes and without; nil is none. A single word
@@ -45,8 +44,7 @@ func oneName(text string) bool  { return likePath(text) || !isTitle(text) }
 func isOdd(text string) bool {
 	return !likePath(text) && !isTitle(text) && strings.ContainsAny(text, "-_0123456789")
 }
-func isNumber(text string) bool  { return text != "" && strings.Trim(text, "0123456789") == "" }
-func atPosition(i, end int) bool { return i+1 == end }
+func isNumber(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
 // steps are the kinds of one word that is no name.
 var steps = map[string]func(m *matcher, i int) bool{
@@ -57,7 +55,7 @@ var steps = map[string]func(m *matcher, i int) bool{
 		orders := m.is(i, "deed", "dirn", "filen", "files", "here2") && !m.is(i-1, "det") && !strings.HasSuffix(m.word(i).lower, "ing")
 		return m.says(i) && !orders || m.is(i, "facts")
 	},
-	"end":    func(m *matcher, i int) bool { return atPosition(i, len(m.list)) && m.is(i, "dirn") },
+	"end":    func(m *matcher, i int) bool { return i+1 == len(m.list) && m.is(i, "dirn") },
 	"number": func(m *matcher, i int) bool { return m.word(i).kind == plain && isNumber(m.word(i).text) },
 	"adj": func(m *matcher, i int) bool {
 		w := m.word(i)
@@ -75,16 +73,16 @@ var steps = map[string]func(m *matcher, i int) bool{
 func (m *matcher) name(of string, i int) (naming, bool) {
 	w := m.word(i)
 	if fits := steps[of]; fits != nil {
-		return naming{w.text, w.kind == quoted, i + 1}, fits(m, i)
+		return naming{w.text, i + 1}, fits(m, i)
 	}
 	k, named := kinds[of]
 	switch {
 	case of == "none":
-		return naming{"", false, i}, true
+		return naming{"", i}, true
 	case !named:
 		return m.stretch(of, i)
 	case w.kind == quoted:
-		return naming{w.text, true, i + 1}, k.quoted != nil && quotedPath(w.text) && k.quoted(w.text)
+		return naming{w.text, i + 1}, k.quoted != nil && quotedPath(w.text) && k.quoted(w.text)
 	}
 	text, end := m.title(i)
 	switch {
@@ -95,7 +93,7 @@ func (m *matcher) name(of string, i int) (naming, bool) {
 			return naming{}, false
 		}
 	}
-	return naming{text, false, end}, true
+	return naming{text, end}, true
 }
 
 // stretch reads a text without quotes: an argument of echo, a sample, JSON, or the rest.
@@ -104,7 +102,7 @@ func (m *matcher) stretch(of string, i int) (naming, bool) {
 	switch of {
 	case "arg":
 		if w.kind == quoted {
-			return naming{w.text, true, i + 1}, true
+			return naming{w.text, i + 1}, true
 		}
 		for m.word(k).kind == plain && !strings.HasPrefix(m.word(k).text, ">") {
 			k++
@@ -115,15 +113,15 @@ func (m *matcher) stretch(of string, i int) (naming, bool) {
 		}
 	case "json":
 		rest := strings.TrimSpace(m.prompt[w.start:])
-		return naming{rest, false, len(m.list)}, w.kind == plain && strings.IndexByte("{[", w.text[0]) >= 0 && json.Valid([]byte(rest))
+		return naming{rest, len(m.list)}, w.kind == plain && strings.IndexByte("{[", w.text[0]) >= 0 && json.Valid([]byte(rest))
 	default:
 		text, ok := m.rest(i, of == "line")
-		return naming{text, false, len(m.list)}, ok
+		return naming{text, len(m.list)}, ok
 	}
 	if k == i {
 		return naming{}, false
 	}
-	return naming{m.prompt[w.start:m.list[k-1].end], false, k}, true
+	return naming{m.prompt[w.start:m.list[k-1].end], k}, true
 }
 
 // word returns word i; beyond the end an empty mark.
