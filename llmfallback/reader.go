@@ -68,9 +68,11 @@ func (m *matcher) result() (found Reading) {
 		case !ok:
 			why = cmp.Or(why, f.why)
 		case found.Answered && found.Extraction != e:
-			return Reading{Why: fmt.Sprintf("it can be read in two ways: %s, or %s", found.short(), e.short()), Nearest: e}
+			why := "it can be read in two ways: " + found.short() + ", or " + e.short()
+			return Reading{Why: why, Nearest: e}
 		default:
-			found.Extraction, found.Answered, found.Roles, found.Rule = e, true, f.roles(), fmt.Sprintf("%s %d", f.op, f.way)
+			found.Extraction, found.Answered = e, true
+			found.Roles, found.Rule = f.roles(), fmt.Sprintf("%s %d", f.op, f.way)
 			found.Overwrites = found.Overwrites || f.marks["over"]
 			found.Lines = found.Lines || f.marks["lines"] && (f.op == "appendFile" || f.marks["shell"])
 		}
@@ -97,7 +99,8 @@ func (m *matcher) partial(why string) (r Reading) {
 	f := newFrame(far.bound)
 	f.op = strings.TrimPrefix(m.heads[far.rule], "op:")
 	r.Roles, r.Nearest = f.roles(), f.nearest()
-	r.Understood, r.Missed = m.prompt[m.list[far.from].start:m.list[far.to-1].end], strings.TrimSpace(m.prompt[m.list[far.to-1].end:])
+	end := m.list[far.to-1].end
+	r.Understood, r.Missed = m.prompt[m.list[far.from].start:end], strings.TrimSpace(m.prompt[end:])
 	missed, _, more := strings.Cut(r.Missed, "\n")
 	if len(missed) > 60 || more {
 		missed = strings.ToValidUTF8(missed[:min(len(missed), 60)], "") + " …"
@@ -185,52 +188,83 @@ func (f *frame) nearest() Extraction {
 // settle makes the operation of what was found. It reports false, and why, where the parts do not
 // fit each other.
 func (f *frame) settle(prompt string) (e Extraction, ok bool) {
-	obj, in, called := f.nouns["obj"], f.place(), f.nouns["called"].name
-	if ref := cmp.Or(f.nouns["ref"].name, f.fileBefore()); ref != "" { // "there is a file a.txt. Read it."
-		if obj.name != ref && !obj.marks["it"] {
-			f.why = cmp.Or(f.why, "it is not clear what is to be done with "+ref)
-		}
-		obj.name, obj.marks = ref, nil
-	}
-	if f.why != "" || f.twice {
-		f.why = cmp.Or(f.why, "it says one thing twice")
-		return e, false
+	obj, in := f.object(), f.place()
+	if f.twice {
+		f.blame("it says one thing twice")
 	}
 	e = Extraction{Operation: f.op, Path: obj.name}
-	switch f.op {
-	case "listDirectory":
-		return e, f.list(&e, obj, in)
-	case "copyFile", "moveFile":
-		return e, f.transfer(&e, obj, in)
-	case "writeFile", "appendFile":
-		e.Content, e.HasContent = f.text, f.texted || f.marks["blank"]
-	}
-	e.Path = cmp.Or(e.Path, called)
-	if dat := f.nouns["dat"]; dat.is && e.Path == "" {
-		e.Path = dat.name
-	} else if dat.is {
-		in, f.twice = dat, in.is && !in.marks["here"]
-	}
-	prose, nameless := slices.Contains([]string{".txt", ".md", ".log"}, lower(path.Ext(e.Path))), obj.marks["it"] || e.Path == ""
-	switch e.Path, ok = below(in, e.Path); {
-	case obj.name != "" && called != "":
-		f.why = "it gives two names"
-	case nameless:
-		f.why = "it does not say which"
-	case f.twice || f.nouns["from"].is && f.nouns["in"].is && !f.nouns["in"].marks["here"]:
-		f.why = "it names two places"
-	case !ok:
-		f.why = "the name and the place do not fit"
-	case f.marks["sample"] && !prose:
-		f.why = "it is not clear that this is the text itself; put it in quotes: " + f.text
-	case (f.op == "writeFile" || f.op == "appendFile") && !e.HasContent:
-		f.why = "it does not say what to write"
-	case f.op == "deleteFile" && !f.marks["asked"] && strings.HasSuffix(strings.TrimRight(prompt, " \t\r\n!."), "?"):
-		f.why = "it asks whether to delete"
-	case f.op == "deleteFile" && !fileShaped(e.Path):
-		f.why = "it does not say that this is a file"
+	switch {
+	case f.why != "":
+	case f.op == "listDirectory":
+		f.list(&e, obj, in)
+	case f.op == "copyFile", f.op == "moveFile":
+		f.transfer(&e, obj, in)
+	default:
+		f.lies(&e, obj, in)
+		f.writes(&e)
+		asks := strings.HasSuffix(strings.TrimRight(prompt, " \t\r\n!."), "?")
+		if f.op == "deleteFile" && (asks && !f.marks["asked"] || !fileShaped(e.Path)) {
+			f.blame("it does not order to delete a file")
+		}
 	}
 	return e, f.why == ""
+}
+
+// blame keeps the first reason why a request cannot be carried out.
+func (f *frame) blame(why string) { f.why = cmp.Or(f.why, why) }
+
+// object returns what the request is about: what it names, or the file that was named before.
+func (f *frame) object() noun {
+	obj, ref := f.nouns["obj"], cmp.Or(f.nouns["ref"].name, f.fileBefore())
+	if ref == "" { // "there is a file a.txt. Read it."
+		return obj
+	}
+	if obj.name != ref && !obj.marks["it"] {
+		f.blame("it is not clear what is to be done with " + ref)
+	}
+	return noun{is: true, name: ref}
+}
+
+// lies settles on the path of what is read, made, written or deleted.
+func (f *frame) lies(e *Extraction, obj, in noun) {
+	called, dat, given := f.nouns["called"].name, f.nouns["dat"], f.nouns["in"]
+	if obj.name != "" && called != "" {
+		f.blame("it gives two names")
+	}
+	e.Path = cmp.Or(e.Path, called)
+	switch {
+	case !dat.is:
+	case e.Path == "":
+		e.Path = dat.name
+	case in.is && !in.marks["here"]:
+		f.blame("it names two places")
+	default:
+		in = dat
+	}
+	if obj.marks["it"] || e.Path == "" {
+		f.blame("it does not say which")
+	}
+	if f.nouns["from"].is && given.is && !given.marks["here"] {
+		f.blame("it names two places")
+	}
+	var ok bool
+	if e.Path, ok = below(in, e.Path); !ok {
+		f.blame("the name and the place do not fit")
+	}
+}
+
+// writes settles on the text to write.
+func (f *frame) writes(e *Extraction) {
+	if f.op != "writeFile" && f.op != "appendFile" {
+		return
+	}
+	e.Content, e.HasContent = f.text, f.texted || f.marks["blank"]
+	switch prose := slices.Contains([]string{".txt", ".md", ".log"}, lower(path.Ext(e.Path))); {
+	case f.marks["sample"] && !prose:
+		f.blame("it is not clear that this is the text itself; put it in quotes: " + f.text)
+	case !e.HasContent:
+		f.blame("it does not say what to write")
+	}
 }
 
 // fileBefore returns the file that the request begins with: "In a.txt, …".
@@ -264,22 +298,22 @@ func below(in noun, name string) (string, bool) {
 		return name, true
 	case path.Base(in.name) == name && fileShaped(in.name):
 		return in.name, true
-	case in.name == "" || fileShaped(in.name) && !in.marks["dir"] || rooted(name) || strings.HasPrefix(name, strings.TrimSuffix(in.name, "/")+"/"):
+	case in.name == "" || fileShaped(in.name) && !in.marks["dir"]:
+		return name, false
+	case rooted(name) || strings.HasPrefix(name, strings.TrimSuffix(in.name, "/")+"/"):
 		return name, false
 	}
 	return join(in.name, name), true
 }
 
 // list settles on the folder that a listing is of.
-func (f *frame) list(e *Extraction, of, in noun) (ok bool) {
+func (f *frame) list(e *Extraction, of, in noun) {
+	ok := true
 	switch {
 	case !of.is || of.marks["it"]:
 		of = in
 	case in.is && !in.marks["here"] && !of.marks["here"]:
-		if of.name, ok = below(in, of.name); !ok {
-			f.why = "the name and the place do not fit"
-			return false
-		}
+		of.name, ok = below(in, of.name)
 	}
 	e.Path = of.name
 	if of.marks["here"] || !of.is && f.marks["here"] {
@@ -287,47 +321,59 @@ func (f *frame) list(e *Extraction, of, in noun) (ok bool) {
 	}
 	sort := f.nouns["sort"].name
 	switch {
+	case !ok:
+		f.blame("the name and the place do not fit")
 	case e.Path == "":
-		f.why = "it does not say which folder"
+		f.blame("it does not say which folder")
 	case of.marks["file"] || fileShaped(e.Path) && !of.marks["dir"]:
-		f.why = e.Path + " is not a folder"
+		f.blame(e.Path + " is not a folder")
 	case !strings.HasPrefix(lower(path.Base(e.Path)), strings.TrimSuffix(sort, "s")): // "the report files in Reports" are all
-		f.why = "it lists all names, not those of one sort (" + sort + ")"
+		f.blame("it lists all names, not those of one sort (" + sort + ")")
 	}
-	return f.why == ""
 }
 
 // transfer settles on where a copy or a move goes.
-func (f *frame) transfer(e *Extraction, obj, in noun) (ok bool) {
-	to, called, from := f.nouns["to"], f.nouns["called"].name, f.nouns["from"]
-	into := to.marks["dir"] || to.marks["here"] || to.marks["into"] && !fileShaped(to.name) || from.is && to.marks["bare"] || strings.HasSuffix(to.name, "/")
-	switch given := f.nouns["in"]; {
-	case f.marks["rename"] && to.is: // which keeps the folder
-		called, to = to.name, noun{}
-	case !to.is && given.is && !given.marks["here"] && called == "" && !f.marks["lies"] && !f.marks["rename"]: // copy a.txt in docs
-		to, in, into = given, from, true
-	case from.is && given.is && !given.marks["here"] && to.is:
-		f.why = "it names two places"
+func (f *frame) transfer(e *Extraction, obj, in noun) {
+	to, called, from, given := f.nouns["to"], f.nouns["called"].name, f.nouns["from"], f.nouns["in"]
+	placed := given.is && !given.marks["here"]
+	switch {
+	case f.marks["rename"]: // which keeps the folder
+		called, to = cmp.Or(to.name, called), noun{}
+	case !to.is && placed && called == "" && !f.marks["lies"]: // copy a.txt in docs
+		to, in = given, from
+		to.marks["into"] = true
+	case from.is && placed && to.is:
+		f.blame("it names two places")
 	}
+	var ok bool
 	if e.Path, ok = below(in, obj.name); !ok || e.Path == "" || obj.marks["it"] {
-		f.why = cmp.Or(f.why, "it does not say which file")
+		f.blame("it does not say which file")
 	}
 	base := path.Base(e.Path)
 	switch {
 	case !to.is && called == "":
-		f.why = cmp.Or(f.why, "it does not say where to")
+		f.blame("it does not say where to")
 	case !to.is && strings.Contains(called, "/"):
 		e.Destination = called
 	case !to.is:
 		e.Destination = join(strings.TrimSuffix(strings.TrimSuffix(e.Path, base), "/"), called)
 	case called != "" && (strings.Contains(called, "/") || to.marks["file"]):
-		f.why = cmp.Or(f.why, "it names two destinations")
-	case called == "" && !into:
+		f.blame("it names two destinations")
+	case called == "" && !to.folder(from.is):
 		e.Destination = to.name
 	default:
 		e.Destination = join(to.name, cmp.Or(called, base))
 	}
-	return f.why == "" && e.Destination != "" && e.Destination != e.Path && e.Destination != "/"
+	if e.Destination == "" || e.Destination == e.Path || e.Destination == "/" {
+		f.blame("it does not say where to")
+	}
+}
+
+// folder reports whether a destination is a folder, in which the name stays; moved says that
+// another place was named, so that a bare name is a place, too.
+func (n noun) folder(moved bool) bool {
+	return n.marks["dir"] || n.marks["here"] || n.marks["into"] && !fileShaped(n.name) || moved && n.marks["bare"] ||
+		strings.HasSuffix(n.name, "/")
 }
 
 func rooted(p string) bool { return strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~") }
