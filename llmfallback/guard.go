@@ -40,7 +40,8 @@ func within(prompt string, e Extraction) error {
 	case e.Destination != "" && path.Clean(e.Destination) == path.Clean(e.Path):
 		return fmt.Errorf("%w: path and destination are the same", ErrRefused)
 	case e.HasContent && !occurs(prompt, e.Content, letter):
-		return fmt.Errorf("%w: the content does not occur in the command; copy it from there as it stands", ErrNotInPrompt)
+		const why = "the content does not occur in the command; copy it from there as it stands"
+		return fmt.Errorf("%w: %s", ErrNotInPrompt, why)
 	}
 	return nil
 }
@@ -174,7 +175,8 @@ func (e Extraction) unconfirmed(why string) error {
 // it. The first ones make a request for a look doubtful, too.
 var doubts = [...]struct{ list, why string }{
 	{"denial", "it has a negation: "}, {"past", "it speaks of what was: "}, {"speech", "it tells of words: "},
-	{"question", "it is a question: "}, {"condition", "it has a condition: "}, {"many", "it is about more than one thing: "}, {"other", "it asks for something else, too: "},
+	{"question", "it is a question: "}, {"condition", "it has a condition: "},
+	{"many", "it is about more than one thing: "}, {"other", "it asks for something else, too: "},
 }
 
 const looksOnly = 3 // doubts of a request for a look
@@ -202,7 +204,7 @@ func doubt(prompt string, e Extraction) string {
 	if e.harmless() {
 		return ""
 	}
-	return cmp.Or(g.unlike(prompt, said, e), g.unasked(said, e))
+	return cmp.Or(g.misnamed(prompt, e, g.has(said, "en:"+e.Operation) != ""), g.miswritten(prompt, said, e), g.unasked(said, e))
 }
 
 // unasked returns why the words of a prompt do not ask for e alone. Of English all words are known
@@ -239,50 +241,61 @@ func (g *grammar) unasked(said string, e Extraction) string {
 // wordy are lists of words that are no names by themselves.
 var wordy = [...]string{"never", "pointing", "vague", "topic"}
 
-// unlike returns why the names and the text of e are not what the prompt means by them.
-func (g *grammar) unlike(prompt, said string, e Extraction) string {
-	if len(e.Content) > 1 && fileShaped(e.Content) && !strings.Contains(e.Content, " ") {
-		return e.Content + " may be a file rather than the text itself"
-	}
-	names := "/" + e.Path + "/" + e.Destination + "/"
+// misnamed returns why the names of e are not those that the prompt names, or not all of them.
+func (g *grammar) misnamed(prompt string, e Extraction, english bool) string {
+	names, before := "/"+e.Path+"/"+e.Destination+"/", ""
 	if strings.Contains(names, "@") {
 		return "a name may be an address"
 	}
-	known := names + e.Content
-	list := split(prompt).list
-	for i, w := range list {
-		n, named := g.words[w.text], i > 0 && g.listed("namer", g.words[list[i-1].lower])
-		bare := w.kind == plain && !named && g.has(said, "en:"+e.Operation) != "" && strings.Contains(names, "/"+w.text+"/")
-		if bare && slices.ContainsFunc(wordy[:], func(list string) bool { return g.listed(list, n) }) {
+	apart := func(r rune) bool { return spaceless(string(r), "") || r == ' ' }
+	for _, w := range split(prompt).list {
+		listed := func(list string) bool { return g.listed(list, g.words[w.text]) }
+		bare := w.kind == plain && strings.Contains(names, "/"+w.text+"/") && !g.listed("namer", g.words[before])
+		if english && bare && slices.ContainsFunc(wordy[:], listed) {
 			return strconv.Quote(w.text) + " may be no name"
 		}
-		for part := range strings.FieldsFuncSeq(w.text, func(r rune) bool { return spaceless(string(r), "") || r == ' ' }) {
-			if fileShaped(part) && !strings.Contains(w.text, " ") && !strings.Contains(known, strings.TrimPrefix(part, "./")) {
+		for part := range strings.FieldsFuncSeq(w.text, apart) {
+			known := strings.Contains(names+e.Content, strings.TrimPrefix(part, "./"))
+			if !known && fileShaped(part) && !strings.Contains(w.text, " ") {
 				return "it names " + part + ", too"
 			}
 		}
+		before = w.lower
 	}
+	return ""
+}
+
+// miswritten returns why the text of e is not the text that the prompt means.
+func (g *grammar) miswritten(prompt, said string, e Extraction) string {
 	n := find(prompt, e.Content, letter)
-	if e.Operation != "writeFile" && e.Operation != "appendFile" || n < 0 {
+	switch {
+	case !e.HasContent || n < 0:
 		return ""
-	}
-	if e.Content == "" {
+	case e.Content == "":
 		if w := g.has(said, "invented"); w != "" || strings.ContainsAny(said, "0123456789") {
 			return "it describes the text " + w
 		}
 		return ""
 	}
-	if before := strings.Fields(lower(strings.TrimRight(prompt[:n], "\"'` "))); len(before) > 0 && slices.Contains(g.lists["of"], before[len(before)-1]) {
+	words := strings.Fields(lower(strings.TrimRight(prompt[:n], "\"'` ")))
+	of := len(words) > 0 && slices.Contains(g.lists["of"], words[len(words)-1])
+	if of || len(e.Content) > 1 && fileShaped(e.Content) && !strings.Contains(e.Content, " ") {
 		return e.Content + " may be a file rather than the text itself"
 	}
 	after := prompt[n+len(e.Content):]
-	if line, _, _ := strings.Cut(strings.TrimLeft(after, " \t"), "\n"); line != "" && n > 0 && prompt[n-1] == ' ' && after[0] == ' ' {
-		if next := strings.Fields(line)[0]; letter(next[0]) && !spaceless(next, "") && !slices.Contains(g.lists["before"], lower(next)) {
-			return "it is not clear where the text ends"
-		}
+	line, _, _ := strings.Cut(strings.TrimLeft(after, " \t"), "\n")
+	if line == "" || n == 0 || prompt[n-1] != ' ' || after[0] != ' ' {
+		return ""
+	}
+	if next := strings.Fields(line)[0]; letter(next[0]) && !spaceless(next, "") && !slices.Contains(g.lists["before"], lower(next)) {
+		return "it is not clear where the text ends"
 	}
 	return ""
 }
+
+// chinese replaces the marks of Chinese, and words with a character that alone means something else.
+var chinese = strings.NewReplacer("，", " , ", "。", " . ", "：", " : ", "「", ` "`, "」", `" `, "？", " ? ",
+	"特别", " ", "级别", " ", "类别", " ", "分别", " ", "别名", " ", "通过", " ", "过程", " ", "为了", " ")
 
 // maxJudged is how many bytes of a prompt, without the text to write, are judged by their words.
 const maxJudged = 4 << 10
@@ -306,8 +319,7 @@ func (g *grammar) spoken(prompt string, e Extraction) string {
 		}
 	}
 	var b strings.Builder
-	list := split(strings.NewReplacer("特别", " ", "级别", " ", "类别", " ", "分别", " ", "别名", " ", "通过", " ", "过程", " ", "为了", " ", "，", " , ", "。", " . ", "：", " : ", "「", ` "`, "」", `" `, "？", " ? ").Replace(prompt)).list
-	for _, w := range list {
+	for _, w := range split(chinese.Replace(prompt)).list {
 		if w.kind != quoted && !fileShaped(w.text) {
 			b.WriteString(" " + strings.Trim(lower(w.text), "¿¡(") + " ")
 		}

@@ -25,8 +25,9 @@ type kind struct {
 }
 
 var kinds = map[string]kind{
-	"file": {fileShaped, fileShaped, nil, nil}, "path": {slashed, slashed, nil, nil}, "sure": {likePath, likePath, nil, nil},
-	"ignore": {isIgnore, isIgnore, nil, nil}, "quoted": {anyName, nil, nil, nil}, "one": {oneName, nil, nil, nil},
+	"file": {fileShaped, fileShaped, nil, nil}, "path": {slashed, slashed, nil, nil},
+	"sure": {likePath, likePath, nil, nil}, "ignore": {isIgnore, isIgnore, nil, nil},
+	"quoted": {anyName, nil, nil, nil}, "one": {oneName, nil, nil, nil},
 	"title": {nil, isTitle, nil, nil}, "odd": {nil, isOdd, nil, nil},
 	"given": {anyName, anyName, nil, nil}, "any": {anyName, anyName, []string{"pointing"}, nil},
 	"newname": {anyName, anyName, nil, []string{"pointing", "topic", "timed", "vague"}},
@@ -52,8 +53,8 @@ var steps = map[string]func(m *matcher, i int) bool{
 	"loose":   func(m *matcher, i int) bool { return m.says(i) || m.is(i, "binds") && !m.is(i, "strict") },
 	"purpose": func(m *matcher, i int) bool { return m.says(i) && !m.is(i, "timed") },
 	"fact": func(m *matcher, i int) bool {
-		orders := m.is(i, "deed", "dirn", "filen", "files", "here2") && !m.is(i-1, "det") && !strings.HasSuffix(m.word(i).lower, "ing")
-		return m.says(i) && !orders || m.is(i, "facts")
+		orders := m.is(i, "deed", "dirn", "filen", "files", "here2") && !m.is(i-1, "det")
+		return m.says(i) && !(orders && !strings.HasSuffix(m.word(i).lower, "ing")) || m.is(i, "facts")
 	},
 	"end":    func(m *matcher, i int) bool { return i+1 == len(m.list) && m.is(i, "dirn") },
 	"number": func(m *matcher, i int) bool { return m.word(i).kind == plain && isNumber(m.word(i).text) },
@@ -113,7 +114,8 @@ func (m *matcher) stretch(of string, i int) (naming, bool) {
 		}
 	case "json":
 		rest := strings.TrimSpace(m.prompt[w.start:])
-		return naming{rest, len(m.list)}, w.kind == plain && strings.IndexByte("{[", w.text[0]) >= 0 && json.Valid([]byte(rest))
+		ok := w.kind == plain && strings.IndexByte("{[", w.text[0]) >= 0 && json.Valid([]byte(rest))
+		return naming{rest, len(m.list)}, ok
 	default:
 		text, ok := m.rest(i, of == "line")
 		return naming{text, len(m.list)}, ok
@@ -164,11 +166,7 @@ func (m *matcher) alternatives(text string) bool {
 // after the other. It returns -1 in the middle of such a name.
 func (m *matcher) title(i int) (string, int) {
 	w := m.word(i)
-	starts := i == 1 || m.word(i-2).kind == mark && strings.Contains(".!?:;,\n", m.word(i-2).text) // the capital before says nothing
-	switch {
-	case w.kind != plain || !pathBytes(w.text) || m.is(i, "never"):
-		return "", -1
-	case i > 0 && m.pair(i-1) && !starts && !m.is(i-1, "deed", "filen", "dirn") && !m.acronym(i-1):
+	if w.kind != plain || !pathBytes(w.text) || m.is(i, "never") || i > 0 && m.pair(i-1) && !m.unpaired(i-1) {
 		return "", -1
 	}
 	k := i + 1
@@ -181,10 +179,13 @@ func (m *matcher) title(i int) (string, int) {
 	return m.prompt[w.start:m.word(k-1).end], k
 }
 
-// acronym reports whether word i names a format in capitals: the PDF a.pdf.
-func (m *matcher) acronym(i int) bool {
-	w := m.word(i)
-	return m.is(i, "kind", "docn") && len(w.text) <= 5 && strings.ToUpper(w.text) == w.text
+// unpaired reports whether the capital of word i says nothing: it begins a sentence, orders, or
+// names a format: the PDF a.pdf.
+func (m *matcher) unpaired(i int) bool {
+	w, before := m.word(i), m.word(i-1)
+	acronym := m.is(i, "kind", "docn") && len(w.text) <= 5 && strings.ToUpper(w.text) == w.text
+	starts := i == 0 || before.kind == mark && strings.Contains(".!?:;,\n", before.text)
+	return starts || acronym || m.is(i, "deed", "filen", "dirn")
 }
 
 // pair reports whether words i and i+1 can be parts of one name.
@@ -222,11 +223,11 @@ func (m *matcher) rest(i int, line bool) (string, bool) {
 		i++
 	}
 	w := m.word(i)
-	if w.text == "" || w.kind == quoted || strings.IndexByte("\"'", w.text[0]) >= 0 {
-		return "", false
-	}
 	text, ok := unfenced(strings.TrimRight(m.prompt[w.start:], " \t\r\n"))
-	if !ok || m.asksMore(i) || line && (!m.whole || w.kind == mark || m.is(i, "describes") && w.text == w.lower) {
+	switch {
+	case w.text == "" || w.kind == quoted || strings.IndexByte("\"'", w.text[0]) >= 0, !ok || m.asksMore(i):
+		return "", false
+	case line && (!m.whole || w.kind == mark), line && m.is(i, "describes") && w.text == w.lower:
 		return "", false
 	}
 	for j := i; j < len(m.list) && line; j++ {
@@ -267,19 +268,26 @@ func pathBytes(s string) bool {
 			return false
 		}
 	}
-	return s != "" && len(s) <= maxPathBytes && strings.IndexByte("-@+", s[0]) < 0 && (!strings.Contains(s, "@") || strings.Contains(s, "/"))
+	fits := s != "" && len(s) <= maxPathBytes && strings.IndexByte("-@+", s[0]) < 0
+	return fits && (!strings.Contains(s, "@") || strings.Contains(s, "/"))
 }
 
 // quotedPath reports whether the text between two quotes can be a path: one line, no pattern,
 // no variable, no address.
 func quotedPath(s string) bool {
-	return s != "" && len(s) <= maxPathBytes && strings.TrimSpace(s) == s && !strings.ContainsAny(s, "*?[]{}$<>|\"`\\;") &&
-		!strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) && strings.IndexByte(s, ':') < 2
+	control := func(r rune) bool { return r < ' ' || r == 0x7f }
+	if s == "" || len(s) > maxPathBytes || strings.TrimSpace(s) != s || strings.IndexByte(s, ':') > 1 {
+		return false
+	}
+	return !strings.ContainsAny(s, "*?[]{}$<>|\"`\\;") && !strings.ContainsFunc(s, control)
 }
 
 // slashed reports whether a text is a path by its slashes.
 func slashed(s string) bool {
-	return s == "." || s == ".." || s == "./" || s == "/" || strings.Contains(s, "/") && !strings.Contains(s, "//") && strings.ContainsFunc(s, isLetter)
+	if s == "." || s == ".." || s == "./" || s == "/" {
+		return true
+	}
+	return strings.Contains(s, "/") && !strings.Contains(s, "//") && strings.ContainsFunc(s, isLetter)
 }
 
 // fileShaped reports whether the last segment looks like a file: an extension, a dot file, or
@@ -291,13 +299,15 @@ func fileShaped(s string) bool {
 	switch {
 	case slices.Contains(lists["files-without"], low) || base != s && slices.Contains(lists["files-in-folders"], low):
 		return true
-	case dot < 0 || len(base) > 255 || base == s && (slices.Contains(lists["no-files"], low) || slices.Contains(lists["sites"], low[dot:])):
+	case dot < 0 || len(base) > 255:
+		return false
+	case base == s && (slices.Contains(lists["no-files"], low) || slices.Contains(lists["sites"], low[dot:])):
 		return false
 	case dot == 0:
 		return strings.ContainsFunc(base, isLetter)
 	}
-	end := base[dot+1:]
-	return len(end) < 12 && strings.ContainsFunc(end, isLetter) && !strings.ContainsFunc(end, func(r rune) bool { return !isLetter(r) && (r < '0' || r > '9') })
+	end, odd := base[dot+1:], func(r rune) bool { return !isLetter(r) && (r < '0' || r > '9') }
+	return len(end) < 12 && strings.ContainsFunc(end, isLetter) && !strings.ContainsFunc(end, odd)
 }
 
 func isLetter(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || r >= 0x80 }

@@ -46,7 +46,8 @@ func (g *grammar) Read(prompt string) Reading {
 		w := &m.list[i]
 		w.number = g.words[w.lower]
 		forms := []string{}
-		if stem, ok := strings.CutSuffix(w.lower, "ing"); ok && (m.word(i-1).lower == "mind" || m.word(i-1).lower == "by") {
+		before := m.word(i - 1).lower
+		if stem, ok := strings.CutSuffix(w.lower, "ing"); ok && (before == "mind" || before == "by") {
 			forms = []string{stem, stem + "e", stem[:max(len(stem)-1, 0)]}
 		} else if stem, ok := strings.CutSuffix(w.lower, "s"); ok && i == 0 {
 			forms = []string{stem, strings.TrimSuffix(stem, "e")}
@@ -170,7 +171,8 @@ func (f *frame) roles() []Role {
 		}
 		roles = append(roles, Role{slot, n.name})
 	}
-	return slices.DeleteFunc(append(roles, Role{"text", f.text}), func(role Role) bool { return role.Value == "" })
+	roles = append(roles, Role{"text", f.text})
+	return slices.DeleteFunc(roles, func(role Role) bool { return role.Value == "" })
 }
 
 // nearest returns what a request comes to, with words in capitals for what is missing.
@@ -327,7 +329,7 @@ func (f *frame) list(e *Extraction, of, in noun) {
 		f.blame("it does not say which folder")
 	case of.marks["file"] || fileShaped(e.Path) && !of.marks["dir"]:
 		f.blame(e.Path + " is not a folder")
-	case !strings.HasPrefix(lower(path.Base(e.Path)), strings.TrimSuffix(sort, "s")): // "the report files in Reports" are all
+	case !strings.HasPrefix(lower(path.Base(e.Path)), strings.TrimSuffix(sort, "s")): // of Reports, "report files" are all
 		f.blame("it lists all names, not those of one sort (" + sort + ")")
 	}
 }
@@ -372,8 +374,11 @@ func (f *frame) transfer(e *Extraction, obj, in noun) {
 // folder reports whether a destination is a folder, in which the name stays; moved says that
 // another place was named, so that a bare name is a place, too.
 func (n noun) folder(moved bool) bool {
-	return n.marks["dir"] || n.marks["here"] || n.marks["into"] && !fileShaped(n.name) || moved && n.marks["bare"] ||
-		strings.HasSuffix(n.name, "/")
+	switch {
+	case n.marks["dir"], n.marks["here"], moved && n.marks["bare"], strings.HasSuffix(n.name, "/"):
+		return true
+	}
+	return n.marks["into"] && !fileShaped(n.name)
 }
 
 func rooted(p string) bool { return strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~") }
