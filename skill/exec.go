@@ -12,6 +12,7 @@ import (
 // then ends every process that the program started. It returns an [Executed].
 type Exec struct {
 	Command    string        // a name to search for in PATH, or a path, absolute or relative to Dir
+	Shell      bool          // Command is /bin/sh, in the place of which bash runs where this machine has it
 	Args       []string      // without the command
 	Env        []string      // NAME=value entries added to the environment; the last one of a name wins
 	Dir        string        // working directory, inside the workspace; "" means the session's
@@ -36,7 +37,7 @@ type SpawnError = process.SpawnError
 
 func (x *Executor) exec(ctx context.Context, s *Session, a Exec) (Result, error) {
 	return result(x.process.Exec(ctx, s.Dir, process.Command{
-		Name: a.Command, Args: a.Args, Env: a.Env, Dir: a.Dir, Timeout: a.Timeout,
+		Name: a.Command, Shell: a.Shell, Args: a.Args, Env: a.Env, Dir: a.Dir, Timeout: a.Timeout,
 		MaxOutput: a.MaxOutput, Unattended: a.Unattended, Port: a.Port, Log: a.Log,
 	}))
 }

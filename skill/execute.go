@@ -66,6 +66,8 @@ func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (Result, 
 		return result(x.process.Servers(ctx, a.ServerName))
 	case ReadServerLog:
 		return result(x.process.ServerLog(ctx, a.ServerName, a.Lines))
+	case TypeServer:
+		return result(x.process.Type(ctx, process.Input(a)))
 	case StopServer:
 		return result(x.process.StopServer(a.ServerName))
 	case Toolchain:

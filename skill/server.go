@@ -10,13 +10,20 @@ import (
 // program has ended. [StopServer] ends it. It returns a [ServerState].
 type StartServer struct {
 	Command    string
-	Port       int           // TCP port on which it will listen, on this machine
+	Shell      bool          // run Command by bash where this machine has it
+	TTY        bool          // with a terminal
+	Port       int           // TCP port on which it will listen, on this machine; 0 means none
 	Dir        string        // working directory; "" means the session's
 	Wait       time.Duration // how long to wait until it listens; 0 means one second
 	MustListen bool          // after Wait, stop a server that does not listen yet
 }
 
 func (StartServer) op() {}
+
+// TypeServer types into a server. It returns what the server prints from then on, as a [ServerLog].
+type TypeServer process.Input
+
+func (TypeServer) op() {}
 
 // ListServers lists the servers that were started in this workspace. It returns [Servers].
 type ListServers struct {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -160,5 +161,83 @@ http.server.HTTPServer(('127.0.0.1', %d), H).serve_forever()
 	}
 	if _, err := New(Config{Dir: t.TempDir(), Network: true, AllowDomains: []string{"npm"}}); err == nil {
 		t.Error("the network and names of hosts go together")
+	}
+}
+
+// A server without a port runs; what is typed into it reaches it from any program of its user.
+func TestServersTakeInput(t *testing.T) {
+	needs.Shell(t)
+	x := newExecutor(t, Config{Helper: self(t)})
+	endServers(t, x)
+	s := must[ServerState](t, x, StartServer{Command: "while read -r line; do echo got $line; done; echo over", Wait: time.Millisecond})
+	if !s.Running || s.Message() != "server "+s.ID+" runs" {
+		t.Errorf("%+v", s)
+	}
+	name := ServerName{ID: s.ID}
+	if got := must[ServerLog](t, x, TypeServer{ServerName: name, Text: "a\nb\n"}); string(got.Text) != "got a\ngot b\n" {
+		t.Errorf("%q", got.Text)
+	}
+	y := newExecutor(t, Config{Helper: self(t), Dir: x.Dir()})
+	if got := must[ServerLog](t, y, TypeServer{ServerName: name, Text: "c\n", Wait: "got c"}); string(got.Text) != "got c\n" {
+		t.Errorf("from another program: %q", got.Text)
+	}
+	if _, err := x.Execute(t.Context(), &Session{}, TypeServer{ServerName: name, Text: strings.Repeat("x", 70000)}); err == nil {
+		t.Error("70,000 bytes are taken")
+	}
+	must[ServerState](t, x, StopServer{name})
+	if _, err := x.Execute(t.Context(), &Session{}, TypeServer{ServerName: name, Text: "x"}); err == nil {
+		t.Error("a server that has ended takes input")
+	}
+	deaf := must[ServerState](t, x, StartServer{Command: "sleep 100", Wait: time.Millisecond})
+	for range 2 {
+		_, err := x.Execute(t.Context(), &Session{}, TypeServer{ServerName: ServerName{ID: deaf.ID}, Text: strings.Repeat("x", 60000)})
+		if err != nil && err.Error() != "the server does not read its input" {
+			t.Error(err)
+		}
+	}
+}
+
+// A server with a terminal has it as its controlling terminal, and what it prints comes without
+// the codes of terminals.
+func TestServersHaveTerminals(t *testing.T) {
+	needs.Shell(t)
+	needs.Program(t, "stty", "sleep")
+	x := newExecutor(t, Config{Helper: self(t)})
+	endServers(t, x)
+	s := must[ServerState](t, x, StartServer{Command: "test -t 0 && test -t 1 && stty size; printf '\\033[31mred\\033[0m %s\\n' $TERM; read line < /dev/tty; echo got $line; sleep 1000; echo woken; sleep 1000", TTY: true, Wait: 300 * time.Millisecond})
+	name := ServerName{ID: s.ID}
+	eventually(t, "it to print", func() bool {
+		log := must[ServerLog](t, x, ReadServerLog{ServerName: name})
+		return strings.Contains(string(log.Text), "40 120") && strings.Contains(string(log.Text), "red")
+	})
+	if got := must[ServerLog](t, x, TypeServer{ServerName: name, Text: "typed\n", Wait: "got typed"}); string(got.Text) != "typed\ngot typed\n" {
+		t.Errorf("%q", got.Text)
+	}
+	got := must[ServerLog](t, x, TypeServer{ServerName: name, Text: "\x03"})
+	eventually(t, "it to be interrupted", func() bool {
+		got = must[ServerLog](t, x, ReadServerLog{ServerName: name})
+		return !got.Running || strings.Contains(string(got.Text), "woken")
+	})
+}
+
+// A command that leaves processes behind is told what was ended, and waits for no editor.
+func TestExecTellsWhatItEnded(t *testing.T) {
+	needs.Shell(t)
+	needs.Program(t, "sleep")
+	x := newExecutor(t, Config{Helper: self(t)})
+	run := sh("sleep 1234 & (sleep 2345; echo late) & sleep 0.2; true | true")
+	run.Unattended = true
+	if got := mustExec(t, x, run); strings.Join(got.Left, ";") != "sleep 1234;sleep 2345" {
+		t.Errorf("%q", got.Left)
+	}
+	run.Args[1] = "echo x | sort | cat; $EDITOR file && $GIT_EDITOR file && echo \"[$ENV$BASH_ENV]\""
+	if got := mustExec(t, x, run); len(got.Left) > 0 || string(got.Stdout) != "x\n[]\n" {
+		t.Errorf("%q, %s", got.Left, got.Stdout)
+	}
+	if _, err := os.Stat("/bin/bash"); err == nil {
+		bash := Exec{Command: "/bin/sh", Shell: true, Args: []string{"-c", "[[ a == a ]] && set -o pipefail && source /dev/null && echo ${0##*/} {a,b}"}}
+		if got := mustExec(t, x, bash); string(got.Stdout) != "bash a b\n" || got.Command != "/bin/sh" {
+			t.Errorf("%+v", got)
+		}
 	}
 }

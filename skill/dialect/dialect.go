@@ -75,7 +75,7 @@ func (d *Dialect) For(cfg skill.Config) *Dialect {
 	able.Tools = slices.DeleteFunc(slices.Clone(d.Tools), func(t Tool) bool {
 		changes, opens := t.Effect != Reads, t.Open && t.Effect != Reads
 		reads := t.Open && !changes && !cfg.Reaches()
-		if t.Local && !cfg.ReadOnly && !cfg.DryRun { // commands may have started a server
+		if t.Local && cfg.Helper != "" && !cfg.ReadOnly && !cfg.DryRun { // commands may have started a server
 			reads = false
 		}
 		return cfg.ReadOnly && changes || cfg.DryRun && opens || reads

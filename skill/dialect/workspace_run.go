@@ -12,13 +12,20 @@ import (
 
 var shellTool = Tool{
 	Name: "run", Title: "Run a command",
-	Doc: "Run a shell line. It writes the workspace only, and reaches a network only if the server has --network. Returns the exit code, then the output (start and end, 64 KB, and the file that has all). Undo takes back its changes. For what runs on: server.",
+	Doc: "Run a bash line. It writes the workspace only. localhost is the workspace's own, shared with server; other hosts only if a person allows them. Returns the exit code, then the output (start and end, 64 KB, and the file that has all). What still runs at its end is ended: for that, server. Undo takes back its changes.",
 	Params: []Param{
-		{Name: "command", Type: "string", Required: true, Doc: "for /bin/sh"},
+		{Name: "command", Type: "string", Required: true, Doc: "for bash, or sh where there is none"},
 		{Name: "timeout", Type: "number", Doc: "seconds, default 60, at most 600"},
 		{Name: "cwd", Type: "string", Path: true, Doc: "folder"}},
 	Effect: Destroys, Open: true,
-	operation: runOperation,
+	operation: func(in *call) (skill.Args, error) {
+		run, err := runOperation(in)
+		if e, ok := run.(skill.Exec); ok {
+			e.Shell = true
+			return e, nil
+		}
+		return run, err
+	},
 	failure: typed(func(in *call, e skill.Executed) error {
 		if !e.Failed() {
 			return nil
@@ -49,6 +56,9 @@ func shellText(in *call, e skill.Executed) string {
 	if len(e.Stderr) > 0 {
 		b.WriteString("--- stderr\n")
 		add(wellFormed(string(e.Stderr)))
+	}
+	if len(e.Left) > 0 && !e.TimedOut && !e.Cancelled {
+		fmt.Fprintf(&b, "[ended what still ran: %s; start what must go on with server]\n", wellFormed(strings.Join(e.Left, "; ")))
 	}
 	if len(e.Refused) > 0 {
 		hint := ""
@@ -97,16 +107,19 @@ func metFence(e skill.Executed) bool {
 
 var backgroundTool = Tool{
 	Name: serverTool.Name, Title: "Background server",
-	Doc: "Run a command in the background; list, stop, or read the output of such.",
+	Doc: "Start a command that goes on running: a server, a watcher, a shell, a REPL. send types into it and returns what it prints.",
 	Params: []Param{
-		{Name: "action", Type: "string", Enum: []string{"start", "list", "logs", "stop"}, Default: "start", Doc: "logs and stop need id or port"},
-		{Name: "command", Type: "string", Doc: "for /bin/sh"},
-		{Name: "port", Type: "integer", Doc: "it listens on; start needs one"},
+		{Name: "action", Type: "string", Enum: []string{"start", "send", "list", "logs", "stop"}, Default: "start", Doc: "all but start and list need id or port"},
+		{Name: "command", Type: "string", Doc: "for bash"},
+		{Name: "port", Type: "integer", Doc: "it listens on, if any: the user's browser reaches it there"},
+		{Name: "tty", Type: "boolean", Doc: "with a terminal"},
+		{Name: "input", Type: "string", Doc: "to send: \\n is Enter, \\u0003 Ctrl-C"},
+		{Name: "wait_for", Type: "string", Doc: "text that ends the wait for output"},
+		{Name: "timeout", Type: "number", Doc: "seconds to wait, default 10"},
 		{Name: "id", Type: "string", Doc: "of a server"}},
 	Effect: Destroys, Open: true,
 	operation: func(in *call) (skill.Args, error) {
-		in.values["background"] = true
-		return serverTool.operation(in)
+		return backgroundOperation(in)
 	},
 	reword: func(in *call, err error) error {
 		if not, ok := errors.AsType[*skill.NotServingError](err); ok {
@@ -131,6 +144,25 @@ var backgroundTool = Tool{
 		}
 		return r.Message()
 	},
+}
+
+func backgroundOperation(in *call) (skill.Args, error) {
+	port, err := in.count("port", 0, 65535)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := in.seconds("timeout", 10)
+	switch action := in.str("action"); {
+	case err != nil:
+		return nil, err
+	case action == "send":
+		return skill.TypeServer{ServerName: skill.ServerName{ID: in.str("id"), Port: port}, Text: in.str("input"), Wait: in.str("wait_for"), Limit: limit}, nil
+	case action != "start":
+		return serverTool.operation(in)
+	case in.values["command"] == nil:
+		return nil, errors.New("command is required to start a server")
+	}
+	return skill.StartServer{Command: in.str("command"), Shell: true, TTY: in.flag("tty"), Port: port}, nil
 }
 
 var pageTool = Tool{

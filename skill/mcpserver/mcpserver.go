@@ -267,7 +267,7 @@ func (s *Server) otherwise(req mcp.Request) string {
 		if all := dialect.Named(d.Name); all != nil && d.Lookup(p.Name) == nil {
 			switch t := all.Lookup(p.Name); {
 			case t == nil:
-			case t.Open && t.Effect == dialect.Reads && !t.Local && !s.cfg.Executor.Config().Reaches():
+			case t.Open && t.Effect == dialect.Reads && !s.cfg.Executor.Config().Reaches():
 				return "; it needs --network"
 			default:
 				return "; it is left out where nothing may be changed"

@@ -10,8 +10,23 @@ import (
 	"syscall"
 )
 
-// unattended are the variables that make programs neither prompt, page nor colour.
-var unattended = []string{"CI=1", "NO_COLOR=1", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "DEBIAN_FRONTEND=noninteractive"}
+// unattended are the variables that make programs neither prompt, page, colour nor wait for an editor.
+var unattended = []string{
+	"CI=1", "NO_COLOR=1", "TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "SYSTEMD_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "DEBIAN_FRONTEND=noninteractive",
+	"EDITOR=true", "VISUAL=true", "GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true", "PIP_NO_INPUT=1", "npm_config_yes=true",
+	"BASH_ENV=", "ENV=", // files that a shell runs first
+}
+
+// bash is the shell for which people and models write.
+const bash = "/bin/bash"
+
+// shell returns bash where this machine has it, and sh elsewhere.
+func shell() string {
+	if info, err := os.Stat(bash); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+		return bash
+	}
+	return "/bin/sh"
+}
 
 // GuardSecrets calls [Undumpable] if the environment holds a credential of this program.
 func GuardSecrets() error {

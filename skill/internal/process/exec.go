@@ -20,6 +20,7 @@ import (
 type Command struct {
 	Name       string        // a name to search for in PATH, or a path, absolute or relative to Dir
 	Path       string        // the program's file, if it is found already; only then Name is not searched for
+	Shell      bool          // Name is /bin/sh, in the place of which bash runs where this machine has it
 	Args       []string      // without the name
 	Env        []string      // NAME=value entries added to the environment; the last one of a name wins
 	Dir        string        // working directory, inside the workspace; "" means the caller's base
@@ -49,6 +50,7 @@ type Executed struct {
 	TimedOut  bool   // stopped because its timeout expired
 	Cancelled bool   // stopped because the context ended
 
+	Left    []string // command lines of processes that still ran when the program had ended, and were ended
 	Refused []string // hosts that it tried to reach and may not: HOST:PORT, or HOST if it only looked that up, then the reason in parentheses if no person can allow it
 
 	Fence      Fence // the restrictions that the kernel enforced
@@ -158,6 +160,7 @@ type Spec struct {
 	reach  reach
 	quiet  bool // programs that install packages are told where nothing is reached, or else they try again for a minute
 	extras extras
+	tty    bool // a server has a terminal
 	server bool // outlives this process: see [superviseServer]
 	files  int  // in the helper: the length of Files
 }
@@ -198,13 +201,17 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 	}
 	set = slices.Concat(set, a.Env)
 	env := x.Environment(set, dir.Path)
-	path := a.Path
+	path, name := a.Path, a.Name
+	if a.Shell {
+		path = shell()
+		name = path
+	}
 	if path == "" {
 		if path, err = lookProgram(a.Name, dir.Path, env); err != nil {
 			return Executed{}, err
 		}
 	}
-	spec := Spec{Path: path, Args: append([]string{a.Name}, a.Args...), Env: env, Dir: dir.Handle, fence: fence, reach: x.reach(), quiet: a.Unattended}
+	spec := Spec{Path: path, Args: append([]string{name}, a.Args...), Env: env, Dir: dir.Handle, fence: fence, reach: x.reach(), quiet: a.Unattended}
 	if err := spec.reserve(a.Port); err != nil {
 		return Executed{}, err
 	}
@@ -305,7 +312,7 @@ func (x *Runner) run(ctx context.Context, a Command, spec Spec) (Executed, error
 	if err = cmp.Or(err, end.Err); err != nil {
 		return Executed{}, err
 	}
-	done.ExitCode, done.Signal, done.Refused = end.Code, end.signal, end.refused
+	done.ExitCode, done.Signal, done.Refused, done.Left = end.Code, end.signal, end.refused, end.left
 	done.Supervised, done.Survivors, done.Lost = end.supervised, end.survivors, end.lost
 	done.Fence = x.fenceOfRun(spec, end.held)
 	done.Elapsed = time.Since(begin)
@@ -363,6 +370,7 @@ type Ending struct {
 	supervised bool
 	lost       bool
 	refused    []string
+	left       []string
 	held       uint32 // what the fence enforced: Landlock's version and [callsFiltered]
 	Err        error  // the command could not be started; no other field is set
 }

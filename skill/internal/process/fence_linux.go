@@ -24,7 +24,7 @@ func (f fence) launch(spec Spec, files []uintptr, v *views) (pid, pidfd int, hel
 	if err != nil {
 		return 0, -1, 0, err
 	}
-	l.limits = f.limits.resources(f.on)
+	l.limits, l.tty = f.limits.resources(f.on), spec.tty
 	if f.on {
 		l.noNewPrivs, l.bounding, l.net = true, f.bounding(), f.own
 		places, prepared, err := f.prepare(&l)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"os/signal"
@@ -125,7 +126,7 @@ func superviseOne(spec Spec, v *views, g *gateway) bool {
 	if !h.start(spec, stdinFD, stdoutFD, stderrFD) {
 		return false
 	}
-	net := h.connect(spec)
+	net := h.connect(spec, -1)
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	for i := stdoutFD; i < firstFileFD+spec.files+spec.extras.count; i++ {
 		if err != nil || unix.Dup3(null, i, unix.O_CLOEXEC) != nil { // keeps the number for the next command
@@ -134,6 +135,9 @@ func superviseOne(spec Spec, v *views, g *gateway) bool {
 	}
 	unix.Close(null)
 	h.waitCommand()
+	if spec.quiet && h.ended {
+		h.tellLeft(commandLine(strings.Join(spec.Args, " ")))
+	}
 	left := h.killRemaining()
 	net.stop()
 	if spec.fence.own != nil {
@@ -183,11 +187,11 @@ func (h *helper) start(spec Spec, stdin, stdout, stderr uintptr) bool {
 	return true
 }
 
-// connect has programs reach a command that runs: its network, and a port of this machine.
-func (h *helper) connect(spec Spec) *relay {
+// connect has programs reach a command that runs: its network, its input and a port of this machine.
+func (h *helper) connect(spec Spec, input int) *relay {
 	n := spec.fence.own
 	if spec.extras.share != nil {
-		go meet(spec.extras.share, n)
+		go meet(spec.extras.share, n, input)
 	}
 	if n == nil || len(spec.extras.relay) == 0 {
 		return nil
@@ -264,6 +268,57 @@ func (h *helper) killRemaining() (left int) {
 		unix.Poll(nil, 1)
 	}
 }
+
+// leftGrace is how long processes have to end by themselves after their command: the rest of a
+// pipe, for example.
+const leftGrace = 20 * time.Millisecond
+
+// maxLeft is how many of the processes that are ended are told.
+const maxLeft = 8
+
+// tellLeft tells the command lines of the processes that the command has left. A subshell has the
+// line of the command itself.
+func (h *helper) tellLeft(command string) {
+	for wait := patient(leftGrace); ; unix.Poll(nil, 1) {
+		if h.reap(); h.childless && h.views.empty(now, answerTimeout) {
+			return
+		}
+		if wait.over() {
+			break
+		}
+	}
+	own, adopted := h.children()
+	told := map[string]bool{}
+	for _, pid := range append(own, adopted...) {
+		told[leaf(pid)] = true
+	}
+	delete(told, "")
+	if len(told) > 1 {
+		delete(told, command)
+	}
+	for i, line := range slices.Sorted(maps.Keys(told)) {
+		if i < maxLeft {
+			sendText(eventLeft, line)
+		}
+	}
+}
+
+// leaf returns the command line of the first process below pid that has no child: a shell only
+// waits for it.
+func leaf(pid int) string {
+	for depth := 0; depth < 16; depth++ {
+		below := children(pid)
+		if len(below) == 0 {
+			break
+		}
+		pid = below[0]
+	}
+	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return commandLine(strings.ReplaceAll(strings.Trim(string(line), "\x00"), "\x00", " "))
+}
+
+// commandLine returns as much of a command line as is told.
+func commandLine(text string) string { return text[:min(len(text), 200)] }
 
 // children returns the ids of the children, and of those that the view's first process has
 // adopted.

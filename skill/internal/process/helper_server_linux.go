@@ -19,31 +19,29 @@ const stopServerGrace = 5 * time.Second
 // Their output passes through the helper into a log of limited size, and the events of
 // the helper are appended to a file, where a later program finds them.
 func superviseServer(spec Spec, v *views, g *gateway) int {
-	var out [2]int
-	if unix.Pipe2(out[:], unix.O_CLOEXEC) != nil {
-		return 1
-	}
 	signals, err := signalPipe()
 	if err != nil {
 		return 1
 	}
-	null, err := unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	in, out, err := openStreams(spec.tty)
 	if err != nil {
 		return 1
 	}
 	h := helper{views: v}
 	g.open(&spec)
-	if !h.start(spec, uintptr(null), uintptr(out[1]), uintptr(out[1])) {
+	if !h.start(spec, uintptr(in.theirs), uintptr(out.theirs), uintptr(out.theirs)) {
 		return 0
 	}
-	unix.Close(null)
-	unix.Close(out[1])
+	unix.Close(in.theirs)
+	if out.theirs != in.theirs {
+		unix.Close(out.theirs)
+	}
 	unix.Close(stderrFD)
-	net := h.connect(spec)
+	net := h.connect(spec, in.ours)
 	logged := make(chan struct{})
 	go func() {
 		defer close(logged)
-		(&trimmedLog{fd: stdoutFD}).copy(descriptor(out[0]))
+		(&trimmedLog{fd: stdoutFD}).copy(descriptor(out.ours))
 	}()
 	h.waitAll(signals)
 	left := h.killRemaining()
@@ -54,6 +52,47 @@ func superviseServer(spec Spec, v *views, g *gateway) int {
 	os.RemoveAll(spec.fence.temp)
 	event{eventEnded, uint32(h.status), uint32(left)}.send()
 	return 0
+}
+
+// A stream is a pipe or a terminal between a server and its helper.
+type stream struct{ theirs, ours int }
+
+// openStreams returns what a server reads, and what it writes. To its input the helper writes
+// without waiting.
+func openStreams(tty bool) (in, out stream, err error) {
+	if !tty {
+		var p, q [2]int
+		if err = unix.Pipe2(p[:], unix.O_CLOEXEC); err == nil {
+			err = unix.Pipe2(q[:], unix.O_CLOEXEC)
+		}
+		in, out = stream{p[0], p[1]}, stream{q[1], q[0]}
+	} else {
+		in, err = openTerminal()
+		out = in
+	}
+	if err == nil {
+		err = unix.SetNonblock(in.ours, true)
+	}
+	return in, out, err
+}
+
+// openTerminal makes a terminal.
+func openTerminal() (s stream, err error) {
+	if s.ours, err = unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0); err != nil {
+		return s, err
+	}
+	if err = unix.IoctlSetPointerInt(s.ours, unix.TIOCSPTLCK, 0); err != nil {
+		return s, err
+	}
+	if err = unix.IoctlSetWinsize(s.ours, unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 120}); err != nil {
+		return s, err
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(s.ours), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
+	if errno != 0 {
+		return s, errno
+	}
+	s.theirs = int(fd)
+	return s, nil
 }
 
 // signalPipe returns the reading end of a pipe that gets one byte for each signal: 1
@@ -148,7 +187,9 @@ func (l *trimmedLog) copy(from descriptor) {
 		if n > 0 {
 			l.write(buf[:n])
 		}
-		if err != nil && err != syscall.EAGAIN {
+		if err == syscall.EAGAIN { // a terminal, to which the helper writes without waiting
+			unix.Poll([]unix.PollFd{{Fd: int32(from), Events: unix.POLLIN}}, -1)
+		} else if err != nil {
 			return
 		}
 	}

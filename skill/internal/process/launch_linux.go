@@ -17,6 +17,7 @@ type launch struct {
 	argv, envp []*byte
 	files      []uintptr // descriptors 0 and up of the program
 
+	tty        bool            // descriptor 0 becomes its controlling terminal
 	limits     []resourceLimit //
 	bounding   []uintptr       // capabilities to drop
 	noNewPrivs bool            //
@@ -229,6 +230,9 @@ func (l *launch) fork(files []uintptr, report uintptr, pidfd *int32, parent int)
 		if _, _, errno = syscall.RawSyscall(syscall.SYS_DUP3, files[i], uintptr(i), 0); errno != 0 {
 			goto failed
 		}
+	}
+	if l.tty {
+		syscall.RawSyscall(syscall.SYS_IOCTL, 0, unix.TIOCSCTTY, 0)
 	}
 	filter = l.shared
 	if l.ownIPC {

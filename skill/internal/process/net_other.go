@@ -21,3 +21,5 @@ func (*Spec) reserve(int) error                                  { return nil }
 func (*session) refusedNames(list []string) []string             { return list }
 func (*Runner) Apart() bool                                      { return false }
 func (*Runner) DialLocal(int) (net.Conn, error)                  { return nil, errors.ErrUnsupported }
+
+func typeInto(*os.Root, string, string) error { return errors.ErrUnsupported }

@@ -2,6 +2,7 @@ package process
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -160,7 +161,31 @@ func borrow(dir *os.Root, id string) (*network, error) {
 // The requests of a program to the helper of a server, in one byte.
 const (
 	lendNetwork = 'n'
+	typeText    = 't' // followed by the text; answered by one byte
 )
+
+// maxTyped is how many bytes are typed at a time.
+const maxTyped = 64 << 10
+
+// typeInto has the helper of a server write to the server's input.
+func typeInto(dir *os.Root, id, text string) error {
+	if len(text) > maxTyped {
+		return fmt.Errorf("the input has %d bytes, more than %d", len(text), maxTyped)
+	}
+	c, err := dialServer(dir, id)
+	if err != nil {
+		return errors.New("the server takes no input: it has ended, or another version of this program has started it")
+	}
+	defer c.Close()
+	if _, err := c.Write(append([]byte{typeText}, text...)); err != nil {
+		return err
+	}
+	c.CloseWrite()
+	if n, _ := c.Read(make([]byte, 1)); n != 1 {
+		return errors.New("the server does not read its input")
+	}
+	return nil
+}
 
 // meetTimeout is how long a program waits for the helper of a server, and the other way round.
 const meetTimeout = time.Second
@@ -204,7 +229,7 @@ func dialServer(dir *os.Root, id string) (*net.UnixConn, error) {
 }
 
 // meet answers the programs of this user that connect with a server's socket. It closes the socket.
-func meet(share *os.File, n *network) {
+func meet(share *os.File, n *network, input int) {
 	l, err := net.FileListener(share)
 	share.Close()
 	if err != nil {
@@ -217,7 +242,7 @@ func meet(share *os.File, n *network) {
 		}
 		c.SetDeadline(time.Now().Add(meetTimeout))
 		if isOwn(c) {
-			meetOne(c, n)
+			meetOne(c, n, input)
 		}
 		c.Close()
 	}
@@ -236,15 +261,37 @@ func isOwn(c *net.UnixConn) (own bool) {
 	return own
 }
 
-func meetOne(c *net.UnixConn, n *network) {
+func meetOne(c *net.UnixConn, n *network, input int) {
 	var request [1]byte
 	if _, err := c.Read(request[:]); err != nil {
+		return
+	}
+	if request[0] == typeText {
+		text, err := io.ReadAll(io.LimitReader(c, maxTyped))
+		if err == nil && writeAll(input, text) {
+			c.Write([]byte{1})
+		}
 		return
 	}
 	raw, err := c.SyscallConn()
 	if request[0] == lendNetwork && n != nil && err == nil {
 		raw.Control(func(fd uintptr) { sendDescriptors(int(fd), n.files(), nil) })
 	}
+}
+
+// writeAll writes text to a descriptor that does not block, as far as its reader takes it in time.
+func writeAll(fd int, text []byte) bool {
+	for wait := patient(meetTimeout); len(text) > 0; {
+		n, err := unix.Write(fd, text)
+		text = text[max(n, 0):]
+		switch {
+		case err == unix.EAGAIN && !wait.over():
+			unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, int(wait.step().Milliseconds())+1)
+		case err != nil && err != unix.EINTR:
+			return false
+		}
+	}
+	return true
 }
 
 // shareServer has other programs reach the server of r: its port, and the network of its commands.

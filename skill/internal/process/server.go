@@ -17,7 +17,9 @@ import (
 // it is stopped.
 type ServerCommand struct {
 	Command    string
-	Port       int           // TCP port on which it will listen, on this machine
+	Shell      bool          // run Command by bash where this machine has it
+	TTY        bool          // with a terminal
+	Port       int           // TCP port on which it will listen, on this machine; 0 means none
 	Dir        string        // working directory
 	Wait       time.Duration // how long to wait until it listens; 0 means one second
 	MustListen bool          // after Wait, stop a server that does not listen yet
@@ -58,6 +60,8 @@ type ServerState struct {
 // Message says in one sentence how the server is.
 func (s ServerState) Message() string {
 	switch {
+	case s.Running && s.Port == 0:
+		return fmt.Sprintf("server %s runs", s.ID)
 	case s.Ready:
 		return fmt.Sprintf("server %s listens on port %d", s.ID, s.Port)
 	case s.Running:
@@ -117,7 +121,7 @@ func (a ServerCommand) check() error {
 	switch {
 	case a.Command == "":
 		return &refusal.ArgError{Arg: "command", Reason: "is empty; it is what starts the server"}
-	case a.Port < 1 || a.Port > 65535:
+	case a.Port < 0 || a.Port > 65535:
 		return &refusal.ArgError{Arg: "port", Reason: fmt.Sprintf("must be from 1 to 65535, not %d", a.Port)}
 	}
 	return checkNUL("command", a.Command)

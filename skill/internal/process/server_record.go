@@ -114,6 +114,7 @@ const (
 	eventEnded               // Value: wait status; More: number of processes that could not be ended. No event follows.
 	eventUnfenced            // the command did not start because the fence failed. No event follows.
 	eventRefused             // Value: length of the name of a host that the command may not reach, which follows
+	eventLeft                // Value: length of the command line of a process that was ended after the command, which follows
 )
 
 // readEvents returns a server's eventStarted, if any, and its last event.
@@ -155,7 +156,7 @@ func (x *Runner) removeRecord(dir *os.Root, id string) {
 func (x *Runner) forgetEnded(dir *os.Root) {
 	ended := 0
 	for _, r := range readRecords(dir) {
-		if r.Helper.isRunning() {
+		if x.serverState(dir, r).Running {
 			continue
 		}
 		os.Remove(serverTemp(r.ID))

@@ -1,11 +1,13 @@
 package process
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -15,6 +17,7 @@ import (
 
 	"textskill/skill/internal/refusal"
 	"textskill/skill/internal/state"
+	"textskill/skill/internal/words"
 	"textskill/skill/internal/workspace"
 )
 
@@ -46,8 +49,10 @@ func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) 
 		return ServerState{}, err
 	}
 	defer release()
-	if err := x.portFree(ctx, dir, a.Port); err != nil {
-		return ServerState{}, err
+	if a.Port != 0 {
+		if err := x.portFree(ctx, dir, a.Port); err != nil {
+			return ServerState{}, err
+		}
 	}
 	x.forgetEnded(dir)
 	id := strings.ToLower(rand.Text()[:6])
@@ -56,7 +61,15 @@ func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) 
 		return ServerState{}, err
 	}
 	r := serverRecord{ID: id, Command: a.Command, Dir: wd.Path, Port: a.Port, Started: time.Now(), NoTCP: fence.on && x.Fence().TCP}
-	spec := Spec{Path: "/bin/sh", Args: []string{"/bin/sh", "-c", a.Command}, Env: x.Environment(slices.Concat(set, unattended), wd.Path), Dir: wd.Handle, fence: fence, server: true, reach: x.reach(), quiet: true}
+	sh := "/bin/sh"
+	if a.Shell {
+		sh = shell()
+	}
+	set = slices.Concat(set, unattended)
+	if a.TTY {
+		set = append(set, "TERM=xterm")
+	}
+	spec := Spec{Path: sh, Args: []string{sh, "-c", a.Command}, Env: x.Environment(set, wd.Path), Dir: wd.Handle, fence: fence, server: true, reach: x.reach(), quiet: true, tty: a.TTY}
 	if err := x.shareServer(dir, &r, &spec); err != nil {
 		return ServerState{}, err
 	}
@@ -146,7 +159,9 @@ func (x *Runner) awaitServer(ctx context.Context, dir *os.Root, r serverRecord, 
 			os.Remove(serverTemp(r.ID))
 			text, _ := x.lastLines(r.ID, 20)
 			return ServerState{}, &NotServingError{s, 0, text}
-		case s.Pid != 0 && listens(ctx, a.Port):
+		case s.Pid != 0 && a.Port == 0 && over:
+			return s, nil
+		case s.Pid != 0 && a.Port != 0 && listens(ctx, a.Port):
 			s.Ready = true
 			return s, nil
 		case ctx.Err() != nil:
@@ -227,7 +242,7 @@ func (x *Runner) Servers(ctx context.Context, name ServerName) (Servers, error) 
 	all := make(Servers, len(list))
 	for i, r := range list {
 		all[i] = x.serverState(dir, r)
-		all[i].Ready = all[i].Running && listens(ctx, r.Port)
+		all[i].Ready = all[i].Running && r.Port != 0 && listens(ctx, r.Port)
 	}
 	return all, nil
 }
@@ -241,8 +256,98 @@ func (x *Runner) ServerLog(ctx context.Context, name ServerName, lines int) (Ser
 	defer dir.Close()
 	text, more := x.lastLines(r.ID, cmp.Or(lines, 50))
 	s := x.serverState(dir, r)
-	s.Ready = s.Running && listens(ctx, r.Port)
+	s.Ready = s.Running && r.Port != 0 && listens(ctx, r.Port)
 	return ServerLog{s, text, more}, nil
+}
+
+// An Input is typed into a server.
+type Input struct {
+	ServerName
+	Text  string        // may hold control characters: \x03 for Ctrl-C, \x04 for the end in a terminal
+	Wait  string        // return once the server has printed this; "" means once it prints nothing for a moment
+	Limit time.Duration // 0 means 10 seconds
+}
+
+// quietFor is how long a server prints nothing when it has answered.
+const quietFor = 300 * time.Millisecond
+
+// Type types into a server, and returns what it prints from then on.
+func (x *Runner) Type(ctx context.Context, in Input) (ServerLog, error) {
+	dir, r, err := x.findServer(in.ServerName)
+	if err != nil {
+		return ServerLog{}, err
+	}
+	defer dir.Close()
+	logs, err := x.ws.State(state.Output)
+	if err != nil {
+		return ServerLog{}, err
+	}
+	defer logs.Close()
+	log, err := logs.Open(serverLogName(r.ID))
+	if err != nil {
+		return ServerLog{}, err
+	}
+	defer log.Close()
+	from, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return ServerLog{}, err
+	}
+	if in.Text != "" {
+		if err := typeInto(dir, r.ID, in.Text); err != nil {
+			return ServerLog{}, err
+		}
+	}
+	var text []byte
+	limit, quiet := patient(cmp.Or(in.Limit, 10*time.Second)), patient(quietFor)
+	for {
+		over, still := limit.over(), quiet.over()
+		if now := printedSince(log, from); len(now) != len(text) {
+			text, quiet, still = now, patient(quietFor), false
+		}
+		s := x.serverState(dir, r)
+		found := in.Wait != "" && bytes.Contains(text, []byte(in.Wait))
+		if found || over || !s.Running || in.Wait == "" && still {
+			return ServerLog{ServerState: s, Text: plain(text)}, nil
+		}
+		select {
+		case <-ctx.Done():
+			return ServerLog{}, context.Cause(ctx)
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+// terminalCodes matches what programs print to move the cursor, to colour and to name a window.
+var terminalCodes = words.Pattern(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(\x07|\x1b\\)|\x1b[()][0-9A-B]|\x1b[=>]|\r+$`)
+
+// plain returns what a program has printed to a terminal without its codes.
+func plain(text []byte) []byte {
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	for i, line := range lines {
+		end := bytes.HasSuffix(line, []byte("\n"))
+		line = terminalCodes().ReplaceAll(bytes.TrimSuffix(line, []byte("\n")), nil)
+		if end {
+			line = append(line, '\n')
+		}
+		lines[i] = line
+	}
+	return bytes.Join(lines, nil)
+}
+
+// printedSince returns what a log holds from a position on, or the end of it if the log has been
+// trimmed or holds much.
+func printedSince(log *os.File, from int64) []byte {
+	info, err := log.Stat()
+	if err != nil {
+		return nil
+	}
+	if info.Size() < from {
+		from = 0
+	}
+	from = max(from, info.Size()-maxLogRead)
+	data := make([]byte, info.Size()-from)
+	n, _ := log.ReadAt(data, from)
+	return data[:n]
 }
 
 // StopServer ends a server and all that it started: with SIGTERM, and after 5 s with
