@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"textskill/cmd/internal/usage"
+	"textskill/contrib"
 	rawjson "textskill/parser/json"
 )
 
@@ -84,31 +87,106 @@ file holds stays as it is, with its comments; before a change the file is copied
 FILE.bak, or FILE.bak2 and so on where FILE.bak holds something else. Without -C the
 server works in the folder of the host's project.
 
+achilles and agent-skill are files for agents. "setup achilles DIR" writes the folder
+file-system into DIR/skills, where AchillesAgentLib finds it. "setup agent-skill" writes
+SKILL.md below .agents/skills and .claude/skills of the project, or with --user of the
+home folder. They name this program by its path. A file of another origin stays.
+
 Hosts: `
 
 func (c *cli) setupCommand(o *options) *cobra.Command {
-	var remove, show bool
-	names := hostNames()
+	var remove, show, user bool
+	names := append(hostNames(), packageNames()...)
 	cmd := &cobra.Command{
-		Use:       "setup [flags] HOST",
+		Use:       "setup [flags] HOST [DIR]",
 		Short:     "Connect an editor or agent to this program",
-		Long:      setupLong + strings.Join(names, ", ") + ".",
-		Example:   "  skill setup claude-code\n  skill setup claude-desktop -C ~/notes\n  skill setup --print cursor\n  skill setup --remove vscode",
-		Args:      usage.Arguments(1, 1, "a host: "+strings.Join(names, ", ")),
+		Long:      setupLong + strings.Join(hostNames(), ", ") + ".",
+		Example:   "  skill setup claude-code\n  skill setup claude-desktop -C ~/notes\n  skill setup --print cursor\n  skill setup --remove vscode\n  skill setup achilles ~/agent\n  skill setup --user agent-skill",
+		Args:      usage.Arguments(1, 2, "a host: "+strings.Join(names, ", ")),
 		ValidArgs: names,
-		RunE:      func(_ *cobra.Command, args []string) error { return c.setup(o, args[0], remove, show) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			p := contrib.Named(args[0])
+			switch {
+			case p != nil:
+				return c.setupPackage(o, p, args[1:], user, remove, show)
+			case len(args) > 1:
+				return fmt.Errorf("unexpected word %q after %s", args[1], args[0])
+			case user:
+				return fmt.Errorf("--user is for agent-skill; %s is set up for the user in any case", args[0])
+			}
+			return c.setup(o, args[0], remove, show)
+		},
 	}
 	cmd.Flags().BoolVar(&remove, "remove", false, "take the server out of the configuration")
 	cmd.Flags().BoolVar(&show, "print", false, "print the file as it would be, and change nothing")
+	cmd.Flags().BoolVar(&user, "user", false, "with agent-skill: in the home folder, for all projects")
 	o.obey(cmd, "--workspace")
 	return cmd
+}
+
+func packageNames() (names []string) {
+	for _, p := range contrib.Packages {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// setupPackage is skill setup of files for agents: below the folder that is named, the user's, or
+// that of the project.
+func (c *cli) setupPackage(o *options, p *contrib.Package, named []string, user, remove, show bool) error {
+	dir := cmp.Or(append(named, o.workspace, ".")...)
+	takesDir := p.Name != "agent-skill"
+	switch {
+	case !takesDir && len(named) > 0:
+		return fmt.Errorf("%s takes no folder; -C names the project", p.Name)
+	case takesDir && user:
+		return fmt.Errorf("--user is for agent-skill; name the folder: %s setup %s DIR", c.program(), p.Name)
+	case takesDir && len(named) == 0:
+		return fmt.Errorf("name the folder in which the agent starts: %s setup %s DIR", c.program(), p.Name)
+	case user:
+		at, err := c.places()
+		if err != nil {
+			return c.failed(err)
+		}
+		dir = at.home
+	}
+	if err := checkDir(dir); err != nil {
+		return c.failed(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return c.failed(err)
+	}
+	if show {
+		return c.printPackage(p, program)
+	}
+	did, done, none := p.Install, "wrote", "is set up already in"
+	if remove {
+		did, done, none = func(dir, _ string) ([]string, error) { return p.Remove(dir) }, "removed", "is not in"
+	}
+	names, err := did(dir, program)
+	for _, name := range names {
+		fmt.Fprintln(c.stdout, done, name)
+	}
+	if err == nil && names == nil {
+		fmt.Fprintln(c.stdout, p.Name, none, dir)
+	}
+	return c.failed(err)
+}
+
+func (c *cli) printPackage(p *contrib.Package, program string) error {
+	files, err := p.Files(program)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(c.stdout, "-- %s --\n%s", name, files[name])
+	}
+	return c.failed(err)
 }
 
 // setup is skill setup.
 func (c *cli) setup(o *options, name string, remove, show bool) error {
 	i := slices.Index(hostNames(), name)
 	if i < 0 {
-		return fmt.Errorf("%q is not a host; there are %s", name, strings.Join(hostNames(), ", "))
+		return fmt.Errorf("%q is not a host; there are %s", name, strings.Join(append(hostNames(), packageNames()...), ", "))
 	}
 	h := hosts[i]
 	var e entry
