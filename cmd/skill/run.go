@@ -117,7 +117,7 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f.Float64Var(&r.budget.Cost, "max-cost", 0, "stop after spending `DOLLARS` on the model (0: no limit)")
 	f.StringVar(&r.prices, "prices", "", "read prices of models from `FILE`: {\"MODEL\":{\"input\":2.5,\"output\":10}}, per million tokens (default list prices of "+agent.PricesDate+")")
 	f.Var(duration{&r.budget.Time}, "max-time", "stop after this long (0: no limit)")
-	f.IntVar(&r.budget.EqualCalls, "max-equal-calls", 25, "stop when the model makes the same call `N` times in a row (0: no limit)")
+	f.IntVar(&r.budget.EqualCalls, "max-equal-calls", 25, "stop when the model makes the same call `N` times in a row, or goes round in a few calls (0: no limit)")
 	f.StringVar(&r.maxRetries, "max-retries", "", "retry a failed request to the model up to `N` times (default 5)")
 	r.maxWait = agent.DefaultMaxWait
 	f.StringVar(&r.timeout, "timeout", "", "give up on an answer of the model after `MS` milliseconds of silence (default 300000)")
@@ -177,10 +177,24 @@ func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error 
 	if last.Type == agent.StopRunByExceededMaxSteps && last.Reason != "" && !people {
 		c.sayf("stopped: %s; --continue goes on", last.ReasonText())
 	}
+	if people {
+		c.howToGoOn(cfg, r, last)
+	}
 	if last.Type == agent.StopRunByDelegate || last.Type == agent.CompleteRun && last.ExpertKey != cfg.Expert {
 		c.say("out of steps before the delegate's result was used; --continue resumes there")
 	}
 	return nil
+}
+
+// howToGoOn shows a person what a run waits for, and the line that continues it.
+func (c *cli) howToGoOn(cfg agent.Config, r *runOptions, last agent.Event) {
+	switch {
+	case last.Type == agent.StopRunByInteractiveTool && len(last.Checkpoint.PendingToolCalls) > 0:
+		c.showQuestion(last.Checkpoint)
+		fmt.Fprintf(c.stdout, "\nto answer: %s\n", r.again("run", cfg.Expert, "ANSWER", "--continue-run", last.RunID, "-i"))
+	case last.Type == agent.StopRunByExceededMaxSteps:
+		fmt.Fprintf(c.stdout, "to go on: %s\n", r.again("run", cfg.Expert, "--continue-run", last.RunID))
+	}
 }
 
 // unasked says how to go on after a call that nobody could be asked about.

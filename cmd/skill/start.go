@@ -22,7 +22,51 @@ import (
 const startLong = `start is run for a person at a terminal: it asks for the expert and the query if they
 are not given, prints what the model says and does, asks for the answers that tools
 need, and then for the next query. Ctrl-C interrupts the model or its tools, an empty
-line ends the conversation. It takes the flags of "skill run".`
+line ends the conversation. It takes the flags of "skill run".
+
+Between queries, /undo takes back the last change, /diff ID and /history show changes,
+and /help lists these commands. They take the arguments of the commands of their name.`
+
+// talkHelp is what /help prints.
+const talkHelp = `  /undo [ID]     take back the last change of this workspace, or the change ID
+  /diff ID       show the change ID
+  /history       list the changes
+  /help          print this
+An empty line ends the conversation. Everything else is for the expert.
+`
+
+// commanded asks a person until the reply is for the expert, and carries out the commands
+// that come before it.
+func (c *cli) commanded(ctx context.Context, r *runOptions, ask func(string) (string, error)) func(string) (string, error) {
+	return func(question string) (string, error) {
+		for {
+			reply, err := ask(question)
+			words := strings.Fields(reply)
+			if err != nil || len(words) == 0 || !strings.HasPrefix(reply, "/") {
+				return reply, err
+			}
+			switch name := words[0][1:]; name {
+			case "undo", "diff", "history":
+				c.execute(ctx, slices.Concat(strings.Fields(name), []string{"-C", r.workspace}, r.stateFlags(), words[1:]))
+			case "help":
+				fmt.Fprint(c.stdout, talkHelp)
+			default:
+				if strings.Contains(name, "/") || len(words) > 1 { // a path, or a sentence
+					return reply, nil
+				}
+				c.sayf("there is no command %s; /help lists them", words[0])
+			}
+		}
+	}
+}
+
+// stateFlags returns the flag that says where the history is, if it was given.
+func (o *options) stateFlags() []string {
+	if o.state == "" {
+		return nil
+	}
+	return []string{"--state", o.state}
+}
 
 func (c *cli) startCommand(o *options) *cobra.Command {
 	r := runOptions{options: o}
@@ -53,6 +97,7 @@ func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 		when = askDestroy
 	}
 	c.setGate(&cfg, r, when, ask)
+	cfg.Talk, ask = true, c.commanded(ctx, r, ask)
 	last := cfg.From
 	if cfg.Continue != "" {
 		if last, err = latest(ctx, records, cfg.Continue); err != nil {
@@ -188,9 +233,14 @@ func (c *cli) nextQuestion(cfg *agent.Config, from *agent.Checkpoint) string {
 	if cfg.Answer = from.Status == agent.StoppedByInteractiveTool && len(from.PendingToolCalls) > 0; !cfg.Answer {
 		return "What next? "
 	}
+	c.showQuestion(from)
+	return "Answer: "
+}
+
+// showQuestion shows the call that waits for an answer of a person.
+func (c *cli) showQuestion(from *agent.Checkpoint) {
 	call := from.PendingToolCalls[0]
 	fmt.Fprintf(c.stdout, "%3d  %s\n", from.StepNumber, oneLine(call.ToolName+" "+string(call.Args), lineWidth))
-	return "Answer: "
 }
 
 // left returns err, nil if it says that the person has ended the conversation.

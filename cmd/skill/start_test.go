@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"textskill/skill/agent"
 )
 
 // TestStart has a person who chooses an expert, answers a question of it, and goes
@@ -128,7 +129,7 @@ func TestStartInterrupted(t *testing.T) {
 	var script []scriptedAnswer
 	err := json.Unmarshal([]byte(`[
 		{"tools":[{"id":"a","name":"writeTextFile","input":{"path":"c.txt","text":"blue"}}]},
-		{"delay":60}, {"status":401}, {"text":"Well."}, {"text":"It is done."}]`), &script)
+		{"delay":60}, {"status":401}, {"text":"It is done."}]`), &script)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,5 +160,48 @@ func TestStartInterrupted(t *testing.T) {
 	}
 	if got := tree(t, dir)["c.txt"]; got != "blue" {
 		t.Errorf("the file holds %q", got)
+	}
+}
+
+// TestStartCommands has a person look at a change and take it back between queries. An answer
+// in plain words is not asked for again.
+func TestStartCommands(t *testing.T) {
+	dir := newProject(t)
+	var script []scriptedAnswer
+	err := json.Unmarshal([]byte(`[
+		{"tools":[{"id":"a","name":"writeTextFile","input":{"path":"c.txt","text":"blue"}}]}, {"text":"It is blue."}, {"text":"As you say."}]`), &script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoint := scriptedEndpoint(t, script).URL
+	var stdout, stderr strings.Builder
+	c := &cli{stdin: strings.NewReader("paint\n/help\n/history\n/diff 1\n/undo\n/paint\nleave it\n\n"), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
+		return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": dir, "XDG_STATE_HOME": filepath.Join(dir, "..", "state")}[name]
+	}}
+	if code := c.run(t.Context(), []string{"start", "-C", dir}); code != 0 {
+		t.Errorf("exit %d: %s", code, stderr.String())
+	}
+	for _, want := range []string{"\nIt is blue.\n", "/undo [ID]", "+blue", "undid change", "\nAs you say.\n"} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("no %q in\n%s\n%s", want, stdout.String(), stderr.String())
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "c.txt")); err == nil || !strings.Contains(stderr.String(), "there is no command /paint") {
+		t.Errorf("c.txt is there (%v), or: %s", err, stderr.String())
+	}
+}
+
+// TestHowToGoOn shows the question of a tool and the lines that continue a run.
+func TestHowToGoOn(t *testing.T) {
+	var stdout strings.Builder
+	c := &cli{stdout: &stdout, stderr: &stdout, getenv: func(string) string { return "" }}
+	r := &runOptions{options: &options{}}
+	call := agent.ToolCall{ToolName: "askUser", Args: json.RawMessage(`{"question":"Colour?"}`)}
+	c.howToGoOn(agent.Config{Expert: "e"}, r, agent.Event{Type: agent.StopRunByInteractiveTool, RunID: "r1", Checkpoint: &agent.Checkpoint{StepNumber: 3, PendingToolCalls: []agent.ToolCall{call}}})
+	c.howToGoOn(agent.Config{Expert: "e"}, r, agent.Event{Type: agent.StopRunByExceededMaxSteps, RunID: "r1"})
+	for _, want := range []string{`  3  askUser {"question":"Colour?"}`, "run e ANSWER --continue-run r1 -i", "run e --continue-run r1\n"} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("no %q in\n%s", want, stdout.String())
+		}
 	}
 }

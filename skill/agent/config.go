@@ -37,6 +37,7 @@ type Config struct {
 	Files    bool        // with From, first undo what the run changed in the workspace since
 	Answer   bool        // the query is the result of the call that the continued run waits for
 	Note     string      // to the expert, before it begins or goes on; "" for none
+	Talk     bool        // a text without calls is the report if no todos are open, also the first such text
 	TakeOver bool        // where the system has no file locks, continue a run whose owner did not give it back
 
 	// Getenv returns the variables that skills require, "" for one that is not set;

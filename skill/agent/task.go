@@ -150,7 +150,7 @@ func (t *task) takeStep(ctx context.Context) (done bool, err error) {
 	}
 	t.read(&answer)
 	t.fruitless++
-	insists := t.answered && !slices.ContainsFunc(t.session.Snapshot().Todos, func(todo skill.TodoItem) bool { return !todo.Completed })
+	insists := (t.answered || t.cfg.Talk && t.parent == nil) && !slices.ContainsFunc(t.session.Snapshot().Todos, func(todo skill.TodoItem) bool { return !todo.Completed })
 	t.answered = false
 	report, misfit := t.fitting(answer.Text)
 	switch {
