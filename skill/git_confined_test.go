@@ -229,7 +229,8 @@ func TestGitRunsNothing(t *testing.T) {
 			b.write("repo/sub/s.txt", "2\n")
 		}, []string{"add", "-A"}},
 	}
-	for _, test := range tests {
+	for i := 0; i < len(tests); i += needs.Step(4) {
+		test := tests[i]
 		t.Run(test.name, func(t *testing.T) {
 			b := newGitBed(t)
 			test.setup(b)

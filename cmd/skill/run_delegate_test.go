@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"textskill/testdata/needs"
 )
 
 const team = `
@@ -82,7 +84,7 @@ func teamEndpoint(t *testing.T) *httptest.Server {
 // moments, and goes on each time, until all is done.
 func TestRunKilledInDelegation(t *testing.T) {
 	t.Parallel()
-	const kills = 40
+	kills := 40 / needs.Step(10)
 	endpoint := teamEndpoint(t).URL
 	project := func() string {
 		dir := t.TempDir()

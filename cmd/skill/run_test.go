@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"textskill/testdata/needs"
 )
 
 const oneExpert = "[experts.e]\ninstruction = \"Do it.\"\n"
@@ -113,7 +115,7 @@ func tree(t *testing.T, dir string) map[string]string {
 // done.
 func TestRunKilled(t *testing.T) {
 	t.Parallel()
-	const kills = 100
+	kills := 100 / needs.Step(10)
 	endpoint := steadyEndpoint(t).URL
 	whole := newProject(t)
 	start := time.Now()

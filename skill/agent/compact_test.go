@@ -11,6 +11,7 @@ import (
 	"weak"
 
 	"textskill/llmfallback/remote"
+	"textskill/testdata/needs"
 )
 
 // A reader is a model with a small window. It reads a file in 30 steps, and then writes
@@ -117,7 +118,7 @@ func TestCompaction(t *testing.T) {
 // TestCompactionKilled kills a run between each two writes, compactions among them.
 func TestCompactionKilled(t *testing.T) {
 	t.Parallel()
-	for first, ended := 1, false; !ended; first += 3 {
+	for first, ended := 1, false; !ended; first += 3 * needs.Step(10) {
 		l, m := newReader(t, 1600)
 		m.counts = true
 		if ended = l.killAt(first); !ended && !l.killAt(0) {

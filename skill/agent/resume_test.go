@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 // A ledger is a model that appends numbers to a file and keeps todos. It goes by what the
@@ -108,7 +110,7 @@ func (l *lab) killAt(point int) (ended bool) {
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	for again := range 3 { // how often the run is killed after the first time
-		for first, ended := 1, false; !ended; first++ {
+		for first, ended := 1, false; !ended; first += needs.Step(7) {
 			l := newLab(t)
 			l.cfg.Model = &ledger{T: t, file: filepath.Join(l.dir, "f")}
 			os.WriteFile(filepath.Join(l.dir, "f"), nil, 0o666)
@@ -138,7 +140,7 @@ func TestKilledAnywhere(t *testing.T) {
 // continuation at each of the next three.
 func TestInterruptedDelegation(t *testing.T) {
 	t.Parallel()
-	for first, ended := 1, false; !ended; first++ {
+	for first, ended := 1, false; !ended; first += needs.Step(9) {
 		for second := range 4 {
 			l := newTeam(t)
 			l.cfg.Model = delegator{t, filepath.Join(l.dir, "f")}

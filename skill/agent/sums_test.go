@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 // TestForgedRecords continues a run whose records somebody else has written to.
@@ -164,7 +166,7 @@ func TestUnknownRecords(t *testing.T) {
 // continuation between each two writes: the model is told whenever it goes on.
 func TestUnknownRecordsKilled(t *testing.T) {
 	t.Parallel()
-	for point, ended := 1, false; !ended; point++ {
+	for point, ended := 1, false; !ended; point += needs.Step(7) {
 		l := newLab(t)
 		l.cfg.Model = &ledger{T: t, file: filepath.Join(l.dir, "f")}
 		os.WriteFile(filepath.Join(l.dir, "f"), nil, 0o666)

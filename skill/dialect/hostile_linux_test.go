@@ -17,6 +17,7 @@ import (
 	rawjson "textskill/parser/json"
 	"textskill/skill"
 	"textskill/skill/browser"
+	"textskill/testdata/needs"
 )
 
 // hostilePaths are the names that every path of every tool is tried with. $BASE
@@ -309,7 +310,7 @@ func TestHostilePaths(t *testing.T) {
 			}
 		}
 	}
-	if r.calls < 5000 {
+	if needs.All() && r.calls < 5000 {
 		t.Errorf("there were %d calls", r.calls)
 	}
 }
@@ -339,7 +340,8 @@ func (r *hostileRun) try(d *Dialect, tool *Tool, p *Param) {
 	if startsPrograms(tool.Name) {
 		names = hostileFew
 	}
-	for _, value := range names {
+	for i := 0; i < len(names); i += needs.Step(6) {
+		value := names[i]
 		if r.spoiled {
 			r.fresh()
 		}

@@ -101,6 +101,7 @@ func (s *hostileSite) modes(dir, file os.FileMode) func() {
 // written, belongs to others, no file can be opened, a folder outside is mounted inside, or
 // the workspace is moved away or removed. A failure says why, and leaves everything as it was.
 func TestAdversity(t *testing.T) {
+	needs.Long(t, "5 s")
 	needs.Shell(t)
 	needs.Program(t, "git")
 	for _, a := range adversities {

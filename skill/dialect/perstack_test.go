@@ -11,6 +11,7 @@ import (
 
 	"textskill/parser"
 	"textskill/skill"
+	"textskill/testdata/needs"
 )
 
 // base is a workspace, called root in what it answers, and a session in it.
@@ -176,6 +177,7 @@ func TestPerstackParallelEdits(t *testing.T) {
 
 // TestPerstackManyEntries lists as many entries as an answer holds, and one more.
 func TestPerstackManyEntries(t *testing.T) {
+	needs.Long(t, "3 s")
 	b := newBase(t, skill.Config{})
 	b.file("d/", "")
 	for i := range maxItems {

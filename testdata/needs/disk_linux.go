@@ -50,6 +50,9 @@ func EachDisk(t *testing.T, count int, variable string, test func(t *testing.T, 
 			continue
 		}
 		t.Run(k.kind, func(t *testing.T) {
+			if err != nil {
+				Long(t, "seconds for each disk")
+			}
 			Root(t)
 			Program(t, "mkfs."+k.kind, "mount")
 			var made []*Disk

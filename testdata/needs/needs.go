@@ -17,6 +17,24 @@ const all = "SKILL_TEST_ALL"
 // All reports whether no test may be skipped.
 func All() bool { return os.Getenv(all) != "" }
 
+// Long skips a test that takes longer than a person waits for all of them. how is its time on a
+// quiet machine.
+func Long(t testing.TB, how string) {
+	t.Helper()
+	if !All() {
+		t.Skipf("it takes %s: set %s", how, all)
+	}
+}
+
+// Step is the step of a loop over many cases: each one where no test may be skipped, else
+// every nth.
+func Step(n int) int {
+	if All() {
+		return 1
+	}
+	return n
+}
+
 // That needs ok to hold: what names what is missing where it does not, and advice says
 // what to do about it.
 func That(t testing.TB, ok bool, what, advice string) {

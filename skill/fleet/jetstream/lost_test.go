@@ -16,6 +16,7 @@ import (
 // TestServersLost has a worker go on with a run, and a viewer follow it, while servers are
 // stopped: operations wait, and all that was accepted is there once.
 func TestServersLost(t *testing.T) {
+	needs.Long(t, "15 s")
 	t.Parallel()
 	c := startCluster(t, 3)
 	p, viewer := c.connect(), c.connect()

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"textskill/testdata/needs"
 )
 
 // A model is a folder that changes at random, and is stored and restored between.
@@ -35,6 +37,7 @@ var modelNames = []string{"a", "b", "c.txt", "\xff\xfe", "d e", "a-b"}
 // TestModel changes a folder in all ways, stores it with hints that say all, or some while
 // every file is looked at, has stores fail, and restores it elsewhere.
 func TestModel(t *testing.T) {
+	needs.Long(t, "5 s")
 	rapid.Check(t, func(r *rapid.T) {
 		base, err := os.MkdirTemp("", "pack")
 		if err != nil {
