@@ -18,7 +18,7 @@ func spelling(word string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(lower(word), "_", ""), "-", "")
 }
 
-// spelled returns the operation of which name is a variant in case, snake_case
+// spelled returns the operation whose name has this variant in case, snake_case
 // or kebab-case.
 func spelled(name string) (string, bool) {
 	folded := spelling(name)

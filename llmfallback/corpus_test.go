@@ -182,7 +182,7 @@ func TestLeaveOneSourceOut(t *testing.T) {
 	}
 }
 
-// What a model rightly answers to the recorded requests passes the guard.
+// The right answers of a model to the recorded requests pass the guard.
 func TestRightRepliesPass(t *testing.T) {
 	passed, all := 0, 0
 	for _, row := range corpus(t, corpora[:]...) {

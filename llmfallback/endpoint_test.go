@@ -56,7 +56,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// What an endpoint does not take is left out from then on.
+// A parameter that an endpoint refuses is left out from then on.
 func TestLadderIsRemembered(t *testing.T) {
 	wants := func(word string) step {
 		return step{400, jsonType, fmt.Sprintf(`{"error":"unsupported parameter %s"}`, word)}
@@ -248,8 +248,8 @@ func TestForcedTool(t *testing.T) {
 	}
 }
 
-// What a server calls reasoning, parts of a content, or a tool's arguments in
-// an object with a key twice.
+// Servers name the reasoning, the parts of a content and a tool's arguments in several ways,
+// or in an object with a key twice.
 func TestOtherSpellings(t *testing.T) {
 	good := func(message map[string]any) bool {
 		f := newFake(t, completion(message, "stop"), says("{}"))

@@ -27,7 +27,7 @@ const (
 )
 
 // A Model is a model at an endpoint that speaks OpenAI's chat completions. The zero
-// Model is none.
+// Model means that none is set.
 type Model struct {
 	BaseURL string        // "" with a Key means OpenAI's own; /v1 is added to a bare host
 	Key     string        // sent as a bearer token, over https or to this machine only

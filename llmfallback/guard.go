@@ -182,7 +182,7 @@ var doubts = [...]struct{ list, why string }{
 const looksOnly = 3 // doubts of a request for a look
 
 // doubt returns why a prompt that only a model reads does not surely ask for e, in the languages
-// of which the grammar has words; "" if it does. What is quoted, named or written says nothing.
+// that the grammar has words for; "" if it does. Quotations, names and contents do not count.
 func doubt(prompt string, e Extraction) string {
 	g := compiled()
 	said := g.spoken(prompt, e)

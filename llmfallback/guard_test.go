@@ -22,7 +22,7 @@ func answers(op, path, content, dest string) func(context.Context, string) (stri
 	return func(context.Context, string) (string, error) { return string(text), err }
 }
 
-// What a prompt may try, each with the answer of a model that was talked into it.
+// The tricks of a prompt, each with the answer of a model that was talked into it.
 func TestTricks(t *testing.T) {
 	tests := []struct {
 		trick, prompt           string

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What a model rightly answers to requests in six languages is done where nothing is lost; what
+// The right answers of a model to requests in six languages are carried out where nothing is lost; what
 // deletes or overwrites asks; a negation, a question about the past and a quotation do nothing.
 func TestLanguages(t *testing.T) {
 	data, err := os.ReadFile("testdata/languages.txt")

@@ -51,7 +51,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// What is hidden comes back byte for byte, and the rest of the prompt is sent
+// Hidden text comes back byte for byte, and the rest of the prompt is sent
 // as it stands.
 func FuzzMask(f *testing.F) {
 	for _, seed := range []string{"a content: b", "a\nb", "```\nx\n```", "[[T1]]\n[[TA", "\"" + strings.Repeat("q", 99) + "\" x", "'a\nb' ```c", "\xff\nß"} {

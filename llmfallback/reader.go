@@ -11,7 +11,7 @@ import (
 // A Reading is what a prompt in plain words asks for, as far as it was understood.
 type Reading struct {
 	Extraction        // zero unless Answered
-	Answered   bool   // one request, every word of which is understood
+	Answered   bool   // one request, understood to the last word
 	Rule       string // of the grammar by which it was read: "moveFile 2", the second way
 	Roles      []Role // what was found out
 	Lines      bool   // the text is whole lines of the file

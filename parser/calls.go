@@ -38,7 +38,7 @@ const maxMarks = 256
 // anything else stands for itself, as every backslash does in r'…'. Keys keep their
 // order and numbers their digits. A tuple becomes an array.
 //
-// What looks like a call and is not one of them is a [Mention], so that nobody takes it
+// A text that only looks like a call is a [Mention], so that nobody takes it
 // for one that was carried out.
 //
 // A call that begins and cannot be read is the last one: its Err is a

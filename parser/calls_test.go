@@ -141,7 +141,7 @@ func TestCallsPlaces(t *testing.T) {
 		{"Sure! `read(path: 'a')`. Then the rest.\nread(path: 'b'), as said", `read{"path":"a"} read{"path":"b"}`},
 		{"test() # all\nmemory_list();test() // too", `test{} memory_list{} test{}`},
 
-		// What is spoken of is no call.
+		// A call that is only mentioned is not carried out.
 		{"use read(…) first", `error: there is no call in the text`},
 		{"read(…) and read(2) and read(path) and read(path, limit) and test(s) read a file", `error: there is no call in the text`},
 		{"test() runs the tests", `error: there is no call in the text`},

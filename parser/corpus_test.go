@@ -54,7 +54,7 @@ func rows(t *testing.T, name string) (all []row) {
 	return all
 }
 
-// What a row's original reads differently from its manual, or unsafely.
+// The rows that the original reads differently from its manual, or unsafely.
 var divergentParse = map[string]string{
 	"write-quoted-path":              "a quoted path may hold white space",
 	"write-destination-then-content": "destination: after writeFile is text",
@@ -176,7 +176,7 @@ func compareContent(r row, c parser.Command) (problem string) {
 	return name + " does not hold " + content
 }
 
-// What the strict shape refuses of the recorded calls, by row, and why.
+// The recorded calls that the strict shape refuses, by row, and why.
 var refusedCalls = map[string]string{
 	"env-wrong-2-bare-type":                          `type must be "function", got "read_file"`,
 	"env-no-type":                                    `type must be "function", got nothing`,
@@ -248,7 +248,7 @@ func quoteJSON(t *testing.T, text string) string {
 	return string(b[1 : len(b)-1])
 }
 
-// What the recorded answers of models hold that is not the one value meant.
+// The recorded answers of models whose value is not the one value meant.
 var undecodable = map[string]error{
 	"m07": rawjson.ErrSyntax, "m11": rawjson.ErrSyntax, "m12": rawjson.ErrTruncated, "m13": rawjson.ErrTruncated,
 	"m26": rawjson.ErrSeveralValues, "m30": rawjson.ErrNoJSON, "m39": rawjson.ErrNoJSON, "m45": rawjson.ErrTruncated,

@@ -130,7 +130,7 @@ func (c Command) Content() (text string, ok bool) {
 }
 
 // Destination returns the payload without its destination: prefix, which is
-// removed once with the white space after it. What follows is the path whole,
+// removed once with the white space after it. The rest is the whole path,
 // white space included, unless it is one shell-quoted word: that is unquoted.
 // ok is false when there is no such prefix. Of Options it returns the first word of the
 // value, quoted or not.

@@ -79,8 +79,8 @@ func declared(data []byte) (encoding.Encoding, string) {
 	return e, name
 }
 
-// asText returns the content of a file as UTF-8, like decode, with its size. What is
-// UTF-8, no text, or too large to be decoded is the file itself.
+// asText returns the content of a file as UTF-8, like decode, with its size. A file in
+// UTF-8, without text, or too large to decode is returned itself.
 func asText(f io.ReaderAt, size int64) (src io.ReaderAt, textSize int64, name string, err error) {
 	head, err := readRange(f, 0, min(size, headSize))
 	if e, _ := declared(head); err != nil || e == nil || size > maxDecoded {
@@ -175,7 +175,7 @@ func encodeSplice(name, abs string, src io.ReaderAt, textSize, size int64, sp wo
 func (x *Executor) encodeEnd(abs, content string) ([]byte, error) {
 	f, info, err := x.ws.Open(abs)
 	if err != nil {
-		return []byte(content), nil // there is none, or the write itself says what is wrong
+		return []byte(content), nil // the file is missing, or the write itself says what is wrong
 	}
 	defer f.Close()
 	_, _, name, err := asText(f, info.Size)

@@ -99,7 +99,7 @@ func holds(t *testing.T, name, want string) {
 	}
 }
 
-// TestGrepUTF16 finds lines of files in UTF-16 among those of others, with what is around them.
+// TestGrepUTF16 finds lines of files in UTF-16 among other files, with what is around them.
 func TestGrepUTF16(t *testing.T) {
 	x, dir := open(t)
 	for _, name := range []string{"utf-16le", "utf-16be"} {

@@ -21,11 +21,11 @@ type Grep struct {
 	Pattern     string
 	Literal     bool     // Pattern is plain text
 	FoldCase    bool     // ignore case
-	NoLast      bool     // the empty line after the last LF is none
+	NoLast      bool     // the empty line after the last LF does not count
 	Context     int      // number of lines to return before and after each match
 	Git         bool     // also search .git directories below Path
 	SkipIgnored bool     // leave out what git ignores
-	Include     []string // patterns as those of Find.Exclude: only files that one of them matches; nil means all
+	Include     []string // patterns as in Find.Exclude: only files that one of them matches; nil means all
 	Limit       int      // maximum number of matches; 0 means 1000
 	MaxLine     int      // bytes to return of each line; 0 means 2000
 	Excerpt     bool     // of a longer line that matches, return the part that does, not its beginning
@@ -44,7 +44,7 @@ type Grepped struct {
 	Unreadable int     // number of files and directories that could not be read
 	Ignored    int     // number of ignored entries, without their content
 	Git        int     // number of .git directories that were not searched
-	Cut        int     // number of lines over 16 MiB, of which only the start was searched
+	Cut        int     // number of lines over 16 MiB, searched only at the start
 }
 
 // A Match is a line that matches.

@@ -156,7 +156,7 @@ type treeWalk struct {
 }
 
 // fill lists the directory abs into t. The entries of a directory count against the limit
-// before those of its subdirectories.
+// before the entries of its subdirectories.
 func (w *treeWalk) fill(t *Tree, abs string, depth int) error {
 	if err := w.ctx.Err(); err != nil {
 		return err

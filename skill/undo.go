@@ -131,7 +131,7 @@ type RunStep = workspace.RunStep
 // Unflushed is changes that are made and may not survive a power cut.
 type Unflushed = workspace.Unflushed
 
-// WithRun returns a context in which changes are recorded as those of a step of a run.
+// WithRun returns a context in which changes are recorded as changes of a step of a run.
 func WithRun(ctx context.Context, s RunStep) context.Context { return workspace.WithRun(ctx, s) }
 
 // Runs opens the folder beside the history that holds the sums of experts' records, where no

@@ -122,7 +122,7 @@ func (o *options) rules(asked bool) toolRules {
 }
 
 // settings returns the workspace's skill.toml as it asks for trust, and what it says; nil if
-// there is none, or it says nothing.
+// the file is missing or empty.
 func (o *options) settings(c *cli) (*stranger, settings, error) {
 	dir, err := filepath.Abs(o.workspace)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"textskill/skill"
 )
 
-// similar returns the subcommand whose name a word begins or resembles, "" if there
-// is none.
+// similar returns the subcommand whose name a word begins or resembles, "" if no
+// subcommand does.
 func similar(root *cobra.Command, word string) string {
 	const shortest, longest = 3, 16 // letters
 	if len(word) < shortest || len(word) > longest || strings.ContainsAny(word, " \t\r\n") {

@@ -35,7 +35,7 @@ type Config struct {
 	Now            func() time.Time  // dates in Retry-After are compared with it; nil means [time.Now]
 }
 
-// names are those of OpenAI's own client.
+// names are the same as in OpenAI's own client.
 var names = remote.Names{BaseURL: "OPENAI_BASE_URL", Key: "OPENAI_API_KEY", Example: "http://localhost:11434/v1"}
 
 // A Client asks one endpoint. It is safe for concurrent use.
@@ -51,7 +51,7 @@ func New(c Config) (*Client, error) {
 	return &Client{r, c.Key}, err
 }
 
-// Remote returns what sends the requests of all of OpenAI's protocols. Errors are those of
+// Remote returns what sends the requests of all of OpenAI's protocols. It returns the errors of
 // [New].
 func Remote(c Config) (*remote.Client, error) {
 	config := remote.Config{
@@ -107,7 +107,7 @@ func (c *Client) Complete(ctx context.Context, r Request) (Completion, error) {
 }
 
 // An exchange is one request and its answer. go-openai addresses the request and parts the
-// stream, of which it is given plain events. Its own types are not used: they refuse an index
+// stream, and gets plain events. Its own types are not used: they refuse an index
 // that is a text, arguments that are an object and an ID that is null, and they have no place
 // for signatures, files and a temperature of 0. An answer that comes whole is added at once,
 // and go-openai is given an empty stream.

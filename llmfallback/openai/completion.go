@@ -33,7 +33,7 @@ type Completion struct {
 	Details []map[string]json.RawMessage // reasoning_details of OpenRouter: texts, summaries, signatures; for sending back
 }
 
-// Usage counts tokens. What the endpoint does not count is 0.
+// Usage counts tokens. A number that the endpoint leaves out is 0.
 type Usage struct {
 	Prompt        int `json:"prompt_tokens"`
 	Completion    int `json:"completion_tokens"`

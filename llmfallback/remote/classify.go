@@ -34,7 +34,7 @@ const (
 	NoThoughts  = "no thoughts"  // what a model thought is not sent back
 	NoTools     = "no tools"     // the model has no tools: they are described in words
 	NoChoice    = "tool_choice"  // nothing says that a tool must be called
-	OpenAPI     = "open api"     // schemas are those of OpenAPI
+	OpenAPI     = "open api"     // schemas follow OpenAPI
 	RefusedTool = "refused tool" // followed by a blank and the name of a tool, or # and its index
 )
 

@@ -202,7 +202,7 @@ func (c *Client) Do(request *http.Request, r Request) (Reply, error) {
 	return reply, nil
 }
 
-// A bufferedBody is a body of which the beginning was looked at.
+// A bufferedBody is a body whose beginning was read.
 type bufferedBody struct {
 	*bufio.Reader
 	io.Closer

@@ -57,7 +57,7 @@ func resetIn(value string, now time.Time) time.Duration {
 	return time.Duration(n * float64(time.Second))
 }
 
-// retryAfter reads the header in seconds or as a date; 0 when there is none.
+// retryAfter reads the header in seconds or as a date; 0 for none.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := h.Get("Retry-After")
 	if seconds, err := strconv.ParseFloat(value, 64); err == nil && seconds > 0 {

@@ -26,7 +26,7 @@ const (
 	Space = " \t\r\n" // the white space of JSON
 )
 
-// What can be wrong with a text that should hold JSON. The decoders wrap each in
+// The faults of a text that should hold JSON. The decoders wrap each in
 // an [Error] that says where; test for them with errors.Is.
 var (
 	// ErrNoJSON: there is no object or array, nor is the whole text another value.

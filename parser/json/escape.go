@@ -44,7 +44,7 @@ func plain(b []byte) []byte {
 	return append(out, b...)
 }
 
-// Number returns a number as JavaScript prints it: 1, 0.5, 1e+308. What is not
+// Number returns a number as JavaScript prints it: 1, 0.5, 1e+308. A number that is not
 // finite is null, as in JSON.stringify.
 func Number(f float64) string {
 	if f == 0 { // also -0

@@ -105,8 +105,8 @@ func openAICall(content string) string {
 	return `{"id":"1","type":"function","function":{"name":"write_file","arguments":` + quote(arguments(content)) + `}}`
 }
 
-// FuzzWires puts random text around a known call. What is carried out stands in the text:
-// the known call exactly, or one that the text around it names. What is not carried out is
+// FuzzWires puts random text around a known call. A call that is carried out is in the text:
+// the known call exactly, or one that the text around it names. A call that is not carried out is
 // answered: there is an error, or a call with one. The wire is drawn too, but where
 // SKILL_FUZZ_WIRE names one.
 func FuzzWires(f *testing.F) {

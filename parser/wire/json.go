@@ -81,7 +81,7 @@ func (v value) has(key string) bool {
 	return raw != nil && string(raw) != "null"
 }
 
-// part returns those of some members that v has.
+// part returns the named members that v has.
 func (v value) part(keys ...string) object {
 	o := object{}
 	for _, key := range keys {
@@ -179,7 +179,7 @@ func (m *message) call(v value, id, name string, arguments json.RawMessage, read
 	m.Calls = append(m.Calls, c)
 }
 
-// otherArguments returns the key under which a call without arguments has those of another
+// otherArguments returns the key under which a call without arguments has the arguments of another
 // wire, "" if it has none.
 func (v value) otherArguments() string {
 	for _, key := range []string{"arguments", "args", "input", "parameters", "params", "partialArgs"} {

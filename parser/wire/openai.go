@@ -24,7 +24,7 @@ var OpenAI = &Wire{
 	read: readOpenAI, key: "messages", list: answerOpenAI, define: defineOpenAI,
 }
 
-// messageKeys are those of a message of the model, by OpenAI and the servers that speak its
+// messageKeys are the keys of a message of the model, by OpenAI and the servers that speak its
 // protocol. Calls may be under others.
 var messageKeys = []string{"role", "content", "refusal", "annotations", "audio", "function_call", "tool_calls", "name", "id",
 	"reasoning", "reasoning_content", "reasoning_details", "thinking", "images"}

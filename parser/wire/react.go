@@ -10,7 +10,7 @@ import (
 	rawjson "textskill/parser/json"
 )
 
-// ReAct is the format of agents that think aloud. Its words are those of any text, so it
+// ReAct is the format of agents that think aloud. Its words occur in any text, so it
 // is never recognized.
 var ReAct = &Wire{
 	Name: "react",

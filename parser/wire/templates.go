@@ -220,7 +220,7 @@ var invokeTag = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:<(?:[\w-]+:)?(?:function_calls|tool_calls?)>\s*)?<((?:[\w-]+:)?)invoke name="[^"<>\n]+">\s*</?(?:[\w-]+:)?(?:parameter|invoke)`)
 })
 
-// findInvoke returns where the first invoke tag is, -1 if there is none, and the namespace of
+// findInvoke returns where the first invoke tag is, -1 for none, and the namespace of
 // the tag with its colon.
 func findInvoke(text string) (at int, prefix string) {
 	m := invokeTag().FindStringSubmatchIndex(text)

@@ -28,10 +28,10 @@ type scanner struct {
 	clean bool // all that follows is whole frames
 }
 
-// read reads the calls of a text in their order. What stands between them is prose, and in
+// read reads the calls of a text in their order. The text between them is prose, and in
 // a reasoning block nothing is a call.
 //
-// A call that cannot be read is answered in its place. What follows its frame is read only
+// A call that cannot be read is answered in its place. Text after its frame is read only
 // if the rest of the text is frames and nothing else: otherwise it may be a part of that
 // call, such as a file with calls in it.
 func (f format) read(text string, tools Schemas) (parser.Envelope, error) {

@@ -17,8 +17,8 @@ type written struct {
 	isText, isJSON bool // the format says so itself
 }
 
-// object makes the arguments of a call that is written without types: a string is what is
-// written, and other values are JSON. What is not JSON stays a string, for the tool to
+// object makes the arguments of a call that is written without types: strings are as
+// written, and other values are JSON. Other text stays a string, for the tool to
 // refuse.
 func (s *scanner) object(name string, list []written) (json.RawMessage, error) {
 	properties := split(s.tools(name)).get("properties")

@@ -119,7 +119,7 @@ func (t *task) thinkingPart(thought Thinking) Part {
 	return p
 }
 
-// act runs the calls of an answer: first those of tools, then attemptCompletion. It stops
+// act runs the calls of an answer: first tools, then attemptCompletion. It stops
 // the run if calls remain that another expert or the user must answer.
 func (t *task) act(ctx context.Context, a Answer) (done bool, err error) {
 	calls := t.parseCalls(a.Calls)

@@ -7,7 +7,7 @@ import (
 	"textskill/skill"
 )
 
-// TestBuiltin has an expert use tools of another dialect beside those of the Base Skill.
+// TestBuiltin has an expert use tools of another dialect beside the Base Skill.
 func TestBuiltin(t *testing.T) {
 	p, err := ReadProject([]byte(`
 [experts.e]

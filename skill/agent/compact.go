@@ -11,8 +11,8 @@ import (
 )
 
 // A conversation is compacted before its model's window is full: at fullness of the
-// window it is brought below roomy of it. What is newer than recent of the window stays
-// as it is. One result takes at most recent of it.
+// window it is brought below roomy of it. Messages newer than recent of the window stay
+// as they are. One result takes at most recent of it.
 const (
 	fullness = 0.8
 	roomy    = 0.5
@@ -83,8 +83,8 @@ func (t *task) ask(ctx context.Context, tools []Tool) (Answer, error) {
 // compactible reports whether the conversation has more than the query.
 func (t *task) compactible() bool { return len(t.history) > 3 }
 
-// compact shortens the conversation: old results first, then all that is old, of which
-// the model writes a summary. The result is a checkpoint of its own, which ends the step
+// compact shortens the conversation: old results first; then the model writes a
+// summary of all that is old. The result is a checkpoint of its own, which ends the step
 // before.
 func (t *task) compact(ctx context.Context) error {
 	from := t.recentFrom()
@@ -201,8 +201,8 @@ func (t *task) queries(history []Message) string {
 	return strings.Join(list, "\n\n")
 }
 
-// callList lists the calls that were made, for a conversation of which the model cannot
-// write a summary. The last ones stay.
+// callList lists the calls that were made, for a conversation that the model cannot
+// summarize. The last ones stay.
 func (t *task) callList(history []Message) string {
 	var list []string
 	for _, m := range history {

@@ -23,9 +23,9 @@ type Config struct {
 	Expert   string            // the key of the one that is given the query
 	Guide    string            // instructions of the workspace for all experts: its AGENTS.md; may be ""
 	Base     *dialect.Dialect  // the Base Skill's tools; nil means [dialect.Perstack]
-	Tools    *dialect.Dialect  // further tools that every expert has, such as those of [dialect.New]; nil means none
+	Tools    *dialect.Dialect  // further tools that every expert has, such as from [dialect.New]; nil means none
 
-	MaxSteps   int           // how many steps this Run may take, those of delegates among them; 0 is no limit
+	MaxSteps   int           // how many steps this Run may take, with its delegates; 0 is no limit
 	Budget     Budget        // the zero Budget is no limit
 	MaxRetries int           // how often one question to the model is repeated; 0 means 5, below 0 never
 	Timeout    time.Duration // for which the model may be silent; 0 means 5 minutes
@@ -145,8 +145,8 @@ func (c *Config) check() error {
 	return nil
 }
 
-// Redactor returns what takes the run's secrets out: those of Secrets, the values
-// of the variables that skills require as far as they are credentials, and what looks like one in a
+// Redactor returns what takes the run's secrets out: the values of Secrets, of the
+// variables that skills require as far as they are credentials, and what looks like one in a
 // skill's address or arguments.
 func (c Config) Redactor() Redactor {
 	secrets := slices.Clone(c.Secrets)

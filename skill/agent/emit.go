@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// What waits for one flush at most.
+// The events that wait for one flush at most.
 const (
 	maxHeld = 128 // events
 	maxOpen = 64  // descriptors of folders and files, before the next call: ulimit -n may be 256

@@ -4,7 +4,7 @@ import "encoding/json"
 
 // An Event is one transition of a run. Its type determines which of the fields after
 // StepNumber are set. An event contains only messages that no earlier event contained,
-// except that StartRun repeats those of a step that was interrupted.
+// except that StartRun repeats the messages of an interrupted step.
 type Event struct {
 	Type       EventType `json:"type"`
 	ID         string    `json:"id"`

@@ -121,7 +121,7 @@ func (c *Checkpoint) ChangesAfter(ctx context.Context, x *skill.Executor) (skill
 // maxUndone is how many undone files the model gets the names of.
 const maxUndone = 20
 
-// undoneSince names the files of which changes of the run were undone after a checkpoint, by
+// undoneSince names the files whose changes by the run were undone after a checkpoint, by
 // others than the run.
 func (r *run) undoneSince(ctx context.Context, c Checkpoint) (string, error) {
 	var after []string

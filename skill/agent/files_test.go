@@ -163,7 +163,7 @@ func TestDelegateChanges(t *testing.T) {
 	}
 }
 
-// TestUndoneMeanwhile continues a run of which changes were undone, as a kill after the undo of
+// TestUndoneMeanwhile continues a run whose changes were undone, as a kill after the undo of
 // --files leaves it.
 func TestUndoneMeanwhile(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -69,8 +69,8 @@ func TestFlushesOfAStep(t *testing.T) {
 	}
 }
 
-// TestSettle ends a step of three writes while their results wait for the disk. What is
-// reported is recorded, and a caller who has stopped listening hears no more.
+// TestSettle ends a step of three writes while their results wait for the disk. Each reported event
+// is recorded, and a caller who has stopped listening hears no more.
 func TestSettle(t *testing.T) {
 	for name, tt := range map[string]struct {
 		recorded func(l *lab, path string, cancel func()) // after each record

@@ -15,7 +15,7 @@ import (
 )
 
 // TestPowerCutInRun cuts the power between any two writes of a run, or during a flush, and
-// continues it. What was reported or recorded as finished is there, and no call is made twice.
+// continues it. Calls that were reported or recorded as finished are there, and no call is made twice.
 // SKILL_TEST_CUTS says how often.
 func TestPowerCutInRun(t *testing.T) {
 	if testing.Short() {

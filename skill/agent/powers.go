@@ -85,7 +85,7 @@ func (e Expert) servers() []string {
 }
 
 // granted returns an error if the expert needs a power of the workspace that the caller
-// does not grant. What is missing anyway is said first: that is found out without
+// does not grant. An error that needs no grant comes first: it is found out without
 // starting anything.
 func (t *task) granted() error {
 	for _, name := range slices.Sorted(maps.Keys(t.expert.Skills)) {

@@ -29,7 +29,7 @@ const PricesDate = "2026-11-22"
 //go:embed prices.json
 var prices []byte
 
-// ReadPrices returns the prices that the program knows, changed and added to by those of
+// ReadPrices returns the prices that the program knows, changed and extended by the prices of
 // a file of the same form, which may be empty.
 func ReadPrices(file []byte) (Prices, error) {
 	all := Prices{}

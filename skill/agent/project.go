@@ -202,8 +202,8 @@ var reasoningBudgets = []string{"none", "minimal", "low", "medium", "high"}
 // runtimeVersion is the version of the runtime that minRuntimeVersion is compared with.
 const runtimeVersion = "1.0.0"
 
-// newerThan reports whether a version like 1.2.3, of which parts may be missing, is later
-// than another. What is not a version is later than all.
+// newerThan reports whether a version like 1.2.3, possibly without some parts, is later
+// than another. Any other text is later than all versions.
 func newerThan(version, other string) bool {
 	have := strings.Split(other, ".")
 	for i, part := range strings.Split(strings.TrimPrefix(version, "v"), ".") {

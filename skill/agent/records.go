@@ -136,8 +136,8 @@ func (r Records) Event(ctx context.Context, runID string, n RecordName) (e Event
 }
 
 // Latest returns the last checkpoint of a run that can be read together with all
-// checkpoints before it. It has the messages of all steps. What a damaged checkpoint
-// lacks is taken from the event that ended its step. For a run without checkpoints
+// checkpoints before it. It has the messages of all steps. Messages that a damaged checkpoint
+// lacks are taken from the event that ended its step. For a run without checkpoints
 // the error is [ErrNoCheckpoint]; if no checkpoint can be read, it is that of the last one.
 func (r Records) Latest(ctx context.Context, runID string) (Checkpoint, error) {
 	files, err := r.Files(ctx, runID)

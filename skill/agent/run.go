@@ -96,7 +96,7 @@ type run struct {
 	unconfirmed bool    // nothing confirms these
 	clean       Redactor
 	from        *position // where it is continued; nil for a new run
-	limit       int       // the last step that may be taken; 0 is none
+	limit       int       // the last step that may be taken; 0 is no limit
 	spent       spending
 	files       filePosition // after the last call; nil if it is not known
 

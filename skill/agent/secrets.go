@@ -27,9 +27,9 @@ type Redactor struct {
 	longest int // bytes of a secret
 }
 
-// NewRedactor returns a Redactor for these values, of which it passes over those
-// shorter than four bytes. They are found also as JSON has them, and lines of a
-// longer one also alone.
+// NewRedactor returns a Redactor for these values, except values
+// shorter than four bytes. It also finds their JSON form, and single lines of a
+// longer value.
 func NewRedactor(values []string) Redactor {
 	var all []string
 	for _, v := range values {

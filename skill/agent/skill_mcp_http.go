@@ -88,7 +88,7 @@ func (c SkillConfig) credentials() []string {
 	return names
 }
 
-// A serverBody is a body of which at most left more bytes may be read.
+// A serverBody is a body from which at most left more bytes are read.
 type serverBody struct {
 	io.ReadCloser
 	left int

@@ -213,7 +213,7 @@ func (s *store) updateSetting(ctx context.Context, setting RunSetting, clean Red
 	return errors.Join(s.put(ctx, settingFile, clean.JSON(rawjson.Encode(setting)), false), s.flush())
 }
 
-// exists reports whether the run has any records. A lease alone is none: its run ended
+// exists reports whether the run has any records. A lease alone does not count: its run ended
 // before it began.
 func (s *store) exists(ctx context.Context) bool {
 	if s.x == nil {

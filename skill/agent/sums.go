@@ -70,7 +70,7 @@ func (r *Records) readSums(runID string) error {
 }
 
 // openSums opens the file of a name that the sums of a run's records are added to. It removes
-// those of runs that were deleted.
+// the sums of deleted runs.
 func openSums(x *skill.Executor, name string) (*os.File, error) {
 	dir, err := x.Runs()
 	if err != nil {

@@ -449,7 +449,7 @@ func (in *call) resolve(param, path string) {
 	in.resolved = append(in.resolved, resolvedPath{param, path})
 }
 
-// expandHome replaces a leading ~ by the home folder. If there is none, the path is
+// expandHome replaces a leading ~ by the home folder. Without one, the path is
 // returned as it is, with an error.
 func expandHome(path string) (string, error) {
 	if path != "~" && !strings.HasPrefix(path, "~/") {

@@ -42,7 +42,7 @@ func Data(r skill.Result) any {
 // data are the members of an object.
 type data map[string]any
 
-// add adds those of more that are not empty.
+// add adds the members of more that are not empty.
 func (d data) add(more data) data {
 	for name, value := range more {
 		if !isEmpty(value) {

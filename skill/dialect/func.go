@@ -140,7 +140,7 @@ func decodeFunction(t *Tool, raw json.RawMessage) (values, error) {
 
 type returned struct {
 	text   string
-	object []byte // nil if it is none
+	object []byte // nil if it is not an object
 }
 
 // Message returns the text.

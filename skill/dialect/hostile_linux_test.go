@@ -45,7 +45,7 @@ var hostilePaths = []string{
 	":(top)../outside", ":!a.txt", "HEAD", "@{u}", "con", "nul", "a.txt:stream",
 }
 
-// hostileFew are those of them that programs are tried with, which take longer.
+// hostileFew are the ones that programs are tried with, which take longer.
 var hostileFew = []string{
 	"..", "../outside/secret.txt", "dir/../../outside/secret.txt", "missing/../../outside/secret.txt", "$BASE/outside", "$BASE/outside/secret.txt", "$BASE/outside/repo", "../ws-evil/secret.txt",
 	"/proc/self/root$BASE/outside/secret.txt", "/proc/self/cwd", "a.txt\x00", "%2e%2e/outside/secret.txt", "e\u0301.txt", "", " ", "new\nline", "bad\xff\xfe", strings.Repeat("n", 256), strings.Repeat("d/", 2500),
@@ -84,7 +84,7 @@ func (c hostileCall) String() string {
 	return fmt.Sprintf("%s %s %s=%.80q", c.d.Name, c.t.Name, c.p.Name, c.value)
 }
 
-// arguments are those of a call, all filled in but p, which has the value.
+// arguments are the arguments of a call, all filled in but p, which has the value.
 func arguments(t *Tool, p *Param, value []byte, url string) []byte {
 	b := []byte{'{'}
 	for i := range t.Params {
@@ -296,7 +296,7 @@ func loopback(t *testing.T) string {
 var filled = slices.DeleteFunc(slices.Clone(All), func(d *Dialect) bool { return d == Native })
 
 // TestHostilePaths calls every tool of every dialect with every hostile name in
-// place of every path. What is outside stays as it is and untold.
+// place of every path. Files outside stay as they are and are not named.
 func TestHostilePaths(t *testing.T) {
 	r := newHostileRun(t)
 	for _, d := range filled {

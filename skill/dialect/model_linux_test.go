@@ -27,7 +27,7 @@ import (
 const modelRole = "DIALECT_TEST_MODEL"
 
 // A modelled workspace is changed by random calls of all dialects, by other programs and by
-// processes that are killed. What it held before and after each change is kept.
+// processes that are killed. The model keeps the files before and after each change.
 type modelled struct {
 	*rapid.T
 	x          *skill.Executor
@@ -45,7 +45,7 @@ type taken struct{ id, before, after string }
 
 // Random calls of all dialects, among them undos and redos, leave the workspace as it was
 // before or after the change, and those that fail leave it as it is. All of it can be undone,
-// also what processes did that were killed. What something else has changed in between may
+// also what processes did that were killed. Files that something else has changed in between may
 // keep changes from being undone, but never the next ones.
 func TestModel(t *testing.T) {
 	needs.SameDraws(t)
@@ -319,7 +319,7 @@ func (m *modelled) undoAny(before string) {
 	}
 }
 
-// other changes files as another program does. What was made before may then not be undoable.
+// other changes files as another program does. Earlier changes may then not be undoable.
 func (m *modelled) other() {
 	m.others, m.past = true, nil
 	path := filepath.Join(m.dir, rapid.SampledFrom([]string{"a", "d/a", "linked", "new"}).Draw(m.T, "path"))

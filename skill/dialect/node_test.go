@@ -114,7 +114,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// What an error says besides that of the system is said in the words of every original.
+// The parts of an error that are ours are worded as in every original.
 func TestBesides(t *testing.T) {
 	err := fmt.Errorf("move: %w; b holds a copy", &os.LinkError{Op: "rename", Old: "a", New: "b", Err: syscall.EPERM})
 	if got, _, _ := libuv(err); got != "EPERM: operation not permitted, rename 'a' -> 'b'; b holds a copy" {

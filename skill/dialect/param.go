@@ -21,7 +21,7 @@ type Param struct {
 	Required bool
 	Empty    bool // a required string may be empty
 	Path     bool // it names a file or folder, which must be inside the workspace; of an array, each element does
-	Default  any  // of a missing argument; nil is none
+	Default  any  // of a missing argument; nil for none
 	Content  bool // it is what files hold, or a secret may be in it: records of calls have only its length
 	Lenient  bool // a value of another type is left to the row, not refused
 	Doc      string
@@ -36,7 +36,7 @@ func (t *Tool) param(name string) *Param {
 	return nil
 }
 
-// What is wrong with an argument, as the Reason of a [skill.ArgError]. Dialects word it.
+// Faults of an argument, as the Reason of a [skill.ArgError]. Dialects word it.
 const (
 	missing = "is required"
 	mustBe  = "must be " // and what

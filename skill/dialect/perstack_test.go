@@ -161,7 +161,7 @@ func TestPerstackHalves(t *testing.T) {
 	}
 }
 
-// TestPerstackParallelEdits lets eight calls edit one file, of which none is lost.
+// TestPerstackParallelEdits lets eight calls edit one file, and loses none.
 func TestPerstackParallelEdits(t *testing.T) {
 	b := newBase(t, skill.Config{})
 	b.file("f", "0 1 2 3 4 5 6 7")

@@ -12,7 +12,7 @@ import (
 
 // A Reply is the answer to one call or one text.
 type Reply struct {
-	Tool   string       // the row's name; if there is none, the first word of a text command, else ""
+	Tool   string       // the row's name; else the first word of a text command, else ""
 	Body   string       // for the client; also of a failure
 	Result skill.Result // nil if the call failed
 	Err    error        // a [*Failure]; for the model it is data like any other

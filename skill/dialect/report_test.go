@@ -8,7 +8,7 @@ import (
 	"textskill/skill"
 )
 
-// What is reported of a long argument ends between two words, so that no part of a secret is
+// The reported part of a long argument ends between two words, so that no part of a secret is
 // left which no longer looks like one.
 func TestReportCutsBetweenWords(t *testing.T) {
 	var got []string

@@ -77,7 +77,7 @@ func offsetOf(in *call) (int, error) {
 	return offset, nil
 }
 
-// pageOf says of a list of total entries, n of which are shown from the offset, where it
+// pageOf says of a list of total entries that shows n from the offset, where it
 // continues.
 func pageOf(in *call, n, total int) keys {
 	next := in.int("offset") + n

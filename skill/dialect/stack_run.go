@@ -75,7 +75,7 @@ func runOperation(in *call) (skill.Args, error) {
 	}, nil
 }
 
-// variables are those of the argument env, in their order. Numbers and truth
+// variables are the variables of the argument env, in their order. Numbers and truth
 // values are used as they are written.
 func variables(in *call) (env []string, err error) {
 	given, _ := in.values["env"].(map[string]any)

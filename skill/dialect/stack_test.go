@@ -228,7 +228,7 @@ func TestStackNotText(t *testing.T) {
 	})
 }
 
-// TestStackFetchParts says where a page continues, also one of which nothing was asked for.
+// TestStackFetchParts says where a page continues, also if nothing was asked for.
 func TestStackFetchParts(t *testing.T) {
 	for _, tt := range []struct{ start, shown, want string }{
 		{"0", "", `"length":0,"total_length":5,"truncated":true,"next_index":0`},

@@ -30,7 +30,7 @@ func plainMessage(err error) string {
 }
 
 // Nearest returns the name of that tool of the dialects which an unknown name may mean: one
-// that is nearly the same, or that the name begins with; "" if there is none.
+// that is nearly the same, or that the name begins with; "" for none.
 func Nearest(name string, list ...*Dialect) (best string) {
 	const longest = 32 // bytes
 	name, least := strings.ToLower(name), min(3, (len(name)+1)/2)

@@ -16,7 +16,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// TestRunTellsOfALessFence has a model told of a fence that is not whole: here there is none.
+// TestRunTellsOfALessFence has a model told of a fence that is not whole: here it is missing.
 func TestRunTellsOfALessFence(t *testing.T) {
 	needs.Shell(t)
 	b := newBase(t, skill.Config{})

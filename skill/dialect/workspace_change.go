@@ -13,7 +13,7 @@ import (
 )
 
 // changeOutput is what the object of a change has; undo is missing if it was not recorded.
-// What rarely comes, as in a dry run, is left out: all definitions have 9 KB.
+// Rare members, as in a dry run, are left out: all definitions have 9 KB.
 var changeOutput = []Param{{Name: "path", Type: "string", Required: true}, {Name: "undo", Type: "string"}}
 
 var movedOutput = append([]Param{{Name: "from", Type: "string", Required: true}}, changeOutput...)

@@ -18,7 +18,7 @@ import (
 
 // BenchmarkStep measures a step of a run whose model answers at once: 200 of them, in a
 // folder with so many files, on a cluster of three servers, and by turns without a fleet, as
-// skill run does it, which waits for the disk. What the fleet adds is the overhead. Other work on
+// skill run does it, which waits for the disk. The overhead is the part that the fleet adds. Other work on
 // the machine changes the figures a lot; the time of one message that is published and waited for
 // is measured beside them. On ext4 without a journal, each of the six files that a step makes takes
 // up to 0.8 ms for minutes after others were removed, and 10 µs with one: the kernel does not use

@@ -150,7 +150,7 @@ func (h *held) work(ctx, own context.Context) error {
 	return fault
 }
 
-// hear adds an event to those of the step. It reports whether it has stored a step.
+// hear adds an event to the step. It reports whether it has stored a step.
 func (h *held) hear(ctx context.Context, e agent.Event) (stored bool, err error) {
 	if h.ended != nil { // the run goes on after it
 		if err := h.storeStep(ctx); err != nil {
@@ -176,8 +176,8 @@ func (h *held) hear(ctx context.Context, e agent.Event) (stored bool, err error)
 	return stored, nil
 }
 
-// baseSkill is the name of the skill whose changes of files are in the history, but for
-// those of commands.
+// baseSkill is the name of the skill whose changes of files are in the history, except
+// changes of commands.
 const baseSkill = "@perstack/base"
 
 // storeStep stores the step that has ended.

@@ -43,7 +43,7 @@ func (h *held) open(ctx context.Context) (err error) {
 }
 
 // pack returns how files of the tenant are stored. Those of a pinned run, which no other
-// worker has to make room for, have no limits but those of a manifest.
+// worker has to make room for, are limited by the manifest alone.
 func (t Tenant) pack(b pack.Blobs, pinned bool) pack.Options {
 	o := pack.Options{Blobs: b, Key: t.Key, Exclude: t.Exclude}
 	if pinned {

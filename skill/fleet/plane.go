@@ -28,8 +28,8 @@ import (
 	"time"
 )
 
-// A Plane keeps the state of a fleet, and connects its machines. What it has accepted it
-// keeps, and shows to all machines in one order. It is safe for concurrent use. Package
+// A Plane keeps the state of a fleet, and connects its machines. It keeps all
+// accepted data and shows it to all machines in one order. It is safe for concurrent use. Package
 // jetstream implements it with NATS JetStream.
 type Plane interface {
 	// Commit stores a batch whole, or nothing of it. It fails with [ErrTaken] if somebody has
@@ -113,9 +113,9 @@ const MaxMessage = 900 << 10
 // Patience is how long a worker may be silent before its jobs go to others.
 const Patience = 30 * time.Second
 
-// A Batch is what one step, claim or end of a run changes. What is nil is not written.
+// A Batch is what one step, claim or end of a run changes. A nil part is not written.
 type Batch struct {
-	Run       *Run       // expected at its Revision; 0 means that there is none yet
+	Run       *Run       // expected at its Revision; 0 for a new run
 	Workspace *Workspace // the same
 	Events    []Event    // of the run
 }

@@ -15,7 +15,7 @@ type Run struct {
 	Expert    string        `json:"expert"`    // "" for a run that only holds its workspace for calls
 	Query     string        `json:"query,omitempty"`
 	Urgent    bool          `json:"urgent,omitempty"`
-	Label     string        `json:"label,omitempty"` // which a worker needs, such as "gpu"; "" is none
+	Label     string        `json:"label,omitempty"` // which a worker needs, such as "gpu"; "" for none
 	Pin       string        `json:"pin,omitempty"`   // the worker that alone may carry it out; "" if each may
 	MaxSteps  int           `json:"maxSteps,omitempty"`
 	Idle      time.Duration `json:"idle,omitempty"` // of a run without an expert: it ends after this time without a call; 0 is never

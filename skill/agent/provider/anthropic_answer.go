@@ -84,7 +84,7 @@ type anthropicEvent struct {
 	Stop    string           `json:"stop_reason"` // likewise
 }
 
-// add adds an event. What it does not know is passed over, as the protocol wants.
+// add adds an event. Unknown events are skipped, as the protocol wants.
 func (a *anthropicAnswer) add(data []byte, whole bool) (complete bool, err error) {
 	var e anthropicEvent
 	if err := decode(data, &e); err != nil {

@@ -24,7 +24,7 @@ func newChat(e Endpoint) (*chat, error) {
 	return &chat{e, client}, err
 }
 
-// What chat completions can be asked without, as [remote.Error] names it.
+// The parameters that chat completions can do without, as [remote.Error] names it.
 const (
 	reasoningEffort  = "reasoning_effort"
 	reasoningContent = "reasoning_content"

@@ -18,7 +18,7 @@ type encoding struct {
 	remote.List
 }
 
-// maxEncodings is how many conversations stay encoded: those of all experts that can wait
+// maxEncodings is how many conversations stay encoded: one per expert that can wait
 // for each other.
 const maxEncodings = agent.MaxDepth + 1
 

@@ -30,7 +30,7 @@ func newGoogle(e Endpoint, provider Provider) (*google, error) {
 	return &google{e, client}, err
 }
 
-// What generateContent can be asked without.
+// The parameters that generateContent can do without.
 const (
 	thinkingLevel  = "thinkingConfig.thinkingLevel"
 	thinkingBudget = "thinkingConfig.thinkingBudget"

@@ -89,7 +89,7 @@ type Endpoint struct {
 	Reasoning   string  // "none", "minimal", "low", "medium" or "high"; "" leaves it to the endpoint
 	TextTools   bool    // describe tools in the instruction, and read calls from the text, for a model that has no tools
 
-	Rules   []string          // that the endpoint is known to have: those of Learned
+	Rules   []string          // that the endpoint is known to have, from Learned
 	Learned func(rule string) // is called with each parameter that the endpoint turns out to refuse, and each rule that it has; may be nil
 
 	Transport http.RoundTripper // nil means one of its own

@@ -221,7 +221,7 @@ type response struct {
 	} `json:"incomplete_details"`
 }
 
-// add adds an event. What it does not know is passed over.
+// add adds an event. Unknown events are skipped.
 func (a *responsesAnswer) add(data []byte, whole bool) (complete bool, err error) {
 	if whole {
 		var r response

@@ -36,7 +36,7 @@ type Recorder struct {
 	continued bool
 
 	ids     *ids
-	parent  trace.SpanContext // of the run; not valid if there is none
+	parent  trace.SpanContext // of the run; not valid without one
 	started time.Time
 	run     string
 	agents  []invoked  // the run's expert and, each by the one before it, delegates; none before the first event
@@ -94,7 +94,7 @@ type ids struct {
 	root  trace.SpanID
 }
 
-// NewIDs returns those of the run.
+// NewIDs returns the IDs of the run.
 func (i *ids) NewIDs(context.Context) (trace.TraceID, trace.SpanID) { return i.trace, i.root }
 
 // NewSpanID returns that of another span.
@@ -193,8 +193,8 @@ func (r *Recorder) start(name string, kind trace.SpanKind, attributes []attribut
 	return s
 }
 
-// generated ends the request to the model, and counts what it used. There is none for a
-// summary, and for a report that an earlier process had asked for.
+// generated ends the request to the model, and counts what it used. It does nothing
+// for a summary, or for a report that an earlier process asked for.
 func (r *Recorder) generated(u agent.Usage, failed bool) {
 	if r.asked != nil {
 		r.end(r.asked, time.Time{}, failed, "_OTHER", usage(u)...)

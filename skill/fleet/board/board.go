@@ -228,7 +228,7 @@ func words(a agent.Event, own page.Event) page.Event {
 	return s
 }
 
-// page returns an event, of which a blob is fetched each time.
+// page returns an event, and fetches its blob each time.
 func (e *event) page(ctx context.Context, p fleet.Plane, run string) page.Event {
 	if e.stored.Blob == "" {
 		return e.Event

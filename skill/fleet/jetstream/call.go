@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	errorHeader   = "Skill-Error"   // of an answer: why there is none
+	errorHeader   = "Skill-Error"   // of an answer: the error
 	timeoutHeader = "Skill-Timeout" // of a request: for how many milliseconds its caller waits
 
 	callHeader = "Skill-Call" // of a request: its ID

@@ -31,8 +31,8 @@ import (
 
 // Options say how to reach a cluster and how to make its streams. Only Servers is needed.
 type Options struct {
-	Servers  []string      // URLs, one of which must answer
-	Creds    string        // a file of credentials; "" is none
+	Servers  []string      // URLs; one must answer
+	Creds    string        // a file of credentials; "" for none
 	Name     string        // of this connection, as the servers list it
 	Replicas int           // copies of each stream; 0 means 3, or 1 for a server without a cluster
 	Patience time.Duration // 0 means [fleet.Patience]
@@ -57,7 +57,7 @@ type Plane struct {
 	mu       sync.Mutex
 	silences map[string]int // requests for jobs in a row that were not answered, by subject
 	empties  map[string]int // those for which there was no job, though the subject has some
-	queues   map[string]int // the quota of the consumer of each subject of jobs that has one; 0 is none
+	queues   map[string]int // the quota of the consumer of each subject of jobs that has one; 0 for none
 }
 
 var _ fleet.Plane = (*Plane)(nil)
@@ -111,7 +111,7 @@ func addresses(servers []string) string {
 	return strings.Join(list, ", ")
 }
 
-// Close ends the connection. What was accepted stays.
+// Close ends the connection. Accepted data stays.
 func (p *Plane) Close() { p.nc.Close() }
 
 func (p *Plane) makeStreams(ctx context.Context, o Options) error {

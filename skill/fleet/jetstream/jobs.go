@@ -55,7 +55,7 @@ func consumerOf(subj string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// consumer makes the consumer of a subject if it is missing. A quota of 0 is none, and
+// consumer makes the consumer of a subject if it is missing. A quota of 0 is no limit, and
 // leaves a consumer as it is.
 func (p *Plane) consumer(ctx context.Context, subj string, quota int) error {
 	p.mu.Lock()

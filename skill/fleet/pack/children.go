@@ -46,7 +46,7 @@ func (c *children) set(name string, n *node) {
 	c.recent[name] = n
 }
 
-// with returns what there is after changes, of which nil is what is gone.
+// with returns the children after changes; nil removes one.
 func (c *children) with(changes map[string]*node) *children {
 	recent := maps.Clone(c.recent)
 	maps.Copy(recent, changes)
@@ -168,7 +168,7 @@ func (s *settled) node(e entry) *node {
 	return n
 }
 
-// A short stamp or sum stands for a whole one of which only 64 bits are kept. No whole one
+// A short stamp or sum stands for a whole one, by 64 bits. No whole one
 // looks like it.
 func shortStamp(bits uint64) stamp { return stamp{id: tree.FileID{Ino: bits}} }
 

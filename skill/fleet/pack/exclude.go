@@ -10,7 +10,7 @@ import (
 )
 
 // credentialFiles are names of files and folders that hold credentials by convention.
-// So do names that begin with ".env", but for those of envExamples. Files such as *.pem and
+// So do names that begin with ".env", except envExamples. Files such as *.pem and
 // *.key move: they are mostly certificates, and keys of tests, without which a project does
 // not build. Options.Exclude is for those that are not.
 var credentialFiles = []string{

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 )
 
-// A manifest begins with the content of a small pack, whose length is its last four bytes: 0 if
-// there is none. Between them are the sums of the manifests before it and of the packs that it
+// A manifest begins with the content of a small pack, whose length is its last four bytes: 0
+// without one. Between them are the sums of the manifests before it and of the packs that it
 // needs, each list after its length, and records. The sum of its own pack is that of the manifest,
 // and zero in its list. To read a folder is to read the records of all its
 // manifests in order. A record has an operation, a path and what is said of it; a path has
@@ -204,7 +204,7 @@ func appendSum(b []byte, sum string) []byte {
 }
 
 // finish stores what is left, and returns the sums of all manifests that describe the
-// folder, the last of which names the others. All blobs are stored then.
+// folder, and the last one names the others. All blobs are stored then.
 func (e *encoder) finish() (chain []string, err error) {
 	e.w.sealed.Wait()
 	chain = e.earlier

@@ -7,7 +7,7 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A node is a file, a folder or a link, as a manifest describes it. What it holds is not
+// A node is a file, a folder or a link, as a manifest describes it. Its content is not
 // changed once it is part of a Folder, but for the children and metadata of folders.
 type node struct {
 	mode   fs.FileMode // type and permissions

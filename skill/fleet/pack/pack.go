@@ -1,9 +1,9 @@
 // Package pack keeps the files of a folder in blobs, so that another machine can restore
 // them with the same bytes.
 //
-// What moves is the content of files, their permissions, the targets of symbolic links,
-// folders that are empty too, and the times of modification to the nanosecond (those of
-// links on Linux only). Names are bytes, in no encoding. What does not move:
+// A pack moves the content of files, their permissions, the targets of symbolic links,
+// folders that are empty too, and the times of modification to the nanosecond (of
+// links on Linux only). Names are bytes, in no encoding. It does not move:
 //
 //   - sockets, pipes and devices;
 //   - the owner, extended attributes, and the setuid, setgid and sticky bits;
@@ -82,7 +82,7 @@ type Folder struct {
 	owedWalk bool
 }
 
-// Open returns a folder of which nothing is stored yet.
+// Open returns a folder that is not stored yet.
 func Open(o Options, dir string) (*Folder, error) {
 	f := &Folder{
 		storage: storage{o.Blobs, o.Key}, dir: dir, maxBytes: cmp.Or(o.MaxBytes, 2<<30), maxFiles: cmp.Or(o.MaxFiles, 200_000),

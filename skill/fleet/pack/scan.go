@@ -72,7 +72,7 @@ type scan struct {
 	err     error
 }
 
-// scan returns the changes that are found where the hint says. What it returns are new
+// scan returns the changes that are found where the hint says. It returns new
 // nodes, whose files are not read yet, and all the nodes of new folders.
 func (f *Folder) scan(ctx context.Context, t tree.Tree, h *hint) ([]*change, error) {
 	f.scans++

@@ -32,7 +32,7 @@ const (
 	maxPuts = 16
 )
 
-// A writer stores what a snapshot needs. What it has stored is known to the Folder only
+// A writer stores what a snapshot needs. Its blobs are known to the Folder only
 // after the manifest was accepted: until then a Purge may remove it.
 type writer struct {
 	*Folder
@@ -58,7 +58,7 @@ func newWriter(ctx context.Context, cancel context.CancelCauseFunc, f *Folder, t
 	}
 }
 
-// read reads the files of changes, and returns the changes without those of files that are
+// read reads the files of changes, and returns the changes except files that are
 // gone by now. The sums of all packs are known when it returns, but for a small one that is
 // still being filled.
 func (w *writer) read(changes []*change) ([]*change, error) {

@@ -57,7 +57,7 @@ type Door struct {
 }
 
 // New returns the door of a server that listens at addr. given is the address that it was
-// given, and hosts are further names that clients may use, without a port: those of a
+// given, and hosts are further names that clients may use, without a port: the names of a
 // proxy that speaks https.
 func New(addr net.Addr, given string, hosts []string) *Door {
 	d := &Door{names: []string{"localhost"}}

@@ -24,7 +24,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// site is what the attempts aim at: two servers, of which one may be reached.
+// site is what the attempts aim at: two servers; one may be reached.
 type site struct {
 	proxy string
 	hits  map[string]*atomic.Int32

@@ -26,7 +26,7 @@ const (
 	socksNoAddress  = 8
 )
 
-// serveSOCKS serves a connection, of which the first byte has been read.
+// serveSOCKS serves a connection after its first byte.
 func (p *Proxy) serveSOCKS(c net.Conn) {
 	c.SetDeadline(time.Now().Add(greetingTimeout))
 	r := bufio.NewReader(c)

@@ -175,7 +175,7 @@ func (r *repository) checkTransport(local bool) error {
 	return nil
 }
 
-// notRun lists what git would have run with --allow-hooks: those of the named hooks that
+// notRun lists what git would have run with --allow-hooks: the named hooks that
 // exist, filters, and signing.
 func (r *repository) notRun(hooks ...string) (names []string) {
 	if r.x.cfg.AllowHooks {

@@ -85,7 +85,7 @@ type command struct {
 	maxOutput int64         // 0 means maxOutput
 	patterns  bool          // pathspecs may be patterns; otherwise they are literal
 	asUser    bool          // git reads the user's configuration itself, and may write nothing
-	needs     process.Needs // in addition to those of every command
+	needs     process.Needs // in addition to the needs of every command
 }
 
 // git runs c in the repository. If git fails, the error is an [*Error], and the output

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What configures the next run of a program is not written with its cache, and what holds
+// The configuration of a program's next run is not written with its cache, and the part that holds
 // credentials is not read with its toolchain.
 func TestCachesHoldNoConfiguration(t *testing.T) {
 	home := t.TempDir()

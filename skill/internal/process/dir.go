@@ -23,7 +23,7 @@ func (d Dir) Close() {
 }
 
 // OpenDir opens the directory name; a relative name starts at base. Its errors are
-// an *fs.PathError with Op "chdir" or those of package workspace.
+// an *fs.PathError with Op "chdir" or the errors of package workspace.
 func (x *Runner) OpenDir(base, name string) (Dir, error) {
 	abs := x.ws.Abs(base, name)
 	if err := refusal.CheckPath("dir", name, abs); err != nil {

@@ -218,7 +218,7 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 	defer spec.extras.close()
 	var done Executed
 	tracked, err := x.Track(ctx, a.Name, func(ctx context.Context) (err error) {
-		x.session.refusedNames(nil) // those of earlier commands
+		x.session.refusedNames(nil) // the names of earlier commands
 		done, err = x.run(ctx, a, spec)
 		done.Refused = x.session.refusedNames(done.Refused)
 		return err
@@ -263,7 +263,7 @@ func checkNUL(arg, value string) error {
 }
 
 // Run starts spec, a program that this one needs, inside the fence that spec.Needs asks
-// for, and waits for its end. What it changes is not recorded. Run uses only the name,
+// for, and waits for its end. Its changes are not recorded. Run uses only the name,
 // the timeout and the output settings of a.
 func (x *Runner) Run(ctx context.Context, a Command, spec Spec) (Executed, error) {
 	var err error

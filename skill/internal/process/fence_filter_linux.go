@@ -105,7 +105,7 @@ var filteredCalls = []filteredCall{
 	{[4]uint32{435, 435, 435, 435}, cloneAny},            // clone3: its flags are not seen here, and programs fall back to clone
 }
 
-// What a filter answers.
+// The answers of a filter.
 const (
 	allow  = unix.SECCOMP_RET_ALLOW
 	denied = unix.SECCOMP_RET_ERRNO | uint32(unix.EACCES)

@@ -38,7 +38,7 @@ const (
 	stdinFD
 	firstFileFD // the first of Spec.Files
 
-	maxFiles = firstFileFD - reportFD + 4 + maxExtras // all of these, and those of a Spec
+	maxFiles = firstFileFD - reportFD + 4 + maxExtras // all of these, and the files of a Spec
 )
 
 // HelperMain turns this process into a helper (see [Config].Helper) if it was started
@@ -246,7 +246,7 @@ func (h *helper) reap() {
 
 // killRemaining kills the helper's children and their process groups until no child is
 // left, and returns how many survived killTimeout. The orphans of its children
-// become its own children, or those of the first process of a view, with which they end. Their
+// become its own children, or children of the first process of a view, with which they end. Their
 // ids cannot be reused before it reaps them.
 func (h *helper) killRemaining() (left int) {
 	for wait := patient(killTimeout); ; {

@@ -185,7 +185,7 @@ type netReport struct {
 	made       [maxSockets]int32
 }
 
-// run forks the process and waits for its end. Its descriptors appear among those of this one.
+// run forks the process and waits for its end. Its descriptors appear among the descriptors of this one.
 func (p *netPlan) run() (r netReport, err error) {
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {

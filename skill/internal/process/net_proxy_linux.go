@@ -221,7 +221,7 @@ func (x *Runner) socketsIn(n *network) (fds []int, err error) {
 	return fds, err
 }
 
-// refusedNames returns the names that were looked up and may not be reached, without those of list,
+// refusedNames returns the names that were looked up and may not be reached, without the names in list,
 // which were also asked for at the proxy.
 func (s *session) refusedNames(list []string) []string {
 	for _, r := range s.names.Take() {

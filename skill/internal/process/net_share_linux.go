@@ -22,7 +22,7 @@ import (
 type session struct {
 	mu  sync.Mutex
 	now *network
-	all []*network // also those of earlier commands, which may still use them
+	all []*network // also of earlier commands, which may still use them
 	why error      // no network can be made
 
 	names egress.Log // refused lookups
@@ -112,7 +112,7 @@ func (x *Runner) withHelper(do func(h *helperProcess) error) (err error) {
 }
 
 // lentNetwork returns the network of the newest server that runs in this workspace and reaches the
-// same hosts, unless that one is used already. It returns nil if there is none.
+// same hosts, unless that one is used already. It returns nil for none.
 func (x *Runner) lentNetwork(used *network) *network {
 	dir, err := x.ws.State(state.Servers)
 	if err != nil {

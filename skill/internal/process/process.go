@@ -27,7 +27,7 @@ type Process struct {
 	closed sync.Once
 }
 
-// StartProcess starts a program in the workspace directory. Its errors are those of
+// StartProcess starts a program in the workspace directory. Its errors come from
 // [Runner.Exec]. The caller closes the Process.
 func (x *Runner) StartProcess(p Program) (*Process, error) {
 	if err := x.CheckAllowed("running a program"); err != nil {

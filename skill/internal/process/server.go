@@ -47,7 +47,7 @@ type ServerState struct {
 	Port    int
 	Pid     int // of the shell; 0 before it is started
 	Started time.Time
-	Log     string // absolute path of its output, of which the last 4 MiB or more are kept
+	Log     string // absolute path of its output, with at least the last 4 MiB
 
 	Fence    Fence // the restrictions that the kernel enforces
 	Running  bool

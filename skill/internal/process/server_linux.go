@@ -80,7 +80,7 @@ func (p processID) isRunning() bool {
 	return err == nil && (len(line) == 0 || string(line) == helperName+"\x00")
 }
 
-// stop asks the helper p to end its server, and then kills both. What it has started is not read
+// stop asks the helper p to end its server, and then kills both. Its children are not read
 // from the record, which a server can write where the history lies in the workspace.
 func (p processID) stop() {
 	fd, err := unix.PidfdOpen(p.Pid, 0)

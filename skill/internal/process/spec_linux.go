@@ -21,7 +21,7 @@ type specHead struct {
 	Args, Rules   uint32 // counts
 	Flags         uint32
 	Port, Connect uint32
-	Files         uint32 // count, without those of Extras
+	Files         uint32 // count, without Extras
 	Extras        uint32 // the files that come after these
 	Limits        Limits
 }
@@ -37,7 +37,7 @@ const (
 	maxExtras = 5
 )
 
-// extraFiles returns the descriptors that are sent after those of Files.
+// extraFiles returns the descriptors that are sent after Files.
 func (s *Spec) extraFiles() (fds []int) {
 	_, fds = s.extraSet()
 	return fds

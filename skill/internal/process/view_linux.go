@@ -24,8 +24,8 @@ type view struct {
 	processes
 }
 
-// shownWhole lists the directories of the system that a view shows whole. What of them may
-// be read is for Landlock to say.
+// shownWhole lists the directories of the system that a view shows whole. Landlock
+// limits what of them can be read.
 var shownWhole = []string{"/dev", "/etc", "/proc", "/sys"}
 
 // A place is a file or directory that a rule names.
@@ -82,7 +82,7 @@ func (v *views) of(places []place, in *network) (view, error) {
 }
 
 // mountsChanged reports whether something was mounted or unmounted since the last call. In
-// many containers mounts do not propagate, and a view would keep those of its time.
+// many containers mounts do not propagate, and a view would keep the old ones.
 func (v *views) mountsChanged() bool {
 	if v.table == 0 {
 		table, err := unix.Open("/proc/self/mounts", unix.O_RDONLY|unix.O_CLOEXEC, 0)

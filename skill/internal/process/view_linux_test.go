@@ -111,7 +111,7 @@ func TestSocketsOfLookups(t *testing.T) {
 	}
 }
 
-// What a command may use is found by the names that lead to it through links.
+// Files that a command may use are found by the names that lead to it through links.
 func TestViewHasLinks(t *testing.T) {
 	_, top := viewedRunner(t, Config{})
 	for _, dir := range []string{"/home", "/data/tool/bin", "/data/extra", "/real/ws"} {
@@ -173,7 +173,7 @@ func TestViewHasEveryName(t *testing.T) {
 	}
 }
 
-// Git finds the repository of which the workspace is a part, in a view another file system.
+// Git finds the repository around the workspace, in a view another file system.
 func TestGitFindsTheRepositoryAbove(t *testing.T) {
 	needs.Program(t, "git")
 	_, top := viewedRunner(t, Config{})

@@ -16,7 +16,7 @@ type viewPlan struct {
 	ids    []textFor // of the user namespace that is made; nil for none
 	within int       // the user namespace of a [network], in its place; -1 for none
 	pids   bool      // with a PID namespace, whose first process this one is from then on
-	last   textFor   // the id before those of commands, for not all may begin with 2: files are named by ids
+	last   textFor   // the id before the ids of commands, for not all may begin with 2: files are named by ids
 	shown  []shownPath
 	dirs   []*byte // made first, as are files and links; relative to the new root
 	files  []*byte
@@ -32,7 +32,7 @@ type textFor struct {
 type shownPath struct {
 	path, target *byte // absolute, and relative to the new root
 	tree         uintptr
-	proc         bool // it is /proc, of which a PID namespace has its own
+	proc         bool // it is /proc; a PID namespace has its own
 }
 
 type madeLink struct{ target, path *byte }
@@ -117,7 +117,7 @@ func awaitChild(pid int) {
 }
 
 // fork starts the process that makes the view, and returns its id, or a negative errno. The
-// descriptors of the view appear among those of this process. In the child the rules of
+// descriptors of the view appear among the descriptors of this process. In the child the rules of
 // [launch.fork] hold.
 //
 //go:noinline
@@ -179,7 +179,7 @@ func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 	if p.pids {
 		p.last.write()
 	}
-	// What the user mounts later appears here, too, and not the other way round.
+	// Later mounts of the user appear here, too, and not the other way round.
 	if _, _, errno = syscall.RawSyscall6(syscall.SYS_MOUNT, 0, uintptr(unsafe.Pointer(root)), 0, unix.MS_REC|unix.MS_SLAVE, 0, 0); errno != 0 {
 		goto failed
 	}

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processes are those of a view: a PID namespace, in which a command sees no others. Its
+// processes are the processes of a view: a PID namespace, in which a command sees no others. Its
 // first process adopts what the command leaves behind. It ends with the helper, and with it
 // the kernel ends all others, whatever else was killed at the same time.
 type processes struct {
@@ -20,7 +20,7 @@ type processes struct {
 	asked  bool  // an answer is due
 }
 
-// What the first process is asked.
+// The questions to the first process.
 const (
 	onceEmpty = 0            // to answer when it has no children
 	now       = unix.WNOHANG // to answer at once

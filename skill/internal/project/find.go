@@ -52,8 +52,8 @@ var namedRunners = map[Purpose][]string{
 	Install: {"pip", "poetry", "npm"},
 }
 
-// plan returns the project and the program for a task: those of the nearest directory, at
-// the path or above it, whose kind has a program for the task. If there is none, it plans
+// plan returns the project and the program for a task, from the nearest directory, at
+// the path or above it, whose kind has a program for the task. Otherwise it plans
 // for Python in the session's directory.
 func (x *Tools) plan(base string, a Task) (*project, *runner, error) {
 	if a.Runner != "" && !slices.Contains(namedRunners[a.Do], a.Runner) {

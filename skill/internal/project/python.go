@@ -225,7 +225,7 @@ var errUnread = errors.New("requirements.txt cannot be read, is not in UTF-8, or
 // pipNeedsVenv is pip's exit code under PIP_REQUIRE_VIRTUALENV outside a virtual environment.
 const pipNeedsVenv = 3
 
-// venvDir is the virtual environment that is created if there is none.
+// venvDir is the virtual environment that is created if it is missing.
 const venvDir = ".venv"
 
 // installInVenv creates a virtual environment and installs in it. If Python is missing,

@@ -90,7 +90,7 @@ type runner struct {
 	fallback *runner // used if the program is not installed; may be nil
 }
 
-// Run runs a task. Errors are [ErrUnknownRunner] or those of [process.Runner.Exec].
+// Run runs a task. Errors are [ErrUnknownRunner] or come from [process.Runner.Exec].
 func (x *Tools) Run(ctx context.Context, base string, a Task) (Run, error) {
 	if err := x.process.CheckAllowed("running a program"); err != nil {
 		return Run{}, err

@@ -7,13 +7,13 @@ import (
 )
 
 // dfa judges text, line by line, with an automaton whose states are made when
-// they are first needed. It is for one goroutine. What it says of a line is what
+// they are first needed. It is for one goroutine. Its answer for a line is what
 // package regexp says of the line, or of the line without the CR at its end.
 type dfa struct {
 	prog  *syntax.Prog
 	words bool // the pattern asks for word boundaries
 
-	bounds []rune     // the first rune of each class but those of LF and of wide bytes
+	bounds []rune     // the first rune of each class except LF and wide bytes
 	class  [256]uint8 // of each byte; wide for one that begins or continues a longer rune
 
 	stride int     // classes
@@ -131,7 +131,7 @@ func (d *dfa) slow(s int32, text []byte) (next int32, size int) {
 	return d.move(s, d.classOfRune(r)), size
 }
 
-// lineAround returns the line of text that at is in, or the LF of which it is.
+// lineAround returns the line of text that at is in, or the line that ends at this LF.
 func lineAround(text []byte, at int) (start, end int) {
 	start = bytes.LastIndexByte(text[:at], '\n') + 1
 	if end = bytes.IndexByte(text[at:], '\n'); end < 0 {

@@ -185,7 +185,7 @@ func (g Glob) Match(path string, folder bool) bool {
 	return false
 }
 
-// matchParts compares a path with parts name by name. What fails after a ** is
+// matchParts compares a path with parts name by name. A part that fails after a ** is
 // tried again from the next name on; one before the last ** need not be.
 func matchParts(parts []part, path string) bool {
 	at, retryAt, retryPath := 0, -1, ""

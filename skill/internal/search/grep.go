@@ -30,7 +30,7 @@ type Grepped struct {
 	Unreadable int // files and folders
 	Ignored    int // names that were left out, because git ignores them
 	Git        int // names .git that were left out
-	Cut        int // lines longer than 16 MiB, of which the rest was not searched
+	Cut        int // lines longer than 16 MiB, whose rest was not searched
 }
 
 func (g *Grepped) add(other *Grepped) {
@@ -44,7 +44,7 @@ func (g *Grepped) add(other *Grepped) {
 // Grep looks for the lines that match p in the file abs, or in all files below the
 // folder abs that a walk visits. Links to files are followed as far as they stay
 // inside; links to folders are not. Files that cannot be read are passed over, but not abs itself:
-// errors are as those of [workspace.Workspace.Open].
+// errors are the same as from [workspace.Workspace.Open].
 //
 // emit is given the lines of a file by its absolute name, in their order, several
 // at a time and a large file's in several calls. It is called by several goroutines

@@ -29,7 +29,7 @@ type searcher struct {
 type inFile struct {
 	count  int // lines that match
 	binary bool
-	cut    int // lines longer than maxLine, of which the rest was not searched
+	cut    int // lines longer than maxLine, whose rest was not searched
 }
 
 func (p *Pattern) searcher(emit func([]Line)) *searcher {

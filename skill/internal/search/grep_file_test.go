@@ -36,7 +36,7 @@ func lineByLine(p *Pattern, data []byte) (want heard) {
 	return want
 }
 
-// longText is lines whose ends lie around those of the blocks.
+// longText is lines whose ends lie around the ends of the blocks.
 func longText(rng *rand.Rand, size int) []byte {
 	var b []byte
 	for len(b) < size {

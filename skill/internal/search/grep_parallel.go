@@ -31,7 +31,7 @@ type parallel struct {
 	turn    int64            // the block whose lines are emitted next
 	waiting map[int64]*block // those that were searched before it was their turn
 	free    []*block         // to be used again
-	before  int              // lines that begin before it, except those of passed
+	before  int              // lines that begin before it, except passed
 	passed  [][]byte         // pages without a matching line, to be counted once one matches
 	in      inFile
 	err     error

@@ -87,7 +87,7 @@ func TestGrep(t *testing.T) {
 	})
 }
 
-// TestGrepTree searches many files at a time, one of which is large, and compares
+// TestGrepTree searches many files at a time, one of them large, and compares
 // with one line after the other.
 func TestGrepTree(t *testing.T) {
 	each(t, func(t *testing.T, w *workspace.Workspace) {

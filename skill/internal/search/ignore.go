@@ -91,7 +91,7 @@ func (r *rule) match(name, below []byte, folder bool) bool {
 	return len(name) >= len(r.literal) && string(name[:len(r.literal)]) == r.literal && r.rest.match(name[len(r.literal):])
 }
 
-// rules are those of one file, and of those that count where it is silent.
+// rules are the rules of one file, and of the files that count where it is silent.
 type rules struct {
 	above *rules
 	skip  int // how much of a path names the file's folder, with the slash

@@ -9,8 +9,8 @@ import (
 const maxIncludes = 50
 
 // excludesFile returns the last core.excludesFile that a file of git's settings
-// sets, itself or through those that it includes, and whether it does. What it
-// includes on a condition is not read.
+// sets, itself or through included files, and whether it does. Files that it
+// includes on a condition are not read.
 func excludesFile(read func(abs string) []byte, file string) (name string, set bool) {
 	includes := maxIncludes
 	return excludesIn(read, file, &includes)
@@ -38,7 +38,7 @@ func excludesIn(read func(abs string) []byte, file string, includes *int) (name 
 	return name, set
 }
 
-// config reads git's settings. What it cannot read it passes over.
+// config reads git's settings. It skips files that it cannot read.
 type config struct {
 	text    string
 	section string

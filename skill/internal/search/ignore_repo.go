@@ -24,7 +24,7 @@ type ignoring struct {
 }
 
 // newIgnoring also returns the rules of the folders above base: down from the top
-// of its repository, or from the root where there is none.
+// of its repository, or else from the root.
 func newIgnoring(w *workspace.Workspace, base *workspace.Dir) (*ignoring, *rules) {
 	g := &ignoring{w: w, root: base.Path(), user: userRules()}
 	if base.Rel() == "." {

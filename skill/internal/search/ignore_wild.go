@@ -75,7 +75,7 @@ func starsBefore(rest string) elementKind {
 }
 
 // parseSet reads the class that text begins with and returns where its ] is, 0 if
-// there is none or a [:name:] in it is unknown.
+// it has none or a [:name:] in it is unknown.
 func parseSet(text string) (set *[4]uint64, end int) {
 	set = new([4]uint64)
 	i, negated := 1, false
@@ -150,7 +150,7 @@ func isAlpha(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
 // parseNamed reads the [:name:] that text begins with into set and returns how
-// long it is. It is none if the next ] is not after a colon; n is negative where
+// long it is. It is not one if the next ] is not after a colon; n is negative where
 // a pattern with it matches nothing.
 func parseNamed(text string, set *[4]uint64) (named bool, n int) {
 	end := strings.IndexByte(text[2:], ']')
@@ -173,7 +173,7 @@ func parseNamed(text string, set *[4]uint64) (named bool, n int) {
 	return true, 2 + end + 1
 }
 
-// match compares a pattern with all of text. What fails after a star is tried
+// match compares a pattern with all of text. A part that fails after a star is tried
 // again from where the star takes one byte more. No star before the last one need
 // be: * ends at a slash, and what stands between two ** is best found early.
 func (w wildcards) match(text []byte) bool {

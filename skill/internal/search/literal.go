@@ -13,7 +13,7 @@ const (
 	maxLiterals = 12  // strings that are looked for at once
 )
 
-// literals are strings of which every match holds at least one.
+// literals are strings; every match holds at least one.
 type literals struct {
 	set   []string // nil where no such strings are known; empty where nothing matches
 	fold  bool     // in either case; the strings are in lower case
@@ -146,7 +146,7 @@ func (x *extractor) class(pairs []rune) known {
 	return known{all: all}
 }
 
-// unspelled reports whether bytes other than those of UTF-8 stand for r: an invalid
+// unspelled reports whether bytes other than UTF-8 stand for r: an invalid
 // byte is judged as U+FFFD.
 func unspelled(r rune) bool { return r == utf8.RuneError || !utf8.ValidRune(r) }
 

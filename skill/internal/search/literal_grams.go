@@ -147,7 +147,7 @@ func (g *grams) add(gram uint32, c clue) {
 }
 
 // seek returns where a literal stands in the first line at or after from that has
-// one; none if there is none.
+// one; or nothing.
 func (g *grams) seek(buf []byte, from int) int {
 	i, step, mask := from, g.step, g.mask
 	if from >= len(buf) {

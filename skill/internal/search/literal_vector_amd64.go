@@ -6,7 +6,7 @@ import "golang.org/x/sys/cpu"
 var hasVector = cpu.X86.HasAVX2
 
 // skipVector returns the first of n places in text whose three bytes masks lets through; if
-// there is none, the first place that it did not look at, of which there are less than 32.
+// it finds nothing, the first place that it did not look at; less than 32 are left.
 // The text is two bytes longer than n.
 //
 //go:noescape

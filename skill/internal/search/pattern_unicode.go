@@ -30,7 +30,7 @@ func others(class byte) func() string {
 }
 
 // asPython writes an expression that RE2 takes with what it means in Python: the classes \w,
-// \d and \s, and those of what is outside of them, as Unicode has them; \Z as \z; {,n} as
+// \d and \s, and their complements, as Unicode has them; \Z as \z; {,n} as
 // {0,n}, which else stands for itself.
 func asPython(expr string) string {
 	if !strings.Contains(expr, `\`) && !strings.Contains(expr, "{,") {

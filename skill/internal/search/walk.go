@@ -42,12 +42,12 @@ func Workers() int { return max(4, runtime.GOMAXPROCS(0)) }
 // the file. A repository in the walk goes by its own rules alone. Outside of
 // repositories .gitignore files count from the workspace's folder down.
 //
-// visit is called by several goroutines at a time, each of which has a number from
+// visit is called by several goroutines at a time, each with a number from
 // 0 up to the options' Workers. It returns nil to go on, [fs.SkipDir] not to enter
 // what it is called for, [fs.SkipAll] to end the walk, and any other error to
 // end it with that. The Entry is good until it returns.
 //
-// Errors are those of visit and ctx, and of dir as in [workspace.Workspace.OpenDir].
+// It returns the errors of visit and ctx, and of dir as in [workspace.Workspace.OpenDir].
 func Walk(ctx context.Context, w *workspace.Workspace, dir string, o WalkOptions, visit func(worker int, e *Entry) error) (Walked, error) {
 	base, err := w.OpenDir(dir)
 	if err != nil {
@@ -123,7 +123,7 @@ type folder struct {
 	above *folder        // to open it in; nil once that is done, or where it is opened by its name from the base
 	dir   *workspace.Dir // nil until it is opened
 	begun bool           // a block of it was read
-	rules *rules         // for what is in it; until it is begun those of the folder above
+	rules *rules         // for what is in it; before that, of the folder above
 	users atomic.Int32   // who still needs dir: who visits a block of it, who is to read on, the folders to open in it
 }
 
@@ -211,7 +211,7 @@ func (k *walk) end(err error) {
 	k.changed.Broadcast()
 }
 
-// take waits for a folder that others gave away. There is none once all wait.
+// take waits for a folder that others gave away. It ends once all wait.
 func (k *walk) take() *folder {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -271,7 +271,7 @@ func (w *worker) run() {
 	}
 }
 
-// read visits a block of a folder. What is left of it goes on the stack first, for
+// read visits a block of a folder. The rest goes on the stack first, for
 // another worker to take.
 func (w *worker) read(f *folder) error {
 	if err := w.ctx.Err(); err != nil {
@@ -344,7 +344,7 @@ func (w *worker) visitAll(f *folder) error {
 	return nil
 }
 
-// rulesIn returns the rules for what is in a folder of which the block is the
+// rulesIn returns the rules for the entries of a folder whose block is the
 // first. Where there are more names, a file of rules may be among them.
 func (w *worker) rulesIn(f *folder, more bool) *rules {
 	repository, own := false, more

@@ -22,7 +22,7 @@ type Checked struct {
 // OK reports whether the status is a success or a redirect.
 func (c Checked) OK() bool { return c.Status >= 200 && c.Status < 400 }
 
-// Message says what the status is, or why there is none.
+// Message says what the status is, or why it is missing.
 func (c Checked) Message() string {
 	if c.Err != nil {
 		return c.Err.Error()

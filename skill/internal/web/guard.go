@@ -24,14 +24,14 @@ import (
 type Guard struct {
 	private  bool
 	hosts    []string       // names or addresses, with or without a port, that are always allowed
-	domains  []string       // outside of which nothing is reached; nil means everywhere
+	domains  []string       // nothing else is reached; nil means everywhere
 	resolver *net.Resolver  // nil means net.DefaultResolver
 	policy   *egress.Policy // of the hosts that may be reached; nil means all
 
 	local func(port int) (net.Conn, error) // connects with the localhost of commands; nil if that is not asked for
 }
 
-// Local reports whether a web address leads to localhost, of which commands have their own.
+// Local reports whether a web address leads to localhost; commands have their own.
 func Local(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && isLocal(u.Hostname())
