@@ -101,7 +101,7 @@ func (c *cli) setupCommand(o *options) *cobra.Command {
 		Use:       "setup [flags] HOST [DIR]",
 		Short:     "Connect an editor or agent to this program",
 		Long:      setupLong + strings.Join(hostNames(), ", ") + ".",
-		Example:   "  skill setup claude-code\n  skill setup claude-desktop -C ~/notes\n  skill setup --print cursor\n  skill setup --remove vscode\n  skill setup achilles ~/agent\n  skill setup --user agent-skill",
+		Example:   "  skill setup claude-code\n  skill setup claude-desktop -C ~/notes\n  skill setup --print cursor\n  skill setup --remove vscode\n  skill setup achilles ~/agent",
 		Args:      usage.Arguments(1, 2, "a host: "+strings.Join(names, ", ")),
 		ValidArgs: names,
 		RunE: func(_ *cobra.Command, args []string) error {
