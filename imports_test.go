@@ -96,8 +96,9 @@ var mayImport = map[string][]string{
 
 	"cmd/internal/usage": {"skill"},
 
-	"contrib":   {"parser/json"},
-	"cmd/skill": {"cmd/internal/usage", "contrib", "skill/audit", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
+	"contrib":    {"parser/json"},
+	"skill/hook": {"parser/json"},
+	"cmd/skill":  {"cmd/internal/usage", "contrib", "skill/audit", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
 
 	"cmd/skill-fleet": {"cmd/internal/usage", "skill/fleet/board", "skill/fleet/toolcall", "skill/fleet/jetstream", "skill/fleet/pack", "skill/fleet", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace",
 		"skill/dialect", "skill/browser", "skill", "llmfallback/remote", "parser/json"},

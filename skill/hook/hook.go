@@ -1,0 +1,390 @@
+// Package hook reads what coding agents tell their hooks before and after each call of a tool.
+// Each host has a form of its own; [Read] makes one [Event] of all of them, and [Event.Tell] gives
+// it to what records changes.
+package hook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	rawjson "textskill/parser/json"
+)
+
+// MaxPayload is how many bytes a payload may have.
+const MaxPayload = 16 << 20
+
+// A Phase says when an event comes.
+type Phase string
+
+// The phases. Before comes ahead of a call, which may be long after it; After when the call is
+// answered, whether it failed or not; End when the session, or one of its agents, is done.
+const (
+	Before Phase = "before"
+	After  Phase = "after"
+	End    Phase = "end"
+)
+
+// A Kind says what a call may change.
+type Kind string
+
+// The kinds. An edit changes the files that it names, and a command any.
+const (
+	Edit    Kind = "edit"
+	Command Kind = "command"
+)
+
+// An Event is one payload of a host.
+type Event struct {
+	Host       string   `json:"host"`
+	Phase      Phase    `json:"phase"`
+	Kind       Kind     `json:"kind,omitempty"` // "" at an End
+	Session    string   `json:"session,omitempty"`
+	Agent      string   `json:"agent,omitempty"`    // which kind of sub-agent; "" is the session's own agent
+	AgentID    string   `json:"agent_id,omitempty"` // tells sub-agents of one kind apart
+	Turn       string   `json:"turn,omitempty"`
+	ID         string   `json:"id,omitempty"`   // of the call; "" in hosts that have none
+	Tool       string   `json:"tool,omitempty"` // as the host calls it
+	Paths      []string `json:"paths,omitempty"`
+	Command    string   `json:"command,omitempty"`
+	Failed     bool     `json:"failed,omitempty"`     // the host says so; something may be changed all the same
+	Background bool     `json:"background,omitempty"` // the command goes on after its answer
+	Workspace  string   `json:"workspace,omitempty"`  // the folder of the project; a later one of a session may lie below it
+}
+
+// A Recorder keeps what calls change.
+type Recorder interface {
+	Before(ctx context.Context, e Event) error // brings the paths of an edit up to date, or for a command all
+	After(ctx context.Context, e Event) error  // records what differs since
+	End(ctx context.Context, e Event) error    // closes what was left open
+}
+
+// Tell gives an event to a recorder.
+func (e Event) Tell(ctx context.Context, r Recorder) error {
+	switch e.Phase {
+	case Before:
+		return r.Before(ctx, e)
+	case After:
+		return r.After(ctx, e)
+	}
+	return r.End(ctx, e)
+}
+
+// ErrOther is the error of a payload that is about no call which may change something: a session
+// that begins, a prompt, a tool that reads.
+var ErrOther = errors.New("the event is of no call that changes something")
+
+// Read reads a payload. host is the one that was set up; a payload that another host has sent is
+// read as that host's. getenv returns variables of the environment in which the hook was started.
+func Read(payload []byte, host string, getenv func(name string) string) (Event, error) {
+	if len(payload) > MaxPayload {
+		return Event{}, errors.New("the payload is larger than 16 MiB")
+	}
+	raw, _, err := rawjson.Decode(string(payload))
+	if err != nil {
+		return Event{}, err
+	}
+	var p fields
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return Event{}, errors.New("the payload is not a JSON object")
+	}
+	e := Event{Host: hostOf(p, host, getenv)}
+	e.Workspace = p.workspace(getenv)
+	h := hosts[e.Host]
+	e.Session = p.text("session_id", "sessionId", "conversation_id", "trajectory_id", "sessionContext.rootSessionId", "taskId", "input.sessionID", "properties.sessionID")
+	e.Turn = p.text("prompt_id", "turn_id", "generation_id", "execution_id")
+	if e.Host != "cline" || p.has("parent_agent_id") {
+		e.Agent, e.AgentID = p.text("agent_type", "subagent_type"), p.text("agent_id", "subagent_id")
+	}
+	e.ID = p.text("tool_use_id", "tool_call_id", "tool_call.id", "tool_result.id", "input.callID")
+	e.Phase = h.phase(p)
+	if e.Phase == End {
+		return e, nil
+	}
+	e.Tool = p.text("tool_name", "toolName", "tool_call.name", "tool_result.name", "preToolUse.toolName", "postToolUse.toolName", "input.tool", "agent_action_name")
+	if e.Host == "windsurf" { // an event is a tool there
+		_, e.Tool, _ = strings.Cut(e.Tool, "_")
+	}
+	if e.Phase == "" || e.Tool == "" || e.reads() {
+		return Event{}, ErrOther
+	}
+	input, text := p.input()
+	e.Paths, e.Command = pathsOf(input, text), commandOf(input)
+	e.Background = input.flag("run_in_background", "is_background", "isBackground") || input.text("mode") == "async" || p.text("tool_response.backgroundTaskId") != ""
+	e.Failed = e.Phase == After && p.failed()
+	if e.Kind = Command; len(e.Paths) > 0 && e.Command == "" {
+		e.Kind = Edit
+	}
+	return e, nil
+}
+
+// fields are the members of a JSON object. A path of names, with dots, leads to inner ones.
+type fields map[string]any
+
+func (p fields) at(path string) any {
+	var v any = map[string]any(p)
+	for name := range strings.SplitSeq(path, ".") {
+		inner, _ := v.(map[string]any)
+		v = inner[name]
+	}
+	return v
+}
+
+// text returns the first of some members that is a text and not empty.
+func (p fields) text(paths ...string) string {
+	for _, path := range paths {
+		if s, _ := p.at(path).(string); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// has reports whether one of some members is there and not null.
+func (p fields) has(paths ...string) bool {
+	return slices.ContainsFunc(paths, func(path string) bool { return p.at(path) != nil })
+}
+
+func (p fields) flag(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return p[name] == true })
+}
+
+// object returns a member that is an object, or a text with one.
+func (p fields) object(path string) fields {
+	switch v := p.at(path).(type) {
+	case map[string]any:
+		return v
+	case string:
+		var inner fields
+		if json.Unmarshal([]byte(v), &inner) == nil {
+			return inner
+		}
+	}
+	return nil
+}
+
+// hostOf says whose payload it is: the first of the signs that it has.
+func hostOf(p fields, host string, getenv func(string) string) string {
+	event := p.text("hook_event_name", "event", "type")
+	switch {
+	case p.has("cursor_version"):
+		return "cursor"
+	case p.has("agent_action_name"):
+		return "windsurf"
+	case p.has("clineVersion"):
+		return "cline"
+	case p.has("hookEventName"):
+		return "vscode-copilot"
+	case p.has("sessionId"):
+		return "copilot-cli"
+	case strings.HasPrefix(event, "BeforeTool"), strings.HasPrefix(event, "AfterTool"):
+		return "gemini-cli"
+	case strings.HasPrefix(event, "tool.execute."), p.has("input.callID", "properties.sessionID"):
+		return "opencode"
+	case p.has("working_dir") && p.has("event"):
+		return "goose"
+	case getenv("COPILOT_CLI") == "1":
+		return "copilot-cli"
+	case p.has("tool_call_id"), strings.Contains(p.text("transcript_path"), "/.qwen/"):
+		return "qwen-code"
+	case strings.Contains(p.text("transcript_path"), "/.gemini/"):
+		return "gemini-cli"
+	case p.has("turn_id"):
+		return "codex"
+	case strings.HasSuffix(event, "ToolUse") && !p.has("session_id"):
+		return "kiro"
+	case hosts[host].phases == nil:
+		return "claude-code"
+	}
+	return host
+}
+
+// A form is how a host names its events.
+type form struct {
+	event  []string         // where the name of the event is
+	phases map[string]Phase // by that name
+	bare   func(p fields) Phase
+}
+
+// claude are the events of Claude Code, whose names others have taken.
+var claude = map[string]Phase{
+	"PreToolUse": Before, "PostToolUse": After, "PostToolUseFailure": After, "SubagentStop": End, "Stop": End, "SessionEnd": End,
+}
+
+var hosts = map[string]form{
+	"claude-code":    {event: []string{"hook_event_name"}, phases: claude},
+	"codex":          {event: []string{"hook_event_name"}, phases: claude},
+	"qwen-code":      {event: []string{"hook_event_name"}, phases: claude},
+	"vscode-copilot": {event: []string{"hookEventName"}, phases: claude},
+	"gemini-cli":     {event: []string{"hook_event_name"}, phases: map[string]Phase{"BeforeTool": Before, "AfterTool": After, "SessionEnd": End}},
+	"opencode": {event: []string{"event", "type"}, bare: opencode,
+		phases: map[string]Phase{"tool.execute.before": Before, "tool.execute.after": After, "session.idle": End}},
+	"copilot-cli": {event: []string{"hook_event_name"}, phases: claude, bare: copilot},
+	"cline": {event: []string{"hookName"}, phases: map[string]Phase{
+		"tool_call": Before, "PreToolUse": Before, "tool_result": After, "PostToolUse": After, "agent_end": End, "TaskComplete": End, "TaskCancel": End}},
+	"cursor": {event: []string{"hook_event_name"}, phases: map[string]Phase{
+		"preToolUse": Before, "PreToolUse": Before, "postToolUse": After, "PostToolUse": After, "postToolUseFailure": After, "PostToolUseFailure": After, "stop": End, "sessionEnd": End}},
+	"windsurf": {event: []string{"agent_action_name"}, phases: map[string]Phase{
+		"pre_write_code": Before, "post_write_code": After, "pre_run_command": Before, "post_run_command": After}},
+	"kiro":  {event: []string{"hook_event_name"}, phases: map[string]Phase{"preToolUse": Before, "postToolUse": After, "stop": End}},
+	"goose": {event: []string{"event"}, phases: claude},
+}
+
+func (h form) phase(p fields) Phase {
+	if phase := h.phases[p.text(h.event...)]; phase != "" || h.bare == nil || p.text(h.event...) != "" {
+		return phase
+	}
+	return h.bare(p)
+}
+
+// copilot tells the events apart that Copilot CLI does not name.
+func copilot(p fields) Phase {
+	switch {
+	case p.has("toolName") && p.has("toolResult", "error"):
+		return After
+	case p.has("toolName"):
+		return Before
+	case p.has("stopReason", "reason"):
+		return End
+	}
+	return ""
+}
+
+// opencode tells a call apart from its answer, which has the arguments beside the tool.
+func opencode(p fields) Phase {
+	switch {
+	case !p.has("input.callID"):
+		return ""
+	case p.has("input.args"):
+		return After
+	}
+	return Before
+}
+
+// project are the variables in which hosts name the folder of the project. Hosts that run the hooks
+// of others set theirs, too, so that their own come first.
+var project = []string{"GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR", "COPILOT_PROJECT_DIR", "CLAUDE_PROJECT_DIR"}
+
+// workspace returns the folder of the project. The current folder of an agent comes last: it is
+// another one after a cd.
+func (p fields) workspace(getenv func(string) string) string {
+	for _, name := range project {
+		if dir := getenv(name); dir != "" {
+			return dir
+		}
+	}
+	for _, name := range []string{"workspace_roots", "workspaceRoots"} {
+		if roots, _ := p[name].([]any); len(roots) > 0 {
+			if dir, _ := roots[0].(string); dir != "" {
+				return drive(dir)
+			}
+		}
+	}
+	return drive(p.text("worktree", "directory", "cwd", "working_dir", "tool_info.cwd", "properties.info.directory"))
+}
+
+// drive is a path of Windows that was written as that of a URL.
+func drive(path string) string {
+	if len(path) > 3 && path[0] == '/' && path[2] == ':' && path[3] == '/' {
+		return strings.ToUpper(path[1:2]) + ":" + strings.ReplaceAll(path[3:], "/", `\`)
+	}
+	return path
+}
+
+// readers are tools that change nothing, or whose calls come by themselves.
+var readers = []string{
+	"Read", "Glob", "Grep", "LS", "view", "read", "read_file", "read_files", "list_directory", "glob", "grep", "grep_search", "search_file_content", "rg",
+	"search_codebase", "view_image", "fs_read", "list", "WebFetch", "WebSearch", "webfetch", "web_fetch", "google_web_search", "TodoWrite", "todowrite",
+	"todoread", "write_todos", "update_plan", "Task", "Agent", "task", "agent", "save_memory", "mcp_tool_use",
+}
+
+// reads reports whether a tool changes nothing here, or is one of this program's MCP server, which
+// records by itself.
+func (e Event) reads() bool {
+	return slices.Contains(readers, e.Tool) || strings.HasPrefix(e.Tool, "mcp__skill__") || strings.HasPrefix(e.Tool, "mcp__workspace__")
+}
+
+// input returns the arguments of a call: an object, or a text.
+func (p fields) input() (fields, string) {
+	for _, path := range []string{"tool_input", "toolArgs", "tool_call.input", "tool_result.input", "preToolUse.parameters", "postToolUse.parameters",
+		"input.args", "output.args", "tool_info"} {
+		if o := p.object(path); o != nil {
+			return o, ""
+		}
+		if s := p.text(path); s != "" {
+			return nil, s
+		}
+	}
+	return nil, ""
+}
+
+// failed reports whether a host says that a call has failed.
+func (p fields) failed() bool {
+	event := p.text("hook_event_name", "hookEventName", "event")
+	output, _ := p.at("tool_result.output").(map[string]any)
+	return strings.HasSuffix(event, "Failure") || p.has("error", "error_message", "tool_response.error", "tool_result.error") || output["success"] == false ||
+		p.at("tool_response.success") == false || p.at("postToolUse.success") == false || p.text("toolResult.resultType") == "failure"
+}
+
+// commandOf returns what a call runs; "" if it edits.
+func commandOf(input fields) string {
+	for _, name := range []string{"command", "command_line", "cmd"} {
+		if s := input.text(name); s != "" && !isPatch(s) && !(input.has("path", "file_path") && name == "command") {
+			return s
+		}
+	}
+	list, _ := input["commands"].([]any)
+	var lines []string
+	for _, c := range list {
+		if s, ok := c.(string); ok {
+			lines = append(lines, s)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// pathNames are the arguments that name a file.
+var pathNames = []string{"file_path", "filePath", "path", "absolute_path", "notebook_path"}
+
+// pathsOf returns the files that a call names, in their order.
+func pathsOf(input fields, text string) (paths []string) {
+	add := func(v any) {
+		if s, _ := v.(string); s != "" && !slices.Contains(paths, drive(s)) {
+			paths = append(paths, drive(s))
+		}
+	}
+	for _, name := range pathNames {
+		add(input[name])
+	}
+	for _, name := range []string{"files", "edits"} {
+		list, _ := input[name].([]any)
+		for _, v := range list {
+			add(v)
+			if inner, ok := v.(map[string]any); ok {
+				add(inner["file_path"])
+				add(inner["path"])
+			}
+		}
+	}
+	for _, s := range []string{text, input.text("command"), input.text("patchText"), input.text("input"), input.text("patch")} {
+		if isPatch(s) || heredoc().MatchString(s) {
+			for _, m := range patchHead().FindAllStringSubmatch(s, -1) {
+				add(strings.TrimSpace(m[1]))
+			}
+		}
+	}
+	return paths
+}
+
+func isPatch(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "*** Begin Patch") }
+
+var (
+	heredoc   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bapply_patch\b[^\n]*<<`) })
+	patchHead = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$`)
+	})
+)
