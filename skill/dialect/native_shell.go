@@ -502,8 +502,12 @@ func (p *running) recorded(ctx context.Context, in *call, command string) {
 	p.print(p.end.Stdout)
 }
 
-// inTerminal starts a command in a terminal, which the program script makes.
+// inTerminal starts a command in a terminal, which the program script makes. Nothing fences it, so
+// that it is refused where commands are fenced.
 func (p *running) inTerminal(in *call, command string) (err error) {
+	if cfg := in.x.Config(); cfg.Fence != skill.FenceOff && (cfg.Helper != "" || !cfg.Unfenced) {
+		return failf("exec_command failed: a command in a terminal cannot be fenced here; leave tty out")
+	}
 	if dir := in.str("workdir"); dir != "" {
 		if at, err := in.place(dir, true); err != nil || at != folder {
 			return failf("exec_command failed: %s is not a folder of the workspace", dir)
