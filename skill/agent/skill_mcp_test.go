@@ -114,6 +114,20 @@ func serveSkill(mode string) {
 		}
 	case "prints":
 		fmt.Print("Welcome!\n{\"no\":\n", strings.Repeat("-", 1<<20), "\n")
+	case "logs":
+		fmt.Print(`{"level":"info","msg":"listening on stdio"}`, "\n", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse"}}`, "\n")
+		s.AddTool(&mcp.Tool{Name: "log", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			fmt.Println(`{"level":"info","msg":"called"}`)
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "logged"}}}, nil
+		})
+	case "changes":
+		s.AddTool(&mcp.Tool{Name: "more", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			s.AddTool(&mcp.Tool{Name: "hidden", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "found"}}}, nil
+			})
+			time.Sleep(200 * time.Millisecond) // the SDK tells its client of several changes together
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "added"}}}, nil
+		})
 	case "tells":
 		s.AddTool(&mcp.Tool{Name: os.Getenv("TEST_KEY"), Description: os.Getenv("TEST_KEY"),
 			InputSchema: json.RawMessage(`{"type":"object","title":"` + os.Getenv("TEST_KEY") + `"}`)},

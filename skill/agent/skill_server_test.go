@@ -260,3 +260,115 @@ func TestServersFarAway(t *testing.T) {
 		})
 	}
 }
+
+// TestServerRestarts has a server that crashes twice: it is started again once.
+func TestServerRestarts(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, calls("crashes {}"), calls(`echo_text {"text":"back"}`), calls("crashes {}"), calls(`echo_text {"text":"gone"}`), calls("attemptCompletion"), "done")
+	l.withSkill("fine", nil)
+	l.cfg.ready = time.Minute
+	l.ran("go")
+	for i, want := range []string{"exited with 3; it said: I cannot go on; it was started again", "back", "exited with 3; it said: I cannot go on", "the server has ended"} {
+		if got := l.results(i + 1)[0]; !strings.Contains(got, want) || i > 1 && strings.Contains(got, "again") {
+			t.Errorf("result %d is %q, want %q in it", i, got, want)
+		}
+	}
+}
+
+// TestServerLogs has a server that prints logs in JSON between its messages.
+func TestServerLogs(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, calls("log {}"), calls("log {}"), calls("attemptCompletion"), "done")
+	l.withSkill("logs", nil)
+	l.cfg.ready = time.Minute
+	l.ran("go")
+	for i := range 2 {
+		if got := l.results(i + 1)[0]; got != "textPart: logged" {
+			t.Errorf("result %d is %q", i, got)
+		}
+	}
+}
+
+// TestServerChanges has a server that gets another tool while it runs.
+func TestServerChanges(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, calls("more {}"), calls("hidden {}"), calls("attemptCompletion"), "done")
+	l.withSkill("changes", func(c *SkillConfig) { c.Pick = []string{"more", "hidden"} })
+	l.cfg.ready = time.Minute
+	l.ran("go")
+	offered := func(i int) bool {
+		return slices.ContainsFunc(l.asked[i].Tools, func(tool Tool) bool { return tool.Name == "hidden" })
+	}
+	if got := l.results(2)[0]; got != "textPart: found" || offered(0) || !offered(1) {
+		t.Errorf("the result is %q; offered %t, then %t", got, offered(0), offered(1))
+	}
+}
+
+// TestServerToken sends a token and a header to their endpoint, and to no other.
+func TestServerToken(t *testing.T) {
+	t.Parallel()
+	var there, elsewhere atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" || r.Header.Get("X-Team") != "" {
+			elsewhere.Add(1)
+		}
+	}))
+	defer other.Close()
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return skillServer() }, nil)
+	redirects := false
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case redirects:
+			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+		case r.Header.Get("Authorization") != "Bearer sesame-5ecret" || r.Header.Get("X-Team") != "blue-team":
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			there.Add(1)
+			handler.ServeHTTP(w, r)
+		}
+	}))
+	defer web.Close()
+	c := SkillConfig{Type: sseSkill, Endpoint: web.URL, BearerTokenEnv: "TEST_TOKEN", EnvHeaders: map[string]string{"X-Team": "TEST_TEAM"}}
+	for _, redirects = range []bool{false, true} {
+		l := newLab(t, calls(`echo_text {"text":"hi"}`), calls("attemptCompletion"), "done")
+		l.cfg.Getenv = func(name string) string {
+			return map[string]string{"TEST_TOKEN": "sesame-5ecret", "TEST_TEAM": "blue-team"}[name]
+		}
+		l.cfg.Experts["e"] = Expert{Key: "e", Instruction: "Do it.", Skills: map[string]SkillConfig{"s": c}}
+		l.cfg.ready = time.Minute
+		_, err := l.run("go")
+		if (err == nil) == redirects || err != nil && strings.Contains(err.Error(), "5ecret") {
+			t.Errorf("redirects %t: %v", redirects, err)
+		}
+	}
+	if there.Load() == 0 || elsewhere.Load() > 0 {
+		t.Errorf("%d requests with the token, %d elsewhere", there.Load(), elsewhere.Load())
+	}
+	var powers []string
+	for _, p := range (Expert{Key: "e", Skills: map[string]SkillConfig{"s": c}}).powers() {
+		powers = append(powers, p.String())
+	}
+	if want := []string{`experts.e.skills.s.endpoint = "` + web.URL + `"`, `experts.e.skills.s.sends = "TEST_TEAM to ` + web.URL + `"`, `experts.e.skills.s.sends = "TEST_TOKEN to ` + web.URL + `"`}; !slices.Equal(powers, want) {
+		t.Errorf("the powers are %q, want %q", powers, want)
+	}
+	c.Endpoint = "http://example.org/mcp"
+	if err := c.check("s"); err == nil || !strings.Contains(err.Error(), "https") {
+		t.Errorf("a token in the clear: %v", err)
+	}
+}
+
+// TestObjectSchema has the schemas that MCP servers send.
+func TestObjectSchema(t *testing.T) {
+	const empty = `{"type":"object","properties":{}}`
+	for in, want := range map[string]string{
+		``: empty, `null`: empty, `{}`: empty, `[]`: empty, `true`: empty, `{"type":"object"}`: empty, `{"type":"string"}`: empty, `{"type":["object","null"]}`: empty,
+		`{"type":"object","properties":null,"required":[]}`: `{"type":"object","properties":{},"required":[]}`,
+		`{"properties":{"a":{}}}`:                           `{"type":"object","properties":{"a":{}}}`,
+		`{"type":"object","properties":{"a":{}}}`:           `{"type":"object","properties":{"a":{}}}`,
+		`{"anyOf":[{}]}`:                                    `{"type":"object","properties":{},"anyOf":[{}]}`,
+	} {
+		if got := string(objectSchema([]byte(in))); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
