@@ -91,6 +91,12 @@ func ToolCalls(text string) (Envelope, error) {
 	if err != nil {
 		return Envelope{}, unreadable(text, err)
 	}
+	return EnvelopeOf(values, repairs)
+}
+
+// EnvelopeOf is [ToolCalls] for the values of a text that is decoded already, and what was
+// repaired to decode it.
+func EnvelopeOf(values []json.RawMessage, repairs []string) (Envelope, error) {
 	members, err := pickEnvelope(values)
 	if err != nil {
 		return Envelope{}, err

@@ -105,8 +105,7 @@ func readOpenAI(text string, tools Schemas) (parser.Envelope, error) {
 	if custom, found := customCalls(message, tools); found {
 		message.raw = custom
 	}
-	e, err := parser.ToolCalls(string(message.raw))
-	e.Repairs = append(repairs, e.Repairs...)
+	e, err := parser.EnvelopeOf([]json.RawMessage{message.raw}, repairs)
 	if n := len(e.Calls); ended == "length" && n > 0 && errors.Is(e.Calls[n-1].Err, parser.ErrNoArguments) {
 		cutLast(e.Calls, ended)
 	}
