@@ -23,6 +23,7 @@ type NoMatchError struct {
 	Near   *NearLine // the most similar line; nil if no line is similar
 	Line   int       // of the patch, from 1: where the hunk begins; 0 for an edit
 	Wanted string    // the line of the patch that was looked for
+	Rows   string    // of an edit: the lines around the most similar one, with numbers and letters
 }
 
 func (e *NoMatchError) Error() string {

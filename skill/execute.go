@@ -21,9 +21,12 @@ type Result interface{ Message() string }
 // Execute runs one operation for s. Errors of the file system are *fs.PathError and
 // *os.LinkError, with the system call as Op. A path that the workspace refuses is an
 // [*RefusedError] or [*NotRegularError]; a bad argument is an [*ArgError].
-func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (Result, error) {
+func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (r Result, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if after := x.watch(s, args); after != nil {
+		defer func() { after(r) }()
 	}
 	switch a := args.(type) {
 	case ReadFile:
@@ -34,6 +37,10 @@ func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (Result, 
 		return x.writeFile(ctx, s, a)
 	case AppendFile:
 		return x.appendFile(ctx, s, a)
+	case ReplaceText:
+		return x.replaceText(ctx, s, a)
+	case TransferLines:
+		return x.transferLines(ctx, s, a)
 	case EditFile:
 		return x.editFile(ctx, s, a)
 	case Patch:

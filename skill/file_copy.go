@@ -32,12 +32,20 @@ func (x *Executor) copyFile(ctx context.Context, s *Session, a CopyFile) (Result
 	if a.Into && x.isFolder(to) && !x.isFolder(from) {
 		to = filepath.Join(to, filepath.Base(from))
 	}
+	if !a.NoReplace {
+		if _, err := x.checkWhole(ctx, s, to, verb{"not overwritten", "copy"}, false); err != nil {
+			return nil, err
+		}
+	}
 	c, err := x.ws.Copy(ctx, from, to, workspace.CopyOptions{
 		Tree: a.Tree, Follow: a.Tree, Replace: !a.NoReplace, Parents: a.Parents, Times: a.Times,
 	})
 	if a.SameOK && errors.Is(err, workspace.ErrSameFile) {
 		c.Applied = !x.cfg.DryRun
 		return Changed{Change: c}, nil
+	}
+	if err == nil && c.Applied {
+		x.moved(s, from, to, true)
 	}
 	if a.Into {
 		err = x.destinationError(from, to, err)

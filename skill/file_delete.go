@@ -25,6 +25,14 @@ func (x *Executor) deleteFile(ctx context.Context, s *Session, a DeleteFile) (Re
 	if err != nil {
 		return nil, err
 	}
+	if !a.DryRun {
+		if _, err := x.checkWhole(ctx, s, abs, verb{"not deleted", "delete"}, true); err != nil {
+			return nil, err
+		}
+		if err := x.checkBelow(ctx, s, abs, verb{"nothing was deleted", "delete"}); err != nil {
+			return nil, err
+		}
+	}
 	c, err := x.ws.Remove(ctx, abs, workspace.RemoveOptions{Folder: a.Folder, Tree: a.Tree, DryRun: a.DryRun})
 	if err != nil && !(a.MissingOK && errors.Is(err, fs.ErrNotExist)) {
 		return nil, err

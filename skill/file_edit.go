@@ -2,9 +2,11 @@ package skill
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"fmt"
 	"io"
+	"slices"
+	"sort"
 	"strings"
 
 	"textskill/skill/internal/workspace"
@@ -20,19 +22,24 @@ type EditFile struct {
 	DryRun    bool   // describe the change only
 	CheckMore bool   // report in Changed.More whether Old occurs again after the replaced text
 
-	Edits []Replacement // made one after the other instead of Old and New: all of them, or none
-	Diff  bool          // describe the change in Changed.Diff although it is made
+	Edits []Replacement // made instead of Old and New: all of them, or none
 }
 
-// A Replacement is one edit of several. Without All, an Old that occurs more than once is a
-// [*ManyMatchesError].
+// A Replacement is one edit of several: of a text, or of lines. Lines have the numbers that
+// they have before the call; then texts are replaced one after the other. Without All, an Old
+// that occurs more than once is a [*ManyMatchesError].
 type Replacement struct {
-	Old, New string // Old must not be empty
-	All      bool   // replace each occurrence
+	Old, New string     // Old must not be empty, unless the file is
+	All      bool       // replace each occurrence
+	Lines    *LineRange // instead of Old; New is whole lines then
 }
 
-// maxEdited is the size in bytes of a file up to which several edits are made in it at once.
-const maxEdited = 64 << 20
+// The sizes in bytes of a file up to which several edits are made in it at once, and up to
+// which a single one is made in memory.
+const (
+	maxEdited   = 64 << 20
+	maxInMemory = 4 << 20
+)
 
 func (EditFile) op() {}
 
@@ -41,32 +48,28 @@ func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result
 	if err != nil {
 		return nil, err
 	}
-	edits := a.Edits
-	if edits == nil {
-		edits = []Replacement{{Old: a.Old}}
+	if a.Edits != nil {
+		return x.editEach(ctx, s, abs, a)
 	}
-	for _, e := range edits {
-		if e.Old == "" {
-			return nil, &ArgError{Arg: "old text", Reason: "is empty; name the text to replace"}
-		}
+	if a.Old == "" {
+		return nil, &ArgError{Arg: "old text", Reason: "is empty; name the text to replace"}
+	}
+	if err := conditionOf(ctx).checkHash(x, abs); err != nil {
+		return nil, err
 	}
 	r := Changed{}
 	var before, after []byte // the text, where the file is in another encoding than UTF-8
-	c, err := x.ws.EditFile(ctx, abs, workspace.WriteOptions{DryRun: a.DryRun, Diff: a.Diff}, func(src io.ReaderAt, size int64) (workspace.Splice, error) {
+	c, err := x.ws.EditFile(ctx, abs, workspace.WriteOptions{DryRun: a.DryRun}, func(src io.ReaderAt, size int64) (workspace.Splice, error) {
 		text, textSize, encoding, err := asText(src, size)
 		if err != nil {
 			return workspace.Splice{}, err
 		}
-		if a.Edits != nil {
-			sp, err := replaceAll(ctx, abs, text, textSize, a.Edits)
-			if encoding != "" && err == nil {
-				sp, before, after, err = encodeSplice(encoding, abs, text, textSize, size, sp)
-			}
-			return sp, err
-		}
 		sp, ok, err := locate(ctx, text, textSize, a.Old, a.New)
 		if err == nil && !ok {
-			err = &NoMatchError{Path: abs, Near: nearest(text, textSize, a.Old)}
+			err = &NoMatchError{Path: abs, Near: nearest(ctx, text, textSize, a.Old)}
+		}
+		if err == nil {
+			err = checkLetters(abs, text, textSize, encoding, a.New)
 		}
 		r.Bytes = int64(len(sp.New))
 		if rest := sp.Offset + sp.Old; ok && err == nil && a.CheckMore {
@@ -84,7 +87,286 @@ func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result
 		c.Diff = workspace.Unified(c.Path, c.Path, before, after)
 	}
 	r.Change = c
+	x.noteChange(s, abs, c.Applied)
 	return r, nil
+}
+
+// An edited file is what the edits of a call make of it.
+type editedFile struct {
+	before, after []byte // the file's bytes
+	text, now     []byte // and its text
+	rows          []Row
+	added, gone   int
+}
+
+// editEach makes the edits of a list.
+func (x *Executor) editEach(ctx context.Context, s *Session, abs string, a EditFile) (Result, error) {
+	if err := conditionOf(ctx).checkHash(x, abs); err != nil {
+		return nil, err
+	}
+	var e editedFile
+	large := false // it was not read into memory
+	c, err := x.ws.EditFile(ctx, abs, workspace.WriteOptions{DryRun: a.DryRun}, func(src io.ReaderAt, size int64) (workspace.Splice, error) {
+		if large = size > maxInMemory && len(a.Edits) == 1 && !a.Edits[0].All && a.Edits[0].Lines == nil; large {
+			return x.editLarge(ctx, abs, src, size, a.Edits[0], &e)
+		}
+		if size > maxEdited {
+			return workspace.Splice{}, &TooLargeError{abs, size, maxEdited}
+		}
+		data, err := readRange(src, 0, size)
+		if err != nil {
+			return workspace.Splice{}, err
+		}
+		e = editedFile{before: data}
+		if err := x.watched(s, abs, data, func(v *view) error { return x.makeEdits(ctx, s, abs, v, a.Edits, &e) }); err != nil {
+			return workspace.Splice{}, err
+		}
+		return spliceOf(e.before, e.after), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := Changed{Change: c, Rows: e.rows, Added: e.added, Removed: e.gone}
+	switch {
+	case large:
+		x.noteChange(s, abs, c.Applied)
+	case c.Applied:
+		x.noteOwn(s, abs, e.before, e.after, false, e.rows)
+	}
+	return r, nil
+}
+
+// makeEdits makes the edits in memory.
+func (x *Executor) makeEdits(ctx context.Context, s *Session, abs string, v *view, edits []Replacement, e *editedFile) error {
+	text, encoding, isText := decode(e.before)
+	at := addressOf(s, abs, text, v)
+	now, err := x.spliceLines(ctx, at, text, edits)
+	if err != nil {
+		return err
+	}
+	moved := !bytes.Equal(now, text)
+	for i := range edits {
+		one := &edits[i]
+		if !isText && hasLetters(one.New) {
+			return ofSeveral(i, edits, mixedError(abs))
+		}
+		if one.Lines != nil {
+			continue
+		}
+		next, err := x.replaceText1(ctx, at, now, *one, !moved)
+		if err != nil {
+			return ofSeveral(i, edits, err)
+		}
+		now = next
+	}
+	e.text, e.now, e.after = text, now, now
+	if encoding != "" {
+		if e.after, err = encodeAs(encoding, abs, string(now)); err != nil {
+			return err
+		}
+	}
+	e.rows, e.added, e.gone = changedRows(text, now)
+	return nil
+}
+
+// replaceText1 replaces the text of one edit. guard says that the lines are as they were
+// before the call.
+func (x *Executor) replaceText1(ctx context.Context, at *address, text []byte, e Replacement, guard bool) ([]byte, error) {
+	if e.Old == "" && len(text) == 0 {
+		return []byte(e.New), nil
+	}
+	if e.Old == "" {
+		return nil, &ArgError{Arg: "old text", Reason: "is empty; name the text to replace"}
+	}
+	spots, overlap := occurrences(text, e.Old)
+	switch {
+	case len(spots) == 0:
+		return nil, &NoMatchError{Path: at.abs, Near: nearest(ctx, bytes.NewReader(text), int64(len(text)), e.Old), Rows: at.near(ctx, text, e.Old)}
+	case !e.All && (len(spots) > 1 || overlap > 0):
+		return nil, &ManyMatchesError{at.abs, linesAt(text, spots, overlap)}
+	}
+	if !e.All && guard {
+		if err := x.checkPart(ctx, at, text, spots[0][0], spots[0][1]); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]byte, 0, len(text)+len(spots)*max(0, len(e.New)-len(e.Old)))
+	last := 0
+	for _, sp := range spots {
+		out = append(append(out, text[last:sp[0]]...), withEnds(text, sp[0], sp[1], e.Old, e.New)...)
+		last = sp[1]
+	}
+	return append(out, text[last:]...), nil
+}
+
+// occurrences returns where old is in a text, apart from each other, and where it is besides
+// although that overlaps the first one; 0 if it is not.
+func occurrences(text []byte, old string) (spots [][2]int, overlap int) {
+	want, plain := []byte(old), text
+	var cut []int // offsets in plain before which a CR was left out
+	if strings.Contains(old, "\n") && !strings.HasSuffix(old, "\r") && bytes.IndexByte(text, '\r') >= 0 {
+		want = []byte(lf(old))
+		plain = make([]byte, 0, len(text))
+		for i, c := range text {
+			if c == '\r' && i+1 < len(text) && text[i+1] == '\n' {
+				cut = append(cut, len(plain))
+				continue
+			}
+			plain = append(plain, c)
+		}
+	}
+	origin := func(i int) int { return i + sort.SearchInts(cut, i) }
+	for at := 0; ; {
+		i := bytes.Index(plain[at:], want)
+		if i < 0 {
+			return spots, overlap
+		}
+		i += at
+		if at = i + len(want); len(spots) == 0 {
+			if j := bytes.Index(plain[i+1:], want); j >= 0 && i+1+j < at {
+				overlap = origin(i + 1 + j)
+			}
+		}
+		spots = append(spots, [2]int{origin(i), origin(at)})
+	}
+}
+
+// linesAt returns the numbers of the lines in which the occurrences begin.
+func linesAt(text []byte, spots [][2]int, overlap int) (lines []int) {
+	starts := make([]int, 0, len(spots)+1)
+	for _, sp := range spots {
+		starts = append(starts, sp[0])
+	}
+	if overlap > 0 {
+		starts = slices.Insert(starts, 1, overlap)
+	}
+	line, at := 1, 0
+	for _, start := range starts {
+		line += bytes.Count(text[at:max(at, start)], []byte("\n"))
+		at = max(at, start)
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// withEnds returns a new text with the line ends of the text around [from, to).
+func withEnds(text []byte, from, to int, old, new string) string {
+	if !strings.Contains(new, "\n") {
+		return new
+	}
+	found := text[from:to]
+	end := bytes.IndexByte(found, '\n')
+	isCRLF := end > 0 && found[end-1] == '\r'
+	switch {
+	case end >= 0 && string(found) == old:
+		return new
+	case end >= 0 && !isCRLF:
+		return lf(new)
+	case end < 0:
+		if i := bytes.IndexByte(text[to:], '\n'); i >= 0 {
+			isCRLF = to+i > 0 && text[to+i-1] == '\r'
+		} else {
+			i := bytes.LastIndexByte(text[:from], '\n')
+			isCRLF = i > 0 && text[i-1] == '\r'
+		}
+	}
+	if isCRLF {
+		return crlf(new)
+	}
+	return new
+}
+
+// spliceOf returns what differs between two versions of a file.
+func spliceOf(before, after []byte) workspace.Splice {
+	from, end := 0, 0 // what both begin and end with
+	shorter := min(len(before), len(after))
+	for from < shorter && before[from] == after[from] {
+		from++
+	}
+	for shorter -= from; end < shorter && before[len(before)-1-end] == after[len(after)-1-end]; {
+		end++
+	}
+	return workspace.Splice{Offset: int64(from), Old: int64(len(before) - end - from), New: after[from : len(after)-end]}
+}
+
+// editLarge replaces a text in a file that is not read into memory.
+func (x *Executor) editLarge(ctx context.Context, abs string, src io.ReaderAt, size int64, one Replacement, e *editedFile) (workspace.Splice, error) {
+	var none workspace.Splice
+	if one.Old == "" {
+		return none, &ArgError{Arg: "old text", Reason: "is empty; name the text to replace"}
+	}
+	text, textSize, encoding, err := asText(src, size)
+	if err != nil {
+		return none, err
+	}
+	sp, ok, err := locate(ctx, text, textSize, one.Old, one.New)
+	if err == nil && !ok {
+		err = &NoMatchError{Path: abs, Near: nearest(ctx, text, textSize, one.Old)}
+	}
+	if err == nil {
+		err = checkLetters(abs, text, textSize, encoding, one.New)
+	}
+	if err != nil {
+		return none, err
+	}
+	next := sp.Offset + 1
+	more, again, err := locate(ctx, io.NewSectionReader(text, next, textSize-next), textSize-next, one.Old, "")
+	if err != nil {
+		return none, err
+	}
+	line, err := lineBreaks(ctx, text, sp.Offset)
+	if err == nil && again {
+		var second int
+		second, err = lineBreaks(ctx, text, next+more.Offset)
+		return none, cmp.Or(err, error(&ManyMatchesError{abs, []int{line + 1, second + 1}}))
+	}
+	if err == nil {
+		err = e.window(text, textSize, sp, line)
+	}
+	if encoding != "" && err == nil {
+		sp, _, _, err = encodeSplice(encoding, abs, text, textSize, size, sp)
+	}
+	return sp, err
+}
+
+// window describes a splice by the lines around it; line is how many come before it.
+func (e *editedFile) window(text io.ReaderAt, size int64, sp workspace.Splice, line int) error {
+	const around = 4 << 10
+	from, to := max(0, sp.Offset-around), min(size, sp.Offset+sp.Old+around)
+	before, err := readRange(text, from, to)
+	if err != nil {
+		return err
+	}
+	at := int(sp.Offset - from)
+	first := line - bytes.Count(before[:at], []byte("\n"))
+	after := slices.Concat(before[:at], sp.New, before[at+int(sp.Old):])
+	e.rows, e.added, e.gone = changedRows(before, after)
+	for i := range e.rows {
+		if r := &e.rows[i]; r.Mark != '.' {
+			r.N, r.Old, r.Letters = r.N+first, r.Old+first, ""
+		}
+	}
+	return nil
+}
+
+// lineBreaks returns how many lines end before the offset to.
+func lineBreaks(ctx context.Context, src io.ReaderAt, to int64) (n int, err error) {
+	buf := make([]byte, window)
+	for at := int64(0); at < to; {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		m, err := src.ReadAt(buf[:min(window, to-at)], at)
+		if err != nil && err != io.EOF {
+			return 0, err
+		}
+		if m == 0 {
+			break
+		}
+		n += bytes.Count(buf[:m], []byte("\n"))
+		at += int64(m)
+	}
+	return n, nil
 }
 
 // Of a file, firstWindow bytes are searched, then twice as many, up to window. An occurrence
@@ -204,56 +486,4 @@ func usesCRLF(src io.ReaderAt, size, at int64) (bool, error) {
 	}
 	i := bytes.LastIndexByte(buf[:n], '\n')
 	return i > 0 && buf[i-1] == '\r', nil
-}
-
-// replaceAll returns what the edits change in a text, as one splice.
-func replaceAll(ctx context.Context, abs string, src io.ReaderAt, size int64, edits []Replacement) (workspace.Splice, error) {
-	if size > maxEdited {
-		return workspace.Splice{}, &TooLargeError{abs, size, maxEdited}
-	}
-	before, err := readRange(src, 0, size)
-	after := before
-	for i := 0; i < len(edits) && err == nil; i++ {
-		after, err = replaceEach(ctx, abs, after, edits[i])
-		if many := len(edits) > 1; many && err != nil {
-			err = fmt.Errorf("edit %d of %d: %w", i+1, len(edits), err)
-		}
-	}
-	if err != nil {
-		return workspace.Splice{}, err
-	}
-	from, end := 0, 0 // what both begin and end with
-	for shorter := min(len(before), len(after)); from < shorter && before[from] == after[from]; {
-		from++
-	}
-	for shorter := min(len(before), len(after)) - from; end < shorter && before[len(before)-1-end] == after[len(after)-1-end]; {
-		end++
-	}
-	return workspace.Splice{Offset: int64(from), Old: int64(len(before) - end - from), New: after[from : len(after)-end]}, nil
-}
-
-// replaceEach makes one of several edits.
-func replaceEach(ctx context.Context, abs string, text []byte, e Replacement) (out []byte, err error) {
-	var found []int // lines, from 1
-	rest, line := text, 1
-	for {
-		sp, ok, err := locate(ctx, bytes.NewReader(rest), int64(len(rest)), e.Old, e.New)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			break
-		}
-		found = append(found, line+bytes.Count(rest[:sp.Offset], []byte("\n")))
-		line += bytes.Count(rest[:sp.Offset+sp.Old], []byte("\n"))
-		out = append(append(out, rest[:sp.Offset]...), sp.New...)
-		rest = rest[sp.Offset+sp.Old:]
-	}
-	switch {
-	case len(found) == 0:
-		return nil, &NoMatchError{Path: abs, Near: nearest(bytes.NewReader(text), int64(len(text)), e.Old)}
-	case len(found) > 1 && !e.All:
-		return nil, &ManyMatchesError{abs, found}
-	}
-	return append(out, rest...), nil
 }

@@ -127,10 +127,11 @@ func TestEditEach(t *testing.T) {
 	lines := strings.Repeat("a line\r\n", 100_000)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	s, err := replaceAll(t.Context(), "f", strings.NewReader(lines), int64(len(lines)), []Replacement{{Old: "line", New: "word", All: true}})
+	e := editedFile{before: []byte(lines)}
+	err := new(Executor).makeEdits(t.Context(), &Session{}, "f", nil, []Replacement{{Old: "line", New: "word", All: true}}, &e)
 	runtime.ReadMemStats(&after)
-	if got := string(s.New); err != nil || got != strings.ReplaceAll(lines, "line", "word")[s.Offset:s.Offset+int64(len(got))] {
-		t.Errorf("%d bytes, %v", len(s.New), err)
+	if err != nil || string(e.after) != strings.ReplaceAll(lines, "line", "word") {
+		t.Errorf("%d bytes, %v", len(e.after), err)
 	}
 	if took := (after.TotalAlloc - before.TotalAlloc) / uint64(len(lines)); took > 1000 {
 		t.Errorf("took %d times the memory of the file", took)

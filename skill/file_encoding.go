@@ -150,13 +150,22 @@ func mixedError(abs string) error {
 	return fmt.Errorf("%s is not UTF-8, and its encoding is not known: letters outside ASCII cannot be added to it", abs)
 }
 
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
+// checkLetters fails with mixedError if a text has letters that the file cannot have. Of a
+// large file only the first 64 MiB are looked at.
+func checkLetters(abs string, file io.ReaderAt, size int64, encoding, text string) error {
+	if encoding != "" || !hasLetters(text) {
+		return nil
 	}
-	return true
+	data, err := readRange(file, 0, min(size, maxDecoded))
+	if err == nil && !utf8.Valid(wholeRunes(data)) {
+		err = mixedError(abs)
+	}
+	return err
+}
+
+// hasLetters reports whether a text has letters outside ASCII in UTF-8.
+func hasLetters(s string) bool {
+	return utf8.ValidString(s) && utf8.RuneCountInString(s) < len(s)
 }
 
 // encodeSplice returns the splice of a file for one of its text, which src holds, and the
@@ -178,7 +187,10 @@ func (x *Executor) encodeEnd(abs, content string) ([]byte, error) {
 		return []byte(content), nil // the file is missing, or the write itself says what is wrong
 	}
 	defer f.Close()
-	_, _, name, err := asText(f, info.Size)
+	text, size, name, err := asText(f, info.Size)
+	if err == nil {
+		err = checkLetters(abs, text, size, name, content)
+	}
 	if err != nil || name == "" {
 		return []byte(content), err
 	}

@@ -66,10 +66,10 @@ func TestFind(t *testing.T) {
 		{"deep", "src/deep"},
 		{"deep/", "src/deep"},
 		{"a.go/", ""},
-		{"**", ". empty src src/deep"},
+		{"**/", ". empty src src/deep"},
 		{"", ". empty src src/deep"},
 		{".", ". empty src src/deep"},
-		{"src/**", "src src/deep"},
+		{"src/**/", "src src/deep"},
 		{"to-*", "to-file to-src"},
 		{"to-src/*", "to-src/a.go to-src/deep"}, // a link that is named is followed, one on the way of ** is not
 		{"to-*/", "to-src"},

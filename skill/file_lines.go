@@ -1,9 +1,16 @@
 package skill
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"io"
 	"math"
+	"os"
+	"slices"
+	"unicode/utf8"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // readLines reads the lines of an answer without Split. They end where Python's
@@ -156,4 +163,303 @@ func lineOffsetBack(src io.ReaderAt, size int64, n int, most int64) (int64, erro
 		end = at
 	}
 	return 0, nil
+}
+
+// split leaves of r, which holds a whole file, the requested lines.
+func split(r *FileRead, a ReadFile) {
+	data := r.Content
+	r.Lines = bytes.Count(data, []byte("\n")) + 1
+	from, to := lineIndex(a.From, r.Lines), lineIndex(a.To, r.Lines)
+	r.To, r.Content = max(from, to), nil
+	if from >= to {
+		return
+	}
+	end, _ := skipLines(data, from)
+	data = data[end:]
+	end, _ = skipLines(data, to-from)
+	r.Content = data[:end]
+	if to < r.Lines {
+		r.Content = r.Content[:end-1]
+	}
+}
+
+// lineIndex returns at limited to 0 through n; a negative at counts from the end.
+func lineIndex(at, n int) int {
+	if at < 0 {
+		at += n
+	}
+	return max(0, min(at, n))
+}
+
+// skipLines returns the offset after the first n lines of data, and how many of the n are
+// missing. A last line without LF is skipped but counts as missing.
+func skipLines(data []byte, n int) (end, left int) {
+	for ; n > 0; n-- {
+		i := bytes.IndexByte(data[end:], '\n')
+		if i < 0 {
+			return len(data), n
+		}
+		end += i + 1
+	}
+	return end, 0
+}
+
+// readSplit reads lines of a file that does not fit in one answer, and counts the lines
+// of the whole file. It needs memory for the answer only.
+func readSplit(ctx context.Context, r *FileRead, src io.ReaderAt, size int64, a ReadFile) error {
+	if a.From < 0 || a.To < 0 {
+		lines, err := countLines(ctx, src, size)
+		if err != nil {
+			return err
+		}
+		a.From, a.To = lineIndex(a.From, lines), lineIndex(a.To, lines)
+	}
+	skip, want := a.From, max(0, a.To-a.From)
+	err := eachBlock(ctx, src, size, func(part []byte) (zeros bool) {
+		r.Lines += bytes.Count(part, []byte("\n"))
+		end, left := skipLines(part, skip)
+		if skip = left; skip > 0 || want == 0 {
+			return false
+		}
+		part = part[end:]
+		end, want = skipLines(part, want)
+		if len(r.Content) > 0 && cap(r.Content) < len(r.Content)+end { // a long answer grows once
+			r.Content = slices.Grow(r.Content, int(a.MaxBytes)+block-len(r.Content))
+		}
+		r.Content = append(r.Content, part[:end]...)
+		if int64(len(r.Content)) > a.MaxBytes {
+			r.Partial, want = true, 0
+		}
+		return want > 0
+	})
+	r.Lines++
+	switch {
+	case err != nil:
+		return err
+	case r.Partial && !a.AllowPartial:
+		return &TooLargeError{r.Path, size, a.MaxBytes}
+	case r.Partial:
+		cut(r, a)
+	case want == 0:
+		r.Content = bytes.TrimSuffix(r.Content, []byte("\n"))
+		r.To = max(a.From, min(a.To, r.Lines))
+	default:
+		r.To = r.Lines
+	}
+	return nil
+}
+
+// cut drops what does not fit from the end of r: the last lines or, if only one line is
+// left, the rest of that.
+func cut(r *FileRead, a ReadFile) {
+	if end := bytes.LastIndexByte(r.Content[:a.MaxBytes+1], '\n'); end >= 0 {
+		r.To = a.From + bytes.Count(r.Content[:end+1], []byte("\n"))
+		r.Content = r.Content[:end]
+		return
+	}
+	r.Content, r.To, r.LineCut = wholeRunes(r.Content[:a.MaxBytes]), a.From+1, true
+}
+
+func countLines(ctx context.Context, src io.ReaderAt, size int64) (int, error) {
+	n := 1
+	err := eachBlock(ctx, src, size, func(part []byte) (zeros bool) {
+		n += bytes.Count(part, []byte("\n"))
+		return false
+	})
+	return n, err
+}
+
+// eachBlock calls use for each block of a file, in order, and leaves out the holes of a
+// sparse file, which hold no line end, unless use has asked for zeros.
+func eachBlock(ctx context.Context, src io.ReaderAt, size int64, use func(part []byte) (zeros bool)) error {
+	f, isFile := src.(*os.File)
+	buf := make([]byte, block)
+	for at := int64(0); at < size; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := src.ReadAt(buf[:min(block, size-at)], at)
+		if n == 0 {
+			if err == io.EOF {
+				err = nil
+			}
+			return err
+		}
+		at += int64(n)
+		if zeros := use(buf[:n]); !zeros && isFile && at < size {
+			at, _ = tree.DataRange(f, at, size)
+		}
+	}
+	return nil
+}
+
+// maxPiece is how many bytes of each of several lines are read.
+const maxPiece = 4000
+
+// A LineCut is a line of which only the beginning was read.
+type LineCut struct {
+	Line  int // from 0
+	Bytes int // that were read
+	Size  int // bytes of the line, without its end
+}
+
+// partLines reads the lines [from, to) of a text, and as much of each as an answer has of
+// several.
+type partLines struct {
+	from, to, room int
+	most           int // bytes of each line: of the first, all that have room, until another one comes
+	line           int // the line that is read
+	start          int // where it begins in content
+	size           int // its bytes so far
+	content        []byte
+	cuts           []LineCut
+	lines          int // of the whole text
+	full           bool
+}
+
+// readPartLines fills a part with lines of src, as many as room has space for.
+func readPartLines(ctx context.Context, part *FilePart, src io.ReaderAt, size int64, from, to int, room int64) error {
+	if from < 0 {
+		lines, err := countLines(ctx, src, size)
+		if err != nil {
+			return err
+		}
+		if endsLine(src, size) {
+			lines--
+		}
+		from = lineIndex(from, lines)
+	}
+	p := partLines{from: from, to: max(from, to), room: int(room), most: int(room)}
+	p.line = from
+	skip := from
+	last := byte('\n')
+	err := eachBlock(ctx, src, size, func(block []byte) (zeros bool) {
+		p.lines += bytes.Count(block, []byte("\n"))
+		last = block[len(block)-1]
+		end, left := skipLines(block, skip)
+		if skip = left; skip > 0 {
+			return false
+		}
+		for block = block[end:]; len(block) > 0 && p.line < p.to && !p.full; {
+			n := len(block)
+			if i := bytes.IndexByte(block, '\n'); i >= 0 {
+				n = i + 1
+			}
+			p.add(block[:n])
+			block = block[n:]
+		}
+		return p.line < p.to && !p.full
+	})
+	if err != nil {
+		return err
+	}
+	if last != '\n' {
+		p.lines++
+	}
+	if p.size > 0 {
+		p.end(false)
+	}
+	part.Content, part.Cuts, part.Lines, part.To = p.content, p.cuts, p.lines, p.line
+	if part.From = from; p.content == nil {
+		part.Content = []byte{}
+	}
+	part.LineCut = len(p.cuts) > 0 && p.line == from+1
+	part.NotText = !utf8.Valid(p.content)
+	return nil
+}
+
+// add adds a piece of the line that is read; the last one ends with LF.
+func (p *partLines) add(piece []byte) {
+	text := bytes.TrimSuffix(piece, []byte("\n"))
+	if p.line == p.from+1 && p.most > maxPiece {
+		p.several()
+	}
+	if room := p.most - p.size; room > 0 {
+		p.content = append(p.content, text[:min(room, len(text))]...)
+	}
+	if p.size += len(text); len(text) < len(piece) {
+		p.end(true)
+	}
+}
+
+// several cuts the first line, because it is not the only one.
+func (p *partLines) several() {
+	p.most = maxPiece
+	first := bytes.TrimSuffix(p.content, []byte("\n"))
+	size := len(first)
+	if len(p.cuts) > 0 {
+		size = p.cuts[0].Size
+	}
+	if size <= p.most {
+		return
+	}
+	first = wholeRunes(first[:min(p.most, len(first))])
+	p.cuts = []LineCut{{Line: p.from, Bytes: len(first), Size: size}}
+	p.content = append(first, '\n')
+	p.start = len(p.content)
+}
+
+// end ends the line that is read.
+func (p *partLines) end(broken bool) {
+	cut := LineCut{Line: p.line, Size: p.size}
+	if p.size > p.most {
+		p.content = append(p.content[:p.start], wholeRunes(p.content[p.start:])...)
+		cut.Bytes = len(p.content) - p.start
+	}
+	if len(p.content)+1 > p.room && p.start > 0 {
+		p.content, p.full, p.size = p.content[:p.start], true, 0
+		return
+	}
+	if broken {
+		p.content = append(p.content, '\n')
+	}
+	if cut.Bytes > 0 || p.size > p.most {
+		p.cuts = append(p.cuts, cut)
+	}
+	p.line, p.start, p.size = p.line+1, len(p.content), 0
+}
+
+// readLineFrom fills a part with the bytes of one line from an offset on.
+func readLineFrom(ctx context.Context, part *FilePart, src io.ReaderAt, size int64, line int, at, room int64) error {
+	start, end, passed, lines := int64(-1), int64(-1), int64(0), 0
+	skip := line
+	if skip == 0 {
+		start = 0
+	}
+	err := eachBlock(ctx, src, size, func(block []byte) (zeros bool) {
+		lines += bytes.Count(block, []byte("\n"))
+		done, left := skipLines(block, skip)
+		if skip > 0 && left == 0 {
+			start = passed + int64(done)
+		}
+		if skip = left; skip == 0 && end < 0 {
+			if i := bytes.IndexByte(block[done:], '\n'); i >= 0 {
+				end = passed + int64(done+i)
+			}
+		}
+		passed += int64(len(block))
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	if end < 0 {
+		end = size
+	}
+	if !endsLine(src, size) && size > 0 {
+		lines++
+	}
+	part.Lines, part.From, part.To = lines, line, line+1
+	if line >= lines {
+		part.Content = []byte{}
+		return nil
+	}
+	part.LineAt, part.LineSize = at, end-start
+	from := min(start+at, end)
+	data, err := readRange(src, from, min(end, from+room))
+	part.Content = data
+	if from+int64(len(data)) < end {
+		part.Content = wholeRunes(data)
+	}
+	return err
 }

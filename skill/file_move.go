@@ -32,7 +32,15 @@ func (x *Executor) moveFile(ctx context.Context, s *Session, a MoveFile) (Result
 	if a.Into && x.isFolder(to) && from != to {
 		to, o.NoReplace = filepath.Join(to, filepath.Base(from)), true
 	}
+	if !o.NoReplace && from != to {
+		if _, err := x.checkWhole(ctx, s, to, verb{"not overwritten", "move"}, false); err != nil {
+			return nil, err
+		}
+	}
 	c, err := x.ws.Move(ctx, from, to, o)
+	if err == nil && c.Applied {
+		x.moved(s, from, to, false)
+	}
 	if a.Into && o.NoReplace && errors.Is(err, syscall.EEXIST) {
 		return nil, &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EEXIST}
 	}

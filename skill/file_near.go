@@ -1,11 +1,14 @@
 package skill
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"strings"
 	"unicode"
 
+	"textskill/skill/internal/merge"
 	"textskill/skill/internal/patch"
 	"textskill/skill/internal/search"
 )
@@ -16,7 +19,7 @@ const nearLimit = 4 << 20
 // nearest returns the line most similar to the first line of old that contains text, so
 // that the caller can see why old did not match; where that line is there as it is, the first
 // one after it that is not. It returns nil if no line is similar.
-func nearest(src io.ReaderAt, size int64, old string) *NearLine {
+func nearest(ctx context.Context, src io.ReaderAt, size int64, old string) *NearLine {
 	wanted := strings.Split(lf(old), "\n")
 	for len(wanted) > 0 && removeSpace(wanted[0]) == "" {
 		wanted = wanted[1:]
@@ -29,9 +32,12 @@ func nearest(src io.ReaderAt, size int64, old string) *NearLine {
 		return nil
 	}
 	best, bestScore, bestRun := -1, 0.6, 0
-	key := straight(wanted[0])
+	key := start(straight(wanted[0]))
 	lines := strings.Split(string(text), "\n")
 	for i, line := range lines {
+		if i%1024 == 0 && ctx.Err() != nil {
+			return nil
+		}
 		run := 2 * alike(lines[i:], wanted[:min(len(wanted), 100)])
 		if run > 0 && strings.TrimSuffix(line, "\r") != wanted[0] {
 			run-- // a line that is the whole one is nearer than the end of one
@@ -42,7 +48,7 @@ func nearest(src io.ReaderAt, size int64, old string) *NearLine {
 		if bestScore == 1 || len(line) >= maxShown {
 			continue
 		}
-		if score := similarity(key, straight(line), bestScore); score > bestScore {
+		if score := similarity(key, start(straight(line)), bestScore); score > bestScore {
 			best, bestScore = i, score
 		}
 	}
@@ -50,6 +56,28 @@ func nearest(src io.ReaderAt, size int64, old string) *NearLine {
 		return nil
 	}
 	return nearLine(lines, best, wanted, alike(lines[best:], wanted))
+}
+
+// maxCompared is how many bytes of a line are compared with another, at a cost of its square.
+const maxCompared = 200
+
+func start(s string) string { return s[:min(len(s), maxCompared)] }
+
+// near shows the lines around the one that is most like the first line of old.
+func (a *address) near(ctx context.Context, text []byte, old string) string {
+	n := nearest(ctx, bytes.NewReader(text), int64(len(text)), old)
+	if n == nil {
+		return ""
+	}
+	lines := merge.Split(text)
+	at := min(n.Number-1, len(lines)-1)
+	if at < 0 || len(lines) != len(a.lines) {
+		return ""
+	}
+	if a.view != nil && a.view.raw != nil {
+		a.view.show(at-1, at+2)
+	}
+	return rowsAround(lines, []int{at}, 1)
 }
 
 // alike counts how many lines are as they are wanted. The last that is wanted may be a part of

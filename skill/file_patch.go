@@ -77,7 +77,29 @@ func (x *Executor) patch(ctx context.Context, s *Session, a Patch) (Result, erro
 		}
 		return p.changes(), nil
 	})
-	return result(Patched{Changed{Change: c}, p.patched(), p.notes}, err)
+	if err != nil {
+		return nil, err
+	}
+	r := Patched{Changed{Change: c}, p.patched(), p.notes}
+	if c.Applied {
+		p.note(r)
+	}
+	return r, nil
+}
+
+// note lets the session know what the patch made.
+func (p *patching) note(r Patched) {
+	for _, f := range r.Files {
+		now := p.files[f.Path]
+		switch {
+		case f.Kind == "delete":
+		case f.Kind == "move":
+			p.x.moved(p.s, f.From, f.Path, false)
+			p.x.noteOwn(p.s, f.Path, p.files[f.From].Before, now.After, false, f.Rows)
+		default:
+			p.x.noteOwn(p.s, f.Path, now.Before, now.After, now.Before == nil, f.Rows)
+		}
+	}
 }
 
 // patchName applies a patch that only renames a file, which stays the same one.
@@ -95,6 +117,9 @@ func (x *Executor) patchName(ctx context.Context, s *Session, a Patch, one patch
 		return nil, &fs.PathError{Op: "open", Path: from, Err: syscall.EISDIR}
 	}
 	c, err := x.ws.Move(ctx, from, to, workspace.MoveOptions{Parents: true, NoReplace: !a.Replace})
+	if err == nil && c.Applied {
+		x.moved(s, from, to, false)
+	}
 	return result(Patched{Changed: Changed{Change: c}, Files: []PatchedFile{{Kind: "move", Path: to, From: from}}}, err)
 }
 
@@ -168,6 +193,9 @@ func (p *patching) apply(ctx context.Context, s patch.Section) error {
 	if err != nil {
 		return err
 	}
+	if err := p.check(ctx, abs, f, s); err != nil {
+		return err
+	}
 	text, encoding, isText := decode(f.After)
 	if s.Kind == patch.Delete {
 		if s.Diff {
@@ -187,7 +215,13 @@ func (p *patching) apply(ctx context.Context, s patch.Section) error {
 	data := []byte(after)
 	switch miss, _ := errors.AsType[*patch.Miss](err); {
 	case miss != nil:
-		return &NoMatchError{abs, nearest(bytes.NewReader(text), int64(len(text)), miss.Wanted), miss.Line, miss.Wanted}
+		at := addressOf(p.s, abs, text, nil)
+		rows := at.near(ctx, text, miss.Wanted)
+		if miss.Near >= 0 {
+			rows = rowsAround(at.lines, []int{miss.Near}, 1)
+		}
+		return &NoMatchError{Path: abs, Rows: rows, Near: nearest(ctx, bytes.NewReader(text), int64(len(text)), miss.Wanted),
+			Line: miss.Line, Wanted: miss.Wanted}
 	case err != nil:
 		return fmt.Errorf("%s: %w", abs, err)
 	case !isText && slices.ContainsFunc(s.Hunks, addsLetters):
@@ -207,7 +241,7 @@ func (p *patching) apply(ctx context.Context, s patch.Section) error {
 
 // addsLetters reports whether a hunk adds letters outside ASCII.
 func addsLetters(h patch.Hunk) bool {
-	return slices.ContainsFunc(h.Lines, func(l patch.Line) bool { return l.Mark == '+' && !isASCII(l.Text) })
+	return slices.ContainsFunc(h.Lines, func(l patch.Line) bool { return l.Mark == '+' && hasLetters(l.Text) })
 }
 
 // path is where a name in the patch leads to. One below ~ is refused: nobody means a folder
@@ -217,6 +251,17 @@ func (p *patching) path(name string) (string, error) {
 		return "", fmt.Errorf("%s is relative to a home folder, which is outside the workspace; a folder named ~ is ./~", name)
 	}
 	return p.x.path(p.s, "path", name)
+}
+
+// check brings what the session knows of a file up to date, and refuses to delete what it was
+// not shown.
+func (p *patching) check(ctx context.Context, abs string, f *workspace.FileChange, s patch.Section) error {
+	return p.x.watched(p.s, abs, f.Before, func(v *view) error {
+		if v == nil || v.raw == nil || s.Kind != patch.Delete || s.Diff || conditionOf(ctx).Force {
+			return nil
+		}
+		return p.x.checkView(ctx, abs, v, verb{"nothing was changed", "patch"}, true)
+	})
 }
 
 // touch notes that the patch is about a file.

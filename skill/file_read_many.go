@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"slices"
 	"syscall"
 
+	"textskill/skill/internal/merge"
 	"textskill/skill/internal/words"
 )
 
@@ -19,12 +22,15 @@ type ReadFiles struct {
 	Files    []FileRange
 	MaxBytes int64 // bytes of all texts together; 0 means Config.MaxRead
 	MaxMedia int64 // bytes of all pictures and documents together; 0 means none are read
+	Letters  bool  // also return the letters of lines, and sums
 }
 
-// A FileRange is the lines [From, To) of a file, counted from 0; To may be [End].
+// A FileRange is the lines [From, To) of a file, counted from 0; To may be [End], and From
+// negative, counted from the end.
 type FileRange struct {
 	Path     string
 	From, To int
+	At       int64 // of a single line: the byte from which it is read; 0 is all of it
 }
 
 func (ReadFiles) op() {}
@@ -34,10 +40,15 @@ type FilesRead struct{ Files []FilePart }
 
 // A FilePart is what was read of one file.
 type FilePart struct {
-	FileRead        // its Content is nil of a file that is neither text nor shown, and has the last LF of lines
-	From     int    // the line before the first one of Content
-	Type     string // media type of a picture or a PDF document, or of what is not text; "" for text
-	Err      error  // why it was not read; nil if it was
+	FileRead                   // its Content is nil of a file that is neither text nor shown, and has the last LF of lines
+	From             int       // the line before the first one of Content
+	Letters          []string  // of each line of Content: see [Letters]
+	Cuts             []LineCut // lines of which Content has the beginning only
+	LineAt, LineSize int64     // of a single line that is read from a byte: that byte, and how many it has
+	Hash             string    // the first 12 digits of the SHA-256 of the file, if that is small
+	Type             string    // media type of a picture or a PDF document, or of what is not text; "" for text
+	Note             string    // what was done to a picture, or why it is not shown; "" for nothing
+	Err              error     // why it was not read; nil if it was
 }
 
 // Message says how many files were read.
@@ -47,6 +58,9 @@ func (r FilesRead) Message() string { return "read " + words.Count(len(r.Files),
 var Shown = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"}
 
 func (x *Executor) readFiles(ctx context.Context, s *Session, a ReadFiles) (Result, error) {
+	if k := s.seen(); k != nil && a.Letters {
+		k.letters.Store(true)
+	}
 	full, media := cmp.Or(a.MaxBytes, x.cfg.MaxRead), a.MaxMedia
 	text := full
 	r := FilesRead{Files: make([]FilePart, len(a.Files))}
@@ -54,7 +68,7 @@ func (x *Executor) readFiles(ctx context.Context, s *Session, a ReadFiles) (Resu
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		part, err := x.readPart(ctx, s, f, text, media)
+		part, err := x.readPart(ctx, s, f, text, media, a.Letters)
 		if part.LineCut && text < full {
 			part, err = FilePart{}, ErrFull // the line may fit into an answer of its own
 		}
@@ -77,7 +91,7 @@ func (x *Executor) readFiles(ctx context.Context, s *Session, a ReadFiles) (Resu
 var ErrFull = errors.New("the answer is full; read it with another call")
 
 // readPart reads one file into what is left of an answer.
-func (x *Executor) readPart(ctx context.Context, s *Session, f FileRange, text, media int64) (part FilePart, err error) {
+func (x *Executor) readPart(ctx context.Context, s *Session, f FileRange, text, media int64, letters bool) (part FilePart, err error) {
 	found, err := x.media(s, Media{Path: f.Path})
 	if err != nil {
 		return part, err
@@ -97,32 +111,61 @@ func (x *Executor) readPart(ctx context.Context, s *Session, f FileRange, text, 
 	if text <= 0 {
 		return part, ErrFull
 	}
-	ended := false
-	if file, _, err := x.ws.Open(m.Path); err == nil {
-		ended = endsLine(file, m.Size)
-		file.Close()
-	}
-	if part.From = f.From; ended && f.From < 0 {
-		f.From-- // the empty line after the last line break does not count
-	}
-	r, err := x.readFile(ctx, s, ReadFile{Path: f.Path, Lines: true, Split: true, AllowPartial: true, From: f.From, To: f.To, MaxBytes: text})
+	file, info, err := x.ws.Open(m.Path)
 	if err != nil {
 		return part, err
 	}
-	part.FileRead = r.(FileRead)
-	part.Size = m.Size
+	defer file.Close()
+	src, size, encoding, err := asText(file, info.Size)
+	if err != nil {
+		return part, err
+	}
+	part.Path, part.Encoding, part.Size = m.Path, encoding, info.Size
+	if f.At > 0 {
+		err = readLineFrom(ctx, &part, src, size, f.From, f.At, text)
+	} else {
+		err = readPartLines(ctx, &part, src, size, f.From, f.To, text)
+	}
+	if err != nil {
+		return part, err
+	}
 	if part.NotText && bytes.IndexByte(part.Content, 0) >= 0 {
 		part.Content, part.Type = nil, m.Type
 		return part, nil
 	}
-	if part.To < part.Lines && part.To > lineIndex(f.From, part.Lines) && !part.LineCut {
-		part.Content = append(part.Content, '\n') // that of the last line
+	if part.LineSize == 0 || part.LineAt+int64(len(part.Content)) >= part.LineSize { // else its end was not shown
+		cut := make([]int, len(part.Cuts))
+		for i, c := range part.Cuts {
+			cut[i] = c.Line
+		}
+		x.noteRead(s, m.Path, part.From, part.To, cut)
 	}
-	if ended {
-		part.Lines--
-		part.To = min(part.To, part.Lines)
+	if letters {
+		err = part.letter(file, info.Size)
 	}
-	return part, nil
+	return part, err
+}
+
+// maxLettered is the size in bytes of a file up to which its lines get letters.
+const maxLettered = 16 << 20
+
+// letter adds the letters of the lines, and the sum of the file.
+func (part *FilePart) letter(file io.ReaderAt, size int64) error {
+	if size > maxLettered {
+		return nil
+	}
+	data, err := readRange(file, 0, size)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(data)
+	part.Hash = hex.EncodeToString(sum[:6])
+	text, _, _ := decode(data)
+	lines := merge.Split(text)
+	for i := part.From; i < min(part.To, len(lines)); i++ {
+		part.Letters = append(part.Letters, Letters(lines, i))
+	}
+	return nil
 }
 
 // endsLine reports whether the last byte of a file is LF.

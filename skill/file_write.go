@@ -33,6 +33,10 @@ type Changed struct {
 	workspace.Change
 	Bytes int64 // bytes written
 	More  bool  // EditFile.CheckMore: the old text occurs again
+
+	Added, Removed int   // EditFile.Edits: lines
+	Rows           []Row // EditFile.Edits: what was changed, folded
+	Unread         int   // of a whole file that was replaced: its lines, if the session had not read it
 }
 
 // pastTense describes changes that have been made.
@@ -64,8 +68,15 @@ func (x *Executor) writeFile(ctx context.Context, s *Session, a WriteFile) (Resu
 	if err != nil {
 		return nil, err
 	}
+	unread, err := x.checkWhole(ctx, s, abs, verb{"not written", "write"}, false)
+	if err != nil {
+		return nil, err
+	}
 	c, err := x.ws.WriteFile(ctx, abs, data, workspace.WriteOptions{Parents: a.Parents, NoReplace: a.NoReplace})
-	return result(Changed{Change: c, Bytes: int64(len(data))}, err)
+	if err == nil && c.Applied {
+		x.noteOwn(s, abs, nil, data, true, nil)
+	}
+	return result(Changed{Change: c, Bytes: int64(len(data)), Unread: unread}, err)
 }
 
 func (x *Executor) appendFile(ctx context.Context, s *Session, a AppendFile) (Result, error) {
@@ -82,10 +93,17 @@ func (x *Executor) appendFile(ctx context.Context, s *Session, a AppendFile) (Re
 		a.Content = x.asLines(abs, a.Content)
 	}
 	data, err := x.encodeEnd(abs, a.Content)
+	if err == nil {
+		err = conditionOf(ctx).checkHash(x, abs)
+	}
+	if err == nil {
+		err = x.watched(s, abs, nil, func(*view) error { return nil })
+	}
 	if err != nil {
 		return nil, err
 	}
 	c, err := x.ws.AppendFile(ctx, abs, data, workspace.WriteOptions{Parents: a.Parents})
+	x.noteChange(s, abs, err == nil && c.Applied)
 	return result(Changed{Change: c, Bytes: int64(len(data))}, err)
 }
 

@@ -10,10 +10,12 @@ import (
 // works in the workspace directory and has no todos. Its todos are safe for concurrent
 // use. A Session must not be copied. A nil one panics where an operation or a tool needs it.
 type Session struct {
-	Dir string // absolute; relative paths start here; "" means the workspace
+	Dir   string // absolute; relative paths start here; "" means the workspace
+	Guard Guard  // of changes, against those of others; "" is off
 
 	todos atomic.Pointer[todoList] // nil until first used
 	kept  atomic.Pointer[sync.Map] // nil until first used
+	known atomic.Pointer[seen]     // nil until first used
 }
 
 // Keep returns what the session keeps for a dialect under a key. It is what create returned when
@@ -41,11 +43,32 @@ func (s *Session) list() *todoList {
 	return s.todos.Load()
 }
 
+// seen returns what the session knows of files, nil if nothing is guarded.
+func (s *Session) seen() *seen {
+	if !s.Guard.on() {
+		return nil
+	}
+	if k := s.known.Load(); k != nil {
+		return k
+	}
+	s.known.CompareAndSwap(nil, new(seen))
+	return s.known.Load()
+}
+
+// UsesLetters reports whether the session was shown letters of lines.
+func (s *Session) UsesLetters() bool {
+	k := s.seen()
+	return k != nil && k.letters.Load()
+}
+
 // within returns a Session at dir that shares everything else with s.
 func (s *Session) within(dir string) *Session {
-	inner := &Session{Dir: dir}
+	inner := &Session{Dir: dir, Guard: s.Guard}
 	inner.todos.Store(s.list())
 	inner.kept.Store(s.keeping())
+	if k := s.seen(); k != nil {
+		inner.known.Store(k)
+	}
 	return inner
 }
 

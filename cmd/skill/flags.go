@@ -130,6 +130,7 @@ type workspaceFlags struct {
 	allow       []string
 	readOnly    bool
 	dryRun      bool
+	stale       string
 	allowConfig bool
 	noSync      bool
 	audit       string
@@ -140,6 +141,7 @@ func (w *workspaceFlags) add(f *pflag.FlagSet) {
 	f.StringArrayVar(&w.allow, "allow", nil, "allow access to `DIR` too; may be repeated")
 	f.BoolVar(&w.readOnly, "read-only", false, "refuse every change")
 	f.BoolVar(&w.dryRun, "dry-run", false, "show what would change, and change nothing")
+	f.Var(choice{&w.stale, "GUARD", []string{"on", "off", "strict"}}, "guard", "refuse changes to what others have changed since it was read: on, off or strict, which asks for a read first (default on for --tools workspace)")
 	f.BoolVar(&w.allowConfig, "allow-config", false, "allow changes to .git, perstack, perstack.toml and skill.toml")
 	f.BoolVar(&w.noSync, "no-sync", false, "do not wait until changes are on disk")
 	f.StringVar(&w.audit, "audit", "", "append a line of JSON for each call, reads included, to `FILE`, outside the workspace")

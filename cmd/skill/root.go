@@ -172,7 +172,7 @@ func (c *cli) executor(o *options) (*skill.Executor, error) {
 		return nil, err
 	}
 	return skill.New(skill.Config{
-		Dir: o.workspace, Allow: o.allow, ReadOnly: o.readOnly, DryRun: o.dryRun,
+		Dir: o.workspace, Allow: o.allow, ReadOnly: o.readOnly, DryRun: o.dryRun, Guard: skill.Guard(o.stale),
 		AllowConfig: o.allowConfig, NoSync: o.noSync || c.unlasting, Program: c.program(), Journal: o.kept(), State: cmp.Or(o.state, c.getenv("SKILL_STATE")), Helper: o.helper, Unfenced: o.helper == "", // but for Linux, there are no helpers
 		SnapshotBytes: cmp.Or(o.snapshot, -1),
 		AllowDomains:  o.allowed, DenyDomains: o.denied,

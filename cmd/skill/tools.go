@@ -56,11 +56,14 @@ func (c *cli) printTools(list []*dialect.Dialect) error {
 
 // argumentList names the arguments of a tool, those that may be left out in brackets.
 func argumentList(t dialect.Tool) string {
-	names := make([]string, len(t.Params))
-	for i, p := range t.Params {
-		names[i] = p.Name
-		if !p.Required {
-			names[i] = "[" + p.Name + "]"
+	var names []string
+	for _, p := range t.Params {
+		switch {
+		case p.Hidden:
+		case p.Required:
+			names = append(names, p.Name)
+		default:
+			names = append(names, "["+p.Name+"]")
 		}
 	}
 	return strings.Join(names, " ")

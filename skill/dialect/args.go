@@ -339,9 +339,13 @@ func (p *Param) coerced(v any) any {
 // object as a text with its JSON.
 func (p *Param) unpacked(v any) any {
 	if text, ok := v.(string); ok && (p.Type == "array" || p.Type == "object") && json.Valid([]byte(text)) {
-		if held, _ := decodeObject(json.RawMessage(`{"v":` + text + `}`)); p.wants(held["v"]) == "" {
+		held, _ := decodeObject(json.RawMessage(`{"v":` + text + `}`))
+		if _, one := held["v"].(map[string]any); p.wants(held["v"]) == "" || one && p.Fields != nil {
 			v = held["v"]
 		}
+	}
+	if _, one := v.(map[string]any); one && p.Type == "array" && p.Fields != nil {
+		v = []any{v}
 	}
 	if list, ok := v.([]any); ok && p.Fields != nil {
 		element := Tool{Params: p.Fields}
@@ -382,6 +386,7 @@ func (t *Tool) argumentNames() string {
 
 // namesOf lists parameters, each with the fields of what it is a list of.
 func namesOf(params []Param) string {
+	params = slices.DeleteFunc(slices.Clone(params), func(p Param) bool { return p.Hidden })
 	return strings.Join(each(params, func(p Param) string {
 		if p.Fields == nil {
 			return p.Name

@@ -24,6 +24,8 @@ type Dialect struct {
 
 	Prompt *Prompt // how a text is recognized and answered; nil if only calls are
 
+	Guard skill.Guard // of lasting sessions; "" is none
+
 	Resources bool // over MCP, the history and the files are resources, too, if it has the tools history and read
 
 	own          bool                                               // it is this program's: see For

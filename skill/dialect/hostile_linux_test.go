@@ -63,7 +63,7 @@ var fillers = map[string]any{
 	"path": "a.txt", "source": "a.txt", "src": "a.txt", "destination": "new.txt", "dst": "new.txt", "cwd": ".", "repo_path": ".", "file": "a.txt", "files": []string{"a.txt"}, "paths": []string{"a.txt"},
 	"edits": []map[string]string{{"old_text": "text", "new_text": secretless}}, "patch": "*** Begin Patch\n*** Update File: a.txt\n@@\n-text of a.txt\n+patched\n*** End Patch",
 	"old_text": "text", "oldText": "text", "new_text": secretless, "newText": secretless, "pattern": "t*", "command": shows, "args": []string{"-c", shows}, "env": map[string]string{},
-	"port": 9, "background": false, "remote": "origin", "branch": "main", "check": false, "dry_run": false, "width": 100, "height": 100,
+	"port": 9, "background": false, "remote": "origin", "branch": "main", "check": false, "dry_run": false, "preview": false, "regex": false, "glob": "c.txt", "width": 100, "height": 100,
 }
 
 const (
@@ -109,6 +109,8 @@ func arguments(t *Tool, p *Param, value []byte, url string) []byte {
 func filler(t *Tool, p *Param, url string) []byte {
 	v, ok := fillers[p.Name]
 	switch {
+	case p.Hidden, t.Name == "edit" && !p.Required && p.Name != "edits":
+		return nil
 	case p.Name == "command" && t.Name == "exec":
 		v = "sh"
 	case p.Name == "url":

@@ -24,6 +24,7 @@ type Param struct {
 	Default  any  // of a missing argument; nil for none
 	Content  bool // it is what files hold, or a secret may be in it: records of calls have only its length
 	Lenient  bool // a value of another type is left to the row, not refused
+	Hidden   bool // accepted, but not shown to clients
 	Doc      string
 }
 
@@ -67,8 +68,11 @@ func (t *Tool) OutputSchema() json.RawMessage {
 func objectSchema(params []Param, more bool) []byte {
 	var b, required bytes.Buffer
 	b.WriteString(`{"type":"object","properties":{`)
-	for i, p := range params {
-		if i > 0 {
+	for _, p := range params {
+		if p.Hidden {
+			continue
+		}
+		if b.Len() > len(`{"type":"object","properties":{`) {
 			b.WriteByte(',')
 		}
 		fmt.Fprintf(&b, `%s:%s`, rawjson.Encode(p.Name), p.schema())

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"textskill/skill"
 )
 
 // Workspace is this program's own dialect, for hosts that have no other. Replies are text for
@@ -19,13 +21,14 @@ import (
 var Workspace = &Dialect{
 	Name:         "workspace",
 	Doc:          "this program's own tools, for MCP",
+	Guard:        skill.GuardOn,
 	Resources:    true,
 	own:          true,
 	noSurrogates: true,
 	reading:      reading{named: true, once: true, aliases: true, value: (*Param).unpacked},
 	fail:         workspaceFail,
 	Tools: []Tool{
-		readTool, writeTool, editTool, patchTool, grepTool, globTool, listTool, moveTool, copyTool, deleteTool,
+		readTool, writeTool, editTool, replaceTool, patchTool, grepTool, globTool, listTool, moveTool, copyTool, deleteTool,
 		shellTool, backgroundTool, takeBackTool, changesTool, versionTool, pageTool,
 	},
 }
@@ -37,6 +40,9 @@ const maxReply = 64 << 10
 // workspaceFail formats an error as the name of the tool, what is wrong, and what to do.
 func workspaceFail(in *call, err error) Reply {
 	f := &Failure{Code: codeOf(err), Hint: hintOf(err), Cause: err, Message: in.sent + ": " + plainMessage(err)}
+	if _, ok := errors.AsType[*skill.StaleError](err); ok {
+		f.Message = in.sent + ": " + wellFormed(in.shorten(err.Error()))
+	}
 	if le, ok := errors.AsType[*os.LinkError](err); ok && errors.Is(err, syscall.EINVAL) && strings.HasPrefix(le.New, le.Old+string(filepath.Separator)) {
 		f.Message = in.sent + ": " + le.New + " lies in " + le.Old + ", which cannot be put into itself"
 	}
@@ -52,6 +58,9 @@ func workspaceFail(in *call, err error) Reply {
 	}
 	if f.Hint != "" {
 		reply.Body += "\n" + f.Hint
+	}
+	if miss, ok := errors.AsType[*skill.NoMatchError](err); ok && miss.Rows != "" {
+		reply.Body += "\nit holds there:\n" + wellFormed(miss.Rows)
 	}
 	return reply
 }

@@ -1,14 +1,20 @@
 package dialect
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	rawjson "textskill/parser/json"
 	"unicode/utf8"
 
-	rawjson "textskill/parser/json"
 	"textskill/skill"
 )
 
@@ -22,10 +28,13 @@ var onePath = Param{Name: "path", Aliases: []string{"file_path"}, Type: "string"
 
 var writeTool = Tool{
 	Name: "write", Title: "Write a file",
-	Doc: "Create a file, or replace all of it. Missing parents are made.",
+	Doc: "Create a file, or replace all of it. Missing parents are made. Refused if others have changed it since you read it.",
 	Params: []Param{onePath,
 		{Name: "content", Type: "string", Content: true, Required: true, Empty: true, Doc: "text"},
-		{Name: "append", Type: "boolean", Doc: "add to the end"}},
+		{Name: "append", Type: "boolean", Doc: "add to the end"},
+		{Name: "if_hash", Type: "string", Doc: "SHA-256 it must have, 8 digits or more; none: it must not exist"},
+		{Name: "force", Type: "boolean", Doc: "replace it all the same"},
+		{Name: "create_only", Type: "boolean", Hidden: true}},
 	Output: changeOutput, Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
 		if err := refuseHome(in, "path"); err != nil {
@@ -37,31 +46,24 @@ var writeTool = Tool{
 		return skill.WriteFile{Path: in.str("path"), Content: in.str("content"), Parents: true}, nil
 	},
 	reply: typed(func(in *call, c skill.Changed) string {
-		return changeText(in, c, fmt.Sprintf("wrote %s: %d bytes", in.name(c.Path), c.Bytes))
+		text := fmt.Sprintf("wrote %s: %d bytes", in.name(c.Path), c.Bytes)
+		if c.Unread > 0 {
+			text += fmt.Sprintf("; it replaced %s that you have not read", countOf(c.Unread, "line"))
+		}
+		return changeText(in, c, text)
 	}),
 	data: changeData,
 }
 
 var editTool = Tool{
 	Name: "edit", Title: "Edit a file",
-	Doc: "Replace texts in a file: all edits or none. Each old_text must occur once, unless replace_all. Returns the diff.",
-	Params: []Param{onePath,
-		{Name: "edits", Type: "array", Of: "object", Content: true, Required: true, Doc: "made in this order", Fields: []Param{
-			{Name: "old_text", Aliases: []string{"old_string", "oldText"}, Type: "string", Required: true, Empty: true},
-			{Name: "new_text", Aliases: []string{"new_string", "newText"}, Type: "string", Required: true, Empty: true},
-			{Name: "replace_all", Type: "boolean"}}}},
+	Doc: "Change a file by texts or by lines: all edits or none. old_text must occur once, unless replace_all. Returns the diff.",
+	Params: slices.Concat([]Param{onePath}, editParams, []Param{
+		{Name: "edits", Type: "array", Of: "object", Content: true, Doc: "several of these", Fields: undescribed(editParams)}}, conditions),
 	Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
-		a := skill.EditFile{Path: in.str("path"), Edits: []skill.Replacement{}, Diff: true}
-		list, _ := in.values["edits"].([]any)
-		for _, e := range list {
-			one := e.(values)
-			a.Edits = append(a.Edits, skill.Replacement{Old: one.str("old_text"), New: one.str("new_text"), All: one.flag("replace_all")})
-		}
-		if len(list) == 0 {
-			return nil, errors.New("edits is empty; give an old_text and its new_text")
-		}
-		return a, nil
+		edits, err := in.edits()
+		return skill.EditFile{Path: in.str("path"), Edits: edits}, err
 	},
 	reword: func(_ *call, err error) error {
 		if many, ok := errors.AsType[*skill.ManyMatchesError](err); ok {
@@ -70,18 +72,33 @@ var editTool = Tool{
 		return err
 	},
 	reply: typed(func(in *call, c skill.Changed) string {
-		if c.Applied && c.Diff == "" {
+		if c.Applied && c.Added+c.Removed == 0 {
 			return changeText(in, c, in.name(c.Path)+" is as it was: the new texts are the old ones")
 		}
-		return changeText(in, c, "edited "+in.name(c.Path)+"\n"+in.diff(c))
+		text := fmt.Sprintf("edited %s\n+%d -%d\n%s", in.name(c.Path), c.Added, c.Removed, rowsText(c.Rows, in.usesLetters()))
+		return changeText(in, c, cutDiff(text))
 	}),
+}
+
+// usesLetters reports whether a reply shows lines with letters: if the call or the session has
+// used some.
+func (in *call) usesLetters() bool {
+	return in.filled("lines") || in.filled("after") || in.s.UsesLetters()
+}
+
+// countOf is a number of things.
+func countOf(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 var patchTool = Tool{
 	Name: "patch", Title: "Apply a patch",
 	Doc: "Change, add, move and delete files by one patch, all or nothing. Returns the diff.",
-	Params: []Param{{Name: "patch", Aliases: []string{"input"}, Type: "string", Content: true, Required: true,
-		Doc: "*** Begin Patch … *** End Patch (Update File, Add File, Delete File, Move to), or a unified diff"}},
+	Params: slices.Concat([]Param{{Name: "patch", Aliases: []string{"input"}, Type: "string", Content: true, Required: true,
+		Doc: "*** Begin Patch … *** End Patch (Update File, Add File, Delete File, Move to), or a unified diff"}}, conditions),
 	Output:    append([]Param{{Name: "files", Type: "array", Of: "string", Required: true}}, changeOutput...),
 	Effect:    Destroys,
 	operation: func(in *call) (skill.Args, error) { return skill.Patch{Text: in.str("patch")}, nil },
@@ -89,7 +106,7 @@ var patchTool = Tool{
 		var b strings.Builder
 		b.WriteString(p.Message() + "\n")
 		for i, line := range patchedFiles(in, p) {
-			b.WriteString(line + "\n" + rowsText(p.Files[i].Rows, false))
+			b.WriteString(line + "\n" + rowsText(p.Files[i].Rows, in.s.UsesLetters()))
 		}
 		for _, note := range p.Notes {
 			b.WriteString("[" + wellFormed(in.shorten(note)) + "]\n")
@@ -154,9 +171,10 @@ func patchedFiles(in *call, p skill.Patched) []string {
 }
 
 var (
-	ownSource = Param{Name: "source", Type: "string", Path: true, Required: true, Doc: "file or folder"}
-	ownDest   = Param{Name: "destination", Type: "string", Path: true, Required: true, Doc: "new path, or a folder; one that ends with / is made"}
+	ownSource = Param{Name: "source", Type: "string", Path: true, Required: true, Doc: "file, folder, or lines: a.go:10ab-40cd"}
+	ownDest   = Param{Name: "destination", Type: "string", Path: true, Required: true, Doc: "path or folder; for lines a.go:7ef (after it), a.go:0 or a.go:end"}
 	overwrite = Param{Name: "overwrite", Type: "boolean", Doc: "replace a file that is there"}
+	sameAs    = "as for move"
 )
 
 // destination is where a move or copy leads to. In a folder, which is there or for a file ends
@@ -188,35 +206,51 @@ func refusedToReplace(in *call, err error) error {
 	return &Failure{Message: plainMessage(err) + hint, Cause: err}
 }
 
+// transferred is the reply to a move or copy, of files or of lines.
+func transferred(did string) func(*call, skill.Result) string {
+	return func(in *call, r skill.Result) string {
+		if t, ok := r.(skill.Transferred); ok {
+			return transferReply(in, t)
+		}
+		c := r.(skill.Changed)
+		return changeText(in, c, did+" "+in.name(c.From)+" to "+in.name(c.Path))
+	}
+}
+
 var moveTool = Tool{
-	Name: "move", Title: "Move or rename", Doc: "Move or rename a file or folder.",
-	Params: []Param{ownSource, ownDest, overwrite}, Output: movedOutput, Effect: Destroys,
+	Name: "move", Title: "Move or rename", Doc: "Move or rename a file or folder, or move lines.",
+	Params: slices.Concat([]Param{ownSource, ownDest, overwrite}, conditions), Output: movedOutput, Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
+		if t, err := in.lineTransfer(false); t != nil || err != nil {
+			return *cmp.Or(t, &skill.TransferLines{}), err
+		}
 		return skill.MoveFile{Source: in.str("source"), Dest: in.destination(), Parents: true, NoReplace: !in.flag("overwrite")}, refuseHome(in, "destination")
 	},
 	reword: refusedToReplace,
-	reply: typed(func(in *call, c skill.Changed) string {
-		return changeText(in, c, "moved "+in.name(c.From)+" to "+in.name(c.Path))
-	}),
-	data: changeData,
+	reply:  transferred("moved"),
+	data:   changeData,
 }
 
 var copyTool = Tool{
-	Name: "copy", Title: "Copy", Doc: "Copy a file or folder with everything in it.",
-	Params: []Param{ownSource, ownDest, overwrite}, Output: movedOutput, Effect: Destroys,
+	Name: "copy", Title: "Copy", Doc: "Copy a file or folder, or lines.",
+	Params: slices.Concat([]Param{{Name: "source", Type: "string", Path: true, Required: true, Doc: sameAs},
+		{Name: "destination", Type: "string", Path: true, Required: true, Doc: sameAs}, {Name: "overwrite", Type: "boolean"}}, conditions),
+	Output: movedOutput, Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
+		if t, err := in.lineTransfer(true); t != nil || err != nil {
+			return *cmp.Or(t, &skill.TransferLines{}), err
+		}
 		return skill.CopyFile{Source: in.str("source"), Dest: in.destination(), Tree: true, Parents: true, NoReplace: !in.flag("overwrite")}, refuseHome(in, "destination")
 	},
 	reword: refusedToReplace,
-	reply: typed(func(in *call, c skill.Changed) string {
-		return changeText(in, c, "copied "+in.name(c.From)+" to "+in.name(c.Path))
-	}),
-	data: changeData,
+	reply:  transferred("copied"),
+	data:   changeData,
 }
 
 var deleteTool = Tool{
 	Name: "delete", Title: "Delete", Doc: "Delete a file, or a folder with everything in it.",
-	Params: []Param{{Name: "path", Type: "string", Path: true, Required: true, Doc: "file or folder"}}, Output: changeOutput, Effect: Destroys,
+	Params: slices.Concat([]Param{{Name: "path", Type: "string", Path: true, Required: true, Doc: "file or folder"}}, conditions),
+	Output: changeOutput, Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) { return skill.DeleteFile{Path: in.str("path"), Tree: true}, nil },
 	reply:     typed(func(in *call, c skill.Changed) string { return changeText(in, c, "deleted "+in.name(c.Path)) }),
 	data:      changeData,
@@ -274,7 +308,14 @@ func changeKeys(in *call, c skill.Changed) changeMembers {
 	return k
 }
 
-func changeData(in *call, r skill.Result) any { return changeKeys(in, r.(skill.Changed)) }
+func changeData(in *call, r skill.Result) any {
+	if t, ok := r.(skill.Transferred); ok {
+		keys := changeKeys(in, t.Changed)
+		keys.From, keys.Path = in.name(t.Source), in.name(t.Dest)
+		return keys
+	}
+	return changeKeys(in, r.(skill.Changed))
+}
 
 var takeBackTool = Tool{
 	Name: undoTool.Name, Title: "Undo", Doc: "Undo the last change, one, or all since one. An undo can be undone.",
@@ -333,4 +374,270 @@ var changesTool = Tool{
 		}
 		return cutDiff(r.Message())
 	},
+}
+
+// editParams are the arguments of one edit. Those that are hidden are what other tools call
+// them.
+var editParams = []Param{
+	{Name: "old_text", Aliases: []string{"old_string", "oldText", "old_str"}, Type: "string", Content: true, Empty: true},
+	{Name: "new_text", Aliases: []string{"new_string", "newText", "new_str", "text", "content"}, Type: "string", Content: true, Empty: true, Lenient: true, Doc: `"" deletes`},
+	{Name: "replace_all", Aliases: []string{"replaceAll"}, Type: "boolean"},
+	{Name: "lines", Type: "string", Lenient: true, Doc: "instead of old_text: 12ab or 12ab-14cd, as read numbers them"},
+	{Name: "after", Aliases: []string{"insert_line"}, Type: "string", Lenient: true, Doc: "or put new_text after this line: 12ab, 0 or end"},
+	{Name: "before", Type: "string", Lenient: true, Hidden: true},
+	{Name: "start_line", Type: "string", Lenient: true, Hidden: true},
+	{Name: "end_line", Type: "string", Lenient: true, Hidden: true},
+}
+
+// conditions are the hidden arguments of all tools that change files.
+var conditions = []Param{
+	{Name: "if_hash", Type: "string", Hidden: true},
+	{Name: "create_only", Type: "boolean", Hidden: true},
+	{Name: "force", Type: "boolean", Hidden: true},
+}
+
+// condition is what the arguments of a call say of the file that it changes.
+func (in *call) condition() skill.Condition {
+	c := skill.Condition{Hash: in.str("if_hash"), Force: in.flag("force")}
+	if in.flag("create_only") && c.Hash == "" {
+		c.Hash = "none"
+	}
+	return c
+}
+
+// undescribed returns arguments without their descriptions.
+func undescribed(params []Param) []Param {
+	params = slices.Clone(params)
+	for i := range params {
+		params[i].Doc = ""
+	}
+	return params
+}
+
+// filled reports whether an argument holds more than an empty text.
+func (in values) filled(name string) bool {
+	v, ok := in[name]
+	return ok && v != nil && v != ""
+}
+
+// newText is the new text of an edit, or its lines.
+func (in values) newText() (text string, err error) {
+	switch v := in["new_text"].(type) {
+	case string:
+		return v, nil
+	case json.Number:
+		return v.String(), nil
+	case []any:
+		lines := make([]string, len(v))
+		for i, line := range v {
+			if lines[i], _ = line.(string); lines[i] == "" && line != "" {
+				return "", errors.New("new_text must be a text, or a list of lines")
+			}
+		}
+		return strings.Join(lines, "\n"), nil
+	case nil:
+		return "", errors.New(`new_text is required; "" deletes`)
+	}
+	return "", errors.New("new_text must be a text")
+}
+
+// replacement reads one edit.
+func (in values) replacement() (r skill.Replacement, err error) {
+	if in.filled("start_line") || in.filled("end_line") {
+		first, last := in["start_line"], in["end_line"]
+		if first == nil {
+			first = last
+		}
+		if last == nil {
+			last = first
+		}
+		in["lines"] = fmt.Sprintf("%v-%v", first, last)
+	}
+	var kinds []string
+	for _, name := range []string{"lines", "after", "before"} {
+		if in.filled(name) {
+			kinds = append(kinds, name)
+		}
+	}
+	if _, ok := in["old_text"].(string); ok && (in.filled("old_text") || len(kinds) == 0) {
+		kinds = slices.Insert(kinds, 0, "old_text")
+	}
+	switch len(kinds) {
+	case 0:
+		return r, errors.New("give one of old_text, lines, after and before")
+	case 1:
+	default:
+		return r, errors.New("give one of old_text, lines, after and before, not " + strings.Join(kinds, " and "))
+	}
+	if r.New, err = in.newText(); err != nil {
+		return r, err
+	}
+	r.Old, r.All = in.str("old_text"), in.flag("replace_all")
+	if kinds[0] == "old_text" {
+		return r, nil
+	}
+	r.Old = ""
+	place := map[string]skill.Place{"lines": skill.These, "after": skill.After, "before": skill.Before}[kinds[0]]
+	r.Lines, err = lineRange(kinds[0], in[kinds[0]], place)
+	return r, err
+}
+
+// edits reads the edits of a call, one that is flat or a list.
+func (in *call) edits() ([]skill.Replacement, error) {
+	list, _ := in.values["edits"].([]any)
+	var flat []string
+	for _, p := range editParams {
+		if in.filled(p.Name) || p.Name == "old_text" && in.values["old_text"] != nil {
+			flat = append(flat, p.Name)
+		}
+	}
+	switch {
+	case len(list) > 0 && len(flat) > 0:
+		return nil, fmt.Errorf("edits and %s are both given; give one of them", strings.Join(flat, ", "))
+	case len(list) == 0 && len(flat) == 0:
+		return nil, errors.New("edits is empty; give old_text and new_text, or lines and new_text")
+	case len(list) == 0:
+		list = []any{in.values}
+	}
+	made := make([]skill.Replacement, len(list))
+	for i, e := range list {
+		one, err := e.(values).replacement()
+		if err != nil && len(list) > 1 {
+			err = fmt.Errorf("edit %d of %d: %w", i+1, len(list), err)
+		}
+		if made[i] = one; err != nil {
+			return nil, err
+		}
+	}
+	return made, nil
+}
+
+var (
+	oneLine      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^\s*L?(\d+):?([a-z]{2})?(?:[\t|│: ].*)?$`) })
+	severalLines = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\s*L?(\d+):?([a-z]{2})?\s*(?:-|\.\.|–|,|to)\s*L?(?:(\d+):?([a-z]{2})?|(end|\$))\s*$`)
+	})
+)
+
+// lineRange reads a line, or a range of lines, as a model writes them.
+func lineRange(name string, v any, place skill.Place) (*skill.LineRange, error) {
+	if pair, ok := v.([]any); ok && len(pair) == 2 {
+		v = fmt.Sprintf("%v-%v", pair[0], pair[1])
+	}
+	text := fmt.Sprint(v)
+	word := strings.TrimSpace(text)
+	switch {
+	case place == skill.After && (word == "end" || word == "$"):
+		return &skill.LineRange{From: skill.LineRef{End: true}, Place: place}, nil
+	case place == skill.After && (word == "0" || word == "start" || word == "^"):
+		return &skill.LineRange{Place: place}, nil
+	}
+	if m := severalLines().FindStringSubmatch(text); m != nil && place == skill.These {
+		return &skill.LineRange{From: lineRef(m[1], m[2]), To: lineRefOr(m[3], m[4], m[5])}, nil
+	}
+	if m := oneLine().FindStringSubmatch(text); m != nil {
+		ref := lineRef(m[1], m[2])
+		return &skill.LineRange{From: ref, To: ref, Place: place}, nil
+	}
+	return nil, fmt.Errorf("%s is %.80q; it must be like 12ab or 12ab-14cd, as read numbers them", name, text)
+}
+
+func lineRef(number, letters string) skill.LineRef {
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		n = 1 << 40 // it has more digits than any line
+	}
+	return skill.LineRef{Number: n, Letters: letters}
+}
+
+func lineRefOr(number, letters, end string) skill.LineRef {
+	if end != "" {
+		return skill.LineRef{End: true}
+	}
+	return lineRef(number, letters)
+}
+
+var linesOf = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)^(.*):L?(\d+):?([a-z]{2})?(?:(-)(?:L?(\d+):?([a-z]{2})?|(end|\$))?)?$`)
+})
+
+// lineTransfer reads source and destination if the source names lines; nil if it names a file.
+func (in *call) lineTransfer(duplicate bool) (*skill.TransferLines, error) {
+	source, dest := in.str("source"), in.str("destination")
+	if _, err := in.x.Look(in.s, source, false); err == nil {
+		return nil, nil
+	}
+	m := linesOf().FindStringSubmatch(source)
+	if m == nil {
+		return nil, nil
+	}
+	t := &skill.TransferLines{Source: m[1], From: lineRef(m[2], m[3]), Dest: dest, After: skill.LineRef{End: true}, Copy: duplicate}
+	switch {
+	case m[4] == "":
+		t.To = t.From
+	case m[5] == "":
+		t.To = skill.LineRef{End: true}
+	default:
+		t.To = lineRef(m[5], m[6])
+	}
+	_, err := in.x.Look(in.s, dest, false)
+	switch colon := strings.LastIndexByte(dest, ':'); {
+	case err == nil:
+		return nil, fmt.Errorf("%[1]s is there; say after which line: %[1]s:40ab, %[1]s:0 or %[1]s:end", dest)
+	case colon > 0:
+		if at, err := lineRange("destination", dest[colon+1:], skill.After); err == nil {
+			t.Dest, t.After = dest[:colon], at.From
+		}
+	}
+	return t, nil
+}
+
+func transferReply(in *call, t skill.Transferred) string {
+	return changeText(in, t.Changed, in.shorten(t.Message())+"\n"+wellFormed(t.Rows))
+}
+
+var replaceTool = Tool{
+	Name: "replace", Title: "Replace in files",
+	Doc: "Replace a text in many files: all or none.",
+	Params: []Param{
+		{Name: "glob", Aliases: []string{"pattern"}, Type: "string", Required: true, Doc: "like src/**/*.{js,ts}"},
+		{Name: "old_text", Aliases: []string{"old_string", "oldText", "old_str"}, Type: "string", Content: true, Required: true},
+		{Name: "new_text", Aliases: []string{"new_string", "newText", "new_str"}, Type: "string", Content: true, Required: true, Empty: true},
+		{Name: "regex", Type: "boolean", Doc: "old_text is RE2; $1 in new_text"},
+		{Name: "count", Type: "integer", Doc: "refuse unless it occurs so often"},
+		{Name: "preview", Aliases: []string{"dry_run"}, Type: "boolean", Doc: "only count"},
+		{Name: "path", Type: "string", Path: true, Hidden: true}},
+	Effect: Destroys,
+	operation: func(in *call) (skill.Args, error) {
+		count, err := in.count("count", -1, 1<<40)
+		if _, given := in.values["count"]; !given {
+			count = -1
+		}
+		return skill.ReplaceText{Path: in.str("path"), Glob: in.str("glob"), Old: in.str("old_text"), New: in.str("new_text"),
+			Regex: in.flag("regex"), Count: count, Preview: in.flag("preview")}, err
+	},
+	reword: func(in *call, err error) error {
+		if c, ok := errors.AsType[*skill.CountError](err); ok {
+			return fmt.Errorf("%w.\n%s", err, strings.Join(countsOf(in, c.Found), "\n"))
+		}
+		return err
+	},
+	reply: typed(func(in *call, r skill.Replaced) string {
+		text := r.Message() + "\n" + strings.Join(countsOf(in, r), "\n")
+		if r.Preview {
+			return text + "\n" + strings.TrimSuffix(rowsText(r.Example[:min(len(r.Example), 12)], false), "\n")
+		}
+		return changeText(in, r.Changed, text)
+	}),
+}
+
+// countsOf says how often a text is in each file.
+func countsOf(in *call, r skill.Replaced) (list []string) {
+	for i, f := range r.Files {
+		if i == 20 {
+			return append(list, fmt.Sprintf("… %d more files", len(r.Files)-i))
+		}
+		list = append(list, fmt.Sprintf("%s %d", in.name(f.Path), f.Count))
+	}
+	return list
 }

@@ -2,12 +2,13 @@ package dialect
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"textskill/skill"
@@ -18,7 +19,11 @@ var readTool = Tool{
 	Doc: "Read files: text (64 KB in all), pictures and PDFs. A cut answer says how to go on.",
 	Params: []Param{
 		{Name: "paths", Aliases: []string{"path", "file_path"}, Type: "array", Of: "string", Path: true, Required: true, Doc: "files, or lines of them: a.go:10-40, a.go:100-, a.go:-20 (the last 20)"},
-		{Name: "numbers", Type: "boolean", Doc: "number the lines"}},
+		{Name: "numbers", Type: "boolean", Doc: "number the lines, like 12ab, for edit"},
+		{Name: "offset", Type: "integer", Hidden: true}, {Name: "limit", Type: "integer", Hidden: true},
+		{Name: "start_line", Type: "integer", Hidden: true}, {Name: "end_line", Type: "integer", Hidden: true},
+		{Name: "view_range", Type: "array", Of: "integer", Hidden: true},
+		{Name: "head", Type: "integer", Hidden: true}, {Name: "tail", Type: "integer", Hidden: true}},
 	operation: readFilesOperation,
 	reword:    advise(syscall.EISDIR, "list shows a folder"),
 	reply:     typed(readFilesReply),
@@ -29,9 +34,10 @@ var readTool = Tool{
 const maxShown = 10 << 20
 
 func readFilesOperation(in *call) (skill.Args, error) {
-	a := skill.ReadFiles{MaxBytes: maxReply, MaxMedia: maxShown}
+	a := skill.ReadFiles{MaxBytes: maxReply, MaxMedia: maxShown, Letters: in.flag("numbers")}
+	suffix := in.rangeArguments()
 	for _, path := range in.texts("paths") {
-		f, err := in.fileRange(path)
+		f, err := in.fileRange(path + suffix)
 		if err != nil {
 			return nil, err
 		}
@@ -43,34 +49,71 @@ func readFilesOperation(in *call) (skill.Args, error) {
 	return a, nil
 }
 
+// rangeArguments is what a path ends with for lines that are named in the way of other tools.
+func (in *call) rangeArguments() string {
+	pair, _ := in.values["view_range"].([]any)
+	first, last := 1, 0
+	switch {
+	case in.filled("offset") || in.filled("limit"):
+		if first = max(1, in.int("offset")); in.int("limit") > 0 {
+			last = first + in.int("limit") - 1
+		}
+	case in.filled("start_line") || in.filled("end_line"):
+		first, last = max(1, in.int("start_line")), in.int("end_line")
+	case len(pair) == 2:
+		in.values["first"], in.values["last"] = pair[0], pair[1]
+		first, last = max(1, in.int("first")), in.int("last")
+	case in.int("head") > 0:
+		last = in.int("head")
+	case in.int("tail") > 0:
+		return fmt.Sprintf(":-%d", in.int("tail"))
+	default:
+		return ""
+	}
+	if last <= 0 {
+		return fmt.Sprintf(":%d-", first)
+	}
+	return fmt.Sprintf(":%d-%d", first, last)
+}
+
+var readLines = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)^(.*):(?:(\d+):?(?:[a-z]{2})?@(\d+)|(\d+):?(?:[a-z]{2})?(-)?(?:(\d+):?(?:[a-z]{2})?|end)?|-(\d+))$`)
+})
+
 // fileRange reads a path that may end with the numbers of lines. A file that has all of it as
 // its name is meant itself.
 func (in *call) fileRange(text string) (skill.FileRange, error) {
 	f := skill.FileRange{Path: text, To: skill.End}
-	colon := strings.LastIndexByte(text, ':')
-	lines := text[colon+1:]
-	if colon < 0 || strings.Trim(lines, "0123456789-") != "" || strings.Count(lines, "-") > 1 || lines == "" || lines == "-" {
+	m := readLines().FindStringSubmatch(text)
+	if m == nil {
 		return f, nil
 	}
 	if _, err := in.x.Look(in.s, text, true); err == nil {
 		return f, nil
 	}
-	first, last, two := strings.Cut(lines, "-")
-	from, err1 := strconv.Atoi(cmp.Or(first, "0"))
-	to, err2 := strconv.Atoi(cmp.Or(last, "0"))
-	switch {
-	case err1 != nil || err2 != nil || first == "0" || last == "0" || from > 0 && to > 0 && to < from:
-		return f, fmt.Errorf("%s names no lines; PATH:10-40 is lines 10 to 40", wellFormed(text))
-	case first == "": // the last ones
-		f.From = -to
-	case !two:
-		f.From, f.To = from-1, from
-	case last == "":
-		f.From = from - 1
-	default:
-		f.From, f.To = from-1, to
+	number := func(i int) (n int) {
+		n, err := strconv.Atoi(m[i])
+		if err != nil {
+			n = 1 << 40 // it has more digits than any line
+		}
+		return n
 	}
-	f.Path = text[:colon]
+	f.Path = m[1]
+	switch {
+	case m[2] != "":
+		f.From, f.To, f.At = number(2)-1, number(2), int64(number(3))
+	case m[7] != "":
+		f.From = -number(7)
+	case m[5] == "":
+		f.From, f.To = number(4)-1, number(4)
+	case m[6] == "":
+		f.From = number(4) - 1
+	default:
+		f.From, f.To = number(4)-1, number(6)
+	}
+	if m[7] == "" && (f.From < 0 || f.To <= f.From) || m[7] != "" && f.From == 0 {
+		return f, fmt.Errorf("%s names no lines; PATH:10-40 is lines 10 to 40", wellFormed(text))
+	}
 	return f, nil
 }
 
@@ -88,7 +131,7 @@ func readFilesReply(in *call, r skill.FilesRead) string {
 		if len(r.Files) > 1 {
 			fmt.Fprintf(&b, "==> %s <==\n", name)
 		}
-		text := wellFormed(string(f.Content))
+		text := withCuts(name, f)
 		switch {
 		case f.Type != "" && f.Content != nil:
 			fmt.Fprintf(&b, "[%s: %s, %d bytes]\n", name, f.Type, f.Size)
@@ -101,6 +144,8 @@ func readFilesReply(in *call, r skill.FilesRead) string {
 			continue
 		case in.flag("numbers"):
 			text = numbered(text, f)
+		default:
+			text = wellFormed(text)
 		}
 		b.WriteString(text)
 		if note := partNote(name, f); note != "" || i < len(r.Files)-1 {
@@ -117,14 +162,14 @@ func readFilesReply(in *call, r skill.FilesRead) string {
 // special about them.
 func partNote(name string, f skill.FilePart) string {
 	from, note := f.From, ""
-	if from < 0 {
-		from = max(0, f.Lines+from)
-	}
 	switch {
-	case f.LineCut:
-		note = fmt.Sprintf("only the beginning of line %d of %d, which is too long; grep finds what is in the rest", from+1, f.Lines)
-		if f.To < f.Lines {
-			note += fmt.Sprintf(", %s:%d- is what follows", name, f.To+1)
+	case f.LineSize > 0:
+		end := f.LineAt + int64(len(f.Content))
+		note = fmt.Sprintf("bytes %d-%d of %d of line %d", f.LineAt, end, f.LineSize, from+1)
+		if len(f.Content) == 0 {
+			note = fmt.Sprintf("line %d of %s has %d bytes", from+1, name, f.LineSize)
+		} else if end < f.LineSize {
+			note += fmt.Sprintf("; go on with %s:%d@%d", name, from+1, end)
 		}
 	case from >= f.Lines && from > 0:
 		note = fmt.Sprintf("%s has %d lines", name, f.Lines)
@@ -139,6 +184,12 @@ func partNote(name string, f skill.FilePart) string {
 	if one := fmt.Sprintf("lines %d-%[1]d of", from+1); strings.HasPrefix(note, one) {
 		note = fmt.Sprintf("line %d of", from+1) + note[len(one):]
 	}
+	if f.Hash != "" {
+		note = strings.TrimPrefix(note+"; sha256 "+f.Hash, "; ")
+	}
+	if f.Note != "" {
+		note = strings.TrimPrefix(note+"; "+f.Note, "; ")
+	}
 	if f.NotText {
 		note = strings.TrimPrefix(note+"; "+notText, "; ")
 	}
@@ -151,16 +202,38 @@ func partNote(name string, f skill.FilePart) string {
 	return "[" + note + "]\n"
 }
 
-// numbered puts the number of each line before it.
-func numbered(text string, f skill.FilePart) string {
-	from := f.From
-	if from < 0 {
-		from = max(0, f.Lines+from)
+// withCuts is the text of a part, with a word at the end of each line that is cut.
+func withCuts(name string, f skill.FilePart) string {
+	if len(f.Cuts) == 0 {
+		return string(f.Content)
 	}
 	var b strings.Builder
+	n, cuts := f.From, f.Cuts
+	for line := range strings.Lines(string(f.Content)) {
+		text := strings.TrimSuffix(line, "\n")
+		b.WriteString(text)
+		if len(cuts) > 0 && cuts[0].Line == n {
+			c := cuts[0]
+			fmt.Fprintf(&b, "…[line %d: %d of %d bytes; %s:%d@%d goes on]", n+1, c.Bytes, c.Size, name, n+1, c.Bytes)
+			cuts = cuts[1:]
+		}
+		b.WriteString(line[len(text):])
+		n++
+	}
+	return b.String()
+}
+
+// numbered puts the number of each line, and its letters, before it.
+func numbered(text string, f skill.FilePart) string {
+	var b strings.Builder
+	n := 0
 	for line := range strings.Lines(text) {
-		from++
-		fmt.Fprintf(&b, "%d\t%s", from, line)
+		letters := ""
+		if n < len(f.Letters) {
+			letters = f.Letters[n]
+		}
+		n++
+		fmt.Fprintf(&b, "%d%s\t%s", f.From+n, letters, wellFormed(line))
 	}
 	return b.String()
 }

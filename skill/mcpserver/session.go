@@ -54,8 +54,17 @@ func (sc *scope) refused() string {
 var errClientGone = errors.New("the client is gone")
 
 func newSession(s *Server) *session {
-	return &session{server: s, state: cmp.Or(s.cfg.Session, &skill.Session{}), unread: &unread{limit: s.maxUnread, patience: s.patience},
+	return &session{server: s, state: cmp.Or(s.cfg.Session, &skill.Session{Guard: s.guard()}), unread: &unread{limit: s.maxUnread, patience: s.patience},
 		inputEnded: make(chan struct{}), running: make(map[*running]bool), always: make(map[string]bool)}
+}
+
+// guard is the guard of changes: the executor's, or else that of the tools.
+func (s *Server) guard() skill.Guard {
+	g := s.cfg.Executor.Config().Guard
+	for _, d := range s.cfg.Dialects {
+		g = cmp.Or(g, d.Guard)
+	}
+	return g
 }
 
 // session returns the session of a client, which begins with its first call and

@@ -69,7 +69,7 @@ func hostCall(t *testing.T, c *mcp.ClientSession, name, arguments string) (*mcp.
 	return r, r.Content[0].(*mcp.TextContent).Text, object
 }
 
-// TestWorkspaceDefinitions holds the definitions to 9 KB, and each tool to a title, a
+// TestWorkspaceDefinitions holds the definitions to 11 KB, and each tool to a title, a
 // description and hints.
 func TestWorkspaceDefinitions(t *testing.T) {
 	c := hostSession(t, skill.Config{Network: true, NoSync: true}, nil)
@@ -78,10 +78,10 @@ func TestWorkspaceDefinitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := json.Marshal(list.Tools)
-	if err != nil || len(all) > 9<<10 {
+	if err != nil || len(all) > 11<<10 {
 		t.Errorf("the definitions have %d bytes, %v", len(all), err)
 	}
-	if len(list.Tools) != 16 {
+	if len(list.Tools) != 17 {
 		t.Errorf("there are %d tools", len(list.Tools))
 	}
 	for _, tool := range list.Tools {
@@ -344,7 +344,7 @@ func TestWorkspaceFor(t *testing.T) {
 		lack string
 	}{
 		{skill.Config{}, "fetch"}, {skill.Config{Network: true}, ""}, {skill.Config{DryRun: true}, "run server fetch"},
-		{skill.Config{ReadOnly: true}, "write edit patch move copy delete run server undo restore fetch"},
+		{skill.Config{ReadOnly: true}, "write edit replace patch move copy delete run server undo restore fetch"},
 	} {
 		for _, tool := range dialect.Workspace.Tools {
 			has := dialect.Workspace.For(tt.cfg).Lookup(tool.Name) != nil

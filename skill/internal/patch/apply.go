@@ -11,6 +11,7 @@ import (
 type Miss struct {
 	Line   int    // of the patch, from 1: where the hunk begins
 	Wanted string // the line that was looked for
+	Near   int    // the line of the text, from 0, that the other old lines say it is; negative if they do not
 }
 
 func (m *Miss) Error() string {
@@ -152,7 +153,7 @@ func (t *target) place(h Hunk, later []Hunk) error {
 		spots = t.spots(old)
 	}
 	if len(spots) == 0 {
-		return &Miss{h.Line, t.missed(old)}
+		return t.miss(h, old)
 	}
 	free := t.free(spots, len(old))
 	if len(free) == 0 {
@@ -162,7 +163,7 @@ func (t *target) place(h Hunk, later []Hunk) error {
 	switch {
 	case len(h.Anchors) > 0:
 		if fits = after(free, starts, old, h.Anchors); len(fits) == 0 {
-			return &Miss{h.Line, old[0]}
+			return &Miss{h.Line, old[0], -1}
 		}
 	case h.At > 0:
 		fits = t.numbered(h, free)
@@ -199,7 +200,7 @@ func (t *target) headers(h Hunk) (starts []int, err error) {
 			starts = slices.Compact(next)
 		}
 		if len(starts) == 0 {
-			return nil, &Miss{h.Line, anchor}
+			return nil, &Miss{h.Line, anchor, -1}
 		}
 	}
 	return starts, nil
@@ -323,14 +324,17 @@ func oldLines(lines []Line) (old []string) {
 	return old
 }
 
-// missed returns the first of the lines that is in no place of the file, or else the first.
-func (t *target) missed(old []string) string {
-	for _, want := range old {
-		if len(t.index[key(want)]) == 0 {
-			return want
+// miss names the first of the old lines that is in no place of the file, or else the first.
+func (t *target) miss(h Hunk, old []string) *Miss {
+	at := max(0, slices.IndexFunc(old, func(s string) bool { return len(t.index[key(s)]) == 0 }))
+	m := &Miss{h.Line, old[at], -1}
+	for i, s := range old {
+		if list := t.index[key(s)]; len(list) == 1 && i != at {
+			m.Near = min(max(0, list[0]+at-i), len(t.lines)-1)
+			break
 		}
 	}
-	return old[0]
+	return m
 }
 
 // join returns the text with the edits made.

@@ -40,7 +40,8 @@ func TestFind(t *testing.T) {
 			{"", "{l,gone,f,o,s}/", "l s"},
 			{"", "[lgf]*", "f gone l s/loop"},
 			{"l", "*.go", "l/b.go l/t/c.go"},
-			{"s/m", "**", "s/m"},
+			{"s/m", "**/", "s/m"},
+			{"s/m", "**", "s/m s/m/c.go s/m/d.py"},
 			{"", "o/*", ""},
 		} {
 			if got, _ := findNames(t, w, tt.dir, tt.text, FindOptions{}); got != tt.want {

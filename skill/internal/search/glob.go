@@ -14,6 +14,7 @@ type Glob struct{ patterns []pattern }
 type pattern struct {
 	parts []part
 	dirs  bool // only folders match
+	slash bool // it ends with a slash
 }
 
 // part is one name of a pattern.
@@ -21,6 +22,7 @@ type part struct {
 	text string
 	kind kind
 	tail string // what a name ends in that a wild text matches
+	alt  string // text with its brackets as letters, if it has some
 }
 
 type kind int
@@ -41,7 +43,7 @@ func ParseGlob(text string) (Glob, error) { return parseGlobs(text, []string{tex
 
 // ParseBraces is ParseGlob for a pattern in which {a,b} stands for a or b. Braces nest. A
 // [ or { that is never closed, which in the patterns of ParseGlob stands for itself, is an
-// error.
+// error. A ** at the end is all files and folders, in ParseGlob only the folders.
 func ParseBraces(text string) (Glob, error) {
 	choices, err := expandBraces(text)
 	if err != nil {
@@ -52,7 +54,14 @@ func ParseBraces(text string) (Glob, error) {
 			return Glob{}, fmt.Errorf("holds a %s that is never closed; the character itself is [%s]", open, open)
 		}
 	}
-	return parseGlobs(text, choices)
+	g, err := parseGlobs(text, choices)
+	for _, p := range g.patterns {
+		if n := len(p.parts); n > 0 && p.parts[n-1].kind == deep && !p.slash { // and the files
+			any := part{text: "*", kind: wild}
+			g.patterns = append(g.patterns, pattern{parts: append(p.parts[:n:n], any)})
+		}
+	}
+	return g, err
 }
 
 func parseGlobs(text string, choices []string) (g Glob, err error) {
@@ -84,13 +93,18 @@ func parsePattern(text string) (pattern, error) {
 		case strings.Contains(name, "**"):
 			return pattern{}, errors.New("holds ** beside other characters; it stands alone between slashes")
 		case strings.ContainsAny(name, "*?["):
-			p.parts = append(p.parts, part{name, wild, name[strings.LastIndexAny(name, "*?[]")+1:]})
+			one := part{text: name, kind: wild, tail: name[strings.LastIndexAny(name, `*?[]\`)+1:]}
+			if strings.Contains(name, "[") {
+				one.alt = strings.ReplaceAll(strings.ReplaceAll(name, `\[`, "["), "[", `\[`)
+			}
+			p.parts = append(p.parts, one)
 		default:
 			p.parts = append(p.parts, part{text: name})
 		}
 	}
 	n := len(p.parts)
-	p.dirs = n == 0 || strings.HasSuffix(text, "/") || p.parts[n-1].kind == deep
+	p.slash = strings.HasSuffix(text, "/")
+	p.dirs = n == 0 || p.slash || p.parts[n-1].kind == deep
 	return p, nil
 }
 
@@ -122,6 +136,8 @@ func expandBraces(text string) ([]string, error) {
 func neverClosed(text string) string {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
+		case '\\':
+			i++
 		case '[':
 			end := classEnd(text[i:])
 			if end == 0 {
@@ -139,7 +155,11 @@ func neverClosed(text string) string {
 // choices end: the opening brace, the commas and the closing one.
 func braces(text string) (start, end int, commas []int) {
 	for start = 0; start < len(text); start++ {
-		if text[start] == '[' {
+		switch text[start] {
+		case '\\':
+			start++
+			continue
+		case '[':
 			start += classEnd(text[start:])
 			continue
 		}
@@ -157,6 +177,8 @@ func choices(text string, start int) []int {
 	commas, depth := []int{start}, 0
 	for i := start; i < len(text); i++ {
 		switch text[i] {
+		case '\\':
+			i++
 		case '[':
 			i += classEnd(text[i:])
 		case '{':
@@ -220,5 +242,5 @@ func (p *part) match(name string) bool {
 	case !strings.HasSuffix(name, p.tail):
 		return false
 	}
-	return len(p.text) == len(p.tail)+1 && p.text[0] == '*' || Match(p.text, name)
+	return len(p.text) == len(p.tail)+1 && p.text[0] == '*' || Match(p.text, name) || p.alt != "" && Match(p.alt, name)
 }

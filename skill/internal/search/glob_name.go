@@ -7,7 +7,7 @@ import (
 
 // Match reports whether a name matches a pattern of one name: * any characters, ?
 // one, [a-z] one of a set and [!a-z] one outside it. A [ that is never closed
-// stands for itself.
+// stands for itself, and so does a special character after a backslash.
 func Match(pattern, name string) bool {
 	star, mark := -1, 0 // where to go back to: after the last *, and what it has eaten
 	p, n := 0, 0
@@ -40,6 +40,10 @@ func one(pattern, name string) (width, size int, ok bool) {
 	}
 	r, size := utf8.DecodeRuneInString(name)
 	switch pattern[0] {
+	case '\\':
+		if len(pattern) > 1 && strings.IndexByte(`*?[]{}\`, pattern[1]) >= 0 {
+			return 2, 1, pattern[1] == name[0]
+		}
 	case '?':
 		return 1, size, true
 	case '[':

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"textskill/skill/internal/workspace"
@@ -114,7 +115,7 @@ type treeSearch struct {
 
 // visit searches one file of the tree.
 func (g *grep) visit(worker int, e *Entry) error {
-	if g.o.Include != nil && !matchesAny(g.o.Include, e.Path(), string(e.Name), e.Type.IsDir()) {
+	if g.o.Include != nil && !matchesAny(g.o.Include, e.Path(), string(e.Name), false) && !inNamedFolder(g.o.Include, e.Path()) {
 		return nil
 	}
 	own := &g.searches[worker]
@@ -177,4 +178,22 @@ func gone(err error) error {
 		return errNoFile
 	}
 	return err
+}
+
+// inNamedFolder reports whether a file is in a folder that a glob names, without a wildcard in
+// the folder's own name.
+func inNamedFolder(globs []Glob, path string) bool {
+	for end := strings.LastIndexByte(path, '/'); end > 0; end = strings.LastIndexByte(path[:end], '/') {
+		folder := path[:end]
+		name := folder[strings.LastIndexByte(folder, '/')+1:]
+		for _, g := range globs {
+			for _, p := range g.patterns {
+				if n := len(p.parts); n > 0 && (p.parts[n-1].kind == plain || p.parts[n-1].alt != "") &&
+					matchesAny([]Glob{{[]pattern{p}}}, folder, name, true) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }

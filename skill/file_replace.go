@@ -1,0 +1,346 @@
+package skill
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+
+	"textskill/skill/internal/merge"
+	"textskill/skill/internal/words"
+	"textskill/skill/internal/workspace"
+)
+
+// ReplaceText replaces a text in all files that a pattern finds, as one change, or in none. It
+// returns a [Replaced].
+type ReplaceText struct {
+	Path     string // the folder to search; "" means the session's
+	Glob     string // as for [Grep]; without "/" at any depth
+	Old, New string // Old must not be empty
+	Regex    bool   // Old is a regular expression, and New may have $1
+	Count    int    // refuse unless Old occurs so often; negative for any number
+	Preview  bool   // only count
+}
+
+func (ReplaceText) op() {}
+
+// Replaced is the result of [ReplaceText].
+type Replaced struct {
+	Changed
+	Files   []ReplacedFile // those with the text
+	Total   int            // how often it occurs
+	Matched int            // how many files the pattern finds
+	NotText int            // how many of these are not text
+	Example []Row          // of a preview: the first changed lines of the first file
+	Preview bool
+}
+
+// A ReplacedFile is a file with the text.
+type ReplacedFile struct {
+	Path  string // absolute
+	Count int
+}
+
+// Message says how often the text was found.
+func (r Replaced) Message() string {
+	did := "replaced"
+	if r.Preview || !r.Applied {
+		did = "would replace"
+	}
+	text := fmt.Sprintf("%s %d in %d of %s", did, r.Total, len(r.Files), words.Count(r.Matched, "file", "files"))
+	if r.NotText > 0 {
+		text += fmt.Sprintf(", %d are not text", r.NotText)
+	}
+	return text
+}
+
+// maxReplaced is how many bytes the files that are changed may hold together.
+const maxReplaced = 256 << 20
+
+// errPreview ends a change that is not made.
+var errPreview = errors.New("preview")
+
+func (x *Executor) replaceText(ctx context.Context, s *Session, a ReplaceText) (Result, error) {
+	if a.Old == "" || a.Glob == "" {
+		return nil, &ArgError{Arg: "old_text", Reason: "and glob must not be empty"}
+	}
+	var re *regexp.Regexp
+	if a.Regex {
+		var err error
+		if re, err = regexp.Compile("(?m)" + a.Old); err != nil {
+			return nil, fmt.Errorf("old_text is not a regular expression: %w", err)
+		}
+	}
+	names, err := x.globbed(ctx, s, a.Path, a.Glob)
+	if err != nil {
+		return nil, err
+	}
+	var r Replaced
+	var changes []workspace.FileChange
+	c, err := x.ws.ChangeFiles(ctx, func() ([]workspace.FileChange, error) {
+		r, changes = Replaced{Matched: len(names), Preview: a.Preview}, nil
+		room := int64(maxReplaced)
+		for _, abs := range names {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			change, n, err := x.replaceIn(abs, a, re, &r, &room)
+			if err != nil {
+				return nil, err
+			}
+			if r.Total += n; n > 0 {
+				r.Files = append(r.Files, ReplacedFile{abs, n})
+				changes = append(changes, change)
+			}
+		}
+		switch {
+		case r.Total == 0:
+			return nil, fmt.Errorf("old_text is in none of %d files like %s", len(names), a.Glob)
+		case a.Count >= 0 && a.Count != r.Total:
+			return nil, &CountError{r, a.Count}
+		case a.Preview:
+			return nil, errPreview
+		}
+		return slices.DeleteFunc(slices.Clone(changes), func(c workspace.FileChange) bool { return bytes.Equal(c.Before, c.After) }), nil
+	})
+	if errors.Is(err, errPreview) {
+		r.Example, _, _ = changedRows(changes[0].Before, changes[0].After)
+		return r, nil
+	}
+	if r.Change = c; err == nil && c.Applied {
+		for _, f := range changes {
+			x.noteOwn(s, f.Path, f.Before, f.After, false, nil)
+		}
+	}
+	return result(r, err)
+}
+
+// A CountError reports that a text does not occur as often as it should.
+type CountError struct {
+	Found Replaced
+	Count int
+}
+
+func (e *CountError) Error() string {
+	return fmt.Sprintf("old_text occurs %d times in %d of %s, not %d times; nothing was changed",
+		e.Found.Total, len(e.Found.Files), words.Count(e.Found.Matched, "file", "files"), e.Count)
+}
+
+// globbed returns the files that a pattern finds, in order.
+func (x *Executor) globbed(ctx context.Context, s *Session, path, glob string) ([]string, error) {
+	r, err := x.find(ctx, s, Find{Path: path, Pattern: glob, Braces: true, SkipIgnored: true, Limit: workspace.MaxVisited})
+	if err != nil {
+		return nil, err
+	}
+	found := r.(Found).Matches
+	names := slices.DeleteFunc(slices.Clone(found), func(abs string) bool {
+		info, err := x.ws.Stat(abs, true)
+		return err != nil || !info.Mode.IsRegular()
+	})
+	if len(names) == 0 && len(found) > 0 && !strings.Contains(glob, "**") { // a folder is what is in it
+		return x.globbed(ctx, s, path, strings.TrimSuffix(glob, "/")+"/**")
+	}
+	return names, nil
+}
+
+// replaceIn returns what a file holds after the replacement, and how many there were.
+func (x *Executor) replaceIn(abs string, a ReplaceText, re *regexp.Regexp, r *Replaced, room *int64) (c workspace.FileChange, n int, err error) {
+	data, err := x.ws.ReadUpTo(abs, *room)
+	if errors.Is(err, syscall.EFBIG) {
+		return c, 0, fmt.Errorf("%s: the files hold more than %d bytes; narrow the glob", abs, maxReplaced)
+	}
+	if err != nil {
+		return c, 0, err
+	}
+	text, encoding, isText := decode(data)
+	if bytes.IndexByte(text, 0) >= 0 {
+		r.NotText++
+		return c, 0, nil
+	}
+	var after []byte
+	if re != nil {
+		n = len(re.FindAllIndex(text, -1))
+		after = re.ReplaceAll(text, []byte(a.New))
+	} else {
+		spots, _ := occurrences(text, a.Old)
+		n = len(spots)
+		last := 0
+		for _, sp := range spots {
+			after = append(append(after, text[last:sp[0]]...), withEnds(text, sp[0], sp[1], a.Old, a.New)...)
+			last = sp[1]
+		}
+		after = append(after, text[last:]...)
+	}
+	if n == 0 {
+		return c, 0, nil
+	}
+	switch {
+	case !isText && hasLetters(a.New):
+		return c, 0, mixedError(abs)
+	case encoding != "":
+		after, err = encodeAs(encoding, abs, string(after))
+	}
+	*room -= int64(len(data))
+	return workspace.FileChange{Path: abs, Before: data, After: after}, n, err
+}
+
+// TransferLines moves or copies whole lines within a file, or to another. It returns a
+// [Transferred].
+type TransferLines struct {
+	Source   string
+	From, To LineRef
+	Dest     string  // made if it is not there
+	After    LineRef // the line of Dest after which they come
+	Copy     bool
+}
+
+func (TransferLines) op() {}
+
+// Transferred is the result of [TransferLines].
+type Transferred struct {
+	Changed
+	Source, Dest string // absolute
+	From, To     int    // the lines they were, from 1
+	At           int    // the first line that they are now, from 1
+	Rows         string // the first and the last of them, and those around, with numbers and letters
+	Copied       bool
+}
+
+// Message says which lines were moved where.
+func (t Transferred) Message() string {
+	did := "moved"
+	if t.Copied {
+		did = "copied"
+	}
+	n := t.To - t.From + 1
+	return fmt.Sprintf("%s lines %d-%d of %s (%d) to %s:%d-%d", did, t.From, t.To, t.Source, n, t.Dest, t.At, t.At+n-1)
+}
+
+func (x *Executor) transferLines(ctx context.Context, s *Session, a TransferLines) (Result, error) {
+	src, dst, err := x.paths(s, a.Source, a.Dest)
+	if err != nil {
+		return nil, err
+	}
+	t := Transferred{Source: src, Dest: dst, Copied: a.Copy}
+	var p patching
+	c, err := x.ws.ChangeFiles(ctx, func() ([]workspace.FileChange, error) {
+		p = patching{x: x, s: s, room: maxPatched, files: map[string]*workspace.FileChange{}}
+		if err := x.transfer(ctx, &p, a, &t); err != nil {
+			return nil, err
+		}
+		return p.changes(), nil
+	})
+	if t.Change = c; err == nil && c.Applied {
+		for _, f := range p.files {
+			x.noteOwn(s, f.Path, f.Before, f.After, false, []Row{{Mark: '+', N: t.At}, {Mark: '+', N: t.At + t.To - t.From}})
+		}
+	}
+	return result(t, err)
+}
+
+// A lineBlock is the lines of a transfer, and where they go.
+type lineBlock struct {
+	source, dest *address
+	from, to, at int
+}
+
+// transfer makes the change in memory.
+func (x *Executor) transfer(ctx context.Context, p *patching, a TransferLines, t *Transferred) error {
+	src, err := p.existing(t.Source)
+	if err != nil {
+		return err
+	}
+	dst, err := p.file(t.Dest)
+	if err != nil {
+		return err
+	}
+	var b lineBlock
+	err = x.watched(p.s, t.Source, src.Before, func(v *view) (err error) {
+		text, _, _ := decode(src.Before)
+		b.source = addressOf(p.s, t.Source, text, v)
+		if b.from, b.to, err = b.source.span(LineRange{From: a.From, To: a.To}); err == nil {
+			err = x.untouched(ctx, b.source, b.from, b.to)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = x.watched(p.s, t.Dest, dst.Before, func(v *view) (err error) {
+		text, _, _ := decode(dst.Before)
+		b.dest = addressOf(p.s, t.Dest, text, v)
+		b.at, _, err = b.dest.span(LineRange{From: a.After, Place: After})
+		if err == nil && a.After.Number > 0 {
+			err = x.untouched(ctx, b.dest, b.at-1, b.at)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case src == dst && b.from < b.at && b.at < b.to:
+		return fmt.Errorf("%s:%v lies in the lines themselves", t.Dest, a.After)
+	}
+	t.From, t.To, t.At = b.from+1, b.to, b.at+1
+	text := b.text()
+	if src == dst {
+		plan := []lineSplice{{from: b.at, to: b.at, text: text}}
+		if !a.Copy {
+			plan = append(plan, lineSplice{from: b.from, to: b.to})
+			if b.at >= b.to {
+				slices.Reverse(plan)
+				t.At -= b.to - b.from
+			}
+		}
+		return p.put(src, keepEnd(b.source.lines, joinSplices(b.source.lines, plan)), t)
+	}
+	if !a.Copy {
+		if err := p.put(src, joinSplices(b.source.lines, []lineSplice{{from: b.from, to: b.to}}), t); err != nil {
+			return err
+		}
+	}
+	after := []byte(text)
+	if len(b.dest.lines) > 0 {
+		after = joinSplices(b.dest.lines, []lineSplice{{from: b.at, to: b.at, text: text}})
+	}
+	return p.put(dst, after, t)
+}
+
+// text returns the lines of a block; the last one ends like the others.
+func (b *lineBlock) text() string {
+	text := string(bytes.Join(b.source.lines[b.from:b.to], nil))
+	if !strings.HasSuffix(text, "\n") {
+		text += usualEnd(b.source.lines)
+	}
+	return text
+}
+
+// keepEnd lets a text end with a line break if it did before.
+func keepEnd(lines [][]byte, after []byte) []byte {
+	end := lineEndOf(lines[len(lines)-1])
+	switch has := bytes.HasSuffix(after, []byte("\n")); {
+	case end == "" && has:
+		return bytes.TrimSuffix(bytes.TrimSuffix(after, []byte("\n")), []byte("\r"))
+	case end != "" && !has && len(after) > 0:
+		return append(after, end...)
+	}
+	return after
+}
+
+// put lets a file hold a text, in its encoding.
+func (p *patching) put(f *workspace.FileChange, text []byte, t *Transferred) (err error) {
+	_, encoding, _ := decode(f.Before)
+	if f.Path == t.Dest {
+		lines := merge.Split(text)
+		t.Rows = rowsAround(lines, []int{t.At - 1, t.At + t.To - t.From - 1}, 1)
+	}
+	f.After = text
+	if encoding != "" {
+		f.After, err = encodeAs(encoding, f.Path, string(text))
+	}
+	return err
+}
