@@ -104,7 +104,7 @@ func (f fence) prepare(l *launch) (places []place, held uint32, err error) {
 	of := filterOf{network: f.network, own: f.own != nil, tcp: f.port != 0 || f.connect != 0, sysV: f.sysV, root: os.Geteuid() == 0}
 	l.shared = of.program().pointer()
 	of.sysV = true
-	l.private, l.ownIPC = of.program().pointer(), of.root
+	l.private, l.ownIPC = of.program().pointer(), true
 	return places, held | callsFiltered, nil
 }
 
@@ -211,7 +211,8 @@ func (r fenceRule) addTo(rules int, handled uint64) (p place, ok bool, err error
 	if r.id != (workspace.FileID{}) && r.id != (workspace.FileID{Dev: uint64(st.Dev), Ino: st.Ino}) {
 		return p, false, nil
 	}
-	p = place{r.path, r.name, uint64(st.Dev), st.Ino, st.Mode&unix.S_IFMT == unix.S_IFDIR, r.write}
+	whole := r.shown && r.name == "" // folders in it are written, of one file system
+	p = place{r.path, r.name, uint64(st.Dev), st.Ino, st.Mode&unix.S_IFMT == unix.S_IFDIR, r.write || whole}
 	var access uint64
 	switch dir := p.dir; {
 	case r.shown:

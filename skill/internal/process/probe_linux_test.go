@@ -197,7 +197,7 @@ func listing(dir string) (all string) {
 }
 
 // denials are the errors of what is denied.
-var denials = []syscall.Errno{unix.EACCES, unix.EPERM, unix.ENOSYS, unix.EXDEV, unix.ENODEV}
+var denials = []syscall.Errno{unix.EACCES, unix.EPERM, unix.ENOSYS, unix.EXDEV, unix.ENODEV, unix.EROFS}
 
 // probeInside makes all probes and prints one line for each.
 func probeInside() {

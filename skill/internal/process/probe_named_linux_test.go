@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -59,7 +60,46 @@ func (s probeSite) namedProbes() (list []probe) {
 			return errors.Join(err, unix.Bind(fd, &unix.SockaddrUnix{Name: path}), unix.Listen(fd, 1), connectUnix(path))
 		}})
 	}
-	return append(list, s.mountProbes()...)
+	return append(list, append(s.mountProbes(), s.attributeProbes()...)...)
+}
+
+// attributeProbes change what a command may only read, without a change of its content.
+func (s probeSite) attributeProbes() (list []probe) {
+	if !s.view {
+		return nil
+	}
+	for _, path := range []string{"/etc/passwd", "/etc", "/dev/null", "/dev", "/usr/bin/env", "/usr", "/bin/sh"} {
+		var st unix.Stat_t
+		if unix.Stat(path, &st) != nil {
+			continue
+		}
+		add := func(name string, try func() error) { list = append(list, probe{name + " " + path, false, try}) }
+		add("mode of", func() error { return unix.Chmod(path, st.Mode&0o7777) })
+		add("times of", func() error { return unix.UtimesNanoAt(unix.AT_FDCWD, path, nil, 0) })
+		add("attribute of", func() error { return unix.Setxattr(path, "user.skill", []byte("x"), 0) })
+		add("mode of opened", func() error {
+			fd, err := unix.Open(path, unix.O_RDONLY, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			return unix.Fchmod(fd, st.Mode&0o777)
+		})
+		add("subvolume of", func() error {
+			fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+			if err != nil {
+				return unix.EACCES
+			}
+			defer unix.Close(fd)
+			var name [4096]byte
+			copy(name[8:], "skill-probe")
+			if err := call(unix.SYS_IOCTL, uintptr(fd), 0x5000940e, uintptr(unsafe.Pointer(&name))); err != unix.ENOTTY && err != unix.EINVAL {
+				return err
+			}
+			return unix.EROFS // this file system is not btrfs
+		})
+	}
+	return list
 }
 
 // mountProbes try to see more of the file system.

@@ -150,6 +150,9 @@ func keyOf(places []place, in *network) string {
 	}
 	for _, p := range places {
 		key = append(append(key, p.path...), 0)
+		if p.write {
+			key = append(key, 1)
+		}
 		key = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(key, p.dev), p.ino)
 	}
 	return string(key)
@@ -162,12 +165,13 @@ func planView(places []place) (*viewPlan, error) {
 		places = append(places, place{path: dir, dir: true})
 	}
 	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.path, b.path) })
-	var shown []place // without what lies inside another
+	var shown []place // without what lies inside another, but for folders to write in what is only read
 	inShown := func(path string) bool {
 		return slices.ContainsFunc(shown, func(s place) bool { return Contains(s.path, path) })
 	}
 	for _, p := range places {
-		if filepath.IsAbs(p.path) && !inShown(p.path) {
+		written := slices.ContainsFunc(shown, func(s place) bool { return s.write && Contains(s.path, p.path) })
+		if filepath.IsAbs(p.path) && (!inShown(p.path) || p.write && p.dir && !written) {
 			shown = append(shown, p)
 		}
 	}
@@ -207,7 +211,7 @@ func planView(places []place) (*viewPlan, error) {
 func newViewPlan(shown []place, made map[string]string) *viewPlan {
 	plan := &viewPlan{within: -1, ids: idMaps(), last: textFor{cWord("/proc/sys/kernel/ns_last_pid"), anyPID()}}
 	for _, p := range shown {
-		at := shownPath{path: cWord(p.path), target: cWord(p.path[1:])}
+		at := shownPath{path: cWord(p.path), target: cWord(p.path[1:]), write: p.write}
 		plan.shown = append(plan.shown, at)
 		for dir := range above(p.path) {
 			made[dir] = ""

@@ -33,6 +33,7 @@ type shownPath struct {
 	path, target *byte // absolute, and relative to the new root
 	tree         uintptr
 	proc         bool // it is /proc; a PID namespace has its own
+	write        bool // commands change what is in it; all else is mounted read-only
 }
 
 type madeLink struct{ target, path *byte }
@@ -138,6 +139,7 @@ func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 		user  = cWord("/proc/self/ns/user")
 		pids  = cWord("/proc/self/ns/pid")
 		proc  = cWord("proc")
+		fixed = unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 	)
 	flags := uintptr(unix.CLONE_FILES | unix.CLONE_NEWNS | unix.CLONE_PIDFD) // and no signal at its end: see [helper.reap]
 	if p.ids != nil {
@@ -195,6 +197,12 @@ func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 		}
 		if errno != 0 && errno != syscall.ENOENT {
 			goto failed
+		}
+		if errno == 0 && !p.shown[i].write && !p.shown[i].proc {
+			_, _, errno = syscall.RawSyscall6(unix.SYS_MOUNT_SETATTR, p.shown[i].tree, uintptr(unsafe.Pointer(empty)), unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, uintptr(unsafe.Pointer(&fixed)), unsafe.Sizeof(fixed), 0)
+			if errno != 0 {
+				goto failed
+			}
 		}
 	}
 	if _, _, errno = syscall.RawSyscall6(syscall.SYS_MOUNT, uintptr(unsafe.Pointer(tmpfs)), uintptr(unsafe.Pointer(base)), uintptr(unsafe.Pointer(tmpfs)), unix.MS_NOSUID|unix.MS_NODEV, uintptr(unsafe.Pointer(mode)), 0); errno != 0 {
