@@ -97,6 +97,10 @@ func New(cfg Config) (*Executor, error) {
 // Program returns how a person starts the program: see [Config].
 func (x *Executor) Program() string { return x.cfg.Program }
 
+// SafePath returns a PATH without the folders in which commands may write: what lies there is no
+// program of the user.
+func (x *Executor) SafePath(path string) string { return x.process.SafePathOf(path) }
+
 // WithDomains returns an Executor like x whose web and git operations reach these domains
 // only, each with the names below it; "*.NAME" stands for the latter alone. Commands are
 // not restricted. It shares everything else with x, and is not closed.

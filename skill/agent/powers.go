@@ -110,7 +110,7 @@ func (t *task) missing(name string, c SkillConfig) error {
 	if name == baseSkill || c.Type != stdioSkill { // it is built in, or elsewhere
 		return nil
 	}
-	path := t.cfg.Getenv("PATH")
+	path := t.cfg.Executor.SafePath(t.cfg.Getenv("PATH"))
 	if !slices.Contains(c.RequiredEnv, "PATH") {
 		path = programPath(c.Command, path)
 	}

@@ -140,7 +140,7 @@ func (v *server) dial(ctx context.Context, t *task, c SkillConfig) (err error) {
 }
 
 // program returns the program of a skill's server. Its environment has only the variables
-// in requiredEnv and a PATH.
+// in requiredEnv and a PATH. Nothing is found where commands write.
 func (t *task) program(c SkillConfig) skill.Program {
 	p := skill.Program{Command: c.Command}
 	if filepath.Base(c.Command) == "npx" {
@@ -151,10 +151,14 @@ func (t *task) program(c SkillConfig) skill.Program {
 	}
 	p.Args = append(p.Args, c.Args...)
 	if !slices.Contains(c.RequiredEnv, "PATH") {
-		p.Env = []string{"PATH=" + programPath(c.Command, t.cfg.Getenv("PATH"))}
+		p.Env = []string{"PATH=" + programPath(c.Command, t.cfg.Executor.SafePath(t.cfg.Getenv("PATH")))}
 	}
 	for _, variable := range c.RequiredEnv {
-		p.Env = append(p.Env, variable+"="+t.cfg.Getenv(variable))
+		value := t.cfg.Getenv(variable)
+		if variable == "PATH" {
+			value = t.cfg.Executor.SafePath(value)
+		}
+		p.Env = append(p.Env, variable+"="+value)
 	}
 	return p
 }

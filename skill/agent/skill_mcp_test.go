@@ -313,6 +313,26 @@ func TestSkillPickAndOmit(t *testing.T) {
 	}
 }
 
+// The server of a skill is not started from a folder of PATH in which commands write.
+func TestSkillsAreNotStartedFromTheWorkspace(t *testing.T) {
+	l := newLab(t)
+	dir := l.cfg.Executor.Dir() + "/.venv/bin"
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir+"/planted", []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	l.cfg.Getenv = os.Getenv
+	for _, needed := range [][]string{nil, {"PATH"}} {
+		l.withSkill("fine", func(c *SkillConfig) { c.Command, c.RequiredEnv = "planted", needed })
+		if _, err := l.run("go"); err == nil || !strings.Contains(err.Error(), `skill s: cannot run "planted"`) {
+			t.Errorf("needing %q: %v", needed, err)
+		}
+	}
+}
+
 func TestSkillNeeds(t *testing.T) {
 	l := newLab(t)
 	l.withSkill("fine", func(c *SkillConfig) { c.RequiredEnv = []string{"GH_TOKEN_NOPE"} })

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"textskill/skill/internal/words"
 )
 
 // unattended are the variables that make programs neither prompt, page, colour nor wait for an editor.
@@ -48,6 +50,21 @@ func (x *Runner) Environment(set []string, dir string) []string {
 		env[i] = "PWD=" + dir
 	}
 	return SetVariables(env, set)
+}
+
+// loaderVariable matches the variables by which programs load code, or read files that lead to code,
+// from a folder that a variable names.
+var loaderVariable = words.Pattern(`^(LD_|DYLD_|GCONV_PATH$|LOCPATH$|GLIBC_TUNABLES$|PYTHON|PERL5|PERLLIB$|RUBY(OPT|LIB)$|GEM_(HOME|PATH)$|BUNDLE_|NODE_(OPTIONS|PATH)$|` +
+	`(JAVA_TOOL|_JAVA|JDK_JAVA)_OPTIONS$|CLASSPATH$|BASH_(ENV$|FUNC_)|ENV$|SHELLOPTS$|BASHOPTS$|LUA_(C?PATH|INIT)|TCLLIBPATH$|DOTNET_STARTUP_HOOKS$|COR(ECLR)?_|` +
+	`OPENSSL_(CONF|MODULES|ENGINES)$|GIO_(MODULE_DIR|EXTRA_MODULES)$|GTK_(PATH|MODULES)$|QT_PLUGIN_PATH$|LIBGL_DRIVERS_PATH$)`)
+
+// withoutLoaders returns env without the variables by which a program loads other code: a command
+// may have written there. It does not change env.
+func withoutLoaders(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return loaderVariable().MatchString(name)
+	})
 }
 
 // SetVariables returns env changed by the NAME=value entries of set. A variable that

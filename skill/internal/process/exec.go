@@ -263,13 +263,15 @@ func checkNUL(arg, value string) error {
 }
 
 // Run starts spec, a program that this one needs, inside the fence that spec.Needs asks
-// for, and waits for its end. Its changes are not recorded. Run uses only the name,
+// for, and waits for its end. It gets no variable that loads other code. Its changes are
+// not recorded. Run uses only the name,
 // the timeout and the output settings of a.
 func (x *Runner) Run(ctx context.Context, a Command, spec Spec) (Executed, error) {
 	var err error
 	if spec.fence, err = x.fenceForNeeds(spec.Needs); err != nil {
 		return Executed{}, err
 	}
+	spec.Env = withoutLoaders(spec.Env)
 	return x.run(ctx, a, spec)
 }
 
@@ -346,6 +348,7 @@ func (x *Runner) Start(spec Spec, stdout, stderr *os.File) (Running, error) {
 	if spec.fence, err = x.fenceForNeeds(spec.Needs); err != nil {
 		return nil, err
 	}
+	spec.Env = withoutLoaders(spec.Env)
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return nil, err
