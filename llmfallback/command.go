@@ -58,7 +58,7 @@ func oneSlip(a, b string) bool {
 // spelled as elsewhere, or slightly wrong: read_file a.txt, wrteFile a.txt x.
 func command(prompt string) (Extraction, bool) {
 	c := parser.Text(prompt)
-	if c.Path == "" {
+	if c.Path == "" || !strings.Contains(prompt, c.Path) { // '0'0 is 00
 		return Extraction{}, false
 	}
 	op, ok := spelled(c.Operation)
