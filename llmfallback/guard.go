@@ -295,7 +295,7 @@ func (g *grammar) miswritten(prompt, said string, e Extraction) string {
 
 // chinese replaces the marks of Chinese, and words with a character that alone means something else.
 var chinese = strings.NewReplacer("，", " , ", "。", " . ", "：", " : ", "「", ` "`, "」", `" `, "？", " ? ",
-	"特别", " ", "级别", " ", "类别", " ", "分别", " ", "别名", " ", "通过", " ", "过程", " ", "为了", " ")
+	"有没有", "有", "是不是", "是", "能不能", "能", "特别", " ", "级别", " ", "类别", " ", "分别", " ", "别名", " ", "通过", " ", "过程", " ", "为了", " ")
 
 // maxJudged is how many bytes of a prompt, without the text to write, are judged by their words.
 const maxJudged = 4 << 10

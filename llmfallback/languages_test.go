@@ -43,7 +43,7 @@ func TestLanguages(t *testing.T) {
 			t.Errorf("%s %s: %q: %+v, %v", language, parts[0], prompt, got.Extraction, err)
 		}
 	}
-	if all != 300 {
+	if all != 380 {
 		t.Errorf("%d sentences", all)
 	}
 	t.Logf("%d of %d", done, all)
