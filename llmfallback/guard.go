@@ -56,13 +56,15 @@ func fromPrompt(prompt, p string) error {
 		return fmt.Errorf("%w: ~ is the home folder, which is not in the workspace", ErrRefused)
 	}
 	inPrompt := func(part string) bool { return occurs(prompt, part, nameByte) }
+	isRoot := func(w word) bool { return w.text == "/" }
 	if p == "" || p == "." || inPrompt(p) {
 		return nil
 	}
 	for i, part := range strings.Split(path.Clean(p), "/") {
 		switch {
 		case part == "" && i == 0: // absolute
-			if first, _, _ := strings.Cut(p[1:], "/"); !inPrompt("/"+first) && !strings.Contains(prompt+" ", " / ") {
+			first, _, _ := strings.Cut(p[1:], "/")
+			if !inPrompt("/"+first) && !slices.ContainsFunc(split(prompt).list, isRoot) {
 				return fmt.Errorf("%w: path `/%s` does not occur in the command", ErrNotInPrompt, first)
 			}
 		case part == ".." && !strings.Contains(prompt, ".."):

@@ -47,6 +47,7 @@ func FuzzRules(f *testing.F) {
 	f.Add("CreAte '0' in '/' with Content 00")
 	f.Add("do 0.. eXist")
 	f.Add("renAme /0 to 1")
+	f.Add("WhAt Content of file 0 At /! ")
 	f.Add("Listfolder '0'0")
 	f.Add("write 0.A with \"\"")
 	f.Fuzz(func(t *testing.T, prompt string) {
