@@ -26,7 +26,7 @@ type Package struct {
 	Doc  string // whom it is for
 
 	from string   // the folder here
-	to   []string // the folders below the place, each of which gets a copy
+	to   []string // the folders below the place that get a copy
 	fill func(text, program string) string
 }
 
@@ -48,7 +48,7 @@ var Packages = []Package{
 	},
 }
 
-// Named returns the package of a name, nil if there is none.
+// Named returns the package of a name, nil for none.
 func Named(name string) *Package {
 	for i := range Packages {
 		if Packages[i].Name == name {

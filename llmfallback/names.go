@@ -17,8 +17,8 @@ type naming struct {
 	end  int
 }
 
-// A kind of names says which texts may be one, in quotes and without; nil is none. A single word
-// that does not look like a path is none if it is in a list of never, or of lower without a capital.
+// A kind of names says which texts may be one, in quotes and without; nil for no text. A single word
+// that does not look like a path is not a name if it is in a list of never, or of lower without a capital.
 type kind struct {
 	quoted, plain func(text string) bool
 	never, lower  []string

@@ -12,7 +12,7 @@ import (
 // then ends every process that the program started. It returns an [Executed].
 type Exec struct {
 	Command    string        // a name to search for in PATH, or a path, absolute or relative to Dir
-	Shell      bool          // Command is /bin/sh, in the place of which bash runs where this machine has it
+	Shell      bool          // Command is /bin/sh, replaced by bash where this machine has it
 	Args       []string      // without the command
 	Env        []string      // NAME=value entries added to the environment; the last one of a name wins
 	Dir        string        // working directory, inside the workspace; "" means the session's

@@ -392,7 +392,7 @@ func (r *Revision) Set(name, text string) error {
 	return err
 }
 
-// Remove removes a file. If there is none, the error matches fs.ErrNotExist.
+// Remove removes a file. If it is missing, the error matches fs.ErrNotExist.
 func (r *Revision) Remove(name string) error {
 	f, err := r.file(name)
 	if err == nil && f.After == nil {

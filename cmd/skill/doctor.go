@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -37,7 +38,7 @@ func (c *cli) doctorCommand(o *options) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(c.stdout, "%s\nthe fence of commands is %s\n", found.Message(), health.(skill.HealthReport).Fence)
+				_, err = fmt.Fprintf(c.stdout, "%s\nthe fence of commands is %s\n%s\n", found.Message(), health.(skill.HealthReport).Fence, onPath(c.program(), c.getenv("PATH")))
 				return err
 			})
 		},
@@ -46,6 +47,30 @@ func (c *cli) doctorCommand(o *options) *cobra.Command {
 	cmd.Flags().Lookup("endpoint").NoOptDefVal = "show"
 	o.obey(cmd, "--workspace", "--allow", "--state")
 	return cmd
+}
+
+// onPath says which program PATH finds under a name: Debian's procps has another skill.
+func onPath(name, path string) string {
+	self, err := os.Executable()
+	if err != nil {
+		return err.Error()
+	}
+	mine, err := os.Stat(self)
+	if err != nil {
+		return err.Error()
+	}
+	for _, dir := range filepath.SplitList(path) {
+		file := filepath.Join(dir, name)
+		info, err := os.Stat(file)
+		switch {
+		case err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
+		case os.SameFile(info, mine):
+			return "PATH finds this program: " + file
+		default:
+			return "PATH finds another " + name + ", " + file + "; type " + self
+		}
+	}
+	return "PATH finds no " + name + "; type " + self
 }
 
 // onHistory opens the workspace for what is about its history.

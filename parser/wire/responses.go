@@ -120,7 +120,7 @@ func readItem(m *message, item value, tools Schemas) {
 	}
 }
 
-// A pendingError is the error of a call of which more is to come.
+// A pendingError is the error of a call that is not complete yet.
 type pendingError struct{}
 
 func (pendingError) Error() string { return "The call is not complete; send it again" }

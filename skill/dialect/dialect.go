@@ -37,7 +37,7 @@ type Dialect struct {
 	fail         func(in *call, err error) Reply                    // formats an error; in.tool is nil for an unknown tool
 	shown        int                                                // characters of a file that an answer shows; 0 if rows have no such limit
 	bashTime     time.Duration                                      // how long a command of a shell may take; 0 if rows say it
-	definitions  func(d *Dialect, w *wire.Wire) json.RawMessage     // for a request; nil, or without an answer, means those of Tools
+	definitions  func(d *Dialect, w *wire.Wire) json.RawMessage     // for a request; nil, or without an answer, means the definitions of Tools
 }
 
 // A Tool is a row: a name, its arguments, the operation, and the reply.

@@ -24,7 +24,7 @@ import (
 // one table; where two of them share a name, the arguments of a call say whose it is.
 var Native = &Dialect{
 	Name:     "native",
-	Doc:      "the vendors' own tools: Anthropic's editor, bash and memory, OpenAI's apply_patch and shell, those of coding agents",
+	Doc:      "the vendors' own tools: Anthropic's editor, bash and memory, OpenAI's apply_patch and shell, the tools of coding agents",
 	foldName: func(name string) string { return strings.TrimPrefix(name, "functions.") },
 	decode: func(_ *Tool, raw json.RawMessage) (values, error) {
 		given, err := decodeObject(orNone(raw))
@@ -259,7 +259,7 @@ func needed(p Param) Param {
 	return p
 }
 
-// wireOf is the wire of the message that holds the call; nil if there is none.
+// wireOf is the wire of the message that holds the call; nil for none.
 func wireOf(ctx context.Context) *wire.Wire {
 	w, _ := ctx.Value(wireKey{}).(*wire.Wire)
 	return w
@@ -434,7 +434,7 @@ type foundFile struct {
 	time time.Time
 }
 
-// find returns the files below a folder that a pattern matches, without those of .git and
+// find returns the files below a folder that a pattern matches, without .git and
 // node_modules. A pattern without a slash matches names in the folder itself, unless deep is set.
 func (in *call) find(ctx context.Context, dir, pattern string, deep bool) (base string, files []foundFile, err error) {
 	r, err := in.x.Execute(ctx, in.s, skill.Find{Path: dir, Pattern: pattern, Braces: true, Exclude: []string{"node_modules"}, Limit: maxFound})
@@ -456,7 +456,7 @@ func (in *call) find(ctx context.Context, dir, pattern string, deep bool) (base 
 // maxFound is how many files a pattern finds at most.
 const maxFound = 10_000
 
-// byAge sorts files, the newest first, and those of one time by name.
+// byAge sorts files, the newest first, and files of one time by name.
 func byAge(files []foundFile) {
 	slices.SortStableFunc(files, func(a, b foundFile) int { return b.time.Compare(a.time) })
 }
@@ -506,7 +506,7 @@ func (in *call) searched(param string) error {
 // maxMatched is how many bytes of lines grep of the toolset answers.
 const maxMatched = 100 << 10
 
-// matched returns the lines that a pattern matches, but not those of hidden files.
+// matched returns the lines that a pattern matches, but not in hidden files.
 func (in *call) matched(ctx context.Context, a skill.Grep) (skill.Grepped, error) {
 	a.MaxLine, a.MaxBytes, a.Limit = 2000, 1<<20, 10_000
 	r, err := in.x.Execute(ctx, in.s, a)

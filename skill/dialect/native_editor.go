@@ -215,7 +215,7 @@ func (in *call) viewed(text string) (part string, first int, err error) {
 	return strings.Join(lines[from-1:to], "\n"), from, nil
 }
 
-// picture shows a file that is a picture; it returns nil if the file is none.
+// picture shows a file that is a picture; it returns nil for other files.
 func (in *call) picture(ctx context.Context, name string) (skill.Result, error) {
 	r, err := in.x.Execute(ctx, in.s, skill.Media{Path: name})
 	if err != nil {

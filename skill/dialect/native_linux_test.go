@@ -30,8 +30,8 @@ var nativeHostile = []struct{ tool, arguments string }{
 	{"edit_file_by_lines", `{"path":$P,"start_line":1,"end_line":1,"new_content":"x"}`},
 }
 
-// TestNativeHostile calls a tool of each kind with every hostile name. What is outside stays as it
-// is and untold.
+// TestNativeHostile calls a tool of each kind with every hostile name. Files outside stay as they
+// are and are not named.
 func TestNativeHostile(t *testing.T) {
 	r := newHostileRun(t)
 	for _, tt := range nativeHostile {

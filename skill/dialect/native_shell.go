@@ -63,7 +63,7 @@ func (in *call) resident(of string) *resident {
 const boot = `eval "$(printf %s "$@")"`
 
 // residentScript runs a command in a shell with a state, both quoted, and prints the new state on
-// another stream. What the command prints is on standard output alone, in its order.
+// another stream. The output of the command is on standard output alone, in its order.
 const residentScript = `set --
 exec 3>&2 2>&1
 eval %s 2>/dev/null
@@ -273,7 +273,7 @@ func (in *call) hostBash(ctx context.Context, script func(command string) string
 // joined is a command that prints both streams as one.
 func joined(command string) string { return "exec 2>&1\n" + command }
 
-// shell runs a command in a new shell: bash, or the system's if there is none.
+// shell runs a command in a new shell: bash, or the system's if bash is missing.
 func (in *call) shell(ctx context.Context, command, dir string, timeout time.Duration) (skill.Executed, error) {
 	a := skill.Exec{Command: "bash", Args: []string{"-c", command}, Dir: dir, Timeout: timeout, MaxOutput: 1 << 20, Unattended: true}
 	e, err := in.exec(ctx, a)
@@ -495,7 +495,7 @@ type running struct {
 	new []byte // what it printed since the last answer
 }
 
-// recorded runs a command without a terminal. What it changes is one change in the history.
+// recorded runs a command without a terminal. Its changes are one change in the history.
 func (p *running) recorded(ctx context.Context, in *call, command string) {
 	defer close(p.done)
 	p.end, p.err = in.shell(ctx, joined(command), in.str("workdir"), maxTimeout*time.Second)

@@ -20,7 +20,7 @@ import (
 type Command struct {
 	Name       string        // a name to search for in PATH, or a path, absolute or relative to Dir
 	Path       string        // the program's file, if it is found already; only then Name is not searched for
-	Shell      bool          // Name is /bin/sh, in the place of which bash runs where this machine has it
+	Shell      bool          // Name is /bin/sh, replaced by bash where this machine has it
 	Args       []string      // without the name
 	Env        []string      // NAME=value entries added to the environment; the last one of a name wins
 	Dir        string        // working directory, inside the workspace; "" means the caller's base

@@ -6,7 +6,7 @@ var CredentialName = Pattern(`(?i)^(GITHUB|AWS|AZURE)_|(API|ACCESS|ADMIN|ACCOUNT
 	`(^|_)(TOKEN|KEY|PAT|PASS|AUTH|SECRET|SECRETS|CREDENTIAL|CREDENTIALS|JWT|DSN)$|_PWD$|(^|_)TOKEN_|PASSWORD|PASSWD|PASSPHRASE|SECRET_|_CREDENTIALS|` +
 	`^(DATABASE|DB|REDIS|MONGO|MONGODB|POSTGRES|MYSQL|AMQP|RABBITMQ|CELERY_BROKER)_(URL|URI)$|CONNECTION_?STRING|^OTEL_.*HEADERS$`)
 
-// CredentialValue matches the shapes of credentials: those of well-known services, keys,
+// CredentialValue matches the shapes of credentials: keys of well-known services, keys,
 // and addresses with a password.
 var CredentialValue = Pattern(`^(gh[pousr]_|github_pat_|glpat-|sk-[A-Za-z0-9_-]{16}|sk_live_|xox[abprs]-|npm_[A-Za-z0-9]{30}|pypi-|hf_[A-Za-z]{20}|dop_v1_|A(KI|SI)A[0-9A-Z]{16}$|AIza[0-9A-Za-z_-]{30}|eyJ[A-Za-z0-9_-]+\.eyJ)|` +
 	`-----BEGIN [A-Z ]*PRIVATE KEY|^https://(hooks\.slack\.com/services|discord(app)?\.com/api/webhooks)/|^[a-z][a-z0-9+.-]*://[^/@\s:]*:[^/@\s]+@`)
