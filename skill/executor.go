@@ -21,7 +21,7 @@ type Config struct {
 	Allow       []string // additional directories that count as inside
 	ReadOnly    bool     // refuse every change
 	DryRun      bool     // describe every change and apply none
-	Guard       Guard    // of changes, against those of others; "" means the guard of the tools
+	Guard       Guard    // of changes, against changes of others; "" means the guard of the tools
 	AllowConfig bool     // allow changes to .git, perstack, perstack.toml and skill.toml
 	NoSync      bool     // do not wait for the disk
 	Program     string   // how a person starts this program, for messages that say what to type; "" means skill

@@ -296,7 +296,7 @@ func eachBlock(ctx context.Context, src io.ReaderAt, size int64, use func(part [
 // maxPiece is how many bytes of each of several lines are read.
 const maxPiece = 4000
 
-// A LineCut is a line of which only the beginning was read.
+// A LineCut is a line whose beginning alone was read.
 type LineCut struct {
 	Line  int // from 0
 	Bytes int // that were read

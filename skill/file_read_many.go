@@ -43,7 +43,7 @@ type FilePart struct {
 	FileRead                   // its Content is nil of a file that is neither text nor shown, and has the last LF of lines
 	From             int       // the line before the first one of Content
 	Letters          []string  // of each line of Content: see [Letters]
-	Cuts             []LineCut // lines of which Content has the beginning only
+	Cuts             []LineCut // lines whose beginning alone is in Content
 	LineAt, LineSize int64     // of a single line that is read from a byte: that byte, and how many it has
 	Hash             string    // the first 12 digits of the SHA-256 of the file, if that is small
 	Type             string    // media type of a picture or a PDF document, or of what is not text; "" for text

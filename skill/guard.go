@@ -233,7 +233,7 @@ func (x *Executor) noteOwn(s *Session, abs string, before, data []byte, whole bo
 	}
 }
 
-// noteChange is noteOwn where the new content is not at hand. What was known of the file was
+// noteChange is noteOwn where the new content is not at hand. The knowledge of the file was
 // brought up to date before the change.
 func (x *Executor) noteChange(s *Session, abs string, applied bool) {
 	k := s.seen()
@@ -532,7 +532,7 @@ type seen struct {
 	letters atomic.Bool // the session was shown letters of lines
 }
 
-// What a session knows of a line, and of a place where lines were taken away.
+// The knowledge of a session about a line, and about a place where lines were taken away.
 const (
 	shown     = 1 << iota
 	mine      // the session wrote it
@@ -788,7 +788,7 @@ func (v *view) remember(changes []merge.Change) {
 	}
 }
 
-// recall takes up a file again of which only a sum was kept.
+// recall takes up a file again that is known by a sum alone.
 func (s *seen) recall(v *view, raw []byte) {
 	sum, spans := v.sum, v.spans
 	v.set(raw)

@@ -11,7 +11,7 @@ import (
 // use. A Session must not be copied. A nil one panics where an operation or a tool needs it.
 type Session struct {
 	Dir   string // absolute; relative paths start here; "" means the workspace
-	Guard Guard  // of changes, against those of others; "" is off
+	Guard Guard  // of changes, against changes of others; "" is off
 
 	todos atomic.Pointer[todoList] // nil until first used
 	kept  atomic.Pointer[sync.Map] // nil until first used

@@ -24,7 +24,7 @@ type Dialect struct {
 
 	Prompt *Prompt // how a text is recognized and answered; nil if only calls are
 
-	Guard skill.Guard // of lasting sessions; "" is none
+	Guard skill.Guard // of lasting sessions; "" for none
 
 	Resources bool // over MCP, the history and the files are resources, too, if it has the tools history and read
 

@@ -12,7 +12,7 @@ import (
 
 var shellTool = Tool{
 	Name: "run", Title: "Run a command",
-	Doc: "Run a bash line. It writes the workspace only; localhost is its own. Returns exit code and output (64 KB). What still runs then is ended. Undo reverts it.",
+	Doc: "Run a bash line. It writes the workspace only; localhost is its own. Returns exit code and output (64 KB). Programs left are ended. Undo reverts it.",
 	Params: []Param{
 		{Name: "command", Type: "string", Required: true, Doc: "for bash"},
 		{Name: "timeout", Type: "number", Doc: "seconds, default 60, at most 600"},
