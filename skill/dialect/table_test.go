@@ -159,6 +159,9 @@ func TestSchemas(t *testing.T) {
 			}
 			full, needed := map[string]any{}, map[string]any{}
 			for _, p := range tool.Params {
+				if p.Hidden { // the schema leaves it out
+					continue
+				}
 				full[p.Name] = samples[p.Type]
 				if p.Of != "" {
 					full[p.Name] = samples[p.Type+" of "+p.Of]
@@ -238,7 +241,7 @@ func TestEffects(t *testing.T) {
 // of them: the tests of confinement go by the mark.
 func TestPathsAreMarked(t *testing.T) {
 	spoken := regexp.MustCompile(`(?i)path|folder|file|director|destination|source|\bsrc\b|\bdst\b|cwd|repo\b`)
-	other := map[string]bool{"patch patch": true, "grep glob": true, "glob pattern": true, "edit_file old_text": true, "search_files pattern": true, "search pattern": true, "test pattern": true, "grep file_pattern": true}
+	other := map[string]bool{"patch patch": true, "grep glob": true, "glob pattern": true, "replace glob": true, "edit_file old_text": true, "search_files pattern": true, "search pattern": true, "test pattern": true, "grep file_pattern": true}
 	for _, d := range All {
 		for _, tool := range d.Tools {
 			for _, p := range tool.Params {

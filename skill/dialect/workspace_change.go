@@ -234,7 +234,7 @@ var moveTool = Tool{
 var copyTool = Tool{
 	Name: "copy", Title: "Copy", Doc: "Copy a file or folder, or lines.",
 	Params: slices.Concat([]Param{{Name: "source", Type: "string", Path: true, Required: true, Doc: sameAs},
-		{Name: "destination", Type: "string", Path: true, Required: true, Doc: sameAs}, {Name: "overwrite", Type: "boolean"}}, conditions),
+		{Name: "destination", Type: "string", Path: true, Required: true, Doc: sameAs}, {Name: "overwrite", Type: "boolean", Doc: overwrite.Doc}}, conditions),
 	Output: movedOutput, Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
 		if t, err := in.lineTransfer(true); t != nil || err != nil {
@@ -379,9 +379,9 @@ var changesTool = Tool{
 // editParams are the arguments of one edit. Those that are hidden are what other tools call
 // them.
 var editParams = []Param{
-	{Name: "old_text", Aliases: []string{"old_string", "oldText", "old_str"}, Type: "string", Content: true, Empty: true},
+	{Name: "old_text", Aliases: []string{"old_string", "oldText", "old_str"}, Type: "string", Content: true, Empty: true, Doc: "what new_text replaces"},
 	{Name: "new_text", Aliases: []string{"new_string", "newText", "new_str", "text", "content"}, Type: "string", Content: true, Empty: true, Lenient: true, Doc: `"" deletes`},
-	{Name: "replace_all", Aliases: []string{"replaceAll"}, Type: "boolean"},
+	{Name: "replace_all", Aliases: []string{"replaceAll"}, Type: "boolean", Doc: "all of them"},
 	{Name: "lines", Type: "string", Lenient: true, Doc: "instead of old_text: 12ab or 12ab-14cd, as read numbers them"},
 	{Name: "after", Aliases: []string{"insert_line"}, Type: "string", Lenient: true, Doc: "or put new_text after this line: 12ab, 0 or end"},
 	{Name: "before", Type: "string", Lenient: true, Hidden: true},
@@ -601,8 +601,8 @@ var replaceTool = Tool{
 	Doc: "Replace a text in many files: all or none.",
 	Params: []Param{
 		{Name: "glob", Aliases: []string{"pattern"}, Type: "string", Required: true, Doc: "like src/**/*.{js,ts}"},
-		{Name: "old_text", Aliases: []string{"old_string", "oldText", "old_str"}, Type: "string", Content: true, Required: true},
-		{Name: "new_text", Aliases: []string{"new_string", "newText", "new_str"}, Type: "string", Content: true, Required: true, Empty: true},
+		{Name: "old_text", Aliases: []string{"old_string", "oldText", "old_str"}, Type: "string", Content: true, Required: true, Doc: "what new_text replaces"},
+		{Name: "new_text", Aliases: []string{"new_string", "newText", "new_str"}, Type: "string", Content: true, Required: true, Empty: true, Doc: `"" deletes`},
 		{Name: "regex", Type: "boolean", Doc: "old_text is RE2; $1 in new_text"},
 		{Name: "count", Type: "integer", Doc: "refuse unless it occurs so often"},
 		{Name: "preview", Aliases: []string{"dry_run"}, Type: "boolean", Doc: "only count"},
