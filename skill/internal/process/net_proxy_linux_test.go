@@ -104,6 +104,7 @@ func TestHostsAreReached(t *testing.T) {
 
 // Commands of programs with different hosts have different networks.
 func TestNetworksAreOfEqualHosts(t *testing.T) {
+	needs.Program(t, "sleep", "readlink")
 	x := gated(t, egress.Rules{}, nil)
 	y, err := runnerOn(x.ws.Dir(), Config{Helper: self(t), Egress: egress.Rules{Allow: []string{"good.example"}}})
 	if err != nil {
