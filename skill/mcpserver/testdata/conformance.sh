@@ -82,7 +82,7 @@ for calls in "$here"/inspector/*.txt; do
     target=("$url" --transport http)
     [ $transport = http ] || target=("$work/skill" mcp --tools "$dialect" -C "$work/ws")
     inspect=(timeout 60 node "$kept/node_modules/.bin/mcp-inspector" --cli "${target[@]}")
-    listed=$("${inspect[@]}" --method tools/list --strict | grep -oP '^      "name": "\K[^"]+' | sort)
+    listed=$("${inspect[@]}" --method tools/list --strict | grep -oP '^      "name": "\K[^"]+' | grep -vx fetch | sort) # no server is there to fetch from
     diff <(echo "$listed") <(awk 'NF {print $1}' "$calls" | sort -u) || { echo "$calls does not call each tool" >&2; exit 1; }
     while read -r tool arguments; do
       eval "set -- $arguments"
