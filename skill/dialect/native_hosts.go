@@ -250,7 +250,8 @@ func claudeBash(ctx context.Context, in *call) (skill.Result, error) {
 	return r, err
 }
 
-func claudeGlob(ctx context.Context, in *call) (skill.Result, error) {
+// globbed returns the files below the folder path, or the workspace, whose names match pattern.
+func (in *call) globbed(ctx context.Context) ([]foundFile, error) {
 	if err := in.required("pattern"); err != nil {
 		return nil, err
 	}
@@ -258,12 +259,15 @@ func claudeGlob(ctx context.Context, in *call) (skill.Result, error) {
 		return nil, err
 	}
 	_, files, err := in.find(ctx, in.str("path"), in.str("pattern"), true)
+	return files, err
+}
+
+func claudeGlob(ctx context.Context, in *call) (skill.Result, error) {
+	files, err := in.globbed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	byAge(files)
-	slices.Reverse(files)
-	slices.SortStableFunc(files, func(a, b foundFile) int {
+	slices.SortFunc(files, func(a, b foundFile) int {
 		if !a.time.Equal(b.time) {
 			return a.time.Compare(b.time)
 		}
@@ -746,13 +750,7 @@ func openEdit(ctx context.Context, in *call) (skill.Result, error) {
 }
 
 func openGlob(ctx context.Context, in *call) (skill.Result, error) {
-	if err := in.required("pattern"); err != nil {
-		return nil, err
-	}
-	if err := in.searched("path"); err != nil {
-		return nil, err
-	}
-	_, files, err := in.find(ctx, in.str("path"), in.str("pattern"), true)
+	files, err := in.globbed(ctx)
 	if err != nil {
 		return nil, err
 	}
