@@ -273,11 +273,10 @@ func TestAttempts(t *testing.T) {
 
 // A name whose answer changes between two questions is judged by the address that is connected to.
 func TestRebinding(t *testing.T) {
-	n := 0
+	var n atomic.Int32 // dials run at the same time
 	flip := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
-		n++
 		to := "x.example=203.0.113.9" // special, too, but not this machine
-		if n > 1 {
+		if n.Add(1) > 1 {
 			to = "x.example=127.0.0.1"
 		}
 		return fixedResolver(to).Dial(ctx, network, addr)

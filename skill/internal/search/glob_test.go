@@ -193,8 +193,9 @@ func FuzzMatch(f *testing.F) {
 	f.Add("a*[!b-d]?", "axyz")
 	f.Add("[]-a]", "]")
 	f.Add("[\xff-", "\xff")
+	f.Add("", `xa\\`)
 	f.Fuzz(func(t *testing.T, pattern, name string) {
-		whole := strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(name)
+		whole := strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]", `\`, `\\`).Replace(name)
 		if !Match(whole, name) {
 			t.Errorf("%q does not match %q, which it quotes", whole, name)
 		}
@@ -209,8 +210,9 @@ func FuzzGlob(f *testing.F) {
 	f.Add("a*/**", "**/b", "a/x/b")
 	f.Add("[!a]/?", "é", "b/c")
 	f.Add(strings.Repeat("a", maxGlob), "b", "b")
+	f.Add("a", `b\`, "b")
 	f.Fuzz(func(t *testing.T, a, b, path string) {
-		if strings.ContainsAny(a+b, "{},[]") || len("{"+a+","+b+"}") > maxGlob {
+		if strings.ContainsAny(a+b, `{},[]\`) || len("{"+a+","+b+"}") > maxGlob {
 			return
 		}
 		one, errA := ParseGlob(a)
