@@ -202,6 +202,7 @@ type networkFlags struct {
 	private bool
 	allowed []string
 	denied  []string
+	local   []int
 	hosts   []string
 	engines []string
 }
@@ -210,6 +211,7 @@ func (n *networkFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&n.network, "network", false, "let tools connect to public addresses")
 	f.StringSliceVar(&n.allowed, "allow-domain", nil, "let tools and commands reach `HOST`, *.HOST or HOST:PORT, or the hosts of npm, go, pypi, cargo, debian or github; may be repeated")
 	f.StringSliceVar(&n.denied, "deny-domain", nil, "with --allow-domain, never let them reach `HOST` or *.HOST; may be repeated")
+	f.IntSliceVar(&n.local, "allow-local", nil, "let tools and commands reach `PORT` of this machine, as that of a database; may be repeated")
 	f.BoolVar(&n.private, "allow-private", false, "with --network, also allow private addresses and localhost")
 	f.StringSliceVar(&n.hosts, "allow-host", nil, "with --network, also allow `HOST` or HOST:PORT at a private address; may be repeated")
 	f.StringSliceVar(&n.engines, "search", nil, "search the web with `ENGINE`, or ENGINE=URL, in this order: "+strings.Join(skill.SearchEngines, ", "))

@@ -133,7 +133,7 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&r.takeOver, "take-over", false, "continue a run whose process has died, where the system has no file locks to say so")
 	f.BoolVarP(&r.answer, "interactive-tool-call-result", "i", false, "use the query as the answer to the tool call that the run waits for")
 	r.obey(cmd, "workspace", "undo", "--fence", "--fence-read", "--fence-write", "--limit-file", "--limit-memory", "--limit-processes",
-		"--network", "--allow-domain", "--deny-domain", "--openai-base-url", "--openai-api-key-file", "--skill-model", "--max-text", "--json", "--verbose")
+		"--network", "--allow-domain", "--deny-domain", "--allow-local", "--openai-base-url", "--openai-api-key-file", "--skill-model", "--max-text", "--json", "--verbose")
 }
 
 // runExpert is skill run.

@@ -310,6 +310,11 @@ func (cfg *Config) check() error {
 	if _, err := egress.NewPolicy(cfg.Egress); err != nil {
 		return err
 	}
+	for _, port := range cfg.Local {
+		if port < 1 || port > 65535 {
+			return &refusal.ArgError{Arg: "allow-local", Reason: fmt.Sprintf("must be a port from 1 to 65535, not %d", port)}
+		}
+	}
 	if cfg.Network && len(cfg.Egress.Allow)+len(cfg.Egress.Deny) > 0 {
 		return &refusal.ArgError{Arg: "network", Reason: "lets commands reach every host; leave it out to name hosts with --allow-domain and --deny-domain"}
 	}

@@ -122,7 +122,7 @@ func orphaned(parent int) bool {
 // superviseOne runs a command, and reports whether none of its processes is left.
 func superviseOne(spec Spec, v *views, g *gateway) bool {
 	h := helper{views: v}
-	g.open(&spec)
+	g.serve(&spec)
 	if !h.start(spec, stdinFD, stdoutFD, stderrFD) {
 		return false
 	}

@@ -28,7 +28,7 @@ func superviseServer(spec Spec, v *views, g *gateway) int {
 		return 1
 	}
 	h := helper{views: v}
-	g.open(&spec)
+	g.serve(&spec)
 	if !h.start(spec, uintptr(in.theirs), uintptr(out.theirs), uintptr(out.theirs)) {
 		return 0
 	}

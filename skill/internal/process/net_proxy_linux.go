@@ -1,11 +1,13 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -16,14 +18,14 @@ import (
 // A gateway is the proxy that a helper has in the network of its commands. It is kept for the next
 // command. The zero gateway is ready for use.
 type gateway struct {
-	of       string // the network and the hosts
-	listener net.Listener
-	env      []string
-	log      egress.Log
+	of   string         // the network and the hosts
+	open []net.Listener // the proxy's, and for the ports of this machine
+	env  []string
+	log  egress.Log
 }
 
-// open starts the proxy for a command and puts it into the command's environment.
-func (g *gateway) open(spec *Spec) {
+// serve starts the proxy for a command and puts it into the command's environment.
+func (g *gateway) serve(spec *Spec) {
 	if spec.fence.own == nil {
 		return
 	}
@@ -42,7 +44,10 @@ func (g *gateway) open(spec *Spec) {
 			return
 		}
 		go p.Serve(l)
-		g.of, g.listener, g.env = of, l, p.Environment(l.Addr().String())
+		g.of, g.open, g.env = of, []net.Listener{l}, p.Environment(l.Addr().String())
+		for _, port := range spec.reach.Local {
+			g.serveLocal(spec.fence.own, port)
+		}
 	}
 	if spec.quiet || len(spec.reach.Allow) > 0 {
 		spec.Env = SetVariables(spec.Env, g.env)
@@ -50,10 +55,50 @@ func (g *gateway) open(spec *Spec) {
 }
 
 func (g *gateway) close() {
-	if g.listener != nil {
-		g.listener.Close()
+	for _, l := range g.open {
+		l.Close()
 	}
-	g.of, g.listener, g.env = "", nil, nil
+	g.of, g.open, g.env = "", nil, nil
+}
+
+// serveLocal has a port of this machine appear at the same port of a network. Several helpers do
+// so at a time.
+func (g *gateway) serveLocal(n *network, port int) {
+	fds, err := n.sockets(tcp4, tcp6)
+	if err != nil {
+		return
+	}
+	for i, at := range loopback(port) {
+		unix.SetsockoptInt(fds[i], unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
+		l, err := listenOn(fds[i], at)
+		if err != nil {
+			continue // a command listens there
+		}
+		g.open = append(g.open, l)
+		go func() {
+			for places := make(chan struct{}, maxRelayed); ; {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				places <- struct{}{}
+				go func() {
+					defer func() { <-places }()
+					join(c.(*net.TCPConn), func() (net.Conn, error) { return dialMachine(port) })
+				}()
+			}
+		}()
+	}
+}
+
+// dialMachine connects with a port of this machine's loopback interface.
+func dialMachine(port int) (c net.Conn, err error) {
+	for _, host := range []string{"127.0.0.1", "::1"} {
+		if c, err = net.DialTimeout("tcp", net.JoinHostPort(host, strconv.Itoa(port)), askTimeout); err == nil {
+			return c, nil
+		}
+	}
+	return nil, err
 }
 
 // tell sends the hosts that were refused since the last call.
@@ -74,10 +119,15 @@ var localhost = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
 // listenAt listens with a socket of IPv4, which it closes.
 func listenAt(fd int, at netip.AddrPort) (net.Listener, error) {
+	return listenOn(fd, &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()})
+}
+
+// listenOn is listenAt for a socket of any kind.
+func listenOn(fd int, at unix.Sockaddr) (net.Listener, error) {
 	f := os.NewFile(uintptr(fd), "listener")
 	defer f.Close()
 	unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}); err != nil {
+	if err := unix.Bind(fd, at); err != nil {
 		return nil, err
 	}
 	if err := unix.Listen(fd, unix.SOMAXCONN); err != nil {
@@ -198,6 +248,9 @@ func (x *Runner) Apart() bool {
 
 // DialLocal connects with a port of the loopback interface of the commands.
 func (x *Runner) DialLocal(port int) (net.Conn, error) {
+	if slices.Contains(x.cfg.Local, port) {
+		return dialMachine(port)
+	}
 	n := x.network()
 	if n == nil {
 		return nil, unix.ENETUNREACH
@@ -206,7 +259,11 @@ func (x *Runner) DialLocal(port int) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dialLoopback(fds, port)
+	c, err := dialLoopback(fds, port)
+	if errors.Is(err, unix.ECONNREFUSED) {
+		return nil, fmt.Errorf("nothing listens on port %d of the localhost of commands; --allow-local %[1]d opens that port of this machine", port)
+	}
+	return c, err
 }
 
 // socketsIn has a helper make two sockets of TCP in n, of IPv4 and of IPv6.

@@ -153,3 +153,37 @@ print(some[0].recv(12))
 		t.Errorf("afterwards: %s%s", got.Stdout, got.Stderr)
 	}
 }
+
+// A port of this machine that is named appears in the network of commands, also in that of two
+// programs at once; no other port does.
+func TestLocalPortsAreReached(t *testing.T) {
+	needs.Program(t, "curl", "sleep")
+	port, other := origin(t), origin(t)
+	dir := t.TempDir()
+	x := newRunner(t, dir, Config{Helper: self(t), Local: []int{port}})
+	needs.That(t, x.Fence().Alone, "network namespaces", "let users make them")
+	s, err := x.StartServer(t.Context(), "", ServerCommand{Command: fmt.Sprintf("curl -sS http://127.0.0.1:%d/of-a-server; sleep 100", port)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.StopServer(ServerName{ID: s.ID})
+	for _, host := range []string{"127.0.0.1", "[::1]", "localhost"} {
+		got := mustExec(t, x, sh(fmt.Sprintf("curl -sS http://%s:%d/x; curl -sS http://%[1]s:%[3]d/x", host, port, other)))
+		if want := fmt.Sprintf("%s:%d /x\n", host, port); string(got.Stdout) != want || !got.Failed() {
+			t.Errorf("%s: %s%s", host, got.Stdout, got.Stderr)
+		}
+	}
+	log, err := x.ServerLog(t.Context(), ServerName{ID: s.ID}, 0)
+	if err != nil || !strings.Contains(string(log.Text), "/of-a-server") {
+		t.Errorf("the server has read %s, %v", log.Text, err)
+	}
+	if c, err := x.DialLocal(port); err != nil {
+		t.Error(err)
+	} else {
+		c.Close()
+	}
+	want := fmt.Sprintf("nothing listens on port %d of the localhost of commands; --allow-local %[1]d opens that port of this machine", other)
+	if _, err := x.DialLocal(other); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

@@ -128,8 +128,13 @@ func (r *relay) accept(l net.Listener) {
 
 // carry joins a connection with the port in the network.
 func (r *relay) carry(outer *net.TCPConn) {
+	join(outer, r.dial)
+}
+
+// join copies between a connection and another one that it makes, and closes both.
+func join(outer *net.TCPConn, dial func() (net.Conn, error)) {
 	defer outer.Close()
-	c, err := r.dial()
+	c, err := dial()
 	if err != nil {
 		outer.SetLinger(0) // it ends as if nothing had listened
 		return

@@ -38,6 +38,7 @@ type Config struct {
 	Limits     Limits
 	AllowSysV  bool         // let commands use System V's IPC of all programs of the user, where they cannot have their own
 	Egress     egress.Rules // the hosts that commands reach without Network
+	Local      []int        // ports of this machine that commands reach without Network
 	plain      bool         // make no view, as where the kernel lets this process make none
 	shared     bool         // make no network, as where the kernel lets this process make none
 
@@ -92,6 +93,7 @@ func (x *Runner) Close() {
 // A reach says which hosts a command reaches from a network of its own.
 type reach struct {
 	egress.Rules
+	Local []int             `json:",omitempty"` // ports of this machine
 	Hosts map[string]string `json:",omitempty"` // see [egress.Dialer]
 }
 
@@ -107,4 +109,4 @@ func (r reach) String() string {
 }
 
 // reach returns the hosts that commands reach.
-func (x *Runner) reach() reach { return reach{x.cfg.Egress, x.cfg.hosts} }
+func (x *Runner) reach() reach { return reach{x.cfg.Egress, x.cfg.Local, x.cfg.hosts} }
