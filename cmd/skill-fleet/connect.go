@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -18,29 +20,56 @@ type options struct {
 	nats   string // URLs of the servers, separated by commas
 	creds  string // file of credentials; "" for none
 	config string // fleet.toml; "" means that of the configuration
+	noAuth bool   // let a worker take runs from a server that asks for no login
 }
 
 // defaultNATS is where dev lets its server listen.
 const defaultNATS = "nats://127.0.0.1:4222"
 
-func (o *options) add(f *pflag.FlagSet, getenv func(string) string) {
-	f.StringVar(&o.nats, "nats", cmp.Or(getenv("NATS_URL"), defaultNATS), "connect to the NATS servers at `URL`, several separated by commas (NATS_URL)")
+// loginFile is the name of the file in the folder of dev with the URL of its server, login included.
+const loginFile = "login"
+
+// addNoAuth adds the flag of the commands that carry out runs.
+func (o *options) addNoAuth(f *pflag.FlagSet) {
+	f.BoolVar(&o.noAuth, "no-auth", false, "take runs from a server that asks for no login: whoever reaches it can run commands here")
+}
+
+func (o *options) add(f *pflag.FlagSet, c *cli) {
+	getenv := c.getenv
+	f.StringVar(&o.nats, "nats", cmp.Or(getenv("NATS_URL"), c.devURL(), defaultNATS), "connect to the NATS servers at `URL`, several separated by commas (NATS_URL; else that of skill-fleet dev)")
 	f.Lookup("nats").DefValue = defaultNATS // what help says; the variable may hold a password
 	f.StringVar(&o.creds, "creds", getenv("NATS_CREDS"), "use the NATS credentials in `FILE` (NATS_CREDS)")
 	f.StringVar(&o.config, "config", "", "read the settings of this machine from `FILE` (default fleet.toml in the folder skill of the configuration)")
 }
 
-// connect returns the plane that the flags name. The caller closes it.
-func (o *options) connect(ctx context.Context, s settings) (*jetstream.Plane, error) {
+// devURL returns the URL that skill-fleet dev has written in its own folder, "" if it has not.
+func (c *cli) devURL() string {
+	state, err := c.stateDir()
+	if err != nil {
+		return ""
+	}
+	data, _ := os.ReadFile(filepath.Join(state, "dev", loginFile))
+	return strings.TrimSpace(string(data))
+}
+
+// connect returns the plane that the flags name. With closed, it refuses servers without a
+// login. The caller closes the plane.
+func (o *options) connect(ctx context.Context, s settings, closed bool) (*jetstream.Plane, error) {
 	servers, err := o.servers()
 	if err != nil {
 		return nil, err
 	}
 	p, err := jetstream.Connect(ctx, jetstream.Options{
-		Servers: servers, Creds: o.creds, Name: cmp.Or(s.Worker.Name, "skill-fleet"), Patience: s.patience(), Waiting: s.jobs(),
+		Servers: servers, Creds: o.creds, Closed: closed, Name: cmp.Or(s.Worker.Name, "skill-fleet"), Patience: s.patience(), Waiting: s.jobs(),
 	})
-	if errors.Is(err, jetstream.ErrUnreachable) {
-		err = fmt.Errorf("%w; start one with skill-fleet dev, or name those of the fleet with --nats", err)
+	for kind, hint := range map[error]string{
+		jetstream.ErrUnreachable: "start one with skill-fleet dev, or name those of the fleet with --nats",
+		jetstream.ErrLogin:       "give its login with --nats nats://USER:PASSWORD@HOST or --creds FILE",
+		jetstream.ErrOpen:        "set up a login there, or type --no-auth",
+	} {
+		if errors.Is(err, kind) {
+			err = fmt.Errorf("%w; %s", err, hint)
+		}
 	}
 	return p, err
 }
@@ -80,6 +109,6 @@ func (o *options) open(ctx context.Context) (*jetstream.Plane, settings, error) 
 	if err != nil {
 		return nil, s, err
 	}
-	p, err := o.connect(ctx, s)
+	p, err := o.connect(ctx, s, false)
 	return p, s, err
 }

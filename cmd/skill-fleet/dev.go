@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +29,9 @@ func (c *cli) devCommand(o *options) *cobra.Command {
 		Use:   "dev [flags]",
 		Short: "Run a whole fleet in this process: a server and a worker",
 		Long: `dev starts a NATS server on this machine and a worker, to try things out. What it has
-accepted stays in the folder of --dir, and it goes on with that when it is started again.`,
+accepted stays in the folder of --dir, and it goes on with that when it is started again.
+The server lets in who knows its login, which dev makes once and keeps in the file login of
+that folder; the other commands read it there.`,
 		Example: "  skill-fleet dev --slots 8",
 		Args:    usage.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -34,6 +40,7 @@ accepted stays in the folder of --dir, and it goes on with that when it is start
 	}
 	f := cmd.Flags()
 	addWorker(f, &d.worker)
+	o.addNoAuth(f)
 	f.StringVar(&d.dir, "dir", "", "keep the server's state in `DIR` (default below XDG_STATE_HOME)")
 	f.IntVar(&d.port, "port", 4222, "let the server listen on `PORT` of 127.0.0.1 (0: a free one)")
 	return cmd
@@ -58,23 +65,62 @@ func (c *cli) dev(ctx context.Context, o options, d devOptions) error {
 	if _, err := c.workerConfig(&s); err != nil { // before anything is started
 		return err
 	}
-	var server *jetstream.Server
-	if err = os.MkdirAll(d.dir, 0o700); err == nil {
-		server, err = jetstream.StartServer(jetstream.ServerOptions{Dir: filepath.Join(d.dir, "nats"), Port: d.port, Errors: c.stderr})
+	if err := os.MkdirAll(d.dir, 0o700); err != nil {
+		return err
 	}
+	server, url, err := c.devServer(d, !o.noAuth)
 	if err != nil {
-		return fmt.Errorf("%w; choose another port with --port, another folder with --dir", err)
+		return err
 	}
 	defer server.Shutdown()
-	o.nats, o.creds = server.URL(), ""
+	o.nats, o.creds = url, ""
 	flag := ""
-	if o.nats != defaultNATS {
-		flag = "--nats " + o.nats + " "
+	if c.devURL() != url {
+		flag = "--nats " + url + " "
 	}
-	fmt.Fprintf(c.stdout, `The fleet is ready. In another terminal:
+	fmt.Fprintf(c.stdout, `The fleet is ready at %[2]s
+In another terminal:
   skill-fleet %[1]ssubmit EXPERT "QUERY" -C DIR
   skill-fleet %[1]sruns --follow ID
   skill-fleet %[1]sfetch ID
-`, flag)
+`, flag, url)
 	return c.work(ctx, &o, s)
+}
+
+// devServer starts the server of dev, and writes its URL with the login into loginFile.
+func (c *cli) devServer(d devOptions, login bool) (server *jetstream.Server, address string, err error) {
+	file := filepath.Join(d.dir, loginFile)
+	o := jetstream.ServerOptions{Dir: filepath.Join(d.dir, "nats"), Port: d.port, Errors: c.stderr}
+	var user *url.Userinfo
+	if login {
+		o.User, o.Password = "dev", password(file)
+		user = url.UserPassword(o.User, o.Password)
+	}
+	if server, err = jetstream.StartServer(o); err != nil {
+		return nil, "", fmt.Errorf("%w; choose another port with --port, another folder with --dir", err)
+	}
+	u, err := url.Parse(server.URL())
+	if err == nil {
+		u.User = user
+		if err = os.Remove(file); err == nil || errors.Is(err, os.ErrNotExist) {
+			err = os.WriteFile(file, []byte(u.String()+"\n"), 0o600)
+		}
+	}
+	if err != nil {
+		server.Shutdown()
+		return nil, "", err
+	}
+	return server, u.String(), nil
+}
+
+// password returns the password in a login file, so that clients of an earlier start still reach
+// the server, or a new one.
+func password(file string) string {
+	data, _ := os.ReadFile(file)
+	if old, err := url.Parse(strings.TrimSpace(string(data))); err == nil {
+		if kept, ok := old.User.Password(); ok {
+			return kept
+		}
+	}
+	return rand.Text()
 }

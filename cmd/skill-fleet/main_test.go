@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -124,7 +125,13 @@ func newFolder(t *testing.T) string {
 // startDev starts skill-fleet dev until the end of the test, and returns its URL.
 func startDev(t *testing.T) string {
 	t.Helper()
-	cmd := program(t, "dev", "--dir", t.TempDir(), "--port", "0", "--name", "w1", "--model", "scripted")
+	return startDevIn(t, t.TempDir())
+}
+
+// startDevIn does that with the folder dir, and further flags.
+func startDevIn(t *testing.T, dir string, flags ...string) string {
+	t.Helper()
+	cmd := program(t, append([]string{"dev", "--dir", dir, "--port", "0", "--name", "w1", "--model", "scripted"}, flags...)...)
 	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+newEndpoint(t), "OPENAI_API_KEY=sk-test")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -141,7 +148,7 @@ func startDev(t *testing.T) string {
 		}
 	})
 	var said []byte
-	url := regexp.MustCompile(`--nats (nats://\S+) submit`)
+	url := regexp.MustCompile(`ready at (nats://\S+)\n`)
 	for buf := make([]byte, 1024); url.Find(said) == nil; {
 		n, err := stdout.Read(buf)
 		if said = append(said, buf[:n]...); err != nil {
@@ -204,6 +211,49 @@ func TestDev(t *testing.T) {
 	}
 	if _, stderr, code := run(t, "--nats", nats, "runs", "--follow", "none"); code != exitFailed || !strings.Contains(stderr, "no such run") {
 		t.Errorf("follow no run: %d %s", code, stderr)
+	}
+}
+
+// TestLogin lets in who knows the login of dev, and has workers refuse a server without one.
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	dir := filepath.Join(state, "skill-fleet", "dev")
+	asked := startDevIn(t, dir)
+	file := filepath.Join(dir, loginFile)
+	if data, err := os.ReadFile(file); err != nil || string(data) != asked+"\n" {
+		t.Errorf("the login file holds %q (%v), and dev said %s", data, err, asked)
+	}
+	if info, err := os.Stat(file); err == nil && runtime.GOOS != "windows" && info.Mode() != 0o600 {
+		t.Errorf("the mode of the login file is %v", info.Mode())
+	}
+	runs := program(t, "runs")
+	runs.Env = append(runs.Env, "XDG_STATE_HOME="+state, "NATS_URL=")
+	if out, err := runs.CombinedOutput(); err != nil {
+		t.Errorf("runs with the login file: %v %s", err, out)
+	}
+	_, host, found := strings.Cut(asked, "@")
+	if _, stderr, code := run(t, "--nats", host, "runs"); !found || code != exitFailed || !strings.Contains(stderr, "refuses the login at "+host+"; give its login with --nats nats://USER:PASSWORD@HOST") {
+		t.Errorf("runs without a login: %d %s", code, stderr)
+	}
+	if _, stderr, code := run(t, "--nats", "nats://dev:guessed@"+host, "runs"); code != exitFailed || strings.Contains(stderr, "guessed") {
+		t.Errorf("runs with a wrong login: %d %s", code, stderr)
+	}
+	if kept := password(file); !strings.Contains(asked, ":"+kept+"@") {
+		t.Errorf("the next start has another password, %q", kept)
+	}
+
+	open := startDevIn(t, t.TempDir(), "--no-auth")
+	if strings.Contains(open, "@") {
+		t.Errorf("dev --no-auth has a login: %s", open)
+	}
+	if out, stderr, code := run(t, "--nats", open, "runs"); code != exitOK {
+		t.Errorf("runs of an open server: %d %s %s", code, out, stderr)
+	}
+	worker := program(t, "--nats", open, "worker", "--name", "w2", "--root", t.TempDir(), "--model", "scripted")
+	worker.Env = append(worker.Env, "OPENAI_BASE_URL=http://127.0.0.1:1", "OPENAI_API_KEY=sk-test")
+	if out, err := worker.CombinedOutput(); err == nil || !strings.Contains(string(out), "asks for no login") || !strings.Contains(string(out), "--no-auth") {
+		t.Errorf("a worker of an open server: %v %s", err, out)
 	}
 }
 

@@ -25,6 +25,7 @@ second one it ends at once.
 
 The model, its keys and its address are those of this machine, never of a workspace:
 --model, --provider or fleet.toml, and variables such as OPENAI_API_KEY and OPENAI_BASE_URL.
+A server that lets clients in without a login is refused, unless you type --no-auth.
 
   [worker]
   name = "w1"
@@ -80,6 +81,7 @@ func (c *cli) workerCommand(o *options) *cobra.Command {
 		},
 	}
 	addWorker(cmd.Flags(), &flags)
+	o.addNoAuth(cmd.Flags())
 	return cmd
 }
 
@@ -89,7 +91,7 @@ func (c *cli) work(ctx context.Context, o *options, s settings) error {
 	if err != nil {
 		return err
 	}
-	p, err := o.connect(ctx, s)
+	p, err := o.connect(ctx, s, !o.noAuth)
 	if err != nil {
 		return err
 	}

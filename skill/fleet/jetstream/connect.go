@@ -33,6 +33,7 @@ import (
 type Options struct {
 	Servers  []string      // URLs; one must answer
 	Creds    string        // a file of credentials; "" for none
+	Closed   bool          // refuse a server that lets clients in without a login
 	Name     string        // of this connection, as the servers list it
 	Replicas int           // copies of each stream; 0 means 3, or 1 for a server without a cluster
 	Patience time.Duration // 0 means [fleet.Patience]
@@ -86,7 +87,14 @@ func Connect(ctx context.Context, o Options) (*Plane, error) {
 		if errors.As(err, new(*url.Error)) {
 			return nil, fmt.Errorf("%s: a URL is malformed; in a password, write / as %%2F, @ as %%40 and : as %%3A", addresses(o.Servers))
 		}
+		if errors.Is(err, nats.ErrAuthorization) {
+			return nil, fmt.Errorf("%w at %s", ErrLogin, addresses(o.Servers))
+		}
 		return nil, fmt.Errorf("%w at %s: %w", ErrUnreachable, addresses(o.Servers), err)
+	}
+	if o.Closed && !nc.AuthRequired() {
+		nc.Close()
+		return nil, fmt.Errorf("%w at %s", ErrOpen, addresses(o.Servers))
 	}
 	p := &Plane{nc: nc, patience: cmp.Or(o.Patience, fleet.Patience), queues: map[string]int{}, silences: map[string]int{}, empties: map[string]int{}}
 	if p.js, err = jetstream.New(nc); err == nil {

@@ -17,6 +17,10 @@ import (
 var (
 	// ErrUnreachable is the error of what no server answers.
 	ErrUnreachable = errors.New("the queue cannot be reached")
+	// ErrLogin is the error of a server that refuses the login, or the lack of one.
+	ErrLogin = errors.New("the server refuses the login")
+	// ErrOpen is the error of a server that asks clients for no login, see [Options].
+	ErrOpen = errors.New("the server asks for no login: whoever reaches it may have workers run commands")
 	// errBusy is the error of a try that another one is in the way of.
 	errBusy = errors.New("another change is being stored")
 	// errFull is the error of publishing to a subject that has its most messages.

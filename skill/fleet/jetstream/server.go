@@ -16,10 +16,12 @@ import (
 
 // ServerOptions say what a server in this process is. Dir is needed.
 type ServerOptions struct {
-	Dir       string    // where it stores what it has accepted
-	Name      string    // unique in its cluster; "" means "skill"
-	Host      string    // "" means 127.0.0.1
-	Port      int       // 0 means a free one
+	Dir       string // where it stores what it has accepted
+	Name      string // unique in its cluster; "" means "skill"
+	Host      string // "" means 127.0.0.1
+	Port      int    // 0 means a free one
+	User      string // clients need this name and the password; "" lets every client in
+	Password  string
 	Monitor   int       // the port of its state over HTTP; 0 means none
 	SyncLater bool      // whether it acknowledges before what it has written is on the disk
 	Cluster   int       // the port of its routes to the others of its cluster; 0 means that it is alone
@@ -38,6 +40,7 @@ type Server struct {
 func StartServer(o ServerOptions) (*Server, error) {
 	opts := &server.Options{
 		ServerName: cmp.Or(o.Name, "skill"), Host: cmp.Or(o.Host, "127.0.0.1"), Port: cmp.Or(o.Port, server.RANDOM_PORT),
+		Username: o.User, Password: o.Password,
 		HTTPHost: "127.0.0.1", HTTPPort: o.Monitor,
 		JetStream: true, StoreDir: o.Dir, SyncAlways: !o.SyncLater,
 		NoSigs: true, NoLog: true,
