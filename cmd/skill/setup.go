@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,10 +15,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"textskill/cmd/internal/usage"
 	"textskill/contrib"
 	rawjson "textskill/parser/json"
+	"textskill/skill"
+	"textskill/skill/dialect"
 )
 
 // A host is a program that starts MCP servers, with the place and form of its configuration.
@@ -25,11 +29,22 @@ type host struct {
 	name   string
 	title  string
 	file   func(places) string
+	inside string   // the file in a project's folder, for this project alone; "" for none
 	toml   bool     // the file is TOML; else JSON, with comments
 	keys   []string // of the object or table in the file that lists servers
 	entry  func(command string, args []string) entry
 	folder string // what the host writes for the project's folder; "" if servers start in it, "-" if it has none
 	reload string // what makes the host read its file again
+}
+
+// setupOptions are the flags of skill setup.
+type setupOptions struct {
+	*options
+	tools []string
+	ask   string
+	pass  []string // the arguments of "skill mcp" that the flags say
+
+	remove, show, user, project, check bool
 }
 
 // entry is how a host has a server: names and values, in the order to write them.
@@ -44,25 +59,25 @@ type member struct {
 type places struct{ home, config string }
 
 var hosts = []host{
-	{name: "claude-code", title: "Claude Code", keys: []string{"mcpServers"}, entry: stdioEntry,
+	{name: "claude-code", title: "Claude Code", inside: ".mcp.json", keys: []string{"mcpServers"}, entry: stdioEntry,
 		file:   func(p places) string { return filepath.Join(p.home, ".claude.json") },
 		reload: "start Claude Code again; /mcp lists the server"},
 	{name: "claude-desktop", title: "Claude Desktop", keys: []string{"mcpServers"}, entry: plainEntry, folder: "-",
 		file:   func(p places) string { return filepath.Join(p.config, "Claude", "claude_desktop_config.json") },
 		reload: "quit Claude Desktop and start it again"},
-	{name: "cursor", title: "Cursor", keys: []string{"mcpServers"}, entry: plainEntry, folder: "${workspaceFolder}",
+	{name: "cursor", title: "Cursor", inside: ".cursor/mcp.json", keys: []string{"mcpServers"}, entry: plainEntry, folder: "${workspaceFolder}",
 		file:   func(p places) string { return filepath.Join(p.home, ".cursor", "mcp.json") },
 		reload: "Cursor reads the file by itself; its settings list the server under MCP"},
-	{name: "vscode", title: "VS Code", keys: []string{"servers"}, entry: stdioEntry, folder: "${workspaceFolder}",
+	{name: "vscode", title: "VS Code", inside: ".vscode/mcp.json", keys: []string{"servers"}, entry: stdioEntry, folder: "${workspaceFolder}",
 		file:   func(p places) string { return filepath.Join(p.config, "Code", "User", "mcp.json") },
 		reload: "VS Code reads the file by itself; run \"MCP: List Servers\" to start the server"},
-	{name: "codex", title: "Codex", keys: []string{"mcp_servers"}, entry: plainEntry, toml: true,
+	{name: "codex", title: "Codex", inside: ".codex/config.toml", keys: []string{"mcp_servers"}, entry: plainEntry, toml: true,
 		file:   func(p places) string { return filepath.Join(p.home, ".codex", "config.toml") },
 		reload: "start codex again; \"codex mcp list\" lists the server"},
-	{name: "gemini", title: "Gemini CLI", keys: []string{"mcpServers"}, entry: plainEntry,
+	{name: "gemini", title: "Gemini CLI", inside: ".gemini/settings.json", keys: []string{"mcpServers"}, entry: plainEntry,
 		file:   func(p places) string { return filepath.Join(p.home, ".gemini", "settings.json") },
 		reload: "start gemini again; /mcp lists the server"},
-	{name: "opencode", title: "opencode", keys: []string{"mcp"}, entry: opencodeEntry,
+	{name: "opencode", title: "opencode", inside: "opencode.json", keys: []string{"mcp"}, entry: opencodeEntry,
 		file:   func(p places) string { return filepath.Join(p.home, ".config", "opencode", "opencode.json") },
 		reload: "start opencode again"},
 }
@@ -85,7 +100,8 @@ const serverName = "skill"
 const setupLong = `setup writes into the configuration of a host that it starts "skill mcp". What else the
 file holds stays as it is, with its comments; before a change the file is copied to
 FILE.bak, or FILE.bak2 and so on where FILE.bak holds something else. Without -C the
-server works in the folder of the host's project.
+server works in the folder of the host's project. --project writes the file that the
+host reads in the project's folder alone. --check starts the server as the host would.
 
 achilles and agent-skill are files for agents. "setup achilles DIR" writes the folder
 file-system into DIR/skills, where AchillesAgentLib finds it. "setup agent-skill" writes
@@ -95,33 +111,78 @@ home folder. They name this program by its path. A file of another origin stays.
 Hosts: `
 
 func (c *cli) setupCommand(o *options) *cobra.Command {
-	var remove, show, user bool
+	s := setupOptions{options: o}
 	names := append(hostNames(), packageNames()...)
 	cmd := &cobra.Command{
 		Use:       "setup [flags] HOST [DIR]",
 		Short:     "Connect an editor or agent to this program",
 		Long:      setupLong + strings.Join(hostNames(), ", ") + ".",
-		Example:   "  skill setup claude-code\n  skill setup claude-desktop -C ~/notes\n  skill setup --print cursor\n  skill setup --remove vscode\n  skill setup achilles ~/agent",
+		Example:   "  skill setup claude-code\n  skill setup claude-code --check\n  skill setup cursor --project --allow-domain go\n  skill setup claude-desktop -C ~/notes\n  skill setup --print cursor\n  skill setup --remove vscode\n  skill setup achilles ~/agent",
 		Args:      usage.Arguments(1, 2, "a host: "+strings.Join(names, ", ")),
 		ValidArgs: names,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			p := contrib.Named(args[0])
 			switch {
 			case p != nil:
-				return c.setupPackage(o, p, args[1:], user, remove, show)
+				if err := usage.CheckUseless(cmd, "on "+p.Name, append(serverFlags, "project", "check")...); err != nil {
+					return err
+				}
+				return c.setupPackage(o, p, args[1:], s.user, s.remove, s.show)
 			case len(args) > 1:
 				return fmt.Errorf("unexpected word %q after %s", args[1], args[0])
-			case user:
+			case s.user:
 				return fmt.Errorf("--user is for agent-skill; %s is set up for the user in any case", args[0])
 			}
-			return c.setup(o, args[0], remove, show)
+			s.pass = passed(cmd)
+			return c.setup(cmd.Context(), &s, args[0])
 		},
 	}
-	cmd.Flags().BoolVar(&remove, "remove", false, "take the server out of the configuration")
-	cmd.Flags().BoolVar(&show, "print", false, "print the file as it would be, and change nothing")
-	cmd.Flags().BoolVar(&user, "user", false, "with agent-skill: in the home folder, for all projects")
-	o.obey(cmd, "--workspace")
+	f := cmd.Flags()
+	f.BoolVar(&s.check, "check", false, "start the server that the host is told to start, and list its tools")
+	f.BoolVar(&s.project, "project", false, "write the host's file in the project's folder, for that project alone")
+	f.BoolVar(&s.remove, "remove", false, "take the server out of the configuration")
+	f.BoolVar(&s.show, "print", false, "print the file as it would be, and change nothing")
+	f.BoolVar(&s.user, "user", false, "with agent-skill: in the home folder, for all projects")
+	f.StringSliceVar(&s.tools, "tools", nil, "serve `DIALECT`, repeated or joined by commas: "+strings.Join(dialect.Names(), ", "))
+	f.Var(choice{&s.ask, "WHAT", asks}, "ask", "let the host ask you before calls that `WHAT`: destroy, change or never (default never)")
+	o.obey(cmd, "--workspace", "--read-only", "--network", "--allow-domain")
 	return cmd
+}
+
+// serverFlags are flags of "skill mcp" that setup passes on.
+var serverFlags = []string{"tools", "ask", "read-only", "network", "allow-domain"}
+
+// passed returns those of serverFlags that were given, as arguments.
+func passed(cmd *cobra.Command) (args []string) {
+	for _, name := range serverFlags {
+		f := cmd.Flags().Lookup(name)
+		list, several := f.Value.(pflag.SliceValue)
+		switch {
+		case !f.Changed:
+		case several:
+			args = append(args, "--"+name, strings.Join(list.GetSlice(), ","))
+		case f.Value.Type() == "bool" && f.Value.String() == "true":
+			args = append(args, "--"+name)
+		case f.Value.Type() != "bool":
+			args = append(args, "--"+name, f.Value.String())
+		}
+	}
+	return args
+}
+
+// nearHost returns the host that a person may have meant: claude-code for claude.
+func nearHost(word string) string {
+	word = strings.ReplaceAll(strings.ToLower(word), " ", "-")
+	best, least := "", 3
+	for _, name := range append(hostNames(), packageNames()...) {
+		if strings.HasPrefix(name, word) || strings.HasPrefix(word, name) {
+			return name
+		}
+		if d := skill.Distance(word, name); d < least {
+			best, least = name, d
+		}
+	}
+	return best
 }
 
 func packageNames() (names []string) {
@@ -182,39 +243,70 @@ func (c *cli) printPackage(p *contrib.Package, program string) error {
 	return c.failed(err)
 }
 
-// setup is skill setup.
-func (c *cli) setup(o *options, name string, remove, show bool) error {
+// hostNamed returns the host of a name.
+func hostNamed(name string) (host, error) {
 	i := slices.Index(hostNames(), name)
-	if i < 0 {
-		return fmt.Errorf("%q is not a host; there are %s", name, strings.Join(append(hostNames(), packageNames()...), ", "))
+	if i >= 0 {
+		return hosts[i], nil
 	}
-	h := hosts[i]
-	var e entry
-	if !remove {
-		var err error
-		if e, err = h.server(c.program(), o.workspace); err != nil {
+	if near := nearHost(name); near != "" {
+		return host{}, fmt.Errorf("%q is not a host; did you mean %s?", name, near)
+	}
+	return host{}, fmt.Errorf("%q is not a host; there are %s", name, strings.Join(append(hostNames(), packageNames()...), ", "))
+}
+
+// setup is skill setup.
+func (c *cli) setup(ctx context.Context, s *setupOptions, name string) error {
+	h, err := hostNamed(name)
+	if err != nil {
+		return err
+	}
+	if i := slices.Index(mcpDialects(s.tools), nil); i >= 0 {
+		return fmt.Errorf("--tools %s is not a dialect; there are %s", s.tools[i], strings.Join(dialect.Names(), ", "))
+	}
+	if s.network && len(s.allowed) > 0 {
+		return errors.New("--network reaches every host; leave it out to name hosts with --allow-domain")
+	}
+	if s.project && h.inside == "" {
+		return fmt.Errorf("%s has no project; leave --project out", h.title)
+	}
+	var words []string
+	if !s.remove && !s.check {
+		if words, err = h.server(c.program(), s); err != nil {
 			return err
 		}
-		if err := checkDir(o.workspace); err != nil {
-			return c.failed(err)
-		}
 	}
-	p, err := c.places()
+	if err := checkDir(s.workspace); err != nil {
+		return c.failed(err)
+	}
+	file, err := c.hostFile(h, s)
 	if err != nil {
 		return c.failed(err)
 	}
-	file, before, err := h.read(p)
-	if err != nil {
+	file, before, err := readHost(file)
+	switch {
+	case err != nil:
 		return c.failed(err)
+	case s.check:
+		return c.failed(c.checkHost(ctx, h, s, file, before))
+	}
+	return c.writeHost(h, s, words, file, before)
+}
+
+// writeHost puts the server that words start into a host's file, or takes it out of there.
+func (c *cli) writeHost(h host, s *setupOptions, words []string, file string, before []byte) error {
+	var e entry
+	if words != nil {
+		e = h.entry(words[0], words[1:])
 	}
 	after, err := h.edit(before, e)
 	switch {
 	case err != nil:
 		return c.failed(fmt.Errorf("%s: %w; the file is left as it is: mend it, and type this again", file, err))
-	case show:
+	case s.show:
 		_, err := c.stdout.Write(after)
 		return err
-	case bytes.Equal(before, after) && remove:
+	case bytes.Equal(before, after) && s.remove:
 		fmt.Fprintf(c.stdout, "%s has no server %s in %s\n", h.title, serverName, file)
 		return nil
 	case bytes.Equal(before, after):
@@ -225,17 +317,29 @@ func (c *cli) setup(o *options, name string, remove, show bool) error {
 	if err != nil {
 		return c.failed(err)
 	}
-	done, reload := "is set up in", h.reload
-	if remove {
-		done = "no longer starts skill: it is taken out of"
-		reload, _, _ = strings.Cut(reload, ";") // no list has the server any more
-	}
 	kept := ""
 	if backup != "" {
 		kept = "; the file as it was is " + backup
 	}
-	fmt.Fprintf(c.stdout, "%s %s %s%s\n%s\n", h.title, done, file, kept, reload)
+	if s.remove {
+		reload, _, _ := strings.Cut(h.reload, ";") // no list has the server any more
+		fmt.Fprintf(c.stdout, "%s no longer starts skill: it is taken out of %s%s\n%s\n", h.title, file, kept, reload)
+		return nil
+	}
+	fmt.Fprintf(c.stdout, "%s is set up in %s%s\nit will start: %s\n%s\n", h.title, file, kept, strings.Join(words, " "), h.reload)
 	return nil
+}
+
+// hostFile returns the file of a host that the flags mean.
+func (c *cli) hostFile(h host, s *setupOptions) (string, error) {
+	if s.project {
+		return filepath.Abs(filepath.Join(s.workspace, filepath.FromSlash(h.inside)))
+	}
+	p, err := c.places()
+	if err != nil {
+		return "", err
+	}
+	return h.file(p), nil
 }
 
 // checkDir fails if the workspace is not a directory; "" is that of the host's project.
@@ -251,9 +355,9 @@ func checkDir(workspace string) error {
 	return nil
 }
 
-// read returns the name of the host's file and what it holds, nothing for none.
-func (h host) read(p places) (file string, data []byte, err error) {
-	file = h.file(p)
+// readHost returns the file that a name leads to and what it holds, nothing for none.
+func readHost(name string) (file string, data []byte, err error) {
+	file = name
 	if real, err := filepath.EvalSymlinks(file); err == nil {
 		file = real // a link to the file stays one
 	}
@@ -273,17 +377,17 @@ func hostNames() (names []string) {
 	return names
 }
 
-// server returns the entry that starts this program in a workspace; "" means that of
-// the host's project.
-func (h host) server(program, workspace string) (entry, error) {
+// server returns the command line that starts this program as the flags say. Without -C, and in a
+// project's own file, it works in the folder of the host's project.
+func (h host) server(program string, s *setupOptions) ([]string, error) {
 	command, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"mcp"}
+	args := []string{command, "mcp"}
 	switch {
-	case workspace != "":
-		dir, err := filepath.Abs(workspace)
+	case s.workspace != "" && !s.project:
+		dir, err := filepath.Abs(s.workspace)
 		if err != nil {
 			return nil, err
 		}
@@ -293,7 +397,7 @@ func (h host) server(program, workspace string) (entry, error) {
 	case h.folder != "":
 		args = append(args, "-C", h.folder)
 	}
-	return h.entry(command, args), nil
+	return append(args, s.pass...), nil
 }
 
 // places returns where hosts of this user keep their configuration.

@@ -2,16 +2,24 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
 
 	"textskill/cmd/internal/usage"
+	"textskill/skill"
+	"textskill/skill/agent"
 )
 
 // edit sets or, if e is nil, removes the server in what the host's file holds. A byte order
@@ -263,4 +271,76 @@ func change(v map[string]any, path []string, e entry) {
 			v[m.name] = read
 		}
 	}
+}
+
+// checkTime is how long a server may take to start and to list its tools.
+const checkTime = 30 * time.Second
+
+// checkHost starts the server that a host's file names, as the host would, and prints its tools.
+func (c *cli) checkHost(ctx context.Context, h host, s *setupOptions, file string, data []byte) error {
+	words, err := h.command(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	again := fmt.Sprintf("type: %s setup %s", c.program(), h.name)
+	if s.project {
+		again += " --project"
+	}
+	if len(words) == 0 {
+		return fmt.Errorf("%s has no server %s in %s; %s", h.title, serverName, file, again)
+	}
+	dir, err := filepath.Abs(cmp.Or(s.workspace, "."))
+	if err != nil {
+		return err
+	}
+	for i, word := range words {
+		if h.folder != "" && word == h.folder {
+			words[i] = dir
+		}
+	}
+	fmt.Fprintf(c.stdout, "%s starts: %s\n", h.title, strings.Join(words, " "))
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	x, err := skill.New(skill.Config{Dir: dir, Program: c.program(), Journal: skill.Journal{Off: true}, Fence: skill.FenceOff, Unfenced: true})
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	names, err := agent.ToolNames(ctx, x, skill.Program{Command: words[0], Args: words[1:], Env: os.Environ()})
+	if err != nil {
+		return fmt.Errorf("it does not work: %w\n%s, then check it again", err, again)
+	}
+	fmt.Fprintf(c.stdout, "it works and has %d tools: %s\n", len(names), strings.Join(names, ", "))
+	return nil
+}
+
+// command returns the words of the command that a host's file has for this server, nil for none.
+func (h host) command(data []byte) (words []string, err error) {
+	all := map[string]any{}
+	switch {
+	case h.toml:
+		all, err = readTOML(bytes.TrimPrefix(data, []byte("\ufeff")))
+	case len(bytes.TrimSpace(data)) > 0:
+		data, err = hujson.Standardize(bytes.TrimPrefix(data, []byte("\ufeff")))
+		if err == nil {
+			err = json.Unmarshal(data, &all)
+		}
+	}
+	var at any = all
+	for _, key := range append(h.keys, serverName) {
+		table, _ := at.(map[string]any)
+		at = table[key]
+	}
+	server, _ := at.(map[string]any)
+	for _, name := range []string{"command", "args"} {
+		switch v := server[name].(type) {
+		case string:
+			words = append(words, v)
+		case []any:
+			for _, word := range v {
+				words = append(words, fmt.Sprint(word))
+			}
+		}
+	}
+	return words, err
 }

@@ -133,10 +133,7 @@ func (v *server) dial(ctx context.Context, t *task, c SkillConfig) (err error) {
 		return err
 	}
 	context.AfterFunc(ctx, v.process.Stop)
-	v.session, err = client.Connect(ctx, &mcp.IOTransport{
-		Reader: newServerOutput(v.process.Stdout), Writer: serverInput{v.process.Stdin}, MaxLineLength: -1,
-	}, nil)
-	return err
+	return v.speak(ctx, client)
 }
 
 // program returns the program of a skill's server. Its environment has only the variables
@@ -195,6 +192,36 @@ func (v *server) tools(ctx context.Context) (list []tool, err error) {
 		list = append(list, own)
 	}
 	return list, nil
+}
+
+// ToolNames starts an MCP server and returns the names of its tools.
+func ToolNames(ctx context.Context, x *skill.Executor, p skill.Program) (names []string, err error) {
+	process, err := x.StartProcess(p)
+	if err != nil {
+		return nil, err
+	}
+	v := &server{process: process, cancel: func() {}}
+	defer v.close()
+	defer context.AfterFunc(ctx, process.Stop)()
+	if err = v.speak(ctx, mcp.NewClient(&mcp.Implementation{Name: "skill", Version: "1"}, nil)); err == nil {
+		var tools []tool
+		tools, err = v.tools(ctx)
+		for _, t := range tools {
+			names = append(names, t.Name)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w%s", plainError(v.exitError(err)), v.lastStderr())
+	}
+	return names, nil
+}
+
+// speak opens the session with the program that was started.
+func (v *server) speak(ctx context.Context, client *mcp.Client) (err error) {
+	v.session, err = client.Connect(ctx, &mcp.IOTransport{
+		Reader: newServerOutput(v.process.Stdout), Writer: serverInput{v.process.Stdin}, MaxLineLength: -1,
+	}, nil)
+	return err
 }
 
 // ToolName returns a name that all providers accept: at most 64 letters, digits, _ and -.
