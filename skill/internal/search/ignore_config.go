@@ -11,13 +11,13 @@ const maxIncludes = 50
 // excludesFile returns the last core.excludesFile that a file of git's settings
 // sets, itself or through included files, and whether it does. Files that it
 // includes on a condition are not read.
-func excludesFile(read func(abs string) []byte, file string) (name string, set bool) {
+func excludesFile(read reader, file string) (name string, set bool) {
 	includes := maxIncludes
 	return excludesIn(read, file, &includes)
 }
 
-func excludesIn(read func(abs string) []byte, file string, includes *int) (name string, set bool) {
-	c := config{text: strings.TrimPrefix(string(read(file)), "\ufeff")}
+func excludesIn(read reader, file string, includes *int) (name string, set bool) {
+	c := config{text: strings.TrimPrefix(string(read(file, maxRules)), "\ufeff")}
 	for c.text != "" {
 		key, value := c.next()
 		switch strings.ToLower(key) {

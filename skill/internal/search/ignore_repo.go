@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"textskill/skill/internal/workspace"
+	"textskill/skill/internal/workspace/tree"
 )
 
 // maxRules is how large a file of rules or of git's settings may be, in bytes.
@@ -18,36 +19,107 @@ const maxRules = 16 << 20
 // that it comes across. Paths are those below root, with slashes.
 type ignoring struct {
 	w    *workspace.Workspace
-	root string // of the workspace or the allowed folder that the walk is in
+	root string // of the workspace or the allowed folder that the walk is in, or of the repository that holds it
 	path string // of the folder that the walk starts at: "", or with a slash at the end
 	user []rule // that count in every repository
 }
 
+// scope is what decides for the names in a folder.
+type scope struct {
+	rules   *rules
+	tracked *tracked // of the repository that the folder is in
+	ignored bool     // the folder is ignored, but for the files in it that git tracks
+}
+
+// ignores reports whether git ignores a name, and whether it would if it did not track
+// it, or files in it.
+func (s *scope) ignores(path, name []byte, folder bool) (ignored, byRule bool) {
+	byRule = s.ignored || s.rules.ignored(path, name, folder)
+	return byRule && !s.tracked.has(path, folder), byRule
+}
+
 // newIgnoring also returns the rules of the folders above base: down from the top
 // of its repository, or else from the root.
-func newIgnoring(w *workspace.Workspace, base *workspace.Dir) (*ignoring, *rules) {
+func newIgnoring(w *workspace.Workspace, base *workspace.Dir) (*ignoring, scope) {
 	g := &ignoring{w: w, root: base.Path(), user: userRules()}
-	if base.Rel() == "." {
-		return g, g.repository("")
+	if base.Rel() != "." {
+		g.root = strings.TrimSuffix(base.Path(), filepath.FromSlash(base.Rel()))
+		g.path = base.Rel() + "/"
 	}
-	g.root = strings.TrimSuffix(base.Path(), filepath.FromSlash(base.Rel()))
-	g.path = base.Rel() + "/"
-	top := path.Dir(base.Rel())
-	for ; top != "."; top = path.Dir(top) {
-		if _, err := w.Stat(g.abs(top+"/.git"), false); err == nil {
+	if g.has(g.path + ".git") {
+		return g, scope{} // the walk reads what counts there
+	}
+	above := ""
+	for top := path.Dir(base.Rel()); top != "."; top = path.Dir(top) {
+		if g.has(top + "/.git") {
+			above = top + "/"
 			break
 		}
 	}
-	above := strings.TrimPrefix(top+"/", "./")
-	s := g.repository(above)
-	for {
-		s = s.under(g.ignoreFile(above), len(above))
+	s, outer := scope{}, ""
+	if above == "" && !g.has(".git") {
+		s, outer = g.outside()
+	}
+	if above += outer; outer == "" {
+		s = g.repository(above, g.read)
+	}
+	for above != g.path {
+		s.rules = s.rules.under(g.ignoreFile(above), len(above))
 		name, rest, _ := strings.Cut(g.path[len(above):], "/")
 		if rest == "" {
-			return g, s
+			break
 		}
 		above += name + "/"
 	}
+	return g, s
+}
+
+func (g *ignoring) has(path string) bool {
+	_, err := g.w.Stat(g.abs(path), false)
+	return err == nil
+}
+
+// outside reads the rules of the repository that holds the root, makes its top the root, and
+// returns the path of the former one. It does nothing and returns no path if no folder above
+// belongs to a repository of the same owner, or if the rules ignore the root itself.
+func (g *ignoring) outside() (s scope, above string) {
+	root := filepath.Clean(g.root)
+	top := filepath.Dir(root)
+	for ; !exists(filepath.Join(top, ".git")); top = filepath.Dir(top) {
+		if top == filepath.Dir(top) {
+			return scope{}, ""
+		}
+	}
+	rel, err := filepath.Rel(top, root)
+	if err != nil || !sameOwner(top, root) {
+		return scope{}, ""
+	}
+	s = (&ignoring{w: g.w, root: top, user: g.user}).repository("", readOutside)
+	rel = filepath.ToSlash(rel) + "/"
+	for above != rel {
+		s.rules = s.rules.under(readOutside(filepath.Join(top, above, ".gitignore"), maxRules), len(above))
+		name, _, _ := strings.Cut(rel[len(above):], "/")
+		if s.rules.ignored([]byte(above+name), []byte(name), true) {
+			return scope{}, ""
+		}
+		above += name + "/"
+	}
+	g.root, g.path = top, rel+g.path
+	return s, above
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+func sameOwner(a, b string) bool {
+	ia, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	ib, err := os.Stat(b)
+	return err == nil && tree.InfoOf(ia).UID == tree.InfoOf(ib).UID
 }
 
 func (g *ignoring) abs(path string) string { return filepath.Join(g.root, filepath.FromSlash(path)) }
@@ -75,16 +147,19 @@ func readIgnoreFile(dir *workspace.Dir) []byte {
 	return data
 }
 
-// read returns a file of the workspace by its absolute name, nothing if it cannot
-// be read.
-func (g *ignoring) read(abs string) []byte {
+// reader returns a file by its absolute name, nothing if it cannot be read or is larger
+// than the limit.
+type reader func(abs string, limit int64) []byte
+
+// read reads a file of the workspace.
+func (g *ignoring) read(abs string, limit int64) []byte {
 	f, info, err := g.w.Open(abs)
-	if err != nil {
+	if err != nil || info.Size > limit {
 		return nil
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxRules+1))
-	if err != nil || info.Size > maxRules || len(data) > maxRules {
+	data := make([]byte, info.Size)
+	if _, err := io.ReadFull(f, data); err != nil {
 		return nil
 	}
 	return data
@@ -94,33 +169,37 @@ func (g *ignoring) read(abs string) []byte {
 // of its .git/info/exclude and, where they are silent, the user's. An excludesFile
 // of the repository's own settings counts only inside the workspace: they may come
 // from anybody.
-func (g *ignoring) repository(top string) *rules {
-	dir := g.gitDir(g.abs(top))
+func (g *ignoring) repository(top string, read reader) scope {
+	own, shared := g.gitDirs(g.abs(top), read)
 	user := g.user
-	if file, set := excludesFile(g.read, filepath.Join(dir, "config")); set {
+	if file, set := excludesFile(read, filepath.Join(shared, "config")); set {
 		user = nil
 		if file != "" {
-			user = parseRules(g.read(g.w.Abs(g.abs(top), expand(file))))
+			user = parseRules(read(g.w.Abs(g.abs(top), expand(file)), maxRules))
 		}
 	}
-	var s *rules
+	s := scope{tracked: &tracked{skip: len(top), read: func() []byte { return read(filepath.Join(own, "index"), maxIndex) }}}
 	if len(user) > 0 {
-		s = newRules(nil, len(top), user)
+		s.rules = newRules(nil, len(top), user)
 	}
-	return s.under(g.read(filepath.Join(dir, "info", "exclude")), len(top))
+	s.rules = s.rules.under(read(filepath.Join(shared, "info", "exclude"), maxRules), len(top))
+	return s
 }
 
-// gitDir returns where a repository keeps what all its working trees share. A .git
-// that is a file leads there.
-func (g *ignoring) gitDir(top string) string {
-	dir := filepath.Join(top, ".git")
-	if name, ok := strings.CutPrefix(string(g.read(dir)), "gitdir: "); ok {
-		dir = g.w.Abs(top, strings.TrimRight(name, "\r\n"))
-		if name = strings.TrimRight(string(g.read(filepath.Join(dir, "commondir"))), "\r\n"); name != "" {
-			dir = g.w.Abs(dir, name)
-		}
+// gitDirs returns where a repository keeps what is of this working tree, and what all its
+// working trees share. A .git that is a file leads there.
+func (g *ignoring) gitDirs(top string, read reader) (own, shared string) {
+	own = filepath.Join(top, ".git")
+	name, ok := strings.CutPrefix(string(read(own, maxRules)), "gitdir: ")
+	if !ok {
+		return own, own
 	}
-	return dir
+	own = g.w.Abs(top, strings.TrimRight(name, "\r\n"))
+	name = strings.TrimRight(string(read(filepath.Join(own, "commondir"), maxRules)), "\r\n")
+	if name == "" {
+		return own, own
+	}
+	return own, g.w.Abs(own, name)
 }
 
 // userRules reads the file that the user's own settings of git name, or the one
@@ -138,11 +217,11 @@ func userRules() []rule {
 		users = []string{global}
 	}
 	for _, settings := range append([]string{"/etc/gitconfig"}, users...) {
-		if name, set := excludesFile(readUser, settings); set {
+		if name, set := excludesFile(readOutside, settings); set {
 			file = expand(name)
 		}
 	}
-	return parseRules(readUser(file))
+	return parseRules(readOutside(file, maxRules))
 }
 
 // expand puts the user's folder in the place of a ~ at the start.
@@ -154,10 +233,10 @@ func expand(name string) string {
 	return name
 }
 
-// readUser reads a regular file of the user, nothing for none.
-func readUser(name string) []byte {
+// readOutside reads a regular file of the user, nothing for none.
+func readOutside(name string, limit int64) []byte {
 	info, err := os.Stat(name)
-	if err != nil || !filepath.IsAbs(name) || !info.Mode().IsRegular() || info.Size() > maxRules {
+	if err != nil || !filepath.IsAbs(name) || !info.Mode().IsRegular() || info.Size() > limit {
 		return nil
 	}
 	data, err := os.ReadFile(name)

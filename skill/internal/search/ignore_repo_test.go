@@ -1,7 +1,10 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,6 +42,11 @@ func TestIgnoreSources(t *testing.T) {
 		{"a link is no file of rules", []string{"ws/.gitignore -> rules", "ws/rules=a", "ws/a"}, "", ".gitignore a rules"},
 		{"a folder is none", []string{"ws/.gitignore/x", "ws/a"}, "", ".gitignore/ .gitignore/x a"},
 		{"last line wins", []string{"ws/.gitignore=*\n!b\n!d/\n", "ws/a", "ws/b", "ws/d/b", "ws/d/c"}, "", "b d/ d/b"},
+		{"above the workspace", []string{".git/HEAD", ".gitignore=a\n/ws/b\n", ".git/info/exclude=c", "ws/.gitignore=d", "ws/a", "ws/b", "ws/c", "ws/d", "ws/e/b", "ws/e/a"}, "",
+			".gitignore e/ e/b"},
+		{"above the workspace, from below", []string{".git/HEAD", ".gitignore=a\n/ws/e/b\n", "ws/.gitignore=c", "ws/e/a", "ws/e/b", "ws/e/c", "ws/e/d"}, "e", "d"},
+		{"above, where the workspace is ignored", []string{".git/HEAD", ".gitignore=*", "ws/a"}, "", "a"},
+		{"above, where the workspace is a repository", []string{".git/HEAD", ".gitignore=a", "ws/.git/HEAD", "ws/a"}, "", "a"},
 		{"what is in an ignored folder stays there", []string{"ws/.gitignore=d/\n!d/a\n", "ws/d/a"}, "", ".gitignore"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -62,6 +70,62 @@ func TestIgnoreSources(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTracked compares what a walk does not ignore with what git lists, where git tracks some of
+// what its rules match: from the top of a repository, and from a workspace below it.
+func TestTracked(t *testing.T) {
+	inMemory(t)
+	home := gitHome(t)
+	plant(t, home, "mine=")
+	rng := rand.New(rand.NewPCG(3, 4))
+	kept := 0
+	for i := range 300 {
+		dir := t.TempDir()
+		git(t, dir, "", "init", "-q")
+		all := randomTree(t, rng, dir)
+		args := []string{"update-index", "--add", "--"}
+		for _, name := range all {
+			if fi, err := os.Lstat(filepath.Join(dir, name)); err == nil && fi.Mode().IsRegular() && rng.IntN(3) == 0 {
+				args = append(args, name)
+			}
+		}
+		git(t, dir, "", args...)
+		git(t, dir, "", "update-index", "--index-version", []string{"2", "4"}[i%2])
+		want := slices.Compact(git(t, dir, "", "ls-files", "-co", "-z", "--exclude-standard"))
+		untracked := git(t, dir, "", "ls-files", "-o", "-z", "--exclude-standard")
+		kept += len(want) - len(untracked)
+		ignored := git(t, dir, strings.Join(all, "\x00"), "check-ignore", "-z", "--stdin", "--no-index")
+		for _, sub := range append([]string{""}, all...) {
+			fi, err := os.Stat(filepath.Join(dir, sub))
+			if err != nil || !fi.IsDir() || slices.Contains(ignored, sub) {
+				continue
+			}
+			w, err := workspace.Open(workspace.Options{Dir: filepath.Join(dir, sub)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w.Dir() == filepath.Join(dir, sub) { // and not where a link leads
+				if got, want := visited(t, w, w.Dir(), true), below(want, sub); !slices.Equal(got, want) {
+					t.Fatalf("tree %d from %q\n got %q\nwant %q\n%s", i, sub, got, want, describe(t, dir, home))
+				}
+			}
+			w.Close()
+		}
+	}
+	if kept < 500 {
+		t.Errorf("git tracked only %d files", kept)
+	}
+}
+
+// below returns the names in a folder, from there.
+func below(names []string, folder string) (list []string) {
+	for _, name := range names {
+		if rest, ok := strings.CutPrefix(name, folder+"/"); ok || folder == "" {
+			list = append(list, cmp.Or(rest, name))
+		}
+	}
+	return list
 }
 
 // TestIgnoreGlobalConfig reads the file that GIT_CONFIG_GLOBAL names in the place of
@@ -108,7 +172,7 @@ func TestConfig(t *testing.T) {
 		{"[", ""},
 		{"excludesFile", ""},
 	} {
-		if got, _ := excludesFile(func(string) []byte { return []byte(tt.text) }, "/config"); got != tt.want {
+		if got, _ := excludesFile(func(string, int64) []byte { return []byte(tt.text) }, "/config"); got != tt.want {
 			t.Errorf("%q: %q, want %q", tt.text, got, tt.want)
 		}
 	}
@@ -121,7 +185,7 @@ func FuzzIgnore(f *testing.F) {
 		parsed := (*rules)(nil).under([]byte(text), 0)
 		name := path[strings.LastIndexByte(path, '/')+1:]
 		parsed.ignored([]byte(path), []byte(name), true)
-		excludesFile(func(string) []byte { return []byte(text) }, "/config")
+		excludesFile(func(string, int64) []byte { return []byte(text) }, "/config")
 		escaped := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 		if strings.ContainsAny(path, "\x00\n\r") || strings.Trim(path, "/ \t") != path || path == "" || strings.Contains(path, "//") || path != filepath.Clean(path) {
 			return

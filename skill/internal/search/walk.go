@@ -37,10 +37,11 @@ func Workers() int { return max(4, runtime.GOMAXPROCS(0)) }
 // excepted; what the workspace denies is not visited, nor are the records of runs
 // unless dir is in them. Folders that cannot be read are passed over.
 //
-// Ignored is what the .gitignore files say from the top of the repository down,
-// its .git/info/exclude and the user's core.excludesFile, whether or not git tracks
-// the file. A repository in the walk goes by its own rules alone. Outside of
-// repositories .gitignore files count from the workspace's folder down.
+// Ignored is what git does not track and the .gitignore files say from the top of the
+// repository down, its .git/info/exclude and the user's core.excludesFile. The top may be
+// above the workspace, if it has the same owner and does not ignore the workspace. A
+// repository in the walk goes by its own rules alone. Outside of repositories .gitignore
+// files count from the workspace's folder down.
 //
 // visit is called by several goroutines at a time, each with a number from
 // 0 up to the options' Workers. It returns nil to go on, [fs.SkipDir] not to enter
@@ -61,7 +62,7 @@ func Walk(ctx context.Context, w *workspace.Workspace, dir string, o WalkOptions
 	top := &folder{dir: base}
 	top.users.Store(2) // the walk itself holds it until the end
 	if o.Ignore {
-		k.ignoring, top.rules = newIgnoring(w, base)
+		k.ignoring, top.scope = newIgnoring(w, base)
 	}
 	k.shared = []*folder{top}
 	var all sync.WaitGroup
@@ -123,7 +124,7 @@ type folder struct {
 	above *folder        // to open it in; nil once that is done, or where it is opened by its name from the base
 	dir   *workspace.Dir // nil until it is opened
 	begun bool           // a block of it was read
-	rules *rules         // for what is in it; before that, of the folder above
+	scope scope          // for what is in it; before it is read, of the folder above
 	users atomic.Int32   // who still needs dir: who visits a block of it, who is to read on, the folders to open in it
 }
 
@@ -165,7 +166,7 @@ const keptOpen = 64
 
 // in returns the folder of that name in f, to be opened.
 func (k *walk) in(f *folder, name []byte) *folder {
-	sub := &folder{rel: f.child(name), depth: f.depth + 1, rules: f.rules}
+	sub := &folder{rel: f.child(name), depth: f.depth + 1, scope: f.scope}
 	if k.opened.Load() < keptOpen {
 		f.users.Add(1)
 		sub.above = f
@@ -289,7 +290,7 @@ func (w *worker) read(f *folder) error {
 		return w.passOver(err)
 	}
 	if w.ignoring != nil && !f.begun {
-		f.rules = w.rulesIn(f, more)
+		f.scope = w.scopeIn(f, more)
 	}
 	f.begun = true
 	if more {
@@ -320,9 +321,10 @@ func (w *worker) visitAll(f *folder) error {
 		if string(name.Bytes) == recordsName && f.rel == w.records {
 			continue
 		}
-		if f.rules != nil {
+		byRule := false
+		if f.scope.ignored || f.scope.rules != nil {
 			w.path = append(w.path[:prefix], name.Bytes...)
-			e.Ignored = f.rules.ignored(w.path, name.Bytes, name.Type.IsDir())
+			e.Ignored, byRule = f.scope.ignores(w.path, name.Bytes, name.Type.IsDir())
 			if e.Ignored {
 				w.ignored.Add(1)
 			}
@@ -333,7 +335,9 @@ func (w *worker) visitAll(f *folder) error {
 		e.Name, e.Type = name.Bytes, name.Type
 		switch err := w.visit(w.id, e); {
 		case err == nil && e.Type.IsDir() && !e.Ignored:
-			w.stack = append(w.stack, w.in(f, name.Bytes))
+			sub := w.in(f, name.Bytes)
+			sub.scope.ignored = byRule
+			w.stack = append(w.stack, sub)
 		case err != nil && err != fs.SkipDir:
 			return err
 		}
@@ -344,9 +348,9 @@ func (w *worker) visitAll(f *folder) error {
 	return nil
 }
 
-// rulesIn returns the rules for the entries of a folder whose block is the
+// scopeIn returns what decides for the entries of a folder whose block is the
 // first. Where there are more names, a file of rules may be among them.
-func (w *worker) rulesIn(f *folder, more bool) *rules {
+func (w *worker) scopeIn(f *folder, more bool) scope {
 	repository, own := false, more
 	for _, name := range w.block.Names {
 		switch string(name.Bytes) {
@@ -361,12 +365,12 @@ func (w *worker) rulesIn(f *folder, more bool) *rules {
 		_, err := w.ignoring.w.Stat(w.ignoring.abs(prefix+".git"), false)
 		repository = err == nil
 	}
-	s := f.rules
+	s := f.scope
 	if repository {
-		s = w.ignoring.repository(prefix)
+		s = w.ignoring.repository(prefix, w.ignoring.read)
 	}
 	if own {
-		s = s.under(readIgnoreFile(f.dir), len(prefix))
+		s.rules = s.rules.under(readIgnoreFile(f.dir), len(prefix))
 	}
 	return s
 }
