@@ -34,6 +34,7 @@ type Tree struct {
 	Name    string
 	Folder  bool  // a directory, or a link to one
 	Denied  bool  // a directory that could not be read
+	Link    bool  // a link that was not followed, with SkipIgnored; Folder is about what it leads to
 	Size    int64 // of a file, with SkipIgnored
 	Entries []*Tree
 }
@@ -44,9 +45,11 @@ type TreeListed struct {
 	Tree *Tree
 	Cut  bool // entries beyond the limit are missing
 
-	Files, Folders int   // with SkipIgnored: how many there are, also those that are cut
-	Ignored        int   // with SkipIgnored: entries that were left out, without their content
-	Bytes          int64 // with SkipIgnored: size of the files
+	// With SkipIgnored: how many there are, also those that are cut.
+	Files, Folders int
+	Ignored        int   // entries that were left out, without their content
+	Bytes          int64 // size of the files
+	Uncounted      bool  // the numbers are of Depth levels, for there are many entries below them
 }
 
 // Message names the directory.
@@ -92,35 +95,25 @@ func (t *Tree) sort() {
 	})
 }
 
+// maxCounted is how many entries are counted below the levels that are listed.
+const maxCounted = 1000
+
 // walkTree lists a directory without what git ignores. Entries of a level count against the
 // limit before those below.
 func (x *Executor) walkTree(ctx context.Context, abs string, a ListTree) (TreeListed, error) {
-	var mu sync.Mutex
 	depth := max(1, a.Depth)
 	r := TreeListed{Path: abs, Tree: &Tree{Name: filepath.Base(abs), Folder: true}}
-	levels := make([][]found, depth+1)
-	sum, err := search.Walk(ctx, x.ws, abs, search.WalkOptions{Ignore: true}, func(_ int, e *search.Entry) error {
-		f := found{e.Folder(), &Tree{Name: string(e.Name), Folder: e.Type.IsDir()}}
-		if info, err := e.Stat(); err == nil && !f.Folder {
-			f.Size = info.Size
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if f.Folder {
-			r.Folders++
-		} else {
-			r.Files++
-			r.Bytes += f.Size
-		}
-		if e.Depth <= depth {
-			levels[e.Depth] = append(levels[e.Depth], f)
-		}
-		return nil
-	})
+	w := &levelWalk{x: x, abs: abs, levels: make([][]found, depth+1)}
+	_, err := search.Walk(ctx, x.ws, abs, search.WalkOptions{Ignore: true, Marked: true}, w.visit)
 	if err != nil {
 		return r, x.listError(abs, err)
 	}
-	r.Ignored = sum.Ignored
+	r.Uncounted = w.below.entries > maxCounted
+	if !r.Uncounted {
+		w.listed.add(w.below)
+	}
+	r.Files, r.Folders, r.Ignored, r.Bytes = w.listed.entries-w.listed.folders, w.listed.folders, w.listed.ignored, w.listed.bytes
+	levels := w.levels
 	left := cmp.Or(a.Limit, 5000)
 	folders := map[string]*Tree{"": r.Tree}
 	for _, level := range levels {
@@ -131,7 +124,7 @@ func (x *Executor) walkTree(ctx context.Context, abs string, a ListTree) (TreeLi
 				r.Cut = true
 				continue
 			}
-			if in.Entries = append(in.Entries, f.Tree); f.Folder {
+			if in.Entries = append(in.Entries, f.Tree); f.Folder && !f.Link {
 				folders[path.Join(f.in, f.Name)] = f.Tree
 			}
 		}
@@ -140,6 +133,67 @@ func (x *Executor) walkTree(ctx context.Context, abs string, a ListTree) (TreeLi
 		t.sort()
 	}
 	return r, nil
+}
+
+// levelWalk collects the entries of the levels of a tree that are listed, and counts those
+// below, up to a number.
+type levelWalk struct {
+	x   *Executor
+	abs string
+
+	mu            sync.Mutex
+	levels        [][]found
+	listed, below treeCount
+}
+
+// treeCount are numbers of entries of a tree.
+type treeCount struct {
+	entries, folders, ignored int
+	bytes                     int64
+}
+
+func (c *treeCount) add(more treeCount) {
+	c.entries += more.entries
+	c.folders += more.folders
+	c.ignored += more.ignored
+	c.bytes += more.bytes
+}
+
+func (w *levelWalk) visit(_ int, e *search.Entry) error {
+	listed := e.Depth < len(w.levels)
+	one := treeCount{entries: 1}
+	f := found{e.Folder(), &Tree{Name: string(e.Name), Folder: e.Type.IsDir(), Link: e.Type == fs.ModeSymlink}}
+	switch {
+	case e.Ignored:
+		one = treeCount{ignored: 1}
+	case f.Folder:
+		one.folders = 1
+	case f.Link && listed:
+		if info, err := w.x.ws.Stat(filepath.Join(w.abs, filepath.FromSlash(e.Path())), true); err == nil {
+			f.Folder, f.Size = info.IsDir(), info.Size
+		}
+	default:
+		if info, err := e.Stat(); err == nil {
+			f.Size = info.Size
+		}
+		one.bytes = f.Size
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !listed {
+		if w.below.add(one); w.below.entries > maxCounted {
+			return fs.SkipDir
+		}
+		return nil
+	}
+	w.listed.add(one)
+	if !e.Ignored {
+		w.levels[e.Depth] = append(w.levels[e.Depth], f)
+	}
+	if w.below.entries > maxCounted && e.Depth == len(w.levels)-1 {
+		return fs.SkipDir
+	}
+	return nil
 }
 
 // found is an entry of a tree and the directory that it is in, relative to the first one.

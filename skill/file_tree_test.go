@@ -2,6 +2,8 @@ package skill
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -93,5 +95,33 @@ func TestListTreeLimit(t *testing.T) {
 	}
 	if got := listTree(t, x, ListTree{Path: "wide", Limit: 20}); got.Cut || len(got.Tree.Entries) != 20 {
 		t.Errorf("a folder of the limit's size: %d entries, cut %t", len(got.Tree.Entries), got.Cut)
+	}
+}
+
+// TestListTreeCounts lists without what git ignores: links are named and not followed, and
+// what is below the levels that are listed is counted only where it is little.
+func TestListTreeCounts(t *testing.T) {
+	x, dir := open(t)
+	plant(t, dir, "a/b/c", "link -> a", "file -> a/b/c", ".gitignore")
+	if err := os.WriteFile(filepath.Join(dir, "a/b/c"), []byte("12345"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	a := ListTree{Path: ".", Depth: 1, SkipIgnored: true}
+	got := listTree(t, x, a)
+	if outline(got.Tree) != "a/ link/ .gitignore file" || !got.Tree.Entries[1].Link || got.Tree.Entries[3].Size != 5 {
+		t.Errorf("got %s, %+v", outline(got.Tree), got.Tree.Entries[1])
+	}
+	if got.Files != 4 || got.Folders != 2 || got.Uncounted {
+		t.Errorf("%+v", got)
+	}
+	for i := range maxCounted {
+		plant(t, dir, fmt.Sprintf("a/b/%d/x", i))
+	}
+	if got = listTree(t, x, a); got.Files != 3 || got.Folders != 1 || !got.Uncounted {
+		t.Errorf("%+v", got)
+	}
+	a.Depth = 4
+	if got = listTree(t, x, a); got.Files != 4+maxCounted || got.Folders != 2+maxCounted || got.Uncounted {
+		t.Errorf("%+v", got)
 	}
 }

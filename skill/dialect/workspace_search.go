@@ -161,22 +161,31 @@ func listText(_ *call, t skill.TreeListed) string {
 	show = func(t *skill.Tree, indent string) {
 		for _, e := range t.Entries {
 			shown++
+			link := ""
+			if e.Link {
+				link = " (link)"
+			}
 			if e.Folder {
-				p.line("%s%s/", indent, wellFormed(e.Name))
+				p.line("%s%s/%s", indent, wellFormed(e.Name), link)
 				show(e, indent+"  ")
 			} else {
-				p.line("%s%s %d", indent, wellFormed(e.Name), e.Size)
+				p.line("%s%s %d%s", indent, wellFormed(e.Name), e.Size, link)
 			}
 		}
 	}
 	show(t.Tree, "")
-	text := fmt.Sprintf("in all: files %d, folders %d, bytes %d", t.Files, t.Folders, t.Bytes)
+	text := fmt.Sprintf("files %d, folders %d, bytes %d", t.Files, t.Folders, t.Bytes)
+	if !t.Uncounted {
+		text = "in all: " + text
+	}
 	if t.Ignored > 0 {
 		text += fmt.Sprintf(", ignored by git %d", t.Ignored)
 	}
 	switch {
 	case t.Cut || p.cut:
 		text += "; not all are shown: list a folder of it, or with a smaller depth"
+	case t.Uncounted:
+		text += "; deeper ones are not counted or shown: list a folder of it, or with a larger depth"
 	case shown < t.Files+t.Folders:
 		text += "; deeper ones are not shown: list a folder of it, or with a larger depth"
 	}
