@@ -35,18 +35,26 @@ type Found struct {
 	Ignored    int      // number of ignored entries, without their content
 	Unreadable int      // number of directories that could not be read
 	Git        int      // number of .git directories that were not searched
+	Links      int      // number of links to directories that were not followed
 }
 
 // Message says how many matches there are, and what was not searched.
 func (f Found) Message() string {
 	text := words.Count(len(f.Matches)+f.More, "match", "matches") + " below " + f.Path
-	return text + notSearched([]leftOut{{f.Excluded, " excluded"}, {f.Ignored, " ignored by git"}, {f.Unreadable, " unreadable"}, {f.Git, " .git"}})
+	return text + notSearched([]leftOut{{f.Excluded, " excluded"}, {f.Ignored, " ignored by git"}, {f.Unreadable, " unreadable"}, {f.Git, " .git"}, linked(f.Links)})
 }
 
 // leftOut is a number of entries that a search skipped, and their description.
 type leftOut struct {
 	count int
 	words string
+}
+
+func linked(folders int) leftOut {
+	if folders == 1 {
+		return leftOut{1, " linked folder"}
+	}
+	return leftOut{folders, " linked folders"}
 }
 
 // notSearched describes the kinds that occur, or returns "".
@@ -84,7 +92,7 @@ func (x *Executor) find(ctx context.Context, s *Session, a Find) (Result, error)
 	if err != nil {
 		return nil, x.listError(abs, err)
 	}
-	return Found{abs, n.Paths, n.More, n.Excluded, n.Ignored, n.Unreadable, n.Git}, nil
+	return Found{abs, n.Paths, n.More, n.Excluded, n.Ignored, n.Unreadable, n.Git, n.Links}, nil
 }
 
 // parseGlobs parses the patterns in the argument arg, which may have braces.

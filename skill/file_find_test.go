@@ -100,22 +100,22 @@ func TestFindLeavesOut(t *testing.T) {
 		want    string
 		message string
 	}{
-		{Find{Pattern: "*.py"}, "a.py build/e.py src/build/f.py src/c.py src/gen/d.py", "5 matches below $; not searched: 2 .git"},
-		{Find{Pattern: "*.py", Exclude: []string{"build"}}, "a.py src/c.py src/gen/d.py", "3 matches below $; not searched: 2 excluded, 2 .git"},
-		{Find{Pattern: "*.py", Exclude: []string{"build/*", "[ac].*"}}, "src/build/f.py src/gen/d.py", "2 matches below $; not searched: 3 excluded, 2 .git"},
-		{Find{Pattern: "*.py", Exclude: []string{"src/{gen,build}"}}, "a.py build/e.py src/c.py", "3 matches below $; not searched: 2 excluded, 2 .git"},
-		{Find{Pattern: "*.py", Exclude: []string{"**/build/**", "s"}}, "a.py src/c.py src/gen/d.py", "3 matches below $; not searched: 2 excluded, 2 .git"},
+		{Find{Pattern: "*.py"}, "a.py build/e.py src/build/f.py src/c.py src/gen/d.py", "5 matches below $; not searched: 2 .git, 1 linked folder"},
+		{Find{Pattern: "*.py", Exclude: []string{"build"}}, "a.py src/c.py src/gen/d.py", "3 matches below $; not searched: 2 excluded, 2 .git, 1 linked folder"},
+		{Find{Pattern: "*.py", Exclude: []string{"build/*", "[ac].*"}}, "src/build/f.py src/gen/d.py", "2 matches below $; not searched: 3 excluded, 2 .git, 1 linked folder"},
+		{Find{Pattern: "*.py", Exclude: []string{"src/{gen,build}"}}, "a.py build/e.py src/c.py", "3 matches below $; not searched: 2 excluded, 2 .git, 1 linked folder"},
+		{Find{Pattern: "*.py", Exclude: []string{"**/build/**", "s"}}, "a.py src/c.py src/gen/d.py", "3 matches below $; not searched: 2 excluded, 2 .git, 1 linked folder"},
 		{Find{Pattern: "link/**/*.py", Exclude: []string{"build", "c.py"}}, "link/gen/d.py", ""},
 		{Find{Pattern: "*.py", Exclude: []string{"*"}}, "", "0 matches below $; not searched: 7 excluded, 1 .git"},
-		{Find{Pattern: "*.py", Exclude: []string{""}}, "a.py build/e.py src/build/f.py src/c.py src/gen/d.py", "5 matches below $; not searched: 2 .git"},
-		{Find{Pattern: "*.[tp][xy]*", SkipIgnored: true}, "a.py build/e.py src/build/f.py src/c.py", "4 matches below $; not searched: 2 ignored by git, 2 .git"},
-		{Find{Pattern: "*", Limit: 3}, ".gitignore a.py b.txt", "13 matches below $; not searched: 2 .git"},
-		{Find{Pattern: "{a,c}.p{y,yc}", Braces: true}, "a.py src/c.py", "2 matches below $; not searched: 2 .git"},
-		{Find{Pattern: "{a,c}.py"}, "", "0 matches below $; not searched: 2 .git"},
-		{Find{Pattern: "config"}, "", "0 matches below $; not searched: 2 .git"},
-		{Find{Pattern: ".git/config"}, ".git/config sub/.git/config", "2 matches below $"},
+		{Find{Pattern: "*.py", Exclude: []string{""}}, "a.py build/e.py src/build/f.py src/c.py src/gen/d.py", "5 matches below $; not searched: 2 .git, 1 linked folder"},
+		{Find{Pattern: "*.[tp][xy]*", SkipIgnored: true}, "a.py build/e.py src/build/f.py src/c.py", "4 matches below $; not searched: 2 ignored by git, 2 .git, 1 linked folder"},
+		{Find{Pattern: "*", Limit: 3}, ".gitignore a.py b.txt", "13 matches below $; not searched: 2 .git, 1 linked folder"},
+		{Find{Pattern: "{a,c}.p{y,yc}", Braces: true}, "a.py src/c.py", "2 matches below $; not searched: 2 .git, 1 linked folder"},
+		{Find{Pattern: "{a,c}.py"}, "", "0 matches below $; not searched: 2 .git, 1 linked folder"},
+		{Find{Pattern: "config"}, "", "0 matches below $; not searched: 2 .git, 1 linked folder"},
+		{Find{Pattern: ".git/config"}, ".git/config sub/.git/config", "2 matches below $; not searched: 1 linked folder"},
 		{Find{Pattern: "*.py", Path: ".git"}, ".git/hooks/g.py", "1 match below $/.git"},
-		{Find{Pattern: ".g*"}, ".gitignore", "1 match below $; not searched: 2 .git"},
+		{Find{Pattern: ".g*"}, ".gitignore", "1 match below $; not searched: 2 .git, 1 linked folder"},
 	} {
 		if tt.find.Path == "" {
 			tt.find.Path = "."

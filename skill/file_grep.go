@@ -48,6 +48,7 @@ type Grepped struct {
 	Unreadable int     // number of files and directories that could not be read
 	Ignored    int     // number of ignored entries, without their content
 	Git        int     // number of .git directories that were not searched
+	Links      int     // number of links to directories, which were not followed
 	Cut        int     // number of lines over 16 MiB, searched only at the start
 }
 
@@ -71,7 +72,7 @@ func (g Grepped) Message() string {
 		text += "; " + words.Count(len(g.Matches), "is", "are") + " given: ask for a larger limit or in a smaller folder"
 	}
 	return text + notSearched([]leftOut{{g.Binary, " binary"}, {g.Ignored, " ignored by git"},
-		{g.Unreadable, " unreadable"}, {g.Git, " .git"}, {g.Cut, " ends of lines over 16 MiB"}})
+		{g.Unreadable, " unreadable"}, {g.Git, " .git"}, linked(g.Links), {g.Cut, " ends of lines over 16 MiB"}})
 }
 
 func (x *Executor) grep(ctx context.Context, s *Session, a Grep) (Result, error) {
@@ -122,7 +123,7 @@ func (x *Executor) grep(ctx context.Context, s *Session, a Grep) (Result, error)
 	}
 	return Grepped{
 		Path: abs, Matches: matches, More: sum.Count - len(matches), Searched: sum.Searched, Binary: sum.Binary,
-		Unreadable: sum.Unreadable, Ignored: sum.Ignored, Git: sum.Git, Cut: sum.Cut,
+		Unreadable: sum.Unreadable, Ignored: sum.Ignored, Git: sum.Git, Links: sum.Links, Cut: sum.Cut,
 	}, nil
 }
 

@@ -96,7 +96,7 @@ func TestGrepRefuses(t *testing.T) {
 
 func TestGrepMessage(t *testing.T) {
 	x, dir := open(t)
-	plant(t, dir, "a", ".git/", "out", "sub/")
+	plant(t, dir, "a", ".git/", "out", "sub/", "link -> sub")
 	for name, text := range map[string]string{".gitignore": "out\n", "sub/a": "x\nx\n", "bin": "x\x00"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -106,9 +106,9 @@ func TestGrepMessage(t *testing.T) {
 		args Grep
 		want string
 	}{
-		{Grep{Path: ".", Pattern: "x"}, "2 matching lines in 4 files of " + dir + "; not searched: 1 binary, 1 .git"},
+		{Grep{Path: ".", Pattern: "x"}, "2 matching lines in 4 files of " + dir + "; not searched: 1 binary, 1 .git, 1 linked folder"},
 		{Grep{Path: ".", Pattern: "x", Limit: 1, SkipIgnored: true}, "2 matching lines in 3 files of " + dir +
-			"; 1 is given: ask for a larger limit or in a smaller folder; not searched: 1 binary, 1 ignored by git, 1 .git"},
+			"; 1 is given: ask for a larger limit or in a smaller folder; not searched: 1 binary, 1 ignored by git, 1 .git, 1 linked folder"},
 		{Grep{Path: "sub/a", Pattern: "^$"}, "1 matching line in 1 file of " + filepath.Join(dir, "sub/a")},
 	} {
 		if got := grepIn(t, x, tt.args).Message(); got != tt.want {

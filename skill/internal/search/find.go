@@ -26,6 +26,7 @@ type Names struct {
 	Paths    []string // in the order of their bytes
 	More     int      // that the limit left out
 	Excluded int      // names that Exclude left out, and with them all below
+	Links    int      // links to folders that were not entered
 	Walked
 }
 
@@ -58,6 +59,7 @@ type finder struct {
 	options  FindOptions
 	patterns []pattern
 	excluded atomic.Int64
+	links    atomic.Int64
 	parts    []findings // of each worker
 }
 
@@ -124,7 +126,7 @@ func (f *finder) result(sum Walked) Names {
 	}
 	all := parts[0]
 	all.cutSorted(f.options.Limit)
-	return Names{all.paths, all.more, int(f.excluded.Load()), sum}
+	return Names{all.paths, all.more, int(f.excluded.Load()), int(f.links.Load()), sum}
 }
 
 func merge(a, b []string) []string {

@@ -25,7 +25,16 @@ func (f *finder) link(out *findings, e *Entry) error {
 			}
 		}
 	}
+	if len(l.listed) == 0 && isFolder(f.w, l.abs(path)) {
+		f.links.Add(1)
+	}
 	return nil
+}
+
+// isFolder reports whether a name is a folder of the workspace, or leads to one.
+func isFolder(w *workspace.Workspace, abs string) bool {
+	info, err := w.Stat(abs, true)
+	return err == nil && info.IsDir()
 }
 
 // follower searches where a link leads, with what is left of the patterns.

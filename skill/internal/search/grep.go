@@ -31,6 +31,7 @@ type Grepped struct {
 	Unreadable int // files and folders
 	Ignored    int // names that were left out, because git ignores them
 	Git        int // names .git that were left out
+	Links      int // links to folders, which are not followed
 	Cut        int // lines longer than 16 MiB, whose rest was not searched
 }
 
@@ -40,6 +41,7 @@ func (g *Grepped) add(other *Grepped) {
 	g.Binary += other.Binary
 	g.Unreadable += other.Unreadable
 	g.Cut += other.Cut
+	g.Links += other.Links
 }
 
 // Grep looks for the lines that match p in the file abs, or in all files below the
@@ -115,10 +117,14 @@ type treeSearch struct {
 
 // visit searches one file of the tree.
 func (g *grep) visit(worker int, e *Entry) error {
+	own := &g.searches[worker]
+	if e.Type == fs.ModeSymlink && isFolder(g.w, filepath.Join(g.dir, filepath.FromSlash(e.Path()))) {
+		own.sum.Links++
+		return nil
+	}
 	if g.o.Include != nil && !matchesAny(g.o.Include, e.Path(), string(e.Name), false) && !inNamedFolder(g.o.Include, e.Path()) {
 		return nil
 	}
-	own := &g.searches[worker]
 	if own.s == nil {
 		own.s = g.p.searcher(func(lines []Line) {
 			g.emit(own.name(g.dir), lines)
