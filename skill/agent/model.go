@@ -13,6 +13,13 @@ type Model interface {
 	Next(ctx context.Context, r Request) (Answer, error)
 }
 
+// A Learner is a Model that learns rules of its endpoint, such as a parameter that the endpoint
+// refuses. They are recorded, so that a continuation of the run begins with them.
+type Learner interface {
+	Rules() []string      // in the order in which they were learned
+	Learn(rules []string) // adds rules
+}
+
 // A Request is one question to a model.
 type Request struct {
 	Messages []Message

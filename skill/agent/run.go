@@ -106,6 +106,8 @@ type run struct {
 	held      []Event         // of these calls and of later ones; see settle
 
 	window int // of the model, in tokens, as far as it is known; 0 if it is not
+	rules  int // how many rules of the model the run's setting has
+	learnt int // the window in that setting
 	yield  func(Event, error) bool
 }
 
@@ -224,10 +226,15 @@ func (r *run) work(ctx context.Context, query string) error {
 	if r.from != nil {
 		write = r.store.updateSetting
 	}
+	if r.from != nil && !r.unconfirmed {
+		r.learn(ctx)
+	}
 	r.from, r.cfg.From = nil, nil // the task has their conversation, until it compacts it
-	if err := write(ctx, r.setting(query), r.clean); err != nil {
+	s := r.setting(query)
+	if err := write(ctx, s, r.clean); err != nil {
 		return err
 	}
+	r.rules, r.learnt = len(s.Rules), s.Window
 	for {
 		if err := t.work(ctx); err != nil {
 			return err
@@ -351,9 +358,39 @@ func (r *run) newTask(e Expert) *task {
 // setting is what is recorded of how the run was started.
 func (r *run) setting(query string) RunSetting {
 	c, now := r.cfg, time.Now().UnixMilli()
-	return RunSetting{
+	s := RunSetting{
 		Model: c.About.Model, ProviderConfig: ProviderConfig{c.About.Provider, plainURL(c.About.BaseURL)}, RunID: r.id,
 		ExpertKey: c.Expert, Input: Input{query}, Experts: c.Experts, Temperature: max(c.About.Temperature, 0),
 		MaxSteps: c.MaxSteps, MaxRetries: max(c.MaxRetries, 0), Timeout: c.Timeout.Milliseconds(), StartedAt: now, UpdatedAt: now,
 	}
+	if m, ok := c.Model.(Learner); ok {
+		s.Rules = m.Rules()
+	}
+	if r.window != c.About.ContextWindow {
+		s.Window = r.window
+	}
+	return s
+}
+
+// learn gives the model what the run has learned of it before.
+func (r *run) learn(ctx context.Context) {
+	s, err := r.records.Setting(ctx, r.id)
+	m, ok := r.cfg.Model.(Learner)
+	if err != nil || !ok || !s.sameModel(r.setting("")) {
+		return
+	}
+	m.Learn(s.Rules)
+	if s.Window >= MinWindow {
+		r.window = cmp.Or(r.window, s.Window)
+	}
+}
+
+// remember records what was learned of the model since the setting was written.
+func (r *run) remember(ctx context.Context) error {
+	s := r.setting("")
+	if len(s.Rules) == r.rules && s.Window == r.learnt {
+		return nil
+	}
+	r.rules, r.learnt = len(s.Rules), s.Window
+	return r.store.updateSetting(ctx, s, r.clean)
 }

@@ -21,7 +21,15 @@ type RunSetting struct {
 	StartedAt      int64             `json:"startedAt"` // milliseconds since 1970
 	UpdatedAt      int64             `json:"updatedAt"` // last start or continuation, in milliseconds since 1970
 
+	Rules  []string `json:"rules,omitempty"`  // of the model's endpoint, see [Learner]
+	Window int      `json:"window,omitempty"` // of the model in tokens, as its endpoint said or shows; 0 if unknown
+
 	Damage string `json:"-"` // why the file cannot be read; "" if it can
+}
+
+// sameModel reports whether two settings are of one model at one endpoint.
+func (s *RunSetting) sameModel(other RunSetting) bool {
+	return s.Model == other.Model && s.ProviderConfig == other.ProviderConfig
 }
 
 // A ProviderConfig says where the model is.

@@ -194,8 +194,8 @@ func (s *store) createSetting(ctx context.Context, setting RunSetting, clean Red
 	return errors.Join(err, s.flush())
 }
 
-// updateSetting sets the time of update in the setting of a continued run. If the setting
-// is missing or damaged, it writes this one.
+// updateSetting sets the time of update and what was learned of the same model in the setting of
+// a run. If the setting is missing or damaged, it writes this one.
 func (s *store) updateSetting(ctx context.Context, setting RunSetting, clean Redactor) error {
 	if s.x == nil {
 		return nil
@@ -208,6 +208,9 @@ func (s *store) updateSetting(ctx context.Context, setting RunSetting, clean Red
 	var before RunSetting
 	if json.Unmarshal(data, &before) == nil {
 		before.UpdatedAt = max(setting.UpdatedAt, before.UpdatedAt+1)
+		if before.sameModel(setting) {
+			before.Rules, before.Window = setting.Rules, setting.Window
+		}
 		setting = before
 	}
 	return errors.Join(s.put(ctx, settingFile, clean.JSON(rawjson.Encode(setting)), false), s.flush())

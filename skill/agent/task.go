@@ -254,7 +254,11 @@ func (t *task) stop(ctx context.Context, e Event, s Status) error {
 	c := t.checkpoint(s)
 	c.Messages = append(t.step.InputMessages[:len(t.step.InputMessages):len(t.step.InputMessages)], t.step.NewMessages...)
 	t.step.FinishedAt = time.Now().UnixMilli()
-	if err := t.store.checkpoint(ctx, c); err != nil {
+	err := t.store.checkpoint(ctx, c)
+	if err == nil {
+		err = t.remember(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	last := *c

@@ -203,10 +203,20 @@ func (r *endpointRow) play(t *testing.T) {
 	if failed != nil || events[len(events)-1].Type != agent.CompleteRun {
 		return
 	}
-	first := len(e.requests)
+	first, anew := len(e.requests), *r
+	var again []string
+	anew.Rules = nil // another process, that knows only what the run has recorded
+	if cfg.Model, err = provider.New(anew.endpoint(server.URL, &again)); err != nil {
+		t.Fatal(err)
+	}
 	cfg.RunID, cfg.Continue = "", "run"
 	if _, err := ran(t, cfg, "and now?"); err != nil {
 		t.Errorf("going on: %v", err)
+	}
+	for _, rule := range again {
+		if slices.Contains(learned, rule) || slices.Contains(r.Rules, rule) {
+			t.Errorf("the continued run had to learn again: %s", rule)
+		}
 	}
 	for i, request := range e.requests[first:] {
 		if what := wrongConversation(r.Provider, request); what != "" {

@@ -23,7 +23,8 @@ type Model struct {
 	learned func(rule string)
 
 	mu      sync.Mutex
-	refused []string    // names of parameters
+	refused []string    // names of parameters, and rules
+	given   int         // how many of these are the user's own
 	encoded []*encoding // of conversations, the one used last first
 	media   mediaState
 }
@@ -118,6 +119,25 @@ func (m *Model) refuse(rule string) {
 	if m.learned != nil && lasts(rule) {
 		m.learned(rule)
 	}
+}
+
+// Rules returns the parameters that the endpoint does not accept, and its rules.
+func (m *Model) Rules() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.refused[m.given:])
+}
+
+// Learn adds rules that are known of the endpoint.
+func (m *Model) Learn(rules []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, rule := range rules {
+		if !slices.Contains(m.refused, rule) {
+			m.refused = append(m.refused, rule)
+		}
+	}
+	m.encoded = nil
 }
 
 // An optional is a parameter that a request can do without.

@@ -102,10 +102,11 @@ func New(e Endpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{name: e.Provider + "/" + e.Model, learned: e.Learned, refused: slices.Clone(e.Rules), media: mediaState{map[string]bool{}, map[string]string{}}}
+	m := &Model{name: e.Provider + "/" + e.Model, learned: e.Learned, media: mediaState{map[string]bool{}, map[string]string{}}}
 	if e.TextTools {
-		m.refused = append(m.refused, remote.NoTools)
+		m.refused, m.given = []string{remote.NoTools}, 1
 	}
+	m.Learn(e.Rules)
 	switch {
 	case e.API != "" && (e.Provider != OpenAI || e.API != "chat" && e.API != "responses"):
 		return nil, fmt.Errorf("the API %q of the provider %s is not supported; %s has chat and responses", e.API, e.Provider, OpenAI)
