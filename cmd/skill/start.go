@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"textskill/cmd/internal/usage"
+	"textskill/skill"
 	"textskill/skill/agent"
 )
 
@@ -24,12 +25,12 @@ are not given, prints what the model says and does, asks for the answers that to
 need, and then for the next query. Ctrl-C interrupts the model or its tools, an empty
 line ends the conversation. It takes the flags of "skill run".
 
-Between queries, /undo takes back the last change, /diff ID and /history show changes,
+Between queries, /undo takes back the last change, /diff and /history show changes,
 and /help lists these commands. They take the arguments of the commands of their name.`
 
 // talkHelp is what /help prints.
 const talkHelp = `  /undo [ID]     take back the last change of this workspace, or the change ID
-  /diff ID       show the change ID
+  /diff [ID]     show the last change of this workspace, or the change ID
   /history       list the changes
   /help          print this
 An empty line ends the conversation. Everything else is for the expert.
@@ -37,13 +38,18 @@ An empty line ends the conversation. Everything else is for the expert.
 
 // commanded asks a person until the reply is for the expert, and carries out the commands
 // that come before it.
-func (c *cli) commanded(ctx context.Context, r *runOptions, ask func(string) (string, error)) func(string) (string, error) {
+func (c *cli) commanded(ctx context.Context, r *runOptions, x *skill.Executor, ask func(string) (string, error)) func(string) (string, error) {
 	return func(question string) (string, error) {
 		for {
 			reply, err := ask(question)
 			words := strings.Fields(reply)
 			if err != nil || len(words) == 0 || !strings.HasPrefix(reply, "/") {
 				return reply, err
+			}
+			if list := changesOf(ctx, x).List; reply == "/diff" && len(list) > 0 {
+				words = append(words, list[0].ID)
+			} else if reply == "/diff" {
+				words[0] = "/history" // which says that there are no changes
 			}
 			switch name := words[0][1:]; name {
 			case "undo", "diff", "history":
@@ -83,6 +89,16 @@ func (c *cli) startCommand(o *options) *cobra.Command {
 // errLeft says that the person has ended the conversation.
 var errLeft = errors.New("the conversation was ended")
 
+// A talk is the conversation of a person with an expert.
+type talk struct {
+	*cli
+	cfg     agent.Config
+	records agent.Records
+	ask     func(question string) (string, error)
+	steps   *interrupter
+	last    *agent.Checkpoint // that the next query goes on from; nil for none
+}
+
 // start is skill start.
 func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 	cfg, err := r.prepare(ctx, c)
@@ -91,62 +107,77 @@ func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 	}
 	defer cfg.Executor.Close()
 	ctx, steps := c.interruptible(ctx)
-	ask, records := c.asker(ctx), agent.Records{Executor: cfg.Executor}
+	ask := c.asker(ctx)
 	when := askNever
 	if editable(c.stdin) {
 		when = askDestroy
 	}
 	c.setGate(&cfg, r, when, ask)
-	cfg.Talk, ask = true, c.commanded(ctx, r, ask)
-	last := cfg.From
-	if cfg.Continue != "" {
-		if last, err = latest(ctx, records, cfg.Continue); err != nil {
+	cfg.Talk = true
+	t := &talk{c, cfg, agent.Records{Executor: cfg.Executor}, c.commanded(ctx, r, cfg.Executor, ask), steps, cfg.From}
+	query, err := t.begin(ctx, args)
+	for err == nil {
+		var over bool
+		if over, err = t.turn(ctx, query); over {
 			return err
+		}
+		if err == nil {
+			query, err = t.ask(c.nextQuestion(&t.cfg, t.last))
+		}
+	}
+	return left(err)
+}
+
+// begin returns the first query, and asks for what the arguments leave open.
+func (t *talk) begin(ctx context.Context, args []string) (query string, err error) {
+	if t.cfg.Continue != "" {
+		if t.last, err = latest(ctx, t.records, t.cfg.Continue); err != nil {
+			return "", err
 		}
 	}
 	if len(args) > 0 {
-		cfg.Expert = args[0]
-	} else if cfg.Expert, err = c.whichExpert(ctx, cfg, last, ask); err != nil {
-		return left(err)
+		t.cfg.Expert = args[0]
+	} else if t.cfg.Expert, err = t.whichExpert(ctx, t.cfg, t.last, t.ask); err != nil {
+		return "", err
 	}
-	if cfg.From != nil && !cfg.Files {
-		if cfg.Files, err = c.wantsFiles(ctx, cfg, ask); err != nil {
-			return left(err)
-		}
-	}
-	query, question := "", c.nextQuestion(&cfg, last)
-	if len(args) > 1 {
-		query = args[1]
-	} else if last == nil && cfg.Continue == "" || cfg.Answer || last != nil && last.Status == agent.Completed {
-		if query, err = ask(question); err != nil {
-			return left(err)
+	if t.cfg.From != nil && !t.cfg.Files {
+		if t.cfg.Files, err = t.wantsFiles(ctx, t.cfg, t.ask); err != nil {
+			return "", err
 		}
 	}
-	for {
-		step, end := steps.begin(ctx)
-		shown, err := c.show(step, cfg, query)
-		runID := shown.RunID
-		interrupted := step.Err() != nil || errors.Is(err, errInterrupted)
-		end()
-		switch {
-		case ctx.Err() != nil || err != nil && runID == "":
-			return c.ended(ctx, cfg, runID, err)
-		case interrupted:
-			fmt.Fprintln(c.stdout, "\ninterrupted; what was done is kept")
-		case err != nil:
-			c.say(cfg.Redactor().Text(err.Error()))
-		}
-		if cfg.Executor.Config().ReadOnly || cfg.Executor.Config().DryRun { // nothing is recorded to go on from
-			return nil
-		}
-		if last, err = latest(ctx, records, runID); err != nil {
-			return err
-		}
-		cfg.RunID, cfg.From, cfg.Files, cfg.Continue = "", nil, false, runID
-		if query, err = ask(c.nextQuestion(&cfg, last)); err != nil {
-			return left(err)
-		}
+	question := t.nextQuestion(&t.cfg, t.last)
+	isNew := t.last == nil && t.cfg.Continue == ""
+	completed := t.last != nil && t.last.Status == agent.Completed
+	switch {
+	case len(args) > 1:
+		return args[1], nil
+	case isNew || t.cfg.Answer || completed:
+		return t.ask(question)
 	}
+	return "", nil
+}
+
+// turn gives a query to the expert. It reports whether the conversation is over.
+func (t *talk) turn(ctx context.Context, query string) (over bool, err error) {
+	step, end := t.steps.begin(ctx)
+	shown, err := t.show(step, t.cfg, query)
+	runID := shown.RunID
+	interrupted := step.Err() != nil || errors.Is(err, errInterrupted)
+	end()
+	switch {
+	case ctx.Err() != nil || err != nil && runID == "":
+		return true, t.ended(ctx, t.cfg, runID, err)
+	case interrupted:
+		fmt.Fprintln(t.stdout, "\ninterrupted; what was done is kept")
+	case err != nil:
+		t.say(t.cfg.Redactor().Text(err.Error()))
+	}
+	if x := t.cfg.Executor.Config(); x.ReadOnly || x.DryRun { // nothing is recorded to go on from
+		return true, nil
+	}
+	t.last, err = latest(ctx, t.records, runID)
+	t.cfg.RunID, t.cfg.From, t.cfg.Files, t.cfg.Continue = "", nil, false, runID
+	return false, err
 }
 
 // wantsFiles asks whether the files are to be taken back to the checkpoint that the run is

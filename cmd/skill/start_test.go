@@ -175,13 +175,13 @@ func TestStartCommands(t *testing.T) {
 	}
 	endpoint := scriptedEndpoint(t, script).URL
 	var stdout, stderr strings.Builder
-	c := &cli{stdin: strings.NewReader("paint\n/help\n/history\n/diff 1\n/undo\n/paint\nleave it\n\n"), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
+	c := &cli{stdin: strings.NewReader("/diff\npaint\n/help\n/history\n/diff\n/undo\n/paint\nleave it\n\n"), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
 		return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": dir, "XDG_STATE_HOME": filepath.Join(dir, "..", "state")}[name]
 	}}
 	if code := c.run(t.Context(), []string{"start", "-C", dir}); code != 0 {
 		t.Errorf("exit %d: %s", code, stderr.String())
 	}
-	for _, want := range []string{"\nIt is blue.\n", "/undo [ID]", "+blue", "undid change", "\nAs you say.\n"} {
+	for _, want := range []string{"\nIt is blue.\n", "no changes are recorded", "/undo [ID]", "+blue", "undid change", "\nAs you say.\n"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("no %q in\n%s\n%s", want, stdout.String(), stderr.String())
 		}
