@@ -102,6 +102,12 @@ func (x *Executor) Program() string { return x.cfg.Program }
 // program of the user.
 func (x *Executor) SafePath(path string) string { return x.process.SafePathOf(path) }
 
+// SafeVariable returns the value of a variable without what makes a program load files from where
+// commands may write.
+func (x *Executor) SafeVariable(name, value string) string {
+	return x.process.SafeVariable(name, value)
+}
+
 // WithDomains returns an Executor like x whose web and git operations reach these domains
 // only, each with the names below it; "*.NAME" stands for the latter alone. Commands are
 // not restricted. It shares everything else with x, and is not closed.

@@ -151,11 +151,7 @@ func (t *task) program(c SkillConfig) skill.Program {
 		p.Env = []string{"PATH=" + programPath(c.Command, t.cfg.Executor.SafePath(t.cfg.Getenv("PATH")))}
 	}
 	for _, variable := range c.RequiredEnv {
-		value := t.cfg.Getenv(variable)
-		if variable == "PATH" {
-			value = t.cfg.Executor.SafePath(value)
-		}
-		p.Env = append(p.Env, variable+"="+value)
+		p.Env = append(p.Env, variable+"="+t.cfg.Executor.SafeVariable(variable, t.cfg.Getenv(variable)))
 	}
 	return p
 }

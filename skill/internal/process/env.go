@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -65,6 +66,29 @@ func withoutLoaders(env []string) []string {
 		name, _, _ := strings.Cut(v, "=")
 		return loaderVariable().MatchString(name)
 	})
+}
+
+// SafeVariable returns the value of a variable without what makes a program load files from where
+// commands may write.
+func (x *Runner) SafeVariable(name, value string) string {
+	switch {
+	case name == "PATH":
+		return x.SafePathOf(value)
+	case !loaderVariable().MatchString(name):
+		return value
+	}
+	written := func(name string) bool { return !filepath.IsAbs(name) || x.commandsWrite(name) }
+	if _, err := strconv.Atoi(value); err == nil {
+		return value
+	}
+	if !strings.HasPrefix(value, "-") {
+		return strings.Join(slices.DeleteFunc(filepath.SplitList(value), written), string(os.PathListSeparator))
+	}
+	words := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("=:, ", r) })
+	if slices.ContainsFunc(words, func(word string) bool { return strings.ContainsAny(word, `/\`) && written(word) }) {
+		return "" // options that name such a file
+	}
+	return value
 }
 
 // SetVariables returns env changed by the NAME=value entries of set. A variable that

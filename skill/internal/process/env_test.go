@@ -1,6 +1,8 @@
 package process
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +15,27 @@ func TestLookProgramWithoutPATHSearchesBin(t *testing.T) {
 	path, err := lookProgram("sh", "/", nil)
 	if err != nil || !slices.Contains([]string{"/bin/sh", "/usr/bin/sh"}, path) {
 		t.Errorf("%q, %v", path, err)
+	}
+}
+
+// A variable that a skill requires leads to no code where commands write.
+func TestSafeVariable(t *testing.T) {
+	dir := t.TempDir()
+	x := newRunner(t, dir, Config{})
+	list := func(entries ...string) string { return strings.Join(entries, string(os.PathListSeparator)) }
+	usual := filepath.VolumeName(dir) + filepath.FromSlash("/usual/lib")
+	for _, tt := range []struct{ name, value, want string }{
+		{"PYTHONPATH", list(dir, usual, "src", dir+"/lib"), usual},
+		{"LD_LIBRARY_PATH", dir, ""},
+		{"PYTHONUNBUFFERED", "1", "1"},
+		{"NODE_OPTIONS", "--max-old-space-size=4096", "--max-old-space-size=4096"},
+		{"NODE_OPTIONS", "--no-warnings --require=./hook.js", ""},
+		{"JAVA_TOOL_OPTIONS", "-javaagent:" + dir + "/a.jar", ""},
+		{"API_BASE", "https://host/" + dir, "https://host/" + dir},
+	} {
+		if got := x.SafeVariable(tt.name, tt.value); got != tt.want {
+			t.Errorf("%s=%s becomes %q, want %q", tt.name, tt.value, got, tt.want)
+		}
 	}
 }
 
